@@ -1,0 +1,106 @@
+# make            build/cohort                         make test        all tests, under 3 minutes
+# make demo       set up, build, train digits          make check       test + layers, format, warnings, sanitizers, clang
+# make bench      the measurements, as JSON            make check-long  campaigns of kills and fuzzing
+# make fmt        clang-format 14                      make install     PREFIX=/usr/local
+# V=release|clang|asan|tsan chooses the variant; everything of a variant lives under build/$(V)/.
+V      ?= release
+PREFIX ?= /usr/local
+B      := build/$(V)
+
+CC_release := gcc
+CC_clang   := clang
+CC_asan    := gcc
+CC_tsan    := gcc
+VFLAGS_asan := -fsanitize=address,undefined -fno-sanitize-recover=all -fno-omit-frame-pointer
+VFLAGS_tsan := -fsanitize=thread -DCO_TSAN
+OPT_asan := -O1
+OPT_tsan := -O1
+CC   := $(or $(CC_$(V)),gcc)
+OPT  := $(or $(OPT_$(V)),-O2)
+
+WARN   := -Wall -Wextra -Wshadow -Wvla -Wmissing-prototypes -Wstrict-prototypes -Wno-unused-parameter \
+          -Wno-missing-field-initializers $(if $(CI),-Werror)
+# The numerics contract: no contraction, no fast maths. FMA only where a kernel asks for it by name.
+NUMERICS := -ffp-contract=off -fno-fast-math -fno-math-errno
+CFLAGS := -std=gnu11 $(OPT) -g -pthread $(WARN) $(NUMERICS) -D_GNU_SOURCE -Isrc -I$(B)/gen $(VFLAGS_$(V)) $(EXTRA)
+LDFLAGS := -rdynamic -pthread $(VFLAGS_$(V)) $(EXTRA)
+# Static: the program starts on a host that has nothing but libc.
+LDLIBS := -l:libyaml.a -l:libjansson.a -l:libcrypto.a -ldl -lm
+
+SRC   := $(filter-out src/cli/main.c,$(wildcard src/*/*.c src/*/*/*.c))
+OBJ   := $(SRC:src/%.c=$(B)/obj/%.o)
+TSRC  := $(wildcard tests/*.c tests/*/test_*.c)
+TOBJ  := $(TSRC:tests/%.c=$(B)/tests-obj/%.o)
+GEN   := $(B)/gen/digits.inc $(B)/gen/builtins.inc
+COHORT := $(if $(filter release,$(V)),build/cohort,$(B)/cohort)
+TESTS  := $(B)/tests
+
+.PHONY: all setup demo test tests check check-long bench fmt install clean layers format warnings fuzz
+all: $(COHORT)
+
+setup:
+	@tools/setup
+
+$(COHORT): $(B)/obj/cli/main.o $(B)/libcohort.a
+	$(CC) $(LDFLAGS) -o $@ $^ $(LDLIBS)
+
+$(B)/libcohort.a: $(OBJ)
+	@rm -f $@
+	ar rcs $@ $^
+
+$(TESTS): $(TOBJ) $(B)/libcohort.a
+	$(CC) $(LDFLAGS) -o $@ $(TOBJ) $(B)/libcohort.a $(LDLIBS)
+tests: $(TESTS)
+
+# Kernels are worth -O3; those of a level get its instructions.
+KOPT := $(if $(OPT_$(V)),,-O3)
+$(B)/obj/kernel/%.o $(B)/obj/optim/%.o $(B)/obj/comm/%.o: CFLAGS += $(KOPT)
+$(B)/obj/kernel/simd/%.o: CFLAGS += -mavx2 -mfma
+
+$(B)/obj/%.o: src/%.c Makefile | $(GEN)
+	@mkdir -p $(@D)
+	$(CC) $(CFLAGS) -MMD -MP -c -o $@ $<
+
+$(B)/tests-obj/%.o: tests/%.c Makefile | $(GEN)
+	@mkdir -p $(@D)
+	$(CC) $(CFLAGS) -Itests -MMD -MP -c -o $@ $<
+
+# The digits and the configuration groups are inside the program.
+$(B)/gen/digits.inc: src/data/digits.csv.gz
+	@mkdir -p $(@D)
+	gzip -dc $< | sed 's/$$/,/' > $@
+$(B)/gen/builtins.inc: $(shell find configs -name '*.yaml' 2>/dev/null) tools/embed
+	@mkdir -p $(@D)
+	tools/embed configs > $@
+
+demo: setup
+	@$(MAKE) --no-print-directory -j2 all
+	build/cohort train experiment=demo
+
+test: setup
+	@$(MAKE) --no-print-directory -j2 all tests
+	$(TESTS) $(T)
+
+layers:
+	tools/layers
+format:
+	clang-format --dry-run -Werror $$(git ls-files '*.c' '*.h')
+warnings:
+	$(MAKE) --no-print-directory -j2 CI=1 B=build/werror/$(V) COHORT=build/werror/$(V)/cohort all tests
+	$(MAKE) --no-print-directory -j2 CI=1 V=clang all tests
+check: setup layers format warnings test
+	$(MAKE) --no-print-directory -j2 V=asan tests && build/asan/tests -x long
+	$(MAKE) --no-print-directory -j2 V=tsan tests && build/tsan/tests -k tsan
+	tools/top-length
+check-long: check
+	tools/check-long
+bench: all
+	tools/bench
+fmt:
+	clang-format -i $$(git ls-files '*.c' '*.h')
+install: all
+	install -D build/cohort $(DESTDIR)$(PREFIX)/bin/cohort
+clean:
+	rm -rf build
+
+-include $(OBJ:.o=.d) $(TOBJ:.o=.d) $(B)/obj/cli/main.d

@@ -1,0 +1,13 @@
+/* clock.h -- time. Durations from the monotonic clock, dates from the wall clock. */
+#ifndef CO_BASE_CLOCK_H
+#define CO_BASE_CLOCK_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+uint64_t co_now_ns(void);                                                         /* CLOCK_MONOTONIC */
+double co_now_s(void);                                                            /* the same, seconds */
+double co_wall_s(void);                                                           /* seconds since 1970 */
+void co_date(char *out, size_t size, const char *strftime_format, double wall_s); /* local time */
+
+#endif

@@ -1,0 +1,54 @@
+/* option.h -- option tables: one row per key feeds parsing, --help, docs/keys.md and the run record.
+ *
+ *     struct mlp_cfg { int64_t hidden; double dropout; };
+ *     static const co_option options[] = {
+ *         { "hidden", CO_OPT_INT, offsetof(struct mlp_cfg, hidden), "128", "width of the hidden layers",
+ *           .min = 1, .max = 65536 },
+ *         { "dropout", CO_OPT_FLOAT, offsetof(struct mlp_cfg, dropout), "0.1", "...", .min = 0, .max = 0.99
+ * }, { 0 }                                        // a table ends with an empty row
+ *     };
+ */
+#ifndef CO_BASE_OPTION_H
+#define CO_BASE_OPTION_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "base/err.h"
+#include "base/str.h"
+
+typedef enum {
+    CO_OPT_INT,   /* int64_t */
+    CO_OPT_FLOAT, /* double */
+    CO_OPT_BOOL,  /* bool */
+    CO_OPT_STR,   /* char *, owned by the struct; NULL for null */
+    CO_OPT_ENUM   /* int, index into .choices ("a|b|c") */
+} co_opt_type;
+
+typedef struct co_option {
+    const char *key; /* without the table's prefix: "lr" of optim.lr */
+    co_opt_type type;
+    size_t offset;        /* of the field in the owner's struct */
+    const char *fallback; /* default as text; "null" for an absent string */
+    const char *help;     /* one line */
+    double min, max;      /* for INT and FLOAT; both 0: no limits */
+    const char *choices;  /* ENUM: "stop|skip" */
+    const char *alias;    /* other full names people know, separated by blanks: "datamodule.batch_size" */
+    bool may_change;      /* a resume may change it freely */
+} co_option;
+
+/* Sets every field of the table to its default. Strings are allocated: free with co_options_fini. */
+co_err co_options_default(const co_option *table, void *fields);
+void co_options_fini(const co_option *table, void *fields);
+
+const co_option *co_option_find(const co_option *table, const char *key);
+
+/* Parses and checks one value. `full` is the key as the user knows it, for the message, which names the key,
+ * the value, what was expected and the limits or choices: CO_EINPUT. */
+co_err co_option_set(const co_option *row, void *fields, const char *full, const char *value);
+
+/* The field's present value as text that co_option_set reads back to the same value. */
+void co_option_print(co_str *out, const co_option *row, const void *fields);
+
+#endif

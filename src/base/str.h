@@ -1,0 +1,42 @@
+/* str.h -- a growing string, and the nearest of some names to a mistyped one.
+ *
+ * Sticky: after memory is out, further adds do nothing and co_str_err() says so.
+ *
+ *     co_str s = {0};
+ *     co_str_addf(&s, "%d ranks", n);
+ *     puts(co_str_text(&s));
+ *     co_str_fini(&s);
+ */
+#ifndef CO_BASE_STR_H
+#define CO_BASE_STR_H
+
+#include <stdbool.h>
+#include <stddef.h>
+
+#include "base/err.h"
+
+typedef struct co_str {
+    char *p;
+    size_t len, room;
+    bool failed;
+} co_str;
+
+void co_str_add(co_str *s, const char *text);
+void co_str_addn(co_str *s, const char *text, size_t len);
+void co_str_addf(co_str *s, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
+void co_str_clear(co_str *s);
+const char *co_str_text(const co_str *s); /* never NULL */
+co_err co_str_err(const co_str *s);
+char *co_str_take(co_str *s); /* the buffer is now the caller's; s is empty. NULL if it failed */
+void co_str_fini(co_str *s);
+
+/* The candidate with the smallest edit distance to `name` if it is close enough to be meant, else NULL. */
+const char *co_str_nearest(const char *name, const char *const *candidates, size_t n);
+
+/* Strict numbers: the whole text must be one. Float syntax as strtod in the C locale; _ between digits
+ * allowed. */
+bool co_str_to_i64(const char *s, long long *out);
+bool co_str_to_f64(const char *s, double *out);
+bool co_str_to_bool(const char *s, bool *out); /* true false yes no on off, any case */
+
+#endif

@@ -1,0 +1,84 @@
+/* ckpt.h -- checkpoints: a folder of safetensors and a manifest written last.
+ *
+ *     checkpoints/epoch_003/      model.safetensors      weights and buffers, outside names
+ *                                 optim.safetensors      "<moment>.<parameter>"; absent if no moments
+ *                                 manifest.json          meta, and name, bytes, SHA-256 of each file
+ *     checkpoints/last -> epoch_003                       (a link, moved atomically)
+ *
+ * A save goes to ".tmp-<name>" beside it; files are fsynced, the manifest written, the folder fsynced and
+ * renamed: it is there whole or not at all. Loading checks every byte against the manifest first. Format:
+ * docs/formats/checkpoint.md.
+ */
+#ifndef CO_CKPT_CKPT_H
+#define CO_CKPT_CKPT_H
+
+#include <jansson.h>
+
+#include "base/err.h"
+#include "tensor/layout.h"
+
+/* What a checkpoint says about itself. Strings are fixed so that it can be copied and compared. */
+typedef struct co_ckpt_meta {
+    int64_t step;    /* state after this many steps */
+    int64_t applied; /* steps that were applied (not skipped): the optimiser's t */
+    int64_t epoch, samples;
+    uint64_t seed;
+    int64_t slices, global_batch;
+    int64_t view;
+    char model[64], data[64], optim[32], kernels[32];
+    char config_sha256[65], data_sha256[65], weights_sha256[65];
+    json_t *extra; /* free-form object, owned by the meta (best-so-far and the like); NULL if none */
+} co_ckpt_meta;
+void co_ckpt_meta_fini(co_ckpt_meta *m);
+
+/* Where the state comes from while it is saved: part 0 is the weights, 1.. the moments. Fills dst with
+ * `count` elements from `offset`. May be called for any range, in any order. */
+typedef struct co_ckpt_source {
+    co_err (*read)(void *ctx, int part, size_t offset, size_t count, float *dst);
+    void *ctx;
+} co_ckpt_source;
+
+/* Saves as root/name (replacing one of that name only after the new one is whole), then points root/last at
+ * it. meta's weights_sha256 is computed here and written back. A full disk, a read-only folder: CO_EIO with
+ * path and errno, and nothing half-made left behind. */
+co_err co_ckpt_save(const char *root, const char *name, const co_layout *layout, int moments,
+                    const char *const *moment_names, co_ckpt_meta *meta, const co_ckpt_source *src);
+
+/* Manifest only. CO_EFORMAT names file and fault. */
+co_err co_ckpt_read_meta(co_ckpt_meta *out, const char *path);
+co_err co_ckpt_parse_manifest(co_ckpt_meta *out, const char *bytes, size_t len,
+                              const char *what); /* for fuzzing */
+
+/* Every file's size and SHA-256 against the manifest, safetensors headers parsed, weights_sha256 computed
+ * again. */
+co_err co_ckpt_verify(const char *path);
+
+/* Verifies, then loads into state and moments (each layout->count). A checkpoint of another model: CO_EINPUT
+ * naming the first differing tensor (bytewise name order) with both shapes. moment files that do not match:
+ * likewise. moments = 0 loads weights only. Nothing is written to state unless everything fits. */
+co_err co_ckpt_load(const char *path, const co_layout *layout, float *state, int moments,
+                    const char *const *moment_names, float *const *moment, co_ckpt_meta *meta);
+
+/* Newest good checkpoint under root by (step, then name); *path is the caller's. Bad ones are passed to `bad`
+ * with the reason and skipped. CO_EINPUT if there is none. */
+co_err co_ckpt_newest(char **path, const char *root,
+                      void (*bad)(void *ctx, const char *path, const char *why), void *ctx);
+
+typedef struct co_ckpt_info {
+    char *name;
+    co_ckpt_meta meta;
+    uint64_t bytes;
+    char why_bad[256]; /* "" if the manifest reads */
+} co_ckpt_info;
+/* All under root, by step; free with co_ckpt_ls_free. */
+co_err co_ckpt_ls(co_ckpt_info **out, int *n, const char *root);
+void co_ckpt_ls_free(co_ckpt_info *list, int n);
+
+/* Removes all but the newest `keep` whose names begin with `prefix`, never what last or best points to, and
+ * leftover .tmp- folders. */
+co_err co_ckpt_prune(const char *root, const char *prefix, int keep);
+
+/* Moves the link root/link to name. */
+co_err co_ckpt_link(const char *root, const char *link, const char *name);
+
+#endif

@@ -1,0 +1,87 @@
+/* config.h -- from words on the command line to one checked configuration.
+ *
+ * Sources, later wins: defaults of the option tables; YAML of the chosen groups; experiment=; `a.b=c` words
+ * in order. A group choice is a YAML file (folder `configs/` here or --config-dir first, then those inside
+ * the program) or, where there is no file of that name, a row of that group's registry. A YAML file of a
+ * registry group may say `name: mlp` to pick the row and then set its keys; without `name` the file's own
+ * name is the row.
+ *
+ *     model=mlp optim=adamw optim.lr=0.01 trainer.max_epochs=5
+ *
+ * Unknown group choice, key or value: CO_EINPUT, naming it, where it stood, and the nearest names.
+ */
+#ifndef CO_CONFIG_CONFIG_H
+#define CO_CONFIG_CONFIG_H
+
+#include "base/err.h"
+#include "base/option.h"
+#include "base/str.h"
+
+/* A row of a registry group, seen from here: models, data sets and optimisers have the same head. */
+typedef struct co_conf_row {
+    const char *name, *help;
+    const co_option *options;
+    size_t size; /* of the struct that options fill */
+} co_conf_row;
+
+typedef struct co_conf_group {
+    const char *name;     /* "model" -> keys model.* */
+    const char *fallback; /* choice when none is given */
+    const co_conf_row *rows;
+    int n_rows; /* 0: a group of YAML files only (trainer, experiment, logger, callbacks, debug) */
+    const char *help;
+} co_conf_group;
+
+/* Core keys: prefix "" holds seed, ckpt_path...; "trainer." etc. All fill one struct. */
+typedef struct co_conf_table {
+    const char *prefix;
+    const co_option *options;
+} co_conf_table;
+
+typedef struct co_conf_spec {
+    const co_conf_table *tables;
+    int n_tables;
+    size_t core_size; /* struct that the tables fill */
+    const co_conf_group *groups;
+    int n_groups;
+    const char *config_dir; /* NULL: "configs" if it exists */
+} co_conf_spec;
+
+typedef struct co_conf co_conf;
+
+/* The spec and what it points to must outlive *out. */
+co_err co_conf_compose(co_conf **out, const co_conf_spec *spec, const char *const *words, int n);
+void co_conf_free(co_conf *c); /* NULL is fine */
+
+void *co_conf_core(co_conf *c);                                  /* the core struct, owned by c */
+const char *co_conf_choice(const co_conf *c, const char *group); /* as chosen: "mlp"; "" if none */
+int co_conf_row_of(const co_conf *c, const char *group); /* index into the group's rows; -1 if it has none */
+void *co_conf_fields(co_conf *c, const char *group);     /* the row's struct, owned by c */
+
+/* Was this key set by anything but its default? */
+bool co_conf_is_set(const co_conf *c, const char *key);
+
+void co_conf_yaml(const co_conf *c, co_str *out);      /* resolved, readable back as an experiment file */
+void co_conf_tree(const co_conf *c, co_str *out);      /* drawn as a tree titled CONFIG */
+void co_conf_overrides(const co_conf *c, co_str *out); /* YAML list of the words */
+/* SHA-256 over the resolved keys that may not change on resume (option.may_change = false). */
+void co_conf_sha256(const co_conf *c, char hex[65]);
+
+/* --help: all keys with defaults and help, or of one group. docs/keys.md is this with markdown = true. */
+void co_conf_help(const co_conf_spec *spec, const char *group_or_null, bool markdown, co_str *out);
+
+/* The parsers alone, for fuzzing: one word; one YAML text. Flat list of key = value pairs handed to `each`.
+ */
+typedef void (*co_conf_pair)(void *ctx, const char *key, const char *value);
+co_err co_conf_parse_word(const char *word, co_conf_pair each, void *ctx);
+co_err co_conf_parse_yaml(const char *bytes, size_t len, const char *what, co_conf_pair each, void *ctx);
+
+/* A YAML file built into the program: "experiment/demo" -> text, NULL if there is none. Made by the Makefile
+ * from configs/. */
+typedef struct co_conf_builtin {
+    const char *path; /* without .yaml */
+    const char *text;
+} co_conf_builtin;
+extern const co_conf_builtin co_conf_builtins[]; /* ends with {0} */
+
+#endif

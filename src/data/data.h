@@ -1,0 +1,106 @@
+/* data.h -- data sets, the order of samples, and the loader that keeps a rank fed.
+ *
+ * Which samples make up batch b of epoch e is a pure function of (data, seed, epoch, batch size): any rank
+ * can work out any slice. Every sample counts exactly once per epoch; the last batch may be short.
+ */
+#ifndef CO_DATA_DATA_H
+#define CO_DATA_DATA_H
+
+#include "base/option.h"
+#include "tensor/io.h"
+
+typedef enum { CO_SPLIT_TRAIN, CO_SPLIT_VAL, CO_SPLIT_TEST, CO_SPLIT_COUNT } co_split;
+
+/* Where a slice goes: pointers into the rank's input buffer, by the task's input names. Unused ones are NULL.
+ */
+typedef struct co_slice_dst {
+    void *x, *y;
+    int64_t *ids;
+    int32_t *lens;
+} co_slice_dst;
+
+/* An open data set: read-only after open, shared by all ranks through fork. */
+typedef struct co_dataset {
+    const struct co_dataset_def *def;
+    co_io io;
+    uint32_t count[CO_SPLIT_COUNT];
+    char fingerprint[65]; /* SHA-256 of the content as used */
+    /* Sample ids are 0..count-1 within a split. */
+    int (*length)(const struct co_dataset *d, co_split s, uint32_t id); /* NULL unless LM */
+    /* Fills n samples padded to `len`. Cannot fail: what can be wrong was checked at open. Thread-safe. */
+    void (*fill)(const struct co_dataset *d, co_split s, const uint32_t *id, co_slice_shape shape,
+                 const co_slice_dst *dst);
+    /* LM: text of token ids, for predict. NULL otherwise. */
+    void (*decode)(const struct co_dataset *d, const int32_t *tokens, int n, co_str *out);
+    void (*close)(struct co_dataset *d);
+} co_dataset;
+
+typedef struct co_dataset_def {
+    const char *name, *help;
+    const co_option *options;
+    size_t cfg_size;
+    co_err (*open)(co_dataset **out,
+                   const void *cfg); /* CO_EINPUT names the file and what is wrong with it */
+} co_dataset_def;
+
+extern const co_dataset_def *const co_datasets[]; /* digits, fake, text; NULL-terminated */
+const co_dataset_def *co_dataset_find(const char *name);
+co_err co_dataset_open(co_dataset **out, const co_dataset_def *def, const void *cfg);
+void co_dataset_close(co_dataset *d); /* NULL is fine */
+
+/* --- order -------------------------------------------------------------------------------------------------
+ */
+typedef struct co_order co_order;
+
+/* shuffle = false: 0..n-1 (evaluation). For LM the order also brings samples of like length together:
+ * permute; sort by length (stable) within windows of 16 batches; then permute whole batches, the short one
+ * staying last. */
+co_err co_order_new(co_order **out, const co_dataset *d, co_split s, uint32_t batch, uint64_t seed,
+                    bool shuffle);
+void co_order_free(co_order *o);
+/* ids[count] of this epoch. Valid until the call after next with other epochs (two epochs are kept).
+ * Allocates nothing. One thread at a time. */
+const uint32_t *co_order_epoch(co_order *o, uint32_t epoch);
+
+/* Padded length for a slice of these samples: the longest, rounded up to io.len_step. 0 unless LM. */
+int co_slice_len(const co_dataset *d, co_split s, const uint32_t *ids, int n);
+
+/* --- loader
+ * ------------------------------------------------------------------------------------------------- */
+enum { CO_SLICE_MAX = 8192 }; /* samples in a slice */
+
+/* One slice to load. */
+typedef struct co_load {
+    co_split split;
+    uint32_t ids[CO_SLICE_MAX];
+    co_slice_shape shape;
+    co_slice_dst dst; /* set by `where` */
+} co_load;
+
+/* Job number `index` of a rank's endless, deterministic sequence of slices. Returns false past the end.
+ * Called with rising index, one thread at a time. */
+typedef bool (*co_load_next)(void *ctx, uint64_t index, co_load *job);
+/* Sets job->dst inside `buffer` for job->shape. Called by any loader thread. */
+typedef void (*co_load_where)(void *ctx, void *buffer, co_load *job);
+
+typedef struct co_loader_spec {
+    const co_dataset *data;
+    int threads; /* 0: slices are loaded by the caller of co_loader_get */
+    int depth;   /* ring slots: 1 with 0 threads, else at least 2 */
+    char *ring;  /* depth * slot_bytes, the caller's memory, 64-byte aligned */
+    size_t slot_bytes;
+    uint64_t first; /* index of the first job */
+    co_load_next next;
+    co_load_where where;
+    void *ctx;
+} co_loader_spec;
+
+typedef struct co_loader co_loader;
+co_err co_loader_start(co_loader **out, const co_loader_spec *spec);
+/* The loaded slice `index` (must rise by one per call), and where; blocks until it is there. NULL past the
+ * end. The one before it is given back. Allocates nothing. */
+const co_load *co_loader_get(co_loader *l, uint64_t index, void **buffer);
+uint64_t co_loader_wait_ns(const co_loader *l); /* time the caller waited, or loaded, in all */
+void co_loader_stop(co_loader *l);              /* NULL is fine */
+
+#endif

@@ -1,0 +1,138 @@
+/* graph.h -- a model as a static graph: built, differentiated, planned, then run as a flat list of kernel
+ * calls.
+ *
+ * Building is sticky: an operator given NULL, or shapes that do not fit, returns NULL and the graph keeps the
+ * first mistake ("linear 'fc2': x [8,3072], weight [768,768]: inner sizes differ"); co_exec_new reports it.
+ * So model code needs no checks:
+ *
+ *     co_graph *g;
+ *     CO_TRY(co_graph_new(&g, true));
+ *     co_node *x = co_input(g, "x", CO_F32, CO_SHAPE(n, 64));                                  // [n,64]
+ *     co_node *w = co_param(g, "fc.weight", CO_SHAPE(10, 64), (co_init){CO_INIT_UNIFORM, 0.125f}, 0);
+ *     co_node *y = co_linear(g, x, w, NULL);                                                    // [n,10]
+ *     co_node *l = co_cross_entropy(g, y, co_input(g, "y", CO_I32, CO_SHAPE(n)), 0, -100);      // [n]
+ *     co_graph_loss(g, l);
+ *     co_graph_stat(g, 0, co_sum_all(g, l));
+ *     CO_TRY(co_exec_new(&exec, g, kernels));
+ *
+ * An executor is position-independent: it is compiled once in the supervisor, and every rank runs it over its
+ * own bases. One executor per slice shape; all share one workspace of the largest's size.
+ *
+ * A graph owns its nodes, names and shapes. An executor owns copies of what it needs: the graph may be freed
+ * first.
+ */
+#ifndef CO_GRAPH_GRAPH_H
+#define CO_GRAPH_GRAPH_H
+
+#include <stdatomic.h>
+#include <stdbool.h>
+
+#include "base/err.h"
+#include "base/str.h"
+#include "kernel/kernel.h"
+#include "tensor/layout.h"
+#include "tensor/tensor.h"
+
+typedef struct co_graph co_graph;
+typedef struct co_node co_node;
+typedef struct co_exec co_exec;
+
+co_err co_graph_new(co_graph **out, bool training);
+void co_graph_free(co_graph *g); /* NULL is fine */
+bool co_graph_training(const co_graph *g);
+co_err co_graph_error(const co_graph *g); /* CO_OK, or the first mistake (its text becomes the thread's) */
+/* Model code's own mistake: kept if it is the first. Returns NULL so that it can be returned as a node. */
+co_node *co_graph_fail(co_graph *g, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
+
+const co_shape *co_node_shape(const co_node *n); /* of NULL: a shape of nd = -1 */
+co_dtype co_node_dtype(const co_node *n);
+
+/* --- leaves of the graph
+ * ------------------------------------------------------------------------------------ */
+enum { CO_PARAM_SPARSE = 1, CO_PARAM_NO_DECAY = 2 };
+co_node *co_input(co_graph *g, const char *name, co_dtype dtype, co_shape shape);
+/* The same name again gives the same node (a tied weight), if the shape is the same. */
+co_node *co_param(co_graph *g, const char *name, co_shape shape, co_init init, int flags);
+co_node *co_stat(co_graph *g, const char *name, co_shape shape, co_init init, float momentum);
+void co_counter(co_graph *g, const char *name); /* num_batches_tracked */
+
+/* --- operators: see kernel.h for what each computes
+ * ----------------------------------------------------------- */
+co_node *co_matmul(co_graph *g, co_node *a, co_node *b, bool ta, bool tb);
+co_node *co_linear(co_graph *g, co_node *x, co_node *w,
+                   co_node *bias); /* bias may be NULL: write co_linear(g,x,w,NULL) */
+co_node *co_conv2d(co_graph *g, co_node *x, co_node *w, co_node *bias, int stride, int pad);
+/* Training graph: normalises by the slice's statistics and sends them to the leaf of rmean, rvar.
+ * Evaluation graph: normalises by rmean, rvar. */
+co_node *co_batch_norm(co_graph *g, co_node *x, co_node *gamma, co_node *beta, co_node *rmean, co_node *rvar,
+                       float eps);
+co_node *co_layer_norm(co_graph *g, co_node *x, co_node *gamma, co_node *beta, float eps);
+co_node *co_max_pool(co_graph *g, co_node *x, int k, int stride, int pad);
+co_node *co_avg_pool(co_graph *g, co_node *x, int kh, int kw, int stride, int pad);
+co_node *co_relu(co_graph *g, co_node *x);
+co_node *co_gelu(co_graph *g, co_node *x);
+co_node *co_softmax(co_graph *g, co_node *x);
+co_node *co_dropout(co_graph *g, co_node *x, co_node *ids, float p,
+                    const char *name); /* x itself if !training or p = 0 */
+co_node *co_add(co_graph *g, co_node *a, co_node *b);
+co_node *co_mul(co_graph *g, co_node *a, co_node *b);
+co_node *co_scale(co_graph *g, co_node *x, float value);
+co_node *co_reshape(co_graph *g, co_node *x,
+                    co_shape shape); /* no copy: same memory; one dimension may be -1 */
+co_node *co_transpose(co_graph *g, co_node *x, const int *perm);
+co_node *co_concat(co_graph *g, co_node *const *x, int n, int axis);
+co_node *co_slice(co_graph *g, co_node *x, int axis, int64_t start, int64_t len);
+co_node *co_embedding(co_graph *g, co_node *table, co_node *idx);
+co_node *co_attention(co_graph *g, co_node *q, co_node *k, co_node *v, co_node *lens, int heads, bool causal);
+co_node *co_cross_entropy(co_graph *g, co_node *logits, co_node *target, float smooth, int ignore);
+co_node *co_mse(co_graph *g, co_node *pred, co_node *target);
+co_node *co_mae(co_graph *g, co_node *pred, co_node *target);
+co_node *co_bce(co_graph *g, co_node *pred, co_node *target);
+co_node *co_sum_all(co_graph *g, co_node *x);
+co_node *co_count_valid(co_graph *g, co_node *target, int ignore);
+co_node *co_correct(co_graph *g, co_node *logits, co_node *target, int ignore, int k);
+
+/* --- what the graph is for ---------------------------------------------------------------------------------
+ */
+void co_graph_loss(co_graph *g, co_node *rows); /* differentiated with dloss = 1 for every row (training) */
+void co_graph_stat(co_graph *g, int slot, co_node *f64_scalar); /* written to stat[slot] */
+void co_graph_output(co_graph *g, co_node *n); /* predictions, at offset 0 of the output base; one only */
+
+/* --- compiled ----------------------------------------------------------------------------------------------
+ */
+typedef struct co_bases {
+    float *state;      /* layout.count elements; read only here */
+    float *leaf;       /* layout.leaf_count elements; NULL in evaluation */
+    void *input;       /* input_bytes */
+    void *work;        /* work_bytes, 64-byte aligned; the provider's space if it has one */
+    double *stat;      /* one per stat slot */
+    void *output;      /* output_bytes, or NULL */
+    size_t work_bytes; /* of `work`, for the provider's space ops */
+} co_bases;
+
+typedef struct co_exec_info {
+    size_t work_bytes, input_bytes, output_bytes;
+    int calls, forward_calls; /* calls [0, forward_calls) are the forward pass */
+    double flops;             /* of matrix products and convolutions, one run */
+    size_t naive_bytes;       /* workspace without reuse, for comparison */
+} co_exec_info;
+
+/* Differentiates (if training), plans memory by liveness, binds kernels. CO_EINPUT for a sticky mistake. */
+co_err co_exec_new(co_exec **out, co_graph *g, const co_kernels *kernels);
+void co_exec_free(co_exec *e); /* NULL is fine */
+const co_exec_info *co_exec_info_of(const co_exec *e);
+const co_layout *co_exec_layout(const co_exec *e); /* state space; the executor's */
+/* Offset and shape of an input inside the input base (64-byte aligned). CO_EINPUT if there is none of that
+ * name. */
+co_err co_exec_input(const co_exec *e, const char *name, size_t *offset, co_dtype *dtype, co_shape *shape);
+co_shape co_exec_output_shape(const co_exec *e);
+/* "conv2d 'layer1.conv'" of call i, for blame reports and the flight recorder. */
+const char *co_exec_call_name(const co_exec *e, int i);
+
+/* Runs all calls in order. Before call i, i + 1 is stored to *beat (NULL: nobody watches). Cannot fail. */
+void co_exec_run(const co_exec *e, const co_bases *bases, const co_run *run, _Atomic uint32_t *beat);
+
+/* The memory plan as text, a line per buffer: offset, bytes, first and last call, name. */
+void co_exec_print(const co_exec *e, co_str *out);
+
+#endif

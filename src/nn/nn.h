@@ -1,0 +1,65 @@
+/* nn.h -- models: a table of rows, each a file under models/ that builds its graph for any slice shape.
+ *
+ *     const co_model_def *def = co_model_find("mlp");
+ *     co_graph *g;
+ *     CO_TRY(co_model_graph(&g, def, cfg, &io, (co_slice_shape){.n = 16}, CO_MODE_TRAIN));
+ *
+ * co_model_graph declares the inputs of the task (tensor/io.h), lets the model build its prediction, and adds
+ * the task's loss and statistics. Every shape of one model gives the same layout.
+ */
+#ifndef CO_NN_NN_H
+#define CO_NN_NN_H
+
+#include "base/option.h"
+#include "graph/graph.h"
+#include "tensor/io.h"
+
+typedef enum { CO_MODE_TRAIN, CO_MODE_EVAL, CO_MODE_PREDICT } co_mode;
+
+/* Stat slots that every graph fills (PREDICT: none). All are sums over the slice. */
+enum {
+    CO_STAT_LOSS,   /* sum of row losses */
+    CO_STAT_COUNT,  /* rows that count: samples, or tokens that are not ignored: the divisor */
+    CO_STAT_METRIC, /* CLASSIFY, LM: rows predicted right; REGRESS: sum of absolute errors (mean over y_width)
+                     */
+    CO_STATS
+};
+const char *co_metric_name(co_task task); /* "acc", "mae" */
+
+/* What a model's build() is given. Inputs not of the task are NULL. */
+typedef struct co_build {
+    co_graph *g;
+    const co_io *io;
+    co_slice_shape shape;
+    co_node *x, *ids, *lens;
+} co_build;
+
+typedef struct co_model_def {
+    const char *name, *help;
+    const co_option *options;
+    size_t cfg_size;
+    bool batch_stats; /* normalises over the slice: larger slices, see co_slices_for */
+    /* Fits this data? CO_EINPUT with what would. */
+    co_err (*check)(const void *cfg, const co_io *io);
+    /* The prediction: CLASSIFY [n, classes], REGRESS [n, y_width], LM [n, len, classes]. */
+    co_node *(*build)(const co_build *b, const void *cfg);
+} co_model_def;
+
+extern const co_model_def *const co_models[];        /* NULL-terminated */
+const co_model_def *co_model_find(const char *name); /* NULL if there is none */
+
+co_err co_model_graph(co_graph **out, const co_model_def *def, const void *cfg, const co_io *io,
+                      co_slice_shape shape, co_mode mode);
+
+/* Layers with PyTorch's names, shapes and default initialisation; `name` is the module's ("fc1",
+ * "layer1.0.bn1"). */
+co_node *co_nn_linear(co_graph *g, co_node *x, int64_t out, bool bias, const char *name);
+co_node *co_nn_conv(co_graph *g, co_node *x, int64_t out, int k, int stride, int pad, bool bias,
+                    const char *name);
+co_node *co_nn_batch_norm(co_graph *g, co_node *x,
+                          const char *name); /* weight bias running_mean running_var num_batches_tracked */
+co_node *co_nn_layer_norm(co_graph *g, co_node *x, const char *name);
+co_node *co_nn_embedding(co_graph *g, co_node *idx, int64_t rows, int64_t width, bool sparse,
+                         const char *name);
+
+#endif

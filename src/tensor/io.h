@@ -1,0 +1,34 @@
+/* io.h -- what a sample of a data set looks like, and so what a model is built for. The meeting point of data
+ * and nn, which do not know each other.
+ *
+ * Inputs of a slice of n samples, by task (names, dtypes and shapes of the graph's inputs):
+ *   CLASSIFY   x F32 [n, x...]     y I32 [n]            ids I64 [n]
+ *   REGRESS    x F32 [n, x...]     y F32 [n, y_width]   ids I64 [n]
+ *   LM         x I32 [n, len]      y I32 [n, len]       ids I64 [n]    lens I32 [n]
+ *              past a sample's own length: x = 0, y = CO_IGNORE
+ */
+#ifndef CO_TENSOR_IO_H
+#define CO_TENSOR_IO_H
+
+#include "tensor/tensor.h"
+
+enum { CO_IGNORE = -100 };
+
+typedef enum { CO_TASK_CLASSIFY, CO_TASK_REGRESS, CO_TASK_LM } co_task;
+
+typedef struct co_io {
+    co_task task;
+    co_shape x;       /* one sample, without n; LM: scalar */
+    int64_t classes;  /* CLASSIFY; LM: vocabulary */
+    int64_t y_width;  /* REGRESS */
+    int64_t max_len;  /* LM: no sample is longer */
+    int64_t len_step; /* LM: slices are padded to the next multiple of this */
+} co_io;
+
+/* Shape of one slice: what an executor is compiled for. */
+typedef struct co_slice_shape {
+    int n;
+    int len; /* LM: padded length; else 0 */
+} co_slice_shape;
+
+#endif

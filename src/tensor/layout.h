@@ -1,0 +1,77 @@
+/* layout.h -- the model's state as one flat space of 4-byte elements.
+ *
+ *     offset 0            w0           w1     (16 elements = one cache line of alignment)       count
+ *     | fc1.weight | fc1.bias | bn1.weight | bn1.running_mean | ... | num_batches_tracked | ... |
+ *
+ * Weights, moments, leaves and sums all use the same offsets: element i of a leaf is the gradient of element
+ * i of the state (for running statistics: the slice's statistic times its samples). A leaf is followed by the
+ * row marks of its sparse entries: one uint32 per row, 1 = present, at [marks_offset, marks_offset + rows),
+ * so a leaf has `leaf_count` >= `count` elements. Padding between entries is zero everywhere, always.
+ *
+ * The chunk grid (what is summed, normed, applied, journalled and sent at a time) is a formula of `count`
+ * alone.
+ */
+#ifndef CO_TENSOR_LAYOUT_H
+#define CO_TENSOR_LAYOUT_H
+
+#include "base/alloc.h"
+#include "base/err.h"
+#include "tensor/tensor.h"
+
+typedef enum {
+    CO_KIND_PARAM,  /* F32, the optimiser's */
+    CO_KIND_STAT,   /* F32 running statistic: new = (1 - momentum) * old + momentum * (sum / samples) */
+    CO_KIND_COUNTER /* I64 scalar, one more per applied step (num_batches_tracked) */
+} co_kind;
+
+typedef enum { CO_INIT_ZERO, CO_INIT_ONE, CO_INIT_UNIFORM, CO_INIT_NORMAL } co_init_kind;
+typedef struct co_init {
+    co_init_kind kind;
+    float a; /* UNIFORM: [-a, a); NORMAL: standard deviation */
+} co_init;
+
+typedef struct co_entry {
+    const char *name; /* outside name, "layer1.0.bn1.running_mean" */
+    co_kind kind;
+    co_dtype dtype;
+    co_shape shape;
+    size_t offset, count; /* in 4-byte elements; an I64 scalar takes 2 */
+    co_init init;
+    bool sparse;         /* row-sparse gradient */
+    size_t marks_offset; /* in a leaf; sparse only */
+    float momentum;      /* STAT only */
+    bool no_decay;       /* bias and norm: weight decay leaves it alone where the recipe says so */
+} co_entry;
+
+typedef struct co_layout {
+    co_pool pool;
+    co_entry *entry; /* in order of offset */
+    int n, room;
+    size_t count;      /* state elements, multiple of 16 */
+    size_t leaf_count; /* count + row marks, multiple of 16 */
+    bool closed;
+} co_layout;
+
+void co_layout_init(co_layout *l);
+void co_layout_fini(co_layout *l);
+/* Adds an entry (name is copied); offset and count are filled in. Refuses a name twice. */
+co_err co_layout_add(co_layout *l, const co_entry *e);
+void co_layout_close(co_layout *l); /* fixes leaf_count and marks_offset; no adds after it */
+const co_entry *co_layout_find(const co_layout *l, const char *name);
+/* Same names, kinds, shapes, offsets? If not: CO_EINPUT naming the first entry that differs. */
+co_err co_layout_same(const co_layout *a, const co_layout *b);
+
+/* Chunk grid: elements per chunk is a power of two in [1024, 65536], about count / 64. */
+size_t co_layout_chunk(const co_layout *l);
+size_t co_layout_chunks(const co_layout *l);
+
+/* Entries in bytewise name order: idx[n] of indices into entry. Caller's, co_free. */
+int *co_layout_by_name(const co_layout *l);
+
+/* Initial state: a function of (seed, entry name) only. */
+void co_layout_initialise(const co_layout *l, float *state, uint64_t seed);
+
+/* weights_sha256 as docs/formats/weights-sha256.md defines it. */
+co_err co_layout_sha256(const co_layout *l, const float *state, char hex[65]);
+
+#endif

@@ -1,0 +1,53 @@
+/* safetensors.h -- reading and writing .safetensors, with every rule of the reference reader enforced.
+ *
+ * The writer streams: declare all tensors, then give their bytes in the declared order, any number of pieces.
+ * The reader maps nothing for writing and trusts nothing: header length, JSON, duplicate keys, offsets that
+ * tile the file exactly, sizes that match shapes.
+ *
+ *     co_st_writer *w;                                       co_st_file *f;
+ *     CO_TRY(co_st_create(&w, path, names, dtypes, shapes, n, meta_json));   CO_TRY(co_st_open(&f, path));
+ *     CO_TRY(co_st_write(w, bytes, len)); ...                const co_st_tensor *t = co_st_find(f,
+ * "fc.weight"); CO_TRY(co_st_finish(w, sha_hex, &file_len));           CO_TRY(co_st_read(f, t, 0, dst,
+ * t->len));
+ */
+#ifndef CO_TENSOR_SAFETENSORS_H
+#define CO_TENSOR_SAFETENSORS_H
+
+#include <jansson.h>
+
+#include "base/err.h"
+#include "tensor/tensor.h"
+
+typedef struct co_st_writer co_st_writer;
+typedef struct co_st_file co_st_file;
+
+typedef struct co_st_tensor {
+    const char *name;
+    char dtype_name[12];
+    co_dtype dtype; /* CO_DTYPE_COUNT for one that we do not compute with; it can be listed, not read */
+    co_shape shape;
+    uint64_t offset; /* in the file */
+    uint64_t len;    /* bytes */
+} co_st_tensor;
+
+/* Declares n tensors; metadata is an object of strings (borrowed) and gets "format":"pt" added. Creates
+ * `path` (O_EXCL). */
+co_err co_st_create(co_st_writer **out, const char *path, const co_st_tensor *tensors, int n,
+                    json_t *metadata);
+co_err co_st_write(co_st_writer *w, const void *bytes, size_t len);
+/* Checks that every declared byte came, fsyncs, closes, frees w (on failure too). hex: SHA-256 of the file.
+ */
+co_err co_st_finish(co_st_writer *w, char hex[65], uint64_t *file_len);
+void co_st_abort(co_st_writer *w); /* closes and unlinks; NULL is fine */
+
+co_err co_st_open(co_st_file **out, const char *path);
+/* The header alone, from memory; for fuzzing and for files that come another way. `file_len` as claimed. */
+co_err co_st_parse(co_st_file **out, const char *bytes, size_t len, uint64_t file_len, const char *what);
+int co_st_count(const co_st_file *f);
+const co_st_tensor *co_st_at(const co_st_file *f, int i); /* in order of offset */
+const co_st_tensor *co_st_find(const co_st_file *f, const char *name);
+const char *co_st_meta(const co_st_file *f, const char *key); /* NULL if absent */
+co_err co_st_read(co_st_file *f, const co_st_tensor *t, uint64_t from, void *dst, size_t len);
+void co_st_close(co_st_file *f); /* NULL is fine */
+
+#endif
