@@ -101,8 +101,8 @@ void co_graph_output(co_graph *g, co_node *n); /* predictions, at offset 0 of th
 /* --- compiled ----------------------------------------------------------------------------------------------
  */
 typedef struct co_bases {
-    float *state;      /* layout.count elements; read only here */
-    float *leaf;       /* layout.leaf_count elements; NULL in evaluation */
+    void *state;       /* layout.count elements of real_size (4) bytes; read only here */
+    void *leaf;        /* layout.leaf_count elements, likewise; NULL in evaluation */
     void *input;       /* input_bytes */
     void *work;        /* work_bytes, 64-byte aligned; the provider's space if it has one */
     double *stat;      /* one per stat slot */

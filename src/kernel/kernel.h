@@ -13,49 +13,59 @@
  * C". All F32 unless said. dY means the gradient of Y. `ids` I64 [n]: the sample ids of the slice. Sums over
  * rows, positions, channels run in index order unless an algorithm of the level says otherwise.
  *
- *   MATMUL            a [..,M,K] (ta: [..,K,M]), b [..,K,N] (tb: [..,N,K])           -> c [..,M,N]  same
- * leading dims, or b of 2 dims shared by all leading indices of a MATMUL_TN_SUM     a [R,M], b [R,N] (leading
- * dims flattened)                      -> c [M,N] = sum over R of a^T b LINEAR            x [R,I], w [O,I],
- * optional bias [O]                            -> y [R,O] SUM_ROWS          x [R,C] (C = product of out dims)
- * -> y [C], sum over R SUM_CHANNELS      x [N,C,...]                                                    -> y
- * [C], sum over the rest CONV2D            x [N,C,H,W], w [O,C,KH,KW], optional bias [O]; stride, pad     ->
- * y [N,O,OH,OW] CONV2D_DX         dy, w; stride, pad                                             -> dx
- * [N,C,H,W] CONV2D_DW         dy, x; stride, pad                                             -> dw
- * [O,C,KH,KW] BATCH_NORM        x [N,C,...], gamma, beta [C]; eps                              -> y, mean
- * [C], rstd [C], wmean [C] = N * mean, wvar [C] = N * unbiased variance (biased if one value) BATCH_NORM_GRAD
- * dy, x, gamma, mean, rstd                                       -> dx, dgamma, dbeta BATCH_NORM_EVAL   x,
- * gamma, beta, running_mean, running_var; eps                 -> y LAYER_NORM        x [R,C], gamma, beta
- * [C]; eps                                  -> y, mean [R], rstd [R] LAYER_NORM_GRAD   dy, x, gamma, mean,
- * rstd                                       -> dx, dgamma, dbeta MAX_POOL          x [N,C,H,W]; kh, kw,
- * stride, pad (padding counts as -inf)      -> y, idx I32 (h*W+w; first max) MAX_POOL_GRAD     dy, idx -> dx
- * [N,C,H,W] AVG_POOL          x; kh, kw, stride, pad (padding counts as 0, divisor kh*kw)    -> y
- *   AVG_POOL_GRAD     dy                                                             -> dx
- *   RELU / RELU_GRAD  x -> y / (dy, y) -> dx                GELU (exact, erf) / GELU_GRAD  x -> y / (dy, x)
- * -> dx SOFTMAX / _GRAD   over the last dimension; x -> y / (dy, y) -> dx DROPOUT           x [n,...], ids
- * [n]; p, stream                                  -> y = x / (1-p) where kept, else 0 element q of sample i
- * is kept when unit(draw(stream, step, ids[i], q/4)[q%4]) >= p; its own gradient operator ADD, MUL a, b with
- * b's dims a suffix of a's                             -> like a SCALE             x; value -> x * value FILL
- * (nothing); value                                               -> all elements = value COPY              x
- * -> the same bytes TRANSPOSE         x; perm (out dim i = in dim perm[i])                           -> y
- *   CONCAT            x0..xk; axis                                                   -> y
- *   SLICE             x; axis, start (length from out's shape)                       -> y
- *   PAD               dy; axis, start                                                -> dx, zero outside
- *   EMBEDDING         table [V,D], idx I32 [..]                                      -> y [..,D]; idx outside
- * 0..V-1: zeros EMBEDDING_GRAD    dy [..,D], idx; sparse                                         -> dtable
- * [V,D], marks U32 [V]: duplicates added in position order; absent rows: mark 0, values zero if !sparse, else
- * untouched ATTENTION         q [B,Tq,C], k, v [B,Tk,C], optional lens I32 [B]; heads, causal -> y [B,Tq,C],
- * probs [B,heads,Tq,Tk] scores scaled by 1/sqrt(C/heads); keys at or past lens[b], and later than the query
- * if causal, are masked: probability exactly 0; a row with no key gives zeros ATTENTION_GRAD    dy, q, k, v,
- * probs                                             -> dq, dk, dv CROSS_ENTROPY     logits [R,C], target I32
- * [R]; smooth, ignore                   -> loss [R], lse [R]; ignored rows: 0 (1-s) * nll + s * mean over
- * classes of -log p, as PyTorch CROSS_ENTROPY_GRAD dloss [R], logits, target, lse -> dlogits MSE, MAE, BCE
- * pred [n,..], target (same shape)                               -> loss [n], mean over the sample's
- *                     elements. BCE takes logits.
- *   MSE_GRAD ...      dloss [n], pred, target                                        -> dpred
- *   SUM_ALL           x (any dims)                                                   -> F64 scalar, in index
- * order in double COUNT_VALID       target I32; ignore                                             -> F64
- * scalar CORRECT           logits [R,C], target I32 [R]; ignore, k                        -> F64 scalar: rows
- * whose target is among the k largest (ties: lower index first)
+ *   MATMUL             a [..,M,K] (ta: [..,K,M]), b [..,K,N] (tb: [..,N,K])    -> c [..,M,N]; same leading
+ *                      dims, or b of 2 dims shared by all leading indices of a
+ *   MATMUL_TN_SUM      a [R,M], b [R,N] (leading dims flattened)               -> c [M,N] = sum over R of a^T b
+ *   LINEAR             x [R,I], w [O,I], optional bias [O]                     -> y [R,O]
+ *   SUM_ROWS           x [R,C] (C = product of out dims)                       -> y [C], sum over R
+ *   SUM_CHANNELS       x [N,C,...]                                             -> y [C], sum over the rest
+ *   CONV2D             x [N,C,H,W], w [O,C,KH,KW], optional bias [O]; stride, pad -> y [N,O,OH,OW]
+ *   CONV2D_DX          dy, w; stride, pad                                      -> dx [N,C,H,W]
+ *   CONV2D_DW          dy, x; stride, pad                                      -> dw [O,C,KH,KW]
+ *   BATCH_NORM         x [N,C,...], gamma, beta [C]; eps                       -> y, mean [C], rstd [C],
+ *                      wmean [C] = N * mean, wvar [C] = N * unbiased variance (biased if one value)
+ *   BATCH_NORM_GRAD    dy, x, gamma, mean, rstd                                -> dx, dgamma, dbeta
+ *   BATCH_NORM_EVAL    x, gamma, beta, running_mean, running_var; eps          -> y
+ *   LAYER_NORM         x [R,C], gamma, beta [C]; eps                           -> y, mean [R], rstd [R]
+ *   LAYER_NORM_GRAD    dy, x, gamma, mean, rstd                                -> dx, dgamma, dbeta
+ *   MAX_POOL           x [N,C,H,W]; kh, kw, stride, pad (padding is -inf)      -> y, idx I32 (h*W+w; first max)
+ *   MAX_POOL_GRAD      dy, idx                                                 -> dx [N,C,H,W]
+ *   AVG_POOL           x; kh, kw, stride, pad (padding is 0, divisor kh*kw)    -> y
+ *   AVG_POOL_GRAD      dy; kh, kw, stride, pad                                 -> dx
+ *   RELU, RELU_GRAD    x -> y; (dy, y) -> dx
+ *   GELU, GELU_GRAD    exact (erf) form; x -> y; (dy, x) -> dx
+ *   SOFTMAX, _GRAD     over the last dimension; x -> y; (dy, y) -> dx
+ *   DROPOUT            x [n,...], ids [n]; p, stream                           -> y = x / (1-p) where kept, else 0
+ *                      element q of sample i is kept when unit(draw(stream, step, ids[i], q/4)[q%4]) >= p;
+ *                      its own gradient operator
+ *   ADD, MUL           a, b with b's dims a suffix of a's                      -> like a
+ *   SCALE              x; value                                                -> x * value
+ *   FILL               (nothing); value                                        -> all elements = value
+ *   COPY               x                                                       -> the same bytes
+ *   TRANSPOSE          x; perm (out dim i = in dim perm[i])                    -> y
+ *   CONCAT             x0..xk; axis                                            -> y
+ *   SLICE              x; axis, start (length from out's shape)                -> y
+ *   PAD                dy; axis, start                                         -> dx, zero outside
+ *   EMBEDDING          table [V,D], idx I32 [..]                               -> y [..,D]; idx out of range: zeros
+ *   EMBEDDING_GRAD     dy [..,D], idx; sparse                                  -> dtable [V,D], marks U32 [V]
+ *                      duplicates added in position order; absent rows: mark 0, values zero if !sparse, else
+ *                      untouched (the one exception to "writes every element")
+ *   ATTENTION          q [B,Tq,C], k, v [B,Tk,C], optional lens I32 [B]; heads, causal
+ *                                                                              -> y [B,Tq,C], probs [B,heads,Tq,Tk]
+ *                      scores scaled by 1/sqrt(C/heads); keys at or past lens[b], and keys later than the query
+ *                      if causal, are masked: probability exactly 0; a row with no key gives zeros
+ *   ATTENTION_GRAD     dy, q, k, v, probs; heads, causal                       -> dq, dk, dv
+ *   CROSS_ENTROPY      logits [R,C], target I32 [R]; smooth, ignore            -> loss [R], lse [R]; ignored rows: 0
+ *                      (1-s) * nll + s * mean over classes of -log p, as PyTorch; target out of range and not
+ *                      `ignore`: loss nan, gradient nan
+ *   CROSS_ENTROPY_GRAD dloss [R], logits, target, lse                          -> dlogits
+ *   MSE, MAE, BCE      pred [n,..], target (same shape)                        -> loss [n], mean over the sample's
+ *                      elements. BCE takes logits.
+ *   MSE_GRAD, ...      dloss [n], pred, target                                 -> dpred
+ *   SUM_ALL            x (any dims)                                            -> F64 scalar, in index order, double
+ *   COUNT_VALID        target I32; ignore                                      -> F64 scalar
+ *   CORRECT            logits [R,C], target I32 [R]; ignore, k                 -> F64 scalar: rows whose target is
+ *                      among the k largest (ties: lower index first)
  */
 #ifndef CO_KERNEL_KERNEL_H
 #define CO_KERNEL_KERNEL_H
@@ -66,29 +76,22 @@
 #include "base/err.h"
 #include "tensor/tensor.h"
 
-#define CO_OPS(X)                                                                                            \
-    X(MATMUL, "matmul")                                                                                      \
-    X(MATMUL_TN_SUM, "matmul_tn_sum") X(LINEAR, "linear") X(SUM_ROWS, "sum_rows") X(SUM_CHANNELS,            \
-                                                                                    "sum_channels")          \
-        X(CONV2D, "conv2d") X(CONV2D_DX, "conv2d_dx") X(CONV2D_DW, "conv2d_dw") X(BATCH_NORM, "batch_norm")  \
-            X(BATCH_NORM_GRAD, "batch_norm_grad") X(BATCH_NORM_EVAL, "batch_norm_eval") X(                   \
-                LAYER_NORM, "layer_norm") X(LAYER_NORM_GRAD, "layer_norm_grad") X(MAX_POOL, "max_pool")      \
-                X(MAX_POOL_GRAD, "max_pool_grad") X(AVG_POOL, "avg_pool") X(AVG_POOL_GRAD, "avg_pool_grad")  \
-                    X(RELU, "relu") X(RELU_GRAD, "relu_grad") X(GELU, "gelu") X(GELU_GRAD, "gelu_grad")      \
-                        X(SOFTMAX, "softmax") X(SOFTMAX_GRAD, "softmax_grad") X(DROPOUT, "dropout")          \
-                            X(ADD, "add") X(MUL, "mul") X(SCALE, "scale") X(FILL, "fill") X(COPY, "copy")    \
-                                X(TRANSPOSE, "transpose") X(CONCAT, "concat") X(SLICE, "slice")              \
-                                    X(PAD, "pad") X(EMBEDDING, "embedding")                                  \
-                                        X(EMBEDDING_GRAD, "embedding_grad") X(ATTENTION, "attention")        \
-                                            X(ATTENTION_GRAD, "attention_grad")                              \
-                                                X(CROSS_ENTROPY, "cross_entropy")                            \
-                                                    X(CROSS_ENTROPY_GRAD, "cross_entropy_grad")              \
-                                                        X(MSE, "mse") X(MSE_GRAD, "mse_grad") X(MAE, "mae")  \
-                                                            X(MAE_GRAD, "mae_grad") X(BCE, "bce")            \
-                                                                X(BCE_GRAD, "bce_grad")                      \
-                                                                    X(SUM_ALL, "sum_all")                    \
-                                                                        X(COUNT_VALID, "count_valid")        \
-                                                                            X(CORRECT, "correct")
+/* clang-format off */
+#define CO_OPS(X)                                                                                              \
+    X(MATMUL, "matmul") X(MATMUL_TN_SUM, "matmul_tn_sum") X(LINEAR, "linear") X(SUM_ROWS, "sum_rows")          \
+    X(SUM_CHANNELS, "sum_channels") X(CONV2D, "conv2d") X(CONV2D_DX, "conv2d_dx") X(CONV2D_DW, "conv2d_dw")    \
+    X(BATCH_NORM, "batch_norm") X(BATCH_NORM_GRAD, "batch_norm_grad") X(BATCH_NORM_EVAL, "batch_norm_eval")    \
+    X(LAYER_NORM, "layer_norm") X(LAYER_NORM_GRAD, "layer_norm_grad") X(MAX_POOL, "max_pool")                  \
+    X(MAX_POOL_GRAD, "max_pool_grad") X(AVG_POOL, "avg_pool") X(AVG_POOL_GRAD, "avg_pool_grad")                \
+    X(RELU, "relu") X(RELU_GRAD, "relu_grad") X(GELU, "gelu") X(GELU_GRAD, "gelu_grad")                        \
+    X(SOFTMAX, "softmax") X(SOFTMAX_GRAD, "softmax_grad") X(DROPOUT, "dropout") X(ADD, "add") X(MUL, "mul")    \
+    X(SCALE, "scale") X(FILL, "fill") X(COPY, "copy") X(TRANSPOSE, "transpose") X(CONCAT, "concat")            \
+    X(SLICE, "slice") X(PAD, "pad") X(EMBEDDING, "embedding") X(EMBEDDING_GRAD, "embedding_grad")              \
+    X(ATTENTION, "attention") X(ATTENTION_GRAD, "attention_grad") X(CROSS_ENTROPY, "cross_entropy")            \
+    X(CROSS_ENTROPY_GRAD, "cross_entropy_grad") X(MSE, "mse") X(MSE_GRAD, "mse_grad") X(MAE, "mae")            \
+    X(MAE_GRAD, "mae_grad") X(BCE, "bce") X(BCE_GRAD, "bce_grad") X(SUM_ALL, "sum_all")                        \
+    X(COUNT_VALID, "count_valid") X(CORRECT, "correct")
+/* clang-format on */
 
 typedef enum {
 #define X(id, name) CO_OP_##id,
@@ -158,6 +161,7 @@ typedef struct co_kernels {
     const char *level; /* "ref", "avx2", "far" */
     int version;
     const co_space_ops *space; /* NULL: host memory */
+    int real_size; /* bytes of an F32 element: 4; the tests' provider `wide` computes in double: 8 */
     co_kernel_row row[CO_OP_COUNT];
 } co_kernels;
 

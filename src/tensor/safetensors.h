@@ -4,11 +4,15 @@
  * The reader maps nothing for writing and trusts nothing: header length, JSON, duplicate keys, offsets that
  * tile the file exactly, sizes that match shapes.
  *
- *     co_st_writer *w;                                       co_st_file *f;
- *     CO_TRY(co_st_create(&w, path, names, dtypes, shapes, n, meta_json));   CO_TRY(co_st_open(&f, path));
- *     CO_TRY(co_st_write(w, bytes, len)); ...                const co_st_tensor *t = co_st_find(f,
- * "fc.weight"); CO_TRY(co_st_finish(w, sha_hex, &file_len));           CO_TRY(co_st_read(f, t, 0, dst,
- * t->len));
+ *     co_st_writer *w;
+ *     CO_TRY(co_st_create(&w, path, tensors, n, metadata));
+ *     CO_TRY(co_st_write(w, bytes, len)); ...
+ *     CO_TRY(co_st_finish(w, sha_hex, &file_len));
+ *
+ *     co_st_file *f;
+ *     CO_TRY(co_st_open(&f, path));
+ *     const co_st_tensor *t = co_st_find(f, "fc.weight");
+ *     CO_TRY(co_st_read(f, t, 0, dst, t->len));
  */
 #ifndef CO_TENSOR_SAFETENSORS_H
 #define CO_TENSOR_SAFETENSORS_H
