@@ -29,7 +29,7 @@ LDLIBS := -l:libyaml.a -l:libjansson.a -l:libcrypto.a -ldl -lm
 
 SRC   := $(filter-out src/cli/main.c,$(wildcard src/*/*.c src/*/*/*.c))
 OBJ   := $(SRC:src/%.c=$(B)/obj/%.o)
-TSRC  := $(wildcard tests/*.c tests/*/test_*.c)
+TSRC  := $(filter-out tests/fuzz/%,$(wildcard tests/*.c tests/*/*.c))
 TOBJ  := $(TSRC:tests/%.c=$(B)/tests-obj/%.o)
 GEN   := $(B)/gen/digits.inc $(B)/gen/builtins.inc
 COHORT := $(if $(filter release,$(V)),build/cohort,$(B)/cohort)

@@ -32,6 +32,10 @@ struct job {
     double started;
 };
 
+/* LeakSanitizer's, there in the asan variant only. */
+__attribute__((weak)) int __lsan_do_recoverable_leak_check(void);
+static int (*const leak_check)(void) = __lsan_do_recoverable_leak_check;
+
 static double now(void)
 {
     struct timespec ts;
@@ -216,8 +220,8 @@ static void start(struct job *j, test *t, int number)
 {
     *j = (struct job){.t = t, .started = now()};
     snprintf(j->dir, sizeof j->dir, "%s/%d", scratch, number);
-    snprintf(j->log, sizeof j->log, "%s.log", j->dir);
-    snprintf(j->notes, sizeof j->notes, "%s.notes", j->dir);
+    snprintf(j->log, sizeof j->log, "%s/%d.log", scratch, number);
+    snprintf(j->notes, sizeof j->notes, "%s/%d.notes", scratch, number);
     char cmd[PATH_MAX + 32];
     snprintf(cmd, sizeof cmd, "mkdir -p '%s'", j->dir);
     if (system(cmd) != 0)
@@ -239,6 +243,8 @@ static void start(struct job *j, test *t, int number)
         _exit(1);
     t->fn();
     fflush(NULL);
+    if (leak_check && leak_check())
+        _exit(1);
     _exit(0);
 }
 

@@ -35,7 +35,7 @@ co_err co_fail_in(co_err err, const char *fmt, ...)
     va_end(ap);
     if (n < 0 || n >= (int)sizeof fresh - 3)
         return err;
-    snprintf(fresh + n, sizeof fresh - (size_t)n, ": %s", text);
+    snprintf(fresh + n, sizeof fresh - (size_t)n, ": %.*s", (int)sizeof fresh - 3 - n, text);
     memcpy(text, fresh, sizeof text);
     return err;
 }

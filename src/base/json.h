@@ -23,7 +23,7 @@ co_err co_json_write(const json_t *v, const char *path); /* indented, atomic */
 
 /* Typed members: false (and *out untouched) when absent or of another type. */
 int co_json_i64(const json_t *obj, const char *key, long long *out);
-int co_json_f64(const json_t *obj, const char *key, double *out); /* integers too */
+int co_json_f64(const json_t *obj, const char *key, double *out); /* integers, and co_json_num's strings */
 const char *co_json_str(const json_t *obj, const char *key);      /* NULL if not a string */
 
 /* A number that may be nan or inf, which JSON lacks: those become the strings "nan", "inf", "-inf". */

@@ -43,7 +43,7 @@ static inline float co_rng_unit(uint32_t u) /* [0, 1), 24 bits */
     return (float)(u >> 8) * 0x1p-24f;
 }
 
-/* x[i] of position i0 + i, for one stream, step and sample. */
+/* x[i] is position i of one stream, step and sample: the same whatever n is. */
 void co_rng_uniform(float *x, size_t n, float lo, float hi, co_rng_key key, uint32_t stream, uint32_t step,
                     uint32_t sample);
 void co_rng_normal(float *x, size_t n, float mean, float std, co_rng_key key, uint32_t stream, uint32_t step,

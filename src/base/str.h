@@ -24,6 +24,7 @@ typedef struct co_str {
 void co_str_add(co_str *s, const char *text);
 void co_str_addn(co_str *s, const char *text, size_t len);
 void co_str_addf(co_str *s, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
+void co_str_addf64(co_str *s, double x); /* the shortest text that co_str_to_f64 reads back to x */
 void co_str_clear(co_str *s);
 const char *co_str_text(const co_str *s); /* never NULL */
 co_err co_str_err(const co_str *s);

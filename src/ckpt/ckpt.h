@@ -39,7 +39,7 @@ typedef struct co_ckpt_source {
 } co_ckpt_source;
 
 /* Saves as root/name (replacing one of that name only after the new one is whole), then points root/last at
- * it. meta's weights_sha256 is computed here and written back. A full disk, a read-only folder: CO_EIO with
+ * it. A name is letters, digits and ._+-=@, no dot first. meta's weights_sha256 is computed here and written back. A full disk, a read-only folder: CO_EIO with
  * path and errno, and nothing half-made left behind. */
 co_err co_ckpt_save(const char *root, const char *name, const co_layout *layout, int moments,
                     const char *const *moment_names, co_ckpt_meta *meta, const co_ckpt_source *src);
@@ -70,12 +70,13 @@ typedef struct co_ckpt_info {
     uint64_t bytes;
     char why_bad[256]; /* "" if the manifest reads */
 } co_ckpt_info;
-/* All under root, by step; free with co_ckpt_ls_free. */
+/* All under root, those whose manifest does not read first, then by step, then by name; free with
+ * co_ckpt_ls_free. ".old-NAME" is the predecessor of NAME, left by a kill during a save. */
 co_err co_ckpt_ls(co_ckpt_info **out, int *n, const char *root);
 void co_ckpt_ls_free(co_ckpt_info *list, int n);
 
-/* Removes all but the newest `keep` whose names begin with `prefix`, never what last or best points to, and
- * leftover .tmp- folders. */
+/* Removes all but the newest `keep` whose names begin with `prefix`, never what last or best points to nor a
+ * folder whose manifest does not read; and leftovers: .tmp- folders, and .old- ones whose successor is there. */
 co_err co_ckpt_prune(const char *root, const char *prefix, int keep);
 
 /* Moves the link root/link to name. */

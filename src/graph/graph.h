@@ -15,6 +15,10 @@
  *     co_graph_stat(g, 0, co_sum_all(g, l));
  *     CO_TRY(co_exec_new(&exec, g, kernels));
  *
+ * One call must not have two arguments that each make something: the layout is in order of creation and a value's
+ * gradients are added in order of use, but C does not fix the order in which arguments are evaluated, and gcc and
+ * clang differ. A statement for each, and every compiler gives the same bits.
+ *
  * An executor is position-independent: it is compiled once in the supervisor, and every rank runs it over its
  * own bases. One executor per slice shape; all share one workspace of the largest's size.
  *
@@ -77,6 +81,7 @@ co_node *co_dropout(co_graph *g, co_node *x, co_node *ids, float p,
 co_node *co_add(co_graph *g, co_node *a, co_node *b);
 co_node *co_mul(co_graph *g, co_node *a, co_node *b);
 co_node *co_scale(co_graph *g, co_node *x, float value);
+co_node *co_fill(co_graph *g, co_shape shape, float value); /* a constant; no gradient */
 co_node *co_reshape(co_graph *g, co_node *x,
                     co_shape shape); /* no copy: same memory; one dimension may be -1 */
 co_node *co_transpose(co_graph *g, co_node *x, const int *perm);
@@ -106,7 +111,7 @@ typedef struct co_bases {
     void *input;       /* input_bytes */
     void *work;        /* work_bytes, 64-byte aligned; the provider's space if it has one */
     double *stat;      /* one per stat slot */
-    void *output;      /* output_bytes, or NULL */
+    void *output;      /* output_bytes, or NULL if nobody wants it */
     size_t work_bytes; /* of `work`, for the provider's space ops */
 } co_bases;
 

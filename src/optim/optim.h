@@ -32,6 +32,8 @@ typedef struct co_optim_def {
      * "momentum_buffer"). */
     int (*moments)(const void *cfg, const char *names[CO_MAX_MOMENTS]);
     double (*lr)(const void *cfg);
+    /* Options that do not go together: CO_EINPUT naming them. NULL: any do. */
+    co_err (*check)(const void *cfg);
     void (*apply)(const void *cfg, const co_apply *a);
     /* For entries with row-sparse gradients, on the elements of present rows only. Same moments as apply.
      * SGD: the plain rule on present rows; Adam, AdamW, SparseAdam: SparseAdam's lazy rule (no weight decay).

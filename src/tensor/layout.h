@@ -16,6 +16,7 @@
 
 #include "base/alloc.h"
 #include "base/err.h"
+#include "base/hash.h"
 #include "tensor/tensor.h"
 
 typedef enum {
@@ -73,5 +74,7 @@ void co_layout_initialise(const co_layout *l, float *state, uint64_t seed);
 
 /* weights_sha256 as docs/formats/weights-sha256.md defines it. */
 co_err co_layout_sha256(const co_layout *l, const float *state, char hex[65]);
+/* Adds what stands before a tensor's bytes in that hash, for those who have the bytes elsewhere. */
+void co_layout_sha256_head(co_sha256 *h, const char *name, const char *dtype_name, const co_shape *shape);
 
 #endif

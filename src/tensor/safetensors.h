@@ -34,21 +34,23 @@ typedef struct co_st_tensor {
     uint64_t len;    /* bytes */
 } co_st_tensor;
 
-/* Declares n tensors; metadata is an object of strings (borrowed) and gets "format":"pt" added. Creates
- * `path` (O_EXCL). */
+/* Declares n tensors by name, dtype and shape (the other fields are not looked at); metadata is an object
+ * of strings (borrowed, NULL for none) and gets "format":"pt" added. Creates `path` (O_EXCL). */
 co_err co_st_create(co_st_writer **out, const char *path, const co_st_tensor *tensors, int n,
                     json_t *metadata);
 co_err co_st_write(co_st_writer *w, const void *bytes, size_t len);
-/* Checks that every declared byte came, fsyncs, closes, frees w (on failure too). hex: SHA-256 of the file.
- */
+/* Checks that every declared byte came, fsyncs, closes, frees w (on failure too, and removes the file). hex:
+ * SHA-256 of the file. */
 co_err co_st_finish(co_st_writer *w, char hex[65], uint64_t *file_len);
 void co_st_abort(co_st_writer *w); /* closes and unlinks; NULL is fine */
 
 co_err co_st_open(co_st_file **out, const char *path);
-/* The header alone, from memory; for fuzzing and for files that come another way. `file_len` as claimed. */
+/* The beginning of a file, at least to the end of its header, from memory; for fuzzing and for files that come
+ * another way. `file_len` as claimed. */
 co_err co_st_parse(co_st_file **out, const char *bytes, size_t len, uint64_t file_len, const char *what);
 int co_st_count(const co_st_file *f);
-const co_st_tensor *co_st_at(const co_st_file *f, int i); /* in order of offset */
+const co_st_tensor *co_st_at(const co_st_file *f, int i);      /* in order of offset */
+const co_st_tensor *co_st_by_name(const co_st_file *f, int i); /* in bytewise name order */
 const co_st_tensor *co_st_find(const co_st_file *f, const char *name);
 const char *co_st_meta(const co_st_file *f, const char *key); /* NULL if absent */
 co_err co_st_read(co_st_file *f, const co_st_tensor *t, uint64_t from, void *dst, size_t len);

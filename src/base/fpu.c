@@ -1,0 +1,16 @@
+/* fpu.c -- the rounding state of this thread. A library built with fast maths may have changed it. */
+#include "base/maths.h"
+
+#include <fenv.h>
+#ifdef __SSE2__
+#include <xmmintrin.h>
+#endif
+
+void co_fpu_init(void)
+{
+    fesetround(FE_TONEAREST);
+#ifdef __SSE2__
+    _mm_setcsr(
+        0x1f80); /* all exceptions masked, round to nearest, flush-to-zero and denormals-are-zero off */
+#endif
+}

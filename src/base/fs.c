@@ -1,0 +1,278 @@
+/* fs.c -- reading and writing whole files, making and listing folders. Removing is in fs_remove.c.
+ *
+ * A file written here is either the old one or the new one, whole, whatever dies in between: the bytes go to
+ * a temporary name in the same folder, fsync, rename, fsync of the folder. A killed writer can leave a
+ * "NAME.tmp-PID-N" behind; nobody ever reads one.
+ */
+#include "base/fs.h"
+
+#include <dirent.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <stdatomic.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "base/alloc.h"
+
+static co_err too_long(const char *path, size_t limit)
+{
+    return co_fail(CO_EFORMAT, "%s is longer than the %zu bytes allowed here (is it the right file?)", path,
+                   limit);
+}
+
+/* Reads to the end into *buf, which has room for `room` bytes and grows: a pipe or /proc file has no size. */
+static co_err read_fd(char **buf, size_t *len, size_t room, int fd, const char *path, size_t limit)
+{
+    for (*len = 0;;) {
+        if (*len == room) {
+            room = room > SIZE_MAX / 4 ? SIZE_MAX / 2 : room * 2;
+            char *more = co_realloc(*buf, room + 1);
+            if (!more)
+                return co_fail_in(CO_ENOMEM, "read %s", path);
+            *buf = more;
+        }
+        ssize_t n = read(fd, *buf + *len, room - *len);
+        if (n < 0 && errno == EINTR)
+            continue;
+        if (n < 0)
+            return co_fail(CO_EIO, "read %s: %m", path);
+        if (n == 0)
+            break;
+        *len += (size_t)n;
+        if (*len > limit)
+            return too_long(path, limit);
+    }
+    (*buf)[*len] = '\0';
+    return CO_OK;
+}
+
+co_err co_fs_read(char **out, size_t *len, const char *path, size_t limit)
+{
+    char *buf = NULL;
+    size_t got = 0;
+    struct stat st;
+    co_err err = CO_OK;
+    int fd = open(path, O_RDONLY | O_CLOEXEC);
+
+    if (fd < 0)
+        return co_fail(CO_EIO, "open %s: %m", path);
+    if (fstat(fd, &st) != 0)
+        err = co_fail(CO_EIO, "stat %s: %m", path);
+    else if (S_ISREG(st.st_mode) && (uint64_t)st.st_size > limit)
+        err = too_long(path, limit);
+    if (err)
+        goto out;
+
+    /* one byte more than the file has, so that its end is seen without growing */
+    size_t room = (S_ISREG(st.st_mode) ? (size_t)st.st_size : 4095) + 1;
+    buf = co_alloc(room + 1);
+    err = buf ? read_fd(&buf, &got, room, fd, path, limit) : co_fail_in(CO_ENOMEM, "read %s", path);
+    if (err)
+        goto out;
+    *out = buf;
+    if (len)
+        *len = got;
+    buf = NULL; /* now *out's */
+out:
+    co_free(buf);
+    close(fd);
+    return err;
+}
+
+co_err co_fs_write_all(int fd, const void *bytes, size_t len, const char *path_for_message)
+{
+    const char *p = bytes;
+
+    while (len) {
+        ssize_t n = write(fd, p, len);
+        if (n < 0 && errno == EINTR)
+            continue;
+        if (n < 0)
+            return co_fail(CO_EIO, "write %s: %m", path_for_message);
+        p += n;
+        len -= (size_t)n;
+    }
+    return CO_OK;
+}
+
+/* The folder that `path` is in: "a/b" -> "a", "b" -> ".", "/b" -> "/". NULL if memory is out. */
+static char *folder_of(const char *path)
+{
+    char *dir = co_strdup(path);
+    char *slash = dir ? strrchr(dir, '/') : NULL;
+
+    if (!dir)
+        return NULL;
+    if (slash) {
+        slash[slash == dir] = '\0';
+        return dir;
+    }
+    co_free(dir);
+    return co_strdup(".");
+}
+
+/* A new file "PATH.tmp-PID-N". Another host on a shared disk may have our pid: then the next N. */
+static co_err open_temporary(int *fd, char **tmp, const char *path)
+{
+    static atomic_uint turn;
+
+    for (int tries = 0; tries < 100; tries++) {
+        char *name = co_sprintf("%s.tmp-%d-%u", path, (int)getpid(), atomic_fetch_add(&turn, 1));
+        if (!name)
+            return CO_ENOMEM;
+        *fd = open(name, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0666);
+        if (*fd >= 0) {
+            *tmp = name;
+            return CO_OK;
+        }
+        co_err err = co_fail(CO_EIO, "create %s: %m", name);
+        bool taken = errno == EEXIST;
+        co_free(name);
+        if (!taken)
+            return err;
+    }
+    return co_fail(CO_EIO, "create %s: a hundred temporary files of that name exist; remove %s.tmp-*", path,
+                   path);
+}
+
+co_err co_fs_write_atomic(const char *path, const void *bytes, size_t len)
+{
+    char *tmp = NULL, *dir = folder_of(path);
+    int fd = -1;
+    co_err err = dir ? open_temporary(&fd, &tmp, path) : CO_ENOMEM;
+
+    if (err)
+        goto out;
+    err = co_fs_write_all(fd, bytes, len, tmp);
+    if (!err && fsync(fd) != 0)
+        err = co_fail(CO_EIO, "fsync %s: %m", tmp);
+    if (close(fd) != 0 && !err)
+        err = co_fail(CO_EIO, "close %s: %m", tmp);
+    if (!err && rename(tmp, path) != 0)
+        err = co_fail(CO_EIO, "rename %s to %s: %m", tmp, path);
+    if (err)
+        unlink(tmp);
+    else
+        err = co_fs_sync_dir(dir);
+out:
+    co_free(tmp);
+    co_free(dir);
+    return err;
+}
+
+co_err co_fs_sync_dir(const char *path)
+{
+    co_err err = CO_OK;
+    int fd = open(path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+
+    if (fd < 0)
+        return co_fail(CO_EIO, "open folder %s: %m", path);
+    if (fsync(fd) != 0 && errno != EINVAL) /* some network file systems cannot, and need not */
+        err = co_fail(CO_EIO, "fsync folder %s: %m", path);
+    close(fd);
+    return err;
+}
+
+static co_err make_one(const char *path)
+{
+    if (mkdir(path, 0777) == 0 || (errno == EEXIST && co_fs_is_dir(path)))
+        return CO_OK;
+    return co_fail(CO_EIO, "mkdir %s: %m", path);
+}
+
+co_err co_fs_mkdirs(const char *path)
+{
+    co_err err = CO_OK;
+    char *p = co_strdup(path);
+
+    if (!p)
+        return CO_ENOMEM;
+    for (char *s = p + 1; p[0] && *s && !err; s++) {
+        if (*s != '/')
+            continue;
+        *s = '\0';
+        err = make_one(p);
+        *s = '/';
+    }
+    if (!err)
+        err = make_one(p);
+    co_free(p);
+    return err;
+}
+
+bool co_fs_exists(const char *path)
+{
+    return access(path, F_OK) == 0;
+}
+
+bool co_fs_is_dir(const char *path)
+{
+    struct stat st;
+
+    return stat(path, &st) == 0 && S_ISDIR(st.st_mode);
+}
+
+static int by_bytes(const void *a, const void *b)
+{
+    return strcmp(*(char *const *)a, *(char *const *)b);
+}
+
+/* Appends a copy of `name` to the array, which doubles. */
+static co_err add_name(char ***names, size_t *n, size_t *room, const char *name)
+{
+    if (*n == *room) {
+        size_t more = *room ? *room * 2 : 16;
+        char **p = co_realloc(*names, more * sizeof *p);
+        if (!p)
+            return CO_ENOMEM;
+        *names = p;
+        *room = more;
+    }
+    (*names)[*n] = co_strdup(name);
+    if (!(*names)[*n])
+        return CO_ENOMEM;
+    ++*n;
+    return CO_OK;
+}
+
+co_err co_fs_list(char ***names, size_t *n, const char *path)
+{
+    char **list = co_alloc(0); /* an empty folder gives an array too */
+    size_t count = 0, room = 0;
+    co_err err = list ? CO_OK : CO_ENOMEM;
+    DIR *dir = list ? opendir(path) : NULL;
+
+    if (list && !dir)
+        err = co_fail(CO_EIO, "open folder %s: %m", path);
+    while (!err) {
+        errno = 0;
+        struct dirent *e = readdir(dir);
+        if (!e && errno)
+            err = co_fail(CO_EIO, "read folder %s: %m", path);
+        if (!e)
+            break;
+        if (strcmp(e->d_name, ".") != 0 && strcmp(e->d_name, "..") != 0)
+            err = add_name(&list, &count, &room, e->d_name);
+    }
+    if (dir)
+        closedir(dir);
+    if (err) {
+        co_fs_list_free(list, count);
+        return err;
+    }
+    qsort(list, count, sizeof *list, by_bytes);
+    *names = list;
+    *n = count;
+    return CO_OK;
+}
+
+void co_fs_list_free(char **names, size_t n)
+{
+    for (size_t i = 0; i < n; i++)
+        co_free(names[i]);
+    co_free(names);
+}

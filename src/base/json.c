@@ -1,0 +1,144 @@
+/* json.c -- jansson with our allocator, our limits and our messages.
+ *
+ * jansson recurses to at most 2048 levels and refuses what is deeper, raw control characters, \u0000 and
+ * bytes that are not UTF-8; we add duplicate keys and size. Objects keep the order of insertion.
+ */
+#include "base/json.h"
+
+#include <math.h>
+#include <string.h>
+
+#include "base/alloc.h"
+#include "base/fs.h"
+
+static const size_t MOST = 100000000;
+
+/* jansson reports some failed allocations as a syntax error; this tells them apart. */
+static _Thread_local int memory_ran_out;
+
+static void *allocate(size_t size)
+{
+    void *p = co_alloc(size);
+
+    memory_ran_out |= !p;
+    return p;
+}
+
+/* Before main, and so before any value exists: memory of one allocator must not reach another's free. */
+__attribute__((constructor)) static void use_our_memory(void)
+{
+    json_set_alloc_funcs(allocate, co_free);
+}
+
+/* The message quotes the file: bytes that move a terminal's cursor do not belong in it. */
+static void make_printable(char *text)
+{
+    for (; *text; text++)
+        if ((unsigned char)*text < 0x20 || *text == 0x7f)
+            *text = '?';
+}
+
+co_err co_json_parse(json_t **out, const char *bytes, size_t len, const char *what)
+{
+    json_error_t e;
+
+    if (len > MOST)
+        return co_fail(CO_EFORMAT, "%s: %zu bytes of JSON, more than the %zu allowed", what, len, MOST);
+    memory_ran_out = 0;
+    json_t *v = json_loadb(bytes, len, JSON_REJECT_DUPLICATES | JSON_DECODE_ANY, &e);
+    if (v && !memory_ran_out) { /* a token that could not grow is cut short without an error */
+        *out = v;
+        return CO_OK;
+    }
+    json_decref(v);
+    if (memory_ran_out)
+        return co_fail(CO_ENOMEM, "%s: out of memory for %zu bytes of JSON", what, len);
+    make_printable(e.text);
+    return co_fail(CO_EFORMAT, "%s: not valid JSON at line %d, column %d: %s", what, e.line, e.column,
+                   e.text);
+}
+
+co_err co_json_read(json_t **out, const char *path, size_t limit)
+{
+    char *bytes;
+    size_t len;
+
+    CO_TRY(co_fs_read(&bytes, &len, path, limit < MOST ? limit : MOST));
+    co_err err = co_json_parse(out, bytes, len, path);
+    co_free(bytes);
+    return err;
+}
+
+/* 17 digits are enough for any double. */
+static char *print(const json_t *v, size_t flags)
+{
+    memory_ran_out = 0;
+    char *text = json_dumps(v, JSON_ENCODE_ANY | JSON_REAL_PRECISION(17) | flags);
+    if (text && memory_ran_out) { /* jansson leaves out a key that the text could not grow for */
+        co_free(text);
+        text = NULL;
+    }
+    return text;
+}
+
+char *co_json_text(const json_t *v)
+{
+    return print(v, JSON_COMPACT);
+}
+
+co_err co_json_write(const json_t *v, const char *path)
+{
+    char *text = print(v, JSON_INDENT(2));
+
+    if (!text)
+        return co_fail(CO_ENOMEM, "%s: out of memory for its JSON", path);
+    size_t len = strlen(text);
+    text[len] = '\n'; /* in place of the NUL: the last line ends like the others */
+    co_err err = co_fs_write_atomic(path, text, len + 1);
+    co_free(text);
+    return err;
+}
+
+int co_json_i64(const json_t *obj, const char *key, long long *out)
+{
+    json_t *v = json_object_get(obj, key);
+
+    if (!json_is_integer(v))
+        return 0;
+    *out = json_integer_value(v);
+    return 1;
+}
+
+static const struct {
+    const char *name;
+    double value;
+} unwritable[] = {{"nan", NAN}, {"inf", INFINITY}, {"-inf", -INFINITY}};
+
+int co_json_f64(const json_t *obj, const char *key, double *out)
+{
+    json_t *v = json_object_get(obj, key);
+
+    if (json_is_number(v)) {
+        *out = json_number_value(v);
+        return 1;
+    }
+    for (size_t i = 0; json_is_string(v) && i < CO_COUNT(unwritable); i++) {
+        if (strcmp(json_string_value(v), unwritable[i].name) == 0) {
+            *out = unwritable[i].value;
+            return 1;
+        }
+    }
+    return 0;
+}
+
+const char *co_json_str(const json_t *obj, const char *key)
+{
+    return json_string_value(json_object_get(obj, key));
+}
+
+json_t *co_json_num(double x)
+{
+    if (isfinite(x))
+        return json_real(x);
+    return json_string(unwritable[isnan(x) ? 0 : x > 0 ? 1 : 2].name);
+}

@@ -1,0 +1,41 @@
+/* ckpt_int.h -- the manifest as this room sees it: the meta and the list of files it vouches for. */
+#ifndef CO_CKPT_CKPT_INT_H
+#define CO_CKPT_CKPT_INT_H
+
+#include "base/alloc.h"
+#include "ckpt/ckpt.h"
+
+#define MODEL_FILE    "model.safetensors"
+#define OPTIM_FILE    "optim.safetensors"
+#define MANIFEST_FILE "manifest.json"
+#define TMP_PREFIX    ".tmp-" /* not whole yet, or on its way out */
+#define OLD_PREFIX    ".old-" /* whole; being replaced by one of the same name */
+
+struct manifest_file {
+    const char *name; /* in the manifest's pool */
+    uint64_t bytes;
+    char sha256[65];
+};
+
+struct manifest {
+    co_pool pool;
+    co_ckpt_meta meta;
+    struct manifest_file *file; /* [n] in the pool */
+    int n;
+};
+
+void manifest_fini(struct manifest *m); /* a zeroed one is fine */
+co_err manifest_parse(struct manifest *out, const char *bytes, size_t len, const char *what);
+/* From the folder `path`. */
+co_err manifest_read(struct manifest *out, const char *path);
+const struct manifest_file *manifest_find(const struct manifest *m, const char *name);
+/* The text of a manifest, checked by parsing it; *out is the caller's (co_free). */
+co_err manifest_text(char **out, const co_ckpt_meta *meta, const struct manifest_file *file, int n);
+
+/* A name that is one plain part of a path: letters, digits and "._+-=@", not beginning with a dot, up to 200. */
+bool plain_name(const char *name);
+
+/* Reads the manifest and checks every byte of the folder against it. *out is the caller's on success. */
+co_err verify(struct manifest *out, const char *path);
+
+#endif

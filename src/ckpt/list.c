@@ -1,0 +1,256 @@
+/* list.c -- which checkpoints there are: ls, newest, prune.
+ *
+ * A checkpoint is any folder under root, links apart. ".old-NAME" is one too: the predecessor of NAME, left by
+ * a kill during a save (see save.c). ".tmp-" folders are not: nobody reads them. What goes is renamed to .tmp-
+ * first, so that a kill while removing never leaves half a checkpoint under a good name.
+ */
+#include "ckpt/ckpt_int.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "base/fs.h"
+
+static bool begins(const char *s, const char *prefix)
+{
+    return strncmp(s, prefix, strlen(prefix)) == 0;
+}
+
+/* Bytes of the files in a folder of ours. */
+static co_err folder_bytes(uint64_t *out, const char *path)
+{
+    char **names;
+    size_t n;
+    struct stat st;
+    co_err err = co_fs_list(&names, &n, path);
+
+    if (err)
+        return err;
+    for (size_t i = 0; i < n && !err; i++) {
+        char *file = co_sprintf("%s/%s", path, names[i]);
+        if (!file)
+            err = CO_ENOMEM;
+        else if (lstat(file, &st) == 0 && S_ISREG(st.st_mode))
+            *out += (uint64_t)st.st_size;
+        co_free(file);
+    }
+    co_fs_list_free(names, n);
+    return err;
+}
+
+/* Fills *info if root/name is a checkpoint's folder; its name stays NULL if not. */
+static co_err look(co_ckpt_info *info, const char *root, const char *name)
+{
+    struct stat st;
+    char *path = co_sprintf("%s/%s", root, name);
+    co_err err = path ? CO_OK : CO_ENOMEM;
+
+    if (!err && lstat(path, &st) == 0 && S_ISDIR(st.st_mode)) {
+        struct manifest m = {0};
+        err = manifest_read(&m, path);
+        if (!err)
+            info->meta = m.meta;
+        else if (err != CO_ENOMEM) {
+            snprintf(info->why_bad, sizeof info->why_bad, "%s", co_errmsg());
+            err = CO_OK;
+        }
+        co_pool_fini(&m.pool); /* the meta is info's */
+        if (!err)
+            err = folder_bytes(&info->bytes, path);
+        if (!err && !(info->name = co_strdup(name)))
+            err = CO_ENOMEM;
+        if (err)
+            co_ckpt_meta_fini(&info->meta);
+    }
+    co_free(path);
+    return err;
+}
+
+/* Those without a manifest first, then by step, then by name. */
+static int age_order(const void *a, const void *b)
+{
+    const co_ckpt_info *x = a, *y = b;
+    bool bad_x = x->why_bad[0] != 0, bad_y = y->why_bad[0] != 0;
+
+    if (bad_x != bad_y)
+        return bad_x ? -1 : 1;
+    if (!bad_x && x->meta.step != y->meta.step)
+        return x->meta.step < y->meta.step ? -1 : 1;
+    return strcmp(x->name, y->name);
+}
+
+co_err co_ckpt_ls(co_ckpt_info **out, int *n, const char *root)
+{
+    char **names;
+    size_t count;
+    int found = 0;
+    co_ckpt_info *list;
+    co_err err = CO_OK;
+
+    if (!co_fs_is_dir(root))
+        return co_fail(CO_EINPUT, "%s: there is no such folder", root);
+    CO_TRY(co_fs_list(&names, &count, root));
+    list = co_array(count, sizeof *list);
+    if (!list)
+        err = CO_ENOMEM;
+    for (size_t i = 0; i < count && !err; i++) {
+        if (names[i][0] == '.' && !begins(names[i], OLD_PREFIX))
+            continue;
+        err = look(&list[found], root, names[i]);
+        found += list[found].name != NULL;
+    }
+    co_fs_list_free(names, count);
+    if (err) {
+        co_ckpt_ls_free(list, found);
+        return err;
+    }
+    qsort(list, (size_t)found, sizeof *list, age_order);
+    *out = list;
+    *n = found;
+    return CO_OK;
+}
+
+void co_ckpt_ls_free(co_ckpt_info *list, int n)
+{
+    for (int i = 0; i < n; i++) {
+        co_ckpt_meta_fini(&list[i].meta);
+        co_free(list[i].name);
+    }
+    co_free(list);
+}
+
+/* Whom to tell about a bad one. */
+struct listener {
+    void (*bad)(void *ctx, const char *path, const char *why);
+    void *ctx;
+};
+
+/* Good: *found is set, the caller's. Bad: reported, *found stays as it is. */
+static co_err try_one(char **found, const char *root, const co_ckpt_info *info, const struct listener *to)
+{
+    struct manifest m = {0};
+    const char *why = info->why_bad;
+    char *path = co_sprintf("%s/%s", root, info->name);
+    co_err err = path ? CO_OK : CO_ENOMEM;
+
+    if (!err && !why[0]) {
+        err = verify(&m, path);
+        manifest_fini(&m);
+        if (!err) {
+            *found = path;
+            return CO_OK;
+        }
+        why = co_errmsg();
+    }
+    if (path && err != CO_ENOMEM) {
+        if (to->bad)
+            to->bad(to->ctx, path, why);
+        err = CO_OK;
+    }
+    co_free(path);
+    return err;
+}
+
+co_err co_ckpt_newest(char **path, const char *root,
+                      void (*bad)(void *ctx, const char *path, const char *why), void *ctx)
+{
+    co_ckpt_info *list;
+    struct listener to = {bad, ctx};
+    char *found = NULL;
+    int n;
+
+    CO_TRY(co_ckpt_ls(&list, &n, root));
+    co_err err = CO_OK;
+    for (int i = n - 1; i >= 0 && !err; i--)
+        if (!found || list[i].why_bad[0]) /* without a step it may be the newest: it is named in any case */
+            err = try_one(&found, root, &list[i], &to);
+    co_ckpt_ls_free(list, n);
+    if (!err && !found)
+        err = n ? co_fail(CO_EINPUT, "%s: none of its %d checkpoints is whole", root, n)
+                : co_fail(CO_EINPUT, "%s: there is no checkpoint", root);
+    if (err)
+        co_free(found);
+    else
+        *path = found;
+    return err;
+}
+
+/* --- prune --------------------------------------------------------------------------------------------- */
+
+/* Does root/link point to `name`? */
+static co_err points_to(bool *yes, const char *root, const char *link, const char *name)
+{
+    char target[512];
+    char *path = co_sprintf("%s/%s", root, link);
+
+    if (!path)
+        return CO_ENOMEM;
+    ssize_t n = readlink(path, target, sizeof target - 1);
+    co_free(path);
+    target[n < 0 ? 0 : n] = '\0';
+    const char *slash = strrchr(target, '/');
+    *yes = *yes || strcmp(slash ? slash + 1 : target, name) == 0;
+    return CO_OK;
+}
+
+static co_err remove_one(const char *root, const char *name)
+{
+    char *path = co_sprintf("%s/%s", root, name);
+    char *tmp = co_sprintf("%s/" TMP_PREFIX "gone-%s", root, name);
+    co_err err = path && tmp ? co_fs_remove_tree(tmp) : CO_ENOMEM;
+
+    if (!err && rename(path, tmp) != 0)
+        err = co_fail(CO_EIO, "rename %s to %s: %m", path, tmp);
+    if (!err)
+        err = co_fs_remove_tree(tmp);
+    co_free(path);
+    co_free(tmp);
+    return err;
+}
+
+/* Leftovers: every .tmp-, and every .old- whose successor reads. */
+static co_err sweep(const char *root, const co_ckpt_info *list, int n)
+{
+    char **names;
+    size_t count;
+
+    CO_TRY(co_fs_list(&names, &count, root));
+    co_err err = CO_OK;
+    for (size_t i = 0; i < count && !err; i++) {
+        bool go = begins(names[i], TMP_PREFIX);
+        for (int k = 0; k < n && begins(names[i], OLD_PREFIX); k++)
+            go = go || (!list[k].why_bad[0] && strcmp(list[k].name, names[i] + strlen(OLD_PREFIX)) == 0);
+        if (go) {
+            char *path = co_sprintf("%s/%s", root, names[i]);
+            err = path ? co_fs_remove_tree(path) : CO_ENOMEM;
+            co_free(path);
+        }
+    }
+    co_fs_list_free(names, count);
+    return err;
+}
+
+co_err co_ckpt_prune(const char *root, const char *prefix, int keep)
+{
+    co_ckpt_info *list;
+    int n;
+
+    CO_TRY(co_ckpt_ls(&list, &n, root));
+    co_err err = sweep(root, list, n);
+    for (int i = n - 1; i >= 0 && !err; i--) {
+        bool linked = false;
+        if (list[i].why_bad[0] || list[i].name[0] == '.' || !begins(list[i].name, prefix) || keep-- > 0)
+            continue;
+        err = points_to(&linked, root, "last", list[i].name);
+        if (!err)
+            err = points_to(&linked, root, "best", list[i].name);
+        if (!err && !linked)
+            err = remove_one(root, list[i].name);
+    }
+    co_ckpt_ls_free(list, n);
+    return err ? co_fail_in(err, "prune %s", root) : CO_OK;
+}

@@ -1,0 +1,292 @@
+/* save.c -- a checkpoint appears whole or not at all.
+ *
+ *     1  .tmp-NAME/ is made; model, optim and last the manifest are written into it, each fsynced
+ *     2  NAME, if there is one, becomes .old-NAME
+ *     3  .tmp-NAME becomes NAME                     <- the moment it exists
+ *     4  root/last is moved, .old-NAME removed
+ *
+ * Killed before 3, what was there before is still whole, as NAME or as .old-NAME, and co_ckpt_newest looks at
+ * both; killed after 3, both are whole. An .old- is removed only when NAME is there. A .tmp- is never read and
+ * is swept by the next save of the name or by co_ckpt_prune. When a step fails, the ones before are undone.
+ *
+ * The state is read through the source in pieces of 1 MiB: once in name order for weights_sha256, once in the
+ * order of the file (I64 first, so that every tensor lies on a multiple of its element). Memory: two blocks of
+ * 1 MiB and the names.
+ */
+#include "ckpt/ckpt_int.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "base/fs.h"
+#include "tensor/safetensors.h"
+
+enum { PIECE = 1 << 18 }; /* elements of 4 bytes */
+
+/* What one save carries along. */
+struct save {
+    const co_layout *layout;
+    const co_ckpt_source *src;
+    int *by_name;    /* [layout->n] */
+    float *piece;    /* [PIECE] */
+    const char *dir; /* .tmp-NAME */
+    struct manifest_file file[2];
+    int files;
+};
+
+typedef co_err (*sink)(void *to, const void *bytes, size_t len);
+
+static co_err to_hash(void *to, const void *bytes, size_t len)
+{
+    co_sha256_add(to, bytes, len);
+    return CO_OK;
+}
+
+static co_err to_file(void *to, const void *bytes, size_t len)
+{
+    return co_st_write(to, bytes, len);
+}
+
+/* One entry of one part, piece by piece, to where it goes. */
+static co_err pour(struct save *s, int part, const co_entry *e, sink put, void *to)
+{
+    for (size_t i = 0; i < e->count; i += PIECE) {
+        size_t n = e->count - i < PIECE ? e->count - i : PIECE;
+        CO_TRY(s->src->read(s->src->ctx, part, e->offset + i, n, s->piece));
+        CO_TRY(put(to, s->piece, n * sizeof *s->piece));
+    }
+    return CO_OK;
+}
+
+static co_err hash_weights(struct save *s, char hex[65])
+{
+    co_sha256 h;
+
+    co_sha256_init(&h);
+    for (int i = 0; i < s->layout->n; i++) {
+        const co_entry *e = &s->layout->entry[s->by_name[i]];
+        co_layout_sha256_head(&h, e->name, co_dtype_name(e->dtype), &e->shape);
+        CO_TRY(pour(s, 0, e, to_hash, &h));
+    }
+    co_sha256_hex(&h, hex);
+    return CO_OK;
+}
+
+/* A tensor of the file: which entry of which part. */
+struct row {
+    const co_entry *e;
+    int part;
+};
+
+/* Streams n rows to dir/name and notes size and hash for the manifest. */
+static co_err write_file(struct save *s, const char *name, const struct row *row, const co_st_tensor *tensor,
+                         int n)
+{
+    struct manifest_file *f = &s->file[s->files];
+    co_st_writer *w = NULL;
+    char *path = co_sprintf("%s/%s", s->dir, name);
+    co_err err = path ? co_st_create(&w, path, tensor, n, NULL) : CO_ENOMEM;
+
+    co_free(path);
+    if (err)
+        return err;
+    for (int i = 0; i < n && !err; i++)
+        err = pour(s, row[i].part, row[i].e, to_file, w);
+    if (err) {
+        co_st_abort(w);
+        return err;
+    }
+    CO_TRY(co_st_finish(w, f->sha256, &f->bytes));
+    f->name = name;
+    s->files++;
+    return CO_OK;
+}
+
+static co_err write_model(struct save *s)
+{
+    int n = 0, all = s->layout->n;
+    struct row *row = co_array((size_t)all, sizeof *row);
+    co_st_tensor *tensor = co_array((size_t)all, sizeof *tensor);
+    co_err err = CO_ENOMEM;
+
+    for (int pass = 0; row && tensor && pass < 2; pass++) {
+        for (int i = 0; i < all; i++) {
+            const co_entry *e = &s->layout->entry[s->by_name[i]];
+            if ((e->dtype == CO_I64) != (pass == 0))
+                continue;
+            row[n] = (struct row){e, 0};
+            tensor[n++] = (co_st_tensor){.name = e->name, .dtype = e->dtype, .shape = e->shape};
+        }
+    }
+    if (row && tensor)
+        err = write_file(s, MODEL_FILE, row, tensor, n);
+    co_free(row);
+    co_free(tensor);
+    return err;
+}
+
+/* "<moment>.<parameter>", moment by moment, by name inside one. */
+static co_err write_optim(struct save *s, int moments, const char *const *moment_names)
+{
+    int n = 0;
+    size_t room = (size_t)s->layout->n * (size_t)moments;
+    co_pool names = {0};
+    struct row *row = co_array(room, sizeof *row);
+    co_st_tensor *tensor = co_array(room, sizeof *tensor);
+    co_err err = row && tensor ? CO_OK : CO_ENOMEM;
+
+    for (int k = 0; k < moments && !err; k++) {
+        for (int i = 0; i < s->layout->n && !err; i++) {
+            const co_entry *e = &s->layout->entry[s->by_name[i]];
+            if (e->kind != CO_KIND_PARAM)
+                continue;
+            const char *name = co_pool_printf(&names, "%s.%s", moment_names[k], e->name);
+            if (!name)
+                err = CO_ENOMEM;
+            row[n] = (struct row){e, 1 + k};
+            tensor[n++] = (co_st_tensor){.name = name, .dtype = e->dtype, .shape = e->shape};
+        }
+    }
+    if (!err)
+        err = write_file(s, OPTIM_FILE, row, tensor, n);
+    co_pool_fini(&names);
+    co_free(row);
+    co_free(tensor);
+    return err;
+}
+
+static co_err write_manifest(struct save *s, const co_ckpt_meta *meta)
+{
+    char *text = NULL, *path = co_sprintf("%s/" MANIFEST_FILE, s->dir);
+    co_err err = path ? manifest_text(&text, meta, s->file, s->files) : CO_ENOMEM;
+
+    if (!err)
+        err = co_fs_write_atomic(path, text, strlen(text)); /* fsyncs the folder too */
+    co_free(text);
+    co_free(path);
+    return err;
+}
+
+/* Step 1: everything into `dir`. */
+static co_err write_all(const char *dir, const co_layout *layout, int moments,
+                        const char *const *moment_names, co_ckpt_meta *meta, const co_ckpt_source *src)
+{
+    struct save s = {.layout = layout, .src = src, .dir = dir};
+    co_ckpt_meta full = *meta; /* borrows extra */
+    co_err err = CO_ENOMEM;
+
+    s.by_name = co_layout_by_name(layout);
+    s.piece = co_array(PIECE, sizeof *s.piece);
+    if (s.by_name && s.piece)
+        err = hash_weights(&s, full.weights_sha256);
+    if (!err)
+        err = write_model(&s);
+    if (!err && moments > 0)
+        err = write_optim(&s, moments, moment_names);
+    if (!err)
+        err = write_manifest(&s, &full);
+    if (!err)
+        memcpy(meta->weights_sha256, full.weights_sha256, sizeof full.weights_sha256);
+    co_free(s.piece);
+    co_free(s.by_name);
+    return err;
+}
+
+/* Steps 2 and 3. */
+static co_err put_in_place(const char *root, const char *tmp, const char *final, const char *old)
+{
+    struct stat st;
+    bool replaces = lstat(final, &st) == 0;
+
+    if (replaces) {
+        CO_TRY(co_fs_remove_tree(old)); /* left by a kill after step 3: `final` is whole */
+        if (rename(final, old) != 0)
+            return co_fail(CO_EIO, "rename %s to %s: %m", final, old);
+    }
+    if (rename(tmp, final) != 0) {
+        co_err err = co_fail(CO_EIO, "rename %s to %s: %m", tmp, final);
+        if (replaces && rename(old, final) != 0)
+            return co_fail(err, "%s; the one before is %s", co_errmsg(), old);
+        return err;
+    }
+    return co_fs_sync_dir(root);
+}
+
+/* A folder for the new one, empty. */
+static co_err make_tmp(const char *root, const char *tmp, const char *final)
+{
+    struct stat st;
+
+    CO_TRY(co_fs_mkdirs(root));
+    if (lstat(final, &st) == 0 && !S_ISDIR(st.st_mode))
+        return co_fail(CO_EINPUT, "%s is not a folder: choose another name", final);
+    CO_TRY(co_fs_remove_tree(tmp));
+    if (mkdir(tmp, 0777) != 0)
+        return co_fail(CO_EIO, "mkdir %s: %m", tmp);
+    return CO_OK;
+}
+
+/* Removes what a failed save does not need any more, keeping its message. */
+static co_err undo(co_err err, const char *path)
+{
+    char why[1024];
+
+    snprintf(why, sizeof why, "%s", co_errmsg());
+    co_fs_remove_tree(path);
+    return co_fail(err, "%s", why);
+}
+
+co_err co_ckpt_save(const char *root, const char *name, const co_layout *layout, int moments,
+                    const char *const *moment_names, co_ckpt_meta *meta, const co_ckpt_source *src)
+{
+    if (!plain_name(name))
+        return co_fail(CO_EINPUT, "checkpoint name '%s': letters, digits and ._+-=@ only, no dot first",
+                       name);
+
+    char *tmp = co_sprintf("%s/" TMP_PREFIX "%s", root, name);
+    char *old = co_sprintf("%s/" OLD_PREFIX "%s", root, name);
+    char *final = co_sprintf("%s/%s", root, name);
+    co_err err = tmp && old && final ? make_tmp(root, tmp, final) : CO_ENOMEM;
+
+    if (!err) {
+        err = write_all(tmp, layout, moments, moment_names, meta, src);
+        if (!err)
+            err = put_in_place(root, tmp, final, old);
+        if (err)
+            undo(err, tmp);
+    }
+    if (!err) {
+        err = co_ckpt_link(root, "last", name);
+        err = err ? undo(err, old) : co_fs_remove_tree(old);
+    }
+    if (err)
+        co_fail_in(err, "checkpoint %s/%s", root, name);
+    co_free(tmp);
+    co_free(old);
+    co_free(final);
+    return err;
+}
+
+co_err co_ckpt_link(const char *root, const char *link, const char *name)
+{
+    char *tmp = co_sprintf("%s/" TMP_PREFIX "link-%s", root, link);
+    char *path = co_sprintf("%s/%s", root, link);
+    co_err err = tmp && path ? CO_OK : CO_ENOMEM;
+
+    if (!err) {
+        unlink(tmp); /* left by a kill */
+        if (symlink(name, tmp) != 0)
+            err = co_fail(CO_EIO, "link %s: %m", tmp);
+        else if (rename(tmp, path) != 0) {
+            err = co_fail(CO_EIO, "rename %s to %s: %m", tmp, path);
+            unlink(tmp);
+        } else
+            err = co_fs_sync_dir(root);
+    }
+    co_free(tmp);
+    co_free(path);
+    return err;
+}

@@ -1,0 +1,185 @@
+/* app.c -- one configuration out of every room's tables: models, data sets and optimisers are registry groups; the core
+ * keys are the train room's. */
+#include "cli/cli_int.h"
+
+#include <stdio.h>
+#include <string.h>
+
+#include "base/alloc.h"
+#include "base/fs.h"
+
+enum { MAX_ROWS = 32, MAX_TABLES = 8 };
+
+static int model_rows(co_conf_row *rows)
+{
+    int n = 0;
+
+    for (; co_models[n] && n < MAX_ROWS; n++)
+        rows[n] = (co_conf_row){co_models[n]->name, co_models[n]->help, co_models[n]->options,
+                                co_models[n]->cfg_size};
+    return n;
+}
+
+static int data_rows(co_conf_row *rows)
+{
+    int n = 0;
+
+    for (; co_datasets[n] && n < MAX_ROWS; n++)
+        rows[n] = (co_conf_row){co_datasets[n]->name, co_datasets[n]->help, co_datasets[n]->options,
+                                co_datasets[n]->cfg_size};
+    return n;
+}
+
+static int optim_rows(co_conf_row *rows)
+{
+    int n = 0;
+
+    for (; co_optims[n] && n < MAX_ROWS; n++)
+        rows[n] = (co_conf_row){co_optims[n]->name, co_optims[n]->help, co_optims[n]->options,
+                                co_optims[n]->cfg_size};
+    return n;
+}
+
+const co_conf_spec *app_conf_spec(const char *config_dir)
+{
+    static co_conf_row models[MAX_ROWS], datas[MAX_ROWS], optims[MAX_ROWS];
+    static co_conf_table tables[MAX_TABLES];
+    static co_conf_group groups[5];
+    static co_conf_spec spec;
+    int n = 0;
+
+    for (; co_train_tables[n].prefix; n++)
+        tables[n] = (co_conf_table){co_train_tables[n].prefix, co_train_tables[n].options};
+    groups[0] = (co_conf_group){"model", "mlp", models, model_rows(models), "the network"};
+    groups[1] = (co_conf_group){"data", "digits", datas, data_rows(datas), "the data set"};
+    groups[2] = (co_conf_group){"optim", "sgd", optims, optim_rows(optims), "the optimiser"};
+    groups[3] = (co_conf_group){"trainer", "ddp", NULL, 0, "ranks and strategy"};
+    groups[4] = (co_conf_group){"experiment", "", NULL, 0, "a file of settings"};
+    spec = (co_conf_spec){tables, n, sizeof(co_train_cfg), groups, 5, config_dir};
+    return &spec;
+}
+
+co_err app_open(app *a, const line *l)
+{
+    memset(a, 0, sizeof *a);
+    CO_TRY(co_conf_compose(&a->conf, app_conf_spec(l->config_dir), l->words, l->n));
+    a->cfg = co_conf_core(a->conf);
+    a->spec = (co_train_spec){.cfg = a->cfg,
+                              .model = co_models[co_conf_row_of(a->conf, "model")],
+                              .model_cfg = co_conf_fields(a->conf, "model"),
+                              .data = co_datasets[co_conf_row_of(a->conf, "data")],
+                              .data_cfg = co_conf_fields(a->conf, "data"),
+                              .optim = co_optims[co_conf_row_of(a->conf, "optim")],
+                              .optim_cfg = co_conf_fields(a->conf, "optim")};
+    co_conf_sha256(a->conf, a->spec.config_sha256);
+    return CO_OK;
+}
+
+void app_close(app *a)
+{
+    co_conf_free(a->conf);
+    co_free(a->resume);
+    co_free(a->run_dir);
+    memset(a, 0, sizeof *a);
+}
+
+/* --- where to continue -------------------------------------------------------------------------------------------- */
+static void told_bad(void *ctx, const char *path, const char *why)
+{
+    (void)ctx;
+    say("checkpoint %s is not usable: %s; looking at the one before it", path, why);
+}
+
+static char *join(const char *dir, const char *name)
+{
+    return co_sprintf("%s/%s", dir, name);
+}
+
+static bool has(const char *dir, const char *name)
+{
+    char *p = join(dir, name);
+    bool there = p && co_fs_exists(p);
+
+    co_free(p);
+    return there;
+}
+
+/* A run that did not end: its configuration is ours, and its summary does not say done. */
+static bool unfinished(const char *dir, const char *sha)
+{
+    char *header = join(dir, "header.json"), *summary = join(dir, "summary.json");
+    json_t *h = NULL, *s = NULL;
+    bool yes = false;
+
+    if (header && summary && co_json_read(&h, header, 1 << 20) == CO_OK) {
+        const char *theirs = co_json_str(h, "config_sha256");
+        yes = theirs && strcmp(theirs, sha) == 0;
+        if (yes && co_json_read(&s, summary, 1 << 20) == CO_OK) {
+            const char *status = co_json_str(s, "status");
+            yes = !status || strcmp(status, "done") != 0;
+        }
+    }
+    json_decref(h);
+    json_decref(s);
+    co_free(header);
+    co_free(summary);
+    co_errclear();
+    return yes;
+}
+
+/* The newest unfinished run of this task and configuration, or NULL. */
+static char *newest_unfinished(const app *a)
+{
+    char *runs = co_sprintf("logs/%s/runs", a->cfg->task_name), **names = NULL, *found = NULL;
+    size_t n = 0;
+
+    if (runs && co_fs_list(&names, &n, runs) == CO_OK)
+        for (size_t i = n; i-- > 0 && !found;) {
+            char *dir = join(runs, names[i]);
+            if (dir && has(dir, "checkpoints") && unfinished(dir, a->spec.config_sha256))
+                found = dir;
+            else
+                co_free(dir);
+        }
+    co_fs_list_free(names, n);
+    co_free(runs);
+    co_errclear();
+    return found;
+}
+
+static co_err newest_in_run(app *a, const char *dir)
+{
+    char *root = join(dir, "checkpoints");
+    co_err err = root ? co_ckpt_newest(&a->resume, root, told_bad, NULL) : CO_ENOMEM;
+
+    co_free(root);
+    return err;
+}
+
+co_err app_find_resume(app *a)
+{
+    const char *path = a->cfg->ckpt_path;
+
+    if (a->cfg->run_dir && !(a->run_dir = co_strdup(a->cfg->run_dir)))
+        return CO_ENOMEM;
+    if (!path || !path[0])
+        return CO_OK;
+    if (strcmp(path, "auto") == 0) {
+        if (!a->run_dir)
+            a->run_dir = newest_unfinished(a);
+        if (!a->run_dir || !has(a->run_dir, "checkpoints") || newest_in_run(a, a->run_dir) != CO_OK)
+            say("ckpt_path=auto: nothing to continue from, starting anew");
+        return CO_OK;
+    }
+    if (!co_fs_exists(path))
+        return co_fail(CO_EINPUT, "ckpt_path: %s does not exist", path);
+    if (has(path, "checkpoints"))
+        return co_fail_in(newest_in_run(a, path), "ckpt_path");
+    if (!has(path, "manifest.json"))
+        return co_fail(CO_EINPUT,
+                       "ckpt_path: %s is neither a checkpoint (no manifest.json) nor a run folder (no "
+                       "checkpoints)",
+                       path);
+    a->resume = co_strdup(path);
+    return a->resume ? CO_OK : CO_ENOMEM;
+}

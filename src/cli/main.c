@@ -1,0 +1,92 @@
+/* main.c -- the table of commands. Alone, `cohort` says what it is and what to type first. */
+#include "cli/cli_int.h"
+
+#include <stdio.h>
+#include <string.h>
+
+#include "launch/launch.h"
+
+const command commands[] = {
+    {"train", "train a model: cohort train [group=choice] [key=value] ...", cmd_train,
+     "  cohort train experiment=demo\n"
+     "  cohort train data=digits model=cnn optim=adamw optim.lr=0.003 trainer.max_epochs=10\n"
+     "  cohort train data=text data.path=book.txt model=lm trainer.devices=4\n"
+     "  cohort train run.dir=logs/train/runs/2026-11-16_10-00-00 ckpt_path=auto      continue a run\n"},
+    {"test", "evaluate a checkpoint on the test split", cmd_test,
+     "  cohort test ckpt_path=logs/train/runs/DATE/checkpoints/last data=digits model=cnn\n"
+     "  cohort test ckpt_path=logs/train/runs/DATE                                   its own "
+     "configuration\n"},
+    {"predict", "run a checkpoint on the test split, a line per sample", cmd_predict,
+     "  cohort predict ckpt_path=logs/train/runs/DATE --limit 10\n"},
+    {"ckpt", "checkpoints: ls, hash, verify", cmd_ckpt,
+     "  cohort ckpt ls logs/train/runs/DATE\n"
+     "  cohort ckpt hash logs/train/runs/DATE/checkpoints/last\n"
+     "  cohort ckpt verify logs/train/runs/DATE/checkpoints/last\n"},
+    {"bench", "measurements as JSON: sameness, kills, start, scaling, apply", cmd_bench,
+     "  cohort bench sameness\n"
+     "  cohort bench kills --json\n"},
+    {"ps", "runs on this machine", cmd_ps, "  cohort ps --json\n"},
+    {"stop", "ask a run to save and stop", cmd_stop,
+     "  cohort stop 12345\n"
+     "  cohort stop logs/train/runs/DATE\n"
+     "  cohort stop --all\n"},
+    {0}};
+
+static void introduce(void)
+{
+    printf("cohort %s trains neural networks on any number of processes to the same weights, bit for bit.\n\n"
+           "  cohort train experiment=demo        train the built-in digits (a few seconds)\n"
+           "  cohort train --help                 every key, with its default\n"
+           "  cohort train ckpt_path=auto ...     continue the newest unfinished run\n"
+           "  cohort ps                           runs on this machine\n"
+           "  cohort bench sameness               see the promise proven\n\n"
+           "Here: %d CPU%s this process may use.\n",
+           COHORT_VERSION, co_cpus_usable(), co_cpus_usable() == 1 ? "" : "s");
+}
+
+static void list_commands(FILE *to)
+{
+    fprintf(to, "commands:\n");
+    for (const command *c = commands; c->name; c++)
+        fprintf(to, "  %-8s  %s\n", c->name, c->help);
+    fprintf(to, "\n`cohort COMMAND --help` shows examples.\n");
+}
+
+int show_usage(const char *command_name)
+{
+    for (const command *c = commands; c->name; c++)
+        if (strcmp(c->name, command_name) == 0)
+            printf("%s: %s\n\n%s", c->name, c->help, c->usage);
+    return EXIT_DONE;
+}
+
+int main(int argc, char **argv)
+{
+    const char *names[16];
+    size_t n = 0;
+
+    if (argc < 2) {
+        introduce();
+        return EXIT_DONE;
+    }
+    if (strcmp(argv[1], "--version") == 0) {
+        printf("cohort %s\n", COHORT_VERSION);
+        return EXIT_DONE;
+    }
+    if (strcmp(argv[1], "--help") == 0 || strcmp(argv[1], "-h") == 0 || strcmp(argv[1], "help") == 0) {
+        introduce();
+        printf("\n");
+        list_commands(stdout);
+        return EXIT_DONE;
+    }
+    for (const command *c = commands; c->name; c++) {
+        if (strcmp(c->name, argv[1]) == 0)
+            return c->run(argc - 1, argv + 1);
+        names[n++] = c->name;
+    }
+    const char *near = co_str_nearest(argv[1], names, n);
+    fprintf(stderr, "cohort: no command \"%s\"%s%s%s\n", argv[1], near ? "; did you mean " : "",
+            near ? near : "", near ? "?" : "");
+    list_commands(stderr);
+    return EXIT_USAGE;
+}

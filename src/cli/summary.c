@@ -1,0 +1,115 @@
+/* summary.c -- the end of the record: summary.json (its fields are a promise to scripts), blame.json, csv, exec_time. */
+#include "cli/train_int.h"
+
+#include <math.h>
+#include <stdio.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "base/clock.h"
+
+static void put_num(json_t *obj, const char *prefix, const char *name, double x)
+{
+    char key[64];
+
+    snprintf(key, sizeof key, "%s%s", prefix, name);
+    if (!isnan(x))
+        json_object_set_new(obj, key, co_json_num(x));
+}
+
+static json_t *metrics_of(const session *s)
+{
+    const co_train_summary *o = &s->summary;
+    const char *metric = co_plan_facts_of(s->plan)->metric;
+    json_t *m = json_object();
+
+    put_num(m, "train/", "loss", o->loss);
+    put_num(m, "train/", metric, o->train_metric);
+    put_num(m, "val/", "loss", o->val_loss);
+    put_num(m, "val/", metric, o->val_metric);
+    put_num(m, "test/", "loss", o->test_loss);
+    put_num(m, "test/", metric, o->test_metric);
+    return m;
+}
+
+static json_t *hosts_of(const session *s)
+{
+    const co_train_summary *o = &s->summary;
+    char name[256] = "localhost";
+    double cpu = o->cpu_user_s + o->cpu_sys_s;
+    int ranks = co_plan_facts_of(s->plan)->ranks;
+
+    gethostname(name, sizeof name - 1);
+    return json_pack("[{s:s, s:i, s:f, s:f, s:f, s:f, s:I}]", "name", name, "ranks", ranks, "cpu_user_s",
+                     o->cpu_user_s, "cpu_sys_s", o->cpu_sys_s, "wall_s", o->wall_s, "utilisation",
+                     o->wall_s > 0 ? cpu / (o->wall_s * ranks) : 0.0, "peak_memory_bytes",
+                     (json_int_t)o->peak_memory_bytes);
+}
+
+static json_t *summary_of(const session *s)
+{
+    static const char *const status[] = {"done", "stopped", "failed"};
+    const co_train_summary *o = &s->summary;
+    const co_plan_facts *f = co_plan_facts_of(s->plan);
+    json_t *j = json_object();
+
+    json_object_set_new(j, "status", json_string(status[o->status]));
+    json_object_set_new(j, "steps", json_integer(o->steps));
+    json_object_set_new(j, "epochs", json_integer(o->epochs));
+    json_object_set_new(j, "samples", json_integer(o->samples));
+    json_object_set_new(j, "wall_s", json_real(o->wall_s));
+    json_object_set_new(j, "weights_sha256", json_string(o->weights_sha256));
+    json_object_set_new(j, "metrics", metrics_of(s));
+    json_t *best = json_object();
+    if (!isnan(o->best)) {
+        put_num(best, "val/", f->metric, o->best);
+        json_object_set_new(best, "step", json_integer(o->best_step));
+    }
+    json_object_set_new(j, "best", best);
+    json_object_set_new(j, "ranks", json_integer(f->ranks));
+    json_object_set_new(j, "slices", json_integer(f->slices));
+    json_object_set_new(j, "global_batch", json_integer(f->batch));
+    json_object_set_new(j, "samples_per_s", json_real(o->samples_per_s));
+    json_object_set_new(j, "peak_memory_bytes", json_integer((json_int_t)o->peak_memory_bytes));
+    json_object_set_new(j, "planned_memory_bytes",
+                        json_integer((json_int_t)(f->arena_bytes + f->private_bytes)));
+    json_object_set_new(j, "recoveries", json_integer(o->recoveries));
+    put_num(j, "recovery_", "median_ms", o->recovery_median_ms);
+    put_num(j, "recovery_", "p99_ms", o->recovery_p99_ms);
+    put_num(j, "", "sum_apply_ms", o->sum_apply_ms);
+    json_object_set_new(j, "first_step_s",
+                        json_real(o->first_step_ns ? (double)(o->first_step_ns - s->began_ns) * 1e-9 : 0.0));
+    json_object_set_new(j, "steady_allocations", json_integer((json_int_t)o->steady_allocs));
+    json_object_set_new(j, "steady_page_faults", json_integer((json_int_t)o->steady_faults));
+    json_object_set_new(j, "kernels", json_string(f->kernels));
+    json_object_set_new(j, "hosts", hosts_of(s));
+    return j;
+}
+
+static co_err write_blame(session *s)
+{
+    json_t *b = json_pack("{s:s, s:s, s:I}", "what", s->summary.blame, "run_id", co_folder_run_id(s->folder),
+                          "step", (json_int_t)s->summary.steps + 1);
+    co_err err = co_folder_write_json(s->folder, "blame.json", b);
+
+    json_decref(b);
+    return err;
+}
+
+co_err record_close(session *s)
+{
+    char text[128];
+    json_t *j = summary_of(s);
+    co_err err = co_folder_write_json(s->folder, "summary.json", j);
+
+    json_decref(j);
+    if (!err && s->summary.status == CO_STATUS_FAILED)
+        err = write_blame(s);
+    int n = snprintf(text, sizeof text, "'%s' execution time: %.3f (s)\n", s->app.cfg->task_name,
+                     s->summary.wall_s);
+    if (!err)
+        err = co_folder_write(s->folder, "exec_time.log", text, (size_t)n);
+    if (!err)
+        err = co_events_flush(s->folder);
+    return err ? err : co_events_to_csv(s->folder);
+}

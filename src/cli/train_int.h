@@ -1,0 +1,29 @@
+/* train_int.h -- one `cohort train` and its record. */
+#ifndef CO_CLI_TRAIN_INT_H
+#define CO_CLI_TRAIN_INT_H
+
+#include "cli/cli_int.h"
+
+typedef struct session {
+    app app;
+    co_plan *plan;
+    co_folder *folder;
+    co_console *console;
+    char *ckpt_root, *log_dir;
+    co_train_summary summary;
+    uint64_t began_ns;
+    co_step_result last; /* of the last step, for the progress line */
+    int64_t first_step, epoch_samples;
+    double epoch_loss, epoch_metric, rate;
+    uint64_t rate_ns, flush_ns;
+    int64_t rate_samples;
+} session;
+
+/* record.c: what goes into the run folder and onto the screen while it runs. */
+co_err record_open(session *s); /* config.yaml, overrides.yaml, config_tree.log, header.json */
+void record_first_screen(session *s);
+co_train_hooks record_hooks(session *s);
+/* summary.c: summary.json, blame.json, csv, exec_time.log */
+co_err record_close(session *s);
+
+#endif

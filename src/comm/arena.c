@@ -1,0 +1,136 @@
+/* arena.c -- reserve, refuse or map. */
+#include "comm/arena.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <inttypes.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <unistd.h>
+
+#ifndef MADV_POPULATE_WRITE
+#define MADV_POPULATE_WRITE 23
+#endif
+
+enum { PAGE = 4096 };
+
+size_t co_arena_reserve(co_arena *a, const char *name, size_t bytes)
+{
+    CO_ASSERT(a->n < CO_ARENA_REGIONS, "too many regions");
+    co_region *r = &a->region[a->n++];
+
+    snprintf(r->name, sizeof r->name, "%s", name);
+    r->offset = a->bytes;
+    r->bytes = bytes;
+    if (bytes > SIZE_MAX / 4 || a->bytes > SIZE_MAX / 4)
+        a->bytes = SIZE_MAX / 4; /* open() refuses it */
+    else
+        a->bytes += (bytes + PAGE - 1) & ~(size_t)(PAGE - 1);
+    return r->offset;
+}
+
+size_t co_arena_sum(const co_arena *a, const char *prefix)
+{
+    size_t sum = 0;
+
+    for (int i = 0; i < a->n; i++)
+        if (strncmp(a->region[i].name, prefix, strlen(prefix)) == 0)
+            sum += a->region[i].bytes;
+    return sum;
+}
+
+/* The number in a file, or `otherwise` ("max", absent, unreadable). */
+static uint64_t number_in(const char *path, uint64_t otherwise)
+{
+    FILE *f = fopen(path, "re");
+    uint64_t v;
+
+    if (!f)
+        return otherwise;
+    if (fscanf(f, "%" SCNu64, &v) != 1)
+        v = otherwise;
+    fclose(f);
+    return v;
+}
+
+static uint64_t mem_available(void)
+{
+    FILE *f = fopen("/proc/meminfo", "re");
+    char line[128];
+    uint64_t kib = UINT64_MAX / 1024;
+
+    while (f && fgets(line, sizeof line, f))
+        if (sscanf(line, "MemAvailable: %" SCNu64, &kib) == 1)
+            break;
+    if (f)
+        fclose(f);
+    return kib * 1024;
+}
+
+size_t co_memory_available(void)
+{
+    static const char *const limits[][2] = {
+        {"/sys/fs/cgroup/memory.max", "/sys/fs/cgroup/memory.current"},
+        {"/sys/fs/cgroup/memory/memory.limit_in_bytes", "/sys/fs/cgroup/memory/memory.usage_in_bytes"}};
+    uint64_t least = mem_available();
+
+    for (size_t i = 0; i < CO_COUNT(limits); i++) {
+        uint64_t max = number_in(limits[i][0], UINT64_MAX), used = number_in(limits[i][1], 0);
+        uint64_t left = max > used ? max - used : 0;
+        if (max != UINT64_MAX && left < least)
+            least = left;
+    }
+    return (size_t)least;
+}
+
+co_err co_arena_fits(const co_arena *a)
+{
+    size_t room = co_memory_available();
+
+    if (a->bytes <= room)
+        return CO_OK;
+    return co_fail(CO_ENOMEM,
+                   "the plan needs %.1f MiB of memory and %.1f MiB are free: take a smaller data.batch_size, fewer "
+                   "trainer.devices or a smaller model",
+                   (double)a->bytes / 1048576, (double)room / 1048576);
+}
+
+co_err co_arena_open(co_arena *a)
+{
+    CO_TRY(co_arena_fits(a));
+    int fd = memfd_create("cohort", MFD_CLOEXEC);
+    if (fd < 0)
+        return co_fail(CO_EIO, "memfd_create: %m");
+    void *base = MAP_FAILED;
+    if (ftruncate(fd, (off_t)a->bytes) == 0)
+        base = mmap(NULL, a->bytes, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_POPULATE, fd, 0);
+    if (base == MAP_FAILED) {
+        co_err err = co_fail(CO_ENOMEM, "map %zu bytes of shared memory: %m", a->bytes);
+        close(fd);
+        return err;
+    }
+    a->fd = fd;
+    a->base = base;
+    return CO_OK;
+}
+
+void co_arena_close(co_arena *a)
+{
+    if (!a->base)
+        return;
+    munmap(a->base, a->bytes);
+    close(a->fd);
+    a->base = NULL;
+}
+
+void co_populate(void *p, size_t len)
+{
+    uintptr_t lo = (uintptr_t)p & ~(uintptr_t)(PAGE - 1),
+              hi = ((uintptr_t)p + len + PAGE - 1) & ~(uintptr_t)(PAGE - 1);
+
+    if (len == 0 || madvise((void *)lo, hi - lo, MADV_POPULATE_WRITE) == 0)
+        return;
+    for (uintptr_t at = (uintptr_t)p; at < (uintptr_t)p + len; at += PAGE) /* kernels before 5.14 */
+        __atomic_fetch_add((unsigned char *)at, 0, __ATOMIC_RELAXED);
+}

@@ -1,0 +1,37 @@
+/* event.h -- waiting for another rank: spin briefly, then sleep in the kernel.
+ *
+ * An event is a counter in shared memory. Whoever changes something others wait for rings it after the change.
+ *
+ *     for (;;) {
+ *         uint32_t seen = co_event_now(ev);
+ *         if (condition())
+ *             break;
+ *         co_event_wait(ev, seen, slot, spin);
+ *     }
+ *
+ * A waiter never depends on being woken: the sleep ends by itself after CO_EVENT_NAP_MS, because a rank may die between
+ * its change and its ring.
+ */
+#ifndef CO_COMM_EVENT_H
+#define CO_COMM_EVENT_H
+
+#include <stdatomic.h>
+#include <stdint.h>
+
+enum { CO_EVENT_NAP_MS = 20 };
+
+typedef struct co_event {
+    _Alignas(64) _Atomic uint32_t seq;
+    _Atomic uint64_t sleepers; /* a bit per slot */
+} co_event;
+
+static inline uint32_t co_event_now(co_event *e)
+{
+    return atomic_load_explicit(&e->seq, memory_order_acquire);
+}
+
+void co_event_ring(co_event *e);
+/* Returns after a ring past `seen`, a nap, or for no reason. `spin`: turns before sleeping. */
+void co_event_wait(co_event *e, uint32_t seen, uint32_t slot, int spin);
+
+#endif

@@ -1,0 +1,55 @@
+/* mark.h -- stamped words by which ranks that may die at any instant agree on who did what.
+ *
+ * A word is never a boolean to be reset: it names the unit of work it speaks of, so that words of old units are simply
+ * old. Units only rise; a word of a later unit means that everything of the earlier ones is done.
+ *
+ *     claim:  | unit 32 | slot 8 | incarnation 22 | state 2 |
+ *
+ *     (older unit) --CAS--> CLAIMED by (slot, inc) --store--> DONE
+ *                              |  the holder died, its slot has a new incarnation
+ *                              +--CAS--> CLAIMED by (slot, inc + n): the work is done again ("redo")
+ *
+ * Only an incarnation of the same slot may take over a claim, and a slot has a new incarnation only after the old one's
+ * exit was seen. So a claim has one live holder, ever.
+ */
+#ifndef CO_COMM_MARK_H
+#define CO_COMM_MARK_H
+
+#include <stdatomic.h>
+#include <stdbool.h>
+#include <stdint.h>
+
+enum { CO_MAX_SLOTS = 64 }; /* ranks of one host; also the bits of an event's sleepers */
+
+typedef struct co_claim {
+    _Atomic uint64_t word;
+} co_claim;
+
+/* Who is asking. */
+typedef struct co_who {
+    uint32_t unit; /* from 1 */
+    uint32_t slot, inc;
+} co_who;
+
+typedef enum {
+    CO_CLAIM_FRESH, /* yours; nobody has begun */
+    CO_CLAIM_REDO,  /* yours; your predecessor died somewhere in it */
+    CO_CLAIM_BUSY,  /* somebody else's */
+    CO_CLAIM_DONE
+} co_claimed;
+
+co_claimed co_claim_take(co_claim *c, co_who who);
+void co_claim_finish(co_claim *c,
+                     co_who who); /* release: what was written before is seen by whoever sees DONE */
+bool co_claim_is_done(const co_claim *c, uint32_t unit);
+
+/* Progress of a single writer: (unit, count) in one word. */
+typedef struct co_mark {
+    _Atomic uint64_t word;
+} co_mark;
+
+void co_mark_set(co_mark *m, uint32_t unit, uint32_t count); /* release */
+/* The count reached in `unit`: 0 if the mark is of an earlier one, UINT32_MAX if of a later one. Acquire. */
+uint32_t co_mark_get(const co_mark *m, uint32_t unit);
+
+#endif

@@ -1,0 +1,231 @@
+/* tree.c -- cuts, folds and sums. Costs: a fold of k leaves does k - 1 additions at most and keeps at most
+ * 2 log2 k + 2 buffers; the sum adds what the slots hold, once per element. */
+#include "comm/tree.h"
+
+#include <string.h>
+
+#include "base/alloc.h"
+
+co_cut co_cut_make(uint32_t n, uint32_t full, int slices, bool batch_stats)
+{
+    co_cut c = {n, slices, slices};
+
+    if (batch_stats && n < full)
+        while (c.used > 1 && n / (uint32_t)c.used < 8)
+            c.used /= 2;
+    return c;
+}
+
+void co_cut_range(const co_cut *c, int leaf, uint32_t *lo, uint32_t *hi)
+{
+    int stride = c->slices / c->used;
+    uint64_t j = (uint64_t)(leaf / stride);
+
+    *lo = *hi = 0;
+    if (leaf % stride)
+        return;
+    *lo = (uint32_t)(j * c->n / (uint64_t)c->used);
+    *hi = (uint32_t)((j + 1) * c->n / (uint64_t)c->used);
+}
+
+int co_slices_for(uint32_t batch, bool batch_stats)
+{
+    uint32_t least = batch_stats ? 16 : 4;
+    int s = 32;
+
+    while (s > 1 && batch / (uint32_t)s < least)
+        s /= 2;
+    return s;
+}
+
+/* The free buffers while a fold is laid out. */
+struct buffers {
+    uint64_t busy;
+    int most;
+};
+
+static int take(struct buffers *b)
+{
+    int i = __builtin_ctzll(~b->busy);
+
+    b->busy |= (uint64_t)1 << i;
+    if (i + 1 > b->most)
+        b->most = i + 1;
+    return i;
+}
+
+static void give(struct buffers *b, int i)
+{
+    b->busy &= ~((uint64_t)1 << i);
+}
+
+/* Merges the two newest nodes while they are siblings. */
+static void merge(co_fold *f, struct buffers *free_)
+{
+    while (f->n_held >= 2) {
+        co_held *x = &f->held[f->n_held - 2], *y = &f->held[f->n_held - 1];
+        if (x->level != y->level || (x->index & 1) || y->index != x->index + 1)
+            return;
+        co_held node = {(int16_t)(x->level + 1), (int16_t)(x->index / 2), -1};
+        if (x->buffer < 0 || y->buffer < 0) {
+            node.buffer = x->buffer < 0 ? y->buffer : x->buffer;
+        } else {
+            node.buffer = (int16_t)take(free_);
+            f->op[f->n_ops++] = (co_fold_op){-1, node.buffer, x->buffer, y->buffer};
+            give(free_, x->buffer);
+            give(free_, y->buffer);
+        }
+        f->n_held--;
+        f->held[f->n_held - 1] = node;
+    }
+}
+
+void co_fold_make(co_fold *f, const co_cut *cut, int from, int to)
+{
+    struct buffers b = {0};
+
+    memset(f, 0, sizeof *f);
+    for (int leaf = from; leaf < to; leaf++) {
+        uint32_t lo, hi;
+        co_held node = {0, (int16_t)leaf, -1};
+        co_cut_range(cut, leaf, &lo, &hi);
+        if (lo < hi) {
+            node.buffer = (int16_t)take(&b);
+            f->op[f->n_ops++] = (co_fold_op){(int16_t)leaf, node.buffer, -1, -1};
+        }
+        f->held[f->n_held++] = node;
+        merge(f, &b);
+    }
+    f->n_buffers = b.most;
+}
+
+co_err co_tree_init(co_tree *t, const co_cut *cut, int slots)
+{
+    CO_ASSERT(cut->slices <= CO_MAX_SLICES && slots >= 1 && slots <= cut->slices, "a slot per slice at most");
+    t->fold = co_array((size_t)slots, sizeof *t->fold);
+    if (!t->fold)
+        return CO_ENOMEM;
+    t->slices = cut->slices;
+    t->slots = slots;
+    t->cut = *cut;
+    for (int r = 0; r < slots; r++)
+        co_fold_make(&t->fold[r], cut, r * t->slices / slots, (r + 1) * t->slices / slots);
+    return CO_OK;
+}
+
+void co_tree_fini(co_tree *t)
+{
+    co_free(t->fold);
+    t->fold = NULL;
+}
+
+int co_tree_buffers(const co_tree *t)
+{
+    int most = 1;
+
+    for (int r = 0; r < t->slots; r++)
+        if (t->fold[r].n_buffers > most)
+            most = t->fold[r].n_buffers;
+    return most;
+}
+
+/* Who holds this node; NULL if it is made of smaller ones. */
+static const co_held *holder(const co_tree *t, int level, int index, int *slot)
+{
+    for (int r = 0; r < t->slots; r++)
+        for (int i = 0; i < t->fold[r].n_held; i++) {
+            const co_held *h = &t->fold[r].held[i];
+            if (h->level == level && h->index == index) {
+                *slot = r;
+                return h;
+            }
+        }
+    return NULL;
+}
+
+/* A node all of whose samples lie below one held node is that node: walk down while one side is absent. */
+static bool absent(const co_tree *t, int level, int index)
+{
+    for (int leaf = index << level; leaf < (index + 1) << level; leaf++) {
+        uint32_t lo, hi;
+        co_cut_range(&t->cut, leaf, &lo, &hi);
+        if (lo < hi)
+            return false;
+    }
+    return true;
+}
+
+bool co_tree_root(const co_tree *t, int *slot, int *i)
+{
+    int level = __builtin_ctz((unsigned)t->slices), index = 0;
+
+    for (;; level--) {
+        const co_held *h = holder(t, level, index, slot);
+        if (h && h->buffer >= 0) {
+            *i = h->buffer;
+            return true;
+        }
+        if (h || level == 0)
+            return false;
+        bool left = !absent(t, level - 1, 2 * index), right = !absent(t, level - 1, 2 * index + 1);
+        if (left == right)
+            return false;
+        index = 2 * index + (right ? 1 : 0);
+    }
+}
+
+void co_leaf_add(co_add_kind kind, float *dst, const float *a, const float *b, size_t n)
+{
+    if (kind == CO_ADD_VALUES) {
+        for (size_t i = 0; i < n; i++)
+            dst[i] = a[i] + b[i];
+        return;
+    }
+    for (size_t i = 0; i < n; i++) {
+        uint32_t x, y;
+        memcpy(&x, &a[i], 4);
+        memcpy(&y, &b[i], 4);
+        x |= y;
+        memcpy(&dst[i], &x, 4);
+    }
+}
+
+struct summing {
+    const co_tree *t;
+    co_add_kind kind;
+    size_t lo, n;
+    co_buffer_of buffer;
+    void *ctx;
+    float *scratch;
+};
+
+/* Elements of a node: in a slot's buffer, or added up into `dst`. NULL if absent. */
+static const float *node_of(const struct summing *s, int level, int index, float *dst)
+{
+    int slot;
+    const co_held *h = holder(s->t, level, index, &slot);
+
+    if (h)
+        return h->buffer < 0 ? NULL : s->buffer(s->ctx, slot, h->buffer) + s->lo;
+    CO_ASSERT(level > 0, "every leaf is held by somebody");
+    if (absent(s->t, level - 1, 2 * index + 1))
+        return node_of(s, level - 1, 2 * index, dst);
+    if (absent(s->t, level - 1, 2 * index))
+        return node_of(s, level - 1, 2 * index + 1, dst);
+    /* The left child lives on, in its level's room, while the right one is made in dst. */
+    const float *left = node_of(s, level - 1, 2 * index, s->scratch + (size_t)(level - 1) * s->n);
+    const float *right = node_of(s, level - 1, 2 * index + 1, dst);
+    co_leaf_add(s->kind, dst, left, right, s->n);
+    return dst;
+}
+
+void co_tree_sum(const co_tree *t, co_add_kind kind, size_t lo, size_t hi, co_buffer_of buffer, void *ctx,
+                 float *sum, float *scratch)
+{
+    struct summing s = {t, kind, lo, hi - lo, buffer, ctx, scratch};
+    const float *root = node_of(&s, __builtin_ctz((unsigned)t->slices), 0, sum + lo);
+
+    CO_ASSERT(root, "a step has samples");
+    if (root != sum + lo)
+        memcpy(sum + lo, root, (hi - lo) * sizeof *sum);
+}

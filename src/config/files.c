@@ -1,0 +1,185 @@
+/* files.c -- where a group's YAML files are: the folder given (or ./configs), then inside the program.
+ *
+ * The keys of a file belong to its group ("lr" of optim/fast.yaml is optim.lr), unless it is an experiment or
+ * says `# @package _global_` in the comments at its top: then they start at the root.
+ */
+#include "config/config_int.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/fs.h"
+
+static const char *folder(const co_conf_spec *spec)
+{
+    if (spec->config_dir)
+        return spec->config_dir;
+    return co_fs_is_dir("configs") ? "configs" : NULL;
+}
+
+/* "mlp", "sub/mlp"; nothing that leaves the group's folder. */
+static bool is_file_name(const char *choice)
+{
+    for (const char *s = choice;; s++) {
+        size_t n = strcspn(s, "/");
+        if (n == 0 || s[0] == '.')
+            return false;
+        s += n;
+        if (*s == '\0')
+            return true;
+    }
+}
+
+static const char *builtin_text(const char *group, const char *choice)
+{
+    size_t n = strlen(group);
+    for (const co_conf_builtin *b = co_conf_builtins; b->path; b++)
+        if (strncmp(b->path, group, n) == 0 && b->path[n] == '/' && strcmp(b->path + n + 1, choice) == 0)
+            return b->text;
+    return NULL;
+}
+
+bool conf_builtin_exists(const char *group, const char *choice)
+{
+    return builtin_text(group, choice) != NULL;
+}
+
+static bool is_global(const char *group, const char *text)
+{
+    if (strcmp(group, "experiment") == 0)
+        return true;
+    while (*text == '#' || *text == '\n') {
+        size_t n = strcspn(text, "\n");
+        if (memmem(text, n, "@package _global_", strlen("@package _global_")))
+            return true;
+        text += n + (text[n] == '\n');
+    }
+    return false;
+}
+
+/* Puts a group file's keys below the group; refuses what only an experiment may do. */
+static co_err put_below(conf_source *file, co_pool *pool, const char *group)
+{
+    for (int i = 0; i < file->n; i++) {
+        conf_pair *p = &file->pairs[i];
+        if (p->in_defaults)
+            return co_fail(CO_EINPUT, "%s:%d: only an experiment file may have a defaults list", file->name,
+                           p->line);
+        p->key = co_pool_printf(pool, "%s.%s", group, p->key);
+        if (!p->key)
+            return CO_ENOMEM;
+    }
+    return CO_OK;
+}
+
+static co_err parse(conf_source *file, co_pool *pool, const char *group, const char *text, size_t len)
+{
+    CO_TRY(conf_yaml_parse(file, pool, text, len));
+    return is_global(group, text) ? CO_OK : put_below(file, pool, group);
+}
+
+co_err conf_file_load(conf_source *file, bool *found, co_pool *pool, const co_conf_spec *spec,
+                      const char *group, const char *choice)
+{
+    const char *dir = folder(spec);
+    *found = false;
+    if (!is_file_name(choice))
+        return CO_OK;
+    if (spec->config_dir && !co_fs_is_dir(spec->config_dir))
+        return co_fail(CO_EINPUT, "the configuration folder %s is not there", spec->config_dir);
+    if (dir) {
+        char *path = co_pool_printf(pool, "%s/%s/%s.yaml", dir, group, choice);
+        if (!path)
+            return CO_ENOMEM;
+        if (co_fs_exists(path)) {
+            char *text;
+            size_t len;
+            co_err err = co_fs_read(&text, &len, path, CONF_MAX_BYTES);
+            if (err)
+                return err == CO_ENOMEM ? err : co_fail_in(CO_EINPUT, "configuration");
+            file->name = path;
+            err = parse(file, pool, group, text, len);
+            co_free(text);
+            *found = !err;
+            return err;
+        }
+    }
+    const char *text = builtin_text(group, choice);
+    if (!text)
+        return CO_OK;
+    file->name = co_pool_printf(pool, "built-in %s/%s.yaml", group, choice);
+    if (!file->name)
+        return CO_ENOMEM;
+    CO_TRY(parse(file, pool, group, text, strlen(text)));
+    *found = true;
+    return CO_OK;
+}
+
+static int by_name(const void *a, const void *b)
+{
+    return strcmp(*(const char *const *)a, *(const char *const *)b);
+}
+
+/* A growing list of names in the pool. */
+struct names {
+    const char **p;
+    int n, room;
+    co_pool *pool;
+};
+
+static co_err add_name(struct names *l, const char *name, size_t len)
+{
+    if (l->n == l->room) {
+        int room = l->room ? 2 * l->room : 16;
+        const char **more = co_pool_alloc(l->pool, (size_t)room * sizeof *more);
+        if (!more)
+            return CO_ENOMEM;
+        if (l->n)
+            memcpy(more, l->p, (size_t)l->n * sizeof *more);
+        l->p = more;
+        l->room = room;
+    }
+    l->p[l->n] = co_pool_strn(l->pool, name, len);
+    return l->p[l->n++] ? CO_OK : CO_ENOMEM;
+}
+
+static co_err add_folder(struct names *l, const char *dir, const char *group)
+{
+    char **entries;
+    size_t n, len;
+    char *path = co_pool_printf(l->pool, "%s/%s", dir, group);
+    co_err err = CO_OK;
+    if (!path)
+        return CO_ENOMEM;
+    if (!co_fs_is_dir(path))
+        return CO_OK;
+    CO_TRY(co_fs_list(&entries, &n, path));
+    for (size_t i = 0; i < n && !err; i++)
+        if ((len = strlen(entries[i])) > 5 && strcmp(entries[i] + len - 5, ".yaml") == 0)
+            err = add_name(l, entries[i], len - 5);
+    co_fs_list_free(entries, n);
+    return err;
+}
+
+co_err conf_choices(const char ***names, int *n, co_pool *pool, const co_conf_spec *spec,
+                    const co_conf_group *group)
+{
+    struct names l = {.pool = pool};
+    size_t head = strlen(group->name);
+    int kept = 0;
+    for (int i = 0; i < group->n_rows; i++)
+        CO_TRY(add_name(&l, group->rows[i].name, strlen(group->rows[i].name)));
+    for (const co_conf_builtin *b = co_conf_builtins; b->path; b++)
+        if (strncmp(b->path, group->name, head) == 0 && b->path[head] == '/')
+            CO_TRY(add_name(&l, b->path + head + 1, strlen(b->path + head + 1)));
+    if (folder(spec))
+        CO_TRY(add_folder(&l, folder(spec), group->name));
+    if (l.n)
+        qsort(l.p, (size_t)l.n, sizeof *l.p, by_name);
+    for (int i = 0; i < l.n; i++)
+        if (i == 0 || strcmp(l.p[i], l.p[i - 1]) != 0)
+            l.p[kept++] = l.p[i];
+    *names = l.p;
+    *n = kept;
+    return CO_OK;
+}

@@ -1,0 +1,209 @@
+/* print.c -- the composed configuration, written out: as YAML that reads back to the same, as a tree, as a hash.
+ *
+ * The YAML stands on its own: it names rows (which are in every program) rather than files, and a group of
+ * files only where the file is built in, so that a run's config.yaml can be read on another machine. All keys
+ * are written, so the choice of a file changes nothing when it is read back.
+ */
+#include "config/config_int.h"
+
+#include <stdio.h>
+#include <string.h>
+
+#include "base/hash.h"
+
+static void add_value(co_str *out, const conf_slot *s)
+{
+    if (!s->option)
+        conf_yaml_quote(out, s->row_name);
+    else if (s->option->type == CO_OPT_STR) {
+        const char *text = *(char *const *)((const char *)s->fields + s->option->offset);
+        if (text)
+            conf_yaml_quote(out, text);
+        else
+            co_str_add(out, "null");
+    } else
+        co_option_print(out, s->option, s->fields);
+}
+
+/* One line below a prefix: a key with its value, or a section of further keys. */
+struct child {
+    const char *name;
+    size_t len;
+    const conf_slot *leaf; /* NULL: a section */
+};
+
+/* The children of a prefix ("" or "model."), keys before sections or the other way. Caller's, co_free. */
+static struct child *children(const co_conf *c, const char *prefix, bool keys_first, size_t *n)
+{
+    size_t head = strlen(prefix), k = 0;
+    struct child *list = co_array((size_t)c->n_slots + 1, sizeof *list);
+    if (!list)
+        return NULL;
+    for (int turn = 0; turn < 2; turn++) {
+        bool want_key = (turn == 0) == keys_first;
+        for (int i = 0; i < c->n_slots; i++) {
+            const conf_slot *s = &c->slots[i];
+            if (s->twin || strncmp(s->key, prefix, head) != 0)
+                continue;
+            struct child new = {s->key + head, strcspn(s->key + head, "."), NULL};
+            if (new.name[new.len] == '\0')
+                new.leaf = s;
+            bool seen = false;
+            for (size_t j = 0; j < k && !seen; j++)
+                seen = list[j].len == new.len &&memcmp(list[j].name, new.name, new.len) == 0;
+            if (!seen && want_key == (new.leaf != NULL))
+                list[k++] = new;
+        }
+    }
+    *n = k;
+    return list;
+}
+
+/* Calls `section` for each child that is one, with its prefix. */
+static void below(const co_conf *c, co_str *out, const char *prefix, const struct child *ch, const char *lead,
+                  void (*section)(const co_conf *, co_str *, const char *, const char *))
+{
+    char *deeper = co_sprintf("%s%.*s.", prefix, (int)ch->len, ch->name);
+    if (deeper)
+        section(c, out, deeper, lead);
+    else
+        out->failed = true;
+    co_free(deeper);
+}
+
+static void yaml_section(const co_conf *c, co_str *out, const char *prefix, const char *lead)
+{
+    size_t n = 0;
+    struct child *list = children(c, prefix, true, &n);
+    char *deeper = co_sprintf("%s  ", lead);
+    if (!list || !deeper)
+        out->failed = true;
+    for (size_t i = 0; i < n && !out->failed; i++) {
+        co_str_addf(out, "%s%.*s:", lead, (int)list[i].len, list[i].name);
+        if (list[i].leaf) {
+            co_str_add(out, " ");
+            add_value(out, list[i].leaf);
+        }
+        co_str_add(out, "\n");
+        if (!list[i].leaf)
+            below(c, out, prefix, &list[i], deeper, yaml_section);
+    }
+    co_free(deeper);
+    co_free(list);
+}
+
+void co_conf_yaml(const co_conf *c, co_str *out)
+{
+    bool any = false;
+    co_str_add(out, "# @package _global_\n");
+    for (int g = 0; g < c->spec->n_groups; g++) {
+        const co_conf_group *group = &c->spec->groups[g];
+        const conf_pick *pick = &c->picks[g];
+        const char *choice = pick->row >= 0 ? group->rows[pick->row].name : pick->choice;
+        if (strcmp(group->name, "experiment") == 0)
+            continue;
+        if (pick->row < 0 && !conf_builtin_exists(group->name, choice))
+            choice = ""; /* its keys are all below */
+        if (!*choice && !group->fallback)
+            continue;
+        co_str_addf(out, "%s  - override /%s: ", any ? "" : "defaults:\n", group->name);
+        if (*choice)
+            conf_yaml_quote(out, choice);
+        else
+            co_str_add(out, "null");
+        co_str_add(out, "\n");
+        any = true;
+    }
+    yaml_section(c, out, "", "");
+}
+
+static void tree_section(const co_conf *c, co_str *out, const char *prefix, const char *lead)
+{
+    size_t n = 0;
+    struct child *list = children(c, prefix, false, &n);
+    if (!list)
+        out->failed = true;
+    for (size_t i = 0; i < n && !out->failed; i++) {
+        bool last = i + 1 == n;
+        co_str_addf(out, "%s%s %.*s", lead, last ? "└──" : "├──", (int)list[i].len, list[i].name);
+        if (list[i].leaf) {
+            co_str_add(out, ": ");
+            add_value(out, list[i].leaf);
+        }
+        co_str_add(out, "\n");
+        char *deeper = co_sprintf("%s%s", lead, last ? "    " : "│   ");
+        if (!deeper)
+            out->failed = true;
+        else if (!list[i].leaf)
+            below(c, out, prefix, &list[i], deeper, tree_section);
+        co_free(deeper);
+    }
+    co_free(list);
+}
+
+void co_conf_tree(const co_conf *c, co_str *out)
+{
+    co_str_add(out, "CONFIG\n");
+    tree_section(c, out, "", "");
+}
+
+void co_conf_overrides(const co_conf *c, co_str *out)
+{
+    for (int i = 0; i < c->n_raw; i++) {
+        co_str_add(out, "- ");
+        conf_yaml_quote(out, c->raw[i]);
+        co_str_add(out, "\n");
+    }
+    if (c->n_raw == 0)
+        co_str_add(out, "[]\n");
+}
+
+/* Into the hash: the value's exact bits, without allocating, so that a hash cannot fail half way. */
+static void hash_value(co_sha256 *h, const conf_slot *s)
+{
+    char buf[32] = "";
+    const char *text = s->row_name;
+    size_t len = text ? strlen(text) : 0;
+    const char *at = s->option ? (const char *)s->fields + s->option->offset : NULL;
+    if (at && s->option->type == CO_OPT_STR) {
+        text = *(char *const *)at;
+        len = text ? strlen(text) : 0;
+    } else if (at && s->option->type == CO_OPT_ENUM) {
+        text = s->option->choices;
+        for (int i = *(const int *)at; i > 0; i--)
+            text += strcspn(text, "|") + 1;
+        len = strcspn(text, "|");
+    } else if (at) {
+        uint64_t bits = 0;
+        size_t size = s->option->type == CO_OPT_BOOL ? sizeof(bool) : sizeof bits;
+        memcpy(&bits, at, size);
+        len = (size_t)snprintf(buf, sizeof buf, "%016llx", (unsigned long long)bits);
+        text = buf;
+    }
+    co_sha256_add(h, text ? "=" : "~", 1); /* a string or none */
+    if (text)
+        co_sha256_add(h, text, len);
+    co_sha256_add(h, "", 1);
+}
+
+void co_conf_sha256(const co_conf *c, char hex[65])
+{
+    co_sha256 h;
+    const char *last = "";
+    co_sha256_init(&h);
+    for (;;) { /* in the order of the keys, whatever the order of the tables */
+        const conf_slot *next = NULL;
+        for (int i = 0; i < c->n_slots; i++) {
+            const conf_slot *s = &c->slots[i];
+            bool counts = !s->twin && !(s->option && s->option->may_change);
+            if (counts && strcmp(s->key, last) > 0 && (!next || strcmp(s->key, next->key) < 0))
+                next = s;
+        }
+        if (!next)
+            break;
+        last = next->key;
+        co_sha256_add(&h, next->key, strlen(next->key));
+        hash_value(&h, next);
+    }
+    co_sha256_hex(&h, hex);
+}

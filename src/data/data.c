@@ -1,0 +1,62 @@
+/* data.c -- the table of data sets. A new one is a file and a row here. */
+#include "data/data.h"
+#include "data/data_int.h"
+
+#include <string.h>
+
+#include "base/rng.h"
+
+enum { SPLIT_SEED = 42 };
+
+const co_dataset_def *const co_datasets[] = {&digits_def, &fake_def, &text_def, NULL};
+
+const co_dataset_def *co_dataset_find(const char *name)
+{
+    for (int i = 0; co_datasets[i]; i++)
+        if (strcmp(co_datasets[i]->name, name) == 0)
+            return co_datasets[i];
+    return NULL;
+}
+
+co_err co_dataset_open(co_dataset **out, const co_dataset_def *def, const void *cfg)
+{
+    co_dataset *d;
+
+    CO_TRY(def->open(&d, cfg));
+    d->def = def;
+    *out = d;
+    return CO_OK;
+}
+
+void co_dataset_close(co_dataset *d)
+{
+    if (d)
+        d->close(d);
+}
+
+int co_slice_len(const co_dataset *d, co_split s, const uint32_t *ids, int n)
+{
+    int longest = 0, step = (int)d->io.len_step;
+
+    if (!d->length)
+        return 0;
+    for (int i = 0; i < n; i++) {
+        int len = d->length(d, s, ids[i]);
+        longest = len > longest ? len : longest;
+    }
+    return (longest + step - 1) / step * step;
+}
+
+void split_permute(uint32_t *p, uint32_t n)
+{
+    co_rng_permute(p, n, co_rng_key_make(SPLIT_SEED, CO_RNG_SPLIT), 0);
+}
+
+uint32_t split_start(const co_dataset *d, co_split s)
+{
+    uint32_t start = 0;
+
+    for (int i = 0; i < (int)s; i++)
+        start += d->count[i];
+    return start;
+}

@@ -1,0 +1,338 @@
+/* text.c -- any UTF-8 file, one character at a time: the line so far in, the next character out.
+ *
+ * A sample is a line: its characters and a newline as the sign of its end, L in all. A file's last line need
+ * not have one; CR before LF, a byte order mark and empty lines are dropped. A line with more than max_len is
+ * cut into pieces of max_len, samples of their own, of which only the last has the newline.
+ *
+ *     "so\n"    x = [0, s, o]    y = [s, o, \n]    length 3
+ *
+ * Tokens: 0 begins every sample (and pads), then the distinct code points of the file, rising.
+ *
+ * Invariants: the file is read once, checked to be UTF-8 and never read again, so it may change on disk; a
+ * piece lies within one line. In memory stand the file, 12 bytes per sample, and a table from code point to
+ * token of which only the pages in use are real. fill decodes on the way: some 10 ns a character.
+ */
+#include "data/data_int.h"
+
+#include <stdio.h>
+#include <string.h>
+#include <sys/stat.h>
+
+#include "base/alloc.h"
+#include "base/fs.h"
+#include "base/hash.h"
+
+enum { LEN_STEP = 16, MAX_BYTES = 1 << 30, CODE_POINTS = 0x110000 };
+
+struct text_cfg {
+    char *path;
+    int64_t max_len;
+    double val_fraction;
+};
+
+static const co_option options[] = {
+    {"path", CO_OPT_STR, offsetof(struct text_cfg, path), "null", "a UTF-8 text file; each line is a sample",
+     .alias = "data.file"},
+    {"max_len", CO_OPT_INT, offsetof(struct text_cfg, max_len), "64",
+     "longest sample in characters; longer lines are cut", .min = 2, .max = 65536},
+    {"val_fraction", CO_OPT_FLOAT, offsetof(struct text_cfg, val_fraction), "0.1",
+     "part of the samples to validate on, and again to test on; at least one each", .min = 0, .max = 0.45},
+    {0},
+};
+
+struct piece {
+    uint32_t start;              /* byte in the file */
+    uint32_t len : 31, ends : 1; /* characters, the newline that is not in [start...) among them if `ends` */
+};
+
+struct text {
+    co_dataset base;
+    char *bytes; /* the file */
+    size_t n_bytes;
+    int max_len;
+    struct piece *pieces; /* in the file's order */
+    uint32_t *place;      /* which piece: see split_permute */
+    int32_t *token_of;    /* [CODE_POINTS] */
+    uint32_t *code_of;    /* [classes], 0 for token 0 */
+};
+
+/* --- UTF-8 ---------------------------------------------------------------------------------------------- */
+
+/* The code point at `at` < end and how many bytes it takes; 0 bytes if it is not well formed (Unicode 15, table
+ * 3-7: no overlong forms, no surrogates, nothing past U+10FFFF). */
+static int utf8_get(uint32_t *code, const char *at, const char *end)
+{
+    static const uint32_t least[5] = {0, 0, 0x80, 0x800, 0x10000};
+    const uint8_t *p = (const uint8_t *)at;
+    uint32_t c = p[0];
+    int n = c < 0xC2 ? 0 : c < 0xE0 ? 2 : c < 0xF0 ? 3 : c < 0xF5 ? 4 : 0;
+
+    if (c < 0x80) {
+        *code = c;
+        return 1;
+    }
+    if (n == 0 || n > end - at)
+        return 0;
+    c &= 0x7Fu >> n;
+    for (int i = 1; i < n; i++) {
+        if ((p[i] & 0xC0) != 0x80)
+            return 0;
+        c = c << 6 | (p[i] & 0x3F);
+    }
+    if (c < least[n] || c >= CODE_POINTS || (c >= 0xD800 && c < 0xE000))
+        return 0;
+    *code = c;
+    return n;
+}
+
+static int utf8_put(char out[4], uint32_t c)
+{
+    static const uint8_t first[5] = {0, 0, 0xC0, 0xE0, 0xF0};
+    int n = c < 0x80 ? 1 : c < 0x800 ? 2 : c < 0x10000 ? 3 : 4;
+
+    for (int i = n - 1; i > 0; i--, c >>= 6)
+        out[i] = (char)(0x80 | (c & 0x3F));
+    out[0] = (char)(first[n] | c);
+    return n;
+}
+
+/* --- giving out samples --------------------------------------------------------------------------------- */
+
+static const struct piece *piece_of(const struct text *t, co_split s, uint32_t id)
+{
+    return &t->pieces[t->place[split_start(&t->base, s) + id]];
+}
+
+static int length(const co_dataset *d, co_split s, uint32_t id)
+{
+    return (int)piece_of((const struct text *)d, s, id)->len;
+}
+
+/* x[len] and y[len] of one piece, either may be NULL: x is y one place later. */
+static void fill_piece(const struct text *t, const struct piece *piece, int len, int32_t *x, int32_t *y)
+{
+    const char *p = t->bytes + piece->start, *end = t->bytes + t->n_bytes;
+    int own = (int)piece->len;
+    int32_t before = 0;
+
+    CO_ASSERT(own <= len, "the slice is padded to its longest sample");
+    for (int i = 0; i < len; i++) {
+        uint32_t code = '\n';
+        if (i < own - (int)piece->ends)
+            p += utf8_get(&code, p, end);
+        int32_t token = t->token_of[code];
+        if (x)
+            x[i] = i < own ? before : 0;
+        if (y)
+            y[i] = i < own ? token : CO_IGNORE;
+        before = token;
+    }
+}
+
+static void fill(const co_dataset *d, co_split s, const uint32_t *id, co_slice_shape shape,
+                 const co_slice_dst *dst)
+{
+    const struct text *t = (const struct text *)d;
+
+    for (int i = 0; i < shape.n; i++) {
+        const struct piece *piece = piece_of(t, s, id[i]);
+        size_t row = (size_t)i * (size_t)shape.len;
+        fill_piece(t, piece, shape.len, dst->x ? (int32_t *)dst->x + row : NULL,
+                   dst->y ? (int32_t *)dst->y + row : NULL);
+        if (dst->ids)
+            dst->ids[i] = id[i];
+        if (dst->lens)
+            dst->lens[i] = (int32_t)piece->len;
+    }
+}
+
+/* Begin, padding and what is to be ignored have no text. */
+static void decode(const co_dataset *d, const int32_t *tokens, int n, co_str *out)
+{
+    const struct text *t = (const struct text *)d;
+
+    for (int i = 0; i < n; i++) {
+        char c[4];
+        if (tokens[i] > 0 && tokens[i] < d->io.classes)
+            co_str_addn(out, c, (size_t)utf8_put(c, t->code_of[tokens[i]]));
+    }
+}
+
+/* --- opening -------------------------------------------------------------------------------------------- */
+
+static co_err read_text(struct text *t, const char *path)
+{
+    struct stat st;
+
+    if (!path || !*path)
+        return co_fail(CO_EINPUT, "data=text needs data.path=FILE (any UTF-8 text)");
+    if (stat(path, &st) == 0 && st.st_size > MAX_BYTES)
+        return co_fail(CO_EINPUT,
+                       "data.path: %s has %lld bytes; text of more than 1 GiB (%d) is not taken:"
+                       " give a part of it",
+                       path, (long long)st.st_size, (int)MAX_BYTES);
+    co_err err = co_fs_read(&t->bytes, &t->n_bytes, path, MAX_BYTES);
+    if (err)
+        return co_fail_in(err == CO_ENOMEM ? err : CO_EINPUT, "data.path");
+    if (t->n_bytes == 0)
+        return co_fail(CO_EINPUT, "data.path: %s is empty", path);
+    const char *end = t->bytes + t->n_bytes;
+    for (const char *p = t->bytes; p < end;) {
+        uint32_t code;
+        int n = utf8_get(&code, p, end);
+        if (n == 0)
+            return co_fail(
+                CO_EINPUT,
+                "data.path: %s is not UTF-8: byte 0x%02x at offset %zu (iconv -f LATIN1 -t UTF-8 may"
+                " help)",
+                path, (uint8_t)*p, (size_t)(p - t->bytes));
+        p += n;
+    }
+    return CO_OK;
+}
+
+/* Cuts the line [p, end) into pieces. `out` may be NULL, to count. Marks code points in token_of. */
+static uint32_t cut_line(struct text *t, const char *p, const char *end, struct piece *out)
+{
+    uint32_t n = 0;
+
+    for (bool ends = false; !ends; n++) {
+        uint32_t start = (uint32_t)(p - t->bytes), code;
+        int len = 0;
+        for (; len < t->max_len && p < end; len++) {
+            p += utf8_get(&code, p, end);
+            t->token_of[code] = 1;
+        }
+        ends = len < t->max_len;
+        if (out)
+            out[n] = (struct piece){start, (uint32_t)len + ends, ends};
+    }
+    return n;
+}
+
+static uint32_t cut(struct text *t, struct piece *out)
+{
+    const char *p = t->bytes, *end = p + t->n_bytes;
+    uint32_t n = 0;
+
+    if (t->n_bytes >= 3 && memcmp(p, "\xEF\xBB\xBF", 3) == 0)
+        p += 3;
+    while (p < end) {
+        const char *newline = memchr(p, '\n', (size_t)(end - p));
+        const char *stop = newline ? newline : end;
+        const char *next = newline ? newline + 1 : end;
+        if (newline && stop > p && stop[-1] == '\r')
+            stop--;
+        if (stop > p)
+            n += cut_line(t, p, stop, out ? out + n : NULL);
+        p = next;
+    }
+    return n;
+}
+
+/* Gives the marked code points their tokens. */
+static co_err number_tokens(struct text *t)
+{
+    int32_t classes = 1;
+
+    t->token_of['\n'] = 1;
+    for (uint32_t c = 0; c < CODE_POINTS; c++)
+        if (t->token_of[c])
+            t->token_of[c] = classes++;
+    t->code_of = co_array((size_t)classes, sizeof *t->code_of);
+    if (!t->code_of)
+        return CO_ENOMEM;
+    for (uint32_t c = 0; c < CODE_POINTS; c++)
+        if (t->token_of[c])
+            t->code_of[t->token_of[c]] = c;
+    t->base.io.classes = classes;
+    return CO_OK;
+}
+
+static co_err cut_and_split(struct text *t, const struct text_cfg *c)
+{
+    if (!(t->token_of = co_array(CODE_POINTS, sizeof *t->token_of)))
+        return CO_ENOMEM;
+    uint32_t n = cut(t, NULL);
+    if (n < 3)
+        return co_fail(
+            CO_EINPUT,
+            "data.path: %s has %u line%s of text; at least 3 are needed, to train, to validate and to"
+            " test",
+            c->path, n, n == 1 ? "" : "s");
+    t->pieces = co_array(n, sizeof *t->pieces);
+    t->place = t->pieces ? co_array(n, sizeof *t->place) : NULL;
+    if (!t->place)
+        return CO_ENOMEM;
+    cut(t, t->pieces);
+    CO_TRY(number_tokens(t));
+    split_permute(t->place, n);
+    uint32_t held_out = (uint32_t)((double)n * c->val_fraction);
+    held_out = held_out ? held_out : 1;
+    t->base.count[CO_SPLIT_TRAIN] = n - 2 * held_out;
+    t->base.count[CO_SPLIT_VAL] = t->base.count[CO_SPLIT_TEST] = held_out;
+    return CO_OK;
+}
+
+static void fingerprint(struct text *t, const struct text_cfg *c)
+{
+    char says[96];
+    co_sha256 h;
+
+    snprintf(says, sizeof says, "text 1 max_len=%d val_fraction=%.17g\n", t->max_len, c->val_fraction);
+    co_sha256_init(&h);
+    co_sha256_add(&h, says, strlen(says));
+    co_sha256_add(&h, t->bytes, t->n_bytes);
+    co_sha256_hex(&h, t->base.fingerprint);
+}
+
+static void shut(co_dataset *d)
+{
+    struct text *t = (struct text *)d;
+
+    co_free(t->bytes);
+    co_free(t->pieces);
+    co_free(t->place);
+    co_free(t->token_of);
+    co_free(t->code_of);
+    co_free(t);
+}
+
+static co_err open_text(co_dataset **out, const void *cfg)
+{
+    const struct text_cfg *c = cfg;
+    struct text *t = co_zalloc(sizeof *t);
+
+    if (!t)
+        return CO_ENOMEM;
+    t->max_len = (int)c->max_len;
+    t->base = (co_dataset){
+        /* max_len is a whole number of steps, so that no padded slice is longer than it either. */
+        .io = {.task = CO_TASK_LM,
+               .x = CO_SCALAR,
+               .max_len = (t->max_len + LEN_STEP - 1) / LEN_STEP * LEN_STEP,
+               .len_step = LEN_STEP},
+        .length = length,
+        .fill = fill,
+        .decode = decode,
+        .close = shut,
+    };
+    co_err err = read_text(t, c->path);
+    if (!err)
+        err = cut_and_split(t, c);
+    if (err) {
+        shut(&t->base);
+        return err;
+    }
+    fingerprint(t, c);
+    *out = &t->base;
+    return CO_OK;
+}
+
+const co_dataset_def text_def = {
+    .name = "text",
+    .help = "any UTF-8 file, a sample per line, a token per character",
+    .options = options,
+    .cfg_size = sizeof(struct text_cfg),
+    .open = open_text,
+};

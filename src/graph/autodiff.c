@@ -1,0 +1,134 @@
+/* autodiff.c -- the backward pass, appended to the graph by the gradient rules of the operator table.
+ *
+ *     for each operator, last to first:  dy = sum of what its readers sent;  rule emits and sends to its inputs
+ *
+ * A value read several times gets several contributions. They are added in the order of use in the forward
+ * graph (operator, then input position), whatever order they arrive in, so the sum's bits do not depend on
+ * how the walk goes. A parameter's gradient is complete before it enters the leaf: no kernel adds into a leaf.
+ *
+ * In the end every parameter has one value at home in the leaf: the one that its last operator wrote (bound
+ * there by the compiler, without a copy), a copy where that value already lives elsewhere, or zeros where no
+ * gradient came. Statistics that no norm wrote get zeros too.
+ */
+#include "graph/graph_int.h"
+
+struct part {
+    struct part *next;
+    int op, in; /* the use that sent it */
+    co_node *d;
+};
+
+struct walk {
+    struct part **parts; /* by id of the forward value, in order of use */
+    int at;              /* the operator being differentiated */
+};
+
+bool grad_wants(const struct op *op, int i)
+{
+    return op->in[i]->grad;
+}
+
+void grad_add(co_graph *g, const struct op *op, int i, co_node *d)
+{
+    struct walk *w = g->walk;
+    co_node *x = op->in[i];
+
+    if (g->err || !d || !x->grad)
+        return;
+    CO_ASSERT(co_shape_eq(&d->shape, &x->shape), "a gradient has its value's shape");
+    struct part *p = co_pool_alloc(&g->pool, sizeof *p);
+    if (!p) {
+        graph_nomem(g);
+        return;
+    }
+    struct part **to = &w->parts[x->id];
+    while (*to && ((*to)->op < w->at || ((*to)->op == w->at && (*to)->in < i)))
+        to = &(*to)->next;
+    *p = (struct part){*to, w->at, i, d};
+    *to = p;
+}
+
+/* NULL: nobody sent anything. */
+static co_node *sum_parts(co_graph *g, const co_node *x)
+{
+    struct part *p = g->walk->parts[x->id];
+    co_node *sum = p ? p->d : NULL;
+
+    for (p = p ? p->next : NULL; p; p = p->next)
+        sum = co_add(g, sum, p->d);
+    return sum;
+}
+
+static void walk_back(co_graph *g, struct walk *w, int n_op)
+{
+    for (w->at = n_op - 1; w->at >= 0 && !g->err; w->at--) {
+        const struct op *op = g->op[w->at];
+        g->from = op;
+        co_node *dy = op->out[0]->grad ? sum_parts(g, op->out[0]) : NULL;
+        if (!dy)
+            continue;
+        if (op->id == OP_ALIAS)
+            grad_add(g, op, 0, co_reshape(g, dy, op->in[0]->shape));
+        else
+            op_row_of(op->id)->grad(g, op, dy);
+    }
+}
+
+static void send_home(co_node *value, home_kind home, int entry)
+{
+    if (!value)
+        return;
+    value->home = home;
+    value->home_at = entry;
+}
+
+/* Gives the leaf of `x` its value: the gradient d, or zeros if there is none. */
+static void settle(co_graph *g, co_node *x, co_node *d)
+{
+    co_node *value = d ? root_of(d) : co_fill(g, x->shape, 0);
+
+    if (value && (!value->op || value->home))
+        value = EMIT(g, CO_OP_COPY, NULL, NULL, d);
+    send_home(value, HOME_LEAF, x->entry);
+    if (x->sparse && !d) /* no row is present; a zero has the same bits whether float or integer */
+        send_home(co_fill(g, CO_SHAPE(x->shape.d[0]), 0), HOME_MARKS, x->entry);
+}
+
+static void settle_all(co_graph *g)
+{
+    for (int i = 0; i < g->n_entry && !g->err; i++) {
+        co_node *x = g->entry[i].node;
+        if (!x || (x->kind == NODE_STAT && x->only)) /* a counter, or written by its norm */
+            continue;
+        struct op from = {.number = g->n_op, .label = label_of(g, x->name)};
+        if (!from.label) {
+            graph_nomem(g);
+            return;
+        }
+        g->from = &from;
+        settle(g, x, x->kind == NODE_PARAM ? sum_parts(g, x) : NULL);
+        g->from = NULL;
+    }
+}
+
+co_err graph_differentiate(co_graph *g)
+{
+    struct walk w = {0};
+    int n_op = g->n_op;
+
+    if (!g->loss)
+        return co_fail(CO_EINPUT, "a training graph needs a loss: co_graph_loss");
+    w.parts = co_array((size_t)g->n_node, sizeof *w.parts);
+    if (!w.parts)
+        return CO_ENOMEM;
+    g->walk = &w;
+    w.at = n_op; /* the loss is used after everything */
+    g->from = g->loss->op;
+    grad_add(g, &(struct op){.in = {g->loss}}, 0, co_fill(g, g->loss->shape, 1));
+    walk_back(g, &w, n_op);
+    settle_all(g);
+    g->from = NULL;
+    g->walk = NULL;
+    co_free(w.parts);
+    return co_graph_error(g);
+}

@@ -1,0 +1,189 @@
+/* graph_int.h -- inside the room: values, operators, the operator table, the steps of compiling.
+ *
+ *     builder (graph.c, emit.c, ops/)  ->  autodiff.c  ->  compile.c + plan.c  ->  run.c
+ *
+ * A co_node is a value: one tensor. A leaf (input, parameter, running statistic) is a value that no operator
+ * makes. An operator (struct op) reads up to CO_MAX_IN values and makes up to CO_MAX_OUT; builders hand out
+ * out[0], the others (a norm's mean, attention's probabilities) are for its gradient. Only out[0] is ever
+ * differentiated. A reshape is an operator OP_ALIAS without kernel and row: its value is another view of the
+ * memory of root_of(value). Values are written once and never changed, so they can be shared freely.
+ *
+ * What must end outside the workspace has a home: the leaf (gradients, slice statistics), its row marks, or a
+ * stat slot. A value has one home at most.
+ */
+#ifndef CO_GRAPH_GRAPH_INT_H
+#define CO_GRAPH_GRAPH_INT_H
+
+#include "base/alloc.h"
+#include "graph/graph.h"
+
+enum { OP_ALIAS = CO_OP_COUNT, MAX_STAT_SLOTS = 64, ALIGN = 64 };
+
+typedef enum { NODE_VALUE, NODE_INPUT, NODE_PARAM, NODE_STAT } node_kind;
+typedef enum { HOME_NONE, HOME_LEAF, HOME_MARKS, HOME_STAT } home_kind;
+
+struct op;
+struct walk;
+
+struct co_node {
+    int id; /* index in the graph's list */
+    node_kind kind;
+    struct op *op; /* the one that makes it; NULL: a leaf */
+    co_shape shape;
+    co_dtype dtype;
+    bool grad;        /* depends on a parameter in a way that can be differentiated */
+    const char *name; /* leaves only */
+    int entry;        /* PARAM, STAT: index in the graph's entries */
+    bool sparse;      /* PARAM: row-sparse gradient */
+    struct op *only;  /* sparse PARAM: the embedding that reads it; STAT: the norm that writes it */
+    home_kind home;
+    int home_at; /* entry, or stat slot */
+};
+
+struct op {
+    int number; /* in messages; a gradient's operators have that of their forward operator */
+    int id;     /* co_op, or OP_ALIAS */
+    int n_in, n_out;
+    co_node *in[CO_MAX_IN], *out[CO_MAX_OUT];
+    co_attr attr;
+    const char *label; /* "fc2", or NULL */
+};
+
+struct entry {
+    co_entry e;
+    co_node *node; /* NULL: a counter */
+};
+
+struct co_graph {
+    co_pool pool; /* nodes, operators, names */
+    bool training;
+    co_err err; /* the first mistake */
+    char msg[768];
+    struct op **op; /* in order of building, which is the order of running */
+    int n_op, room_op;
+    co_node **node;
+    int n_node, room_node;
+    struct entry *entry;
+    int n_entry, room_entry;
+    co_node *loss, *output;
+    bool slot_used[MAX_STAT_SLOTS];
+    const struct op *from; /* new operators take their label and number from this one; NULL: their own */
+    struct walk *walk;     /* autodiff.c, while it is at work */
+};
+
+/* --- the operator table: ops/table.c ---------------------------------------------------------------------- */
+enum {
+    ROW_INNER = 1,  /* made by gradient rules and the compiler only, no builder */
+    ROW_NO_GRAD = 2 /* its result is a measure: nothing is differentiated through it */
+};
+
+struct op_row {
+    co_op id;
+    const char *role[CO_MAX_IN]; /* of the inputs, for messages */
+    const char *in, *out; /* dtypes: f F32, i I32, l I64, u U32, d F64, * any (out: as the first input) */
+    int min_in;           /* the rest of `in` is optional */
+    /* Checks inputs and attributes and sets the shapes of the outputs; out[0] has the shape wanted by the
+     * emitter, if it gave one. false after op_fail. */
+    bool (*shape)(co_graph *g, struct op *op);
+    /* Emits the operators that give the gradient of each input and hands them over with grad_add. */
+    void (*grad)(co_graph *g, const struct op *op, co_node *dy);
+    double (*flops)(const struct op *op); /* NULL: not a matrix product */
+    int flags;
+};
+
+extern const struct op_row rows_matmul[], rows_conv[], rows_norm[], rows_pool[], rows_pointwise[],
+    rows_move[], rows_embedding[], rows_attention[], rows_loss[],
+    rows_measure[];                     /* each ends with in = NULL */
+const struct op_row *op_row_of(int id); /* NULL: there is none */
+
+/* --- building: graph.c, emit.c ---------------------------------------------------------------------------- */
+/* Adds an operator; returns its out[0], or NULL with the graph's mistake set. attr and want may be NULL. */
+co_node *emit(co_graph *g, co_op id, const co_attr *attr, const co_shape *want, int n_in, co_node *const *in);
+#define EMIT(g, id, attr, want, ...)                                                                         \
+    emit(g, id, attr, want, (int)CO_COUNT(((co_node *[]){__VA_ARGS__})), (co_node *[]){__VA_ARGS__})
+co_node *root_of(co_node *n); /* the value whose memory n shows */
+void graph_nomem(co_graph *g);
+bool graph_add_node(co_graph *g, co_node *n);
+/* Room for one more element in *array (a pointer to a pointer) of n elements. */
+bool graph_grow(co_graph *g, void *array, int n, int *room, size_t size);
+bool shape_sane(const co_shape *s, co_dtype t); /* no dimension below 1, below 1 TiB on the whole */
+
+/* --- messages: label.c ------------------------------------------------------------------------------------ */
+/* "linear 'fc2': x [8,3072], weight [768,768]: " and the given words; kept if it is the first. */
+bool op_fail(co_graph *g, const struct op *op, const char *fmt, ...) __attribute__((format(printf, 3, 4)));
+void op_text(char *buf, size_t size, const struct op *op); /* "linear 'fc2'", "relu#7" */
+char *label_of(co_graph *g, const char *param_name);       /* "fc2" of "fc2.weight" */
+
+/* --- shape rules used by several files -------------------------------------------------------------------- */
+bool shape_given(co_graph *g, struct op *op);  /* as the emitter wanted */
+bool shape_like_0(co_graph *g, struct op *op); /* out[0] as in[0] */
+bool shape_like_1(co_graph *g, struct op *op);
+bool shape_is(const co_node *n, int nd, int64_t last); /* nd dimensions, the last one this long */
+
+/* --- gradients: autodiff.c -------------------------------------------------------------------------------- */
+/* One contribution to the gradient of op->in[i]; nothing if that one needs none or d is NULL. */
+void grad_add(co_graph *g, const struct op *op, int i, co_node *d);
+bool grad_wants(const struct op *op, int i);
+/* Appends the backward pass; every parameter and statistic then has exactly one value at home in its leaf. */
+co_err graph_differentiate(co_graph *g);
+
+/* --- memory plan: plan.c ---------------------------------------------------------------------------------- */
+struct buffer {
+    size_t offset, bytes;
+    int first, last; /* calls that touch it, inclusive */
+    const char *name;
+};
+/* Gives offsets so that no two buffers alive at the same call overlap. */
+co_err plan_buffers(struct buffer *b, int n, size_t *work_bytes, size_t *naive_bytes);
+
+/* --- the executor: compile.c makes it, run.c runs it ------------------------------------------------------- */
+typedef enum { BASE_STATE, BASE_LEAF, BASE_INPUT, BASE_WORK, BASE_STAT, BASE_OUTPUT, BASE_COUNT } base_kind;
+
+struct place {
+    base_kind base;
+    size_t offset; /* bytes */
+};
+
+struct arg {
+    struct place at;
+    co_dtype dtype;
+    co_shape shape;
+};
+
+struct call {
+    co_kernel_fn fn;
+    co_attr attr;
+    int n_in, n_out;
+    struct arg *in, *out;
+    size_t scratch; /* offset in the workspace */
+    const char *name;
+};
+
+struct move {
+    struct place from, to;
+    size_t len;
+};
+
+struct input {
+    const char *name;
+    size_t offset;
+    co_dtype dtype;
+    co_shape shape;
+};
+
+struct co_exec {
+    co_pool pool;
+    const co_space_ops *space;
+    co_exec_info info;
+    co_layout layout;
+    struct call *call;
+    struct move *put, *get; /* before the first call, after the last */
+    int n_put, n_get;
+    struct input *input;
+    int n_input;
+    struct buffer *buffer;
+    int n_buffer;
+    co_shape output_shape;
+};
+
+#endif

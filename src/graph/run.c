@@ -1,0 +1,123 @@
+/* run.c -- running an executor, and asking it about itself.
+ *
+ * An executor is read only: addresses are made of the caller's bases on the stack for every call, so threads
+ * can share one, each over its own bases. Nothing is allocated, nothing can fail.
+ */
+#include "graph/graph_int.h"
+
+#include <string.h>
+
+void co_exec_free(co_exec *e)
+{
+    if (!e)
+        return;
+    co_layout_fini(&e->layout);
+    co_pool_fini(&e->pool);
+    co_free(e);
+}
+
+const co_exec_info *co_exec_info_of(const co_exec *e)
+{
+    return &e->info;
+}
+
+const co_layout *co_exec_layout(const co_exec *e)
+{
+    return &e->layout;
+}
+
+co_shape co_exec_output_shape(const co_exec *e)
+{
+    return e->output_shape;
+}
+
+const char *co_exec_call_name(const co_exec *e, int i)
+{
+    return i >= 0 && i < e->info.calls ? e->call[i].name : "?";
+}
+
+co_err co_exec_input(const co_exec *e, const char *name, size_t *offset, co_dtype *dtype, co_shape *shape)
+{
+    for (int i = 0; i < e->n_input; i++) {
+        const struct input *in = &e->input[i];
+        if (strcmp(in->name, name) != 0)
+            continue;
+        *offset = in->offset;
+        *dtype = in->dtype;
+        *shape = in->shape;
+        return CO_OK;
+    }
+    return co_fail(CO_EINPUT, "the graph has no input '%s'", name);
+}
+
+static void *address(void *const base[BASE_COUNT], struct place at)
+{
+    return (char *)base[at.base] + at.offset;
+}
+
+static void resolve(co_arg *to, const struct arg *from, int n, void *const base[BASE_COUNT])
+{
+    for (int i = 0; i < n; i++)
+        to[i] = (co_arg){address(base, from[i].at), from[i].dtype, from[i].shape};
+}
+
+static void run_call(const struct call *call, void *const base[BASE_COUNT], const co_run *run)
+{
+    co_arg in[CO_MAX_IN], out[CO_MAX_OUT];
+
+    resolve(in, call->in, call->n_in, base);
+    resolve(out, call->out, call->n_out, base);
+    call->fn(&(co_call){.attr = &call->attr,
+                        .in = in,
+                        .out = out,
+                        .n_in = call->n_in,
+                        .n_out = call->n_out,
+                        .scratch = address(base, (struct place){BASE_WORK, call->scratch}),
+                        .run = run,
+                        .ith = 0,
+                        .nth = 1});
+}
+
+static void fetch(const co_exec *e, const struct move *m, void *const base[BASE_COUNT], size_t work_bytes)
+{
+    if (!base[m->to.base]) /* an output that nobody wants */
+        return;
+    void *dst = address(base, m->to), *src = address(base, m->from);
+    if (e->space)
+        e->space->get(base[BASE_WORK], work_bytes, dst, src, m->len);
+    else
+        memcpy(dst, src, m->len);
+}
+
+void co_exec_run(const co_exec *e, const co_bases *bases, const co_run *run, _Atomic uint32_t *beat)
+{
+    void *const base[BASE_COUNT] = {bases->state, bases->leaf, bases->input,
+                                    bases->work,  bases->stat, bases->output};
+    const co_space_ops *space = e->space;
+
+    for (int i = 0; i < e->n_put; i++)
+        space->put(bases->work, bases->work_bytes, address(base, e->put[i].to), address(base, e->put[i].from),
+                   e->put[i].len);
+    for (int i = 0; i < e->info.calls; i++) {
+        if (beat)
+            atomic_store_explicit(beat, (uint32_t)i + 1, memory_order_relaxed);
+        if (space)
+            space->enter(bases->work, bases->work_bytes);
+        run_call(&e->call[i], base, run);
+        if (space)
+            space->leave(bases->work, bases->work_bytes);
+    }
+    for (int i = 0; i < e->n_get; i++)
+        fetch(e, &e->get[i], base, bases->work_bytes);
+}
+
+void co_exec_print(const co_exec *e, co_str *out)
+{
+    co_str_addf(out, "workspace %zu bytes (%zu without reuse), %d calls, %d of them forward\n",
+                e->info.work_bytes, e->info.naive_bytes, e->info.calls, e->info.forward_calls);
+    co_str_addf(out, "%12s %12s %6s %6s  %s\n", "offset", "bytes", "first", "last", "name");
+    for (int i = 0; i < e->n_buffer; i++) {
+        const struct buffer *b = &e->buffer[i];
+        co_str_addf(out, "%12zu %12zu %6d %6d  %s\n", b->offset, b->bytes, b->first, b->last, b->name);
+    }
+}

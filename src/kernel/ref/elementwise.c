@@ -1,0 +1,79 @@
+/* elementwise.c -- add, mul, scale, dropout: elements are shared out (dropout: samples). */
+#include "kernel/ref/real.h"
+
+#include "base/rng.h"
+
+/* The next run of elements, from i on, that meets a run of b without wrapping; *at is where in b. */
+static int64_t run_end(int64_t i, int64_t hi, int64_t nb, int64_t *at)
+{
+    *at = i % nb;
+    return hi - i < nb - *at ? hi : i + nb - *at;
+}
+
+static void add(const co_call *c)
+{
+    const real *a = c->in[0].p, *b = c->in[1].p; /* b repeats along a's leading dimensions */
+    real *y = c->out[0].p;
+    int64_t nb = co_shape_count(&c->in[1].shape), lo, hi, at;
+
+    co_share(co_shape_count(&c->out[0].shape), c->ith, c->nth, &lo, &hi);
+    for (int64_t i = lo, end; i < hi; i = end) {
+        end = run_end(i, hi, nb, &at);
+        for (int64_t j = 0; j < end - i; j++)
+            y[i + j] = a[i + j] + b[at + j];
+    }
+}
+
+static void mul(const co_call *c)
+{
+    const real *a = c->in[0].p, *b = c->in[1].p; /* b repeats along a's leading dimensions */
+    real *y = c->out[0].p;
+    int64_t nb = co_shape_count(&c->in[1].shape), lo, hi, at;
+
+    co_share(co_shape_count(&c->out[0].shape), c->ith, c->nth, &lo, &hi);
+    for (int64_t i = lo, end; i < hi; i = end) {
+        end = run_end(i, hi, nb, &at);
+        for (int64_t j = 0; j < end - i; j++)
+            y[i + j] = a[i + j] * b[at + j];
+    }
+}
+
+static void scale(const co_call *c)
+{
+    const real *x = c->in[0].p;
+    real *y = c->out[0].p, value = c->attr->value;
+    int64_t lo, hi;
+
+    co_share(co_shape_count(&c->out[0].shape), c->ith, c->nth, &lo, &hi);
+    for (int64_t i = lo; i < hi; i++)
+        y[i] = x[i] * value;
+}
+
+static void dropout(const co_call *c)
+{
+    const real *x = c->in[0].p;      /* [n,per] */
+    const int64_t *ids = c->in[1].p; /* [n] */
+    real *y = c->out[0].p;           /* [n,per] */
+    int64_t n = c->in[0].shape.d[0], per = dims_product(&c->in[0].shape, 1, CO_MAX_DIMS), lo, hi;
+    co_rng_key key = co_rng_key_make(c->run->seed, CO_RNG_DROPOUT);
+    real kept = 1 - (real)c->attr->p;
+
+    co_share(n, c->ith, c->nth, &lo, &hi);
+    for (int64_t i = lo; i < hi; i++)
+        for (int64_t q = 0; q < per; q += 4) {
+            uint32_t u[4];
+            co_rng_draw(u, key, c->attr->stream, c->run->step, (uint32_t)ids[i], (uint32_t)(q / 4));
+            for (int64_t j = 0; j < 4 && q + j < per; j++) {
+                int64_t e = i * per + q + j;
+                y[e] = co_rng_unit(u[j]) >= c->attr->p ? x[e] / kept : 0;
+            }
+        }
+}
+
+void REF(elementwise)(co_kernel_row *row)
+{
+    row[CO_OP_ADD].fn = add;
+    row[CO_OP_MUL].fn = mul;
+    row[CO_OP_SCALE].fn = scale;
+    row[CO_OP_DROPOUT].fn = dropout;
+}

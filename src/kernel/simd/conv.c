@@ -1,0 +1,347 @@
+/* conv.c -- convolutions as matrix products over zero-padded images (gemm.h), without writing im2col to memory:
+ * tables of offsets say where element (column, k) of the unfolded image lies, and packing reads it from there.
+ *
+ *   CONV2D     C[o, (n,oh,ow)]     A = w [O, (c,kh,kw)]       B = padded x            k = (c, kh, kw)
+ *   CONV2D_DX  C[c, (n,h,w)]       A = w^T [C, (o,kh,kw)]     B = padded dy           k = (o, kh, kw)
+ *   CONV2D_DW  C[o, (c,kh,kw)]     A = dy [O, (n,oh,ow)]      B = padded x            k = (n, oh, ow)
+ *
+ * k runs in index order; padding takes part in the chain as zeros. DX with a stride is one product per phase
+ * ((h + pad) mod stride, (w + pad) mod stride): only the taps that can reach such a pixel are in its chain.
+ * Images go in groups that make about GEMM_NC columns (GEMM_KC of k for DW), so scratch does not grow with n.
+ * Threads share images (CONV2D, DX) or output channels (DW), and each pads what it reads.
+ */
+#include "kernel/simd/simd_int.h"
+
+#include <string.h>
+
+#include "kernel/simd/gemm.h"
+
+typedef struct geom {
+    int64_t n, c, h, w;     /* x */
+    int64_t o, oh, ow;      /* y */
+    int64_t kh, kw, stride, pad;
+} geom;
+
+/* Scratch is carved up by the same code that asks for its size (base NULL). */
+typedef struct space {
+    char *base;
+    size_t used;
+} space;
+
+static void *take(space *s, int64_t n, size_t size)
+{
+    void *p = s->base ? s->base + s->used : NULL;
+    s->used += ((size_t)n * size + 63) / 64 * 64;
+    return p;
+}
+
+static geom geom_of(const co_shape *x, const co_shape *w, const co_shape *y, const co_attr *a)
+{
+    return (geom){x->d[0], x->d[1], x->d[2], x->d[3], w->d[0],   y->d[2],
+                  y->d[3], w->d[2], w->d[3], a->stride, a->pad};
+}
+
+static int64_t group(int64_t want, int64_t per_image, int64_t n)
+{
+    int64_t g = per_image > 0 ? want / per_image : n;
+    return g < 1 ? 1 : g > n ? n : g;
+}
+
+/* Planes of h x w into planes of hp x wp with source pixel (0, 0) at (top, left), zeros around; negative: cut. */
+static void pad_planes(float *dst, const float *src, int64_t planes, int64_t h, int64_t w, int64_t top,
+                       int64_t left, int64_t hp, int64_t wp)
+{
+    int64_t x0 = left > 0 ? left : 0, x1 = left + w < wp ? left + w : wp;
+    for (int64_t p = 0; p < planes; p++, src += h * w)
+        for (int64_t y = 0; y < hp; y++, dst += wp) {
+            if (y < top || y >= top + h || x1 <= x0) {
+                memset(dst, 0, (size_t)wp * sizeof *dst);
+                continue;
+            }
+            const float *row = src + (y - top) * w - left;
+            for (int64_t x = 0; x < x0; x++)
+                dst[x] = 0;
+            for (int64_t x = x0; x < x1; x++)
+                dst[x] = row[x];
+            for (int64_t x = x1; x < wp; x++)
+                dst[x] = 0;
+        }
+}
+
+/* t[(a, b, c)] = a * sa + b * sb + c * sc */
+static void table(int32_t *t, int64_t na, int64_t sa, int64_t nb, int64_t sb, int64_t nc, int64_t sc)
+{
+    for (int64_t a = 0; a < na; a++)
+        for (int64_t b = 0; b < nb; b++)
+            for (int64_t c = 0; c < nc; c++)
+                *t++ = (int32_t)(a * sa + b * sb + c * sc);
+}
+
+/* ---- forward ---- */
+
+typedef struct fwd {
+    int64_t images; /* in a group */
+    int64_t hp, wp;
+    float *padded; /* [images,C,hp,wp] */
+    int32_t *col, *k, *out;
+    float *gemm;
+} fwd;
+
+static fwd fwd_plan(const geom *g, space *s)
+{
+    int64_t p = g->oh * g->ow, taps = g->c * g->kh * g->kw;
+    fwd f = {.images = group(GEMM_NC, p, g->n), .hp = g->h + 2 * g->pad, .wp = g->w + 2 * g->pad};
+    f.padded = take(s, g->pad ? f.images * g->c * f.hp * f.wp : 0, sizeof(float));
+    f.col = take(s, f.images * p, sizeof(int32_t));
+    f.out = take(s, f.images * p, sizeof(int32_t));
+    f.k = take(s, taps, sizeof(int32_t));
+    f.gemm = take(s, (int64_t)gemm_scratch(g->o, f.images * p, taps), sizeof(float));
+    return f;
+}
+
+static geom fwd_geom(const co_call *c)
+{
+    return geom_of(&c->in[0].shape, &c->in[1].shape, &c->out[0].shape, c->attr);
+}
+
+static size_t conv2d_scratch(const co_call *c)
+{
+    geom g = fwd_geom(c);
+    space s = {0};
+    fwd_plan(&g, &s);
+    return s.used * (size_t)call_threads(c);
+}
+
+static space own_space(const co_call *c, size_t each)
+{
+    return (space){.base = (char *)c->scratch + each * (size_t)c->ith};
+}
+
+static void conv2d(const co_call *c)
+{
+    geom g = fwd_geom(c);
+    space s = own_space(c, conv2d_scratch(c) / (size_t)call_threads(c));
+    fwd f = fwd_plan(&g, &s);
+    const float *x = c->in[0].p; /* [N,C,H,W] */
+    float *y = c->out[0].p;      /* [N,O,OH,OW] */
+    int64_t p = g.oh * g.ow, plane = f.hp * f.wp, taps = g.c * g.kh * g.kw, lo, hi;
+    table(f.col, f.images, g.c * plane, g.oh, g.stride * f.wp, g.ow, g.stride);
+    table(f.out, f.images, g.o * p, 1, 0, p, 1);
+    table(f.k, g.c, plane, g.kh, f.wp, g.kw, 1);
+    gemm m = {
+        .m = g.o,
+        .k = taps,
+        .a = {.p = c->in[1].p, .si = taps, .sk = 1}, /* w [O,C,KH,KW] */
+        .b = {.ti = f.col, .tk = f.k, .rising = true},
+        .cm = p,
+        .tn = f.out,
+        .bias_m = c->n_in > 2 ? c->in[2].p : NULL, /* [O] */
+    };
+    co_share(g.n, c->ith, c->nth, &lo, &hi);
+    for (int64_t i = lo; i < hi; i += f.images) {
+        int64_t n = f.images < hi - i ? f.images : hi - i;
+        m.b.p = x + i * g.c * g.h * g.w;
+        if (g.pad) {
+            pad_planes(f.padded, m.b.p, n * g.c, g.h, g.w, g.pad, g.pad, f.hp, f.wp);
+            m.b.p = f.padded;
+        }
+        m.n = n * p;
+        m.c = y + i * g.o * p;
+        gemm_run(&m, f.gemm, 0, 1);
+    }
+}
+
+/* ---- gradient of the input ---- */
+
+/* One axis of one phase: pixels i = first + stride * q, q < n, reach output position at + q - t by tap f + stride * t,
+ * t < taps. */
+typedef struct phase {
+    int64_t first, n, at, f, taps;
+} phase;
+
+static phase phase_of(int64_t f, int64_t size, int64_t k, int64_t stride, int64_t pad)
+{
+    phase p = {.f = f, .first = ((f - pad) % stride + stride) % stride};
+    p.n = p.first < size ? (size - 1 - p.first) / stride + 1 : 0;
+    p.at = (p.first + pad - f) / stride;
+    p.taps = f < k ? (k - 1 - f) / stride + 1 : 0;
+    return p;
+}
+
+/* The output positions that any phase may ask for: [lo, lo + n). */
+static void reach(int64_t *lo, int64_t *n, int64_t size, int64_t k, int64_t stride, int64_t pad)
+{
+    int64_t a = INT64_MAX, b = INT64_MIN;
+    for (int64_t f = 0; f < stride; f++) {
+        phase p = phase_of(f, size, k, stride, pad);
+        if (!p.n || !p.taps)
+            continue;
+        a = p.at - p.taps + 1 < a ? p.at - p.taps + 1 : a;
+        b = p.at + p.n > b ? p.at + p.n : b;
+    }
+    *lo = a < b ? a : 0;
+    *n = a < b ? b - a : 1;
+}
+
+typedef struct back {
+    int64_t images;
+    int64_t top, left, hp, wp; /* padded row r is output row r + top (top may be negative) */
+    float *padded;             /* [images,O,hp,wp] */
+    int32_t *col, *out, *k, *wk;
+    float *gemm;
+} back;
+
+static back back_plan(const geom *g, space *s)
+{
+    back b = {0};
+    int64_t pixels = ((g->h + g->stride - 1) / g->stride) * ((g->w + g->stride - 1) / g->stride);
+    int64_t taps = g->o * g->kh * g->kw;
+    b.images = group(GEMM_NC, pixels, g->n);
+    reach(&b.top, &b.hp, g->h, g->kh, g->stride, g->pad);
+    reach(&b.left, &b.wp, g->w, g->kw, g->stride, g->pad);
+    b.padded = take(s, b.images * g->o * b.hp * b.wp, sizeof(float));
+    b.col = take(s, b.images * pixels, sizeof(int32_t));
+    b.out = take(s, b.images * pixels, sizeof(int32_t));
+    b.k = take(s, taps, sizeof(int32_t));
+    b.wk = take(s, taps, sizeof(int32_t));
+    b.gemm = take(s, (int64_t)gemm_scratch(g->c, b.images * pixels, taps), sizeof(float));
+    return b;
+}
+
+static geom back_geom(const co_call *c)
+{
+    return geom_of(&c->out[0].shape, &c->in[1].shape, &c->in[0].shape, c->attr);
+}
+
+static size_t conv2d_dx_scratch(const co_call *c)
+{
+    geom g = back_geom(c);
+    space s = {0};
+    back_plan(&g, &s);
+    return s.used * (size_t)call_threads(c);
+}
+
+/* dx's pixels of one phase, for n images; b->padded holds theirs. */
+static void back_phase(const geom *g, const back *b, gemm *m, phase ph, phase pw, int64_t n)
+{
+    int64_t plane = b->hp * b->wp, kk = g->kh * g->kw;
+    m->n = n * ph.n * pw.n;
+    m->k = g->o * ph.taps * pw.taps;
+    if (!m->n)
+        return;
+    table(b->col, n, g->o * plane, ph.n, b->wp, pw.n, 1);
+    table(b->out, n, g->c * g->h * g->w, ph.n, g->stride * g->w, pw.n, g->stride);
+    table(b->k, g->o, plane, ph.taps, -b->wp, pw.taps, -1);
+    table(b->wk, g->o, g->c * kk, ph.taps, g->stride * g->kw, pw.taps, g->stride);
+    gemm one = *m;
+    one.a.p += ph.f * g->kw + pw.f;
+    one.b.p = b->padded + (ph.at - b->top) * b->wp + pw.at - b->left;
+    one.c += ph.first * g->w + pw.first;
+    gemm_run(&one, b->gemm, 0, 1);
+}
+
+static void conv2d_dx(const co_call *c)
+{
+    geom g = back_geom(c);
+    space s = own_space(c, conv2d_dx_scratch(c) / (size_t)call_threads(c));
+    back b = back_plan(&g, &s);
+    const float *dy = c->in[0].p; /* [N,O,OH,OW] */
+    float *dx = c->out[0].p;      /* [N,C,H,W] */
+    int64_t lo, hi;
+    gemm m = {
+        .m = g.c,
+        .a = {.p = c->in[1].p, .si = g.kh * g.kw, .tk = b.wk, .rising = true}, /* w [O,C,KH,KW] */
+        .b = {.ti = b.col, .tk = b.k},
+        .cm = g.h * g.w,
+        .tn = b.out,
+    };
+    co_share(g.n, c->ith, c->nth, &lo, &hi);
+    for (int64_t i = lo; i < hi; i += b.images) {
+        int64_t n = b.images < hi - i ? b.images : hi - i;
+        pad_planes(b.padded, dy + i * g.o * g.oh * g.ow, n * g.o, g.oh, g.ow, -b.top, -b.left, b.hp, b.wp);
+        m.c = dx + i * g.c * g.h * g.w;
+        for (int64_t fh = 0; fh < g.stride; fh++)
+            for (int64_t fw = 0; fw < g.stride; fw++)
+                back_phase(&g, &b, &m, phase_of(fh, g.h, g.kh, g.stride, g.pad),
+                           phase_of(fw, g.w, g.kw, g.stride, g.pad), n);
+    }
+}
+
+/* ---- gradient of the weights ---- */
+
+typedef struct wgrad {
+    int64_t images;
+    int64_t hp, wp;
+    float *padded; /* [images,C,hp,wp] */
+    int32_t *col, *k, *dyk;
+    float *gemm;
+} wgrad;
+
+static wgrad wgrad_plan(const geom *g, space *s)
+{
+    int64_t p = g->oh * g->ow, cols = g->c * g->kh * g->kw;
+    wgrad f = {.images = group(GEMM_KC, p, g->n), .hp = g->h + 2 * g->pad, .wp = g->w + 2 * g->pad};
+    f.padded = take(s, g->pad ? f.images * g->c * f.hp * f.wp : 0, sizeof(float));
+    f.col = take(s, cols, sizeof(int32_t));
+    f.k = take(s, f.images * p, sizeof(int32_t));
+    f.dyk = take(s, f.images * p, sizeof(int32_t));
+    f.gemm = take(s, (int64_t)gemm_scratch(g->o, cols, f.images * p), sizeof(float));
+    return f;
+}
+
+static geom wgrad_geom(const co_call *c)
+{
+    return geom_of(&c->in[1].shape, &c->out[0].shape, &c->in[0].shape, c->attr);
+}
+
+static size_t conv2d_dw_scratch(const co_call *c)
+{
+    geom g = wgrad_geom(c);
+    space s = {0};
+    wgrad_plan(&g, &s);
+    return s.used * (size_t)call_threads(c);
+}
+
+static void conv2d_dw(const co_call *c)
+{
+    geom g = wgrad_geom(c);
+    space s = own_space(c, conv2d_dw_scratch(c) / (size_t)call_threads(c));
+    wgrad f = wgrad_plan(&g, &s);
+    const float *dy = c->in[0].p; /* [N,O,OH,OW] */
+    const float *x = c->in[1].p;  /* [N,C,H,W] */
+    int64_t p = g.oh * g.ow, plane = f.hp * f.wp, cols = g.c * g.kh * g.kw, lo, hi;
+    table(f.col, g.c, plane, g.kh, f.wp, g.kw, 1);
+    table(f.k, f.images, g.c * plane, g.oh, g.stride * f.wp, g.ow, g.stride);
+    table(f.dyk, f.images, g.o * p, 1, 0, p, 1);
+    co_share(g.o, c->ith, c->nth, &lo, &hi);
+    gemm m = {
+        .m = hi - lo,
+        .n = cols,
+        .a = {.si = p, .tk = f.dyk, .rising = true},
+        .b = {.ti = f.col, .tk = f.k, .rising = true},
+        .c = (float *)c->out[0].p + lo * cols, /* [O,C,KH,KW] */
+        .cm = cols,
+        .cn = 1,
+    };
+    int64_t i = 0;
+    do { /* once even without images: zeros */
+        int64_t n = f.images < g.n - i ? f.images : g.n - i;
+        m.b.p = x + i * g.c * g.h * g.w;
+        if (g.pad) {
+            pad_planes(f.padded, m.b.p, n * g.c, g.h, g.w, g.pad, g.pad, f.hp, f.wp);
+            m.b.p = f.padded;
+        }
+        m.a.p = dy + (i * g.o + lo) * p;
+        m.k = n * p;
+        m.resume = i > 0;
+        gemm_run(&m, f.gemm, 0, 1);
+        i += n;
+    } while (i < g.n);
+}
+
+void rows_conv(co_kernels *k)
+{
+    k->row[CO_OP_CONV2D] = (co_kernel_row){conv2d, conv2d_scratch};
+    k->row[CO_OP_CONV2D_DX] = (co_kernel_row){conv2d_dx, conv2d_dx_scratch};
+    k->row[CO_OP_CONV2D_DW] = (co_kernel_row){conv2d_dw, conv2d_dw_scratch};
+}

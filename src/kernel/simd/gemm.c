@@ -1,0 +1,276 @@
+/* gemm.c -- the blocked product (Goto and van de Geijn, 2008; the loops and names are those of BLIS).
+ *
+ *   for jc: NC columns                          B panel  KC x NC, packed in slivers of NR columns
+ *     for pc: KC of k                           (C is written and read again between them: the chain goes on)
+ *       for ic: MC rows                         A block  MC x KC, packed in slivers of MR rows: stays in L2
+ *         for jr: a sliver of B (in L1)
+ *           for ir: a sliver of A               micro kernel: MR x NR sums in registers
+ *
+ * Packing costs as much as a few passes over the operand, so it is skipped where it would not be repaid: A is
+ * read where it lies when few columns use it, B when few rows do and its columns lie side by side. Rows of a
+ * block are dealt evenly to slivers (8 rows: 4 + 4, not 6 + 2), because a tile of few rows has too few chains
+ * to fill the FMA pipes.
+ */
+#include "kernel/simd/gemm.h"
+
+#include "base/err.h"
+
+/* One tile: m x NR, into t[m][ldt] (first from it, with `resume`). */
+typedef struct tile {
+    const float *a, *b;
+    int64_t rs, cs, ldb; /* A (r, k) is a[r * rs + k * cs]; B row k is b + k * ldb */
+    int64_t k;
+    float *t;
+    int64_t ldt;
+    bool resume;
+    const float *bias_m, *bias_n;
+} tile;
+
+ALWAYS_INLINE void micro(const tile *g, int m, int64_t rs, int64_t cs, int64_t ldb)
+{
+    vf s[MR][2];
+    const float *a = g->a, *b = g->b;
+    UNROLL for (int r = 0; r < m; r++)
+    {
+        s[r][0] = g->resume ? v_load(g->t + r * g->ldt) : v_zero();
+        s[r][1] = g->resume ? v_load(g->t + r * g->ldt + VW) : v_zero();
+    }
+    for (int64_t k = g->k; k > 0; k--) {
+        vf b0 = v_load(b), b1 = v_load(b + VW);
+        UNROLL for (int r = 0; r < m; r++)
+        {
+            vf x = v_set(a[r * rs]);
+            s[r][0] = v_fma(x, b0, s[r][0]);
+            s[r][1] = v_fma(x, b1, s[r][1]);
+        }
+        a += cs;
+        b += ldb;
+    }
+    UNROLL for (int r = 0; r < m; r++)
+    {
+        if (g->bias_m) {
+            vf x = v_set(g->bias_m[r]);
+            s[r][0] += x;
+            s[r][1] += x;
+        }
+        if (g->bias_n) {
+            s[r][0] += v_load(g->bias_n);
+            s[r][1] += v_load(g->bias_n + VW);
+        }
+        v_store(g->t + r * g->ldt, s[r][0]);
+        v_store(g->t + r * g->ldt + VW, s[r][1]);
+    }
+}
+
+static void micro_packed(const tile *g, int64_t m)
+{
+    switch (m) {
+    case 1: micro(g, 1, 1, MR, NR); break;
+    case 2: micro(g, 2, 1, MR, NR); break;
+    case 3: micro(g, 3, 1, MR, NR); break;
+    case 4: micro(g, 4, 1, MR, NR); break;
+    case 5: micro(g, 5, 1, MR, NR); break;
+    default: micro(g, 6, 1, MR, NR); break;
+    }
+}
+
+static void micro_strided(const tile *g, int64_t m)
+{
+    switch (m) {
+    case 1: micro(g, 1, g->rs, g->cs, g->ldb); break;
+    case 2: micro(g, 2, g->rs, g->cs, g->ldb); break;
+    case 3: micro(g, 3, g->rs, g->cs, g->ldb); break;
+    case 4: micro(g, 4, g->rs, g->cs, g->ldb); break;
+    case 5: micro(g, 5, g->rs, g->cs, g->ldb); break;
+    default: micro(g, 6, g->rs, g->cs, g->ldb); break;
+    }
+}
+
+static inline int64_t off_c(const gemm *g, int64_t n)
+{
+    return g->tn ? g->tn[n] : n * g->cn;
+}
+
+/* A tile whose columns do not lie side by side in C goes through a buffer. */
+static void copy_tile(const gemm *g, int64_t i, int64_t m, int64_t j, int64_t n, float *buf, bool in)
+{
+    for (int64_t c = 0; c < n; c++) {
+        float *p = g->c + i * g->cm + off_c(g, j + c);
+        if (in)
+            for (int64_t r = 0; r < m; r++)
+                buf[r * NR + c] = p[r * g->cm];
+        else
+            for (int64_t r = 0; r < m; r++)
+                p[r * g->cm] = buf[r * NR + c];
+    }
+}
+
+static void do_tile(const gemm *g, tile *t, int64_t i, int64_t m, int64_t j, int64_t n, bool packed)
+{
+    float buf[MR * NR];
+    int64_t at = off_c(g, j);
+    bool straight = n == NR && off_c(g, j + NR - 1) - at == NR - 1;
+    t->t = straight ? g->c + i * g->cm + at : buf;
+    t->ldt = straight ? g->cm : NR;
+    if (!straight && t->resume)
+        copy_tile(g, i, m, j, n, buf, true);
+    if (packed)
+        micro_packed(t, m);
+    else
+        micro_strided(t, m);
+    if (!straight)
+        copy_tile(g, i, m, j, n, buf, false);
+}
+
+typedef struct plan {
+    bool pack_a, pack_b;
+    float *a, *b; /* packed */
+} plan;
+
+static int64_t round_up(int64_t x, int64_t to)
+{
+    return (x + to - 1) / to * to;
+}
+static int64_t least(int64_t a, int64_t b)
+{
+    return a < b ? a : b;
+}
+static int64_t sliver(int64_t mc, int64_t s) /* first row of sliver s of a block of mc rows */
+{
+    return s * mc / ((mc + MR - 1) / MR);
+}
+
+static void pack_panel(const gemm *g, const plan *p, int64_t jc, int64_t nc, int64_t pc, int64_t kc)
+{
+    for (int64_t j = 0; j < nc; j += NR)
+        if (p->pack_b || nc - j < NR) /* a narrow last sliver is packed: its loads would run past the row */
+            gemm_pack_b(p->b + j * kc, &g->b, jc + j, least(NR, nc - j), pc, kc);
+}
+
+static void pack_block(const gemm *g, const plan *p, int64_t ic, int64_t mc, int64_t pc, int64_t kc)
+{
+    int64_t n = (mc + MR - 1) / MR;
+    for (int64_t s = 0; s < n; s++) {
+        int64_t i = sliver(mc, s);
+        gemm_pack_a(p->a + s * MR * kc, &g->a, ic + i, sliver(mc, s + 1) - i, pc, kc);
+    }
+}
+
+/* All tiles of rows [ic, ic + mc), columns [jc, jc + nc), k in [pc, pc + kc). */
+static void do_block(const gemm *g, const plan *p, int64_t ic, int64_t mc, int64_t jc, int64_t nc, int64_t pc,
+                     int64_t kc)
+{
+    bool last = pc + kc >= g->k;
+    int64_t n_slivers = (mc + MR - 1) / MR;
+    tile t = {.k = kc, .resume = g->resume || pc > 0};
+    for (int64_t j = 0; j < nc; j += NR) {
+        int64_t n = least(NR, nc - j);
+        bool b_packed = p->pack_b || n < NR;
+        float bias[NR] = {0};
+        t.b = b_packed ? p->b + j * kc : g->b.p + (jc + j) * g->b.si + pc * g->b.sk;
+        t.ldb = b_packed ? NR : g->b.sk;
+        t.bias_n = last && g->bias_n ? g->bias_n + jc + j : NULL;
+        if (t.bias_n && n < NR) {
+            for (int64_t c = 0; c < n; c++)
+                bias[c] = t.bias_n[c];
+            t.bias_n = bias;
+        }
+        for (int64_t s = 0; s < n_slivers; s++) {
+            int64_t i = ic + sliver(mc, s), m = ic + sliver(mc, s + 1) - i;
+            t.a = p->pack_a ? p->a + s * MR * kc : g->a.p + i * g->a.si + pc * g->a.sk;
+            t.rs = p->pack_a ? 1 : g->a.si;
+            t.cs = p->pack_a ? MR : g->a.sk;
+            t.bias_m = last && g->bias_m ? g->bias_m + i : NULL;
+            do_tile(g, &t, i, m, jc + j, n, p->pack_a && b_packed);
+        }
+    }
+}
+
+static void run(const gemm *g, float *scratch)
+{
+    bool a_table = g->a.ti || g->a.tk, b_table = g->b.ti || g->b.tk;
+    int64_t kc_max = least(g->k, GEMM_KC);
+    plan p = {
+        .pack_a = a_table || g->n > 4 * NR,
+        .pack_b = b_table || g->b.si != 1 || g->m > 4 * MR,
+        .b = scratch,
+        .a = scratch + kc_max * least(round_up(g->n, NR), GEMM_NC),
+    };
+    for (int64_t jc = 0; jc < g->n; jc += GEMM_NC) {
+        int64_t nc = least(GEMM_NC, g->n - jc), pc = 0;
+        do { /* once even when k is 0: C is the bias */
+            int64_t kc = least(GEMM_KC, g->k - pc);
+            pack_panel(g, &p, jc, nc, pc, kc);
+            for (int64_t ic = 0; ic < g->m; ic += GEMM_MC) {
+                int64_t mc = least(GEMM_MC, g->m - ic);
+                if (p.pack_a)
+                    pack_block(g, &p, ic, mc, pc, kc);
+                do_block(g, &p, ic, mc, jc, nc, pc, kc);
+            }
+            pc += kc;
+        } while (pc < g->k);
+    }
+}
+
+size_t gemm_scratch(int64_t m, int64_t n, int64_t k)
+{
+    int64_t big = m > n ? m : n; /* the operands may change places */
+    int64_t kc = least(k, GEMM_KC);
+    return (size_t)(kc * (least(round_up(big, NR), GEMM_NC) + least(round_up(big, MR), GEMM_MC)) + NR);
+}
+
+/* C transposed is B transposed times A transposed: the same chains, other lanes. */
+static gemm swapped(const gemm *g)
+{
+    gemm s = *g;
+    s.m = g->n, s.n = g->m;
+    s.a = g->b, s.b = g->a;
+    s.cm = g->cn, s.cn = g->cm;
+    s.bias_m = g->bias_n, s.bias_n = g->bias_m;
+    return s;
+}
+
+/* Cycles, roughly: tiles, B transposed into lanes, tiles written crosswise. */
+static int64_t cost(const gemm *g)
+{
+    int64_t tiles = (g->n + NR - 1) / NR, rows = g->m < 4 ? 4 : g->m;
+    int64_t pack = !g->b.ti && g->b.si != 1 ? g->n * g->k / 2 : 0;
+    int64_t store = g->cn != 1 ? 2 * g->m * g->n : 0;
+    return tiles * rows * g->k + pack + store;
+}
+
+void gemm_run(const gemm *g, float *scratch, int ith, int nth)
+{
+    gemm part = *g;
+    if (!g->tn && g->m > 0 && g->n > 0) {
+        gemm other = swapped(g);
+        if (cost(&other) < cost(g))
+            part = other;
+    }
+    int64_t slivers = (part.n + NR - 1) / NR, lo, hi;
+    if (slivers >= nth) {
+        co_share(slivers, ith, nth, &lo, &hi);
+        lo *= NR, hi = least(hi * NR, part.n);
+        part.n = hi - lo;
+        if (part.b.ti)
+            part.b.ti += lo;
+        else
+            part.b.p += lo * part.b.si;
+        if (part.tn)
+            part.tn += lo;
+        else
+            part.c += lo * part.cn;
+        part.bias_n = part.bias_n ? part.bias_n + lo : NULL;
+    } else {
+        co_share(part.m, ith, nth, &lo, &hi);
+        part.m = hi - lo;
+        if (part.a.ti)
+            part.a.ti += lo;
+        else
+            part.a.p += lo * part.a.si;
+        part.c += lo * part.cm;
+        part.bias_m = part.bias_m ? part.bias_m + lo : NULL;
+    }
+    if (part.m > 0 && part.n > 0)
+        run(&part, scratch);
+}

@@ -1,0 +1,61 @@
+/* gemm.h -- one matrix product under every row that multiplies: matmul, linear, convolutions, attention.
+ *
+ *     C[m, n] = A[m, :] . B[:, n]   as ONE chain   c = fma(A[m, k], B[k, n], c),  k = 0, 1, ... from c = +0,
+ *
+ * then the bias is added. Blocking, packing, which operand lies in lanes, the number of threads: none of it
+ * changes the chain, so none of it changes a bit.
+ *
+ * An operand is a pointer and two offsets per element: that of its row or column i and that of k, each either a
+ * stride or a table. A convolution is a product whose tables walk over a zero-padded image.
+ */
+#ifndef CO_KERNEL_SIMD_GEMM_H
+#define CO_KERNEL_SIMD_GEMM_H
+
+#include <stdbool.h>
+#include <stddef.h>
+
+#include "kernel/kernel.h"
+#include "kernel/simd/vec.h"
+
+typedef struct gemm_side {
+    const float *p;
+    int64_t si, sk;         /* element (i, k) is p[i * si + k * sk] ... */
+    const int32_t *ti, *tk; /* ... or, with tables, p[ti[i] + tk[k]]; ti rises strictly */
+    bool rising;            /* tk rises strictly */
+} gemm_side;
+
+typedef struct gemm {
+    int64_t m, n, k;
+    gemm_side a, b;       /* A: i is the row m; B: i is the column n */
+    float *c;             /* element (m, n) is c[m * cm + n * cn], or c[m * cm + tn[n]] */
+    int64_t cm, cn;
+    const int32_t *tn;    /* rises strictly */
+    const float *bias_m;  /* added to row m; NULL: none */
+    const float *bias_n;  /* added to column n; NULL: none */
+    bool resume;          /* the chain goes on from what C holds */
+} gemm;
+
+enum { GEMM_KC = 256, GEMM_MC = 96, GEMM_NC = 512 };
+
+/* Floats of scratch for a product of this size or smaller, one thread. */
+size_t LEVEL(gemm_scratch)(int64_t m, int64_t n, int64_t k);
+/* The share of thread ith: columns or rows of C. scratch is this thread's own. */
+void LEVEL(gemm_run)(const gemm *g, float *scratch, int ith, int nth);
+
+/* B sliver: out[k][NR], columns j .. j + n - 1 (n <= NR; lanes past n hold anything finite or not). */
+void LEVEL(gemm_pack_b)(float *out, const gemm_side *b, int64_t j, int64_t n, int64_t k0, int64_t kc);
+/* A sliver: out[k][MR], rows i .. i + m - 1 (m <= MR). Writes up to 2 floats past kc * MR. */
+void LEVEL(gemm_pack_a)(float *out, const gemm_side *a, int64_t i, int64_t m, int64_t k0, int64_t kc);
+
+#define gemm_scratch LEVEL(gemm_scratch)
+#define gemm_run     LEVEL(gemm_run)
+#define gemm_pack_a  LEVEL(gemm_pack_a)
+#define gemm_pack_b  LEVEL(gemm_pack_b)
+
+/* Scratch is divided evenly between the threads of a call. */
+static inline int call_threads(const co_call *c)
+{
+    return c->nth > 1 ? c->nth : 1;
+}
+
+#endif

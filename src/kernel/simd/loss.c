@@ -1,0 +1,107 @@
+/* loss.c -- SOFTMAX, CROSS_ENTROPY and their gradients: rows are shared out, lanes are classes. The logarithm of a
+ * row's sum is taken once, in double, by base/maths.h. */
+#include "kernel/simd/simd_int.h"
+
+#include "base/maths.h"
+#include "kernel/kernel_int.h"
+#include "kernel/simd/softmax.h"
+
+static void softmax(const co_call *c)
+{
+    const float *x = c->in[0].p; /* [R,C] */
+    float *y = c->out[0].p;      /* [R,C] */
+    int64_t C = shape_last(&c->in[0].shape), lo, hi;
+    co_share(shape_rows(&c->in[0].shape), c->ith, c->nth, &lo, &hi);
+    for (int64_t r = lo; r < hi; r++)
+        row_softmax(y + r * C, x + r * C, C, 1);
+}
+
+static void softmax_grad(const co_call *c)
+{
+    const float *dy = c->in[0].p, *y = c->in[1].p; /* [R,C] */
+    float *dx = c->out[0].p;                       /* [R,C] */
+    int64_t C = shape_last(&c->in[0].shape), lo, hi;
+    co_share(shape_rows(&c->in[0].shape), c->ith, c->nth, &lo, &hi);
+    for (int64_t r = lo; r < hi; r++)
+        row_softmax_grad(dx + r * C, dy + r * C, y + r * C, C, 1);
+}
+
+/* sum of top - x[j] */
+static double below_top(const float *x, int64_t n, float top)
+{
+    sum16 a;
+    sum16_init(&a);
+    vd t = vd_set(top);
+    for (int64_t i = 0, half = 0; i < n; i += VW, half ^= 1) {
+        int64_t left = lanes_left(i, n);
+        vf v = v_load_n(x + i, left);
+        a.s[2 * half] += vd_keep(t - vd_low(v), left);
+        a.s[2 * half + 1] += vd_keep(t - vd_high(v), left - VW / 2);
+    }
+    return sum16_total(&a);
+}
+
+static void cross_entropy(const co_call *c)
+{
+    const float *logits = c->in[0].p;              /* [R,C] */
+    const int32_t *target = c->in[1].p;            /* [R] */
+    float *loss = c->out[0].p, *lse = c->out[1].p; /* [R], [R] */
+    int64_t C = shape_last(&c->in[0].shape), lo, hi;
+    double smooth = c->attr->smooth;
+    co_share(shape_rows(&c->in[0].shape), c->ith, c->nth, &lo, &hi);
+    for (int64_t r = lo; r < hi; r++) {
+        const float *x = logits + r * C;
+        loss[r] = lse[r] = 0;
+        if (target[r] == c->attr->ignore)
+            continue;
+        float top = row_max(x, C);
+        double ls = co_log(row_exp_sum(NULL, x, C, 1, top));
+        lse[r] = (float)(top + ls);
+        if (target[r] < 0 || target[r] >= C) {
+            loss[r] = NAN;
+            continue;
+        }
+        double nll = ls + ((double)top - x[target[r]]);
+        loss[r] = (float)(smooth > 0 ? (1 - smooth) * nll + smooth * (ls + below_top(x, C, top) / (double)C) : nll);
+    }
+}
+
+static void fill(float *x, int64_t n, float value)
+{
+    for (int64_t j = 0; j < n; j++)
+        x[j] = value;
+}
+
+static void cross_entropy_grad(const co_call *c)
+{
+    const float *dloss = c->in[0].p, *logits = c->in[1].p; /* [R], [R,C] */
+    const int32_t *target = c->in[2].p;                    /* [R] */
+    const float *lse = c->in[3].p;                         /* [R] */
+    float *dlogits = c->out[0].p;                          /* [R,C] */
+    int64_t C = shape_last(&c->in[1].shape), lo, hi;
+    float off = (float)((double)c->attr->smooth / (double)C), on = 1 - c->attr->smooth + off;
+    co_share(shape_rows(&c->in[1].shape), c->ith, c->nth, &lo, &hi);
+    for (int64_t r = lo; r < hi; r++) {
+        const float *x = logits + r * C;
+        float *dx = dlogits + r * C;
+        int64_t t = target[r];
+        if (t == c->attr->ignore || t < 0 || t >= C) {
+            fill(dx, C, t == c->attr->ignore ? 0 : NAN);
+            continue;
+        }
+        vf d = v_set(dloss[r]), l = v_set(lse[r]);
+        for (int64_t i = 0; i < C; i += VW) {
+            int64_t n = lanes_left(i, C);
+            v_store_n(dx + i, n, d * (v_exp(v_load_n(x + i, n) - l) - v_set(off)));
+        }
+        dx[t] = v_first_lane(d * (v_exp(v_set(x[t]) - l) - v_set(on)));
+    }
+}
+
+void rows_loss(co_kernels *k)
+{
+    k->row[CO_OP_SOFTMAX] = (co_kernel_row){softmax, NULL};
+    k->row[CO_OP_SOFTMAX_GRAD] = (co_kernel_row){softmax_grad, NULL};
+    k->row[CO_OP_CROSS_ENTROPY] = (co_kernel_row){cross_entropy, NULL};
+    k->row[CO_OP_CROSS_ENTROPY_GRAD] = (co_kernel_row){cross_entropy_grad, NULL};
+}

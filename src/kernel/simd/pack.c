@@ -1,0 +1,140 @@
+/* pack.c -- operands copied into the order in which the micro kernel reads them.
+ *
+ * A sliver of B is NR columns, out[k][NR]; a sliver of A is MR rows, out[k][MR]. Each comes in three ways, the
+ * first that fits: lanes lie side by side in memory (plain loads), k runs side by side (8 x 8 transposes), or
+ * neither (gathers). Rows or columns past the end repeat the last one: nobody reads their results.
+ */
+#include "kernel/simd/gemm.h"
+
+static inline int64_t off_i(const gemm_side *s, int64_t i)
+{
+    return s->ti ? s->ti[i] : i * s->si;
+}
+static inline int64_t off_k(const gemm_side *s, int64_t k)
+{
+    return s->tk ? s->tk[k] : k * s->sk;
+}
+static inline bool run_of_vw(const gemm_side *s, int64_t k) /* k .. k + VW - 1 lie side by side */
+{
+    return s->tk ? s->rising && s->tk[k + VW - 1] - s->tk[k] == VW - 1 : s->sk == 1;
+}
+
+/* VW columns from addresses row[0..VW-1], lane by lane. */
+static void half_by_gather(float *out, const gemm_side *b, const int32_t lane[VW], int64_t k0, int64_t kc)
+{
+    vi at = vi_load(lane);
+    for (int64_t k = 0; k < kc; k++)
+        v_store(out + k * NR, v_gather(b->p + off_k(b, k0 + k), at));
+}
+
+/* Where k runs side by side: VW loads along k, transposed. Elsewhere single steps. */
+static void half_by_transpose(float *out, const gemm_side *b, const int32_t lane[VW], int64_t k0, int64_t kc)
+{
+    int64_t k = 0;
+    while (k < kc) {
+        const float *p = b->p + off_k(b, k0 + k);
+        if (k + VW <= kc && run_of_vw(b, k0 + k)) {
+            vf r[VW];
+            UNROLL for (int i = 0; i < VW; i++) r[i] = v_load(p + lane[i]);
+            v_transpose(r);
+            UNROLL for (int i = 0; i < VW; i++) v_store(out + (k + i) * NR, r[i]);
+            k += VW;
+        } else {
+            UNROLL for (int i = 0; i < VW; i++) out[k * NR + i] = p[lane[i]];
+            k++;
+        }
+    }
+}
+
+static void half_by_loads(float *out, const gemm_side *b, int64_t at, int64_t k0, int64_t kc)
+{
+    const float *p = b->p + at;
+    if (!b->tk) {
+        for (int64_t k = 0; k < kc; k++)
+            v_store(out + k * NR, v_load(p + (k0 + k) * b->sk));
+        return;
+    }
+    const int32_t *tk = b->tk + k0;
+    for (int64_t k = 0; k < kc; k++)
+        v_store(out + k * NR, v_load(p + tk[k]));
+}
+
+static void half_by_quads(float *out, const gemm_side *b, const int32_t lane[VW], int64_t k0, int64_t kc)
+{
+    const float *lo = b->p + lane[0], *hi = b->p + lane[VW / 2];
+    for (int64_t k = 0; k < kc; k++) {
+        int64_t o = off_k(b, k0 + k);
+        v_store(out + k * NR, v_load_halves(lo + o, hi + o));
+    }
+}
+
+static void half_by_mask(float *out, const gemm_side *b, int64_t j, int64_t n, int64_t k0, int64_t kc)
+{
+    for (int64_t k = 0; k < kc; k++)
+        v_store(out + k * NR, v_load_n(b->p + j + off_k(b, k0 + k), n));
+}
+
+/* VW columns from j on, n of them real. */
+static void pack_half(float *out, const gemm_side *b, int64_t j, int64_t n, int64_t k0, int64_t kc)
+{
+    if (!b->ti && b->si == 1 && n < VW) {
+        half_by_mask(out, b, j, n, k0, kc);
+        return;
+    }
+    /* Lane offsets from that of column j, so that they fit in 32 bits. */
+    gemm_side from = *b;
+    int32_t lane[VW];
+    from.p += off_i(b, j);
+    for (int64_t i = 0; i < VW; i++)
+        lane[i] = (int32_t)(off_i(b, j + (i < n ? i : n - 1)) - off_i(b, j));
+    if (lane[VW - 1] == VW - 1 && n == VW)
+        half_by_loads(out, &from, 0, k0, kc);
+    else if (lane[VW / 2 - 1] == VW / 2 - 1 && lane[VW - 1] - lane[VW / 2] == VW / 2 - 1 && n == VW)
+        half_by_quads(out, &from, lane, k0, kc);
+    else if (b->tk ? b->rising : b->sk == 1)
+        half_by_transpose(out, &from, lane, k0, kc);
+    else
+        half_by_gather(out, &from, lane, k0, kc);
+}
+
+void gemm_pack_b(float *out, const gemm_side *b, int64_t j, int64_t n, int64_t k0, int64_t kc)
+{
+    for (int64_t h = 0; h < NR; h += VW)
+        if (h < n)
+            pack_half(out + h, b, j + h, n - h < VW ? n - h : VW, k0, kc);
+        else
+            for (int64_t k = 0; k < kc; k++)
+                v_store(out + k * NR + h, v_zero());
+}
+
+/* Rows side by side (A transposed): MR floats per k, VW of them loaded where memory allows. */
+static void pack_a_by_loads(float *out, const float *p, int64_t sk, int64_t kc)
+{
+    for (int64_t k = 0; k < kc; k++)
+        v_store_n(out + k * MR, MR, v_load_n(p + k * sk, MR));
+}
+
+void gemm_pack_a(float *out, const gemm_side *a, int64_t i, int64_t m, int64_t k0, int64_t kc)
+{
+    const float *row[VW]; /* VW - MR repeats: their transposed lanes are overwritten by the next k */
+    for (int64_t r = 0; r < VW; r++)
+        row[r] = a->p + off_i(a, i + (r < m ? r : m - 1));
+    if (!a->ti && a->si == 1 && m == MR && !a->tk) {
+        pack_a_by_loads(out, row[0] + k0 * a->sk, a->sk, kc);
+        return;
+    }
+    int64_t k = 0;
+    while (k < kc) {
+        int64_t o = off_k(a, k0 + k);
+        if (k + VW <= kc && run_of_vw(a, k0 + k)) {
+            vf r[VW];
+            UNROLL for (int s = 0; s < VW; s++) r[s] = v_load(row[s] + o);
+            v_transpose(r);
+            UNROLL for (int s = 0; s < VW; s++) v_store(out + (k + s) * MR, r[s]);
+            k += VW;
+        } else {
+            UNROLL for (int s = 0; s < MR; s++) out[k * MR + s] = row[s][o];
+            k++;
+        }
+    }
+}

@@ -1,0 +1,145 @@
+/* nn.c -- the table of models, and what surrounds every model's prediction: the task's inputs, loss and
+ * statistics.
+ *
+ *   inputs (tensor/io.h) -> def->build() -> prediction -> loss rows [R] -> sums in the stat slots
+ *
+ * R is the rows that can count: n samples, or n * len tokens of which those with CO_IGNORE do not. The loss is
+ * the rows themselves: a leaf is the gradient of their sum, and the division by the whole batch's count is
+ * the step's. To add a model: a file under models/ and a row here.
+ */
+#include "nn/nn_int.h"
+
+#include <string.h>
+
+const co_model_def *const co_models[] = {&linear_def, &mlp_def, &cnn_def, &lm_def, NULL};
+
+const co_model_def *co_model_find(const char *name)
+{
+    for (int i = 0; co_models[i]; i++)
+        if (strcmp(co_models[i]->name, name) == 0)
+            return co_models[i];
+    return NULL;
+}
+
+const char *co_metric_name(co_task task)
+{
+    return task == CO_TASK_REGRESS ? "mae" : "acc";
+}
+
+co_err check_is_numbers(const char *model, const co_io *io)
+{
+    if (io->task == CO_TASK_LM)
+        return co_fail(CO_EINPUT, "model=%s needs samples of numbers; the data is text; try model=lm", model);
+    return CO_OK;
+}
+
+int64_t predictions(const co_io *io)
+{
+    return io->task == CO_TASK_REGRESS ? io->y_width : io->classes;
+}
+
+co_node *flatten(const co_build *b)
+{
+    return co_reshape(b->g, b->x, CO_SHAPE(b->shape.n, co_shape_count(&b->io->x)));
+}
+
+static co_err check_shape(const co_io *io, co_slice_shape shape)
+{
+    if (shape.n < 1)
+        return co_fail(CO_EINPUT, "a slice of %d samples: a graph needs one at least", shape.n);
+    if (io->task == CO_TASK_LM && (shape.len < 1 || shape.len > io->max_len))
+        return co_fail(CO_EINPUT, "a slice padded to length %d: the data has lengths of 1 to %lld", shape.len,
+                       (long long)io->max_len);
+    return CO_OK;
+}
+
+/* Declares x, ids and lens, and gives y (NULL when predicting). */
+static co_node *declare_inputs(co_build *b, bool with_y)
+{
+    const co_io *io = b->io;
+    int64_t n = b->shape.n, len = b->shape.len;
+    co_shape x = {1 + io->x.nd, {n}}, y = CO_SHAPE(n);
+    co_dtype x_type = CO_F32, y_type = CO_I32;
+
+    for (int i = 0; i < io->x.nd; i++)
+        x.d[1 + i] = io->x.d[i];
+    if (io->task == CO_TASK_LM) {
+        x_type = CO_I32;
+        x = y = CO_SHAPE(n, len);
+    } else if (io->task == CO_TASK_REGRESS) {
+        y_type = CO_F32;
+        y = CO_SHAPE(n, io->y_width);
+    }
+    b->x = co_input(b->g, "x", x_type, x);
+    co_node *target = with_y ? co_input(b->g, "y", y_type, y) : NULL;
+    b->ids = co_input(b->g, "ids", CO_I64, CO_SHAPE(n));
+    if (io->task == CO_TASK_LM)
+        b->lens = co_input(b->g, "lens", CO_I32, CO_SHAPE(n));
+    return target;
+}
+
+/* CLASSIFY pred [n, classes], y [n]; LM pred [n, len, classes], y [n, len]: one row per sample or token. */
+static void add_class_loss(const co_build *b, co_node *pred, co_node *y)
+{
+    co_graph *g = b->g;
+    int64_t rows = b->io->task == CO_TASK_LM ? (int64_t)b->shape.n * b->shape.len : b->shape.n;
+    co_node *logits = co_reshape(g, pred, CO_SHAPE(rows, b->io->classes)); /* [rows, classes] */
+    co_node *target = co_reshape(g, y, CO_SHAPE(rows));                    /* [rows] */
+    co_node *loss = co_cross_entropy(g, logits, target, 0, CO_IGNORE);     /* [rows] */
+
+    co_graph_loss(g, loss);
+    co_graph_stat(g, CO_STAT_LOSS, co_sum_all(g, loss));
+    co_graph_stat(g, CO_STAT_COUNT, co_count_valid(g, target, CO_IGNORE));
+    co_graph_stat(g, CO_STAT_METRIC, co_correct(g, logits, target, CO_IGNORE, 1));
+}
+
+static void add_distance_loss(const co_build *b, co_node *pred, co_node *y)
+{
+    co_graph *g = b->g;
+    co_node *loss = co_mse(g, pred, y); /* [n] */
+
+    co_graph_loss(g, loss);
+    co_graph_stat(g, CO_STAT_LOSS, co_sum_all(g, loss));
+    co_graph_stat(g, CO_STAT_COUNT, co_sum_all(g, co_fill(g, CO_SHAPE(b->shape.n), 1)));
+    co_graph_stat(g, CO_STAT_METRIC, co_sum_all(g, co_mae(g, pred, y)));
+}
+
+static void check_prediction(const co_build *b, const char *model, co_node *pred)
+{
+    int64_t wide = predictions(b->io);
+    co_shape want =
+        b->io->task == CO_TASK_LM ? CO_SHAPE(b->shape.n, b->shape.len, wide) : CO_SHAPE(b->shape.n, wide);
+    char is[96], should[96];
+
+    if (pred && !co_shape_eq(co_node_shape(pred), &want))
+        co_graph_fail(b->g, "model '%s' predicts %s where the task needs %s", model,
+                      co_shape_text(is, sizeof is, co_node_shape(pred)),
+                      co_shape_text(should, sizeof should, &want));
+}
+
+co_err co_model_graph(co_graph **out, const co_model_def *def, const void *cfg, const co_io *io,
+                      co_slice_shape shape, co_mode mode)
+{
+    co_build b = {.io = io, .shape = shape};
+
+    CO_TRY(def->check(cfg, io));
+    CO_TRY(check_shape(io, shape));
+    CO_TRY(co_graph_new(&b.g, mode == CO_MODE_TRAIN));
+    co_node *y = declare_inputs(&b, mode != CO_MODE_PREDICT);
+    co_node *pred = def->build(&b, cfg);
+    check_prediction(&b, def->name, pred);
+    if (mode == CO_MODE_PREDICT)
+        co_graph_output(b.g, pred);
+    else if (io->task == CO_TASK_REGRESS)
+        add_distance_loss(&b, pred, y);
+    else
+        add_class_loss(&b, pred, y);
+
+    co_err err = co_graph_error(b.g);
+    if (err) {
+        co_graph_free(b.g);
+        return co_fail_in(err, "model '%s'", def->name);
+    }
+    *out = b.g;
+    return CO_OK;
+}

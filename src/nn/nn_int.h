@@ -1,0 +1,18 @@
+/* nn_int.h -- the models that the table lists. */
+#ifndef CO_NN_NN_INT_H
+#define CO_NN_NN_INT_H
+
+#include "nn/nn.h"
+
+enum { NAME_MAX_LEN = 128 }; /* of a module or parameter, with its end */
+
+extern const co_model_def linear_def, mlp_def, cnn_def, lm_def;
+
+/* For data that is numbers, not text: CO_EINPUT naming the model that would fit otherwise. */
+co_err check_is_numbers(const char *model, const co_io *io);
+int64_t predictions(const co_io *io); /* CLASSIFY, LM: classes; REGRESS: y_width */
+
+/* [n, x...] -> [n, features] */
+co_node *flatten(const co_build *b);
+
+#endif

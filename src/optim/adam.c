@@ -1,0 +1,119 @@
+/* adam.c -- Adam (Kingma and Ba, 2015) with coupled, AdamW (Loshchilov and Hutter, 2019) with decoupled
+ * weight decay, in PyTorch's form:
+ *
+ *   Adam    d = g * scale + wd * w               AdamW   d = g * scale;  w = w * (1 - lr * wd)
+ *   m = m + (1 - beta1) * (d - m)
+ *   v = beta2 * v + ((1 - beta2) * d) * d
+ *   w = w - ((lr / bc1) * m) / (sqrt(v) / sqrt(bc2) + eps)              with bci = 1 - betai^t
+ *
+ * Scalars (step size, bias corrections, decay) are computed in double once per call and rounded to float; the
+ * lines above are evaluated in float as bracketed. Every element on its own: any cut gives the same bits.
+ * Row-sparse entries go to sparse_adam.c.
+ */
+#include "optim/optim_int.h"
+
+#include <math.h>
+
+#include "base/maths.h"
+
+static const co_option adam_options[] = {
+    {"lr", CO_OPT_FLOAT, offsetof(struct adam_cfg, lr), "1e-3", "learning rate", .min = 0, .max = 1e6,
+     .alias = "model.optimizer.lr"},
+    {"beta1", CO_OPT_FLOAT, offsetof(struct adam_cfg, beta1), "0.9", "memory of the mean gradient", .min = 0,
+     .max = 0.9999999},
+    {"beta2", CO_OPT_FLOAT, offsetof(struct adam_cfg, beta2), "0.999", "memory of the mean squared gradient",
+     .min = 0, .max = 0.9999999},
+    {"eps", CO_OPT_FLOAT, offsetof(struct adam_cfg, eps), "1e-8", "keeps the division finite", .min = 0,
+     .max = 1},
+    {"weight_decay", CO_OPT_FLOAT, offsetof(struct adam_cfg, weight_decay), "0",
+     "added to the gradient, times the weight", .min = 0, .max = 1e6,
+     .alias = "model.optimizer.weight_decay"},
+    {0}};
+
+static const co_option adamw_options[] = {
+    {"lr", CO_OPT_FLOAT, offsetof(struct adam_cfg, lr), "1e-3", "learning rate", .min = 0, .max = 1e6,
+     .alias = "model.optimizer.lr"},
+    {"beta1", CO_OPT_FLOAT, offsetof(struct adam_cfg, beta1), "0.9", "memory of the mean gradient", .min = 0,
+     .max = 0.9999999},
+    {"beta2", CO_OPT_FLOAT, offsetof(struct adam_cfg, beta2), "0.999", "memory of the mean squared gradient",
+     .min = 0, .max = 0.9999999},
+    {"eps", CO_OPT_FLOAT, offsetof(struct adam_cfg, eps), "1e-8", "keeps the division finite", .min = 0,
+     .max = 1},
+    {"weight_decay", CO_OPT_FLOAT, offsetof(struct adam_cfg, weight_decay), "1e-2",
+     "share of the weight, times the learning rate, taken off each step", .min = 0, .max = 1e6,
+     .alias = "model.optimizer.weight_decay"},
+    {0}};
+
+int adam_moments(const void *cfg, const char *names[CO_MAX_MOMENTS])
+{
+    (void)cfg;
+    names[0] = "exp_avg";
+    names[1] = "exp_avg_sq";
+    return 2;
+}
+
+double adam_lr(const void *cfg)
+{
+    return ((const struct adam_cfg *)cfg)->lr;
+}
+
+/* coupled: what the gradient gets of the weight; kept: what the weight keeps of itself. One is always idle.
+ */
+static void step(const struct adam_cfg *c, const co_apply *a, float coupled, float kept)
+{
+    float *restrict w = a->w;       /* [n] */
+    float *restrict m = a->m[0];    /* [n] */
+    float *restrict v = a->m[1];    /* [n] */
+    const float *restrict g = a->g; /* [n] */
+    float scale = a->scale, eps = (float)c->eps;
+    float add1 = (float)(1 - c->beta1), keep2 = (float)c->beta2, add2 = (float)(1 - c->beta2);
+    float size = (float)(a->lr / (1 - co_pow(c->beta1, (double)a->t)));
+    float root = (float)sqrt(1 - co_pow(c->beta2, (double)a->t));
+
+    for (size_t i = 0; i < a->n; i++) {
+        float d = g[i] * scale + coupled * w[i];
+        float mean = m[i] + add1 * (d - m[i]);
+        float square = keep2 * v[i] + (add2 * d) * d;
+        m[i] = mean;
+        v[i] = square;
+        w[i] = w[i] * kept - (size * mean) / (sqrtf(square) / root + eps);
+    }
+}
+
+static void adam_apply(const void *cfg, const co_apply *a)
+{
+    const struct adam_cfg *c = cfg;
+
+    step(c, a, a->no_decay ? 0.0f : (float)c->weight_decay, 1.0f);
+}
+
+static void adamw_apply(const void *cfg, const co_apply *a)
+{
+    const struct adam_cfg *c = cfg;
+
+    step(c, a, 0.0f, a->no_decay ? 1.0f : (float)(1 - a->lr * c->weight_decay));
+}
+
+const co_optim_def adam_def = {
+    .name = "adam",
+    .help = "Adam; weight decay goes through the gradient",
+    .options = adam_options,
+    .cfg_size = sizeof(struct adam_cfg),
+    .moments = adam_moments,
+    .lr = adam_lr,
+    .apply = adam_apply,
+    .apply_sparse = sparse_adam_apply,
+    .sparse_name = "sparse_adam",
+};
+
+const co_optim_def adamw_def = {
+    .name = "adamw",
+    .help = "Adam with weight decay beside the gradient",
+    .options = adamw_options,
+    .cfg_size = sizeof(struct adam_cfg),
+    .moments = adam_moments,
+    .lr = adam_lr,
+    .apply = adamw_apply,
+    .apply_sparse = sparse_adam_apply,
+    .sparse_name = "sparse_adam",
+};

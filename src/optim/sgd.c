@@ -1,0 +1,112 @@
+/* sgd.c -- stochastic gradient descent with momentum, dampening, Nesterov and coupled weight decay.
+ *
+ *   d = g * scale + wd * w
+ *   b = d on the first step, then momentum * b + (1 - dampening) * d
+ *   w = w - lr * (momentum = 0: d;  nesterov: d + momentum * b;  else: b)
+ *
+ * Scalars are computed in double and rounded to float once; each line above is evaluated in float from left
+ * to right as written here, multiplications first. Every element on its own: any cut gives the same bits.
+ */
+#include "optim/optim_int.h"
+
+struct sgd_cfg {
+    double lr, momentum, dampening, weight_decay;
+    bool nesterov;
+};
+
+static const co_option options[] = {
+    {"lr", CO_OPT_FLOAT, offsetof(struct sgd_cfg, lr), "1e-3", "learning rate", .min = 0, .max = 1e6,
+     .alias = "model.optimizer.lr"},
+    {"momentum", CO_OPT_FLOAT, offsetof(struct sgd_cfg, momentum), "0", "share of the last step kept",
+     .min = 0, .max = 1},
+    {"dampening", CO_OPT_FLOAT, offsetof(struct sgd_cfg, dampening), "0",
+     "share of the gradient left out of the momentum", .min = 0, .max = 1},
+    {"nesterov", CO_OPT_BOOL, offsetof(struct sgd_cfg, nesterov), "false", "look one momentum step ahead"},
+    {"weight_decay", CO_OPT_FLOAT, offsetof(struct sgd_cfg, weight_decay), "0",
+     "added to the gradient, times the weight", .min = 0, .max = 1e6,
+     .alias = "model.optimizer.weight_decay"},
+    {0}};
+
+static co_err check(const void *cfg)
+{
+    const struct sgd_cfg *c = cfg;
+
+    if (c->nesterov && (c->momentum == 0 || c->dampening != 0))
+        return co_fail(
+            CO_EINPUT,
+            "optim.nesterov=true needs a momentum and no dampening; they are optim.momentum=%g and "
+            "optim.dampening=%g (try optim.momentum=0.9 optim.dampening=0)",
+            c->momentum, c->dampening);
+    return CO_OK;
+}
+
+static int moments(const void *cfg, const char *names[CO_MAX_MOMENTS])
+{
+    const struct sgd_cfg *c = cfg;
+
+    if (c->momentum == 0)
+        return 0;
+    names[0] = "momentum_buffer";
+    return 1;
+}
+
+static double lr(const void *cfg)
+{
+    return ((const struct sgd_cfg *)cfg)->lr;
+}
+
+static void plain(const co_apply *a, float step, float decay)
+{
+    float *restrict w = a->w;       /* [n] */
+    const float *restrict g = a->g; /* [n] */
+    float scale = a->scale;
+
+    for (size_t i = 0; i < a->n; i++) {
+        float d = g[i] * scale + decay * w[i];
+        w[i] = w[i] - step * d;
+    }
+}
+
+/* The buffer becomes keep * b + add * d, and the step is along ahead * d + along * b. */
+static void with_momentum(const co_apply *a, float step, float decay, float keep, float add, float ahead,
+                          float along)
+{
+    float *restrict w = a->w;       /* [n] */
+    float *restrict b = a->m[0];    /* [n] */
+    const float *restrict g = a->g; /* [n] */
+    float scale = a->scale;
+
+    for (size_t i = 0; i < a->n; i++) {
+        float d = g[i] * scale + decay * w[i];
+        float next = keep * b[i] + add * d;
+        b[i] = next;
+        w[i] = w[i] - step * (ahead * d + along * next);
+    }
+}
+
+static void apply(const void *cfg, const co_apply *a)
+{
+    const struct sgd_cfg *c = cfg;
+    float step = (float)a->lr;
+    float decay = a->no_decay ? 0.0f : (float)c->weight_decay;
+    float momentum = (float)c->momentum;
+
+    if (c->momentum == 0)
+        plain(a, step, decay);
+    else
+        with_momentum(a, step, decay, momentum, a->t == 1 ? 1.0f : (float)(1 - c->dampening),
+                      c->nesterov ? 1.0f : 0.0f, c->nesterov ? momentum : 1.0f);
+}
+
+const co_optim_def sgd_def = {
+    .name = "sgd",
+    .help = "stochastic gradient descent, with momentum if asked for",
+    .options = options,
+    .cfg_size = sizeof(struct sgd_cfg),
+    .moments = moments,
+    .lr = lr,
+    .check = check,
+    .apply = apply,
+    .apply_sparse = apply,
+    .sparse_name = "sgd",
+};

@@ -1,0 +1,61 @@
+/* sparse_adam.c -- lazy Adam for row-sparse gradients: a row that is absent from the gradient keeps its
+ * weights and its moments, as PyTorch's SparseAdam.
+ *
+ *   d = g * scale
+ *   m = m + (1 - beta1) * (d - m)
+ *   v = v + (1 - beta2) * (d * d - v)
+ *   w = w - size * (m / (sqrt(v) + eps))         with size = lr * sqrt(bc2) / bc1,  bci = 1 - betai^t
+ *
+ * t counts the steps of the run, not the visits of a row. eps stands outside the bias correction here, unlike
+ * in adam.c. Used on all elements (apply) it is this same rule with every row present. Scalars in double,
+ * rounded to float once; elements in float as bracketed. No weight decay.
+ */
+#include "optim/optim_int.h"
+
+#include <math.h>
+
+#include "base/maths.h"
+
+static const co_option options[] = {{"lr", CO_OPT_FLOAT, offsetof(struct adam_cfg, lr), "1e-3",
+                                     "learning rate", .min = 0, .max = 1e6, .alias = "model.optimizer.lr"},
+                                    {"beta1", CO_OPT_FLOAT, offsetof(struct adam_cfg, beta1), "0.9",
+                                     "memory of the mean gradient", .min = 0, .max = 0.9999999},
+                                    {"beta2", CO_OPT_FLOAT, offsetof(struct adam_cfg, beta2), "0.999",
+                                     "memory of the mean squared gradient", .min = 0, .max = 0.9999999},
+                                    {"eps", CO_OPT_FLOAT, offsetof(struct adam_cfg, eps), "1e-8",
+                                     "keeps the division finite", .min = 0, .max = 1},
+                                    {0}};
+
+void sparse_adam_apply(const void *cfg, const co_apply *a)
+{
+    const struct adam_cfg *c = cfg;
+    float *restrict w = a->w;       /* [n] */
+    float *restrict m = a->m[0];    /* [n] */
+    float *restrict v = a->m[1];    /* [n] */
+    const float *restrict g = a->g; /* [n] */
+    float scale = a->scale, eps = (float)c->eps;
+    float add1 = (float)(1 - c->beta1), add2 = (float)(1 - c->beta2);
+    double correct1 = 1 - co_pow(c->beta1, (double)a->t), correct2 = 1 - co_pow(c->beta2, (double)a->t);
+    float size = (float)(a->lr * sqrt(correct2) / correct1);
+
+    for (size_t i = 0; i < a->n; i++) {
+        float d = g[i] * scale;
+        float mean = m[i] + add1 * (d - m[i]);
+        float square = v[i] + add2 * (d * d - v[i]);
+        m[i] = mean;
+        v[i] = square;
+        w[i] = w[i] - size * (mean / (sqrtf(square) + eps));
+    }
+}
+
+const co_optim_def sparse_adam_def = {
+    .name = "sparse_adam",
+    .help = "lazy Adam: rows without a gradient rest",
+    .options = options,
+    .cfg_size = sizeof(struct adam_cfg),
+    .moments = adam_moments,
+    .lr = adam_lr,
+    .apply = sparse_adam_apply,
+    .apply_sparse = sparse_adam_apply,
+    .sparse_name = "sparse_adam",
+};

@@ -1,0 +1,235 @@
+/* layout.c -- building the flat state space, its chunk grid, its first values and its hash.
+ *
+ * Entries lie one after the other, each rounded up to 16 elements (one cache line), so no two entries share a
+ * line and a vector load never crosses into the next entry. Row marks of sparse entries follow the state in
+ * the same way. Names are looked up by walking: a model has hundreds of entries, and nobody looks on the step
+ * path.
+ */
+#include "tensor/layout.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/rng.h"
+
+_Static_assert(__BYTE_ORDER__ == __ORDER_LITTLE_ENDIAN__, "state is hashed and stored as it lies in memory");
+
+enum { ALIGN = 16 }; /* elements */
+
+/* base/rng counts blocks of four positions in 32 bits. */
+static const size_t MAX_ENTRY = (size_t)1 << 34;
+
+static size_t aligned(size_t n)
+{
+    return (n + ALIGN - 1) & ~(size_t)(ALIGN - 1);
+}
+
+void co_layout_init(co_layout *l)
+{
+    *l = (co_layout){0};
+}
+
+void co_layout_fini(co_layout *l)
+{
+    co_free(l->entry);
+    co_pool_fini(&l->pool);
+    *l = (co_layout){0};
+}
+
+static co_err check_entry(const co_layout *l, const co_entry *e, size_t *count)
+{
+    char text[128];
+    size_t bytes;
+    co_dtype want = e->kind == CO_KIND_COUNTER ? CO_I64 : CO_F32;
+
+    if (co_layout_find(l, e->name))
+        return co_fail(CO_EINPUT, "'%s' is declared twice: names in a model are unique", e->name);
+    if (e->dtype != want || (e->kind == CO_KIND_COUNTER && e->shape.nd != 0))
+        return co_fail(CO_EINPUT,
+                       "'%s' is %s %s: parameters and statistics are F32, counters are I64 scalars", e->name,
+                       co_dtype_name(e->dtype), co_shape_text(text, sizeof text, &e->shape));
+    if (!co_shape_bytes(&bytes, &e->shape, e->dtype) || bytes / 4 > MAX_ENTRY)
+        return co_fail(CO_EINPUT, "'%s' %s is too large: at most 2^34 elements", e->name,
+                       co_shape_text(text, sizeof text, &e->shape));
+    if (bytes == 0)
+        return co_fail(CO_EINPUT, "'%s' %s has no elements", e->name,
+                       co_shape_text(text, sizeof text, &e->shape));
+    if (e->sparse && (e->kind != CO_KIND_PARAM || e->shape.nd < 1))
+        return co_fail(CO_EINPUT, "'%s' cannot be sparse: only a parameter with rows can", e->name);
+    *count = bytes / 4;
+    return CO_OK;
+}
+
+co_err co_layout_add(co_layout *l, const co_entry *e)
+{
+    size_t count = 0, end;
+
+    CO_ASSERT(!l->closed, "an entry was added to a closed layout");
+    CO_TRY(check_entry(l, e, &count));
+    if (__builtin_add_overflow(l->count, aligned(count), &end) || end > ((size_t)1 << 60))
+        return co_fail(CO_EINPUT, "'%s': the model is too large", e->name);
+    if (l->n == l->room) {
+        int room = l->room ? 2 * l->room : 32;
+        co_entry *grown = co_realloc(l->entry, (size_t)room * sizeof *grown);
+        if (!grown)
+            return CO_ENOMEM;
+        l->entry = grown;
+        l->room = room;
+    }
+    const char *name = co_pool_str(&l->pool, e->name);
+    if (!name)
+        return CO_ENOMEM;
+    co_entry *mine = &l->entry[l->n++];
+    *mine = *e;
+    mine->name = name;
+    mine->offset = l->count;
+    mine->count = count;
+    mine->marks_offset = 0;
+    l->count = end;
+    return CO_OK;
+}
+
+void co_layout_close(co_layout *l)
+{
+    size_t at = l->count;
+
+    for (int i = 0; i < l->n; i++) {
+        co_entry *e = &l->entry[i];
+        if (!e->sparse)
+            continue;
+        e->marks_offset = at;
+        at += aligned((size_t)e->shape.d[0]);
+    }
+    l->leaf_count = at;
+    l->closed = true;
+}
+
+const co_entry *co_layout_find(const co_layout *l, const char *name)
+{
+    for (int i = 0; i < l->n; i++)
+        if (strcmp(l->entry[i].name, name) == 0)
+            return &l->entry[i];
+    return NULL;
+}
+
+static const char *kind_name(co_kind kind)
+{
+    return kind == CO_KIND_PARAM ? "parameter" : kind == CO_KIND_STAT ? "statistic" : "counter";
+}
+
+static void describe(char *buf, size_t size, const co_entry *e)
+{
+    char shape[128];
+
+    snprintf(buf, size, "%s%s '%s' %s at %zu", e->sparse ? "sparse " : "", kind_name(e->kind), e->name,
+             co_shape_text(shape, sizeof shape, &e->shape), e->offset);
+}
+
+co_err co_layout_same(const co_layout *a, const co_layout *b)
+{
+    char ta[384] = "nothing", tb[384] = "nothing";
+
+    for (int i = 0; i < a->n || i < b->n; i++) {
+        const co_entry *x = i < a->n ? &a->entry[i] : NULL;
+        const co_entry *y = i < b->n ? &b->entry[i] : NULL;
+        if (x && y && strcmp(x->name, y->name) == 0 && x->kind == y->kind && x->sparse == y->sparse &&
+            x->offset == y->offset && co_shape_eq(&x->shape, &y->shape))
+            continue;
+        if (x)
+            describe(ta, sizeof ta, x);
+        if (y)
+            describe(tb, sizeof tb, y);
+        return co_fail(CO_EINPUT, "models differ at entry %d: %s against %s", i, ta, tb);
+    }
+    return CO_OK;
+}
+
+size_t co_layout_chunk(const co_layout *l)
+{
+    size_t chunk = 1024;
+
+    while (chunk < 65536 && chunk * 64 < l->count)
+        chunk *= 2;
+    return chunk;
+}
+
+size_t co_layout_chunks(const co_layout *l)
+{
+    size_t chunk = co_layout_chunk(l);
+
+    return (l->count + chunk - 1) / chunk;
+}
+
+static int name_order(const void *a, const void *b, void *entries)
+{
+    const co_entry *e = entries;
+
+    return strcmp(e[*(const int *)a].name, e[*(const int *)b].name); /* compares as unsigned char */
+}
+
+int *co_layout_by_name(const co_layout *l)
+{
+    int *idx = co_array((size_t)l->n, sizeof *idx);
+
+    if (!idx)
+        return NULL;
+    for (int i = 0; i < l->n; i++)
+        idx[i] = i;
+    if (l->n > 1)
+        qsort_r(idx, (size_t)l->n, sizeof *idx, name_order, l->entry);
+    return idx;
+}
+
+void co_layout_initialise(const co_layout *l, float *state, uint64_t seed)
+{
+    co_rng_key key = co_rng_key_make(seed, CO_RNG_INIT);
+
+    memset(state, 0, l->count * sizeof *state); /* padding, zeros and counters */
+    for (int i = 0; i < l->n; i++) {
+        const co_entry *e = &l->entry[i];
+        float *x = state + e->offset; /* [shape], row-major */
+        uint32_t stream = co_rng_stream(e->name);
+
+        if (e->kind == CO_KIND_COUNTER)
+            continue;
+        if (e->init.kind == CO_INIT_UNIFORM)
+            co_rng_uniform(x, e->count, -e->init.a, e->init.a, key, stream, 0, 0);
+        else if (e->init.kind == CO_INIT_NORMAL)
+            co_rng_normal(x, e->count, 0.0f, e->init.a, key, stream, 0, 0);
+        else if (e->init.kind == CO_INIT_ONE)
+            for (size_t k = 0; k < e->count; k++)
+                x[k] = 1.0f;
+    }
+}
+
+void co_layout_sha256_head(co_sha256 *h, const char *name, const char *dtype_name, const co_shape *shape)
+{
+    char dim[32];
+
+    co_sha256_add(h, name, strlen(name) + 1); /* with its NUL */
+    co_sha256_add(h, dtype_name, strlen(dtype_name) + 1);
+    for (int i = 0; i < shape->nd; i++) {
+        int n = snprintf(dim, sizeof dim, "%s%lld", i ? "," : "", (long long)shape->d[i]);
+        co_sha256_add(h, dim, (size_t)n);
+    }
+    co_sha256_add(h, "", 1);
+}
+
+co_err co_layout_sha256(const co_layout *l, const float *state, char hex[65])
+{
+    int *idx = co_layout_by_name(l);
+    co_sha256 h;
+
+    if (!idx)
+        return CO_ENOMEM;
+    co_sha256_init(&h);
+    for (int i = 0; i < l->n; i++) {
+        const co_entry *e = &l->entry[idx[i]];
+        co_layout_sha256_head(&h, e->name, co_dtype_name(e->dtype), &e->shape);
+        co_sha256_add(&h, state + e->offset, e->count * sizeof *state);
+    }
+    co_sha256_hex(&h, hex);
+    co_free(idx);
+    return CO_OK;
+}

@@ -1,0 +1,230 @@
+/* safetensors_write.c -- streams a .safetensors file, hashing as it goes.
+ *
+ * All tensors are declared first, so the header, padded with blanks to 8 bytes, is written at once and the
+ * data follows in the declared order without a seek. Bytes go through one block of 1 MiB (pieces larger than
+ * that go past it), each byte is hashed once and written once. Data offsets are multiples of a tensor's element
+ * size as long as wide types are declared first, which is the caller's business.
+ */
+#include "tensor/safetensors.h"
+
+#include <fcntl.h>
+#include <inttypes.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "base/alloc.h"
+#include "base/fs.h"
+#include "base/hash.h"
+#include "base/json.h"
+
+enum { BLOCK = 1 << 20, MAX_HEADER = 100000000 };
+
+struct co_st_writer {
+    char *path;
+    int fd;
+    co_sha256 sha;
+    uint64_t written;     /* bytes of the file so far, those in the block included */
+    uint64_t total;       /* bytes the file will have */
+    size_t used;          /* of block */
+    unsigned char *block; /* [BLOCK] */
+};
+
+static co_err flush(co_st_writer *w)
+{
+    CO_TRY(co_fs_write_all(w->fd, w->block, w->used, w->path));
+    w->used = 0;
+    return CO_OK;
+}
+
+static co_err put(co_st_writer *w, const void *bytes, size_t len)
+{
+    co_sha256_add(&w->sha, bytes, len);
+    w->written += len;
+    if (len > BLOCK - w->used)
+        CO_TRY(flush(w));
+    if (len > BLOCK)
+        return co_fs_write_all(w->fd, bytes, len, w->path);
+    memcpy(w->block + w->used, bytes, len);
+    w->used += len;
+    return CO_OK;
+}
+
+/* {"dtype":"F32","shape":[a,b],"data_offsets":[begin,end]}; NULL if memory is out. */
+static json_t *tensor_json(const co_st_tensor *t, uint64_t begin, uint64_t end)
+{
+    json_t *shape = json_array();
+
+    for (int i = 0; i < t->shape.nd; i++)
+        json_array_append_new(shape, json_integer(t->shape.d[i]));
+    if (json_array_size(shape) != (size_t)t->shape.nd) {
+        json_decref(shape);
+        return NULL;
+    }
+    return json_pack("{s:s, s:o, s:[I, I]}", "dtype", co_dtype_name(t->dtype), "shape", shape, "data_offsets",
+                     (json_int_t)begin, (json_int_t)end);
+}
+
+static co_err add_tensors(json_t *root, const co_st_tensor *tensors, int n, uint64_t *data, const char *path)
+{
+    uint64_t at = 0;
+    size_t len;
+
+    for (int i = 0; i < n; i++) {
+        const co_st_tensor *t = &tensors[i];
+        if (!co_shape_bytes(&len, &t->shape, t->dtype) || len > INT64_MAX - at)
+            return co_fail(CO_EINPUT, "%s: tensor %s is too large or of no known dtype", path, t->name);
+        if (json_object_get(root, t->name))
+            return co_fail(CO_EINPUT, "%s: two tensors are named %s", path, t->name);
+        json_t *v = tensor_json(t, at, at + len);
+        if (!v || json_object_set_new(root, t->name, v) != 0)
+            return co_fail(CO_ENOMEM, "%s: no memory for tensor %s, or its name is not UTF-8", path, t->name);
+        at += len;
+    }
+    *data = at;
+    return CO_OK;
+}
+
+static bool all_strings(json_t *metadata)
+{
+    const char *key;
+    json_t *v;
+
+    json_object_foreach(metadata, key, v)
+    {
+        if (!json_is_string(v))
+            return false;
+    }
+    return true;
+}
+
+/* The header's text, padded; the caller's. */
+static co_err header_text(char **out, const co_st_tensor *tensors, int n, json_t *metadata, uint64_t *data,
+                          const char *path)
+{
+    json_t *root = json_object(), *meta = json_object();
+    char *text = NULL;
+    co_err err = CO_OK;
+
+    if (!root || !meta || (metadata && json_object_update(meta, metadata) != 0) ||
+        json_object_set_new(meta, "format", json_string("pt")) != 0 ||
+        json_object_set(root, "__metadata__", meta) != 0)
+        err = co_fail(CO_ENOMEM, "%s: no memory for the header", path);
+    if (!err)
+        err = add_tensors(root, tensors, n, data, path);
+    if (!err && !(text = co_json_text(root)))
+        err = CO_ENOMEM;
+    if (!err) {
+        size_t len = strlen(text), padded = (len + 7) & ~(size_t)7;
+        *out = padded > MAX_HEADER ? NULL : co_alloc(padded + 1);
+        if (*out) {
+            memset(*out, ' ', padded);
+            memcpy(*out, text, len);
+            (*out)[padded] = '\0';
+        } else {
+            err = padded > MAX_HEADER ? co_fail(CO_EINPUT, "%s: too many tensors for one file", path)
+                                      : CO_ENOMEM;
+        }
+    }
+    co_free(text);
+    json_decref(meta);
+    json_decref(root);
+    return err;
+}
+
+static void writer_free(co_st_writer *w)
+{
+    if (!w)
+        return;
+    if (w->fd >= 0)
+        close(w->fd);
+    co_free(w->block);
+    co_free(w->path);
+    co_free(w);
+}
+
+static co_err start(co_st_writer *w, const char *header, uint64_t data)
+{
+    uint64_t n = strlen(header);
+    unsigned char word[8];
+
+    for (int i = 0; i < 8; i++)
+        word[i] = (unsigned char)(n >> 8 * i);
+    w->total = sizeof word + n + data;
+    w->fd = open(w->path, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0666);
+    if (w->fd < 0)
+        return co_fail(CO_EIO, "create %s: %m", w->path);
+    co_sha256_init(&w->sha);
+    CO_TRY(put(w, word, sizeof word));
+    return put(w, header, n);
+}
+
+co_err co_st_create(co_st_writer **out, const char *path, const co_st_tensor *tensors, int n,
+                    json_t *metadata)
+{
+    char *header = NULL;
+    uint64_t data = 0;
+    co_err err = CO_ENOMEM;
+    co_st_writer *w = NULL;
+
+    if (metadata && !all_strings(metadata))
+        return co_fail(CO_EINPUT, "%s: the values of __metadata__ must be strings", path);
+    CO_TRY(header_text(&header, tensors, n, metadata, &data, path));
+    w = co_zalloc(sizeof *w);
+    if (w) {
+        w->fd = -1;
+        w->path = co_strdup(path);
+        w->block = co_alloc(BLOCK);
+        if (w->path && w->block)
+            err = start(w, header, data);
+    }
+    co_free(header);
+    if (!err)
+        *out = w;
+    else if (w && w->fd >= 0)
+        co_st_abort(w);
+    else
+        writer_free(w);
+    return err;
+}
+
+co_err co_st_write(co_st_writer *w, const void *bytes, size_t len)
+{
+    if (len > w->total - w->written)
+        return co_fail(CO_EINPUT, "%s: %zu bytes too many for the declared tensors", w->path,
+                       len - (size_t)(w->total - w->written));
+    return put(w, bytes, len);
+}
+
+co_err co_st_finish(co_st_writer *w, char hex[65], uint64_t *file_len)
+{
+    co_err err = CO_OK;
+
+    if (w->written != w->total)
+        err = co_fail(CO_EINPUT, "%s: %" PRIu64 " bytes of the declared tensors never came", w->path,
+                      w->total - w->written);
+    if (!err)
+        err = flush(w);
+    if (!err && fsync(w->fd) != 0)
+        err = co_fail(CO_EIO, "fsync %s: %m", w->path);
+    if (!err) {
+        int fd = w->fd;
+        w->fd = -1;
+        if (close(fd) != 0)
+            err = co_fail(CO_EIO, "close %s: %m", w->path);
+    }
+    if (err) {
+        co_st_abort(w);
+        return err;
+    }
+    co_sha256_hex(&w->sha, hex);
+    *file_len = w->total;
+    writer_free(w);
+    return CO_OK;
+}
+
+void co_st_abort(co_st_writer *w)
+{
+    if (w)
+        unlink(w->path);
+    writer_free(w);
+}

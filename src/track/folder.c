@@ -1,0 +1,204 @@
+/* folder.c -- the run folder: made (or found), leased, written into, given back.
+ *
+ * Who made a folder is known from mkdir(2) itself, not from a look before it, so that of two starters only the
+ * maker may discard it.
+ */
+#include "track/track_int.h"
+
+#include <errno.h>
+#include <string.h>
+#include <sys/random.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "base/alloc.h"
+#include "base/clock.h"
+#include "base/fs.h"
+#include "base/json.h"
+
+/* The folder that `path` is in, cut in place: false at the top. */
+static bool cut_last(char *path)
+{
+    char *slash = strrchr(path, '/');
+    if (!slash || slash == path)
+        return false;
+    *slash = '\0';
+    return true;
+}
+
+/* The topmost part of `path` that does not exist; NULL if memory is out. */
+static char *first_missing(const char *path)
+{
+    char *at = co_strdup(path), *top = co_strdup(path);
+    while (at && top && cut_last(at) && !co_fs_exists(at))
+        strcpy(top, at);
+    co_free(at);
+    return top;
+}
+
+static co_err make_parents(const char *path)
+{
+    char *parent = co_strdup(path);
+    co_err err = parent ? CO_OK : CO_ENOMEM;
+    if (parent && cut_last(parent))
+        err = co_fs_mkdirs(parent);
+    co_free(parent);
+    return err == CO_EIO ? co_fail_in(CO_EINPUT, "run folder %s", path) : err;
+}
+
+/* Makes f->path; *made tells if it was us. */
+static co_err make(co_folder *f, bool *made)
+{
+    char *top = first_missing(f->path);
+    if (!top)
+        return CO_ENOMEM;
+    co_err err = make_parents(f->path);
+    *made = !err && mkdir(f->path, 0777) == 0;
+    if (!err && !*made && (errno != EEXIST || !co_fs_is_dir(f->path)))
+        err = co_fail(CO_EINPUT, "run folder %s: %m; choose another with run.dir=", f->path);
+    if (*made) {
+        f->made_from = top;
+        top = NULL;
+    }
+    co_free(top);
+    return err;
+}
+
+/* Removes f->path and the folders above it that we made, as far as they are empty. */
+static void unmake(co_folder *f)
+{
+    size_t least = f->made_from ? strlen(f->made_from) : SIZE_MAX;
+    while (strlen(f->path) >= least && rmdir(f->path) == 0 && cut_last(f->path))
+        ;
+}
+
+static co_err open_given(co_folder *f, const char *dir)
+{
+    bool made;
+    size_t len = strlen(dir);
+    while (len > 1 && dir[len - 1] == '/')
+        len--;
+    if (len == 0)
+        return co_fail(CO_EINPUT, "run.dir is empty; give a folder or leave it out");
+    f->path = co_sprintf("%.*s", (int)len, dir);
+    return f->path ? make(f, &made) : CO_ENOMEM;
+}
+
+static co_err open_dated(co_folder *f, const char *task)
+{
+    char date[64];
+    bool made = false;
+    if (!*task || strchr(task, '/') || task[0] == '.')
+        return co_fail(CO_EINPUT, "task_name \"%s\" cannot be a folder's name", task);
+    co_date(date, sizeof date, "%Y-%m-%d_%H-%M-%S", co_wall_s());
+    for (int i = 1; !made && i < 10000; i++) {
+        co_free(f->path);
+        f->path = i == 1 ? co_sprintf("logs/%s/runs/%s", task, date)
+                         : co_sprintf("logs/%s/runs/%s-%d", task, date, i);
+        if (!f->path)
+            return CO_ENOMEM;
+        CO_TRY(make(f, &made));
+    }
+    return made ? CO_OK : co_fail(CO_EINPUT, "ten thousand run folders named %s", f->path);
+}
+
+/* Unlike any other: the second and 32 random bits. */
+static co_err make_run_id(co_folder *f)
+{
+    char date[32];
+    uint32_t random;
+    if (getrandom(&random, sizeof random, 0) != (ssize_t)sizeof random)
+        return co_fail(CO_EIO, "no random bytes: %m");
+    co_date(date, sizeof date, "%Y%m%d-%H%M%S", co_wall_s());
+    snprintf(f->run_id, sizeof f->run_id, "%s-%08x", date, random);
+    return CO_OK;
+}
+
+static void free_folder(co_folder *f)
+{
+    co_str_fini(&f->pending);
+    co_free(f->path);
+    co_free(f->made_from);
+    co_free(f);
+}
+
+co_err co_folder_open(co_folder **out, const char *dir, const char *task)
+{
+    co_folder *f = co_zalloc(sizeof *f);
+    if (!f)
+        return CO_ENOMEM;
+    f->events_fd = -1;
+    co_err err = make_run_id(f);
+    if (!err)
+        err = dir ? open_given(f, dir) : open_dated(f, task ? task : "train");
+    if (!err)
+        err = lease_take(f->path, f->run_id);
+    if (err) {
+        if (f->path)
+            unmake(f);
+        free_folder(f);
+        return err;
+    }
+    f->renewed_s = co_now_s();
+    *out = f;
+    return CO_OK;
+}
+
+const char *co_folder_path(const co_folder *f)
+{
+    return f->path;
+}
+
+const char *co_folder_run_id(const co_folder *f)
+{
+    return f->run_id;
+}
+
+void co_folder_close(co_folder *f)
+{
+    if (!f)
+        return;
+    events_close(f);
+    lease_give_back(f->path, f->run_id);
+    free_folder(f);
+}
+
+void co_folder_discard(co_folder *f)
+{
+    if (!f)
+        return;
+    co_str_clear(&f->pending);
+    events_close(f);
+    if (f->made_from) {
+        if (co_fs_remove_tree(f->path) == CO_OK && cut_last(f->path))
+            unmake(f);
+    } else {
+        lease_give_back(f->path, f->run_id);
+    }
+    free_folder(f);
+}
+
+co_err co_folder_write(co_folder *f, const char *name, const void *bytes, size_t len)
+{
+    char *path = co_sprintf("%s/%s", f->path, name);
+    if (!path)
+        return CO_ENOMEM;
+    co_err err = CO_OK;
+    if (strchr(name, '/')) {
+        cut_last(path);
+        err = co_fs_mkdirs(path);
+        path[strlen(path)] = '/'; /* what cut_last took */
+    }
+    if (!err)
+        err = co_fs_write_atomic(path, bytes, len);
+    co_free(path);
+    return err;
+}
+
+co_err co_folder_write_json(co_folder *f, const char *name, const json_t *v)
+{
+    char *path = co_sprintf("%s/%s", f->path, name);
+    co_err err = path ? co_json_write(v, path) : CO_ENOMEM;
+    co_free(path);
+    return err;
+}

@@ -1,0 +1,294 @@
+/* lease.c -- one writer per run folder, also on network disks, where locks are not enough.
+ *
+ * The holder is the process named in lease.json. Three moves, each decided by one atomic step of the file system
+ * (link of a finished file to a name that must not exist), so that of any number of starters one wins:
+ *
+ *   take       link our lease to lease.json
+ *   take over  holder X is dead: link our lease to .lease-after-X, then replace lease.json by ours, then remove
+ *              .lease-after-X. Whoever finds .lease-after-X takes its writer for the holder, so a taker that dies
+ *              half way is itself taken over: X -> Y -> Z.
+ *   give back  unlink lease.json
+ *
+ * Invariant: while .lease-after-X exists, only its writer replaces a lease.json that names X. A starter that was
+ * slow and links .lease-after-X after all is over looks again: lease.json no longer names X, so it steps back.
+ *
+ * Dead is what /proc says on the holder's own host; elsewhere, a lease not renewed for LEASE_STALE_S (its holder
+ * touches it every few seconds). Ages compare two files of one server, so hosts' clocks do not matter.
+ */
+#include "track/track_int.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "base/alloc.h"
+#include "base/fs.h"
+#include "base/json.h"
+
+enum { LEASE_STALE_S = 120, LEASE_TRIES = 1000, LEASE_CHAIN = 16, LEASE_BYTES = 1 << 16 };
+
+typedef struct lease {
+    process_id who;
+    char run_id[64]; /* "unreadable" if the file is no lease */
+    bool readable;
+    double age_s; /* against our own file, just written */
+} lease;
+
+static bool run_id_is_plain(const char *id)
+{
+    static const char letters[] = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-";
+    size_t n = strlen(id);
+    return n > 0 && n < 64 && strspn(id, letters) == n;
+}
+
+static double mtime_s(const struct stat *st)
+{
+    return (double)st->st_mtim.tv_sec + 1e-9 * (double)st->st_mtim.tv_nsec;
+}
+
+/* *there is false if no such file exists. Whatever else the file holds is somebody's lease, readable or not. */
+static co_err read_lease(lease *out, bool *there, const char *path, double now_s)
+{
+    struct stat st;
+    json_t *v = NULL;
+    *out = (lease){.run_id = "unreadable"};
+    *there = stat(path, &st) == 0;
+    if (!*there)
+        return errno == ENOENT ? CO_OK : co_fail(CO_EIO, "stat %s: %m", path);
+    out->age_s = now_s - mtime_s(&st);
+    co_err err = co_json_read(&v, path, LEASE_BYTES);
+    if (err == CO_ENOMEM)
+        return err;
+    if (err) {
+        *there = co_fs_exists(path);
+        return CO_OK;
+    }
+    const char *id = co_json_str(v, "run_id");
+    out->readable = id && run_id_is_plain(id) && process_from_json(&out->who, v);
+    if (out->readable)
+        strcpy(out->run_id, id);
+    json_decref(v);
+    return CO_OK;
+}
+
+static bool is_dead(const lease *l)
+{
+    process_state state = l->readable ? process_look(&l->who) : PROCESS_ELSEWHERE;
+    return state == PROCESS_DEAD || (state == PROCESS_ELSEWHERE && l->age_s > LEASE_STALE_S);
+}
+
+/* Moves of one starter. All paths belong to it. */
+struct taker {
+    const char *dir, *run_id;
+    char *lease, *own, *text;
+    double now_s;             /* the file server's clock */
+    lease chain[LEASE_CHAIN]; /* lease.json and those who took it over in turn */
+    int n;
+};
+
+static char *after_path(const struct taker *t, const char *run_id)
+{
+    return co_sprintf("%s/.lease-after-%s", t->dir, run_id);
+}
+
+/* Gives our finished lease the name `path` if nothing has it. *won tells. */
+static co_err claim(const struct taker *t, const char *path, bool *won)
+{
+    struct stat st;
+    *won = link(t->own, path) == 0;
+    if (*won)
+        return CO_OK;
+    int why = errno;
+    if (stat(t->own, &st) == 0 && st.st_nlink == 2) { /* NFS: done, but the answer was lost */
+        *won = true;
+        return CO_OK;
+    }
+    if (why == EEXIST)
+        return CO_OK;
+    int fd = open(path, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0666); /* a file system without links */
+    if (fd < 0)
+        return errno == EEXIST ? CO_OK : co_fail(CO_EINPUT, "cannot write %s: %m", path);
+    *won = true;
+    co_err err = co_fs_write_all(fd, t->text, strlen(t->text), path);
+    close(fd);
+    if (err)
+        unlink(path);
+    return err;
+}
+
+/* Reads lease.json and follows who took over from whom. n = 0: nobody holds it. */
+static co_err follow(struct taker *t)
+{
+    bool there;
+    t->n = 0;
+    CO_TRY(read_lease(&t->chain[0], &there, t->lease, t->now_s));
+    while (there) {
+        if (++t->n == LEASE_CHAIN)
+            return co_fail(CO_EINPUT, "%s: %d starters died while taking it over; remove %s/.lease-after-*",
+                           t->lease, LEASE_CHAIN, t->dir);
+        char *path = after_path(t, t->chain[t->n - 1].run_id);
+        if (!path)
+            return CO_ENOMEM;
+        co_err err = read_lease(&t->chain[t->n], &there, path, t->now_s);
+        co_free(path);
+        if (err)
+            return err;
+    }
+    return CO_OK;
+}
+
+static co_err refuse(const struct taker *t, const lease *l)
+{
+    if (!l->readable)
+        return co_fail(CO_EINPUT,
+                       "run folder %s: its lease.json is not readable; if no run uses the folder, remove it",
+                       t->dir);
+    if (process_look(&l->who) == PROCESS_ALIVE)
+        return co_fail(CO_EINPUT,
+                       "run folder %s is in use by pid %lld on host %s (run %s); choose another run.dir, "
+                       "or stop that run first",
+                       t->dir, l->who.pid, l->who.host, l->run_id);
+    return co_fail(CO_EINPUT,
+                   "run folder %s is in use by pid %lld on host %s (run %s, last sign of life %.0f s ago); "
+                   "if that host is gone, it can be taken over after %d s",
+                   t->dir, l->who.pid, l->who.host, l->run_id, l->age_s, LEASE_STALE_S);
+}
+
+/* The end of the chain is dead: try to be its heir. */
+static co_err take_over(struct taker *t, bool *won)
+{
+    lease first = t->chain[0];
+    char *path = after_path(t, t->chain[t->n - 1].run_id);
+    if (!path)
+        return CO_ENOMEM;
+    co_err err = claim(t, path, won);
+    if (err || !*won)
+        goto out;
+    err = follow(t);
+    if (err)
+        goto out;
+    *won = t->n > 1 && strcmp(t->chain[0].run_id, first.run_id) == 0 &&
+           strcmp(t->chain[t->n - 1].run_id, t->run_id) == 0;
+    if (!*won) {
+        unlink(path); /* it was over before we came */
+        goto out;
+    }
+    err = co_fs_write_atomic(t->lease, t->text, strlen(t->text));
+    for (int i = 0; !err && i < t->n - 1; i++) {
+        char *old = after_path(t, t->chain[i].run_id);
+        if (old)
+            unlink(old);
+        co_free(old);
+    }
+    if (err) { /* a full disk: as if we had never come */
+        unlink(path);
+        lease_give_back(t->dir, t->run_id);
+    }
+out:
+    co_free(path);
+    return err;
+}
+
+static co_err try_all(struct taker *t)
+{
+    for (int i = 0; i < LEASE_TRIES; i++) {
+        bool won;
+        CO_TRY(claim(t, t->lease, &won));
+        if (won)
+            return CO_OK;
+        CO_TRY(follow(t));
+        if (t->n == 0)
+            continue; /* given back just now */
+        if (!is_dead(&t->chain[t->n - 1]))
+            return refuse(t, &t->chain[t->n - 1]);
+        CO_TRY(take_over(t, &won));
+        if (won)
+            return CO_OK;
+    }
+    return co_fail(CO_EINPUT, "run folder %s: its lease.json keeps changing hands", t->dir);
+}
+
+static char *lease_text(const char *run_id)
+{
+    process_id me;
+    process_self(&me);
+    json_t *v = process_to_json(&me);
+    char *text = NULL;
+    if (v && json_object_set_new(v, "run_id", json_string(run_id)) == 0)
+        text = co_json_text(v);
+    json_decref(v);
+    return text;
+}
+
+/* Writes our lease under a name of its own and reads the server's clock off it. */
+static co_err write_own(struct taker *t)
+{
+    struct stat st;
+    int fd = open(t->own, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0666);
+    if (fd < 0)
+        return co_fail(CO_EINPUT,
+                       "run folder %s cannot be written: %m; choose another with run.dir=", t->dir);
+    co_err err = co_fs_write_all(fd, t->text, strlen(t->text), t->own);
+    if (!err && (fsync(fd) != 0 || fstat(fd, &st) != 0))
+        err = co_fail(CO_EIO, "write %s: %m", t->own);
+    close(fd);
+    if (!err)
+        t->now_s = mtime_s(&st);
+    return err;
+}
+
+co_err lease_take(const char *dir, const char *run_id)
+{
+    struct taker *t = co_zalloc(sizeof *t);
+    if (!t)
+        return CO_ENOMEM;
+    t->dir = dir;
+    t->run_id = run_id;
+    t->lease = co_sprintf("%s/lease.json", dir);
+    t->own = co_sprintf("%s/.lease-%s", dir, run_id);
+    t->text = lease_text(run_id);
+    co_err err = CO_ENOMEM;
+    if (t->lease && t->own && t->text) {
+        err = write_own(t);
+        if (!err)
+            err = try_all(t);
+        unlink(t->own);
+    }
+    co_free(t->lease);
+    co_free(t->own);
+    co_free(t->text);
+    co_free(t);
+    return err;
+}
+
+void lease_give_back(const char *dir, const char *run_id)
+{
+    lease l;
+    bool there;
+    char *path = co_sprintf("%s/lease.json", dir);
+    if (path && !read_lease(&l, &there, path, 0) && there && strcmp(l.run_id, run_id) == 0)
+        unlink(path);
+    co_free(path);
+}
+
+co_err lease_renew(const char *dir, const char *run_id)
+{
+    lease l;
+    bool there;
+    char *path = co_sprintf("%s/lease.json", dir);
+    if (!path)
+        return CO_ENOMEM;
+    co_err err = read_lease(&l, &there, path, 0);
+    if (!err && !there)
+        err = lease_take(dir, run_id);
+    else if (!err && l.readable && strcmp(l.run_id, run_id) != 0)
+        err = co_fail(CO_EFAIL,
+                      "run folder %s was taken over by pid %lld on host %s (run %s) while we were away", dir,
+                      l.who.pid, l.who.host, l.run_id);
+    else if (!err && utimensat(AT_FDCWD, path, NULL, 0) != 0)
+        err = co_fail(CO_EIO, "renew %s: %m", path);
+    co_free(path);
+    return err;
+}

@@ -1,0 +1,45 @@
+/* track_int.h -- what the files of this room share. */
+#ifndef CO_TRACK_TRACK_INT_H
+#define CO_TRACK_TRACK_INT_H
+
+#include <limits.h>
+#include <sys/types.h>
+
+#include "base/str.h"
+#include "track/track.h"
+
+/* process.c: who a process is, so that another cannot be taken for it. A pid means something only with its
+ * start time, on one boot of one host, in one pid namespace. */
+typedef struct process_id {
+    char host[HOST_NAME_MAX + 1], boot[64], machine[64], pid_ns[64];
+    long long pid, start; /* start: clock ticks after boot, field 22 of /proc/PID/stat */
+} process_id;
+
+typedef enum { PROCESS_DEAD, PROCESS_ALIVE, PROCESS_ELSEWHERE /* cannot be seen from here */ } process_state;
+
+void process_self(process_id *out);
+process_state process_look(const process_id *p);
+json_t *process_to_json(const process_id *p); /* NULL if memory is out */
+bool process_from_json(process_id *out, const json_t *v);
+
+/* lease.c */
+co_err lease_take(const char *dir, const char *run_id);
+void lease_give_back(const char *dir, const char *run_id);
+/* Shows other hosts that we live; fails if the lease is no longer ours. */
+co_err lease_renew(const char *dir, const char *run_id);
+
+enum { EVENTS_BUFFER = 64 << 10, EVENTS_MOST = 1 << 20 };
+
+struct co_folder {
+    char *path, *made_from; /* made_from: the topmost folder that we made; NULL if it was there */
+    char run_id[64];
+    double renewed_s;
+    int events_fd;   /* -1: not open yet */
+    co_str pending;  /* events not yet in the file */
+    bool disk_fails; /* the last write failed, and the log knows */
+    int64_t lost;    /* events dropped since */
+};
+
+void events_close(co_folder *f); /* flushes as far as possible */
+
+#endif

@@ -1,0 +1,168 @@
+/* apply.c -- the last phase: the optimiser, chunk by chunk, so that a death in the middle of a chunk loses nothing.
+ *
+ * For each chunk, in this order:
+ *     claim      CAS on the chunk's word
+ *     aside      if a checkpoint of the present state is being written and this chunk is not through: copy it aside
+ *     journal    old bytes (weights, moments, statistics) to the slot's journal, then the journal's mark
+ *     update     in place
+ *     done       store to the chunk's word
+ *
+ * A successor that finds a chunk claimed by its slot's dead incarnation looks at the journal's mark: if it names this
+ * chunk, the update may have begun, so the old bytes are put back (that can be done any number of times); if not, the
+ * state was not touched. Either way the chunk is then whole and old, and is done from `aside` on.
+ */
+#include "train/train_int.h"
+
+#include <string.h>
+
+static size_t span(const co_plan *p, size_t c, size_t *lo)
+{
+    *lo = c * p->chunk;
+    return *lo + p->chunk < p->layout->count ? p->chunk : p->layout->count - *lo;
+}
+
+/* part 0: weights; 1..: moments */
+static float *part_of(const rank *k, int part)
+{
+    return part == 0 ? k->r->state : k->r->moment[part - 1];
+}
+
+static void set_aside(rank *k, size_t c)
+{
+    uint64_t snap = atomic_load_explicit(&k->r->ctl->snap, memory_order_acquire);
+    uint32_t of = (uint32_t)(snap >> 1);
+    size_t lo, n = span(k->p, c, &lo);
+
+    if (!(snap & 1) || co_mark_get(&k->r->aside_mark[c], of) != 0)
+        return;
+    for (int part = 0; part <= k->p->moments; part++)
+        memcpy(k->r->aside[part] + lo, part_of(k, part) + lo, n * sizeof(float));
+    co_mark_set(&k->r->aside_mark[c], of, 1);
+    atomic_thread_fence(memory_order_seq_cst); /* the mark is there before the state changes */
+}
+
+static void keep_journal(rank *k, size_t c)
+{
+    size_t lo, n = span(k->p, c, &lo);
+
+    for (int part = 0; part <= k->p->moments; part++)
+        memcpy(k->r->journal[k->who.slot] + (size_t)part * k->p->chunk, part_of(k, part) + lo,
+               n * sizeof(float));
+    co_mark_set(&k->me->journal, k->who.unit, (uint32_t)c + 1);
+    atomic_thread_fence(memory_order_seq_cst); /* likewise */
+}
+
+static void put_back(rank *k, size_t c)
+{
+    size_t lo, n = span(k->p, c, &lo);
+
+    if (co_mark_get(&k->me->journal, k->who.unit) != (uint32_t)c + 1)
+        return;
+    for (int part = 0; part <= k->p->moments; part++)
+        memcpy(part_of(k, part) + lo, k->r->journal[k->who.slot] + (size_t)part * k->p->chunk,
+               n * sizeof(float));
+}
+
+static void update_stat(const co_entry *e, float *w, const float *sum, size_t n, const decision *d)
+{
+    for (size_t i = 0; i < n; i++)
+        w[i] = (1.0f - e->momentum) * w[i] + e->momentum * (sum[i] * d->inv_samples);
+}
+
+static void update_counter(float *w)
+{
+    int64_t v;
+
+    memcpy(&v, w, sizeof v);
+    v++;
+    memcpy(w, &v, sizeof v);
+}
+
+/* Present rows of elements [from, to) of a row-sparse entry, in runs. */
+static void update_rows(const rank *k, const co_entry *e, const float *sum, co_apply *a, size_t from,
+                        size_t to)
+{
+    const co_optim_def *def = k->p->spec.optim;
+    const float *mark = sum + e->marks_offset;
+    size_t width = e->count / (size_t)e->shape.d[0];
+
+    for (size_t at = from; at < to;) {
+        size_t row = (at - e->offset) / width, end = e->offset + (row + 1) * width;
+        uint32_t present;
+        if (end > to)
+            end = to;
+        memcpy(&present, &mark[row], sizeof present);
+        if (present) {
+            a->w = k->r->state + at;
+            a->g = sum + at;
+            a->n = end - at;
+            for (int j = 0; j < k->p->moments; j++)
+                a->m[j] = k->r->moment[j] + at;
+            def->apply_sparse(k->p->spec.optim_cfg, a);
+        }
+        at = end;
+    }
+}
+
+static void update(rank *k, size_t c, const float *sum, const decision *d)
+{
+    const co_plan *p = k->p;
+    size_t lo, hi = span(p, c, &lo);
+
+    hi += lo;
+    for (int i = 0; i < p->layout->n; i++) {
+        const co_entry *e = &p->layout->entry[i];
+        size_t from = e->offset > lo ? e->offset : lo;
+        size_t to = e->offset + e->count < hi ? e->offset + e->count : hi;
+        if (from >= to)
+            continue;
+        co_apply a = {.w = k->r->state + from,
+                      .g = sum + from,
+                      .n = to - from,
+                      .scale = d->scale,
+                      .lr = d->lr,
+                      .t = d->t};
+        for (int j = 0; j < p->moments; j++)
+            a.m[j] = k->r->moment[j] + from;
+        if (e->kind == CO_KIND_STAT)
+            update_stat(e, a.w, a.g, a.n, d);
+        else if (e->kind == CO_KIND_COUNTER)
+            update_counter(a.w);
+        else if (e->sparse)
+            update_rows(k, e, sum, &a, from, to);
+        else
+            p->spec.optim->apply(p->spec.optim_cfg, &a);
+    }
+}
+
+static bool all_applied(rank *k, int64_t step)
+{
+    (void)step;
+    for (size_t c = k->p->chunks; c-- > 0;)
+        if (!co_claim_is_done(&k->r->apply_claim[c], k->who.unit))
+            return false;
+    return true;
+}
+
+void apply_chunks(rank *k, int64_t step, const decision *d)
+{
+    size_t n = k->p->chunks, first = n * k->who.slot / (size_t)k->p->ranks;
+    const float *sum = sum_of_step(k->p, k->r, step);
+
+    for (size_t i = 0; i < n; i++) {
+        size_t c = (first + i) % n;
+        co_claimed got = co_claim_take(&k->r->apply_claim[c], k->who);
+        if (got == CO_CLAIM_BUSY || got == CO_CLAIM_DONE)
+            continue;
+        rank_phase(k, CO_PHASE_APPLY, (uint32_t)c);
+        if (got == CO_CLAIM_REDO)
+            put_back(k, c);
+        fault_point(k, CO_FAULT_APPLY);
+        set_aside(k, c);
+        keep_journal(k, c);
+        update(k, c, sum, d);
+        co_claim_finish(&k->r->apply_claim[c], k->who);
+        co_event_ring(&k->r->ctl->event);
+    }
+    wait_for(k, all_applied, step, CO_PHASE_WAIT);
+}

@@ -1,0 +1,50 @@
+/* fault.c -- accidents on request, so that recovery can be rehearsed and tested at every phase.
+ *
+ * The supervisor arms one accident at a time: (phase, slot, seed). The rank that meets it sets a timer that kills it, as
+ * an outsider's SIGKILL would, at a random instant within the time that the phase took last. */
+#include "train/train_int.h"
+
+#include <signal.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "base/clock.h"
+
+uint64_t fault_word(co_fault phase, int slot, uint64_t seed)
+{
+    return (seed & 0xffffffff) << 16 | (uint64_t)phase << 8 | (uint64_t)(slot + 1);
+}
+
+/* Where in the phase: fractions of its length, in 1/1024. */
+static void window(co_fault phase, uint64_t *from, uint64_t *to)
+{
+    *from = phase == CO_FAULT_BACKWARD ? 350 : 0;
+    *to = phase == CO_FAULT_FORWARD ? 350 : 1024;
+}
+
+static void strike_after(uint64_t ns)
+{
+    struct sigevent ev = {.sigev_notify = SIGEV_SIGNAL, .sigev_signo = SIGKILL};
+    struct itimerspec at = {.it_value = {(time_t)(ns / 1000000000u), (long)(ns % 1000000000u)}};
+    timer_t timer;
+
+    if (ns < 200 || timer_create(CLOCK_MONOTONIC, &ev, &timer) != 0 ||
+        timer_settime(timer, 0, &at, NULL) != 0)
+        kill(getpid(), SIGKILL);
+}
+
+void fault_point(rank *k, co_fault phase)
+{
+    control *ctl = k->r->ctl;
+    uint64_t w = atomic_load_explicit(&ctl->fault, memory_order_relaxed), from, to;
+
+    if (w == 0 || (w >> 8 & 0xff) != (uint64_t)phase || (w & 0xff) != k->who.slot + 1)
+        return;
+    if (!atomic_compare_exchange_strong(&ctl->fault, &w, 0))
+        return;
+    uint64_t length = phase == CO_FAULT_FORWARD || phase == CO_FAULT_BACKWARD ? k->compute_ns : k->phase_ns;
+    window(phase, &from, &to);
+    uint64_t delay = length * (from + (w >> 16) % (to - from)) / 1024;
+    atomic_store(&ctl->fault_at_ns, co_now_ns() + delay);
+    strike_after(delay);
+}

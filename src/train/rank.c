@@ -1,0 +1,277 @@
+/* rank.c -- a rank's life: units one after another until the pc says otherwise.
+ *
+ * Every phase asks the shared marks what is still to do. So there is no special path for recovery: a rank that starts in
+ * the middle of a unit walks through it like any other and finds its work done, torn or waiting.
+ */
+#include "train/train_int.h"
+
+#include <stdio.h>
+#include <sys/resource.h>
+#include <unistd.h>
+
+#include "base/alloc.h"
+#include "base/clock.h"
+#include "base/maths.h"
+
+enum { WARM_UNITS = 50, SPIN = 4000 };
+
+void rank_phase(rank *k, co_phase phase, uint32_t item)
+{
+    co_record_phase(&k->me->record, phase, k->who.unit, item);
+}
+
+void wait_for(rank *k, bool (*done)(rank *k, int64_t arg), int64_t arg, co_phase phase)
+{
+    co_event *ev = &k->r->ctl->event;
+    bool told = false;
+
+    for (;;) {
+        uint32_t seen = co_event_now(ev);
+        if (done(k, arg))
+            return;
+        if (!told)
+            rank_phase(k, phase, 0);
+        told = true;
+        co_event_wait(ev, seen, k->who.slot, k->spin);
+    }
+}
+
+/* --- the end of a unit --------------------------------------------------------------------------------------------- */
+static void publish(rank *k, const unit *u, const decision *d)
+{
+    result *r = &k->r->ctl->ring[k->who.unit % RING];
+
+    /* Every rank writes the same numbers (but for the clock): whoever comes first, nobody is waited for. */
+    atomic_store_explicit(&r->loss, bits_of(d->loss), memory_order_relaxed);
+    atomic_store_explicit(&r->metric, bits_of(d->metric), memory_order_relaxed);
+    atomic_store_explicit(&r->norm, bits_of(d->norm), memory_order_relaxed);
+    atomic_store_explicit(&r->lr, bits_of(d->lr), memory_order_relaxed);
+    atomic_store_explicit(&r->count, (uint64_t)d->count, memory_order_relaxed);
+    atomic_store_explicit(&r->applied, (uint64_t)d->t, memory_order_relaxed);
+    atomic_store_explicit(&r->skipped, u->kind == UNIT_TRAIN && !d->apply, memory_order_relaxed);
+    atomic_store_explicit(&r->t_ns, co_now_ns(), memory_order_relaxed);
+    atomic_store_explicit(&r->sum_apply_ns, k->sum_apply_ns, memory_order_relaxed);
+    atomic_store_explicit(&r->unit, k->who.unit, memory_order_release);
+}
+
+static bool supervisor_keeps_up(rank *k, int64_t unused)
+{
+    (void)unused;
+    uint64_t behind = k->who.unit - atomic_load_explicit(&k->r->ctl->consumed, memory_order_acquire);
+
+    if (behind >= RING / 2 && k->bell >= 0 && write(k->bell, &(uint64_t){1}, 8) < 0)
+        return behind < RING - 4;
+    return behind < RING - 4;
+}
+
+static bool snapshot_is_free(rank *k, int64_t unused)
+{
+    (void)unused;
+    return !(atomic_load_explicit(&k->r->ctl->snap, memory_order_acquire) & 1);
+}
+
+static bool free_or_moved_on(rank *k, int64_t unused)
+{
+    return atomic_load_explicit(&k->r->ctl->pc, memory_order_acquire) != k->pc || snapshot_is_free(k, unused);
+}
+
+/* Is the state after this step to be saved? Steps by count are exact and worth waiting for; epochs by the clock. */
+static bool save_due(rank *k, int64_t step)
+{
+    const co_plan *p = k->p;
+    control *ctl = k->r->ctl;
+
+    if (!p->spec.ckpt_root || step == p->sched.steps)
+        return false;
+    if (p->cfg.ckpt_every_steps && step % p->cfg.ckpt_every_steps == 0) {
+        wait_for(k, free_or_moved_on, 0, CO_PHASE_SNAPSHOT);
+        return true;
+    }
+    int64_t every = p->cfg.ckpt_every_epochs * p->sched.steps_per_epoch;
+    if (!every || step % every != 0 || !snapshot_is_free(k, 0))
+        return false;
+    double since = (double)(co_now_ns() - atomic_load(&ctl->snap_at_ns)) * 1e-9;
+    return since >= p->cfg.ckpt_min_interval_s;
+}
+
+static void advance(rank *k, const unit *u, const decision *d)
+{
+    control *ctl = k->r->ctl;
+    uint64_t seen = k->pc, flags = 0;
+
+    if (u->kind == UNIT_TRAIN)
+        atomic_store_explicit(&ctl->applied[u->step & 1], d->t, memory_order_relaxed);
+    publish(k, u, d);
+    wait_for(k, supervisor_keeps_up, 0, CO_PHASE_WAIT);
+    if (u->kind == UNIT_TRAIN && !d->finite && k->p->cfg.on_nan == CO_ON_NAN_STOP)
+        flags = PC_FAIL;
+    else if (k->who.unit >= k->p->sched.last_unit)
+        flags = PC_END;
+    else if (atomic_load_explicit(&ctl->stop_request, memory_order_relaxed))
+        flags = PC_STOP;
+    else if (u->kind == UNIT_TRAIN && atomic_load(&ctl->pc) == seen && save_due(k, u->step))
+        flags = PC_SNAP;
+    uint64_t next = ((uint64_t)k->who.unit + 1) << 8 | flags;
+    if (atomic_compare_exchange_strong_explicit(&ctl->pc, &seen, next, memory_order_acq_rel,
+                                                memory_order_acquire))
+        co_event_ring(&ctl->event);
+}
+
+/* --- the beginning of a unit ----------------------------------------------------------------------------------------- */
+/* The pc asks for a checkpoint of the state before this unit: say so before anybody can change it. */
+static void announce_snapshot(rank *k, const unit *u)
+{
+    control *ctl = k->r->ctl;
+    uint64_t old = atomic_load_explicit(&ctl->snap, memory_order_acquire);
+    int64_t step = u->kind == UNIT_TRAIN ? u->step - 1 : u->step;
+
+    if (old >> 1 >= k->who.unit)
+        return; /* another rank did, or it is already saved */
+    atomic_store(&ctl->snap_applied, atomic_load(&ctl->applied[step & 1]));
+    atomic_store(&ctl->snap_at_ns, co_now_ns());
+    if (atomic_compare_exchange_strong(&ctl->snap, &old, (uint64_t)k->who.unit << 1 | 1) && k->bell >= 0 &&
+        write(k->bell, &(uint64_t){1}, 8) < 0)
+        return; /* the supervisor looks by itself, a little later */
+}
+
+static void count_steady(rank *k)
+{
+    struct rusage u;
+
+    if (k->units_done++ % 8 != 0 || k->units_done < WARM_UNITS)
+        return;
+    getrusage(RUSAGE_SELF, &u);
+    uint64_t allocs = co_alloc_count(), faults = (uint64_t)(u.ru_minflt + u.ru_majflt);
+    if (k->base_allocs == 0) {
+        k->base_allocs = allocs;
+        k->base_faults = faults;
+    }
+    atomic_store_explicit(&k->me->allocs, allocs - k->base_allocs, memory_order_relaxed);
+    atomic_store_explicit(&k->me->faults, faults - k->base_faults, memory_order_relaxed);
+}
+
+static void train_unit(rank *k, const unit *u)
+{
+    decision d;
+
+    leaves(k, u->step);
+    uint64_t t0 = co_now_ns();
+    sum_chunks(k, u->step);
+    k->phase_ns = co_now_ns() - t0;
+    decide(k, u->step, &d);
+    if (d.apply)
+        apply_chunks(k, u->step, &d);
+    k->sum_apply_ns = co_now_ns() - t0;
+    advance(k, u, &d);
+}
+
+static void eval_unit(rank *k, const unit *u)
+{
+    co_split split = u->kind == UNIT_VAL ? CO_SPLIT_VAL : CO_SPLIT_TEST;
+    double total[CO_STATS];
+
+    evaluate_items(k, split);
+    eval_total(k->p, k->r->eval_stat, split, total);
+    advance(k, u,
+            &(decision){.loss = total[CO_STAT_LOSS] / total[CO_STAT_COUNT],
+                        .metric = total[CO_STAT_METRIC] / total[CO_STAT_COUNT],
+                        .count = total[CO_STAT_COUNT],
+                        .finite = true,
+                        .t = atomic_load(&k->r->ctl->applied[u->step & 1])});
+}
+
+void rank_loop(rank *k)
+{
+    for (;;) {
+        k->pc = atomic_load_explicit(&k->r->ctl->pc, memory_order_acquire);
+        if (k->pc & (PC_STOP | PC_END | PC_FAIL))
+            break;
+        k->who.unit = (uint32_t)(k->pc >> 8);
+        unit u = unit_of(&k->p->sched, k->who.unit);
+        if (k->pc & PC_SNAP)
+            announce_snapshot(k, &u);
+        count_steady(k);
+        if (u.kind == UNIT_TRAIN)
+            train_unit(k, &u);
+        else
+            eval_unit(k, &u);
+    }
+    rank_phase(k, CO_PHASE_END, 0);
+}
+
+/* --- opening and closing ---------------------------------------------------------------------------------------------- */
+co_err rank_open(rank *k, co_plan *p, regions *r, int slot, uint32_t inc, int bell)
+{
+    size_t train = p->train.work_bytes, eval = p->eval.work_bytes;
+
+    *k = (rank){
+        .p = p, .r = r, .me = &r->slots[slot], .who = {.slot = (uint32_t)slot, .inc = inc}, .bell = bell};
+    k->spin = p->ranks <= co_cpus_usable() ? SPIN : 0;
+    k->who.unit = (uint32_t)(atomic_load(&r->ctl->pc) >> 8);
+    k->work_bytes = train > eval ? train : eval;
+    k->work = r->work[slot];
+    co_record_begin(&k->me->record);
+    if (p->kernels->space) {
+        void *mem;
+        CO_TRY(p->kernels->space->open(&mem, k->work_bytes));
+        k->work = mem;
+    }
+    return jobs_start(k);
+}
+
+void rank_close(rank *k)
+{
+    co_loader_stop(k->loader);
+    co_free(k->jobs);
+    if (k->p->kernels->space)
+        k->p->kernels->space->close(k->work, k->work_bytes);
+}
+
+/* Pages that the step path writes, so that it takes no fault later. A successor leaves that to its first step. */
+static void populate(const rank *k)
+{
+    const co_plan *p = k->p;
+    int slot = (int)k->who.slot;
+
+    co_populate(p->arena.base, (size_t)((char *)k->r->leaf_buffer[0] - p->arena.base));
+    co_populate(k->r->leaf_buffer[slot], (size_t)k->r->n_buffers * p->layout->leaf_count * sizeof(float));
+    for (int i = 0; i < p->arena.n; i++) {
+        char *at = co_arena_at(&p->arena, p->arena.region[i].offset);
+        if (at == (char *)k->work || at == k->r->input[slot] || at == (char *)k->r->journal[slot] ||
+            at == (char *)k->r->scratch[slot] || at == k->r->eval_input[slot])
+            co_populate(at, p->arena.region[i].bytes);
+    }
+}
+
+static uint64_t private_bytes(void)
+{
+    FILE *f = fopen("/proc/self/status", "re");
+    char line[128];
+    unsigned long kib = 0;
+
+    while (f && fgets(line, sizeof line, f))
+        if (sscanf(line, "RssAnon: %lu", &kib) == 1)
+            break;
+    if (f)
+        fclose(f);
+    return (uint64_t)kib * 1024;
+}
+
+int rank_main(void *run, int slot, uint32_t inc)
+{
+    const struct team *t = run;
+    rank k;
+
+    co_fpu_init();
+    co_record_crashes(&t->r->slots[slot].record);
+    if (rank_open(&k, t->p, t->r, slot, inc, t->bell) != CO_OK) {
+        fprintf(stderr, "rank %d: %s\n", slot, co_errmsg());
+        return 1;
+    }
+    if (inc == 0)
+        populate(&k);
+    rank_loop(&k);
+    atomic_store(&k.me->anon_bytes, private_bytes());
+    rank_close(&k);
+    return 0;
+}

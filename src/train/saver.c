@@ -1,0 +1,135 @@
+/* saver.c -- the supervisor's side of saving: one child process at a time; its failure is a message, not the run's end. */
+#include "train/train_int.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+static void path_of(const super *s, int64_t step, char path[1024])
+{
+    char name[32];
+
+    save_name(s->p, step, name);
+    snprintf(path, 1024, "%s/%s", s->p->spec.ckpt_root, name);
+}
+
+/* In the child: save, and on failure tell why through the pipe. */
+static int saver_main(void *ctx)
+{
+    super *s = ctx;
+
+    if (save_state(s->p, s->r, s->saver_unit, s->saver_step, s->saver_applied, NULL) == CO_OK)
+        return 0;
+    const char *why = co_errmsg();
+    return write(s->saver_pipe, why, strlen(why)) < 0 ? 2 : 1;
+}
+
+static void release(super *s)
+{
+    atomic_store_explicit(&s->r->ctl->snap, (uint64_t)s->saver_unit << 1, memory_order_release);
+    co_event_ring(&s->r->ctl->event);
+}
+
+static void told(super *s, const char *failure)
+{
+    char path[1024];
+
+    path_of(s, s->saver_step, path);
+    if (!failure) {
+        s->saved_step = s->saver_step;
+        snprintf(s->out->saved, sizeof s->out->saved, "%s", path);
+    }
+    if (s->hooks->saved)
+        s->hooks->saved(s->hooks->ctx, s->saver_step, path, failure);
+}
+
+static void start(super *s)
+{
+    int ends[2] = {-1, -1};
+
+    if (pipe2(ends, O_CLOEXEC) != 0) {
+        told(s, "no descriptors left for the saver");
+        release(s);
+        return;
+    }
+    s->saver_pipe = ends[1];
+    co_err err = co_child_start(&s->saver, &s->saver_fd, saver_main, s);
+    close(ends[1]);
+    s->saver_pipe = ends[0];
+    if (err) {
+        close(ends[0]);
+        s->saver = 0;
+        told(s, co_errmsg());
+        release(s);
+    }
+}
+
+/* The child is gone: saved, failed with a reason, or killed (then it is tried once more). */
+static void finish(super *s, int status)
+{
+    char why[1024] = "";
+    ssize_t n = read(s->saver_pipe, why, sizeof why - 1);
+
+    why[n > 0 ? n : 0] = '\0';
+    close(s->saver_pipe);
+    close(s->saver_fd);
+    s->saver = 0;
+    if (WIFSIGNALED(status) && s->saver_tries++ < 3) {
+        start(s);
+        return;
+    }
+    if (WIFSIGNALED(status))
+        snprintf(why, sizeof why, "the saver was killed by %s", strsignal(WTERMSIG(status)));
+    told(s, WIFEXITED(status) && WEXITSTATUS(status) == 0 ? NULL : why);
+    release(s);
+}
+
+void snapshots(super *s)
+{
+    int status;
+
+    if (s->saver && waitpid(s->saver, &status, WNOHANG) == s->saver)
+        finish(s, status);
+    uint64_t snap = atomic_load_explicit(&s->r->ctl->snap, memory_order_acquire);
+    if (s->saver || !(snap & 1))
+        return;
+    s->saver_unit = (uint32_t)(snap >> 1);
+    unit u = unit_of(&s->p->sched, s->saver_unit);
+    s->saver_step = u.kind == UNIT_TRAIN ? u.step - 1 : u.step;
+    s->saver_applied = atomic_load(&s->r->ctl->snap_applied);
+    s->saver_tries = 0;
+    start(s);
+}
+
+void saver_finish(super *s)
+{
+    int status;
+
+    while (s->saver) {
+        while (waitpid(s->saver, &status, 0) < 0 && errno == EINTR)
+            ;
+        finish(s, status);
+    }
+}
+
+co_err save_last(super *s)
+{
+    uint64_t pc = atomic_load(&s->r->ctl->pc);
+    unit u = unit_of(&s->p->sched, (uint32_t)(pc >> 8) - 1); /* the last unit that was finished */
+    int64_t step = u.step;
+
+    if (pc >> 8 <= s->p->sched.first_unit)
+        step = s->p->sched.first_step;
+    if (pc & PC_FAIL)
+        step--; /* its gradient was not applied */
+    s->out->steps = step;
+    if (!s->p->spec.ckpt_root || step == s->saved_step)
+        return CO_OK;
+    s->saver_step = step;
+    co_err err = save_state(s->p, s->r, 0, step, atomic_load(&s->r->ctl->applied[step & 1]), NULL);
+    told(s, err ? co_errmsg() : NULL);
+    return err;
+}

@@ -1,0 +1,179 @@
+/* train.h -- from a checked configuration to trained weights.
+ *
+ *     config -> data check -> graph -> plan -> arena -> ranks -> loop (step, evaluate, checkpoint) -> summary
+ *
+ * co_plan_new does everything that can be refused: it opens the data, builds the graphs, fixes slices, schedule and
+ * memory, and starts nothing. co_train_run then makes the arena and the ranks and runs to the end, a stop or a failure.
+ * What happens on the way is told through hooks, all called in the supervisor.
+ *
+ *     co_plan *plan;
+ *     CO_TRY(co_plan_new(&plan, &spec));                 // CO_EINPUT: exit 2, nothing was started
+ *     co_err err = co_train_run(plan, &hooks, &summary);
+ *     co_plan_free(plan);
+ */
+#ifndef CO_TRAIN_TRAIN_H
+#define CO_TRAIN_TRAIN_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "base/option.h"
+#include "ckpt/ckpt.h"
+#include "comm/arena.h"
+#include "data/data.h"
+#include "kernel/kernel.h"
+#include "nn/nn.h"
+#include "optim/optim.h"
+
+typedef enum { CO_ON_NAN_STOP, CO_ON_NAN_SKIP } co_on_nan;
+typedef enum {
+    CO_FAULT_NONE,
+    CO_FAULT_RANDOM,
+    CO_FAULT_LOAD,
+    CO_FAULT_FORWARD,
+    CO_FAULT_BACKWARD,
+    CO_FAULT_SUM,
+    CO_FAULT_APPLY,
+    CO_FAULT_EVAL,
+    CO_FAULT_CHECKPOINT,
+    CO_FAULT_STOPPED
+} co_fault;
+
+/* The core keys: seed, data.batch_size, trainer.* ... filled by the tables below. */
+typedef struct co_train_cfg {
+    int64_t seed;
+    char *task_name, *run_dir, *ckpt_path;
+    bool test;
+    /* data. */
+    int64_t batch_size, batch_size_per_rank, workers, eval_slice;
+    /* trainer. */
+    char *devices, *limit_train_batches, *kernels;
+    int64_t num_nodes, max_epochs, max_steps, slices, eval_every;
+    int on_nan, strategy;
+    double clip_norm, stall_s;
+    bool pin;
+    /* callbacks.model_checkpoint. */
+    bool ckpt_enabled;
+    int64_t ckpt_every_steps, ckpt_every_epochs, ckpt_keep;
+    double ckpt_min_interval_s;
+    /* console */
+    int console;
+    int64_t log_every;
+    /* fault.: rehearsal of accidents */
+    int fault_phase;
+    int64_t fault_kills, fault_seed;
+    double fault_mean_ms;
+} co_train_cfg;
+
+/* Tables by key prefix, ending with {0}; offsets are into co_train_cfg. */
+typedef struct co_train_table {
+    const char *prefix;
+    const co_option *options;
+} co_train_table;
+extern const co_train_table co_train_tables[];
+
+typedef struct co_train_spec {
+    const co_train_cfg *cfg;
+    const co_model_def *model;
+    const void *model_cfg;
+    const co_dataset_def *data;
+    const void *data_cfg;
+    const co_optim_def *optim;
+    const void *optim_cfg;
+    char config_sha256[65];
+    const char *ckpt_root; /* where checkpoints go; NULL: none are written */
+    const char *resume;    /* checkpoint folder to start from; NULL: from the beginning */
+    const char *log_dir;   /* a file per rank; NULL: none */
+} co_train_spec;
+
+/* What was decided. Printable; memory to the byte. */
+typedef struct co_plan co_plan;
+co_err co_plan_new(co_plan **out, const co_train_spec *spec);
+void co_plan_free(co_plan *p); /* NULL is fine */
+/* Where this run writes, when the folder is known only after the plan held. Borrowed. */
+void co_plan_place(co_plan *p, const char *ckpt_root, const char *log_dir);
+
+typedef struct co_plan_facts {
+    int ranks, ranks_asked, slices;
+    int64_t batch, steps_per_epoch, steps, epochs, samples_per_epoch;
+    int64_t start_step; /* 0, or where the checkpoint stands */
+    size_t params, state_elements;
+    size_t arena_bytes, private_bytes; /* planned: shared memory, and what each process adds in all */
+    const co_layout *layout;
+    const co_dataset *data;
+    const char *kernels, *metric;
+    const co_arena *arena; /* its regions, named */
+    double flops_per_step;
+    char lines[1024]; /* the first screen, a line per fact */
+} co_plan_facts;
+const co_plan_facts *co_plan_facts_of(const co_plan *p);
+
+/* --- while it runs ------------------------------------------------------------------------------------------ */
+typedef struct co_step_result {
+    int64_t step; /* 1 for the first */
+    int64_t epoch;
+    double loss, metric, norm, lr;
+    int64_t samples;
+    bool skipped;
+    uint64_t t_ns;
+} co_step_result;
+
+typedef struct co_eval_result {
+    int64_t step, epoch;
+    co_split split;
+    double loss, metric;
+    int64_t count;
+} co_eval_result;
+
+typedef struct co_recovery {
+    int slot, pid;
+    uint32_t inc;
+    int64_t step;
+    const char *how;   /* "killed by SIGKILL", "stalled 3.1 s in state T" */
+    const char *doing; /* "applying (unit 12, item 3)" */
+} co_recovery;
+
+typedef struct co_train_hooks {
+    void *ctx;
+    void (*started)(void *ctx, double ms); /* ranks are running */
+    void (*step)(void *ctx, const co_step_result *r);
+    void (*eval)(void *ctx, const co_eval_result *r);
+    void (*saved)(void *ctx, int64_t step, const char *path,
+                  const char *failure); /* failure NULL: it is there */
+    void (*recovery)(void *ctx, const co_recovery *r);
+    void (*notice)(void *ctx, const char *text);
+    void (*turn)(void *ctx); /* about 20 times a second */
+} co_train_hooks;
+
+typedef enum { CO_STATUS_DONE, CO_STATUS_STOPPED, CO_STATUS_FAILED } co_status;
+
+typedef struct co_train_summary {
+    co_status status;
+    int64_t steps, epochs, samples;
+    double wall_s, samples_per_s;
+    char weights_sha256[65];
+    double loss, train_metric, val_loss, val_metric, test_loss, test_metric; /* nan where there is none */
+    double best;
+    int64_t best_step;
+    size_t peak_memory_bytes;
+    int recoveries;
+    double recovery_median_ms, recovery_p99_ms; /* nan if none */
+    double cpu_user_s, cpu_sys_s;
+    uint64_t steady_allocs, steady_faults; /* after warm-up, the most of any rank */
+    uint64_t first_step_ns;                /* when the first step was done, co_now_ns() */
+    double sum_apply_ms;                   /* median cost of sum + apply of a step */
+    char blame[2048];                      /* what failed, in a paragraph; "" if nothing did */
+    char saved[1024];                      /* the last good checkpoint; "" if none */
+} co_train_summary;
+
+/* CO_OK also for a requested stop (status says which). CO_EFAIL: summary->blame says why. */
+co_err co_train_run(co_plan *p, const co_train_hooks *hooks, co_train_summary *out);
+
+/* --- without ranks: evaluate or predict with a checkpoint's weights ------------------------------------------- */
+co_err co_evaluate(co_plan *p, co_split split, co_eval_result *out, char weights_sha256[65]);
+/* Each sample of the split in order: CLASSIFY the class and its probability, REGRESS the values, LM the likeliest next
+ * token's text for the sample's end. One line each. */
+co_err co_predict(co_plan *p, co_split split, int64_t limit, void (*line)(void *ctx, const char *text),
+                  void *ctx);
+
+#endif

@@ -1,0 +1,276 @@
+/* train_int.h -- what the supervisor and the ranks share. Seen by this room only.
+ *
+ * A run is a sequence of units, numbered from 1: a training step, an evaluation, a test. Which unit does what is a pure
+ * function of the plan (schedule.c), so `pc`, the unit in progress, is all the control state there is.
+ */
+#ifndef CO_TRAIN_TRAIN_INT_H
+#define CO_TRAIN_TRAIN_INT_H
+
+#include "comm/event.h"
+#include "comm/mark.h"
+#include "comm/recorder.h"
+#include "comm/tree.h"
+#include "graph/graph.h"
+#include "launch/launch.h"
+#include "train/train.h"
+
+/* --- schedule ------------------------------------------------------------------------------------------------ */
+typedef enum { UNIT_TRAIN, UNIT_VAL, UNIT_TEST } unit_kind;
+
+typedef struct schedule {
+    int64_t steps_per_epoch, steps; /* of the whole run */
+    int64_t block;                  /* steps between two evaluations; 0: none */
+    bool final_val, final_test;
+    int64_t first_step; /* where this process began */
+    uint32_t first_unit, last_unit;
+} schedule;
+
+typedef struct unit {
+    unit_kind kind;
+    int64_t step; /* TRAIN: the step it makes (1 for the first). VAL, TEST: the state it looks at */
+} unit;
+
+unit unit_of(const schedule *s, uint32_t u);
+uint32_t unit_of_state(const schedule *s, int64_t step); /* the unit to run next when `step` steps are done */
+void schedule_close(schedule *s);                        /* fills first_unit and last_unit */
+
+/* --- the plan ------------------------------------------------------------------------------------------------ */
+typedef struct shape_exec {
+    co_slice_shape shape;
+    co_exec *exec;
+    size_t x, y, ids, lens; /* offsets in the input buffer; SIZE_MAX: absent */
+} shape_exec;
+
+typedef struct exec_set {
+    shape_exec *e;
+    int n;
+    size_t input_bytes, work_bytes, output_bytes;
+} exec_set;
+
+enum { CUT_FULL, CUT_SHORT, CUTS };
+
+struct co_plan {
+    co_train_spec spec;
+    co_train_cfg cfg; /* a copy; strings stay the spec's */
+    const co_kernels *kernels;
+    co_dataset *data;
+    co_order *order; /* of training, for every rank through fork */
+    exec_set train, eval;
+    const co_layout *layout;
+    schedule sched;
+    int ranks, slices;
+    uint32_t batch, short_n; /* samples of a whole batch, of the last one of an epoch (0: all are whole) */
+    co_tree tree[CUTS];
+    int moments;
+    const char *moment_name[CO_MAX_MOMENTS];
+    double lr;
+    size_t chunk, chunks; /* elements per chunk, chunks of the state */
+    bool sparse;          /* there are marks: one more chunk to sum */
+    uint32_t eval_items[CO_SPLIT_COUNT], max_items;
+    co_arena arena;
+    struct regions *at;
+    co_ckpt_meta start; /* of the checkpoint, or zero */
+    co_plan_facts facts;
+};
+
+int cut_of_step(const co_plan *p, int64_t step); /* CUT_FULL or CUT_SHORT */
+uint32_t samples_of_step(const co_plan *p, int64_t step);
+const shape_exec *exec_for(const exec_set *s, co_slice_shape shape);
+void plan_lines(co_plan *p); /* the first screen */
+
+/* --- shared memory ------------------------------------------------------------------------------------------- */
+enum { RING = 4096 }; /* results that the supervisor may be behind by */
+
+enum { PC_STOP = 1, PC_END = 2, PC_FAIL = 4, PC_SNAP = 8 }; /* flags of pc: unit << 8 | flags */
+
+typedef struct result {
+    _Atomic uint64_t unit;                   /* the others are of this unit when it says so */
+    _Atomic uint64_t loss, metric, norm, lr; /* bits of doubles */
+    _Atomic uint64_t count, applied, skipped, t_ns, sum_apply_ns;
+} result;
+
+typedef struct control {
+    co_event event;
+    _Alignas(64) _Atomic uint64_t pc;
+    _Alignas(64) _Atomic uint64_t snap;     /* unit << 1 | pending: the state before `unit` is being saved */
+    _Atomic int64_t snap_applied;           /* applied steps of that state */
+    _Atomic uint64_t snap_at_ns;            /* when the last one was asked for */
+    _Alignas(64) _Atomic uint64_t consumed; /* last unit whose result was read */
+    _Atomic uint32_t stop_request;
+    _Atomic int64_t applied[2];          /* applied steps after step k, at k & 1 */
+    _Atomic uint32_t bad_slice;          /* where a value was not finite, + 1 */
+    _Alignas(64) _Atomic uint64_t fault; /* armed accident: seed << 16 | phase << 8 | slot + 1; 0: none */
+    _Atomic uint64_t fault_at_ns;        /* when the last one struck */
+    result ring[RING];
+} control;
+
+/* One rank's place. Only its holder writes it (but for counters that say so). */
+typedef struct rank_slot {
+    _Alignas(64) co_mark progress; /* operations of the fold done */
+    _Alignas(64) co_mark journal;  /* (unit, chunk + 1): the journal holds the old bytes of that chunk */
+    co_record record;
+    _Atomic uint64_t allocs, faults; /* since warm-up */
+    _Atomic uint64_t wait_ns;
+    _Atomic uint64_t anon_bytes; /* private memory */
+} rank_slot;
+
+typedef struct leaf_stat {
+    double stat[CO_STATS];
+} leaf_stat;
+
+typedef struct chunk_stat {
+    double squares;
+    uint64_t finite;
+} chunk_stat;
+
+/* Pointers into the arena, the same in every process. */
+typedef struct regions {
+    control *ctl;
+    rank_slot *slots;
+    float *state, *moment[CO_MAX_MOMENTS], *sum;
+    float *aside[CO_MAX_MOMENTS + 1];
+    co_mark *aside_mark;               /* [chunks] */
+    co_claim *sum_claim, *apply_claim; /* [chunks + 1], [chunks] */
+    leaf_stat *leaf[2];                /* by step parity: [slices] */
+    chunk_stat *norm[2];               /* by step parity: [chunks] */
+    co_claim *eval_claim;              /* [max_items] */
+    leaf_stat *eval_stat;
+    float *leaf_buffer[CO_MAX_SLOTS]; /* n_buffers * leaf_count each */
+    int n_buffers;
+    char *work[CO_MAX_SLOTS], *input[CO_MAX_SLOTS], *eval_input[CO_MAX_SLOTS];
+    float *journal[CO_MAX_SLOTS], *scratch[CO_MAX_SLOTS];
+} regions;
+
+void regions_reserve(co_plan *p);          /* lays out the arena */
+void regions_bind(co_plan *p, regions *r); /* after it is open */
+
+/* --- a rank -------------------------------------------------------------------------------------------------- */
+typedef struct rank {
+    co_plan *p;
+    regions *r;
+    rank_slot *me;
+    co_who who; /* unit in progress, slot, incarnation */
+    int spin;
+    co_loader *loader;
+    uint64_t job; /* next index of the loader's sequence */
+    struct jobs *jobs;
+    char *work; /* this rank's workspace: arena, or the provider's own space */
+    size_t work_bytes;
+    uint64_t pc;                   /* as seen when the unit began */
+    uint64_t compute_ns, phase_ns; /* last leaf's time, last phase's: where an accident is aimed */
+    uint64_t sum_apply_ns;
+    uint64_t base_allocs, base_faults;
+    uint32_t units_done;
+    int bell; /* eventfd to the supervisor; -1: none */
+} rank;
+
+/* What rank_main needs to know; the supervisor's, inherited through fork. */
+struct team {
+    co_plan *p;
+    regions *r;
+    int bell;
+};
+
+/* What the root decides about a step: the same in every rank, from the same bytes. */
+typedef struct decision {
+    double loss, metric, count, norm, lr;
+    float scale, inv_samples;
+    bool finite, apply;
+    int64_t t; /* applied steps with this one */
+} decision;
+
+int rank_main(void *run, int slot, uint32_t inc); /* run: struct team */
+co_err rank_open(rank *k, co_plan *p, regions *r, int slot, uint32_t inc, int bell);
+void rank_close(rank *k);
+void rank_loop(rank *k); /* units until the end; what TSan runs in threads */
+void rank_phase(rank *k, co_phase phase, uint32_t item);
+
+co_err jobs_start(rank *k); /* the loader, from where this slot stands */
+void slice_dst(const shape_exec *e, char *buffer, co_slice_dst *dst);
+void wait_for(rank *k, bool (*done)(rank *k, int64_t arg), int64_t arg, co_phase phase);
+void leaves(rank *k, int64_t step);
+void sum_chunks(rank *k, int64_t step);
+void apply_chunks(rank *k, int64_t step, const decision *d);
+void decide(const rank *k, int64_t step, decision *d);
+void evaluate_items(rank *k, co_split split);
+void evaluate_item(const co_plan *p, const float *state, co_split split, uint32_t item, char *input,
+                   char *work, size_t work_bytes, leaf_stat *out, _Atomic uint32_t *beat);
+void eval_total(const co_plan *p, const leaf_stat *items, co_split split, double total[CO_STATS]);
+float *leaf_buffer_of(const co_plan *p, const regions *r, int slot, int i);
+const float *sum_of_step(const co_plan *p, const regions *r, int64_t step);
+
+/* --- accidents on request ------------------------------------------------------------------------------------ */
+void fault_point(rank *k, co_fault phase); /* dies here, or soon, if that was asked for */
+uint64_t fault_word(co_fault phase, int slot, uint64_t seed);
+
+/* --- saving -------------------------------------------------------------------------------------------------- */
+/* The state as it was before unit `snap`, while later steps are applied. snap = 0: as it is now. */
+co_err snapshot_read(void *snapshot, int part, size_t offset, size_t count, float *dst);
+typedef struct snapshot {
+    const co_plan *p;
+    const regions *r;
+    uint32_t unit;
+} snapshot;
+co_err save_state(const co_plan *p, const regions *r, uint32_t snap_unit, int64_t step, int64_t applied,
+                  char sha[65]);
+void save_name(const co_plan *p, int64_t step, char name[32]); /* epoch_009, step_00000123 */
+
+/* --- the supervisor ------------------------------------------------------------------------------------------ */
+enum { KILLS_KEPT = 8192, STEPS_KEPT = 65536 };
+
+typedef struct super {
+    struct team team;
+    co_plan *p;
+    regions *r;
+    const co_train_hooks *hooks;
+    co_train_summary *out;
+    co_crew *crew;
+    int signals, bell;
+    uint64_t began_ns, started_ns;
+    /* the saver */
+    pid_t saver;
+    int saver_fd, saver_pipe, saver_tries;
+    uint32_t saver_unit;
+    int64_t saver_step, saver_applied, saved_step;
+    /* results */
+    uint64_t last_t_ns;
+    bool have_t;
+    int64_t steps_timed, samples_timed;
+    double timed_s;
+    float *step_ms, *sum_ms; /* [STEPS_KEPT] */
+    int n_step_ms;
+    /* accidents */
+    int64_t kills_left;
+    uint64_t next_kill_ns, kill_rng;
+    uint64_t open_kill_ns[CO_MAX_SLOTS];
+    int n_open_kills;
+    float *recovery_ms; /* [KILLS_KEPT] raw: median step still in it */
+    int n_recoveries;
+    uint64_t death_key[CO_MAX_SLOTS]; /* where each slot died last */
+    int death_count[CO_MAX_SLOTS];
+} super;
+
+void consume_results(super *s); /* results.c */
+void results_close(super *s);   /* medians and rates into the summary */
+void accidents(super *s);       /* accidents.c: kills that are due */
+int accident_timeout_ms(const super *s);
+void accident_recovered(super *s, uint64_t t_ns);
+co_verdict rank_died(void *super, const co_death *d); /* deaths.c */
+void snapshots(super *s);                             /* saver.c */
+void saver_finish(super *s);                          /* waits for the one that is under way */
+co_err save_last(super *s);
+
+static inline uint64_t bits_of(double x)
+{
+    uint64_t u;
+    __builtin_memcpy(&u, &x, 8);
+    return u;
+}
+static inline double of_bits(uint64_t u)
+{
+    double x;
+    __builtin_memcpy(&x, &u, 8);
+    return x;
+}
+
+#endif

@@ -1,0 +1,170 @@
+/* Which checkpoints there are: ls, newest with fall-back, prune, links. */
+#include "ckpt/small.h"
+
+#include <fcntl.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "base/fs.h"
+
+struct heard {
+    int n;
+    char path[8][64], why[8][256];
+};
+
+static void hear(void *ctx, const char *path, const char *why)
+{
+    struct heard *h = ctx;
+    snprintf(h->path[h->n], sizeof h->path[0], "%s", path);
+    snprintf(h->why[h->n++], sizeof h->why[0], "%s", why);
+}
+
+static void three(struct small *s)
+{
+    small_init(s, 4);
+    CHECK_OK(small_save(s, "r", "epoch_002", 20));
+    CHECK_OK(small_save(s, "r", "epoch_001", 10));
+    CHECK_OK(small_save(s, "r", "epoch_010", 100));
+}
+
+static void newest_is(const char *want, struct heard *h)
+{
+    char *path = NULL;
+    *h = (struct heard){0};
+    CHECK_OK(co_ckpt_newest(&path, "r", hear, h));
+    CHECK(strcmp(path, want) == 0, "%s, wanted %s", path, want);
+    co_free(path);
+}
+
+TEST(newest_falls_back_and_names_the_bad_one)
+{
+    struct small s;
+    struct heard h;
+    char *path = NULL;
+    three(&s);
+    newest_is("r/epoch_010", &h);
+    CHECK(h.n == 0, "%s: %s", h.path[0], h.why[0]);
+    int fd = open("r/epoch_010/optim.safetensors", O_WRONLY);
+    CHECK(fd >= 0 && pwrite(fd, "x", 1, 50) == 1, "%m");
+    close(fd);
+    newest_is("r/epoch_002", &h);
+    CHECK(h.n == 1 && strcmp(h.path[0], "r/epoch_010") == 0 &&
+              test_contains(h.why[0], "optim.safetensors: SHA-256 differs"),
+          "%d: %s: %s", h.n, h.path[0], h.why[0]);
+    CHECK(truncate("r/epoch_002/manifest.json", 40) == 0, "%m");
+    newest_is("r/epoch_001", &h);
+    CHECK(h.n == 2 && strcmp(h.path[1], "r/epoch_002") == 0 && test_contains(h.why[1], "manifest.json"),
+          "%d: %s: %s", h.n, h.path[1], h.why[1]);
+    CHECK(unlink("r/epoch_001/model.safetensors") == 0, "%m");
+    CHECK_FAILS(co_ckpt_newest(&path, "r", NULL, NULL), CO_EINPUT, "none of its 3 checkpoints is whole");
+    CHECK(mkdir("none", 0777) == 0 && mkdir("none/.tmp-x", 0777) == 0, "%m");
+    CHECK_FAILS(co_ckpt_newest(&path, "none", NULL, NULL), CO_EINPUT, "none: there is no checkpoint");
+    CHECK_FAILS(co_ckpt_newest(&path, "absent", NULL, NULL), CO_EINPUT, "absent: there is no such folder");
+    small_fini(&s);
+}
+
+/* A whole one under a .tmp- name is one that was never finished: its writer said nothing. */
+TEST(newest_leaves_unfinished_saves_alone)
+{
+    struct small s;
+    struct heard h;
+    three(&s);
+    CHECK(rename("r/epoch_010", "r/.tmp-epoch_010") == 0, "%m");
+    newest_is("r/epoch_002", &h);
+    CHECK(h.n == 0, "%s", h.path[0]);
+    small_fini(&s);
+}
+
+TEST(ls_lists_by_step_the_unreadable_first)
+{
+    struct small s;
+    co_ckpt_info *list = NULL;
+    int n = 0;
+    const char *want[] = {"notes", "epoch_001", "epoch_002", "epoch_010"};
+    three(&s);
+    CHECK(mkdir("r/notes", 0777) == 0 && mkdir("r/.tmp-epoch_011", 0777) == 0, "%m");
+    CHECK_OK(co_fs_write_atomic("r/readme", "x", 1));
+    CHECK_OK(co_ckpt_ls(&list, &n, "r"));
+    CHECK(n == 4, "%d", n);
+    for (int i = 0; i < n; i++) {
+        CHECK(strcmp(list[i].name, want[i]) == 0, "%d is %s", i, list[i].name);
+        CHECK((list[i].why_bad[0] != 0) == (i == 0), "%s: %s", list[i].name, list[i].why_bad);
+        CHECK(i == 0 || list[i].bytes > 1000, "%s has %llu bytes", list[i].name,
+              (unsigned long long)list[i].bytes);
+    }
+    CHECK(list[3].meta.step == 100 && strcmp(list[3].meta.model, "mlp") == 0, "meta");
+    co_ckpt_ls_free(list, n);
+    small_fini(&s);
+}
+
+TEST(prune_keeps_the_newest_and_what_links_point_to)
+{
+    struct small s;
+    struct stat st;
+    small_init(&s, 4);
+    for (int i = 1; i <= 6; i++) {
+        char name[32];
+        snprintf(name, sizeof name, "epoch_%d", i);
+        CHECK_OK(small_save(&s, "r", name, i));
+    }
+    CHECK_OK(small_save(&s, "r", "final", 0));
+    CHECK_OK(co_ckpt_link("r", "best", "epoch_2"));
+    CHECK_OK(co_ckpt_link("r", "last", "epoch_1")); /* moved back by hand */
+    CHECK(mkdir("r/.tmp-epoch_7", 0777) == 0 && mkdir("r/epoch_notes", 0777) == 0, "%m");
+    CHECK(symlink("epoch_9", "r/.tmp-link-last") == 0, "%m");
+    CHECK(test_sh("cp -r r/epoch_6 r/.old-epoch_6; cp -r r/epoch_3 r/.old-epoch_8").status == 0, "cp");
+    CHECK_OK(co_ckpt_prune("r", "epoch_", 2));
+    const char *stays[] = {"epoch_1", "epoch_2",     "epoch_5",     "epoch_6",
+                           "final",   "epoch_notes", ".old-epoch_8"};
+    const char *goes[] = {"epoch_3", "epoch_4", ".tmp-epoch_7", ".tmp-link-last", ".old-epoch_6"};
+    for (size_t i = 0; i < CO_COUNT(stays) + CO_COUNT(goes); i++) {
+        bool stay = i < CO_COUNT(stays);
+        char path[64];
+        snprintf(path, sizeof path, "r/%s", stay ? stays[i] : goes[i - CO_COUNT(stays)]);
+        CHECK((lstat(path, &st) == 0) == stay, "%s %s", path, stay ? "is gone" : "is still there");
+    }
+    CHECK_OK(small_load(&s, "r/best", NULL));
+    CHECK_OK(small_load(&s, "r/last", NULL));
+    CHECK_FAILS(co_ckpt_prune("absent", "", 1), CO_EINPUT, "absent");
+    small_fini(&s);
+}
+
+TEST(a_link_moves_and_never_replaces_a_folder)
+{
+    struct small s;
+    char target[64] = {0};
+    three(&s);
+    CHECK_OK(co_ckpt_link("r", "best", "epoch_001"));
+    CHECK_OK(co_ckpt_link("r", "best", "epoch_002"));
+    CHECK(readlink("r/best", target, sizeof target - 1) > 0 && strcmp(target, "epoch_002") == 0, "%s",
+          target);
+    CHECK_FAILS(co_ckpt_link("r", "epoch_001", "epoch_002"), CO_EIO, "r/epoch_001");
+    CHECK(!co_fs_exists("r/.tmp-link-epoch_001"), "leftover");
+    small_fini(&s);
+}
+
+void __lsan_do_leak_check(void) __attribute__((weak));
+
+static co_err list_all(void *ctx)
+{
+    co_ckpt_info *list = NULL;
+    int n = 0;
+    char *path = NULL;
+    CO_TRY(co_ckpt_ls(&list, &n, "r"));
+    co_ckpt_ls_free(list, n);
+    CO_TRY(co_ckpt_newest(&path, "r", NULL, NULL));
+    co_free(path);
+    return co_ckpt_prune("r", "epoch", 1);
+}
+
+TEST(listing_survives_each_failing_allocation)
+{
+    struct small s;
+    three(&s);
+    test_each_alloc_fails(list_all, NULL);
+    CHECK_OK(small_load(&s, "r/epoch_010", NULL));
+    CHECK(!co_fs_exists("r/epoch_001") && !co_fs_exists("r/epoch_002"), "not pruned");
+    small_fini(&s);
+    if (__lsan_do_leak_check)
+        __lsan_do_leak_check();
+}

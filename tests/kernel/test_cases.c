@@ -1,0 +1,147 @@
+/* Questions asked of every operator alike, over the table of cases.h. */
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/hash.h"
+#include "harness.h"
+#include "kernel/cases.h"
+#include "kernel/wide.h"
+
+static const co_kernels *provider(const char *level)
+{
+    const co_kernels *k = NULL;
+
+    CHECK_OK(co_kernels_get(&k, level));
+    return k;
+}
+
+static void same_bytes(const void *a, const void *b, size_t len, int i, const char *what)
+{
+    CHECK(!memcmp(a, b, len), "case %d (%s): %s", i, co_op_name(op_case_at(i)->op), what);
+}
+
+TEST(every_operator_has_a_case)
+{
+    for (int op = 0; op < CO_OP_COUNT; op++) {
+        int n = 0;
+        for (int i = 0; i < op_case_count(); i++)
+            n += op_case_at(i)->op == (co_op)op;
+        CHECK(n > 0, "no case for %s: add a row to tests/kernel/cases.c", co_op_name((co_op)op));
+    }
+}
+
+static void threads_do_not_matter(const co_kernels *k)
+{
+    for (int i = 0; i < op_case_count(); i++) {
+        size_t len;
+        void *one = op_case_run(k, op_case_at(i), 1, 0, &len);
+        for (int nth = 2; nth <= 7; nth++) {
+            void *many = op_case_run(k, op_case_at(i), nth, 0, &len);
+            same_bytes(one, many, len, i, "other bytes from more threads");
+            free(many);
+        }
+        free(one);
+    }
+}
+
+TEST(the_number_of_threads_does_not_change_a_bit)
+{
+    threads_do_not_matter(provider("ref"));
+    threads_do_not_matter(provider("auto"));
+}
+
+static void garbage_does_not_matter(const co_kernels *k)
+{
+    for (int i = 0; i < op_case_count(); i++) {
+        size_t len;
+        void *a = op_case_run(k, op_case_at(i), 1, 0x00, &len),
+             *b = op_case_run(k, op_case_at(i), 1, 0xff, &len);
+        same_bytes(a, b, len, i, "what the outputs held before shows");
+        free(a);
+        free(b);
+    }
+}
+
+TEST(every_element_of_every_output_is_written)
+{
+    garbage_does_not_matter(provider("ref"));
+    garbage_does_not_matter(provider("auto"));
+    garbage_does_not_matter(test_kernels_wide());
+}
+
+TEST(far_gives_the_bytes_of_ref)
+{
+    for (int i = 0; i < op_case_count(); i++) {
+        size_t len;
+        void *near = op_case_run(provider("ref"), op_case_at(i), 1, 0, &len);
+        void *far = op_case_run(provider("far"), op_case_at(i), 2, 1, &len);
+        same_bytes(near, far, len, i, "far differs from ref");
+        free(near);
+        free(far);
+    }
+}
+
+/* The largest distance of a case's outputs from those in double, where a distance of 1 means one part in one
+ * of the largest element of that output. */
+static double distance(const co_kernels *k, const op_case *c)
+{
+    size_t len, wide_len;
+    char *got = op_case_run(k, c, 1, 0, &len), *wide = op_case_run(test_kernels_wide(), c, 1, 0, &wide_len);
+    const char *g = got, *w = wide;
+    double worst = 0;
+
+    for (int o = 0; o < c->n_out; o++) {
+        int64_t n = co_shape_count(&c->out[o].shape);
+        double top = 1e-30, off = 0;
+        for (int64_t j = 0; j < n && c->out[o].dtype == CO_F32; j++) {
+            double want = ((const double *)w)[j], have = ((const float *)g)[j];
+            top = fabs(want) > top ? fabs(want) : top;
+            off = !(fabs(want - have) <= off) ? fabs(want - have) : off; /* a nan stays */
+        }
+        if (c->out[o].dtype == CO_F64)
+            off = fabs(*(const double *)g - *(const double *)w);
+        else if (c->out[o].dtype != CO_F32)
+            off = memcmp(g, w, op_arg_size(k, c->out[o].dtype, &c->out[o].shape)) ? INFINITY : 0;
+        worst = !(off / top <= worst) ? off / top : worst;
+        g += op_arg_size(k, c->out[o].dtype, &c->out[o].shape);
+        w += op_arg_size(test_kernels_wide(), c->out[o].dtype, &c->out[o].shape);
+    }
+    free(got);
+    free(wide);
+    return worst;
+}
+
+static void close_to_wide(const co_kernels *k)
+{
+    double worst = 0;
+
+    for (int i = 0; i < op_case_count(); i++) {
+        double off = distance(k, op_case_at(i));
+        CHECK(off < 5e-6, "case %d (%s) on %s: off by %.3g of the largest element", i,
+              co_op_name(op_case_at(i)->op), k->level, off);
+        worst = off > worst ? off : worst;
+    }
+    test_note("%s: %.2g from double at worst", k->level, worst);
+}
+
+TEST(float_stays_close_to_double)
+{
+    close_to_wide(provider("ref"));
+    close_to_wide(provider("auto"));
+}
+
+/* A number that this test wants changed is a changed algorithm: a new version of the kernels, and a line in
+ * CHANGELOG. Another compiler must not change it. */
+TEST(ref_version_1_gives_one_hash_whoever_compiled_it)
+{
+    uint64_t hash = 0;
+
+    for (int i = 0; i < op_case_count(); i++) {
+        size_t len;
+        void *out = op_case_run(provider("ref"), op_case_at(i), 1, 0, &len);
+        hash = hash * 31 + co_fnv1a64(out, len);
+        free(out);
+    }
+    CHECK(hash == 0x9883af524658e325u, "0x%016llx", (unsigned long long)hash);
+}

@@ -1,0 +1,282 @@
+/* test_models.c -- the table of models: names and shapes of parameters, one layout for every slice, and
+ * what is said to data that does not fit. */
+#include "nn/models.h"
+
+#include <math.h>
+#include <string.h>
+
+#include "base/alloc.h"
+#include "harness.h"
+
+const co_io nn_images = {.task = CO_TASK_CLASSIFY, .x = {3, {1, 8, 8}}, .classes = 10};
+const co_io nn_rows = {.task = CO_TASK_CLASSIFY, .x = {1, {20}}, .classes = 5};
+const co_io nn_prices = {.task = CO_TASK_REGRESS, .x = {2, {4, 3}}, .y_width = 2};
+const co_io nn_text = {.task = CO_TASK_LM, .classes = 29, .max_len = 16, .len_step = 4};
+
+const nn_fit nn_fits[] = {
+    {"linear", &nn_images}, {"linear", &nn_prices}, {"mlp", &nn_rows}, {"mlp", &nn_prices},
+    {"cnn", &nn_images},    {"lm", &nn_text},       {NULL, NULL}};
+
+void *nn_cfg(const char *model, const char *key, const char *value)
+{
+    const co_model_def *def = co_model_find(model);
+    void *cfg = co_zalloc(def->cfg_size);
+
+    CHECK_OK(co_options_default(def->options, cfg));
+    if (key)
+        CHECK_OK(co_option_set(co_option_find(def->options, key), cfg, key, value));
+    return cfg;
+}
+
+co_slice_shape nn_shape(const co_io *io, int n)
+{
+    return (co_slice_shape){.n = n, .len = io->task == CO_TASK_LM ? 8 : 0};
+}
+
+co_exec *nn_compile(const char *model, const void *cfg, const co_io *io, co_slice_shape shape, co_mode mode)
+{
+    const co_kernels *kernels;
+    co_graph *g;
+    co_exec *exec;
+
+    CHECK_OK(co_kernels_get(&kernels, "ref"));
+    CHECK_OK(co_model_graph(&g, co_model_find(model), cfg, io, shape, mode));
+    CHECK_OK(co_exec_new(&exec, g, kernels));
+    co_graph_free(g);
+    return exec;
+}
+
+/* "fc.weight [10,64]\n..." in order of offset. */
+static void describe(co_str *out, const co_layout *l)
+{
+    char dims[64];
+
+    for (int i = 0; i < l->n; i++)
+        co_str_addf(out, "%s %s%s%s\n", l->entry[i].name,
+                    co_shape_text(dims, sizeof dims, &l->entry[i].shape), l->entry[i].sparse ? " sparse" : "",
+                    l->entry[i].no_decay ? " no_decay" : "");
+}
+
+static void layout_is(const char *model, const co_io *io, const char *key, const char *value,
+                      const char *want)
+{
+    void *cfg = nn_cfg(model, key, value);
+    co_exec *exec = nn_compile(model, cfg, io, nn_shape(io, 3), CO_MODE_TRAIN);
+    co_str got = {0};
+
+    describe(&got, co_exec_layout(exec));
+    CHECK(strcmp(co_str_text(&got), want) == 0, "model %s has\n%s", model, co_str_text(&got));
+    co_str_fini(&got);
+    co_exec_free(exec);
+    co_free(cfg);
+}
+
+TEST(linear_and_mlp_have_pytorch_s_names_and_shapes)
+{
+    layout_is("linear", &nn_images, NULL, NULL, "fc.weight [10,64]\nfc.bias [10] no_decay\n");
+    layout_is("linear", &nn_prices, NULL, NULL, "fc.weight [2,12]\nfc.bias [2] no_decay\n");
+    layout_is("mlp", &nn_rows, "hidden", "16",
+              "fc1.weight [16,20]\nfc1.bias [16] no_decay\n"
+              "fc2.weight [16,16]\nfc2.bias [16] no_decay\n"
+              "head.weight [5,16]\nhead.bias [5] no_decay\n");
+}
+
+TEST(cnn_has_pytorch_s_names_and_shapes)
+{
+    layout_is("cnn", &nn_images, "width", "4",
+              "conv1.weight [4,1,3,3]\n"
+              "bn1.weight [4] no_decay\nbn1.bias [4] no_decay\nbn1.running_mean [4]\nbn1.running_var [4]\n"
+              "bn1.num_batches_tracked []\n"
+              "conv2.weight [8,4,3,3]\n"
+              "bn2.weight [8] no_decay\nbn2.bias [8] no_decay\nbn2.running_mean [8]\nbn2.running_var [8]\n"
+              "bn2.num_batches_tracked []\n"
+              "conv3.weight [8,8,3,3]\n"
+              "bn3.weight [8] no_decay\nbn3.bias [8] no_decay\nbn3.running_mean [8]\nbn3.running_var [8]\n"
+              "bn3.num_batches_tracked []\n"
+              "fc.weight [10,8]\nfc.bias [10] no_decay\n");
+}
+
+TEST(lm_has_pytorch_s_names_and_shapes)
+{
+    layout_is("lm", &nn_text, "layers", "1",
+              "tok.weight [29,64] sparse\npos.weight [16,64]\n"
+              "blocks.0.norm1.weight [64] no_decay\nblocks.0.norm1.bias [64] no_decay\n"
+              "blocks.0.attn.qkv.weight [192,64]\nblocks.0.attn.qkv.bias [192] no_decay\n"
+              "blocks.0.attn.proj.weight [64,64]\nblocks.0.attn.proj.bias [64] no_decay\n"
+              "blocks.0.norm2.weight [64] no_decay\nblocks.0.norm2.bias [64] no_decay\n"
+              "blocks.0.mlp.fc1.weight [256,64]\nblocks.0.mlp.fc1.bias [256] no_decay\n"
+              "blocks.0.mlp.fc2.weight [64,256]\nblocks.0.mlp.fc2.bias [64] no_decay\n"
+              "norm.weight [64] no_decay\nnorm.bias [64] no_decay\n"
+              "head.weight [29,64]\n");
+}
+
+TEST(every_slice_shape_and_mode_of_a_model_has_one_layout)
+{
+    static const co_mode modes[] = {CO_MODE_TRAIN, CO_MODE_EVAL, CO_MODE_PREDICT};
+
+    for (size_t i = 0; nn_fits[i].model; i++) {
+        void *cfg = nn_cfg(nn_fits[i].model, NULL, NULL);
+        co_exec *first =
+            nn_compile(nn_fits[i].model, cfg, nn_fits[i].io, nn_shape(nn_fits[i].io, 4), CO_MODE_TRAIN);
+        for (int n = 1; n <= 9; n += 4)
+            for (size_t m = 0; m < CO_COUNT(modes); m++) {
+                co_slice_shape shape = nn_shape(nn_fits[i].io, n);
+                shape.len = shape.len ? n + 3 : 0;
+                co_exec *other = nn_compile(nn_fits[i].model, cfg, nn_fits[i].io, shape, modes[m]);
+                CHECK_OK(co_layout_same(co_exec_layout(first), co_exec_layout(other)));
+                co_exec_free(other);
+            }
+        co_exec_free(first);
+        co_free(cfg);
+    }
+}
+
+static float *state_of(const co_layout *l, const char *name, uint64_t seed, size_t *count)
+{
+    float *state = co_array(l->count, sizeof *state);
+    const co_entry *e = co_layout_find(l, name);
+
+    CHECK(e, "no entry %s", name);
+    co_layout_initialise(l, state, seed);
+    float *part = co_array(e->count, sizeof *part);
+    memcpy(part, state + e->offset, e->count * sizeof *part);
+    co_free(state);
+    *count = e->count;
+    return part;
+}
+
+static void initial_is(const co_exec *exec, const char *name, double mean, double least, double most,
+                       double std)
+{
+    size_t n;
+    float *x = state_of(co_exec_layout(exec), name, 11, &n);
+    double sum = 0, squares = 0, lo = x[0], hi = x[0];
+
+    for (size_t i = 0; i < n; i++) {
+        sum += x[i];
+        lo = fmin(lo, x[i]);
+        hi = fmax(hi, x[i]);
+    }
+    for (size_t i = 0; i < n; i++)
+        squares += (x[i] - sum / (double)n) * (x[i] - sum / (double)n);
+    double got = sqrt(squares / (double)n), slack = 4 * std / sqrt((double)n);
+    CHECK(lo >= least && hi <= most, "%s lies in [%g, %g]", name, lo, hi);
+    CHECK(fabs(sum / (double)n - mean) <= slack, "%s has mean %g", name, sum / (double)n);
+    CHECK(fabs(got - std) <= slack, "%s has deviation %g, not %g", name, got, std);
+    co_free(x);
+}
+
+TEST(initial_weights_are_spread_as_pytorch_s)
+{
+    void *cnn = nn_cfg("cnn", NULL, NULL), *lm = nn_cfg("lm", NULL, NULL);
+    co_exec *c = nn_compile("cnn", cnn, &nn_images, nn_shape(&nn_images, 2), CO_MODE_TRAIN);
+    co_exec *l = nn_compile("lm", lm, &nn_text, nn_shape(&nn_text, 2), CO_MODE_TRAIN);
+    double conv = 1 / sqrt(9.0 * 32), fc = 1 / sqrt(64.0), flat = 1 / sqrt(3.0);
+
+    initial_is(c, "conv2.weight", 0, -conv, conv, conv * flat);
+    initial_is(c, "fc.weight", 0, -fc, fc, fc * flat);
+    initial_is(c, "fc.bias", 0, -fc, fc, fc * flat);
+    initial_is(c, "bn1.weight", 1, 1, 1, 0);
+    initial_is(c, "bn1.bias", 0, 0, 0, 0);
+    initial_is(c, "bn1.running_mean", 0, 0, 0, 0);
+    initial_is(c, "bn1.running_var", 1, 1, 1, 0);
+    initial_is(l, "blocks.1.attn.qkv.bias", 0, -fc, fc, fc * flat);
+    initial_is(l, "tok.weight", 0, -6, 6, 1);
+    initial_is(l, "pos.weight", 0, -6, 6, 1);
+    initial_is(l, "norm.weight", 1, 1, 1, 0);
+    co_exec_free(c);
+    co_exec_free(l);
+    co_free(cnn);
+    co_free(lm);
+}
+
+TEST(data_that_does_not_fit_is_refused_with_what_would)
+{
+    static const struct {
+        const char *model;
+        const co_io *io;
+        const char *words;
+    } bad[] = {
+        {"cnn", &nn_rows, "model=cnn needs images [C,H,W]; the data has [20]; try model=linear or model=mlp"},
+        {"cnn", &nn_text, "model=cnn needs samples of numbers; the data is text; try model=lm"},
+        {"linear", &nn_text, "the data is text; try model=lm"},
+        {"mlp", &nn_text, "the data is text; try model=lm"},
+        {"lm", &nn_rows, "model=lm needs text; the data has numbers [20]; try model=linear or model=mlp"},
+        {"lm", &nn_images, "[1,8,8]; try model=linear or model=mlp or model=cnn"},
+    };
+    static const co_io slim = {.task = CO_TASK_CLASSIFY, .x = {3, {1, 1, 8}}, .classes = 2};
+
+    for (size_t i = 0; i < CO_COUNT(bad); i++) {
+        const co_model_def *def = co_model_find(bad[i].model);
+        void *cfg = nn_cfg(bad[i].model, NULL, NULL);
+        co_graph *g;
+        CHECK_FAILS(def->check(cfg, bad[i].io), CO_EINPUT, bad[i].words);
+        CHECK_FAILS(co_model_graph(&g, def, cfg, bad[i].io, nn_shape(bad[i].io, 2), CO_MODE_TRAIN), CO_EINPUT,
+                    bad[i].words);
+        co_free(cfg);
+    }
+    void *cfg = nn_cfg("cnn", NULL, NULL);
+    CHECK_FAILS(co_model_find("cnn")->check(cfg, &slim), CO_EINPUT,
+                "2x2 pixels at least; the data has [1,1,8]");
+    co_free(cfg);
+    cfg = nn_cfg("lm", "heads", "5");
+    CHECK_FAILS(co_model_find("lm")->check(cfg, &nn_text), CO_EINPUT,
+                "model.d_model=64 cannot be cut into model.heads=5 equal heads; try model.d_model=65");
+    co_free(cfg);
+}
+
+TEST(a_slice_shape_that_cannot_be_is_refused)
+{
+    const co_model_def *lm = co_model_find("lm"), *linear = co_model_find("linear");
+    void *cfg = nn_cfg("lm", NULL, NULL);
+    co_graph *g;
+
+    CHECK_FAILS(co_model_graph(&g, linear, NULL, &nn_rows, (co_slice_shape){.n = 0}, CO_MODE_TRAIN),
+                CO_EINPUT, "a slice of 0 samples");
+    CHECK_FAILS(co_model_graph(&g, lm, cfg, &nn_text, (co_slice_shape){.n = 1, .len = 17}, CO_MODE_TRAIN),
+                CO_EINPUT, "length 17: the data has lengths of 1 to 16");
+    co_free(cfg);
+}
+
+static co_node *build_echo(const co_build *b, const void *cfg)
+{
+    return b->x;
+}
+
+TEST(a_model_that_predicts_the_wrong_shape_is_named)
+{
+    co_model_def echo = *co_model_find("linear");
+    co_graph *g;
+
+    echo.name = "echo";
+    echo.build = build_echo;
+    CHECK_FAILS(co_model_graph(&g, &echo, NULL, &nn_rows, (co_slice_shape){.n = 3}, CO_MODE_EVAL), CO_EINPUT,
+                "model 'echo' predicts [3,20] where the task needs [3,5]");
+}
+
+TEST(the_table_finds_models_by_name)
+{
+    CHECK(!co_model_find("resnet"), "found what is not there");
+    for (int i = 0; co_models[i]; i++)
+        CHECK(co_model_find(co_models[i]->name) == co_models[i], "%s", co_models[i]->name);
+    CHECK(co_model_find("cnn")->batch_stats && !co_model_find("lm")->batch_stats, "batch statistics");
+    CHECK(strcmp(co_metric_name(CO_TASK_LM), "acc") == 0 &&
+              strcmp(co_metric_name(CO_TASK_REGRESS), "mae") == 0,
+          "metric names");
+}
+
+static co_err build_lm(void *ctx)
+{
+    co_graph *g;
+    CO_TRY(co_model_graph(&g, co_model_find("lm"), ctx, &nn_text, (co_slice_shape){2, 4}, CO_MODE_TRAIN));
+    co_graph_free(g);
+    return CO_OK;
+}
+
+TEST(building_a_model_survives_every_failed_allocation)
+{
+    void *cfg = nn_cfg("lm", NULL, NULL);
+
+    test_each_alloc_fails(build_lm, cfg);
+    co_free(cfg);
+}

@@ -1,0 +1,228 @@
+/* test_modes.c -- models at work: training, evaluation and prediction agree where they must and differ where
+ * they must. */
+#include "nn/models.h"
+
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/alloc.h"
+#include "harness.h"
+
+struct seat {
+    co_exec *exec;
+    co_io io;
+    co_slice_shape shape;
+    char *input;
+    float *state, *leaf, *output;
+    void *work;
+    double stat[CO_STATS];
+};
+
+static void *room(size_t bytes)
+{
+    size_t size = (bytes + 64) & ~(size_t)63;
+    void *p = aligned_alloc(64, size);
+    CHECK(p, "no memory for %zu bytes", size);
+    return memset(p, 0, size);
+}
+
+static void sit(struct seat *s, const char *model, const void *cfg, const co_io *io, co_slice_shape shape,
+                co_mode mode)
+{
+    *s = (struct seat){.exec = nn_compile(model, cfg, io, shape, mode), .io = *io, .shape = shape};
+    const co_exec_info *info = co_exec_info_of(s->exec);
+    const co_layout *l = co_exec_layout(s->exec);
+    s->input = room(info->input_bytes);
+    s->state = room(l->count * sizeof(float));
+    s->leaf = room(l->leaf_count * sizeof(float));
+    s->output = room(info->output_bytes);
+    s->work = room(info->work_bytes);
+    co_layout_initialise(l, s->state, 5);
+}
+
+static void leave(struct seat *s)
+{
+    co_exec_free(s->exec);
+    free(s->input);
+    free(s->state);
+    free(s->leaf);
+    free(s->output);
+    free(s->work);
+}
+
+static void *input_of(struct seat *s, const char *name)
+{
+    size_t offset;
+    co_dtype dtype;
+    co_shape shape;
+
+    return co_exec_input(s->exec, name, &offset, &dtype, &shape) ? NULL : s->input + offset;
+}
+
+static void run(struct seat *s, uint32_t step)
+{
+    co_bases bases = {.state = s->state,
+                      .leaf = s->leaf,
+                      .input = s->input,
+                      .work = s->work,
+                      .stat = s->stat,
+                      .output = s->output,
+                      .work_bytes = co_exec_info_of(s->exec)->work_bytes};
+    co_exec_run(s->exec, &bases, &(co_run){.seed = 3, .step = step}, NULL);
+}
+
+/* The same made-up samples whatever the mode and the padding: sample i has its own words. */
+static void load(struct seat *s)
+{
+    int wide = (int)co_shape_count(&s->io.x), len = s->shape.len;
+    void *x = input_of(s, "x"), *y = input_of(s, "y");
+    int64_t *ids = input_of(s, "ids");
+    int32_t *lens = input_of(s, "lens");
+
+    for (int i = 0; i < s->shape.n; i++) {
+        uint64_t words = (uint64_t)i + 1;
+        ids[i] = i;
+        if (s->io.task == CO_TASK_LM) {
+            lens[i] = 2 + i % 3;
+            for (int t = 0; t < len; t++) {
+                int32_t token = (int32_t)(test_u32(&words) % (uint32_t)s->io.classes);
+                ((int32_t *)x)[i * len + t] = t < lens[i] ? token : 0;
+                if (y)
+                    ((int32_t *)y)[i * len + t] =
+                        t < lens[i] ? (token + 1) % (int32_t)s->io.classes : CO_IGNORE;
+            }
+            continue;
+        }
+        for (int k = 0; k < wide; k++)
+            ((float *)x)[i * wide + k] = test_unit(&words);
+        for (int k = 0; y && k < s->io.y_width; k++)
+            ((float *)y)[i * s->io.y_width + k] = test_unit(&words);
+        if (y && s->io.task == CO_TASK_CLASSIFY)
+            ((int32_t *)y)[i] = i % (int32_t)s->io.classes;
+    }
+}
+
+/* Loss, count and metric of predictions, in double, by their definitions. y comes from a seat that has it. */
+static void measure(double want[CO_STATS], const struct seat *pred, struct seat *with_y)
+{
+    int wide = (int)(pred->io.task == CO_TASK_REGRESS ? pred->io.y_width : pred->io.classes);
+    int n = pred->shape.n * (pred->io.task == CO_TASK_LM ? pred->shape.len : 1);
+    const void *y = input_of(with_y, "y");
+
+    memset(want, 0, CO_STATS * sizeof *want);
+    for (int i = 0; i < n; i++) {
+        const float *row = pred->output + i * wide; /* [wide] */
+        int32_t target = pred->io.task == CO_TASK_REGRESS ? 0 : ((const int32_t *)y)[i];
+        double sum = 0, squares = 0, apart = 0;
+        int best = 0;
+        for (int k = 0; k < wide; k++) {
+            double off =
+                pred->io.task == CO_TASK_REGRESS ? (double)row[k] - ((const float *)y)[i * wide + k] : 0;
+            squares += off * off / wide;
+            apart += fabs(off) / wide;
+            sum += exp((double)row[k]);
+            best = row[k] > row[best] ? k : best;
+        }
+        if (target == CO_IGNORE)
+            continue;
+        bool classes = pred->io.task != CO_TASK_REGRESS;
+        want[CO_STAT_LOSS] += classes ? log(sum) - (double)row[target] : squares;
+        want[CO_STAT_METRIC] += classes ? best == target : apart;
+        want[CO_STAT_COUNT] += 1;
+    }
+}
+
+TEST(evaluation_measures_what_prediction_predicts)
+{
+    for (size_t i = 0; nn_fits[i].model; i++) {
+        struct seat eval, pred;
+        void *cfg = nn_cfg(nn_fits[i].model, NULL, NULL);
+        double want[CO_STATS];
+        sit(&eval, nn_fits[i].model, cfg, nn_fits[i].io, nn_shape(nn_fits[i].io, 9), CO_MODE_EVAL);
+        sit(&pred, nn_fits[i].model, cfg, nn_fits[i].io, nn_shape(nn_fits[i].io, 9), CO_MODE_PREDICT);
+        CHECK(!input_of(&pred, "y"), "%s asks for the answer to predict", nn_fits[i].model);
+        load(&eval);
+        load(&pred);
+        run(&eval, 1);
+        run(&pred, 1);
+        measure(want, &pred, &eval);
+        CHECK(fabs(eval.stat[CO_STAT_LOSS] - want[CO_STAT_LOSS]) <= 1e-5 * want[CO_STAT_LOSS],
+              "%s: loss %g, not %g", nn_fits[i].model, eval.stat[CO_STAT_LOSS], want[CO_STAT_LOSS]);
+        CHECK(eval.stat[CO_STAT_COUNT] == want[CO_STAT_COUNT] && want[CO_STAT_COUNT] >= 9,
+              "%s: count %g, not %g", nn_fits[i].model, eval.stat[CO_STAT_COUNT], want[CO_STAT_COUNT]);
+        CHECK(fabs(eval.stat[CO_STAT_METRIC] - want[CO_STAT_METRIC]) <= 1e-5 * want[CO_STAT_METRIC],
+              "%s: metric %g, not %g", nn_fits[i].model, eval.stat[CO_STAT_METRIC], want[CO_STAT_METRIC]);
+        leave(&eval);
+        leave(&pred);
+        co_free(cfg);
+    }
+}
+
+TEST(dropout_works_in_training_only_and_anew_each_step)
+{
+    static const char *const models[] = {"mlp", "cnn", "lm"};
+    static const co_io *const ios[] = {&nn_rows, &nn_images, &nn_text};
+
+    for (int i = 0; i < 3; i++) {
+        struct seat train, eval;
+        void *cfg = nn_cfg(models[i], "dropout", "0.5");
+        double first;
+        sit(&train, models[i], cfg, ios[i], nn_shape(ios[i], 8), CO_MODE_TRAIN);
+        sit(&eval, models[i], cfg, ios[i], nn_shape(ios[i], 8), CO_MODE_EVAL);
+        load(&train);
+        load(&eval);
+        run(&train, 1);
+        first = train.stat[CO_STAT_LOSS];
+        run(&train, 2);
+        CHECK(train.stat[CO_STAT_LOSS] != first, "%s drops the same in every step", models[i]);
+        run(&train, 1);
+        CHECK(train.stat[CO_STAT_LOSS] == first, "%s does not drop the same again", models[i]);
+        run(&eval, 1);
+        double loss = eval.stat[CO_STAT_LOSS];
+        run(&eval, 2);
+        CHECK(eval.stat[CO_STAT_LOSS] == loss && loss != first, "%s drops in evaluation", models[i]);
+        leave(&train);
+        leave(&eval);
+        co_free(cfg);
+    }
+}
+
+TEST(longer_padding_changes_neither_loss_nor_count_of_text)
+{
+    struct seat narrow, wide;
+    void *cfg = nn_cfg("lm", NULL, NULL);
+
+    sit(&narrow, "lm", cfg, &nn_text, (co_slice_shape){5, 4}, CO_MODE_EVAL);
+    sit(&wide, "lm", cfg, &nn_text, (co_slice_shape){5, 16}, CO_MODE_EVAL);
+    load(&narrow);
+    load(&wide);
+    run(&narrow, 1);
+    run(&wide, 1);
+    CHECK(narrow.stat[CO_STAT_COUNT] == wide.stat[CO_STAT_COUNT], "counts %g and %g",
+          narrow.stat[CO_STAT_COUNT], wide.stat[CO_STAT_COUNT]);
+    CHECK(fabs(narrow.stat[CO_STAT_LOSS] - wide.stat[CO_STAT_LOSS]) <= 1e-6 * wide.stat[CO_STAT_LOSS],
+          "losses %.9g and %.9g", narrow.stat[CO_STAT_LOSS], wide.stat[CO_STAT_LOSS]);
+    leave(&narrow);
+    leave(&wide);
+    co_free(cfg);
+}
+
+TEST(a_later_character_does_not_change_an_earlier_prediction)
+{
+    struct seat s;
+    void *cfg = nn_cfg("lm", NULL, NULL);
+    float before[8 * 29];
+
+    sit(&s, "lm", cfg, &nn_text, (co_slice_shape){1, 8}, CO_MODE_PREDICT);
+    load(&s);
+    ((int32_t *)input_of(&s, "lens"))[0] = 8;
+    run(&s, 1);
+    memcpy(before, s.output, sizeof before);
+    ((int32_t *)input_of(&s, "x"))[5] = 17;
+    run(&s, 1);
+    CHECK(memcmp(before, s.output, 5 * 29 * sizeof(float)) == 0, "the model looks ahead");
+    CHECK(memcmp(before + 5 * 29, s.output + 5 * 29, 3 * 29 * sizeof(float)) != 0, "the model does not look");
+    leave(&s);
+    co_free(cfg);
+}

@@ -1,0 +1,219 @@
+/* test_events.c -- the record: lines, full disks, the table made of them. */
+#include "track_test.h"
+
+#include <errno.h>
+#include <math.h>
+#include <fcntl.h>
+#include <sched.h>
+#include <signal.h>
+#include <sys/mount.h>
+#include <sys/resource.h>
+#include <sys/stat.h>
+
+TEST(events_are_lines_of_json_with_step_name_value_and_time)
+{
+    co_folder *f;
+    CHECK_OK(co_folder_open(&f, "run", "t"));
+    co_event_scalar(f, 3, "train/\"loss\"", 0.1);
+    co_event_scalar(f, 4, "loss", NAN);
+    co_event_scalar(f, 4, "loss", -INFINITY);
+    co_event_json(f, json_pack("{s:s,s:i,s:i}", "name", "checkpoint", "step", 4, "t", 1));
+    co_event_json(f, json_object());
+    CHECK(!co_fs_exists("run/events.jsonl"), "buffered");
+    CHECK_OK(co_events_flush(f));
+    char *text = slurp("run/events.jsonl"), *line = text;
+    static const char *const want[] = {"{\"step\":3,\"name\":\"train/\\\"loss\\\"\",\"value\":0.1,\"t\":",
+                                       "{\"step\":4,\"name\":\"loss\",\"value\":\"nan\",\"t\":",
+                                       "{\"step\":4,\"name\":\"loss\",\"value\":\"-inf\",\"t\":",
+                                       "{\"name\":\"checkpoint\",\"step\":4,\"t\":1", "{\"t\":1"};
+    for (size_t i = 0; i < CO_COUNT(want); i++) {
+        json_t *v;
+        size_t len = strcspn(line, "\n");
+        CHECK(!strncmp(line, want[i], strlen(want[i])), "%s", line);
+        CHECK_OK(co_json_parse(&v, line, len, "line"));
+        double t = 0;
+        CHECK(co_json_f64(v, "t", &t) && t > 1e9, "t %g", t);
+        json_decref(v);
+        line += len + 1;
+    }
+    CHECK(!*line, "more lines");
+    co_free(text);
+    co_folder_close(f);
+}
+
+TEST(a_line_cut_by_a_crash_is_closed_before_the_next)
+{
+    co_folder *f;
+    CHECK_OK(co_fs_mkdirs("run"));
+    CHECK_OK(co_fs_write_atomic("run/events.jsonl", "{\"step\":1", 9));
+    CHECK_OK(co_folder_open(&f, "run", "t"));
+    co_event_scalar(f, 2, "loss", 5);
+    co_folder_close(f);
+    char *text = slurp("run/events.jsonl");
+    CHECK(!strncmp(text, "{\"step\":1\n{\"step\":2,", 20), "%s", text);
+    co_free(text);
+}
+
+static int warnings, notices;
+static void count(void *ctx, co_log_level level, const char *text)
+{
+    warnings += level == CO_LOG_WARN;
+    notices += level == CO_LOG_INFO;
+}
+
+/* Every step from 0 to n-1 once and in order. */
+static void check_steps(const char *path, int n)
+{
+    char *text = slurp(path), *line = text;
+    for (int i = 0; i < n; i++) {
+        json_t *v;
+        long long step = -1;
+        size_t len = strcspn(line, "\n");
+        CHECK(line[len] == '\n', "line %d is cut", i);
+        CHECK_OK(co_json_parse(&v, line, len, path));
+        CHECK(co_json_i64(v, "step", &step) && step == i, "line %d has step %lld", i, step);
+        json_decref(v);
+        line += len + 1;
+    }
+    CHECK(!*line, "more lines: %s", line);
+    co_free(text);
+}
+
+TEST(a_disk_that_refuses_and_then_takes_again_loses_nothing)
+{
+    co_folder *f;
+    struct rlimit small = {5000, RLIM_INFINITY}, large = {RLIM_INFINITY, RLIM_INFINITY};
+    int n = 0;
+    signal(SIGXFSZ, SIG_IGN);
+    co_log_to(count, NULL, CO_LOG_DEBUG);
+    CHECK_OK(co_folder_open(&f, "run", "t"));
+    for (int round = 0; round < 3; round++) {
+        CHECK(setrlimit(RLIMIT_FSIZE, &small) == 0, "setrlimit"); /* writes past it fail, the last in part */
+        for (int i = 0; i < 1500; i++)
+            co_event_scalar(f, n++, "loss", 0.25);
+        CHECK_FAILS(co_events_flush(f), CO_EIO, "run/events.jsonl");
+        CHECK_FAILS(co_events_flush(f), CO_EIO, "run/events.jsonl");
+        CHECK(warnings == round + 1, "%d warnings", warnings);
+        CHECK(setrlimit(RLIMIT_FSIZE, &large) == 0, "setrlimit");
+        CHECK_OK(co_events_flush(f));
+        CHECK(notices == round + 1, "%d notices", notices);
+        check_steps("run/events.jsonl", n);
+    }
+    co_folder_close(f);
+}
+
+TEST(past_one_mebibyte_events_are_counted_and_the_count_is_written)
+{
+    co_folder *f;
+    struct rlimit small = {0, RLIM_INFINITY}, large = {RLIM_INFINITY, RLIM_INFINITY};
+    signal(SIGXFSZ, SIG_IGN);
+    CHECK_OK(co_folder_open(&f, "run", "t"));
+    CHECK(setrlimit(RLIMIT_FSIZE, &small) == 0, "setrlimit");
+    for (int i = 0; i < 40000; i++)
+        co_event_scalar(f, i, "loss", 0.25);
+    CHECK(co_events_flush(f) == CO_EIO, "flush");
+    CHECK(setrlimit(RLIMIT_FSIZE, &large) == 0, "setrlimit");
+    CHECK_OK(co_events_flush(f));
+    char *text = slurp("run/events.jsonl");
+    size_t len = strlen(text);
+    int lines = 0, lost = 0;
+    for (char *s = text; (s = strchr(s, '\n')); s++)
+        lines++;
+    CHECK(len > (1 << 20) - 200 && len < (1 << 20) + 200, "%zu bytes", len);
+    char *at = strstr(text, "{\"name\":\"events_lost\",\"value\":");
+    CHECK(at && sscanf(at, "{\"name\":\"events_lost\",\"value\":%d,", &lost) == 1, "no count");
+    CHECK(lines - 1 + lost == 40000, "%d lines and %d lost", lines, lost);
+    co_free(text);
+    co_folder_close(f);
+}
+
+TEST(a_full_disk_that_gets_space_again_loses_nothing)
+{
+    co_folder *f;
+    CHECK(mkdir("disk", 0777) == 0, "mkdir");
+    if (unshare(CLONE_NEWNS) != 0 || mount("none", "/", NULL, MS_REC | MS_PRIVATE, NULL) != 0 ||
+        mount("tmpfs", "disk", "tmpfs", 0, "size=128k") != 0)
+        test_skip("no tmpfs can be mounted here: %s (RLIMIT_FSIZE stands in for it in another test)",
+                  strerror(errno));
+    CHECK_OK(co_folder_open(&f, "disk/run", "t"));
+    int fd = open("disk/ballast", O_WRONLY | O_CREAT, 0600), n = 0;
+    static char zeros[4096];
+    while (write(fd, zeros, sizeof zeros) > 0)
+        ;
+    for (int i = 0; i < 3000; i++)
+        co_event_scalar(f, n++, "loss", 0.5);
+    CHECK_FAILS(co_events_flush(f), CO_EIO, "No space left");
+    CHECK(ftruncate(fd, 4096) == 0, "ftruncate");
+    co_event_scalar(f, n++, "loss", 0.5);
+    co_err err = co_events_flush(f); /* it may hold only part of it, still */
+    CHECK(err == CO_OK || err == CO_EIO, "flush: %s", co_errmsg());
+    CHECK(mount("tmpfs", "disk", "tmpfs", MS_REMOUNT, "size=4m") == 0, "remount");
+    CHECK_OK(co_events_flush(f));
+    check_steps("disk/run/events.jsonl", n);
+    co_folder_close(f);
+}
+
+TEST(the_table_has_a_row_per_step_and_the_last_value_wins)
+{
+    co_folder *f;
+    CHECK_OK(co_folder_open(&f, "run", "t"));
+    co_event_scalar(f, 1, "train/loss", 0.5);
+    co_event_scalar(f, 1, "epoch", 0);
+    co_event_scalar(f, 2, "train/loss", 0.25);
+    co_event_scalar(f, 2, "val,acc", 1e-7);
+    co_event_scalar(f, 3, "train/loss", 9);
+    co_event_json(f, json_pack("{s:s,s:i}", "name", "resumed_at", "step", 2));
+    co_event_scalar(f, 2, "train/loss", 0.125); /* computed again after a resume */
+    co_event_scalar(f, 3, "train/loss", NAN);
+    co_event_scalar(f, 3, "epoch", 1);
+    CHECK_OK(co_events_to_csv(f));
+    char *text = slurp("run/csv/metrics.csv");
+    CHECK(!strcmp(text, "step,epoch,train/loss,\"val,acc\"\n1,0,0.5,\n2,,0.125,1e-07\n3,1,nan,\n"), "%s",
+          text);
+    co_free(text);
+    co_folder_close(f);
+
+    CHECK_OK(co_folder_open(&f, "empty", "t"));
+    CHECK_OK(co_events_to_csv(f));
+    text = slurp("empty/csv/metrics.csv");
+    CHECK(!strcmp(text, "step\n"), "%s", text);
+    co_free(text);
+    co_folder_close(f);
+}
+
+TEST(lines_that_are_no_scalars_do_not_stop_the_table)
+{
+    co_folder *f;
+    co_str s = {0};
+    CHECK_OK(co_fs_mkdirs("run"));
+    co_str_add(&s, "not json\n[1]\n{\"step\":1}\n{\"step\":\"x\",\"name\":\"a\",\"value\":1}\n\n");
+    for (int i = 0; i < (1 << 20) + 5; i++) /* longer than any event */
+        co_str_add(&s, "x");
+    co_str_add(&s, "\n{\"step\":7,\"name\":\"a\",\"value\":1}\n{\"step\":8,\"na");
+    CHECK_OK(co_fs_write_atomic("run/events.jsonl", co_str_text(&s), s.len));
+    CHECK_OK(co_folder_open(&f, "run", "t"));
+    CHECK_OK(co_events_to_csv(f));
+    char *text = slurp("run/csv/metrics.csv");
+    CHECK(!strcmp(text, "step,a\n7,1\n"), "%s", text);
+    co_free(text);
+    co_folder_close(f);
+    co_str_fini(&s);
+}
+
+TEST(no_line_is_written_into_a_folder_that_another_has_taken_over)
+{
+    co_folder *f;
+    CHECK_OK(co_folder_open(&f, "run", "t"));
+    char *text = slurp("run/lease.json");
+    memcpy(strstr(text, co_folder_run_id(f)), "2", 1); /* the year 2000 at the latest */
+    char *id = strstr(text, "\"run_id\":\"");
+    id[11] = '9';
+    CHECK_OK(co_fs_write_atomic("run/lease.json", text, strlen(text)));
+    co_event_scalar(f, 1, "loss", 1);
+    double end = co_now_s() + 5.5; /* the lease is looked at every five seconds */
+    while (co_now_s() < end)
+        usleep(50000);
+    CHECK_FAILS(co_events_flush(f), CO_EFAIL, "was taken over by pid");
+    CHECK(!co_fs_exists("run/events.jsonl"), "written");
+    co_free(text);
+}

@@ -1,0 +1,96 @@
+/* test_folder.c -- the run folder: names, writing, discarding. */
+#include "track_test.h"
+
+#include <sys/stat.h>
+
+TEST(a_dated_folder_is_made_and_a_second_one_gets_a_number)
+{
+    co_folder *f[3];
+    for (int i = 0; i < 3; i++)
+        CHECK_OK(co_folder_open(&f[i], NULL, "demo"));
+    const char *a = co_folder_path(f[0]), *b = co_folder_path(f[1]), *c = co_folder_path(f[2]);
+    int y, mo, d, h, mi, s, end = 0;
+    CHECK(sscanf(a, "logs/demo/runs/%4d-%2d-%2d_%2d-%2d-%2d%n", &y, &mo, &d, &h, &mi, &s, &end) == 6 &&
+              !a[end],
+          "%s", a);
+    CHECK(strcmp(a, b) && strcmp(b, c) && strcmp(a, c), "%s %s %s", a, b, c);
+    if (!strncmp(a, c, strlen(a))) /* all within one second, as nearly always */
+        CHECK(!strcmp(b + strlen(a), "-2") && !strcmp(c + strlen(a), "-3"), "%s %s", b, c);
+    CHECK(strcmp(co_folder_run_id(f[0]), co_folder_run_id(f[1])), "run ids");
+    CHECK_OK(co_folder_write(f[0], "config.yaml", "a: 1\n", 5));
+    CHECK_OK(co_folder_write(f[0], "plots/deep/x.svg", "x", 1));
+    json_t *v = json_pack("{s:i}", "steps", 3);
+    CHECK_OK(co_folder_write_json(f[0], "summary.json", v));
+    json_decref(v);
+    char path[512];
+    snprintf(path, sizeof path, "%s/summary.json", a);
+    CHECK_OK(co_json_read(&v, path, 1000));
+    CHECK(json_integer_value(json_object_get(v, "steps")) == 3, "steps");
+    json_decref(v);
+    snprintf(path, sizeof path, "%s/plots/deep/x.svg", a);
+    CHECK(co_fs_exists(path), "%s", path);
+    for (int i = 0; i < 3; i++)
+        co_folder_close(f[i]);
+    co_folder_close(NULL);
+}
+
+TEST(discard_removes_what_we_made_and_nothing_else)
+{
+    co_folder *f;
+    CHECK_OK(co_folder_open(&f, "a/b/c/", "t"));
+    CHECK(!strcmp(co_folder_path(f), "a/b/c") && co_fs_exists("a/b/c/lease.json"), "made");
+    CHECK_OK(co_folder_write(f, "x", "x", 1));
+    co_event_scalar(f, 1, "loss", 1);
+    co_folder_discard(f);
+    CHECK(!co_fs_exists("a"), "a is still there");
+
+    CHECK_OK(co_fs_mkdirs("a/keep"));
+    CHECK_OK(co_folder_open(&f, "a/b/c", "t"));
+    co_folder_discard(f);
+    CHECK(co_fs_exists("a/keep") && !co_fs_exists("a/b"), "only ours goes");
+
+    CHECK_OK(co_fs_mkdirs("old"));
+    CHECK_OK(co_fs_write_atomic("old/file", "x", 1));
+    CHECK_OK(co_folder_open(&f, "old", "t"));
+    co_event_scalar(f, 1, "loss", 1);
+    co_folder_discard(f);
+    CHECK(co_fs_exists("old/file") && !co_fs_exists("old/lease.json") && !co_fs_exists("old/events.jsonl"),
+          "old");
+    co_folder_discard(NULL);
+}
+
+TEST(a_folder_that_cannot_be_is_bad_input_with_its_path)
+{
+    co_folder *f = NULL;
+    CHECK_OK(co_fs_write_atomic("file", "x", 1));
+    CHECK_FAILS(co_folder_open(&f, "file/run", "t"), CO_EINPUT, "file/run");
+    CHECK_FAILS(co_folder_open(&f, "file/deep/run", "t"), CO_EINPUT, "file/deep/run");
+    CHECK_FAILS(co_folder_open(&f, "file", "t"), CO_EINPUT, "run folder file");
+    CHECK_FAILS(co_folder_open(&f, "/proc/nowhere/run", "t"), CO_EINPUT, "/proc/nowhere");
+    CHECK_FAILS(co_folder_open(&f, "", "t"), CO_EINPUT, "run.dir is empty");
+    CHECK_FAILS(co_folder_open(&f, NULL, "../up"), CO_EINPUT, "task_name \"../up\"");
+    if (geteuid() == 0)
+        CHECK_FAILS(co_folder_open(&f, "/proc/self", "t"), CO_EINPUT,
+                    "run folder /proc/self cannot be written");
+    CHECK(!f, "out was written");
+}
+
+TEST(every_failing_allocation_of_opening_a_folder_is_an_error)
+{
+    co_folder
+        *f; /* close gives the lease back as far as memory allows; so each round starts from a free one */
+    for (int64_t n = 1;; n++) {
+        uint64_t before = co_alloc_count();
+        co_alloc_fail_at(n);
+        f = NULL;
+        co_err err = co_folder_open(&f, "x/y", "t");
+        co_alloc_fail_at(0);
+        if (co_alloc_count() - before < (uint64_t)n) {
+            CHECK(!err, "%s", co_errmsg());
+            co_folder_close(f);
+            break;
+        }
+        CHECK(err, "allocation %lld failed and nobody noticed", (long long)n);
+        CHECK(!co_fs_exists("x"), "allocation %lld: the folder was left behind", (long long)n);
+    }
+}
