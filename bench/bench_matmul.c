@@ -1,8 +1,9 @@
 /* bench_matmul.c -- matrix products and convolutions against the FMA peak of this core, one thread.
  *
  * The peak is a loop of independent FMAs that touches nothing but registers. Peak and kernel are measured in
- * turn, ROUNDS times, so that a busy machine or a changing clock hits both; each figure is the median over the rounds, and
- * so is the fraction. Time is that of this thread on a CPU. One JSON object a line:
+ * turn, ROUNDS times, so that a busy machine or a changing clock hits both; each figure is the
+ * median over the rounds, and so is the fraction. Time is that of this thread on a CPU. A word as argument picks
+ * the tasks whose name contains it. One JSON object a line:
  *
  *     {"task":"matmul 512x512x512","peak_gflops":98.1,"ours_gflops":80.2,"fraction":0.817}
  */
@@ -42,7 +43,7 @@ __attribute__((target("avx2,fma"), noinline)) static double peak_flops(int64_t l
 }
 
 typedef struct task {
-    const char *name;
+    char name[64];
     co_op op;
     co_attr attr;
     co_shape in[3];
@@ -51,65 +52,53 @@ typedef struct task {
     double flops;
 } task;
 
-#define MATMUL(m, k, n)                                                                                      \
-    {                                                                                                        \
-        .name = "matmul " #m "x" #k "x" #n, .op = CO_OP_MATMUL, .in = {{2, {m, k}}, {2, {k, n}}}, .n_in = 2, \
-        .out = {2, {m, n}}, .flops = 2.0 * (m) * (k) * (n)                                                   \
-    }
-#define LINEAR(r, i, o)                                                                                      \
-    {                                                                                                        \
-        .name = "linear " #r "x" #i "->" #o, .op = CO_OP_LINEAR,                                             \
-        .in = {{2, {r, i}}, {2, {o, i}}, {1, {o}}}, .n_in = 3, .out = {2, {r, o}}, .flops = 2.0 * (r) * (i) * (o) \
-    }
-#define TN_SUM(r, m, n)                                                                                      \
-    {                                                                                                        \
-        .name = "matmul_tn_sum " #r "x" #m "x" #n, .op = CO_OP_MATMUL_TN_SUM, .in = {{2, {r, m}}, {2, {r, n}}}, \
-        .n_in = 2, .out = {2, {m, n}}, .flops = 2.0 * (r) * (m) * (n)                                        \
-    }
-/* 3x3, pad 1: n images of c x s x s to o channels, stride t */
-#define CONV_FLOPS(n, c, s, o, t) (2.0 * (n) * (c) * (o) * 9 * ((s) / (t)) * ((s) / (t)))
-#define CONV_X(n, c, s)    {4, {n, c, s, s}}
-#define CONV_W(c, o)       {4, {o, c, 3, 3}}
-#define CONV(n, c, s, o, t)                                                                                  \
-    {.name = "conv2d n" #n " " #c "x" #s "x" #s "->" #o " /" #t,                                             \
-     .op = CO_OP_CONV2D,                                                                                     \
-     .attr = {.stride = t, .pad = 1},                                                                        \
-     .in = {CONV_X(n, c, s), CONV_W(c, o)},                                                                  \
-     .n_in = 2,                                                                                              \
-     .out = CONV_X(n, o, (s) / (t)),                                                                         \
-     .flops = CONV_FLOPS(n, c, s, o, t)},                                                                    \
-        {.name = "conv2d_dx n" #n " " #c "x" #s "x" #s "->" #o " /" #t,                                      \
-         .op = CO_OP_CONV2D_DX,                                                                              \
-         .attr = {.stride = t, .pad = 1},                                                                    \
-         .in = {CONV_X(n, o, (s) / (t)), CONV_W(c, o)},                                                      \
-         .n_in = 2,                                                                                          \
-         .out = CONV_X(n, c, s),                                                                             \
-         .flops = CONV_FLOPS(n, c, s, o, t)},                                                                \
-    {                                                                                                        \
-        .name = "conv2d_dw n" #n " " #c "x" #s "x" #s "->" #o " /" #t, .op = CO_OP_CONV2D_DW,                \
-        .attr = {.stride = t, .pad = 1}, .in = {CONV_X(n, o, (s) / (t)), CONV_X(n, c, s)}, .n_in = 2,        \
-        .out = CONV_W(c, o), .flops = CONV_FLOPS(n, c, s, o, t)                                              \
-    }
+typedef struct sizes {
+    co_op op;
+    int64_t m, k, n; /* matmul [m,k] x [k,n]; linear [m,k] -> n; matmul_tn_sum [k,m]^T x [k,n] */
+} sizes;
 
-static const task tasks[] = {
-    MATMUL(256, 256, 256),
-    MATMUL(512, 512, 512),
-    MATMUL(1024, 1024, 1024),
-    MATMUL(64, 128, 64),
-    MATMUL(16, 128, 64),
-    LINEAR(16, 512, 512),
-    LINEAR(16, 64, 128),
-    LINEAR(4, 64, 128),
-    LINEAR(16, 128, 10),
-    TN_SUM(16, 128, 64),
-    CONV(16, 64, 16, 64, 1),
-    CONV(16, 16, 8, 32, 1),
-    CONV(16, 1, 8, 16, 1),
-    CONV(16, 128, 8, 128, 1),
-    CONV(16, 64, 16, 128, 2),
-    CONV(16, 256, 4, 256, 1),
-    CONV(16, 512, 2, 512, 1),
+static const sizes products[] = {
+    {CO_OP_MATMUL, 256, 256, 256},      {CO_OP_MATMUL, 512, 512, 512}, {CO_OP_MATMUL, 1024, 1024, 1024},
+    {CO_OP_MATMUL, 64, 128, 64},        {CO_OP_MATMUL, 16, 128, 64},   {CO_OP_LINEAR, 16, 512, 512},
+    {CO_OP_LINEAR, 16, 64, 128},        {CO_OP_LINEAR, 4, 64, 128},    {CO_OP_LINEAR, 16, 128, 10},
+    {CO_OP_MATMUL_TN_SUM, 128, 16, 64},
 };
+
+/* 3x3, pad 1, 16 images of c x s x s to o channels: each forward, and both gradients. */
+static const struct layer {
+    int64_t c, s, o;
+    int stride;
+} layers[] = {
+    {64, 16, 64, 1},  {16, 8, 32, 1},   {1, 8, 16, 1},    {128, 8, 128, 1},
+    {64, 16, 128, 2}, {256, 4, 256, 1}, {512, 2, 512, 1},
+};
+
+static task product_task(const sizes *z)
+{
+    task t = {.op = z->op, .n_in = 2, .flops = 2.0 * (double)(z->m * z->k * z->n)};
+    t.in[0] = z->op == CO_OP_MATMUL_TN_SUM ? CO_SHAPE(z->k, z->m) : CO_SHAPE(z->m, z->k);
+    t.in[1] = z->op == CO_OP_LINEAR ? CO_SHAPE(z->n, z->k) : CO_SHAPE(z->k, z->n);
+    if (z->op == CO_OP_LINEAR)
+        t.in[t.n_in++] = CO_SHAPE(z->n);
+    t.out = CO_SHAPE(z->m, z->n);
+    snprintf(t.name, sizeof t.name, "%s %dx%dx%d", co_op_name(z->op), (int)z->m, (int)z->k, (int)z->n);
+    return t;
+}
+
+static task conv_task(const struct layer *l, co_op op)
+{
+    int64_t out = l->s / l->stride;
+    co_shape x = CO_SHAPE(16, l->c, l->s, l->s), w = CO_SHAPE(l->o, l->c, 3, 3),
+             y = CO_SHAPE(16, l->o, out, out);
+    task t = {.op = op, .n_in = 2, .attr = {.stride = l->stride, .pad = 1}};
+    t.in[0] = op == CO_OP_CONV2D ? x : y;
+    t.in[1] = op == CO_OP_CONV2D_DW ? x : w;
+    t.out = op == CO_OP_CONV2D ? y : op == CO_OP_CONV2D_DX ? x : w;
+    t.flops = 2.0 * 9 * (double)(l->c * co_shape_count(&y));
+    snprintf(t.name, sizeof t.name, "%s 16x%dx%dx%d to %d by 3x3/%d", co_op_name(op), (int)l->c, (int)l->s,
+             (int)l->s, (int)l->o, l->stride);
+    return t;
+}
 
 static int by_value(const void *a, const void *b)
 {
@@ -187,16 +176,26 @@ static void measure(const co_kernels *k, const task *t)
     co_free(mem);
 }
 
-/* With a word: only the tasks whose name contains it. */
+static const co_kernels *kernels;
+static const char *word; /* only tasks whose name contains it */
+
+static void offer(task t)
+{
+    if (!word || strstr(t.name, word))
+        measure(kernels, &t);
+}
+
 int main(int argc, char **argv)
 {
-    const co_kernels *k;
-    if (co_kernels_get(&k, "auto")) {
+    if (co_kernels_get(&kernels, "avx2")) {
         fprintf(stderr, "bench_matmul: %s\n", co_errmsg());
         return 1;
     }
-    for (size_t i = 0; i < CO_COUNT(tasks); i++)
-        if (argc < 2 || strstr(tasks[i].name, argv[1]))
-            measure(k, &tasks[i]);
+    word = argc > 1 ? argv[1] : NULL;
+    for (size_t i = 0; i < CO_COUNT(products); i++)
+        offer(product_task(&products[i]));
+    for (size_t i = 0; i < CO_COUNT(layers); i++)
+        for (co_op op = CO_OP_CONV2D; op <= CO_OP_CONV2D_DW; op++)
+            offer(conv_task(&layers[i], op));
     return 0;
 }

@@ -17,7 +17,8 @@
 #include "base/err.h"
 #include "tensor/layout.h"
 
-/* What a checkpoint says about itself. Strings are fixed so that it can be copied and compared. */
+/* What a checkpoint says about itself. Strings are fixed so that it can be copied; compare it
+ * field by field, it has padding. */
 typedef struct co_ckpt_meta {
     int64_t step;    /* state after this many steps */
     int64_t applied; /* steps that were applied (not skipped): the optimiser's t */
@@ -58,6 +59,10 @@ co_err co_ckpt_verify(const char *path);
  * likewise. moments = 0 loads weights only. Nothing is written to state unless everything fits. */
 co_err co_ckpt_load(const char *path, const co_layout *layout, float *state, int moments,
                     const char *const *moment_names, float *const *moment, co_ckpt_meta *meta);
+
+/* Would it load into this layout? Names, dtypes and shapes only: reads manifest and headers, no weights. Errors as of
+ * co_ckpt_load. */
+co_err co_ckpt_fits(const char *path, const co_layout *layout, int moments, const char *const *moment_names);
 
 /* Newest good checkpoint under root by (step, then name); *path is the caller's. Bad ones are passed to `bad`
  * with the reason and skipped. CO_EINPUT if there is none. */

@@ -180,7 +180,8 @@ static struct want *want_model(int *n, const co_layout *layout, float *state)
 
     *n = w ? layout->n : 0;
     for (int i = 0; i < *n; i++)
-        w[i] = (struct want){layout->entry[i].name, &layout->entry[i], state + layout->entry[i].offset};
+        w[i] = (struct want){layout->entry[i].name, &layout->entry[i],
+                             state ? state + layout->entry[i].offset : NULL};
     if (w)
         qsort(w, (size_t)*n, sizeof *w, want_order);
     return w;
@@ -202,7 +203,7 @@ static struct want *want_optim(int *n, const co_layout *layout, int moments, con
                 co_free(w);
                 return NULL;
             }
-            w[(*n)++] = (struct want){name, e, moment[k] + e->offset};
+            w[(*n)++] = (struct want){name, e, moment ? moment[k] + e->offset : NULL};
         }
     }
     if (w)
@@ -210,7 +211,8 @@ static struct want *want_optim(int *n, const co_layout *layout, int moments, con
     return w;
 }
 
-/* Both files open and matching, then both are read. Padding and whatever has no moment become zero. */
+/* Both files open and matching, then both are read, unless state is NULL. Padding and whatever has no moment become
+ * zero. */
 static co_err load_files(const char *path, const co_layout *layout, float *state, int moments,
                          const char *const *moment_names, float *const *moment)
 {
@@ -228,13 +230,13 @@ static co_err load_files(const char *path, const co_layout *layout, float *state
         if (!err && (err = match(w_optim, n_optim, optim)) != CO_OK)
             co_fail_in(err, "checkpoint %s is of another optimiser", path);
     }
-    if (!err) {
+    if (!err && state) {
         memset(state, 0, layout->count * sizeof *state);
         for (int k = 0; k < moments; k++)
             memset(moment[k], 0, layout->count * sizeof *moment[k]);
         err = read_all(w_model, n_model, model);
     }
-    if (!err && optim)
+    if (!err && state && optim)
         err = read_all(w_optim, n_optim, optim);
     co_st_close(model);
     co_st_close(optim);
@@ -242,6 +244,30 @@ static co_err load_files(const char *path, const co_layout *layout, float *state
     co_free(w_optim);
     co_pool_fini(&names);
     return err;
+}
+
+static co_err needs_optim(const char *path, const struct manifest *m, int moments,
+                          const char *const *moment_names)
+{
+    if (moments == 0 || manifest_find(m, OPTIM_FILE))
+        return CO_OK;
+    return co_fail(CO_EINPUT,
+                   "checkpoint %s has no " OPTIM_FILE
+                   ": it was saved without %s; choose the optimiser it was "
+                   "made with",
+                   path, moment_names[0]);
+}
+
+co_err co_ckpt_fits(const char *path, const co_layout *layout, int moments, const char *const *moment_names)
+{
+    struct manifest m = {0};
+    co_err err = manifest_read(&m, path);
+
+    if (err)
+        return co_fail_in(err, "checkpoint %s", path);
+    err = needs_optim(path, &m, moments, moment_names);
+    manifest_fini(&m);
+    return err ? err : load_files(path, layout, NULL, moments, moment_names, NULL);
 }
 
 co_err co_ckpt_load(const char *path, const co_layout *layout, float *state, int moments,
@@ -252,10 +278,8 @@ co_err co_ckpt_load(const char *path, const co_layout *layout, float *state, int
 
     if (err)
         return co_fail_in(err, "checkpoint %s", path);
-    if (moments > 0 && !manifest_find(&m, OPTIM_FILE))
-        err = co_fail(CO_EINPUT, "checkpoint %s has no " OPTIM_FILE ": it was saved without %s", path,
-                      moment_names[0]);
-    else
+    err = needs_optim(path, &m, moments, moment_names);
+    if (!err)
         err = load_files(path, layout, state, moments, moment_names, moment);
     if (!err && meta) {
         *meta = m.meta;

@@ -95,7 +95,7 @@ static char *join(const char *dir, const char *name)
     return co_sprintf("%s/%s", dir, name);
 }
 
-static bool has(const char *dir, const char *name)
+bool has(const char *dir, const char *name)
 {
     char *p = join(dir, name);
     bool there = p && co_fs_exists(p);
@@ -147,13 +147,53 @@ static char *newest_unfinished(const app *a)
     return found;
 }
 
-static co_err newest_in_run(app *a, const char *dir)
+static co_err newest_in_run(char **out, const char *dir)
 {
     char *root = join(dir, "checkpoints");
-    co_err err = root ? co_ckpt_newest(&a->resume, root, told_bad, NULL) : CO_ENOMEM;
+    co_err err = root ? co_ckpt_newest(out, root, told_bad, NULL) : CO_ENOMEM;
 
     co_free(root);
     return err;
+}
+
+co_err find_checkpoint(char **out, const char *path)
+{
+    if (!co_fs_exists(path))
+        return co_fail(CO_EINPUT, "%s does not exist; give a checkpoint's folder or a run's", path);
+    if (has(path, "checkpoints"))
+        return newest_in_run(out, path);
+    if (!has(path, "manifest.json"))
+        return co_fail(CO_EINPUT,
+                       "%s is neither a checkpoint (no manifest.json) nor a run folder (no checkpoints)",
+                       path);
+    co_err err = co_ckpt_verify(path);
+    if (err)
+        return co_fail(err, "%s; take another (cohort ckpt ls shows which are good)", co_errmsg());
+    *out = co_strdup(path);
+    return *out ? CO_OK : CO_ENOMEM;
+}
+
+/* ckpt_path=auto: run.dir if it is given, else the newest unfinished run. A run that has checkpoints of which none is
+ * good is refused: to begin it again in silence would lose it. */
+static co_err find_auto(app *a)
+{
+    if (!a->run_dir)
+        a->run_dir = newest_unfinished(a);
+    if (!a->run_dir || !has(a->run_dir, "checkpoints")) {
+        say("ckpt_path=auto: nothing to continue from, starting anew");
+        return CO_OK;
+    }
+    char *root = join(a->run_dir, "checkpoints");
+    co_ckpt_info *list = NULL;
+    int n = 0;
+    co_err err = root ? co_ckpt_ls(&list, &n, root) : CO_ENOMEM;
+    co_ckpt_ls_free(list, n);
+    co_free(root);
+    if (!err && n == 0)
+        say("ckpt_path=auto: %s has no checkpoint yet, starting anew", a->run_dir);
+    else if (!err)
+        err = newest_in_run(&a->resume, a->run_dir);
+    return err ? co_fail_in(err, "ckpt_path=auto") : CO_OK;
 }
 
 co_err app_find_resume(app *a)
@@ -164,22 +204,8 @@ co_err app_find_resume(app *a)
         return CO_ENOMEM;
     if (!path || !path[0])
         return CO_OK;
-    if (strcmp(path, "auto") == 0) {
-        if (!a->run_dir)
-            a->run_dir = newest_unfinished(a);
-        if (!a->run_dir || !has(a->run_dir, "checkpoints") || newest_in_run(a, a->run_dir) != CO_OK)
-            say("ckpt_path=auto: nothing to continue from, starting anew");
-        return CO_OK;
-    }
-    if (!co_fs_exists(path))
-        return co_fail(CO_EINPUT, "ckpt_path: %s does not exist", path);
-    if (has(path, "checkpoints"))
-        return co_fail_in(newest_in_run(a, path), "ckpt_path");
-    if (!has(path, "manifest.json"))
-        return co_fail(CO_EINPUT,
-                       "ckpt_path: %s is neither a checkpoint (no manifest.json) nor a run folder (no "
-                       "checkpoints)",
-                       path);
-    a->resume = co_strdup(path);
-    return a->resume ? CO_OK : CO_ENOMEM;
+    if (strcmp(path, "auto") == 0)
+        return find_auto(a);
+    co_err err = find_checkpoint(&a->resume, path);
+    return err ? co_fail_in(err, "ckpt_path") : CO_OK;
 }

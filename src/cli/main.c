@@ -11,25 +11,43 @@ const command commands[] = {
      "  cohort train experiment=demo\n"
      "  cohort train data=digits model=cnn optim=adamw optim.lr=0.003 trainer.max_epochs=10\n"
      "  cohort train data=text data.path=book.txt model=lm trainer.devices=4\n"
-     "  cohort train run.dir=logs/train/runs/2026-11-16_10-00-00 ckpt_path=auto      continue a run\n"},
-    {"test", "evaluate a checkpoint on the test split", cmd_test,
-     "  cohort test ckpt_path=logs/train/runs/DATE/checkpoints/last data=digits model=cnn\n"
-     "  cohort test ckpt_path=logs/train/runs/DATE                                   its own "
-     "configuration\n"},
-    {"predict", "run a checkpoint on the test split, a line per sample", cmd_predict,
-     "  cohort predict ckpt_path=logs/train/runs/DATE --limit 10\n"},
+     "  cohort train run.dir=logs/train/runs/2026-11-16_10-00-00 ckpt_path=auto      continue a run\n\n"
+     "  --config-dir FOLDER   groups of YAML files of your own (default: ./configs, if it is there)\n"
+     "  --json                the summary on standard output, instead of the run folder's name\n"},
+    {"test", "evaluate a checkpoint", cmd_test,
+     "  cohort test ckpt_path=logs/train/runs/DATE                        the newest one, its own "
+     "configuration\n"
+     "  cohort test ckpt_path=logs/train/runs/DATE/checkpoints/last --split val --json\n"
+     "  cohort test ckpt_path=elsewhere/epoch_009 data=digits model=cnn\n\n"
+     "  --split val|test      which samples (default: test)\n"
+     "  --json                one object, numbers in full\n"
+     "  --config-dir FOLDER   groups of YAML files of your own\n"},
+    {"predict", "run a checkpoint on a split, a line per sample", cmd_predict,
+     "  cohort predict ckpt_path=logs/train/runs/DATE --limit 10\n"
+     "  cohort predict ckpt_path=logs/train/runs/DATE --split val --json\n\n"
+     "  a line: the sample's number, then class and probability, or values, or the likeliest next token\n\n"
+     "  --split val|test      which samples (default: test)\n"
+     "  --limit N             the first N only\n"
+     "  --json                an object per sample\n"
+     "  --config-dir FOLDER   groups of YAML files of your own\n"},
     {"ckpt", "checkpoints: ls, hash, verify", cmd_ckpt,
      "  cohort ckpt ls logs/train/runs/DATE\n"
      "  cohort ckpt hash logs/train/runs/DATE/checkpoints/last\n"
-     "  cohort ckpt verify logs/train/runs/DATE/checkpoints/last\n"},
+     "  cohort ckpt verify logs/train/runs/DATE/checkpoints/last\n\n"
+     "  --json                an object per checkpoint\n"
+     "  exit status of verify: 1 if any is bad\n"},
     {"bench", "measurements as JSON: sameness, kills, start, scaling, apply", cmd_bench,
      "  cohort bench sameness\n"
      "  cohort bench kills --json\n"},
-    {"ps", "runs on this machine", cmd_ps, "  cohort ps --json\n"},
+    {"ps", "runs on this machine", cmd_ps,
+     "  cohort ps\n"
+     "  cohort ps --json      an object per run\n"},
     {"stop", "ask a run to save and stop", cmd_stop,
      "  cohort stop 12345\n"
-     "  cohort stop logs/train/runs/DATE\n"
-     "  cohort stop --all\n"},
+     "  cohort stop logs/train/runs/DATE --wait\n"
+     "  cohort stop --all\n\n"
+     "  --wait                until it has ended\n"
+     "  --json                an object per run\n"},
     {0}};
 
 static void introduce(void)

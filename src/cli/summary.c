@@ -46,7 +46,7 @@ static json_t *hosts_of(const session *s)
                      (json_int_t)o->peak_memory_bytes);
 }
 
-static json_t *summary_of(const session *s)
+json_t *summary_of(const session *s)
 {
     static const char *const status[] = {"done", "stopped", "failed"};
     const co_train_summary *o = &s->summary;
@@ -79,6 +79,8 @@ static json_t *summary_of(const session *s)
     put_num(j, "", "sum_apply_ms", o->sum_apply_ms);
     json_object_set_new(j, "first_step_s",
                         json_real(o->first_step_ns ? (double)(o->first_step_ns - s->began_ns) * 1e-9 : 0.0));
+    json_object_set_new(j, "first_step_clock_ns",
+                        json_integer((json_int_t)o->first_step_ns)); /* CLOCK_MONOTONIC */
     json_object_set_new(j, "steady_allocations", json_integer((json_int_t)o->steady_allocs));
     json_object_set_new(j, "steady_page_faults", json_integer((json_int_t)o->steady_faults));
     json_object_set_new(j, "kernels", json_string(f->kernels));

@@ -29,13 +29,79 @@ static co_err prepare_folder(session *s)
     return co_live_register(s->folder, s->app.cfg->task_name);
 }
 
-static co_err open_session(session *s, const line *l)
+/* From here on there is a run to put away: what asks to stop waits until the supervisor answers it. */
+static void hold_signals(void)
 {
+    sigset_t set;
+
+    sigemptyset(&set);
+    sigaddset(&set, SIGINT);
+    sigaddset(&set, SIGTERM);
+    sigaddset(&set, SIGUSR1);
+    sigprocmask(SIG_BLOCK, &set, NULL);
+}
+
+/* A line that continues a run and names no model, data, optimiser or experiment has that run's own configuration. */
+static co_err use_own_config(line *l)
+{
+    static const char *const groups[] = {"experiment", "model", "data", "optim", "trainer"};
+    char *path = line_value(l, "ckpt_path"), *dir = line_value(l, "run.dir");
+    bool told = !path || strcmp(path, "auto") != 0 || !dir;
+
+    for (size_t i = 0; i < CO_COUNT(groups) && !told; i++)
+        told = line_has(l, groups[i]);
+    co_err err = !told && has(dir, "config.yaml") ? line_use_run(l, dir) : CO_OK;
+    if (!err && l->base)
+        say("continuing with the configuration of %s", dir);
+    co_free(path);
+    co_free(dir);
+    return err;
+}
+
+/* The run folder's record says that it went to the end that this line asks for: there is nothing to add to it. */
+static bool is_done(const session *s)
+{
+    const co_plan_facts *f = co_plan_facts_of(s->plan);
+    char *path = s->app.resume && s->app.run_dir ? co_sprintf("%s/summary.json", s->app.run_dir) : NULL;
+    json_t *j = NULL;
+    long long steps = -1;
+    bool done = path && co_fs_exists(path) && co_json_read(&j, path, 1 << 20) == CO_OK &&
+                co_json_i64(j, "steps", &steps) && steps == f->steps && f->start_step == f->steps;
+    const char *status = done ? co_json_str(j, "status") : NULL;
+
+    done = status && strcmp(status, "done") == 0;
+    json_decref(j);
+    co_free(path);
+    co_errclear();
+    return done;
+}
+
+/* What the checkpoint was made with may differ in ways that are allowed: they are said, and header.json has them. */
+static void tell_changes(const session *s)
+{
+    co_ckpt_meta m = {0};
+
+    if (!s->app.resume || co_ckpt_read_meta(&m, s->app.resume) != CO_OK)
+        return;
+    if (strcmp(m.data_sha256, co_plan_facts_of(s->plan)->data->fingerprint) != 0)
+        co_console_line(s->console, "changed  the data is not that of the checkpoint: a new segment begins");
+    else if (strcmp(m.config_sha256, s->app.spec.config_sha256) != 0)
+        co_console_line(s->console,
+                        "changed  the configuration is not that of the checkpoint: a new segment begins");
+    co_ckpt_meta_fini(&m);
+}
+
+static co_err open_session(session *s, line *l)
+{
+    CO_TRY(use_own_config(l));
     CO_TRY(app_open(&s->app, l));
     CO_TRY(app_find_resume(&s->app));
     s->app.spec.resume = s->app.resume;
     s->app.spec.ckpt_root = s->app.cfg->ckpt_enabled ? "" : NULL; /* known once the folder is open */
     CO_TRY(co_plan_new(&s->plan, &s->app.spec));
+    if (is_done(s))
+        return CO_OK;
+    hold_signals();
     CO_TRY(co_console_open(&s->console, STDERR_FILENO, (co_console_style)s->app.cfg->console));
     co_err err = prepare_folder(s);
     if (err && s->folder) {
@@ -56,15 +122,38 @@ static void close_session(session *s)
     co_free(s->log_dir);
 }
 
+/* As a shell reads it back. */
+static void add_word(co_str *out, const char *word)
+{
+    static const char plain[] = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789_-+=./,:@%";
+
+    co_str_add(out, " ");
+    if (strspn(word, plain) == strlen(word)) {
+        co_str_add(out, word);
+        return;
+    }
+    co_str_add(out, "'");
+    for (; *word; word++)
+        co_str_addf(out, *word == '\'' ? "'\\%c'" : "%c", *word);
+    co_str_add(out, "'");
+}
+
 static void continue_line(const session *s, const line *l)
 {
     co_str words = {0};
+    char *dir = co_sprintf("run.dir=%s", co_folder_path(s->folder));
 
+    if (l->config_dir) {
+        co_str_add(&words, " --config-dir");
+        add_word(&words, l->config_dir);
+    }
     for (int i = 0; i < l->n; i++)
-        if (strncmp(l->words[i], "ckpt_path=", 10) != 0 && strncmp(l->words[i], "run.dir=", 8) != 0)
-            co_str_addf(&words, " %s", l->words[i]);
-    say("continue with: cohort train%s run.dir=%s ckpt_path=auto", co_str_text(&words),
-        co_folder_path(s->folder));
+        if (strncmp(l->words[i], "ckpt_path=", 10) != 0 && strncmp(l->words[i], "run.dir=", 8) != 0 &&
+            l->words[i] != l->base)
+            add_word(&words, l->words[i]);
+    add_word(&words, dir ? dir : "");
+    say("continue with: cohort train%s ckpt_path=auto", co_str_text(&words));
+    co_free(dir);
     co_str_fini(&words);
 }
 
@@ -83,20 +172,30 @@ static int report(session *s, const line *l, co_err err)
         say("weights_sha256 %s", o->weights_sha256);
     if (o->status != CO_STATUS_DONE && o->saved[0])
         continue_line(s, l);
-    printf("%s\n", co_folder_path(s->folder));
+    if (l->json) {
+        json_t *j = summary_of(s);
+        json_object_set_new(j, "dir", json_string(co_folder_path(s->folder)));
+        print_json(j);
+    } else
+        printf("%s\n", co_folder_path(s->folder));
     if (o->status == CO_STATUS_STOPPED)
         return EXIT_STOPPED;
     return err ? EXIT_FAILED : EXIT_DONE;
 }
 
-static int run_line(session *s, const line *l)
+static int run_line(session *s, line *l)
 {
     co_err err = open_session(s, l);
-    if (err) {
-        say("cohort: %s", co_errmsg());
-        return exit_of(err);
+    if (err)
+        return fail_with(err);
+    if (!s->folder) {
+        say("%s has all its %lld steps; raise trainer.max_epochs or trainer.max_steps to go on",
+            s->app.run_dir, (long long)co_plan_facts_of(s->plan)->steps);
+        printf("%s\n", s->app.run_dir);
+        return EXIT_DONE;
     }
     record_first_screen(s);
+    tell_changes(s);
     co_train_hooks hooks = record_hooks(s);
     err = co_train_run(s->plan, &hooks, &s->summary);
     if (err && !s->summary.weights_sha256[0] && !s->summary.blame[0])
@@ -110,21 +209,35 @@ static int run_line(session *s, const line *l)
     return status;
 }
 
+/* All keys, or those of one group: `cohort train --help model`. */
+static int help(const line *l)
+{
+    const co_conf_spec *spec = app_conf_spec(l->config_dir);
+    co_str text = {0};
+    bool known = l->n == 0;
+
+    for (int g = 0; g < spec->n_groups && !known; g++)
+        known = strcmp(spec->groups[g].name, l->words[0]) == 0;
+    if (l->n == 0)
+        show_usage("train");
+    co_conf_help(spec, l->n ? l->words[0] : NULL, false, &text);
+    fprintf(known ? stdout : stderr, "%s%s", l->n ? "" : "\n", co_str_text(&text));
+    co_str_fini(&text);
+    return known ? EXIT_DONE : EXIT_USAGE;
+}
+
 int cmd_train(int argc, char **argv)
 {
     session s = {.began_ns = co_now_ns()};
     line l;
 
-    if (line_parse(&l, argc, argv) != CO_OK)
+    signal(SIGHUP, SIG_IGN);
+    if (line_parse(&l, argc, argv, true, NULL) != CO_OK)
         return fail_usage();
     if (l.help) {
-        co_str text = {0};
-        show_usage("train");
-        co_conf_help(app_conf_spec(l.config_dir), l.n ? l.words[0] : NULL, false, &text);
-        printf("\n%s", co_str_text(&text));
-        co_str_fini(&text);
+        int status = help(&l);
         line_free(&l);
-        return EXIT_DONE;
+        return status;
     }
     int status = run_line(&s, &l);
     if (s.plan || s.app.conf)

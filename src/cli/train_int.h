@@ -25,5 +25,6 @@ void record_first_screen(session *s);
 co_train_hooks record_hooks(session *s);
 /* summary.c: summary.json, blame.json, csv, exec_time.log */
 co_err record_close(session *s);
+json_t *summary_of(const session *s);
 
 #endif

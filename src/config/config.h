@@ -4,7 +4,7 @@
  * in order. A group choice is a YAML file (folder `configs/` here or --config-dir first, then those inside
  * the program) or, where there is no file of that name, a row of that group's registry. A YAML file of a
  * registry group may say `name: mlp` to pick the row and then set its keys; without `name` the file's own
- * name is the row.
+ * name is the row. experiment= also takes the path of any .yaml file, a run's config.yaml for one.
  *
  *     model=mlp optim=adamw optim.lr=0.01 trainer.max_epochs=5
  *

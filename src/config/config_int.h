@@ -50,6 +50,8 @@ void conf_yaml_quote(co_str *out, const char *text); /* plain where YAML reads i
 co_err conf_file_load(conf_source *file, bool *found, co_pool *pool, const co_conf_spec *spec,
                       const char *group, const char *choice);
 bool conf_builtin_exists(const char *group, const char *choice);
+/* The first line of comment in a built-in file; "" if there is none. */
+const char *conf_builtin_help(const char *group, const char *choice, size_t *len);
 /* The choices of a group: names of rows and files, sorted, each once. */
 co_err conf_choices(const char ***names, int *n, co_pool *pool, const co_conf_spec *spec,
                     const co_conf_group *group);

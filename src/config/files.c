@@ -1,4 +1,5 @@
-/* files.c -- where a group's YAML files are: the folder given (or ./configs), then inside the program.
+/* files.c -- where a group's YAML files are: the folder given (or ./configs), then inside the program. An experiment may
+ * also be any file, given by its path: what ends in .yaml is one.
  *
  * The keys of a file belong to its group ("lr" of optim/fast.yaml is optim.lr), unless it is an experiment or
  * says `# @package _global_` in the comments at its top: then they start at the root.
@@ -44,6 +45,20 @@ bool conf_builtin_exists(const char *group, const char *choice)
     return builtin_text(group, choice) != NULL;
 }
 
+const char *conf_builtin_help(const char *group, const char *choice, size_t *len)
+{
+    const char *text = builtin_text(group, choice);
+    for (; text && *text == '#'; text += *len + (text[*len] == '\n')) {
+        *len = strcspn(text, "\n");
+        if (!memmem(text, *len, "@package", strlen("@package")) && *len > 2) {
+            *len -= 2;
+            return text + 2;
+        }
+    }
+    *len = 0;
+    return "";
+}
+
 static bool is_global(const char *group, const char *text)
 {
     if (strcmp(group, "experiment") == 0)
@@ -78,31 +93,43 @@ static co_err parse(conf_source *file, co_pool *pool, const char *group, const c
     return is_global(group, text) ? CO_OK : put_below(file, pool, group);
 }
 
+static co_err load_path(conf_source *file, bool *found, co_pool *pool, const char *group, const char *path)
+{
+    char *text;
+    size_t len;
+    co_err err = co_fs_read(&text, &len, path, CONF_MAX_BYTES);
+    if (err)
+        return err == CO_ENOMEM ? err : co_fail_in(CO_EINPUT, "configuration");
+    file->name = path;
+    err = parse(file, pool, group, text, len);
+    co_free(text);
+    *found = !err;
+    return err;
+}
+
+static bool is_path(const char *group, const char *choice)
+{
+    size_t n = strlen(choice);
+    return strcmp(group, "experiment") == 0 && n > 5 && strcmp(choice + n - 5, ".yaml") == 0;
+}
+
 co_err conf_file_load(conf_source *file, bool *found, co_pool *pool, const co_conf_spec *spec,
                       const char *group, const char *choice)
 {
     const char *dir = folder(spec);
     *found = false;
-    if (!is_file_name(choice))
-        return CO_OK;
     if (spec->config_dir && !co_fs_is_dir(spec->config_dir))
         return co_fail(CO_EINPUT, "the configuration folder %s is not there", spec->config_dir);
+    if (is_path(group, choice))
+        return load_path(file, found, pool, group, choice);
+    if (!is_file_name(choice))
+        return CO_OK;
     if (dir) {
         char *path = co_pool_printf(pool, "%s/%s/%s.yaml", dir, group, choice);
         if (!path)
             return CO_ENOMEM;
-        if (co_fs_exists(path)) {
-            char *text;
-            size_t len;
-            co_err err = co_fs_read(&text, &len, path, CONF_MAX_BYTES);
-            if (err)
-                return err == CO_ENOMEM ? err : co_fail_in(CO_EINPUT, "configuration");
-            file->name = path;
-            err = parse(file, pool, group, text, len);
-            co_free(text);
-            *found = !err;
-            return err;
-        }
+        if (co_fs_exists(path))
+            return load_path(file, found, pool, group, path);
     }
     const char *text = builtin_text(group, choice);
     if (!text)

@@ -71,12 +71,16 @@ static void add_table(co_str *out, const char *prefix, const co_option *table, b
         co_str_add(out, "\n");
 }
 
-static const char *row_help(const co_conf_group *g, const char *name)
+/* A row's own help, or the first comment of a built-in file; a file of the user's has none. */
+static const char *choice_help(const co_conf_group *g, const char *name, size_t *len)
 {
-    for (int i = 0; i < g->n_rows; i++)
-        if (strcmp(g->rows[i].name, name) == 0)
-            return g->rows[i].help ? g->rows[i].help : "";
-    return "a file";
+    for (int i = 0; i < g->n_rows; i++) {
+        if (strcmp(g->rows[i].name, name) == 0) {
+            *len = g->rows[i].help ? strlen(g->rows[i].help) : 0;
+            return g->rows[i].help;
+        }
+    }
+    return conf_builtin_help(g->name, name, len);
 }
 
 static void add_choices(co_str *out, const co_conf_spec *spec, const co_conf_group *g, bool markdown)
@@ -91,10 +95,15 @@ static void add_choices(co_str *out, const co_conf_spec *spec, const co_conf_gro
     for (int i = 0; i < n; i++)
         width = (int)strlen(names[i]) > width ? (int)strlen(names[i]) : width;
     for (int i = 0; i < n; i++) {
+        size_t len;
+        const char *help = choice_help(g, names[i], &len);
         if (markdown)
-            co_str_addf(out, "- `%s=%s`: %s\n", g->name, names[i], row_help(g, names[i]));
+            co_str_addf(out, "- `%s=%s`", g->name, names[i]);
         else
-            co_str_addf(out, "  %s=%-*s  %s\n", g->name, width, names[i], row_help(g, names[i]));
+            co_str_addf(out, "  %s=%-*s", g->name, len ? width : 0, names[i]);
+        if (len)
+            co_str_addf(out, "%s%.*s", markdown ? ": " : "  ", (int)len, help);
+        co_str_add(out, "\n");
     }
     if (n)
         co_str_add(out, "\n");

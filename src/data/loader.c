@@ -110,13 +110,16 @@ static void *work(void *loader)
     return NULL;
 }
 
-/* Signals are for the threads that expect them: the loader's are born with all blocked. */
+/* Signals are for the threads that expect them: the loader's are born with all blocked but those of a crash. */
 static co_err start_threads(co_loader *l)
 {
+    static const int crashes[] = {SIGSEGV, SIGBUS, SIGFPE, SIGILL, SIGABRT};
     sigset_t all, before;
     int rc = 0;
 
     sigfillset(&all);
+    for (size_t i = 0; i < CO_COUNT(crashes); i++)
+        sigdelset(&all, crashes[i]);
     pthread_sigmask(SIG_SETMASK, &all, &before);
     while (l->started < l->spec.threads && !rc) {
         rc = pthread_create(&l->threads[l->started], NULL, work, l);

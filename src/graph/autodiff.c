@@ -1,10 +1,12 @@
 /* autodiff.c -- the backward pass, appended to the graph by the gradient rules of the operator table.
  *
- *     for each operator, last to first:  dy = sum of what its readers sent;  rule emits and sends to its inputs
+ *     for each operator, last to first:  dy = sum of what its readers sent
+ *                                        its rule emits dx and sends it to each input
  *
  * A value read several times gets several contributions. They are added in the order of use in the forward
  * graph (operator, then input position), whatever order they arrive in, so the sum's bits do not depend on
- * how the walk goes. A parameter's gradient is complete before it enters the leaf: no kernel adds into a leaf.
+ * how the walk goes. A parameter's gradient is complete before it enters the leaf: no kernel adds into a
+ * leaf.
  *
  * In the end every parameter has one value at home in the leaf: the one that its last operator wrote (bound
  * there by the compiler, without a copy), a copy where that value already lives elsewhere, or zeros where no

@@ -1,19 +1,18 @@
-/* compile.c -- from a graph to an executor: which operators run, where every tensor lies, which kernel is called.
+/* compile.c -- from a graph to an executor: which operators run, where tensors lie, which kernels are called.
  *
  *   1. differentiate, if it is a training graph
- *   2. an operator is live if something that leaves the graph (a home, the output) needs it; live ones are the
- *      calls, in the order they were built
- *   3. every value gets a place: at home (leaf, stat), in the state or input, or a buffer of the workspace with
- *      the first and last call that touches it. If the kernels have a memory space of their own, everything is
- *      a buffer, and what the host gives or gets is a list of moves before the first and after the last call
+ *   2. an operator is live if something that leaves the graph (a home, the output) needs it; the live ones
+ *      are the calls, in the order they were built
+ *   3. every value gets a place: at home (leaf, stat), in the state or input, or a buffer of the workspace
+ *      with the first and last call that touches it. If the kernels have a memory space of their own,
+ *      everything is a buffer, and what the host gives or gets is a list of moves before the first and after
+ *      the last call
  *   4. plan.c gives the buffers offsets, and the calls are bound to them
  *
- * The graph is as it was afterwards: what differentiating added is cut off again, so that it can be compiled for
- * other kernels too.
+ * The graph is as it was afterwards: what differentiating added is cut off again, so that it can be compiled
+ * for other kernels too.
  */
 #include "graph/graph_int.h"
-
-#include <string.h>
 
 /* A place in BASE_WORK has a buffer's number for its offset until the plan is made. */
 struct value { /* by node id; set for roots only */
@@ -41,7 +40,7 @@ static struct value *value_of(const struct compile *c, co_node *n)
     return &c->v[root_of(n)->id];
 }
 
-/* --- 2: live operators ------------------------------------------------------------------------------------ */
+/* --- 2: live operators ------------------------------------------------------------------------------- */
 
 static bool is_live(const struct compile *c, const struct op *op)
 {
@@ -77,7 +76,7 @@ static void find_calls(struct compile *c, int n_forward)
     info->calls = n;
 }
 
-/* --- 3: places -------------------------------------------------------------------------------------------- */
+/* --- 3: places --------------------------------------------------------------------------------------- */
 
 static int add_buffer(struct compile *c, size_t bytes, int first, int last, const char *name)
 {
@@ -106,8 +105,8 @@ static bool host_place(const struct compile *c, const co_node *n, struct place *
     return true;
 }
 
-/* In a memory space: what comes from the host is put before the first call; what goes home is fetched after the
- * last. The table of a row-sparse gradient is both, because absent rows stay as they were. */
+/* In a memory space: what comes from the host is put before the first call; what goes home is fetched after
+ * the last. The table of a row-sparse gradient is both, because absent rows stay as they were. */
 static void add_moves(struct compile *c, const co_node *n, struct place host, struct place work)
 {
     co_exec *e = c->e;
@@ -194,7 +193,7 @@ static co_err place_all(struct compile *c)
     return CO_OK;
 }
 
-/* --- 4: binding ------------------------------------------------------------------------------------------- */
+/* --- 4: binding -------------------------------------------------------------------------------------- */
 
 static struct place planned(const struct compile *c, struct place p)
 {
@@ -247,7 +246,7 @@ static void bind_moves(struct compile *c)
         e->get[i].from = planned(c, e->get[i].from);
 }
 
-/* --- the whole -------------------------------------------------------------------------------------------- */
+/* --- the whole --------------------------------------------------------------------------------------- */
 
 static co_err lay_out(struct compile *c)
 {

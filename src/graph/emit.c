@@ -1,7 +1,8 @@
-/* emit.c -- the one way to add an operator: model code, gradient rules and the compiler all come through here.
+/* emit.c -- the one way to add an operator: model code, gradient rules and the compiler all come through
+ * here.
  *
- * The row of the operator table says how many inputs of which dtypes it takes and what comes out; its shape rule
- * checks the rest. Only a checked operator enters the graph's lists.
+ * The row of the operator table says how many inputs of which dtypes it takes and what comes out; its shape
+ * rule checks the rest. Only a checked operator enters the graph's lists.
  */
 #include "graph/graph_int.h"
 

@@ -109,7 +109,7 @@ bool graph_add_node(co_graph *g, co_node *n)
     return true;
 }
 
-/* --- leaves ----------------------------------------------------------------------------------------------- */
+/* --- leaves ------------------------------------------------------------------------------------------ */
 
 static co_node *add_leaf(co_graph *g, node_kind kind, const char *name, co_dtype dtype, co_shape shape)
 {
@@ -232,7 +232,7 @@ void co_counter(co_graph *g, const char *name)
                                                   .init = {CO_INIT_ZERO, 0}}};
 }
 
-/* --- what the graph is for -------------------------------------------------------------------------------- */
+/* --- what the graph is for --------------------------------------------------------------------------- */
 
 void co_graph_loss(co_graph *g, co_node *rows)
 {

@@ -15,9 +15,9 @@
  *     co_graph_stat(g, 0, co_sum_all(g, l));
  *     CO_TRY(co_exec_new(&exec, g, kernels));
  *
- * One call must not have two arguments that each make something: the layout is in order of creation and a value's
- * gradients are added in order of use, but C does not fix the order in which arguments are evaluated, and gcc and
- * clang differ. A statement for each, and every compiler gives the same bits.
+ * One call must not have two arguments that each make something: the layout is in order of creation and a
+ * value's gradients are added in order of use, but C does not fix the order in which arguments are evaluated,
+ * and gcc and clang differ. A statement for each, and every compiler gives the same bits.
  *
  * An executor is position-independent: it is compiled once in the supervisor, and every rank runs it over its
  * own bases. One executor per slice shape; all share one workspace of the largest's size.
@@ -51,8 +51,7 @@ co_node *co_graph_fail(co_graph *g, const char *fmt, ...) __attribute__((format(
 const co_shape *co_node_shape(const co_node *n); /* of NULL: a shape of nd = -1 */
 co_dtype co_node_dtype(const co_node *n);
 
-/* --- leaves of the graph
- * ------------------------------------------------------------------------------------ */
+/* --- leaves of the graph ----------------------------------------------------------------------------- */
 enum { CO_PARAM_SPARSE = 1, CO_PARAM_NO_DECAY = 2 };
 co_node *co_input(co_graph *g, const char *name, co_dtype dtype, co_shape shape);
 /* The same name again gives the same node (a tied weight), if the shape is the same. */
@@ -60,8 +59,7 @@ co_node *co_param(co_graph *g, const char *name, co_shape shape, co_init init, i
 co_node *co_stat(co_graph *g, const char *name, co_shape shape, co_init init, float momentum);
 void co_counter(co_graph *g, const char *name); /* num_batches_tracked */
 
-/* --- operators: see kernel.h for what each computes
- * ----------------------------------------------------------- */
+/* --- operators: see kernel.h for what each computes -------------------------------------------------- */
 co_node *co_matmul(co_graph *g, co_node *a, co_node *b, bool ta, bool tb);
 co_node *co_linear(co_graph *g, co_node *x, co_node *w,
                    co_node *bias); /* bias may be NULL: write co_linear(g,x,w,NULL) */
@@ -97,14 +95,12 @@ co_node *co_sum_all(co_graph *g, co_node *x);
 co_node *co_count_valid(co_graph *g, co_node *target, int ignore);
 co_node *co_correct(co_graph *g, co_node *logits, co_node *target, int ignore, int k);
 
-/* --- what the graph is for ---------------------------------------------------------------------------------
- */
+/* --- what the graph is for --------------------------------------------------------------------------- */
 void co_graph_loss(co_graph *g, co_node *rows); /* differentiated with dloss = 1 for every row (training) */
 void co_graph_stat(co_graph *g, int slot, co_node *f64_scalar); /* written to stat[slot] */
 void co_graph_output(co_graph *g, co_node *n); /* predictions, at offset 0 of the output base; one only */
 
-/* --- compiled ----------------------------------------------------------------------------------------------
- */
+/* --- compiled ---------------------------------------------------------------------------------------- */
 typedef struct co_bases {
     void *state;       /* layout.count elements of real_size (4) bytes; read only here */
     void *leaf;        /* layout.leaf_count elements, likewise; NULL in evaluation */

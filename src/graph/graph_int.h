@@ -71,7 +71,7 @@ struct co_graph {
     struct walk *walk;     /* autodiff.c, while it is at work */
 };
 
-/* --- the operator table: ops/table.c ---------------------------------------------------------------------- */
+/* --- the operator table: ops/table.c ----------------------------------------------------------------- */
 enum {
     ROW_INNER = 1,  /* made by gradient rules and the compiler only, no builder */
     ROW_NO_GRAD = 2 /* its result is a measure: nothing is differentiated through it */
@@ -96,7 +96,7 @@ extern const struct op_row rows_matmul[], rows_conv[], rows_norm[], rows_pool[],
     rows_measure[];                     /* each ends with in = NULL */
 const struct op_row *op_row_of(int id); /* NULL: there is none */
 
-/* --- building: graph.c, emit.c ---------------------------------------------------------------------------- */
+/* --- building: graph.c, emit.c ----------------------------------------------------------------------- */
 /* Adds an operator; returns its out[0], or NULL with the graph's mistake set. attr and want may be NULL. */
 co_node *emit(co_graph *g, co_op id, const co_attr *attr, const co_shape *want, int n_in, co_node *const *in);
 #define EMIT(g, id, attr, want, ...)                                                                         \
@@ -108,26 +108,26 @@ bool graph_add_node(co_graph *g, co_node *n);
 bool graph_grow(co_graph *g, void *array, int n, int *room, size_t size);
 bool shape_sane(const co_shape *s, co_dtype t); /* no dimension below 1, below 1 TiB on the whole */
 
-/* --- messages: label.c ------------------------------------------------------------------------------------ */
+/* --- messages: label.c ------------------------------------------------------------------------------- */
 /* "linear 'fc2': x [8,3072], weight [768,768]: " and the given words; kept if it is the first. */
 bool op_fail(co_graph *g, const struct op *op, const char *fmt, ...) __attribute__((format(printf, 3, 4)));
 void op_text(char *buf, size_t size, const struct op *op); /* "linear 'fc2'", "relu#7" */
 char *label_of(co_graph *g, const char *param_name);       /* "fc2" of "fc2.weight" */
 
-/* --- shape rules used by several files -------------------------------------------------------------------- */
+/* --- shape rules used by several files --------------------------------------------------------------- */
 bool shape_given(co_graph *g, struct op *op);  /* as the emitter wanted */
 bool shape_like_0(co_graph *g, struct op *op); /* out[0] as in[0] */
 bool shape_like_1(co_graph *g, struct op *op);
 bool shape_is(const co_node *n, int nd, int64_t last); /* nd dimensions, the last one this long */
 
-/* --- gradients: autodiff.c -------------------------------------------------------------------------------- */
+/* --- gradients: autodiff.c --------------------------------------------------------------------------- */
 /* One contribution to the gradient of op->in[i]; nothing if that one needs none or d is NULL. */
 void grad_add(co_graph *g, const struct op *op, int i, co_node *d);
 bool grad_wants(const struct op *op, int i);
 /* Appends the backward pass; every parameter and statistic then has exactly one value at home in its leaf. */
 co_err graph_differentiate(co_graph *g);
 
-/* --- memory plan: plan.c ---------------------------------------------------------------------------------- */
+/* --- memory plan: plan.c ----------------------------------------------------------------------------- */
 struct buffer {
     size_t offset, bytes;
     int first, last; /* calls that touch it, inclusive */
@@ -136,7 +136,7 @@ struct buffer {
 /* Gives offsets so that no two buffers alive at the same call overlap. */
 co_err plan_buffers(struct buffer *b, int n, size_t *work_bytes, size_t *naive_bytes);
 
-/* --- the executor: compile.c makes it, run.c runs it ------------------------------------------------------- */
+/* --- the executor: compile.c makes it, run.c runs it ------------------------------------------------- */
 typedef enum { BASE_STATE, BASE_LEAF, BASE_INPUT, BASE_WORK, BASE_STAT, BASE_OUTPUT, BASE_COUNT } base_kind;
 
 struct place {

@@ -1,8 +1,8 @@
 /* plan.c -- memory by liveness.
  *
- * A buffer is alive from the call that writes it to the last call that reads it. Buffers alive at the same call
- * must not overlap; others may. Largest first, each at the lowest offset where it collides with nothing placed
- * before it that lives at the same time (Pisarchyk and Lee, 2020: "greedy by size").
+ * A buffer is alive from the call that writes it to the last call that reads it. Buffers alive at the same
+ * call must not overlap; others may. Largest first, each at the lowest offset where it collides with nothing
+ * placed before it that lives at the same time (Pisarchyk and Lee, 2020: "greedy by size").
  *
  *     offset
  *       |  ######            ####      #### takes the place of ###### after its death

@@ -28,7 +28,7 @@
  *   BATCH_NORM_EVAL    x, gamma, beta, running_mean, running_var; eps          -> y
  *   LAYER_NORM         x [R,C], gamma, beta [C]; eps                           -> y, mean [R], rstd [R]
  *   LAYER_NORM_GRAD    dy, x, gamma, mean, rstd                                -> dx, dgamma, dbeta
- *   MAX_POOL           x [N,C,H,W]; kh, kw, stride, pad (padding is -inf)      -> y, idx I32 (h*W+w; first max; a nan wins)
+ *   MAX_POOL           x [N,C,H,W]; kh, kw, stride, pad (padding is -inf)      -> y, idx I32 (h*W+w; first max; nan wins)
  *   MAX_POOL_GRAD      dy, idx                                                 -> dx [N,C,H,W]
  *   AVG_POOL           x; kh, kw, stride, pad (padding is 0, divisor kh*kw)    -> y
  *   AVG_POOL_GRAD      dy; kh, kw, stride, pad                                 -> dx

@@ -8,6 +8,7 @@
  */
 #include "launch/launch.h"
 
+#include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <sched.h>
@@ -29,6 +30,7 @@ struct member {
     uint32_t inc;
     uint64_t turns;     /* last seen */
     double still_s;     /* scheduled time without progress */
+    double due_s;       /* of that, what counts towards its deadline */
     uint64_t cpu_ticks; /* at the last look into /proc */
     char state;
     bool told, fenced;
@@ -141,16 +143,15 @@ co_err co_crew_start(co_crew **out, const co_crew_spec *spec)
     return CO_OK;
 }
 
-/* State letter and CPU ticks of a process. */
-static void look(struct member *m, char *state, uint64_t *ticks)
+/* State letter ('?': unknown) and CPU ticks in a stat file of /proc. */
+static void read_stat(const char *path, char *state, uint64_t *ticks)
 {
-    char path[64], text[1024];
+    char text[1024];
     unsigned long user = 0, sys = 0;
+    FILE *f = fopen(path, "re");
 
     *state = '?';
     *ticks = 0;
-    snprintf(path, sizeof path, "/proc/%d/stat", (int)m->pid);
-    FILE *f = fopen(path, "re");
     if (!f)
         return;
     size_t n = fread(text, 1, sizeof text - 1, f);
@@ -162,20 +163,53 @@ static void look(struct member *m, char *state, uint64_t *ticks)
         *ticks = user + sys;
 }
 
-/* Adds `dt` to the clock of a rank that makes no progress, unless it is only starved of CPU or traced. */
+/* State letter and CPU ticks of a process. A thread that runs or waits for a disk speaks for all: the first one may well
+ * sleep until it is done. */
+static void look(pid_t pid, char *state, uint64_t *ticks)
+{
+    char path[320], of_thread;
+    uint64_t unused;
+
+    snprintf(path, sizeof path, "/proc/%d/stat", (int)pid);
+    read_stat(path, state, ticks);
+    snprintf(path, sizeof path, "/proc/%d/task", (int)pid);
+    DIR *threads = opendir(path);
+    for (struct dirent *e; threads && *state == 'S' && (e = readdir(threads));) {
+        snprintf(path, sizeof path, "/proc/%d/task/%s/stat", (int)pid, e->d_name);
+        read_stat(path, &of_thread, &unused);
+        if (of_thread == 'R' || of_thread == 'D')
+            *state = of_thread;
+    }
+    if (threads)
+        closedir(threads);
+}
+
+static void got_on(struct member *m)
+{
+    m->still_s = m->due_s = 0;
+    m->told = false;
+}
+
+/* Adds `dt` to the clock of a rank that makes no progress, unless it is only starved of CPU, traced, or waits for others.
+ * A stopped one does not wait: it would not see what it waits for. */
 static void age(co_crew *c, int slot, double dt)
 {
     struct member *m = &c->m[slot];
     uint64_t ticks;
     char state;
 
-    look(m, &state, &ticks);
-    bool ran = ticks != m->cpu_ticks;
+    look(m->pid, &state, &ticks);
+    bool ran = ticks != m->cpu_ticks, busy = ran || state == 'R' || state == 'D';
     m->cpu_ticks = ticks;
     m->state = state;
+    if (state != 'T' && c->spec.waiting(c->spec.ctx, slot)) {
+        got_on(m);
+        return;
+    }
     if (state == 't' || (state == 'R' && !ran))
         return;
     m->still_s += dt;
+    m->due_s += dt / (busy ? CO_BUSY_FACTOR : 1);
     if (state == 'T' && !m->told && c->spec.notice) {
         char text[160];
         snprintf(
@@ -185,8 +219,7 @@ static void age(co_crew *c, int slot, double dt)
         c->spec.notice(c->spec.ctx, slot, text);
         m->told = true;
     }
-    bool busy = state == 'R' || state == 'D';
-    if (m->still_s > c->spec.stall_s * (busy ? CO_BUSY_FACTOR : 1)) {
+    if (m->due_s > c->spec.stall_s) {
         m->fenced = true;
         co_crew_kill(c, slot);
     }
@@ -203,10 +236,9 @@ static void watch(co_crew *c, double dt)
         uint64_t turns = c->spec.turns(c->spec.ctx, i);
         if (m->fenced) {
             m->fenced_ms += dt * 1e3;
-        } else if (turns != m->turns || c->spec.waiting(c->spec.ctx, i)) {
+        } else if (turns != m->turns) {
             m->turns = turns;
-            m->still_s = 0;
-            m->told = false;
+            got_on(m);
         } else if (look_now) {
             age(c, i, c->since_look_s);
         }
@@ -253,10 +285,12 @@ co_err co_crew_turn(co_crew *c, int timeout_ms, struct pollfd *fds, int n_fds)
             slot_of[n] = i;
             p[n++] = (struct pollfd){.fd = c->m[i].pidfd, .events = POLLIN};
         }
-    memcpy(p + n, fds, (size_t)n_fds * sizeof *fds);
+    if (n_fds)
+        memcpy(p + n, fds, (size_t)n_fds * sizeof *fds);
     if (poll(p, (nfds_t)(n + n_fds), timeout_ms) < 0 && errno != EINTR)
         return co_fail(CO_EFAIL, "poll: %m");
-    memcpy(fds, p + n, (size_t)n_fds * sizeof *fds);
+    if (n_fds)
+        memcpy(fds, p + n, (size_t)n_fds * sizeof *fds);
     for (int i = 0; i < n; i++)
         if (p[i].revents)
             CO_TRY(bury(c, slot_of[i]));

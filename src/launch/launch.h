@@ -28,7 +28,7 @@
 enum {
     CO_TURN_MS = 50,       /* the longest turn of the supervisor while all is well */
     CO_LATE_TURN_MS = 200, /* what a turn counts at most towards a deadline */
-    CO_BUSY_FACTOR = 20,   /* a rank seen computing or in disk wait gets this many times the deadline */
+    CO_BUSY_FACTOR = 20,   /* time spent computing or in disk wait counts a 20th towards the deadline */
     CO_FENCE_MS = 10000    /* a SIGKILLed rank that does not exit by then (D state) ends the run */
 };
 
@@ -51,7 +51,7 @@ typedef struct co_crew_spec {
     /* In the child. Its return value is the exit status. Signals are blocked as in the supervisor. */
     int (*main)(void *ctx, int slot, uint32_t inc);
     uint64_t (*turns)(void *ctx, int slot); /* heartbeat: changes while the rank gets on */
-    bool (*waiting)(void *ctx, int slot);   /* waits for others: no deadline */
+    bool (*waiting)(void *ctx, int slot);   /* waits for others: no deadline, unless it is stopped */
     co_verdict (*died)(void *ctx, const co_death *d);
     void (*notice)(void *ctx, int slot, const char *text); /* "rank 1 (pid 12) is stopped ..." */
     double stall_s;

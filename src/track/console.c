@@ -28,8 +28,8 @@ struct co_console {
     bool colour, dumb;      /* dumb: a terminal that knows no escapes */
     pthread_mutex_t lock;   /* the log's sink may call from any thread */
     double drawn_s;         /* 0: nothing yet */
-    int64_t epoch;
-    co_str bar; /* the bar that stands there now; "" if none */
+    int64_t epoch, step;    /* drawn last */
+    co_str bar;             /* the bar that stands there now; "" if none */
 };
 
 static bool env_set(const char *name)
@@ -49,7 +49,7 @@ co_err co_console_open(co_console **out, int fd, co_console_style style)
     c->style = style != CO_CONSOLE_AUTO ? style : terminal ? CO_CONSOLE_BAR : CO_CONSOLE_PLAIN;
     c->dumb = !terminal || !term || strcmp(term, "dumb") == 0;
     c->colour = !c->dumb && !env_set("NO_COLOR");
-    c->epoch = -1;
+    c->epoch = c->step = -1;
     pthread_mutex_init(&c->lock, NULL);
     *out = c;
     return CO_OK;
@@ -188,9 +188,11 @@ void co_console_progress(co_console *c, const co_progress *p, bool now)
     if (c->style == CO_CONSOLE_QUIET)
         return;
     pthread_mutex_lock(&c->lock);
-    if (now || c->drawn_s == 0 || t - c->drawn_s >= pause || p->epoch != c->epoch) {
+    bool news = c->style == CO_CONSOLE_BAR || p->step != c->step || p->evaluating; /* no line twice */
+    if (news && (now || c->drawn_s == 0 || t - c->drawn_s >= pause || p->epoch != c->epoch)) {
         c->drawn_s = t;
         c->epoch = p->epoch;
+        c->step = p->step;
         if (c->style == CO_CONSOLE_BAR)
             draw_bar(c, p);
         else

@@ -18,8 +18,6 @@
 #include "base/clock.h"
 #include "base/json.h"
 
-enum { RENEW_S = 5 };
-
 static co_err open_file(co_folder *f)
 {
     char last = '\n';
@@ -167,12 +165,7 @@ static co_err flush_pending(co_folder *f)
 
 co_err co_events_flush(co_folder *f)
 {
-    if (co_now_s() - f->renewed_s > RENEW_S) {
-        f->renewed_s = co_now_s();
-        co_err err = lease_renew(f->path, f->run_id);
-        if (err == CO_EFAIL || err == CO_EINPUT)
-            return err; /* the folder is another's now: not one more byte */
-    }
+    CO_TRY(folder_is_ours(f));
     return f->pending.len || f->lost ? flush_pending(f) : CO_OK;
 }
 

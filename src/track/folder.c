@@ -16,6 +16,8 @@
 #include "base/fs.h"
 #include "base/json.h"
 
+enum { RENEW_S = 5 };
+
 /* The folder that `path` is in, cut in place: false at the top. */
 static bool cut_last(char *path)
 {
@@ -32,6 +34,10 @@ static char *first_missing(const char *path)
     char *at = co_strdup(path), *top = co_strdup(path);
     while (at && top && cut_last(at) && !co_fs_exists(at))
         strcpy(top, at);
+    if (!at) {
+        co_free(top);
+        top = NULL;
+    }
     co_free(at);
     return top;
 }
@@ -43,7 +49,9 @@ static co_err make_parents(const char *path)
     if (parent && cut_last(parent))
         err = co_fs_mkdirs(parent);
     co_free(parent);
-    return err == CO_EIO ? co_fail_in(CO_EINPUT, "run folder %s", path) : err;
+    return err == CO_EIO
+               ? co_fail(CO_EINPUT, "run folder %s: %s; choose another with run.dir=", path, co_errmsg())
+               : err;
 }
 
 /* Makes f->path; *made tells if it was us. */
@@ -178,12 +186,28 @@ void co_folder_discard(co_folder *f)
     free_folder(f);
 }
 
+co_err folder_is_ours(co_folder *f)
+{
+    double now = co_now_s();
+    if (f->taken || now - f->renewed_s > RENEW_S) {
+        f->renewed_s = now;
+        co_err err = lease_renew(f->path, f->run_id);
+        if (err == CO_EFAIL || err == CO_EINPUT) {
+            f->taken = true;
+            return co_fail(CO_EFAIL, "%s", co_errmsg());
+        }
+    }
+    return CO_OK; /* a lease that cannot be renewed (a full disk) is still ours */
+}
+
 co_err co_folder_write(co_folder *f, const char *name, const void *bytes, size_t len)
 {
+    co_err err = folder_is_ours(f);
+    if (err)
+        return err;
     char *path = co_sprintf("%s/%s", f->path, name);
     if (!path)
         return CO_ENOMEM;
-    co_err err = CO_OK;
     if (strchr(name, '/')) {
         cut_last(path);
         err = co_fs_mkdirs(path);
@@ -197,6 +221,7 @@ co_err co_folder_write(co_folder *f, const char *name, const void *bytes, size_t
 
 co_err co_folder_write_json(co_folder *f, const char *name, const json_t *v)
 {
+    CO_TRY(folder_is_ours(f));
     char *path = co_sprintf("%s/%s", f->path, name);
     co_err err = path ? co_json_write(v, path) : CO_ENOMEM;
     co_free(path);

@@ -1,13 +1,22 @@
 /* process.c -- is the process that wrote this still the one that runs? */
 #include "track/track_int.h"
 
+#include <fcntl.h>
 #include <stdio.h>
 #include <string.h>
 #include <unistd.h>
 
-#include "base/alloc.h"
-#include "base/fs.h"
 #include "base/json.h"
+
+/* The beginning of a small file of the kernel; "" if there is none. */
+static void read_file(char *out, size_t size, const char *path)
+{
+    int fd = open(path, O_RDONLY | O_CLOEXEC);
+    ssize_t n = fd < 0 ? 0 : read(fd, out, size - 1);
+    out[n > 0 ? n : 0] = '\0';
+    if (fd >= 0)
+        close(fd);
+}
 
 /* Start time of a process; 0 if it is gone or a zombie. The name field may hold blanks and brackets: what
  * counts comes after the last ')'. */
@@ -17,12 +26,7 @@ static long long start_of(long long pid)
     long long start = 0;
     char state = 'X';
     snprintf(path, sizeof path, "/proc/%lld/stat", pid);
-    FILE *f = fopen(path, "re");
-    if (!f)
-        return 0;
-    size_t len = fread(text, 1, sizeof text - 1, f);
-    fclose(f);
-    text[len] = '\0';
+    read_file(text, sizeof text, path);
     const char *after = strrchr(text, ')');
     if (!after ||
         sscanf(after, ") %c %*d %*d %*d %*d %*d %*u %*u %*u %*u %*u %*u %*u %*d %*d %*d %*d %*d %*d %lld",
@@ -33,12 +37,8 @@ static long long start_of(long long pid)
 
 static void read_line(char *out, size_t size, const char *path)
 {
-    char *text;
-    out[0] = '\0';
-    if (co_fs_read(&text, NULL, path, 4096))
-        return;
-    snprintf(out, size, "%.*s", (int)strcspn(text, "\n"), text);
-    co_free(text);
+    read_file(out, size, path);
+    out[strcspn(out, "\n")] = '\0';
 }
 
 void process_self(process_id *out)

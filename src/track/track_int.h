@@ -34,12 +34,14 @@ struct co_folder {
     char *path, *made_from; /* made_from: the topmost folder that we made; NULL if it was there */
     char run_id[64];
     double renewed_s;
+    bool taken;      /* another holds the lease now: not one more byte from us */
     int events_fd;   /* -1: not open yet */
     co_str pending;  /* events not yet in the file */
     bool disk_fails; /* the last write failed, and the log knows */
     int64_t lost;    /* events dropped since */
 };
 
-void events_close(co_folder *f); /* flushes as far as possible */
+void events_close(co_folder *f);     /* flushes as far as possible */
+co_err folder_is_ours(co_folder *f); /* renews the lease every few seconds; CO_EFAIL if it is lost */
 
 #endif

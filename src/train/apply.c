@@ -159,8 +159,11 @@ void apply_chunks(rank *k, int64_t step, const decision *d)
             put_back(k, c);
         fault_point(k, CO_FAULT_APPLY);
         set_aside(k, c);
+        fault_point(k, CO_FAULT_NONE);
         keep_journal(k, c);
+        fault_point(k, CO_FAULT_NONE);
         update(k, c, sum, d);
+        fault_point(k, CO_FAULT_NONE);
         co_claim_finish(&k->r->apply_claim[c], k->who);
         co_event_ring(&k->r->ctl->event);
     }

@@ -10,6 +10,18 @@
 
 enum { SAME_PLACE_LIMIT = 3 }; /* deaths in a row of one slot at one place that end the run */
 
+/* How far the slot has come. The phase is no part of it: a loader's thread may crash while the rank starts, loads or
+ * computes. */
+static uint64_t place_of(const super *s, int slot, uint32_t u)
+{
+    const rank_slot *me = &s->r->slots[slot];
+    uint32_t phase = atomic_load(&me->record.phase);
+    bool items = phase == CO_PHASE_SUM || phase == CO_PHASE_APPLY || phase == CO_PHASE_EVAL;
+    uint32_t item = items ? atomic_load(&me->record.slice) & 0xfffff : 0;
+
+    return (uint64_t)u << 32 | (uint64_t)(co_mark_get(&me->progress, u) & 0xfff) << 20 | item;
+}
+
 static void how_it_died(const co_death *d, char *out, size_t size)
 {
     if (d->fenced)
@@ -45,18 +57,29 @@ static void what_it_did(const super *s, int slot, co_str *out)
 {
     const co_record *r = &s->r->slots[slot].record;
     uint32_t call = atomic_load(&r->call), phase = atomic_load(&r->phase);
+    const exec_set *set = phase == CO_PHASE_COMPUTE ? &s->p->train
+                          : phase == CO_PHASE_EVAL  ? &s->p->eval
+                                                    : NULL;
+    co_str record = {0};
 
-    co_record_print(r, out);
-    if (call > 0 && phase == CO_PHASE_COMPUTE &&
-        call <= (uint32_t)co_exec_info_of(s->p->train.e[0].exec)->calls)
-        co_str_addf(out, ", %s", co_exec_call_name(s->p->train.e[0].exec, (int)call - 1));
+    co_record_print(r, &record);
+    const char *text = co_str_text(&record);
+    int line = (int)strcspn(text, "\n"); /* the backtrace follows */
+    co_str_addf(out, "%.*s", line, text);
+    if (call > 0 && set && call <= (uint32_t)co_exec_info_of(set->e[0].exec)->calls)
+        co_str_addf(out, ", %s", co_exec_call_name(set->e[0].exec, (int)call - 1));
+    co_str_addf(out, "%s", text + line);
+    co_str_fini(&record);
 }
 
 static void blame(super *s, const co_death *d, const char *how, const char *doing, int64_t step)
 {
+    int line = (int)strcspn(doing, "\n");
+
     snprintf(s->out->blame, sizeof s->out->blame,
-             "rank %d (pid %d) died %d times in a row at step %lld: %s, while %s. %s.", d->slot, (int)d->pid,
-             s->death_count[d->slot], (long long)step, how, doing, advice(d));
+             "rank %d (pid %d) died %d times in a row at step %lld: %s, while %.*s. %s.%s", d->slot,
+             (int)d->pid, s->death_count[d->slot], (long long)step, how, line, doing, advice(d),
+             doing + line);
 }
 
 /* Deaths that a rehearsal caused are no sign of trouble. */
@@ -69,7 +92,6 @@ static bool rehearsed(const super *s, const co_death *d)
 co_verdict rank_died(void *ctx, const co_death *d)
 {
     super *s = ctx;
-    const co_record *rec = &s->r->slots[d->slot].record;
     uint64_t pc = atomic_load(&s->r->ctl->pc);
     unit u = unit_of(&s->p->sched, (uint32_t)(pc >> 8));
     char how[160];
@@ -79,8 +101,7 @@ co_verdict rank_died(void *ctx, const co_death *d)
         return CO_CREW_LET_GO;
     how_it_died(d, how, sizeof how);
     what_it_did(s, d->slot, &doing);
-    uint64_t place =
-        (pc >> 8) << 32 | (uint64_t)atomic_load(&rec->phase) << 24 | (atomic_load(&rec->slice) & 0xffffff);
+    uint64_t place = place_of(s, d->slot, (uint32_t)(pc >> 8));
     s->death_count[d->slot] =
         place == s->death_key[d->slot] && !rehearsed(s, d) ? s->death_count[d->slot] + 1 : 1;
     s->death_key[d->slot] = place;
@@ -99,5 +120,7 @@ co_verdict rank_died(void *ctx, const co_death *d)
                                                          .how = how,
                                                          .doing = co_str_text(&doing)});
     co_str_fini(&doing);
+    /* A successor that dies before its first act did nothing. */
+    co_record_begin(&s->r->slots[d->slot].record);
     return verdict;
 }

@@ -5,26 +5,27 @@
 #include "base/alloc.h"
 #include "base/maths.h"
 
-void evaluate_item(const co_plan *p, const float *state, co_split split, uint32_t item, char *input,
-                   char *work, size_t work_bytes, leaf_stat *out, _Atomic uint32_t *beat)
+co_slice_shape item_samples(const co_plan *p, co_split split, uint32_t item, uint32_t *ids)
 {
-    uint32_t ids[4096], size = (uint32_t)p->cfg.eval_slice, first = item * size;
+    uint32_t size = (uint32_t)p->cfg.eval_slice, first = item * size;
     uint32_t n = p->data->count[split] - first < size ? p->data->count[split] - first : size;
-    co_slice_dst dst;
 
     for (uint32_t i = 0; i < n; i++)
         ids[i] = first + i;
-    co_slice_shape shape = {(int)n, co_slice_len(p->data, split, ids, (int)n)};
-    const shape_exec *e = exec_for(&p->eval, shape);
-    slice_dst(e, input, &dst);
+    return (co_slice_shape){(int)n, co_slice_len(p->data, split, ids, (int)n)};
+}
+
+void run_item(const co_plan *p, const exec_set *set, co_split split, uint32_t item, const co_bases *bases,
+              _Atomic uint32_t *beat)
+{
+    uint32_t ids[EVAL_SLICE_MAX];
+    co_slice_shape shape = item_samples(p, split, item, ids);
+    const shape_exec *e = exec_for(set, shape);
+    co_slice_dst dst;
+
+    slice_dst(e, bases->input, &dst);
     p->data->fill(p->data, split, ids, shape, &dst);
-    co_exec_run(e->exec,
-                &(co_bases){.state = (void *)(uintptr_t)state,
-                            .input = input,
-                            .work = work,
-                            .stat = out->stat,
-                            .work_bytes = work_bytes},
-                &(co_run){.seed = (uint64_t)p->cfg.seed}, beat);
+    co_exec_run(e->exec, bases, &(co_run){.seed = (uint64_t)p->cfg.seed}, beat);
 }
 
 static double tree_of_items(const leaf_stat *s, int which, uint32_t n)
@@ -57,44 +58,68 @@ void evaluate_items(rank *k, co_split split)
             continue;
         rank_phase(k, CO_PHASE_EVAL, i);
         fault_point(k, CO_FAULT_EVAL);
-        evaluate_item(k->p, k->r->state, split, i, k->r->eval_input[k->who.slot], k->work, k->work_bytes,
-                      &k->r->eval_stat[i], &k->me->record.call);
+        run_item(k->p, &k->p->eval, split, i,
+                 &(co_bases){.state = k->r->state,
+                             .input = k->r->eval_input[k->who.slot],
+                             .work = k->work,
+                             .stat = k->r->eval_stat[split][i].stat,
+                             .work_bytes = k->work_bytes},
+                 &k->me->record.call);
+        fault_point(k, CO_FAULT_NONE);
         co_claim_finish(&k->r->eval_claim[i], k->who);
         co_event_ring(&k->r->ctl->event);
     }
     wait_for(k, all_evaluated, split, CO_PHASE_WAIT);
 }
 
-/* --- in this process alone: `cohort test` ------------------------------------------------------------------------- */
-co_err co_evaluate(co_plan *p, co_split split, co_eval_result *out, char weights_sha256[65])
+/* --- in this process alone: `cohort test` and `cohort predict` ------------------------------------------------------- */
+static size_t whole_lines(size_t bytes)
 {
-    const co_space_ops *space = p->kernels->space;
-    size_t n = p->layout->count, work_bytes = p->eval.work_bytes;
-    uint32_t items = p->eval_items[split];
-    co_err err = CO_ENOMEM;
+    return (bytes + 63) & ~(size_t)63;
+}
 
-    if (items == 0)
-        return co_fail(CO_EINPUT, "data=%s has no samples in that split", p->spec.data->name);
-    float *state = co_array(n, sizeof *state);
-    char *input = co_zalloc(p->eval.input_bytes + 64), *work = space ? NULL : co_zalloc(work_bytes + 64);
-    leaf_stat *stats = co_array(items, sizeof *stats);
-    void *far = NULL;
-    if (!state || !input || (!space && !work) || !stats)
-        goto out;
-    if (space && (err = space->open(&far, work_bytes)))
-        goto out;
+co_err look_open(look *l, co_plan *p, const exec_set *set)
+{
+    size_t input = whole_lines(set->input_bytes), output = whole_lines(set->output_bytes);
+    co_err err;
+
+    *l = (look){.space = p->kernels->space, .state = co_array(p->layout->count, sizeof *l->state)};
+    l->buffers = co_zalloc(64 + input + output + (l->space ? 0 : set->work_bytes));
+    if (!l->state || !l->buffers)
+        return CO_ENOMEM;
+    char *at = (char *)(((uintptr_t)l->buffers + 63) & ~(uintptr_t)63);
+    l->bases = (co_bases){.state = l->state,
+                          .input = at,
+                          .output = set->output_bytes ? at + input : NULL,
+                          .work = at + input + output,
+                          .work_bytes = set->work_bytes};
+    if (l->space && (err = l->space->open(&l->far, set->work_bytes)))
+        return err;
+    if (l->space)
+        l->bases.work = l->far;
     co_fpu_init();
     if (p->spec.resume)
-        err = co_ckpt_load(p->spec.resume, p->layout, state, 0, NULL, NULL, &p->start);
-    else
-        co_layout_initialise(p->layout, state, (uint64_t)p->cfg.seed), err = CO_OK;
-    if (err)
-        goto out;
-    for (uint32_t i = 0; i < items; i++)
-        evaluate_item(p, state, split, i, (char *)(((uintptr_t)input + 63) & ~(uintptr_t)63),
-                      space ? far : (char *)(((uintptr_t)work + 63) & ~(uintptr_t)63), work_bytes, &stats[i],
-                      NULL);
+        return co_ckpt_load(p->spec.resume, p->layout, l->state, 0, NULL, NULL, NULL);
+    co_layout_initialise(p->layout, l->state, (uint64_t)p->cfg.seed);
+    return CO_OK;
+}
+
+void look_close(look *l)
+{
+    if (l->far)
+        l->space->close(l->far, l->bases.work_bytes);
+    co_free(l->buffers);
+    co_free(l->state);
+}
+
+static void evaluate_all(co_plan *p, look *l, co_split split, leaf_stat *stats, co_eval_result *out)
+{
     double total[CO_STATS];
+
+    for (uint32_t i = 0; i < p->eval_items[split]; i++) {
+        l->bases.stat = stats[i].stat;
+        run_item(p, &p->eval, split, i, &l->bases, NULL);
+    }
     eval_total(p, stats, split, total);
     *out = (co_eval_result){.step = p->start.step,
                             .epoch = p->start.epoch,
@@ -102,13 +127,22 @@ co_err co_evaluate(co_plan *p, co_split split, co_eval_result *out, char weights
                             .loss = total[CO_STAT_LOSS] / total[CO_STAT_COUNT],
                             .metric = total[CO_STAT_METRIC] / total[CO_STAT_COUNT],
                             .count = (int64_t)total[CO_STAT_COUNT]};
-    err = co_layout_sha256(p->layout, state, weights_sha256);
-out:
-    if (far)
-        space->close(far, work_bytes);
+}
+
+co_err co_evaluate(co_plan *p, co_split split, co_eval_result *out, char weights_sha256[65])
+{
+    uint32_t items = p->eval_items[split];
+    look l = {0};
+
+    if (items == 0)
+        return co_fail(CO_EINPUT, "data=%s has no samples in that split", p->spec.data->name);
+    leaf_stat *stats = co_array(items, sizeof *stats);
+    co_err err = stats ? look_open(&l, p, &p->eval) : CO_ENOMEM;
+    if (!err)
+        err = co_layout_sha256(p->layout, l.state, weights_sha256);
+    if (!err)
+        evaluate_all(p, &l, split, stats, out);
+    look_close(&l);
     co_free(stats);
-    co_free(work);
-    co_free(input);
-    co_free(state);
     return err;
 }

@@ -38,6 +38,8 @@ void fault_point(rank *k, co_fault phase)
     control *ctl = k->r->ctl;
     uint64_t w = atomic_load_explicit(&ctl->fault, memory_order_relaxed), from, to;
 
+    if (k->point)
+        k->point(k);
     if (w == 0 || (w >> 8 & 0xff) != (uint64_t)phase || (w & 0xff) != k->who.slot + 1)
         return;
     if (!atomic_compare_exchange_strong(&ctl->fault, &w, 0))

@@ -72,6 +72,7 @@ void leaves(rank *k, int64_t step)
             co_leaf_add(CO_ADD_VALUES, dst, a, b, n);
             co_leaf_add(CO_ADD_MARKS, dst + n, a + n, b + n, p->layout->leaf_count - n);
         }
+        fault_point(k, CO_FAULT_NONE);
         co_mark_set(&k->me->progress, k->who.unit, i + 1);
     }
     /* One more than the fold has: "arrived", also for a slot that had nothing to do. So nobody is ever more than one

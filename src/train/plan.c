@@ -36,7 +36,8 @@ static co_err choose_slices(co_plan *p)
     bool stats = p->spec.model->batch_stats;
 
     if (s & (s - 1))
-        return co_fail(CO_EINPUT, "trainer.slices: %lld is not a power of two", (long long)s);
+        return co_fail(CO_EINPUT, "trainer.slices: %lld is not a power of two (1, 2, 4, 8 ...)",
+                       (long long)s);
     if (s == 0)
         s = co_slices_for((uint32_t)batch, stats);
     int64_t least = stats ? 2 : 1;
@@ -96,12 +97,6 @@ static co_err choose_steps(co_plan *p)
     s->block = p->cfg.eval_every && p->data->count[CO_SPLIT_VAL] ? p->cfg.eval_every * per_epoch : 0;
     s->final_test = p->cfg.test && p->data->count[CO_SPLIT_TEST];
     s->first_step = p->start.step;
-    if (p->start.step > s->steps)
-        return co_fail(CO_EINPUT,
-                       "the checkpoint stands at step %lld, past the %lld steps asked for: raise "
-                       "trainer.max_epochs (or trainer.max_steps)",
-                       (long long)p->start.step, (long long)s->steps);
-    schedule_close(s);
     return CO_OK;
 }
 
@@ -125,119 +120,21 @@ static co_err make_trees(co_plan *p)
     return co_tree_init(&p->tree[CUT_SHORT], &last, p->ranks);
 }
 
-/* --- graphs: an executor for every slice shape that can occur ------------------------------------------------------ */
-const shape_exec *exec_for(const exec_set *s, co_slice_shape shape)
-{
-    for (int i = 0; i < s->n; i++)
-        if (s->e[i].shape.n == shape.n && s->e[i].shape.len == shape.len)
-            return &s->e[i];
-    CO_ASSERT(false, "every slice shape was planned for");
-    return NULL;
-}
-
-static void find_input(const co_exec *e, const char *name, size_t *offset)
-{
-    co_dtype dtype;
-    co_shape shape;
-
-    if (co_exec_input(e, name, offset, &dtype, &shape) != CO_OK)
-        *offset = SIZE_MAX;
-}
-
-static co_err add_shape(co_plan *p, exec_set *s, co_slice_shape shape, co_mode mode)
-{
-    for (int i = 0; i < s->n; i++)
-        if (s->e[i].shape.n == shape.n && s->e[i].shape.len == shape.len)
-            return CO_OK;
-    shape_exec *more = co_realloc(s->e, (size_t)(s->n + 1) * sizeof *more);
-    if (!more)
-        return CO_ENOMEM;
-    s->e = more;
-    co_graph *g;
-    CO_TRY(co_model_graph(&g, p->spec.model, p->spec.model_cfg, &p->data->io, shape, mode));
-    shape_exec *e = &s->e[s->n];
-    *e = (shape_exec){.shape = shape};
-    co_err err = co_exec_new(&e->exec, g, p->kernels);
-    co_graph_free(g);
-    if (err)
-        return co_fail_in(err, "model=%s", p->spec.model->name);
-    s->n++;
-    find_input(e->exec, "x", &e->x);
-    find_input(e->exec, "y", &e->y);
-    find_input(e->exec, "ids", &e->ids);
-    find_input(e->exec, "lens", &e->lens);
-    const co_exec_info *info = co_exec_info_of(e->exec);
-    if (info->input_bytes > s->input_bytes)
-        s->input_bytes = info->input_bytes;
-    if (info->work_bytes > s->work_bytes)
-        s->work_bytes = info->work_bytes;
-    if (info->output_bytes > s->output_bytes)
-        s->output_bytes = info->output_bytes;
-    return CO_OK;
-}
-
-/* n samples at every padded length the data can have. */
-static co_err add_lengths(co_plan *p, exec_set *s, int n, co_mode mode)
-{
-    const co_io *io = &p->data->io;
-
-    if (io->task != CO_TASK_LM)
-        return add_shape(p, s, (co_slice_shape){.n = n}, mode);
-    for (int64_t len = io->len_step; len < io->max_len + io->len_step; len += io->len_step)
-        CO_TRY(add_shape(p, s, (co_slice_shape){n, (int)len}, mode));
-    return CO_OK;
-}
-
-static co_err add_cut(co_plan *p, const co_cut *cut)
-{
-    for (int leaf = 0; leaf < cut->slices; leaf++) {
-        uint32_t lo, hi;
-        co_cut_range(cut, leaf, &lo, &hi);
-        if (lo < hi)
-            CO_TRY(add_lengths(p, &p->train, (int)(hi - lo), CO_MODE_TRAIN));
-    }
-    return CO_OK;
-}
-
-static co_err make_graphs(co_plan *p)
-{
-    static const co_split splits[] = {CO_SPLIT_VAL, CO_SPLIT_TEST};
-    uint32_t size = (uint32_t)p->cfg.eval_slice;
-
-    CO_TRY(add_cut(p, &p->tree[CUT_FULL].cut));
-    if (p->short_n)
-        CO_TRY(add_cut(p, &p->tree[CUT_SHORT].cut));
-    for (size_t i = 0; i < CO_COUNT(splits); i++) {
-        uint32_t n = p->data->count[splits[i]];
-        p->eval_items[splits[i]] = (n + size - 1) / size;
-        if (p->eval_items[splits[i]] > p->max_items)
-            p->max_items = p->eval_items[splits[i]];
-        if (n >= size)
-            CO_TRY(add_lengths(p, &p->eval, (int)size, CO_MODE_EVAL));
-        if (n % size)
-            CO_TRY(add_lengths(p, &p->eval, (int)(n % size), CO_MODE_EVAL));
-    }
-    p->layout = co_exec_layout(p->train.e[0].exec);
-    for (int i = 0; i < p->eval.n; i++)
-        CO_TRY(co_layout_same(p->layout, co_exec_layout(p->eval.e[i].exec)));
-    return CO_OK;
-}
-
-static void free_set(exec_set *s)
-{
-    for (int i = 0; i < s->n; i++)
-        co_exec_free(s->e[i].exec);
-    co_free(s->e);
-}
-
 /* --- together ------------------------------------------------------------------------------------------------------- */
-/* A checkpoint of other data, slices or batch would silently be another run. */
+/* A checkpoint of another model, optimiser, batch or seed would silently be another run. */
 static co_err check_resume(const co_plan *p)
 {
     const co_ckpt_meta *m = &p->start;
 
     if (!p->spec.resume)
         return CO_OK;
+    co_err err =
+        co_ckpt_fits(p->spec.resume, p->layout, 0, NULL); /* the model first: much else follows from it */
+    if (err)
+        return co_fail(err,
+                       "%s; it was made with model=%s: give that model with its keys, or start anew without "
+                       "ckpt_path",
+                       co_errmsg(), m->model);
     if (m->slices != p->slices || m->global_batch != p->batch)
         return co_fail(
             CO_EINPUT,
@@ -245,13 +142,27 @@ static co_err check_resume(const co_plan *p)
             "give the same, or start anew without ckpt_path",
             p->spec.resume, (long long)m->global_batch, (long long)m->slices, p->batch, p->slices);
     if (m->seed != (uint64_t)p->cfg.seed)
-        return co_fail(CO_EINPUT, "checkpoint %s was made with seed=%llu, this run has seed=%lld",
-                       p->spec.resume, (unsigned long long)m->seed, (long long)p->cfg.seed);
+        return co_fail(
+            CO_EINPUT,
+            "checkpoint %s was made with seed=%llu, this run has seed=%lld: give the same, or start "
+            "anew without ckpt_path",
+            p->spec.resume, (unsigned long long)m->seed, (long long)p->cfg.seed);
+    if (strcmp(m->optim, p->spec.optim->name) != 0)
+        return co_fail(CO_EINPUT,
+                       "checkpoint %s was made with optim=%s, this run has optim=%s: give the same, or start "
+                       "anew without ckpt_path",
+                       p->spec.resume, m->optim, p->spec.optim->name);
     if (strcmp(m->kernels, co_kernels_name(p->kernels)) != 0)
         return co_fail(CO_EINPUT,
                        "checkpoint %s was made with kernels %s, this run has %s: give trainer.kernels=%.*s",
                        p->spec.resume, m->kernels, co_kernels_name(p->kernels), (int)strcspn(m->kernels, "."),
                        m->kernels);
+    CO_TRY(co_ckpt_fits(p->spec.resume, p->layout, p->moments, p->moment_name));
+    if (m->step > p->sched.steps)
+        return co_fail(CO_EINPUT,
+                       "the checkpoint stands at step %lld, past the %lld steps asked for: raise "
+                       "trainer.max_epochs (or trainer.max_steps)",
+                       (long long)m->step, (long long)p->sched.steps);
     return CO_OK;
 }
 
@@ -264,7 +175,6 @@ static void fill_facts(co_plan *p)
     f->batch = p->batch;
     f->steps_per_epoch = p->sched.steps_per_epoch;
     f->steps = p->sched.steps;
-    f->epochs = (p->sched.steps + p->sched.steps_per_epoch - 1) / p->sched.steps_per_epoch;
     f->samples_per_epoch = p->data->count[CO_SPLIT_TRAIN];
     f->start_step = p->start.step;
     f->layout = p->layout;
@@ -277,6 +187,9 @@ static void fill_facts(co_plan *p)
             f->params += p->layout->entry[i].count;
     f->arena_bytes = p->arena.bytes;
     f->arena = &p->arena;
+    if (!p->train.n)
+        return;
+    f->epochs = (p->sched.steps + p->sched.steps_per_epoch - 1) / p->sched.steps_per_epoch;
     const co_cut *cut = &p->tree[CUT_FULL].cut;
     for (int leaf = 0; leaf < cut->slices; leaf++) {
         uint32_t lo, hi;
@@ -285,37 +198,56 @@ static void fill_facts(co_plan *p)
             f->flops_per_step +=
                 co_exec_info_of(exec_for(&p->train, (co_slice_shape){.n = (int)(hi - lo)})->exec)->flops;
     }
-    plan_lines(p);
 }
 
-static co_err make(co_plan *p)
+/* Kernels, data, and whether model and data go together. */
+static co_err make_parts(co_plan *p)
 {
     CO_TRY(co_kernels_get(&p->kernels, p->cfg.kernels));
-    CO_TRY(choose_ranks(p));
-    CO_TRY(choose_slices(p));
     CO_TRY(co_dataset_open(&p->data, p->spec.data, p->spec.data_cfg));
     if (p->spec.model->check)
         CO_TRY(p->spec.model->check(p->spec.model_cfg, &p->data->io));
+    return p->spec.resume ? co_ckpt_read_meta(&p->start, p->spec.resume) : CO_OK;
+}
+
+static co_err make_to_train(co_plan *p)
+{
+    CO_TRY(choose_ranks(p));
+    CO_TRY(choose_slices(p));
+    CO_TRY(make_parts(p));
     if (p->spec.optim->check)
         CO_TRY(p->spec.optim->check(p->spec.optim_cfg));
-    if (p->spec.resume)
-        CO_TRY(co_ckpt_read_meta(&p->start, p->spec.resume));
     CO_TRY(choose_steps(p));
-    CO_TRY(check_resume(p));
     CO_TRY(make_trees(p));
-    CO_TRY(make_graphs(p));
+    CO_TRY(make_train_graphs(p));
+    CO_TRY(make_eval_graphs(p));
     CO_TRY(co_order_new(&p->order, p->data, CO_SPLIT_TRAIN, p->batch, (uint64_t)p->cfg.seed, true));
     p->moments = p->spec.optim->moments(p->spec.optim_cfg, p->moment_name);
     p->lr = p->spec.optim->lr(p->spec.optim_cfg);
     p->chunk = co_layout_chunk(p->layout);
     p->chunks = co_layout_chunks(p->layout);
     p->sparse = p->layout->leaf_count > p->layout->count;
+    CO_TRY(check_resume(p));
+    schedule_close(&p->sched);
     regions_reserve(p);
     fill_facts(p);
+    plan_lines(p);
     return co_arena_fits(&p->arena);
 }
 
-co_err co_plan_new(co_plan **out, const co_train_spec *spec)
+static co_err make_to_look(co_plan *p)
+{
+    CO_TRY(make_parts(p));
+    CO_TRY(make_eval_graphs(p));
+    if (!p->layout)
+        return co_fail(CO_EINPUT, "data=%s has nothing to validate or test with", p->spec.data->name);
+    if (p->spec.resume)
+        CO_TRY(co_ckpt_fits(p->spec.resume, p->layout, 0, NULL));
+    fill_facts(p);
+    return CO_OK;
+}
+
+static co_err plan_new(co_plan **out, const co_train_spec *spec, co_err (*make)(co_plan *p))
 {
     co_plan *p = co_zalloc(sizeof *p);
 
@@ -332,14 +264,24 @@ co_err co_plan_new(co_plan **out, const co_train_spec *spec)
     return CO_OK;
 }
 
+co_err co_plan_new(co_plan **out, const co_train_spec *spec)
+{
+    return plan_new(out, spec, make_to_train);
+}
+
+co_err co_plan_to_look(co_plan **out, const co_train_spec *spec)
+{
+    return plan_new(out, spec, make_to_look);
+}
+
 void co_plan_free(co_plan *p)
 {
     if (!p)
         return;
     co_tree_fini(&p->tree[CUT_FULL]);
     co_tree_fini(&p->tree[CUT_SHORT]);
-    free_set(&p->train);
-    free_set(&p->eval);
+    exec_set_fini(&p->train);
+    exec_set_fini(&p->eval);
     co_order_free(p->order);
     co_dataset_close(p->data);
     co_arena_close(&p->arena);

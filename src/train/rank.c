@@ -57,7 +57,9 @@ static void publish(rank *k, const unit *u, const decision *d)
 static bool supervisor_keeps_up(rank *k, int64_t unused)
 {
     (void)unused;
-    uint64_t behind = k->who.unit - atomic_load_explicit(&k->r->ctl->consumed, memory_order_acquire);
+    /* Below zero in a rank so slow that the others, and the supervisor, are units ahead of it. */
+    int64_t behind =
+        (int64_t)k->who.unit - (int64_t)atomic_load_explicit(&k->r->ctl->consumed, memory_order_acquire);
 
     if (behind >= RING / 2 && k->bell >= 0 && write(k->bell, &(uint64_t){1}, 8) < 0)
         return behind < RING - 4;
@@ -99,6 +101,7 @@ static void advance(rank *k, const unit *u, const decision *d)
     control *ctl = k->r->ctl;
     uint64_t seen = k->pc, flags = 0;
 
+    fault_point(k, CO_FAULT_NONE);
     if (u->kind == UNIT_TRAIN)
         atomic_store_explicit(&ctl->applied[u->step & 1], d->t, memory_order_relaxed);
     publish(k, u, d);
@@ -112,6 +115,7 @@ static void advance(rank *k, const unit *u, const decision *d)
     else if (u->kind == UNIT_TRAIN && atomic_load(&ctl->pc) == seen && save_due(k, u->step))
         flags = PC_SNAP;
     uint64_t next = ((uint64_t)k->who.unit + 1) << 8 | flags;
+    fault_point(k, CO_FAULT_NONE);
     if (atomic_compare_exchange_strong_explicit(&ctl->pc, &seen, next, memory_order_acq_rel,
                                                 memory_order_acquire))
         co_event_ring(&ctl->event);
@@ -129,6 +133,7 @@ static void announce_snapshot(rank *k, const unit *u)
         return; /* another rank did, or it is already saved */
     atomic_store(&ctl->snap_applied, atomic_load(&ctl->applied[step & 1]));
     atomic_store(&ctl->snap_at_ns, co_now_ns());
+    fault_point(k, CO_FAULT_NONE);
     if (atomic_compare_exchange_strong(&ctl->snap, &old, (uint64_t)k->who.unit << 1 | 1) && k->bell >= 0 &&
         write(k->bell, &(uint64_t){1}, 8) < 0)
         return; /* the supervisor looks by itself, a little later */
@@ -171,7 +176,7 @@ static void eval_unit(rank *k, const unit *u)
     double total[CO_STATS];
 
     evaluate_items(k, split);
-    eval_total(k->p, k->r->eval_stat, split, total);
+    eval_total(k->p, k->r->eval_stat[split], split, total);
     advance(k, u,
             &(decision){.loss = total[CO_STAT_LOSS] / total[CO_STAT_COUNT],
                         .metric = total[CO_STAT_METRIC] / total[CO_STAT_COUNT],
@@ -234,7 +239,9 @@ static void populate(const rank *k)
     int slot = (int)k->who.slot;
 
     co_populate(p->arena.base, (size_t)((char *)k->r->leaf_buffer[0] - p->arena.base));
-    co_populate(k->r->leaf_buffer[slot], (size_t)k->r->n_buffers * p->layout->leaf_count * sizeof(float));
+    for (int s = 0; s < p->ranks;
+         s++) /* the others' are read in `sum`, which of them is a matter of timing */
+        co_populate(k->r->leaf_buffer[s], (size_t)k->r->n_buffers * p->layout->leaf_count * sizeof(float));
     for (int i = 0; i < p->arena.n; i++) {
         char *at = co_arena_at(&p->arena, p->arena.region[i].offset);
         if (at == (char *)k->work || at == k->r->input[slot] || at == (char *)k->r->journal[slot] ||

@@ -67,7 +67,8 @@ static void walk_all(const co_plan *p, struct walk *w, regions *r)
         r->norm[parity] = region(w, "stats.norm", p->chunks * sizeof **r->norm);
     }
     r->eval_claim = region(w, "marks.eval", p->max_items * sizeof *r->eval_claim);
-    r->eval_stat = region(w, "stats.eval", p->max_items * sizeof *r->eval_stat);
+    for (int split = 0; split < CO_SPLIT_COUNT; split++)
+        r->eval_stat[split] = region(w, "stats.eval", p->eval_items[split] * sizeof **r->eval_stat);
     for (int i = 0; i < p->ranks; i++)
         walk_slot(p, w, r, i);
 }

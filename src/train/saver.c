@@ -115,17 +115,20 @@ void saver_finish(super *s)
     }
 }
 
-co_err save_last(super *s)
+int64_t steps_done(const super *s)
 {
     uint64_t pc = atomic_load(&s->r->ctl->pc);
-    unit u = unit_of(&s->p->sched, (uint32_t)(pc >> 8) - 1); /* the last unit that was finished */
-    int64_t step = u.step;
 
     if (pc >> 8 <= s->p->sched.first_unit)
-        step = s->p->sched.first_step;
-    if (pc & PC_FAIL)
-        step--; /* its gradient was not applied */
-    s->out->steps = step;
+        return s->p->sched.first_step;
+    unit u = unit_of(&s->p->sched, (uint32_t)(pc >> 8) - 1); /* the last unit that was finished */
+    return u.step - (pc & PC_FAIL ? 1 : 0);                  /* its gradient was not applied */
+}
+
+co_err save_last(super *s)
+{
+    int64_t step = s->out->steps;
+
     if (!s->p->spec.ckpt_root || step == s->saved_step)
         return CO_OK;
     s->saver_step = step;

@@ -79,6 +79,7 @@ void sum_chunks(rank *k, int64_t step)
         rank_phase(k, CO_PHASE_SUM, (uint32_t)c);
         fault_point(k, CO_FAULT_SUM);
         sum_chunk(k, step, c);
+        fault_point(k, CO_FAULT_NONE);
         co_claim_finish(&k->r->sum_claim[c], k->who);
         co_event_ring(&k->r->ctl->event);
     }

@@ -17,38 +17,36 @@
 #include "base/maths.h"
 
 /* --- before ------------------------------------------------------------------------------------------------------- */
-static co_err fill_state(super *s)
+co_err open_state(co_plan *p)
 {
-    co_plan *p = s->p;
-    control *ctl = s->r->ctl;
-
+    CO_TRY(co_arena_open(&p->arena));
+    p->at = co_zalloc(sizeof *p->at);
+    if (!p->at)
+        return CO_ENOMEM;
+    regions_bind(p, p->at);
+    regions *r = p->at;
+    control *ctl = r->ctl;
     if (p->spec.resume)
-        CO_TRY(co_ckpt_load(p->spec.resume, p->layout, s->r->state, p->moments, p->moment_name, s->r->moment,
+        CO_TRY(co_ckpt_load(p->spec.resume, p->layout, r->state, p->moments, p->moment_name, r->moment,
                             &p->start));
     else
-        co_layout_initialise(p->layout, s->r->state, (uint64_t)p->cfg.seed);
+        co_layout_initialise(p->layout, r->state, (uint64_t)p->cfg.seed);
     atomic_store(&ctl->applied[p->start.step & 1], p->start.applied);
     atomic_store(&ctl->consumed, p->sched.first_unit - 1);
     bool nothing_left = p->sched.first_unit > p->sched.last_unit;
     atomic_store(&ctl->pc, (uint64_t)p->sched.first_unit << 8 | (nothing_left ? PC_END : 0));
-    s->saved_step = p->spec.resume ? p->start.step : -1;
     return CO_OK;
 }
 
 static co_err open_memory(super *s)
 {
-    co_plan *p = s->p;
-
-    CO_TRY(co_arena_open(&p->arena));
-    p->at = co_zalloc(sizeof *p->at);
+    CO_TRY(open_state(s->p));
+    s->r = s->p->at;
+    s->saved_step = s->p->spec.resume ? s->p->start.step : -1;
     s->step_ms = co_array(STEPS_KEPT, sizeof *s->step_ms);
     s->sum_ms = co_array(STEPS_KEPT, sizeof *s->sum_ms);
     s->recovery_ms = co_array(KILLS_KEPT, sizeof *s->recovery_ms);
-    if (!p->at || !s->step_ms || !s->sum_ms || !s->recovery_ms)
-        return CO_ENOMEM;
-    regions_bind(p, p->at);
-    s->r = p->at;
-    return fill_state(s);
+    return s->step_ms && s->sum_ms && s->recovery_ms ? CO_OK : CO_ENOMEM;
 }
 
 static uint64_t turns(void *ctx, int slot)
@@ -200,23 +198,27 @@ static void close_books(super *s)
 
 static co_err conclude(super *s, co_err err)
 {
-    uint64_t pc = atomic_load(&s->r->ctl->pc);
     co_train_summary *o = s->out;
 
+    if (err && !o->blame[0])
+        snprintf(o->blame, sizeof o->blame, "%s", co_errmsg());
     co_crew_free(s->crew);
     s->crew = NULL;
+    uint64_t pc = atomic_load(&s->r->ctl->pc); /* nobody moves it any more */
     consume_results(s);
+    snapshots(s); /* one asked for at the last moment: what it needs lies aside */
     saver_finish(s);
     o->status = err || (pc & PC_FAIL) ? CO_STATUS_FAILED : pc & PC_END ? CO_STATUS_DONE : CO_STATUS_STOPPED;
     if (pc & PC_FAIL)
         describe_nan(s);
-    else if (err && !o->blame[0])
-        snprintf(o->blame, sizeof o->blame, "%s", co_errmsg());
-    co_err kept = state_is_whole(s) ? save_last(s) : CO_OK;
+    o->steps = steps_done(s);
+    bool whole = state_is_whole(s);
+    co_err kept = whole ? save_last(s) : CO_OK;
     o->samples = o->steps * s->p->batch; /* whole batches; the short ones are put right below */
     if (s->p->short_n)
         o->samples -= o->steps / s->p->sched.steps_per_epoch * (s->p->batch - s->p->short_n);
-    CO_TRY(co_layout_sha256(s->p->layout, s->r->state, o->weights_sha256));
+    if (whole)
+        CO_TRY(co_layout_sha256(s->p->layout, s->r->state, o->weights_sha256));
     close_books(s);
     if (o->status == CO_STATUS_FAILED)
         return co_fail(CO_EFAIL, "%s", o->blame);

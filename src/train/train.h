@@ -170,10 +170,24 @@ typedef struct co_train_summary {
 co_err co_train_run(co_plan *p, const co_train_hooks *hooks, co_train_summary *out);
 
 /* --- without ranks: evaluate or predict with a checkpoint's weights ------------------------------------------- */
+/* A plan for the two below only: no training, so the checkpoint's batch, seed and kernels need not be this one's. */
+co_err co_plan_to_look(co_plan **out, const co_train_spec *spec);
+
+/* CO_SPLIT_VAL or CO_SPLIT_TEST. For the same state, the same values as the run's own evaluation gave. */
 co_err co_evaluate(co_plan *p, co_split split, co_eval_result *out, char weights_sha256[65]);
-/* Each sample of the split in order: CLASSIFY the class and its probability, REGRESS the values, LM the likeliest next
- * token's text for the sample's end. One line each. */
-co_err co_predict(co_plan *p, co_split split, int64_t limit, void (*line)(void *ctx, const char *text),
+
+typedef struct co_prediction {
+    int64_t id; /* of the sample in its split */
+    co_task task;
+    int64_t choice;      /* CLASSIFY: the likeliest class; LM: the likeliest token after the sample's end */
+    double probability;  /* of the choice */
+    const char *text;    /* LM: the token's text */
+    const float *values; /* REGRESS: [n] */
+    int64_t n;
+} co_prediction;
+/* Each sample of the split in order, the first `limit` of them (< 0: all). What *r points to lives until `each` returns.
+ */
+co_err co_predict(co_plan *p, co_split split, int64_t limit, void (*each)(void *ctx, const co_prediction *r),
                   void *ctx);
 
 #endif

@@ -75,8 +75,14 @@ struct co_plan {
 
 int cut_of_step(const co_plan *p, int64_t step); /* CUT_FULL or CUT_SHORT */
 uint32_t samples_of_step(const co_plan *p, int64_t step);
-const shape_exec *exec_for(const exec_set *s, co_slice_shape shape);
 void plan_lines(co_plan *p); /* the first screen */
+
+/* graphs.c */
+co_err make_train_graphs(co_plan *p);
+co_err make_eval_graphs(co_plan *p);
+const shape_exec *exec_for(const exec_set *s, co_slice_shape shape); /* it is there */
+co_err exec_set_add(exec_set *s, const co_plan *p, co_slice_shape shape, co_mode mode);
+void exec_set_fini(exec_set *s);
 
 /* --- shared memory ------------------------------------------------------------------------------------------- */
 enum { RING = 4096 }; /* results that the supervisor may be behind by */
@@ -134,7 +140,8 @@ typedef struct regions {
     leaf_stat *leaf[2];                /* by step parity: [slices] */
     chunk_stat *norm[2];               /* by step parity: [chunks] */
     co_claim *eval_claim;              /* [max_items] */
-    leaf_stat *eval_stat;
+    leaf_stat
+        *eval_stat[CO_SPLIT_COUNT];   /* by split: [its items]. A slow rank may still add up VAL in TEST */
     float *leaf_buffer[CO_MAX_SLOTS]; /* n_buffers * leaf_count each */
     int n_buffers;
     char *work[CO_MAX_SLOTS], *input[CO_MAX_SLOTS], *eval_input[CO_MAX_SLOTS];
@@ -143,9 +150,11 @@ typedef struct regions {
 
 void regions_reserve(co_plan *p);          /* lays out the arena */
 void regions_bind(co_plan *p, regions *r); /* after it is open */
+co_err open_state(co_plan *p); /* the arena, with the first state (or the checkpoint's) and pc in it */
 
 /* --- a rank -------------------------------------------------------------------------------------------------- */
-typedef struct rank {
+typedef struct rank rank;
+struct rank {
     co_plan *p;
     regions *r;
     rank_slot *me;
@@ -161,8 +170,9 @@ typedef struct rank {
     uint64_t sum_apply_ns;
     uint64_t base_allocs, base_faults;
     uint32_t units_done;
-    int bell; /* eventfd to the supervisor; -1: none */
-} rank;
+    int bell;               /* eventfd to the supervisor; -1: none */
+    void (*point)(rank *k); /* for tests: called at every place where dying makes a difference; NULL */
+};
 
 /* What rank_main needs to know; the supervisor's, inherited through fork. */
 struct team {
@@ -193,14 +203,28 @@ void sum_chunks(rank *k, int64_t step);
 void apply_chunks(rank *k, int64_t step, const decision *d);
 void decide(const rank *k, int64_t step, decision *d);
 void evaluate_items(rank *k, co_split split);
-void evaluate_item(const co_plan *p, const float *state, co_split split, uint32_t item, char *input,
-                   char *work, size_t work_bytes, leaf_stat *out, _Atomic uint32_t *beat);
+enum { EVAL_SLICE_MAX = 4096 }; /* samples evaluated together; the limit of data.eval_slice */
+/* The samples of an item into `ids` (room for eval_slice); their slice shape. */
+co_slice_shape item_samples(const co_plan *p, co_split split, uint32_t item, uint32_t *ids);
+void run_item(const co_plan *p, const exec_set *set, co_split split, uint32_t item, const co_bases *bases,
+              _Atomic uint32_t *beat);
 void eval_total(const co_plan *p, const leaf_stat *items, co_split split, double total[CO_STATS]);
+
+/* Memory to run one executor set in this process, with the checkpoint's weights (or the first ones) as state. */
+typedef struct look {
+    const co_space_ops *space;
+    float *state;
+    co_bases bases;
+    void *buffers, *far; /* input, output and, on the host, work; else work */
+} look;
+co_err look_open(look *l, co_plan *p, const exec_set *set);
+void look_close(look *l);
 float *leaf_buffer_of(const co_plan *p, const regions *r, int slot, int i);
 const float *sum_of_step(const co_plan *p, const regions *r, int64_t step);
 
 /* --- accidents on request ------------------------------------------------------------------------------------ */
-void fault_point(rank *k, co_fault phase); /* dies here, or soon, if that was asked for */
+/* Dies here, or soon, if that was asked for. CO_FAULT_NONE: a place that only tests aim at. */
+void fault_point(rank *k, co_fault phase);
 uint64_t fault_word(co_fault phase, int slot, uint64_t seed);
 
 /* --- saving -------------------------------------------------------------------------------------------------- */
@@ -258,7 +282,8 @@ void accident_recovered(super *s, uint64_t t_ns);
 co_verdict rank_died(void *super, const co_death *d); /* deaths.c */
 void snapshots(super *s);                             /* saver.c */
 void saver_finish(super *s);                          /* waits for the one that is under way */
-co_err save_last(super *s);
+int64_t steps_done(const super *s);                   /* of the state, when the ranks are gone */
+co_err save_last(super *s);                           /* that state, unless it is saved already */
 
 static inline uint64_t bits_of(double x)
 {

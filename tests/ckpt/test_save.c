@@ -36,12 +36,19 @@ TEST(a_checkpoint_comes_back_bit_for_bit)
     CHECK_OK(co_ckpt_verify("run/checkpoints/epoch_001"));
     CHECK_OK(small_load(&s, "run/checkpoints/last", &back));
     CHECK(json_equal(meta.extra, back.extra), "extra");
-    json_t *a = meta.extra, *b = back.extra;
-    meta.extra = back.extra = NULL;
-    CHECK(memcmp(&meta, &back, sizeof meta) == 0, "meta differs: step %lld, seed %llx", (long long)back.step,
-          (unsigned long long)back.seed);
-    json_decref(a);
-    json_decref(b);
+    CHECK(meta.step == back.step && meta.applied == back.applied && meta.epoch == back.epoch &&
+              meta.samples == back.samples && meta.seed == back.seed && meta.slices == back.slices &&
+              meta.global_batch == back.global_batch && meta.view == back.view,
+          "numbers: step %lld, seed %llx", (long long)back.step, (unsigned long long)back.seed);
+    CHECK(strcmp(meta.model, back.model) == 0 && strcmp(meta.data, back.data) == 0 &&
+              strcmp(meta.optim, back.optim) == 0 && strcmp(meta.kernels, back.kernels) == 0,
+          "texts");
+    CHECK(strcmp(meta.config_sha256, back.config_sha256) == 0 &&
+              strcmp(meta.data_sha256, back.data_sha256) == 0 &&
+              strcmp(meta.weights_sha256, back.weights_sha256) == 0,
+          "hashes");
+    co_ckpt_meta_fini(&meta);
+    co_ckpt_meta_fini(&back);
     CHECK(entries("run/checkpoints") == 2 && entries("run/checkpoints/epoch_001") == 3, "leftovers");
     small_fini(&s);
 }
@@ -142,7 +149,9 @@ TEST(a_kill_while_replacing_leaves_one_good_checkpoint)
     CHECK_OK(small_save(&s, "r", "x", 2));
     CHECK(entries("r") == 2, "leftovers");
 
-    CHECK(test_sh("cp -r r/x r/.old-x").status == 0, "cp"); /* between 3 and 4 */
+    test_run cp = test_sh("cp -r r/x r/.old-x"); /* between 3 and 4 */
+    CHECK(cp.status == 0, "%s", cp.out);
+    free(cp.out);
     CHECK_OK(co_ckpt_newest(&path, "r", NULL, NULL));
     CHECK(strcmp(path, "r/x") == 0, "%s", path);
     co_free(path);
@@ -263,8 +272,6 @@ TEST(a_folder_below_a_file_is_reported)
     small_fini(&s);
 }
 
-void __lsan_do_leak_check(void) __attribute__((weak));
-
 static co_err save_it(void *ctx)
 {
     return small_save(ctx, "r", "x", 1);
@@ -295,6 +302,4 @@ TEST(saving_and_loading_survive_each_failing_allocation)
         CHECK(memcmp(got.part[p], s.part[p], s.l.count * 4) == 0, "part %d differs", p);
     small_fini(&s);
     small_fini(&got);
-    if (__lsan_do_leak_check)
-        __lsan_do_leak_check();
 }

@@ -1,5 +1,5 @@
-/* fuzz_override.c -- any lines as words: parsed alone, then composed together; what composes reads back to the
- * same hash. */
+/* fuzz_override.c -- any lines as words: parsed alone, then composed together; what composes is written as YAML
+ * that parses, whatever its strings hold. */
 #include <stdlib.h>
 #include <string.h>
 
@@ -32,7 +32,6 @@ static void keep(void *ctx, const char *key, const char *value)
     CO_ASSERT(*key && strlen(value) <= (size_t)ctx, "a pair larger than its word");
 }
 
-/* The printed YAML parses, whatever the strings hold. */
 static void ignore(void *ctx, const char *key, const char *value) {}
 
 static void compose(const char *const *words, int n)

@@ -1,5 +1,6 @@
-/* grad_cases.c -- the table of graphs for gradient checks. Shapes are awkward on purpose: ones, primes, strides,
- * padding, broadcasts, masks. An operator without a case here fails a test that walks the operator table. */
+/* grad_cases.c -- the table of graphs for gradient checks. Shapes are awkward on purpose: ones, primes,
+ * strides, padding, broadcasts, masks. An operator without a case here fails a test that walks the operator
+ * table. */
 #include "graph/grad_cases.h"
 
 #include <stdio.h>
@@ -17,7 +18,7 @@ static co_node *I(co_graph *g, const char *name, co_shape s)
     return co_input(g, name, CO_I32, s);
 }
 
-/* --- products --------------------------------------------------------------------------------------------- */
+/* --- products ---------------------------------------------------------------------------------------- */
 
 static co_node *mm(co_graph *g, co_shape a, co_shape b, bool ta, bool tb)
 {
@@ -97,7 +98,7 @@ static co_node *linear_of_input(co_graph *g)
     return co_linear(g, X(g, "x", CO_SHAPE(4, 3)), P(g, "w", CO_SHAPE(2, 3)), P(g, "b", CO_SHAPE(2)));
 }
 
-/* --- images ----------------------------------------------------------------------------------------------- */
+/* --- images ------------------------------------------------------------------------------------------ */
 
 static co_node *conv(co_graph *g, co_shape x, co_shape w, bool bias, int stride, int pad)
 {
@@ -156,7 +157,7 @@ static co_node *avg_pool_all(co_graph *g)
     return co_avg_pool(g, P(g, "x", CO_SHAPE(2, 3, 4, 2)), 4, 2, 1, 0);
 }
 
-/* --- norms ------------------------------------------------------------------------------------------------ */
+/* --- norms ------------------------------------------------------------------------------------------- */
 
 static co_node *bn(co_graph *g, co_shape x)
 {
@@ -199,7 +200,7 @@ static co_node *ln_vector(co_graph *g)
     return ln(g, CO_SHAPE(7));
 }
 
-/* --- one element or row at a time ------------------------------------------------------------------------- */
+/* --- one element or row at a time -------------------------------------------------------------------- */
 
 static co_node *relu(co_graph *g)
 {
@@ -276,7 +277,7 @@ static co_node *scale(co_graph *g)
     return co_scale(g, P(g, "x", CO_SHAPE(3, 5)), -2.5f);
 }
 
-/* --- moving ----------------------------------------------------------------------------------------------- */
+/* --- moving ------------------------------------------------------------------------------------------ */
 
 static co_node *transpose(co_graph *g)
 {
@@ -335,7 +336,7 @@ static co_node *embedding_tied(co_graph *g)
     return co_matmul(g, co_embedding(g, t, I(g, "below 5", CO_SHAPE(2, 3))), t, false, true);
 }
 
-/* --- attention -------------------------------------------------------------------------------------------- */
+/* --- attention --------------------------------------------------------------------------------------- */
 
 static co_node *attend(co_graph *g, int64_t b, int64_t tq, int64_t tk, int64_t c, int heads, bool causal,
                        co_node *lens)
@@ -369,7 +370,7 @@ static co_node *attention_self(co_graph *g)
     return co_attention(g, x, x, x, NULL, 2, true);
 }
 
-/* --- losses ----------------------------------------------------------------------------------------------- */
+/* --- losses ------------------------------------------------------------------------------------------ */
 
 static co_node *ce(co_graph *g)
 {

@@ -125,7 +125,7 @@ void rig_run(rig *r)
     co_exec_run(r->e, &r->b, &r->run, NULL);
 }
 
-/* --- the net ---------------------------------------------------------------------------------------------- */
+/* --- the net ----------------------------------------------------------------------------------------- */
 
 enum { N = 3, C = 4, WORDS = 5 };
 
@@ -134,8 +134,8 @@ static co_node *param(co_graph *g, const char *name, co_shape s)
     return co_param(g, name, s, (co_init){CO_INIT_UNIFORM, 0.5f}, 0);
 }
 
-/* Leaves are made one statement at a time: C does not say in which order arguments are evaluated, and the layout
- * is in order of creation. */
+/* Leaves are made one statement at a time: C does not say in which order arguments are evaluated, and the
+ * layout is in order of creation. */
 static co_node *image_part(co_graph *g) /* [N,16,C] */
 {
     co_node *x = co_input(g, "image", CO_F32, CO_SHAPE(N, 2, 8, 8));

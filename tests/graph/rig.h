@@ -37,8 +37,8 @@ double rig_leaf(const rig *r, const char *name, size_t i); /* gradient of elemen
 void *rig_input(const rig *r, const char *name);
 const co_kernels *rig_kernels(const char *level);
 
-/* A net with a bit of everything: convolution, batch norm, pooling, attention with lens, dropout, a sparse and
- * a dense embedding, a tied weight, broadcasts. */
+/* A net with a bit of everything: convolution, batch norm, pooling, attention with lens, dropout, a sparse
+ * and a dense embedding, a tied weight, broadcasts. */
 co_graph *rig_net(bool training);
 
 #endif

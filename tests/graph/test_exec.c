@@ -285,6 +285,28 @@ TEST(an_input_can_be_the_output)
     }
 }
 
+TEST(an_output_made_early_survives_to_the_end)
+{
+    const char *levels[] = {"ref", "far"};
+    for (size_t k = 0; k < CO_COUNT(levels); k++) {
+        co_graph *g;
+        rig r;
+        CHECK_OK(co_graph_new(&g, false));
+        co_node *x = co_scale(g, co_input(g, "x", CO_F32, CO_SHAPE(100)), 2);
+        co_graph_output(g, x);
+        for (int i = 0; i < 5; i++)
+            x = co_scale(g, x, 3);
+        co_graph_stat(g, 0, co_sum_all(g, x));
+        rig_open(&r, g, rig_kernels(levels[k]));
+        ((float *)rig_input(&r, "x"))[99] = 1;
+        rig_run(&r);
+        CHECK(((float *)r.b.output)[99] == 2, "output %g", (double)((float *)r.b.output)[99]);
+        CHECK(r.stat[0] == 486, "sum %g", r.stat[0]);
+        co_graph_free(g);
+        rig_close(&r);
+    }
+}
+
 /* One graph compiled for several kernel sets: compiling leaves it as it was. */
 TEST(far_memory_gives_the_bits_of_host_memory)
 {

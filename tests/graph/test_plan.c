@@ -58,8 +58,8 @@ TEST(random_plans_never_overlap_and_waste_little)
     test_note("at worst %.2f times what lives at once", worst);
 }
 
-/* Lifetimes made again from what the calls are bound to: a run of bytes is written, then read until it is written
- * by somebody else. Whatever a call reads must be what its writer left there. */
+/* Lifetimes made again from what the calls are bound to: a run of bytes is written, then read until it is
+ * written by somebody else. Whatever a call reads must be what its writer left there. */
 static void check_calls(const co_exec *e)
 {
     for (int i = 0; i < e->info.calls; i++) {

@@ -74,8 +74,8 @@ static inline void simd_run(const co_kernels *k, simd_case *t, int nth)
     for (int b = 0; b < SIMD_GUARD; b++) {
         CHECK((uint8_t)scratch[size + (size_t)b] == 0xa5, "%s writes past its scratch", co_op_name(t->op));
         for (int i = 0; i < t->n_out; i++)
-            CHECK(((uint8_t *)t->out[i].p)[simd_bytes(&t->out[i]) + (size_t)b] == 0xa5, "%s writes past output %d",
-                  co_op_name(t->op), i);
+            CHECK(((uint8_t *)t->out[i].p)[simd_bytes(&t->out[i]) + (size_t)b] == 0xa5,
+                  "%s writes past output %d", co_op_name(t->op), i);
     }
     co_free(mem);
 }
@@ -98,8 +98,8 @@ static inline void simd_run_threads(const co_kernels *k, simd_case *t)
     for (int nth = 2; nth <= 3; nth++) {
         simd_run(k, t, nth);
         for (int i = 0; i < t->n_out; i++)
-            CHECK(!memcmp(one[i], t->out[i].p, simd_bytes(&t->out[i])), "%s: output %d differs with %d threads",
-                  co_op_name(t->op), i, nth);
+            CHECK(!memcmp(one[i], t->out[i].p, simd_bytes(&t->out[i])),
+                  "%s: output %d differs with %d threads", co_op_name(t->op), i, nth);
     }
     for (int i = 0; i < t->n_out; i++)
         co_free(one[i]);

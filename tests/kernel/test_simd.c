@@ -18,6 +18,17 @@ static int64_t some(uint64_t *rng, int64_t most)
     return simd_between(rng, 1, most);
 }
 
+/* Sizes up to those given, drawn one after the other. */
+#define DRAW(rng, ...)                                                                                       \
+    draw(rng, (int)(sizeof((int64_t[]){__VA_ARGS__}) / sizeof(int64_t)), (int64_t[]){__VA_ARGS__})
+static co_shape draw(uint64_t *rng, int nd, const int64_t *most)
+{
+    co_shape s = {.nd = nd};
+    for (int i = 0; i < nd; i++)
+        s.d[i] = some(rng, most[i]);
+    return s;
+}
+
 static void copy_out(simd_case *t, int in)
 {
     simd_out(t, t->in[in].shape);
@@ -26,7 +37,7 @@ static void copy_out(simd_case *t, int in)
 /* Any number of dimensions. */
 static co_shape any_shape(uint64_t *rng)
 {
-    return test_u32(rng) % 2 ? CO_SHAPE(some(rng, 90)) : CO_SHAPE(some(rng, 5), some(rng, 7), some(rng, 9));
+    return test_u32(rng) % 2 ? DRAW(rng, 90) : DRAW(rng, 5, 7, 9);
 }
 
 static void one_in(simd_case *t, uint64_t *rng)
@@ -46,7 +57,7 @@ static void two_in(simd_case *t, uint64_t *rng)
 
 static void two_in_suffix(simd_case *t, uint64_t *rng)
 {
-    co_shape s = CO_SHAPE(some(rng, 5), some(rng, 7), some(rng, 40));
+    co_shape s = DRAW(rng, 5, 7, 40);
     simd_in(t, s, 1, rng);
     simd_in(t, test_u32(rng) % 2 ? CO_SHAPE(s.d[2]) : CO_SHAPE(s.d[1], s.d[2]), 1, rng);
     copy_out(t, 0);
@@ -54,15 +65,17 @@ static void two_in_suffix(simd_case *t, uint64_t *rng)
 
 static void dropout(simd_case *t, uint64_t *rng)
 {
-    int64_t n = some(rng, 6);
-    simd_in(t, CO_SHAPE(n, some(rng, 9), some(rng, 20)), 1, rng);
+    co_shape s = DRAW(rng, 6, 9, 20);
+    int64_t n = s.d[0];
+    simd_in(t, s, 1, rng);
     int64_t *ids = simd_in_ints(t, CO_SHAPE(n), CO_I64);
     for (int64_t i = 0; i < n; i++)
         ids[i] = test_u32(rng);
     copy_out(t, 0);
     t->attr.p = 0.3f;
     t->attr.stream = test_u32(rng);
-    t->run = (co_run){.seed = test_u32(rng), .step = test_u32(rng)};
+    t->run.seed = test_u32(rng);
+    t->run.step = test_u32(rng);
 }
 
 static void matmul(simd_case *t, uint64_t *rng)
@@ -96,8 +109,9 @@ static void conv_shapes(simd_case *t, co_shape *x, co_shape *w, co_shape *y, uin
 {
     int64_t s = t->attr.stride = (int)some(rng, 2), p = t->attr.pad = (int)simd_between(rng, 0, 2);
     int64_t kh = some(rng, 3), kw = some(rng, 3), h = kh + some(rng, 10), v = kw + some(rng, 10);
-    *x = CO_SHAPE(some(rng, 4), some(rng, 7), h, v);
-    *w = CO_SHAPE(some(rng, 18), x->d[1], kh, kw);
+    int64_t n = some(rng, 4), c = some(rng, 7), o = some(rng, 18);
+    *x = CO_SHAPE(n, c, h, v);
+    *w = CO_SHAPE(o, c, kh, kw);
     *y = CO_SHAPE(x->d[0], w->d[0], (h + 2 * p - kh) / s + 1, (v + 2 * p - kw) / s + 1);
 }
 
@@ -115,15 +129,14 @@ static void conv(simd_case *t, uint64_t *rng)
 
 static void sum_rows(simd_case *t, uint64_t *rng)
 {
-    int64_t c = some(rng, 40);
-    simd_in(t, CO_SHAPE(some(rng, 9), some(rng, 9), c), 1, rng);
-    simd_out(t, CO_SHAPE(c));
+    co_shape s = DRAW(rng, 9, 9, 40);
+    simd_in(t, s, 1, rng);
+    simd_out(t, CO_SHAPE(s.d[2]));
 }
 
 static co_shape images(uint64_t *rng)
 {
-    return test_u32(rng) % 3 ? CO_SHAPE(some(rng, 5), some(rng, 9), some(rng, 9), some(rng, 9))
-                             : CO_SHAPE(1 + some(rng, 9), some(rng, 20));
+    return test_u32(rng) % 3 ? DRAW(rng, 5, 9, 9, 9) : DRAW(rng, 10, 20);
 }
 
 static void sum_channels(simd_case *t, uint64_t *rng)
@@ -224,8 +237,8 @@ static void cross_entropy_grad(simd_case *t, uint64_t *rng)
 
 static void attention(simd_case *t, uint64_t *rng)
 {
-    int64_t b = some(rng, 3), heads = t->attr.heads = (int)some(rng, 3), c = heads * some(rng, 20), q = some(rng, 30),
-            k = some(rng, 40);
+    int64_t b = some(rng, 3), heads = t->attr.heads = (int)some(rng, 3), c = heads * some(rng, 20),
+            q = some(rng, 30), k = some(rng, 40);
     t->attr.causal = (int)(test_u32(rng) % 2);
     bool grad = t->op == CO_OP_ATTENTION_GRAD;
     if (grad)
@@ -258,33 +271,33 @@ static const struct row {
     double tol;
     uint64_t hash; /* of the outputs of HASHED cases, the same from gcc and clang */
 } rows[] = {
-    {CO_OP_MATMUL, matmul, CHAIN, 0, 0},
-    {CO_OP_MATMUL_TN_SUM, tn_sum, CHAIN, 0, 0},
-    {CO_OP_LINEAR, linear, CHAIN, 0, 0},
-    {CO_OP_CONV2D, conv, CHAIN, 0, 0},
-    {CO_OP_CONV2D_DX, conv, CHAIN, 0, 0},
-    {CO_OP_CONV2D_DW, conv, CHAIN, 0, 0},
-    {CO_OP_SUM_ROWS, sum_rows, SAME, 0, 0},
-    {CO_OP_SUM_CHANNELS, sum_channels, NEAR, 0x1p-23, 0},
-    {CO_OP_BATCH_NORM, batch_norm, NEAR, 0x1p-21, 0},
-    {CO_OP_BATCH_NORM_GRAD, batch_norm_grad, NEAR, 0x1p-21, 0},
-    {CO_OP_BATCH_NORM_EVAL, batch_norm, SAME, 0, 0},
-    {CO_OP_LAYER_NORM, layer_norm, NEAR, 0x1p-21, 0},
-    {CO_OP_LAYER_NORM_GRAD, layer_norm_grad, NEAR, 0x1p-21, 0},
-    {CO_OP_RELU, one_in, SAME, 0, 0},
-    {CO_OP_RELU_GRAD, two_in, SAME, 0, 0},
-    {CO_OP_GELU, one_in, NEAR, 0x1p-22, 0},
-    {CO_OP_GELU_GRAD, two_in, NEAR, 0x1p-22, 0},
-    {CO_OP_SOFTMAX, one_in, NEAR, 0x1p-21, 0},
-    {CO_OP_SOFTMAX_GRAD, two_in, NEAR, 0x1p-21, 0},
-    {CO_OP_DROPOUT, dropout, SAME, 0, 0},
-    {CO_OP_ADD, two_in_suffix, SAME, 0, 0},
-    {CO_OP_MUL, two_in_suffix, SAME, 0, 0},
-    {CO_OP_SCALE, one_in, SAME, 0, 0},
-    {CO_OP_ATTENTION, attention, NEAR, 0x1p-19, 0},
-    {CO_OP_ATTENTION_GRAD, attention, NEAR, 0x1p-19, 0},
-    {CO_OP_CROSS_ENTROPY, cross_entropy, NEAR, 0x1p-22, 0},
-    {CO_OP_CROSS_ENTROPY_GRAD, cross_entropy_grad, NEAR, 0x1p-22, 0},
+    {CO_OP_MATMUL, matmul, CHAIN, 0, 0xcf3fbba9e9a24e84},
+    {CO_OP_MATMUL_TN_SUM, tn_sum, CHAIN, 0, 0x4c703003aa365a84},
+    {CO_OP_LINEAR, linear, CHAIN, 0, 0x97c589c6f650ee89},
+    {CO_OP_CONV2D, conv, CHAIN, 0, 0xda1a18873b33b2bc},
+    {CO_OP_CONV2D_DX, conv, CHAIN, 0, 0xbd950a7499fd0d4b},
+    {CO_OP_CONV2D_DW, conv, CHAIN, 0, 0x0ee39ecb8e143e2e},
+    {CO_OP_SUM_ROWS, sum_rows, SAME, 0, 0x152e7e26d2c7aa3b},
+    {CO_OP_SUM_CHANNELS, sum_channels, NEAR, 0x1p-23, 0xedb93243fc072a0b},
+    {CO_OP_BATCH_NORM, batch_norm, NEAR, 0x1p-21, 0x013d3ccb5286579f},
+    {CO_OP_BATCH_NORM_GRAD, batch_norm_grad, NEAR, 0x1p-21, 0xe07afbbe851968b7},
+    {CO_OP_BATCH_NORM_EVAL, batch_norm, SAME, 0, 0xb90ae15babf68a33},
+    {CO_OP_LAYER_NORM, layer_norm, NEAR, 0x1p-21, 0x8b5218177fbe0452},
+    {CO_OP_LAYER_NORM_GRAD, layer_norm_grad, NEAR, 0x1p-21, 0x5044ce7cbec5d606},
+    {CO_OP_RELU, one_in, SAME, 0, 0x5076ee820ebd2094},
+    {CO_OP_RELU_GRAD, two_in, SAME, 0, 0x1af5635f3caa1a49},
+    {CO_OP_GELU, one_in, NEAR, 0x1p-22, 0x70423a71d4f87643},
+    {CO_OP_GELU_GRAD, two_in, NEAR, 0x1p-22, 0x6067e779b3074074},
+    {CO_OP_SOFTMAX, one_in, NEAR, 0x1p-21, 0xa8eb4ca2d9160a0e},
+    {CO_OP_SOFTMAX_GRAD, two_in, NEAR, 0x1p-21, 0x07e79d00801927a9},
+    {CO_OP_DROPOUT, dropout, SAME, 0, 0x71452dfeec7fddaa},
+    {CO_OP_ADD, two_in_suffix, SAME, 0, 0xca19d3a53fdac1f9},
+    {CO_OP_MUL, two_in_suffix, SAME, 0, 0xa0156ca1fa103120},
+    {CO_OP_SCALE, one_in, SAME, 0, 0x91998626a29697c4},
+    {CO_OP_ATTENTION, attention, NEAR, 0x1p-19, 0x05541eae3d478ed7},
+    {CO_OP_ATTENTION_GRAD, attention, NEAR, 0x1p-19, 0xa2761891010e14ec},
+    {CO_OP_CROSS_ENTROPY, cross_entropy, NEAR, 0x1p-22, 0xdab4d2292d790385},
+    {CO_OP_CROSS_ENTROPY_GRAD, cross_entropy_grad, NEAR, 0x1p-22, 0xa04913475fd54309},
 };
 
 TEST(simd_tests_know_every_row_that_the_level_overwrites)
@@ -303,12 +316,18 @@ static double chain_length(const simd_case *t)
 {
     const co_shape *a = &t->in[0].shape, *b = &t->in[1].shape;
     switch (t->op) {
-    case CO_OP_MATMUL: return (double)a->d[t->attr.ta ? 1 : 2];
-    case CO_OP_MATMUL_TN_SUM: return (double)a->d[0];
-    case CO_OP_LINEAR: return (double)a->d[1];
-    case CO_OP_CONV2D: return (double)(b->d[1] * b->d[2] * b->d[3]);
-    case CO_OP_CONV2D_DX: return (double)(b->d[0] * b->d[2] * b->d[3]);
-    default: return (double)(a->d[0] * a->d[2] * a->d[3]); /* CONV2D_DW */
+    case CO_OP_MATMUL:
+        return (double)a->d[t->attr.ta ? 1 : 2];
+    case CO_OP_MATMUL_TN_SUM:
+        return (double)a->d[0];
+    case CO_OP_LINEAR:
+        return (double)a->d[1];
+    case CO_OP_CONV2D:
+        return (double)(b->d[1] * b->d[2] * b->d[3]);
+    case CO_OP_CONV2D_DX:
+        return (double)(b->d[0] * b->d[2] * b->d[3]);
+    default:
+        return (double)(a->d[0] * a->d[2] * a->d[3]); /* CONV2D_DW */
     }
 }
 
@@ -342,13 +361,16 @@ static void compare(const struct row *r, const simd_case *t, int out, const floa
     int64_t n = co_shape_count(&t->out[out].shape);
     double most = largest(want, n);
     for (int64_t i = 0; i < n; i++) {
-        double bound = r->kind == NEAR ? r->tol * most : r->kind == CHAIN ? chain_length(t) * 0x1p-23 * sums[i] : 0;
+        double bound = r->kind == NEAR    ? r->tol * most
+                       : r->kind == CHAIN ? chain_length(t) * 0x1p-23 * sums[i]
+                                          : 0;
         if (r->kind == SAME)
             CHECK(!memcmp(&got[i], &want[i], sizeof *got), "%s output %d[%lld]: %a, reference %a",
                   co_op_name(r->op), out, (long long)i, got[i], want[i]);
         else
-            CHECK(fabs((double)got[i] - want[i]) <= bound, "%s output %d[%lld]: %.9g, reference %.9g, bound %.3g",
-                  co_op_name(r->op), out, (long long)i, got[i], want[i], bound);
+            CHECK(fabs((double)got[i] - want[i]) <= bound,
+                  "%s output %d[%lld]: %.9g, reference %.9g, bound %.3g", co_op_name(r->op), out,
+                  (long long)i, got[i], want[i], bound);
     }
 }
 

@@ -10,8 +10,8 @@ static void same(const simd_case *t, const float *want, const char *what)
               co_op_name(t->op), what, (long long)i, got[i], want[i]);
 }
 
-static void matmul_case(const co_kernels *k, int64_t b, int64_t m, int64_t kk, int64_t n, int ta, int tb, int shared,
-                        uint64_t *rng)
+static void matmul_case(const co_kernels *k, int64_t b, int64_t m, int64_t kk, int64_t n, int ta, int tb,
+                        int shared, uint64_t *rng)
 {
     simd_case t = {.op = CO_OP_MATMUL, .attr = {.ta = ta, .tb = tb}};
     co_shape sb = tb ? CO_SHAPE(b, n, kk) : CO_SHAPE(b, kk, n);
@@ -27,12 +27,13 @@ static void matmul_case(const co_kernels *k, int64_t b, int64_t m, int64_t kk, i
                 const float *p = x + i * m * kk, *q = y + (shared ? 0 : i * kk * n);
                 float s = 0;
                 for (int64_t j = 0; j < kk; j++)
-                    s = __builtin_fmaf(ta ? p[j * m + r] : p[r * kk + j], tb ? q[c * kk + j] : q[j * n + c], s);
+                    s = __builtin_fmaf(ta ? p[j * m + r] : p[r * kk + j], tb ? q[c * kk + j] : q[j * n + c],
+                                       s);
                 want[(i * m + r) * n + c] = s;
             }
     char what[96];
-    snprintf(what, sizeof what, "b=%d m=%d k=%d n=%d ta=%d tb=%d shared=%d", (int)b, (int)m, (int)kk, (int)n, ta, tb,
-             shared);
+    snprintf(what, sizeof what, "b=%d m=%d k=%d n=%d ta=%d tb=%d shared=%d", (int)b, (int)m, (int)kk, (int)n,
+             ta, tb, shared);
     simd_run_threads(k, &t);
     same(&t, want, what);
     co_free(want);
@@ -90,7 +91,8 @@ TEST(simd_matmul_tn_sum_runs_over_the_rows_in_order)
         int64_t r1 = simd_between(&rng, 1, 5), r2 = simd_between(&rng, 1, 80), m = simd_between(&rng, 1, 40),
                 n = simd_between(&rng, 1, 40);
         simd_case t = {.op = CO_OP_MATMUL_TN_SUM};
-        const float *a = simd_in(&t, CO_SHAPE(r1, r2, m), 1, &rng), *b = simd_in(&t, CO_SHAPE(r1, r2, n), 1, &rng);
+        const float *a = simd_in(&t, CO_SHAPE(r1, r2, m), 1, &rng),
+                    *b = simd_in(&t, CO_SHAPE(r1, r2, n), 1, &rng);
         simd_out(&t, CO_SHAPE(m, n));
         float *want = co_array((size_t)(m * n), sizeof *want);
         for (int64_t x = 0; x < m; x++)
@@ -151,7 +153,8 @@ static float *chain_dx(const conv *g, const float *dy, const float *w)
                                 y /= g->s, x /= g->s;
                                 bool in = y >= 0 && y < g->oh && x >= 0 && x < g->ow;
                                 *at = __builtin_fmaf(w[((o * g->c + c) * g->kh + a) * g->kw + b],
-                                                     in ? dy[((n * g->o + o) * g->oh + y) * g->ow + x] : 0, *at);
+                                                     in ? dy[((n * g->o + o) * g->oh + y) * g->ow + x] : 0,
+                                                     *at);
                             }
     return dx;
 }
@@ -166,9 +169,9 @@ static float *chain_dw(const conv *g, const float *dy, const float *x)
                     for (int64_t n = 0; n < g->n; n++)
                         for (int64_t i = 0; i < g->oh; i++)
                             for (int64_t j = 0; j < g->ow; j++)
-                                *at = __builtin_fmaf(dy[((n * g->o + o) * g->oh + i) * g->ow + j],
-                                                     pixel(x, g, n, c, i * g->s + a - g->p, j * g->s + b - g->p),
-                                                     *at);
+                                *at = __builtin_fmaf(
+                                    dy[((n * g->o + o) * g->oh + i) * g->ow + j],
+                                    pixel(x, g, n, c, i * g->s + a - g->p, j * g->s + b - g->p), *at);
     return dw;
 }
 
@@ -178,7 +181,8 @@ static void conv_case(const co_kernels *k, conv g, bool biased, uint64_t *rng)
     co_attr attr = {.stride = (int)g.s, .pad = (int)g.p};
     simd_case f = {.op = CO_OP_CONV2D, .attr = attr}, d = {.op = CO_OP_CONV2D_DX, .attr = attr},
               e = {.op = CO_OP_CONV2D_DW, .attr = attr};
-    co_shape sx = CO_SHAPE(g.n, g.c, g.h, g.w), sw = CO_SHAPE(g.o, g.c, g.kh, g.kw), sy = CO_SHAPE(g.n, g.o, g.oh, g.ow);
+    co_shape sx = CO_SHAPE(g.n, g.c, g.h, g.w), sw = CO_SHAPE(g.o, g.c, g.kh, g.kw),
+             sy = CO_SHAPE(g.n, g.o, g.oh, g.ow);
     char what[128];
     snprintf(what, sizeof what, "n=%d %dx%dx%d -> %d by %dx%d stride %d pad %d", (int)g.n, (int)g.c, (int)g.h,
              (int)g.w, (int)g.o, (int)g.kh, (int)g.kw, (int)g.s, (int)g.p);
@@ -214,7 +218,8 @@ TEST(simd_convolutions_and_their_gradients_are_chains_in_index_order)
     const co_kernels *k = simd_level("avx2");
     uint64_t rng = 4;
     for (int i = 0; i < 250; i++) {
-        conv g = {.n = simd_between(&rng, 1, 5), .c = simd_between(&rng, 1, 9), .o = simd_between(&rng, 1, 20)};
+        conv g = {
+            .n = simd_between(&rng, 1, 5), .c = simd_between(&rng, 1, 9), .o = simd_between(&rng, 1, 20)};
         g.kh = simd_between(&rng, 1, 4), g.kw = simd_between(&rng, 1, 4);
         g.s = simd_between(&rng, 1, 3), g.p = simd_between(&rng, 0, 3);
         g.h = g.kh + simd_between(&rng, 0, 9), g.w = g.kw + simd_between(&rng, 0, 9);

@@ -1,5 +1,6 @@
 /* test_events.c -- the record: lines, full disks, the table made of them. */
 #include "track_test.h"
+#include "track/track_int.h"
 
 #include <errno.h>
 #include <math.h>
@@ -203,17 +204,35 @@ TEST(lines_that_are_no_scalars_do_not_stop_the_table)
 TEST(no_line_is_written_into_a_folder_that_another_has_taken_over)
 {
     co_folder *f;
+    json_t *v;
     CHECK_OK(co_folder_open(&f, "run", "t"));
-    char *text = slurp("run/lease.json");
-    memcpy(strstr(text, co_folder_run_id(f)), "2", 1); /* the year 2000 at the latest */
-    char *id = strstr(text, "\"run_id\":\"");
-    id[11] = '9';
-    CHECK_OK(co_fs_write_atomic("run/lease.json", text, strlen(text)));
+    CHECK_OK(co_json_read(&v, "run/lease.json", 1 << 16));
+    json_object_set_new(v, "run_id", json_string("another"));
+    CHECK_OK(co_json_write(v, "run/lease.json"));
+    json_decref(v);
     co_event_scalar(f, 1, "loss", 1);
-    double end = co_now_s() + 5.5; /* the lease is looked at every five seconds */
-    while (co_now_s() < end)
-        usleep(50000);
+    f->renewed_s = -1000; /* the lease is looked at every few seconds: now */
     CHECK_FAILS(co_events_flush(f), CO_EFAIL, "was taken over by pid");
-    CHECK(!co_fs_exists("run/events.jsonl"), "written");
-    co_free(text);
+    CHECK_FAILS(co_events_flush(f), CO_EFAIL, "was taken over by pid");
+    CHECK_FAILS(co_folder_write(f, "summary", "x", 1), CO_EFAIL, "was taken over by pid");
+    co_folder_close(f);
+    CHECK(!co_fs_exists("run/events.jsonl") && co_fs_exists("run/lease.json"),
+          "the other's folder is left alone");
+}
+
+TEST(a_lease_is_renewed_while_events_are_flushed)
+{
+    co_folder *f;
+    struct stat st;
+    struct timespec old[2] = {{.tv_sec = 1000}, {.tv_sec = 1000}};
+    CHECK_OK(co_folder_open(&f, "run", "t"));
+    CHECK(utimensat(AT_FDCWD, "run/lease.json", old, 0) == 0, "utimensat");
+    f->renewed_s = -1000;
+    CHECK_OK(co_events_flush(f));
+    CHECK(stat("run/lease.json", &st) == 0 && st.st_mtime > 1000000000, "not touched");
+    CHECK(unlink("run/lease.json") == 0, "unlink"); /* by a hand that meant well */
+    f->renewed_s = -1000;
+    CHECK_OK(co_events_flush(f));
+    CHECK(co_fs_exists("run/lease.json"), "taken again");
+    co_folder_close(f);
 }

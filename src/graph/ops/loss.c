@@ -1,7 +1,8 @@
-/* loss.c -- losses: one number per row, never their mean: the divisor is applied once, at the root of the tree.
+/* loss.c -- losses: one number per row, never their mean: the divisor is applied once, at the root of the
+ * tree.
  *
  * Squared and absolute error are symmetric, so a target that depends on parameters gets the negated gradient.
- * Cross entropy on logits has no such symmetry: its target must be given, and the builder says so.
+ * Binary cross entropy has no such symmetry: its target must be given, and the builder says so.
  */
 #include "graph/graph_int.h"
 

@@ -1,4 +1,5 @@
-/* measure.c -- numbers about a slice, one double each, for stat slots. Nothing is differentiated through them. */
+/* measure.c -- numbers about a slice, one double each, for stat slots. Nothing is differentiated through
+ * them. */
 #include "graph/graph_int.h"
 
 static bool scalar_shape(co_graph *g, struct op *op)

@@ -1,7 +1,7 @@
 /* norm.c -- batch norm over the slice, its evaluation form, layer norm.
  *
- * In a training graph batch norm writes the slice's statistics, times its samples, to the leaf at the places of
- * the running ones: wmean and wvar (outputs 3 and 4) are at home there. Two norms cannot share statistics.
+ * In a training graph batch norm writes the slice's statistics, times its samples, to the leaf at the places
+ * of the running ones: wmean and wvar (outputs 3 and 4) are at home there. Two norms cannot share statistics.
  */
 #include "graph/graph_int.h"
 

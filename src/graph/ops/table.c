@@ -1,5 +1,5 @@
-/* table.c -- all rows of all families, and the shape rules that several of them share. To add an operator: its
- * name in kernel.h, a row in one of the family files, a case in the gradient test. */
+/* table.c -- all rows of all families, and the shape rules that several of them share. To add an operator:
+ * its name in kernel.h, a row in one of the family files, a case in the gradient test. */
 #include "graph/graph_int.h"
 
 static const struct op_row *const families[] = {rows_matmul,    rows_conv,   rows_norm,      rows_pool,

@@ -36,8 +36,8 @@ static size_t head_scratch(const heads *s)
 }
 
 /* c [m,n] = a b; element (i, k) of a is a[i * ai + k * ak], element (k, j) of b is b[j * bi + k * bk] */
-static void product(float *c, int64_t ldc, int64_t m, int64_t n, int64_t k, const float *a, int64_t ai, int64_t ak,
-                    const float *b, int64_t bi, int64_t bk, float *scratch)
+static void product(float *c, int64_t ldc, int64_t m, int64_t n, int64_t k, const float *a, int64_t ai,
+                    int64_t ak, const float *b, int64_t bi, int64_t bk, float *scratch)
 {
     gemm g = {.m = m, .n = n, .k = k, .c = c, .cm = ldc, .cn = 1};
     g.a = (gemm_side){.p = a, .si = ai, .sk = ak};
@@ -89,7 +89,8 @@ static void attention_grad(const co_call *c)
     const float *v = c->in[3].p, *probs = c->in[4].p;               /* [B,Tk,C], [B,heads,Tq,Tk] */
     float *dq = c->out[0].p, *dk = c->out[1].p, *dv = c->out[2].p;  /* [B,Tq,C], [B,Tk,C], [B,Tk,C] */
     heads s = heads_of(c->attr, &c->in[1].shape, &c->in[2].shape);
-    float *ds = (float *)c->scratch + (size_t)c->ith * (head_scratch(&s) + (size_t)(s.Tq * s.Tk)); /* [Tq,Tk] */
+    float *ds =
+        (float *)c->scratch + (size_t)c->ith * (head_scratch(&s) + (size_t)(s.Tq * s.Tk)); /* [Tq,Tk] */
     float *scratch = ds + s.Tq * s.Tk;
     int64_t lo, hi;
     co_share(s.B * s.n, c->ith, c->nth, &lo, &hi);

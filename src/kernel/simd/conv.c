@@ -14,11 +14,12 @@
 
 #include <string.h>
 
+#include "base/err.h"
 #include "kernel/simd/gemm.h"
 
 typedef struct geom {
-    int64_t n, c, h, w;     /* x */
-    int64_t o, oh, ow;      /* y */
+    int64_t n, c, h, w; /* x */
+    int64_t o, oh, ow;  /* y */
     int64_t kh, kw, stride, pad;
 } geom;
 
@@ -37,7 +38,7 @@ static void *take(space *s, int64_t n, size_t size)
 
 static geom geom_of(const co_shape *x, const co_shape *w, const co_shape *y, const co_attr *a)
 {
-    return (geom){x->d[0], x->d[1], x->d[2], x->d[3], w->d[0],   y->d[2],
+    return (geom){x->d[0], x->d[1], x->d[2], x->d[3],   w->d[0], y->d[2],
                   y->d[3], w->d[2], w->d[3], a->stride, a->pad};
 }
 
@@ -47,30 +48,38 @@ static int64_t group(int64_t want, int64_t per_image, int64_t n)
     return g < 1 ? 1 : g > n ? n : g;
 }
 
-/* Planes of h x w into planes of hp x wp with source pixel (0, 0) at (top, left), zeros around; negative: cut. */
+static inline void copy_row(float *dst, const float *src, int64_t n)
+{
+    int64_t x = 0;
+    for (; x + VW <= n; x += VW)
+        v_store(dst + x, v_load(src + x));
+    if (x < n)
+        v_store_few(dst + x, n - x, v_load_n(src + x, n - x));
+}
+
+/* Planes of h x w into planes of hp x wp with source pixel (0, 0) at (top, left); negative: cut. The pixels
+ * around are not written: they are zero from the start of the call. */
 static void pad_planes(float *dst, const float *src, int64_t planes, int64_t h, int64_t w, int64_t top,
                        int64_t left, int64_t hp, int64_t wp)
 {
     int64_t x0 = left > 0 ? left : 0, x1 = left + w < wp ? left + w : wp;
-    for (int64_t p = 0; p < planes; p++, src += h * w)
-        for (int64_t y = 0; y < hp; y++, dst += wp) {
-            if (y < top || y >= top + h || x1 <= x0) {
-                memset(dst, 0, (size_t)wp * sizeof *dst);
-                continue;
-            }
-            const float *row = src + (y - top) * w - left;
-            for (int64_t x = 0; x < x0; x++)
-                dst[x] = 0;
-            for (int64_t x = x0; x < x1; x++)
-                dst[x] = row[x];
-            for (int64_t x = x1; x < wp; x++)
-                dst[x] = 0;
-        }
+    int64_t y0 = top > 0 ? top : 0, y1 = top + h < hp ? top + h : hp;
+    if (x1 <= x0)
+        return;
+    for (int64_t p = 0; p < planes; p++, src += h * w, dst += hp * wp)
+        for (int64_t y = y0; y < y1; y++)
+            copy_row(dst + y * wp + x0, src + (y - top) * w + x0 - left, x1 - x0);
 }
 
-/* t[(a, b, c)] = a * sa + b * sb + c * sc */
+static void clear(float *x, int64_t n)
+{
+    memset(x, 0, (size_t)n * sizeof *x);
+}
+
+/* t[(a, b, c)] = a * sa + b * sb + c * sc. 32 bits: a group of images may have 2^31 elements, 8 GiB. */
 static void table(int32_t *t, int64_t na, int64_t sa, int64_t nb, int64_t sb, int64_t nc, int64_t sc)
 {
+    CO_ASSERT(na * sa <= INT32_MAX, "one image is larger than 8 GiB");
     for (int64_t a = 0; a < na; a++)
         for (int64_t b = 0; b < nb; b++)
             for (int64_t c = 0; c < nc; c++)
@@ -138,6 +147,8 @@ static void conv2d(const co_call *c)
         .bias_m = c->n_in > 2 ? c->in[2].p : NULL, /* [O] */
     };
     co_share(g.n, c->ith, c->nth, &lo, &hi);
+    if (g.pad)
+        clear(f.padded, f.images * g.c * plane);
     for (int64_t i = lo; i < hi; i += f.images) {
         int64_t n = f.images < hi - i ? f.images : hi - i;
         m.b.p = x + i * g.c * g.h * g.w;
@@ -256,6 +267,7 @@ static void conv2d_dx(const co_call *c)
         .tn = b.out,
     };
     co_share(g.n, c->ith, c->nth, &lo, &hi);
+    clear(b.padded, b.images * g.o * b.hp * b.wp);
     for (int64_t i = lo; i < hi; i += b.images) {
         int64_t n = b.images < hi - i ? b.images : hi - i;
         pad_planes(b.padded, dy + i * g.o * g.oh * g.ow, n * g.o, g.oh, g.ow, -b.top, -b.left, b.hp, b.wp);
@@ -323,6 +335,8 @@ static void conv2d_dw(const co_call *c)
         .cm = cols,
         .cn = 1,
     };
+    if (g.pad)
+        clear(f.padded, f.images * g.c * plane);
     int64_t i = 0;
     do { /* once even without images: zeros */
         int64_t n = f.images < g.n - i ? f.images : g.n - i;

@@ -126,10 +126,12 @@ ALWAYS_INLINE void wide_mul(vi *lo, vi *hi, vi a, uint32_t by)
 }
 
 /* co_rng_draw of blocks block .. block + 7; u[j] holds word j of each. */
-ALWAYS_INLINE void draw8(vi u[4], co_rng_key key, uint32_t stream, uint32_t step, uint32_t sample, uint32_t block)
+ALWAYS_INLINE void draw8(vi u[4], co_rng_key key, uint32_t stream, uint32_t step, uint32_t sample,
+                         uint32_t block)
 {
     vi c0 = _mm256_add_epi32(_mm256_set1_epi32((int)block), _mm256_setr_epi32(0, 1, 2, 3, 4, 5, 6, 7));
-    vi c1 = _mm256_set1_epi32((int)sample), c2 = _mm256_set1_epi32((int)step), c3 = _mm256_set1_epi32((int)stream);
+    vi c1 = _mm256_set1_epi32((int)sample), c2 = _mm256_set1_epi32((int)step),
+       c3 = _mm256_set1_epi32((int)stream);
     uint32_t k0 = key.k[0], k1 = key.k[1];
     for (int round = 0; round < 10; round++) {
         vi lo0, hi0, lo1, hi1;

@@ -13,8 +13,6 @@
  */
 #include "kernel/simd/gemm.h"
 
-#include "base/err.h"
-
 /* One tile: m x NR, into t[m][ldt] (first from it, with `resume`). */
 typedef struct tile {
     const float *a, *b;
@@ -62,27 +60,52 @@ ALWAYS_INLINE void micro(const tile *g, int m, int64_t rs, int64_t cs, int64_t l
     }
 }
 
-static void micro_packed(const tile *g, int64_t m)
+/* Functions of their own, so that the loops around them leave them all registers. */
+__attribute__((noinline)) static void micro_packed(const tile *g, int64_t m)
 {
     switch (m) {
-    case 1: micro(g, 1, 1, MR, NR); break;
-    case 2: micro(g, 2, 1, MR, NR); break;
-    case 3: micro(g, 3, 1, MR, NR); break;
-    case 4: micro(g, 4, 1, MR, NR); break;
-    case 5: micro(g, 5, 1, MR, NR); break;
-    default: micro(g, 6, 1, MR, NR); break;
+    case 1:
+        micro(g, 1, 1, MR, NR);
+        break;
+    case 2:
+        micro(g, 2, 1, MR, NR);
+        break;
+    case 3:
+        micro(g, 3, 1, MR, NR);
+        break;
+    case 4:
+        micro(g, 4, 1, MR, NR);
+        break;
+    case 5:
+        micro(g, 5, 1, MR, NR);
+        break;
+    default:
+        micro(g, 6, 1, MR, NR);
+        break;
     }
 }
 
-static void micro_strided(const tile *g, int64_t m)
+__attribute__((noinline)) static void micro_strided(const tile *g, int64_t m)
 {
     switch (m) {
-    case 1: micro(g, 1, g->rs, g->cs, g->ldb); break;
-    case 2: micro(g, 2, g->rs, g->cs, g->ldb); break;
-    case 3: micro(g, 3, g->rs, g->cs, g->ldb); break;
-    case 4: micro(g, 4, g->rs, g->cs, g->ldb); break;
-    case 5: micro(g, 5, g->rs, g->cs, g->ldb); break;
-    default: micro(g, 6, g->rs, g->cs, g->ldb); break;
+    case 1:
+        micro(g, 1, g->rs, g->cs, g->ldb);
+        break;
+    case 2:
+        micro(g, 2, g->rs, g->cs, g->ldb);
+        break;
+    case 3:
+        micro(g, 3, g->rs, g->cs, g->ldb);
+        break;
+    case 4:
+        micro(g, 4, g->rs, g->cs, g->ldb);
+        break;
+    case 5:
+        micro(g, 5, g->rs, g->cs, g->ldb);
+        break;
+    default:
+        micro(g, 6, g->rs, g->cs, g->ldb);
+        break;
     }
 }
 
@@ -91,17 +114,36 @@ static inline int64_t off_c(const gemm *g, int64_t n)
     return g->tn ? g->tn[n] : n * g->cn;
 }
 
-/* A tile whose columns do not lie side by side in C goes through a buffer. */
-static void copy_tile(const gemm *g, int64_t i, int64_t m, int64_t j, int64_t n, float *buf, bool in)
+/* A tile whose columns do not lie side by side in C goes through a buffer [m][NR]. */
+static void tile_in(const gemm *g, int64_t i, int64_t m, int64_t j, int64_t n, float *buf)
+{
+    for (int64_t c = 0; c < n; c++) {
+        const float *p = g->c + i * g->cm + off_c(g, j + c);
+        for (int64_t r = 0; r < m; r++)
+            buf[r * NR + c] = p[r * g->cm];
+    }
+}
+
+static void tile_out(const gemm *g, int64_t i, int64_t m, int64_t j, int64_t n, const float *buf)
 {
     for (int64_t c = 0; c < n; c++) {
         float *p = g->c + i * g->cm + off_c(g, j + c);
-        if (in)
-            for (int64_t r = 0; r < m; r++)
-                buf[r * NR + c] = p[r * g->cm];
-        else
-            for (int64_t r = 0; r < m; r++)
-                p[r * g->cm] = buf[r * NR + c];
+        for (int64_t r = 0; r < m; r++)
+            p[r * g->cm] = buf[r * NR + c];
+    }
+}
+
+/* The same where rows lie side by side: C was transposed. */
+static void tile_out_cross(const gemm *g, int64_t i, int64_t m, int64_t j, int64_t n, const float *buf)
+{
+    for (int64_t h = 0; h < n; h += VW) {
+        const float *row[VW];
+        vf r[VW];
+        for (int s = 0; s < VW; s++)
+            row[s] = buf + (s < m ? s : 0) * NR;
+        v_load_turned(r, row, h);
+        float *p = g->c + i + (j + h) * g->cn;
+        UNROLL for (int s = 0; s < VW; s++) if (h + s < n) v_store_few(p + s * g->cn, m, r[s]);
     }
 }
 
@@ -113,13 +155,15 @@ static void do_tile(const gemm *g, tile *t, int64_t i, int64_t m, int64_t j, int
     t->t = straight ? g->c + i * g->cm + at : buf;
     t->ldt = straight ? g->cm : NR;
     if (!straight && t->resume)
-        copy_tile(g, i, m, j, n, buf, true);
+        tile_in(g, i, m, j, n, buf);
     if (packed)
         micro_packed(t, m);
     else
         micro_strided(t, m);
-    if (!straight)
-        copy_tile(g, i, m, j, n, buf, false);
+    if (!straight && g->cm == 1 && !g->tn)
+        tile_out_cross(g, i, m, j, n, buf);
+    else if (!straight)
+        tile_out(g, i, m, j, n, buf);
 }
 
 typedef struct plan {
@@ -135,9 +179,16 @@ static int64_t least(int64_t a, int64_t b)
 {
     return a < b ? a : b;
 }
-static int64_t sliver(int64_t mc, int64_t s) /* first row of sliver s of a block of mc rows */
+
+/* Rows of a block, dealt evenly: the first `longer` slivers have rows + 1. */
+typedef struct deal {
+    int64_t n, rows, longer;
+} deal;
+
+static deal deal_rows(int64_t mc)
 {
-    return s * mc / ((mc + MR - 1) / MR);
+    int64_t n = (mc + MR - 1) / MR;
+    return (deal){n, mc / n, mc % n};
 }
 
 static void pack_panel(const gemm *g, const plan *p, int64_t jc, int64_t nc, int64_t pc, int64_t kc)
@@ -149,10 +200,11 @@ static void pack_panel(const gemm *g, const plan *p, int64_t jc, int64_t nc, int
 
 static void pack_block(const gemm *g, const plan *p, int64_t ic, int64_t mc, int64_t pc, int64_t kc)
 {
-    int64_t n = (mc + MR - 1) / MR;
-    for (int64_t s = 0; s < n; s++) {
-        int64_t i = sliver(mc, s);
-        gemm_pack_a(p->a + s * MR * kc, &g->a, ic + i, sliver(mc, s + 1) - i, pc, kc);
+    deal d = deal_rows(mc);
+    for (int64_t s = 0, i = ic; s < d.n; s++) {
+        int64_t m = d.rows + (s < d.longer);
+        gemm_pack_a(p->a + s * MR * kc, &g->a, i, m, pc, kc);
+        i += m;
     }
 }
 
@@ -161,7 +213,7 @@ static void do_block(const gemm *g, const plan *p, int64_t ic, int64_t mc, int64
                      int64_t kc)
 {
     bool last = pc + kc >= g->k;
-    int64_t n_slivers = (mc + MR - 1) / MR;
+    deal d = deal_rows(mc);
     tile t = {.k = kc, .resume = g->resume || pc > 0};
     for (int64_t j = 0; j < nc; j += NR) {
         int64_t n = least(NR, nc - j);
@@ -175,13 +227,14 @@ static void do_block(const gemm *g, const plan *p, int64_t ic, int64_t mc, int64
                 bias[c] = t.bias_n[c];
             t.bias_n = bias;
         }
-        for (int64_t s = 0; s < n_slivers; s++) {
-            int64_t i = ic + sliver(mc, s), m = ic + sliver(mc, s + 1) - i;
+        for (int64_t s = 0, i = ic; s < d.n; s++) {
+            int64_t m = d.rows + (s < d.longer);
             t.a = p->pack_a ? p->a + s * MR * kc : g->a.p + i * g->a.si + pc * g->a.sk;
             t.rs = p->pack_a ? 1 : g->a.si;
             t.cs = p->pack_a ? MR : g->a.sk;
             t.bias_m = last && g->bias_m ? g->bias_m + i : NULL;
             do_tile(g, &t, i, m, jc + j, n, p->pack_a && b_packed);
+            i += m;
         }
     }
 }
@@ -189,7 +242,9 @@ static void do_block(const gemm *g, const plan *p, int64_t ic, int64_t mc, int64
 static void run(const gemm *g, float *scratch)
 {
     bool a_table = g->a.ti || g->a.tk, b_table = g->b.ti || g->b.tk;
-    int64_t kc_max = least(g->k, GEMM_KC);
+    /* k in blocks of nearly the same size: a short last one would not repay reading C again. */
+    int64_t blocks = g->k > GEMM_KC ? (g->k + GEMM_KC - 1) / GEMM_KC : 1;
+    int64_t kc_max = least(g->k, round_up((g->k + blocks - 1) / blocks, VW));
     plan p = {
         .pack_a = a_table || g->n > 4 * NR,
         .pack_b = b_table || g->b.si != 1 || g->m > 4 * MR,
@@ -199,7 +254,7 @@ static void run(const gemm *g, float *scratch)
     for (int64_t jc = 0; jc < g->n; jc += GEMM_NC) {
         int64_t nc = least(GEMM_NC, g->n - jc), pc = 0;
         do { /* once even when k is 0: C is the bias */
-            int64_t kc = least(GEMM_KC, g->k - pc);
+            int64_t kc = least(kc_max, g->k - pc);
             pack_panel(g, &p, jc, nc, pc, kc);
             for (int64_t ic = 0; ic < g->m; ic += GEMM_MC) {
                 int64_t mc = least(GEMM_MC, g->m - ic);
@@ -234,8 +289,8 @@ static gemm swapped(const gemm *g)
 static int64_t cost(const gemm *g)
 {
     int64_t tiles = (g->n + NR - 1) / NR, rows = g->m < 4 ? 4 : g->m;
-    int64_t pack = !g->b.ti && g->b.si != 1 ? g->n * g->k / 2 : 0;
-    int64_t store = g->cn != 1 ? 2 * g->m * g->n : 0;
+    int64_t pack = !g->b.ti && g->b.si != 1 ? g->n * g->k / 3 : 0;
+    int64_t store = g->cn != 1 ? g->m * g->n / 2 : 0;
     return tiles * rows * g->k + pack + store;
 }
 

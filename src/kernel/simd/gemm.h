@@ -26,16 +26,16 @@ typedef struct gemm_side {
 
 typedef struct gemm {
     int64_t m, n, k;
-    gemm_side a, b;       /* A: i is the row m; B: i is the column n */
-    float *c;             /* element (m, n) is c[m * cm + n * cn], or c[m * cm + tn[n]] */
+    gemm_side a, b; /* A: i is the row m; B: i is the column n */
+    float *c;       /* element (m, n) is c[m * cm + n * cn], or c[m * cm + tn[n]] */
     int64_t cm, cn;
-    const int32_t *tn;    /* rises strictly */
-    const float *bias_m;  /* added to row m; NULL: none */
-    const float *bias_n;  /* added to column n; NULL: none */
-    bool resume;          /* the chain goes on from what C holds */
+    const int32_t *tn;   /* rises strictly */
+    const float *bias_m; /* added to row m; NULL: none */
+    const float *bias_n; /* added to column n; NULL: none */
+    bool resume;         /* the chain goes on from what C holds */
 } gemm;
 
-enum { GEMM_KC = 256, GEMM_MC = 96, GEMM_NC = 512 };
+enum { GEMM_KC = 320, GEMM_MC = 96, GEMM_NC = 512 };
 
 /* Floats of scratch for a product of this size or smaller, one thread. */
 size_t LEVEL(gemm_scratch)(int64_t m, int64_t n, int64_t k);

@@ -26,19 +26,27 @@ static void softmax_grad(const co_call *c)
         row_softmax_grad(dx + r * C, dy + r * C, y + r * C, C, 1);
 }
 
+typedef struct below_row {
+    sum16 sum;
+    const float *x;
+    vd top;
+} below_row;
+
+ALWAYS_INLINE void below_step(void *ctx, int64_t i, int half, int64_t lanes)
+{
+    below_row *r = ctx;
+    vf v = v_load_n(r->x + i, lanes);
+    r->sum.s[2 * half] += vd_keep(r->top - vd_low(v), lanes);
+    r->sum.s[2 * half + 1] += vd_keep(r->top - vd_high(v), lanes - VW / 2);
+}
+
 /* sum of top - x[j] */
 static double below_top(const float *x, int64_t n, float top)
 {
-    sum16 a;
-    sum16_init(&a);
-    vd t = vd_set(top);
-    for (int64_t i = 0, half = 0; i < n; i += VW, half ^= 1) {
-        int64_t left = lanes_left(i, n);
-        vf v = v_load_n(x + i, left);
-        a.s[2 * half] += vd_keep(t - vd_low(v), left);
-        a.s[2 * half + 1] += vd_keep(t - vd_high(v), left - VW / 2);
-    }
-    return sum16_total(&a);
+    below_row r = {.x = x, .top = vd_set(top)};
+    sum16_init(&r.sum);
+    each_step(n, below_step, &r);
+    return sum16_total(&r.sum);
 }
 
 static void cross_entropy(const co_call *c)
@@ -62,7 +70,8 @@ static void cross_entropy(const co_call *c)
             continue;
         }
         double nll = ls + ((double)top - x[target[r]]);
-        loss[r] = (float)(smooth > 0 ? (1 - smooth) * nll + smooth * (ls + below_top(x, C, top) / (double)C) : nll);
+        loss[r] =
+            (float)(smooth > 0 ? (1 - smooth) * nll + smooth * (ls + below_top(x, C, top) / (double)C) : nll);
     }
 }
 
@@ -70,6 +79,18 @@ static void fill(float *x, int64_t n, float value)
 {
     for (int64_t j = 0; j < n; j++)
         x[j] = value;
+}
+
+typedef struct ce_row {
+    float *dx;
+    const float *x;
+    vf dloss, lse, off;
+} ce_row;
+
+ALWAYS_INLINE void ce_step(void *ctx, int64_t i, int half, int64_t lanes)
+{
+    const ce_row *r = ctx;
+    v_store_n(r->dx + i, lanes, r->dloss * (v_exp(v_load_n(r->x + i, lanes) - r->lse) - r->off));
 }
 
 static void cross_entropy_grad(const co_call *c)
@@ -89,12 +110,9 @@ static void cross_entropy_grad(const co_call *c)
             fill(dx, C, t == c->attr->ignore ? 0 : NAN);
             continue;
         }
-        vf d = v_set(dloss[r]), l = v_set(lse[r]);
-        for (int64_t i = 0; i < C; i += VW) {
-            int64_t n = lanes_left(i, C);
-            v_store_n(dx + i, n, d * (v_exp(v_load_n(x + i, n) - l) - v_set(off)));
-        }
-        dx[t] = v_first_lane(d * (v_exp(v_set(x[t]) - l) - v_set(on)));
+        ce_row row = {dx, x, v_set(dloss[r]), v_set(lse[r]), v_set(off)};
+        each_step(C, ce_step, &row);
+        dx[t] = v_first_lane(row.dloss * (v_exp(v_set(x[t]) - row.lse) - v_set(on)));
     }
 }
 

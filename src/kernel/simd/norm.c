@@ -17,62 +17,112 @@
 
 /* ---- sums along a row of n ---- */
 
+typedef struct plain_row {
+    sum16 sum;
+    const float *x;
+} plain_row;
+
+ALWAYS_INLINE void plain_step(void *ctx, int64_t i, int half, int64_t lanes)
+{
+    plain_row *r = ctx;
+    sum16_add(&r->sum, half, v_load_n(r->x + i, lanes));
+}
+
 static void add_row(sum16 *a, const float *x, int64_t n)
 {
-    int64_t i = 0;
-    for (; i + SUM_STEP <= n; i += SUM_STEP) {
-        sum16_add(a, 0, v_load(x + i));
-        sum16_add(a, 1, v_load(x + i + VW));
+    plain_row r = {*a, x};
+    each_step(n, plain_step, &r);
+    *a = r.sum;
+}
+
+typedef struct far_row {
+    sum16 sum;
+    const float *x;
+    vd mu;
+} far_row;
+
+ALWAYS_INLINE void far_step(void *ctx, int64_t i, int half, int64_t lanes)
+{
+    far_row *r = ctx;
+    vf v = v_load_n(r->x + i, lanes);
+    vd lo = vd_low(v) - r->mu, hi = vd_high(v) - r->mu;
+    if (lanes < VW) {
+        lo = vd_keep(lo, lanes);
+        hi = vd_keep(hi, lanes - VW / 2);
     }
-    for (int half = 0; i < n; half++, i += VW)
-        sum16_add(a, half, v_load_n(x + i, lanes_left(i, n)));
+    r->sum.s[2 * half] += lo * lo;
+    r->sum.s[2 * half + 1] += hi * hi;
 }
 
 /* Squares of x - mu; mu is a double. */
 static void add_far(sum16 *a, const float *x, int64_t n, double mu)
 {
-    vd m = vd_set(mu);
-    for (int64_t i = 0, half = 0; i < n; i += VW, half ^= 1) {
-        int64_t left = lanes_left(i, n);
-        vf v = left == VW ? v_load(x + i) : v_load_n(x + i, left);
-        vd lo = vd_low(v) - m, hi = vd_high(v) - m;
-        if (left < VW) {
-            lo = vd_keep(lo, left);
-            hi = vd_keep(hi, left - VW / 2);
-        }
-        a->s[2 * half] += lo * lo;
-        a->s[2 * half + 1] += hi * hi;
-    }
+    far_row r = {*a, x, vd_set(mu)};
+    each_step(n, far_step, &r);
+    *a = r.sum;
 }
 
-/* sum += g, sum_xh += g * (x - mean) * rstd, where g = dy, or dy * gamma with gamma [n] */
-static void add_grads(sum16 *sum, sum16 *sum_xh, const float *dy, const float *x, const float *gamma, float mean,
-                      float rstd, int64_t n)
+typedef struct grad_row {
+    sum16 sum, sum_xh;
+    const float *dy, *x, *gamma; /* gamma [n], or NULL for ones */
+    vf mean, rstd;
+} grad_row;
+
+ALWAYS_INLINE void grad_step(void *ctx, int64_t i, int half, int64_t lanes)
 {
-    vf m = v_set(mean), r = v_set(rstd);
-    for (int64_t i = 0, half = 0; i < n; i += VW, half ^= 1) {
-        int64_t left = lanes_left(i, n);
-        vf g = v_load_n(dy + i, left); /* +0 past the end: so is every product with it */
-        if (gamma)
-            g *= v_load_n(gamma + i, left);
-        vf xh = (v_load_n(x + i, left) - m) * r;
-        sum16_add(sum, (int)half, g);
-        sum16_add(sum_xh, (int)half, g * xh);
-    }
+    grad_row *r = ctx;
+    vf g = v_load_n(r->dy + i, lanes); /* +0 past the end: so is every product with it */
+    if (r->gamma)
+        g *= v_load_n(r->gamma + i, lanes);
+    sum16_add(&r->sum, half, g);
+    sum16_add(&r->sum_xh, half, g * ((v_load_n(r->x + i, lanes) - r->mean) * r->rstd));
 }
 
-/* dx = scale * (g - a - (x - mean) * rstd * b) */
-static void put_dx(float *dx, const float *dy, const float *x, const float *gamma, float mean, float rstd, float scale,
-                   float a, float b, int64_t n)
+/* sum += g, sum_xh += g * (x - mean) * rstd, where g = dy * gamma */
+static void add_grads(sum16 *sum, sum16 *sum_xh, const float *dy, const float *x, const float *gamma,
+                      float mean, float rstd, int64_t n)
 {
-    vf m = v_set(mean), r = v_set(rstd), s = v_set(scale), va = v_set(a), vb = v_set(b);
-    for (int64_t i = 0; i < n; i += VW) {
-        int64_t left = lanes_left(i, n);
-        vf g = v_load_n(dy + i, left);
-        if (gamma)
-            g *= v_load_n(gamma + i, left);
-        v_store_n(dx + i, left, s * (g - va - (v_load_n(x + i, left) - m) * r * vb));
-    }
+    grad_row r = {*sum, *sum_xh, dy, x, gamma, v_set(mean), v_set(rstd)};
+    each_step(n, grad_step, &r);
+    *sum = r.sum;
+    *sum_xh = r.sum_xh;
+}
+
+typedef struct dx_row {
+    float *dx;
+    const float *dy, *x, *gamma; /* gamma [n], or NULL for ones */
+    vf mean, rstd, scale, a, b;
+} dx_row;
+
+ALWAYS_INLINE void dx_step(void *ctx, int64_t i, int half, int64_t lanes)
+{
+    const dx_row *r = ctx;
+    vf g = v_load_n(r->dy + i, lanes);
+    if (r->gamma)
+        g *= v_load_n(r->gamma + i, lanes);
+    vf xh = (v_load_n(r->x + i, lanes) - r->mean) * r->rstd;
+    v_store_n(r->dx + i, lanes, r->scale * (g - r->a - xh * r->b));
+}
+
+/* dx = scale * (dy * gamma - a - (x - mean) * rstd * b) */
+static void put_dx(float *dx, const float *dy, const float *x, const float *gamma, float mean, float rstd,
+                   float scale, double a, double b, int64_t n)
+{
+    dx_row r = {dx, dy, x, gamma, v_set(mean), v_set(rstd), v_set(scale), v_set((float)a), v_set((float)b)};
+    each_step(n, dx_step, &r);
+}
+
+typedef struct norm_row {
+    float *y;
+    const float *x, *gamma, *beta; /* [n], [n]; NULL: g and b */
+    vf mean, rstd, g, b;
+} norm_row;
+
+ALWAYS_INLINE void norm_step(void *ctx, int64_t i, int half, int64_t lanes)
+{
+    const norm_row *r = ctx;
+    vf g = r->gamma ? v_load_n(r->gamma + i, lanes) : r->g, b = r->beta ? v_load_n(r->beta + i, lanes) : r->b;
+    v_store_n(r->y + i, lanes, (v_load_n(r->x + i, lanes) - r->mean) * r->rstd * g + b);
 }
 
 /* ---- channels ---- */
@@ -96,6 +146,30 @@ static double channel_sum(const float *x, planes d, int64_t ch)
     return sum16_total(&a);
 }
 
+/* y[j] = sum over r of x[r * C + j] for j in [lo, hi), in row order */
+static void sum_columns(float *y, const float *x, int64_t R, int64_t C, int64_t lo, int64_t hi)
+{
+    int64_t j = lo;
+    for (; j + 2 * VW <= hi; j += 2 * VW) {
+        vd a = vd_set(0), b = a, c = a, d = a;
+        for (int64_t r = 0; r < R; r++) {
+            vf v = v_load(x + r * C + j), w = v_load(x + r * C + j + VW);
+            a += vd_low(v), b += vd_high(v), c += vd_low(w), d += vd_high(w);
+        }
+        v_store(y + j, v_of_halves(a, b));
+        v_store(y + j + VW, v_of_halves(c, d));
+    }
+    for (; j < hi; j += VW) {
+        int64_t n = lanes_left(j, hi);
+        vd a = vd_set(0), b = a;
+        for (int64_t r = 0; r < R; r++) {
+            vf v = v_load_n(x + r * C + j, n);
+            a += vd_low(v), b += vd_high(v);
+        }
+        v_store_n(y + j, n, v_of_halves(a, b));
+    }
+}
+
 static void sum_channels(const co_call *c)
 {
     const float *x = c->in[0].p; /* [N,C,S] */
@@ -103,19 +177,76 @@ static void sum_channels(const co_call *c)
     planes d = planes_of(&c->in[0].shape);
     int64_t lo, hi;
     co_share(d.C, c->ith, c->nth, &lo, &hi);
-    for (int64_t ch = lo; ch < hi; ch++)
-        y[ch] = (float)channel_sum(x, d, ch);
+    if (d.S == 1)
+        sum_columns(y, x, d.N, d.C, lo, hi); /* the same sums: a row of one has one partial sum */
+    else
+        for (int64_t ch = lo; ch < hi; ch++)
+            y[ch] = (float)channel_sum(x, d, ch);
 }
 
 /* y = (x - mean) * rstd * gamma + beta, with one gamma and beta */
 static void normalise(float *y, const float *x, int64_t n, float mean, float rstd, float gamma, float beta)
 {
-    vf m = v_set(mean), r = v_set(rstd), g = v_set(gamma), b = v_set(beta);
-    int64_t i = 0;
-    for (; i + VW <= n; i += VW)
-        v_store(y + i, (v_load(x + i) - m) * r * g + b);
-    if (i < n)
-        v_store_n(y + i, n - i, (v_load_n(x + i, n - i) - m) * r * g + b);
+    norm_row r = {y, x, NULL, NULL, v_set(mean), v_set(rstd), v_set(gamma), v_set(beta)};
+    each_step(n, norm_step, &r);
+}
+
+/* S = 1: channels lie side by side, so VW of them at a time, n of them real, in lanes. The sums are those of one
+ * channel after the other: a row of one element has one partial sum. */
+typedef struct lanes {
+    vd lo, hi;
+} lanes;
+
+static void batch_norm_lanes(const co_call *c, planes d, int64_t ch, int64_t n)
+{
+    const float *x = (const float *)c->in[0].p + ch;
+    float *y = (float *)c->out[0].p + ch;
+    vd count = vd_set((double)d.N), eps = vd_set(c->attr->eps), zero = vd_set(0);
+    lanes s = {zero, zero}, q = {zero, zero};
+    for (int64_t r = 0; r < d.N; r++) {
+        vf v = v_load_n(x + r * d.C, n);
+        s.lo += vd_low(v), s.hi += vd_high(v);
+    }
+    s.lo /= count, s.hi /= count;
+    for (int64_t r = 0; r < d.N; r++) {
+        vf v = v_load_n(x + r * d.C, n);
+        vd lo = vd_low(v) - s.lo, hi = vd_high(v) - s.hi;
+        q.lo += lo * lo, q.hi += hi * hi;
+    }
+    vd one = vd_set(1), free = vd_set((double)(d.N > 1 ? d.N - 1 : 1));
+    vf mean = v_of_halves(s.lo, s.hi);
+    vf rstd = v_of_halves(one / vd_sqrt(q.lo / count + eps), one / vd_sqrt(q.hi / count + eps));
+    v_store_n((float *)c->out[1].p + ch, n, mean);
+    v_store_n((float *)c->out[2].p + ch, n, rstd);
+    v_store_n((float *)c->out[3].p + ch, n, v_of_halves(count * s.lo, count * s.hi));
+    v_store_n((float *)c->out[4].p + ch, n, v_of_halves(count * (q.lo / free), count * (q.hi / free)));
+    vf gamma = v_load_n((const float *)c->in[1].p + ch, n),
+       beta = v_load_n((const float *)c->in[2].p + ch, n);
+    for (int64_t r = 0; r < d.N; r++)
+        v_store_n(y + r * d.C, n, (v_load_n(x + r * d.C, n) - mean) * rstd * gamma + beta);
+}
+
+static void batch_norm_grad_lanes(const co_call *c, planes d, int64_t ch, int64_t n)
+{
+    const float *dy = (const float *)c->in[0].p + ch, *x = (const float *)c->in[1].p + ch;
+    float *dx = (float *)c->out[0].p + ch;
+    vf gamma = v_load_n((const float *)c->in[2].p + ch, n),
+       mean = v_load_n((const float *)c->in[3].p + ch, n), rstd = v_load_n((const float *)c->in[4].p + ch, n);
+    vd zero = vd_set(0), count = vd_set((double)d.N);
+    lanes s = {zero, zero}, q = {zero, zero};
+    for (int64_t r = 0; r < d.N; r++) {
+        vf g = v_load_n(dy + r * d.C, n), gx = g * ((v_load_n(x + r * d.C, n) - mean) * rstd);
+        s.lo += vd_low(g), s.hi += vd_high(g);
+        q.lo += vd_low(gx), q.hi += vd_high(gx);
+    }
+    v_store_n((float *)c->out[1].p + ch, n, v_of_halves(q.lo, q.hi));
+    v_store_n((float *)c->out[2].p + ch, n, v_of_halves(s.lo, s.hi));
+    vf a = v_of_halves(s.lo / count, s.hi / count), b = v_of_halves(q.lo / count, q.hi / count),
+       scale = gamma * rstd;
+    for (int64_t r = 0; r < d.N; r++) {
+        vf xh = (v_load_n(x + r * d.C, n) - mean) * rstd;
+        v_store_n(dx + r * d.C, n, scale * (v_load_n(dy + r * d.C, n) - a - xh * b));
+    }
 }
 
 static void batch_norm(const co_call *c)
@@ -126,6 +257,8 @@ static void batch_norm(const co_call *c)
     planes d = planes_of(&c->in[0].shape);
     int64_t m = d.N * d.S, lo, hi;
     co_share(d.C, c->ith, c->nth, &lo, &hi);
+    for (; d.S == 1 && lo < hi; lo += VW)
+        batch_norm_lanes(c, d, lo, lanes_left(lo, hi));
     for (int64_t ch = lo; ch < hi; ch++) {
         double mu = channel_sum(x, d, ch) / (double)m;
         sum16 far;
@@ -152,6 +285,8 @@ static void batch_norm_grad(const co_call *c)
     planes d = planes_of(&c->in[0].shape);
     int64_t lo, hi;
     co_share(d.C, c->ith, c->nth, &lo, &hi);
+    for (; d.S == 1 && lo < hi; lo += VW)
+        batch_norm_grad_lanes(c, d, lo, lanes_left(lo, hi));
     for (int64_t ch = lo; ch < hi; ch++) {
         sum16 s, sx;
         sum16_init(&s), sum16_init(&sx);
@@ -164,8 +299,8 @@ static void batch_norm_grad(const co_call *c)
         dgamma[ch] = (float)sum_xh;
         for (int64_t n = 0; n < d.N; n++) {
             int64_t at = (n * d.C + ch) * d.S;
-            put_dx(dx + at, dy + at, x + at, NULL, mean[ch], rstd[ch], gamma[ch] * rstd[ch], (float)(sum / m),
-                   (float)(sum_xh / m), d.S);
+            put_dx(dx + at, dy + at, x + at, NULL, mean[ch], rstd[ch], gamma[ch] * rstd[ch], sum / m,
+                   sum_xh / m, d.S);
         }
     }
 }
@@ -204,12 +339,8 @@ static void layer_norm(const co_call *c)
         add_far(&far, row, C, mu);
         mean[r] = (float)mu;
         rstd[r] = (float)(1 / sqrt(sum16_total(&far) / (double)C + c->attr->eps));
-        vf m = v_set(mean[r]), s = v_set(rstd[r]);
-        for (int64_t i = 0; i < C; i += VW) {
-            int64_t n = lanes_left(i, C);
-            vf xh = (v_load_n(row + i, n) - m) * s;
-            v_store_n(y + r * C + i, n, xh * v_load_n(gamma + i, n) + v_load_n(beta + i, n));
-        }
+        norm_row y_row = {y + r * C, row, gamma, beta, v_set(mean[r]), v_set(rstd[r]), v_zero(), v_zero()};
+        each_step(C, norm_step, &y_row);
     }
 }
 
@@ -239,8 +370,8 @@ static void layer_norm_grad(const co_call *c)
         sum16 s, sx;
         sum16_init(&s), sum16_init(&sx);
         add_grads(&s, &sx, dy + r * C, x + r * C, gamma, mean[r], rstd[r], C);
-        put_dx(dx + r * C, dy + r * C, x + r * C, gamma, mean[r], rstd[r], rstd[r], (float)(sum16_total(&s) / (double)C),
-               (float)(sum16_total(&sx) / (double)C), C);
+        put_dx(dx + r * C, dy + r * C, x + r * C, gamma, mean[r], rstd[r], rstd[r],
+               sum16_total(&s) / (double)C, sum16_total(&sx) / (double)C, C);
     }
     co_share(C, c->ith, c->nth, &lo, &hi);
     for (int64_t j = lo; j < hi; j += VW)
@@ -253,15 +384,7 @@ static void sum_rows(const co_call *c)
     float *y = c->out[0].p;      /* [C] */
     int64_t C = co_shape_count(&c->out[0].shape), R = co_shape_count(&c->in[0].shape) / C, lo, hi;
     co_share(C, c->ith, c->nth, &lo, &hi);
-    for (int64_t j = lo; j < hi; j += VW) {
-        int64_t n = lanes_left(j, hi);
-        vd a = vd_set(0), b = vd_set(0);
-        for (int64_t r = 0; r < R; r++) {
-            vf v = v_load_n(x + r * C + j, n);
-            a += vd_low(v), b += vd_high(v);
-        }
-        v_store_n(y + j, n, v_of_halves(a, b));
-    }
+    sum_columns(y, x, R, C, lo, hi);
 }
 
 void rows_norm(co_kernels *k)

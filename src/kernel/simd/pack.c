@@ -30,17 +30,19 @@ static void half_by_gather(float *out, const gemm_side *b, const int32_t lane[VW
 /* Where k runs side by side: VW loads along k, transposed. Elsewhere single steps. */
 static void half_by_transpose(float *out, const gemm_side *b, const int32_t lane[VW], int64_t k0, int64_t kc)
 {
+    const float *row[VW];
+    for (int i = 0; i < VW; i++)
+        row[i] = b->p + lane[i];
     int64_t k = 0;
     while (k < kc) {
-        const float *p = b->p + off_k(b, k0 + k);
+        int64_t o = off_k(b, k0 + k);
         if (k + VW <= kc && run_of_vw(b, k0 + k)) {
             vf r[VW];
-            UNROLL for (int i = 0; i < VW; i++) r[i] = v_load(p + lane[i]);
-            v_transpose(r);
+            v_load_turned(r, row, o);
             UNROLL for (int i = 0; i < VW; i++) v_store(out + (k + i) * NR, r[i]);
             k += VW;
         } else {
-            UNROLL for (int i = 0; i < VW; i++) out[k * NR + i] = p[lane[i]];
+            UNROLL for (int i = 0; i < VW; i++) out[k * NR + i] = row[i][o];
             k++;
         }
     }
@@ -107,11 +109,11 @@ void gemm_pack_b(float *out, const gemm_side *b, int64_t j, int64_t n, int64_t k
                 v_store(out + k * NR + h, v_zero());
 }
 
-/* Rows side by side (A transposed): MR floats per k, VW of them loaded where memory allows. */
+/* Rows side by side (A transposed). What is stored past MR is overwritten by the next k. */
 static void pack_a_by_loads(float *out, const float *p, int64_t sk, int64_t kc)
 {
     for (int64_t k = 0; k < kc; k++)
-        v_store_n(out + k * MR, MR, v_load_n(p + k * sk, MR));
+        v_store(out + k * MR, v_load_n(p + k * sk, MR));
 }
 
 void gemm_pack_a(float *out, const gemm_side *a, int64_t i, int64_t m, int64_t k0, int64_t kc)
@@ -128,8 +130,7 @@ void gemm_pack_a(float *out, const gemm_side *a, int64_t i, int64_t m, int64_t k
         int64_t o = off_k(a, k0 + k);
         if (k + VW <= kc && run_of_vw(a, k0 + k)) {
             vf r[VW];
-            UNROLL for (int s = 0; s < VW; s++) r[s] = v_load(row[s] + o);
-            v_transpose(r);
+            v_load_turned(r, row, o);
             UNROLL for (int s = 0; s < VW; s++) v_store(out + (k + s) * MR, r[s]);
             k += VW;
         } else {

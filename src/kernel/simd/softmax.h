@@ -19,52 +19,83 @@ static inline float row_max(const float *x, int64_t n) /* n >= 1 */
     return t;
 }
 
+typedef struct exp_row {
+    sum16 sum;
+    float *y;
+    const float *x;
+    vf scale, top;
+} exp_row;
+
+ALWAYS_INLINE void exp_step(void *ctx, int64_t i, int half, int64_t lanes)
+{
+    exp_row *r = ctx;
+    vf e = v_exp(v_load_n(r->x + i, lanes) * r->scale - r->top);
+    if (lanes < VW)
+        e = v_pick(_mm256_castsi256_ps(v_first(lanes)), e, v_zero());
+    if (r->y)
+        v_store_n(r->y + i, lanes, e);
+    sum16_add(&r->sum, half, e);
+}
+
 /* The sum of exp(x * scale - top); the terms into y too, if not NULL. y may be x. */
 static inline double row_exp_sum(float *y, const float *x, int64_t n, float scale, float top)
 {
-    sum16 a;
-    sum16_init(&a);
-    for (int64_t i = 0, half = 0; i < n; i += VW, half ^= 1) {
-        int64_t left = lanes_left(i, n);
-        vf e = v_exp(v_load_n(x + i, left) * v_set(scale) - v_set(top));
-        if (left < VW)
-            e = v_pick(_mm256_castsi256_ps(v_first(left)), e, v_zero());
-        if (y)
-            v_store_n(y + i, left, e);
-        sum16_add(&a, (int)half, e);
-    }
-    return sum16_total(&a);
+    exp_row r = {.y = y, .x = x, .scale = v_set(scale), .top = v_set(top)};
+    sum16_init(&r.sum);
+    each_step(n, exp_step, &r);
+    return sum16_total(&r.sum);
 }
 
-static inline void row_scale(float *y, int64_t n, float by)
+typedef struct scale_row {
+    float *y;
+    vf by;
+} scale_row;
+
+ALWAYS_INLINE void scale_step(void *ctx, int64_t i, int half, int64_t lanes)
 {
-    for (int64_t i = 0; i < n; i += VW) {
-        int64_t left = lanes_left(i, n);
-        v_store_n(y + i, left, v_load_n(y + i, left) * v_set(by));
-    }
+    const scale_row *r = ctx;
+    v_store_n(r->y + i, lanes, v_load_n(r->y + i, lanes) * r->by);
 }
 
 /* y = softmax(x * scale), scale > 0; y may be x; n >= 1 */
 static inline void row_softmax(float *y, const float *x, int64_t n, float scale)
 {
     double sum = row_exp_sum(y, x, n, scale, row_max(x, n) * scale);
-    row_scale(y, n, (float)(1 / sum));
+    scale_row r = {y, v_set((float)(1 / sum))};
+    each_step(n, scale_step, &r);
+}
+
+typedef struct dot_row {
+    sum16 sum;
+    const float *a, *b;
+} dot_row;
+
+ALWAYS_INLINE void dot_step(void *ctx, int64_t i, int half, int64_t lanes)
+{
+    dot_row *r = ctx;
+    sum16_add(&r->sum, half, v_load_n(r->a + i, lanes) * v_load_n(r->b + i, lanes));
+}
+
+typedef struct softmax_dx_row {
+    float *dx;
+    const float *dy, *y;
+    vf sum, scale;
+} softmax_dx_row;
+
+ALWAYS_INLINE void softmax_dx_step(void *ctx, int64_t i, int half, int64_t lanes)
+{
+    const softmax_dx_row *r = ctx;
+    v_store_n(r->dx + i, lanes, v_load_n(r->y + i, lanes) * (v_load_n(r->dy + i, lanes) - r->sum) * r->scale);
 }
 
 /* dx = y * (dy - sum of y * dy) * scale; dx may be dy */
 static inline void row_softmax_grad(float *dx, const float *dy, const float *y, int64_t n, float scale)
 {
-    sum16 a;
-    sum16_init(&a);
-    for (int64_t i = 0, half = 0; i < n; i += VW, half ^= 1) {
-        int64_t left = lanes_left(i, n);
-        sum16_add(&a, (int)half, v_load_n(y + i, left) * v_load_n(dy + i, left));
-    }
-    vf s = v_set((float)sum16_total(&a)), by = v_set(scale);
-    for (int64_t i = 0; i < n; i += VW) {
-        int64_t left = lanes_left(i, n);
-        v_store_n(dx + i, left, v_load_n(y + i, left) * (v_load_n(dy + i, left) - s) * by);
-    }
+    dot_row r = {.a = y, .b = dy};
+    sum16_init(&r.sum);
+    each_step(n, dot_step, &r);
+    softmax_dx_row d = {dx, dy, y, v_set((float)sum16_total(&r.sum)), v_set(scale)};
+    each_step(n, softmax_dx_step, &d);
 }
 
 #endif

@@ -41,4 +41,20 @@ ALWAYS_INLINE int64_t lanes_left(int64_t i, int64_t n)
     return n - i >= VW ? VW : n - i > 0 ? n - i : 0;
 }
 
+/* A row of n in vectors: f(ctx, i, half, lanes) for i = 0, 8, ..., all inlined, so that the sums in *ctx stay in
+ * registers. */
+typedef void (*row_step)(void *ctx, int64_t i, int half, int64_t lanes);
+ALWAYS_INLINE void each_step(int64_t n, row_step f, void *ctx)
+{
+    int64_t i = 0;
+    for (; i + SUM_STEP <= n; i += SUM_STEP) {
+        f(ctx, i, 0, VW);
+        f(ctx, i + VW, 1, VW);
+    }
+    if (i < n)
+        f(ctx, i, 0, lanes_left(i, n));
+    if (i + VW < n)
+        f(ctx, i + VW, 1, lanes_left(i + VW, n));
+}
+
 #endif

@@ -104,11 +104,30 @@ ALWAYS_INLINE vi v_first(int64_t n)
 }
 ALWAYS_INLINE vf v_load_n(const float *p, int64_t n)
 {
-    return _mm256_maskload_ps(p, v_first(n));
+    return n == VW ? v_load(p) : _mm256_maskload_ps(p, v_first(n));
 }
 ALWAYS_INLINE void v_store_n(float *p, int64_t n, vf x)
 {
-    _mm256_maskstore_ps(p, v_first(n), x);
+    if (n == VW) /* masked stores are slow on some CPUs */
+        v_store(p, x);
+    else
+        _mm256_maskstore_ps(p, v_first(n), x);
+}
+ALWAYS_INLINE void v_store_few(float *p, int64_t n, vf x) /* the same for n < VW, by parts */
+{
+    __m128 h = _mm256_castps256_ps128(x);
+    if (n & 4) {
+        _mm_storeu_ps(p, h);
+        h = _mm256_extractf128_ps(x, 1);
+        p += 4;
+    }
+    if (n & 2) {
+        _mm_storel_pi((__m64 *)(void *)p, h);
+        h = _mm_movehl_ps(h, h);
+        p += 2;
+    }
+    if (n & 1)
+        _mm_store_ss(p, h);
 }
 
 ALWAYS_INLINE vi vi_load(const int32_t *p)
@@ -153,6 +172,10 @@ ALWAYS_INLINE vf v_of_halves(vd lo, vd hi) /* rounded */
 {
     return _mm256_set_m128(_mm256_cvtpd_ps(hi), _mm256_cvtpd_ps(lo));
 }
+ALWAYS_INLINE vd vd_sqrt(vd x)
+{
+    return _mm256_sqrt_pd(x);
+}
 ALWAYS_INLINE vd vd_keep(vd x, int64_t n) /* the first n lanes, +0 elsewhere */
 {
     vd lane = _mm256_setr_pd(0, 1, 2, 3);
@@ -164,21 +187,20 @@ ALWAYS_INLINE double vd_sum(vd x) /* (0 + 2) + (1 + 3) */
     return _mm_cvtsd_f64(_mm_add_sd(h, _mm_unpackhi_pd(h, h)));
 }
 
-/* r[i] lane j becomes r[j] lane i. */
-ALWAYS_INLINE void v_transpose(vf r[8])
+/* Eight rows of eight, turned: out[k] holds element k of rows row[0] + at .. row[7] + at. */
+ALWAYS_INLINE void v_load_turned(vf out[8], const float *const row[8], int64_t at)
 {
-    vf a0 = _mm256_unpacklo_ps(r[0], r[1]), a1 = _mm256_unpackhi_ps(r[0], r[1]);
-    vf a2 = _mm256_unpacklo_ps(r[2], r[3]), a3 = _mm256_unpackhi_ps(r[2], r[3]);
-    vf a4 = _mm256_unpacklo_ps(r[4], r[5]), a5 = _mm256_unpackhi_ps(r[4], r[5]);
-    vf a6 = _mm256_unpacklo_ps(r[6], r[7]), a7 = _mm256_unpackhi_ps(r[6], r[7]);
-    vf b0 = _mm256_shuffle_ps(a0, a2, 0x44), b1 = _mm256_shuffle_ps(a0, a2, 0xee);
-    vf b2 = _mm256_shuffle_ps(a1, a3, 0x44), b3 = _mm256_shuffle_ps(a1, a3, 0xee);
-    vf b4 = _mm256_shuffle_ps(a4, a6, 0x44), b5 = _mm256_shuffle_ps(a4, a6, 0xee);
-    vf b6 = _mm256_shuffle_ps(a5, a7, 0x44), b7 = _mm256_shuffle_ps(a5, a7, 0xee);
-    r[0] = _mm256_permute2f128_ps(b0, b4, 0x20), r[4] = _mm256_permute2f128_ps(b0, b4, 0x31);
-    r[1] = _mm256_permute2f128_ps(b1, b5, 0x20), r[5] = _mm256_permute2f128_ps(b1, b5, 0x31);
-    r[2] = _mm256_permute2f128_ps(b2, b6, 0x20), r[6] = _mm256_permute2f128_ps(b2, b6, 0x31);
-    r[3] = _mm256_permute2f128_ps(b3, b7, 0x20), r[7] = _mm256_permute2f128_ps(b3, b7, 0x31);
+    UNROLL for (int h = 0; h < 8; h += 4)
+    {
+        vf r0 = v_load_halves(row[0] + at + h, row[4] + at + h),
+           r1 = v_load_halves(row[1] + at + h, row[5] + at + h);
+        vf r2 = v_load_halves(row[2] + at + h, row[6] + at + h),
+           r3 = v_load_halves(row[3] + at + h, row[7] + at + h);
+        vf a = _mm256_unpacklo_ps(r0, r1), b = _mm256_unpackhi_ps(r0, r1);
+        vf c = _mm256_unpacklo_ps(r2, r3), d = _mm256_unpackhi_ps(r2, r3);
+        out[h] = _mm256_shuffle_ps(a, c, 0x44), out[h + 1] = _mm256_shuffle_ps(a, c, 0xee);
+        out[h + 2] = _mm256_shuffle_ps(b, d, 0x44), out[h + 3] = _mm256_shuffle_ps(b, d, 0xee);
+    }
 }
 
 #endif

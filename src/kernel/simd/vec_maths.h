@@ -2,7 +2,7 @@
  *
  * Worst errors over all floats, against double, as measured by tests/kernel/test_simd_maths.c:
  *   v_exp   1 unit in the last place; 0 below -104, inf above 88.73, nan of nan; denormal results too
- *   v_erf   2 units in the last place; nan of nan
+ *   v_erf   1 unit in the last place; nan of nan
  * Coefficients are minimax fits (weighted least squares, reweighted towards equal ripples) rounded to float.
  */
 #ifndef CO_KERNEL_SIMD_VEC_MATHS_H

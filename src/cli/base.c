@@ -1,0 +1,97 @@
+/* base.c -- a run's own config.yaml as the ground that a line's words stand on: how `cohort test` and a continued run know
+ * their configuration without being told again. */
+#include "cli/cli_int.h"
+
+#include <limits.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/alloc.h"
+
+struct wanted {
+    const char *key;
+    char *value; /* of the last word with that key; NULL: none */
+};
+
+static void take_value(void *ctx, const char *key, const char *value)
+{
+    struct wanted *w = ctx;
+
+    if (strcmp(key, w->key) != 0)
+        return;
+    co_free(w->value);
+    w->value = co_strdup(value);
+}
+
+char *line_value(const line *l, const char *key)
+{
+    struct wanted w = {key, NULL};
+
+    for (int i = 0; i < l->n; i++)
+        if (co_conf_parse_word(l->words[i], take_value, &w) != CO_OK)
+            co_errclear(); /* refused when the words are composed */
+    return w.value;
+}
+
+bool line_has(const line *l, const char *key)
+{
+    char *value = line_value(l, key);
+    bool there = value != NULL;
+
+    co_free(value);
+    return there;
+}
+
+/* The config.yaml of the run that `path` is, or lies in two folders down; NULL if there is none. */
+static char *config_of(const char *path)
+{
+    char at[PATH_MAX];
+
+    if (!realpath(path, at))
+        return NULL;
+    for (int up = 0; up < 3; up++) {
+        if (has(at, "config.yaml") && has(at, "header.json"))
+            return co_sprintf("%s/config.yaml", at);
+        char *slash = strrchr(at, '/');
+        if (!slash || slash == at)
+            return NULL;
+        *slash = '\0';
+    }
+    return NULL;
+}
+
+/* experiment='...' with quotes and backslashes as the words' parser wants them. */
+static char *experiment_word(const char *path)
+{
+    co_str s = {0};
+
+    co_str_add(&s, "experiment='");
+    while (*path) {
+        size_t slashes = strspn(path, "\\");
+        bool before_quote = path[slashes] == '\'' || path[slashes] == '\0';
+        for (size_t i = 0; i < slashes; i++)
+            co_str_add(&s, before_quote ? "\\\\" : "\\");
+        path += slashes;
+        if (*path)
+            co_str_addf(&s, *path == '\'' ? "\\%c" : "%c", *path);
+        path += *path != '\0';
+    }
+    co_str_add(&s, "'");
+    return co_str_take(&s);
+}
+
+co_err line_use_run(line *l, const char *path)
+{
+    char *config = config_of(path);
+
+    if (!config)
+        return CO_OK;
+    l->base = experiment_word(config);
+    co_free(config);
+    if (!l->base)
+        return CO_ENOMEM;
+    CO_ASSERT(l->words > l->held, "there is room for one");
+    *--l->words = l->base;
+    l->n++;
+    return CO_OK;
+}

@@ -1,0 +1,186 @@
+/* ckpt.c -- `cohort ckpt ls|hash|verify`: what checkpoints there are and whether every byte of them is right. A path is
+ * a checkpoint's folder, a folder of them, or a run's. */
+#include "cli/cli_int.h"
+
+#include <stdio.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "base/alloc.h"
+#include "base/fs.h"
+
+/* The folder whose entries are checkpoints; the caller's. */
+static char *root_of(const char *path)
+{
+    return has(path, "checkpoints") ? co_sprintf("%s/checkpoints", path) : co_strdup(path);
+}
+
+/* --- ls ------------------------------------------------------------------------------------------------------------ */
+/* What root/last points to; "" if there is none. */
+static void read_last(const char *root, char name[256])
+{
+    char *path = co_sprintf("%s/last", root);
+    ssize_t n = path ? readlink(path, name, 255) : -1;
+
+    name[n < 0 ? 0 : n] = '\0';
+    co_free(path);
+}
+
+static void print_one(const co_ckpt_info *c, const char *why, bool last, bool json)
+{
+    const char *sha = c->why_bad[0] ? "" : c->meta.weights_sha256;
+
+    if (json) {
+        json_t *j = json_pack("{s:s, s:I, s:b, s:b}", "name", c->name, "bytes", (json_int_t)c->bytes, "last",
+                              last, "good", !*why);
+        if (*why)
+            json_object_set_new(j, "why_bad", json_string(why));
+        if (*sha) {
+            json_object_set_new(j, "step", json_integer(c->meta.step));
+            json_object_set_new(j, "epoch", json_integer(c->meta.epoch));
+            json_object_set_new(j, "weights_sha256", json_string(sha));
+        }
+        print_json(j);
+        return;
+    }
+    char step[24] = "-", epoch[24] = "-";
+    if (*sha) {
+        snprintf(step, sizeof step, "%lld", (long long)c->meta.step);
+        snprintf(epoch, sizeof epoch, "%lld", (long long)c->meta.epoch);
+    }
+    printf("%-16s %8s %6s %12llu  %-12.12s  %s%s%s\n", c->name, step, epoch, (unsigned long long)c->bytes,
+           *sha ? sha : "-", *why ? "bad: " : "good", why, last ? "  <- last" : "");
+}
+
+static int list(const line *l)
+{
+    char last[256], *root = NULL;
+    co_ckpt_info *c = NULL;
+    int n = 0;
+
+    if (l->n != 2)
+        return co_fail(CO_EINPUT, "ckpt ls takes one folder: cohort ckpt ls logs/train/runs/DATE"),
+               fail_usage();
+    if (has(l->words[1], "manifest.json"))
+        return co_fail(CO_EINPUT, "%s is a checkpoint itself: give the folder it lies in", l->words[1]),
+               fail_usage();
+    root = root_of(l->words[1]);
+    co_err err = root ? co_ckpt_ls(&c, &n, root) : CO_ENOMEM;
+    if (!err) {
+        read_last(root, last);
+        if (!l->json && n)
+            printf("%-16s %8s %6s %12s  %-12s  state\n", "name", "step", "epoch", "bytes", "sha256");
+        else if (n == 0)
+            say("%s: no checkpoints", root);
+    }
+    for (int i = 0; i < n && !err; i++) {
+        char *path = co_sprintf("%s/%s", root, c[i].name);
+        bool good = path && co_ckpt_verify(path) == CO_OK;
+        print_one(&c[i], good ? "" : co_errmsg(), strcmp(last, c[i].name) == 0, l->json);
+        co_free(path);
+    }
+    co_ckpt_ls_free(c, n);
+    co_free(root);
+    return err ? fail_with(err) : EXIT_DONE;
+}
+
+/* --- hash ---------------------------------------------------------------------------------------------------------- */
+static int hash(const line *l)
+{
+    char *path = NULL;
+    co_ckpt_meta meta = {0};
+
+    if (l->n != 2)
+        return co_fail(CO_EINPUT, "ckpt hash takes one checkpoint: cohort ckpt hash "
+                                  "logs/train/runs/DATE/checkpoints/last"),
+               fail_usage();
+    co_err err = find_checkpoint(&path, l->words[1]); /* verified: the file's own hash is the manifest's */
+    if (!err)
+        err = co_ckpt_read_meta(&meta, path);
+    if (!err && l->json)
+        print_json(json_pack("{s:s, s:I, s:s}", "path", path, "step", (json_int_t)meta.step, "weights_sha256",
+                             meta.weights_sha256));
+    else if (!err)
+        printf("%s\n", meta.weights_sha256);
+    co_ckpt_meta_fini(&meta);
+    co_free(path);
+    return err == CO_EFORMAT ? (say("cohort: %s", co_errmsg()), EXIT_FAILED)
+           : err             ? fail_with(err)
+                             : EXIT_DONE;
+}
+
+/* --- verify -------------------------------------------------------------------------------------------------------- */
+static bool verify_one(const char *path, bool json)
+{
+    bool good = co_ckpt_verify(path) == CO_OK;
+
+    if (json)
+        print_json(good ? json_pack("{s:s, s:b}", "path", path, "ok", 1)
+                        : json_pack("{s:s, s:b, s:s}", "path", path, "ok", 0, "why", co_errmsg()));
+    else
+        printf("%s: %s\n", path, good ? "ok" : co_errmsg());
+    return good;
+}
+
+/* A checkpoint, or all of a folder's. */
+static bool verify_path(const char *path, bool json)
+{
+    co_ckpt_info *c = NULL;
+    int n = 0;
+    bool good = true;
+
+    if (has(path, "manifest.json") || !co_fs_is_dir(path))
+        return verify_one(path, json);
+    char *root = root_of(path);
+    if (!root || co_ckpt_ls(&c, &n, root) != CO_OK || n == 0)
+        good = verify_one(path, json); /* says what it lacks */
+    for (int i = 0; i < n; i++) {
+        char *one = co_sprintf("%s/%s", root, c[i].name);
+        good = one && verify_one(one, json) && good;
+        co_free(one);
+    }
+    co_ckpt_ls_free(c, n);
+    co_free(root);
+    return good;
+}
+
+static int verify(const line *l)
+{
+    bool good = true;
+
+    if (l->n < 2)
+        return co_fail(CO_EINPUT, "ckpt verify takes checkpoints: cohort ckpt verify "
+                                  "logs/train/runs/DATE/checkpoints/last"),
+               fail_usage();
+    for (int i = 1; i < l->n; i++)
+        good = verify_path(l->words[i], l->json) && good;
+    return good ? EXIT_DONE : EXIT_FAILED;
+}
+
+/* --- the command --------------------------------------------------------------------------------------------------- */
+static int unknown(const char *what)
+{
+    static const char *const names[] = {"ls", "hash", "verify"};
+    const char *near = co_str_nearest(what, names, CO_COUNT(names));
+
+    say("cohort: ckpt has no \"%s\"%s%s%s there are ls, hash and verify", what, near ? "; did you mean " : "",
+        near ? near : "", near ? "?" : ";");
+    return EXIT_USAGE;
+}
+
+int cmd_ckpt(int argc, char **argv)
+{
+    line l;
+
+    if (line_parse(&l, argc, argv, false, NULL) != CO_OK)
+        return fail_usage();
+    const char *what = l.n ? l.words[0] : "";
+    int status = l.help                        ? show_usage("ckpt")
+                 : l.n == 0                    ? (show_usage("ckpt"), EXIT_USAGE)
+                 : strcmp(what, "ls") == 0     ? list(&l)
+                 : strcmp(what, "hash") == 0   ? hash(&l)
+                 : strcmp(what, "verify") == 0 ? verify(&l)
+                                               : unknown(what);
+    line_free(&l);
+    return status;
+}

@@ -1,0 +1,256 @@
+/* ps.c -- `cohort ps` and `cohort stop`: the runs of this user on this machine, and a request to save and end.
+ *
+ * A run is asked through a pidfd that was open before the list of live runs named it, so that a number that went to
+ * another process in between is never signalled. */
+#include "cli/cli_int.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <limits.h>
+#include <poll.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#include "base/alloc.h"
+#include "base/clock.h"
+
+/* --- ps ------------------------------------------------------------------------------------------------------------- */
+enum { TAIL_BYTES = 4096 };
+
+/* The step of the last whole event; -1 if there is none yet. */
+static long long step_of(const char *dir)
+{
+    char path[PATH_MAX], tail[TAIL_BYTES + 1];
+    long long step = -1;
+
+    if (snprintf(path, sizeof path, "%s/events.jsonl", dir) >= (int)sizeof path)
+        return -1;
+    int fd = open(path, O_RDONLY | O_CLOEXEC);
+    if (fd < 0)
+        return -1;
+    off_t end = lseek(fd, 0, SEEK_END);
+    ssize_t n = pread(fd, tail, TAIL_BYTES, end > TAIL_BYTES ? end - TAIL_BYTES : 0);
+    close(fd);
+    for (ssize_t stop = n - 1; stop > 0 && step < 0; stop--) {
+        if (tail[stop] != '\n')
+            continue;
+        ssize_t start = stop;
+        while (start > 0 && tail[start - 1] != '\n')
+            start--;
+        json_t *e = NULL;
+        if (co_json_parse(&e, tail + start, (size_t)(stop - start), "event") == CO_OK)
+            co_json_i64(e, "step", &step);
+        json_decref(e);
+    }
+    co_errclear();
+    return step;
+}
+
+static void print_run(const co_live_run *r, bool json, FILE *to)
+{
+    long long step = step_of(r->dir);
+    char date[32], at[24] = "-";
+
+    if (json) {
+        json_t *j = json_pack("{s:i, s:s, s:f, s:s, s:s}", "pid", r->pid, "run_id", r->run_id, "started",
+                              r->started, "task", r->task, "dir", r->dir);
+        json_object_set_new(j, "step", step < 0 ? json_null() : json_integer(step));
+        print_json(j);
+        return;
+    }
+    if (step >= 0)
+        snprintf(at, sizeof at, "%lld", step);
+    co_date(date, sizeof date, "%Y-%m-%d %H:%M:%S", r->started);
+    fprintf(to, "%8d  %-19s  %-12s %8s  %s\n", r->pid, date, r->task, at, r->dir);
+}
+
+static void print_runs(const co_live_run *r, int n, bool json, FILE *to)
+{
+    if (!json && n)
+        fprintf(to, "%8s  %-19s  %-12s %8s  %s\n", "pid", "started", "task", "step", "folder");
+    for (int i = 0; i < n; i++)
+        print_run(&r[i], json, to);
+}
+
+int cmd_ps(int argc, char **argv)
+{
+    co_live_run *runs = NULL;
+    int n = 0;
+    line l;
+
+    if (line_parse(&l, argc, argv, false, NULL) != CO_OK)
+        return fail_usage();
+    co_err err = CO_OK;
+    if (l.help)
+        show_usage("ps");
+    else if (l.n)
+        err = co_fail(CO_EINPUT, "ps takes no \"%s\"; it lists all runs", l.words[0]);
+    else
+        err = co_live_list(&runs, &n);
+    print_runs(runs, n, l.json, stdout);
+    if (!err && !n && !l.help)
+        say("no runs on this machine");
+    co_free(runs);
+    line_free(&l);
+    return err ? fail_with(err) : EXIT_DONE;
+}
+
+/* --- stop ----------------------------------------------------------------------------------------------------------- */
+typedef struct stop_line {
+    line line;
+    bool all, wait;
+    co_live_run *runs;
+    int n;
+} stop_line;
+
+static const co_live_run *by_pid(const co_live_run *runs, int n, int pid)
+{
+    for (int i = 0; i < n; i++)
+        if (runs[i].pid == pid)
+            return &runs[i];
+    return NULL;
+}
+
+/* The run a word names: its pid, its folder or its id. */
+static const co_live_run *find_run(const stop_line *s, const char *word)
+{
+    long long pid;
+    char dir[PATH_MAX];
+
+    if (co_str_to_i64(word, &pid) && pid > 0 && pid < INT_MAX)
+        return by_pid(s->runs, s->n, (int)pid);
+    for (int i = 0; i < s->n; i++)
+        if (strcmp(s->runs[i].run_id, word) == 0 || (realpath(word, dir) && strcmp(s->runs[i].dir, dir) == 0))
+            return &s->runs[i];
+    return NULL;
+}
+
+/* Is this still the process that the list names? Asked after the pidfd was opened. */
+static bool still_ours(const co_live_run *r)
+{
+    co_live_run *now = NULL;
+    int n = 0;
+    bool yes = co_live_list(&now, &n) == CO_OK;
+    const co_live_run *same = by_pid(now, n, r->pid);
+
+    yes = yes && same && strcmp(same->run_id, r->run_id) == 0;
+    co_free(now);
+    return yes;
+}
+
+static void tell(const stop_line *s, const co_live_run *r, const char *how)
+{
+    if (s->line.json)
+        print_json(json_pack("{s:i, s:s, s:s}", "pid", r->pid, "dir", r->dir, "state", how));
+    else
+        printf("%d %s: %s\n", r->pid, r->dir, how);
+    fflush(stdout);
+}
+
+/* Asks one run; its pidfd, or -1 if there is nothing to wait for. */
+static int ask(const stop_line *s, const co_live_run *r, int *status)
+{
+    int fd = (int)syscall(SYS_pidfd_open, r->pid, 0);
+
+    if (fd < 0 || !still_ours(r))
+        tell(s, r, "has ended by itself");
+    else if (syscall(SYS_pidfd_send_signal, fd, SIGTERM, NULL, 0) != 0) {
+        say("cohort: stop pid %d: %s", r->pid, strerror(errno));
+        *status = EXIT_FAILED;
+    } else {
+        tell(s, r, "asked to save and stop");
+        return fd;
+    }
+    if (fd >= 0)
+        close(fd);
+    return -1;
+}
+
+static void wait_for_end(const stop_line *s, const co_live_run *r, int fd)
+{
+    struct pollfd ended = {.fd = fd, .events = POLLIN};
+
+    while (poll(&ended, 1, -1) < 0 && errno == EINTR)
+        ;
+    tell(s, r, "stopped");
+}
+
+/* All are asked before any is waited for. */
+static int stop_marked(const stop_line *s, const bool *marked)
+{
+    int status = EXIT_DONE;
+    int *fd = co_array((size_t)s->n + 1, sizeof *fd);
+
+    if (!fd)
+        return fail_with(CO_ENOMEM);
+    for (int i = 0; i < s->n; i++)
+        fd[i] = marked[i] ? ask(s, &s->runs[i], &status) : -1;
+    for (int i = 0; i < s->n; i++) {
+        if (fd[i] >= 0 && s->wait)
+            wait_for_end(s, &s->runs[i], fd[i]);
+        if (fd[i] >= 0)
+            close(fd[i]);
+    }
+    co_free(fd);
+    return status;
+}
+
+/* Marks the runs that the words name; false if one names none. */
+static bool mark(const stop_line *s, bool *marked)
+{
+    for (int i = 0; i < s->line.n; i++) {
+        const co_live_run *r = find_run(s, s->line.words[i]);
+        if (!r) {
+            say("cohort: no live run is \"%s\"%s", s->line.words[i],
+                s->n ? "; there are:" : "; there is none on this machine");
+            print_runs(s->runs, s->n, false, stderr);
+            return false;
+        }
+        marked[r - s->runs] = true;
+    }
+    return true;
+}
+
+static int stop(const stop_line *s)
+{
+    int status = EXIT_USAGE;
+    bool *marked = co_array((size_t)s->n + 1, sizeof *marked);
+
+    if (!marked)
+        return fail_with(CO_ENOMEM);
+    for (int i = 0; i < s->n; i++)
+        marked[i] = s->all;
+    if (s->all && s->n == 0)
+        say("no runs on this machine");
+    if (mark(s, marked))
+        status = stop_marked(s, marked);
+    co_free(marked);
+    return status;
+}
+
+int cmd_stop(int argc, char **argv)
+{
+    stop_line s = {0};
+    int status;
+
+    if (line_parse(&s.line, argc, argv, false,
+                   (const flag[]){{"--all", .on = &s.all}, {"--wait", .on = &s.wait}, {0}}) != CO_OK)
+        return fail_usage();
+    co_err err = CO_OK;
+    if (!s.line.help && s.all == (s.line.n > 0))
+        err = co_fail(CO_EINPUT, s.all ? "stop --all takes no further words"
+                                       : "stop takes a pid, a run folder or --all (cohort ps lists them)");
+    if (!err && !s.line.help)
+        err = co_live_list(&s.runs, &s.n);
+    if (err)
+        status = fail_with(err);
+    else
+        status = s.line.help ? show_usage("stop") : stop(&s);
+    co_free(s.runs);
+    line_free(&s.line);
+    return status;
+}

@@ -1,0 +1,170 @@
+/* test.c -- `cohort test` and `cohort predict`: a checkpoint's weights on a split, in this process alone.
+ *
+ * The run's own config.yaml, where the checkpoint lies in a run folder, is the configuration; words override it. So the
+ * value is the one that training printed for the same state. */
+#include "cli/cli_int.h"
+
+#include <stdio.h>
+#include <string.h>
+
+#include "base/alloc.h"
+
+typedef struct look_line {
+    line line;
+    const char *split_name, *limit_text;
+    co_split split;
+    int64_t limit;
+    app app;
+    co_plan *plan;
+} look_line;
+
+static co_err add_base(look_line *t)
+{
+    char *path = line_value(&t->line, "ckpt_path");
+    co_err err = CO_OK;
+
+    if (!path || !*path || strcmp(path, "null") == 0)
+        err = co_fail(CO_EINPUT, "%s needs ckpt_path=FOLDER: a checkpoint's folder or a run's",
+                      t->line.command);
+    else if (strcmp(path, "auto") == 0)
+        err = co_fail(CO_EINPUT, "%s: ckpt_path=auto is for cohort train; give the run's folder",
+                      t->line.command);
+    else if (!line_has(&t->line, "experiment"))
+        err = line_use_run(&t->line, path);
+    co_free(path);
+    return err;
+}
+
+/* --- what both share ---------------------------------------------------------------------------------------------- */
+static co_err read_flags(look_line *t)
+{
+    long long n = -1;
+
+    if (strcmp(t->split_name, "val") != 0 && strcmp(t->split_name, "test") != 0)
+        return co_fail(CO_EINPUT, "%s: --split %s: there are val and test", t->line.command, t->split_name);
+    t->split = strcmp(t->split_name, "val") == 0 ? CO_SPLIT_VAL : CO_SPLIT_TEST;
+    if (t->limit_text && (!co_str_to_i64(t->limit_text, &n) || n < 0))
+        return co_fail(CO_EINPUT, "%s: --limit %s is not a number of samples", t->line.command,
+                       t->limit_text);
+    t->limit = n;
+    return CO_OK;
+}
+
+static co_err open_look(look_line *t)
+{
+    CO_TRY(read_flags(t));
+    CO_TRY(add_base(t));
+    CO_TRY(app_open(&t->app, &t->line));
+    co_err err = find_checkpoint(&t->app.resume, t->app.cfg->ckpt_path);
+    if (err)
+        return co_fail_in(err, "ckpt_path");
+    t->app.spec.resume = t->app.resume;
+    return co_plan_to_look(&t->plan, &t->app.spec);
+}
+
+static int close_look(look_line *t, int status)
+{
+    co_plan_free(t->plan);
+    app_close(&t->app);
+    line_free(&t->line);
+    return status;
+}
+
+/* --- test --------------------------------------------------------------------------------------------------------- */
+static void print_result(const look_line *t, const co_eval_result *r, const char *sha)
+{
+    const co_plan_facts *f = co_plan_facts_of(t->plan);
+    const char *unit = f->data->io.task == CO_TASK_LM ? "tokens" : "samples";
+
+    if (!t->line.json) {
+        printf("%s loss %.4f  %s %.4f  (%lld %s)  weights_sha256 %s\n", t->split_name, r->loss, f->metric,
+               r->metric, (long long)r->count, unit, sha);
+        return;
+    }
+    json_t *j = json_object();
+    json_object_set_new(j, "split", json_string(t->split_name));
+    json_object_set_new(j, "loss", co_json_num(r->loss));
+    json_object_set_new(j, f->metric, co_json_num(r->metric));
+    json_object_set_new(j, "count", json_integer(r->count));
+    json_object_set_new(j, "step", json_integer(r->step));
+    json_object_set_new(j, "weights_sha256", json_string(sha));
+    print_json(j);
+}
+
+int cmd_test(int argc, char **argv)
+{
+    look_line t = {.split_name = "test"};
+    co_eval_result r;
+    char sha[65];
+
+    if (line_parse(&t.line, argc, argv, true,
+                   (const flag[]){{"--split", "val|test", .value = &t.split_name}, {0}}) != CO_OK)
+        return fail_usage();
+    if (t.line.help)
+        return close_look(&t, show_usage("test"));
+    co_err err = open_look(&t);
+    if (!err)
+        err = co_evaluate(t.plan, t.split, &r, sha);
+    if (err)
+        return close_look(&t, fail_with(err));
+    say("checkpoint %s, step %lld", t.app.resume, (long long)r.step);
+    print_result(&t, &r, sha);
+    return close_look(&t, EXIT_DONE);
+}
+
+/* --- predict ------------------------------------------------------------------------------------------------------ */
+static void print_prediction(void *ctx, const co_prediction *r)
+{
+    (void)ctx;
+    printf("%lld", (long long)r->id);
+    if (r->task == CO_TASK_REGRESS)
+        for (int64_t i = 0; i < r->n; i++)
+            printf(" %.9g", (double)r->values[i]);
+    else if (r->text) {
+        json_t *text = json_string(r->text);
+        char *quoted = json_dumps(text, JSON_ENCODE_ANY);
+        printf(" %s %.6f", quoted ? quoted : "\"\"", r->probability);
+        co_free(quoted);
+        json_decref(text);
+    } else
+        printf(" %lld %.6f", (long long)r->choice, r->probability);
+    putchar('\n');
+}
+
+static void print_prediction_json(void *ctx, const co_prediction *r)
+{
+    json_t *j = json_pack("{s:I}", "id", (json_int_t)r->id);
+
+    (void)ctx;
+    if (r->task == CO_TASK_REGRESS) {
+        json_t *values = json_array();
+        for (int64_t i = 0; i < r->n; i++)
+            json_array_append_new(values, co_json_num((double)r->values[i]));
+        json_object_set_new(j, "values", values);
+    } else {
+        if (r->text)
+            json_object_set_new(j, "token", json_string(r->text));
+        else
+            json_object_set_new(j, "class", json_integer(r->choice));
+        json_object_set_new(j, "probability", co_json_num(r->probability));
+    }
+    print_json(j);
+}
+
+int cmd_predict(int argc, char **argv)
+{
+    look_line t = {.split_name = "test"};
+
+    if (line_parse(&t.line, argc, argv, true,
+                   (const flag[]){{"--split", "val|test", .value = &t.split_name},
+                                  {"--limit", "N", .value = &t.limit_text},
+                                  {0}}) != CO_OK)
+        return fail_usage();
+    if (t.line.help)
+        return close_look(&t, show_usage("predict"));
+    co_err err = open_look(&t);
+    if (!err)
+        err = co_predict(t.plan, t.split, t.limit, t.line.json ? print_prediction_json : print_prediction,
+                         NULL);
+    return close_look(&t, err ? fail_with(err) : EXIT_DONE);
+}

@@ -1,0 +1,97 @@
+/* predict.c -- a split run through the model, a sample at a time to the caller: the same cut into items as evaluation,
+ * with graphs that end at the prediction. Their shapes are known from the items, so only those are built. */
+#include "train/train_int.h"
+
+#include "base/alloc.h"
+#include "base/maths.h"
+#include "base/str.h"
+
+/* The likeliest of a row of logits [n], and its share of the softmax. */
+static int64_t choose(const float *logits, int64_t n, double *probability)
+{
+    int64_t best = 0;
+    double sum = 0;
+
+    for (int64_t i = 1; i < n; i++)
+        if (logits[i] > logits[best])
+            best = i;
+    for (int64_t i = 0; i < n; i++)
+        sum += co_exp((double)logits[i] - (double)logits[best]);
+    *probability = 1 / sum;
+    return best;
+}
+
+/* The row of sample i in the output: [n, wide], or [n, len, wide] at the sample's last token. */
+static const float *row_of(const co_plan *p, const float *output, co_split split, uint32_t id, int i,
+                           co_slice_shape shape)
+{
+    const co_io *io = &p->data->io;
+
+    if (io->task != CO_TASK_LM)
+        return output + i * (io->task == CO_TASK_REGRESS ? io->y_width : io->classes);
+    int last = p->data->length(p->data, split, id) - 1;
+    return output + ((int64_t)i * shape.len + (last < 0 ? 0 : last)) * io->classes;
+}
+
+static co_err tell(const co_plan *p, const float *row, co_prediction *r, co_str *text)
+{
+    const co_io *io = &p->data->io;
+
+    r->task = io->task;
+    if (io->task == CO_TASK_REGRESS) {
+        r->values = row;
+        r->n = io->y_width;
+        return CO_OK;
+    }
+    r->choice = choose(row, io->classes, &r->probability);
+    if (io->task == CO_TASK_LM && p->data->decode) {
+        co_str_clear(text);
+        p->data->decode(p->data, &(int32_t){(int32_t)r->choice}, 1, text);
+        r->text = co_str_text(text);
+    }
+    return co_str_err(text);
+}
+
+static co_err predict_items(const co_plan *p, const exec_set *set, const look *l, co_split split, uint32_t n,
+                            void (*each)(void *ctx, const co_prediction *r), void *ctx)
+{
+    uint32_t ids[EVAL_SLICE_MAX], size = (uint32_t)p->cfg.eval_slice;
+    co_str text = {0};
+    co_err err = CO_OK;
+
+    for (uint32_t item = 0; item * size < n && !err; item++) {
+        co_slice_shape shape = item_samples(p, split, item, ids);
+        run_item(p, set, split, item, &l->bases, NULL);
+        for (int i = 0; i < shape.n && ids[i] < n && !err; i++) {
+            co_prediction r = {.id = ids[i]};
+            err = tell(p, row_of(p, l->bases.output, split, ids[i], i, shape), &r, &text);
+            if (!err)
+                each(ctx, &r);
+        }
+    }
+    co_str_fini(&text);
+    return err;
+}
+
+co_err co_predict(co_plan *p, co_split split, int64_t limit, void (*each)(void *ctx, const co_prediction *r),
+                  void *ctx)
+{
+    uint32_t ids[EVAL_SLICE_MAX], n = p->data->count[split], size = (uint32_t)p->cfg.eval_slice;
+    exec_set set = {0};
+    look l = {0};
+    co_err err = CO_OK;
+
+    if (n == 0)
+        return co_fail(CO_EINPUT, "data=%s has no samples in that split", p->spec.data->name);
+    if (limit >= 0 && limit < n)
+        n = (uint32_t)limit;
+    for (uint32_t item = 0; item * size < n && !err; item++)
+        err = exec_set_add(&set, p, item_samples(p, split, item, ids), CO_MODE_PREDICT);
+    if (!err && set.n)
+        err = look_open(&l, p, &set);
+    if (!err && set.n)
+        err = predict_items(p, &set, &l, split, n, each, ctx);
+    look_close(&l);
+    exec_set_fini(&set);
+    return err;
+}

@@ -1,0 +1,82 @@
+/* The schedule against a list written down step by step. */
+#include "train/train_int.h"
+
+#include <stdlib.h>
+
+#include "harness.h"
+
+enum { MOST_UNITS = 512 };
+
+static int write_down(const schedule *s, unit *list)
+{
+    int n = 0;
+
+    for (int64_t step = 1; step <= s->steps; step++) {
+        list[n++] = (unit){UNIT_TRAIN, step};
+        if (s->block && step % s->block == 0)
+            list[n++] = (unit){UNIT_VAL, step};
+    }
+    if (s->block && s->steps % s->block != 0)
+        list[n++] = (unit){UNIT_VAL, s->steps};
+    if (s->final_test)
+        list[n++] = (unit){UNIT_TEST, s->steps};
+    return n;
+}
+
+static void agrees(int64_t steps, int64_t block, bool test)
+{
+    static unit list[MOST_UNITS];
+    schedule s = {.steps_per_epoch = 5, .steps = steps, .block = block, .final_test = test};
+    int n = write_down(&s, list);
+
+    schedule_close(&s);
+    CHECK(s.last_unit == (uint32_t)n, "steps %lld block %lld: %u units, want %d", (long long)steps,
+          (long long)block, s.last_unit, n);
+    CHECK(s.first_unit == 1, "from the beginning");
+    for (int i = 0; i < n; i++) {
+        unit u = unit_of(&s, (uint32_t)i + 1);
+        CHECK(u.kind == list[i].kind && u.step == list[i].step,
+              "steps %lld block %lld unit %d: kind %d step %lld, want %d %lld", (long long)steps,
+              (long long)block, i + 1, (int)u.kind, (long long)u.step, (int)list[i].kind,
+              (long long)list[i].step);
+    }
+    /* A run resumed at k does every later step once, in order, and nothing of the steps before. */
+    for (int64_t k = 0; k <= steps; k++) {
+        schedule r = {
+            .steps_per_epoch = 5, .steps = steps, .block = block, .final_test = test, .first_step = k};
+        int64_t done = k;
+        schedule_close(&r);
+        CHECK(r.last_unit == s.last_unit, "the end moved");
+        CHECK(r.first_unit == unit_of_state(&s, k), "resume at %lld", (long long)k);
+        for (uint32_t u = r.first_unit; u <= r.last_unit; u++) {
+            unit x = unit_of(&r, u);
+            if (x.kind == UNIT_TRAIN)
+                CHECK(x.step == ++done, "resume at %lld: step %lld after %lld", (long long)k,
+                      (long long)x.step, (long long)done - 1);
+            else
+                CHECK(x.step == done, "looks at state %lld, %lld steps are done", (long long)x.step,
+                      (long long)done);
+        }
+        CHECK(done == steps, "resume at %lld ends at %lld", (long long)k, (long long)done);
+        unit first = r.first_unit <= r.last_unit ? unit_of(&r, r.first_unit) : (unit){UNIT_TEST, steps};
+        if (block && k > 0 && k % block == 0)
+            CHECK(first.kind == UNIT_VAL && first.step == k, "the evaluation of state %lld is due",
+                  (long long)k);
+    }
+}
+
+TEST(units_and_states_agree_with_a_list_for_every_resume)
+{
+    for (int64_t steps = 0; steps <= 40; steps++)
+        for (int64_t block = 0; block <= 12; block++)
+            for (int test = 0; test < 2; test++)
+                agrees(steps, block, test);
+}
+
+TEST(a_resume_with_nothing_left_has_no_units)
+{
+    schedule s = {.steps_per_epoch = 5, .steps = 10, .first_step = 10};
+
+    schedule_close(&s);
+    CHECK(s.first_unit == s.last_unit + 1, "units %u to %u", s.first_unit, s.last_unit);
+}
