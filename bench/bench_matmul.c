@@ -2,8 +2,8 @@
  *
  * The peak is a loop of independent FMAs that touches nothing but registers. Peak and kernel are measured in
  * turn, ROUNDS times, so that a busy machine or a changing clock hits both; each figure is the
- * median over the rounds, and so is the fraction. Time is that of this thread on a CPU. A word as argument picks
- * the tasks whose name contains it. One JSON object a line:
+ * median over the rounds, and so is the fraction. Time is that of this thread on a CPU. A word as argument
+ * picks the tasks whose name contains it. One JSON object a line:
  *
  *     {"task":"matmul 512x512x512","peak_gflops":98.1,"ours_gflops":80.2,"fraction":0.817}
  */

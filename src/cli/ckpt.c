@@ -15,6 +15,18 @@ static char *root_of(const char *path)
     return has(path, "checkpoints") ? co_sprintf("%s/checkpoints", path) : co_strdup(path);
 }
 
+/* The reason alone: the path stands before it already. */
+static const char *why_not(const char *path)
+{
+    const char *why = co_errmsg();
+    size_t n = strlen(path);
+
+    if (strncmp(why, "checkpoint ", 11) == 0 && strncmp(why + 11, path, n) == 0 &&
+        strncmp(why + 11 + n, ": ", 2) == 0)
+        why += 11 + n + 2;
+    return why;
+}
+
 /* --- ls ------------------------------------------------------------------------------------------------------------ */
 /* What root/last points to; "" if there is none. */
 static void read_last(const char *root, char name[256])
@@ -76,7 +88,7 @@ static int list(const line *l)
     for (int i = 0; i < n && !err; i++) {
         char *path = co_sprintf("%s/%s", root, c[i].name);
         bool good = path && co_ckpt_verify(path) == CO_OK;
-        print_one(&c[i], good ? "" : co_errmsg(), strcmp(last, c[i].name) == 0, l->json);
+        print_one(&c[i], good ? "" : why_not(path ? path : ""), strcmp(last, c[i].name) == 0, l->json);
         co_free(path);
     }
     co_ckpt_ls_free(c, n);
@@ -116,9 +128,9 @@ static bool verify_one(const char *path, bool json)
 
     if (json)
         print_json(good ? json_pack("{s:s, s:b}", "path", path, "ok", 1)
-                        : json_pack("{s:s, s:b, s:s}", "path", path, "ok", 0, "why", co_errmsg()));
+                        : json_pack("{s:s, s:b, s:s}", "path", path, "ok", 0, "why", why_not(path)));
     else
-        printf("%s: %s\n", path, good ? "ok" : co_errmsg());
+        printf("%s: %s\n", path, good ? "ok" : why_not(path));
     return good;
 }
 

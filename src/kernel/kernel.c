@@ -16,21 +16,22 @@ static struct provider {
 static struct provider *const all[] = {&ref, &avx2, &far};
 static pthread_once_t filled = PTHREAD_ONCE_INIT;
 
+static int cpu_has_avx2(void)
+{
+    __builtin_cpu_init();
+    return __builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma");
+}
+
 static void fill(void)
 {
     kernels_ref_fill(&ref.k);
     kernels_far_fill(&far.k);
     kernels_ref_fill(&avx2.k);
     avx2.k.level = "avx2";
-    kernels_avx2_fill(&avx2.k);
+    if (cpu_has_avx2()) /* the filling code itself is compiled for it */
+        kernels_avx2_fill(&avx2.k);
     for (size_t i = 0; i < CO_COUNT(all); i++)
         snprintf(all[i]->name, sizeof all[i]->name, "%s.%d", all[i]->k.level, all[i]->k.version);
-}
-
-static int cpu_has_avx2(void)
-{
-    __builtin_cpu_init();
-    return __builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma");
 }
 
 const char *co_op_name(co_op op)

@@ -31,6 +31,7 @@ struct member {
     uint64_t turns;     /* last seen */
     double still_s;     /* scheduled time without progress */
     double due_s;       /* of that, what counts towards its deadline */
+    double unjudged_s;  /* time without progress since the last look into /proc */
     uint64_t cpu_ticks; /* at the last look into /proc */
     char state;
     bool told, fenced;
@@ -186,15 +187,16 @@ static void look(pid_t pid, char *state, uint64_t *ticks)
 
 static void got_on(struct member *m)
 {
-    m->still_s = m->due_s = 0;
+    m->still_s = m->due_s = m->unjudged_s = 0;
     m->told = false;
 }
 
-/* Adds `dt` to the clock of a rank that makes no progress, unless it is only starved of CPU, traced, or waits for others.
+/* Adds to the clock of a rank that makes no progress, unless it is only starved of CPU, traced, or waits for others.
  * A stopped one does not wait: it would not see what it waits for. */
-static void age(co_crew *c, int slot, double dt)
+static void age(co_crew *c, int slot)
 {
     struct member *m = &c->m[slot];
+    double dt = m->unjudged_s;
     uint64_t ticks;
     char state;
 
@@ -202,6 +204,7 @@ static void age(co_crew *c, int slot, double dt)
     bool ran = ticks != m->cpu_ticks, busy = ran || state == 'R' || state == 'D';
     m->cpu_ticks = ticks;
     m->state = state;
+    m->unjudged_s = 0;
     if (state != 'T' && c->spec.waiting(c->spec.ctx, slot)) {
         got_on(m);
         return;
@@ -239,8 +242,10 @@ static void watch(co_crew *c, double dt)
         } else if (turns != m->turns) {
             m->turns = turns;
             got_on(m);
-        } else if (look_now) {
-            age(c, i, c->since_look_s);
+        } else {
+            m->unjudged_s += dt;
+            if (look_now)
+                age(c, i);
         }
     }
     if (look_now)

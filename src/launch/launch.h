@@ -18,6 +18,7 @@
 
 #include <poll.h>
 #include <stdbool.h>
+#include <stddef.h>
 #include <stdint.h>
 #include <sys/types.h>
 
@@ -72,6 +73,9 @@ void co_crew_free(co_crew *c);                 /* kills and reaps who is left; N
 
 /* A single child of ours, for background work: forked like a rank, watched by pidfd. */
 co_err co_child_start(pid_t *pid, int *pidfd, int (*main)(void *ctx), void *ctx);
+
+/* Private (anonymous) memory of this process that is resident, in bytes; pages still shared with the parent count too. */
+size_t co_memory_private(void);
 
 /* CPUs this process may use: affinity, then cgroup quota. */
 int co_cpus_usable(void);

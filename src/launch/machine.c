@@ -40,6 +40,20 @@ int co_cpus_usable(void)
     return quota && quota < n ? quota : n;
 }
 
+size_t co_memory_private(void)
+{
+    FILE *f = fopen("/proc/self/status", "re");
+    char line[128];
+    unsigned long kib = 0;
+
+    while (f && fgets(line, sizeof line, f))
+        if (sscanf(line, "RssAnon: %lu", &kib) == 1)
+            break;
+    if (f)
+        fclose(f);
+    return (size_t)kib * 1024;
+}
+
 co_err co_signals_open(int *fd)
 {
     sigset_t set;

@@ -188,7 +188,7 @@ void co_console_progress(co_console *c, const co_progress *p, bool now)
     if (c->style == CO_CONSOLE_QUIET)
         return;
     pthread_mutex_lock(&c->lock);
-    bool news = c->style == CO_CONSOLE_BAR || p->step != c->step || p->evaluating; /* no line twice */
+    bool news = c->style == CO_CONSOLE_BAR || p->step != c->step || p->epoch != c->epoch; /* no line twice */
     if (news && (now || c->drawn_s == 0 || t - c->drawn_s >= pause || p->epoch != c->epoch)) {
         c->drawn_s = t;
         c->epoch = p->epoch;

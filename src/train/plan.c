@@ -166,6 +166,19 @@ static co_err check_resume(const co_plan *p)
     return CO_OK;
 }
 
+/* What a process adds to what it inherits: stack, libc's buffers, the loader; the supervisor saves at the end through a
+ * buffer of up to 1 MiB. Measured, not derived. */
+enum { RANK_EXTRA = 52 << 10, LOAD_EXTRA = 12 << 10, SUPERVISOR_EXTRA = 64 << 10, SAVE_BUFFER = 1 << 20 };
+
+static size_t private_plan(const co_plan *p)
+{
+    size_t now = co_memory_private(), depth = (size_t)(p->cfg.workers ? p->cfg.workers + 2 : 1);
+    size_t state = p->spec.ckpt_root ? p->layout->count * sizeof(float) : 0;
+
+    return now + SUPERVISOR_EXTRA + (state < SAVE_BUFFER ? state : SAVE_BUFFER) +
+           (size_t)p->ranks * (now + RANK_EXTRA + depth * LOAD_EXTRA);
+}
+
 static void fill_facts(co_plan *p)
 {
     co_plan_facts *f = &p->facts;
@@ -187,6 +200,7 @@ static void fill_facts(co_plan *p)
             f->params += p->layout->entry[i].count;
     f->arena_bytes = p->arena.bytes;
     f->arena = &p->arena;
+    f->private_bytes = private_plan(p);
     if (!p->train.n)
         return;
     f->epochs = (p->sched.steps + p->sched.steps_per_epoch - 1) / p->sched.steps_per_epoch;

@@ -250,20 +250,6 @@ static void populate(const rank *k)
     }
 }
 
-static uint64_t private_bytes(void)
-{
-    FILE *f = fopen("/proc/self/status", "re");
-    char line[128];
-    unsigned long kib = 0;
-
-    while (f && fgets(line, sizeof line, f))
-        if (sscanf(line, "RssAnon: %lu", &kib) == 1)
-            break;
-    if (f)
-        fclose(f);
-    return (uint64_t)kib * 1024;
-}
-
 int rank_main(void *run, int slot, uint32_t inc)
 {
     const struct team *t = run;
@@ -278,7 +264,7 @@ int rank_main(void *run, int slot, uint32_t inc)
     if (inc == 0)
         populate(&k);
     rank_loop(&k);
-    atomic_store(&k.me->anon_bytes, private_bytes());
+    atomic_store(&k.me->anon_bytes, co_memory_private());
     rank_close(&k);
     return 0;
 }

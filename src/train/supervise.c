@@ -128,19 +128,11 @@ static co_err watch_over(super *s)
 /* --- after -------------------------------------------------------------------------------------------------------- */
 static size_t private_memory(const super *s)
 {
-    size_t sum = 0;
-    unsigned long kib = 0;
-    char line[128];
-    FILE *f = fopen("/proc/self/status", "re");
+    size_t sum = co_memory_private();
 
-    while (f && fgets(line, sizeof line, f))
-        if (sscanf(line, "RssAnon: %lu", &kib) == 1)
-            break;
-    if (f)
-        fclose(f);
     for (int i = 0; i < s->p->ranks; i++)
         sum += atomic_load(&s->r->slots[i].anon_bytes);
-    return sum + (size_t)kib * 1024;
+    return sum;
 }
 
 /* No chunk of the open step was touched: the state is wholly that of the step before. */

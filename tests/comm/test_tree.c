@@ -79,6 +79,14 @@ TEST(slices_follow_batch_and_model)
 }
 
 /* --- the expression ----------------------------------------------------------------------------------------- */
+static void add(char *restrict out, const char *restrict left, const char *restrict right)
+{
+    if (*left && *right)
+        snprintf(out, TEXT, "(%.250s+%.250s)", left, right);
+    else
+        snprintf(out, TEXT, "%s", *left ? left : right);
+}
+
 /* By the definition: left + right, an absent child is the identity. "" if absent. */
 static void defined(const co_cut *c, int level, int index, char out[TEXT])
 {
@@ -94,10 +102,7 @@ static void defined(const co_cut *c, int level, int index, char out[TEXT])
     }
     defined(c, level - 1, 2 * index, left);
     defined(c, level - 1, 2 * index + 1, right);
-    if (left[0] && right[0])
-        snprintf(out, TEXT, "(%.250s+%.250s)", left, right);
-    else
-        snprintf(out, TEXT, "%s", left[0] ? left : right);
+    add(out, left, right);
 }
 
 struct slot {
@@ -118,7 +123,9 @@ static void fold(const co_fold *f, struct slot *s)
         } else {
             CHECK(op->dst != op->a && op->dst != op->b && op->a != op->b, "op %d works in place", i);
             CHECK(s->full[op->a] && s->full[op->b], "op %d adds what is not there", i);
-            snprintf(s->buffer[op->dst], TEXT, "(%.250s+%.250s)", s->buffer[op->a], s->buffer[op->b]);
+            char sum[TEXT];
+            add(sum, s->buffer[op->a], s->buffer[op->b]);
+            memcpy(s->buffer[op->dst], sum, sizeof sum);
             s->full[op->a] = s->full[op->b] = false;
         }
         s->full[op->dst] = true;
@@ -156,10 +163,7 @@ static void combined(const co_tree *t, const struct slot *slots, int level, int 
     CHECK(level > 0, "leaf %d is nobody's", index);
     combined(t, slots, level - 1, 2 * index, left);
     combined(t, slots, level - 1, 2 * index + 1, right);
-    if (left[0] && right[0])
-        snprintf(out, TEXT, "(%.250s+%.250s)", left, right);
-    else
-        snprintf(out, TEXT, "%s", left[0] ? left : right);
+    add(out, left, right);
 }
 
 static void same_expression(const co_cut *cut, int slots)

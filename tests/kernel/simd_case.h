@@ -1,5 +1,6 @@
-/* simd_case.h -- one operator call on made-up data, for the tests of a level: run it at any level with any number
- * of threads, compare the bytes, hash them. Outputs start as garbage and end in a guard that must survive. */
+/* simd_case.h -- one operator call on made-up data, for the tests of a level: run it at any level with any
+ * number of threads, compare the bytes, hash them. Outputs start as garbage and end in a guard that must
+ * survive. */
 #ifndef TESTS_KERNEL_SIMD_CASE_H
 #define TESTS_KERNEL_SIMD_CASE_H
 

@@ -1,9 +1,9 @@
-/* Every row that the avx2 level overwrites: near the reference within a stated bound, the same bytes for 1, 2 and 3
- * threads, and one hash from every compiler. Shapes are random and awkward.
+/* Every row that the avx2 level overwrites: near the reference within a stated bound, the same bytes for 1, 2
+ * and 3 threads, and one hash from every compiler. Shapes are random and awkward.
  *
  * Bounds, by kind of row:
  *   SAME     the reference's bits
- *   CHAIN    |diff| <= K * 2^-23 * sum |a||b|, K = the length of the sum; the sum is the reference of |inputs|
+ * CHAIN    |diff| <= K * 2^-23 * sum |a||b|, K = the length of the sum; the sum is the reference of |inputs|
  *   NEAR     |diff| <= tol * the largest |value| of that output
  */
 #include <math.h>

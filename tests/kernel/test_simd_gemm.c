@@ -1,5 +1,6 @@
 /* Matrix products and convolutions of the avx2 level, against their definition: every element is one chain of
- * fma over k in index order from +0, then the bias. Equal to the bit, for shapes on all sides of every block size. */
+ * fma over k in index order from +0, then the bias. Equal to the bit, for shapes on all sides of every block
+ * size. */
 #include "kernel/simd_case.h"
 
 static void same(const simd_case *t, const float *want, const char *what)
@@ -136,7 +137,7 @@ static float *chain_y(const conv *g, const float *x, const float *w, const float
     return y;
 }
 
-/* Taps that a stride makes impossible for a pixel are not in its chain; positions outside dy are zeros in it. */
+/* Taps that a stride makes impossible for a pixel are not in its chain; positions outside dy are zeros. */
 static float *chain_dx(const conv *g, const float *dy, const float *w)
 {
     float *dx = co_array((size_t)(g->n * g->c * g->h * g->w), sizeof *dx), *at = dx;

@@ -1,4 +1,5 @@
-/* exp and erf of vec_maths.h against the C library's in double, over every 1009th float: the errors stated there. */
+/* exp and erf of vec_maths.h against the C library's in double, over every 1009th float: the errors stated
+ * there. */
 #include "kernel/simd_case.h"
 
 #include <math.h>

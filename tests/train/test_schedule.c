@@ -23,10 +23,10 @@ static int write_down(const schedule *s, unit *list)
     return n;
 }
 
-static void agrees(int64_t steps, int64_t block, bool test)
+static void agrees(int64_t steps, int64_t block, bool tested)
 {
     static unit list[MOST_UNITS];
-    schedule s = {.steps_per_epoch = 5, .steps = steps, .block = block, .final_test = test};
+    schedule s = {.steps_per_epoch = 5, .steps = steps, .block = block, .final_test = tested};
     int n = write_down(&s, list);
 
     schedule_close(&s);
@@ -43,7 +43,7 @@ static void agrees(int64_t steps, int64_t block, bool test)
     /* A run resumed at k does every later step once, in order, and nothing of the steps before. */
     for (int64_t k = 0; k <= steps; k++) {
         schedule r = {
-            .steps_per_epoch = 5, .steps = steps, .block = block, .final_test = test, .first_step = k};
+            .steps_per_epoch = 5, .steps = steps, .block = block, .final_test = tested, .first_step = k};
         int64_t done = k;
         schedule_close(&r);
         CHECK(r.last_unit == s.last_unit, "the end moved");
@@ -69,8 +69,8 @@ TEST(units_and_states_agree_with_a_list_for_every_resume)
 {
     for (int64_t steps = 0; steps <= 40; steps++)
         for (int64_t block = 0; block <= 12; block++)
-            for (int test = 0; test < 2; test++)
-                agrees(steps, block, test);
+            for (int tested = 0; tested < 2; tested++)
+                agrees(steps, block, tested);
 }
 
 TEST(a_resume_with_nothing_left_has_no_units)

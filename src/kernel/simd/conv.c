@@ -1,5 +1,6 @@
-/* conv.c -- convolutions as matrix products over zero-padded images (gemm.h), without writing im2col to memory:
- * tables of offsets say where element (column, k) of the unfolded image lies, and packing reads it from there.
+/* conv.c -- convolutions as matrix products over zero-padded images (gemm.h), without writing im2col to
+ * memory: tables of offsets say where element (column, k) of the unfolded image lies, and packing reads it
+ * from there.
  *
  *   CONV2D     C[o, (n,oh,ow)]     A = w [O, (c,kh,kw)]       B = padded x            k = (c, kh, kw)
  *   CONV2D_DX  C[c, (n,h,w)]       A = w^T [C, (o,kh,kw)]     B = padded dy           k = (o, kh, kw)
@@ -164,8 +165,8 @@ static void conv2d(const co_call *c)
 
 /* ---- gradient of the input ---- */
 
-/* One axis of one phase: pixels i = first + stride * q, q < n, reach output position at + q - t by tap f + stride * t,
- * t < taps. */
+/* One axis of one phase: pixels i = first + stride * q, q < n, reach output position at + q - t by tap f +
+ * stride * t, t < taps. */
 typedef struct phase {
     int64_t first, n, at, f, taps;
 } phase;

@@ -1,7 +1,8 @@
 /* elementwise.c -- RELU, GELU, their gradients, ADD, MUL, SCALE, DROPOUT: lanes are elements.
  *
- * Every element's value depends on its inputs alone, so a short last vector is a masked one with the same steps.
- * All but GELU give the bits of the reference. DROPOUT draws eight Philox blocks (32 elements) at a time. */
+ * Every element's value depends on its inputs alone, so a short last vector is a masked one with the same
+ * steps. All but GELU give the bits of the reference. DROPOUT draws eight Philox blocks (32 elements) at a
+ * time. */
 #include "kernel/simd/simd_int.h"
 
 #include "base/rng.h"

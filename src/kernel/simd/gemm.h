@@ -5,8 +5,8 @@
  * then the bias is added. Blocking, packing, which operand lies in lanes, the number of threads: none of it
  * changes the chain, so none of it changes a bit.
  *
- * An operand is a pointer and two offsets per element: that of its row or column i and that of k, each either a
- * stride or a table. A convolution is a product whose tables walk over a zero-padded image.
+ * An operand is a pointer and two offsets per element: that of its row or column i and that of k, each either
+ * a stride or a table. A convolution is a product whose tables walk over a zero-padded image.
  */
 #ifndef CO_KERNEL_SIMD_GEMM_H
 #define CO_KERNEL_SIMD_GEMM_H

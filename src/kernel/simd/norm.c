@@ -1,8 +1,9 @@
 /* norm.c -- batch and layer normalisation, SUM_ROWS and SUM_CHANNELS.
  *
- * Sums along memory (a channel's planes, a row) are those of sums.h. Sums across rows (SUM_ROWS, dgamma and dbeta
- * of layer norm) keep a column in a lane and run in row order, in double. Statistics take two passes, mean and
- * then squared distances from it. With g = dy * gamma, xh = (x - mean) * rstd and m values behind each mean:
+ * Sums along memory (a channel's planes, a row) are those of sums.h. Sums across rows (SUM_ROWS, dgamma and
+ * dbeta of layer norm) keep a column in a lane and run in row order, in double. Statistics take two passes,
+ * mean and then squared distances from it. With g = dy * gamma, xh = (x - mean) * rstd and m values behind
+ * each mean:
  *
  *     dx = rstd * (g - sum(g) / m - xh * sum(g * xh) / m),   dgamma = sum(dy * xh),   dbeta = sum(dy)
  *
@@ -191,8 +192,8 @@ static void normalise(float *y, const float *x, int64_t n, float mean, float rst
     each_step(n, norm_step, &r);
 }
 
-/* S = 1: channels lie side by side, so VW of them at a time, n of them real, in lanes. The sums are those of one
- * channel after the other: a row of one element has one partial sum. */
+/* S = 1: channels lie side by side, so VW of them at a time, n of them real, in lanes. The sums are those of
+ * one channel after the other: a row of one element has one partial sum. */
 typedef struct lanes {
     vd lo, hi;
 } lanes;

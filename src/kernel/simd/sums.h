@@ -41,8 +41,8 @@ ALWAYS_INLINE int64_t lanes_left(int64_t i, int64_t n)
     return n - i >= VW ? VW : n - i > 0 ? n - i : 0;
 }
 
-/* A row of n in vectors: f(ctx, i, half, lanes) for i = 0, 8, ..., all inlined, so that the sums in *ctx stay in
- * registers. */
+/* A row of n in vectors: f(ctx, i, half, lanes) for i = 0, 8, ..., all inlined, so that the sums in *ctx stay
+ * in registers. */
 typedef void (*row_step)(void *ctx, int64_t i, int half, int64_t lanes);
 ALWAYS_INLINE void each_step(int64_t n, row_step f, void *ctx)
 {

@@ -1,8 +1,8 @@
 /* vec.h -- the vector types over which every kernel of this folder is written once.
  *
- * A level names the instructions: SIMD_LEVEL is the suffix of every name that the linker sees (LEVEL(gemm_run)
- * is gemm_run_avx2), VW the floats in a vector, MR x NR the register tile of matrix products. Another level is
- * another branch here and another build of the same sources.
+ * A level names the instructions: SIMD_LEVEL is the suffix of every name that the linker sees
+ * (LEVEL(gemm_run) is gemm_run_avx2), VW the floats in a vector, MR x NR the register tile of matrix
+ * products. Another level is another branch here and another build of the same sources.
  *
  * Operators + - * / on `vf` are lane by lane; a product is fused with a sum only where v_fma says so.
  */

@@ -10,8 +10,8 @@
 
 #include "kernel/simd/vec.h"
 
-/* exp(x) = 2^n exp(r), n = round(x / ln 2), |r| <= ln(2) / 2; ln 2 in two parts, the first with 15 bits so that
- * n times it is exact. 2^n in two factors: one alone cannot reach denormals or 2^128. */
+/* exp(x) = 2^n exp(r), n = round(x / ln 2), |r| <= ln(2) / 2; ln 2 in two parts, the first with 15 bits so
+ * that n times it is exact. 2^n in two factors: one alone cannot reach denormals or 2^128. */
 ALWAYS_INLINE vf v_exp(vf x)
 {
     x = v_max(v_set(-104.0f), v_min(v_set(89.0f), x));
@@ -28,7 +28,8 @@ ALWAYS_INLINE vf v_exp(vf x)
     return e * v_pow2(half) * v_pow2(_mm256_sub_epi32(whole, half));
 }
 
-/* Up to 1: x + x P(x^2). Beyond: 1 - exp(-Q(x)), where Q fits -log(erfc(x)) on [1, 4]; at 4 erf rounds to 1. */
+/* Up to 1: x + x P(x^2). Beyond: 1 - exp(-Q(x)), where Q fits -log(erfc(x)) on [1, 4]; at 4 erf rounds to
+ * 1. */
 ALWAYS_INLINE vf v_erf(vf x)
 {
     vf t = v_min(v_set(4.0f), v_abs(x)), s = t * t;

@@ -1,0 +1,154 @@
+/* What is wrong on a line is refused before anything is made: exit 2, within a second, naming the culprit and what to do,
+ * and the working directory is as it was. */
+#include "cli/runs.h"
+
+#include <unistd.h>
+
+struct wrong {
+    const char *what, *line; /* after $COHORT */
+    const char *says[3];     /* all must be in the message */
+};
+
+static const struct wrong table[] = {
+    /* the line itself */
+    {"unknown command", "trian", {"trian", "did you mean train?"}},
+    {"unknown flag", "train --josn", {"--josn", "did you mean --json?"}},
+    {"a setting with dashes", "train --trainer.devices=2", {"--trainer.devices", "without dashes"}},
+    {"a flag without its value", "train --config-dir", {"--config-dir needs a value"}},
+    {"no key", "train demo", {"\"demo\"", "key=value", "--help"}},
+    /* keys, values, groups */
+    {"unknown key", "train trainer.max_epoch=3", {"trainer.max_epoch", "did you mean trainer.max_epochs?"}},
+    {"wrong type", "train trainer.max_epochs=three", {"trainer.max_epochs", "three", "whole number"}},
+    {"out of range", "train data.batch_size=0", {"data.batch_size", "0", "allowed: 1 to 1048576"}},
+    {"unknown choice", "train model=resnt", {"model \"resnt\"", "cnn linear lm mlp"}},
+    {"empty choice", "train data=", {"data \"\"", "digits fake text"}},
+    {"key of another model", "train model=linear model.width=3", {"model=linear", "width", "model=cnn has"}},
+    {"no such experiment", "train experiment=demmo", {"experiment \"demmo\"", "demo"}},
+    {"experiment file missing", "train experiment=./no.yaml", {"./no.yaml", "No such file"}},
+    {"no configuration folder", "train --config-dir nowhere", {"nowhere", "not there"}},
+    {"YAML that does not parse", "train --config-dir cfg experiment=open", {"cfg/experiment/open.yaml:2"}},
+    {"YAML of unknown keys",
+     "train --config-dir cfg experiment=typo",
+     {"typo.yaml:3", "optim.lrr", "optim.lr?"}},
+    {"no ranks", "train trainer.devices=0", {"trainer.devices", "\"0\"", "auto or a number from 1"}},
+    {"ranks in words",
+     "train trainer.devices=abc",
+     {"trainer.devices", "\"abc\"", "auto or a number from 1"}},
+    {"half a batch", "train trainer.limit_train_batches=2.5", {"limit_train_batches", "2.5", "fraction"}},
+    {"unknown kernels", "train trainer.kernels=sse9", {"sse9", "auto, ref, avx2"}},
+    {"task that is no name", "train task_name=a/b", {"task_name \"a/b\""}},
+    /* batch and memory */
+    {"slices of 3", "train trainer.slices=3", {"trainer.slices", "3", "power of two"}},
+    {"batch below slices",
+     "train data.batch_size=4 trainer.slices=8",
+     {"data.batch_size=4", "8 slices", "take data.batch_size=8"}},
+    {"batch norm needs two",
+     "train model=cnn data.batch_size=4 trainer.slices=4",
+     {"batch statistics", "take data.batch_size=8"}},
+    {"more memory than there is",
+     "train model=mlp model.hidden=65536 model.layers=8",
+     {"MiB", "are free", "smaller model"}},
+    /* data */
+    {"text without a path", "train data=text model=lm", {"data.path=FILE"}},
+    {"missing text", "train data=text data.path=no.txt model=lm", {"data.path", "no.txt", "No such file"}},
+    {"truncated text", "train data=text data.path=cut.txt model=lm", {"cut.txt", "UTF-8", "offset 8"}},
+    {"too short a text", "train data=text data.path=one.txt model=lm", {"one.txt", "at least 3"}},
+    {"an image model on text",
+     "train data=text data.path=$REPO/tests/data/verse.txt model=cnn",
+     {"model=lm"}},
+    /* run folders */
+    {"a folder below a file", "train run.dir=file/run", {"file", "choose another with run.dir="}},
+    {"a file as folder", "train run.dir=file", {"file", "choose another with run.dir="}},
+    /* checkpoints */
+    {"no such checkpoint", "train ckpt_path=nowhere", {"ckpt_path", "nowhere", "does not exist"}},
+    {"no checkpoint at all", "train ckpt_path=cfg", {"cfg", "neither a checkpoint", "nor a run folder"}},
+    {"another model",
+     "train " SMALL " model.hidden=8 ckpt_path=run",
+     {"another model: tensor fc1.bias is [16] there, [8] here", "model=mlp"}},
+    {"another kind of model", "train model=linear ckpt_path=run", {"another model: tensor", "model=mlp"}},
+    {"another optimiser", "train " SMALL " optim=sgd ckpt_path=run", {"optim=adamw", "optim=sgd"}},
+    {"another seed", "train " SMALL " seed=5 ckpt_path=run", {"seed=0", "seed=5", "give the same"}},
+    {"another batch", "train " SMALL " data.batch_size=32 ckpt_path=run", {"data.batch_size=64", "32"}},
+    {"other kernels",
+     "train " SMALL " trainer.kernels=ref ckpt_path=run_far",
+     {"far.", "ref.", "kernels=far"}},
+    {"fewer steps than done",
+     "train " SMALL " trainer.max_steps=3 ckpt_path=run",
+     {"stands at step 10", "past the 3", "trainer.max_steps"}},
+    {"torn checkpoint", "train " SMALL " ckpt_path=torn", {"torn", "model.safetensors", "cohort ckpt ls"}},
+    {"none is good", "train " SMALL " run.dir=all_torn ckpt_path=auto", {"ckpt_path=auto", "none of its"}},
+    {"test of nothing", "test", {"test needs ckpt_path="}},
+    {"test of what is not there", "test ckpt_path=nowhere", {"nowhere", "does not exist"}},
+    {"test of a split that is none", "test ckpt_path=run --split train", {"--split train", "val and test"}},
+    {"test of another model",
+     "test ckpt_path=run model.hidden=8",
+     {"tensor fc1.bias is [16] there, [8] here"}},
+    {"half a sample", "predict ckpt_path=run --limit 2.5", {"--limit 2.5", "number of samples"}},
+    {"a mistyped flag", "predict ckpt_path=run --limt 2", {"--limt", "did you mean --limit?"}},
+    {"ckpt what", "ckpt lz run", {"\"lz\"", "did you mean ls?"}},
+    {"ckpt ls of nothing", "ckpt ls nowhere", {"nowhere", "no such folder"}},
+    {"ckpt hash of nothing", "ckpt hash nowhere", {"nowhere", "does not exist"}},
+    {"ckpt verify without a path", "ckpt verify", {"ckpt verify takes"}},
+    {"ps of something", "ps 12", {"\"12\""}},
+    {"stop of nothing", "stop", {"a pid, a run folder or --all"}},
+    {"stop of what is no run", "stop 1", {"no live run is \"1\""}},
+    {"unknown bench", "bench samenes", {"samenes", "did you mean sameness?"}},
+};
+
+static void put_file(const char *path, const char *text)
+{
+    CHECK_OK(co_fs_write_atomic(path, text, strlen(text)));
+}
+
+static void prepare(void)
+{
+    CHECK_OK(co_fs_mkdirs("cfg/experiment"));
+    put_file("cfg/experiment/open.yaml", "seed: 1\noptim: ]\n");
+    put_file("cfg/experiment/typo.yaml", "seed: 1\noptim:\n  lrr: 2\n");
+    put_file("cut.txt", "one\ntwo\n\xe2\x82");
+    put_file("one.txt", "one line\n");
+    put_file("file", "");
+    succeeds("$COHORT train " SMALL " trainer.max_steps=10 trainer.devices=1 run.dir=run");
+    succeeds("$COHORT train " SMALL
+             " trainer.max_steps=1 trainer.devices=1 trainer.kernels=far run.dir=run_far");
+    succeeds("cp -rL run/checkpoints/last torn && truncate -s -10 torn/model.safetensors");
+    succeeds("cp -r run all_torn && truncate -s -1 all_torn/checkpoints/*/model.safetensors");
+    char dir[4096];
+    CHECK(getcwd(dir, sizeof dir), "no working directory");
+    setenv("XDG_RUNTIME_DIR", dir, 1); /* no other test's runs */
+    succeeds("$COHORT ps");
+}
+
+/* Every path with its size. */
+static char *listing(void)
+{
+    test_run r = test_sh("find . ! -name '.out-*' ! -name . -printf '%%p %%s\\n' | sort");
+
+    CHECK(r.status == 0, "%s", r.out);
+    return r.out;
+}
+
+TEST(every_wrong_line_is_refused_at_once_by_name_and_leaves_nothing_behind)
+{
+    double slowest = 0;
+
+    prepare();
+    char *before = listing();
+    for (size_t i = 0; i < CO_COUNT(table); i++) {
+        const struct wrong *w = &table[i];
+        test_run r = test_sh("exec $COHORT %s", w->line);
+        CHECK(r.status == 2, "%s: `%s` exits with %d\n%s", w->what, w->line, r.status, r.out);
+        for (int k = 0; k < 3 && w->says[k]; k++)
+            CHECK(test_contains(r.out, w->says[k]), "%s: `%s` does not say \"%s\":\n%s", w->what, w->line,
+                  w->says[k], r.out);
+        CHECK(r.secs < 1, "%s: `%s` took %g s", w->what, w->line, r.secs);
+        slowest = r.secs > slowest ? r.secs : slowest;
+        char *after = listing();
+        CHECK(strcmp(before, after) == 0, "%s: `%s` changed the folder from\n%sto\n%s", w->what, w->line,
+              before, after);
+        free(after);
+        free(r.out);
+    }
+    test_note("%zu wrong lines, the slowest took %.0f ms", CO_COUNT(table), slowest * 1e3);
+    free(before);
+}

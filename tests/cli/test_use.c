@@ -1,0 +1,295 @@
+/* What a user and a user's scripts see of a run: its folder, its summary, how it goes on after a stop. */
+#include "cli/runs.h"
+
+#include <math.h>
+#include <pty.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+/* --- the run folder ------------------------------------------------------------------------------------------------- */
+static void every_line_is_json(const char *path)
+{
+    char *text, *next;
+    size_t len;
+    int n = 0;
+
+    CHECK_OK(co_fs_read(&text, &len, path, 1 << 24));
+    for (char *line = text; *line; line = next + 1, n++) {
+        json_t *e = NULL;
+        CHECK((next = strchr(line, '\n')), "a line is cut: %s", line);
+        CHECK_OK(co_json_parse(&e, line, (size_t)(next - line), path));
+        CHECK(co_json_str(e, "name") && json_is_number(json_object_get(e, "t")), "%.*s", (int)(next - line),
+              line);
+        json_decref(e);
+    }
+    CHECK(n > 5, "%d events", n);
+    co_free(text);
+}
+
+static void is_of_type(const json_t *v, const char *key, const char *type)
+{
+    const json_t *x = json_object_get(v, key);
+    bool right = (strcmp(type, "text") == 0 && json_is_string(x)) ||
+                 (strcmp(type, "whole") == 0 && json_is_integer(x)) ||
+                 (strcmp(type, "number") == 0 && json_is_number(x)) ||
+                 (strcmp(type, "object") == 0 && json_is_object(x)) ||
+                 (strcmp(type, "list") == 0 && json_is_array(x));
+
+    CHECK(x, "the summary has no \"%s\"", key);
+    CHECK(right, "\"%s\" is no %s", key, type);
+}
+
+static void summary_is_as_promised(const char *dir)
+{
+    static const char *const fields[][2] = {{"status", "text"},
+                                            {"steps", "whole"},
+                                            {"epochs", "whole"},
+                                            {"samples", "whole"},
+                                            {"wall_s", "number"},
+                                            {"weights_sha256", "text"},
+                                            {"metrics", "object"},
+                                            {"best", "object"},
+                                            {"ranks", "whole"},
+                                            {"slices", "whole"},
+                                            {"global_batch", "whole"},
+                                            {"samples_per_s", "number"},
+                                            {"peak_memory_bytes", "whole"},
+                                            {"recoveries", "whole"},
+                                            {"kernels", "text"},
+                                            {"hosts", "list"}};
+    static const char *const host[][2] = {{"name", "text"},
+                                          {"ranks", "whole"},
+                                          {"cpu_user_s", "number"},
+                                          {"cpu_sys_s", "number"},
+                                          {"wall_s", "number"},
+                                          {"utilisation", "number"},
+                                          {"peak_memory_bytes", "whole"}};
+    static const char *const metrics[] = {"train/loss", "train/acc", "val/loss",
+                                          "val/acc",    "test/loss", "test/acc"};
+    json_t *v = json_of("%s/summary.json", dir);
+
+    for (size_t i = 0; i < CO_COUNT(fields); i++)
+        is_of_type(v, fields[i][0], fields[i][1]);
+    json_t *hosts = json_object_get(v, "hosts");
+    CHECK(json_array_size(hosts) == 1, "%zu hosts", json_array_size(hosts));
+    for (size_t i = 0; i < CO_COUNT(host); i++)
+        is_of_type(json_array_get(hosts, 0), host[i][0], host[i][1]);
+    for (size_t i = 0; i < CO_COUNT(metrics); i++)
+        is_of_type(json_object_get(v, "metrics"), metrics[i], "number");
+    CHECK(strcmp(text_in(v, "status"), "done") == 0, "%s", text_in(v, "status"));
+    CHECK(number_in(v, "steps") == 46 && number_in(v, "epochs") == 2, "%lld steps, %lld epochs",
+          number_in(v, "steps"), number_in(v, "epochs"));
+    CHECK(number_in(v, "samples") == 2 * 1437, "%lld samples: not each once per epoch",
+          number_in(v, "samples"));
+    CHECK(strlen(text_in(v, "weights_sha256")) == 64, "%s", text_in(v, "weights_sha256"));
+    json_decref(v);
+}
+
+TEST(a_run_folder_has_all_that_scripts_rely_on)
+{
+    static const char *const files[] = {
+        "config.yaml",  "overrides.yaml", "config_tree.log", "header.json", "events.jsonl",
+        "summary.json", "exec_time.log",  "csv/metrics.csv", "ranks",       "checkpoints/last"};
+    char path[64];
+
+    succeeds("$COHORT train " SMALL " trainer.max_epochs=2 trainer.devices=2 log_every=1 run.dir=r");
+    for (size_t i = 0; i < CO_COUNT(files); i++) {
+        snprintf(path, sizeof path, "r/%s", files[i]);
+        CHECK(co_fs_exists(path), "%s is not there", path);
+    }
+    CHECK(!co_fs_exists("r/lease.json") && !co_fs_exists("r/blame.json"),
+          "a file of a live or failed run is left");
+    summary_is_as_promised("r");
+    every_line_is_json("r/events.jsonl");
+    test_run r = test_sh("head -1 r/csv/metrics.csv; wc -l < r/csv/metrics.csv");
+    CHECK(test_contains(r.out, "step") && test_contains(r.out, "train/loss_step"), "%s", r.out);
+    CHECK(test_contains(r.out, "\n47\n"), "not a row per step: %s", r.out);
+    free(r.out);
+}
+
+TEST(a_run_s_config_file_read_back_is_the_same_configuration)
+{
+    succeeds("$COHORT train " SMALL " optim.lr=0.0123 trainer.clip_norm=1.5 trainer.max_steps=3 run.dir=r");
+    succeeds("$COHORT train experiment=r/config.yaml run.dir=again");
+    json_t *a = json_of("%s/header.json", "r"), *b = json_of("%s/header.json", "again");
+    char sha_a[65], sha_b[65];
+    sha_of_run(sha_a, "r");
+    sha_of_run(sha_b, "again");
+    CHECK(strcmp(text_in(a, "config_sha256"), text_in(b, "config_sha256")) == 0, "the hashes differ");
+    CHECK(strcmp(sha_a, sha_b) == 0, "the same configuration gave other weights");
+    json_decref(a);
+    json_decref(b);
+}
+
+TEST(standard_output_is_exactly_the_run_folder_s_name)
+{
+    test_run r = test_sh("$COHORT train " SMALL " trainer.max_steps=2 run.dir=some/run 2>err");
+    CHECK(r.status == 0 && strcmp(r.out, "some/run\n") == 0, "\"%s\"", r.out);
+    free(r.out);
+    r = test_sh("$COHORT train " SMALL " trainer.max_steps=2 task_name=mine 2>err");
+    CHECK(strncmp(r.out, "logs/mine/runs/", 15) == 0 && r.out[strlen(r.out) - 1] == '\n', "\"%s\"", r.out);
+    r.out[strlen(r.out) - 1] = '\0';
+    CHECK(co_fs_is_dir(r.out), "there is no folder \"%s\"", r.out);
+    free(r.out);
+    r = test_sh("$COHORT train " SMALL " trainer.max_steps=2 run.dir=j --json 2>err");
+    json_t *v = NULL;
+    CHECK_OK(co_json_parse(&v, r.out, strlen(r.out), "--json"));
+    CHECK(strcmp(text_in(v, "dir"), "j") == 0 && number_in(v, "steps") == 2, "%s", r.out);
+    json_decref(v);
+    free(r.out);
+}
+
+/* --- going on -------------------------------------------------------------------------------------------------------- */
+static void same_weights(const char *a, const char *b)
+{
+    char sha_a[65], sha_b[65];
+
+    sha_of_run(sha_a, a);
+    sha_of_run(sha_b, b);
+    CHECK(strcmp(sha_a, sha_b) == 0, "%s has %s, %s has %s", a, sha_a, b, sha_b);
+}
+
+TEST(a_run_stopped_inside_an_epoch_goes_on_at_other_ranks_to_the_same_weights)
+{
+    succeeds("$COHORT train " SMALL
+             " model.dropout=0.2 trainer.max_epochs=2 trainer.devices=1 run.dir=whole");
+    succeeds("$COHORT train " SMALL " model.dropout=0.2 trainer.max_epochs=2 trainer.devices=3 run.dir=r "
+             "trainer.max_steps=7");
+    succeeds("$COHORT train " SMALL " model.dropout=0.2 trainer.max_epochs=2 trainer.devices=2 run.dir=r "
+             "trainer.max_steps=30 ckpt_path=auto");
+    succeeds("$COHORT train " SMALL " model.dropout=0.2 trainer.max_epochs=2 trainer.devices=1 run.dir=r "
+             "ckpt_path=auto");
+    same_weights("whole", "r");
+    json_t *h = json_of("%s/header.json", "r");
+    CHECK(json_array_size(json_object_get(h, "segments")) == 3, "%zu segments",
+          json_array_size(json_object_get(h, "segments")));
+    json_decref(h);
+    test_run r = test_sh("grep -c resumed_at r/events.jsonl");
+    CHECK(strcmp(r.out, "2\n") == 0, "%s resumptions are recorded", r.out);
+    free(r.out);
+}
+
+TEST(auto_continues_the_folder_given_or_the_newest_unfinished_run_or_begins)
+{
+    test_run r = test_sh("$COHORT train " SMALL " trainer.max_steps=9 run.dir=a ckpt_path=auto");
+    CHECK(r.status == 0 && test_contains(r.out, "nothing to continue from"), "%s", r.out);
+    free(r.out);
+    r = test_sh("$COHORT train " SMALL " trainer.max_steps=12 run.dir=a ckpt_path=auto");
+    CHECK(r.status == 0 && test_contains(r.out, "continuing after step 9"), "%s", r.out);
+    free(r.out);
+
+    /* without run.dir: one that was cut off (no summary) is found by its configuration */
+    succeeds("$COHORT train " SMALL " trainer.max_steps=9 >dir && rm $(cat dir)/summary.json");
+    succeeds("$COHORT train " SMALL
+             " optim.lr=0.5 trainer.max_steps=9 >other && rm $(cat other)/summary.json");
+    r = test_sh("$COHORT train " SMALL " trainer.max_steps=12 ckpt_path=auto >again; cmp dir again");
+    CHECK(r.status == 0 && test_contains(r.out, "continuing after step 9"), "%s", r.out);
+    free(r.out);
+    r = test_sh("$COHORT train " SMALL " trainer.max_steps=12 ckpt_path=auto >third; cmp dir third");
+    CHECK(r.status == 1 && test_contains(r.out, "starting anew"), "a finished run is continued: %s", r.out);
+    free(r.out);
+}
+
+TEST(a_line_that_only_names_the_run_continues_it_with_its_own_configuration)
+{
+    succeeds("$COHORT train " SMALL " optim.lr=0.01 seed=4 trainer.max_steps=20 run.dir=whole");
+    succeeds("$COHORT train " SMALL " optim.lr=0.01 seed=4 trainer.max_steps=7 run.dir=r");
+    succeeds("$COHORT train run.dir=r ckpt_path=auto trainer.max_steps=20");
+    same_weights("whole", "r");
+}
+
+TEST(a_finished_run_is_left_as_it_is)
+{
+    succeeds("$COHORT train " SMALL " trainer.max_steps=7 run.dir=r && cp -r r copy");
+    test_run r =
+        test_sh("$COHORT train " SMALL " trainer.max_steps=7 run.dir=r ckpt_path=auto; diff -r copy r");
+    CHECK(r.status == 0 && test_contains(r.out, "all its 7 steps") && test_contains(r.out, "\nr\n"), "%s",
+          r.out);
+    free(r.out);
+}
+
+TEST(a_torn_newest_checkpoint_is_named_and_the_one_before_it_is_used)
+{
+    succeeds("$COHORT train " SMALL " trainer.max_steps=20 run.dir=whole");
+    succeeds("$COHORT train " SMALL
+             " trainer.max_steps=10 callbacks.model_checkpoint.every_n_steps=5 run.dir=r");
+    succeeds("truncate -s -1 r/checkpoints/step_00000010/model.safetensors");
+    test_run r = test_sh("$COHORT train " SMALL " trainer.max_steps=20 run.dir=r ckpt_path=auto");
+    CHECK(r.status == 0, "%s", r.out);
+    CHECK(test_contains(r.out, "r/checkpoints/step_00000010 is not usable: model.safetensors"), "%s", r.out);
+    CHECK(test_contains(r.out, "continuing after step 5"), "%s", r.out);
+    free(r.out);
+    same_weights("whole", "r");
+}
+
+/* --- the program ----------------------------------------------------------------------------------------------------- */
+TEST(the_program_alone_says_what_it_is_and_what_to_type)
+{
+    test_run r = test_sh("$COHORT 2>err; test ! -s err");
+    CHECK(r.status == 0 && test_contains(r.out, "cohort train experiment=demo"), "%s", r.out);
+    free(r.out);
+    r = test_sh("$COHORT --version");
+    CHECK(r.status == 0 && strncmp(r.out, "cohort ", 7) == 0 && r.out[7] >= '0' && r.out[7] <= '9', "%s",
+          r.out);
+    free(r.out);
+    r = test_sh("$COHORT --help");
+    CHECK(r.status == 0 && test_contains(r.out, "commands:") && test_contains(r.out, "\n  stop "), "%s",
+          r.out);
+    free(r.out);
+}
+
+TEST(every_command_has_help_with_examples_and_refuses_what_it_does_not_know)
+{
+    static const char *const names[] = {"train", "test", "predict", "ckpt", "bench", "ps", "stop"};
+
+    for (size_t i = 0; i < CO_COUNT(names); i++) {
+        test_run r = test_sh("$COHORT %s --help 2>err; test ! -s err", names[i]);
+        CHECK(r.status == 0 && test_contains(r.out, names[i]), "%s: %s", names[i], r.out);
+        free(r.out);
+        r = test_sh("$COHORT %s --nonsense", names[i]);
+        CHECK(r.status == 2 && test_contains(r.out, "--nonsense"), "%s: exit status %d, %s", names[i],
+              r.status, r.out);
+        free(r.out);
+    }
+    test_run r = test_sh("$COHORT train --help model");
+    CHECK(r.status == 0 && test_contains(r.out, "model.hidden"), "%s", r.out);
+    free(r.out);
+    r = test_sh("$COHORT train --help mdoel");
+    CHECK(r.status == 2, "%s", r.out);
+    free(r.out);
+}
+
+/* Standard error of a run on a terminal of its own. */
+static char *on_a_terminal(void)
+{
+    static char text[1 << 18];
+    size_t len = 0;
+    ssize_t n;
+    int master, st;
+    pid_t pid = forkpty(&master, NULL, NULL, &(struct winsize){.ws_row = 24, .ws_col = 100});
+
+    CHECK(pid >= 0, "forkpty failed");
+    if (pid == 0) {
+        setenv("TERM", "xterm", 1);
+        execl("/bin/sh", "sh", "-c", "exec $COHORT train " SMALL " trainer.max_epochs=3 run.dir=tty",
+              (char *)NULL);
+        _exit(127);
+    }
+    while (len < sizeof text - 1 && (n = read(master, text + len, sizeof text - 1 - len)) > 0)
+        len += (size_t)n;
+    text[len] = '\0';
+    waitpid(pid, &st, 0);
+    CHECK(WIFEXITED(st) && WEXITSTATUS(st) == 0, "status %d: %s", st, text);
+    return text;
+}
+
+TEST(a_terminal_gets_a_bar_and_a_pipe_gets_lines)
+{
+    char *tty = on_a_terminal();
+    CHECK(test_contains(tty, "\r\033[K") && test_contains(tty, "step 69/69"), "no bar: %s", tty);
+    test_run r = test_sh("$COHORT train " SMALL " trainer.max_epochs=3 run.dir=pipe 2>&1 | cat");
+    CHECK(!strchr(r.out, '\r') && !strchr(r.out, '\033'), "a bar in a pipe: %s", r.out);
+    CHECK(test_contains(r.out, "step 69/69"), "%s", r.out);
+    free(r.out);
+    same_weights("tty", "pipe");
+}
