@@ -52,6 +52,12 @@ $(TESTS): $(TOBJ) $(B)/libcohort.a
 	$(CC) $(LDFLAGS) -o $@ $(TOBJ) $(B)/libcohort.a $(LDLIBS)
 tests: $(TESTS)
 
+# bench/NAME.c is a program of its own.
+$(B)/bench/%: bench/%.c $(B)/libcohort.a
+	@mkdir -p $(@D)
+	$(CC) $(CFLAGS) $(KOPT) -mavx2 -mfma $(LDFLAGS) -o $@ $^ $(LDLIBS)
+BENCHES := $(patsubst bench/%.c,$(B)/bench/%,$(wildcard bench/*.c))
+
 # Kernels are worth -O3; those of a level get its instructions.
 KOPT := $(if $(OPT_$(V)),,-O3)
 $(B)/obj/kernel/%.o $(B)/obj/optim/%.o $(B)/obj/comm/%.o: CFLAGS += $(KOPT)
@@ -77,7 +83,8 @@ demo: setup
 	@$(MAKE) --no-print-directory -j2 all
 	build/cohort train experiment=demo
 
-test: setup
+test:
+	@tools/setup strace
 	@$(MAKE) --no-print-directory -j2 all tests
 	$(TESTS) $(T)
 
@@ -88,14 +95,20 @@ format:
 warnings:
 	$(MAKE) --no-print-directory -j2 CI=1 B=build/werror/$(V) COHORT=build/werror/$(V)/cohort all tests
 	$(MAKE) --no-print-directory -j2 CI=1 V=clang all tests
-check: setup layers format warnings test
-	$(MAKE) --no-print-directory -j2 V=asan tests && build/asan/tests -x long
-	$(MAKE) --no-print-directory -j2 V=tsan tests && build/tsan/tests -k tsan
+check:
+	@tools/setup clang clang-format libclang-rt-14-dev strace
+	@$(MAKE) --no-print-directory layers format warnings test
+	$(MAKE) --no-print-directory -j2 V=asan all tests && build/asan/tests
+	$(MAKE) --no-print-directory -j2 V=tsan all tests && build/tsan/tests -k tsan
+	$(MAKE) --no-print-directory -j2 V=clang all tests && build/clang/tests
 	tools/top-length
 check-long: check
 	tools/check-long
-bench: all
+bench: setup
+	@$(MAKE) --no-print-directory -j2 all $(BENCHES)
 	tools/bench
+fuzz:
+	tools/fuzz $(SECONDS_EACH)
 fmt:
 	clang-format -i $$(git ls-files '*.c' '*.h')
 install: all

@@ -25,6 +25,7 @@ static void refused(struct small *o, const char *words)
     memset(o->part[0], 0x5a, o->l.count * 4);
     CHECK_FAILS(co_ckpt_load("r/last", &o->l, o->part[0], SMALL_MOMENTS, small_moments, o->part + 1, NULL),
                 CO_EINPUT, words);
+    CHECK_FAILS(co_ckpt_fits("r/last", &o->l, SMALL_MOMENTS, small_moments), CO_EINPUT, words);
     for (size_t i = 0; i < o->l.count * 4; i++)
         CHECK(((unsigned char *)o->part[0])[i] == 0x5a, "the state was touched");
     small_fini(o);
@@ -35,6 +36,8 @@ TEST(another_model_is_refused_by_its_first_differing_tensor)
     struct small s, o;
     small_init(&s, 4);
     CHECK_OK(small_save(&s, "r", "x", 1));
+    CHECK_OK(co_ckpt_fits("r/last", &s.l, SMALL_MOMENTS, small_moments));
+    CHECK_OK(co_ckpt_fits("r/last", &s.l, 0, NULL));
     small_init(&o, 6); /* in name order the first of three that differ */
     refused(&o, "checkpoint r/last is of another model: tensor bn.running_mean is [4] there, [6] here");
     other(&o, "scale", CO_SHAPE(1));

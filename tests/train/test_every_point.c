@@ -1,0 +1,241 @@
+/* A rank dies at every place where dying makes a difference, one after another: the run ends in the same state, to the
+ * bit, with the same results, every time. The ranks are processes; this process is their supervisor and saver. */
+#include <signal.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "base/clock.h"
+#include "base/maths.h"
+#include "harness.h"
+#include "train/stage.h"
+
+/* Shared with the ranks: how often any of them has come to a point, and at which counts the one there dies. */
+struct fate {
+    _Atomic int count;
+    int die_at[2];
+};
+
+static struct fate *fate;
+static co_optim_def torn; /* the optimiser, with points in its midst */
+static const co_optim_def *whole;
+
+static void maybe_die(rank *k)
+{
+    int n = atomic_fetch_add(&fate->count, 1) + 1;
+
+    (void)k;
+    if (n == fate->die_at[0] || n == fate->die_at[1])
+        kill(getpid(), SIGKILL);
+}
+
+/* The first half of the elements, a point, and the rest: a state torn inside a chunk. */
+static void in_halves(void (*apply)(const void *, const co_apply *), const void *cfg, const co_apply *a)
+{
+    co_apply first = *a, second = *a;
+
+    first.n = a->n / 2;
+    second.n = a->n - first.n;
+    second.w += first.n;
+    second.g += first.n;
+    for (int j = 0; j < CO_MAX_MOMENTS; j++)
+        if (second.m[j])
+            second.m[j] += first.n;
+    apply(cfg, &first);
+    maybe_die(NULL);
+    apply(cfg, &second);
+}
+
+static void apply_in_halves(const void *cfg, const co_apply *a)
+{
+    in_halves(whole->apply, cfg, a);
+}
+
+static void apply_sparse_in_halves(const void *cfg, const co_apply *a)
+{
+    in_halves(whole->apply_sparse, cfg, a);
+}
+
+/* --- the crew ------------------------------------------------------------------------------------------------- */
+struct scene {
+    co_plan *p;
+    int deaths;
+};
+
+static int member(void *ctx, int slot, uint32_t inc)
+{
+    struct scene *s = ctx;
+    rank k;
+
+    co_fpu_init();
+    if (rank_open(&k, s->p, s->p->at, slot, inc, -1) != CO_OK)
+        return 1;
+    k.point = maybe_die;
+    rank_loop(&k);
+    return 0;
+}
+
+static uint64_t turns(void *ctx, int slot)
+{
+    return atomic_load(&((struct scene *)ctx)->p->at->slots[slot].record.turns);
+}
+
+static bool waiting(void *ctx, int slot)
+{
+    (void)ctx;
+    return slot >= 0; /* deadlines are tested elsewhere */
+}
+
+static co_verdict died(void *ctx, const co_death *d)
+{
+    struct scene *s = ctx;
+
+    if (WIFEXITED(d->status)) {
+        CHECK(WEXITSTATUS(d->status) == 0, "rank %d exits %d", d->slot, WEXITSTATUS(d->status));
+        return CO_CREW_LET_GO;
+    }
+    CHECK(WTERMSIG(d->status) == SIGKILL, "rank %d: signal %d", d->slot, WTERMSIG(d->status));
+    s->deaths++;
+    co_event_ring(&s->p->at->ctl->event);
+    return CO_CREW_REPLACE;
+}
+
+/* One run. Returns the points that were come to. */
+static int run(const stage *g, const course *c, int first, int second)
+{
+    struct scene s = {.p = stage_plan(g)};
+    co_crew *crew;
+    char what[64];
+    double end = (double)co_now_ns() * 1e-9 + 20;
+
+    snprintf(what, sizeof what, "death at point %d (and %d)", first, second);
+    *fate = (struct fate){.die_at = {first, second}};
+    CHECK_OK(co_crew_start(&crew, &(co_crew_spec){.size = s.p->ranks,
+                                                  .ctx = &s,
+                                                  .main = member,
+                                                  .turns = turns,
+                                                  .waiting = waiting,
+                                                  .died = died,
+                                                  .stall_s = 100}));
+    while (co_crew_alive(crew) > 0) {
+        CHECK_OK(co_crew_turn(crew, 1, NULL, 0));
+        stage_attend(c, s.p, what);
+        CHECK((double)co_now_ns() * 1e-9 < end, "%s: hangs at unit %u", what,
+              (unsigned)(atomic_load(&s.p->at->ctl->pc) >> 8));
+    }
+    stage_attend(c, s.p, what);
+    co_crew_free(crew);
+    int points = atomic_load(&fate->count), want = (first && first <= points) + (second && second <= points);
+    CHECK(s.deaths == want, "%s: %d deaths", what, s.deaths);
+    CHECK(atomic_load(&s.p->at->ctl->pc) >> 8 == (uint64_t)c->units + 1, "%s: not all units", what);
+    course_check_state(c, s.p, c->steps, what);
+    co_plan_free(s.p);
+    return points;
+}
+
+/* Kills at points from, from + stride, ... until a run is over before its point. */
+static void die_everywhere(stage *g, const char *ranks, int stride, int gap)
+{
+    course c;
+    int n, points = 0, runs = 0;
+
+    stage_set(g, ranks);
+    course_open(&c, g);
+    fate = mmap(NULL, 4096, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+    whole = g->spec.optim;
+    torn = *whole;
+    torn.apply = apply_in_halves;
+    torn.apply_sparse = apply_sparse_in_halves;
+    g->spec.optim = &torn;
+    g->spec.ckpt_root = "nowhere"; /* snapshots are asked for; we are the saver */
+    for (n = 1; points == 0 || n <= points; n += stride, runs++)
+        points = run(g, &c, n, gap ? n + gap : 0);
+    test_note("%s: %d runs, the last of %d points", ranks, runs, points);
+    CHECK(runs > 10, "too few");
+    g->spec.optim = whole;
+    course_close(&c);
+}
+
+/* Two epochs of two steps, the second one short; an evaluation after each, a test, a snapshot of every step. */
+static const char *const small[] = {"model=mlp",
+                                    "data=fake",
+                                    "optim=adamw",
+                                    "model.hidden=40",
+                                    "data.n=12",
+                                    "data.inputs=8",
+                                    "data.batch_size=8",
+                                    "data.eval_slice=1",
+                                    "trainer.slices=4",
+                                    "trainer.max_epochs=2",
+                                    "callbacks.model_checkpoint.every_n_steps=1",
+                                    NULL};
+
+TEST(a_death_at_every_single_point_changes_nothing)
+{
+    stage g;
+
+    stage_open(&g, small);
+    stage_set(&g, "trainer.max_steps=3");
+    die_everywhere(&g, "trainer.devices=2", 1, 0);
+    stage_close(&g);
+}
+
+TEST(two_deaths_close_together_change_nothing)
+{
+    stage g;
+
+    stage_open(&g, small);
+    die_everywhere(&g, "trainer.devices=3", 11, 1);
+    die_everywhere(&g, "trainer.devices=1", 11, 2);
+    stage_close(&g);
+}
+
+static void open_lm(stage *g)
+{
+    static const char *const words[] = {"model=lm",
+                                        "data=text",
+                                        "optim=adamw",
+                                        "model.d_model=8",
+                                        "model.heads=2",
+                                        "model.layers=1",
+                                        "data.max_len=16",
+                                        "data.batch_size=8",
+                                        "data.eval_slice=16",
+                                        "trainer.slices=4",
+                                        "trainer.limit_train_batches=2",
+                                        "trainer.max_epochs=2",
+                                        "trainer.max_steps=3",
+                                        "callbacks.model_checkpoint.every_n_steps=1",
+                                        NULL};
+    char path[512];
+
+    stage_open(g, words);
+    snprintf(path, sizeof path, "data.path=%s", test_repo("tests/data/verse.txt"));
+    stage_set(g, path);
+}
+
+TEST(deaths_change_nothing_where_gradients_are_sparse)
+{
+    stage g;
+
+    open_lm(&g);
+    die_everywhere(&g, "trainer.devices=2", 17, 0);
+    stage_close(&g);
+}
+
+TEST_LONG_WITHIN(deaths_at_every_point_of_larger_crews_change_nothing, 1800)
+{
+    stage g;
+
+    stage_open(&g, small);
+    stage_set(&g, "data.n=20");
+    die_everywhere(&g, "trainer.devices=1", 1, 0);
+    die_everywhere(&g, "trainer.devices=3", 1, 0);
+    die_everywhere(&g, "trainer.devices=4", 1, 3);
+    stage_close(&g);
+    open_lm(&g);
+    die_everywhere(&g, "trainer.devices=2", 1, 0);
+    die_everywhere(&g, "trainer.devices=4", 1, 1);
+    stage_close(&g);
+}

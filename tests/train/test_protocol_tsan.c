@@ -1,0 +1,120 @@
+/* The step protocol with ranks as threads over one arena, so that ThreadSanitizer sees them all; and the same run
+ * undisturbed and disturbed as processes. */
+#include <pthread.h>
+#include <string.h>
+
+#include "base/maths.h"
+#include "harness.h"
+#include "train/stage.h"
+
+static const char *const mlp[] = {"model=mlp",
+                                  "data=fake",
+                                  "optim=adamw",
+                                  "model.hidden=56",
+                                  "data.n=52",
+                                  "data.inputs=8",
+                                  "data.batch_size=16",
+                                  "data.eval_slice=3",
+                                  "trainer.slices=8",
+                                  "trainer.max_epochs=3",
+                                  "callbacks.model_checkpoint.every_n_steps=1",
+                                  NULL};
+
+static const char *const lm[] = {"model=lm",
+                                 "data=text",
+                                 "optim=adamw",
+                                 "model.d_model=16",
+                                 "model.heads=2",
+                                 "model.layers=1",
+                                 "data.max_len=16",
+                                 "data.batch_size=8",
+                                 "data.eval_slice=5",
+                                 "trainer.slices=4",
+                                 "trainer.limit_train_batches=3",
+                                 "trainer.max_epochs=2",
+                                 "callbacks.model_checkpoint.every_n_steps=2",
+                                 NULL};
+
+struct seat {
+    co_plan plan; /* a copy: the order of samples is a rank's own, as after fork */
+    rank k;
+    pthread_t thread;
+};
+
+static void *sit(void *seat)
+{
+    struct seat *s = seat;
+
+    co_fpu_init();
+    rank_loop(&s->k);
+    return NULL;
+}
+
+static bool ended(const co_plan *p)
+{
+    return atomic_load(&p->at->ctl->pc) & (PC_END | PC_FAIL | PC_STOP);
+}
+
+static void threads_agree(stage *g, const course *c, int ranks, int workers)
+{
+    static struct seat seat[4];
+    char what[64], word[64];
+
+    snprintf(what, sizeof what, "%s with %d ranks, %d workers", g->spec.model->name, ranks, workers);
+    snprintf(word, sizeof word, "trainer.devices=%d", ranks);
+    stage_set(g, word);
+    snprintf(word, sizeof word, "data.workers=%d", workers);
+    stage_set(g, word);
+    g->spec.ckpt_root = "nowhere"; /* snapshots are asked for; we are the saver */
+    co_plan *p = stage_plan(g);
+    CHECK(p->ranks == ranks, "%d ranks", p->ranks);
+    for (int i = 0; i < ranks; i++) {
+        seat[i].plan = *p;
+        CHECK_OK(co_order_new(&seat[i].plan.order, p->data, CO_SPLIT_TRAIN, p->batch, (uint64_t)p->cfg.seed,
+                              true));
+        CHECK_OK(rank_open(&seat[i].k, &seat[i].plan, p->at, i, 0, -1));
+    }
+    for (int i = 0; i < ranks; i++)
+        CHECK(pthread_create(&seat[i].thread, NULL, sit, &seat[i]) == 0, "thread");
+    while (!ended(p)) {
+        stage_attend(c, p, what);
+        sched_yield();
+    }
+    for (int i = 0; i < ranks; i++) {
+        pthread_join(seat[i].thread, NULL);
+        rank_close(&seat[i].k);
+        co_order_free(seat[i].plan.order);
+    }
+    stage_attend(c, p, what);
+    course_check_state(c, p, c->steps, what);
+    co_plan_free(p);
+}
+
+static void all_teams_agree(const char *const *words, const char *more)
+{
+    stage g;
+    course c;
+
+    stage_open(&g, words);
+    if (more)
+        stage_set(&g, more);
+    course_open(&c, &g);
+    for (int ranks = 1; ranks <= 4; ranks++)
+        for (int workers = 0; workers <= 2; workers += 2)
+            threads_agree(&g, &c, ranks, workers);
+    course_close(&c);
+    stage_close(&g);
+}
+
+TEST(ranks_and_a_saver_of_an_mlp_do_not_race_tsan)
+{
+    all_teams_agree(mlp, NULL);
+}
+
+TEST(ranks_and_a_saver_of_a_sparse_lm_do_not_race_tsan)
+{
+    char path[512];
+
+    snprintf(path, sizeof path, "data.path=%s", test_repo("tests/data/verse.txt"));
+    all_teams_agree(lm, path);
+}
