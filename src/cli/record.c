@@ -2,11 +2,28 @@
 #include "cli/train_int.h"
 
 #include <math.h>
+#include <stdarg.h>
 #include <stdio.h>
 #include <string.h>
 
 #include "base/clock.h"
 #include "base/fs.h"
+
+void tell(session *s, const char *fmt, ...)
+{
+    char text[4096], date[32];
+    va_list ap;
+
+    va_start(ap, fmt);
+    vsnprintf(text, sizeof text, fmt, ap);
+    va_end(ap);
+    co_console_line(s->console, "%s", text);
+    if (!s->log)
+        return;
+    co_date(date, sizeof date, "%Y-%m-%d %H:%M:%S", co_wall_s());
+    fprintf(s->log, "[%s] %s\n", date, text);
+    fflush(s->log);
+}
 
 static co_err write_text(session *s, const char *name, void (*print)(const co_conf *, co_str *))
 {
@@ -54,6 +71,12 @@ static co_err write_header(session *s)
 
 co_err record_open(session *s)
 {
+    char path[4096];
+
+    snprintf(path, sizeof path, "%s/train.log", co_folder_path(s->folder));
+    s->log = fopen(path, "ae");
+    if (!s->log)
+        return co_fail(CO_EIO, "open %s: %m", path);
     CO_TRY(write_text(s, "config.yaml", co_conf_yaml));
     CO_TRY(write_text(s, "overrides.yaml", co_conf_overrides));
     CO_TRY(write_text(s, "config_tree.log", co_conf_tree));
@@ -71,13 +94,13 @@ void record_first_screen(session *s)
 
     while (*at) {
         int n = (int)strcspn(at, "\n");
-        co_console_line(s->console, "%.*s", n, at);
+        tell(s, "%.*s", n, at);
         at += n + (at[n] == '\n');
     }
     if (s->app.cfg->strategy == 1)
         co_console_line(s->console,
                         "fsdp     on one host the ranks already share one copy of the state: same as ddp");
-    co_console_line(s->console, "run      %s", co_folder_path(s->folder));
+    tell(s, "run      %s", co_folder_path(s->folder));
 }
 
 static void progress(session *s, bool now)
@@ -97,6 +120,21 @@ static void progress(session *s, bool now)
                                        .eta_s = s->rate > 0 ? left / s->rate : NAN,
                                        .ranks = f->ranks},
                         now);
+}
+
+/* The epoch's means: recorded, and kept for the line that closes it. */
+static void close_epoch(session *s, int64_t step)
+{
+    const char *metric = co_plan_facts_of(s->plan)->metric;
+    char name[32];
+
+    s->mean_loss = s->epoch_loss / (double)s->epoch_samples;
+    s->mean_metric = s->epoch_metric / (double)s->epoch_samples;
+    co_event_scalar(s->folder, step, "train/loss_epoch", s->mean_loss);
+    snprintf(name, sizeof name, "train/%s_epoch", metric);
+    co_event_scalar(s->folder, step, name, s->mean_metric);
+    s->epoch_loss = s->epoch_metric = 0;
+    s->epoch_samples = 0;
 }
 
 static void on_step(void *ctx, const co_step_result *r)
@@ -126,14 +164,8 @@ static void on_step(void *ctx, const co_step_result *r)
     }
     if (r->skipped)
         co_event_json(s->folder, json_pack("{s:s, s:I}", "name", "skipped", "step", (json_int_t)r->step));
-    if (epoch_ends) {
-        char name[32];
-        co_event_scalar(s->folder, r->step, "train/loss_epoch", s->epoch_loss / (double)s->epoch_samples);
-        snprintf(name, sizeof name, "train/%s_epoch", f->metric);
-        co_event_scalar(s->folder, r->step, name, s->epoch_metric / (double)s->epoch_samples);
-        s->epoch_loss = s->epoch_metric = 0;
-        s->epoch_samples = 0;
-    }
+    if (epoch_ends)
+        close_epoch(s, r->step);
 }
 
 static void on_eval(void *ctx, const co_eval_result *r)
@@ -147,9 +179,12 @@ static void on_eval(void *ctx, const co_eval_result *r)
     co_event_scalar(s->folder, r->step, name, r->loss);
     snprintf(name, sizeof name, "%s/%s", split, metric);
     co_event_scalar(s->folder, r->step, name, r->metric);
-    progress(s, true);
-    co_console_line(s->console, "epoch %lld  %s loss %.4f  %s %.4f  (%lld)", (long long)r->epoch + 1, split,
-                    r->loss, metric, r->metric, (long long)r->count);
+    if (r->split == CO_SPLIT_VAL)
+        tell(s, "epoch %lld/%lld  step %lld  train loss %.4f %s %.4f  val loss %.4f %s %.4f",
+             (long long)r->epoch + 1, (long long)co_plan_facts_of(s->plan)->epochs, (long long)r->step,
+             s->mean_loss, metric, s->mean_metric, r->loss, metric, r->metric);
+    else
+        tell(s, "test loss %.4f  %s %.4f  (%lld)", r->loss, metric, r->metric, (long long)r->count);
 }
 
 static void on_saved(void *ctx, int64_t step, const char *path, const char *failure)
@@ -174,8 +209,8 @@ static void on_recovery(void *ctx, const co_recovery *r)
     session *s = ctx;
 
     if (s->app.cfg->fault_phase == CO_FAULT_NONE)
-        co_console_line(s->console, "rank %d (pid %d) %s at step %lld, %s: replaced, nothing lost", r->slot,
-                        r->pid, r->how, (long long)r->step, r->doing);
+        tell(s, "rank %d (pid %d) %s at step %lld, %s: replaced, nothing lost", r->slot, r->pid, r->how,
+             (long long)r->step, r->doing);
     co_event_json(s->folder,
                   json_pack("{s:s, s:I, s:i, s:i, s:s, s:s}", "name", "recovery", "step", (json_int_t)r->step,
                             "rank", r->slot, "pid", r->pid, "how", r->how, "doing", r->doing));
@@ -183,7 +218,7 @@ static void on_recovery(void *ctx, const co_recovery *r)
 
 static void on_notice(void *ctx, const char *text)
 {
-    co_console_line(((session *)ctx)->console, "%s", text);
+    tell(ctx, "%s", text);
 }
 
 static void on_turn(void *ctx)

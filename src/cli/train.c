@@ -115,6 +115,8 @@ static void close_session(session *s)
 {
     co_live_unregister();
     co_console_close(s->console);
+    if (s->log)
+        fclose(s->log);
     co_folder_close(s->folder);
     co_plan_free(s->plan);
     app_close(&s->app);
@@ -160,12 +162,9 @@ static void continue_line(const session *s, const line *l)
 static int report(session *s, const line *l, co_err err)
 {
     const co_train_summary *o = &s->summary;
-    const char *metric = co_plan_facts_of(s->plan)->metric;
 
     if (o->status == CO_STATUS_FAILED)
         say("failed: %s", o->blame[0] ? o->blame : co_errmsg());
-    else if (!isnan(o->test_metric))
-        say("test %s %.4f  loss %.4f", metric, o->test_metric, o->test_loss);
     say("%lld steps in %.2f s, %.0f samples/s, %d recoveries", (long long)o->steps, o->wall_s,
         o->samples_per_s, o->recoveries);
     if (o->weights_sha256[0])

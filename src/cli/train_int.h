@@ -2,6 +2,8 @@
 #ifndef CO_CLI_TRAIN_INT_H
 #define CO_CLI_TRAIN_INT_H
 
+#include <stdio.h>
+
 #include "cli/cli_int.h"
 
 typedef struct session {
@@ -14,7 +16,10 @@ typedef struct session {
     uint64_t began_ns;
     co_step_result last; /* of the last step, for the progress line */
     int64_t first_step, epoch_samples;
-    double epoch_loss, epoch_metric, rate;
+    double epoch_loss, epoch_metric; /* sums over the epoch so far */
+    double mean_loss, mean_metric;   /* of the last whole epoch */
+    double rate;
+    FILE *log; /* train.log */
     uint64_t rate_ns, flush_ns;
     int64_t rate_samples;
 } session;
@@ -22,6 +27,7 @@ typedef struct session {
 /* record.c: what goes into the run folder and onto the screen while it runs. */
 co_err record_open(session *s); /* config.yaml, overrides.yaml, config_tree.log, header.json */
 void record_first_screen(session *s);
+void tell(session *s, const char *fmt, ...) __attribute__((format(printf, 2, 3))); /* console and train.log */
 co_train_hooks record_hooks(session *s);
 /* summary.c: summary.json, blame.json, csv, exec_time.log */
 co_err record_close(session *s);

@@ -189,7 +189,7 @@ void co_console_progress(co_console *c, const co_progress *p, bool now)
         return;
     pthread_mutex_lock(&c->lock);
     bool news = c->style == CO_CONSOLE_BAR || p->step != c->step || p->epoch != c->epoch; /* no line twice */
-    if (news && (now || c->drawn_s == 0 || t - c->drawn_s >= pause || p->epoch != c->epoch)) {
+    if (news && (now || c->drawn_s == 0 || t - c->drawn_s >= pause)) {
         c->drawn_s = t;
         c->epoch = p->epoch;
         c->step = p->step;

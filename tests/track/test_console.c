@@ -100,9 +100,11 @@ static char *on_terminal(int columns)
     co_console_progress(c, &usual, false); /* too soon: not drawn */
     co_console_line(c, "a line");
     co_console_close(c);
-    ssize_t n = read(master, got, sizeof got - 1);
-    got[n > 0 ? n : 0] = '\0';
-    close(fd);
+    close(fd); /* reading ends (EIO) once all that was written has been read */
+    size_t len = 0;
+    for (ssize_t n; len < sizeof got - 1 && (n = read(master, got + len, sizeof got - 1 - len)) > 0;)
+        len += (size_t)n;
+    got[len] = '\0';
     close(master);
     return got;
 }

@@ -1,0 +1,71 @@
+/* The step path allocates nothing, takes no page fault and opens no file, in any rank. */
+#include <signal.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "harness.h"
+#include "train/program.h"
+
+/* 345 steps; the first 50 warm up. */
+#define WORDS                                                                                                \
+    "data=digits optim=adamw trainer.devices=2 trainer.eval_every=0 test=false trainer.max_epochs=15 "
+
+static void nothing_happens(const char *model, int workers)
+{
+    char dir[64];
+
+    snprintf(dir, sizeof dir, "%s-%d", model, workers);
+    outcome o = program_run(dir, WORDS "model=%s data.workers=%d", model, workers);
+    CHECK(o.status == 0 && o.steps == 345, "%s: exit %d\n%s", dir, o.status, o.out);
+    CHECK(o.allocs == 0 && o.faults == 0, "%s: %lld allocations, %lld page faults after warm-up", dir,
+          o.allocs, o.faults);
+}
+
+TEST(steady_mlp_steps_allocate_nothing_and_take_no_fault)
+{
+    nothing_happens("mlp", 0);
+    nothing_happens("mlp", 2);
+}
+
+TEST(steady_cnn_steps_allocate_nothing_and_take_no_fault)
+{
+    nothing_happens("cnn", 0);
+    nothing_happens("cnn", 2);
+}
+
+static bool said(void *words)
+{
+    return program_said("run", words);
+}
+
+static bool attached(void *unused)
+{
+    (void)unused;
+    return test_sh("grep -q attached strace.err").status == 0;
+}
+
+TEST(steady_steps_open_no_file)
+{
+    pid_t ranks[8];
+
+    if (test_sh("command -v strace").status != 0)
+        test_skip("strace is not installed");
+    pid_t pid = program_start("run", WORDS "model=mlp trainer.max_epochs=100000");
+    test_until(said, "epoch 3/", 30, "three epochs");
+    CHECK(program_ranks(pid, ranks, 8) >= 2, "ranks");
+    pid_t tracer = test_spawn("strace.err", "exec strace -f -p %d -e trace=open,openat,creat -o strace.out",
+                              (int)ranks[0]);
+    if (test_wait(tracer, 0.3) >= 0)
+        test_skip("strace may not attach here");
+    test_until(attached, NULL, 20, "strace");
+    char words[32], *out = test_sh("grep -o 'epoch [0-9]*/' run.out | tail -1").out;
+    snprintf(words, sizeof words, "epoch %d/", atoi(out + 6) + 12); /* 276 steps later */
+    test_until(said, words, 30, "twelve epochs more");
+    kill(tracer, SIGINT);
+    test_wait(tracer, 10);
+    kill(pid, SIGKILL);
+    test_wait(pid, 10);
+    test_run opened = test_sh("grep open strace.out");
+    CHECK(opened.status == 1, "opened under way:\n%s", opened.out);
+}
