@@ -4,12 +4,14 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <inttypes.h>
+#include <link.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/mman.h>
 #include <unistd.h>
 
 #ifndef MADV_POPULATE_WRITE
+#define MADV_POPULATE_READ  22
 #define MADV_POPULATE_WRITE 23
 #endif
 
@@ -90,10 +92,11 @@ co_err co_arena_fits(const co_arena *a)
 
     if (a->bytes <= room)
         return CO_OK;
-    return co_fail(CO_ENOMEM,
-                   "the plan needs %.1f MiB of memory and %.1f MiB are free: take a smaller data.batch_size, fewer "
-                   "trainer.devices or a smaller model",
-                   (double)a->bytes / 1048576, (double)room / 1048576);
+    return co_fail(
+        CO_ENOMEM,
+        "the plan needs %.1f MiB of memory and %.1f MiB are free: take a smaller data.batch_size, fewer "
+        "trainer.devices or a smaller model",
+        (double)a->bytes / 1048576, (double)room / 1048576);
 }
 
 co_err co_arena_open(co_arena *a)
@@ -133,4 +136,23 @@ void co_populate(void *p, size_t len)
         return;
     for (uintptr_t at = (uintptr_t)p; at < (uintptr_t)p + len; at += PAGE) /* kernels before 5.14 */
         __atomic_fetch_add((unsigned char *)at, 0, __ATOMIC_RELAXED);
+}
+
+static int populate_object(struct dl_phdr_info *info, size_t size, void *unused)
+{
+    (void)size, (void)unused;
+    for (int i = 0; i < info->dlpi_phnum; i++) {
+        const ElfW(Phdr) *h = &info->dlpi_phdr[i];
+        uintptr_t lo = (info->dlpi_addr + h->p_vaddr) & ~(uintptr_t)(PAGE - 1);
+        uintptr_t hi = (info->dlpi_addr + h->p_vaddr + h->p_memsz + PAGE - 1) & ~(uintptr_t)(PAGE - 1);
+        if (h->p_type == PT_LOAD && !(h->p_flags & PF_W) &&
+            madvise((void *)lo, hi - lo, MADV_POPULATE_READ) != 0)
+            return 1; /* kernels before 5.14: code comes as it is run */
+    }
+    return 0;
+}
+
+void co_populate_code(void)
+{
+    dl_iterate_phdr(populate_object, NULL);
 }

@@ -49,5 +49,7 @@ size_t co_memory_available(void);
 
 /* Touches the pages of [p, p + len) for writing without changing them, so that no later write faults. */
 void co_populate(void *p, size_t len);
+/* Maps the code of the program and its libraries, also what is rarely run. */
+void co_populate_code(void);
 
 #endif

@@ -61,6 +61,8 @@ void co_order_free(co_order *o);
 /* ids[count] of this epoch. Valid until the call after next with other epochs (two epochs are kept).
  * Allocates nothing. One thread at a time. */
 const uint32_t *co_order_epoch(co_order *o, uint32_t epoch);
+/* Writes to its pages without changing them: after a fork, so that no later epoch takes a page fault. */
+void co_order_touch(co_order *o);
 
 /* Padded length for a slice of these samples: the longest, rounded up to io.len_step. 0 unless LM. */
 int co_slice_len(const co_dataset *d, co_split s, const uint32_t *ids, int n);

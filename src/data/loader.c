@@ -65,31 +65,41 @@ static void load(const co_loader *l, uint64_t index)
     l->spec.data->fill(l->spec.data, job->split, job->ids, job->shape, &job->dst);
 }
 
-/* Takes the next job. False when there is none, or the loader stops. Called and left with the lock held. */
+/* Takes the next job. False when the loader stops: a thread that exited at the end of the jobs would fault in code of
+ * its own while steps still run. Called and left with the lock held. */
 static bool take_job(co_loader *l, uint64_t *index)
 {
     for (;;) {
-        if (l->stopping || l->ended)
+        if (l->stopping)
             return false;
-        if (!l->handing && l->handed < l->held + (uint64_t)l->spec.depth)
-            break;
-        pthread_cond_wait(&l->room, &l->lock);
-    }
-    struct slot *slot = slot_of(l, l->handed);
-    l->handing = true;
-    slot->ready = false;
-    pthread_mutex_unlock(&l->lock);
-    bool is_one = l->spec.next(l->spec.ctx, l->handed, &slot->job);
-    pthread_mutex_lock(&l->lock);
-    l->handing = false;
-    if (is_one) {
-        *index = l->handed++;
-    } else {
+        if (l->ended || l->handing || l->handed >= l->held + (uint64_t)l->spec.depth) {
+            pthread_cond_wait(&l->room, &l->lock);
+            continue;
+        }
+        struct slot *slot = slot_of(l, l->handed);
+        l->handing = true;
+        slot->ready = false;
+        pthread_mutex_unlock(&l->lock);
+        bool is_one = l->spec.next(l->spec.ctx, l->handed, &slot->job);
+        pthread_mutex_lock(&l->lock);
+        l->handing = false;
+        pthread_cond_broadcast(&l->room);
+        if (is_one) {
+            *index = l->handed++;
+            return true;
+        }
         l->ended = true;
         pthread_cond_signal(&l->ready);
     }
-    pthread_cond_broadcast(&l->room);
-    return is_one;
+}
+
+/* The part of its stack that a thread uses, touched now rather than at some step. */
+__attribute__((noinline)) static void touch_stack(void)
+{
+    volatile char page[32 << 10];
+
+    for (size_t i = 0; i < sizeof page; i += 4096)
+        page[i] = 0;
 }
 
 static void *work(void *loader)
@@ -98,6 +108,7 @@ static void *work(void *loader)
     uint64_t index;
 
     co_fpu_init();
+    touch_stack();
     pthread_mutex_lock(&l->lock);
     while (take_job(l, &index)) {
         pthread_mutex_unlock(&l->lock);

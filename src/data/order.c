@@ -140,6 +140,23 @@ static void make_epoch(co_order *o, uint32_t *ids, uint32_t epoch)
     memcpy(ids + done, p + done, (n - done) * sizeof *ids);
 }
 
+static void touch(void *p, size_t n, size_t size)
+{
+    volatile char *at = p;
+
+    for (size_t i = 0; at && i < n * size; i += 4096)
+        at[i] = at[i];
+}
+
+void co_order_touch(co_order *o)
+{
+    touch(o->kept[0].ids, o->n, sizeof(uint32_t));
+    touch(o->kept[1].ids, o->n, sizeof(uint32_t));
+    touch(o->shuffled, o->n, sizeof *o->shuffled);
+    touch(o->batches, o->n / o->batch, sizeof *o->batches);
+    touch(o->keys, 2 * (size_t)o->window, sizeof *o->keys);
+}
+
 const uint32_t *co_order_epoch(co_order *o, uint32_t epoch)
 {
     if (!o->shuffle)

@@ -176,6 +176,7 @@ static void eval_unit(rank *k, const unit *u)
     double total[CO_STATS];
 
     evaluate_items(k, split);
+    fault_point(k, CO_FAULT_NONE);
     eval_total(k->p, k->r->eval_stat[split], split, total);
     advance(k, u,
             &(decision){.loss = total[CO_STAT_LOSS] / total[CO_STAT_COUNT],
@@ -232,15 +233,24 @@ void rank_close(rank *k)
         k->p->kernels->space->close(k->work, k->work_bytes);
 }
 
-/* Pages that the step path writes, so that it takes no fault later. A successor leaves that to its first step. */
+/* As deep as any path goes. */
+__attribute__((noinline)) static void touch_stack(void)
+{
+    char page[64 << 10];
+
+    co_populate(page, sizeof page);
+}
+
+/* Pages that the step path touches, so that it takes no fault later. A successor leaves that to its first step. */
 static void populate(const rank *k)
 {
     const co_plan *p = k->p;
     int slot = (int)k->who.slot;
 
+    touch_stack();
+    co_populate_code();
     co_populate(p->arena.base, (size_t)((char *)k->r->leaf_buffer[0] - p->arena.base));
-    for (int s = 0; s < p->ranks;
-         s++) /* the others' are read in `sum`, which of them is a matter of timing */
+    for (int s = 0; s < p->ranks; s++) /* the others' are read in `sum`; which, is a matter of timing */
         co_populate(k->r->leaf_buffer[s], (size_t)k->r->n_buffers * p->layout->leaf_count * sizeof(float));
     for (int i = 0; i < p->arena.n; i++) {
         char *at = co_arena_at(&p->arena, p->arena.region[i].offset);
@@ -257,6 +267,8 @@ int rank_main(void *run, int slot, uint32_t inc)
 
     co_fpu_init();
     co_record_crashes(&t->r->slots[slot].record);
+    if (inc == 0)
+        co_order_touch(t->p->order); /* before the loader's threads use it */
     if (rank_open(&k, t->p, t->r, slot, inc, t->bell) != CO_OK) {
         fprintf(stderr, "rank %d: %s\n", slot, co_errmsg());
         return 1;

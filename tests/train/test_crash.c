@@ -21,6 +21,7 @@ static const char *const words[] = {"model=mlp",
 /* --- a sample that cannot be loaded --------------------------------------------------------------------------- */
 static co_dataset *healthy;
 static uint32_t bad_sample;
+static int *volatile nowhere = (int *)8;
 
 void crash_test_fill(const co_dataset *d, co_split s, const uint32_t *id, co_slice_shape shape,
                      const co_slice_dst *dst); /* has a symbol, to be found in the backtrace */
@@ -29,7 +30,7 @@ void crash_test_fill(const co_dataset *d, co_split s, const uint32_t *id, co_sli
 {
     for (int i = 0; i < shape.n; i++)
         if (s == CO_SPLIT_TRAIN && id[i] == bad_sample)
-            *(int *volatile)8 = 1;
+            *nowhere = 1;
     healthy->fill(healthy, s, id, shape, dst);
     (void)d;
 }
@@ -96,21 +97,23 @@ static void a_bad_sample_ends_it(const char *workers)
     CHECK(err == CO_EFAIL && sum.status == CO_STATUS_FAILED, "error %d", err);
     CHECK(deaths >= 3 && deaths < 20, "%d deaths", deaths);
     test_note("%.140s", sum.blame);
-    snprintf(text, sizeof text, "at step %lld", (long long)bad_step);
+    /* Loaders are ahead: a rank may never come as far as the step of the bad sample. */
+    bool ahead = strcmp(workers, "data.workers=0") != 0;
+    CHECK(sum.steps == bad_step - 1 || (ahead && sum.steps < bad_step), "%lld steps", (long long)sum.steps);
+    snprintf(text, sizeof text, "at step %lld", (long long)sum.steps + 1);
     contains(sum.blame, text);
     contains(sum.blame, "rank ");
     contains(sum.blame, "(pid ");
     contains(sum.blame, "Segmentation fault");
     contains(sum.blame, "crash_test_fill");
     contains(sum.blame, "please report it");
-    if (strcmp(workers, "data.workers=0") == 0)
+    if (!ahead)
         contains(sum.blame, "while loading");
-    CHECK(sum.steps == bad_step - 1, "%lld steps", (long long)sum.steps);
     CHECK(sum.saved[0], "the state before the step is not saved");
     co_ckpt_meta meta;
     CHECK_OK(co_ckpt_read_meta(&meta, sum.saved));
-    CHECK(meta.step == bad_step - 1 && strcmp(meta.weights_sha256, sum.weights_sha256) == 0,
-          "saved step %lld", (long long)meta.step);
+    CHECK(meta.step == sum.steps && strcmp(meta.weights_sha256, sum.weights_sha256) == 0, "saved step %lld",
+          (long long)meta.step);
     co_ckpt_meta_fini(&meta);
     co_plan_free(p);
     stage_close(&g);

@@ -41,21 +41,20 @@ struct seat {
     pthread_t thread;
 };
 
+static _Atomic int seated;
+
 static void *sit(void *seat)
 {
     struct seat *s = seat;
 
     co_fpu_init();
     rank_loop(&s->k);
+    atomic_fetch_sub(&seated, 1);
     return NULL;
 }
 
-static bool ended(const co_plan *p)
-{
-    return atomic_load(&p->at->ctl->pc) & (PC_END | PC_FAIL | PC_STOP);
-}
-
-static void threads_agree(stage *g, const course *c, int ranks, int workers)
+/* `point`: of the last rank, or NULL. */
+static void threads_agree(stage *g, const course *c, int ranks, int workers, void (*point)(rank *k))
 {
     static struct seat seat[4];
     char what[64], word[64];
@@ -74,9 +73,11 @@ static void threads_agree(stage *g, const course *c, int ranks, int workers)
                               true));
         CHECK_OK(rank_open(&seat[i].k, &seat[i].plan, p->at, i, 0, -1));
     }
+    seat[ranks - 1].k.point = point;
+    atomic_store(&seated, ranks);
     for (int i = 0; i < ranks; i++)
         CHECK(pthread_create(&seat[i].thread, NULL, sit, &seat[i]) == 0, "thread");
-    while (!ended(p)) {
+    while (atomic_load(&seated) > 0) {
         stage_attend(c, p, what);
         sched_yield();
     }
@@ -86,6 +87,8 @@ static void threads_agree(stage *g, const course *c, int ranks, int workers)
         co_order_free(seat[i].plan.order);
     }
     stage_attend(c, p, what);
+    for (int u = 1; u <= c->units; u++)
+        course_check_unit(c, p, (uint32_t)u, what);
     course_check_state(c, p, c->steps, what);
     co_plan_free(p);
 }
@@ -101,7 +104,7 @@ static void all_teams_agree(const char *const *words, const char *more)
     course_open(&c, &g);
     for (int ranks = 1; ranks <= 4; ranks++)
         for (int workers = 0; workers <= 2; workers += 2)
-            threads_agree(&g, &c, ranks, workers);
+            threads_agree(&g, &c, ranks, workers, NULL);
     course_close(&c);
     stage_close(&g);
 }
@@ -117,4 +120,49 @@ TEST(ranks_and_a_saver_of_a_sparse_lm_do_not_race_tsan)
 
     snprintf(path, sizeof path, "data.path=%s", test_repo("tests/data/verse.txt"));
     all_teams_agree(lm, path);
+}
+
+/* --- a rank that is units behind ----------------------------------------------------------------------------------- */
+static uint32_t slow_unit;
+
+static bool unit_is_done(const rank *k)
+{
+    unit u = unit_of(&k->p->sched, k->who.unit);
+    bool train = u.kind == UNIT_TRAIN;
+    co_split split = u.kind == UNIT_VAL ? CO_SPLIT_VAL : CO_SPLIT_TEST;
+    size_t n = train ? k->p->chunks : k->p->eval_items[split];
+
+    for (size_t i = 0; i < n; i++)
+        if (!co_claim_is_done(train ? &k->r->apply_claim[i] : &k->r->eval_claim[i], k->who.unit))
+            return false;
+    return true;
+}
+
+/* When everything of its unit is done but the end of it, this rank looks away until the others are as far as they can
+ * get, and the supervisor has seen it. */
+static void look_away(rank *k)
+{
+    uint32_t last = k->p->sched.last_unit, far = slow_unit;
+
+    if (k->who.unit != slow_unit || !unit_is_done(k))
+        return;
+    do
+        far++;
+    while (far <= last && unit_of(&k->p->sched, far).kind != UNIT_TRAIN); /* there they need us */
+    while (atomic_load(&k->r->ctl->consumed) + 1 < far)
+        sched_yield();
+}
+
+TEST(a_rank_that_is_units_behind_the_others_catches_up_tsan)
+{
+    stage g;
+    course c;
+
+    stage_open(&g, mlp);
+    stage_set(&g, "trainer.max_steps=6"); /* 4 steps, VAL, 2 steps, VAL, TEST */
+    course_open(&c, &g);
+    for (slow_unit = 1; slow_unit <= (uint32_t)c.units; slow_unit++)
+        threads_agree(&g, &c, 2, 0, look_away);
+    course_close(&c);
+    stage_close(&g);
 }
