@@ -307,17 +307,17 @@ static void find_places(const char *argv0)
 int main(int argc, char **argv)
 {
     const char *only = NULL, *except = NULL;
-    bool with_long = false, verbose = false;
+    bool with_long = false, only_long = false, verbose = false;
     int jobs = 2, opt, passed = 0, failed = 0, skipped = 0, number = 0, running = 0;
     struct job job[MAX_JOBS] = {0};
 
-    while ((opt = getopt(argc, argv, "k:x:lvj:")) != -1) {
+    while ((opt = getopt(argc, argv, "k:x:lLvj:")) != -1) {
         if (opt == 'k')
             only = optarg;
         else if (opt == 'x')
             except = optarg;
-        else if (opt == 'l')
-            with_long = true;
+        else if (opt == 'l' || opt == 'L')
+            with_long = true, only_long = opt == 'L';
         else if (opt == 'v')
             verbose = true;
         else if (opt == 'j')
@@ -330,6 +330,7 @@ int main(int argc, char **argv)
     while (t || running) {
         for (; t && running < jobs; t = t->next) {
             if ((only && !strstr(t->name, only) && !strstr(t->file, only)) || (t->is_long && !with_long) ||
+                (only_long && !t->is_long) ||
                 (except && (strstr(t->name, except) || strstr(t->file, except))))
                 continue;
             int i = 0;

@@ -48,7 +48,7 @@ const co_conf_spec *app_conf_spec(const char *config_dir)
     static co_conf_spec spec;
     int n = 0;
 
-    for (; co_train_tables[n].prefix; n++)
+    for (; co_train_tables[n].prefix && n < MAX_TABLES; n++)
         tables[n] = (co_conf_table){co_train_tables[n].prefix, co_train_tables[n].options};
     groups[0] = (co_conf_group){"model", "mlp", models, model_rows(models), "the network"};
     groups[1] = (co_conf_group){"data", "digits", datas, data_rows(datas), "the data set"};

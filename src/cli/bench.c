@@ -21,7 +21,7 @@ static const bench benches[] = {
 
 int cmd_bench(int argc, char **argv)
 {
-    const char *names[8];
+    const char *names[CO_COUNT(benches)];
     size_t n = 0;
 
     for (const bench *b = benches; b->name; b++) {

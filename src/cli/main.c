@@ -4,6 +4,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "base/log.h"
 #include "launch/launch.h"
 
 const command commands[] = {
@@ -78,11 +79,18 @@ int show_usage(const char *command_name)
     return EXIT_DONE;
 }
 
+static void log_sink(void *ctx, co_log_level level, const char *text)
+{
+    (void)ctx;
+    say("%s%s", level == CO_LOG_ERROR ? "error: " : level == CO_LOG_WARN ? "warning: " : "", text);
+}
+
 int main(int argc, char **argv)
 {
-    const char *names[16];
+    const char *names[CO_COUNT(commands)];
     size_t n = 0;
 
+    co_log_to(log_sink, NULL, CO_LOG_INFO);
     if (argc < 2) {
         introduce();
         return EXIT_DONE;

@@ -5,6 +5,7 @@
 #include <stdarg.h>
 #include <stdio.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "base/clock.h"
 #include "base/fs.h"
@@ -17,7 +18,10 @@ void tell(session *s, const char *fmt, ...)
     va_start(ap, fmt);
     vsnprintf(text, sizeof text, fmt, ap);
     va_end(ap);
-    co_console_line(s->console, "%s", text);
+    if (s->console)
+        co_console_line(s->console, "%s", text);
+    else
+        say("%s", text);
     if (!s->log)
         return;
     co_date(date, sizeof date, "%Y-%m-%d %H:%M:%S", co_wall_s());
@@ -69,11 +73,21 @@ static co_err write_header(session *s)
     return err;
 }
 
+static void forget(session *s, const char *name)
+{
+    char path[4096];
+
+    snprintf(path, sizeof path, "%s/%s", co_folder_path(s->folder), name);
+    unlink(path);
+}
+
 co_err record_open(session *s)
 {
     char path[4096];
 
     snprintf(path, sizeof path, "%s/train.log", co_folder_path(s->folder));
+    forget(s, "summary.json"); /* of an earlier start: until this one ends there is none */
+    forget(s, "blame.json");
     s->log = fopen(path, "ae");
     if (!s->log)
         return co_fail(CO_EIO, "open %s: %m", path);
@@ -135,6 +149,7 @@ static void close_epoch(session *s, int64_t step)
     co_event_scalar(s->folder, step, name, s->mean_metric);
     s->epoch_loss = s->epoch_metric = 0;
     s->epoch_samples = 0;
+    s->epochs_closed++;
 }
 
 static void on_step(void *ctx, const co_step_result *r)
@@ -179,10 +194,13 @@ static void on_eval(void *ctx, const co_eval_result *r)
     co_event_scalar(s->folder, r->step, name, r->loss);
     snprintf(name, sizeof name, "%s/%s", split, metric);
     co_event_scalar(s->folder, r->step, name, r->metric);
-    if (r->split == CO_SPLIT_VAL)
+    if (r->split == CO_SPLIT_VAL && s->epochs_closed)
         tell(s, "epoch %lld/%lld  step %lld  train loss %.4f %s %.4f  val loss %.4f %s %.4f",
              (long long)r->epoch + 1, (long long)co_plan_facts_of(s->plan)->epochs, (long long)r->step,
              s->mean_loss, metric, s->mean_metric, r->loss, metric, r->metric);
+    else if (r->split == CO_SPLIT_VAL) /* continued here: the epoch was trained by an earlier start */
+        tell(s, "epoch %lld/%lld  step %lld  val loss %.4f %s %.4f", (long long)r->epoch + 1,
+             (long long)co_plan_facts_of(s->plan)->epochs, (long long)r->step, r->loss, metric, r->metric);
     else
         tell(s, "test loss %.4f  %s %.4f  (%lld)", r->loss, metric, r->metric, (long long)r->count);
 }
@@ -233,6 +251,14 @@ static void on_turn(void *ctx)
         if (co_events_flush(s->folder) != CO_OK)
             co_errclear(); /* kept and told by the folder itself */
     }
+}
+
+void record_end_progress(session *s)
+{
+    if (s->last.step && s->summary.status != CO_STATUS_FAILED)
+        progress(s, true);
+    co_console_close(s->console);
+    s->console = NULL;
 }
 
 co_train_hooks record_hooks(session *s)

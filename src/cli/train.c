@@ -140,7 +140,7 @@ static void add_word(co_str *out, const char *word)
     co_str_add(out, "'");
 }
 
-static void continue_line(const session *s, const line *l)
+static void continue_line(session *s, const line *l)
 {
     co_str words = {0};
     char *dir = co_sprintf("run.dir=%s", co_folder_path(s->folder));
@@ -154,7 +154,7 @@ static void continue_line(const session *s, const line *l)
             l->words[i] != l->base)
             add_word(&words, l->words[i]);
     add_word(&words, dir ? dir : "");
-    say("continue with: cohort train%s ckpt_path=auto", co_str_text(&words));
+    tell(s, "continue with: cohort train%s ckpt_path=auto", co_str_text(&words));
     co_free(dir);
     co_str_fini(&words);
 }
@@ -164,11 +164,11 @@ static int report(session *s, const line *l, co_err err)
     const co_train_summary *o = &s->summary;
 
     if (o->status == CO_STATUS_FAILED)
-        say("failed: %s", o->blame[0] ? o->blame : co_errmsg());
-    say("%lld steps in %.2f s, %.0f samples/s, %d recoveries", (long long)o->steps, o->wall_s,
-        o->samples_per_s, o->recoveries);
+        tell(s, "failed: %s", o->blame[0] ? o->blame : co_errmsg());
+    tell(s, "%lld steps in %.2f s, %.0f samples/s, %d recoveries", (long long)o->steps, o->wall_s,
+         o->samples_per_s, o->recoveries);
     if (o->weights_sha256[0])
-        say("weights_sha256 %s", o->weights_sha256);
+        tell(s, "weights_sha256 %s", o->weights_sha256);
     if (o->status != CO_STATUS_DONE && o->saved[0])
         continue_line(s, l);
     if (l->json) {
@@ -199,6 +199,7 @@ static int run_line(session *s, line *l)
     err = co_train_run(s->plan, &hooks, &s->summary);
     if (err && !s->summary.weights_sha256[0] && !s->summary.blame[0])
         snprintf(s->summary.blame, sizeof s->summary.blame, "%s", co_errmsg());
+    record_end_progress(s);
     co_err wrote = record_close(s);
     int status = report(s, l, err);
     if (wrote) {
@@ -209,7 +210,7 @@ static int run_line(session *s, line *l)
 }
 
 /* All keys, or those of one group: `cohort train --help model`. */
-static int help(const line *l)
+static int help(const line *l, bool markdown)
 {
     const co_conf_spec *spec = app_conf_spec(l->config_dir);
     co_str text = {0};
@@ -217,10 +218,10 @@ static int help(const line *l)
 
     for (int g = 0; g < spec->n_groups && !known; g++)
         known = strcmp(spec->groups[g].name, l->words[0]) == 0;
-    if (l->n == 0)
+    if (l->n == 0 && !markdown)
         show_usage("train");
-    co_conf_help(spec, l->n ? l->words[0] : NULL, false, &text);
-    fprintf(known ? stdout : stderr, "%s%s", l->n ? "" : "\n", co_str_text(&text));
+    co_conf_help(spec, l->n ? l->words[0] : NULL, markdown, &text);
+    fprintf(known ? stdout : stderr, "%s%s", l->n || markdown ? "" : "\n", co_str_text(&text));
     co_str_fini(&text);
     return known ? EXIT_DONE : EXIT_USAGE;
 }
@@ -229,12 +230,14 @@ int cmd_train(int argc, char **argv)
 {
     session s = {.began_ns = co_now_ns()};
     line l;
+    bool markdown = false;
+    const flag flags[] = {{"--markdown", .on = &markdown}, {0}}; /* of --help: how docs/keys.md is made */
 
     signal(SIGHUP, SIG_IGN);
-    if (line_parse(&l, argc, argv, true, NULL) != CO_OK)
+    if (line_parse(&l, argc, argv, true, flags) != CO_OK)
         return fail_usage();
     if (l.help) {
-        int status = help(&l);
+        int status = help(&l, markdown);
         line_free(&l);
         return status;
     }

@@ -15,7 +15,7 @@ typedef struct session {
     co_train_summary summary;
     uint64_t began_ns;
     co_step_result last; /* of the last step, for the progress line */
-    int64_t first_step, epoch_samples;
+    int64_t first_step, epoch_samples, epochs_closed;
     double epoch_loss, epoch_metric; /* sums over the epoch so far */
     double mean_loss, mean_metric;   /* of the last whole epoch */
     double rate;
@@ -29,6 +29,7 @@ co_err record_open(session *s); /* config.yaml, overrides.yaml, config_tree.log,
 void record_first_screen(session *s);
 void tell(session *s, const char *fmt, ...) __attribute__((format(printf, 2, 3))); /* console and train.log */
 co_train_hooks record_hooks(session *s);
+void record_end_progress(session *s); /* the bar is done; what follows are plain lines */
 /* summary.c: summary.json, blame.json, csv, exec_time.log */
 co_err record_close(session *s);
 json_t *summary_of(const session *s);

@@ -52,7 +52,7 @@ void co_record_begin(co_record *r);
 /* SIGSEGV, SIGBUS, SIGFPE, SIGILL, SIGABRT of this process are written into r with a backtrace, then take their course. */
 void co_record_crashes(co_record *r);
 
-/* "step 12, computing slice 3" and, after a crash, the signal and the backtrace with symbols. */
+/* "computing (unit 12, item 3)" and, after a crash, the signal and the backtrace with symbols. */
 void co_record_print(const co_record *r, co_str *out);
 
 #endif

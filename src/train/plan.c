@@ -168,7 +168,7 @@ static co_err check_resume(const co_plan *p)
 
 /* What a process adds to what it inherits: stack, libc's buffers, the loader; the supervisor saves at the end through a
  * buffer of up to 1 MiB. Measured, not derived. */
-enum { RANK_EXTRA = 52 << 10, LOAD_EXTRA = 12 << 10, SUPERVISOR_EXTRA = 64 << 10, SAVE_BUFFER = 1 << 20 };
+enum { RANK_EXTRA = 80 << 10, LOAD_EXTRA = 24 << 10, SUPERVISOR_EXTRA = 32 << 10, SAVE_BUFFER = 1 << 20 };
 
 static size_t private_plan(const co_plan *p)
 {

@@ -8,6 +8,10 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include "base/clock.h"
+
+#define SLOW_SAVE_NS 30000000000u
+
 static void path_of(const super *s, int64_t step, char path[1024])
 {
     char name[32];
@@ -67,7 +71,7 @@ static void start(super *s)
     }
 }
 
-/* The child is gone: saved, failed with a reason, or killed (then it is tried once more). */
+/* The child is gone: saved, failed with a reason, or killed (then it is tried again, three times). */
 static void finish(super *s, int status)
 {
     char why[1024] = "";
@@ -93,6 +97,12 @@ void snapshots(super *s)
 
     if (s->saver && waitpid(s->saver, &status, WNOHANG) == s->saver)
         finish(s, status);
+    if (s->saver && !s->saver_told && co_now_ns() - s->saver_began_ns > SLOW_SAVE_NS) {
+        s->saver_told = true;
+        if (s->hooks->notice)
+            s->hooks->notice(s->hooks->ctx,
+                             "saving a checkpoint takes more than 30 s: is the disk slow or hung?");
+    }
     uint64_t snap = atomic_load_explicit(&s->r->ctl->snap, memory_order_acquire);
     if (s->saver || !(snap & 1))
         return;
@@ -101,6 +111,8 @@ void snapshots(super *s)
     s->saver_step = u.kind == UNIT_TRAIN ? u.step - 1 : u.step;
     s->saver_applied = atomic_load(&s->r->ctl->snap_applied);
     s->saver_tries = 0;
+    s->saver_began_ns = co_now_ns();
+    s->saver_told = false;
     start(s);
 }
 

@@ -104,7 +104,6 @@ typedef struct control {
     _Alignas(64) _Atomic uint64_t consumed; /* last unit whose result was read */
     _Atomic uint32_t stop_request;
     _Atomic int64_t applied[2];          /* applied steps after step k, at k & 1 */
-    _Atomic uint32_t bad_slice;          /* where a value was not finite, + 1 */
     _Alignas(64) _Atomic uint64_t fault; /* armed accident: seed << 16 | phase << 8 | slot + 1; 0: none */
     _Atomic uint64_t fault_at_ns;        /* when the last one struck */
     result ring[RING];
@@ -255,6 +254,8 @@ typedef struct super {
     pid_t saver;
     int saver_fd, saver_pipe, saver_tries;
     uint32_t saver_unit;
+    uint64_t saver_began_ns;
+    bool saver_told;
     int64_t saver_step, saver_applied, saved_step;
     /* results */
     uint64_t last_t_ns;

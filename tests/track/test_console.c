@@ -60,7 +60,7 @@ TEST(quiet_says_nothing)
     co_free(text);
 }
 
-TEST(plain_lines_come_once_a_second_and_at_each_epoch)
+TEST(plain_lines_come_once_a_second_and_when_told)
 {
     co_console *c;
     co_progress p = usual;
@@ -70,6 +70,8 @@ TEST(plain_lines_come_once_a_second_and_at_each_epoch)
     for (int i = 0; i < 1000; i++)
         co_console_progress(c, &p, false);
     p.epoch++;
+    p.step++;
+    co_console_progress(c, &p, true);
     for (int i = 0; i < 1000; i++)
         co_console_progress(c, &p, false);
     co_console_line(c, "saved %s", "last");
