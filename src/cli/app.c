@@ -52,7 +52,7 @@ const co_conf_spec *app_conf_spec(const char *config_dir)
         tables[n] = (co_conf_table){co_train_tables[n].prefix, co_train_tables[n].options};
     groups[0] = (co_conf_group){"model", "mlp", models, model_rows(models), "the network"};
     groups[1] = (co_conf_group){"data", "digits", datas, data_rows(datas), "the data set"};
-    groups[2] = (co_conf_group){"optim", "sgd", optims, optim_rows(optims), "the optimiser"};
+    groups[2] = (co_conf_group){"optim", "adamw", optims, optim_rows(optims), "the optimiser"};
     groups[3] = (co_conf_group){"trainer", "ddp", NULL, 0, "ranks and strategy"};
     groups[4] = (co_conf_group){"experiment", "", NULL, 0, "a file of settings"};
     spec = (co_conf_spec){tables, n, sizeof(co_train_cfg), groups, 5, config_dir};

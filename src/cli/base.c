@@ -60,33 +60,13 @@ static char *config_of(const char *path)
     return NULL;
 }
 
-/* experiment='...' with quotes and backslashes as the words' parser wants them. */
-static char *experiment_word(const char *path)
-{
-    co_str s = {0};
-
-    co_str_add(&s, "experiment='");
-    while (*path) {
-        size_t slashes = strspn(path, "\\");
-        bool before_quote = path[slashes] == '\'' || path[slashes] == '\0';
-        for (size_t i = 0; i < slashes; i++)
-            co_str_add(&s, before_quote ? "\\\\" : "\\");
-        path += slashes;
-        if (*path)
-            co_str_addf(&s, *path == '\'' ? "\\%c" : "%c", *path);
-        path += *path != '\0';
-    }
-    co_str_add(&s, "'");
-    return co_str_take(&s);
-}
-
 co_err line_use_run(line *l, const char *path)
 {
     char *config = config_of(path);
 
     if (!config)
         return CO_OK;
-    l->base = experiment_word(config);
+    l->base = co_conf_word("experiment", config);
     co_free(config);
     if (!l->base)
         return CO_ENOMEM;

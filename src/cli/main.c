@@ -1,8 +1,10 @@
 /* main.c -- the table of commands. Alone, `cohort` says what it is and what to type first. */
 #include "cli/cli_int.h"
 
+#include <fcntl.h>
 #include <stdio.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "base/log.h"
 #include "launch/launch.h"
@@ -12,8 +14,12 @@ const command commands[] = {
      "  cohort train experiment=demo\n"
      "  cohort train data=digits model=cnn optim=adamw optim.lr=0.003 trainer.max_epochs=10\n"
      "  cohort train data=text data.path=book.txt model=lm trainer.devices=4\n"
-     "  cohort train run.dir=logs/train/runs/2026-11-16_10-00-00 ckpt_path=auto      continue a run\n\n"
+     "  cohort train run.dir=logs/train/runs/2026-11-16_10-00-00 ckpt_path=auto      continue a run\n"
+     "  cohort train -m optim.lr=0.1,0.01 'seed=range(1,4)'         six runs, one after the other\n\n"
      "  --config-dir FOLDER   groups of YAML files of your own (default: ./configs, if it is there)\n"
+     "  --multirun, -m        run every combination of the alternatives, in logs/TASK/multiruns/DATE/NUMBER\n"
+     "  --cfg job             print the configuration and do nothing (--resolve: values from the environment "
+     "too)\n"
      "  --json                the summary on standard output, instead of the run folder's name\n"},
     {"test", "evaluate a checkpoint", cmd_test,
      "  cohort test ckpt_path=logs/train/runs/DATE                        the newest one, its own "
@@ -85,11 +91,23 @@ static void log_sink(void *ctx, co_log_level level, const char *text)
     say("%s%s", level == CO_LOG_ERROR ? "error: " : level == CO_LOG_WARN ? "warning: " : "", text);
 }
 
+/* With 0, 1 or 2 closed, the next file we open would become standard output or error, and talk would go into it. */
+static void hold_standard_descriptors(void)
+{
+    int fd;
+
+    while ((fd = open("/dev/null", O_RDWR)) >= 0 && fd <= STDERR_FILENO)
+        ;
+    if (fd >= 0)
+        close(fd);
+}
+
 int main(int argc, char **argv)
 {
     const char *names[CO_COUNT(commands)];
     size_t n = 0;
 
+    hold_standard_descriptors();
     co_log_to(log_sink, NULL, CO_LOG_INFO);
     if (argc < 2) {
         introduce();

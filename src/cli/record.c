@@ -10,7 +10,7 @@
 #include "base/clock.h"
 #include "base/fs.h"
 
-void tell(session *s, const char *fmt, ...)
+void tell(training *s, const char *fmt, ...)
 {
     char text[4096], date[32];
     va_list ap;
@@ -29,7 +29,7 @@ void tell(session *s, const char *fmt, ...)
     fflush(s->log);
 }
 
-static co_err write_text(session *s, const char *name, void (*print)(const co_conf *, co_str *))
+static co_err write_text(training *s, const char *name, void (*print)(const co_conf *, co_str *))
 {
     co_str text = {0};
 
@@ -42,7 +42,7 @@ static co_err write_text(session *s, const char *name, void (*print)(const co_co
 }
 
 /* A resumed run adds a segment to the header that is there. */
-static co_err write_header(session *s)
+static co_err write_header(training *s)
 {
     const co_plan_facts *f = co_plan_facts_of(s->plan);
     char path[4096];
@@ -73,7 +73,7 @@ static co_err write_header(session *s)
     return err;
 }
 
-static void forget(session *s, const char *name)
+static void forget(training *s, const char *name)
 {
     char path[4096];
 
@@ -81,7 +81,7 @@ static void forget(session *s, const char *name)
     unlink(path);
 }
 
-co_err record_open(session *s)
+co_err record_open(training *s)
 {
     char path[4096];
 
@@ -102,7 +102,7 @@ co_err record_open(session *s)
     return co_events_flush(s->folder);
 }
 
-void record_first_screen(session *s)
+void record_first_screen(training *s)
 {
     const char *at = co_plan_facts_of(s->plan)->lines;
 
@@ -117,7 +117,7 @@ void record_first_screen(session *s)
     tell(s, "run      %s", co_folder_path(s->folder));
 }
 
-static void progress(session *s, bool now)
+static void progress(training *s, bool now)
 {
     const co_plan_facts *f = co_plan_facts_of(s->plan);
     double left = (double)(f->steps - s->last.step) * (double)f->batch;
@@ -137,7 +137,7 @@ static void progress(session *s, bool now)
 }
 
 /* The epoch's means: recorded, and kept for the line that closes it. */
-static void close_epoch(session *s, int64_t step)
+static void close_epoch(training *s, int64_t step)
 {
     const char *metric = co_plan_facts_of(s->plan)->metric;
     char name[32];
@@ -154,7 +154,7 @@ static void close_epoch(session *s, int64_t step)
 
 static void on_step(void *ctx, const co_step_result *r)
 {
-    session *s = ctx;
+    training *s = ctx;
     const co_plan_facts *f = co_plan_facts_of(s->plan);
     bool epoch_ends = r->step % f->steps_per_epoch == 0;
 
@@ -185,7 +185,7 @@ static void on_step(void *ctx, const co_step_result *r)
 
 static void on_eval(void *ctx, const co_eval_result *r)
 {
-    session *s = ctx;
+    training *s = ctx;
     const char *split = r->split == CO_SPLIT_VAL ? "val" : "test",
                *metric = co_plan_facts_of(s->plan)->metric;
     char name[32];
@@ -207,13 +207,11 @@ static void on_eval(void *ctx, const co_eval_result *r)
 
 static void on_saved(void *ctx, int64_t step, const char *path, const char *failure)
 {
-    session *s = ctx;
+    training *s = ctx;
 
     if (failure) {
-        co_console_line(
-            s->console,
-            "checkpoint of step %lld NOT saved: %s; training goes on, the one before it stays good",
-            (long long)step, failure);
+        co_console_line(s->console, "checkpoint of step %lld NOT saved: %s; earlier ones stay good",
+                        (long long)step, failure);
         co_event_json(s->folder, json_pack("{s:s, s:I, s:s}", "name", "checkpoint_failed", "step",
                                            (json_int_t)step, "why", failure));
         return;
@@ -224,7 +222,7 @@ static void on_saved(void *ctx, int64_t step, const char *path, const char *fail
 
 static void on_recovery(void *ctx, const co_recovery *r)
 {
-    session *s = ctx;
+    training *s = ctx;
 
     if (s->app.cfg->fault_phase == CO_FAULT_NONE)
         tell(s, "rank %d (pid %d) %s at step %lld, %s: replaced, nothing lost", r->slot, r->pid, r->how,
@@ -239,29 +237,33 @@ static void on_notice(void *ctx, const char *text)
     tell(ctx, "%s", text);
 }
 
-static void on_turn(void *ctx)
+static co_err on_turn(void *ctx)
 {
-    session *s = ctx;
+    training *s = ctx;
     uint64_t now = co_now_ns();
 
     if (s->last.step)
         progress(s, false);
     if (now - s->flush_ns > 1000000000u) {
         s->flush_ns = now;
-        if (co_events_flush(s->folder) != CO_OK)
-            co_errclear(); /* kept and told by the folder itself */
+        co_err err = co_events_flush(s->folder);
+        if (err == CO_EFAIL) /* another run has taken the folder over */
+            return err;
+        if (err)
+            co_errclear(); /* a full disk: kept and told by the folder itself */
     }
+    return CO_OK;
 }
 
-void record_end_progress(session *s)
+void record_end_progress(training *s)
 {
-    if (s->last.step && s->summary.status != CO_STATUS_FAILED)
+    if (s->last.step && co_console_is_bar(s->console))
         progress(s, true);
     co_console_close(s->console);
     s->console = NULL;
 }
 
-co_train_hooks record_hooks(session *s)
+co_train_hooks record_hooks(training *s)
 {
     return (co_train_hooks){.ctx = s,
                             .step = on_step,

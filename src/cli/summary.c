@@ -17,7 +17,7 @@ static void put_num(json_t *obj, const char *prefix, const char *name, double x)
         json_object_set_new(obj, key, co_json_num(x));
 }
 
-static json_t *metrics_of(const session *s)
+static json_t *metrics_of(const training *s)
 {
     const co_train_summary *o = &s->summary;
     const char *metric = co_plan_facts_of(s->plan)->metric;
@@ -32,7 +32,7 @@ static json_t *metrics_of(const session *s)
     return m;
 }
 
-static json_t *hosts_of(const session *s)
+static json_t *hosts_of(const training *s)
 {
     const co_train_summary *o = &s->summary;
     char name[256] = "localhost";
@@ -46,7 +46,7 @@ static json_t *hosts_of(const session *s)
                      (json_int_t)o->peak_memory_bytes);
 }
 
-json_t *summary_of(const session *s)
+json_t *summary_of(const training *s)
 {
     static const char *const status[] = {"done", "stopped", "failed"};
     const co_train_summary *o = &s->summary;
@@ -88,7 +88,7 @@ json_t *summary_of(const session *s)
     return j;
 }
 
-static co_err write_blame(session *s)
+static co_err write_blame(training *s)
 {
     json_t *b = json_pack("{s:s, s:s, s:I}", "what", s->summary.blame, "run_id", co_folder_run_id(s->folder),
                           "step", (json_int_t)s->summary.steps + 1);
@@ -98,7 +98,7 @@ static co_err write_blame(session *s)
     return err;
 }
 
-co_err record_close(session *s)
+co_err record_close(training *s)
 {
     char text[128];
     json_t *j = summary_of(s);

@@ -13,10 +13,25 @@
 #include "base/clock.h"
 #include "base/fs.h"
 
-static co_err prepare_folder(session *s)
+/* A folder that holds a run is continued, or left alone: two runs in one would be neither. */
+static co_err refuse_to_mix(const training *s, const char *path)
+{
+    char *header = co_sprintf("%s/header.json", path);
+    bool there = header && co_fs_exists(header), meant = s->app.cfg->ckpt_path && s->app.cfg->ckpt_path[0];
+
+    co_free(header);
+    if (!there || meant)
+        return CO_OK;
+    return co_fail(
+        CO_EINPUT,
+        "run.dir: %s holds a run already: add ckpt_path=auto to continue it, or choose another folder", path);
+}
+
+static co_err prepare_folder(training *s)
 {
     CO_TRY(co_folder_open(&s->folder, s->app.run_dir, s->app.cfg->task_name));
     const char *path = co_folder_path(s->folder);
+    CO_TRY(refuse_to_mix(s, path));
     s->ckpt_root = co_sprintf("%s/checkpoints", path);
     s->log_dir = co_sprintf("%s/ranks", path);
     if (!s->ckpt_root || !s->log_dir)
@@ -26,7 +41,9 @@ static co_err prepare_folder(session *s)
         CO_TRY(co_fs_mkdirs(s->ckpt_root));
     co_plan_place(s->plan, s->app.cfg->ckpt_enabled ? s->ckpt_root : NULL, s->log_dir);
     CO_TRY(record_open(s));
-    return co_live_register(s->folder, s->app.cfg->task_name);
+    if (co_live_register(s->folder, s->app.cfg->task_name) != CO_OK)
+        tell(s, "note     `cohort ps` will not list this run: %s", co_errmsg());
+    return CO_OK;
 }
 
 /* From here on there is a run to put away: what asks to stop waits until the supervisor answers it. */
@@ -59,7 +76,7 @@ static co_err use_own_config(line *l)
 }
 
 /* The run folder's record says that it went to the end that this line asks for: there is nothing to add to it. */
-static bool is_done(const session *s)
+static bool is_done(const training *s)
 {
     const co_plan_facts *f = co_plan_facts_of(s->plan);
     char *path = s->app.resume && s->app.run_dir ? co_sprintf("%s/summary.json", s->app.run_dir) : NULL;
@@ -77,21 +94,20 @@ static bool is_done(const session *s)
 }
 
 /* What the checkpoint was made with may differ in ways that are allowed: they are said, and header.json has them. */
-static void tell_changes(const session *s)
+static void tell_changes(training *s)
 {
     co_ckpt_meta m = {0};
 
     if (!s->app.resume || co_ckpt_read_meta(&m, s->app.resume) != CO_OK)
         return;
     if (strcmp(m.data_sha256, co_plan_facts_of(s->plan)->data->fingerprint) != 0)
-        co_console_line(s->console, "changed  the data is not that of the checkpoint: a new segment begins");
+        tell(s, "changed  the data is not that of the checkpoint: a new segment begins");
     else if (strcmp(m.config_sha256, s->app.spec.config_sha256) != 0)
-        co_console_line(s->console,
-                        "changed  the configuration is not that of the checkpoint: a new segment begins");
+        tell(s, "changed  the configuration is not that of the checkpoint: a new segment begins");
     co_ckpt_meta_fini(&m);
 }
 
-static co_err open_session(session *s, line *l)
+static co_err open_training(training *s, line *l)
 {
     CO_TRY(use_own_config(l));
     CO_TRY(app_open(&s->app, l));
@@ -111,7 +127,7 @@ static co_err open_session(session *s, line *l)
     return err == CO_EIO ? CO_EINPUT : err; /* nothing was started: a path that does not do is bad input */
 }
 
-static void close_session(session *s)
+static void close_training(training *s)
 {
     co_live_unregister();
     co_console_close(s->console);
@@ -140,10 +156,10 @@ static void add_word(co_str *out, const char *word)
     co_str_add(out, "'");
 }
 
-static void continue_line(session *s, const line *l)
+static void continue_line(training *s, const line *l)
 {
     co_str words = {0};
-    char *dir = co_sprintf("run.dir=%s", co_folder_path(s->folder));
+    char *dir = co_conf_word("run.dir", co_folder_path(s->folder));
 
     if (l->config_dir) {
         co_str_add(&words, " --config-dir");
@@ -159,7 +175,7 @@ static void continue_line(session *s, const line *l)
     co_str_fini(&words);
 }
 
-static int report(session *s, const line *l, co_err err)
+static int report(training *s, const line *l, co_err err)
 {
     const co_train_summary *o = &s->summary;
 
@@ -182,9 +198,9 @@ static int report(session *s, const line *l, co_err err)
     return err ? EXIT_FAILED : EXIT_DONE;
 }
 
-static int run_line(session *s, line *l)
+static int run_line(training *s, line *l)
 {
-    co_err err = open_session(s, l);
+    co_err err = open_training(s, l);
     if (err)
         return fail_with(err);
     if (!s->folder) {
@@ -226,12 +242,44 @@ static int help(const line *l, bool markdown)
     return known ? EXIT_DONE : EXIT_USAGE;
 }
 
+/* --cfg job: what would be run, as YAML; values from the environment as they are written, or with --resolve as
+ * they are. */
+static int show_config(line *l, const char *what, bool resolve)
+{
+    co_conf *c;
+    co_str text = {0};
+
+    if (strcmp(what, "job") != 0) {
+        say("cohort: --cfg %s: only --cfg job exists; there is no configuration but the job's", what);
+        return EXIT_USAGE;
+    }
+    co_err err = use_own_config(l);
+    if (!err)
+        err = co_conf_compose(&c, app_conf_spec(l->config_dir), l->words, l->n);
+    if (err)
+        return fail_with(err);
+    if (resolve)
+        co_conf_yaml_all(c, &text);
+    else
+        co_conf_yaml(c, &text);
+    err = co_str_err(&text);
+    if (!err)
+        fputs(co_str_text(&text), stdout);
+    co_str_fini(&text);
+    co_conf_free(c);
+    return err ? fail_with(err) : EXIT_DONE;
+}
+
 int cmd_train(int argc, char **argv)
 {
-    session s = {.began_ns = co_now_ns()};
+    training s = {.began_ns = co_now_ns()};
     line l;
-    bool markdown = false;
-    const flag flags[] = {{"--markdown", .on = &markdown}, {0}}; /* of --help: how docs/keys.md is made */
+    bool markdown = false, multirun = false, resolve = false;
+    const char *cfg = NULL;
+    const flag flags[] = {{"--markdown", .on = &markdown}, /* of --help: how docs/keys.md is made */
+                          {"--multirun", .on = &multirun}, {"-m", .on = &multirun},
+                          {"--cfg", "job", .value = &cfg}, {"-c", "job", .value = &cfg},
+                          {"--resolve", .on = &resolve},   {0}};
 
     signal(SIGHUP, SIG_IGN);
     if (line_parse(&l, argc, argv, true, flags) != CO_OK)
@@ -241,9 +289,14 @@ int cmd_train(int argc, char **argv)
         line_free(&l);
         return status;
     }
+    if (cfg || multirun) {
+        int status = cfg ? show_config(&l, cfg, resolve) : sweep_run(&l);
+        line_free(&l);
+        return status;
+    }
     int status = run_line(&s, &l);
     if (s.plan || s.app.conf)
-        close_session(&s);
+        close_training(&s);
     line_free(&l);
     return status;
 }

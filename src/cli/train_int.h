@@ -6,7 +6,7 @@
 
 #include "cli/cli_int.h"
 
-typedef struct session {
+typedef struct training {
     app app;
     co_plan *plan;
     co_folder *folder;
@@ -22,16 +22,20 @@ typedef struct session {
     FILE *log; /* train.log */
     uint64_t rate_ns, flush_ns;
     int64_t rate_samples;
-} session;
+} training;
 
 /* record.c: what goes into the run folder and onto the screen while it runs. */
-co_err record_open(session *s); /* config.yaml, overrides.yaml, config_tree.log, header.json */
-void record_first_screen(session *s);
-void tell(session *s, const char *fmt, ...) __attribute__((format(printf, 2, 3))); /* console and train.log */
-co_train_hooks record_hooks(session *s);
-void record_end_progress(session *s); /* the bar is done; what follows are plain lines */
+co_err record_open(training *s); /* config.yaml, overrides.yaml, config_tree.log, header.json */
+void record_first_screen(training *s);
+void tell(training *s, const char *fmt, ...)
+    __attribute__((format(printf, 2, 3))); /* console and train.log */
+co_train_hooks record_hooks(training *s);
+void record_end_progress(training *s); /* the bar is done; what follows are plain lines */
 /* summary.c: summary.json, blame.json, csv, exec_time.log */
-co_err record_close(session *s);
-json_t *summary_of(const session *s);
+co_err record_close(training *s);
+json_t *summary_of(const training *s);
+
+/* sweep.c: `cohort train -m`. The exit status. */
+int sweep_run(const line *l);
 
 #endif

@@ -40,7 +40,7 @@ co_err trial_run(trial *t, const char *program, const char *dir, const char *con
     int n = 0, st;
 
     *t = (trial){.dir = co_sprintf("%s/run", dir)};
-    char *run_dir = t->dir ? co_sprintf("run.dir=%s", t->dir) : NULL;
+    char *run_dir = t->dir ? co_conf_word("run.dir", t->dir) : NULL;
     if (!run_dir)
         return CO_ENOMEM;
     argv[n++] = (char *)(uintptr_t)program;

@@ -1,15 +1,17 @@
 /* compose.c -- the sources, in order, to one checked configuration.
  *
- *     1. words are parsed; experiment= is read
- *     2. each group's choice: fallback < experiment < word; then its file is read
+ *     1. words are parsed
+ *     2. each group's choice: fallback < files < experiment < word; their files are read (defaults.c)
  *     3. each registry group's row: the choice < `name` of its file < `name` of the experiment < word
  *     4. slots are laid out (every key that exists now) and filled with defaults
- *     5. pairs are put into slots: group files, experiment, words
+ *     5. pairs are put into slots: files of groups, of the experiment, words (slots.c)
+ *     6. ${...} is resolved (resolve.c)
  *
  * Nothing outside the co_conf changes; on any error all of it is freed.
  */
 #include "config/config_int.h"
 
+#include <limits.h>
 #include <string.h>
 
 int conf_group_index(const co_conf_spec *spec, const char *name, size_t len)
@@ -38,92 +40,22 @@ bool conf_has_alias(const co_option *option, const char *name)
     return false;
 }
 
-/* "no model "resnt"; there are: cnn linear lm mlp" */
-static co_err no_such_choice(co_conf *c, const co_conf_group *g, const char *choice, const conf_source *s,
-                             const conf_pair *by)
+/* The choices that words make. */
+static co_err choose(co_conf *c)
 {
-    const char **names;
-    int n;
-    co_str list = {0};
-    CO_TRY(conf_choices(&names, &n, &c->pool, c->spec, g));
-    for (int i = 0; i < n; i++)
-        co_str_addf(&list, " %s", names[i]);
-    co_err err = co_str_err(&list);
-    if (!err)
-        err = co_fail(CO_EINPUT, "no %s \"%s\"; there are:%s", g->name, choice,
-                      n ? co_str_text(&list) : " none");
-    co_str_fini(&list);
-    return conf_fail_at(err, s, by);
-}
-
-/* Takes the choices that stand in one source. */
-static co_err choose(co_conf *c, const conf_source *s, bool by_word)
-{
-    for (int i = 0; i < s->n; i++) {
-        const conf_pair *p = &s->pairs[i];
-        int g = p->value ? group_index(c->spec, p->key) : -1;
-        if (g < 0 && p->in_defaults)
-            return conf_fail_at(conf_fail_unknown(c, p->key), s, p);
-        if (g < 0)
-            continue;
-        if (!by_word && strcmp(p->key, "experiment") == 0)
-            return conf_fail_at(co_fail(CO_EINPUT, "an experiment cannot choose an experiment"), s, p);
-        bool none = strcmp(p->value, "null") == 0;
-        if (none && c->spec->groups[g].n_rows)
-            return no_such_choice(c, &c->spec->groups[g], p->value, s, p);
-        c->picks[g].choice = none ? "" : p->value;
-        c->picks[g].set = true;
-        c->picks[g].by_word = by_word;
-        c->picks[g].source = s;
-        c->picks[g].by = p;
+    for (int i = 0; i < c->words.n; i++) {
+        const conf_pair *p = &c->words.pairs[i];
+        int g = p->value || p->op == CONF_DELETE ? group_index(c->spec, p->key) : -1;
+        if (g >= 0)
+            CO_TRY(conf_choose(c, g, &c->words, p, 0));
     }
     return CO_OK;
 }
 
-static int row_index(const co_conf_group *g, const char *name)
-{
-    for (int i = 0; i < g->n_rows; i++)
-        if (strcmp(g->rows[i].name, name) == 0)
-            return i;
-    return -1;
-}
-
-static co_err load_experiment(co_conf *c)
-{
-    bool found;
-    int g = group_index(c->spec, "experiment");
-    if (g < 0)
-        return CO_OK;
-    conf_pick *pick = &c->picks[g];
-    const conf_pair *p = conf_source_last(&c->words, "experiment");
-    if (p)
-        pick->choice = strcmp(p->value, "null") == 0 ? "" : p->value;
-    if (!*pick->choice)
-        return CO_OK;
-    CO_TRY(conf_file_load(&c->experiment, &found, &c->pool, c->spec, "experiment", pick->choice));
-    return found ? CO_OK : no_such_choice(c, &c->spec->groups[g], pick->choice, NULL, NULL);
-}
-
-static co_err load_files(co_conf *c)
-{
-    for (int i = 0; i < c->spec->n_groups; i++) {
-        const co_conf_group *g = &c->spec->groups[i];
-        conf_pick *pick = &c->picks[i];
-        bool found;
-        if (!*pick->choice || strcmp(g->name, "experiment") == 0)
-            continue;
-        CO_TRY(conf_file_load(&pick->file, &found, &c->pool, c->spec, g->name, pick->choice));
-        if (!found && row_index(g, pick->choice) < 0)
-            return no_such_choice(c, g, pick->choice, pick->source, pick->by);
-    }
-    return CO_OK;
-}
-
-/* The source that fills slots in turn i: the groups' files, the experiment, the words; NULL at the end. */
+/* The source that fills slots in turn i: the files, then the words; NULL at the end. */
 static const conf_source *source_at(const co_conf *c, int i)
 {
-    int n = c->spec->n_groups;
-    return i < n ? &c->picks[i].file : i == n ? &c->experiment : i == n + 1 ? &c->words : NULL;
+    return i < c->n_layers ? c->layers[i].file : i == c->n_layers ? &c->words : NULL;
 }
 
 /* Finds group g's row; a word that chose the group beats a name from any file but the group's own. */
@@ -139,15 +71,15 @@ static co_err pick_row(co_conf *c, int g)
         return CO_ENOMEM;
     for (int i = 0; (s = source_at(c, i)); i++) {
         const conf_pair *p = conf_source_last(s, key);
-        if (!p || (pick->by_word && s != &pick->file && s != &c->words))
+        if (!p || (pick->by_word && i < c->n_layers && c->layers[i].group != g))
             continue;
         name = p->value;
         from = s;
         by = p;
     }
-    pick->row = row_index(group, name);
+    pick->row = conf_row_index(group, name);
     if (pick->row < 0)
-        return no_such_choice(c, group, name, from, by);
+        return conf_no_such_choice(c, group, name, from, by);
     pick->fields = co_zalloc(group->rows[pick->row].size);
     if (!pick->fields)
         return CO_ENOMEM;
@@ -207,39 +139,6 @@ static co_err lay_out(co_conf *c)
     return CO_OK;
 }
 
-static co_err put(conf_slot *slot, const conf_source *s, const conf_pair *p)
-{
-    const conf_pair *old = slot->by;
-    if (slot->source == s && strcmp(old->key, p->key) != 0 && strcmp(old->value, p->value) != 0)
-        return co_fail(CO_EINPUT, "%s=%s and %s=%s are the same key with two values; give one", old->key,
-                       old->value, p->key, p->value);
-    slot->set = true;
-    slot->source = s;
-    slot->by = p;
-    return slot->option ? co_option_set(slot->option, slot->fields, p->key, p->value) : CO_OK;
-}
-
-/* Puts one source's pairs where they belong. A key may be in a row's table and in a core table: both. */
-static co_err apply(co_conf *c, const conf_source *s)
-{
-    for (int i = 0; i < s->n; i++) {
-        const conf_pair *p = &s->pairs[i];
-        bool known = !p->value || group_index(c->spec, p->key) >= 0;
-        for (int k = 0; k < c->n_slots && p->value; k++) {
-            conf_slot *slot = &c->slots[k];
-            if (strcmp(slot->key, p->key) != 0 && !(slot->option && conf_has_alias(slot->option, p->key)))
-                continue;
-            known = true;
-            co_err err = put(slot, s, p);
-            if (err)
-                return conf_fail_at(err, s, p);
-        }
-        if (!known)
-            return conf_fail_at(conf_fail_unknown(c, p->key), s, p);
-    }
-    return CO_OK;
-}
-
 static co_err keep_words(co_conf *c, const char *const *words, int n)
 {
     const char **raw = co_pool_alloc(&c->pool, ((size_t)n + 1) * sizeof *raw);
@@ -266,13 +165,12 @@ static co_err compose(co_conf *c, const char *const *words, int n)
         return CO_ENOMEM;
     for (int g = 0; g < spec->n_groups; g++) {
         c->picks[g].row = -1;
+        c->picks[g].rank = INT_MAX;
         c->picks[g].choice = spec->groups[g].fallback ? spec->groups[g].fallback : "";
     }
     CO_TRY(keep_words(c, words, n));
-    CO_TRY(load_experiment(c));
-    CO_TRY(choose(c, &c->experiment, false));
-    CO_TRY(choose(c, &c->words, true));
-    CO_TRY(load_files(c));
+    CO_TRY(choose(c));
+    CO_TRY(conf_layers_build(c));
     for (int g = 0; g < spec->n_groups; g++)
         if (spec->groups[g].n_rows)
             CO_TRY(pick_row(c, g));
@@ -280,8 +178,8 @@ static co_err compose(co_conf *c, const char *const *words, int n)
         CO_TRY(co_options_default(spec->tables[i].options, c->core));
     CO_TRY(lay_out(c));
     for (int i = 0; (s = source_at(c, i)); i++)
-        CO_TRY(apply(c, s));
-    return CO_OK;
+        CO_TRY(conf_apply(c, s));
+    return conf_resolve(c);
 }
 
 co_err co_conf_compose(co_conf **out, const co_conf_spec *spec, const char *const *words, int n)

@@ -8,6 +8,9 @@
  *
  *     model=mlp optim=adamw optim.lr=0.01 trainer.max_epochs=5
  *
+ * Words and files follow Hydra's grammar (docs/config.md): quoted strings, lists, dicts, ~key, ${...}, defaults
+ * lists.
+ *
  * Unknown group choice, key or value: CO_EINPUT, naming it, where it stood, and the nearest names.
  */
 #ifndef CO_CONFIG_CONFIG_H
@@ -61,17 +64,32 @@ void *co_conf_fields(co_conf *c, const char *group);     /* the row's struct, ow
 /* Was this key set by anything but its default? */
 bool co_conf_is_set(const co_conf *c, const char *key);
 
-void co_conf_yaml(const co_conf *c, co_str *out);      /* resolved, readable back as an experiment file */
+/* Resolved, readable back as an experiment file. Values that came from the environment, ${oc.env:...}, stay as
+ * they were written: secrets do not go to disk. The tree does the same. */
+void co_conf_yaml(const co_conf *c, co_str *out);
+void co_conf_yaml_all(const co_conf *c, co_str *out);  /* these resolved too: for the eye, not for a file */
 void co_conf_tree(const co_conf *c, co_str *out);      /* drawn as a tree titled CONFIG */
 void co_conf_overrides(const co_conf *c, co_str *out); /* YAML list of the words */
+void co_conf_list_words(const char *const *words, int n, co_str *out); /* the same of any words */
+char *co_conf_word(const char *key,
+                   const char *text); /* key=text, quoted where needed; the caller's, co_free */
 /* SHA-256 over the resolved keys that may not change on resume (option.may_change = false). */
 void co_conf_sha256(const co_conf *c, char hex[65]);
+
+/* Words with alternatives (`a=1,2`, choice(), range(), glob()) to the words of each job: the cartesian product, the
+ * last word fastest. Without alternatives there is one job, with the words as they are. */
+typedef struct co_conf_jobs co_conf_jobs;
+co_err co_conf_sweep(co_conf_jobs **out, const co_conf_spec *spec, const char *const *words, int n);
+void co_conf_jobs_free(co_conf_jobs *j); /* NULL is fine */
+int co_conf_jobs_count(const co_conf_jobs *j);
+const char *const *co_conf_jobs_words(const co_conf_jobs *j, int job); /* n of them, owned by j */
+bool co_conf_jobs_swept(const co_conf_jobs *j, int word);              /* has this word alternatives? */
 
 /* --help: all keys with defaults and help, or of one group. docs/keys.md is this with markdown = true. */
 void co_conf_help(const co_conf_spec *spec, const char *group_or_null, bool markdown, co_str *out);
 
-/* The parsers alone, for fuzzing: one word; one YAML text. Flat list of key = value pairs handed to `each`.
- */
+/* The parsers alone, for fuzzing: one word; one YAML text. Flat list of key = value pairs handed to `each`: a dict
+ * gives several, `~key` none. */
 typedef void (*co_conf_pair)(void *ctx, const char *key, const char *value);
 co_err co_conf_parse_word(const char *word, co_conf_pair each, void *ctx);
 co_err co_conf_parse_yaml(const char *bytes, size_t len, const char *what, co_conf_pair each, void *ctx);

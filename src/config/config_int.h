@@ -15,11 +15,51 @@
 
 enum { CONF_MAX_DEPTH = 32, CONF_MAX_BYTES = 1 << 20, CONF_MAX_PAIRS = 4096 };
 
+/* What a value is before an option table says what it means. */
+typedef enum {
+    CONF_PLAIN,  /* unquoted: a number, a bool, null or a string, as it looks */
+    CONF_STRING, /* quoted or escaped: a string whatever it looks like */
+    CONF_LIST,
+    CONF_DICT,
+    CONF_CALL, /* name(arguments) */
+    CONF_SWEEP /* alternatives: a,b */
+} conf_kind;
+
+typedef struct conf_value {
+    conf_kind kind;
+    const char *text;         /* of a scalar; the name of a call */
+    struct conf_value *items; /* of a list, dict, call or sweep */
+    const char **keys;        /* of a dict's items, or a call's named arguments (NULL: not named) */
+    int n, room;
+} conf_value;
+
+/* value.c: the text after `=` to a value. `word` stands in messages. */
+co_err conf_value_parse(conf_value *out, co_pool *pool, const char *word, const char *text);
+/* As a word writes it, so that it reads back to the same value. */
+void conf_value_write(co_str *out, const conf_value *v);
+co_err conf_value_add(conf_value *to, co_pool *pool, const char *key, conf_value item);
+bool conf_is_typed(const char *text); /* would it be read as a number, a bool or null? */
+/* call.c: calls become what they give. Left are a sweep, or a call of glob, at the top only. */
+co_err conf_value_eval(conf_value *v, co_pool *pool, const char *word);
+
+typedef enum { CONF_SET, CONF_DELETE } conf_op;
+enum { /* an entry of a defaults list */
+       CONF_DEFAULT = 1,
+       CONF_OVERRIDE = 2,
+       CONF_OPTIONAL = 4,
+       CONF_ABSOLUTE = 8, /* began with a slash */
+       CONF_SELF = 16,
+       CONF_FILE = 32 /* no group: the key is a file's path */
+};
+
 typedef struct conf_pair {
     const char *key;
-    const char *value; /* NULL: a mapping, kept so that its name is not used twice */
+    const char *value; /* NULL: a mapping, kept so that its name is not used twice; `~key` without a value */
     int line;          /* in its file; 0 for a word */
-    bool in_defaults;  /* an entry of a defaults list: the key is a group */
+    int defaults;      /* 0, or CONF_DEFAULT and more: the key is a group */
+    conf_kind kind;    /* PLAIN, STRING or LIST */
+    conf_op op;
+    bool used; /* a group below a group that a defaults list asked for */
 } conf_pair;
 
 typedef struct conf_source {
@@ -36,6 +76,8 @@ co_err conf_fail_at(co_err err, const conf_source *s, const conf_pair *pair);
 
 /* word.c, yaml.c: text to pairs. */
 co_err conf_word_parse(conf_source *s, co_pool *pool, const char *word);
+/* The key, and the text after `=` (NULL for `~key`), both checked. */
+co_err conf_word_split(co_pool *pool, const char *word, const char **key, const char **value, conf_op *op);
 co_err conf_yaml_parse(conf_source *s, co_pool *pool, const char *bytes, size_t len);
 bool conf_key_is_plain(const char *key); /* words of letters, digits, _ and - joined by dots */
 
@@ -46,7 +88,8 @@ bool conf_utf8_valid(const char *s);
 void conf_yaml_quote(co_str *out, const char *text); /* plain where YAML reads it back as this string */
 
 /* files.c */
-/* Reads the YAML file of a choice into *file, keys under the group's prefix; *found tells if there is one. */
+/* Reads the YAML file of a choice into *file, keys under its package; *found tells if there is one. The group
+ * is a path: "trainer", "trainer/sub", "" for the folder itself. */
 co_err conf_file_load(conf_source *file, bool *found, co_pool *pool, const co_conf_spec *spec,
                       const char *group, const char *choice);
 bool conf_builtin_exists(const char *group, const char *choice);
@@ -61,7 +104,11 @@ typedef struct conf_slot {
     const co_option *option; /* NULL: a registry group's "model.name", whose value is `row_name` */
     void *fields;
     const char *row_name;
-    bool set;                  /* by anything but the default */
+    bool set;         /* by anything but the default */
+    bool missing;     /* ???: must be given */
+    const char *expr; /* holds ${...}, as written; NULL: does not */
+    bool from_env;    /* expr needed the environment: written as expr, never as its value */
+    enum { CONF_OPEN, CONF_BUSY, CONF_DONE } state; /* of expr */
     bool twin;                 /* an earlier slot has the same key: both are set, one is printed */
     const conf_source *source; /* who set it last, in which spelling, to what: for aliases that disagree */
     const conf_pair *by;
@@ -69,14 +116,20 @@ typedef struct conf_slot {
 
 /* What is known of one group, in the order of spec->groups. */
 typedef struct conf_pick {
-    const char *choice; /* "" if none */
-    bool set, by_word;
+    const char *choice;      /* "" if none */
+    bool set, by_word, many; /* many: a list of files */
+    int rank; /* of who chose: 0 a word, 1 the experiment, 2.. files of groups; the lowest wins */
     const conf_source *source; /* who chose; NULL: the fallback */
     const conf_pair *by;
-    conf_source file;
     int row; /* -1: none */
     void *fields;
 } conf_pick;
+
+/* A file that fills slots, and the group (index) whose choice brought it in. */
+typedef struct conf_layer {
+    conf_source *file;
+    int group;
+} conf_layer;
 
 struct co_conf {
     const co_conf_spec *spec;
@@ -85,13 +138,36 @@ struct co_conf {
     conf_pick *picks;
     conf_slot *slots; /* rows of the registry groups first, then the core tables */
     int n_slots;
-    conf_source experiment, words;
+    conf_layer *layers; /* files in the order they are put into slots */
+    int n_layers, layers_room;
+    conf_pair *nested; /* `override /group/below: x` seen in files */
+    int n_nested, nested_room;
+    conf_source words;
+    long long now;          /* seconds, one for all ${now:...}; 0: not asked yet */
     const char *const *raw; /* the words as given, copied */
     int n_raw;
 };
 
 int conf_group_index(const co_conf_spec *spec, const char *name, size_t len); /* -1: none */
 bool conf_has_alias(const co_option *option, const char *name);
+
+/* defaults.c: from the choices to c->layers; overrides in files change choices of lower rank. */
+co_err conf_layers_build(co_conf *c);
+co_err conf_choose(co_conf *c, int group, const conf_source *s, const conf_pair *p, int rank);
+/* "no model "resnt"; there are: cnn linear lm mlp" */
+co_err conf_no_such_choice(co_conf *c, const co_conf_group *g, const char *choice, const conf_source *s,
+                           const conf_pair *by);
+int conf_row_index(const co_conf_group *g, const char *name); /* -1: none */
+
+/* slots.c: values into fields. */
+co_err conf_apply(co_conf *c, const conf_source *s);
+co_err conf_slot_set(conf_slot *slot, const char *key, const char *value, conf_kind kind);
+conf_slot *conf_slot_find(const co_conf *c, const char *key); /* by name or alias; NULL: none */
+bool conf_is_section(const co_conf *c, const char *key);
+
+/* resolve.c: ${...} in slots. */
+co_err conf_resolve(co_conf *c);
+bool conf_has_expr(const char *text);
 
 /* unknown.c: the sentence for a key that no slot has. */
 co_err conf_fail_unknown(const co_conf *c, const char *key);

@@ -59,38 +59,50 @@ const char *conf_builtin_help(const char *group, const char *choice, size_t *len
     return "";
 }
 
-static bool is_global(const char *group, const char *text)
+/* Where the keys of a file go: "" for the root, or a prefix. The comments at its top may say `# @package NAME`. */
+static co_err package_of(const char **out, co_pool *pool, const char *name, const char *group,
+                         const char *text)
 {
-    if (strcmp(group, "experiment") == 0)
-        return true;
-    while (*text == '#' || *text == '\n') {
-        size_t n = strcspn(text, "\n");
-        if (memmem(text, n, "@package _global_", strlen("@package _global_")))
-            return true;
-        text += n + (text[n] == '\n');
-    }
-    return false;
-}
-
-/* Puts a group file's keys below the group; refuses what only an experiment may do. */
-static co_err put_below(conf_source *file, co_pool *pool, const char *group)
-{
-    for (int i = 0; i < file->n; i++) {
-        conf_pair *p = &file->pairs[i];
-        if (p->in_defaults)
-            return co_fail(CO_EINPUT, "%s:%d: only an experiment file may have a defaults list", file->name,
-                           p->line);
-        p->key = co_pool_printf(pool, "%s.%s", group, p->key);
-        if (!p->key)
+    static const char mark[] = "@package";
+    char *own = co_pool_str(pool, group);
+    if (!own)
+        return CO_ENOMEM;
+    for (char *s = own; *s; s++)
+        *s = *s == '/' ? '.' : *s;
+    *out = strncmp(group, "experiment", 10) == 0 && (!group[10] || group[10] == '/') ? "" : own;
+    for (size_t n; *text == '#' || *text == '\n'; text += n + (text[n] == '\n')) {
+        n = strcspn(text, "\n");
+        const char *at = memmem(text, n, mark, sizeof mark - 1);
+        if (!at)
+            continue;
+        at += sizeof mark - 1;
+        at += strspn(at, " \t");
+        char *said = co_pool_strn(pool, at, strcspn(at, " \t\r\n"));
+        if (!said)
             return CO_ENOMEM;
+        if (strcmp(said, "_group_") == 0)
+            *out = own;
+        else if (strcmp(said, "_global_") != 0 && !conf_key_is_plain(said))
+            return co_fail(CO_EINPUT, "%s: @package \"%s\" is neither _global_, _group_ nor a key", name,
+                           said);
+        else
+            *out = strcmp(said, "_global_") == 0 ? "" : said;
+        return CO_OK;
     }
     return CO_OK;
 }
 
 static co_err parse(conf_source *file, co_pool *pool, const char *group, const char *text, size_t len)
 {
+    const char *package;
     CO_TRY(conf_yaml_parse(file, pool, text, len));
-    return is_global(group, text) ? CO_OK : put_below(file, pool, group);
+    CO_TRY(package_of(&package, pool, file->name, group, text));
+    for (int i = 0; *package && i < file->n; i++) {
+        conf_pair *p = &file->pairs[i];
+        if (!p->defaults && !(p->key = co_pool_printf(pool, "%s.%s", package, p->key)))
+            return CO_ENOMEM;
+    }
+    return CO_OK;
 }
 
 static co_err load_path(conf_source *file, bool *found, co_pool *pool, const char *group, const char *path)
@@ -125,7 +137,7 @@ co_err conf_file_load(conf_source *file, bool *found, co_pool *pool, const co_co
     if (!is_file_name(choice))
         return CO_OK;
     if (dir) {
-        char *path = co_pool_printf(pool, "%s/%s/%s.yaml", dir, group, choice);
+        char *path = co_pool_printf(pool, "%s/%s%s%s.yaml", dir, group, *group ? "/" : "", choice);
         if (!path)
             return CO_ENOMEM;
         if (co_fs_exists(path))

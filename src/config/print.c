@@ -11,14 +11,38 @@
 
 #include "base/hash.h"
 
+/* A string that holds ${ as such: with the backslashes that keep it from being resolved. */
+static void add_text(co_str *out, const char *text)
+{
+    co_str s = {0};
+    if (!strstr(text, "${")) {
+        conf_yaml_quote(out, text);
+        return;
+    }
+    while (*text) {
+        size_t slashes = strspn(text, "\\");
+        bool before = text[slashes] == '$' && text[slashes + 1] == '{';
+        for (size_t i = 0; i < slashes * (before ? 2 : 1) + before; i++)
+            co_str_add(&s, "\\");
+        text += slashes;
+        co_str_addn(&s, text, *text != '\0');
+        text += *text != '\0';
+    }
+    out->failed |= s.failed;
+    conf_yaml_quote(out, co_str_text(&s));
+    co_str_fini(&s);
+}
+
 static void add_value(co_str *out, const conf_slot *s)
 {
-    if (!s->option)
+    if (s->expr && s->from_env)
+        conf_yaml_quote(out, s->expr);
+    else if (!s->option)
         conf_yaml_quote(out, s->row_name);
     else if (s->option->type == CO_OPT_STR) {
         const char *text = *(char *const *)((const char *)s->fields + s->option->offset);
         if (text)
-            conf_yaml_quote(out, text);
+            add_text(out, text);
         else
             co_str_add(out, "null");
     } else
@@ -117,6 +141,22 @@ void co_conf_yaml(const co_conf *c, co_str *out)
     yaml_section(c, out, "", "");
 }
 
+void co_conf_yaml_all(const co_conf *c, co_str *out)
+{
+    co_conf open = *c;
+    open.slots = co_array((size_t)c->n_slots + 1, sizeof *open.slots);
+    if (!open.slots) {
+        out->failed = true;
+        return;
+    }
+    for (int i = 0; i < c->n_slots; i++) {
+        open.slots[i] = c->slots[i];
+        open.slots[i].from_env = false;
+    }
+    co_conf_yaml(&open, out);
+    co_free(open.slots);
+}
+
 static void tree_section(const co_conf *c, co_str *out, const char *prefix, const char *lead)
 {
     size_t n = 0;
@@ -147,15 +187,38 @@ void co_conf_tree(const co_conf *c, co_str *out)
     tree_section(c, out, "", "");
 }
 
-void co_conf_overrides(const co_conf *c, co_str *out)
+void co_conf_list_words(const char *const *words, int n, co_str *out)
 {
-    for (int i = 0; i < c->n_raw; i++) {
+    for (int i = 0; i < n; i++) {
         co_str_add(out, "- ");
-        conf_yaml_quote(out, c->raw[i]);
+        conf_yaml_quote(out, words[i]);
         co_str_add(out, "\n");
     }
-    if (c->n_raw == 0)
+    if (n == 0)
         co_str_add(out, "[]\n");
+}
+
+void co_conf_overrides(const co_conf *c, co_str *out)
+{
+    co_conf_list_words(c->raw, c->n_raw, out);
+}
+
+char *co_conf_word(const char *key, const char *text)
+{
+    co_pool pool = {0};
+    conf_value v = {0}, string = {CONF_STRING, text};
+    co_str s = {0};
+    /* bare where it reads back so: a path with blanks inside needs quotes of the shell alone */
+    bool bare = conf_value_parse(&v, &pool, key, text) == CO_OK && v.kind == CONF_PLAIN &&
+                strcmp(v.text, text) == 0 && !conf_is_typed(text) && !conf_has_expr(text);
+    co_errclear();
+    co_pool_fini(&pool);
+    co_str_addf(&s, "%s=", key);
+    if (bare)
+        co_str_add(&s, text);
+    else
+        conf_value_write(&s, &string);
+    return co_str_take(&s);
 }
 
 /* Into the hash: the value's exact bits, without allocating, so that a hash cannot fail half way. */

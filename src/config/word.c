@@ -1,18 +1,19 @@
-/* word.c -- one word of the command line to a pair: a.b=value, group=choice, +a.b=value, ++a.b=value.
+/* word.c -- one word of the command line to pairs: a.b=value, group=choice, +a.b=value, ++a.b=value, ~a.b.
  *
- * A value may be quoted, '...' or "..."; inside, the same quote is written with a backslash before it, and
- * backslashes that stand before a quote are doubled. Blanks around an unquoted value are dropped. `a.b=` is the
- * empty string, `a.b=null` is null. What else the value means is the option table's matter.
+ * All keys exist from the start (the option tables have them), so `+` and `++` mean what plain `=` means, and `~`
+ * takes a key back to its default. A dict is as many pairs as it has leaves. What a value means is the option
+ * table's matter.
  */
 #include "config/config_int.h"
 
 #include <string.h>
 
+static const char word_chars[] = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789_-";
+
 bool conf_key_is_plain(const char *key)
 {
-    static const char word[] = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789_-";
     for (;;) {
-        size_t n = strspn(key, word);
+        size_t n = strspn(key, word_chars);
         if (n == 0)
             return false;
         if (key[n] == '\0')
@@ -23,83 +24,99 @@ bool conf_key_is_plain(const char *key)
     }
 }
 
-/* The text between quotes; NULL with *why set if the quote is not closed or something follows it. */
-static char *unquote(co_pool *pool, const char *value, const char **why)
+/* "trainer/sub": a group below a group. */
+static bool is_group_path(const char *key)
 {
-    char quote = value[0];
-    char *text = co_pool_alloc(pool, strlen(value) + 1), *to = text;
-    if (!text)
-        return NULL;
-    for (const char *s = value + 1; *s; s++) {
-        size_t slashes = strspn(s, "\\");
-        bool at_quote = s[slashes] == quote;
-        size_t keep = at_quote ? slashes / 2 : slashes;
-        memset(to, '\\', keep);
-        to += keep;
-        s += slashes;
-        if (*s == '\0')
-            break;
-        if (at_quote && slashes % 2) {
-            *to++ = quote;
-            continue;
-        }
-        if (*s == quote) {
-            if (s[1 + strspn(s + 1, " \t")] == '\0')
-                return text;
-            *why = "something follows the closing quote";
-            return NULL;
-        }
-        *to++ = *s;
+    for (;; key++) {
+        size_t n = strcspn(key, "/");
+        if (n == 0 || strspn(key, word_chars) < n)
+            return false;
+        key += n;
+        if (!*key)
+            return true;
     }
-    *why = "the quote is not closed";
-    return NULL;
 }
 
-static co_err parse_value(const char **out, co_pool *pool, const char *word, const char *value)
+/* A value as pairs: a dict gives one per key below, a list its text. */
+static co_err flatten(conf_source *s, co_pool *pool, const char *word, conf_pair pair, const conf_value *v)
 {
-    const char *why = NULL;
-    value += strspn(value, " \t");
-    if (*value == '\'' || *value == '"') {
-        *out = unquote(pool, value, &why);
-    } else {
-        size_t len = strlen(value);
-        while (len && strchr(" \t", value[len - 1]))
-            len--;
-        *out = co_pool_strn(pool, value, len);
+    if (v->kind == CONF_SWEEP || v->kind == CONF_CALL)
+        return co_fail(CO_EINPUT,
+                       "%s: several values for one run; add -m to run them all, or quote the value", word);
+    pair.kind = v->kind;
+    if (v->kind == CONF_PLAIN || v->kind == CONF_STRING)
+        pair.value = v->text;
+    if (v->kind == CONF_LIST) {
+        co_str text = {0};
+        conf_value_write(&text, v);
+        co_err err = co_str_err(&text);
+        if (!err && !(pair.value = co_pool_str(pool, co_str_text(&text))))
+            err = CO_ENOMEM;
+        co_str_fini(&text);
+        if (err)
+            return err;
     }
-    if (*out && strstr(*out, "${"))
-        why = "${...} is not resolved here; give the value itself";
-    if (why)
-        return co_fail(CO_EINPUT, "%s: %s", word, why);
-    return *out ? CO_OK : CO_ENOMEM;
+    if (v->kind != CONF_DICT)
+        return conf_source_add(s, pool, pair);
+    if (v->n == 0)
+        return conf_source_add(s, pool, (conf_pair){.key = pair.key, .kind = CONF_DICT});
+    for (int i = 0; i < v->n; i++) {
+        conf_pair below = pair;
+        if (!conf_key_is_plain(v->keys[i]))
+            return co_fail(CO_EINPUT, "%s: \"%s\" is not a key", word, v->keys[i]);
+        below.key = co_pool_printf(pool, "%s.%s", pair.key, v->keys[i]);
+        if (!below.key)
+            return CO_ENOMEM;
+        CO_TRY(flatten(s, pool, word, below, &v->items[i]));
+    }
+    return CO_OK;
 }
 
-co_err conf_word_parse(conf_source *s, co_pool *pool, const char *word)
+co_err conf_word_split(co_pool *pool, const char *word, const char **key, const char **value, conf_op *op)
 {
-    const char *eq = strchr(word, '=');
-    conf_pair pair = {0};
-
+    const char *eq = strchr(word, '='), *from = word;
     if (!conf_utf8_valid(word))
         return co_fail(CO_EINPUT, "the word \"%s\" is not UTF-8", word);
     if (strlen(word) > CONF_MAX_BYTES)
         return co_fail(CO_EINPUT, "a word of %zu bytes; the limit is %d", strlen(word), CONF_MAX_BYTES);
-    if (!eq)
+    *op = *word == '~' ? CONF_DELETE : CONF_SET;
+    if (!eq && *op == CONF_SET)
         return co_fail(CO_EINPUT,
                        "\"%s\" is not key=value; write for example trainer.max_epochs=5 or model=mlp "
                        "(cohort train --help lists all keys)",
                        word);
-    const char *key = word;
-    for (int plus = 0; plus < 2 && *key == '+'; plus++)
-        key++;
-    char *name = co_pool_strn(pool, key, (size_t)(eq - key));
+    from += *op == CONF_DELETE;
+    for (int plus = 0; *op == CONF_SET && plus < 2 && *from == '+'; plus++)
+        from++;
+    char *name = co_pool_strn(pool, from, eq ? (size_t)(eq - from) : strlen(from));
     if (!name)
         return CO_ENOMEM;
-    if (!conf_key_is_plain(name))
+    if (strchr(name, '@'))
+        return co_fail(
+            CO_EINPUT,
+            "%s: group@package is not known here: a group's keys stand under its own name; write %.*s", word,
+            (int)strcspn(name, "@"), name);
+    if (!conf_key_is_plain(name) && !is_group_path(name))
         return co_fail(CO_EINPUT, "%s: \"%s\" is not a key; keys are words joined by dots, as optim.lr", word,
                        name);
-    pair.key = name;
-    CO_TRY(parse_value(&pair.value, pool, word, eq + 1));
-    return conf_source_add(s, pool, pair);
+    *key = name;
+    *value = eq ? eq + 1 : NULL;
+    return CO_OK;
+}
+
+co_err conf_word_parse(conf_source *s, co_pool *pool, const char *word)
+{
+    const char *text;
+    conf_pair pair = {0};
+    conf_value v;
+    CO_TRY(conf_word_split(pool, word, &pair.key, &text, &pair.op));
+    if (!text)
+        return conf_source_add(s, pool, pair);
+    CO_TRY(conf_value_parse(&v, pool, word, text));
+    CO_TRY(conf_value_eval(&v, pool, word));
+    if (pair.op == CONF_DELETE && v.kind == CONF_DICT)
+        return co_fail(CO_EINPUT, "%s: ~key=value takes one value, not a dict", word);
+    return flatten(s, pool, word, pair, &v);
 }
 
 co_err conf_source_add(conf_source *s, co_pool *pool, conf_pair pair)
@@ -121,7 +138,7 @@ co_err conf_source_add(conf_source *s, co_pool *pool, conf_pair pair)
 const conf_pair *conf_source_last(const conf_source *s, const char *key)
 {
     for (int i = s->n - 1; i >= 0; i--)
-        if (s->pairs[i].value && strcmp(s->pairs[i].key, key) == 0)
+        if (s->pairs[i].value && s->pairs[i].op == CONF_SET && strcmp(s->pairs[i].key, key) == 0)
             return &s->pairs[i];
     return NULL;
 }
@@ -140,8 +157,9 @@ co_err co_conf_parse_word(const char *word, co_conf_pair each, void *ctx)
     co_pool pool = {0};
     conf_source s = {0};
     co_err err = conf_word_parse(&s, &pool, word);
-    if (!err)
-        each(ctx, s.pairs[0].key, s.pairs[0].value);
+    for (int i = 0; !err && i < s.n; i++)
+        if (s.pairs[i].value && s.pairs[i].op == CONF_SET)
+            each(ctx, s.pairs[i].key, s.pairs[i].value);
     co_pool_fini(&pool);
     return err;
 }

@@ -6,7 +6,7 @@
  *     defaults:         optim = "adamw"          (a choice, as the word optim=adamw)
  *       - override /optim: adamw
  *
- * Scalars stay text; plain ~ and nothing are "null". Refused, each with its line: anchors, aliases and tags (a
+ * Entries of defaults become pairs that say so. Scalars stay text; plain ~ and nothing are "null". Refused, each with its line: anchors, aliases and tags (a
  * small file must not become a big configuration), a key used twice, more than 32 levels, 1 MiB or 4096 keys,
  * mappings inside lists. Cost: the check for keys used twice is quadratic in the keys, which are few.
  */
@@ -80,8 +80,6 @@ static co_err scalar(const char **out, const reader *r)
     if (plain &&
         (len == 0 || strcmp(text, "~") == 0 || strcmp(text, "Null") == 0 || strcmp(text, "NULL") == 0))
         text = "null";
-    if (strstr(text, "${"))
-        return refuse(r, "${...} is not resolved here; write the value itself");
     *out = co_pool_str(r->pool, text);
     return *out ? CO_OK : CO_ENOMEM;
 }
@@ -93,33 +91,22 @@ static co_err add(reader *r, conf_pair pair)
     if (s->n == CONF_MAX_PAIRS)
         return co_fail(CO_EINPUT, "%s:%d: more than %d keys", s->name, pair.line, CONF_MAX_PAIRS);
     for (int i = 0; i < s->n; i++)
-        if (s->pairs[i].in_defaults == pair.in_defaults && strcmp(s->pairs[i].key, pair.key) == 0)
+        if (!s->pairs[i].defaults == !pair.defaults && strcmp(s->pairs[i].key, pair.key) == 0)
             return co_fail(CO_EINPUT, "%s:%d: the key \"%s\" stands here and in line %d; keep one", s->name,
                            pair.line, pair.key, s->pairs[i].line);
     return conf_source_add(r->source, r->pool, pair);
 }
 
 /* An item of a list as a word would write it: quoted where a comma or bracket would cut it. */
-static void add_item(co_str *out, const char *text)
+static void add_item(co_str *out, const char *text, bool quoted)
 {
-    if (*text && !strpbrk(text, ",[]{}()'\"\\ \t\n=")) {
-        co_str_add(out, text);
-        return;
-    }
-    co_str_add(out, "'");
-    for (; *text; text++) {
-        size_t slashes = strspn(text, "\\");
-        bool doubled = text[slashes] == '\'' || text[slashes] == '\0';
-        for (size_t i = 0; i < slashes; i++)
-            co_str_add(out, doubled ? "\\\\" : "\\");
-        text += slashes;
-        if (*text == '\0')
-            break;
-        if (*text == '\'')
-            co_str_add(out, "\\");
-        co_str_addn(out, text, 1);
-    }
-    co_str_add(out, "'");
+    conf_value v = {quoted || !conf_is_typed(text) ? CONF_STRING : CONF_PLAIN, text};
+    conf_value_write(out, &v);
+}
+
+static bool is_quoted(const reader *r)
+{
+    return r->event.data.scalar.style != YAML_PLAIN_SCALAR_STYLE;
 }
 
 /* From after the list's start to its end, as "[a,b]". */
@@ -139,7 +126,7 @@ static co_err list(reader *r, co_str *out, int depth)
             CO_TRY(list(r, out, depth + 1));
         } else if (r->event.type == YAML_SCALAR_EVENT) {
             CO_TRY(scalar(&text, r));
-            add_item(out, text);
+            add_item(out, text, is_quoted(r));
         } else {
             return refuse(r, "a mapping inside a list is not known here");
         }
@@ -155,9 +142,11 @@ static co_err value(reader *r, const char *key, int line, int depth)
 {
     conf_pair pair = {.key = key, .line = line};
     if (r->event.type == YAML_SCALAR_EVENT) {
+        pair.kind = is_quoted(r) ? CONF_STRING : CONF_PLAIN;
         CO_TRY(scalar(&pair.value, r));
     } else if (r->event.type == YAML_SEQUENCE_START_EVENT) {
         co_str text = {0};
+        pair.kind = CONF_LIST;
         co_err err = list(r, &text, depth + 1);
         if (!err && !(pair.value = co_pool_str(r->pool, co_str_text(&text))))
             err = CO_ENOMEM;
@@ -169,42 +158,88 @@ static co_err value(reader *r, const char *key, int line, int depth)
     return pair.value ? CO_OK : mapping(r, key, depth + 1);
 }
 
-/* "override /model" -> "model". */
-static const char *group_of(const char *name)
+/* "override /model" -> "model", with the flags that say so. */
+static const char *group_of(const char *name, int *flags)
 {
     static const char *const lead[] = {"override ", "optional "};
-    for (size_t i = 0; i < CO_COUNT(lead); i++)
-        if (strncmp(name, lead[i], strlen(lead[i])) == 0)
+    static const int flag[] = {CONF_OVERRIDE, CONF_OPTIONAL};
+    *flags = CONF_DEFAULT;
+    for (size_t i = 0; i < CO_COUNT(lead); i++) {
+        if (strncmp(name, lead[i], strlen(lead[i])) == 0) {
             name += strlen(lead[i]);
-    name += strspn(name, " ");
+            *flags |= flag[i];
+        }
+        name += strspn(name, " ");
+    }
+    *flags |= *name == '/' ? CONF_ABSOLUTE : 0;
     return *name == '/' ? name + 1 : name;
+}
+
+/* Paths of words joined by slashes; a package after @ is refused with what to do. */
+static co_err check_path(const reader *r, const char *path, const char *as_written, int line)
+{
+    static const char chars[] = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789_-/";
+    if (strchr(path, '@'))
+        return co_fail(
+            CO_EINPUT,
+            "%s:%d: \"%s\": group@package is not known here; the file itself may say # @package name",
+            r->source->name, line, as_written);
+    size_t n = strlen(path);
+    if (n == 0 || strspn(path, chars) != n || path[0] == '/' || path[n - 1] == '/' || strstr(path, "//"))
+        return co_fail(CO_EINPUT,
+                       "%s:%d: \"%s\" is not a group; write \"- model: mlp\" or \"- override /model: mlp\"",
+                       r->source->name, line, as_written);
+    return CO_OK;
 }
 
 /* One entry of a defaults list that is a mapping: {group: choice}. */
 static co_err choice(reader *r)
 {
-    const char *name, *chosen;
-    int line = line_of(r);
+    const char *name;
+    conf_pair pair = {.line = line_of(r)};
     CO_TRY(next(r));
     if (r->event.type != YAML_SCALAR_EVENT)
         return refuse(r, "an entry of defaults is \"group: choice\"");
     CO_TRY(scalar(&name, r));
-    if (!conf_key_is_plain(group_of(name)))
-        return co_fail(CO_EINPUT,
-                       "%s:%d: \"%s\" is not a group; write \"- model: mlp\" or \"- override /model: mlp\"",
-                       r->source->name, line, name);
+    pair.key = group_of(name, &pair.defaults);
+    CO_TRY(check_path(r, pair.key, name, pair.line));
     CO_TRY(next(r));
-    if (r->event.type != YAML_SCALAR_EVENT)
-        return refuse(r, "a choice is one name");
-    CO_TRY(scalar(&chosen, r));
-    CO_TRY(add(r, (conf_pair){group_of(name), chosen, line, true}));
+    if (r->event.type == YAML_SEQUENCE_START_EVENT) {
+        co_str text = {0};
+        pair.kind = CONF_LIST;
+        co_err err = list(r, &text, 1);
+        if (!err && !(pair.value = co_pool_str(r->pool, co_str_text(&text))))
+            err = CO_ENOMEM;
+        co_str_fini(&text);
+        if (err)
+            return err;
+    } else if (r->event.type == YAML_SCALAR_EVENT) {
+        CO_TRY(scalar(&pair.value, r));
+    } else {
+        return refuse(r, "a choice is a name, or a list of names");
+    }
+    CO_TRY(add(r, pair));
     CO_TRY(next(r));
     return r->event.type == YAML_MAPPING_END_EVENT ? CO_OK : refuse(r, "one group per entry of defaults");
 }
 
+/* An entry that is a word: _self_, or the path of a file. */
+static co_err plain_entry(reader *r)
+{
+    const char *name;
+    conf_pair pair = {.line = line_of(r), .value = ""};
+    CO_TRY(scalar(&name, r));
+    pair.key = group_of(name, &pair.defaults);
+    if (pair.defaults & CONF_OVERRIDE)
+        return co_fail(CO_EINPUT, "%s:%d: \"%s\" lacks the choice; write \"- override /model: mlp\"",
+                       r->source->name, pair.line, name);
+    pair.defaults |= strcmp(name, "_self_") == 0 ? CONF_SELF : CONF_FILE;
+    CO_TRY(check_path(r, pair.key, name, pair.line));
+    return add(r, pair);
+}
+
 static co_err defaults(reader *r)
 {
-    const char *text;
     CO_TRY(next(r));
     if (r->event.type != YAML_SEQUENCE_START_EVENT)
         return refuse(r, "defaults is a list of \"- group: choice\"");
@@ -212,16 +247,12 @@ static co_err defaults(reader *r)
         CO_TRY(next(r));
         if (r->event.type == YAML_SEQUENCE_END_EVENT)
             return CO_OK;
-        if (r->event.type == YAML_MAPPING_START_EVENT) {
+        if (r->event.type == YAML_MAPPING_START_EVENT)
             CO_TRY(choice(r));
-            continue;
-        }
-        if (r->event.type != YAML_SCALAR_EVENT)
+        else if (r->event.type == YAML_SCALAR_EVENT)
+            CO_TRY(plain_entry(r));
+        else
             return refuse(r, "an entry of defaults is \"group: choice\"");
-        CO_TRY(scalar(&text, r));
-        if (strcmp(text, "_self_") != 0)
-            return co_fail(CO_EINPUT, "%s:%d: \"%s\" in defaults is not \"group: choice\"", r->source->name,
-                           line_of(r), text);
     }
 }
 
@@ -297,7 +328,7 @@ co_err co_conf_parse_yaml(const char *bytes, size_t len, const char *what, co_co
     conf_source s = {.name = what};
     co_err err = conf_yaml_parse(&s, &pool, bytes, len);
     for (int i = 0; !err && i < s.n; i++)
-        if (s.pairs[i].value)
+        if (s.pairs[i].value && !(s.pairs[i].defaults & (CONF_SELF | CONF_FILE)))
             each(ctx, s.pairs[i].key, s.pairs[i].value);
     co_pool_fini(&pool);
     return err;

@@ -8,7 +8,9 @@
 
 enum { SPLIT_SEED = 42 };
 
-const co_dataset_def *const co_datasets[] = {&digits_def, &fake_def, &text_def, NULL};
+const co_dataset_def *const co_datasets[] = {
+    &digits_def, &fake_def, &text_def, &cifar10_def, &cifar100_def, &mnist_def, NULL,
+};
 
 const co_dataset_def *co_dataset_find(const char *name)
 {

@@ -43,7 +43,7 @@ typedef struct co_dataset_def {
                    const void *cfg); /* CO_EINPUT names the file and what is wrong with it */
 } co_dataset_def;
 
-extern const co_dataset_def *const co_datasets[]; /* digits, fake, text; NULL-terminated */
+extern const co_dataset_def *const co_datasets[]; /* NULL-terminated */
 const co_dataset_def *co_dataset_find(const char *name);
 co_err co_dataset_open(co_dataset **out, const co_dataset_def *def, const void *cfg);
 void co_dataset_close(co_dataset *d); /* NULL is fine */

@@ -21,7 +21,7 @@ struct fake_cfg {
 
 static const co_option options[] = {
     {"n", CO_OPT_INT, offsetof(struct fake_cfg, n), "2048",
-     "samples to train on; an eighth each to validate and to test come on top", .min = 8, .max = 1e9},
+     "samples to train on; an eighth each to validate and to test come on top", .min = 8, .max = 1e7},
     {"inputs", CO_OPT_INT, offsetof(struct fake_cfg, inputs), "20", "numbers in a sample", .min = 1,
      .max = 65536},
     {"seed", CO_OPT_INT, offsetof(struct fake_cfg, seed), "0", "of the made-up numbers", .min = 0,

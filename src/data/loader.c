@@ -96,7 +96,7 @@ static bool take_job(co_loader *l, uint64_t *index)
 /* The part of its stack that a thread uses, touched now rather than at some step. */
 __attribute__((noinline)) static void touch_stack(void)
 {
-    volatile char page[32 << 10];
+    volatile char page[16 << 10];
 
     for (size_t i = 0; i < sizeof page; i += 4096)
         page[i] = 0;

@@ -1,7 +1,8 @@
 /* layers.c -- layers with PyTorch's parameter names, shapes and default initialisation.
  *
  *   linear, conv   weight and bias uniform in +-1/sqrt(fan_in)
- *   batch norm     weight 1, bias 0, running mean 0 and variance 1, momentum 0.1, eps 1e-5
+ *   conv_he        weight normal (0, sqrt(2 / fan_out)), no bias
+ *   batch norm     weight 1 (_zero: 0), bias 0, running mean 0 and variance 1, momentum 0.1, eps 1e-5
  *   layer norm     weight 1, bias 0, eps 1e-5
  *   embedding      normal (0, 1)
  *
@@ -48,6 +49,13 @@ co_node *co_nn_linear(co_graph *g, co_node *x, int64_t out, bool bias, const cha
     return co_linear(g, x, w, b);
 }
 
+static bool is_images(co_graph *g, const co_shape *s, const char *name)
+{
+    if (s->nd != 4)
+        co_graph_fail(g, "conv '%s': x needs [N,C,H,W], it has %d dimensions", name, s->nd);
+    return s->nd == 4;
+}
+
 co_node *co_nn_conv(co_graph *g, co_node *x, int64_t out, int k, int stride, int pad, bool bias,
                     const char *name)
 {
@@ -55,10 +63,8 @@ co_node *co_nn_conv(co_graph *g, co_node *x, int64_t out, int k, int stride, int
     char buf[NAME_MAX_LEN];
     co_node *b = NULL;
 
-    if (!x)
+    if (!x || !is_images(g, s, name))
         return NULL;
-    if (s->nd != 4)
-        return co_graph_fail(g, "conv '%s': x needs [N,C,H,W], it has %d dimensions", name, s->nd);
     co_init init = by_fan_in(s->d[1] * k * k);
     co_node *w = co_param(g, part(buf, g, name, "weight"), CO_SHAPE(out, s->d[1], k, k), init, 0);
     if (bias)
@@ -66,7 +72,19 @@ co_node *co_nn_conv(co_graph *g, co_node *x, int64_t out, int k, int stride, int
     return co_conv2d(g, x, w, b, stride, pad);
 }
 
-co_node *co_nn_batch_norm(co_graph *g, co_node *x, const char *name)
+co_node *co_nn_conv_he(co_graph *g, co_node *x, int64_t out, int k, int stride, int pad, const char *name)
+{
+    const co_shape *s = co_node_shape(x);
+    char buf[NAME_MAX_LEN];
+
+    if (!x || !is_images(g, s, name))
+        return NULL;
+    co_init init = {CO_INIT_NORMAL, (float)sqrt(2 / (double)(out * k * k))};
+    co_node *w = co_param(g, part(buf, g, name, "weight"), CO_SHAPE(out, s->d[1], k, k), init, 0);
+    return co_conv2d(g, x, w, NULL, stride, pad);
+}
+
+static co_node *batch_norm(co_graph *g, co_node *x, co_init weight, const char *name)
 {
     const co_shape *s = co_node_shape(x);
     char buf[NAME_MAX_LEN];
@@ -76,12 +94,22 @@ co_node *co_nn_batch_norm(co_graph *g, co_node *x, const char *name)
     if (s->nd < 2)
         return co_graph_fail(g, "batch norm '%s': x needs [N,C,...], it has %d dimensions", name, s->nd);
     co_shape c = CO_SHAPE(s->d[1]);
-    co_node *w = co_param(g, part(buf, g, name, "weight"), c, one, CO_PARAM_NO_DECAY);
+    co_node *w = co_param(g, part(buf, g, name, "weight"), c, weight, CO_PARAM_NO_DECAY);
     co_node *b = co_param(g, part(buf, g, name, "bias"), c, zero, CO_PARAM_NO_DECAY);
     co_node *mean = co_stat(g, part(buf, g, name, "running_mean"), c, zero, running_momentum);
     co_node *var = co_stat(g, part(buf, g, name, "running_var"), c, one, running_momentum);
     co_counter(g, part(buf, g, name, "num_batches_tracked"));
     return co_batch_norm(g, x, w, b, mean, var, eps);
+}
+
+co_node *co_nn_batch_norm(co_graph *g, co_node *x, const char *name)
+{
+    return batch_norm(g, x, one, name);
+}
+
+co_node *co_nn_batch_norm_zero(co_graph *g, co_node *x, const char *name)
+{
+    return batch_norm(g, x, zero, name);
 }
 
 co_node *co_nn_layer_norm(co_graph *g, co_node *x, const char *name)

@@ -11,7 +11,9 @@
 
 #include <string.h>
 
-const co_model_def *const co_models[] = {&linear_def, &mlp_def, &cnn_def, &lm_def, NULL};
+const co_model_def *const co_models[] = {
+    &linear_def,     &mlp_def,        &cnn_def,        &lm_def,         &resnet_defs[0],
+    &resnet_defs[1], &resnet_defs[2], &resnet_defs[3], &resnet_defs[4], NULL};
 
 const co_model_def *co_model_find(const char *name)
 {
@@ -120,7 +122,7 @@ static void check_prediction(const co_build *b, const char *model, co_node *pred
 co_err co_model_graph(co_graph **out, const co_model_def *def, const void *cfg, const co_io *io,
                       co_slice_shape shape, co_mode mode)
 {
-    co_build b = {.io = io, .shape = shape};
+    co_build b = {.def = def, .io = io, .shape = shape};
 
     CO_TRY(def->check(cfg, io));
     CO_TRY(check_shape(io, shape));

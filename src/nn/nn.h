@@ -28,6 +28,7 @@ const char *co_metric_name(co_task task); /* "acc", "mae" */
 
 /* What a model's build() is given. Inputs not of the task are NULL. */
 typedef struct co_build {
+    const struct co_model_def *def; /* the row itself, for a file that has several */
     co_graph *g;
     const co_io *io;
     co_slice_shape shape;
@@ -56,8 +57,11 @@ co_err co_model_graph(co_graph **out, const co_model_def *def, const void *cfg, 
 co_node *co_nn_linear(co_graph *g, co_node *x, int64_t out, bool bias, const char *name);
 co_node *co_nn_conv(co_graph *g, co_node *x, int64_t out, int k, int stride, int pad, bool bias,
                     const char *name);
+/* Without bias; weight normal with deviation sqrt(2 / (out * k * k)): He's by fan-out, as torchvision's. */
+co_node *co_nn_conv_he(co_graph *g, co_node *x, int64_t out, int k, int stride, int pad, const char *name);
 co_node *co_nn_batch_norm(co_graph *g, co_node *x,
                           const char *name); /* weight bias running_mean running_var num_batches_tracked */
+co_node *co_nn_batch_norm_zero(co_graph *g, co_node *x, const char *name); /* the same; weight starts at 0 */
 co_node *co_nn_layer_norm(co_graph *g, co_node *x, const char *name);
 co_node *co_nn_embedding(co_graph *g, co_node *idx, int64_t rows, int64_t width, bool sparse,
                          const char *name);

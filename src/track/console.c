@@ -213,6 +213,11 @@ static char *format(const char *fmt, va_list ap)
     return text;
 }
 
+bool co_console_is_bar(const co_console *c)
+{
+    return c->style == CO_CONSOLE_BAR;
+}
+
 void co_console_line(co_console *c, const char *fmt, ...)
 {
     co_str s = {0};

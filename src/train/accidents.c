@@ -48,8 +48,9 @@ static void strike(super *s, int slot, int sig)
 {
     pid_t pid = co_crew_pid(s->crew, slot);
 
-    if (!pid)
-        return;
+    if (!pid || pid == s->struck[slot])
+        return; /* dying already: another time */
+    s->struck[slot] = pid;
     s->kills_left--;
     note_kill(s, co_now_ns());
     kill(pid, sig); /* ours and not reaped: the pid is still its own */

@@ -42,8 +42,9 @@ void fault_point(rank *k, co_fault phase)
         k->point(k);
     if (w == 0 || (w >> 8 & 0xff) != (uint64_t)phase || (w & 0xff) != k->who.slot + 1)
         return;
-    if (!atomic_compare_exchange_strong(&ctl->fault, &w, 0))
-        return;
+    if (k->doomed || !atomic_compare_exchange_strong(&ctl->fault, &w, 0))
+        return; /* the next one is for a successor */
+    k->doomed = true;
     uint64_t length = phase == CO_FAULT_FORWARD || phase == CO_FAULT_BACKWARD ? k->compute_ns : k->phase_ns;
     window(phase, &from, &to);
     uint64_t delay = length * (from + (w >> 16) % (to - from)) / 1024;

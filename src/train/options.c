@@ -7,7 +7,7 @@
 
 static const co_option top[] = {
     {"seed", CO_OPT_INT, AT(seed), "0", "everything random is a function of it", .min = 0,
-     .max = 9007199254740992.0},
+     .max = 9007199254740991.0},
     {"task_name", CO_OPT_STR, AT(task_name), "train", "run folders are logs/<task_name>/runs/<date_time>",
      .may_change = true},
     {"ckpt_path", CO_OPT_STR, AT(ckpt_path), "null",

@@ -16,7 +16,7 @@ static co_err choose_ranks(co_plan *p)
     long long n;
 
     if (strcmp(p->cfg.devices, "auto") == 0)
-        n = co_cpus_usable();
+        n = co_cpus_usable() < CO_MAX_SLOTS ? co_cpus_usable() : CO_MAX_SLOTS;
     else if (!co_str_to_i64(p->cfg.devices, &n) || n < 1 || n > CO_MAX_SLOTS)
         return co_fail(CO_EINPUT, "trainer.devices: \"%s\" is not auto or a number from 1 to %d",
                        p->cfg.devices, CO_MAX_SLOTS);
@@ -141,6 +141,12 @@ static co_err check_resume(const co_plan *p)
             "checkpoint %s was made with data.batch_size=%lld in %lld slices, this run has %u in %d: "
             "give the same, or start anew without ckpt_path",
             p->spec.resume, (long long)m->global_batch, (long long)m->slices, p->batch, p->slices);
+    if (m->samples != samples_until(p, m->step) || m->epoch != m->step / p->sched.steps_per_epoch)
+        return co_fail(CO_EINPUT,
+                       "checkpoint %s was made with epochs of another length (trainer.limit_train_batches, "
+                       "or the data): "
+                       "give the same, or start anew without ckpt_path",
+                       p->spec.resume);
     if (m->seed != (uint64_t)p->cfg.seed)
         return co_fail(
             CO_EINPUT,

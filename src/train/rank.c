@@ -74,7 +74,9 @@ static bool snapshot_is_free(rank *k, int64_t unused)
 
 static bool free_or_moved_on(rank *k, int64_t unused)
 {
-    return atomic_load_explicit(&k->r->ctl->pc, memory_order_acquire) != k->pc || snapshot_is_free(k, unused);
+    return atomic_load_explicit(&k->r->ctl->pc, memory_order_acquire) != k->pc ||
+           snapshot_is_free(k, unused) ||
+           atomic_load_explicit(&k->r->ctl->stop_request, memory_order_relaxed);
 }
 
 /* Is the state after this step to be saved? Steps by count are exact and worth waiting for; epochs by the clock. */
@@ -87,7 +89,7 @@ static bool save_due(rank *k, int64_t step)
         return false;
     if (p->cfg.ckpt_every_steps && step % p->cfg.ckpt_every_steps == 0) {
         wait_for(k, free_or_moved_on, 0, CO_PHASE_SNAPSHOT);
-        return true;
+        return snapshot_is_free(k, 0); /* if not: moved on, or asked to stop */
     }
     int64_t every = p->cfg.ckpt_every_epochs * p->sched.steps_per_epoch;
     if (!every || step % every != 0 || !snapshot_is_free(k, 0))
@@ -236,7 +238,7 @@ void rank_close(rank *k)
 /* As deep as any path goes. */
 __attribute__((noinline)) static void touch_stack(void)
 {
-    char page[64 << 10];
+    char page[32 << 10];
 
     co_populate(page, sizeof page);
 }

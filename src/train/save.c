@@ -49,7 +49,7 @@ void save_name(const co_plan *p, int64_t step, char name[32])
         snprintf(name, 32, "step_%08lld", (long long)step);
 }
 
-static int64_t samples_until(const co_plan *p, int64_t step)
+int64_t samples_until(const co_plan *p, int64_t step)
 {
     int64_t per = p->sched.steps_per_epoch, whole = step / per, rest = step % per;
     int64_t epoch = per * p->batch - (p->short_n ? p->batch - p->short_n : 0);

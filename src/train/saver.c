@@ -3,6 +3,8 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <poll.h>
+#include <signal.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/wait.h>
@@ -11,6 +13,7 @@
 #include "base/clock.h"
 
 #define SLOW_SAVE_NS 30000000000u
+enum { SAVE_DEADLINE_MS = 60000 }; /* the deadline counts when the run is over */
 
 static void path_of(const super *s, int64_t step, char path[1024])
 {
@@ -81,7 +84,7 @@ static void finish(super *s, int status)
     close(s->saver_pipe);
     close(s->saver_fd);
     s->saver = 0;
-    if (WIFSIGNALED(status) && s->saver_tries++ < 3) {
+    if (WIFSIGNALED(status) && s->saver_tries++ < SAVE_TRIES) {
         start(s);
         return;
     }
@@ -121,6 +124,11 @@ void saver_finish(super *s)
     int status;
 
     while (s->saver) {
+        struct pollfd p = {.fd = s->saver_fd, .events = POLLIN};
+        if (poll(&p, 1, s->lost ? 0 : SAVE_DEADLINE_MS) == 0) {
+            s->saver_tries = SAVE_TRIES; /* it hangs, or may not write any more */
+            kill(s->saver, SIGKILL);
+        }
         while (waitpid(s->saver, &status, 0) < 0 && errno == EINTR)
             ;
         finish(s, status);

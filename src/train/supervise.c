@@ -5,7 +5,9 @@
  */
 #include "train/train_int.h"
 
+#include <malloc.h>
 #include <math.h>
+#include <signal.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/eventfd.h>
@@ -96,6 +98,10 @@ static void answer_signals(super *s)
     int sig;
 
     while ((sig = co_signals_next(s->signals)) != 0) {
+        if (atomic_load(&s->r->ctl->stop_request) && s->saver) {
+            s->saver_tries = SAVE_TRIES; /* asked twice: a saver that hangs is given up */
+            kill(s->saver, SIGKILL);
+        }
         atomic_store(&s->r->ctl->stop_request, 1);
         if (s->hooks->notice)
             s->hooks->notice(s->hooks->ctx, "asked to stop: finishing this step, then saving");
@@ -119,8 +125,8 @@ static co_err watch_over(super *s)
         consume_results(s);
         snapshots(s);
         accidents(s);
-        if (s->hooks->turn)
-            s->hooks->turn(s->hooks->ctx);
+        if (s->hooks->turn && (s->lost = s->hooks->turn(s->hooks->ctx)) != CO_OK)
+            return s->lost;
     }
     return CO_OK;
 }
@@ -198,17 +204,16 @@ static co_err conclude(super *s, co_err err)
     s->crew = NULL;
     uint64_t pc = atomic_load(&s->r->ctl->pc); /* nobody moves it any more */
     consume_results(s);
-    snapshots(s); /* one asked for at the last moment: what it needs lies aside */
+    if (!s->lost)
+        snapshots(s); /* one asked for at the last moment: what it needs lies aside */
     saver_finish(s);
     o->status = err || (pc & PC_FAIL) ? CO_STATUS_FAILED : pc & PC_END ? CO_STATUS_DONE : CO_STATUS_STOPPED;
     if (pc & PC_FAIL)
         describe_nan(s);
     o->steps = steps_done(s);
-    bool whole = state_is_whole(s);
+    bool whole = state_is_whole(s) && !s->lost;
     co_err kept = whole ? save_last(s) : CO_OK;
-    o->samples = o->steps * s->p->batch; /* whole batches; the short ones are put right below */
-    if (s->p->short_n)
-        o->samples -= o->steps / s->p->sched.steps_per_epoch * (s->p->batch - s->p->short_n);
+    o->samples = samples_until(s->p, o->steps);
     if (whole)
         CO_TRY(co_layout_sha256(s->p->layout, s->r->state, o->weights_sha256));
     close_books(s);

@@ -143,7 +143,8 @@ typedef struct co_train_hooks {
                   const char *failure); /* failure NULL: it is there */
     void (*recovery)(void *ctx, const co_recovery *r);
     void (*notice)(void *ctx, const char *text);
-    void (*turn)(void *ctx); /* about 20 times a second */
+    /* About 20 times a second. An error ends the run at once and nothing more is saved: the folder is not ours. */
+    co_err (*turn)(void *ctx);
 } co_train_hooks;
 
 typedef enum { CO_STATUS_DONE, CO_STATUS_STOPPED, CO_STATUS_FAILED } co_status;

@@ -169,6 +169,7 @@ struct rank {
     uint64_t sum_apply_ns;
     uint64_t base_allocs, base_faults;
     uint32_t units_done;
+    bool doomed;            /* by an accident that strikes soon */
     int bell;               /* eventfd to the supervisor; -1: none */
     void (*point)(rank *k); /* for tests: called at every place where dying makes a difference; NULL */
 };
@@ -236,10 +237,11 @@ typedef struct snapshot {
 } snapshot;
 co_err save_state(const co_plan *p, const regions *r, uint32_t snap_unit, int64_t step, int64_t applied,
                   char sha[65]);
+int64_t samples_until(const co_plan *p, int64_t step);         /* trained on when `step` steps are done */
 void save_name(const co_plan *p, int64_t step, char name[32]); /* epoch_009, step_00000123 */
 
 /* --- the supervisor ------------------------------------------------------------------------------------------ */
-enum { KILLS_KEPT = 8192, STEPS_KEPT = 65536 };
+enum { KILLS_KEPT = 8192, STEPS_KEPT = 65536, SAVE_TRIES = 3 };
 
 typedef struct super {
     struct team team;
@@ -249,6 +251,7 @@ typedef struct super {
     co_train_summary *out;
     co_crew *crew;
     int signals, bell;
+    co_err lost; /* the run folder is no longer ours: write nothing */
     uint64_t began_ns, started_ns;
     /* the saver */
     pid_t saver;
@@ -267,6 +270,7 @@ typedef struct super {
     /* accidents */
     int64_t kills_left;
     uint64_t next_kill_ns, kill_rng;
+    pid_t struck[CO_MAX_SLOTS]; /* whom we killed or stopped last */
     uint64_t open_kill_ns[CO_MAX_SLOTS];
     int n_open_kills;
     float *recovery_ms; /* [KILLS_KEPT] raw: median step still in it */

@@ -72,6 +72,9 @@ TEST(an_arena_larger_than_the_memory_is_refused_with_both_figures)
 
 TEST(populated_memory_is_written_without_a_fault)
 {
+#ifdef __SANITIZE_ADDRESS__
+    test_skip("the sanitizer's own memory faults");
+#endif
     enum { LEN = 4 << 20 };
     static co_arena a;
     char *fresh = mmap(NULL, LEN, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);

@@ -172,7 +172,7 @@ TEST(a_mistake_in_a_file_names_file_and_line)
                 "configs/trainer/a.yaml:2: unknown key \"trainer.max_epoch\"; did");
     CHECK_FAILS(compose(&c, "trainer=b"), CO_EINPUT,
                 "configs/trainer/b.yaml:2: trainer.max_epochs: 0 is out of");
-    CHECK_FAILS(compose(&c, "trainer=c"), CO_EINPUT, "configs/trainer/c.yaml:2: only an experiment file");
+    CHECK_FAILS(compose(&c, "trainer=c"), CO_EINPUT, "configs/trainer/c.yaml:2: no trainer/model \"mlp\"");
     CHECK_FAILS(compose(&c, "trainer=d"), CO_EINPUT, "configs/trainer/d.yaml:2: ");
     CHECK_FAILS(compose(&c, "experiment=a"), CO_EINPUT,
                 "configs/experiment/a.yaml:2: no model \"resnt\"; there");

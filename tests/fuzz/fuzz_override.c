@@ -1,5 +1,5 @@
-/* fuzz_override.c -- any lines as words: parsed alone, then composed together; what composes is written as YAML
- * that parses, whatever its strings hold. */
+/* fuzz_override.c -- any lines as words: parsed alone, composed together, and swept over; what composes is written as
+ * YAML that parses, whatever its strings hold; the words of a job of a sweep parse. */
 #include <stdlib.h>
 #include <string.h>
 
@@ -29,7 +29,7 @@ static const co_conf_spec spec = {tables, 1, sizeof(struct fields), groups, 2, N
 
 static void keep(void *ctx, const char *key, const char *value)
 {
-    CO_ASSERT(*key && strlen(value) <= (size_t)ctx, "a pair larger than its word");
+    CO_ASSERT(*key && strlen(value) <= 8 * (size_t)ctx + 32, "a pair larger than its word");
 }
 
 static void ignore(void *ctx, const char *key, const char *value) {}
@@ -46,6 +46,19 @@ static void compose(const char *const *words, int n)
     co_conf_free(c);
 }
 
+static void sweep(const char *const *words, int n)
+{
+    co_conf_jobs *j;
+    if (co_conf_sweep(&j, &spec, words, n))
+        return;
+    for (int i = 0; i < n; i++) {
+        const char *word = co_conf_jobs_words(j, co_conf_jobs_count(j) - 1)[i];
+        co_err err = co_conf_parse_word(word, ignore, NULL);
+        CO_ASSERT(!err || !co_conf_jobs_swept(j, i) || strstr(co_errmsg(), "is not a key"), co_errmsg());
+    }
+    co_conf_jobs_free(j);
+}
+
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
     const char *words[16];
@@ -59,6 +72,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
             CO_ASSERT(*co_errmsg(), "an error without a message");
     }
     compose(words, n);
+    sweep(words, n);
     free(text);
     return 0;
 }

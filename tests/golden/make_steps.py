@@ -180,13 +180,13 @@ def gradients(model):
 
 
 def step(case, model, opts, data, dtype):
-    n, total, count = case["n"], 0, 0
+    n, slices, total, count = case["n"], case.get("slices", SLICES), 0, 0
     norms = [m for m in model.modules() if isinstance(m, nn.BatchNorm2d)]
     old = [(m.running_mean.clone(), m.running_var.clone()) for m in norms]
     seen = [[0, 0] for _ in norms]
     model.zero_grad()
-    for s in range(SLICES):
-        lo, hi = s * n // SLICES, (s + 1) * n // SLICES
+    for s in range(slices):
+        lo, hi = s * n // slices, (s + 1) * n // slices
         x, y, lens = cut(case, data, lo, hi, dtype)
         loss, rows = loss_of(case, model(x, lens), y)
         loss.backward()

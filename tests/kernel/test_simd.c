@@ -207,6 +207,24 @@ static void layer_norm_grad(simd_case *t, uint64_t *rng)
     norm_grad(t, CO_SHAPE(r, c), CO_SHAPE(c), CO_SHAPE(r), rng);
 }
 
+/* With ties, nans and -inf. */
+static void max_pool(simd_case *t, uint64_t *rng)
+{
+    int64_t k = some(rng, 4), s = some(rng, 3), p = simd_between(rng, 0, k / 2);
+    int64_t n = some(rng, 2), c = some(rng, 3), h = k + some(rng, 9), w = k + some(rng, 40);
+    float *x = simd_in(t, CO_SHAPE(n, c, h, w), 4, rng);
+    for (int64_t i = 0; i < n * c * h * w; i++) {
+        uint32_t odd = test_u32(rng) % 32;
+        x[i] = odd == 0 ? NAN : odd < 4 ? -INFINITY : floorf(x[i]);
+    }
+    t->attr.kh = t->attr.kw = (int)k;
+    t->attr.stride = (int)s;
+    t->attr.pad = (int)p;
+    co_shape y = CO_SHAPE(n, c, (h + 2 * p - k) / s + 1, (w + 2 * p - k) / s + 1);
+    simd_out(t, y);
+    simd_out(t, y); /* indices: as wide as floats */
+}
+
 static void targets(simd_case *t, int64_t r, int64_t classes, uint64_t *rng)
 {
     int32_t *p = simd_in_ints(t, CO_SHAPE(r), CO_I32);
@@ -284,6 +302,7 @@ static const struct row {
     {CO_OP_BATCH_NORM_EVAL, batch_norm, SAME, 0, 0xb90ae15babf68a33},
     {CO_OP_LAYER_NORM, layer_norm, NEAR, 0x1p-21, 0x8b5218177fbe0452},
     {CO_OP_LAYER_NORM_GRAD, layer_norm_grad, NEAR, 0x1p-21, 0x5044ce7cbec5d606},
+    {CO_OP_MAX_POOL, max_pool, SAME, 0, 0xbd66399d6859bc44},
     {CO_OP_RELU, one_in, SAME, 0, 0x5076ee820ebd2094},
     {CO_OP_RELU_GRAD, two_in, SAME, 0, 0x1af5635f3caa1a49},
     {CO_OP_GELU, one_in, NEAR, 0x1p-22, 0x70423a71d4f87643},

@@ -5,6 +5,7 @@
 #include <pthread.h>
 #include <sched.h>
 #include <signal.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
 #include <sys/prctl.h>
@@ -423,6 +424,7 @@ TEST(a_members_standard_error_goes_to_its_log)
     co_crew_free(c);
     test_run r = test_sh("cat *-1.log");
     CHECK(strcmp(r.out, "slot 1 says 0\n") == 0, "%s", r.out);
+    free(r.out);
 }
 
 static int fails(void *ctx)

@@ -9,6 +9,7 @@ void kernels_avx2_fill(co_kernels *k)
     rows_conv(k);
     rows_elementwise(k);
     rows_norm(k);
+    rows_pool(k);
     rows_loss(k);
     rows_attention(k);
 }

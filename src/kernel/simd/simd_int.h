@@ -9,6 +9,7 @@
 #define rows_conv        LEVEL(rows_conv)
 #define rows_elementwise LEVEL(rows_elementwise)
 #define rows_norm        LEVEL(rows_norm)
+#define rows_pool        LEVEL(rows_pool)
 #define rows_loss        LEVEL(rows_loss)
 #define rows_attention   LEVEL(rows_attention)
 
@@ -16,6 +17,7 @@ void rows_matmul(co_kernels *k);
 void rows_conv(co_kernels *k);
 void rows_elementwise(co_kernels *k);
 void rows_norm(co_kernels *k);
+void rows_pool(co_kernels *k);
 void rows_loss(co_kernels *k);
 void rows_attention(co_kernels *k);
 

@@ -92,6 +92,10 @@ ALWAYS_INLINE vf v_le(vf a, vf b)
 {
     return _mm256_cmp_ps(a, b, _CMP_LE_OQ);
 }
+ALWAYS_INLINE vf v_nan(vf x)
+{
+    return _mm256_cmp_ps(x, x, _CMP_UNORD_Q);
+}
 ALWAYS_INLINE vf v_pick(vf mask, vf yes, vf no)
 {
     return _mm256_blendv_ps(no, yes, mask);

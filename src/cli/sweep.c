@@ -1,0 +1,279 @@
+/* sweep.c -- `cohort train -m`: every job of a sweep, one after the other, each a `cohort train` of its own in
+ * logs/TASK/multiruns/DATE/NUMBER.
+ *
+ * All jobs are composed before the first one starts: a bad word leaves nothing behind. What asks to stop is handed to
+ * the running job, and the sweep ends with it. A job that fails does not hinder the others. With run.dir=FOLDER the
+ * numbers stand below it; the same line with ckpt_path=auto then continues the sweep. */
+#include "cli/train_int.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <signal.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/prctl.h>
+#include <sys/stat.h>
+#include <sys/wait.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "base/alloc.h"
+#include "base/fs.h"
+
+typedef struct sweep {
+    const line *line;
+    co_conf_jobs *jobs;
+    char *root;
+    bool given;   /* root is run.dir */
+    json_t *rows; /* an object per job that ran */
+} sweep;
+
+/* The words that make a job what it is: "optim.lr=0.1 seed=2". */
+static void add_label(co_str *out, const sweep *s, int job)
+{
+    size_t before = out->len;
+
+    for (int i = 0; i < s->line->n; i++)
+        if (co_conf_jobs_swept(s->jobs, i))
+            co_str_addf(out, "%s%s", out->len > before ? " " : "", co_conf_jobs_words(s->jobs, job)[i]);
+}
+
+/* Composes every job; from the first comes the folder: run.dir, or a name made of the task and the time. */
+static co_err check_jobs(sweep *s)
+{
+    const co_conf_spec *spec = app_conf_spec(s->line->config_dir);
+
+    for (int k = 0; k < co_conf_jobs_count(s->jobs); k++) {
+        co_conf *c;
+        co_err err = co_conf_compose(&c, spec, co_conf_jobs_words(s->jobs, k), s->line->n);
+        if (err)
+            return co_fail_in(err, "job %d", k);
+        const co_train_cfg *cfg = co_conf_core(c);
+        if (k == 0) {
+            char date[32];
+            time_t now = time(NULL);
+            struct tm tm;
+            strftime(date, sizeof date, "%Y-%m-%d_%H-%M-%S", localtime_r(&now, &tm));
+            s->given = cfg->run_dir != NULL;
+            s->root = cfg->run_dir ? co_strdup(cfg->run_dir)
+                                   : co_sprintf("logs/%s/multiruns/%s", cfg->task_name, date);
+        }
+        co_conf_free(c);
+        if (!s->root)
+            return CO_ENOMEM;
+    }
+    return CO_OK;
+}
+
+/* Makes the folder. One of this second's name that is there already belongs to another sweep. */
+static co_err make_root(sweep *s)
+{
+    char *first = s->root, *slash = strrchr(first, '/');
+    if (s->given || !slash)
+        return co_fs_mkdirs(s->root);
+    *slash = '\0';
+    co_err err = co_fs_mkdirs(first);
+    *slash = '/';
+    for (int n = 2; !err && mkdir(s->root, 0777) < 0; n++) {
+        if (errno != EEXIST)
+            return co_fail(CO_EIO, "make %s: %m", s->root);
+        char *next = co_sprintf("%s_%d", first, n);
+        if (!next)
+            return CO_ENOMEM;
+        if (s->root != first)
+            co_free(s->root);
+        s->root = next;
+    }
+    if (s->root != first)
+        co_free(first);
+    return err;
+}
+
+static void become_job(char **argv, const sigset_t *mask)
+{
+    int none = open("/dev/null", O_WRONLY);
+
+    setpgid(0, 0); /* the terminal's Ctrl-C comes through the sweep, once */
+    prctl(PR_SET_PDEATHSIG, SIGTERM);
+    sigprocmask(SIG_SETMASK, mask, NULL);
+    if (none >= 0)
+        dup2(none, STDOUT_FILENO);
+    execv("/proc/self/exe", argv);
+    _exit(127);
+}
+
+/* Waits for the job; hands on what asks to stop, and tells that it came. */
+static int wait_job(pid_t pid, const sigset_t *set, bool *stopped)
+{
+    int status = 0, sig;
+
+    for (;;) {
+        if (waitpid(pid, &status, WNOHANG) == pid)
+            return WIFEXITED(status) ? WEXITSTATUS(status) : 128 + WTERMSIG(status);
+        if (sigwait(set, &sig) == 0 && sig != SIGCHLD) {
+            *stopped = true;
+            kill(pid, sig);
+        }
+    }
+}
+
+static co_err start_job(pid_t *pid, const sweep *s, int job, const char *dir, const sigset_t *mask)
+{
+    const char *const *words = co_conf_jobs_words(s->jobs, job);
+    char *run_dir = co_conf_word("run.dir", dir);
+    const char **argv = co_array((size_t)s->line->n + 6, sizeof *argv);
+    int n = 0;
+
+    if (argv && run_dir) {
+        argv[n++] = "cohort";
+        argv[n++] = "train";
+        if (s->line->config_dir) {
+            argv[n++] = "--config-dir";
+            argv[n++] = s->line->config_dir;
+        }
+        for (int i = 0; i < s->line->n; i++)
+            argv[n++] = words[i];
+        argv[n++] = run_dir;
+        fflush(NULL);
+        *pid = fork();
+        if (*pid == 0)
+            become_job((char **)(uintptr_t)argv, mask);
+    }
+    co_err err = !argv || !run_dir ? CO_ENOMEM : *pid < 0 ? co_fail(CO_EIO, "fork: %m") : CO_OK;
+    co_free(argv);
+    co_free(run_dir);
+    return err;
+}
+
+/* What the job left in its summary.json, and how it ended. */
+static co_err keep_row(sweep *s, int job, const char *dir, int status)
+{
+    co_str label = {0};
+    char *path = co_sprintf("%s/summary.json", dir);
+    json_t *summary = NULL;
+
+    add_label(&label, s, job);
+    if (!path || co_str_err(&label))
+        return CO_ENOMEM;
+    if (!co_fs_exists(path) || co_json_read(&summary, path, 1 << 20) != CO_OK)
+        co_errclear();
+    const char *how = summary ? co_json_str(summary, "status") : NULL, *sha = NULL;
+    sha = summary ? co_json_str(summary, "weights_sha256") : NULL;
+    json_t *metrics = summary ? json_object_get(summary, "metrics") : NULL;
+    json_t *row =
+        json_pack("{s:i, s:s, s:s, s:i, s:s, s:s, s:o}", "job", job, "words", co_str_text(&label), "status",
+                  how ? how : "failed", "exit_status", status, "dir", dir, "weights_sha256", sha ? sha : "",
+                  "metrics", metrics ? json_incref(metrics) : json_object());
+    json_decref(summary);
+    co_free(path);
+    co_str_fini(&label);
+    return row && json_array_append_new(s->rows, row) == 0 ? CO_OK : co_fail(CO_ENOMEM, "out of memory");
+}
+
+static co_err run_jobs(sweep *s, int *worst)
+{
+    sigset_t set, mask;
+    bool stopped = false;
+    int count = co_conf_jobs_count(s->jobs);
+
+    sigemptyset(&set);
+    sigaddset(&set, SIGINT);
+    sigaddset(&set, SIGTERM);
+    sigaddset(&set, SIGUSR1);
+    sigaddset(&set, SIGCHLD);
+    sigprocmask(SIG_BLOCK, &set, &mask);
+    for (int k = 0; k < count && !stopped; k++) {
+        co_str label = {0};
+        char *dir = co_sprintf("%s/%d", s->root, k);
+        pid_t pid = -1;
+        add_label(&label, s, k);
+        say("job %d of %d: %s", k, count, co_str_text(&label));
+        co_str_fini(&label);
+        co_err err = dir ? start_job(&pid, s, k, dir, &mask) : CO_ENOMEM;
+        int status = err ? EXIT_FAILED : wait_job(pid, &set, &stopped);
+        stopped |= status == EXIT_STOPPED;
+        if (status != EXIT_DONE && *worst != EXIT_STOPPED)
+            *worst = status == EXIT_STOPPED ? EXIT_STOPPED : EXIT_FAILED;
+        if (!err)
+            err = keep_row(s, k, dir, status);
+        co_free(dir);
+        if (err)
+            return err;
+    }
+    return CO_OK;
+}
+
+/* job  words  status  metrics  weights, in columns. */
+static void show_table(const sweep *s)
+{
+    size_t i;
+    json_t *row;
+    int width = 5;
+
+    json_array_foreach(s->rows, i, row)
+    {
+        int n = (int)strlen(co_json_str(row, "words"));
+        width = n > width ? n : width;
+    }
+    printf("%4s  %-*s  %-7s  %-12s  metrics\n", "job", width, "words", "status", "weights");
+    json_array_foreach(s->rows, i, row)
+    {
+        const char *key;
+        json_t *value;
+        printf("%4zu  %-*s  %-7s  %-12.12s", i, width, co_json_str(row, "words"), co_json_str(row, "status"),
+               co_json_str(row, "weights_sha256"));
+        json_object_foreach(json_object_get(row, "metrics"), key, value)
+        {
+            if (json_is_number(value))
+                printf("  %s %.4g", key, json_number_value(value));
+        }
+        printf("\n");
+    }
+}
+
+static co_err write_record(const sweep *s)
+{
+    co_str text = {0};
+    char *words = co_sprintf("%s/multirun.yaml", s->root), *rows = co_sprintf("%s/multirun.json", s->root);
+
+    co_conf_list_words(s->line->words, s->line->n, &text);
+    co_err err = words && rows ? co_str_err(&text) : CO_ENOMEM;
+    if (!err)
+        err = co_fs_write_atomic(words, co_str_text(&text), text.len);
+    if (!err)
+        err = co_json_write(s->rows, rows);
+    co_str_fini(&text);
+    co_free(words);
+    co_free(rows);
+    return err;
+}
+
+int sweep_run(const line *l)
+{
+    sweep s = {.line = l, .rows = json_array()};
+    int worst = EXIT_DONE;
+    co_err err = co_conf_sweep(&s.jobs, app_conf_spec(l->config_dir), l->words, l->n);
+
+    if (!err)
+        err = check_jobs(&s);
+    if (!err && make_root(&s) != CO_OK)
+        err = CO_EINPUT; /* nothing was started */
+    if (!err)
+        err = write_record(&s);
+    if (!err)
+        err = run_jobs(&s, &worst);
+    if (!err)
+        err = write_record(&s);
+    if (err) {
+        worst = fail_with(err);
+    } else if (l->json) {
+        print_json(json_incref(s.rows));
+    } else {
+        show_table(&s);
+        printf("%s\n", s.root);
+    }
+    json_decref(s.rows);
+    co_conf_jobs_free(s.jobs);
+    co_free(s.root);
+    return worst;
+}

@@ -1,0 +1,135 @@
+/* images.c -- pictures kept as the bytes they came in, and given out as floats.
+ *
+ *     x = (byte / 255 - mean) / std        mean and std fixed, one each a plane
+ *
+ * A byte has 256 values, so x is looked up. The bytes stand in memory once, and every rank reads the same pages
+ * through fork. Train and val are parts of the training rows by one fixed permutation; test is the set's own
+ * test part in its own order.
+ *
+ * Cost: fill takes about a nanosecond a number.
+ */
+#include "data/images_int.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "base/alloc.h"
+#include "base/fs.h"
+#include "base/hash.h"
+
+const co_option images_options[] = {
+    {"dir", CO_OPT_STR, offsetof(struct images_cfg, dir), "null", "folder with the files of the set",
+     .alias = "data.data_dir"},
+    {"val_fraction", CO_OPT_FLOAT, offsetof(struct images_cfg, val_fraction), "0.1",
+     "part of the training pictures to validate on instead; at least one", .min = 0, .max = 0.9},
+    {0},
+};
+
+co_err images_check_dir(const char *name, const struct images_cfg *c)
+{
+    if (!c->dir || !*c->dir)
+        return co_fail(CO_EINPUT, "data=%s needs data.dir=FOLDER with its files (docs/data.md says which)",
+                       name);
+    if (!co_fs_is_dir(c->dir))
+        return co_fail(CO_EINPUT, "data.dir: %s: %s", c->dir,
+                       co_fs_exists(c->dir) ? "not a folder" : strerror(ENOENT));
+    return CO_OK;
+}
+
+static void fill(const co_dataset *d, co_split s, const uint32_t *id, co_slice_shape shape,
+                 const co_slice_dst *dst)
+{
+    const images *im = (const images *)d;
+    uint32_t start = split_start(d, s);
+    size_t planes = im->spec.planes, plane = (size_t)im->spec.height * im->spec.width;
+    float *x = dst->x;   /* [n,planes,height,width] */
+    int32_t *y = dst->y; /* [n] */
+
+    for (int i = 0; i < shape.n; i++) {
+        uint32_t row = im->place[start + id[i]];
+        const uint8_t *from = im->bytes + row * im->spec.stride + im->spec.skip;
+        for (size_t c = 0; x && c < planes; c++)
+            for (size_t p = 0; p < plane; p++)
+                *x++ = im->value[c][*from++];
+        if (y)
+            y[i] = im->label[row];
+        if (dst->ids)
+            dst->ids[i] = id[i];
+    }
+}
+
+static void shut(co_dataset *d)
+{
+    images_free((images *)d);
+}
+
+void images_free(images *im)
+{
+    if (!im)
+        return;
+    co_free(im->bytes);
+    co_free(im->label);
+    co_free(im->place);
+    co_free(im);
+}
+
+co_err images_new(images **out, const images_spec *spec)
+{
+    size_t n = (size_t)spec->n_train + spec->n_test;
+    images *im = co_zalloc(sizeof *im);
+
+    if (!im)
+        return CO_ENOMEM;
+    im->spec = *spec;
+    im->bytes = co_alloc(n * spec->stride);
+    im->label = im->bytes ? co_array(n, sizeof *im->label) : NULL;
+    im->place = im->label ? co_array(n, sizeof *im->place) : NULL;
+    if (!im->place) {
+        images_free(im);
+        return CO_ENOMEM;
+    }
+    *out = im;
+    return CO_OK;
+}
+
+/* Of pictures and labels as used, whatever files they came in. */
+static void fingerprint(images *im, double val_fraction)
+{
+    const images_spec *s = &im->spec;
+    uint32_t n = s->n_train + s->n_test;
+    char says[160];
+    co_sha256 h;
+
+    snprintf(says, sizeof says, "%s 1 n=%u,%u val_fraction=%.17g\n", s->name, s->n_train, s->n_test,
+             val_fraction);
+    co_sha256_init(&h);
+    co_sha256_add(&h, says, strlen(says));
+    co_sha256_add(&h, im->value, sizeof im->value);
+    co_sha256_add(&h, im->label, n * sizeof *im->label);
+    co_sha256_add(&h, im->bytes, n * s->stride);
+    co_sha256_hex(&h, im->base.fingerprint);
+}
+
+void images_finish(images *im, double val_fraction)
+{
+    const images_spec *s = &im->spec;
+    uint32_t n_val = (uint32_t)((double)s->n_train * val_fraction);
+
+    n_val = n_val ? n_val : 1;
+    im->base = (co_dataset){
+        .io = {.task = CO_TASK_CLASSIFY,
+               .x = CO_SHAPE(s->planes, s->height, s->width),
+               .classes = s->classes},
+        .count = {s->n_train - n_val, n_val, s->n_test},
+        .fill = fill,
+        .close = shut,
+    };
+    for (uint32_t c = 0; c < s->planes; c++)
+        for (int v = 0; v < 256; v++)
+            im->value[c][v] = ((float)v / 255.0f - s->mean[c]) / s->std[c];
+    split_permute(im->place, s->n_train);
+    for (uint32_t i = 0; i < s->n_test; i++)
+        im->place[s->n_train + i] = s->n_train + i;
+    fingerprint(im, val_fraction);
+}

@@ -1,0 +1,83 @@
+/* images_int.h -- sets of small pictures kept as bytes, and the packed files they come in. */
+#ifndef CO_DATA_IMAGES_INT_H
+#define CO_DATA_IMAGES_INT_H
+
+#include "data/data_int.h"
+
+/* --- packed files -------------------------------------------------------------------------------------------
+ * Bytes of a file in order, unpacked on the way if its name ends in .xz or .gz. Every failure names the file
+ * and is CO_EINPUT, or CO_ENOMEM. */
+typedef struct packed packed;
+co_err packed_open(packed **out, const char *path);
+co_err packed_of_bytes(packed **out, const void *bytes, size_t len, const char *name); /* borrows `bytes` */
+co_err packed_read(packed *p, void *to, size_t want, size_t *got); /* got < want: that was the end */
+/* `want` bytes and then the end, or a failure that tells the sizes; `before` bytes were read already. */
+co_err packed_exactly(packed *p, void *to, size_t want, size_t before);
+const char *packed_path(const packed *p);
+void packed_close(packed *p); /* NULL is fine */
+
+/* 30730000 as "30,730,000". */
+const char *with_commas(char out[32], uint64_t n);
+
+/* --- tar ---------------------------------------------------------------------------------------------------- */
+typedef struct tar {
+    packed *in;      /* borrowed */
+    char name[257];  /* of the file in hand */
+    uint64_t size;   /* its bytes */
+    uint64_t unread; /* of them and the padding after them */
+} tar;
+/* Goes on to the next regular file; *is_one = false at the end of the archive. Begin with (tar){.in = p}. */
+co_err tar_next(tar *t, bool *is_one);
+co_err tar_read(tar *t, void *to); /* the whole file in hand, `size` bytes, once */
+
+/* --- idx ---------------------------------------------------------------------------------------------------- */
+enum { IDX_SIDE = 28, IDX_MOST = 250000 };
+/* Reads and checks the head of a file of pictures (28x28) or labels: *n of them follow, a byte a number. */
+co_err idx_head(packed *p, bool pictures, uint32_t *n);
+size_t idx_head_len(bool pictures);
+
+/* --- pictures in memory ------------------------------------------------------------------------------------- */
+struct images_cfg {
+    char *dir;
+    double val_fraction;
+};
+extern const co_option images_options[];
+
+/* Row r is a picture: [planes,height,width] bytes at bytes + r * stride + skip. Rows to train on come first, then
+ * those to test on. */
+typedef struct images_spec {
+    const char *name;
+    uint32_t planes, height, width, classes;
+    uint32_t n_train, n_test;
+    size_t stride, skip;
+    float mean[3], std[3]; /* of byte / 255, by plane */
+} images_spec;
+
+typedef struct images {
+    co_dataset base;
+    images_spec spec;
+    uint8_t *bytes;  /* [n_train + n_test][stride]; its first plane * planes after skip are used */
+    uint16_t *label; /* [n_train + n_test] */
+    uint32_t *place; /* which row: see split_permute; those to test on keep their order */
+    float value[3][256];
+} images;
+
+/* Memory for the rows, which the caller fills, checks and gives to images_finish. */
+co_err images_new(images **out, const images_spec *spec);
+void images_finish(images *im, double val_fraction); /* splits, table of values, fingerprint */
+void images_free(images *im);                        /* NULL is fine */
+/* "data=NAME needs data.dir=FOLDER" and the like. */
+co_err images_check_dir(const char *name, const struct images_cfg *c);
+
+/* Files to read whole into memory, each `want` bytes. By as many threads as there are CPUs; none is left when
+ * it returns. The failure is that of the first file, in order, that failed. */
+struct unpack_job {
+    char path[4096];
+    uint8_t *to;
+    size_t want;
+    co_err err;
+    char why[1024];
+};
+co_err unpack_all(struct unpack_job *jobs, int n);
+
+#endif

@@ -1,0 +1,131 @@
+/* tar.c -- the regular files of a tar archive, one after the other (POSIX ustar, as GNU, BSD and Python write it).
+ *
+ * An archive is blocks of 512 bytes: a head, the file's bytes padded to whole blocks, the next head; a block of
+ * zeros ends it. Folders and links are passed over. So are the blocks of extra facts (types x, g, L, K), since
+ * the names wanted here are short: were one to change a file's size, the next head would not be where it should,
+ * and its checksum would say so.
+ */
+#include "data/images_int.h"
+
+#include <stdio.h>
+#include <string.h>
+
+enum { BLOCK = 512 };
+
+/* Where things stand in a head, as ustar lays it out. */
+enum {
+    NAME = 0,
+    NAME_LEN = 100,
+    SIZE = 124,
+    SIZE_LEN = 12,
+    SUM = 148,
+    SUM_LEN = 8,
+    TYPE = 156,
+    MAGIC = 257,
+    PREFIX = 345,
+    PREFIX_LEN = 155
+};
+
+/* Octal digits with blanks before and a blank or NUL after; false if it is anything else. */
+static bool octal(const uint8_t *at, size_t len, uint64_t *out)
+{
+    size_t i = 0, digits = 0;
+    uint64_t x = 0;
+
+    while (i < len && at[i] == ' ')
+        i++;
+    for (; i < len && at[i] >= '0' && at[i] <= '7'; i++, digits++)
+        x = x * 8 + (uint64_t)(at[i] - '0');
+    for (; i < len; i++)
+        if (at[i] != ' ' && at[i] != 0)
+            return false;
+    *out = x;
+    return digits > 0;
+}
+
+static bool all_zero(const uint8_t *block)
+{
+    for (int i = 0; i < BLOCK; i++)
+        if (block[i])
+            return false;
+    return true;
+}
+
+static co_err bad(const tar *t, const char *what)
+{
+    return co_fail(CO_EINPUT, "%s: %s: is it a tar archive, and the download complete?", packed_path(t->in),
+                   what);
+}
+
+static co_err need(tar *t, void *to, size_t want)
+{
+    size_t got;
+
+    CO_TRY(packed_read(t->in, to, want, &got));
+    return got == want ? CO_OK : bad(t, "it ends in the middle");
+}
+
+static co_err skip(tar *t)
+{
+    uint8_t waste[16 * BLOCK];
+
+    while (t->unread > 0) {
+        size_t n = t->unread < sizeof waste ? (size_t)t->unread : sizeof waste;
+        CO_TRY(need(t, waste, n));
+        t->unread -= n;
+    }
+    return CO_OK;
+}
+
+/* To the end of the file, so that its checksum is checked. */
+static co_err drain(tar *t)
+{
+    uint8_t waste[16 * BLOCK];
+    size_t got = sizeof waste;
+
+    while (got == sizeof waste)
+        CO_TRY(packed_read(t->in, waste, sizeof waste, &got));
+    return CO_OK;
+}
+
+static co_err take_head(tar *t, const uint8_t *h)
+{
+    uint64_t sum, have = 0;
+    int prefix = h[PREFIX] ? (int)strnlen((const char *)h + PREFIX, PREFIX_LEN) : 0;
+
+    for (int i = 0; i < BLOCK; i++)
+        have += i >= SUM && i < SUM + SUM_LEN ? ' ' : h[i];
+    if (memcmp(h + MAGIC, "ustar", 5) != 0 || !octal(h + SUM, SUM_LEN, &sum) || sum != have)
+        return bad(t, "a head in it is damaged");
+    if (!octal(h + SIZE, SIZE_LEN, &t->size))
+        return bad(t, "the size of a file in it is not a number");
+    snprintf(t->name, sizeof t->name, "%.*s%s%.*s", prefix, (const char *)h + PREFIX, prefix ? "/" : "",
+             (int)strnlen((const char *)h + NAME, NAME_LEN), (const char *)h + NAME);
+    t->unread = (t->size + BLOCK - 1) / BLOCK * BLOCK;
+    return CO_OK;
+}
+
+co_err tar_next(tar *t, bool *is_one)
+{
+    uint8_t head[BLOCK];
+
+    do {
+        CO_TRY(skip(t));
+        CO_TRY(need(t, head, BLOCK));
+        if (all_zero(head)) {
+            *is_one = false;
+            return drain(t);
+        }
+        CO_TRY(take_head(t, head));
+    } while (head[TYPE] != '0' && head[TYPE] != 0);
+    *is_one = true;
+    return CO_OK;
+}
+
+co_err tar_read(tar *t, void *to)
+{
+    CO_ASSERT(t->unread >= t->size, "a file is read once");
+    CO_TRY(need(t, to, (size_t)t->size));
+    t->unread -= t->size;
+    return CO_OK;
+}

@@ -1,0 +1,110 @@
+/* pool.c -- MAX_POOL: lanes are neighbouring columns of one output row.
+ *
+ * Every lane visits its window in the reference's order and takes a pixel that is larger, or nan, or the first:
+ * the reference's bits. Lanes hold columns whose windows lie inside the image across, at a stride of 1 or 2;
+ * the last VW of them overlap the ones before, which writes the same values twice. Other columns go one by
+ * one. Threads share planes (n, c).
+ */
+#include "kernel/simd/simd_int.h"
+
+#include <math.h>
+
+#include "kernel/kernel_int.h"
+
+/* One output row: its windows cover rows [h0, h1) of the plane. */
+typedef struct strip {
+    const float *x; /* [H,W] */
+    int64_t W, h0, h1;
+    int64_t kw, stride, pad;
+    float *y;     /* [OW] */
+    int32_t *idx; /* [OW] */
+} strip;
+
+static void one_column(const strip *s, int64_t ow)
+{
+    int64_t left = ow * s->stride - s->pad, w0 = left > 0 ? left : 0,
+            w1 = left + s->kw < s->W ? left + s->kw : s->W;
+    float best = -INFINITY;
+    int32_t at = -1;
+    for (int64_t h = s->h0; h < s->h1; h++)
+        for (int64_t w = w0; w < w1; w++) {
+            float e = s->x[h * s->W + w];
+            if (e > best || e != e || at < 0) {
+                best = e;
+                at = (int32_t)(h * s->W + w);
+            }
+        }
+    s->y[ow] = best;
+    s->idx[ow] = at;
+}
+
+/* p[0], p[stride], ...; nothing past the last of them is read. */
+ALWAYS_INLINE vf load_every(const float *p, int64_t stride)
+{
+    if (stride == 1)
+        return v_load(p);
+    __m256d pairs =
+        _mm256_castps_pd(_mm256_shuffle_ps(v_load(p), v_load(p + VW - 1), 0xd8)); /* 02 8A 46 CE */
+    return _mm256_castpd_ps(_mm256_permute4x64_pd(pairs, 0xd8));
+}
+
+ALWAYS_INLINE void columns(const strip *s, int64_t ow, int64_t stride)
+{
+    int64_t left = ow * stride - s->pad;
+    vi lane = _mm256_mullo_epi32(_mm256_setr_epi32(0, 1, 2, 3, 4, 5, 6, 7), _mm256_set1_epi32((int)stride));
+    vf best = load_every(s->x + s->h0 * s->W + left, stride);
+    vf at = _mm256_castsi256_ps(_mm256_add_epi32(lane, _mm256_set1_epi32((int)(s->h0 * s->W + left))));
+    for (int64_t h = s->h0; h < s->h1; h++)
+        for (int64_t q = h * s->W + left; q < h * s->W + left + s->kw; q++) {
+            vf e = load_every(s->x + q, stride), take = _mm256_or_ps(v_gt(e, best), v_nan(e));
+            best = v_pick(take, e, best);
+            at = v_pick(take, _mm256_castsi256_ps(_mm256_add_epi32(lane, _mm256_set1_epi32((int)q))), at);
+        }
+    v_store(s->y + ow, best);
+    _mm256_storeu_si256((__m256i *)(s->idx + ow), _mm256_castps_si256(at));
+}
+
+static void pool_row(const strip *s, int64_t OW)
+{
+    /* Columns [lo, hi) have whole windows. */
+    int64_t lo = (s->pad + s->stride - 1) / s->stride, room = s->W + s->pad - s->kw;
+    int64_t hi = room < 0 ? 0 : room / s->stride + 1;
+    hi = hi < OW ? hi : OW;
+    if (hi - lo < VW || s->stride > 2 || s->h0 >= s->h1)
+        lo = hi = OW;
+    for (int64_t ow = 0; ow < lo; ow++)
+        one_column(s, ow);
+    for (int64_t ow = lo; ow < hi; ow += VW) {
+        int64_t at = ow + VW <= hi ? ow : hi - VW;
+        if (s->stride == 1)
+            columns(s, at, 1);
+        else
+            columns(s, at, 2);
+    }
+    for (int64_t ow = hi; ow < OW; ow++)
+        one_column(s, ow);
+}
+
+static void max_pool(const co_call *c)
+{
+    const float *x = c->in[0].p; /* [N,C,H,W] */
+    float *y = c->out[0].p;      /* [N,C,OH,OW] */
+    int32_t *idx = c->out[1].p;  /* [N,C,OH,OW] */
+    const co_shape *xs = &c->in[0].shape, *ys = &c->out[0].shape;
+    const co_attr *a = c->attr;
+    int64_t H = xs->d[2], W = xs->d[3], OH = ys->d[2], OW = ys->d[3], lo, hi;
+    co_share(xs->d[0] * xs->d[1], c->ith, c->nth, &lo, &hi);
+    for (int64_t p = lo; p < hi; p++)
+        for (int64_t oh = 0; oh < OH; oh++) {
+            int64_t top = oh * a->stride - a->pad, at = (p * OH + oh) * OW;
+            strip s = {.x = x + p * H * W, .W = W, .y = y + at, .idx = idx + at};
+            s.kw = a->kw, s.stride = a->stride, s.pad = a->pad;
+            s.h0 = top > 0 ? top : 0, s.h1 = top + a->kh < H ? top + a->kh : H;
+            pool_row(&s, OW);
+        }
+}
+
+void rows_pool(co_kernels *k)
+{
+    k->row[CO_OP_MAX_POOL] = (co_kernel_row){max_pool, NULL};
+}

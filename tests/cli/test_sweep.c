@@ -1,0 +1,79 @@
+/* `cohort train -m`: every job in its folder with the bits it has alone; --cfg shows what would be run. */
+#include "cli/runs.h"
+
+#include <signal.h>
+
+TEST(a_sweep_runs_every_job_in_its_folder_with_the_bits_of_a_run_alone)
+{
+    test_run r =
+        test_sh("$COHORT train -m " SMALL " optim.lr=0.01,0.02 seed=1,2 trainer.max_steps=5 run.dir=all");
+    CHECK(r.status == 0, "%d: %s", r.status, r.out);
+    CHECK(test_contains(r.out, "optim.lr=0.02 seed=1  done"), "no table: %s", r.out);
+    free(r.out);
+    r = test_sh("$COHORT train " SMALL " optim.lr=0.02 seed=1 trainer.max_steps=5 run.dir=alone");
+    CHECK(r.status == 0, "%d: %s", r.status, r.out);
+    free(r.out);
+    json_t *alone = json_of("%s/summary.json", "alone"), *job = json_of("%s/summary.json", "all/2");
+    CHECK(!strcmp(text_in(alone, "weights_sha256"), text_in(job, "weights_sha256")), "other bits in a sweep");
+    json_decref(alone);
+    json_decref(job);
+    json_t *rows = json_of("%s/multirun.json", "all");
+    CHECK(json_array_size(rows) == 4, "%zu rows", json_array_size(rows));
+    CHECK(!strcmp(text_in(json_array_get(rows, 3), "words"), "optim.lr=0.02 seed=2"), "order");
+    json_decref(rows);
+}
+
+TEST(a_sweep_without_run_dir_stands_in_multiruns)
+{
+    test_run r = test_sh("$COHORT train -m " SMALL " seed=1,2 trainer.max_steps=2 2>/dev/null");
+    const char *dir = strstr(r.out, "logs/train/multiruns/");
+    CHECK(r.status == 0 && dir, "%d: %s", r.status, r.out);
+    CHECK(co_fs_is_dir("logs/train/multiruns") && !co_fs_exists("logs/train/runs"), "where the runs are");
+    free(r.out);
+}
+
+TEST(a_bad_job_is_refused_before_the_first_one_starts)
+{
+    test_run r = test_sh("$COHORT train -m seed=1,x trainer.max_steps=2");
+    CHECK(r.status == 2 && test_contains(r.out, "job 1: seed: \"x\" is not a whole number"), "%s", r.out);
+    CHECK(!co_fs_exists("logs"), "something was made");
+    free(r.out);
+    r = test_sh("$COHORT train seed=1,2");
+    CHECK(r.status == 2 && test_contains(r.out, "add -m"), "%s", r.out);
+    free(r.out);
+}
+
+static bool has_first_step(void *ctx)
+{
+    return co_fs_exists("all/0/events.jsonl");
+}
+
+TEST(a_sweep_asked_to_stop_stops_its_job_and_starts_no_other)
+{
+    pid_t pid =
+        test_spawn("log", "exec $COHORT train -m " SMALL " seed=1,2 trainer.max_epochs=100000 run.dir=all");
+    test_until(has_first_step, NULL, 20, "the first job");
+    kill(pid, SIGTERM);
+    int status = test_wait(pid, 30);
+    CHECK(status == 75, "status %d", status);
+    CHECK(!co_fs_exists("all/1"), "the second job was started");
+    json_t *rows = json_of("%s/multirun.json", "all");
+    CHECK(json_array_size(rows) == 1 && !strcmp(text_in(json_array_get(rows, 0), "status"), "stopped"),
+          "row");
+    json_decref(rows);
+}
+
+TEST(cfg_job_shows_the_configuration_and_runs_nothing)
+{
+    test_run r = test_sh("X=hunter2 $COHORT train --cfg job 'task_name=${oc.env:X}' seed=7");
+    CHECK(r.status == 0 && test_contains(r.out, "seed: 7\n") && !test_contains(r.out, "hunter2"), "%s",
+          r.out);
+    free(r.out);
+    r = test_sh("X=hunter2 $COHORT train -c job --resolve 'task_name=${oc.env:X}'");
+    CHECK(r.status == 0 && test_contains(r.out, "task_name: hunter2\n"), "%s", r.out);
+    free(r.out);
+    r = test_sh("$COHORT train --cfg hydra");
+    CHECK(r.status == 2 && test_contains(r.out, "only --cfg job exists"), "%s", r.out);
+    free(r.out);
+    CHECK(!co_fs_exists("logs"), "something was made");
+}
