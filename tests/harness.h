@@ -65,6 +65,9 @@ _Noreturn void test_skip(const char *fmt, ...)
     __attribute__((format(printf, 1, 2))); /* loudly: counted and listed */
 bool test_contains(const char *text, const char *words);
 
+/* What this test allocates lives to its end: LeakSanitizer does not look at it. */
+void test_may_leak(void);
+
 /* Numbers worth seeing: printed under the test's line, pass or fail. */
 void test_note(const char *fmt, ...) __attribute__((format(printf, 1, 2)));
 

@@ -296,7 +296,7 @@ static co_node *concat(co_graph *g)
 static co_node *concat_19(co_graph *g)
 {
     co_node *x[19];
-    char name[8];
+    char name[16];
     for (int i = 0; i < 19; i++) {
         snprintf(name, sizeof name, "p%d", i);
         x[i] = P(g, name, CO_SHAPE(1 + i % 3, 2));

@@ -375,15 +375,18 @@ static void replay_all(const char *level)
 
 TEST(ten_steps_of_each_model_are_those_of_pytorch_on_ref)
 {
+    test_may_leak();
     replay_all("ref");
 }
 
 TEST(ten_steps_of_each_model_are_those_of_pytorch_on_avx2)
 {
+    test_may_leak();
     replay_all("avx2");
 }
 
 TEST(ten_steps_of_each_model_are_those_of_pytorch_on_far)
 {
+    test_may_leak();
     replay_all("far");
 }

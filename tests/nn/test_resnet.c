@@ -394,16 +394,19 @@ static void replay(const char *model, int want)
 
 TEST(resnet18_logits_and_losses_are_those_of_pytorch_on_avx2)
 {
+    test_may_leak();
     replay("resnet18", 3);
 }
 
 TEST(resnet50_logits_and_losses_are_those_of_pytorch_on_avx2)
 {
+    test_may_leak();
     replay("resnet50", 2);
 }
 
 TEST(resnet18_logits_are_those_of_pytorch_on_ref)
 {
+    test_may_leak();
     const co_kernels *kernels;
     json_t *cases = golden_cases("ref", &kernels);
     struct net t;

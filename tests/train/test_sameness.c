@@ -2,6 +2,7 @@
  * stands in the repository. */
 #include "harness.h"
 
+#include <stdlib.h>
 #include <string.h>
 
 TEST_WITHIN(every_way_of_running_gives_the_expected_weights, 150)
@@ -14,6 +15,7 @@ TEST_WITHIN(every_way_of_running_gives_the_expected_weights, 150)
         rows++;
     CHECK(rows == 48, "%d rows:\n%s", rows, r.out);
     CHECK(!strstr(r.out, "\"same\":false"), "%s", r.out);
+    free(r.out);
 }
 
 /* The bench must be able to fail: another seed is another run. */
@@ -25,4 +27,5 @@ TEST(another_seed_gives_other_weights)
                 "grep -h weights_sha256 a/summary.json b/summary.json | sort -u | wc -l");
 
     CHECK(a.status == 0 && strstr(a.out, "\n2\n"), "%d: %s", a.status, a.out);
+    free(a.out);
 }
