@@ -12,9 +12,9 @@ static const char *const phases[] = {"random", "loading", "forward",    "backwar
                                      "sum",    "apply",   "evaluation", "checkpoint"};
 
 /* One run with kills in `phase` (NULL: undisturbed). Epochs are enough for the kills to find room. */
-static co_err run(const char *root, const char *phase, int kills, int epochs, trial *t)
+static co_err run(const char *root, const char *phase, int kills, int epochs, int seed, trial *t)
 {
-    char dir[80], a[64], b[64], c[64];
+    char dir[80], a[64], b[64], c[64], d[64];
     const char *words[] = {"data=digits",
                            "model=mlp",
                            "optim=adamw",
@@ -23,12 +23,14 @@ static co_err run(const char *root, const char *phase, int kills, int epochs, tr
                            c,
                            "callbacks.model_checkpoint.every_n_steps=5",
                            "fault.mean_ms=4",
+                           d,
                            a,
                            b,
                            NULL};
 
     snprintf(a, sizeof a, "fault.phase=%s", phase ? phase : "none");
     snprintf(b, sizeof b, "fault.kills=%d", kills);
+    snprintf(d, sizeof d, "fault.seed=%d", seed);
     snprintf(c, sizeof c, "trainer.max_epochs=%d", epochs);
     snprintf(dir, sizeof dir, "%s/r", root);
     CO_TRY(co_fs_remove_tree(dir));
@@ -49,7 +51,7 @@ static co_err campaign(const char *root, const char *phase, int wanted, int epoc
     while (struck < wanted && runs < 200) {
         trial t;
         double x = 0;
-        CO_TRY(run(root, phase, wanted - struck, epochs, &t));
+        CO_TRY(run(root, phase, wanted - struck, epochs, runs + 1, &t));
         const char *sha = co_json_str(t.summary, "weights_sha256");
         same = same && sha && strcmp(sha, want) == 0;
         co_json_f64(t.summary, "recoveries", &x);
@@ -84,7 +86,7 @@ int bench_kills(int argc, char **argv)
                    fail_usage();
     co_err err = trial_folder(root);
     if (!err)
-        err = run(root, NULL, 0, epochs, &t);
+        err = run(root, NULL, 0, epochs, 1, &t);
     if (!err && co_json_str(t.summary, "weights_sha256"))
         snprintf(want, sizeof want, "%s", co_json_str(t.summary, "weights_sha256"));
     trial_free(&t);
