@@ -8,7 +8,7 @@
 #include "base/alloc.h"
 #include "base/fs.h"
 
-enum { MAX_ROWS = 32, MAX_TABLES = 8 };
+enum { MAX_ROWS = 32, MAX_TABLES = 16 };
 
 static int model_rows(co_conf_row *rows)
 {
@@ -40,11 +40,21 @@ static int optim_rows(co_conf_row *rows)
     return n;
 }
 
+static int schedule_rows(co_conf_row *rows)
+{
+    int n = 0;
+
+    for (; co_schedules[n] && n < MAX_ROWS; n++)
+        rows[n] = (co_conf_row){co_schedules[n]->name, co_schedules[n]->help, co_schedules[n]->options,
+                                co_schedules[n]->cfg_size};
+    return n;
+}
+
 const co_conf_spec *app_conf_spec(const char *config_dir)
 {
-    static co_conf_row models[MAX_ROWS], datas[MAX_ROWS], optims[MAX_ROWS];
+    static co_conf_row models[MAX_ROWS], datas[MAX_ROWS], optims[MAX_ROWS], schedules[MAX_ROWS];
     static co_conf_table tables[MAX_TABLES];
-    static co_conf_group groups[5];
+    static co_conf_group groups[7];
     static co_conf_spec spec;
     int n = 0;
 
@@ -54,8 +64,11 @@ const co_conf_spec *app_conf_spec(const char *config_dir)
     groups[1] = (co_conf_group){"data", "digits", datas, data_rows(datas), "the data set"};
     groups[2] = (co_conf_group){"optim", "adamw", optims, optim_rows(optims), "the optimiser"};
     groups[3] = (co_conf_group){"trainer", "ddp", NULL, 0, "ranks and strategy"};
-    groups[4] = (co_conf_group){"experiment", "", NULL, 0, "a file of settings"};
-    spec = (co_conf_spec){tables, n, sizeof(co_train_cfg), groups, 5, config_dir};
+    groups[4] = (co_conf_group){"schedule", "constant", schedules, schedule_rows(schedules),
+                                "the learning rate over time"};
+    groups[5] = (co_conf_group){"experiment", "", NULL, 0, "a file of settings"};
+    groups[6] = (co_conf_group){"debug", "", NULL, 0, "a quick look whether it works at all"};
+    spec = (co_conf_spec){tables, n, sizeof(co_train_cfg), groups, 7, config_dir};
     return &spec;
 }
 
@@ -70,7 +83,9 @@ co_err app_open(app *a, const line *l)
                               .data = co_datasets[co_conf_row_of(a->conf, "data")],
                               .data_cfg = co_conf_fields(a->conf, "data"),
                               .optim = co_optims[co_conf_row_of(a->conf, "optim")],
-                              .optim_cfg = co_conf_fields(a->conf, "optim")};
+                              .optim_cfg = co_conf_fields(a->conf, "optim"),
+                              .schedule = co_schedules[co_conf_row_of(a->conf, "schedule")],
+                              .schedule_cfg = co_conf_fields(a->conf, "schedule")};
     co_conf_sha256(a->conf, a->spec.config_sha256);
     return CO_OK;
 }

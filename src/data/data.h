@@ -17,7 +17,22 @@ typedef struct co_slice_dst {
     void *x, *y;
     int64_t *ids;
     int32_t *lens;
+    int32_t *y2; /* io.mix: the other label of each sample, */
+    float *lam;  /* and the first one's weight */
 } co_slice_dst;
+
+/* Where the time of filling goes, added to by fill. */
+typedef struct co_fill_times {
+    uint64_t read_ns, decode_ns, augment_ns;
+} co_fill_times;
+
+/* What a sample is varied by: everything random about it is a function of (seed, epoch, id). */
+typedef struct co_draw {
+    uint64_t seed;
+    uint32_t epoch;
+    bool augment;         /* false: the plain sample, as in evaluation */
+    co_fill_times *times; /* NULL: nobody asks */
+} co_draw;
 
 /* An open data set: read-only after open, shared by all ranks through fork. */
 typedef struct co_dataset {
@@ -27,9 +42,15 @@ typedef struct co_dataset {
     char fingerprint[65]; /* SHA-256 of the content as used */
     /* Sample ids are 0..count-1 within a split. */
     int (*length)(const struct co_dataset *d, co_split s, uint32_t id); /* NULL unless LM */
-    /* Fills n samples padded to `len`. Cannot fail: what can be wrong was checked at open. Thread-safe. */
-    void (*fill)(const struct co_dataset *d, co_split s, const uint32_t *id, co_slice_shape shape,
-                 const co_slice_dst *dst);
+    /* Fills n samples padded to `len`. Thread-safe; allocates nothing once it is warm. Returns how many of them could
+     * not be read: such a sample has x = 0 and y = CO_IGNORE (y2 likewise), whoever fills it and whenever. */
+    int (*fill)(const struct co_dataset *d, co_split s, const uint32_t *id, co_slice_shape shape,
+                const co_draw *draw, const co_slice_dst *dst);
+    /* Reads a sample again to tell what is wrong with it: CO_EINPUT naming the file, or CO_OK. NULL: none can be. */
+    co_err (*check)(const struct co_dataset *d, co_split s, uint32_t id);
+    bool stop_on_bad; /* a sample that cannot be read ends the run (else it is left out and counted) */
+    /* CLASSIFY: the name of a class; NULL, or gives NULL: it has none but its number. */
+    const char *(*class_name)(const struct co_dataset *d, int64_t label);
     /* LM: text of token ids, for predict. NULL otherwise. */
     void (*decode)(const struct co_dataset *d, const int32_t *tokens, int n, co_str *out);
     void (*close)(struct co_dataset *d);
@@ -74,6 +95,8 @@ enum { CO_SLICE_MAX = 8192 }; /* samples in a slice */
 /* One slice to load. */
 typedef struct co_load {
     co_split split;
+    co_draw draw; /* set by `next`, but for times */
+    int bad;      /* what fill returned */
     uint32_t ids[CO_SLICE_MAX];
     co_slice_shape shape;
     co_slice_dst dst; /* set by `where` */
@@ -102,7 +125,8 @@ co_err co_loader_start(co_loader **out, const co_loader_spec *spec);
 /* The loaded slice `index` (must rise by one per call), and where; blocks until it is there. NULL past the
  * end. The one before it is given back. Allocates nothing. */
 const co_load *co_loader_get(co_loader *l, uint64_t index, void **buffer);
-uint64_t co_loader_wait_ns(const co_loader *l); /* time the caller waited, or loaded, in all */
-void co_loader_stop(co_loader *l);              /* NULL is fine */
+uint64_t co_loader_wait_ns(const co_loader *l);    /* time the caller waited, or loaded, in all */
+co_fill_times co_loader_times(const co_loader *l); /* of all threads together, so far */
+void co_loader_stop(co_loader *l);                 /* NULL is fine */
 
 #endif

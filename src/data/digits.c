@@ -26,8 +26,8 @@ struct digits {
     uint32_t place[ROWS]; /* which row: see split_permute */
 };
 
-static void fill(const co_dataset *d, co_split s, const uint32_t *id, co_slice_shape shape,
-                 const co_slice_dst *dst)
+static int fill(const co_dataset *d, co_split s, const uint32_t *id, co_slice_shape shape,
+                const co_draw *draw, const co_slice_dst *dst)
 {
     const struct digits *set = (const struct digits *)d;
     uint32_t start = split_start(d, s);
@@ -43,6 +43,7 @@ static void fill(const co_dataset *d, co_split s, const uint32_t *id, co_slice_s
         if (dst->ids)
             dst->ids[i] = id[i];
     }
+    return 0;
 }
 
 static void shut(co_dataset *d)

@@ -40,8 +40,8 @@ struct fake {
     float w[]; /* [inputs] */
 };
 
-static void fill(const co_dataset *d, co_split s, const uint32_t *id, co_slice_shape shape,
-                 const co_slice_dst *dst)
+static int fill(const co_dataset *d, co_split s, const uint32_t *id, co_slice_shape shape,
+                const co_draw *draw, const co_slice_dst *dst)
 {
     const struct fake *set = (const struct fake *)d;
     uint32_t start = split_start(d, s);
@@ -62,6 +62,7 @@ static void fill(const co_dataset *d, co_split s, const uint32_t *id, co_slice_s
         if (dst->ids)
             dst->ids[i] = id[i];
     }
+    return 0;
 }
 
 static void shut(co_dataset *d)

@@ -37,8 +37,8 @@ co_err images_check_dir(const char *name, const struct images_cfg *c)
     return CO_OK;
 }
 
-static void fill(const co_dataset *d, co_split s, const uint32_t *id, co_slice_shape shape,
-                 const co_slice_dst *dst)
+static int fill(const co_dataset *d, co_split s, const uint32_t *id, co_slice_shape shape,
+                const co_draw *draw, const co_slice_dst *dst)
 {
     const images *im = (const images *)d;
     uint32_t start = split_start(d, s);
@@ -57,6 +57,7 @@ static void fill(const co_dataset *d, co_split s, const uint32_t *id, co_slice_s
         if (dst->ids)
             dst->ids[i] = id[i];
     }
+    return 0;
 }
 
 static void shut(co_dataset *d)

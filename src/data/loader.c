@@ -22,6 +22,7 @@
 #include <errno.h>
 #include <pthread.h>
 #include <signal.h>
+#include <stdatomic.h>
 
 #include "base/alloc.h"
 #include "base/clock.h"
@@ -39,6 +40,7 @@ struct co_loader {
     int started;
     uint64_t want;    /* index of the caller's next get */
     uint64_t wait_ns; /* the caller's */
+    _Atomic uint64_t read_ns, decode_ns, augment_ns;
 
     pthread_mutex_t lock;
     pthread_cond_t room, ready; /* for the threads, for the caller */
@@ -56,13 +58,19 @@ static struct slot *slot_of(const co_loader *l, uint64_t index)
     return &l->slots[index % (uint64_t)l->spec.depth];
 }
 
-static void load(const co_loader *l, uint64_t index)
+static void load(co_loader *l, uint64_t index)
 {
+    co_fill_times t = {0};
     co_load *job = &slot_of(l, index)->job;
 
     CO_ASSERT(job->shape.n >= 0 && job->shape.n <= CO_SLICE_MAX, "a slice fits in a co_load");
     l->spec.where(l->spec.ctx, buffer_of(l, index), job);
-    l->spec.data->fill(l->spec.data, job->split, job->ids, job->shape, &job->dst);
+    job->draw.times = &t;
+    job->bad = l->spec.data->fill(l->spec.data, job->split, job->ids, job->shape, &job->draw, &job->dst);
+    job->draw.times = NULL;
+    atomic_fetch_add_explicit(&l->read_ns, t.read_ns, memory_order_relaxed);
+    atomic_fetch_add_explicit(&l->decode_ns, t.decode_ns, memory_order_relaxed);
+    atomic_fetch_add_explicit(&l->augment_ns, t.augment_ns, memory_order_relaxed);
 }
 
 /* Takes the next job. False when the loader stops: a thread that exited at the end of the jobs would fault in code of
@@ -205,6 +213,13 @@ const co_load *co_loader_get(co_loader *l, uint64_t index, void **buffer)
 uint64_t co_loader_wait_ns(const co_loader *l)
 {
     return l->wait_ns;
+}
+
+co_fill_times co_loader_times(const co_loader *l)
+{
+    return (co_fill_times){atomic_load_explicit(&l->read_ns, memory_order_relaxed),
+                           atomic_load_explicit(&l->decode_ns, memory_order_relaxed),
+                           atomic_load_explicit(&l->augment_ns, memory_order_relaxed)};
 }
 
 void co_loader_stop(co_loader *l)

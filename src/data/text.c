@@ -129,8 +129,8 @@ static void fill_piece(const struct text *t, const struct piece *piece, int len,
     }
 }
 
-static void fill(const co_dataset *d, co_split s, const uint32_t *id, co_slice_shape shape,
-                 const co_slice_dst *dst)
+static int fill(const co_dataset *d, co_split s, const uint32_t *id, co_slice_shape shape,
+                const co_draw *draw, const co_slice_dst *dst)
 {
     const struct text *t = (const struct text *)d;
 
@@ -144,6 +144,7 @@ static void fill(const co_dataset *d, co_split s, const uint32_t *id, co_slice_s
         if (dst->lens)
             dst->lens[i] = (int32_t)piece->len;
     }
+    return 0;
 }
 
 /* Begin, padding and what is to be ignored have no text. */

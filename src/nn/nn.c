@@ -81,18 +81,21 @@ static co_node *declare_inputs(co_build *b, bool with_y)
 }
 
 /* CLASSIFY pred [n, classes], y [n]; LM pred [n, len, classes], y [n, len]: one row per sample or token. */
-static void add_class_loss(const co_build *b, co_node *pred, co_node *y)
+static void add_class_loss(const co_build *b, co_node *pred, co_node *y, const co_loss *how)
 {
     co_graph *g = b->g;
     int64_t rows = b->io->task == CO_TASK_LM ? (int64_t)b->shape.n * b->shape.len : b->shape.n;
     co_node *logits = co_reshape(g, pred, CO_SHAPE(rows, b->io->classes)); /* [rows, classes] */
     co_node *target = co_reshape(g, y, CO_SHAPE(rows));                    /* [rows] */
-    co_node *loss = co_cross_entropy(g, logits, target, 0, CO_IGNORE);     /* [rows] */
+    co_node *loss = co_cross_entropy(g, logits, target, (float)how->label_smoothing, CO_IGNORE); /* [rows] */
 
     co_graph_loss(g, loss);
     co_graph_stat(g, CO_STAT_LOSS, co_sum_all(g, loss));
     co_graph_stat(g, CO_STAT_COUNT, co_count_valid(g, target, CO_IGNORE));
     co_graph_stat(g, CO_STAT_METRIC, co_correct(g, logits, target, CO_IGNORE, 1));
+    if (b->io->task == CO_TASK_CLASSIFY)
+        co_graph_stat(g, CO_STAT_TOP5,
+                      co_correct(g, logits, target, CO_IGNORE, b->io->classes < 5 ? (int)b->io->classes : 5));
 }
 
 static void add_distance_loss(const co_build *b, co_node *pred, co_node *y)
@@ -120,8 +123,9 @@ static void check_prediction(const co_build *b, const char *model, co_node *pred
 }
 
 co_err co_model_graph(co_graph **out, const co_model_def *def, const void *cfg, const co_io *io,
-                      co_slice_shape shape, co_mode mode)
+                      const co_loss *loss, co_slice_shape shape, co_mode mode)
 {
+    static const co_loss plain;
     co_build b = {.def = def, .io = io, .shape = shape};
 
     CO_TRY(def->check(cfg, io));
@@ -135,7 +139,9 @@ co_err co_model_graph(co_graph **out, const co_model_def *def, const void *cfg, 
     else if (io->task == CO_TASK_REGRESS)
         add_distance_loss(&b, pred, y);
     else
-        add_class_loss(&b, pred, y);
+        add_class_loss(&b, pred, y, loss ? loss : &plain);
+    if (mode == CO_MODE_EVAL)
+        co_graph_output(b.g, pred);
 
     co_err err = co_graph_error(b.g);
     if (err) {

@@ -2,7 +2,7 @@
  *
  *     const co_model_def *def = co_model_find("mlp");
  *     co_graph *g;
- *     CO_TRY(co_model_graph(&g, def, cfg, &io, (co_slice_shape){.n = 16}, CO_MODE_TRAIN));
+ *     CO_TRY(co_model_graph(&g, def, cfg, &io, NULL, (co_slice_shape){.n = 16}, CO_MODE_TRAIN));
  *
  * co_model_graph declares the inputs of the task (tensor/io.h), lets the model build its prediction, and adds
  * the task's loss and statistics. Every shape of one model gives the same layout.
@@ -22,6 +22,7 @@ enum {
     CO_STAT_COUNT,  /* rows that count: samples, or tokens that are not ignored: the divisor */
     CO_STAT_METRIC, /* CLASSIFY, LM: rows predicted right; REGRESS: sum of absolute errors (mean over y_width)
                      */
+    CO_STAT_TOP5, /* CLASSIFY: rows whose class is among the five likeliest (of fewer classes: all); else 0 */
     CO_STATS
 };
 const char *co_metric_name(co_task task); /* "acc", "mae" */
@@ -49,8 +50,14 @@ typedef struct co_model_def {
 extern const co_model_def *const co_models[];        /* NULL-terminated */
 const co_model_def *co_model_find(const char *name); /* NULL if there is none */
 
+/* What the loss is besides the task's own; NULL wherever it is asked for: the plain one. */
+typedef struct co_loss {
+    double label_smoothing; /* as PyTorch's CrossEntropyLoss, in training and evaluation */
+} co_loss;
+
+/* EVAL: the prediction is the graph's output too, for those who give an output base. */
 co_err co_model_graph(co_graph **out, const co_model_def *def, const void *cfg, const co_io *io,
-                      co_slice_shape shape, co_mode mode);
+                      const co_loss *loss, co_slice_shape shape, co_mode mode);
 
 /* Layers with PyTorch's names, shapes and default initialisation; `name` is the module's ("fc1",
  * "layer1.0.bn1"). */

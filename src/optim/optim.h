@@ -11,7 +11,7 @@
 
 #include "base/option.h"
 
-enum { CO_MAX_MOMENTS = 3 };
+enum { CO_MAX_MOMENTS = 4 }; /* three of an optimiser, and the average of the weights */
 
 typedef struct co_apply {
     float *w;                 /* [n] weights, updated */
@@ -22,6 +22,7 @@ typedef struct co_apply {
     double lr;   /* of this step */
     int64_t t;   /* applied steps including this one: 1 for the first */
     bool no_decay;
+    double momentum; /* 0, or instead of the configuration's momentum (Adam: beta1): cycled by a schedule */
 } co_apply;
 
 typedef struct co_optim_def {
@@ -44,6 +45,43 @@ typedef struct co_optim_def {
 
 extern const co_optim_def *const co_optims[]; /* sgd, adam, adamw, sparse_adam; NULL-terminated */
 const co_optim_def *co_optim_find(const char *name);
+
+/* --- schedules: the learning rate of every step, as PyTorch's schedulers give it --------------------------------
+ * Warm-up comes before any of them: for the first `warmup` steps the rate rises in a straight line from
+ * start * base to base, and the schedule's own clock begins after it. */
+typedef struct co_pace {
+    int64_t step;  /* steps done before this one: 0 for the first, counted from the end of the warm-up */
+    int64_t steps; /* of the whole run, without the warm-up */
+    int64_t steps_per_epoch;
+    double drop; /* plateau: product of the factors so far; else 1 */
+} co_pace;
+
+typedef struct co_schedule_def {
+    const char *name, *help;
+    const co_option *options;
+    size_t cfg_size;
+    co_err (*check)(const void *cfg); /* CO_EINPUT naming the key; NULL: any will do */
+    double (*lr)(const void *cfg, double base, const co_pace *at);
+    /* The momentum (Adam: beta1) of the step, or 0 to leave it; NULL: leaves it. */
+    double (*momentum)(const void *cfg, const co_pace *at);
+    bool watches; /* plateau: wants co_plateau_see after every evaluation */
+} co_schedule_def;
+
+extern const co_schedule_def *const co_schedules[]; /* NULL-terminated */
+const co_schedule_def *co_schedule_find(const char *name);
+
+/* What a plateau remembers; all zero but drop = 1 before the first evaluation. Plain numbers, kept in checkpoints. */
+typedef struct co_plateau {
+    double best, drop;
+    int64_t bad, cooldown, seen;
+} co_plateau;
+/* ReduceLROnPlateau's rule on one more value. `cfg` is the plateau row's. `base`: the rate drops apply to. */
+void co_plateau_see(const void *cfg, double base, double value, co_plateau *p);
+const char *co_plateau_monitor(const void *cfg); /* which value it wants: "val/loss", "val/acc" ... */
+
+/* --- the average of the weights ------------------------------------------------------------------------------ */
+/* ema = w after the first applied step (t = 1), then decay * ema + (1 - decay) * w. Any cut gives the same bits. */
+void co_ema_apply(float *ema, const float *w, size_t n, double decay, int64_t t);
 
 /* Clipping by norm, as PyTorch: min(1, max_norm / (norm + 1e-6)). max_norm <= 0: no clipping, 1. */
 double co_clip_factor(double norm, double max_norm);

@@ -5,6 +5,7 @@
 #include "optim/optim.h"
 
 extern const co_optim_def sgd_def, adam_def, adamw_def, sparse_adam_def;
+extern const co_schedule_def constant_def;
 
 /* Adam, AdamW and SparseAdam keep the same two moments, and the first two hand their row-sparse entries to
  * the third: so they share one struct. SparseAdam has no weight decay. */

@@ -24,7 +24,7 @@ void run_item(const co_plan *p, const exec_set *set, co_split split, uint32_t it
     co_slice_dst dst;
 
     slice_dst(e, bases->input, &dst);
-    p->data->fill(p->data, split, ids, shape, &dst);
+    p->data->fill(p->data, split, ids, shape, &(co_draw){.seed = (uint64_t)p->cfg.seed}, &dst);
     co_exec_run(e->exec, bases, &(co_run){.seed = (uint64_t)p->cfg.seed}, beat);
 }
 

@@ -45,7 +45,7 @@ co_err exec_set_add(exec_set *s, const co_plan *p, co_slice_shape shape, co_mode
     if (!more)
         return CO_ENOMEM;
     s->e = more;
-    CO_TRY(co_model_graph(&g, p->spec.model, p->spec.model_cfg, &p->data->io, shape, mode));
+    CO_TRY(co_model_graph(&g, p->spec.model, p->spec.model_cfg, &p->data->io, &p->loss, shape, mode));
     shape_exec *e = &s->e[s->n];
     *e = (shape_exec){.shape = shape};
     co_err err = co_exec_new(&e->exec, g, p->kernels);
@@ -57,6 +57,8 @@ co_err exec_set_add(exec_set *s, const co_plan *p, co_slice_shape shape, co_mode
     e->y = input_at(e->exec, "y");
     e->ids = input_at(e->exec, "ids");
     e->lens = input_at(e->exec, "lens");
+    e->y2 = input_at(e->exec, "y2");
+    e->lam = input_at(e->exec, "lam");
     const co_exec_info *info = co_exec_info_of(e->exec);
     grow(&s->input_bytes, info->input_bytes);
     grow(&s->work_bytes, info->work_bytes);

@@ -53,6 +53,7 @@ static bool next(void *ctx, uint64_t index, co_load *job)
     co_cut_range(&p->tree[cut].cut, j->leaf[cut][nth], &lo, &hi);
     const uint32_t *ids = co_order_epoch(p->order, (uint32_t)epoch) + batch * p->batch;
     job->split = CO_SPLIT_TRAIN;
+    job->draw = (co_draw){.seed = (uint64_t)p->cfg.seed, .epoch = (uint32_t)epoch, .augment = true};
     for (uint32_t i = lo; i < hi; i++)
         job->ids[i - lo] = ids[i];
     job->shape.n = (int)(hi - lo);
@@ -67,6 +68,8 @@ void slice_dst(const shape_exec *e, char *buffer, co_slice_dst *dst)
         .y = e->y == SIZE_MAX ? NULL : buffer + e->y,
         .ids = e->ids == SIZE_MAX ? NULL : (int64_t *)(void *)(buffer + e->ids),
         .lens = e->lens == SIZE_MAX ? NULL : (int32_t *)(void *)(buffer + e->lens),
+        .y2 = e->y2 == SIZE_MAX ? NULL : (int32_t *)(void *)(buffer + e->y2),
+        .lam = e->lam == SIZE_MAX ? NULL : (float *)(void *)(buffer + e->lam),
     };
 }
 

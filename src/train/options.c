@@ -16,7 +16,7 @@ static const co_option top[] = {
      .alias = "trainer.resume_from_checkpoint", .may_change = true},
     {"test", CO_OPT_BOOL, AT(test), "true", "evaluate the test split at the end", .may_change = true},
     {"console", CO_OPT_ENUM, AT(console), "auto", "progress: a bar on a terminal, lines elsewhere",
-     .choices = "auto|plain|bar|quiet", .may_change = true},
+     .choices = "auto|plain|bar|quiet|imagenet", .may_change = true},
     {"log_every", CO_OPT_INT, AT(log_every), "10", "record the training loss every n steps", .min = 1,
      .max = 1e9, .alias = "trainer.log_every_n_steps", .may_change = true},
     {0}};
@@ -59,11 +59,90 @@ static const co_option trainer[] = {
      "a step whose gradient is not finite ends the run, or is left out", .choices = "stop|skip"},
     {"clip_norm", CO_OPT_FLOAT, AT(clip_norm), "0", "clip the gradient's norm to this; 0: no clipping",
      .min = 0, .max = 1e30, .alias = "trainer.gradient_clip_val"},
+    {"clip_value", CO_OPT_FLOAT, AT(clip_value), "0",
+     "clip every element of the gradient to plus or minus this; 0: no clipping", .min = 0, .max = 1e30},
+    {"gradient_clip_algorithm", CO_OPT_ENUM, AT(clip_how), "norm",
+     "what trainer.gradient_clip_val (clip_norm) clips", .choices = "norm|value"},
+    {"accumulate", CO_OPT_INT, AT(accumulate), "1",
+     "not needed here: data.batch_size is the whole batch, and its slices are computed one after another in "
+     "the "
+     "memory of one",
+     .min = 1, .max = 1e6, .alias = "trainer.accumulate_grad_batches"},
+    {"min_epochs", CO_OPT_INT, AT(min_epochs), "0", "early stopping and max_time wait for so many epochs",
+     .min = 0, .max = 1e9, .may_change = true},
+    {"min_steps", CO_OPT_INT, AT(min_steps), "0", "early stopping and max_time wait for so many steps",
+     .min = 0, .max = 4e9, .may_change = true},
+    {"max_time", CO_OPT_STR, AT(max_time), "null",
+     "end the run, saved, after this long: 90s, 15m, 2h, 1d or DD:HH:MM:SS", .may_change = true},
+    {"limit_val_batches", CO_OPT_STR, AT(limit_val_batches), "1.0",
+     "validate on so many samples' worth of batches only: a whole number, or a fraction with a point"},
+    {"limit_test_batches", CO_OPT_STR, AT(limit_test_batches), "1.0", "likewise for the test split"},
+    {"overfit_batches", CO_OPT_INT, AT(overfit_batches), "0",
+     "n: train on the first n batches alone, over and over, unshuffled: a model that cannot is broken",
+     .min = 0, .max = 1e9},
+    {"fast_dev_run", CO_OPT_BOOL, AT(fast_dev_run), "false",
+     "one batch to train, validate and test on, no checkpoints: does it run at all?"},
+    {"profiler", CO_OPT_ENUM, AT(profiler), "none", "where the time goes, by operator, at the end",
+     .choices = "none|simple", .may_change = true},
+    {"spike", CO_OPT_FLOAT, AT(spike), "6",
+     "notice a loss so many deviations above its recent mean; 0: never", .min = 0, .max = 1e6,
+     .may_change = true},
     {"kernels", CO_OPT_STR, AT(kernels), "auto",
      "instruction level: auto, ref, avx2, or far (a test of memory spaces)"},
     {"stall_s", CO_OPT_FLOAT, AT(stall_s), "3", "a rank without progress for so long is replaced",
      .min = 0.05, .max = 86400, .may_change = true},
     {"pin", CO_OPT_BOOL, AT(pin), "true", "one CPU per rank while there are enough", .may_change = true},
+    {0}};
+
+static const co_option optim[] = {
+    {"no_decay", CO_OPT_STR, AT(no_decay), "none",
+     "parameters without weight decay: none, norm_bias (biases and norms), or patterns (\"*.bias,bn?.*\")"},
+    {"lr_groups", CO_OPT_STR, AT(lr_groups), "null",
+     "the rate of some parameters, by pattern and factor: \"fc.*:10,layer1.*:0.1\""},
+    {"freeze", CO_OPT_STR, AT(freeze), "null",
+     "parameters that are not trained, by pattern: \"conv1.*,bn1.*\""},
+    {"layer_decay", CO_OPT_FLOAT, AT(layer_decay), "1",
+     "each block's rate is this times that of the block after it; the last has the full rate", .min = 0.01,
+     .max = 1},
+    {"ema", CO_OPT_FLOAT, AT(ema), "0",
+     "decay of a running average of the weights, which is then evaluated and saved beside them; 0: none",
+     .min = 0, .max = 0.9999999},
+    {0}};
+
+static const co_option schedule_core[] = {
+    {"warmup_steps", CO_OPT_INT, AT(warmup_steps), "0", "steps of warm-up before the schedule begins",
+     .min = 0, .max = 4e9},
+    {"warmup_epochs", CO_OPT_INT, AT(warmup_epochs), "0", "the same, in epochs", .min = 0, .max = 1e6},
+    {"warmup_start", CO_OPT_FLOAT, AT(warmup_start), "0.01", "the first step's share of the rate", .min = 0,
+     .max = 1},
+    {0}};
+
+static const co_option loss[] = {{"label_smoothing", CO_OPT_FLOAT, AT(label_smoothing), "0",
+                                  "share of the target spread over all classes", .min = 0, .max = 0.999,
+                                  .alias = "model.label_smoothing"},
+                                 {0}};
+
+static const co_option tune[] = {
+    {"lr", CO_OPT_BOOL, AT(tune_lr), "false",
+     "look for a learning rate first, show the curve, and train with it", .may_change = true},
+    {"lr_min", CO_OPT_FLOAT, AT(tune_min), "1e-6", "where the search begins", .min = 1e-12, .max = 10,
+     .may_change = true},
+    {"lr_max", CO_OPT_FLOAT, AT(tune_max), "1", "and ends", .min = 1e-12, .max = 1e4, .may_change = true},
+    {"steps", CO_OPT_INT, AT(tune_steps), "100", "steps of the search", .min = 10, .max = 1e5,
+     .may_change = true},
+    {0}};
+
+static const co_option early[] = {
+    {"patience", CO_OPT_INT, AT(early_patience), "0",
+     "end after so many evaluations without an improvement; 0: never", .min = 0, .max = 1e9},
+    {"monitor", CO_OPT_STR, AT(early_monitor), "val/loss",
+     "what has to improve: val/loss, val/acc, val/acc5 or val/mae"},
+    {"mode", CO_OPT_ENUM, AT(early_mode), "auto", "auto: max for accuracies, min for the rest",
+     .choices = "auto|min|max"},
+    {"min_delta", CO_OPT_FLOAT, AT(early_delta), "0", "less than this is no improvement", .min = 0,
+     .max = 1e30},
+    {"stopping_threshold", CO_OPT_STR, AT(early_reach), "null", "good enough: end when it is reached"},
+    {"divergence_threshold", CO_OPT_STR, AT(early_diverge), "null", "hopeless: end when it gets there"},
     {0}};
 
 static const co_option checkpoint[] = {
@@ -76,8 +155,24 @@ static const co_option checkpoint[] = {
      .max = 1e9, .may_change = true},
     {"min_interval_s", CO_OPT_FLOAT, AT(ckpt_min_interval_s), "10",
      "least time between two epoch checkpoints", .min = 0, .max = 1e9, .may_change = true},
-    {"keep", CO_OPT_INT, AT(ckpt_keep), "2", "generations kept", .min = 2, .max = 1e6,
-     .alias = "callbacks.model_checkpoint.save_top_k", .may_change = true},
+    {"keep", CO_OPT_INT, AT(ckpt_keep), "2", "newest generations kept, besides the best", .min = 2,
+     .max = 1e6, .may_change = true},
+    {"dirpath", CO_OPT_STR, AT(ckpt_dir), "null", "where they go; null: checkpoints/ in the run folder",
+     .may_change = true},
+    {"filename", CO_OPT_STR, AT(ckpt_filename), "null",
+     "their names, as Lightning's: \"epoch_{epoch:03d}\", \"{step}-{val/acc:.2f}\"; null: epoch_009, "
+     "step_00000123",
+     .may_change = true},
+    {"monitor", CO_OPT_STR, AT(ckpt_monitor), "null",
+     "what makes one the best: val/loss, val/acc, val/acc5 or val/mae; null: accuracy, or for regression the "
+     "error",
+     .may_change = true},
+    {"mode", CO_OPT_ENUM, AT(ckpt_mode), "auto", "auto: max for accuracies, min for the rest",
+     .choices = "auto|min|max", .may_change = true},
+    {"save_top_k", CO_OPT_INT, AT(ckpt_top), "1", "best ones kept beside the newest; -1: all, 0: none",
+     .min = -1, .max = 1e6, .may_change = true},
+    {"save_last", CO_OPT_BOOL, AT(ckpt_last), "true",
+     "a link `last` to the newest: always made, it is how runs continue", .may_change = true},
     {0}};
 
 static const co_option fault[] = {
@@ -97,6 +192,11 @@ const co_train_table co_train_tables[] = {{"", top},
                                           {"run.", run},
                                           {"data.", data},
                                           {"trainer.", trainer},
+                                          {"optim.", optim},
+                                          {"schedule.", schedule_core},
+                                          {"loss.", loss},
+                                          {"tune.", tune},
                                           {"callbacks.model_checkpoint.", checkpoint},
+                                          {"callbacks.early_stopping.", early},
                                           {"fault.", fault},
                                           {0}};

@@ -48,14 +48,35 @@ typedef struct co_train_cfg {
     int64_t batch_size, batch_size_per_rank, workers, eval_slice;
     /* trainer. */
     char *devices, *limit_train_batches, *kernels;
-    int64_t num_nodes, max_epochs, max_steps, slices, eval_every;
-    int on_nan, strategy;
-    double clip_norm, stall_s;
-    bool pin;
+    char *limit_val_batches, *limit_test_batches, *max_time;
+    int64_t num_nodes, max_epochs, max_steps, min_epochs, min_steps, slices, eval_every, accumulate,
+        overfit_batches;
+    int on_nan, strategy, profiler, clip_how;
+    double clip_norm, clip_value, stall_s, spike;
+    bool pin, fast_dev_run;
+    /* optim.: on top of the optimiser's own */
+    char *no_decay, *lr_groups, *freeze;
+    double ema, layer_decay;
+    /* schedule.: on top of the schedule's own */
+    int64_t warmup_steps, warmup_epochs;
+    double warmup_start;
+    /* loss. */
+    double label_smoothing;
+    /* tune. */
+    bool tune_lr;
+    double tune_min, tune_max;
+    int64_t tune_steps;
     /* callbacks.model_checkpoint. */
-    bool ckpt_enabled;
-    int64_t ckpt_every_steps, ckpt_every_epochs, ckpt_keep;
+    bool ckpt_enabled, ckpt_last;
+    char *ckpt_dir, *ckpt_filename, *ckpt_monitor;
+    int ckpt_mode;
+    int64_t ckpt_every_steps, ckpt_every_epochs, ckpt_keep, ckpt_top;
     double ckpt_min_interval_s;
+    /* callbacks.early_stopping. */
+    char *early_monitor, *early_reach, *early_diverge;
+    int early_mode;
+    int64_t early_patience;
+    double early_delta;
     /* console */
     int console;
     int64_t log_every;
@@ -80,6 +101,8 @@ typedef struct co_train_spec {
     const void *data_cfg;
     const co_optim_def *optim;
     const void *optim_cfg;
+    const co_schedule_def *schedule;
+    const void *schedule_cfg;
     char config_sha256[65];
     const char *ckpt_root; /* where checkpoints go; NULL: none are written */
     const char *resume;    /* checkpoint folder to start from; NULL: from the beginning */

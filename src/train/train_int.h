@@ -38,7 +38,7 @@ void schedule_close(schedule *s);                        /* fills first_unit and
 typedef struct shape_exec {
     co_slice_shape shape;
     co_exec *exec;
-    size_t x, y, ids, lens; /* offsets in the input buffer; SIZE_MAX: absent */
+    size_t x, y, ids, lens, y2, lam; /* offsets in the input buffer; SIZE_MAX: absent */
 } shape_exec;
 
 typedef struct exec_set {
@@ -56,6 +56,7 @@ struct co_plan {
     co_dataset *data;
     co_order *order; /* of training, for every rank through fork */
     exec_set train, eval;
+    co_loss loss;
     const co_layout *layout;
     schedule sched;
     int ranks, slices;

@@ -71,14 +71,14 @@ TEST(cifar10_gives_the_pictures_of_all_six_files_with_their_labels)
     CHECK(d->io.classes == 10 && co_shape_eq(&d->io.x, &CO_SHAPE(3, 32, 32)), "not [3,32,32] of 10");
     for (int s = 0; s < CO_SPLIT_COUNT; s++)
         for (uint32_t id = 0; id < d->count[s]; id++) {
-            d->fill(d, (co_split)s, &id, (co_slice_shape){1, 0}, &(co_slice_dst){.y = &y});
+            d->fill(d, (co_split)s, &id, (co_slice_shape){1, 0}, &(co_draw){0}, &(co_slice_dst){.y = &y});
             black += y == 0;
             if (y == 0)
                 continue;
             int f = y - 1;
             CHECK(f < 6 && (f == 5) == (s == CO_SPLIT_TEST) && (f < 5 || id == 500), "label %d", y);
             seen[f]++;
-            d->fill(d, (co_split)s, &id, (co_slice_shape){1, 0}, &(co_slice_dst){.x = x});
+            d->fill(d, (co_split)s, &id, (co_slice_shape){1, 0}, &(co_draw){0}, &(co_slice_dst){.x = x});
             CHECK(x[0] == scaled(f + 10, 0.4914f, 0.2470f) && x[1] == scaled(0, 0.4914f, 0.2470f), "red");
             CHECK(x[1024] == scaled(0, 0.4822f, 0.2435f), "green");
             CHECK(x[3071] == scaled(20 * f, 0.4465f, 0.2616f), "blue");
@@ -172,7 +172,8 @@ TEST(cifar100_uses_the_fine_label_and_checks_both)
     poke("test.bin", 7 * 3074, 19);
     poke("test.bin", 7 * 3074 + 1, 99);
     CHECK_OK(set_try(&d, "cifar100", "dir", ".", (char *)NULL));
-    d->fill(d, CO_SPLIT_TEST, &(uint32_t){7}, (co_slice_shape){1, 0}, &(co_slice_dst){.y = &y});
+    d->fill(d, CO_SPLIT_TEST, &(uint32_t){7}, (co_slice_shape){1, 0}, &(co_draw){0},
+            &(co_slice_dst){.y = &y});
     CHECK(y == 99 && d->io.classes == 100, "label %d of %lld", y, (long long)d->io.classes);
     co_dataset_close(d);
     poke("train.bin", 49999L * 3074 + 1, 100);
@@ -215,7 +216,8 @@ static void check_moments(const co_dataset *d)
 
     for (int s = 0; s < CO_SPLIT_TEST; s++)
         for (uint32_t id = 0; id < d->count[s]; id++) {
-            d->fill(d, (co_split)s, &id, (co_slice_shape){1, 0}, &(co_slice_dst){x, &y, NULL, NULL});
+            d->fill(d, (co_split)s, &id, (co_slice_shape){1, 0}, &(co_draw){0},
+                    &(co_slice_dst){x, &y, NULL, NULL});
             for (int p = 0; p < PIXELS; p++) {
                 sum[p / 1024] += (double)x[p];
                 squares[p / 1024] += (double)x[p] * (double)x[p];
@@ -237,7 +239,7 @@ TEST_WITHIN(the_real_cifar10_has_the_moments_and_classes_it_is_known_for, 120)
 
     CHECK_OK(set_try(&d, "cifar10", "dir", dir, (char *)NULL));
     for (uint32_t id = 0; id < d->count[CO_SPLIT_TEST]; id++) {
-        d->fill(d, CO_SPLIT_TEST, &id, (co_slice_shape){1, 0}, &(co_slice_dst){.y = &y});
+        d->fill(d, CO_SPLIT_TEST, &id, (co_slice_shape){1, 0}, &(co_draw){0}, &(co_slice_dst){.y = &y});
         per_class[y]++;
     }
     for (int c = 0; c < 10; c++)

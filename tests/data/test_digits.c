@@ -18,7 +18,7 @@ static void read_all(struct image *out)
     for (int s = 0; s < CO_SPLIT_COUNT; s++)
         for (uint32_t id = 0; id < d->count[s]; id++, out++) {
             int64_t ids = -1;
-            d->fill(d, (co_split)s, &id, (co_slice_shape){1, 0},
+            d->fill(d, (co_split)s, &id, (co_slice_shape){1, 0}, &(co_draw){0},
                     &(co_slice_dst){out->x, &out->y, &ids, NULL});
             CHECK(ids == (int64_t)id, "ids[0] = %lld", (long long)ids);
         }
@@ -90,7 +90,7 @@ TEST(a_split_of_digits_is_a_fair_draw)
 
     for (uint32_t id = 0; id < d->count[CO_SPLIT_VAL]; id++) {
         int32_t y;
-        d->fill(d, CO_SPLIT_VAL, &id, (co_slice_shape){1, 0}, &(co_slice_dst){.y = &y});
+        d->fill(d, CO_SPLIT_VAL, &id, (co_slice_shape){1, 0}, &(co_draw){0}, &(co_slice_dst){.y = &y});
         seen[y]++;
     }
     for (int c = 0; c < 10; c++) /* 18 on average; the file itself runs through writers */

@@ -18,7 +18,8 @@ static void fit(const co_dataset *d, double w[INPUTS + 1])
     float x[(INPUTS + 1) * INPUTS], y[INPUTS + 1];
     double a[INPUTS + 1][INPUTS + 2];
 
-    d->fill(d, CO_SPLIT_TRAIN, ids, (co_slice_shape){INPUTS + 1, 0}, &(co_slice_dst){.x = x, .y = y});
+    d->fill(d, CO_SPLIT_TRAIN, ids, (co_slice_shape){INPUTS + 1, 0}, &(co_draw){0},
+            &(co_slice_dst){.x = x, .y = y});
     for (int r = 0; r <= INPUTS; r++) {
         for (int c = 0; c < INPUTS; c++)
             a[r][c] = x[r * INPUTS + c];
@@ -48,7 +49,8 @@ TEST(without_noise_fake_data_are_a_line_through_all_splits)
         for (uint32_t id = 0; id < d->count[s]; id++) {
             float x[INPUTS], y;
             double sum = w[INPUTS];
-            d->fill(d, (co_split)s, &id, (co_slice_shape){1, 0}, &(co_slice_dst){.x = x, .y = &y});
+            d->fill(d, (co_split)s, &id, (co_slice_shape){1, 0}, &(co_draw){0},
+                    &(co_slice_dst){.x = x, .y = &y});
             for (int k = 0; k < INPUTS; k++) {
                 CHECK(x[k] >= -1 && x[k] < 1, "x = %g", (double)x[k]);
                 sum += w[k] * (double)x[k];
@@ -67,8 +69,10 @@ TEST(noise_on_fake_data_has_the_spread_asked_for)
     CHECK_OK(set_try(&noisy, "fake", "noise", "0.5", (char *)NULL));
     for (uint32_t id = 0; id < 2048; id++) {
         float x[20], a, b;
-        clean->fill(clean, CO_SPLIT_TRAIN, &id, (co_slice_shape){1, 0}, &(co_slice_dst){.x = x, .y = &a});
-        noisy->fill(noisy, CO_SPLIT_TRAIN, &id, (co_slice_shape){1, 0}, &(co_slice_dst){.x = x, .y = &b});
+        clean->fill(clean, CO_SPLIT_TRAIN, &id, (co_slice_shape){1, 0}, &(co_draw){0},
+                    &(co_slice_dst){.x = x, .y = &a});
+        noisy->fill(noisy, CO_SPLIT_TRAIN, &id, (co_slice_shape){1, 0}, &(co_draw){0},
+                    &(co_slice_dst){.x = x, .y = &b});
         squares += (double)(b - a) * (double)(b - a);
     }
     CHECK(fabs(sqrt(squares / 2048) - 0.5) < 0.04, "spread %g", sqrt(squares / 2048));
@@ -83,13 +87,15 @@ TEST(a_fake_sample_depends_on_its_id_and_the_seed_and_not_on_its_neighbours)
     uint32_t ids[3] = {7, 0, 7}, other = 1;
     float x[3 * INPUTS], y[3], x1[INPUTS], y1;
 
-    d->fill(d, CO_SPLIT_TRAIN, ids, (co_slice_shape){3, 0}, &(co_slice_dst){.x = x, .y = y});
+    d->fill(d, CO_SPLIT_TRAIN, ids, (co_slice_shape){3, 0}, &(co_draw){0}, &(co_slice_dst){.x = x, .y = y});
     CHECK(memcmp(x, x + 2 * INPUTS, sizeof x1) == 0 && y[0] == y[2], "7 is not 7");
-    d->fill(d, CO_SPLIT_VAL, ids, (co_slice_shape){1, 0}, &(co_slice_dst){.x = x1, .y = &y1});
+    d->fill(d, CO_SPLIT_VAL, ids, (co_slice_shape){1, 0}, &(co_draw){0}, &(co_slice_dst){.x = x1, .y = &y1});
     CHECK(memcmp(x, x1, sizeof x1) != 0, "7 of val is 7 of train");
-    d->fill(d, CO_SPLIT_TRAIN, &other, (co_slice_shape){1, 0}, &(co_slice_dst){.x = x1, .y = &y1});
+    d->fill(d, CO_SPLIT_TRAIN, &other, (co_slice_shape){1, 0}, &(co_draw){0},
+            &(co_slice_dst){.x = x1, .y = &y1});
     CHECK(memcmp(x, x1, sizeof x1) != 0, "1 is 7");
-    e->fill(e, CO_SPLIT_TRAIN, ids, (co_slice_shape){1, 0}, &(co_slice_dst){.x = x1, .y = &y1});
+    e->fill(e, CO_SPLIT_TRAIN, ids, (co_slice_shape){1, 0}, &(co_draw){0},
+            &(co_slice_dst){.x = x1, .y = &y1});
     CHECK(memcmp(x, x1, sizeof x1) != 0, "seed 6 is seed 5");
     CHECK(strcmp(d->fingerprint, e->fingerprint) != 0, "one fingerprint for two seeds");
     co_dataset_close(d);

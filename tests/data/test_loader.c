@@ -109,8 +109,8 @@ struct gate {
 static struct gate gate;
 
 /* The slice's one "id" is the job's number, and is all that is written. */
-static void gate_fill(const co_dataset *d, co_split s, const uint32_t *id, co_slice_shape shape,
-                      const co_slice_dst *dst)
+static int gate_fill(const co_dataset *d, co_split s, const uint32_t *id, co_slice_shape shape,
+                     const co_draw *draw, const co_slice_dst *dst)
 {
     sigset_t mask;
 
@@ -120,6 +120,7 @@ static void gate_fill(const co_dataset *d, co_split s, const uint32_t *id, co_sl
         sem_wait(&gate.open);
     *(uint64_t *)dst->x = id[0];
     gate.loaded++;
+    return 0;
 }
 
 static bool gate_next(void *ctx, uint64_t index, co_load *job)

@@ -71,7 +71,7 @@ static uint32_t row_of(const co_dataset *d, co_split s, uint32_t id)
     int32_t y;
     int64_t ids;
 
-    d->fill(d, s, &id, (co_slice_shape){1, 0}, &(co_slice_dst){x, &y, &ids, NULL});
+    d->fill(d, s, &id, (co_slice_shape){1, 0}, &(co_draw){0}, &(co_slice_dst){x, &y, &ids, NULL});
     CHECK(ids == (int64_t)id, "ids %lld", (long long)ids);
     for (uint32_t row = 0; row < TRAIN; row++)
         if (x[0] == ((float)row / 255.0f - 0.1307f) / 0.3081f) {
@@ -104,7 +104,7 @@ TEST(mnist_gives_every_picture_once_with_its_label)
         CHECK(seen[i] == 1, "row %d seen %d times", i, seen[i]);
     for (uint32_t id = 0; id < TEST_N; id++)
         CHECK(row_of(d, CO_SPLIT_TEST, id) == id, "test sample %u", id);
-    d->fill(d, CO_SPLIT_VAL, &(uint32_t){1}, (co_slice_shape){1, 0}, &(co_slice_dst){0});
+    d->fill(d, CO_SPLIT_VAL, &(uint32_t){1}, (co_slice_shape){1, 0}, &(co_draw){0}, &(co_slice_dst){0});
     co_dataset_close(d);
 }
 

@@ -45,7 +45,7 @@ static void sample(const co_dataset *d, co_split s, uint32_t id, co_str *out)
     int len = d->length(d, s, id), room = co_slice_len(d, s, &id, 1) + 5;
 
     CHECK(room < ROOM && len >= 1 && len <= d->io.max_len, "length %d", len);
-    d->fill(d, s, &id, (co_slice_shape){1, room}, &(co_slice_dst){x, y, &ids, &lens});
+    d->fill(d, s, &id, (co_slice_shape){1, room}, &(co_draw){0}, &(co_slice_dst){x, y, &ids, &lens});
     CHECK(lens == len && ids == (int64_t)id, "lens %d, ids %lld", lens, (long long)ids);
     CHECK(x[0] == 0, "begins with %d", x[0]);
     for (int i = 0; i < room; i++) {

@@ -170,7 +170,7 @@ static void open_slice(struct run *r, int b, int s)
         longest = sample[i].len > longest ? sample[i].len : longest;
     if (r->io.task == CO_TASK_LM)
         shape.len = (longest + (int)r->io.len_step - 1) / (int)r->io.len_step * (int)r->io.len_step;
-    CHECK_OK(co_model_graph(&g, r->model, r->model_cfg, &r->io, shape, CO_MODE_TRAIN));
+    CHECK_OK(co_model_graph(&g, r->model, r->model_cfg, &r->io, NULL, shape, CO_MODE_TRAIN));
     CHECK_OK(co_exec_new(&p->exec, g, r->kernels));
     co_graph_free(g);
     const co_exec_info *info = co_exec_info_of(p->exec);

@@ -40,7 +40,7 @@ co_exec *nn_compile(const char *model, const void *cfg, const co_io *io, co_slic
     co_exec *exec;
 
     CHECK_OK(co_kernels_get(&kernels, "ref"));
-    CHECK_OK(co_model_graph(&g, co_model_find(model), cfg, io, shape, mode));
+    CHECK_OK(co_model_graph(&g, co_model_find(model), cfg, io, NULL, shape, mode));
     CHECK_OK(co_exec_new(&exec, g, kernels));
     co_graph_free(g);
     return exec;
@@ -211,8 +211,8 @@ TEST(data_that_does_not_fit_is_refused_with_what_would)
         void *cfg = nn_cfg(bad[i].model, NULL, NULL);
         co_graph *g;
         CHECK_FAILS(def->check(cfg, bad[i].io), CO_EINPUT, bad[i].words);
-        CHECK_FAILS(co_model_graph(&g, def, cfg, bad[i].io, nn_shape(bad[i].io, 2), CO_MODE_TRAIN), CO_EINPUT,
-                    bad[i].words);
+        CHECK_FAILS(co_model_graph(&g, def, cfg, bad[i].io, NULL, nn_shape(bad[i].io, 2), CO_MODE_TRAIN),
+                    CO_EINPUT, bad[i].words);
         co_free(cfg);
     }
     void *cfg = nn_cfg("cnn", NULL, NULL);
@@ -231,10 +231,11 @@ TEST(a_slice_shape_that_cannot_be_is_refused)
     void *cfg = nn_cfg("lm", NULL, NULL);
     co_graph *g;
 
-    CHECK_FAILS(co_model_graph(&g, linear, NULL, &nn_rows, (co_slice_shape){.n = 0}, CO_MODE_TRAIN),
+    CHECK_FAILS(co_model_graph(&g, linear, NULL, &nn_rows, NULL, (co_slice_shape){.n = 0}, CO_MODE_TRAIN),
                 CO_EINPUT, "a slice of 0 samples");
-    CHECK_FAILS(co_model_graph(&g, lm, cfg, &nn_text, (co_slice_shape){.n = 1, .len = 17}, CO_MODE_TRAIN),
-                CO_EINPUT, "length 17: the data has lengths of 1 to 16");
+    CHECK_FAILS(
+        co_model_graph(&g, lm, cfg, &nn_text, NULL, (co_slice_shape){.n = 1, .len = 17}, CO_MODE_TRAIN),
+        CO_EINPUT, "length 17: the data has lengths of 1 to 16");
     co_free(cfg);
 }
 
@@ -250,8 +251,8 @@ TEST(a_model_that_predicts_the_wrong_shape_is_named)
 
     echo.name = "echo";
     echo.build = build_echo;
-    CHECK_FAILS(co_model_graph(&g, &echo, NULL, &nn_rows, (co_slice_shape){.n = 3}, CO_MODE_EVAL), CO_EINPUT,
-                "model 'echo' predicts [3,20] where the task needs [3,5]");
+    CHECK_FAILS(co_model_graph(&g, &echo, NULL, &nn_rows, NULL, (co_slice_shape){.n = 3}, CO_MODE_EVAL),
+                CO_EINPUT, "model 'echo' predicts [3,20] where the task needs [3,5]");
 }
 
 TEST(the_table_finds_models_by_name)
@@ -268,7 +269,8 @@ TEST(the_table_finds_models_by_name)
 static co_err build_lm(void *ctx)
 {
     co_graph *g;
-    CO_TRY(co_model_graph(&g, co_model_find("lm"), ctx, &nn_text, (co_slice_shape){2, 4}, CO_MODE_TRAIN));
+    CO_TRY(
+        co_model_graph(&g, co_model_find("lm"), ctx, &nn_text, NULL, (co_slice_shape){2, 4}, CO_MODE_TRAIN));
     co_graph_free(g);
     return CO_OK;
 }

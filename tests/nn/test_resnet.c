@@ -236,7 +236,7 @@ static co_exec *compile(const struct net *t, int n, co_mode mode)
     co_graph *g;
     co_exec *exec;
 
-    CHECK_OK(co_model_graph(&g, t->model, t->model_cfg, &t->io, (co_slice_shape){.n = n}, mode));
+    CHECK_OK(co_model_graph(&g, t->model, t->model_cfg, &t->io, NULL, (co_slice_shape){.n = n}, mode));
     CHECK_OK(co_exec_new(&exec, g, t->kernels));
     co_graph_free(g);
     return exec;

@@ -17,7 +17,7 @@ static const float shrink[5] = {1, 1e-2f, 1e-4f, 1e-6f, 1e-8f};
 struct seat {
     const co_optim_def *def;
     void *cfg;
-    float w[N], m[CO_MAX_MOMENTS][N], g[N];
+    float w[N], m[3][N], g[N]; /* no optimiser keeps more moments */
     uint64_t words;
 };
 
@@ -45,7 +45,7 @@ static void draw_gradient(struct seat *s)
 static co_apply piece(struct seat *s, int64_t t, float scale, int start, int n)
 {
     co_apply a = {.w = s->w + start, .g = s->g + start, .n = (size_t)n, .scale = scale, .t = t};
-    for (int k = 0; k < CO_MAX_MOMENTS; k++)
+    for (int k = 0; k < 3; k++)
         a.m[k] = s->m[k] + start;
     a.lr = s->def->lr(s->cfg);
     return a;

@@ -23,15 +23,16 @@ static co_dataset *healthy;
 static uint32_t bad_sample;
 static int *volatile nowhere = (int *)8;
 
-void crash_test_fill(const co_dataset *d, co_split s, const uint32_t *id, co_slice_shape shape,
-                     const co_slice_dst *dst); /* has a symbol, to be found in the backtrace */
-void crash_test_fill(const co_dataset *d, co_split s, const uint32_t *id, co_slice_shape shape,
-                     const co_slice_dst *dst)
+int crash_test_fill(const co_dataset *d, co_split s, const uint32_t *id, co_slice_shape shape,
+                    const co_draw *draw,
+                    const co_slice_dst *dst); /* has a symbol, to be found in the backtrace */
+int crash_test_fill(const co_dataset *d, co_split s, const uint32_t *id, co_slice_shape shape,
+                    const co_draw *draw, const co_slice_dst *dst)
 {
     for (int i = 0; i < shape.n; i++)
         if (s == CO_SPLIT_TRAIN && id[i] == bad_sample)
             *nowhere = 1;
-    healthy->fill(healthy, s, id, shape, dst);
+    return healthy->fill(healthy, s, id, shape, draw, dst);
     (void)d;
 }
 
