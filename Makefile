@@ -1,8 +1,8 @@
 # make            build/cohort                         make test        all tests, under 3 minutes
 # make demo       set up, build, train digits          make check       test + layers, format, warnings, sanitizers, clang
 # make bench      the measurements, as JSON            make check-long  campaigns of kills and fuzzing
-# make fmt        clang-format 14                      make install     PREFIX=/usr/local
-# V=release|clang|asan|tsan chooses the variant; everything of a variant lives under build/$(V)/.
+# make fmt        clang-format 14                      make install     PREFIX=/usr/local; make uninstall
+# V=release|clang|asan|tsan chooses the variant; everything of a variant lives under build/$(V)/. VERBOSE=1: whole commands.
 V      ?= release
 PREFIX ?= /usr/local
 B      := build/$(V)
@@ -23,40 +23,43 @@ WARN   := -Wall -Wextra -Wshadow -Wvla -Wmissing-prototypes -Wstrict-prototypes 
           -Wno-missing-field-initializers $(if $(CI),-Werror)
 # The numerics contract: no contraction, no fast maths. FMA only where a kernel asks for it by name.
 NUMERICS := -ffp-contract=off -fno-fast-math -fno-math-errno
-CFLAGS := -std=gnu11 $(OPT) -g -pthread $(WARN) $(NUMERICS) -D_GNU_SOURCE -Isrc -I$(B)/gen $(VFLAGS_$(V)) $(EXTRA)
+CFLAGS := -std=gnu11 $(OPT) -g -pthread $(WARN) $(NUMERICS) -D_GNU_SOURCE -Iinclude -Isrc -I$(B)/gen $(VFLAGS_$(V)) $(EXTRA)
 LDFLAGS := -rdynamic -pthread $(VFLAGS_$(V)) $(EXTRA)
 # Static: the program starts on a host that has nothing but libc.
 LDLIBS := -l:libyaml.a -l:libjansson.a -l:libcrypto.a -l:liblzma.a -l:libjpeg.a -l:libpng16.a -l:libz.a -ldl -lm
 
-SRC   := $(filter-out src/cli/main.c,$(wildcard src/*/*.c src/*/*/*.c))
+SRC   := $(filter-out src/lib/main.c,$(wildcard src/*/*.c src/*/*/*.c))
 OBJ   := $(SRC:src/%.c=$(B)/obj/%.o)
 TSRC  := $(filter-out tests/fuzz/%,$(wildcard tests/*.c tests/*/*.c))
 TOBJ  := $(TSRC:tests/%.c=$(B)/tests-obj/%.o)
 GEN   := $(B)/gen/digits.inc $(B)/gen/builtins.inc
 COHORT := $(if $(filter release,$(V)),build/cohort,$(B)/cohort)
+# A word and a file per command; VERBOSE=1 shows the commands.
+say = $(if $(VERBOSE),,@echo '$(1) $(2)';)
 TESTS  := $(B)/tests
 
-.PHONY: all setup demo test tests check check-long bench fmt install clean layers format warnings fuzz
+.PHONY: all setup demo test tests check check-long bench fmt install uninstall clean layers format warnings fuzz
 all: $(COHORT)
 
 setup:
 	@tools/setup
 
-$(COHORT): $(B)/obj/cli/main.o $(B)/libcohort.a
-	$(CC) $(LDFLAGS) -o $@ $^ $(LDLIBS)
+$(COHORT): $(B)/obj/lib/main.o $(B)/libcohort.a
+	$(call say,LINK,$@) $(CC) $(LDFLAGS) -o $@ $^ $(LDLIBS)
 
 $(B)/libcohort.a: $(OBJ)
 	@rm -f $@
-	ar rcs $@ $^
+	$(call say,AR,$@) ar rcs $@ $^
 
-$(TESTS): $(TOBJ) $(B)/libcohort.a
-	$(CC) $(LDFLAGS) -o $@ $(TOBJ) $(B)/libcohort.a $(LDLIBS)
+# The tests install what there is, several at once: it must be there.
+$(TESTS): $(TOBJ) $(B)/libcohort.a | $(B)/lib/libcohort.a $(B)/share/done
+	$(call say,LINK,$@) $(CC) $(LDFLAGS) -o $@ $(TOBJ) $(B)/libcohort.a $(LDLIBS)
 tests: $(TESTS)
 
 # bench/NAME.c is a program of its own.
 $(B)/bench/%: bench/%.c $(B)/libcohort.a
 	@mkdir -p $(@D)
-	$(CC) $(CFLAGS) $(KOPT) -mavx2 -mfma $(LDFLAGS) -o $@ $^ $(LDLIBS)
+	$(call say,CC,$<) $(CC) $(CFLAGS) $(KOPT) -mavx2 -mfma $(LDFLAGS) -o $@ $^ $(LDLIBS)
 BENCHES := $(patsubst bench/%.c,$(B)/bench/%,$(wildcard bench/*.c))
 
 # Kernels are worth -O3; those of a level get its instructions.
@@ -66,19 +69,19 @@ $(B)/obj/kernel/simd/%.o: CFLAGS += -mavx2 -mfma
 
 $(B)/obj/%.o: src/%.c Makefile | $(GEN)
 	@mkdir -p $(@D)
-	$(CC) $(CFLAGS) -MMD -MP -c -o $@ $<
+	$(call say,CC,$<) $(CC) $(CFLAGS) -MMD -MP -c -o $@ $<
 
 $(B)/tests-obj/%.o: tests/%.c Makefile | $(GEN)
 	@mkdir -p $(@D)
-	$(CC) $(CFLAGS) -Itests -MMD -MP -c -o $@ $<
+	$(call say,CC,$<) $(CC) $(CFLAGS) -Itests -MMD -MP -c -o $@ $<
 
 # The digits and the configuration groups are inside the program.
 $(B)/gen/digits.inc: src/data/digits.csv.gz
 	@mkdir -p $(@D)
-	gzip -dc $< | sed 's/$$/,/' > $@
+	$(call say,GEN,$@) gzip -dc $< | sed 's/$$/,/' > $@
 $(B)/gen/builtins.inc: $(shell find configs -name '*.yaml' 2>/dev/null) tools/embed
 	@mkdir -p $(@D)
-	tools/embed configs > $@
+	$(call say,GEN,$@) tools/embed configs > $@
 
 demo: setup
 	@$(MAKE) --no-print-directory -j2 all
@@ -112,9 +115,41 @@ fuzz:
 	tools/fuzz $(SECONDS_EACH)
 fmt:
 	clang-format -i $$(git ls-files '*.c' '*.h')
-install: all
-	install -D build/cohort $(DESTDIR)$(PREFIX)/bin/cohort
+
+# The library as programs link it: one object, of which nothing but cohort_* can be seen from outside.
+$(B)/lib/libcohort.a: $(OBJ)
+	@mkdir -p $(@D)
+	@rm -f $@
+	$(call say,LINK,$@) ld -r -o $(@D)/cohort.o $(OBJ) && \
+	objcopy --wildcard --keep-global-symbol='cohort_*' --strip-debug $(@D)/cohort.o && ar rcs $@ $(@D)/cohort.o
+# Manual pages and completions are written by the program, from its own tables; in an empty folder, where there is no
+# configs/ to add to them.
+$(B)/share/done: $(COHORT)
+	@rm -rf $(@D) && mkdir -p $(@D)/man $(@D)/empty
+	$(call say,GEN,$(@D)) cd $(@D)/empty && cohort=$(abspath $(COHORT)) && $$cohort help --man > ../man/cohort.1 && \
+	for c in $$($$cohort complete -- ''); do $$cohort help --man $$c > ../man/cohort-$$c.1 || exit 1; done && \
+	$$cohort completion bash > ../cohort.bash && $$cohort completion zsh > ../_cohort && touch ../done
+
+DEST := $(DESTDIR)$(PREFIX)
+INSTALLED = bin/cohort lib/libcohort.a lib/pkgconfig/cohort.pc include/cohort.h \
+            share/bash-completion/completions/cohort share/zsh/site-functions/_cohort share/man/man1/cohort.1 \
+            'share/man/man1/cohort-'*.1
+install: all $(B)/lib/libcohort.a $(B)/share/done
+	install -D $(COHORT) $(DEST)/bin/cohort
+	install -D -m 644 $(B)/lib/libcohort.a $(DEST)/lib/libcohort.a
+	install -d $(DEST)/lib/pkgconfig $(DEST)/share/man/man1
+	printf '%s\n' 'prefix=$(PREFIX)' 'libdir=$${prefix}/lib' 'includedir=$${prefix}/include' '' 'Name: cohort' \
+	    'Description: trains neural networks on any number of processes to the same weights, bit for bit' \
+	    "Version: $$(sed -n 's/^#define COHORT_VERSION  *"\(.*\)"/\1/p' include/cohort.h)" \
+	    'Cflags: -I$${includedir}' 'Libs: -L$${libdir} -lcohort -pthread $(LDLIBS)' > $(DEST)/lib/pkgconfig/cohort.pc
+	install -D -m 644 include/cohort.h $(DEST)/include/cohort.h
+	install -D -m 644 $(B)/share/cohort.bash $(DEST)/share/bash-completion/completions/cohort
+	install -D -m 644 $(B)/share/_cohort $(DEST)/share/zsh/site-functions/_cohort
+	install -m 644 $(B)/share/man/*.1 $(DEST)/share/man/man1
+uninstall:
+	cd $(DEST) && rm -f $(INSTALLED)
+
 clean:
 	rm -rf build
 
--include $(OBJ:.o=.d) $(TOBJ:.o=.d) $(B)/obj/cli/main.d
+-include $(OBJ:.o=.d) $(TOBJ:.o=.d) $(B)/obj/lib/main.d

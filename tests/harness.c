@@ -309,6 +309,9 @@ static void find_places(const char *argv0)
     if (!mkdtemp(scratch))
         exit(1);
     setenv("XDG_RUNTIME_DIR", scratch, 1);
+    char cache[PATH_MAX];
+    snprintf(cache, sizeof cache, "%s/cache", scratch); /* gone with the tests */
+    setenv("COHORT_CACHE", cache, 1);
 }
 
 int main(int argc, char **argv)

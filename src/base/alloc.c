@@ -1,6 +1,7 @@
 /* alloc.c -- counted heap, and pools: blocks of at least 16 KiB in a list, freed together. */
 #include "base/alloc.h"
 
+#include <alloca.h>
 #include <stdarg.h>
 #include <stdatomic.h>
 #include <stdio.h>
@@ -9,7 +10,7 @@
 
 #include "base/err.h"
 
-enum { POOL_BLOCK = 16 << 10 };
+enum { POOL_BLOCK = 16 << 10, PAGE = 4096 };
 
 struct co_pool_block {
     struct co_pool_block *next;
@@ -86,6 +87,14 @@ char *co_sprintf(const char *fmt, ...)
 void co_free(void *p)
 {
     free(p);
+}
+
+__attribute__((noinline)) void co_touch_stack(size_t bytes)
+{
+    volatile char *p = alloca(bytes);
+
+    for (size_t i = 0; i < bytes; i += PAGE)
+        p[i] = 0;
 }
 
 uint64_t co_alloc_count(void)

@@ -22,6 +22,9 @@ char *co_strdup(const char *s);
 char *co_sprintf(const char *fmt, ...) __attribute__((format(printf, 1, 2)));
 void co_free(void *p); /* NULL is fine */
 
+/* Touches that much of this thread's stack now, rather than at some step. */
+void co_touch_stack(size_t bytes);
+
 uint64_t co_alloc_count(void);      /* allocations by this process so far */
 void co_alloc_fail_at(int64_t nth); /* the n-th allocation from now fails (1 = the next); 0 turns it off */
 

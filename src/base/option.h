@@ -36,6 +36,7 @@ typedef struct co_option {
     const char *choices;  /* ENUM: "stop|skip" */
     const char *alias;    /* other full names people know, separated by blanks: "datamodule.batch_size" */
     bool may_change;      /* a resume may change it freely */
+    bool path; /* STR: a file or folder; the record has it from / on, so that it is found from anywhere */
 } co_option;
 
 /* Sets every field of the table to its default. Strings are allocated: free with co_options_fini. */

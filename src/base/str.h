@@ -12,6 +12,7 @@
 
 #include <stdbool.h>
 #include <stddef.h>
+#include <stdint.h>
 
 #include "base/err.h"
 
@@ -39,5 +40,12 @@ const char *co_str_nearest(const char *name, const char *const *candidates, size
 bool co_str_to_i64(const char *s, long long *out);
 bool co_str_to_f64(const char *s, double *out);
 bool co_str_to_bool(const char *s, bool *out); /* true false yes no on off, any case */
+
+/* UTF-8. The code point at `at` and how many of the `len` bytes it takes; 0 if they are not well formed. In a text
+ * that ends with NUL, 4 will do for len: the NUL is never passed. */
+enum { CO_CODE_POINTS = 0x110000 };
+int co_utf8_get(uint32_t *code, const char *at, size_t len);
+int co_utf8_put(char out[4], uint32_t code); /* bytes written; not NUL-terminated */
+bool co_utf8_valid(const char *s);
 
 #endif

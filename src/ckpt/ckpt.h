@@ -13,6 +13,7 @@
 #define CO_CKPT_CKPT_H
 
 #include <jansson.h>
+#include <stdbool.h>
 
 #include "base/err.h"
 #include "tensor/layout.h"
@@ -32,6 +33,10 @@ typedef struct co_ckpt_meta {
 } co_ckpt_meta;
 void co_ckpt_meta_fini(co_ckpt_meta *m);
 
+/* A moment holds a number for every element of every parameter; the one of this name, the average of the weights, for
+ * running statistics too. */
+#define CO_CKPT_AVERAGE "ema"
+
 /* Where the state comes from while it is saved: part 0 is the weights, 1.. the moments. Fills dst with
  * `count` elements from `offset`. May be called for any range, in any order. */
 typedef struct co_ckpt_source {
@@ -41,7 +46,8 @@ typedef struct co_ckpt_source {
 
 /* Saves as root/name (replacing one of that name only after the new one is whole), then points root/last at
  * it. A name is letters, digits and ._+-=@, no dot first. meta's weights_sha256 is computed here and written back. A full disk, a read-only folder: CO_EIO with
- * path and errno, and nothing half-made left behind. */
+ * path and errno, and nothing half-made left behind. A link that cannot be moved is a warning in the log: the checkpoint
+ * is there. */
 co_err co_ckpt_save(const char *root, const char *name, const co_layout *layout, int moments,
                     const char *const *moment_names, co_ckpt_meta *meta, const co_ckpt_source *src);
 
@@ -83,6 +89,17 @@ void co_ckpt_ls_free(co_ckpt_info *list, int n);
 /* Removes all but the newest `keep` whose names begin with `prefix`, never what last or best points to nor a
  * folder whose manifest does not read; and leftovers: .tmp- folders, and .old- ones whose successor is there. */
 co_err co_ckpt_prune(const char *root, const char *prefix, int keep);
+/* The same, sparing also the `top` best by the value in their meta's extra ("value" with "up", as the train room writes
+ * it; < 0: all that have one), and moves root/best to the best of them. */
+co_err co_ckpt_prune_but_best(const char *root, int keep, int top);
+
+/* First weights from a safetensors file with the model's names (or from a checkpoint's folder, or a run's: its last). Every
+ * tensor must be there with the same shape and dtype, and none too many: else CO_EINPUT naming the first in name order.
+ * Those that match a pattern of `skip` ("fc.*,head.?"; NULL: none) are neither asked for nor taken: the state keeps its
+ * own. state NULL: compares only. Nothing is written to state unless everything fits. */
+co_err co_weights_load(const char *path, const co_layout *layout, const char *skip, float *state);
+/* The verified checkpoint's weights, or their average, as one safetensors file at `to`, which must not exist. */
+co_err co_weights_export(const char *ckpt, const char *to, bool average);
 
 /* Moves the link root/link to name. */
 co_err co_ckpt_link(const char *root, const char *link, const char *name);

@@ -32,6 +32,9 @@ const struct manifest_file *manifest_find(const struct manifest *m, const char *
 /* The text of a manifest, checked by parsing it; *out is the caller's (co_free). */
 co_err manifest_text(char **out, const co_ckpt_meta *meta, const struct manifest_file *file, int n);
 
+/* Does a moment of this name hold numbers for the entry? */
+bool moment_covers(const char *moment, const co_entry *e);
+
 /* A name that is one plain part of a path: letters, digits and "._+-=@", not beginning with a dot, up to 200. */
 bool plain_name(const char *name);
 

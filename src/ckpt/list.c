@@ -234,16 +234,40 @@ static co_err sweep(const char *root, const co_ckpt_info *list, int n)
     return err;
 }
 
-co_err co_ckpt_prune(const char *root, const char *prefix, int keep)
+/* How good a checkpoint says it is, as more is better; false: it does not say. */
+static bool merit(const co_ckpt_info *info, double *out)
 {
-    co_ckpt_info *list;
-    int n;
+    const json_t *v = json_object_get(info->meta.extra, "value");
 
-    CO_TRY(co_ckpt_ls(&list, &n, root));
+    if (info->why_bad[0] || info->name[0] == '.' || !json_is_number(v))
+        return false;
+    *out = json_number_value(v) * (json_is_true(json_object_get(info->meta.extra, "up")) ? 1 : -1);
+    return true;
+}
+
+/* How many of the list are better; of equals the earlier one is. */
+static int rank_of(const co_ckpt_info *list, int n, int i)
+{
+    double mine, other;
+    int better = 0;
+
+    merit(&list[i], &mine);
+    for (int k = 0; k < n; k++)
+        better += k != i && merit(&list[k], &other) && (other > mine || (other == mine && k < i));
+    return better;
+}
+
+/* Removes what is neither among the newest `keep` of the prefix, nor among the best `top`, nor linked to. */
+static co_err prune(const char *root, const co_ckpt_info *list, int n, const char *prefix, int keep, int top)
+{
     co_err err = sweep(root, list, n);
+    double value;
+
     for (int i = n - 1; i >= 0 && !err; i--) {
         bool linked = false;
         if (list[i].why_bad[0] || list[i].name[0] == '.' || !begins(list[i].name, prefix) || keep-- > 0)
+            continue;
+        if (merit(&list[i], &value) && (top < 0 || rank_of(list, n, i) < top))
             continue;
         err = points_to(&linked, root, "last", list[i].name);
         if (!err)
@@ -251,6 +275,33 @@ co_err co_ckpt_prune(const char *root, const char *prefix, int keep)
         if (!err && !linked)
             err = remove_one(root, list[i].name);
     }
+    return err;
+}
+
+co_err co_ckpt_prune(const char *root, const char *prefix, int keep)
+{
+    co_ckpt_info *list;
+    int n;
+
+    CO_TRY(co_ckpt_ls(&list, &n, root));
+    co_err err = prune(root, list, n, prefix, keep, 0);
+    co_ckpt_ls_free(list, n);
+    return err ? co_fail_in(err, "prune %s", root) : CO_OK;
+}
+
+co_err co_ckpt_prune_but_best(const char *root, int keep, int top)
+{
+    co_ckpt_info *list;
+    double value;
+    int n;
+
+    CO_TRY(co_ckpt_ls(&list, &n, root));
+    co_err err = CO_OK;
+    for (int i = 0; i < n && !err && top != 0; i++)
+        if (merit(&list[i], &value) && rank_of(list, n, i) == 0)
+            err = co_ckpt_link(root, "best", list[i].name);
+    if (!err)
+        err = prune(root, list, n, "", keep, top);
     co_ckpt_ls_free(list, n);
     return err ? co_fail_in(err, "prune %s", root) : CO_OK;
 }

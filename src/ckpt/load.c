@@ -196,7 +196,7 @@ static struct want *want_optim(int *n, const co_layout *layout, int moments, con
     for (int k = 0; w && k < moments; k++) {
         for (int i = 0; i < layout->n; i++) {
             const co_entry *e = &layout->entry[i];
-            if (e->kind != CO_KIND_PARAM)
+            if (!moment_covers(moment_names[k], e))
                 continue;
             const char *name = co_pool_printf(names, "%s.%s", moment_names[k], e->name);
             if (!name) {

@@ -68,6 +68,11 @@ void manifest_fini(struct manifest *m)
     co_pool_fini(&m->pool);
 }
 
+bool moment_covers(const char *moment, const co_entry *e)
+{
+    return e->kind == CO_KIND_PARAM || (e->kind == CO_KIND_STAT && strcmp(moment, CO_CKPT_AVERAGE) == 0);
+}
+
 bool plain_name(const char *name)
 {
     size_t len = strlen(name);

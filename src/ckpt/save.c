@@ -22,6 +22,7 @@
 #include <unistd.h>
 
 #include "base/fs.h"
+#include "base/log.h"
 #include "tensor/safetensors.h"
 
 enum { PIECE = 1 << 18 }; /* elements of 4 bytes */
@@ -141,7 +142,7 @@ static co_err write_optim(struct save *s, int moments, const char *const *moment
     for (int k = 0; k < moments && !err; k++) {
         for (int i = 0; i < s->layout->n && !err; i++) {
             const co_entry *e = &s->layout->entry[s->by_name[i]];
-            if (e->kind != CO_KIND_PARAM)
+            if (!moment_covers(moment_names[k], e))
                 continue;
             const char *name = co_pool_printf(&names, "%s.%s", moment_names[k], e->name);
             if (!name)
@@ -239,6 +240,23 @@ static co_err undo(co_err err, const char *path)
     return co_fail(err, "%s", why);
 }
 
+/* Step 4. The checkpoint is there, and co_ckpt_newest finds it without the link: a disk that refuses is told, no more. */
+static co_err tidy(const char *root, const char *name, const char *old)
+{
+    co_err err = co_ckpt_link(root, "last", name);
+
+    if (err == CO_EIO)
+        co_log_say(CO_LOG_WARN, "checkpoint %s/%s is saved, but the link `last` could not be moved to it: %s",
+                   root, name, co_errmsg());
+    else if (err)
+        return undo(err, old);
+    err = co_fs_remove_tree(old);
+    if (err == CO_EIO)
+        co_log_say(CO_LOG_WARN, "checkpoint %s/%s is saved, but the one before it could not be removed: %s",
+                   root, name, co_errmsg());
+    return err == CO_EIO ? CO_OK : err;
+}
+
 co_err co_ckpt_save(const char *root, const char *name, const co_layout *layout, int moments,
                     const char *const *moment_names, co_ckpt_meta *meta, const co_ckpt_source *src)
 {
@@ -258,10 +276,8 @@ co_err co_ckpt_save(const char *root, const char *name, const co_layout *layout,
         if (err)
             undo(err, tmp);
     }
-    if (!err) {
-        err = co_ckpt_link(root, "last", name);
-        err = err ? undo(err, old) : co_fs_remove_tree(old);
-    }
+    if (!err)
+        err = tidy(root, name, old);
     if (err)
         co_fail_in(err, "checkpoint %s/%s", root, name);
     co_free(tmp);

@@ -1,6 +1,7 @@
 /* app.c -- one configuration out of every room's tables: models, data sets and optimisers are registry groups; the core
  * keys are the train room's. */
-#include "cli/cli_int.h"
+#include "cli/cli.h"
+#include "cli/habits_int.h"
 
 #include <stdio.h>
 #include <string.h>
@@ -8,25 +9,97 @@
 #include "base/alloc.h"
 #include "base/fs.h"
 
-enum { MAX_ROWS = 32, MAX_TABLES = 16 };
+enum { MAX_ROWS = 256, MAX_TABLES = 32 };
 
-static int model_rows(co_conf_row *rows)
+/* Parts of the program that this one is the library of: its rows come after the built-in ones. */
+static co_cli_parts more;
+
+static int count_models(const co_model_def *const *rows)
 {
     int n = 0;
 
-    for (; co_models[n] && n < MAX_ROWS; n++)
-        rows[n] = (co_conf_row){co_models[n]->name, co_models[n]->help, co_models[n]->options,
-                                co_models[n]->cfg_size};
+    while (rows && rows[n])
+        n++;
+    return n;
+}
+
+static int count_datasets(const co_dataset_def *const *rows)
+{
+    int n = 0;
+
+    while (rows && rows[n])
+        n++;
+    return n;
+}
+
+static const co_model_def *model_at(int i)
+{
+    int built_in = count_models(co_models);
+
+    return i < built_in ? co_models[i] : more.models[i - built_in];
+}
+
+static const co_dataset_def *dataset_at(int i)
+{
+    int built_in = count_datasets(co_datasets);
+
+    return i < built_in ? co_datasets[i] : more.datasets[i - built_in];
+}
+
+static co_err taken(const char *group, const char *name)
+{
+    return co_fail(CO_EINPUT, "%s=%s: that name is taken; give yours another", group, name);
+}
+
+co_err co_cli_use(const co_cli_parts *parts)
+{
+    static const co_cli_parts none;
+    co_cli_parts before = more;
+    co_err err = CO_OK;
+
+    more = parts ? *parts : none;
+    int models = count_models(co_models) + count_models(more.models);
+    int datasets = count_datasets(co_datasets) + count_datasets(more.datasets);
+    if (models > MAX_ROWS || datasets > MAX_ROWS)
+        err = co_fail(CO_EINPUT, "%d models and %d data sets: there may be %d of each", models, datasets,
+                      MAX_ROWS);
+    for (int i = 0; i < models && !err; i++)
+        for (int k = count_models(co_models); k < models && !err; k++)
+            if (i < k && strcmp(model_at(i)->name, model_at(k)->name) == 0)
+                err = taken("model", model_at(k)->name);
+    for (int i = 0; i < datasets && !err; i++)
+        for (int k = count_datasets(co_datasets); k < datasets && !err; k++)
+            if (i < k && strcmp(dataset_at(i)->name, dataset_at(k)->name) == 0)
+                err = taken("data", dataset_at(k)->name);
+    if (err)
+        more = before;
+    return err;
+}
+
+const char *app_program(void)
+{
+    return more.program ? more.program : "cohort";
+}
+
+static int model_rows(co_conf_row *rows)
+{
+    int n = count_models(co_models) + count_models(more.models);
+
+    for (int i = 0; i < n; i++) {
+        const co_model_def *m = model_at(i);
+        rows[i] = (co_conf_row){m->name, m->help, m->options, m->cfg_size};
+    }
     return n;
 }
 
 static int data_rows(co_conf_row *rows)
 {
-    int n = 0;
+    int n = count_datasets(co_datasets) + count_datasets(more.datasets);
 
-    for (; co_datasets[n] && n < MAX_ROWS; n++)
-        rows[n] = (co_conf_row){co_datasets[n]->name, co_datasets[n]->help, co_datasets[n]->options,
-                                co_datasets[n]->cfg_size};
+    for (int i = 0; i < n; i++) {
+        const co_dataset_def *d = dataset_at(i);
+        rows[i] = (co_conf_row){d->name, d->help, d->options, d->cfg_size};
+    }
     return n;
 }
 
@@ -54,7 +127,7 @@ const co_conf_spec *app_conf_spec(const char *config_dir)
 {
     static co_conf_row models[MAX_ROWS], datas[MAX_ROWS], optims[MAX_ROWS], schedules[MAX_ROWS];
     static co_conf_table tables[MAX_TABLES];
-    static co_conf_group groups[7];
+    static co_conf_group groups[9];
     static co_conf_spec spec;
     int n = 0;
 
@@ -66,9 +139,11 @@ const co_conf_spec *app_conf_spec(const char *config_dir)
     groups[3] = (co_conf_group){"trainer", "ddp", NULL, 0, "ranks and strategy"};
     groups[4] = (co_conf_group){"schedule", "constant", schedules, schedule_rows(schedules),
                                 "the learning rate over time"};
-    groups[5] = (co_conf_group){"experiment", "", NULL, 0, "a file of settings"};
-    groups[6] = (co_conf_group){"debug", "", NULL, 0, "a quick look whether it works at all"};
-    spec = (co_conf_spec){tables, n, sizeof(co_train_cfg), groups, 7, config_dir};
+    groups[5] = (co_conf_group){"callbacks", "default", NULL, 0, "checkpoints and early stopping"};
+    groups[6] = (co_conf_group){"logger", "csv", NULL, 0, "where values are written besides events.jsonl"};
+    groups[7] = (co_conf_group){"experiment", "", NULL, 0, "a file of settings"};
+    groups[8] = (co_conf_group){"debug", "", NULL, 0, "a quick look whether it works at all"};
+    spec = (co_conf_spec){tables, n, sizeof(co_train_cfg), groups, 9, config_dir, habit_keys, habits_note};
     return &spec;
 }
 
@@ -78,9 +153,9 @@ co_err app_open(app *a, const line *l)
     CO_TRY(co_conf_compose(&a->conf, app_conf_spec(l->config_dir), l->words, l->n));
     a->cfg = co_conf_core(a->conf);
     a->spec = (co_train_spec){.cfg = a->cfg,
-                              .model = co_models[co_conf_row_of(a->conf, "model")],
+                              .model = model_at(co_conf_row_of(a->conf, "model")),
                               .model_cfg = co_conf_fields(a->conf, "model"),
-                              .data = co_datasets[co_conf_row_of(a->conf, "data")],
+                              .data = dataset_at(co_conf_row_of(a->conf, "data")),
                               .data_cfg = co_conf_fields(a->conf, "data"),
                               .optim = co_optims[co_conf_row_of(a->conf, "optim")],
                               .optim_cfg = co_conf_fields(a->conf, "optim"),

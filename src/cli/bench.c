@@ -11,13 +11,31 @@ typedef struct bench {
 } bench;
 
 static const bench benches[] = {
-    {"sameness", "one weights_sha256 over ranks, loaders, stops, kills; --other PROGRAM adds another build",
+    {"sameness",
+     "one weights_sha256 over ranks, loaders, stops, kills; --other PROGRAM, --columns NAMES, --cifar FOLDER",
      bench_sameness},
     {"kills", "recovery from SIGKILLs at random and in each phase; --kills N", bench_kills},
     {"start", "command to first finished step, digits/mlp with 2 ranks", bench_start},
     {"scaling", "two ranks over one, digits/cnn with batch 512", bench_scaling},
+    {"vs-torch",
+     "the same training in PyTorch, in turn: samples/s, memory, start; --task resnet18 --rounds N --python P",
+     bench_versus},
     {"apply", "a step's cost of sum and apply for 10 million parameters", bench_apply},
     {0}};
+
+static bool wants_help(int argc, char **argv)
+{
+    for (int i = 1; i < argc; i++)
+        if (strcmp(argv[i], "--help") == 0 || strcmp(argv[i], "-h") == 0)
+            return true;
+    return false;
+}
+
+static int show_bench(const bench *b)
+{
+    printf("cohort bench %s [--json]\n  %s\n", b->name, b->help);
+    return EXIT_DONE;
+}
 
 int cmd_bench(int argc, char **argv)
 {
@@ -26,7 +44,7 @@ int cmd_bench(int argc, char **argv)
 
     for (const bench *b = benches; b->name; b++) {
         if (argc > 1 && strcmp(argv[1], b->name) == 0)
-            return b->run(argc - 1, argv + 1);
+            return wants_help(argc - 1, argv + 1) ? show_bench(b) : b->run(argc - 1, argv + 1);
         names[n++] = b->name;
     }
     bool asked = argc < 2 || strcmp(argv[1], "--help") == 0 || strcmp(argv[1], "-h") == 0;

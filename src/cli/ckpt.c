@@ -1,5 +1,5 @@
-/* ckpt.c -- `cohort ckpt ls|hash|verify`: what checkpoints there are and whether every byte of them is right. A path is
- * a checkpoint's folder, a folder of them, or a run's. */
+/* ckpt.c -- `cohort ckpt ls|hash|verify|export`: what checkpoints there are, whether every byte of them is right, and their
+ * weights as a file for other programs. A path is a checkpoint's folder, a folder of them, or a run's. */
 #include "cli/cli_int.h"
 
 #include <stdio.h>
@@ -83,7 +83,9 @@ static int list(const line *l)
         if (!l->json && n)
             printf("%-16s %8s %6s %12s  %-12s  state\n", "name", "step", "epoch", "bytes", "sha256");
         else if (n == 0)
-            say("%s: no checkpoints", root);
+            say("%s holds no checkpoints; give a run's folder (logs/train/runs/DATE) or the one its "
+                "checkpoints lie in",
+                root);
     }
     for (int i = 0; i < n && !err; i++) {
         char *path = co_sprintf("%s/%s", root, c[i].name);
@@ -169,29 +171,63 @@ static int verify(const line *l)
     return good ? EXIT_DONE : EXIT_FAILED;
 }
 
+/* --- export -------------------------------------------------------------------------------------------------------- */
+static int export_weights(const line *l, const char *out, bool average)
+{
+    char *path = NULL;
+
+    if (l->n != 2 || !out)
+        return co_fail(CO_EINPUT,
+                       "ckpt export takes one checkpoint and a file: cohort ckpt export logs/train/runs/DATE "
+                       "--out model.safetensors"),
+               fail_usage();
+    co_err err = co_fs_exists(out) ? co_fail(CO_EINPUT, "--out %s is there already; give another name", out)
+                                   : find_checkpoint(&path, l->words[1]);
+    if (!err)
+        err = co_weights_export(path, out, average);
+    if (!err && l->json)
+        print_json(json_pack("{s:s, s:s, s:b}", "checkpoint", path, "file", out, "average", average));
+    else if (!err)
+        printf("%s\n", out);
+    co_free(path);
+    return err ? fail_with(err) : EXIT_DONE;
+}
+
 /* --- the command --------------------------------------------------------------------------------------------------- */
 static int unknown(const char *what)
 {
-    static const char *const names[] = {"ls", "hash", "verify"};
+    static const char *const names[] = {"ls", "hash", "verify", "export"};
     const char *near = co_str_nearest(what, names, CO_COUNT(names));
 
-    say("cohort: ckpt has no \"%s\"%s%s%s there are ls, hash and verify", what, near ? "; did you mean " : "",
-        near ? near : "", near ? "?" : ";");
+    say("cohort: ckpt has no \"%s\"%s%s%s there are ls, hash, verify and export", what,
+        near ? "; did you mean " : "", near ? near : "", near ? "?" : ";");
     return EXIT_USAGE;
 }
 
 int cmd_ckpt(int argc, char **argv)
 {
+    const char *out = NULL;
+    bool average = false;
     line l;
 
-    if (line_parse(&l, argc, argv, false, NULL) != CO_OK)
+    if (line_parse(&l, argc, argv, false,
+                   (const flag[]){{"--out", "FILE", .value = &out}, {"--ema", .on = &average}, {0}}) != CO_OK)
         return fail_usage();
     const char *what = l.n ? l.words[0] : "";
-    int status = l.help                        ? show_usage("ckpt")
-                 : l.n == 0                    ? (show_usage("ckpt"), EXIT_USAGE)
-                 : strcmp(what, "ls") == 0     ? list(&l)
+    bool exports = strcmp(what, "export") == 0;
+    int status;
+    if (l.help)
+        status = show_usage("ckpt");
+    else if (l.n == 0)
+        status = (show_usage("ckpt"), EXIT_USAGE);
+    else if (!exports && (out || average))
+        status = (co_fail(CO_EINPUT, "ckpt %s has no %s: it is for export", what, out ? "--out" : "--ema"),
+                  fail_usage());
+    else
+        status = strcmp(what, "ls") == 0       ? list(&l)
                  : strcmp(what, "hash") == 0   ? hash(&l)
                  : strcmp(what, "verify") == 0 ? verify(&l)
+                 : exports                     ? export_weights(&l, out, average)
                                                : unknown(what);
     line_free(&l);
     return status;

@@ -2,14 +2,16 @@
 #ifndef CO_CLI_CLI_INT_H
 #define CO_CLI_CLI_INT_H
 
+#include <stdio.h>
+
+#include "base/alloc.h"
 #include "base/err.h"
 #include "base/json.h"
 #include "base/str.h"
+#include "cohort.h" /* COHORT_VERSION */
 #include "config/config.h"
 #include "track/track.h"
 #include "train/train.h"
-
-#define COHORT_VERSION "0.1.0"
 
 enum { EXIT_DONE = 0, EXIT_FAILED = 1, EXIT_USAGE = 2, EXIT_STOPPED = 75 };
 
@@ -25,8 +27,13 @@ int cmd_test(int argc, char **argv);
 int cmd_predict(int argc, char **argv);
 int cmd_ckpt(int argc, char **argv);
 int cmd_bench(int argc, char **argv);
+int cmd_plan(int argc, char **argv);
+int cmd_attach(int argc, char **argv);
 int cmd_ps(int argc, char **argv);
 int cmd_stop(int argc, char **argv);
+int cmd_completion(int argc, char **argv);
+int cmd_complete(int argc, char **argv); /* not in the table: the shells call it */
+int cmd_man(int argc, char **argv);      /* likewise: `cohort help --man [COMMAND]`, how the pages are made */
 
 /* --- command lines ------------------------------------------------------------------------------------------------ */
 /* A flag of a command: a switch (`on`), or one with a value. Tables end with {0}. */
@@ -45,8 +52,10 @@ typedef struct line {
     bool json, help;
     const char **words; /* everything that is no flag, in order */
     int n;
-    const char **held; /* what `words` points into: there is room for one more in front */
-    char *base;        /* the word put there */
+    const char **held; /* what `words` points into: there is room for two more in front */
+    char *base;        /* the word that line_use_run put there */
+    co_pool pool;      /* words made of other programs' flags */
+    char *found;       /* a word that a search added */
 } line;
 /* CO_EINPUT for a flag that the command does not have, with the nearest; nothing is held then. */
 co_err line_parse(line *l, int argc, char **argv, bool settings, const flag *more);
@@ -58,11 +67,14 @@ bool line_has(const line *l, const char *key);
 /* Puts the configuration of the run that `path` is, or lies in, before all words; nothing if it is in none. */
 co_err line_use_run(line *l, const char *path);
 void say(const char *fmt, ...) __attribute__((format(printf, 1, 2))); /* standard error, one line */
-int fail_usage(void);                                                 /* prints co_errmsg(); EXIT_USAGE */
-int exit_of(co_err err);       /* EXIT_USAGE for bad input, EXIT_FAILED otherwise */
+/* From now on `say` says it to `to`; NULL: to standard error again. */
+void say_to(void (*to)(void *ctx, const char *line), void *ctx);
+int fail_usage(void);          /* prints co_errmsg(); EXIT_USAGE */
+int exit_of(co_err err);       /* EXIT_USAGE for bad input, EXIT_STOPPED if asked to, EXIT_FAILED otherwise */
 int fail_with(co_err err);     /* prints co_errmsg(); exit_of(err) */
 void print_json(json_t *take); /* one line on standard output */
 int show_usage(const char *command_name);
+int show_habits(void); /* `cohort train --help habits` */
 
 /* --- the configuration ---------------------------------------------------------------------------------------------- */
 typedef struct app {
@@ -76,11 +88,19 @@ typedef struct app {
 co_err app_open(app *a, const line *l);
 void app_close(app *a);
 const co_conf_spec *app_conf_spec(const char *config_dir);
+const char *app_program(void);  /* "cohort", or the program that has it inside, as it was called */
+const char *program_name(void); /* its last part */
 /* Turns ckpt_path into a checkpoint folder (and, for auto, a run folder to go on in). */
 co_err app_find_resume(app *a);
 /* The checkpoint that a path means: itself, or the newest good one of a run folder. *out is the caller's. */
 co_err find_checkpoint(char **out, const char *path);
 bool has(const char *dir, const char *name); /* does dir/name exist? */
+
+/* --- runs of this machine ------------------------------------------------------------------------------------------ */
+/* The run a word names: its pid, its folder or its id; NULL if none. */
+const co_live_run *live_find(const co_live_run *runs, int n, const char *word);
+void live_print(const co_live_run *r, int n, bool json, FILE *to); /* ps.c: a table, or an object a line */
+void show_here(void); /* here.c: what there is, for `cohort` alone */
 
 /* --- benches -------------------------------------------------------------------------------------------------------- */
 int bench_sameness(int argc, char **argv);
@@ -88,6 +108,7 @@ int bench_kills(int argc, char **argv);
 int bench_start(int argc, char **argv);
 int bench_scaling(int argc, char **argv);
 int bench_apply(int argc, char **argv);
+int bench_versus(int argc, char **argv);
 
 /* A `cohort train` of its own with these words (NULL-terminated) in a fresh folder below `dir`. Its summary.json. */
 typedef struct trial {

@@ -1,16 +1,15 @@
 /* line.c -- a command line's flags and words, and talk to standard error.
  *
  * What begins with a dash is a flag and must be known to the command: a mistyped one is refused, never taken for a
- * setting. A flag is written with dashes or underscores inside, its value after '=' or as the next word. */
-#include "cli/cli_int.h"
+ * setting. A flag is written with dashes or underscores inside, its value after '=' or as the next word. Where words are
+ * settings, flags of other programs are taken too (habits.c); the command's own go first. */
+#include "cli/habits_int.h"
 
 #include <stdarg.h>
 #include <stdio.h>
 #include <string.h>
 
-#include "base/alloc.h"
-
-enum { MAX_FLAGS = 16 };
+enum { MAX_FLAGS = 128 };
 
 /* Is `word` this flag? *value is what follows '=', or NULL. */
 static bool is_flag(const char *word, const char *name, const char **value)
@@ -44,12 +43,15 @@ static co_err unknown_flag(const line *l, const char *word, const flag *const *s
             names[n++] = f->name;
             co_str_addf(&list, " %s", f->name);
         }
+    if (l->settings)
+        n += habits_names(names + n, MAX_FLAGS - n);
     const char *near = bare ? co_str_nearest(bare, names, n) : NULL;
-    if (near)
-        co_fail(CO_EINPUT, "%s has no flag %s; did you mean %s?", l->command, bare, near);
-    else if (l->settings && strchr(word, '='))
+    bool dotted = l->settings && strchr(word, '=') && (!near || strchr(bare, '.'));
+    if (dotted)
         co_fail(CO_EINPUT, "%s has no flag %s; settings are written without dashes: %s", l->command,
                 bare ? bare : word, word + strspn(word, "-"));
+    else if (near)
+        co_fail(CO_EINPUT, "%s has no flag %s; did you mean %s?", l->command, bare, near);
     else
         co_fail(CO_EINPUT, "%s has no flag %s; its flags:%s (cohort %s --help)", l->command,
                 bare ? bare : word, co_str_text(&list), l->command);
@@ -74,31 +76,49 @@ static co_err set_flag(const line *l, const flag *f, const char *value, char **a
     return CO_OK;
 }
 
+/* A word that is no flag of the command: a setting, or a habit of another program. */
+static co_err other_word(habit_line *h, int *i, const flag *const *sets, int n_sets)
+{
+    line *l = h->line;
+    const char *w = h->argv[*i];
+    bool dashed = w[0] == '-' && w[1];
+
+    h->known = false;
+    if (l->settings && (dashed || !l->help)) /* of --help, words are groups */
+        CO_TRY(dashed ? habits_flag(h, i) : habits_word(h, w));
+    if (!h->known && dashed)
+        return unknown_flag(l, w, sets, n_sets);
+    if (!h->known)
+        l->words[l->n++] = w;
+    return CO_OK;
+}
+
 static co_err parse(line *l, int argc, char **argv, const flag *const *sets, int n_sets)
 {
+    habit_line h = {.line = l, .argc = argc, .argv = argv};
+
+    for (int i = 1; i < argc; i++)
+        l->help |= strcmp(argv[i], "--help") == 0 || strcmp(argv[i], "-h") == 0;
     for (int i = 1; i < argc; i++) {
         const char *w = argv[i], *value = NULL;
         const flag *f = NULL;
-        if (w[0] != '-' || w[1] == '\0') {
-            l->words[l->n++] = w;
-            continue;
-        }
-        for (int s = 0; s < n_sets && !f; s++)
+        for (int s = 0; s < n_sets && !f && w[0] == '-' && w[1]; s++)
             f = find_flag(sets[s], w, &value);
-        if (!f)
-            return unknown_flag(l, w, sets, n_sets);
-        CO_TRY(set_flag(l, f, value, argv, argc, &i));
+        if (f)
+            CO_TRY(set_flag(l, f, value, argv, argc, &i));
+        else
+            CO_TRY(other_word(&h, &i, sets, n_sets));
     }
-    return CO_OK;
+    return l->help || !l->settings ? CO_OK : habits_end(&h);
 }
 
 co_err line_parse(line *l, int argc, char **argv, bool settings, const flag *more)
 {
     *l = (line){
-        .command = argv[0], .settings = settings, .held = co_array((size_t)argc + 1, sizeof *l->words)};
+        .command = argv[0], .settings = settings, .held = co_array((size_t)argc + 3, sizeof *l->words)};
     if (!l->held)
         return CO_ENOMEM;
-    l->words = l->held + 1; /* room for one in front */
+    l->words = l->held + 2; /* room for two in front */
     const flag common[] = {
         {"--json", .on = &l->json}, {"--help", .on = &l->help}, {"-h", .on = &l->help}, {0}};
     const flag configured[] = {{"--config-dir", "FOLDER", .value = &l->config_dir}, {0}};
@@ -116,23 +136,43 @@ void line_free(line *l)
 {
     co_free(l->held);
     co_free(l->base);
+    co_free(l->found);
+    co_pool_fini(&l->pool);
     l->held = NULL;
-    l->base = NULL;
+    l->base = l->found = NULL;
+}
+
+static struct {
+    void (*to)(void *ctx, const char *line);
+    void *ctx;
+} listener;
+
+void say_to(void (*to)(void *ctx, const char *line), void *ctx)
+{
+    listener.to = to;
+    listener.ctx = ctx;
 }
 
 void say(const char *fmt, ...)
 {
+    char text[4096];
     va_list ap;
 
     va_start(ap, fmt);
-    vfprintf(stderr, fmt, ap);
+    if (listener.to) {
+        vsnprintf(text, sizeof text, fmt, ap);
+        listener.to(listener.ctx, text);
+    } else {
+        vfprintf(stderr, fmt, ap);
+        fputc('\n', stderr);
+    }
     va_end(ap);
-    fputc('\n', stderr);
 }
 
 int exit_of(co_err err)
 {
     return err == CO_OK                                                ? EXIT_DONE
+           : err == CO_ESTOP                                           ? EXIT_STOPPED
            : err == CO_EINPUT || err == CO_ENOMEM || err == CO_EFORMAT ? EXIT_USAGE
                                                                        : EXIT_FAILED;
 }

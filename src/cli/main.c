@@ -1,4 +1,5 @@
 /* main.c -- the table of commands. Alone, `cohort` says what it is and what to type first. */
+#include "cli/cli.h"
 #include "cli/cli_int.h"
 
 #include <fcntl.h>
@@ -7,7 +8,6 @@
 #include <unistd.h>
 
 #include "base/log.h"
-#include "launch/launch.h"
 
 const command commands[] = {
     {"train", "train a model: cohort train [group=choice] [key=value] ...", cmd_train,
@@ -20,12 +20,24 @@ const command commands[] = {
      "  --multirun, -m        run every combination of the alternatives, in logs/TASK/multiruns/DATE/NUMBER\n"
      "  --cfg job             print the configuration and do nothing (--resolve: values from the environment "
      "too)\n"
-     "  --json                the summary on standard output, instead of the run folder's name\n"},
+     "  --detach              go on without this terminal (cohort attach, cohort stop)\n"
+     "  --json                the summary on standard output, instead of the run folder's name\n\n"
+     "  Habits of other programs are taken, each said as the key it becomes: torchrun's flags "
+     "(--standalone,\n"
+     "  --nproc_per_node=4), those of main.py and train.py (-a resnet18 -b 32 --epochs 1 --lr 0.1 DIR), the\n"
+     "  tutorial's `50 10`, Lightning's keys. `cohort train --help habits` lists them all.\n"},
+    {"plan", "say what `train` would do with the same words: memory, steps, time", cmd_plan,
+     "  cohort plan experiment=demo\n"
+     "  cohort plan data=digits model=cnn data.batch_size=512 trainer.devices=4 --json\n\n"
+     "  --json                one object, memory in bytes\n"
+     "  --config-dir FOLDER   groups of YAML files of your own\n"
+     "  exit status 2: `train` would refuse\n"},
     {"test", "evaluate a checkpoint", cmd_test,
      "  cohort test ckpt_path=logs/train/runs/DATE                        the newest one, its own "
      "configuration\n"
      "  cohort test ckpt_path=logs/train/runs/DATE/checkpoints/last --split val --json\n"
-     "  cohort test ckpt_path=elsewhere/epoch_009 data=digits model=cnn\n\n"
+     "  cohort test ckpt_path=elsewhere/epoch_009 data=digits model=cnn\n"
+     "  cohort test weights=model.safetensors data=cifar10 data.dir=FOLDER model=resnet18\n\n"
      "  --split val|test      which samples (default: test)\n"
      "  --json                one object, numbers in full\n"
      "  --config-dir FOLDER   groups of YAML files of your own\n"},
@@ -35,26 +47,39 @@ const command commands[] = {
      "  a line: the sample's number, then class and probability, or values, or the likeliest next token\n\n"
      "  --split val|test      which samples (default: test)\n"
      "  --limit N             the first N only\n"
+     "  --logits              the numbers behind the choice, too\n"
      "  --json                an object per sample\n"
      "  --config-dir FOLDER   groups of YAML files of your own\n"},
-    {"ckpt", "checkpoints: ls, hash, verify", cmd_ckpt,
+    {"ckpt", "checkpoints: ls, hash, verify, export", cmd_ckpt,
      "  cohort ckpt ls logs/train/runs/DATE\n"
      "  cohort ckpt hash logs/train/runs/DATE/checkpoints/last\n"
-     "  cohort ckpt verify logs/train/runs/DATE/checkpoints/last\n\n"
+     "  cohort ckpt verify logs/train/runs/DATE/checkpoints/last\n"
+     "  cohort ckpt export logs/train/runs/DATE --out model.safetensors    the weights, for PyTorch\n\n"
+     "  --out FILE            where export writes; it must not exist\n"
+     "  --ema                 export the average of the weights (optim.ema)\n"
      "  --json                an object per checkpoint\n"
      "  exit status of verify: 1 if any is bad\n"},
-    {"bench", "measurements as JSON: sameness, kills, start, scaling, apply", cmd_bench,
+    {"bench", "measurements as JSON: sameness, kills, start, scaling, apply, vs-torch", cmd_bench,
      "  cohort bench sameness\n"
      "  cohort bench kills --json\n"},
     {"ps", "runs on this machine", cmd_ps,
      "  cohort ps\n"
      "  cohort ps --json      an object per run\n"},
+    {"attach", "watch a run from another terminal", cmd_attach,
+     "  cohort attach                     the only run there is\n"
+     "  cohort attach 12345\n"
+     "  cohort attach logs/train/runs/DATE\n\n"
+     "  Ctrl-C leaves the run as it is; when the run ends, its exit status is that of attach\n"},
     {"stop", "ask a run to save and stop", cmd_stop,
      "  cohort stop 12345\n"
      "  cohort stop logs/train/runs/DATE --wait\n"
      "  cohort stop --all\n\n"
      "  --wait                until it has ended\n"
      "  --json                an object per run\n"},
+    {"completion", "lines that teach bash or zsh to complete: completion bash|zsh", cmd_completion,
+     "  source <(cohort completion bash)                  for this shell\n"
+     "  cohort completion zsh > ~/.zfunc/_cohort          a folder of $fpath\n"
+     "  `make install` puts both where the shells look\n"},
     {0}};
 
 static void introduce(void)
@@ -62,11 +87,11 @@ static void introduce(void)
     printf("cohort %s trains neural networks on any number of processes to the same weights, bit for bit.\n\n"
            "  cohort train experiment=demo        train the built-in digits (a few seconds)\n"
            "  cohort train --help                 every key, with its default\n"
+           "  cohort plan ...                     what the same words would take: memory, steps, time\n"
            "  cohort train ckpt_path=auto ...     continue the newest unfinished run\n"
-           "  cohort ps                           runs on this machine\n"
-           "  cohort bench sameness               see the promise proven\n\n"
-           "Here: %d CPU%s this process may use.\n",
-           COHORT_VERSION, co_cpus_usable(), co_cpus_usable() == 1 ? "" : "s");
+           "  cohort ps                           runs on this machine; cohort attach watches one\n\n",
+           COHORT_VERSION);
+    show_here();
 }
 
 static void list_commands(FILE *to)
@@ -102,7 +127,7 @@ static void hold_standard_descriptors(void)
         close(fd);
 }
 
-int main(int argc, char **argv)
+int co_cli_main(int argc, char **argv)
 {
     const char *names[CO_COUNT(commands)];
     size_t n = 0;
@@ -117,12 +142,21 @@ int main(int argc, char **argv)
         printf("cohort %s\n", COHORT_VERSION);
         return EXIT_DONE;
     }
+    if (argc > 2 && strcmp(argv[1], "help") == 0 && strcmp(argv[2], "--man") == 0)
+        return cmd_man(argc - 2, argv + 2);
+    if (argc > 2 && strcmp(argv[1], "help") == 0) { /* help COMMAND is COMMAND --help */
+        static char flag_help[] = "--help";
+        argv[1] = argv[2];
+        argv[2] = flag_help;
+    }
     if (strcmp(argv[1], "--help") == 0 || strcmp(argv[1], "-h") == 0 || strcmp(argv[1], "help") == 0) {
         introduce();
         printf("\n");
         list_commands(stdout);
         return EXIT_DONE;
     }
+    if (strcmp(argv[1], "complete") == 0)
+        return cmd_complete(argc - 1, argv + 1);
     for (const command *c = commands; c->name; c++) {
         if (strcmp(c->name, argv[1]) == 0)
             return c->run(argc - 1, argv + 1);

@@ -68,7 +68,7 @@ static void print_run(const co_live_run *r, bool json, FILE *to)
     fprintf(to, "%8d  %-19s  %-12s %8s  %s\n", r->pid, date, r->task, at, r->dir);
 }
 
-static void print_runs(const co_live_run *r, int n, bool json, FILE *to)
+void live_print(const co_live_run *r, int n, bool json, FILE *to)
 {
     if (!json && n)
         fprintf(to, "%8s  %-19s  %-12s %8s  %s\n", "pid", "started", "task", "step", "folder");
@@ -91,7 +91,7 @@ int cmd_ps(int argc, char **argv)
         err = co_fail(CO_EINPUT, "ps takes no \"%s\"; it lists all runs", l.words[0]);
     else
         err = co_live_list(&runs, &n);
-    print_runs(runs, n, l.json, stdout);
+    live_print(runs, n, l.json, stdout);
     if (!err && !n && !l.help)
         say("no runs on this machine");
     co_free(runs);
@@ -115,17 +115,16 @@ static const co_live_run *by_pid(const co_live_run *runs, int n, int pid)
     return NULL;
 }
 
-/* The run a word names: its pid, its folder or its id. */
-static const co_live_run *find_run(const stop_line *s, const char *word)
+const co_live_run *live_find(const co_live_run *runs, int n, const char *word)
 {
     long long pid;
     char dir[PATH_MAX];
 
     if (co_str_to_i64(word, &pid) && pid > 0 && pid < INT_MAX)
-        return by_pid(s->runs, s->n, (int)pid);
-    for (int i = 0; i < s->n; i++)
-        if (strcmp(s->runs[i].run_id, word) == 0 || (realpath(word, dir) && strcmp(s->runs[i].dir, dir) == 0))
-            return &s->runs[i];
+        return by_pid(runs, n, (int)pid);
+    for (int i = 0; i < n; i++)
+        if (strcmp(runs[i].run_id, word) == 0 || (realpath(word, dir) && strcmp(runs[i].dir, dir) == 0))
+            return &runs[i];
     return NULL;
 }
 
@@ -203,11 +202,11 @@ static int stop_marked(const stop_line *s, const bool *marked)
 static bool mark(const stop_line *s, bool *marked)
 {
     for (int i = 0; i < s->line.n; i++) {
-        const co_live_run *r = find_run(s, s->line.words[i]);
+        const co_live_run *r = live_find(s->runs, s->n, s->line.words[i]);
         if (!r) {
             say("cohort: no live run is \"%s\"%s", s->line.words[i],
                 s->n ? "; there are:" : "; there is none on this machine");
-            print_runs(s->runs, s->n, false, stderr);
+            live_print(s->runs, s->n, false, stderr);
             return false;
         }
         marked[r - s->runs] = true;

@@ -1,7 +1,7 @@
-/* record.c -- the run's record while it grows: files at the start, an event per scalar, lines or a bar on the screen. */
+/* record.c -- the run's record: files at the start, what is told on the screen and in train.log, and what happens to the
+ * ranks and checkpoints. follow.c has the steps. */
 #include "cli/train_int.h"
 
-#include <math.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <string.h>
@@ -10,23 +10,42 @@
 #include "base/clock.h"
 #include "base/fs.h"
 
-void tell(training *s, const char *fmt, ...)
+static void put(training *s, bool quiet, const char *text)
 {
-    char text[4096], date[32];
-    va_list ap;
+    char date[32];
 
-    va_start(ap, fmt);
-    vsnprintf(text, sizeof text, fmt, ap);
-    va_end(ap);
-    if (s->console)
+    if (s->console && !s->job && s->app.cfg->console != CO_CONSOLE_QUIET)
         co_console_line(s->console, "%s", text);
-    else
+    else if (!quiet || s->job)
         say("%s", text);
     if (!s->log)
         return;
     co_date(date, sizeof date, "%Y-%m-%d %H:%M:%S", co_wall_s());
     fprintf(s->log, "[%s] %s\n", date, text);
     fflush(s->log);
+}
+
+/* With console=quiet, into train.log alone. */
+void tell(training *s, const char *fmt, ...)
+{
+    char text[4096];
+    va_list ap;
+
+    va_start(ap, fmt);
+    vsnprintf(text, sizeof text, fmt, ap);
+    va_end(ap);
+    put(s, s->app.cfg->console == CO_CONSOLE_QUIET, text);
+}
+
+void shout(training *s, const char *fmt, ...)
+{
+    char text[4096];
+    va_list ap;
+
+    va_start(ap, fmt);
+    vsnprintf(text, sizeof text, fmt, ap);
+    va_end(ap);
+    put(s, false, text);
 }
 
 static co_err write_text(training *s, const char *name, void (*print)(const co_conf *, co_str *))
@@ -112,97 +131,8 @@ void record_first_screen(training *s)
         at += n + (at[n] == '\n');
     }
     if (s->app.cfg->strategy == 1)
-        co_console_line(s->console,
-                        "fsdp     on one host the ranks already share one copy of the state: same as ddp");
-    tell(s, "run      %s", co_folder_path(s->folder));
-}
-
-static void progress(training *s, bool now)
-{
-    const co_plan_facts *f = co_plan_facts_of(s->plan);
-    double left = (double)(f->steps - s->last.step) * (double)f->batch;
-
-    co_console_progress(s->console,
-                        &(co_progress){.step = s->last.step,
-                                       .steps = f->steps,
-                                       .epoch = s->last.epoch + 1,
-                                       .epochs = f->epochs,
-                                       .loss = s->last.loss,
-                                       .metric = s->last.metric,
-                                       .metric_name = f->metric,
-                                       .samples_per_s = s->rate,
-                                       .eta_s = s->rate > 0 ? left / s->rate : NAN,
-                                       .ranks = f->ranks},
-                        now);
-}
-
-/* The epoch's means: recorded, and kept for the line that closes it. */
-static void close_epoch(training *s, int64_t step)
-{
-    const char *metric = co_plan_facts_of(s->plan)->metric;
-    char name[32];
-
-    s->mean_loss = s->epoch_loss / (double)s->epoch_samples;
-    s->mean_metric = s->epoch_metric / (double)s->epoch_samples;
-    co_event_scalar(s->folder, step, "train/loss_epoch", s->mean_loss);
-    snprintf(name, sizeof name, "train/%s_epoch", metric);
-    co_event_scalar(s->folder, step, name, s->mean_metric);
-    s->epoch_loss = s->epoch_metric = 0;
-    s->epoch_samples = 0;
-    s->epochs_closed++;
-}
-
-static void on_step(void *ctx, const co_step_result *r)
-{
-    training *s = ctx;
-    const co_plan_facts *f = co_plan_facts_of(s->plan);
-    bool epoch_ends = r->step % f->steps_per_epoch == 0;
-
-    s->last = *r;
-    s->epoch_loss += r->loss * (double)r->samples;
-    s->epoch_metric += r->metric * (double)r->samples;
-    s->epoch_samples += r->samples;
-    s->rate_samples += r->samples;
-    if (r->t_ns - s->rate_ns > 500000000u) {
-        if (s->rate_ns)
-            s->rate = (double)s->rate_samples / ((double)(r->t_ns - s->rate_ns) * 1e-9);
-        s->rate_ns = r->t_ns;
-        s->rate_samples = 0;
-    }
-    if (r->step % s->app.cfg->log_every == 0 || r->step == 1) {
-        char name[32];
-        co_event_scalar(s->folder, r->step, "train/loss_step", r->loss);
-        snprintf(name, sizeof name, "train/%s_step", f->metric);
-        co_event_scalar(s->folder, r->step, name, r->metric);
-        co_event_scalar(s->folder, r->step, "lr", r->lr);
-        co_event_scalar(s->folder, r->step, "grad_norm", r->norm);
-    }
-    if (r->skipped)
-        co_event_json(s->folder, json_pack("{s:s, s:I}", "name", "skipped", "step", (json_int_t)r->step));
-    if (epoch_ends)
-        close_epoch(s, r->step);
-}
-
-static void on_eval(void *ctx, const co_eval_result *r)
-{
-    training *s = ctx;
-    const char *split = r->split == CO_SPLIT_VAL ? "val" : "test",
-               *metric = co_plan_facts_of(s->plan)->metric;
-    char name[32];
-
-    snprintf(name, sizeof name, "%s/loss", split);
-    co_event_scalar(s->folder, r->step, name, r->loss);
-    snprintf(name, sizeof name, "%s/%s", split, metric);
-    co_event_scalar(s->folder, r->step, name, r->metric);
-    if (r->split == CO_SPLIT_VAL && s->epochs_closed)
-        tell(s, "epoch %lld/%lld  step %lld  train loss %.4f %s %.4f  val loss %.4f %s %.4f",
-             (long long)r->epoch + 1, (long long)co_plan_facts_of(s->plan)->epochs, (long long)r->step,
-             s->mean_loss, metric, s->mean_metric, r->loss, metric, r->metric);
-    else if (r->split == CO_SPLIT_VAL) /* continued here: the epoch was trained by an earlier start */
-        tell(s, "epoch %lld/%lld  step %lld  val loss %.4f %s %.4f", (long long)r->epoch + 1,
-             (long long)co_plan_facts_of(s->plan)->epochs, (long long)r->step, r->loss, metric, r->metric);
-    else
-        tell(s, "test loss %.4f  %s %.4f  (%lld)", r->loss, metric, r->metric, (long long)r->count);
+        tell(s, "fsdp      on one host the ranks already share one copy of the state: same as ddp");
+    tell(s, "run       %s", co_folder_path(s->folder));
 }
 
 static void on_saved(void *ctx, int64_t step, const char *path, const char *failure)
@@ -210,8 +140,7 @@ static void on_saved(void *ctx, int64_t step, const char *path, const char *fail
     training *s = ctx;
 
     if (failure) {
-        co_console_line(s->console, "checkpoint of step %lld NOT saved: %s; earlier ones stay good",
-                        (long long)step, failure);
+        shout(s, "checkpoint of step %lld NOT saved: %s; earlier ones stay good", (long long)step, failure);
         co_event_json(s->folder, json_pack("{s:s, s:I, s:s}", "name", "checkpoint_failed", "step",
                                            (json_int_t)step, "why", failure));
         return;
@@ -243,7 +172,8 @@ static co_err on_turn(void *ctx)
     uint64_t now = co_now_ns();
 
     if (s->last.step)
-        progress(s, false);
+        follow_progress(s, false);
+    machine_look(s);
     if (now - s->flush_ns > 1000000000u) {
         s->flush_ns = now;
         co_err err = co_events_flush(s->folder);
@@ -258,7 +188,7 @@ static co_err on_turn(void *ctx)
 void record_end_progress(training *s)
 {
     if (s->last.step && co_console_is_bar(s->console))
-        progress(s, true);
+        follow_progress(s, true);
     co_console_close(s->console);
     s->console = NULL;
 }
@@ -266,8 +196,9 @@ void record_end_progress(training *s)
 co_train_hooks record_hooks(training *s)
 {
     return (co_train_hooks){.ctx = s,
-                            .step = on_step,
-                            .eval = on_eval,
+                            .started = follow_start,
+                            .step = follow_step,
+                            .eval = follow_eval,
                             .saved = on_saved,
                             .recovery = on_recovery,
                             .notice = on_notice,

@@ -6,6 +6,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "base/alloc.h"
 #include "base/clock.h"
 
 static void put_num(json_t *obj, const char *prefix, const char *name, double x)
@@ -27,9 +28,44 @@ static json_t *metrics_of(const training *s)
     put_num(m, "train/", metric, o->train_metric);
     put_num(m, "val/", "loss", o->val_loss);
     put_num(m, "val/", metric, o->val_metric);
+    put_num(m, "val/", "acc5", o->val_top5);
     put_num(m, "test/", "loss", o->test_loss);
     put_num(m, "test/", metric, o->test_metric);
+    put_num(m, "test/", "acc5", o->test_top5);
     return m;
+}
+
+/* Accuracy of the test by class; NULL where there is none. */
+static json_t *classes_of(const training *s)
+{
+    co_class_result *c = NULL;
+    int n = 0;
+
+    if (co_plan_classes(s->plan, &c, &n) != CO_OK || n == 0) {
+        co_errclear();
+        return NULL;
+    }
+    json_t *list = json_array();
+    for (int i = 0; i < n; i++) {
+        json_t *row = json_pack("{s:I, s:I, s:I}", "class", (json_int_t)c[i].label, "samples",
+                                (json_int_t)c[i].count, "right", (json_int_t)c[i].right);
+        if (c[i].name)
+            json_object_set_new(row, "name", json_string(c[i].name));
+        if (c[i].count)
+            json_object_set_new(row, "acc", json_real((double)c[i].right / (double)c[i].count));
+        json_array_append_new(list, row);
+    }
+    co_free(c);
+    return list;
+}
+
+/* Where the loaders' time went, and how much of the ranks' time was lost waiting for them. */
+static json_t *data_of(const training *s)
+{
+    const co_fill_times *t = &s->last.fill;
+
+    return json_pack("{s:f, s:f, s:f, s:f}", "wait", s->data_wait, "read_s", 1e-9 * (double)t->read_ns,
+                     "decode_s", 1e-9 * (double)t->decode_ns, "augment_s", 1e-9 * (double)t->augment_ns);
 }
 
 static json_t *hosts_of(const training *s)
@@ -69,6 +105,7 @@ json_t *summary_of(const training *s)
     json_object_set_new(j, "ranks", json_integer(f->ranks));
     json_object_set_new(j, "slices", json_integer(f->slices));
     json_object_set_new(j, "global_batch", json_integer(f->batch));
+    json_object_set_new(j, "parameters", json_integer((json_int_t)f->params));
     json_object_set_new(j, "samples_per_s", json_real(o->samples_per_s));
     json_object_set_new(j, "peak_memory_bytes", json_integer((json_int_t)o->peak_memory_bytes));
     json_object_set_new(j, "planned_memory_bytes",
@@ -85,6 +122,13 @@ json_t *summary_of(const training *s)
     json_object_set_new(j, "steady_page_faults", json_integer((json_int_t)o->steady_faults));
     json_object_set_new(j, "kernels", json_string(f->kernels));
     json_object_set_new(j, "hosts", hosts_of(s));
+    json_object_set_new(j, "system", machine_json(s));
+    json_object_set_new(j, "data", data_of(s));
+    json_t *by_class = isnan(o->test_loss) ? NULL : classes_of(s);
+    if (by_class)
+        json_object_set_new(j, "test_classes", by_class);
+    if (!s->changed && s->reproduce)
+        json_object_set_new(j, "reproduce", json_string(s->reproduce));
     return j;
 }
 

@@ -125,7 +125,7 @@ static co_err start_job(pid_t *pid, const sweep *s, int job, const char *dir, co
     int n = 0;
 
     if (argv && run_dir) {
-        argv[n++] = "cohort";
+        argv[n++] = app_program();
         argv[n++] = "train";
         if (s->line->config_dir) {
             argv[n++] = "--config-dir";

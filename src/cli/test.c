@@ -2,30 +2,30 @@
  *
  * The run's own config.yaml, where the checkpoint lies in a run folder, is the configuration; words override it. So the
  * value is the one that training printed for the same state. */
-#include "cli/cli_int.h"
+#include "cli/look_int.h"
 
 #include <stdio.h>
 #include <string.h>
 
 #include "base/alloc.h"
 
-typedef struct look_line {
-    line line;
-    const char *split_name, *limit_text;
-    co_split split;
-    int64_t limit;
-    app app;
-    co_plan *plan;
-} look_line;
-
 static co_err add_base(look_line *t)
 {
     char *path = line_value(&t->line, "ckpt_path");
+    bool none = !path || !*path || strcmp(path, "null") == 0, weights = line_has(&t->line, "weights");
     co_err err = CO_OK;
 
-    if (!path || !*path || strcmp(path, "null") == 0)
-        err = co_fail(CO_EINPUT, "%s needs ckpt_path=FOLDER: a checkpoint's folder or a run's",
-                      t->line.command);
+    if (!none && weights)
+        err =
+            co_fail(CO_EINPUT, "%s: ckpt_path and weights both say what to load; give one", t->line.command);
+    else if (none && weights)
+        err = CO_OK; /* the words alone say which model and data */
+    else if (none)
+        err =
+            co_fail(CO_EINPUT,
+                    "%s needs ckpt_path=FOLDER: a checkpoint's folder or a run's (or weights=FILE with model "
+                    "and data)",
+                    t->line.command);
     else if (strcmp(path, "auto") == 0)
         err = co_fail(CO_EINPUT, "%s: ckpt_path=auto is for cohort train; give the run's folder",
                       t->line.command);
@@ -50,23 +50,29 @@ static co_err read_flags(look_line *t)
     return CO_OK;
 }
 
-static co_err open_look(look_line *t)
+co_err look_line_open(look_line *t)
 {
     CO_TRY(read_flags(t));
     CO_TRY(add_base(t));
     CO_TRY(app_open(&t->app, &t->line));
-    co_err err = find_checkpoint(&t->app.resume, t->app.cfg->ckpt_path);
+    const char *path = t->app.cfg->ckpt_path;
+    co_err err = path && *path ? find_checkpoint(&t->app.resume, path) : CO_OK;
     if (err)
         return co_fail_in(err, "ckpt_path");
     t->app.spec.resume = t->app.resume;
     return co_plan_to_look(&t->plan, &t->app.spec);
 }
 
-static int close_look(look_line *t, int status)
+void look_line_close(look_line *t)
 {
     co_plan_free(t->plan);
     app_close(&t->app);
     line_free(&t->line);
+}
+
+static int close_look(look_line *t, int status)
+{
+    look_line_close(t);
     return status;
 }
 
@@ -102,51 +108,55 @@ int cmd_test(int argc, char **argv)
         return fail_usage();
     if (t.line.help)
         return close_look(&t, show_usage("test"));
-    co_err err = open_look(&t);
+    co_err err = look_line_open(&t);
     if (!err)
         err = co_evaluate(t.plan, t.split, &r, sha);
     if (err)
         return close_look(&t, fail_with(err));
-    say("checkpoint %s, step %lld", t.app.resume, (long long)r.step);
+    if (t.app.resume)
+        say("checkpoint %s, step %lld", t.app.resume, (long long)r.step);
+    else
+        say("weights %s", t.app.cfg->weights);
     print_result(&t, &r, sha);
     return close_look(&t, EXIT_DONE);
 }
 
 /* --- predict ------------------------------------------------------------------------------------------------------ */
+/* ctx: whether the logits were asked for */
 static void print_prediction(void *ctx, const co_prediction *r)
 {
-    (void)ctx;
+    bool logits = *(const bool *)ctx;
+
     printf("%lld", (long long)r->id);
-    if (r->task == CO_TASK_REGRESS)
-        for (int64_t i = 0; i < r->n; i++)
-            printf(" %.9g", (double)r->values[i]);
-    else if (r->text) {
+    if (r->text) {
         json_t *text = json_string(r->text);
         char *quoted = json_dumps(text, JSON_ENCODE_ANY);
         printf(" %s %.6f", quoted ? quoted : "\"\"", r->probability);
         co_free(quoted);
         json_decref(text);
-    } else
+    } else if (r->task != CO_TASK_REGRESS)
         printf(" %lld %.6f", (long long)r->choice, r->probability);
+    for (int64_t i = 0; i < r->n && (logits || r->task == CO_TASK_REGRESS); i++)
+        printf(" %.9g", (double)r->values[i]);
     putchar('\n');
 }
 
 static void print_prediction_json(void *ctx, const co_prediction *r)
 {
+    bool logits = *(const bool *)ctx;
     json_t *j = json_pack("{s:I}", "id", (json_int_t)r->id);
 
-    (void)ctx;
-    if (r->task == CO_TASK_REGRESS) {
+    if (r->text)
+        json_object_set_new(j, "token", json_string(r->text));
+    else if (r->task != CO_TASK_REGRESS)
+        json_object_set_new(j, "class", json_integer(r->choice));
+    if (r->task != CO_TASK_REGRESS)
+        json_object_set_new(j, "probability", co_json_num(r->probability));
+    if (logits || r->task == CO_TASK_REGRESS) {
         json_t *values = json_array();
         for (int64_t i = 0; i < r->n; i++)
             json_array_append_new(values, co_json_num((double)r->values[i]));
-        json_object_set_new(j, "values", values);
-    } else {
-        if (r->text)
-            json_object_set_new(j, "token", json_string(r->text));
-        else
-            json_object_set_new(j, "class", json_integer(r->choice));
-        json_object_set_new(j, "probability", co_json_num(r->probability));
+        json_object_set_new(j, r->task == CO_TASK_REGRESS ? "values" : "logits", values);
     }
     print_json(j);
 }
@@ -154,17 +164,19 @@ static void print_prediction_json(void *ctx, const co_prediction *r)
 int cmd_predict(int argc, char **argv)
 {
     look_line t = {.split_name = "test"};
+    bool logits = false;
 
     if (line_parse(&t.line, argc, argv, true,
                    (const flag[]){{"--split", "val|test", .value = &t.split_name},
                                   {"--limit", "N", .value = &t.limit_text},
+                                  {"--logits", .on = &logits},
                                   {0}}) != CO_OK)
         return fail_usage();
     if (t.line.help)
         return close_look(&t, show_usage("predict"));
-    co_err err = open_look(&t);
+    co_err err = look_line_open(&t);
     if (!err)
         err = co_predict(t.plan, t.split, t.limit, t.line.json ? print_prediction_json : print_prediction,
-                         NULL);
+                         &logits);
     return close_look(&t, err ? fail_with(err) : EXIT_DONE);
 }

@@ -12,6 +12,7 @@
 #include "base/alloc.h"
 #include "base/clock.h"
 #include "base/fs.h"
+#include "launch/launch.h"
 
 /* A folder that holds a run is continued, or left alone: two runs in one would be neither. */
 static co_err refuse_to_mix(const training *s, const char *path)
@@ -42,20 +43,8 @@ static co_err prepare_folder(training *s)
     co_plan_place(s->plan, s->app.cfg->ckpt_enabled ? s->ckpt_root : NULL, s->log_dir);
     CO_TRY(record_open(s));
     if (co_live_register(s->folder, s->app.cfg->task_name) != CO_OK)
-        tell(s, "note     `cohort ps` will not list this run: %s", co_errmsg());
+        tell(s, "note      `cohort ps` will not list this run: %s", co_errmsg());
     return CO_OK;
-}
-
-/* From here on there is a run to put away: what asks to stop waits until the supervisor answers it. */
-static void hold_signals(void)
-{
-    sigset_t set;
-
-    sigemptyset(&set);
-    sigaddset(&set, SIGINT);
-    sigaddset(&set, SIGTERM);
-    sigaddset(&set, SIGUSR1);
-    sigprocmask(SIG_BLOCK, &set, NULL);
 }
 
 /* A line that continues a run and names no model, data, optimiser or experiment has that run's own configuration. */
@@ -100,26 +89,55 @@ static void tell_changes(training *s)
 
     if (!s->app.resume || co_ckpt_read_meta(&m, s->app.resume) != CO_OK)
         return;
+    s->changed = true;
     if (strcmp(m.data_sha256, co_plan_facts_of(s->plan)->data->fingerprint) != 0)
-        tell(s, "changed  the data is not that of the checkpoint: a new segment begins");
+        tell(s, "changed   the data is not that of the checkpoint: a new segment begins");
     else if (strcmp(m.config_sha256, s->app.spec.config_sha256) != 0)
-        tell(s, "changed  the configuration is not that of the checkpoint: a new segment begins");
+        tell(s, "changed   the configuration is not that of the checkpoint: a new segment begins");
+    else
+        s->changed = false;
     co_ckpt_meta_fini(&m);
 }
 
-static co_err open_training(training *s, line *l)
+static co_err compose(training *s, line *l)
 {
     CO_TRY(use_own_config(l));
     CO_TRY(app_open(&s->app, l));
-    CO_TRY(app_find_resume(&s->app));
+    return app_find_resume(&s->app);
+}
+
+static co_err make_plan(training *s)
+{
     s->app.spec.resume = s->app.resume;
     s->app.spec.ckpt_root = s->app.cfg->ckpt_enabled ? "" : NULL; /* known once the folder is open */
-    CO_TRY(co_plan_new(&s->plan, &s->app.spec));
+    return co_plan_new(&s->plan, &s->app.spec);
+}
+
+co_err training_plan(training *s, line *l)
+{
+    CO_TRY(compose(s, l));
+    if (s->app.run_dir)
+        CO_TRY(refuse_to_mix(s, s->app.run_dir));
+    return make_plan(s);
+}
+
+co_err training_open(training *s, line *l)
+{
+    CO_TRY(compose(s, l));
+    if (s->app.cfg->tune_lr && s->app.run_dir) /* before the search, not after it */
+        CO_TRY(refuse_to_mix(s, s->app.run_dir));
+    CO_TRY(tune_search(s, l));
+    CO_TRY(make_plan(s));
     if (is_done(s))
         return CO_OK;
-    hold_signals();
-    CO_TRY(co_console_open(&s->console, STDERR_FILENO, (co_console_style)s->app.cfg->console));
+    if (!(s->reproduce = ending_reproduce(s, l)))
+        return CO_ENOMEM;
+    co_signals_hold(); /* there is a run to put away: the supervisor answers */
+    CO_TRY(s->job ? co_console_open(&s->console, -1, CO_CONSOLE_QUIET)
+                  : co_console_open(&s->console, STDERR_FILENO, (co_console_style)s->app.cfg->console));
     co_err err = prepare_folder(s);
+    if (!err)
+        err = tune_record(s);
     if (err && s->folder) {
         co_folder_discard(s->folder);
         s->folder = NULL;
@@ -127,7 +145,7 @@ static co_err open_training(training *s, line *l)
     return err == CO_EIO ? CO_EINPUT : err; /* nothing was started: a path that does not do is bad input */
 }
 
-static void close_training(training *s)
+void training_close(training *s)
 {
     co_live_unregister();
     co_console_close(s->console);
@@ -138,55 +156,15 @@ static void close_training(training *s)
     app_close(&s->app);
     co_free(s->ckpt_root);
     co_free(s->log_dir);
-}
-
-/* As a shell reads it back. */
-static void add_word(co_str *out, const char *word)
-{
-    static const char plain[] = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789_-+=./,:@%";
-
-    co_str_add(out, " ");
-    if (strspn(word, plain) == strlen(word)) {
-        co_str_add(out, word);
-        return;
-    }
-    co_str_add(out, "'");
-    for (; *word; word++)
-        co_str_addf(out, *word == '\'' ? "'\\%c'" : "%c", *word);
-    co_str_add(out, "'");
-}
-
-static void continue_line(training *s, const line *l)
-{
-    co_str words = {0};
-    char *dir = co_conf_word("run.dir", co_folder_path(s->folder));
-
-    if (l->config_dir) {
-        co_str_add(&words, " --config-dir");
-        add_word(&words, l->config_dir);
-    }
-    for (int i = 0; i < l->n; i++)
-        if (strncmp(l->words[i], "ckpt_path=", 10) != 0 && strncmp(l->words[i], "run.dir=", 8) != 0 &&
-            l->words[i] != l->base)
-            add_word(&words, l->words[i]);
-    add_word(&words, dir ? dir : "");
-    tell(s, "continue with: cohort train%s ckpt_path=auto", co_str_text(&words));
-    co_free(dir);
-    co_str_fini(&words);
+    co_free(s->reproduce);
+    tune_free(s);
 }
 
 static int report(training *s, const line *l, co_err err)
 {
     const co_train_summary *o = &s->summary;
 
-    if (o->status == CO_STATUS_FAILED)
-        tell(s, "failed: %s", o->blame[0] ? o->blame : co_errmsg());
-    tell(s, "%lld steps in %.2f s, %.0f samples/s, %d recoveries", (long long)o->steps, o->wall_s,
-         o->samples_per_s, o->recoveries);
-    if (o->weights_sha256[0])
-        tell(s, "weights_sha256 %s", o->weights_sha256);
-    if (o->status != CO_STATUS_DONE && o->saved[0])
-        continue_line(s, l);
+    ending_tell(s, l);
     if (l->json) {
         json_t *j = summary_of(s);
         json_object_set_new(j, "dir", json_string(co_folder_path(s->folder)));
@@ -198,9 +176,22 @@ static int report(training *s, const line *l, co_err err)
     return err ? EXIT_FAILED : EXIT_DONE;
 }
 
+co_err training_run(training *s, co_err *wrote)
+{
+    record_first_screen(s);
+    tell_changes(s);
+    co_train_hooks hooks = s->job ? job_hooks(s) : record_hooks(s);
+    co_err err = co_train_run(s->plan, &hooks, &s->summary);
+    if (err && !s->summary.weights_sha256[0] && !s->summary.blame[0])
+        snprintf(s->summary.blame, sizeof s->summary.blame, "%s", co_errmsg());
+    record_end_progress(s);
+    *wrote = record_close(s);
+    return err;
+}
+
 static int run_line(training *s, line *l)
 {
-    co_err err = open_training(s, l);
+    co_err err = training_open(s, l);
     if (err)
         return fail_with(err);
     if (!s->folder) {
@@ -209,14 +200,8 @@ static int run_line(training *s, line *l)
         printf("%s\n", s->app.run_dir);
         return EXIT_DONE;
     }
-    record_first_screen(s);
-    tell_changes(s);
-    co_train_hooks hooks = record_hooks(s);
-    err = co_train_run(s->plan, &hooks, &s->summary);
-    if (err && !s->summary.weights_sha256[0] && !s->summary.blame[0])
-        snprintf(s->summary.blame, sizeof s->summary.blame, "%s", co_errmsg());
-    record_end_progress(s);
-    co_err wrote = record_close(s);
+    co_err wrote;
+    err = training_run(s, &wrote);
     int status = report(s, l, err);
     if (wrote) {
         say("cohort: %s", co_errmsg());
@@ -232,6 +217,8 @@ static int help(const line *l, bool markdown)
     co_str text = {0};
     bool known = l->n == 0;
 
+    if (l->n && strcmp(l->words[0], "habits") == 0)
+        return show_habits();
     for (int g = 0; g < spec->n_groups && !known; g++)
         known = strcmp(spec->groups[g].name, l->words[0]) == 0;
     if (l->n == 0 && !markdown)
@@ -274,12 +261,16 @@ int cmd_train(int argc, char **argv)
 {
     training s = {.began_ns = co_now_ns()};
     line l;
-    bool markdown = false, multirun = false, resolve = false;
+    bool markdown = false, multirun = false, resolve = false, background = false;
     const char *cfg = NULL;
     const flag flags[] = {{"--markdown", .on = &markdown}, /* of --help: how docs/keys.md is made */
-                          {"--multirun", .on = &multirun}, {"-m", .on = &multirun},
-                          {"--cfg", "job", .value = &cfg}, {"-c", "job", .value = &cfg},
-                          {"--resolve", .on = &resolve},   {0}};
+                          {"--multirun", .on = &multirun},
+                          {"-m", .on = &multirun},
+                          {"--cfg", "job", .value = &cfg},
+                          {"-c", "job", .value = &cfg},
+                          {"--resolve", .on = &resolve},
+                          {"--detach", .on = &background},
+                          {0}};
 
     signal(SIGHUP, SIG_IGN);
     if (line_parse(&l, argc, argv, true, flags) != CO_OK)
@@ -289,14 +280,21 @@ int cmd_train(int argc, char **argv)
         line_free(&l);
         return status;
     }
+    if (multirun && background) {
+        line_free(&l);
+        return co_fail(CO_EINPUT, "--detach starts one run; a sweep (-m) waits for each of its own"),
+               fail_usage();
+    }
     if (cfg || multirun) {
         int status = cfg ? show_config(&l, cfg, resolve) : sweep_run(&l);
         line_free(&l);
         return status;
     }
-    int status = run_line(&s, &l);
+    int status = EXIT_FAILED;
+    if (!background || detach(&s, &l, &status))
+        status = run_line(&s, &l);
     if (s.plan || s.app.conf)
-        close_training(&s);
+        training_close(&s);
     line_free(&l);
     return status;
 }

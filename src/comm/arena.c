@@ -10,6 +10,8 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
+#include "base/cgroup.h"
+
 #ifndef MADV_POPULATE_WRITE
 #define MADV_POPULATE_READ  22
 #define MADV_POPULATE_WRITE 23
@@ -42,20 +44,6 @@ size_t co_arena_sum(const co_arena *a, const char *prefix)
     return sum;
 }
 
-/* The number in a file, or `otherwise` ("max", absent, unreadable). */
-static uint64_t number_in(const char *path, uint64_t otherwise)
-{
-    FILE *f = fopen(path, "re");
-    uint64_t v;
-
-    if (!f)
-        return otherwise;
-    if (fscanf(f, "%" SCNu64, &v) != 1)
-        v = otherwise;
-    fclose(f);
-    return v;
-}
-
 static uint64_t mem_available(void)
 {
     FILE *f = fopen("/proc/meminfo", "re");
@@ -72,18 +60,11 @@ static uint64_t mem_available(void)
 
 size_t co_memory_available(void)
 {
-    static const char *const limits[][2] = {
-        {"/sys/fs/cgroup/memory.max", "/sys/fs/cgroup/memory.current"},
-        {"/sys/fs/cgroup/memory/memory.limit_in_bytes", "/sys/fs/cgroup/memory/memory.usage_in_bytes"}};
     uint64_t least = mem_available();
+    co_cgroup group;
 
-    for (size_t i = 0; i < CO_COUNT(limits); i++) {
-        uint64_t max = number_in(limits[i][0], UINT64_MAX), used = number_in(limits[i][1], 0);
-        uint64_t left = max > used ? max - used : 0;
-        if (max != UINT64_MAX && left < least)
-            least = left;
-    }
-    return (size_t)least;
+    co_cgroup_read(&group, "");
+    return (size_t)(group.memory_left < least ? group.memory_left : least);
 }
 
 co_err co_arena_fits(const co_arena *a)

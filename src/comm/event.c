@@ -15,6 +15,16 @@ void co_event_ring(co_event *e)
         syscall(SYS_futex, &e->seq, FUTEX_WAKE, INT_MAX, NULL, NULL, 0);
 }
 
+/* Tells the core that this is a spin. */
+static void relax(void)
+{
+#if defined(__x86_64__) || defined(__i386__)
+    __builtin_ia32_pause();
+#elif defined(__aarch64__)
+    __asm__ volatile("yield");
+#endif
+}
+
 void co_event_wait(co_event *e, uint32_t seen, uint32_t slot, int spin)
 {
     uint64_t bit = (uint64_t)1 << (slot & 63);
@@ -23,7 +33,7 @@ void co_event_wait(co_event *e, uint32_t seen, uint32_t slot, int spin)
     for (int i = 0; i < spin; i++) {
         if (co_event_now(e) != seen)
             return;
-        __builtin_ia32_pause();
+        relax();
     }
     atomic_fetch_or_explicit(&e->sleepers, bit, memory_order_seq_cst);
     if (co_event_now(e) == seen)

@@ -1,6 +1,6 @@
 /* compose.c -- the sources, in order, to one checked configuration.
  *
- *     1. words are parsed
+ *     1. words are parsed; here and in files, habits of other programs become our keys (habits.c)
  *     2. each group's choice: fallback < files < experiment < word; their files are read (defaults.c)
  *     3. each registry group's row: the choice < `name` of its file < `name` of the experiment < word
  *     4. slots are laid out (every key that exists now) and filled with defaults
@@ -58,6 +58,27 @@ static const conf_source *source_at(const co_conf *c, int i)
     return i < c->n_layers ? c->layers[i].file : i == c->n_layers ? &c->words : NULL;
 }
 
+/* The choice is no row. If it is a file, what lacks is its `name:`. */
+static co_err no_such_row(co_conf *c, int g, const char *name, const conf_source *from, const conf_pair *by)
+{
+    const co_conf_group *group = &c->spec->groups[g];
+    const char *file = NULL;
+    co_str rows = {0};
+    for (int i = 0; i < c->n_layers; i++)
+        if (c->layers[i].group == g)
+            file = c->layers[i].file->name;
+    if (!file || strcmp(name, c->picks[g].choice) != 0)
+        return conf_no_such_choice(c, group, name, from, by);
+    for (int r = 0; r < group->n_rows; r++)
+        co_str_addf(&rows, " %s", group->rows[r].name);
+    co_err err = co_str_err(&rows);
+    if (!err)
+        err = co_fail(CO_EINPUT, "%s does not say which %s it sets; add a line \"name: ...\" with one of:%s",
+                      file, group->name, co_str_text(&rows));
+    co_str_fini(&rows);
+    return err;
+}
+
 /* Finds group g's row; a word that chose the group beats a name from any file but the group's own. */
 static co_err pick_row(co_conf *c, int g)
 {
@@ -79,7 +100,7 @@ static co_err pick_row(co_conf *c, int g)
     }
     pick->row = conf_row_index(group, name);
     if (pick->row < 0)
-        return conf_no_such_choice(c, group, name, from, by);
+        return no_such_row(c, g, name, from, by);
     pick->fields = co_zalloc(group->rows[pick->row].size);
     if (!pick->fields)
         return CO_ENOMEM;
@@ -145,7 +166,9 @@ static co_err keep_words(co_conf *c, const char *const *words, int n)
     if (!raw)
         return CO_ENOMEM;
     for (int i = 0; i < n; i++) {
+        int from = c->words.n;
         CO_TRY(conf_word_parse(&c->words, &c->pool, words[i]));
+        CO_TRY(conf_habits_apply(c, &c->words, from));
         raw[i] = co_pool_str(&c->pool, words[i]);
         if (!raw[i])
             return CO_ENOMEM;

@@ -41,14 +41,45 @@ typedef struct co_conf_table {
     const co_option *options;
 } co_conf_table;
 
+/* A habit brought from another program: a key (or, in a command's own table, a flag) that is not one of ours, or a value
+ * that means something elsewhere. One row each, the first that fits. */
+typedef enum {
+    CO_HABIT_BECOMES, /* another key or word, looked up again; said */
+    CO_HABIT_DROPPED, /* accepted, means nothing here; `says` is said if there is one */
+    CO_HABIT_REFUSED, /* CO_EINPUT with `says` */
+    CO_HABIT_UNSETS   /* stays; the key `becomes`, set before, goes back to its default */
+} co_habit_act;
+
+typedef struct co_conf_habit {
+    const char
+        *keys; /* names separated by blanks: "-b --batch-size", "model.net.model_name", "datamodule.*" */
+    const char
+        *values; /* patterns separated by |: "16*|bf16*"; NULL: any, and a key that exists goes first */
+    co_habit_act act;
+    const char *becomes; /* "optim.lr": this key; "optim=sgd": this word; "data.*": the tail is kept */
+    const char *says;    /* why, or what to do */
+    const char *takes;   /* of a flag: what its value is called; NULL: it has none */
+    const char *with;    /* of a flag: the row holds only beside this flag */
+    const char *base;    /* of a flag: the experiment to stand on when the line names none */
+} co_conf_habit;
+
+bool co_conf_habit_is(const co_conf_habit *row, const char *key, const char *value);
+/* The word that a row makes of key and value. */
+void co_conf_habit_word(co_str *out, const co_conf_habit *row, const char *key, const char *value);
+
 typedef struct co_conf_spec {
     const co_conf_table *tables;
     int n_tables;
     size_t core_size; /* struct that the tables fill */
     const co_conf_group *groups;
     int n_groups;
-    const char *config_dir; /* NULL: "configs" if it exists */
+    const char *config_dir;         /* NULL: "configs" if it exists */
+    const co_conf_habit *habits;    /* ends with {0}; NULL: none */
+    void (*note)(const char *text); /* what became of a habit; NULL: nobody asks */
 } co_conf_spec;
+
+/* Is there such a key, alias or group, whatever rows are chosen? */
+bool co_conf_knows(const co_conf_spec *spec, const char *key);
 
 typedef struct co_conf co_conf;
 
@@ -87,6 +118,12 @@ bool co_conf_jobs_swept(const co_conf_jobs *j, int word);              /* has th
 
 /* --help: all keys with defaults and help, or of one group. docs/keys.md is this with markdown = true. */
 void co_conf_help(const co_conf_spec *spec, const char *group_or_null, bool markdown, co_str *out);
+
+/* What --help says after a key's meaning: " (1 to 65536; also datamodule.batch_size)"; nothing if there is nothing. */
+void co_conf_limits(co_str *out, const co_option *o);
+/* A group's choices, rows and files, sorted; `help` has `len` bytes and no NUL, and may be NULL. */
+typedef void (*co_conf_choice_fn)(void *ctx, const char *name, const char *help, size_t len);
+co_err co_conf_each_choice(const co_conf_spec *spec, const char *group, co_conf_choice_fn each, void *ctx);
 
 /* The parsers alone, for fuzzing: one word; one YAML text. Flat list of key = value pairs handed to `each`: a dict
  * gives several, `~key` none. */

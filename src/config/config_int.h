@@ -82,9 +82,6 @@ co_err conf_yaml_parse(conf_source *s, co_pool *pool, const char *bytes, size_t 
 bool conf_key_is_plain(const char *key); /* words of letters, digits, _ and - joined by dots */
 
 /* text.c */
-/* Decodes one code point of valid UTF-8: its length in bytes, 0 if it is not valid. */
-int conf_utf8(const char *s, uint32_t *code);
-bool conf_utf8_valid(const char *s);
 void conf_yaml_quote(co_str *out, const char *text); /* plain where YAML reads it back as this string */
 
 /* files.c */
@@ -164,6 +161,9 @@ co_err conf_apply(co_conf *c, const conf_source *s);
 co_err conf_slot_set(conf_slot *slot, const char *key, const char *value, conf_kind kind);
 conf_slot *conf_slot_find(const co_conf *c, const char *key); /* by name or alias; NULL: none */
 bool conf_is_section(const co_conf *c, const char *key);
+
+/* habits.c: the source's pairs from the from-th on, as the table of habits has them. */
+co_err conf_habits_apply(co_conf *c, conf_source *s, int from);
 
 /* resolve.c: ${...} in slots. */
 co_err conf_resolve(co_conf *c);

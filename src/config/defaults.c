@@ -228,6 +228,7 @@ static co_err follow(builder *b, const frame *outer, const char *group, const ch
     if (!file)
         return CO_ENOMEM;
     CO_TRY(conf_file_load(file, &found, &c->pool, c->spec, group, choice));
+    CO_TRY(conf_habits_apply(c, file, 0));
     int g = conf_group_index(c->spec, group, strlen(group));
     if (!found && !outer && g >= 0 && conf_row_index(&c->spec->groups[g], choice) >= 0)
         return CO_OK;

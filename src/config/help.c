@@ -9,7 +9,7 @@
 #include <string.h>
 
 /* What follows the meaning: "(1 to 65536)", "(stop|skip)", "(also datamodule.batch_size)". */
-static void add_limits(co_str *out, const co_option *o)
+void co_conf_limits(co_str *out, const co_option *o)
 {
     co_str s = {0};
     if (o->type == CO_OPT_ENUM)
@@ -54,7 +54,7 @@ static void add_table(co_str *out, const char *prefix, const co_option *table, b
         const char *fallback = *o->fallback ? o->fallback : "''";
         co_str more = {0};
         co_str_add(&more, o->help ? o->help : "");
-        add_limits(&more, o);
+        co_conf_limits(&more, o);
         if (markdown) {
             co_str_addf(out, "| `%s%s` | `%s` | ", prefix, o->key, fallback);
             add_cell(out, co_str_text(&more));
@@ -162,4 +162,22 @@ void co_conf_help(const co_conf_spec *spec, const char *group_or_null, bool mark
             add_table(out, spec->tables[i].prefix, spec->tables[i].options, markdown);
     for (int g = 0; g < spec->n_groups; g++)
         add_group(out, spec, &spec->groups[g], markdown);
+}
+
+co_err co_conf_each_choice(const co_conf_spec *spec, const char *group, co_conf_choice_fn each, void *ctx)
+{
+    int g = conf_group_index(spec, group, strlen(group));
+    co_pool pool = {0};
+    const char **names;
+    int n = 0;
+    co_err err = g < 0 ? co_fail(CO_EINPUT, "no group \"%s\"", group)
+                       : conf_choices(&names, &n, &pool, spec, &spec->groups[g]);
+
+    for (int i = 0; i < n && !err; i++) {
+        size_t len;
+        const char *help = choice_help(&spec->groups[g], names[i], &len);
+        each(ctx, names[i], help, len);
+    }
+    co_pool_fini(&pool);
+    return err;
 }

@@ -6,8 +6,10 @@
  */
 #include "config/config_int.h"
 
+#include <limits.h>
 #include <stdio.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "base/hash.h"
 
@@ -33,14 +35,28 @@ static void add_text(co_str *out, const char *text)
     co_str_fini(&s);
 }
 
+/* The slot's string; of a path, what it means in this folder. `room` holds it then. */
+static const char *string_of(const conf_slot *s, char room[PATH_MAX])
+{
+    const char *text = *(char *const *)((const char *)s->fields + s->option->offset);
+    char here[PATH_MAX];
+    if (!s->option->path || !text || !*text || *text == '/' || strstr(text, "://") ||
+        !getcwd(here, sizeof here))
+        return text;
+    text += 2 * (strncmp(text, "./", 2) == 0);
+    int n = snprintf(room, PATH_MAX, "%s/%s", strcmp(here, "/") == 0 ? "" : here, text);
+    return n < PATH_MAX ? room : text;
+}
+
 static void add_value(co_str *out, const conf_slot *s)
 {
+    char room[PATH_MAX];
     if (s->expr && s->from_env)
         conf_yaml_quote(out, s->expr);
     else if (!s->option)
         conf_yaml_quote(out, s->row_name);
     else if (s->option->type == CO_OPT_STR) {
-        const char *text = *(char *const *)((const char *)s->fields + s->option->offset);
+        const char *text = string_of(s, room);
         if (text)
             add_text(out, text);
         else
@@ -224,12 +240,12 @@ char *co_conf_word(const char *key, const char *text)
 /* Into the hash: the value's exact bits, without allocating, so that a hash cannot fail half way. */
 static void hash_value(co_sha256 *h, const conf_slot *s)
 {
-    char buf[32] = "";
+    char buf[32] = "", room[PATH_MAX];
     const char *text = s->row_name;
     size_t len = text ? strlen(text) : 0;
     const char *at = s->option ? (const char *)s->fields + s->option->offset : NULL;
     if (at && s->option->type == CO_OPT_STR) {
-        text = *(char *const *)at;
+        text = string_of(s, room);
         len = text ? strlen(text) : 0;
     } else if (at && s->option->type == CO_OPT_ENUM) {
         text = s->option->choices;

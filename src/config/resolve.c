@@ -3,6 +3,7 @@
  *     ${a.b}                  the value of another key          ${.b} ${..b}   relative to the key's own section
  *     ${oc.env:NAME,default}  the environment                   ${now:%Y-%m-%d}  the time, one for all keys
  *     ${oc.select:a.b,x}      a key, x if there is none         ${oc.decode:text}  the text, read as a value
+ *     ${co.find:a,b}          the first path that exists, else the first
  *     \${                     the characters themselves; backslashes before it are doubled
  *
  * Each slot is resolved once; one that is met again while it is being resolved is a cycle, refused by the names on
@@ -14,6 +15,8 @@
 #include <stdlib.h>
 #include <string.h>
 #include <time.h>
+
+#include "base/fs.h"
 
 typedef struct job {
     co_conf *c;
@@ -170,7 +173,7 @@ static co_err from_env(job *j, co_str *out, const args *a)
     if (!value)
         return co_fail(CO_EINPUT, "the environment has no %s; set it, or write ${oc.env:%s,default}", name,
                        name);
-    if (!conf_utf8_valid(value))
+    if (!co_utf8_valid(value))
         return co_fail(CO_EINPUT, "%s in the environment is not UTF-8", name);
     co_str_add(out, value);
     return CO_OK;
@@ -184,7 +187,7 @@ static co_err from_clock(job *j, co_str *out, const args *a)
         j->c->now = (long long)time(NULL);
     time_t now = (time_t)j->c->now;
     if (a->n != 1 || !localtime_r(&now, &tm) || !strftime(text, sizeof text, co_str_text(&a->text[0]), &tm) ||
-        !conf_utf8_valid(text))
+        !co_utf8_valid(text))
         return co_fail(CO_EINPUT, "${now:FORMAT} takes one strftime format, as %%Y-%%m-%%d");
     j->null = false;
     co_str_add(out, text);
@@ -210,10 +213,23 @@ static co_err decode(job *j, co_str *out, const args *a)
     return CO_OK;
 }
 
+/* The error about a path that is not there then names the one that was expected first. */
+static co_err find_path(job *j, co_str *out, const args *a)
+{
+    int i = a->n == 2 && !co_fs_exists(co_str_text(&a->text[0])) && co_fs_exists(co_str_text(&a->text[1]));
+    j->null = false;
+    co_str_add(out, co_str_text(&a->text[i]));
+    return CO_OK;
+}
+
 static const struct {
     const char *name;
     co_err (*give)(job *, co_str *, const args *);
-} resolvers[] = {{"oc.env", from_env}, {"now", from_clock}, {"oc.select", select_key}, {"oc.decode", decode}};
+} resolvers[] = {{"oc.env", from_env},
+                 {"now", from_clock},
+                 {"oc.select", select_key},
+                 {"oc.decode", decode},
+                 {"co.find", find_path}};
 
 static co_err call(job *j, co_str *out, const char *name, const char *text, size_t len)
 {
@@ -234,7 +250,8 @@ static co_err call(job *j, co_str *out, const char *name, const char *text, size
                        "${hydra:...}: Hydra's own settings do not exist here; run.dir is the run's "
                        "folder, task_name the name it is made of");
     const char *near = co_str_nearest(name, names, CO_COUNT(names));
-    return co_fail(CO_EINPUT, "no resolver \"%s\"%s%s; there are oc.env, now, oc.select and oc.decode", name,
+    return co_fail(CO_EINPUT,
+                   "no resolver \"%s\"%s%s; there are oc.env, now, oc.select, oc.decode and co.find", name,
                    near ? ": did you mean " : "", near ? near : "");
 }
 

@@ -1,4 +1,4 @@
-/* text.c -- UTF-8 and the quoting of YAML strings.
+/* text.c -- the quoting of YAML strings.
  *
  * A string is written plain only where every YAML reader takes it for a string (so "1", "true", "null", "" are
  * quoted); everything else is double-quoted, with escapes for what YAML does not allow raw.
@@ -7,37 +7,6 @@
 
 #include <string.h>
 #include <strings.h>
-
-int conf_utf8(const char *s, uint32_t *code)
-{
-    const unsigned char *u = (const unsigned char *)s;
-    static const uint32_t least[5] = {0, 0, 0x80, 0x800, 0x10000};
-    int len = u[0] < 0x80 ? 1 : u[0] < 0xC0 ? 0 : u[0] < 0xE0 ? 2 : u[0] < 0xF0 ? 3 : u[0] < 0xF8 ? 4 : 0;
-    if (len == 0)
-        return 0;
-    uint32_t c = len == 1 ? u[0] : u[0] & (0x7Fu >> len);
-    for (int i = 1; i < len; i++) {
-        if ((u[i] & 0xC0) != 0x80) /* the closing NUL too ends here */
-            return 0;
-        c = c << 6 | (u[i] & 0x3Fu);
-    }
-    if (c < least[len] || c > 0x10FFFF || (c >= 0xD800 && c <= 0xDFFF))
-        return 0;
-    *code = c;
-    return len;
-}
-
-bool conf_utf8_valid(const char *s)
-{
-    uint32_t code;
-    while (*s) {
-        int len = conf_utf8(s, &code);
-        if (len == 0)
-            return false;
-        s += len;
-    }
-    return true;
-}
 
 static bool is_plain(const char *s)
 {
@@ -75,7 +44,7 @@ void conf_yaml_quote(co_str *out, const char *text)
     co_str_add(out, "\"");
     while (*text) {
         uint32_t code = 0;
-        int len = conf_utf8(text, &code);
+        int len = co_utf8_get(&code, text, 4);
         if (len == 0) { /* not UTF-8: only a field set by other means than a word or a file */
             co_str_addf(out, "\\x%02X", (unsigned)(unsigned char)*text);
             len = 1;

@@ -75,7 +75,7 @@ static co_err flatten(conf_source *s, co_pool *pool, const char *word, conf_pair
 co_err conf_word_split(co_pool *pool, const char *word, const char **key, const char **value, conf_op *op)
 {
     const char *eq = strchr(word, '='), *from = word;
-    if (!conf_utf8_valid(word))
+    if (!co_utf8_valid(word))
         return co_fail(CO_EINPUT, "the word \"%s\" is not UTF-8", word);
     if (strlen(word) > CONF_MAX_BYTES)
         return co_fail(CO_EINPUT, "a word of %zu bytes; the limit is %d", strlen(word), CONF_MAX_BYTES);

@@ -7,10 +7,10 @@
  *     CIFAR-100    20 coarse, 100 fine   the same                               3,074; the fine label is used
  *
  * They may stand in data.dir or in the folder the archive makes, each plain, .xz or .gz; or the archive itself
- * may. Files are kept in memory as they are (184 MB). Means and standard deviations are those of the training
- * part, to four places.
+ * may. What is unpacked is kept on disk (cache.c), and all of it in memory (184 MB). Means and standard deviations
+ * are those of the training part, to four places.
  */
-#include "data/images_int.h"
+#include "data/cache_int.h"
 
 #include <stdio.h>
 #include <string.h>
@@ -172,7 +172,7 @@ static co_err take_member(tar *t, uint8_t *bytes, const struct cifar *set, bool 
     return CO_OK;
 }
 
-static co_err read_archive(images *im, const struct cifar *set, const char *path)
+static co_err read_members(images *im, const struct cifar *set, const char *path)
 {
     bool have[MOST_FILES] = {0}, more = true;
     tar t = {0};
@@ -188,6 +188,16 @@ static co_err read_archive(images *im, const struct cifar *set, const char *path
             err = co_fail(CO_EINPUT, "%s has no %s", path, set->files[f].name);
     packed_close(t.in);
     return err;
+}
+
+/* From the cache if it can be; what is wrong with the archive is told by itself. */
+static co_err read_archive(images *im, const struct cifar *set, const char *path)
+{
+    char plain[4096];
+
+    CO_TRY(cache_plain(plain, path));
+    co_err err = *plain ? read_members(im, set, plain) : CO_EINPUT;
+    return err == CO_OK || err == CO_ENOMEM ? err : read_members(im, set, path);
 }
 
 static co_err check_label(const struct cifar *set, int f, uint32_t row, int label, int classes)
@@ -230,7 +240,7 @@ static co_err open_set(co_dataset **out, const struct cifar *set, const struct i
     images *im;
 
     CO_TRY(images_check_dir(set->spec.name, c));
-    CO_TRY(images_new(&im, &set->spec));
+    CO_TRY(images_new(&im, &set->spec, c));
     co_err err = read_set(im, set, c->dir);
     if (!err)
         err = take_labels(im, set);

@@ -9,7 +9,8 @@
 enum { SPLIT_SEED = 42 };
 
 const co_dataset_def *const co_datasets[] = {
-    &digits_def, &fake_def, &text_def, &cifar10_def, &cifar100_def, &mnist_def, NULL,
+    &digits_def,   &fake_def,  &fake_images_def, &text_def, &cifar10_def,
+    &cifar100_def, &mnist_def, &imagefolder_def, NULL,
 };
 
 const co_dataset_def *co_dataset_find(const char *name)
@@ -24,7 +25,7 @@ co_err co_dataset_open(co_dataset **out, const co_dataset_def *def, const void *
 {
     co_dataset *d;
 
-    CO_TRY(def->open(&d, cfg));
+    CO_TRY(def->open_row ? def->open_row(&d, def, cfg) : def->open(&d, cfg));
     d->def = def;
     *out = d;
     return CO_OK;

@@ -2,8 +2,8 @@
  *
  *     x = (byte / 255 - mean) / std        mean and std fixed, one each a plane
  *
- * A byte has 256 values, so x is looked up. The bytes stand in memory once, and every rank reads the same pages
- * through fork. Train and val are parts of the training rows by one fixed permutation; test is the set's own
+ * A byte has 256 values, so x is looked up. With data.resize, data.crop or anything random, pictures go through
+ * transform_apply instead. The bytes stand in memory once, and every rank reads the same pages through fork. Train and val are parts of the training rows by one fixed permutation; test is the set's own
  * test part in its own order.
  *
  * Cost: fill takes about a nanosecond a number.
@@ -15,14 +15,16 @@
 #include <string.h>
 
 #include "base/alloc.h"
+#include "base/clock.h"
 #include "base/fs.h"
 #include "base/hash.h"
 
 const co_option images_options[] = {
     {"dir", CO_OPT_STR, offsetof(struct images_cfg, dir), "null", "folder with the files of the set",
-     .alias = "data.data_dir"},
+     .alias = "data.data_dir", .path = true},
     {"val_fraction", CO_OPT_FLOAT, offsetof(struct images_cfg, val_fraction), "0.1",
      "part of the training pictures to validate on instead; at least one", .min = 0, .max = 0.9},
+    TRANSFORM_OPTIONS(struct images_cfg, pictures),
     {0},
 };
 
@@ -37,26 +39,61 @@ co_err images_check_dir(const char *name, const struct images_cfg *c)
     return CO_OK;
 }
 
+/* The row's pixels through the table of values; x [planes,height,width]. */
+static void fill_plain(const images *im, float *x, const uint8_t *from)
+{
+    size_t planes = im->spec.planes, plane = (size_t)im->spec.height * im->spec.width;
+
+    for (size_t c = 0; c < planes; c++)
+        for (size_t p = 0; p < plane; p++)
+            *x++ = im->how.value[c][*from++];
+}
+
+/* The row's planes woven into a picture. */
+static picture weave(const images *im, const uint8_t *from)
+{
+    uint32_t height = im->spec.height, width = im->spec.width;
+    size_t plane = (size_t)height * width;
+
+    if (im->spec.planes == 1)
+        return (picture){from, height, width, 1, width};
+    uint8_t *to = scratch_get(SCRATCH_PICTURE, 3 * plane);
+    for (size_t p = 0; p < plane; p++) {
+        to[3 * p] = from[p];
+        to[3 * p + 1] = from[p + plane];
+        to[3 * p + 2] = from[p + 2 * plane];
+    }
+    return (picture){to, height, width, 3, (size_t)width * 3};
+}
+
 static int fill(const co_dataset *d, co_split s, const uint32_t *id, co_slice_shape shape,
                 const co_draw *draw, const co_slice_dst *dst)
 {
     const images *im = (const images *)d;
     uint32_t start = split_start(d, s);
-    size_t planes = im->spec.planes, plane = (size_t)im->spec.height * im->spec.width;
+    uint64_t began = draw->times ? co_now_ns() : 0;
+    bool plain = draw->augment ? im->how.plain : im->how.plain_eval;
+    struct drawn drawn;
     float *x = dst->x;   /* [n,planes,height,width] */
     int32_t *y = dst->y; /* [n] */
 
-    for (int i = 0; i < shape.n; i++) {
+    for (int i = 0; i < shape.n; i++, x = x ? x + im->how.numbers : NULL) {
         uint32_t row = im->place[start + id[i]];
         const uint8_t *from = im->bytes + row * im->spec.stride + im->spec.skip;
-        for (size_t c = 0; x && c < planes; c++)
-            for (size_t p = 0; p < plane; p++)
-                *x++ = im->value[c][*from++];
+        if (x && plain)
+            fill_plain(im, x, from);
+        else if (x) {
+            bool vary = transform_draw(&drawn, &im->how, draw, id[i], im->spec.height, im->spec.width);
+            transform_apply(x, &im->how, weave(im, from), vary ? &drawn : NULL);
+        }
         if (y)
             y[i] = im->label[row];
         if (dst->ids)
             dst->ids[i] = id[i];
     }
+    transform_mix(&im->how, draw, id, shape.n, dst);
+    if (draw->times)
+        draw->times->augment_ns += co_now_ns() - began;
     return 0;
 }
 
@@ -75,14 +112,18 @@ void images_free(images *im)
     co_free(im);
 }
 
-co_err images_new(images **out, const images_spec *spec)
+co_err images_new(images **out, const images_spec *spec, const struct images_cfg *c)
 {
     size_t n = (size_t)spec->n_train + spec->n_test;
-    images *im = co_zalloc(sizeof *im);
+    transform how;
 
+    CO_TRY(
+        transform_init(&how, &c->pictures, spec->height, spec->width, spec->planes, spec->mean, spec->std));
+    images *im = co_zalloc(sizeof *im);
     if (!im)
         return CO_ENOMEM;
     im->spec = *spec;
+    im->how = how;
     im->bytes = co_alloc(n * spec->stride);
     im->label = im->bytes ? co_array(n, sizeof *im->label) : NULL;
     im->place = im->label ? co_array(n, sizeof *im->place) : NULL;
@@ -99,14 +140,16 @@ static void fingerprint(images *im, double val_fraction)
 {
     const images_spec *s = &im->spec;
     uint32_t n = s->n_train + s->n_test;
-    char says[160];
+    char says[160], how[512];
     co_sha256 h;
 
     snprintf(says, sizeof says, "%s 1 n=%u,%u val_fraction=%.17g\n", s->name, s->n_train, s->n_test,
              val_fraction);
     co_sha256_init(&h);
     co_sha256_add(&h, says, strlen(says));
-    co_sha256_add(&h, im->value, sizeof im->value);
+    transform_says(&im->how, how);
+    co_sha256_add(&h, how, strlen(how));
+    co_sha256_add(&h, im->how.value, sizeof im->how.value);
     co_sha256_add(&h, im->label, n * sizeof *im->label);
     co_sha256_add(&h, im->bytes, n * s->stride);
     co_sha256_hex(&h, im->base.fingerprint);
@@ -119,16 +162,12 @@ void images_finish(images *im, double val_fraction)
 
     n_val = n_val ? n_val : 1;
     im->base = (co_dataset){
-        .io = {.task = CO_TASK_CLASSIFY,
-               .x = CO_SHAPE(s->planes, s->height, s->width),
-               .classes = s->classes},
+        .io = {.task = CO_TASK_CLASSIFY, .classes = s->classes},
         .count = {s->n_train - n_val, n_val, s->n_test},
         .fill = fill,
         .close = shut,
     };
-    for (uint32_t c = 0; c < s->planes; c++)
-        for (int v = 0; v < 256; v++)
-            im->value[c][v] = ((float)v / 255.0f - s->mean[c]) / s->std[c];
+    transform_io(&im->how, &im->base.io);
     split_permute(im->place, s->n_train);
     for (uint32_t i = 0; i < s->n_test; i++)
         im->place[s->n_train + i] = s->n_train + i;

@@ -2,7 +2,7 @@
 #ifndef CO_DATA_IMAGES_INT_H
 #define CO_DATA_IMAGES_INT_H
 
-#include "data/data_int.h"
+#include "data/transform_int.h"
 
 /* --- packed files -------------------------------------------------------------------------------------------
  * Bytes of a file in order, unpacked on the way if its name ends in .xz or .gz. Every failure names the file
@@ -13,6 +13,7 @@ co_err packed_of_bytes(packed **out, const void *bytes, size_t len, const char *
 co_err packed_read(packed *p, void *to, size_t want, size_t *got); /* got < want: that was the end */
 /* `want` bytes and then the end, or a failure that tells the sizes; `before` bytes were read already. */
 co_err packed_exactly(packed *p, void *to, size_t want, size_t before);
+co_err packed_skip(packed *p, uint64_t n); /* past the end: the next read gives nothing */
 const char *packed_path(const packed *p);
 void packed_close(packed *p); /* NULL is fine */
 
@@ -22,8 +23,9 @@ const char *with_commas(char out[32], uint64_t n);
 /* --- tar ---------------------------------------------------------------------------------------------------- */
 typedef struct tar {
     packed *in;      /* borrowed */
-    char name[257];  /* of the file in hand */
+    char name[1024]; /* of the file in hand */
     uint64_t size;   /* its bytes */
+    uint64_t at;     /* where they begin in the archive, unpacked */
     uint64_t unread; /* of them and the padding after them */
 } tar;
 /* Goes on to the next regular file; *is_one = false at the end of the archive. Begin with (tar){.in = p}. */
@@ -40,6 +42,7 @@ size_t idx_head_len(bool pictures);
 struct images_cfg {
     char *dir;
     double val_fraction;
+    struct transform_cfg pictures;
 };
 extern const co_option images_options[];
 
@@ -59,12 +62,12 @@ typedef struct images {
     uint8_t *bytes;  /* [n_train + n_test][stride]; its first plane * planes after skip are used */
     uint16_t *label; /* [n_train + n_test] */
     uint32_t *place; /* which row: see split_permute; those to test on keep their order */
-    float value[3][256];
+    transform how;
 } images;
 
-/* Memory for the rows, which the caller fills, checks and gives to images_finish. */
-co_err images_new(images **out, const images_spec *spec);
-void images_finish(images *im, double val_fraction); /* splits, table of values, fingerprint */
+/* Checks the keys of c and gives memory for the rows, which the caller fills, checks and gives to images_finish. */
+co_err images_new(images **out, const images_spec *spec, const struct images_cfg *c);
+void images_finish(images *im, double val_fraction); /* splits, fingerprint */
 void images_free(images *im);                        /* NULL is fine */
 /* "data=NAME needs data.dir=FOLDER" and the like. */
 co_err images_check_dir(const char *name, const struct images_cfg *c);

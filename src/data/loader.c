@@ -101,22 +101,13 @@ static bool take_job(co_loader *l, uint64_t *index)
     }
 }
 
-/* The part of its stack that a thread uses, touched now rather than at some step. */
-__attribute__((noinline)) static void touch_stack(void)
-{
-    volatile char page[16 << 10];
-
-    for (size_t i = 0; i < sizeof page; i += 4096)
-        page[i] = 0;
-}
-
 static void *work(void *loader)
 {
     co_loader *l = loader;
     uint64_t index;
 
     co_fpu_init();
-    touch_stack();
+    co_touch_stack(16 << 10);
     pthread_mutex_lock(&l->lock);
     while (take_job(l, &index)) {
         pthread_mutex_unlock(&l->lock);

@@ -67,16 +67,17 @@ static co_err read_labels(images *im, uint32_t first, uint32_t n, const char *di
 }
 
 /* The heads come first: they say how much memory is needed. */
-static co_err read_set(images **im, packed *in[2], const char *dir)
+static co_err read_set(images **im, packed *in[2], const struct images_cfg *c)
 {
     images_spec spec = mnist;
+    const char *dir = c->dir;
 
     CO_TRY(open_file(&in[0], &spec.n_train, dir, "train-images-idx3-ubyte", true));
     CO_TRY(open_file(&in[1], &spec.n_test, dir, "t10k-images-idx3-ubyte", true));
     if (spec.n_train < 2)
         return co_fail(CO_EINPUT, "%s has 1 picture; one to train on and one to validate on are needed",
                        packed_path(in[0]));
-    CO_TRY(images_new(im, &spec));
+    CO_TRY(images_new(im, &spec, c));
     size_t train = (size_t)spec.n_train * PIXELS;
     CO_TRY(packed_exactly(in[0], (*im)->bytes, train, idx_head_len(true)));
     CO_TRY(packed_exactly(in[1], (*im)->bytes + train, (size_t)spec.n_test * PIXELS, idx_head_len(true)));
@@ -91,7 +92,7 @@ static co_err open_mnist(co_dataset **out, const void *cfg)
     packed *in[2] = {0};
 
     CO_TRY(images_check_dir("mnist", c));
-    co_err err = read_set(&im, in, c->dir);
+    co_err err = read_set(&im, in, c);
     packed_close(in[0]);
     packed_close(in[1]);
     if (err) {

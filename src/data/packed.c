@@ -269,6 +269,22 @@ co_err packed_read(packed *p, void *to, size_t want, size_t *got)
     return CO_OK;
 }
 
+co_err packed_skip(packed *p, uint64_t n)
+{
+    uint8_t waste[16384];
+    size_t got;
+
+    if (p->how == PLAIN && p->fd >= 0 && n > sizeof waste && n <= INT64_MAX)
+        return lseek(p->fd, (off_t)n, SEEK_CUR) < 0 ? co_fail(CO_EINPUT, "seek in %s: %m", p->path) : CO_OK;
+    for (size_t want; n > 0; n -= got) {
+        want = n < sizeof waste ? (size_t)n : sizeof waste;
+        CO_TRY(packed_read(p, waste, want, &got));
+        if (got < want)
+            break;
+    }
+    return CO_OK;
+}
+
 /* How many bytes are left, counted to OVERRUN. */
 static co_err count_rest(packed *p, size_t *n)
 {

@@ -1,16 +1,16 @@
 /* tar.c -- the regular files of a tar archive, one after the other (POSIX ustar, as GNU, BSD and Python write it).
  *
  * An archive is blocks of 512 bytes: a head, the file's bytes padded to whole blocks, the next head; a block of
- * zeros ends it. Folders and links are passed over. So are the blocks of extra facts (types x, g, L, K), since
- * the names wanted here are short: were one to change a file's size, the next head would not be where it should,
- * and its checksum would say so.
+ * zeros ends it. Folders and links are passed over. A name too long for a head stands before it in blocks of its own:
+ * type L has the name (GNU), type x lines "LENGTH path=NAME" (POSIX). Other extra facts are passed over: were one to
+ * change a file's size, the next head would not be where it should, and its checksum would say so.
  */
 #include "data/images_int.h"
 
 #include <stdio.h>
 #include <string.h>
 
-enum { BLOCK = 512 };
+enum { BLOCK = 512, NAME_ROOM = sizeof((tar *)0)->name };
 
 /* Where things stand in a head, as ustar lays it out. */
 enum {
@@ -62,18 +62,15 @@ static co_err need(tar *t, void *to, size_t want)
     size_t got;
 
     CO_TRY(packed_read(t->in, to, want, &got));
+    t->at += got;
     return got == want ? CO_OK : bad(t, "it ends in the middle");
 }
 
 static co_err skip(tar *t)
 {
-    uint8_t waste[16 * BLOCK];
-
-    while (t->unread > 0) {
-        size_t n = t->unread < sizeof waste ? (size_t)t->unread : sizeof waste;
-        CO_TRY(need(t, waste, n));
-        t->unread -= n;
-    }
+    CO_TRY(packed_skip(t->in, t->unread));
+    t->at += t->unread;
+    t->unread = 0;
     return CO_OK;
 }
 
@@ -105,11 +102,46 @@ static co_err take_head(tar *t, const uint8_t *h)
     return CO_OK;
 }
 
+/* The value of `path` in lines "LENGTH KEY=VALUE\n", LENGTH being the whole line's; "" if there is none. */
+static void find_path(char name[NAME_ROOM], const char *text, size_t len)
+{
+    for (size_t at = 0; at < len;) {
+        size_t line = 0, i = at;
+        for (; i < len && text[i] >= '0' && text[i] <= '9' && line < NAME_ROOM * 4; i++)
+            line = line * 10 + (size_t)(text[i] - '0');
+        if (line < i - at + 2 || line > len - at || text[i] != ' ')
+            return;
+        i++;
+        size_t rest = at + line - i;
+        if (rest > 6 && memcmp(text + i, "path=", 5) == 0)
+            snprintf(name, NAME_ROOM, "%.*s", (int)(rest - 6), text + i + 5);
+        at += line;
+    }
+}
+
+/* The name that follows in a block of type L or x. Long blocks of type x are about other things. */
+static co_err take_name(tar *t, uint8_t type, char name[NAME_ROOM])
+{
+    char text[NAME_ROOM * 4];
+
+    if (t->size >= sizeof text)
+        return type == 'x' ? CO_OK : bad(t, "the name of a file in it is too long");
+    size_t len = (size_t)t->size;
+    CO_TRY(tar_read(t, text));
+    text[len] = 0;
+    if (type == 'L')
+        snprintf(name, NAME_ROOM, "%.*s", NAME_ROOM - 1, text);
+    else
+        find_path(name, text, len);
+    return CO_OK;
+}
+
 co_err tar_next(tar *t, bool *is_one)
 {
     uint8_t head[BLOCK];
+    char name[NAME_ROOM] = "";
 
-    do {
+    for (;;) {
         CO_TRY(skip(t));
         CO_TRY(need(t, head, BLOCK));
         if (all_zero(head)) {
@@ -117,7 +149,15 @@ co_err tar_next(tar *t, bool *is_one)
             return drain(t);
         }
         CO_TRY(take_head(t, head));
-    } while (head[TYPE] != '0' && head[TYPE] != 0);
+        if (head[TYPE] == 'L' || head[TYPE] == 'x')
+            CO_TRY(take_name(t, head[TYPE], name));
+        else if (head[TYPE] == '0' || head[TYPE] == 0)
+            break;
+        else if (head[TYPE] != 'g' && head[TYPE] != 'K')
+            name[0] = 0; /* it was a folder's or a link's */
+    }
+    if (name[0])
+        memcpy(t->name, name, sizeof name);
     *is_one = true;
     return CO_OK;
 }

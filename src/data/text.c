@@ -8,7 +8,7 @@
  *
  * Tokens: 0 begins every sample (and pads), then the distinct code points of the file, rising.
  *
- * Invariants: the file is read once, checked to be UTF-8 and never read again, so it may change on disk; a
+ * Invariants: the file is read once, checked to be UTF-8 without NULs and never read again, so it may change on disk; a
  * piece lies within one line. In memory stand the file, 12 bytes per sample, and a table from code point to
  * token of which only the pages in use are real. fill decodes on the way: some 10 ns a character.
  */
@@ -22,7 +22,7 @@
 #include "base/fs.h"
 #include "base/hash.h"
 
-enum { LEN_STEP = 16, MAX_BYTES = 1 << 30, CODE_POINTS = 0x110000 };
+enum { LEN_STEP = 16, MAX_BYTES = 1 << 30 };
 
 struct text_cfg {
     char *path;
@@ -32,7 +32,7 @@ struct text_cfg {
 
 static const co_option options[] = {
     {"path", CO_OPT_STR, offsetof(struct text_cfg, path), "null", "a UTF-8 text file; each line is a sample",
-     .alias = "data.file"},
+     .alias = "data.file", .path = true},
     {"max_len", CO_OPT_INT, offsetof(struct text_cfg, max_len), "64",
      "longest sample in characters; longer lines are cut", .min = 2, .max = 65536},
     {"val_fraction", CO_OPT_FLOAT, offsetof(struct text_cfg, val_fraction), "0.1",
@@ -52,49 +52,9 @@ struct text {
     int max_len;
     struct piece *pieces; /* in the file's order */
     uint32_t *place;      /* which piece: see split_permute */
-    int32_t *token_of;    /* [CODE_POINTS] */
+    int32_t *token_of;    /* [CO_CODE_POINTS] */
     uint32_t *code_of;    /* [classes], 0 for token 0 */
 };
-
-/* --- UTF-8 ---------------------------------------------------------------------------------------------- */
-
-/* The code point at `at` < end and how many bytes it takes; 0 bytes if it is not well formed (Unicode 15, table
- * 3-7: no overlong forms, no surrogates, nothing past U+10FFFF). */
-static int utf8_get(uint32_t *code, const char *at, const char *end)
-{
-    static const uint32_t least[5] = {0, 0, 0x80, 0x800, 0x10000};
-    const uint8_t *p = (const uint8_t *)at;
-    uint32_t c = p[0];
-    int n = c < 0xC2 ? 0 : c < 0xE0 ? 2 : c < 0xF0 ? 3 : c < 0xF5 ? 4 : 0;
-
-    if (c < 0x80) {
-        *code = c;
-        return 1;
-    }
-    if (n == 0 || n > end - at)
-        return 0;
-    c &= 0x7Fu >> n;
-    for (int i = 1; i < n; i++) {
-        if ((p[i] & 0xC0) != 0x80)
-            return 0;
-        c = c << 6 | (p[i] & 0x3F);
-    }
-    if (c < least[n] || c >= CODE_POINTS || (c >= 0xD800 && c < 0xE000))
-        return 0;
-    *code = c;
-    return n;
-}
-
-static int utf8_put(char out[4], uint32_t c)
-{
-    static const uint8_t first[5] = {0, 0, 0xC0, 0xE0, 0xF0};
-    int n = c < 0x80 ? 1 : c < 0x800 ? 2 : c < 0x10000 ? 3 : 4;
-
-    for (int i = n - 1; i > 0; i--, c >>= 6)
-        out[i] = (char)(0x80 | (c & 0x3F));
-    out[0] = (char)(first[n] | c);
-    return n;
-}
 
 /* --- giving out samples --------------------------------------------------------------------------------- */
 
@@ -119,7 +79,7 @@ static void fill_piece(const struct text *t, const struct piece *piece, int len,
     for (int i = 0; i < len; i++) {
         uint32_t code = '\n';
         if (i < own - (int)piece->ends)
-            p += utf8_get(&code, p, end);
+            p += co_utf8_get(&code, p, (size_t)(end - p));
         int32_t token = t->token_of[code];
         if (x)
             x[i] = i < own ? before : 0;
@@ -155,7 +115,7 @@ static void decode(const co_dataset *d, const int32_t *tokens, int n, co_str *ou
     for (int i = 0; i < n; i++) {
         char c[4];
         if (tokens[i] > 0 && tokens[i] < d->io.classes)
-            co_str_addn(out, c, (size_t)utf8_put(c, t->code_of[tokens[i]]));
+            co_str_addn(out, c, (size_t)co_utf8_put(c, t->code_of[tokens[i]]));
     }
 }
 
@@ -180,13 +140,16 @@ static co_err read_text(struct text *t, const char *path)
     const char *end = t->bytes + t->n_bytes;
     for (const char *p = t->bytes; p < end;) {
         uint32_t code;
-        int n = utf8_get(&code, p, end);
+        int n = co_utf8_get(&code, p, (size_t)(end - p));
         if (n == 0)
             return co_fail(
                 CO_EINPUT,
                 "data.path: %s is not UTF-8: byte 0x%02x at offset %zu (iconv -f LATIN1 -t UTF-8 may"
                 " help)",
                 path, (uint8_t)*p, (size_t)(p - t->bytes));
+        if (code == 0)
+            return co_fail(CO_EINPUT, "data.path: %s is not text: a NUL byte at offset %zu", path,
+                           (size_t)(p - t->bytes));
         p += n;
     }
     return CO_OK;
@@ -201,7 +164,7 @@ static uint32_t cut_line(struct text *t, const char *p, const char *end, struct 
         uint32_t start = (uint32_t)(p - t->bytes), code;
         int len = 0;
         for (; len < t->max_len && p < end; len++) {
-            p += utf8_get(&code, p, end);
+            p += co_utf8_get(&code, p, (size_t)(end - p));
             t->token_of[code] = 1;
         }
         ends = len < t->max_len;
@@ -237,13 +200,13 @@ static co_err number_tokens(struct text *t)
     int32_t classes = 1;
 
     t->token_of['\n'] = 1;
-    for (uint32_t c = 0; c < CODE_POINTS; c++)
+    for (uint32_t c = 0; c < CO_CODE_POINTS; c++)
         if (t->token_of[c])
             t->token_of[c] = classes++;
     t->code_of = co_array((size_t)classes, sizeof *t->code_of);
     if (!t->code_of)
         return CO_ENOMEM;
-    for (uint32_t c = 0; c < CODE_POINTS; c++)
+    for (uint32_t c = 0; c < CO_CODE_POINTS; c++)
         if (t->token_of[c])
             t->code_of[t->token_of[c]] = c;
     t->base.io.classes = classes;
@@ -252,7 +215,7 @@ static co_err number_tokens(struct text *t)
 
 static co_err cut_and_split(struct text *t, const struct text_cfg *c)
 {
-    if (!(t->token_of = co_array(CODE_POINTS, sizeof *t->token_of)))
+    if (!(t->token_of = co_array(CO_CODE_POINTS, sizeof *t->token_of)))
         return CO_ENOMEM;
     uint32_t n = cut(t, NULL);
     if (n < 3)

@@ -1,10 +1,11 @@
 /* unpack.c -- several files read whole into memory at once, a CPU each.
  *
- * For xz, which unpacks some 20 MB/s: the six files of CIFAR-10 take ten seconds one after the other. The caller
+ * For xz, which unpacks some 20 MB/s: the six files of CIFAR-10 take ten seconds one after the other; once, as what
+ * comes out is kept (cache.c). The caller
  * works too, so that a thread that could not be started is no failure, and joins all others before it returns: a
  * supervisor forks, and must be one thread then. A job's message stays in the job, as co_fail's is the thread's.
  */
-#include "data/images_int.h"
+#include "data/cache_int.h"
 
 #include <pthread.h>
 #include <sched.h>
@@ -20,14 +21,24 @@ struct crew {
     _Atomic int next;
 };
 
-static co_err unpack(struct unpack_job *job)
+static co_err read_from(struct unpack_job *job, const char *path)
 {
     packed *p;
 
-    CO_TRY(packed_open(&p, job->path));
+    CO_TRY(packed_open(&p, path));
     co_err err = packed_exactly(p, job->to, job->want, 0);
     packed_close(p);
     return err;
+}
+
+/* From the cache if it can be; what is wrong with a file is told by the file itself. */
+static co_err unpack(struct unpack_job *job)
+{
+    char plain[4096];
+
+    CO_TRY(cache_plain(plain, job->path));
+    co_err err = *plain ? read_from(job, plain) : CO_EINPUT;
+    return err == CO_OK || err == CO_ENOMEM ? err : read_from(job, job->path);
 }
 
 static void *work(void *arg)

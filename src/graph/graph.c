@@ -68,11 +68,6 @@ const co_shape *co_node_shape(const co_node *n)
     return n ? &n->shape : &none;
 }
 
-co_dtype co_node_dtype(const co_node *n)
-{
-    return n ? n->dtype : CO_DTYPE_COUNT;
-}
-
 bool graph_grow(co_graph *g, void *array, int n, int *room, size_t size)
 {
     void **p = array;

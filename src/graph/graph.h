@@ -49,7 +49,6 @@ co_err co_graph_error(const co_graph *g); /* CO_OK, or the first mistake (its te
 co_node *co_graph_fail(co_graph *g, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
 
 const co_shape *co_node_shape(const co_node *n); /* of NULL: a shape of nd = -1 */
-co_dtype co_node_dtype(const co_node *n);
 
 /* --- leaves of the graph ----------------------------------------------------------------------------- */
 enum { CO_PARAM_SPARSE = 1, CO_PARAM_NO_DECAY = 2 };
@@ -88,6 +87,7 @@ co_node *co_slice(co_graph *g, co_node *x, int axis, int64_t start, int64_t len)
 co_node *co_embedding(co_graph *g, co_node *table, co_node *idx);
 co_node *co_attention(co_graph *g, co_node *q, co_node *k, co_node *v, co_node *lens, int heads, bool causal);
 co_node *co_cross_entropy(co_graph *g, co_node *logits, co_node *target, float smooth, int ignore);
+co_node *co_valid(co_graph *g, co_node *target, int ignore); /* 1 where the target counts, else 0 */
 co_node *co_mse(co_graph *g, co_node *pred, co_node *target);
 co_node *co_mae(co_graph *g, co_node *pred, co_node *target);
 co_node *co_bce(co_graph *g, co_node *pred, co_node *target);
@@ -132,6 +132,14 @@ const char *co_exec_call_name(const co_exec *e, int i);
 
 /* Runs all calls in order. Before call i, i + 1 is stored to *beat (NULL: nobody watches). Cannot fail. */
 void co_exec_run(const co_exec *e, const co_bases *bases, const co_run *run, _Atomic uint32_t *beat);
+
+/* The same, and after each call `after` is told its number and outputs: for who looks for the cause of a number, or for
+ * where the time goes. */
+typedef struct co_watcher {
+    void *ctx;
+    void (*after)(void *ctx, int call, const co_arg *out, int n_out);
+} co_watcher;
+void co_exec_run_watched(const co_exec *e, const co_bases *bases, const co_run *run, const co_watcher *w);
 
 /* The memory plan as text, a line per buffer: offset, bytes, first and last call, name. */
 void co_exec_print(const co_exec *e, co_str *out);

@@ -61,9 +61,10 @@ static void resolve(co_arg *to, const struct arg *from, int n, void *const base[
         to[i] = (co_arg){address(base, from[i].at), from[i].dtype, from[i].shape};
 }
 
-static void run_call(const struct call *call, void *const base[BASE_COUNT], const co_run *run)
+static void run_call(const struct call *call, void *const base[BASE_COUNT], const co_run *run,
+                     co_arg out[CO_MAX_OUT])
 {
-    co_arg in[CO_MAX_IN], out[CO_MAX_OUT];
+    co_arg in[CO_MAX_IN];
 
     resolve(in, call->in, call->n_in, base);
     resolve(out, call->out, call->n_out, base);
@@ -89,7 +90,8 @@ static void fetch(const co_exec *e, const struct move *m, void *const base[BASE_
         memcpy(dst, src, m->len);
 }
 
-void co_exec_run(const co_exec *e, const co_bases *bases, const co_run *run, _Atomic uint32_t *beat)
+static void run_all(const co_exec *e, const co_bases *bases, const co_run *run, _Atomic uint32_t *beat,
+                    const co_watcher *w)
 {
     void *const base[BASE_COUNT] = {bases->state, bases->leaf, bases->input,
                                     bases->work,  bases->stat, bases->output};
@@ -103,12 +105,25 @@ void co_exec_run(const co_exec *e, const co_bases *bases, const co_run *run, _At
             atomic_store_explicit(beat, (uint32_t)i + 1, memory_order_relaxed);
         if (space)
             space->enter(bases->work, bases->work_bytes);
-        run_call(&e->call[i], base, run);
+        co_arg out[CO_MAX_OUT];
+        run_call(&e->call[i], base, run, out);
+        if (w)
+            w->after(w->ctx, i, out, e->call[i].n_out);
         if (space)
             space->leave(bases->work, bases->work_bytes);
     }
     for (int i = 0; i < e->n_get; i++)
         fetch(e, &e->get[i], base, bases->work_bytes);
+}
+
+void co_exec_run(const co_exec *e, const co_bases *bases, const co_run *run, _Atomic uint32_t *beat)
+{
+    run_all(e, bases, run, beat, NULL);
+}
+
+void co_exec_run_watched(const co_exec *e, const co_bases *bases, const co_run *run, const co_watcher *w)
+{
+    run_all(e, bases, run, NULL, w);
 }
 
 void co_exec_print(const co_exec *e, co_str *out)

@@ -59,6 +59,7 @@
  *                      (1-s) * nll + s * mean over classes of -log p, as PyTorch; target out of range and not
  *                      `ignore`: loss nan, gradient nan
  *   CROSS_ENTROPY_GRAD dloss [R], logits, target, lse                          -> dlogits
+ *   VALID              target I32 [..]; ignore                                 -> like target: 1, where ignored 0
  *   MSE, MAE, BCE      pred [n,..], target (same shape)                        -> loss [n], mean over the sample's
  *                      elements. BCE takes logits.
  *   MSE_GRAD, ...      dloss [n], pred, target                                 -> dpred
@@ -90,7 +91,7 @@
     X(ATTENTION, "attention") X(ATTENTION_GRAD, "attention_grad") X(CROSS_ENTROPY, "cross_entropy")            \
     X(CROSS_ENTROPY_GRAD, "cross_entropy_grad") X(MSE, "mse") X(MSE_GRAD, "mse_grad") X(MAE, "mae")            \
     X(MAE_GRAD, "mae_grad") X(BCE, "bce") X(BCE_GRAD, "bce_grad") X(SUM_ALL, "sum_all")                        \
-    X(COUNT_VALID, "count_valid") X(CORRECT, "correct")
+    X(COUNT_VALID, "count_valid") X(CORRECT, "correct") X(VALID, "valid")
 /* clang-format on */
 
 typedef enum {

@@ -17,6 +17,7 @@
 #define CO_LAUNCH_LAUNCH_H
 
 #include <poll.h>
+#include <signal.h>
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
@@ -80,7 +81,9 @@ size_t co_memory_private(void);
 /* CPUs this process may use: affinity, then cgroup quota. */
 int co_cpus_usable(void);
 
-/* SIGINT, SIGTERM, SIGUSR1 through a descriptor, SIGHUP and SIGPIPE ignored; in the whole process from here on. */
+/* What asks to stop (SIGINT, SIGTERM, SIGUSR1) waits from here on, until somebody opens the descriptor below. */
+sigset_t co_signals_hold(void);
+/* These through a descriptor, SIGHUP and SIGPIPE ignored; in the whole process from here on. */
 co_err co_signals_open(int *fd);
 /* The signal that came, 0 if none. */
 int co_signals_next(int fd);

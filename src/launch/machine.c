@@ -8,36 +8,16 @@
 #include <sys/signalfd.h>
 #include <unistd.h>
 
-/* CPUs that the cgroup's quota amounts to, rounded up; 0 if there is none. */
-static int cgroup_cpus(void)
-{
-    long quota = -1, period = 100000;
-    FILE *f = fopen("/sys/fs/cgroup/cpu.max", "re");
-
-    if (f) {
-        if (fscanf(f, "%ld %ld", &quota, &period) != 2)
-            quota = -1; /* "max" */
-        fclose(f);
-    } else if ((f = fopen("/sys/fs/cgroup/cpu/cpu.cfs_quota_us", "re"))) {
-        if (fscanf(f, "%ld", &quota) != 1)
-            quota = -1;
-        fclose(f);
-        f = fopen("/sys/fs/cgroup/cpu/cpu.cfs_period_us", "re");
-        if (f && fscanf(f, "%ld", &period) != 1)
-            quota = -1;
-        if (f)
-            fclose(f);
-    }
-    return quota > 0 && period > 0 ? (int)((quota + period - 1) / period) : 0;
-}
+#include "base/cgroup.h"
 
 int co_cpus_usable(void)
 {
     cpu_set_t may;
     int n = sched_getaffinity(0, sizeof may, &may) == 0 ? CPU_COUNT(&may) : 1;
-    int quota = cgroup_cpus();
+    co_cgroup group;
 
-    return quota && quota < n ? quota : n;
+    co_cgroup_read(&group, "");
+    return group.cpus && group.cpus < n ? group.cpus : n;
 }
 
 size_t co_memory_private(void)
@@ -54,17 +34,24 @@ size_t co_memory_private(void)
     return (size_t)kib * 1024;
 }
 
-co_err co_signals_open(int *fd)
+sigset_t co_signals_hold(void)
 {
     sigset_t set;
 
-    signal(SIGHUP, SIG_IGN);
-    signal(SIGPIPE, SIG_IGN);
     sigemptyset(&set);
     sigaddset(&set, SIGINT);
     sigaddset(&set, SIGTERM);
     sigaddset(&set, SIGUSR1);
     sigprocmask(SIG_BLOCK, &set, NULL);
+    return set;
+}
+
+co_err co_signals_open(int *fd)
+{
+    sigset_t set = co_signals_hold();
+
+    signal(SIGHUP, SIG_IGN);
+    signal(SIGPIPE, SIG_IGN);
     *fd = signalfd(-1, &set, SFD_CLOEXEC | SFD_NONBLOCK);
     return *fd < 0 ? co_fail(CO_EIO, "signalfd: %m") : CO_OK;
 }

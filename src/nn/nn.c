@@ -55,8 +55,13 @@ static co_err check_shape(const co_io *io, co_slice_shape shape)
     return CO_OK;
 }
 
-/* Declares x, ids and lens, and gives y (NULL when predicting). */
-static co_node *declare_inputs(co_build *b, bool with_y)
+/* What the prediction is held against. y2 and lam: NULL unless samples are mixed in pairs. */
+struct answer {
+    co_node *y, *y2, *lam;
+};
+
+/* Declares x, ids and lens, and gives the answer (all NULL when predicting). */
+static struct answer declare_inputs(co_build *b, co_mode mode)
 {
     const co_io *io = b->io;
     int64_t n = b->shape.n, len = b->shape.len;
@@ -73,21 +78,47 @@ static co_node *declare_inputs(co_build *b, bool with_y)
         y = CO_SHAPE(n, io->y_width);
     }
     b->x = co_input(b->g, "x", x_type, x);
-    co_node *target = with_y ? co_input(b->g, "y", y_type, y) : NULL;
+    struct answer a = {.y = mode == CO_MODE_PREDICT ? NULL : co_input(b->g, "y", y_type, y)};
+    if (mode == CO_MODE_TRAIN && io->mix && io->task == CO_TASK_CLASSIFY) {
+        a.y2 = co_input(b->g, "y2", CO_I32, y);
+        a.lam = co_input(b->g, "lam", CO_F32, CO_SHAPE(n));
+    }
     b->ids = co_input(b->g, "ids", CO_I64, CO_SHAPE(n));
     if (io->task == CO_TASK_LM)
         b->lens = co_input(b->g, "lens", CO_I32, CO_SHAPE(n));
-    return target;
+    return a;
+}
+
+/* lam * loss(y) + (1 - lam) * loss(y2) for each row [n]; nothing where y is ignored, whatever y2 is. */
+static co_node *mixed_loss(co_graph *g, co_node *logits, const struct answer *a, float smooth)
+{
+    co_node *counts = co_valid(g, a->y, CO_IGNORE);            /* [n] 1 or 0 */
+    co_node *own = co_mul(g, counts, a->lam);                  /* [n] lam or 0 */
+    co_node *others = co_add(g, counts, co_scale(g, own, -1)); /* [n] 1 - lam or 0 */
+    co_node *first = co_cross_entropy(g, logits, a->y, smooth, CO_IGNORE);
+    co_node *second = co_cross_entropy(g, logits, a->y2, smooth, CO_IGNORE);
+
+    first = co_mul(g, first, own);
+    second = co_mul(g, second, others);
+    return co_add(g, first, second);
+}
+
+/* A slot that the task has no use for is zero, not left as it was. */
+static co_node *nothing(co_graph *g)
+{
+    return co_sum_all(g, co_fill(g, CO_SHAPE(1), 0));
 }
 
 /* CLASSIFY pred [n, classes], y [n]; LM pred [n, len, classes], y [n, len]: one row per sample or token. */
-static void add_class_loss(const co_build *b, co_node *pred, co_node *y, const co_loss *how)
+static void add_class_loss(const co_build *b, co_node *pred, const struct answer *a, const co_loss *how)
 {
     co_graph *g = b->g;
     int64_t rows = b->io->task == CO_TASK_LM ? (int64_t)b->shape.n * b->shape.len : b->shape.n;
     co_node *logits = co_reshape(g, pred, CO_SHAPE(rows, b->io->classes)); /* [rows, classes] */
-    co_node *target = co_reshape(g, y, CO_SHAPE(rows));                    /* [rows] */
-    co_node *loss = co_cross_entropy(g, logits, target, (float)how->label_smoothing, CO_IGNORE); /* [rows] */
+    co_node *target = co_reshape(g, a->y, CO_SHAPE(rows));                 /* [rows] */
+    float smooth = (float)how->label_smoothing;
+    co_node *loss = a->lam ? mixed_loss(g, logits, a, smooth)
+                           : co_cross_entropy(g, logits, target, smooth, CO_IGNORE); /* [rows] */
 
     co_graph_loss(g, loss);
     co_graph_stat(g, CO_STAT_LOSS, co_sum_all(g, loss));
@@ -96,6 +127,8 @@ static void add_class_loss(const co_build *b, co_node *pred, co_node *y, const c
     if (b->io->task == CO_TASK_CLASSIFY)
         co_graph_stat(g, CO_STAT_TOP5,
                       co_correct(g, logits, target, CO_IGNORE, b->io->classes < 5 ? (int)b->io->classes : 5));
+    else
+        co_graph_stat(g, CO_STAT_TOP5, nothing(g));
 }
 
 static void add_distance_loss(const co_build *b, co_node *pred, co_node *y)
@@ -107,6 +140,7 @@ static void add_distance_loss(const co_build *b, co_node *pred, co_node *y)
     co_graph_stat(g, CO_STAT_LOSS, co_sum_all(g, loss));
     co_graph_stat(g, CO_STAT_COUNT, co_sum_all(g, co_fill(g, CO_SHAPE(b->shape.n), 1)));
     co_graph_stat(g, CO_STAT_METRIC, co_sum_all(g, co_mae(g, pred, y)));
+    co_graph_stat(g, CO_STAT_TOP5, nothing(g));
 }
 
 static void check_prediction(const co_build *b, const char *model, co_node *pred)
@@ -131,15 +165,15 @@ co_err co_model_graph(co_graph **out, const co_model_def *def, const void *cfg, 
     CO_TRY(def->check(cfg, io));
     CO_TRY(check_shape(io, shape));
     CO_TRY(co_graph_new(&b.g, mode == CO_MODE_TRAIN));
-    co_node *y = declare_inputs(&b, mode != CO_MODE_PREDICT);
+    struct answer a = declare_inputs(&b, mode);
     co_node *pred = def->build(&b, cfg);
     check_prediction(&b, def->name, pred);
     if (mode == CO_MODE_PREDICT)
         co_graph_output(b.g, pred);
     else if (io->task == CO_TASK_REGRESS)
-        add_distance_loss(&b, pred, y);
+        add_distance_loss(&b, pred, a.y);
     else
-        add_class_loss(&b, pred, y, loss ? loss : &plain);
+        add_class_loss(&b, pred, &a, loss ? loss : &plain);
     if (mode == CO_MODE_EVAL)
         co_graph_output(b.g, pred);
 

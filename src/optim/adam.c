@@ -8,6 +8,7 @@
  *
  * Scalars (step size, bias corrections, decay) are computed in double once per call and rounded to float; the
  * lines above are evaluated in float as bracketed. Every element on its own: any cut gives the same bits.
+ * A schedule may cycle beta1; then beta1^t is of the step's own beta1, as in PyTorch, whatever the earlier ones were.
  * Row-sparse entries go to sparse_adam.c.
  */
 #include "optim/optim_int.h"
@@ -57,6 +58,11 @@ double adam_lr(const void *cfg)
     return ((const struct adam_cfg *)cfg)->lr;
 }
 
+double adam_beta1(const struct adam_cfg *c, const co_apply *a)
+{
+    return a->momentum > 0 ? a->momentum : c->beta1;
+}
+
 /* coupled: what the gradient gets of the weight; kept: what the weight keeps of itself. One is always idle.
  */
 static void step(const struct adam_cfg *c, const co_apply *a, float coupled, float kept)
@@ -66,8 +72,9 @@ static void step(const struct adam_cfg *c, const co_apply *a, float coupled, flo
     float *restrict v = a->m[1];    /* [n] */
     const float *restrict g = a->g; /* [n] */
     float scale = a->scale, eps = (float)c->eps;
-    float add1 = (float)(1 - c->beta1), keep2 = (float)c->beta2, add2 = (float)(1 - c->beta2);
-    float size = (float)(a->lr / (1 - co_pow(c->beta1, (double)a->t)));
+    double beta1 = adam_beta1(c, a);
+    float add1 = (float)(1 - beta1), keep2 = (float)c->beta2, add2 = (float)(1 - c->beta2);
+    float size = (float)(a->lr / (1 - co_pow(beta1, (double)a->t)));
     float root = (float)sqrt(1 - co_pow(c->beta2, (double)a->t));
 
     for (size_t i = 0; i < a->n; i++) {

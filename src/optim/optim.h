@@ -70,6 +70,15 @@ typedef struct co_schedule_def {
 extern const co_schedule_def *const co_schedules[]; /* NULL-terminated */
 const co_schedule_def *co_schedule_find(const char *name);
 
+/* The rate of a step with its warm-up. `absolute` counts from the run's first step and has all its steps: before
+ * `warmup` the rate is base * (start + (1 - start) * step / warmup), then the schedule's own, whose clock starts at
+ * zero. As PyTorch's SequentialLR of LinearLR and the schedule. Needs no state: any step may be asked for. */
+double co_schedule_lr(const co_schedule_def *def, const void *cfg, double base, int64_t warmup, double start,
+                      const co_pace *absolute);
+/* Likewise the momentum: 0 to leave it; in the warm-up the schedule's first. */
+double co_schedule_momentum(const co_schedule_def *def, const void *cfg, int64_t warmup,
+                            const co_pace *absolute);
+
 /* What a plateau remembers; all zero but drop = 1 before the first evaluation. Plain numbers, kept in checkpoints. */
 typedef struct co_plateau {
     double best, drop;
@@ -80,7 +89,7 @@ void co_plateau_see(const void *cfg, double base, double value, co_plateau *p);
 const char *co_plateau_monitor(const void *cfg); /* which value it wants: "val/loss", "val/acc" ... */
 
 /* --- the average of the weights ------------------------------------------------------------------------------ */
-/* ema = w after the first applied step (t = 1), then decay * ema + (1 - decay) * w. Any cut gives the same bits. */
+/* ema = w after the first applied step (t = 1), then ema + (1 - decay) * (w - ema). Any cut gives the same bits. */
 void co_ema_apply(float *ema, const float *w, size_t n, double decay, int64_t t);
 
 /* Clipping by norm, as PyTorch: min(1, max_norm / (norm + 1e-6)). max_norm <= 0: no clipping, 1. */

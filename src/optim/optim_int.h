@@ -1,11 +1,18 @@
-/* optim_int.h -- what the optimisers share: the definitions that the table lists, and Adam's fields. */
+/* optim_int.h -- what the optimisers and the schedules share: the definitions that the tables list, Adam's fields,
+ * a schedule's clock. */
 #ifndef CO_OPTIM_OPTIM_INT_H
 #define CO_OPTIM_OPTIM_INT_H
 
 #include "optim/optim.h"
 
 extern const co_optim_def sgd_def, adam_def, adamw_def, sparse_adam_def;
-extern const co_schedule_def constant_def;
+extern const co_schedule_def constant_def, step_def, multistep_def, exponential_def, cosine_def,
+    polynomial_def, one_cycle_def, plateau_def, range_def;
+
+#define PI 0x1.921fb54442d18p+1
+
+int64_t pace_per_epoch(const co_pace *at); /* 1 at least */
+int64_t pace_epoch(const co_pace *at);     /* the epoch that the step lies in, from 0 */
 
 /* Adam, AdamW and SparseAdam keep the same two moments, and the first two hand their row-sparse entries to
  * the third: so they share one struct. SparseAdam has no weight decay. */
@@ -14,6 +21,7 @@ struct adam_cfg {
 };
 int adam_moments(const void *cfg, const char *names[CO_MAX_MOMENTS]);
 double adam_lr(const void *cfg);
+double adam_beta1(const struct adam_cfg *c, const co_apply *a); /* the step's own, or the configuration's */
 void sparse_adam_apply(const void *cfg, const co_apply *a);
 
 #endif

@@ -89,9 +89,9 @@ static void apply(const void *cfg, const co_apply *a)
     const struct sgd_cfg *c = cfg;
     float step = (float)a->lr;
     float decay = a->no_decay ? 0.0f : (float)c->weight_decay;
-    float momentum = (float)c->momentum;
+    float momentum = (float)(a->momentum > 0 ? a->momentum : c->momentum);
 
-    if (c->momentum == 0)
+    if (c->momentum == 0) /* there is no buffer, so a schedule's momentum has nothing to work on */
         plain(a, step, decay);
     else
         with_momentum(a, step, decay, momentum, a->t == 1 ? 1.0f : (float)(1 - c->dampening),

@@ -34,8 +34,9 @@ void sparse_adam_apply(const void *cfg, const co_apply *a)
     float *restrict v = a->m[1];    /* [n] */
     const float *restrict g = a->g; /* [n] */
     float scale = a->scale, eps = (float)c->eps;
-    float add1 = (float)(1 - c->beta1), add2 = (float)(1 - c->beta2);
-    double correct1 = 1 - co_pow(c->beta1, (double)a->t), correct2 = 1 - co_pow(c->beta2, (double)a->t);
+    double beta1 = adam_beta1(c, a);
+    float add1 = (float)(1 - beta1), add2 = (float)(1 - c->beta2);
+    double correct1 = 1 - co_pow(beta1, (double)a->t), correct2 = 1 - co_pow(c->beta2, (double)a->t);
     float size = (float)(a->lr * sqrt(correct2) / correct1);
 
     for (size_t i = 0; i < a->n; i++) {

@@ -86,15 +86,16 @@ static void add_number(co_str *s, double x, int digits)
         co_str_addf(s, usual || isinf(x) ? "%.*f" : "%.*e", digits, x);
 }
 
-static void add_time(co_str *s, double secs)
+const char *co_time_text(char out[32], double secs)
 {
     long long t = secs < 1e9 ? llround(secs) : 1000000000;
     if (t < 60)
-        co_str_addf(s, "%lld s", t);
+        snprintf(out, 32, "%lld s", t);
     else if (t < 3600)
-        co_str_addf(s, "%lld min %02lld s", t / 60, t % 60);
+        snprintf(out, 32, "%lld min %02lld s", t / 60, t % 60);
     else
-        co_str_addf(s, "%lld h %02lld min", t / 3600, t / 60 % 60);
+        snprintf(out, 32, "%lld h %02lld min", t / 3600, t / 60 % 60);
+    return out;
 }
 
 static void add_count(co_str *s, const char *what, int64_t i, int64_t n)
@@ -107,6 +108,7 @@ static void add_count(co_str *s, const char *what, int64_t i, int64_t n)
 /* From the step on; what is not known is left out. */
 static void add_figures(co_str *s, const co_progress *p)
 {
+    char left[32];
     add_count(s, "step", p->step, p->steps);
     if (p->evaluating)
         co_str_add(s, "  evaluating");
@@ -121,10 +123,10 @@ static void add_figures(co_str *s, const co_progress *p)
         add_grouped(s, p->samples_per_s);
         co_str_add(s, " samples/s");
     }
-    if (p->eta_s >= 0 && isfinite(p->eta_s)) {
-        co_str_add(s, "  eta ");
-        add_time(s, p->eta_s);
-    }
+    if (p->data_wait > 0.05 && p->data_wait <= 1)
+        co_str_addf(s, "  data wait %.0f %%", 100 * p->data_wait);
+    if (p->eta_s >= 0 && isfinite(p->eta_s))
+        co_str_addf(s, "  eta %s", co_time_text(left, p->eta_s));
 }
 
 static void add_gauge(co_str *s, const co_console *c, const co_progress *p, int width)
@@ -185,7 +187,7 @@ static void draw_plain(co_console *c, const co_progress *p)
 void co_console_progress(co_console *c, const co_progress *p, bool now)
 {
     double t = co_now_s(), pause = c->style == CO_CONSOLE_BAR ? 0.1 : 1.0;
-    if (c->style == CO_CONSOLE_QUIET)
+    if (c->style == CO_CONSOLE_QUIET || c->style == CO_CONSOLE_IMAGENET)
         return;
     pthread_mutex_lock(&c->lock);
     bool news = c->style == CO_CONSOLE_BAR || p->step != c->step || p->epoch != c->epoch; /* no line twice */

@@ -1,8 +1,8 @@
-/* live.c -- the runs of this user on this machine, one small file each, for ps and stop.
+/* live.c -- the runs of this user on this machine, one small file each, for ps, stop and attach.
  *
  * The folder is $XDG_RUNTIME_DIR/cohort, or /tmp/cohort-UID: private (mode 0700) and ours, or it is not used,
  * since ps and stop believe what they find there. An entry holds the pid with its start time, so that a later
- * process with the same number is not mistaken for the run.
+ * process with the same number is not mistaken for the run. PID.progress beside it has the run's last progress.
  */
 #include "track/track_int.h"
 
@@ -50,11 +50,11 @@ static co_err live_dir(char **out)
     return err;
 }
 
-static co_err entry_path(char **out)
+static co_err entry_path(char **out, int pid, const char *kind)
 {
     char *dir;
     CO_TRY(live_dir(&dir));
-    *out = co_sprintf("%s/%d.json", dir, (int)getpid());
+    *out = co_sprintf("%s/%d.%s", dir, pid, kind);
     co_free(dir);
     return *out ? CO_OK : CO_ENOMEM;
 }
@@ -74,7 +74,7 @@ co_err co_live_register(const co_folder *f, const char *task)
         json_decref(v);
         return co_fail(CO_ENOMEM, "no memory for the entry of %s (or its name is not UTF-8)", dir);
     }
-    co_err err = entry_path(&path);
+    co_err err = entry_path(&path, (int)getpid(), "json");
     if (!err) {
         err = co_json_write(v, path);
         co_free(path);
@@ -85,11 +85,73 @@ co_err co_live_register(const co_folder *f, const char *task)
 
 void co_live_unregister(void)
 {
+    static const char *const kinds[] = {"json", "progress"};
     char *path;
-    if (entry_path(&path))
-        return;
-    unlink(path);
-    co_free(path);
+    for (size_t i = 0; i < CO_COUNT(kinds); i++) {
+        if (entry_path(&path, (int)getpid(), kinds[i]))
+            return;
+        unlink(path);
+        co_free(path);
+    }
+}
+
+/* Renamed into place but not synced: nobody wants it after a crash. What cannot be written is not worth a word. */
+void co_live_progress(const co_progress *p)
+{
+    char *path, *text = NULL;
+    json_t *v =
+        json_pack("{s:I, s:I, s:I, s:I, s:i, s:s}", "step", (json_int_t)p->step, "steps",
+                  (json_int_t)p->steps, "epoch", (json_int_t)p->epoch, "epochs", (json_int_t)p->epochs,
+                  "ranks", p->ranks, "metric_name", p->metric_name ? p->metric_name : "");
+    if (v && !json_object_set_new(v, "loss", co_json_num(p->loss)) &&
+        !json_object_set_new(v, "metric", co_json_num(p->metric)) &&
+        !json_object_set_new(v, "samples_per_s", co_json_num(p->samples_per_s)) &&
+        !json_object_set_new(v, "eta_s", co_json_num(p->eta_s)) &&
+        !json_object_set_new(v, "data_wait", co_json_num(p->data_wait)))
+        text = co_json_text(v);
+    json_decref(v);
+    if (text && entry_path(&path, (int)getpid(), "progress") == CO_OK) {
+        char *next = co_sprintf("%s.next", path);
+        FILE *f = next ? fopen(next, "we") : NULL;
+        bool whole = f && fputs(text, f) >= 0;
+        if (f && fclose(f) == 0 && whole)
+            (void)!rename(next, path);
+        co_free(next);
+        co_free(path);
+    }
+    co_free(text);
+    co_errclear();
+}
+
+bool co_live_see(int pid, co_progress *out, char metric_name[16])
+{
+    char *path;
+    json_t *v = NULL;
+    long long step, steps, epoch, epochs, ranks;
+    bool there = false;
+    if (entry_path(&path, pid, "progress") == CO_OK) {
+        there = co_fs_exists(path) && co_json_read(&v, path, ENTRY_BYTES) == CO_OK;
+        co_free(path);
+    }
+    const char *name = there ? co_json_str(v, "metric_name") : NULL;
+    *out = (co_progress){0};
+    there = there && name && co_json_i64(v, "step", &step) && co_json_i64(v, "steps", &steps) &&
+            co_json_i64(v, "epoch", &epoch) && co_json_i64(v, "epochs", &epochs) &&
+            co_json_i64(v, "ranks", &ranks) && co_json_f64(v, "loss", &out->loss) &&
+            co_json_f64(v, "metric", &out->metric) && co_json_f64(v, "samples_per_s", &out->samples_per_s) &&
+            co_json_f64(v, "eta_s", &out->eta_s) && co_json_f64(v, "data_wait", &out->data_wait);
+    if (there) {
+        snprintf(metric_name, 16, "%s", name);
+        out->step = step;
+        out->steps = steps;
+        out->epoch = epoch;
+        out->epochs = epochs;
+        out->ranks = ranks > 0 && ranks < 1 << 16 ? (int)ranks : 0;
+        out->metric_name = metric_name[0] ? metric_name : NULL;
+    }
+    json_decref(v);
+    co_errclear();
+    return there;
 }
 
 static bool copy(char *out, size_t size, const char *text)
@@ -133,6 +195,16 @@ static bool is_entry(const char *name)
     return digits > 0 && strcmp(name + digits, ".json") == 0;
 }
 
+/* PID.json, and the progress beside it. */
+static void forget(const char *path)
+{
+    char *progress = co_sprintf("%.*s.progress", (int)(strlen(path) - strlen(".json")), path);
+    unlink(path);
+    if (progress)
+        unlink(progress);
+    co_free(progress);
+}
+
 static co_err collect(co_live_run *runs, int *n, const char *dir, char **names, size_t n_names)
 {
     for (size_t i = 0; i < n_names; i++) {
@@ -142,7 +214,7 @@ static co_err collect(co_live_run *runs, int *n, const char *dir, char **names, 
         char *path = co_sprintf("%s/%s", dir, names[i]);
         co_err err = path ? read_entry(&runs[*n], &state, path) : CO_ENOMEM;
         if (!err && state == PROCESS_DEAD)
-            unlink(path);
+            forget(path);
         if (!err && state == PROCESS_ALIVE)
             ++*n;
         co_free(path);

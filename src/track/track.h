@@ -12,6 +12,7 @@
 
 #include "base/err.h"
 #include "base/log.h"
+#include "base/str.h"
 
 typedef struct co_folder co_folder;
 
@@ -39,11 +40,19 @@ co_err co_events_to_csv(co_folder *f);
 /* --- console -----------------------------------------------------------------------------------------------
  */
 typedef struct co_console co_console;
-typedef enum { CO_CONSOLE_AUTO, CO_CONSOLE_PLAIN, CO_CONSOLE_BAR, CO_CONSOLE_QUIET } co_console_style;
+/* QUIET shows nothing; IMAGENET no progress but the caller's own lines (co_meters). */
+typedef enum {
+    CO_CONSOLE_AUTO,
+    CO_CONSOLE_PLAIN,
+    CO_CONSOLE_BAR,
+    CO_CONSOLE_QUIET,
+    CO_CONSOLE_IMAGENET
+} co_console_style;
 
 typedef struct co_progress {
     int64_t step, steps, epoch, epochs;
     double loss, metric, samples_per_s, eta_s;
+    double data_wait;        /* share of the time spent waiting for data; shown above 0.05 */
     const char *metric_name; /* NULL: none */
     int ranks;
     bool evaluating;
@@ -58,7 +67,61 @@ void co_console_progress(co_console *c, const co_progress *p, bool now);
 void co_console_line(co_console *c, const char *fmt, ...)
     __attribute__((format(printf, 2, 3))); /* above the bar */
 
-/* --- runs of this machine, for ps and stop
+const char *co_time_text(char out[32], double secs); /* "4 s", "2 min 05 s", "2 h 01 min" */
+
+/* --- the lines of PyTorch's ImageNet example --------------------------------------------------------------------- */
+typedef struct co_meter {
+    double last, sum, weight;
+} co_meter;
+/* Zeroed at the beginning of an epoch. Accuracies are shares, shown as percents. */
+typedef struct co_meters {
+    co_meter time, data, loss, top1, top5;
+} co_meters;
+void co_meters_see(co_meters *m, double step_s, double data_s, double loss, double top1, double top5,
+                   int64_t samples);
+/* `tops`: 0 no accuracy, 1 Acc@1, 2 Acc@5 too. Epochs count from 0, batches from 1. */
+void co_meters_train(const co_meters *m, int64_t epoch, int64_t batch, int64_t batches, int tops,
+                     co_str *out);
+void co_meters_test(const co_meters *m, int64_t batch, int64_t batches, int tops, co_str *out);
+void co_meters_summary(double top1, double top5, int tops, co_str *out); /* " * Acc@1 x Acc@5 y" */
+
+/* --- spikes of the loss --------------------------------------------------------------------------------------- */
+typedef struct co_spikes {
+    int64_t seen, told;
+    double mean, variance, level;
+    double was_mean; /* before the last loss */
+} co_spikes;
+/* How many deviations this step's loss lies above the recent mean, if that is more than `limit` and worth a notice; 0 if
+ * not. limit 0: never. */
+double co_spikes_see(co_spikes *s, int64_t step, double loss, double limit);
+
+/* --- the machine ------------------------------------------------------------------------------------------------ */
+enum { CO_UTIL_PROCESSES = 300, CO_MAX_GPUS = 64 };
+typedef struct co_util {
+    double at_s, busy, all;
+    struct {
+        int pid;
+        double ticks;
+    } known[CO_UTIL_PROCESSES];
+    int n_known;
+} co_util;
+typedef struct co_sample {
+    double cpu_percent;     /* of all CPUs of the machine, whoever uses them */
+    double run_cpu_percent; /* of this process and its children: 100 is one CPU */
+    double memory_mb;       /* of those, what they share counted once; 1e6 bytes */
+    double host_memory_percent, load;
+} co_sample;
+/* Since the last look; nan where it cannot be known. False for the first look, which has nothing to compare with. */
+bool co_util_look(co_util *u, double now_s, co_sample *out);
+
+int co_gpus(void); /* 0 also where NVIDIA's library is absent */
+typedef struct co_gpu {
+    char name[96];
+    double percent, memory_mb, total_mb; /* percent -1: not told */
+} co_gpu;
+bool co_gpu_look(int i, co_gpu *out);
+
+/* --- runs of this machine, for ps, stop and attach
  * ------------------------------------------------------------------- */
 typedef struct co_live_run {
     int pid;
@@ -70,5 +133,8 @@ co_err co_live_register(const co_folder *f,
 void co_live_unregister(void);
 /* Live runs of this user, oldest first; files of dead ones are removed. Caller's, co_free. */
 co_err co_live_list(co_live_run **out, int *n);
+/* The last progress of this process's run, for who attaches to it; and that of another, false if there is none. */
+void co_live_progress(const co_progress *p);
+bool co_live_see(int pid, co_progress *out, char metric_name[16]);
 
 #endif

@@ -78,12 +78,28 @@ static void update_counter(float *w)
     memcpy(w, &v, sizeof v);
 }
 
+/* Clipping by value: each element of the mean gradient is held to plus or minus clip_value, in the slot's scratch. */
+static void clip(const rank *k, co_apply *a, float scale)
+{
+    float *to = k->r->scratch[k->who.slot], most = (float)k->p->clip_value;
+
+    if (!(most > 0))
+        return;
+    for (size_t i = 0; i < a->n; i++) {
+        float x = a->g[i] * scale;
+        to[i] = x > most ? most : x < -most ? -most : x;
+    }
+    a->g = to;
+    a->scale = 1;
+}
+
 /* Present rows of elements [from, to) of a row-sparse entry, in runs. */
 static void update_rows(const rank *k, const co_entry *e, const float *sum, co_apply *a, size_t from,
                         size_t to)
 {
     const co_optim_def *def = k->p->spec.optim;
     const float *mark = sum + e->marks_offset;
+    float scale = a->scale;
     size_t width = e->count / (size_t)e->shape.d[0];
 
     for (size_t at = from; at < to;) {
@@ -98,10 +114,22 @@ static void update_rows(const rank *k, const co_entry *e, const float *sum, co_a
             a->n = end - at;
             for (int j = 0; j < k->p->moments; j++)
                 a->m[j] = k->r->moment[j] + at;
+            clip(k, a, scale);
             def->apply_sparse(k->p->spec.optim_cfg, a);
         }
         at = end;
     }
+}
+
+static void update_param(const rank *k, const co_entry *e, const float *sum, co_apply *a, size_t from,
+                         size_t to)
+{
+    if (e->sparse) {
+        update_rows(k, e, sum, a, from, to);
+        return;
+    }
+    clip(k, a, a->scale);
+    k->p->spec.optim->apply(k->p->spec.optim_cfg, a);
 }
 
 static void update(rank *k, size_t c, const float *sum, const decision *d)
@@ -116,22 +144,25 @@ static void update(rank *k, size_t c, const float *sum, const decision *d)
         size_t to = e->offset + e->count < hi ? e->offset + e->count : hi;
         if (from >= to)
             continue;
+        const treat *how = &p->treat[i];
         co_apply a = {.w = k->r->state + from,
                       .g = sum + from,
                       .n = to - from,
                       .scale = d->scale,
-                      .lr = d->lr,
-                      .t = d->t};
+                      .lr = d->lr * how->rate,
+                      .t = d->t,
+                      .no_decay = how->no_decay,
+                      .momentum = d->momentum};
         for (int j = 0; j < p->moments; j++)
             a.m[j] = k->r->moment[j] + from;
         if (e->kind == CO_KIND_STAT)
             update_stat(e, a.w, a.g, a.n, d);
         else if (e->kind == CO_KIND_COUNTER)
             update_counter(a.w);
-        else if (e->sparse)
-            update_rows(k, e, sum, &a, from, to);
-        else
-            p->spec.optim->apply(p->spec.optim_cfg, &a);
+        else if (!how->frozen)
+            update_param(k, e, sum, &a, from, to);
+        if (p->ema >= 0 && e->kind != CO_KIND_COUNTER)
+            co_ema_apply(k->r->moment[p->ema] + from, k->r->state + from, to - from, p->cfg.ema, d->t);
     }
 }
 

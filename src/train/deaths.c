@@ -93,7 +93,7 @@ co_verdict rank_died(void *ctx, const co_death *d)
 {
     super *s = ctx;
     uint64_t pc = atomic_load(&s->r->ctl->pc);
-    unit u = unit_of(&s->p->sched, (uint32_t)(pc >> 8));
+    unit u = unit_now(s->p, s->r->ctl, (uint32_t)(pc >> 8));
     char how[160];
     co_str doing = {0};
 

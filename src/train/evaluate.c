@@ -2,21 +2,23 @@
  * are summed along a fixed tree over the items, so they do not depend on who did what. Nothing of it enters the state. */
 #include "train/train_int.h"
 
+#include <string.h>
+
 #include "base/alloc.h"
 #include "base/maths.h"
 
 co_slice_shape item_samples(const co_plan *p, co_split split, uint32_t item, uint32_t *ids)
 {
     uint32_t size = (uint32_t)p->cfg.eval_slice, first = item * size;
-    uint32_t n = p->data->count[split] - first < size ? p->data->count[split] - first : size;
+    uint32_t n = p->eval_count[split] - first < size ? p->eval_count[split] - first : size;
 
     for (uint32_t i = 0; i < n; i++)
         ids[i] = first + i;
     return (co_slice_shape){(int)n, co_slice_len(p->data, split, ids, (int)n)};
 }
 
-void run_item(const co_plan *p, const exec_set *set, co_split split, uint32_t item, const co_bases *bases,
-              _Atomic uint32_t *beat)
+int run_item(const co_plan *p, const exec_set *set, co_split split, uint32_t item, const co_bases *bases,
+             _Atomic uint32_t *beat)
 {
     uint32_t ids[EVAL_SLICE_MAX];
     co_slice_shape shape = item_samples(p, split, item, ids);
@@ -24,22 +26,43 @@ void run_item(const co_plan *p, const exec_set *set, co_split split, uint32_t it
     co_slice_dst dst;
 
     slice_dst(e, bases->input, &dst);
-    p->data->fill(p->data, split, ids, shape, &(co_draw){.seed = (uint64_t)p->cfg.seed}, &dst);
+    int bad = p->data->fill(p->data, split, ids, shape, &(co_draw){.seed = (uint64_t)p->cfg.seed}, &dst);
     co_exec_run(e->exec, bases, &(co_run){.seed = (uint64_t)p->cfg.seed}, beat);
+    return bad;
 }
 
-static double tree_of_items(const leaf_stat *s, int which, uint32_t n)
+void eval_total(const co_plan *p, const leaf_stat *items, co_split split, double total[LEAF_STATS])
 {
-    if (n == 1)
-        return s->stat[which];
-    uint32_t left = 1u << (31 - __builtin_clz(n - 1));
-    return tree_of_items(s, which, left) + tree_of_items(s + left, which, n - left);
+    for (int i = 0; i < LEAF_STATS; i++)
+        total[i] = tree_of((const double *)items + i, LEAF_STATS, p->eval_items[split]);
 }
 
-void eval_total(const co_plan *p, const leaf_stat *items, co_split split, double total[CO_STATS])
+/* The average of the weights is what is evaluated, where there is one. */
+static float *state_to_evaluate(const rank *k)
 {
-    for (int i = 0; i < CO_STATS; i++)
-        total[i] = tree_of_items(items, i, p->eval_items[split]);
+    unit u = unit_now(k->p, k->r->ctl, k->who.unit);
+
+    return k->p->ema >= 0 && atomic_load(&k->r->ctl->applied[u.step & 1]) > 0 ? k->r->moment[k->p->ema]
+                                                                              : k->r->state;
+}
+
+/* The likeliest class of each sample of an item, beside the right one: what accuracy by class is made of. */
+static void note_choices(const co_plan *p, uint32_t item, const float *logits, const char *input,
+                         int32_t *choice)
+{
+    uint32_t ids[EVAL_SLICE_MAX] = {0};
+    co_slice_shape shape = item_samples(p, CO_SPLIT_TEST, item, ids);
+    const int32_t *y = (const int32_t *)(const void *)(input + exec_for(&p->eval, shape)->y); /* [n] */
+    int64_t classes = p->data->io.classes;
+
+    for (int i = 0; i < shape.n; i++) {
+        const float *row = logits + i * classes; /* [classes] */
+        int64_t top = 0;
+        for (int64_t c = 1; c < classes; c++)
+            top = row[c] > row[top] ? c : top;
+        choice[2 * ids[i]] = (int32_t)top;
+        choice[2 * ids[i] + 1] = y[i];
+    }
 }
 
 static bool all_evaluated(rank *k, int64_t split)
@@ -58,13 +81,16 @@ void evaluate_items(rank *k, co_split split)
             continue;
         rank_phase(k, CO_PHASE_EVAL, i);
         fault_point(k, CO_FAULT_EVAL);
-        run_item(k->p, &k->p->eval, split, i,
-                 &(co_bases){.state = k->r->state,
-                             .input = k->r->eval_input[k->who.slot],
-                             .work = k->work,
-                             .stat = k->r->eval_stat[split][i].stat,
-                             .work_bytes = k->work_bytes},
-                 &k->me->record.call);
+        bool choices = split == CO_SPLIT_TEST && k->r->choice;
+        co_bases bases = {.state = state_to_evaluate(k),
+                          .input = k->r->eval_input[k->who.slot],
+                          .work = k->work,
+                          .stat = k->r->eval_stat[split][i].stat,
+                          .output = choices ? k->r->eval_output[k->who.slot] : NULL,
+                          .work_bytes = k->work_bytes};
+        k->r->eval_stat[split][i].bad = run_item(k->p, &k->p->eval, split, i, &bases, &k->me->record.call);
+        if (choices)
+            note_choices(k->p, i, bases.output, bases.input, k->r->choice);
         fault_point(k, CO_FAULT_NONE);
         co_claim_finish(&k->r->eval_claim[i], k->who);
         co_event_ring(&k->r->ctl->event);
@@ -76,6 +102,30 @@ void evaluate_items(rank *k, co_split split)
 static size_t whole_lines(size_t bytes)
 {
     return (bytes + 63) & ~(size_t)63;
+}
+
+/* The average that the checkpoint holds, in place of the weights. */
+static co_err load_average(const co_plan *p, float *state)
+{
+    const char *names[CO_MAX_MOMENTS];
+    float *moment[CO_MAX_MOMENTS] = {0};
+    int n = p->spec.optim->moments(p->spec.optim_cfg, names);
+    co_err err = CO_OK;
+
+    names[n++] = CO_CKPT_AVERAGE;
+    for (int i = 0; i < n && !err; i++)
+        if (!(moment[i] = co_array(p->layout->count, sizeof *moment[i])))
+            err = CO_ENOMEM;
+    if (!err)
+        err = co_ckpt_load(p->spec.resume, p->layout, state, n, names, moment, NULL);
+    for (int i = 0; i < p->layout->n && !err && p->start.applied > 0; i++) {
+        const co_entry *e = &p->layout->entry[i];
+        if (e->kind != CO_KIND_COUNTER)
+            memcpy(state + e->offset, moment[n - 1] + e->offset, e->count * sizeof *state);
+    }
+    for (int i = 0; i < n; i++)
+        co_free(moment[i]);
+    return err;
 }
 
 co_err look_open(look *l, co_plan *p, const exec_set *set)
@@ -98,10 +148,11 @@ co_err look_open(look *l, co_plan *p, const exec_set *set)
     if (l->space)
         l->bases.work = l->far;
     co_fpu_init();
+    if (p->spec.resume && p->cfg.ema > 0)
+        return load_average(p, l->state);
     if (p->spec.resume)
         return co_ckpt_load(p->spec.resume, p->layout, l->state, 0, NULL, NULL, NULL);
-    co_layout_initialise(p->layout, l->state, (uint64_t)p->cfg.seed);
-    return CO_OK;
+    return first_state(p, l->state);
 }
 
 void look_close(look *l)
@@ -114,11 +165,13 @@ void look_close(look *l)
 
 static void evaluate_all(co_plan *p, look *l, co_split split, leaf_stat *stats, co_eval_result *out)
 {
-    double total[CO_STATS];
+    double total[LEAF_STATS];
 
     for (uint32_t i = 0; i < p->eval_items[split]; i++) {
         l->bases.stat = stats[i].stat;
-        run_item(p, &p->eval, split, i, &l->bases, NULL);
+        stats[i].bad = run_item(p, &p->eval, split, i, &l->bases, NULL);
+        if (p->choice && split == CO_SPLIT_TEST)
+            note_choices(p, i, l->bases.output, l->bases.input, p->choice);
     }
     eval_total(p, stats, split, total);
     *out = (co_eval_result){.step = p->start.step,
@@ -126,6 +179,8 @@ static void evaluate_all(co_plan *p, look *l, co_split split, leaf_stat *stats, 
                             .split = split,
                             .loss = total[CO_STAT_LOSS] / total[CO_STAT_COUNT],
                             .metric = total[CO_STAT_METRIC] / total[CO_STAT_COUNT],
+                            .top5 = total[CO_STAT_TOP5] / total[CO_STAT_COUNT],
+                            .bad = (int64_t)total[STAT_BAD],
                             .count = (int64_t)total[CO_STAT_COUNT]};
 }
 
@@ -140,6 +195,9 @@ co_err co_evaluate(co_plan *p, co_split split, co_eval_result *out, char weights
     co_err err = stats ? look_open(&l, p, &p->eval) : CO_ENOMEM;
     if (!err)
         err = co_layout_sha256(p->layout, l.state, weights_sha256);
+    if (!err && split == CO_SPLIT_TEST && p->data->io.task == CO_TASK_CLASSIFY && !p->choice &&
+        !(p->choice = co_array(2 * (size_t)p->eval_count[split], sizeof *p->choice)))
+        err = CO_ENOMEM;
     if (!err)
         evaluate_all(p, &l, split, stats, out);
     look_close(&l);

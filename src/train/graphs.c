@@ -112,7 +112,7 @@ co_err make_eval_graphs(co_plan *p)
     uint32_t size = (uint32_t)p->cfg.eval_slice;
 
     for (size_t i = 0; i < CO_COUNT(splits); i++) {
-        uint32_t n = p->data->count[splits[i]];
+        uint32_t n = p->eval_count[splits[i]];
         p->eval_items[splits[i]] = (n + size - 1) / size;
         if (p->eval_items[splits[i]] > p->max_items)
             p->max_items = p->eval_items[splits[i]];

@@ -51,9 +51,10 @@ static bool next(void *ctx, uint64_t index, co_load *job)
     if (epoch * p->sched.steps_per_epoch + batch >= p->sched.steps)
         return false;
     co_cut_range(&p->tree[cut].cut, j->leaf[cut][nth], &lo, &hi);
-    const uint32_t *ids = co_order_epoch(p->order, (uint32_t)epoch) + batch * p->batch;
+    const uint32_t *ids = ids_of_step(p, epoch * p->sched.steps_per_epoch + batch + 1);
     job->split = CO_SPLIT_TRAIN;
-    job->draw = (co_draw){.seed = (uint64_t)p->cfg.seed, .epoch = (uint32_t)epoch, .augment = true};
+    job->draw = (co_draw){
+        .seed = (uint64_t)p->cfg.seed, .epoch = (uint32_t)epoch, .augment = p->cfg.overfit_batches == 0};
     for (uint32_t i = lo; i < hi; i++)
         job->ids[i - lo] = ids[i];
     job->shape.n = (int)(hi - lo);
@@ -84,7 +85,7 @@ static void where(void *ctx, void *buffer, co_load *job)
 static uint64_t first_job(const struct jobs *j, const rank *k)
 {
     const co_plan *p = k->p;
-    unit u = unit_of(&p->sched, k->who.unit);
+    unit u = unit_now(p, k->r->ctl, k->who.unit);
     int64_t done = u.kind == UNIT_TRAIN ? u.step - 1 : u.step; /* whole steps */
     int64_t epoch = done / p->sched.steps_per_epoch, batch = done % p->sched.steps_per_epoch;
     uint64_t index = (uint64_t)(epoch * j->per_epoch + batch * j->n[CUT_FULL]);

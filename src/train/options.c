@@ -14,6 +14,10 @@ static const co_option top[] = {
      "checkpoint to continue from: a folder, or auto (newest good one of run.dir or of the newest unfinished "
      "run)",
      .alias = "trainer.resume_from_checkpoint", .may_change = true},
+    {"weights", CO_OPT_STR, AT(weights), "null",
+     "first weights: a safetensors file with the model's names (torchvision's for resnets), or a checkpoint"},
+    {"weights_skip", CO_OPT_STR, AT(weights_skip), "null",
+     "tensors that are not taken from it but start anew, by pattern: \"fc.*\" for other classes"},
     {"test", CO_OPT_BOOL, AT(test), "true", "evaluate the test split at the end", .may_change = true},
     {"console", CO_OPT_ENUM, AT(console), "auto", "progress: a bar on a terminal, lines elsewhere",
      .choices = "auto|plain|bar|quiet|imagenet", .may_change = true},

@@ -60,9 +60,8 @@ static co_err choose_slices(co_plan *p)
 }
 
 /* --- steps ------------------------------------------------------------------------------------------------------- */
-static co_err limit_batches(const co_plan *p, int64_t all, int64_t *out)
+static co_err limit_batches(const char *key, const char *text, int64_t all, int64_t *out)
 {
-    const char *text = p->cfg.limit_train_batches;
     long long n;
     double f;
 
@@ -72,9 +71,8 @@ static co_err limit_batches(const co_plan *p, int64_t all, int64_t *out)
         *out = (int64_t)((double)all * f) < 1 ? 1 : (int64_t)((double)all * f);
     else
         return co_fail(CO_EINPUT,
-                       "trainer.limit_train_batches: \"%s\" is not a number of batches (20) or a fraction "
-                       "with a point (0.1)",
-                       text);
+                       "trainer.%s: \"%s\" is not a number of batches (20) or a fraction with a point (0.1)",
+                       key, text);
     return CO_OK;
 }
 
@@ -86,7 +84,11 @@ static co_err choose_steps(co_plan *p)
 
     if (count < 1)
         return co_fail(CO_EINPUT, "data=%s has no training samples", p->spec.data->name);
-    CO_TRY(limit_batches(p, all, &per_epoch));
+    CO_TRY(limit_batches("limit_train_batches", p->cfg.limit_train_batches, all, &per_epoch));
+    if (p->cfg.overfit_batches)
+        per_epoch = p->cfg.overfit_batches < all ? p->cfg.overfit_batches : all;
+    if (p->cfg.fast_dev_run)
+        per_epoch = p->cfg.max_epochs = 1;
     p->short_n = per_epoch == all ? (uint32_t)(count % batch) : 0;
     s->steps_per_epoch = per_epoch;
     s->steps = per_epoch * p->cfg.max_epochs;
@@ -94,10 +96,37 @@ static co_err choose_steps(co_plan *p)
         s->steps = p->cfg.max_steps;
     if (s->steps > UINT32_MAX / 4)
         return co_fail(CO_EINPUT, "%lld steps are more than this version counts", (long long)s->steps);
-    s->block = p->cfg.eval_every && p->data->count[CO_SPLIT_VAL] ? p->cfg.eval_every * per_epoch : 0;
-    s->final_test = p->cfg.test && p->data->count[CO_SPLIT_TEST];
+    s->block = p->cfg.eval_every && p->eval_count[CO_SPLIT_VAL] ? p->cfg.eval_every * per_epoch : 0;
+    s->final_test = p->cfg.test && p->eval_count[CO_SPLIT_TEST];
     s->first_step = p->start.step;
+    if (p->cfg.max_time)
+        CO_TRY(parse_duration(p->cfg.max_time, &p->max_time_ns));
     return CO_OK;
+}
+
+/* How many samples of a split are looked at. */
+static co_err limit_eval(co_plan *p, co_split split, const char *key, const char *text)
+{
+    int64_t size = p->batch ? p->batch : p->cfg.eval_slice, count = p->data->count[split], n;
+
+    CO_TRY(limit_batches(key, text, (count + size - 1) / size, &n));
+    if (p->cfg.fast_dev_run)
+        n = 1;
+    p->eval_count[split] = (uint32_t)(n * size < count ? n * size : count);
+    return CO_OK;
+}
+
+static co_err choose_eval(co_plan *p)
+{
+    CO_TRY(limit_eval(p, CO_SPLIT_VAL, "limit_val_batches", p->cfg.limit_val_batches));
+    return limit_eval(p, CO_SPLIT_TEST, "limit_test_batches", p->cfg.limit_test_batches);
+}
+
+const uint32_t *ids_of_step(const co_plan *p, int64_t step)
+{
+    int64_t per = p->sched.steps_per_epoch;
+
+    return co_order_epoch(p->order, (uint32_t)((step - 1) / per)) + (step - 1) % per * p->batch;
 }
 
 int cut_of_step(const co_plan *p, int64_t step)
@@ -121,6 +150,16 @@ static co_err make_trees(co_plan *p)
 }
 
 /* --- together ------------------------------------------------------------------------------------------------------- */
+/* First weights that do not fit are refused before anything starts; a run that continues has its own. */
+static co_err check_weights(const co_plan *p)
+{
+    if (p->cfg.weights_skip && !p->cfg.weights)
+        return co_fail(CO_EINPUT, "weights_skip=%s without weights=FILE", p->cfg.weights_skip);
+    return p->cfg.weights && !p->spec.resume
+               ? co_weights_load(p->cfg.weights, p->layout, p->cfg.weights_skip, NULL)
+               : CO_OK;
+}
+
 /* A checkpoint of another model, optimiser, batch or seed would silently be another run. */
 static co_err check_resume(const co_plan *p)
 {
@@ -223,6 +262,7 @@ static void fill_facts(co_plan *p)
 /* Kernels, data, and whether model and data go together. */
 static co_err make_parts(co_plan *p)
 {
+    p->loss = (co_loss){.label_smoothing = p->cfg.label_smoothing};
     CO_TRY(co_kernels_get(&p->kernels, p->cfg.kernels));
     CO_TRY(co_dataset_open(&p->data, p->spec.data, p->spec.data_cfg));
     if (p->spec.model->check)
@@ -237,17 +277,23 @@ static co_err make_to_train(co_plan *p)
     CO_TRY(make_parts(p));
     if (p->spec.optim->check)
         CO_TRY(p->spec.optim->check(p->spec.optim_cfg));
+    CO_TRY(choose_eval(p));
     CO_TRY(choose_steps(p));
+    CO_TRY(make_watch(p));
+    CO_TRY(check_save_name(p));
     CO_TRY(make_trees(p));
     CO_TRY(make_train_graphs(p));
     CO_TRY(make_eval_graphs(p));
-    CO_TRY(co_order_new(&p->order, p->data, CO_SPLIT_TRAIN, p->batch, (uint64_t)p->cfg.seed, true));
+    CO_TRY(co_order_new(&p->order, p->data, CO_SPLIT_TRAIN, p->batch, (uint64_t)p->cfg.seed,
+                        p->cfg.overfit_batches == 0));
     p->moments = p->spec.optim->moments(p->spec.optim_cfg, p->moment_name);
     p->lr = p->spec.optim->lr(p->spec.optim_cfg);
+    CO_TRY(make_recipe(p));
     p->chunk = co_layout_chunk(p->layout);
     p->chunks = co_layout_chunks(p->layout);
     p->sparse = p->layout->leaf_count > p->layout->count;
     CO_TRY(check_resume(p));
+    CO_TRY(check_weights(p));
     schedule_close(&p->sched);
     regions_reserve(p);
     fill_facts(p);
@@ -258,11 +304,13 @@ static co_err make_to_train(co_plan *p)
 static co_err make_to_look(co_plan *p)
 {
     CO_TRY(make_parts(p));
+    CO_TRY(choose_eval(p));
     CO_TRY(make_eval_graphs(p));
     if (!p->layout)
         return co_fail(CO_EINPUT, "data=%s has nothing to validate or test with", p->spec.data->name);
     if (p->spec.resume)
         CO_TRY(co_ckpt_fits(p->spec.resume, p->layout, 0, NULL));
+    CO_TRY(check_weights(p));
     fill_facts(p);
     return CO_OK;
 }
@@ -275,6 +323,8 @@ static co_err plan_new(co_plan **out, const co_train_spec *spec, co_err (*make)(
         return CO_ENOMEM;
     p->spec = *spec;
     p->cfg = *spec->cfg;
+    if (p->cfg.fast_dev_run)
+        p->spec.ckpt_root = NULL;
     co_err err = make(p);
     if (err) {
         co_plan_free(p);
@@ -306,14 +356,16 @@ void co_plan_free(co_plan *p)
     co_dataset_close(p->data);
     co_arena_close(&p->arena);
     co_free(p->at);
+    co_free(p->treat);
+    co_free(p->choice);
     co_ckpt_meta_fini(&p->start);
     co_free(p);
 }
 
 void co_plan_place(co_plan *p, const char *ckpt_root, const char *log_dir)
 {
-    CO_ASSERT(!p->spec.ckpt_root == !ckpt_root, "whether to save was planned for");
-    p->spec.ckpt_root = ckpt_root;
+    CO_ASSERT(p->cfg.fast_dev_run || !p->spec.ckpt_root == !ckpt_root, "whether to save was planned for");
+    p->spec.ckpt_root = p->cfg.fast_dev_run ? NULL : ckpt_root;
     p->spec.log_dir = log_dir;
 }
 

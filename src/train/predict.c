@@ -38,11 +38,10 @@ static co_err tell(const co_plan *p, const float *row, co_prediction *r, co_str 
     const co_io *io = &p->data->io;
 
     r->task = io->task;
-    if (io->task == CO_TASK_REGRESS) {
-        r->values = row;
-        r->n = io->y_width;
+    r->values = row;
+    r->n = io->task == CO_TASK_REGRESS ? io->y_width : io->classes;
+    if (io->task == CO_TASK_REGRESS)
         return CO_OK;
-    }
     r->choice = choose(row, io->classes, &r->probability);
     if (io->task == CO_TASK_LM && p->data->decode) {
         co_str_clear(text);

@@ -51,6 +51,9 @@ static void publish(rank *k, const unit *u, const decision *d)
     atomic_store_explicit(&r->skipped, u->kind == UNIT_TRAIN && !d->apply, memory_order_relaxed);
     atomic_store_explicit(&r->t_ns, co_now_ns(), memory_order_relaxed);
     atomic_store_explicit(&r->sum_apply_ns, k->sum_apply_ns, memory_order_relaxed);
+    atomic_store_explicit(&r->top5, bits_of(d->top5), memory_order_relaxed);
+    atomic_store_explicit(&r->bad, (uint64_t)d->bad, memory_order_relaxed);
+    atomic_store_explicit(&r->slice, (uint64_t)(d->slice + 1), memory_order_relaxed);
     atomic_store_explicit(&r->unit, k->who.unit, memory_order_release);
 }
 
@@ -79,15 +82,19 @@ static bool free_or_moved_on(rank *k, int64_t unused)
            atomic_load_explicit(&k->r->ctl->stop_request, memory_order_relaxed);
 }
 
-/* Is the state after this step to be saved? Steps by count are exact and worth waiting for; epochs by the clock. */
-static bool save_due(rank *k, int64_t step)
+/* Is the state after this step to be saved? Steps by count and new bests are exact and worth waiting for; epochs go by
+ * the clock. Asked at the last unit that looks at the state, so that the checkpoint knows how good it is. */
+static bool save_due(rank *k, const unit *u, const watch *w)
 {
     const co_plan *p = k->p;
     control *ctl = k->r->ctl;
+    int64_t step = u->step;
+    bool evaluated_next = p->sched.block && step % p->sched.block == 0 && u->kind == UNIT_TRAIN;
+    bool best = u->kind == UNIT_VAL && w->best_step == step && p->cfg.ckpt_top != 0;
 
-    if (!p->spec.ckpt_root || step == p->sched.steps)
+    if (!p->spec.ckpt_root || step == p->sched.steps || evaluated_next)
         return false;
-    if (p->cfg.ckpt_every_steps && step % p->cfg.ckpt_every_steps == 0) {
+    if (best || (p->cfg.ckpt_every_steps && step % p->cfg.ckpt_every_steps == 0)) {
         wait_for(k, free_or_moved_on, 0, CO_PHASE_SNAPSHOT);
         return snapshot_is_free(k, 0); /* if not: moved on, or asked to stop */
     }
@@ -98,25 +105,58 @@ static bool save_due(rank *k, int64_t step)
     return since >= p->cfg.ckpt_min_interval_s;
 }
 
-static void advance(rank *k, const unit *u, const decision *d)
+static bool long_enough(const co_plan *p, int64_t step)
+{
+    return step >= p->cfg.min_steps && step >= p->cfg.min_epochs * p->sched.steps_per_epoch;
+}
+
+/* Is this state the last to be trained? */
+static bool cut_here(const rank *k, const unit *u, const watch *w)
+{
+    const control *ctl = k->r->ctl;
+    bool wanted = u->kind == UNIT_VAL     ? w->why != GO_ON
+                  : u->kind == UNIT_TRAIN ? atomic_load_explicit(&ctl->time_is_up, memory_order_relaxed)
+                                          : false;
+
+    return wanted && long_enough(k->p, u->step);
+}
+
+/* The flags of the next unit: how the run goes on after this one. */
+static uint64_t go_on(rank *k, const unit *u, const decision *d, const watch *w)
 {
     control *ctl = k->r->ctl;
-    uint64_t seen = k->pc, flags = 0;
+    uint64_t cut = k->pc & PC_CUT;
+    schedule s = schedule_now(k->p, ctl);
+    uint32_t next = k->who.unit + 1;
+
+    if (u->kind == UNIT_TRAIN && d->bad > 0 && k->p->data->stop_on_bad)
+        return cut | PC_FAIL;
+    if (u->kind == UNIT_TRAIN && !d->finite && k->p->cfg.on_nan == CO_ON_NAN_STOP)
+        return cut | PC_FAIL;
+    if (!cut && cut_here(k, u, w)) {
+        cut = PC_CUT;
+        s = schedule_cut(&k->p->sched, next);
+    }
+    if (next > s.last_unit)
+        return cut | PC_END;
+    if (atomic_load_explicit(&ctl->stop_request, memory_order_relaxed))
+        return cut | PC_STOP;
+    if (!cut && u->kind != UNIT_TEST && atomic_load(&ctl->pc) == k->pc && save_due(k, u, w))
+        return PC_SNAP;
+    return cut;
+}
+
+static void advance(rank *k, const unit *u, const decision *d, const watch *w)
+{
+    control *ctl = k->r->ctl;
+    uint64_t seen = k->pc;
 
     fault_point(k, CO_FAULT_NONE);
     if (u->kind == UNIT_TRAIN)
         atomic_store_explicit(&ctl->applied[u->step & 1], d->t, memory_order_relaxed);
     publish(k, u, d);
     wait_for(k, supervisor_keeps_up, 0, CO_PHASE_WAIT);
-    if (u->kind == UNIT_TRAIN && !d->finite && k->p->cfg.on_nan == CO_ON_NAN_STOP)
-        flags = PC_FAIL;
-    else if (k->who.unit >= k->p->sched.last_unit)
-        flags = PC_END;
-    else if (atomic_load_explicit(&ctl->stop_request, memory_order_relaxed))
-        flags = PC_STOP;
-    else if (u->kind == UNIT_TRAIN && atomic_load(&ctl->pc) == seen && save_due(k, u->step))
-        flags = PC_SNAP;
-    uint64_t next = ((uint64_t)k->who.unit + 1) << 8 | flags;
+    uint64_t next = ((uint64_t)k->who.unit + 1) << 8 | go_on(k, u, d, w);
     fault_point(k, CO_FAULT_NONE);
     if (atomic_compare_exchange_strong_explicit(&ctl->pc, &seen, next, memory_order_acq_rel,
                                                 memory_order_acquire))
@@ -134,6 +174,13 @@ static void announce_snapshot(rank *k, const unit *u)
     if (old >> 1 >= k->who.unit)
         return; /* another rank did, or it is already saved */
     atomic_store(&ctl->snap_applied, atomic_load(&ctl->applied[step & 1]));
+    if (k->p->sched.block) {
+        int64_t evals = evals_before(&k->p->sched, step);
+        for (int after = 0; after < 2; after++) {
+            watch w = watch_get(ctl->watch[(evals + after) & 1]);
+            watch_put(ctl->snap_watch[after], &w);
+        }
+    }
     atomic_store(&ctl->snap_at_ns, co_now_ns());
     fault_point(k, CO_FAULT_NONE);
     if (atomic_compare_exchange_strong(&ctl->snap, &old, (uint64_t)k->who.unit << 1 | 1) && k->bell >= 0 &&
@@ -157,6 +204,17 @@ static void count_steady(rank *k)
     atomic_store_explicit(&k->me->faults, faults - k->base_faults, memory_order_relaxed);
 }
 
+/* Time that went into data, for the supervisor to tell. */
+static void count_data(rank *k)
+{
+    co_fill_times t = co_loader_times(k->loader);
+
+    atomic_store_explicit(&k->me->wait_ns, k->waited_ns + co_loader_wait_ns(k->loader), memory_order_relaxed);
+    atomic_store_explicit(&k->me->read_ns, t.read_ns, memory_order_relaxed);
+    atomic_store_explicit(&k->me->decode_ns, t.decode_ns, memory_order_relaxed);
+    atomic_store_explicit(&k->me->augment_ns, t.augment_ns, memory_order_relaxed);
+}
+
 static void train_unit(rank *k, const unit *u)
 {
     decision d;
@@ -169,23 +227,36 @@ static void train_unit(rank *k, const unit *u)
     if (d.apply)
         apply_chunks(k, u->step, &d);
     k->sum_apply_ns = co_now_ns() - t0;
-    advance(k, u, &d);
+    count_data(k);
+    advance(k, u, &d, NULL);
 }
 
 static void eval_unit(rank *k, const unit *u)
 {
     co_split split = u->kind == UNIT_VAL ? CO_SPLIT_VAL : CO_SPLIT_TEST;
-    double total[CO_STATS];
+    control *ctl = k->r->ctl;
+    double total[LEAF_STATS];
+    watch w = {0};
 
     evaluate_items(k, split);
     fault_point(k, CO_FAULT_NONE);
     eval_total(k->p, k->r->eval_stat[split], split, total);
+    if (u->kind == UNIT_VAL) {
+        int64_t evals = evals_before(&k->p->sched, u->step);
+        w = watch_get(ctl->watch[evals & 1]);
+        watch_see(k->p, total, u->step, &w);
+        watch_put(ctl->watch[(evals + 1) & 1], &w);
+    }
     advance(k, u,
             &(decision){.loss = total[CO_STAT_LOSS] / total[CO_STAT_COUNT],
                         .metric = total[CO_STAT_METRIC] / total[CO_STAT_COUNT],
+                        .top5 = total[CO_STAT_TOP5] / total[CO_STAT_COUNT],
                         .count = total[CO_STAT_COUNT],
+                        .bad = total[STAT_BAD],
                         .finite = true,
-                        .t = atomic_load(&k->r->ctl->applied[u->step & 1])});
+                        .slice = -1,
+                        .t = atomic_load(&ctl->applied[u->step & 1])},
+            &w);
 }
 
 void rank_loop(rank *k)
@@ -195,7 +266,9 @@ void rank_loop(rank *k)
         if (k->pc & (PC_STOP | PC_END | PC_FAIL))
             break;
         k->who.unit = (uint32_t)(k->pc >> 8);
-        unit u = unit_of(&k->p->sched, k->who.unit);
+        if (k->pc & PC_CUT) /* remembered before anybody can go on to the next unit */
+            atomic_compare_exchange_strong(&k->r->ctl->cut, &(uint64_t){0}, k->who.unit);
+        unit u = unit_now(k->p, k->r->ctl, k->who.unit);
         if (k->pc & PC_SNAP)
             announce_snapshot(k, &u);
         count_steady(k);
@@ -218,6 +291,7 @@ co_err rank_open(rank *k, co_plan *p, regions *r, int slot, uint32_t inc, int be
     k->who.unit = (uint32_t)(atomic_load(&r->ctl->pc) >> 8);
     k->work_bytes = train > eval ? train : eval;
     k->work = r->work[slot];
+    k->waited_ns = atomic_load(&k->me->wait_ns);
     co_record_begin(&k->me->record);
     if (p->kernels->space) {
         void *mem;
@@ -235,21 +309,13 @@ void rank_close(rank *k)
         k->p->kernels->space->close(k->work, k->work_bytes);
 }
 
-/* As deep as any path goes. */
-__attribute__((noinline)) static void touch_stack(void)
-{
-    char page[32 << 10];
-
-    co_populate(page, sizeof page);
-}
-
 /* Pages that the step path touches, so that it takes no fault later. A successor leaves that to its first step. */
 static void populate(const rank *k)
 {
     const co_plan *p = k->p;
     int slot = (int)k->who.slot;
 
-    touch_stack();
+    co_touch_stack(32 << 10); /* as deep as any path goes */
     co_populate_code();
     co_populate(p->arena.base, (size_t)((char *)k->r->leaf_buffer[0] - p->arena.base));
     for (int s = 0; s < p->ranks; s++) /* the others' are read in `sum`; which, is a matter of timing */

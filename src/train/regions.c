@@ -31,6 +31,14 @@ static size_t loader_depth(const co_plan *p)
     return p->cfg.workers ? (size_t)p->cfg.workers + 2 : 1;
 }
 
+/* Of the test samples: the class chosen and the right one. */
+static size_t choices_bytes(const co_plan *p)
+{
+    bool wanted = p->data->io.task == CO_TASK_CLASSIFY && p->sched.final_test;
+
+    return wanted ? (size_t)p->eval_count[CO_SPLIT_TEST] * 2 * sizeof(int32_t) : 0;
+}
+
 static void walk_slot(const co_plan *p, struct walk *w, regions *r, int i)
 {
     size_t work = p->train.work_bytes > p->eval.work_bytes ? p->train.work_bytes : p->eval.work_bytes;
@@ -41,8 +49,13 @@ static void walk_slot(const co_plan *p, struct walk *w, regions *r, int i)
     r->work[i] = region(w, "work", p->kernels->space ? 0 : work);
     r->input[i] = region(w, "input", loader_depth(p) * slot_bytes);
     r->eval_input[i] = region(w, "input.eval", p->eval.input_bytes);
+    r->eval_output[i] = region(w, "output.eval", choices_bytes(p) ? p->eval.output_bytes : 0);
     r->journal[i] = region(w, "journal", (size_t)(1 + p->moments) * p->chunk * sizeof(float));
-    r->scratch[i] = region(w, "scratch", p->ranks > 1 ? levels * p->chunk * sizeof(float) : 0);
+    r->scratch[i] = region(w, "scratch",
+                           (p->ranks > 1        ? levels
+                            : p->clip_value > 0 ? 1
+                                                : 0) *
+                               p->chunk * sizeof(float));
 }
 
 static void walk_all(const co_plan *p, struct walk *w, regions *r)
@@ -69,6 +82,9 @@ static void walk_all(const co_plan *p, struct walk *w, regions *r)
     r->eval_claim = region(w, "marks.eval", p->max_items * sizeof *r->eval_claim);
     for (int split = 0; split < CO_SPLIT_COUNT; split++)
         r->eval_stat[split] = region(w, "stats.eval", p->eval_items[split] * sizeof **r->eval_stat);
+    r->choice = region(w, "choices", choices_bytes(p));
+    if (choices_bytes(p) == 0)
+        r->choice = NULL;
     for (int i = 0; i < p->ranks; i++)
         walk_slot(p, w, r, i);
 }

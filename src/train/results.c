@@ -4,6 +4,27 @@
 #include <math.h>
 #include <stdlib.h>
 
+#include "base/alloc.h"
+
+/* The ranks' waiting for data since the last step that was read, as a share of their time. */
+static void count_data(super *s, co_step_result *out, uint64_t t_ns)
+{
+    uint64_t wait = 0;
+
+    for (int i = 0; i < s->p->ranks; i++) {
+        const rank_slot *k = &s->r->slots[i];
+        wait += atomic_load_explicit(&k->wait_ns, memory_order_relaxed);
+        out->fill.read_ns += atomic_load_explicit(&k->read_ns, memory_order_relaxed);
+        out->fill.decode_ns += atomic_load_explicit(&k->decode_ns, memory_order_relaxed);
+        out->fill.augment_ns += atomic_load_explicit(&k->augment_ns, memory_order_relaxed);
+    }
+    if (s->have_t && t_ns > s->last_t_ns && wait > s->data_wait_ns)
+        out->data_wait = (double)(wait - s->data_wait_ns) / ((double)(t_ns - s->last_t_ns) * s->p->ranks);
+    if (out->data_wait > 1)
+        out->data_wait = 1;
+    s->data_wait_ns = wait;
+}
+
 static void take_step(super *s, const unit *u, const result *r, uint64_t t_ns)
 {
     const co_plan *p = s->p;
@@ -15,6 +36,7 @@ static void take_step(super *s, const unit *u, const result *r, uint64_t t_ns)
                           .lr = of_bits(atomic_load_explicit(&r->lr, memory_order_relaxed)),
                           .samples = samples_of_step(p, u->step),
                           .skipped = atomic_load_explicit(&r->skipped, memory_order_relaxed),
+                          .top5 = of_bits(atomic_load_explicit(&r->top5, memory_order_relaxed)),
                           .t_ns = t_ns};
 
     if (s->out->first_step_ns == 0)
@@ -28,6 +50,11 @@ static void take_step(super *s, const unit *u, const result *r, uint64_t t_ns)
             (float)atomic_load_explicit(&r->sum_apply_ns, memory_order_relaxed) * 1e-6f;
         s->steps_timed++;
     }
+    count_data(s, &out, t_ns);
+    if (atomic_load_explicit(&r->bad, memory_order_relaxed))
+        tell_bad(s, u->step);
+    if (out.skipped && s->p->cfg.on_nan == CO_ON_NAN_SKIP)
+        tell_skipped(s, u->step, (int)atomic_load_explicit(&r->slice, memory_order_relaxed) - 1);
     s->out->loss = out.loss;
     s->out->train_metric = out.metric;
     accident_recovered(s, t_ns);
@@ -35,12 +62,21 @@ static void take_step(super *s, const unit *u, const result *r, uint64_t t_ns)
         s->hooks->step(s->hooks->ctx, &out);
 }
 
-/* Higher is better for accuracy, lower for errors. */
-static bool better(const super *s, double metric)
+/* What the ranks concluded from this evaluation, concluded again. */
+static void see(super *s, const co_eval_result *r)
 {
-    bool up = s->p->data->io.task != CO_TASK_REGRESS;
+    const double total[LEAF_STATS] = {[CO_STAT_LOSS] = r->loss,
+                                      [CO_STAT_COUNT] = 1,
+                                      [CO_STAT_METRIC] = r->metric,
+                                      [CO_STAT_TOP5] = r->top5};
+    char text[200];
 
-    return isnan(s->out->best) || (up ? metric > s->out->best : metric < s->out->best);
+    watch_see(s->p, total, r->step, &s->watch);
+    s->out->best = s->watch.best_step ? s->watch.best : NAN;
+    s->out->best_step = s->watch.best_step;
+    bool ends = atomic_load(&s->r->ctl->pc) & PC_CUT;
+    if (s->watch.why != GO_ON && ends && s->hooks->notice)
+        s->hooks->notice(s->hooks->ctx, watch_why(s->p, &s->watch, text));
 }
 
 static void take_eval(super *s, const unit *u, const result *r)
@@ -50,18 +86,20 @@ static void take_eval(super *s, const unit *u, const result *r)
                           .split = u->kind == UNIT_VAL ? CO_SPLIT_VAL : CO_SPLIT_TEST,
                           .loss = of_bits(atomic_load_explicit(&r->loss, memory_order_relaxed)),
                           .metric = of_bits(atomic_load_explicit(&r->metric, memory_order_relaxed)),
-                          .count = (int64_t)atomic_load_explicit(&r->count, memory_order_relaxed)};
+                          .top5 = of_bits(atomic_load_explicit(&r->top5, memory_order_relaxed)),
+                          .count = (int64_t)atomic_load_explicit(&r->count, memory_order_relaxed),
+                          .t_ns = atomic_load_explicit(&r->t_ns, memory_order_relaxed),
+                          .bad = (int64_t)atomic_load_explicit(&r->bad, memory_order_relaxed)};
 
     if (u->kind == UNIT_VAL) {
         s->out->val_loss = out.loss;
         s->out->val_metric = out.metric;
-        if (better(s, out.metric)) {
-            s->out->best = out.metric;
-            s->out->best_step = out.step;
-        }
+        s->out->val_top5 = out.top5;
+        see(s, &out);
     } else {
         s->out->test_loss = out.loss;
         s->out->test_metric = out.metric;
+        s->out->test_top5 = out.top5;
     }
     if (s->hooks->eval)
         s->hooks->eval(s->hooks->ctx, &out);
@@ -76,7 +114,7 @@ void consume_results(super *s)
         uint32_t n = (uint32_t)at + 1;
         const result *r = &ctl->ring[n % RING];
         uint64_t t_ns = atomic_load_explicit(&r->t_ns, memory_order_relaxed);
-        unit u = unit_of(&s->p->sched, n);
+        unit u = unit_now(s->p, s->r->ctl, n);
         if (u.kind == UNIT_TRAIN)
             take_step(s, &u, r, t_ns);
         else
@@ -113,4 +151,31 @@ void results_close(super *s)
         s->recovery_ms[i] -= (float)(isnan(step_ms) ? 0 : step_ms);
     s->out->recovery_median_ms = quantile(s->recovery_ms, s->n_recoveries, 0.5);
     s->out->recovery_p99_ms = quantile(s->recovery_ms, s->n_recoveries, 0.99);
+}
+
+co_err co_plan_classes(const co_plan *p, co_class_result **out, int *n)
+{
+    const int32_t *choice = p->at ? p->at->choice : p->choice; /* [test samples][2] */
+    int64_t classes = p->data->io.classes;
+
+    *out = NULL;
+    *n = 0;
+    if (!choice)
+        return CO_OK;
+    co_class_result *list = co_array((size_t)classes, sizeof *list);
+    if (!list)
+        return CO_ENOMEM;
+    for (int64_t c = 0; c < classes; c++)
+        list[c] = (co_class_result){.label = c,
+                                    .name = p->data->class_name ? p->data->class_name(p->data, c) : NULL};
+    for (uint32_t i = 0; i < p->eval_count[CO_SPLIT_TEST]; i++) {
+        int32_t y = choice[2 * i + 1];
+        if (y < 0 || y >= classes)
+            continue; /* unreadable */
+        list[y].count++;
+        list[y].right += choice[2 * i] == y;
+    }
+    *out = list;
+    *n = (int)classes;
+    return CO_OK;
 }

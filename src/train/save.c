@@ -39,16 +39,6 @@ co_err snapshot_read(void *ctx, int part, size_t offset, size_t count, float *ds
     return CO_OK;
 }
 
-void save_name(const co_plan *p, int64_t step, char name[32])
-{
-    int64_t per = p->sched.steps_per_epoch;
-
-    if (step > 0 && step % per == 0)
-        snprintf(name, 32, "epoch_%03lld", (long long)(step / per - 1));
-    else
-        snprintf(name, 32, "step_%08lld", (long long)step);
-}
-
 int64_t samples_until(const co_plan *p, int64_t step)
 {
     int64_t per = p->sched.steps_per_epoch, whole = step / per, rest = step % per;
@@ -58,7 +48,7 @@ int64_t samples_until(const co_plan *p, int64_t step)
 }
 
 co_err save_state(const co_plan *p, const regions *r, uint32_t snap_unit, int64_t step, int64_t applied,
-                  char sha[65])
+                  const watch w[2])
 {
     snapshot snap = {p, r, snap_unit};
     co_ckpt_meta meta = {.step = step,
@@ -68,7 +58,7 @@ co_err save_state(const co_plan *p, const regions *r, uint32_t snap_unit, int64_
                          .seed = (uint64_t)p->cfg.seed,
                          .slices = p->slices,
                          .global_batch = p->batch};
-    char name[32];
+    char name[SAVE_NAME];
 
     snprintf(meta.model, sizeof meta.model, "%s", p->spec.model->name);
     snprintf(meta.data, sizeof meta.data, "%s", p->spec.data->name);
@@ -76,10 +66,12 @@ co_err save_state(const co_plan *p, const regions *r, uint32_t snap_unit, int64_
     snprintf(meta.kernels, sizeof meta.kernels, "%s", co_kernels_name(p->kernels));
     snprintf(meta.config_sha256, sizeof meta.config_sha256, "%s", p->spec.config_sha256);
     snprintf(meta.data_sha256, sizeof meta.data_sha256, "%s", p->data->fingerprint);
-    save_name(p, step, name);
-    CO_TRY(co_ckpt_save(p->spec.ckpt_root, name, p->layout, p->moments, p->moment_name, &meta,
-                        &(co_ckpt_source){snapshot_read, &snap}));
-    if (sha)
-        memcpy(sha, meta.weights_sha256, 65);
-    return co_ckpt_prune(p->spec.ckpt_root, "", (int)p->cfg.ckpt_keep);
+    if (p->sched.block && !(meta.extra = watch_json(p, &w[0], &w[1], step)))
+        return CO_ENOMEM;
+    save_name(p, step, &w[1], name);
+    co_err err = co_ckpt_save(p->spec.ckpt_root, name, p->layout, p->moments, p->moment_name, &meta,
+                              &(co_ckpt_source){snapshot_read, &snap});
+    json_decref(meta.extra);
+    CO_TRY(err);
+    return co_ckpt_prune_but_best(p->spec.ckpt_root, (int)p->cfg.ckpt_keep, (int)p->cfg.ckpt_top);
 }

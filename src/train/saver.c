@@ -17,9 +17,9 @@ enum { SAVE_DEADLINE_MS = 60000 }; /* the deadline counts when the run is over *
 
 static void path_of(const super *s, int64_t step, char path[1024])
 {
-    char name[32];
+    char name[SAVE_NAME];
 
-    save_name(s->p, step, name);
+    save_name(s->p, step, &s->saver_watch[1], name);
     snprintf(path, 1024, "%s/%s", s->p->spec.ckpt_root, name);
 }
 
@@ -28,7 +28,7 @@ static int saver_main(void *ctx)
 {
     super *s = ctx;
 
-    if (save_state(s->p, s->r, s->saver_unit, s->saver_step, s->saver_applied, NULL) == CO_OK)
+    if (save_state(s->p, s->r, s->saver_unit, s->saver_step, s->saver_applied, s->saver_watch) == CO_OK)
         return 0;
     const char *why = co_errmsg();
     return write(s->saver_pipe, why, strlen(why)) < 0 ? 2 : 1;
@@ -110,9 +110,11 @@ void snapshots(super *s)
     if (s->saver || !(snap & 1))
         return;
     s->saver_unit = (uint32_t)(snap >> 1);
-    unit u = unit_of(&s->p->sched, s->saver_unit);
+    unit u = unit_now(s->p, s->r->ctl, s->saver_unit);
     s->saver_step = u.kind == UNIT_TRAIN ? u.step - 1 : u.step;
     s->saver_applied = atomic_load(&s->r->ctl->snap_applied);
+    for (int i = 0; i < 2; i++)
+        s->saver_watch[i] = watch_get(s->r->ctl->snap_watch[i]);
     s->saver_tries = 0;
     s->saver_began_ns = co_now_ns();
     s->saver_told = false;
@@ -141,8 +143,8 @@ int64_t steps_done(const super *s)
 
     if (pc >> 8 <= s->p->sched.first_unit)
         return s->p->sched.first_step;
-    unit u = unit_of(&s->p->sched, (uint32_t)(pc >> 8) - 1); /* the last unit that was finished */
-    return u.step - (pc & PC_FAIL ? 1 : 0);                  /* its gradient was not applied */
+    unit u = unit_now(s->p, s->r->ctl, (uint32_t)(pc >> 8) - 1); /* the last unit that was finished */
+    return u.step - (pc & PC_FAIL ? 1 : 0);                      /* its gradient was not applied */
 }
 
 co_err save_last(super *s)
@@ -152,7 +154,9 @@ co_err save_last(super *s)
     if (!s->p->spec.ckpt_root || step == s->saved_step)
         return CO_OK;
     s->saver_step = step;
-    co_err err = save_state(s->p, s->r, 0, step, atomic_load(&s->r->ctl->applied[step & 1]), NULL);
+    for (int i = 0; i < 2 && s->p->sched.block; i++)
+        s->saver_watch[i] = watch_get(s->r->ctl->watch[(evals_before(&s->p->sched, step) + i) & 1]);
+    co_err err = save_state(s->p, s->r, 0, step, atomic_load(&s->r->ctl->applied[step & 1]), s->saver_watch);
     told(s, err ? co_errmsg() : NULL);
     return err;
 }

@@ -43,3 +43,34 @@ void schedule_close(schedule *s)
     s->first_unit = unit_of_state(s, s->first_step);
     s->last_unit = (uint32_t)(units_through(s, s->steps) + s->final_val + s->final_test);
 }
+
+schedule schedule_cut(const schedule *s, uint32_t u)
+{
+    schedule cut = *s;
+
+    cut.steps = u > 1 ? unit_of(s, u - 1).step : 0;
+    schedule_close(&cut);
+    return cut;
+}
+
+int64_t evals_before(const schedule *s, int64_t step)
+{
+    return step > 0 ? (step - 1) / s->block : 0;
+}
+
+schedule schedule_now(const co_plan *p, const control *ctl)
+{
+    uint64_t pc = atomic_load_explicit(&ctl->pc, memory_order_acquire);
+    uint64_t cut = atomic_load_explicit(&ctl->cut, memory_order_acquire);
+
+    if (!(pc & PC_CUT))
+        return p->sched;
+    return schedule_cut(&p->sched, (uint32_t)(cut ? cut : pc >> 8)); /* not stored yet: it is this one */
+}
+
+unit unit_now(const co_plan *p, const control *ctl, uint32_t u)
+{
+    schedule s = schedule_now(p, ctl);
+
+    return unit_of(&s, u);
+}

@@ -15,9 +15,10 @@ static const float *buffer_of(void *ctx, int slot, int i)
     return leaf_buffer_of(k->p, k->r, slot, i);
 }
 
-/* Squares of the parameters' part of elements [lo, hi); running statistics only have to be finite. */
-static chunk_stat measure(const co_layout *l, const float *sum, size_t lo, size_t hi)
+/* Squares of the trained parameters' part of elements [lo, hi); running statistics only have to be finite. */
+static chunk_stat measure(const co_plan *p, const float *sum, size_t lo, size_t hi)
 {
+    const co_layout *l = p->layout;
     double squares = 0;
     bool finite = true;
 
@@ -25,7 +26,7 @@ static chunk_stat measure(const co_layout *l, const float *sum, size_t lo, size_
         const co_entry *e = &l->entry[i];
         size_t from = e->offset > lo ? e->offset : lo;
         size_t to = e->offset + e->count < hi ? e->offset + e->count : hi;
-        if (from >= to || e->kind == CO_KIND_COUNTER)
+        if (from >= to || e->kind == CO_KIND_COUNTER || p->treat[i].frozen)
             continue;
         double s = co_sum_squares(sum + from, to - from, &finite);
         if (e->kind == CO_KIND_PARAM)
@@ -50,7 +51,7 @@ static void sum_chunk(rank *k, int64_t step, size_t c)
             co_tree_sum(t, marks ? CO_ADD_MARKS : CO_ADD_VALUES, at, at + p->chunk < hi ? at + p->chunk : hi,
                         buffer_of, k, k->r->sum, k->r->scratch[k->who.slot]);
     if (!marks)
-        k->r->norm[step & 1][c] = measure(p->layout, sum_of_step(p, k->r, step), lo, hi);
+        k->r->norm[step & 1][c] = measure(p, sum_of_step(p, k->r, step), lo, hi);
 }
 
 static size_t chunks_to_sum(const co_plan *p)
@@ -86,8 +87,7 @@ void sum_chunks(rank *k, int64_t step)
     wait_for(k, all_summed, step, CO_PHASE_WAIT);
 }
 
-/* Sums of doubles along the fixed binary tree over n places. */
-static double tree_of(const double *x, size_t stride, size_t n)
+double tree_of(const double *x, size_t stride, size_t n)
 {
     if (n == 1)
         return *x;
@@ -104,7 +104,38 @@ static double tree_of_leaves(const rank *k, int64_t step, int which, int from, i
         return tree_of_leaves(k, step, which, from, n / 2) +
                tree_of_leaves(k, step, which, from + n / 2, n / 2);
     co_cut_range(&k->p->tree[cut_of_step(k->p, step)].cut, from, &lo, &hi);
-    return lo < hi ? k->r->leaf[step & 1][from].stat[which] : 0;
+    const double *stat = (const double *)&k->r->leaf[step & 1][from];
+    return lo < hi ? stat[which] : 0;
+}
+
+static int first_not_finite(const rank *k, int64_t step)
+{
+    const co_cut *cut = &k->p->tree[cut_of_step(k->p, step)].cut;
+
+    for (int i = 0; i < k->p->slices; i++) {
+        uint32_t lo, hi;
+        co_cut_range(cut, i, &lo, &hi);
+        if (lo < hi && !isfinite(k->r->leaf[step & 1][i].stat[CO_STAT_LOSS]))
+            return i;
+    }
+    return -1;
+}
+
+/* The step's learning rate and momentum. */
+static void pace(const rank *k, int64_t step, decision *d)
+{
+    const co_plan *p = k->p;
+    const co_schedule_def *def = p->spec.schedule;
+    co_pace at = {
+        .step = step - 1, .steps = p->sched.steps, .steps_per_epoch = p->sched.steps_per_epoch, .drop = 1};
+
+    d->lr = p->lr;
+    if (!def)
+        return;
+    if (def->watches)
+        at.drop = watch_get(k->r->ctl->watch[evals_before(&p->sched, step) & 1]).plateau.drop;
+    d->lr = co_schedule_lr(def, p->spec.schedule_cfg, p->lr, p->warmup, p->cfg.warmup_start, &at);
+    d->momentum = co_schedule_momentum(def, p->spec.schedule_cfg, p->warmup, &at);
 }
 
 void decide(const rank *k, int64_t step, decision *d)
@@ -117,13 +148,18 @@ void decide(const rank *k, int64_t step, decision *d)
     double inv = count > 0 ? 1.0 / count : 0;
     double squares = tree_of(&norm[0].squares, sizeof *norm / sizeof(double), p->chunks);
 
-    *d = (decision){.loss = loss * inv, .metric = right * inv, .count = count, .lr = p->lr};
+    *d = (decision){.loss = loss * inv, .metric = right * inv, .count = count, .slice = -1};
+    d->top5 = tree_of_leaves(k, step, CO_STAT_TOP5, 0, p->slices) * inv;
+    d->bad = tree_of_leaves(k, step, STAT_BAD, 0, p->slices);
+    pace(k, step, d);
     d->norm = sqrt(squares) * inv;
     d->finite = isfinite(loss) && isfinite(d->norm);
     for (size_t c = 0; c < p->chunks; c++)
         d->finite = d->finite && norm[c].finite;
-    d->scale = (float)(inv * co_clip_factor(d->norm, p->cfg.clip_norm));
+    if (!d->finite)
+        d->slice = first_not_finite(k, step);
+    d->scale = (float)(inv * co_clip_factor(d->norm, p->clip_norm));
     d->inv_samples = (float)(1.0 / samples_of_step(p, step));
-    d->apply = d->finite && count > 0;
+    d->apply = d->finite && count > 0 && !(d->bad > 0 && p->data->stop_on_bad);
     d->t = atomic_load_explicit(&k->r->ctl->applied[(step - 1) & 1], memory_order_relaxed) + d->apply;
 }

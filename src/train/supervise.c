@@ -19,6 +19,12 @@
 #include "base/maths.h"
 
 /* --- before ------------------------------------------------------------------------------------------------------- */
+co_err first_state(const co_plan *p, float *state)
+{
+    co_layout_initialise(p->layout, state, (uint64_t)p->cfg.seed);
+    return p->cfg.weights ? co_weights_load(p->cfg.weights, p->layout, p->cfg.weights_skip, state) : CO_OK;
+}
+
 co_err open_state(co_plan *p)
 {
     CO_TRY(co_arena_open(&p->arena));
@@ -30,10 +36,12 @@ co_err open_state(co_plan *p)
     control *ctl = r->ctl;
     if (p->spec.resume)
         CO_TRY(co_ckpt_load(p->spec.resume, p->layout, r->state, p->moments, p->moment_name, r->moment,
-                            &p->start));
+                            NULL)); /* its meta was read for the plan */
     else
-        co_layout_initialise(p->layout, r->state, (uint64_t)p->cfg.seed);
+        CO_TRY(first_state(p, r->state));
     atomic_store(&ctl->applied[p->start.step & 1], p->start.applied);
+    if (p->sched.block)
+        watch_put(ctl->watch[evals_before(&p->sched, p->start.step) & 1], &p->watch);
     atomic_store(&ctl->consumed, p->sched.first_unit - 1);
     bool nothing_left = p->sched.first_unit > p->sched.last_unit;
     atomic_store(&ctl->pc, (uint64_t)p->sched.first_unit << 8 | (nothing_left ? PC_END : 0));
@@ -48,7 +56,9 @@ static co_err open_memory(super *s)
     s->step_ms = co_array(STEPS_KEPT, sizeof *s->step_ms);
     s->sum_ms = co_array(STEPS_KEPT, sizeof *s->sum_ms);
     s->recovery_ms = co_array(KILLS_KEPT, sizeof *s->recovery_ms);
-    return s->step_ms && s->sum_ms && s->recovery_ms ? CO_OK : CO_ENOMEM;
+    s->known_bad = co_array((s->p->data->count[CO_SPLIT_TRAIN] + 63) / 64, sizeof *s->known_bad);
+    s->watch = s->p->watch;
+    return s->step_ms && s->sum_ms && s->recovery_ms && s->known_bad ? CO_OK : CO_ENOMEM;
 }
 
 static uint64_t turns(void *ctx, int slot)
@@ -108,6 +118,18 @@ static void answer_signals(super *s)
     }
 }
 
+static void look_at_the_clock(super *s)
+{
+    uint64_t most = s->p->max_time_ns;
+
+    if (!most || atomic_load(&s->r->ctl->time_is_up) || co_now_ns() - s->began_ns < most)
+        return;
+    atomic_store(&s->r->ctl->time_is_up, 1);
+    if (s->hooks->notice)
+        s->hooks->notice(s->hooks->ctx,
+                         "trainer.max_time is over: finishing this step, then closing the run");
+}
+
 static co_err watch_over(super *s)
 {
     while (co_crew_alive(s->crew) > 0) {
@@ -122,6 +144,7 @@ static co_err watch_over(super *s)
         if ((fds[1].revents & POLLIN) && read(s->bell, &rings, sizeof rings) < 0)
             return co_fail(CO_EFAIL, "read the bell: %m");
         answer_signals(s);
+        look_at_the_clock(s);
         consume_results(s);
         snapshots(s);
         accidents(s);
@@ -150,25 +173,6 @@ static bool state_is_whole(const super *s)
         if ((uint32_t)(atomic_load(&s->r->apply_claim[c].word) >> 32) >= open)
             return false;
     return true;
-}
-
-static void describe_nan(super *s)
-{
-    unit u = unit_of(&s->p->sched, (uint32_t)(atomic_load(&s->r->ctl->pc) >> 8) - 1);
-    char slices[256] = "";
-    size_t n = 0;
-
-    for (int i = 0; i < s->p->slices && n + 16 < sizeof slices; i++) {
-        uint32_t lo, hi;
-        co_cut_range(&s->p->tree[cut_of_step(s->p, u.step)].cut, i, &lo, &hi);
-        if (lo < hi && !isfinite(s->r->leaf[u.step & 1][i].stat[CO_STAT_LOSS]))
-            n += (size_t)snprintf(slices + n, sizeof slices - n, "%s%d", n ? ", " : "", i);
-    }
-    snprintf(s->out->blame, sizeof s->out->blame,
-             "step %lld: the %s not finite%s%s. The state before it is saved; try a smaller optim.lr, "
-             "trainer.clip_norm=1, or trainer.on_nan=skip.",
-             (long long)u.step, slices[0] ? "loss is" : "gradient is", slices[0] ? " in slices " : "",
-             slices);
 }
 
 static void close_books(super *s)
@@ -209,8 +213,9 @@ static co_err conclude(super *s, co_err err)
     saver_finish(s);
     o->status = err || (pc & PC_FAIL) ? CO_STATUS_FAILED : pc & PC_END ? CO_STATUS_DONE : CO_STATUS_STOPPED;
     if (pc & PC_FAIL)
-        describe_nan(s);
+        describe_failure(s);
     o->steps = steps_done(s);
+    o->early = pc & PC_CUT;
     bool whole = state_is_whole(s) && !s->lost;
     co_err kept = whole ? save_last(s) : CO_OK;
     o->samples = samples_until(s->p, o->steps);
@@ -237,6 +242,9 @@ co_err co_train_run(co_plan *p, const co_train_hooks *hooks, co_train_summary *o
                               .test_loss = NAN,
                               .test_metric = NAN,
                               .best = NAN,
+                              .val_top5 = NAN,
+                              .test_top5 = NAN,
+                              .monitor = monitor_name(p, p->best_of),
                               .loss = NAN,
                               .train_metric = NAN,
                               .status = CO_STATUS_FAILED};
@@ -270,6 +278,7 @@ co_err co_train_run(co_plan *p, const co_train_hooks *hooks, co_train_summary *o
     co_free(s->step_ms);
     co_free(s->sum_ms);
     co_free(s->recovery_ms);
+    co_free(s->known_bad);
     co_free(s);
     return err;
 }

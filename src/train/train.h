@@ -42,7 +42,7 @@ typedef enum {
 /* The core keys: seed, data.batch_size, trainer.* ... filled by the tables below. */
 typedef struct co_train_cfg {
     int64_t seed;
-    char *task_name, *run_dir, *ckpt_path;
+    char *task_name, *run_dir, *ckpt_path, *weights, *weights_skip;
     bool test;
     /* data. */
     int64_t batch_size, batch_size_per_rank, workers, eval_slice;
@@ -127,7 +127,7 @@ typedef struct co_plan_facts {
     const char *kernels, *metric;
     const co_arena *arena; /* its regions, named */
     double flops_per_step;
-    char lines[1024]; /* the first screen, a line per fact */
+    char lines[2048]; /* the first screen, a line per fact */
 } co_plan_facts;
 const co_plan_facts *co_plan_facts_of(const co_plan *p);
 
@@ -136,6 +136,9 @@ typedef struct co_step_result {
     int64_t step; /* 1 for the first */
     int64_t epoch;
     double loss, metric, norm, lr;
+    double top5;        /* CLASSIFY: share whose class is among the five likeliest */
+    double data_wait;   /* share of the step that the ranks spent waiting for data, 0 to 1 */
+    co_fill_times fill; /* where the time of filling went since the start: all ranks and their threads */
     int64_t samples;
     bool skipped;
     uint64_t t_ns;
@@ -145,7 +148,10 @@ typedef struct co_eval_result {
     int64_t step, epoch;
     co_split split;
     double loss, metric;
+    double top5; /* CLASSIFY */
     int64_t count;
+    uint64_t t_ns; /* when it was done */
+    int64_t bad;   /* samples that could not be read; they do not count */
 } co_eval_result;
 
 typedef struct co_recovery {
@@ -180,6 +186,10 @@ typedef struct co_train_summary {
     double loss, train_metric, val_loss, val_metric, test_loss, test_metric; /* nan where there is none */
     double best;
     int64_t best_step;
+    const char *monitor;        /* what `best` is of: "val/acc" */
+    double val_top5, test_top5; /* nan where there is none */
+    int64_t bad_samples;        /* different training samples that could not be read */
+    bool early;                 /* ended before its steps were done: early stopping or max_time */
     size_t peak_memory_bytes;
     int recoveries;
     double recovery_median_ms, recovery_p99_ms; /* nan if none */
@@ -191,8 +201,35 @@ typedef struct co_train_summary {
     char saved[1024];                      /* the last good checkpoint; "" if none */
 } co_train_summary;
 
+/* Accuracy by class, of the test samples: right[c] of count[c]. After a run that was tested. */
+typedef struct co_class_result {
+    int64_t label;
+    const char *name; /* NULL: none */
+    int64_t count, right;
+} co_class_result;
+/* *out is the caller's (co_free); NULL and 0 where there is nothing to tell. */
+co_err co_plan_classes(const co_plan *p, co_class_result **out, int *n);
+
 /* CO_OK also for a requested stop (status says which). CO_EFAIL: summary->blame says why. */
 co_err co_train_run(co_plan *p, const co_train_hooks *hooks, co_train_summary *out);
+
+/* --- measured beforehand ---------------------------------------------------------------------------------------- */
+typedef struct co_calibration {
+    double slice_ms, load_ms; /* a slice's forward and backward pass, and filling it */
+    double sum_apply_ms;      /* by this plan's ranks together */
+    double eval_item_ms;
+    double step_ms, epoch_s; /* predicted for this plan's ranks; epoch_s with its evaluation */
+} co_calibration;
+/* Runs a few slices in this process. Nothing is kept. */
+co_err co_plan_calibrate(co_plan *p, co_calibration *out);
+
+typedef struct co_op_time {
+    const char *name; /* "conv2d 'layer1.0.conv1'", owned by the plan */
+    bool backward;
+    double ms; /* per slice, median of a few */
+} co_op_time;
+/* Where a slice's time goes, call by call; *out is the caller's (co_free). */
+co_err co_plan_profile(co_plan *p, co_op_time **out, int *n);
 
 /* --- without ranks: evaluate or predict with a checkpoint's weights ------------------------------------------- */
 /* A plan for the two below only: no training, so the checkpoint's batch, seed and kernels need not be this one's. */
@@ -207,7 +244,7 @@ typedef struct co_prediction {
     int64_t choice;      /* CLASSIFY: the likeliest class; LM: the likeliest token after the sample's end */
     double probability;  /* of the choice */
     const char *text;    /* LM: the token's text */
-    const float *values; /* REGRESS: [n] */
+    const float *values; /* [n] REGRESS: the prediction; else the logits */
     int64_t n;
 } co_prediction;
 /* Each sample of the split in order, the first `limit` of them (< 0: all). What *r points to lives until `each` returns.

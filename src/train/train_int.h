@@ -6,6 +6,8 @@
 #ifndef CO_TRAIN_TRAIN_INT_H
 #define CO_TRAIN_TRAIN_INT_H
 
+#include <assert.h>
+
 #include "comm/event.h"
 #include "comm/mark.h"
 #include "comm/recorder.h"
@@ -33,6 +35,32 @@ typedef struct unit {
 unit unit_of(const schedule *s, uint32_t u);
 uint32_t unit_of_state(const schedule *s, int64_t step); /* the unit to run next when `step` steps are done */
 void schedule_close(schedule *s);                        /* fills first_unit and last_unit */
+/* The same run ended with the state before unit `u`: units before `u` are what they were, then come what is due of VAL
+ * and TEST. */
+schedule schedule_cut(const schedule *s, uint32_t u);
+/* VAL units before the one that looks at state `step`: 0 for the first. Needs a block. */
+int64_t evals_before(const schedule *s, int64_t step);
+
+/* --- what is watched ------------------------------------------------------------------------------------------ */
+typedef enum { MONITOR_LOSS, MONITOR_METRIC, MONITOR_TOP5 } monitor_kind;
+typedef struct monitor {
+    monitor_kind of;
+    bool up; /* more is better */
+} monitor;
+
+/* All that evaluations leave behind, in words, so that ranks can share it: a function of the totals so far. */
+typedef enum { GO_ON, STOP_PATIENCE, STOP_REACHED, STOP_DIVERGED, STOP_NOT_FINITE } stop_why;
+typedef struct watch {
+    double best;       /* of callbacks.model_checkpoint's monitor */
+    int64_t best_step; /* 0: none yet */
+    double value;      /* the same monitor's last one */
+    int64_t value_step;
+    co_plateau plateau;
+    double early_best;
+    int64_t early_bad, early_seen;
+    int64_t why; /* stop_why */
+} watch;
+enum { WATCH_WORDS = sizeof(watch) / 8 };
 
 /* --- the plan ------------------------------------------------------------------------------------------------ */
 typedef struct shape_exec {
@@ -64,15 +92,45 @@ struct co_plan {
     co_tree tree[CUTS];
     int moments;
     const char *moment_name[CO_MAX_MOMENTS];
-    double lr;
+    int ema; /* which moment is the average of the weights; -1: none */
+    double lr, clip_norm, clip_value;
+    int64_t warmup;
+    struct treat *treat; /* [layout->n] */
+    monitor best_of, early_of, plateau_of;
+    watch watch; /* as the checkpoint left it */
+    uint64_t max_time_ns;
     size_t chunk, chunks; /* elements per chunk, chunks of the state */
     bool sparse;          /* there are marks: one more chunk to sum */
-    uint32_t eval_items[CO_SPLIT_COUNT], max_items;
+    uint32_t eval_count[CO_SPLIT_COUNT], eval_items[CO_SPLIT_COUNT], max_items;
     co_arena arena;
     struct regions *at;
+    int32_t *choice;    /* of co_evaluate; a run's own are in the arena */
     co_ckpt_meta start; /* of the checkpoint, or zero */
     co_plan_facts facts;
 };
+
+/* How an entry is updated. */
+typedef struct treat {
+    float rate; /* factor on the learning rate */
+    bool no_decay, frozen;
+} treat;
+co_err
+make_recipe(co_plan *p); /* recipe.c: treat, the average, clipping, warm-up; refuses what fits nothing */
+
+/* watch.c */
+co_err make_watch(co_plan *p); /* monitors, and what the checkpoint remembers */
+void watch_see(const co_plan *p, const double total[], int64_t step, watch *w);
+const char *watch_why(const co_plan *p, const watch *w, char text[200]);
+void watch_put(_Atomic uint64_t *words, const watch *w);
+watch watch_get(const _Atomic uint64_t *words);
+json_t *watch_json(const co_plan *p, const watch *before, const watch *after,
+                   int64_t step);                      /* for the manifest */
+const char *monitor_name(const co_plan *p, monitor m); /* "val/acc" */
+double monitor_value(monitor m, const double total[]);
+
+co_err parse_duration(const char *text, uint64_t *ns); /* "90s", "2h", "00:12:00:00" */
+/* The samples of step `step`, in order: samples_of_step of them. One thread at a time. */
+const uint32_t *ids_of_step(const co_plan *p, int64_t step);
 
 int cut_of_step(const co_plan *p, int64_t step); /* CUT_FULL or CUT_SHORT */
 uint32_t samples_of_step(const co_plan *p, int64_t step);
@@ -88,12 +146,16 @@ void exec_set_fini(exec_set *s);
 /* --- shared memory ------------------------------------------------------------------------------------------- */
 enum { RING = 4096 }; /* results that the supervisor may be behind by */
 
-enum { PC_STOP = 1, PC_END = 2, PC_FAIL = 4, PC_SNAP = 8 }; /* flags of pc: unit << 8 | flags */
+/* Flags of pc: unit << 8 | flags. PC_CUT stays once it is set: the run ends with the state that its first unit found. */
+enum { PC_STOP = 1, PC_END = 2, PC_FAIL = 4, PC_SNAP = 8, PC_CUT = 16 };
 
 typedef struct result {
     _Atomic uint64_t unit;                   /* the others are of this unit when it says so */
     _Atomic uint64_t loss, metric, norm, lr; /* bits of doubles */
     _Atomic uint64_t count, applied, skipped, t_ns, sum_apply_ns;
+    _Atomic uint64_t top5;  /* bits of a double */
+    _Atomic uint64_t bad;   /* samples that could not be read */
+    _Atomic uint64_t slice; /* 1 + the first slice whose loss is not finite; 0: none */
 } result;
 
 typedef struct control {
@@ -104,6 +166,11 @@ typedef struct control {
     _Atomic uint64_t snap_at_ns;            /* when the last one was asked for */
     _Alignas(64) _Atomic uint64_t consumed; /* last unit whose result was read */
     _Atomic uint32_t stop_request;
+    _Atomic uint32_t time_is_up;
+    _Atomic uint64_t cut;                   /* first unit with PC_CUT; 0: none yet */
+    _Atomic uint64_t watch[2][WATCH_WORDS]; /* after k evaluations, at k & 1 */
+    _Atomic uint64_t
+        snap_watch[2][WATCH_WORDS];      /* of the snapshot's state: before and after its evaluation */
     _Atomic int64_t applied[2];          /* applied steps after step k, at k & 1 */
     _Alignas(64) _Atomic uint64_t fault; /* armed accident: seed << 16 | phase << 8 | slot + 1; 0: none */
     _Atomic uint64_t fault_at_ns;        /* when the last one struck */
@@ -115,14 +182,17 @@ typedef struct rank_slot {
     _Alignas(64) co_mark progress; /* operations of the fold done */
     _Alignas(64) co_mark journal;  /* (unit, chunk + 1): the journal holds the old bytes of that chunk */
     co_record record;
-    _Atomic uint64_t allocs, faults; /* since warm-up */
-    _Atomic uint64_t wait_ns;
-    _Atomic uint64_t anon_bytes; /* private memory */
+    _Atomic uint64_t allocs, faults;                          /* since warm-up */
+    _Atomic uint64_t wait_ns, read_ns, decode_ns, augment_ns; /* for data, in all */
+    _Atomic uint64_t anon_bytes;                              /* private memory */
 } rank_slot;
 
 typedef struct leaf_stat {
     double stat[CO_STATS];
+    double bad; /* samples that could not be read */
 } leaf_stat;
+enum { STAT_BAD = CO_STATS, LEAF_STATS }; /* the same as an array */
+static_assert(sizeof(leaf_stat) == LEAF_STATS * sizeof(double), "a leaf's statistics are doubles");
 
 typedef struct chunk_stat {
     double squares;
@@ -144,6 +214,8 @@ typedef struct regions {
         *eval_stat[CO_SPLIT_COUNT];   /* by split: [its items]. A slow rank may still add up VAL in TEST */
     float *leaf_buffer[CO_MAX_SLOTS]; /* n_buffers * leaf_count each */
     int n_buffers;
+    int32_t *choice; /* [test samples][2]: the likeliest class, and the right one */
+    float *eval_output[CO_MAX_SLOTS];
     char *work[CO_MAX_SLOTS], *input[CO_MAX_SLOTS], *eval_input[CO_MAX_SLOTS];
     float *journal[CO_MAX_SLOTS], *scratch[CO_MAX_SLOTS];
 } regions;
@@ -168,6 +240,7 @@ struct rank {
     uint64_t pc;                   /* as seen when the unit began */
     uint64_t compute_ns, phase_ns; /* last leaf's time, last phase's: where an accident is aimed */
     uint64_t sum_apply_ns;
+    uint64_t waited_ns; /* for data, by earlier incarnations */
     uint64_t base_allocs, base_faults;
     uint32_t units_done;
     bool doomed;            /* by an accident that strikes soon */
@@ -184,9 +257,10 @@ struct team {
 
 /* What the root decides about a step: the same in every rank, from the same bytes. */
 typedef struct decision {
-    double loss, metric, count, norm, lr;
+    double loss, metric, top5, count, norm, lr, momentum, bad;
     float scale, inv_samples;
     bool finite, apply;
+    int slice; /* the first with a loss that is not finite; -1: none */
     int64_t t; /* applied steps with this one */
 } decision;
 
@@ -207,9 +281,12 @@ void evaluate_items(rank *k, co_split split);
 enum { EVAL_SLICE_MAX = 4096 }; /* samples evaluated together; the limit of data.eval_slice */
 /* The samples of an item into `ids` (room for eval_slice); their slice shape. */
 co_slice_shape item_samples(const co_plan *p, co_split split, uint32_t item, uint32_t *ids);
-void run_item(const co_plan *p, const exec_set *set, co_split split, uint32_t item, const co_bases *bases,
-              _Atomic uint32_t *beat);
-void eval_total(const co_plan *p, const leaf_stat *items, co_split split, double total[CO_STATS]);
+/* Returns how many of its samples could not be read. */
+int run_item(const co_plan *p, const exec_set *set, co_split split, uint32_t item, const co_bases *bases,
+             _Atomic uint32_t *beat);
+void eval_total(const co_plan *p, const leaf_stat *items, co_split split, double total[LEAF_STATS]);
+/* Sums of doubles along the fixed binary tree over n places, `stride` doubles apart. */
+double tree_of(const double *x, size_t stride, size_t n);
 
 /* Memory to run one executor set in this process, with the checkpoint's weights (or the first ones) as state. */
 typedef struct look {
@@ -219,9 +296,14 @@ typedef struct look {
     void *buffers, *far; /* input, output and, on the host, work; else work */
 } look;
 co_err look_open(look *l, co_plan *p, const exec_set *set);
+/* The state before the first step: drawn from the seed, then what `weights` gives. */
+co_err first_state(const co_plan *p, float *state);
 void look_close(look *l);
 float *leaf_buffer_of(const co_plan *p, const regions *r, int slot, int i);
 const float *sum_of_step(const co_plan *p, const regions *r, int64_t step);
+
+unit unit_now(const co_plan *p, const control *ctl, uint32_t u); /* as the run goes: cut short, or not */
+schedule schedule_now(const co_plan *p, const control *ctl);
 
 /* --- accidents on request ------------------------------------------------------------------------------------ */
 /* Dies here, or soon, if that was asked for. CO_FAULT_NONE: a place that only tests aim at. */
@@ -236,16 +318,22 @@ typedef struct snapshot {
     const regions *r;
     uint32_t unit;
 } snapshot;
+/* w: before and after the evaluation of that state. */
 co_err save_state(const co_plan *p, const regions *r, uint32_t snap_unit, int64_t step, int64_t applied,
-                  char sha[65]);
-int64_t samples_until(const co_plan *p, int64_t step);         /* trained on when `step` steps are done */
-void save_name(const co_plan *p, int64_t step, char name[32]); /* epoch_009, step_00000123 */
+                  const watch w[2]);
+int64_t samples_until(const co_plan *p, int64_t step); /* trained on when `step` steps are done */
+enum { SAVE_NAME = 160 };
+/* name.c: epoch_009, step_00000123, or as callbacks.model_checkpoint.filename says. `w`: after the state's evaluation. */
+void save_name(const co_plan *p, int64_t step, const watch *w, char name[SAVE_NAME]);
+co_err check_save_name(const co_plan *p);
 
 /* --- the supervisor ------------------------------------------------------------------------------------------ */
 enum { KILLS_KEPT = 8192, STEPS_KEPT = 65536, SAVE_TRIES = 3 };
 
 typedef struct super {
     struct team team;
+    watch watch;         /* after the last evaluation that was read */
+    uint64_t *known_bad; /* bits: training samples that were named */
     co_plan *p;
     regions *r;
     const co_train_hooks *hooks;
@@ -261,8 +349,9 @@ typedef struct super {
     uint64_t saver_began_ns;
     bool saver_told;
     int64_t saver_step, saver_applied, saved_step;
+    watch saver_watch[2];
     /* results */
-    uint64_t last_t_ns;
+    uint64_t last_t_ns, data_wait_ns;
     bool have_t;
     int64_t steps_timed, samples_timed;
     double timed_s;
@@ -285,6 +374,9 @@ void results_close(super *s);   /* medians and rates into the summary */
 void accidents(super *s);       /* accidents.c: kills that are due */
 int accident_timeout_ms(const super *s);
 void accident_recovered(super *s, uint64_t t_ns);
+void describe_failure(super *s);       /* cause.c: why a step ended the run, into the blame */
+void tell_bad(super *s, int64_t step); /* cause.c: names the samples of a step that cannot be read */
+void tell_skipped(super *s, int64_t step, int slice); /* cause.c */
 co_verdict rank_died(void *super, const co_death *d); /* deaths.c */
 void snapshots(super *s);                             /* saver.c */
 void saver_finish(super *s);                          /* waits for the one that is under way */

@@ -11,6 +11,7 @@
 
 #include "base/fs.h"
 #include "base/hash.h"
+#include "base/log.h"
 
 static size_t entries(const char *dir)
 {
@@ -198,6 +199,26 @@ TEST(a_saver_killed_at_any_moment_never_loses_what_it_reported)
         co_free(path);
     }
     test_note("40 kills, %lld saves", (long long)step);
+    small_fini(&s);
+}
+
+static void keep_text(void *text, co_log_level level, const char *said)
+{
+    snprintf(text, 512, "%d %s", (int)level, said);
+}
+
+TEST(a_link_that_cannot_be_moved_is_told_and_the_checkpoint_is_there)
+{
+    struct small s;
+    char said[512] = "";
+    small_init(&s, 4);
+    CHECK(mkdir("r", 0777) == 0 && mkdir("r/last", 0777) == 0, "%m"); /* in the link's place */
+    co_log_to(keep_text, said, CO_LOG_WARN);
+    CHECK_OK(small_save(&s, "r", "x", 1));
+    CHECK_OK(small_save(&s, "r", "x", 2));
+    CHECK(test_contains(said, "checkpoint r/x is saved, but the link `last` could not be moved"), "%s", said);
+    CHECK_OK(small_load(&s, "r/x", NULL));
+    CHECK(entries("r") == 2, "leftovers"); /* x and last */
     small_fini(&s);
 }
 

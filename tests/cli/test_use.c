@@ -293,3 +293,12 @@ TEST(a_terminal_gets_a_bar_and_a_pipe_gets_lines)
     free(r.out);
     same_weights("tty", "pipe");
 }
+
+TEST(a_run_on_a_file_named_from_here_goes_on_from_anywhere)
+{
+    succeeds("mkdir d; i=0; while [ $i -lt 60 ]; do echo \"line $i of a text\"; i=$((i+1)); "
+             "done >d/t.txt");
+    succeeds("$COHORT train data=text data.path=./d/t.txt model=lm trainer.max_steps=2 run.dir=a 2>a.err");
+    succeeds("cd d && $COHORT train run.dir=../a ckpt_path=auto trainer.max_steps=4 >../b.out 2>../b.err && "
+             "! grep 'is not that of the checkpoint' ../b.err");
+}

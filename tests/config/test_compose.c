@@ -96,7 +96,9 @@ TEST(a_file_of_a_registry_group_may_name_its_row)
     co_conf_free(c);
     CHECK_FAILS(compose(&c, "model=bad"), CO_EINPUT,
                 "configs/model/bad.yaml:1: no model \"resnt\"; there are: bad big cnn linear lm mlp odd");
-    CHECK_FAILS(compose(&c, "model=odd"), CO_EINPUT, "no model \"odd\"");
+    CHECK_FAILS(compose(&c, "model=odd"), CO_EINPUT,
+                "configs/model/odd.yaml does not say which model it sets; add a line \"name: ...\" with one "
+                "of: mlp cnn");
 }
 
 TEST(a_file_with_package_global_starts_at_the_root)
@@ -141,9 +143,9 @@ TEST(every_mistake_is_answered_by_what_was_meant)
         {"model=resnt", "no model \"resnt\"; there are: cnn linear lm mlp"},
         {"model=null", "no model \"null\""},
         {"model.name=resnt", "no model \"resnt\""},
-        {"trainer=dpp", "no trainer \"dpp\"; there are: ddp fsdp single"},
+        {"trainer=dpp", "no trainer \"dpp\"; there are: cpu ddp ddp_sim default fsdp single"},
         {"trainer=../../etc/passwd", "no trainer \"../../etc/passwd\""},
-        {"experiment=demoo", "no experiment \"demoo\"; there are: demo"},
+        {"experiment=demoo", "no experiment \"demoo\"; there are: cifar demo imagenet toy"},
         {"seed=x", "seed"},
         {"model.hidden=0", "model.hidden: 0 is out of range"},
         {"trainer.on_nan=go", "stop|skip"},

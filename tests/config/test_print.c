@@ -182,8 +182,9 @@ TEST(the_help_has_every_key_once_with_default_and_limits)
           "%s", co_str_text(&s));
     CHECK(test_contains(co_str_text(&s), "learning rate (at least 0)"), "%s", co_str_text(&s));
     CHECK(test_contains(co_str_text(&s), "model=  what is trained (default mlp)\n"), "%s", co_str_text(&s));
-    CHECK(test_contains(co_str_text(&s), "trainer=single  One rank: the same numbers as ddp, one process.\n"),
-          "%s", co_str_text(&s));
+    CHECK(
+        test_contains(co_str_text(&s), "trainer=single   One rank: the same numbers as ddp, one process.\n"),
+        "%s", co_str_text(&s));
     const char *at = strstr(co_str_text(&s), "trainer.max_epochs");
     CHECK(at && !strstr(at + 1, "trainer.max_epochs"), "not once");
     co_str_clear(&s);

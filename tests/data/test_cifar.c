@@ -4,6 +4,7 @@
  * with a folder cifar10. */
 #include "data/packs.h"
 #include "data/sets.h"
+#include "data/real.h"
 
 #include "base/fs.h"
 
@@ -97,6 +98,7 @@ TEST(cifar10_is_the_same_set_plain_packed_in_its_folder_and_in_its_archive)
     size_t len, packed_len;
     test_run r = test_sh("mkdir -p x/cifar-10-batches-bin y z");
 
+    setenv("COHORT_CACHE", "/dev/null/none", 1); /* as it is where nothing can be kept */
     free(r.out);
     put_cifar10("x/cifar-10-batches-bin");
     CHECK_OK(set_try(&d, "cifar10", "dir", "x", (char *)NULL));
@@ -237,6 +239,7 @@ TEST_WITHIN(the_real_cifar10_has_the_moments_and_classes_it_is_known_for, 120)
     int per_class[10] = {0};
     int32_t y;
 
+    keep_cache();
     CHECK_OK(set_try(&d, "cifar10", "dir", dir, (char *)NULL));
     for (uint32_t id = 0; id < d->count[CO_SPLIT_TEST]; id++) {
         d->fill(d, CO_SPLIT_TEST, &id, (co_slice_shape){1, 0}, &(co_draw){0}, &(co_slice_dst){.y = &y});

@@ -181,6 +181,12 @@ TEST(the_verse_comes_back_whole_out_of_its_samples)
     co_dataset_close(d);
 }
 
+TEST(a_nul_byte_is_refused_with_its_offset)
+{
+    REFUSED("one\ntwo\nth\0ree\nfour\n", "t.txt is not text: a NUL byte at offset 10");
+    REFUSED("\0", "a NUL byte at offset 0");
+}
+
 TEST(bytes_that_are_not_utf8_are_refused_with_their_offset)
 {
     REFUSED("abc\nd\xFF\n", "t.txt is not UTF-8: byte 0xff at offset 5");

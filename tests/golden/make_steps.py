@@ -158,7 +158,8 @@ def loss_of(case, pred, y):
     """Sum over the slice, and how much of it counts."""
     if case["task"] == "regress":
         return F.mse_loss(pred, y, reduction="none").mean(1).sum(), len(y)
-    return (F.cross_entropy(pred.reshape(-1, case["classes"]), y.reshape(-1), reduction="sum", ignore_index=IGNORE),
+    return (F.cross_entropy(pred.reshape(-1, case["classes"]), y.reshape(-1), reduction="sum", ignore_index=IGNORE,
+                            label_smoothing=case.get("label_smoothing", 0.0)),
             int((y != IGNORE).sum()))
 
 

@@ -136,6 +136,7 @@ static const op_case table[] = {
     ROW(SUM_ALL, (0),              IN(X(5, 9, 3)), OUT(SCALAR)),
     ROW(COUNT_VALID, (.ignore = 2), IN(IDX(5, 33)), OUT(SCALAR)),
     ROW(CORRECT, (.ignore = 2, .k = 2), IN(X(33, 5), IDX(5, 33)), OUT(SCALAR)),
+    ROW(VALID, (.ignore = 2),      IN(IDX(5, 3, 11)), OUT(X(3, 11))),
 };
 /* clang-format on */
 

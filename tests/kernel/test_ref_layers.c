@@ -238,10 +238,12 @@ TEST(metrics_count_rows_that_are_right_and_rows_that_count)
                               1,   1, 1 /* no such class */};
     static const int32_t target[] = {1, 1, 2, 0, 7};
     static const double none = 0, two = 2, four = 4;
+    static const float counts[] = {1, 1, 0, 1, 1};
 
     EXPECT(CO_OP_CORRECT, (.k = 1, .ignore = 2), 0, (F32(x, 5, 3), I32(target, 5)), (F64(&none)));
     EXPECT(CO_OP_CORRECT, (.k = 2, .ignore = 2), 0, (F32(x, 5, 3), I32(target, 5)), (F64(&two)));
     EXPECT(CO_OP_COUNT_VALID, (.ignore = 2), 0, (I32(target, 5)), (F64(&four)));
+    EXPECT(CO_OP_VALID, (.ignore = 2), 0, (I32(target, 5)), (F32(counts, 5)));
 }
 
 /* --- dropout */

@@ -190,6 +190,29 @@ TEST(initial_weights_are_spread_as_pytorch_s)
     co_free(lm);
 }
 
+TEST(biases_and_norms_of_every_model_are_marked_as_not_to_be_decayed)
+{
+    static const co_io photos = {.task = CO_TASK_CLASSIFY, .x = {3, {3, 32, 32}}, .classes = 10};
+
+    for (int m = 0; co_models[m]; m++) {
+        const char *name = co_models[m]->name;
+        const co_io *io = strcmp(name, "lm") == 0 ? &nn_text : &photos;
+        void *cfg = nn_cfg(name, NULL, NULL);
+        co_exec *exec = nn_compile(name, cfg, io, nn_shape(io, 2), CO_MODE_TRAIN);
+        const co_layout *l = co_exec_layout(exec);
+        int spared = 0;
+        for (int i = 0; i < l->n; i++) {
+            const co_entry *e = &l->entry[i];
+            CHECK(e->no_decay == (e->kind == CO_KIND_PARAM && e->shape.nd == 1), "%s: %s is %smarked", name,
+                  e->name, e->no_decay ? "" : "not ");
+            spared += e->no_decay;
+        }
+        CHECK(spared > 0, "%s has neither bias nor norm", name);
+        co_exec_free(exec);
+        co_free(cfg);
+    }
+}
+
 TEST(data_that_does_not_fit_is_refused_with_what_would)
 {
     static const struct {

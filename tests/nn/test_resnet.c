@@ -1,17 +1,14 @@
 /* test_resnet.c -- residual networks: torchvision's names, counts and start, and PyTorch's logits and losses
  * (tests/golden/make_resnet.py). */
 #include <math.h>
-#include <stdlib.h>
 #include <string.h>
 
 #include "base/alloc.h"
-#include "base/json.h"
-#include "base/maths.h"
 #include "harness.h"
+#include "nn/golden.h"
 #include "nn/models.h"
-#include "optim/optim.h"
 
-enum { S = 2, BATCHES = 2, LOGITS = 4 };
+enum { S = 2, LOGITS = 4 };
 
 static const co_io photos = {.task = CO_TASK_CLASSIFY, .x = {3, {3, 224, 224}}, .classes = 1000};
 
@@ -149,128 +146,24 @@ TEST(resnets_refuse_data_that_is_no_image_or_too_small)
 
 /* ---- against PyTorch ---- */
 
-struct net {
-    const json_t *golden;
-    const co_kernels *kernels;
-    const co_model_def *model;
-    const co_optim_def *sgd;
-    void *model_cfg, *sgd_cfg;
-    co_io io;
-    int n;
-    float *x[BATCHES];       /* [n, C, H, W] */
-    int32_t *label[BATCHES]; /* [n] */
-    const co_layout *layout;
-    float *state, *leaf[S], *moment;
-};
-
-/* Zeroed, aligned as executors want it. The test's process ends soon: nothing is given back. */
-static void *room(size_t bytes)
-{
-    size_t size = (bytes + 64) & ~(size_t)63;
-    void *p = aligned_alloc(64, size);
-    CHECK(p, "no memory for %zu bytes", size);
-    return memset(p, 0, size);
-}
-
-static int number(const json_t *obj, const char *key)
-{
-    long long v = 0;
-    CHECK(co_json_i64(obj, key, &v), "resnet.json has no number %s", key);
-    return (int)v;
-}
-
-static double value_at(const json_t *obj, const char *list, size_t i)
-{
-    const json_t *v = json_array_get(json_object_get(obj, list), i);
-    CHECK(json_is_real(v), "resnet.json: %s[%zu] is no number", list, i);
-    return json_real_value(v);
-}
-
-static void *options(const co_option *table, size_t size, const json_t *values)
-{
-    const char *key;
-    json_t *value;
-    void *cfg = room(size);
-
-    CHECK_OK(co_options_default(table, cfg));
-    json_object_foreach((json_t *)values, key, value)
-        CHECK_OK(co_option_set(co_option_find(table, key), cfg, key, json_string_value(value)));
-    return cfg;
-}
-
-/* In the order of make_steps.py's batch(). */
-static void draw_images(struct net *t)
-{
-    uint64_t words = (uint64_t)number(t->golden, "seed");
-    size_t wide = (size_t)co_shape_count(&t->io.x);
-
-    for (int b = 0; b < BATCHES; b++) {
-        t->x[b] = room((size_t)t->n * wide * sizeof(float));
-        t->label[b] = room((size_t)t->n * sizeof(int32_t));
-        for (int i = 0; i < t->n; i++) {
-            for (size_t k = 0; k < wide; k++)
-                t->x[b][(size_t)i * wide + k] = test_unit(&words);
-            t->label[b][i] = (int32_t)(test_u32(&words) % (uint32_t)t->io.classes);
-        }
-    }
-}
-
-static void read_net(struct net *t, const json_t *c, const co_kernels *kernels)
-{
-    json_t *dim;
-    size_t i;
-
-    *t = (struct net){.golden = c, .kernels = kernels, .model = co_model_find(co_json_str(c, "model"))};
-    t->sgd = co_optim_find("sgd");
-    t->model_cfg = options(t->model->options, t->model->cfg_size, json_object_get(c, "options"));
-    t->sgd_cfg = options(t->sgd->options, t->sgd->cfg_size, json_object_get(c, "optim_options"));
-    json_array_foreach(json_object_get(c, "x"), i, dim) t->io.x.d[t->io.x.nd++] = json_integer_value(dim);
-    t->io.classes = number(c, "classes");
-    t->n = number(c, "n");
-    CHECK(number(c, "slices") == S && t->io.x.nd == 3, "resnet.json is for another test");
-    draw_images(t);
-}
-
-static co_exec *compile(const struct net *t, int n, co_mode mode)
-{
-    co_graph *g;
-    co_exec *exec;
-
-    CHECK_OK(co_model_graph(&g, t->model, t->model_cfg, &t->io, NULL, (co_slice_shape){.n = n}, mode));
-    CHECK_OK(co_exec_new(&exec, g, t->kernels));
-    co_graph_free(g);
-    return exec;
-}
-
-static void load(const co_exec *exec, char *input, const char *name, const void *from)
-{
-    size_t offset;
-    co_dtype dtype;
-    co_shape shape;
-
-    CHECK_OK(co_exec_input(exec, name, &offset, &dtype, &shape));
-    memcpy(input + offset, from, (size_t)co_shape_count(&shape) * co_dtype_size(dtype));
-}
-
 /* Evaluation of the first images with the initial weights; relative to the largest logit. */
-static double worst_logit(struct net *t)
+static double worst_logit(const golden *r)
 {
-    co_exec *exec = compile(t, LOGITS, CO_MODE_PREDICT);
+    co_exec *exec = golden_compile(r, (co_slice_shape){.n = LOGITS}, CO_MODE_PREDICT);
     const co_exec_info *info = co_exec_info_of(exec);
-    float *out = room(info->output_bytes); /* [LOGITS, classes] */
+    float *out = golden_room(info->output_bytes); /* [LOGITS, classes] */
     double most = 0, worst = 0;
 
-    t->state = room(co_exec_layout(exec)->count * sizeof(float));
-    co_layout_initialise(co_exec_layout(exec), t->state, (uint64_t)number(t->golden, "seed"));
-    co_bases bases = {.state = t->state,
-                      .input = room(info->input_bytes),
-                      .work = room(info->work_bytes),
+    CHECK_OK(co_layout_same(r->layout, co_exec_layout(exec)));
+    co_bases bases = {.state = r->state,
+                      .input = golden_room(info->input_bytes),
+                      .work = golden_room(info->work_bytes),
                       .work_bytes = info->work_bytes,
                       .output = out};
-    load(exec, bases.input, "x", t->x[0]);
+    golden_load(exec, bases.input, "x", r->batch[0].x);
     co_exec_run(exec, &bases, &(co_run){.seed = 1}, NULL);
-    for (size_t i = 0; i < (size_t)(LOGITS * t->io.classes); i++) {
-        double want = value_at(t->golden, "logits", i);
+    for (size_t i = 0; i < (size_t)(LOGITS * r->io.classes); i++) {
+        double want = golden_at(r->c, "logits", i);
         most = fmax(most, fabs(want));
         worst = fmax(worst, fabs((double)out[i] - want));
     }
@@ -278,115 +171,29 @@ static double worst_logit(struct net *t)
     return worst / most;
 }
 
-/* leaf[0] is the whole batch's gradient, and sums of running statistics by sample. */
-static void apply(struct net *t, int step)
-{
-    for (int i = 0; i < t->layout->n; i++) {
-        const co_entry *e = &t->layout->entry[i];
-        float *w = t->state + e->offset, *g = t->leaf[0] + e->offset;
-        co_apply a = {.w = w, .g = g, .m = {t->moment + e->offset}, .n = e->count, .t = step};
-        a.scale = 1 / (float)t->n;
-        a.lr = t->sgd->lr(t->sgd_cfg);
-        if (e->kind == CO_KIND_PARAM)
-            t->sgd->apply(t->sgd_cfg, &a);
-        for (size_t k = 0; e->kind == CO_KIND_STAT && k < e->count; k++)
-            w[k] = (1 - e->momentum) * w[k] + e->momentum * (g[k] / (float)t->n);
-    }
-}
-
-static double norm_of(const struct net *t)
-{
-    double squares = 0;
-    bool finite = true;
-
-    for (int i = 0; i < t->layout->n; i++)
-        if (t->layout->entry[i].kind == CO_KIND_PARAM)
-            squares +=
-                co_sum_squares(t->leaf[0] + t->layout->entry[i].offset, t->layout->entry[i].count, &finite);
-    CHECK(finite, "a gradient is not finite");
-    return sqrt(squares) / t->n;
-}
-
-static double run_slices(struct net *t, const co_exec *exec, co_bases bases, int b)
-{
-    double stat[CO_STATS], loss = 0;
-    int each = t->n / S;
-
-    bases.stat = stat;
-    for (int s = 0; s < S; s++) {
-        bases.leaf = t->leaf[s];
-        load(exec, bases.input, "x", t->x[b] + (size_t)(s * each) * (size_t)co_shape_count(&t->io.x));
-        load(exec, bases.input, "y", t->label[b] + s * each);
-        co_exec_run(exec, &bases, &(co_run){.seed = 1}, NULL);
-        loss += stat[CO_STAT_LOSS];
-    }
-    for (size_t i = 0; i < t->layout->leaf_count; i++)
-        t->leaf[0][i] += t->leaf[1][i];
-    return loss / t->n;
-}
-
-static void train(struct net *t, double *worst, double *worst_norm)
-{
-    co_exec *exec = compile(t, t->n / S, CO_MODE_TRAIN);
-    const co_exec_info *info = co_exec_info_of(exec);
-    int steps = number(t->golden, "steps");
-
-    t->layout = co_exec_layout(exec); /* the one of evaluation: its state is here */
-    t->moment = room(t->layout->count * sizeof(float));
-    for (int s = 0; s < S; s++)
-        t->leaf[s] = room(t->layout->leaf_count * sizeof(float));
-    co_bases bases = {.state = t->state,
-                      .input = room(info->input_bytes),
-                      .work = room(info->work_bytes),
-                      .work_bytes = info->work_bytes};
-    for (int step = 1; step <= steps; step++) {
-        double loss = run_slices(t, exec, bases, (step - 1) % BATCHES), norm = norm_of(t);
-        double want = value_at(t->golden, "losses", (size_t)step - 1),
-               want_norm = value_at(t->golden, "grad_norms", (size_t)step - 1);
-        CHECK(fabs(loss - want) / want <= 1e-4, "%s, step %d: loss %.9g, PyTorch has %.9g", t->model->name,
-              step, loss, want);
-        *worst = fmax(*worst, fabs(loss - want) / want);
-        *worst_norm = fmax(*worst_norm, fabs(norm - want_norm) / want_norm);
-        apply(t, step);
-    }
-    co_exec_free(exec);
-}
-
-static json_t *golden_cases(const char *level, const co_kernels **kernels)
-{
-    json_t *all;
-
-    co_fpu_init();
-    if (co_kernels_get(kernels, level))
-        test_skip("%s", co_errmsg());
-    CHECK_OK(co_json_read(&all, test_repo("tests/golden/resnet.json"), 1 << 20));
-    return json_object_get(all, "cases");
-}
-
 /* The cases of one model, `want` of them. */
 static void replay(const char *model, int want)
 {
     const co_kernels *kernels;
-    json_t *cases = golden_cases("avx2", &kernels), *c;
+    json_t *cases = golden_cases("resnet.json", "avx2", &kernels), *c;
     int seen = 0;
     size_t i;
 
     test_note("worst relative differences from PyTorch in float64:");
     json_array_foreach(cases, i, c)
     {
-        struct net t;
-        double loss = 0, norm = 0, torch32 = 0;
+        golden r;
+        double loss, norm, torch32 = 0;
         if (strcmp(co_json_str(c, "model"), model) != 0)
             continue;
-        read_net(&t, c, kernels);
-        double logit = worst_logit(&t);
+        golden_open(&r, c, kernels, S);
+        double logit = worst_logit(&r);
         CHECK(logit <= 1e-4, "%s: logits differ by %.2g", model, logit);
-        if (number(c, "steps") > 0)
-            train(&t, &loss, &norm);
+        golden_replay(&r, r.steps, 1e-4, &loss, &norm);
         CHECK(norm <= 1e-3, "%s: gradient norms differ by %.2g", model, norm);
         co_json_f64(c, "float32", &torch32);
         test_note("logits %.1e  %d steps: loss %.1e (PyTorch in float32: %.1e)  gradient norm %.1e", logit,
-                  number(c, "steps"), loss, torch32, norm);
+                  r.steps, loss, torch32, norm);
         seen++;
     }
     CHECK(seen == want, "%d cases", seen);
@@ -408,10 +215,10 @@ TEST(resnet18_logits_are_those_of_pytorch_on_ref)
 {
     test_may_leak();
     const co_kernels *kernels;
-    json_t *cases = golden_cases("ref", &kernels);
-    struct net t;
+    json_t *cases = golden_cases("resnet.json", "ref", &kernels);
+    golden r;
 
-    read_net(&t, json_array_get(cases, 0), kernels);
-    double logit = worst_logit(&t);
+    golden_open(&r, json_array_get(cases, 0), kernels, S);
+    double logit = worst_logit(&r);
     CHECK(logit <= 1e-4, "logits differ by %.2g", logit);
 }

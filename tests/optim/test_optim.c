@@ -19,6 +19,7 @@ struct seat {
     void *cfg;
     float w[N], m[3][N], g[N]; /* no optimiser keeps more moments */
     uint64_t words;
+    double momentum; /* of this step; 0: the configuration's */
 };
 
 static void sit(struct seat *s, const char *name, const json_t *options, uint64_t state)
@@ -45,6 +46,7 @@ static void draw_gradient(struct seat *s)
 static co_apply piece(struct seat *s, int64_t t, float scale, int start, int n)
 {
     co_apply a = {.w = s->w + start, .g = s->g + start, .n = (size_t)n, .scale = scale, .t = t};
+    a.momentum = s->momentum;
     for (int k = 0; k < 3; k++)
         a.m[k] = s->m[k] + start;
     a.lr = s->def->lr(s->cfg);
@@ -99,6 +101,7 @@ static double case_matches(const json_t *c, const json_t *all)
     sit(&s, co_json_str(c, "optim"), json_object_get(c, "options"), (uint64_t)state);
     for (int64_t t = 1; t <= steps; t++) {
         draw_gradient(&s);
+        s.momentum = json_number_value(json_array_get(json_object_get(c, "momenta"), (size_t)t - 1));
         (sparse ? step_rows : step_whole)(&s, t, (float)scale);
     }
     double worst = worst_of("weight", s.w, json_object_get(c, "weights"), 0, 0);
@@ -127,10 +130,11 @@ TEST(twenty_steps_of_each_optimiser_are_those_of_pytorch)
     json_array_foreach(json_object_get(all, "cases"), i, c)
     {
         double worst = case_matches(c, all);
-        test_note("%s%s: worst relative difference %.1e", co_json_str(c, "optim"),
-                  json_is_true(json_object_get(c, "sparse")) ? ", sparse rows" : "", worst);
+        test_note("%s%s%s: worst relative difference %.1e", co_json_str(c, "optim"),
+                  json_is_true(json_object_get(c, "sparse")) ? ", sparse rows" : "",
+                  json_object_get(c, "momenta") ? ", cycled momentum" : "", worst);
     }
-    CHECK(i == 13, "%zu cases", i);
+    CHECK(i == 18, "%zu cases", i);
     json_decref(all);
 }
 
@@ -244,6 +248,50 @@ TEST(the_table_finds_optimisers_by_name_with_pytorch_s_defaults)
     CHECK(strcmp(co_option_find(co_optim_find("adamw")->options, "weight_decay")->fallback, "1e-2") == 0,
           "adamw's weight decay is %s",
           co_option_find(co_optim_find("adamw")->options, "weight_decay")->fallback);
+}
+
+TEST(a_step_s_own_momentum_equal_to_the_configured_changes_no_bit)
+{
+    for (int d = 0; co_optims[d]; d++) {
+        struct seat own, set;
+        json_t *options = all_options(co_optims[d]->name);
+        sit(&own, co_optims[d]->name, options, 7);
+        sit(&set, co_optims[d]->name, options, 7);
+        set.momentum = 0.9;
+        for (int64_t t = 1; t <= 3; t++) {
+            draw_gradient(&own);
+            draw_gradient(&set);
+            step_whole(&own, t, 0.3f);
+            step_whole(&set, t, 0.3f);
+        }
+        CHECK(memcmp(own.w, set.w, sizeof own.w) == 0, "%s: weights differ", co_optims[d]->name);
+        set.momentum = 0.5;
+        step_whole(&own, 4, 0.3f);
+        step_whole(&set, 4, 0.3f);
+        CHECK(memcmp(own.w, set.w, sizeof own.w) != 0, "%s: the step's momentum is not used",
+              co_optims[d]->name);
+        co_free(own.cfg);
+        co_free(set.cfg);
+        json_decref(options);
+    }
+}
+
+TEST(sgd_without_a_buffer_leaves_a_schedule_s_momentum_alone)
+{
+    struct seat s, plain;
+
+    sit(&s, "sgd", NULL, 1);
+    sit(&plain, "sgd", NULL, 1);
+    draw_gradient(&s);
+    draw_gradient(&plain);
+    co_apply a = piece(&s, 1, 1, 0, N);
+    a.momentum = 0.95;
+    a.m[0] = NULL;
+    s.def->apply(s.cfg, &a);
+    step_whole(&plain, 1, 1);
+    CHECK(memcmp(s.w, plain.w, sizeof s.w) == 0, "it is used");
+    co_free(s.cfg);
+    co_free(plain.cfg);
 }
 
 TEST(nesterov_without_momentum_is_refused_with_what_to_set)

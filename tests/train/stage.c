@@ -44,10 +44,14 @@ void stage_set(stage *g, const char *word)
     } else if (strcmp(key, "optim") == 0) {
         s->optim = co_optim_find(value);
         s->optim_cfg = g->optim_cfg = defaults(s->optim->options, s->optim->cfg_size);
+    } else if (strcmp(key, "schedule") == 0) {
+        s->schedule = co_schedule_find(value);
+        s->schedule_cfg = g->schedule_cfg = defaults(s->schedule->options, s->schedule->cfg_size);
     } else {
         bool there = set_in(s->model->options, g->model_cfg, "model.", key, value) ||
                      set_in(s->data->options, g->data_cfg, "data.", key, value) ||
-                     set_in(s->optim->options, g->optim_cfg, "optim.", key, value);
+                     set_in(s->optim->options, g->optim_cfg, "optim.", key, value) ||
+                     (s->schedule && set_in(s->schedule->options, g->schedule_cfg, "schedule.", key, value));
         for (const co_train_table *t = co_train_tables; t->prefix && !there; t++)
             there = set_in(t->options, &g->cfg, t->prefix, key, value);
         CHECK(there, "no key %s", key);
@@ -70,6 +74,9 @@ void stage_close(stage *g)
     co_options_fini(g->spec.model->options, g->model_cfg);
     co_options_fini(g->spec.data->options, g->data_cfg);
     co_options_fini(g->spec.optim->options, g->optim_cfg);
+    if (g->spec.schedule)
+        co_options_fini(g->spec.schedule->options, g->schedule_cfg);
+    free(g->schedule_cfg);
     free(g->model_cfg);
     free(g->data_cfg);
     free(g->optim_cfg);
@@ -111,7 +118,7 @@ static course *recording; /* for the point below: one course at a time */
 static void record_state(rank *k)
 {
     uint32_t done = (uint32_t)(atomic_load(&k->r->ctl->pc) >> 8) - 1;
-    unit u = unit_of(&k->p->sched, done ? done : 1);
+    unit u = unit_now(k->p, k->r->ctl, done ? done : 1);
     int64_t step = done ? u.step : 0;
 
     if (atomic_load(&k->me->record.phase) != CO_PHASE_LOAD || recording->state[step])
@@ -131,8 +138,6 @@ void course_open(course *c, const stage *g)
     one.cfg.devices = (char *)"1";
     co_plan *p = stage_plan(&one);
     CHECK(p->sched.steps <= COURSE_STEPS && p->sched.last_unit <= COURSE_UNITS, "a short course");
-    c->steps = p->sched.steps;
-    c->units = (int)p->sched.last_unit;
     c->count = parts_of(p) * p->layout->count;
     co_fpu_init();
     CHECK_OK(rank_open(&k, p, p->at, 0, 0, -1));
@@ -140,6 +145,9 @@ void course_open(course *c, const stage *g)
     k.point = record_state;
     rank_loop(&k);
     rank_close(&k);
+    schedule done = schedule_now(p, p->at->ctl); /* it may have ended early */
+    c->steps = done.steps;
+    c->units = (int)done.last_unit;
     c->state[c->steps] = calloc(c->count, sizeof(float));
     copy_state(p, c->state[c->steps]);
     for (int u = 1; u <= c->units; u++) {
@@ -181,7 +189,7 @@ static void check_snapshot(const course *c, const co_plan *p, uint32_t of, const
 {
     enum { PIECE = 777 };
     snapshot snap = {p, p->at, of};
-    unit u = unit_of(&p->sched, of);
+    unit u = unit_now(p, p->at->ctl, of);
     int64_t step = u.kind == UNIT_TRAIN ? u.step - 1 : u.step;
     size_t n = p->layout->count;
     float got[PIECE];

@@ -7,7 +7,7 @@
 typedef struct stage {
     co_train_cfg cfg;
     co_train_spec spec;
-    void *model_cfg, *data_cfg, *optim_cfg;
+    void *model_cfg, *data_cfg, *optim_cfg, *schedule_cfg;
 } stage;
 
 /* Words are "key=value", NULL-terminated: model=, data=, optim= first. */

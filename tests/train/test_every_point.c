@@ -191,6 +191,23 @@ TEST(two_deaths_close_together_change_nothing)
     stage_close(&g);
 }
 
+/* The average, clipping by value, a plateau and an early end: all that lives beside the weights. */
+TEST(deaths_change_nothing_of_a_recipe_that_ends_early)
+{
+    stage g;
+
+    stage_open(&g, small);
+    stage_set(&g, "schedule=plateau");
+    stage_set(&g, "schedule.patience=0");
+    stage_set(&g, "optim.ema=0.9");
+    stage_set(&g, "trainer.clip_value=0.01");
+    stage_set(&g, "trainer.max_epochs=4");
+    stage_set(&g, "callbacks.early_stopping.patience=1");
+    stage_set(&g, "callbacks.early_stopping.min_delta=10");
+    die_everywhere(&g, "trainer.devices=2", 7, 0);
+    stage_close(&g);
+}
+
 static void open_lm(stage *g)
 {
     static const char *const words[] = {"model=lm",

@@ -1,21 +1,47 @@
-/* test_sameness.c -- the promise, through the program: 48 runs, one hash per column and level, and it is the one that
- * stands in the repository. */
+/* test_sameness.c -- the promise, through the program: one hash per column and level over every way of running, and it is
+ * the one that stands in the repository. Big models take minutes and are a long test. */
 #include "harness.h"
 
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
-TEST_WITHIN(every_way_of_running_gives_the_expected_weights, 150)
+static void all_same(const char *command, int want)
 {
-    test_run r = test_sh("$COHORT bench sameness --json");
+    test_run r = test_sh("%s", command);
 
     CHECK(r.status == 0, "exit status %d:\n%s", r.status, r.out);
     int rows = 0;
     for (const char *at = r.out; (at = strstr(at, "\"same\":true")); at++)
         rows++;
-    CHECK(rows == 48, "%d rows:\n%s", rows, r.out);
+    CHECK(rows == want, "%d rows:\n%s", rows, r.out);
     CHECK(!strstr(r.out, "\"same\":false"), "%s", r.out);
     free(r.out);
+}
+
+TEST_WITHIN(every_way_of_running_gives_the_expected_weights, 150)
+{
+    all_same("$COHORT bench sameness --columns digits/mlp,digits/cnn,text/lm,fake/linear --json", 48);
+}
+
+TEST_LONG_WITHIN(every_way_of_running_a_resnet50_with_all_augmentation_gives_the_expected_weights, 1200)
+{
+    all_same("$COHORT bench sameness --columns pictures/resnet50 --json", 12);
+}
+
+TEST_LONG_WITHIN(every_way_of_running_a_resnet18_on_cifar10_gives_the_expected_weights, 1200)
+{
+    const char *data = getenv("COHORT_DATA");
+    char command[4096];
+
+    snprintf(command, sizeof command, "%s/cifar10", data ? data : test_repo("../shared/data"));
+    if (access(command, R_OK) != 0)
+        test_skip("no %s: set COHORT_DATA to a folder with cifar10/ in it", command);
+    snprintf(command, sizeof command,
+             "$COHORT bench sameness --columns cifar10/resnet18 --cifar '%s/cifar10' --json",
+             data ? data : test_repo("../shared/data"));
+    all_same(command, 12);
 }
 
 /* The bench must be able to fail: another seed is another run. */

@@ -69,6 +69,7 @@ const struct op_row rows_loss[] = {
      NULL,
      NULL,
      ROW_INNER},
+    {CO_OP_VALID, {"target"}, "i", "f", 1, shape_like_0, NULL, NULL, ROW_NO_GRAD},
     {CO_OP_MSE, {"pred", "target"}, "ff", "f", 2, error_shape, error_grad, NULL, 0},
     {CO_OP_MSE_GRAD, {"dloss", "pred", "target"}, "fff", "f", 3, shape_like_1, NULL, NULL, ROW_INNER},
     {CO_OP_MAE, {"pred", "target"}, "ff", "f", 2, error_shape, error_grad, NULL, 0},
@@ -81,6 +82,11 @@ co_node *co_cross_entropy(co_graph *g, co_node *logits, co_node *target, float s
 {
     return EMIT(g, CO_OP_CROSS_ENTROPY, (&(co_attr){.smooth = smooth, .ignore = ignore}), NULL, logits,
                 target);
+}
+
+co_node *co_valid(co_graph *g, co_node *target, int ignore)
+{
+    return EMIT(g, CO_OP_VALID, (&(co_attr){.ignore = ignore}), NULL, target);
 }
 
 co_node *co_mse(co_graph *g, co_node *pred, co_node *target)

@@ -131,6 +131,17 @@ static void mean_loss_grad(const co_call *c, real (*slope)(real, real))
     }
 }
 
+static void valid(const co_call *c)
+{
+    const int32_t *target = c->in[0].p;
+    real *y = c->out[0].p;
+    int64_t lo, hi;
+
+    co_share(co_shape_count(&c->in[0].shape), c->ith, c->nth, &lo, &hi);
+    for (int64_t i = lo; i < hi; i++)
+        y[i] = target[i] != c->attr->ignore;
+}
+
 static void mse(const co_call *c)
 {
     mean_loss(c, mse_one);
@@ -165,6 +176,7 @@ void REF(loss)(co_kernel_row *row)
 {
     row[CO_OP_CROSS_ENTROPY].fn = cross_entropy;
     row[CO_OP_CROSS_ENTROPY_GRAD].fn = cross_entropy_grad;
+    row[CO_OP_VALID].fn = valid;
     row[CO_OP_MSE].fn = mse;
     row[CO_OP_MSE_GRAD].fn = mse_grad;
     row[CO_OP_MAE].fn = mae;

@@ -1,0 +1,295 @@
+/* weights.c -- weights in and out. In: a plain safetensors file with the model's outside names, such as a PyTorch
+ * state dict saved by safetensors.torch.save_file, or the model file of a checkpoint.
+ *
+ * Strict, as load_state_dict(strict=True) is: every tensor of the model is in the file and the other way round, with the
+ * same shape and dtype. What is to start anew (a head for other classes) is named by `skip`, never guessed. Names, dtypes
+ * and shapes of all are compared before the first byte of the state is touched.
+ */
+#include "ckpt/ckpt_int.h"
+
+#include <fcntl.h>
+#include <fnmatch.h>
+#include <stdio.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "base/fs.h"
+#include "tensor/safetensors.h"
+
+enum { PIECE = 1 << 20 };
+
+/* Both are pickles in a way: PyTorch's own files, new (a zip archive) and old. */
+static bool is_pickle(const char *path)
+{
+    unsigned char head[4] = {0};
+    int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
+    ssize_t n = fd < 0 ? 0 : read(fd, head, sizeof head);
+
+    if (fd >= 0)
+        close(fd);
+    return n == 4 && (memcmp(head, "PK\3\4", 4) == 0 || (head[0] == 0x80 && head[1] >= 2 && head[1] <= 5));
+}
+
+/* The file that `path` means: itself, a checkpoint's, or that of a run's last checkpoint. The caller's. */
+static co_err file_of(char **out, const char *path)
+{
+    char *in_ckpt = co_sprintf("%s/" MODEL_FILE, path),
+         *in_run = co_sprintf("%s/checkpoints/last/" MODEL_FILE, path);
+    const char *found = NULL;
+    co_err err = in_ckpt && in_run ? CO_OK : CO_ENOMEM;
+
+    if (!err && !co_fs_exists(path))
+        err = co_fail(CO_EINPUT, "%s: there is no such file", path);
+    else if (!err && !co_fs_is_dir(path))
+        found = path;
+    else if (!err)
+        found = co_fs_exists(in_ckpt) ? in_ckpt : co_fs_exists(in_run) ? in_run : NULL;
+    if (!err && !found)
+        err = co_fail(CO_EINPUT,
+                      "%s is a folder without " MODEL_FILE ": give a safetensors file, a checkpoint or a run",
+                      path);
+    if (!err && !(*out = co_strdup(found)))
+        err = CO_ENOMEM;
+    co_free(in_ckpt);
+    co_free(in_run);
+    return err;
+}
+
+static co_err open_weights(co_st_file **out, const char *path)
+{
+    char *file = NULL;
+
+    CO_TRY(file_of(&file, path));
+    co_err err = co_st_open(out, file);
+    if (err && is_pickle(file))
+        err = co_fail(
+            CO_EINPUT,
+            "%s is a pickle of PyTorch, which is a program and is not run here; in Python: from "
+            "safetensors.torch "
+            "import save_file; save_file(torch.load(\"%s\", weights_only=True), \"model.safetensors\")",
+            file, file);
+    else if (err && err != CO_ENOMEM)
+        err = co_fail(CO_EINPUT, "%s", co_errmsg());
+    co_free(file);
+    return err;
+}
+
+/* --- what is left out ------------------------------------------------------------------------------------------------ */
+/* Does one of the patterns, separated by commas, match? `list` may be NULL. */
+static bool skipped(const char *list, const char *name)
+{
+    for (const char *at = list; at && *at; at += strspn(at, ",")) {
+        char one[256];
+        size_t n = strcspn(at, ",");
+        memcpy(one, at, n); /* check_skip saw to the length */
+        one[n] = '\0';
+        if (fnmatch(one, name, 0) == 0)
+            return true;
+        at += n;
+    }
+    return false;
+}
+
+static bool matches_any(const char *pattern, const co_layout *l, const co_st_file *f)
+{
+    for (int i = 0; i < l->n; i++)
+        if (fnmatch(pattern, l->entry[i].name, 0) == 0)
+            return true;
+    for (int i = 0; i < co_st_count(f); i++)
+        if (fnmatch(pattern, co_st_at(f, i)->name, 0) == 0)
+            return true;
+    return false;
+}
+
+/* A pattern that matches nothing is a mistake. */
+static co_err check_skip(const char *list, const co_layout *l, const co_st_file *f)
+{
+    for (const char *at = list; at && *at; at += strspn(at, ",")) {
+        char one[256];
+        size_t n = strcspn(at, ",");
+        if (n >= sizeof one)
+            return co_fail(CO_EINPUT, "weights_skip: a pattern of %zu bytes is too long", n);
+        memcpy(one, at, n);
+        one[n] = '\0';
+        if (!matches_any(one, l, f))
+            return co_fail(CO_EINPUT,
+                           "weights_skip: no tensor is called \"%s\", neither in the model nor in the file",
+                           one);
+        at += n;
+    }
+    return CO_OK;
+}
+
+/* --- comparing ------------------------------------------------------------------------------------------------------- */
+static co_err compare(const co_entry *e, const co_st_tensor *t)
+{
+    char there[160], here[160];
+    const char *dtype = co_dtype_name(e->dtype);
+
+    if (!co_shape_eq(&t->shape, &e->shape)) {
+        const char *dot = strrchr(e->name, '.');
+        int module = dot ? (int)(dot - e->name) : (int)strlen(e->name);
+        return co_fail(CO_EINPUT,
+                       "tensor %s is %s there, %s here; weights_skip=\"%.*s.*\" lets it start anew", e->name,
+                       co_shape_text(there, sizeof there, &t->shape),
+                       co_shape_text(here, sizeof here, &e->shape), module, e->name);
+    }
+    if (strcmp(t->dtype_name, dtype) != 0)
+        return co_fail(
+            CO_EINPUT,
+            "tensor %s is %s there, %s here: nothing is converted in silence; save it as %s (in PyTorch: %s)",
+            e->name, t->dtype_name, dtype, dtype, e->dtype == CO_F32 ? "model.float()" : "tensor.long()");
+    return CO_OK;
+}
+
+/* The first difference in name order, those to skip left out on both sides. idx: the model's entries in that order. */
+static co_err match(const co_layout *l, const int *idx, const co_st_file *f, const char *skip)
+{
+    for (int i = 0, k = 0; i < l->n || k < co_st_count(f);) {
+        const co_entry *e = i < l->n ? &l->entry[idx[i]] : NULL;
+        const co_st_tensor *t = k < co_st_count(f) ? co_st_by_name(f, k) : NULL;
+        if (e && skipped(skip, e->name)) {
+            i++;
+            continue;
+        }
+        if (t && skipped(skip, t->name)) {
+            k++;
+            continue;
+        }
+        int order = !e ? 1 : !t ? -1 : strcmp(e->name, t->name);
+        if (order < 0)
+            return co_fail(CO_EINPUT, "tensor %s of the model is not in it", e->name);
+        if (order > 0)
+            return co_fail(CO_EINPUT, "tensor %s is in it, but not in the model", t->name);
+        CO_TRY(compare(e, t));
+        i++;
+        k++;
+    }
+    return CO_OK;
+}
+
+static co_err read_into(const co_layout *l, co_st_file *f, const char *skip, float *state)
+{
+    for (int i = 0; i < l->n; i++) {
+        const co_entry *e = &l->entry[i];
+        const co_st_tensor *t = skipped(skip, e->name) ? NULL : co_st_find(f, e->name);
+        if (t)
+            CO_TRY(
+                co_st_read(f, t, 0, state + e->offset, t->len)); /* as long as the entry: match() saw to it */
+    }
+    return CO_OK;
+}
+
+co_err co_weights_load(const char *path, const co_layout *layout, const char *skip, float *state)
+{
+    co_st_file *f = NULL;
+    int *idx = co_layout_by_name(layout);
+    co_err err = idx ? open_weights(&f, path) : CO_ENOMEM;
+
+    if (!err)
+        err = check_skip(skip, layout, f);
+    if (!err && (err = match(layout, idx, f, skip)) != CO_OK)
+        co_fail_in(err, "weights of %s do not fit the model", path);
+    if (!err && state)
+        err = read_into(layout, f, skip, state);
+    co_st_close(f);
+    co_free(idx);
+    return err;
+}
+
+/* --- out ------------------------------------------------------------------------------------------------------------- */
+/* Where each tensor of the exported file comes from. */
+struct export
+{
+    co_st_file *model, *optim; /* optim: NULL unless the average is asked for */
+};
+
+static co_err open_export(struct export *x, const char *ckpt, bool average)
+{
+    char *path = co_sprintf("%s/" MODEL_FILE, ckpt);
+    co_err err = path ? co_st_open(&x->model, path) : CO_ENOMEM;
+
+    co_free(path);
+    if (err || !average)
+        return err;
+    path = co_sprintf("%s/" OPTIM_FILE, ckpt);
+    err = !path ? CO_ENOMEM : co_fs_exists(path) ? co_st_open(&x->optim, path) : CO_OK;
+    co_free(path);
+    for (int i = 0; x->optim && i < co_st_count(x->optim); i++)
+        if (strncmp(co_st_at(x->optim, i)->name, CO_CKPT_AVERAGE ".", sizeof CO_CKPT_AVERAGE) == 0)
+            return err;
+    return err ? err
+               : co_fail(CO_EINPUT, "checkpoint %s holds no average of the weights: the run had no optim.ema",
+                         ckpt);
+}
+
+/* The average's tensor where there is one, else the model's. */
+static const co_st_tensor *tensor_of(const struct export *x, const co_st_tensor *t, co_st_file **in)
+{
+    char name[1024];
+
+    *in = x->model;
+    if (!x->optim || snprintf(name, sizeof name, CO_CKPT_AVERAGE ".%s", t->name) >= (int)sizeof name)
+        return t;
+    const co_st_tensor *mean = co_st_find(x->optim, name);
+    if (!mean || mean->len != t->len)
+        return t;
+    *in = x->optim;
+    return mean;
+}
+
+static co_err copy_tensor(co_st_writer *w, co_st_file *in, const co_st_tensor *t, unsigned char *piece)
+{
+    for (uint64_t at = 0; at < t->len; at += PIECE) {
+        size_t n = t->len - at < PIECE ? (size_t)(t->len - at) : PIECE;
+        CO_TRY(co_st_read(in, t, at, piece, n));
+        CO_TRY(co_st_write(w, piece, n));
+    }
+    return CO_OK;
+}
+
+static co_err write_export(const struct export *x, const char *to)
+{
+    int n = co_st_count(x->model);
+    co_st_tensor *tensor = co_array((size_t)n, sizeof *tensor);
+    unsigned char *piece = co_alloc(PIECE);
+    co_st_writer *w = NULL;
+    co_err err = tensor && piece ? CO_OK : CO_ENOMEM;
+
+    for (int i = 0; i < n && !err; i++)
+        tensor[i] = *co_st_at(x->model, i);
+    if (!err)
+        err = co_st_create(&w, to, tensor, n, NULL);
+    for (int i = 0; i < n && !err; i++) {
+        co_st_file *in;
+        const co_st_tensor *t = tensor_of(x, &tensor[i], &in);
+        err = copy_tensor(w, in, t, piece);
+    }
+    if (!err) {
+        char hex[65];
+        uint64_t len;
+        err = co_st_finish(w, hex, &len);
+    } else
+        co_st_abort(w);
+    co_free(piece);
+    co_free(tensor);
+    return err;
+}
+
+co_err co_weights_export(const char *ckpt, const char *to, bool average)
+{
+    struct manifest m = {0};
+    struct export x = {0};
+    co_err err = verify(&m, ckpt);
+
+    if (err)
+        return co_fail_in(err, "checkpoint %s", ckpt);
+    err = open_export(&x, ckpt,
+                      average && m.meta.applied > 0); /* before the first step the average is the weights */
+    if (!err)
+        err = write_export(&x, to);
+    co_st_close(x.model);
+    co_st_close(x.optim);
+    manifest_fini(&m);
+    return err;
+}

@@ -1,0 +1,45 @@
+/* cli.h -- the command line for whoever brings parts of their own: the program, and the library.
+ *
+ *     CO_TRY(co_cli_use(&parts));                  // these models and data sets stand beside the built-in ones
+ *     int status = co_cli_main(argc, argv);
+ *
+ * The parts are the process's, until the next co_cli_use. One call at a time.
+ */
+#ifndef CO_CLI_CLI_H
+#define CO_CLI_CLI_H
+
+#include "train/train.h"
+
+typedef struct co_cli_parts {
+    const co_model_def *const *models;     /* NULL-terminated; NULL: none */
+    const co_dataset_def *const *datasets; /* likewise */
+    const char *program;                   /* "cohort" if NULL: in the lines that tell what to type */
+} co_cli_parts;
+
+/* Borrowed until the next one; NULL: no more parts. CO_EINPUT for a name that is there already, or too many. */
+co_err co_cli_use(const co_cli_parts *parts);
+
+int co_cli_main(int argc, char **argv); /* prints; the exit status */
+
+/* --- without printing: everything that would be said goes to `text` --------------------------------------------------- */
+typedef struct co_cli_job {
+    const char *const *words;
+    int n;
+    void *ctx;
+    bool (*step)(void *ctx, const co_step_result *r); /* true: save and stop. NULL is fine, as for all */
+    bool (*eval)(void *ctx, const co_eval_result *r);
+    void (*text)(void *ctx, const char *line);
+} co_cli_job;
+
+typedef struct co_cli_done {
+    co_train_summary summary;
+    char run_dir[1024];
+} co_cli_done;
+
+/* `cohort train`, its run folder and record too. Signal mask and handlers are put back. */
+co_err co_cli_train(const co_cli_job *job, co_cli_done *out);
+co_err co_cli_evaluate(const co_cli_job *job, co_split split, co_eval_result *out, char weights_sha256[65]);
+co_err co_cli_predict(const co_cli_job *job, co_split split, int64_t limit,
+                      void (*each)(void *ctx, const co_prediction *r));
+
+#endif

@@ -1,0 +1,130 @@
+/* ending.c -- what a person reads when a run is over: what came of it, where it lies, what to type next, and the one line
+ * that does it again. */
+#include "cli/train_int.h"
+
+#include <math.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "base/alloc.h"
+
+/* As a shell reads it back. */
+static void add_word(co_str *out, const char *word)
+{
+    static const char plain[] = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789_-+=./,:@%";
+
+    co_str_add(out, " ");
+    if (*word && strspn(word, plain) == strlen(word)) {
+        co_str_add(out, word);
+        return;
+    }
+    co_str_add(out, "'");
+    for (; *word; word++)
+        co_str_addf(out, *word == '\'' ? "'\\%c'" : "%c", *word);
+    co_str_add(out, "'");
+}
+
+/* The line's words but for those that say where to write and where to continue from. */
+static void add_words(co_str *out, const line *l, bool base)
+{
+    if (l->config_dir) {
+        co_str_add(out, " --config-dir");
+        add_word(out, l->config_dir);
+    }
+    for (int i = 0; i < l->n; i++)
+        if (strncmp(l->words[i], "ckpt_path=", 10) != 0 && strncmp(l->words[i], "run.dir=", 8) != 0 &&
+            (base || l->words[i] != l->base))
+            add_word(out, l->words[i]);
+}
+
+static void add_setting(co_str *out, const char *key, const char *value)
+{
+    char *word = co_conf_word(key, value);
+
+    add_word(out, word ? word : "");
+    co_free(word);
+}
+
+char *ending_reproduce(const training *s, const line *l)
+{
+    const co_plan_facts *f = co_plan_facts_of(s->plan);
+    co_str out = {0};
+
+    co_str_addf(&out, "%s train", app_program());
+    add_words(&out, l, true);
+    if (!line_has(l, "seed"))
+        co_str_addf(&out, " seed=%lld", (long long)s->app.cfg->seed);
+    co_str_addf(&out, "  # kernels %s", f->kernels);
+    if (f->data->fingerprint[0])
+        co_str_addf(&out, ", data %.12s", f->data->fingerprint);
+    return co_str_take(&out);
+}
+
+static void continue_line(training *s, const line *l)
+{
+    co_str words = {0};
+
+    add_words(&words, l, false);
+    add_setting(&words, "run.dir", co_folder_path(s->folder));
+    shout(s, "continue with: %s train%s ckpt_path=auto", app_program(), co_str_text(&words));
+    co_str_fini(&words);
+}
+
+static void results(training *s)
+{
+    const co_train_summary *o = &s->summary;
+    const char *metric = co_plan_facts_of(s->plan)->metric;
+    co_str out = {0};
+
+    if (!isnan(o->test_loss))
+        co_str_addf(&out, "test loss %.4f %s %.4f", o->test_loss, metric, o->test_metric);
+    if (!isnan(o->best))
+        co_str_addf(&out, "%sbest val %s %.4f at step %lld", out.len ? "; " : "", metric, o->best,
+                    (long long)o->best_step);
+    if (out.len)
+        tell(s, "results   %s", co_str_text(&out));
+    tell(s, "%lld steps in %.2f s, %.0f samples/s, %d recoveries", (long long)o->steps, o->wall_s,
+         o->samples_per_s, o->recoveries);
+    if (o->weights_sha256[0])
+        tell(s, "weights_sha256 %s", o->weights_sha256);
+    tell(s, "run       %s", co_folder_path(s->folder));
+    co_str_fini(&out);
+}
+
+static void next_commands(training *s)
+{
+    const co_train_cfg *c = s->app.cfg;
+    const char *dir = co_folder_path(s->folder), *program = app_program();
+    co_str from = {0}, folder = {0}, run = {0};
+
+    add_setting(&from, "ckpt_path", dir);
+    add_word(&folder, dir);
+    add_setting(&run, "run.dir", dir);
+    tell(s, "next      %s test%s", program, co_str_text(&from));
+    tell(s, "          %s predict%s --limit 10", program, co_str_text(&from));
+    tell(s, "          %s ckpt ls%s", program, co_str_text(&folder));
+    tell(s, "          %s train%s ckpt_path=auto %s=%lld", program, co_str_text(&run),
+         c->max_steps >= 0 ? "trainer.max_steps" : "trainer.max_epochs",
+         2 * (long long)(c->max_steps >= 0 ? c->max_steps : c->max_epochs));
+    co_str_fini(&from);
+    co_str_fini(&folder);
+    co_str_fini(&run);
+}
+
+void ending_tell(training *s, const line *l)
+{
+    const co_train_summary *o = &s->summary;
+
+    if (o->status == CO_STATUS_FAILED)
+        shout(s, "failed: %s", o->blame[0] ? o->blame : co_errmsg());
+    results(s);
+    if (o->status == CO_STATUS_DONE && o->saved[0])
+        next_commands(s);
+    if (o->status != CO_STATUS_DONE && o->saved[0])
+        continue_line(s, l);
+    if (s->changed)
+        tell(s, "reproduce: no one line does; the configuration or data changed on the way (header.json, "
+                "segments)");
+    else if (s->reproduce)
+        tell(s, "reproduce: %s", s->reproduce);
+}

@@ -1,0 +1,219 @@
+/* follow.c -- a run's results as they come: an event per scalar, the progress, a line per epoch. */
+#include "cli/train_int.h"
+
+#include <math.h>
+#include <stdio.h>
+
+#include "base/clock.h"
+
+#define SHARE_NS 500000000u /* between two looks of who attaches */
+#define RATE_NS  500000000u /* over which samples/s are counted */
+
+/* --- console=imagenet --------------------------------------------------------------------------------------------- */
+/* Which accuracies there are: 2 the best class and the best five, 1 the best token, 0 none. */
+static int tops_of(const training *s)
+{
+    co_task task = co_plan_facts_of(s->plan)->data->io.task;
+
+    return task == CO_TASK_CLASSIFY ? 2 : task == CO_TASK_LM ? 1 : 0;
+}
+
+static void tell_text(training *s, co_str *text)
+{
+    tell(s, "%s", co_str_text(text));
+    co_str_fini(text);
+}
+
+static bool is_imagenet(const training *s)
+{
+    return s->app.cfg->console == CO_CONSOLE_IMAGENET;
+}
+
+/* Its batch i of 0, print_freq, 2 print_freq ... is shown as i + 1. */
+static void meter_step(training *s, const co_step_result *r)
+{
+    const co_plan_facts *f = co_plan_facts_of(s->plan);
+    int64_t i = (r->step - 1) % f->steps_per_epoch;
+    double secs = s->last_ns && r->t_ns > s->last_ns ? (double)(r->t_ns - s->last_ns) * 1e-9 : 0;
+    co_str text = {0};
+
+    if (!is_imagenet(s))
+        return;
+    if (i == 0)
+        s->meters = (co_meters){0};
+    co_meters_see(&s->meters, secs, secs * r->data_wait, r->loss, r->metric, r->top5, r->samples);
+    if (i % s->app.cfg->log_every != 0)
+        return;
+    co_meters_train(&s->meters, r->epoch, i + 1, f->steps_per_epoch, tops_of(s), &text);
+    tell_text(s, &text);
+}
+
+/* Items of an evaluation are computed in any order by whoever is free: one line, when all are done. */
+static void meter_eval(training *s, const co_eval_result *r, double secs)
+{
+    int64_t items = (r->count + s->app.cfg->eval_slice - 1) / s->app.cfg->eval_slice;
+    co_meters m = {0};
+    co_str text = {0};
+
+    co_meters_see(&m, items ? secs / (double)items : secs, 0, r->loss, r->metric, r->top5, r->count);
+    co_meters_test(&m, items, items, tops_of(s), &text);
+    tell_text(s, &text);
+}
+
+/* --- progress ------------------------------------------------------------------------------------------------------ */
+/* Training to come at the present rate, and validations at the price of the last one. */
+static double time_left(const training *s)
+{
+    const co_plan_facts *f = co_plan_facts_of(s->plan);
+    int64_t steps = f->steps - s->last.step, every = s->app.cfg->eval_every;
+    double evals = every > 0 ? (double)steps / (double)(every * f->steps_per_epoch) : 0;
+
+    return s->rate > 0 ? (double)steps * (double)f->batch / s->rate + evals * s->eval_s : NAN;
+}
+
+void follow_progress(training *s, bool now)
+{
+    const co_plan_facts *f = co_plan_facts_of(s->plan);
+    uint64_t t = co_now_ns();
+    co_progress p = {.step = s->last.step,
+                     .steps = f->steps,
+                     .epoch = s->last.epoch + 1,
+                     .epochs = f->epochs,
+                     .loss = s->last.loss,
+                     .metric = s->last.metric,
+                     .metric_name = f->metric,
+                     .samples_per_s = s->rate,
+                     .eta_s = time_left(s),
+                     .data_wait = s->data_wait,
+                     .ranks = f->ranks};
+
+    co_console_progress(s->console, &p, now);
+    if (now || t - s->shared_ns > SHARE_NS) { /* for `cohort attach` */
+        s->shared_ns = t;
+        co_live_progress(&p);
+    }
+}
+
+/* The epoch's means: recorded, and kept for the line that closes it. */
+static void close_epoch(training *s, int64_t step)
+{
+    const char *metric = co_plan_facts_of(s->plan)->metric;
+    char name[32];
+
+    s->mean_loss = s->epoch_loss / (double)s->epoch_samples;
+    s->mean_metric = s->epoch_metric / (double)s->epoch_samples;
+    co_event_scalar(s->folder, step, "train/loss_epoch", s->mean_loss);
+    snprintf(name, sizeof name, "train/%s_epoch", metric);
+    co_event_scalar(s->folder, step, name, s->mean_metric);
+    s->epoch_loss = s->epoch_metric = 0;
+    s->epoch_samples = 0;
+    s->epochs_closed++;
+}
+
+static void see_rate(training *s, const co_step_result *r)
+{
+    s->rate_samples += r->samples;
+    if (s->rate_ns && r->t_ns > s->rate_ns && r->t_ns - s->rate_ns < RATE_NS)
+        return;
+    if (s->rate_ns && r->t_ns > s->rate_ns) {
+        double now = (double)s->rate_samples / ((double)(r->t_ns - s->rate_ns) * 1e-9);
+        s->rate = s->rate > 0 ? 0.7 * s->rate + 0.3 * now : now;
+    }
+    s->rate_ns = r->t_ns;
+    s->rate_samples = 0;
+}
+
+void follow_start(void *ctx, double ms)
+{
+    training *s = ctx;
+
+    s->last_ns = co_now_ns();
+    detach_ready(s);
+}
+
+void follow_step(void *ctx, const co_step_result *r)
+{
+    training *s = ctx;
+    const co_plan_facts *f = co_plan_facts_of(s->plan);
+    bool epoch_ends = r->step % f->steps_per_epoch == 0;
+
+    meter_step(s, r);
+    s->last = *r;
+    s->last_ns = r->t_ns;
+    s->epoch_loss += r->loss * (double)r->samples;
+    s->epoch_metric += r->metric * (double)r->samples;
+    s->epoch_samples += r->samples;
+    see_rate(s, r);
+    if (r->step % s->app.cfg->log_every == 0 || r->step == 1) {
+        char name[32];
+        co_event_scalar(s->folder, r->step, "train/loss_step", r->loss);
+        snprintf(name, sizeof name, "train/%s_step", f->metric);
+        co_event_scalar(s->folder, r->step, name, r->metric);
+        co_event_scalar(s->folder, r->step, "lr", r->lr);
+        co_event_scalar(s->folder, r->step, "grad_norm", r->norm);
+        if (tops_of(s) == 2)
+            co_event_scalar(s->folder, r->step, "train/acc5_step", r->top5);
+        if (s->data_wait > 0)
+            co_event_scalar(s->folder, r->step, "train/data_wait", s->data_wait);
+    }
+    if (r->skipped)
+        co_event_json(s->folder, json_pack("{s:s, s:I}", "name", "skipped", "step", (json_int_t)r->step));
+    notice_step(s, r);
+    if (epoch_ends)
+        close_epoch(s, r->step);
+}
+
+/* "epoch 3/15  step 66  train loss 0.1 acc 0.97  val loss 0.2 acc 0.95 acc5 0.99" */
+static void tell_epoch(training *s, const co_eval_result *r)
+{
+    const co_plan_facts *f = co_plan_facts_of(s->plan);
+    co_str text = {0};
+
+    co_str_addf(&text, "epoch %lld/%lld  step %lld", (long long)r->epoch + 1, (long long)f->epochs,
+                (long long)r->step);
+    if (s->epochs_closed) /* if not, the epoch was trained by an earlier start */
+        co_str_addf(&text, "  train loss %.4f %s %.4f", s->mean_loss, f->metric, s->mean_metric);
+    co_str_addf(&text, "  val loss %.4f %s %.4f", r->loss, f->metric, r->metric);
+    if (f->data->io.task == CO_TASK_CLASSIFY && f->data->io.classes > 5)
+        co_str_addf(&text, " acc5 %.4f", r->top5);
+    tell_text(s, &text);
+}
+
+static void record_eval(training *s, const co_eval_result *r, const char *split)
+{
+    char name[32];
+
+    snprintf(name, sizeof name, "%s/loss", split);
+    co_event_scalar(s->folder, r->step, name, r->loss);
+    snprintf(name, sizeof name, "%s/%s", split, co_plan_facts_of(s->plan)->metric);
+    co_event_scalar(s->folder, r->step, name, r->metric);
+    if (tops_of(s) < 2)
+        return;
+    snprintf(name, sizeof name, "%s/acc5", split);
+    co_event_scalar(s->folder, r->step, name, r->top5);
+}
+
+void follow_eval(void *ctx, const co_eval_result *r)
+{
+    training *s = ctx;
+    bool val = r->split == CO_SPLIT_VAL;
+    double secs = s->last_ns && r->t_ns > s->last_ns ? (double)(r->t_ns - s->last_ns) * 1e-9 : 0;
+    co_str text = {0};
+
+    record_eval(s, r, val ? "val" : "test");
+    s->last_ns = s->rate_ns = r->t_ns; /* evaluation is no part of the training's rate */
+    s->rate_samples = 0;
+    if (val)
+        s->eval_s = secs;
+    if (val && is_imagenet(s))
+        meter_eval(s, r, secs);
+    else if (val)
+        tell_epoch(s, r);
+    else
+        tell(s, "test loss %.4f  %s %.4f  (%lld)", r->loss, co_plan_facts_of(s->plan)->metric, r->metric,
+             (long long)r->count);
+    if (!val || tops_of(s) < 2)
+        return;
+    co_meters_summary(r->metric, r->top5, 2, &text);
+    tell_text(s, &text);
+}

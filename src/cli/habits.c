@@ -1,0 +1,247 @@
+/* habits.c -- flags and bare words of other programs' command lines become our words, each said once.
+ *
+ *     -a resnet18 -b 32 --epochs 1 DIR      pytorch/examples' main.py and its children
+ *     --batch_size 8 --preload latest       the transformer's train.py
+ *     --standalone --nproc_per_node=4       torchrun
+ *     50 10                                 the DDP tutorial: epochs, and how often to save
+ *
+ * What is looked up is a row's name: a flag as it is written in the table (underscores are dashes), or what a bare word
+ * is: a folder, a number, a script. Keys of other programs are the configuration's own matter (habit_keys).
+ */
+#include "cli/habits_int.h"
+
+#include <stdio.h>
+#include <string.h>
+
+#include "base/fs.h"
+
+/* Said once by this process, however often a line is composed. */
+static void say_once(const char *text)
+{
+    static co_str said;
+    char *row = co_sprintf("\n%s\n", text);
+
+    if (!row || !strstr(co_str_text(&said), row))
+        say("%s", text);
+    if (row)
+        co_str_add(&said, row);
+    co_free(row);
+}
+
+void habits_note(const char *text)
+{
+    say_once(text);
+}
+
+/* "--nproc_per_node=4" to "--nproc-per-node"; what follows '=' is *value. "-b32" is "-b" with 32. */
+static char *flag_name(co_pool *pool, const char *word, const char **value)
+{
+    char *name = co_pool_strn(pool, word, strcspn(word, "="));
+
+    *value = strchr(word, '=') ? strchr(word, '=') + 1 : NULL;
+    for (char *s = name ? name + 2 : NULL; s && name[1] && *s; s++)
+        *s = *s == '_' ? '-' : *s;
+    if (name && name[1] != '-' && strlen(name) > 2 && !*value) {
+        *value = word + 2;
+        name[2] = '\0';
+    }
+    return name;
+}
+
+static bool line_uses(const habit_line *h, const char *wanted)
+{
+    const char *value;
+
+    for (int i = 1; i < h->argc; i++) {
+        char *name =
+            h->argv[i][0] == '-' && h->argv[i][1] ? flag_name(&h->line->pool, h->argv[i], &value) : NULL;
+        if (name && strcmp(name, wanted) == 0)
+            return true;
+    }
+    return false;
+}
+
+static const co_conf_habit *named(const char *name)
+{
+    for (const co_conf_habit *row = habit_flags; row->keys; row++)
+        if (co_conf_habit_is(&(co_conf_habit){.keys = row->keys}, name, ""))
+            return row;
+    return NULL;
+}
+
+static const co_conf_habit *fitting(const habit_line *h, const char *name, const char *value)
+{
+    for (const co_conf_habit *row = habit_flags; row->keys; row++)
+        if (co_conf_habit_is(row, name, value) && (!row->with || line_uses(h, row->with)))
+            return row;
+    return NULL;
+}
+
+/* Bare where the grammar reads it back, quoted otherwise. */
+static char *make_word(co_pool *pool, const co_conf_habit *row, const char *value)
+{
+    static const char plain[] = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789_-+./";
+    co_str word = {0};
+    char *quoted = NULL, *kept = NULL;
+
+    if (!strchr(row->becomes, '=') && strspn(value, plain) != strlen(value))
+        quoted = co_conf_word(row->becomes, value);
+    if (quoted)
+        co_str_add(&word, quoted);
+    else
+        co_conf_habit_word(&word, row, "", value);
+    if (co_str_err(&word) == CO_OK)
+        kept = co_pool_str(pool, co_str_text(&word));
+    co_free(quoted);
+    co_str_fini(&word);
+    return kept;
+}
+
+static co_err apply(habit_line *h, const co_conf_habit *row, const char *typed, const char *value)
+{
+    line *l = h->line;
+
+    if (row->act == CO_HABIT_REFUSED)
+        return co_fail(CO_EINPUT, "%s: %s", typed, row->says);
+    if (row->act == CO_HABIT_DROPPED) {
+        char *text = row->says ? co_pool_printf(&l->pool, "%s: %s", typed, row->says) : NULL;
+        if (text)
+            say_once(text);
+        return CO_OK;
+    }
+    char *word = make_word(&l->pool, row, value);
+    if (!word)
+        return CO_ENOMEM;
+    char *text = co_pool_printf(&l->pool, "%s -> %s%s%s%s", typed, word, row->says ? " (" : "",
+                                row->says ? row->says : "", row->says ? ")" : "");
+    if (!text)
+        return CO_ENOMEM;
+    say_once(text);
+    l->words[l->n++] = word;
+    if (row->base && !h->base)
+        h->base = row;
+    return CO_OK;
+}
+
+co_err habits_flag(habit_line *h, int *i)
+{
+    line *l = h->line;
+    const char *word = h->argv[*i], *value;
+    char *name = flag_name(&l->pool, word, &value);
+    const co_conf_habit *row = name ? named(name) : NULL;
+
+    if (!name)
+        return CO_ENOMEM;
+    if (!row)
+        return CO_OK;
+    h->known = true;
+    if (!row->takes && value)
+        return co_fail(CO_EINPUT, "%s: %s takes no value", l->command, name);
+    bool apart = row->takes && !value;
+    if (apart && *i + 1 >= h->argc)
+        return co_fail(CO_EINPUT, "%s: %s needs a value: %s %s", l->command, name, name, row->takes);
+    if (apart)
+        value = h->argv[++*i];
+    value = value ? value : "";
+    row = fitting(h, name, value);
+    char *typed =
+        apart ? co_pool_printf(&l->pool, "%s %s", word, *value ? value : "''") : co_pool_str(&l->pool, word);
+    if (!typed)
+        return CO_ENOMEM;
+    CO_ASSERT(row, "the last row of a flag fits any value");
+    return apply(h, row, typed, value);
+}
+
+static bool is_number(const char *word)
+{
+    return *word && strspn(word, "0123456789") == strlen(word);
+}
+
+co_err habits_word(habit_line *h, const char *word)
+{
+    size_t n = strlen(word);
+    const char *name = NULL;
+
+    h->known = false;
+    if (strchr(word, '=') || *word == '~')
+        return CO_OK;
+    if (is_number(word))
+        name = h->numbers == 0 ? "NUMBER1" : h->numbers == 1 ? "NUMBER2" : "NUMBER3";
+    else if (co_fs_is_dir(word))
+        name = h->folders == 0 ? "FOLDER" : "FOLDER2";
+    else if (n > 3 && strcmp(word + n - 3, ".py") == 0)
+        name = "SCRIPT";
+    else if (strchr(word, '/') && !co_fs_exists(word))
+        name = "MISSING";
+    const co_conf_habit *row = name ? fitting(h, name, word) : NULL;
+    if (!row)
+        return CO_OK;
+    h->numbers += is_number(word);
+    h->folders += co_fs_is_dir(word);
+    h->known = true;
+    return apply(h, row, word, word);
+}
+
+co_err habits_end(habit_line *h)
+{
+    line *l = h->line;
+    bool looks = strcmp(l->command, "test") == 0 || strcmp(l->command, "predict") == 0;
+
+    if (!looks)
+        habits_environment();
+    if (!h->base || looks || line_has(l, "experiment") || line_has(l, "data") || line_has(l, "datamodule"))
+        return CO_OK;
+    char *word = co_pool_printf(&l->pool, "experiment=%s", h->base->base);
+    if (!word)
+        return CO_ENOMEM;
+    *--l->words = word;
+    l->n++;
+    say("%s: the recipe of that program (experiment=NAME chooses another)", word);
+    return CO_OK;
+}
+
+size_t habits_names(const char **names, size_t room)
+{
+    static char kept[96][28];
+    size_t n = 0;
+
+    for (const co_conf_habit *row = habit_flags; row->keys; row++)
+        for (const char *s = row->keys; *s == '-' && n < room && n < CO_COUNT(kept);) {
+            size_t len = strcspn(s, " ");
+            if (len > 2 && len < sizeof kept[0]) {
+                memcpy(kept[n], s, len);
+                names[n] = kept[n];
+                n++;
+            }
+            s += len + (s[len] == ' ');
+        }
+    return n;
+}
+
+static void add_rows(co_str *out, const co_conf_habit *row)
+{
+    static const char *const how[] = {" -> ", ": accepted", ": refused", ""};
+
+    for (; row->keys; row++) {
+        bool dashed = row->takes || row->keys[0] == '-';
+        co_str_addf(out, "  %s", row->keys);
+        if (row->values || row->takes)
+            co_str_addf(out, "%s%s", dashed ? " " : "=",
+                        row->values ? (*row->values ? row->values : "''") : row->takes);
+        co_str_addf(out, "%s%s", how[row->act], row->act == CO_HABIT_BECOMES ? row->becomes : "");
+        co_str_addf(out, "%s%s\n", row->says ? "; " : "", row->says ? row->says : "");
+    }
+}
+
+int show_habits(void)
+{
+    co_str text = {0};
+
+    co_str_add(&text, "Flags and words of other programs, and what they become:\n\n");
+    add_rows(&text, habit_flags);
+    co_str_add(&text, "\nKeys of other programs, beside the aliases that `cohort train --help` shows:\n\n");
+    add_rows(&text, habit_keys);
+    fputs(co_str_text(&text), stdout);
+    co_str_fini(&text);
+    return EXIT_DONE;
+}

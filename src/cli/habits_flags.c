@@ -1,0 +1,119 @@
+/* habits_flags.c -- the flags of other programs, and what their bare words are: the table.
+ *
+ * Rows are tried in order; the last one of a flag fits any value. Programs: main.py is pytorch/examples' imagenet, train.py
+ * its elastic child (-b per process) and the transformer's train.py (--batch_size per process); the rest is torchrun.
+ */
+#include "cli/habits_int.h"
+
+#define PER_PROCESS                                                                                          \
+    "per process: a step's batch is this times the ranks; of all ranks together: data.batch_size"
+#define ONE_HOST "not needed: one host, and its ranks share memory"
+#define SEVERAL                                                                                              \
+    "several hosts are not in this version; on this host: --nproc_per_node=N (trainer.devices=N) with no "   \
+    "--nnodes"
+#define TRACKERS   "trackers come later; csv/metrics.csv and events.jsonl in the run folder have every value"
+#define RANK_FILES "not needed: each rank has its file in ranks/ of the run folder"
+#define TRANSLATION                                                                                          \
+    "translation models come later; data=text data.path=FILE model=lm trains a language model on a text "    \
+    "file"
+#define NO_WEIGHTS                                                                                           \
+    "no weights are downloaded; weights=FILE.safetensors starts from a file, ckpt_path=FOLDER from a "       \
+    "checkpoint"
+#define NO_SCRIPT "cohort train runs no script; it trains its own models (cohort train --help model)"
+
+#define KEY(names, what, key)                                                                                \
+    {                                                                                                        \
+        names, NULL, CO_HABIT_BECOMES, key, NULL, what                                                       \
+    }
+#define KEY_SAYS(names, what, key, s)                                                                        \
+    {                                                                                                        \
+        names, NULL, CO_HABIT_BECOMES, key, s, what                                                          \
+    }
+#define DROP(names, what, s)                                                                                 \
+    {                                                                                                        \
+        names, NULL, CO_HABIT_DROPPED, NULL, s, what                                                         \
+    }
+#define REFUSE(names, what, s)                                                                               \
+    {                                                                                                        \
+        names, NULL, CO_HABIT_REFUSED, NULL, s, what                                                         \
+    }
+
+const co_conf_habit habit_flags[] = {
+    /* what a bare word is */
+    {"FOLDER", NULL, CO_HABIT_BECOMES, "data.dir", "the data", .base = "imagenet"},
+    REFUSE("FOLDER2", NULL, "a second folder; the data are in one (data.dir)"),
+    REFUSE("MISSING", NULL,
+           "no such folder; a word that is no setting is the folder with the data (data.dir)"),
+    {"NUMBER1", NULL, CO_HABIT_BECOMES, "trainer.max_epochs", "the first number: epochs in all"},
+    {"NUMBER2", NULL, CO_HABIT_BECOMES, "callbacks.model_checkpoint.every_n_epochs",
+     "the second: epochs from one checkpoint to the next"},
+    REFUSE("NUMBER3", NULL, "a third number; two are known: epochs in all, and epochs between checkpoints"),
+    DROP("SCRIPT", NULL, "not run: cohort trains its own models, with the words beside it"),
+
+    /* main.py and its children */
+    {"-a --arch", NULL, CO_HABIT_BECOMES, "model", NULL, "NAME", .base = "imagenet"},
+    KEY_SAYS("-j --workers --num-workers", "N", "data.workers", "loader threads of each rank"),
+    KEY("--epochs --num-epochs", "N", "trainer.max_epochs"),
+    {"--start-epoch", "0", CO_HABIT_DROPPED, .takes = "N"},
+    REFUSE("--start-epoch", "N", "a checkpoint knows its epoch; ckpt_path=FOLDER continues from it"),
+    {"-b --batch-size", NULL, CO_HABIT_BECOMES, "data.batch_size",
+     "of all ranks together, as main.py means it with --multiprocessing-distributed", "N",
+     .with = "--multiprocessing-distributed"},
+    KEY_SAYS("-b --batch-size", "N", "data.batch_size_per_rank", PER_PROCESS),
+    KEY("--lr --learning-rate", "RATE", "optim.lr"),
+    KEY("--momentum", "M", "optim.momentum"),
+    KEY("--wd --weight-decay", "DECAY", "optim.weight_decay"),
+    KEY_SAYS("-p --print-freq", "N", "log_every", "steps"),
+    {"--resume", "", CO_HABIT_DROPPED, .takes = "FOLDER"},
+    KEY("--resume", "FOLDER", "ckpt_path"),
+    REFUSE("-e --evaluate", NULL, "evaluating is a command of its own: cohort test ckpt_path=FOLDER"),
+    REFUSE("--pretrained", NULL, NO_WEIGHTS),
+    {"--world-size", "-1|1", CO_HABIT_DROPPED, .says = ONE_HOST, .takes = "N"},
+    REFUSE("--world-size", "N", SEVERAL),
+    {"--rank", "-1|0", CO_HABIT_DROPPED, .says = ONE_HOST, .takes = "N"},
+    REFUSE("--rank", "N", SEVERAL),
+    DROP("--dist-url --dist-backend", "TEXT", ONE_HOST),
+    KEY("--seed", "N", "seed"),
+    REFUSE("--gpu", "N", "GPUs are not in this version; without it the ranks are processes on CPUs"),
+    DROP("--no-accel --no-cuda", NULL, "so it is: the ranks are processes on CPUs"),
+    DROP("--multiprocessing-distributed", NULL, "so it is: trainer.devices ranks, auto: one for each CPU"),
+    REFUSE("--dummy", NULL, "there are no made-up pictures of ImageNet's size; give a folder of pictures"),
+    DROP("--checkpoint-file", "FILE",
+         "checkpoints are folders in the run folder; ckpt_path=auto continues the newest unfinished run"),
+    DROP("--local-rank", "N", "not needed: ranks are started and numbered here"),
+    DROP("--wandb-project --wandb-run-group --wandb-group --wandb-entity", "NAME", TRACKERS),
+
+    /* the transformer's train.py */
+    KEY_SAYS("--seq-len", "N", "data.max_len", "tokens of a line, with data=text"),
+    KEY_SAYS("--d-model", "N", "model.d_model", "with model=lm"),
+    REFUSE("--lang-src --lang-tgt", "LANG", TRANSLATION),
+    REFUSE("--tokenizer-file", "FILE", TRANSLATION),
+    KEY_SAYS("--model-folder", "FOLDER", "run.dir", "checkpoints are below it"),
+    DROP("--model-basename", "NAME",
+         "checkpoints are named epoch_009 or by callbacks.model_checkpoint.filename"),
+    {"--preload", "", CO_HABIT_DROPPED, .takes = "latest"},
+    {"--preload", "latest", CO_HABIT_BECOMES, "ckpt_path=auto", "the newest of run.dir, if there is one",
+     "latest"},
+    REFUSE("--preload", "latest", "give the checkpoint's folder: ckpt_path=RUN/checkpoints/epoch_009"),
+
+    /* torchrun */
+    DROP("--standalone", NULL, "so it is: one host, nothing to meet at"),
+    {"--nproc-per-node", "auto|cpu", CO_HABIT_BECOMES, "trainer.devices=auto", "ranks on this host", "N"},
+    {"--nproc-per-node", "gpu|cuda|xpu|mps", CO_HABIT_REFUSED,
+     .says = "GPUs are not in this version; --nproc_per_node=cpu takes every CPU", .takes = "N"},
+    KEY_SAYS("--nproc-per-node", "N", "trainer.devices", "ranks on this host"),
+    {"--nnodes", "1|1:1", CO_HABIT_DROPPED, .says = "so it is: one host", .takes = "N"},
+    REFUSE("--nnodes", "N", SEVERAL),
+    {"--node-rank", "0", CO_HABIT_DROPPED, .says = ONE_HOST, .takes = "N"},
+    REFUSE("--node-rank", "N", SEVERAL),
+    DROP("--rdzv-id --rdzv-backend --rdzv-endpoint --rdzv-conf --master-addr --master-port --local-addr",
+         "TEXT", ONE_HOST),
+    DROP("--max-restarts", "N",
+         "not needed: a rank that dies is replaced within its step, as often as it takes"),
+    DROP("--log-dir", "FOLDER", RANK_FILES),
+    DROP("-t --tee -r --redirects --local-ranks-filter --logs-specs", "WHICH", RANK_FILES),
+    DROP("--monitor-interval --start-method --role --event-log-handler --signals-to-handle --numa-binding",
+         "TEXT", "not needed: ranks are watched, started and placed on CPUs by the run itself"),
+    DROP("--virtual-local-rank", NULL, ONE_HOST),
+    REFUSE("--no-python --run-path --module", NULL, NO_SCRIPT),
+    {0}};

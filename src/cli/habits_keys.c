@@ -1,0 +1,138 @@
+/* habits_keys.c -- keys and choices of Lightning, its Hydra template, timm and Hydra itself: the table.
+ *
+ * Names that mean what a key of ours means are aliases in the option tables. Here is the rest: what has another shape,
+ * what means nothing here, and what is not there yet, each with its sentence. A pattern of values is a shell's.
+ */
+#include "cli/habits_int.h"
+
+#define NO_GPU "GPUs are not in this version; the ranks are processes on CPUs: trainer.accelerator=cpu"
+#define NO_WEIGHTS                                                                                           \
+    "no weights are downloaded; weights=FILE.safetensors starts from a file, ckpt_path=FOLDER from a "       \
+    "checkpoint"
+#define LATER_MODEL                                                                                          \
+    "vision transformers come later; there are resnet18, resnet34, resnet50, resnet101, resnet152 "          \
+    "(model=resnet18)"
+#define TRACKERS      "trackers come later; csv/metrics.csv and events.jsonl in the run folder have every value"
+#define OWN_SCHEDULES "the schedules here are the rows of schedule= (cohort train --help schedule)"
+
+#define BECOMES(keys, values, to)                                                                            \
+    {                                                                                                        \
+        keys, values, CO_HABIT_BECOMES, to                                                                   \
+    }
+#define BECOMES_SAYS(keys, values, to, s)                                                                    \
+    {                                                                                                        \
+        keys, values, CO_HABIT_BECOMES, to, s                                                                \
+    }
+#define DROP(keys, values, s)                                                                                \
+    {                                                                                                        \
+        keys, values, CO_HABIT_DROPPED, NULL, s                                                              \
+    }
+#define REFUSE(keys, values, s)                                                                              \
+    {                                                                                                        \
+        keys, values, CO_HABIT_REFUSED, NULL, s                                                              \
+    }
+
+const co_conf_habit habit_keys[] = {
+    /* batch: the whole one, given later than a batch per rank, takes its place */
+    {"data.batch_size", "*", CO_HABIT_UNSETS, "data.batch_size_per_rank"},
+    {"datamodule.batch_size", "*", CO_HABIT_UNSETS, "data.batch_size_per_rank",
+     "the batch of all ranks together here; per process: data.batch_size_per_rank"},
+
+    /* trainer. */
+    REFUSE("trainer", "gpu|cuda|mps|tpu|xpu", "GPUs are not in this version; trainer=cpu, or trainer=ddp"),
+    BECOMES("trainer", "ddp_spawn|ddp_fork|ddp_notebook", "trainer=ddp"),
+    REFUSE("trainer", "deepspeed*", "there are ddp and fsdp; checkpoints of either load in either"),
+    DROP("trainer.accelerator", "cpu|auto|null", NULL),
+    REFUSE("trainer.accelerator trainer.gpus", NULL, NO_GPU),
+    BECOMES("trainer.devices", "-1", "trainer.devices=auto"),
+    DROP("trainer.precision", "32|32-true|fp32|float32|null", NULL),
+    REFUSE("trainer.precision", NULL, "everything is computed in 32-bit floats here (trainer.precision=32)"),
+    REFUSE("trainer.num_nodes", "[2-9]*|1?*",
+           "several hosts are not in this version; on this host: trainer.num_nodes=1 trainer.devices=N"),
+    BECOMES("trainer.strategy", "auto|ddp_*|single_device", "trainer.strategy=ddp"),
+    BECOMES("trainer.strategy", "fsdp_*|fully_sharded*", "trainer.strategy=fsdp"),
+    DROP("trainer.sync_batchnorm", NULL,
+         "not needed: batch statistics are of a slice, the same for any number of ranks"),
+    DROP("trainer.deterministic", "[Ff]alse|0", "every run is deterministic here"),
+    DROP("trainer.deterministic trainer.benchmark trainer.inference_mode trainer.enable_model_summary", NULL,
+         NULL),
+    BECOMES("trainer.enable_progress_bar", "[Ff]alse|0", "console=plain"),
+    DROP("trainer.enable_progress_bar", NULL, NULL),
+    BECOMES("trainer.enable_checkpointing", NULL, "callbacks.model_checkpoint.enabled"),
+    DROP("trainer.num_sanity_val_steps", NULL, "not needed: everything is checked before the first step"),
+    DROP("trainer.val_check_interval", "1|1.0|null", NULL),
+    REFUSE("trainer.val_check_interval", NULL,
+           "validation is at the end of an epoch; trainer.eval_every=N is every N epochs"),
+    DROP("trainer.use_distributed_sampler trainer.replace_sampler_ddp", "[Tt]rue|1", NULL),
+    REFUSE("trainer.use_distributed_sampler trainer.replace_sampler_ddp", NULL,
+           "each sample counts exactly once an epoch here, whoever computes it; that cannot be turned off"),
+    DROP("trainer.logger", NULL, "csv/metrics.csv and events.jsonl are always written"),
+    DROP("trainer.detect_anomaly", NULL,
+         "not needed: trainer.on_nan says what a value that is not finite does"),
+    BECOMES("trainer.auto_lr_find", NULL, "tune.lr"),
+    DROP("trainer.plugins trainer.reload_dataloaders_every_n_epochs", "null|0|[[]]", NULL),
+
+    /* model. */
+    REFUSE("model", "vit*|deit*|swin*", LATER_MODEL),
+    BECOMES("model.net.model_name model.model_name model.net.arch", NULL, "model"),
+    DROP("model.net.pretrained model.pretrained", "[Ff]alse|0|null", NULL),
+    REFUSE("model.net.pretrained model.pretrained", NULL, NO_WEIGHTS),
+    DROP("model.net.num_classes model.num_classes model.net.output_size", NULL,
+         "not needed: the number of classes comes from the data"),
+    BECOMES("model.optimizer._target_", "*.SGD", "optim=sgd"),
+    BECOMES("model.optimizer._target_", "*.AdamW", "optim=adamw"),
+    BECOMES("model.optimizer._target_", "*.Adam", "optim=adam"),
+    BECOMES("model.optimizer._target_", "*.SparseAdam", "optim=sparse_adam"),
+    REFUSE("model.optimizer._target_", NULL,
+           "the optimisers here are the rows of optim= (cohort train --help optim)"),
+    DROP("model.optimizer._partial_ model.scheduler._partial_ model.compile compile", "[Tt]rue|[Ff]alse|1|0",
+         NULL),
+    BECOMES("model.optimizer.*", NULL, "optim.*"),
+    BECOMES("model.scheduler._target_", "*.StepLR", "schedule=step"),
+    BECOMES("model.scheduler._target_", "*.MultiStepLR", "schedule=multistep"),
+    BECOMES("model.scheduler._target_", "*.ExponentialLR", "schedule=exponential"),
+    BECOMES("model.scheduler._target_", "*.CosineAnnealingLR", "schedule=cosine"),
+    BECOMES("model.scheduler._target_", "*.PolynomialLR", "schedule=polynomial"),
+    BECOMES("model.scheduler._target_", "*.OneCycleLR", "schedule=one_cycle"),
+    BECOMES("model.scheduler._target_", "*.ReduceLROnPlateau", "schedule=plateau"),
+    REFUSE("model.scheduler._target_", NULL, OWN_SCHEDULES),
+    BECOMES("model.scheduler.*", NULL, "schedule.*"),
+
+    /* data. */
+    BECOMES("datamodule", NULL, "data"),
+    BECOMES("datamodule.*", NULL, "data.*"),
+    DROP("data.pin_memory data.persistent_workers", NULL,
+         "not needed: ranks read from memory that they share"),
+    REFUSE("data.train_val_test_split", NULL,
+           "the test part is the set's own; data.val_fraction=0.1 is the part of the rest to validate on"),
+    BECOMES_SAYS("paths.data_dir", NULL, "data.dir", "with a set that has files"),
+
+    /* callbacks, loggers */
+    DROP("callbacks.model_summary.* callbacks.rich_progress_bar.* callbacks.lr_monitor.* callbacks.timer.*",
+         NULL, "the first screen, the progress and the learning rate are always there"),
+    DROP("callbacks.model_checkpoint.auto_insert_metric_name callbacks.model_checkpoint.verbose "
+         "callbacks.model_checkpoint.save_weights_only callbacks.model_checkpoint.save_on_train_epoch_end "
+         "callbacks.early_stopping.verbose callbacks.early_stopping.strict "
+         "callbacks.early_stopping.check_finite "
+         "callbacks.early_stopping.check_on_train_epoch_end callbacks.model_checkpoint.train_time_interval",
+         NULL, "means nothing here"),
+    BECOMES_SAYS("logger", "tensorboard|wandb|mlflow|comet|neptune|aim|many_loggers|[[]*", "logger=csv",
+                 TRACKERS),
+    DROP("logger.*", NULL, TRACKERS),
+
+    /* the template's own and Hydra's */
+    DROP("train", "[Tt]rue|1", NULL),
+    REFUSE("train", NULL, "evaluating is a command of its own: cohort test ckpt_path=FOLDER"),
+    BECOMES("ckpt_path", "last", "ckpt_path=auto"),
+    DROP("tags", NULL, "kept in overrides.yaml of the run folder"),
+    DROP("extras extras.*", NULL, NULL),
+    BECOMES("paths.output_dir", NULL, "run.dir"),
+    DROP("paths paths.*", NULL,
+         "means nothing here: data.dir is where the data are, run.dir where the run goes"),
+    DROP("optimized_metric", NULL, "the table of a sweep has all metrics"),
+    REFUSE("hparams_search", NULL,
+           "searches come later; -m runs every combination of given values: -m optim.lr=0.1,0.01 seed=1,2"),
+    DROP("hydra.*", NULL, "Hydra's own settings mean nothing here"),
+    DROP("*._target_", NULL, "the program's own parts are used"),
+    DROP("*._partial_ *._recursive_ *._convert_", NULL, NULL),
+    {0}};

@@ -1,0 +1,176 @@
+/* plan.c -- `cohort plan`: everything that `cohort train` would decide for the same words, without starting it: the first
+ * screen, memory to the byte by what it holds, and the time of a step, foretold from a short measurement. */
+#include "cli/train_int.h"
+
+#include <math.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "base/clock.h"
+
+/* The regions of the shared memory by what stands before the first point of their names. */
+static const struct {
+    const char *name, *what;
+} classes[] = {{"weights", "parameters and running statistics, one copy for all ranks"},
+               {"moments", "the optimiser's, and the average of the weights"},
+               {"sum", "the step's gradient"},
+               {"aside", "old bytes that a checkpoint has not read yet"},
+               {"leaves", "gradients of slices, by rank"},
+               {"work", "activations and workspace, by rank"},
+               {"input", "slices of data, by rank and loader thread"},
+               {"output", "predictions of an evaluation"},
+               {"journal", "bytes before an update, to put back after a death"},
+               {"scratch", "partial sums, by rank"},
+               {"marks", "who does what, and what is done"},
+               {"stats", "losses, metrics and norms"},
+               {"control", "the unit in progress, and results on their way"},
+               {"slots", "each rank's progress and flight record"},
+               {"choices", "predicted and right classes of the test"}};
+
+static bool is_of(const co_region *r, const char *name)
+{
+    size_t n = strlen(name);
+
+    return strncmp(r->name, name, n) == 0 && (r->name[n] == '\0' || r->name[n] == '.');
+}
+
+static size_t bytes_of(const co_arena *a, const char *name)
+{
+    size_t sum = 0;
+
+    for (int i = 0; i < a->n; i++)
+        sum += is_of(&a->region[i], name) ? a->region[i].bytes : 0;
+    return sum;
+}
+
+static bool is_known(const co_region *r)
+{
+    for (size_t c = 0; c < CO_COUNT(classes); c++)
+        if (is_of(r, classes[c].name))
+            return true;
+    return false;
+}
+
+/* Calls row for every class that has bytes, for what is in none, and for what pages round up to: together the arena. */
+static void each_class(const co_plan_facts *f,
+                       void (*row)(void *ctx, const char *name, size_t bytes, const char *what), void *ctx)
+{
+    const co_arena *a = f->arena;
+    size_t known = 0, other = 0;
+
+    for (size_t c = 0; c < CO_COUNT(classes); c++) {
+        size_t bytes = bytes_of(a, classes[c].name);
+        known += bytes;
+        if (bytes)
+            row(ctx, classes[c].name, bytes, classes[c].what);
+    }
+    for (int i = 0; i < a->n; i++)
+        other += is_known(&a->region[i]) ? 0 : a->region[i].bytes;
+    if (other)
+        row(ctx, "other", other, "the rest");
+    row(ctx, "rounding", f->arena_bytes - known - other, "each region begins at a page of its own");
+}
+
+static void print_row(void *ctx, const char *name, size_t bytes, const char *what)
+{
+    printf("  %-10s %15zu  %s\n", name, bytes, what);
+}
+
+static void put_row(void *ctx, const char *name, size_t bytes, const char *what)
+{
+    json_object_set_new(ctx, name, json_integer((json_int_t)bytes));
+}
+
+/* --- for people ------------------------------------------------------------------------------------------------------ */
+static void show_memory(const co_plan_facts *f)
+{
+    printf("\nmemory in bytes\n");
+    each_class(f, print_row, NULL);
+    printf("  %-10s %15zu  all of the above\n", "shared", f->arena_bytes);
+    printf("  %-10s %15zu  of the supervisor and %d rank%s together\n", "private", f->private_bytes, f->ranks,
+           f->ranks == 1 ? "" : "s");
+    printf("  %-10s %15zu\n", "in all", f->arena_bytes + f->private_bytes);
+}
+
+static void show_time(const co_plan_facts *f, const co_calibration *c)
+{
+    char all[32];
+    double epochs = (double)(f->steps - f->start_step) / (double)f->steps_per_epoch;
+
+    printf("\ntime, foretold from a few slices on this machine as it is now\n");
+    printf("  a slice    %10.3f ms, and %.3f ms to fill it\n", c->slice_ms, c->load_ms);
+    printf("  sum, apply %10.3f ms\n", c->sum_apply_ms);
+    printf("  a step     %10.3f ms with %d rank%s: %.0f samples/s\n", c->step_ms, f->ranks,
+           f->ranks == 1 ? "" : "s", c->step_ms > 0 ? 1e3 * (double)f->batch / c->step_ms : 0.0);
+    printf("  an epoch   %10.1f s with its evaluation; all of it about %s\n", c->epoch_s,
+           co_time_text(all, epochs * c->epoch_s));
+}
+
+/* --- for scripts ----------------------------------------------------------------------------------------------------- */
+static json_t *json_of_plan(const training *s, const co_calibration *c)
+{
+    const co_plan_facts *f = co_plan_facts_of(s->plan);
+    const co_train_spec *spec = &s->app.spec;
+    const uint32_t *count = f->data->count;
+    json_t *memory = json_object(), *classes_of = json_object();
+
+    each_class(f, put_row, classes_of);
+    json_object_set_new(memory, "shared", classes_of);
+    json_object_set_new(memory, "shared_bytes", json_integer((json_int_t)f->arena_bytes));
+    json_object_set_new(memory, "private_bytes", json_integer((json_int_t)f->private_bytes));
+    json_object_set_new(memory, "bytes", json_integer((json_int_t)(f->arena_bytes + f->private_bytes)));
+    json_t *data = json_pack("{s:s, s:I, s:I, s:I, s:I, s:s}", "name", spec->data->name, "train",
+                             (json_int_t)count[CO_SPLIT_TRAIN], "val", (json_int_t)count[CO_SPLIT_VAL],
+                             "test", (json_int_t)count[CO_SPLIT_TEST], "classes",
+                             (json_int_t)f->data->io.classes, "fingerprint", f->data->fingerprint);
+    json_t *j =
+        json_pack("{s:s, s:I, s:o, s:I, s:i, s:i, s:i, s:I, s:I, s:I, s:I}", "model", spec->model->name,
+                  "parameters", (json_int_t)f->params, "data", data, "global_batch", (json_int_t)f->batch,
+                  "slices", f->slices, "ranks", f->ranks, "ranks_asked", f->ranks_asked, "steps_per_epoch",
+                  (json_int_t)f->steps_per_epoch, "steps", (json_int_t)f->steps, "epochs",
+                  (json_int_t)f->epochs, "start_step", (json_int_t)f->start_step);
+    json_object_set_new(j, "optim", json_string(spec->optim->name));
+    json_object_set_new(j, "schedule", json_string(spec->schedule->name));
+    json_object_set_new(j, "kernels", json_string(f->kernels));
+    json_object_set_new(j, "flops_per_step", json_real(f->flops_per_step));
+    json_object_set_new(j, "config_sha256", json_string(spec->config_sha256));
+    json_object_set_new(j, "memory", memory);
+    json_object_set_new(j, "time",
+                        json_pack("{s:f, s:f, s:f, s:f, s:f, s:f}", "slice_ms", c->slice_ms, "load_ms",
+                                  c->load_ms, "sum_apply_ms", c->sum_apply_ms, "eval_item_ms",
+                                  c->eval_item_ms, "step_ms", c->step_ms, "epoch_s", c->epoch_s));
+    return j;
+}
+
+static int plan(training *s, line *l)
+{
+    co_calibration c = {0};
+    co_err err = training_plan(s, l);
+
+    if (!err)
+        err = co_plan_calibrate(s->plan, &c);
+    if (err)
+        return fail_with(err);
+    if (l->json) {
+        print_json(json_of_plan(s, &c));
+        return EXIT_DONE;
+    }
+    fputs(co_plan_facts_of(s->plan)->lines, stdout);
+    show_memory(co_plan_facts_of(s->plan));
+    show_time(co_plan_facts_of(s->plan), &c);
+    return EXIT_DONE;
+}
+
+int cmd_plan(int argc, char **argv)
+{
+    training s = {.began_ns = co_now_ns()};
+    line l;
+
+    if (line_parse(&l, argc, argv, true, NULL) != CO_OK)
+        return fail_usage();
+    int status = l.help ? show_usage("plan") : plan(&s, &l);
+    if (s.plan || s.app.conf)
+        training_close(&s);
+    line_free(&l);
+    return status;
+}

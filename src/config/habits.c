@@ -1,0 +1,166 @@
+/* habits.c -- keys and values that people bring from other programs: each pair of a source is looked up in the spec's
+ * table of habits before anything else is done with it.
+ *
+ * A row without values gives way to the option tables: a key that exists is what it is. A row that names its values
+ * is for these values, also of keys that exist. What a row makes of a pair is looked up again, so that
+ * `model.net.model_name=vit` ends where `model=vit` does; a table that goes round is a mistake of ours.
+ */
+#include "config/config_int.h"
+
+#include <fnmatch.h>
+#include <string.h>
+
+enum { MOST_TURNS = 8 };
+
+/* One of the patterns in `list`, separated by `sep`, matches all of `text`. */
+static bool matches(const char *list, char sep, const char *text)
+{
+    char pattern[128];
+    const char stop[2] = {sep, '\0'};
+    for (;;) {
+        size_t n = strcspn(list, stop);
+        CO_ASSERT(n < sizeof pattern, "a pattern of a habit is short");
+        memcpy(pattern, list, n);
+        pattern[n] = '\0';
+        if (fnmatch(pattern, text, FNM_NOESCAPE) == 0)
+            return true;
+        if (!list[n])
+            return false;
+        list += n + 1;
+    }
+}
+
+bool co_conf_habit_is(const co_conf_habit *row, const char *key, const char *value)
+{
+    return matches(row->keys, ' ', key) && (!row->values || matches(row->values, '|', value));
+}
+
+void co_conf_habit_word(co_str *out, const co_conf_habit *row, const char *key, const char *value)
+{
+    const char *to = row->becomes, *star = strstr(to, ".*");
+    if (strchr(to, '=')) {
+        co_str_add(out, to);
+        return;
+    }
+    if (star) { /* "datamodule.*" to "data.*" */
+        size_t head = (size_t)(strstr(row->keys, ".*") - row->keys);
+        co_str_addn(out, to, (size_t)(star - to));
+        co_str_add(out, key + head);
+    } else {
+        co_str_add(out, to);
+    }
+    co_str_addf(out, "=%s", value);
+}
+
+static bool table_knows(const co_option *table, const char *prefix, const char *dot, const char *key)
+{
+    size_t n = strlen(prefix);
+    bool inside = strncmp(key, prefix, n) == 0 && strncmp(key + n, dot, strlen(dot)) == 0;
+    for (const co_option *o = table; o->key; o++)
+        if ((inside && strcmp(key + n + strlen(dot), o->key) == 0) || conf_has_alias(o, key))
+            return true;
+    return false;
+}
+
+bool co_conf_knows(const co_conf_spec *spec, const char *key)
+{
+    for (int i = 0; i < spec->n_tables; i++)
+        if (table_knows(spec->tables[i].options, spec->tables[i].prefix, "", key))
+            return true;
+    for (int g = 0; g < spec->n_groups; g++)
+        for (int r = 0; r < spec->groups[g].n_rows; r++)
+            if (table_knows(spec->groups[g].rows[r].options, spec->groups[g].name, ".", key))
+                return true;
+    return conf_group_index(spec, key, strlen(key)) >= 0;
+}
+
+static const co_conf_habit *find(const co_conf_spec *spec, const conf_pair *p)
+{
+    bool asked = false, known = false;
+    for (const co_conf_habit *row = spec->habits; row && row->keys; row++) {
+        if (!co_conf_habit_is(row, p->key, p->value))
+            continue;
+        if (!asked)
+            known = co_conf_knows(spec, p->key);
+        asked = true;
+        if (row->values || !known)
+            return row;
+    }
+    return NULL;
+}
+
+static co_err tell(const co_conf_spec *spec, const conf_pair *p, const char *word, const char *says)
+{
+    co_str text = {0};
+    if (!spec->note || (!word && !says))
+        return CO_OK;
+    co_str_addf(&text, "%s=%s", p->key, p->value);
+    if (word)
+        co_str_addf(&text, " -> %s", word);
+    if (says)
+        co_str_addf(&text, word ? " (%s)" : ": %s", says);
+    co_err err = co_str_err(&text);
+    if (!err)
+        spec->note(co_str_text(&text));
+    co_str_fini(&text);
+    return err;
+}
+
+/* The pair as the row has it. A key of a file that becomes a group's choice overrides that choice. */
+static co_err become(co_conf *c, const conf_source *s, conf_pair *p, const co_conf_habit *row)
+{
+    co_str word = {0};
+    co_conf_habit_word(&word, row, p->key, p->value);
+    char *text = co_str_err(&word) ? NULL : co_pool_str(&c->pool, co_str_text(&word));
+    co_str_fini(&word);
+    if (!text)
+        return CO_ENOMEM;
+    CO_TRY(tell(c->spec, p, text, row->says));
+    char *eq = strchr(text, '=');
+    *eq = '\0';
+    p->key = text;
+    p->value = eq + 1;
+    if (strchr(row->becomes, '='))
+        p->kind = CONF_PLAIN;
+    if (s->name && !p->defaults && conf_group_index(c->spec, text, strlen(text)) >= 0)
+        p->defaults = CONF_DEFAULT | CONF_OVERRIDE;
+    return CO_OK;
+}
+
+static co_err add_one(co_conf *c, conf_source *s, conf_pair p)
+{
+    const co_conf_habit *row = NULL;
+    if (!p.value || p.op == CONF_DELETE || (p.defaults & (CONF_SELF | CONF_FILE)))
+        return conf_source_add(s, &c->pool, p);
+    for (int turn = 0; (row = find(c->spec, &p)) != NULL; turn++) {
+        CO_ASSERT(turn < MOST_TURNS, "the table of habits goes round");
+        if (row->act == CO_HABIT_REFUSED)
+            return conf_fail_at(co_fail(CO_EINPUT, "%s=%s: %s", p.key, p.value, row->says), s, &p);
+        if (row->act == CO_HABIT_DROPPED)
+            return tell(c->spec, &p, NULL, row->says);
+        if (row->act == CO_HABIT_UNSETS) {
+            CO_TRY(tell(c->spec, &p, NULL, row->says));
+            CO_TRY(conf_source_add(s, &c->pool,
+                                   (conf_pair){.key = row->becomes, .line = p.line, .op = CONF_DELETE}));
+            break;
+        }
+        CO_TRY(become(c, s, &p, row));
+    }
+    return conf_source_add(s, &c->pool, p);
+}
+
+co_err conf_habits_apply(co_conf *c, conf_source *s, int from)
+{
+    int n = s->n - from;
+    conf_pair *old;
+    if (!c->spec->habits || n <= 0)
+        return CO_OK;
+    old = co_pool_alloc(&c->pool, (size_t)n * sizeof *old);
+    if (!old)
+        return CO_ENOMEM;
+    memcpy(old, s->pairs + from, (size_t)n * sizeof *old);
+    s->n = from;
+    for (int i = 0; i < n; i++)
+        CO_TRY(add_one(c, s, old[i]));
+    return CO_OK;
+}

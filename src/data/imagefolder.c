@@ -1,0 +1,322 @@
+/* imagefolder.c -- a data set of one's own: JPEG and PNG files in folders, a folder a class.
+ *
+ * Files stay as they came, compressed: in memory, once for all ranks of the host, if all of them fit data.cache_mb,
+ * else on disk, and each is read when it is asked for. They are decoded when asked for too (jpeg.c, png.c), by
+ * whichever thread fills the slice, and go through the set's transform.
+ *
+ * The size of a sample is data.crop, or follows from data.resize. With neither: that of the pictures if all have the
+ * same; if not, they are taken as ImageNet's are (crop 224 out of 256; random resized crop and flip in training).
+ * "All" is every picture when they are in memory, PROBED of them when they are not.
+ *
+ * A file that cannot be decoded is a bad sample. It is one in every epoch and rank, since that is a matter of its bytes.
+ */
+#include "data/decode_int.h"
+#include "data/folder_int.h"
+
+#include <stdio.h>
+#include <string.h>
+
+#include "base/alloc.h"
+#include "base/clock.h"
+#include "base/hash.h"
+#include "base/log.h"
+
+enum { PROBED = 256, PROBE_LEN = 256 << 10, ON_ERROR_STOP = 0 };
+static const uint64_t CONTENT_HASHED =
+    1u << 30; /* bytes of pictures up to which the fingerprint covers them all */
+
+struct folder_cfg {
+    char *dir;
+    double val_fraction, test_fraction;
+    int64_t cache_mb;
+    int on_error;
+    struct transform_cfg pictures;
+};
+
+static const co_option options[] = {
+    {"dir", CO_OPT_STR, offsetof(struct folder_cfg, dir), "null",
+     "folder with train/CLASS/*.jpg (and val, test), or CLASS/*.jpg; or a .tar, .tar.xz, .tar.gz of one",
+     .alias = "data.data_dir", .path = true},
+    {"val_fraction", CO_OPT_FLOAT, offsetof(struct folder_cfg, val_fraction), "0.1",
+     "part of the pictures to validate on, where there is no folder val; at least one", .min = 0, .max = 0.9},
+    {"test_fraction", CO_OPT_FLOAT, offsetof(struct folder_cfg, test_fraction), "0.1",
+     "part of the pictures to test on, where there is no folder train; 0: none", .min = 0, .max = 0.9},
+    {"cache_mb", CO_OPT_INT, offsetof(struct folder_cfg, cache_mb), "1024",
+     "files are kept in memory if all of them are not more than this, in MiB", .min = 0, .max = 1 << 30,
+     .may_change = true},
+    {"on_error", CO_OPT_ENUM, offsetof(struct folder_cfg, on_error), "stop",
+     "a file that cannot be decoded ends the run, or is left out and counted", .choices = "stop|skip",
+     .may_change = true},
+    TRANSFORM_OPTIONS(struct folder_cfg, pictures),
+    {0},
+};
+
+struct imagefolder {
+    co_dataset base;
+    listing files;
+    folder_index index;
+    transform how;
+    uint32_t fixed_h, fixed_w; /* no other size can be a sample; 0: any can */
+};
+
+static const sample *sample_of(const struct imagefolder *set, co_split s, uint32_t id)
+{
+    return &set->index.samples[split_start(&set->base, s) + id];
+}
+
+/* --- one sample -------------------------------------------------------------------------------------------------- */
+
+/* The file's bytes; NULL with the reason if it cannot be read now, or could not when the set was opened. */
+static const uint8_t *read_sample(const struct imagefolder *set, const sample *e, char why[WHY_LEN])
+{
+    const listing *l = &set->files;
+    bool in_memory = l->block && e->at != ENTRY_UNREAD;
+    void *room =
+        in_memory || e->size > PICTURE_FILE_MOST ? NULL : scratch_get(SCRATCH_FILE, (size_t)e->size + 1);
+    const uint8_t *bytes = listing_read(l, e->at, e->size, e->path, room);
+
+    if (!bytes) {
+        snprintf(why, WHY_LEN, "%s", co_errmsg());
+    } else if (l->block && !in_memory) {
+        snprintf(why, WHY_LEN, "it could not be read when the set was opened");
+        bytes = NULL;
+    }
+    return bytes;
+}
+
+static bool decode_sample(picture *p, const struct imagefolder *set, const sample *e, const uint8_t *bytes,
+                          char why[WHY_LEN])
+{
+    if (!bytes || !picture_decode(p, bytes, e->size, MOST_PIXELS, why))
+        return false;
+    if (set->fixed_h && (p->height != set->fixed_h || p->width != set->fixed_w)) {
+        snprintf(why, WHY_LEN, "%ux%u pixels where others have %ux%u: give data.crop or data.resize=HxW",
+                 p->width, p->height, set->fixed_w, set->fixed_h);
+        return false;
+    }
+    return true;
+}
+
+static int fill(const co_dataset *d, co_split s, const uint32_t *id, co_slice_shape shape,
+                const co_draw *draw, const co_slice_dst *dst)
+{
+    const struct imagefolder *set = (const struct imagefolder *)d;
+    float *x = dst->x;   /* [n,3,height,width] */
+    int32_t *y = dst->y; /* [n] */
+    co_fill_times t = {0};
+    char why[WHY_LEN];
+    int bad = 0;
+    uint64_t t0 = co_now_ns(), t1;
+
+    for (int i = 0; i < shape.n; i++) {
+        const sample *e = sample_of(set, s, id[i]);
+        picture p;
+        struct drawn drawn;
+        const uint8_t *bytes = read_sample(set, e, why);
+        t.read_ns += (t1 = co_now_ns()) - t0;
+        bool good = decode_sample(&p, set, e, bytes, why);
+        t.decode_ns += (t0 = co_now_ns()) - t1;
+        if (x && good) {
+            bool vary = transform_draw(&drawn, &set->how, draw, id[i], p.height, p.width);
+            transform_apply(x + (size_t)i * set->how.numbers, &set->how, p, vary ? &drawn : NULL);
+        } else if (x) {
+            memset(x + (size_t)i * set->how.numbers, 0, set->how.numbers * sizeof *x);
+        }
+        if (y)
+            y[i] = good ? (int32_t)e->label : CO_IGNORE;
+        if (dst->ids)
+            dst->ids[i] = id[i];
+        bad += !good;
+        t.augment_ns += (t1 = co_now_ns()) - t0;
+        t0 = t1;
+    }
+    transform_mix(&set->how, draw, id, shape.n, dst);
+    t.augment_ns += co_now_ns() - t0;
+    if (draw->times) {
+        draw->times->read_ns += t.read_ns;
+        draw->times->decode_ns += t.decode_ns;
+        draw->times->augment_ns += t.augment_ns;
+    }
+    return bad;
+}
+
+static co_err check(const co_dataset *d, co_split s, uint32_t id)
+{
+    const struct imagefolder *set = (const struct imagefolder *)d;
+    const sample *e = sample_of(set, s, id);
+    char why[WHY_LEN] = "";
+    picture p;
+
+    if (decode_sample(&p, set, e, read_sample(set, e, why), why))
+        return CO_OK;
+    return co_fail(CO_EINPUT, "%s/%s: %s", set->files.root, listing_path(&set->files, e->path), why);
+}
+
+static const char *class_name(const co_dataset *d, int64_t label)
+{
+    const folder_index *x = &((const struct imagefolder *)d)->index;
+
+    if (label < 0 || label >= x->n_classes)
+        return NULL;
+    return x->titles ? x->titles[label] : x->classes[label];
+}
+
+/* --- opening ----------------------------------------------------------------------------------------------------- */
+
+static uint32_t total(const struct imagefolder *set)
+{
+    return set->index.count[0] + set->index.count[1] + set->index.count[2];
+}
+
+/* The size of all pictures whose head can be read; *h = 0 if they differ, or there are none. */
+static co_err common_size(const struct imagefolder *set, uint32_t *h, uint32_t *w)
+{
+    uint32_t n = total(set), probes = set->files.block || n < PROBED ? n : PROBED;
+    uint8_t *room = co_alloc(PROBE_LEN);
+
+    *h = *w = 0;
+    if (!room)
+        return CO_ENOMEM;
+    for (uint32_t i = 0; i < probes; i++) {
+        const sample *e = &set->index.samples[(uint64_t)i * n / probes];
+        size_t len = !set->files.block && e->size > PROBE_LEN ? PROBE_LEN : e->size;
+        uint32_t high, wide;
+        if (set->files.block && e->at == ENTRY_UNREAD)
+            continue;
+        const uint8_t *bytes = listing_read(&set->files, e->at, len, e->path, room);
+        if (!bytes || !picture_size(bytes, len, &high, &wide))
+            continue;
+        if (*h && (*h != high || *w != wide)) {
+            *h = *w = 0;
+            break;
+        }
+        *h = high;
+        *w = wide;
+    }
+    co_free(room);
+    return CO_OK;
+}
+
+static bool is_set(const char *text)
+{
+    return text && *text;
+}
+
+static co_err choose_transform(struct imagefolder *set, const struct transform_cfg *given)
+{
+    static char imagenet_crop[] = "224";
+    struct transform_cfg c = *given;
+    uint32_t h, w;
+
+    CO_TRY(common_size(set, &h, &w));
+    if (!h && !is_set(c.crop) && !is_set(c.resize) && c.augment != TRANSFORM_AUGMENT_CIFAR) {
+        c.crop = imagenet_crop;
+        c.augment = TRANSFORM_AUGMENT_IMAGENET;
+    }
+    CO_TRY(transform_init(&set->how, &c, h, w, 3, imagenet_mean, imagenet_std));
+    if (!set->how.crops && !set->how.resize_h) {
+        set->fixed_h = h;
+        set->fixed_w = w;
+    }
+    return CO_OK;
+}
+
+/* Of names, sizes, labels, splits and transform; and of the files themselves up to CONTENT_HASHED bytes in all. */
+static co_err fingerprint(struct imagefolder *set)
+{
+    const folder_index *x = &set->index;
+    bool content = set->files.bytes <= CONTENT_HASHED;
+    char says[512], how[512];
+    size_t most = 1;
+    co_sha256 h;
+
+    for (uint32_t i = 0; content && !set->files.block && i < total(set); i++)
+        most =
+            x->samples[i].size > most && x->samples[i].size <= PICTURE_FILE_MOST ? x->samples[i].size : most;
+    uint8_t *room = co_alloc(most);
+    if (!room)
+        return CO_ENOMEM;
+    transform_says(&set->how, how);
+    snprintf(says, sizeof says, "imagefolder 1 n=%u,%u,%u classes=%u size=%ux%u content=%d\n", x->count[0],
+             x->count[1], x->count[2], x->n_classes, set->how.height, set->how.width, content);
+    co_sha256_init(&h);
+    co_sha256_add(&h, says, strlen(says));
+    co_sha256_add(&h, how, strlen(how));
+    co_sha256_add(&h, set->how.value, sizeof set->how.value);
+    for (uint32_t c = 0; c < x->n_classes; c++)
+        co_sha256_add(&h, x->classes[c], strlen(x->classes[c]) + 1);
+    for (uint32_t i = 0; i < total(set); i++) {
+        const sample *e = &x->samples[i];
+        const char *path = listing_path(&set->files, e->path) + x->base_len;
+        uint32_t facts[2] = {e->size, e->label};
+        co_sha256_add(&h, path, strlen(path) + 1);
+        co_sha256_add(&h, facts, sizeof facts);
+        bool unread = set->files.block && e->at == ENTRY_UNREAD;
+        const uint8_t *bytes =
+            content && !unread ? listing_read(&set->files, e->at, e->size, e->path, room) : NULL;
+        if (bytes)
+            co_sha256_add(&h, bytes, e->size);
+    }
+    co_sha256_hex(&h, set->base.fingerprint);
+    co_free(room);
+    return CO_OK;
+}
+
+static void shut(co_dataset *d)
+{
+    struct imagefolder *set = (struct imagefolder *)d;
+
+    folder_index_fini(&set->index);
+    listing_close(&set->files);
+    co_free(set);
+}
+
+static co_err make(struct imagefolder *set, const struct folder_cfg *c)
+{
+    CO_TRY(listing_open(&set->files, c->dir, (uint64_t)c->cache_mb << 20));
+    CO_TRY(folder_index_make(&set->index, &set->files, c->val_fraction, c->test_fraction));
+    CO_TRY(choose_transform(set, &c->pictures));
+    set->base = (co_dataset){
+        .io = {.task = CO_TASK_CLASSIFY, .classes = set->index.n_classes},
+        .fill = fill,
+        .check = check,
+        .stop_on_bad = c->on_error == ON_ERROR_STOP,
+        .class_name = class_name,
+        .close = shut,
+    };
+    memcpy(set->base.count, set->index.count, sizeof set->base.count);
+    transform_io(&set->how, &set->base.io);
+    if (set->files.passed_over)
+        co_log_say(CO_LOG_INFO, "data.dir: %s: %llu files that are not pictures were passed over, such as %s",
+                   set->files.root, (unsigned long long)set->files.passed_over,
+                   listing_path(&set->files, set->files.passed_path));
+    return fingerprint(set);
+}
+
+static co_err open_folder(co_dataset **out, const void *cfg)
+{
+    const struct folder_cfg *c = cfg;
+
+    if (!is_set(c->dir))
+        return co_fail(CO_EINPUT, "data=imagefolder needs data.dir=FOLDER with a folder for each class"
+                                  " (docs/data.md says how)");
+    struct imagefolder *set = co_zalloc(sizeof *set);
+    if (!set)
+        return CO_ENOMEM;
+    set->files.fd = -1;
+    co_err err = make(set, c);
+    if (err) {
+        shut(&set->base);
+        return co_fail_in(err, "data=imagefolder");
+    }
+    *out = &set->base;
+    return CO_OK;
+}
+
+const co_dataset_def imagefolder_def = {
+    .name = "imagefolder",
+    .help = "JPEG and PNG files of one's own, a folder for each class; ImageNet's mean and std are taken out",
+    .options = options,
+    .cfg_size = sizeof(struct folder_cfg),
+    .open = open_folder,
+};

@@ -1,0 +1,98 @@
+/* plot_axis.c -- an axis spans its values, the vertical one with some air; ticks are the round numbers inside: 1, 2 or 5 times a power of ten,
+ * on a logarithmic axis the powers of ten themselves as long as two of them are in sight. */
+#include "track/plot_int.h"
+
+#include <math.h>
+#include <stdio.h>
+
+#define HUGEST 1e300 /* beyond, differences overflow */
+#define AIR    0.03  /* of the height above and below a curve */
+
+/* The value as the axis counts it, or nan. */
+static double place(bool log_, double v)
+{
+    if (!isfinite(v) || fabs(v) > HUGEST || (log_ && v < 1 / HUGEST))
+        return NAN;
+    return log_ ? log10(v) : v;
+}
+
+static void span(axis *a, double at)
+{
+    if (isnan(at))
+        return;
+    a->lo = fmin(a->lo, at);
+    a->hi = fmax(a->hi, at);
+}
+
+static void add_tick(axis *a, double value)
+{
+    double at = place(a->log, value), slack = 1e-9 * (a->hi - a->lo);
+
+    if (a->ticks < MAX_TICKS && at >= a->lo - slack && at <= a->hi + slack)
+        a->tick[a->ticks++] = value;
+}
+
+static void linear_ticks(axis *a, double lo, double hi, int want)
+{
+    double raw = (hi - lo) / want, power = pow(10, floor(log10(raw))), m = raw / power;
+    double step = (m <= 1 ? 1 : m <= 2 ? 2 : m <= 5 ? 5 : 10) * power;
+    double first = ceil(lo / step - 1e-9), most = fmax(fabs(lo), fabs(hi));
+
+    for (int i = 0; i < MAX_TICKS && (first + i) * step <= hi + 1e-9 * step; i++)
+        add_tick(a, (first + i) * step);
+    if (most >= 1e-3 && most < 1e6 && step >= 1e-9)
+        a->decimals = step >= 1 ? 0 : (int)ceil(-log10(step) - 1e-9);
+}
+
+static void log_ticks(axis *a, int want)
+{
+    static const double between[] = {1, 2, 5};
+    int first = (int)floor(a->lo), last = (int)ceil(a->hi), stride = (last - first) / want + 1;
+
+    if (a->hi - a->lo < 0.7) { /* not even a 2 and a 5 for certain */
+        linear_ticks(a, pow(10, a->lo), pow(10, a->hi), want);
+        return;
+    }
+    bool fine = a->hi - a->lo < 2;
+    for (int d = first; d <= last; d += stride)
+        for (size_t i = 0; i < (fine ? CO_COUNT(between) : 1); i++)
+            add_tick(a, between[i] * pow(10, d));
+}
+
+void axis_fit(axis *a, const co_plot *p, bool vertical, int want)
+{
+    *a = (axis){.log = vertical ? p->log_y : p->log_x, .lo = INFINITY, .hi = -INFINITY, .decimals = -1};
+    for (int l = 0; l < p->lines; l++)
+        for (size_t i = 0; i < p->line[l].n && !p->line[l].faint; i++)
+            span(a, place(a->log, vertical ? p->line[l].y[i] : p->line[l].x[i]));
+    for (int m = 0; m < p->marks; m++)
+        span(a, place(a->log, vertical ? p->mark[m].y : p->mark[m].x));
+    if (a->lo > a->hi)
+        a->lo = 0, a->hi = 1;
+    double most = fmax(fabs(a->lo), fabs(a->hi));
+    if (a->hi - a->lo <= 1e-12 * most || a->hi - a->lo < 1e-290) { /* one value: in the middle */
+        double half = most > 1e-290 ? 0.1 * most : 1;
+        a->lo -= half;
+        a->hi += half;
+    }
+    double air = vertical ? AIR * (a->hi - a->lo) : 0;
+    a->lo -= air;
+    a->hi += air;
+    if (a->log)
+        log_ticks(a, want);
+    else
+        linear_ticks(a, a->lo, a->hi, want);
+}
+
+double axis_at(const axis *a, double value)
+{
+    return (place(a->log, value) - a->lo) / (a->hi - a->lo);
+}
+
+void axis_tick_text(const axis *a, int tick, char text[32])
+{
+    if (a->decimals >= 0)
+        snprintf(text, 32, "%.*f", a->decimals, a->tick[tick]);
+    else
+        snprintf(text, 32, "%.4g", a->tick[tick]);
+}

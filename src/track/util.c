@@ -1,0 +1,162 @@
+/* util.c -- how busy the machine is and what this run takes of it, from the kernel's files, about once a second.
+ *
+ *     cpu_percent      of the machine's CPUs, all processes; 100 = all busy
+ *     run_cpu_percent  of this run's processes; 100 = one CPU busy
+ *     memory_mb        of this run: private memory of its processes, and the memory they share once
+ *     host_memory_percent, load (the last minute's)
+ *
+ * A run's processes are this one and its children. Reading is a few system calls per process; a figure that cannot be
+ * read is nan and left out. */
+#include "track/track_int.h"
+
+#include <fcntl.h>
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+enum { CHILDREN_MOST = 1024 };
+
+/* The beginning of a file of the kernel; false if there is none. */
+static bool read_text(char *out, size_t size, const char *path)
+{
+    int fd = open(path, O_RDONLY | O_CLOEXEC);
+    ssize_t n = fd < 0 ? -1 : read(fd, out, size - 1);
+
+    out[n > 0 ? n : 0] = '\0';
+    if (fd >= 0)
+        close(fd);
+    return n > 0;
+}
+
+/* What follows `key` in a text of "key: number" lines; nan if it is not there. */
+static double number_after(const char *text, const char *key)
+{
+    const char *at = strstr(text, key);
+
+    return at ? strtod(at + strlen(key), NULL) : NAN;
+}
+
+/* Ticks of all CPUs since boot: busy, and in all. Waiting for a disk is idleness. */
+static bool read_machine(double *busy, double *all)
+{
+    char text[512];
+    unsigned long long t[8] = {0};
+
+    if (!read_text(text, sizeof text, "/proc/stat") ||
+        sscanf(text, "cpu %llu %llu %llu %llu %llu %llu %llu %llu", &t[0], &t[1], &t[2], &t[3], &t[4], &t[5],
+               &t[6], &t[7]) < 4)
+        return false;
+    *all = 0;
+    for (int i = 0; i < 8; i++)
+        *all += (double)t[i];
+    *busy = *all - (double)t[3] - (double)t[4];
+    return true;
+}
+
+struct process_use {
+    double ticks;             /* CPU time */
+    double anon_kb, shmem_kb; /* resident */
+};
+
+static bool read_process(struct process_use *u, int pid)
+{
+    char path[64], text[4096];
+    unsigned long long user, sys;
+
+    snprintf(path, sizeof path, "/proc/%d/stat", pid);
+    const char *after = read_text(text, sizeof text, path) ? strrchr(text, ')') : NULL;
+    if (!after || sscanf(after, ") %*c %*d %*d %*d %*d %*d %*u %*u %*u %*u %*u %llu %llu", &user, &sys) != 2)
+        return false;
+    u->ticks = (double)user + (double)sys;
+    snprintf(path, sizeof path, "/proc/%d/status", pid);
+    if (!read_text(text, sizeof text, path))
+        return false;
+    u->anon_kb = number_after(text, "RssAnon:");
+    u->shmem_kb = number_after(text, "RssShmem:");
+    return !isnan(u->anon_kb) && !isnan(u->shmem_kb); /* a zombie has neither */
+}
+
+static int children(int *pids, int most)
+{
+    char path[64], text[16384];
+    int n = 0;
+
+    snprintf(path, sizeof path, "/proc/self/task/%d/children", (int)getpid());
+    if (!read_text(text, sizeof text, path))
+        return 0;
+    for (char *at = text, *end; n < most; at = end) {
+        long pid = strtol(at, &end, 10);
+        if (end == at)
+            break;
+        pids[n++] = (int)pid;
+    }
+    return n;
+}
+
+/* CPU time of one process since the last look; all it ever had, if it is new. */
+static double ticks_since(const co_util *u, int pid, double ticks)
+{
+    for (int i = 0; i < u->n_known; i++)
+        if (u->known[i].pid == pid)
+            return ticks >= u->known[i].ticks ? ticks - u->known[i].ticks : 0;
+    return ticks;
+}
+
+/* This process and its children: CPU time since the last look, and memory. */
+static void look_at_run(co_util *u, double *ticks, double *memory_kb)
+{
+    int pids[CHILDREN_MOST];
+    double shared = 0;
+    struct process_use now;
+    co_util next = {0};
+    int n = children(pids + 1, CHILDREN_MOST - 1) + 1;
+
+    pids[0] = (int)getpid();
+    *ticks = *memory_kb = 0;
+    for (int i = 0; i < n; i++) {
+        if (!read_process(&now, pids[i]))
+            continue;
+        *ticks += ticks_since(u, pids[i], now.ticks);
+        *memory_kb += now.anon_kb;
+        shared = now.shmem_kb > shared ? now.shmem_kb : shared;
+        if (next.n_known < CO_UTIL_PROCESSES) {
+            next.known[next.n_known].pid = pids[i];
+            next.known[next.n_known++].ticks = now.ticks;
+        }
+    }
+    *memory_kb += shared;
+    memcpy(u->known, next.known, sizeof u->known);
+    u->n_known = next.n_known;
+}
+
+static double host_memory_percent(void)
+{
+    char text[2048];
+
+    if (!read_text(text, sizeof text, "/proc/meminfo"))
+        return NAN;
+    double total = number_after(text, "MemTotal:"), left = number_after(text, "MemAvailable:");
+    return total > 0 ? 100 * (total - left) / total : NAN;
+}
+
+bool co_util_look(co_util *u, double now_s, co_sample *out)
+{
+    char text[128];
+    double busy = 0, all = 0, ticks, memory_kb, second = (double)sysconf(_SC_CLK_TCK);
+    bool first = u->at_s == 0, machine = read_machine(&busy, &all);
+
+    look_at_run(u, &ticks, &memory_kb);
+    double took = now_s - u->at_s, machine_took = all - u->all;
+    *out =
+        (co_sample){.cpu_percent = machine && machine_took > 0 ? 100 * (busy - u->busy) / machine_took : NAN,
+                    .run_cpu_percent = took > 0 ? 100 * ticks / second / took : NAN,
+                    .memory_mb = memory_kb * 1024 / 1e6,
+                    .host_memory_percent = host_memory_percent(),
+                    .load = read_text(text, sizeof text, "/proc/loadavg") ? strtod(text, NULL) : NAN};
+    u->at_s = now_s;
+    u->busy = busy;
+    u->all = all;
+    return !first; /* the first look only sets the marks */
+}

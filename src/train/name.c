@@ -1,0 +1,110 @@
+/* name.c -- what a checkpoint is called.
+ *
+ * Lightning's users write a template: "epoch_{epoch:03d}", "{step}-{val/acc:.2f}". A field is epoch, step, or the value
+ * that decides which checkpoint is the best; after a colon comes its width or precision. What a file name should not
+ * have becomes '_'. Two states must not have one name, or the later would replace the earlier: a template without
+ * {epoch} or {step} is refused.
+ */
+#include "train/train_int.h"
+
+#include <ctype.h>
+#include <math.h>
+#include <stdio.h>
+#include <string.h>
+
+static int64_t epoch_of(const co_plan *p, int64_t step)
+{
+    int64_t per = p->sched.steps_per_epoch;
+
+    return step > 0 ? (step - 1) / per : 0; /* the one that ends with it, or is under way */
+}
+
+static void plain(const co_plan *p, int64_t step, char name[SAVE_NAME])
+{
+    if (step > 0 && step % p->sched.steps_per_epoch == 0)
+        snprintf(name, SAVE_NAME, "epoch_%03lld", (long long)epoch_of(p, step));
+    else
+        snprintf(name, SAVE_NAME, "step_%08lld", (long long)step);
+}
+
+/* "03d", ".2f" or nothing: the number in it, or -1. */
+static int number_in(const char *spec, size_t len)
+{
+    int n = 0, digits = 0;
+
+    for (size_t i = 0; i < len; i++)
+        if (isdigit((unsigned char)spec[i]) && digits++ < 3)
+            n = 10 * n + spec[i] - '0';
+    return digits ? (n < 20 ? n : 20) : -1;
+}
+
+/* One field, `len` characters between the braces. False: there is no such field. */
+static bool field(const co_plan *p, const char *text, size_t len, int64_t step, const watch *w, char out[64])
+{
+    const char *colon = memchr(text, ':', len);
+    size_t n = colon ? (size_t)(colon - text) : len;
+    int width = colon ? number_in(colon + 1, len - n - 1) : -1;
+    const char *value = monitor_name(p, p->best_of);
+
+    if (n == 5 && strncmp(text, "epoch", n) == 0)
+        snprintf(out, 64, "%0*lld", width > 0 ? width : 1, (long long)epoch_of(p, step));
+    else if (n == 4 && strncmp(text, "step", n) == 0)
+        snprintf(out, 64, "%0*lld", width > 0 ? width : 1, (long long)step);
+    else if (n == strlen(value) && strncmp(text, value, n) == 0)
+        snprintf(out, 64, "%.*f", width >= 0 ? width : 4, w->value_step == step ? w->value : NAN);
+    else
+        return false;
+    return true;
+}
+
+static bool expand(const co_plan *p, int64_t step, const watch *w, char name[SAVE_NAME])
+{
+    size_t n = 0;
+
+    for (const char *at = p->cfg.ckpt_filename; *at && n + 64 < SAVE_NAME;) {
+        const char *end = *at == '{' ? strchr(at, '}') : NULL;
+        char text[64];
+        if (end) {
+            if (!field(p, at + 1, (size_t)(end - at) - 1, step, w, text))
+                return false;
+            n += (size_t)snprintf(name + n, SAVE_NAME - n, "%s", text);
+            at = end + 1;
+        } else {
+            name[n++] = isalnum((unsigned char)*at) || strchr("._+-=@", *at) ? *at : '_';
+            at++;
+        }
+    }
+    name[n] = '\0';
+    return true;
+}
+
+void save_name(const co_plan *p, int64_t step, const watch *w, char name[SAVE_NAME])
+{
+    if (!p->cfg.ckpt_filename || !expand(p, step, w, name))
+        plain(p, step, name);
+}
+
+co_err check_save_name(const co_plan *p)
+{
+    const char *text = p->cfg.ckpt_filename;
+    char name[SAVE_NAME];
+
+    if (!text)
+        return CO_OK;
+    if (!expand(p, 1, &p->watch, name))
+        return co_fail(
+            CO_EINPUT,
+            "callbacks.model_checkpoint.filename: \"%s\": a field is {epoch}, {step} or {%s}, with a "
+            "width or precision after a colon ({epoch:03d})",
+            text, monitor_name(p, p->best_of));
+    if (!strstr(text, "{epoch") && !strstr(text, "{step"))
+        return co_fail(
+            CO_EINPUT,
+            "callbacks.model_checkpoint.filename: \"%s\" gives every checkpoint one name: put {epoch:03d} or "
+            "{step} into it",
+            text);
+    if (!isalnum((unsigned char)name[0]))
+        return co_fail(CO_EINPUT,
+                       "callbacks.model_checkpoint.filename: \"%s\" must begin with a letter or digit", text);
+    return CO_OK;
+}

@@ -1,0 +1,200 @@
+/* recipe.c -- which parameters are treated otherwise than the rest: without decay, at another rate, or not at all.
+ *
+ * Everything is said by patterns over the parameters' names, as a shell matches file names: "layer1.*", "*.bias". A
+ * pattern that matches nothing is a mistake, and is refused with names that exist.
+ */
+#include "train/train_int.h"
+
+#include <fnmatch.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/alloc.h"
+#include "base/str.h"
+
+/* Sets `to` for every parameter whose name matches. */
+typedef void (*setter)(treat *to, float value);
+
+static void set_rate(treat *to, float value)
+{
+    to->rate *= value;
+}
+
+static void set_frozen(treat *to, float value)
+{
+    (void)value;
+    to->frozen = true;
+}
+
+static void set_no_decay(treat *to, float value)
+{
+    (void)value;
+    to->no_decay = true;
+}
+
+static co_err nothing_matches(const co_plan *p, const char *key, const char *pattern)
+{
+    co_str names = {0};
+    int shown = 0;
+
+    for (int i = 0; i < p->layout->n && shown < 4; i++)
+        if (p->layout->entry[i].kind == CO_KIND_PARAM)
+            co_str_addf(&names, "%s%s", shown++ ? ", " : "", p->layout->entry[i].name);
+    co_fail(CO_EINPUT,
+            "%s: no parameter of model=%s is called \"%s\"; there are %s ... (cohort plan lists all)", key,
+            p->spec.model->name, pattern, co_str_text(&names));
+    co_str_fini(&names);
+    return CO_EINPUT;
+}
+
+static co_err match(co_plan *p, const char *key, const char *pattern, setter set, float value)
+{
+    bool any = false;
+
+    for (int i = 0; i < p->layout->n; i++) {
+        if (p->layout->entry[i].kind != CO_KIND_PARAM || fnmatch(pattern, p->layout->entry[i].name, 0) != 0)
+            continue;
+        set(&p->treat[i], value);
+        any = true;
+    }
+    return any ? CO_OK : nothing_matches(p, key, pattern);
+}
+
+/* "a*,b:0.5": patterns, with a factor each if `factors`. */
+static co_err match_list(co_plan *p, const char *key, const char *list, setter set, bool factors)
+{
+    char *copy = co_strdup(list), *rest = copy, *word;
+    co_err err = copy ? CO_OK : CO_ENOMEM;
+
+    while (!err && (word = strsep(&rest, ",")) != NULL) {
+        double value = 1;
+        char *colon = factors ? strrchr(word, ':') : NULL;
+        if (colon)
+            *colon = '\0';
+        if (!*word)
+            err = co_fail(CO_EINPUT, "%s: \"%s\" has an empty pattern", key, list);
+        else if (factors && (!colon || !co_str_to_f64(colon + 1, &value) || !(value >= 0 && value <= 1e6)))
+            err = co_fail(CO_EINPUT,
+                          "%s: \"%s\" is not pattern:factor with a factor from 0 to 1e6 (\"fc.*:10\")", key,
+                          word);
+        else
+            err = match(p, key, word, set, (float)value);
+    }
+    co_free(copy);
+    return err;
+}
+
+/* The block of a parameter: its name up to the first number ("layer1.0.conv1.weight" -> "layer1.0"), else its module. */
+static size_t block_len(const char *name)
+{
+    const char *dot = name;
+
+    while ((dot = strchr(dot, '.')) != NULL) {
+        size_t digits = strspn(dot + 1, "0123456789");
+        if (digits && dot[1 + digits] == '.')
+            return (size_t)(dot - name) + 1 + digits;
+        dot++;
+    }
+    return strcspn(name, ".");
+}
+
+static bool same_block(const char *a, const char *b)
+{
+    size_t n = block_len(a);
+
+    return n == block_len(b) && strncmp(a, b, n) == 0;
+}
+
+/* Blocks in the order in which the model makes them; the last has the full rate. */
+static void decay_by_layer(co_plan *p)
+{
+    const co_layout *l = p->layout;
+    const char *before = NULL;
+    float rate = 1;
+
+    for (int i = l->n - 1; i >= 0; i--) {
+        if (l->entry[i].kind != CO_KIND_PARAM)
+            continue;
+        if (before && !same_block(before, l->entry[i].name))
+            rate *= (float)p->cfg.layer_decay;
+        p->treat[i].rate *= rate;
+        before = l->entry[i].name;
+    }
+}
+
+static co_err without_decay(co_plan *p)
+{
+    const char *which = p->cfg.no_decay;
+
+    if (!which || strcmp(which, "none") == 0)
+        return CO_OK;
+    if (strcmp(which, "norm_bias") != 0)
+        return match_list(p, "optim.no_decay", which, set_no_decay, false);
+    for (int i = 0; i < p->layout->n; i++)
+        p->treat[i].no_decay = p->layout->entry[i].no_decay;
+    return CO_OK;
+}
+
+static co_err add_average(co_plan *p)
+{
+    p->ema = -1;
+    if (p->cfg.ema <= 0)
+        return CO_OK;
+    CO_ASSERT(p->moments < CO_MAX_MOMENTS, "an optimiser leaves room for the average");
+    p->ema = p->moments;
+    p->moment_name[p->moments++] = CO_CKPT_AVERAGE;
+    return CO_OK;
+}
+
+static co_err choose_warmup(co_plan *p)
+{
+    if (p->cfg.warmup_steps && p->cfg.warmup_epochs)
+        return co_fail(CO_EINPUT,
+                       "schedule.warmup_steps and schedule.warmup_epochs are both given: one will do");
+    p->warmup = p->cfg.warmup_epochs ? p->cfg.warmup_epochs * p->sched.steps_per_epoch : p->cfg.warmup_steps;
+    if (p->warmup > p->sched.steps)
+        return co_fail(CO_EINPUT, "a warm-up of %lld steps is longer than the run's %lld: take fewer",
+                       (long long)p->warmup, (long long)p->sched.steps);
+    return CO_OK;
+}
+
+static bool trains_something(const co_plan *p)
+{
+    for (int i = 0; i < p->layout->n; i++)
+        if (p->layout->entry[i].kind == CO_KIND_PARAM && !p->treat[i].frozen)
+            return true;
+    return false;
+}
+
+co_err make_recipe(co_plan *p)
+{
+    const co_train_cfg *c = &p->cfg;
+
+    if (c->accumulate > 1)
+        return co_fail(
+            CO_EINPUT,
+            "trainer.accumulate=%lld: there is nothing to accumulate by hand here. data.batch_size is the "
+            "whole batch of a step, and its slices are computed one after another in the memory of one: "
+            "give data.batch_size=%lld",
+            (long long)c->accumulate, (long long)(c->accumulate * p->batch));
+    p->treat = co_array((size_t)p->layout->n, sizeof *p->treat);
+    if (!p->treat)
+        return CO_ENOMEM;
+    for (int i = 0; i < p->layout->n; i++)
+        p->treat[i] = (treat){.rate = 1};
+    CO_TRY(without_decay(p));
+    if (c->lr_groups)
+        CO_TRY(match_list(p, "optim.lr_groups", c->lr_groups, set_rate, true));
+    if (c->freeze)
+        CO_TRY(match_list(p, "optim.freeze", c->freeze, set_frozen, false));
+    if (!trains_something(p))
+        return co_fail(CO_EINPUT, "optim.freeze: \"%s\" leaves nothing to train", c->freeze);
+    if (c->layer_decay < 1)
+        decay_by_layer(p);
+    p->clip_value = c->clip_how == 1 && c->clip_norm > 0 ? c->clip_norm : c->clip_value;
+    p->clip_norm = c->clip_how == 1 ? 0 : c->clip_norm;
+    if (p->spec.schedule && p->spec.schedule->check)
+        CO_TRY(p->spec.schedule->check(p->spec.schedule_cfg));
+    CO_TRY(choose_warmup(p));
+    return add_average(p);
+}

@@ -1,0 +1,225 @@
+/* watch.c -- what evaluations lead to: the best so far, a lower rate on a plateau, an early end.
+ *
+ * All of it is a function of the totals of all evaluations so far, which every rank adds up for itself from the same
+ * numbers: so every rank comes to the same conclusion, and a checkpoint has only to keep the conclusion.
+ */
+#include "train/train_int.h"
+
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/json.h"
+#include "base/str.h"
+
+/* --- monitors ----------------------------------------------------------------------------------------------------- */
+const char *monitor_name(const co_plan *p, monitor m)
+{
+    bool regress = p->data->io.task == CO_TASK_REGRESS;
+
+    return m.of == MONITOR_LOSS   ? "val/loss"
+           : m.of == MONITOR_TOP5 ? "val/acc5"
+           : regress              ? "val/mae"
+                                  : "val/acc";
+}
+
+double monitor_value(monitor m, const double total[])
+{
+    int stat = m.of == MONITOR_LOSS ? CO_STAT_LOSS : m.of == MONITOR_TOP5 ? CO_STAT_TOP5 : CO_STAT_METRIC;
+
+    return total[stat] / total[CO_STAT_COUNT];
+}
+
+/* mode: 0 auto, 1 min, 2 max */
+static co_err find_monitor(const co_plan *p, const char *key, const char *name, int mode, monitor *out)
+{
+    static const struct {
+        const char *name;
+        monitor_kind of;
+        bool up;
+    } known[] = {{"val/loss", MONITOR_LOSS, false},  {"val/acc", MONITOR_METRIC, true},
+                 {"val/acc1", MONITOR_METRIC, true}, {"val/acc_best", MONITOR_METRIC, true},
+                 {"val/mae", MONITOR_METRIC, false}, {"val/acc5", MONITOR_TOP5, true}};
+    bool regress = p->data->io.task == CO_TASK_REGRESS;
+
+    for (size_t i = 0; i < CO_COUNT(known); i++) {
+        bool fits = known[i].of == MONITOR_LOSS || known[i].up != regress;
+        if (strcmp(name, known[i].name) != 0 || !fits)
+            continue;
+        *out = (monitor){known[i].of, mode == 0 ? known[i].up : mode == 2};
+        return CO_OK;
+    }
+    return co_fail(CO_EINPUT, "%s: \"%s\" is not measured here; there are %s", key, name,
+                   regress ? "val/loss and val/mae" : "val/loss, val/acc and val/acc5");
+}
+
+static co_err threshold(const char *key, const char *text, double *out)
+{
+    *out = NAN;
+    if (text && !co_str_to_f64(text, out))
+        return co_fail(CO_EINPUT, "%s: \"%s\" is not a number", key, text);
+    return CO_OK;
+}
+
+/* --- one more evaluation ------------------------------------------------------------------------------------------ */
+static bool better(monitor m, double value, double than, double by)
+{
+    return m.up ? value > than + by : value < than - by;
+}
+
+static void see_early(const co_plan *p, double value, watch *w)
+{
+    const co_train_cfg *c = &p->cfg;
+    double reach, diverge;
+
+    threshold("", c->early_reach, &reach);
+    threshold("", c->early_diverge, &diverge);
+    if (!isfinite(value)) {
+        w->why = STOP_NOT_FINITE;
+    } else if (!isnan(reach) && (p->early_of.up ? value >= reach : value <= reach)) {
+        w->why = STOP_REACHED;
+    } else if (!isnan(diverge) && (p->early_of.up ? value <= diverge : value >= diverge)) {
+        w->why = STOP_DIVERGED;
+    } else if (w->early_seen == 0 || better(p->early_of, value, w->early_best, c->early_delta)) {
+        w->early_best = value;
+        w->early_bad = 0;
+    } else if (++w->early_bad >= c->early_patience) {
+        w->why = STOP_PATIENCE;
+    }
+    w->early_seen++;
+}
+
+void watch_see(const co_plan *p, const double total[], int64_t step, watch *w)
+{
+    w->value = monitor_value(p->best_of, total);
+    w->value_step = step;
+    if (isfinite(w->value) && (w->best_step == 0 || better(p->best_of, w->value, w->best, 0))) {
+        w->best = w->value;
+        w->best_step = step;
+    }
+    w->why = GO_ON; /* what was asked for may have changed since the checkpoint */
+    if (p->cfg.early_patience > 0)
+        see_early(p, monitor_value(p->early_of, total), w);
+    if (p->spec.schedule && p->spec.schedule->watches)
+        co_plateau_see(p->spec.schedule_cfg, p->lr, monitor_value(p->plateau_of, total), &w->plateau);
+}
+
+const char *watch_why(const co_plan *p, const watch *w, char text[200])
+{
+    const char *name = monitor_name(p, p->early_of);
+
+    if (w->why == STOP_PATIENCE)
+        snprintf(text, 200, "early stop: %s has not improved for %lld evaluations (best %.6g)", name,
+                 (long long)w->early_bad, w->early_best);
+    else if (w->why == STOP_REACHED)
+        snprintf(text, 200, "early stop: %s has reached %s", name, p->cfg.early_reach);
+    else if (w->why == STOP_DIVERGED)
+        snprintf(text, 200, "early stop: %s has gone past %s", name, p->cfg.early_diverge);
+    else
+        snprintf(text, 200, "early stop: %s is not finite", name);
+    return text;
+}
+
+/* --- shared, and kept --------------------------------------------------------------------------------------------- */
+void watch_put(_Atomic uint64_t *words, const watch *w)
+{
+    uint64_t raw[WATCH_WORDS];
+
+    memcpy(raw, w, sizeof raw);
+    for (int i = 0; i < WATCH_WORDS; i++)
+        atomic_store_explicit(&words[i], raw[i], memory_order_relaxed);
+}
+
+watch watch_get(const _Atomic uint64_t *words)
+{
+    uint64_t raw[WATCH_WORDS];
+    watch w;
+
+    for (int i = 0; i < WATCH_WORDS; i++)
+        raw[i] = atomic_load_explicit(&words[i], memory_order_relaxed);
+    memcpy(&w, raw, sizeof w);
+    return w;
+}
+
+json_t *watch_json(const co_plan *p, const watch *before, const watch *after, int64_t step)
+{
+    const watch *w = before;
+    json_t *o =
+        json_pack("{s:f, s:I, s:{s:f, s:f, s:I, s:I, s:I}, s:{s:f, s:I, s:I}}", "best", w->best, "best_step",
+                  (json_int_t)w->best_step, "plateau", "best", w->plateau.best, "drop", w->plateau.drop,
+                  "bad", (json_int_t)w->plateau.bad, "cooldown", (json_int_t)w->plateau.cooldown, "seen",
+                  (json_int_t)w->plateau.seen, "early", "best", w->early_best, "bad",
+                  (json_int_t)w->early_bad, "seen", (json_int_t)w->early_seen);
+
+    if (o && after->value_step == step && isfinite(after->value)) {
+        json_object_set_new(o, "monitor", json_string(monitor_name(p, p->best_of)));
+        json_object_set_new(o, "value", json_real(after->value));
+        json_object_set_new(o, "up", json_boolean(p->best_of.up));
+    }
+    return o;
+}
+
+static void take_real(const json_t *o, const char *key, double *to)
+{
+    const json_t *v = json_object_get(o, key);
+
+    if (json_is_number(v) && isfinite(json_number_value(v)))
+        *to = json_number_value(v);
+}
+
+static void take_count(const json_t *o, const char *key, int64_t *to)
+{
+    const json_t *v = json_object_get(o, key);
+
+    if (json_is_integer(v) && json_integer_value(v) >= 0)
+        *to = json_integer_value(v);
+}
+
+/* Checkpoints of others, or older ones, may not have it: then it begins anew. */
+static void read_watch(co_plan *p)
+{
+    const json_t *o = p->start.extra, *plateau = json_object_get(o, "plateau"),
+                 *early = json_object_get(o, "early");
+    watch *w = &p->watch;
+
+    *w = (watch){.plateau = {.drop = 1}};
+    take_real(o, "best", &w->best);
+    take_count(o, "best_step", &w->best_step);
+    take_real(plateau, "best", &w->plateau.best);
+    take_real(plateau, "drop", &w->plateau.drop);
+    take_count(plateau, "bad", &w->plateau.bad);
+    take_count(plateau, "cooldown", &w->plateau.cooldown);
+    take_count(plateau, "seen", &w->plateau.seen);
+    take_real(early, "best", &w->early_best);
+    take_count(early, "bad", &w->early_bad);
+    take_count(early, "seen", &w->early_seen);
+}
+
+co_err make_watch(co_plan *p)
+{
+    const co_train_cfg *c = &p->cfg;
+    bool regress = p->data->io.task == CO_TASK_REGRESS,
+         plateau = p->spec.schedule && p->spec.schedule->watches;
+    double unused;
+
+    CO_TRY(find_monitor(p, "callbacks.model_checkpoint.monitor",
+                        c->ckpt_monitor ? c->ckpt_monitor
+                        : regress       ? "val/mae"
+                                        : "val/acc",
+                        c->ckpt_mode, &p->best_of));
+    CO_TRY(find_monitor(p, "callbacks.early_stopping.monitor",
+                        c->early_monitor ? c->early_monitor : "val/loss", c->early_mode, &p->early_of));
+    CO_TRY(threshold("callbacks.early_stopping.stopping_threshold", c->early_reach, &unused));
+    CO_TRY(threshold("callbacks.early_stopping.divergence_threshold", c->early_diverge, &unused));
+    if (plateau)
+        CO_TRY(
+            find_monitor(p, "schedule.monitor", co_plateau_monitor(p->spec.schedule_cfg), 0, &p->plateau_of));
+    if ((plateau || c->early_patience) && !p->sched.block)
+        return co_fail(CO_EINPUT,
+                       "%s needs evaluations, and there are none: trainer.eval_every=%lld, %u validation "
+                       "samples",
+                       plateau ? "schedule=plateau" : "callbacks.early_stopping", (long long)c->eval_every,
+                       p->data->count[CO_SPLIT_VAL]);
+    read_watch(p);
+    return CO_OK;
+}

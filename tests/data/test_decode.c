@@ -1,0 +1,163 @@
+/* Pictures of every kind against Pillow's pixels (golden/make_pictures.py), and files that are none. */
+#include "data/pictures.h"
+
+#include "data/decode_int.h"
+
+static uint8_t *slurp(const char *name, size_t *len)
+{
+    char *bytes, path[256];
+
+    snprintf(path, sizeof path, "tests/data/pictures/%s", name);
+    CHECK_OK(co_fs_read(&bytes, len, test_repo(path), 1 << 20));
+    return (uint8_t *)bytes;
+}
+
+/* The largest difference from the golden pixels. */
+static int apart(const char *name)
+{
+    char gold[256], why[WHY_LEN] = "";
+    size_t len, gold_len;
+    uint8_t *bytes = slurp(name, &len);
+    picture p;
+    uint32_t h, w;
+    int worst = 0;
+
+    snprintf(gold, sizeof gold, "%.*s.rgb", (int)(strlen(name) - 4), name);
+    uint8_t *want = slurp(gold, &gold_len);
+    CHECK(picture_decode(&p, bytes, len, MOST_PIXELS, why), "%s: %s", name, why);
+    CHECK(p.planes == 3 && p.width == want[0] + 256u * want[1] && p.height == want[2] + 256u * want[3],
+          "%s: %ux%u", name, p.width, p.height);
+    CHECK(gold_len == 4 + (size_t)p.height * p.width * 3, "%s: %zu bytes", gold, gold_len);
+    CHECK(picture_size(bytes, len, &h, &w) && h == p.height && w == p.width, "%s: its head says %ux%u", name,
+          w, h);
+    for (uint32_t y = 0; y < p.height; y++)
+        for (uint32_t x = 0; x < p.width * 3; x++) {
+            int d = abs(p.bytes[y * p.stride + x] - want[4 + y * p.width * 3 + x]);
+            worst = d > worst ? d : worst;
+        }
+    free(bytes);
+    free(want);
+    return worst;
+}
+
+static const char *const jpegs[] = {"jpeg-444.jpg",         "jpeg-422.jpg",     "jpeg-420.jpg",
+                                    "jpeg-progressive.jpg", "jpeg-restart.jpg", "jpeg-grey.jpg",
+                                    "jpeg-one-pixel.jpg",   "jpeg-cmyk.jpg",    "jpeg-64.jpg"};
+static const char *const pngs[] = {"png-rgb.png",       "png-interlaced.png",    "png-rgba.png",
+                                   "png-grey.png",      "png-grey-alpha.png",    "png-palette.png",
+                                   "png-palette-4.png", "png-palette-clear.png", "png-bits.png",
+                                   "png-grey-2.png",    "png-grey-4.png",        "png-rgb-16.png",
+                                   "png-grey-16.png",   "png-rgb-key.png",       "png-grey-alpha-16.png"};
+
+TEST(jpegs_of_every_kind_have_the_pixels_that_pillow_gives)
+{
+    for (size_t i = 0; i < CO_COUNT(jpegs); i++)
+        CHECK(apart(jpegs[i]) == 0, "%s: %d apart", jpegs[i], apart(jpegs[i]));
+}
+
+TEST(pngs_of_every_kind_have_the_pixels_that_pillow_gives)
+{
+    for (size_t i = 0; i < CO_COUNT(pngs); i++)
+        CHECK(apart(pngs[i]) == 0, "%s: %d apart", pngs[i], apart(pngs[i]));
+}
+
+/* Cut anywhere before its last row is through, a file is refused; never half a picture. */
+TEST(a_picture_cut_short_at_any_byte_is_refused_or_whole)
+{
+    static const char *const names[] = {"jpeg-420.jpg", "jpeg-progressive.jpg", "png-rgb.png",
+                                        "png-interlaced.png"};
+
+    for (size_t k = 0; k < CO_COUNT(names); k++) {
+        size_t len, accepted = 0;
+        uint8_t *bytes = slurp(names[k], &len);
+        char why[WHY_LEN];
+        picture p;
+        CHECK(picture_decode(&p, bytes, len, MOST_PIXELS, why), "%s", why);
+        uint8_t *whole = malloc(p.height * p.stride);
+        memcpy(whole, p.bytes, p.height * p.stride);
+        for (size_t cut = 0; cut < len; cut++) {
+            uint8_t *part = malloc(cut + 1); /* so that a sanitizer sees one byte too many */
+            memcpy(part, bytes, cut);
+            why[0] = 0;
+            if (picture_decode(&p, part, cut, MOST_PIXELS, why)) {
+                CHECK(memcmp(p.bytes, whole, p.height * p.stride) == 0, "%s cut at %zu is another picture",
+                      names[k], cut);
+                accepted++;
+            } else {
+                CHECK(why[0], "%s cut at %zu: no reason", names[k], cut);
+            }
+            free(part);
+        }
+        CHECK(accepted < 40, "%s: %zu cuts of %zu were taken", names[k], accepted, len);
+        free(whole);
+        free(bytes);
+    }
+}
+
+static void check_refused(const void *bytes, size_t len, const char *words)
+{
+    char why[WHY_LEN] = "";
+    picture p;
+
+    CHECK(!picture_decode(&p, bytes, len, 1 << 20, why), "taken: %s", words);
+    CHECK(test_contains(why, words), "\"%s\", wanted \"%s\"", why, words);
+}
+
+TEST(what_is_no_picture_is_refused_with_what_it_is)
+{
+    uint8_t noise[300];
+    uint64_t state = 7;
+    size_t len;
+
+    for (size_t i = 0; i < sizeof noise; i++)
+        noise[i] = (uint8_t)test_u32(&state);
+    check_refused("", 0, "the file is empty");
+    check_refused("GIF89a......", 12, "neither JPEG nor PNG but a GIF");
+    check_refused("RIFF....WEBPVP8 ", 16, "a WebP");
+    check_refused("<!DOCTYPE html>", 15, "an HTML page");
+    check_refused("\x12", 1, "it begins with 0x1200");
+    memcpy(noise, "\xff\xd8\xff\xe0", 4);
+    check_refused(noise, sizeof noise, "");
+    memcpy(noise, "\x89PNG\r\n\x1a\n", 8);
+    check_refused(noise, sizeof noise, "");
+    uint8_t *png = slurp("png-rgb.png", &len);
+    png[60] ^= 1;
+    check_refused(png, len, "IDAT");
+    free(png);
+}
+
+/* The size is refused before there is memory for it: the head alone claims 65,500 x 65,500. */
+TEST(a_picture_that_claims_too_many_pixels_is_refused_by_its_head)
+{
+    size_t len, at = 0;
+    uint8_t *jpeg = slurp("jpeg-444.jpg", &len);
+
+    while (at + 9 < len && !(jpeg[at] == 0xff && jpeg[at + 1] == 0xc0))
+        at++;
+    memcpy(jpeg + at + 5, "\xff\xdc\xff\xdc", 4);
+    check_refused(jpeg, len, "65500 x 65500 pixels; at most 1048576 in all, 65535 a side, are read");
+    free(jpeg);
+}
+
+/* A decoder kept from the file before would have lent it its tables. */
+TEST(a_jpeg_without_tables_is_refused_whatever_was_decoded_before)
+{
+    size_t len;
+    uint8_t *jpeg = slurp("jpeg-444.jpg", &len), bare[2048];
+    size_t at = 2, to = 2;
+
+    memcpy(bare, jpeg, 2);
+    while (jpeg[at + 1] != 0xda) { /* all segments before the scan, but for the quantisation tables */
+        size_t n = 2 + ((size_t)jpeg[at + 2] << 8 | jpeg[at + 3]);
+        if (jpeg[at + 1] != 0xdb) {
+            memcpy(bare + to, jpeg + at, n);
+            to += n;
+        }
+        at += n;
+    }
+    memcpy(bare + to, jpeg + at, len - at);
+    check_refused(bare, to + len - at, "Quantization table");
+    CHECK(apart("jpeg-444.jpg") == 0, "the whole file");
+    check_refused(bare, to + len - at, "Quantization table");
+    free(jpeg);
+}

@@ -1,0 +1,313 @@
+/* Layouts of image folders: what each means, and what is refused. Pictures are greys, so a sample tells which it is. */
+#include "data/pictures.h"
+
+static const char *const pets[] = {"cat", "dog", "eel", NULL};
+
+static co_err try_folder(const char *dir)
+{
+    co_dataset *d = NULL;
+    co_err err = set_try(&d, "imagefolder", "dir", dir, (char *)NULL);
+    co_dataset_close(d);
+    return err;
+}
+
+static co_dataset *open_folder(const char *dir)
+{
+    co_dataset *d = NULL;
+    CHECK_OK(set_try(&d, "imagefolder", "dir", dir, "normalize", "none", (char *)NULL));
+    return d;
+}
+
+/* Label and grey of a sample of 8 x 8. */
+static int fill_one(const co_dataset *d, co_split s, uint32_t id, int *grey)
+{
+    float x[3 * 8 * 8];
+    int32_t y;
+
+    CHECK(co_shape_eq(&d->io.x, &CO_SHAPE(3, 8, 8)), "not [3,8,8]");
+    CHECK(d->fill(d, s, &id, (co_slice_shape){1, 0}, &(co_draw){0}, &(co_slice_dst){.x = x, .y = &y}) == 0,
+          "bad");
+    *grey = (int)(x[0] * 255.0f + 0.5f);
+    return y;
+}
+
+/* Each sample's grey must be that of its label, near 10 + 20 label + 0..9; returns a bit for each picture seen. */
+static uint64_t check_split(const co_dataset *d, co_split s)
+{
+    uint64_t seen = 0;
+
+    for (uint32_t id = 0; id < d->count[s]; id++) {
+        int grey, y = fill_one(d, s, id, &grey);
+        int i = grey - 10 - 20 * y;
+        CHECK(y >= 0 && y < d->io.classes && i >= 0 && i < 16, "label %d, grey %d", y, grey);
+        CHECK(!(seen & 1ull << (16 * y + i)), "label %d, grey %d twice", y, grey);
+        seen |= 1ull << (16 * y + i);
+    }
+    return seen;
+}
+
+static void check_counts(const co_dataset *d, uint32_t n_train, uint32_t n_val, uint32_t n_test)
+{
+    CHECK(d->count[0] == n_train && d->count[1] == n_val && d->count[2] == n_test, "%u %u %u", d->count[0],
+          d->count[1], d->count[2]);
+}
+
+TEST(folders_train_val_and_test_are_the_splits_and_labels_are_sorted_folder_names)
+{
+    put_classes("d/train", pets, 4);
+    put_classes("d/val", pets, 2);
+    put_classes("d/test", pets, 3);
+    co_dataset *d = open_folder("d");
+    check_counts(d, 12, 6, 9);
+    CHECK(d->io.classes == 3 && strcmp(d->class_name(d, 1), "dog") == 0, "classes");
+    CHECK(check_split(d, CO_SPLIT_TRAIN) == 0xf000f000full, "train");
+    CHECK(check_split(d, CO_SPLIT_VAL) == 0x300030003ull, "val");
+    CHECK(check_split(d, CO_SPLIT_TEST) == 0x700070007ull, "test");
+    for (uint32_t i = 0, grey; i < 12; i++) /* by class, then by name */
+        CHECK(fill_one(d, CO_SPLIT_TRAIN, i, (int *)&grey) == (int)i / 4 && grey == 10 + 20 * (i / 4) + i % 4,
+              "%u", i);
+    CHECK(d->stop_on_bad && d->check(d, CO_SPLIT_TRAIN, 0) == CO_OK, "check");
+    co_dataset_close(d);
+}
+
+TEST(without_a_folder_val_it_is_taken_out_of_train)
+{
+    put_classes("d/train", pets, 10);
+    co_dataset *d = open_folder("d");
+    check_counts(d, 27, 3, 0);
+    uint64_t train = check_split(d, CO_SPLIT_TRAIN), val = check_split(d, CO_SPLIT_VAL);
+    CHECK((train & val) == 0 && (train | val) == 0x3ff03ff03ffull, "%llx %llx", (long long)train,
+          (long long)val);
+    co_dataset_close(d);
+}
+
+TEST(class_folders_alone_are_split_three_ways_by_one_permutation)
+{
+    co_dataset *d, *again;
+
+    put_classes("d", pets, 10);
+    d = open_folder("d");
+    check_counts(d, 24, 3, 3);
+    uint64_t train = check_split(d, CO_SPLIT_TRAIN), val = check_split(d, CO_SPLIT_VAL);
+    uint64_t tested = check_split(d, CO_SPLIT_TEST);
+    CHECK(!(train & val) && !(train & tested) && !(val & tested) &&
+              (train | val | tested) == 0x3ff03ff03ffull,
+          "overlap");
+    again = open_folder("d");
+    CHECK(check_split(again, CO_SPLIT_VAL) == val && strcmp(d->fingerprint, again->fingerprint) == 0,
+          "not the same");
+    co_dataset_close(again);
+    CHECK_OK(set_try(&again, "imagefolder", "dir", "d", "val_fraction", "0.5", "test_fraction", "0",
+                     (char *)NULL));
+    check_counts(again, 15, 15, 0);
+    co_dataset_close(again);
+    co_dataset_close(d);
+}
+
+/* torchvision: for each class its folders sorted, then in each its files sorted. */
+TEST(samples_have_the_order_of_torchvisions_imagefolder)
+{
+    static const char *const order[] = {"d/train/a/y.jpg",     "d/train/a/x/c.jpg", "d/train/a/x-b/3.jpg",
+                                        "d/train/a/x/b/9.jpg", "d/train/a-b/1.jpg", "d/train/b/0.jpg"};
+    int grey, n = CO_COUNT(order);
+
+    for (int i = n; i-- > 0;)
+        put_jpeg(order[i], 8, 8, 10 + i);
+    put_classes("d/val", (const char *const[]){"a", "a-b", "b", NULL}, 1);
+    co_dataset *d = open_folder("d");
+    check_counts(d, (uint32_t)n, 3, 0);
+    for (int i = 0; i < n; i++) {
+        int label = fill_one(d, CO_SPLIT_TRAIN, (uint32_t)i, &grey);
+        CHECK(grey == 10 + i && label == (i < 4 ? 0 : i - 3), "%d is grey %d of class %d", i, grey, label);
+    }
+    co_dataset_close(d);
+}
+
+static void put_tiny(void)
+{
+    put_classes("t/train", (const char *const[]){"n01/images", "n02/images", "n03/images", NULL}, 3);
+    put_jpeg("t/val/images/val_0.JPEG", 8, 8, 50);
+    put_jpeg("t/val/images/val_1.JPEG", 8, 8, 10);
+    put_jpeg("t/val/images/val_2.JPEG", 8, 8, 30);
+    put_text("t/val/val_annotations.txt",
+             "val_0.JPEG\tn03\t0\t0\t7\t7\nval_1.JPEG\tn01\t0\t0\t7\t7\r\nval_2.JPEG\tn02\t1\t1\t7\t7\n");
+    put_text("t/words.txt", "n00\tnothing\nn01\tgoldfish, Carassius auratus\nn03\tkoala\n");
+    put_text("t/train/n01/n01_boxes.txt", "n01_0.JPEG\t0\t0\t7\t7\n");
+    put_jpeg("t/test/images/test_0.JPEG", 8, 8, 50);
+}
+
+TEST(tiny_imagenets_flat_val_is_labelled_by_its_annotations)
+{
+    put_tiny();
+    co_dataset *d = open_folder("t");
+    check_counts(d, 9, 3, 0);
+    CHECK(d->io.classes == 3, "%d classes", (int)d->io.classes);
+    CHECK(check_split(d, CO_SPLIT_TRAIN) == 0x700070007ull && check_split(d, CO_SPLIT_VAL) == 0x100010001ull,
+          "labels");
+    CHECK(strcmp(d->class_name(d, 0), "goldfish") == 0 && strcmp(d->class_name(d, 1), "n02") == 0, "names");
+    CHECK(!d->class_name(d, 3) && !d->class_name(d, -1), "a class that is not");
+    co_dataset_close(d);
+    put_text("t/val/val_annotations.txt", "val_0.JPEG\tn03\nval_1.JPEG\tn07\n");
+    CHECK_FAILS(try_folder("t"), CO_EINPUT, "val_1.JPEG is of class n07, which has no folder to train on");
+    put_text("t/val/val_annotations.txt", "val_0.JPEG\tn03\nval_1.JPEG\tn01\n");
+    CHECK_FAILS(try_folder("t"), CO_EINPUT,
+                "t/val: val_annotations.txt does not say the class of images/val_2.JPEG");
+    put_text("t/val/val_annotations.txt", "val_0.JPEG\tn03\nval_0.JPEG\tn01\n");
+    CHECK_FAILS(try_folder("t"), CO_EINPUT, "val_annotations.txt has val_0.JPEG twice");
+    put_text("t/val/val_annotations.txt",
+             "val_0.JPEG\tn03\nval_1.JPEG\tn01\nval_2.JPEG\tn01\nval_3.JPEG\tn01\n");
+    CHECK_FAILS(try_folder("t"), CO_EINPUT,
+                "t/val has 3 pictures, and its val_annotations.txt 4: is it complete?");
+    CHECK(unlink("t/val/val_annotations.txt") == 0, "%m");
+    CHECK_FAILS(try_folder("t"), CO_EINPUT, "move each into t/val/CLASS/");
+}
+
+TEST(folders_that_could_mean_two_things_are_refused_with_what_was_found)
+{
+    CHECK_FAILS(try_folder("nowhere"), CO_EINPUT, "data.dir: nowhere: No such file");
+    CHECK_FAILS(set_try(&(co_dataset *){NULL}, "imagefolder", (char *)NULL), CO_EINPUT,
+                "needs data.dir=FOLDER");
+    sh("mkdir e && mkdir -p w/a && : >w/a/1.webp && : >z.zip");
+    CHECK_FAILS(try_folder("e"), CO_EINPUT, "e has no pictures (.jpg, .jpeg, .png): e/train/CLASS/*.jpg or");
+    CHECK_FAILS(try_folder("w"), CO_EINPUT, "w has one class, the folder a");
+    CHECK_FAILS(try_folder("z.zip"), CO_EINPUT,
+                "neither a folder nor a .tar, .tar.xz or .tar.gz archive: unzip it");
+    put_classes("one", (const char *const[]){"cat", NULL}, 3);
+    CHECK_FAILS(try_folder("one"), CO_EINPUT, "one has one class, the folder cat: two are the least");
+    put_jpeg("flat/a.jpg", 8, 8, 1);
+    CHECK_FAILS(try_folder("flat"), CO_EINPUT, "flat has 1 pictures that are in no class folder");
+    put_classes("d/train", pets, 2);
+    put_jpeg("d/train/stray.jpg", 8, 8, 1);
+    CHECK_FAILS(try_folder("d"), CO_EINPUT, "d/train has 1 pictures that are in no class folder: put those");
+    CHECK(unlink("d/train/stray.jpg") == 0, "%m");
+    put_classes("d/val", (const char *const[]){"cat", "dog", "emu", NULL}, 1);
+    CHECK_FAILS(try_folder("d"), CO_EINPUT, "d/val has a class folder emu, d/train has none");
+    sh("rm -r d/val/emu");
+    CHECK_FAILS(try_folder("d"), CO_EINPUT, "d/train has a class folder eel, d/val has none");
+    sh("mkdir d/val/eel");
+    CHECK_FAILS(try_folder("d"), CO_EINPUT,
+                "d/val/eel has no pictures (.jpg, .jpeg, .png): fill it or remove it");
+    sh("rm -r d/val && mkdir d/val");
+    CHECK_FAILS(try_folder("d"), CO_EINPUT, "d/val has no pictures");
+    put_jpeg("d/val/a.jpg", 8, 8, 1);
+    CHECK_FAILS(try_folder("d"), CO_EINPUT,
+                "d/val has pictures that are in no class folder (1), and no val_anno");
+    sh("mv d/train d/training");
+    CHECK_FAILS(try_folder("d"), CO_EINPUT, "d has a folder val but no folder train");
+    put_classes("few", pets, 1);
+    CHECK_FAILS(
+        set_try(&(co_dataset *){NULL}, "imagefolder", "dir", "few", "test_fraction", "0.9", (char *)NULL),
+        CO_EINPUT, "few has 3 pictures to train on, too few to take 3 out");
+}
+
+TEST(hidden_files_and_other_files_are_passed_over_and_links_followed_once)
+{
+    put_classes("real", pets, 3);
+    sh("mkdir -p d/train && for c in cat dog eel; do ln -s ../../real/$c d/train/$c; done && ln -s .. "
+       "d/train/cat/loop &&"
+       " : >d/train/cat/.hidden.jpg && : >d/train/dog/notes.txt && mkdir d/.git d/train/__MACOSX && cp -r "
+       "real d/.git/");
+    put_classes("d/val", pets, 1);
+    /* real/cat/loop leads to real: dog and eel in there are more pictures of cat, but cat is not entered again */
+    co_dataset *d = open_folder("d");
+    check_counts(d, 15, 3, 0);
+    co_dataset_close(d);
+    CHECK(unlink("real/cat/loop") == 0, "%m");
+    d = open_folder("d");
+    check_counts(d, 9, 3, 0);
+    CHECK(check_split(d, CO_SPLIT_TRAIN) == 0x700070007ull, "labels");
+    co_dataset_close(d);
+}
+
+TEST(an_archive_is_the_same_set_as_its_folder_packed_or_not_in_memory_or_not)
+{
+    static const char *const where[] = {"t.tar",    "t.tar.gz", "t.tar.xz", "within",
+                                        "long.tar", "gnu.tar",  NULL};
+    char plain[65];
+    co_dataset *d;
+
+    put_tiny();
+    d = open_folder("t");
+    memcpy(plain, d->fingerprint, sizeof plain);
+    co_dataset_close(d);
+    sh("tar -cf t.tar t && tar -czf t.tar.gz ./t && tar -cJf t.tar.xz t && mkdir within && cp t.tar.xz "
+       "within &&"
+       " n=$(printf %0120d 0) && mkdir -p l/$n/$n && cp -r t l/$n/$n/ && tar --format=pax -cf long.tar -C l "
+       ". &&"
+       " tar --format=gnu -cf gnu.tar -C l .");
+    for (int i = 0; where[i]; i++)
+        for (int memory = 0; memory < 2; memory++) {
+            CHECK_OK(set_try(&d, "imagefolder", "dir", where[i], "normalize", "none", "cache_mb",
+                             memory ? "64" : "0", (char *)NULL));
+            CHECK(strcmp(d->fingerprint, plain) == 0, "%s differs", where[i]);
+            CHECK(check_split(d, CO_SPLIT_TRAIN) == 0x700070007ull, "%s", where[i]);
+            CHECK(check_split(d, CO_SPLIT_VAL) == 0x100010001ull, "%s", where[i]);
+            co_dataset_close(d);
+        }
+    CHECK_OK(set_try(&d, "imagefolder", "dir", "t", "normalize", "none", "cache_mb", "0", (char *)NULL));
+    CHECK(strcmp(d->fingerprint, plain) == 0 && check_split(d, CO_SPLIT_VAL) == 0x100010001ull, "on disk");
+    co_dataset_close(d);
+    CHECK(truncate("t.tar", 5000) == 0 && truncate("t.tar.xz", 500) == 0, "%m");
+    CHECK_FAILS(try_folder("t.tar"), CO_EINPUT, "t.tar: the archive: it ends in the middle");
+    CHECK_FAILS(try_folder("t.tar.xz"), CO_EINPUT, "t.tar.xz is cut short");
+}
+
+TEST(the_fingerprint_follows_bytes_names_and_labels_but_not_dates)
+{
+    char was[65], moved[65];
+    co_dataset *d;
+
+    put_classes("d/train", pets, 2);
+    put_classes("d/val", pets, 1);
+    d = open_folder("d");
+    memcpy(was, d->fingerprint, sizeof was);
+    co_dataset_close(d);
+    sh("touch -d 2001-01-01 d/train/cat/0.jpg");
+    d = open_folder("d");
+    CHECK(strcmp(d->fingerprint, was) == 0, "a date");
+    co_dataset_close(d);
+    sh("mv d/train/cat/0.jpg d/train/dog/7.jpg");
+    d = open_folder("d");
+    memcpy(moved, d->fingerprint, sizeof moved);
+    CHECK(strcmp(moved, was) != 0, "a label");
+    co_dataset_close(d);
+    put_jpeg("d/val/eel/0.jpg", 8, 8, 51);
+    d = open_folder("d");
+    CHECK(strcmp(d->fingerprint, moved) != 0 && strcmp(d->fingerprint, was) != 0, "a picture");
+    co_dataset_close(d);
+}
+
+TEST(pictures_of_one_size_keep_it_others_become_imagenets)
+{
+    co_dataset *d;
+
+    put_classes("d", pets, 4);
+    put_jpeg("d/cat/9.jpg", 20, 10, 100);
+    CHECK_OK(set_try(&d, "imagefolder", "dir", "d", (char *)NULL));
+    CHECK(co_shape_eq(&d->io.x, &CO_SHAPE(3, 224, 224)), "not ImageNet's size");
+    co_dataset_close(d);
+    CHECK_OK(set_try(&d, "imagefolder", "dir", "d", "resize", "12x16", (char *)NULL));
+    CHECK(co_shape_eq(&d->io.x, &CO_SHAPE(3, 12, 16)), "not that of data.resize");
+    co_dataset_close(d);
+    CHECK_OK(set_try(&d, "imagefolder", "dir", "d", "crop", "6", (char *)NULL));
+    CHECK(co_shape_eq(&d->io.x, &CO_SHAPE(3, 6, 6)), "not that of data.crop");
+    co_dataset_close(d);
+    CHECK_FAILS(set_try(&d, "imagefolder", "dir", "d", "resize", "12", (char *)NULL), CO_EINPUT,
+                "data.crop=SIZE");
+}
+
+static co_err open_small(void *ctx)
+{
+    return try_folder(ctx);
+}
+
+TEST(imagefolder_says_so_when_memory_is_out)
+{
+    put_tiny();
+    sh("tar -czf t.tar.gz t");
+    test_each_alloc_fails(open_small, "t");
+    setenv("COHORT_CACHE", "cache", 1);
+    test_each_alloc_fails(open_small, "t.tar.gz");
+    setenv("COHORT_CACHE", "/dev/null/none", 1);
+    test_each_alloc_fails(open_small, "t.tar.gz");
+}

@@ -1,0 +1,42 @@
+/* fuzz_jpeg.c -- any bytes as a JPEG file: refused with a reason, or a picture within bounds. The beginning is put right,
+ * or few would pass it. */
+#include <stdlib.h>
+#include <string.h>
+
+#include "data/decode_int.h"
+
+enum { FEW_PIXELS = 1 << 18 };
+
+int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t len);
+
+static void decode(const uint8_t *bytes, size_t len)
+{
+    char why[WHY_LEN] = "";
+    uint32_t h, w;
+    picture p;
+
+    if (!picture_decode(&p, bytes, len, FEW_PIXELS, why)) {
+        if (!why[0])
+            abort();
+        return;
+    }
+    if (p.planes != 3 || (uint64_t)p.height * p.width > FEW_PIXELS || !p.height || !p.width)
+        abort();
+    if (picture_size(bytes, len, &h, &w) && (!h || !w))
+        abort();
+    volatile uint8_t last = p.bytes[(p.height - 1) * p.stride + p.width * 3 - 1];
+    (void)last;
+}
+
+int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t len)
+{
+    decode(bytes, len);
+    if (len < 3)
+        return 0;
+    uint8_t *fixed = malloc(len);
+    memcpy(fixed, bytes, len);
+    memcpy(fixed, "\xff\xd8\xff", 3);
+    decode(fixed, len);
+    free(fixed);
+    return 0;
+}

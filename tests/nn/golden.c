@@ -1,0 +1,256 @@
+/* golden.c -- reads a case, makes its batches, compiles its slices. */
+#include "nn/golden.h"
+
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/maths.h"
+#include "harness.h"
+
+/* ---- reading ---- */
+
+void *golden_room(size_t bytes)
+{
+    size_t size = (bytes + 64) & ~(size_t)63;
+    void *p = aligned_alloc(64, size);
+
+    CHECK(p, "no memory for %zu bytes", size);
+    return memset(p, 0, size);
+}
+
+json_t *golden_cases(const char *name, const char *level, const co_kernels **kernels)
+{
+    char path[128];
+    json_t *all;
+
+    co_fpu_init();
+    if (co_kernels_get(kernels, level))
+        test_skip("%s", co_errmsg());
+    snprintf(path, sizeof path, "tests/golden/%s", name);
+    CHECK_OK(co_json_read(&all, test_repo(path), 1 << 20));
+    return json_object_get(all, "cases");
+}
+
+int golden_int(const json_t *c, const char *key, int fallback)
+{
+    long long v = fallback;
+
+    co_json_i64(c, key, &v);
+    return (int)v;
+}
+
+double golden_at(const json_t *c, const char *list, size_t i)
+{
+    const json_t *v = json_array_get(json_object_get(c, list), i);
+
+    CHECK(json_is_real(v), "the golden file: %s[%zu] is no number", list, i);
+    return json_real_value(v);
+}
+
+static void *options(const co_option *table, size_t size, const json_t *values)
+{
+    const char *key;
+    json_t *value;
+    void *cfg = golden_room(size);
+
+    CHECK_OK(co_options_default(table, cfg));
+    json_object_foreach((json_t *)values, key, value)
+    {
+        CHECK(co_option_find(table, key), "no option %s", key);
+        CHECK_OK(co_option_set(co_option_find(table, key), cfg, key, json_string_value(value)));
+    }
+    return cfg;
+}
+
+static void read_case(golden *r, const json_t *c)
+{
+    const char *task = co_json_str(c, "task"), *schedule = co_json_str(c, "schedule");
+    json_t *dim;
+    size_t i;
+
+    r->model = co_model_find(co_json_str(c, "model"));
+    r->optim = co_optim_find(co_json_str(c, "optim"));
+    r->schedule = co_schedule_find(schedule ? schedule : "constant");
+    r->model_cfg = options(r->model->options, r->model->cfg_size, json_object_get(c, "options"));
+    r->optim_cfg = options(r->optim->options, r->optim->cfg_size, json_object_get(c, "optim_options"));
+    r->schedule_cfg =
+        options(r->schedule->options, r->schedule->cfg_size, json_object_get(c, "schedule_options"));
+    r->io.task = strcmp(task, "lm") == 0        ? CO_TASK_LM
+                 : strcmp(task, "regress") == 0 ? CO_TASK_REGRESS
+                                                : CO_TASK_CLASSIFY;
+    json_array_foreach(json_object_get(c, "x"), i, dim) r->io.x.d[r->io.x.nd++] = json_integer_value(dim);
+    r->io.classes = golden_int(c, "classes", 0);
+    r->io.y_width = golden_int(c, "y_width", 0);
+    r->io.max_len = golden_int(c, "max_len", 0);
+    r->io.len_step = golden_int(c, "len_step", 0);
+    r->n = golden_int(c, "n", 0);
+    r->steps = golden_int(c, "steps", 10);
+    r->no_decay = json_is_true(json_object_get(c, "no_decay"));
+    co_json_f64(c, "clip", &r->clip);
+    co_json_f64(c, "ema", &r->ema_decay);
+    co_json_f64(c, "label_smoothing", &r->loss.label_smoothing);
+    CHECK(r->n >= r->slices && r->slices <= GOLDEN_SLICES, "%d samples in %d slices", r->n, r->slices);
+}
+
+static void draw_text(const golden *r, golden_batch *b, int i, uint64_t *words)
+{
+    int32_t *token = b->token + (size_t)i * (size_t)(r->io.max_len + 1);
+
+    b->chars[i] = 3 + (int32_t)(test_u32(words) % (uint32_t)(r->io.max_len - 2));
+    for (int t = 0; t <= b->chars[i]; t++)
+        token[t] = (int32_t)(test_u32(words) % (uint32_t)r->io.classes);
+}
+
+/* In the order of make_steps.py's batch(). */
+static void draw_batch(const golden *r, golden_batch *b, uint64_t *words)
+{
+    size_t n = (size_t)r->n, wide = (size_t)co_shape_count(&r->io.x), y_wide = (size_t)r->io.y_width;
+
+    b->x = golden_room(n * wide * sizeof *b->x);
+    b->y = golden_room(n * y_wide * sizeof *b->y);
+    b->label = golden_room(n * sizeof *b->label);
+    b->token = golden_room(n * (size_t)(r->io.max_len + 1) * sizeof *b->token);
+    b->chars = golden_room(n * sizeof *b->chars);
+    for (size_t i = 0; i < n; i++) {
+        if (r->io.task == CO_TASK_LM) {
+            draw_text(r, b, (int)i, words);
+            continue;
+        }
+        for (size_t k = 0; k < wide; k++)
+            b->x[i * wide + k] = test_unit(words);
+        for (size_t k = 0; k < y_wide; k++)
+            b->y[i * y_wide + k] = test_unit(words);
+        if (r->io.task == CO_TASK_CLASSIFY)
+            b->label[i] = (int32_t)(test_u32(words) % (uint32_t)r->io.classes);
+    }
+}
+
+/* ---- slices ---- */
+
+static void *input_of(const co_exec *exec, char *input, const char *name, size_t *len)
+{
+    size_t offset;
+    co_dtype dtype;
+    co_shape shape;
+
+    CHECK_OK(co_exec_input(exec, name, &offset, &dtype, &shape));
+    *len = (size_t)co_shape_count(&shape) * co_dtype_size(dtype);
+    return input + offset;
+}
+
+void golden_load(const co_exec *exec, char *input, const char *name, const void *from)
+{
+    size_t len;
+    void *to = input_of(exec, input, name, &len);
+
+    memcpy(to, from, len);
+}
+
+co_exec *golden_compile(const golden *r, co_slice_shape shape, co_mode mode)
+{
+    co_graph *g;
+    co_exec *exec;
+
+    CHECK_OK(co_model_graph(&g, r->model, r->model_cfg, &r->io, &r->loss, shape, mode));
+    CHECK_OK(co_exec_new(&exec, g, r->kernels));
+    co_graph_free(g);
+    return exec;
+}
+
+static void fill_text(const golden *r, const co_exec *exec, char *input, const golden_batch *b, int lo,
+                      co_slice_shape shape)
+{
+    size_t len;
+    int32_t *x = input_of(exec, input, "x", &len), *y = input_of(exec, input, "y", &len); /* [n, len] */
+
+    golden_load(exec, input, "lens", b->chars + lo);
+    for (int i = 0; i < shape.n; i++) {
+        const int32_t *token = b->token + (size_t)(lo + i) * (size_t)(r->io.max_len + 1);
+        for (int t = 0; t < shape.len; t++) {
+            bool inside = t < b->chars[lo + i];
+            x[i * shape.len + t] = inside ? token[t] : 0;
+            y[i * shape.len + t] = inside ? token[t + 1] : CO_IGNORE;
+        }
+    }
+}
+
+static void fill_numbers(const golden *r, const co_exec *exec, char *input, const golden_batch *b, int lo)
+{
+    golden_load(exec, input, "x", b->x + (size_t)lo * (size_t)co_shape_count(&r->io.x));
+    if (r->io.task == CO_TASK_CLASSIFY)
+        golden_load(exec, input, "y", b->label + lo);
+    else
+        golden_load(exec, input, "y", b->y + (size_t)lo * (size_t)r->io.y_width);
+}
+
+static co_slice_shape shape_of(const golden *r, const golden_batch *b, int lo, int hi)
+{
+    int longest = 0, step = (int)r->io.len_step;
+
+    for (int i = lo; r->io.task == CO_TASK_LM && i < hi; i++)
+        longest = b->chars[i] > longest ? b->chars[i] : longest;
+    return (co_slice_shape){.n = hi - lo, .len = longest ? (longest + step - 1) / step * step : 0};
+}
+
+static co_exec *exec_of(const golden *r, co_slice_shape shape)
+{
+    for (int i = 0; i < GOLDEN_BATCHES * GOLDEN_SLICES; i++) {
+        co_slice_shape had = r->slice[i / GOLDEN_SLICES][i % GOLDEN_SLICES].shape;
+        if (had.n == shape.n && had.len == shape.len)
+            return r->slice[i / GOLDEN_SLICES][i % GOLDEN_SLICES].exec;
+    }
+    return golden_compile(r, shape, CO_MODE_TRAIN);
+}
+
+static void open_slice(golden *r, int at, int s)
+{
+    const golden_batch *b = &r->batch[at];
+    int lo = s * r->n / r->slices, hi = (s + 1) * r->n / r->slices;
+    co_slice_shape shape = shape_of(r, b, lo, hi);
+    co_exec *exec = exec_of(r, shape);
+    const co_exec_info *info = co_exec_info_of(exec);
+    char *input = golden_room(info->input_bytes);
+    size_t len;
+
+    r->work_bytes = info->work_bytes > r->work_bytes ? info->work_bytes : r->work_bytes;
+    if (r->io.task == CO_TASK_LM)
+        fill_text(r, exec, input, b, lo, shape);
+    else
+        fill_numbers(r, exec, input, b, lo);
+    int64_t *ids = input_of(exec, input, "ids", &len);
+    for (int i = 0; i < shape.n; i++)
+        ids[i] = lo + i;
+    r->slice[at][s].exec = exec;
+    r->slice[at][s].input = input;
+    r->slice[at][s].shape = shape;
+}
+
+void golden_open(golden *r, const json_t *c, const co_kernels *kernels, int slices)
+{
+    uint64_t words = (uint64_t)golden_int(c, "seed", 0);
+    const char *names[CO_MAX_MOMENTS];
+
+    *r = (golden){.c = c, .kernels = kernels, .slices = slices};
+    read_case(r, c);
+    for (int b = 0; b < GOLDEN_BATCHES; b++) {
+        draw_batch(r, &r->batch[b], &words);
+        for (int s = 0; s < slices; s++)
+            open_slice(r, b, s);
+    }
+    r->layout = co_exec_layout(r->slice[0][0].exec);
+    for (int i = 0; i < GOLDEN_BATCHES * slices; i++)
+        CHECK_OK(co_layout_same(r->layout, co_exec_layout(r->slice[i / slices][i % slices].exec)));
+    r->state = golden_room(r->layout->count * sizeof(float));
+    for (int s = 0; s < slices; s++)
+        r->leaf[s] = golden_room(r->layout->leaf_count * sizeof(float));
+    for (int k = r->optim->moments(r->optim_cfg, names); k > 0; k--)
+        r->moment[k - 1] = golden_room(r->layout->count * sizeof(float));
+    if (r->ema_decay > 0)
+        r->ema = golden_room(r->layout->count * sizeof(float));
+    if (kernels->space)
+        CHECK_OK(kernels->space->open(&r->work, r->work_bytes));
+    else
+        r->work = golden_room(r->work_bytes);
+    co_layout_initialise(r->layout, r->state, (uint64_t)golden_int(c, "seed", 0));
+}

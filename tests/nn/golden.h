@@ -1,0 +1,68 @@
+/* golden.h -- training steps replayed beside PyTorch's (tests/golden/make_*.py): the step of the program with nothing
+ * around it. Each slice has its own inputs and the executor of its shape; the leaves are added along the tree; one
+ * division, one clip factor, one update, one average.
+ *
+ *     golden r;
+ *     golden_open(&r, golden_case, kernels, 4);
+ *     for (int t = 1; t <= steps; t++)
+ *         golden_step(&r, t, &loss, &norm);
+ *
+ * Nothing is given back: a test's process ends soon (test_may_leak).
+ */
+#ifndef TESTS_NN_GOLDEN_H
+#define TESTS_NN_GOLDEN_H
+
+#include "base/json.h"
+#include "nn/nn.h"
+#include "optim/optim.h"
+
+enum { GOLDEN_BATCHES = 2, GOLDEN_SLICES = 4 }; /* two batches in turn; at most so many slices */
+
+/* All samples of a batch; what the task has no use for is NULL. */
+typedef struct golden_batch {
+    float *x, *y;           /* [n, x...], [n, y_width] */
+    int32_t *label;         /* [n] */
+    int32_t *token, *chars; /* LM: [n, max_len + 1], and how many each has without the last, [n] */
+} golden_batch;
+
+typedef struct golden {
+    const json_t *c; /* the case */
+    const co_kernels *kernels;
+    const co_model_def *model;
+    const co_optim_def *optim;
+    const co_schedule_def *schedule; /* of the case's "schedule"; constant without one */
+    void *model_cfg, *optim_cfg, *schedule_cfg;
+    co_io io;
+    co_loss loss;
+    int n, slices, steps;
+    double clip, ema_decay; /* 0: none */
+    bool no_decay;          /* weight decay spares biases and norms */
+    golden_batch batch[GOLDEN_BATCHES];
+    struct {
+        co_exec *exec;
+        char *input;
+        co_slice_shape shape;
+    } slice[GOLDEN_BATCHES][GOLDEN_SLICES];
+    const co_layout *layout;
+    float *state, *ema, *leaf[GOLDEN_SLICES], *moment[CO_MAX_MOMENTS]; /* [count], leaves [leaf_count] */
+    void *work;
+    size_t work_bytes;
+} golden;
+
+/* The cases of tests/golden/NAME. Skips the test if this CPU lacks the level. */
+json_t *golden_cases(const char *name, const char *level, const co_kernels **kernels);
+int golden_int(const json_t *c, const char *key, int fallback);
+double golden_at(const json_t *c, const char *list, size_t i); /* fails if there is no such number */
+
+void golden_open(golden *r, const json_t *c, const co_kernels *kernels, int slices);
+co_exec *golden_compile(const golden *r, co_slice_shape shape, co_mode mode);
+void golden_load(const co_exec *exec, char *input, const char *name, const void *from); /* one whole input */
+/* Step t = 1, 2, ...: gives the loss and the gradient's norm, both per row that counts. */
+void golden_step(golden *r, int t, double *loss, double *norm);
+/* Steps 1 to `steps` against the case's losses (relative difference at most `bound`) and grad_norms; gives the worst of
+ * each. */
+void golden_replay(golden *r, int steps, double bound, double *worst_loss, double *worst_norm);
+
+void *golden_room(size_t bytes); /* zeroed, aligned as executors want it */
+
+#endif

@@ -1,0 +1,260 @@
+/* Recipes: groups of parameters, the average of the weights, clipping, schedules, early ends. Each is a function of the
+ * run's configuration alone: the same for any number of ranks, with deaths, and after a stop. */
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/maths.h"
+#include "harness.h"
+#include "train/program.h"
+#include "train/stage.h"
+
+#define ALL                                                                                                  \
+    "data=digits model=cnn optim=sgd optim.lr=0.05 optim.momentum=0.9 optim.nesterov=true "                  \
+    "optim.weight_decay=5e-4 "                                                                               \
+    "optim.no_decay=norm_bias optim.ema=0.98 optim.layer_decay=0.9 'optim.lr_groups=\"fc*:2\"' "             \
+    "trainer.clip_norm=1 "                                                                                   \
+    "trainer.clip_value=0.5 loss.label_smoothing=0.1 schedule=one_cycle schedule.warmup_steps=5 "            \
+    "trainer.max_epochs=2 "
+
+TEST(a_whole_recipe_gives_the_same_weights_for_any_number_of_ranks_and_with_deaths)
+{
+    outcome one = program_run("one", ALL "trainer.devices=1");
+
+    CHECK(one.status == 0, "%s", one.out);
+    for (int ranks = 2; ranks <= 3; ranks++) {
+        char dir[16];
+        snprintf(dir, sizeof dir, "run%d", ranks);
+        outcome o = program_run(dir, ALL "trainer.devices=%d", ranks);
+        program_same(&one, &o, dir);
+    }
+    outcome kills =
+        program_run("kills", ALL "trainer.devices=2 fault.phase=random fault.kills=8 fault.mean_ms=15");
+    program_same(&one, &kills, "with kills");
+}
+
+static void continues(const char *words, const char *until)
+{
+    char dir[32] = "whole", part[32] = "part";
+    outcome whole = program_run(dir, "%s trainer.devices=2", words);
+
+    outcome first = program_run(part, "%s trainer.devices=1 %s", words, until);
+    CHECK(first.status == 0, "%s", first.out);
+    outcome rest = program_run(part, "%s trainer.devices=2 ckpt_path=auto", words);
+    program_same(&whole, &rest, words);
+}
+
+TEST(a_recipe_with_an_average_continues_to_the_same_weights)
+{
+    continues(
+        "data=digits model=mlp optim=adamw optim.ema=0.95 optim.no_decay=norm_bias trainer.max_epochs=3",
+        "trainer.max_steps=30");
+}
+
+TEST(a_plateau_continues_with_what_it_had_seen)
+{
+    continues("data=digits model=mlp optim=sgd optim.lr=0.5 schedule=plateau schedule.patience=0 "
+              "schedule.threshold=0.2 trainer.max_epochs=6",
+              "trainer.max_epochs=3");
+    test_run drops = test_sh("grep -o '\"lr\", *\"value\": *[0-9.e-]*' whole/events.jsonl | sort -u | wc -l");
+    free(drops.out);
+}
+
+/* --- inside ------------------------------------------------------------------------------------------------------- */
+static const char *const small[] = {"model=mlp",         "data=digits",         "optim=sgd",
+                                    "optim.lr=0.1",      "model.hidden=16",     "model.dropout=0",
+                                    "trainer.devices=1", "trainer.max_steps=5", NULL};
+
+/* One rank, in this process, to the end. */
+static co_plan *run_here(const stage *g)
+{
+    co_plan *p = stage_plan(g);
+    rank k;
+
+    co_fpu_init();
+    CHECK_OK(rank_open(&k, p, p->at, 0, 0, -1));
+    rank_loop(&k);
+    rank_close(&k);
+    return p;
+}
+
+static const float *at(const co_plan *p, const float *space, const char *name)
+{
+    const co_entry *e = co_layout_find(p->layout, name);
+
+    CHECK(e, "no %s", name);
+    return space + e->offset;
+}
+
+static bool moved(const co_plan *p, const float *first, const char *name)
+{
+    const co_entry *e = co_layout_find(p->layout, name);
+
+    return memcmp(at(p, p->at->state, name), first + e->offset, e->count * sizeof *first) != 0;
+}
+
+static float *fresh_state(const co_plan *p)
+{
+    float *first = calloc(p->layout->count, sizeof *first);
+
+    co_layout_initialise(p->layout, first, (uint64_t)p->cfg.seed);
+    return first;
+}
+
+TEST(frozen_parameters_stay_and_the_others_move)
+{
+    stage g;
+
+    stage_open(&g, small);
+    stage_set(&g, "optim.freeze=fc1.*");
+    co_plan *p = run_here(&g);
+    float *first = fresh_state(p);
+    bool any = false;
+    for (int i = 0; i < p->layout->n; i++) {
+        const char *name = p->layout->entry[i].name;
+        bool frozen = strncmp(name, "fc1.", 4) == 0;
+        any = any || frozen;
+        CHECK(moved(p, first, name) == !frozen, "%s %s", name, frozen ? "moved" : "stayed");
+    }
+    CHECK(any, "nothing is called fc1.*");
+    free(first);
+    co_plan_free(p);
+    stage_close(&g);
+}
+
+/* Plain SGD of one step: a rate of half moves half as far. */
+TEST(a_group_s_rate_scales_its_steps)
+{
+    stage g;
+    co_plan *p[2];
+
+    for (int i = 0; i < 2; i++) {
+        stage_open(&g, small);
+        stage_set(&g, "trainer.max_steps=1");
+        if (i)
+            stage_set(&g, "optim.lr_groups=*.bias:0.5");
+        p[i] = run_here(&g);
+        if (i == 0)
+            stage_close(&g);
+    }
+    float *first = fresh_state(p[0]);
+    for (int i = 0; i < p[0]->layout->n; i++) {
+        const co_entry *e = &p[0]->layout->entry[i];
+        bool bias = strstr(e->name, "bias") != NULL;
+        for (size_t q = e->offset; q < e->offset + e->count; q++) {
+            double full = p[0]->at->state[q] - first[q], mine = p[1]->at->state[q] - first[q];
+            CHECK(fabs(mine - full * (bias ? 0.5 : 1)) <= 2e-7, "%s: %g, not %g", e->name, mine, full);
+        }
+    }
+    free(first);
+    co_plan_free(p[0]);
+    co_plan_free(p[1]);
+    stage_close(&g);
+}
+
+TEST(the_average_follows_the_weights_by_its_rule)
+{
+    stage g;
+
+    stage_open(&g, small);
+    stage_set(&g, "optim.ema=0.9");
+    stage_set(&g, "trainer.max_steps=1");
+    co_plan *p = run_here(&g);
+    CHECK(p->ema == 0 && memcmp(p->at->moment[0], p->at->state, p->layout->count * sizeof(float)) == 0,
+          "after one step the average is the weights");
+    size_t n = p->layout->count;
+    float *one = malloc(n * sizeof *one);
+    memcpy(one, p->at->state, n * sizeof *one);
+    co_plan_free(p);
+    stage_set(&g, "trainer.max_steps=2");
+    p = run_here(&g);
+    co_ema_apply(one, p->at->state, n, 0.9, 2);
+    CHECK(memcmp(one, p->at->moment[0], n * sizeof *one) == 0, "the second step's average is not the rule's");
+    free(one);
+    co_plan_free(p);
+    stage_close(&g);
+}
+
+TEST(clipping_by_value_bounds_every_step)
+{
+    stage g;
+
+    stage_open(&g, small);
+    stage_set(&g, "trainer.max_steps=1");
+    stage_set(&g, "trainer.clip_value=1e-4");
+    co_plan *p = run_here(&g);
+    float *first = fresh_state(p);
+    double most = 0;
+    for (size_t i = 0; i < p->layout->count; i++)
+        most = fmax(most, fabs((double)p->at->state[i] - first[i]));
+    CHECK(most > 0.9e-5 && most < 1.1e-5, "the largest step is %g, not lr * 1e-4", most);
+    free(first);
+    co_plan_free(p);
+    stage_close(&g);
+}
+
+/* --- ends ---------------------------------------------------------------------------------------------------------- */
+#define EARLY                                                                                                \
+    "data=digits model=mlp optim=sgd optim.lr=0.3 trainer.max_epochs=30 "                                    \
+    "callbacks.early_stopping.patience=2 "                                                                   \
+    "callbacks.early_stopping.min_delta=0.05 "
+
+TEST(early_stopping_ends_every_crew_at_the_same_step)
+{
+    outcome one = program_run("one", EARLY "trainer.devices=1"), o;
+
+    CHECK(one.status == 0 && one.steps % 23 == 0 && one.steps < 30 * 23 && one.steps > 2 * 23,
+          "%lld steps\n%s", one.steps, one.out);
+    CHECK(test_contains(one.out, "early stop: val/loss has not improved for 2 evaluations"), "%s", one.out);
+    CHECK(test_contains(one.out, "test loss"), "it was not tested:\n%s", one.out);
+    o = program_run("three", EARLY "trainer.devices=3");
+    program_same(&one, &o, "three ranks");
+    o = program_run("kills", EARLY "trainer.devices=2 fault.phase=random fault.kills=10 fault.mean_ms=10");
+    program_same(&one, &o, "with kills");
+    /* What ended early is done: there is nothing to continue. */
+    o = program_run("one", EARLY "trainer.devices=2 ckpt_path=auto");
+    program_same(&one, &o, "continued");
+    o = program_run("more", EARLY "trainer.devices=2 trainer.min_epochs=25");
+    CHECK(o.steps >= 25 * 23, "min_epochs was not waited for: %lld steps", o.steps);
+}
+
+TEST(a_run_ends_in_good_order_when_its_time_is_over)
+{
+    outcome o = program_run("run", "data=digits model=mlp trainer.max_epochs=100000 trainer.max_time=1s");
+
+    CHECK(o.status == 0 && strcmp(o.state, "done") == 0, "exit %d, %s\n%s", o.status, o.state, o.out);
+    CHECK(test_contains(o.out, "max_time") && test_contains(o.out, "test loss"), "%s", o.out);
+    CHECK(program_saved("run"), "nothing saved");
+}
+
+TEST(a_duration_is_read_as_people_write_it)
+{
+    static const struct {
+        const char *text;
+        double seconds;
+    } good[] = {{"90s", 90},         {"1.5m", 90},          {"2h", 7200},  {"1d", 86400},
+                {"00:00:01:30", 90}, {"1:00:00:00", 86400}, {"02:03", 123}};
+    static const char *const bad[] = {"", "s", "90", "-3s", "1:2:3:4:5", "1h30", "nan s", "0s", "1:"};
+    uint64_t ns;
+
+    for (size_t i = 0; i < CO_COUNT(good); i++) {
+        CHECK_OK(parse_duration(good[i].text, &ns));
+        CHECK((double)ns == good[i].seconds * 1e9, "%s: %llu ns", good[i].text, (unsigned long long)ns);
+    }
+    for (size_t i = 0; i < CO_COUNT(bad); i++)
+        CHECK_FAILS(parse_duration(bad[i], &ns), CO_EINPUT, "max_time");
+}
+
+/* --- checkpoints ----------------------------------------------------------------------------------------------------- */
+TEST(the_best_checkpoints_stay_and_the_best_is_linked)
+{
+    outcome o = program_run(
+        "run", "data=digits model=mlp trainer.max_epochs=8 callbacks.model_checkpoint.save_top_k=3 "
+               "callbacks.model_checkpoint.monitor=val/loss "
+               "'callbacks.model_checkpoint.filename=\"e{epoch:03d}-{step}\"'");
+    CHECK(o.status == 0, "%s", o.out);
+    test_run best = test_sh("cd run/checkpoints && readlink best && ls -d e* | wc -l && "
+                            "grep -o '\"value\": *[0-9.]*' */manifest.json | sort -u");
+    CHECK(best.status == 0 && test_contains(best.out, "e00"), "%s", best.out);
+    free(best.out);
+}
