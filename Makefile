@@ -26,7 +26,7 @@ NUMERICS := -ffp-contract=off -fno-fast-math -fno-math-errno
 CFLAGS := -std=gnu11 $(OPT) -g -pthread $(WARN) $(NUMERICS) -D_GNU_SOURCE -Iinclude -Isrc -I$(B)/gen $(VFLAGS_$(V)) $(EXTRA)
 LDFLAGS := -rdynamic -pthread $(VFLAGS_$(V)) $(EXTRA)
 # Static: the program starts on a host that has nothing but libc.
-LDLIBS := -l:libyaml.a -l:libjansson.a -l:libcrypto.a -l:liblzma.a -l:libjpeg.a -l:libpng16.a -l:libz.a -ldl -lm
+LDLIBS := -l:libyaml.a -l:libjansson.a -l:libssl.a -l:libcrypto.a -l:liblzma.a -l:libjpeg.a -l:libpng16.a -l:libz.a -ldl -lm
 
 SRC   := $(filter-out src/lib/main.c,$(wildcard src/*/*.c src/*/*/*.c))
 OBJ   := $(SRC:src/%.c=$(B)/obj/%.o)

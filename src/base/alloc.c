@@ -7,6 +7,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/mman.h>
 
 #include "base/err.h"
 
@@ -59,6 +60,33 @@ void *co_array(size_t n, size_t size)
 void *co_realloc(void *old, size_t size)
 {
     return checked(refused() ? NULL : realloc(old, size ? size : 1), size);
+}
+
+/* Before the memory that is handed out: how much was mapped. */
+enum { SHARED_HEAD = 64 };
+
+void *co_alloc_shared(size_t size)
+{
+    size_t all;
+    void *p = MAP_FAILED;
+
+    if (!__builtin_add_overflow(size, (size_t)SHARED_HEAD, &all) && !refused())
+        p = mmap(NULL, all, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+    if (!checked(p == MAP_FAILED ? NULL : p, size))
+        return NULL;
+    memcpy(p, &all, sizeof all);
+    return (char *)p + SHARED_HEAD;
+}
+
+void co_free_shared(void *p)
+{
+    size_t all;
+
+    if (!p)
+        return;
+    char *head = (char *)p - SHARED_HEAD;
+    memcpy(&all, head, sizeof all);
+    munmap(head, all);
 }
 
 char *co_strdup(const char *s)

@@ -22,6 +22,11 @@ char *co_strdup(const char *s);
 char *co_sprintf(const char *fmt, ...) __attribute__((format(printf, 1, 2)));
 void co_free(void *p); /* NULL is fine */
 
+/* Large and read by forked processes: one copy whoever touches it, and a fork has no page tables of it to copy. Freed with
+ * co_free_shared alone. Contents zero. */
+void *co_alloc_shared(size_t size);
+void co_free_shared(void *p); /* NULL is fine */
+
 /* Touches that much of this thread's stack now, rather than at some step. */
 void co_touch_stack(size_t bytes);
 

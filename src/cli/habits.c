@@ -167,6 +167,8 @@ co_err habits_word(habit_line *h, const char *word)
         return CO_OK;
     if (is_number(word))
         name = h->numbers == 0 ? "NUMBER1" : h->numbers == 1 ? "NUMBER2" : "NUMBER3";
+    else if (has(word, "manifest.json") || has(word, "checkpoints"))
+        name = "RUN";
     else if (co_fs_is_dir(word))
         name = h->folders == 0 ? "FOLDER" : "FOLDER2";
     else if (n > 3 && strcmp(word + n - 3, ".py") == 0)
@@ -177,7 +179,7 @@ co_err habits_word(habit_line *h, const char *word)
     if (!row)
         return CO_OK;
     h->numbers += is_number(word);
-    h->folders += co_fs_is_dir(word);
+    h->folders += name[0] == 'F';
     h->known = true;
     return apply(h, row, word, word);
 }

@@ -41,6 +41,7 @@
 const co_conf_habit habit_flags[] = {
     /* what a bare word is */
     {"FOLDER", NULL, CO_HABIT_BECOMES, "data.dir", "the data", .base = "imagenet"},
+    {"RUN", NULL, CO_HABIT_BECOMES, "ckpt_path", "a run, or a checkpoint"},
     REFUSE("FOLDER2", NULL, "a second folder; the data are in one (data.dir)"),
     REFUSE("MISSING", NULL,
            "no such folder; a word that is no setting is the folder with the data (data.dir)"),

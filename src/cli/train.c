@@ -4,6 +4,8 @@
 
 #include <math.h>
 #include <signal.h>
+#include <errno.h>
+#include <limits.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -28,12 +30,54 @@ static co_err refuse_to_mix(const training *s, const char *path)
         "run.dir: %s holds a run already: add ckpt_path=auto to continue it, or choose another folder", path);
 }
 
+/* callbacks.model_checkpoint.dirpath: checkpoints of another run lie there already? They would be replaced by ours of the
+ * same name, or pruned. */
+static co_err refuse_foreign(const training *s)
+{
+    const char *dir = s->app.cfg->ckpt_dir;
+    char *own = s->app.run_dir ? co_sprintf("%s/checkpoints", s->app.run_dir) : NULL, a[PATH_MAX],
+         b[PATH_MAX];
+    bool ours = own && realpath(own, a) && realpath(dir, b) && strcmp(a, b) == 0;
+    co_ckpt_info *list = NULL;
+    int n = 0, good = 0;
+
+    co_free(own);
+    if (ours || !co_fs_is_dir(dir))
+        return CO_OK;
+    CO_TRY(co_ckpt_ls(&list, &n, dir));
+    for (int i = 0; i < n; i++)
+        good += !list[i].why_bad[0];
+    co_ckpt_ls_free(list, n);
+    if (good)
+        return co_fail(CO_EINPUT,
+                       "callbacks.model_checkpoint.dirpath: %s holds checkpoints of another run: give "
+                       "another folder, or "
+                       "continue that run with run.dir=ITS_FOLDER ckpt_path=auto",
+                       dir);
+    return CO_OK;
+}
+
+/* checkpoints/ of the run folder becomes a link to where they really go, so that the run is found whole by its folder. */
+static co_err link_elsewhere(training *s)
+{
+    char at[PATH_MAX];
+
+    CO_TRY(co_fs_mkdirs(s->app.cfg->ckpt_dir));
+    if (!realpath(s->app.cfg->ckpt_dir, at))
+        return co_fail(CO_EIO, "callbacks.model_checkpoint.dirpath: %s: %m", s->app.cfg->ckpt_dir);
+    if (symlink(at, s->ckpt_root) != 0 && errno != EEXIST)
+        return co_fail(CO_EIO, "link %s to %s: %m", s->ckpt_root, at);
+    return CO_OK;
+}
+
 static co_err prepare_folder(training *s)
 {
     CO_TRY(co_folder_open(&s->folder, s->app.run_dir, s->app.cfg->task_name));
     const char *path = co_folder_path(s->folder);
     CO_TRY(refuse_to_mix(s, path));
     s->ckpt_root = co_sprintf("%s/checkpoints", path);
+    if (s->ckpt_root && s->app.cfg->ckpt_dir && s->app.cfg->ckpt_enabled)
+        CO_TRY(link_elsewhere(s));
     s->log_dir = co_sprintf("%s/ranks", path);
     if (!s->ckpt_root || !s->log_dir)
         return CO_ENOMEM;
@@ -108,6 +152,8 @@ static co_err compose(training *s, line *l)
 
 static co_err make_plan(training *s)
 {
+    if (s->app.cfg->ckpt_dir && s->app.cfg->ckpt_enabled)
+        CO_TRY(refuse_foreign(s));
     s->app.spec.resume = s->app.resume;
     s->app.spec.ckpt_root = s->app.cfg->ckpt_enabled ? "" : NULL; /* known once the folder is open */
     return co_plan_new(&s->plan, &s->app.spec);
@@ -165,6 +211,7 @@ static int report(training *s, const line *l, co_err err)
     const co_train_summary *o = &s->summary;
 
     ending_tell(s, l);
+    profile_tell(s);
     if (l->json) {
         json_t *j = summary_of(s);
         json_object_set_new(j, "dir", json_string(co_folder_path(s->folder)));

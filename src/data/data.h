@@ -40,6 +40,7 @@ typedef struct co_dataset {
     co_io io;
     uint32_t count[CO_SPLIT_COUNT];
     char fingerprint[65]; /* SHA-256 of the content as used */
+    size_t shared_bytes;  /* taken with co_alloc_shared: one copy for all ranks */
     /* Sample ids are 0..count-1 within a split. */
     int (*length)(const struct co_dataset *d, co_split s, uint32_t id); /* NULL unless LM */
     /* Fills n samples padded to `len`. Thread-safe; allocates nothing once it is warm. Returns how many of them could

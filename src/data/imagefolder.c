@@ -282,6 +282,7 @@ static co_err make(struct imagefolder *set, const struct folder_cfg *c)
         .check = check,
         .stop_on_bad = c->on_error == ON_ERROR_STOP,
         .class_name = class_name,
+        .shared_bytes = set->files.block_bytes,
         .close = shut,
     };
     memcpy(set->base.count, set->index.count, sizeof set->base.count);

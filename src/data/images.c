@@ -106,7 +106,7 @@ void images_free(images *im)
 {
     if (!im)
         return;
-    co_free(im->bytes);
+    co_free_shared(im->bytes);
     co_free(im->label);
     co_free(im->place);
     co_free(im);
@@ -124,7 +124,7 @@ co_err images_new(images **out, const images_spec *spec, const struct images_cfg
         return CO_ENOMEM;
     im->spec = *spec;
     im->how = how;
-    im->bytes = co_alloc(n * spec->stride);
+    im->bytes = co_alloc_shared(n * spec->stride);
     im->label = im->bytes ? co_array(n, sizeof *im->label) : NULL;
     im->place = im->label ? co_array(n, sizeof *im->place) : NULL;
     if (!im->place) {
@@ -165,6 +165,7 @@ void images_finish(images *im, double val_fraction)
         .io = {.task = CO_TASK_CLASSIFY, .classes = s->classes},
         .count = {s->n_train - n_val, n_val, s->n_test},
         .fill = fill,
+        .shared_bytes = (size_t)(s->n_train + s->n_test) * s->stride,
         .close = shut,
     };
     transform_io(&im->how, &im->base.io);

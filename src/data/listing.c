@@ -128,23 +128,39 @@ static co_err read_whole(uint8_t **block, size_t *len, packed *in, uint64_t most
     return CO_OK;
 }
 
+/* The same, into memory that ranks share. */
+static co_err read_shared(listing *l, packed *in, uint64_t most)
+{
+    uint8_t *own = NULL;
+    size_t len;
+    co_err err = read_whole(&own, &len, in, most);
+
+    if (!err && !(l->block = co_alloc_shared(len)))
+        err = CO_ENOMEM;
+    if (!err) {
+        memcpy(l->block, own, len);
+        l->block_bytes = len;
+    }
+    co_free(own);
+    return err;
+}
+
 /* `plain` is the archive, or what it unpacks to; "": that could not be kept, it is unpacked into memory. */
 static co_err open_archive(listing *l, const char *plain, uint64_t in_memory)
 {
     struct stat st;
     packed *in = NULL;
-    size_t len = 0;
     co_err err = packed_open(&in, *plain ? plain : l->root);
 
     if (!err && *plain && stat(plain, &st) == 0 && (uint64_t)st.st_size > in_memory) {
         l->fd = open(plain, O_RDONLY | O_CLOEXEC);
         err = l->fd < 0 ? co_fail(CO_EINPUT, "open %s: %m", plain) : list_archive(l, in);
     } else if (!err) {
-        err = read_whole(&l->block, &len, in, in_memory);
+        err = read_shared(l, in, in_memory);
         packed_close(in);
         in = NULL;
         if (!err)
-            err = packed_of_bytes(&in, l->block, len, "the archive");
+            err = packed_of_bytes(&in, l->block, l->block_bytes, "the archive");
         if (!err)
             err = list_archive(l, in);
     }
@@ -171,7 +187,8 @@ static co_err load_pictures(listing *l)
 {
     uint64_t at = 0;
 
-    l->block = co_alloc(l->bytes + 1);
+    l->block_bytes = l->bytes + 1;
+    l->block = co_alloc_shared(l->block_bytes);
     if (!l->block)
         return CO_ENOMEM;
     for (size_t i = 0; i < l->n; i++) {
@@ -254,7 +271,7 @@ void listing_close(listing *l)
 {
     if (l->fd >= 0)
         close(l->fd);
-    co_free(l->block);
+    co_free_shared(l->block);
     co_free(l->entries);
     co_free(l->names);
     co_free(l->root);

@@ -220,7 +220,7 @@ static size_t private_plan(const co_plan *p)
     size_t now = co_memory_private(), depth = (size_t)(p->cfg.workers ? p->cfg.workers + 2 : 1);
     size_t state = p->spec.ckpt_root ? p->layout->count * sizeof(float) : 0;
 
-    return now + SUPERVISOR_EXTRA + (state < SAVE_BUFFER ? state : SAVE_BUFFER) +
+    return now + p->data->shared_bytes + SUPERVISOR_EXTRA + (state < SAVE_BUFFER ? state : SAVE_BUFFER) +
            (size_t)p->ranks * (now + RANK_EXTRA + depth * LOAD_EXTRA);
 }
 

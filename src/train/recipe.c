@@ -69,14 +69,15 @@ static co_err match_list(co_plan *p, const char *key, const char *list, setter s
     while (!err && (word = strsep(&rest, ",")) != NULL) {
         double value = 1;
         char *colon = factors ? strrchr(word, ':') : NULL;
+        size_t len = strlen(word);
         if (colon)
             *colon = '\0';
         if (!*word)
             err = co_fail(CO_EINPUT, "%s: \"%s\" has an empty pattern", key, list);
         else if (factors && (!colon || !co_str_to_f64(colon + 1, &value) || !(value >= 0 && value <= 1e6)))
             err = co_fail(CO_EINPUT,
-                          "%s: \"%s\" is not pattern:factor with a factor from 0 to 1e6 (\"fc.*:10\")", key,
-                          word);
+                          "%s: \"%.*s\" is not pattern:factor with a factor from 0 to 1e6 (\"fc.*:10\")", key,
+                          (int)len, list + (word - copy));
         else
             err = match(p, key, word, set, (float)value);
     }
@@ -152,6 +153,11 @@ static co_err choose_warmup(co_plan *p)
         return co_fail(CO_EINPUT,
                        "schedule.warmup_steps and schedule.warmup_epochs are both given: one will do");
     p->warmup = p->cfg.warmup_epochs ? p->cfg.warmup_epochs * p->sched.steps_per_epoch : p->cfg.warmup_steps;
+    if (p->warmup && p->spec.schedule && p->spec.schedule->momentum)
+        return co_fail(CO_EINPUT,
+                       "schedule=%s warms up by itself (schedule.pct_start): leave schedule.warmup_steps and "
+                       "schedule.warmup_epochs at 0",
+                       p->spec.schedule->name);
     if (p->warmup > p->sched.steps)
         return co_fail(CO_EINPUT, "a warm-up of %lld steps is longer than the run's %lld: take fewer",
                        (long long)p->warmup, (long long)p->sched.steps);

@@ -157,7 +157,7 @@ static co_err watch_over(super *s)
 /* --- after -------------------------------------------------------------------------------------------------------- */
 static size_t private_memory(const super *s)
 {
-    size_t sum = co_memory_private();
+    size_t sum = co_memory_private() + s->p->data->shared_bytes;
 
     for (int i = 0; i < s->p->ranks; i++)
         sum += atomic_load(&s->r->slots[i].anon_bytes);

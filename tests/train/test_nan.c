@@ -16,6 +16,9 @@ TEST(a_step_that_is_not_finite_stops_the_run_and_is_named)
     snprintf(step, sizeof step, "step %lld: the ", o.steps + 1);
     CHECK(test_contains(o.out, step) && test_contains(o.out, "not finite"), "no \"%s\":\n%s", step, o.out);
     CHECK(test_contains(o.out, "optim.lr"), "no advice:\n%s", o.out);
+    CHECK(test_contains(o.out, "in slice ") && test_contains(o.out, "(samples ") &&
+              test_contains(o.out, "the first operator whose result is not finite is "),
+          "no cause:\n%s", o.out);
     CHECK(o.recoveries == 0, "%lld recoveries", o.recoveries);
     test_run blame = test_sh("cat run/blame.json");
     CHECK(blame.status == 0 && test_contains(blame.out, step), "blame.json: %s", blame.out);

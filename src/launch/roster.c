@@ -1,0 +1,43 @@
+/* roster.c -- the calls of roster.h, passed on to whichever kind of roster it is. */
+#include "launch/roster_int.h"
+
+co_err co_roster_turn(co_roster *r, int timeout_ms, co_roster_event *ev)
+{
+    return r->ops->turn(r, timeout_ms, ev);
+}
+
+int co_roster_fd(const co_roster *r)
+{
+    return r->ops->fd ? r->ops->fd(r) : -1;
+}
+
+int64_t co_roster_clock_offset(const co_roster *r)
+{
+    return r->ops->clock_offset ? r->ops->clock_offset(r) : 0;
+}
+
+void co_roster_done(co_roster *r)
+{
+    r->ops->done(r);
+}
+
+void co_roster_failed(co_roster *r, const co_failure *f)
+{
+    r->ops->failed(r, f);
+}
+
+void co_roster_stopped(co_roster *r)
+{
+    r->ops->stopped(r);
+}
+
+void co_roster_leave(co_roster *r, int status, const char *why)
+{
+    r->ops->leave(r, status, why);
+}
+
+void co_roster_close(co_roster *r)
+{
+    if (r)
+        r->ops->close(r);
+}

@@ -1,0 +1,22 @@
+/* roster_int.h -- what a kind of roster provides. Its own struct begins with a co_roster; roster.c passes the calls on. */
+#ifndef CO_LAUNCH_ROSTER_INT_H
+#define CO_LAUNCH_ROSTER_INT_H
+
+#include "launch/roster.h"
+
+struct roster_ops {
+    co_err (*turn)(co_roster *r, int timeout_ms, co_roster_event *ev);
+    int (*fd)(const co_roster *r); /* NULL: none */
+    void (*done)(co_roster *r);
+    void (*failed)(co_roster *r, const co_failure *f);
+    void (*stopped)(co_roster *r);
+    void (*leave)(co_roster *r, int status, const char *why);
+    void (*close)(co_roster *r);               /* frees r too */
+    int64_t (*clock_offset)(const co_roster *r); /* NULL: 0 */
+};
+
+struct co_roster {
+    const struct roster_ops *ops;
+};
+
+#endif

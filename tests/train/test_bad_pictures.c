@@ -1,0 +1,66 @@
+/* One corrupt JPEG among a thousand: named and counted; left out, or the end of the run, as data.on_error says; and the
+ * same for any number of ranks. */
+#include "data/pictures.h"
+
+#include "train/program.h"
+
+#define WORDS "data=imagefolder data.dir=set data.batch_size=64 model=cnn trainer.max_epochs=2 test=false "
+
+static void put_set(void)
+{
+    static const char *const classes[] = {"ant", "bee", "cat", "dog", NULL};
+
+    put_classes("set/train", classes, 250);
+    put_classes("set/val", classes, 8);
+    CHECK(truncate("set/train/bee/117.jpg", 200) == 0, "%m");
+}
+
+static int times(const char *text, const char *what)
+{
+    int n = 0;
+
+    for (; (text = strstr(text, what)) != NULL; text += strlen(what))
+        n++;
+    return n;
+}
+
+TEST(one_corrupt_picture_is_left_out_alike_by_any_number_of_ranks)
+{
+    outcome one = {0};
+
+    put_set();
+    for (int ranks = 1; ranks <= 3; ranks++) {
+        char dir[16];
+        snprintf(dir, sizeof dir, "run%d", ranks);
+        outcome o = program_run(dir, WORDS "data.on_error=skip trainer.devices=%d", ranks);
+        CHECK(times(o.out, "bee/117.jpg") == 1 && test_contains(o.out, "left out (1 so far)"),
+              "%d ranks:\n%s", ranks, o.out);
+        if (ranks == 1)
+            one = o;
+        program_same(&one, &o, dir);
+    }
+    outcome killed = program_run("kills", WORDS "data.on_error=skip trainer.devices=2 data.workers=1 "
+                                                "fault.phase=loading fault.kills=6 fault.mean_ms=20");
+    program_same(&one, &killed, "with deaths while loading");
+}
+
+TEST(one_corrupt_picture_ends_the_run_at_the_same_step_for_any_number_of_ranks)
+{
+    long long steps = -1;
+
+    put_set();
+    for (int ranks = 1; ranks <= 3; ranks++) {
+        char dir[16];
+        snprintf(dir, sizeof dir, "run%d", ranks);
+        outcome o = program_run(dir, WORDS "data.on_error=stop trainer.devices=%d data.workers=1", ranks);
+        CHECK(o.status == 1 && test_contains(o.out, "bee/117.jpg") &&
+                  test_contains(o.out, "data.on_error=skip"),
+              "%d ranks: exit %d\n%s", ranks, o.status, o.out);
+        steps = ranks == 1 ? o.steps : steps;
+        CHECK(o.steps == steps, "%d ranks end at step %lld, one at %lld", ranks, o.steps, steps);
+        CHECK(program_saved(dir), "%s: nothing saved", dir);
+    }
+    /* Mended, or left out, it goes on from there. */
+    outcome o = program_run("run2", WORDS "data.on_error=skip trainer.devices=2 ckpt_path=auto");
+    CHECK(o.status == 0, "%s", o.out);
+}
