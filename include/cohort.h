@@ -210,7 +210,8 @@ typedef struct cohort_dataset {
     size_t cfg_size;
     cohort_err (*open)(cohort_samples *out, const void *cfg);
     /* Writes one sample. Called by several threads and processes at once. Not 0: it cannot be read (cohort_fail may say
-     * why), and is left out and counted; so is one whose class or token does not exist. */
+     * why), and is left out and counted; so is one whose class or token does not exist. With REGRESS it ends the run:
+     * there is no y that does not count. */
     int (*fill)(void *self, cohort_split split, uint32_t id, const cohort_draw *draw, void *x, void *y);
     int (*length)(void *self, cohort_split split, uint32_t id); /* TOKENS only: 1..max_len */
     const char *(*class_name)(void *self, int64_t label);       /* NULL, or gives NULL: has none */

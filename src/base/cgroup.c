@@ -25,13 +25,32 @@ static bool numbers_in(const char *dir, const char *name, int64_t *v, int n)
     return got == n;
 }
 
-static void limit_memory(co_cgroup *out, const char *dir, const char *limit, const char *usage)
+/* Bytes of files that the kernel keeps for the group: used, but given back to who asks, as in MemAvailable. */
+static int64_t cached_in(const char *dir, const char *inactive, const char *active)
+{
+    char path[PATH_MAX], line[128], name[64];
+    int len = snprintf(path, sizeof path, "%s/memory.stat", dir);
+    FILE *f = len < (int)sizeof path ? fopen(path, "re") : NULL;
+    int64_t sum = 0, n;
+
+    while (f && fgets(line, sizeof line, f))
+        if (sscanf(line, "%63s %" SCNd64, name, &n) == 2 && n > 0 && n < INT64_MAX / 4 &&
+            (strcmp(name, inactive) == 0 || strcmp(name, active) == 0))
+            sum += n;
+    if (f)
+        fclose(f);
+    return sum;
+}
+
+static void limit_memory(co_cgroup *out, const char *dir, const char *limit, const char *usage,
+                         int64_t cached)
 {
     int64_t most, used = 0;
 
     if (!numbers_in(dir, limit, &most, 1) || most < 0)
         return;
     numbers_in(dir, usage, &used, 1);
+    used = used > cached ? used - cached : 0;
     uint64_t left = most > used ? (uint64_t)(most - used) : 0;
     if (left < out->memory_left)
         out->memory_left = left;
@@ -50,14 +69,15 @@ static void look_v2(co_cgroup *out, const char *dir)
 {
     int64_t v[2];
 
-    limit_memory(out, dir, "memory.max", "memory.current");
+    limit_memory(out, dir, "memory.max", "memory.current", cached_in(dir, "inactive_file", "active_file"));
     if (numbers_in(dir, "cpu.max", v, 2))
         limit_cpus(out, v[0], v[1]);
 }
 
 static void look_v1_memory(co_cgroup *out, const char *dir)
 {
-    limit_memory(out, dir, "memory.limit_in_bytes", "memory.usage_in_bytes");
+    limit_memory(out, dir, "memory.limit_in_bytes", "memory.usage_in_bytes",
+                 cached_in(dir, "total_inactive_file", "total_active_file"));
 }
 
 static void look_v1_cpu(co_cgroup *out, const char *dir)

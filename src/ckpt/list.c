@@ -234,26 +234,41 @@ static co_err sweep(const char *root, const co_ckpt_info *list, int n)
     return err;
 }
 
-/* How good a checkpoint says it is, as more is better; false: it does not say. */
-static bool merit(const co_ckpt_info *info, double *out)
+/* Does it say how good it is? */
+static bool has_value(const co_ckpt_info *info)
 {
-    const json_t *v = json_object_get(info->meta.extra, "value");
+    return !info->why_bad[0] && info->name[0] != '.' &&
+           json_is_number(json_object_get(info->meta.extra, "value"));
+}
 
-    if (info->why_bad[0] || info->name[0] == '.' || !json_is_number(v))
+/* How good checkpoint i says it is, as more is better. False: it does not say, or speaks of another value than the
+ * newest that does: what is watched may have changed since, and an accuracy is not better or worse than a loss. */
+static bool merit(const co_ckpt_info *list, int n, int i, double *out)
+{
+    int newest = n - 1;
+
+    while (newest >= 0 && !has_value(&list[newest]))
+        newest--;
+    if (newest < 0 || !has_value(&list[i]))
         return false;
-    *out = json_number_value(v) * (json_is_true(json_object_get(info->meta.extra, "up")) ? 1 : -1);
+    const json_t *mine = list[i].meta.extra, *last = list[newest].meta.extra;
+    bool up = json_is_true(json_object_get(mine, "up"));
+    if (up != json_is_true(json_object_get(last, "up")) ||
+        !json_equal(json_object_get(mine, "monitor"), json_object_get(last, "monitor")))
+        return false;
+    *out = json_number_value(json_object_get(mine, "value")) * (up ? 1 : -1);
     return true;
 }
 
 /* How many of the list are better; of equals the earlier one is. */
 static int rank_of(const co_ckpt_info *list, int n, int i)
 {
-    double mine, other;
+    double mine = 0, other;
     int better = 0;
 
-    merit(&list[i], &mine);
+    merit(list, n, i, &mine);
     for (int k = 0; k < n; k++)
-        better += k != i && merit(&list[k], &other) && (other > mine || (other == mine && k < i));
+        better += k != i && merit(list, n, k, &other) && (other > mine || (other == mine && k < i));
     return better;
 }
 
@@ -267,7 +282,7 @@ static co_err prune(const char *root, const co_ckpt_info *list, int n, const cha
         bool linked = false;
         if (list[i].why_bad[0] || list[i].name[0] == '.' || !begins(list[i].name, prefix) || keep-- > 0)
             continue;
-        if (merit(&list[i], &value) && (top < 0 || rank_of(list, n, i) < top))
+        if (merit(list, n, i, &value) && (top < 0 || rank_of(list, n, i) < top))
             continue;
         err = points_to(&linked, root, "last", list[i].name);
         if (!err)
@@ -298,7 +313,7 @@ co_err co_ckpt_prune_but_best(const char *root, int keep, int top)
     CO_TRY(co_ckpt_ls(&list, &n, root));
     co_err err = CO_OK;
     for (int i = 0; i < n && !err && top != 0; i++)
-        if (merit(&list[i], &value) && rank_of(list, n, i) == 0)
+        if (merit(list, n, i, &value) && rank_of(list, n, i) == 0)
             err = co_ckpt_link(root, "best", list[i].name);
     if (!err)
         err = prune(root, list, n, "", keep, top);

@@ -28,23 +28,23 @@ static const char *why_not(const char *path)
 }
 
 /* --- ls ------------------------------------------------------------------------------------------------------------ */
-/* What root/last points to; "" if there is none. */
-static void read_last(const char *root, char name[256])
+/* What the link root/which points to; "" if there is none. */
+static void read_link(const char *root, const char *which, char name[256])
 {
-    char *path = co_sprintf("%s/last", root);
+    char *path = co_sprintf("%s/%s", root, which);
     ssize_t n = path ? readlink(path, name, 255) : -1;
 
     name[n < 0 ? 0 : n] = '\0';
     co_free(path);
 }
 
-static void print_one(const co_ckpt_info *c, const char *why, bool last, bool json)
+static void print_one(const co_ckpt_info *c, const char *why, bool last, bool best, bool json)
 {
     const char *sha = c->why_bad[0] ? "" : c->meta.weights_sha256;
 
     if (json) {
-        json_t *j = json_pack("{s:s, s:I, s:b, s:b}", "name", c->name, "bytes", (json_int_t)c->bytes, "last",
-                              last, "good", !*why);
+        json_t *j = json_pack("{s:s, s:I, s:b, s:b, s:b}", "name", c->name, "bytes", (json_int_t)c->bytes,
+                              "last", last, "best", best, "good", !*why);
         if (*why)
             json_object_set_new(j, "why_bad", json_string(why));
         if (*sha) {
@@ -60,13 +60,13 @@ static void print_one(const co_ckpt_info *c, const char *why, bool last, bool js
         snprintf(step, sizeof step, "%lld", (long long)c->meta.step);
         snprintf(epoch, sizeof epoch, "%lld", (long long)c->meta.epoch);
     }
-    printf("%-16s %8s %6s %12llu  %-12.12s  %s%s%s\n", c->name, step, epoch, (unsigned long long)c->bytes,
-           *sha ? sha : "-", *why ? "bad: " : "good", why, last ? "  <- last" : "");
+    printf("%-16s %8s %6s %12llu  %-12.12s  %s%s%s%s\n", c->name, step, epoch, (unsigned long long)c->bytes,
+           *sha ? sha : "-", *why ? "bad: " : "good", why, last ? "  <- last" : "", best ? "  <- best" : "");
 }
 
 static int list(const line *l)
 {
-    char last[256], *root = NULL;
+    char last[256], best[256], *root = NULL;
     co_ckpt_info *c = NULL;
     int n = 0;
 
@@ -79,7 +79,8 @@ static int list(const line *l)
     root = root_of(l->words[1]);
     co_err err = root ? co_ckpt_ls(&c, &n, root) : CO_ENOMEM;
     if (!err) {
-        read_last(root, last);
+        read_link(root, "last", last);
+        read_link(root, "best", best);
         if (!l->json && n)
             printf("%-16s %8s %6s %12s  %-12s  state\n", "name", "step", "epoch", "bytes", "sha256");
         else if (n == 0)
@@ -90,7 +91,8 @@ static int list(const line *l)
     for (int i = 0; i < n && !err; i++) {
         char *path = co_sprintf("%s/%s", root, c[i].name);
         bool good = path && co_ckpt_verify(path) == CO_OK;
-        print_one(&c[i], good ? "" : why_not(path ? path : ""), strcmp(last, c[i].name) == 0, l->json);
+        print_one(&c[i], good ? "" : why_not(path ? path : ""), strcmp(last, c[i].name) == 0,
+                  strcmp(best, c[i].name) == 0, l->json);
         co_free(path);
     }
     co_ckpt_ls_free(c, n);

@@ -30,6 +30,7 @@ int cmd_bench(int argc, char **argv);
 int cmd_plan(int argc, char **argv);
 int cmd_attach(int argc, char **argv);
 int cmd_ps(int argc, char **argv);
+int cmd_launch(int argc, char **argv);
 int cmd_stop(int argc, char **argv);
 int cmd_completion(int argc, char **argv);
 int cmd_complete(int argc, char **argv); /* not in the table: the shells call it */

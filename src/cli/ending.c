@@ -79,33 +79,49 @@ static void results(training *s)
     if (!isnan(o->test_loss))
         co_str_addf(&out, "test loss %.4f %s %.4f", o->test_loss, metric, o->test_metric);
     if (!isnan(o->best))
-        co_str_addf(&out, "%sbest val %s %.4f at step %lld", out.len ? "; " : "", metric, o->best,
+        co_str_addf(&out, "%sbest %s %.4f at step %lld", out.len ? "; " : "", o->monitor, o->best,
                     (long long)o->best_step);
     if (out.len)
         tell(s, "results   %s", co_str_text(&out));
-    tell(s, "%lld steps in %.2f s, %.0f samples/s, %d recoveries", (long long)o->steps, o->wall_s,
-         o->samples_per_s, o->recoveries);
+    tell(s, "%lld step%s in %.2f s, %.0f samples/s, %d recover%s", (long long)o->steps,
+         o->steps == 1 ? "" : "s", o->wall_s, o->samples_per_s, o->recoveries,
+         o->recoveries == 1 ? "y" : "ies");
     if (o->weights_sha256[0])
         tell(s, "weights_sha256 %s", o->weights_sha256);
     tell(s, "run       %s", co_folder_path(s->folder));
     co_str_fini(&out);
 }
 
-static void next_commands(training *s)
+/* What lets a run that is done go on: more steps, more patience, or nothing but another go (max_time). */
+static void add_more(co_str *out, const training *s)
 {
     const co_train_cfg *c = s->app.cfg;
+    bool early = s->summary.steps < co_plan_facts_of(s->plan)->steps;
+
+    if (early && c->early_patience > 0)
+        co_str_addf(out, " callbacks.early_stopping.patience=%lld", 2 * (long long)c->early_patience);
+    else if (!early && c->max_steps >= 0)
+        co_str_addf(out, " trainer.max_steps=%lld", 2 * (long long)c->max_steps);
+    else if (!early)
+        co_str_addf(out, " trainer.max_epochs=%lld", 2 * (long long)c->max_epochs);
+}
+
+static void next_commands(training *s)
+{
     const char *dir = co_folder_path(s->folder), *program = app_program();
     co_str from = {0}, folder = {0}, run = {0};
 
     add_setting(&from, "ckpt_path", dir);
+    if (co_plan_facts_of(s->plan)->data->count[CO_SPLIT_TEST] == 0)
+        co_str_add(&from, " --split val");
     add_word(&folder, dir);
     add_setting(&run, "run.dir", dir);
+    co_str_add(&run, " ckpt_path=auto");
+    add_more(&run, s);
     tell(s, "next      %s test%s", program, co_str_text(&from));
     tell(s, "          %s predict%s --limit 10", program, co_str_text(&from));
     tell(s, "          %s ckpt ls%s", program, co_str_text(&folder));
-    tell(s, "          %s train%s ckpt_path=auto %s=%lld", program, co_str_text(&run),
-         c->max_steps >= 0 ? "trainer.max_steps" : "trainer.max_epochs",
-         2 * (long long)(c->max_steps >= 0 ? c->max_steps : c->max_epochs));
+    tell(s, "          %s train%s", program, co_str_text(&run));
     co_str_fini(&from);
     co_str_fini(&folder);
     co_str_fini(&run);

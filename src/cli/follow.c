@@ -140,9 +140,11 @@ void follow_step(void *ctx, const co_step_result *r)
     meter_step(s, r);
     s->last = *r;
     s->last_ns = r->t_ns;
-    s->epoch_loss += r->loss * (double)r->samples;
-    s->epoch_metric += r->metric * (double)r->samples;
-    s->epoch_samples += r->samples;
+    if (!r->skipped) {
+        s->epoch_loss += r->loss * (double)r->counted;
+        s->epoch_metric += r->metric * (double)r->counted;
+        s->epoch_samples += r->counted;
+    }
     see_rate(s, r);
     if (r->step % s->app.cfg->log_every == 0 || r->step == 1) {
         char name[32];

@@ -78,7 +78,7 @@ const co_conf_habit habit_flags[] = {
     REFUSE("--gpu", "N", "GPUs are not in this version; without it the ranks are processes on CPUs"),
     DROP("--no-accel --no-cuda", NULL, "so it is: the ranks are processes on CPUs"),
     DROP("--multiprocessing-distributed", NULL, "so it is: trainer.devices ranks, auto: one for each CPU"),
-    REFUSE("--dummy", NULL, "there are no made-up pictures of ImageNet's size; give a folder of pictures"),
+    REFUSE("--dummy", NULL, "give a folder of pictures, or data=fake_images data.size=224 data.classes=1000"),
     DROP("--checkpoint-file", "FILE",
          "checkpoints are folders in the run folder; ckpt_path=auto continues the newest unfinished run"),
     DROP("--local-rank", "N", "not needed: ranks are started and numbered here"),

@@ -1,6 +1,7 @@
 /* main.c -- the table of commands. Alone, `cohort` says what it is and what to type first. */
 #include "cli/cli.h"
 #include "cli/cli_int.h"
+#include "cli/launch_int.h"
 
 #include <fcntl.h>
 #include <stdio.h>
@@ -30,6 +31,7 @@ const command commands[] = {
      "  cohort plan experiment=demo\n"
      "  cohort plan data=digits model=cnn data.batch_size=512 trainer.devices=4 --json\n\n"
      "  --json                one object, memory in bytes\n"
+     "  --parameters          every tensor of the model: name, shape, numbers\n"
      "  --config-dir FOLDER   groups of YAML files of your own\n"
      "  exit status 2: `train` would refuse\n"},
     {"test", "evaluate a checkpoint", cmd_test,
@@ -44,12 +46,15 @@ const command commands[] = {
     {"predict", "run a checkpoint on a split, a line per sample", cmd_predict,
      "  cohort predict ckpt_path=logs/train/runs/DATE --limit 10\n"
      "  cohort predict ckpt_path=logs/train/runs/DATE --split val --json\n\n"
-     "  a line: the sample's number, then class and probability, or values, or the likeliest next token\n\n"
+     "  a line: the sample's number, then class, probability and the class's name, or values, or the likeliest\n"
+     "  next token\n\n"
      "  --split val|test      which samples (default: test)\n"
      "  --limit N             the first N only\n"
      "  --logits              the numbers behind the choice, too\n"
      "  --json                an object per sample\n"
      "  --config-dir FOLDER   groups of YAML files of your own\n"},
+    {"launch", "torchrun's command line for any program: cohort launch [flags] PROGRAM [arguments]", cmd_launch,
+     launch_usage},
     {"ckpt", "checkpoints: ls, hash, verify, export", cmd_ckpt,
      "  cohort ckpt ls logs/train/runs/DATE\n"
      "  cohort ckpt hash logs/train/runs/DATE/checkpoints/last\n"
@@ -98,7 +103,7 @@ static void list_commands(FILE *to)
 {
     fprintf(to, "commands:\n");
     for (const command *c = commands; c->name; c++)
-        fprintf(to, "  %-8s  %s\n", c->name, c->help);
+        fprintf(to, "  %-10s  %s\n", c->name, c->help);
     fprintf(to, "\n`cohort COMMAND --help` shows examples.\n");
 }
 

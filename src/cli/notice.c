@@ -32,10 +32,12 @@ static void notice_time(training *s, const co_step_result *r)
     if (done != TIMED_STEPS || r->t_ns <= s->first_ns)
         return;
     double step_s = (double)(r->t_ns - s->first_ns) * 1e-9 / (TIMED_STEPS - 1);
-    double secs = step_s * (double)(co_plan_facts_of(s->plan)->steps - r->step);
+    const co_plan_facts *f = co_plan_facts_of(s->plan);
+    double secs = step_s * (double)(f->steps - r->step);
+    double samples = (double)f->samples_per_epoch / (double)f->steps_per_epoch; /* of a step, in the mean */
     if (secs >= WORTH_SAYING_S)
         tell(s, "time      about %s left: %.1f ms per step, %.0f samples/s (evaluation comes on top)",
-             co_time_text(left, secs), step_s * 1e3, (double)r->samples / step_s);
+             co_time_text(left, secs), step_s * 1e3, samples / step_s);
 }
 
 static void notice_wait(training *s, const co_step_result *r)

@@ -142,7 +142,22 @@ static json_t *json_of_plan(const training *s, const co_calibration *c)
     return j;
 }
 
-static int plan(training *s, line *l)
+/* --parameters: the model's summary, a line for each tensor in the order in which the model makes them. */
+static void show_parameters(const co_plan_facts *f)
+{
+    static const char *const kinds[] = {"parameter", "statistic", "counter"};
+    char shape[96];
+
+    printf("\n%-40s %-20s %12s\n", "tensors of the model", "shape", "numbers");
+    for (int i = 0; i < f->layout->n; i++) {
+        const co_entry *e = &f->layout->entry[i];
+        printf("  %-38s %-20s %12zu  %s\n", e->name, co_shape_text(shape, sizeof shape, &e->shape),
+               (size_t)co_shape_count(&e->shape), kinds[e->kind]);
+    }
+    printf("  %-38s %-20s %12zu\n", "all parameters", "", f->params);
+}
+
+static int plan(training *s, line *l, bool parameters)
 {
     co_calibration c = {0};
     co_err err = training_plan(s, l);
@@ -158,6 +173,8 @@ static int plan(training *s, line *l)
     fputs(co_plan_facts_of(s->plan)->lines, stdout);
     show_memory(co_plan_facts_of(s->plan));
     show_time(co_plan_facts_of(s->plan), &c);
+    if (parameters)
+        show_parameters(co_plan_facts_of(s->plan));
     return EXIT_DONE;
 }
 
@@ -165,10 +182,12 @@ int cmd_plan(int argc, char **argv)
 {
     training s = {.began_ns = co_now_ns()};
     line l;
+    bool parameters = false;
+    const flag flags[] = {{"--parameters", .on = &parameters}, {0}};
 
-    if (line_parse(&l, argc, argv, true, NULL) != CO_OK)
+    if (line_parse(&l, argc, argv, true, flags) != CO_OK)
         return fail_usage();
-    int status = l.help ? show_usage("plan") : plan(&s, &l);
+    int status = l.help ? show_usage("plan") : plan(&s, &l, parameters);
     if (s.plan || s.app.conf)
         training_close(&s);
     line_free(&l);

@@ -98,7 +98,7 @@ json_t *summary_of(const training *s)
     json_object_set_new(j, "metrics", metrics_of(s));
     json_t *best = json_object();
     if (!isnan(o->best)) {
-        put_num(best, "val/", f->metric, o->best);
+        put_num(best, "", o->monitor, o->best);
         json_object_set_new(best, "step", json_integer(o->best_step));
     }
     json_object_set_new(j, "best", best);

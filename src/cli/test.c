@@ -97,6 +97,26 @@ static void print_result(const look_line *t, const co_eval_result *r, const char
     print_json(j);
 }
 
+/* Accuracy by class, where the split is the test's and the classes are not too many to look at. */
+static void print_classes(const look_line *t)
+{
+    enum { SHOWN = 100 };
+    co_class_result *c;
+    int n;
+
+    if (t->line.json || co_plan_classes(t->plan, &c, &n) != CO_OK)
+        return;
+    for (int i = 0; i < n && n <= SHOWN; i++) {
+        if (c[i].count == 0)
+            continue;
+        char number[24];
+        snprintf(number, sizeof number, "%lld", (long long)c[i].label);
+        say("  class %-24s %.4f  (%lld of %lld)", c[i].name ? c[i].name : number,
+            (double)c[i].right / (double)c[i].count, (long long)c[i].right, (long long)c[i].count);
+    }
+    co_free(c);
+}
+
 int cmd_test(int argc, char **argv)
 {
     look_line t = {.split_name = "test"};
@@ -117,15 +137,32 @@ int cmd_test(int argc, char **argv)
         say("checkpoint %s, step %lld", t.app.resume, (long long)r.step);
     else
         say("weights %s", t.app.cfg->weights);
+    if (t.app.cfg->ema > 0 && t.app.resume)
+        say("the average of the weights (optim.ema) is evaluated");
+    if (r.bad)
+        say("%lld sample%s could not be read: left out", (long long)r.bad, r.bad == 1 ? "" : "s");
+    print_classes(&t);
     print_result(&t, &r, sha);
     return close_look(&t, EXIT_DONE);
 }
 
 /* --- predict ------------------------------------------------------------------------------------------------------ */
-/* ctx: whether the logits were asked for */
+typedef struct shown {
+    const co_dataset *data;
+    bool logits; /* were asked for */
+} shown;
+
+/* NULL: its number is all. */
+static const char *name_of(const shown *s, const co_prediction *r)
+{
+    return r->task == CO_TASK_CLASSIFY && s->data->class_name ? s->data->class_name(s->data, r->choice)
+                                                              : NULL;
+}
+
 static void print_prediction(void *ctx, const co_prediction *r)
 {
-    bool logits = *(const bool *)ctx;
+    const shown *s = ctx;
+    const char *name = name_of(s, r);
 
     printf("%lld", (long long)r->id);
     if (r->text) {
@@ -136,23 +173,26 @@ static void print_prediction(void *ctx, const co_prediction *r)
         json_decref(text);
     } else if (r->task != CO_TASK_REGRESS)
         printf(" %lld %.6f", (long long)r->choice, r->probability);
-    for (int64_t i = 0; i < r->n && (logits || r->task == CO_TASK_REGRESS); i++)
+    for (int64_t i = 0; i < r->n && (s->logits || r->task == CO_TASK_REGRESS); i++)
         printf(" %.9g", (double)r->values[i]);
-    putchar('\n');
+    printf("%s%s\n", name ? " " : "", name ? name : "");
 }
 
 static void print_prediction_json(void *ctx, const co_prediction *r)
 {
-    bool logits = *(const bool *)ctx;
+    const shown *s = ctx;
+    const char *name = name_of(s, r);
     json_t *j = json_pack("{s:I}", "id", (json_int_t)r->id);
 
     if (r->text)
         json_object_set_new(j, "token", json_string(r->text));
     else if (r->task != CO_TASK_REGRESS)
         json_object_set_new(j, "class", json_integer(r->choice));
+    if (name)
+        json_object_set_new(j, "name", json_string(name));
     if (r->task != CO_TASK_REGRESS)
         json_object_set_new(j, "probability", co_json_num(r->probability));
-    if (logits || r->task == CO_TASK_REGRESS) {
+    if (s->logits || r->task == CO_TASK_REGRESS) {
         json_t *values = json_array();
         for (int64_t i = 0; i < r->n; i++)
             json_array_append_new(values, co_json_num((double)r->values[i]));
@@ -164,19 +204,21 @@ static void print_prediction_json(void *ctx, const co_prediction *r)
 int cmd_predict(int argc, char **argv)
 {
     look_line t = {.split_name = "test"};
-    bool logits = false;
+    shown s = {0};
 
     if (line_parse(&t.line, argc, argv, true,
                    (const flag[]){{"--split", "val|test", .value = &t.split_name},
                                   {"--limit", "N", .value = &t.limit_text},
-                                  {"--logits", .on = &logits},
+                                  {"--logits", .on = &s.logits},
                                   {0}}) != CO_OK)
         return fail_usage();
     if (t.line.help)
         return close_look(&t, show_usage("predict"));
     co_err err = look_line_open(&t);
-    if (!err)
-        err = co_predict(t.plan, t.split, t.limit, t.line.json ? print_prediction_json : print_prediction,
-                         &logits);
+    if (!err) {
+        s.data = co_plan_facts_of(t.plan)->data;
+        err =
+            co_predict(t.plan, t.split, t.limit, t.line.json ? print_prediction_json : print_prediction, &s);
+    }
     return close_look(&t, err ? fail_with(err) : EXIT_DONE);
 }

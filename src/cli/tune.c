@@ -209,8 +209,10 @@ static co_err search_and_use(training *s, line *l, struct search *f)
     f->steps = c->tune_steps;
     f->was = s->app.spec.optim->lr(s->app.spec.optim_cfg);
     CO_TRY(lr_curve_init(&f->curve, (size_t)c->tune_steps));
-    CO_TRY(co_console_open(&f->console, STDERR_FILENO,
-                           c->console <= CO_CONSOLE_QUIET ? (co_console_style)c->console : CO_CONSOLE_AUTO));
+    CO_TRY(s->job ? co_console_open(&f->console, -1, CO_CONSOLE_QUIET)
+                  : co_console_open(&f->console, STDERR_FILENO,
+                                    c->console <= CO_CONSOLE_QUIET ? (co_console_style)c->console
+                                                                   : CO_CONSOLE_AUTO));
     co_console_line(f->console, "tune      looking for a learning rate: %lld steps, %g to %g",
                     (long long)f->steps, c->tune_min, c->tune_max);
     CO_TRY(run_search(s, f));

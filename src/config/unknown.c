@@ -14,9 +14,9 @@ static const co_option *row_option(const co_conf_row *row, const char *group, co
 }
 
 /* `model=mlp has no key "heads" (model=lm has); its keys: hidden dropout` */
-static co_err other_row(const co_conf *c, const co_conf_group *g, const co_conf_row *has, const char *key)
+static co_err other_row(const co_conf *c, const co_conf_group *g, const char *key)
 {
-    co_str keys = {0};
+    co_str keys = {0}, rows = {0};
     size_t n = strlen(g->name);
     const co_conf_row *mine = &g->rows[co_conf_row_of(c, g->name)];
     for (int i = 0; i < c->n_slots; i++) {
@@ -24,12 +24,16 @@ static co_err other_row(const co_conf *c, const co_conf_group *g, const co_conf_
         if (s->option && !s->twin && strncmp(s->key, g->name, n) == 0 && s->key[n] == '.')
             co_str_addf(&keys, " %s", s->key + n + 1);
     }
-    co_err err = co_str_err(&keys);
+    for (int r = 0; r < g->n_rows; r++)
+        if (row_option(&g->rows[r], g->name, key))
+            co_str_addf(&rows, "%s%s=%s", rows.len ? ", " : "", g->name, g->rows[r].name);
+    co_err err = co_str_err(&keys) ? co_str_err(&keys) : co_str_err(&rows);
     if (!err)
-        err = co_fail(CO_EINPUT, "%s=%s has no key \"%s\" (%s=%s has); its keys:%s", g->name, mine->name,
-                      strncmp(key, g->name, n) == 0 && key[n] == '.' ? key + n + 1 : key, g->name, has->name,
+        err = co_fail(CO_EINPUT, "%s=%s has no key \"%s\" (%s has); its keys:%s", g->name, mine->name,
+                      strncmp(key, g->name, n) == 0 && key[n] == '.' ? key + n + 1 : key, co_str_text(&rows),
                       keys.len ? co_str_text(&keys) : " none");
     co_str_fini(&keys);
+    co_str_fini(&rows);
     return err;
 }
 
@@ -39,7 +43,7 @@ co_err conf_fail_unknown(const co_conf *c, const char *key)
     for (int g = 0; g < spec->n_groups; g++)
         for (int r = 0; r < spec->groups[g].n_rows; r++)
             if (c->picks[g].row >= 0 && row_option(&spec->groups[g].rows[r], spec->groups[g].name, key))
-                return other_row(c, &spec->groups[g], &spec->groups[g].rows[r], key);
+                return other_row(c, &spec->groups[g], key);
 
     size_t n = 0;
     const char **names = co_array((size_t)(c->n_slots + spec->n_groups) + 1, sizeof *names);

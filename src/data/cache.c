@@ -200,7 +200,7 @@ static co_err sweep(const char *dir)
 
 static co_err find_or_make(char entry[ENTRY_LEN], const char *path)
 {
-    char dir[DIR_LEN], hash[65];
+    char dir[DIR_LEN], hash[65], again[65];
 
     CO_TRY(folder(dir, "unpacked-1"));
     CO_TRY(hash_of(hash, path));
@@ -208,7 +208,12 @@ static co_err find_or_make(char entry[ENTRY_LEN], const char *path)
     if (is_good(entry))
         return CO_OK;
     CO_TRY(sweep(dir));
-    return make_entry(entry, path);
+    CO_TRY(make_entry(entry, path));
+    CO_TRY(hash_of(again, path));
+    if (strcmp(hash, again) == 0)
+        return CO_OK;
+    unlink(entry); /* it was changed while it was unpacked: what lies there is not what its name says */
+    return co_fail(CO_EINPUT, "%s changed while it was read: try again", path);
 }
 
 co_err cache_plain(char plain[4096], const char *path)

@@ -40,11 +40,14 @@ typedef struct co_dataset {
     co_io io;
     uint32_t count[CO_SPLIT_COUNT];
     char fingerprint[65]; /* SHA-256 of the content as used */
+    char note[160];       /* what was decided for the user, for the first screen; "": nothing */
     size_t shared_bytes;  /* taken with co_alloc_shared: one copy for all ranks */
     /* Sample ids are 0..count-1 within a split. */
     int (*length)(const struct co_dataset *d, co_split s, uint32_t id); /* NULL unless LM */
     /* Fills n samples padded to `len`. Thread-safe; allocates nothing once it is warm. Returns how many of them could
-     * not be read: such a sample has x = 0 and y = CO_IGNORE (y2 likewise), whoever fills it and whenever. */
+     * not be read: such a sample has x = 0 and y = CO_IGNORE (y2 likewise), whoever fills it and whenever. Negative: what
+     * was there at open could not be got at now (a disk, a network), which says nothing about the sample: the run must end
+     * whatever stop_on_bad says, for another try may go otherwise. */
     int (*fill)(const struct co_dataset *d, co_split s, const uint32_t *id, co_slice_shape shape,
                 const co_draw *draw, const co_slice_dst *dst);
     /* Reads a sample again to tell what is wrong with it: CO_EINPUT naming the file, or CO_OK. NULL: none can be. */

@@ -105,7 +105,9 @@ static int by_place(const void *a, const void *b, void *names)
     int c = memcmp(x, y, m < n ? m : n);
     if (c == 0 && m != n)
         c = m < n ? -1 : 1;
-    return c ? c : strcmp(x + m, y + n);
+    if (c == 0)
+        c = strcmp(x + m, y + n);
+    return c ? c : (p->at > q->at) - (p->at < q->at); /* an archive may hold a name twice */
 }
 
 co_err part_take_classes(folder_work *w, const folder_part *p)

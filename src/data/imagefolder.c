@@ -6,7 +6,8 @@
  *
  * The size of a sample is data.crop, or follows from data.resize. With neither: that of the pictures if all have the
  * same; if not, they are taken as ImageNet's are (crop 224 out of 256; random resized crop and flip in training).
- * "All" is every picture when they are in memory, PROBED of them when they are not.
+ * "All" is PROBED of them, evenly spread, in memory or not: data.cache_mb must not decide what a sample is. One that
+ * was not looked at and is of another size is a bad sample, and its message says what to give.
  *
  * A file that cannot be decoded is a bad sample. It is one in every epoch and rank, since that is a matter of its bytes.
  */
@@ -67,7 +68,9 @@ static const sample *sample_of(const struct imagefolder *set, co_split s, uint32
 /* --- one sample -------------------------------------------------------------------------------------------------- */
 
 /* The file's bytes; NULL with the reason if it cannot be read now, or could not when the set was opened. */
-static const uint8_t *read_sample(const struct imagefolder *set, const sample *e, char why[WHY_LEN])
+/* *lost becomes true if the file was there at open and cannot be read now. */
+static const uint8_t *read_sample(const struct imagefolder *set, const sample *e, bool *lost,
+                                  char why[WHY_LEN])
 {
     const listing *l = &set->files;
     bool in_memory = l->block && e->at != ENTRY_UNREAD;
@@ -77,6 +80,7 @@ static const uint8_t *read_sample(const struct imagefolder *set, const sample *e
 
     if (!bytes) {
         snprintf(why, WHY_LEN, "%s", co_errmsg());
+        *lost = *lost || (e->at != ENTRY_UNREAD && e->size > 0 && e->size <= PICTURE_FILE_MOST);
     } else if (l->block && !in_memory) {
         snprintf(why, WHY_LEN, "it could not be read when the set was opened");
         bytes = NULL;
@@ -106,13 +110,14 @@ static int fill(const co_dataset *d, co_split s, const uint32_t *id, co_slice_sh
     co_fill_times t = {0};
     char why[WHY_LEN];
     int bad = 0;
+    bool lost = false;
     uint64_t t0 = co_now_ns(), t1;
 
     for (int i = 0; i < shape.n; i++) {
         const sample *e = sample_of(set, s, id[i]);
         picture p;
         struct drawn drawn;
-        const uint8_t *bytes = read_sample(set, e, why);
+        const uint8_t *bytes = read_sample(set, e, &lost, why);
         t.read_ns += (t1 = co_now_ns()) - t0;
         bool good = decode_sample(&p, set, e, bytes, why);
         t.decode_ns += (t0 = co_now_ns()) - t1;
@@ -137,7 +142,7 @@ static int fill(const co_dataset *d, co_split s, const uint32_t *id, co_slice_sh
         draw->times->decode_ns += t.decode_ns;
         draw->times->augment_ns += t.augment_ns;
     }
-    return bad;
+    return lost ? -1 : bad;
 }
 
 static co_err check(const co_dataset *d, co_split s, uint32_t id)
@@ -146,8 +151,9 @@ static co_err check(const co_dataset *d, co_split s, uint32_t id)
     const sample *e = sample_of(set, s, id);
     char why[WHY_LEN] = "";
     picture p;
+    bool lost;
 
-    if (decode_sample(&p, set, e, read_sample(set, e, why), why))
+    if (decode_sample(&p, set, e, read_sample(set, e, &lost, why), why))
         return CO_OK;
     return co_fail(CO_EINPUT, "%s/%s: %s", set->files.root, listing_path(&set->files, e->path), why);
 }
@@ -168,10 +174,10 @@ static uint32_t total(const struct imagefolder *set)
     return set->index.count[0] + set->index.count[1] + set->index.count[2];
 }
 
-/* The size of all pictures whose head can be read; *h = 0 if they differ, or there are none. */
+/* The size of all probed pictures whose head can be read; *h = 0 if they differ, or there are none. */
 static co_err common_size(const struct imagefolder *set, uint32_t *h, uint32_t *w)
 {
-    uint32_t n = total(set), probes = set->files.block || n < PROBED ? n : PROBED;
+    uint32_t n = total(set), probes = n < PROBED ? n : PROBED;
     uint8_t *room = co_alloc(PROBE_LEN);
 
     *h = *w = 0;
@@ -179,7 +185,7 @@ static co_err common_size(const struct imagefolder *set, uint32_t *h, uint32_t *
         return CO_ENOMEM;
     for (uint32_t i = 0; i < probes; i++) {
         const sample *e = &set->index.samples[(uint64_t)i * n / probes];
-        size_t len = !set->files.block && e->size > PROBE_LEN ? PROBE_LEN : e->size;
+        size_t len = e->size > PROBE_LEN ? PROBE_LEN : e->size;
         uint32_t high, wide;
         if (set->files.block && e->at == ENTRY_UNREAD)
             continue;
@@ -202,14 +208,16 @@ static bool is_set(const char *text)
     return text && *text;
 }
 
-static co_err choose_transform(struct imagefolder *set, const struct transform_cfg *given)
+/* *as_imagenet: sizes differ and nobody said what to make of them. */
+static co_err choose_transform(struct imagefolder *set, const struct transform_cfg *given, bool *as_imagenet)
 {
     static char imagenet_crop[] = "224";
     struct transform_cfg c = *given;
     uint32_t h, w;
 
     CO_TRY(common_size(set, &h, &w));
-    if (!h && !is_set(c.crop) && !is_set(c.resize) && c.augment != TRANSFORM_AUGMENT_CIFAR) {
+    *as_imagenet = !h && !is_set(c.crop) && !is_set(c.resize) && c.augment != TRANSFORM_AUGMENT_CIFAR;
+    if (*as_imagenet) {
         c.crop = imagenet_crop;
         c.augment = TRANSFORM_AUGMENT_IMAGENET;
     }
@@ -273,9 +281,11 @@ static void shut(co_dataset *d)
 
 static co_err make(struct imagefolder *set, const struct folder_cfg *c)
 {
+    bool as_imagenet;
+
     CO_TRY(listing_open(&set->files, c->dir, (uint64_t)c->cache_mb << 20));
     CO_TRY(folder_index_make(&set->index, &set->files, c->val_fraction, c->test_fraction));
-    CO_TRY(choose_transform(set, &c->pictures));
+    CO_TRY(choose_transform(set, &c->pictures, &as_imagenet));
     set->base = (co_dataset){
         .io = {.task = CO_TASK_CLASSIFY, .classes = set->index.n_classes},
         .fill = fill,
@@ -285,6 +295,11 @@ static co_err make(struct imagefolder *set, const struct folder_cfg *c)
         .shared_bytes = set->files.block_bytes,
         .close = shut,
     };
+    if (as_imagenet)
+        snprintf(set->base.note, sizeof set->base.note,
+                 "pictures of different sizes: taken as ImageNet's, 224x224 (data.resize=64x64 would be "
+                 "smaller and "
+                 "faster)");
     memcpy(set->base.count, set->index.count, sizeof set->base.count);
     transform_io(&set->how, &set->base.io);
     if (set->files.passed_over)

@@ -53,8 +53,9 @@ co_err listing_add(listing *l, const char *path, entry_kind kind, uint64_t at, u
     memcpy(l->names + l->names_len, path, len);
     l->entries[l->n++] = (entry){at, size, (uint32_t)l->names_len, kind};
     l->names_len += len;
-    if (kind == ENTRY_PICTURE)
-        l->bytes += size;
+    if (kind ==
+        ENTRY_PICTURE) /* sparse files claim what they like: a sum that wraps would seem to fit in memory */
+        l->bytes = size > UINT64_MAX - l->bytes ? UINT64_MAX : l->bytes + size;
     return CO_OK;
 }
 

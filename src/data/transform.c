@@ -165,8 +165,8 @@ static co_err set_size(transform *t, const struct transform_cfg *c, uint32_t in_
     t->width = crops ? crop[1] : w;
     t->crops = crops || t->random_box || t->pad;
     if (t->height > SIZE_MAX_ASKED || t->width > SIZE_MAX_ASKED)
-        return co_fail(CO_EINPUT, "data.resize=%s: samples of %ux%u; a side is at most %d", c->resize,
-                       t->height, t->width, SIZE_MAX_ASKED);
+        return co_fail(CO_EINPUT, "data.resize=%s: samples of %ux%u; a side is at most %d: give data.crop",
+                       resizes ? c->resize : "null", t->height, t->width, SIZE_MAX_ASKED);
     if (t->random_box && c->augment == TRANSFORM_AUGMENT_IMAGENET && !resizes &&
         (in_h != t->height || in_w != t->width)) { /* 256 for 224 */
         uint32_t side = t->height < t->width ? t->height : t->width;
@@ -211,6 +211,9 @@ co_err transform_init(transform *t, const struct transform_cfg *c, uint32_t in_h
     memcpy(t->jitter, (const double[4]){c->brightness, c->contrast, c->saturation, c->hue}, sizeof t->jitter);
     t->trivial = c->trivial_augment;
     t->erase = c->erase;
+    if ((c->mixup > 0 && c->mixup < 1e-3) || (c->cutmix > 0 && c->cutmix < 1e-3))
+        return co_fail(CO_EINPUT, "data.mixup=%g, data.cutmix=%g: 0 is none, and the least is 0.001",
+                       c->mixup, c->cutmix);
     t->mixup = c->mixup;
     t->cutmix = c->cutmix;
     t->mix = t->mixup > 0 || t->cutmix > 0;

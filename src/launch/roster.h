@@ -45,7 +45,7 @@ typedef struct co_failure {
     char host[CO_HOST_NAME];
     int host_rank, rank, local_rank, pid; /* rank -1: not a worker but the host itself was lost */
     int status;       /* as of waitpid */
-    int64_t when_ns;  /* CLOCK_REALTIME, corrected to the roster's clock */
+    int64_t when_ns;  /* CLOCK_REALTIME less co_roster_clock_offset: the roster's clock */
     char how[256];    /* "exited with status 3", "killed by SIGSEGV (11)" */
     char advice[256]; /* one line, or "" */
     char last[4096];  /* its last lines */
@@ -75,6 +75,7 @@ typedef struct co_meet {
     co_meet_role role;               /* AUTO: rank 0, or whoever has the endpoint's address and gets its port, serves */
     char token[64];                  /* "": the server makes one (loopback: none is needed); a joiner is refused */
     bool insecure;                   /* neither TLS nor token */
+    char host[CO_HOST_NAME];         /* this host's name in messages; "": gethostname */
     char listen[CO_HOST_NAME];       /* address to listen on; "": loopback endpoint: loopback, else every one */
     char advertise[CO_HOST_NAME];    /* this host's address for others; "": as seen by the roster */
     double join_timeout_s;           /* 0: 600. How long to wait for the roster and for enough hosts */
@@ -88,9 +89,9 @@ co_err co_roster_local(co_roster **out, const co_terms *terms);
 /* Returns at once; connecting, waiting and answering go on in a thread of the roster's own. CO_EINPUT: the endpoint cannot be
  * understood, its port is taken (the message names the holder), or a joiner has no token. */
 co_err co_roster_open(co_roster **out, const co_terms *terms, const co_meet *where);
-/* Whether this host would join somebody else's roster, and so needs a token before co_roster_open: then is the time to ask
- * the user for it. Looks at local addresses and the port only. */
-bool co_meet_joins(const co_terms *terms, const co_meet *where);
+/* Whether this host would join somebody else's roster and lacks the token for it: before co_roster_open is the time to ask the
+ * user. Looks at local addresses and the port only. */
+bool co_meet_needs_token(const co_terms *terms, const co_meet *where);
 /* Waits up to timeout_ms for the next event. CO_EINPUT: refused (terms that do not agree); CO_EFAIL: cut off. */
 co_err co_roster_turn(co_roster *r, int timeout_ms, co_roster_event *ev);
 int co_roster_fd(const co_roster *r); /* to poll on with other things; -1: none */

@@ -11,7 +11,7 @@ struct roster_ops {
     void (*failed)(co_roster *r, const co_failure *f);
     void (*stopped)(co_roster *r);
     void (*leave)(co_roster *r, int status, const char *why);
-    void (*close)(co_roster *r);               /* frees r too */
+    void (*close)(co_roster *r);                 /* frees r too */
     int64_t (*clock_offset)(const co_roster *r); /* NULL: 0 */
 };
 

@@ -161,10 +161,11 @@ static const char *class_name(const co_dataset *d, int64_t label)
     return t->def->class_name(t->self, label);
 }
 
+static const char *const splits[COHORT_SPLITS] = {"train", "val", "test"};
+
 /* What `open` filled in, before anything stands on it. */
 static co_err check_samples(const char *name, const cohort_dataset *def, const cohort_samples *s)
 {
-    static const char *const splits[] = {"train", "val", "test"};
     co_shape x = shape_in(s->x);
     size_t bytes;
 
@@ -188,13 +189,25 @@ static co_err check_samples(const char *name, const cohort_dataset *def, const c
     return CO_OK;
 }
 
+/* A longer one would be written past its place. Their order asks for all lengths in any case. */
+static co_err check_lengths(const struct theirs *t, int64_t most)
+{
+    for (int s = 0; s < CO_SPLIT_COUNT; s++)
+        for (uint32_t id = 0; id < t->base.count[s]; id++) {
+            int n = t->def->length(t->self, (cohort_split)s, id);
+            if (n < 1 || n > most)
+                return co_fail(CO_EINPUT, "data set %s: length() of sample %u of %s is %d; 1 to %lld can be",
+                               t->def->name, id, splits[s], n, (long long)most);
+        }
+    return CO_OK;
+}
+
 static void take_samples(struct theirs *t, const cohort_samples *s)
 {
     bool tokens = s->task == COHORT_TOKENS;
     int64_t max_len = tokens ? (s->max_len + LEN_STEP - 1) / LEN_STEP * LEN_STEP : 0;
     co_shape x = tokens ? CO_SCALAR : shape_in(s->x);
 
-    t->self = s->self;
     t->base.io = (co_io){.task = (co_task)s->task,
                          .x = x,
                          .classes = s->task == COHORT_REGRESS ? 0 : s->classes,
@@ -206,6 +219,7 @@ static void take_samples(struct theirs *t, const cohort_samples *s)
     t->base.fill = fill;
     t->base.length = tokens ? length : NULL;
     t->base.check = check;
+    t->base.stop_on_bad = s->task == COHORT_REGRESS; /* its y has no value that says: leave me out */
     t->base.class_name = t->def->class_name ? class_name : NULL;
     t->base.close = shut;
     t->x_count = tokens ? (size_t)max_len : (size_t)co_shape_count(&x);
@@ -229,8 +243,12 @@ co_err dataset_open(co_dataset **out, const co_dataset_def *def, const void *cfg
         return co_fail_in(co_errmsg()[0] ? err : co_fail(err, "open() failed and says no more"),
                           "data set %s", d->name);
     }
+    t->self = samples.self;
     err = check_samples(d->name, d, &samples);
-    take_samples(t, &samples);
+    if (!err)
+        take_samples(t, &samples);
+    if (!err && t->base.length)
+        err = check_lengths(t, samples.max_len);
     if (!err && !samples.fingerprint[0])
         err = fingerprint(t);
     if (err) {

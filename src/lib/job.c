@@ -31,14 +31,15 @@ cohort_err cohort_fail(cohort_err code, const char *fmt, ...)
 
 int cohort_main(int argc, char **argv, const cohort_parts *parts)
 {
+    cohort_parts named = parts ? *parts : (cohort_parts){0};
     lib_parts p;
 
-    if (parts_init(&p, parts) != CO_OK) {
+    if (parts && !named.program && argc > 0)
+        named.program = argv[0];
+    if (parts_init(&p, &named) != CO_OK) {
         fprintf(stderr, "%s: %s\n", argc > 0 ? argv[0] : "cohort", co_errmsg());
         return 2;
     }
-    if (parts && !p.cli.program && argc > 0)
-        p.cli.program = argv[0];
     int status = co_cli_main(argc, argv);
     parts_fini(&p);
     return status;

@@ -201,8 +201,10 @@ co_err co_plan_profile(co_plan *p, co_op_time **out, int *n)
         for (int i = 0; l.ms && list && i < info->calls; i++)
             list[i] = (co_op_time){co_exec_call_name(b.e->exec, i), i >= info->forward_calls, l.ms[i]};
         err = l.ms && list ? CO_OK : CO_ENOMEM;
-        *out = list;
-        *n = info->calls;
+        if (err)
+            co_free(list);
+        *out = err ? NULL : list;
+        *n = err ? 0 : info->calls;
         co_free(l.ms);
     }
     bench_close(&b);

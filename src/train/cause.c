@@ -128,17 +128,30 @@ static void describe_nan(super *s, int64_t step, int slice)
     co_str_fini(&text);
 }
 
-/* Names the samples of a step that cannot be read, each once in a run; `first` gets the first of them. */
-static int name_bad(super *s, int64_t step, bool all, char *first, size_t room)
+/* Samples that were looked at together: of a step, or of a whole split. */
+struct seen {
+    co_split split;
+    const uint32_t *ids; /* NULL: 0 .. n - 1 */
+    uint32_t n;
+};
+
+/* Names the `bad` of them that cannot be read, training samples each once in a run; `first` gets the first. Every look at
+ * a sample is a file read and decoded, so it ends with the last bad one. */
+static int name_bad(super *s, const struct seen *all_of, uint64_t bad, bool all, char *first, size_t room)
 {
-    const co_plan *p = s->p;
-    const uint32_t *ids = ids_of_step(p, step);
+    const co_dataset *d = s->p->data;
+    uint64_t nobody = 0;
     int found = 0;
 
-    for (uint32_t i = 0; i < samples_of_step(p, step); i++) {
-        uint64_t *word = &s->known_bad[ids[i] / 64], bit = (uint64_t)1 << ids[i] % 64;
-        if ((!all && (*word & bit)) || !p->data->check ||
-            p->data->check(p->data, CO_SPLIT_TRAIN, ids[i]) == CO_OK)
+    for (uint32_t i = 0; i < all_of->n && bad > 0 && d->check; i++) {
+        uint32_t id = all_of->ids ? all_of->ids[i] : i;
+        uint64_t *word = all_of->split == CO_SPLIT_TRAIN ? &s->known_bad[id / 64] : &nobody,
+                 bit = (uint64_t)1 << id % 64;
+        bool told = !all && (*word & bit);
+        if (!told && d->check(d, all_of->split, id) == CO_OK)
+            continue;
+        bad--;
+        if (told)
             continue;
         if (found++ == 0)
             snprintf(first, room, "%s", co_errmsg());
@@ -155,21 +168,57 @@ static int name_bad(super *s, int64_t step, bool all, char *first, size_t room)
     return found;
 }
 
-void tell_bad(super *s, int64_t step)
+static struct seen seen_in(const co_plan *p, const unit *u)
 {
-    char first[1024];
+    co_split split = u->kind == UNIT_VAL ? CO_SPLIT_VAL : CO_SPLIT_TEST;
 
-    if (!s->p->data->stop_on_bad)
-        name_bad(s, step, false, first, sizeof first);
+    if (u->kind == UNIT_TRAIN)
+        return (struct seen){CO_SPLIT_TRAIN, ids_of_step(p, u->step), samples_of_step(p, u->step)};
+    return (struct seen){split, NULL, p->eval_count[split]};
 }
 
-void tell_skipped(super *s, int64_t step, int slice)
+void tell_bad(super *s, int64_t step, uint64_t bad)
+{
+    struct seen of = seen_in(s->p, &(unit){UNIT_TRAIN, step});
+    char first[1024];
+
+    if (bad != UINT64_MAX && !s->p->data->stop_on_bad)
+        name_bad(s, &of, bad, false, first, sizeof first);
+}
+
+/* bad = UINT64_MAX: it could be read once, and then it could not. */
+static void describe_bad(super *s, const unit *u, uint64_t bad)
+{
+    struct seen of = seen_in(s->p, u);
+    char first[1024] = "it can be read again now";
+    int n = name_bad(s, &of, bad, true, first, sizeof first);
+    const char *then = bad == UINT64_MAX
+                           ? "; is the disk or the network in trouble? Continue with ckpt_path=auto."
+                       : co_option_find(s->p->spec.data->options, "on_error")
+                           ? "; mend or remove the file, or leave such samples out with data.on_error=skip."
+                           : ".";
+
+    if (bad == UINT64_MAX)
+        snprintf(s->out->blame, sizeof s->out->blame,
+                 "%s %lld: a sample that was there when the run began could not be read: %s. The state "
+                 "before it is saved%s",
+                 u->kind == UNIT_TRAIN ? "step" : "evaluation after step", (long long)u->step, first, then);
+    else
+        snprintf(s->out->blame, sizeof s->out->blame,
+                 "%s %lld: %d sample%s could not be read: %s. The state before it is saved%s",
+                 u->kind == UNIT_TRAIN ? "step" : "evaluation after step", (long long)u->step, n,
+                 n == 1 ? "" : "s", first, then);
+}
+
+void tell_skipped(super *s, int64_t step, int slice, bool empty)
 {
     co_str text = {0};
     int n = 0;
 
-    co_str_addf(&text, "step %lld left out: the %s not finite", (long long)step,
-                slice >= 0 ? "loss is" : "gradient is");
+    co_str_addf(&text, "step %lld left out: %s", (long long)step,
+                slice >= 0 ? "the loss is not finite"
+                : empty    ? "none of its samples counts"
+                           : "the gradient is not finite");
     if (slice >= 0) {
         const uint32_t *ids = slice_ids(s->p, step, slice, &n);
         co_str_addf(&text, " in slice %d (samples ", slice);
@@ -183,19 +232,13 @@ void tell_skipped(super *s, int64_t step, int slice)
 
 void describe_failure(super *s)
 {
-    uint32_t u = (uint32_t)(atomic_load(&s->r->ctl->pc) >> 8) - 1;
-    int64_t step = unit_now(s->p, s->r->ctl, u).step;
-    const result *r = &s->r->ctl->ring[u % RING];
-    char first[1024] = "";
+    uint32_t n = (uint32_t)(atomic_load(&s->r->ctl->pc) >> 8) - 1;
+    unit u = unit_now(s->p, s->r->ctl, n);
+    const result *r = &s->r->ctl->ring[n % RING];
+    uint64_t bad = atomic_load(&r->bad);
 
-    if (atomic_load(&r->bad) && s->p->data->stop_on_bad) {
-        int n = name_bad(s, step, true, first, sizeof first);
-        snprintf(s->out->blame, sizeof s->out->blame,
-                 "step %lld: %d sample%s could not be read: %s. The state before it is saved; mend or remove "
-                 "the file, "
-                 "or leave such samples out with data.on_error=skip.",
-                 (long long)step, n, n == 1 ? "" : "s", first);
-        return;
-    }
-    describe_nan(s, step, (int)atomic_load(&r->slice) - 1);
+    if (bad == UINT64_MAX || (bad && s->p->data->stop_on_bad))
+        describe_bad(s, &u, bad);
+    else
+        describe_nan(s, u.step, (int)atomic_load(&r->slice) - 1);
 }

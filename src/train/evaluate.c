@@ -88,7 +88,8 @@ void evaluate_items(rank *k, co_split split)
                           .stat = k->r->eval_stat[split][i].stat,
                           .output = choices ? k->r->eval_output[k->who.slot] : NULL,
                           .work_bytes = k->work_bytes};
-        k->r->eval_stat[split][i].bad = run_item(k->p, &k->p->eval, split, i, &bases, &k->me->record.call);
+        int bad = run_item(k->p, &k->p->eval, split, i, &bases, &k->me->record.call);
+        k->r->eval_stat[split][i].bad = bad < 0 ? LOST : bad;
         if (choices)
             note_choices(k->p, i, bases.output, bases.input, k->r->choice);
         fault_point(k, CO_FAULT_NONE);
@@ -184,13 +185,20 @@ static void evaluate_all(co_plan *p, look *l, co_split split, leaf_stat *stats, 
                             .count = (int64_t)total[CO_STAT_COUNT]};
 }
 
+co_err no_samples(const co_plan *p, co_split split)
+{
+    bool test = split == CO_SPLIT_TEST;
+    return co_fail(CO_EINPUT, "data=%s has no samples to %s on; --split %s takes the others",
+                   p->spec.data->name, test ? "test" : "validate", test ? "val" : "test");
+}
+
 co_err co_evaluate(co_plan *p, co_split split, co_eval_result *out, char weights_sha256[65])
 {
     uint32_t items = p->eval_items[split];
     look l = {0};
 
     if (items == 0)
-        return co_fail(CO_EINPUT, "data=%s has no samples in that split", p->spec.data->name);
+        return no_samples(p, split);
     leaf_stat *stats = co_array(items, sizeof *stats);
     co_err err = stats ? look_open(&l, p, &p->eval) : CO_ENOMEM;
     if (!err)

@@ -32,7 +32,7 @@ static void compute(rank *k, int64_t step, const co_fold_op *op)
     float *leaf = leaf_buffer_of(p, k->r, (int)k->who.slot, op->dst);
     if (p->sparse)
         clear_sparse(p->layout, leaf);
-    k->r->leaf[step & 1][op->leaf].bad = job->bad;
+    k->r->leaf[step & 1][op->leaf].bad = job->bad < 0 ? LOST : job->bad;
     uint64_t t0 = co_now_ns();
     co_exec_run(e->exec,
                 &(co_bases){.state = k->r->state,

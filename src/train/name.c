@@ -38,8 +38,12 @@ static int number_in(const char *spec, size_t len)
     return digits ? (n < 20 ? n : 20) : -1;
 }
 
+/* Longest text of one field. */
+enum { FIELD = 64 };
+
 /* One field, `len` characters between the braces. False: there is no such field. */
-static bool field(const co_plan *p, const char *text, size_t len, int64_t step, const watch *w, char out[64])
+static bool field(const co_plan *p, const char *text, size_t len, int64_t step, const watch *w,
+                  char out[FIELD])
 {
     const char *colon = memchr(text, ':', len);
     size_t n = colon ? (size_t)(colon - text) : len;
@@ -47,23 +51,26 @@ static bool field(const co_plan *p, const char *text, size_t len, int64_t step, 
     const char *value = monitor_name(p, p->best_of);
 
     if (n == 5 && strncmp(text, "epoch", n) == 0)
-        snprintf(out, 64, "%0*lld", width > 0 ? width : 1, (long long)epoch_of(p, step));
+        snprintf(out, FIELD, "%0*lld", width > 0 ? width : 1, (long long)epoch_of(p, step));
     else if (n == 4 && strncmp(text, "step", n) == 0)
-        snprintf(out, 64, "%0*lld", width > 0 ? width : 1, (long long)step);
+        snprintf(out, FIELD, "%0*lld", width > 0 ? width : 1, (long long)step);
     else if (n == strlen(value) && strncmp(text, value, n) == 0)
-        snprintf(out, 64, "%.*f", width >= 0 ? width : 4, w->value_step == step ? w->value : NAN);
+        snprintf(out, FIELD, "%.*f", width >= 0 ? width : 4, w->value_step == step ? w->value : NAN);
     else
         return false;
     return true;
 }
 
+/* False: a field that is none, or no room for all of it. */
 static bool expand(const co_plan *p, int64_t step, const watch *w, char name[SAVE_NAME])
 {
     size_t n = 0;
 
-    for (const char *at = p->cfg.ckpt_filename; *at && n + 64 < SAVE_NAME;) {
+    for (const char *at = p->cfg.ckpt_filename; *at;) {
+        if (n + FIELD >= SAVE_NAME)
+            return false;
         const char *end = *at == '{' ? strchr(at, '}') : NULL;
-        char text[64];
+        char text[FIELD];
         if (end) {
             if (!field(p, at + 1, (size_t)(end - at) - 1, step, w, text))
                 return false;
@@ -87,21 +94,29 @@ void save_name(const co_plan *p, int64_t step, const watch *w, char name[SAVE_NA
 co_err check_save_name(const co_plan *p)
 {
     const char *text = p->cfg.ckpt_filename;
+    int64_t step = p->sched.steps; /* as many digits as it will have */
+    watch w = {.value = -1e6, .value_step = step};
     char name[SAVE_NAME];
 
     if (!text)
         return CO_OK;
-    if (!expand(p, 1, &p->watch, name))
+    if (!expand(p, step, &w, name))
         return co_fail(
             CO_EINPUT,
             "callbacks.model_checkpoint.filename: \"%s\": a field is {epoch}, {step} or {%s}, with a "
-            "width or precision after a colon ({epoch:03d})",
-            text, monitor_name(p, p->best_of));
+            "width or precision after a colon ({epoch:03d}), and a name has at most %d characters",
+            text, monitor_name(p, p->best_of), SAVE_NAME - FIELD - 1);
     if (!strstr(text, "{epoch") && !strstr(text, "{step"))
         return co_fail(
             CO_EINPUT,
             "callbacks.model_checkpoint.filename: \"%s\" gives every checkpoint one name: put {epoch:03d} or "
             "{step} into it",
+            text);
+    if (p->cfg.ckpt_every_steps && !strstr(text, "{step"))
+        return co_fail(
+            CO_EINPUT,
+            "callbacks.model_checkpoint.filename: \"%s\" gives all checkpoints of an epoch one name, and "
+            "every_n_steps makes several: put {step} into it",
             text);
     if (!isalnum((unsigned char)name[0]))
         return co_fail(CO_EINPUT,

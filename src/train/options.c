@@ -58,7 +58,7 @@ static const co_option trainer[] = {
     {"limit_train_batches", CO_OPT_STR, AT(limit_train_batches), "1.0",
      "batches per epoch: a whole number, or a fraction with a point"},
     {"eval_every", CO_OPT_INT, AT(eval_every), "1", "evaluate the validation split every n epochs; 0: never",
-     .min = 0, .max = 1e9, .alias = "trainer.check_val_every_n_epoch", .may_change = true},
+     .min = 0, .max = 1e9, .alias = "trainer.check_val_every_n_epoch"},
     {"on_nan", CO_OPT_ENUM, AT(on_nan), "stop",
      "a step whose gradient is not finite ends the run, or is left out", .choices = "stop|skip"},
     {"clip_norm", CO_OPT_FLOAT, AT(clip_norm), "0", "clip the gradient's norm to this; 0: no clipping",

@@ -104,10 +104,13 @@ static co_err choose_steps(co_plan *p)
     return CO_OK;
 }
 
-/* How many samples of a split are looked at. */
+/* How many samples of a split are looked at: batches are the run's, also where only its checkpoint is looked at. */
 static co_err limit_eval(co_plan *p, co_split split, const char *key, const char *text)
 {
-    int64_t size = p->batch ? p->batch : p->cfg.eval_slice, count = p->data->count[split], n;
+    int64_t count = p->data->count[split], n;
+    int64_t size = p->batch                    ? p->batch
+                   : p->start.global_batch > 0 ? p->start.global_batch
+                                               : p->cfg.batch_size;
 
     CO_TRY(limit_batches(key, text, (count + size - 1) / size, &n));
     if (p->cfg.fast_dev_run)
@@ -277,6 +280,8 @@ static co_err make_to_train(co_plan *p)
     CO_TRY(make_parts(p));
     if (p->spec.optim->check)
         CO_TRY(p->spec.optim->check(p->spec.optim_cfg));
+    if (p->spec.schedule && p->spec.schedule->check)
+        CO_TRY(p->spec.schedule->check(p->spec.schedule_cfg));
     CO_TRY(choose_eval(p));
     CO_TRY(choose_steps(p));
     CO_TRY(make_watch(p));

@@ -81,7 +81,7 @@ co_err co_predict(co_plan *p, co_split split, int64_t limit, void (*each)(void *
     co_err err = CO_OK;
 
     if (n == 0)
-        return co_fail(CO_EINPUT, "data=%s has no samples in that split", p->spec.data->name);
+        return no_samples(p, split);
     if (limit >= 0 && limit < n)
         n = (uint32_t)limit;
     for (uint32_t item = 0; item * size < n && !err; item++)

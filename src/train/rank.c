@@ -52,7 +52,7 @@ static void publish(rank *k, const unit *u, const decision *d)
     atomic_store_explicit(&r->t_ns, co_now_ns(), memory_order_relaxed);
     atomic_store_explicit(&r->sum_apply_ns, k->sum_apply_ns, memory_order_relaxed);
     atomic_store_explicit(&r->top5, bits_of(d->top5), memory_order_relaxed);
-    atomic_store_explicit(&r->bad, (uint64_t)d->bad, memory_order_relaxed);
+    atomic_store_explicit(&r->bad, d->bad < 0 ? UINT64_MAX : (uint64_t)d->bad, memory_order_relaxed);
     atomic_store_explicit(&r->slice, (uint64_t)(d->slice + 1), memory_order_relaxed);
     atomic_store_explicit(&r->unit, k->who.unit, memory_order_release);
 }
@@ -82,24 +82,32 @@ static bool free_or_moved_on(rank *k, int64_t unused)
            atomic_load_explicit(&k->r->ctl->stop_request, memory_order_relaxed);
 }
 
-/* Is the state after this step to be saved? Steps by count and new bests are exact and worth waiting for; epochs go by
- * the clock. Asked at the last unit that looks at the state, so that the checkpoint knows how good it is. */
+/* Was the last save so long ago that another takes no more than a tenth of the time? */
+static bool worth_it(const control *ctl)
+{
+    return co_now_ns() - atomic_load(&ctl->snap_at_ns) >= 10 * atomic_load(&ctl->save_ns);
+}
+
+/* Is the state after this step to be saved? Steps by count are exact and worth waiting for, a new best unless saving would
+ * take most of the time; other epochs go by the clock. Asked at the last unit that looks at the state, so that the
+ * checkpoint knows how good it is. */
 static bool save_due(rank *k, const unit *u, const watch *w)
 {
     const co_plan *p = k->p;
     control *ctl = k->r->ctl;
-    int64_t step = u->step;
+    int64_t step = u->step, every = p->cfg.ckpt_every_epochs * p->sched.steps_per_epoch;
     bool evaluated_next = p->sched.block && step % p->sched.block == 0 && u->kind == UNIT_TRAIN;
+    bool by_steps = p->cfg.ckpt_every_steps && step % p->cfg.ckpt_every_steps == 0;
+    bool by_epochs = !p->cfg.ckpt_every_steps && every && step % every == 0;
     bool best = u->kind == UNIT_VAL && w->best_step == step && p->cfg.ckpt_top != 0;
 
     if (!p->spec.ckpt_root || step == p->sched.steps || evaluated_next)
         return false;
-    if (best || (p->cfg.ckpt_every_steps && step % p->cfg.ckpt_every_steps == 0)) {
+    if (by_steps || (by_epochs && best && worth_it(ctl))) {
         wait_for(k, free_or_moved_on, 0, CO_PHASE_SNAPSHOT);
         return snapshot_is_free(k, 0); /* if not: moved on, or asked to stop */
     }
-    int64_t every = p->cfg.ckpt_every_epochs * p->sched.steps_per_epoch;
-    if (!every || step % every != 0 || !snapshot_is_free(k, 0))
+    if (!by_epochs || !snapshot_is_free(k, 0))
         return false;
     double since = (double)(co_now_ns() - atomic_load(&ctl->snap_at_ns)) * 1e-9;
     return since >= p->cfg.ckpt_min_interval_s;
@@ -129,7 +137,7 @@ static uint64_t go_on(rank *k, const unit *u, const decision *d, const watch *w)
     schedule s = schedule_now(k->p, ctl);
     uint32_t next = k->who.unit + 1;
 
-    if (u->kind == UNIT_TRAIN && d->bad > 0 && k->p->data->stop_on_bad)
+    if (must_stop(k->p, d->bad))
         return cut | PC_FAIL;
     if (u->kind == UNIT_TRAIN && !d->finite && k->p->cfg.on_nan == CO_ON_NAN_STOP)
         return cut | PC_FAIL;

@@ -41,8 +41,9 @@ static co_err nothing_matches(const co_plan *p, const char *key, const char *pat
         if (p->layout->entry[i].kind == CO_KIND_PARAM)
             co_str_addf(&names, "%s%s", shown++ ? ", " : "", p->layout->entry[i].name);
     co_fail(CO_EINPUT,
-            "%s: no parameter of model=%s is called \"%s\"; there are %s ... (cohort plan lists all)", key,
-            p->spec.model->name, pattern, co_str_text(&names));
+            "%s: no parameter of model=%s is called \"%s\"; there are %s ... (cohort plan --parameters lists "
+            "all)",
+            key, p->spec.model->name, pattern, co_str_text(&names));
     co_str_fini(&names);
     return CO_EINPUT;
 }
@@ -164,6 +165,20 @@ static co_err choose_warmup(co_plan *p)
     return CO_OK;
 }
 
+/* A schedule that cycles the momentum of an optimiser that has none would do half of what was asked for. */
+static co_err check_momentum(const co_plan *p)
+{
+    const co_schedule_def *def = p->spec.schedule;
+    co_pace first = {.steps = p->sched.steps, .steps_per_epoch = p->sched.steps_per_epoch, .drop = 1};
+
+    if (!def || !def->momentum || p->moments > 0 || !(def->momentum(p->spec.schedule_cfg, &first) > 0))
+        return CO_OK;
+    return co_fail(CO_EINPUT,
+                   "schedule=%s cycles the momentum, and optim=%s has none: give optim.momentum=0.9, or "
+                   "schedule.cycle_momentum=false",
+                   def->name, p->spec.optim->name);
+}
+
 static bool trains_something(const co_plan *p)
 {
     for (int i = 0; i < p->layout->n; i++)
@@ -199,8 +214,7 @@ co_err make_recipe(co_plan *p)
         decay_by_layer(p);
     p->clip_value = c->clip_how == 1 && c->clip_norm > 0 ? c->clip_norm : c->clip_value;
     p->clip_norm = c->clip_how == 1 ? 0 : c->clip_norm;
-    if (p->spec.schedule && p->spec.schedule->check)
-        CO_TRY(p->spec.schedule->check(p->spec.schedule_cfg));
     CO_TRY(choose_warmup(p));
+    CO_TRY(check_momentum(p));
     return add_average(p);
 }

@@ -2,6 +2,7 @@
 #include "train/train_int.h"
 
 #include <math.h>
+#include <stdio.h>
 #include <stdlib.h>
 
 #include "base/alloc.h"
@@ -35,6 +36,7 @@ static void take_step(super *s, const unit *u, const result *r, uint64_t t_ns)
                           .norm = of_bits(atomic_load_explicit(&r->norm, memory_order_relaxed)),
                           .lr = of_bits(atomic_load_explicit(&r->lr, memory_order_relaxed)),
                           .samples = samples_of_step(p, u->step),
+                          .counted = (int64_t)atomic_load_explicit(&r->count, memory_order_relaxed),
                           .skipped = atomic_load_explicit(&r->skipped, memory_order_relaxed),
                           .top5 = of_bits(atomic_load_explicit(&r->top5, memory_order_relaxed)),
                           .t_ns = t_ns};
@@ -51,10 +53,12 @@ static void take_step(super *s, const unit *u, const result *r, uint64_t t_ns)
         s->steps_timed++;
     }
     count_data(s, &out, t_ns);
-    if (atomic_load_explicit(&r->bad, memory_order_relaxed))
-        tell_bad(s, u->step);
+    uint64_t bad = atomic_load_explicit(&r->bad, memory_order_relaxed);
+    if (bad)
+        tell_bad(s, u->step, bad);
     if (out.skipped && s->p->cfg.on_nan == CO_ON_NAN_SKIP)
-        tell_skipped(s, u->step, (int)atomic_load_explicit(&r->slice, memory_order_relaxed) - 1);
+        tell_skipped(s, u->step, (int)atomic_load_explicit(&r->slice, memory_order_relaxed) - 1,
+                     atomic_load_explicit(&r->count, memory_order_relaxed) == 0);
     s->out->loss = out.loss;
     s->out->train_metric = out.metric;
     accident_recovered(s, t_ns);
@@ -62,21 +66,31 @@ static void take_step(super *s, const unit *u, const result *r, uint64_t t_ns)
         s->hooks->step(s->hooks->ctx, &out);
 }
 
-/* What the ranks concluded from this evaluation, concluded again. */
-static void see(super *s, const co_eval_result *r)
+/* What the ranks concluded from this evaluation, concluded again. True: that the run ends. */
+static bool see(super *s, const co_eval_result *r)
 {
     const double total[LEAF_STATS] = {[CO_STAT_LOSS] = r->loss,
                                       [CO_STAT_COUNT] = 1,
                                       [CO_STAT_METRIC] = r->metric,
                                       [CO_STAT_TOP5] = r->top5};
-    char text[200];
 
     watch_see(s->p, total, r->step, &s->watch);
     s->out->best = s->watch.best_step ? s->watch.best : NAN;
     s->out->best_step = s->watch.best_step;
-    bool ends = atomic_load(&s->r->ctl->pc) & PC_CUT;
-    if (s->watch.why != GO_ON && ends && s->hooks->notice)
-        s->hooks->notice(s->hooks->ctx, watch_why(s->p, &s->watch, text));
+    return s->watch.why != GO_ON && (atomic_load(&s->r->ctl->pc) & PC_CUT);
+}
+
+/* They are in none of its figures: once for a split. */
+static void tell_eval_bad(super *s, const co_eval_result *r)
+{
+    char text[160];
+
+    if (r->bad == s->eval_bad[r->split] || !s->hooks->notice)
+        return;
+    s->eval_bad[r->split] = r->bad;
+    snprintf(text, sizeof text, "%lld sample%s to %s could not be read: left out of its figures",
+             (long long)r->bad, r->bad == 1 ? "" : "s", r->split == CO_SPLIT_VAL ? "validate on" : "test on");
+    s->hooks->notice(s->hooks->ctx, text);
 }
 
 static void take_eval(super *s, const unit *u, const result *r)
@@ -90,19 +104,24 @@ static void take_eval(super *s, const unit *u, const result *r)
                           .count = (int64_t)atomic_load_explicit(&r->count, memory_order_relaxed),
                           .t_ns = atomic_load_explicit(&r->t_ns, memory_order_relaxed),
                           .bad = (int64_t)atomic_load_explicit(&r->bad, memory_order_relaxed)};
+    bool ends = false;
+    char text[200];
 
     if (u->kind == UNIT_VAL) {
         s->out->val_loss = out.loss;
         s->out->val_metric = out.metric;
         s->out->val_top5 = out.top5;
-        see(s, &out);
+        ends = see(s, &out);
     } else {
         s->out->test_loss = out.loss;
         s->out->test_metric = out.metric;
         s->out->test_top5 = out.top5;
     }
+    tell_eval_bad(s, &out);
     if (s->hooks->eval)
         s->hooks->eval(s->hooks->ctx, &out);
+    if (ends && s->hooks->notice) /* after the figures that it is about */
+        s->hooks->notice(s->hooks->ctx, watch_why(s->p, &s->watch, text));
 }
 
 void consume_results(super *s)

@@ -36,6 +36,7 @@ static int saver_main(void *ctx)
 
 static void release(super *s)
 {
+    atomic_store(&s->r->ctl->save_ns, co_now_ns() - s->saver_began_ns);
     atomic_store_explicit(&s->r->ctl->snap, (uint64_t)s->saver_unit << 1, memory_order_release);
     co_event_ring(&s->r->ctl->event);
 }
@@ -143,8 +144,8 @@ int64_t steps_done(const super *s)
 
     if (pc >> 8 <= s->p->sched.first_unit)
         return s->p->sched.first_step;
-    unit u = unit_now(s->p, s->r->ctl, (uint32_t)(pc >> 8) - 1); /* the last unit that was finished */
-    return u.step - (pc & PC_FAIL ? 1 : 0);                      /* its gradient was not applied */
+    unit u = unit_now(s->p, s->r->ctl, (uint32_t)(pc >> 8) - 1);    /* the last unit that was finished */
+    return u.step - (pc & PC_FAIL && u.kind == UNIT_TRAIN ? 1 : 0); /* its gradient was not applied */
 }
 
 co_err save_last(super *s)

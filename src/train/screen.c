@@ -51,6 +51,8 @@ static void add_data(co_plan *p)
     if (d->io.task == CO_TASK_CLASSIFY)
         add(f, ", %lld classes", (long long)d->io.classes);
     add(f, "; fingerprint %.12s\n", d->fingerprint);
+    if (d->note[0])
+        add(f, "          %s\n", d->note);
 }
 
 /* "global batch = slice x slices", and what becomes of it when the data is smaller than that. */
@@ -111,6 +113,10 @@ static void add_recipe(co_plan *p)
     if (p->warmup)
         add(f, " after %lld steps of warm-up from %g of the rate", (long long)p->warmup, p->cfg.warmup_start);
     add(f, "\n");
+    double reach = p->ema >= 0 ? 1 / (1 - p->cfg.ema) : 0;
+    if (p->ema >= 0)
+        add(f, "average   of about the last %.0f steps' weights: what is evaluated%s\n", reach,
+            (double)p->sched.steps < 3 * reach ? "; this run is short for it, and it will lag behind" : "");
 }
 
 void plan_lines(co_plan *p)

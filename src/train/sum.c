@@ -160,6 +160,6 @@ void decide(const rank *k, int64_t step, decision *d)
         d->slice = first_not_finite(k, step);
     d->scale = (float)(inv * co_clip_factor(d->norm, p->clip_norm));
     d->inv_samples = (float)(1.0 / samples_of_step(p, step));
-    d->apply = d->finite && count > 0 && !(d->bad > 0 && p->data->stop_on_bad);
+    d->apply = d->finite && count > 0 && !must_stop(p, d->bad);
     d->t = atomic_load_explicit(&k->r->ctl->applied[(step - 1) & 1], memory_order_relaxed) + d->apply;
 }

@@ -52,7 +52,7 @@ static co_err open_memory(super *s)
 {
     CO_TRY(open_state(s->p));
     s->r = s->p->at;
-    s->saved_step = s->p->spec.resume ? s->p->start.step : -1;
+    s->saved_step = -1;
     s->step_ms = co_array(STEPS_KEPT, sizeof *s->step_ms);
     s->sum_ms = co_array(STEPS_KEPT, sizeof *s->sum_ms);
     s->recovery_ms = co_array(KILLS_KEPT, sizeof *s->recovery_ms);
@@ -216,6 +216,14 @@ static co_err conclude(super *s, co_err err)
         describe_failure(s);
     o->steps = steps_done(s);
     o->early = pc & PC_CUT;
+    if (!err && o->status == CO_STATUS_DONE && o->steps > s->p->start.step &&
+        atomic_load(&s->r->ctl->applied[o->steps & 1]) == 0) {
+        o->status = CO_STATUS_FAILED;
+        snprintf(o->blame, sizeof o->blame,
+                 "no step could be applied: none of them had a sample that counts and a gradient that is "
+                 "finite; the "
+                 "weights are those of the beginning");
+    }
     bool whole = state_is_whole(s) && !s->lost;
     co_err kept = whole ? save_last(s) : CO_OK;
     o->samples = samples_until(s->p, o->steps);

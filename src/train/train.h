@@ -140,6 +140,7 @@ typedef struct co_step_result {
     double data_wait;   /* share of the step that the ranks spent waiting for data, 0 to 1 */
     co_fill_times fill; /* where the time of filling went since the start: all ranks and their threads */
     int64_t samples;
+    int64_t counted; /* samples or tokens that loss and metric are means of */
     bool skipped;
     uint64_t t_ns;
 } co_step_result;

@@ -164,6 +164,7 @@ typedef struct control {
     _Alignas(64) _Atomic uint64_t snap;     /* unit << 1 | pending: the state before `unit` is being saved */
     _Atomic int64_t snap_applied;           /* applied steps of that state */
     _Atomic uint64_t snap_at_ns;            /* when the last one was asked for */
+    _Atomic uint64_t save_ns;               /* how long the last one took */
     _Alignas(64) _Atomic uint64_t consumed; /* last unit whose result was read */
     _Atomic uint32_t stop_request;
     _Atomic uint32_t time_is_up;
@@ -189,8 +190,9 @@ typedef struct rank_slot {
 
 typedef struct leaf_stat {
     double stat[CO_STATS];
-    double bad; /* samples that could not be read */
+    double bad; /* samples that could not be read; LOST if it is unknown whether they can */
 } leaf_stat;
+#define LOST (-1e12)                      /* any sum with it is negative */
 enum { STAT_BAD = CO_STATS, LEAF_STATS }; /* the same as an array */
 static_assert(sizeof(leaf_stat) == LEAF_STATS * sizeof(double), "a leaf's statistics are doubles");
 
@@ -276,6 +278,11 @@ void wait_for(rank *k, bool (*done)(rank *k, int64_t arg), int64_t arg, co_phase
 void leaves(rank *k, int64_t step);
 void sum_chunks(rank *k, int64_t step);
 void apply_chunks(rank *k, int64_t step, const decision *d);
+/* Do samples that cannot be read end the run? `bad` is a sum of leaf_stat.bad. */
+static inline bool must_stop(const co_plan *p, double bad)
+{
+    return bad < 0 || (bad > 0 && p->data->stop_on_bad);
+}
 void decide(const rank *k, int64_t step, decision *d);
 void evaluate_items(rank *k, co_split split);
 enum { EVAL_SLICE_MAX = 4096 }; /* samples evaluated together; the limit of data.eval_slice */
@@ -295,6 +302,7 @@ typedef struct look {
     co_bases bases;
     void *buffers, *far; /* input, output and, on the host, work; else work */
 } look;
+co_err no_samples(const co_plan *p, co_split split); /* the sentence */
 co_err look_open(look *l, co_plan *p, const exec_set *set);
 /* The state before the first step: drawn from the seed, then what `weights` gives. */
 co_err first_state(const co_plan *p, float *state);
@@ -332,8 +340,9 @@ enum { KILLS_KEPT = 8192, STEPS_KEPT = 65536, SAVE_TRIES = 3 };
 
 typedef struct super {
     struct team team;
-    watch watch;         /* after the last evaluation that was read */
-    uint64_t *known_bad; /* bits: training samples that were named */
+    watch watch;                      /* after the last evaluation that was read */
+    uint64_t *known_bad;              /* bits: training samples that were named */
+    int64_t eval_bad[CO_SPLIT_COUNT]; /* unreadable ones of an evaluation that were told of */
     co_plan *p;
     regions *r;
     const co_train_hooks *hooks;
@@ -341,7 +350,7 @@ typedef struct super {
     co_crew *crew;
     int signals, bell;
     co_err lost; /* the run folder is no longer ours: write nothing */
-    uint64_t began_ns, started_ns;
+    uint64_t began_ns;
     /* the saver */
     pid_t saver;
     int saver_fd, saver_pipe, saver_tries;
@@ -356,7 +365,6 @@ typedef struct super {
     int64_t steps_timed, samples_timed;
     double timed_s;
     float *step_ms, *sum_ms; /* [STEPS_KEPT] */
-    int n_step_ms;
     /* accidents */
     int64_t kills_left;
     uint64_t next_kill_ns, kill_rng;
@@ -374,14 +382,14 @@ void results_close(super *s);   /* medians and rates into the summary */
 void accidents(super *s);       /* accidents.c: kills that are due */
 int accident_timeout_ms(const super *s);
 void accident_recovered(super *s, uint64_t t_ns);
-void describe_failure(super *s);       /* cause.c: why a step ended the run, into the blame */
-void tell_bad(super *s, int64_t step); /* cause.c: names the samples of a step that cannot be read */
-void tell_skipped(super *s, int64_t step, int slice); /* cause.c */
-co_verdict rank_died(void *super, const co_death *d); /* deaths.c */
-void snapshots(super *s);                             /* saver.c */
-void saver_finish(super *s);                          /* waits for the one that is under way */
-int64_t steps_done(const super *s);                   /* of the state, when the ranks are gone */
-co_err save_last(super *s);                           /* that state, unless it is saved already */
+void describe_failure(super *s);                     /* cause.c: why a step ended the run, into the blame */
+void tell_bad(super *s, int64_t step, uint64_t bad); /* cause.c: names those of a step that cannot be read */
+void tell_skipped(super *s, int64_t step, int slice, bool empty); /* cause.c; empty: nothing in it counted */
+co_verdict rank_died(void *super, const co_death *d);             /* deaths.c */
+void snapshots(super *s);                                         /* saver.c */
+void saver_finish(super *s);                                      /* waits for the one that is under way */
+int64_t steps_done(const super *s);                               /* of the state, when the ranks are gone */
+co_err save_last(super *s);                                       /* that state, unless it is saved already */
 
 static inline uint64_t bits_of(double x)
 {

@@ -109,8 +109,8 @@ const char *watch_why(const co_plan *p, const watch *w, char text[200])
     const char *name = monitor_name(p, p->early_of);
 
     if (w->why == STOP_PATIENCE)
-        snprintf(text, 200, "early stop: %s has not improved for %lld evaluations (best %.6g)", name,
-                 (long long)w->early_bad, w->early_best);
+        snprintf(text, 200, "early stop: %s has not improved for %lld evaluation%s (best %.6g)", name,
+                 (long long)w->early_bad, w->early_bad == 1 ? "" : "s", w->early_best);
     else if (w->why == STOP_REACHED)
         snprintf(text, 200, "early stop: %s has reached %s", name, p->cfg.early_reach);
     else if (w->why == STOP_DIVERGED)
@@ -151,11 +151,12 @@ json_t *watch_json(const co_plan *p, const watch *before, const watch *after, in
                   (json_int_t)w->plateau.seen, "early", "best", w->early_best, "bad",
                   (json_int_t)w->early_bad, "seen", (json_int_t)w->early_seen);
 
-    if (o && after->value_step == step && isfinite(after->value)) {
-        json_object_set_new(o, "monitor", json_string(monitor_name(p, p->best_of)));
+    if (!o)
+        return NULL;
+    json_object_set_new(o, "monitor", json_string(monitor_name(p, p->best_of)));
+    json_object_set_new(o, "up", json_boolean(p->best_of.up));
+    if (after->value_step == step && isfinite(after->value))
         json_object_set_new(o, "value", json_real(after->value));
-        json_object_set_new(o, "up", json_boolean(p->best_of.up));
-    }
     return o;
 }
 
@@ -171,8 +172,17 @@ static void take_count(const json_t *o, const char *key, int64_t *to)
 {
     const json_t *v = json_object_get(o, key);
 
-    if (json_is_integer(v) && json_integer_value(v) >= 0)
+    if (json_is_integer(v) && json_integer_value(v) >= 0 && json_integer_value(v) < INT64_MAX / 2)
         *to = json_integer_value(v);
+}
+
+/* Is `best` of what is watched now? The monitor may change when a run continues. */
+static bool same_monitor(const co_plan *p, const json_t *o)
+{
+    const json_t *name = json_object_get(o, "monitor"), *up = json_object_get(o, "up");
+
+    return !name || (json_is_string(name) && json_is_true(up) == p->best_of.up &&
+                     strcmp(json_string_value(name), monitor_name(p, p->best_of)) == 0);
 }
 
 /* Checkpoints of others, or older ones, may not have it: then it begins anew. */
@@ -183,8 +193,10 @@ static void read_watch(co_plan *p)
     watch *w = &p->watch;
 
     *w = (watch){.plateau = {.drop = 1}};
-    take_real(o, "best", &w->best);
-    take_count(o, "best_step", &w->best_step);
+    if (same_monitor(p, o)) {
+        take_real(o, "best", &w->best);
+        take_count(o, "best_step", &w->best_step);
+    }
     take_real(plateau, "best", &w->plateau.best);
     take_real(plateau, "drop", &w->plateau.drop);
     take_count(plateau, "bad", &w->plateau.bad);

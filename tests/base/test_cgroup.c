@@ -49,6 +49,20 @@ TEST(limits_of_the_own_group_and_of_all_above_count)
     CHECK(g.cpus == 2, "%d", g.cpus);
 }
 
+/* A group that has read many files is full of them, and yet has memory to give. */
+TEST(files_that_the_kernel_keeps_are_not_counted_as_used)
+{
+    put("m/proc/self/cgroup", "4:memory:/x\n0::/pod\n");
+    put("m/sys/fs/cgroup/pod/memory.max", "9000\n");
+    put("m/sys/fs/cgroup/pod/memory.current", "8900\n");
+    put("m/sys/fs/cgroup/pod/memory.stat", "anon 1900\nfile 7000\ninactive_file 4000\nactive_file 3000\n");
+    CHECK(read_at("m").memory_left == 7100, "%llu", (unsigned long long)read_at("m").memory_left);
+    put("m/sys/fs/cgroup/memory/x/memory.limit_in_bytes", "5000\n");
+    put("m/sys/fs/cgroup/memory/x/memory.usage_in_bytes", "4000\n");
+    put("m/sys/fs/cgroup/memory/x/memory.stat", "inactive_file 9\ntotal_inactive_file 1000\n");
+    CHECK(read_at("m").memory_left == 2000, "%llu", (unsigned long long)read_at("m").memory_left);
+}
+
 TEST(version_1_has_a_hierarchy_per_controller)
 {
     put("m/proc/self/cgroup", "5:cpu,cpuacct:/a/b\n4:memory:/docker/x\n3:cpuset:/\n0::/\n");

@@ -131,6 +131,47 @@ TEST(prune_keeps_the_newest_and_what_links_point_to)
     small_fini(&s);
 }
 
+static void save_valued(struct small *s, const char *name, int64_t step, const char *monitor, double value,
+                        bool up)
+{
+    co_ckpt_meta meta = small_meta(step);
+
+    meta.extra = json_pack("{s:s, s:f, s:b}", "monitor", monitor, "value", value, "up", up);
+    CHECK_OK(co_ckpt_save("r", name, &s->l, SMALL_MOMENTS, small_moments, &meta,
+                          &(co_ckpt_source){small_read, s}));
+    json_decref(meta.extra);
+}
+
+static void best_is(const char *want)
+{
+    char target[64] = "";
+
+    CHECK(readlink("r/best", target, sizeof target - 1) > 0 && strcmp(target, want) == 0,
+          "best is %s, not %s", target, want);
+}
+
+/* A run that continues may watch another value: the accuracies before say nothing about which loss is the best. */
+TEST(the_best_is_chosen_among_values_of_one_kind)
+{
+    struct small s;
+    struct stat st;
+
+    small_init(&s, 4);
+    save_valued(&s, "e1", 1, "val/acc", 0.7, true);
+    save_valued(&s, "e2", 2, "val/acc", 0.9, true);
+    save_valued(&s, "e3", 3, "val/acc", 0.8, true);
+    CHECK_OK(co_ckpt_prune_but_best("r", 2, 1));
+    best_is("e2");
+    save_valued(&s, "e4", 4, "val/loss", 0.3, false);
+    save_valued(&s, "e5", 5, "val/loss", 0.4, false);
+    CHECK_OK(small_save(&s, "r", "e6", 6)); /* does not say how good it is */
+    CHECK_OK(co_ckpt_prune_but_best("r", 2, 1));
+    best_is("e4");
+    CHECK(lstat("r/e2", &st) != 0 && lstat("r/e4", &st) == 0 && lstat("r/e6", &st) == 0,
+          "the wrong ones went");
+    small_fini(&s);
+}
+
 TEST(a_link_moves_and_never_replaces_a_folder)
 {
     struct small s;

@@ -50,7 +50,7 @@ static const struct wrong table[] = {
     {"a folder that is not there",
      "train -a resnet18 /no/such/folder",
      {"/no/such/folder: no such folder", "data.dir"}},
-    {"two folders", "train cfg run", {"run: a second folder"}},
+    {"two folders", "train cfg pics", {"pics: a second folder"}},
     {"three numbers", "train 50 10 5", {"5: a third number"}},
     {"no epochs", "train 0 10", {"trainer.max_epochs", "0 is out of range"}},
     {"made-up pictures", "train --dummy", {"--dummy", "folder of pictures"}},
@@ -97,6 +97,12 @@ static const struct wrong table[] = {
     {"nesterov without momentum",
      "train optim=sgd optim.nesterov=true",
      {"optim.nesterov=true needs a momentum"}},
+    {"a plateau of nothing", "train schedule=plateau schedule.monitor=null", {"schedule.monitor=null"}},
+    {"a name without room",
+     "train 'callbacks.model_checkpoint.filename="
+     "\"a-name-that-goes-on-and-on-and-on-and-on-and-on-and-on-and-on-and-on-and-on-and-on-and-on-and-on-and-"
+     "on-{step}\"'",
+     {"model_checkpoint.filename", "at most 95 characters"}},
     {"a rate of nothing", "train optim.lr_groups=nosuch.*:10", {"nosuch.*"}},
     {"a factor that is none",
      "train 'optim.lr_groups=\"fc1.*:fast\"'",

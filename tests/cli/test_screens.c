@@ -196,6 +196,23 @@ TEST(a_loss_that_jumps_is_noticed_and_an_ordinary_run_has_no_notice)
     free(out);
 }
 
+TEST(an_early_end_is_told_after_the_figures_it_is_about_and_more_patience_is_offered)
+{
+    /* nothing is learnt, so the second validation is no better than the first */
+    char *out =
+        said(0, "$COHORT train data=digits model=mlp optim.lr=0 trainer.max_epochs=9 trainer.devices=1 "
+                "callbacks.early_stopping.patience=1 run.dir=r 2>&1");
+    const char *figures = strstr(out, "epoch 2/9  step 46  train"), *end = strstr(out, "early stop: ");
+    CHECK(figures && end && figures < end, "%s", out);
+    says(out, "has not improved for 1 evaluation (");
+    says(out, "train run.dir=r ckpt_path=auto callbacks.early_stopping.patience=2\n");
+    free(out);
+    out = said(0, "$COHORT ckpt ls r");
+    says(out, "good  <- best\n");
+    says(out, "good  <- last\n");
+    free(out);
+}
+
 TEST(what_a_run_takes_of_the_machine_is_recorded_all_along)
 {
     succeeds("$COHORT train " SMALL " trainer.max_epochs=1000000 trainer.max_time=2s trainer.eval_every=0 "

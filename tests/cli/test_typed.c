@@ -76,7 +76,7 @@ TEST_WITHIN(the_lightning_guides_master_line_trains_a_resnet_and_says_that_vit_c
     free(r.out);
     r = test_sh(MASTER_LINE "resnet18" SHORT);
     CHECK(r.status == 0 && test_contains(r.out, "model.net.model_name=resnet18 -> model=resnet18") &&
-              test_contains(r.out, "global batch 384") && test_contains(r.out, "1 steps in"),
+              test_contains(r.out, "global batch 384") && test_contains(r.out, "1 step in"),
           "%d %s", r.status, r.out);
     free(r.out);
     r = test_sh("ls -d 20*-*-*_*-*-*/summary.json");
@@ -148,7 +148,7 @@ TEST_WITHIN(the_fsdp_line_trains_and_says_what_it_is_on_one_host, 180)
 {
     put_cifar();
     free(works("$COHORT train experiment=cifar trainer=fsdp trainer.devices=4" SHORT,
-               (const char *const[4]){"fsdp", "one copy of the state", "global batch 128", "1 steps in"}));
+               (const char *const[4]){"fsdp", "one copy of the state", "global batch 128", "1 step in"}));
 }
 
 TEST(the_cifar_recipe_says_where_it_looks_for_its_files)

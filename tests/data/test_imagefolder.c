@@ -1,4 +1,5 @@
 /* Layouts of image folders: what each means, and what is refused. Pictures are greys, so a sample tells which it is. */
+#include "data/folder_int.h"
 #include "data/pictures.h"
 
 static const char *const pets[] = {"cat", "dog", "eel", NULL};
@@ -296,9 +297,41 @@ TEST(pictures_of_one_size_keep_it_others_become_imagenets)
                 "data.crop=SIZE");
 }
 
+/* More pictures than are looked at, one of another size, seen or not: the same set in memory and on disk. */
+TEST(whether_pictures_are_in_memory_does_not_decide_their_size)
+{
+    put_classes("d", pets, 140);
+    for (int odd = 0; odd < 8; odd++) {
+        co_dataset *in_memory, *on_disk;
+        char path[32];
+        snprintf(path, sizeof path, "d/dog/%d.jpg", odd);
+        put_jpeg(path, 20, 10, 100);
+        CHECK_OK(set_try(&in_memory, "imagefolder", "dir", "d", (char *)NULL));
+        CHECK_OK(set_try(&on_disk, "imagefolder", "dir", "d", "cache_mb", "0", (char *)NULL));
+        CHECK(co_shape_eq(&in_memory->io.x, &on_disk->io.x) &&
+                  strcmp(in_memory->fingerprint, on_disk->fingerprint) == 0,
+              "%s: another size, another set", path);
+        co_dataset_close(in_memory);
+        co_dataset_close(on_disk);
+        put_jpeg(path, 8, 8, 100);
+    }
+}
+
 static co_err open_small(void *ctx)
 {
     return try_folder(ctx);
+}
+
+/* Files with holes may claim any size: a sum that wraps round would seem to fit into memory. */
+TEST(sizes_that_add_up_to_too_much_do_not_wrap_round)
+{
+    listing l = {.fd = -1};
+
+    CHECK_OK(listing_take(&l, "a/1.png", ENTRY_UNREAD, INT64_MAX));
+    CHECK_OK(listing_take(&l, "a/2.png", ENTRY_UNREAD, INT64_MAX));
+    CHECK_OK(listing_take(&l, "a/3.png", ENTRY_UNREAD, 100));
+    CHECK(l.n == 3 && l.bytes == UINT64_MAX, "%llu bytes", (unsigned long long)l.bytes);
+    listing_close(&l);
 }
 
 TEST(imagefolder_says_so_when_memory_is_out)

@@ -83,6 +83,7 @@ TEST(impossible_transforms_are_refused_by_their_key)
     REFUSED(crop, NULL, 0, "data.crop=SIZE is needed");
     REFUSED(resize, "64", 0, "data.crop=SIZE is needed");
     REFUSED(resize, "1.5", 32, "data.resize=1.5: a side is");
+    REFUSED(resize, NULL, 5000, "data.resize=null: samples of 5000x5000");
     REFUSED(pad, "-1", 32, "data.pad=-1: a number of pixels");
     REFUSED(flip, "2", 32, "data.flip=2: true, false, or a probability");
     REFUSED(scale, "0.5", 32, "data.scale=0.5: two numbers are wanted");

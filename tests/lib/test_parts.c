@@ -99,6 +99,30 @@ static int fill_text(void *self, cohort_split split, uint32_t id, const cohort_d
     return 0;
 }
 
+static int length_beyond(void *self, cohort_split split, uint32_t id)
+{
+    return split == COHORT_VAL && id == 7 ? 21 : length_text(self, split, id);
+}
+
+static cohort_err open_measured(cohort_samples *out, const void *cfg)
+{
+    open_two(out, cfg);
+    out->task = COHORT_REGRESS;
+    out->y_width = 1;
+    return COHORT_OK;
+}
+
+/* One number of 64 was never measured: there is no y to say so with. */
+static int fill_measured(void *self, cohort_split split, uint32_t id, const cohort_draw *draw, void *x,
+                         void *y)
+{
+    if (split == COHORT_TRAIN && id == 33)
+        return (int)cohort_fail(COHORT_EINPUT, "never measured");
+    cohort_uniform(x, 4, -1, 1, 7, split == COHORT_TRAIN ? "a" : "b", 0, id);
+    *(float *)y = ((float *)x)[0];
+    return 0;
+}
+
 #define MODEL(id, how)                                                                                       \
     {                                                                                                        \
         .name = id, .options = width_only, .cfg_size = sizeof(struct settings), .build = how                 \
@@ -111,15 +135,15 @@ static int fill_text(void *self, cohort_split split, uint32_t id, const cohort_d
 static const cohort_model good = MODEL("good", build), wrong = MODEL("wrong", build_wrong),
                           nothing = MODEL("nothing", build_nothing), taken = MODEL("mlp", build),
                           small = {.name = "small", .options = width_only, .cfg_size = 8, .build = build};
-static const cohort_dataset two = DATA("two", open_two, fill_two),
-                            empty = DATA("empty", open_empty, fill_two),
-                            torn = DATA("torn", open_refused, fill_two),
-                            wild = DATA("wild", open_two, fill_wild),
-                            text = {
-                                .name = "abc", .open = open_text, .fill = fill_text, .length = length_text};
+static const cohort_dataset
+    two = DATA("two", open_two, fill_two),
+    empty = DATA("empty", open_empty, fill_two), torn = DATA("torn", open_refused, fill_two),
+    wild = DATA("wild", open_two, fill_wild), measured = DATA("measured", open_measured, fill_measured),
+    text = {.name = "abc", .open = open_text, .fill = fill_text, .length = length_text},
+    longer = {.name = "long", .open = open_text, .fill = fill_text, .length = length_beyond};
 
 static const cohort_model *const models[] = {&good, &wrong, &nothing, NULL};
-static const cohort_dataset *const datasets[] = {&two, &empty, &torn, &wild, &text, NULL};
+static const cohort_dataset *const datasets[] = {&two, &empty, &torn, &wild, &measured, &text, &longer, NULL};
 static const cohort_parts parts = {.models = models, .datasets = datasets};
 
 static cohort_err train(cohort_summary *s, const char *model, const char *data, const char *more)
@@ -146,6 +170,8 @@ TEST(parts_that_cannot_work_are_refused_by_name)
     REFUSED(train(&s, "model=nothing", "data=two", NULL), COHORT_EINPUT, "build() gave no prediction");
     REFUSED(train(&s, "model=good", "data=empty", NULL), COHORT_EINPUT, "data set empty: 0 samples in test");
     REFUSED(train(&s, "model=good", "data=torn", NULL), COHORT_EIO, "data set torn: the tape is torn");
+    REFUSED(train(&s, "model=lm", "data=long", NULL), COHORT_EINPUT,
+            "length() of sample 7 of val is 21; 1 to 20");
     REFUSED(train(&s, "model=good", "data=two", "model.width=0"), COHORT_EINPUT, "1 to 100");
     REFUSED(train(&s, "model=god", "data=two", NULL), COHORT_EINPUT, "good");
     REFUSED(train(&s, "model=good", "data=two", "seed=1,2"), COHORT_EINPUT, "seed");
@@ -167,6 +193,16 @@ TEST(a_class_that_does_not_exist_leaves_its_sample_out)
     CHECK(train(&s, "model=good", "data=wild", "run.dir=wild") == COHORT_OK, "%s", cohort_errmsg());
     CHECK(s.status == COHORT_DONE && isfinite(s.loss), "loss %g", s.loss);
     CHECK(strcmp(s.weights_sha256, tame.weights_sha256) != 0, "nothing was left out");
+}
+
+/* Zeros in its place would be learnt. */
+TEST(a_number_that_cannot_be_read_ends_the_run)
+{
+    cohort_summary s;
+
+    CHECK(train(&s, "model=good", "data=measured", "run.dir=run") == COHORT_EFAIL, "%s", cohort_errmsg());
+    CHECK(s.status == COHORT_FAILED && strstr(s.blame, "never measured") && !strstr(s.blame, "data.on_error"),
+          "%s", s.blame);
 }
 
 struct heard {

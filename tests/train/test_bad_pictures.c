@@ -44,6 +44,26 @@ TEST(one_corrupt_picture_is_left_out_alike_by_any_number_of_ranks)
     program_same(&one, &killed, "with deaths while loading");
 }
 
+TEST(corrupt_pictures_of_an_evaluation_are_told_of_once)
+{
+    static const char *const classes[] = {"ant", "bee", NULL};
+
+    put_classes("set/train", classes, 16);
+    put_classes("set/val", classes, 8);
+    CHECK(truncate("set/val/bee/3.jpg", 200) == 0, "%m");
+    outcome o = program_run("run", WORDS "data.on_error=skip trainer.devices=2");
+    CHECK(o.status == 0 && times(o.out, "1 sample to validate on could not be read") == 1, "%s", o.out);
+    test_run r = test_sh("$COHORT test ckpt_path=run --split val");
+    CHECK(r.status == 0 && test_contains(r.out, "1 sample could not be read") &&
+              test_contains(r.out, "(15 samples)"),
+          "%s", r.out);
+    free(r.out);
+    o = program_run("stop", WORDS "data.on_error=stop trainer.devices=2");
+    CHECK(o.status == 1 && test_contains(o.out, "val/bee/3.jpg") &&
+              test_contains(o.out, "evaluation after step 1"),
+          "exit %d\n%s", o.status, o.out);
+}
+
 TEST(one_corrupt_picture_ends_the_run_at_the_same_step_for_any_number_of_ranks)
 {
     long long steps = -1;

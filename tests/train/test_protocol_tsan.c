@@ -122,6 +122,29 @@ TEST(ranks_and_a_saver_of_a_sparse_lm_do_not_race_tsan)
     all_teams_agree(lm, path);
 }
 
+/* What evaluations leave behind is shared too: the average, a plateau, an early end. */
+TEST(ranks_of_a_recipe_that_ends_early_do_not_race_tsan)
+{
+    static const char *const words[] = {"schedule=plateau",
+                                        "schedule.patience=0",
+                                        "optim.ema=0.9",
+                                        "trainer.clip_value=0.01",
+                                        "trainer.max_epochs=4",
+                                        "callbacks.early_stopping.patience=1",
+                                        "callbacks.early_stopping.min_delta=10"};
+    stage g;
+    course c;
+
+    stage_open(&g, mlp);
+    for (size_t i = 0; i < CO_COUNT(words); i++)
+        stage_set(&g, words[i]);
+    course_open(&c, &g);
+    for (int ranks = 1; ranks <= 4; ranks++)
+        threads_agree(&g, &c, ranks, 1, NULL);
+    course_close(&c);
+    stage_close(&g);
+}
+
 /* --- a rank that is units behind ----------------------------------------------------------------------------------- */
 static uint32_t slow_unit;
 

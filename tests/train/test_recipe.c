@@ -1,5 +1,6 @@
 /* Recipes: groups of parameters, the average of the weights, clipping, schedules, early ends. Each is a function of the
  * run's configuration alone: the same for any number of ranks, with deaths, and after a stop. */
+#include <jansson.h>
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
@@ -14,7 +15,7 @@
     "optim.weight_decay=5e-4 "                                                                               \
     "optim.no_decay=norm_bias optim.ema=0.98 optim.layer_decay=0.9 'optim.lr_groups=\"fc*:2\"' "             \
     "trainer.clip_norm=1 "                                                                                   \
-    "trainer.clip_value=0.5 loss.label_smoothing=0.1 schedule=one_cycle schedule.warmup_steps=5 "            \
+    "trainer.clip_value=0.5 loss.label_smoothing=0.1 schedule=one_cycle "                                    \
     "trainer.max_epochs=2 "
 
 TEST(a_whole_recipe_gives_the_same_weights_for_any_number_of_ranks_and_with_deaths)
@@ -57,6 +58,8 @@ TEST(a_plateau_continues_with_what_it_had_seen)
               "schedule.threshold=0.2 trainer.max_epochs=6",
               "trainer.max_epochs=3");
     test_run drops = test_sh("grep -o '\"lr\", *\"value\": *[0-9.e-]*' whole/events.jsonl | sort -u | wc -l");
+    CHECK(drops.status == 0 && atoi(drops.out) >= 3, "rates: %s",
+          drops.out); /* else nothing was to be kept */
     free(drops.out);
 }
 
@@ -250,11 +253,67 @@ TEST(the_best_checkpoints_stay_and_the_best_is_linked)
 {
     outcome o = program_run(
         "run", "data=digits model=mlp trainer.max_epochs=8 callbacks.model_checkpoint.save_top_k=3 "
+               "callbacks.model_checkpoint.every_n_steps=23 "
                "callbacks.model_checkpoint.monitor=val/loss "
                "'callbacks.model_checkpoint.filename=\"e{epoch:03d}-{step}\"'");
     CHECK(o.status == 0, "%s", o.out);
-    test_run best = test_sh("cd run/checkpoints && readlink best && ls -d e* | wc -l && "
-                            "grep -o '\"value\": *[0-9.]*' */manifest.json | sort -u");
-    CHECK(best.status == 0 && test_contains(best.out, "e00"), "%s", best.out);
+    CHECK(test_contains(o.out, "best val/loss"), "%s", o.out);
+    test_run best =
+        test_sh("cd run/checkpoints && least=$(grep -H '\"value\"' e*/manifest.json | sort -t: -k3 -g | "
+                "head -1 | cut -d/ -f1) && echo $(ls -d e* | wc -l) $least $(readlink best) && "
+                "test \"$least\" = \"$(readlink best)\"");
+    int kept = atoi(best.out); /* the best three and the newest two, which may be among them */
+    CHECK(best.status == 0 && kept >= 3 && kept <= 5, "%s", best.out);
     free(best.out);
+}
+
+TEST(a_run_that_watches_another_value_begins_its_best_anew)
+{
+    outcome o = program_run("run", "data=digits model=mlp trainer.max_epochs=2");
+    CHECK(o.status == 0 && test_contains(o.out, "best val/acc"), "%s", o.out);
+    o = program_run("run", "data=digits model=mlp trainer.max_epochs=4 ckpt_path=auto "
+                           "callbacks.model_checkpoint.monitor=val/loss");
+    CHECK(o.status == 0 && test_contains(o.out, "best val/loss"), "%s", o.out);
+    test_run best = test_sh("readlink run/checkpoints/best");
+    CHECK(best.status == 0 && test_contains(best.out, "epoch_003"), "best is %s", best.out);
+    free(best.out);
+}
+
+/* A number of batches is of the run's batches, in the run and after it. */
+TEST(a_limit_in_batches_means_the_same_samples_to_train_and_to_test)
+{
+    outcome o = program_run("run", "data=digits model=mlp trainer.max_epochs=1 trainer.limit_test_batches=2");
+    CHECK(o.status == 0 && test_contains(o.out, "(128)"), "%s", o.out);
+    test_run r = test_sh("$COHORT test ckpt_path=run");
+    CHECK(r.status == 0 && test_contains(r.out, "(128 samples)"), "%s", r.out);
+    free(r.out);
+}
+
+/* What the run saw with the average is what `cohort test` sees, and not what the weights themselves give. */
+TEST(the_average_is_what_is_evaluated_during_and_after_the_run)
+{
+    outcome o =
+        program_run("run", "data=digits model=cnn optim.ema=0.98 trainer.max_epochs=2 trainer.devices=2");
+
+    CHECK(o.status == 0, "%s", o.out);
+    test_run r = test_sh(
+        "$COHORT test run --json > test.json 2> told && $COHORT ckpt export run --out w.safetensors && "
+        "$COHORT test weights=w.safetensors data=digits model=cnn --json > plain.json 2>> told && "
+        "$COHORT ckpt export run --out e.safetensors --ema && "
+        "$COHORT test weights=e.safetensors data=digits model=cnn --json > ema.json 2>> told");
+    CHECK(r.status == 0, "%s", r.out);
+    free(r.out);
+    json_t *run = json_load_file("run/summary.json", 0, NULL), *tested = json_load_file("test.json", 0, NULL);
+    json_t *plain = json_load_file("plain.json", 0, NULL), *ema = json_load_file("ema.json", 0, NULL);
+    double during = json_number_value(json_object_get(json_object_get(run, "metrics"), "test/loss"));
+    double after = json_number_value(json_object_get(tested, "loss"));
+    double without = json_number_value(json_object_get(plain, "loss"));
+    double exported = json_number_value(json_object_get(ema, "loss"));
+    CHECK(during > 0 && during == after && exported == after && without != after,
+          "test loss %.17g in the run, %.17g after it, %.17g exported, %.17g of the weights", during, after,
+          exported, without);
+    json_decref(run);
+    json_decref(tested);
+    json_decref(plain);
+    json_decref(ema);
 }

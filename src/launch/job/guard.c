@@ -1,0 +1,340 @@
+/* guard.c -- the process between us and a worker, so that nothing the worker started outlives it or us.
+ *
+ *     job --socket--> guard (own session, subreaper) --> worker (own session) --> anything, daemons too
+ *
+ * - Orphans of the worker become the guard's children, so its children are the whole tree, sooner or later: killing all
+ *   children, and those that come up after them, ends the tree.
+ * - We die (the socket ends, or the parent-death signal): the guard kills the tree at once.
+ * - The guard dies: the worker has SIGKILL as its parent-death signal.
+ * - The worker ended: what it left running has LINGER_MS to go by itself, then SIGTERM, then SIGKILL.
+ *
+ * A guard only makes system calls: it was forked from a process that may have threads.
+ */
+#include "launch/job_int.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <linux/close_range.h>
+#include <string.h>
+#include <sys/prctl.h>
+#include <sys/signalfd.h>
+#include <sys/socket.h>
+#include <sys/syscall.h>
+#include <sys/wait.h>
+#include <time.h>
+#include <unistd.h>
+
+typedef struct guard {
+    const guard_spec *spec;
+    pid_t parent, self, worker;
+    int sock, signals;
+    bool ended, killing, asked; /* the worker has; SIGKILL to all; SIGTERM to what it left */
+    int64_t deadline_ns;        /* of what was left behind; 0: none */
+} guard;
+
+static int64_t now_of(clockid_t clock)
+{
+    struct timespec t;
+
+    clock_gettime(clock, &t);
+    return t.tv_sec * INT64_C(1000000000) + t.tv_nsec;
+}
+
+static void tell(const guard *g, guard_kind kind, int status, int n)
+{
+    guard_word w = {.kind = kind, .pid = g->worker, .status = status, .n = n, .when_ns = now_of(CLOCK_REALTIME)};
+
+    if (send(g->sock, &w, sizeof w, MSG_NOSIGNAL) < 0) { /* nobody listens: its end is seen in the loop */
+    }
+}
+
+/* --- the worker ------------------------------------------------------------------------------------------------------- */
+static void default_signals(void)
+{
+    static const int ours[] = {SIGPIPE, SIGCHLD, SIGTERM, SIGUSR1, SIGUSR2};
+
+    for (size_t i = 0; i < CO_COUNT(ours); i++)
+        signal(ours[i], SIG_DFL);
+}
+
+_Noreturn static void become_worker(const guard *g, int failed)
+{
+    const guard_spec *s = g->spec;
+
+    setsid();
+    prctl(PR_SET_PDEATHSIG, SIGKILL);
+    if (getppid() != g->self)
+        _exit(1);
+    default_signals();
+    setrlimit(RLIMIT_NOFILE, &s->nofile);
+    if (dup2(s->out_fd, STDOUT_FILENO) >= 0 && dup2(s->err_fd, STDERR_FILENO) >= 0) {
+        close_range(3, ~0U, CLOSE_RANGE_CLOEXEC);
+        sigprocmask(SIG_SETMASK, &s->mask, NULL);
+        execve(s->file, s->argv, s->envp);
+    }
+    int why = errno;
+    if (write(failed, &why, sizeof why) < 0) { /* the guard sees the exit */
+    }
+    _exit(127);
+}
+
+/* errno of the exec, 0 if it happened. */
+static int start_worker(guard *g)
+{
+    int p[2], why = 0;
+
+    if (pipe2(p, O_CLOEXEC) < 0)
+        return errno;
+    g->worker = fork();
+    if (g->worker < 0)
+        return errno;
+    if (g->worker == 0)
+        become_worker(g, p[1]);
+    close(p[1]);
+    while (read(p[0], &why, sizeof why) < 0 && errno == EINTR)
+        ;
+    close(p[0]);
+    return why;
+}
+
+/* --- the tree --------------------------------------------------------------------------------------------------------- */
+/* Calls kill(sig) for each number of a list like "12 345 ". */
+static int kill_listed(const char *text, ssize_t len, int sig)
+{
+    int n = 0, pid = 0;
+
+    for (ssize_t i = 0; i < len; i++) {
+        if (text[i] >= '0' && text[i] <= '9') {
+            pid = pid * 10 + (text[i] - '0');
+        } else if (pid) {
+            n += kill(pid, sig) == 0;
+            pid = 0;
+        }
+    }
+    return n;
+}
+
+struct dirent64_raw {
+    uint64_t ino;
+    int64_t off;
+    unsigned short len;
+    unsigned char type;
+    char name[];
+};
+
+/* The parent of a process, from /proc/PID/stat; 0 if it is gone. */
+static int parent_of(int proc_fd, const char *pid)
+{
+    char path[32], text[512];
+    size_t n = strlen(pid);
+
+    if (n > 10)
+        return 0;
+    memcpy(path, pid, n);
+    memcpy(path + n, "/stat", 6);
+    int fd = openat(proc_fd, path, O_RDONLY | O_CLOEXEC);
+    if (fd < 0)
+        return 0;
+    ssize_t len = read(fd, text, sizeof text - 1);
+    close(fd);
+    text[len < 0 ? 0 : len] = '\0';
+    const char *at = strrchr(text, ')'); /* ") S 123 ..." */
+    int parent = 0;
+    if (at && strlen(at) > 4)
+        for (at += 4; *at >= '0' && *at <= '9'; at++)
+            parent = parent * 10 + (*at - '0');
+    return parent;
+}
+
+/* A kernel without the file `children`: all of /proc. */
+static int kill_by_parent(pid_t parent, int sig)
+{
+    char buf[8192];
+    int n = 0, proc_fd = open("/proc", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+    long len;
+
+    while (proc_fd >= 0 && (len = syscall(SYS_getdents64, proc_fd, buf, sizeof buf)) > 0)
+        for (long at = 0; at < len;) {
+            const struct dirent64_raw *e = (const void *)(buf + at);
+            if (e->name[0] >= '1' && e->name[0] <= '9' && parent_of(proc_fd, e->name) == parent) {
+                char text[24];
+                size_t l = strlen(e->name);
+                memcpy(text, e->name, l + 1);
+                text[l] = ' ';
+                n += kill_listed(text, (ssize_t)l + 1, sig);
+            }
+            at += e->len;
+        }
+    if (proc_fd >= 0)
+        close(proc_fd);
+    return n;
+}
+
+static int kill_children(int sig)
+{
+    char text[8192];
+    int n = 0, fd = open("/proc/thread-self/children", O_RDONLY | O_CLOEXEC);
+    ssize_t len;
+
+    if (fd < 0)
+        return kill_by_parent(getpid(), sig);
+    len = read(fd, text, sizeof text); /* those that do not fit come up next time */
+    if (len > 0)
+        n = kill_listed(text, len, sig);
+    close(fd);
+    return n;
+}
+
+/* Reaps who has ended; false when there are no children left. */
+static bool reap(guard *g)
+{
+    for (;;) {
+        int status;
+        pid_t pid = waitpid(-1, &status, WNOHANG);
+        if (pid == 0 || (pid < 0 && errno != ECHILD))
+            return true;
+        if (pid < 0)
+            return false;
+        if (pid == g->worker) {
+            g->ended = true;
+            tell(g, GUARD_ENDED, status, 0);
+            g->deadline_ns = now_of(CLOCK_MONOTONIC) + LINGER_MS * INT64_C(1000000);
+        }
+    }
+}
+
+static void kill_all(guard *g)
+{
+    g->killing = true;
+    if (!g->ended)
+        kill(-g->worker, SIGKILL);
+    kill_children(SIGKILL);
+}
+
+/* --- its loop --------------------------------------------------------------------------------------------------------- */
+static void obey(guard *g)
+{
+    int sig;
+    ssize_t n = recv(g->sock, &sig, sizeof sig, MSG_DONTWAIT);
+
+    if (n == 0 || (n < 0 && errno != EAGAIN && errno != EINTR))
+        kill_all(g);
+    else if (n == (ssize_t)sizeof sig && sig == SIGKILL)
+        kill_all(g);
+    else if (n == (ssize_t)sizeof sig && !g->ended)
+        kill(-g->worker, sig);
+}
+
+static void hear_signal(guard *g)
+{
+    struct signalfd_siginfo info;
+
+    if (read(g->signals, &info, sizeof info) != (ssize_t)sizeof info || info.ssi_signo == SIGCHLD)
+        return;
+    if (getppid() != g->parent)
+        kill_all(g);
+    else if (!g->ended) /* somebody meant the worker */
+        kill(-g->worker, (int)info.ssi_signo);
+}
+
+static void mind_the_left(guard *g)
+{
+    int64_t now = now_of(CLOCK_MONOTONIC);
+
+    if (g->killing) {
+        kill_children(SIGKILL);
+    } else if (g->ended && now >= g->deadline_ns && !g->asked) {
+        g->asked = true;
+        g->deadline_ns = now + LEFT_BEHIND_MS * INT64_C(1000000);
+        int n = kill_children(SIGTERM);
+        tell(g, GUARD_LEFT, 0, n);
+    } else if (g->ended && now >= g->deadline_ns) {
+        kill_all(g);
+    }
+}
+
+static int wait_ms(const guard *g)
+{
+    if (g->killing)
+        return 20; /* who comes up after a kill is killed, too */
+    if (!g->ended)
+        return -1;
+    int64_t left = (g->deadline_ns - now_of(CLOCK_MONOTONIC)) / 1000000 + 1;
+    return left < 0 ? 0 : (int)left;
+}
+
+_Noreturn static void guard_main(guard *g)
+{
+    sigset_t all;
+    int nowhere = open("/dev/null", O_RDWR | O_CLOEXEC);
+
+    g->self = getpid();
+    setsid();
+    prctl(PR_SET_CHILD_SUBREAPER, 1);
+    prctl(PR_SET_PDEATHSIG, SIGTERM);
+    prctl(PR_SET_NAME, "cohort-guard");
+    sigfillset(&all);
+    sigprocmask(SIG_SETMASK, &all, NULL);
+    g->signals = signalfd(-1, &all, SFD_CLOEXEC | SFD_NONBLOCK);
+    if (g->signals < 0 || getppid() != g->parent)
+        _exit(1);
+    int why = start_worker(g);
+    if (why) {
+        tell(g, GUARD_NOT_STARTED, why, 0);
+        _exit(127);
+    }
+    tell(g, GUARD_STARTED, 0, 0);
+    dup2(nowhere, STDIN_FILENO);
+    dup2(nowhere, STDOUT_FILENO);
+    dup2(nowhere, STDERR_FILENO);
+    int low = g->sock < g->signals ? g->sock : g->signals, high = g->sock < g->signals ? g->signals : g->sock;
+    if (low > 3)
+        close_range(3, (unsigned)low - 1, 0);
+    if (high > low + 1)
+        close_range((unsigned)low + 1, (unsigned)high - 1, 0);
+    close_range((unsigned)high + 1, ~0U, 0);
+    while (reap(g)) {
+        struct pollfd p[2] = {{.fd = g->killing ? -1 : g->sock, .events = POLLIN},
+                              {.fd = g->signals, .events = POLLIN}};
+        poll(p, 2, wait_ms(g));
+        if (p[0].revents)
+            obey(g);
+        if (p[1].revents)
+            hear_signal(g);
+        mind_the_left(g);
+    }
+    _exit(0);
+}
+
+co_err guard_start(pid_t *pid, int *sock, const guard_spec *spec)
+{
+    int s[2];
+    guard g = {.spec = spec, .parent = getpid()};
+    sigset_t all, before;
+
+    if (socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, s) < 0)
+        return co_fail(CO_EIO, "socketpair for a guard: %m");
+    sigfillset(&all);
+    pthread_sigmask(SIG_SETMASK, &all, &before); /* no handler of ours runs in the child */
+    pid_t p = fork();
+    if (p == 0) {
+        close(s[0]);
+        g.sock = s[1];
+        guard_main(&g);
+    }
+    pthread_sigmask(SIG_SETMASK, &before, NULL);
+    close(s[1]);
+    if (p < 0) {
+        close(s[0]);
+        return co_fail(CO_EIO, "fork of a guard: %m");
+    }
+    *pid = p;
+    *sock = s[0];
+    return CO_OK;
+}
+
+void guard_signal(int sock, int sig)
+{
+    if (sock >= 0 && send(sock, &sig, sizeof sig, MSG_NOSIGNAL | MSG_DONTWAIT) < 0) { /* it is gone, or going */
+    }
+}

@@ -1,0 +1,71 @@
+/* outlet.c -- standard output and error without ever waiting for whoever reads them.
+ *
+ * A stopped terminal or pager must not keep us from seeing deaths and signals. Terminals and pipes are opened once more,
+ * for a descriptor of our own that does not block (the flag belongs to the open file, which others share). What does not
+ * go out is held; from OUTLET_FULL on the caller reads no more of the workers' output, and they wait in their turn.
+ * A descriptor that cannot be opened anew (a socket, another user's terminal) is written to as it is.
+ */
+#include "launch/job_int.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+void outlet_open(outlet *o, int fd)
+{
+    struct stat st;
+    char path[32];
+
+    *o = (outlet){.fd = fd, .tty = isatty(fd)};
+    if (fstat(fd, &st) != 0 || (!S_ISCHR(st.st_mode) && !S_ISFIFO(st.st_mode)))
+        return;
+    snprintf(path, sizeof path, "/proc/self/fd/%d", fd);
+    int own = open(path, O_WRONLY | O_NONBLOCK | O_NOCTTY | O_CLOEXEC);
+    if (own >= 0) {
+        o->fd = own;
+        o->own = true;
+    }
+}
+
+void outlet_add(outlet *o, const char *bytes, size_t n)
+{
+    if (!o->gone)
+        co_str_addn(&o->held, bytes, n);
+}
+
+void outlet_push(outlet *o)
+{
+    while (o->done < o->held.len) {
+        ssize_t n = write(o->fd, o->held.p + o->done, o->held.len - o->done);
+        if (n < 0 && errno == EINTR)
+            continue;
+        if (n < 0 && errno == EAGAIN)
+            return;
+        if (n < 0) { /* nobody reads any more: the workers go on */
+            o->gone = true;
+            break;
+        }
+        o->done += (size_t)n;
+    }
+    co_str_clear(&o->held);
+    o->done = 0;
+}
+
+bool outlet_waits(const outlet *o)
+{
+    return o->done < o->held.len;
+}
+
+bool outlet_full(const outlet *o)
+{
+    return o->held.len - o->done > OUTLET_FULL;
+}
+
+void outlet_close(outlet *o)
+{
+    if (o->own)
+        close(o->fd);
+    co_str_fini(&o->held);
+}

@@ -1,0 +1,349 @@
+/* run.c -- a job on one host: what the roster says, what the workers do, what signals ask for; one loop, asleep in poll.
+ *
+ *     IDLE --BEGIN--> RUNNING --all ended well--> IDLE, done
+ *                        |  a worker failed | STOP | OVER | a signal | stalled
+ *                        +--SIGTERM, or the signal--> ENDING --grace over--> SIGKILL
+ *                                                       +--nobody left--> IDLE, stopped (if STOP asked)
+ *
+ * Invariants: a round's workers are gone, with all they started and all they printed, before the next begins and before
+ * we return. The cause that is said is the roster's: the first in time over all hosts.
+ */
+#include "launch/job_int.h"
+
+#include <errno.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/prctl.h>
+#include <sys/signalfd.h>
+#include <unistd.h>
+
+#include "base/clock.h"
+
+enum { EXIT_PREEMPTED = 75 };
+
+void job_say(job *j, const char *fmt, ...)
+{
+    char text[1100];
+    va_list ap;
+
+    va_start(ap, fmt);
+    int n = snprintf(text, sizeof text, "cohort: ");
+    vsnprintf(text + n, sizeof text - (size_t)n, fmt, ap);
+    va_end(ap);
+    console_say(&j->console, text);
+}
+
+void job_failed(job *j, const co_failure *f)
+{
+    if (!j->failed || f->when_ns < j->own.when_ns)
+        j->own = *f;
+    j->failed = true;
+    if (!j->blame_ns && !j->said)
+        j->blame_ns = co_now_ns() + BLAME_WAIT_MS * UINT64_C(1000000);
+    co_roster_failed(j->roster, f);
+    round_end(j, SIGTERM);
+}
+
+/* --- signals ---------------------------------------------------------------------------------------------------------- */
+static void asked_to_end(job *j, int sig)
+{
+    char why[64];
+    bool preempted = sig == SIGTERM || sig == SIGUSR1;
+
+    if (j->asked || j->over) { /* asked twice: at once */
+        if (j->state == JOB_ENDING && j->kill_ns)
+            j->kill_ns = 1;
+        j->leave_ns = co_now_ns();
+        return;
+    }
+    j->asked = sig;
+    snprintf(why, sizeof why, "SIG%s on %.40s", sigabbrev_np(sig) ? sigabbrev_np(sig) : "?", j->host);
+    if (j->state == JOB_RUNNING)
+        job_say(j, "SIG%s: passed on to all workers; they have %g s", sigabbrev_np(sig) ? sigabbrev_np(sig) : "?",
+                j->spec->grace_s);
+    round_end(j, sig);
+    co_roster_leave(j->roster, preempted ? EXIT_PREEMPTED : 128 + sig, why);
+}
+
+static void hear_signals(job *j)
+{
+    struct signalfd_siginfo info;
+
+    while (read(j->signal_fd, &info, sizeof info) == (ssize_t)sizeof info)
+        asked_to_end(j, (int)info.ssi_signo);
+}
+
+/* --- the roster ------------------------------------------------------------------------------------------------------- */
+static void give_up(job *j, co_err err)
+{
+    if (j->err)
+        return;
+    j->err = err;
+    snprintf(j->why, sizeof j->why, "%s", co_errmsg());
+    round_end(j, SIGTERM);
+}
+
+static void follow(job *j, const co_roster_event *ev)
+{
+    switch (ev->kind) {
+    case CO_ROSTER_NOTHING:
+        return;
+    case CO_ROSTER_TALK:
+        job_say(j, "%s", ev->text);
+        return;
+    case CO_ROSTER_BEGIN:
+        j->begin_asked = true;
+        j->next = ev->round;
+        return;
+    case CO_ROSTER_STOP:
+        j->stop_asked = true;
+        break;
+    case CO_ROSTER_OVER:
+        j->over = true;
+        j->status = ev->status;
+        break;
+    }
+    if (ev->has_cause)
+        blame(j, &ev->cause, ev->text);
+    else if (ev->text[0] && !j->asked)
+        job_say(j, "%s", ev->text);
+    round_end(j, SIGTERM);
+}
+
+static void hear_roster(job *j)
+{
+    co_roster_event ev = {.kind = CO_ROSTER_NOTHING};
+
+    do {
+        co_err err = j->err || j->over ? CO_OK : co_roster_turn(j->roster, 0, &ev);
+        if (j->err || j->over)
+            return;
+        if (err)
+            give_up(j, err);
+        else
+            follow(j, &ev);
+    } while (ev.kind != CO_ROSTER_NOTHING);
+}
+
+/* --- workers ---------------------------------------------------------------------------------------------------------- */
+/* The earliest of those that failed by themselves and were not told yet. */
+static worker *first_failed(job *j)
+{
+    worker *first = NULL;
+
+    for (int i = 0; i < j->n; i++) {
+        worker *w = &j->workers[i];
+        bool own = j->state == JOB_RUNNING || (j->state == JOB_ENDING && w->when_ns < j->ending_ns);
+        if (worker_failed(w) && !w->blamed && own && (!first || w->when_ns < first->when_ns))
+            first = w;
+    }
+    return first;
+}
+
+static void judge(job *j)
+{
+    worker *w;
+
+    while ((w = first_failed(j)) && !j->asked) {
+        co_failure f;
+        w->blamed = true;
+        cause_of(&f, j, w);
+        job_failed(j, &f);
+    }
+    if (j->blame_ns && co_now_ns() >= j->blame_ns)
+        blame(j, &j->own, "");
+    if (j->kill_ns && j->state == JOB_ENDING && co_now_ns() >= j->kill_ns) {
+        for (int i = 0; i < j->n; i++)
+            if (!j->workers[i].ended)
+                job_say(j, "rank %d (pid %d) has not ended within %g s: killed", j->workers[i].rank,
+                        (int)j->workers[i].pid, j->spec->grace_s);
+        round_kill(j);
+    }
+    if (j->state == JOB_IDLE || !round_gone(j))
+        return;
+    bool well = j->state == JOB_RUNNING;
+    round_free(j);
+    if (well)
+        co_roster_done(j->roster);
+}
+
+/* What the roster waits for from us; true if there was something, and so may be an answer. */
+static bool answer(job *j)
+{
+    if (j->state != JOB_IDLE || j->over || j->err)
+        return false;
+    if (j->stop_asked) {
+        j->stop_asked = false;
+        co_roster_stopped(j->roster);
+        return true;
+    }
+    if (!j->begin_asked || j->asked)
+        return false;
+    j->begin_asked = false;
+    co_err err = round_start(j, &j->next);
+    if (err) {
+        give_up(j, err);
+        round_kill(j);
+        co_roster_leave(j->roster, 1, j->why);
+    }
+    return true;
+}
+
+/* --- the loop --------------------------------------------------------------------------------------------------------- */
+static int sooner(int a_ms, int b_ms)
+{
+    return a_ms < 0 ? b_ms : b_ms < 0 || a_ms < b_ms ? a_ms : b_ms;
+}
+
+static int until_ms(uint64_t when_ns)
+{
+    uint64_t now = co_now_ns();
+
+    return !when_ns ? -1 : when_ns <= now ? 0 : (int)((when_ns - now) / 1000000) + 1;
+}
+
+static int longest_sleep(job *j)
+{
+    int ms = sooner(console_due_ms(&j->console), bars_turn(j));
+
+    ms = sooner(ms, until_ms(j->blame_ns));
+    ms = sooner(ms, j->state == JOB_ENDING ? until_ms(j->kill_ns) : -1);
+    ms = sooner(ms, until_ms(j->leave_ns));
+    return sooner(ms, stall_due_ms(j));
+}
+
+/* Waits, then lets everybody whose descriptor woke us act. p has room for 4 + 3 per worker. */
+static void wait_and_act(job *j, struct pollfd *p)
+{
+    console *c = &j->console;
+    bool full = (outlet_full(&c->out[0]) || outlet_full(&c->out[1])) && j->state != JOB_ENDING;
+    int n = 0, ms = longest_sleep(j);
+
+    for (int i = 0; i < 2; i++) {
+        outlet_push(&c->out[i]);
+        p[n++] = (struct pollfd){.fd = outlet_waits(&c->out[i]) ? c->out[i].fd : -1, .events = POLLOUT};
+    }
+    p[n++] = (struct pollfd){.fd = j->signal_fd, .events = POLLIN};
+    p[n++] = (struct pollfd){.fd = j->err || j->over ? -1 : co_roster_fd(j->roster), .events = POLLIN};
+    for (int i = 0; i < j->n; i++) {
+        worker *w = &j->workers[i];
+        p[n++] = (struct pollfd){.fd = w->sock, .events = POLLIN};
+        for (int k = 0; k < 2; k++)
+            p[n++] = (struct pollfd){.fd = full ? -1 : w->s[k].fd, .events = POLLIN};
+    }
+    if (poll(p, (nfds_t)n, ms) < 0)
+        return;
+    if (p[2].revents)
+        hear_signals(j);
+    for (int i = 0; i < j->n; i++) { /* output first: what a dead worker said is there when it is judged */
+        worker *w = &j->workers[i];
+        const struct pollfd *q = p + 4 + 3 * i;
+        if (q[1].revents)
+            worker_read(w, 0);
+        if (q[2].revents)
+            worker_read(w, 1);
+        if (q[0].revents)
+            worker_hear(w);
+    }
+}
+
+static void write_files(job *j)
+{
+    for (int i = 0; i < j->n; i++)
+        for (int k = 0; k < 2; k++)
+            files_log_push(&j->files, &j->workers[i].s[k].file);
+    files_log_push(&j->files, &j->files.merged);
+    if (j->files.broken_why[0]) {
+        job_say(j, "%s", j->files.broken_why);
+        j->files.broken_why[0] = '\0';
+    }
+}
+
+static bool finished(job *j)
+{
+    if (j->state != JOB_IDLE)
+        return false;
+    if (j->asked && !j->leave_ns)
+        j->leave_ns = co_now_ns() + OVER_WAIT_MS * UINT64_C(1000000);
+    return j->over || j->err || (j->leave_ns && co_now_ns() >= j->leave_ns);
+}
+
+static void loop(job *j, struct pollfd *p)
+{
+    for (;;) {
+        do
+            hear_roster(j);
+        while (answer(j));
+        if (finished(j))
+            return;
+        wait_and_act(j, p);
+        stall_watch(j);
+        judge(j);
+        console_flush(&j->console, false);
+        write_files(j);
+    }
+}
+
+static int exit_status(const job *j)
+{
+    bool late = j->asked && j->had_to_kill && !j->failed;
+
+    return late ? 128 + j->asked : j->over ? j->status : j->asked ? 128 + j->asked : 1;
+}
+
+static co_err set_up(job *j)
+{
+    struct rlimit more;
+    const sigset_t *s = &j->spec->signals;
+
+    if (j->spec->host)
+        snprintf(j->host, sizeof j->host, "%s", j->spec->host);
+    else if (gethostname(j->host, sizeof j->host - 1) != 0)
+        snprintf(j->host, sizeof j->host, "localhost");
+    pthread_sigmask(SIG_BLOCK, s, &j->old_mask);
+    getrlimit(RLIMIT_NOFILE, &j->old_nofile);
+    more = (struct rlimit){j->old_nofile.rlim_max, j->old_nofile.rlim_max};
+    setrlimit(RLIMIT_NOFILE, &more);
+    prctl(PR_SET_CHILD_SUBREAPER, 1); /* what a killed guard leaves behind comes to us */
+    j->signal_fd = signalfd(-1, s, SFD_CLOEXEC | SFD_NONBLOCK);
+    if (j->signal_fd < 0)
+        return co_fail(CO_EIO, "signalfd: %m");
+    return files_open(&j->files, j->spec, j->host);
+}
+
+co_err co_job_run(const co_job_spec *spec, co_roster *roster, int *status)
+{
+    job *j = co_zalloc(sizeof *j);
+    struct pollfd *p = co_array((size_t)(4 + 3 * spec->terms.nproc), sizeof *p);
+    void (*on_pipe)(int) = signal(SIGPIPE, SIG_IGN);
+    co_err err = CO_ENOMEM;
+
+    if (!j || !p)
+        goto out;
+    j->spec = spec;
+    j->roster = roster;
+    j->signal_fd = -1;
+    console_open(&j->console, spec);
+    err = set_up(j);
+    if (err == CO_OK)
+        loop(j, p);
+    write_files(j);
+    if (j->files.kept && j->files.run && !j->kept && !spec->log_dir)
+        job_say(j, "log files are in %s", j->files.run);
+    console_close(&j->console);
+    files_close(&j->files, j->kept);
+    if (j->signal_fd >= 0)
+        close(j->signal_fd);
+    pthread_sigmask(SIG_SETMASK, &j->old_mask, NULL);
+    setrlimit(RLIMIT_NOFILE, &j->old_nofile);
+    if (err == CO_OK && j->err)
+        err = co_fail(j->err, "%s", j->why);
+    else if (err == CO_OK)
+        *status = exit_status(j);
+out:
+    signal(SIGPIPE, on_pipe);
+    co_free(j);
+    co_free(p);
+    return err;
+}

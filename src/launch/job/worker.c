@@ -1,0 +1,127 @@
+/* worker.c -- one worker: its pipes, its lines, what its guard tells. */
+#include "launch/job_int.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "base/clock.h"
+
+/* The last line of a traceback is the first one after it that is not indented. */
+static void follow_traceback(worker *w, const char *text, size_t len)
+{
+    static const char head[] = "Traceback (most recent call last):";
+
+    if (len >= sizeof head - 1 && memcmp(text, head, sizeof head - 1) == 0) {
+        w->in_traceback = true;
+    } else if (w->in_traceback && len && text[0] != ' ' && text[0] != '\t') {
+        w->in_traceback = false;
+        snprintf(w->exception, sizeof w->exception, "%.*s", (int)(len < 255 ? len : 255), text);
+    }
+}
+
+static void keep_tail(tail *t, const char *text, size_t len)
+{
+    char *line = t->line[t->n++ % TAIL_LINES];
+    size_t n = len < TAIL_WIDTH - 1 ? len : TAIL_WIDTH - 1;
+
+    memcpy(line, text, n);
+    line[n] = '\0';
+}
+
+static void take_line(void *ctx, const char *text, size_t len)
+{
+    stream *s = ctx;
+    worker *w = s->w;
+    job *j = w->job;
+
+    follow_traceback(w, text, len);
+    keep_tail(&w->tail, text, len);
+    files_log_line(&j->files, &s->file, text, len);
+    files_merge_line(&j->files, w->rank, co_roster_clock_offset(j->roster), text, len);
+    if (s->shown && s->teed)
+        console_teed(&j->console, s->which, w->tee_prefix, text, len);
+    else if (s->shown && j->console.prefix)
+        console_line(&j->console, w->local_rank, s->which, text, len);
+}
+
+static void end_stream(stream *s)
+{
+    lines_end(&s->lines, take_line, s);
+    close(s->fd);
+    s->fd = -1;
+}
+
+/* Up to what the pipe holds now; a program that floods it does not keep us here. */
+void worker_read(worker *w, int which)
+{
+    static char buf[1 << 16];
+    stream *s = &w->s[which];
+    console *c = &w->job->console;
+
+    for (int i = 0; i < 4 && s->fd >= 0; i++) {
+        ssize_t n = read(s->fd, buf, sizeof buf);
+        if (n < 0 && errno == EINTR)
+            continue;
+        if (n < 0 && errno == EAGAIN)
+            return;
+        if (n <= 0) {
+            end_stream(s);
+            return;
+        }
+        w->active_ns = co_now_ns();
+        if (s->shown && !s->teed && !c->prefix)
+            console_raw(c, which, buf, (size_t)n);
+        lines_feed(&s->lines, buf, (size_t)n, take_line, s);
+    }
+}
+
+bool worker_failed(const worker *w)
+{
+    return w->ended && w->status != 0;
+}
+
+static void guard_went(worker *w)
+{
+    char run[160], rank[32];
+
+    close(w->sock);
+    w->sock = -1;
+    while (waitpid(w->guard, NULL, 0) < 0 && errno == EINTR)
+        ;
+    if (w->ended)
+        return;
+    w->ended = true; /* somebody killed the guard: the worker went with it, and what it had started is ours now */
+    w->status = SIGKILL;
+    w->when_ns = (int64_t)(co_wall_s() * 1e9);
+    snprintf(run, sizeof run, "TORCHELASTIC_RUN_ID=%s", w->job->spec->terms.run_id);
+    snprintf(rank, sizeof rank, "RANK=%d", w->rank);
+    tree_kill_adopted(w->pid ? w->pid : -1, run, rank);
+}
+
+void worker_hear(worker *w)
+{
+    guard_word g;
+    ssize_t n;
+
+    while ((n = recv(w->sock, &g, sizeof g, MSG_DONTWAIT)) == (ssize_t)sizeof g) {
+        w->pid = g.pid;
+        if (g.kind == GUARD_LEFT && g.n > 0)
+            job_say(w->job, "rank %d ended and left %d process%s running: asked to end", w->rank, g.n,
+                    g.n > 1 ? "es" : "");
+        if (g.kind != GUARD_ENDED && g.kind != GUARD_NOT_STARTED)
+            continue;
+        w->ended = true;
+        w->when_ns = g.when_ns;
+        w->not_started = g.kind == GUARD_NOT_STARTED ? g.status : 0;
+        w->status = w->not_started ? 127 << 8 : g.status;
+        worker_read(w, 0);
+        worker_read(w, 1);
+    }
+    if (n == 0 || (n < 0 && errno != EAGAIN && errno != EINTR))
+        guard_went(w);
+}

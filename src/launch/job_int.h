@@ -1,0 +1,262 @@
+/* job_int.h -- the parts of a job on one host.
+ *
+ *     roster --events--> run.c --> round.c: the workers of a round; guard.c (a process for each), env.c
+ *     a worker's bytes --> lines.c --> files.c (per rank, merged)
+ *                                 \--> console.c (prefix, fold), bars.c --> outlet.c: out_fd, err_fd
+ *     a death --> cause.c, evidence.c --> co_failure --> roster --> blame.c (a paragraph, blame.json)
+ */
+#ifndef CO_LAUNCH_JOB_INT_H
+#define CO_LAUNCH_JOB_INT_H
+
+#include <poll.h>
+#include <sys/resource.h>
+#include <sys/types.h>
+
+#include "base/alloc.h"
+#include "base/str.h"
+#include "launch/job.h"
+
+typedef struct job job;
+
+/* All times of a job on one host but those of the command line. */
+enum {
+    FOLD_MS = 50,          /* equal lines of other ranks that come later are lines of their own */
+    PARTIAL_MS = 100,      /* text without a newline waits so long before a terminal shows it */
+    BAR_MS = 100,          /* progress bars are drawn at most so often */
+    BLAME_WAIT_MS = 2000,  /* for the roster to say which failure was the first */
+    LINGER_MS = 250,       /* what a worker left running may end by itself */
+    LEFT_BEHIND_MS = 5000, /* then: from SIGTERM to SIGKILL */
+    OVER_WAIT_MS = 10000   /* our workers are gone, the job asked to end: for the roster to agree */
+};
+
+/* --- guard.c: one process per worker ---------------------------------------------------------------------------------- */
+/* What a guard tells on its socket, in this order. It exits, and the socket ends, when its tree is empty. */
+typedef enum { GUARD_STARTED, GUARD_NOT_STARTED, GUARD_ENDED, GUARD_LEFT } guard_kind;
+typedef struct guard_word {
+    guard_kind kind;
+    int pid;         /* the worker's */
+    int status;      /* ENDED: as of waitpid; NOT_STARTED: errno */
+    int n;           /* LEFT: processes that the worker left running and that were asked to end */
+    int64_t when_ns; /* CLOCK_REALTIME */
+} guard_word;
+
+/* All made before the fork: a guard allocates nothing (the roster may have threads). */
+typedef struct guard_spec {
+    char *const *argv;
+    char *const *envp;
+    const char *file; /* argv[0] as found in PATH */
+    int out_fd, err_fd;
+    sigset_t mask;        /* the worker's */
+    struct rlimit nofile; /* likewise */
+} guard_spec;
+
+co_err guard_start(pid_t *guard, int *sock, const guard_spec *spec);
+/* SIGKILL: the whole tree. Another signal: the worker's process group. */
+void guard_signal(int sock, int sig);
+
+/* --- tree.c: /proc ---------------------------------------------------------------------------------------------------- */
+typedef struct proc {
+    pid_t pid, ppid, session;
+    char state;
+    uint64_t ticks; /* CPU time, its own threads */
+} proc;
+/* All processes that can be seen, by pid; *out is the caller's (co_free). 0 if /proc cannot be read. */
+int tree_scan(proc **out);
+/* CPU ticks of `top` and all below it. */
+uint64_t tree_ticks(const proc *p, int n, pid_t top);
+/* The process below (or at) `top` that holds things up: one in disk wait; else top, or the child that it waits for. */
+const proc *tree_suspect(const proc *p, int n, pid_t top);
+/* Our children by adoption that a worker left: of its session, or with both entries in their environment. Killed, reaped. */
+void tree_kill_adopted(pid_t session, const char *run_entry, const char *rank_entry);
+
+/* --- lines.c: bytes to lines ------------------------------------------------------------------------------------------ */
+enum { LINE_MOST = 1 << 16 };
+typedef struct lines {
+    co_str text; /* of the open line; what a carriage return overwrote is gone */
+    bool returned, bar; /* the last byte was \r; the open line has been overwritten before */
+    uint64_t since_ns;  /* when the open line last changed */
+} lines;
+typedef void (*line_fn)(void *ctx, const char *text, size_t len);
+void lines_feed(lines *l, const char *bytes, size_t n, line_fn each, void *ctx);
+void lines_end(lines *l, line_fn each, void *ctx); /* what is open is a line */
+void lines_fini(lines *l);
+
+/* --- outlet.c: descriptors that may be slow, without waiting for them -------------------------------------------------- */
+enum { OUTLET_FULL = 1 << 18 };
+typedef struct outlet {
+    int fd;
+    bool own, gone, tty;
+    co_str held;
+    size_t done; /* of held */
+} outlet;
+void outlet_open(outlet *o, int fd);
+void outlet_add(outlet *o, const char *bytes, size_t n);
+void outlet_push(outlet *o); /* as much as goes */
+bool outlet_waits(const outlet *o);
+bool outlet_full(const outlet *o); /* workers' output should wait */
+void outlet_close(outlet *o);
+
+/* --- console.c: what people see --------------------------------------------------------------------------------------- */
+typedef struct seen {
+    uint64_t ranks[CO_MAX_WORKERS / 64]; /* local */
+    int n, stream;
+    uint64_t at_ns;
+    char *text;
+    size_t len;
+} seen;
+
+typedef struct console {
+    outlet out[2]; /* 0: standard output, 1: standard error */
+    bool prefix;
+    char host[CO_HOST_NAME]; /* "" on a single host */
+    int first_rank, nproc;
+    seen *queue;
+    int n, room, head;
+    int bars; /* lines of the live block that are on the terminal now */
+    uint64_t drawn_ns;
+} console;
+
+void console_open(console *c, const co_job_spec *spec);
+void console_round(console *c, const co_round *r, const co_job_spec *spec, const char *host);
+void console_line(console *c, int local_rank, int to, const char *text, size_t len);
+void console_teed(console *c, int to, const char *prefix, const char *text, size_t len);
+void console_raw(console *c, int to, const char *bytes, size_t n);
+void console_say(console *c, const char *text); /* to standard error, after what is held */
+int console_due_ms(const console *c);           /* until something held must go out; -1: nothing is */
+void console_flush(console *c, bool all);
+void console_close(console *c);
+void bars_erase(console *c);   /* bars.c: the live block below everything else on a terminal */
+int bars_turn(job *j); /* draws it if it is time; ms until it is, -1: nothing to draw */
+
+/* --- files.c: what stays ---------------------------------------------------------------------------------------------- */
+typedef struct log_file {
+    int fd; /* -1: none */
+    co_str held;
+} log_file;
+
+typedef struct files {
+    bool none;    /* log_dir is /dev/null */
+    bool kept;    /* log_dir was given, or something must be kept */
+    bool broken;  /* a write failed: said once, no more files */
+    char *temp;   /* the folder to remove at the end, or NULL */
+    char *run;    /* <log_dir>/<run_id>_<random> */
+    char *attempt;
+    log_file merged;
+    const char *host;
+    char broken_why[256]; /* to be said; "" when it was */
+} files;
+
+co_err files_open(files *f, const co_job_spec *spec, const char *host);
+co_err files_attempt(files *f, int restarts, int nproc); /* folders of a round */
+char *files_path(const files *f, int local_rank, const char *name); /* caller's; NULL: no files */
+void files_log_open(files *f, log_file *l, int local_rank, const char *name);
+void files_log_line(files *f, log_file *l, const char *text, size_t len);
+void files_merge_line(files *f, int rank, int64_t clock_offset_ns, const char *text, size_t len);
+void files_log_push(files *f, log_file *l);
+void files_log_close(files *f, log_file *l);
+void files_close(files *f, bool keep); /* the temporary folder goes unless something in it is worth keeping */
+
+/* --- a worker --------------------------------------------------------------------------------------------------------- */
+enum { TAIL_LINES = 20, TAIL_WIDTH = 400 };
+typedef struct tail {
+    char line[TAIL_LINES][TAIL_WIDTH];
+    int n; /* lines so far */
+} tail;
+
+typedef struct stream {
+    int fd; /* -1: ended */
+    int which; /* 0 stdout, 1 stderr */
+    struct worker *w;
+    lines lines;
+    log_file file;
+    bool shown, teed;
+} stream;
+
+typedef struct worker {
+    job *job;
+    int local_rank, rank;
+    pid_t guard, pid;
+    int sock; /* -1: the guard is gone */
+    stream s[2];
+    char tee_prefix[128];
+    tail tail;
+    bool in_traceback;
+    char exception[256]; /* last line of the last traceback */
+    bool ended, blamed;
+    int status;
+    int not_started; /* errno of its exec; 0: it was started */
+    int64_t when_ns;
+    uint64_t active_ns, ticks; /* stall.c */
+} worker;
+
+/* --- the job ---------------------------------------------------------------------------------------------------------- */
+typedef enum { JOB_IDLE, JOB_RUNNING, JOB_ENDING } job_state;
+struct job {
+    const co_job_spec *spec;
+    co_roster *roster;
+    char host[CO_HOST_NAME];
+    console console;
+    files files;
+    sigset_t old_mask;
+    int signal_fd;
+    struct rlimit old_nofile;
+
+    co_round round;
+    worker *workers; /* [nproc] of the round */
+    int n;
+    job_state state;
+    uint64_t kill_ns; /* ENDING: when SIGKILL is due; 0: it was sent */
+    int64_t ending_ns; /* CLOCK_REALTIME when ENDING began: who failed before was not told to end */
+    bool had_to_kill;
+
+    bool failed;         /* this round: a worker of ours; told to the roster */
+    co_failure own;      /* the first of them */
+    uint64_t blame_ns;   /* when our own failure is said if the roster says none; 0: nothing to say */
+    bool said;           /* this round's cause was said */
+    bool kept;           /* a blame.json was written */
+    bool stop_asked;     /* STOP came: the roster waits for co_roster_stopped */
+    bool begin_asked;    /* BEGIN came, with `next` */
+    co_round next;
+    int asked;           /* the signal that asked us to end; 0: none */
+    uint64_t leave_ns;   /* when we go without the roster's word */
+    bool over;
+    int status;
+    co_err err; /* of the roster or of starting workers; its text is in why */
+    char why[1024];
+    uint64_t began_ns;
+    long long oom_kills; /* when the round began; -1: cannot be known */
+    uint64_t look_ns;    /* stall.c: next look */
+};
+
+/* A worker of ours failed (or stalls): tells the roster, ends the others. */
+void job_failed(job *j, const co_failure *f);
+void job_say(job *j, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
+
+/* round.c */
+co_err round_start(job *j, const co_round *r);
+void round_end(job *j, int sig); /* asks all workers to end; SIGKILL after the grace period */
+void round_kill(job *j);         /* SIGKILL, to all that are left */
+bool round_gone(const job *j);   /* no guard is left, all output read */
+void round_free(job *j);
+void worker_read(worker *w, int which);
+void worker_hear(worker *w); /* from its guard */
+bool worker_failed(const worker *w);
+
+/* env.c */
+char **worker_env(const job *j, const worker *w, co_pool *pool);
+
+/* cause.c, evidence.c, blame.c, stall.c */
+void cause_of(co_failure *f, job *j, worker *w);
+void cause_of_stall(co_failure *f, job *j, worker *w, double still_s, const proc *suspect);
+long long evidence_oom_kills(const char *root); /* so far, of our control group or of the machine; -1: unknown */
+bool evidence_killed_in(const char *kmsg, int pid); /* does the kernel's log say that it killed this one? */
+/* Each says what it found, if it found something. */
+bool evidence_shm_full(const char *path, char *says, size_t size);
+bool evidence_no_instructions(const char *cpuinfo, char *says, size_t size);
+bool evidence_error_file(const char *path, char *says, size_t size);
+void evidence_waits(char *says, size_t size, const proc *p); /* what it waits in: call, file */
+void blame(job *j, const co_failure *f, const char *next); /* once a round: the paragraph, blame.json */
+void stall_watch(job *j);
+int stall_due_ms(const job *j);
+
+#endif

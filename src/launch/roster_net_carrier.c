@@ -1,0 +1,108 @@
+/* roster_net_carrier.c -- the thread that owns every socket of a roster: it connects, answers pings while the agent is busy with its
+ * workers, and runs the server on the host that has it.
+ */
+#include "launch/roster_net_carrier_int.h"
+
+#include "base/alloc.h"
+#include "base/clock.h"
+
+static void carry_orders(net *r)
+{
+    pthread_mutex_lock(&r->lock);
+    struct order *o = r->orders;
+    r->orders = NULL;
+    r->orders_end = &r->orders;
+    pthread_mutex_unlock(&r->lock);
+    for (struct order *next; o; o = next) {
+        next = o->next;
+        client_say(&r->client, o->type, o->body); /* a broken connection shows in the client's turn */
+        co_free(o);
+    }
+}
+
+/* One whole greeting: connected, hello said, and the answer, welcome or not, heard. */
+static co_err greet(net *r, const co_patience *p)
+{
+    co_patience soon = co_patience_s(ANSWER_MS / 1000.0);
+    reached to = {0};
+    co_frame first;
+
+    CO_TRY(meet_reach(&to, &r->meeting, r->tls, p, queue_talk, r));
+    r->client.conn = to.conn;
+    soon.give_up = &r->closing;
+    co_endpoint_text(r->client.server, sizeof r->client.server, to.via, r->meeting.at.port);
+    co_err err = client_hello(&r->client, to.via);
+    if (!err)
+        err = co_conn_wait(to.conn, &first, &soon);
+    if (!err)
+        err = client_hear(&r->client, &first);
+    if (err) {
+        co_conn_free(r->client.conn);
+        r->client.conn = NULL;
+        co_fail_in(err, "cannot join the job at %s: step terms", r->client.server);
+        poll(NULL, 0, TURN_MS); /* before another attempt */
+    }
+    return err;
+}
+
+static bool reach(net *r)
+{
+    co_patience p = co_patience_s(r->where.join_timeout_s > 0 ? r->where.join_timeout_s : 600);
+    co_err err;
+
+    p.give_up = &r->closing;
+    do /* closed before it was read: a crowd at the door, or a server that just ended */
+        err = greet(r, &p);
+    while ((err == CO_EPEER || err == CO_ETIMEOUT) && co_now_ns() < p.until_ns);
+    if (err && err != CO_ESTOP)
+        queue_broke(r, err == CO_EINPUT ? err : CO_EFAIL, co_errmsg());
+    pthread_mutex_lock(&r->lock);
+    atomic_store(&r->seated, !err && !atomic_load(&r->closing));
+    pthread_mutex_unlock(&r->lock);
+    return !err;
+}
+
+/* After the agent has closed: the last words of a server go out before it ends. */
+static bool finished(net *r, uint64_t *until_ns)
+{
+    if (!r->server)
+        return !r->client.conn || co_conn_unsent(r->client.conn) == 0;
+    if (!*until_ns) {
+        *until_ns = co_now_ns() + LINGER_MS * 1000000ull;
+        server_end(r->server, 75, "the host that keeps the roster ended");
+    }
+    return server_idle(r->server) || co_now_ns() > *until_ns;
+}
+
+void *carrier_main(void *arg)
+{
+    struct pollfd fds[SERVER_FDS + 2];
+    net *r = arg;
+    uint64_t last_ns, until_ns = 0;
+
+    if (!r->server && !reach(r))
+        return NULL;
+    last_ns = co_now_ns();
+    for (bool closing = false; !closing || !finished(r, &until_ns);) {
+        closing = atomic_load(&r->closing); /* what was ordered before still goes out in this turn */
+        int n = r->server ? server_fds(r->server, fds, SERVER_FDS) : 0;
+        fds[n++] = (struct pollfd){.fd = r->order_fd, .events = POLLIN};
+        if (r->client.conn)
+            fds[n++] = (struct pollfd){.fd = co_conn_fd(r->client.conn),
+                                       .events = (short)co_conn_events(r->client.conn)};
+        poll(fds, (nfds_t)n, closing ? 1 : TURN_MS);
+        uint64_t now = co_now_ns();
+        double elapsed_ms = (double)(now - last_ns) / 1e6;
+        last_ns = now;
+        if (elapsed_ms > LATE_TURN_MS)
+            elapsed_ms = LATE_TURN_MS;
+        queue_calm(r->order_fd);
+        carry_orders(r);
+        client_turn(&r->client, elapsed_ms);
+        if (r->server)
+            server_turn(r->server, elapsed_ms);
+        if (r->client.over && !r->server)
+            break;
+    }
+    return NULL;
+}

@@ -1,0 +1,47 @@
+/* roster_net_carrier_int.h -- the object that the agent's side (roster_net.c) and its thread (roster_net_carrier.c) share. */
+#ifndef CO_LAUNCH_ROSTER_NET_CARRIER_INT_H
+#define CO_LAUNCH_ROSTER_NET_CARRIER_INT_H
+
+#include "launch/roster_net_int.h"
+
+struct item { /* an event, or why there will be none any more */
+    struct item *next;
+    co_err err;
+    co_roster_event ev;
+};
+
+struct order {
+    struct order *next;
+    word type;
+    json_t *body;
+};
+
+typedef struct net {
+    co_roster base;
+    co_terms terms;
+    co_meet where;
+    meeting meeting;
+    co_tls *tls;
+    server *server; /* NULL: elsewhere */
+    client client;
+    pthread_t thread;
+    bool started;
+    int event_fd, order_fd;
+    atomic_bool closing, seated; /* seated: there is somebody to tell orders to */
+    pthread_mutex_t lock;        /* of the two queues */
+    struct item *events, **events_end;
+    struct order *orders, **orders_end;
+    atomic_bool starved; /* out of memory for an event or an order */
+    co_err broken;       /* agent's side: what every further turn returns, with the text below */
+    char why[1024];
+} net;
+
+void *carrier_main(void *roster);
+
+/* Events, from the carrier to the agent; ctx is the roster. */
+void queue_event(void *ctx, const co_roster_event *ev);
+void queue_talk(void *ctx, const char *text);
+void queue_broke(void *ctx, co_err err, const char *text); /* none will follow */
+void queue_calm(int fd);
+
+#endif

@@ -1,0 +1,167 @@
+/* roster_net_client.c -- this host's seat: what the server says becomes events, what the agent says becomes frames.
+ *
+ * The server pings every second; when it has been silent for too long on our own scheduled time, or the connection ends before
+ * OVER came, the job is over for this host: there is no other roster to go to.
+ */
+#include "launch/roster_net_int.h"
+
+#include <stdio.h>
+#include <string.h>
+#include <unistd.h>
+
+co_err client_say(client *c, word type, json_t *body)
+{
+    if (!c->conn) {
+        json_decref(body);
+        return CO_OK;
+    }
+    return word_send(c->conn, type, c->run, c->view, body);
+}
+
+co_err client_hello(client *c, const char *via)
+{
+    char host[CO_HOST_NAME] = "host";
+    json_t *body = terms_pack(c->terms);
+
+    if (*c->where->host)
+        snprintf(host, sizeof host, "%s", c->where->host);
+    else
+        gethostname(host, sizeof host - 1);
+    if (!body || json_object_set_new(body, "host", word_string(host)) ||
+        json_object_set_new(body, "via", word_string(via)) ||
+        json_object_set_new(body, "advertise", word_string(c->where->advertise))) {
+        json_decref(body);
+        return co_fail(CO_ENOMEM, "out of memory for a greeting");
+    }
+    return client_say(c, WORD_HELLO, body);
+}
+
+static void end(client *c)
+{
+    co_conn_free(c->conn);
+    c->conn = NULL;
+    c->over = true;
+}
+
+static void cut_off(client *c, const char *why)
+{
+    co_roster_event ev = {.kind = CO_ROSTER_OVER, .status = 75};
+
+    snprintf(ev.text, sizeof ev.text,
+             "host %s, which keeps the roster, was lost: %s. Without it no host can go on: the job ends here",
+             c->server, why);
+    end(c);
+    c->event(c->ctx, &ev);
+}
+
+static void take_cause(co_roster_event *ev, const json_t *body)
+{
+    const json_t *cause = json_object_get(body, "cause");
+
+    ev->has_cause = json_is_object(cause);
+    if (ev->has_cause)
+        failure_unpack(&ev->cause, cause);
+}
+
+static void name_port(client *c)
+{
+    int port = 0;
+
+    if (co_net_free_port(&port))
+        port = 0;
+    client_say(c, WORD_PORT, json_pack("{si}", "port", port));
+}
+
+static void answer_ping(client *c, const json_t *body)
+{
+    atomic_store(&c->offset_ns, word_int(body, "offset", INT64_MIN, INT64_MAX, 0));
+    client_say(c, WORD_PONG,
+               json_pack("{sI sI}", "t", (json_int_t)word_int(body, "t", 0, INT64_MAX, 0), "mine",
+                         (json_int_t)meet_clock(c->where)));
+}
+
+static void act(client *c, const co_frame *f, const json_t *body)
+{
+    co_roster_event ev = {.kind = CO_ROSTER_NOTHING};
+    char at[CO_HOST_NAME], name[CO_HOST_NAME];
+
+    word_text(ev.text, sizeof ev.text, body, "text");
+    switch (f->type) {
+    case WORD_WELCOME:
+        snprintf(at, sizeof at, "%.200s", c->server);
+        word_text(name, sizeof name, body, "host");
+        snprintf(c->server, sizeof c->server, *at ? "%.255s (%.200s)" : "%.255s", name, at);
+        break;
+    case WORD_REFUSED:
+        end(c);
+        c->broke(c->ctx, CO_EINPUT, ev.text);
+        return;
+    case WORD_PING:
+        answer_ping(c, body);
+        break;
+    case WORD_TALK:
+        ev.kind = CO_ROSTER_TALK;
+        break;
+    case WORD_PICK:
+        c->view = f->view;
+        name_port(c);
+        break;
+    case WORD_BEGIN:
+        c->view = f->view;
+        ev.kind = CO_ROSTER_BEGIN;
+        round_unpack(&ev.round, body);
+        break;
+    case WORD_STOP:
+        ev.kind = CO_ROSTER_STOP;
+        take_cause(&ev, body);
+        break;
+    case WORD_OVER:
+        ev.kind = CO_ROSTER_OVER;
+        ev.status = (int)word_int(body, "status", 0, 255, 1);
+        take_cause(&ev, body);
+        end(c);
+        break;
+    }
+    if (ev.kind != CO_ROSTER_NOTHING)
+        c->event(c->ctx, &ev);
+}
+
+co_err client_hear(client *c, const co_frame *f)
+{
+    json_t *body = NULL;
+
+    CO_TRY(word_read(&body, f));
+    c->silent_ms = 0;
+    act(c, f, body);
+    json_decref(body);
+    return CO_OK;
+}
+
+void client_turn(client *c, double elapsed_ms)
+{
+    double limit_ms = 1000 * (c->where->lost_after_s > 0 ? c->where->lost_after_s : 3);
+    char why[300];
+    co_frame f;
+    bool got = true;
+
+    if (!c->conn)
+        return;
+    c->silent_ms += elapsed_ms;
+    co_err err = co_conn_work(c->conn);
+    snprintf(why, sizeof why, "%s", err ? co_errmsg() : "");
+    while (got && c->conn) {
+        co_err bad = co_conn_next(c->conn, &f, &got);
+        if (!bad && got)
+            bad = client_hear(c, &f);
+        if (bad) {
+            cut_off(c, co_errmsg());
+            return;
+        }
+    }
+    if (c->conn && err)
+        cut_off(c, why);
+    else if (c->conn && c->silent_ms > limit_ms) {
+        snprintf(why, sizeof why, "no sign of life for %.1f s", c->silent_ms / 1000);
+        cut_off(c, why);
+    }
+}

@@ -1,0 +1,129 @@
+/* roster_net_int.h -- the parts of a roster over the network.
+ *
+ *     agent --orders--> | carrier thread:   client <--frames--> server of this or another host | --events--> agent
+ *
+ * roster_net.c       the object and both queues; roster_net_carrier.c  its thread
+ * roster_net_client.c  this host's seat: frames to events, orders to frames
+ * roster_net_server.c  the seats: who is in, heartbeats, clocks; roster_net_rounds.c  when rounds begin and end
+ * roster_net_terms.c   who is refused, and what both sides are told; roster_net_words.c  frames' bodies, as JSON
+ * meet.c             who serves, and the steps from a name to a connection
+ */
+#ifndef CO_LAUNCH_ROSTER_NET_INT_H
+#define CO_LAUNCH_ROSTER_NET_INT_H
+
+#include <poll.h>
+#include <pthread.h>
+
+#include "base/json.h"
+#include "launch/roster_int.h"
+#include "net/net.h"
+
+/* All times of a roster but those of co_meet. */
+enum {
+    BEAT_MS = 1000, /* from ping to ping; three in the time after which silence is a loss, if that is less */
+    TURN_MS = 100,  /* the longest turn of the carrier */
+    LATE_TURN_MS = 200, /* what a turn counts at most towards a deadline: suspend and Ctrl-Z are no silence */
+    HELLO_MS = 5000,    /* a connection that does not say who it is by then is closed */
+    CONNECT_MS = 3000,  /* no answer to a connection by then: dropped somewhere; tried again */
+    RESOLVE_MS = 10000, /* likewise for names */
+    ANSWER_MS = 10000,  /* from hello to welcome */
+    FIRST_TALK_MS = 2000, /* trouble that lasts so long is told */
+    RETALK_MS = 15000,    /* the same trouble is told again after so long */
+    STOPPING_MS = 120000, /* a host that does not end its workers by then is lost */
+    LINGER_MS = 2000,     /* at the end: for the last words to arrive */
+    CLOCK_WARN_S = 60     /* clocks further apart are worth a line */
+};
+
+/* Types of frames. S: from the server, C: from a client. */
+typedef enum {
+    WORD_HELLO = 1, /* C: terms, host, via */
+    WORD_WELCOME,   /* S: host */
+    WORD_REFUSED,   /* S: text */
+    WORD_PING,      /* S: t, offset */
+    WORD_PONG,      /* C: t as sent, mine */
+    WORD_TALK,      /* S: text */
+    WORD_PICK,      /* S: choose a port for MASTER_PORT */
+    WORD_PORT,      /* C: port */
+    WORD_BEGIN,     /* S: round */
+    WORD_STOP,      /* S: text, cause */
+    WORD_STOPPED,   /* C */
+    WORD_DONE,      /* C */
+    WORD_FAILED,    /* C: failure */
+    WORD_LEAVE,     /* C: status, why */
+    WORD_OVER       /* S: status, text, cause */
+} word;
+
+/* ---- words ---- */
+/* Takes body (NULL: none), also when it fails. */
+co_err word_send(co_conn *c, word type, uint64_t run, int64_t view, json_t *body);
+json_t *word_string(const char *s);                /* what is not UTF-8 becomes '?' */
+co_err word_read(json_t **out, const co_frame *f); /* *out: an object, the caller's */
+void word_text(char *out, size_t size, const json_t *body, const char *key);
+int64_t word_int(const json_t *body, const char *key, int64_t least, int64_t most, int64_t otherwise);
+json_t *terms_pack(const co_terms *t);
+void terms_unpack(co_terms *t, const json_t *body);
+json_t *round_pack(const co_round *r);
+void round_unpack(co_round *r, const json_t *body);
+json_t *failure_pack(const co_failure *f);
+void failure_unpack(co_failure *f, const json_t *body);
+
+/* ---- terms ---- */
+typedef struct host_name {
+    char name[CO_HOST_NAME], addr[CO_HOST_NAME];
+} host_name;
+/* Whether a host with terms `b` may be in a job with terms `a`. If not: what each side is told. */
+bool terms_agree(char *to_b, char *to_a, size_t size, const co_terms *a, const co_terms *b,
+                 const host_name *at_a, const host_name *at_b);
+
+/* ---- meeting ---- */
+int64_t meet_clock(const co_meet *m); /* CLOCK_REALTIME, and what a test adds to it */
+typedef struct meeting {
+    bool serves, tls;
+    int listener; /* if it serves */
+    co_endpoint at;
+    co_token token;
+    char made[CO_TOKEN_TEXT]; /* the token, if it was made here */
+} meeting;
+co_err meet_decide(meeting *out, const co_terms *terms, const co_meet *where);
+/* From the name to a connection that knows the token. `told` gets a line when it takes long. */
+typedef struct reached {
+    co_conn *conn;
+    char via[CO_HOST_NAME], from[CO_HOST_NAME]; /* the address that was reached, and ours */
+} reached;
+co_err meet_reach(reached *out, const meeting *m, co_tls *tls, const co_patience *p,
+                  void (*told)(void *, const char *), void *ctx);
+
+/* ---- the server ---- */
+typedef struct server server;
+/* Takes listener and local_fd (this host's own seat). */
+co_err server_open(server **out, const co_terms *terms, const co_meet *where, const meeting *m, co_tls *tls,
+                   int local_fd);
+int server_fds(const server *s, struct pollfd *fds, int most);
+enum { SERVER_FDS = CO_MAX_HOSTS + CO_STRANGERS + 2 };
+void server_turn(server *s, double elapsed_ms);
+void server_end(server *s, int status, const char *why); /* tells all that the job is over, if it is not */
+bool server_idle(const server *s);                       /* over, and everybody knows */
+void server_close(server *s);                            /* NULL is fine */
+
+/* ---- the client ---- */
+typedef struct client {
+    co_conn *conn; /* NULL: not connected, or over */
+    const co_terms *terms;
+    const co_meet *where;
+    uint64_t run;
+    int64_t view;
+    double silent_ms;
+    char server[CO_HOST_NAME * 2]; /* name and address of who keeps the roster, for messages */
+    bool over;
+    atomic_llong offset_ns;
+    void (*event)(void *ctx, const co_roster_event *ev);
+    void (*broke)(void *ctx, co_err err, const char *text);
+    void *ctx;
+} client;
+co_err client_hello(client *c, const char *via);
+co_err client_hear(client *c, const co_frame *f); /* CO_EFORMAT: not a message */
+void client_turn(client *c, double elapsed_ms);
+co_err client_say(client *c, word type, json_t *body); /* takes body */
+uint64_t run_number(const char *run_id);
+
+#endif

@@ -1,0 +1,314 @@
+/* roster_net_rounds.c -- when a round begins and ends.
+ *
+ *     GATHER --enough hosts--> PICK --host 0 named a port--> RUN --all done--> OVER 0
+ *        ^                      | host comes or goes          |  failure, lost host, new host
+ *        +----------------------+                             v
+ *        +<----restarts left, enough hosts---- STOPPING --all stopped--> OVER (status of the cause)
+ *
+ * The cause is the failure that is first in time on the server's clock, over all that are heard of until everybody has stopped; a lost
+ * host failed when its connection ended or, silent, when it was last heard. A new host does not cost a restart.
+ */
+#include "launch/roster_net_server_int.h"
+
+#include <stdio.h>
+#include <string.h>
+#include <sys/wait.h>
+
+static void enter(server *s, stage to)
+{
+    s->stage = to;
+    s->stage_ms = 0;
+    s->last_call_ms = -1;
+}
+
+static void with_cause(const server *s, json_t *body)
+{
+    if (s->has_cause && body)
+        json_object_set_new(body, "cause", failure_pack(&s->cause));
+}
+
+void rounds_over(server *s, int status, const char *text)
+{
+    if (s->stage == OVER)
+        return;
+    enter(s, OVER);
+    for (int i = 0; i < s->n; i++)
+        if (s->seats[i]->joined) {
+            json_t *body = json_pack("{si so}", "status", status, "text", word_string(text));
+            with_cause(s, body);
+            seat_say(s, s->seats[i], WORD_OVER, body);
+        }
+}
+
+void server_end(server *s, int status, const char *why)
+{
+    rounds_over(s, status, why);
+}
+
+static int cause_status(const server *s)
+{
+    int status = s->cause.status;
+
+    return WIFSIGNALED(status) ? 128 + WTERMSIG(status) : WEXITSTATUS(status);
+}
+
+static void consider(server *s, const co_failure *f)
+{
+    if (s->has_cause && s->cause.when_ns <= f->when_ns)
+        return;
+    s->cause = *f;
+    s->has_cause = true;
+}
+
+static void stop_round(server *s, bool counts, const char *why)
+{
+    s->counts = s->counts || counts;
+    if (s->stage != RUN)
+        return;
+    snprintf(s->why, sizeof s->why, "%s", why);
+    enter(s, STOPPING);
+    for (int i = 0; i < s->n; i++)
+        if (s->seats[i]->host >= 0) {
+            json_t *body = json_pack("{so}", "text", word_string(why));
+            with_cause(s, body);
+            seat_say(s, s->seats[i], WORD_STOP, body);
+        }
+}
+
+static void stop_failed(server *s)
+{
+    char why[128] = "";
+
+    if (s->round.restarts < s->terms.max_restarts)
+        snprintf(why, sizeof why, "all workers start again (restart %d of %d)", s->round.restarts + 1,
+                 s->terms.max_restarts);
+    stop_round(s, true, why);
+}
+
+void rounds_failed(server *s, seat *h, const co_failure *f)
+{
+    co_failure mine = *f;
+
+    mine.host_rank = h->host;
+    consider(s, &mine);
+    stop_failed(s);
+}
+
+void rounds_lost(server *s, seat *h)
+{
+    char name[300];
+
+    if (s->stage == OVER)
+        return;
+    seat_name(name, sizeof name, h);
+    if (h->local) { /* the carrier of this host closed its seat without a word: it ends */
+        rounds_over(s, 75, "the host that keeps the roster ended");
+        return;
+    }
+    if (h->host < 0 || h->done || s->stage == GATHER || s->stage == PICK) { /* nothing of it is missing */
+        server_talk(s, true, "host %s is gone (%s); %d of %d hosts are here", name, h->gone, server_joined(s),
+                    s->terms.min_hosts);
+        if (s->stage == PICK)
+            enter(s, GATHER);
+        return;
+    }
+    co_failure f = {
+        .host_rank = h->host, .rank = -1, .local_rank = -1, .status = 1 << 8, .when_ns = h->heard_ns};
+    snprintf(f.host, sizeof f.host, "%s", h->who.name);
+    snprintf(f.how, sizeof f.how, "was lost: %.200s", h->gone);
+    snprintf(f.advice, sizeof f.advice, "Is host %.60s (%.60s) up, its network too? Was cohort killed there?",
+             h->who.name, h->who.addr);
+    consider(s, &f);
+    stop_failed(s);
+}
+
+void rounds_left(server *s, seat *h, int status, const char *why)
+{
+    char name[300], text[900];
+
+    seat_name(name, sizeof name, h);
+    if (s->stage == GATHER && !h->local) { /* nothing runs yet: the others wait on for enough hosts */
+        json_t *body = json_pack("{si so}", "status", status, "text", word_string(why));
+        seat_say(s, h, WORD_OVER, body);
+        h->joined = false;
+        h->closing = true;
+        h->age_ms = 0;
+        server_talk(s, true, "host %s left before the start: %s; %d of %d hosts are here", name, why,
+                    server_joined(s), s->terms.min_hosts);
+        return;
+    }
+    snprintf(text, sizeof text, "host %s was asked to end: %.500s", name, why);
+    rounds_over(s, s->stage == STOPPING && s->has_cause ? cause_status(s) : status,
+                text); /* a failure that was first stands */
+}
+
+void rounds_joined(server *s, seat *h)
+{
+    char name[300], text[900];
+    bool finishing = false;
+
+    seat_name(name, sizeof name, h);
+    if (s->stage == PICK)
+        enter(s, GATHER);
+    if (s->stage == GATHER && server_joined(s) < s->terms.min_hosts && s->round.number == 0 && !h->local) {
+        snprintf(text, sizeof text, "%d of %d hosts are here", server_joined(s), s->terms.min_hosts);
+        seat_say(s, h, WORD_TALK, json_pack("{so}", "text", word_string(text)));
+        server_talk(s, false, "%s; the last to come is %s", text, name);
+    }
+    for (int i = 0; i < s->n; i++)
+        finishing = finishing || s->seats[i]->done;
+    if (s->stage != RUN || finishing)
+        return; /* it waits: for the next round, or to hear that the job is over */
+    snprintf(text, sizeof text, "host %s joins: all workers start again on %d hosts", name, server_joined(s));
+    stop_round(s, false, text);
+}
+
+/* Numbers: wishes first, the rest in the order of joining. */
+static void number_hosts(server *s, int n)
+{
+    bool taken[CO_MAX_HOSTS] = {false};
+
+    for (int i = 0; i < s->n; i++) {
+        seat *h = s->seats[i];
+        h->host = h->joined && h->terms.host_rank >= 0 && h->terms.host_rank < n ? h->terms.host_rank : -1;
+        h->stopped = h->done = false;
+        if (h->host >= 0)
+            taken[h->host] = true;
+    }
+    for (int at = 0; at < n; at++) {
+        seat *next = NULL;
+        for (int i = 0; i < s->n && !taken[at]; i++) {
+            seat *h = s->seats[i];
+            if (h->joined && h->host < 0 && (!next || h->seq < next->seq))
+                next = h;
+        }
+        if (next)
+            next->host = at;
+    }
+}
+
+static seat *host_number(const server *s, int at)
+{
+    for (int i = 0; i < s->n; i++)
+        if (s->seats[i]->host == at && !*s->seats[i]->gone)
+            return s->seats[i];
+    return NULL;
+}
+
+/* An address of host 0 that all others reach: what it says itself; if it is the server's own machine, the address by which a host
+ * from elsewhere came; else the one we see it at. Loopback only if all are on this machine. */
+static void master_addr(const server *s, const seat *first, char *out, size_t size)
+{
+    bool here = first->local || co_addr_is_loopback(&first->from);
+
+    snprintf(out, size, "%s", here ? "127.0.0.1" : first->who.addr);
+    for (int i = 0; here && i < s->n; i++) {
+        const seat *h = s->seats[i];
+        if (h->host >= 0 && !h->local && !co_addr_is_loopback(&h->from)) {
+            snprintf(out, size, "%s", h->via);
+            here = false;
+        }
+    }
+    if (*first->advertise)
+        snprintf(out, size, "%s", first->advertise);
+}
+
+static void pick(server *s)
+{
+    int n = server_joined(s);
+
+    s->round.number++;
+    s->has_cause = s->counts = false;
+    number_hosts(s, n);
+    s->round.hosts = n;
+    seat *first = host_number(s, 0);
+    enter(s, PICK);
+    if (first)
+        seat_say(s, first, WORD_PICK, NULL);
+}
+
+void rounds_port(server *s, seat *h, int port)
+{
+    int rank = 0, world = 0;
+
+    if (s->stage != PICK || h->host != 0)
+        return;
+    if (!port) {
+        rounds_over(s, 1, "the first host has no free TCP port for MASTER_PORT");
+        return;
+    }
+    s->round.master_port = port;
+    master_addr(s, h, s->round.master_addr, sizeof s->round.master_addr);
+    for (int i = 0; i < s->n; i++)
+        world += s->seats[i]->host >= 0 ? s->seats[i]->terms.nproc : 0;
+    s->round.world = world;
+    enter(s, RUN);
+    for (int at = 0; at < s->round.hosts; at++) {
+        seat *o = host_number(s, at);
+        if (!o)
+            continue; /* lost in this very turn: the sweep tells */
+        s->round.my_host = at;
+        s->round.first_rank = rank;
+        rank += o->terms.nproc;
+        seat_say(s, o, WORD_BEGIN, round_pack(&s->round));
+    }
+}
+
+static void gather_turn(server *s, double elapsed_ms)
+{
+    int n = server_joined(s), min = s->terms.min_hosts;
+    double limit_ms = 1000 * (s->where.join_timeout_s > 0 ? s->where.join_timeout_s : 600);
+    double last_call_ms = 1000 * (s->where.last_call_s > 0 ? s->where.last_call_s : 30);
+    char text[200];
+
+    if (n < min) {
+        s->last_call_ms = -1;
+        if (s->stage_ms < limit_ms)
+            return;
+        snprintf(text, sizeof text, "only %d of %d hosts came within %.0f s", n, min, limit_ms / 1000);
+        rounds_over(s, 1, text);
+        return;
+    }
+    bool first = s->round.number == 0;
+    if (first && s->last_call_ms < 0 && n < s->terms.max_hosts)
+        server_talk(s, true, "%d hosts are here, enough to start; up to %d may come within %.0f s", n,
+                    s->terms.max_hosts, last_call_ms / 1000);
+    s->last_call_ms = s->last_call_ms < 0 ? 0 : s->last_call_ms + elapsed_ms;
+    if (!first || n == s->terms.max_hosts || s->last_call_ms >= last_call_ms)
+        pick(s);
+}
+
+static void after_stop(server *s)
+{
+    int n = server_joined(s);
+    char text[200] = "";
+
+    if (!s->counts || (s->round.restarts < s->terms.max_restarts && n >= s->terms.min_hosts)) {
+        s->round.restarts += s->counts;
+        enter(s, GATHER);
+        return;
+    }
+    if (s->round.restarts < s->terms.max_restarts)
+        snprintf(text, sizeof text, "%d hosts are left, at least %d are needed", n, s->terms.min_hosts);
+    rounds_over(s, cause_status(s), text);
+}
+
+void rounds_turn(server *s, double elapsed_ms)
+{
+    int busy = 0, unfinished = 0;
+
+    s->stage_ms += elapsed_ms;
+    for (int i = 0; i < s->n; i++) {
+        seat *h = s->seats[i];
+        busy += h->host >= 0 && !h->stopped;
+        unfinished += h->host >= 0 && !h->done;
+        if (s->stage == STOPPING && h->host >= 0 && !h->stopped && s->stage_ms > STOPPING_MS && !*h->gone)
+            snprintf(h->gone, sizeof h->gone, "did not end its workers within %d s", STOPPING_MS / 1000);
+    }
+    if (s->stage == GATHER)
+        gather_turn(s, elapsed_ms);
+    else if (s->stage == RUN && !unfinished)
+        rounds_over(s, 0, "");
+    else if (s->stage == STOPPING && !busy)
+        after_stop(s);
+}

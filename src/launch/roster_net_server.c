@@ -1,0 +1,388 @@
+/* roster_net_server.c -- the seats: who is connected, who may stay, who is silent, whose clock is where.
+ *
+ * One thread, nothing blocks. A seat is dropped at one place only (sweep), at the end of a turn, so that no other loop over the
+ * seats sees one vanish. Silence is counted in turns of at most LATE_TURN_MS: when this process itself was stopped or
+ * starved, nobody is silent because of it.
+ *
+ * Clocks: every PING carries our time, the PONG brings it back with theirs; the exchange with the smallest round trip so far
+ * gives the offset, wrong by at most half of it.
+ */
+#include "launch/roster_net_server_int.h"
+
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "base/alloc.h"
+
+static seat *seat_new(server *s, co_conn *conn)
+{
+    if (s->n == s->room) {
+        int room = s->room ? 2 * s->room : 8;
+        seat **seats = co_realloc(s->seats, (size_t)room * sizeof *seats);
+        if (!seats)
+            return NULL;
+        s->seats = seats;
+        s->room = room;
+    }
+    seat *h = co_zalloc(sizeof *h);
+    if (!h)
+        return NULL;
+    h->conn = conn;
+    h->host = -1;
+    h->best_rtt_ns = -1;
+    h->heard_ns = meet_clock(&s->where);
+    h->from = co_net_peer(co_conn_fd(conn));
+    co_addr_text(h->who.addr, sizeof h->who.addr, &h->from);
+    s->seats[s->n++] = h;
+    return h;
+}
+
+static void seat_free(seat *h)
+{
+    co_conn_free(h->conn);
+    co_free(h);
+}
+
+co_err server_open(server **out, const co_terms *terms, const co_meet *where, const meeting *m, co_tls *tls,
+                   int local_fd)
+{
+    server *s = co_zalloc(sizeof *s);
+    co_conn *mine = NULL;
+    co_err err = s ? co_conn_new(&mine, local_fd, NULL, CO_CONN_SERVER) : CO_ENOMEM;
+
+    if (!s)
+        close(local_fd);
+    if (err)
+        close(m->listener);
+    else
+        err = co_gate_open(&s->gate, m->listener, tls);
+    if (err) {
+        co_conn_free(mine);
+        co_free(s);
+        return err;
+    }
+    s->terms = *terms;
+    s->where = *where;
+    s->at = m->at;
+    s->run = run_number(terms->run_id);
+    s->last_call_ms = -1;
+    if (*where->host)
+        snprintf(s->me, sizeof s->me, "%s", where->host);
+    else if (gethostname(s->me, sizeof s->me - 1) != 0)
+        snprintf(s->me, sizeof s->me, "host");
+    seat *h = seat_new(s, mine);
+    if (!h) {
+        co_conn_free(mine);
+        server_close(s);
+        return CO_ENOMEM;
+    }
+    h->local = true;
+    snprintf(h->who.addr, sizeof h->who.addr, "here");
+    *out = s;
+    return CO_OK;
+}
+
+void server_close(server *s)
+{
+    if (!s)
+        return;
+    for (int i = 0; i < s->n; i++)
+        seat_free(s->seats[i]);
+    co_free(s->seats);
+    co_gate_close(s->gate);
+    co_free(s);
+}
+
+int server_fds(const server *s, struct pollfd *fds, int most)
+{
+    int n = 0;
+
+    fds[n++] = (struct pollfd){.fd = co_gate_fd(s->gate), .events = POLLIN};
+    for (int i = 0; i < s->n && n < most; i++)
+        fds[n++] = (struct pollfd){.fd = co_conn_fd(s->seats[i]->conn),
+                                   .events = (short)co_conn_events(s->seats[i]->conn)};
+    return n;
+}
+
+void seat_name(char *out, size_t size, const seat *h)
+{
+    if (h->local)
+        snprintf(out, size, "%.200s", h->who.name);
+    else
+        snprintf(out, size, "%.200s (%.60s)", h->who.name, h->who.addr);
+}
+
+int server_joined(const server *s)
+{
+    int n = 0;
+
+    for (int i = 0; i < s->n; i++)
+        n += s->seats[i]->joined && !*s->seats[i]->gone;
+    return n;
+}
+
+static void drop(seat *h, const char *why)
+{
+    if (!*h->gone)
+        snprintf(h->gone, sizeof h->gone, "%s", *why ? why : "gone");
+}
+
+void seat_say(server *s, seat *h, word type, json_t *body)
+{
+    /* Nobody who speaks plainly on the local pair is a stranger, but the first frame is still to come. */
+    if (!co_conn_known(h->conn) || *h->gone) {
+        json_decref(body);
+        return;
+    }
+    if (word_send(h->conn, type, s->run, s->round.number, body))
+        drop(h, co_errmsg());
+}
+
+void server_talk(server *s, bool to_all, const char *fmt, ...)
+{
+    char text[1024];
+    va_list ap;
+
+    va_start(ap, fmt);
+    vsnprintf(text, sizeof text, fmt, ap);
+    va_end(ap);
+    for (int i = 0; i < s->n; i++)
+        if (s->seats[i]->joined && (to_all || s->seats[i]->local))
+            seat_say(s, s->seats[i], WORD_TALK, json_pack("{so}", "text", word_string(text)));
+}
+
+static void ping(server *s, seat *h)
+{
+    h->since_ping_ms = 0;
+    seat_say(
+        s, h, WORD_PING,
+        json_pack("{sI sI}", "t", (json_int_t)meet_clock(&s->where), "offset", (json_int_t)h->offset_ns));
+}
+
+static void pong(server *s, seat *h, const json_t *body)
+{
+    int64_t now = meet_clock(&s->where), sent = word_int(body, "t", 0, INT64_MAX, now);
+    int64_t theirs = word_int(body, "mine", 0, INT64_MAX, now), rtt = now - sent;
+
+    bool first = h->best_rtt_ns < 0;
+
+    if (rtt < 0 || (!first && rtt >= h->best_rtt_ns))
+        return;
+    h->best_rtt_ns = rtt;
+    h->offset_ns = theirs - (sent + rtt / 2);
+    if (first)
+        ping(s, h); /* tells it the offset, before anything can happen there */
+    double off_s = (double)h->offset_ns / 1e9;
+    if (h->clock_told || (off_s < CLOCK_WARN_S && off_s > -CLOCK_WARN_S))
+        return;
+    h->clock_told = true;
+    char name[300];
+    seat_name(name, sizeof name, h);
+    server_talk(s, true,
+                "step clock: the clock of host %s is %.0f s %s that of host %s. Times in logs are corrected, "
+                "but downloads, make and"
+                " credentials may fail: set both by NTP",
+                name, off_s < 0 ? -off_s : off_s, off_s < 0 ? "behind" : "ahead of", s->me);
+}
+
+static void refuse(server *s, seat *h, const char *to_it, const char *to_us)
+{
+    seat_say(s, h, WORD_REFUSED, json_pack("{so}", "text", word_string(to_it)));
+    h->closing = true;
+    server_talk(s, false, "%s", to_us);
+}
+
+/* What the terms alone do not show: ranks that are taken, a job that is full. */
+static bool has_place(server *s, const seat *h, char *to_it, char *to_us, size_t size)
+{
+    char name[300], other[300];
+
+    seat_name(name, sizeof name, h);
+    for (int i = 0; i < s->n; i++) {
+        const seat *o = s->seats[i];
+        if (o == h || !o->joined || *o->gone || h->terms.host_rank < 0 ||
+            o->terms.host_rank != h->terms.host_rank)
+            continue;
+        seat_name(other, sizeof other, o);
+        snprintf(to_it, size, "--node-rank=%d is taken by host %s: give each host its own, 0 to %d",
+                 h->terms.host_rank, other, s->terms.max_hosts - 1);
+        snprintf(to_us, size, "host %s was refused: it says --node-rank=%d, and so does host %s", name,
+                 h->terms.host_rank, other);
+        return false;
+    }
+    if (h->terms.host_rank >= s->terms.max_hosts) {
+        snprintf(to_it, size, "--node-rank=%d of --nnodes=%d: ranks go from 0 to %d", h->terms.host_rank,
+                 s->terms.max_hosts, s->terms.max_hosts - 1);
+        snprintf(to_us, size, "host %s was refused: it says --node-rank=%d, ranks go from 0 to %d", name,
+                 h->terms.host_rank, s->terms.max_hosts - 1);
+        return false;
+    }
+    if (server_joined(s) >= s->terms.max_hosts || s->stage == OVER) {
+        snprintf(to_it, size, "the job %.127s at host %.255s %s", s->terms.run_id, s->me,
+                 s->stage == OVER
+                     ? "is over"
+                     : "has all its hosts already: is one of them started twice, or --nnodes too small?");
+        snprintf(to_us, size, "host %s was refused: %s", name,
+                 s->stage == OVER ? "the job is over" : "the job has all its hosts");
+        return false;
+    }
+    return true;
+}
+
+static void hello(server *s, seat *h, const json_t *body)
+{
+    char to_it[1024], to_us[1024];
+    host_name me = {{0}};
+
+    terms_unpack(&h->terms, body);
+    word_text(h->who.name, sizeof h->who.name, body, "host");
+    word_text(h->via, sizeof h->via, body, "via");
+    word_text(h->advertise, sizeof h->advertise, body, "advertise");
+    snprintf(me.name, sizeof me.name, "%s", s->me);
+    co_endpoint_text(me.addr, sizeof me.addr, h->via, s->at.port);
+    if (!terms_agree(to_it, to_us, sizeof to_it, &s->terms, &h->terms, &me, &h->who) ||
+        !has_place(s, h, to_it, to_us, sizeof to_it)) {
+        refuse(s, h, to_it, to_us);
+        return;
+    }
+    h->joined = true;
+    h->seq = s->next_seq++;
+    seat_say(s, h, WORD_WELCOME, json_pack("{so}", "host", word_string(s->me)));
+    ping(s, h);
+    rounds_joined(s, h);
+}
+
+/* Frames of an earlier round are read and dropped. */
+static bool of_this_round(const server *s, const co_frame *f, const seat *h)
+{
+    return f->view == (uint32_t)s->round.number && h->host >= 0;
+}
+
+static void hear(server *s, seat *h, const co_frame *f)
+{
+    json_t *body = NULL;
+    co_failure failure;
+    char why[512];
+
+    if (word_read(&body, f)) {
+        drop(h, co_errmsg());
+        return;
+    }
+    h->silent_ms = 0;
+    h->heard_ns = meet_clock(&s->where);
+    if (!h->joined) {
+        if (f->type == WORD_HELLO && !h->closing)
+            hello(s, h, body);
+    } else if (f->type == WORD_PONG) {
+        pong(s, h, body);
+    } else if (f->type == WORD_PORT && of_this_round(s, f, h)) {
+        rounds_port(s, h, (int)word_int(body, "port", 1, 65535, 0));
+    } else if (f->type == WORD_DONE && of_this_round(s, f, h)) {
+        h->done = true;
+    } else if (f->type == WORD_STOPPED && of_this_round(s, f, h)) {
+        h->stopped = true;
+    } else if (f->type == WORD_FAILED && of_this_round(s, f, h)) {
+        failure_unpack(&failure, body);
+        rounds_failed(s, h, &failure);
+    } else if (f->type == WORD_LEAVE) {
+        word_text(why, sizeof why, body, "why");
+        rounds_left(s, h, (int)word_int(body, "status", 0, 255, 1), why);
+    }
+    json_decref(body);
+}
+
+static void serve(server *s, seat *h)
+{
+    co_frame f;
+    bool got = true;
+    co_err err = *h->gone ? CO_OK : co_conn_work(h->conn);
+    char why[300];
+
+    snprintf(why, sizeof why, "%s", err ? co_errmsg() : "");
+    while (got && !*h->gone) {
+        if (co_conn_next(h->conn, &f, &got))
+            drop(h, co_errmsg());
+        else if (got)
+            hear(s, h, &f);
+    }
+    if (err) {
+        h->heard_ns = meet_clock(&s->where); /* an end that is seen happened now; a silence, when it began */
+        drop(h, why);
+    }
+}
+
+static void watch(server *s, seat *h, double elapsed_ms)
+{
+    double limit_ms = 1000 * (s->where.lost_after_s > 0 ? s->where.lost_after_s : 3);
+    char why[100];
+
+    h->silent_ms += elapsed_ms;
+    h->age_ms += elapsed_ms;
+    if (h->joined && !h->local && h->silent_ms > limit_ms) {
+        snprintf(why, sizeof why, "no sign of life for %.1f s", h->silent_ms / 1000);
+        drop(h, why);
+    }
+    if (!h->joined && h->age_ms > (h->closing ? LINGER_MS : HELLO_MS))
+        drop(h, "did not say who it is");
+    if (h->joined && (h->since_ping_ms += elapsed_ms) >= (limit_ms < 3 * BEAT_MS ? limit_ms / 3 : BEAT_MS))
+        ping(s, h);
+}
+
+static void sweep(server *s)
+{
+    for (int i = 0; i < s->n;) {
+        seat *h = s->seats[i];
+        if (!*h->gone) {
+            i++;
+            continue;
+        }
+        memmove(&s->seats[i], &s->seats[i + 1], (size_t)(--s->n - i) * sizeof *s->seats);
+        if (h->joined)
+            rounds_lost(s, h);
+        seat_free(h);
+        i = 0; /* telling the others may have lost one more */
+    }
+}
+
+/* Somebody without the token at the door: worth a line now and then, not one each. */
+static void tell_wrong_tokens(server *s, double elapsed_ms)
+{
+    co_gate_counts n = co_gate_count(s->gate);
+    char from[CO_NAME_MOST];
+
+    s->wrong_token_ms += elapsed_ms;
+    if (n.wrong_token == s->wrong_token_told || (s->wrong_token_told && s->wrong_token_ms < RETALK_MS))
+        return;
+    co_addr_text(from, sizeof from, &n.wrong_from);
+    server_talk(s, false, "step token: %s tried to join with another token and was sent away (%llu so far)",
+                from, (unsigned long long)n.wrong_token);
+    s->wrong_token_told = n.wrong_token;
+    s->wrong_token_ms = 0;
+}
+
+void server_turn(server *s, double elapsed_ms)
+{
+    for (co_conn *c; (c = co_gate_turn(s->gate));)
+        if (s->n >= CO_MAX_HOSTS + CO_STRANGERS || !seat_new(s, c))
+            co_conn_free(c);
+    for (int i = 0; i < s->n; i++)
+        serve(s, s->seats[i]);
+    for (int i = 0; i < s->n; i++)
+        watch(s, s->seats[i], elapsed_ms);
+    tell_wrong_tokens(s, elapsed_ms);
+    sweep(s);
+    rounds_turn(s, elapsed_ms);
+}
+
+bool server_idle(const server *s)
+{
+    if (s->stage != OVER)
+        return false;
+    for (int i = 0; i < s->n; i++)
+        if (!s->seats[i]->local && s->seats[i]->joined) /* they close when they have heard it */
+            return false;
+    return true;
+}

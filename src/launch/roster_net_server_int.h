@@ -1,0 +1,65 @@
+/* roster_net_server_int.h -- shared by the two files of the server: seats (server.c) and rounds (rounds.c). */
+#ifndef CO_LAUNCH_ROSTER_NET_SERVER_INT_H
+#define CO_LAUNCH_ROSTER_NET_SERVER_INT_H
+
+#include "launch/roster_net_int.h"
+
+/* A host in the job, or a connection that has not said yet who it is. */
+typedef struct seat {
+    co_conn *conn;
+    bool local;     /* the server's own host */
+    bool joined;    /* said hello and was welcomed */
+    bool closing;   /* gets its last words, then goes */
+    char gone[300]; /* not "": to be dropped in this turn, with this reason */
+    host_name who;
+    co_addr from;
+    char via[CO_HOST_NAME], advertise[CO_HOST_NAME];
+    co_terms terms;
+    int64_t seq; /* order of joining */
+    int host;    /* number in this round; -1: not in it */
+    bool stopped, done;
+    double silent_ms, since_ping_ms, age_ms;
+    int64_t offset_ns, best_rtt_ns; /* its clock less ours; rtt -1: not measured */
+    int64_t heard_ns;               /* our wall clock when it last said something */
+    bool clock_told;
+} seat;
+
+typedef enum { GATHER, PICK, RUN, STOPPING, OVER } stage;
+
+struct server {
+    co_terms terms;
+    co_meet where;
+    co_endpoint at;
+    uint64_t run;
+    char me[CO_HOST_NAME];
+    co_gate *gate;
+    seat **seats;
+    int n, room;
+    int64_t next_seq;
+    stage stage;
+    double stage_ms, last_call_ms; /* in this stage; since there were enough hosts, -1: there are not */
+    co_round round;
+    bool counts; /* the round that is being stopped ended by a failure */
+    bool has_cause;
+    co_failure cause;
+    char why[1024]; /* the round is stopped because */
+    uint64_t wrong_token_told;
+    double wrong_token_ms; /* since it was told */
+};
+
+/* seats */
+void seat_say(server *s, seat *h, word type, json_t *body); /* takes body; a failure drops the seat */
+void server_talk(server *s, bool to_all, const char *fmt, ...) __attribute__((format(printf, 3, 4)));
+int server_joined(const server *s);
+void seat_name(char *out, size_t size, const seat *h); /* "b (10.0.0.2)" */
+
+/* rounds */
+void rounds_turn(server *s, double elapsed_ms);
+void rounds_joined(server *s, seat *h);
+void rounds_port(server *s, seat *h, int port);
+void rounds_failed(server *s, seat *h, const co_failure *f);
+void rounds_left(server *s, seat *h, int status, const char *why); /* asked to end */
+void rounds_lost(server *s, seat *h); /* h->gone says how; it is out of the list already */
+void rounds_over(server *s, int status, const char *text);
+
+#endif

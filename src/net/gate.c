@@ -1,0 +1,192 @@
+/* gate.c -- the listening socket and the few strangers before it.
+ *
+ * Invariants: at most CO_STRANGERS connections whose peer is not known; each gone after CO_STRANGER_MS or CO_STRANGER_BYTES; a turn
+ * accepts and serves at most TURN of them, so whoever shares the loop gets on whatever arrives here. When the places
+ * are full the oldest stranger of the address that has most of them goes: a flood from one address displaces itself.
+ */
+#include "net/net.h"
+
+#include <errno.h>
+#include <netinet/tcp.h>
+#include <sys/epoll.h>
+#include <unistd.h>
+
+#include "base/alloc.h"
+#include "base/clock.h"
+
+enum { TURN = 32, DEAF_MS = 100 };
+
+struct stranger {
+    co_conn *conn; /* NULL: a free place */
+    co_addr from;
+    uint64_t since_ns;
+};
+
+struct co_gate {
+    int listener, epoll;
+    co_tls *tls;
+    bool deaf; /* out of descriptors: not listening for a moment */
+    uint64_t deaf_since_ns;
+    int n_known;
+    co_conn *known[CO_STRANGERS];
+    struct stranger at[CO_STRANGERS];
+    co_gate_counts counts;
+};
+
+enum { LISTENER = CO_STRANGERS }; /* epoll's name for it; the others by place */
+
+static void listen_again(co_gate *g, bool yes)
+{
+    struct epoll_event ev = {.events = yes ? EPOLLIN : 0, .data.u32 = LISTENER};
+
+    epoll_ctl(g->epoll, EPOLL_CTL_MOD, g->listener, &ev);
+    g->deaf = !yes;
+    g->deaf_since_ns = co_now_ns();
+}
+
+co_err co_gate_open(co_gate **out, int listen_fd, co_tls *tls)
+{
+    co_gate *g = co_zalloc(sizeof *g);
+    struct epoll_event ev = {.events = EPOLLIN, .data.u32 = LISTENER};
+    int epoll = g ? epoll_create1(EPOLL_CLOEXEC) : -1;
+
+    if (!g || epoll < 0 || epoll_ctl(epoll, EPOLL_CTL_ADD, listen_fd, &ev) != 0) {
+        co_err err = g ? co_fail(CO_EIO, "epoll: %m") : CO_ENOMEM;
+        close(listen_fd);
+        if (epoll >= 0)
+            close(epoll);
+        co_free(g);
+        return err;
+    }
+    g->listener = listen_fd;
+    g->epoll = epoll;
+    g->tls = tls;
+    *out = g;
+    return CO_OK;
+}
+
+int co_gate_fd(const co_gate *g)
+{
+    return g->epoll;
+}
+
+co_gate_counts co_gate_count(const co_gate *g)
+{
+    return g->counts;
+}
+
+static void send_away(co_gate *g, struct stranger *s)
+{
+    co_conn_free(s->conn); /* closing takes it out of epoll */
+    s->conn = NULL;
+    g->counts.sent_away++;
+}
+
+static int from_same(const co_gate *g, const struct stranger *s)
+{
+    int n = 0;
+
+    for (int i = 0; i < CO_STRANGERS; i++)
+        n += g->at[i].conn && co_addr_same_host(&g->at[i].from, &s->from);
+    return n;
+}
+
+/* A free place; if there is none, one is made. */
+static struct stranger *place(co_gate *g)
+{
+    struct stranger *worst = NULL;
+    int most = 0;
+
+    for (int i = 0; i < CO_STRANGERS; i++)
+        if (!g->at[i].conn)
+            return &g->at[i];
+    for (int i = 0; i < CO_STRANGERS; i++) {
+        int n = from_same(g, &g->at[i]);
+        if (n > most || (n == most && g->at[i].since_ns < worst->since_ns)) {
+            most = n;
+            worst = &g->at[i];
+        }
+    }
+    send_away(g, worst);
+    return worst;
+}
+
+/* False: nobody waits, or nobody can be let in now. */
+static bool accept_one(co_gate *g)
+{
+    co_addr from = {0};
+    socklen_t len = sizeof from;
+    int one = 1, fd = accept4(g->listener, &from.sa, &len, SOCK_NONBLOCK | SOCK_CLOEXEC);
+
+    if (fd < 0) {
+        if (errno == EMFILE || errno == ENFILE || errno == ENOBUFS || errno == ENOMEM)
+            listen_again(g, false);
+        return errno == EINTR || errno == ECONNABORTED;
+    }
+    setsockopt(fd, IPPROTO_TCP, TCP_NODELAY, &one, sizeof one);
+    g->counts.accepted++;
+    struct stranger *s = place(g);
+    struct epoll_event ev = {.events = EPOLLIN, .data.u32 = (uint32_t)(s - g->at)};
+    *s = (struct stranger){.from = from, .since_ns = co_now_ns()};
+    if (co_conn_new(&s->conn, fd, g->tls, CO_CONN_SERVER))
+        s->conn = NULL;
+    else if (epoll_ctl(g->epoll, EPOLL_CTL_ADD, fd, &ev) != 0)
+        send_away(g, s);
+    return true;
+}
+
+static void serve(co_gate *g, struct stranger *s)
+{
+    if (!s->conn)
+        return;
+    co_err err = co_conn_work(s->conn);
+    if (err) {
+        if (err == CO_EINPUT) {
+            g->counts.wrong_token++;
+            g->counts.wrong_from = s->from;
+        }
+        send_away(g, s);
+    } else if (co_conn_known(s->conn)) {
+        epoll_ctl(g->epoll, EPOLL_CTL_DEL, co_conn_fd(s->conn), NULL);
+        g->known[g->n_known++] = s->conn;
+        g->counts.let_in++;
+        s->conn = NULL;
+    }
+}
+
+co_conn *co_gate_turn(co_gate *g)
+{
+    struct epoll_event ev[TURN];
+    uint64_t now = co_now_ns();
+
+    if (g->n_known) /* those first: there is a place for each only as long as they are taken */
+        return g->known[--g->n_known];
+    for (int i = 0; i < CO_STRANGERS; i++)
+        if (g->at[i].conn && now - g->at[i].since_ns > CO_STRANGER_MS * 1000000ull)
+            send_away(g, &g->at[i]);
+    if (g->deaf && now - g->deaf_since_ns > DEAF_MS * 1000000ull)
+        listen_again(g, true);
+    int n = epoll_wait(g->epoll, ev, TURN, 0);
+    bool more = false;
+    for (int i = 0; i < n; i++)
+        if (ev[i].data.u32 == LISTENER)
+            more = true;
+        else
+            serve(g, &g->at[ev[i].data.u32]);
+    for (int i = 0; more && i < TURN; i++)
+        more = accept_one(g);
+    return g->n_known ? g->known[--g->n_known] : NULL;
+}
+
+void co_gate_close(co_gate *g)
+{
+    if (!g)
+        return;
+    for (int i = 0; i < CO_STRANGERS; i++)
+        co_conn_free(g->at[i].conn);
+    while (g->n_known)
+        co_conn_free(g->known[--g->n_known]);
+    close(g->listener);
+    close(g->epoll);
+    co_free(g);
+}

@@ -1,0 +1,96 @@
+/* holder.c -- which process listens on a TCP port: the socket's inode from /proc/net, then whoever has it open.
+ *
+ * Reads a few lines of every process's descriptor list: some milliseconds, and only when a port was found taken.
+ */
+#include "net/net.h"
+
+#include <ctype.h>
+#include <dirent.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+/* Inode of a listening socket on this port in one of the two tables; 0: none. */
+static unsigned long listener(const char *table, int port)
+{
+    char line[512];
+    unsigned long inode = 0;
+    FILE *f = fopen(table, "re");
+
+    while (f && !inode && fgets(line, sizeof line, f)) {
+        unsigned at, state;
+        unsigned long ino;
+        /* sl local rem st queues timer retransmit uid timeout inode */
+        if (sscanf(line, " %*d: %*[0-9A-Fa-f]:%x %*[0-9A-Fa-f]:%*x %x %*x:%*x %*x:%*x %*x %*u %*d %lu", &at,
+                   &state, &ino) == 3 &&
+            state == 0x0a && at == (unsigned)port)
+            inode = ino;
+    }
+    if (f)
+        fclose(f);
+    return inode;
+}
+
+static bool has_open(const char *pid, const char *link)
+{
+    char path[600], to[64];
+    bool found = false;
+
+    snprintf(path, sizeof path, "/proc/%s/fd", pid);
+    DIR *d = opendir(path);
+    for (struct dirent *e; d && !found && (e = readdir(d));) {
+        snprintf(path, sizeof path, "/proc/%s/fd/%s", pid, e->d_name);
+        ssize_t n = readlink(path, to, sizeof to - 1);
+        if (n > 0) {
+            to[n] = '\0';
+            found = strcmp(to, link) == 0;
+        }
+    }
+    if (d)
+        closedir(d);
+    return found;
+}
+
+/* Its command line with blanks for NULs; what could move a terminal's cursor is replaced. */
+static void command_of(char *out, size_t size, const char *pid)
+{
+    char path[64];
+    ssize_t n = 0;
+
+    snprintf(path, sizeof path, "/proc/%.20s/cmdline", pid);
+    int fd = open(path, O_RDONLY | O_CLOEXEC);
+    if (fd >= 0) {
+        n = read(fd, out, size - 1);
+        close(fd);
+    }
+    while (n > 0 && out[n - 1] == '\0')
+        n--;
+    for (ssize_t i = 0; i < n; i++)
+        if (!isprint((unsigned char)out[i]))
+            out[i] = out[i] ? '?' : ' ';
+    snprintf(out + (n > 0 ? n : 0), size - (size_t)(n > 0 ? n : 0), "%s", n > 0 ? "" : "unnamed");
+}
+
+bool co_net_holder(co_holder *out, int port)
+{
+    char link[64];
+    unsigned long inode = listener("/proc/net/tcp", port);
+
+    if (!inode)
+        inode = listener("/proc/net/tcp6", port);
+    *out = (co_holder){0};
+    if (!inode)
+        return false;
+    snprintf(link, sizeof link, "socket:[%lu]", inode);
+    DIR *d = opendir("/proc");
+    for (struct dirent *e; d && !out->pid && (e = readdir(d));)
+        if (isdigit((unsigned char)e->d_name[0]) && has_open(e->d_name, link)) {
+            out->pid = atoi(e->d_name);
+            command_of(out->command, sizeof out->command, e->d_name);
+        }
+    if (d)
+        closedir(d);
+    return true;
+}

@@ -1,0 +1,248 @@
+/* cohort launch on one host: what workers find, what becomes of their output, how they end and what is left: nothing. */
+#include "cli/runs.h"
+
+#include <signal.h>
+#include <unistd.h>
+
+#define LAUNCH "$COHORT launch --nproc-per-node=2 "
+
+/* An executable shell script in the test's folder. */
+static void script(const char *name, const char *text)
+{
+    test_run r = test_sh("printf '#!/bin/sh\\n' > %s && cat >> %s <<'EOF' && chmod +x %s\n%s\nEOF\n", name, name,
+                         name, text);
+
+    CHECK(r.status == 0, "%s", r.out);
+    free(r.out);
+}
+
+/* Runs a line; what it printed must have these words, its status must be this one. */
+static void gives(int status, const char *words, const char *line)
+{
+    test_run r = test_sh("export OMP_NUM_THREADS=1 TMPDIR=$PWD; %s", line);
+
+    CHECK(r.status == status, "%s: exit status %d, not %d\n%s", line, r.status, status, r.out);
+    CHECK(strstr(r.out, words), "%s: no \"%s\" in\n%s", line, words, r.out);
+    free(r.out);
+}
+
+static int count_of(const char *fmt, const char *what)
+{
+    test_run r = test_sh(fmt, what);
+    int n = atoi(r.out);
+
+    free(r.out);
+    return n;
+}
+
+static bool line_is(const char *text, const char *name, const char *value)
+{
+    char want[512];
+
+    snprintf(want, sizeof want, "\n%s=%s\n", name, value);
+    return strstr(text, want) != NULL;
+}
+
+TEST(a_worker_finds_every_name_that_torchrun_sets)
+{
+    static const char *const fields[][2] = {{"RANK", "1"},
+                                            {"LOCAL_RANK", "1"},
+                                            {"WORLD_SIZE", "3"},
+                                            {"LOCAL_WORLD_SIZE", "3"},
+                                            {"GROUP_RANK", "0"},
+                                            {"GROUP_WORLD_SIZE", "1"},
+                                            {"ROLE_RANK", "1"},
+                                            {"ROLE_WORLD_SIZE", "3"},
+                                            {"ROLE_NAME", "trainer"},
+                                            {"MASTER_ADDR", "localhost"},
+                                            {"TORCHELASTIC_RESTART_COUNT", "0"},
+                                            {"TORCHELASTIC_MAX_RESTARTS", "2"},
+                                            {"TORCHELASTIC_USE_AGENT_STORE", "False"},
+                                            {"TORCHELASTIC_SIGNALS_TO_HANDLE", "SIGTERM,SIGINT,SIGHUP,SIGQUIT"},
+                                            {"TORCH_NCCL_ASYNC_ERROR_HANDLING", "1"},
+                                            {"OMP_NUM_THREADS", "1"},
+                                            {"KEPT", "as it was"}};
+    test_run r = test_sh("unset OMP_NUM_THREADS; export KEPT='as it was' RANK=77 COHORT_TOKEN=secret TMPDIR=$PWD; $COHORT "
+                         "launch --standalone --nproc_per_node 3 --role=trainer --max_restarts=2 "
+                         "--local-ranks-filter=1 --log-prefix=none --no-python env");
+
+    CHECK(r.status == 0, "%d\n%s", r.status, r.out);
+    for (size_t i = 0; i < CO_COUNT(fields); i++)
+        CHECK(line_is(r.out, fields[i][0], fields[i][1]), "%s is not %s in\n%s", fields[i][0], fields[i][1], r.out);
+    CHECK(strstr(r.out, "OMP_NUM_THREADS=1 for each worker"), "no word about OMP_NUM_THREADS");
+    CHECK(!strstr(r.out, "secret"), "the token is in a worker's environment");
+    const char *port = strstr(r.out, "\nMASTER_PORT="), *id = strstr(r.out, "\nTORCHELASTIC_RUN_ID=");
+    CHECK(port && atoi(port + 13) > 1023, "no MASTER_PORT");
+    CHECK(id && strcspn(id + 1, "\n") == strlen("TORCHELASTIC_RUN_ID=") + 36, "the run's id is no uuid");
+    CHECK(strstr(r.out, "/attempt_0/1/error.json\n"), "no TORCHELASTIC_ERROR_FILE");
+    CHECK(count_of("ls | wc -l%s", "") == 0, "something was left behind");
+    free(r.out);
+}
+
+TEST(equal_lines_of_all_ranks_are_one_and_others_say_whose_they_are)
+{
+    script("p", "echo same; echo \"own $RANK\"; printf 'bar 1\\rbar 2\\rdone\\n'; printf 'no newline'");
+    test_run r = test_sh("$COHORT launch --nproc-per-node=4 p 2>/dev/null");
+    CHECK(strstr(r.out, "[0-3] x4 same\n") && strstr(r.out, "[2] own 2\n"), "%s", r.out);
+    CHECK(strstr(r.out, " done\n") && !strstr(r.out, "bar 1"), "%s", r.out);
+    CHECK(strstr(r.out, "no newline\n"), "%s", r.out);
+    free(r.out);
+    gives(0, "same\nown 0\nbar 1\rbar 2\rdone\nno newline", "$COHORT launch p"); /* one worker: as it is */
+    gives(0, "[0] same", "$COHORT launch --log-prefix=rank p");
+}
+
+TEST(redirects_and_tee_make_torchruns_files)
+{
+    script("p", "echo out $RANK; echo err $RANK >&2");
+    gives(0, "[default1]:out 1",
+          LAUNCH "--log-dir=logs --rdzv-id=job/7 -r 0:3 -t 1:1 p > seen 2>&1; s=$?; cat seen; grep -q 'out 0' seen && s=9; "
+                 "exit $s");
+    gives(0, "out 0", "cat logs/job_7_*/attempt_0/0/stdout.log");
+    gives(0, "err 0", "cat logs/job_7_*/attempt_0/0/stderr.log");
+    gives(0, "out 1", "cat logs/job_7_*/attempt_0/1/stdout.log");
+    gives(0, ":1] err 1", "cat logs/job_7_*/merged.log");
+    gives(0, "r1.h:out 1",
+          "$COHORT launch --nproc-per-node=2 --tee=3 --log-line-prefix-template='r${local_rank}.h:' --log-dir=l2 p");
+}
+
+TEST(the_exit_status_is_that_of_the_first_failure)
+{
+    script("three", "[ $RANK = 1 ] && exit 3; sleep 60");
+    script("segv", "[ $RANK = 0 ] && kill -SEGV $$; sleep 60");
+    gives(3, "(local rank 1, pid", LAUNCH "three");
+    gives(139, "killed by SIGSEGV (11)", LAUNCH "--log-dir=l segv");
+    gives(0, "\"signal\": 11", "cat l/*/blame.json");
+    gives(0, "\"rank\": 0", "cat l/*/blame.json");
+    gives(2, "no program nowhere.py", LAUNCH "nowhere.py");
+}
+
+TEST(the_paragraph_has_the_last_twenty_lines_of_the_one_that_failed)
+{
+    script("p", "if [ $RANK = 1 ]; then i=0; while [ $i -lt 40 ]; do i=$((i+1)); echo line $i; done; exit 1; fi; sleep 60");
+    test_run r = test_sh("TMPDIR=$PWD " LAUNCH "p 2>&1 >/dev/null");
+    CHECK(r.status == 1 && strstr(r.out, "  | line 21\n") && strstr(r.out, "  | line 40\n"), "%s", r.out);
+    CHECK(!strstr(r.out, "line 20\n"), "%s", r.out);
+    free(r.out);
+}
+
+TEST(a_python_traceback_ends_in_the_first_line_of_the_paragraph)
+{
+    test_run have = test_sh("python3 -c 'print(1)'");
+    if (have.status)
+        test_skip("no python3");
+    free(have.out);
+    succeeds("printf 'import os\\nif os.environ[\"RANK\"] == \"1\": raise ValueError(\"odd\")\\n' > p.py");
+    gives(1, "exited with status 1: ValueError: odd", LAUNCH "p.py");
+    succeeds("printf 'import sys\\nprint(sys.argv[1:])\\n' > a.py");
+    gives(0, "['--local_rank=0', 'x']", "$COHORT launch --legacy-local-rank a.py x");
+    gives(0, "['x']", "$COHORT launch --legacy-local-rank --use_env a.py x");
+    gives(0, "['x']", "$COHORT launch -m a x");
+}
+
+TEST(all_workers_start_again_as_often_as_asked)
+{
+    script("p", "echo try $TORCHELASTIC_RESTART_COUNT; [ $TORCHELASTIC_RESTART_COUNT = 2 ] || [ $RANK = 0 ] || exit 4");
+    gives(0, "try 2", LAUNCH "--max-restarts=2 p");
+    gives(4, "restart 1 of 1", LAUNCH "--max-restarts=1 p");
+}
+
+static bool has_two_lines(void *path)
+{
+    return count_of("cat %s 2>/dev/null | wc -l", path) >= 2;
+}
+
+/* No process of the test's own session of scripts is left: they carry a number of their own. */
+static bool nobody(void *mark)
+{
+    return count_of("ps -eo args | grep -v grep | grep -c 'sleep %s'", mark) == 0;
+}
+
+static pid_t start_with_children(const char *flags, const char *mark)
+{
+    char text[256];
+
+    snprintf(text, sizeof text, "setsid sleep %s & sleep %s & echo up >> started; wait; sleep %s", mark, mark, mark);
+    script("p", text);
+    pid_t pid = test_spawn("log", "TMPDIR=$PWD exec $COHORT launch --nproc-per-node=2 %s ./p", flags);
+    test_until(has_two_lines, "started", 20, "both workers");
+    return pid;
+}
+
+TEST(nothing_outlives_a_launcher_that_was_killed)
+{
+    char mark[32];
+
+    snprintf(mark, sizeof mark, "1000.%d", (int)getpid());
+    pid_t pid = start_with_children("", mark);
+    CHECK(!nobody(mark), "the children were not there");
+    kill(pid, SIGKILL);
+    test_until(nobody, mark, 10, "the end of all children");
+    test_wait(pid, 10);
+}
+
+TEST(sigterm_reaches_every_worker_and_the_status_is_75)
+{
+    char mark[32];
+
+    snprintf(mark, sizeof mark, "1000.%d", (int)getpid());
+    pid_t pid = start_with_children("", mark);
+    kill(pid, SIGTERM);
+    CHECK(test_wait(pid, 20) == 75, "not 75");
+    CHECK(nobody(mark), "a child is left");
+    CHECK(count_of("ls -d cohort_* 2>/dev/null | wc -l%s", "") == 0, "a folder is left");
+}
+
+TEST(a_worker_that_ignores_sigterm_is_killed_after_the_grace_period)
+{
+    script("p", "trap '' TERM; echo up >> started; while :; do sleep 0.1; done");
+    pid_t pid = test_spawn("log", "TMPDIR=$PWD exec $COHORT launch --nproc-per-node=2 --grace=0.3 ./p");
+    test_until(has_two_lines, "started", 20, "both workers");
+    kill(pid, SIGTERM);
+    CHECK(test_wait(pid, 20) == 143, "not 128 + SIGTERM");
+    gives(0, "has not ended within 0.3 s: killed", "cat log");
+}
+
+TEST(a_worker_that_ends_itself_on_sigusr1_is_heard)
+{
+    script("p", "trap 'echo saved $RANK; exit 0' USR1; echo up >> started; while :; do sleep 0.05; done");
+    pid_t pid = test_spawn("log", "exec $COHORT launch --nproc-per-node=2 ./p");
+    test_until(has_two_lines, "started", 20, "both workers");
+    kill(pid, SIGUSR1);
+    CHECK(test_wait(pid, 20) == 75, "not 75");
+    gives(0, "saved 1", "cat log");
+}
+
+TEST(a_worker_that_stands_still_is_named_with_what_it_waits_for)
+{
+    script("p", "if [ $RANK = 1 ]; then exec cat fifo; fi; while :; do echo on; sleep 0.1; done");
+    succeeds("mkfifo fifo && (sleep 50 > fifo &) ");
+    gives(1, "rank 1 on ", LAUNCH "--stall-after=0.5 p");
+    gives(1, "made no progress", LAUNCH "--stall-after=0.5 p");
+}
+
+TEST(a_full_disk_under_log_dir_is_said_once_and_the_job_goes_on)
+{
+    script("p", "i=0; while [ $i -lt 300 ]; do i=$((i+1)); echo 0123456789012345678901234567890123456789; done; echo end");
+    test_run r = test_sh("{ (ulimit -f 1; trap '' XFSZ; $COHORT launch --nproc-per-node=2 --log-dir=l ./p 2>&1); echo is $?; } | cat");
+    CHECK(strstr(r.out, "is 0\n") && strstr(r.out, " end\n"), "%s", r.out);
+    const char *said = strstr(r.out, "goes on without log files");
+    CHECK(said && !strstr(said + 1, "goes on without log files"), "%s", r.out);
+    free(r.out);
+}
+
+TEST(sixty_four_workers_start_in_a_second_or_two)
+{
+    script("p", "exit 0");
+    test_run r = test_sh("OMP_NUM_THREADS=1 $COHORT launch --nproc-per-node=64 ./p");
+    CHECK(r.status == 0 && r.secs < 10, "%d after %.2f s\n%s", r.status, r.secs, r.out);
+    test_note("64 workers: %.0f ms", r.secs * 1e3);
+    free(r.out);
+}
+
+TEST(a_program_that_floods_its_output_loses_nothing)
+{
+    script("p", "seq 1 20000");
+    test_run r = test_sh("OMP_NUM_THREADS=1 " LAUNCH "p | sed 's/^\\[[-0-9,]*\\] //; s/^x2 //' | sort -n | uniq | wc -l");
+    CHECK(atoi(r.out) == 20000, "%s", r.out);
+    free(r.out);
+}

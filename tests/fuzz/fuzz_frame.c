@@ -1,0 +1,50 @@
+/* fuzz_frame.c -- any bytes into the frame parser, whole and in pieces, and what it takes into the roster's words: the same frames
+ * must come out however the stream is cut, none may reach beyond its bytes, and each must print back to what it was.
+ */
+#include <stdint.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "launch/roster_net_int.h"
+
+int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t len);
+
+static void read_words(const co_frame *f)
+{
+    json_t *body = NULL;
+    co_terms terms;
+    co_round round;
+    co_failure failure;
+
+    if (word_read(&body, f))
+        return;
+    terms_unpack(&terms, body);
+    round_unpack(&round, body);
+    failure_unpack(&failure, body);
+    json_decref(terms_pack(&terms));
+    json_decref(round_pack(&round));
+    json_decref(failure_pack(&failure));
+    json_decref(body);
+}
+
+int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t len)
+{
+    uint8_t head[CO_FRAME_HEAD];
+    co_frame f, cut;
+    size_t used, at = 0;
+
+    while (co_frame_parse(&f, &used, bytes + at, len - at) == CO_OK && used) {
+        size_t less;
+        if (used > len - at || f.len != used - CO_FRAME_HEAD ||
+            (const uint8_t *)f.body != bytes + at + CO_FRAME_HEAD)
+            abort();
+        if (co_frame_parse(&cut, &less, bytes + at, used - 1) != CO_OK || less)
+            abort(); /* a frame without its last byte */
+        co_frame_head(head, &f);
+        if (memcmp(head, bytes + at, CO_FRAME_HEAD) != 0)
+            abort();
+        read_words(&f);
+        at += used;
+    }
+    return 0;
+}

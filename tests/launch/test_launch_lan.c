@@ -1,0 +1,223 @@
+/* `cohort launch` itself on hosts with a network of their own. */
+#include "harness.h"
+
+#include <signal.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "base/clock.h"
+#include "base/fs.h"
+#include "net/net.h"
+#include "net/ns.h"
+
+static pid_t launch(const ns_lan *lan, int i, const char *env, const char *args)
+{
+    char out[16];
+
+    snprintf(out, sizeof out, "out%d", i);
+    ns_enter(lan, i);
+    pid_t pid = test_spawn(out, "%s TMPDIR=$PWD exec %s launch %s", env, test_cohort(), args);
+    ns_leave(lan);
+    return pid;
+}
+
+static char *output(int i)
+{
+    char path[16], *text = NULL;
+    size_t len;
+
+    test_may_leak(); /* what was printed is kept to the end of the test */
+    snprintf(path, sizeof path, "out%d", i);
+    CHECK_OK(co_fs_read(&text, &len, path, 1 << 20));
+    return text;
+}
+
+static const char *token_env(void)
+{
+    static char env[64] = "COHORT_TOKEN=";
+    co_token t = {{4, 2}};
+
+    co_token_text(env + 13, &t);
+    return env;
+}
+
+TEST(two_hosts_run_the_same_line_and_every_worker_knows_its_place)
+{
+    ns_lan lan = ns_open(2);
+    pid_t pid[2];
+    char want[200];
+
+    for (int i = 2; i-- > 0;)
+        pid[i] = launch(
+            &lan, i, token_env(),
+            "--nnodes=2 --nproc-per-node=2 --rdzv-endpoint=10.77.0.1:29400 --no-python sh -c"
+            " 'echo place $RANK/$WORLD_SIZE $LOCAL_RANK/$LOCAL_WORLD_SIZE $GROUP_RANK/$GROUP_WORLD_SIZE"
+            " $MASTER_ADDR $TORCHELASTIC_RUN_ID token=$COHORT_TOKEN.'");
+    for (int i = 0; i < 2; i++) {
+        int status = test_wait(pid[i], 30);
+        char *text = output(i);
+        CHECK(status == 0, "host %d: status %d: %s", i, status, text);
+        for (int local = 0; local < 2; local++) {
+            snprintf(want, sizeof want, "place %d/4 %d/2 %d/2 10.77.0.1 none token=.", 2 * i + local, local,
+                     i);
+            CHECK(strstr(text, want), "host %d lacks \"%s\": %s", i, want, text);
+        }
+    }
+}
+
+TEST(a_failing_worker_ends_both_hosts_with_its_status_and_its_name)
+{
+    ns_lan lan = ns_open(2);
+    pid_t pid[2];
+
+    for (int i = 0; i < 2; i++)
+        pid[i] = launch(&lan, i, token_env(),
+                        "--nnodes=2 --nproc-per-node=2 --rdzv-endpoint=10.77.0.1:29400 --no-python sh -c"
+                        " 'if [ $RANK = 3 ]; then echo about to fail; exit 7; fi; sleep 60'");
+    for (int i = 0; i < 2; i++) {
+        int status = test_wait(pid[i], 30);
+        char *text = output(i);
+        CHECK(status == 7, "host %d: status %d: %s", i, status, text);
+        CHECK(strstr(text, "rank 3") && strstr(text, "about to fail"), "host %d: %s", i, text);
+    }
+}
+
+TEST(a_launch_of_one_host_refuses_the_second_with_both_values)
+{
+    ns_lan lan = ns_open(2);
+    CHECK(test_sh("mkfifo go").status == 0, "mkfifo");
+    pid_t a = launch(&lan, 0, token_env(),
+                     "--nnodes=1 --rdzv-endpoint=10.77.0.1:29400 --no-python sh -c 'read line <go; exit 0'");
+
+    pid_t b = launch(&lan, 1, token_env(),
+                     "--nnodes=2 --rdzv-endpoint=10.77.0.1:29400 --no-python sh -c 'read line <go; exit 0'");
+    int status = test_wait(b, 30);
+    char *text = output(1);
+    CHECK(status == 2 && strstr(text, "it was started with --nnodes=1, this one with --nnodes=2"),
+          "status %d: %s", status, text);
+    CHECK(test_sh("echo > go").status == 0, "go");
+    status = test_wait(a, 30);
+    text = output(0);
+    CHECK(status == 0 && strstr(text, "it was started with --nnodes=2, this one with --nnodes=1"),
+          "status %d: %s", status, text);
+}
+
+TEST(sixty_four_workers_on_eight_hosts_start_and_meet)
+{
+    ns_lan lan = ns_open(8);
+    pid_t pid[8];
+    double before = co_now_s();
+    int seen = 0;
+
+    for (int i = 8; i-- > 0;)
+        pid[i] = launch(&lan, i, token_env(),
+                        "--nnodes=8 --nproc-per-node=8 --rdzv-endpoint=10.77.0.1:29400 --no-python sh -c "
+                        "'echo rank-$RANK-of-$WORLD_SIZE.'");
+    for (int i = 0; i < 8; i++) {
+        int status = test_wait(pid[i], 50);
+        char *text = output(i);
+        CHECK(status == 0, "host %d: status %d: %s", i, status, text);
+        for (int rank = 0; rank < 64; rank++) {
+            char want[64];
+            snprintf(want, sizeof want, "rank-%d-of-64.", rank);
+            seen += strstr(text, want) != NULL;
+        }
+    }
+    test_note("started, met and ended in %.2f s", co_now_s() - before);
+    CHECK(seen == 64, "%d of 64 ranks were seen", seen);
+}
+
+static bool has_begun(void *path)
+{
+    return access(path, F_OK) == 0;
+}
+
+/* Two hosts whose workers say that they run by making a file, then wait. */
+static void two_running(const ns_lan *lan, pid_t pid[2])
+{
+    for (int i = 0; i < 2; i++)
+        pid[i] = launch(
+            lan, i, token_env(),
+            "--nnodes=2 --rdzv-endpoint=10.77.0.1:29400 --no-python sh -c 'touch began$RANK; exec sleep 50'");
+    test_until(has_begun, "began0", 20, "rank 0 to run");
+    test_until(has_begun, "began1", 20, "rank 1 to run");
+}
+
+static void ends(pid_t pid, int i, int want, const char *words)
+{
+    int status = test_wait(pid, 20);
+    char *text = output(i);
+
+    test_note("host %d: %s", i, text);
+    CHECK(status == want && strstr(text, words), "host %d: status %d, wanted %d: %s", i, status, want, text);
+}
+
+TEST(a_pulled_cable_ends_both_sides_with_a_sentence_each)
+{
+    ns_lan lan = ns_open(2);
+    double before;
+    pid_t pid[2];
+
+    two_running(&lan, pid);
+    before = co_now_s();
+    ns_cable(&lan, 1, false);
+    ends(pid[0], 0, 1, "was lost: no sign of life for");
+    ends(pid[1], 1, 75, "which keeps the roster, was lost: no sign of life for");
+    CHECK(co_now_s() - before < 10, "took %g s", co_now_s() - before);
+}
+
+TEST(a_killed_agent_is_seen_at_once_by_the_others)
+{
+    ns_lan lan = ns_open(2);
+    pid_t pid[2];
+
+    two_running(&lan, pid);
+    kill(pid[1], SIGKILL);
+    ends(pid[0], 0, 1, "was lost: the other side closed the connection");
+    test_wait(pid[1], 5);
+    CHECK(test_sh("rm -f began0 began1").status == 0, "rm");
+    two_running(&lan, pid);
+    kill(pid[0], SIGKILL);
+    ends(pid[1], 1, 75, "which keeps the roster, was lost: the other side closed the connection");
+    test_wait(pid[0], 5);
+}
+
+TEST(a_signal_to_one_host_ends_the_workers_of_all)
+{
+    ns_lan lan = ns_open(2);
+    pid_t pid[2];
+
+    two_running(&lan, pid);
+    kill(pid[1], SIGTERM);
+    ends(pid[1], 1, 75, "");
+    ends(pid[0], 0, 75, "was asked to end");
+}
+
+static bool token_is_shown(void *token)
+{
+    char *at = access("out0", F_OK) == 0 ? strstr(output(0), "COHORT_TOKEN=") : NULL;
+
+    return at && sscanf(at, "%50[^ \n]", (char *)token) == 1;
+}
+
+TEST(the_first_host_shows_a_token_without_which_nobody_joins)
+{
+    static const char line[] = "--nnodes=2 --rdzv-endpoint=10.77.0.1:29400 --no-python sh -c 'env; tr "
+                               "\"\\\\0\" \" \" </proc/$PPID/cmdline'";
+    ns_lan lan = ns_open(2);
+    char token[64] = "";
+    pid_t pid[2];
+
+    pid[0] = launch(&lan, 0, "", line);
+    test_until(token_is_shown, token, 20, "a token on the first host's screen");
+    pid[1] = launch(&lan, 1, "", line);
+    ends(pid[1], 1, 2, "this host has no token to join the job at 10.77.0.1:29400");
+    pid[1] = launch(&lan, 1, token, line);
+    for (int i = 0; i < 2; i++) {
+        CHECK(test_wait(pid[i], 20) == 0, "host %d: %s", i, output(i));
+        char *text = output(i), *shown = strstr(text, token + 13);
+        CHECK(i == 0 ? shown && !strstr(shown + 1, token + 13) : !shown,
+              "host %d shows the token to its workers: %s", i, text);
+    }
+}
