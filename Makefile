@@ -88,7 +88,7 @@ demo: setup
 	build/cohort train experiment=demo
 
 test:
-	@tools/setup strace
+	@tools/setup strace iproute2
 	@$(MAKE) --no-print-directory -j2 all tests
 	$(TESTS) $(T)
 
@@ -100,7 +100,7 @@ warnings:
 	$(MAKE) --no-print-directory -j2 CI=1 B=build/werror/$(V) COHORT=build/werror/$(V)/cohort all tests
 	$(MAKE) --no-print-directory -j2 CI=1 V=clang all tests
 check:
-	@tools/setup clang clang-format libclang-rt-14-dev strace
+	@tools/setup clang clang-format libclang-rt-14-dev strace iproute2
 	@$(MAKE) --no-print-directory layers format warnings test
 	$(MAKE) --no-print-directory -j2 V=asan all tests && build/asan/tests
 	$(MAKE) --no-print-directory -j2 V=tsan all tests && build/tsan/tests -k tsan

@@ -17,12 +17,15 @@ const char launch_usage[] =
     "  cohort launch --standalone --nproc-per-node=4 train.py --epochs 10       a Python script\n"
     "  cohort launch --nproc-per-node=2 -m package.train                        a Python module\n"
     "  cohort launch --nproc-per-node=8 ./program input.dat                     a binary or a shell script\n"
-    "  cohort launch --nnodes=2 --nproc-per-node=4 --rdzv-endpoint=host0:29400 train.py    the same on both hosts\n"
+    "  cohort launch --nnodes=2 --nproc-per-node=4 --rdzv-endpoint=host0:29400 train.py    the same on both "
+    "hosts\n"
     "  cohort launch --max-restarts=3 --log-dir=logs train.py                   files, three more tries\n\n"
-    "  Workers find RANK, LOCAL_RANK, WORLD_SIZE, MASTER_ADDR, MASTER_PORT and torchrun's other names in their\n"
-    "  environment. Exit status: that of the first failure, 128 + N for signal N, 75 after SIGTERM or SIGUSR1, 2 if\n"
-    "  nothing was started. Flags come before the program; PET_NNODES and so on are their defaults.\n\n" LAUNCH_FLAGS(
-        VALUE_HELP, SWITCH_HELP);
+    "  Workers find RANK, LOCAL_RANK, WORLD_SIZE, MASTER_ADDR, MASTER_PORT and torchrun's other names in "
+    "their\n"
+    "  environment. Exit status: that of the first failure, 128 + N for signal N, 75 after SIGTERM or "
+    "SIGUSR1, 2 if\n"
+    "  nothing was started. Flags come before the program; PET_NNODES and so on are their "
+    "defaults.\n\n" LAUNCH_FLAGS(VALUE_HELP, SWITCH_HELP);
 
 typedef struct row {
     const char *name, *what; /* what NULL: a switch */
@@ -140,11 +143,13 @@ static co_err refuse_near(const char *word, int n_begin)
         names[i] = rows[i].name + 2;
     const char *near = strncmp(bare, "--", 2) == 0 ? co_str_nearest(bare + 2, names, CO_COUNT(rows)) : NULL;
     if (near && n_begin > 1)
-        return co_fail(CO_EINPUT, "launch: %s may be several flags, --%s among them: write it out", bare, near);
-    if (near)
-        return co_fail(CO_EINPUT,
-                       "launch: no flag %s; did you mean --%s? (a flag of the program goes after the program)", bare,
+        return co_fail(CO_EINPUT, "launch: %s may be several flags, --%s among them: write it out", bare,
                        near);
+    if (near)
+        return co_fail(
+            CO_EINPUT,
+            "launch: no flag %s; did you mean --%s? (a flag of the program goes after the program)", bare,
+            near);
     return CO_OK;
 }
 
@@ -220,9 +225,10 @@ co_err launch_parse(launch_args *a, int argc, char **argv, void (*note)(const ch
         if (n_moved)
             tell_moved(note, moved, n_moved);
     } else if (err == CO_OK && !a->help) {
-        err = co_fail(CO_EINPUT, n_moved ? "launch: no program after %s; flags come first, then the program: cohort "
-                                           "launch --nproc-per-node=2 train.py"
-                                         : "launch: no program to run%s: cohort launch --nproc-per-node=2 train.py",
+        err = co_fail(CO_EINPUT,
+                      n_moved ? "launch: no program after %s; flags come first, then the program: cohort "
+                                "launch --nproc-per-node=2 train.py"
+                              : "launch: no program to run%s: cohort launch --nproc-per-node=2 train.py",
                       n_moved ? moved[n_moved - 1] : "");
     }
     co_free(moved);

@@ -4,24 +4,24 @@
 #include <signal.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/random.h>
 
 #include "base/fs.h"
 #include "launch/launch.h"
 
 static const char default_signals[] = "SIGTERM,SIGINT,SIGHUP,SIGQUIT";
 
-static co_err whole(int *out, const char *name, const char *text, int min, int max)
+co_err flag_whole(int *out, const char *name, const char *text, int min, int max)
 {
     long long n;
 
     if (!co_str_to_i64(text, &n) || n < min || n > max)
-        return co_fail(CO_EINPUT, "launch: %s=%s: a whole number from %d to %d is needed", name, text, min, max);
+        return co_fail(CO_EINPUT, "launch: %s=%s: a whole number from %d to %d is needed", name, text, min,
+                       max);
     *out = (int)n;
     return CO_OK;
 }
 
-static co_err seconds(double *out, const char *name, const char *text)
+co_err flag_seconds(double *out, const char *name, const char *text)
 {
     double s;
 
@@ -31,7 +31,7 @@ static co_err seconds(double *out, const char *name, const char *text)
     return CO_OK;
 }
 
-static co_err one_of(const char *name, const char *text, const char *choices)
+co_err flag_one_of(const char *name, const char *text, const char *choices)
 {
     size_t n = strlen(text);
 
@@ -54,7 +54,8 @@ static int count_gpus(void)
             count += *visible == ',';
         return count;
     }
-    if (!co_fs_is_dir("/proc/driver/nvidia/gpus") || co_fs_list(&names, &n, "/proc/driver/nvidia/gpus") != CO_OK)
+    if (!co_fs_is_dir("/proc/driver/nvidia/gpus") ||
+        co_fs_list(&names, &n, "/proc/driver/nvidia/gpus") != CO_OK)
         return 0;
     co_fs_list_free(names, n);
     return (int)n;
@@ -71,14 +72,17 @@ static co_err set_nproc(co_terms *t, const char *text)
     if (strcmp(text, "auto") == 0 || strcmp(text, "gpu") == 0) {
         t->nproc = gpus;
         return gpus ? CO_OK
-                    : co_fail(CO_EINPUT, "launch: --nproc-per-node=gpu: no GPU is seen here (CUDA_VISIBLE_DEVICES, "
-                                         "nvidia-smi); --nproc-per-node=cpu starts one worker for each CPU");
+                    : co_fail(CO_EINPUT,
+                              "launch: --nproc-per-node=gpu: no GPU is seen here (CUDA_VISIBLE_DEVICES, "
+                              "nvidia-smi); --nproc-per-node=cpu starts one worker for each CPU");
     }
     if (strcmp(text, "xpu") == 0)
-        return co_fail(CO_EINPUT, "launch: --nproc-per-node=xpu: these are not counted here; give their number");
-    co_err err = whole(&t->nproc, "--nproc-per-node", text, 1, CO_MAX_WORKERS);
-    return err ? co_fail(err, "launch: --nproc-per-node=%s: a number from 1 to %d, auto, cpu or gpu is needed", text,
-                         CO_MAX_WORKERS)
+        return co_fail(CO_EINPUT,
+                       "launch: --nproc-per-node=xpu: these are not counted here; give their number");
+    co_err err = flag_whole(&t->nproc, "--nproc-per-node", text, 1, CO_MAX_WORKERS);
+    return err ? co_fail(err,
+                         "launch: --nproc-per-node=%s: a number from 1 to %d, auto, cpu or gpu is needed",
+                         text, CO_MAX_WORKERS)
                : CO_OK;
 }
 
@@ -92,7 +96,7 @@ static co_err set_nnodes(co_terms *t, const char *text)
     if (!text)
         return CO_OK;
     if (!colon) {
-        CO_TRY(whole(&t->max_hosts, "--nnodes", text, 1, CO_MAX_HOSTS));
+        CO_TRY(flag_whole(&t->max_hosts, "--nnodes", text, 1, CO_MAX_HOSTS));
         t->min_hosts = t->max_hosts;
         return CO_OK;
     }
@@ -119,12 +123,13 @@ static co_err set_streams(uint8_t *out, int n, const char *name, const char *tex
     while (at && *at) {
         char *end;
         long rank = strtol(at, &end, 10);
-        bool fits = end > at && *end == ':' && end[1] >= '0' && end[1] <= '3' && (end[2] == ',' || end[2] == '\0');
+        bool fits =
+            end > at && *end == ':' && end[1] >= '0' && end[1] <= '3' && (end[2] == ',' || end[2] == '\0');
         if (!fits || rank < 0)
             return co_fail(CO_EINPUT, "launch: %s=%s: 0, 1, 2 or 3, or RANK:N,RANK:N is needed", name, text);
         if (rank >= n)
-            return co_fail(CO_EINPUT, "launch: %s=%s: there is no local rank %ld, there are %d workers", name, text,
-                           rank, n);
+            return co_fail(CO_EINPUT, "launch: %s=%s: there is no local rank %ld, there are %d workers", name,
+                           text, rank, n);
         out[rank] = (uint8_t)(end[1] - '0');
         at = end + 2 + (end[2] == ',');
     }
@@ -137,7 +142,8 @@ static co_err set_filter(launch_plan *p, const char *text)
         char *end;
         long rank = strtol(at, &end, 10);
         if (end == at || rank < 0 || (*end && *end != ','))
-            return co_fail(CO_EINPUT, "launch: --local-ranks-filter=%s: numbers with commas between are needed", text);
+            return co_fail(CO_EINPUT,
+                           "launch: --local-ranks-filter=%s: numbers with commas between are needed", text);
         if (rank < CO_MAX_WORKERS)
             p->shown[rank] = true;
         at = end + (*end == ',');
@@ -172,8 +178,8 @@ static co_err set_signals(launch_plan *p, const char *text)
         size_t n = strcspn(at, ",");
         int sig = signal_of(at, n);
         if (!sig || sig == SIGKILL || sig == SIGSTOP)
-            return co_fail(CO_EINPUT, "launch: --signals-to-handle=%s: %.*s is no signal that can be handled", text,
-                           (int)n, at);
+            return co_fail(CO_EINPUT, "launch: --signals-to-handle=%s: %.*s is no signal that can be handled",
+                           text, (int)n, at);
         sigaddset(set, sig);
         at += n + (at[n] == ',');
     }
@@ -185,137 +191,59 @@ static co_err set_signals(launch_plan *p, const char *text)
     return CO_OK;
 }
 
-/* --- where to meet ---------------------------------------------------------------------------------------------------- */
-static void new_id(char out[37])
-{
-    unsigned char r[16] = {0};
-
-    if (getrandom(r, sizeof r, 0) != (ssize_t)sizeof r)
-        memset(r, getpid() & 255, sizeof r);
-    r[6] = (r[6] & 0x0f) | 0x40;
-    r[8] = (r[8] & 0x3f) | 0x80;
-    for (int i = 0, at = 0; i < 16; i++)
-        at += snprintf(out + at, (size_t)(37 - at), i == 4 || i == 6 || i == 8 || i == 10 ? "-%02x" : "%02x", r[i]);
-}
-
-/* The keys of --rdzv-conf that mean something here. */
-static co_err set_conf(co_meet *m, const char *text)
-{
-    for (const char *at = text; at && *at;) {
-        char key[64], value[64];
-        size_t n = strcspn(at, ","), eq = strcspn(at, "=");
-        if (eq >= n || eq == 0 || eq >= sizeof key || n - eq > sizeof value)
-            return co_fail(CO_EINPUT, "launch: --rdzv-conf=%s: KEY=VALUE,KEY=VALUE is needed", text);
-        snprintf(key, sizeof key, "%.*s", (int)eq, at);
-        snprintf(value, sizeof value, "%.*s", (int)(n - eq - 1), at + eq + 1);
-        if (strcmp(key, "join_timeout") == 0 || strcmp(key, "timeout") == 0)
-            CO_TRY(seconds(&m->join_timeout_s, "--rdzv-conf join_timeout", value));
-        else if (strcmp(key, "last_call_timeout") == 0)
-            CO_TRY(seconds(&m->last_call_s, "--rdzv-conf last_call_timeout", value));
-        else if (strcmp(key, "is_host") == 0)
-            m->role = strchr("1tTyY", value[0]) && value[0] ? CO_MEET_SERVE : CO_MEET_JOIN;
-        at += n + (at[n] == ',');
-    }
-    return CO_OK;
-}
-
-static co_err add_port(co_meet *m, const char *host, const char *port)
-{
-    const char *after = strrchr(host, ']'), *colon = strrchr(host, ':');
-    bool has_port = colon && (after ? colon > after : strchr(host, ':') == colon);
-    size_t n = (size_t)snprintf(m->endpoint, sizeof m->endpoint, "%s%s%s", host, has_port ? "" : ":", has_port ? "" : port);
-
-    return n < sizeof m->endpoint ? CO_OK : co_fail(CO_EINPUT, "launch: the address %.40s... is too long", host);
-}
-
-static co_err set_meeting(launch_plan *p, const launch_args *a)
-{
-    co_terms *t = &p->spec.terms;
-    const char *backend = a->backend ? a->backend : "static";
-    int port = 0;
-
-    CO_TRY(launch_take_token(&p->meet));
-    CO_TRY(one_of("--rdzv-backend", backend, "static|c10d"));
-    if (a->master_port)
-        CO_TRY(whole(&port, "--master-port", a->master_port, 0, 65535));
-    if (a->node_rank)
-        CO_TRY(whole(&t->host_rank, "--node-rank", a->node_rank, 0, t->max_hosts - 1));
-    if (a->standalone && t->max_hosts > 1)
-        return co_fail(CO_EINPUT, "launch: --standalone is one host, --nnodes=%s is not: leave one of them out", a->nnodes);
-    p->local = a->standalone || (t->max_hosts == 1 && !a->endpoint);
-    if (p->local) {
-        if (port && !a->standalone) {
-            p->spec.master_addr = a->master_addr ? a->master_addr : "127.0.0.1";
-            p->spec.master_port = port;
-        }
-        if (a->rdzv_id && !a->standalone)
-            snprintf(t->run_id, sizeof t->run_id, "%s", a->rdzv_id);
-        else if (p->spec.master_port)
-            snprintf(t->run_id, sizeof t->run_id, "none");
-        else
-            new_id(t->run_id);
-        return CO_OK;
-    }
-    snprintf(t->run_id, sizeof t->run_id, "%s", a->rdzv_id ? a->rdzv_id : "none");
-    t->host_rank = strcmp(backend, "static") == 0 && !a->endpoint ? t->host_rank : a->node_rank ? t->host_rank : -1;
-    if (!a->endpoint && !a->master_addr)
-        return co_fail(CO_EINPUT,
-                       "launch: --nnodes=%s needs a place where the hosts meet: --rdzv-endpoint=HOST:29400 on all of "
-                       "them, HOST being the first one's name or address",
-                       a->nnodes);
-    p->meet.insecure = a->insecure;
-    if (a->local_addr)
-        snprintf(p->meet.advertise, sizeof p->meet.advertise, "%s", a->local_addr);
-    CO_TRY(set_conf(&p->meet, a->conf));
-    return a->endpoint ? add_port(&p->meet, a->endpoint, "29400")
-                       : add_port(&p->meet, a->master_addr, a->master_port ? a->master_port : "29500");
-}
-
 /* --- all -------------------------------------------------------------------------------------------------------------- */
 static co_err refuse_unsupported(const launch_args *a)
 {
     if (a->logs_specs)
-        return co_fail(CO_EINPUT, "launch: --logs-specs=%s names a plugin of Python; --log-dir, --redirects and --tee say "
-                                  "what goes where",
-                       a->logs_specs);
+        return co_fail(
+            CO_EINPUT,
+            "launch: --logs-specs=%s names a plugin of Python; --log-dir, --redirects and --tee say "
+            "what goes where",
+            a->logs_specs);
     if (a->numa)
-        return co_fail(CO_EINPUT, "launch: --numa-binding is not in this version; numactl inside the script binds a worker");
+        return co_fail(
+            CO_EINPUT,
+            "launch: --numa-binding is not in this version; numactl inside the script binds a worker");
     if (a->dup_out || a->dup_err)
-        return co_fail(CO_EINPUT, "launch: --duplicate-std*-filters are not in this version; --log-dir=FOLDER writes "
-                                  "merged.log, which grep searches");
+        return co_fail(CO_EINPUT,
+                       "launch: --duplicate-std*-filters are not in this version; --log-dir=FOLDER writes "
+                       "merged.log, which grep searches");
     return CO_OK;
 }
 
 static co_err set_times(launch_plan *p, const launch_args *a)
 {
-    const char *grace = a->grace ? a->grace : a->shutdown_timeout ? a->shutdown_timeout : getenv("TORCH_ELASTIC_SHUTDOWN_TIMEOUT");
+    const char *grace = a->grace              ? a->grace
+                        : a->shutdown_timeout ? a->shutdown_timeout
+                                              : getenv("TORCH_ELASTIC_SHUTDOWN_TIMEOUT");
     double unused;
 
     p->spec.grace_s = 30;
     if (grace && *grace)
-        CO_TRY(seconds(&p->spec.grace_s, "--grace", grace));
+        CO_TRY(flag_seconds(&p->spec.grace_s, "--grace", grace));
     if (a->stall)
-        CO_TRY(seconds(&p->spec.stall_s, "--stall-after", a->stall));
-    return a->monitor ? seconds(&unused, "--monitor-interval", a->monitor) : CO_OK;
+        CO_TRY(flag_seconds(&p->spec.stall_s, "--stall-after", a->stall));
+    return a->monitor ? flag_seconds(&unused, "--monitor-interval", a->monitor) : CO_OK;
 }
 
 co_err launch_plan_make(launch_plan *p, const launch_args *a)
 {
     co_job_spec *s = &p->spec;
     co_terms *t = &s->terms;
-    const char *template = a->tee_template ? a->tee_template : getenv("TORCHELASTIC_LOG_LINE_PREFIX_TEMPLATE");
+    const char *template =
+        a->tee_template ? a->tee_template : getenv("TORCHELASTIC_LOG_LINE_PREFIX_TEMPLATE");
 
     snprintf(t->version, sizeof t->version, "%s", COHORT_VERSION);
     CO_TRY(refuse_unsupported(a));
     CO_TRY(set_nproc(t, a->nproc));
     CO_TRY(set_nnodes(t, a->nnodes));
-    CO_TRY(set_meeting(p, a));
+    CO_TRY(launch_set_meeting(p, a));
     if (a->max_restarts)
-        CO_TRY(whole(&t->max_restarts, "--max-restarts", a->max_restarts, 0, 1000000));
+        CO_TRY(flag_whole(&t->max_restarts, "--max-restarts", a->max_restarts, 0, 1000000));
     if (a->start_method)
-        CO_TRY(one_of("--start-method", a->start_method, "spawn|fork|forkserver"));
+        CO_TRY(flag_one_of("--start-method", a->start_method, "spawn|fork|forkserver"));
     if (a->prefix)
-        CO_TRY(one_of("--log-prefix", a->prefix, "auto|none|rank"));
+        CO_TRY(flag_one_of("--log-prefix", a->prefix, "auto|none|rank"));
     CO_TRY(set_times(p, a));
     CO_TRY(set_streams(p->redirects, t->nproc, "--redirects", a->redirects));
     CO_TRY(set_streams(p->tee, t->nproc, "--tee", a->tee));
@@ -324,7 +252,9 @@ co_err launch_plan_make(launch_plan *p, const launch_args *a)
     CO_TRY(launch_find_program(p, a));
     s->redirects = p->redirects;
     s->tee = p->tee;
-    s->prefix = !a->prefix || *a->prefix == 'a' ? CO_PREFIX_AUTO : *a->prefix == 'n' ? CO_PREFIX_NONE : CO_PREFIX_RANK;
+    s->prefix = !a->prefix || *a->prefix == 'a' ? CO_PREFIX_AUTO
+                : *a->prefix == 'n'             ? CO_PREFIX_NONE
+                                                : CO_PREFIX_RANK;
     s->tee_template = template && *template ? template : NULL;
     s->role = a->role;
     s->log_dir = a->log_dir;

@@ -117,7 +117,8 @@ static co_err no_such(const char *word, const launch_args *a)
     if (is_file(word))
         return co_fail(CO_EINPUT, "launch: %s may not be executed: chmod +x %s%s", word, word,
                        a->no_python ? ", or leave --no-python out if it is a Python script" : "");
-    return co_fail(CO_EINPUT, "launch: no program %s in %s%s", word, cwd, strchr(word, '/') ? "" : " or in PATH");
+    return co_fail(CO_EINPUT, "launch: no program %s in %s%s", word, cwd,
+                   strchr(word, '/') ? "" : " or in PATH");
 }
 
 /* The interpreter and its first words; argv has room. */
@@ -132,7 +133,9 @@ static co_err use_python(launch_plan *p, const launch_args *a, const char **argv
     if (!file && python)
         return co_fail(CO_EINPUT, "launch: PYTHON_EXEC=%s is no executable", python);
     if (!file)
-        return co_fail(CO_EINPUT, "launch: neither python3 nor python is in PATH; PYTHON_EXEC=/path/to/python names one");
+        return co_fail(
+            CO_EINPUT,
+            "launch: neither python3 nor python is in PATH; PYTHON_EXEC=/path/to/python names one");
     p->spec.file = file;
     argv[(*n)++] = python ? python : file;
     argv[(*n)++] = "-u";

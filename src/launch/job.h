@@ -18,7 +18,7 @@
 #include "base/err.h"
 #include "launch/roster.h"
 
-enum { CO_MAX_WORKERS = 1024 };         /* of one host */
+enum { CO_MAX_WORKERS = 1024 };          /* of one host */
 enum { CO_JOB_OUT = 1, CO_JOB_ERR = 2 }; /* bits of redirects and tee */
 
 typedef enum { CO_PREFIX_AUTO, CO_PREFIX_NONE, CO_PREFIX_RANK } co_job_prefix;
@@ -26,26 +26,26 @@ typedef enum { CO_PREFIX_AUTO, CO_PREFIX_NONE, CO_PREFIX_RANK } co_job_prefix;
 /* Everything is borrowed while co_job_run runs. */
 typedef struct co_job_spec {
     co_terms terms;
-    const char *file;        /* the program */
-    const char *const *argv; /* what it gets as arguments, its name first; NULL-terminated */
-    int local_rank_at;       /* local_rank_flag=N is put before this word of argv; 0: not at all */
+    const char *file;            /* the program */
+    const char *const *argv;     /* what it gets as arguments, its name first; NULL-terminated */
+    int local_rank_at;           /* local_rank_flag=N is put before this word of argv; 0: not at all */
     const char *local_rank_flag; /* "--local_rank" */
-    const char *host;        /* this host, in prefixes and messages; NULL: its name */
-    const char *role;        /* NULL: "default" */
-    const char *master_addr; /* for a single host: instead of the roster's; NULL: the roster's */
-    int master_port;         /* likewise; 0 */
-    bool omp_one;            /* OMP_NUM_THREADS=1 */
-    bool virtual_local_rank; /* LOCAL_RANK=0 and one device of CUDA_VISIBLE_DEVICES each */
+    const char *host;            /* this host, in prefixes and messages; NULL: its name */
+    const char *role;            /* NULL: "default" */
+    const char *master_addr;     /* for a single host: instead of the roster's; NULL: the roster's */
+    int master_port;             /* likewise; 0 */
+    bool omp_one;                /* OMP_NUM_THREADS=1 */
+    bool virtual_local_rank;     /* LOCAL_RANK=0 and one device of CUDA_VISIBLE_DEVICES each */
 
-    const char *log_dir;       /* NULL: no files but workers' error files, in a folder that goes with the job */
-    const uint8_t *redirects;  /* [terms.nproc] to a file, not to out_fd or err_fd; NULL: none */
-    const uint8_t *tee;        /* [terms.nproc] to both, "[role0]:" before each line; NULL: none */
-    const bool *shown;         /* [terms.nproc] which pass to out_fd and err_fd; NULL: all */
-    const char *tee_template;  /* ${role_name} ${local_rank} ${rank} ${hostname} instead of "[role0]:"; NULL */
-    co_job_prefix prefix;      /* AUTO: "[rank] " if there is more than one worker */
-    int out_fd, err_fd;        /* what workers print, and what the job says about them */
+    const char *log_dir; /* NULL: no files but workers' error files, in a folder that goes with the job */
+    const uint8_t *redirects; /* [terms.nproc] to a file, not to out_fd or err_fd; NULL: none */
+    const uint8_t *tee;       /* [terms.nproc] to both, "[role0]:" before each line; NULL: none */
+    const bool *shown;        /* [terms.nproc] which pass to out_fd and err_fd; NULL: all */
+    const char *tee_template; /* ${role_name} ${local_rank} ${rank} ${hostname} instead of "[role0]:"; NULL */
+    co_job_prefix prefix;     /* AUTO: "[rank] " if there is more than one worker */
+    int out_fd, err_fd;       /* what workers print, and what the job says about them */
 
-    sigset_t signals;         /* which end the job when they come: all workers get them; others are not touched */
+    sigset_t signals; /* which end the job when they come: all workers get them; others are not touched */
     const char *signal_names; /* the same for TORCHELASTIC_SIGNALS_TO_HANDLE */
     double grace_s;           /* from asking workers to end to SIGKILL */
     double stall_s;           /* no output, no CPU time for so long: ended and blamed; 0: not watched */

@@ -26,6 +26,7 @@ enum {
     BLAME_WAIT_MS = 2000,  /* for the roster to say which failure was the first */
     LINGER_MS = 250,       /* what a worker left running may end by itself */
     LEFT_BEHIND_MS = 5000, /* then: from SIGTERM to SIGKILL */
+    UNREAD_MS = 1000,      /* asked to end: for whoever does not read our output */
     OVER_WAIT_MS = 10000   /* our workers are gone, the job asked to end: for the roster to agree */
 };
 
@@ -72,7 +73,7 @@ void tree_kill_adopted(pid_t session, const char *run_entry, const char *rank_en
 /* --- lines.c: bytes to lines ------------------------------------------------------------------------------------------ */
 enum { LINE_MOST = 1 << 16 };
 typedef struct lines {
-    co_str text; /* of the open line; what a carriage return overwrote is gone */
+    co_str text;        /* of the open line; what a carriage return overwrote is gone */
     bool returned, bar; /* the last byte was \r; the open line has been overwritten before */
     uint64_t since_ns;  /* when the open line last changed */
 } lines;
@@ -124,9 +125,9 @@ void console_raw(console *c, int to, const char *bytes, size_t n);
 void console_say(console *c, const char *text); /* to standard error, after what is held */
 int console_due_ms(const console *c);           /* until something held must go out; -1: nothing is */
 void console_flush(console *c, bool all);
-void console_close(console *c);
-void bars_erase(console *c);   /* bars.c: the live block below everything else on a terminal */
-int bars_turn(job *j); /* draws it if it is time; ms until it is, -1: nothing to draw */
+void console_close(console *c, int patience_ms); /* for a reader that does not read; -1: for ever */
+void bars_erase(console *c); /* bars.c: the live block below everything else on a terminal */
+int bars_turn(job *j);       /* draws it if it is time; ms until it is, -1: nothing to draw */
 
 /* --- files.c: what stays ---------------------------------------------------------------------------------------------- */
 typedef struct log_file {
@@ -135,11 +136,11 @@ typedef struct log_file {
 } log_file;
 
 typedef struct files {
-    bool none;    /* log_dir is /dev/null */
-    bool kept;    /* log_dir was given, or something must be kept */
-    bool broken;  /* a write failed: said once, no more files */
-    char *temp;   /* the folder to remove at the end, or NULL */
-    char *run;    /* <log_dir>/<run_id>_<random> */
+    bool none;   /* log_dir is /dev/null */
+    bool kept;   /* log_dir was given, or something must be kept */
+    bool broken; /* a write failed: said once, no more files */
+    char *temp;  /* the folder to remove at the end, or NULL */
+    char *run;   /* <log_dir>/<run_id>_<random> */
     char *attempt;
     log_file merged;
     const char *host;
@@ -147,7 +148,7 @@ typedef struct files {
 } files;
 
 co_err files_open(files *f, const co_job_spec *spec, const char *host);
-co_err files_attempt(files *f, int restarts, int nproc); /* folders of a round */
+co_err files_attempt(files *f, int restarts, int nproc);            /* folders of a round */
 char *files_path(const files *f, int local_rank, const char *name); /* caller's; NULL: no files */
 void files_log_open(files *f, log_file *l, int local_rank, const char *name);
 void files_log_line(files *f, log_file *l, const char *text, size_t len);
@@ -164,7 +165,7 @@ typedef struct tail {
 } tail;
 
 typedef struct stream {
-    int fd; /* -1: ended */
+    int fd;    /* -1: ended */
     int which; /* 0 stdout, 1 stderr */
     struct worker *w;
     lines lines;
@@ -205,20 +206,20 @@ struct job {
     worker *workers; /* [nproc] of the round */
     int n;
     job_state state;
-    uint64_t kill_ns; /* ENDING: when SIGKILL is due; 0: it was sent */
+    uint64_t kill_ns;  /* ENDING: when SIGKILL is due; 0: it was sent */
     int64_t ending_ns; /* CLOCK_REALTIME when ENDING began: who failed before was not told to end */
     bool had_to_kill;
 
-    bool failed;         /* this round: a worker of ours; told to the roster */
-    co_failure own;      /* the first of them */
-    uint64_t blame_ns;   /* when our own failure is said if the roster says none; 0: nothing to say */
-    bool said;           /* this round's cause was said */
-    bool kept;           /* a blame.json was written */
-    bool stop_asked;     /* STOP came: the roster waits for co_roster_stopped */
-    bool begin_asked;    /* BEGIN came, with `next` */
+    bool failed;       /* this round: a worker of ours; told to the roster */
+    co_failure own;    /* the first of them */
+    uint64_t blame_ns; /* when our own failure is said if the roster says none; 0: nothing to say */
+    bool said;         /* this round's cause was said */
+    bool kept;         /* a blame.json was written */
+    bool stop_asked;   /* STOP came: the roster waits for co_roster_stopped */
+    bool begin_asked;  /* BEGIN came, with `next` */
     co_round next;
-    int asked;           /* the signal that asked us to end; 0: none */
-    uint64_t leave_ns;   /* when we go without the roster's word */
+    int asked;         /* the signal that asked us to end; 0: none */
+    uint64_t leave_ns; /* when we go without the roster's word */
     bool over;
     int status;
     co_err err; /* of the roster or of starting workers; its text is in why */
@@ -248,14 +249,15 @@ char **worker_env(const job *j, const worker *w, co_pool *pool);
 /* cause.c, evidence.c, blame.c, stall.c */
 void cause_of(co_failure *f, job *j, worker *w);
 void cause_of_stall(co_failure *f, job *j, worker *w, double still_s, const proc *suspect);
-long long evidence_oom_kills(const char *root); /* so far, of our control group or of the machine; -1: unknown */
+long long
+evidence_oom_kills(const char *root); /* so far, of our control group or of the machine; -1: unknown */
 bool evidence_killed_in(const char *kmsg, int pid); /* does the kernel's log say that it killed this one? */
 /* Each says what it found, if it found something. */
 bool evidence_shm_full(const char *path, char *says, size_t size);
 bool evidence_no_instructions(const char *cpuinfo, char *says, size_t size);
 bool evidence_error_file(const char *path, char *says, size_t size);
 void evidence_waits(char *says, size_t size, const proc *p); /* what it waits in: call, file */
-void blame(job *j, const co_failure *f, const char *next); /* once a round: the paragraph, blame.json */
+void blame(job *j, const co_failure *f, const char *next);   /* once a round: the paragraph, blame.json */
 void stall_watch(job *j);
 int stall_due_ms(const job *j);
 

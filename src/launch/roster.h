@@ -23,8 +23,8 @@ enum { CO_MAX_HOSTS = 1024, CO_HOST_NAME = 256 };
 typedef struct co_terms {
     char run_id[128];
     int min_hosts, max_hosts;
-    int nproc;         /* workers on this host */
-    int host_rank;     /* wished for; -1: as it comes */
+    int nproc;     /* workers on this host */
+    int host_rank; /* wished for; -1: as it comes */
     int max_restarts;
     char program[256]; /* what runs, for comparison and messages */
     char version[32];
@@ -32,8 +32,8 @@ typedef struct co_terms {
 
 /* One round, as seen by one host. */
 typedef struct co_round {
-    int64_t number;    /* 1 for the first */
-    int restarts;      /* failures that were answered with a restart so far */
+    int64_t number;     /* 1 for the first */
+    int restarts;       /* failures that were answered with a restart so far */
     int hosts, my_host; /* how many, and which this is: 0 .. hosts - 1 */
     int first_rank, world;
     char master_addr[CO_HOST_NAME];
@@ -44,19 +44,19 @@ typedef struct co_round {
 typedef struct co_failure {
     char host[CO_HOST_NAME];
     int host_rank, rank, local_rank, pid; /* rank -1: not a worker but the host itself was lost */
-    int status;       /* as of waitpid */
-    int64_t when_ns;  /* CLOCK_REALTIME less co_roster_clock_offset: the roster's clock */
-    char how[256];    /* "exited with status 3", "killed by SIGSEGV (11)" */
-    char advice[256]; /* one line, or "" */
-    char last[4096];  /* its last lines */
+    int status;                           /* as of waitpid */
+    int64_t when_ns;                      /* CLOCK_REALTIME less co_roster_clock_offset: the roster's clock */
+    char how[256];                        /* "exited with status 3", "killed by SIGSEGV (11)" */
+    char advice[256];                     /* one line, or "" */
+    char last[4096];                      /* its last lines */
 } co_failure;
 
 typedef enum {
     CO_ROSTER_NOTHING, /* the time was over */
     CO_ROSTER_BEGIN,   /* start workers for `round` */
     CO_ROSTER_STOP,    /* end this round's workers; why in `text`; then tell co_roster_stopped */
-    CO_ROSTER_OVER,    /* the job is over: exit with `status` after ending what runs; why in `text`, cause if has_cause */
-    CO_ROSTER_TALK     /* a line for the terminal in `text` */
+    CO_ROSTER_OVER, /* the job is over: exit with `status` after ending what runs; why in `text`, cause if has_cause */
+    CO_ROSTER_TALK /* a line for the terminal in `text` */
 } co_roster_kind;
 
 typedef struct co_roster_event {
@@ -72,16 +72,16 @@ typedef struct co_roster_event {
 typedef enum { CO_MEET_AUTO, CO_MEET_SERVE, CO_MEET_JOIN } co_meet_role;
 typedef struct co_meet {
     char endpoint[CO_HOST_NAME + 8]; /* host:port, [v6]:port; port 0: any, said in a TALK */
-    co_meet_role role;               /* AUTO: rank 0, or whoever has the endpoint's address and gets its port, serves */
-    char token[64];                  /* "": the server makes one (loopback: none is needed); a joiner is refused */
-    bool insecure;                   /* neither TLS nor token */
-    char host[CO_HOST_NAME];         /* this host's name in messages; "": gethostname */
-    char listen[CO_HOST_NAME];       /* address to listen on; "": loopback endpoint: loopback, else every one */
-    char advertise[CO_HOST_NAME];    /* this host's address for others; "": as seen by the roster */
-    double join_timeout_s;           /* 0: 600. How long to wait for the roster and for enough hosts */
-    double last_call_s;              /* 0: 30. How long an elastic job with enough hosts waits for more */
-    double lost_after_s;             /* 0: 3. Silence after which a host counts as lost */
-    int64_t skew_ns;                 /* for tests: this host's clock is off by so much */
+    co_meet_role role; /* AUTO: rank 0, or whoever has the endpoint's address and gets its port, serves */
+    char token[64];    /* "": the server makes one (loopback: none is needed); a joiner is refused */
+    bool insecure;     /* neither TLS nor token */
+    char host[CO_HOST_NAME];      /* this host's name in messages; "": gethostname */
+    char listen[CO_HOST_NAME];    /* address to listen on; "": loopback endpoint: loopback, else every one */
+    char advertise[CO_HOST_NAME]; /* this host's address for others; "": as seen by the roster */
+    double join_timeout_s;        /* 0: 600. How long to wait for the roster and for enough hosts */
+    double last_call_s;           /* 0: 30. How long an elastic job with enough hosts waits for more */
+    double lost_after_s;          /* 0: 3. Silence after which a host counts as lost */
+    int64_t skew_ns;              /* for tests: this host's clock is off by so much */
 } co_meet;
 
 typedef struct co_roster co_roster;
@@ -94,9 +94,9 @@ co_err co_roster_open(co_roster **out, const co_terms *terms, const co_meet *whe
 bool co_meet_needs_token(const co_terms *terms, const co_meet *where);
 /* Waits up to timeout_ms for the next event. CO_EINPUT: refused (terms that do not agree); CO_EFAIL: cut off. */
 co_err co_roster_turn(co_roster *r, int timeout_ms, co_roster_event *ev);
-int co_roster_fd(const co_roster *r); /* to poll on with other things; -1: none */
+int co_roster_fd(const co_roster *r);               /* to poll on with other things; -1: none */
 int64_t co_roster_clock_offset(const co_roster *r); /* this host's CLOCK_REALTIME less the roster's, ns */
-void co_roster_done(co_roster *r);    /* all workers of this host ended well */
+void co_roster_done(co_roster *r);                  /* all workers of this host ended well */
 void co_roster_failed(co_roster *r, const co_failure *f);
 void co_roster_stopped(co_roster *r); /* this host's workers are gone, as STOP asked */
 /* This host was asked to end (signal): all hosts are told; `status` becomes the job's. */

@@ -4,13 +4,15 @@
 #include <signal.h>
 #include <unistd.h>
 
+#include "net/net.h"
+
 #define LAUNCH "$COHORT launch --nproc-per-node=2 "
 
 /* An executable shell script in the test's folder. */
 static void script(const char *name, const char *text)
 {
-    test_run r = test_sh("printf '#!/bin/sh\\n' > %s && cat >> %s <<'EOF' && chmod +x %s\n%s\nEOF\n", name, name,
-                         name, text);
+    test_run r = test_sh("printf '#!/bin/sh\\n' > %s && cat >> %s <<'EOF' && chmod +x %s\n%s\nEOF\n", name,
+                         name, name, text);
 
     CHECK(r.status == 0, "%s", r.out);
     free(r.out);
@@ -45,32 +47,41 @@ static bool line_is(const char *text, const char *name, const char *value)
 
 TEST(a_worker_finds_every_name_that_torchrun_sets)
 {
-    static const char *const fields[][2] = {{"RANK", "1"},
-                                            {"LOCAL_RANK", "1"},
-                                            {"WORLD_SIZE", "3"},
-                                            {"LOCAL_WORLD_SIZE", "3"},
-                                            {"GROUP_RANK", "0"},
-                                            {"GROUP_WORLD_SIZE", "1"},
-                                            {"ROLE_RANK", "1"},
-                                            {"ROLE_WORLD_SIZE", "3"},
-                                            {"ROLE_NAME", "trainer"},
-                                            {"MASTER_ADDR", "localhost"},
-                                            {"TORCHELASTIC_RESTART_COUNT", "0"},
-                                            {"TORCHELASTIC_MAX_RESTARTS", "2"},
-                                            {"TORCHELASTIC_USE_AGENT_STORE", "False"},
-                                            {"TORCHELASTIC_SIGNALS_TO_HANDLE", "SIGTERM,SIGINT,SIGHUP,SIGQUIT"},
-                                            {"TORCH_NCCL_ASYNC_ERROR_HANDLING", "1"},
-                                            {"OMP_NUM_THREADS", "1"},
-                                            {"KEPT", "as it was"}};
-    test_run r = test_sh("unset OMP_NUM_THREADS; export KEPT='as it was' RANK=77 COHORT_TOKEN=secret TMPDIR=$PWD; $COHORT "
-                         "launch --standalone --nproc_per_node 3 --role=trainer --max_restarts=2 "
-                         "--local-ranks-filter=1 --log-prefix=none --no-python env");
+    static const char *const fields[][2] = {
+        {"RANK", "1"},
+        {"LOCAL_RANK", "1"},
+        {"WORLD_SIZE", "3"},
+        {"LOCAL_WORLD_SIZE", "3"},
+        {"GROUP_RANK", "0"},
+        {"GROUP_WORLD_SIZE", "1"},
+        {"ROLE_RANK", "1"},
+        {"ROLE_WORLD_SIZE", "3"},
+        {"ROLE_NAME", "trainer"},
+        {"MASTER_ADDR", "localhost"},
+        {"TORCHELASTIC_RESTART_COUNT", "0"},
+        {"TORCHELASTIC_MAX_RESTARTS", "2"},
+        {"TORCHELASTIC_USE_AGENT_STORE", "False"},
+        {"TORCHELASTIC_SIGNALS_TO_HANDLE", "SIGTERM,SIGINT,SIGHUP,SIGQUIT"},
+        {"TORCH_NCCL_ASYNC_ERROR_HANDLING", "1"},
+        {"OMP_NUM_THREADS", "1"},
+        {"KEPT", "as it was"}};
+    char token[CO_TOKEN_TEXT];
+    co_token t;
+
+    CHECK_OK(co_token_make(&t));
+    co_token_text(token, &t);
+    test_run r =
+        test_sh("unset OMP_NUM_THREADS; export KEPT='as it was' RANK=77 COHORT_TOKEN=%s TMPDIR=$PWD; $COHORT "
+                "launch --standalone --nproc_per_node 3 --role=trainer --max_restarts=2 "
+                "--local-ranks-filter=1 --log-prefix=none --no-python env",
+                token);
 
     CHECK(r.status == 0, "%d\n%s", r.status, r.out);
     for (size_t i = 0; i < CO_COUNT(fields); i++)
-        CHECK(line_is(r.out, fields[i][0], fields[i][1]), "%s is not %s in\n%s", fields[i][0], fields[i][1], r.out);
+        CHECK(line_is(r.out, fields[i][0], fields[i][1]), "%s is not %s in\n%s", fields[i][0], fields[i][1],
+              r.out);
     CHECK(strstr(r.out, "OMP_NUM_THREADS=1 for each worker"), "no word about OMP_NUM_THREADS");
-    CHECK(!strstr(r.out, "secret"), "the token is in a worker's environment");
+    CHECK(!strstr(r.out, token), "the token is in a worker's environment");
     const char *port = strstr(r.out, "\nMASTER_PORT="), *id = strstr(r.out, "\nTORCHELASTIC_RUN_ID=");
     CHECK(port && atoi(port + 13) > 1023, "no MASTER_PORT");
     CHECK(id && strcspn(id + 1, "\n") == strlen("TORCHELASTIC_RUN_ID=") + 36, "the run's id is no uuid");
@@ -95,14 +106,16 @@ TEST(redirects_and_tee_make_torchruns_files)
 {
     script("p", "echo out $RANK; echo err $RANK >&2");
     gives(0, "[default1]:out 1",
-          LAUNCH "--log-dir=logs --rdzv-id=job/7 -r 0:3 -t 1:1 p > seen 2>&1; s=$?; cat seen; grep -q 'out 0' seen && s=9; "
+          LAUNCH "--log-dir=logs --rdzv-id=job/7 -r 0:3 -t 1:1 p > seen 2>&1; s=$?; cat seen; grep -q 'out "
+                 "0' seen && s=9; "
                  "exit $s");
     gives(0, "out 0", "cat logs/job_7_*/attempt_0/0/stdout.log");
     gives(0, "err 0", "cat logs/job_7_*/attempt_0/0/stderr.log");
     gives(0, "out 1", "cat logs/job_7_*/attempt_0/1/stdout.log");
     gives(0, ":1] err 1", "cat logs/job_7_*/merged.log");
     gives(0, "r1.h:out 1",
-          "$COHORT launch --nproc-per-node=2 --tee=3 --log-line-prefix-template='r${local_rank}.h:' --log-dir=l2 p");
+          "$COHORT launch --nproc-per-node=2 --tee=3 --log-line-prefix-template='r${local_rank}.h:' "
+          "--log-dir=l2 p");
 }
 
 TEST(the_exit_status_is_that_of_the_first_failure)
@@ -118,7 +131,8 @@ TEST(the_exit_status_is_that_of_the_first_failure)
 
 TEST(the_paragraph_has_the_last_twenty_lines_of_the_one_that_failed)
 {
-    script("p", "if [ $RANK = 1 ]; then i=0; while [ $i -lt 40 ]; do i=$((i+1)); echo line $i; done; exit 1; fi; sleep 60");
+    script("p", "if [ $RANK = 1 ]; then i=0; while [ $i -lt 40 ]; do i=$((i+1)); echo line $i; done; exit 1; "
+                "fi; sleep 60");
     test_run r = test_sh("TMPDIR=$PWD " LAUNCH "p 2>&1 >/dev/null");
     CHECK(r.status == 1 && strstr(r.out, "  | line 21\n") && strstr(r.out, "  | line 40\n"), "%s", r.out);
     CHECK(!strstr(r.out, "line 20\n"), "%s", r.out);
@@ -141,7 +155,8 @@ TEST(a_python_traceback_ends_in_the_first_line_of_the_paragraph)
 
 TEST(all_workers_start_again_as_often_as_asked)
 {
-    script("p", "echo try $TORCHELASTIC_RESTART_COUNT; [ $TORCHELASTIC_RESTART_COUNT = 2 ] || [ $RANK = 0 ] || exit 4");
+    script("p", "echo try $TORCHELASTIC_RESTART_COUNT; [ $TORCHELASTIC_RESTART_COUNT = 2 ] || [ $RANK = 0 ] "
+                "|| exit 4");
     gives(0, "try 2", LAUNCH "--max-restarts=2 p");
     gives(4, "restart 1 of 1", LAUNCH "--max-restarts=1 p");
 }
@@ -161,7 +176,8 @@ static pid_t start_with_children(const char *flags, const char *mark)
 {
     char text[256];
 
-    snprintf(text, sizeof text, "setsid sleep %s & sleep %s & echo up >> started; wait; sleep %s", mark, mark, mark);
+    snprintf(text, sizeof text, "setsid sleep %s & sleep %s & echo up >> started; wait; sleep %s", mark, mark,
+             mark);
     script("p", text);
     pid_t pid = test_spawn("log", "TMPDIR=$PWD exec $COHORT launch --nproc-per-node=2 %s ./p", flags);
     test_until(has_two_lines, "started", 20, "both workers");
@@ -222,8 +238,10 @@ TEST(a_worker_that_stands_still_is_named_with_what_it_waits_for)
 
 TEST(a_full_disk_under_log_dir_is_said_once_and_the_job_goes_on)
 {
-    script("p", "i=0; while [ $i -lt 300 ]; do i=$((i+1)); echo 0123456789012345678901234567890123456789; done; echo end");
-    test_run r = test_sh("{ (ulimit -f 1; trap '' XFSZ; $COHORT launch --nproc-per-node=2 --log-dir=l ./p 2>&1); echo is $?; } | cat");
+    script("p", "i=0; while [ $i -lt 300 ]; do i=$((i+1)); echo 0123456789012345678901234567890123456789; "
+                "done; echo end");
+    test_run r = test_sh("{ (ulimit -f 1; trap '' XFSZ; $COHORT launch --nproc-per-node=2 --log-dir=l ./p "
+                         "2>&1); echo is $?; } | cat");
     CHECK(strstr(r.out, "is 0\n") && strstr(r.out, " end\n"), "%s", r.out);
     const char *said = strstr(r.out, "goes on without log files");
     CHECK(said && !strstr(said + 1, "goes on without log files"), "%s", r.out);
@@ -242,7 +260,24 @@ TEST(sixty_four_workers_start_in_a_second_or_two)
 TEST(a_program_that_floods_its_output_loses_nothing)
 {
     script("p", "seq 1 20000");
-    test_run r = test_sh("OMP_NUM_THREADS=1 " LAUNCH "p | sed 's/^\\[[-0-9,]*\\] //; s/^x2 //' | sort -n | uniq | wc -l");
+    test_run r = test_sh("OMP_NUM_THREADS=1 " LAUNCH
+                         "p | sed 's/^\\[[-0-9,]*\\] //; s/^x2 //' | sort -n | uniq | wc -l");
     CHECK(atoi(r.out) == 20000, "%s", r.out);
+    free(r.out);
+}
+
+TEST(a_kill_by_the_kernel_for_memory_is_told_from_any_other)
+{
+    script("p", "[ $RANK = 1 ] && exec tail /dev/zero; sleep 50");
+    test_run r = test_sh(
+        "top=/sys/fs/cgroup; [ -d $top/memory ] && top=$top/memory; g=$top/cohort-test-$$; mkdir $g "
+        "2>/dev/null || exit 77\n"
+        "for f in memory.limit_in_bytes memory.max; do [ -e $g/$f ] && echo 100M > $g/$f && ok=1; done\n"
+        "[ -e $g/memory.swap.max ] && echo 0 > $g/memory.swap.max\n"
+        "[ \"$ok\" ] && (sh -c 'echo $PPID' > $g/cgroup.procs && TMPDIR=$PWD exec " LAUNCH "./p); s=$?\n"
+        "rmdir $g; [ \"$ok\" ] || exit 77; exit $s");
+    if (r.status == 77)
+        test_skip("no control group with a memory limit can be made here");
+    CHECK(r.status == 137 && strstr(r.out, "out-of-memory killer"), "%d\n%s", r.status, r.out);
     free(r.out);
 }

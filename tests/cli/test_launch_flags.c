@@ -1,7 +1,10 @@
 /* The words of `cohort launch`: every flag in each spelling, what is moved to the program, what is refused. */
 #include "cli/runs.h"
 
+#include <unistd.h>
+
 #include "cli/launch_int.h"
+#include "net/net.h"
 
 static char noted[512];
 
@@ -47,7 +50,8 @@ static void has_value(const char *words, size_t i)
         CHECK(same(*(const char *const *)field, "v1"), "%s", words);
     else
         CHECK(*(const bool *)field, "%s", words);
-    CHECK(a.n == 3 && same(a.program[0], "p.py") && same(a.program[1], "--nnodes=9") && same(a.program[2], "x"),
+    CHECK(a.n == 3 && same(a.program[0], "p.py") && same(a.program[1], "--nnodes=9") &&
+              same(a.program[2], "x"),
           "%s: %d words of the program", words, a.n);
     CHECK(!noted[0], "%s: %s", words, noted);
     launch_args_free(&a);
@@ -82,7 +86,8 @@ TEST(short_flags_and_beginnings_are_argparses)
 
     CHECK_OK(parse(&a, "-r 3 -t1 -m pkg.train --nproc 4"));
     CHECK(same(a.redirects, "3") && same(a.tee, "1") && a.module && !a.nproc, "short flags");
-    CHECK(a.n == 3 && same(a.program[0], "pkg.train") && same(a.program[1], "--nproc"), "the program's own words");
+    CHECK(a.n == 3 && same(a.program[0], "pkg.train") && same(a.program[1], "--nproc"),
+          "the program's own words");
     launch_args_free(&a);
     CHECK_OK(parse(&a, "--nproc=4 -- p.py"));
     CHECK(same(a.nproc, "4") && same(a.program[0], "p.py"), "a beginning");
@@ -145,6 +150,18 @@ TEST(near_misses_and_bad_values_are_refused_before_anything_starts)
     test_run r = test_sh("PET_NPROC_PER_NODE=none $COHORT launch p.sh");
     CHECK(r.status == 2 && strstr(r.out, "none"), "%s", r.out);
     free(r.out);
+}
+
+TEST(a_taken_master_port_is_refused_with_who_has_it)
+{
+    int fd;
+
+    CHECK_OK(co_net_listen(&fd, "", 0));
+    co_addr here = co_net_local(fd);
+    test_run r = test_sh("touch p.py; $COHORT launch --master-port=%d p.py", co_addr_port(&here));
+    CHECK(r.status == 2 && strstr(r.out, "is taken by") && strstr(r.out, "(pid "), "%d: %s", r.status, r.out);
+    free(r.out);
+    close(fd);
 }
 
 TEST(help_shows_every_flag)

@@ -55,7 +55,8 @@ static size_t fitting(const char *text, size_t len, int most)
 static void draw_one(console *c, outlet *o, int local_rank, const co_str *text)
 {
     char label[CO_HOST_NAME + 16];
-    int n = snprintf(label, sizeof label, "[%s%s%d] ", c->host, *c->host ? ":" : "", c->first_rank + local_rank);
+    int n =
+        snprintf(label, sizeof label, "[%s%s%d] ", c->host, *c->host ? ":" : "", c->first_rank + local_rank);
 
     outlet_add(o, label, (size_t)n);
     outlet_add(o, co_str_text(text), fitting(co_str_text(text), text->len, columns(o) - n - 1));

@@ -36,13 +36,16 @@ static json_t *blame_json(const job *j, const co_failure *f)
     char date[64];
 
     co_date(date, sizeof date, "%Y-%m-%dT%H:%M:%S%z", (double)f->when_ns * 1e-9);
-    json_t *v = json_pack("{s:s, s:s, s:i, s:i, s:i, s:i}", "run_id", j->spec->terms.run_id, "host", f->host, "host_rank",
-                          f->host_rank, "rank", f->rank, "local_rank", f->local_rank, "pid", f->pid);
+    json_t *v =
+        json_pack("{s:s, s:s, s:i, s:i, s:i, s:i}", "run_id", j->spec->terms.run_id, "host", f->host,
+                  "host_rank", f->host_rank, "rank", f->rank, "local_rank", f->local_rank, "pid", f->pid);
     if (!v)
         return NULL;
     json_object_set_new(v, "how", text_or_null(f->how));
-    json_object_set_new(v, "exit_status", WIFEXITED(f->status) ? json_integer(WEXITSTATUS(f->status)) : json_null());
-    json_object_set_new(v, "signal", WIFSIGNALED(f->status) ? json_integer(WTERMSIG(f->status)) : json_null());
+    json_object_set_new(v, "exit_status",
+                        WIFEXITED(f->status) ? json_integer(WEXITSTATUS(f->status)) : json_null());
+    json_object_set_new(v, "signal",
+                        WIFSIGNALED(f->status) ? json_integer(WTERMSIG(f->status)) : json_null());
     json_object_set_new(v, "advice", text_or_null(f->advice));
     json_object_set_new(v, "when", json_string(date));
     json_object_set_new(v, "when_s", json_real((double)f->when_ns * 1e-9));
@@ -83,7 +86,8 @@ static void write_error_file(const co_failure *f)
                           "py_callstack", f->last, "timestamp", stamp);
     char *text = v ? co_json_text(v) : NULL;
     if (text)
-        co_fs_write_atomic(path, text, strlen(text)); /* whoever asked for it finds none: said by our status */
+        co_fs_write_atomic(path, text,
+                           strlen(text)); /* whoever asked for it finds none: said by our status */
     co_free(text);
     json_decref(v);
 }
@@ -114,8 +118,8 @@ void blame(job *j, const co_failure *f, const char *next)
         write_error_file(f);
     co_date(date, sizeof date, "%H:%M:%S", (double)f->when_ns * 1e-9);
     if (f->rank >= 0)
-        co_str_addf(&s, "cohort: rank %d on %s (local rank %d, pid %d) %s, at %s", f->rank, f->host, f->local_rank,
-                    f->pid, f->how, date);
+        co_str_addf(&s, "cohort: rank %d on %s (local rank %d, pid %d) %s, at %s", f->rank, f->host,
+                    f->local_rank, f->pid, f->how, date);
     else
         co_str_addf(&s, "cohort: host %s %s, at %s", f->host, f->how, date);
     add_last_lines(&s, f->last);

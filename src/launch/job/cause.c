@@ -32,19 +32,27 @@ static const struct {
 } sayings[] = {
     {"CUDA out of memory", "the GPU's memory is full: a smaller batch per process, or more GPUs"},
     {"OutOfMemoryError", "memory is full: a smaller batch per process, or fewer processes"},
-    {"killed by signal: Bus error", "data loaders ran out of shared memory: give /dev/shm more (docker run --shm-size=8g), or fewer loaders"},
-    {"killed by signal: Killed", "a data loader was killed, most often for memory: fewer loader processes, or a smaller batch"},
-    {"Address already in use", "a port is taken: leave --master-port and --rdzv-endpoint out (a free one is found), or ss -ltnp says who has it"},
-    {"EADDRINUSE", "a port is taken: leave --master-port and --rdzv-endpoint out (a free one is found), or ss -ltnp says who has it"},
-    {"arguments: --local-rank", "the script does not know --local-rank: leave --legacy-local-rank out, or add --use-env"},
-    {"arguments: --local_rank", "the script does not know --local_rank: leave --legacy-local-rank out, or add --use-env"},
+    {"killed by signal: Bus error", "data loaders ran out of shared memory: give /dev/shm more (docker run "
+                                    "--shm-size=8g), or fewer loaders"},
+    {"killed by signal: Killed",
+     "a data loader was killed, most often for memory: fewer loader processes, or a smaller batch"},
+    {"Address already in use", "a port is taken: leave --master-port and --rdzv-endpoint out (a free one is "
+                               "found), or ss -ltnp says who has it"},
+    {"EADDRINUSE", "a port is taken: leave --master-port and --rdzv-endpoint out (a free one is found), or "
+                   "ss -ltnp says who has it"},
+    {"arguments: --local-rank",
+     "the script does not know --local-rank: leave --legacy-local-rank out, or add --use-env"},
+    {"arguments: --local_rank",
+     "the script does not know --local_rank: leave --legacy-local-rank out, or add --use-env"},
     {"required: --local", "the script expects --local-rank as an argument: --legacy-local-rank passes it"},
-    {"ModuleNotFoundError", "it is not installed in the Python that ran: PYTHON_EXEC=/path/to/python chooses another"},
+    {"ModuleNotFoundError",
+     "it is not installed in the Python that ran: PYTHON_EXEC=/path/to/python chooses another"},
     {"KeyError: 'RANK'", "the script was started without the environment of a launcher"},
     {"No space left on device", "a disk is full: df -h says which"},
     {"Connection closed by peer", "likely a consequence: another rank went first; its own output says why"},
     {"Connection reset by peer", "likely a consequence: another rank went first; its own output says why"},
-    {"No CUDA GPUs are available", "no GPU is seen here: nvidia-smi, CUDA_VISIBLE_DEVICES, or a gloo backend on CPUs"},
+    {"No CUDA GPUs are available",
+     "no GPU is seen here: nvidia-smi, CUDA_VISIBLE_DEVICES, or a gloo backend on CPUs"},
     {"invalid device ordinal", "more processes than GPUs: --nproc-per-node=gpu starts one for each"},
     {"Too many open files", "ulimit -n raises the number of open files"},
 };
@@ -53,7 +61,8 @@ static const struct {
     int sig;
     const char *advice;
 } signals[] = {
-    {SIGSEGV, "a crash in native code: PYTHONFAULTHANDLER=1 shows the Python line, gdb --args the native one"},
+    {SIGSEGV,
+     "a crash in native code: PYTHONFAULTHANDLER=1 shows the Python line, gdb --args the native one"},
     {SIGABRT, "it ended itself (a failed assertion, an uncaught C++ exception): its last lines say why"},
     {SIGFPE, "an integer division by zero in native code: gdb --args shows where"},
     {SIGBUS, "memory behind a mapping is missing: a full /dev/shm or disk, or a mapped file that was cut"},
@@ -96,15 +105,18 @@ static void by_signal(co_failure *f, job *j, const worker *w)
     char says[160];
 
     snprintf(f->how, sizeof f->how, "killed by SIG%s (%d)", abbreviation(sig), sig);
-    if (sig == SIGKILL && (evidence_killed_in("/dev/kmsg", w->pid) || (j->oom_kills >= 0 && now > j->oom_kills))) {
+    if (sig == SIGKILL &&
+        (evidence_killed_in("/dev/kmsg", w->pid) || (j->oom_kills >= 0 && now > j->oom_kills))) {
         add_how(f, ", ", "by the kernel's out-of-memory killer");
         advise(f, "memory is full: a smaller batch, fewer processes or data loaders, or a higher limit "
                   "(docker --memory, sbatch --mem)");
     }
     if (sig == SIGBUS && evidence_shm_full("/dev/shm", says, sizeof says)) {
         add_how(f, "; ", says);
-        advise(f, "give /dev/shm more room (docker run --shm-size=8g, a Memory volume in Kubernetes), or use fewer "
-                  "data loaders");
+        advise(
+            f,
+            "give /dev/shm more room (docker run --shm-size=8g, a Memory volume in Kubernetes), or use fewer "
+            "data loaders");
     }
     if (sig == SIGILL && evidence_no_instructions("/proc/cpuinfo", says, sizeof says))
         add_how(f, "; ", says);
@@ -161,7 +173,8 @@ void cause_of(co_failure *f, job *j, worker *w)
 {
     fill(f, j, w);
     if (w->not_started) {
-        snprintf(f->how, sizeof f->how, "could not be started: %s: %s", j->spec->file, strerror(w->not_started));
+        snprintf(f->how, sizeof f->how, "could not be started: %s: %s", j->spec->file,
+                 strerror(w->not_started));
         return;
     }
     if (WIFSIGNALED(w->status))
@@ -184,7 +197,9 @@ void cause_of_stall(co_failure *f, job *j, worker *w, double still_s, const proc
     snprintf(f->how, sizeof f->how, "made no progress for %.0f s: no output, no CPU time%s%s", still_s,
              says[0] ? "; " : "", says);
     snprintf(f->advice, sizeof f->advice, "%s",
-             suspect && suspect->state == 'D'   ? "a disk or network mount does not answer: look at the file it waits for"
-             : suspect && suspect->state == 'T' ? "it is stopped (SIGSTOP or a debugger): kill -CONT lets it go on"
-                                                : "py-spy dump or gdb on a run without --stall-after shows the place");
+             suspect && suspect->state == 'D'
+                 ? "a disk or network mount does not answer: look at the file it waits for"
+             : suspect && suspect->state == 'T'
+                 ? "it is stopped (SIGSTOP or a debugger): kill -CONT lets it go on"
+                 : "py-spy dump or gdb on a run without --stall-after shows the place");
 }

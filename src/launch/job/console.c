@@ -178,14 +178,14 @@ void console_flush(console *c, bool all)
         send_head(c);
 }
 
-void console_close(console *c)
+void console_close(console *c, int patience_ms)
 {
     console_flush(c, true);
     bars_erase(c);
     for (int i = 0; i < 2; i++) {
         while (outlet_push(&c->out[i]), outlet_waits(&c->out[i])) {
             struct pollfd p = {.fd = c->out[i].fd, .events = POLLOUT};
-            if (poll(&p, 1, 5000) <= 0) /* nobody reads */
+            if (poll(&p, 1, patience_ms) <= 0)
                 break;
         }
         outlet_close(&c->out[i]);

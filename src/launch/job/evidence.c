@@ -72,7 +72,8 @@ bool evidence_killed_in(const char *kmsg, int pid)
     ssize_t n;
 
     snprintf(words, sizeof words, "Killed process %d ", pid);
-    while (fd >= 0 && ((n = read(fd, text, sizeof text - 1)) > 0 || (n < 0 && errno == EPIPE))) /* a record each */
+    while (fd >= 0 &&
+           ((n = read(fd, text, sizeof text - 1)) > 0 || (n < 0 && errno == EPIPE))) /* a record each */
         if (n > 0) {
             text[n] = '\0';
             found |= strstr(text, words) != NULL;
@@ -100,7 +101,8 @@ bool evidence_shm_full(const char *path, char *says, size_t size)
 
 bool evidence_no_instructions(const char *cpuinfo, char *says, size_t size)
 {
-    static const char *const sets[] = {"sse4_2", "avx", "f16c", "fma", "bmi2", "avx2", "avx512f", "avx512_bf16", "amx_tile"};
+    static const char *const sets[] = {"sse4_2", "avx",     "f16c",        "fma",     "bmi2",
+                                       "avx2",   "avx512f", "avx512_bf16", "amx_tile"};
     char line[8192] = "";
     FILE *f = fopen(cpuinfo, "re");
     size_t at = 0;
@@ -142,18 +144,39 @@ static const struct {
     const char *name;
     bool on_file; /* its first argument is a descriptor */
 } calls[] = {
-    {SYS_read, "read", true},         {SYS_write, "write", true},         {SYS_pread64, "pread", true},
-    {SYS_pwrite64, "pwrite", true},   {SYS_readv, "readv", true},         {SYS_writev, "writev", true},
-    {SYS_recvfrom, "recv", true},     {SYS_sendto, "send", true},         {SYS_recvmsg, "recvmsg", true},
-    {SYS_sendmsg, "sendmsg", true},   {SYS_connect, "connect", true},     {SYS_accept, "accept", true},
-    {SYS_accept4, "accept", true},    {SYS_fsync, "fsync", true},         {SYS_flock, "flock", true},
-    {SYS_ioctl, "ioctl", true},       {SYS_fcntl, "fcntl", true},         {SYS_futex, "futex (a lock or another thread)", false},
-    {SYS_wait4, "wait4 (a child)", false}, {SYS_waitid, "waitid (a child)", false}, {SYS_clock_nanosleep, "sleep", false},
-    {SYS_nanosleep, "sleep", false},  {SYS_ppoll, "poll", false},         {SYS_pselect6, "select", false},
-    {SYS_epoll_pwait, "epoll", false}, {SYS_openat, "open", false},       {SYS_rt_sigsuspend, "pause", false},
+    {SYS_read, "read", true},
+    {SYS_write, "write", true},
+    {SYS_pread64, "pread", true},
+    {SYS_pwrite64, "pwrite", true},
+    {SYS_readv, "readv", true},
+    {SYS_writev, "writev", true},
+    {SYS_recvfrom, "recv", true},
+    {SYS_sendto, "send", true},
+    {SYS_recvmsg, "recvmsg", true},
+    {SYS_sendmsg, "sendmsg", true},
+    {SYS_connect, "connect", true},
+    {SYS_accept, "accept", true},
+    {SYS_accept4, "accept", true},
+    {SYS_fsync, "fsync", true},
+    {SYS_flock, "flock", true},
+    {SYS_ioctl, "ioctl", true},
+    {SYS_fcntl, "fcntl", true},
+    {SYS_futex, "futex (a lock or another thread)", false},
+    {SYS_wait4, "wait4 (a child)", false},
+    {SYS_waitid, "waitid (a child)", false},
+    {SYS_clock_nanosleep, "sleep", false},
+    {SYS_nanosleep, "sleep", false},
+    {SYS_ppoll, "poll", false},
+    {SYS_pselect6, "select", false},
+    {SYS_epoll_pwait, "epoll", false},
+    {SYS_openat, "open", false},
+    {SYS_rt_sigsuspend, "pause", false},
 #ifdef SYS_poll
-    {SYS_poll, "poll", false},        {SYS_select, "select", false},      {SYS_epoll_wait, "epoll", false},
-    {SYS_open, "open", false},        {SYS_pause, "pause", false},
+    {SYS_poll, "poll", false},
+    {SYS_select, "select", false},
+    {SYS_epoll_wait, "epoll", false},
+    {SYS_open, "open", false},
+    {SYS_pause, "pause", false},
 #endif
 };
 
@@ -174,7 +197,10 @@ static bool read_small(char *out, size_t size, int pid, const char *name)
 void evidence_waits(char *says, size_t size, const proc *p)
 {
     char text[256], path[64], file[PATH_MAX];
-    const char *state = p->state == 'D' ? "disk wait" : p->state == 'T' ? "stopped" : p->state == 'Z' ? "a zombie" : "asleep";
+    const char *state = p->state == 'D'   ? "disk wait"
+                        : p->state == 'T' ? "stopped"
+                        : p->state == 'Z' ? "a zombie"
+                                          : "asleep";
     int n = snprintf(says, size, "pid %d is %s", (int)p->pid, state);
     long nr;
     unsigned long fd;

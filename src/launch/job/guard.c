@@ -42,7 +42,8 @@ static int64_t now_of(clockid_t clock)
 
 static void tell(const guard *g, guard_kind kind, int status, int n)
 {
-    guard_word w = {.kind = kind, .pid = g->worker, .status = status, .n = n, .when_ns = now_of(CLOCK_REALTIME)};
+    guard_word w = {
+        .kind = kind, .pid = g->worker, .status = status, .n = n, .when_ns = now_of(CLOCK_REALTIME)};
 
     if (send(g->sock, &w, sizeof w, MSG_NOSIGNAL) < 0) { /* nobody listens: its end is seen in the loop */
     }
@@ -335,6 +336,7 @@ co_err guard_start(pid_t *pid, int *sock, const guard_spec *spec)
 
 void guard_signal(int sock, int sig)
 {
-    if (sock >= 0 && send(sock, &sig, sizeof sig, MSG_NOSIGNAL | MSG_DONTWAIT) < 0) { /* it is gone, or going */
+    if (sock >= 0 &&
+        send(sock, &sig, sizeof sig, MSG_NOSIGNAL | MSG_DONTWAIT) < 0) { /* it is gone, or going */
     }
 }

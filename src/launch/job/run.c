@@ -51,7 +51,7 @@ static void asked_to_end(job *j, int sig)
     char why[64];
     bool preempted = sig == SIGTERM || sig == SIGUSR1;
 
-    if (j->asked || j->over) { /* asked twice: at once */
+    if (j->asked || j->over || j->err) { /* asked twice, or ending anyway: at once */
         if (j->state == JOB_ENDING && j->kill_ns)
             j->kill_ns = 1;
         j->leave_ns = co_now_ns();
@@ -60,8 +60,8 @@ static void asked_to_end(job *j, int sig)
     j->asked = sig;
     snprintf(why, sizeof why, "SIG%s on %.40s", sigabbrev_np(sig) ? sigabbrev_np(sig) : "?", j->host);
     if (j->state == JOB_RUNNING)
-        job_say(j, "SIG%s: passed on to all workers; they have %g s", sigabbrev_np(sig) ? sigabbrev_np(sig) : "?",
-                j->spec->grace_s);
+        job_say(j, "SIG%s: passed on to all workers; they have %g s",
+                sigabbrev_np(sig) ? sigabbrev_np(sig) : "?", j->spec->grace_s);
     round_end(j, sig);
     co_roster_leave(j->roster, preempted ? EXIT_PREEMPTED : 128 + sig, why);
 }
@@ -331,11 +331,14 @@ co_err co_job_run(const co_job_spec *spec, co_roster *roster, int *status)
     write_files(j);
     if (j->files.kept && j->files.run && !j->kept && !spec->log_dir)
         job_say(j, "log files are in %s", j->files.run);
-    console_close(&j->console);
     files_close(&j->files, j->kept);
-    if (j->signal_fd >= 0)
+    if (j->signal_fd >= 0) {
+        hear_signals(j);
         close(j->signal_fd);
-    pthread_sigmask(SIG_SETMASK, &j->old_mask, NULL);
+    }
+    pthread_sigmask(SIG_SETMASK, &j->old_mask,
+                    NULL); /* signals are themselves again while a pager is waited for */
+    console_close(&j->console, j->asked ? UNREAD_MS : -1);
     setrlimit(RLIMIT_NOFILE, &j->old_nofile);
     if (err == CO_OK && j->err)
         err = co_fail(j->err, "%s", j->why);

@@ -95,7 +95,8 @@ static void guard_went(worker *w)
         ;
     if (w->ended)
         return;
-    w->ended = true; /* somebody killed the guard: the worker went with it, and what it had started is ours now */
+    w->ended =
+        true; /* somebody killed the guard: the worker went with it, and what it had started is ours now */
     w->status = SIGKILL;
     w->when_ns = (int64_t)(co_wall_s() * 1e9);
     snprintf(run, sizeof run, "TORCHELASTIC_RUN_ID=%s", w->job->spec->terms.run_id);

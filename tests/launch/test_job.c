@@ -1,0 +1,169 @@
+/* A job on one host, run in the test's own process: what it does when guards are killed, on terminals, when nobody reads. */
+#include "harness.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <pthread.h>
+#include <signal.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/ioctl.h>
+#include <sys/resource.h>
+#include <sys/wait.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "base/alloc.h"
+#include "base/fs.h"
+#include "launch/job.h"
+
+static int run_sh(const char *text, int nproc, int out_fd, int err_fd)
+{
+    const char *argv[] = {"sh", "-c", text, NULL};
+    co_job_spec spec = {.terms = {.run_id = "t", .nproc = nproc, .min_hosts = 1, .max_hosts = 1},
+                        .file = "/bin/sh",
+                        .argv = argv,
+                        .host = "here",
+                        .signal_names = "SIGTERM",
+                        .grace_s = 5,
+                        .out_fd = out_fd,
+                        .err_fd = err_fd};
+    co_roster *r;
+    int status = -1;
+
+    sigemptyset(&spec.signals);
+    sigaddset(&spec.signals, SIGTERM);
+    setenv("TMPDIR", ".", 1);
+    CHECK_OK(co_roster_local(&r, &spec.terms));
+    CHECK_OK(co_job_run(&spec, r, &status));
+    co_roster_close(r);
+    return status;
+}
+
+/* Runs in a child, so that the harness's own output is not in it. */
+static int in_child(const char *text, int nproc, int out_fd, int err_fd)
+{
+    int status;
+    pid_t pid = fork();
+
+    if (pid == 0)
+        _exit(run_sh(text, nproc, out_fd, err_fd));
+    while (waitpid(pid, &status, 0) < 0 && errno == EINTR)
+        ;
+    return WIFEXITED(status) ? WEXITSTATUS(status) : 128 + WTERMSIG(status);
+}
+
+static char *text_of(const char *path)
+{
+    char *text;
+
+    CHECK_OK(co_fs_read(&text, NULL, path, 1 << 24));
+    return text;
+}
+
+TEST(a_killed_guard_takes_its_worker_and_daemons_along)
+{
+    int fd = open("out", O_RDWR | O_CREAT | O_APPEND, 0644);
+    char line[256];
+
+    /* the worker kills its guard, which is its parent, after it has started a daemon of another session */
+    snprintf(line, sizeof line,
+             "setsid sleep 2000.%d & echo started; if [ $RANK = 0 ]; then kill -9 $PPID; fi; sleep 100",
+             (int)getpid());
+    int status = in_child(line, 2, fd, fd);
+    char *text = text_of("out");
+    CHECK(status == 137 && strstr(text, "rank 0 on here"), "%d: %s", status, text);
+    co_free(text);
+    test_run r = test_sh("ps -eo args | grep -v grep | grep -c 'sleep 2000.%d'", (int)getpid());
+    CHECK(atoi(r.out) == 0, "%s left", r.out);
+    free(r.out);
+}
+
+TEST(a_round_leaves_no_zombie_and_no_descriptor)
+{
+    int fd = open("out", O_RDWR | O_CREAT | O_APPEND, 0644);
+
+    CHECK(run_sh("true", 4, fd, fd) == 0, "first");
+    test_run before = test_sh("ls /proc/%d/fd | wc -l", (int)getpid());
+    CHECK(run_sh("sleep 0.1 & exit 0", 4, fd, fd) == 0, "second");
+    CHECK(run_sh("exit 5", 4, fd, fd) == 5, "third");
+    test_run after = test_sh("ls /proc/%d/fd | wc -l", (int)getpid());
+    CHECK(atoi(before.out) == atoi(after.out), "%s and %s descriptors", before.out, after.out);
+    CHECK(waitpid(-1, NULL, WNOHANG) < 0 && errno == ECHILD, "a child is left");
+    free(before.out);
+    free(after.out);
+}
+
+/* What a terminal of 40 columns was sent. */
+static char *on_terminal(const char *text, int nproc)
+{
+    static char got[1 << 16];
+    struct winsize size = {.ws_row = 24, .ws_col = 40};
+    int master = posix_openpt(O_RDWR | O_NOCTTY | O_CLOEXEC), len = 0, status;
+
+    CHECK(master >= 0 && grantpt(master) == 0 && unlockpt(master) == 0, "%m");
+    int slave = open(ptsname(master), O_RDWR | O_NOCTTY | O_CLOEXEC);
+    CHECK(slave >= 0 && ioctl(slave, TIOCSWINSZ, &size) == 0, "%m");
+    pid_t pid = fork();
+    if (pid == 0)
+        _exit(run_sh(text, nproc, slave, slave));
+    close(slave);
+    for (ssize_t n; (n = read(master, got + len, sizeof got - 1 - (size_t)len)) > 0;)
+        len += (int)n;
+    got[len] = '\0';
+    close(master);
+    waitpid(pid, &status, 0);
+    CHECK(status == 0, "status %x\n%s", (unsigned)status, got);
+    return got;
+}
+
+TEST(progress_bars_have_a_line_each_on_a_terminal)
+{
+    char *got = on_terminal(
+        "printf \"bar of $RANK 10%%%%\\r\" >&2; sleep 0.4; printf \"bar of $RANK 99%%%%\\r\" >&2; "
+        "sleep 0.4; echo \"end of $RANK\"; printf '\\n' >&2",
+        2);
+    const char *first = strstr(got, "[0] bar of 0 10%"),
+               *erased = first ? strstr(first, "\033[A\r\033[K") : NULL;
+
+    CHECK(first && erased && strstr(erased, "[1] bar of 1 99%"), "%s", got);
+    CHECK(strstr(got, "[0] end of 0") && strstr(got, "[1] end of 1"), "%s", got);
+}
+
+static bool is_full(void *fd)
+{
+    int n = 0;
+
+    return ioctl(*(int *)fd, FIONREAD, &n) == 0 && n >= 1 << 15;
+}
+
+TEST(a_reader_that_does_not_read_keeps_nobody_from_ending_the_job)
+{
+    int p[2];
+
+    CHECK(pipe(p) == 0, "%m"); /* nobody reads p[0] */
+    pid_t pid = fork();
+    if (pid == 0) {
+        _exit(run_sh("while :; do echo 0123456789012345678901234567890123456789; done", 1, p[1], p[1]));
+    }
+    close(p[1]);
+    test_until(is_full, &p[0], 20, "a full pipe");
+    kill(pid, SIGTERM);
+    int status = test_wait(pid, 20);
+    CHECK(status == 75, "%d", status);
+}
+
+TEST(an_idle_job_uses_hardly_any_cpu)
+{
+    struct rusage u;
+    int fd = open("/dev/null", O_RDWR), status;
+    pid_t pid = fork();
+
+    if (pid == 0)
+        _exit(run_sh("sleep 1.5", 8, fd, fd));
+    CHECK(wait4(pid, &status, 0, &u) == pid && status == 0, "status %x", (unsigned)status);
+    double s = (double)(u.ru_utime.tv_sec + u.ru_stime.tv_sec) +
+               (double)(u.ru_utime.tv_usec + u.ru_stime.tv_usec) * 1e-6;
+    test_note("8 workers over 1.5 s, all included: %.1f ms of CPU", s * 1e3);
+    CHECK(s < 0.5, "%.3f s", s);
+}

@@ -1,0 +1,136 @@
+/* The parts of a job that need no workers: lines, folding, what the machine knows about a death. */
+#include "harness.h"
+
+#include <fcntl.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "base/fs.h"
+#include "launch/job_int.h"
+
+static void add_line(void *ctx, const char *text, size_t len)
+{
+    co_str_addf(ctx, "<%.*s>", (int)len, text);
+}
+
+static void feed_to(const char *bytes, const char *want)
+{
+    for (size_t step = 1; step <= strlen(bytes); step++) { /* however the bytes come in pieces */
+        lines l = {0};
+        co_str got = {0};
+        for (size_t at = 0; at < strlen(bytes); at += step)
+            lines_feed(&l, bytes + at, strlen(bytes + at) < step ? strlen(bytes + at) : step, add_line, &got);
+        lines_end(&l, add_line, &got);
+        CHECK(strcmp(co_str_text(&got), want) == 0, "in pieces of %zu: %s, not %s", step, co_str_text(&got),
+              want);
+        lines_fini(&l);
+        co_str_fini(&got);
+    }
+}
+
+TEST(a_line_is_what_a_terminal_would_show_of_it)
+{
+    feed_to("one\ntwo\n", "<one><two>");
+    feed_to("dos\r\n\r\nend", "<dos><><end>");
+    feed_to(" 1%\r 50%\r100%\nnext", "<100%><next>");
+    feed_to("bar\r", "<bar>");
+    feed_to("\n", "<>");
+}
+
+TEST(a_line_without_end_is_cut)
+{
+    lines l = {0};
+    co_str got = {0};
+    static char much[3 * LINE_MOST];
+
+    memset(much, 'x', sizeof much);
+    lines_feed(&l, much, sizeof much, add_line, &got);
+    CHECK(got.len == 2 * (LINE_MOST + 2) && l.text.len == LINE_MOST, "%zu and %zu", got.len, l.text.len);
+    lines_fini(&l);
+    co_str_fini(&got);
+}
+
+/* What a console writes for lines "rank:text" in this order. */
+static void folds_to(int nproc, const char *const *in, const char *want)
+{
+    int p[2];
+    char got[4096];
+    co_job_spec spec = {.terms.nproc = nproc, .prefix = CO_PREFIX_RANK};
+    co_round r = {.hosts = 1, .world = nproc};
+    console c;
+
+    CHECK(pipe(p) == 0, "%m");
+    spec.out_fd = spec.err_fd = p[1];
+    console_open(&c, &spec);
+    console_round(&c, &r, &spec, "here");
+    for (; *in; in++)
+        console_line(&c, atoi(*in), 0, strchr(*in, ':') + 1, strlen(strchr(*in, ':') + 1));
+    console_close(&c, 0);
+    close(p[1]);
+    ssize_t n = read(p[0], got, sizeof got - 1);
+    got[n < 0 ? 0 : n] = '\0';
+    close(p[0]);
+    CHECK(strcmp(got, want) == 0, "got\n%swanted\n%s", got, want);
+}
+
+TEST(equal_lines_fold_and_every_rank_keeps_its_own_order)
+{
+    folds_to(4, (const char *[]){"0:a", "1:a", "3:a", "2:b", NULL}, "[0-1,3] x3 a\n[2] b\n");
+    folds_to(2, (const char *[]){"0:x", "0:y", "1:y", "1:x", NULL}, "[0] x\n[0-1] x2 y\n[1] x\n");
+    folds_to(2, (const char *[]){"0:x", "0:x", "1:x", "1:x", NULL}, "[0-1] x2 x\n[0-1] x2 x\n");
+    folds_to(2, (const char *[]){"0:", "1:", NULL}, "[0-1] x2 \n");
+}
+
+static void write_text(const char *path, const char *text)
+{
+    CHECK_OK(co_fs_write_atomic(path, text, strlen(text)));
+}
+
+TEST(kills_of_the_oom_killer_are_counted_in_our_own_group_or_else_in_the_machine)
+{
+    CHECK(evidence_oom_kills("empty") == -1, "nothing is known");
+    CHECK_OK(co_fs_mkdirs("r/proc/self"));
+    CHECK_OK(co_fs_mkdirs("r/sys/fs/cgroup/a/b"));
+    write_text("r/proc/vmstat", "nr_free_pages 12\noom_kill 7\n");
+    CHECK(evidence_oom_kills("r") == 7, "the machine's");
+    write_text("r/proc/self/cgroup", "0::/a/b\n");
+    write_text("r/sys/fs/cgroup/a/b/memory.events", "low 0\nhigh 0\nmax 5\noom 3\noom_kill 2\n");
+    CHECK(evidence_oom_kills("r") == 2, "the group's: %lld", evidence_oom_kills("r"));
+    write_text("r/proc/self/cgroup", "5:cpu:/x\n4:memory:/m\n");
+    CHECK_OK(co_fs_mkdirs("r/sys/fs/cgroup/memory/m"));
+    write_text("r/sys/fs/cgroup/memory/m/memory.oom_control",
+               "oom_kill_disable 0\nunder_oom 0\noom_kill 4\n");
+    CHECK(evidence_oom_kills("r") == 4, "version 1's");
+}
+
+TEST(the_kernels_log_names_whom_it_killed)
+{
+    write_text("kmsg", "3,1,5,-;Out of memory: Killed process 4711 (python3) total-vm:1kB\n");
+    CHECK(evidence_killed_in("kmsg", 4711), "not found");
+    CHECK(!evidence_killed_in("kmsg", 471) && !evidence_killed_in("none", 4711), "found too much");
+}
+
+TEST(the_instructions_that_a_cpu_lacks_are_named)
+{
+    char says[200];
+
+    write_text("cpuinfo", "processor : 0\nflags\t\t: fpu sse4_2 avx f16c fma bmi2 avx2 \nbugs : \n");
+    CHECK(evidence_no_instructions("cpuinfo", says, sizeof says) && strstr(says, "no avx512f"), "%s", says);
+    CHECK(!strstr(says, "avx2"), "%s", says);
+    CHECK(!evidence_no_instructions("none", says, sizeof says), "no file says nothing");
+}
+
+TEST(pytorchs_error_files_are_read_in_both_forms_and_broken_ones_passed_over)
+{
+    char says[200] = "";
+
+    write_text("e",
+               "{\"message\":{\"message\":\"ValueError: x\\nmore\",\"extraInfo\":{\"timestamp\":\"17\"}}}");
+    CHECK(evidence_error_file("e", says, sizeof says) && strcmp(says, "ValueError: x") == 0, "%s", says);
+    write_text("e", "{\"message\":\"text\",\"timestamp\":17}");
+    CHECK(evidence_error_file("e", says, sizeof says) && strcmp(says, "text") == 0, "%s", says);
+    write_text("e", "{\"message\":");
+    CHECK(!evidence_error_file("e", says, sizeof says), "broken");
+    CHECK(!evidence_error_file("absent", says, sizeof says), "absent");
+}
