@@ -46,15 +46,16 @@ const command commands[] = {
     {"predict", "run a checkpoint on a split, a line per sample", cmd_predict,
      "  cohort predict ckpt_path=logs/train/runs/DATE --limit 10\n"
      "  cohort predict ckpt_path=logs/train/runs/DATE --split val --json\n\n"
-     "  a line: the sample's number, then class, probability and the class's name, or values, or the likeliest\n"
+     "  a line: the sample's number, then class, probability and the class's name, or values, or the "
+     "likeliest\n"
      "  next token\n\n"
      "  --split val|test      which samples (default: test)\n"
      "  --limit N             the first N only\n"
      "  --logits              the numbers behind the choice, too\n"
      "  --json                an object per sample\n"
      "  --config-dir FOLDER   groups of YAML files of your own\n"},
-    {"launch", "torchrun's command line for any program: cohort launch [flags] PROGRAM [arguments]", cmd_launch,
-     launch_usage},
+    {"launch", "torchrun's command line for any program: cohort launch [flags] PROGRAM [arguments]",
+     cmd_launch, launch_usage},
     {"ckpt", "checkpoints: ls, hash, verify, export", cmd_ckpt,
      "  cohort ckpt ls logs/train/runs/DATE\n"
      "  cohort ckpt hash logs/train/runs/DATE/checkpoints/last\n"

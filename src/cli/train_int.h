@@ -77,7 +77,7 @@ void tell(training *s, const char *fmt, ...)
 void shout(training *s, const char *fmt, ...)
     __attribute__((format(printf, 2, 3))); /* the same, with console=quiet too */
 co_train_hooks record_hooks(training *s);
-void profile_tell(training *s); /* profile.c: trainer.profiler */
+void profile_tell(training *s);        /* profile.c: trainer.profiler */
 void record_end_progress(training *s); /* the bar is done; what follows are plain lines */
 /* summary.c: summary.json, blame.json, csv, exec_time.log */
 co_err record_close(training *s);

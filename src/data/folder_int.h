@@ -27,7 +27,7 @@ typedef struct listing {
     uint64_t passed_over; /* files that are neither pictures nor texts; hidden ones do not count */
     uint32_t passed_path; /* the first of them */
     bool is_archive;
-    int fd;         /* of an archive that is not in memory; else -1 */
+    int fd; /* of an archive that is not in memory; else -1 */
     size_t block_bytes;
     uint8_t *block; /* the archive, or the pictures of the folder one after the other; NULL: on disk */
 } listing;
