@@ -151,7 +151,7 @@ static co_err check(const co_dataset *d, co_split s, uint32_t id)
     const sample *e = sample_of(set, s, id);
     char why[WHY_LEN] = "";
     picture p;
-    bool lost;
+    bool lost = false;
 
     if (decode_sample(&p, set, e, read_sample(set, e, &lost, why), why))
         return CO_OK;
