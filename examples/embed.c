@@ -28,7 +28,7 @@ static int on_eval(void *ctx, const cohort_eval *e)
         return 0;
     p->best = e->metric > p->best ? e->metric : p->best;
     printf("epoch %lld: %.1f %% right\n", (long long)e->epoch + 1, 100 * e->metric);
-    return e->metric >= 0.90; /* not 0: save and stop */
+    return e->metric >= 0.90; /* not 0: save and stop, soon: steps go on until the word is round */
 }
 
 static void on_prediction(void *ctx, const cohort_prediction *p)
@@ -47,7 +47,7 @@ static int failed(const char *what)
 int main(void)
 {
     static const char *const words[] = {"data=digits", "model=mlp", "model.hidden=32",
-                                        "trainer.max_epochs=20", "trainer.devices=2"};
+                                        "trainer.max_epochs=1000", "trainer.devices=2"};
     struct progress progress = {0, 0};
     cohort_job job = {.words = words, .n_words = 5, .ctx = &progress, .on_step = on_step, .on_eval = on_eval};
     cohort_summary s;
