@@ -92,7 +92,7 @@ static co_err take_port(meeting *m, const co_meet *where, bool may_join)
     return CO_OK;
 }
 
-static co_err decide_role(meeting *m, const co_terms *terms, const co_meet *where)
+static co_err parse_endpoint(meeting *m, const co_meet *where)
 {
     *m = (meeting){.listener = -1};
     co_err err = co_endpoint_parse(&m->at, where->endpoint);
@@ -100,6 +100,17 @@ static co_err decide_role(meeting *m, const co_terms *terms, const co_meet *wher
         return co_fail_in(err, "--rdzv-endpoint");
     if (m->at.port < 0)
         m->at.port = DEFAULT_PORT;
+    return CO_OK;
+}
+
+static co_err decide_role(meeting *m, const co_terms *terms, const co_meet *where)
+{
+    CO_TRY(parse_endpoint(m, where));
+    if (where->listener > 0) {
+        m->listener = where->listener;
+        m->serves = true;
+        return CO_OK;
+    }
     if (where->role == CO_MEET_JOIN || (where->role == CO_MEET_AUTO && terms->host_rank > 0))
         return *m->at.host ? CO_OK
                            : co_fail(CO_EINPUT, "--rdzv-endpoint=%s names no host to join", where->endpoint);
@@ -156,7 +167,27 @@ co_err meet_decide(meeting *out, const co_terms *terms, const co_meet *where)
             close(m.listener);
         return err;
     }
+    snprintf(m.also, sizeof m.also, "%s", where->also);
     *out = m;
+    return CO_OK;
+}
+
+co_err co_meet_listen(co_meet *where)
+{
+    meeting m;
+
+    CO_TRY(parse_endpoint(&m, where));
+    CO_TRY(take_port(&m, where, false));
+    co_err err = decide_token(&m, where);
+    if (err) {
+        close(m.listener);
+        return err;
+    }
+    if (*m.made)
+        snprintf(where->token, sizeof where->token, "%s", m.made);
+    co_endpoint_text(where->endpoint, sizeof where->endpoint, m.at.host, m.at.port);
+    where->listener = m.listener;
+    where->role = CO_MEET_SERVE;
     return CO_OK;
 }
 
@@ -243,6 +274,22 @@ static co_err reach_one(reached *out, const co_addr *to, co_tls *tls, const co_p
     return shake_hands(out, fd, tls, p, t);
 }
 
+/* The endpoint's other addresses, as the host that listens there knows them. */
+static int further(co_addr *out, int most, const meeting *m, const co_patience *p)
+{
+    char host[CO_NAME_MOST];
+    int n = 0, got;
+
+    for (const char *at = m->also; *at && n < most; at += *at == ',') {
+        size_t len = strcspn(at, ",");
+        snprintf(host, sizeof host, "%.*s", (int)len, at);
+        if (co_net_resolve(out + n, most - n, &got, host, m->at.port, p) == CO_OK)
+            n += got;
+        at += len;
+    }
+    return n;
+}
+
 static co_err reach_once(reached *out, const meeting *m, co_tls *tls, const co_patience *p, struct trouble *t)
 {
     co_patience soon = at_most(p, RESOLVE_MS);
@@ -253,10 +300,11 @@ static co_err reach_once(reached *out, const meeting *m, co_tls *tls, const co_p
     co_err err = co_net_resolve(to, ADDRESSES, &n, m->at.host, m->at.port, &soon);
     if (err == CO_ESTOP)
         return err;
-    if (err)
+    if (err && !*m->also)
         return note(t, 1, err, false,
                     "Is it spelled right? /etc/hosts or the name server of this host must know it; a number "
                     "works too.");
+    n += further(to + n, ADDRESSES - n, m, &soon);
     err = CO_EIO;
     for (int i = 0; i < n && err; i++)
         if ((err = reach_one(out, &to[i], tls, p, t)) == CO_ESTOP)

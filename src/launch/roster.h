@@ -78,10 +78,13 @@ typedef struct co_meet {
     char host[CO_HOST_NAME];      /* this host's name in messages; "": gethostname */
     char listen[CO_HOST_NAME];    /* address to listen on; "": loopback endpoint: loopback, else every one */
     char advertise[CO_HOST_NAME]; /* this host's address for others; "": as seen by the roster */
-    double join_timeout_s;        /* 0: 600. How long to wait for the roster and for enough hosts */
-    double last_call_s;           /* 0: 30. How long an elastic job with enough hosts waits for more */
-    double lost_after_s;          /* 0: 3. Silence after which a host counts as lost */
-    int64_t skew_ns;              /* for tests: this host's clock is off by so much */
+    char also
+        [512];    /* a joiner: further addresses of the endpoint, comma between; whichever answers is taken */
+    int listener; /* a server: co_meet_listen's socket; 0: none, co_roster_open listens itself */
+    double join_timeout_s; /* 0: 600. How long to wait for the roster and for enough hosts */
+    double last_call_s;    /* 0: 30. How long an elastic job with enough hosts waits for more */
+    double lost_after_s;   /* 0: 3. Silence after which a host counts as lost */
+    int64_t skew_ns;       /* for tests: this host's clock is off by so much */
 } co_meet;
 
 typedef struct co_roster co_roster;
@@ -89,6 +92,9 @@ co_err co_roster_local(co_roster **out, const co_terms *terms);
 /* Returns at once; connecting, waiting and answering go on in a thread of the roster's own. CO_EINPUT: the endpoint cannot be
  * understood, its port is taken (the message names the holder), or a joiner has no token. */
 co_err co_roster_open(co_roster **out, const co_terms *terms, const co_meet *where);
+/* Before the others are told where: listens at the endpoint (port 0: any; no host: this one), makes a token if there is none and
+ * one is needed. Then endpoint, token and listener say what to tell them; co_roster_open takes the listener. */
+co_err co_meet_listen(co_meet *where);
 /* Whether this host would join somebody else's roster and lacks the token for it: before co_roster_open is the time to ask the
  * user. Looks at local addresses and the port only. */
 bool co_meet_needs_token(const co_terms *terms, const co_meet *where);

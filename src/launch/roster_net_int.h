@@ -83,6 +83,7 @@ typedef struct meeting {
     co_endpoint at;
     co_token token;
     char made[CO_TOKEN_TEXT]; /* the token, if it was made here */
+    char also[512];           /* further addresses of the endpoint */
 } meeting;
 co_err meet_decide(meeting *out, const co_terms *terms, const co_meet *where);
 /* From the name to a connection that knows the token. `told` gets a line when it takes long. */

@@ -7,6 +7,7 @@
 
 #include <arpa/inet.h>
 #include <ifaddrs.h>
+#include <net/if.h>
 #include <netdb.h>
 #include <pthread.h>
 #include <stdio.h>
@@ -135,6 +136,30 @@ bool co_addr_is_mine(const co_addr *a)
         }
     freeifaddrs(all);
     return mine;
+}
+
+void co_addr_mine(char *out, size_t size)
+{
+    struct ifaddrs *all = NULL;
+    size_t n = 0;
+
+    *out = '\0';
+    if (getifaddrs(&all) != 0)
+        return;
+    for (struct ifaddrs *i = all; i; i = i->ifa_next) {
+        int family = i->ifa_addr ? i->ifa_addr->sa_family : AF_UNSPEC;
+        co_addr a = {0};
+        char text[CO_NAME_MOST];
+        if ((family != AF_INET && family != AF_INET6) || !(i->ifa_flags & IFF_UP))
+            continue;
+        memcpy(&a, i->ifa_addr, family == AF_INET ? sizeof a.v4 : sizeof a.v6);
+        if (co_addr_is_loopback(&a) || (family == AF_INET6 && IN6_IS_ADDR_LINKLOCAL(&a.v6.sin6_addr)))
+            continue;
+        co_addr_text(text, sizeof text, &a);
+        if (n + strlen(text) + 2 <= size)
+            n += (size_t)snprintf(out + n, size - n, "%s%s", n ? "," : "", text);
+    }
+    freeifaddrs(all);
 }
 
 struct question {

@@ -69,6 +69,8 @@ void co_addr_text(char *out, size_t size, const co_addr *a);
 bool co_addr_same_host(const co_addr *a, const co_addr *b); /* ports aside */
 bool co_addr_is_loopback(const co_addr *a);
 bool co_addr_is_mine(const co_addr *a); /* one of this host's interfaces has it */
+/* This host's addresses that others might reach (interfaces up; no loopback, no link-local), comma between; "" if there are none. */
+void co_addr_mine(char *out, size_t size);
 
 /* Name or number to at most `most` addresses; waits for the resolver only as long as patience lasts. CO_EIO: no such name
  * (a name server may know it later); CO_ETIMEOUT. */
