@@ -38,6 +38,8 @@ co_err conf_value_parse(conf_value *out, co_pool *pool, const char *word, const 
 /* As a word writes it, so that it reads back to the same value. */
 void conf_value_write(co_str *out, const conf_value *v);
 co_err conf_value_add(conf_value *to, co_pool *pool, const char *key, conf_value item);
+/* Where the } is that closes the ${ before s; len: nowhere. */
+size_t conf_expr_end(const char *s, size_t len);
 bool conf_is_typed(const char *text); /* would it be read as a number, a bool or null? */
 /* call.c: calls become what they give. Left are a sweep, or a call of glob, at the top only. */
 co_err conf_value_eval(conf_value *v, co_pool *pool, const char *word);

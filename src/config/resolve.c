@@ -282,28 +282,6 @@ static co_err interpolate(job *j, co_str *out, const char *text, size_t len)
     return err;
 }
 
-/* The index of the } that closes the ${ before s; len: there is none. */
-static size_t closing(const char *s, size_t len)
-{
-    int open = 1;
-    char quote = 0;
-    for (size_t i = 0; i < len; i++) {
-        if (quote) {
-            if (s[i] == '\\' && i + 1 < len)
-                i++;
-            else if (s[i] == quote)
-                quote = 0;
-        } else if (s[i] == '\'' || s[i] == '"') {
-            quote = s[i];
-        } else if (s[i] == '{') {
-            open++;
-        } else if (s[i] == '}' && --open == 0) {
-            return i;
-        }
-    }
-    return len;
-}
-
 static co_err expand(job *j, co_str *out, const char *text, size_t len)
 {
     bool any_null = false, only = false;
@@ -327,7 +305,7 @@ static co_err expand(job *j, co_str *out, const char *text, size_t len)
             co_str_add(out, "${");
             continue;
         }
-        size_t end = closing(text + i, len - i);
+        size_t end = conf_expr_end(text + i, len - i);
         if (end == len - i)
             return co_fail(CO_EINPUT, "${ is not closed by }");
         only = i == 2 && i + end + 1 == len;

@@ -123,14 +123,14 @@ static co_err quoted(parser *p, conf_value *out)
     return refuse(p, "the quote is not closed");
 }
 
-/* The length of "${...}" with what is nested in it; 0: not closed. */
-static size_t expr_len(const char *s)
+size_t conf_expr_end(const char *s, size_t len)
 {
-    int open = 0;
+    int open = 1;
     char quote = 0;
-    for (size_t i = 0; s[i]; i++) {
+
+    for (size_t i = 0; i < len; i++) {
         if (quote) {
-            if (s[i] == '\\' && s[i + 1])
+            if (s[i] == '\\' && i + 1 < len)
                 i++;
             else if (s[i] == quote)
                 quote = 0;
@@ -139,10 +139,18 @@ static size_t expr_len(const char *s)
         } else if (s[i] == '{') {
             open++;
         } else if (s[i] == '}' && --open == 0) {
-            return i + 1;
+            return i;
         }
     }
-    return 0;
+    return len;
+}
+
+/* The length of "${...}" with what is nested in it; 0: not closed. */
+static size_t expr_len(const char *s)
+{
+    size_t len = strlen(s + 2), end = conf_expr_end(s + 2, len);
+
+    return end < len ? end + 3 : 0;
 }
 
 static co_err stray(const parser *p)
