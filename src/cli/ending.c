@@ -83,9 +83,11 @@ static void results(training *s)
                     (long long)o->best_step);
     if (out.len)
         tell(s, "results   %s", co_str_text(&out));
-    tell(s, "%lld step%s in %.2f s, %.0f samples/s, %d recover%s", (long long)o->steps,
-         o->steps == 1 ? "" : "s", o->wall_s, o->samples_per_s, o->recoveries,
-         o->recoveries == 1 ? "y" : "ies");
+    co_str_clear(&out);
+    co_str_addf(&out, "%lld step%s in %.2f s", (long long)o->steps, o->steps == 1 ? "" : "s", o->wall_s);
+    if (o->samples_per_s > 0) /* one step is too short to time */
+        co_str_addf(&out, ", %.0f samples/s", o->samples_per_s);
+    tell(s, "%s, %d recover%s", co_str_text(&out), o->recoveries, o->recoveries == 1 ? "y" : "ies");
     if (o->weights_sha256[0])
         tell(s, "weights_sha256 %s", o->weights_sha256);
     tell(s, "run       %s", co_folder_path(s->folder));

@@ -9,13 +9,26 @@
 
 #include "base/alloc.h"
 
+static const char *bare_word(const line *l)
+{
+    for (int i = 0; i < l->n; i++)
+        if (!strchr(l->words[i], '=') && *l->words[i] != '~')
+            return l->words[i];
+    return NULL;
+}
+
 static co_err add_base(look_line *t)
 {
     char *path = line_value(&t->line, "ckpt_path");
     bool none = !path || !*path || strcmp(path, "null") == 0, weights = line_has(&t->line, "weights");
     co_err err = CO_OK;
+    const char *stray = none ? bare_word(&t->line) : NULL;
 
-    if (!none && weights)
+    if (stray)
+        err = co_fail(CO_EINPUT,
+                      "%s: %s is neither a run's folder nor a checkpoint's; `cohort` alone lists runs",
+                      t->line.command, stray);
+    else if (!none && weights)
         err =
             co_fail(CO_EINPUT, "%s: ckpt_path and weights both say what to load; give one", t->line.command);
     else if (none && weights)
@@ -165,6 +178,10 @@ static void print_prediction(void *ctx, const co_prediction *r)
     const char *name = name_of(s, r);
 
     printf("%lld", (long long)r->id);
+    if (r->unreadable) {
+        printf(" unreadable %s\n", r->file ? r->file : "");
+        return;
+    }
     if (r->text) {
         json_t *text = json_string(r->text);
         char *quoted = json_dumps(text, JSON_ENCODE_ANY);
@@ -175,7 +192,7 @@ static void print_prediction(void *ctx, const co_prediction *r)
         printf(" %lld %.6f", (long long)r->choice, r->probability);
     for (int64_t i = 0; i < r->n && (s->logits || r->task == CO_TASK_REGRESS); i++)
         printf(" %.9g", (double)r->values[i]);
-    printf("%s%s\n", name ? " " : "", name ? name : "");
+    printf("%s%s%s%s\n", name ? " " : "", name ? name : "", r->file ? " " : "", r->file ? r->file : "");
 }
 
 static void print_prediction_json(void *ctx, const co_prediction *r)
@@ -184,6 +201,15 @@ static void print_prediction_json(void *ctx, const co_prediction *r)
     const char *name = name_of(s, r);
     json_t *j = json_pack("{s:I}", "id", (json_int_t)r->id);
 
+    if (r->file)
+        json_object_set_new(j, "file", json_string(r->file));
+    if (r->unreadable) {
+        json_object_set_new(j, "unreadable", json_true());
+        print_json(j);
+        return;
+    }
+    if (r->task == CO_TASK_CLASSIFY)
+        json_object_set_new(j, "label", json_integer(r->label));
     if (r->text)
         json_object_set_new(j, "token", json_string(r->text));
     else if (r->task != CO_TASK_REGRESS)

@@ -55,6 +55,8 @@ typedef struct co_dataset {
     bool stop_on_bad; /* a sample that cannot be read ends the run (else it is left out and counted) */
     /* CLASSIFY: the name of a class; NULL, or gives NULL: it has none but its number. */
     const char *(*class_name)(const struct co_dataset *d, int64_t label);
+    /* The file that a sample came from; NULL, or gives NULL: it has none of its own. */
+    const char *(*file)(const struct co_dataset *d, co_split s, uint32_t id);
     /* LM: text of token ids, for predict. NULL otherwise. */
     void (*decode)(const struct co_dataset *d, const int32_t *tokens, int n, co_str *out);
     void (*close)(struct co_dataset *d);

@@ -158,6 +158,13 @@ static co_err check(const co_dataset *d, co_split s, uint32_t id)
     return co_fail(CO_EINPUT, "%s/%s: %s", set->files.root, listing_path(&set->files, e->path), why);
 }
 
+static const char *file(const co_dataset *d, co_split s, uint32_t id)
+{
+    const struct imagefolder *set = (const struct imagefolder *)d;
+
+    return listing_path(&set->files, sample_of(set, s, id)->path);
+}
+
 static const char *class_name(const co_dataset *d, int64_t label)
 {
     const folder_index *x = &((const struct imagefolder *)d)->index;
@@ -290,6 +297,7 @@ static co_err make(struct imagefolder *set, const struct folder_cfg *c)
         .io = {.task = CO_TASK_CLASSIFY, .classes = set->index.n_classes},
         .fill = fill,
         .check = check,
+        .file = file,
         .stop_on_bad = c->on_error == ON_ERROR_STOP,
         .class_name = class_name,
         .shared_bytes = set->files.block_bytes,

@@ -164,13 +164,15 @@ void look_close(look *l)
     co_free(l->state);
 }
 
-static void evaluate_all(co_plan *p, look *l, co_split split, leaf_stat *stats, co_eval_result *out)
+static co_err evaluate_all(co_plan *p, look *l, co_split split, leaf_stat *stats, co_eval_result *out)
 {
     double total[LEAF_STATS];
 
     for (uint32_t i = 0; i < p->eval_items[split]; i++) {
         l->bases.stat = stats[i].stat;
         stats[i].bad = run_item(p, &p->eval, split, i, &l->bases, NULL);
+        if (stats[i].bad < 0)
+            return lost_file();
         if (p->choice && split == CO_SPLIT_TEST)
             note_choices(p, i, l->bases.output, l->bases.input, p->choice);
     }
@@ -183,6 +185,13 @@ static void evaluate_all(co_plan *p, look *l, co_split split, leaf_stat *stats, 
                             .top5 = total[CO_STAT_TOP5] / total[CO_STAT_COUNT],
                             .bad = (int64_t)total[STAT_BAD],
                             .count = (int64_t)total[CO_STAT_COUNT]};
+    return CO_OK;
+}
+
+co_err lost_file(void)
+{
+    return co_fail(
+        CO_EIO, "a file of the data could be read before and cannot be read now: is the disk still there?");
 }
 
 co_err no_samples(const co_plan *p, co_split split)
@@ -207,7 +216,7 @@ co_err co_evaluate(co_plan *p, co_split split, co_eval_result *out, char weights
         !(p->choice = co_array(2 * (size_t)p->eval_count[split], sizeof *p->choice)))
         err = CO_ENOMEM;
     if (!err)
-        evaluate_all(p, &l, split, stats, out);
+        err = evaluate_all(p, &l, split, stats, out);
     look_close(&l);
     co_free(stats);
     return err;

@@ -51,18 +51,39 @@ static co_err tell(const co_plan *p, const float *row, co_prediction *r, co_str 
     return co_str_err(text);
 }
 
+/* As run_item, and the labels, which a graph that only predicts has no place for: [EVAL_SLICE_MAX]. */
+static co_err run_labelled(const co_plan *p, const exec_set *set, co_split split, uint32_t item,
+                           const co_bases *bases, int32_t *labels)
+{
+    uint32_t ids[EVAL_SLICE_MAX];
+    co_slice_shape shape = item_samples(p, split, item, ids);
+    const shape_exec *e = exec_for(set, shape);
+    const co_run run = {.seed = (uint64_t)p->cfg.seed};
+    co_slice_dst dst;
+
+    slice_dst(e, bases->input, &dst);
+    if (!dst.y && p->data->io.task == CO_TASK_CLASSIFY)
+        dst.y = labels;
+    if (p->data->fill(p->data, split, ids, shape, &(co_draw){.seed = run.seed}, &dst) < 0)
+        return lost_file();
+    co_exec_run(e->exec, bases, &run, NULL);
+    return CO_OK;
+}
+
 static co_err predict_items(const co_plan *p, const exec_set *set, const look *l, co_split split, uint32_t n,
                             void (*each)(void *ctx, const co_prediction *r), void *ctx)
 {
     uint32_t ids[EVAL_SLICE_MAX], size = (uint32_t)p->cfg.eval_slice;
+    int32_t labels[EVAL_SLICE_MAX] = {0};
     co_str text = {0};
     co_err err = CO_OK;
 
     for (uint32_t item = 0; item * size < n && !err; item++) {
         co_slice_shape shape = item_samples(p, split, item, ids);
-        run_item(p, set, split, item, &l->bases, NULL);
+        err = run_labelled(p, set, split, item, &l->bases, labels);
         for (int i = 0; i < shape.n && ids[i] < n && !err; i++) {
-            co_prediction r = {.id = ids[i]};
+            co_prediction r = {.id = ids[i], .label = labels[i], .unreadable = labels[i] == CO_IGNORE};
+            r.file = p->data->file ? p->data->file(p->data, split, ids[i]) : NULL;
             err = tell(p, row_of(p, l->bases.output, split, ids[i], i, shape), &r, &text);
             if (!err)
                 each(ctx, &r);

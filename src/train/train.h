@@ -242,6 +242,9 @@ co_err co_evaluate(co_plan *p, co_split split, co_eval_result *out, char weights
 typedef struct co_prediction {
     int64_t id; /* of the sample in its split */
     co_task task;
+    bool unreadable;     /* the sample: nothing else of this says anything */
+    int64_t label;       /* CLASSIFY: what the data say that it is */
+    const char *file;    /* that it came from; NULL: none of its own */
     int64_t choice;      /* CLASSIFY: the likeliest class; LM: the likeliest token after the sample's end */
     double probability;  /* of the choice */
     const char *text;    /* LM: the token's text */

@@ -302,7 +302,8 @@ typedef struct look {
     co_bases bases;
     void *buffers, *far; /* input, output and, on the host, work; else work */
 } look;
-co_err no_samples(const co_plan *p, co_split split); /* the sentence */
+co_err no_samples(const co_plan *p, co_split split); /* the sentences */
+co_err lost_file(void);
 co_err look_open(look *l, co_plan *p, const exec_set *set);
 /* The state before the first step: drawn from the seed, then what `weights` gives. */
 co_err first_state(const co_plan *p, float *state);

@@ -187,6 +187,7 @@ static const struct wrong table[] = {
     {"torn checkpoint", "train " SMALL " ckpt_path=torn", {"torn", "model.safetensors", "cohort ckpt ls"}},
     {"none is good", "train " SMALL " run.dir=all_torn ckpt_path=auto", {"ckpt_path=auto", "none of its"}},
     {"test of nothing", "test", {"test needs ckpt_path="}},
+    {"test of a word that is nothing", "test nowhere", {"nowhere is neither a run's folder"}},
     {"test of what is not there", "test ckpt_path=nowhere", {"nowhere", "does not exist"}},
     {"test of a split that is none", "test ckpt_path=run --split train", {"--split train", "val and test"}},
     {"test of another model",

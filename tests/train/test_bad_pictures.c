@@ -58,6 +58,13 @@ TEST(corrupt_pictures_of_an_evaluation_are_told_of_once)
               test_contains(r.out, "(15 samples)"),
           "%s", r.out);
     free(r.out);
+    r = test_sh(
+        "$COHORT predict ckpt_path=run --split val; $COHORT predict ckpt_path=run --split val --json");
+    CHECK(r.status == 0 && test_contains(r.out, "unreadable val/bee/3.jpg\n") &&
+              test_contains(r.out, " val/ant/0.jpg\n") && test_contains(r.out, "\"unreadable\":true") &&
+              test_contains(r.out, "\"label\":1"),
+          "%s", r.out);
+    free(r.out);
     o = program_run("stop", WORDS "data.on_error=stop trainer.devices=2");
     CHECK(o.status == 1 && test_contains(o.out, "val/bee/3.jpg") &&
               test_contains(o.out, "evaluation after step 1"),
