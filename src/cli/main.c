@@ -46,9 +46,9 @@ const command commands[] = {
     {"predict", "run a checkpoint on a split, a line per sample", cmd_predict,
      "  cohort predict ckpt_path=logs/train/runs/DATE --limit 10\n"
      "  cohort predict ckpt_path=logs/train/runs/DATE --split val --json\n\n"
-     "  a line: the sample's number, then class, probability and the class's name, or values, or the "
-     "likeliest\n"
-     "  next token\n\n"
+     "  a line: the sample's number, then class, probability, the class's name and the file, or values, or "
+     "the likeliest\n"
+     "  next token; --json adds the label that the data give it\n\n"
      "  --split val|test      which samples (default: test)\n"
      "  --limit N             the first N only\n"
      "  --logits              the numbers behind the choice, too\n"
