@@ -25,8 +25,12 @@ WARN   := -Wall -Wextra -Wshadow -Wvla -Wmissing-prototypes -Wstrict-prototypes 
 NUMERICS := -ffp-contract=off -fno-fast-math -fno-math-errno
 CFLAGS := -std=gnu11 $(OPT) -g -pthread $(WARN) $(NUMERICS) -D_GNU_SOURCE -Iinclude -Isrc -I$(B)/gen $(VFLAGS_$(V)) $(EXTRA)
 LDFLAGS := -rdynamic -pthread $(VFLAGS_$(V)) $(EXTRA)
-# Static: the program starts on a host that has nothing but libc.
-LDLIBS := -l:libyaml.a -l:libjansson.a -l:libssl.a -l:libcrypto.a -l:liblzma.a -l:libjpeg.a -l:libpng16.a -l:libz.a -ldl -lm
+# Static: the program starts on a host that has nothing but libc. Their names stay inside: what dlopen brings (libcurl,
+# libpmix) has libraries of its own, of other versions, and must not bind to ours.
+STATIC := libyaml.a libjansson.a libssl.a libcrypto.a liblzma.a libjpeg.a libpng16.a libz.a
+LDLIBS := $(STATIC:%=-l:%) -ldl -lm
+comma  := ,
+LDFLAGS += $(STATIC:%=-Wl$(comma)--exclude-libs$(comma)%)
 
 SRC   := $(filter-out src/lib/main.c,$(wildcard src/*/*.c src/*/*/*.c))
 OBJ   := $(SRC:src/%.c=$(B)/obj/%.o)

@@ -31,7 +31,12 @@ int cmd_plan(int argc, char **argv);
 int cmd_attach(int argc, char **argv);
 int cmd_ps(int argc, char **argv);
 int cmd_launch(int argc, char **argv);
+int cmd_host(int argc, char **argv);
+int cmd_join(int argc, char **argv);
+int cmd_logs(int argc, char **argv);
+extern const char logs_usage[];
 int cmd_stop(int argc, char **argv);
+int cmd_token(int argc, char **argv);
 int cmd_completion(int argc, char **argv);
 int cmd_complete(int argc, char **argv); /* not in the table: the shells call it */
 int cmd_man(int argc, char **argv);      /* likewise: `cohort help --man [COMMAND]`, how the pages are made */

@@ -2,6 +2,8 @@
  * workers is launch/job.h. */
 #include "cli/launch_int.h"
 
+#include <string.h>
+
 static void note(const char *text)
 {
     say("cohort: %s", text);
@@ -16,7 +18,7 @@ static co_err open_roster(co_roster **out, const launch_plan *p)
     return co_roster_open(out, &p->spec.terms, &where);
 }
 
-static int run_plan(const launch_plan *p)
+int launch_run(const launch_plan *p)
 {
     co_roster *roster;
     int status = EXIT_FAILED;
@@ -24,7 +26,7 @@ static int run_plan(const launch_plan *p)
 
     if (err)
         return fail_with(err);
-    if (p->spec.omp_one)
+    if (p->spec.omp_one && !p->spec.hushed)
         note("OMP_NUM_THREADS=1 for each worker, so that they do not fight for the CPUs; set it to choose");
     err = co_job_run(&p->spec, roster, &status);
     co_roster_close(roster);
@@ -34,6 +36,9 @@ static int run_plan(const launch_plan *p)
 int cmd_launch(int argc, char **argv)
 {
     launch_args a;
+
+    if (argc == 2 && strcmp(argv[1], "--from-stdin") == 0)
+        return launch_from_stdin();
     co_err err = launch_parse(&a, argc, argv, note);
 
     if (err)
@@ -42,10 +47,18 @@ int cmd_launch(int argc, char **argv)
         launch_args_free(&a);
         return show_usage("launch");
     }
+    a.line = argv;
+    if (a.hosts || a.hostfile) {
+        int status_of_all = launch_on_hosts(&a);
+        launch_args_free(&a);
+        return status_of_all;
+    }
     launch_plan *p = co_zalloc(sizeof *p);
     int status = EXIT_FAILED;
     err = p ? launch_plan_make(p, &a) : CO_ENOMEM;
-    status = err ? fail_with(err) : run_plan(p);
+    if (!err)
+        err = launch_meet_place(p);
+    status = err ? fail_with(err) : launch_run(p);
     if (p)
         launch_plan_free(p);
     co_free(p);

@@ -19,6 +19,7 @@ const char launch_usage[] =
     "  cohort launch --nproc-per-node=8 ./program input.dat                     a binary or a shell script\n"
     "  cohort launch --nnodes=2 --nproc-per-node=4 --rdzv-endpoint=host0:29400 train.py    the same on both "
     "hosts\n"
+    "  cohort launch --hosts node1,node2 --nproc-per-node=4 train.py            both, over ssh, from here\n"
     "  cohort launch --max-restarts=3 --log-dir=logs train.py                   files, three more tries\n\n"
     "  Workers find RANK, LOCAL_RANK, WORLD_SIZE, MASTER_ADDR, MASTER_PORT and torchrun's other names in "
     "their\n"
@@ -226,15 +227,38 @@ co_err launch_parse(launch_args *a, int argc, char **argv, void (*note)(const ch
             tell_moved(note, moved, n_moved);
     } else if (err == CO_OK && !a->help) {
         err = co_fail(CO_EINPUT,
-                      n_moved ? "launch: no program after %s; flags come first, then the program: cohort "
-                                "launch --nproc-per-node=2 train.py"
-                              : "launch: no program to run%s: cohort launch --nproc-per-node=2 train.py",
-                      n_moved ? moved[n_moved - 1] : "");
+                      n_moved ? "%s: no program after %s; flags come first, then the program: cohort "
+                                "%s --nproc-per-node=2 train.py"
+                              : "%s: no program to run%s: cohort %s --nproc-per-node=2 train.py",
+                      argv[0], n_moved ? moved[n_moved - 1] : "", argv[0]);
     }
     co_free(moved);
     if (err)
         launch_args_free(a);
     return err;
+}
+
+const char *launch_flag_name(const char *word)
+{
+    int n_begin;
+    const row *r = word[0] != '-' ? NULL : word[1] == '-' ? find_row(word, &n_begin) : find_short(word);
+
+    return r ? r->name : NULL;
+}
+
+int launch_words(const char **out, co_pool *pool, const launch_args *a, const char *const *names)
+{
+    int n = 0;
+
+    for (; *names; names++)
+        for (size_t i = 0; i < CO_COUNT(rows); i++) {
+            const void *field = (const char *)a + rows[i].offset;
+            const char *value = rows[i].what ? *(const char *const *)field : NULL;
+            bool on = rows[i].what ? value != NULL : *(const bool *)field;
+            if (on && strcmp(rows[i].name, *names) == 0)
+                out[n++] = value ? co_pool_printf(pool, "%s=%s", *names, value) : *names;
+        }
+    return n;
 }
 
 void launch_args_free(launch_args *a)

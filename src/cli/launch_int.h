@@ -9,6 +9,7 @@
 
 #include "cli/cli_int.h"
 #include "launch/job.h"
+#include "launch/place.h"
 
 #define LAUNCH_FLAGS(VALUE, SWITCH)                                                                          \
     SWITCH(standalone, "--standalone", "one host, nothing to meet at; a free port")                          \
@@ -19,10 +20,16 @@
     VALUE(master_addr, "--master-addr", "HOST", "the first host's address (default 127.0.0.1)")              \
     VALUE(master_port, "--master-port", "PORT", "its port (default: a free one on one host, else 29500)")    \
     VALUE(endpoint, "--rdzv-endpoint", "HOST[:PORT]", "where the hosts meet (default port 29400)")           \
-    VALUE(backend, "--rdzv-backend", "static|c10d", "how they meet (default static)")                        \
+    VALUE(backend, "--rdzv-backend", "static|c10d|etcd-v3",                                                  \
+          "how they meet (default static); etcd-v3: the endpoint is HOST:2379,HOST:2379,...")                \
     VALUE(rdzv_id, "--rdzv-id", "ID", "the job's name; all hosts say the same")                              \
-    VALUE(conf, "--rdzv-conf", "KEY=VALUE,...", "join_timeout, last_call_timeout: seconds")                  \
+    VALUE(conf, "--rdzv-conf", "KEY=VALUE,...", "join_timeout, last_call_timeout, lost_after: seconds")      \
     VALUE(local_addr, "--local-addr", "HOST", "this host's address for the others")                          \
+    VALUE(hosts, "--hosts", "HOST,HOST,...",                                                                 \
+          "start the job on these hosts over ssh (user@host, or as ~/.ssh/config has it)")                   \
+    VALUE(hostfile, "--hostfile", "FILE", "likewise: a line per host, slots=N: so many workers there")       \
+    VALUE(ssh, "--ssh", "COMMAND", "with --hosts: ssh and its options (default: COHORT_SSH, or ssh)")        \
+    VALUE(env, "--env", "NAME,NAME=VALUE,...", "with --hosts: variables for the workers of all hosts")       \
     VALUE(max_restarts, "--max-restarts", "N", "failures after which all workers start again (default 0)")   \
     SWITCH(module, "--module", "the program is a Python module; short: -m")                                  \
     SWITCH(no_python, "--no-python", "run the program as it is, not through Python")                         \
@@ -64,6 +71,7 @@ typedef struct launch_args {
     bool help;
     const char **program; /* NULL-terminated: the program's word, then its arguments */
     int n;
+    char *const *line; /* the whole line, if it may be started again by a scheduler; else NULL */
 } launch_args;
 
 extern const char launch_usage[];
@@ -71,23 +79,33 @@ extern const char launch_usage[];
 /* Reads a line. Flags before the program that nobody here knows go to the program: `note` is told. */
 co_err launch_parse(launch_args *a, int argc, char **argv, void (*note)(const char *text));
 void launch_args_free(launch_args *a);
+const char *
+launch_flag_name(const char *word); /* "--nnodes" for "--nnodes=2"; NULL: none, or several begin so */
+/* The words that say what `a` says of these flags; their number. out has room for each. */
+int launch_words(const char **out, co_pool *pool, const launch_args *a, const char *const *names);
 
 /* Everything checked and turned into what the job needs; launch_plan_free. Refused values: CO_EINPUT. */
 typedef struct launch_plan {
     co_job_spec spec;
     bool local; /* no roster over the network */
     co_meet meet;
+    co_place *place; /* what started us, if that says where to meet; the pool's */
     uint8_t redirects[CO_MAX_WORKERS], tee[CO_MAX_WORKERS];
     bool shown[CO_MAX_WORKERS];
     co_pool pool;
 } launch_plan;
 co_err launch_plan_make(launch_plan *p, const launch_args *a);
 void launch_plan_free(launch_plan *p);
+int launch_run(const launch_plan *p); /* the job, to its end; the exit status */
 
 /* launch_token.c */
 co_err launch_take_token(co_meet *where); /* from the environment, which forgets it */
 co_err launch_ask_token(const co_terms *terms,
                         co_meet *where); /* from the terminal, if it is needed and there is one */
+
+/* A line typed at the terminal without echo, asked for up to three times until `take` is content; it is told why not. False: no
+ * terminal, or nothing was typed. */
+bool ask_secret(const char *prompt, co_err (*take)(void *ctx, const char *typed), void *ctx);
 
 /* launch_plan.c: a flag's value, or CO_EINPUT with what is needed. */
 co_err flag_whole(int *out, const char *name, const char *text, int min, int max);
@@ -95,6 +113,18 @@ co_err flag_seconds(double *out, const char *name, const char *text);
 co_err flag_one_of(const char *name, const char *text, const char *choices);
 
 co_err launch_set_meeting(launch_plan *p, const launch_args *a); /* launch_meet.c */
+
+/* launch_etcd.c */
+bool launch_wants_etcd(const launch_args *a);
+co_err launch_meet_etcd(launch_plan *p, const launch_args *a);
+
+/* launch_hosts.c: --hosts, --hostfile; launch_stdin.c: its other end. The exit status. */
+int launch_on_hosts(launch_args *a);
+int launch_from_stdin(void);
+
+/* launch_place.c: Slurm, mpirun and so on. Finding needs nothing but the environment; meeting waits for the first launcher. */
+co_err launch_find_place(launch_plan *p, const launch_args *a);
+co_err launch_meet_place(launch_plan *p);
 
 /* launch_program.c: what is executed. */
 co_err launch_find_program(launch_plan *p, const launch_args *a);

@@ -25,7 +25,7 @@ static void new_id(char out[37])
 static co_err set_conf(co_meet *m, const char *text)
 {
     for (const char *at = text; at && *at;) {
-        char key[64], value[64];
+        char key[64], value[512];
         size_t n = strcspn(at, ","), eq = strcspn(at, "=");
         if (eq >= n || eq == 0 || eq >= sizeof key || n - eq > sizeof value)
             return co_fail(CO_EINPUT, "launch: --rdzv-conf=%s: KEY=VALUE,KEY=VALUE is needed", text);
@@ -35,6 +35,8 @@ static co_err set_conf(co_meet *m, const char *text)
             CO_TRY(flag_seconds(&m->join_timeout_s, "--rdzv-conf join_timeout", value));
         else if (strcmp(key, "last_call_timeout") == 0)
             CO_TRY(flag_seconds(&m->last_call_s, "--rdzv-conf last_call_timeout", value));
+        else if (strcmp(key, "lost_after") == 0)
+            CO_TRY(flag_seconds(&m->lost_after_s, "--rdzv-conf lost_after", value));
         else if (strcmp(key, "is_host") == 0)
             m->role = strchr("1tTyY", value[0]) && value[0] ? CO_MEET_SERVE : CO_MEET_JOIN;
         at += n + (at[n] == ',');
@@ -42,8 +44,33 @@ static co_err set_conf(co_meet *m, const char *text)
     return CO_OK;
 }
 
+/* COHORT_FAULT=version=9.9.9,clock=300: this host as one of another version, or with a clock that is 300 s ahead, so that what the
+ * others say to it can be rehearsed. Nothing else in the program reads it. */
+static co_err set_fault(launch_plan *p, const char *text)
+{
+    double ahead_s;
+
+    for (const char *at = text; at && *at;) {
+        char word[64];
+        size_t n = strcspn(at, ",");
+        snprintf(word, sizeof word, "%.*s", (int)n, at);
+        if (strncmp(word, "version=", 8) == 0)
+            snprintf(p->spec.terms.version, sizeof p->spec.terms.version, "%.31s", word + 8);
+        else if (strncmp(word, "clock=", 6) == 0 && co_str_to_f64(word + 6, &ahead_s) && ahead_s > -1e8 &&
+                 ahead_s < 1e8)
+            p->meet.skew_ns = (int64_t)(ahead_s * 1e9);
+        else
+            return co_fail(CO_EINPUT, "launch: COHORT_FAULT=%s: version=TEXT or clock=SECONDS is needed",
+                           text);
+        at += n + (at[n] == ',');
+    }
+    return CO_OK;
+}
+
 static co_err add_port(co_meet *m, const char *host, const char *port)
 {
+    if (strncmp(host, "tcp://", 6) == 0) /* as scripts with --dist-url have it */
+        host += 6;
     const char *after = strrchr(host, ']'), *colon = strrchr(host, ':');
     bool has_port = colon && (after ? colon > after : strchr(host, ':') == colon);
     size_t n = (size_t)snprintf(m->endpoint, sizeof m->endpoint, "%s%s%s", host, has_port ? "" : ":",
@@ -83,8 +110,9 @@ co_err launch_set_meeting(launch_plan *p, const launch_args *a)
     const char *backend = a->backend ? a->backend : "static";
     int port = 0;
 
+    CO_TRY(launch_find_place(p, a));
     CO_TRY(launch_take_token(&p->meet));
-    CO_TRY(flag_one_of("--rdzv-backend", backend, "static|c10d"));
+    CO_TRY(flag_one_of("--rdzv-backend", backend, "static|c10d|etcd-v3|etcd|etcd-v2"));
     if (a->master_port)
         CO_TRY(flag_whole(&port, "--master-port", a->master_port, 0, 65535));
     if (a->node_rank)
@@ -93,14 +121,18 @@ co_err launch_set_meeting(launch_plan *p, const launch_args *a)
         return co_fail(CO_EINPUT,
                        "launch: --standalone is one host, --nnodes=%s is not: leave one of them out",
                        a->nnodes);
-    p->local = a->standalone || (t->max_hosts == 1 && !a->endpoint);
+    p->local = a->standalone || (t->max_hosts == 1 && !a->endpoint && !launch_wants_etcd(a));
     if (p->local)
         return stay_local(p, a, port);
     snprintf(t->run_id, sizeof t->run_id, "%s", a->rdzv_id ? a->rdzv_id : "none");
     t->host_rank = strcmp(backend, "static") == 0 && !a->endpoint ? t->host_rank
                    : a->node_rank                                 ? t->host_rank
                                                                   : -1;
-    if (!a->endpoint && !a->master_addr)
+    if (p->place) {
+        t->host_rank = p->place->seat;
+        if (!a->rdzv_id && *p->place->run_id)
+            snprintf(t->run_id, sizeof t->run_id, "%s", p->place->run_id);
+    } else if (!a->endpoint && !a->master_addr && !launch_wants_etcd(a))
         return co_fail(
             CO_EINPUT,
             "launch: --nnodes=%s needs a place where the hosts meet: --rdzv-endpoint=HOST:29400 on all of "
@@ -110,6 +142,11 @@ co_err launch_set_meeting(launch_plan *p, const launch_args *a)
     if (a->local_addr)
         snprintf(p->meet.advertise, sizeof p->meet.advertise, "%s", a->local_addr);
     CO_TRY(set_conf(&p->meet, a->conf));
+    CO_TRY(set_fault(p, getenv("COHORT_FAULT")));
+    if (launch_wants_etcd(a))
+        return launch_meet_etcd(p, a);
+    if (p->place)
+        return CO_OK; /* launch_meet_place */
     return a->endpoint ? add_port(&p->meet, a->endpoint, "29400")
                        : add_port(&p->meet, a->master_addr, a->master_port ? a->master_port : "29500");
 }

@@ -267,5 +267,7 @@ co_err launch_plan_make(launch_plan *p, const launch_args *a)
 
 void launch_plan_free(launch_plan *p)
 {
+    if (p->place)
+        co_place_close(p->place);
     co_pool_fini(&p->pool);
 }

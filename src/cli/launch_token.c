@@ -1,7 +1,10 @@
-/* launch_token.c -- where a token comes from: COHORT_TOKEN, or somebody who reads it off the first host's screen. */
+/* launch_token.c -- where a secret comes from: the environment, or somebody who reads it off the first host's screen and types
+ * it here. What is typed is not shown, and a signal meanwhile (Ctrl-C, Ctrl-Z) leaves the terminal as it was. */
 #include "cli/launch_int.h"
 
+#include <errno.h>
 #include <fcntl.h>
+#include <signal.h>
 #include <stdio.h>
 #include <string.h>
 #include <termios.h>
@@ -22,46 +25,86 @@ co_err launch_take_token(co_meet *where)
     return CO_OK;
 }
 
-/* A line without echo; false: end of file. */
-static bool read_line(int tty, char *out, size_t size)
+static volatile sig_atomic_t came;
+
+static void note_signal(int sig)
 {
+    came = sig;
+}
+
+static const int noted[] = {SIGINT, SIGTERM, SIGHUP, SIGQUIT, SIGTSTP};
+
+/* A line without echo, which is off before the prompt is seen; false: end of file. */
+static bool read_line(int tty, const char *prompt, char *out, size_t size)
+{
+    struct sigaction mine = {.sa_handler = note_signal}, old[CO_COUNT(noted)];
     struct termios before, quiet;
     bool can = tcgetattr(tty, &before) == 0;
     ssize_t n;
 
+    came = 0;
+    for (size_t i = 0; i < CO_COUNT(noted); i++) {
+        sigaction(noted[i], NULL, &old[i]);
+        if (old[i].sa_handler != SIG_IGN)
+            sigaction(noted[i], &mine, NULL); /* without SA_RESTART: read returns */
+    }
     if (can) {
         quiet = before;
         quiet.c_lflag &= ~(tcflag_t)ECHO;
         tcsetattr(tty, TCSAFLUSH, &quiet);
     }
-    n = read(tty, out, size - 1);
+    dprintf(tty, "%s: ", prompt);
+    n = came ? 0 : read(tty, out, size - 1);
+    bool again = n < 0 && errno == EINTR;
     if (can)
         tcsetattr(tty, TCSAFLUSH, &before);
+    for (size_t i = 0; i < CO_COUNT(noted); i++)
+        sigaction(noted[i], &old[i], NULL);
+    if (came)
+        raise(came);
     out[n > 0 ? n : 0] = '\0';
-    return n > 0;
+    return n > 0 || again; /* stopped and continued: asked once more */
+}
+
+bool ask_secret(const char *prompt, co_err (*take)(void *ctx, const char *typed), void *ctx)
+{
+    char typed[512];
+    bool taken = false;
+    int tty = open("/dev/tty", O_RDWR | O_CLOEXEC);
+
+    if (tty < 0)
+        return false;
+    for (int i = 0; i < 3 && !taken; i++) {
+        if (!read_line(tty, prompt, typed, sizeof typed))
+            break;
+        dprintf(tty, "\n");
+        taken = take(ctx, typed) == CO_OK;
+        if (!taken)
+            dprintf(tty, "%s\n", co_errmsg());
+    }
+    explicit_bzero(typed, sizeof typed);
+    close(tty);
+    return taken;
+}
+
+static co_err take_typed(void *ctx, const char *typed)
+{
+    co_meet *where = ctx;
+    co_token t;
+
+    CO_TRY(co_token_parse(&t, typed));
+    co_token_text(where->token, &t);
+    return CO_OK;
 }
 
 co_err launch_ask_token(const co_terms *terms, co_meet *where)
 {
-    char typed[256];
-    co_token t;
+    char prompt[400];
 
     if (!co_meet_needs_token(terms, where) || !isatty(STDERR_FILENO))
         return CO_OK; /* co_roster_open says what to do */
-    int tty = open("/dev/tty", O_RDWR | O_CLOEXEC);
-    if (tty < 0)
-        return CO_OK;
-    for (int i = 0; i < 3 && !*where->token; i++) {
-        dprintf(tty, "Token of the job at %s (the first host shows it): ", where->endpoint);
-        if (!read_line(tty, typed, sizeof typed))
-            break;
-        dprintf(tty, "\n");
-        if (co_token_parse(&t, typed))
-            dprintf(tty, "%s\n", co_errmsg());
-        else
-            co_token_text(where->token, &t);
-    }
-    memset(typed, 0, sizeof typed);
-    close(tty);
+    snprintf(prompt, sizeof prompt, "Token of the job at %s (the first host shows it)",
+             where->etcd.members ? where->etcd.members : where->endpoint);
+    ask_secret(prompt, take_typed, where);
     return CO_OK;
 }

@@ -1,7 +1,7 @@
 /* main.c -- the table of commands. Alone, `cohort` says what it is and what to type first. */
 #include "cli/cli.h"
 #include "cli/cli_int.h"
-#include "cli/launch_int.h"
+#include "cli/join_int.h"
 
 #include <fcntl.h>
 #include <stdio.h>
@@ -56,6 +56,11 @@ const command commands[] = {
      "  --config-dir FOLDER   groups of YAML files of your own\n"},
     {"launch", "torchrun's command line for any program: cohort launch [flags] PROGRAM [arguments]",
      cmd_launch, launch_usage},
+    {"host", "begin a job that others join with a code: cohort host [flags] [--] PROGRAM [arguments]",
+     cmd_host, host_usage},
+    {"join", "take part in a job that `cohort host` began on another host", cmd_join, join_usage},
+    {"logs", "what the workers of a launched job printed, all hosts as one: logs [FOLDER|RUN]", cmd_logs,
+     logs_usage},
     {"ckpt", "checkpoints: ls, hash, verify, export", cmd_ckpt,
      "  cohort ckpt ls logs/train/runs/DATE\n"
      "  cohort ckpt hash logs/train/runs/DATE/checkpoints/last\n"
@@ -76,6 +81,8 @@ const command commands[] = {
      "  cohort attach 12345\n"
      "  cohort attach logs/train/runs/DATE\n\n"
      "  Ctrl-C leaves the run as it is; when the run ends, its exit status is that of attach\n"},
+    {"token", "make a token that lets hosts into a job: COHORT_TOKEN=$(cohort token)", cmd_token,
+     "  kubectl create secret generic cohort-token --from-literal=token=\"$(cohort token)\"\n"},
     {"stop", "ask a run to save and stop", cmd_stop,
      "  cohort stop 12345\n"
      "  cohort stop logs/train/runs/DATE --wait\n"

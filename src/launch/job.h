@@ -35,7 +35,10 @@ typedef struct co_job_spec {
     const char *master_addr;     /* for a single host: instead of the roster's; NULL: the roster's */
     int master_port;             /* likewise; 0 */
     bool omp_one;                /* OMP_NUM_THREADS=1 */
-    bool virtual_local_rank;     /* LOCAL_RANK=0 and one device of CUDA_VISIBLE_DEVICES each */
+    int local_first,
+        local_world; /* several launchers share this host: our first LOCAL_RANK, how many workers it has; 0, 0 */
+    int group, groups;       /* likewise: GROUP_RANK and GROUP_WORLD_SIZE, if groups is not 0 */
+    bool virtual_local_rank; /* LOCAL_RANK=0 and one device of CUDA_VISIBLE_DEVICES each */
 
     const char *log_dir; /* NULL: no files but workers' error files, in a folder that goes with the job */
     const uint8_t *redirects; /* [terms.nproc] to a file, not to out_fd or err_fd; NULL: none */
@@ -44,11 +47,14 @@ typedef struct co_job_spec {
     const char *tee_template; /* ${role_name} ${local_rank} ${rank} ${hostname} instead of "[role0]:"; NULL */
     co_job_prefix prefix;     /* AUTO: "[rank] " if there is more than one worker */
     int out_fd, err_fd;       /* what workers print, and what the job says about them */
+    bool hushed; /* another host of the job has the same screen and says what concerns all of them */
 
     sigset_t signals; /* which end the job when they come: all workers get them; others are not touched */
     const char *signal_names; /* the same for TORCHELASTIC_SIGNALS_TO_HANDLE */
-    double grace_s;           /* from asking workers to end to SIGKILL */
-    double stall_s;           /* no output, no CPU time for so long: ended and blamed; 0: not watched */
+    int control_fd; /* above 2: lines from whoever started us, each a signal's name (as if it had come), END (SIGTERM, unless
+                       the job ends anyway) or nothing (a sign of life); its end, or a minute of silence, is SIGTERM. 0: none */
+    double grace_s; /* from asking workers to end to SIGKILL */
+    double stall_s; /* no output, no CPU time for so long: ended and blamed; 0: not watched */
 } co_job_spec;
 
 /* Runs rounds until the roster says that it is over. *status is the exit status: of the first failure (128 + N for signal

@@ -20,14 +20,16 @@ typedef struct job job;
 
 /* All times of a job on one host but those of the command line. */
 enum {
-    FOLD_MS = 50,          /* equal lines of other ranks that come later are lines of their own */
-    PARTIAL_MS = 100,      /* text without a newline waits so long before a terminal shows it */
-    BAR_MS = 100,          /* progress bars are drawn at most so often */
-    BLAME_WAIT_MS = 2000,  /* for the roster to say which failure was the first */
-    LINGER_MS = 250,       /* what a worker left running may end by itself */
-    LEFT_BEHIND_MS = 5000, /* then: from SIGTERM to SIGKILL */
-    UNREAD_MS = 1000,      /* asked to end: for whoever does not read our output */
-    OVER_WAIT_MS = 10000   /* our workers are gone, the job asked to end: for the roster to agree */
+    OWN_SIGNAL_MS = 200,      /* a worker died of a signal that we may get, too: so long it is waited for */
+    FOLD_MS = 50,             /* equal lines of other ranks that come later are lines of their own */
+    PARTIAL_MS = 100,         /* text without a newline waits so long before a terminal shows it */
+    BAR_MS = 100,             /* progress bars are drawn at most so often */
+    BLAME_WAIT_MS = 2000,     /* for the roster to say which failure was the first */
+    LINGER_MS = 250,          /* what a worker left running may end by itself */
+    LEFT_BEHIND_MS = 5000,    /* then: from SIGTERM to SIGKILL */
+    UNREAD_MS = 1000,         /* asked to end: for whoever does not read our output */
+    OVER_WAIT_MS = 10000,     /* our workers are gone, the job asked to end: for the roster to agree */
+    CONTROL_SILENT_MS = 60000 /* without a sign of life whoever started us is gone */
 };
 
 /* --- guard.c: one process per worker ---------------------------------------------------------------------------------- */
@@ -153,6 +155,9 @@ char *files_path(const files *f, int local_rank, const char *name); /* caller's;
 void files_log_open(files *f, log_file *l, int local_rank, const char *name);
 void files_log_line(files *f, log_file *l, const char *text, size_t len);
 void files_merge_line(files *f, int rank, int64_t clock_offset_ns, const char *text, size_t len);
+/* What the launcher itself has to say there: "begins: ", the cause, and at last "ends: ". */
+void files_merge_note(files *f, int64_t clock_offset_ns, const char *fmt, ...)
+    __attribute__((format(printf, 3, 4)));
 void files_log_push(files *f, log_file *l);
 void files_log_close(files *f, log_file *l);
 void files_close(files *f, bool keep); /* the temporary folder goes unless something in it is worth keeping */
@@ -201,6 +206,10 @@ struct job {
     sigset_t old_mask;
     int signal_fd;
     struct rlimit old_nofile;
+    int control_fd;   /* the spec's; -1: none, or ended */
+    char control[32]; /* a line that is not whole */
+    size_t control_len;
+    uint64_t control_ns; /* when it last said something */
 
     co_round round;
     worker *workers; /* [nproc] of the round */
@@ -219,6 +228,7 @@ struct job {
     bool begin_asked;  /* BEGIN came, with `next` */
     co_round next;
     int asked;         /* the signal that asked us to end; 0: none */
+    int told;          /* the signal that asked another host, which ended the job; 0: none */
     uint64_t leave_ns; /* when we go without the roster's word */
     bool over;
     int status;
@@ -232,6 +242,12 @@ struct job {
 /* A worker of ours failed (or stalls): tells the roster, ends the others. */
 void job_failed(job *j, const co_failure *f);
 void job_say(job *j, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
+void job_asked(job *j, int sig, const char *on); /* to end; twice: at once. on: who got the signal */
+
+/* control.c: words of whoever started us */
+extern const char control_name[]; /* among hosts: what these ask for, they say themselves */
+void control_hear(job *j);
+uint64_t control_due_ns(const job *j); /* when silence counts as its end; 0: never */
 
 /* round.c */
 co_err round_start(job *j, const co_round *r);
@@ -245,6 +261,15 @@ bool worker_failed(const worker *w);
 
 /* env.c */
 char **worker_env(const job *j, const worker *w, co_pool *pool);
+
+/* told.c: the signal that a host was asked to end with, from what it told ("...: SIGUSR1 on node2"); 0: it told something else. */
+int told_signal(const char *text);
+int told_due_ms(
+    const job
+        *j); /* a worker died of what may be on its way to us: for how long judging waits; -1: none did */
+/* At the end signals are themselves again, while a pager is waited for; but not those that the job ended with: a scheduler's may
+ * yet come to a host that heard of it from another, and would change its exit status. */
+void told_mask(const job *j);
 
 /* cause.c, evidence.c, blame.c, stall.c */
 void cause_of(co_failure *f, job *j, worker *w);

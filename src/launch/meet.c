@@ -1,9 +1,4 @@
-/* meet.c -- who keeps the roster, and the steps that lead to it:
- *
- *     resolve -> route -> connect -> TLS and token -> (roster_net_client.c) terms -> clock
- *
- * Each step that fails is named with the address, from which side, and what to look at. A step that may pass later (the other host
- * is not up yet, its name not yet known) is tried again until the time to join is over; meanwhile the user is told.
+/* meet.c -- who keeps the roster, and with which token. How to get there: meet_reach.c.
  *
  * Who serves: rank 0, if ranks were given; else the host that has the endpoint's address and gets its port. A second agent on
  * that host finds the port taken and joins.
@@ -17,9 +12,7 @@
 #include <time.h>
 #include <unistd.h>
 
-#include "base/clock.h"
-
-enum { DEFAULT_PORT = 29400, ADDRESSES = 8 };
+enum { DEFAULT_PORT = 29400 };
 
 int64_t meet_clock(const co_meet *m)
 {
@@ -37,13 +30,13 @@ static bool is_loopback(const char *host)
 
 static bool is_ours(const co_endpoint *at)
 {
-    co_addr a[ADDRESSES];
+    co_addr a[MEET_ADDRESSES];
     co_patience p = co_patience_s(RESOLVE_MS / 1000.0);
     int n = 0;
 
     if (!*at->host || is_loopback(at->host))
         return true;
-    if (co_net_resolve(a, ADDRESSES, &n, at->host, at->port, &p))
+    if (co_net_resolve(a, MEET_ADDRESSES, &n, at->host, at->port, &p))
         return false;
     for (int i = 0; i < n; i++)
         if (co_addr_is_mine(&a[i]))
@@ -55,7 +48,7 @@ static const char *listen_address(const co_endpoint *at, const co_meet *where)
 {
     if (*where->listen)
         return where->listen;
-    if (is_loopback(at->host))
+    if (is_loopback(at->host) && !*where->token) /* with one, hosts that come from elsewhere get an answer */
         return strcmp(at->host, "::1") == 0 ? "::1" : "127.0.0.1";
     return "";
 }
@@ -131,7 +124,9 @@ bool co_meet_needs_token(const co_terms *terms, const co_meet *where)
 {
     meeting m;
 
-    if (*where->token || decide_role(&m, terms, where))
+    if (where->etcd.members)
+        return finder_needs_token(terms, where);
+    if (*where->token || where->listener > 0 || decide_role(&m, terms, where))
         return false;
     if (m.listener >= 0)
         close(m.listener);
@@ -148,8 +143,8 @@ static co_err decide_token(meeting *m, const co_meet *where)
     if (!m->serves)
         return co_fail(CO_EINPUT,
                        "this host has no token to join the job at %s:%d with. The first host shows it: put "
-                       "COHORT_TOKEN=... before"
-                       " this command, or start every host with --insecure",
+                       "COHORT_TOKEN=... before this command, or start every host with --insecure. A first "
+                       "host that shows none was started for itself alone: with --nnodes=1, or at 127.0.0.1",
                        m->at.host, m->at.port);
     CO_TRY(co_token_make(&m->token));
     co_token_text(m->made, &m->token);
@@ -189,155 +184,4 @@ co_err co_meet_listen(co_meet *where)
     where->listener = m.listener;
     where->role = CO_MEET_SERVE;
     return CO_OK;
-}
-
-/* A step failed. The text is kept if it is a later step than what was kept before: with several addresses the one that
- * came furthest says most. */
-struct trouble {
-    int step; /* 1 resolve, 2 route, 3 connect, 4 TLS */
-    co_err err;
-    bool final; /* trying again would not help */
-    char text[900];
-};
-
-static co_err note(struct trouble *t, int step, co_err err, bool final, const char *advice)
-{
-    static const char *const names[] = {"", "resolve", "route", "connect", "TLS"};
-
-    if (step >= t->step) {
-        t->step = step;
-        t->err = err;
-        t->final = final;
-        snprintf(t->text, sizeof t->text, "step %s: %s. %s",
-                 step == 4 && err == CO_EINPUT ? "token" : names[step], co_errmsg(), advice);
-    }
-    return err;
-}
-
-static co_patience at_most(const co_patience *p, int ms)
-{
-    uint64_t soon = co_now_ns() + (uint64_t)ms * 1000000;
-
-    return (co_patience){.until_ns = soon < p->until_ns ? soon : p->until_ns, .give_up = p->give_up};
-}
-
-static co_err shake_hands(reached *out, int fd, co_tls *tls, const co_patience *p, struct trouble *t)
-{
-    co_patience soon = at_most(p, CONNECT_MS);
-    co_conn *c = NULL;
-    co_err err = co_conn_new(&c, fd, tls, CO_CONN_CLIENT);
-
-    if (!err)
-        err = co_conn_meet(c, &soon);
-    if (!err) {
-        out->conn = c;
-        return CO_OK;
-    }
-    co_conn_free(c);
-    if (err == CO_ESTOP)
-        return err;
-    char why[300];
-    snprintf(why, sizeof why, "%s", co_errmsg());
-    co_fail(err, "%s (reached from %s): %s", out->via, out->from, why);
-    const char *advice =
-        err == CO_EINPUT    ? "Copy the token again from the first host's screen into COHORT_TOKEN."
-        : err == CO_EFORMAT ? "Another program listens there, or one side runs with --insecure."
-                            : "It accepts connections but does not speak: another program, or a busy host.";
-    return note(t, 4, err, err == CO_EINPUT || err == CO_EFORMAT, advice);
-}
-
-static co_err reach_one(reached *out, const co_addr *to, co_tls *tls, const co_patience *p, struct trouble *t)
-{
-    co_patience soon = at_most(p, CONNECT_MS);
-    co_addr mine;
-    char why[300];
-    int fd = -1;
-
-    co_addr_text(out->via, sizeof out->via, to);
-    co_err err = co_net_route(&mine, to);
-    if (err)
-        return note(t, 2, err, false,
-                    "This host has no network that leads there: is the address right, the interface up?");
-    co_addr_text(out->from, sizeof out->from, &mine);
-    err = co_net_connect(&fd, to, &soon);
-    if (err == CO_ESTOP)
-        return err;
-    if (err) {
-        snprintf(why, sizeof why, "%s", co_errmsg());
-        co_fail(err, "%s (tried from %s)", why, out->from);
-        return note(t, 3, err, false,
-                    err == CO_EPEER ? "Is the first host started, with this port and an address that others "
-                                      "reach (not localhost)?"
-                    : err == CO_ETIMEOUT ? "A firewall drops it, or it is another host's address."
-                                         : "Is the address right, and the interface up?");
-    }
-    return shake_hands(out, fd, tls, p, t);
-}
-
-/* The endpoint's other addresses, as the host that listens there knows them. */
-static int further(co_addr *out, int most, const meeting *m, const co_patience *p)
-{
-    char host[CO_NAME_MOST];
-    int n = 0, got;
-
-    for (const char *at = m->also; *at && n < most; at += *at == ',') {
-        size_t len = strcspn(at, ",");
-        snprintf(host, sizeof host, "%.*s", (int)len, at);
-        if (co_net_resolve(out + n, most - n, &got, host, m->at.port, p) == CO_OK)
-            n += got;
-        at += len;
-    }
-    return n;
-}
-
-static co_err reach_once(reached *out, const meeting *m, co_tls *tls, const co_patience *p, struct trouble *t)
-{
-    co_patience soon = at_most(p, RESOLVE_MS);
-    co_addr to[ADDRESSES];
-    int n = 0;
-
-    *t = (struct trouble){0};
-    co_err err = co_net_resolve(to, ADDRESSES, &n, m->at.host, m->at.port, &soon);
-    if (err == CO_ESTOP)
-        return err;
-    if (err && !*m->also)
-        return note(t, 1, err, false,
-                    "Is it spelled right? /etc/hosts or the name server of this host must know it; a number "
-                    "works too.");
-    n += further(to + n, ADDRESSES - n, m, &soon);
-    err = CO_EIO;
-    for (int i = 0; i < n && err; i++)
-        if ((err = reach_one(out, &to[i], tls, p, t)) == CO_ESTOP)
-            return err;
-    return err;
-}
-
-co_err meet_reach(reached *out, const meeting *m, co_tls *tls, const co_patience *p,
-                  void (*told)(void *, const char *), void *ctx)
-{
-    struct trouble t = {0}, last;
-    uint64_t began_ns = co_now_ns(), told_ns = 0;
-
-    for (;;) {
-        co_err err = reach_once(out, m, tls, p, &last);
-        if (!err || err == CO_ESTOP)
-            return err;
-        uint64_t now = co_now_ns();
-        if (!*t.text || now < p->until_ns ||
-            last.final) /* an attempt cut short tells less than the one before */
-            t = last;
-        if (t.final || now >= p->until_ns)
-            return co_fail(t.err == CO_EINPUT ? CO_EINPUT : CO_EFAIL, "cannot join the job at %s:%d: %s",
-                           m->at.host, m->at.port, t.text);
-        if (now - (told_ns ? told_ns : began_ns) > (told_ns ? RETALK_MS : FIRST_TALK_MS) * 1000000ull) {
-            char line[1200];
-            snprintf(line, sizeof line, "not yet at %s:%d, trying on: %s", m->at.host, m->at.port, t.text);
-            told(ctx, line);
-            told_ns = now;
-        }
-        poll(NULL, 0,
-             now - began_ns < 1000000000 ? 30 : 100); /* hosts that are started together meet at once */
-        for (int i = 0; i < 2 && now - began_ns > 5000000000 && !(p->give_up && atomic_load(p->give_up)); i++)
-            poll(NULL, 0, 100);
-    }
 }

@@ -70,21 +70,35 @@ typedef struct co_roster_event {
 
 /* Where and how to meet. Zeroed is: the endpoint decides, token made or asked for, default times. */
 typedef enum { CO_MEET_AUTO, CO_MEET_SERVE, CO_MEET_JOIN } co_meet_role;
+/* An etcd cluster that holds who keeps the roster, so that another host may keep it when that one is lost. */
+typedef struct co_meet_etcd {
+    const char *
+        members; /* host:port or URLs, comma between; NULL: no etcd. Borrowed until co_roster_close, like the others */
+    bool tls;                    /* members without a scheme are https:// */
+    const char *ca, *cert, *key; /* files in PEM, or NULL */
+    double lease_s;              /* 0: 10. How long a lost keeper's place stays taken */
+} co_meet_etcd;
 typedef struct co_meet {
-    char endpoint[CO_HOST_NAME + 8]; /* host:port, [v6]:port; port 0: any, said in a TALK */
+    char endpoint
+        [CO_HOST_NAME +
+         8]; /* host:port, [v6]:port; port 0: any, said in a TALK. With etcd: where a keeper listens */
     co_meet_role role; /* AUTO: rank 0, or whoever has the endpoint's address and gets its port, serves */
     char token[64];    /* "": the server makes one (loopback: none is needed); a joiner is refused */
     bool insecure;     /* neither TLS nor token */
-    char host[CO_HOST_NAME];      /* this host's name in messages; "": gethostname */
-    char listen[CO_HOST_NAME];    /* address to listen on; "": loopback endpoint: loopback, else every one */
+    char host[CO_HOST_NAME];   /* this host's name in messages; "": gethostname */
+    char listen[CO_HOST_NAME]; /* to listen on; "": every address; loopback's endpoint, no token: loopback */
     char advertise[CO_HOST_NAME]; /* this host's address for others; "": as seen by the roster */
     char also
         [512];    /* a joiner: further addresses of the endpoint, comma between; whichever answers is taken */
     int listener; /* a server: co_meet_listen's socket; 0: none, co_roster_open listens itself */
+    const char *
+        plan; /* a server: what those who ask are told to run (code.h), borrowed; NULL: nobody may ask. Its user has
+                         told the others where to come: no TALK does */
     double join_timeout_s; /* 0: 600. How long to wait for the roster and for enough hosts */
     double last_call_s;    /* 0: 30. How long an elastic job with enough hosts waits for more */
     double lost_after_s;   /* 0: 3. Silence after which a host counts as lost */
     int64_t skew_ns;       /* for tests: this host's clock is off by so much */
+    co_meet_etcd etcd;
 } co_meet;
 
 typedef struct co_roster co_roster;
@@ -96,7 +110,7 @@ co_err co_roster_open(co_roster **out, const co_terms *terms, const co_meet *whe
  * one is needed. Then endpoint, token and listener say what to tell them; co_roster_open takes the listener. */
 co_err co_meet_listen(co_meet *where);
 /* Whether this host would join somebody else's roster and lacks the token for it: before co_roster_open is the time to ask the
- * user. Looks at local addresses and the port only. */
+ * user. Looks at local addresses and the port only, or at etcd, which has a few seconds to answer. */
 bool co_meet_needs_token(const co_terms *terms, const co_meet *where);
 /* Waits up to timeout_ms for the next event. CO_EINPUT: refused (terms that do not agree); CO_EFAIL: cut off. */
 co_err co_roster_turn(co_roster *r, int timeout_ms, co_roster_event *ev);

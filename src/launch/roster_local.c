@@ -93,7 +93,8 @@ static void local_leave(co_roster *r, int status, const char *why)
 {
     local *l = (local *)r;
 
-    if (l->failed) /* it was over anyway: the failure's status stands */
+    if (l->failed &&
+        l->round.restarts >= l->terms.max_restarts) /* it was over anyway: the failure's stands */
         status = exit_status(l->first.status);
     l->next = (co_roster_event){.kind = CO_ROSTER_OVER, .round = l->round, .status = status};
     snprintf(l->next.text, sizeof l->next.text, "%s", why);

@@ -175,6 +175,7 @@ static void net_close(co_roster *base)
         pthread_join(r->thread, NULL);
     co_conn_free(r->client.conn);
     server_close(r->server);
+    finder_close(r->finder);
     co_tls_free(r->tls);
     for (struct item *next, *it = r->events; it; it = next) {
         next = it->next;
@@ -193,7 +194,7 @@ static void net_close(co_roster *base)
     co_free(r);
 }
 
-static co_err serve_here(net *r)
+co_err roster_serve_here(net *r)
 {
     int pair[2];
     co_err err = co_net_pair(pair);
@@ -224,7 +225,7 @@ static void invite(net *r)
                  m->at.port);
         queue_talk(r, line);
     }
-    if (!m->serves || r->terms.max_hosts == 1)
+    if (!m->serves || r->terms.max_hosts == 1 || r->where.plan || r->where.listener > 0)
         return;
     if (*m->made)
         snprintf(made, sizeof made, ", with COHORT_TOKEN=%s before it", m->made);
@@ -265,8 +266,13 @@ co_err co_roster_open(co_roster **out, const co_terms *terms, const co_meet *whe
     r->client.event = queue_event;
     r->client.broke = queue_broke;
     r->client.ctx = r;
-    err = meet_decide(&r->meeting, terms, where);
-    if (!err && r->meeting.tls)
+    err =
+        where->etcd.members ? finder_open(&r->finder, terms, where) : meet_decide(&r->meeting, terms, where);
+    if (r->finder) {
+        r->client.broke = finder_refused;
+        r->client.lost = finder_lost;
+    }
+    if (!err && !r->finder && r->meeting.tls)
         err = co_tls_new(&r->tls, &r->meeting.token, terms->run_id);
     if (!err && ((r->event_fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK)) < 0 ||
                  (r->order_fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK)) < 0))
@@ -274,9 +280,10 @@ co_err co_roster_open(co_roster **out, const co_terms *terms, const co_meet *whe
     if (err && r->meeting.listener >= 0)
         close(r->meeting.listener);
     else if (!err && r->meeting.serves)
-        err = serve_here(r);
+        err = roster_serve_here(r);
     if (!err) {
-        invite(r);
+        if (!r->finder)
+            invite(r);
         if (co_thread_start(&r->thread, carrier_main, r))
             err = co_fail(CO_EIO, "no thread for the roster: %m");
         r->started = !err;

@@ -6,6 +6,16 @@
 #include "base/alloc.h"
 #include "base/clock.h"
 
+/* Asked to end just when the keeper was lost: there is nobody to tell. */
+static void leave_alone(net *r, const json_t *body)
+{
+    co_roster_event ev = {.kind = CO_ROSTER_OVER, .status = (int)word_int(body, "status", 0, 255, 1)};
+
+    word_text(ev.text, sizeof ev.text, body, "why");
+    r->client.over = true;
+    queue_event(r, &ev);
+}
+
 static void carry_orders(net *r)
 {
     pthread_mutex_lock(&r->lock);
@@ -15,13 +25,14 @@ static void carry_orders(net *r)
     pthread_mutex_unlock(&r->lock);
     for (struct order *next; o; o = next) {
         next = o->next;
+        if (o->type == WORD_LEAVE && r->finder && !r->client.conn && !r->client.over)
+            leave_alone(r, o->body);
         client_say(&r->client, o->type, o->body); /* a broken connection shows in the client's turn */
         co_free(o);
     }
 }
 
-/* One whole greeting: connected, hello said, and the answer, welcome or not, heard. */
-static co_err greet(net *r, const co_patience *p)
+co_err carrier_greet(net *r, const co_patience *p)
 {
     co_patience soon = co_patience_s(ANSWER_MS / 1000.0);
     reached to = {0};
@@ -52,9 +63,11 @@ static bool reach(net *r)
 
     p.give_up = &r->closing;
     do /* closed before it was read: a crowd at the door, or a server that just ended */
-        err = greet(r, &p);
+        err = r->finder ? finder_meet(r, &p) : carrier_greet(r, &p);
     while ((err == CO_EPEER || err == CO_ETIMEOUT) && co_now_ns() < p.until_ns);
-    if (err && err != CO_ESTOP)
+    if (err && err != CO_ESTOP && r->finder && r->client.past.number)
+        finder_fail(r);
+    else if (err && err != CO_ESTOP)
         queue_broke(r, err == CO_EINPUT ? err : CO_EFAIL, co_errmsg());
     pthread_mutex_lock(&r->lock);
     atomic_store(&r->seated, !err && !atomic_load(&r->closing));
@@ -74,15 +87,27 @@ static bool finished(net *r, uint64_t *until_ns)
     return server_idle(r->server) || co_now_ns() > *until_ns;
 }
 
-void *carrier_main(void *arg)
+/* The keeper was lost, and another can be found: once the agent has ended its workers. */
+static bool meets_again(net *r)
+{
+    struct pollfd p = {.fd = r->order_fd, .events = POLLIN};
+
+    if (!r->finder || r->client.conn || r->client.over)
+        return false;
+    finder_let_go(r);
+    while (r->client.agent == CLIENT_STOPS && !r->client.over && !atomic_load(&r->closing)) {
+        poll(&p, 1, TURN_MS);
+        queue_calm(r->order_fd);
+        carry_orders(r);
+    }
+    return !r->client.over && !atomic_load(&r->closing);
+}
+
+static void carry(net *r)
 {
     struct pollfd fds[SERVER_FDS + 2];
-    net *r = arg;
-    uint64_t last_ns, until_ns = 0;
+    uint64_t last_ns = co_now_ns(), until_ns = 0;
 
-    if (!r->server && !reach(r))
-        return NULL;
-    last_ns = co_now_ns();
     for (bool closing = false; !closing || !finished(r, &until_ns);) {
         closing = atomic_load(&r->closing); /* what was ordered before still goes out in this turn */
         int n = r->server ? server_fds(r->server, fds, SERVER_FDS) : 0;
@@ -101,8 +126,23 @@ void *carrier_main(void *arg)
         client_turn(&r->client, elapsed_ms);
         if (r->server)
             server_turn(r->server, elapsed_ms);
-        if (r->client.over && !r->server)
+        if (r->server && r->finder && (r->client.conn || r->client.over))
+            finder_turn(r);
+        if ((r->client.over && !r->server) || (r->finder && !r->client.conn && !r->client.over))
             break;
     }
+}
+
+void *carrier_main(void *arg)
+{
+    net *r = arg;
+
+    do {
+        if (!r->server && !reach(r))
+            return NULL;
+        carry(r);
+    } while (meets_again(r));
+    if (r->server && r->finder)
+        finder_end(r);
     return NULL;
 }

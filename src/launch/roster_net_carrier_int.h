@@ -16,13 +16,14 @@ struct order {
     json_t *body;
 };
 
-typedef struct net {
+struct net {
     co_roster base;
     co_terms terms;
     co_meet where;
     meeting meeting;
     co_tls *tls;
     server *server; /* NULL: elsewhere */
+    finder *finder; /* NULL: the endpoint is known, and there is no other */
     client client;
     pthread_t thread;
     bool started;
@@ -34,9 +35,12 @@ typedef struct net {
     atomic_bool starved; /* out of memory for an event or an order */
     co_err broken;       /* agent's side: what every further turn returns, with the text below */
     char why[1024];
-} net;
+};
 
 void *carrier_main(void *roster);
+/* One whole greeting: connected, hello said, and the answer, welcome or not, heard. */
+co_err carrier_greet(net *r, const co_patience *p);
+co_err roster_serve_here(net *r); /* takes r->meeting.listener */
 
 /* Events, from the carrier to the agent; ctx is the roster. */
 void queue_event(void *ctx, const co_roster_event *ev);

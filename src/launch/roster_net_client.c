@@ -1,7 +1,7 @@
 /* roster_net_client.c -- this host's seat: what the server says becomes events, what the agent says becomes frames.
  *
  * The server pings every second; when it has been silent for too long on our own scheduled time, or the connection ends before
- * OVER came, the job is over for this host: there is no other roster to go to.
+ * OVER came, the job is over for this host, unless another roster can be found (roster_etcd_lost.c).
  */
 #include "launch/roster_net_int.h"
 
@@ -9,8 +9,26 @@
 #include <string.h>
 #include <unistd.h>
 
+/* What is said while nobody listens may still count when the hosts meet again. */
+static void remember(client *c, word type, const json_t *body)
+{
+    co_failure f;
+
+    if (type == WORD_DONE)
+        c->past.done = true;
+    if (type == WORD_DONE || type == WORD_STOPPED)
+        c->agent = CLIENT_IDLE;
+    if (type != WORD_FAILED || c->conn)
+        return;
+    failure_unpack(&f, body);
+    if (!c->past.has_cause || f.when_ns < c->past.cause.when_ns)
+        c->past.cause = f;
+    c->past.has_cause = true;
+}
+
 co_err client_say(client *c, word type, json_t *body)
 {
+    remember(c, type, body);
     if (!c->conn) {
         json_decref(body);
         return CO_OK;
@@ -29,7 +47,11 @@ co_err client_hello(client *c, const char *via)
         gethostname(host, sizeof host - 1);
     if (!body || json_object_set_new(body, "host", word_string(host)) ||
         json_object_set_new(body, "via", word_string(via)) ||
-        json_object_set_new(body, "advertise", word_string(c->where->advertise))) {
+        json_object_set_new(body, "advertise", word_string(c->where->advertise)) ||
+        json_object_set_new(body, "round", json_integer(c->past.number)) ||
+        json_object_set_new(body, "used",
+                            json_integer(c->past.restarts - (c->past.done && c->past.counted))) ||
+        json_object_set_new(body, "done", json_integer(c->past.done))) {
         json_decref(body);
         return co_fail(CO_ENOMEM, "out of memory for a greeting");
     }
@@ -43,9 +65,16 @@ static void end(client *c)
     c->over = true;
 }
 
-static void cut_off(client *c, const char *why)
+void client_cut_off(client *c, const char *why)
 {
     co_roster_event ev = {.kind = CO_ROSTER_OVER, .status = 75};
+
+    if (c->lost) {
+        co_conn_free(c->conn);
+        c->conn = NULL;
+        c->lost(c->ctx, why);
+        return;
+    }
 
     snprintf(ev.text, sizeof ev.text,
              "host %s, which keeps the roster, was lost: %s. Without it no host can go on: the job ends here",
@@ -75,6 +104,7 @@ static void name_port(client *c)
 static void answer_ping(client *c, const json_t *body)
 {
     atomic_store(&c->offset_ns, word_int(body, "offset", INT64_MIN, INT64_MAX, 0));
+    c->past.keeper_done = word_int(body, "done", 0, 1, 0);
     client_say(c, WORD_PONG,
                json_pack("{sI sI}", "t", (json_int_t)word_int(body, "t", 0, INT64_MAX, 0), "mine",
                          (json_int_t)meet_clock(c->where)));
@@ -94,7 +124,7 @@ static void act(client *c, const co_frame *f, const json_t *body)
         break;
     case WORD_REFUSED:
         end(c);
-        c->broke(c->ctx, CO_EINPUT, ev.text);
+        c->broke(c->ctx, c->lost && word_int(body, "over", 0, 1, 0) ? CO_EPEER : CO_EINPUT, ev.text);
         return;
     case WORD_PING:
         answer_ping(c, body);
@@ -110,10 +140,15 @@ static void act(client *c, const co_frame *f, const json_t *body)
         c->view = f->view;
         ev.kind = CO_ROSTER_BEGIN;
         round_unpack(&ev.round, body);
+        c->past = (past){.number = f->view, .restarts = ev.round.restarts, .hosts = ev.round.hosts};
+        c->agent = CLIENT_RUNS;
         break;
     case WORD_STOP:
         ev.kind = CO_ROSTER_STOP;
         take_cause(&ev, body);
+        c->past.has_cause = ev.has_cause;
+        c->past.cause = ev.cause;
+        c->agent = CLIENT_STOPS;
         break;
     case WORD_OVER:
         ev.kind = CO_ROSTER_OVER;
@@ -154,14 +189,14 @@ void client_turn(client *c, double elapsed_ms)
         if (!bad && got)
             bad = client_hear(c, &f);
         if (bad) {
-            cut_off(c, co_errmsg());
+            client_cut_off(c, co_errmsg());
             return;
         }
     }
     if (c->conn && err)
-        cut_off(c, why);
+        client_cut_off(c, why);
     else if (c->conn && c->silent_ms > limit_ms) {
         snprintf(why, sizeof why, "no sign of life for %.1f s", c->silent_ms / 1000);
-        cut_off(c, why);
+        client_cut_off(c, why);
     }
 }

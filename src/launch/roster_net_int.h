@@ -6,7 +6,8 @@
  * roster_net_client.c  this host's seat: frames to events, orders to frames
  * roster_net_server.c  the seats: who is in, heartbeats, clocks; roster_net_rounds.c  when rounds begin and end
  * roster_net_terms.c   who is refused, and what both sides are told; roster_net_words.c  frames' bodies, as JSON
- * meet.c             who serves, and the steps from a name to a connection
+ * meet.c             who serves; meet_reach.c  the steps from a name to a connection
+ * roster_etcd*.c     who serves when etcd says it, and what becomes of the job when that host is lost
  */
 #ifndef CO_LAUNCH_ROSTER_NET_INT_H
 #define CO_LAUNCH_ROSTER_NET_INT_H
@@ -18,6 +19,8 @@
 #include "launch/roster_int.h"
 #include "net/net.h"
 
+enum { MEET_ADDRESSES = 8 }; /* of one endpoint, at most */
+
 /* All times of a roster but those of co_meet. */
 enum {
     BEAT_MS = 1000, /* from ping to ping; three in the time after which silence is a loss, if that is less */
@@ -25,6 +28,7 @@ enum {
     LATE_TURN_MS = 200, /* what a turn counts at most towards a deadline: suspend and Ctrl-Z are no silence */
     HELLO_MS = 5000,    /* a connection that does not say who it is by then is closed */
     CONNECT_MS = 3000,  /* no answer to a connection by then: dropped somewhere; tried again */
+    STAGGER_MS = 250,   /* an endpoint with several addresses: from trying one to trying the next as well */
     RESOLVE_MS = 10000, /* likewise for names */
     ANSWER_MS = 10000,  /* from hello to welcome */
     FIRST_TALK_MS = 2000, /* trouble that lasts so long is told */
@@ -50,7 +54,9 @@ typedef enum {
     WORD_DONE,      /* C */
     WORD_FAILED,    /* C: failure */
     WORD_LEAVE,     /* C: status, why */
-    WORD_OVER       /* S: status, text, cause */
+    WORD_OVER,      /* S: status, text, cause */
+    WORD_ASK = 32,  /* C, instead of hello: host */
+    WORD_PLAN       /* S: what runs, for who asked: host, version, cwd, words */
 } word;
 
 /* ---- words ---- */
@@ -66,6 +72,19 @@ json_t *round_pack(const co_round *r);
 void round_unpack(co_round *r, const json_t *body);
 json_t *failure_pack(const co_failure *f);
 void failure_unpack(co_failure *f, const json_t *body);
+int failure_status(const co_failure *f); /* as an exit status */
+
+/* What a host brings to a meeting after the keeper of the roster was lost. Zeroed: it is new. */
+typedef struct past {
+    int64_t number; /* the last round that began here */
+    int restarts;   /* used up so far, the loss included */
+    int hosts;      /* in that round, the keeper included */
+    bool done;      /* this host's part of it */
+    bool keeper_done;
+    bool counted; /* the loss is in restarts */
+    bool has_cause;
+    co_failure cause;
+} past;
 
 /* ---- terms ---- */
 typedef struct host_name {
@@ -94,6 +113,20 @@ typedef struct reached {
 co_err meet_reach(reached *out, const meeting *m, co_tls *tls, const co_patience *p,
                   void (*told)(void *, const char *), void *ctx);
 
+/* Who keeps the roster is found (roster_etcd.c) rather than given. All calls are the carrier's. */
+typedef struct finder finder;
+typedef struct net net;
+co_err finder_open(finder **out, const co_terms *terms, const co_meet *where);
+void finder_close(finder *f); /* NULL is fine */
+bool finder_needs_token(const co_terms *terms, const co_meet *where);
+co_err finder_meet(net *r, const co_patience *p); /* then r serves, is welcome elsewhere, or is over */
+void finder_turn(net *r);                         /* of a keeper: may step down */
+void finder_fail(net *r);                         /* no meeting in time: co_errmsg */
+void finder_end(net *r);                          /* of a keeper: until its place is free again */
+void finder_let_go(net *r); /* of a keeper: others may take its place when its lease is over */
+void finder_refused(void *roster, co_err err, const char *text); /* client.broke */
+void finder_lost(void *roster, const char *why);                 /* client.lost */
+
 /* ---- the server ---- */
 typedef struct server server;
 /* Takes listener and local_fd (this host's own seat). */
@@ -105,6 +138,12 @@ void server_turn(server *s, double elapsed_ms);
 void server_end(server *s, int status, const char *why); /* tells all that the job is over, if it is not */
 bool server_idle(const server *s);                       /* over, and everybody knows */
 void server_close(server *s);                            /* NULL is fine */
+/* For a keeper whose place another could have taken. It goes on where a lost one was. */
+void server_resume(server *s, const past *p);
+int server_losses(const server *s);       /* hosts lost so far */
+void server_clear(server *s, int losses); /* these have not taken its place: a round may begin */
+bool server_over(const server *s);
+int server_status(const server *s, char *text, size_t size); /* once it is over */
 
 /* ---- the client ---- */
 typedef struct client {
@@ -116,14 +155,18 @@ typedef struct client {
     double silent_ms;
     char server[CO_HOST_NAME * 2]; /* name and address of who keeps the roster, for messages */
     bool over;
+    past past;
+    enum { CLIENT_IDLE, CLIENT_RUNS, CLIENT_STOPS } agent; /* what the agent's workers do */
     atomic_llong offset_ns;
     void (*event)(void *ctx, const co_roster_event *ev);
     void (*broke)(void *ctx, co_err err, const char *text);
+    void (*lost)(void *ctx, const char *why); /* the server; NULL: then the job is over */
     void *ctx;
 } client;
 co_err client_hello(client *c, const char *via);
 co_err client_hear(client *c, const co_frame *f); /* CO_EFORMAT: not a message */
 void client_turn(client *c, double elapsed_ms);
+void client_cut_off(client *c, const char *why);
 co_err client_say(client *c, word type, json_t *body); /* takes body */
 uint64_t run_number(const char *run_id);
 

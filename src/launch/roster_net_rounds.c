@@ -7,12 +7,14 @@
  *
  * The cause is the failure that is first in time on the server's clock, over all that are heard of until everybody has stopped; a lost
  * host failed when its connection ended or, silent, when it was last heard. A new host does not cost a restart.
+ *
+ * A server that goes on for a lost one (server_resume) begins in GATHER with that loss as the cause: it waits a while for the
+ * other hosts of the lost one's round, and numbers rounds and restarts on from the highest that any host brings.
  */
 #include "launch/roster_net_server_int.h"
 
 #include <stdio.h>
 #include <string.h>
-#include <sys/wait.h>
 
 static void enter(server *s, stage to)
 {
@@ -32,6 +34,8 @@ void rounds_over(server *s, int status, const char *text)
     if (s->stage == OVER)
         return;
     enter(s, OVER);
+    s->status = status;
+    snprintf(s->why, sizeof s->why, "%s", text);
     for (int i = 0; i < s->n; i++)
         if (s->seats[i]->joined) {
             json_t *body = json_pack("{si so}", "status", status, "text", word_string(text));
@@ -43,13 +47,6 @@ void rounds_over(server *s, int status, const char *text)
 void server_end(server *s, int status, const char *why)
 {
     rounds_over(s, status, why);
-}
-
-static int cause_status(const server *s)
-{
-    int status = s->cause.status;
-
-    return WIFSIGNALED(status) ? 128 + WTERMSIG(status) : WEXITSTATUS(status);
 }
 
 static void consider(server *s, const co_failure *f)
@@ -94,6 +91,12 @@ void rounds_failed(server *s, seat *h, const co_failure *f)
     stop_failed(s);
 }
 
+/* Between rounds, not before the first. */
+static bool has_run(const server *s)
+{
+    return s->round.world > 0 || s->past.number > 0;
+}
+
 void rounds_lost(server *s, seat *h)
 {
     char name[300];
@@ -110,6 +113,8 @@ void rounds_lost(server *s, seat *h)
                     s->terms.min_hosts);
         if (s->stage == PICK)
             enter(s, GATHER);
+        if (s->stage == GATHER && has_run(s) && server_joined(s) < s->terms.min_hosts)
+            rounds_over(s, 1, "too few hosts are left to start again");
         return;
     }
     co_failure f = {
@@ -127,7 +132,7 @@ void rounds_left(server *s, seat *h, int status, const char *why)
     char name[300], text[900];
 
     seat_name(name, sizeof name, h);
-    if (s->stage == GATHER && !h->local) { /* nothing runs yet: the others wait on for enough hosts */
+    if (s->stage == GATHER && !has_run(s) && !h->local) { /* the others wait on for enough hosts */
         json_t *body = json_pack("{si so}", "status", status, "text", word_string(why));
         seat_say(s, h, WORD_OVER, body);
         h->joined = false;
@@ -138,8 +143,8 @@ void rounds_left(server *s, seat *h, int status, const char *why)
         return;
     }
     snprintf(text, sizeof text, "host %s was asked to end: %.500s", name, why);
-    rounds_over(s, s->stage == STOPPING && s->has_cause ? cause_status(s) : status,
-                text); /* a failure that was first stands */
+    bool failed = s->stage == STOPPING && s->has_cause && s->round.restarts >= s->terms.max_restarts;
+    rounds_over(s, failed ? failure_status(&s->cause) : status, text); /* a failure that ended it stands */
 }
 
 void rounds_joined(server *s, seat *h)
@@ -157,6 +162,7 @@ void rounds_joined(server *s, seat *h)
     }
     for (int i = 0; i < s->n; i++)
         finishing = finishing || s->seats[i]->done;
+    finishing = finishing || (h->past_done && h->past_round == s->round.number);
     if (s->stage != RUN || finishing)
         return; /* it waits: for the next round, or to hear that the job is over */
     snprintf(text, sizeof text, "host %s joins: all workers start again on %d hosts", name, server_joined(s));
@@ -217,7 +223,9 @@ static void pick(server *s)
 {
     int n = server_joined(s);
 
-    s->round.number++;
+    s->round.number = (s->round.number > s->least_number ? s->round.number : s->least_number) + 1;
+    if (s->round.restarts < s->least_restarts)
+        s->round.restarts = s->least_restarts;
     s->has_cause = s->counts = false;
     number_hosts(s, n);
     s->round.hosts = n;
@@ -254,6 +262,36 @@ void rounds_port(server *s, seat *h, int port)
     }
 }
 
+/* Not before it is sure that no host that was lost has made a roster of its own. */
+static void pick_if_sure(server *s)
+{
+    if (!s->where.etcd.members || s->cleared == s->losses)
+        pick(s);
+}
+
+/* The hosts of a lost keeper's round meet again. */
+static void regather_turn(server *s, int n, double waited_ms, double limit_ms, double last_call_ms)
+{
+    int done = 0, were = s->past.hosts - 1;
+    char text[200];
+
+    for (int i = 0; i < s->n; i++)
+        done += s->seats[i]->joined && s->seats[i]->past_done && s->seats[i]->past_round == s->past.number;
+    if (s->past.keeper_done && done == were) {
+        s->has_cause = false; /* nothing was missing */
+        rounds_over(s, 0, "");
+    } else if (n < were && n < s->terms.max_hosts &&
+               waited_ms < (n < s->terms.min_hosts ? limit_ms : last_call_ms))
+        return;
+    else if (n < s->terms.min_hosts) {
+        snprintf(text, sizeof text, "%d hosts are left, at least %d are needed", n, s->terms.min_hosts);
+        rounds_over(s, failure_status(&s->cause), text);
+    } else if (s->past.restarts > s->terms.max_restarts)
+        rounds_over(s, failure_status(&s->cause), "");
+    else
+        pick_if_sure(s);
+}
+
 static void gather_turn(server *s, double elapsed_ms)
 {
     int n = server_joined(s), min = s->terms.min_hosts;
@@ -261,6 +299,10 @@ static void gather_turn(server *s, double elapsed_ms)
     double last_call_ms = 1000 * (s->where.last_call_s > 0 ? s->where.last_call_s : 30);
     char text[200];
 
+    if (s->past.number && s->round.number == 0) {
+        regather_turn(s, n, s->stage_ms, limit_ms, last_call_ms);
+        return;
+    }
     if (n < min) {
         s->last_call_ms = -1;
         if (s->stage_ms < limit_ms)
@@ -275,7 +317,7 @@ static void gather_turn(server *s, double elapsed_ms)
                     s->terms.max_hosts, last_call_ms / 1000);
     s->last_call_ms = s->last_call_ms < 0 ? 0 : s->last_call_ms + elapsed_ms;
     if (!first || n == s->terms.max_hosts || s->last_call_ms >= last_call_ms)
-        pick(s);
+        pick_if_sure(s);
 }
 
 static void after_stop(server *s)
@@ -290,7 +332,7 @@ static void after_stop(server *s)
     }
     if (s->round.restarts < s->terms.max_restarts)
         snprintf(text, sizeof text, "%d hosts are left, at least %d are needed", n, s->terms.min_hosts);
-    rounds_over(s, cause_status(s), text);
+    rounds_over(s, failure_status(&s->cause), text);
 }
 
 void rounds_turn(server *s, double elapsed_ms)

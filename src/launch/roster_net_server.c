@@ -154,12 +154,12 @@ void server_talk(server *s, bool to_all, const char *fmt, ...)
             seat_say(s, s->seats[i], WORD_TALK, json_pack("{so}", "text", word_string(text)));
 }
 
-static void ping(server *s, seat *h)
+void seat_ping(server *s, seat *h)
 {
     h->since_ping_ms = 0;
-    seat_say(
-        s, h, WORD_PING,
-        json_pack("{sI sI}", "t", (json_int_t)meet_clock(&s->where), "offset", (json_int_t)h->offset_ns));
+    seat_say(s, h, WORD_PING,
+             json_pack("{sI sI si}", "t", (json_int_t)meet_clock(&s->where), "offset",
+                       (json_int_t)h->offset_ns, "done", s->seats[0]->local && s->seats[0]->done));
 }
 
 static void pong(server *s, seat *h, const json_t *body)
@@ -174,7 +174,7 @@ static void pong(server *s, seat *h, const json_t *body)
     h->best_rtt_ns = rtt;
     h->offset_ns = theirs - (sent + rtt / 2);
     if (first)
-        ping(s, h); /* tells it the offset, before anything can happen there */
+        seat_ping(s, h); /* tells it the offset, before anything can happen there */
     double off_s = (double)h->offset_ns / 1e9;
     if (h->clock_told || (off_s < CLOCK_WARN_S && off_s > -CLOCK_WARN_S))
         return;
@@ -186,73 +186,6 @@ static void pong(server *s, seat *h, const json_t *body)
                 "but downloads, make and"
                 " credentials may fail: set both by NTP",
                 name, off_s < 0 ? -off_s : off_s, off_s < 0 ? "behind" : "ahead of", s->me);
-}
-
-static void refuse(server *s, seat *h, const char *to_it, const char *to_us)
-{
-    seat_say(s, h, WORD_REFUSED, json_pack("{so}", "text", word_string(to_it)));
-    h->closing = true;
-    server_talk(s, false, "%s", to_us);
-}
-
-/* What the terms alone do not show: ranks that are taken, a job that is full. */
-static bool has_place(server *s, const seat *h, char *to_it, char *to_us, size_t size)
-{
-    char name[300], other[300];
-
-    seat_name(name, sizeof name, h);
-    for (int i = 0; i < s->n; i++) {
-        const seat *o = s->seats[i];
-        if (o == h || !o->joined || *o->gone || h->terms.host_rank < 0 ||
-            o->terms.host_rank != h->terms.host_rank)
-            continue;
-        seat_name(other, sizeof other, o);
-        snprintf(to_it, size, "--node-rank=%d is taken by host %s: give each host its own, 0 to %d",
-                 h->terms.host_rank, other, s->terms.max_hosts - 1);
-        snprintf(to_us, size, "host %s was refused: it says --node-rank=%d, and so does host %s", name,
-                 h->terms.host_rank, other);
-        return false;
-    }
-    if (h->terms.host_rank >= s->terms.max_hosts) {
-        snprintf(to_it, size, "--node-rank=%d of --nnodes=%d: ranks go from 0 to %d", h->terms.host_rank,
-                 s->terms.max_hosts, s->terms.max_hosts - 1);
-        snprintf(to_us, size, "host %s was refused: it says --node-rank=%d, ranks go from 0 to %d", name,
-                 h->terms.host_rank, s->terms.max_hosts - 1);
-        return false;
-    }
-    if (server_joined(s) >= s->terms.max_hosts || s->stage == OVER) {
-        snprintf(to_it, size, "the job %.127s at host %.255s %s", s->terms.run_id, s->me,
-                 s->stage == OVER
-                     ? "is over"
-                     : "has all its hosts already: is one of them started twice, or --nnodes too small?");
-        snprintf(to_us, size, "host %s was refused: %s", name,
-                 s->stage == OVER ? "the job is over" : "the job has all its hosts");
-        return false;
-    }
-    return true;
-}
-
-static void hello(server *s, seat *h, const json_t *body)
-{
-    char to_it[1024], to_us[1024];
-    host_name me = {{0}};
-
-    terms_unpack(&h->terms, body);
-    word_text(h->who.name, sizeof h->who.name, body, "host");
-    word_text(h->via, sizeof h->via, body, "via");
-    word_text(h->advertise, sizeof h->advertise, body, "advertise");
-    snprintf(me.name, sizeof me.name, "%s", s->me);
-    co_endpoint_text(me.addr, sizeof me.addr, h->via, s->at.port);
-    if (!terms_agree(to_it, to_us, sizeof to_it, &s->terms, &h->terms, &me, &h->who) ||
-        !has_place(s, h, to_it, to_us, sizeof to_it)) {
-        refuse(s, h, to_it, to_us);
-        return;
-    }
-    h->joined = true;
-    h->seq = s->next_seq++;
-    seat_say(s, h, WORD_WELCOME, json_pack("{so}", "host", word_string(s->me)));
-    ping(s, h);
-    rounds_joined(s, h);
 }
 
 /* Frames of an earlier round are read and dropped. */
@@ -275,13 +208,20 @@ static void hear(server *s, seat *h, const co_frame *f)
     h->heard_ns = meet_clock(&s->where);
     if (!h->joined) {
         if (f->type == WORD_HELLO && !h->closing)
-            hello(s, h, body);
+            seat_hello(s, h, body);
+        else if (f->type == WORD_ASK && !h->closing)
+            server_asked(s, h, body);
+        else if (f->type == WORD_LEAVE && !h->closing)
+            server_not_joined(s, h, body);
     } else if (f->type == WORD_PONG) {
         pong(s, h, body);
     } else if (f->type == WORD_PORT && of_this_round(s, f, h)) {
         rounds_port(s, h, (int)word_int(body, "port", 1, 65535, 0));
     } else if (f->type == WORD_DONE && of_this_round(s, f, h)) {
         h->done = true;
+        for (int i = 0; i < s->n && h->local; i++)
+            if (s->seats[i]->joined)
+                seat_ping(s, s->seats[i]); /* what this host would leave undone is nothing, from now on */
     } else if (f->type == WORD_STOPPED && of_this_round(s, f, h)) {
         h->stopped = true;
     } else if (f->type == WORD_FAILED && of_this_round(s, f, h)) {
@@ -328,7 +268,7 @@ static void watch(server *s, seat *h, double elapsed_ms)
     if (!h->joined && h->age_ms > (h->closing ? LINGER_MS : HELLO_MS))
         drop(h, "did not say who it is");
     if (h->joined && (h->since_ping_ms += elapsed_ms) >= (limit_ms < 3 * BEAT_MS ? limit_ms / 3 : BEAT_MS))
-        ping(s, h);
+        seat_ping(s, h);
 }
 
 static void sweep(server *s)
@@ -340,8 +280,10 @@ static void sweep(server *s)
             continue;
         }
         memmove(&s->seats[i], &s->seats[i + 1], (size_t)(--s->n - i) * sizeof *s->seats);
-        if (h->joined)
+        if (h->joined) {
+            s->losses++;
             rounds_lost(s, h);
+        }
         seat_free(h);
         i = 0; /* telling the others may have lost one more */
     }
@@ -375,6 +317,35 @@ void server_turn(server *s, double elapsed_ms)
     tell_wrong_tokens(s, elapsed_ms);
     sweep(s);
     rounds_turn(s, elapsed_ms);
+}
+
+void server_resume(server *s, const past *p)
+{
+    s->past = *p;
+    s->least_restarts = p->restarts < s->terms.max_restarts ? p->restarts : s->terms.max_restarts;
+    s->has_cause = p->has_cause;
+    s->cause = p->cause;
+}
+
+int server_losses(const server *s)
+{
+    return s->losses;
+}
+
+void server_clear(server *s, int losses)
+{
+    s->cleared = losses;
+}
+
+bool server_over(const server *s)
+{
+    return s->stage == OVER;
+}
+
+int server_status(const server *s, char *text, size_t size)
+{
+    snprintf(text, size, "%s", s->why);
+    return s->status;
 }
 
 bool server_idle(const server *s)

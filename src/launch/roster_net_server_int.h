@@ -1,4 +1,4 @@
-/* roster_net_server_int.h -- shared by the two files of the server: seats (server.c) and rounds (rounds.c). */
+/* roster_net_server_int.h -- shared by the files of the server: seats (server.c, hello.c) and rounds (rounds.c). */
 #ifndef CO_LAUNCH_ROSTER_NET_SERVER_INT_H
 #define CO_LAUNCH_ROSTER_NET_SERVER_INT_H
 
@@ -22,6 +22,8 @@ typedef struct seat {
     int64_t offset_ns, best_rtt_ns; /* its clock less ours; rtt -1: not measured */
     int64_t heard_ns;               /* our wall clock when it last said something */
     bool clock_told;
+    int64_t past_round; /* its last round when it came; 0: it is new */
+    bool past_done;
 } seat;
 
 typedef enum { GATHER, PICK, RUN, STOPPING, OVER } stage;
@@ -45,13 +47,27 @@ struct server {
     char why[1024]; /* the round is stopped because */
     uint64_t wrong_token_told;
     double wrong_token_ms; /* since it was told */
+    past past;             /* of a keeper before this one; number 0: none */
+    int64_t least_number;  /* what those who come have seen: rounds go on from there */
+    int least_restarts;
+    int losses, cleared; /* see server_clear */
+    int status;          /* once it is over; its text is in why */
 };
 
 /* seats */
 void seat_say(server *s, seat *h, word type, json_t *body); /* takes body; a failure drops the seat */
 void server_talk(server *s, bool to_all, const char *fmt, ...) __attribute__((format(printf, 3, 4)));
+void seat_ping(server *s, seat *h);
 int server_joined(const server *s);
 void seat_name(char *out, size_t size, const seat *h); /* "b (10.0.0.2)" */
+
+/* ask.c: a seat that did not say hello but asked what runs, or that knows and does not join */
+void server_asked(server *s, seat *h, const json_t *body);
+void server_not_joined(server *s, seat *h, const json_t *body);
+
+/* roster_net_hello.c */
+void seat_hello(server *s, seat *h, const json_t *body);
+void seat_refuse(server *s, seat *h, const char *to_it, const char *to_us);
 
 /* rounds */
 void rounds_turn(server *s, double elapsed_ms);

@@ -138,27 +138,45 @@ bool co_addr_is_mine(const co_addr *a)
     return mine;
 }
 
+/* Bridges and cables that lead to containers of this host, not to other hosts. */
+static bool is_inward(const char *interface)
+{
+    static const char *const names[] = {"docker", "br-", "veth", "virbr", "lxc", "lxd", "cni", "podman"};
+
+    for (size_t i = 0; i < sizeof names / sizeof *names; i++)
+        if (strncmp(interface, names[i], strlen(names[i])) == 0)
+            return true;
+    return false;
+}
+
+static void add_mine(char *out, size_t size, const struct ifaddrs *i)
+{
+    int family = i->ifa_addr ? i->ifa_addr->sa_family : AF_UNSPEC;
+    size_t n = strlen(out);
+    co_addr a = {0};
+    char text[CO_NAME_MOST];
+
+    if ((family != AF_INET && family != AF_INET6) || !(i->ifa_flags & IFF_UP))
+        return;
+    memcpy(&a, i->ifa_addr, family == AF_INET ? sizeof a.v4 : sizeof a.v6);
+    if (co_addr_is_loopback(&a) || (family == AF_INET6 && IN6_IS_ADDR_LINKLOCAL(&a.v6.sin6_addr)))
+        return;
+    co_addr_text(text, sizeof text, &a);
+    if (n + strlen(text) + 2 <= size)
+        snprintf(out + n, size - n, "%s%s", n ? "," : "", text);
+}
+
 void co_addr_mine(char *out, size_t size)
 {
     struct ifaddrs *all = NULL;
-    size_t n = 0;
 
     *out = '\0';
     if (getifaddrs(&all) != 0)
         return;
-    for (struct ifaddrs *i = all; i; i = i->ifa_next) {
-        int family = i->ifa_addr ? i->ifa_addr->sa_family : AF_UNSPEC;
-        co_addr a = {0};
-        char text[CO_NAME_MOST];
-        if ((family != AF_INET && family != AF_INET6) || !(i->ifa_flags & IFF_UP))
-            continue;
-        memcpy(&a, i->ifa_addr, family == AF_INET ? sizeof a.v4 : sizeof a.v6);
-        if (co_addr_is_loopback(&a) || (family == AF_INET6 && IN6_IS_ADDR_LINKLOCAL(&a.v6.sin6_addr)))
-            continue;
-        co_addr_text(text, sizeof text, &a);
-        if (n + strlen(text) + 2 <= size)
-            n += (size_t)snprintf(out + n, size - n, "%s%s", n ? "," : "", text);
-    }
+    for (int inward = 0; inward < 2; inward++)
+        for (struct ifaddrs *i = all; i; i = i->ifa_next)
+            if (is_inward(i->ifa_name) == (inward == 1))
+                add_mine(out, size, i);
     freeifaddrs(all);
 }
 

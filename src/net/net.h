@@ -69,7 +69,8 @@ void co_addr_text(char *out, size_t size, const co_addr *a);
 bool co_addr_same_host(const co_addr *a, const co_addr *b); /* ports aside */
 bool co_addr_is_loopback(const co_addr *a);
 bool co_addr_is_mine(const co_addr *a); /* one of this host's interfaces has it */
-/* This host's addresses that others might reach (interfaces up; no loopback, no link-local), comma between; "" if there are none. */
+/* This host's addresses that others might reach (interfaces up; no loopback, no link-local), comma between, those of bridges for
+ * containers last; "" if there are none. */
 void co_addr_mine(char *out, size_t size);
 
 /* Name or number to at most `most` addresses; waits for the resolver only as long as patience lasts. CO_EIO: no such name
@@ -84,6 +85,9 @@ co_err co_net_route(co_addr *mine, const co_addr *peer);
 co_err co_net_listen(int *fd, const char *address, int port);
 /* CO_EPEER: refused (nothing listens); CO_ETIMEOUT: no answer; CO_EIO: no route. errno says which. */
 co_err co_net_connect(int *fd, const co_addr *to, const co_patience *p);
+/* The same in two parts, for several at once: the end is due when *fd can be written to, or late. The caller closes fd. */
+co_err co_net_connect_start(int *fd, const co_addr *to);
+co_err co_net_connect_end(int fd, const co_addr *to, bool in_time);
 co_err co_net_pair(int fd[2]);
 co_addr co_net_local(int fd);
 co_addr co_net_peer(int fd);
@@ -96,6 +100,15 @@ typedef struct co_holder {
 } co_holder;
 bool co_net_holder(co_holder *out, int port); /* who listens on this TCP port; false: nobody does */
 
+/* ---- bytes as text: Crockford's base32 with two check digits ---- */
+enum { CO_BASE32_CHECK = 2 };
+#define CO_BASE32_DIGITS(bytes) ((8 * (bytes) + 4) / 5 + CO_BASE32_CHECK)
+char co_base32_letter(unsigned digit);
+int co_base32_digit(char c); /* any case, O is 0, I and L are 1; -1: none */
+/* digits: CO_BASE32_DIGITS(len) numbers below 32. Reading: false if they do not fit each other; bytes may be written then. */
+void co_base32_write(uint8_t *digits, const uint8_t *bytes, size_t len);
+bool co_base32_read(uint8_t *bytes, size_t len, const uint8_t *digits);
+
 /* ---- the token: 128 bits, as text seven groups of four letters and digits, the last two a check ---- */
 typedef struct co_token {
     uint8_t bits[16];
@@ -105,6 +118,8 @@ co_err co_token_make(co_token *out);
 void co_token_text(char out[CO_TOKEN_TEXT], const co_token *t);
 /* Case and dashes are free; O and I, L read as 0 and 1. CO_EINPUT, without quoting it, if the check fails. */
 co_err co_token_parse(co_token *out, const char *text);
+/* What this variable of the environment says, the caller's (wipe it); it is unset and overwritten where it stood. NULL: nothing. */
+char *co_secret_take(const char *name);
 /* From COHORT_TOKEN, which is then unset and overwritten where it stood. *given: there was one. */
 co_err co_token_take(char out[CO_TOKEN_TEXT], bool *given);
 

@@ -161,29 +161,45 @@ static co_err cannot_connect(const co_addr *to, int why)
     return co_fail(CO_EIO, "cannot reach %s: %m", where);
 }
 
-co_err co_net_connect(int *fd, const co_addr *to, const co_patience *p)
+co_err co_net_connect_start(int *fd, const co_addr *to)
 {
-    int why = 0, got = socket(to->sa.sa_family, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0);
-    socklen_t len = sizeof why;
+    int got = socket(to->sa.sa_family, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0);
 
     if (got < 0)
         return co_fail(CO_EIO, "socket: %m");
     be_quick(got);
-    if (connect(got, &to->sa, co_addr_len(to)) != 0)
-        why = errno;
-    if (why == EINPROGRESS) {
-        co_err err = patience_poll(got, POLLOUT, p);
-        if (err == CO_ESTOP) {
-            close(got);
-            return err;
-        }
-        why = err ? ETIMEDOUT : 0;
-        if (!err)
-            getsockopt(got, SOL_SOCKET, SO_ERROR, &why, &len);
-    }
-    if (why) {
+    if (connect(got, &to->sa, co_addr_len(to)) != 0 && errno != EINPROGRESS) {
+        int why = errno;
         close(got);
         return cannot_connect(to, why);
+    }
+    *fd = got;
+    return CO_OK;
+}
+
+co_err co_net_connect_end(int fd, const co_addr *to, bool in_time)
+{
+    int why = ETIMEDOUT;
+    socklen_t len = sizeof why;
+
+    if (in_time && getsockopt(fd, SOL_SOCKET, SO_ERROR, &why, &len) != 0)
+        why = errno;
+    return why ? cannot_connect(to, why) : CO_OK;
+}
+
+co_err co_net_connect(int *fd, const co_addr *to, const co_patience *p)
+{
+    int got = -1;
+
+    CO_TRY(co_net_connect_start(&got, to));
+    co_err err = patience_poll(got, POLLOUT, p);
+    if (err != CO_ESTOP)
+        err = co_net_connect_end(got, to, !err);
+    if (err) {
+        int why = errno;
+        close(got);
+        errno = why;
+        return err;
     }
     *fd = got;
     return CO_OK;

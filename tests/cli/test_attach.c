@@ -7,7 +7,8 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#define LONG_RUN SMALL " trainer.max_epochs=1000000 trainer.max_time=2m callbacks.model_checkpoint.every_n_steps=50"
+#define LONG_RUN                                                                                             \
+    SMALL " trainer.max_epochs=1000000 trainer.max_time=2m callbacks.model_checkpoint.every_n_steps=50"
 
 /* Runs of this test alone are seen. */
 static void own_runtime_dir(void)

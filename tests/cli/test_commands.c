@@ -173,7 +173,8 @@ TEST(ckpt_lists_hashes_and_verifies)
 }
 
 /* --- ps and stop ------------------------------------------------------------------------------------------------------ */
-#define LONG_RUN SMALL " trainer.max_epochs=1000000 trainer.max_time=2m callbacks.model_checkpoint.every_n_steps=50"
+#define LONG_RUN                                                                                             \
+    SMALL " trainer.max_epochs=1000000 trainer.max_time=2m callbacks.model_checkpoint.every_n_steps=50"
 
 /* A registry of this test's own: --all must reach no other test's runs. */
 static void own_registry(void)

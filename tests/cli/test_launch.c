@@ -228,14 +228,6 @@ TEST(a_worker_that_ends_itself_on_sigusr1_is_heard)
     gives(0, "saved 1", "cat log");
 }
 
-TEST(a_worker_that_stands_still_is_named_with_what_it_waits_for)
-{
-    script("p", "if [ $RANK = 1 ]; then exec cat fifo; fi; while :; do echo on; sleep 0.1; done");
-    succeeds("mkfifo fifo && (sleep 50 > fifo &) ");
-    gives(1, "rank 1 on ", LAUNCH "--stall-after=0.5 p");
-    gives(1, "made no progress", LAUNCH "--stall-after=0.5 p");
-}
-
 TEST(a_full_disk_under_log_dir_is_said_once_and_the_job_goes_on)
 {
     script("p", "i=0; while [ $i -lt 300 ]; do i=$((i+1)); echo 0123456789012345678901234567890123456789; "
@@ -263,21 +255,5 @@ TEST(a_program_that_floods_its_output_loses_nothing)
     test_run r = test_sh("OMP_NUM_THREADS=1 " LAUNCH
                          "p | sed 's/^\\[[-0-9,]*\\] //; s/^x2 //' | sort -n | uniq | wc -l");
     CHECK(atoi(r.out) == 20000, "%s", r.out);
-    free(r.out);
-}
-
-TEST(a_kill_by_the_kernel_for_memory_is_told_from_any_other)
-{
-    script("p", "[ $RANK = 1 ] && exec tail /dev/zero; sleep 50");
-    test_run r = test_sh(
-        "top=/sys/fs/cgroup; [ -d $top/memory ] && top=$top/memory; g=$top/cohort-test-$$; mkdir $g "
-        "2>/dev/null || exit 77\n"
-        "for f in memory.limit_in_bytes memory.max; do [ -e $g/$f ] && echo 100M > $g/$f && ok=1; done\n"
-        "[ -e $g/memory.swap.max ] && echo 0 > $g/memory.swap.max\n"
-        "[ \"$ok\" ] && (sh -c 'echo $PPID' > $g/cgroup.procs && TMPDIR=$PWD exec " LAUNCH "./p); s=$?\n"
-        "rmdir $g; [ \"$ok\" ] || exit 77; exit $s");
-    if (r.status == 77)
-        test_skip("no control group with a memory limit can be made here");
-    CHECK(r.status == 137 && strstr(r.out, "out-of-memory killer"), "%d\n%s", r.status, r.out);
     free(r.out);
 }

@@ -4,7 +4,8 @@
 #include <signal.h>
 #include <unistd.h>
 
-#define LONG_RUN SMALL " trainer.max_epochs=1000000 trainer.max_time=2m callbacks.model_checkpoint.every_n_steps=50"
+#define LONG_RUN                                                                                             \
+    SMALL " trainer.max_epochs=1000000 trainer.max_time=2m callbacks.model_checkpoint.every_n_steps=50"
 
 static pid_t start_run(const char *dir)
 {

@@ -267,3 +267,41 @@ TEST(too_few_hosts_end_the_waiting)
     CHECK(over.status == 1 && test_contains(over.text, "only 1 of 2 hosts came"), "%s", over.text);
     co_roster_close(a);
 }
+
+/* The next event that is OVER, whatever comes before. */
+static co_roster_event over(co_roster *r)
+{
+    double until = co_now_s() + 20;
+    co_roster_event ev = {0};
+
+    while (ev.kind != CO_ROSTER_OVER) {
+        CHECK(co_now_s() < until, "not over");
+        CHECK_OK(co_roster_turn(r, 100, &ev));
+    }
+    return ev;
+}
+
+TEST(a_host_that_is_asked_to_end_between_two_rounds_ends_the_job)
+{
+    for (int ms = 0; ms < 12; ms++) {
+        scene s = scene_of(2, 2, "127.0.0.1");
+        s.terms.max_restarts = 1;
+        co_roster *a = host(s, "a"), *b = host(s, "b");
+        event(a, CO_ROSTER_BEGIN);
+        event(b, CO_ROSTER_BEGIN);
+        co_failure f = failure(2, 9, wall_ns());
+        co_roster_failed(b, &f);
+        event(a, CO_ROSTER_STOP);
+        event(b, CO_ROSTER_STOP);
+        co_roster_stopped(b);
+        co_roster_stopped(a);
+        double until = co_now_s() + ms * 1e-3; /* somewhere between the rounds, or in the second */
+        while (co_now_s() < until)
+            ;
+        co_roster_leave(b, 75, "SIGTERM");
+        int status_a = over(a).status, status_b = over(b).status;
+        CHECK(status_a == 75 && status_b == 75, "after %d ms: %d and %d", ms, status_a, status_b);
+        co_roster_close(b);
+        co_roster_close(a);
+    }
+}

@@ -122,6 +122,8 @@ void blame(job *j, const co_failure *f, const char *next)
                     f->local_rank, f->pid, f->how, date);
     else
         co_str_addf(&s, "cohort: host %s %s, at %s", f->host, f->how, date);
+    files_merge_note(&j->files, co_roster_clock_offset(j->roster), "cause%s",
+                     co_str_text(&s) + strlen("cohort"));
     add_last_lines(&s, f->last);
     if (f->advice[0])
         co_str_addf(&s, "\n  advice: %s", f->advice);
@@ -129,7 +131,8 @@ void blame(job *j, const co_failure *f, const char *next)
         co_str_addf(&s, "\n  next: %s", next);
     if (path)
         co_str_addf(&s, "\n  written to %s", path);
-    console_say(&j->console, co_str_text(&s));
+    if (!j->spec->hushed)
+        console_say(&j->console, co_str_text(&s));
     co_str_fini(&s);
     co_free(path);
 }

@@ -161,7 +161,7 @@ static void fill(co_failure *f, const job *j, const worker *w)
 {
     *f = (co_failure){.host_rank = j->round.my_host,
                       .rank = w->rank,
-                      .local_rank = w->local_rank,
+                      .local_rank = j->spec->local_first + w->local_rank,
                       .pid = w->pid,
                       .status = w->status,
                       .when_ns = w->when_ns - co_roster_clock_offset(j->roster)};

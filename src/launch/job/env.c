@@ -10,8 +10,9 @@
 
 extern char **environ;
 
-/* A name the worker must not see: it would let whoever can read its environment into the job. */
-static const char *const secret[] = {"COHORT_TOKEN"};
+/* Names the worker must not see: the token would let whoever can read its environment into the job, and PMI_FD is a descriptor
+ * that it does not have (a worker that is an MPI program starts as one alone). */
+static const char *const secret[] = {"COHORT_TOKEN", "PMI_FD"};
 
 typedef struct var {
     const char *name, *value; /* NULL: as it is */
@@ -24,16 +25,26 @@ static const char *number(co_pool *pool, long long n)
     return co_pool_printf(pool, "%lld", n);
 }
 
-/* The device that is this worker's, of CUDA_VISIBLE_DEVICES or of all. */
-static const char *own_device(co_pool *pool, int local_rank)
+/* The n-th device of a list, or NULL. */
+static const char *device_at(const char *list, int n)
 {
-    const char *at = getenv("CUDA_VISIBLE_DEVICES");
+    const char *at = list;
 
-    for (int i = 0; at && *at && i < local_rank; i++) {
+    for (int i = 0; at && *at && i < n; i++) {
         at = strchr(at, ',');
         at = at ? at + 1 : NULL;
     }
-    return at && *at ? co_pool_strn(pool, at, strcspn(at, ",")) : number(pool, local_rank);
+    return at && *at ? at : NULL;
+}
+
+/* The device that is this worker's, of CUDA_VISIBLE_DEVICES or of all; a scheduler may have given each of several launchers its own. */
+static const char *own_device(co_pool *pool, int first, int local_rank)
+{
+    const char *list = getenv("CUDA_VISIBLE_DEVICES"), *at = device_at(list, first + local_rank);
+
+    if (!at)
+        at = device_at(list, local_rank);
+    return at ? co_pool_strn(pool, at, strcspn(at, ",")) : number(pool, first + local_rank);
 }
 
 static int list_vars(var *v, const job *j, const worker *w, co_pool *pool)
@@ -44,11 +55,11 @@ static int list_vars(var *v, const job *j, const worker *w, co_pool *pool)
     char *error_file = files_path(&j->files, w->local_rank, "error.json");
     const var rows[] = {
         {"RANK", number(pool, w->rank)},
-        {"LOCAL_RANK", number(pool, virtual ? 0 : w->local_rank)},
+        {"LOCAL_RANK", number(pool, virtual ? 0 : s->local_first + w->local_rank)},
         {"WORLD_SIZE", number(pool, r->world)},
-        {"LOCAL_WORLD_SIZE", number(pool, s->terms.nproc)},
-        {"GROUP_RANK", number(pool, r->my_host)},
-        {"GROUP_WORLD_SIZE", number(pool, r->hosts)},
+        {"LOCAL_WORLD_SIZE", number(pool, s->local_world ? s->local_world : s->terms.nproc)},
+        {"GROUP_RANK", number(pool, s->groups ? s->group : r->my_host)},
+        {"GROUP_WORLD_SIZE", number(pool, s->groups ? s->groups : r->hosts)},
         {"ROLE_RANK", number(pool, w->rank)},
         {"ROLE_WORLD_SIZE", number(pool, r->world)},
         {"ROLE_NAME", s->role ? s->role : "default"},
@@ -62,7 +73,7 @@ static int list_vars(var *v, const job *j, const worker *w, co_pool *pool)
         {"TORCHELASTIC_SIGNALS_TO_HANDLE", s->signal_names},
         {"TORCH_NCCL_ASYNC_ERROR_HANDLING", getenv("TORCH_NCCL_ASYNC_ERROR_HANDLING") ? NULL : "1"},
         {"OMP_NUM_THREADS", s->omp_one ? "1" : NULL},
-        {"CUDA_VISIBLE_DEVICES", virtual ? own_device(pool, w->local_rank) : NULL},
+        {"CUDA_VISIBLE_DEVICES", virtual ? own_device(pool, s->local_first, w->local_rank) : NULL},
     };
 
     int n = 0;

@@ -2,6 +2,7 @@
  * the CPU, /proc of a process that waits. Nothing here is certain to be readable: what is not, says nothing. */
 #include "launch/job_int.h"
 
+#include <arpa/inet.h>
 #include <ctype.h>
 #include <errno.h>
 #include <fcntl.h>
@@ -194,6 +195,45 @@ static bool read_small(char *out, size_t size, int pid, const char *name)
     return n > 0;
 }
 
+/* Eight or thirty-two hex digits of /proc/net/tcp: words of the address as they lie in memory. */
+static bool address_text(char *out, size_t size, const char *hex)
+{
+    uint32_t words[4] = {0};
+    size_t n = strlen(hex) / 8;
+
+    for (size_t i = 0; i < n && i < 4; i++)
+        if (sscanf(hex + 8 * i, "%8" SCNx32, &words[i]) != 1)
+            return false;
+    bool inside = n == 4 && words[0] == 0 && words[1] == 0 && words[2] == htonl(0xffff);
+    return inet_ntop(n == 1 || inside ? AF_INET : AF_INET6, inside ? &words[3] : words, out, (socklen_t)size);
+}
+
+/* "socket:[123]", as a link in /proc shows it, is connected to whom? */
+static bool socket_peer(char *out, size_t size, int pid, const char *link)
+{
+    static const char *const tables[] = {"tcp", "tcp6"};
+    char path[64], line[512], hex[33], address[64];
+    unsigned long inode, wanted;
+    unsigned port;
+    bool found = false;
+
+    if (sscanf(link, "socket:[%lu]", &wanted) != 1)
+        return false;
+    for (size_t i = 0; i < CO_COUNT(tables) && !found; i++) {
+        snprintf(path, sizeof path, "/proc/%d/net/%s", pid, tables[i]);
+        FILE *f = fopen(path, "re");
+        while (f && !found && fgets(line, sizeof line, f))
+            found = sscanf(line, " %*d: %*[0-9A-F]:%*x %32[0-9A-F]:%x %*x %*s %*s %*s %*d %*d %lu", hex,
+                           &port, &inode) == 3 &&
+                    inode == wanted && port && address_text(address, sizeof address, hex);
+        if (f)
+            fclose(f);
+    }
+    if (found)
+        snprintf(out, size, "a connection to %s port %u", address, port);
+    return found;
+}
+
 void evidence_waits(char *says, size_t size, const proc *p)
 {
     char text[256], path[64], file[PATH_MAX];
@@ -211,8 +251,10 @@ void evidence_waits(char *says, size_t size, const proc *p)
                 n += snprintf(says + n, size - (size_t)n, " in %s", calls[i].name);
                 snprintf(path, sizeof path, "/proc/%d/fd/%lu", (int)p->pid, fd);
                 ssize_t l = calls[i].on_file && (size_t)n < size ? readlink(path, file, sizeof file - 1) : -1;
+                file[l > 0 ? l : 0] = '\0';
                 if (l > 0)
-                    snprintf(says + n, size - (size_t)n, " of %.*s", (int)l, file);
+                    snprintf(says + n, size - (size_t)n, " of %s",
+                             socket_peer(text, sizeof text, p->pid, file) ? text : file);
                 return;
             }
     if (n > 0 && (size_t)n < size && read_small(text, sizeof text, p->pid, "wchan") && strcmp(text, "0") != 0)

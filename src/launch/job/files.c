@@ -11,9 +11,11 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/file.h>
 #include <sys/random.h>
 #include <sys/stat.h>
 #include <time.h>
@@ -89,6 +91,8 @@ co_err files_open(files *f, const co_job_spec *spec, const char *host)
     if (spec->log_dir) {
         char *path = co_sprintf("%s/merged.log", f->run);
         f->merged.fd = path ? open(path, O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC, 0666) : -1;
+        if (f->merged.fd >= 0)
+            flock(f->merged.fd, LOCK_EX | LOCK_NB); /* who reads along sees by it that we are alive */
         co_free(path);
     }
     return CO_OK;
@@ -179,8 +183,24 @@ void files_merge_line(files *f, int rank, int64_t clock_offset_ns, const char *t
     time_t s = (time_t)(ns / 1000000000);
     gmtime_r(&s, &tm);
     strftime(date, sizeof date, "%Y-%m-%dT%H:%M:%S", &tm);
-    co_str_addf(&f->merged.held, "%s.%06dZ [%s:%d] ", date, (int)(ns % 1000000000 / 1000), f->host, rank);
+    co_str_addf(&f->merged.held, "%s.%06dZ [%s:", date, (int)(ns % 1000000000 / 1000), f->host);
+    if (rank < 0)
+        co_str_add(&f->merged.held, "-] ");
+    else
+        co_str_addf(&f->merged.held, "%d] ", rank);
     add_line(f, &f->merged, text, len);
+}
+
+void files_merge_note(files *f, int64_t clock_offset_ns, const char *fmt, ...)
+{
+    char text[512];
+    va_list ap;
+
+    va_start(ap, fmt);
+    vsnprintf(text, sizeof text, fmt, ap);
+    va_end(ap);
+    text[strcspn(text, "\n")] = '\0';
+    files_merge_line(f, -1, clock_offset_ns, text, strlen(text));
 }
 
 void files_log_close(files *f, log_file *l)

@@ -21,7 +21,7 @@ static void fill_template(char *out, size_t size, const char *template, const jo
     size_t n = 0;
 
     snprintf(rank, sizeof rank, "%d", w->rank);
-    snprintf(local, sizeof local, "%d", w->local_rank);
+    snprintf(local, sizeof local, "%d", j->spec->local_first + w->local_rank);
     while (*template && n + 1 < size) {
         size_t v = 0;
         while (v < CO_COUNT(vars) && strncmp(template, vars[v].name, strlen(vars[v].name)) != 0)
@@ -64,7 +64,7 @@ static char **worker_argv(const job *j, const worker *w, co_pool *pool)
         return NULL;
     for (int i = 0; i <= n; i++) {
         if (s->local_rank_at && i == s->local_rank_at)
-            argv[k++] = co_pool_printf(pool, "%s=%d", s->local_rank_flag, w->local_rank);
+            argv[k++] = co_pool_printf(pool, "%s=%d", s->local_rank_flag, s->local_first + w->local_rank);
         argv[k++] = (char *)s->argv[i]; /* execve does not write to them */
     }
     return argv;
@@ -119,6 +119,8 @@ co_err round_start(job *j, const co_round *r)
     j->oom_kills = evidence_oom_kills("");
     console_round(&j->console, r, spec, j->host);
     CO_TRY(files_attempt(&j->files, r->restarts, spec->terms.nproc));
+    files_merge_note(&j->files, co_roster_clock_offset(j->roster), "begins: attempt %d, ranks %d to %d of %d",
+                     r->restarts, r->first_rank, r->first_rank + spec->terms.nproc - 1, r->world);
     j->workers = co_array((size_t)spec->terms.nproc, sizeof *j->workers);
     if (!j->workers)
         return CO_ENOMEM;
@@ -130,7 +132,8 @@ co_err round_start(job *j, const co_round *r)
         if (spec->tee_template)
             fill_template(w->tee_prefix, sizeof w->tee_prefix, spec->tee_template, j, w);
         else
-            snprintf(w->tee_prefix, sizeof w->tee_prefix, "[%s%d]:", spec->role ? spec->role : "default", i);
+            snprintf(w->tee_prefix, sizeof w->tee_prefix, "[%s%d]:", spec->role ? spec->role : "default",
+                     spec->local_first + i);
         set_stream(j, w, 0);
         set_stream(j, w, 1);
         j->n = i + 1;

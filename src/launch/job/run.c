@@ -20,7 +20,7 @@
 
 #include "base/clock.h"
 
-enum { EXIT_PREEMPTED = 75 };
+enum { EXIT_PREEMPTED = 75, FIXED = 5 /* descriptors of the job itself */ };
 
 void job_say(job *j, const char *fmt, ...)
 {
@@ -46,11 +46,15 @@ void job_failed(job *j, const co_failure *f)
 }
 
 /* --- signals ---------------------------------------------------------------------------------------------------------- */
-static void asked_to_end(job *j, int sig)
+void job_asked(job *j, int sig, const char *on)
 {
     char why[64];
     bool preempted = sig == SIGTERM || sig == SIGUSR1;
 
+    if (j->told && !j->asked) { /* another host's word of the same was faster */
+        j->asked = sig;
+        return;
+    }
     if (j->asked || j->over || j->err) { /* asked twice, or ending anyway: at once */
         if (j->state == JOB_ENDING && j->kill_ns)
             j->kill_ns = 1;
@@ -58,8 +62,8 @@ static void asked_to_end(job *j, int sig)
         return;
     }
     j->asked = sig;
-    snprintf(why, sizeof why, "SIG%s on %.40s", sigabbrev_np(sig) ? sigabbrev_np(sig) : "?", j->host);
-    if (j->state == JOB_RUNNING)
+    snprintf(why, sizeof why, "SIG%s on %.40s", sigabbrev_np(sig) ? sigabbrev_np(sig) : "?", on);
+    if (j->state == JOB_RUNNING && on != control_name)
         job_say(j, "SIG%s: passed on to all workers; they have %g s",
                 sigabbrev_np(sig) ? sigabbrev_np(sig) : "?", j->spec->grace_s);
     round_end(j, sig);
@@ -71,7 +75,7 @@ static void hear_signals(job *j)
     struct signalfd_siginfo info;
 
     while (read(j->signal_fd, &info, sizeof info) == (ssize_t)sizeof info)
-        asked_to_end(j, (int)info.ssi_signo);
+        job_asked(j, (int)info.ssi_signo, j->host);
 }
 
 /* --- the roster ------------------------------------------------------------------------------------------------------- */
@@ -90,7 +94,8 @@ static void follow(job *j, const co_roster_event *ev)
     case CO_ROSTER_NOTHING:
         return;
     case CO_ROSTER_TALK:
-        job_say(j, "%s", ev->text);
+        if (!j->spec->hushed)
+            job_say(j, "%s", ev->text);
         return;
     case CO_ROSTER_BEGIN:
         j->begin_asked = true;
@@ -98,17 +103,19 @@ static void follow(job *j, const co_roster_event *ev)
         return;
     case CO_ROSTER_STOP:
         j->stop_asked = true;
+        j->begin_asked = false; /* of the same round: it came and went before we looked */
         break;
     case CO_ROSTER_OVER:
         j->over = true;
         j->status = ev->status;
+        j->told = ev->has_cause ? 0 : told_signal(ev->text);
         break;
     }
     if (ev->has_cause)
         blame(j, &ev->cause, ev->text);
-    else if (ev->text[0] && !j->asked)
+    else if (ev->text[0] && !j->asked && !j->spec->hushed && !strstr(ev->text, control_name))
         job_say(j, "%s", ev->text);
-    round_end(j, SIGTERM);
+    round_end(j, j->told ? j->told : SIGTERM);
 }
 
 static void hear_roster(job *j)
@@ -145,6 +152,8 @@ static void judge(job *j)
 {
     worker *w;
 
+    if (told_due_ms(j) >= 0)
+        return;
     while ((w = first_failed(j)) && !j->asked) {
         co_failure f;
         w->blamed = true;
@@ -210,10 +219,12 @@ static int longest_sleep(job *j)
     ms = sooner(ms, until_ms(j->blame_ns));
     ms = sooner(ms, j->state == JOB_ENDING ? until_ms(j->kill_ns) : -1);
     ms = sooner(ms, until_ms(j->leave_ns));
+    ms = sooner(ms, until_ms(control_due_ns(j)));
+    ms = sooner(ms, told_due_ms(j));
     return sooner(ms, stall_due_ms(j));
 }
 
-/* Waits, then lets everybody whose descriptor woke us act. p has room for 4 + 3 per worker. */
+/* Waits, then lets everybody whose descriptor woke us act. p has room for FIXED + 3 per worker. */
 static void wait_and_act(job *j, struct pollfd *p)
 {
     console *c = &j->console;
@@ -226,6 +237,7 @@ static void wait_and_act(job *j, struct pollfd *p)
     }
     p[n++] = (struct pollfd){.fd = j->signal_fd, .events = POLLIN};
     p[n++] = (struct pollfd){.fd = j->err || j->over ? -1 : co_roster_fd(j->roster), .events = POLLIN};
+    p[n++] = (struct pollfd){.fd = j->control_fd, .events = POLLIN};
     for (int i = 0; i < j->n; i++) {
         worker *w = &j->workers[i];
         p[n++] = (struct pollfd){.fd = w->sock, .events = POLLIN};
@@ -236,9 +248,11 @@ static void wait_and_act(job *j, struct pollfd *p)
         return;
     if (p[2].revents)
         hear_signals(j);
+    if (p[4].revents || (control_due_ns(j) && co_now_ns() >= control_due_ns(j)))
+        control_hear(j);
     for (int i = 0; i < j->n; i++) { /* output first: what a dead worker said is there when it is judged */
         worker *w = &j->workers[i];
-        const struct pollfd *q = p + 4 + 3 * i;
+        const struct pollfd *q = p + FIXED + 3 * i;
         if (q[1].revents)
             worker_read(w, 0);
         if (q[2].revents)
@@ -292,6 +306,17 @@ static int exit_status(const job *j)
     return late ? 128 + j->asked : j->over ? j->status : j->asked ? 128 + j->asked : 1;
 }
 
+/* The last line of merged.log: readers stop there. */
+static void end_log(job *j)
+{
+    int64_t offset_ns = co_roster_clock_offset(j->roster);
+
+    if (j->err)
+        files_merge_note(&j->files, offset_ns, "ends: %s", j->why);
+    else
+        files_merge_note(&j->files, offset_ns, "ends: exit status %d", exit_status(j));
+}
+
 static co_err set_up(job *j)
 {
     struct rlimit more;
@@ -315,7 +340,7 @@ static co_err set_up(job *j)
 co_err co_job_run(const co_job_spec *spec, co_roster *roster, int *status)
 {
     job *j = co_zalloc(sizeof *j);
-    struct pollfd *p = co_array((size_t)(4 + 3 * spec->terms.nproc), sizeof *p);
+    struct pollfd *p = co_array((size_t)(FIXED + 3 * spec->terms.nproc), sizeof *p);
     void (*on_pipe)(int) = signal(SIGPIPE, SIG_IGN);
     co_err err = CO_ENOMEM;
 
@@ -324,10 +349,13 @@ co_err co_job_run(const co_job_spec *spec, co_roster *roster, int *status)
     j->spec = spec;
     j->roster = roster;
     j->signal_fd = -1;
+    j->control_fd = spec->control_fd > STDERR_FILENO ? spec->control_fd : -1;
+    j->control_ns = co_now_ns();
     console_open(&j->console, spec);
     err = set_up(j);
     if (err == CO_OK)
         loop(j, p);
+    end_log(j);
     write_files(j);
     if (j->files.kept && j->files.run && !j->kept && !spec->log_dir)
         job_say(j, "log files are in %s", j->files.run);
@@ -336,9 +364,8 @@ co_err co_job_run(const co_job_spec *spec, co_roster *roster, int *status)
         hear_signals(j);
         close(j->signal_fd);
     }
-    pthread_sigmask(SIG_SETMASK, &j->old_mask,
-                    NULL); /* signals are themselves again while a pager is waited for */
-    console_close(&j->console, j->asked ? UNREAD_MS : -1);
+    told_mask(j);
+    console_close(&j->console, j->asked || j->told ? UNREAD_MS : -1);
     setrlimit(RLIMIT_NOFILE, &j->old_nofile);
     if (err == CO_OK && j->err)
         err = co_fail(j->err, "%s", j->why);

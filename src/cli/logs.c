@@ -1,0 +1,143 @@
+/* logs.c -- `cohort logs`: what the workers of a job printed, all hosts in one stream, from the files that --log-dir left or is
+ * writing. The reading is launch/logs.h. */
+#include "cli/cli_int.h"
+
+#include <string.h>
+#include <unistd.h>
+
+#include "base/clock.h"
+#include "launch/logs.h"
+
+const char logs_usage[] =
+    "  cohort logs                                   the newest run in this folder, or in folders of it\n"
+    "  cohort logs ./logs --follow                   the newest run in logs, as it goes on\n"
+    "  cohort logs logs/job_x7tq0a_b --rank 0,4-7    one folder, some ranks\n"
+    "  cohort logs RUN --tail 100 --since 10m        by run id\n"
+    "  cohort logs from-a from-b                     log folders of several hosts, copied here\n\n"
+    "  [host:rank] before each line; rank - is the launcher: when workers began, who failed, how it ended\n\n"
+    "  --follow, -f          go on until the job has ended (or Ctrl-C); new hosts and attempts come in\n"
+    "  --rank N,N-M          these ranks only\n"
+    "  --host NAME           this host only\n"
+    "  --tail N              the last N lines\n"
+    "  --since TIME          30s, 10m, 2h, 1d ago, or from a time: 2026-11-16T10:00:00\n"
+    "  --time                the time (UTC) before each line\n"
+    "  --json                an object per line\n";
+
+/* "10m" ago, or a time as merged.log has it, cut off anywhere. */
+static co_err read_since(char out[CO_STAMP], const char *text)
+{
+    static const char form[] = "0000-01-01T00:00:00.000000Z";
+    static const struct {
+        char unit;
+        double s;
+    } units[] = {{'s', 1}, {'m', 60}, {'h', 3600}, {'d', 86400}};
+    size_t n = strlen(text);
+    char number[32];
+    double x;
+
+    snprintf(number, sizeof number, "%.*s", n > 1 && n < 30 ? (int)n - 1 : 0, text);
+    for (size_t i = 0; n > 1 && i < CO_COUNT(units); i++)
+        if (text[n - 1] == units[i].unit && co_str_to_f64(number, &x) && x >= 0 && x < 1e6) {
+            co_log_stamp(out, co_wall_s() - x * units[i].s);
+            return CO_OK;
+        }
+    bool good = n >= 10 && n < CO_STAMP;
+    snprintf(out, CO_STAMP, "%s", form);
+    for (size_t i = 0; good && i < n; i++) {
+        bool digit = form[i] >= '0' && form[i] <= '9';
+        good = digit ? text[i] >= '0' && text[i] <= '9'
+                     : text[i] == form[i] || (form[i] == 'T' && text[i] == ' ');
+        out[i] = form[i] == 'T' ? 'T' : text[i];
+    }
+    return good ? CO_OK
+                : co_fail(CO_EINPUT,
+                          "logs: --since=%s: 30s, 10m, 2h or 1d, or a time (UTC) like 2026-11-16T10:00:00 is "
+                          "needed",
+                          text);
+}
+
+static void print_object(const co_log_line *l)
+{
+    json_t *text = json_stringn(l->text, l->len);
+
+    if (!text) { /* not UTF-8: what can be shown of it */
+        char *copy = co_sprintf("%.*s", (int)l->len, l->text);
+        for (char *c = copy; c && *c; c++)
+            if ((unsigned char)*c >= 0x80)
+                *c = '?';
+        text = json_string(copy ? copy : "");
+        co_free(copy);
+    }
+    json_t *v = json_pack("{ss ss}", "time", l->stamp, "host", l->host);
+    json_object_set_new(v, "rank", l->rank < 0 ? json_null() : json_integer(l->rank));
+    json_object_set_new(v, "text", text);
+    print_json(v);
+}
+
+static void print_line(const co_log_line *l, bool time)
+{
+    if (time)
+        printf("%s ", l->stamp);
+    if (l->rank < 0)
+        printf("[%s:-] ", l->host);
+    else
+        printf("[%s:%d] ", l->host, l->rank);
+    fwrite(l->text, 1, l->len, stdout);
+    putchar('\n');
+}
+
+static int show(co_logs *logs, bool follow, bool json, bool time)
+{
+    co_log_line l;
+    co_err err;
+
+    for (;;) {
+        err = co_logs_next(logs, &l);
+        if (err)
+            break;
+        if (l.text && json)
+            print_object(&l);
+        else if (l.text)
+            print_line(&l, time);
+        if (l.text)
+            continue;
+        fflush(stdout);
+        if (!follow || co_logs_over(logs) || ferror(stdout))
+            break;
+    }
+    return err ? fail_with(err) : ferror(stdout) ? EXIT_FAILED : EXIT_DONE;
+}
+
+int cmd_logs(int argc, char **argv)
+{
+    const char *ranks = NULL, *host = NULL, *tail = NULL, *since = NULL;
+    bool follow = false, time = false;
+    const flag flags[] = {{"--follow", .on = &follow},
+                          {"-f", .on = &follow},
+                          {"--time", .on = &time},
+                          {"--rank", "N,N-M", .value = &ranks},
+                          {"--host", "NAME", .value = &host},
+                          {"--tail", "N", .value = &tail},
+                          {"--since", "TIME", .value = &since},
+                          {0}};
+    line l;
+    co_logs *logs = NULL;
+
+    if (line_parse(&l, argc, argv, false, flags))
+        return fail_usage();
+    if (l.help) {
+        line_free(&l);
+        return show_usage("logs");
+    }
+    co_logs_spec spec = {
+        .words = l.words, .n = l.n, .ranks = ranks, .host = host, .tail = -1, .follow = follow};
+    co_err err = since ? read_since(spec.since, since) : CO_OK;
+    if (!err && tail && (!co_str_to_i64(tail, &spec.tail) || spec.tail < 0))
+        err = co_fail(CO_EINPUT, "logs: --tail=%s: a number of lines is needed", tail);
+    if (!err)
+        err = co_logs_open(&logs, &spec);
+    int status = err ? fail_with(err) : show(logs, follow, l.json, time);
+    co_logs_close(logs);
+    line_free(&l);
+    return status;
+}

@@ -1,0 +1,51 @@
+/* logs.h -- reading what jobs wrote with --log-dir: the merged.log files of one or more hosts as one stream in time order.
+ *
+ *     co_logs *logs;
+ *     CO_TRY(co_logs_open(&logs, &what));
+ *     while ((err = co_logs_next(logs, &line)) == CO_OK && line.text) ...
+ *
+ * Files may be large and may grow: memory is a buffer per file, and the end and a time are found without reading what lies before.
+ */
+#ifndef CO_LAUNCH_LOGS_H
+#define CO_LAUNCH_LOGS_H
+
+#include <stdbool.h>
+#include <stddef.h>
+
+#include "base/err.h"
+#include "launch/roster.h"
+
+enum { CO_STAMP = 28 }; /* "2026-11-16T10:04:05.123456Z" and its NUL: they compare as text */
+
+typedef struct co_log_line {
+    char stamp[CO_STAMP]; /* the job's clock, UTC */
+    char host[CO_HOST_NAME];
+    int rank;         /* -1: the launcher itself says it */
+    const char *text; /* without newline; valid until the next call. NULL: nothing now */
+    size_t len;
+} co_log_line;
+
+typedef struct co_logs_spec {
+    const char *const
+        *words; /* folders (a run's, or one with runs in it: the newest), merged.log files, or run ids */
+    int n;      /* 0: the newest run in this folder, or in ./logs */
+    const char *ranks;    /* "0,4-7"; NULL: all */
+    const char *host;     /* NULL: all */
+    long long tail;       /* the last so many lines, of those that are wanted; -1: all */
+    char since[CO_STAMP]; /* "": from the beginning */
+    bool follow;
+} co_logs_spec;
+
+typedef struct co_logs co_logs;
+/* CO_EINPUT: there is nothing to read there; the message says what there is. */
+co_err co_logs_open(co_logs **out, const co_logs_spec *spec);
+/* The next line that is wanted. line->text NULL: no more, or (following) none within a tenth of a second. */
+co_err co_logs_next(co_logs *l, co_log_line *line);
+bool co_logs_over(
+    const co_logs *l);          /* every host's part has ended, or its launcher is gone, and all was read */
+void co_logs_close(co_logs *l); /* NULL is fine */
+
+/* The stamp of a time, seconds since 1970. */
+void co_log_stamp(char out[CO_STAMP], double wall_s);
+
+#endif

@@ -1,0 +1,99 @@
+/* roster_etcd_int.h -- hosts that meet on etcd: it holds who keeps the roster, and nothing else.
+ *
+ *     /cohort/RUN_ID/keeper      {endpoint, also, host, job}, with the keeper's lease: gone when the keeper is
+ *     /cohort/RUN_ID/over/JOB    {status, text}, for ten minutes after an orderly end: for hosts that were cut off then
+ *
+ * roster_etcd_call.c   a call to one of etcd's members; roster_etcd_kv.c  the few that there are
+ * roster_etcd_lease.c  the keeper's thread: holds the lease, hands it back
+ * roster_etcd.c        the finder: who keeps the roster, joining or becoming it
+ * roster_etcd_keep.c   of a keeper: how long it may
+ * roster_etcd_lost.c   what is left of a round whose keeper was lost
+ */
+#ifndef CO_LAUNCH_ROSTER_ETCD_INT_H
+#define CO_LAUNCH_ROSTER_ETCD_INT_H
+
+#include "launch/roster_net_carrier_int.h"
+#include "net/http.h"
+
+enum {
+    ETCD_ANSWER_MS = 2000, /* a member that has not answered by then: the next is asked */
+    ETCD_MEMBERS = 16,
+    ETCD_TTL_S = 10,     /* of the keeper's lease, unless co_meet says another */
+    ETCD_OVER_S = 600,   /* how long the end of a job is remembered */
+    ETCD_LOOK_MS = 1000, /* from look to look while meeting */
+    ETCD_FAREWELL_MS = 2000,
+    ETCD_AWAY_MS = 10000, /* away for longer: worth a line */
+    REFUSED_MS = 10000    /* a host that comes back is refused while its old seat is still there */
+};
+
+/* ---- etcd ---- */
+typedef struct etcd {
+    co_http *http;
+    co_meet_etcd where;
+    char run_id[128];
+    char url[ETCD_MEMBERS][300];
+    int n, at;
+    int64_t owed; /* see etcd_owe */
+} etcd;
+typedef struct keeper {
+    char endpoint[CO_HOST_NAME + 8], also[512], host[CO_HOST_NAME];
+    char job[33]; /* made by the first keeper of a job, kept by those after it */
+} keeper;
+typedef struct keeping { /* what etcd says */
+    bool there;          /* somebody keeps the roster: who */
+    keeper who;
+    bool over; /* the job that was asked for has ended: how */
+    int status;
+    char text[512];
+} keeping;
+
+/* CO_EINPUT: no libcurl, or a URL that is none. where->etcd is borrowed. */
+co_err etcd_open(etcd **out, const char *run_id, const co_meet_etcd *where);
+void etcd_close(etcd *e);                /* NULL is fine */
+const char *etcd_members(const etcd *e); /* for messages */
+/* POSTs body, which it takes; *out: an object, the caller's. */
+co_err etcd_call(etcd *e, json_t **out, const char *path, json_t *body, const co_patience *p);
+/* All: CO_EFAIL with what each member said when none is of use, CO_ESTOP. */
+co_err etcd_look(etcd *e, keeping *out, const char *job, const co_patience *p);
+/* Puts `me` into the keeper's place if that is empty. *id, of the lease: 0, and *out says who has it, or who ended the job. */
+co_err etcd_campaign(etcd *e, keeping *out, int64_t *id, const keeper *me, int ttl_s, const co_patience *p);
+co_err etcd_stay(etcd *e, bool *held, int64_t id, const co_patience *p);
+void etcd_owe(etcd *e, int64_t id); /* a lease to be given back with the next look */
+/* The place is empty again, and the end remembered. */
+co_err etcd_end(etcd *e, int64_t id, const char *job, int status, const char *text, const co_patience *p);
+
+/* ---- the lease ---- */
+typedef struct lease lease;
+typedef struct lease_spec {
+    etcd *etcd; /* the lease's alone until lease_end */
+    keeper me;
+    int64_t id;
+    int ttl_s;
+    uint64_t sure_ns;                          /* when it was asked for */
+    void (*talk)(void *ctx, const char *text); /* from its thread */
+    void *ctx;
+} lease_spec;
+co_err lease_start(lease **out, const lease_spec *spec);
+/* Until then + ttl_s nobody else keeps the roster: when the last request that succeeded was sent. */
+uint64_t lease_sure_ns(const lease *l);
+bool lease_lost(const lease *l); /* etcd says that another has the place */
+void lease_hurry(lease *l);      /* asks etcd now */
+/* Begins an orderly end: the place is given back and the end remembered, if etcd answers soon. */
+void lease_finish(lease *l, int status, const char *text);
+/* Without lease_finish before it, the place is given back when etcd is next looked at. NULL is fine. */
+void lease_end(lease *l);
+
+/* ---- the finder ---- */
+struct finder {
+    etcd *etcd;
+    lease *lease; /* while this host keeps the roster */
+    keeper now;   /* who keeps it, or kept it last */
+    int ttl_s;
+    int losses; /* hosts that this keeper lost, and when the last */
+    uint64_t loss_ns;
+    char refused[600]; /* not "": why this host is not taken in just now */
+    uint64_t refused_until_ns;
+    char step_down[400]; /* not "": why this host no longer keeps the roster */
+};
+
+#endif

@@ -1,0 +1,65 @@
+/* roster_etcd_keep.c -- a host that keeps the roster: how long it may.
+ *
+ * Invariants: two hosts never keep the roster of one run with both believing that they may begin a round. A keeper that has lost a
+ * host begins none before etcd has said, after the loss, that the place is still its own; when its lease has run out by then,
+ * or another has the place, it steps down. A keeper that has all its hosts needs no etcd and goes on without.
+ */
+#include "launch/roster_etcd_int.h"
+
+#include <stdio.h>
+
+#include "base/clock.h"
+
+void finder_let_go(net *r)
+{
+    server_close(r->server);
+    r->server = NULL;
+    lease_end(r->finder->lease);
+    r->finder->lease = NULL;
+}
+
+static void step_down(net *r, const char *why)
+{
+    snprintf(r->finder->step_down, sizeof r->finder->step_down, "%s", why);
+    finder_let_go(r);
+    client_cut_off(&r->client, why);
+}
+
+void finder_turn(net *r)
+{
+    finder *f = r->finder;
+    uint64_t now = co_now_ns(), sure = lease_sure_ns(f->lease);
+    int losses = server_losses(r->server);
+    char why[300];
+
+    if (losses != f->losses) {
+        f->losses = losses;
+        f->loss_ns = now;
+        lease_hurry(f->lease);
+    }
+    if (sure > f->loss_ns)
+        server_clear(r->server, losses);
+    if (server_over(r->server)) {
+        lease_finish(f->lease, server_status(r->server, why, sizeof why), why);
+        return;
+    }
+    if (lease_lost(f->lease)) {
+        step_down(r, "another host keeps it, as etcd has it");
+    } else if (losses && sure <= f->loss_ns && now > sure + (uint64_t)f->ttl_s * 1000000000 &&
+               now > f->loss_ns + ETCD_ANSWER_MS * 1000000ull) { /* it was asked once more */
+        snprintf(why, sizeof why,
+                 "it has lost a host and not reached etcd for %.0f s: the others may go on without it",
+                 (double)(now - sure) / 1e9);
+        step_down(r, why);
+    }
+}
+
+void finder_end(net *r)
+{
+    char text[512];
+    int status = server_status(r->server, text, sizeof text);
+
+    lease_finish(r->finder->lease, status, text);
+    lease_end(r->finder->lease);
+    r->finder->lease = NULL;
+}

@@ -1,0 +1,213 @@
+/* roster_etcd_kv.c -- what the roster asks of etcd, in its words: txn, lease/grant, lease/keepalive, lease/revoke.
+ *
+ * Keys and values are base64 there, 64-bit numbers strings. A call may be done twice (roster_etcd_call.c); none minds: a campaign
+ * whose first answer was lost finds its own lease on the key.
+ */
+#include "launch/roster_etcd_int.h"
+
+#include <openssl/evp.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/alloc.h"
+#include "base/clock.h"
+#include "base/str.h"
+
+enum { KEY_MOST = 256, VALUE_MOST = 4096 };
+
+/* ---- keys and values ---- */
+static json_t *base64(const char *text)
+{
+    unsigned char out[(VALUE_MOST + 2) / 3 * 4 + 1];
+    size_t len = strlen(text);
+
+    if (len > VALUE_MOST)
+        return NULL;
+    EVP_EncodeBlock(out, (const unsigned char *)text, (int)len);
+    return json_string((const char *)out);
+}
+
+/* A value that etcd has for a key: an object of ours, or NULL. */
+static json_t *value_of(const json_t *kv)
+{
+    const char *text = co_json_str(kv, "value");
+    size_t len = text ? strlen(text) : 0;
+    unsigned char bytes[VALUE_MOST + 4];
+    json_t *v = NULL;
+
+    if (!len || len % 4 || len > VALUE_MOST / 3 * 4)
+        return NULL;
+    int n = EVP_DecodeBlock(bytes, (const unsigned char *)text, (int)len);
+    if (n < 0)
+        return NULL;
+    n -= (text[len - 1] == '=') + (text[len - 2] == '=');
+    if (co_json_parse(&v, (const char *)bytes, (size_t)n, "etcd's value") || json_is_object(v))
+        return v;
+    json_decref(v);
+    return NULL;
+}
+
+static json_t *key_of(const etcd *e, const char *job)
+{
+    char key[KEY_MOST];
+
+    snprintf(key, sizeof key, *job ? "/cohort/%s/over/%s" : "/cohort/%s/keeper", e->run_id, job);
+    return base64(key);
+}
+
+static json_t *absent(const etcd *e, const char *job)
+{
+    return json_pack("{so ss ss ss}", "key", key_of(e, job), "target", "CREATE", "result", "EQUAL",
+                     "create_revision", "0");
+}
+
+static json_t *read_both(const etcd *e, const char *job)
+{
+    return json_pack("[{s{so}} {s{so}}]", "request_range", "key", key_of(e, ""), "request_range", "key",
+                     key_of(e, *job ? job : "none"));
+}
+
+/* Numbers of 64 bits come as strings. */
+static int64_t number(const json_t *obj, const char *key)
+{
+    const char *text = co_json_str(obj, key);
+    long long n;
+
+    return text && co_str_to_i64(text, &n) ? n : word_int(obj, key, INT64_MIN, INT64_MAX, 0);
+}
+
+static const json_t *kv_at(const json_t *answer, size_t i)
+{
+    const json_t *range =
+        json_object_get(json_array_get(json_object_get(answer, "responses"), i), "response_range");
+
+    return json_array_get(json_object_get(range, "kvs"), 0);
+}
+
+/* What read_both found. *id: that of the keeper's key. */
+static void understand(keeping *out, int64_t *id, const json_t *answer)
+{
+    const json_t *kv = kv_at(answer, 0);
+    json_t *who = value_of(kv), *end = value_of(kv_at(answer, 1));
+
+    *out = (keeping){.there = who != NULL, .over = end != NULL};
+    *id = kv ? number(kv, "lease") : 0;
+    word_text(out->who.endpoint, sizeof out->who.endpoint, who, "endpoint");
+    word_text(out->who.also, sizeof out->who.also, who, "also");
+    word_text(out->who.host, sizeof out->who.host, who, "host");
+    word_text(out->who.job, sizeof out->who.job, who, "job");
+    if (end)
+        out->status = (int)word_int(end, "status", 0, 255, 1);
+    word_text(out->text, sizeof out->text, end, "text");
+    json_decref(who);
+    json_decref(end);
+}
+
+/* ---- the calls ---- */
+static co_err grant(etcd *e, int64_t *id, int ttl_s, const co_patience *p)
+{
+    json_t *answer = NULL;
+
+    CO_TRY(etcd_call(e, &answer, "/v3/lease/grant", json_pack("{si}", "TTL", ttl_s), p));
+    *id = number(answer, "ID");
+    json_decref(answer);
+    return *id ? CO_OK : co_fail(CO_EFAIL, "step etcd: it grants no lease");
+}
+
+static json_t *lease_text(int64_t id)
+{
+    char text[24];
+
+    snprintf(text, sizeof text, "%lld", (long long)id);
+    return json_string(text);
+}
+
+/* Whether etcd has heard it; if not, the lease ends by itself. */
+static bool revoke(etcd *e, int64_t id, const co_patience *p)
+{
+    json_t *answer = NULL;
+    co_err err = etcd_call(e, &answer, "/v3/lease/revoke", json_pack("{so}", "ID", lease_text(id)), p);
+
+    json_decref(answer);
+    return !err;
+}
+
+void etcd_owe(etcd *e, int64_t id)
+{
+    e->owed = id;
+}
+
+co_err etcd_look(etcd *e, keeping *out, const char *job, const co_patience *p)
+{
+    json_t *answer = NULL;
+    int64_t id;
+
+    if (e->owed && revoke(e, e->owed, p))
+        e->owed = 0;
+    CO_TRY(etcd_call(e, &answer, "/v3/kv/txn", json_pack("{so}", "success", read_both(e, job)), p));
+    understand(out, &id, answer);
+    json_decref(answer);
+    return CO_OK;
+}
+
+static json_t *put(json_t *key, json_t *value, int64_t id)
+{
+    char *text = value ? co_json_text(value) : NULL;
+    json_t *v = json_pack("{s{so so so}}", "request_put", "key", key, "value", text ? base64(text) : NULL,
+                          "lease", lease_text(id));
+
+    json_decref(value);
+    co_free(text);
+    return v;
+}
+
+co_err etcd_campaign(etcd *e, keeping *out, int64_t *id, const keeper *me, int ttl_s, const co_patience *p)
+{
+    json_t *answer = NULL;
+    int64_t mine, theirs = 0;
+
+    CO_TRY(grant(e, &mine, ttl_s, p));
+    json_t *value =
+        json_pack("{so so so so}", "endpoint", word_string(me->endpoint), "also", word_string(me->also),
+                  "host", word_string(me->host), "job", word_string(me->job));
+    co_err err =
+        etcd_call(e, &answer, "/v3/kv/txn",
+                  json_pack("{s[oo] s[o] so}", "compare", absent(e, ""), absent(e, me->job), "success",
+                            put(key_of(e, ""), value, mine), "failure", read_both(e, me->job)),
+                  p);
+    if (err)
+        return err;
+    bool won = json_is_true(json_object_get(answer, "succeeded"));
+    if (!won)
+        understand(out, &theirs, answer);
+    json_decref(answer);
+    *id = won || theirs == mine ? mine : 0;
+    if (!*id)
+        revoke(e, mine, p);
+    return CO_OK;
+}
+
+co_err etcd_stay(etcd *e, bool *held, int64_t id, const co_patience *p)
+{
+    json_t *answer = NULL;
+
+    CO_TRY(etcd_call(e, &answer, "/v3/lease/keepalive", json_pack("{so}", "ID", lease_text(id)), p));
+    *held = number(json_object_get(answer, "result"), "TTL") > 0;
+    json_decref(answer);
+    return CO_OK;
+}
+
+co_err etcd_end(etcd *e, int64_t id, const char *job, int status, const char *text, const co_patience *p)
+{
+    json_t *answer = NULL;
+    int64_t longer;
+
+    CO_TRY(grant(e, &longer, ETCD_OVER_S, p));
+    json_t *value = json_pack("{si so}", "status", status, "text", word_string(text));
+    CO_TRY(etcd_call(e, &answer, "/v3/kv/txn",
+                     json_pack("{s[o]}", "success", put(key_of(e, job), value, longer)), p));
+    json_decref(answer);
+    revoke(e, id, p); /* takes the keeper's key with it */
+    return CO_OK;
+}

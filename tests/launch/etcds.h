@@ -1,0 +1,120 @@
+/* etcds.h -- a real etcd cluster for a test: in the test's folder, on free ports, ended with it. */
+#ifndef TESTS_LAUNCH_ETCDS_H
+#define TESTS_LAUNCH_ETCDS_H
+
+#include <signal.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/alloc.h"
+#include "base/json.h"
+#include "harness.h"
+#include "net/http.h"
+
+enum { ETCDS = 3 };
+typedef struct etcds {
+    int n, port[ETCDS];
+    char ip[32];
+    pid_t pid[ETCDS];
+    char members[200]; /* for --rdzv-endpoint */
+    co_http *http;
+} etcds;
+
+/* POST to member i; NULL: no answer, or a status that is none of success. The caller's. */
+static inline json_t *etcds_call(const etcds *e, int i, const char *path, const char *body)
+{
+    co_patience p = co_patience_s(2);
+    co_http_answer a = {0};
+    json_t *v = NULL;
+    char url[200];
+
+    snprintf(url, sizeof url, "http://%s:%d%s", e->ip, e->port[i], path);
+    if (co_http_do(
+            e->http, &a,
+            &(co_http_request){.url = url, .body = body, .len = strlen(body), .most = 65536, .direct = true},
+            &p) == CO_OK &&
+        a.status == 200 && co_json_parse(&v, a.body, a.len, "etcd"))
+        v = NULL;
+    co_free(a.body);
+    return v;
+}
+
+/* Whether a member that lives can write: there is a leader. */
+static inline bool etcds_healthy(void *cluster)
+{
+    const etcds *e = cluster;
+    json_t *v = NULL;
+
+    for (int i = 0; i < e->n && !v; i++)
+        if (e->pid[i])
+            v = etcds_call(e, i, "/v3/kv/put", "{\"key\":\"dA==\",\"value\":\"dA==\"}");
+    json_decref(v);
+    return v != NULL;
+}
+
+/* Must be called on the host whose address `ip` is. */
+static inline void etcds_open(etcds *e, int n, const char *ip)
+{
+    char cluster[300] = "";
+    int peer[ETCDS];
+
+    *e = (etcds){.n = n};
+    test_run have = test_sh("etcd --version");
+    if (have.status != 0)
+        test_skip("no etcd here (package etcd-server)");
+    free(have.out);
+    if (co_http_open(&e->http))
+        test_skip("%s", co_errmsg());
+    snprintf(e->ip, sizeof e->ip, "%s", ip);
+    for (int i = 0; i < n; i++) {
+        CHECK_OK(co_net_free_port(&e->port[i]));
+        CHECK_OK(co_net_free_port(&peer[i]));
+        snprintf(cluster + strlen(cluster), sizeof cluster - strlen(cluster), "%sm%d=http://%s:%d",
+                 i ? "," : "", i, ip, peer[i]);
+        snprintf(e->members + strlen(e->members), sizeof e->members - strlen(e->members), "%s%s:%d",
+                 i ? "," : "", ip, e->port[i]);
+    }
+    for (int i = 0; i < n; i++) {
+        char log[32];
+        snprintf(log, sizeof log, "etcd%d.log", i);
+        e->pid[i] =
+            test_spawn(log,
+                       "exec etcd --name m%d --data-dir etcd%d --heartbeat-interval 50 --election-timeout 500"
+                       " --listen-client-urls http://%s:%d --advertise-client-urls http://%s:%d"
+                       " --listen-peer-urls http://%s:%d --initial-advertise-peer-urls http://%s:%d"
+                       " --initial-cluster %s --initial-cluster-token test --initial-cluster-state new",
+                       i, i, ip, e->port[i], ip, e->port[i], ip, peer[i], ip, peer[i], cluster);
+    }
+    test_until(etcds_healthy, e, 30, "a leader of etcd");
+}
+
+static inline void etcds_kill(etcds *e, int i)
+{
+    kill(e->pid[i], SIGKILL);
+    test_wait(e->pid[i], 5);
+    e->pid[i] = 0;
+}
+
+static inline int etcds_leader(const etcds *e)
+{
+    for (int i = 0; i < e->n; i++) {
+        json_t *v = e->pid[i] ? etcds_call(e, i, "/v3/maintenance/status", "{}") : NULL;
+        const char *me = co_json_str(json_object_get(v, "header"), "member_id"),
+                   *leader = co_json_str(v, "leader");
+        bool is = me && leader && strcmp(me, leader) == 0;
+        json_decref(v);
+        if (is)
+            return i;
+    }
+    test_fail(__FILE__, __LINE__, "leader", "etcd has no leader");
+}
+
+static inline void etcds_close(etcds *e)
+{
+    for (int i = 0; i < e->n; i++)
+        if (e->pid[i])
+            etcds_kill(e, i);
+    co_http_close(e->http);
+}
+
+#endif

@@ -1,0 +1,71 @@
+/* A job under a roster that says what the test wants, when it wants. */
+#include "harness.h"
+
+#include <fcntl.h>
+#include <signal.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "launch/job.h"
+#include "launch/roster_int.h"
+
+/* The first round comes and goes before anybody looks; the second is run, and the job is over when it is done. */
+typedef struct hasty {
+    co_roster base;
+    int said;
+    bool stopped, done;
+} hasty;
+
+static co_err turn(co_roster *r, int timeout_ms, co_roster_event *ev)
+{
+    hasty *h = (hasty *)r;
+    co_round round = {.hosts = 1, .master_addr = "localhost", .master_port = 1};
+
+    (void)timeout_ms;
+    *ev = (co_roster_event){.kind = CO_ROSTER_NOTHING};
+    if (h->said == 0 || (h->said == 2 && h->stopped)) {
+        round.number = round.world = h->said == 0 ? 1 : 2;
+        *ev = (co_roster_event){.kind = CO_ROSTER_BEGIN, .round = round};
+    } else if (h->said == 1) {
+        *ev = (co_roster_event){.kind = CO_ROSTER_STOP};
+    } else if (h->said == 3 && h->done) {
+        *ev = (co_roster_event){.kind = CO_ROSTER_OVER};
+    }
+    h->said += ev->kind != CO_ROSTER_NOTHING;
+    return CO_OK;
+}
+
+static void stopped(co_roster *r)
+{
+    ((hasty *)r)->stopped = true;
+}
+
+static void done(co_roster *r)
+{
+    ((hasty *)r)->done = true;
+}
+
+TEST(a_round_that_is_stopped_before_it_was_begun_is_not_begun)
+{
+    static const struct roster_ops ops = {.turn = turn, .done = done, .stopped = stopped};
+    const char *argv[] = {"sh", "-c", "echo world $WORLD_SIZE", NULL};
+    hasty h = {.base.ops = &ops};
+    int status = -1, fd = open("out", O_RDWR | O_CREAT | O_APPEND, 0644);
+    co_job_spec spec = {.terms = {.run_id = "t", .nproc = 1, .min_hosts = 1, .max_hosts = 1},
+                        .file = "/bin/sh",
+                        .argv = argv,
+                        .host = "here",
+                        .signal_names = "SIGTERM",
+                        .grace_s = 5,
+                        .out_fd = fd,
+                        .err_fd = fd};
+    char text[256] = "";
+
+    sigemptyset(&spec.signals);
+    setenv("TMPDIR", ".", 1);
+    CHECK_OK(co_job_run(&spec, &h.base, &status));
+    CHECK(pread(fd, text, sizeof text - 1, 0) > 0, "nothing was printed");
+    CHECK(status == 0 && strstr(text, "world 2") && !strstr(text, "world 1"), "%d: %s", status, text);
+    close(fd);
+}

@@ -1,0 +1,148 @@
+/* `cohort launch` under real mpiruns: Open MPI's (PMIx) and MPICH's (PMI-1). Several hosts are one machine under two names, which
+ * neither can tell from two machines. */
+#include "harness.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+static void script(const char *name, const char *text)
+{
+    FILE *f = fopen(name, "w");
+
+    CHECK(f && fputs(text, f) >= 0 && fclose(f) == 0, "%s", name);
+    CHECK(test_sh("chmod +x %s", name).status == 0, "chmod %s", name);
+}
+
+static void needs(const char *program, const char *package)
+{
+    if (test_sh("command -v %s", program).status != 0)
+        test_skip("no %s here (package %s)", program, package);
+    test_may_leak();
+    CHECK(test_sh("echo leak:libpmix > lsan").status == 0,
+          "lsan"); /* it does not free all that it holds, nor do we for it */
+    test_run here = test_sh("printf 'suppressions=%%s/lsan:print_suppressions=0' \"$PWD\"");
+    setenv("LSAN_OPTIONS", here.out, 1);
+    setenv("OMPI_ALLOW_RUN_AS_ROOT", "1", 1);
+    setenv("OMPI_ALLOW_RUN_AS_ROOT_CONFIRM", "1", 1);
+    setenv("OMPI_MCA_oob_tcp_if_include", "lo", 1);
+    setenv("TMPDIR", "/tmp", 1); /* Open MPI's sockets need a short path */
+    script("place", "#!/bin/sh\n"
+                    "echo place $RANK/$WORLD_SIZE $LOCAL_RANK/$LOCAL_WORLD_SIZE $GROUP_RANK/$GROUP_WORLD_SIZE"
+                    " token=$COHORT_TOKEN pmi=$PMI_FD.\n");
+    script("gpu", "#!/bin/sh\necho gpu $CUDA_VISIBLE_DEVICES is $LOCAL_RANK of $RANK\n");
+    script("fails", "#!/bin/sh\n[ $RANK = 1 ] && exit 7; exec sleep 50\n");
+    script("shell", "#!/bin/sh\n" /* a remote shell that goes nowhere */
+                    "while [ \"${1#-}\" != \"$1\" ]; do shift; done\nshift\nexec /bin/sh -c \"$*\"\n");
+}
+
+/* `n` workers, so many on each host, each where it should be. */
+static void runs(const char *line, int n, int per_host)
+{
+    test_run r = test_sh("%s", line);
+    char want[100];
+
+    CHECK(r.status == 0, "%s: status %d: %s", line, r.status, r.out);
+    for (int i = 0; i < n; i++) {
+        snprintf(want, sizeof want, "place %d/%d %d/%d %d/%d token= pmi=.", i, n, i % per_host, per_host,
+                 i / per_host, n / per_host);
+        CHECK(strstr(r.out, want), "%s: no \"%s\" in: %s", line, want, r.out);
+    }
+    CHECK(!strstr(r.out, "COHORT_TOKEN"), "a token on the screen: %s", r.out);
+    test_note("%s: %.2f s", line, r.secs);
+    free(r.out);
+}
+
+static void ends(const char *line, int status, const char *words)
+{
+    test_run r = test_sh("%s", line);
+
+    CHECK(r.status == status && strstr(r.out, words), "%s: status %d: %s", line, r.status, r.out);
+    free(r.out);
+}
+
+TEST(mpirun_of_open_mpi_starts_a_worker_for_each_task_or_a_launcher_for_each_host)
+{
+    needs("mpirun.openmpi", "openmpi-bin");
+    runs("mpirun.openmpi --oversubscribe -n 2 $COHORT launch ./place", 2, 2);
+    runs("mpirun.openmpi --oversubscribe -n 4 $COHORT launch ./place", 4, 4);
+    runs("mpirun.openmpi -n 1 $COHORT launch --nproc-per-node=2 ./place", 2, 2);
+    runs("mpirun.openmpi --mca plm rsh --mca plm_rsh_agent $PWD/shell --host localhost:1,127.0.0.2:1 -n 2 "
+         "--map-by"
+         " ppr:1:node $COHORT launch --nproc-per-node=2 ./place",
+         4, 2);
+    ends("mpirun.openmpi --oversubscribe -n 2 $COHORT launch --nproc-per-node=2 ./place", 2,
+         "mpirun -n 1 --map-by ppr:1:node cohort launch --nproc-per-node=2");
+    ends("mpirun.openmpi --oversubscribe -n 2 $COHORT launch ./fails", 7, "rank 1");
+}
+
+TEST(mpirun_of_mpich_starts_a_worker_for_each_task_or_a_launcher_for_each_host)
+{
+    needs("mpirun.mpich", "mpich");
+    runs("mpirun.mpich -n 2 $COHORT launch ./place", 2, 2);
+    runs("mpirun.mpich -n 4 $COHORT launch ./place", 4, 4);
+    runs("mpirun.mpich -n 1 $COHORT launch --nproc-per-node=2 ./place", 2, 2);
+    runs("mpirun.mpich -launcher fork -hosts 127.0.0.1,127.0.0.2 -n 2 -ppn 1 $COHORT launch "
+         "--nproc-per-node=2 ./place",
+         4, 2);
+    ends("mpirun.mpich -n 2 $COHORT launch --nproc-per-node=2 ./place", 2,
+         "mpirun -n 1 -ppn 1 cohort launch --nproc-per-node=2");
+    ends("mpirun.mpich -n 2 $COHORT launch ./fails", 7, "rank 1");
+    ends("CUDA_VISIBLE_DEVICES=4,5 mpirun.mpich -n 2 $COHORT launch --virtual-local-rank ./gpu", 0,
+         "gpu 5 is 0 of 1");
+    ends("CUDA_VISIBLE_DEVICES=4 mpirun.mpich -n 2 $COHORT launch --virtual-local-rank ./gpu", 0,
+         "gpu 4 is 0 of 1");
+}
+
+TEST(without_a_channel_to_the_others_mpi_processes_are_refused_with_what_to_do)
+{
+    needs("sh", "dash");
+    ends("PMI_RANK=0 PMI_SIZE=2 $COHORT launch ./place", 2, "--nnodes=2 --rdzv-endpoint=HOST:29400");
+    ends("OMPI_COMM_WORLD_RANK=0 OMPI_COMM_WORLD_SIZE=2 $COHORT launch ./place", 2, "COHORT_TOKEN");
+    ends("PMI_RANK=0 PMI_SIZE=2 PMI_FD=9 $COHORT launch ./place 9<>/dev/null", 1,
+         "PMI closed the connection");
+}
+
+/* The declarations by hand against those of an installed header: compiled, and run. */
+TEST(what_is_declared_of_pmix_is_what_its_header_says)
+{
+    static const char program[] =
+        "#include <pmix.h>\n#include <stddef.h>\n#include <string.h>\n#include \"launch/place/pmix_abi.h\"\n"
+        "#define SAME(a, b) _Static_assert((a) == (b), #a)\n"
+        "SAME(sizeof(abi_proc), sizeof(pmix_proc_t));\nSAME(offsetof(abi_proc, rank), offsetof(pmix_proc_t, "
+        "rank));\n"
+        "SAME(offsetof(abi_value, data), offsetof(pmix_value_t, data));\n"
+        "_Static_assert(sizeof(abi_value) >= sizeof(pmix_value_t), \"room\");\n"
+        "SAME(offsetof(abi_info, flags), offsetof(pmix_info_t, flags));\n"
+        "SAME(offsetof(abi_info, value), offsetof(pmix_info_t, value));\n"
+        "SAME(TYPE_BOOL, PMIX_BOOL);\nSAME(TYPE_STRING, PMIX_STRING);\nSAME(TYPE_UINT16, PMIX_UINT16);\n"
+        "SAME(TYPE_UINT32, PMIX_UINT32);\nSAME(TYPE_RANK, PMIX_PROC_RANK);\nSAME(SCOPE_GLOBAL, "
+        "PMIX_GLOBAL);\n"
+        "SAME((uint32_t)RANK_WILDCARD, (uint32_t)(PMIX_RANK_WILDCARD));\nSAME(PMIX_SUCCESS, 0);\n"
+        "SAME(sizeof(pmix_scope_t), 1);\nSAME(sizeof(pmix_data_type_t), 2);\n"
+        "pmix_status_t (*init)(pmix_proc_t *, pmix_info_t *, size_t);\n"
+        "pmix_status_t (*get)(const pmix_proc_t *, const char *, const pmix_info_t *, size_t, pmix_value_t "
+        "**);\n"
+        "int main(void)\n{\n"
+        "    init = PMIx_Init;\n    get = PMIx_Get;\n"
+        "    return strcmp(PMIX_JOB_SIZE, \"pmix.job.size\") || strcmp(PMIX_LOCAL_SIZE, \"pmix.local.size\") "
+        "||\n"
+        "           strcmp(PMIX_LOCAL_RANK, \"pmix.lrank\") || strcmp(PMIX_NODEID, \"pmix.nodeid\") ||\n"
+        "           strcmp(PMIX_NUM_NODES, \"pmix.num.nodes\") || strcmp(PMIX_COLLECT_DATA, "
+        "\"pmix.collect\");\n}\n";
+    FILE *f = fopen("check.c", "w");
+
+    test_may_leak();
+    CHECK(f && fputs(program, f) >= 0 && fclose(f) == 0, "check.c");
+    test_run at = test_sh("ls /usr/lib/*/pmix2/include/pmix.h /usr/include/pmix.h 2>/dev/null | head -n 1");
+    at.out[strcspn(at.out, "\n")] = '\0';
+    char *slash = strrchr(at.out, '/');
+    if (!slash || test_sh("command -v cc").status != 0)
+        test_skip("no pmix.h or no cc here (package libpmix-dev)");
+    *slash = '\0';
+    test_run r = test_sh(
+        "cc -D_GNU_SOURCE -I%s -I%s check.c -o check -L%s/../../lib $(ls /usr/lib/*/libpmix.so.2) && ./check",
+        at.out, test_repo("src"), at.out);
+    CHECK(r.status == 0, "status %d: %s", r.status, r.out);
+    free(r.out);
+    free(at.out);
+}

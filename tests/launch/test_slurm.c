@@ -1,0 +1,246 @@
+/* `cohort launch` inside a real Slurm: a controller, two nodes on this machine, a munge daemon of their own. Each test starts them
+ * in its folder and ends them. */
+#include "harness.h"
+
+#include <signal.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "base/clock.h"
+#include "base/fs.h"
+#include "net/net.h"
+
+static pid_t daemons[4];
+static const char *const programs[] = {"munged", "slurmctld", "slurmd", "srun", "sbatch", "scancel"};
+
+static int free_port(void)
+{
+    int port;
+
+    CHECK_OK(co_net_free_port(&port));
+    return port;
+}
+
+static void write_conf(const char *dir)
+{
+    int port[3];
+    FILE *f = fopen("slurm.conf", "w");
+
+    do
+        for (int i = 0; i < 3; i++)
+            port[i] = free_port();
+    while (port[0] == port[1] || port[1] == port[2] || port[0] == port[2]);
+    CHECK(f, "slurm.conf");
+    fprintf(f,
+            "ClusterName=lab\nSlurmctldHost=localhost(127.0.0.1)\nSlurmctldPort=%d\nSlurmUser="
+            "root\nSlurmdUser=root\n"
+            "AuthType=auth/munge\nAuthInfo=socket=%s/munge.sock,cred_expire=5\nCredType=cred/"
+            "munge\nMpiDefault=none\n"
+            "ProctrackType=proctrack/linuxproc\nTaskPlugin=task/none\nSwitchType=switch/none\n"
+            "JobAcctGatherType=jobacct_gather/none\nAccountingStorageType=accounting_storage/none\n"
+            "SelectType=select/linear\nSchedulerType=sched/builtin\nReturnToService=2\nKillWait=5\n"
+            "StateSaveLocation=%s/state\nSlurmdSpoolDir=%s/spool.%%n\nTmpFS=%s/tmp.%%n\n"
+            "SlurmctldPidFile=%s/ctl.pid\nSlurmdPidFile=%s/slurmd.%%n.pid\nSlurmctldLogFile=%s/ctl.log\n"
+            "SlurmdLogFile=%s/slurmd.%%n.log\nSlurmdParameters=config_overrides\n",
+            port[0], dir, dir, dir, dir, dir, dir, dir, dir);
+    for (int i = 1; i <= 2; i++)
+        fprintf(f,
+                "NodeName=node%d NodeHostname=localhost NodeAddr=127.0.0.1 Port=%d CPUs=2 RealMemory=1000\n",
+                i, port[i]);
+    fprintf(f, "PartitionName=all Nodes=ALL Default=YES State=UP\n");
+    fclose(f);
+}
+
+static bool both_idle(void *unused)
+{
+    test_run r = test_sh("sinfo -h -N -o %%T 2>/dev/null | grep -c idle");
+    bool are = atoi(r.out) == 2;
+
+    free(r.out);
+    return are;
+}
+
+static bool answers(void *path)
+{
+    return access(path, F_OK) == 0;
+}
+
+/* What the workers are: scripts, so that no quoting stands between srun and them. */
+static void script(const char *name, const char *text)
+{
+    CHECK_OK(co_fs_write_atomic(name, text, strlen(text)));
+    CHECK(test_sh("chmod +x %s", name).status == 0, "chmod %s", name);
+}
+
+static void slurm_up(void)
+{
+    char dir[1024], conf[1100], path[4096];
+
+    snprintf(path, sizeof path, "%s:/usr/sbin:/sbin", getenv("PATH"));
+    setenv("PATH", path, 1);
+    for (size_t i = 0; i < CO_COUNT(programs); i++)
+        if (test_sh("command -v %s", programs[i]).status != 0)
+            test_skip("no %s here (packages munge, slurmctld, slurmd, slurm-client)", programs[i]);
+    if (geteuid() != 0)
+        test_skip("slurmd needs root");
+    test_may_leak();
+    CHECK(getcwd(dir, sizeof dir), "getcwd");
+    if (strlen(dir) > 80)
+        test_skip("the path of munge's socket would be too long: %s", dir);
+    CHECK(test_sh("mkdir state spool.node1 spool.node2 tmp.node1 tmp.node2 && umask 077 &&"
+                  " head -c 1024 /dev/urandom > munge.key")
+                  .status == 0,
+          "folders");
+    write_conf(dir);
+    snprintf(conf, sizeof conf, "%s/slurm.conf", dir);
+    setenv("SLURM_CONF", conf, 1);
+    setenv("TMPDIR", dir, 1);
+    daemons[0] =
+        test_spawn("munged.out",
+                   "exec munged -F -f -S %s/munge.sock --key-file=%s/munge.key --pid-file=%s/munged.pid"
+                   " --log-file=%s/munged.log --seed-file=%s/munged.seed",
+                   dir, dir, dir, dir, dir);
+    test_until(answers, "munge.sock", 10, "munged");
+    daemons[1] = test_spawn("ctl.out", "exec slurmctld -D");
+    daemons[2] = test_spawn("node1.out", "exec slurmd -N node1 -D");
+    daemons[3] = test_spawn("node2.out", "exec slurmd -N node2 -D");
+    test_until(both_idle, NULL, 30, "two nodes");
+    script("place", "#!/bin/sh\n"
+                    "echo place $RANK/$WORLD_SIZE $LOCAL_RANK/$LOCAL_WORLD_SIZE $GROUP_RANK/$GROUP_WORLD_SIZE"
+                    " $MASTER_ADDR token=$COHORT_TOKEN.\n");
+}
+
+static void slurm_down(void)
+{
+    free(test_sh("scancel -u root --full -s KILL 2>/dev/null; scancel -u root 2>/dev/null").out);
+    for (int i = 3; i >= 0; i--) {
+        kill(daemons[i], SIGTERM);
+        if (test_wait(daemons[i], 5) < 0) {
+            kill(daemons[i], SIGKILL);
+            test_wait(daemons[i], 5);
+        }
+    }
+}
+
+/* Both nodes for all steps of a test: a job of its own for each would wait for the one before. */
+static void take_nodes(void)
+{
+    test_run r = test_sh("salloc -N2 --no-shell 2>&1");
+    const char *at = strstr(r.out, "job allocation ");
+
+    CHECK(r.status == 0 && at, "salloc: %s", r.out);
+    setenv("JOB", at + strlen("job allocation "), 1);
+    char *job = getenv("JOB");
+    job[strspn(job, "0123456789")] = '\0';
+}
+
+static void has_places(const char *text, int n, int per_node)
+{
+    char want[100];
+
+    for (int i = 0; i < n; i++) {
+        snprintf(want, sizeof want, "place %d/%d %d/%d %d/%d 127.0.0.1 token=.", i, n, i % per_node, per_node,
+                 i / per_node, n / per_node);
+        CHECK(strstr(text, want), "no \"%s\" in: %s", want, text);
+    }
+}
+
+/* Refused by every task at once, with both values and the line that works. */
+static void refused(const char *srun, const char *flags, const char *words, const char *line)
+{
+    test_run r = test_sh("srun --jobid=$JOB -N2 %s $COHORT launch %s ./place", srun, flags);
+
+    CHECK(r.status == 2 && strstr(r.out, words) && strstr(r.out, line), "status %d: %s", r.status, r.out);
+    test_note("%s refused in %.2f s", flags, r.secs);
+    CHECK(r.secs < 5, "took %.2f s", r.secs);
+}
+
+TEST(slurm_steps_run_over_two_nodes_without_a_token_and_mismatches_are_refused)
+{
+    slurm_up();
+    take_nodes();
+    test_run r = test_sh("srun --jobid=$JOB -N2 -n2 $COHORT launch --nproc-per-node=2 ./place");
+    CHECK(r.status == 0, "status %d: %s", r.status, r.out);
+    has_places(r.out, 4, 2);
+    CHECK(strstr(r.out, "[node1:") && strstr(r.out, "[node2:"), "no names of nodes: %s", r.out);
+    CHECK(strstr(r.out, "step 0: 2 hosts, this is 0 (node1); they meet at 127.0.0.1:"), "not said: %s",
+          r.out);
+    CHECK(!strstr(r.out, "COHORT_TOKEN"), "a token on the screen: %s", r.out);
+    test_note("two nodes, two workers each: %.2f s", r.secs);
+
+    r = test_sh("srun --jobid=$JOB -N2 -n4 --ntasks-per-node=2 $COHORT launch ./place");
+    CHECK(r.status == 0 && strstr(r.out, "4 tasks, a worker each"), "status %d: %s", r.status, r.out);
+    has_places(r.out, 4, 2);
+
+    r = test_sh("COHORT_TOKEN=$($COHORT token) srun --jobid=$JOB -N2 -n2 $COHORT launch ./place");
+    CHECK(r.status == 0, "with a token of one's own: status %d: %s", r.status, r.out);
+    has_places(r.out, 2, 1);
+
+    script("fails", "#!/bin/sh\n[ $RANK = 3 ] && exit 7; exec sleep 50\n");
+    r = test_sh("srun --jobid=$JOB -N2 -n2 $COHORT launch --nproc-per-node=2 ./fails");
+    CHECK(r.status == 7 && strstr(r.out, "rank 3 on node2"), "status %d: %s", r.status, r.out);
+
+    refused("-n4 --ntasks-per-node=2", "--nproc-per-node=3",
+            "2 tasks on a host, and each would start 3 workers",
+            "srun --nodes=2 --ntasks=2 --ntasks-per-node=1 cohort launch --nproc-per-node=3");
+    refused("-n2", "--nnodes=3", "has 2 hosts, but --nnodes=3",
+            "srun --nodes=3 --ntasks=3 --ntasks-per-node=1");
+    slurm_down();
+}
+
+TEST(a_batch_script_without_srun_starts_a_step_by_itself)
+{
+    char *text;
+    size_t len;
+
+    slurm_up();
+    test_run r = test_sh(
+        "printf '#!/bin/sh\\n%%s launch --nproc-per-node=2 ./place; echo $? > batch.end\\n' $COHORT > batch;"
+        " sbatch -N2 -o batch.out batch");
+    CHECK(r.status == 0, "sbatch: %s", r.out);
+    test_until(answers, "batch.end", 30, "the batch script");
+    CHECK_OK(co_fs_read(&text, &len, "batch.out", 1 << 20));
+    CHECK(strstr(text, "starting one: srun --nodes=2 --ntasks=2 --ntasks-per-node=1"), "not said: %s", text);
+    has_places(text, 4, 2);
+    slurm_down();
+}
+
+static bool all_run(void *unused)
+{
+    return test_sh("test -e run.0 -a -e run.1 -a -e run.2 -a -e run.3").status == 0;
+}
+
+static void signalled(const char *sig)
+{
+    char *text, want[64];
+    size_t len;
+
+    CHECK(test_sh("rm -f run.*").status == 0, "rm");
+    pid_t pid =
+        test_spawn("step.out", "exec srun --jobid=$JOB -N2 -n2 $COHORT launch --nproc-per-node=2 ./waits");
+    test_until(all_run, NULL, 20, "four workers");
+    CHECK(test_sh("scancel --signal=%s $(squeue -h -s -j $JOB -o %%i | grep -v ext)", sig).status == 0,
+          "scancel");
+    int status = test_wait(pid, 20);
+    CHECK_OK(co_fs_read(&text, &len, "step.out", 1 << 20));
+    CHECK(status == 75, "status %d: %s", status, text);
+    for (int i = 0; i < 4; i++) {
+        snprintf(want, sizeof want, "%s came to %d.", sig, i);
+        CHECK(strstr(text, want), "no \"%s\" in: %s", want, text);
+    }
+    CHECK(!strstr(text, "killed"), "somebody was killed: %s", text);
+}
+
+TEST(a_signal_of_slurm_reaches_every_worker_of_every_node)
+{
+    slurm_up();
+    take_nodes();
+    script("waits",
+           "#!/bin/bash\n"
+           "trap 'echo USR1 came to $RANK.; exit 0' USR1; trap 'echo TERM came to $RANK.; exit 0' TERM\n"
+           "touch run.$RANK; while :; do read -t 1 < <(:) || sleep 0.05; done\n");
+    signalled("USR1");
+    signalled("TERM");
+    slurm_down();
+}
