@@ -104,7 +104,7 @@ warnings:
 	$(MAKE) --no-print-directory -j2 CI=1 B=build/werror/$(V) COHORT=build/werror/$(V)/cohort all tests
 	$(MAKE) --no-print-directory -j2 CI=1 V=clang all tests
 check:
-	@tools/setup clang clang-format libclang-rt-14-dev strace iproute2
+	@tools/setup clang clang-format libclang-rt-14-dev strace iproute2 $$(tools/daemons)
 	@$(MAKE) --no-print-directory layers format warnings test
 	$(MAKE) --no-print-directory -j2 V=asan all tests && build/asan/tests
 	$(MAKE) --no-print-directory -j2 V=tsan all tests && build/tsan/tests -k tsan
