@@ -153,6 +153,13 @@ TEST(a_python_traceback_ends_in_the_first_line_of_the_paragraph)
     gives(0, "['x']", "$COHORT launch -m a x");
 }
 
+TEST(a_traceback_with_pytorchs_mark_before_each_line_is_read_likewise)
+{
+    script("p", "[ $RANK = 1 ] || exec sleep 20; printf '[rank1]: Traceback (most recent call last):\\n"
+                "[rank1]:   File \"p.py\", line 1\\n[rank1]: ValueError: odd\\n' >&2; exit 1");
+    gives(1, "exited with status 1: ValueError: odd", LAUNCH "p");
+}
+
 TEST(all_workers_start_again_as_often_as_asked)
 {
     script("p", "echo try $TORCHELASTIC_RESTART_COUNT; [ $TORCHELASTIC_RESTART_COUNT = 2 ] || [ $RANK = 0 ] "

@@ -11,11 +11,26 @@
 
 #include "base/clock.h"
 
+/* PyTorch writes "[rank3]: " before each line of a traceback: how long that is. */
+static size_t rank_mark(const char *text, size_t len)
+{
+    size_t n = sizeof "[rank" - 1;
+
+    if (len <= n || memcmp(text, "[rank", n) != 0)
+        return 0;
+    while (n < len && text[n] >= '0' && text[n] <= '9')
+        n++;
+    return len - n >= 3 && memcmp(text + n, "]: ", 3) == 0 ? n + 3 : 0;
+}
+
 /* The last line of a traceback is the first one after it that is not indented. */
 static void follow_traceback(worker *w, const char *text, size_t len)
 {
     static const char head[] = "Traceback (most recent call last):";
+    size_t mark = rank_mark(text, len);
 
+    text += mark;
+    len -= mark;
     if (len >= sizeof head - 1 && memcmp(text, head, sizeof head - 1) == 0) {
         w->in_traceback = true;
     } else if (w->in_traceback && len && text[0] != ' ' && text[0] != '\t') {
