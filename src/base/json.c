@@ -142,3 +142,18 @@ json_t *co_json_num(double x)
         return json_real(x);
     return json_string(unwritable[isnan(x) ? 0 : x > 0 ? 1 : 2].name);
 }
+
+json_t *co_json_string(const char *s)
+{
+    json_t *v = json_string(s);
+
+    if (v)
+        return v;
+    char *copy = co_strdup(s);
+    for (char *at = copy; at && *at; at++)
+        if ((unsigned char)*at >= 0x80)
+            *at = '?';
+    v = copy ? json_string(copy) : NULL;
+    co_free(copy);
+    return v;
+}

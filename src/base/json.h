@@ -29,4 +29,7 @@ const char *co_json_str(const json_t *obj, const char *key);      /* NULL if not
 /* A number that may be nan or inf, which JSON lacks: those become the strings "nan", "inf", "-inf". */
 json_t *co_json_num(double x);
 
+/* Of text that may have been cut inside a character, or never was UTF-8, which JSON does not take: '?' for what is not ASCII. */
+json_t *co_json_string(const char *s);
+
 #endif

@@ -28,6 +28,7 @@ static const char *const own_flags[] = {"--nproc-per-node",
                                         "--shutdown-timeout",
                                         "--stall-after",
                                         "--virtual-local-rank",
+                                        "--insecure",
                                         NULL};
 
 const char join_usage[] =
@@ -46,7 +47,9 @@ const char join_usage[] =
     "  --log-line-prefix-template TEXT\n"
     "  --grace SECONDS\n"
     "  --stall-after SECONDS\n"
-    "  --virtual-local-rank\n";
+    "  --virtual-local-rank\n"
+    "  --insecure            take a code without a token, too: whoever is on the way could say what runs "
+    "here\n";
 
 static bool is_in(const char *name, const char *const *list)
 {
@@ -58,8 +61,8 @@ static bool is_in(const char *name, const char *const *list)
 static void quiet(const char *text) {}
 
 /* --- this host's own line ----------------------------------------------------------------------------------------------- */
-/* CO_EINPUT if it says what is not its to say. *help: it asks for help. */
-static co_err check_line(int argc, char **argv, bool *help)
+/* CO_EINPUT if it says what is not its to say. *help, *insecure: it asks for help, or says so. */
+static co_err check_line(int argc, char **argv, bool *help, bool *insecure)
 {
     static char end[] = "--", none[] = "program";
     char **all = co_array((size_t)argc + 3, sizeof *all);
@@ -85,6 +88,7 @@ static co_err check_line(int argc, char **argv, bool *help)
                                "so the code does not go there. Type `cohort join` alone: it asks for it");
     else if (!err && !*help && a.n > 1)
         err = co_fail(CO_EINPUT, "join: no flag %s (cohort join --help)", a.program[1]);
+    *insecure = a.insecure;
     launch_args_free(&a);
     co_free(all);
     return err;
@@ -248,13 +252,18 @@ static int run(const co_code *code, int argc, char **argv)
 
 int cmd_join(int argc, char **argv)
 {
-    bool help = false;
+    bool help = false, insecure = false;
     co_code code;
-    co_err err = check_line(argc, argv, &help);
+    co_err err = check_line(argc, argv, &help, &insecure);
 
     if (help)
         return show_usage("join");
     if (!err)
         err = read_code(&code);
+    if (!err && !code.has_token && !insecure)
+        err =
+            co_fail(CO_EINPUT,
+                    "join: this code has no token (its host runs with --insecure), so whoever is on the way "
+                    "there could say what runs here: `cohort join --insecure` if that is no worry");
     return err ? fail_with(err) : run(&code, argc, argv);
 }

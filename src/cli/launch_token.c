@@ -4,6 +4,7 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <poll.h>
 #include <signal.h>
 #include <stdio.h>
 #include <string.h>
@@ -34,19 +35,33 @@ static void note_signal(int sig)
 
 static const int noted[] = {SIGINT, SIGTERM, SIGHUP, SIGQUIT, SIGTSTP};
 
+/* Waits for input or one of the noted signals, which come nowhere else: none is lost between a look and a wait. */
+static ssize_t read_or_note(int tty, const sigset_t *outside, char *out, size_t size)
+{
+    struct pollfd p = {.fd = tty, .events = POLLIN};
+
+    if (ppoll(&p, 1, NULL, outside) < 0)
+        return -1;
+    return read(tty, out, size);
+}
+
 /* A line without echo, which is off before the prompt is seen; false: end of file. */
 static bool read_line(int tty, const char *prompt, char *out, size_t size)
 {
     struct sigaction mine = {.sa_handler = note_signal}, old[CO_COUNT(noted)];
     struct termios before, quiet;
     bool can = tcgetattr(tty, &before) == 0;
-    ssize_t n;
+    sigset_t held, outside;
 
     came = 0;
+    sigemptyset(&held);
+    for (size_t i = 0; i < CO_COUNT(noted); i++)
+        sigaddset(&held, noted[i]);
+    sigprocmask(SIG_BLOCK, &held, &outside);
     for (size_t i = 0; i < CO_COUNT(noted); i++) {
         sigaction(noted[i], NULL, &old[i]);
         if (old[i].sa_handler != SIG_IGN)
-            sigaction(noted[i], &mine, NULL); /* without SA_RESTART: read returns */
+            sigaction(noted[i], &mine, NULL);
     }
     if (can) {
         quiet = before;
@@ -54,14 +69,15 @@ static bool read_line(int tty, const char *prompt, char *out, size_t size)
         tcsetattr(tty, TCSAFLUSH, &quiet);
     }
     dprintf(tty, "%s: ", prompt);
-    n = came ? 0 : read(tty, out, size - 1);
-    bool again = n < 0 && errno == EINTR;
+    ssize_t n = read_or_note(tty, &outside, out, size - 1);
+    bool again = n < 0 && came;
     if (can)
         tcsetattr(tty, TCSAFLUSH, &before);
     for (size_t i = 0; i < CO_COUNT(noted); i++)
         sigaction(noted[i], &old[i], NULL);
     if (came)
-        raise(came);
+        raise(came); /* when it is let through: ends or stops us with the terminal as it was */
+    sigprocmask(SIG_SETMASK, &outside, NULL);
     out[n > 0 ? n : 0] = '\0';
     return n > 0 || again; /* stopped and continued: asked once more */
 }

@@ -37,8 +37,8 @@ char *co_job_plan_text(const char *version, const char *const *words, int n)
             json_decref(list);
             return NULL;
         }
-    json_t *plan = json_pack("{so ss so so}", "host", word_string(host), "version", version, "cwd",
-                             word_string(cwd), "words", list);
+    json_t *plan = json_pack("{so ss so so}", "host", co_json_string(host), "version", version, "cwd",
+                             co_json_string(cwd), "words", list);
     char *text = plan ? co_json_text(plan) : NULL;
     json_decref(plan);
     if (text && strlen(text) > PLAN_MOST) {
@@ -98,7 +98,7 @@ static co_err question(co_job_plan *plan, co_conn *conn, const co_meet *where, c
         snprintf(host, sizeof host, "%s", where->host);
     else
         gethostname(host, sizeof host - 1);
-    CO_TRY(word_send(conn, WORD_ASK, 0, 0, json_pack("{so}", "host", word_string(host))));
+    CO_TRY(word_send(conn, WORD_ASK, 0, 0, json_pack("{so}", "host", co_json_string(host))));
     CO_TRY(co_conn_wait(conn, &f, p));
     uint8_t type = f.type;
     CO_TRY(word_read(&body, &f));
@@ -146,7 +146,7 @@ void co_ask_close(co_ask *a, const char *why)
     if (!a)
         return;
     if (a->conn && why &&
-        !word_send(a->conn, WORD_LEAVE, 0, 0, json_pack("{si so}", "status", 2, "why", word_string(why))))
+        !word_send(a->conn, WORD_LEAVE, 0, 0, json_pack("{si so}", "status", 2, "why", co_json_string(why))))
         while (co_conn_unsent(a->conn) && co_now_ns() < soon.until_ns && !co_conn_work(a->conn))
             poll(NULL, 0, 5);
     co_conn_free(a->conn);

@@ -166,7 +166,7 @@ void files_close(files *f, bool keep); /* the temporary folder goes unless somet
 enum { TAIL_LINES = 20, TAIL_WIDTH = 400 };
 typedef struct tail {
     char line[TAIL_LINES][TAIL_WIDTH];
-    int n; /* lines so far */
+    uint64_t n; /* lines so far */
 } tail;
 
 typedef struct stream {

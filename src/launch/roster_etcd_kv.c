@@ -169,8 +169,8 @@ co_err etcd_campaign(etcd *e, keeping *out, int64_t *id, const keeper *me, int t
 
     CO_TRY(grant(e, &mine, ttl_s, p));
     json_t *value =
-        json_pack("{so so so so}", "endpoint", word_string(me->endpoint), "also", word_string(me->also),
-                  "host", word_string(me->host), "job", word_string(me->job));
+        json_pack("{so so so so}", "endpoint", co_json_string(me->endpoint), "also", co_json_string(me->also),
+                  "host", co_json_string(me->host), "job", co_json_string(me->job));
     co_err err =
         etcd_call(e, &answer, "/v3/kv/txn",
                   json_pack("{s[oo] s[o] so}", "compare", absent(e, ""), absent(e, me->job), "success",
@@ -204,7 +204,7 @@ co_err etcd_end(etcd *e, int64_t id, const char *job, int status, const char *te
     int64_t longer;
 
     CO_TRY(grant(e, &longer, ETCD_OVER_S, p));
-    json_t *value = json_pack("{si so}", "status", status, "text", word_string(text));
+    json_t *value = json_pack("{si so}", "status", status, "text", co_json_string(text));
     CO_TRY(etcd_call(e, &answer, "/v3/kv/txn",
                      json_pack("{s[o]}", "success", put(key_of(e, job), value, longer)), p));
     json_decref(answer);

@@ -162,7 +162,7 @@ static void net_leave(co_roster *base, int status, const char *why)
         queue_put(r, CO_OK, &ev);
         return;
     }
-    put_order(r, WORD_LEAVE, json_pack("{si so}", "status", status, "why", word_string(why)));
+    put_order(r, WORD_LEAVE, json_pack("{si so}", "status", status, "why", co_json_string(why)));
 }
 
 static void net_close(co_roster *base)

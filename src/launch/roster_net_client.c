@@ -45,9 +45,9 @@ co_err client_hello(client *c, const char *via)
         snprintf(host, sizeof host, "%s", c->where->host);
     else
         gethostname(host, sizeof host - 1);
-    if (!body || json_object_set_new(body, "host", word_string(host)) ||
-        json_object_set_new(body, "via", word_string(via)) ||
-        json_object_set_new(body, "advertise", word_string(c->where->advertise)) ||
+    if (!body || json_object_set_new(body, "host", co_json_string(host)) ||
+        json_object_set_new(body, "via", co_json_string(via)) ||
+        json_object_set_new(body, "advertise", co_json_string(c->where->advertise)) ||
         json_object_set_new(body, "round", json_integer(c->past.number)) ||
         json_object_set_new(body, "used",
                             json_integer(c->past.restarts - (c->past.done && c->past.counted))) ||

@@ -5,7 +5,7 @@
 
 void seat_refuse(server *s, seat *h, const char *to_it, const char *to_us)
 {
-    seat_say(s, h, WORD_REFUSED, json_pack("{so si}", "text", word_string(to_it), "over", s->stage == OVER));
+    seat_say(s, h, WORD_REFUSED, json_pack("{so si}", "text", co_json_string(to_it), "over", s->stage == OVER));
     h->closing = true;
     server_talk(s, false, "%s", to_us);
 }
@@ -72,7 +72,7 @@ void seat_hello(server *s, seat *h, const json_t *body)
     int used = (int)word_int(body, "used", 0, INT32_MAX, 0);
     if (used > s->least_restarts)
         s->least_restarts = used < s->terms.max_restarts ? used : s->terms.max_restarts;
-    seat_say(s, h, WORD_WELCOME, json_pack("{so}", "host", word_string(s->me)));
+    seat_say(s, h, WORD_WELCOME, json_pack("{so}", "host", co_json_string(s->me)));
     seat_ping(s, h);
     rounds_joined(s, h);
 }

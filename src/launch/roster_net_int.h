@@ -62,7 +62,6 @@ typedef enum {
 /* ---- words ---- */
 /* Takes body (NULL: none), also when it fails. */
 co_err word_send(co_conn *c, word type, uint64_t run, int64_t view, json_t *body);
-json_t *word_string(const char *s);                /* what is not UTF-8 becomes '?' */
 co_err word_read(json_t **out, const co_frame *f); /* *out: an object, the caller's */
 void word_text(char *out, size_t size, const json_t *body, const char *key);
 int64_t word_int(const json_t *body, const char *key, int64_t least, int64_t most, int64_t otherwise);

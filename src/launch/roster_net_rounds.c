@@ -38,7 +38,7 @@ void rounds_over(server *s, int status, const char *text)
     snprintf(s->why, sizeof s->why, "%s", text);
     for (int i = 0; i < s->n; i++)
         if (s->seats[i]->joined) {
-            json_t *body = json_pack("{si so}", "status", status, "text", word_string(text));
+            json_t *body = json_pack("{si so}", "status", status, "text", co_json_string(text));
             with_cause(s, body);
             seat_say(s, s->seats[i], WORD_OVER, body);
         }
@@ -66,7 +66,7 @@ static void stop_round(server *s, bool counts, const char *why)
     enter(s, STOPPING);
     for (int i = 0; i < s->n; i++)
         if (s->seats[i]->host >= 0) {
-            json_t *body = json_pack("{so}", "text", word_string(why));
+            json_t *body = json_pack("{so}", "text", co_json_string(why));
             with_cause(s, body);
             seat_say(s, s->seats[i], WORD_STOP, body);
         }
@@ -133,7 +133,7 @@ void rounds_left(server *s, seat *h, int status, const char *why)
 
     seat_name(name, sizeof name, h);
     if (s->stage == GATHER && !has_run(s) && !h->local) { /* the others wait on for enough hosts */
-        json_t *body = json_pack("{si so}", "status", status, "text", word_string(why));
+        json_t *body = json_pack("{si so}", "status", status, "text", co_json_string(why));
         seat_say(s, h, WORD_OVER, body);
         h->joined = false;
         h->closing = true;
@@ -157,7 +157,7 @@ void rounds_joined(server *s, seat *h)
         enter(s, GATHER);
     if (s->stage == GATHER && server_joined(s) < s->terms.min_hosts && s->round.number == 0 && !h->local) {
         snprintf(text, sizeof text, "%d of %d hosts are here", server_joined(s), s->terms.min_hosts);
-        seat_say(s, h, WORD_TALK, json_pack("{so}", "text", word_string(text)));
+        seat_say(s, h, WORD_TALK, json_pack("{so}", "text", co_json_string(text)));
         server_talk(s, false, "%s; the last to come is %s", text, name);
     }
     for (int i = 0; i < s->n; i++)

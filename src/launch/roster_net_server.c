@@ -151,7 +151,7 @@ void server_talk(server *s, bool to_all, const char *fmt, ...)
     va_end(ap);
     for (int i = 0; i < s->n; i++)
         if (s->seats[i]->joined && (to_all || s->seats[i]->local))
-            seat_say(s, s->seats[i], WORD_TALK, json_pack("{so}", "text", word_string(text)));
+            seat_say(s, s->seats[i], WORD_TALK, json_pack("{so}", "text", co_json_string(text)));
 }
 
 void seat_ping(server *s, seat *h)

@@ -67,27 +67,12 @@ int64_t word_int(const json_t *body, const char *key, int64_t least, int64_t mos
     return co_json_i64(body, key, &x) && x >= least && x <= most ? x : otherwise;
 }
 
-/* Text that may have been cut inside a character, or never was UTF-8 (a worker's last lines): JSON takes none of it. */
-json_t *word_string(const char *s)
-{
-    json_t *v = json_string(s);
-
-    if (v)
-        return v;
-    char *copy = co_strdup(s);
-    for (char *at = copy; at && *at; at++)
-        if ((unsigned char)*at >= 0x80)
-            *at = '?';
-    v = copy ? json_string(copy) : NULL;
-    co_free(copy);
-    return v;
-}
-
 json_t *terms_pack(const co_terms *t)
 {
-    return json_pack("{so si si si si si so so}", "run_id", word_string(t->run_id), "min", t->min_hosts,
+    return json_pack("{so si si si si si so so}", "run_id", co_json_string(t->run_id), "min", t->min_hosts,
                      "max", t->max_hosts, "nproc", t->nproc, "rank", t->host_rank, "restarts",
-                     t->max_restarts, "program", word_string(t->program), "version", word_string(t->version));
+                     t->max_restarts, "program", co_json_string(t->program), "version",
+                     co_json_string(t->version));
 }
 
 void terms_unpack(co_terms *t, const json_t *body)
@@ -106,7 +91,7 @@ json_t *round_pack(const co_round *r)
 {
     return json_pack("{sI si si si si si so si}", "number", (json_int_t)r->number, "restarts", r->restarts,
                      "hosts", r->hosts, "my_host", r->my_host, "first_rank", r->first_rank, "world", r->world,
-                     "master_addr", word_string(r->master_addr), "master_port", r->master_port);
+                     "master_addr", co_json_string(r->master_addr), "master_port", r->master_port);
 }
 
 void round_unpack(co_round *r, const json_t *body)
@@ -123,10 +108,10 @@ void round_unpack(co_round *r, const json_t *body)
 
 json_t *failure_pack(const co_failure *f)
 {
-    return json_pack("{so si si si si si sI so so so}", "host", word_string(f->host), "host_rank",
+    return json_pack("{so si si si si si sI so so so}", "host", co_json_string(f->host), "host_rank",
                      f->host_rank, "rank", f->rank, "local_rank", f->local_rank, "pid", f->pid, "status",
-                     f->status, "when_ns", (json_int_t)f->when_ns, "how", word_string(f->how), "advice",
-                     word_string(f->advice), "last", word_string(f->last));
+                     f->status, "when_ns", (json_int_t)f->when_ns, "how", co_json_string(f->how), "advice",
+                     co_json_string(f->advice), "last", co_json_string(f->last));
 }
 
 void failure_unpack(co_failure *f, const json_t *body)

@@ -72,6 +72,9 @@ static SSL_CTX *context(co_tls *tls, co_conn_side side)
     return c;
 }
 
+/* To OpenSSL a pre-shared key is a session, and a session goes stale after five minutes: a token does not. */
+enum { KEY_LIVES_S = 0x7fffffff };
+
 static SSL_SESSION *key_of(const co_token *token)
 {
     static const unsigned char aes[2] = {0x13, 0x01};
@@ -84,7 +87,7 @@ static SSL_SESSION *key_of(const co_token *token)
     memcpy(text + 16, token->bits, 16);
     bool ok = cipher && EVP_Digest(text, sizeof text, key, NULL, EVP_sha256(), NULL) &&
               SSL_SESSION_set1_master_key(s, key, sizeof key) && SSL_SESSION_set_cipher(s, cipher) &&
-              SSL_SESSION_set_protocol_version(s, TLS1_3_VERSION);
+              SSL_SESSION_set_protocol_version(s, TLS1_3_VERSION) && SSL_SESSION_set_timeout(s, KEY_LIVES_S);
     OPENSSL_cleanse(text, sizeof text);
     OPENSSL_cleanse(key, sizeof key);
     SSL_free(ssl);

@@ -160,6 +160,17 @@ TEST(a_traceback_with_pytorchs_mark_before_each_line_is_read_likewise)
     gives(1, "exited with status 1: ValueError: odd", LAUNCH "p");
 }
 
+TEST(a_join_code_in_the_environment_does_not_reach_the_workers)
+{
+    gives(0, "code=.", "COHORT_JOIN=secret $COHORT launch --no-python sh -c 'echo code=$COHORT_JOIN.'");
+}
+
+TEST(a_job_without_log_files_needs_no_room_for_them)
+{
+    gives(0, "ran", "TMPDIR=/proc/nowhere $COHORT launch --no-python echo ran");
+    gives(0, "the job goes on without log files", "TMPDIR=/proc/nowhere $COHORT launch --no-python echo ran");
+}
+
 TEST(all_workers_start_again_as_often_as_asked)
 {
     script("p", "echo try $TORCHELASTIC_RESTART_COUNT; [ $TORCHELASTIC_RESTART_COUNT = 2 ] || [ $RANK = 0 ] "

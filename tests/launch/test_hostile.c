@@ -283,7 +283,8 @@ TEST_WITHIN(two_thousand_strangers_neither_get_in_nor_hold_a_job_up, 120)
     times calm = {0}, hostile = {0};
 
     besieged(&calm, &hostile, 1, 1500, STRANGERS / 2);
-    CHECK(hostile.best < 1.25 * calm.best + 2, "%.2f s, %.2f s without strangers", hostile.best, calm.best);
+    /* Held up, not merely slowed on a busy machine, perhaps under a sanitizer; the twentieth is the long test's. */
+    CHECK(hostile.best < 3 * calm.best + 10, "%.2f s, %.2f s without strangers", hostile.best, calm.best);
 }
 
 /* By the clock where the machine has nothing else to do; where calm runs differ by more among themselves, by CPU time alone. */

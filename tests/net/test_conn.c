@@ -4,10 +4,23 @@
 #include <poll.h>
 #include <stdlib.h>
 #include <string.h>
+#include <time.h>
 #include <unistd.h>
 
 #include "base/alloc.h"
 #include "harness.h"
+
+/* OpenSSL's clock, and so everybody's who calls time() in this program. */
+static time_t later_s;
+time_t time(time_t *out)
+{
+    struct timespec now;
+
+    clock_gettime(CLOCK_REALTIME, &now);
+    if (out)
+        *out = now.tv_sec + later_s;
+    return now.tv_sec + later_s;
+}
 
 static co_tls *tls_of(uint8_t seed, const char *identity)
 {
@@ -77,6 +90,26 @@ static void frames_get_through(co_tls *client, co_tls *server)
     CHECK_FAILS(co_conn_work(two.server), CO_EPEER, "closed the connection");
     co_conn_free(two.server);
     free(body);
+}
+
+TEST(a_token_is_as_good_after_months_as_on_the_first_day)
+{
+    co_tls *server = tls_of(1, "run"), *client = tls_of(1, "run");
+
+    later_s = 100 * 24 * 3600;
+    CHECK(time(NULL) > 1000000, "a clock");
+    for (int old = 0; old < 2; old++) { /* one end of now, then two of then */
+        co_tls *fresh = tls_of(1, "run");
+        struct two two = ends(old ? client : fresh, server);
+        co_err err = CO_OK;
+        char who = shake(&two, &err);
+        CHECK(who == 0 && !err, "%c: %s", who, co_errmsg());
+        co_conn_free(two.client);
+        co_conn_free(two.server);
+        co_tls_free(fresh);
+    }
+    co_tls_free(server);
+    co_tls_free(client);
 }
 
 TEST(frames_of_every_length_get_through_plain_and_inside_tls)

@@ -14,11 +14,12 @@
 static json_t *lines_of(const char *text)
 {
     json_t *list = json_array();
+    char line[TAIL_WIDTH];
 
     while (*text) {
         size_t n = strcspn(text, "\n");
-        json_t *line = json_stringn(text, n);
-        json_array_append_new(list, line ? line : json_string("(not UTF-8)"));
+        snprintf(line, sizeof line, "%.*s", (int)n, text);
+        json_array_append_new(list, co_json_string(line));
         text += n + (text[n] == '\n');
     }
     return list;
@@ -26,9 +27,7 @@ static json_t *lines_of(const char *text)
 
 static json_t *text_or_null(const char *text)
 {
-    json_t *v = *text ? json_string(text) : NULL;
-
-    return v ? v : json_null();
+    return *text ? co_json_string(text) : json_null();
 }
 
 static json_t *blame_json(const job *j, const co_failure *f)
@@ -36,9 +35,9 @@ static json_t *blame_json(const job *j, const co_failure *f)
     char date[64];
 
     co_date(date, sizeof date, "%Y-%m-%dT%H:%M:%S%z", (double)f->when_ns * 1e-9);
-    json_t *v =
-        json_pack("{s:s, s:s, s:i, s:i, s:i, s:i}", "run_id", j->spec->terms.run_id, "host", f->host,
-                  "host_rank", f->host_rank, "rank", f->rank, "local_rank", f->local_rank, "pid", f->pid);
+    json_t *v = json_pack("{s:o, s:o, s:i, s:i, s:i, s:i}", "run_id", co_json_string(j->spec->terms.run_id),
+                          "host", co_json_string(f->host), "host_rank", f->host_rank, "rank", f->rank,
+                          "local_rank", f->local_rank, "pid", f->pid);
     if (!v)
         return NULL;
     json_object_set_new(v, "how", text_or_null(f->how));
@@ -81,9 +80,9 @@ static void write_error_file(const co_failure *f)
     if (!path || !*path)
         return;
     snprintf(stamp, sizeof stamp, "%lld", (long long)(f->when_ns / 1000000000));
-    json_t *v = json_pack("{s:{s:s, s:i, s:{s:s, s:s}}}", "message", "message", f->how, "errorCode",
-                          WIFEXITED(f->status) ? WEXITSTATUS(f->status) : -WTERMSIG(f->status), "extraInfo",
-                          "py_callstack", f->last, "timestamp", stamp);
+    json_t *v = json_pack("{s:{s:o, s:i, s:{s:o, s:s}}}", "message", "message", co_json_string(f->how),
+                          "errorCode", WIFEXITED(f->status) ? WEXITSTATUS(f->status) : -WTERMSIG(f->status),
+                          "extraInfo", "py_callstack", co_json_string(f->last), "timestamp", stamp);
     char *text = v ? co_json_text(v) : NULL;
     if (text)
         co_fs_write_atomic(path, text,

@@ -11,7 +11,7 @@
 
 static void join_tail(char *out, size_t size, const tail *t)
 {
-    int have = t->n < TAIL_LINES ? t->n : TAIL_LINES, from = have;
+    uint64_t have = t->n < TAIL_LINES ? t->n : TAIL_LINES, from = have;
     size_t need = 0;
 
     while (from > 0) { /* as many of the last as fit */

@@ -42,8 +42,7 @@ void control_hear(job *j)
 
     if (n < 0 && (errno == EAGAIN || errno == EINTR)) {
         if (co_now_ns() >= control_due_ns(j))
-            control_ended(j,
-                          "nothing was heard for a minute of the command that started the job; the job ends");
+            control_ended(j, "has said nothing for a minute");
         return;
     }
     if (n <= 0) {

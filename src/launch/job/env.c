@@ -10,9 +10,9 @@
 
 extern char **environ;
 
-/* Names the worker must not see: the token would let whoever can read its environment into the job, and PMI_FD is a descriptor
+/* Names the worker must not see: token and code would let whoever can read its environment into the job, and PMI_FD is a descriptor
  * that it does not have (a worker that is an MPI program starts as one alone). */
-static const char *const secret[] = {"COHORT_TOKEN", "PMI_FD"};
+static const char *const secret[] = {"COHORT_TOKEN", "COHORT_JOIN", "PMI_FD"};
 
 typedef struct var {
     const char *name, *value; /* NULL: as it is */

@@ -68,26 +68,52 @@ static co_err new_folder(char **out, const char *dir, const char *name)
     return co_fail(CO_EIO, "make a folder for logs in %s: all names are taken", dir);
 }
 
-co_err files_open(files *f, const co_job_spec *spec, const char *host)
+static void breaks(files *f, const char *what)
+{
+    if (f->broken)
+        return;
+    f->broken = true;
+    snprintf(f->broken_why, sizeof f->broken_why, "%s: %s; the job goes on without log files", what,
+             strerror(errno));
+}
+
+/* A folder could not be made: for want of room the job goes on without; a folder that cannot be is the user's to know. */
+static co_err do_without(files *f, co_err err, const char *where)
+{
+    if (err == CO_ENOMEM || (f->kept && errno != ENOSPC && errno != EDQUOT))
+        return err;
+    breaks(f, where);
+    co_errclear();
+    return CO_OK;
+}
+
+/* Where the run's folder is to be made; *where says which. */
+static co_err make_run_folder(files *f, const co_job_spec *spec, const char **where)
 {
     const char *tmp = getenv("TMPDIR");
-    const char *dir = spec->log_dir;
 
-    *f = (files){.merged.fd = -1, .host = host};
-    if (dir && strcmp(dir, "/dev/null") == 0) {
+    *where = spec->log_dir ? spec->log_dir : tmp && *tmp ? tmp : "/tmp";
+    if (spec->log_dir)
+        CO_TRY(co_fs_mkdirs(spec->log_dir));
+    else
+        CO_TRY(new_folder(&f->temp, *where, "cohort"));
+    return new_folder(&f->run, spec->log_dir ? spec->log_dir : f->temp, spec->terms.run_id);
+}
+
+co_err files_open(files *f, const co_job_spec *spec, const char *host)
+{
+    const char *where;
+
+    *f = (files){.merged.fd = -1, .host = host, .kept = spec->log_dir != NULL};
+    if (spec->log_dir && strcmp(spec->log_dir, "/dev/null") == 0) {
         f->none = true;
         return CO_OK;
     }
-    if (dir) {
-        f->kept = true;
-        CO_TRY(co_fs_mkdirs(dir));
-    } else {
-        for (int i = 0; i < spec->terms.nproc; i++)
-            f->kept |= (spec->redirects && spec->redirects[i]) || (spec->tee && spec->tee[i]);
-        CO_TRY(new_folder(&f->temp, tmp && *tmp ? tmp : "/tmp", "cohort"));
-        dir = f->temp;
-    }
-    CO_TRY(new_folder(&f->run, dir, spec->terms.run_id));
+    for (int i = 0; i < spec->terms.nproc; i++)
+        f->kept |= (spec->redirects && spec->redirects[i]) || (spec->tee && spec->tee[i]);
+    co_err err = make_run_folder(f, spec, &where);
+    if (err)
+        return do_without(f, err, where);
     if (spec->log_dir) {
         char *path = co_sprintf("%s/merged.log", f->run);
         f->merged.fd = path ? open(path, O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC, 0666) : -1;
@@ -100,34 +126,31 @@ co_err files_open(files *f, const co_job_spec *spec, const char *host)
 
 co_err files_attempt(files *f, int restarts, int nproc)
 {
+    co_free(f->attempt);
+    f->attempt = NULL;
     if (f->none || f->broken)
         return CO_OK;
-    co_free(f->attempt);
-    f->attempt = co_sprintf("%s/attempt_%d", f->run, restarts);
-    if (!f->attempt)
-        return CO_ENOMEM;
-    CO_TRY(co_fs_remove_tree(f->attempt));
-    for (int i = 0; i < nproc; i++) {
-        char *dir = co_sprintf("%s/%d", f->attempt, i);
-        co_err err = dir ? co_fs_mkdirs(dir) : CO_ENOMEM;
+    char *attempt = co_sprintf("%s/attempt_%d", f->run, restarts);
+    co_err err = attempt ? co_fs_remove_tree(attempt) : CO_ENOMEM;
+    for (int i = 0; i < nproc && !err; i++) {
+        char *dir = co_sprintf("%s/%d", attempt, i);
+        err = dir ? co_fs_mkdirs(dir) : CO_ENOMEM;
+        int why = errno;
         co_free(dir);
-        CO_TRY(err);
+        errno = why;
     }
+    if (err) {
+        err = do_without(f, err, f->run);
+        co_free(attempt);
+        return err;
+    }
+    f->attempt = attempt;
     return CO_OK;
 }
 
 char *files_path(const files *f, int local_rank, const char *name)
 {
     return f->none || !f->attempt ? NULL : co_sprintf("%s/%d/%s", f->attempt, local_rank, name);
-}
-
-static void breaks(files *f, const char *what)
-{
-    if (f->broken)
-        return;
-    f->broken = true;
-    snprintf(f->broken_why, sizeof f->broken_why, "%s: %s; the job goes on without log files", what,
-             strerror(errno));
 }
 
 void files_log_open(files *f, log_file *l, int local_rank, const char *name)

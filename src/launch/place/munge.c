@@ -79,8 +79,6 @@ co_err munge_open(munge **out)
     if (!err) {
         if (socket_of(socket, sizeof socket))
             m->set(m->ctx, OPT_SOCKET, socket);
-        m->set(m->ctx, OPT_CIPHER, CIPHER_AES128); /* whatever the daemon's own choice: a token is in it */
-        m->set(m->ctx, OPT_UID, geteuid());
         err = munge_wrap(m, probe, sizeof probe, "probe");
     }
     if (err) {
@@ -104,6 +102,10 @@ co_err munge_wrap(munge *m, char *out, size_t size, const char *text)
 {
     char *credential = NULL;
 
+    /* For this user alone and encrypted, whatever the daemon's own choice: a token is in it. Each time anew: decoding leaves the
+     * settings of the credential that was decoded, and that may be a stranger's. */
+    if (m->set(m->ctx, OPT_CIPHER, CIPHER_AES128) != 0 || m->set(m->ctx, OPT_UID, geteuid()) != 0)
+        return co_fail(CO_EIO, "munge cannot encrypt for one user: %s", m->why(m->ctx));
     if (m->encode(&credential, m->ctx, text, (int)strlen(text)) != 0 || !credential)
         return co_fail(CO_EIO, "munge gives no credential: %s", m->why(m->ctx));
     size_t n = strlen(credential);
