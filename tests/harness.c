@@ -26,7 +26,7 @@ enum { SLOWER = 1 };
 
 #include "base/alloc.h"
 
-enum { SKIPPED = 77, MAX_JOBS = 8 };
+enum { SKIPPED = 77, MAX_JOBS = 8, MAX_EXCEPT = 8 };
 
 static test *tests;
 static char repo[PATH_MAX], program[PATH_MAX], scratch[PATH_MAX / 2];
@@ -321,18 +321,26 @@ static void find_places(const char *argv0)
     setenv("COHORT_CACHE", cache, 1);
 }
 
+static bool is_excepted(const test *t, const char *const *words)
+{
+    for (; *words; words++)
+        if (strstr(t->name, *words) || strstr(t->file, *words))
+            return true;
+    return false;
+}
+
 int main(int argc, char **argv)
 {
-    const char *only = NULL, *except = NULL;
+    const char *only = NULL, *except[MAX_EXCEPT] = {0};
     bool with_long = false, only_long = false, verbose = false;
-    int jobs = 2, opt, passed = 0, failed = 0, skipped = 0, number = 0, running = 0;
+    int jobs = 2, opt, excepted = 0, passed = 0, failed = 0, skipped = 0, number = 0, running = 0;
     struct job job[MAX_JOBS] = {0};
 
     while ((opt = getopt(argc, argv, "k:x:lLvj:")) != -1) {
         if (opt == 'k')
             only = optarg;
-        else if (opt == 'x')
-            except = optarg;
+        else if (opt == 'x' && !except[MAX_EXCEPT - 2])
+            except[excepted++] = optarg;
         else if (opt == 'l' || opt == 'L')
             with_long = true, only_long = opt == 'L';
         else if (opt == 'v')
@@ -347,8 +355,7 @@ int main(int argc, char **argv)
     while (t || running) {
         for (; t && running < jobs; t = t->next) {
             if ((only && !strstr(t->name, only) && !strstr(t->file, only)) || (t->is_long && !with_long) ||
-                (only_long && !t->is_long) ||
-                (except && (strstr(t->name, except) || strstr(t->file, except))))
+                (only_long && !t->is_long) || is_excepted(t, except))
                 continue;
             int i = 0;
             while (job[i].pid)

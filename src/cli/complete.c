@@ -67,6 +67,7 @@ static void each_flag(const char *usage, void (*each)(void *ctx, const char *nam
 
 struct flag_search {
     const char *name; /* whose value? NULL: offer names */
+    const char *head; /* what stands before the value in the same word: "--split=", or "" */
     const char *last;
     bool found;
 };
@@ -92,13 +93,13 @@ static void see_flag(void *ctx, const char *name, const char *value)
     else if (strcmp(s->name, name) == 0 && *value && !s->found) {
         s->found = true;
         if (strchr(value, '|'))
-            offer_choices("", value, s->last);
+            offer_choices(s->head, value, s->last);
         else if (strcmp(value, "N") != 0)
             puts(FILES);
     }
 }
 
-/* "  cohort ckpt ls ...": ls. */
+/* "  cohort ckpt ls ...": ls; "  source <(cohort completion bash)": bash. */
 static bool offer_subcommands(const command *c, const char *last)
 {
     char head[64], seen[512] = " ";
@@ -107,11 +108,13 @@ static bool offer_subcommands(const command *c, const char *last)
     bool any = false;
 
     for (const char *l; (l = next_line(&usage, &len)) != NULL;) {
-        if (len < n + 2 || strncmp(l, head, n) != 0)
+        const char *at = memmem(l, len, head, n);
+        if (!at)
             continue;
+        l = at;
         size_t word = strspn(l + n, "abcdefghijklmnopqrstuvwxyz");
         char name[64], mark[66];
-        if (word == 0 || word >= sizeof name || (l[n + word] != ' ' && l[n + word] != '\n' && l[n + word]))
+        if (word == 0 || word >= sizeof name || (l[n + word] && !strchr(" )\n", l[n + word])))
             continue;
         snprintf(name, sizeof name, "%.*s", (int)word, l + n);
         snprintf(mark, sizeof mark, " %s ", name);
@@ -265,26 +268,54 @@ static const command *find_command(const char *name)
     return c->name ? c : NULL;
 }
 
+/* Commands that read their line by themselves, without --json; not all of them take words that are no flags. */
+static const struct own_line {
+    const char *name;
+    bool words;
+} own_lines[] = {{"launch", true}, {"host", true}, {"join", false}, {"token", false}};
+
+static const struct own_line *find_own_line(const char *name)
+{
+    for (size_t i = 0; i < CO_COUNT(own_lines); i++)
+        if (strcmp(own_lines[i].name, name) == 0)
+            return &own_lines[i];
+    return NULL;
+}
+
+/* The value of a flag: the whole word after it, or what comes after its '='. False: no flag with a value is there. */
+static bool offer_value(const command *c, const char *before, const char *last)
+{
+    char name[64], head[66];
+    size_t n = strcspn(last, "=");
+    struct flag_search next = {before, "", last, false}, same = {name, head, last, false};
+
+    if (before && before[0] == '-')
+        each_flag(c->usage, see_flag, &next);
+    if (!next.found && last[0] == '-' && last[n] == '=' && n < sizeof name) {
+        snprintf(name, sizeof name, "%.*s", (int)n, last);
+        snprintf(head, sizeof head, "%s=", name);
+        each_flag(c->usage, see_flag, &same);
+    }
+    return next.found || same.found;
+}
+
 /* words[0] is the command, words[n - 1] the one before the cursor. */
 static void offer_words(char **words, int n, const char *last)
 {
     const command *c = find_command(words[0]);
-    struct flag_search value = {words[n - 1], last, false}, names = {NULL, last, false};
+    const struct own_line *own = find_own_line(words[0]);
+    struct flag_search names = {NULL, "", last, false};
 
-    if (!c)
-        return;
-    if (n > 1 && words[n - 1][0] == '-')
-        each_flag(c->usage, see_flag, &value);
-    if (value.found)
+    if (!c || offer_value(c, n > 1 ? words[n - 1] : NULL, last))
         return;
     if (last[0] == '-') {
         each_flag(c->usage, see_flag, &names);
-        if (!strstr(c->usage, "  --json"))
+        if (!own && !strstr(c->usage, "  --json"))
             offer("--json", last);
         offer("--help", last);
     } else if (strstr(c->usage, "--config-dir"))
         offer_settings(words + 1, n - 1, last);
-    else if (!(n == 1 && offer_subcommands(c, last)))
+    else if (!(own && !own->words) && !(n == 1 && offer_subcommands(c, last)))
         puts(FILES);
 }
 

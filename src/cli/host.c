@@ -46,8 +46,7 @@ const char host_usage[] =
     "  --log-dir FOLDER      files on every host; cohort logs shows them as one\n"
     "  and the others of `cohort launch --help`, for all hosts alike\n";
 
-/* A short name of its own: what the job's log folders are called. */
-static co_err name_job(co_pool *pool, const char **out)
+co_err name_job(co_pool *pool, const char **out)
 {
     char id[9];
     co_token t;

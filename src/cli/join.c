@@ -184,8 +184,9 @@ static void announce(const launch_args *a, const launch_plan *p, const co_job_pl
         if ((unsigned char)s.p[i] < 0x20 || s.p[i] == 0x7f)
             s.p[i] = ' ';
     int n = p->spec.terms.nproc;
-    say("cohort: will run: %s (%d worker%s) as part of job %s with host %s; Ctrl-C to leave", co_str_text(&s),
-        n, n == 1 ? "" : "s", p->spec.terms.run_id, plan->host);
+    say("cohort: will run: %s (%d worker%s) as part of job %s with host %s; %s", co_str_text(&s), n,
+        n == 1 ? "" : "s", p->spec.terms.run_id, plan->host,
+        p->spec.terms.min_hosts < p->spec.terms.max_hosts ? "Ctrl-C to leave it" : "Ctrl-C ends it for all");
     co_str_fini(&s);
 }
 

@@ -6,5 +6,7 @@
 
 extern const char *const job_flags[]; /* what the host tells, NULL-terminated */
 extern const char host_usage[], join_usage[];
+co_err name_job(co_pool *pool,
+                const char **out); /* a short name of its own: what the job's log folders are called */
 
 #endif

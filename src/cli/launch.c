@@ -14,6 +14,7 @@ static co_err open_roster(co_roster **out, const launch_plan *p)
     if (p->local)
         return co_roster_local(out, &p->spec.terms);
     co_meet where = p->meet;
+    where.grace_s = p->spec.grace_s;
     CO_TRY(launch_ask_token(&p->spec.terms, &where));
     return co_roster_open(out, &p->spec.terms, &where);
 }
@@ -55,7 +56,9 @@ int cmd_launch(int argc, char **argv)
     }
     launch_plan *p = co_zalloc(sizeof *p);
     int status = EXIT_FAILED;
-    err = p ? launch_plan_make(p, &a) : CO_ENOMEM;
+    err = p ? launch_set_variables(&a, &p->pool) : CO_ENOMEM;
+    if (!err)
+        err = launch_plan_make(p, &a);
     if (!err)
         err = launch_meet_place(p);
     status = err ? fail_with(err) : launch_run(p);

@@ -21,6 +21,7 @@ const char launch_usage[] =
     "hosts\n"
     "  cohort launch --hosts node1,node2 --nproc-per-node=4 train.py            both, over ssh, from here\n"
     "  cohort launch --max-restarts=3 --log-dir=logs train.py                   files, three more tries\n\n"
+    "  Several hosts need a token: the first one shows it, the others ask for it or take COHORT_TOKEN.\n"
     "  Workers find RANK, LOCAL_RANK, WORLD_SIZE, MASTER_ADDR, MASTER_PORT and torchrun's other names in "
     "their\n"
     "  environment. Exit status: that of the first failure, 128 + N for signal N, 75 after SIGTERM or "
@@ -206,6 +207,25 @@ static co_err take_flags(launch_args *a, int argc, char **argv, int *at, char **
     return CO_OK;
 }
 
+/* A program that a flag before it took for its value: `--nproc-per-node ./x.sh`. */
+static co_err no_program(const launch_args *a, int argc, char **argv, const char *moved)
+{
+    const char *last = argv[argc - 1],
+               *name = argc > 2 && last[0] != '-' ? launch_flag_name(argv[argc - 2]) : NULL;
+
+    if (name && !strchr(argv[argc - 2], '=') && launch_looks_like_program(a, last))
+        return co_fail(CO_EINPUT, "%s: no program to run: %s took \"%s\" as its value; write %s=VALUE %s",
+                       argv[0], name, last, name, last);
+    if (moved)
+        return co_fail(
+            CO_EINPUT,
+            "%s: no program after %s; flags come first, then the program: cohort %s --nproc-per-node=2 "
+            "train.py",
+            argv[0], moved, argv[0]);
+    return co_fail(CO_EINPUT, "%s: no program to run: cohort %s --nproc-per-node=2 train.py", argv[0],
+                   argv[0]);
+}
+
 co_err launch_parse(launch_args *a, int argc, char **argv, void (*note)(const char *text))
 {
     char **moved = co_array((size_t)argc + 1, sizeof *moved);
@@ -226,11 +246,7 @@ co_err launch_parse(launch_args *a, int argc, char **argv, void (*note)(const ch
         if (n_moved)
             tell_moved(note, moved, n_moved);
     } else if (err == CO_OK && !a->help) {
-        err = co_fail(CO_EINPUT,
-                      n_moved ? "%s: no program after %s; flags come first, then the program: cohort "
-                                "%s --nproc-per-node=2 train.py"
-                              : "%s: no program to run%s: cohort %s --nproc-per-node=2 train.py",
-                      argv[0], n_moved ? moved[n_moved - 1] : "", argv[0]);
+        err = no_program(a, argc, argv, n_moved ? moved[n_moved - 1] : NULL);
     }
     co_free(moved);
     if (err)

@@ -121,21 +121,42 @@ static co_err add_variables(const char **env, int *n, co_pool *pool, const char 
 }
 
 /* --env may be there several times; the words of the line up to the program have them all. */
-static co_err find_variables(const char **env, co_pool *pool, const launch_args *a)
+static co_err add_flags(const char **env, int n, co_pool *pool, const launch_args *a)
 {
-    static const char *const always[] = {"PYTHON_EXEC", "OMP_NUM_THREADS"};
-    int n = 0, before;
+    int before = n;
 
-    for (size_t i = 0; i < CO_COUNT(always); i++)
-        if (getenv(always[i]))
-            CO_TRY(add_variables(env, &n, pool, always[i]));
-    before = n;
     for (int i = 1; a->line[i] && a->line[i] != a->program[0]; i++) {
         const char *name = launch_flag_name(a->line[i]), *eq = strchr(a->line[i], '=');
         if (name && strcmp(name, "--env") == 0)
             CO_TRY(add_variables(env, &n, pool, eq ? eq + 1 : a->line[++i]));
     }
     return n == before && a->env ? add_variables(env, &n, pool, a->env) : CO_OK;
+}
+
+static co_err find_variables(const char **env, co_pool *pool, const launch_args *a)
+{
+    static const char *const always[] = {"PYTHON_EXEC", "OMP_NUM_THREADS"};
+    int n = 0;
+
+    for (size_t i = 0; i < CO_COUNT(always); i++)
+        if (getenv(always[i]))
+            CO_TRY(add_variables(env, &n, pool, always[i]));
+    return add_flags(env, n, pool, a);
+}
+
+co_err launch_set_variables(const launch_args *a, co_pool *pool)
+{
+    const char *env[MOST_ENV + 1] = {0};
+
+    if (a->ssh)
+        return co_fail(CO_EINPUT, "launch: --ssh is for --hosts and --hostfile, which are not here");
+    CO_TRY(add_flags(env, 0, pool, a));
+    for (int i = 0; env[i]; i++) {
+        char *name = co_pool_strn(pool, env[i], strcspn(env[i], "="));
+        if (!name || setenv(name, strchr(env[i], '=') + 1, 1) != 0)
+            return CO_ENOMEM;
+    }
+    return CO_OK;
 }
 
 /* --- the job ---------------------------------------------------------------------------------------------------------- */
@@ -179,6 +200,8 @@ static co_err conduct(launch_plan *p, launch_args *a, co_ssh_host *hosts, int n,
                                    t->min_hosts < n ? t->min_hosts : n, n);
     else
         a->nnodes = NULL;
+    if (n > 1 && !a->rdzv_id) /* `cohort logs` tells jobs apart by it */
+        CO_TRY(name_job(&p->pool, &a->rdzv_id));
     int k = launch_words(flags, &p->pool, a, job_flags);
     if (a->insecure)
         flags[k] = "--insecure";

@@ -29,7 +29,7 @@
           "start the job on these hosts over ssh (user@host, or as ~/.ssh/config has it)")                   \
     VALUE(hostfile, "--hostfile", "FILE", "likewise: a line per host, slots=N: so many workers there")       \
     VALUE(ssh, "--ssh", "COMMAND", "with --hosts: ssh and its options (default: COHORT_SSH, or ssh)")        \
-    VALUE(env, "--env", "NAME,NAME=VALUE,...", "with --hosts: variables for the workers of all hosts")       \
+    VALUE(env, "--env", "NAME,NAME=VALUE,...", "variables for the workers, of all hosts with --hosts")       \
     VALUE(max_restarts, "--max-restarts", "N", "failures after which all workers start again (default 0)")   \
     SWITCH(module, "--module", "the program is a Python module; short: -m")                                  \
     SWITCH(no_python, "--no-python", "run the program as it is, not through Python")                         \
@@ -120,6 +120,8 @@ co_err launch_meet_etcd(launch_plan *p, const launch_args *a);
 
 /* launch_hosts.c: --hosts, --hostfile; launch_stdin.c: its other end. The exit status. */
 int launch_on_hosts(launch_args *a);
+/* --env on this host alone: into our own environment, which workers have. */
+co_err launch_set_variables(const launch_args *a, co_pool *pool);
 int launch_from_stdin(void);
 
 /* launch_place.c: Slurm, mpirun and so on. Finding needs nothing but the environment; meeting waits for the first launcher. */

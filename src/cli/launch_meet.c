@@ -21,6 +21,30 @@ static void new_id(char out[37])
                        r[i]);
 }
 
+/* Keys of torchrun's that need no saying here, and those that launch_etcd.c reads. */
+static bool passes(const char *key)
+{
+    static const char *const others[] = {"close_timeout",
+                                         "heartbeat_timeout",
+                                         "keep_alive_interval",
+                                         "keep_alive_max_attempt",
+                                         "read_timeout",
+                                         "store_type",
+                                         "use_libuv",
+                                         "rank",
+                                         "protocol",
+                                         "cacert",
+                                         "cert",
+                                         "key",
+                                         "lease",
+                                         "port"};
+
+    for (size_t i = 0; i < CO_COUNT(others); i++)
+        if (strcmp(key, others[i]) == 0)
+            return true;
+    return false;
+}
+
 /* The keys of --rdzv-conf that mean something here. */
 static co_err set_conf(co_meet *m, const char *text)
 {
@@ -39,6 +63,8 @@ static co_err set_conf(co_meet *m, const char *text)
             CO_TRY(flag_seconds(&m->lost_after_s, "--rdzv-conf lost_after", value));
         else if (strcmp(key, "is_host") == 0)
             m->role = strchr("1tTyY", value[0]) && value[0] ? CO_MEET_SERVE : CO_MEET_JOIN;
+        else if (!passes(key))
+            say("cohort: --rdzv-conf: %s means nothing here and is passed over", key);
         at += n + (at[n] == ',');
     }
     return CO_OK;

@@ -155,18 +155,19 @@ void say_to(void (*to)(void *ctx, const char *line), void *ctx)
 
 void say(const char *fmt, ...)
 {
-    char text[4096];
+    char text[8192];
     va_list ap;
 
     va_start(ap, fmt);
-    if (listener.to) {
-        vsnprintf(text, sizeof text, fmt, ap);
-        listener.to(listener.ctx, text);
-    } else {
-        vfprintf(stderr, fmt, ap);
-        fputc('\n', stderr);
-    }
+    int n = vsnprintf(text, sizeof text - 1, fmt, ap);
     va_end(ap);
+    if (listener.to) {
+        listener.to(listener.ctx, text);
+        return;
+    }
+    n = n < 0 ? 0 : n < (int)sizeof text - 1 ? n : (int)sizeof text - 2;
+    text[n++] = '\n'; /* in one write: other processes say things on the same terminal */
+    fwrite(text, 1, (size_t)n, stderr);
 }
 
 int exit_of(co_err err)

@@ -16,7 +16,7 @@ const char logs_usage[] =
     "  cohort logs from-a from-b                     log folders of several hosts, copied here\n\n"
     "  [host:rank] before each line; rank - is the launcher: when workers began, who failed, how it ended\n\n"
     "  --follow, -f          go on until the job has ended (or Ctrl-C); new hosts and attempts come in\n"
-    "  --rank N,N-M          these ranks only\n"
+    "  --rank N,N-M,-        these ranks only; - is the launcher\n"
     "  --host NAME           this host only\n"
     "  --tail N              the last N lines\n"
     "  --since TIME          30s, 10m, 2h, 1d ago, or from a time: 2026-11-16T10:00:00\n"
@@ -86,8 +86,25 @@ static void print_line(const co_log_line *l, bool time)
     putchar('\n');
 }
 
-static int show(co_logs *logs, bool follow, bool json, bool time)
+/* Why there is nothing to see, or no end: on standard error, as it is none of the lines. */
+static void explain(const co_logs *logs, const co_logs_spec *spec, bool any)
 {
+    char there[1000];
+    const char *cut = spec->follow ? co_logs_cut(logs) : NULL;
+
+    if (!any && (spec->ranks || spec->host)) {
+        co_logs_has(logs, there, sizeof there);
+        say("cohort: no line of %s%s%s%s%s; what there is: %s", spec->ranks ? "rank " : "",
+            spec->ranks ? spec->ranks : "", spec->ranks && spec->host ? " on " : "",
+            spec->host ? "host " : "", spec->host ? spec->host : "", there);
+    }
+    if (cut)
+        say("cohort: the launcher on %s is gone and wrote no \"ends:\" line: it was killed", cut);
+}
+
+static int show(co_logs *logs, const co_logs_spec *spec, bool json, bool time)
+{
+    bool any = false;
     co_log_line l;
     co_err err;
 
@@ -99,12 +116,15 @@ static int show(co_logs *logs, bool follow, bool json, bool time)
             print_object(&l);
         else if (l.text)
             print_line(&l, time);
+        any |= l.text != NULL;
         if (l.text)
             continue;
         fflush(stdout);
-        if (!follow || co_logs_over(logs) || ferror(stdout))
+        if (!spec->follow || co_logs_over(logs) || ferror(stdout))
             break;
     }
+    if (!err && spec->tail != 0)
+        explain(logs, spec, any);
     return err ? fail_with(err) : ferror(stdout) ? EXIT_FAILED : EXIT_DONE;
 }
 
@@ -136,7 +156,7 @@ int cmd_logs(int argc, char **argv)
         err = co_fail(CO_EINPUT, "logs: --tail=%s: a number of lines is needed", tail);
     if (!err)
         err = co_logs_open(&logs, &spec);
-    int status = err ? fail_with(err) : show(logs, follow, l.json, time);
+    int status = err ? fail_with(err) : show(logs, &spec, l.json, time);
     co_logs_close(logs);
     line_free(&l);
     return status;

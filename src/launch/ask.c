@@ -122,8 +122,10 @@ co_err co_ask_open(co_ask **out, co_job_plan *plan, const co_meet *where, const 
 
     if (!err && m.tls)
         err = co_tls_new(&a->tls, &m.token, "join");
-    if (!err)
+    if (!err) {
+        m.shown = true;
         err = meet_reach(&to, &m, a->tls, p, told, ctx);
+    }
     if (!err) {
         a->conn = to.conn;
         co_patience soon = co_patience_s(ANSWER_MS / 1000.0);

@@ -187,6 +187,7 @@ typedef struct worker {
     char tee_prefix[128];
     tail tail;
     bool in_traceback;
+    bool saw_place;      /* the line before was indented, and a place in a source file was among such lines */
     char exception[256]; /* last line of the last traceback */
     bool ended, blamed;
     int status;
@@ -253,7 +254,7 @@ uint64_t control_due_ns(const job *j); /* when silence counts as its end; 0: nev
 co_err round_start(job *j, const co_round *r);
 void round_end(job *j, int sig); /* asks all workers to end; SIGKILL after the grace period */
 void round_kill(job *j);         /* SIGKILL, to all that are left */
-bool round_gone(const job *j);   /* no guard is left, all output read */
+bool round_gone(job *j);         /* no guard is left, all output read */
 void round_free(job *j);
 void worker_read(worker *w, int which);
 void worker_hear(worker *w); /* from its guard */

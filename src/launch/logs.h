@@ -29,7 +29,7 @@ typedef struct co_logs_spec {
     const char *const
         *words; /* folders (a run's, or one with runs in it: the newest), merged.log files, or run ids */
     int n;      /* 0: the newest run in this folder, or in ./logs */
-    const char *ranks;    /* "0,4-7"; NULL: all */
+    const char *ranks;    /* "0,4-7", "-": the launcher; NULL: all */
     const char *host;     /* NULL: all */
     long long tail;       /* the last so many lines, of those that are wanted; -1: all */
     char since[CO_STAMP]; /* "": from the beginning */
@@ -42,7 +42,11 @@ co_err co_logs_open(co_logs **out, const co_logs_spec *spec);
 /* The next line that is wanted. line->text NULL: no more, or (following) none within a tenth of a second. */
 co_err co_logs_next(co_logs *l, co_log_line *line);
 bool co_logs_over(
-    const co_logs *l);          /* every host's part has ended, or its launcher is gone, and all was read */
+    const co_logs *l); /* every host's part has ended, or its launcher is gone, and all was read */
+/* After all was read. What there is: "rank 0 on a, ranks 1 to 2 on b"; and the host whose launcher is gone without a last
+ * line, NULL if there is none. */
+void co_logs_has(const co_logs *l, char *out, size_t size);
+const char *co_logs_cut(const co_logs *l);
 void co_logs_close(co_logs *l); /* NULL is fine */
 
 /* The stamp of a time, seconds since 1970. */

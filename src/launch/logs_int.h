@@ -39,6 +39,7 @@ typedef struct log_source {
     bool pending;
     uint64_t read_ns; /* when it was read */
     co_log_line last; /* where a line without a stamp of its own belongs */
+    int rank[2];      /* the lowest and highest that were read; -1: none */
     bool ended;       /* its last line was read */
     bool gone;        /* its launcher is, without a last line */
 } log_source;
@@ -52,8 +53,8 @@ co_err source_next(log_source *s, const wanted *w, bool whole);
 co_err source_since(log_source *s, const char *since); /* goes to about there, not after it */
 co_err source_tail(log_source *s, const wanted *w, long long most,
                    long long *n); /* to where the last `most` begin; how many there are */
-/* First and last stamp of a file (no end while it is written); that of the file's date if it is empty. */
-co_err source_span(char first[CO_STAMP], char last[CO_STAMP], const char *path);
+/* First and last stamp of a file (no end while it is written); that of the file's date if it is empty. Its host. */
+co_err source_span(char first[CO_STAMP], char last[CO_STAMP], char host[CO_HOST_NAME], const char *path);
 void source_look(log_source *s); /* is its launcher alive? Sets gone */
 
 #endif

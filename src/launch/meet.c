@@ -12,8 +12,6 @@
 #include <time.h>
 #include <unistd.h>
 
-enum { DEFAULT_PORT = 29400 };
-
 int64_t meet_clock(const co_meet *m)
 {
     struct timespec ts;
@@ -22,19 +20,13 @@ int64_t meet_clock(const co_meet *m)
     return (int64_t)ts.tv_sec * 1000000000 + ts.tv_nsec + m->skew_ns;
 }
 
-/* Loopback by what was written: a name that only this host's /etc/hosts maps to 127.0.1.1 is not. */
-static bool is_loopback(const char *host)
-{
-    return strcasecmp(host, "localhost") == 0 || strncmp(host, "127.", 4) == 0 || strcmp(host, "::1") == 0;
-}
-
 static bool is_ours(const co_endpoint *at)
 {
     co_addr a[MEET_ADDRESSES];
     co_patience p = co_patience_s(RESOLVE_MS / 1000.0);
     int n = 0;
 
-    if (!*at->host || is_loopback(at->host))
+    if (!*at->host || co_host_is_loopback(at->host))
         return true;
     if (co_net_resolve(a, MEET_ADDRESSES, &n, at->host, at->port, &p))
         return false;
@@ -44,11 +36,42 @@ static bool is_ours(const co_endpoint *at)
     return false;
 }
 
+/* Rank 0 listens wherever it is, as an address that others reach may be on none of its interfaces (a cloud's public one, a
+ * container's published port, a service of Kubernetes). More often it is --node-rank=0 on two hosts: worth a line. */
+static void doubt_place(meeting *m, const co_terms *terms, const co_meet *where)
+{
+    co_addr a[MEET_ADDRESSES];
+    co_patience p = co_patience_s(DOUBT_MS / 1000.0);
+    char ours[200];
+    int n = 0;
+
+    if (where->role != CO_MEET_AUTO || where->listener > 0 || terms->host_rank != 0 ||
+        terms->max_hosts == 1 || *where->listen || *where->advertise || !*m->at.host ||
+        strcmp(m->at.host, "0.0.0.0") == 0 || strcmp(m->at.host, "::") == 0 ||
+        co_host_is_loopback(m->at.host))
+        return;
+    if (co_net_resolve(a, MEET_ADDRESSES, &n, m->at.host, m->at.port, &p)) {
+        co_errclear();
+        return;
+    }
+    for (int i = 0; i < n; i++)
+        if (co_addr_is_loopback(&a[i]) || co_addr_is_mine(&a[i]))
+            return;
+    co_addr_mine(ours, sizeof ours);
+    snprintf(
+        m->doubt, sizeof m->doubt,
+        "%.255s is no address of this host (it has %s). --node-rank=0, the default, is for the host that has "
+        "it: should this be --node-rank=1? Listening all the same, as the address may lead here in another "
+        "way",
+        m->at.host, *ours ? ours : "none");
+}
+
 static const char *listen_address(const co_endpoint *at, const co_meet *where)
 {
     if (*where->listen)
         return where->listen;
-    if (is_loopback(at->host) && !*where->token) /* with one, hosts that come from elsewhere get an answer */
+    if (co_host_is_loopback(at->host) &&
+        !*where->token) /* with one, hosts that come from elsewhere get an answer */
         return strcmp(at->host, "::1") == 0 ? "::1" : "127.0.0.1";
     return "";
 }
@@ -92,7 +115,7 @@ static co_err parse_endpoint(meeting *m, const co_meet *where)
     if (err)
         return co_fail_in(err, "--rdzv-endpoint");
     if (m->at.port < 0)
-        m->at.port = DEFAULT_PORT;
+        m->at.port = CO_MEET_PORT;
     return CO_OK;
 }
 
@@ -115,7 +138,8 @@ static co_err decide_role(meeting *m, const co_terms *terms, const co_meet *wher
 
 static bool needs_tls(const meeting *m, const co_meet *where)
 {
-    bool loopback = is_loopback(m->at.host) && (!*where->listen || is_loopback(where->listen));
+    bool loopback =
+        co_host_is_loopback(m->at.host) && (!*where->listen || co_host_is_loopback(where->listen));
 
     return !where->insecure && (*where->token || !loopback);
 }
@@ -163,6 +187,8 @@ co_err meet_decide(meeting *out, const co_terms *terms, const co_meet *where)
         return err;
     }
     snprintf(m.also, sizeof m.also, "%s", where->also);
+    if (m.serves)
+        doubt_place(&m, terms, where);
     *out = m;
     return CO_OK;
 }

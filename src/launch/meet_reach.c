@@ -22,6 +22,8 @@ struct trouble {
     int step; /* 1 resolve, 2 route, 3 connect, 4 TLS */
     co_err err;
     bool final; /* trying again would not help */
+    bool shown; /* of the meeting */
+    int other;  /* troubles of this look that were not a refused connection */
     char text[900];
 };
 
@@ -29,6 +31,7 @@ static co_err note(struct trouble *t, int step, co_err err, bool final, const ch
 {
     static const char *const names[] = {"", "resolve", "route", "connect", "TLS"};
 
+    t->other += step != 3 || err != CO_EPEER;
     if (step >= t->step) {
         t->step = step;
         t->err = err;
@@ -86,7 +89,8 @@ static co_err not_connected(const struct attempt *a, co_err err, struct trouble 
     snprintf(why, sizeof why, "%s", co_errmsg());
     co_fail(err, "%s (tried from %s)", why, a->from);
     return note(t, 3, err, false,
-                err == CO_EPEER      ? "Is the first host started, with this port and an address that others "
+                err == CO_EPEER && t->shown ? "The job is over, or the code is an old one"
+                : err == CO_EPEER    ? "Is the first host started, with this port and an address that others "
                                        "reach (not localhost)?"
                 : err == CO_ETIMEOUT ? "A firewall drops it, or it is another host's address."
                                      : "Is the address right, and the interface up?");
@@ -191,7 +195,7 @@ static co_err reach_once(reached *out, const meeting *m, co_tls *tls, const co_p
     co_addr to[MEET_ADDRESSES];
     int n = 0;
 
-    *t = (struct trouble){0};
+    *t = (struct trouble){.shown = m->shown};
     co_err err = co_net_resolve(to, MEET_ADDRESSES, &n, m->at.host, m->at.port, &soon);
     if (err == CO_ESTOP)
         return err;
@@ -223,7 +227,8 @@ co_err meet_reach(reached *out, const meeting *m, co_tls *tls, const co_patience
         if (!*t.text || now < p->until_ns ||
             last.final) /* an attempt cut short tells less than the one before */
             t = last;
-        if (t.final || now >= p->until_ns)
+        bool over = m->shown && t.step == 3 && !t.other && now - began_ns > GONE_MS * 1000000ull;
+        if (t.final || over || now >= p->until_ns)
             return co_fail(t.err == CO_EINPUT ? CO_EINPUT : CO_EFAIL, "cannot join the job at %s:%d: %s",
                            m->at.host, m->at.port, t.text);
         if (now - (told_ns ? told_ns : began_ns) > (told_ns ? RETALK_MS : FIRST_TALK_MS) * 1000000ull) {

@@ -1,6 +1,8 @@
 /* roster.c -- the calls of roster.h, passed on to whichever kind of roster it is. */
 #include "launch/roster_int.h"
 
+#include <sys/wait.h>
+
 co_err co_roster_turn(co_roster *r, int timeout_ms, co_roster_event *ev)
 {
     return r->ops->turn(r, timeout_ms, ev);
@@ -34,6 +36,11 @@ void co_roster_stopped(co_roster *r)
 void co_roster_leave(co_roster *r, int status, const char *why)
 {
     r->ops->leave(r, status, why);
+}
+
+int failure_status(const co_failure *f)
+{
+    return WIFSIGNALED(f->status) ? 128 + WTERMSIG(f->status) : WEXITSTATUS(f->status);
 }
 
 void co_roster_close(co_roster *r)

@@ -18,6 +18,8 @@
 #include "base/err.h"
 
 enum { CO_MAX_HOSTS = 1024, CO_HOST_NAME = 256 };
+enum { CO_EXIT_PREEMPTED = 75 }; /* of a job that was asked to end or lost its roster: start it again */
+enum { CO_MEET_PORT = 29400 };   /* of an endpoint without one, as torchrun has it */
 
 /* What all hosts of a job must agree about (but nproc, which may differ), each as its command line says it. */
 typedef struct co_terms {
@@ -97,20 +99,22 @@ typedef struct co_meet {
     double join_timeout_s; /* 0: 600. How long to wait for the roster and for enough hosts */
     double last_call_s;    /* 0: 30. How long an elastic job with enough hosts waits for more */
     double lost_after_s;   /* 0: 3. Silence after which a host counts as lost */
+    double grace_s;        /* what this host gives its workers to end: it is not lost before */
     int64_t skew_ns;       /* for tests: this host's clock is off by so much */
     co_meet_etcd etcd;
 } co_meet;
 
 typedef struct co_roster co_roster;
 co_err co_roster_local(co_roster **out, const co_terms *terms);
-/* Returns at once; connecting, waiting and answering go on in a thread of the roster's own. CO_EINPUT: the endpoint cannot be
+/* Returns when it is clear who serves: at once, but for an endpoint by name without a role, which is resolved here (up to 10 s).
+ * Connecting, waiting and answering go on in a thread of the roster's own. CO_EINPUT: the endpoint cannot be
  * understood, its port is taken (the message names the holder), or a joiner has no token. */
 co_err co_roster_open(co_roster **out, const co_terms *terms, const co_meet *where);
 /* Before the others are told where: listens at the endpoint (port 0: any; no host: this one), makes a token if there is none and
  * one is needed. Then endpoint, token and listener say what to tell them; co_roster_open takes the listener. */
 co_err co_meet_listen(co_meet *where);
 /* Whether this host would join somebody else's roster and lacks the token for it: before co_roster_open is the time to ask the
- * user. Looks at local addresses and the port only, or at etcd, which has a few seconds to answer. */
+ * user. Looks at the endpoint's name (up to 10 s), local addresses and the port, or at etcd, which has a few seconds. */
 bool co_meet_needs_token(const co_terms *terms, const co_meet *where);
 /* Waits up to timeout_ms for the next event. CO_EINPUT: refused (terms that do not agree); CO_EFAIL: cut off. */
 co_err co_roster_turn(co_roster *r, int timeout_ms, co_roster_event *ev);

@@ -170,6 +170,18 @@ static void invite(net *r, bool made)
     queue_talk(r, line);
 }
 
+/* The place is ours, but there is nothing to fill it with: it is given back. */
+static void undo(net *r, int64_t id)
+{
+    pthread_mutex_lock(&r->lock);
+    atomic_store(&r->seated, false);
+    pthread_mutex_unlock(&r->lock);
+    finder_let_go(r);
+    co_conn_free(r->client.conn);
+    r->client.conn = NULL;
+    etcd_owe(r->finder->etcd, id);
+}
+
 /* The place is ours. Takes here->listener. */
 static co_err serve(net *r, const co_meet *here, const lease_spec *spec)
 {
@@ -216,7 +228,10 @@ static co_err campaign(net *r, const co_patience *p)
         close(here.listener);
         return err ? err : accept_that(r, &other, p);
     }
-    return serve(r, &here, &spec);
+    err = serve(r, &here, &spec);
+    if (err)
+        undo(r, spec.id);
+    return err;
 }
 
 /* ---- meeting ---- */
@@ -233,7 +248,8 @@ co_err finder_meet(net *r, const co_patience *p)
     uint64_t began_ns = co_now_ns(), told_ns = 0;
     char line[1100], why[900] = "";
 
-    r->finder->refused_until_ns = r->client.past.number ? began_ns + REFUSED_MS * 1000000ull : 0;
+    double missed_ms = 1000 * (r->where.lost_after_s > 0 ? r->where.lost_after_s : 3) + REFUSED_MS;
+    r->finder->refused_until_ns = r->client.past.number ? began_ns + (uint64_t)(missed_ms * 1e6) : 0;
     for (;;) {
         uint64_t look_ns = co_now_ns();
         co_err err = try(r, p);

@@ -23,7 +23,7 @@ enum {
     ETCD_LOOK_MS = 1000, /* from look to look while meeting */
     ETCD_FAREWELL_MS = 2000,
     ETCD_AWAY_MS = 10000, /* away for longer: worth a line */
-    REFUSED_MS = 10000    /* a host that comes back is refused while its old seat is still there */
+    REFUSED_MS = 7000 /* after lost_after: a host that comes back is refused while its old seat is there */
 };
 
 /* ---- etcd ---- */

@@ -1,7 +1,7 @@
 /* roster_etcd_kv.c -- what the roster asks of etcd, in its words: txn, lease/grant, lease/keepalive, lease/revoke.
  *
  * Keys and values are base64 there, 64-bit numbers strings. A call may be done twice (roster_etcd_call.c); none minds: a campaign
- * whose first answer was lost finds its own lease on the key.
+ * whose first answer was lost finds itself on the key.
  */
 #include "launch/roster_etcd_int.h"
 
@@ -162,6 +162,12 @@ static json_t *put(json_t *key, json_t *value, int64_t id)
     return v;
 }
 
+static bool same(const keeper *a, const keeper *b)
+{
+    return strcmp(a->endpoint, b->endpoint) == 0 && strcmp(a->also, b->also) == 0 &&
+           strcmp(a->host, b->host) == 0 && strcmp(a->job, b->job) == 0;
+}
+
 co_err etcd_campaign(etcd *e, keeping *out, int64_t *id, const keeper *me, int ttl_s, const co_patience *p)
 {
     json_t *answer = NULL;
@@ -176,15 +182,19 @@ co_err etcd_campaign(etcd *e, keeping *out, int64_t *id, const keeper *me, int t
                   json_pack("{s[oo] s[o] so}", "compare", absent(e, ""), absent(e, me->job), "success",
                             put(key_of(e, ""), value, mine), "failure", read_both(e, me->job)),
                   p);
-    if (err)
+    if (err) {
+        e->owed = mine; /* it may have been done all the same */
         return err;
+    }
     bool won = json_is_true(json_object_get(answer, "succeeded"));
     if (!won)
         understand(out, &theirs, answer);
     json_decref(answer);
-    *id = won || theirs == mine ? mine : 0;
-    if (!*id)
+    *id = won ? mine : out->there && !out->over && same(&out->who, me) ? theirs : 0;
+    if (*id != mine)
         revoke(e, mine, p);
+    if (*id == e->owed)
+        e->owed = 0;
     return CO_OK;
 }
 

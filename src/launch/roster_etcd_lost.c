@@ -51,6 +51,10 @@ void finder_lost(void *roster, const char *why)
     pthread_mutex_lock(&r->lock);
     atomic_store(&r->seated, false);
     pthread_mutex_unlock(&r->lock);
+    if (r->leave) {
+        carrier_leave_alone(r);
+        return;
+    }
     describe(r, &f, why);
     if (!p->has_cause || f.when_ns < p->cause.when_ns)
         p->cause = f;

@@ -19,4 +19,6 @@ struct co_roster {
     const struct roster_ops *ops;
 };
 
+int failure_status(const co_failure *f); /* as an exit status */
+
 #endif

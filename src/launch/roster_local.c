@@ -10,7 +10,6 @@
 
 #include <stdio.h>
 #include <string.h>
-#include <sys/wait.h>
 
 #include "base/alloc.h"
 #include "net/net.h"
@@ -23,12 +22,6 @@ typedef struct local {
     co_failure first;     /* of this round, by time */
     bool failed;
 } local;
-
-/* The first failure's: the job's. */
-static int exit_status(int status)
-{
-    return WIFSIGNALED(status) ? 128 + WTERMSIG(status) : WEXITSTATUS(status);
-}
 
 static co_err begin(local *l)
 {
@@ -86,7 +79,7 @@ static void local_stopped(co_roster *r)
                                 .round = l->round,
                                 .has_cause = l->failed,
                                 .cause = l->first,
-                                .status = exit_status(l->first.status)};
+                                .status = failure_status(&l->first)};
 }
 
 static void local_leave(co_roster *r, int status, const char *why)
@@ -95,7 +88,7 @@ static void local_leave(co_roster *r, int status, const char *why)
 
     if (l->failed &&
         l->round.restarts >= l->terms.max_restarts) /* it was over anyway: the failure's stands */
-        status = exit_status(l->first.status);
+        status = failure_status(&l->first);
     l->next = (co_roster_event){.kind = CO_ROSTER_OVER, .round = l->round, .status = status};
     snprintf(l->next.text, sizeof l->next.text, "%s", why);
 }

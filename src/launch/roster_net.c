@@ -173,6 +173,7 @@ static void net_close(co_roster *base)
     queue_wake(r->order_fd);
     if (r->started)
         pthread_join(r->thread, NULL);
+    json_decref(r->leave);
     co_conn_free(r->client.conn);
     server_close(r->server);
     finder_close(r->finder);
@@ -218,6 +219,7 @@ co_err roster_serve_here(net *r)
 static void invite(net *r)
 {
     char line[1000], made[120] = "";
+    const char *ranks = "", *here = "";
     const meeting *m = &r->meeting;
 
     if (!m->serves && r->where.insecure) {
@@ -229,9 +231,17 @@ static void invite(net *r)
         return;
     if (*m->made)
         snprintf(made, sizeof made, ", with COHORT_TOKEN=%s before it", m->made);
-    snprintf(line, sizeof line, "waiting for %d hosts at %.255s:%d%s; run the same line on the others%s",
+    if (r->terms.host_rank == 0 && r->where.role == CO_MEET_AUTO)
+        ranks = r->terms.max_hosts == 2 ? " with --node-rank=1" : " with --node-rank=1, 2 and so on";
+    if (co_host_is_loopback(m->at.host))
+        here = ". Only launchers on this host can come to that address: for others, name one of this host's "
+               "that "
+               "they reach";
+    if (*m->doubt)
+        queue_talk(r, m->doubt);
+    snprintf(line, sizeof line, "waiting for %d hosts at %.255s:%d%s; run the same line on the others%s%s%s",
              r->terms.min_hosts, *m->at.host ? m->at.host : "this host", m->at.port,
-             m->tls ? "" : " (without TLS and token)", made);
+             m->tls ? "" : " (without TLS and token)", ranks, made, here);
     queue_talk(r, line);
 }
 

@@ -6,12 +6,11 @@
 #include "base/alloc.h"
 #include "base/clock.h"
 
-/* Asked to end just when the keeper was lost: there is nobody to tell. */
-static void leave_alone(net *r, const json_t *body)
+void carrier_leave_alone(net *r)
 {
-    co_roster_event ev = {.kind = CO_ROSTER_OVER, .status = (int)word_int(body, "status", 0, 255, 1)};
+    co_roster_event ev = {.kind = CO_ROSTER_OVER, .status = (int)word_int(r->leave, "status", 0, 255, 1)};
 
-    word_text(ev.text, sizeof ev.text, body, "why");
+    word_text(ev.text, sizeof ev.text, r->leave, "why");
     r->client.over = true;
     queue_event(r, &ev);
 }
@@ -25,8 +24,11 @@ static void carry_orders(net *r)
     pthread_mutex_unlock(&r->lock);
     for (struct order *next; o; o = next) {
         next = o->next;
-        if (o->type == WORD_LEAVE && r->finder && !r->client.conn && !r->client.over)
-            leave_alone(r, o->body);
+        if (o->type == WORD_LEAVE && r->finder && !r->leave) {
+            r->leave = json_incref(o->body); /* whoever hears of it may be lost before it answers */
+            if (!r->client.conn && !r->client.over)
+                carrier_leave_alone(r);
+        }
         client_say(&r->client, o->type, o->body); /* a broken connection shows in the client's turn */
         co_free(o);
     }
@@ -34,13 +36,14 @@ static void carry_orders(net *r)
 
 co_err carrier_greet(net *r, const co_patience *p)
 {
-    co_patience soon = co_patience_s(ANSWER_MS / 1000.0);
     reached to = {0};
     co_frame first;
 
-    CO_TRY(meet_reach(&to, &r->meeting, r->tls, p, queue_talk, r));
+    CO_TRY(meet_reach(&to, &r->meeting, r->tls, p, queue_talk, r)); /* which may have taken minutes */
+    co_patience soon = co_patience_s(ANSWER_MS / 1000.0);
     r->client.conn = to.conn;
     soon.give_up = &r->closing;
+    soon.until_ns = soon.until_ns < p->until_ns ? soon.until_ns : p->until_ns;
     co_endpoint_text(r->client.server, sizeof r->client.server, to.via, r->meeting.at.port);
     co_err err = client_hello(&r->client, to.via);
     if (!err)
@@ -82,7 +85,7 @@ static bool finished(net *r, uint64_t *until_ns)
         return !r->client.conn || co_conn_unsent(r->client.conn) == 0;
     if (!*until_ns) {
         *until_ns = co_now_ns() + LINGER_MS * 1000000ull;
-        server_end(r->server, 75, "the host that keeps the roster ended");
+        server_end(r->server, CO_EXIT_PREEMPTED, "the host that keeps the roster ended");
     }
     return server_idle(r->server) || co_now_ns() > *until_ns;
 }
@@ -95,6 +98,7 @@ static bool meets_again(net *r)
     if (!r->finder || r->client.conn || r->client.over)
         return false;
     finder_let_go(r);
+    carry_orders(r); /* what was said before the agent could know */
     while (r->client.agent == CLIENT_STOPS && !r->client.over && !atomic_load(&r->closing)) {
         poll(&p, 1, TURN_MS);
         queue_calm(r->order_fd);

@@ -25,6 +25,7 @@ struct net {
     server *server; /* NULL: elsewhere */
     finder *finder; /* NULL: the endpoint is known, and there is no other */
     client client;
+    json_t *leave; /* what the agent said when it was asked to end; NULL: it was not */
     pthread_t thread;
     bool started;
     int event_fd, order_fd;
@@ -40,6 +41,8 @@ struct net {
 void *carrier_main(void *roster);
 /* One whole greeting: connected, hello said, and the answer, welcome or not, heard. */
 co_err carrier_greet(net *r, const co_patience *p);
+/* The agent was asked to end (r->leave), and there is nobody to tell: its job is over. */
+void carrier_leave_alone(net *r);
 co_err roster_serve_here(net *r); /* takes r->meeting.listener */
 
 /* Events, from the carrier to the agent; ctx is the roster. */

@@ -48,6 +48,7 @@ co_err client_hello(client *c, const char *via)
     if (!body || json_object_set_new(body, "host", co_json_string(host)) ||
         json_object_set_new(body, "via", co_json_string(via)) ||
         json_object_set_new(body, "advertise", co_json_string(c->where->advertise)) ||
+        json_object_set_new(body, "grace", json_integer((json_int_t)(c->where->grace_s + 0.999))) ||
         json_object_set_new(body, "round", json_integer(c->past.number)) ||
         json_object_set_new(body, "used",
                             json_integer(c->past.restarts - (c->past.done && c->past.counted))) ||
@@ -67,7 +68,7 @@ static void end(client *c)
 
 void client_cut_off(client *c, const char *why)
 {
-    co_roster_event ev = {.kind = CO_ROSTER_OVER, .status = 75};
+    co_roster_event ev = {.kind = CO_ROSTER_OVER, .status = CO_EXIT_PREEMPTED};
 
     if (c->lost) {
         co_conn_free(c->conn);

@@ -5,7 +5,8 @@
 
 void seat_refuse(server *s, seat *h, const char *to_it, const char *to_us)
 {
-    seat_say(s, h, WORD_REFUSED, json_pack("{so si}", "text", co_json_string(to_it), "over", s->stage == OVER));
+    seat_say(s, h, WORD_REFUSED,
+             json_pack("{so si}", "text", co_json_string(to_it), "over", s->stage == OVER));
     h->closing = true;
     server_talk(s, false, "%s", to_us);
 }
@@ -56,6 +57,7 @@ void seat_hello(server *s, seat *h, const json_t *body)
     word_text(h->who.name, sizeof h->who.name, body, "host");
     word_text(h->via, sizeof h->via, body, "via");
     word_text(h->advertise, sizeof h->advertise, body, "advertise");
+    h->grace_s = (double)word_int(body, "grace", 0, INT32_MAX, 0);
     h->past_round = word_int(body, "round", 0, INT32_MAX, 0);
     h->past_done = word_int(body, "done", 0, 1, 0);
     snprintf(me.name, sizeof me.name, "%s", s->me);

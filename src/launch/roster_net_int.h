@@ -5,6 +5,7 @@
  * roster_net.c       the object and both queues; roster_net_carrier.c  its thread
  * roster_net_client.c  this host's seat: frames to events, orders to frames
  * roster_net_server.c  the seats: who is in, heartbeats, clocks; roster_net_rounds.c  when rounds begin and end
+ * roster_net_hello.c   who gets a seat; ask.c  who only asks what runs
  * roster_net_terms.c   who is refused, and what both sides are told; roster_net_words.c  frames' bodies, as JSON
  * meet.c             who serves; meet_reach.c  the steps from a name to a connection
  * roster_etcd*.c     who serves when etcd says it, and what becomes of the job when that host is lost
@@ -30,20 +31,23 @@ enum {
     CONNECT_MS = 3000,  /* no answer to a connection by then: dropped somewhere; tried again */
     STAGGER_MS = 250,   /* an endpoint with several addresses: from trying one to trying the next as well */
     RESOLVE_MS = 10000, /* likewise for names */
+    DOUBT_MS = 2000,    /* and for a name that is looked up only to warn */
     ANSWER_MS = 10000,  /* from hello to welcome */
-    FIRST_TALK_MS = 2000, /* trouble that lasts so long is told */
-    RETALK_MS = 15000,    /* the same trouble is told again after so long */
-    STOPPING_MS = 120000, /* a host that does not end its workers by then is lost */
-    LINGER_MS = 2000,     /* at the end: for the last words to arrive */
-    CLOCK_WARN_S = 60     /* clocks further apart are worth a line */
+    GONE_MS = 3000,     /* a code says that somebody listens, and all refuse so long: it is over */
+    FIRST_TALK_MS = 2000,   /* trouble that lasts so long is told */
+    RETALK_MS = 15000,      /* the same trouble is told again after so long */
+    STOPPING_MS = 120000,   /* a host that does not end its workers by then is lost, */
+    AFTER_GRACE_MS = 30000, /* but not before its grace period and this are over */
+    LINGER_MS = 2000,       /* at the end: for the last words to arrive */
+    CLOCK_WARN_S = 60       /* clocks further apart are worth a line */
 };
 
 /* Types of frames. S: from the server, C: from a client. */
 typedef enum {
-    WORD_HELLO = 1, /* C: terms, host, via */
+    WORD_HELLO = 1, /* C: terms, host, via, advertise, grace; who comes back: round, used, done */
     WORD_WELCOME,   /* S: host */
-    WORD_REFUSED,   /* S: text */
-    WORD_PING,      /* S: t, offset */
+    WORD_REFUSED,   /* S: text, over */
+    WORD_PING,      /* S: t, offset, done */
     WORD_PONG,      /* C: t as sent, mine */
     WORD_TALK,      /* S: text */
     WORD_PICK,      /* S: choose a port for MASTER_PORT */
@@ -71,7 +75,6 @@ json_t *round_pack(const co_round *r);
 void round_unpack(co_round *r, const json_t *body);
 json_t *failure_pack(const co_failure *f);
 void failure_unpack(co_failure *f, const json_t *body);
-int failure_status(const co_failure *f); /* as an exit status */
 
 /* What a host brings to a meeting after the keeper of the roster was lost. Zeroed: it is new. */
 typedef struct past {
@@ -102,6 +105,8 @@ typedef struct meeting {
     co_token token;
     char made[CO_TOKEN_TEXT]; /* the token, if it was made here */
     char also[512];           /* further addresses of the endpoint */
+    char doubt[700];          /* why it may be the wrong host that serves; "": no doubt */
+    bool shown;               /* a joiner: the endpoint is of a code, shown when it was listened at already */
 } meeting;
 co_err meet_decide(meeting *out, const co_terms *terms, const co_meet *where);
 /* From the name to a connection that knows the token. `told` gets a line when it takes long. */

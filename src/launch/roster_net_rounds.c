@@ -13,6 +13,7 @@
  */
 #include "launch/roster_net_server_int.h"
 
+#include <signal.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -97,6 +98,12 @@ static bool has_run(const server *s)
     return s->round.world > 0 || s->past.number > 0;
 }
 
+/* After a lost keeper: its hosts are on their way, in any order. */
+static bool regathers(const server *s)
+{
+    return s->past.number > 0 && s->round.number == 0;
+}
+
 void rounds_lost(server *s, seat *h)
 {
     char name[300];
@@ -105,7 +112,7 @@ void rounds_lost(server *s, seat *h)
         return;
     seat_name(name, sizeof name, h);
     if (h->local) { /* the carrier of this host closed its seat without a word: it ends */
-        rounds_over(s, 75, "the host that keeps the roster ended");
+        rounds_over(s, CO_EXIT_PREEMPTED, "the host that keeps the roster ended");
         return;
     }
     if (h->host < 0 || h->done || s->stage == GATHER || s->stage == PICK) { /* nothing of it is missing */
@@ -113,7 +120,7 @@ void rounds_lost(server *s, seat *h)
                     s->terms.min_hosts);
         if (s->stage == PICK)
             enter(s, GATHER);
-        if (s->stage == GATHER && has_run(s) && server_joined(s) < s->terms.min_hosts)
+        if (s->stage == GATHER && has_run(s) && !regathers(s) && server_joined(s) < s->terms.min_hosts)
             rounds_over(s, 1, "too few hosts are left to start again");
         return;
     }
@@ -127,19 +134,42 @@ void rounds_lost(server *s, seat *h)
     stop_failed(s);
 }
 
+/* Ctrl-C on a host of an elastic job that can go on without it is that host's affair; SIGTERM and SIGUSR1, a scheduler's
+ * warnings, are everybody's. */
+static bool may_leave(const server *s, const seat *h, int status)
+{
+    return status == 128 + SIGINT && !h->local && s->terms.min_hosts < s->terms.max_hosts &&
+           server_joined(s) > s->terms.min_hosts && s->stage != OVER;
+}
+
+/* The job is over for this host. */
+static void dismiss(server *s, seat *h, int status, const char *why)
+{
+    seat_say(s, h, WORD_OVER, json_pack("{si so}", "status", status, "text", co_json_string(why)));
+    h->joined = false;
+    h->closing = true;
+    h->host = -1;
+    h->age_ms = 0;
+}
+
 void rounds_left(server *s, seat *h, int status, const char *why)
 {
     char name[300], text[900];
 
     seat_name(name, sizeof name, h);
     if (s->stage == GATHER && !has_run(s) && !h->local) { /* the others wait on for enough hosts */
-        json_t *body = json_pack("{si so}", "status", status, "text", co_json_string(why));
-        seat_say(s, h, WORD_OVER, body);
-        h->joined = false;
-        h->closing = true;
-        h->age_ms = 0;
+        dismiss(s, h, status, why);
         server_talk(s, true, "host %s left before the start: %s; %d of %d hosts are here", name, why,
                     server_joined(s), s->terms.min_hosts);
+        return;
+    }
+    if (may_leave(s, h, status)) {
+        dismiss(s, h, status, why);
+        snprintf(text, sizeof text, "host %s left (%.300s): all workers start again on %d host%s", name, why,
+                 server_joined(s), server_joined(s) == 1 ? "" : "s");
+        if (s->stage == PICK)
+            enter(s, GATHER);
+        stop_round(s, false, text);
         return;
     }
     snprintf(text, sizeof text, "host %s was asked to end: %.500s", name, why);
@@ -158,7 +188,8 @@ void rounds_joined(server *s, seat *h)
     if (s->stage == GATHER && server_joined(s) < s->terms.min_hosts && s->round.number == 0 && !h->local) {
         snprintf(text, sizeof text, "%d of %d hosts are here", server_joined(s), s->terms.min_hosts);
         seat_say(s, h, WORD_TALK, json_pack("{so}", "text", co_json_string(text)));
-        server_talk(s, false, "%s; the last to come is %s", text, name);
+        if (s->stage_ms > FIRST_TALK_MS) /* hosts that are started together need no count */
+            server_talk(s, false, "%s; the last to come is %s", text, name);
     }
     for (int i = 0; i < s->n; i++)
         finishing = finishing || s->seats[i]->done;
@@ -299,12 +330,15 @@ static void gather_turn(server *s, double elapsed_ms)
     double last_call_ms = 1000 * (s->where.last_call_s > 0 ? s->where.last_call_s : 30);
     char text[200];
 
-    if (s->past.number && s->round.number == 0) {
+    if (regathers(s)) {
         regather_turn(s, n, s->stage_ms, limit_ms, last_call_ms);
         return;
     }
     if (n < min) {
         s->last_call_ms = -1;
+        if ((int)(s->stage_ms / RETALK_MS) > (int)((s->stage_ms - elapsed_ms) / RETALK_MS))
+            server_talk(s, true, "still waiting: %d of %d hosts are here after %.0f s (%.0f s are the limit)",
+                        n, min, s->stage_ms / 1000, limit_ms / 1000);
         if (s->stage_ms < limit_ms)
             return;
         snprintf(text, sizeof text, "only %d of %d hosts came within %.0f s", n, min, limit_ms / 1000);
@@ -313,18 +347,22 @@ static void gather_turn(server *s, double elapsed_ms)
     }
     bool first = s->round.number == 0;
     if (first && s->last_call_ms < 0 && n < s->terms.max_hosts)
-        server_talk(s, true, "%d hosts are here, enough to start; up to %d may come within %.0f s", n,
-                    s->terms.max_hosts, last_call_ms / 1000);
+        server_talk(s, true, "%d host%s here, enough to start; up to %d may come within %.0f s", n,
+                    n == 1 ? " is" : "s are", s->terms.max_hosts, last_call_ms / 1000);
     s->last_call_ms = s->last_call_ms < 0 ? 0 : s->last_call_ms + elapsed_ms;
     if (!first || n == s->terms.max_hosts || s->last_call_ms >= last_call_ms)
         pick_if_sure(s);
 }
 
-static void after_stop(server *s)
+static void after_stop(server *s, int unfinished)
 {
     int n = server_joined(s);
     char text[200] = "";
 
+    if (!s->counts && !unfinished) { /* a host came when the last were done */
+        rounds_over(s, 0, "");
+        return;
+    }
     if (!s->counts || (s->round.restarts < s->terms.max_restarts && n >= s->terms.min_hosts)) {
         s->round.restarts += s->counts;
         enter(s, GATHER);
@@ -344,13 +382,15 @@ void rounds_turn(server *s, double elapsed_ms)
         seat *h = s->seats[i];
         busy += h->host >= 0 && !h->stopped;
         unfinished += h->host >= 0 && !h->done;
-        if (s->stage == STOPPING && h->host >= 0 && !h->stopped && s->stage_ms > STOPPING_MS && !*h->gone)
-            snprintf(h->gone, sizeof h->gone, "did not end its workers within %d s", STOPPING_MS / 1000);
+        double limit_ms = 1000 * h->grace_s + AFTER_GRACE_MS;
+        limit_ms = limit_ms > STOPPING_MS ? limit_ms : STOPPING_MS;
+        if (s->stage == STOPPING && h->host >= 0 && !h->stopped && s->stage_ms > limit_ms && !*h->gone)
+            snprintf(h->gone, sizeof h->gone, "did not end its workers within %.0f s", limit_ms / 1000);
     }
     if (s->stage == GATHER)
         gather_turn(s, elapsed_ms);
     else if (s->stage == RUN && !unfinished)
         rounds_over(s, 0, "");
     else if (s->stage == STOPPING && !busy)
-        after_stop(s);
+        after_stop(s, unfinished);
 }

@@ -15,8 +15,9 @@ typedef struct seat {
     co_addr from;
     char via[CO_HOST_NAME], advertise[CO_HOST_NAME];
     co_terms terms;
-    int64_t seq; /* order of joining */
-    int host;    /* number in this round; -1: not in it */
+    double grace_s; /* what it gives its workers to end */
+    int64_t seq;    /* order of joining */
+    int host;       /* number in this round; -1: not in it */
     bool stopped, done;
     double silent_ms, since_ping_ms, age_ms;
     int64_t offset_ns, best_rtt_ns; /* its clock less ours; rtt -1: not measured */

@@ -7,7 +7,6 @@
 
 #include <stdio.h>
 #include <string.h>
-#include <sys/wait.h>
 
 #include "base/alloc.h"
 #include "base/hash.h"
@@ -126,9 +125,4 @@ void failure_unpack(co_failure *f, const json_t *body)
     word_text(f->how, sizeof f->how, body, "how");
     word_text(f->advice, sizeof f->advice, body, "advice");
     word_text(f->last, sizeof f->last, body, "last");
-}
-
-int failure_status(const co_failure *f)
-{
-    return WIFSIGNALED(f->status) ? 128 + WTERMSIG(f->status) : WEXITSTATUS(f->status);
 }

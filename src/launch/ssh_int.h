@@ -16,11 +16,13 @@
 #include "base/str.h"
 #include "launch/job_int.h"
 #include "launch/ssh.h"
+#include "net/net.h"
 
 enum {
     CONNECT_S = 15,    /* ssh's ConnectTimeout, if the user's configuration has none */
     ALIVE_S = 5,       /* likewise ServerAliveInterval: three in a row unanswered end the connection */
     CONFIG_MS = 10000, /* for `ssh -G` */
+    NAMES_S = 5,       /* for the names of all hosts */
     LIFE_MS =
         5000, /* from one sign of life to the next; CONTROL_SILENT_MS without one is the conductor's end */
     REASON_MS =
@@ -40,11 +42,10 @@ typedef struct ssh_config { /* what `ssh -G HOST` says */
 co_err command_split(const char ***out, int *n, co_pool *pool, const char *text);
 void config_ask(ssh_config *out, const char *const *ssh, int n_ssh, const char *name);
 /* Is it this very host, so that no ssh is needed? */
-bool config_is_here(const ssh_config *c, const char *name);
+bool config_is_here(const ssh_config *c, const char *name, const co_patience *p);
 /* The words that start `remote` (a line for a shell) on the host; the pool's, NULL if memory is out. */
 char **command_words(co_pool *pool, const char *const *ssh, int n_ssh, const ssh_config *c, const char *name,
                      bool may_ask, const char *remote);
-bool is_loopback_name(const char *name);
 
 /* --- carry.c ---------------------------------------------------------------------------------------------------------- */
 typedef struct cargo { /* our own program */

@@ -12,6 +12,7 @@
 #include <pthread.h>
 #include <stdio.h>
 #include <string.h>
+#include <strings.h>
 #include <time.h>
 #include <unistd.h>
 
@@ -119,6 +120,11 @@ bool co_addr_is_loopback(const co_addr *a)
     if (b.sa.sa_family == AF_INET)
         return ntohl(b.v4.sin_addr.s_addr) >> 24 == 127;
     return b.sa.sa_family == AF_INET6 && IN6_IS_ADDR_LOOPBACK(&b.v6.sin6_addr);
+}
+
+bool co_host_is_loopback(const char *name)
+{
+    return strcasecmp(name, "localhost") == 0 || strncmp(name, "127.", 4) == 0 || strcmp(name, "::1") == 0;
 }
 
 bool co_addr_is_mine(const co_addr *a)

@@ -288,6 +288,8 @@ co_err co_conn_next(co_conn *c, co_frame *out, bool *got)
     size_t used = 0;
 
     *got = false;
+    if (c->in.len == c->in.at)
+        return CO_OK;
     CO_TRY(co_frame_parse(out, &used, c->in.p + c->in.at, c->in.len - c->in.at));
     c->in.at += used;
     *got = used > 0;

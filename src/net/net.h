@@ -68,6 +68,8 @@ void co_addr_set_port(co_addr *a, int port);
 void co_addr_text(char *out, size_t size, const co_addr *a);
 bool co_addr_same_host(const co_addr *a, const co_addr *b); /* ports aside */
 bool co_addr_is_loopback(const co_addr *a);
+/* By what was written: a name that only this host maps to 127.0.1.1 is not. */
+bool co_host_is_loopback(const char *name);
 bool co_addr_is_mine(const co_addr *a); /* one of this host's interfaces has it */
 /* This host's addresses that others might reach (interfaces up; no loopback, no link-local), comma between, those of bridges for
  * containers last; "" if there are none. */

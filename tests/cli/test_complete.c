@@ -56,6 +56,19 @@ TEST(candidates_are_commands_flags_keys_choices_and_files)
     offers("train ckpt_path=", "<files>");
     offers("train experiment=", "experiment=demo");
     offers_not("nonsense ''", "train");
+    offers("completion ''", "bash");
+    offers("completion ''", "zsh");
+    offers("join --", "--log-dir");
+    offers_not("join --", "--json");
+    offers_not("join ''", "<files>");
+    offers("logs --", "--json");
+    offers_not("token ''", "<files>");
+    offers("token --", "--help");
+    offers("launch ''", "<files>");
+    offers("launch --rdzv-backend=", "--rdzv-backend=c10d");
+    offers_not("launch --rdzv-backend=s", "--rdzv-backend=c10d");
+    offers("launch --rdzv-backend ''", "c10d");
+    offers("launch --log-dir=", "<files>");
 }
 
 /* Types the line in a bash that has sourced the script, and asks for what readline would be given. */
@@ -85,6 +98,7 @@ TEST(bash_completes_by_the_words_that_readline_sees)
     bash_offers("cohort train model=", "cnn"); /* readline has broken the word at = */
     bash_offers("cohort train optim=sgd optim.l", "optim.lr=");
     bash_offers("cohort test --split v", "val");
+    bash_offers("cohort launch --rdzv-backend=c", "c10d");
     succeeds("mkdir some_run");
     bash_offers("cohort test ckpt_path=some", "some_run");
     bash_offers("cohort ckpt ls some", "some_run");

@@ -153,6 +153,22 @@ TEST(a_python_traceback_ends_in_the_first_line_of_the_paragraph)
     gives(0, "['x']", "$COHORT launch -m a x");
 }
 
+TEST(what_python_cannot_read_is_named_and_a_shell_script_without_x_is_told_apart)
+{
+    if (test_sh("python3 -c 'print(1)'").status)
+        test_skip("no python3");
+    test_may_leak();
+    succeeds("printf 'def f(\\n' > p.py; printf 'set -e\\necho hello there\\n' > s.sh");
+    gives(1, "exited with status 1: SyntaxError: ", LAUNCH "p.py");
+    gives(1, "chmod +x s.sh, if it is no Python: a file that may not be executed is run by Python",
+          LAUNCH "s.sh");
+    test_run r = test_sh("TMPDIR=$PWD " LAUNCH "p.py");
+    CHECK(!strstr(r.out, "chmod"), "%s", r.out);
+    succeeds("printf 'print(\"SyntaxError: a word\"); exit(3)\\n' > w.py");
+    r = test_sh("TMPDIR=$PWD " LAUNCH "w.py");
+    CHECK(r.status == 3 && !strstr(r.out, "status 3: SyntaxError"), "%s", r.out);
+}
+
 TEST(a_traceback_with_pytorchs_mark_before_each_line_is_read_likewise)
 {
     script("p", "[ $RANK = 1 ] || exec sleep 20; printf '[rank1]: Traceback (most recent call last):\\n"
@@ -163,6 +179,20 @@ TEST(a_traceback_with_pytorchs_mark_before_each_line_is_read_likewise)
 TEST(a_join_code_in_the_environment_does_not_reach_the_workers)
 {
     gives(0, "code=.", "COHORT_JOIN=secret $COHORT launch --no-python sh -c 'echo code=$COHORT_JOIN.'");
+}
+
+TEST(variables_are_set_on_one_host_too_and_flags_for_others_refused)
+{
+    gives(0, "A=1 2", "$COHORT launch --env A=1,B=2 --no-python sh -c 'echo A=$A $B'");
+    gives(2, "--ssh is for --hosts", "$COHORT launch --ssh 'ssh -p 1' --no-python true");
+    gives(2, "log files: mkdir", "touch file; $COHORT launch --log-dir file --no-python true");
+}
+
+TEST(a_key_of_rdzv_conf_that_means_nothing_is_said)
+{
+    gives(0, "foo means nothing here",
+          "$COHORT launch --nnodes=1 --rdzv-endpoint=localhost:0 --rdzv-conf=foo=1,read_timeout=3 "
+          "--no-python true");
 }
 
 TEST(a_job_without_log_files_needs_no_room_for_them)

@@ -135,7 +135,9 @@ TEST(near_misses_and_bad_values_are_refused_before_anything_starts)
         {"--no-python -m p.sh", "do not go together"},
         {"--run-path p.py", "from / on"},
         {"--nproc-per-node", "needs a value"},
-        {"--standalone", "no program to run"},
+        {"--standalone", "no program to run: cohort launch"},
+        {"--nproc-per-node ./p.sh", "--nproc-per-node took \"./p.sh\" as its value"},
+        {"--nproc-per-node 2", "no program to run: cohort launch"},
         {"absent.py", "no program absent.py"},
         {".", "is a folder"},
     };

@@ -81,6 +81,15 @@ TEST(the_files_of_all_hosts_are_one_stream_in_time_order)
     shows("job", ALL);
     shows("logs/job_bbbbbbbb logs/job_aaaaaaaa", ALL);
     shows("--rank 0,2-3 logs", "[a:0] line 0\n[b:2] line 1\n[b:3] line 3\n[a:0] line 4\n[b:2] line 5\n");
+    shows("--rank - logs --host a",
+          "[a:-] begins: attempt 0, ranks 0 to 1 of 4\n[a:-] ends: exit status 0\n");
+    shows("logs --rank 3,- --host b", "[b:-] begins: attempt 0, ranks 2 to 3 of 4\n[b:3] line 3\n"
+                                      "[b:-] ends: exit status 0\n");
+    shows("logs --rank 7",
+          "cohort: no line of rank 7; what there is: ranks 0 to 1 on a, ranks 2 to 3 on b\n");
+    shows("logs --rank 3 --host a --tail 1",
+          "cohort: no line of rank 3 on host a; what there is: ranks 0 to 1 on a, ranks 2 to 3 on b\n");
+    shows("logs --host zz 2>/dev/null", "");
     shows("logs --rank=1 --time", "2026-11-16T10:00:02.020000Z [a:1] line 2\n");
     shows("logs --host b --tail 2", "[b:2] line 5\n[b:-] ends: exit status 0\n");
     shows("logs --rank 0-3 --tail 3", "[b:3] line 3\n[a:0] line 4\n[b:2] line 5\n");
@@ -100,6 +109,24 @@ TEST(the_files_of_all_hosts_are_one_stream_in_time_order)
        "all/from-b");
     shows("all", ALL);
     shows("all/from-a all/from-b", ALL);
+}
+
+TEST(jobs_without_an_id_that_ran_at_the_same_time_on_a_host_are_not_mixed)
+{
+    static const char *const hosts[] = {"a", "b"};
+
+    for (int job = 0; job < 2; job++)
+        for (int i = 0; i < 2; i++) {
+            char folder[64], text[32];
+            snprintf(folder, sizeof folder, "logs/none_%04d%04d", job, i);
+            snprintf(text, sizeof text, "job %d", job);
+            put(folder, 1000 + 100 * job + i, hosts[i], i ? "1" : "0", text);
+            put(folder, 2000 + i, hosts[i], "-", "ends: exit status 0");
+        }
+    shows("logs --rank 0-9", "[a:0] job 1\n[b:1] job 1\n");
+    shows("none --rank 0-9", "[a:0] job 1\n[b:1] job 1\n");
+    sh("for i in logs/none_*; do mv $i logs/j_${i#*_}; done"); /* an id that was given is one job's */
+    shows("logs --rank 0-9", "[a:0] job 0\n[b:1] job 0\n[a:0] job 1\n[b:1] job 1\n");
 }
 
 TEST(lines_that_are_none_stay_with_the_line_before_them)
@@ -190,6 +217,8 @@ TEST(a_job_whose_launcher_was_killed_is_followed_to_there)
     CHECK(test_wait(logs, 0) == -1, "ended before the job");
     kill(job, SIGKILL);
     CHECK(test_wait(logs, 10) == 0, "%s", text_of("out"));
+    CHECK(has_words("begins: attempt 0, rank 0 of 1\n"), "%s", text_of("out"));
+    CHECK(has_words("is gone and wrote no \"ends:\" line"), "%s", text_of("out"));
     test_wait(job, 10);
 }
 

@@ -1,15 +1,18 @@
-/* etcds.h -- a real etcd cluster for a test: in the test's folder, on free ports, ended with it. */
+/* etcds.h -- a real etcd cluster for a test: in the test's folder, on free ports, ended with it; and hosts that meet there. */
 #ifndef TESTS_LAUNCH_ETCDS_H
 #define TESTS_LAUNCH_ETCDS_H
 
 #include <signal.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "base/alloc.h"
+#include "base/fs.h"
 #include "base/json.h"
 #include "harness.h"
 #include "net/http.h"
+#include "net/net.h"
 
 enum { ETCDS = 3 };
 typedef struct etcds {
@@ -115,6 +118,91 @@ static inline void etcds_close(etcds *e)
         if (e->pid[i])
             etcds_kill(e, i);
     co_http_close(e->http);
+}
+
+/* --- `cohort launch` on several hosts ------------------------------------------------------------------------------- */
+static inline const char *token_env(void)
+{
+    static char env[64] = "COHORT_TOKEN=";
+    co_token t = {{4, 2}};
+
+    co_token_text(env + 13, &t);
+    return env;
+}
+
+/* Host i of a job; its output goes to out<i>. A short lease, so that tests need not wait for it. */
+static inline pid_t launch(const etcds *e, int i, const char *flags, const char *script)
+{
+    char out[16];
+
+    snprintf(out, sizeof out, "out%d", i);
+    return test_spawn(
+        out,
+        "%s TMPDIR=$PWD exec %s launch --rdzv-backend=etcd-v3 --rdzv-id=job --rdzv-endpoint=%s %s"
+        " --no-python sh -c '%s'",
+        token_env(), test_cohort(), e->members, flags, script);
+}
+
+static inline char *output(int i)
+{
+    static char *text;
+    char path[16];
+
+    test_may_leak(); /* what was printed is kept to the end of the test */
+    snprintf(path, sizeof path, "out%d", i);
+    CHECK_OK(co_fs_read(&text, NULL, path, 1 << 20));
+    return text;
+}
+
+static inline void ends(pid_t pid, int i, int want, const char *words)
+{
+    int status = test_wait(pid, 25);
+    char *text = output(i);
+
+    test_note("host %d: %s", i, text);
+    CHECK(status == want && strstr(text, words), "host %d: status %d, wanted %d and \"%s\": %s", i, status,
+          want, words, text);
+}
+
+static inline bool is_there(void *path)
+{
+    return access(path, F_OK) == 0;
+}
+
+static inline void wait_for(const char *path)
+{
+    test_until(is_there, (void *)path, 25, path);
+}
+
+static inline void go(void)
+{
+    CHECK_OK(co_fs_write_atomic("go", "", 0));
+}
+
+static inline bool host_0_says(void *words)
+{
+    return access("out0", F_OK) == 0 && strstr(output(0), words);
+}
+
+/* A worker that says it runs by a file named after its rank and the restarts, and goes on until it may end. */
+#define WAITS                                                                                                \
+    "echo rank $RANK of $WORLD_SIZE, restart $TORCHELASTIC_RESTART_COUNT.;"                                  \
+    "touch began$RANK.$TORCHELASTIC_RESTART_COUNT; while ! test -e go; do sleep 0.05; done; echo ended "     \
+    "$RANK"
+
+/* Host 0 is the keeper. */
+static inline void start(const etcds *e, pid_t *pid, int n, const char *flags)
+{
+    for (int i = 0; i < n; i++) {
+        pid[i] = launch(e, i, flags, WAITS);
+        if (i == 0)
+            test_until(host_0_says, "find this one (port ", 20, "host 0 to keep the roster");
+    }
+    for (int i = 0; i < n; i++) {
+        char path[32];
+        snprintf(path, sizeof path, "began%d.0", i);
+        wait_for(path);
+    }
 }
 
 #endif

@@ -17,11 +17,11 @@
 #include "base/fs.h"
 #include "launch/job.h"
 
-static int run_sh(const char *text, int nproc, int out_fd, int err_fd)
+static int run_file(const char *file, const char *text, int nproc, int out_fd, int err_fd)
 {
     const char *argv[] = {"sh", "-c", text, NULL};
     co_job_spec spec = {.terms = {.run_id = "t", .nproc = nproc, .min_hosts = 1, .max_hosts = 1},
-                        .file = "/bin/sh",
+                        .file = file,
                         .argv = argv,
                         .host = "here",
                         .signal_names = "SIGTERM",
@@ -38,6 +38,11 @@ static int run_sh(const char *text, int nproc, int out_fd, int err_fd)
     CHECK_OK(co_job_run(&spec, r, &status));
     co_roster_close(r);
     return status;
+}
+
+static int run_sh(const char *text, int nproc, int out_fd, int err_fd)
+{
+    return run_file("/bin/sh", text, nproc, out_fd, err_fd);
 }
 
 /* Runs in a child, so that the harness's own output is not in it. */
@@ -87,11 +92,46 @@ TEST(a_round_leaves_no_zombie_and_no_descriptor)
     test_run before = test_sh("ls /proc/%d/fd | wc -l", (int)getpid());
     CHECK(run_sh("sleep 0.1 & exit 0", 4, fd, fd) == 0, "second");
     CHECK(run_sh("exit 5", 4, fd, fd) == 5, "third");
+    CHECK(run_file("/no/such/program", "", 4, fd, fd) == 127, "fourth");
     test_run after = test_sh("ls /proc/%d/fd | wc -l", (int)getpid());
     CHECK(atoi(before.out) == atoi(after.out), "%s and %s descriptors", before.out, after.out);
     CHECK(waitpid(-1, NULL, WNOHANG) < 0 && errno == ECHILD, "a child is left");
     free(before.out);
     free(after.out);
+}
+
+static bool has_pid(void *path)
+{
+    char *text = NULL;
+    bool has = co_fs_read(&text, NULL, path, 100) == CO_OK && strchr(text, '\n');
+
+    co_free(text);
+    return has;
+}
+
+TEST(a_stranger_that_holds_a_workers_pipe_is_not_waited_for)
+{
+    int fd = open("out", O_RDWR | O_CREAT | O_APPEND, 0644);
+    char path[64];
+    pid_t pid = fork();
+
+    if (pid == 0)
+        _exit(run_sh("echo $$ > pid; while ! test -e go; do sleep 0.05; done; printf 'the end'", 1, fd, fd));
+    test_until(has_pid, "pid", 20, "the worker's pid");
+    char *text = text_of("pid");
+    snprintf(path, sizeof path, "/proc/%d/fd/1", atoi(text));
+    co_free(text);
+    int held = open(path, O_WRONLY | O_CLOEXEC);
+    CHECK(held >= 0, "%s: %m", path);
+    CHECK_OK(co_fs_write_atomic("go", "", 0));
+    int status = test_wait(pid, 10);
+    if (status < 0)
+        kill(pid, SIGKILL);
+    CHECK(status == 0, "status %d", status);
+    text = text_of("out");
+    CHECK(strstr(text, "the end"), "%s", text);
+    co_free(text);
+    close(held);
 }
 
 /* What a terminal of 40 columns was sent. */

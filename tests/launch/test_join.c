@@ -249,6 +249,21 @@ TEST(a_program_that_is_absent_on_a_host_is_said_on_both)
     ends(a, 75, "host.out", "");
 }
 
+TEST(a_code_of_a_job_that_is_over_is_said_within_seconds)
+{
+    ns_lan lan = ns_open(2);
+    char code[CO_CODE_TEXT], line[512];
+
+    pid_t a = host(&lan, "-- true", code);
+    kill(a, SIGKILL);
+    test_wait(a, 20);
+    double before = co_now_s();
+    snprintf(line, sizeof line, "COHORT_JOIN=%s exec $COHORT join", code);
+    ends(start(&lan, 1, "one.out", line), 1, "one.out", "The job is over, or the code is an old one");
+    test_note("refused after %.1f s", co_now_s() - before);
+    CHECK(co_now_s() - before < 8, "took %g s", co_now_s() - before);
+}
+
 /* A host that knows the token and lies. */
 static void told(const char *plan, const char *words, const char *command)
 {

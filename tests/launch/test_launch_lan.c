@@ -138,3 +138,46 @@ TEST(the_first_host_shows_a_token_without_which_nobody_joins)
               "host %d shows the token to its workers: %s", i, text);
     }
 }
+
+static bool screen_has(void *words)
+{
+    return access("out1", F_OK) == 0 && strstr(output(1), words);
+}
+
+/* Host 1 is told to be the first, with an address of host 0. */
+static void waits_with(const ns_lan *lan, const char *args, const char *words, const char *not_these)
+{
+    char line[400];
+
+    snprintf(line, sizeof line, "--nnodes=2 %s --no-python true", args);
+    remove("out1");
+    pid_t pid = launch(lan, 1, token_env(), line);
+    test_until(screen_has, "waiting for 2 hosts", 10, "an invitation");
+    char *text = output(1);
+    CHECK(strstr(text, words) && !(*not_these && strstr(text, not_these)), "%s: %s", args, text);
+    kill(pid, SIGTERM);
+    test_wait(pid, 20);
+}
+
+TEST(a_first_host_that_lacks_the_address_says_which_flag_is_for_it)
+{
+    static char doubt[] = "10.77.0.1 is no address of this host (it has 10.77.0.2)";
+    ns_lan lan = ns_open(2);
+
+    waits_with(&lan, "--node-rank=0 --master-addr=10.77.0.1", doubt, "");
+    waits_with(&lan, "--master-addr=10.77.0.1", "should this be --node-rank=1?", "");
+    waits_with(&lan, "--master-addr=10.77.0.2", "on the others with --node-rank=1", "is no address");
+    waits_with(&lan, "--node-rank=0 --rdzv-endpoint=0.0.0.0:29400", "with --node-rank=1", "is no address");
+    waits_with(&lan, "--master-addr=10.77.0.1 --local-addr=10.77.0.2", "", doubt);
+    waits_with(&lan, "--master-addr=no-such-host.invalid", "", "is no address");
+    waits_with(&lan, "--rdzv-endpoint=10.77.0.2:29400", "run the same line on the others", "--node-rank");
+}
+
+TEST(an_endpoint_at_localhost_says_who_can_come)
+{
+    ns_lan lan = ns_open(2);
+
+    waits_with(&lan, "--rdzv-endpoint=localhost:29400",
+               "Only launchers on this host can come to that address: for others, name one", "");
+    waits_with(&lan, "--rdzv-endpoint=10.77.0.2:29400", "", "Only launchers");
+}

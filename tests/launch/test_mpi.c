@@ -52,6 +52,17 @@ static void runs(const char *line, int n, int per_host)
     free(r.out);
 }
 
+/* What the launchers of one mpirun call the job, and no other does: the name of the log folders. */
+static void has_own_id(const char *mpirun)
+{
+    test_run r = test_sh("for i in 1 2; do %s $COHORT launch --log-dir=logs ./place || exit 1; done; "
+                         "ls logs | sed 's/.........$//' | sort | uniq -c | grep -c '^ *2 mpi-'; rm -r logs",
+                         mpirun);
+
+    CHECK(r.status == 0 && strstr(r.out, "\n2\n"), "%s: %s", mpirun, r.out);
+    free(r.out);
+}
+
 static void ends(const char *line, int status, const char *words)
 {
     test_run r = test_sh("%s", line);
@@ -65,6 +76,7 @@ TEST(mpirun_of_open_mpi_starts_a_worker_for_each_task_or_a_launcher_for_each_hos
     needs("mpirun.openmpi", "openmpi-bin");
     runs("mpirun.openmpi --oversubscribe -n 2 $COHORT launch ./place", 2, 2);
     runs("mpirun.openmpi --oversubscribe -n 4 $COHORT launch ./place", 4, 4);
+    has_own_id("mpirun.openmpi --oversubscribe -n 2");
     runs("mpirun.openmpi -n 1 $COHORT launch --nproc-per-node=2 ./place", 2, 2);
     runs("mpirun.openmpi --mca plm rsh --mca plm_rsh_agent $PWD/shell --host localhost:1,127.0.0.2:1 -n 2 "
          "--map-by"
@@ -80,6 +92,7 @@ TEST(mpirun_of_mpich_starts_a_worker_for_each_task_or_a_launcher_for_each_host)
     needs("mpirun.mpich", "mpich");
     runs("mpirun.mpich -n 2 $COHORT launch ./place", 2, 2);
     runs("mpirun.mpich -n 4 $COHORT launch ./place", 4, 4);
+    has_own_id("mpirun.mpich -n 2");
     runs("mpirun.mpich -n 1 $COHORT launch --nproc-per-node=2 ./place", 2, 2);
     runs("mpirun.mpich -launcher fork -hosts 127.0.0.1,127.0.0.2 -n 2 -ppn 1 $COHORT launch "
          "--nproc-per-node=2 ./place",

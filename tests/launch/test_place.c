@@ -1,4 +1,5 @@
 /* What the environment says, read into a place: every scheduler as a table, and the words they use, well formed or not. */
+#include "launch/command_int.h"
 #include "launch/place/place_int.h"
 
 #include <stdlib.h>

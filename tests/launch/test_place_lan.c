@@ -33,6 +33,8 @@ static void run_both(const ns_lan *lan, const char *format, const char *flags, c
     }
     both_ran(pid);
     CHECK(strstr(output(1), said), "not said: %s", output(1));
+    CHECK(strstr(format, "PET_") || !strstr(output(0), "with --node-rank="), "a rank that nobody typed: %s",
+          output(0));
 }
 
 TEST(hosts_meet_by_what_their_environment_says)

@@ -204,6 +204,25 @@ TEST(an_elastic_job_takes_in_a_host_and_goes_on_without_a_lost_one)
     co_roster_close(r[0]);
 }
 
+TEST(a_host_that_comes_when_the_last_are_done_does_not_start_them_again)
+{
+    scene s = scene_of(2, 3, "127.0.0.1");
+    co_roster *r[3] = {host(s, "a"), host(s, "b"), NULL};
+
+    for (int i = 0; i < 2; i++)
+        event(r[i], CO_ROSTER_BEGIN);
+    r[2] = host(s, "c");
+    for (int i = 0; i < 2; i++) {
+        event(r[i], CO_ROSTER_STOP);
+        co_roster_done(r[i]); /* they were, before they heard of it */
+        co_roster_stopped(r[i]);
+    }
+    for (int i = 0; i < 3; i++)
+        CHECK(event(r[i], CO_ROSTER_OVER).status == 0, "host %d", i);
+    for (int i = 3; i-- > 0;)
+        co_roster_close(r[i]);
+}
+
 TEST(a_host_that_was_asked_to_end_ends_the_job_everywhere)
 {
     scene s = scene_of(2, 2, "127.0.0.1");
@@ -221,13 +240,36 @@ TEST(a_host_that_was_asked_to_end_ends_the_job_everywhere)
     co_roster_close(b);
 }
 
+TEST(ctrl_c_on_a_host_of_an_elastic_job_is_its_own_affair)
+{
+    scene s = scene_of(1, 1, "127.0.0.1");
+    s.terms.min_hosts = 1;
+    s.terms.max_hosts = 2;
+    co_roster *a = host(s, "a"), *b = host(s, "b");
+
+    event(a, CO_ROSTER_BEGIN);
+    event(b, CO_ROSTER_BEGIN);
+    co_roster_leave(b, 130, "SIGINT");
+    CHECK(event(b, CO_ROSTER_OVER).status == 130, "b");
+    co_roster_event stop = event(a, CO_ROSTER_STOP);
+    CHECK(test_contains(stop.text, "host b (127.0.0.1) left (SIGINT): all workers start again on 1 host"),
+          "%s", stop.text);
+    co_roster_stopped(a);
+    co_roster_event again = event(a, CO_ROSTER_BEGIN);
+    CHECK(again.round.hosts == 1 && again.round.restarts == 0, "%d hosts, %d restarts", again.round.hosts,
+          again.round.restarts);
+    co_roster_leave(a, 130, "SIGINT"); /* too few would be left */
+    CHECK(event(a, CO_ROSTER_OVER).status == 130, "a");
+    co_roster_close(b);
+    co_roster_close(a);
+}
+
 TEST(a_host_may_leave_before_the_start_and_another_comes)
 {
     scene s = scene_of(2, 2, "127.0.0.1");
     s.terms.min_hosts = s.terms.max_hosts = 3;
     co_roster *a = host(s, "a"), *b = host(s, "b"), *c;
 
-    talk(a, "the last to come is b");
     talk(b, "2 of 3 hosts are here");
     co_roster_leave(b, 130, "SIGINT");
     CHECK(event(b, CO_ROSTER_OVER).status == 130, "b");

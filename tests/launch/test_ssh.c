@@ -343,6 +343,29 @@ TEST(listed_hosts_that_are_this_one_need_no_ssh)
     free(r.out);
 }
 
+TEST(this_hosts_own_name_needs_no_ssh_whether_or_not_it_leads_anywhere)
+{
+    static const char line[] =
+        "TMPDIR=$PWD unshare -u sh -c 'hostname nowhere.invalid && exec $COHORT launch "
+        "--ssh \"ssh -F $PWD/cfg\" --log-dir=logs --hosts %s --no-python echo \"\\$0\" ran'";
+
+    if (test_sh("command -v ssh && unshare -u true").status != 0)
+        test_skip("no ssh, or no names of hosts of one's own here");
+    test_may_leak();
+    write_text("cfg", "Host other\n HostName nowhere\nHost far\n HostName nowhere.invalid\n Port 2222\n");
+    test_run r = test_sh(line, "nowhere,nowhere.invalid");
+    CHECK(r.status == 0, "status %d: %s", r.status, r.out);
+    r = test_sh(
+        "ls logs | sed 's/.........$//' | sort | uniq -c"); /* both of one job, with an id of its own */
+    CHECK(strstr(r.out, " 2 ") && !strstr(r.out, "none") && strlen(r.out) < 20, "%s", r.out);
+    r = test_sh(line, "other");
+    CHECK(r.status == 0, "status %d: %s", r.status, r.out);
+    r = test_sh(line, "far");
+    CHECK(r.status == 2, "status %d: %s", r.status, r.out);
+    r = test_sh(line, "nowhere.else.invalid");
+    CHECK(r.status == 2, "status %d: %s", r.status, r.out);
+}
+
 TEST(flags_that_contradict_a_list_of_hosts_are_refused)
 {
     static const struct {

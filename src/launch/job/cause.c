@@ -8,6 +8,7 @@
 #include <stdio.h>
 #include <string.h>
 #include <sys/wait.h>
+#include <unistd.h>
 
 static void join_tail(char *out, size_t size, const tail *t)
 {
@@ -142,6 +143,22 @@ static void by_status(co_failure *f, job *j, const worker *w)
         advise(f, "126 is how a shell reports a file that it may not execute");
 }
 
+/* A file that may not be executed is taken for a Python script; a shell script is none. */
+static void advise_chmod(co_failure *f, const job *j, const char *exception)
+{
+    const char *const *argv = j->spec->argv;
+    const char *script = argv[0] && argv[1] && strcmp(argv[1], "-u") == 0 ? argv[2] : NULL;
+    size_t n = script ? strlen(script) : 0;
+    bool unread = strstr(exception, "SyntaxError") || strstr(exception, "IndentationError") ||
+                  strstr(exception, "NameError");
+
+    if (!unread || n == 0 || (n > 3 && strcmp(script + n - 3, ".py") == 0) || access(script, F_OK) != 0 ||
+        access(script, X_OK) == 0 || f->advice[0])
+        return;
+    snprintf(f->advice, sizeof f->advice,
+             "chmod +x %.120s, if it is no Python: a file that may not be executed is run by Python", script);
+}
+
 static void by_own_words(co_failure *f, job *j, const worker *w)
 {
     char says[256] = "", *path = files_path(&j->files, w->local_rank, "error.json");
@@ -152,6 +169,7 @@ static void by_own_words(co_failure *f, job *j, const worker *w)
         snprintf(says, sizeof says, "%s", w->exception);
     if (says[0])
         add_how(f, ": ", says);
+    advise_chmod(f, j, says);
     for (size_t i = 0; i < CO_COUNT(sayings); i++)
         if (strstr(says, sayings[i].has) || strstr(f->last, sayings[i].has))
             advise(f, sayings[i].advice);

@@ -80,8 +80,10 @@ static void breaks(files *f, const char *what)
 /* A folder could not be made: for want of room the job goes on without; a folder that cannot be is the user's to know. */
 static co_err do_without(files *f, co_err err, const char *where)
 {
-    if (err == CO_ENOMEM || (f->kept && errno != ENOSPC && errno != EDQUOT))
+    if (err == CO_ENOMEM)
         return err;
+    if (f->kept && errno != ENOSPC && errno != EDQUOT)
+        return co_fail_in(CO_EINPUT, "log files");
     breaks(f, where);
     co_errclear();
     return CO_OK;

@@ -281,6 +281,8 @@ _Noreturn static void guard_main(guard *g)
         _exit(1);
     int why = start_worker(g);
     if (why) {
+        if (g->worker > 0)
+            waitpid(g->worker, NULL, 0); /* or it would be our parent's to reap */
         tell(g, GUARD_NOT_STARTED, why, 0);
         _exit(127);
     }

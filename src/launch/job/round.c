@@ -119,8 +119,11 @@ co_err round_start(job *j, const co_round *r)
     j->oom_kills = evidence_oom_kills("");
     console_round(&j->console, r, spec, j->host);
     CO_TRY(files_attempt(&j->files, r->restarts, spec->terms.nproc));
-    files_merge_note(&j->files, co_roster_clock_offset(j->roster), "begins: attempt %d, ranks %d to %d of %d",
-                     r->restarts, r->first_rank, r->first_rank + spec->terms.nproc - 1, r->world);
+    char last[32] = "";
+    if (spec->terms.nproc > 1)
+        snprintf(last, sizeof last, " to %d", r->first_rank + spec->terms.nproc - 1);
+    files_merge_note(&j->files, co_roster_clock_offset(j->roster), "begins: attempt %d, rank%s %d%s of %d",
+                     r->restarts, *last ? "s" : "", r->first_rank, last, r->world);
     j->workers = co_array((size_t)spec->terms.nproc, sizeof *j->workers);
     if (!j->workers)
         return CO_ENOMEM;
@@ -166,8 +169,25 @@ void round_kill(job *j)
     signal_all(j, SIGKILL);
 }
 
-bool round_gone(const job *j)
+/* The guard is gone, and with it all that the worker started. Whoever else holds the pipe (a descriptor that was passed on) is not
+ * waited for: what is in it now is read, then it reads as ended. */
+static void end_pipe(worker *w, int which)
 {
+    for (int i = 0; i < 4; i++) /* the largest pipe that a user may have: 1 MiB */
+        worker_read(w, which);
+    int fd = w->s[which].fd, nowhere = fd < 0 ? -1 : open("/dev/null", O_RDONLY | O_CLOEXEC);
+    if (nowhere < 0)
+        return;
+    dup3(nowhere, fd, O_CLOEXEC);
+    close(nowhere);
+    worker_read(w, which);
+}
+
+bool round_gone(job *j)
+{
+    for (int i = 0; i < j->n; i++)
+        for (int k = 0; k < 2 && j->workers[i].sock < 0; k++)
+            end_pipe(&j->workers[i], k);
     for (int i = 0; i < j->n; i++)
         if (j->workers[i].sock >= 0 || j->workers[i].s[0].fd >= 0 || j->workers[i].s[1].fd >= 0)
             return false;

@@ -20,7 +20,9 @@
 
 #include "base/clock.h"
 
-enum { EXIT_PREEMPTED = 75, FIXED = 5 /* descriptors of the job itself */ };
+enum { FIXED = 5 /* descriptors of the job itself */ };
+
+enum { AT_ONCE = 1 }; /* as kill_ns: long past */
 
 void job_say(job *j, const char *fmt, ...)
 {
@@ -45,11 +47,16 @@ void job_failed(job *j, const co_failure *f)
     round_end(j, SIGTERM);
 }
 
+/* The job's status if this signal asks for its end. */
+static int status_of(int sig)
+{
+    return sig == SIGTERM || sig == SIGUSR1 ? CO_EXIT_PREEMPTED : 128 + sig;
+}
+
 /* --- signals ---------------------------------------------------------------------------------------------------------- */
 void job_asked(job *j, int sig, const char *on)
 {
     char why[64];
-    bool preempted = sig == SIGTERM || sig == SIGUSR1;
 
     if (j->told && !j->asked) { /* another host's word of the same was faster */
         j->asked = sig;
@@ -57,17 +64,19 @@ void job_asked(job *j, int sig, const char *on)
     }
     if (j->asked || j->over || j->err) { /* asked twice, or ending anyway: at once */
         if (j->state == JOB_ENDING && j->kill_ns)
-            j->kill_ns = 1;
+            j->kill_ns = AT_ONCE;
         j->leave_ns = co_now_ns();
         return;
     }
     j->asked = sig;
     snprintf(why, sizeof why, "SIG%s on %.40s", sigabbrev_np(sig) ? sigabbrev_np(sig) : "?", on);
     if (j->state == JOB_RUNNING && on != control_name)
-        job_say(j, "SIG%s: passed on to all workers; they have %g s",
+        job_say(j, "SIG%s: passed on to all workers; they have %g s; once more kills them",
                 sigabbrev_np(sig) ? sigabbrev_np(sig) : "?", j->spec->grace_s);
+    else if (j->state == JOB_IDLE && !j->round.number && on != control_name)
+        job_say(j, "SIG%s: ended before the job began", sigabbrev_np(sig) ? sigabbrev_np(sig) : "?");
     round_end(j, sig);
-    co_roster_leave(j->roster, preempted ? EXIT_PREEMPTED : 128 + sig, why);
+    co_roster_leave(j->roster, status_of(sig), why);
 }
 
 static void hear_signals(job *j)
@@ -164,7 +173,10 @@ static void judge(job *j)
         blame(j, &j->own, "");
     if (j->kill_ns && j->state == JOB_ENDING && co_now_ns() >= j->kill_ns) {
         for (int i = 0; i < j->n; i++)
-            if (!j->workers[i].ended)
+            if (!j->workers[i].ended && j->kill_ns == AT_ONCE)
+                job_say(j, "asked once more: rank %d (pid %d) is killed", j->workers[i].rank,
+                        (int)j->workers[i].pid);
+            else if (!j->workers[i].ended)
                 job_say(j, "rank %d (pid %d) has not ended within %g s: killed", j->workers[i].rank,
                         (int)j->workers[i].pid, j->spec->grace_s);
         round_kill(j);
@@ -301,9 +313,9 @@ static void loop(job *j, struct pollfd *p)
 
 static int exit_status(const job *j)
 {
-    bool late = j->asked && j->had_to_kill && !j->failed;
-
-    return late ? 128 + j->asked : j->over ? j->status : j->asked ? 128 + j->asked : 1;
+    if (j->asked && j->had_to_kill && (!j->failed || !j->over)) /* not within the grace period */
+        return 128 + j->asked;
+    return j->over ? j->status : j->asked ? status_of(j->asked) : 1;
 }
 
 /* The last line of merged.log: readers stop there. */

@@ -23,6 +23,30 @@ static size_t rank_mark(const char *text, size_t len)
     return len - n >= 3 && memcmp(text + n, "]: ", 3) == 0 ? n + 3 : 0;
 }
 
+static bool begins(const char *text, size_t len, const char *head)
+{
+    size_t n = strlen(head);
+
+    return len >= n && memcmp(text, head, n) == 0;
+}
+
+/* A script that Python cannot read is told of without a traceback's first line:
+ *
+ *       File "x.py", line 1
+ *         def f(
+ *              ^
+ *     SyntaxError: '(' was never closed
+ */
+static bool ends_unread(const worker *w, const char *text, size_t len)
+{
+    static const char *const errors[] = {"SyntaxError: ", "IndentationError: ", "TabError: "};
+    bool is = false;
+
+    for (size_t i = 0; i < CO_COUNT(errors); i++)
+        is |= begins(text, len, errors[i]);
+    return is && w->saw_place;
+}
+
 /* The last line of a traceback is the first one after it that is not indented. */
 static void follow_traceback(worker *w, const char *text, size_t len)
 {
@@ -31,12 +55,14 @@ static void follow_traceback(worker *w, const char *text, size_t len)
 
     text += mark;
     len -= mark;
-    if (len >= sizeof head - 1 && memcmp(text, head, sizeof head - 1) == 0) {
+    bool indented = len && (text[0] == ' ' || text[0] == '\t');
+    if (begins(text, len, head)) {
         w->in_traceback = true;
-    } else if (w->in_traceback && len && text[0] != ' ' && text[0] != '\t') {
+    } else if (len && !indented && (w->in_traceback || ends_unread(w, text, len))) {
         w->in_traceback = false;
         snprintf(w->exception, sizeof w->exception, "%.*s", (int)(len < 255 ? len : 255), text);
     }
+    w->saw_place = indented && (w->saw_place || begins(text, len, "  File \""));
 }
 
 static void keep_tail(tail *t, const char *text, size_t len)

@@ -86,13 +86,20 @@ co_err wanted_ranks(wanted *w, const char *text)
         char *end;
         long from = strtol(at, &end, 10), to = from;
         bool good = end > at && from >= 0 && *at != '-' && *at != '+';
+        if (*at == '-' && (at[1] == ',' || !at[1])) { /* the launcher's */
+            good = true;
+            from = to = -1;
+            end = (char *)at + 1;
+        }
         if (good && *end == '-') {
             at = end + 1;
             to = strtol(at, &end, 10);
             good = end > at && to >= from && *at != '-' && *at != '+';
         }
         if (!good || to > INT32_MAX || (*end && *end != ',') || w->n == RANGES)
-            return co_fail(CO_EINPUT, "logs: --rank=%s: ranks and ranges are needed, commas between: 0,4-7",
+            return co_fail(CO_EINPUT,
+                           "logs: --rank=%s: ranks and ranges are needed, commas between: 0,4-7; - is "
+                           "the launcher",
                            text);
         w->range[w->n].from = (int)from;
         w->range[w->n++].to = (int)to;
@@ -117,7 +124,7 @@ co_err source_open(log_source *s, const char *path)
 {
     *s = (log_source){
         .fd = open(path, O_RDONLY | O_CLOEXEC), .path = co_strdup(path), .buf = co_alloc(SOURCE_ROOM)};
-    s->last.rank = -1;
+    s->last.rank = s->rank[0] = s->rank[1] = -1;
     co_err err = s->fd < 0 ? co_fail(CO_EIO, "open %s: %m", path) : s->path && s->buf ? CO_OK : CO_ENOMEM;
     if (err)
         source_close(s);
@@ -192,6 +199,10 @@ static co_err next_line(log_source *s, co_log_line *out, bool whole)
         s->last = *out;
         if (out->rank < 0 && out->len >= 5 && memcmp(out->text, "ends:", 5) == 0)
             s->ended = true;
+        if (out->rank >= 0 && (s->rank[0] < 0 || out->rank < s->rank[0]))
+            s->rank[0] = out->rank;
+        if (out->rank > s->rank[1])
+            s->rank[1] = out->rank;
         return CO_OK;
     }
     *out = s->last;
@@ -283,7 +294,7 @@ co_err source_tail(log_source *s, const wanted *w, long long most, long long *n)
     return CO_OK;
 }
 
-co_err source_span(char first[CO_STAMP], char last[CO_STAMP], const char *path)
+co_err source_span(char first[CO_STAMP], char last[CO_STAMP], char host[CO_HOST_NAME], const char *path)
 {
     log_source s;
     co_log_line l;
@@ -294,6 +305,7 @@ co_err source_span(char first[CO_STAMP], char last[CO_STAMP], const char *path)
     co_log_stamp(last, (double)st.st_mtim.tv_sec);
     co_err err = next_line(&s, &l, true);
     snprintf(first, CO_STAMP, "%s", !err && l.text && *l.stamp ? l.stamp : last);
+    snprintf(host, CO_HOST_NAME, "%s", s.last.host);
     if (!err)
         err = seek_line(&s, st.st_size > WINDOW ? st.st_size - WINDOW : 0);
     s.last.stamp[0] = '\0';

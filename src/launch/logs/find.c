@@ -3,7 +3,8 @@
  *
  *     a merged.log, a folder with one   itself
  *     a folder above such               the newest run there: the file that began last, and those of the same id whose time
- *                                       overlaps with it (its other hosts)
+ *                                       overlaps with it (its other hosts). Jobs without an id share one, "none": there
+ *                                       two files of one host at one time are two jobs, and the later one is shown
  *     no file or folder                 a run id: likewise, of this id, below this folder
  */
 #include "launch/logs_int.h"
@@ -17,7 +18,7 @@ enum { FILES_MOST = 4096, LOOKS_MOST = 20000, DEEP = 2 };
 
 typedef struct candidate {
     char *path;
-    char id[CO_HOST_NAME];
+    char id[CO_HOST_NAME], host[CO_HOST_NAME];
     char first[CO_STAMP], last[CO_STAMP];
 } candidate;
 
@@ -69,7 +70,7 @@ static co_err add(search *s, char *take_path, const char *folder)
     *c = (candidate){.path = take_path};
     id_of(c->id, folder);
     s->n++;
-    return source_span(c->first, c->last, take_path);
+    return source_span(c->first, c->last, c->host, take_path);
 }
 
 static bool is_there(const char *folder, const char *name)
@@ -107,6 +108,23 @@ static co_err look(search *s, const char *folder, int deep)
     return err;
 }
 
+static bool overlap(const candidate *a, const candidate *b)
+{
+    return strcmp(a->id, b->id) == 0 && strcmp(a->first, b->last) <= 0 && strcmp(a->last, b->first) >= 0;
+}
+
+/* Whether it is of another job without an id: the same host began a later one, which goes with `newest` as well. */
+static bool is_others(const search *s, const candidate *c, const candidate *newest)
+{
+    for (int i = 0; i < s->n && strcmp(c->id, "none") == 0; i++) {
+        const candidate *d = &s->list[i];
+        int later = strcmp(d->first, c->first);
+        if (strcmp(d->host, c->host) == 0 && overlap(d, newest) && (later > 0 || (later == 0 && d > c)))
+            return true;
+    }
+    return false;
+}
+
 /* The newest, of this id if one is given, and what ran with it. */
 static co_err choose(found *out, const search *s, const char *id)
 {
@@ -114,12 +132,11 @@ static co_err choose(found *out, const search *s, const char *id)
 
     for (int i = 0; i < s->n; i++)
         if ((!id || strcmp(s->list[i].id, id) == 0) &&
-            (!newest || strcmp(s->list[i].first, newest->first) > 0))
+            (!newest || strcmp(s->list[i].first, newest->first) >= 0))
             newest = &s->list[i];
     for (int i = 0; newest && i < s->n; i++) {
         const candidate *c = &s->list[i];
-        if (strcmp(c->id, newest->id) != 0 || strcmp(c->first, newest->last) > 0 ||
-            strcmp(c->last, newest->first) < 0)
+        if (!overlap(c, newest) || is_others(s, c, newest))
             continue;
         char **paths = co_realloc(out->paths, (size_t)(out->n + 1) * sizeof *paths);
         if (paths)

@@ -179,3 +179,26 @@ bool co_logs_over(const co_logs *l)
             return false;
     return true;
 }
+
+void co_logs_has(const co_logs *l, char *out, size_t size)
+{
+    size_t n = 0;
+
+    snprintf(out, size, "nothing");
+    for (int i = 0; i < l->n && n < size; i++) {
+        const log_source *s = &l->s[i];
+        char ranks[64] = "the launcher";
+        if (s->rank[0] >= 0)
+            snprintf(ranks, sizeof ranks, s->rank[0] < s->rank[1] ? "ranks %d to %d" : "rank %d", s->rank[0],
+                     s->rank[1]);
+        n += (size_t)snprintf(out + n, size - n, "%s%s on %s", i ? ", " : "", ranks, s->last.host);
+    }
+}
+
+const char *co_logs_cut(const co_logs *l)
+{
+    for (int i = 0; i < l->n; i++)
+        if (l->s[i].gone && !l->s[i].ended)
+            return l->s[i].last.host;
+    return NULL;
+}

@@ -87,6 +87,8 @@ co_err co_place_meet(co_place *p, co_meet *where, void (*told)(const char *line)
                        "COHORT_TOKEN with"
                        " valueFrom.secretKeyRef; or --insecure",
                        p->name);
+    if (where->role == CO_MEET_AUTO) /* nobody typed a rank: no advice about --node-rank */
+        where->role = p->seat ? CO_MEET_JOIN : CO_MEET_SERVE;
     if (!p->row->share) {
         snprintf(where->endpoint, sizeof where->endpoint, "%s", p->endpoint);
         return CO_OK;

@@ -43,6 +43,16 @@ co_err host_port(char *out, size_t size, const char *host, int port)
     return CO_OK;
 }
 
+void place_name_run(co_place *p, const char *text)
+{
+    if (!text || *p->run_id)
+        return;
+    snprintf(p->run_id, sizeof p->run_id, "mpi-%.100s", text);
+    for (char *c = p->run_id; *c; c++)
+        if (!strchr("ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789.-", *c))
+            *c = '-'; /* a folder is called so */
+}
+
 static void one_each(char *out, size_t size, const co_place *p, int hosts)
 {
 #pragma GCC diagnostic push

@@ -39,7 +39,7 @@ static bool pod_zero(char *out, size_t size, const char *full, int index)
 
     if (name <= n || strncmp(full + name - n, tail, n) != 0)
         return false;
-    return (size_t)snprintf(out, size, "%.*s-0%s:%d", (int)(name - n), full, dot, DEFAULT_PORT) < size;
+    return (size_t)snprintf(out, size, "%.*s-0%s:%d", (int)(name - n), full, dot, CO_MEET_PORT) < size;
 }
 
 static co_err find(co_place *p, const co_place_ask *ask)

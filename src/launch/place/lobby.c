@@ -20,6 +20,7 @@
 
 #include "base/alloc.h"
 #include "base/clock.h"
+#include "base/hash.h"
 
 typedef struct guest {
     int fd; /* -1: none */
@@ -42,11 +43,9 @@ struct lobby {
 
 int lobby_port(const char *run_id, int nth)
 {
-    uint32_t h = 2166136261u; /* FNV-1a: both sides must agree, nothing else */
+    uint64_t h = co_fnv1a64(run_id, strlen(run_id)); /* both sides must agree, nothing else */
 
-    for (const char *s = run_id; *s; s++)
-        h = (h ^ (unsigned char)*s) * 16777619u;
-    return 10000 + (int)((h + (uint32_t)nth * 2503u) % 20000u);
+    return 10000 + (int)((h + (uint64_t)nth * 2503u) % 20000u);
 }
 
 static void dismiss(guest *g)

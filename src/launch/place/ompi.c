@@ -175,6 +175,7 @@ static co_err find(co_place *p, const co_place_ask *ask)
     if (!ompi && (!env_text("PMIX_RANK") || !space || strncmp(space, "slurm.", 6) == 0))
         return CO_OK;
     snprintf(p->name, sizeof p->name, ompi ? "mpirun (Open MPI)" : "PMIx");
+    place_name_run(p, space);
     if (ompi) {
         CO_TRY(env_whole(&p->seats, "OMPI_COMM_WORLD_SIZE", 1, 1 << 20, 1));
         CO_TRY(env_whole(&p->seat, "OMPI_COMM_WORLD_RANK", 0, p->seats - 1, 0));

@@ -3,7 +3,7 @@
  *     find.c      the table and its order; what is refused          exchange.c  the first tells, the others learn
  *     torchenv.c  RANK, WORLD_SIZE, MASTER_ADDR                     kube.c      Indexed Jobs
  *     ompi.c      Open MPI and PMIx, over libpmix                   pmi.c       MPICH's Hydra and others, over PMI_FD
- *     slurm.c     step variables; hostlist.c, command.c (scontrol), lobby.c and lobby_client.c over munge.c
+ *     slurm.c     step variables; hostlist.c, lobby.c and lobby_client.c over munge.c
  *     words.c     the card and other words from outside, checked
  */
 #ifndef CO_LAUNCH_PLACE_PLACE_INT_H
@@ -15,7 +15,7 @@
 #include "launch/place.h"
 #include "net/net.h"
 
-enum { CARD_TEXT = 1000, DEFAULT_PORT = 29400, MASTER_PORT = 29500 };
+enum { CARD_TEXT = 1000, MASTER_PORT = 29500 };
 
 /* What the first launcher tells the others. As text: endpoint|also|token, without spaces, '=' or controls. */
 typedef struct card {
@@ -48,6 +48,9 @@ co_err env_whole(int *out, const char *name, int least, int most, int otherwise)
 co_err host_port(char *out, size_t size, const char *host,
                  int port); /* tcp:// and a port of its own are fine */
 
+/* The job's run id, if it has none yet, from the name that what started us has for it. */
+void place_name_run(co_place *p, const char *text);
+
 /* ---- Slurm ---- */
 bool slurm_is_step(int rank,
                    int size); /* a step, in which this task has this rank of so many; size 0: of any */
@@ -58,8 +61,6 @@ co_err hostlist_get(char *out, size_t size, int *n, const char *list, int index)
 co_err tasks_parse(int *here, int *most, int *nodes, const char *text, int node);
 /* NAME=VALUE, or "NAME   = VALUE", among what scontrol prints; false: not there or too long. */
 bool scontrol_value(char *out, size_t size, const char *text, const char *name);
-/* Standard output of a program in PATH, cut at size - 1; CO_EIO if it cannot be run, fails or takes over seconds. */
-co_err command_read(char *out, size_t size, const char *const *argv, double seconds);
 
 typedef struct munge munge;
 co_err munge_open(munge **out); /* CO_EIO: no library, or its daemon does not answer */

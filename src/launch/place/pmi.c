@@ -75,6 +75,7 @@ static co_err talk(int fd, co_place *p, char text[CARD_TEXT], const co_patience 
     CO_TRY(say(line, fd, patience, "my_kvsname", "cmd=get_my_kvsname\n"));
     if (!pmi_value(kvs, sizeof kvs, line, "kvsname"))
         return co_fail(CO_EFORMAT, "PMI names no key-value space");
+    place_name_run(p, kvs);
     if (p->seat == 0)
         CO_TRY(say(line, fd, patience, "put_result", "cmd=put kvsname=%s key=cohort-card value=%s\n", kvs,
                    text));

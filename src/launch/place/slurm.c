@@ -12,6 +12,7 @@
 #include <unistd.h>
 
 #include "base/clock.h"
+#include "launch/command_int.h"
 
 static bool in_step(void)
 {

@@ -2,18 +2,14 @@
  * what that is, and what it leaves open we set so that nothing waits for ever. */
 #include "launch/ssh_int.h"
 
-#include <errno.h>
-#include <fcntl.h>
 #include <pwd.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <strings.h>
-#include <sys/wait.h>
 #include <unistd.h>
 
-#include "base/clock.h"
-#include "net/net.h"
+#include "launch/command_int.h"
 
 /* One word at *at, quotes taken off; NULL: an open quote, or no memory. */
 static char *take_word(co_pool *pool, const char **at)
@@ -55,46 +51,6 @@ co_err command_split(const char ***out, int *n_out, co_pool *pool, const char *t
     return CO_OK;
 }
 
-/* Standard output of a short program, up to `size`; false: it failed, or took too long. */
-static bool capture(char *out, size_t size, const char *const *argv)
-{
-    uint64_t until = co_now_ns() + CONFIG_MS * UINT64_C(1000000);
-    size_t len = 0;
-    int p[2], status = -1;
-
-    if (pipe2(p, O_CLOEXEC) < 0)
-        return false;
-    pid_t pid = fork();
-    if (pid == 0) {
-        int nowhere = open("/dev/null", O_RDWR);
-        dup2(nowhere, STDIN_FILENO);
-        dup2(p[1], STDOUT_FILENO);
-        dup2(nowhere, STDERR_FILENO);
-        execvp(argv[0], (char *const *)argv);
-        _exit(127);
-    }
-    close(p[1]);
-    while (pid > 0 && len < size - 1) {
-        uint64_t now = co_now_ns();
-        struct pollfd q = {.fd = p[0], .events = POLLIN};
-        if (now >= until || poll(&q, 1, (int)((until - now) / 1000000) + 1) == 0)
-            break;
-        ssize_t n = read(p[0], out + len, size - 1 - len);
-        if (n < 0 && errno == EINTR)
-            continue;
-        if (n <= 0)
-            break;
-        len += (size_t)n;
-    }
-    close(p[0]);
-    out[len] = '\0';
-    if (pid > 0 && co_now_ns() >= until)
-        kill(pid, SIGKILL);
-    while (pid > 0 && waitpid(pid, &status, 0) < 0 && errno == EINTR)
-        ;
-    return pid > 0 && status == 0;
-}
-
 static void take_setting(ssh_config *c, const char *key, const char *value)
 {
     bool none = strcmp(value, "none") == 0 || strcmp(value, "0") == 0;
@@ -128,7 +84,7 @@ void config_ask(ssh_config *out, const char *const *ssh, int n_ssh, const char *
         memcpy(argv, ssh, (size_t)n_ssh * sizeof *argv);
         argv[n_ssh] = "-G";
         argv[n_ssh + 1] = name;
-        out->known = capture(text, MOST, argv);
+        out->known = command_read(text, MOST, argv, CONFIG_MS / 1000.0) == CO_OK;
     }
     while (out->known && (line = strsep(&rest, "\n"))) {
         char *value = line + strcspn(line, " ");
@@ -140,16 +96,21 @@ void config_ask(ssh_config *out, const char *const *ssh, int n_ssh, const char *
     co_free(argv);
 }
 
-bool is_loopback_name(const char *name)
+/* This host's own name, whole or up to its first dot, whether or not it leads anywhere. */
+static bool is_own_name(const char *name)
 {
-    return strcasecmp(name, "localhost") == 0 || strncmp(name, "127.", 4) == 0 || strcmp(name, "::1") == 0;
+    char own[CO_HOST_NAME] = "";
+    size_t n = strlen(name);
+
+    gethostname(own, sizeof own - 1);
+    size_t whole = strlen(own), brief = strcspn(own, ".");
+    return n && (n == whole || n == brief) && strncasecmp(name, own, n) == 0;
 }
 
 /* A name that leads to one of our addresses by another port, user or proxy is somebody else: a container, a tunnel. */
-bool config_is_here(const ssh_config *c, const char *name)
+bool config_is_here(const ssh_config *c, const char *name, const co_patience *p)
 {
     const struct passwd *me = getpwuid(geteuid());
-    co_patience p = co_patience_s(5);
     co_addr a[8];
     int n = 0;
 
@@ -157,7 +118,9 @@ bool config_is_here(const ssh_config *c, const char *name)
         return true;
     if (!c->known || c->port != 22 || c->proxied || !me || strcmp(me->pw_name, c->user) != 0)
         return false;
-    if (co_net_resolve(a, (int)CO_COUNT(a), &n, c->hostname, 22, &p)) {
+    if (is_own_name(c->hostname))
+        return true;
+    if (co_net_resolve(a, (int)CO_COUNT(a), &n, c->hostname, 22, p)) {
         co_errclear(); /* ssh will say so */
         return false;
     }

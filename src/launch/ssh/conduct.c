@@ -17,7 +17,7 @@
 
 #include "base/clock.h"
 
-enum { EXIT_LOST = 1, EXIT_NOT_STARTED = 2, EXIT_PREEMPTED = 75, SECOND_MS = 5000 };
+enum { EXIT_LOST = 1, EXIT_NOT_STARTED = 2, SECOND_MS = 5000 };
 
 void conduct_say(conductor *c, const char *fmt, ...)
 {
@@ -64,7 +64,7 @@ static void lose(conductor *c, const far_host *h, int status)
 static int lost_status(const conductor *c)
 {
     if (c->asked)
-        return c->asked == SIGTERM || c->asked == SIGUSR1 ? EXIT_PREEMPTED : 128 + c->asked;
+        return c->asked == SIGTERM || c->asked == SIGUSR1 ? CO_EXIT_PREEMPTED : 128 + c->asked;
     return c->told >= c->job->min_hosts ? EXIT_LOST : EXIT_NOT_STARTED;
 }
 
@@ -285,10 +285,12 @@ static co_err set_up(conductor *c)
     c->remote = carry_line(&c->cargo, &c->pool);
     if (!c->remote)
         return CO_ENOMEM;
+    co_patience names =
+        co_patience_s(NAMES_S); /* all of them together: without a name server ssh says so itself */
     for (int i = 0; i < j->n; i++) {
         far_host *h = &c->hosts[i];
         config_ask(&h->conf, c->ssh, c->n_ssh, j->hosts[i].name);
-        h->here = config_is_here(&h->conf, j->hosts[i].name);
+        h->here = config_is_here(&h->conf, j->hosts[i].name, &names);
     }
     setrlimit(RLIMIT_NOFILE, &(struct rlimit){c->old_nofile.rlim_max, c->old_nofile.rlim_max});
     sigaddset(&set, SIGCHLD);

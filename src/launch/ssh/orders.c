@@ -85,7 +85,7 @@ void conduct_ready(conductor *c, far_host *h)
 void conduct_where(conductor *c, far_host *h, int port, const char *addresses)
 {
     char name[CO_HOST_NAME];
-    bool by_name = !h->here && !is_loopback_name(h->conf.hostname);
+    bool by_name = !h->here && !co_host_is_loopback(h->conf.hostname);
 
     snprintf(name, sizeof name, "%.*s", (int)strcspn(addresses, ","), addresses);
     co_endpoint_text(c->endpoint, sizeof c->endpoint,

@@ -1,11 +1,13 @@
-/* command.c -- what another program says: scontrol, asked for an address or a socket. Bounded in time and bytes. */
-#include "launch/place/place_int.h"
+/* command.c -- runs a short program and reads what it says. */
+#include "launch/command_int.h"
 
 #include <errno.h>
 #include <fcntl.h>
 #include <poll.h>
 #include <signal.h>
 #include <spawn.h>
+#include <stdbool.h>
+#include <stdint.h>
 #include <string.h>
 #include <sys/wait.h>
 #include <unistd.h>

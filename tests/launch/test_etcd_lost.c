@@ -1,0 +1,211 @@
+/* The host that keeps the roster is lost, and the others meet again through a real etcd. */
+#include "launch/etcds.h"
+
+#include "base/clock.h"
+#include "launch/roster_etcd_int.h"
+#include "launch/rosters.h"
+#include "net/ns.h"
+
+TEST(when_the_keeper_is_killed_the_others_go_on)
+{
+    pid_t pid[3];
+    etcds e;
+
+    etcds_open(&e, 1, "127.0.0.1");
+    start(&e, pid, 3, "--nnodes=1:3 --max-restarts=2 --rdzv-conf=lease=2,last_call_timeout=5");
+    double before = co_now_s();
+    kill(pid[0], SIGKILL);
+    wait_for("began0.1");
+    wait_for("began1.1");
+    test_note("the others went on after %.1f s, with a lease of 2 s", co_now_s() - before);
+    CHECK(access("began2.1", F_OK) != 0, "a rank of a host that is gone");
+    go();
+    for (int i = 1; i < 3; i++) {
+        ends(pid[i], i, 0, "was lost, and it kept the roster: the other side closed the connection");
+        CHECK(strstr(output(i), "of 2, restart 1.") && !strstr(output(i), "restart 2"), "%s", output(i));
+    }
+    test_wait(pid[0], 5);
+    etcds_close(&e);
+}
+
+TEST(without_restarts_or_enough_hosts_a_lost_keeper_ends_the_job)
+{
+    static const struct {
+        const char *flags, *words;
+    } cases[] = {
+        {"--nnodes=1:3 --rdzv-conf=lease=2,last_call_timeout=5", "and it kept the roster"},
+        {"--nnodes=3 --max-restarts=3 --rdzv-conf=lease=2", "2 hosts are left, at least 3 are needed"}};
+    pid_t pid[3];
+    etcds e;
+
+    etcds_open(&e, 1, "127.0.0.1");
+    for (size_t k = 0; k < CO_COUNT(cases); k++) {
+        start(&e, pid, 3, cases[k].flags);
+        kill(pid[0], SIGKILL);
+        ends(pid[1], 1, 1, cases[k].words);
+        ends(pid[2], 2, 1, cases[k].words);
+        test_wait(pid[0], 5);
+        CHECK(test_sh("rm -f began* out0").status == 0, "rm");
+    }
+    etcds_close(&e);
+}
+
+/* A roster that keeps its job's in a process of its own, done as soon as a round began. */
+static pid_t done_keeper(scene s)
+{
+    pid_t pid = fork();
+
+    if (pid != 0)
+        return pid;
+    co_roster *a = host(s, "a");
+    talk(a, "find this one (port ");
+    CHECK_OK(co_fs_write_atomic("keeps", "", 0));
+    event(a, CO_ROSTER_BEGIN);
+    co_roster_done(a);
+    for (;;)
+        pause();
+}
+
+static bool keeper_is_done(void *roster)
+{
+    return __atomic_load_n(&((net *)roster)->client.past.keeper_done, __ATOMIC_RELAXED);
+}
+
+TEST(a_job_whose_hosts_were_all_done_ends_well_though_the_keeper_dies)
+{
+    etcds e;
+
+    etcds_open(&e, 1, "127.0.0.1");
+    scene s = scene_of(2, 2, "");
+    s.where.endpoint[0] = '\0';
+    s.where.insecure = true;
+    s.where.lost_after_s = 1;
+    s.where.etcd = (co_meet_etcd){.members = e.members, .lease_s = 2};
+    pid_t pid = done_keeper(s);
+    wait_for("keeps");
+    co_roster *b = host(s, "b");
+    event(b, CO_ROSTER_BEGIN);
+    test_until(keeper_is_done, b, 10, "the keeper's word that it is done");
+    kill(pid, SIGSTOP); /* what the other says from now on it does not hear */
+    co_roster_done(b);
+    talk(b, "and it kept the roster: no sign of life");
+    co_roster_event over = event(b, CO_ROSTER_OVER);
+    CHECK(over.status == 0 && !over.has_cause, "status %d, blame of %s", over.status, over.cause.host);
+    co_roster_close(b);
+    kill(pid, SIGKILL);
+    test_wait(pid, 5);
+    etcds_close(&e);
+}
+
+TEST(a_host_that_is_asked_to_end_while_the_keeper_is_lost_ends)
+{
+    pid_t pid[2];
+    etcds e;
+
+    etcds_open(&e, 1, "127.0.0.1");
+    start(&e, pid, 2, "--nnodes=1:2 --max-restarts=2 --rdzv-conf=lease=2,lost_after=1,last_call_timeout=1");
+    kill(pid[0], SIGSTOP); /* the other's word is on its way, but is not heard */
+    double before = co_now_s();
+    kill(pid[1], SIGTERM);
+    ends(pid[1], 1, 75, "SIGTERM: passed on to all workers");
+    CHECK(co_now_s() - before < 6, "took %.1f s", co_now_s() - before);
+    CHECK(!strstr(output(1), "keeps the roster now"), "it met again: %s", output(1));
+    kill(pid[0], SIGKILL);
+    test_wait(pid[0], 5);
+    etcds_close(&e);
+}
+
+TEST(a_keeper_whose_cable_is_pulled_stops_and_the_others_go_on_without_it)
+{
+    static const char flags[] =
+        "--nnodes=1:3 --max-restarts=1 --rdzv-conf=lease=2,lost_after=1.5,last_call_timeout=3,join_timeout=";
+    ns_lan lan = ns_open(4);
+    pid_t pid[3];
+    etcds e;
+
+    ns_enter(&lan, 3);
+    etcds_open(&e, 1, "10.77.0.4");
+    for (int i = 0; i < 3; i++) {
+        char whole[200];
+        snprintf(whole, sizeof whole, "%s%d", flags, i == 0 ? 2 : 20);
+        ns_enter(&lan, i);
+        pid[i] = launch(&e, i, whole,
+                        "touch began$RANK.$TORCHELASTIC_RESTART_COUNT;"
+                        "trap \"touch stopped$RANK.$TORCHELASTIC_RESTART_COUNT; exit 1\" TERM;"
+                        "while ! test -e go; do sleep 0.05; done");
+        if (i == 0)
+            test_until(host_0_says, "find this one (port ", 20, "host 0 to keep the roster");
+    }
+    for (int i = 0; i < 3; i++) {
+        char path[32];
+        snprintf(path, sizeof path, "began%d.0", i);
+        wait_for(path);
+    }
+    double before = co_now_s();
+    ns_cable(&lan, 0, false);
+    wait_for("stopped0.0");
+    test_note("the cut-off keeper's worker was stopped after %.1f s", co_now_s() - before);
+    wait_for("began0.1");
+    wait_for("began1.1");
+    test_note("the others went on after %.1f s", co_now_s() - before);
+    CHECK(access("stopped0.1", F_OK) != 0, "stopped again");
+    ends(pid[0], 0, 1, "no longer keeps the roster: it has lost a host and not reached etcd for");
+    CHECK(strstr(output(0), "cannot join the job job: step etcd"), "%s", output(0));
+    go();
+    ends(pid[1], 1, 0, "and it kept the roster: no sign of life");
+    ends(pid[2], 2, 0, "and it kept the roster: no sign of life");
+    etcds_close(&e);
+    ns_leave(&lan);
+}
+
+TEST_LONG(a_keeper_that_was_suspended_finds_its_place_taken_and_joins_the_others)
+{
+    pid_t pid[3];
+    etcds e;
+
+    etcds_open(&e, 1, "127.0.0.1");
+    start(&e, pid, 3, "--nnodes=1:3 --max-restarts=3 --rdzv-conf=lease=2,lost_after=1,last_call_timeout=3");
+    kill(pid[0], SIGSTOP);
+    wait_for("began0.1");
+    wait_for("began1.1");
+    kill(pid[0], SIGCONT);
+    wait_for("began2.1"); /* three again; a host that joins costs no restart */
+    go();
+    for (int i = 0; i < 3; i++)
+        ends(pid[i], i, 0, "of 3, restart 1.");
+    etcds_close(&e);
+}
+
+TEST_LONG(a_host_that_was_cut_off_while_the_job_ended_finds_how_it_ended)
+{
+    static const char flags[] =
+        "--nnodes=1:3 --max-restarts=1 --rdzv-conf=lease=2,lost_after=1,last_call_timeout=3";
+    ns_lan lan = ns_open(4);
+    pid_t pid[3];
+    etcds e;
+
+    ns_enter(&lan, 3);
+    etcds_open(&e, 1, "10.77.0.4");
+    for (int i = 0; i < 3; i++) {
+        ns_enter(&lan, i);
+        pid[i] = launch(&e, i, flags, WAITS);
+        if (i == 0)
+            test_until(host_0_says, "find this one (port ", 20, "host 0 to keep the roster");
+    }
+    for (int i = 0; i < 3; i++) {
+        char path[32];
+        snprintf(path, sizeof path, "began%d.0", i);
+        wait_for(path);
+    }
+    ns_cable(&lan, 2, false);
+    wait_for("began0.1");
+    wait_for("began1.1");
+    go();
+    ends(pid[0], 0, 0, "ended");
+    ends(pid[1], 1, 0, "ended");
+    CHECK(test_wait(pid[2], 0) == -1, "it ended by itself: %s", output(2));
+    ns_cable(&lan, 2, true);
+    ends(pid[2], 2, 0, "the job ended while this host was cut off");
+    etcds_close(&e);
+    ns_leave(&lan);
+}

@@ -1,0 +1,121 @@
+/* The roster's server, turned by the test: hours pass as fast as it likes. */
+#include "rosters.h"
+
+#include "launch/roster_net_server_int.h"
+
+typedef struct desk {
+    scene scene;
+    server *server;
+    client mine; /* the server's own seat */
+} desk;
+
+static void note_event(void *ctx, const co_roster_event *ev)
+{
+    (void)ctx;
+    test_note("%d: %s", ev->kind, ev->text);
+}
+
+static void open_desk(desk *d, const past *p)
+{
+    meeting m;
+    int pair[2];
+
+    d->scene.where.lost_after_s = 1e6; /* time passes in leaps */
+    co_meet where = d->scene.where;
+    where.role = CO_MEET_SERVE;
+    d->scene.where.role = CO_MEET_JOIN;
+    CHECK_OK(meet_decide(&m, &d->scene.terms, &where));
+    CHECK_OK(co_net_pair(pair));
+    d->mine = (client){.terms = &d->scene.terms, .where = &d->scene.where, .event = note_event};
+    d->mine.run = run_number(d->scene.terms.run_id);
+    CHECK_OK(co_conn_new(&d->mine.conn, pair[0], NULL, CO_CONN_CLIENT));
+    CHECK_OK(server_open(&d->server, &d->scene.terms, &where, &m, NULL, pair[1]));
+    if (p)
+        server_resume(d->server, p);
+    CHECK_OK(client_hello(&d->mine, ""));
+}
+
+static void close_desk(desk *d)
+{
+    co_conn_free(d->mine.conn);
+    server_close(d->server);
+}
+
+static void turn(desk *d, double ms)
+{
+    client_turn(&d->mine, 0);
+    server_turn(d->server, ms);
+    client_turn(&d->mine, 0);
+}
+
+static void until_joined(desk *d, int n)
+{
+    double until = co_now_s() + 20;
+
+    while (server_joined(d->server) != n) {
+        CHECK(co_now_s() < until, "%d hosts, not %d", server_joined(d->server), n);
+        turn(d, 0);
+    }
+}
+
+static void until_stage(desk *d, stage to)
+{
+    double until = co_now_s() + 20;
+
+    while (d->server->stage != to) {
+        CHECK(co_now_s() < until, "stage %d, not %d", d->server->stage, to);
+        turn(d, 0);
+    }
+}
+
+TEST(a_host_that_drops_while_the_others_come_back_to_a_new_keeper_ends_nothing)
+{
+    past p = {.number = 4, .restarts = 1, .hosts = 4, .counted = true, .has_cause = true};
+    desk d = {.scene = scene_of(2, 4, "127.0.0.1")};
+
+    d.scene.terms.max_restarts = 3;
+    p.cause = failure(0, 1, wall_ns());
+    open_desk(&d, &p);
+    co_roster *c = host(d.scene, "c");
+    until_joined(&d, 2);
+    co_roster_close(c);
+    until_joined(&d, 1);
+    CHECK(!server_over(d.server), "the job is over: %s", d.server->why);
+    co_roster *late = host(d.scene, "d");
+    until_joined(&d, 2);
+    turn(&d, 1000); /* the last call is over */
+    until_stage(&d, RUN);
+    co_round o = event(late, CO_ROSTER_BEGIN).round;
+    CHECK(o.hosts == 2 && o.restarts == 1 && o.number == 1, "%d hosts, %d restarts, round %lld", o.hosts,
+          o.restarts, (long long)o.number);
+    co_roster_close(late);
+    close_desk(&d);
+}
+
+static void stops_for(double grace_s, double limit_s)
+{
+    desk d = {.scene = scene_of(2, 2, "127.0.0.1")};
+    co_failure f = failure(0, 3, wall_ns());
+
+    open_desk(&d, NULL);
+    d.scene.where.grace_s = grace_s;
+    co_roster *b = host(d.scene, "b");
+    until_stage(&d, RUN);
+    CHECK_OK(client_say(&d.mine, WORD_FAILED, failure_pack(&f)));
+    CHECK_OK(client_say(&d.mine, WORD_STOPPED, NULL));
+    until_stage(&d, STOPPING);
+    turn(&d, 1000 * limit_s - 5000);
+    CHECK(server_joined(d.server) == 2, "lost within %g s", limit_s - 5);
+    turn(&d, 10000);
+    turn(&d, 0);
+    CHECK(server_joined(d.server) == 1 && server_over(d.server), "waited for more than %g s", limit_s + 5);
+    co_roster_close(b);
+    close_desk(&d);
+}
+
+TEST(a_host_whose_workers_have_a_long_grace_period_is_not_lost_before_it)
+{
+    stops_for(0, 120);
+    stops_for(30, 120);
+    stops_for(300, 330);
+}
