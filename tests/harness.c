@@ -247,6 +247,10 @@ static void start(struct job *j, test *t, int number)
         return;
     setpgid(0, 0);
     prctl(PR_SET_PDEATHSIG, SIGKILL);
+    static const int usual[] = {SIGINT, SIGQUIT, SIGHUP,
+                                SIGPIPE}; /* a shell's background, nohup: they ignore some */
+    for (size_t i = 0; i < sizeof usual / sizeof *usual; i++)
+        signal(usual[i], SIG_DFL);
     int fd = open(j->log, O_WRONLY | O_CREAT | O_TRUNC, 0644);
     dup2(fd, 1);
     dup2(fd, 2);
