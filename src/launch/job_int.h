@@ -257,6 +257,9 @@ void round_kill(job *j);         /* SIGKILL, to all that are left */
 bool round_gone(job *j);         /* no guard is left, all output read */
 void round_free(job *j);
 void worker_read(worker *w, int which);
+/* Its guard is gone, and with it all that it started. Whoever else holds the pipe (a descriptor that was passed on) is not waited for:
+ * what is in it is read, then it is closed. */
+void worker_close(worker *w, int which);
 void worker_hear(worker *w); /* from its guard */
 bool worker_failed(const worker *w);
 

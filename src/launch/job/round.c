@@ -169,25 +169,11 @@ void round_kill(job *j)
     signal_all(j, SIGKILL);
 }
 
-/* The guard is gone, and with it all that the worker started. Whoever else holds the pipe (a descriptor that was passed on) is not
- * waited for: what is in it now is read, then it reads as ended. */
-static void end_pipe(worker *w, int which)
-{
-    for (int i = 0; i < 4; i++) /* the largest pipe that a user may have: 1 MiB */
-        worker_read(w, which);
-    int fd = w->s[which].fd, nowhere = fd < 0 ? -1 : open("/dev/null", O_RDONLY | O_CLOEXEC);
-    if (nowhere < 0)
-        return;
-    dup3(nowhere, fd, O_CLOEXEC);
-    close(nowhere);
-    worker_read(w, which);
-}
-
 bool round_gone(job *j)
 {
     for (int i = 0; i < j->n; i++)
         for (int k = 0; k < 2 && j->workers[i].sock < 0; k++)
-            end_pipe(&j->workers[i], k);
+            worker_close(&j->workers[i], k);
     for (int i = 0; i < j->n; i++)
         if (j->workers[i].sock >= 0 || j->workers[i].s[0].fd >= 0 || j->workers[i].s[1].fd >= 0)
             return false;

@@ -121,6 +121,14 @@ void worker_read(worker *w, int which)
     }
 }
 
+void worker_close(worker *w, int which)
+{
+    for (int i = 0; i < 4; i++) /* the largest pipe that a user may have: 1 MiB */
+        worker_read(w, which);
+    if (w->s[which].fd >= 0)
+        end_stream(&w->s[which]);
+}
+
 bool worker_failed(const worker *w)
 {
     return w->ended && w->status != 0;
