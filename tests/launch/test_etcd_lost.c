@@ -86,7 +86,9 @@ TEST(a_job_whose_hosts_were_all_done_ends_well_though_the_keeper_dies)
     co_roster *b = host(s, "b");
     event(b, CO_ROSTER_BEGIN);
     test_until(keeper_is_done, b, 10, "the keeper's word that it is done");
+    int stopped;
     kill(pid, SIGSTOP); /* what the other says from now on it does not hear */
+    CHECK(waitpid(pid, &stopped, WUNTRACED) == pid && WIFSTOPPED(stopped), "the keeper does not stop");
     co_roster_done(b);
     talk(b, "and it kept the roster: no sign of life");
     co_roster_event over = event(b, CO_ROSTER_OVER);
