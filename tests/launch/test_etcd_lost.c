@@ -1,6 +1,8 @@
 /* The host that keeps the roster is lost, and the others meet again through a real etcd. */
 #include "launch/etcds.h"
 
+#include <sys/wait.h>
+
 #include "base/clock.h"
 #include "launch/roster_etcd_int.h"
 #include "launch/rosters.h"
