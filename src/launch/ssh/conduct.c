@@ -50,7 +50,12 @@ static void lose(conductor *c, const far_host *h, int status)
 
     for (int i = 0; i < c->job->n; i++)
         left += c->hosts[i].stage != HOST_GONE;
-    if (h->rank != 0 && (left >= c->job->min_hosts || c->hosts[0].ended >= 0))
+    if (h->rank != 0 && left >= c->job->min_hosts)
+        return;
+    /* Nobody asked here, and yet the job says that it was asked to end: the lost host's end reached it before us. */
+    if (c->status == CO_EXIT_PREEMPTED && !c->asked && status == EXIT_LOST)
+        c->status = status;
+    if (h->rank != 0 && c->hosts[0].ended >= 0)
         return;
     if (!c->status)
         c->status = status;
