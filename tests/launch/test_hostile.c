@@ -10,6 +10,7 @@
 #include <fcntl.h>
 #include <poll.h>
 #include <pthread.h>
+#include <sched.h>
 #include <sys/resource.h>
 #include <sys/socket.h>
 
@@ -18,6 +19,7 @@
 enum { STRANGERS = 2000, RECORD = 1 << 16 };
 enum { NOISE, SILENT, SLOW, REPLAY, KINDS };
 
+static cpu_set_t all_cpus; /* that the test may use */
 static uint8_t record[RECORD];
 static size_t recorded;
 
@@ -165,6 +167,21 @@ static void goes_on(struct siege *s, struct stranger *o)
     o->fd = -1;
 }
 
+/* The job on one CPU and the strangers on another, as hosts have it: what they compute to annoy is not the job's time. Where there is
+ * one CPU only they share it. */
+static void stay_on(int which)
+{
+    cpu_set_t one;
+    int n = 0;
+
+    CPU_ZERO(&one);
+    for (int cpu = 0; cpu < CPU_SETSIZE; cpu++)
+        if (CPU_ISSET(cpu, &all_cpus) && n++ == which)
+            CPU_SET(cpu, &one);
+    if (CPU_COUNT(&one) == 1)
+        sched_setaffinity(0, sizeof one, &one);
+}
+
 static void *besiege(void *arg)
 {
     static struct stranger all[STRANGERS];
@@ -175,6 +192,7 @@ static void *besiege(void *arg)
     int n = 0;
 
     ns_enter(s->lan, 2);
+    stay_on(1);
     for (double until = co_now_s() + 60;
          co_now_s() < until && s->closed < (n < STRANGERS ? STRANGERS : s->came);) {
         for (int k = 0; k < 8 && n < STRANGERS && !atomic_load(&s->over); k++, n++)
@@ -258,6 +276,8 @@ static void besieged(times *calm, times *hostile, int runs, int work, int least)
     ns_lan lan = ns_open(3);
 
     record_a_true_host(&lan);
+    sched_getaffinity(0, sizeof all_cpus, &all_cpus);
+    stay_on(0);
     for (int i = 0; i < runs; i++) {
         struct siege s;
         double c0 = cpu_s(), without = run_once(&lan, work, NULL), c1 = cpu_s(),
@@ -292,7 +312,7 @@ TEST_LONG(two_thousand_strangers_cost_less_than_a_twentieth)
 {
     times calm = {0}, hostile = {0};
 
-    besieged(&calm, &hostile, 3, 6000, STRANGERS);
+    besieged(&calm, &hostile, 3, 3000, STRANGERS);
     CHECK(hostile.cpu < 1.05 * calm.cpu, "%.2f s of CPU time, %.2f s without strangers", hostile.cpu,
           calm.cpu);
     CHECK(hostile.best < 1.05 * calm.best || calm.worst > 1.05 * calm.best,
