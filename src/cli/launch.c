@@ -15,6 +15,7 @@ static co_err open_roster(co_roster **out, const launch_plan *p)
         return co_roster_local(out, &p->spec.terms);
     co_meet where = p->meet;
     where.grace_s = p->spec.grace_s;
+    where.logs = p->spec.log_dir && strcmp(p->spec.log_dir, "/dev/null") != 0;
     CO_TRY(launch_ask_token(&p->spec.terms, &where));
     return co_roster_open(out, &p->spec.terms, &where);
 }

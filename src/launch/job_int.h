@@ -1,7 +1,7 @@
 /* job_int.h -- the parts of a job on one host.
  *
  *     roster --events--> run.c --> round.c: the workers of a round; guard.c (a process for each), env.c
- *     a worker's bytes --> lines.c --> files.c (per rank, merged)
+ *     a worker's bytes --> lines.c --> files.c (per rank, merged) --> joblog.c (with those of other hosts)
  *                                 \--> console.c (prefix, fold), bars.c --> outlet.c: out_fd, err_fd
  *     a death --> cause.c, evidence.c --> co_failure --> roster --> blame.c (a paragraph, blame.json)
  */
@@ -29,6 +29,8 @@ enum {
     LEFT_BEHIND_MS = 5000,    /* then: from SIGTERM to SIGKILL */
     UNREAD_MS = 1000,         /* asked to end: for whoever does not read our output */
     OVER_WAIT_MS = 10000,     /* our workers are gone, the job asked to end: for the roster to agree */
+    MIX_MS = 300,             /* lines of all hosts wait so long for earlier ones that come later */
+    MIX_TURN_MS = 100,        /* and are written so often at most */
     CONTROL_SILENT_MS = 60000 /* without a sign of life whoever started us is gone */
 };
 
@@ -146,6 +148,7 @@ typedef struct files {
     char *attempt;
     log_file merged;
     const char *host;
+    struct job *shared;   /* whose merged.log is also for job.log (joblog.c); NULL: none */
     char broken_why[256]; /* to be said; "" when it was */
 } files;
 
@@ -158,9 +161,34 @@ void files_merge_line(files *f, int rank, int64_t clock_offset_ns, const char *t
 /* What the launcher itself has to say there: "begins: ", the cause, and at last "ends: ". */
 void files_merge_note(files *f, int64_t clock_offset_ns, const char *fmt, ...)
     __attribute__((format(printf, 3, 4)));
+/* "TIME [HOST:RANK] ", of now. */
+void files_line_head(co_str *out, const char *host, int rank, int64_t clock_offset_ns);
 void files_log_push(files *f, log_file *l);
 void files_log_close(files *f, log_file *l);
 void files_close(files *f, bool keep); /* the temporary folder goes unless something in it is worth keeping */
+
+/* --- joblog.c: the lines of all hosts, in job.log of the host that keeps the roster ------------------------------------- */
+typedef struct mixed {
+    size_t at, len; /* of text, with its newline */
+    uint64_t came_ns;
+} mixed;
+
+typedef struct joblog {
+    log_file file;
+    co_str text;
+    mixed *list; /* in the order of coming */
+    int n, room;
+    uint64_t oldest_ns, wrote_ns; /* when the oldest of them came; when some were written */
+    co_str heard;                 /* from other hosts, for a moment */
+    long long unsent;             /* lines of this host that could not go to the keeper; not told yet */
+} joblog;
+void joblog_share(job *j, const char *text, size_t n); /* from files.c: whole lines of merged.log */
+void joblog_hear(job *j);                              /* what other hosts have logged */
+int joblog_due_ms(const job *j);                       /* -1: nothing waits */
+void joblog_write(job *j, bool all);
+void joblog_open(job *j);   /* if this host keeps the roster of several, and there is a --log-dir */
+void joblog_finish(job *j); /* what hosts say at the end */
+void joblog_close(job *j);
 
 /* --- a worker --------------------------------------------------------------------------------------------------------- */
 enum { TAIL_LINES = 20, TAIL_WIDTH = 400 };
@@ -204,6 +232,7 @@ struct job {
     char host[CO_HOST_NAME];
     console console;
     files files;
+    joblog all;
     sigset_t old_mask;
     int signal_fd;
     struct rlimit old_nofile;

@@ -1,4 +1,5 @@
-/* logs.h -- reading what jobs wrote with --log-dir: the merged.log files of one or more hosts as one stream in time order.
+/* logs.h -- reading what jobs wrote with --log-dir: the merged.log files of one or more hosts, or the job.log of the one that kept
+ * the roster, as one stream in time order.
  *
  *     co_logs *logs;
  *     CO_TRY(co_logs_open(&logs, &what));

@@ -12,6 +12,7 @@
 typedef struct found {
     char **paths; /* merged.log files */
     int n;
+    bool named; /* the word is a file */
 } found;
 /* The files that a word means (NULL: none was given). found_free. */
 co_err logs_find(found *out, const char *word);
@@ -31,6 +32,7 @@ co_err wanted_ranks(wanted *w, const char *text);
 
 typedef struct log_source {
     char *path;
+    char me[CO_HOST_NAME]; /* this host */
     int fd;
     char *buf; /* [SOURCE_ROOM] */
     size_t start, len;
@@ -40,6 +42,7 @@ typedef struct log_source {
     uint64_t read_ns; /* when it was read */
     co_log_line last; /* where a line without a stamp of its own belongs */
     int rank[2];      /* the lowest and highest that were read; -1: none */
+    bool here;        /* a line of this host was read */
     bool ended;       /* its last line was read */
     bool gone;        /* its launcher is, without a last line */
 } log_source;

@@ -38,6 +38,27 @@ void co_roster_leave(co_roster *r, int status, const char *why)
     r->ops->leave(r, status, why);
 }
 
+bool co_roster_log(co_roster *r, const char *lines, size_t n)
+{
+    return r->ops->log ? r->ops->log(r, lines, n) : true;
+}
+
+bool co_roster_keeps(const co_roster *r)
+{
+    return r->ops->keeps && r->ops->keeps(r);
+}
+
+long long co_roster_logged(co_roster *r, co_str *out)
+{
+    return r->ops->logged ? r->ops->logged(r, out) : 0;
+}
+
+void co_roster_finish(co_roster *r)
+{
+    if (r->ops->finish)
+        r->ops->finish(r);
+}
+
 int failure_status(const co_failure *f)
 {
     return WIFSIGNALED(f->status) ? 128 + WTERMSIG(f->status) : WEXITSTATUS(f->status);

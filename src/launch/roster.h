@@ -16,6 +16,7 @@
 #include <stdint.h>
 
 #include "base/err.h"
+#include "base/str.h"
 
 enum { CO_MAX_HOSTS = 1024, CO_HOST_NAME = 256 };
 enum { CO_EXIT_PREEMPTED = 75 }; /* of a job that was asked to end or lost its roster: start it again */
@@ -100,6 +101,7 @@ typedef struct co_meet {
     double last_call_s;    /* 0: 30. How long an elastic job with enough hosts waits for more */
     double lost_after_s;   /* 0: 3. Silence after which a host counts as lost */
     double grace_s;        /* what this host gives its workers to end: it is not lost before */
+    bool logs;             /* a server: it wants what the others log (co_roster_logged) */
     int64_t skew_ns;       /* for tests: this host's clock is off by so much */
     co_meet_etcd etcd;
 } co_meet;
@@ -125,6 +127,15 @@ void co_roster_failed(co_roster *r, const co_failure *f);
 void co_roster_stopped(co_roster *r); /* this host's workers are gone, as STOP asked */
 /* This host was asked to end (signal): all hosts are told; `status` becomes the job's. */
 void co_roster_leave(co_roster *r, int status, const char *why);
+/* Logs of all hosts in one place. Whole lines of this host's, for whoever keeps the roster, if that host wants them; false: more of
+ * them wait than may. */
+bool co_roster_log(co_roster *r, const char *lines, size_t n);
+bool co_roster_keeps(const co_roster *r); /* this host does: what others log comes to it */
+/* Adds what came since the last call. How many lines were lost because nobody took them. */
+long long co_roster_logged(co_roster *r, co_str *out);
+/* After the last event: returns when all hosts know that the job is over and have logged their last, or after 2 s. Then there is
+ * co_roster_logged and co_roster_close only. */
+void co_roster_finish(co_roster *r);
 void co_roster_close(co_roster *r); /* NULL is fine */
 
 #endif

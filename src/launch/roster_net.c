@@ -13,7 +13,7 @@
 
 #include "base/alloc.h"
 
-static void queue_wake(int fd)
+void queue_wake(int fd)
 {
     uint64_t one = 1;
 
@@ -106,7 +106,9 @@ static int net_fd(const co_roster *base)
 
 static int64_t net_clock_offset(const co_roster *base)
 {
-    return atomic_load(&((const net *)base)->client.offset_ns);
+    const net *r = (const net *)base;
+
+    return atomic_load(&r->client.offset_ns) - r->where.skew_ns; /* a clock that a test set wrong is right */
 }
 
 static void put_order(net *r, word type, json_t *body)
@@ -135,11 +137,7 @@ static void net_done(co_roster *base)
 
 static void net_failed(co_roster *base, const co_failure *f)
 {
-    net *r = (net *)base;
-    co_failure mine = *f;
-
-    mine.when_ns += r->where.skew_ns; /* which its offset has taken away */
-    put_order(r, WORD_FAILED, failure_pack(&mine));
+    put_order((net *)base, WORD_FAILED, failure_pack(f));
 }
 
 static void net_stopped(co_roster *base)
@@ -165,7 +163,12 @@ static void net_leave(co_roster *base, int status, const char *why)
     put_order(r, WORD_LEAVE, json_pack("{si so}", "status", status, "why", co_json_string(why)));
 }
 
-static void net_close(co_roster *base)
+static bool net_keeps(const co_roster *base)
+{
+    return atomic_load(&((const net *)base)->keeps);
+}
+
+static void net_finish(co_roster *base)
 {
     net *r = (net *)base;
 
@@ -173,6 +176,14 @@ static void net_close(co_roster *base)
     queue_wake(r->order_fd);
     if (r->started)
         pthread_join(r->thread, NULL);
+    r->started = false;
+}
+
+static void net_close(co_roster *base)
+{
+    net *r = (net *)base;
+
+    net_finish(base);
     json_decref(r->leave);
     co_conn_free(r->client.conn);
     server_close(r->server);
@@ -191,6 +202,8 @@ static void net_close(co_roster *base)
         close(r->event_fd);
     if (r->order_fd >= 0)
         close(r->order_fd);
+    co_str_fini(&r->log_out);
+    co_str_fini(&r->log_in);
     pthread_mutex_destroy(&r->lock);
     co_free(r);
 }
@@ -211,6 +224,9 @@ co_err roster_serve_here(net *r)
         return err;
     }
     CO_TRY(server_open(&r->server, &r->terms, &r->where, &r->meeting, r->tls, pair[1]));
+    if (r->where.logs)
+        server_logs_to(r->server, logs_heard, r);
+    atomic_store(&r->keeps, true);
     atomic_store(&r->seated, true);
     return client_hello(&r->client, "");
 }
@@ -252,7 +268,11 @@ static const struct roster_ops ops = {.turn = net_turn,
                                       .stopped = net_stopped,
                                       .leave = net_leave,
                                       .close = net_close,
-                                      .clock_offset = net_clock_offset};
+                                      .clock_offset = net_clock_offset,
+                                      .log = logs_put,
+                                      .keeps = net_keeps,
+                                      .logged = logs_take,
+                                      .finish = net_finish};
 
 co_err co_roster_open(co_roster **out, const co_terms *terms, const co_meet *where)
 {

@@ -15,8 +15,10 @@ void carrier_leave_alone(net *r)
     queue_event(r, &ev);
 }
 
+/* Lines first: who hears that all is done or has stopped has them. */
 static void carry_orders(net *r)
 {
+    logs_carry(r);
     pthread_mutex_lock(&r->lock);
     struct order *o = r->orders;
     r->orders = NULL;
@@ -81,10 +83,14 @@ static bool reach(net *r)
 /* After the agent has closed: the last words of a server go out before it ends. */
 static bool finished(net *r, uint64_t *until_ns)
 {
-    if (!r->server)
-        return !r->client.conn || co_conn_unsent(r->client.conn) == 0;
-    if (!*until_ns) {
+    bool first = !*until_ns;
+
+    if (first)
         *until_ns = co_now_ns() + LINGER_MS * 1000000ull;
+    if (!r->server)
+        return !r->client.conn || (co_conn_unsent(r->client.conn) == 0 && !logs_wait(r)) ||
+               co_now_ns() > *until_ns;
+    if (first) {
         server_end(r->server, CO_EXIT_PREEMPTED, "the host that keeps the roster ended");
     }
     return server_idle(r->server) || co_now_ns() > *until_ns;
@@ -111,6 +117,7 @@ static void carry(net *r)
 {
     struct pollfd fds[SERVER_FDS + 2];
     uint64_t last_ns = co_now_ns(), until_ns = 0;
+    bool first = true; /* frames that came with the welcome are there already */
 
     for (bool closing = false; !closing || !finished(r, &until_ns);) {
         closing = atomic_load(&r->closing); /* what was ordered before still goes out in this turn */
@@ -119,7 +126,8 @@ static void carry(net *r)
         if (r->client.conn)
             fds[n++] = (struct pollfd){.fd = co_conn_fd(r->client.conn),
                                        .events = (short)co_conn_events(r->client.conn)};
-        poll(fds, (nfds_t)n, closing ? 1 : TURN_MS);
+        poll(fds, (nfds_t)n, first ? 0 : closing ? 1 : TURN_MS);
+        first = false;
         uint64_t now = co_now_ns();
         double elapsed_ms = (double)(now - last_ns) / 1e6;
         last_ns = now;
@@ -132,7 +140,8 @@ static void carry(net *r)
             server_turn(r->server, elapsed_ms);
         if (r->server && r->finder && (r->client.conn || r->client.over))
             finder_turn(r);
-        if ((r->client.over && !r->server) || (r->finder && !r->client.conn && !r->client.over))
+        if ((r->client.over && !r->client.conn && !r->server) ||
+            (r->finder && !r->client.conn && !r->client.over))
             break;
     }
 }

@@ -34,7 +34,11 @@ struct net {
     struct item *events, **events_end;
     struct order *orders, **orders_end;
     atomic_bool starved; /* out of memory for an event or an order */
-    co_err broken;       /* agent's side: what every further turn returns, with the text below */
+    co_str log_out,
+        log_in;         /* lines of this host for the server; of the others for the agent. Under the lock */
+    long long log_lost; /* of log_in; likewise */
+    atomic_bool log_wanted, keeps;
+    co_err broken; /* agent's side: what every further turn returns, with the text below */
     char why[1024];
 };
 
@@ -50,5 +54,13 @@ void queue_event(void *ctx, const co_roster_event *ev);
 void queue_talk(void *ctx, const char *text);
 void queue_broke(void *ctx, co_err err, const char *text); /* none will follow */
 void queue_calm(int fd);
+void queue_wake(int fd);
+
+/* roster_net_logs.c */
+bool logs_put(co_roster *r, const char *lines, size_t n);   /* co_roster_log */
+long long logs_take(co_roster *r, co_str *out);             /* co_roster_logged */
+void logs_heard(void *roster, const char *lines, size_t n); /* from another host */
+bool logs_wait(net *r);                                     /* some are not on their way yet */
+void logs_carry(net *r);                                    /* to the server, as many as go */
 
 #endif

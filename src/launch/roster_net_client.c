@@ -122,6 +122,7 @@ static void act(client *c, const co_frame *f, const json_t *body)
         snprintf(at, sizeof at, "%.200s", c->server);
         word_text(name, sizeof name, body, "host");
         snprintf(c->server, sizeof c->server, *at ? "%.255s (%.200s)" : "%.255s", name, at);
+        c->logs = word_int(body, "logs", 0, 1, 0);
         break;
     case WORD_REFUSED:
         end(c);
@@ -155,7 +156,9 @@ static void act(client *c, const co_frame *f, const json_t *body)
         ev.kind = CO_ROSTER_OVER;
         ev.status = (int)word_int(body, "status", 0, 255, 1);
         take_cause(&ev, body);
-        end(c);
+        if (!c->logs)
+            end(c);
+        c->over = true;
         break;
     }
     if (ev.kind != CO_ROSTER_NOTHING)
@@ -173,6 +176,28 @@ co_err client_hear(client *c, const co_frame *f)
     return CO_OK;
 }
 
+/* The job is over; what this host still logs goes out. A server that is gone, or says nothing sensible, misses it. */
+static void log_on(client *c)
+{
+    json_t *body;
+    co_frame f;
+    bool got = true;
+    co_err err = co_conn_work(c->conn);
+
+    while (!err && got) {
+        err = co_conn_next(c->conn, &f, &got);
+        if (err || !got || f.type != WORD_PING)
+            continue;
+        err = word_read(&body, &f);
+        if (!err) {
+            answer_ping(c, body);
+            json_decref(body);
+        }
+    }
+    if (err)
+        end(c);
+}
+
 void client_turn(client *c, double elapsed_ms)
 {
     double limit_ms = 1000 * (c->where->lost_after_s > 0 ? c->where->lost_after_s : 3);
@@ -180,7 +205,9 @@ void client_turn(client *c, double elapsed_ms)
     co_frame f;
     bool got = true;
 
-    if (!c->conn)
+    if (c->conn && c->over)
+        log_on(c);
+    if (!c->conn || c->over)
         return;
     c->silent_ms += elapsed_ms;
     co_err err = co_conn_work(c->conn);

@@ -74,7 +74,8 @@ void seat_hello(server *s, seat *h, const json_t *body)
     int used = (int)word_int(body, "used", 0, INT32_MAX, 0);
     if (used > s->least_restarts)
         s->least_restarts = used < s->terms.max_restarts ? used : s->terms.max_restarts;
-    seat_say(s, h, WORD_WELCOME, json_pack("{so}", "host", co_json_string(s->me)));
+    seat_say(s, h, WORD_WELCOME,
+             json_pack("{so si}", "host", co_json_string(s->me), "logs", s->log && !h->local));
     seat_ping(s, h);
     rounds_joined(s, h);
 }

@@ -2,7 +2,7 @@
  *
  *     agent --orders--> | carrier thread:   client <--frames--> server of this or another host | --events--> agent
  *
- * roster_net.c       the object and both queues; roster_net_carrier.c  its thread
+ * roster_net.c       the object and both queues; roster_net_carrier.c  its thread; roster_net_logs.c  lines of all hosts
  * roster_net_client.c  this host's seat: frames to events, orders to frames
  * roster_net_server.c  the seats: who is in, heartbeats, clocks; roster_net_rounds.c  when rounds begin and end
  * roster_net_hello.c   who gets a seat; ask.c  who only asks what runs
@@ -39,13 +39,14 @@ enum {
     STOPPING_MS = 120000,   /* a host that does not end its workers by then is lost, */
     AFTER_GRACE_MS = 30000, /* but not before its grace period and this are over */
     LINGER_MS = 2000,       /* at the end: for the last words to arrive */
+    CLOCK_MS = 1000,        /* for a host's clock to be known before a round begins */
     CLOCK_WARN_S = 60       /* clocks further apart are worth a line */
 };
 
 /* Types of frames. S: from the server, C: from a client. */
 typedef enum {
     WORD_HELLO = 1, /* C: terms, host, via, advertise, grace; who comes back: round, used, done */
-    WORD_WELCOME,   /* S: host */
+    WORD_WELCOME,   /* S: host, logs */
     WORD_REFUSED,   /* S: text, over */
     WORD_PING,      /* S: t, offset, done */
     WORD_PONG,      /* C: t as sent, mine */
@@ -59,6 +60,7 @@ typedef enum {
     WORD_FAILED,    /* C: failure */
     WORD_LEAVE,     /* C: status, why */
     WORD_OVER,      /* S: status, text, cause */
+    WORD_LOG,       /* C: lines as they are, no JSON */
     WORD_ASK = 32,  /* C, instead of hello: host */
     WORD_PLAN       /* S: what runs, for who asked: host, version, cwd, words */
 } word;
@@ -140,8 +142,10 @@ int server_fds(const server *s, struct pollfd *fds, int most);
 enum { SERVER_FDS = CO_MAX_HOSTS + CO_STRANGERS + 2 };
 void server_turn(server *s, double elapsed_ms);
 void server_end(server *s, int status, const char *why); /* tells all that the job is over, if it is not */
-bool server_idle(const server *s);                       /* over, and everybody knows */
-void server_close(server *s);                            /* NULL is fine */
+/* Lines that other hosts log; also after the end, while they are connected. */
+void server_logs_to(server *s, void (*log)(void *ctx, const char *lines, size_t n), void *ctx);
+bool server_idle(const server *s); /* over, and everybody knows */
+void server_close(server *s);      /* NULL is fine */
 /* For a keeper whose place another could have taken. It goes on where a lost one was. */
 void server_resume(server *s, const past *p);
 int server_losses(const server *s);       /* hosts lost so far */
@@ -159,6 +163,7 @@ typedef struct client {
     double silent_ms;
     char server[CO_HOST_NAME * 2]; /* name and address of who keeps the roster, for messages */
     bool over;
+    bool logs; /* the server wants what we log: connected until the agent closes, not only until it is over */
     past past;
     enum { CLIENT_IDLE, CLIENT_RUNS, CLIENT_STOPS } agent; /* what the agent's workers do */
     atomic_llong offset_ns;

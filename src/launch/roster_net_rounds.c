@@ -293,9 +293,22 @@ void rounds_port(server *s, seat *h, int port)
     }
 }
 
+/* Every host has been told how far its clock is off, or does not answer. */
+static bool clocks_known(const server *s)
+{
+    for (int i = 0; i < s->n; i++) {
+        const seat *h = s->seats[i];
+        if (h->joined && !h->local && !*h->gone && h->best_rtt_ns < 0 && h->age_ms < CLOCK_MS)
+            return false;
+    }
+    return true;
+}
+
 /* Not before it is sure that no host that was lost has made a roster of its own. */
 static void pick_if_sure(server *s)
 {
+    if (!clocks_known(s))
+        return;
     if (!s->where.etcd.members || s->cleared == s->losses)
         pick(s);
 }

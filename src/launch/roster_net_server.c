@@ -171,10 +171,11 @@ static void pong(server *s, seat *h, const json_t *body)
 
     if (rtt < 0 || (!first && rtt >= h->best_rtt_ns))
         return;
+    bool much = first || rtt < h->best_rtt_ns / 2;
     h->best_rtt_ns = rtt;
     h->offset_ns = theirs - (sent + rtt / 2);
-    if (first)
-        seat_ping(s, h); /* tells it the offset, before anything can happen there */
+    if (much)
+        seat_ping(s, h); /* tells it the offset, the first time before anything can happen there */
     double off_s = (double)h->offset_ns / 1e9;
     if (h->clock_told || (off_s < CLOCK_WARN_S && off_s > -CLOCK_WARN_S))
         return;
@@ -200,6 +201,13 @@ static void hear(server *s, seat *h, const co_frame *f)
     co_failure failure;
     char why[512];
 
+    if (f->type == WORD_LOG) {
+        h->silent_ms = 0;
+        h->heard_ns = meet_clock(&s->where);
+        if (h->joined && s->log)
+            s->log(s->log_ctx, f->body, f->len);
+        return;
+    }
     if (word_read(&body, f)) {
         drop(h, co_errmsg());
         return;
@@ -317,6 +325,12 @@ void server_turn(server *s, double elapsed_ms)
     tell_wrong_tokens(s, elapsed_ms);
     sweep(s);
     rounds_turn(s, elapsed_ms);
+}
+
+void server_logs_to(server *s, void (*log)(void *ctx, const char *lines, size_t n), void *ctx)
+{
+    s->log = log;
+    s->log_ctx = ctx;
 }
 
 void server_resume(server *s, const past *p)

@@ -51,8 +51,10 @@ struct server {
     past past;             /* of a keeper before this one; number 0: none */
     int64_t least_number;  /* what those who come have seen: rounds go on from there */
     int least_restarts;
-    int losses, cleared; /* see server_clear */
-    int status;          /* once it is over; its text is in why */
+    int losses, cleared;                                 /* see server_clear */
+    int status;                                          /* once it is over; its text is in why */
+    void (*log)(void *ctx, const char *lines, size_t n); /* see server_logs_to */
+    void *log_ctx;
 };
 
 /* seats */

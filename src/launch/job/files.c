@@ -1,6 +1,7 @@
 /* files.c -- what stays of a job: a folder in torchrun's layout.
  *
  *     <log_dir>/<run_id>_<8 random>/merged.log                    every line of this host, in time order
+ *                                  /job.log                       likewise of all hosts, where the roster is kept
  *                                  /blame.json                    when something failed
  *                                  /attempt_<restarts>/<local rank>/{stdout.log,stderr.log,error.json}
  *
@@ -172,6 +173,8 @@ void files_log_push(files *f, log_file *l)
 {
     size_t done = 0;
 
+    if (l == &f->merged && f->shared && l->held.len)
+        joblog_share(f->shared, l->held.p, l->held.len);
     while (l->fd >= 0 && !f->broken && done < l->held.len) {
         ssize_t n = write(l->fd, l->held.p + done, l->held.len - done);
         if (n < 0 && errno != EINTR)
@@ -195,24 +198,29 @@ void files_log_line(files *f, log_file *l, const char *text, size_t len)
         add_line(f, l, text, len);
 }
 
-void files_merge_line(files *f, int rank, int64_t clock_offset_ns, const char *text, size_t len)
+void files_line_head(co_str *out, const char *host, int rank, int64_t clock_offset_ns)
 {
     struct timespec t;
     struct tm tm;
     char date[32];
 
-    if (f->merged.fd < 0 || f->broken)
-        return;
     clock_gettime(CLOCK_REALTIME, &t);
     int64_t ns = t.tv_sec * INT64_C(1000000000) + t.tv_nsec - clock_offset_ns;
     time_t s = (time_t)(ns / 1000000000);
     gmtime_r(&s, &tm);
     strftime(date, sizeof date, "%Y-%m-%dT%H:%M:%S", &tm);
-    co_str_addf(&f->merged.held, "%s.%06dZ [%s:", date, (int)(ns % 1000000000 / 1000), f->host);
+    co_str_addf(out, "%s.%06dZ [%s:", date, (int)(ns % 1000000000 / 1000), host);
     if (rank < 0)
-        co_str_add(&f->merged.held, "-] ");
+        co_str_add(out, "-] ");
     else
-        co_str_addf(&f->merged.held, "%d] ", rank);
+        co_str_addf(out, "%d] ", rank);
+}
+
+void files_merge_line(files *f, int rank, int64_t clock_offset_ns, const char *text, size_t len)
+{
+    if (f->merged.fd < 0 || f->broken)
+        return;
+    files_line_head(&f->merged.held, f->host, rank, clock_offset_ns);
     add_line(f, &f->merged, text, len);
 }
 

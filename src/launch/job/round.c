@@ -119,6 +119,7 @@ co_err round_start(job *j, const co_round *r)
     j->oom_kills = evidence_oom_kills("");
     console_round(&j->console, r, spec, j->host);
     CO_TRY(files_attempt(&j->files, r->restarts, spec->terms.nproc));
+    joblog_open(j); /* the roster may be kept here only now */
     char last[32] = "";
     if (spec->terms.nproc > 1)
         snprintf(last, sizeof last, " to %d", r->first_rank + spec->terms.nproc - 1);

@@ -233,6 +233,7 @@ static int longest_sleep(job *j)
     ms = sooner(ms, until_ms(j->leave_ns));
     ms = sooner(ms, until_ms(control_due_ns(j)));
     ms = sooner(ms, told_due_ms(j));
+    ms = sooner(ms, joblog_due_ms(j));
     return sooner(ms, stall_due_ms(j));
 }
 
@@ -284,6 +285,8 @@ static void write_files(job *j)
         job_say(j, "%s", j->files.broken_why);
         j->files.broken_why[0] = '\0';
     }
+    joblog_hear(j);
+    joblog_write(j, false);
 }
 
 static bool finished(job *j)
@@ -346,7 +349,9 @@ static co_err set_up(job *j)
     j->signal_fd = signalfd(-1, s, SFD_CLOEXEC | SFD_NONBLOCK);
     if (j->signal_fd < 0)
         return co_fail(CO_EIO, "signalfd: %m");
-    return files_open(&j->files, j->spec, j->host);
+    CO_TRY(files_open(&j->files, j->spec, j->host));
+    joblog_open(j);
+    return CO_OK;
 }
 
 co_err co_job_run(const co_job_spec *spec, co_roster *roster, int *status)
@@ -360,15 +365,18 @@ co_err co_job_run(const co_job_spec *spec, co_roster *roster, int *status)
         goto out;
     j->spec = spec;
     j->roster = roster;
-    j->signal_fd = -1;
+    j->signal_fd = j->all.file.fd = j->files.merged.fd = -1;
     j->control_fd = spec->control_fd > STDERR_FILENO ? spec->control_fd : -1;
     j->control_ns = co_now_ns();
     console_open(&j->console, spec);
     err = set_up(j);
     if (err == CO_OK)
         loop(j, p);
+    write_files(j);
+    joblog_finish(j);
     end_log(j);
     write_files(j);
+    joblog_close(j);
     if (j->files.kept && j->files.run && !j->kept && !spec->log_dir)
         job_say(j, "log files are in %s", j->files.run);
     files_close(&j->files, j->kept);

@@ -125,6 +125,7 @@ co_err source_open(log_source *s, const char *path)
     *s = (log_source){
         .fd = open(path, O_RDONLY | O_CLOEXEC), .path = co_strdup(path), .buf = co_alloc(SOURCE_ROOM)};
     s->last.rank = s->rank[0] = s->rank[1] = -1;
+    gethostname(s->me, sizeof s->me - 1);
     co_err err = s->fd < 0 ? co_fail(CO_EIO, "open %s: %m", path) : s->path && s->buf ? CO_OK : CO_ENOMEM;
     if (err)
         source_close(s);
@@ -197,6 +198,7 @@ static co_err next_line(log_source *s, co_log_line *out, bool whole)
     CO_TRY(raw_line(s, &p, &n, whole));
     if (p && log_line_parse(out, p, n)) {
         s->last = *out;
+        s->here = s->here || strcmp(out->host, s->me) == 0;
         if (out->rank < 0 && out->len >= 5 && memcmp(out->text, "ends:", 5) == 0)
             s->ended = true;
         if (out->rank >= 0 && (s->rank[0] < 0 || out->rank < s->rank[0]))
@@ -323,10 +325,7 @@ co_err source_span(char first[CO_STAMP], char last[CO_STAMP], char host[CO_HOST_
 /* The launcher holds a lock on its file. Only on this host can it be asked for with certainty. */
 void source_look(log_source *s)
 {
-    char host[CO_HOST_NAME] = "";
-
-    gethostname(host, sizeof host - 1);
-    if (s->ended || strcmp(host, s->last.host) != 0 || flock(s->fd, LOCK_SH | LOCK_NB) != 0)
+    if (s->ended || !s->here || flock(s->fd, LOCK_SH | LOCK_NB) != 0)
         return;
     flock(s->fd, LOCK_UN);
     s->gone = true;

@@ -173,6 +173,7 @@ co_err logs_find(found *out, const char *word)
 
     *out = (found){0};
     if (!is_dir && !is_id) {
+        out->named = true;
         char *path = co_strdup(word);
         err = path ? add(&s, path, word) : CO_ENOMEM;
     } else {

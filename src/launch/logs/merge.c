@@ -2,7 +2,7 @@
  *
  * While they grow, the smallest line waits until every other host has said something later, or a fifth of a second: what a host
  * wrote earlier, but through a slower disk, still comes before it. Once a second the words are looked up again: a host that came
- * late has a folder of its own.
+ * late has a folder of its own. Where one folder is all there is, the job.log in it is read instead.
  */
 #include "launch/logs_int.h"
 
@@ -11,6 +11,7 @@
 #include <string.h>
 
 #include "base/clock.h"
+#include "base/fs.h"
 
 #define HOLD_NS 200000000u
 #define LOOK_NS 1000000000u
@@ -23,6 +24,8 @@ struct co_logs {
     int n;
     long long skip; /* of the first lines: --tail of the whole is less than that of each */
     uint64_t looked_ns;
+    bool named; /* a word is a file */
+    bool whole; /* the one source is a job.log: it has all hosts */
 };
 
 static bool has_path(const co_logs *l, const char *path)
@@ -62,12 +65,33 @@ static co_err add_all(co_logs *l, bool again)
     for (int i = 0; i < (l->spec.n ? l->spec.n : 1); i++) {
         CO_TRY(logs_find(&f, l->spec.n ? l->spec.words[i] : NULL));
         co_err err = CO_OK;
+        l->named = l->named || f.named;
         for (int k = 0; k < f.n && !err && (!again || is_same_run(l, &f)); k++)
             err = add_source(l, f.paths[k]);
         found_free(&f);
         CO_TRY(err);
     }
     return CO_OK;
+}
+
+/* Of one host there is a folder here: if that one kept the roster, its job.log has the others, too. */
+static co_err take_job_log(co_logs *l)
+{
+    char *path = l->n == 1 && !l->named ? co_strdup(l->s[0].path) : NULL;
+    char *slash = path ? strrchr(path, '/') : NULL;
+    co_err err = CO_OK;
+
+    if (slash) {
+        snprintf(slash + 1, strlen(slash), "job.log"); /* shorter than merged.log */
+        l->whole = co_fs_exists(path);
+    }
+    if (l->whole) {
+        source_close(&l->s[0]);
+        l->n = 0;
+        err = add_source(l, path);
+    }
+    co_free(path);
+    return err;
 }
 
 static co_err go_to_start(co_logs *l)
@@ -99,6 +123,8 @@ co_err co_logs_open(co_logs **out, const co_logs_spec *spec)
     if (!err)
         err = add_all(l, false);
     if (!err)
+        err = take_job_log(l);
+    if (!err)
         err = go_to_start(l);
     if (err) {
         co_logs_close(l);
@@ -124,7 +150,7 @@ static co_err look_again(co_logs *l)
     int had = l->n;
 
     l->looked_ns = co_now_ns();
-    if (add_all(l, true) != CO_OK)
+    if (!l->whole && add_all(l, true) != CO_OK)
         co_errclear(); /* a folder that is being made or removed: the next look sees it */
     for (int i = 0; i < had; i++)
         if (!l->s[i].pending)
@@ -191,7 +217,8 @@ void co_logs_has(const co_logs *l, char *out, size_t size)
         if (s->rank[0] >= 0)
             snprintf(ranks, sizeof ranks, s->rank[0] < s->rank[1] ? "ranks %d to %d" : "rank %d", s->rank[0],
                      s->rank[1]);
-        n += (size_t)snprintf(out + n, size - n, "%s%s on %s", i ? ", " : "", ranks, s->last.host);
+        n += (size_t)snprintf(out + n, size - n, "%s%s on %s", i ? ", " : "", ranks,
+                              l->whole ? "all hosts" : s->last.host);
     }
 }
 
@@ -199,6 +226,6 @@ const char *co_logs_cut(const co_logs *l)
 {
     for (int i = 0; i < l->n; i++)
         if (l->s[i].gone && !l->s[i].ended)
-            return l->s[i].last.host;
+            return l->s[i].me; /* only of this host it can be known */
     return NULL;
 }

@@ -1,0 +1,205 @@
+/* joblog.c -- job.log: the lines of all hosts in one file, in the order of time, on the host that keeps the roster.
+ *
+ * Every host stamps its lines with the roster's clock and sends them there besides writing them to its own merged.log. They wait
+ * MIX_MS, so that what another host said earlier, but came later, still stands before. A host that prints faster than the network
+ * or our disk takes has all of it in its own merged.log; here a line says how many are missing.
+ */
+#include "launch/job_int.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/file.h>
+#include <unistd.h>
+
+#include "base/clock.h"
+#include "launch/logs_int.h"
+
+enum { MIX_MOST = 4 << 20 }; /* bytes that wait; then all are written */
+
+static bool is_open(const job *j)
+{
+    return j->all.file.fd >= 0;
+}
+
+void joblog_open(job *j)
+{
+    const co_job_spec *spec = j->spec;
+
+    j->files.shared = j;
+    if (is_open(j) || j->files.merged.fd < 0 || j->files.broken || spec->terms.max_hosts < 2 ||
+        !co_roster_keeps(j->roster))
+        return;
+    char *path = co_sprintf("%s/job.log", j->files.run);
+    j->all.file.fd = path ? open(path, O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC, 0666) : -1;
+    if (is_open(j))
+        flock(j->all.file.fd, LOCK_EX | LOCK_NB); /* as of merged.log */
+    co_free(path);
+}
+
+static void mix(joblog *l, const char *line, size_t len)
+{
+    if (l->n == l->room) {
+        int room = l->room ? 2 * l->room : 256;
+        mixed *list = co_realloc(l->list, (size_t)room * sizeof *list);
+        if (!list)
+            return; /* of a log that is a copy */
+        l->list = list;
+        l->room = room;
+    }
+    uint64_t now = co_now_ns();
+    if (l->n == 0)
+        l->oldest_ns = now;
+    l->list[l->n++] = (mixed){.at = l->text.len, .len = len, .came_ns = now};
+    co_str_addn(&l->text, line, len);
+    if (co_str_err(&l->text))
+        l->n--;
+}
+
+/* Lines of another host: what is none is not taken, nor is its last, after which readers expect no more. */
+static bool is_welcome(const char *line, size_t len)
+{
+    co_log_line l;
+
+    return log_line_parse(&l, line, len - 1) && (l.rank >= 0 || l.len < 5 || memcmp(l.text, "ends:", 5) != 0);
+}
+
+static void mix_all(job *j, const char *text, size_t n, bool foreign)
+{
+    const char *end;
+
+    for (; n && (end = memchr(text, '\n', n)); n -= (size_t)(end + 1 - text), text = end + 1) {
+        size_t len = (size_t)(end + 1 - text);
+        if (!foreign || is_welcome(text, len))
+            mix(&j->all, text, len);
+        if (j->all.text.len > MIX_MOST)
+            joblog_write(j, true);
+    }
+}
+
+static void mix_note(job *j, long long count, const char *whose)
+{
+    co_str note = {0};
+
+    files_line_head(&note, j->host, -1, co_roster_clock_offset(j->roster));
+    co_str_addf(&note, "%lld lines of %s could not be taken into job.log: they are in merged.log there\n",
+                count, whose);
+    if (is_open(j))
+        mix_all(j, note.p, note.len, false);
+    else if (co_roster_log(j->roster, note.p, note.len))
+        j->all.unsent = 0;
+    co_str_fini(&note);
+}
+
+void joblog_share(job *j, const char *text, size_t n)
+{
+    joblog *l = &j->all;
+
+    if (is_open(j))
+        mix_all(j, text, n, false);
+    if (l->unsent)
+        mix_note(j, l->unsent, j->host);
+    if (co_roster_log(j->roster, text, n))
+        return;
+    for (size_t i = 0; i < n; i++)
+        l->unsent += text[i] == '\n';
+}
+
+void joblog_hear(job *j)
+{
+    joblog *l = &j->all;
+
+    if (!is_open(j))
+        return;
+    co_str_clear(&l->heard);
+    long long lost = co_roster_logged(j->roster, &l->heard);
+    mix_all(j, co_str_text(&l->heard), l->heard.len, true);
+    if (lost)
+        mix_note(j, lost, "other hosts");
+}
+
+int joblog_due_ms(const job *j)
+{
+    const joblog *l = &j->all;
+    uint64_t now = co_now_ns(), at = l->oldest_ns + MIX_MS * UINT64_C(1000000);
+    uint64_t next = l->wrote_ns + MIX_TURN_MS * UINT64_C(1000000);
+
+    if (l->n == 0)
+        return -1;
+    at = at > next ? at : next;
+    return at <= now ? 0 : (int)((at - now) / 1000000) + 1;
+}
+
+/* By time; what came first, first. */
+static int compare(const void *a, const void *b, void *text)
+{
+    const mixed *x = a, *y = b;
+    int c = memcmp((char *)text + x->at, (char *)text + y->at, CO_STAMP - 1);
+
+    return c ? c : x->at < y->at ? -1 : x->at > y->at;
+}
+
+/* The first n lines have been written. */
+static void forget(joblog *l, int n)
+{
+    co_str rest = {0};
+
+    l->oldest_ns = UINT64_MAX;
+    for (int i = n; i < l->n; i++) {
+        mixed m = l->list[i];
+        l->list[i - n] = (mixed){.at = rest.len, .len = m.len, .came_ns = m.came_ns};
+        co_str_addn(&rest, l->text.p + m.at, m.len);
+        if (m.came_ns < l->oldest_ns)
+            l->oldest_ns = m.came_ns;
+    }
+    l->n -= n;
+    if (co_str_err(&rest))
+        l->n = 0;
+    if (n && l->n == 0) { /* keeps its memory */
+        co_str_clear(&l->text);
+        co_str_fini(&rest);
+        return;
+    }
+    co_str_fini(&l->text);
+    l->text = rest;
+}
+
+void joblog_write(job *j, bool all)
+{
+    joblog *l = &j->all;
+    uint64_t now = co_now_ns();
+    int n = 0;
+
+    if (l->n == 0 || (!all && joblog_due_ms(j) > 0))
+        return;
+    qsort_r(l->list, (size_t)l->n, sizeof *l->list, compare, l->text.p);
+    for (int i = 0; i < l->n; i++)
+        if (all || now - l->list[i].came_ns >= MIX_MS * UINT64_C(1000000))
+            n = i + 1; /* and with it all that is earlier */
+    for (int i = 0; i < n; i++)
+        files_log_line(&j->files, &l->file, l->text.p + l->list[i].at, l->list[i].len - 1);
+    files_log_push(&j->files, &l->file);
+    forget(l, n);
+    l->wrote_ns = now;
+}
+
+void joblog_finish(job *j)
+{
+    if (!is_open(j))
+        return;
+    co_roster_finish(j->roster);
+    joblog_hear(j);
+}
+
+void joblog_close(job *j)
+{
+    joblog *l = &j->all;
+
+    j->files.shared = NULL;
+    joblog_write(j, true);
+    files_log_close(&j->files, &l->file);
+    co_str_fini(&l->text);
+    co_str_fini(&l->heard);
+    co_free(l->list);
+}
