@@ -76,6 +76,8 @@ static co_err choose_place(launch_args *a, co_pool *pool)
         return refuse_flag("--node-rank");
     if (a->hosts || a->hostfile)
         return refuse_flag(a->hosts ? "--hosts" : "--hostfile");
+    if (a->ssh)
+        return refuse_flag("--ssh");
     if (a->backend && strcmp(a->backend, "static") != 0 && strcmp(a->backend, "c10d") != 0)
         return refuse_flag("--rdzv-backend");
     if (!a->nnodes)
@@ -94,11 +96,15 @@ static co_err choose_place(launch_args *a, co_pool *pool)
 /* What joiners are told; the caller's. */
 static char *plan_words(const launch_args *a, co_pool *pool)
 {
-    const char **words = co_pool_alloc(pool, (CO_COUNT(job_flags) + 1 + (size_t)a->n) * sizeof *words);
+    size_t most = CO_COUNT(job_flags) + LAUNCH_ENV_MOST + 1 + (size_t)a->n;
+    const char **words = co_pool_alloc(pool, most * sizeof *words), *env[LAUNCH_ENV_MOST + 1] = {0};
     int n = words ? launch_words(words, pool, a, job_flags) : 0;
 
-    if (!words)
+    if (!words || launch_variables(env, pool, a, NULL))
         return NULL;
+    for (int i = 0; env[i]; i++)
+        if (!(words[n++] = co_pool_printf(pool, "--env=%s", env[i])))
+            return NULL;
     words[n++] = "--";
     for (int i = 0; i < a->n; i++)
         words[n++] = a->program[i];
@@ -134,6 +140,8 @@ static int run(launch_args *a)
     co_err err = p ? choose_place(a, &p->pool) : CO_ENOMEM;
 
     if (!err)
+        err = launch_set_variables(a, &p->pool);
+    if (!err)
         err = launch_plan_make(p, a);
     if (!err && !(told = plan_words(a, &p->pool)))
         err = CO_EINPUT;
@@ -163,6 +171,7 @@ int cmd_host(int argc, char **argv)
 
     if (err)
         return fail_with(err);
+    a.line = argv;
     int status = a.help ? show_usage("host") : run(&a);
     launch_args_free(&a);
     return status;

@@ -142,7 +142,7 @@ static co_err put_together(char ***out, int *n, const co_job_plan *plan, int arg
     all[k++] = name;
     for (; at < plan->n && strcmp(plan->words[at], "--") != 0; at++) {
         const char *flag_name = launch_flag_name(plan->words[at]);
-        if (!is_in(flag_name, job_flags)) {
+        if (!is_in(flag_name, job_flags) && (!flag_name || strcmp(flag_name, "--env") != 0)) {
             co_free(all);
             return co_fail(CO_EINPUT,
                            "host %.200s (cohort %s) says %.60s, which this version (%s) does not know: the "
@@ -210,8 +210,11 @@ static co_err make_plan(launch_plan *p, const co_job_plan *plan, const co_code *
         err = launch_parse(&a, n, all, quiet);
     if (!err) {
         only_the_code(&a, &where);
-        err = launch_plan_make(p, &a);
+        a.line = all;
+        err = launch_set_variables(&a, &p->pool);
     }
+    if (!err)
+        err = launch_plan_make(p, &a);
     if (!err) {
         co_code_meet(&p->meet, code);
         announce(&a, p, plan);

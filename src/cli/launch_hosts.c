@@ -14,7 +14,7 @@
 #include "launch/ssh.h"
 #include "net/net.h"
 
-enum { MOST_ENV = 256, HOSTFILE_MOST = 1 << 20 };
+enum { HOSTFILE_MOST = 1 << 20 };
 
 static co_err refuse_others(const launch_args *a)
 {
@@ -84,81 +84,6 @@ static co_err check_line(launch_plan *p, const launch_args *a, const co_ssh_host
     return CO_OK;
 }
 
-/* --- variables -------------------------------------------------------------------------------------------------------- */
-/* NAME as it is here, or NAME=VALUE. */
-static co_err add_variable(const char **env, int *n, co_pool *pool, const char *word, size_t len)
-{
-    char *entry = co_pool_strn(pool, word, len);
-    const char *value;
-
-    if (!entry)
-        return CO_ENOMEM;
-    size_t name = strspn(entry, "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz_0123456789");
-    if (!name || (entry[0] >= '0' && entry[0] <= '9') || (entry[name] && entry[name] != '='))
-        return co_fail(CO_EINPUT, "launch: --env: \"%s\" is no NAME and no NAME=VALUE", entry);
-    if (strncmp(entry, "COHORT_TOKEN", name) == 0 && name == 12)
-        return co_fail(CO_EINPUT, "launch: --env: COHORT_TOKEN is not for workers");
-    if (*n == MOST_ENV)
-        return co_fail(CO_EINPUT, "launch: --env: more than %d variables", MOST_ENV);
-    if (!entry[name]) {
-        if (!(value = getenv(entry)))
-            return co_fail(CO_EINPUT, "launch: --env: %s is not set here; %s=VALUE sets it", entry, entry);
-        if (!(entry = co_pool_printf(pool, "%s=%s", entry, value)))
-            return CO_ENOMEM;
-    }
-    env[(*n)++] = entry;
-    return CO_OK;
-}
-
-static co_err add_variables(const char **env, int *n, co_pool *pool, const char *list)
-{
-    while (*list) {
-        size_t len = strcspn(list, ",");
-        CO_TRY(add_variable(env, n, pool, list, len));
-        list += len + (list[len] == ',');
-    }
-    return CO_OK;
-}
-
-/* --env may be there several times; the words of the line up to the program have them all. */
-static co_err add_flags(const char **env, int n, co_pool *pool, const launch_args *a)
-{
-    int before = n;
-
-    for (int i = 1; a->line[i] && a->line[i] != a->program[0]; i++) {
-        const char *name = launch_flag_name(a->line[i]), *eq = strchr(a->line[i], '=');
-        if (name && strcmp(name, "--env") == 0)
-            CO_TRY(add_variables(env, &n, pool, eq ? eq + 1 : a->line[++i]));
-    }
-    return n == before && a->env ? add_variables(env, &n, pool, a->env) : CO_OK;
-}
-
-static co_err find_variables(const char **env, co_pool *pool, const launch_args *a)
-{
-    static const char *const always[] = {"PYTHON_EXEC", "OMP_NUM_THREADS"};
-    int n = 0;
-
-    for (size_t i = 0; i < CO_COUNT(always); i++)
-        if (getenv(always[i]))
-            CO_TRY(add_variables(env, &n, pool, always[i]));
-    return add_flags(env, n, pool, a);
-}
-
-co_err launch_set_variables(const launch_args *a, co_pool *pool)
-{
-    const char *env[MOST_ENV + 1] = {0};
-
-    if (a->ssh)
-        return co_fail(CO_EINPUT, "launch: --ssh is for --hosts and --hostfile, which are not here");
-    CO_TRY(add_flags(env, 0, pool, a));
-    for (int i = 0; env[i]; i++) {
-        char *name = co_pool_strn(pool, env[i], strcspn(env[i], "="));
-        if (!name || setenv(name, strchr(env[i], '=') + 1, 1) != 0)
-            return CO_ENOMEM;
-    }
-    return CO_OK;
-}
-
 /* --- the job ---------------------------------------------------------------------------------------------------------- */
 static bool has_terminal(void)
 {
@@ -185,14 +110,15 @@ static co_err make_token(char *out, size_t size, const launch_plan *p, const lau
 
 static co_err conduct(launch_plan *p, launch_args *a, co_ssh_host *hosts, int n, int *status)
 {
-    const char *flags[64] = {0}, *env[MOST_ENV + 1] = {0};
+    static const char *const always[] = {"PYTHON_EXEC", "OMP_NUM_THREADS", NULL};
+    const char *flags[64] = {0}, *env[LAUNCH_ENV_MOST + 1] = {0};
     const char *with = a->ssh ? a->ssh : getenv("COHORT_SSH");
     char token[64], cwd[4096];
     const co_terms *t = &p->spec.terms;
 
     CO_TRY(check_line(p, a, hosts, n));
     CO_TRY(make_token(token, sizeof token, p, a));
-    CO_TRY(find_variables(env, &p->pool, a));
+    CO_TRY(launch_variables(env, &p->pool, a, always));
     if (!getcwd(cwd, sizeof cwd))
         return co_fail(CO_EIO, "the working directory: %m");
     if (n > 1) /* nobody but these can join: nothing to wait for once all are here */

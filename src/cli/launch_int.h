@@ -120,9 +120,14 @@ co_err launch_meet_etcd(launch_plan *p, const launch_args *a);
 
 /* launch_hosts.c: --hosts, --hostfile; launch_stdin.c: its other end. The exit status. */
 int launch_on_hosts(launch_args *a);
-/* --env on this host alone: into our own environment, which workers have. */
-co_err launch_set_variables(const launch_args *a, co_pool *pool);
 int launch_from_stdin(void);
+
+/* launch_env.c: --env */
+enum { LAUNCH_ENV_MOST = 256 };
+/* NAME=VALUE each, NULL-terminated (env is zeroed, [LAUNCH_ENV_MOST + 1]); before those of the line (a->line), these if they are set. */
+co_err launch_variables(const char **env, co_pool *pool, const launch_args *a, const char *const *always);
+co_err launch_set_variables(const launch_args *a,
+                            co_pool *pool); /* into our own environment, which workers have */
 
 /* launch_place.c: Slurm, mpirun and so on. Finding needs nothing but the environment; meeting waits for the first launcher. */
 co_err launch_find_place(launch_plan *p, const launch_args *a);

@@ -75,7 +75,7 @@ bool launch_looks_like_program(const launch_args *a, const char *word)
     return is;
 }
 
-/* Does the first line name Python? Then -u is worth having. */
+/* Does the first line name Python? */
 static bool is_python_script(const char *path)
 {
     char head[128] = "";
@@ -156,9 +156,13 @@ co_err launch_find_program(launch_plan *p, const launch_args *a)
         return co_fail(CO_EINPUT, "launch: --no-python and --module do not go together");
     if (a->run_path && word[0] != '/')
         return co_fail(CO_EINPUT, "launch: --run-path takes a script from / on, not %s", word);
+    const char *given = getenv("PYTHON_EXEC");
     bool python = a->module || a->run_path || ends(word, ".py");
-    if (!python && !a->no_python)
-        python = is_file(word) && (access(word, X_OK) != 0 || is_python_script(word));
+    if (!python && !a->no_python && is_file(word)) {
+        python = access(word, X_OK) != 0 || (given && *given && is_python_script(word));
+        if (!python && is_python_script(word))
+            setenv("PYTHONUNBUFFERED", "1", 0); /* as -u does for the others */
+    }
     if (a->no_python && !a->run_path)
         python = false;
     if (python) {

@@ -28,18 +28,18 @@ static void note(const char *text)
 /* The job's variables; not the flags' defaults that this host's own shell may have set. */
 static void set_environment(const co_ssh_order *o)
 {
-    char name[128];
-
     for (int i = 0; environ && environ[i];) {
-        snprintf(name, sizeof name, "%.*s", (int)strcspn(environ[i], "="), environ[i]);
-        if (strncmp(environ[i], "PET_", 4) != 0 || unsetenv(name) != 0)
+        char *name = co_sprintf("%.*s", (int)strcspn(environ[i], "="), environ[i]);
+        if (strncmp(environ[i], "PET_", 4) != 0 || !name || unsetenv(name) != 0)
             i++;
+        co_free(name);
     }
     for (int i = 0; o->env[i]; i++) {
         size_t n = strcspn(o->env[i], "=");
-        snprintf(name, sizeof name, "%.*s", (int)n, o->env[i]);
-        if (n < sizeof name)
+        char *name = co_sprintf("%.*s", (int)n, o->env[i]);
+        if (name && o->env[i][n])
             setenv(name, o->env[i] + n + 1, 1);
+        co_free(name);
     }
 }
 

@@ -156,7 +156,7 @@ co_err files_open(files *f, const co_job_spec *spec, const char *host);
 co_err files_attempt(files *f, int restarts, int nproc);            /* folders of a round */
 char *files_path(const files *f, int local_rank, const char *name); /* caller's; NULL: no files */
 void files_log_open(files *f, log_file *l, int local_rank, const char *name);
-void files_log_line(files *f, log_file *l, const char *text, size_t len);
+void files_log_bytes(files *f, log_file *l, const char *bytes, size_t n);
 void files_merge_line(files *f, int rank, int64_t clock_offset_ns, const char *text, size_t len);
 /* What the launcher itself has to say there: "begins: ", the cause, and at last "ends: ". */
 void files_merge_note(files *f, int64_t clock_offset_ns, const char *fmt, ...)

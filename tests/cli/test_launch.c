@@ -118,6 +118,45 @@ TEST(redirects_and_tee_make_torchruns_files)
           "--log-dir=l2 p");
 }
 
+TEST(what_a_worker_wrote_is_in_its_file_byte_for_byte)
+{
+    script("p", "head -c 70000 /dev/zero | tr '\\0' a; printf 'bar 1\\rbar 2\\r\\nno newline'");
+    succeeds("./p > want; $COHORT launch --log-dir=logs --redirects=1 p && cmp want "
+             "logs/*/attempt_0/0/stdout.log");
+    succeeds("$COHORT launch --log-dir=l2 --tee=1 p > seen && cmp want l2/*/attempt_0/0/stdout.log");
+}
+
+TEST(an_executable_runs_by_the_python_of_its_first_line)
+{
+    if (test_sh("python3 -c 'print(1)'").status)
+        test_skip("no python3");
+    test_may_leak();
+    succeeds("printf '#!/bin/sh\\nVENV=1 exec python3 \"$@\"\\n' > python; chmod +x python; "
+             "printf '#!%s/python\\nimport os\\nprint(\"venv\", os.environ.get(\"VENV\"))\\n' $PWD > tool; "
+             "chmod +x tool");
+    gives(0, "venv 1", "$COHORT launch tool");
+    gives(0, "venv None", "PYTHON_EXEC=python3 $COHORT launch tool"); /* which was asked for */
+}
+
+TEST(a_script_that_cannot_be_started_is_said_with_what_is_wrong_in_it)
+{
+    succeeds("printf '#!/bin/sh\\r\\ntrue\\n' > crlf; printf '#!/no/such/sh -e\\n' > lost; printf 'true\\n' "
+             "> bare; chmod +x "
+             "crlf lost bare");
+    gives(127, "its first line ends with a carriage return", LAUNCH "crlf");
+    gives(127, "its first line names /no/such/sh, which is not there", LAUNCH "lost");
+    gives(127, "a script needs #!", LAUNCH "bare");
+}
+
+TEST(lines_of_two_hosts_stay_whole_under_load)
+{
+    script("p", "awk -v r=$RANK 'BEGIN { s = sprintf(\"%0200d\", r); for (i = 0; i < 20000; i++) print s }'");
+    test_run r = test_sh("$COHORT launch --hosts localhost,localhost p > seen");
+    CHECK(r.status == 0 && r.secs < 10, "status %d after %.1f s: a reader that keeps up is not waited for",
+          r.status, r.secs);
+    gives(0, "40000 0", "echo $(wc -l < seen) $(grep -vcE '^\\[localhost:[01]\\] [01]{200}$' seen)");
+}
+
 TEST(the_exit_status_is_that_of_the_first_failure)
 {
     script("three", "[ $RANK = 1 ] && exit 3; sleep 60");
@@ -184,6 +223,11 @@ TEST(a_join_code_in_the_environment_does_not_reach_the_workers)
 TEST(variables_are_set_on_one_host_too_and_flags_for_others_refused)
 {
     gives(0, "A=1 2", "$COHORT launch --env A=1,B=2 --no-python sh -c 'echo A=$A $B'");
+    gives(0, "0,1 eth0,eth1 7",
+          "$COHORT launch --env D=0,1,N=eth0,eth1 --env C=7 --no-python sh -c 'echo $D $N $C'");
+    gives(0, "D=0/here",
+          "MINE=here $COHORT launch --env D=0,MINE --no-python sh -c 'echo D=$D/$MINE'"); /* it is set here */
+    gives(2, "no NAME", "$COHORT launch --env 0,1 --no-python true");
     gives(2, "--ssh is for --hosts", "$COHORT launch --ssh 'ssh -p 1' --no-python true");
     gives(2, "log files: mkdir", "touch file; $COHORT launch --log-dir file --no-python true");
 }

@@ -60,8 +60,9 @@ TEST(three_hosts_run_a_program_together_and_nobody_typed_an_address)
 
     pid[0] = host(
         &lan,
-        "--nnodes=3 --nproc-per-node=2 --log-dir=logs --rdzv-id=talk -- sh -c"
-        " 'echo place $RANK/$WORLD_SIZE $MASTER_ADDR $TORCHELASTIC_RUN_ID $PWD \"$1\"; env' sh 'two words'",
+        "--nnodes=3 --nproc-per-node=2 --log-dir=logs --rdzv-id=talk --env DEVICES=0,1 --env SIZE=9 -- sh -c"
+        " 'echo place $RANK/$WORLD_SIZE $MASTER_ADDR $TORCHELASTIC_RUN_ID $PWD \"$1\" $DEVICES $SIZE; env' sh"
+        " 'two words'",
         code);
     snprintf(line, sizeof line, "cd / && COHORT_JOIN=%s exec $COHORT join", code);
     pid[1] = start(&lan, 1, "one.out", line);
@@ -73,7 +74,7 @@ TEST(three_hosts_run_a_program_together_and_nobody_typed_an_address)
     test_note("%.120s", strstr(text_of("two.out"), "will run"));
     CHECK(strstr(text_of("two.out"), " two words"), "%s", text_of("two.out"));
     test_run r =
-        test_sh("$COHORT logs logs elsewhere | grep -c \"place ./5 10.77.0.1 talk $PWD two words\"; ls "
+        test_sh("$COHORT logs logs elsewhere | grep -c \"place ./5 10.77.0.1 talk $PWD two words 0,1 9\"; ls "
                 "-d logs/talk_* elsewhere/talk_* | wc -l");
     CHECK(strcmp(r.out, "5\n3\n") == 0, "places, folders: %s", r.out);
     r = test_sh("grep -rqi -e %.23s -e COHORT_JOIN -e COHORT_TOKEN logs elsewhere one.out", code);
@@ -199,6 +200,7 @@ TEST(what_is_not_for_a_line_of_join_or_host_is_refused)
     refused("COHORT_JOIN=AAM05 $COHORT join", "COHORT_JOIN: the code is cut off");
     refused("$COHORT host", "host: no program to run: cohort host");
     refused("$COHORT host --nnodes=1 true", "`cohort launch` runs on one host");
+    refused("$COHORT host --ssh 'ssh -p 1' true", "--ssh does not go with");
     refused("$COHORT host --standalone true", "--standalone does not go with");
     refused("$COHORT host --rdzv-endpoint=10.9.8.7x:99999 true", "the port is");
 }

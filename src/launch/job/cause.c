@@ -5,6 +5,7 @@
  */
 #include "launch/job_int.h"
 
+#include <errno.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/wait.h>
@@ -187,12 +188,49 @@ static void fill(co_failure *f, const job *j, const worker *w)
     join_tail(f->last, sizeof f->last, &w->tail);
 }
 
+/* The interpreter in a script's first line, and what is wrong about it; false: there is none. */
+static bool interpreter_of(char *out, size_t size, const char *file)
+{
+    char head[200] = "";
+    FILE *in = fopen(file, "re");
+
+    if (in && !fgets(head, sizeof head, in))
+        head[0] = '\0';
+    if (in)
+        fclose(in);
+    if (strncmp(head, "#!", 2) != 0)
+        return false;
+    head[strcspn(head, "\n")] = '\0';
+    bool returned = head[strlen(head) - 1] == '\r';
+    char *name = head + 2 + strspn(head + 2, " \t");
+    name[strcspn(name, " \t\r")] = '\0';
+    if (returned)
+        snprintf(out, size,
+                 "its first line ends with a carriage return, as Windows writes it: sed -i 's/\\r$//' %.120s",
+                 file);
+    else
+        snprintf(out, size, "its first line names %s, which is not there", name);
+    return true;
+}
+
+static void not_started(co_failure *f, const char *file, int why)
+{
+    char says[256];
+
+    snprintf(f->how, sizeof f->how, "could not be started: %.200s: %s", file, strerror(why));
+    if (why == ENOENT && access(file, F_OK) == 0 && interpreter_of(says, sizeof says, file))
+        advise(f, says);
+    else if (why == ENOEXEC)
+        advise(f, "a script needs #! and its interpreter in the first line; a program may be for another "
+                  "kind of machine "
+                  "(file says which)");
+}
+
 void cause_of(co_failure *f, job *j, worker *w)
 {
     fill(f, j, w);
     if (w->not_started) {
-        snprintf(f->how, sizeof f->how, "could not be started: %s: %s", j->spec->file,
-                 strerror(w->not_started));
+        not_started(f, j->spec->file, w->not_started);
         return;
     }
     if (WIFSIGNALED(w->status))

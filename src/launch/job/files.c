@@ -184,18 +184,13 @@ void files_log_push(files *f, log_file *l)
     co_str_clear(&l->held);
 }
 
-static void add_line(files *f, log_file *l, const char *text, size_t len)
+void files_log_bytes(files *f, log_file *l, const char *bytes, size_t n)
 {
-    co_str_addn(&l->held, text, len);
-    co_str_addn(&l->held, "\n", 1);
+    if (l->fd < 0 || f->broken)
+        return;
+    co_str_addn(&l->held, bytes, n);
     if (l->held.len > FILE_HELD)
         files_log_push(f, l);
-}
-
-void files_log_line(files *f, log_file *l, const char *text, size_t len)
-{
-    if (l->fd >= 0 && !f->broken)
-        add_line(f, l, text, len);
 }
 
 void files_line_head(co_str *out, const char *host, int rank, int64_t clock_offset_ns)
@@ -221,7 +216,8 @@ void files_merge_line(files *f, int rank, int64_t clock_offset_ns, const char *t
     if (f->merged.fd < 0 || f->broken)
         return;
     files_line_head(&f->merged.held, f->host, rank, clock_offset_ns);
-    add_line(f, &f->merged, text, len);
+    co_str_addn(&f->merged.held, text, len);
+    files_log_bytes(f, &f->merged, "\n", 1);
 }
 
 void files_merge_note(files *f, int64_t clock_offset_ns, const char *fmt, ...)

@@ -178,7 +178,7 @@ void joblog_write(job *j, bool all)
         if (all || now - l->list[i].came_ns >= MIX_MS * UINT64_C(1000000))
             n = i + 1; /* and with it all that is earlier */
     for (int i = 0; i < n; i++)
-        files_log_line(&j->files, &l->file, l->text.p + l->list[i].at, l->list[i].len - 1);
+        files_log_bytes(&j->files, &l->file, l->text.p + l->list[i].at, l->list[i].len);
     files_log_push(&j->files, &l->file);
     forget(l, n);
     l->wrote_ns = now;

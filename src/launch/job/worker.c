@@ -82,7 +82,6 @@ static void take_line(void *ctx, const char *text, size_t len)
 
     follow_traceback(w, text, len);
     keep_tail(&w->tail, text, len);
-    files_log_line(&j->files, &s->file, text, len);
     files_merge_line(&j->files, w->rank, co_roster_clock_offset(j->roster), text, len);
     if (s->shown && s->teed)
         console_teed(&j->console, s->which, w->tee_prefix, text, len);
@@ -115,6 +114,7 @@ void worker_read(worker *w, int which)
             return;
         }
         w->active_ns = co_now_ns();
+        files_log_bytes(&w->job->files, &s->file, buf, (size_t)n);
         if (s->shown && !s->teed && !c->prefix)
             console_raw(c, which, buf, (size_t)n);
         lines_feed(&s->lines, buf, (size_t)n, take_line, s);

@@ -18,6 +18,7 @@
 #include <unistd.h>
 
 static const char self[] = "/proc/self/exe";
+enum { LABELLED_MOST = LINE_MOST + CO_HOST_NAME + 16 }; /* a line with "[host:rank] " before it */
 
 /* --- the child -------------------------------------------------------------------------------------------------------- */
 /* A host that asks is with us before the terminal, and leaves Ctrl-C to us; the others do not see it. */
@@ -226,8 +227,8 @@ static void pass_lines(far_host *h, int which, bool all)
 {
     co_str *s = &h->held[which];
     size_t keep = all || which ? 0 : mark_begun(s->p, s->len), n = s->len - keep;
-    bool cut = n > LINE_MOST || all || h->c->job->n == 1;
-    const char *nl = n && !cut ? memrchr(s->p, '\n', n) : NULL;
+    const char *nl = n ? memrchr(s->p, '\n', n) : NULL;
+    bool cut = all || h->c->job->n == 1 || (!nl && n > LABELLED_MOST);
 
     if (!s->len)
         return;
