@@ -14,6 +14,7 @@ void finder_let_go(net *r)
 {
     server_close(r->server);
     r->server = NULL;
+    atomic_store(&r->keeps, false);
     lease_end(r->finder->lease);
     r->finder->lease = NULL;
 }

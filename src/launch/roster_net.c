@@ -255,9 +255,9 @@ static void invite(net *r)
                "they reach";
     if (*m->doubt)
         queue_talk(r, m->doubt);
-    snprintf(line, sizeof line, "waiting for %d hosts at %.255s:%d%s; run the same line on the others%s%s%s",
-             r->terms.min_hosts, *m->at.host ? m->at.host : "this host", m->at.port,
-             m->tls ? "" : " (without TLS and token)", ranks, made, here);
+    snprintf(line, sizeof line, "waiting for %d host%s at %.255s:%d%s; run the same line on the others%s%s%s",
+             r->terms.min_hosts, r->terms.min_hosts == 1 ? "" : "s", *m->at.host ? m->at.host : "this host",
+             m->at.port, m->tls ? "" : " (without TLS and token)", ranks, made, here);
     queue_talk(r, line);
 }
 

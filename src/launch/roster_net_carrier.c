@@ -64,12 +64,17 @@ co_err carrier_greet(net *r, const co_patience *p)
 static bool reach(net *r)
 {
     co_patience p = co_patience_s(r->where.join_timeout_s > 0 ? r->where.join_timeout_s : 600);
+    uint64_t tell_ns = co_now_ns() + FIRST_TALK_MS * UINT64_C(1000000);
     co_err err;
 
     p.give_up = &r->closing;
-    do /* closed before it was read: a crowd at the door, or a server that just ended */
+    do { /* closed before it was read: a crowd at the door, or a server that just ended */
         err = r->finder ? finder_meet(r, &p) : carrier_greet(r, &p);
-    while ((err == CO_EPEER || err == CO_ETIMEOUT) && co_now_ns() < p.until_ns);
+        if ((err == CO_EPEER || err == CO_ETIMEOUT) && co_now_ns() >= tell_ns) {
+            queue_talk(r, co_errmsg());
+            tell_ns = co_now_ns() + RETALK_MS * UINT64_C(1000000);
+        }
+    } while ((err == CO_EPEER || err == CO_ETIMEOUT) && co_now_ns() < p.until_ns);
     if (err && err != CO_ESTOP && r->finder && r->client.past.number)
         finder_fail(r);
     else if (err && err != CO_ESTOP)

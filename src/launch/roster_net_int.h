@@ -34,13 +34,15 @@ enum {
     DOUBT_MS = 2000,    /* and for a name that is looked up only to warn */
     ANSWER_MS = 10000,  /* from hello to welcome */
     GONE_MS = 3000,     /* a code says that somebody listens, and all refuse so long: it is over */
-    FIRST_TALK_MS = 2000,   /* trouble that lasts so long is told */
-    RETALK_MS = 15000,      /* the same trouble is told again after so long */
-    STOPPING_MS = 120000,   /* a host that does not end its workers by then is lost, */
-    AFTER_GRACE_MS = 30000, /* but not before its grace period and this are over */
-    LINGER_MS = 2000,       /* at the end: for the last words to arrive */
-    CLOCK_MS = 1000,        /* for a host's clock to be known before a round begins */
-    CLOCK_WARN_S = 60       /* clocks further apart are worth a line */
+    FIRST_TALK_MS = 2000,     /* trouble that lasts so long is told */
+    RETALK_MS = 15000,        /* the same trouble is told again after so long */
+    STOPPING_MS = 120000,     /* a host that does not end its workers by then is lost, */
+    AFTER_GRACE_MS = 30000,   /* but not before its grace period and this are over */
+    LINGER_MS = 2000,         /* at the end: for the last words to arrive */
+    CLOCK_MS = 1000,          /* for a host's clock to be known before a round begins */
+    CLOCK_WARN_S = 60,        /* clocks further apart are worth a line */
+    CLOCK_SLACK_NS = 1000000, /* and this much is no step */
+    GREETING_MOST = 1 << 16   /* bytes of who has not said yet who it is */
 };
 
 /* Types of frames. S: from the server, C: from a client. */

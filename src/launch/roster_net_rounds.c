@@ -164,6 +164,7 @@ void rounds_left(server *s, seat *h, int status, const char *why)
         return;
     }
     if (may_leave(s, h, status)) {
+        s->undone = s->undone || (h->host >= 0 && !h->done);
         dismiss(s, h, status, why);
         snprintf(text, sizeof text, "host %s left (%.300s): all workers start again on %d host%s", name, why,
                  server_joined(s), server_joined(s) == 1 ? "" : "s");
@@ -180,7 +181,7 @@ void rounds_left(server *s, seat *h, int status, const char *why)
 void rounds_joined(server *s, seat *h)
 {
     char name[300], text[900];
-    bool finishing = false;
+    bool finishing = s->some_done;
 
     seat_name(name, sizeof name, h);
     if (s->stage == PICK)
@@ -191,8 +192,6 @@ void rounds_joined(server *s, seat *h)
         if (s->stage_ms > FIRST_TALK_MS) /* hosts that are started together need no count */
             server_talk(s, false, "%s; the last to come is %s", text, name);
     }
-    for (int i = 0; i < s->n; i++)
-        finishing = finishing || s->seats[i]->done;
     finishing = finishing || (h->past_done && h->past_round == s->round.number);
     if (s->stage != RUN || finishing)
         return; /* it waits: for the next round, or to hear that the job is over */
@@ -257,7 +256,7 @@ static void pick(server *s)
     s->round.number = (s->round.number > s->least_number ? s->round.number : s->least_number) + 1;
     if (s->round.restarts < s->least_restarts)
         s->round.restarts = s->least_restarts;
-    s->has_cause = s->counts = false;
+    s->has_cause = s->counts = s->some_done = s->undone = false;
     number_hosts(s, n);
     s->round.hosts = n;
     seat *first = host_number(s, 0);
@@ -372,7 +371,7 @@ static void after_stop(server *s, int unfinished)
     int n = server_joined(s);
     char text[200] = "";
 
-    if (!s->counts && !unfinished) { /* a host came when the last were done */
+    if (!s->counts && !unfinished && !s->undone) { /* a host came when the last were done */
         rounds_over(s, 0, "");
         return;
     }

@@ -5,7 +5,8 @@
  * starved, nobody is silent because of it.
  *
  * Clocks: every PING carries our time, the PONG brings it back with theirs; the exchange with the smallest round trip so far
- * gives the offset, wrong by at most half of it.
+ * gives the offset, wrong by at most half of it. One that cannot be true together with it shows a clock that was set, or has
+ * drifted: it begins anew.
  */
 #include "launch/roster_net_server_int.h"
 
@@ -166,14 +167,17 @@ static void pong(server *s, seat *h, const json_t *body)
 {
     int64_t now = meet_clock(&s->where), sent = word_int(body, "t", 0, INT64_MAX, now);
     int64_t theirs = word_int(body, "mine", 0, INT64_MAX, now), rtt = now - sent;
+    int64_t offset = theirs - (sent + rtt / 2), moved = llabs(offset - h->offset_ns);
 
     bool first = h->best_rtt_ns < 0;
+    bool stepped = !first && moved > (rtt + h->best_rtt_ns) / 2 + CLOCK_SLACK_NS;
 
-    if (rtt < 0 || (!first && rtt >= h->best_rtt_ns))
+    if (rtt < 0 || (!first && !stepped && rtt >= h->best_rtt_ns))
         return;
-    bool much = first || rtt < h->best_rtt_ns / 2;
+    bool much = first || stepped || rtt < h->best_rtt_ns / 2;
     h->best_rtt_ns = rtt;
-    h->offset_ns = theirs - (sent + rtt / 2);
+    h->offset_ns = offset;
+    h->clock_told = h->clock_told && !stepped;
     if (much)
         seat_ping(s, h); /* tells it the offset, the first time before anything can happen there */
     double off_s = (double)h->offset_ns / 1e9;
@@ -226,7 +230,7 @@ static void hear(server *s, seat *h, const co_frame *f)
     } else if (f->type == WORD_PORT && of_this_round(s, f, h)) {
         rounds_port(s, h, (int)word_int(body, "port", 1, 65535, 0));
     } else if (f->type == WORD_DONE && of_this_round(s, f, h)) {
-        h->done = true;
+        h->done = s->some_done = true;
         for (int i = 0; i < s->n && h->local; i++)
             if (s->seats[i]->joined)
                 seat_ping(s, s->seats[i]); /* what this host would leave undone is nothing, from now on */
@@ -250,6 +254,8 @@ static void serve(server *s, seat *h)
     char why[300];
 
     snprintf(why, sizeof why, "%s", err ? co_errmsg() : "");
+    if (!h->joined && !h->local && co_conn_unread(h->conn) > GREETING_MOST)
+        drop(h, "too long a greeting");
     while (got && !*h->gone) {
         if (co_conn_next(h->conn, &f, &got))
             drop(h, co_errmsg());
@@ -313,11 +319,31 @@ static void tell_wrong_tokens(server *s, double elapsed_ms)
     s->wrong_token_ms = 0;
 }
 
+/* Without TLS whoever sends a frame's head is let in: of those who do not go on to say who they are, the oldest goes. */
+static void make_room(server *s)
+{
+    seat *oldest = NULL;
+    int n = 0;
+
+    for (int i = 0; i < s->n; i++) {
+        seat *h = s->seats[i];
+        if (h->joined || h->local || *h->gone)
+            continue;
+        n++;
+        if (!oldest || h->age_ms > oldest->age_ms)
+            oldest = h;
+    }
+    if (n >= CO_STRANGERS)
+        drop(oldest, "others came");
+}
+
 void server_turn(server *s, double elapsed_ms)
 {
-    for (co_conn *c; (c = co_gate_turn(s->gate));)
+    for (co_conn *c; (c = co_gate_turn(s->gate));) {
+        make_room(s);
         if (s->n >= CO_MAX_HOSTS + CO_STRANGERS || !seat_new(s, c))
             co_conn_free(c);
+    }
     for (int i = 0; i < s->n; i++)
         serve(s, s->seats[i]);
     for (int i = 0; i < s->n; i++)

@@ -42,7 +42,9 @@ struct server {
     stage stage;
     double stage_ms, last_call_ms; /* in this stage; since there were enough hosts, -1: there are not */
     co_round round;
-    bool counts; /* the round that is being stopped ended by a failure */
+    bool counts;    /* the round that is being stopped ended by a failure */
+    bool some_done; /* of this round: a host, which may be gone by now */
+    bool undone;    /* likewise: a host left before it was done */
     bool has_cause;
     co_failure cause;
     char why[1024]; /* the round is stopped because */

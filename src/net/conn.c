@@ -135,6 +135,11 @@ size_t co_conn_unsent(const co_conn *c)
     return c->out.len - c->out.at;
 }
 
+size_t co_conn_unread(const co_conn *c)
+{
+    return c->in.len - c->in.at;
+}
+
 static co_err flush(co_conn *c)
 {
     while (c->out.at < c->out.len) {

@@ -85,10 +85,15 @@ static void send_away(co_gate *g, struct stranger *s)
     g->counts.sent_away++;
 }
 
+/* One number for all addresses that one machine has at will: loopback's, and those of an IPv6 network of 64 bits. */
 static uint64_t number_of(const co_addr *a)
 {
     char text[CO_NAME_MOST];
 
+    if (co_addr_is_loopback(a))
+        return 0;
+    if (a->sa.sa_family == AF_INET6 && !IN6_IS_ADDR_V4MAPPED(&a->v6.sin6_addr))
+        return co_fnv1a64(&a->v6.sin6_addr, 8);
     co_addr_text(text, sizeof text, a);
     return co_fnv1a64(text, strlen(text));
 }

@@ -181,3 +181,32 @@ TEST(an_endpoint_at_localhost_says_who_can_come)
                "Only launchers on this host can come to that address: for others, name one", "");
     waits_with(&lan, "--rdzv-endpoint=10.77.0.2:29400", "", "Only launchers");
 }
+
+/* Of an elastic job: the other one goes on. */
+TEST(a_host_that_cannot_start_its_workers_costs_a_restart_not_the_job)
+{
+    ns_lan lan = ns_open(2);
+    const char *job =
+        "--nnodes=1:2 --max-restarts=1 --rdzv-conf=last_call_timeout=0.2 --rdzv-endpoint=10.77.0.1:29400 ";
+    char line[512];
+    pid_t a, b;
+
+    snprintf(line, sizeof line,
+             "%s--no-python sh -c 'touch up$TORCHELASTIC_RESTART_COUNT; [ $TORCHELASTIC_RESTART_COUNT = 1 ] "
+             "|| exec sleep 60'",
+             job);
+    a = launch(&lan, 0, token_env(), line);
+    test_until(is_file_there, "up0", 20, "the first round");
+    snprintf(line, sizeof line, "%s--nproc-per-node=64 --no-python sh -c 'exec sleep 60'", job);
+    CHECK(test_sh("printf '#!/bin/sh\\nulimit -n 40; exec $COHORT \"$@\"\\n' > narrow; chmod +x narrow")
+                  .status == 0,
+          "narrow");
+    ns_enter(&lan, 1);
+    b = test_spawn("out1", "%s TMPDIR=$PWD exec ./narrow launch %s", token_env(), line);
+    ns_leave(&lan);
+    int status = test_wait(b, 30);
+    CHECK(status == 1 && strstr(output(1), "Too many open files"), "status %d: %s", status, output(1));
+    status = test_wait(a, 30);
+    CHECK(status == 0 && strstr(output(0), "could not start its workers"), "status %d: %s", status,
+          output(0));
+}

@@ -71,26 +71,26 @@ TEST(pods_of_kubeflow_meet_by_its_variables)
         "", "");
 }
 
-/* A pod: its own host name, its own /etc/hosts. */
-static pid_t pod(const ns_lan *lan, int i, const char *env)
+/* A pod on host i: its own host name, its own /etc/hosts. */
+static pid_t pod(const ns_lan *lan, int i, int index, const char *env)
 {
     char out[16];
 
     snprintf(out, sizeof out, "out%d", i);
-    CHECK(
-        test_sh("echo '10.77.0.%d train-%d.sub.default.svc.cluster.local train-%d' > hosts%d", i + 1, i, i, i)
-                .status == 0,
-        "hosts");
+    CHECK(test_sh("echo '10.77.0.%d train-%d.sub.default.svc.cluster.local train-%d' > hosts%d", i + 1, index,
+                  index, i)
+                  .status == 0,
+          "hosts");
     CHECK(test_sh("printf '#!/bin/sh\\nhostname train-%d && mount --bind hosts%d /etc/hosts && exec "
                   "\"$@\"\\n' > pod%d;"
                   " chmod +x pod%d",
-                  i, i, i, i)
+                  index, i, i, i)
                   .status == 0,
           "pod");
     ns_enter(lan, i);
     pid_t pid = test_spawn(
         out, "JOB_COMPLETION_INDEX=%d %s TMPDIR=$PWD exec unshare -um ./pod%d %s launch --nproc-per-node=2%s",
-        i, env, i, test_cohort(), place);
+        index, env, i, test_cohort(), place);
     ns_leave(lan);
     return pid;
 }
@@ -108,18 +108,31 @@ TEST(pods_of_an_indexed_job_wait_for_the_name_of_the_first)
 
     if (test_sh("unshare -um true").status != 0)
         test_skip("no namespaces for host names and mounts here");
-    pid[1] = pod(&lan, 1, "PET_NNODES=2");
+    pid[1] = pod(&lan, 1, 1, "PET_NNODES=2");
     int status = test_wait(pid[1], 20);
     CHECK(status == 2 && strstr(output(1), "COHORT_TOKEN is not set") && strstr(output(1), "secretKeyRef"),
           "status %d: %s", status, output(1));
 
     snprintf(env, sizeof env, "PET_NNODES=2 %s", token_env());
-    pid[1] = pod(&lan, 1, env);
+    pid[1] = pod(&lan, 1, 1, env);
     test_until(waits, NULL, 20, "the second pod to say that it waits for a name");
-    pid[0] = pod(&lan, 0, env);
+    pid[0] = pod(&lan, 0, 0, env);
     CHECK(test_sh("cat hosts0 >> hosts1").status == 0, "the name server");
     both_ran(pid);
     CHECK(strstr(output(0), "pod 0 of an Indexed Job: 2 hosts, this is 0 (train-0)"), "%s", output(0));
+}
+
+TEST(a_pod_whose_index_has_two_digits_meets_the_first)
+{
+    ns_lan lan = ns_open(2);
+    char env[200];
+
+    if (test_sh("unshare -um true").status != 0)
+        test_skip("no namespaces for host names and mounts here");
+    snprintf(env, sizeof env, "PET_NNODES=2:12 PET_RDZV_CONF=last_call_timeout=0.3 %s", token_env());
+    pid_t pid[2] = {pod(&lan, 0, 0, env), pod(&lan, 1, 11, env)};
+    CHECK(test_sh("cat hosts0 >> hosts1").status == 0, "the name server");
+    both_ran(pid);
 }
 
 TEST(a_launch_inside_a_worker_starts_by_itself)

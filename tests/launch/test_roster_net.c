@@ -258,6 +258,48 @@ TEST(ctrl_c_on_a_host_of_an_elastic_job_is_its_own_affair)
     co_roster_close(a);
 }
 
+TEST(what_a_host_leaves_undone_is_done_again_also_if_the_others_were_done)
+{
+    scene s = scene_of(1, 2, "127.0.0.1");
+    co_roster *a = host(s, "a"), *b = host(s, "b");
+
+    event(a, CO_ROSTER_BEGIN);
+    event(b, CO_ROSTER_BEGIN);
+    co_roster_done(a);
+    co_roster_leave(b, 130, "SIGINT");
+    event(b, CO_ROSTER_OVER);
+    event(a, CO_ROSTER_STOP);
+    co_roster_stopped(a);
+    CHECK(event(a, CO_ROSTER_BEGIN).round.hosts == 1, "alone");
+    co_roster_done(a);
+    CHECK(event(a, CO_ROSTER_OVER).status == 0, "then it is");
+    co_roster_close(b);
+    co_roster_close(a);
+}
+
+static bool knows_its_clock(void *roster)
+{
+    return co_roster_clock_offset(roster) != 0; /* nanoseconds */
+}
+
+TEST(what_a_lost_host_had_done_is_not_done_again_for_one_that_comes)
+{
+    scene s = scene_of(1, 2, "127.0.0.1");
+    co_roster *a = host(s, "a"), *b = host(s, "b");
+
+    event(a, CO_ROSTER_BEGIN);
+    event(b, CO_ROSTER_BEGIN);
+    co_roster_done(b);
+    co_roster_close(b);
+    talk(a, "host b (127.0.0.1) is gone");
+    co_roster *c = host(s, "c");
+    test_until(knows_its_clock, c, 20, "c to be in");
+    co_roster_done(a);
+    CHECK(event(a, CO_ROSTER_OVER).status == 0, "a");
+    co_roster_close(c);
+    co_roster_close(a);
+}
+
 TEST(a_host_may_leave_before_the_start_and_another_comes)
 {
     scene s = scene_of(2, 2, "127.0.0.1");

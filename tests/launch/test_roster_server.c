@@ -1,6 +1,8 @@
 /* The roster's server, turned by the test: hours pass as fast as it likes. */
 #include "rosters.h"
 
+#include <unistd.h>
+
 #include "launch/roster_net_server_int.h"
 
 typedef struct desk {
@@ -118,4 +120,66 @@ TEST(a_host_whose_workers_have_a_long_grace_period_is_not_lost_before_it)
     stops_for(0, 120);
     stops_for(30, 120);
     stops_for(300, 330);
+}
+
+static bool clock_is(const desk *d, double ahead_s)
+{
+    double s = (double)d->server->seats[1]->offset_ns / 1e9;
+
+    return s > ahead_s - 0.5 && s < ahead_s + 0.5;
+}
+
+TEST(a_clock_that_is_set_during_a_job_is_measured_again)
+{
+    desk d = {.scene = scene_of(2, 2, "127.0.0.1")};
+    const double ahead_s[] = {0, 300, -1000, 0};
+
+    open_desk(&d, NULL);
+    co_roster *b = host(d.scene, "b");
+    until_stage(&d, RUN);
+    d.server->seats[1]->best_rtt_ns = 1; /* better than any to come */
+    for (size_t i = 0; i < CO_COUNT(ahead_s); i++) {
+        double until = co_now_s() + 20;
+        d.server->where.skew_ns = (int64_t)(-ahead_s[i] * 1e9); /* the server's clock: b is ahead of it */
+        for (turn(&d, 1000); !clock_is(&d, ahead_s[i]); turn(&d, 100))
+            CHECK(co_now_s() < until, "b is %g s ahead, not %g", (double)d.server->seats[1]->offset_ns / 1e9,
+                  ahead_s[i]);
+    }
+    co_roster_close(b);
+    close_desk(&d);
+}
+
+static int unjoined(const desk *d)
+{
+    return d->server->n - server_joined(d->server);
+}
+
+TEST(who_does_not_say_who_it_is_does_not_fill_the_server)
+{
+    enum { CROWD = 300 };
+    desk d = {.scene = scene_of(2, 2, "127.0.0.1")};
+    uint8_t head[CO_FRAME_HEAD];
+    co_patience soon = co_patience_s(20);
+    co_endpoint at;
+    co_addr to;
+    int fd[CROWD], most = 0, n;
+
+    open_desk(&d, NULL);
+    CHECK_OK(co_endpoint_parse(&at, d.scene.where.endpoint));
+    CHECK_OK(co_net_resolve(&to, 1, &n, at.host, at.port, &soon));
+    co_frame_head(head, &(co_frame){.type = WORD_HELLO, .len = CO_FRAME_MOST});
+    for (int i = 0; i < CROWD; i++) {
+        CHECK_OK(co_net_connect(&fd[i], &to, &soon));
+        CHECK(send(fd[i], head, sizeof head, MSG_NOSIGNAL) == (ssize_t)sizeof head, "sent");
+        turn(&d, 1);
+        most = unjoined(&d) > most ? unjoined(&d) : most;
+    }
+    co_roster *b = host(d.scene, "b");
+    until_stage(&d, RUN);
+    test_note("at most %d were kept of %d", most, CROWD);
+    CHECK(most > 1 && most <= CO_STRANGERS + 1, "%d were kept", most);
+    for (int i = 0; i < CROWD; i++)
+        close(fd[i]);
+    co_roster_close(b);
+    close_desk(&d);
 }

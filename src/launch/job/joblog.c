@@ -8,6 +8,7 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/file.h>
@@ -23,11 +24,28 @@ static bool is_open(const job *j)
     return j->all.file.fd >= 0;
 }
 
+/* Another host keeps the roster now: what is here is not the whole any more. */
+static void set_aside(job *j)
+{
+    char *path = co_sprintf("%s/job.log", j->files.run),
+         *old = path ? co_sprintf("%s.%lld", path, (long long)j->round.number) : NULL;
+
+    joblog_write(j, true);
+    files_log_close(&j->files, &j->all.file);
+    if (old && rename(path, old) == 0)
+        job_say(j, "another host keeps the roster now and goes on with job.log; what this one has is %s",
+                old);
+    co_free(path);
+    co_free(old);
+}
+
 void joblog_open(job *j)
 {
     const co_job_spec *spec = j->spec;
 
     j->files.shared = j;
+    if (is_open(j) && !co_roster_keeps(j->roster))
+        set_aside(j);
     if (is_open(j) || j->files.merged.fd < 0 || j->files.broken || spec->terms.max_hosts < 2 ||
         !co_roster_keeps(j->roster))
         return;

@@ -189,6 +189,19 @@ static void judge(job *j)
         co_roster_done(j->roster);
 }
 
+/* As any failure of a host: the others may go on without this one, unless it keeps the roster. */
+static void not_begun(job *j)
+{
+    co_failure f = {.host_rank = j->round.my_host, .rank = -1, .local_rank = -1, .status = 1 << 8};
+
+    f.when_ns = (int64_t)(co_wall_s() * 1e9) - co_roster_clock_offset(j->roster);
+    snprintf(f.host, sizeof f.host, "%s", j->host);
+    snprintf(f.how, sizeof f.how, "could not start its workers: %.200s", j->why);
+    co_roster_failed(j->roster, &f);
+    if (co_roster_keeps(j->roster))
+        co_roster_leave(j->roster, 1, j->why);
+}
+
 /* What the roster waits for from us; true if there was something, and so may be an answer. */
 static bool answer(job *j)
 {
@@ -206,7 +219,7 @@ static bool answer(job *j)
     if (err) {
         give_up(j, err);
         round_kill(j);
-        co_roster_leave(j->roster, 1, j->why);
+        not_begun(j);
     }
     return true;
 }

@@ -68,8 +68,8 @@ static co_err find(co_place *p, const co_place_ask *ask)
                        "headless Service"
                        " NAME; or --rdzv-endpoint says where to meet",
                        p->name, full);
-    snprintf(p->run_id, sizeof p->run_id, "%.*s", (int)(strcspn(full, ".") > 100 ? 100 : strcspn(full, ".")),
-             p->seats > 1 ? p->endpoint : full);
+    const char *zero = p->seats > 1 ? p->endpoint : full;
+    snprintf(p->run_id, sizeof p->run_id, "%.*s", (int)strcspn(zero, ".:"), zero);
     return CO_OK;
 }
 
