@@ -82,6 +82,28 @@ TEST(equal_lines_fold_and_every_rank_keeps_its_own_order)
     folds_to(2, (const char *[]){"0:", "1:", NULL}, "[0-1] x2 \n");
 }
 
+TEST(an_outlet_forgets_what_a_slow_reader_has_read)
+{
+    static char piece[1 << 14], got[1 << 14];
+    size_t most = 0;
+    outlet o;
+    int p[2];
+
+    CHECK(pipe(p) == 0, "%m");
+    outlet_open(&o, p[1]);
+    for (int i = 0; i < 4096;
+         i++) { /* 64 MiB; from the first full pipe on the reader takes as much as comes */
+        outlet_add(&o, piece, sizeof piece);
+        outlet_push(&o);
+        CHECK(!outlet_waits(&o) || read(p[0], got, sizeof got) == sizeof got, "%m");
+        most = o.held.len > most ? o.held.len : most;
+    }
+    CHECK(outlet_waits(&o) && most <= 4 * sizeof piece, "%zu bytes held", most);
+    outlet_close(&o);
+    close(p[0]);
+    close(p[1]);
+}
+
 static void write_text(const char *path, const char *text)
 {
     CHECK_OK(co_fs_write_atomic(path, text, strlen(text)));

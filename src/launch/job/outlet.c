@@ -10,6 +10,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <stdio.h>
+#include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -35,14 +36,27 @@ void outlet_add(outlet *o, const char *bytes, size_t n)
         co_str_addn(&o->held, bytes, n);
 }
 
+/* A reader that is always a little behind never lets held run empty: what went out is dropped, no later than when it is more
+ * than what waits. So held is at most twice what waits, and no more bytes are moved than go out. */
+static void drop_written(outlet *o)
+{
+    if (o->done <= o->held.len / 2)
+        return;
+    memmove(o->held.p, o->held.p + o->done, o->held.len - o->done);
+    o->held.len -= o->done;
+    o->done = 0;
+}
+
 void outlet_push(outlet *o)
 {
     while (o->done < o->held.len) {
         ssize_t n = write(o->fd, o->held.p + o->done, o->held.len - o->done);
         if (n < 0 && errno == EINTR)
             continue;
-        if (n < 0 && errno == EAGAIN)
+        if (n < 0 && errno == EAGAIN) {
+            drop_written(o);
             return;
+        }
         if (n < 0) { /* nobody reads any more: the workers go on */
             o->gone = true;
             break;
