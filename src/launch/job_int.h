@@ -101,6 +101,17 @@ bool outlet_waits(const outlet *o);
 bool outlet_full(const outlet *o); /* workers' output should wait */
 void outlet_close(outlet *o);
 
+/* Standard output (0) and standard error (1). Where both are the same file they are one outlet: in two queues lines would
+ * overtake each other, and a write that stops in the middle of one would have the other's behind it. */
+typedef struct outlets {
+    outlet each[2];
+    int n;
+} outlets;
+void outlets_open(outlets *o, int out_fd, int err_fd);
+outlet *outlets_at(outlets *o, int which);
+void outlets_push(outlets *o, struct pollfd wait[2]); /* as much as goes; what to wait for with the rest */
+void outlets_close(outlets *o, int patience_ms);      /* for a reader that does not read; -1: for ever */
+
 /* --- console.c: what people see --------------------------------------------------------------------------------------- */
 typedef struct seen {
     uint64_t ranks[CO_MAX_WORKERS / 64]; /* local */
@@ -111,7 +122,7 @@ typedef struct seen {
 } seen;
 
 typedef struct console {
-    outlet out[2]; /* 0: standard output, 1: standard error */
+    outlets out;
     bool prefix;
     char host[CO_HOST_NAME]; /* "" on a single host */
     int first_rank, nproc;

@@ -116,7 +116,7 @@ struct conductor {
     cargo cargo;
     const char *remote; /* the sh line */
     far_host *hosts;
-    outlet out[2];
+    outlets out;
     sigset_t old_mask;
     struct rlimit old_nofile;
     int signal_fd;

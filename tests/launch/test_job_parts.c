@@ -4,6 +4,7 @@
 #include <fcntl.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 #include "base/fs.h"
@@ -102,6 +103,38 @@ TEST(an_outlet_forgets_what_a_slow_reader_has_read)
     outlet_close(&o);
     close(p[0]);
     close(p[1]);
+}
+
+/* Numbered lines, to standard output and standard error in turn: more than a pipe takes at once. */
+static void number_lines(int fd, int n)
+{
+    console c;
+
+    console_open(&c, &(co_job_spec){.out_fd = fd, .err_fd = fd});
+    for (int i = 0; i < n; i++) {
+        char text[80];
+        console_teed(&c, i % 2, "[default0]:", text, (size_t)snprintf(text, sizeof text, "%064d", i));
+    }
+    console_close(&c, -1);
+}
+
+TEST(lines_for_both_outputs_keep_their_order_where_both_are_one_pipe)
+{
+    enum { LINES = 4000 };
+    int p[2], status;
+
+    CHECK(pipe(p) == 0, "%m");
+    pid_t pid = fork();
+    if (pid == 0) {
+        number_lines(p[1], LINES);
+        _exit(0);
+    }
+    close(p[1]);
+    FILE *f = fdopen(p[0], "r");
+    for (int i = 0, got = -1; i < LINES; i++)
+        CHECK(fscanf(f, "[default0]:%d\n", &got) == 1 && got == i, "line %d is number %d", i, got);
+    fclose(f);
+    CHECK(waitpid(pid, &status, 0) == pid && status == 0, "status %x", (unsigned)status);
 }
 
 static void write_text(const char *path, const char *text)

@@ -21,8 +21,7 @@ enum { QUEUE_MOST = 1024, SEARCH_MOST = 128 };
 void console_open(console *c, const co_job_spec *spec)
 {
     *c = (console){0};
-    outlet_open(&c->out[0], spec->out_fd);
-    outlet_open(&c->out[1], spec->err_fd);
+    outlets_open(&c->out, spec->out_fd, spec->err_fd);
 }
 
 void console_round(console *c, const co_round *r, const co_job_spec *spec, const char *host)
@@ -70,7 +69,7 @@ static void add_label(co_str *out, const console *c, const seen *s)
 static void write_out(console *c, int to, const char *text, size_t len)
 {
     bars_erase(c);
-    outlet_add(&c->out[to], text, len);
+    outlet_add(outlets_at(&c->out, to), text, len);
 }
 
 static void send_head(console *c)
@@ -148,8 +147,8 @@ void console_line(console *c, int local_rank, int to, const char *text, size_t l
 void console_teed(console *c, int to, const char *prefix, const char *text, size_t len)
 {
     write_out(c, to, prefix, strlen(prefix));
-    outlet_add(&c->out[to], text, len);
-    outlet_add(&c->out[to], "\n", 1);
+    outlet_add(outlets_at(&c->out, to), text, len);
+    outlet_add(outlets_at(&c->out, to), "\n", 1);
 }
 
 void console_raw(console *c, int to, const char *bytes, size_t n)
@@ -161,7 +160,7 @@ void console_say(console *c, const char *text)
 {
     console_flush(c, true);
     write_out(c, 1, text, strlen(text));
-    outlet_add(&c->out[1], "\n", 1);
+    outlet_add(outlets_at(&c->out, 1), "\n", 1);
 }
 
 int console_due_ms(const console *c)
@@ -182,13 +181,6 @@ void console_close(console *c, int patience_ms)
 {
     console_flush(c, true);
     bars_erase(c);
-    for (int i = 0; i < 2; i++) {
-        while (outlet_push(&c->out[i]), outlet_waits(&c->out[i])) {
-            struct pollfd p = {.fd = c->out[i].fd, .events = POLLOUT};
-            if (poll(&p, 1, patience_ms) <= 0)
-                break;
-        }
-        outlet_close(&c->out[i]);
-    }
+    outlets_close(&c->out, patience_ms);
     co_free(c->queue);
 }

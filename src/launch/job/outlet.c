@@ -4,6 +4,8 @@
  * for a descriptor of our own that does not block (the flag belongs to the open file, which others share). What does not
  * go out is held; from OUTLET_FULL on the caller reads no more of the workers' output, and they wait in their turn.
  * A descriptor that cannot be opened anew (a socket, another user's terminal) is written to as it is.
+ *
+ * Standard output and standard error are a pair: one queue if they end up in the same place, two if not.
  */
 #include "launch/job_int.h"
 
@@ -82,4 +84,51 @@ void outlet_close(outlet *o)
     if (o->own)
         close(o->fd);
     co_str_fini(&o->held);
+}
+
+/* --- both ------------------------------------------------------------------------------------------------------------- */
+static bool same_file(int a, int b)
+{
+    struct stat x, y;
+
+    return fstat(a, &x) == 0 && fstat(b, &y) == 0 && x.st_dev == y.st_dev && x.st_ino == y.st_ino &&
+           x.st_rdev == y.st_rdev;
+}
+
+void outlets_open(outlets *o, int out_fd, int err_fd)
+{
+    *o = (outlets){.n = same_file(out_fd, err_fd) ? 1 : 2};
+    outlet_open(&o->each[0], out_fd);
+    if (o->n == 2)
+        outlet_open(&o->each[1], err_fd);
+}
+
+outlet *outlets_at(outlets *o, int which)
+{
+    return &o->each[which < o->n ? which : 0];
+}
+
+void outlets_push(outlets *o, struct pollfd wait[2])
+{
+    for (int i = 0; i < 2; i++) {
+        wait[i] = (struct pollfd){.fd = -1, .events = POLLOUT};
+        if (i >= o->n)
+            continue;
+        outlet_push(&o->each[i]);
+        if (outlet_waits(&o->each[i]))
+            wait[i].fd = o->each[i].fd;
+    }
+}
+
+void outlets_close(outlets *o, int patience_ms)
+{
+    for (int i = 0; i < o->n; i++) {
+        outlet *one = &o->each[i];
+        while (outlet_push(one), outlet_waits(one)) {
+            struct pollfd p = {.fd = one->fd, .events = POLLOUT};
+            if (poll(&p, 1, patience_ms) <= 0)
+                break;
+        }
+        outlet_close(one);
+    }
 }

@@ -241,13 +241,11 @@ static int longest_sleep(job *j)
 static void wait_and_act(job *j, struct pollfd *p)
 {
     console *c = &j->console;
-    bool full = (outlet_full(&c->out[0]) || outlet_full(&c->out[1])) && j->state != JOB_ENDING;
-    int n = 0, ms = longest_sleep(j);
+    bool full = (outlet_full(outlets_at(&c->out, 0)) || outlet_full(outlets_at(&c->out, 1))) &&
+                j->state != JOB_ENDING;
+    int n = 2, ms = longest_sleep(j);
 
-    for (int i = 0; i < 2; i++) {
-        outlet_push(&c->out[i]);
-        p[n++] = (struct pollfd){.fd = outlet_waits(&c->out[i]) ? c->out[i].fd : -1, .events = POLLOUT};
-    }
+    outlets_push(&c->out, p);
     p[n++] = (struct pollfd){.fd = j->signal_fd, .events = POLLIN};
     p[n++] = (struct pollfd){.fd = j->err || j->over ? -1 : co_roster_fd(j->roster), .events = POLLIN};
     p[n++] = (struct pollfd){.fd = j->control_fd, .events = POLLIN};

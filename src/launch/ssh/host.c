@@ -196,7 +196,7 @@ static void heed(far_host *h, const char *words)
 static void pass(far_host *h, int which, size_t n)
 {
     if (n)
-        outlet_add(&h->c->out[which], h->held[which].p, n);
+        outlet_add(outlets_at(&h->c->out, which), h->held[which].p, n);
     drop(&h->held[which], n);
 }
 
@@ -235,7 +235,7 @@ static void pass_lines(far_host *h, int which, bool all)
     bool open = all && n && s->p[n - 1] != '\n' && h->c->job->n > 1;
     pass(h, which, n);
     if (open)
-        outlet_add(&h->c->out[which], "\n", 1);
+        outlet_add(outlets_at(&h->c->out, which), "\n", 1);
 }
 
 static void take(far_host *h, int which, const char *bytes, size_t n)
