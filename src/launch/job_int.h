@@ -110,6 +110,7 @@ typedef struct outlets {
 void outlets_open(outlets *o, int out_fd, int err_fd);
 outlet *outlets_at(outlets *o, int which);
 void outlets_push(outlets *o, struct pollfd wait[2]); /* as much as goes; what to wait for with the rest */
+bool outlets_full(outlets *o);                        /* one of them */
 void outlets_close(outlets *o, int patience_ms);      /* for a reader that does not read; -1: for ever */
 
 /* --- console.c: what people see --------------------------------------------------------------------------------------- */

@@ -3,6 +3,7 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <poll.h>
 #include <pthread.h>
 #include <signal.h>
 #include <stdlib.h>
@@ -223,6 +224,36 @@ TEST(a_reader_that_does_not_read_keeps_nobody_from_ending_the_job)
     kill(pid, SIGTERM);
     int status = test_wait(pid, 20);
     CHECK(status == 75, "%d", status);
+}
+
+static bool is_full_or_ended(void *fd)
+{
+    struct pollfd p = {.fd = *(int *)fd, .events = POLLIN};
+    int n = 0;
+
+    poll(&p, 1, 0);
+    return p.revents & POLLHUP || (ioctl(p.fd, FIONREAD, &n) == 0 && n == 1 << 20);
+}
+
+TEST(workers_that_waited_for_a_reader_go_on_when_it_reads_all_at_once)
+{
+    static char got[1 << 20];
+    long long all = 0;
+    int p[2];
+
+    CHECK(pipe(p) == 0 && fcntl(p[0], F_SETPIPE_SZ, sizeof got) == sizeof got, "%m");
+    pid_t pid = fork();
+    if (pid == 0) {
+        close(p[0]);
+        _exit(run_sh("yes 0123456789 | head -c 50000000", 1, p[1], p[1]));
+    }
+    close(p[1]);
+    for (ssize_t n = 1; n > 0; all += n) {
+        test_until(is_full_or_ended, &p[0], 10, "more output, or its end");
+        n = read(p[0], got, sizeof got);
+    }
+    CHECK(all == 50000000 && test_wait(pid, 10) == 0, "%lld bytes", all);
+    close(p[0]);
 }
 
 TEST(an_idle_job_uses_hardly_any_cpu)

@@ -120,6 +120,11 @@ void outlets_push(outlets *o, struct pollfd wait[2])
     }
 }
 
+bool outlets_full(outlets *o)
+{
+    return outlet_full(outlets_at(o, 0)) || outlet_full(outlets_at(o, 1));
+}
+
 void outlets_close(outlets *o, int patience_ms)
 {
     for (int i = 0; i < o->n; i++) {

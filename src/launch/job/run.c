@@ -241,11 +241,11 @@ static int longest_sleep(job *j)
 static void wait_and_act(job *j, struct pollfd *p)
 {
     console *c = &j->console;
-    bool full = (outlet_full(outlets_at(&c->out, 0)) || outlet_full(outlets_at(&c->out, 1))) &&
-                j->state != JOB_ENDING;
     int n = 2, ms = longest_sleep(j);
 
     outlets_push(&c->out, p);
+    /* Asked only now: of workers that waited for what has just gone out nothing else would tell us. */
+    bool full = outlets_full(&c->out) && j->state != JOB_ENDING;
     p[n++] = (struct pollfd){.fd = j->signal_fd, .events = POLLIN};
     p[n++] = (struct pollfd){.fd = j->err || j->over ? -1 : co_roster_fd(j->roster), .events = POLLIN};
     p[n++] = (struct pollfd){.fd = j->control_fd, .events = POLLIN};
