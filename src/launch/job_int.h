@@ -87,7 +87,7 @@ void lines_end(lines *l, line_fn each, void *ctx); /* what is open is a line */
 void lines_fini(lines *l);
 
 /* --- outlet.c: descriptors that may be slow, without waiting for them -------------------------------------------------- */
-enum { OUTLET_FULL = 1 << 18 };
+enum { OUTLET_FULL = 1 << 18, OUTLET_MOST = 1 << 23 };
 typedef struct outlet {
     int fd;
     bool own, gone, tty;
@@ -98,7 +98,8 @@ void outlet_open(outlet *o, int fd);
 void outlet_add(outlet *o, const char *bytes, size_t n);
 void outlet_push(outlet *o); /* as much as goes */
 bool outlet_waits(const outlet *o);
-bool outlet_full(const outlet *o); /* workers' output should wait */
+bool outlet_full(const outlet *o);     /* workers' output should wait */
+bool outlet_overfull(const outlet *o); /* while the job ends it does not wait: it is not shown */
 void outlet_close(outlet *o);
 
 /* Standard output (0) and standard error (1). Where both are the same file they are one outlet: in two queues lines would
@@ -124,6 +125,8 @@ typedef struct seen {
 
 typedef struct console {
     outlets out;
+    bool hurries;       /* the job ends: what finds an outlet overfull is not shown */
+    uint64_t not_shown; /* bytes of it */
     bool prefix;
     char host[CO_HOST_NAME]; /* "" on a single host */
     int first_rank, nproc;

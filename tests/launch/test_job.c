@@ -135,6 +135,11 @@ TEST(a_stranger_that_holds_a_workers_pipe_is_not_waited_for)
     close(held);
 }
 
+static bool is_there(void *path)
+{
+    return co_fs_exists(path);
+}
+
 /* What a terminal of 40 columns was sent. */
 static char *on_terminal(const char *text, int nproc)
 {
@@ -224,6 +229,37 @@ TEST(a_reader_that_does_not_read_keeps_nobody_from_ending_the_job)
     kill(pid, SIGTERM);
     int status = test_wait(pid, 20);
     CHECK(status == 75, "%d", status);
+}
+
+/* Prints 64 MB when it is asked to end. */
+static const char talks_at_the_end[] = "trap 'yes 0123456789 | head -c 64000000; exit 0' TERM; : > ready; "
+                                       "while :; do sleep 0.05; done";
+
+TEST(what_workers_print_while_the_job_ends_and_nobody_reads_is_counted_not_kept)
+{
+    int p[2], status, err_fd = open("err", O_RDWR | O_CREAT | O_APPEND, 0644);
+    struct rusage u;
+
+    CHECK(pipe(p) == 0, "%m"); /* nobody reads p[0] */
+    pid_t pid = fork();
+    if (pid == 0)
+        _exit(run_sh(talks_at_the_end, 1, p[1], err_fd));
+    test_until(is_there, "ready", 20, "the worker");
+    kill(pid, SIGTERM);
+    CHECK(wait4(pid, &status, 0, &u) == pid && WEXITSTATUS(status) == 75, "status %x", (unsigned)status);
+    char *text = text_of("err"), *at = strstr(text, "passed on");
+    int kb = 0;
+    at = at ? strstr(at, "\ncohort: ") : NULL;
+    CHECK(at &&
+              sscanf(at, "\ncohort: %d kB that workers printed while the job ended are not shown", &kb) ==
+                  1 &&
+              kb > 50000 && kb <= 64000,
+          "%d: %s", kb, text);
+    co_free(text);
+    test_note("at most %ld kB of memory", u.ru_maxrss);
+#ifndef __SANITIZE_ADDRESS__ /* which adds memory of its own */
+    CHECK(u.ru_maxrss < 50000, "%ld kB", u.ru_maxrss);
+#endif
 }
 
 static bool is_full_or_ended(void *fd)

@@ -93,7 +93,7 @@ int bars_turn(job *j)
         }
     if (!changed && c->bars == (n < BARS_MOST ? n : BARS_MOST))
         return open && !n ? BAR_MS : -1;
-    if (now - c->drawn_ns < BAR_MS * UINT64_C(1000000))
+    if (outlet_full(o) || now - c->drawn_ns < BAR_MS * UINT64_C(1000000))
         return BAR_MS;
     bars_erase(c);
     for (int i = 0; i < j->n; i++)

@@ -7,6 +7,9 @@
  * its rank is not in that one, nor in any behind it: so every rank's own lines keep their order. The head goes out when
  * its time is over or when all ranks are in it. With one worker, or without prefixes, nothing is held at all.
  *
+ * A reader that is slow makes the workers wait, but not while the job ends: then what finds an outlet overfull is left out and
+ * counted. What the launcher itself says is never left out.
+ *
  * Cost per line: the queue is searched backwards; it is short (FOLD_MS of output, QUEUE_MOST lines at most).
  */
 #include "launch/job_int.h"
@@ -72,6 +75,15 @@ static void write_out(console *c, int to, const char *text, size_t len)
     outlet_add(outlets_at(&c->out, to), text, len);
 }
 
+/* Is there room for what a worker has printed? */
+static bool takes(console *c, int to, size_t len)
+{
+    if (!c->hurries || !outlet_overfull(outlets_at(&c->out, to)))
+        return true;
+    c->not_shown += len;
+    return false;
+}
+
 static void send_head(console *c)
 {
     seen *s = &c->queue[c->head];
@@ -80,7 +92,8 @@ static void send_head(console *c)
     add_label(&line, c, s);
     co_str_addn(&line, s->text, s->len);
     co_str_addn(&line, "\n", 1);
-    write_out(c, s->stream, co_str_text(&line), line.len);
+    if (takes(c, s->stream, line.len))
+        write_out(c, s->stream, co_str_text(&line), line.len);
     co_str_fini(&line);
     co_free(s->text);
     c->head++;
@@ -146,6 +159,8 @@ void console_line(console *c, int local_rank, int to, const char *text, size_t l
 
 void console_teed(console *c, int to, const char *prefix, const char *text, size_t len)
 {
+    if (!takes(c, to, strlen(prefix) + len + 1))
+        return;
     write_out(c, to, prefix, strlen(prefix));
     outlet_add(outlets_at(&c->out, to), text, len);
     outlet_add(outlets_at(&c->out, to), "\n", 1);
@@ -153,7 +168,8 @@ void console_teed(console *c, int to, const char *prefix, const char *text, size
 
 void console_raw(console *c, int to, const char *bytes, size_t n)
 {
-    write_out(c, to, bytes, n);
+    if (takes(c, to, n))
+        write_out(c, to, bytes, n);
 }
 
 void console_say(console *c, const char *text)

@@ -2,7 +2,8 @@
  *
  * A stopped terminal or pager must not keep us from seeing deaths and signals. Terminals and pipes are opened once more,
  * for a descriptor of our own that does not block (the flag belongs to the open file, which others share). What does not
- * go out is held; from OUTLET_FULL on the caller reads no more of the workers' output, and they wait in their turn.
+ * go out is held; from OUTLET_FULL on the caller reads no more of the workers' output, and they wait in their turn. Only
+ * workers that are to end do not wait, or they would not come to save what they have; of them OUTLET_MOST is held.
  * A descriptor that cannot be opened anew (a socket, another user's terminal) is written to as it is.
  *
  * Standard output and standard error are a pair: one queue if they end up in the same place, two if not.
@@ -77,6 +78,11 @@ bool outlet_waits(const outlet *o)
 bool outlet_full(const outlet *o)
 {
     return o->held.len - o->done > OUTLET_FULL;
+}
+
+bool outlet_overfull(const outlet *o)
+{
+    return o->held.len - o->done > OUTLET_MOST;
 }
 
 void outlet_close(outlet *o)

@@ -312,6 +312,9 @@ static void start_all(conductor *c)
 
 static void close_all(conductor *c)
 {
+    if (c->not_shown)
+        conduct_say(c, "%llu kB that came while the job ended are not shown, as nobody read them",
+                    (unsigned long long)(c->not_shown + 999) / 1000);
     outlets_close(&c->out, c->asked ? UNREAD_MS : -1);
     for (int i = 0; c->hosts && i < c->job->n; i++) {
         co_str_fini(&c->hosts[i].unsent);
