@@ -90,9 +90,13 @@ void lines_fini(lines *l);
 enum { OUTLET_FULL = 1 << 18, OUTLET_MOST = 1 << 23 };
 typedef struct outlet {
     int fd;
-    bool own, gone, tty;
+    bool own, tty;
+    bool gone; /* nobody reads any more */
     co_str held;
-    size_t done; /* of held */
+    size_t done;  /* of held */
+    int error;    /* errno of the first write that failed for another reason; 0: none did */
+    bool failing; /* the last write failed so */
+    bool told;    /* error was said */
 } outlet;
 void outlet_open(outlet *o, int fd);
 void outlet_add(outlet *o, const char *bytes, size_t n);
@@ -112,7 +116,11 @@ void outlets_open(outlets *o, int out_fd, int err_fd);
 outlet *outlets_at(outlets *o, int which);
 void outlets_push(outlets *o, struct pollfd wait[2]); /* as much as goes; what to wait for with the rest */
 bool outlets_full(outlets *o);                        /* one of them */
-void outlets_close(outlets *o, int patience_ms);      /* for a reader that does not read; -1: for ever */
+void outlets_drain(outlets *o, int patience_ms);      /* for a reader that does not read; -1: for ever */
+/* A write has failed, a disk may be full: a line that says so, once, and which output it is for (the other one, or if both are
+ * one, that one when it works again). -1: nothing to say. */
+int outlets_broken(outlets *o, char *line, size_t size);
+void outlets_close(outlets *o);
 
 /* --- console.c: what people see --------------------------------------------------------------------------------------- */
 typedef struct seen {

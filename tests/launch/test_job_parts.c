@@ -2,8 +2,10 @@
 #include "harness.h"
 
 #include <fcntl.h>
+#include <signal.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/resource.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -135,6 +137,39 @@ TEST(lines_for_both_outputs_keep_their_order_where_both_are_one_pipe)
         CHECK(fscanf(f, "[default0]:%d\n", &got) == 1 && got == i, "line %d is number %d", i, got);
     fclose(f);
     CHECK(waitpid(pid, &status, 0) == pid && status == 0, "status %x", (unsigned)status);
+}
+
+/* A limit of the file's size stands in for a full disk. */
+static void show_within(console *c, rlim_t most, const char *text)
+{
+    struct pollfd wait[2];
+
+    CHECK(setrlimit(RLIMIT_FSIZE, &(struct rlimit){most, RLIM_INFINITY}) == 0, "%m");
+    console_raw(c, 0, text, strlen(text));
+    outlets_push(&c->out, wait);
+    console_flush(c, false);
+}
+
+TEST(a_file_that_takes_both_outputs_goes_on_when_the_disk_has_room_again_and_says_that_it_had_none)
+{
+    int fd = open("out", O_RDWR | O_CREAT | O_APPEND, 0644);
+    char *text;
+    console c;
+
+    signal(SIGXFSZ, SIG_IGN);
+    console_open(&c, &(co_job_spec){.out_fd = fd, .err_fd = fd});
+    show_within(&c, RLIM_INFINITY, "one\n");
+    show_within(&c, 4, "two\n");
+    show_within(&c, 4, "three\n");
+    show_within(&c, RLIM_INFINITY, "four\n");
+    show_within(&c, RLIM_INFINITY, "five\n");
+    console_close(&c, -1);
+    CHECK_OK(co_fs_read(&text, NULL, "out", 1 << 16));
+    CHECK(strcmp(text, "one\nfour\ncohort: standard output and error: File too large: what could not be"
+                       " written is lost, the job goes on\nfive\n") == 0,
+          "%s", text);
+    co_free(text);
+    close(fd);
 }
 
 static void write_text(const char *path, const char *text)

@@ -187,16 +187,30 @@ int console_due_ms(const console *c)
     return due <= now ? 0 : (int)((due - now) / 1000000) + 1;
 }
 
+static bool say_broken(console *c)
+{
+    char line[256];
+    bool said = false;
+
+    for (int to; (to = outlets_broken(&c->out, line, sizeof line)) >= 0; said = true)
+        write_out(c, to, line, strlen(line));
+    return said;
+}
+
 void console_flush(console *c, bool all)
 {
     while (c->n && (all || c->queue[c->head].n == c->nproc || console_due_ms(c) == 0))
         send_head(c);
+    say_broken(c);
 }
 
 void console_close(console *c, int patience_ms)
 {
     console_flush(c, true);
     bars_erase(c);
-    outlets_close(&c->out, patience_ms);
+    outlets_drain(&c->out, patience_ms);
+    if (say_broken(c))
+        outlets_drain(&c->out, patience_ms);
+    outlets_close(&c->out);
     co_free(c->queue);
 }

@@ -60,10 +60,12 @@ void outlet_push(outlet *o)
             drop_written(o);
             return;
         }
-        if (n < 0) { /* nobody reads any more: the workers go on */
-            o->gone = true;
+        o->failing = n < 0 && errno != EPIPE;
+        if (o->failing && !o->error)
+            o->error = errno;
+        o->gone = n < 0 && errno == EPIPE;
+        if (n < 0) /* what is held is lost; a disk that was full may have room for what comes next */
             break;
-        }
         o->done += (size_t)n;
     }
     co_str_clear(&o->held);
@@ -131,7 +133,24 @@ bool outlets_full(outlets *o)
     return outlet_full(outlets_at(o, 0)) || outlet_full(outlets_at(o, 1));
 }
 
-void outlets_close(outlets *o, int patience_ms)
+int outlets_broken(outlets *o, char *line, size_t size)
+{
+    static const char *const names[] = {"standard output", "standard error"};
+
+    for (int i = 0; i < o->n; i++) {
+        outlet *one = &o->each[i];
+        int to = o->n == 2 ? 1 - i : i;
+        if (!one->error || one->told || o->each[to].failing)
+            continue;
+        one->told = true;
+        snprintf(line, size, "cohort: %s: %s: what could not be written is lost, the job goes on\n",
+                 o->n == 2 ? names[i] : "standard output and error", strerror(one->error));
+        return to;
+    }
+    return -1;
+}
+
+void outlets_drain(outlets *o, int patience_ms)
 {
     for (int i = 0; i < o->n; i++) {
         outlet *one = &o->each[i];
@@ -140,6 +159,11 @@ void outlets_close(outlets *o, int patience_ms)
             if (poll(&p, 1, patience_ms) <= 0)
                 break;
         }
-        outlet_close(one);
     }
+}
+
+void outlets_close(outlets *o)
+{
+    for (int i = 0; i < o->n; i++)
+        outlet_close(&o->each[i]);
 }

@@ -32,6 +32,16 @@ void conduct_say(conductor *c, const char *fmt, ...)
     outlet_add(outlets_at(&c->out, 1), text, strlen(text));
 }
 
+static bool say_broken(conductor *c)
+{
+    char line[256];
+    bool said = false;
+
+    for (int to; (to = outlets_broken(&c->out, line, sizeof line)) >= 0; said = true)
+        outlet_add(outlets_at(&c->out, to), line, strlen(line));
+    return said;
+}
+
 /* --- losing ----------------------------------------------------------------------------------------------------------- */
 /* sig 0: END. */
 static void end_all(conductor *c, int sig)
@@ -268,6 +278,7 @@ static void loop(conductor *c, struct pollfd *p)
 {
     while (reap(c), let_one_ask(c), !finished(c)) {
         wait_and_act(c, p);
+        say_broken(c);
         show_life(c);
         lose_patience(c);
     }
@@ -315,7 +326,10 @@ static void close_all(conductor *c)
     if (c->not_shown)
         conduct_say(c, "%llu kB that came while the job ended are not shown, as nobody read them",
                     (unsigned long long)(c->not_shown + 999) / 1000);
-    outlets_close(&c->out, c->asked ? UNREAD_MS : -1);
+    outlets_drain(&c->out, c->asked ? UNREAD_MS : -1);
+    if (say_broken(c))
+        outlets_drain(&c->out, c->asked ? UNREAD_MS : -1);
+    outlets_close(&c->out);
     for (int i = 0; c->hosts && i < c->job->n; i++) {
         co_str_fini(&c->hosts[i].unsent);
         co_str_fini(&c->hosts[i].held[0]);
