@@ -87,19 +87,40 @@ void lines_end(lines *l, line_fn each, void *ctx); /* what is open is a line */
 void lines_fini(lines *l);
 
 /* --- outlet.c: descriptors that may be slow, without waiting for them -------------------------------------------------- */
-enum { OUTLET_FULL = 1 << 18 };
+enum { OUTLET_FULL = 1 << 18, OUTLET_MOST = 1 << 23 };
 typedef struct outlet {
     int fd;
-    bool own, gone, tty;
+    bool own, tty;
+    bool gone; /* nobody reads any more */
     co_str held;
-    size_t done; /* of held */
+    size_t done;  /* of held */
+    int error;    /* errno of the first write that failed for another reason; 0: none did */
+    bool failing; /* the last write failed so */
+    bool told;    /* error was said */
 } outlet;
 void outlet_open(outlet *o, int fd);
 void outlet_add(outlet *o, const char *bytes, size_t n);
 void outlet_push(outlet *o); /* as much as goes */
 bool outlet_waits(const outlet *o);
-bool outlet_full(const outlet *o); /* workers' output should wait */
+bool outlet_full(const outlet *o);     /* workers' output should wait */
+bool outlet_overfull(const outlet *o); /* while the job ends it does not wait: it is not shown */
 void outlet_close(outlet *o);
+
+/* Standard output (0) and standard error (1). Where both are the same file they are one outlet: in two queues lines would
+ * overtake each other, and a write that stops in the middle of one would have the other's behind it. */
+typedef struct outlets {
+    outlet each[2];
+    int n;
+} outlets;
+void outlets_open(outlets *o, int out_fd, int err_fd);
+outlet *outlets_at(outlets *o, int which);
+void outlets_push(outlets *o, struct pollfd wait[2]); /* as much as goes; what to wait for with the rest */
+bool outlets_full(outlets *o);                        /* one of them */
+void outlets_drain(outlets *o, int patience_ms);      /* for a reader that does not read; -1: for ever */
+/* A write has failed, a disk may be full: a line that says so, once, and which output it is for (the other one, or if both are
+ * one, that one when it works again). -1: nothing to say. */
+int outlets_broken(outlets *o, char *line, size_t size);
+void outlets_close(outlets *o);
 
 /* --- console.c: what people see --------------------------------------------------------------------------------------- */
 typedef struct seen {
@@ -111,7 +132,9 @@ typedef struct seen {
 } seen;
 
 typedef struct console {
-    outlet out[2]; /* 0: standard output, 1: standard error */
+    outlets out;
+    bool hurries;       /* the job ends: what finds an outlet overfull is not shown */
+    uint64_t not_shown; /* bytes of it */
     bool prefix;
     char host[CO_HOST_NAME]; /* "" on a single host */
     int first_rank, nproc;

@@ -116,7 +116,8 @@ struct conductor {
     cargo cargo;
     const char *remote; /* the sh line */
     far_host *hosts;
-    outlet out[2];
+    outlets out;
+    uint64_t not_shown; /* bytes that came after we were asked to end, and found an outlet overfull */
     sigset_t old_mask;
     struct rlimit old_nofile;
     int signal_fd;

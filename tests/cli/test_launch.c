@@ -332,6 +332,21 @@ TEST(a_full_disk_under_log_dir_is_said_once_and_the_job_goes_on)
     free(r.out);
 }
 
+TEST(output_that_cannot_be_written_is_said_once_on_the_other_one)
+{
+    static const char out[] = "cohort: standard output: No space left on device",
+                      err[] = "cohort: standard error: No space left on device";
+
+    gives(0, out, LAUNCH "--no-python echo hi 2>&1 >/dev/full");
+    gives(0, out, "$COHORT launch --hosts localhost --no-python echo hi 2>&1 >/dev/full");
+    gives(3, err, LAUNCH "--no-python sh -c 'echo hi >&2; sleep 0.2; echo hi >&2; exit 3' 2>/dev/full");
+    CHECK(count_of("%s 2>&1 >/dev/full | grep -c 'standard output:'",
+                   LAUNCH "--no-python sh -c 'echo hi; sleep 0.2; echo hi'") == 1,
+          "once");
+    CHECK(count_of("(%s | head -1) 2>&1 >/dev/null | wc -c", "$COHORT launch --no-python seq 100000") == 0,
+          "a reader that has seen enough is no fault");
+}
+
 TEST(sixty_four_workers_start_in_a_second_or_two)
 {
     script("p", "exit 0");

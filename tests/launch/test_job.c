@@ -3,6 +3,7 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <poll.h>
 #include <pthread.h>
 #include <signal.h>
 #include <stdlib.h>
@@ -134,6 +135,11 @@ TEST(a_stranger_that_holds_a_workers_pipe_is_not_waited_for)
     close(held);
 }
 
+static bool is_there(void *path)
+{
+    return co_fs_exists(path);
+}
+
 /* What a terminal of 40 columns was sent. */
 static char *on_terminal(const char *text, int nproc)
 {
@@ -157,17 +163,49 @@ static char *on_terminal(const char *text, int nproc)
     return got;
 }
 
+/* The screen after these bytes: of control sequences, one line up and the rest of the line erased. */
+static const char *screen_of(const char *bytes)
+{
+    enum { ROWS = 64, WIDTH = 200 };
+    static char row[ROWS][WIDTH], all[ROWS * WIDTH];
+    size_t y = 0, x = 0, last = 0, len = 0;
+
+    memset(row, 0, sizeof row);
+    for (const char *at = bytes; *at; at++) {
+        if (strncmp(at, "\033[A", 3) == 0) {
+            y -= y > 0;
+            at += 2;
+        } else if (strncmp(at, "\033[K", 3) == 0) {
+            memset(row[y] + x, 0, WIDTH - x);
+            at += 2;
+        } else if (*at == '\r') {
+            x = 0;
+        } else if (*at == '\n') {
+            last = ++y > last ? y : last;
+        } else {
+            row[y][x++] = *at;
+        }
+        CHECK(y < ROWS && x < WIDTH, "too much for this screen:\n%s", bytes);
+    }
+    for (size_t i = 0; i <= last; i++)
+        len += (size_t)snprintf(all + len, sizeof all - len, "%s\n", row[i]);
+    return all;
+}
+
 TEST(progress_bars_have_a_line_each_on_a_terminal)
 {
-    char *got = on_terminal(
-        "printf \"bar of $RANK 10%%%%\\r\" >&2; sleep 0.4; printf \"bar of $RANK 99%%%%\\r\" >&2; "
-        "sleep 0.4; echo \"end of $RANK\"; printf '\\n' >&2",
-        2);
+    char *got =
+        on_terminal("printf \"bar of $RANK 10%%\\r\" >&2; sleep 0.4; printf \"bar of $RANK 99%%\\r\" >&2; "
+                    "sleep 0.4; echo \"end of $RANK\"; printf '\\n' >&2",
+                    2);
     const char *first = strstr(got, "[0] bar of 0 10%"),
                *erased = first ? strstr(first, "\033[A\r\033[K") : NULL;
 
     CHECK(first && erased && strstr(erased, "[1] bar of 1 99%"), "%s", got);
-    CHECK(strstr(got, "[0] end of 0") && strstr(got, "[1] end of 1"), "%s", got);
+    const char *screen = screen_of(got);
+    CHECK(strstr(screen, "[0] end of 0\n") && strstr(screen, "[1] end of 1\n"), "%s", screen);
+    CHECK(strstr(screen, "[0] bar of 0 99%\n") && strstr(screen, "[1] bar of 1 99%\n"), "%s", screen);
+    CHECK(!strstr(screen, "10%"), "%s", screen);
 }
 
 static bool is_full(void *fd)
@@ -191,6 +229,67 @@ TEST(a_reader_that_does_not_read_keeps_nobody_from_ending_the_job)
     kill(pid, SIGTERM);
     int status = test_wait(pid, 20);
     CHECK(status == 75, "%d", status);
+}
+
+/* Prints 64 MB when it is asked to end. */
+static const char talks_at_the_end[] = "trap 'yes 0123456789 | head -c 64000000; exit 0' TERM; : > ready; "
+                                       "while :; do sleep 0.05; done";
+
+TEST(what_workers_print_while_the_job_ends_and_nobody_reads_is_counted_not_kept)
+{
+    int p[2], status, err_fd = open("err", O_RDWR | O_CREAT | O_APPEND, 0644);
+    struct rusage u;
+
+    CHECK(pipe(p) == 0, "%m"); /* nobody reads p[0] */
+    pid_t pid = fork();
+    if (pid == 0)
+        _exit(run_sh(talks_at_the_end, 1, p[1], err_fd));
+    test_until(is_there, "ready", 20, "the worker");
+    kill(pid, SIGTERM);
+    CHECK(wait4(pid, &status, 0, &u) == pid && WEXITSTATUS(status) == 75, "status %x", (unsigned)status);
+    char *text = text_of("err"), *at = strstr(text, "passed on");
+    int kb = 0;
+    at = at ? strstr(at, "\ncohort: ") : NULL;
+    CHECK(at &&
+              sscanf(at, "\ncohort: %d kB that workers printed while the job ended are not shown", &kb) ==
+                  1 &&
+              kb > 50000 && kb <= 64000,
+          "%d: %s", kb, text);
+    co_free(text);
+    test_note("at most %ld kB of memory", u.ru_maxrss);
+#ifndef __SANITIZE_ADDRESS__ /* which adds memory of its own */
+    CHECK(u.ru_maxrss < 50000, "%ld kB", u.ru_maxrss);
+#endif
+}
+
+static bool is_full_or_ended(void *fd)
+{
+    struct pollfd p = {.fd = *(int *)fd, .events = POLLIN};
+    int n = 0;
+
+    poll(&p, 1, 0);
+    return p.revents & POLLHUP || (ioctl(p.fd, FIONREAD, &n) == 0 && n == 1 << 20);
+}
+
+TEST(workers_that_waited_for_a_reader_go_on_when_it_reads_all_at_once)
+{
+    static char got[1 << 20];
+    long long all = 0;
+    int p[2];
+
+    CHECK(pipe(p) == 0 && fcntl(p[0], F_SETPIPE_SZ, sizeof got) == sizeof got, "%m");
+    pid_t pid = fork();
+    if (pid == 0) {
+        close(p[0]);
+        _exit(run_sh("yes 0123456789 | head -c 50000000", 1, p[1], p[1]));
+    }
+    close(p[1]);
+    for (ssize_t n = 1; n > 0; all += n) {
+        test_until(is_full_or_ended, &p[0], 10, "more output, or its end");
+        n = read(p[0], got, sizeof got);
+    }
+    CHECK(all == 50000000 && test_wait(pid, 10) == 0, "%lld bytes", all);
+    close(p[0]);
 }
 
 TEST(an_idle_job_uses_hardly_any_cpu)

@@ -2,8 +2,11 @@
 #include "harness.h"
 
 #include <fcntl.h>
+#include <signal.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/resource.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 #include "base/fs.h"
@@ -80,6 +83,93 @@ TEST(equal_lines_fold_and_every_rank_keeps_its_own_order)
     folds_to(2, (const char *[]){"0:x", "0:y", "1:y", "1:x", NULL}, "[0] x\n[0-1] x2 y\n[1] x\n");
     folds_to(2, (const char *[]){"0:x", "0:x", "1:x", "1:x", NULL}, "[0-1] x2 x\n[0-1] x2 x\n");
     folds_to(2, (const char *[]){"0:", "1:", NULL}, "[0-1] x2 \n");
+}
+
+TEST(an_outlet_forgets_what_a_slow_reader_has_read)
+{
+    static char piece[1 << 14], got[1 << 14];
+    size_t most = 0;
+    outlet o;
+    int p[2];
+
+    CHECK(pipe(p) == 0, "%m");
+    outlet_open(&o, p[1]);
+    for (int i = 0; i < 4096;
+         i++) { /* 64 MiB; from the first full pipe on the reader takes as much as comes */
+        outlet_add(&o, piece, sizeof piece);
+        outlet_push(&o);
+        CHECK(!outlet_waits(&o) || read(p[0], got, sizeof got) == sizeof got, "%m");
+        most = o.held.len > most ? o.held.len : most;
+    }
+    CHECK(outlet_waits(&o) && most <= 4 * sizeof piece, "%zu bytes held", most);
+    outlet_close(&o);
+    close(p[0]);
+    close(p[1]);
+}
+
+/* Numbered lines, to standard output and standard error in turn: more than a pipe takes at once. */
+static void number_lines(int fd, int n)
+{
+    console c;
+
+    console_open(&c, &(co_job_spec){.out_fd = fd, .err_fd = fd});
+    for (int i = 0; i < n; i++) {
+        char text[80];
+        console_teed(&c, i % 2, "[default0]:", text, (size_t)snprintf(text, sizeof text, "%064d", i));
+    }
+    console_close(&c, -1);
+}
+
+TEST(lines_for_both_outputs_keep_their_order_where_both_are_one_pipe)
+{
+    enum { LINES = 4000 };
+    int p[2], status;
+
+    CHECK(pipe(p) == 0, "%m");
+    pid_t pid = fork();
+    if (pid == 0) {
+        number_lines(p[1], LINES);
+        _exit(0);
+    }
+    close(p[1]);
+    FILE *f = fdopen(p[0], "r");
+    for (int i = 0, got = -1; i < LINES; i++)
+        CHECK(fscanf(f, "[default0]:%d\n", &got) == 1 && got == i, "line %d is number %d", i, got);
+    fclose(f);
+    CHECK(waitpid(pid, &status, 0) == pid && status == 0, "status %x", (unsigned)status);
+}
+
+/* A limit of the file's size stands in for a full disk. */
+static void show_within(console *c, rlim_t most, const char *text)
+{
+    struct pollfd wait[2];
+
+    CHECK(setrlimit(RLIMIT_FSIZE, &(struct rlimit){most, RLIM_INFINITY}) == 0, "%m");
+    console_raw(c, 0, text, strlen(text));
+    outlets_push(&c->out, wait);
+    console_flush(c, false);
+}
+
+TEST(a_file_that_takes_both_outputs_goes_on_when_the_disk_has_room_again_and_says_that_it_had_none)
+{
+    int fd = open("out", O_RDWR | O_CREAT | O_APPEND, 0644);
+    char *text;
+    console c;
+
+    signal(SIGXFSZ, SIG_IGN);
+    console_open(&c, &(co_job_spec){.out_fd = fd, .err_fd = fd});
+    show_within(&c, RLIM_INFINITY, "one\n");
+    show_within(&c, 4, "two\n");
+    show_within(&c, 4, "three\n");
+    show_within(&c, RLIM_INFINITY, "four\n");
+    show_within(&c, RLIM_INFINITY, "five\n");
+    console_close(&c, -1);
+    CHECK_OK(co_fs_read(&text, NULL, "out", 1 << 16));
+    CHECK(strcmp(text, "one\nfour\ncohort: standard output and error: File too large: what could not be"
+                       " written is lost, the job goes on\nfive\n") == 0,
+          "%s", text);
+    co_free(text);
+    close(fd);
 }
 
 static void write_text(const char *path, const char *text)

@@ -6,6 +6,7 @@
 #include "harness.h"
 
 #include <dirent.h>
+#include <fcntl.h>
 #include <signal.h>
 #include <stdlib.h>
 #include <string.h>
@@ -393,4 +394,23 @@ TEST(flags_that_contradict_a_list_of_hosts_are_refused)
               r.out);
         free(r.out);
     }
+}
+
+TEST(what_hosts_print_while_a_job_over_ssh_ends_and_nobody_reads_is_counted_not_kept)
+{
+    sh_ok("mkfifo unread");
+    int fd = open("unread", O_RDWR | O_CLOEXEC);
+    CHECK(fd >= 0, "%m");
+    pid_t pid =
+        test_spawn("out", /* 64 MB when it is asked to end */
+                   "exec %s launch --hosts localhost --no-python sh -c 'trap \"yes 0123456789 |"
+                   " head -c 64000000; exit 0\" TERM; : > ready; while :; do sleep 0.05; done' > unread",
+                   test_cohort());
+    test_until(is_file_there, "ready", 20, "the worker");
+    kill(pid, SIGTERM);
+    int status = test_wait(pid, 30);
+    const char *text = output_of("out");
+    CHECK(status == 75 && strstr(text, " kB that came while the job ended are not shown"), "status %d: %s",
+          status, text);
+    close(fd);
 }

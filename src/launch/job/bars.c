@@ -20,7 +20,10 @@ enum { BARS_MOST = 16 };
 /* The terminal the block is on: standard error, where progress bars go, or else standard output. */
 static outlet *terminal(console *c)
 {
-    return c->out[1].tty ? &c->out[1] : c->out[0].tty ? &c->out[0] : NULL;
+    for (int i = 1; i >= 0; i--)
+        if (outlets_at(&c->out, i)->tty)
+            return outlets_at(&c->out, i);
+    return NULL;
 }
 
 void bars_erase(console *c)
@@ -90,7 +93,7 @@ int bars_turn(job *j)
         }
     if (!changed && c->bars == (n < BARS_MOST ? n : BARS_MOST))
         return open && !n ? BAR_MS : -1;
-    if (now - c->drawn_ns < BAR_MS * UINT64_C(1000000))
+    if (outlet_full(o) || now - c->drawn_ns < BAR_MS * UINT64_C(1000000))
         return BAR_MS;
     bars_erase(c);
     for (int i = 0; i < j->n; i++)

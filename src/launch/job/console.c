@@ -7,6 +7,9 @@
  * its rank is not in that one, nor in any behind it: so every rank's own lines keep their order. The head goes out when
  * its time is over or when all ranks are in it. With one worker, or without prefixes, nothing is held at all.
  *
+ * A reader that is slow makes the workers wait, but not while the job ends: then what finds an outlet overfull is left out and
+ * counted. What the launcher itself says is never left out.
+ *
  * Cost per line: the queue is searched backwards; it is short (FOLD_MS of output, QUEUE_MOST lines at most).
  */
 #include "launch/job_int.h"
@@ -21,8 +24,7 @@ enum { QUEUE_MOST = 1024, SEARCH_MOST = 128 };
 void console_open(console *c, const co_job_spec *spec)
 {
     *c = (console){0};
-    outlet_open(&c->out[0], spec->out_fd);
-    outlet_open(&c->out[1], spec->err_fd);
+    outlets_open(&c->out, spec->out_fd, spec->err_fd);
 }
 
 void console_round(console *c, const co_round *r, const co_job_spec *spec, const char *host)
@@ -70,7 +72,16 @@ static void add_label(co_str *out, const console *c, const seen *s)
 static void write_out(console *c, int to, const char *text, size_t len)
 {
     bars_erase(c);
-    outlet_add(&c->out[to], text, len);
+    outlet_add(outlets_at(&c->out, to), text, len);
+}
+
+/* Is there room for what a worker has printed? */
+static bool takes(console *c, int to, size_t len)
+{
+    if (!c->hurries || !outlet_overfull(outlets_at(&c->out, to)))
+        return true;
+    c->not_shown += len;
+    return false;
 }
 
 static void send_head(console *c)
@@ -81,7 +92,8 @@ static void send_head(console *c)
     add_label(&line, c, s);
     co_str_addn(&line, s->text, s->len);
     co_str_addn(&line, "\n", 1);
-    write_out(c, s->stream, co_str_text(&line), line.len);
+    if (takes(c, s->stream, line.len))
+        write_out(c, s->stream, co_str_text(&line), line.len);
     co_str_fini(&line);
     co_free(s->text);
     c->head++;
@@ -147,21 +159,24 @@ void console_line(console *c, int local_rank, int to, const char *text, size_t l
 
 void console_teed(console *c, int to, const char *prefix, const char *text, size_t len)
 {
+    if (!takes(c, to, strlen(prefix) + len + 1))
+        return;
     write_out(c, to, prefix, strlen(prefix));
-    outlet_add(&c->out[to], text, len);
-    outlet_add(&c->out[to], "\n", 1);
+    outlet_add(outlets_at(&c->out, to), text, len);
+    outlet_add(outlets_at(&c->out, to), "\n", 1);
 }
 
 void console_raw(console *c, int to, const char *bytes, size_t n)
 {
-    write_out(c, to, bytes, n);
+    if (takes(c, to, n))
+        write_out(c, to, bytes, n);
 }
 
 void console_say(console *c, const char *text)
 {
     console_flush(c, true);
     write_out(c, 1, text, strlen(text));
-    outlet_add(&c->out[1], "\n", 1);
+    outlet_add(outlets_at(&c->out, 1), "\n", 1);
 }
 
 int console_due_ms(const console *c)
@@ -172,23 +187,30 @@ int console_due_ms(const console *c)
     return due <= now ? 0 : (int)((due - now) / 1000000) + 1;
 }
 
+static bool say_broken(console *c)
+{
+    char line[256];
+    bool said = false;
+
+    for (int to; (to = outlets_broken(&c->out, line, sizeof line)) >= 0; said = true)
+        write_out(c, to, line, strlen(line));
+    return said;
+}
+
 void console_flush(console *c, bool all)
 {
     while (c->n && (all || c->queue[c->head].n == c->nproc || console_due_ms(c) == 0))
         send_head(c);
+    say_broken(c);
 }
 
 void console_close(console *c, int patience_ms)
 {
     console_flush(c, true);
     bars_erase(c);
-    for (int i = 0; i < 2; i++) {
-        while (outlet_push(&c->out[i]), outlet_waits(&c->out[i])) {
-            struct pollfd p = {.fd = c->out[i].fd, .events = POLLOUT};
-            if (poll(&p, 1, patience_ms) <= 0)
-                break;
-        }
-        outlet_close(&c->out[i]);
-    }
+    outlets_drain(&c->out, patience_ms);
+    if (say_broken(c))
+        outlets_drain(&c->out, patience_ms);
+    outlets_close(&c->out);
     co_free(c->queue);
 }

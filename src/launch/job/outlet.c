@@ -2,14 +2,18 @@
  *
  * A stopped terminal or pager must not keep us from seeing deaths and signals. Terminals and pipes are opened once more,
  * for a descriptor of our own that does not block (the flag belongs to the open file, which others share). What does not
- * go out is held; from OUTLET_FULL on the caller reads no more of the workers' output, and they wait in their turn.
+ * go out is held; from OUTLET_FULL on the caller reads no more of the workers' output, and they wait in their turn. Only
+ * workers that are to end do not wait, or they would not come to save what they have; of them OUTLET_MOST is held.
  * A descriptor that cannot be opened anew (a socket, another user's terminal) is written to as it is.
+ *
+ * Standard output and standard error are a pair: one queue if they end up in the same place, two if not.
  */
 #include "launch/job_int.h"
 
 #include <errno.h>
 #include <fcntl.h>
 #include <stdio.h>
+#include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -35,18 +39,33 @@ void outlet_add(outlet *o, const char *bytes, size_t n)
         co_str_addn(&o->held, bytes, n);
 }
 
+/* A reader that is always a little behind never lets held run empty: what went out is dropped, no later than when it is more
+ * than what waits. So held is at most twice what waits, and no more bytes are moved than go out. */
+static void drop_written(outlet *o)
+{
+    if (o->done <= o->held.len / 2)
+        return;
+    memmove(o->held.p, o->held.p + o->done, o->held.len - o->done);
+    o->held.len -= o->done;
+    o->done = 0;
+}
+
 void outlet_push(outlet *o)
 {
     while (o->done < o->held.len) {
         ssize_t n = write(o->fd, o->held.p + o->done, o->held.len - o->done);
         if (n < 0 && errno == EINTR)
             continue;
-        if (n < 0 && errno == EAGAIN)
+        if (n < 0 && errno == EAGAIN) {
+            drop_written(o);
             return;
-        if (n < 0) { /* nobody reads any more: the workers go on */
-            o->gone = true;
-            break;
         }
+        o->failing = n < 0 && errno != EPIPE;
+        if (o->failing && !o->error)
+            o->error = errno;
+        o->gone = n < 0 && errno == EPIPE;
+        if (n < 0) /* what is held is lost; a disk that was full may have room for what comes next */
+            break;
         o->done += (size_t)n;
     }
     co_str_clear(&o->held);
@@ -63,9 +82,88 @@ bool outlet_full(const outlet *o)
     return o->held.len - o->done > OUTLET_FULL;
 }
 
+bool outlet_overfull(const outlet *o)
+{
+    return o->held.len - o->done > OUTLET_MOST;
+}
+
 void outlet_close(outlet *o)
 {
     if (o->own)
         close(o->fd);
     co_str_fini(&o->held);
+}
+
+/* --- both ------------------------------------------------------------------------------------------------------------- */
+static bool same_file(int a, int b)
+{
+    struct stat x, y;
+
+    return fstat(a, &x) == 0 && fstat(b, &y) == 0 && x.st_dev == y.st_dev && x.st_ino == y.st_ino &&
+           x.st_rdev == y.st_rdev;
+}
+
+void outlets_open(outlets *o, int out_fd, int err_fd)
+{
+    *o = (outlets){.n = same_file(out_fd, err_fd) ? 1 : 2};
+    outlet_open(&o->each[0], out_fd);
+    if (o->n == 2)
+        outlet_open(&o->each[1], err_fd);
+}
+
+outlet *outlets_at(outlets *o, int which)
+{
+    return &o->each[which < o->n ? which : 0];
+}
+
+void outlets_push(outlets *o, struct pollfd wait[2])
+{
+    for (int i = 0; i < 2; i++) {
+        wait[i] = (struct pollfd){.fd = -1, .events = POLLOUT};
+        if (i >= o->n)
+            continue;
+        outlet_push(&o->each[i]);
+        if (outlet_waits(&o->each[i]))
+            wait[i].fd = o->each[i].fd;
+    }
+}
+
+bool outlets_full(outlets *o)
+{
+    return outlet_full(outlets_at(o, 0)) || outlet_full(outlets_at(o, 1));
+}
+
+int outlets_broken(outlets *o, char *line, size_t size)
+{
+    static const char *const names[] = {"standard output", "standard error"};
+
+    for (int i = 0; i < o->n; i++) {
+        outlet *one = &o->each[i];
+        int to = o->n == 2 ? 1 - i : i;
+        if (!one->error || one->told || o->each[to].failing)
+            continue;
+        one->told = true;
+        snprintf(line, size, "cohort: %s: %s: what could not be written is lost, the job goes on\n",
+                 o->n == 2 ? names[i] : "standard output and error", strerror(one->error));
+        return to;
+    }
+    return -1;
+}
+
+void outlets_drain(outlets *o, int patience_ms)
+{
+    for (int i = 0; i < o->n; i++) {
+        outlet *one = &o->each[i];
+        while (outlet_push(one), outlet_waits(one)) {
+            struct pollfd p = {.fd = one->fd, .events = POLLOUT};
+            if (poll(&p, 1, patience_ms) <= 0)
+                break;
+        }
+    }
+}
+
+void outlets_close(outlets *o)
+{
+    for (int i = 0; i < o->n; i++)
+        outlet_close(&o->each[i]);
 }

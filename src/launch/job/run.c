@@ -254,14 +254,12 @@ static int longest_sleep(job *j)
 static void wait_and_act(job *j, struct pollfd *p)
 {
     console *c = &j->console;
-    int n = 0, ms = longest_sleep(j);
+    int n = 2, ms = longest_sleep(j);
 
-    for (int i = 0; i < 2; i++) {
-        outlet_push(&c->out[i]);
-        p[n++] = (struct pollfd){.fd = outlet_waits(&c->out[i]) ? c->out[i].fd : -1, .events = POLLOUT};
-    }
-    /* after the push: an outlet that is full is one that poll waits for */
-    bool full = (outlet_full(&c->out[0]) || outlet_full(&c->out[1])) && j->state != JOB_ENDING;
+    outlets_push(&c->out, p);
+    /* Asked only now: of workers that waited for what has just gone out nothing else would tell us. */
+    c->hurries = j->state == JOB_ENDING;
+    bool full = outlets_full(&c->out) && !c->hurries;
     p[n++] = (struct pollfd){.fd = j->signal_fd, .events = POLLIN};
     p[n++] = (struct pollfd){.fd = j->err || j->over ? -1 : co_roster_fd(j->roster), .events = POLLIN};
     p[n++] = (struct pollfd){.fd = j->control_fd, .events = POLLIN};
@@ -346,6 +344,14 @@ static void end_log(job *j)
         files_merge_note(&j->files, offset_ns, "ends: exit status %d", exit_status(j));
 }
 
+static void say_not_shown(job *j)
+{
+    if (j->console.not_shown)
+        job_say(j, "%llu kB that workers printed while the job ended are not shown, as nobody read them%s",
+                (unsigned long long)(j->console.not_shown + 999) / 1000,
+                j->spec->log_dir && !j->files.broken ? "; the log files have them" : "");
+}
+
 static co_err set_up(job *j)
 {
     struct rlimit more;
@@ -391,6 +397,7 @@ co_err co_job_run(const co_job_spec *spec, co_roster *roster, int *status)
     end_log(j);
     write_files(j);
     joblog_close(j);
+    say_not_shown(j);
     if (j->files.kept && j->files.run && !j->kept && !spec->log_dir)
         job_say(j, "log files are in %s", j->files.run);
     files_close(&j->files, j->kept);

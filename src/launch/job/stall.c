@@ -2,7 +2,7 @@
  *
  * Every S/5 seconds (0.1 to 5) one look at /proc: a worker's clock starts again when it has printed, or when the CPU time of
  * its tree has grown. Where several stand still the one that has done so longest is blamed: the others most likely wait
- * for it.
+ * for it. While an outlet is full no clock runs: a worker may wait to print, and the others for it, until our reader reads.
  */
 #include "launch/job_int.h"
 
@@ -25,7 +25,7 @@ int stall_due_ms(const job *j)
 
 static void look(worker *w, const proc *p, int n)
 {
-    uint64_t ticks = tree_ticks(p, n, w->pid);
+    uint64_t ticks = tree_ticks(p, n, w->guard); /* daemons of the worker are below it, too */
 
     if (ticks != w->ticks) {
         w->ticks = ticks;
@@ -35,6 +35,7 @@ static void look(worker *w, const proc *p, int n)
 
 void stall_watch(job *j)
 {
+    bool unread = outlets_full(&j->console.out);
     worker *still = NULL;
     proc *p;
 
@@ -47,6 +48,8 @@ void stall_watch(job *j)
         if (w->ended || !w->pid)
             continue;
         look(w, p, n);
+        if (unread)
+            w->active_ns = co_now_ns();
         if (!still || w->active_ns < still->active_ns)
             still = w;
     }

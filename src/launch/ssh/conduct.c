@@ -29,7 +29,17 @@ void conduct_say(conductor *c, const char *fmt, ...)
     vsnprintf(text + n, sizeof text - 1 - (size_t)n, fmt, ap);
     va_end(ap);
     strcat(text, "\n");
-    outlet_add(&c->out[1], text, strlen(text));
+    outlet_add(outlets_at(&c->out, 1), text, strlen(text));
+}
+
+static bool say_broken(conductor *c)
+{
+    char line[256];
+    bool said = false;
+
+    for (int to; (to = outlets_broken(&c->out, line, sizeof line)) >= 0; said = true)
+        outlet_add(outlets_at(&c->out, to), line, strlen(line));
+    return said;
 }
 
 /* --- losing ----------------------------------------------------------------------------------------------------------- */
@@ -211,19 +221,16 @@ static int longest_sleep(const conductor *c)
 /* p has room for 3 and 3 per host. */
 static void wait_and_act(conductor *c, struct pollfd *p)
 {
-    int n = 0, hosts = c->job->n;
+    int n = 2, hosts = c->job->n;
 
-    for (int k = 0; k < 2; k++) {
-        outlet_push(&c->out[k]);
-        p[n++] = (struct pollfd){.fd = outlet_waits(&c->out[k]) ? c->out[k].fd : -1, .events = POLLOUT};
-    }
+    outlets_push(&c->out, p);
     p[n++] = (struct pollfd){.fd = c->signal_fd, .events = POLLIN};
     for (int i = 0; i < hosts; i++) {
         far_host *h = &c->hosts[i];
         bool sends = h->stage == HOST_COPYING ? h->copied < c->cargo.len : h->unsent.len > h->sent;
         p[n++] = (struct pollfd){.fd = sends ? h->in : -1, .events = POLLOUT};
         for (int k = 0; k < 2; k++)
-            p[n++] = (struct pollfd){.fd = outlet_full(&c->out[k]) && !c->asked ? -1 : h->out[k],
+            p[n++] = (struct pollfd){.fd = outlet_full(outlets_at(&c->out, k)) && !c->asked ? -1 : h->out[k],
                                      .events = POLLIN};
     }
     if (poll(p, (nfds_t)n, longest_sleep(c)) < 0)
@@ -271,6 +278,7 @@ static void loop(conductor *c, struct pollfd *p)
 {
     while (reap(c), let_one_ask(c), !finished(c)) {
         wait_and_act(c, p);
+        say_broken(c);
         show_life(c);
         lose_patience(c);
     }
@@ -315,14 +323,13 @@ static void start_all(conductor *c)
 
 static void close_all(conductor *c)
 {
-    for (int k = 0; k < 2; k++) {
-        while (outlet_push(&c->out[k]), outlet_waits(&c->out[k])) {
-            struct pollfd p = {.fd = c->out[k].fd, .events = POLLOUT};
-            if (poll(&p, 1, c->asked ? UNREAD_MS : -1) <= 0)
-                break;
-        }
-        outlet_close(&c->out[k]);
-    }
+    if (c->not_shown)
+        conduct_say(c, "%llu kB that came while the job ended are not shown, as nobody read them",
+                    (unsigned long long)(c->not_shown + 999) / 1000);
+    outlets_drain(&c->out, c->asked ? UNREAD_MS : -1);
+    if (say_broken(c))
+        outlets_drain(&c->out, c->asked ? UNREAD_MS : -1);
+    outlets_close(&c->out);
     for (int i = 0; c->hosts && i < c->job->n; i++) {
         co_str_fini(&c->hosts[i].unsent);
         co_str_fini(&c->hosts[i].held[0]);
@@ -340,8 +347,7 @@ co_err co_ssh_run(const co_ssh_job *j, int *status)
     void (*on_pipe)(int) = signal(SIGPIPE, SIG_IGN);
 
     getrlimit(RLIMIT_NOFILE, &c.old_nofile);
-    outlet_open(&c.out[0], j->out_fd);
-    outlet_open(&c.out[1], j->err_fd);
+    outlets_open(&c.out, j->out_fd, j->err_fd);
     c.hosts = co_array((size_t)j->n, sizeof *c.hosts);
     co_err err = p && c.hosts ? set_up(&c) : CO_ENOMEM;
     if (!err) {

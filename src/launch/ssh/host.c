@@ -194,10 +194,21 @@ static void heed(far_host *h, const char *words)
     }
 }
 
+/* Whoever was asked to end does not wait for our reader: what finds the outlet overfull then is counted, not shown. */
+static void show(conductor *c, int which, const char *bytes, size_t n)
+{
+    outlet *o = outlets_at(&c->out, which);
+
+    if (c->asked && outlet_overfull(o))
+        c->not_shown += n;
+    else
+        outlet_add(o, bytes, n);
+}
+
 static void pass(far_host *h, int which, size_t n)
 {
     if (n)
-        outlet_add(&h->c->out[which], h->held[which].p, n);
+        show(h->c, which, h->held[which].p, n);
     drop(&h->held[which], n);
 }
 
@@ -236,7 +247,7 @@ static void pass_lines(far_host *h, int which, bool all)
     bool open = all && n && s->p[n - 1] != '\n' && h->c->job->n > 1;
     pass(h, which, n);
     if (open)
-        outlet_add(&h->c->out[which], "\n", 1);
+        show(h->c, which, "\n", 1);
 }
 
 static void take(far_host *h, int which, const char *bytes, size_t n)
