@@ -1,6 +1,6 @@
 /* job_int.h -- the parts of a job on one host.
  *
- *     roster --events--> run.c --> round.c: the workers of a round; guard.c (a process for each), env.c
+ *     roster --events--> run.c --> round.c: the workers of a round; guard.c (a process for each), children.c, env.c
  *     a worker's bytes --> lines.c --> files.c (per rank, merged) --> joblog.c (with those of other hosts)
  *                                 \--> console.c (prefix, fold), bars.c --> outlet.c: out_fd, err_fd
  *     a death --> cause.c, evidence.c --> co_failure --> roster --> blame.c (a paragraph, blame.json)
@@ -58,6 +58,15 @@ typedef struct guard_spec {
 co_err guard_start(pid_t *guard, int *sock, const guard_spec *spec);
 /* SIGKILL: the whole tree. Another signal: the worker's process group. */
 void guard_signal(int sock, int sig);
+
+/* --- children.c: a guard's children, found and signalled by system calls alone ----------------------------------------- */
+typedef struct sweep {
+    int sig;
+    pid_t group; /* who is of this process group ... */
+    int had;     /* ... and does not ignore this signal, has had it and is spared; 0: nobody is */
+    int sent;    /* out: to how many */
+} sweep;
+void children_signal(sweep *s);
 
 /* --- tree.c: /proc ---------------------------------------------------------------------------------------------------- */
 typedef struct proc {

@@ -266,6 +266,64 @@ TEST(a_worker_that_ignores_sigterm_is_killed_after_the_grace_period)
     gives(0, "has not ended within 0.3 s: killed", "cat log");
 }
 
+/* A worker that is a shell, which dies of SIGTERM at once, and the program that it runs, which saves until there is a file `go`. */
+static pid_t start_saving(const char *flags, const char *beside)
+{
+    char text[256];
+
+    script("save", "trap 'echo $RANK >> asked; while ! test -e go; do sleep 0.05; done; echo $RANK >> saved; "
+                   "exit 0' TERM; echo up >> started; while :; do sleep 0.05; done");
+    snprintf(text, sizeof text, "%s./save; echo not reached", beside);
+    script("p", text);
+    pid_t pid = test_spawn("log", "TMPDIR=$PWD exec $COHORT launch --nproc-per-node=2 %s ./p", flags);
+    test_until(has_two_lines, "started", 20, "both workers");
+    return pid;
+}
+
+static bool both_were_asked(void *unused)
+{
+    (void)unused;
+    return count_of("grep -c 'left 1 process running' log%s", "") == 2;
+}
+
+TEST(what_a_shell_runs_has_the_grace_period_and_one_sigterm)
+{
+    char beside[64];
+
+    /* in a session of its own it has not had the signal: it is asked, and so says when others would have been */
+    snprintf(beside, sizeof beside, "setsid sleep 3000.%d & ", (int)getpid());
+    pid_t pid = start_saving("", beside);
+    kill(pid, SIGTERM);
+    test_until(both_were_asked, NULL, 20, "what has left the worker's group to be asked to end");
+    succeeds("touch go");
+    CHECK(test_wait(pid, 20) == 75, "not 75");
+    CHECK(count_of("cat %s | wc -l", "saved") == 2, "not saved");
+    CHECK(count_of("cat %s | wc -l", "asked") == 2, "asked twice");
+}
+
+TEST(what_a_shell_runs_is_killed_after_the_grace_period_and_the_status_says_so)
+{
+    pid_t pid = start_saving("--grace=0.6", "");
+
+    kill(pid, SIGTERM);
+    CHECK(test_wait(pid, 20) == 143, "not 128 + SIGTERM");
+    gives(0, "left running has not ended within 0.6 s: killed", "cat log");
+}
+
+/* A shell's background processes ignore SIGINT: they have not been asked yet. */
+TEST(what_ignores_the_signal_that_ended_its_shell_is_asked_with_sigterm)
+{
+    char mark[32];
+
+    signal(SIGINT, SIG_DFL);
+    snprintf(mark, sizeof mark, "1000.%d", (int)getpid());
+    pid_t pid = start_with_children("", mark);
+    kill(pid, SIGINT);
+    CHECK(test_wait(pid, 20) == 130, "not 130");
+    gives(0, "left 2 processes running: asked to end", "cat log");
+    CHECK(nobody(mark), "a child is left");
+}
+
 TEST(a_worker_that_ends_itself_on_sigusr1_is_heard)
 {
     script("p", "trap 'echo saved $RANK; exit 0' USR1; echo up >> started; while :; do sleep 0.05; done");
