@@ -222,6 +222,7 @@ _Noreturn static void guard_main(guard *g)
     prctl(PR_SET_NAME, "cohort-guard");
     sigfillset(&all);
     sigprocmask(SIG_SETMASK, &all, NULL);
+    signal(SIGCHLD, SIG_DFL); /* ignored, the kernel would reap the worker without a word */
     g->signals = signalfd(-1, &all, SFD_CLOEXEC | SFD_NONBLOCK);
     if (g->signals < 0 || getppid() != g->parent)
         _exit(1);

@@ -338,7 +338,9 @@ co_err co_ssh_run(const co_ssh_job *j, int *status)
     conductor c = {.job = j, .signal_fd = -1, .alive_ns = co_now_ns() + LIFE_MS * UINT64_C(1000000)};
     struct pollfd *p = co_array((size_t)(3 + 3 * j->n), sizeof *p);
     void (*on_pipe)(int) = signal(SIGPIPE, SIG_IGN);
+    struct sigaction on_child, plain = {.sa_handler = SIG_DFL};
 
+    sigaction(SIGCHLD, &plain, &on_child); /* ignored, no host's end would be told */
     getrlimit(RLIMIT_NOFILE, &c.old_nofile);
     outlet_open(&c.out[0], j->out_fd);
     outlet_open(&c.out[1], j->err_fd);
@@ -358,5 +360,6 @@ co_err co_ssh_run(const co_ssh_job *j, int *status)
     close_all(&c);
     co_free(p);
     signal(SIGPIPE, on_pipe);
+    sigaction(SIGCHLD, &on_child, NULL);
     return err;
 }
