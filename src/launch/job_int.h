@@ -21,6 +21,7 @@ typedef struct job job;
 /* All times of a job on one host but those of the command line. */
 enum {
     OWN_SIGNAL_MS = 200,      /* a worker died of a signal that we may get, too: so long it is waited for */
+    ONE_REQUEST_MS = 1000,    /* signals that nobody types ask once, however often they come within it */
     FOLD_MS = 50,             /* equal lines of other ranks that come later are lines of their own */
     PARTIAL_MS = 100,         /* text without a newline waits so long before a terminal shows it */
     BAR_MS = 100,             /* progress bars are drawn at most so often */
@@ -267,6 +268,7 @@ struct job {
     bool begin_asked;  /* BEGIN came, with `next` */
     co_round next;
     int asked;         /* the signal that asked us to end; 0: none */
+    uint64_t asked_ns; /* when it came */
     int told;          /* the signal that asked another host, which ended the job; 0: none */
     uint64_t leave_ns; /* when we go without the roster's word */
     bool over;
@@ -281,7 +283,8 @@ struct job {
 /* A worker of ours failed (or stalls): tells the roster, ends the others. */
 void job_failed(job *j, const co_failure *f);
 void job_say(job *j, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
-void job_asked(job *j, int sig, const char *on); /* to end; twice: at once. on: who got the signal */
+/* To end; asked once more: at once. on: who got the signal */
+void job_asked(job *j, int sig, const char *on);
 
 /* control.c: words of whoever started us */
 extern const char control_name[]; /* among hosts: what these ask for, they say themselves */
@@ -304,7 +307,9 @@ bool worker_failed(const worker *w);
 /* env.c */
 char **worker_env(const job *j, const worker *w, co_pool *pool);
 
-/* told.c: the signal that a host was asked to end with, from what it told ("...: SIGUSR1 on node2"); 0: it told something else. */
+/* told.c. Is a signal that comes now part of the request that came at first_ns (0: none did)? Keys are not: Ctrl-C twice is twice. */
+bool told_before(int sig, uint64_t first_ns);
+/* The signal that a host was asked to end with, from what it told ("...: SIGUSR1 on node2"); 0: it told something else. */
 int told_signal(const char *text);
 int told_due_ms(
     const job

@@ -4,6 +4,7 @@
 #include <signal.h>
 #include <unistd.h>
 
+#include "base/clock.h"
 #include "net/net.h"
 
 #define LAUNCH "$COHORT launch --nproc-per-node=2 "
@@ -322,6 +323,50 @@ TEST(what_ignores_the_signal_that_ended_its_shell_is_asked_with_sigterm)
     CHECK(test_wait(pid, 20) == 130, "not 130");
     gives(0, "left 2 processes running: asked to end", "cat log");
     CHECK(nobody(mark), "a child is left");
+}
+
+struct twice {
+    const char *hosts;
+    int first, second, status;
+};
+
+/* Workers that save when there is a file `go`. False: this machine was too slow for one moment. */
+static bool is_signalled(const struct twice *t)
+{
+    bool key = t->second == SIGINT;
+
+    succeeds("rm -f asked saved go started");
+    pid_t pid = test_spawn("log", "TMPDIR=$PWD exec $COHORT launch --nproc-per-node=2 %s./p", t->hosts);
+    test_until(has_two_lines, "started", 20, "both workers");
+    double began = co_now_s();
+    kill(pid, t->first);
+    test_until(has_two_lines, "asked", 20, "both workers to be asked");
+    kill(pid, t->second);
+    bool late = co_now_s() - began > 0.7;
+    if (!key)
+        succeeds("touch go");
+    int status = test_wait(pid, 20), saved = count_of("cat %s 2>/dev/null | wc -l", "saved");
+    CHECK(late || (status == t->status && saved == (key ? 0 : 2)),
+          "signal %d and %d: status %d, %d saved: %s", t->first, t->second, status, saved,
+          test_sh("cat log").out);
+    return !late;
+}
+
+/* A window that is closed: the shell's SIGHUP, then the kernel's. systemd: SIGTERM, then SIGHUP. A key is another matter. */
+TEST(a_signal_that_comes_twice_within_a_moment_is_one_request_and_a_key_twice_is_two)
+{
+    static const struct twice rows[] = {{"", SIGHUP, SIGHUP, 129},
+                                        {"", SIGTERM, SIGHUP, 75},
+                                        {"--hosts=localhost ", SIGHUP, SIGHUP, 129},
+                                        {"", SIGHUP, SIGINT, 129},
+                                        {"--hosts=localhost ", SIGINT, SIGINT, 130}};
+
+    signal(SIGINT, SIG_DFL);
+    script("p",
+           "trap 'echo $RANK >> asked; while ! test -e go; do sleep 0.02; done; echo $RANK >> saved; exit "
+           "0' HUP TERM INT; echo up >> started; while :; do sleep 0.02; done");
+    for (size_t i = 0, tries = 0; i < CO_COUNT(rows) && tries < 20; tries++)
+        i += is_signalled(&rows[i]);
 }
 
 TEST(a_worker_that_ends_itself_on_sigusr1_is_heard)

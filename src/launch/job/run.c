@@ -58,6 +58,10 @@ void job_asked(job *j, int sig, const char *on)
 {
     char why[64];
 
+    if (told_before(sig, j->asked_ns) && on != control_name) /* which has looked at that itself */
+        return;
+    if (!j->asked)
+        j->asked_ns = co_now_ns();
     if (j->told && !j->asked) { /* another host's word of the same was faster */
         j->asked = sig;
         return;

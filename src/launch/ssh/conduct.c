@@ -150,7 +150,10 @@ static void asked_to_end(conductor *c, int sig)
 {
     bool again = c->asked != 0;
 
+    if (told_before(sig, c->asked_ns))
+        return;
     c->asked = sig;
+    c->asked_ns = again ? c->asked_ns : co_now_ns();
     if (!again && c->told)
         conduct_say(c, "SIG%s: passed on to all workers; they have %g s", sigabbrev_np(sig), c->job->grace_s);
     end_all(c, sig);
