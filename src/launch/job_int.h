@@ -28,6 +28,8 @@ enum {
     BLAME_WAIT_MS = 2000,     /* for the roster to say which failure was the first */
     LINGER_MS = 250,          /* what a worker left running may end by itself */
     LEFT_BEHIND_MS = 5000,    /* then: from SIGTERM to SIGKILL */
+    STUCK_MS = 10000,         /* after SIGKILL: what is left then is held by the kernel */
+    HOPELESS_MS = 2000,       /* likewise, if we may not kill it, or are asked once more */
     UNREAD_MS = 1000,         /* asked to end: for whoever does not read our output */
     OVER_WAIT_MS = 10000,     /* our workers are gone, the job asked to end: for the roster to agree */
     MIX_MS = 300,             /* lines of all hosts wait so long for earlier ones that come later */
@@ -36,13 +38,14 @@ enum {
 };
 
 /* --- guard.c: one process per worker ---------------------------------------------------------------------------------- */
-/* What a guard tells on its socket, in this order. It exits, and the socket ends, when its tree is empty. */
-typedef enum { GUARD_STARTED, GUARD_NOT_STARTED, GUARD_ENDED, GUARD_LEFT } guard_kind;
+/* What a guard tells on its socket, in this order. It exits, and the socket ends, when its tree is empty, or STUCK was told. */
+typedef enum { GUARD_STARTED, GUARD_NOT_STARTED, GUARD_ENDED, GUARD_LEFT, GUARD_STUCK } guard_kind;
 typedef struct guard_word {
     guard_kind kind;
-    int pid;         /* the worker's */
-    int status;      /* ENDED: as of waitpid; NOT_STARTED: errno */
-    int n;           /* LEFT: processes that the worker left running and that were asked to end */
+    int pid;    /* the worker's */
+    int status; /* ENDED: as of waitpid; NOT_STARTED: errno; STUCK: errno of kill, or 0 */
+    int n;   /* LEFT: processes that the worker left running and that were asked to end; STUCK: that do not */
+    int who; /* STUCK: one of them */
     int64_t when_ns; /* CLOCK_REALTIME */
 } guard_word;
 
@@ -57,15 +60,17 @@ typedef struct guard_spec {
 } guard_spec;
 
 co_err guard_start(pid_t *guard, int *sock, const guard_spec *spec);
-/* SIGKILL: the whole tree. Another signal: the worker's process group. */
+/* SIGKILL: the whole tree; once more: and do not wait long for it. Another signal: the worker's process group. */
 void guard_signal(int sock, int sig);
 
 /* --- children.c: a guard's children, found and signalled by system calls alone ----------------------------------------- */
 typedef struct sweep {
     int sig;
-    pid_t group; /* who is of this process group ... */
-    int had;     /* ... and does not ignore this signal, has had it and is spared; 0: nobody is */
-    int sent;    /* out: to how many */
+    pid_t group;       /* who is of this process group ... */
+    int had;           /* ... and does not ignore this signal, has had it and is spared; 0: nobody is */
+    int sent, refused; /* out: to how many; how many may not be signalled */
+    pid_t one;         /* out: of those that may not, or else of the others */
+    int why;           /* out: errno for it; 0: it was signalled */
 } sweep;
 void children_signal(sweep *s);
 
@@ -294,7 +299,7 @@ uint64_t control_due_ns(const job *j); /* when silence counts as its end; 0: nev
 /* round.c */
 co_err round_start(job *j, const co_round *r);
 void round_end(job *j, int sig); /* asks all workers to end; SIGKILL after the grace period */
-void round_kill(job *j);         /* SIGKILL, to all that are left */
+void round_kill(job *j);         /* SIGKILL, to all that are left; once more: not waited for */
 bool round_gone(job *j);         /* no guard is left, all output read */
 void round_free(job *j);
 void worker_read(worker *w, int which);

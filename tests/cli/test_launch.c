@@ -2,6 +2,7 @@
 #include "cli/runs.h"
 
 #include <signal.h>
+#include <sys/ptrace.h>
 #include <unistd.h>
 
 #include "base/clock.h"
@@ -377,6 +378,60 @@ TEST(a_worker_that_ends_itself_on_sigusr1_is_heard)
     kill(pid, SIGUSR1);
     CHECK(test_wait(pid, 20) == 75, "not 75");
     gives(0, "saved 1", "cat log");
+}
+
+/* A launcher that may not kill other users' processes, and a worker that starts one of another user, as with sudo. */
+TEST(a_process_that_may_not_be_killed_is_named_and_not_waited_for)
+{
+    char text[256], mark[32];
+
+    if (test_sh("setpriv --bounding-set=-kill true && setpriv --reuid=65534 true").status)
+        test_skip("no setpriv, or not allowed (package util-linux, root)");
+    test_may_leak();
+    snprintf(mark, sizeof mark, "60.%d", (int)getpid());
+    snprintf(text, sizeof text,
+             "setpriv --reuid=65534 sleep %s & pid=$!; while ! grep -qs '^Uid:.65534' "
+             "/proc/$pid/status; do sleep 0.02; done; echo $pid >> started; wait",
+             mark);
+    script("p", text);
+    pid_t pid = test_spawn(
+        "log",
+        "TMPDIR=$PWD exec setpriv --bounding-set=-kill $COHORT launch --nproc-per-node=2 --grace=0.3 ./p");
+    test_until(has_two_lines, "started", 20, "both workers");
+    kill(pid, SIGTERM);
+    int status = test_wait(pid, 20);
+    gives(0, "(sleep) cannot be killed: Operation not permitted; left alone", "cat log");
+    CHECK(status == 143, "status %d", status);
+    CHECK(!nobody(mark), "it was killed after all");
+    succeeds("kill $(cat started)");
+}
+
+static bool log_says(void *words)
+{
+    return count_of("grep -c '%s' log", words) == 1;
+}
+
+/* A debugger holds the worker, as the kernel may. */
+TEST(a_third_key_leaves_alone_what_does_not_end_when_killed)
+{
+    static char passed_on[] = "passed on to all", once_more[] = "asked once more";
+
+    signal(SIGINT, SIG_DFL);
+    script("p", "trap '' INT; echo $$ > worker; exec sleep 1000");
+    pid_t pid = test_spawn("log", "TMPDIR=$PWD exec $COHORT launch ./p");
+    test_until(is_there, "worker", 20, "the worker");
+    pid_t held = count_of("until grep . worker; do sleep 0.02; done%s", "");
+    if (ptrace(PTRACE_SEIZE, held, NULL, NULL) != 0)
+        test_skip("no ptrace here: %m");
+    kill(pid, SIGINT);
+    test_until(log_says, passed_on, 20, "the first key's answer");
+    kill(pid, SIGINT);
+    test_until(log_says, once_more, 20, "the second key's answer");
+    kill(pid, SIGINT);
+    int status = test_wait(pid, 10);
+    CHECK(status == 130, "status %d", status);
+    gives(0, "(sleep) was killed and has not ended: the kernel or a debugger holds it; left alone",
+          "cat log");
 }
 
 TEST(a_full_disk_under_log_dir_is_said_once_and_the_job_goes_on)

@@ -5,6 +5,7 @@
 #include <signal.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/ptrace.h>
 #include <sys/socket.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -104,4 +105,21 @@ TEST(who_was_signalled_with_everybody_else_is_not_asked_again)
     for (int i = 0; i < 20 && alone < 0; i++)
         alone = asked_after(false);
     CHECK(alone == 1, "only the shell had SIGTERM, and %d others were asked", alone);
+}
+
+/* Whom a debugger holds ends for its parent only when the debugger says so: as if it hung in the kernel. */
+TEST(a_process_that_does_not_end_by_sigkill_is_told_of_and_left_alone)
+{
+    guarded g = start("echo $$ > up; exec sleep 1000");
+    pid_t held = hears(&g, GUARD_STARTED, 20).pid;
+
+    test_until(is_there, "up", 20, "the worker");
+    if (ptrace(PTRACE_SEIZE, held, NULL, NULL) != 0)
+        test_skip("no ptrace here: %m");
+    guard_signal(g.sock, SIGKILL);
+    guard_signal(g.sock, SIGKILL); /* once more: it is not waited for as long */
+    guard_word w = hears(&g, GUARD_STUCK, HOPELESS_MS / 1000 + 8);
+    CHECK(w.who == held && w.n == 1 && w.status == 0, "%d processes, %d, errno %d", w.n, w.who, w.status);
+    ends(&g);
+    CHECK(waitpid(held, NULL, __WALL) == held, "%m");
 }

@@ -5,6 +5,7 @@
  */
 #include "launch/job_int.h"
 
+#include <errno.h>
 #include <fcntl.h>
 #include <signal.h>
 #include <string.h>
@@ -73,8 +74,17 @@ static void signal_one(sweep *s, const char *text)
 
     for (const char *at = text; *at; at++)
         pid = pid * 10 + (*at - '0');
-    if (!s->had || getpgid(pid) != s->group || ignores(text, s->had))
-        s->sent += kill(pid, s->sig) == 0;
+    if (s->had && getpgid(pid) == s->group && !ignores(text, s->had))
+        return;
+    int why = kill(pid, s->sig) == 0 ? 0 : errno;
+    if (why == ESRCH)
+        return;
+    if (!s->one || (why && !s->why)) {
+        s->one = pid;
+        s->why = why;
+    }
+    s->sent += !why;
+    s->refused += why != 0;
 }
 
 /* A kernel without the file `children`: all of /proc. */

@@ -9,6 +9,7 @@
  * - The worker ended: what it left running has LINGER_MS to go by itself, then SIGTERM, then SIGKILL.
  * - The job ends: the worker's process group gets the signal, once. A shell dies of it at once, the program that it ran may
  *   need the grace period: what is left has all of it, until the launcher's SIGKILL.
+ * - Another user's process, or one that hangs in the kernel, does not end by SIGKILL: it is told of, and left alone.
  *
  * A guard only makes system calls: it was forked from a process that may have threads.
  */
@@ -30,11 +31,13 @@ typedef struct guard {
     pid_t parent, self, worker;
     int sock, signals;
     bool ended, killing, asked; /* the worker has; SIGKILL to all; SIGTERM to what it left */
+    bool hurry;                 /* SIGKILL came once more */
     bool graced;                /* the job ends: SIGKILL comes from the launcher, after the grace period */
     int told;                   /* the signal that the launcher had us pass on; 0: none */
     int heard;                  /* the last that came to ourselves */
     int died_of;                /* the worker; 0: no signal */
     int64_t deadline_ns;        /* of what was left behind */
+    int64_t killing_ns;         /* since when */
 } guard;
 
 static int64_t now_of(clockid_t clock)
@@ -45,13 +48,17 @@ static int64_t now_of(clockid_t clock)
     return t.tv_sec * INT64_C(1000000000) + t.tv_nsec;
 }
 
-static void tell(const guard *g, guard_kind kind, int status, int n)
+static void say(const guard *g, guard_word w)
 {
-    guard_word w = {
-        .kind = kind, .pid = g->worker, .status = status, .n = n, .when_ns = now_of(CLOCK_REALTIME)};
-
+    w.pid = g->worker;
+    w.when_ns = now_of(CLOCK_REALTIME);
     if (send(g->sock, &w, sizeof w, MSG_NOSIGNAL) < 0) { /* nobody listens: its end is seen in the loop */
     }
+}
+
+static void tell(const guard *g, guard_kind kind, int status, int n)
+{
+    say(g, (guard_word){.kind = kind, .status = status, .n = n});
 }
 
 /* --- the worker ------------------------------------------------------------------------------------------------------- */
@@ -133,6 +140,8 @@ static bool reap(guard *g)
 
 static void kill_all(guard *g)
 {
+    if (!g->killing)
+        g->killing_ns = now_of(CLOCK_MONOTONIC);
     g->killing = true;
     if (!g->ended)
         kill(-g->worker, SIGKILL);
@@ -155,12 +164,15 @@ static void obey(guard *g)
     int sig;
     ssize_t n = recv(g->sock, &sig, sizeof sig, MSG_DONTWAIT);
 
-    if (n == 0 || (n < 0 && errno != EAGAIN && errno != EINTR))
+    if (n == 0 || (n < 0 && errno != EAGAIN && errno != EINTR)) {
+        g->sock = -1;
         kill_all(g);
-    else if (n == (ssize_t)sizeof sig && sig == SIGKILL)
+    } else if (n == (ssize_t)sizeof sig && sig == SIGKILL) {
+        g->hurry = g->killing;
         kill_all(g);
-    else if (n == (ssize_t)sizeof sig)
+    } else if (n == (ssize_t)sizeof sig) {
         pass_on(g, sig);
+    }
 }
 
 static void hear_signal(guard *g)
@@ -188,12 +200,26 @@ static void ask_the_left(guard *g)
     tell(g, GUARD_LEFT, 0, s.sent);
 }
 
+/* Kills who has come up since; gives up on those that have had time enough to die. */
+static void go_on_killing(const guard *g)
+{
+    sweep s = {.sig = SIGKILL};
+
+    children_signal(&s);
+    bool hopeless = g->hurry || (s.refused && !s.sent);
+    int64_t since_ms = (now_of(CLOCK_MONOTONIC) - g->killing_ns) / 1000000;
+    if (!s.one || since_ms < (hopeless ? HOPELESS_MS : STUCK_MS))
+        return;
+    say(g, (guard_word){.kind = GUARD_STUCK, .status = s.why, .n = s.sent + s.refused, .who = s.one});
+    _exit(0);
+}
+
 static void mind_the_left(guard *g)
 {
     bool due = g->ended && now_of(CLOCK_MONOTONIC) >= g->deadline_ns;
 
     if (g->killing)
-        children_signal(&(sweep){.sig = SIGKILL});
+        go_on_killing(g);
     else if (due && !g->asked)
         ask_the_left(g);
     else if (due && !g->graced)
@@ -244,8 +270,7 @@ _Noreturn static void guard_main(guard *g)
         close_range((unsigned)low + 1, (unsigned)high - 1, 0);
     close_range((unsigned)high + 1, ~0U, 0);
     while (reap(g)) {
-        struct pollfd p[2] = {{.fd = g->killing ? -1 : g->sock, .events = POLLIN},
-                              {.fd = g->signals, .events = POLLIN}};
+        struct pollfd p[2] = {{.fd = g->sock, .events = POLLIN}, {.fd = g->signals, .events = POLLIN}};
         poll(p, 2, wait_ms(g));
         if (p[0].revents)
             obey(g);

@@ -69,6 +69,8 @@ void job_asked(job *j, int sig, const char *on)
     if (j->asked || j->over || j->err) { /* asked twice, or ending anyway: at once */
         if (j->state == JOB_ENDING && j->kill_ns)
             j->kill_ns = AT_ONCE;
+        else if (j->state == JOB_ENDING)
+            round_kill(j);
         j->leave_ns = co_now_ns();
         return;
     }
