@@ -4,6 +4,7 @@
 #include "cli/join_int.h"
 
 #include <fcntl.h>
+#include <signal.h>
 #include <stdio.h>
 #include <string.h>
 #include <unistd.h>
@@ -140,12 +141,23 @@ static void hold_standard_descriptors(void)
         close(fd);
 }
 
+/* Who was started by something that ignores SIGCHLD ignores it, too: the kernel would reap our children, and we would wait for
+ * news of them for ever. */
+static void hear_of_children(void)
+{
+    struct sigaction was;
+
+    if (sigaction(SIGCHLD, NULL, &was) == 0 && was.sa_handler == SIG_IGN)
+        signal(SIGCHLD, SIG_DFL);
+}
+
 int co_cli_main(int argc, char **argv)
 {
     const char *names[CO_COUNT(commands)];
     size_t n = 0;
 
     hold_standard_descriptors();
+    hear_of_children();
     co_log_to(log_sink, NULL, CO_LOG_INFO);
     if (argc < 2) {
         introduce();

@@ -1,6 +1,6 @@
 /* job_int.h -- the parts of a job on one host.
  *
- *     roster --events--> run.c --> round.c: the workers of a round; guard.c (a process for each), env.c
+ *     roster --events--> run.c --> round.c: the workers of a round; guard.c (a process for each), children.c, env.c
  *     a worker's bytes --> lines.c --> files.c (per rank, merged) --> joblog.c (with those of other hosts)
  *                                 \--> console.c (prefix, fold), bars.c --> outlet.c: out_fd, err_fd
  *     a death --> cause.c, evidence.c --> co_failure --> roster --> blame.c (a paragraph, blame.json)
@@ -21,12 +21,15 @@ typedef struct job job;
 /* All times of a job on one host but those of the command line. */
 enum {
     OWN_SIGNAL_MS = 200,      /* a worker died of a signal that we may get, too: so long it is waited for */
+    ONE_REQUEST_MS = 1000,    /* signals that nobody types ask once, however often they come within it */
     FOLD_MS = 50,             /* equal lines of other ranks that come later are lines of their own */
     PARTIAL_MS = 100,         /* text without a newline waits so long before a terminal shows it */
     BAR_MS = 100,             /* progress bars are drawn at most so often */
     BLAME_WAIT_MS = 2000,     /* for the roster to say which failure was the first */
     LINGER_MS = 250,          /* what a worker left running may end by itself */
     LEFT_BEHIND_MS = 5000,    /* then: from SIGTERM to SIGKILL */
+    STUCK_MS = 10000,         /* after SIGKILL: what is left then is held by the kernel */
+    HOPELESS_MS = 2000,       /* likewise, if we may not kill it, or are asked once more */
     UNREAD_MS = 1000,         /* asked to end: for whoever does not read our output */
     OVER_WAIT_MS = 10000,     /* our workers are gone, the job asked to end: for the roster to agree */
     MIX_MS = 300,             /* lines of all hosts wait so long for earlier ones that come later */
@@ -35,13 +38,14 @@ enum {
 };
 
 /* --- guard.c: one process per worker ---------------------------------------------------------------------------------- */
-/* What a guard tells on its socket, in this order. It exits, and the socket ends, when its tree is empty. */
-typedef enum { GUARD_STARTED, GUARD_NOT_STARTED, GUARD_ENDED, GUARD_LEFT } guard_kind;
+/* What a guard tells on its socket, in this order. It exits, and the socket ends, when its tree is empty, or STUCK was told. */
+typedef enum { GUARD_STARTED, GUARD_NOT_STARTED, GUARD_ENDED, GUARD_LEFT, GUARD_STUCK } guard_kind;
 typedef struct guard_word {
     guard_kind kind;
-    int pid;         /* the worker's */
-    int status;      /* ENDED: as of waitpid; NOT_STARTED: errno */
-    int n;           /* LEFT: processes that the worker left running and that were asked to end */
+    int pid;    /* the worker's */
+    int status; /* ENDED: as of waitpid; NOT_STARTED: errno; STUCK: errno of kill, or 0 */
+    int n;   /* LEFT: processes that the worker left running and that were asked to end; STUCK: that do not */
+    int who; /* STUCK: one of them */
     int64_t when_ns; /* CLOCK_REALTIME */
 } guard_word;
 
@@ -56,8 +60,19 @@ typedef struct guard_spec {
 } guard_spec;
 
 co_err guard_start(pid_t *guard, int *sock, const guard_spec *spec);
-/* SIGKILL: the whole tree. Another signal: the worker's process group. */
+/* SIGKILL: the whole tree; once more: and do not wait long for it. Another signal: the worker's process group. */
 void guard_signal(int sock, int sig);
+
+/* --- children.c: a guard's children, found and signalled by system calls alone ----------------------------------------- */
+typedef struct sweep {
+    int sig;
+    pid_t group;       /* who is of this process group ... */
+    int had;           /* ... and does not ignore this signal, has had it and is spared; 0: nobody is */
+    int sent, refused; /* out: to how many; how many may not be signalled */
+    pid_t one;         /* out: of those that may not, or else of the others */
+    int why;           /* out: errno for it; 0: it was signalled */
+} sweep;
+void children_signal(sweep *s);
 
 /* --- tree.c: /proc ---------------------------------------------------------------------------------------------------- */
 typedef struct proc {
@@ -281,6 +296,7 @@ struct job {
     bool begin_asked;  /* BEGIN came, with `next` */
     co_round next;
     int asked;         /* the signal that asked us to end; 0: none */
+    uint64_t asked_ns; /* when it came */
     int told;          /* the signal that asked another host, which ended the job; 0: none */
     uint64_t leave_ns; /* when we go without the roster's word */
     bool over;
@@ -295,7 +311,8 @@ struct job {
 /* A worker of ours failed (or stalls): tells the roster, ends the others. */
 void job_failed(job *j, const co_failure *f);
 void job_say(job *j, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
-void job_asked(job *j, int sig, const char *on); /* to end; twice: at once. on: who got the signal */
+/* To end; asked once more: at once. on: who got the signal */
+void job_asked(job *j, int sig, const char *on);
 
 /* control.c: words of whoever started us */
 extern const char control_name[]; /* among hosts: what these ask for, they say themselves */
@@ -305,7 +322,7 @@ uint64_t control_due_ns(const job *j); /* when silence counts as its end; 0: nev
 /* round.c */
 co_err round_start(job *j, const co_round *r);
 void round_end(job *j, int sig); /* asks all workers to end; SIGKILL after the grace period */
-void round_kill(job *j);         /* SIGKILL, to all that are left */
+void round_kill(job *j);         /* SIGKILL, to all that are left; once more: not waited for */
 bool round_gone(job *j);         /* no guard is left, all output read */
 void round_free(job *j);
 void worker_read(worker *w, int which);
@@ -318,7 +335,9 @@ bool worker_failed(const worker *w);
 /* env.c */
 char **worker_env(const job *j, const worker *w, co_pool *pool);
 
-/* told.c: the signal that a host was asked to end with, from what it told ("...: SIGUSR1 on node2"); 0: it told something else. */
+/* told.c. Is a signal that comes now part of the request that came at first_ns (0: none did)? Keys are not: Ctrl-C twice is twice. */
+bool told_before(int sig, uint64_t first_ns);
+/* The signal that a host was asked to end with, from what it told ("...: SIGUSR1 on node2"); 0: it told something else. */
 int told_signal(const char *text);
 int told_due_ms(
     const job

@@ -126,8 +126,9 @@ struct conductor {
     uint64_t
         hang_up_ns; /* the job is lost: until then those that still call may say why they fail; 0: it is not */
     int asked;      /* the signal; 0: none */
-    bool failed;    /* the others are being ended */
-    int status;     /* so far */
+    uint64_t asked_ns; /* when the first one came */
+    bool failed;       /* the others are being ended */
+    int status;        /* so far */
     uint64_t kill_ns;  /* when ssh itself is killed; 0: not yet */
     uint64_t alive_ns; /* next sign of life */
 };

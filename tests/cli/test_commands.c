@@ -245,3 +245,25 @@ TEST(stop_all_asks_every_run_of_the_registry)
     CHECK(r.status == 0 && test_contains(r.out, "no runs"), "%s", r.out);
     free(r.out);
 }
+
+/* --- children ---------------------------------------------------------------------------------------------------------- */
+TEST(commands_hear_of_their_children_where_sigchld_is_ignored)
+{
+    static const char *const lines[][8] = {
+        {"cohort", "launch", "--no-python", "sh", "-c", "exit 3", NULL},
+        {"cohort", "launch", "--hosts=localhost", "--no-python", "sh", "-c", "exit 3", NULL},
+        {"cohort", "train", "-m", "data=digits", "model=mlp", "trainer.max_steps=2", "seed=1,2", NULL}};
+    static const int want[] = {3, 3, 0};
+
+    for (size_t i = 0; i < CO_COUNT(lines); i++) {
+        pid_t pid = fork();
+        if (pid == 0) {
+            signal(SIGCHLD, SIG_IGN);
+            setenv("TMPDIR", ".", 1);
+            execv(test_cohort(), (char **)lines[i]);
+            _exit(127);
+        }
+        int status = test_wait(pid, 15);
+        CHECK(status == want[i], "line %zu: status %d, not %d", i, status, want[i]);
+    }
+}

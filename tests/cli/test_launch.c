@@ -2,8 +2,10 @@
 #include "cli/runs.h"
 
 #include <signal.h>
+#include <sys/ptrace.h>
 #include <unistd.h>
 
+#include "base/clock.h"
 #include "net/net.h"
 
 #define LAUNCH "$COHORT launch --nproc-per-node=2 "
@@ -310,6 +312,108 @@ TEST(a_worker_that_ignores_sigterm_is_killed_after_the_grace_period)
     gives(0, "has not ended within 0.3 s: killed", "cat log");
 }
 
+/* A worker that is a shell, which dies of SIGTERM at once, and the program that it runs, which saves until there is a file `go`. */
+static pid_t start_saving(const char *flags, const char *beside)
+{
+    char text[256];
+
+    script("save", "trap 'echo $RANK >> asked; while ! test -e go; do sleep 0.05; done; echo $RANK >> saved; "
+                   "exit 0' TERM; echo up >> started; while :; do sleep 0.05; done");
+    snprintf(text, sizeof text, "%s./save; echo not reached", beside);
+    script("p", text);
+    pid_t pid = test_spawn("log", "TMPDIR=$PWD exec $COHORT launch --nproc-per-node=2 %s ./p", flags);
+    test_until(has_two_lines, "started", 20, "both workers");
+    return pid;
+}
+
+static bool both_were_asked(void *unused)
+{
+    (void)unused;
+    return count_of("grep -c 'left 1 process running' log%s", "") == 2;
+}
+
+TEST(what_a_shell_runs_has_the_grace_period_and_one_sigterm)
+{
+    char beside[64];
+
+    /* in a session of its own it has not had the signal: it is asked, and so says when others would have been */
+    snprintf(beside, sizeof beside, "setsid sleep 3000.%d & ", (int)getpid());
+    pid_t pid = start_saving("", beside);
+    kill(pid, SIGTERM);
+    test_until(both_were_asked, NULL, 20, "what has left the worker's group to be asked to end");
+    succeeds("touch go");
+    CHECK(test_wait(pid, 20) == 75, "not 75");
+    CHECK(count_of("cat %s | wc -l", "saved") == 2, "not saved");
+    CHECK(count_of("cat %s | wc -l", "asked") == 2, "asked twice");
+}
+
+TEST(what_a_shell_runs_is_killed_after_the_grace_period_and_the_status_says_so)
+{
+    pid_t pid = start_saving("--grace=0.6", "");
+
+    kill(pid, SIGTERM);
+    CHECK(test_wait(pid, 20) == 143, "not 128 + SIGTERM");
+    gives(0, "left running has not ended within 0.6 s: killed", "cat log");
+}
+
+/* A shell's background processes ignore SIGINT: they have not been asked yet. */
+TEST(what_ignores_the_signal_that_ended_its_shell_is_asked_with_sigterm)
+{
+    char mark[32];
+
+    signal(SIGINT, SIG_DFL);
+    snprintf(mark, sizeof mark, "1000.%d", (int)getpid());
+    pid_t pid = start_with_children("", mark);
+    kill(pid, SIGINT);
+    CHECK(test_wait(pid, 20) == 130, "not 130");
+    gives(0, "left 2 processes running: asked to end", "cat log");
+    CHECK(nobody(mark), "a child is left");
+}
+
+struct twice {
+    const char *hosts;
+    int first, second, status;
+};
+
+/* Workers that save when there is a file `go`. False: this machine was too slow for one moment. */
+static bool is_signalled(const struct twice *t)
+{
+    bool key = t->second == SIGINT;
+
+    succeeds("rm -f asked saved go started");
+    pid_t pid = test_spawn("log", "TMPDIR=$PWD exec $COHORT launch --nproc-per-node=2 %s./p", t->hosts);
+    test_until(has_two_lines, "started", 20, "both workers");
+    double began = co_now_s();
+    kill(pid, t->first);
+    test_until(has_two_lines, "asked", 20, "both workers to be asked");
+    kill(pid, t->second);
+    bool late = co_now_s() - began > 0.7;
+    if (!key)
+        succeeds("touch go");
+    int status = test_wait(pid, 20), saved = count_of("cat %s 2>/dev/null | wc -l", "saved");
+    CHECK(late || (status == t->status && saved == (key ? 0 : 2)),
+          "signal %d and %d: status %d, %d saved: %s", t->first, t->second, status, saved,
+          test_sh("cat log").out);
+    return !late;
+}
+
+/* A window that is closed: the shell's SIGHUP, then the kernel's. systemd: SIGTERM, then SIGHUP. A key is another matter. */
+TEST(a_signal_that_comes_twice_within_a_moment_is_one_request_and_a_key_twice_is_two)
+{
+    static const struct twice rows[] = {{"", SIGHUP, SIGHUP, 129},
+                                        {"", SIGTERM, SIGHUP, 75},
+                                        {"--hosts=localhost ", SIGHUP, SIGHUP, 129},
+                                        {"", SIGHUP, SIGINT, 129},
+                                        {"--hosts=localhost ", SIGINT, SIGINT, 130}};
+
+    signal(SIGINT, SIG_DFL);
+    script("p",
+           "trap 'echo $RANK >> asked; while ! test -e go; do sleep 0.02; done; echo $RANK >> saved; exit "
+           "0' HUP TERM INT; echo up >> started; while :; do sleep 0.02; done");
+    for (size_t i = 0, tries = 0; i < CO_COUNT(rows) && tries < 20; tries++)
+        i += is_signalled(&rows[i]);
+}
+
 TEST(a_worker_that_ends_itself_on_sigusr1_is_heard)
 {
     script("p", "trap 'echo saved $RANK; exit 0' USR1; echo up >> started; while :; do sleep 0.05; done");
@@ -318,6 +422,60 @@ TEST(a_worker_that_ends_itself_on_sigusr1_is_heard)
     kill(pid, SIGUSR1);
     CHECK(test_wait(pid, 20) == 75, "not 75");
     gives(0, "saved 1", "cat log");
+}
+
+/* A launcher that may not kill other users' processes, and a worker that starts one of another user, as with sudo. */
+TEST(a_process_that_may_not_be_killed_is_named_and_not_waited_for)
+{
+    char text[256], mark[32];
+
+    if (test_sh("setpriv --bounding-set=-kill true && setpriv --reuid=65534 true").status)
+        test_skip("no setpriv, or not allowed (package util-linux, root)");
+    test_may_leak();
+    snprintf(mark, sizeof mark, "60.%d", (int)getpid());
+    snprintf(text, sizeof text,
+             "setpriv --reuid=65534 sleep %s & pid=$!; while ! grep -qs '^Uid:.65534' "
+             "/proc/$pid/status; do sleep 0.02; done; echo $pid >> started; wait",
+             mark);
+    script("p", text);
+    pid_t pid = test_spawn(
+        "log",
+        "TMPDIR=$PWD exec setpriv --bounding-set=-kill $COHORT launch --nproc-per-node=2 --grace=0.3 ./p");
+    test_until(has_two_lines, "started", 20, "both workers");
+    kill(pid, SIGTERM);
+    int status = test_wait(pid, 20);
+    gives(0, "(sleep) cannot be killed: Operation not permitted; left alone", "cat log");
+    CHECK(status == 143, "status %d", status);
+    CHECK(!nobody(mark), "it was killed after all");
+    succeeds("kill $(cat started)");
+}
+
+static bool log_says(void *words)
+{
+    return count_of("grep -c '%s' log", words) == 1;
+}
+
+/* A debugger holds the worker, as the kernel may. */
+TEST(a_third_key_leaves_alone_what_does_not_end_when_killed)
+{
+    static char passed_on[] = "passed on to all", once_more[] = "asked once more";
+
+    signal(SIGINT, SIG_DFL);
+    script("p", "trap '' INT; echo $$ > worker; exec sleep 1000");
+    pid_t pid = test_spawn("log", "TMPDIR=$PWD exec $COHORT launch ./p");
+    test_until(is_there, "worker", 20, "the worker");
+    pid_t held = count_of("until grep . worker; do sleep 0.02; done%s", "");
+    if (ptrace(PTRACE_SEIZE, held, NULL, NULL) != 0)
+        test_skip("no ptrace here: %m");
+    kill(pid, SIGINT);
+    test_until(log_says, passed_on, 20, "the first key's answer");
+    kill(pid, SIGINT);
+    test_until(log_says, once_more, 20, "the second key's answer");
+    kill(pid, SIGINT);
+    int status = test_wait(pid, 10);
+    CHECK(status == 130, "status %d", status);
+    gives(0, "(sleep) was killed and has not ended: the kernel or a debugger holds it; left alone",
+          "cat log");
 }
 
 TEST(a_full_disk_under_log_dir_is_said_once_and_the_job_goes_on)

@@ -101,6 +101,19 @@ TEST(a_round_leaves_no_zombie_and_no_descriptor)
     free(after.out);
 }
 
+TEST(a_job_hears_of_its_workers_end_where_sigchld_is_ignored)
+{
+    int fd = open("out", O_RDWR | O_CREAT | O_APPEND, 0644);
+    pid_t pid = fork();
+
+    if (pid == 0) {
+        signal(SIGCHLD, SIG_IGN);
+        _exit(run_sh("exit 3", 2, fd, fd));
+    }
+    int status = test_wait(pid, 10);
+    CHECK(status == 3, "status %d: %s", status, text_of("out"));
+}
+
 static bool has_pid(void *path)
 {
     char *text = NULL;

@@ -249,7 +249,8 @@ TEST(signals_to_the_conductor_end_every_host_and_so_does_its_death)
     kill(pid, SIGUSR1);
     test_until(is_file_there, "heard0", 10, "rank 0 to hear");
     test_until(is_file_there, "heard1", 10, "rank 1 to hear");
-    kill(pid, SIGUSR1); /* the second one kills */
+    kill(pid, SIGUSR1); /* of the same moment: the same request */
+    kill(pid, SIGINT);  /* a key: it kills */
     int status = test_wait(pid, 10);
     CHECK(status == 128 + SIGUSR1, "status %d: %s", status, output_of("out"));
     check_nothing_left("two signals");

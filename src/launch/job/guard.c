@@ -7,6 +7,9 @@
  * - We die (the socket ends, or the parent-death signal): the guard kills the tree at once.
  * - The guard dies: the worker has SIGKILL as its parent-death signal.
  * - The worker ended: what it left running has LINGER_MS to go by itself, then SIGTERM, then SIGKILL.
+ * - The job ends: the worker's process group gets the signal, once. A shell dies of it at once, the program that it ran may
+ *   need the grace period: what is left has all of it, until the launcher's SIGKILL.
+ * - Another user's process, or one that hangs in the kernel, does not end by SIGKILL: it is told of, and left alone.
  *
  * A guard only makes system calls: it was forked from a process that may have threads.
  */
@@ -19,7 +22,6 @@
 #include <sys/prctl.h>
 #include <sys/signalfd.h>
 #include <sys/socket.h>
-#include <sys/syscall.h>
 #include <sys/wait.h>
 #include <time.h>
 #include <unistd.h>
@@ -29,7 +31,13 @@ typedef struct guard {
     pid_t parent, self, worker;
     int sock, signals;
     bool ended, killing, asked; /* the worker has; SIGKILL to all; SIGTERM to what it left */
-    int64_t deadline_ns;        /* of what was left behind; 0: none */
+    bool hurry;                 /* SIGKILL came once more */
+    bool graced;                /* the job ends: SIGKILL comes from the launcher, after the grace period */
+    int told;                   /* the signal that the launcher had us pass on; 0: none */
+    int heard;                  /* the last that came to ourselves */
+    int died_of;                /* the worker; 0: no signal */
+    int64_t deadline_ns;        /* of what was left behind */
+    int64_t killing_ns;         /* since when */
 } guard;
 
 static int64_t now_of(clockid_t clock)
@@ -40,13 +48,17 @@ static int64_t now_of(clockid_t clock)
     return t.tv_sec * INT64_C(1000000000) + t.tv_nsec;
 }
 
-static void tell(const guard *g, guard_kind kind, int status, int n)
+static void say(const guard *g, guard_word w)
 {
-    guard_word w = {
-        .kind = kind, .pid = g->worker, .status = status, .n = n, .when_ns = now_of(CLOCK_REALTIME)};
-
+    w.pid = g->worker;
+    w.when_ns = now_of(CLOCK_REALTIME);
     if (send(g->sock, &w, sizeof w, MSG_NOSIGNAL) < 0) { /* nobody listens: its end is seen in the loop */
     }
+}
+
+static void tell(const guard *g, guard_kind kind, int status, int n)
+{
+    say(g, (guard_word){.kind = kind, .status = status, .n = n});
 }
 
 /* --- the worker ------------------------------------------------------------------------------------------------------- */
@@ -99,91 +111,12 @@ static int start_worker(guard *g)
 }
 
 /* --- the tree --------------------------------------------------------------------------------------------------------- */
-/* Calls kill(sig) for each number of a list like "12 345 ". */
-static int kill_listed(const char *text, ssize_t len, int sig)
+/* What it died of, by wait status or as a shell says it; 0: no signal. */
+static int signal_of(int status)
 {
-    int n = 0, pid = 0;
-
-    for (ssize_t i = 0; i < len; i++) {
-        if (text[i] >= '0' && text[i] <= '9') {
-            pid = pid * 10 + (text[i] - '0');
-        } else if (pid) {
-            n += kill(pid, sig) == 0;
-            pid = 0;
-        }
-    }
-    return n;
-}
-
-struct dirent64_raw {
-    uint64_t ino;
-    int64_t off;
-    unsigned short len;
-    unsigned char type;
-    char name[];
-};
-
-/* The parent of a process, from /proc/PID/stat; 0 if it is gone. */
-static int parent_of(int proc_fd, const char *pid)
-{
-    char path[32], text[512];
-    size_t n = strlen(pid);
-
-    if (n > 10)
-        return 0;
-    memcpy(path, pid, n);
-    memcpy(path + n, "/stat", 6);
-    int fd = openat(proc_fd, path, O_RDONLY | O_CLOEXEC);
-    if (fd < 0)
-        return 0;
-    ssize_t len = read(fd, text, sizeof text - 1);
-    close(fd);
-    text[len < 0 ? 0 : len] = '\0';
-    const char *at = strrchr(text, ')'); /* ") S 123 ..." */
-    int parent = 0;
-    if (at && strlen(at) > 4)
-        for (at += 4; *at >= '0' && *at <= '9'; at++)
-            parent = parent * 10 + (*at - '0');
-    return parent;
-}
-
-/* A kernel without the file `children`: all of /proc. */
-static int kill_by_parent(pid_t parent, int sig)
-{
-    char buf[8192];
-    int n = 0, proc_fd = open("/proc", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-    long len;
-
-    while (proc_fd >= 0 && (len = syscall(SYS_getdents64, proc_fd, buf, sizeof buf)) > 0)
-        for (long at = 0; at < len;) {
-            const struct dirent64_raw *e = (const void *)(buf + at);
-            if (e->name[0] >= '1' && e->name[0] <= '9' && parent_of(proc_fd, e->name) == parent) {
-                char text[24];
-                size_t l = strlen(e->name);
-                memcpy(text, e->name, l + 1);
-                text[l] = ' ';
-                n += kill_listed(text, (ssize_t)l + 1, sig);
-            }
-            at += e->len;
-        }
-    if (proc_fd >= 0)
-        close(proc_fd);
-    return n;
-}
-
-static int kill_children(int sig)
-{
-    char text[8192];
-    int n = 0, fd = open("/proc/thread-self/children", O_RDONLY | O_CLOEXEC);
-    ssize_t len;
-
-    if (fd < 0)
-        return kill_by_parent(getpid(), sig);
-    len = read(fd, text, sizeof text); /* those that do not fit come up next time */
-    if (len > 0)
-        n = kill_listed(text, len, sig);
-    close(fd);
-    return n;
+    if (WIFSIGNALED(status))
+        return WTERMSIG(status);
+    return WEXITSTATUS(status) > 128 ? WEXITSTATUS(status) - 128 : 0;
 }
 
 /* Reaps who has ended; false when there are no children left. */
@@ -198,6 +131,7 @@ static bool reap(guard *g)
             return false;
         if (pid == g->worker) {
             g->ended = true;
+            g->died_of = signal_of(status);
             tell(g, GUARD_ENDED, status, 0);
             g->deadline_ns = now_of(CLOCK_MONOTONIC) + LINGER_MS * INT64_C(1000000);
         }
@@ -206,24 +140,39 @@ static bool reap(guard *g)
 
 static void kill_all(guard *g)
 {
+    if (!g->killing)
+        g->killing_ns = now_of(CLOCK_MONOTONIC);
     g->killing = true;
     if (!g->ended)
         kill(-g->worker, SIGKILL);
-    kill_children(SIGKILL);
+    children_signal(&(sweep){.sig = SIGKILL});
 }
 
 /* --- its loop --------------------------------------------------------------------------------------------------------- */
+/* A worker that died of the signal by itself had it from whoever signals every process of a job: it is one request. */
+static void pass_on(guard *g, int sig)
+{
+    g->graced |= !g->ended || g->died_of == sig;
+    if (g->ended)
+        return;
+    g->told = sig;
+    kill(-g->worker, sig);
+}
+
 static void obey(guard *g)
 {
     int sig;
     ssize_t n = recv(g->sock, &sig, sizeof sig, MSG_DONTWAIT);
 
-    if (n == 0 || (n < 0 && errno != EAGAIN && errno != EINTR))
+    if (n == 0 || (n < 0 && errno != EAGAIN && errno != EINTR)) {
+        g->sock = -1;
         kill_all(g);
-    else if (n == (ssize_t)sizeof sig && sig == SIGKILL)
+    } else if (n == (ssize_t)sizeof sig && sig == SIGKILL) {
+        g->hurry = g->killing;
         kill_all(g);
-    else if (n == (ssize_t)sizeof sig && !g->ended)
-        kill(-g->worker, sig);
+    } else if (n == (ssize_t)sizeof sig) {
+        pass_on(g, sig);
+    }
 }
 
 static void hear_signal(guard *g)
@@ -232,33 +181,56 @@ static void hear_signal(guard *g)
 
     if (read(g->signals, &info, sizeof info) != (ssize_t)sizeof info || info.ssi_signo == SIGCHLD)
         return;
+    g->heard = (int)info.ssi_signo;
     if (getppid() != g->parent)
         kill_all(g);
     else if (!g->ended) /* somebody meant the worker */
         kill(-g->worker, (int)info.ssi_signo);
 }
 
+/* SIGTERM to what the worker left, but not to who is saving its work since the signal that ended the worker. */
+static void ask_the_left(guard *g)
+{
+    int had = g->told ? g->told : g->heard == g->died_of ? g->died_of : 0;
+    sweep s = {.sig = SIGTERM, .group = g->worker, .had = g->graced ? had : 0};
+
+    g->asked = true;
+    g->deadline_ns = now_of(CLOCK_MONOTONIC) + LEFT_BEHIND_MS * INT64_C(1000000);
+    children_signal(&s);
+    tell(g, GUARD_LEFT, 0, s.sent);
+}
+
+/* Kills who has come up since; gives up on those that have had time enough to die. */
+static void go_on_killing(const guard *g)
+{
+    sweep s = {.sig = SIGKILL};
+
+    children_signal(&s);
+    bool hopeless = g->hurry || (s.refused && !s.sent);
+    int64_t since_ms = (now_of(CLOCK_MONOTONIC) - g->killing_ns) / 1000000;
+    if (!s.one || since_ms < (hopeless ? HOPELESS_MS : STUCK_MS))
+        return;
+    say(g, (guard_word){.kind = GUARD_STUCK, .status = s.why, .n = s.sent + s.refused, .who = s.one});
+    _exit(0);
+}
+
 static void mind_the_left(guard *g)
 {
-    int64_t now = now_of(CLOCK_MONOTONIC);
+    bool due = g->ended && now_of(CLOCK_MONOTONIC) >= g->deadline_ns;
 
-    if (g->killing) {
-        kill_children(SIGKILL);
-    } else if (g->ended && now >= g->deadline_ns && !g->asked) {
-        g->asked = true;
-        g->deadline_ns = now + LEFT_BEHIND_MS * INT64_C(1000000);
-        int n = kill_children(SIGTERM);
-        tell(g, GUARD_LEFT, 0, n);
-    } else if (g->ended && now >= g->deadline_ns) {
+    if (g->killing)
+        go_on_killing(g);
+    else if (due && !g->asked)
+        ask_the_left(g);
+    else if (due && !g->graced)
         kill_all(g);
-    }
 }
 
 static int wait_ms(const guard *g)
 {
     if (g->killing)
         return 20; /* who comes up after a kill is killed, too */
-    if (!g->ended)
+    if (!g->ended || (g->asked && g->graced))
         return -1;
     int64_t left = (g->deadline_ns - now_of(CLOCK_MONOTONIC)) / 1000000 + 1;
     return left < 0 ? 0 : (int)left;
@@ -276,6 +248,7 @@ _Noreturn static void guard_main(guard *g)
     prctl(PR_SET_NAME, "cohort-guard");
     sigfillset(&all);
     sigprocmask(SIG_SETMASK, &all, NULL);
+    signal(SIGCHLD, SIG_DFL); /* ignored, the kernel would reap the worker without a word */
     g->signals = signalfd(-1, &all, SFD_CLOEXEC | SFD_NONBLOCK);
     if (g->signals < 0 || getppid() != g->parent)
         _exit(1);
@@ -297,8 +270,7 @@ _Noreturn static void guard_main(guard *g)
         close_range((unsigned)low + 1, (unsigned)high - 1, 0);
     close_range((unsigned)high + 1, ~0U, 0);
     while (reap(g)) {
-        struct pollfd p[2] = {{.fd = g->killing ? -1 : g->sock, .events = POLLIN},
-                              {.fd = g->signals, .events = POLLIN}};
+        struct pollfd p[2] = {{.fd = g->sock, .events = POLLIN}, {.fd = g->signals, .events = POLLIN}};
         poll(p, 2, wait_ms(g));
         if (p[0].revents)
             obey(g);

@@ -166,7 +166,7 @@ void round_kill(job *j)
 {
     j->kill_ns = 0;
     for (int i = 0; i < j->n; i++)
-        j->had_to_kill |= !j->workers[i].ended;
+        j->had_to_kill |= j->workers[i].sock >= 0; /* it, or what it left running */
     signal_all(j, SIGKILL);
 }
 

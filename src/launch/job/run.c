@@ -58,6 +58,10 @@ void job_asked(job *j, int sig, const char *on)
 {
     char why[64];
 
+    if (told_before(sig, j->asked_ns) && on != control_name) /* which has looked at that itself */
+        return;
+    if (!j->asked)
+        j->asked_ns = co_now_ns();
     if (j->told && !j->asked) { /* another host's word of the same was faster */
         j->asked = sig;
         return;
@@ -65,6 +69,8 @@ void job_asked(job *j, int sig, const char *on)
     if (j->asked || j->over || j->err) { /* asked twice, or ending anyway: at once */
         if (j->state == JOB_ENDING && j->kill_ns)
             j->kill_ns = AT_ONCE;
+        else if (j->state == JOB_ENDING)
+            round_kill(j);
         j->leave_ns = co_now_ns();
         return;
     }
@@ -157,6 +163,20 @@ static worker *first_failed(job *j)
     return first;
 }
 
+/* Its time is over. A worker that has ended may have left others, of which its guard knows. */
+static void say_killed(const worker *w)
+{
+    job *j = w->job;
+    char who[64];
+
+    snprintf(who, sizeof who, w->ended ? "what rank %d (pid %d) left running" : "rank %d (pid %d)", w->rank,
+             (int)w->pid);
+    if (j->kill_ns == AT_ONCE)
+        job_say(j, "asked once more: %s is killed", who);
+    else
+        job_say(j, "%s has not ended within %g s: killed", who, j->spec->grace_s);
+}
+
 static void judge(job *j)
 {
     worker *w;
@@ -173,12 +193,8 @@ static void judge(job *j)
         blame(j, &j->own, "");
     if (j->kill_ns && j->state == JOB_ENDING && co_now_ns() >= j->kill_ns) {
         for (int i = 0; i < j->n; i++)
-            if (!j->workers[i].ended && j->kill_ns == AT_ONCE)
-                job_say(j, "asked once more: rank %d (pid %d) is killed", j->workers[i].rank,
-                        (int)j->workers[i].pid);
-            else if (!j->workers[i].ended)
-                job_say(j, "rank %d (pid %d) has not ended within %g s: killed", j->workers[i].rank,
-                        (int)j->workers[i].pid, j->spec->grace_s);
+            if (j->workers[i].sock >= 0)
+                say_killed(&j->workers[i]);
         round_kill(j);
     }
     if (j->state == JOB_IDLE || !round_gone(j))

@@ -1,6 +1,8 @@
 /* told.c -- a signal that ends the job may come to us, to our workers directly, and to the other hosts, each in its own time: a
  * scheduler sends it to every process of the job, and a host that is asked tells the others. Whoever hears of it first, it is one
- * request: nobody is blamed for dying of it, and what one host's workers get, all get.
+ * request: nobody is blamed for dying of it, and what one host's workers get, all get. So it is if it comes to us twice: when a
+ * terminal's window is closed, its shell sends SIGHUP and then the kernel does; systemd sends SIGTERM and SIGHUP, schedulers to
+ * the process and to its group.
  */
 #include "launch/job_int.h"
 
@@ -9,6 +11,12 @@
 #include <sys/wait.h>
 
 #include "base/clock.h"
+
+bool told_before(int sig, uint64_t first_ns)
+{
+    return sig != SIGINT && sig != SIGQUIT && first_ns &&
+           co_now_ns() < first_ns + ONE_REQUEST_MS * UINT64_C(1000000);
+}
 
 int told_signal(const char *text)
 {

@@ -150,8 +150,9 @@ void tree_kill_adopted(pid_t session, const char *run_entry, const char *rank_en
         for (int i = 0; i < n; i++)
             if (p[i].ppid == getpid() && (p[i].session == session || (in_environ(p[i].pid, run_entry) &&
                                                                       in_environ(p[i].pid, rank_entry)))) {
+                if (kill(p[i].pid, SIGKILL) != 0)
+                    continue; /* another user's: it would be waited for until it ends by itself */
                 found++;
-                kill(p[i].pid, SIGKILL);
                 while (waitpid(p[i].pid, NULL, 0) < 0 && errno == EINTR)
                     ;
             }

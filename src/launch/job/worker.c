@@ -153,6 +153,31 @@ static void guard_went(worker *w)
     tree_kill_adopted(w->pid ? w->pid : -1, run, rank);
 }
 
+/* Its guard has given up on what cannot be ended, perhaps the worker itself. Whatever it is, it is not waited for. */
+static void hear_stuck(worker *w, const guard_word *g)
+{
+    char path[32], name[32] = "", others[32] = "";
+
+    snprintf(path, sizeof path, "/proc/%d/comm", g->who);
+    FILE *f = fopen(path, "re");
+    if (f && fgets(name, sizeof name, f))
+        name[strcspn(name, "\n")] = '\0';
+    if (f)
+        fclose(f);
+    if (g->n > 1)
+        snprintf(others, sizeof others, " and %d more", g->n - 1);
+    job_say(w->job, "rank %d: process %d%s%s%s%s %s%s; left alone", w->rank, g->who, *name ? " (" : "", name,
+            *name ? ")" : "", others,
+            g->status ? "cannot be killed: "
+                      : "was killed and has not ended: the kernel or a debugger holds it",
+            g->status ? strerror(g->status) : "");
+    if (w->ended)
+        return;
+    w->ended = true;
+    w->status = SIGKILL;
+    w->when_ns = g->when_ns;
+}
+
 void worker_hear(worker *w)
 {
     guard_word g;
@@ -163,6 +188,8 @@ void worker_hear(worker *w)
         if (g.kind == GUARD_LEFT && g.n > 0)
             job_say(w->job, "rank %d ended and left %d process%s running: asked to end", w->rank, g.n,
                     g.n > 1 ? "es" : "");
+        if (g.kind == GUARD_STUCK)
+            hear_stuck(w, &g);
         if (g.kind != GUARD_ENDED && g.kind != GUARD_NOT_STARTED)
             continue;
         w->ended = true;

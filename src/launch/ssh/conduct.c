@@ -160,7 +160,10 @@ static void asked_to_end(conductor *c, int sig)
 {
     bool again = c->asked != 0;
 
+    if (told_before(sig, c->asked_ns))
+        return;
     c->asked = sig;
+    c->asked_ns = again ? c->asked_ns : co_now_ns();
     if (!again && c->told)
         conduct_say(c, "SIG%s: passed on to all workers; they have %g s", sigabbrev_np(sig), c->job->grace_s);
     end_all(c, sig);
@@ -345,7 +348,9 @@ co_err co_ssh_run(const co_ssh_job *j, int *status)
     conductor c = {.job = j, .signal_fd = -1, .alive_ns = co_now_ns() + LIFE_MS * UINT64_C(1000000)};
     struct pollfd *p = co_array((size_t)(3 + 3 * j->n), sizeof *p);
     void (*on_pipe)(int) = signal(SIGPIPE, SIG_IGN);
+    struct sigaction on_child, plain = {.sa_handler = SIG_DFL};
 
+    sigaction(SIGCHLD, &plain, &on_child); /* ignored, no host's end would be told */
     getrlimit(RLIMIT_NOFILE, &c.old_nofile);
     outlets_open(&c.out, j->out_fd, j->err_fd);
     c.hosts = co_array((size_t)j->n, sizeof *c.hosts);
@@ -364,5 +369,6 @@ co_err co_ssh_run(const co_ssh_job *j, int *status)
     close_all(&c);
     co_free(p);
     signal(SIGPIPE, on_pipe);
+    sigaction(SIGCHLD, &on_child, NULL);
     return err;
 }
