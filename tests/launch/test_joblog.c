@@ -8,6 +8,7 @@
 
 static char *job_log(void)
 {
+    test_may_leak();
     test_run r = test_sh("cat log0/*/job.log");
 
     CHECK(r.status == 0, "no job.log: %s", r.out);
@@ -118,6 +119,7 @@ TEST(a_flood_of_another_host_is_in_job_log_or_counted_there)
         int status = test_wait(pid[i], 60);
         CHECK(status == 0, "host %d: status %d: %s", i, status, output(i));
     }
+    test_may_leak();
     text = test_sh("awk '/] 1[0-9]*$/ {n++} / lines of .* could not/ {m += $3} END {print n, m + 0}' "
                    "log0/*/job.log")
                .out;
