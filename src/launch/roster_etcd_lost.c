@@ -1,7 +1,8 @@
 /* roster_etcd_lost.c -- the keeper was lost: what becomes of this host's part of the round, before the hosts meet again.
  *
  * As with any lost host: the round ends and a restart is used up; without one, or with too few hosts left, the job is over. Nothing
- * ends where nothing is missing: before the first round, or when this host and the keeper were both done.
+ * ends where nothing is missing: before the first round, or when this host and the keeper were both done. Nor does a host that is
+ * done decide alone: a keeper that was only silent misses nothing of it and goes on, so how the job ends is heard from the others.
  */
 #include "launch/roster_etcd_int.h"
 
@@ -62,11 +63,14 @@ void finder_lost(void *roster, const char *why)
     bool missing = p->number && !p->counted && !(p->done && p->keeper_done);
     p->restarts += p->number && !p->counted;
     p->counted = p->number > 0;
-    if (missing && hopeless(r, ev.text, sizeof ev.text)) {
+    if (missing && !p->done && hopeless(r, ev.text, sizeof ev.text)) {
         ev.kind = CO_ROSTER_OVER;
         ev.status = failure_status(&p->cause);
         r->client.over = true;
-    } else if (missing && (r->client.agent == CLIENT_RUNS || p->done)) {
+    } else if (missing && p->done) {
+        snprintf(ev.text, sizeof ev.text, "this host was done; the hosts meet again through etcd");
+        r->client.agent = CLIENT_STOPS;
+    } else if (missing && r->client.agent == CLIENT_RUNS) {
         snprintf(ev.text, sizeof ev.text,
                  "the hosts meet again through etcd; all workers start again (restart %d of %d)", p->restarts,
                  r->terms.max_restarts);

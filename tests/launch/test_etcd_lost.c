@@ -52,20 +52,56 @@ TEST(without_restarts_or_enough_hosts_a_lost_keeper_ends_the_job)
     etcds_close(&e);
 }
 
-/* A roster that keeps its job's in a process of its own, done as soon as a round began. */
-static pid_t done_keeper(scene s)
+/* Two hosts at etcd, soon lost. */
+static scene two_hosts(const etcds *e)
+{
+    scene s = scene_of(2, 2, "");
+
+    s.where.endpoint[0] = '\0';
+    s.where.insecure = true;
+    s.where.lost_after_s = 1;
+    s.where.etcd = (co_meet_etcd){.members = e->members, .lease_s = 2};
+    return s;
+}
+
+/* A roster that keeps its job's in a process of its own. */
+static pid_t keeper_process(scene s, void (*plays)(co_roster *a))
 {
     pid_t pid = fork();
 
-    if (pid != 0)
+    if (pid != 0) {
+        wait_for("keeps");
         return pid;
+    }
     co_roster *a = host(s, "a");
     talk(a, "find this one (port ");
     CHECK_OK(co_fs_write_atomic("keeps", "", 0));
     event(a, CO_ROSTER_BEGIN);
+    plays(a);
+    co_roster_close(a);
+    _exit(0);
+}
+
+static void is_done_for_ever(co_roster *a)
+{
     co_roster_done(a);
     for (;;)
         pause();
+}
+
+static void is_done_last(co_roster *a)
+{
+    talk(a, "is gone ("); /* nothing of it is missing */
+    co_roster_done(a);
+    CHECK(event(a, CO_ROSTER_OVER).status == 0, "status");
+}
+
+static void suspend(pid_t pid)
+{
+    int stopped;
+
+    kill(pid, SIGSTOP);
+    CHECK(waitpid(pid, &stopped, WUNTRACED) == pid && WIFSTOPPED(stopped), "it does not stop");
 }
 
 static bool keeper_is_done(void *roster)
@@ -73,24 +109,23 @@ static bool keeper_is_done(void *roster)
     return __atomic_load_n(&((net *)roster)->client.past.keeper_done, __ATOMIC_RELAXED);
 }
 
+/* What it said was sent: nothing that a keeper still hears comes after. */
+static bool has_said_done(void *roster)
+{
+    return __atomic_load_n(&((net *)roster)->client.past.done, __ATOMIC_RELAXED);
+}
+
 TEST(a_job_whose_hosts_were_all_done_ends_well_though_the_keeper_dies)
 {
     etcds e;
 
     etcds_open(&e, 1, "127.0.0.1");
-    scene s = scene_of(2, 2, "");
-    s.where.endpoint[0] = '\0';
-    s.where.insecure = true;
-    s.where.lost_after_s = 1;
-    s.where.etcd = (co_meet_etcd){.members = e.members, .lease_s = 2};
-    pid_t pid = done_keeper(s);
-    wait_for("keeps");
+    scene s = two_hosts(&e);
+    pid_t pid = keeper_process(s, is_done_for_ever);
     co_roster *b = host(s, "b");
     event(b, CO_ROSTER_BEGIN);
     test_until(keeper_is_done, b, 10, "the keeper's word that it is done");
-    int stopped;
-    kill(pid, SIGSTOP); /* what the other says from now on it does not hear */
-    CHECK(waitpid(pid, &stopped, WUNTRACED) == pid && WIFSTOPPED(stopped), "the keeper does not stop");
+    suspend(pid); /* what the other says from now on it does not hear */
     co_roster_done(b);
     talk(b, "and it kept the roster: no sign of life");
     co_roster_event over = event(b, CO_ROSTER_OVER);
@@ -98,6 +133,32 @@ TEST(a_job_whose_hosts_were_all_done_ends_well_though_the_keeper_dies)
     co_roster_close(b);
     kill(pid, SIGKILL);
     test_wait(pid, 5);
+    etcds_close(&e);
+}
+
+TEST(a_host_that_is_done_hears_how_the_job_ends_from_a_keeper_that_was_only_silent)
+{
+    etcds e;
+
+    etcds_open(&e, 1, "127.0.0.1");
+    scene s = two_hosts(&e);
+    s.where.etcd.lease_s = 10; /* the place stays the keeper's */
+    pid_t pid = keeper_process(s, is_done_last);
+    co_roster *b = host(s, "b");
+    event(b, CO_ROSTER_BEGIN);
+    co_roster_done(b);
+    test_until(has_said_done, b, 10, "what b said to be on its way");
+    suspend(pid);
+    test_note(
+        "%s",
+        event(b, CO_ROSTER_STOP).text); /* restarts there are none, but b alone cannot know that it matters */
+    co_roster_stopped(b);
+    kill(pid, SIGCONT);
+    co_roster_event over = event(b, CO_ROSTER_OVER);
+    CHECK(over.status == 0 && !over.has_cause, "status %d, blame of %s", over.status, over.cause.host);
+    co_roster_close(b);
+    int status = test_wait(pid, 10);
+    CHECK(status == 0, "status %d", status);
     etcds_close(&e);
 }
 
