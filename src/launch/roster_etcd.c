@@ -103,10 +103,10 @@ static void end_as(net *r, const keeping *now)
     queue_event(r, &ev);
 }
 
-/* The job has ended, or somebody keeps its roster. */
+/* The job has ended, or somebody keeps its roster. What a host that despaired left there does not count while it is kept. */
 static co_err accept_that(net *r, const keeping *now, const co_patience *p)
 {
-    if (!now->over)
+    if (!now->over || (now->there && strcmp(now->who.job, r->finder->now.job) == 0))
         return join(r, &now->who, p);
     end_as(r, now);
     return CO_OK;

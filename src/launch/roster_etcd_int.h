@@ -1,7 +1,7 @@
 /* roster_etcd_int.h -- hosts that meet on etcd: it holds who keeps the roster, and nothing else.
  *
  *     /cohort/RUN_ID/keeper      {endpoint, also, host, job}, with the keeper's lease: gone when the keeper is
- *     /cohort/RUN_ID/over/JOB    {status, text}, for ten minutes after an orderly end: for hosts that were cut off then
+ *     /cohort/RUN_ID/over/JOB    {status, text}, for ten minutes after the end: for hosts that were cut off then
  *
  * roster_etcd_call.c   a call to one of etcd's members; roster_etcd_kv.c  the few that there are
  * roster_etcd_lease.c  the keeper's thread: holds the lease, hands it back
@@ -61,6 +61,8 @@ co_err etcd_stay(etcd *e, bool *held, int64_t id, const co_patience *p);
 void etcd_owe(etcd *e, int64_t id); /* a lease to be given back with the next look */
 /* The place is empty again, and the end remembered. */
 co_err etcd_end(etcd *e, int64_t id, const char *job, int status, const char *text, const co_patience *p);
+/* Of a host that does not keep the roster and knows that the job cannot go on: the end is remembered, unless one is already. */
+co_err etcd_despair(etcd *e, const char *job, int status, const char *text, const co_patience *p);
 
 /* ---- the lease ---- */
 typedef struct lease lease;
@@ -76,8 +78,10 @@ typedef struct lease_spec {
 co_err lease_start(lease **out, const lease_spec *spec);
 /* Until then + ttl_s nobody else keeps the roster: when the last request that succeeded was sent. */
 uint64_t lease_sure_ns(const lease *l);
-bool lease_lost(const lease *l); /* etcd says that another has the place */
-void lease_hurry(lease *l);      /* asks etcd now */
+bool lease_lost(const lease *l);         /* etcd says that another has the place */
+void lease_hurry(lease *l);              /* asks etcd now */
+void lease_watch(lease *l, bool on);     /* whether it also looks if a host has ended the job */
+bool lease_over(lease *l, keeping *out); /* one has: how */
 /* Begins an orderly end: the place is given back and the end remembered, if etcd answers soon. */
 void lease_finish(lease *l, int status, const char *text);
 /* Without lease_finish before it, the place is given back when etcd is next looked at. NULL is fine. */

@@ -25,6 +25,17 @@ static void step_down(net *r, const char *why)
     client_cut_off(&r->client, why);
 }
 
+/* This keeper waits for the hosts of a lost one's round: one that could not go on has left word in etcd, and will not come. */
+static void heed_the_end(net *r)
+{
+    bool waits = r->client.past.counted; /* until a round begins */
+    keeping now;
+
+    lease_watch(r->finder->lease, waits);
+    if (waits && lease_over(r->finder->lease, &now))
+        server_end(r->server, now.status, now.text);
+}
+
 void finder_turn(net *r)
 {
     finder *f = r->finder;
@@ -37,6 +48,7 @@ void finder_turn(net *r)
         f->loss_ns = now;
         lease_hurry(f->lease);
     }
+    heed_the_end(r);
     if (sure > f->loss_ns)
         server_clear(r->server, losses);
     if (server_over(r->server)) {

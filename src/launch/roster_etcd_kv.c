@@ -208,16 +208,34 @@ co_err etcd_stay(etcd *e, bool *held, int64_t id, const co_patience *p)
     return CO_OK;
 }
 
+static json_t *put_end(const etcd *e, const char *job, int status, const char *text, int64_t id)
+{
+    return put(key_of(e, job), json_pack("{si so}", "status", status, "text", co_json_string(text)), id);
+}
+
 co_err etcd_end(etcd *e, int64_t id, const char *job, int status, const char *text, const co_patience *p)
 {
     json_t *answer = NULL;
     int64_t longer;
 
     CO_TRY(grant(e, &longer, ETCD_OVER_S, p));
-    json_t *value = json_pack("{si so}", "status", status, "text", co_json_string(text));
     CO_TRY(etcd_call(e, &answer, "/v3/kv/txn",
-                     json_pack("{s[o]}", "success", put(key_of(e, job), value, longer)), p));
+                     json_pack("{s[o]}", "success", put_end(e, job, status, text, longer)), p));
     json_decref(answer);
     revoke(e, id, p); /* takes the keeper's key with it */
+    return CO_OK;
+}
+
+co_err etcd_despair(etcd *e, const char *job, int status, const char *text, const co_patience *p)
+{
+    json_t *answer = NULL;
+    int64_t id;
+
+    CO_TRY(grant(e, &id, ETCD_OVER_S, p));
+    CO_TRY(etcd_call(
+        e, &answer, "/v3/kv/txn",
+        json_pack("{s[o] s[o]}", "compare", absent(e, job), "success", put_end(e, job, status, text, id)),
+        p));
+    json_decref(answer);
     return CO_OK;
 }

@@ -28,6 +28,8 @@ struct lease {
     atomic_ullong sure_ns;
     atomic_bool lost, give_up;
     bool told; /* that etcd does not answer */
+    atomic_bool watch;
+    keeping end; /* under the lock */
 };
 
 static void tell_of_absence(lease *l)
@@ -51,6 +53,18 @@ static void tell_of_return(lease *l)
     if (l->told)
         l->spec.talk(l->spec.ctx, "etcd answers again");
     l->told = false;
+}
+
+/* A host that cannot go on may have ended the job of a keeper that waits for it. */
+static void look_for_end(lease *l, const co_patience *p)
+{
+    keeping now;
+
+    if (etcd_look(l->spec.etcd, &now, l->spec.me.job, p) || !now.over)
+        return;
+    pthread_mutex_lock(&l->lock);
+    l->end = now;
+    pthread_mutex_unlock(&l->lock);
 }
 
 /* Prolongs the lease, or takes the place anew. Whether etcd answered. */
@@ -79,6 +93,8 @@ static bool prolong(lease *l)
         tell_of_return(l);
     if (held)
         atomic_store(&l->sure_ns, began);
+    if (held && atomic_load(&l->watch))
+        look_for_end(l, &p);
     return !err;
 }
 
@@ -168,6 +184,19 @@ static void wake(lease *l, bool *flag)
 void lease_hurry(lease *l)
 {
     wake(l, &l->hurry);
+}
+
+void lease_watch(lease *l, bool on)
+{
+    atomic_store(&l->watch, on);
+}
+
+bool lease_over(lease *l, keeping *out)
+{
+    pthread_mutex_lock(&l->lock);
+    *out = l->end;
+    pthread_mutex_unlock(&l->lock);
+    return out->over;
 }
 
 void lease_finish(lease *l, int status, const char *text)

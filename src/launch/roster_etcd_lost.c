@@ -42,6 +42,17 @@ static bool hopeless(const net *r, char *text, size_t size)
     return true;
 }
 
+/* For hosts that are done and would wait for this one. The agent ends its workers meanwhile. */
+static void leave_word(const net *r, int status, const char *text)
+{
+    co_patience soon = co_patience_s(ETCD_FAREWELL_MS / 1000.0);
+    char none[CO_HOST_NAME + 100];
+
+    snprintf(none, sizeof none, "no restart was left when host %s, which kept the roster, was lost",
+             r->finder->now.host);
+    etcd_despair(r->finder->etcd, r->finder->now.job, status, *text ? text : none, &soon);
+}
+
 void finder_lost(void *roster, const char *why)
 {
     net *r = roster;
@@ -83,4 +94,6 @@ void finder_lost(void *roster, const char *why)
     ev.has_cause = ev.kind != CO_ROSTER_TALK;
     ev.cause = p->cause;
     queue_event(r, &ev);
+    if (ev.kind == CO_ROSTER_OVER)
+        leave_word(r, ev.status, ev.text);
 }

@@ -52,10 +52,10 @@ TEST(without_restarts_or_enough_hosts_a_lost_keeper_ends_the_job)
     etcds_close(&e);
 }
 
-/* Two hosts at etcd, soon lost. */
-static scene two_hosts(const etcds *e)
+/* So many hosts at etcd, soon lost. */
+static scene some_hosts(const etcds *e, int n)
 {
-    scene s = scene_of(2, 2, "");
+    scene s = scene_of(n, n, "");
 
     s.where.endpoint[0] = '\0';
     s.where.insecure = true;
@@ -120,7 +120,7 @@ TEST(a_job_whose_hosts_were_all_done_ends_well_though_the_keeper_dies)
     etcds e;
 
     etcds_open(&e, 1, "127.0.0.1");
-    scene s = two_hosts(&e);
+    scene s = some_hosts(&e, 2);
     pid_t pid = keeper_process(s, is_done_for_ever);
     co_roster *b = host(s, "b");
     event(b, CO_ROSTER_BEGIN);
@@ -141,7 +141,7 @@ TEST(a_host_that_is_done_hears_how_the_job_ends_from_a_keeper_that_was_only_sile
     etcds e;
 
     etcds_open(&e, 1, "127.0.0.1");
-    scene s = two_hosts(&e);
+    scene s = some_hosts(&e, 2);
     s.where.etcd.lease_s = 10; /* the place stays the keeper's */
     pid_t pid = keeper_process(s, is_done_last);
     co_roster *b = host(s, "b");
@@ -160,6 +160,65 @@ TEST(a_host_that_is_done_hears_how_the_job_ends_from_a_keeper_that_was_only_sile
     int status = test_wait(pid, 10);
     CHECK(status == 0, "status %d", status);
     etcds_close(&e);
+}
+
+/* A host, in a process of its own, that is not done when the keeper is lost. */
+static pid_t undone_process(scene s)
+{
+    pid_t pid = fork();
+
+    if (pid != 0)
+        return pid;
+    co_roster *c = host(s, "c");
+    event(c, CO_ROSTER_BEGIN);
+    CHECK_OK(co_fs_write_atomic("began", "", 0));
+    co_roster_event over = event(c, CO_ROSTER_OVER);
+    CHECK(over.status == 1 && over.has_cause, "status %d", over.status);
+    co_roster_close(c);
+    _exit(0);
+}
+
+/* Hosts a, the keeper, and b are done, c is not; a is killed. Without a restart c ends: what it leaves in etcd ends b as well. */
+static void ends_what_waits(bool c_is_late)
+{
+    etcds e;
+
+    etcds_open(&e, 1, "127.0.0.1");
+    scene s = some_hosts(&e, 3);
+    s.where.join_timeout_s = 600;
+    pid_t a = keeper_process(s, is_done_for_ever), c = undone_process(s);
+    co_roster *b = host(s, "b");
+    event(b, CO_ROSTER_BEGIN);
+    co_roster_done(b);
+    test_until(keeper_is_done, b, 10, "the keeper's word that it is done");
+    wait_for("began");
+    if (c_is_late)
+        suspend(c);
+    kill(a, SIGKILL);
+    talk(b, "was lost, and it kept the roster");
+    if (c_is_late) {
+        talk(b, "this host keeps the roster now");
+        kill(c, SIGCONT);
+    }
+    co_roster_event over = event(b, CO_ROSTER_OVER);
+    test_note("%s", over.text);
+    CHECK(over.status == 1 && test_contains(over.text, "no restart was left when host a"), "status %d: %s",
+          over.status, over.text);
+    co_roster_close(b);
+    int status = test_wait(c, 10);
+    CHECK(status == 0, "status %d", status);
+    test_wait(a, 5);
+    etcds_close(&e);
+}
+
+TEST(a_host_that_is_done_does_not_wait_for_one_that_could_not_go_on)
+{
+    ends_what_waits(false);
+}
+
+TEST(a_host_that_is_done_and_keeps_the_roster_hears_of_one_that_could_not_go_on)
+{
+    ends_what_waits(true);
 }
 
 TEST(a_host_that_is_asked_to_end_while_the_keeper_is_lost_ends)
