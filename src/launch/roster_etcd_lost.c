@@ -50,7 +50,7 @@ static void leave_word(const net *r, int status, const char *text)
 
     snprintf(none, sizeof none, "no restart was left when host %s, which kept the roster, was lost",
              r->finder->now.host);
-    etcd_despair(r->finder->etcd, r->finder->now.job, status, *text ? text : none, &soon);
+    etcd_despair(r->finder->etcd, &r->finder->now, status, *text ? text : none, &soon);
 }
 
 void finder_lost(void *roster, const char *why)

@@ -309,7 +309,8 @@ static void pick_if_sure(server *s)
 {
     if (!clocks_known(s))
         return;
-    if (!s->where.etcd.members || s->cleared == s->losses)
+    s->asks = s->where.etcd.members && s->cleared != s->losses;
+    if (!s->asks)
         pick(s);
 }
 

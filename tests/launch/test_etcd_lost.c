@@ -282,6 +282,83 @@ TEST(a_keeper_whose_cable_is_pulled_stops_and_the_others_go_on_without_it)
     ns_leave(&lan);
 }
 
+TEST(a_keeper_cut_off_from_etcd_goes_on_and_a_new_host_does_not_begin_the_job_beside_it)
+{
+    static const char flags[] = "--nnodes=1:2 --rdzv-conf=lease=2,last_call_timeout=0.2,join_timeout=";
+    ns_lan lan = ns_open(3);
+    char whole[120];
+    pid_t pid[2];
+    etcds e;
+
+    ns_enter(&lan, 2);
+    etcds_open(&e, 1, "10.77.0.3");
+    for (int i = 0; i < 2; i++) {
+        ns_enter(&lan, i);
+        snprintf(whole, sizeof whole, "%s%d", flags, i == 0 ? 20 : 6);
+        pid[i] = launch(&e, i, whole, WAITS);
+        if (i == 0) {
+            wait_for("began0.0");
+            ns_cable(&lan, 0, false);
+        }
+    }
+    ends(pid[1], 1, 1, "began it and may go on with it, though etcd no longer hears of that host");
+    CHECK(strstr(output(1), "this host may begin it anew in "), "it does not say when: %s", output(1));
+    CHECK(test_wait(pid[0], 0) == -1, "the first host did not go on: %s", output(0));
+    go();
+    ends(pid[0], 0, 0, "ended 0");
+    ns_cable(&lan, 0, true);
+    etcds_close(&e);
+    ns_leave(&lan);
+}
+
+TEST(no_first_round_begins_before_etcd_knows_of_it)
+{
+    etcds e;
+
+    etcds_open(&e, 1, "127.0.0.1");
+    scene s = some_hosts(&e, 2);
+    s.terms.min_hosts = 1;
+    s.where.last_call_s = 1;
+    s.where.etcd.lease_s = 1;
+    co_roster *a = host(s, "a");
+    talk(a, "1 host is here, enough to start");
+    kill(e.pid[0], SIGSTOP);
+    talk(a, "no longer keeps the roster: it has not reached etcd for"); /* and began none */
+    kill(e.pid[0], SIGCONT);
+    event(a, CO_ROSTER_BEGIN);
+    co_roster_done(a);
+    CHECK(event(a, CO_ROSTER_OVER).status == 0, "status");
+    co_roster_close(a);
+    etcds_close(&e);
+}
+
+TEST_LONG(a_job_whose_hosts_were_all_killed_begins_anew_after_six_leases)
+{
+    static const char flags[] = "--nnodes=1:2 --rdzv-conf=lease=1,last_call_timeout=0.2";
+    pid_t pid;
+    etcds e;
+
+    etcds_open(&e, 1, "127.0.0.1");
+    start(&e, &pid, 1, flags);
+    kill(pid, SIGKILL);
+    test_wait(pid, 5);
+    double before = co_now_s();
+    go();
+    pid = launch(&e, 1, flags, "echo anew");
+    ends(pid, 1, 0, "anew");
+    CHECK(strstr(output(1), "this host may begin it anew in "), "%s", output(1));
+    double took = co_now_s() - before;
+    CHECK(took > 3 && took < 10, "took %.1f s", took);
+    before = co_now_s();
+    pid = launch(&e, 2, flags, "exit 3");
+    ends(pid, 2, 3, "exited with status 3");
+    pid = launch(&e, 3, flags, "echo after a failure");
+    ends(pid, 3, 0, "after a failure");
+    took = co_now_s() - before;
+    CHECK(took < 4, "took %.1f s after an end and a failure", took);
+    etcds_close(&e);
+}
+
 TEST_LONG(a_keeper_that_was_suspended_finds_its_place_taken_and_joins_the_others)
 {
     pid_t pid[3];
