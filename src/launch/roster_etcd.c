@@ -103,11 +103,21 @@ static void end_as(net *r, const keeping *now)
     queue_event(r, &ev);
 }
 
-/* The job has ended, or somebody keeps its roster. */
+/* Nobody keeps the roster, but what ran last did not say that it ended. */
+static co_err wait_for_the_other(net *r, const keeping *now, const co_patience *p)
+{
+    return co_fail(
+        CO_EFAIL,
+        "host %.100s began it and may go on with it, though etcd no longer hears of that host. Unless etcd "
+        "does, this host may begin it anew in %d s",
+        now->running_host, etcd_seconds_left(r->finder->etcd, now->running_lease, p));
+}
+
+/* The job has ended, somebody keeps its roster, or another of that name runs. What a host that despaired left there does not count while it is kept. */
 static co_err accept_that(net *r, const keeping *now, const co_patience *p)
 {
-    if (!now->over)
-        return join(r, &now->who, p);
+    if (!now->over || (now->there && strcmp(now->who.job, r->finder->now.job) == 0))
+        return now->there ? join(r, &now->who, p) : wait_for_the_other(r, now, p);
     end_as(r, now);
     return CO_OK;
 }
@@ -194,7 +204,8 @@ static co_err serve(net *r, const co_meet *here, const lease_spec *spec)
     snprintf(r->where.token, sizeof r->where.token, "%s", here->token);
     f->now = spec->me;
     f->losses = 0;
-    f->loss_ns = 0;
+    f->asked = false;
+    f->doubt_ns = 0;
     f->step_down[0] = '\0';
     r->client.server[0] = '\0';
     r->client.silent_ms = 0;
@@ -202,6 +213,8 @@ static co_err serve(net *r, const co_meet *here, const lease_spec *spec)
         close(r->meeting.listener);
     if (!err)
         err = roster_serve_here(r);
+    if (!err)
+        server_clear(r->server, -1); /* no round before finder_turn has asked */
     if (!err && r->client.past.number)
         server_resume(r->server, &r->client.past);
     if (!err)
@@ -237,10 +250,12 @@ static co_err campaign(net *r, const co_patience *p)
 /* ---- meeting ---- */
 static co_err try(net *r, const co_patience *p)
 {
+    const char *job = r->client.past.number ? r->finder->now.job : "";
     keeping now;
 
-    CO_TRY(etcd_look(r->finder->etcd, &now, r->client.past.number ? r->finder->now.job : "", p));
-    return now.over || now.there ? accept_that(r, &now, p) : campaign(r, p);
+    CO_TRY(etcd_look(r->finder->etcd, &now, job, p));
+    bool other = *now.running && strcmp(now.running, job) != 0;
+    return now.over || now.there || other ? accept_that(r, &now, p) : campaign(r, p);
 }
 
 co_err finder_meet(net *r, const co_patience *p)

@@ -1,4 +1,4 @@
-/* roster_etcd_kv.c -- what the roster asks of etcd, in its words: txn, lease/grant, lease/keepalive, lease/revoke.
+/* roster_etcd_kv.c -- what the roster asks of etcd, in its words: txn, lease/grant, lease/keepalive, lease/revoke, lease/timetolive.
  *
  * Keys and values are base64 there, 64-bit numbers strings. A call may be done twice (roster_etcd_call.c); none minds: a campaign
  * whose first answer was lost finds itself on the key.
@@ -48,24 +48,63 @@ static json_t *value_of(const json_t *kv)
     return NULL;
 }
 
-static json_t *key_of(const etcd *e, const char *job)
+static json_t *key_of(const etcd *e, const char *what, const char *job)
 {
     char key[KEY_MOST];
 
-    snprintf(key, sizeof key, *job ? "/cohort/%s/over/%s" : "/cohort/%s/keeper", e->run_id, job);
+    snprintf(key, sizeof key, "/cohort/%s/%s%s", e->run_id, what, job);
     return base64(key);
 }
 
-static json_t *absent(const etcd *e, const char *job)
+static json_t *keeper_key(const etcd *e)
 {
-    return json_pack("{so ss ss ss}", "key", key_of(e, job), "target", "CREATE", "result", "EQUAL",
-                     "create_revision", "0");
+    return key_of(e, "keeper", "");
 }
 
-static json_t *read_both(const etcd *e, const char *job)
+static json_t *running_key(const etcd *e)
 {
-    return json_pack("[{s{so}} {s{so}}]", "request_range", "key", key_of(e, ""), "request_range", "key",
-                     key_of(e, *job ? job : "none"));
+    return key_of(e, "running", "");
+}
+
+static json_t *over_key(const etcd *e, const char *job)
+{
+    return key_of(e, "over/", job);
+}
+
+/* Takes value. */
+static json_t *encoded(json_t *value)
+{
+    char *text = value ? co_json_text(value) : NULL;
+    json_t *v = text ? base64(text) : NULL;
+
+    json_decref(value);
+    co_free(text);
+    return v;
+}
+
+static json_t *running_value(const char *job, const char *host)
+{
+    return json_pack("{so so}", "job", co_json_string(job), "host", co_json_string(host));
+}
+
+/* ---- parts of a transaction ---- */
+static json_t *absent(json_t *key)
+{
+    return json_pack("{so ss ss ss}", "key", key, "target", "CREATE", "result", "EQUAL", "create_revision",
+                     "0");
+}
+
+/* That job runs, as that host said. */
+static json_t *runs(const etcd *e, const char *job, const char *host)
+{
+    return json_pack("{so ss ss so}", "key", running_key(e), "target", "VALUE", "result", "EQUAL", "value",
+                     encoded(running_value(job, host)));
+}
+
+static json_t *read_all(const etcd *e, const char *job)
+{
+    return json_pack("[{s{so}} {s{so}} {s{so}}]", "request_range", "key", keeper_key(e), "request_range",
+                     "key", over_key(e, *job ? job : "none"), "request_range", "key", running_key(e));
 }
 
 /* Numbers of 64 bits come as strings. */
@@ -85,11 +124,11 @@ static const json_t *kv_at(const json_t *answer, size_t i)
     return json_array_get(json_object_get(range, "kvs"), 0);
 }
 
-/* What read_both found. *id: that of the keeper's key. */
+/* What read_all found. *id: that of the keeper's key. */
 static void understand(keeping *out, int64_t *id, const json_t *answer)
 {
-    const json_t *kv = kv_at(answer, 0);
-    json_t *who = value_of(kv), *end = value_of(kv_at(answer, 1));
+    const json_t *kv = kv_at(answer, 0), *running = kv_at(answer, 2);
+    json_t *who = value_of(kv), *end = value_of(kv_at(answer, 1)), *job = value_of(running);
 
     *out = (keeping){.there = who != NULL, .over = end != NULL};
     *id = kv ? number(kv, "lease") : 0;
@@ -100,8 +139,16 @@ static void understand(keeping *out, int64_t *id, const json_t *answer)
     if (end)
         out->status = (int)word_int(end, "status", 0, 255, 1);
     word_text(out->text, sizeof out->text, end, "text");
+    if (running) {
+        word_text(out->running, sizeof out->running, job, "job");
+        if (!*out->running)
+            snprintf(out->running, sizeof out->running, "?"); /* whatever it is, it is there */
+        word_text(out->running_host, sizeof out->running_host, job, "host");
+        out->running_lease = number(running, "lease");
+    }
     json_decref(who);
     json_decref(end);
+    json_decref(job);
 }
 
 /* ---- the calls ---- */
@@ -145,7 +192,7 @@ co_err etcd_look(etcd *e, keeping *out, const char *job, const co_patience *p)
 
     if (e->owed && revoke(e, e->owed, p))
         e->owed = 0;
-    CO_TRY(etcd_call(e, &answer, "/v3/kv/txn", json_pack("{so}", "success", read_both(e, job)), p));
+    CO_TRY(etcd_call(e, &answer, "/v3/kv/txn", json_pack("{so}", "success", read_all(e, job)), p));
     understand(out, &id, answer);
     json_decref(answer);
     return CO_OK;
@@ -153,13 +200,8 @@ co_err etcd_look(etcd *e, keeping *out, const char *job, const co_patience *p)
 
 static json_t *put(json_t *key, json_t *value, int64_t id)
 {
-    char *text = value ? co_json_text(value) : NULL;
-    json_t *v = json_pack("{s{so so so}}", "request_put", "key", key, "value", text ? base64(text) : NULL,
-                          "lease", lease_text(id));
-
-    json_decref(value);
-    co_free(text);
-    return v;
+    return json_pack("{s{so so so}}", "request_put", "key", key, "value", encoded(value), "lease",
+                     lease_text(id));
 }
 
 static bool same(const keeper *a, const keeper *b)
@@ -168,33 +210,67 @@ static bool same(const keeper *a, const keeper *b)
            strcmp(a->host, b->host) == 0 && strcmp(a->job, b->job) == 0;
 }
 
-co_err etcd_campaign(etcd *e, keeping *out, int64_t *id, const keeper *me, int ttl_s, const co_patience *p)
+/* One attempt, while `running` is as it must be: NULL, absent. */
+static co_err take_place(etcd *e, bool *won, keeping *out, int64_t *theirs, const keeper *me, int64_t mine,
+                         json_t *running, const co_patience *p)
 {
     json_t *answer = NULL;
-    int64_t mine, theirs = 0;
-
-    CO_TRY(grant(e, &mine, ttl_s, p));
     json_t *value =
         json_pack("{so so so so}", "endpoint", co_json_string(me->endpoint), "also", co_json_string(me->also),
                   "host", co_json_string(me->host), "job", co_json_string(me->job));
-    co_err err =
-        etcd_call(e, &answer, "/v3/kv/txn",
-                  json_pack("{s[oo] s[o] so}", "compare", absent(e, ""), absent(e, me->job), "success",
-                            put(key_of(e, ""), value, mine), "failure", read_both(e, me->job)),
-                  p);
+
+    CO_TRY(etcd_call(e, &answer, "/v3/kv/txn",
+                     json_pack("{s[ooo] s[o] so}", "compare", absent(keeper_key(e)),
+                               absent(over_key(e, me->job)), running ? running : absent(running_key(e)),
+                               "success", put(keeper_key(e), value, mine), "failure", read_all(e, me->job)),
+                     p));
+    *won = json_is_true(json_object_get(answer, "succeeded"));
+    if (!*won)
+        understand(out, theirs, answer);
+    json_decref(answer);
+    return CO_OK;
+}
+
+co_err etcd_campaign(etcd *e, keeping *out, int64_t *id, const keeper *me, int ttl_s, const co_patience *p)
+{
+    int64_t mine, theirs = 0;
+    bool won = false;
+
+    CO_TRY(grant(e, &mine, ttl_s, p));
+    co_err err = take_place(e, &won, out, &theirs, me, mine, NULL, p);
+    if (!err && !won && !out->there && !out->over && strcmp(out->running, me->job) == 0)
+        err = take_place(e, &won, out, &theirs, me, mine, runs(e, me->job, out->running_host), p);
     if (err) {
         e->owed = mine; /* it may have been done all the same */
         return err;
     }
-    bool won = json_is_true(json_object_get(answer, "succeeded"));
-    if (!won)
-        understand(out, &theirs, answer);
-    json_decref(answer);
     *id = won ? mine : out->there && !out->over && same(&out->who, me) ? theirs : 0;
     if (*id != mine)
         revoke(e, mine, p);
     if (*id == e->owed)
         e->owed = 0;
+    return CO_OK;
+}
+
+co_err etcd_mark(etcd *e, bool *held, int64_t *id, const keeper *me, int64_t place, int ttl_s,
+                 const co_patience *p)
+{
+    json_t *answer = NULL;
+    int64_t longer;
+
+    CO_TRY(grant(e, &longer, ttl_s, p));
+    json_t *mine = json_pack("{so ss ss so}", "key", keeper_key(e), "target", "LEASE", "result", "EQUAL",
+                             "lease", lease_text(place));
+    CO_TRY(etcd_call(e, &answer, "/v3/kv/txn",
+                     json_pack("{s[o] s[o]}", "compare", mine, "success",
+                               put(running_key(e), running_value(me->job, me->host), longer)),
+                     p));
+    *held = json_is_true(json_object_get(answer, "succeeded"));
+    json_decref(answer);
+    if (*held)
+        *id = longer;
+    else
+        revoke(e, longer, p);
     return CO_OK;
 }
 
@@ -208,16 +284,48 @@ co_err etcd_stay(etcd *e, bool *held, int64_t id, const co_patience *p)
     return CO_OK;
 }
 
-co_err etcd_end(etcd *e, int64_t id, const char *job, int status, const char *text, const co_patience *p)
+int etcd_seconds_left(etcd *e, int64_t id, const co_patience *p)
+{
+    json_t *answer = NULL;
+
+    if (etcd_call(e, &answer, "/v3/lease/timetolive", json_pack("{so}", "ID", lease_text(id)), p))
+        return 0;
+    int64_t left = number(answer, "TTL");
+    json_decref(answer);
+    return left > 0 ? (int)left : 0;
+}
+
+/* Remembers how the job ended, and that it does not run, if `who` was the last to say that it does. */
+static co_err note_end(etcd *e, json_t *compare, const keeper *who, int status, const char *text,
+                       const co_patience *p)
 {
     json_t *answer = NULL;
     int64_t longer;
+    co_err err = grant(e, &longer, ETCD_OVER_S, p);
 
-    CO_TRY(grant(e, &longer, ETCD_OVER_S, p));
-    json_t *value = json_pack("{si so}", "status", status, "text", co_json_string(text));
+    if (err) {
+        json_decref(compare);
+        return err;
+    }
+    json_t *end = json_pack("{si so}", "status", status, "text", co_json_string(text));
+    json_t *forget = json_pack("{s{s[o] s[{s{so}}]}}", "request_txn", "compare", runs(e, who->job, who->host),
+                               "success", "request_delete_range", "key", running_key(e));
     CO_TRY(etcd_call(e, &answer, "/v3/kv/txn",
-                     json_pack("{s[o]}", "success", put(key_of(e, job), value, longer)), p));
+                     json_pack("{so s[oo]}", "compare", compare, "success",
+                               put(over_key(e, who->job), end, longer), forget),
+                     p));
     json_decref(answer);
+    return CO_OK;
+}
+
+co_err etcd_end(etcd *e, int64_t id, const keeper *me, int status, const char *text, const co_patience *p)
+{
+    CO_TRY(note_end(e, json_array(), me, status, text, p));
     revoke(e, id, p); /* takes the keeper's key with it */
     return CO_OK;
+}
+
+co_err etcd_despair(etcd *e, const keeper *lost, int status, const char *text, const co_patience *p)
+{
+    return note_end(e, json_pack("[o]", absent(over_key(e, lost->job))), lost, status, text, p);
 }

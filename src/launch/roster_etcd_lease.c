@@ -28,6 +28,9 @@ struct lease {
     atomic_ullong sure_ns;
     atomic_bool lost, give_up;
     bool told; /* that etcd does not answer */
+    atomic_bool watch, run;
+    int64_t running_id; /* of the key that says so; 0: none yet */
+    keeping end;        /* under the lock */
 };
 
 static void tell_of_absence(lease *l)
@@ -53,6 +56,30 @@ static void tell_of_return(lease *l)
     l->told = false;
 }
 
+/* A host that cannot go on may have ended the job of a keeper that waits for it. */
+static void look_for_end(lease *l, const co_patience *p)
+{
+    keeping now;
+
+    if (etcd_look(l->spec.etcd, &now, l->spec.me.job, p) || !now.over)
+        return;
+    pthread_mutex_lock(&l->lock);
+    l->end = now;
+    pthread_mutex_unlock(&l->lock);
+}
+
+/* Has etcd say that the job runs, for as long as may be. *held: false if the place turns out to be another's. */
+static co_err keep_running(lease *l, bool *held, const co_patience *p)
+{
+    bool there = false;
+
+    if (l->running_id)
+        CO_TRY(etcd_stay(l->spec.etcd, &there, l->running_id, p));
+    return there ? CO_OK
+                 : etcd_mark(l->spec.etcd, held, &l->running_id, &l->spec.me, l->spec.id,
+                             ETCD_RUNS_LEASES * l->spec.ttl_s, p);
+}
+
 /* Prolongs the lease, or takes the place anew. Whether etcd answered. */
 static bool prolong(lease *l)
 {
@@ -73,12 +100,16 @@ static bool prolong(lease *l)
         else if (!err)
             atomic_store(&l->lost, true);
     }
+    if (held && !err && atomic_load(&l->run))
+        err = keep_running(l, &held, &p);
     if (err && err != CO_ESTOP)
         tell_of_absence(l);
     else if (!err)
         tell_of_return(l);
-    if (held)
+    if (held && !err)
         atomic_store(&l->sure_ns, began);
+    if (held && !err && atomic_load(&l->watch))
+        look_for_end(l, &p);
     return !err;
 }
 
@@ -112,7 +143,7 @@ static void *lease_main(void *arg)
     pthread_mutex_unlock(&l->lock);
     if (orderly) {
         co_patience soon = co_patience_s(ETCD_FAREWELL_MS / 1000.0);
-        etcd_end(l->spec.etcd, l->spec.id, l->spec.me.job, l->status, l->text,
+        etcd_end(l->spec.etcd, l->spec.id, &l->spec.me, l->status, l->text,
                  &soon); /* else it ends by itself */
     }
     return NULL;
@@ -168,6 +199,25 @@ static void wake(lease *l, bool *flag)
 void lease_hurry(lease *l)
 {
     wake(l, &l->hurry);
+}
+
+void lease_run(lease *l)
+{
+    atomic_store(&l->run, true);
+    lease_hurry(l);
+}
+
+void lease_watch(lease *l, bool on)
+{
+    atomic_store(&l->watch, on);
+}
+
+bool lease_over(lease *l, keeping *out)
+{
+    pthread_mutex_lock(&l->lock);
+    *out = l->end;
+    pthread_mutex_unlock(&l->lock);
+    return out->over;
 }
 
 void lease_finish(lease *l, int status, const char *text)

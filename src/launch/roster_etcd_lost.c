@@ -1,7 +1,8 @@
 /* roster_etcd_lost.c -- the keeper was lost: what becomes of this host's part of the round, before the hosts meet again.
  *
  * As with any lost host: the round ends and a restart is used up; without one, or with too few hosts left, the job is over. Nothing
- * ends where nothing is missing: before the first round, or when this host and the keeper were both done.
+ * ends where nothing is missing: before the first round, or when this host and the keeper were both done. Nor does a host that is
+ * done decide alone: a keeper that was only silent misses nothing of it and goes on, so how the job ends is heard from the others.
  */
 #include "launch/roster_etcd_int.h"
 
@@ -41,6 +42,17 @@ static bool hopeless(const net *r, char *text, size_t size)
     return true;
 }
 
+/* For hosts that are done and would wait for this one. The agent ends its workers meanwhile. */
+static void leave_word(const net *r, int status, const char *text)
+{
+    co_patience soon = co_patience_s(ETCD_FAREWELL_MS / 1000.0);
+    char none[CO_HOST_NAME + 100];
+
+    snprintf(none, sizeof none, "no restart was left when host %s, which kept the roster, was lost",
+             r->finder->now.host);
+    etcd_despair(r->finder->etcd, &r->finder->now, status, *text ? text : none, &soon);
+}
+
 void finder_lost(void *roster, const char *why)
 {
     net *r = roster;
@@ -62,11 +74,14 @@ void finder_lost(void *roster, const char *why)
     bool missing = p->number && !p->counted && !(p->done && p->keeper_done);
     p->restarts += p->number && !p->counted;
     p->counted = p->number > 0;
-    if (missing && hopeless(r, ev.text, sizeof ev.text)) {
+    if (missing && !p->done && hopeless(r, ev.text, sizeof ev.text)) {
         ev.kind = CO_ROSTER_OVER;
         ev.status = failure_status(&p->cause);
         r->client.over = true;
-    } else if (missing && (r->client.agent == CLIENT_RUNS || p->done)) {
+    } else if (missing && p->done) {
+        snprintf(ev.text, sizeof ev.text, "this host was done; the hosts meet again through etcd");
+        r->client.agent = CLIENT_STOPS;
+    } else if (missing && r->client.agent == CLIENT_RUNS) {
         snprintf(ev.text, sizeof ev.text,
                  "the hosts meet again through etcd; all workers start again (restart %d of %d)", p->restarts,
                  r->terms.max_restarts);
@@ -79,4 +94,6 @@ void finder_lost(void *roster, const char *why)
     ev.has_cause = ev.kind != CO_ROSTER_TALK;
     ev.cause = p->cause;
     queue_event(r, &ev);
+    if (ev.kind == CO_ROSTER_OVER)
+        leave_word(r, ev.status, ev.text);
 }

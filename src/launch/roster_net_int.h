@@ -151,6 +151,7 @@ void server_close(server *s);      /* NULL is fine */
 /* For a keeper whose place another could have taken. It goes on where a lost one was. */
 void server_resume(server *s, const past *p);
 int server_losses(const server *s);       /* hosts lost so far */
+bool server_asks(const server *s);        /* a round would begin if it were cleared */
 void server_clear(server *s, int losses); /* these have not taken its place: a round may begin */
 bool server_over(const server *s);
 int server_status(const server *s, char *text, size_t size); /* once it is over */

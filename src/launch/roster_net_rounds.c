@@ -308,14 +308,16 @@ static void pick_if_sure(server *s)
 {
     if (!clocks_known(s))
         return;
-    if (!s->where.etcd.members || s->cleared == s->losses)
+    s->asks = s->where.etcd.members && s->cleared != s->losses;
+    if (!s->asks)
         pick(s);
 }
 
 /* The hosts of a lost keeper's round meet again. */
-static void regather_turn(server *s, int n, double waited_ms, double limit_ms, double last_call_ms)
+static void regather_turn(server *s, int n, double elapsed_ms, double limit_ms, double last_call_ms)
 {
     int done = 0, were = s->past.hosts - 1;
+    double wait_ms = n < s->terms.min_hosts ? limit_ms : last_call_ms;
     char text[200];
 
     for (int i = 0; i < s->n; i++)
@@ -323,10 +325,13 @@ static void regather_turn(server *s, int n, double waited_ms, double limit_ms, d
     if (s->past.keeper_done && done == were) {
         s->has_cause = false; /* nothing was missing */
         rounds_over(s, 0, "");
-    } else if (n < were && n < s->terms.max_hosts &&
-               waited_ms < (n < s->terms.min_hosts ? limit_ms : last_call_ms))
-        return;
-    else if (n < s->terms.min_hosts) {
+    } else if (n < were && n < s->terms.max_hosts && s->stage_ms < wait_ms) {
+        if ((int)(s->stage_ms / RETALK_MS) > (int)((s->stage_ms - elapsed_ms) / RETALK_MS))
+            server_talk(s, true,
+                        "still waiting for the others to come back: %d of %d hosts are here after %.0f s "
+                        "(%.0f s are the limit)",
+                        n, were, s->stage_ms / 1000, wait_ms / 1000);
+    } else if (n < s->terms.min_hosts) {
         snprintf(text, sizeof text, "%d hosts are left, at least %d are needed", n, s->terms.min_hosts);
         rounds_over(s, failure_status(&s->cause), text);
     } else if (s->past.restarts > s->terms.max_restarts)
@@ -343,7 +348,7 @@ static void gather_turn(server *s, double elapsed_ms)
     char text[200];
 
     if (regathers(s)) {
-        regather_turn(s, n, s->stage_ms, limit_ms, last_call_ms);
+        regather_turn(s, n, elapsed_ms, limit_ms, last_call_ms);
         return;
     }
     if (n < min) {

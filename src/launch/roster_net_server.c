@@ -372,6 +372,11 @@ int server_losses(const server *s)
     return s->losses;
 }
 
+bool server_asks(const server *s)
+{
+    return s->asks;
+}
+
 void server_clear(server *s, int losses)
 {
     s->cleared = losses;

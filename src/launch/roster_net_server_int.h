@@ -53,6 +53,7 @@ struct server {
     past past;             /* of a keeper before this one; number 0: none */
     int64_t least_number;  /* what those who come have seen: rounds go on from there */
     int least_restarts;
+    bool asks;                                           /* see server_asks */
     int losses, cleared;                                 /* see server_clear */
     int status;                                          /* once it is over; its text is in why */
     void (*log)(void *ctx, const char *lines, size_t n); /* see server_logs_to */

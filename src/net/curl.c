@@ -1,9 +1,17 @@
-/* curl.c -- libcurl, loaded when it is first needed. */
+/* curl.c -- libcurl, loaded when it is first needed; the two handles of a transfer.
+ *
+ * curl looks names up in a thread of its own, and whoever ends a transfer waits for that thread: for as long as the name servers of
+ * this host do not answer. (CURLOPT_QUICK_EXIT would spare us that, but is of 7.87.) So a transfer that is given up while its name is
+ * looked up is left with its handles to a thread, which ends when the lookup does.
+ */
 #include "net/curl_int.h"
 
 #include <dlfcn.h>
 #include <stdio.h>
 #include <string.h>
+
+#include "base/alloc.h"
+#include "base/clock.h"
 
 struct curl_calls curl;
 static char why_not[256]; /* "": curl is loaded */
@@ -54,4 +62,62 @@ co_err curl_load(void)
 
     pthread_once(&once, load);
     return *why_not ? co_fail(CO_EINPUT, "%s", why_not) : CO_OK;
+}
+
+/* ---- the handles ---- */
+co_err curl_pair_open(curl_pair *out)
+{
+    curl_pair new = {.easy = curl.easy_init(), .multi = curl.multi_init()};
+
+    if (!new.easy || !new.multi) {
+        curl_pair_close(&new);
+        return co_fail(CO_ENOMEM, "out of memory for an HTTP client");
+    }
+    *out = new;
+    return CO_OK;
+}
+
+void curl_pair_close(curl_pair *pair)
+{
+    if (pair->easy)
+        curl.easy_cleanup(pair->easy);
+    if (pair->multi)
+        curl.multi_cleanup(pair->multi);
+    *pair = (curl_pair){0};
+}
+
+struct abandoned {
+    curl_pair pair;
+    void *headers;
+};
+
+static void *wait_for_the_name(void *arg)
+{
+    struct abandoned *a = arg;
+
+    curl.multi_remove_handle(a->pair.multi, a->pair.easy);
+    curl_pair_close(&a->pair);
+    curl.slist_free_all(a->headers);
+    co_free(a);
+    return NULL;
+}
+
+void curl_pair_abandon(curl_pair *pair, void *headers)
+{
+    struct abandoned *a = co_zalloc(sizeof *a);
+    curl_pair new;
+    pthread_t thread;
+
+    if (a && curl_pair_open(&new) == CO_OK) {
+        *a = (struct abandoned){.pair = *pair, .headers = headers};
+        if (co_thread_start(&thread, wait_for_the_name, a) == 0) {
+            pthread_detach(thread);
+            *pair = new;
+            return;
+        }
+        curl_pair_close(&new);
+    }
+    co_free(a);
+    curl.multi_remove_handle(pair->multi, pair->easy); /* late rather than never */
+    curl.slist_free_all(headers);
 }

@@ -30,6 +30,7 @@ enum {
     OPT_PROTOCOLS = 181,
     PROTO_HTTP_AND_S = 3,
     INFO_RESPONSE_CODE = 0x200002,
+    INFO_NAMELOOKUP_TIME_T = 0x600033,
     INFO_PRETRANSFER_TIME_T = 0x600035,
     ERROR_SIZE = 256,
     E_UNSUPPORTED_PROTOCOL = 1,
@@ -76,5 +77,14 @@ extern struct curl_calls {
 
 /* Once per process. CO_EINPUT: it is not here, or too old. */
 co_err curl_load(void);
+
+/* What one transfer at a time needs. */
+typedef struct curl_pair {
+    void *easy, *multi;
+} curl_pair;
+co_err curl_pair_open(curl_pair *out);
+void curl_pair_close(curl_pair *pair);
+/* Ends the transfer without waiting for what curl waits for then: the answer of a name server. Takes headers. */
+void curl_pair_abandon(curl_pair *pair, void *headers);
 
 #endif

@@ -1,4 +1,5 @@
 /* http.c -- requests through libcurl's multi interface: it never blocks, so the deadline and the order to give up are ours.
+ * Except at the end, while a name is looked up: curl_pair_abandon.
  */
 #include "net/curl_int.h"
 
@@ -12,7 +13,7 @@
 enum { WAIT_MS = 100 }; /* between two looks at the deadline */
 
 struct co_http {
-    void *easy, *multi;
+    curl_pair pair;
     char error[ERROR_SIZE];
 };
 
@@ -22,11 +23,10 @@ co_err co_http_open(co_http **out)
     co_http *h = co_zalloc(sizeof *h);
     if (!h)
         return CO_ENOMEM;
-    h->easy = curl.easy_init();
-    h->multi = curl.multi_init();
-    if (!h->easy || !h->multi) {
-        co_http_close(h);
-        return co_fail(CO_ENOMEM, "out of memory for an HTTP client");
+    co_err err = curl_pair_open(&h->pair);
+    if (err) {
+        co_free(h);
+        return err;
     }
     *out = h;
     return CO_OK;
@@ -36,10 +36,7 @@ void co_http_close(co_http *h)
 {
     if (!h)
         return;
-    if (h->easy)
-        curl.easy_cleanup(h->easy);
-    if (h->multi)
-        curl.multi_cleanup(h->multi);
+    curl_pair_close(&h->pair);
     co_free(h);
 }
 
@@ -97,7 +94,7 @@ static void *header_list(const co_http_request *rq)
 
 static void set_up(co_http *h, const co_http_request *rq, void *headers, struct intake *in)
 {
-    void *e = h->easy;
+    void *e = h->pair.easy;
 
     curl.easy_reset(e); /* connections stay */
     curl.easy_setopt(e, OPT_URL, rq->url);
@@ -128,12 +125,27 @@ static void set_up(co_http *h, const co_http_request *rq, void *headers, struct 
         curl.easy_setopt(e, OPT_SSLKEY, rq->key);
 }
 
-static bool was_sent(const co_http *h)
+/* Whether the transfer has come so far: curl notes when, in microseconds, at least one. */
+static bool has_passed(const co_http *h, int stage)
 {
     int64_t after_us = 0;
 
-    curl.easy_getinfo(h->easy, INFO_PRETRANSFER_TIME_T, &after_us);
+    curl.easy_getinfo(h->pair.easy, stage, &after_us);
     return after_us > 0;
+}
+
+static bool was_sent(const co_http *h)
+{
+    return has_passed(h, INFO_PRETRANSFER_TIME_T);
+}
+
+static const char *why_late(const co_http *h)
+{
+    if (was_sent(h))
+        return " took the request but has not answered in time";
+    return has_passed(h, INFO_NAMELOOKUP_TIME_T)
+               ? ": no connection in time"
+               : ": the name was not resolved in time (name servers do not answer)";
 }
 
 /* Turns the transfer until it is done; *result is curl's code. */
@@ -142,9 +154,9 @@ static co_err turn(co_http *h, int *result, const co_patience *p, const char *sh
     int running = 1, left;
 
     for (;;) {
-        if (curl.multi_perform(h->multi, &running) != 0)
+        if (curl.multi_perform(h->pair.multi, &running) != 0)
             return co_fail(CO_EIO, "%s: curl_multi_perform fails", shown);
-        for (struct curl_message *m; (m = curl.multi_info_read(h->multi, &left));)
+        for (struct curl_message *m; (m = curl.multi_info_read(h->pair.multi, &left));)
             if (m->what == 1) {
                 *result = m->data.result;
                 return CO_OK;
@@ -155,12 +167,21 @@ static co_err turn(co_http *h, int *result, const co_patience *p, const char *sh
         if (now >= p->until_ns)
             break;
         uint64_t ms = (p->until_ns - now) / 1000000 + 1;
-        curl.multi_poll(h->multi, NULL, 0, ms < WAIT_MS ? (int)ms : WAIT_MS, NULL);
+        curl.multi_poll(h->pair.multi, NULL, 0, ms < WAIT_MS ? (int)ms : WAIT_MS, NULL);
     }
-    return co_fail(CO_ETIMEOUT,
-                   was_sent(h) ? "%s took the request but has not answered in time"
-                               : "%s: no connection in time",
-                   shown);
+    return co_fail(CO_ETIMEOUT, "%s%s", shown, why_late(h));
+}
+
+/* Takes headers. */
+static void end_transfer(co_http *h, bool given_up, void *headers)
+{
+    if (given_up && !has_passed(h, INFO_NAMELOOKUP_TIME_T)) {
+        curl.easy_setopt(h->pair.easy, OPT_ERRORBUFFER, NULL); /* it may outlive h */
+        curl_pair_abandon(&h->pair, headers);
+        return;
+    }
+    curl.multi_remove_handle(h->pair.multi, h->pair.easy);
+    curl.slist_free_all(headers);
 }
 
 static co_err explain(const co_http *h, int code, const struct intake *in, const char *shown)
@@ -207,14 +228,14 @@ co_err co_http_do(co_http *h, co_http_answer *out, const co_http_request *rq, co
     show_url(shown, sizeof shown, rq->url);
     h->error[0] = '\0';
     set_up(h, rq, headers, &in);
-    co_err err = curl.multi_add_handle(h->multi, h->easy) == 0 ? turn(h, &result, p, shown)
-                                                               : co_fail(CO_EIO, "curl_multi_add_handle");
-    curl.multi_remove_handle(h->multi, h->easy);
-    curl.slist_free_all(headers);
+    co_err err = curl.multi_add_handle(h->pair.multi, h->pair.easy) == 0
+                     ? turn(h, &result, p, shown)
+                     : co_fail(CO_EIO, "curl_multi_add_handle");
+    end_transfer(h, err == CO_ETIMEOUT || err == CO_ESTOP, headers);
     if (!err && result != 0)
         err = explain(h, result, &in, shown);
     if (!err) {
-        curl.easy_getinfo(h->easy, INFO_RESPONSE_CODE, &status);
+        curl.easy_getinfo(h->pair.easy, INFO_RESPONSE_CODE, &status);
         co_str_addn(&in.body, "", 0); /* there is a buffer, however short the body */
         size_t len = in.body.len;
         char *body = co_str_take(&in.body);

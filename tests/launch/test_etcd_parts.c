@@ -34,6 +34,73 @@ TEST(a_campaign_whose_answer_was_lost_finds_itself_in_the_place)
     etcds_close(&e);
 }
 
+struct race {
+    etcd *etcd;
+    const keeper *me;
+    int64_t id;
+    keeping seen;
+};
+
+static bool wins(void *race)
+{
+    struct race *c = race;
+    co_patience p = co_patience_s(20);
+
+    CHECK_OK(etcd_campaign(c->etcd, &c->seen, &c->id, c->me, 10, &p));
+    return c->id != 0;
+}
+
+static void leave_place(etcd *e, int64_t id)
+{
+    co_patience p = co_patience_s(20);
+    keeping now;
+
+    etcd_owe(e, id);
+    CHECK_OK(etcd_look(e, &now, "", &p));
+}
+
+TEST(a_job_that_runs_keeps_its_name_without_a_keeper_until_it_ends_or_is_not_heard_of_for_long)
+{
+    static const keeper first = {.endpoint = "127.0.0.1:7", .host = "a", .job = "j1"},
+                        mate = {.endpoint = "127.0.0.1:8", .host = "b", .job = "j1"},
+                        new = {.endpoint = "127.0.0.1:9", .host = "c", .job = "j2"};
+    co_patience p = co_patience_s(20);
+    int64_t running;
+    bool held;
+    etcds e;
+    etcd *one;
+
+    etcds_open(&e, 1, "127.0.0.1");
+    CHECK_OK(etcd_open(&one, "job", &(co_meet_etcd){.members = e.members}));
+    struct race a = {.etcd = one, .me = &first}, b = {.etcd = one, .me = &mate},
+                c = {.etcd = one, .me = &new};
+    CHECK(wins(&a), "the place was taken");
+    CHECK_OK(etcd_mark(one, &held, &running, &first, a.id, 60, &p));
+    CHECK(held && etcd_seconds_left(one, running, &p) > 50, "not noted that it runs");
+    leave_place(one, a.id);
+    CHECK(!wins(&c) && !c.seen.there && strcmp(c.seen.running, "j1") == 0 &&
+              strcmp(c.seen.running_host, "a") == 0,
+          "a new job took the place beside %s of %s", c.seen.running, c.seen.running_host);
+    CHECK(wins(&b), "a host of the job that runs cannot keep it");
+    CHECK_OK(etcd_mark(one, &held, &running, &first, a.id, 60, &p));
+    CHECK(!held, "noted by a host that does not keep the roster");
+    CHECK_OK(etcd_mark(one, &held, &running, &mate, b.id, 60, &p));
+    CHECK_OK(etcd_despair(one, &first, 1, "", &p));
+    leave_place(one, b.id);
+    CHECK(!wins(&c) && strcmp(c.seen.running_host, "b") == 0, "ended by who had lost another keeper");
+    CHECK_OK(etcd_despair(one, &mate, 1, "", &p));
+    CHECK(!wins(&c), "an end is there already, so nothing of this one was to be done");
+    CHECK_OK(etcd_end(one, b.id, &mate, 0, "", &p));
+    CHECK(wins(&c), "the end of the job is not enough");
+    CHECK_OK(etcd_mark(one, &held, &running, &new, c.id, 1, &p)); /* it ends without a word */
+    leave_place(one, c.id);
+    static const keeper last = {.endpoint = "127.0.0.1:9", .host = "d", .job = "j3"};
+    struct race d = {.etcd = one, .me = &last};
+    test_until(wins, &d, 10, "the job that is not heard of to be forgotten");
+    etcd_close(one);
+    etcds_close(&e);
+}
+
 TEST(a_host_that_comes_back_is_patient_until_its_old_seat_is_missed)
 {
     co_patience soon = co_patience_s(0.2);

@@ -115,6 +115,28 @@ static void stops_for(double grace_s, double limit_s)
     close_desk(&d);
 }
 
+TEST(a_new_keeper_that_waits_for_the_others_says_so_every_fifteen_seconds)
+{
+    past p = {.number = 4, .restarts = 1, .hosts = 4, .done = true, .counted = true, .has_cause = true};
+    desk d = {.scene = scene_of(3, 3, "127.0.0.1")};
+
+    d.scene.where.join_timeout_s = 600;
+    p.cause = failure(0, 1, wall_ns());
+    open_desk(&d, &p);
+    co_roster *c = host(d.scene, "c");
+    until_joined(&d, 2);
+    turn(&d, 14000);
+    turn(&d, 2000);
+    talk(c,
+         "still waiting for the others to come back: 2 of 3 hosts are here after 16 s (600 s are the limit)");
+    turn(&d, 13000);
+    turn(&d, 2000);
+    talk(c, "2 of 3 hosts are here after 31 s");
+    CHECK(!server_over(d.server), "the job is over: %s", d.server->why);
+    co_roster_close(c);
+    close_desk(&d);
+}
+
 TEST(a_host_whose_workers_have_a_long_grace_period_is_not_lost_before_it)
 {
     stops_for(0, 120);

@@ -1,14 +1,18 @@
 /* The HTTP client against a server of a few lines that answers well, slowly, endlessly, with garbage, or not at all. */
 #include "harness.h"
 
+#include <arpa/inet.h>
 #include <errno.h>
 #include <poll.h>
+#include <sched.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/mount.h>
 #include <unistd.h>
 
 #include "base/alloc.h"
 #include "base/clock.h"
+#include "base/fs.h"
 #include "net/http.h"
 
 typedef struct fake {
@@ -238,4 +242,47 @@ TEST(an_http_request_is_given_up_when_another_thread_says_so)
     CHECK(co_now_s() - before < 2, "took %g s", co_now_s() - before);
     fake_close(&f);
     co_http_close(h);
+}
+
+/* A network of its own, with a name server that hears and says nothing. False without root. */
+static bool deaf_name_server(void)
+{
+    struct sockaddr_in at = {
+        .sin_family = AF_INET, .sin_port = htons(53), .sin_addr = {htonl(INADDR_LOOPBACK)}};
+
+    test_may_leak(); /* what waits for the name server outlives the test */
+    CHECK_OK(co_fs_write_atomic("resolv.conf", "nameserver 127.0.0.1\n", 21));
+    CHECK_OK(co_fs_write_atomic("nsswitch.conf", "hosts: files dns\n", 17));
+    return unshare(CLONE_NEWNS | CLONE_NEWNET) == 0 &&
+           mount(NULL, "/", NULL, MS_REC | MS_PRIVATE, NULL) == 0 &&
+           mount("resolv.conf", "/etc/resolv.conf", NULL, MS_BIND, NULL) == 0 &&
+           mount("nsswitch.conf", "/etc/nsswitch.conf", NULL, MS_BIND, NULL) == 0 &&
+           test_sh("ip link set lo up").status == 0 &&
+           bind(socket(AF_INET, SOCK_DGRAM, 0), (struct sockaddr *)&at, sizeof at) == 0;
+}
+
+TEST(http_to_a_name_ends_in_time_though_no_name_server_answers)
+{
+    co_http_request rq = {.url = "http://etcd1.example.org:2379/", .direct = true};
+    co_patience soon = co_patience_s(0.3), later = co_patience_s(30);
+    fake f = {.head = "HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nok"};
+    atomic_bool stop = true;
+    co_http_answer a;
+    co_http *h = client();
+
+    if (!deaf_name_server())
+        test_skip("needs root, mount(2) and network namespaces: %s", strerror(errno));
+    double before = co_now_s();
+    CHECK_FAILS(co_http_do(h, &a, &rq, &soon), CO_ETIMEOUT, "the name was not resolved in time");
+    test_note("%s", co_errmsg());
+    later.give_up = &stop;
+    CHECK_FAILS(co_http_do(h, &a, &rq, &later), CO_ESTOP, "");
+    fake_open(&f);
+    CHECK_OK(get(h, &a, &f, 10)); /* it is of use as before */
+    CHECK(strcmp(a.body, "ok") == 0, "%s", a.body);
+    co_free(a.body);
+    co_http_close(h);
+    double took = co_now_s() - before;
+    CHECK(took < 2, "took %.1f s", took);
+    fake_close(&f);
 }
