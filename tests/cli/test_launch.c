@@ -156,6 +156,7 @@ TEST(lines_of_two_hosts_stay_whole_under_load)
     test_run r = test_sh("$COHORT launch --hosts localhost,localhost p > seen");
     CHECK(r.status == 0 && r.secs < 10, "status %d after %.1f s: a reader that keeps up is not waited for",
           r.status, r.secs);
+    free(r.out);
     gives(0, "40000 0", "echo $(wc -l < seen) $(grep -vcE '^\\[localhost:[01]\\] [01]{200}$' seen)");
 }
 
