@@ -16,8 +16,11 @@ static co_err open_roster(co_roster **out, const launch_plan *p)
     co_meet where = p->meet;
     where.grace_s = p->spec.grace_s;
     where.logs = p->spec.log_dir && strcmp(p->spec.log_dir, "/dev/null") != 0;
-    CO_TRY(launch_ask_token(&p->spec.terms, &where));
-    return co_roster_open(out, &p->spec.terms, &where);
+    co_err err = launch_ask_token(&p->spec.terms, &where);
+    if (!err)
+        err = co_roster_open(out, &p->spec.terms, &where);
+    explicit_bzero(where.token, sizeof where.token);
+    return err;
 }
 
 int launch_run(const launch_plan *p)

@@ -270,4 +270,5 @@ void launch_plan_free(launch_plan *p)
     if (p->place)
         co_place_close(p->place);
     co_pool_fini(&p->pool);
+    explicit_bzero(p->meet.token, sizeof p->meet.token);
 }

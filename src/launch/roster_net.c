@@ -205,6 +205,7 @@ static void net_close(co_roster *base)
     co_str_fini(&r->log_out);
     co_str_fini(&r->log_in);
     pthread_mutex_destroy(&r->lock);
+    explicit_bzero(r, sizeof *r); /* the token is in it */
     co_free(r);
 }
 

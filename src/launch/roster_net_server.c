@@ -94,6 +94,7 @@ void server_close(server *s)
         seat_free(s->seats[i]);
     co_free(s->seats);
     co_gate_close(s->gate);
+    explicit_bzero(s->where.token, sizeof s->where.token);
     co_free(s);
 }
 
