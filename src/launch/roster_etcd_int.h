@@ -4,7 +4,7 @@
  *     /cohort/RUN_ID/running     {job, host}, from the first round on, with a longer lease: a keeper that is cut off from etcd goes on
  *     /cohort/RUN_ID/over/JOB    {status, text}, for ten minutes after the end: for hosts that were cut off then
  *
- * roster_etcd_call.c   a call to one of etcd's members; roster_etcd_kv.c  the few that there are
+ * roster_etcd_call.c   a call to one of etcd's members; roster_etcd_kv.c  the few that there are; roster_etcd_words.c  their parts
  * roster_etcd_lease.c  the keeper's thread: holds the lease, hands it back
  * roster_etcd.c        the finder: who keeps the roster, joining or becoming it
  * roster_etcd_keep.c   of a keeper: how long it may
@@ -51,6 +51,21 @@ typedef struct keeping { /* what etcd says */
     char running_host[CO_HOST_NAME];
     int64_t running_lease;
 } keeping;
+
+/* Keys, as etcd has them. */
+json_t *kv_keeper(const etcd *e);
+json_t *kv_running(const etcd *e);
+json_t *kv_over(const etcd *e, const char *job);
+json_t *kv_running_value(const char *job, const char *host);
+/* Parts of a transaction. They take what they are given. */
+json_t *kv_absent(json_t *key);
+json_t *kv_runs(const etcd *e, const char *job, const char *host); /* that job runs, as that host said */
+json_t *kv_read_all(const etcd *e, const char *job);
+json_t *kv_put(json_t *key, json_t *value, int64_t lease);
+json_t *kv_lease(int64_t id);
+int64_t kv_number(const json_t *obj, const char *key);
+void kv_understand(keeping *out, int64_t *id,
+                   const json_t *answer); /* what kv_read_all found; the keeper's lease */
 
 /* CO_EINPUT: no libcurl, or a URL that is none. where->etcd is borrowed. */
 co_err etcd_open(etcd **out, const char *run_id, const co_meet_etcd *where);
