@@ -1,6 +1,6 @@
 /* job_int.h -- the parts of a job on one host.
  *
- *     roster --events--> run.c --> round.c: the workers of a round; guard.c (a process for each), children.c, env.c
+ *     roster --events--> run.c --> round.c: the workers of a round, judge.c; guard.c (a process for each), children.c, env.c
  *     a worker's bytes --> lines.c --> files.c (per rank, merged) --> joblog.c (with those of other hosts)
  *                                 \--> console.c (prefix, fold), bars.c --> outlet.c: out_fd, err_fd
  *     a death --> cause.c, evidence.c --> co_failure --> roster --> blame.c (a paragraph, blame.json)
@@ -310,6 +310,8 @@ struct job {
 
 /* A worker of ours failed (or stalls): tells the roster, ends the others. */
 void job_failed(job *j, const co_failure *f);
+void job_judge(job *j); /* after every turn */
+enum { AT_ONCE = 1 };   /* as kill_ns: long past */
 void job_say(job *j, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
 /* To end; asked once more: at once. on: who got the signal */
 void job_asked(job *j, int sig, const char *on);

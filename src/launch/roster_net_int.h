@@ -4,7 +4,8 @@
  *
  * roster_net.c       the object and both queues; roster_net_carrier.c  its thread; roster_net_logs.c  lines of all hosts
  * roster_net_client.c  this host's seat: frames to events, orders to frames
- * roster_net_server.c  the seats: who is in, heartbeats, clocks; roster_net_rounds.c  when rounds begin and end
+ * roster_net_server.c  the seats: who is in, heartbeats; roster_net_gather.c, roster_net_rounds.c  when rounds
+ *                    begin and end; roster_net_clock.c  clocks
  * roster_net_hello.c   who gets a seat; ask.c  who only asks what runs
  * roster_net_terms.c   who is refused, and what both sides are told; roster_net_words.c  frames' bodies, as JSON
  * meet.c             who serves; meet_reach.c  the steps from a name to a connection

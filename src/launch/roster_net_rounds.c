@@ -1,4 +1,4 @@
-/* roster_net_rounds.c -- when a round begins and ends.
+/* roster_net_rounds.c -- when a round ends, and what follows; roster_net_gather.c: how one begins.
  *
  *     GATHER --enough hosts--> PICK --host 0 named a port--> RUN --all done--> OVER 0
  *        ^                      | host comes or goes          |  failure, lost host, new host
@@ -17,7 +17,7 @@
 #include <stdio.h>
 #include <string.h>
 
-static void enter(server *s, stage to)
+void rounds_enter(server *s, stage to)
 {
     s->stage = to;
     s->stage_ms = 0;
@@ -34,7 +34,7 @@ void rounds_over(server *s, int status, const char *text)
 {
     if (s->stage == OVER)
         return;
-    enter(s, OVER);
+    rounds_enter(s, OVER);
     s->status = status;
     snprintf(s->why, sizeof s->why, "%s", text);
     for (int i = 0; i < s->n; i++)
@@ -64,7 +64,7 @@ static void stop_round(server *s, bool counts, const char *why)
     if (s->stage != RUN)
         return;
     snprintf(s->why, sizeof s->why, "%s", why);
-    enter(s, STOPPING);
+    rounds_enter(s, STOPPING);
     for (int i = 0; i < s->n; i++)
         if (s->seats[i]->host >= 0) {
             json_t *body = json_pack("{so}", "text", co_json_string(why));
@@ -99,7 +99,7 @@ static bool has_run(const server *s)
 }
 
 /* After a lost keeper: its hosts are on their way, in any order. */
-static bool regathers(const server *s)
+bool rounds_regather(const server *s)
 {
     return s->past.number > 0 && s->round.number == 0;
 }
@@ -119,8 +119,8 @@ void rounds_lost(server *s, seat *h)
         server_talk(s, true, "host %s is gone (%s); %d of %d hosts are here", name, h->gone, server_joined(s),
                     s->terms.min_hosts);
         if (s->stage == PICK)
-            enter(s, GATHER);
-        if (s->stage == GATHER && has_run(s) && !regathers(s) && server_joined(s) < s->terms.min_hosts)
+            rounds_enter(s, GATHER);
+        if (s->stage == GATHER && has_run(s) && !rounds_regather(s) && server_joined(s) < s->terms.min_hosts)
             rounds_over(s, 1, "too few hosts are left to start again");
         return;
     }
@@ -169,7 +169,7 @@ void rounds_left(server *s, seat *h, int status, const char *why)
         snprintf(text, sizeof text, "host %s left (%.300s): all workers start again on %d host%s", name, why,
                  server_joined(s), server_joined(s) == 1 ? "" : "s");
         if (s->stage == PICK)
-            enter(s, GATHER);
+            rounds_enter(s, GATHER);
         stop_round(s, false, text);
         return;
     }
@@ -185,7 +185,7 @@ void rounds_joined(server *s, seat *h)
 
     seat_name(name, sizeof name, h);
     if (s->stage == PICK)
-        enter(s, GATHER);
+        rounds_enter(s, GATHER);
     if (s->stage == GATHER && server_joined(s) < s->terms.min_hosts && s->round.number == 0 && !h->local) {
         snprintf(text, sizeof text, "%d of %d hosts are here", server_joined(s), s->terms.min_hosts);
         seat_say(s, h, WORD_TALK, json_pack("{so}", "text", co_json_string(text)));
@@ -199,178 +199,6 @@ void rounds_joined(server *s, seat *h)
     stop_round(s, false, text);
 }
 
-/* Numbers: wishes first, the rest in the order of joining. */
-static void number_hosts(server *s, int n)
-{
-    bool taken[CO_MAX_HOSTS] = {false};
-
-    for (int i = 0; i < s->n; i++) {
-        seat *h = s->seats[i];
-        h->host = h->joined && h->terms.host_rank >= 0 && h->terms.host_rank < n ? h->terms.host_rank : -1;
-        h->stopped = h->done = false;
-        if (h->host >= 0)
-            taken[h->host] = true;
-    }
-    for (int at = 0; at < n; at++) {
-        seat *next = NULL;
-        for (int i = 0; i < s->n && !taken[at]; i++) {
-            seat *h = s->seats[i];
-            if (h->joined && h->host < 0 && (!next || h->seq < next->seq))
-                next = h;
-        }
-        if (next)
-            next->host = at;
-    }
-}
-
-static seat *host_number(const server *s, int at)
-{
-    for (int i = 0; i < s->n; i++)
-        if (s->seats[i]->host == at && !*s->seats[i]->gone)
-            return s->seats[i];
-    return NULL;
-}
-
-/* An address of host 0 that all others reach: what it says itself; if it is the server's own machine, the address by which a host
- * from elsewhere came; else the one we see it at. Loopback only if all are on this machine. */
-static void master_addr(const server *s, const seat *first, char *out, size_t size)
-{
-    bool here = first->local || co_addr_is_loopback(&first->from);
-
-    snprintf(out, size, "%s", here ? "127.0.0.1" : first->who.addr);
-    for (int i = 0; here && i < s->n; i++) {
-        const seat *h = s->seats[i];
-        if (h->host >= 0 && !h->local && !co_addr_is_loopback(&h->from)) {
-            snprintf(out, size, "%s", h->via);
-            here = false;
-        }
-    }
-    if (*first->advertise)
-        snprintf(out, size, "%s", first->advertise);
-}
-
-static void pick(server *s)
-{
-    int n = server_joined(s);
-
-    s->round.number = (s->round.number > s->least_number ? s->round.number : s->least_number) + 1;
-    if (s->round.restarts < s->least_restarts)
-        s->round.restarts = s->least_restarts;
-    s->has_cause = s->counts = s->some_done = s->undone = false;
-    number_hosts(s, n);
-    s->round.hosts = n;
-    seat *first = host_number(s, 0);
-    enter(s, PICK);
-    if (first)
-        seat_say(s, first, WORD_PICK, NULL);
-}
-
-void rounds_port(server *s, seat *h, int port)
-{
-    int rank = 0, world = 0;
-
-    if (s->stage != PICK || h->host != 0)
-        return;
-    if (!port) {
-        rounds_over(s, 1, "the first host has no free TCP port for MASTER_PORT");
-        return;
-    }
-    s->round.master_port = port;
-    master_addr(s, h, s->round.master_addr, sizeof s->round.master_addr);
-    for (int i = 0; i < s->n; i++)
-        world += s->seats[i]->host >= 0 ? s->seats[i]->terms.nproc : 0;
-    s->round.world = world;
-    enter(s, RUN);
-    for (int at = 0; at < s->round.hosts; at++) {
-        seat *o = host_number(s, at);
-        if (!o)
-            continue; /* lost in this very turn: the sweep tells */
-        s->round.my_host = at;
-        s->round.first_rank = rank;
-        rank += o->terms.nproc;
-        seat_say(s, o, WORD_BEGIN, round_pack(&s->round));
-    }
-}
-
-/* Every host has been told how far its clock is off, or does not answer. */
-static bool clocks_known(const server *s)
-{
-    for (int i = 0; i < s->n; i++) {
-        const seat *h = s->seats[i];
-        if (h->joined && !h->local && !*h->gone && h->best_rtt_ns < 0 && h->age_ms < CLOCK_MS)
-            return false;
-    }
-    return true;
-}
-
-/* Not before it is sure that no host that was lost has made a roster of its own. */
-static void pick_if_sure(server *s)
-{
-    if (!clocks_known(s))
-        return;
-    s->asks = s->where.etcd.members && s->cleared != s->losses;
-    if (!s->asks)
-        pick(s);
-}
-
-/* The hosts of a lost keeper's round meet again. */
-static void regather_turn(server *s, int n, double elapsed_ms, double limit_ms, double last_call_ms)
-{
-    int done = 0, were = s->past.hosts - 1;
-    double wait_ms = n < s->terms.min_hosts ? limit_ms : last_call_ms;
-    char text[200];
-
-    for (int i = 0; i < s->n; i++)
-        done += s->seats[i]->joined && s->seats[i]->past_done && s->seats[i]->past_round == s->past.number;
-    if (s->past.keeper_done && done == were) {
-        s->has_cause = false; /* nothing was missing */
-        rounds_over(s, 0, "");
-    } else if (n < were && n < s->terms.max_hosts && s->stage_ms < wait_ms) {
-        if ((int)(s->stage_ms / RETALK_MS) > (int)((s->stage_ms - elapsed_ms) / RETALK_MS))
-            server_talk(s, true,
-                        "still waiting for the others to come back: %d of %d hosts are here after %.0f s "
-                        "(%.0f s are the limit)",
-                        n, were, s->stage_ms / 1000, wait_ms / 1000);
-    } else if (n < s->terms.min_hosts) {
-        snprintf(text, sizeof text, "%d hosts are left, at least %d are needed", n, s->terms.min_hosts);
-        rounds_over(s, failure_status(&s->cause), text);
-    } else if (s->past.restarts > s->terms.max_restarts)
-        rounds_over(s, failure_status(&s->cause), "");
-    else
-        pick_if_sure(s);
-}
-
-static void gather_turn(server *s, double elapsed_ms)
-{
-    int n = server_joined(s), min = s->terms.min_hosts;
-    double limit_ms = 1000 * (s->where.join_timeout_s > 0 ? s->where.join_timeout_s : 600);
-    double last_call_ms = 1000 * (s->where.last_call_s > 0 ? s->where.last_call_s : 30);
-    char text[200];
-
-    if (regathers(s)) {
-        regather_turn(s, n, elapsed_ms, limit_ms, last_call_ms);
-        return;
-    }
-    if (n < min) {
-        s->last_call_ms = -1;
-        if ((int)(s->stage_ms / RETALK_MS) > (int)((s->stage_ms - elapsed_ms) / RETALK_MS))
-            server_talk(s, true, "still waiting: %d of %d hosts are here after %.0f s (%.0f s are the limit)",
-                        n, min, s->stage_ms / 1000, limit_ms / 1000);
-        if (s->stage_ms < limit_ms)
-            return;
-        snprintf(text, sizeof text, "only %d of %d hosts came within %.0f s", n, min, limit_ms / 1000);
-        rounds_over(s, 1, text);
-        return;
-    }
-    bool first = s->round.number == 0;
-    if (first && s->last_call_ms < 0 && n < s->terms.max_hosts)
-        server_talk(s, true, "%d host%s here, enough to start; up to %d may come within %.0f s", n,
-                    n == 1 ? " is" : "s are", s->terms.max_hosts, last_call_ms / 1000);
-    s->last_call_ms = s->last_call_ms < 0 ? 0 : s->last_call_ms + elapsed_ms;
-    if (!first || n == s->terms.max_hosts || s->last_call_ms >= last_call_ms)
-        pick_if_sure(s);
-}
-
 static void after_stop(server *s, int unfinished)
 {
     int n = server_joined(s);
@@ -382,7 +210,7 @@ static void after_stop(server *s, int unfinished)
     }
     if (!s->counts || (s->round.restarts < s->terms.max_restarts && n >= s->terms.min_hosts)) {
         s->round.restarts += s->counts;
-        enter(s, GATHER);
+        rounds_enter(s, GATHER);
         return;
     }
     if (s->round.restarts < s->terms.max_restarts)
@@ -405,7 +233,7 @@ void rounds_turn(server *s, double elapsed_ms)
             snprintf(h->gone, sizeof h->gone, "did not end its workers within %.0f s", limit_ms / 1000);
     }
     if (s->stage == GATHER)
-        gather_turn(s, elapsed_ms);
+        rounds_gather(s, elapsed_ms);
     else if (s->stage == RUN && !unfinished)
         rounds_over(s, 0, "");
     else if (s->stage == STOPPING && !busy)

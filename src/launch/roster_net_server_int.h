@@ -63,7 +63,6 @@ struct server {
 /* seats */
 void seat_say(server *s, seat *h, word type, json_t *body); /* takes body; a failure drops the seat */
 void server_talk(server *s, bool to_all, const char *fmt, ...) __attribute__((format(printf, 3, 4)));
-void seat_ping(server *s, seat *h);
 int server_joined(const server *s);
 void seat_name(char *out, size_t size, const seat *h); /* "b (10.0.0.2)" */
 
@@ -71,11 +70,18 @@ void seat_name(char *out, size_t size, const seat *h); /* "b (10.0.0.2)" */
 void server_asked(server *s, seat *h, const json_t *body);
 void server_not_joined(server *s, seat *h, const json_t *body);
 
+/* roster_net_clock.c */
+void seat_ping(server *s, seat *h);
+void seat_pong(server *s, seat *h, const json_t *body);
+
 /* roster_net_hello.c */
 void seat_hello(server *s, seat *h, const json_t *body);
 void seat_refuse(server *s, seat *h, const char *to_it, const char *to_us);
 
-/* rounds */
+/* rounds, roster_net_gather.c */
+void rounds_enter(server *s, stage to);
+bool rounds_regather(const server *s); /* after a lost keeper: its hosts are on their way */
+void rounds_gather(server *s, double elapsed_ms);
 void rounds_turn(server *s, double elapsed_ms);
 void rounds_joined(server *s, seat *h);
 void rounds_port(server *s, seat *h, int port);
