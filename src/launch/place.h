@@ -48,7 +48,7 @@ typedef struct co_place {
  * itself. A launcher inside a worker of another launcher is in no place: it starts its workers on this host alone. */
 co_err co_place_find(co_place *out, const co_place_ask *ask);
 /* Fills endpoint, role, token, further addresses, this host's name. The first launcher listens and tells the others; these wait
- * until it does, up to where->join_timeout_s, `told` getting a line when that takes long. */
+ * until it does (under mpirun all wait for all), up to where->join_timeout_s, `told` getting a line when that takes long. */
 co_err co_place_meet(co_place *p, co_meet *where, void (*told)(const char *line));
 /* "Slurm job 12 step 0: 2 hosts, this is 0 (node1); they meet at node1:29400"; "": not this launcher's to say. */
 void co_place_say(char *out, size_t size, const co_place *p, const co_meet *where);

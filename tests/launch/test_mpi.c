@@ -106,6 +106,33 @@ TEST(mpirun_of_mpich_starts_a_worker_for_each_task_or_a_launcher_for_each_host)
          "gpu 4 is 0 of 1");
 }
 
+/* A task that never comes to its launcher. Both mpiruns end everything when a launcher ends with a failure; MPICH's status may be that
+ * of the task which it then kills. */
+static void gives_up(const char *mpirun, const char *absent)
+{
+    test_run r = test_sh("%s -n 2 sh -c '[ %s ] && exec sleep 30; exec $COHORT launch"
+                         " --rdzv-conf=join_timeout=4 ./place'",
+                         mpirun, absent);
+
+    CHECK(r.status != 0 && strstr(r.out, "not all of the 2 tasks came"), "%s: status %d: %s", mpirun,
+          r.status, r.out);
+    CHECK(strstr(r.out, "waiting; not all of the 2 tasks"), "%s: it waits without a word: %s", mpirun, r.out);
+    CHECK(r.secs < 15, "%s: %.1f s", mpirun, r.secs);
+    free(r.out);
+}
+
+TEST(a_launcher_of_open_mpi_waits_for_the_others_as_long_as_it_was_told_to)
+{
+    needs("mpirun.openmpi", "openmpi-bin");
+    gives_up("mpirun.openmpi --oversubscribe", "$OMPI_COMM_WORLD_RANK = 1");
+}
+
+TEST(a_launcher_of_mpich_waits_for_the_others_as_long_as_it_was_told_to)
+{
+    needs("mpirun.mpich", "mpich");
+    gives_up("mpirun.mpich", "$PMI_RANK = 0");
+}
+
 TEST(without_a_channel_to_the_others_mpi_processes_are_refused_with_what_to_do)
 {
     needs("sh", "dash");
@@ -133,10 +160,14 @@ TEST(what_is_declared_of_pmix_is_what_its_header_says)
         "SAME((uint32_t)RANK_WILDCARD, (uint32_t)(PMIX_RANK_WILDCARD));\nSAME(PMIX_SUCCESS, 0);\n"
         "SAME(sizeof(pmix_scope_t), 1);\nSAME(sizeof(pmix_data_type_t), 2);\n"
         "pmix_status_t (*init)(pmix_proc_t *, pmix_info_t *, size_t);\n"
+        "pmix_status_t (*fence)(const pmix_proc_t *, size_t, const pmix_info_t *, size_t,\n"
+        "                       pmix_op_cbfunc_t, void *);\n"
+        "void (*over)(int, void *);\nSAME(OVER_AT_ONCE, PMIX_OPERATION_SUCCEEDED);\n"
         "pmix_status_t (*get)(const pmix_proc_t *, const char *, const pmix_info_t *, size_t, pmix_value_t "
         "**);\n"
         "int main(void)\n{\n"
         "    init = PMIx_Init;\n    get = PMIx_Get;\n"
+        "    fence = PMIx_Fence_nb;\n    over = (pmix_op_cbfunc_t)0;\n"
         "    return strcmp(PMIX_JOB_SIZE, \"pmix.job.size\") || strcmp(PMIX_LOCAL_SIZE, \"pmix.local.size\") "
         "||\n"
         "           strcmp(PMIX_LOCAL_RANK, \"pmix.lrank\") || strcmp(PMIX_NODEID, \"pmix.nodeid\") ||\n"

@@ -2,7 +2,7 @@
  *
  *     find.c      the table and its order; what is refused          exchange.c  the first tells, the others learn
  *     torchenv.c  RANK, WORLD_SIZE, MASTER_ADDR                     kube.c      Indexed Jobs
- *     ompi.c      Open MPI and PMIx, over libpmix                   pmi.c       MPICH's Hydra and others, over PMI_FD
+ *     ompi.c      Open MPI and PMIx, over libpmix (pmix.c)          pmi.c       MPICH's Hydra and others, over PMI_FD
  *     slurm.c     step variables; hostlist.c, lobby.c and lobby_client.c over munge.c
  *     words.c     the card and other words from outside, checked
  */
@@ -80,6 +80,28 @@ co_err lobby_open(lobby **out, const char *address, const char *run_id, int seat
 void lobby_close(lobby *l); /* NULL is fine */
 co_err lobby_ask(card *out, const char *host, const char *run_id, int seat, const co_patience *p,
                  void (*told)(const char *));
+
+/* ---- waiting for the other launchers (exchange.c) ---- */
+typedef struct waiting {
+    const co_place *place;
+    const co_patience *patience;
+    void (*told)(const char *line);
+    uint64_t say_ns; /* when there is something to say */
+} waiting;
+waiting waiting_begin(const co_place *p, const co_patience *patience, void (*told)(const char *));
+/* Before each sleep: for how many ms, at most; 0: the time is over. Tells a line when it takes long: two launchers of each host, as
+ * one may be what is waited for. */
+int waiting_turn(waiting *w);
+co_err waiting_over(const waiting *w); /* CO_ETIMEOUT, with what was waited for */
+
+/* ---- PMIx ---- */
+typedef struct pmix pmix;
+co_err pmix_open(pmix **out); /* CO_EINPUT: no library, or nothing of its kind started us */
+void pmix_close(pmix *x);     /* NULL is fine */
+int pmix_number(const pmix *x, bool of_all,
+                const char *key); /* of the job or of this process; -1: not known */
+/* The first process gives the text, the others get it, when all have come. */
+co_err pmix_pass(pmix *x, char text[CARD_TEXT], waiting *w);
 
 /* ---- PMI-1 ---- */
 enum { PMI_LINE = 2048 };

@@ -21,17 +21,18 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "base/clock.h"
 #include "base/fs.h"
 
 /* One line; a byte at a time, as nothing may be read past it that is not ours yet. */
-static co_err hear(char line[PMI_LINE], int fd, const co_patience *p)
+static co_err hear(char line[PMI_LINE], int fd, waiting *w)
 {
     for (size_t have = 0; have < PMI_LINE - 1;) {
         struct pollfd f = {.fd = fd, .events = POLLIN};
-        uint64_t now = co_now_ns();
-        if (now >= p->until_ns || poll(&f, 1, (int)((p->until_ns - now) / 1000000) + 1) == 0)
-            return co_fail(CO_ETIMEOUT, "PMI does not answer: have all processes started?");
+        int ms = waiting_turn(w);
+        if (ms == 0)
+            return waiting_over(w);
+        if (poll(&f, 1, ms) <= 0)
+            continue;
         ssize_t n = read(fd, line + have, 1);
         if (n < 0 && (errno == EINTR || errno == EAGAIN))
             continue;
@@ -47,7 +48,7 @@ static co_err hear(char line[PMI_LINE], int fd, const co_patience *p)
 }
 
 /* Says a line, hears the answer, which must be `want` and well. */
-__attribute__((format(printf, 5, 6))) static co_err say(char answer[PMI_LINE], int fd, const co_patience *p,
+__attribute__((format(printf, 5, 6))) static co_err say(char answer[PMI_LINE], int fd, waiting *w,
                                                         const char *want, const char *fmt, ...)
 {
     char line[PMI_LINE], got[64], rc[16];
@@ -59,7 +60,7 @@ __attribute__((format(printf, 5, 6))) static co_err say(char answer[PMI_LINE], i
     if (n < 0 || (size_t)n >= sizeof line)
         return co_fail(CO_EINPUT, "PMI: a line of %d bytes", n);
     CO_TRY(co_fs_write_all(fd, line, (size_t)n, "PMI_FD"));
-    CO_TRY(hear(answer, fd, p));
+    CO_TRY(hear(answer, fd, w));
     if (!pmi_value(got, sizeof got, answer, "cmd") || strcmp(got, want) != 0)
         return co_fail(CO_EFORMAT, "PMI answered something else than %s", want);
     if (pmi_value(rc, sizeof rc, answer, "rc") && strcmp(rc, "0") != 0)
@@ -67,29 +68,29 @@ __attribute__((format(printf, 5, 6))) static co_err say(char answer[PMI_LINE], i
     return CO_OK;
 }
 
-static co_err talk(int fd, co_place *p, char text[CARD_TEXT], const co_patience *patience)
+static co_err talk(int fd, co_place *p, char text[CARD_TEXT], waiting *w)
 {
     char line[PMI_LINE], kvs[300];
 
-    CO_TRY(say(line, fd, patience, "response_to_init", "cmd=init pmi_version=1 pmi_subversion=1\n"));
-    CO_TRY(say(line, fd, patience, "my_kvsname", "cmd=get_my_kvsname\n"));
+    CO_TRY(say(line, fd, w, "response_to_init", "cmd=init pmi_version=1 pmi_subversion=1\n"));
+    CO_TRY(say(line, fd, w, "my_kvsname", "cmd=get_my_kvsname\n"));
     if (!pmi_value(kvs, sizeof kvs, line, "kvsname"))
         return co_fail(CO_EFORMAT, "PMI names no key-value space");
     place_name_run(p, kvs);
     if (p->seat == 0)
-        CO_TRY(say(line, fd, patience, "put_result", "cmd=put kvsname=%s key=cohort-card value=%s\n", kvs,
-                   text));
-    CO_TRY(say(line, fd, patience, "barrier_out", "cmd=barrier_in\n"));
+        CO_TRY(say(line, fd, w, "put_result", "cmd=put kvsname=%s key=cohort-card value=%s\n", kvs, text));
+    CO_TRY(say(line, fd, w, "barrier_out", "cmd=barrier_in\n"));
     if (p->seat > 0) {
-        CO_TRY(say(line, fd, patience, "get_result", "cmd=get kvsname=%s key=cohort-card\n", kvs));
+        CO_TRY(say(line, fd, w, "get_result", "cmd=get kvsname=%s key=cohort-card\n", kvs));
         if (!pmi_value(text, CARD_TEXT, line, "value"))
             return co_fail(CO_EFORMAT, "PMI has no word from the first process");
     }
-    return say(line, fd, patience, "finalize_ack", "cmd=finalize\n");
+    return say(line, fd, w, "finalize_ack", "cmd=finalize\n");
 }
 
 static co_err share(co_place *p, card *c, const co_patience *patience, void (*told)(const char *))
 {
+    waiting w = waiting_begin(p, patience, told);
     char text[CARD_TEXT] = "";
     int fd;
 
@@ -105,9 +106,10 @@ static co_err share(co_place *p, card *c, const co_patience *patience, void (*to
     if (p->seat == 0)
         CO_TRY(card_text(text, c));
     void (*on_pipe)(int) = signal(SIGPIPE, SIG_IGN); /* it may be gone; then write says so */
-    co_err err = talk(fd, p, text, patience);
+    co_err err = talk(fd, p, text, &w);
     signal(SIGPIPE, on_pipe);
-    close(fd);
+    if (!err) /* else it ends with us: Hydra kills who hangs up without a farewell, before anybody reads why we failed */
+        close(fd);
     if (!err && p->seat > 0)
         err = card_parse(c, text);
     explicit_bzero(text, sizeof text);

@@ -10,6 +10,7 @@
 
 enum { TYPE_BOOL = 1, TYPE_STRING = 3, TYPE_UINT16 = 13, TYPE_UINT32 = 14, TYPE_RANK = 40, SCOPE_GLOBAL = 3 };
 enum { RANK_WILDCARD = -2 };
+enum { OVER_AT_ONCE = -157 }; /* of a call with a callback: there will be none */
 
 typedef struct abi_proc {
     char nspace[256];
