@@ -35,13 +35,13 @@ typedef struct co_place {
     int seats, seat;                 /* launchers that meet, and which of them this is */
     int nodes, node;                 /* hosts, and which; 0, -1: not known */
     int tasks, task;                 /* launchers on this host, and which of them this is */
-    int tasks_most;                  /* launchers on the host that has most */
+    int tasks_most;  /* launchers on the host that has most; on this one, if hosts are not known */
     bool quiet;      /* another launcher writes to the same terminal and says what concerns all */
     bool outside;    /* in a Slurm allocation, not in a step: `start` brings us into one */
     char start[256]; /* the words before our own that start us once on each host */
     const struct place_row *row;
     struct lobby *lobby; /* Slurm: where the first launcher answers the others */
-    void *channel;       /* PMIx: its library */
+    void *channel;       /* PMIx, PMI: the connection */
 } co_place;
 
 /* CO_EINPUT: what was asked for cannot be had in this place (both values, the right line), or the environment contradicts

@@ -33,15 +33,15 @@ static co_err enter(co_place *p)
     return CO_OK;
 }
 
-static void learn_nodes(co_place *p)
+/* Hosts by their names: Open MPI's server knows the number of a host only for processes that are on it. */
+static bool learn_hosts(co_place *p)
 {
-    int nodes = pmix_number(p->channel, true, "pmix.num.nodes"),
-        node = pmix_number(p->channel, false, "pmix.nodeid");
+    int host[CO_MAX_HOSTS];
 
-    if (nodes > 0 && node >= 0 && node < nodes) {
-        p->nodes = nodes;
-        p->node = node;
-    }
+    if (p->seats > CO_MAX_HOSTS || !pmix_hosts(p->channel, host, p->seats))
+        return false;
+    layout_take(p, host);
+    return true;
 }
 
 static co_err share(co_place *p, card *c, const co_patience *patience, void (*told)(const char *))
@@ -50,7 +50,6 @@ static co_err share(co_place *p, card *c, const co_patience *patience, void (*to
     char text[CARD_TEXT] = "";
 
     CO_TRY(enter(p));
-    learn_nodes(p);
     if (p->seat == 0)
         CO_TRY(card_text(text, c));
     co_err err = pmix_pass(p->channel, text, &w);
@@ -62,20 +61,15 @@ static co_err share(co_place *p, card *c, const co_patience *patience, void (*to
 }
 
 /* prterun: how many there are is known to PMIx alone. */
-static co_err ask_size(co_place *p)
+static co_err ask_all(co_place *p)
 {
     CO_TRY(enter(p));
-    int size = pmix_number(p->channel, true, "pmix.job.size");
-    int here = pmix_number(p->channel, true, "pmix.local.size"),
-        local = pmix_number(p->channel, false, "pmix.lrank");
+    int size = pmix_size(p->channel);
     if (size < 1 || p->seat >= size)
         return co_fail(CO_EINPUT, "%s: PMIx does not say how many processes there are", p->name);
     p->seats = size;
-    if (here > 0 && local >= 0 && local < here) {
-        p->tasks = here;
-        p->task = local;
-    }
-    learn_nodes(p);
+    if (size <= CO_MAX_HOSTS && !learn_hosts(p))
+        return co_fail(CO_EINPUT, "%s: PMIx does not say on which hosts the processes are", p->name);
     return CO_OK;
 }
 
@@ -93,16 +87,14 @@ static co_err find(co_place *p, const co_place_ask *ask)
         CO_TRY(env_whole(&p->seat, "OMPI_COMM_WORLD_RANK", 0, p->seats - 1, 0));
         CO_TRY(env_whole(&p->tasks, "OMPI_COMM_WORLD_LOCAL_SIZE", 1, p->seats, 1));
         CO_TRY(env_whole(&p->task, "OMPI_COMM_WORLD_LOCAL_RANK", 0, p->tasks - 1, 0));
-    } else {
-        CO_TRY(env_whole(&p->seat, "PMIX_RANK", 0, 1 << 20, 0));
-        CO_TRY(ask_size(p));
+        if (layout_alone(p) || p->seats > CO_MAX_HOSTS)
+            return CO_OK;
+        CO_TRY(enter(p));
+        learn_hosts(p);
+        return CO_OK;
     }
-    p->tasks_most = p->tasks;
-    if (!p->nodes && p->seats % p->tasks == 0) {
-        p->nodes = p->seats / p->tasks; /* if all hosts have as many */
-        p->node = p->tasks == 1 ? p->seat : p->nodes == 1 ? 0 : -1;
-    }
-    return CO_OK;
+    CO_TRY(env_whole(&p->seat, "PMIX_RANK", 0, 1 << 20, 0));
+    return ask_all(p);
 }
 
 const place_row place_ompi = {.find = find,

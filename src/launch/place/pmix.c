@@ -1,6 +1,6 @@
 /* pmix.c -- the library libpmix.so.2, loaded when it is needed, and the one exchange that is made through it.
  *
- * Values that it gives us are not freed: how to do that changed between its versions, and there are few. Only the fence waits for
+ * Values that it gives us are not freed: how to do that changed between its versions, and they are small. Only the fence waits for
  * others. It knows no deadline (pmix.timeout is not heeded by Open MPI 4's server), so it is started, and waited for here; one
  * that is not over in time is left behind with all that it may still touch.
  */
@@ -94,19 +94,33 @@ void pmix_close(pmix *x)
     co_free(x);
 }
 
-int pmix_number(const pmix *x, bool of_all, const char *key)
+int pmix_size(const pmix *x)
 {
-    abi_proc who = x->me;
+    abi_proc all = x->me;
     abi_value *v = NULL;
 
-    if (of_all)
-        who.rank = (uint32_t)RANK_WILDCARD;
-    if (x->get(&who, key, NULL, 0, &v) != 0 || !v)
+    all.rank = (uint32_t)RANK_WILDCARD;
+    if (x->get(&all, "pmix.job.size", NULL, 0, &v) != 0 || !v || v->type != TYPE_UINT32)
         return -1;
-    uint32_t n = v->type == TYPE_UINT16                           ? v->data.uint16
-                 : v->type == TYPE_UINT32 || v->type == TYPE_RANK ? v->data.uint32
-                                                                  : UINT32_MAX;
-    return n <= 1 << 20 ? (int)n : -1;
+    return v->data.uint32 <= 1 << 20 ? (int)v->data.uint32 : -1;
+}
+
+bool pmix_hosts(const pmix *x, int *host, int n)
+{
+    const char *name[CO_MAX_HOSTS];
+    abi_proc who = x->me;
+
+    for (int r = 0; r < n; r++) {
+        abi_value *v = NULL;
+        who.rank = (uint32_t)r;
+        if (n > CO_MAX_HOSTS || x->get(&who, "pmix.hname", NULL, 0, &v) != 0 || !v ||
+            v->type != TYPE_STRING || !v->data.string)
+            return false;
+        name[r] = v->data.string;
+        for (host[r] = 0; strcmp(name[host[r]], name[r]) != 0;) /* the first rank there stands for the host */
+            host[r]++;
+    }
+    return true;
 }
 
 static void fence_over(int status, void *arg)
