@@ -35,20 +35,20 @@ typedef struct co_place {
     int seats, seat;                 /* launchers that meet, and which of them this is */
     int nodes, node;                 /* hosts, and which; 0, -1: not known */
     int tasks, task;                 /* launchers on this host, and which of them this is */
-    int tasks_most;                  /* launchers on the host that has most */
+    int tasks_most;  /* launchers on the host that has most; on this one, if hosts are not known */
     bool quiet;      /* another launcher writes to the same terminal and says what concerns all */
     bool outside;    /* in a Slurm allocation, not in a step: `start` brings us into one */
     char start[256]; /* the words before our own that start us once on each host */
     const struct place_row *row;
     struct lobby *lobby; /* Slurm: where the first launcher answers the others */
-    void *channel;       /* PMIx: its library */
+    void *channel;       /* PMIx, PMI: the connection */
 } co_place;
 
 /* CO_EINPUT: what was asked for cannot be had in this place (both values, the right line), or the environment contradicts
  * itself. A launcher inside a worker of another launcher is in no place: it starts its workers on this host alone. */
 co_err co_place_find(co_place *out, const co_place_ask *ask);
 /* Fills endpoint, role, token, further addresses, this host's name. The first launcher listens and tells the others; these wait
- * until it does, up to where->join_timeout_s, `told` getting a line when that takes long. */
+ * until it does (under mpirun all wait for all), up to where->join_timeout_s, `told` getting a line when that takes long. */
 co_err co_place_meet(co_place *p, co_meet *where, void (*told)(const char *line));
 /* "Slurm job 12 step 0: 2 hosts, this is 0 (node1); they meet at node1:29400"; "": not this launcher's to say. */
 void co_place_say(char *out, size_t size, const co_place *p, const co_meet *where);

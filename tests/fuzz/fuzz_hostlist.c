@@ -28,6 +28,20 @@ static void read_list(const char *text)
             abort();
 }
 
+/* Every rank gets a host, the same ones however many ranks there are. */
+static void read_mapping(const char *text)
+{
+    int host[64], fewer[7];
+
+    memset(host, -1, sizeof host);
+    bool taken = pmi_hosts(host, 64, text);
+    if (pmi_hosts(fewer, 7, text) != taken)
+        abort();
+    for (int r = 0; taken && r < 64; r++)
+        if (host[r] < 0 || (r < 7 && fewer[r] != host[r]))
+            abort();
+}
+
 static void read_words(const char *text)
 {
     static const char *const keys[] = {"cmd", "rc", "kvsname", "value", "NodeAddr", "AuthInfo"};
@@ -58,6 +72,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t len)
     text[len] = '\0';
     if (strlen(text) == len) {
         read_list(text);
+        read_mapping(text);
         read_words(text);
     }
     free(text);

@@ -22,35 +22,48 @@ typedef struct dialogue {
 static void *answer_each(void *arg)
 {
     dialogue *d = arg;
-    char c;
+    ssize_t n = 1;
+    char c = 0;
 
-    for (int i = 0; d->answers[i]; i++) {
-        while (read(d->fd, &c, 1) == 1 && c != '\n')
+    for (int i = 0; d->answers[i] && n == 1; i++) {
+        while ((n = read(d->fd, &c, 1)) == 1 && c != '\n')
             ;
-        if (write(d->fd, d->answers[i], strlen(d->answers[i])) < 0)
+        if (n == 1 && write(d->fd, d->answers[i], strlen(d->answers[i])) < 0)
             break;
     }
     close(d->fd);
     return NULL;
 }
 
-static co_err talk_pmi(card *c, const char *const *answers, double patience_s)
+/* A server at the descriptor PMI_FD; its thread. */
+static pthread_t pmi_up(dialogue *d, const char *const *answers)
 {
     int fd[2];
     char number[16];
     pthread_t server;
-    co_place p = {.name = "mpirun (PMI)", .seats = 2, .seat = 1};
-    co_patience patience = co_patience_s(patience_s);
 
     CHECK(socketpair(AF_UNIX, SOCK_STREAM, 0, fd) == 0, "socketpair");
     snprintf(number, sizeof number, "%d", fd[0]);
     setenv("PMI_FD", number, 1);
-    dialogue d = {fd[1], answers};
-    CHECK(pthread_create(&server, NULL, answer_each, &d) == 0, "thread");
+    *d = (dialogue){fd[1], answers};
+    CHECK(pthread_create(&server, NULL, answer_each, d) == 0, "thread");
+    return server;
+}
+
+static co_err talk_pmi(card *c, const char *const *answers, double patience_s)
+{
+    co_place p = {.name = "mpirun (PMI)", .row = &place_pmi, .seats = 2, .seat = 1};
+    co_patience patience = co_patience_s(patience_s);
+    dialogue d;
+    pthread_t server = pmi_up(&d, answers);
     co_err err = place_pmi.share(&p, c, &patience, NULL);
-    shutdown(fd[1], SHUT_RDWR);
+    char why[1024];
+
+    snprintf(why, sizeof why, "%s", co_errmsg());
+    shutdown(d.fd, SHUT_RDWR);
     pthread_join(server, NULL);
-    return err;
+    co_place_close(&p);
+    return err ? co_fail(err, "%s", why) : CO_OK;
 }
 
 #define INIT "cmd=response_to_init pmi_version=1 pmi_subversion=1 rc=0\n"
@@ -89,6 +102,72 @@ TEST(a_pmi_server_may_answer_anything_and_only_a_card_is_taken)
             CHECK(err != CO_OK && strstr(co_errmsg(), cases[i].words),
                   "case %zu: error %d \"%s\", wanted \"%s\"", i, err, co_errmsg(), cases[i].words);
     }
+}
+
+typedef struct layout_case {
+    const char *size, *rank, *mapping; /* what PMI answers when it is asked for it */
+    int nodes, node, tasks, task, tasks_most;
+} layout_case;
+
+#define MAPPING(text) "cmd=get_result rc=0 msg=success value=" text "\n"
+
+/* Each host has as many tasks as the whole job's list says, whatever this one's own variables are. */
+static void check_layout(const layout_case *c)
+{
+    const char *answers[] = {INIT, NAME, c->mapping, "cmd=finalize_ack\n", NULL};
+    co_place_ask ask = {.nproc = 1, .node_rank = -1};
+    dialogue d;
+    co_place p;
+
+    setenv("PMI_SIZE", c->size, 1);
+    setenv("PMI_RANK", c->rank, 1);
+    pthread_t server = pmi_up(&d, answers);
+    CHECK_OK(co_place_find(&p, &ask));
+    CHECK(p.nodes == c->nodes && p.node == c->node && p.tasks == c->tasks && p.task == c->task &&
+              p.tasks_most == c->tasks_most,
+          "rank %s of %s, %s: host %d of %d, task %d of %d, most %d", c->rank, c->size, c->mapping, p.node,
+          p.nodes, p.task, p.tasks, p.tasks_most);
+    co_place_close(&p);
+    pthread_join(server, NULL);
+}
+
+TEST(what_pmi_says_of_all_hosts_counts_and_not_what_this_one_has)
+{
+    static const layout_case cases[] = {
+        {"3", "0", MAPPING("(vector,(0,1,2),(1,1,1))"), 2, 0, 2, 0, 2},
+        {"3", "2", MAPPING("(vector,(0,1,2),(1,1,1))"), 2, 1, 1, 0, 2},
+        {"3", "0", MAPPING("(vector,(0,1,1),(1,1,2))"), 2, 0, 1, 0, 2},
+        {"4", "2", MAPPING("(vector,(0,4,1))"), 4, 2, 1, 0, 1},
+        {"6", "5", MAPPING("(vector,(0,3,2))"), 3, 2, 2, 1, 2},
+        {"7", "6", MAPPING("(vector,(0,1,2),(1,1,1))"), 2, 0, 5, 4, 5}, /* it goes round */
+        {"2", "1", MAPPING("(vector,(4,1,1),(9,1,8))"), 2, 1, 1, 0, 1}, /* numbers of more than these */
+        {"3", "1", MAPPING("(vector,(7,1,3))"), 1, 0, 3, 1, 3},
+        {"3", "2", "cmd=get_result rc=-1 msg=key_not_found value=unknown\n", 0, -1, 1, 0, 1},
+        {"3", "2", MAPPING("(vector,(0,1"), 0, -1, 1, 0, 1},
+    };
+
+    unsetenv("MPI_LOCALNRANKS");
+    unsetenv("MPI_LOCALRANKID");
+    for (size_t i = 0; i < CO_COUNT(cases); i++)
+        check_layout(&cases[i]);
+}
+
+/* Task 0, of another host, may have nothing to refuse. */
+TEST(where_hosts_are_unknown_a_refusal_is_said_by_whom_it_concerns)
+{
+    static const char *const answers[] = {INIT, NAME, "cmd=get_result rc=-1 msg=no value=unknown\n",
+                                          "cmd=finalize_ack\n", NULL};
+    co_place_ask ask = {.nproc = 4, .node_rank = -1};
+    dialogue d;
+    co_place p;
+
+    setenv("PMI_SIZE", "3", 1);
+    setenv("PMI_RANK", "2", 1);
+    setenv("MPI_LOCALNRANKS", "2", 1);
+    setenv("MPI_LOCALRANKID", "1", 1);
+    pthread_t server = pmi_up(&d, answers);
+    CHECK_FAILS(co_place_find(&p, &ask), CO_EINPUT, "starts 2 tasks on a host");
+    pthread_join(server, NULL);
 }
 
 /* ---- the lobby ---- */

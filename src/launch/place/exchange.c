@@ -7,7 +7,41 @@
 #include <string.h>
 #include <unistd.h>
 
-enum { JOIN_S = 600 };
+#include "base/clock.h"
+
+enum { JOIN_S = 600, SAY_MS = 3000, SAY_AGAIN_MS = 15000, SPEAKERS = 2 };
+
+waiting waiting_begin(const co_place *p, const co_patience *patience, void (*told)(const char *))
+{
+    return (waiting){p, patience, told, co_now_ns() + SAY_MS * UINT64_C(1000000)};
+}
+
+int waiting_turn(waiting *w)
+{
+    uint64_t now = co_now_ns(), until = w->patience->until_ns;
+    char line[400];
+
+    if (now >= until)
+        return 0;
+    if (now >= w->say_ns) {
+        snprintf(line, sizeof line, "%s: waiting; not all of the %d tasks have come to their `cohort launch`",
+                 w->place->name, w->place->seats);
+        if (w->told && w->place->task < SPEAKERS)
+            w->told(line);
+        w->say_ns = now + SAY_AGAIN_MS * UINT64_C(1000000);
+    }
+    uint64_t due = until < w->say_ns ? until : w->say_ns, ms = (due - now) / 1000000 + 1;
+    return ms < SAY_AGAIN_MS ? (int)ms : SAY_AGAIN_MS;
+}
+
+co_err waiting_over(const waiting *w)
+{
+    return co_fail(
+        CO_ETIMEOUT,
+        "not all of the %d tasks came to their `cohort launch` in time (--rdzv-conf=join_timeout=S):"
+        " does one hang, or start something else before it?",
+        w->place->seats);
+}
 
 /* All launchers are on this host: nobody else need reach it. */
 static bool alone(const co_place *p)

@@ -69,6 +69,10 @@ static co_err fits(const co_place *p, const co_place_ask *ask)
     one_each(start, sizeof start, p, p->nodes ? p->nodes : p->seats / p->tasks_most);
     snprintf(wish, sizeof wish, ask->min_hosts < ask->max_hosts ? "%d:%d" : "%d", ask->min_hosts,
              ask->max_hosts);
+    if (p->seats > CO_MAX_HOSTS)
+        return co_fail(CO_EINPUT,
+                       "%s has %d tasks; at most %d launchers meet. One for each host will do: `%s ...`",
+                       p->name, p->seats, CO_MAX_HOSTS, start);
     if (p->tasks_most > 1 && ask->nproc > 1)
         return co_fail(
             CO_EINPUT,
@@ -90,19 +94,27 @@ static co_err fits(const co_place *p, const co_place_ask *ask)
     if (ask->node_rank >= 0 && p->node >= 0 && ask->node_rank != p->node)
         return co_fail(CO_EINPUT, "%s: this is host %d, but --node-rank=%d: leave --node-rank out", p->name,
                        p->node, ask->node_rank);
-    if (p->seats > CO_MAX_HOSTS)
-        return co_fail(CO_EINPUT,
-                       "%s has %d tasks; at most %d launchers meet. One for each host will do: `%s ...`",
-                       p->name, p->seats, CO_MAX_HOSTS, start);
     return CO_OK;
 }
 
-/* On one terminal the first launcher's sentence is enough. */
+/* On one terminal the first launcher's sentence is enough. Not where hosts were asked for: mpirun ends all tasks with the first that
+ * ends, so task 0 may never come to its sentence; and if there was no answer, it rests on what this host has, and task 0's may have
+ * nothing to refuse. */
 static co_err refuse(const co_place *p)
 {
-    if (p->quiet)
+    if (p->quiet && !p->channel)
         return co_fail(CO_EINPUT, "launch: refused; task 0 says why");
     return co_fail_in(CO_EINPUT, "launch");
+}
+
+/* Why it is closed outlives what closing it may fail at. */
+static co_err close_failed(co_place *p, co_err err)
+{
+    char why[1024];
+
+    snprintf(why, sizeof why, "%s", co_errmsg());
+    co_place_close(p);
+    return co_fail(err, "%s", why);
 }
 
 co_err co_place_find(co_place *out, const co_place_ask *ask)
@@ -122,10 +134,8 @@ co_err co_place_find(co_place *out, const co_place_ask *ask)
         p = none;
         p.row = rows[i];
         co_err err = rows[i]->find(&p, ask);
-        if (err) {
-            co_place_close(&p);
-            return co_fail_in(err, "launch");
-        }
+        if (err)
+            return close_failed(&p, co_fail_in(err, "launch"));
     }
     if (!*p.name)
         return rank && env_text("WORLD_SIZE") && strcmp(env_text("WORLD_SIZE"), "1") != 0
@@ -136,10 +146,8 @@ co_err co_place_find(co_place *out, const co_place_ask *ask)
                              rank, env_text("WORLD_SIZE"))
                    : CO_OK;
     p.quiet = p.row->one_terminal && p.seat > 0;
-    if (!p.outside && fits(&p, ask)) {
-        co_place_close(&p);
-        return refuse(&p);
-    }
+    if (!p.outside && fits(&p, ask))
+        return close_failed(&p, refuse(&p));
     *out = p;
     return CO_OK;
 }

@@ -2,9 +2,9 @@
  *
  *     find.c      the table and its order; what is refused          exchange.c  the first tells, the others learn
  *     torchenv.c  RANK, WORLD_SIZE, MASTER_ADDR                     kube.c      Indexed Jobs
- *     ompi.c      Open MPI and PMIx, over libpmix                   pmi.c       MPICH's Hydra and others, over PMI_FD
+ *     ompi.c      Open MPI and PMIx, over libpmix (pmix.c)          pmi.c       MPICH's Hydra and others, over PMI_FD
  *     slurm.c     step variables; hostlist.c, lobby.c and lobby_client.c over munge.c
- *     words.c     the card and other words from outside, checked
+ *     layout.c    mpirun: which tasks are on one host               words.c     the card and other words from outside, checked
  */
 #ifndef CO_LAUNCH_PLACE_PLACE_INT_H
 #define CO_LAUNCH_PLACE_PLACE_INT_H
@@ -81,9 +81,39 @@ void lobby_close(lobby *l); /* NULL is fine */
 co_err lobby_ask(card *out, const char *host, const char *run_id, int seat, const co_patience *p,
                  void (*told)(const char *));
 
+/* ---- which tasks are on one host ---- */
+bool layout_alone(co_place *p); /* if this host has all of them, which needs no asking */
+/* host[rank], of all seats: a number that tasks of one host share. Fills nodes, node, tasks, task, tasks_most. */
+void layout_take(co_place *p, const int *host);
+
+/* ---- waiting for the other launchers (exchange.c) ---- */
+typedef struct waiting {
+    const co_place *place;
+    const co_patience *patience;
+    void (*told)(const char *line);
+    uint64_t say_ns; /* when there is something to say */
+} waiting;
+waiting waiting_begin(const co_place *p, const co_patience *patience, void (*told)(const char *));
+/* Before each sleep: for how many ms, at most; 0: the time is over. Tells a line when it takes long: two launchers of each host, as
+ * one may be what is waited for. */
+int waiting_turn(waiting *w);
+co_err waiting_over(const waiting *w); /* CO_ETIMEOUT, with what was waited for */
+
+/* ---- PMIx ---- */
+typedef struct pmix pmix;
+co_err pmix_open(pmix **out); /* CO_EINPUT: no library, or nothing of its kind started us */
+void pmix_close(pmix *x);     /* NULL is fine */
+int pmix_size(const pmix *x); /* processes; -1: not known */
+bool pmix_hosts(const pmix *x, int *host, int n); /* for layout_take; false: not known */
+/* The first process gives the text, the others get it, when all have come. */
+co_err pmix_pass(pmix *x, char text[CARD_TEXT], waiting *w);
+
 /* ---- PMI-1 ---- */
 enum { PMI_LINE = 2048 };
 /* The value of key in "cmd=get_result rc=0 value=x"; false: not there, or longer than there is room. */
 bool pmi_value(char *out, size_t size, const char *line, const char *key);
+/* PMI_process_mapping, "(vector,(0,1,2),(1,1,1))", to the host of each of n ranks. A triple is a first host, hosts, and ranks on
+ * each; after the last one it goes on with the first. false: not such a text. */
+bool pmi_hosts(int *host, int n, const char *text);
 
 #endif

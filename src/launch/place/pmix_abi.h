@@ -8,8 +8,9 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-enum { TYPE_BOOL = 1, TYPE_STRING = 3, TYPE_UINT16 = 13, TYPE_UINT32 = 14, TYPE_RANK = 40, SCOPE_GLOBAL = 3 };
+enum { TYPE_BOOL = 1, TYPE_STRING = 3, TYPE_UINT32 = 14, SCOPE_GLOBAL = 3 };
 enum { RANK_WILDCARD = -2 };
+enum { OVER_AT_ONCE = -157 }; /* of a call with a callback: there will be none */
 
 typedef struct abi_proc {
     char nspace[256];
@@ -21,7 +22,6 @@ typedef struct abi_value {
     union {
         bool flag;
         char *string;
-        uint16_t uint16;
         uint32_t uint32;
         uint64_t room[4]; /* its largest member has 24 bytes */
     } data;

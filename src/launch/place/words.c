@@ -116,6 +116,48 @@ bool pmi_value(char *out, size_t size, const char *line, const char *key)
     return false;
 }
 
+/* "(0,1,2)" at *at, which goes on behind it. */
+static bool triple(int of[3], const char **at)
+{
+    const char *c = *at;
+
+    if (*c++ != '(')
+        return false;
+    for (int i = 0; i < 3; i++) {
+        int digits = 0;
+        for (of[i] = 0; *c >= '0' && *c <= '9' && digits < 7; digits++)
+            of[i] = of[i] * 10 + (*c++ - '0');
+        if (digits == 0 || *c++ != (i < 2 ? ',' : ')'))
+            return false;
+    }
+    *at = c;
+    return of[1] > 0 && of[2] > 0;
+}
+
+bool pmi_hosts(int *host, int n, const char *text)
+{
+    static const char head[] = "(vector";
+    const char *first = text + sizeof head - 1;
+    int r = 0, of[3];
+
+    if (strncmp(text, head, sizeof head - 1) != 0 || *first != ',')
+        return false;
+    for (const char *at = first;;) { /* whole, also what lies beyond the last rank */
+        at++;
+        if (!triple(of, &at))
+            return false;
+        for (int k = 0; k / of[2] < of[1] && r < n; k++)
+            host[r++] = of[0] + k / of[2];
+        if (*at == ',')
+            continue;
+        if (strcmp(at, ")") != 0)
+            return false;
+        if (r == n)
+            return true;
+        at = first;
+    }
+}
+
 bool scontrol_value(char *out, size_t size, const char *text, const char *name)
 {
     size_t n = strlen(name);
