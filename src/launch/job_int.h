@@ -219,13 +219,17 @@ typedef struct joblog {
     uint64_t oldest_ns, wrote_ns; /* when the oldest of them came; when some were written */
     co_str heard;                 /* from other hosts, for a moment */
     long long unsent;             /* lines of this host that could not go to the keeper; not told yet */
+    uint64_t tried_ns;            /* when it was last tried to */
+    uint64_t over_ns;             /* since when the others' last lines are waited for; 0: not yet */
+    bool told, hurries;           /* that was said; nobody wants to wait */
 } joblog;
 void joblog_share(job *j, const char *text, size_t n); /* from files.c: whole lines of merged.log */
 void joblog_hear(job *j);                              /* what other hosts have logged */
 int joblog_due_ms(const job *j);                       /* -1: nothing waits */
 void joblog_write(job *j, bool all);
-void joblog_open(job *j);   /* if this host keeps the roster of several, and there is a --log-dir */
-void joblog_finish(job *j); /* what hosts say at the end */
+void joblog_open(job *j);    /* if this host keeps the roster of several, and there is a --log-dir */
+bool joblog_settled(job *j); /* after the end: nothing more is to come, or to be waited for */
+void joblog_finish(job *j);  /* what hosts say at the end */
 void joblog_close(job *j);
 
 /* --- a worker --------------------------------------------------------------------------------------------------------- */

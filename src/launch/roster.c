@@ -53,6 +53,11 @@ long long co_roster_logged(co_roster *r, co_str *out)
     return r->ops->logged ? r->ops->logged(r, out) : 0;
 }
 
+bool co_roster_settled(co_roster *r)
+{
+    return r->ops->settled ? r->ops->settled(r) : true;
+}
+
 void co_roster_finish(co_roster *r)
 {
     if (r->ops->finish)

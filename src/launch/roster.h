@@ -133,8 +133,10 @@ bool co_roster_log(co_roster *r, const char *lines, size_t n);
 bool co_roster_keeps(const co_roster *r); /* this host does: what others log comes to it */
 /* Adds what came since the last call. How many lines were lost because nobody took them. */
 long long co_roster_logged(co_roster *r, co_str *out);
-/* After the last event: returns when all hosts know that the job is over and have logged their last, or after 2 s. Then there is
- * co_roster_logged and co_roster_close only. */
+/* After OVER. Of a host that keeps the roster: all others have logged their last and are gone; of another: its own is on its way. */
+bool co_roster_settled(co_roster *r);
+/* After that: returns when all hosts know that the job is over, or after 2 s. Then there is co_roster_logged and co_roster_close
+ * only. */
 void co_roster_finish(co_roster *r);
 void co_roster_close(co_roster *r); /* NULL is fine */
 

@@ -13,10 +13,11 @@ struct roster_ops {
     void (*leave)(co_roster *r, int status, const char *why);
     void (*close)(co_roster *r);                 /* frees r too */
     int64_t (*clock_offset)(const co_roster *r); /* NULL: 0 */
-    /* NULL, all four: there is one host */
+    /* NULL, all five: there is one host */
     bool (*log)(co_roster *r, const char *lines, size_t n);
     bool (*keeps)(const co_roster *r);
     long long (*logged)(co_roster *r, co_str *out);
+    bool (*settled)(co_roster *r);
     void (*finish)(co_roster *r);
 };
 

@@ -273,6 +273,7 @@ static const struct roster_ops ops = {.turn = net_turn,
                                       .log = logs_put,
                                       .keeps = net_keeps,
                                       .logged = logs_take,
+                                      .settled = logs_settled,
                                       .finish = net_finish};
 
 co_err co_roster_open(co_roster **out, const co_terms *terms, const co_meet *where)

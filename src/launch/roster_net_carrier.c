@@ -88,13 +88,14 @@ static bool reach(net *r)
 /* After the agent has closed: the last words of a server go out before it ends. */
 static bool finished(net *r, uint64_t *until_ns)
 {
+    client *c = &r->client;
     bool first = !*until_ns;
 
     if (first)
-        *until_ns = co_now_ns() + LINGER_MS * 1000000ull;
+        *until_ns = co_now_ns() + (c->logs ? LOG_LINGER_MS : LINGER_MS) * 1000000ull;
+    logs_end(r);
     if (!r->server)
-        return !r->client.conn || (co_conn_unsent(r->client.conn) == 0 && !logs_wait(r)) ||
-               co_now_ns() > *until_ns;
+        return !c->conn || (co_conn_settled(c->conn) && !logs_wait(r)) || co_now_ns() > *until_ns;
     if (first) {
         server_end(r->server, CO_EXIT_PREEMPTED, "the host that keeps the roster ended");
     }
@@ -143,6 +144,8 @@ static void carry(net *r)
         client_turn(&r->client, elapsed_ms);
         if (r->server)
             server_turn(r->server, elapsed_ms);
+        atomic_store(&r->settled, r->server ? server_idle(r->server)
+                                            : !r->client.conn || co_conn_unsent(r->client.conn) == 0);
         if (r->server && r->finder && (r->client.conn || r->client.over))
             finder_turn(r);
         if ((r->client.over && !r->client.conn && !r->server) ||
@@ -160,6 +163,8 @@ void *carrier_main(void *arg)
             return NULL;
         carry(r);
     } while (meets_again(r));
+    if (r->server)
+        server_logs_end(r->server);
     if (r->server && r->finder)
         finder_end(r);
     return NULL;

@@ -38,7 +38,8 @@ struct net {
         log_in;         /* lines of this host for the server; of the others for the agent. Under the lock */
     long long log_lost; /* of log_in; likewise */
     atomic_bool log_wanted, keeps;
-    co_err broken; /* agent's side: what every further turn returns, with the text below */
+    atomic_bool settled; /* see co_roster_settled */
+    co_err broken;       /* agent's side: what every further turn returns, with the text below */
     char why[1024];
 };
 
@@ -60,6 +61,8 @@ void queue_wake(int fd);
 bool logs_put(co_roster *r, const char *lines, size_t n);   /* co_roster_log */
 long long logs_take(co_roster *r, co_str *out);             /* co_roster_logged */
 void logs_heard(void *roster, const char *lines, size_t n); /* from another host */
+bool logs_settled(co_roster *r);                            /* co_roster_settled */
+void logs_end(net *r);                                      /* this host has no more: tells so, once */
 bool logs_wait(net *r);                                     /* some are not on their way yet */
 void logs_carry(net *r);                                    /* to the server, as many as go */
 

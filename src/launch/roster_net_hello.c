@@ -68,14 +68,14 @@ void seat_hello(server *s, seat *h, const json_t *body)
         return;
     }
     h->joined = true;
+    h->logs = s->log && !h->local;
     h->seq = s->next_seq++;
     if (h->past_round > s->least_number)
         s->least_number = h->past_round;
     int used = (int)word_int(body, "used", 0, INT32_MAX, 0);
     if (used > s->least_restarts)
         s->least_restarts = used < s->terms.max_restarts ? used : s->terms.max_restarts;
-    seat_say(s, h, WORD_WELCOME,
-             json_pack("{so si}", "host", co_json_string(s->me), "logs", s->log && !h->local));
+    seat_say(s, h, WORD_WELCOME, json_pack("{so si}", "host", co_json_string(s->me), "logs", h->logs));
     seat_ping(s, h);
     rounds_joined(s, h);
 }

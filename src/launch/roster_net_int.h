@@ -40,6 +40,7 @@ enum {
     STOPPING_MS = 120000,     /* a host that does not end its workers by then is lost, */
     AFTER_GRACE_MS = 30000,   /* but not before its grace period and this are over */
     LINGER_MS = 2000,         /* at the end: for the last words to arrive */
+    LOG_LINGER_MS = 10000,    /* likewise for lines of logs, on a slow network */
     CLOCK_MS = 1000,          /* for a host's clock to be known before a round begins */
     CLOCK_WARN_S = 60,        /* clocks further apart are worth a line */
     CLOCK_SLACK_NS = 1000000, /* and this much is no step */
@@ -64,6 +65,7 @@ typedef enum {
     WORD_LEAVE,     /* C: status, why */
     WORD_OVER,      /* S: status, text, cause */
     WORD_LOG,       /* C: lines as they are, no JSON */
+    WORD_LOGGED,    /* C: those were all; it closes */
     WORD_ASK = 32,  /* C, instead of hello: host */
     WORD_PLAN       /* S: what runs, for who asked: host, version, cwd, words */
 } word;
@@ -147,6 +149,7 @@ void server_turn(server *s, double elapsed_ms);
 void server_end(server *s, int status, const char *why); /* tells all that the job is over, if it is not */
 /* Lines that other hosts log; also after the end, while they are connected. */
 void server_logs_to(server *s, void (*log)(void *ctx, const char *lines, size_t n), void *ctx);
+void server_logs_end(server *s);   /* whoever has not said all by now: a line says so */
 bool server_idle(const server *s); /* over, and everybody knows */
 void server_close(server *s);      /* NULL is fine */
 /* For a keeper whose place another could have taken. It goes on where a lost one was. */
@@ -167,6 +170,7 @@ typedef struct client {
     double silent_ms;
     char server[CO_HOST_NAME * 2]; /* name and address of who keeps the roster, for messages */
     bool over;
+    bool logged; /* the server has been told that there is no more */
     bool logs; /* the server wants what we log: connected until the agent closes, not only until it is over */
     past past;
     enum { CLIENT_IDLE, CLIENT_RUNS, CLIENT_STOPS } agent; /* what the agent's workers do */

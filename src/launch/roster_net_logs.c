@@ -53,6 +53,21 @@ static size_t cut(const char *lines, size_t n)
     return whole < CO_FRAME_MOST ? whole : CO_FRAME_MOST;
 }
 
+bool logs_settled(co_roster *base)
+{
+    net *r = (net *)base;
+
+    return !logs_wait(r) && atomic_load(&r->settled);
+}
+
+void logs_end(net *r)
+{
+    client *c = &r->client;
+
+    if (c->conn && c->logs && !c->logged && !logs_wait(r))
+        c->logged = client_say(c, WORD_LOGGED, NULL) == CO_OK;
+}
+
 void logs_carry(net *r)
 {
     client *c = &r->client;

@@ -13,6 +13,7 @@
 #include <unistd.h>
 
 #include "base/alloc.h"
+#include "launch/logs.h"
 
 static seat *seat_new(server *s, co_conn *conn)
 {
@@ -122,6 +123,12 @@ int server_joined(const server *s)
     return n;
 }
 
+/* In the job, or it left and its lines are still to come. */
+static bool stays(const seat *h)
+{
+    return h->joined || (h->logs && !h->logged);
+}
+
 static void drop(seat *h, const char *why)
 {
     if (!*h->gone)
@@ -167,7 +174,7 @@ static void hear(server *s, seat *h, const co_frame *f)
     if (f->type == WORD_LOG) {
         h->silent_ms = 0;
         h->heard_ns = meet_clock(&s->where);
-        if (h->joined && s->log)
+        if (h->logs)
             s->log(s->log_ctx, f->body, f->len);
         return;
     }
@@ -177,6 +184,7 @@ static void hear(server *s, seat *h, const co_frame *f)
     }
     h->silent_ms = 0;
     h->heard_ns = meet_clock(&s->where);
+    h->logged = h->logged || f->type == WORD_LOGGED;
     if (!h->joined) {
         if (f->type == WORD_HELLO && !h->closing)
             seat_hello(s, h, body);
@@ -213,7 +221,7 @@ static void serve(server *s, seat *h)
     char why[300];
 
     snprintf(why, sizeof why, "%s", err ? co_errmsg() : "");
-    if (!h->joined && !h->local && co_conn_unread(h->conn) > GREETING_MOST)
+    if (!stays(h) && !h->local && co_conn_unread(h->conn) > GREETING_MOST)
         drop(h, "too long a greeting");
     while (got && !*h->gone) {
         if (co_conn_next(h->conn, &f, &got))
@@ -234,14 +242,34 @@ static void watch(server *s, seat *h, double elapsed_ms)
 
     h->silent_ms += elapsed_ms;
     h->age_ms += elapsed_ms;
-    if (h->joined && !h->local && h->silent_ms > limit_ms) {
+    if (stays(h) && !h->local && h->silent_ms > limit_ms) {
         snprintf(why, sizeof why, "no sign of life for %.1f s", h->silent_ms / 1000);
         drop(h, why);
     }
-    if (!h->joined && h->age_ms > (h->closing ? LINGER_MS : HELLO_MS))
+    if (!stays(h) && h->age_ms > (h->closing ? LINGER_MS : HELLO_MS))
         drop(h, "did not say who it is");
-    if (h->joined && (h->since_ping_ms += elapsed_ms) >= (limit_ms < 3 * BEAT_MS ? limit_ms / 3 : BEAT_MS))
+    if (stays(h) && (h->since_ping_ms += elapsed_ms) >= (limit_ms < 3 * BEAT_MS ? limit_ms / 3 : BEAT_MS))
         seat_ping(s, h);
+}
+
+/* It is not heard any more, and has not said that it logged all. */
+static void note_unlogged(server *s, const seat *h)
+{
+    char stamp[CO_STAMP], line[CO_HOST_NAME + 200];
+
+    if (!h->logs || h->logged)
+        return;
+    co_log_stamp(stamp, (double)meet_clock(&s->where) / 1e9);
+    int n = snprintf(line, sizeof line,
+                     "%s [%s:-] what it logged last may be missing here: it is in merged.log on that host\n",
+                     stamp, h->who.name);
+    s->log(s->log_ctx, line, (size_t)n);
+}
+
+void server_logs_end(server *s)
+{
+    for (int i = 0; i < s->n; i++)
+        note_unlogged(s, s->seats[i]);
 }
 
 static void sweep(server *s)
@@ -253,6 +281,7 @@ static void sweep(server *s)
             continue;
         }
         memmove(&s->seats[i], &s->seats[i + 1], (size_t)(--s->n - i) * sizeof *s->seats);
+        note_unlogged(s, h);
         if (h->joined) {
             s->losses++;
             rounds_lost(s, h);
@@ -286,7 +315,7 @@ static void make_room(server *s)
 
     for (int i = 0; i < s->n; i++) {
         seat *h = s->seats[i];
-        if (h->joined || h->local || *h->gone)
+        if (stays(h) || h->local || *h->gone)
             continue;
         n++;
         if (!oldest || h->age_ms > oldest->age_ms)
@@ -357,7 +386,7 @@ bool server_idle(const server *s)
     if (s->stage != OVER)
         return false;
     for (int i = 0; i < s->n; i++)
-        if (!s->seats[i]->local && s->seats[i]->joined) /* they close when they have heard it */
+        if (!s->seats[i]->local && stays(s->seats[i])) /* they close when they have heard it */
             return false;
     return true;
 }

@@ -7,9 +7,11 @@
 /* A host in the job, or a connection that has not said yet who it is. */
 typedef struct seat {
     co_conn *conn;
-    bool local;     /* the server's own host */
-    bool joined;    /* said hello and was welcomed */
-    bool closing;   /* gets its last words, then goes */
+    bool local;   /* the server's own host */
+    bool joined;  /* said hello and was welcomed */
+    bool closing; /* gets its last words, then goes */
+    bool logs;    /* was in the job, and its lines are wanted: also after it left, until it has logged all */
+    bool logged;
     char gone[300]; /* not "": to be dropped in this turn, with this reason */
     host_name who;
     co_addr from;

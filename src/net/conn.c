@@ -10,10 +10,12 @@
 #include "net/net_int.h"
 
 #include <errno.h>
+#include <linux/sockios.h>
 #include <openssl/bio.h>
 #include <openssl/err.h>
 #include <poll.h>
 #include <string.h>
+#include <sys/ioctl.h>
 #include <unistd.h>
 
 #include "base/alloc.h"
@@ -133,6 +135,13 @@ bool co_conn_known(const co_conn *c)
 size_t co_conn_unsent(const co_conn *c)
 {
     return c->out.len - c->out.at;
+}
+
+bool co_conn_settled(const co_conn *c)
+{
+    int there = 0;
+
+    return co_conn_unsent(c) == 0 && (ioctl(c->fd, SIOCOUTQ, &there) != 0 || there == 0);
 }
 
 size_t co_conn_unread(const co_conn *c)

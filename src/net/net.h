@@ -154,6 +154,7 @@ int co_conn_fd(const co_conn *c);
 int co_conn_events(const co_conn *c); /* POLLIN, POLLOUT */
 bool co_conn_known(const co_conn *c); /* the peer knows the token (plain: spoke our frames) */
 size_t co_conn_unsent(const co_conn *c);
+bool co_conn_settled(const co_conn *c);  /* all that was sent has arrived there */
 size_t co_conn_unread(const co_conn *c); /* bytes that came and are no whole frame yet, or not taken */
 /* Does what can be done without waiting. CO_EPEER: closed or broken; CO_EFORMAT: not our protocol; CO_EINPUT: another
  * token. Frames that came before the end can still be taken. */

@@ -104,6 +104,81 @@ TEST(last_words_after_a_signal_to_another_host_are_in_job_log)
     last_words(1);
 }
 
+TEST(last_words_that_take_longer_than_the_keepers_are_in_job_log)
+{
+    ns_lan lan = ns_open(2);
+    const char *slow =
+        "--no-python sh -c 'trap \"[ $RANK = 0 ] || { sleep 2.6; echo saved late; }; exit 0\" TERM; >up$RANK;"
+        " while :; do sleep 0.02; done'";
+    char line[2][512];
+    pid_t pid[2];
+
+    for (int i = 0; i < 2; i++) {
+        snprintf(line[i], sizeof line[i], JOB "--log-dir=log%d %s", i, slow);
+        pid[i] = launch(&lan, i, token_env(), line[i]);
+    }
+    test_until(is_file_there, "up0", 20, "rank 0");
+    test_until(is_file_there, "up1", 20, "rank 1");
+    kill(pid[0], SIGTERM);
+    for (int i = 0; i < 2; i++) {
+        int status = test_wait(pid[i], 30);
+        CHECK(status == 75, "host %d: status %d: %s", i, status, output(i));
+    }
+    char *text = job_log();
+    CHECK(strstr(text, "] saved late\n") && !strstr(text, "may be missing"), "%s", text);
+}
+
+TEST(what_a_host_says_when_it_leaves_an_elastic_job_is_in_job_log)
+{
+    ns_lan lan = ns_open(2);
+    const char *leaves =
+        "--nnodes=1:2 --rdzv-conf=last_call_timeout=20 --rdzv-endpoint=10.77.0.1:29400 --no-python sh -c "
+        "'trap \"echo left "
+        "$GROUP_RANK; exit 0\" INT; >up$RANK; [ $WORLD_SIZE = 2 ] || exit 0; while :; do sleep 0.02; done'";
+    char line[2][512];
+    pid_t pid[2];
+
+    for (int i = 0; i < 2; i++) {
+        snprintf(line[i], sizeof line[i], "--log-dir=log%d %s", i, leaves);
+        pid[i] = launch(&lan, i, token_env(), line[i]);
+    }
+    test_until(is_file_there, "up0", 20, "rank 0");
+    test_until(is_file_there, "up1", 20, "rank 1");
+    kill(pid[1], SIGINT);
+    int status = test_wait(pid[1], 30);
+    CHECK(status == 130, "host 1: status %d: %s", status, output(1));
+    status = test_wait(pid[0], 30);
+    CHECK(status == 0, "host 0: status %d: %s", status, output(0));
+    CHECK(strstr(job_log(), "] left 1\n"), "%s", job_log());
+}
+
+/* 1 MB at 8 Mbit/s: when the worker has ended most of it is on its way. */
+TEST(the_last_lines_come_through_a_slow_network)
+{
+    ns_lan lan = ns_open(2);
+    pid_t pid[2];
+
+    test_may_leak();
+    ns_enter(&lan, 1);
+    test_run tc = test_sh("tc qdisc add dev eth0 root tbf rate 8mbit burst 32kbit latency 400ms");
+    ns_leave(&lan);
+    if (tc.status != 0)
+        test_skip("no slow networks here: %s", tc.out);
+    pid[0] = launch(&lan, 0, token_env(), JOB "--log-dir=log0 --redirects=3 --no-python sh -c true");
+    pid[1] =
+        launch(&lan, 1, token_env(),
+               JOB "--log-dir=log1 --redirects=3 --no-python sh -c 'seq 1000000 1010000 | sed s/$/$(printf "
+                   "%090d 1)/'");
+    for (int i = 0; i < 2; i++) {
+        int status = test_wait(pid[i], 30);
+        CHECK(status == 0, "host %d: status %d: %s", i, status, output(i));
+    }
+    char *text =
+        test_sh("cat log0/*/job.log | grep -c '] 10[0-9]*1$'; grep -c 'missing\\|could not' log0/*/job.log")
+            .out;
+    CHECK(strcmp(text, "10001\n0\n") == 0, "lines, and lines about missing ones: %s", text);
+}
+
 TEST(a_flood_of_another_host_is_in_job_log_or_counted_there)
 {
     ns_lan lan = ns_open(2);

@@ -17,7 +17,13 @@
 #include "base/clock.h"
 #include "launch/logs_int.h"
 
-enum { MIX_MOST = 4 << 20 }; /* bytes that wait; then all are written */
+enum {
+    MIX_MOST = 4 << 20, /* bytes that wait; then all are written */
+    RETRY_MS = 200,     /* from one try to tell what could not be sent to the next */
+    SETTLE_MS = 20,     /* the job is over here: from look to look for the others' last lines */
+    TELL_S = 3,         /* waiting for them so long is said; */
+    LAST_LINES_S = 2    /* they have their grace period and this */
+};
 
 static bool is_open(const job *j)
 {
@@ -51,6 +57,7 @@ void joblog_open(job *j)
         return;
     char *path = co_sprintf("%s/job.log", j->files.run);
     j->all.file.fd = path ? open(path, O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC, 0666) : -1;
+    j->all.unsent = 0;
     if (is_open(j))
         flock(j->all.file.fd, LOCK_EX | LOCK_NB); /* as of merged.log */
     co_free(path);
@@ -96,45 +103,74 @@ static void mix_all(job *j, const char *text, size_t n, bool foreign)
     }
 }
 
-static void mix_note(job *j, long long count, const char *whose)
+static void add_note(job *j, co_str *out, long long count, const char *whose)
 {
-    co_str note = {0};
-
-    files_line_head(&note, j->host, -1, co_roster_clock_offset(j->roster));
-    co_str_addf(&note, "%lld lines of %s could not be taken into job.log: they are in merged.log there\n",
+    files_line_head(out, j->host, -1, co_roster_clock_offset(j->roster));
+    co_str_addf(out, "%lld lines of %s could not be taken into job.log: they are in merged.log there\n",
                 count, whose);
-    if (is_open(j))
-        mix_all(j, note.p, note.len, false);
-    else if (co_roster_log(j->roster, note.p, note.len))
-        j->all.unsent = 0;
-    co_str_fini(&note);
+}
+
+/* To the host that keeps the roster: what is missing there is told together with what comes next. */
+static void send_on(job *j, const char *text, size_t n)
+{
+    joblog *l = &j->all;
+    co_str all = {0};
+
+    if (l->unsent)
+        add_note(j, &all, l->unsent, j->host);
+    if (n)
+        co_str_addn(&all, text, n);
+    if (all.len && co_roster_log(j->roster, all.p, all.len))
+        l->unsent = 0;
+    else
+        for (size_t i = 0; i < n; i++)
+            l->unsent += text[i] == '\n';
+    co_str_fini(&all);
 }
 
 void joblog_share(job *j, const char *text, size_t n)
 {
-    joblog *l = &j->all;
-
     if (is_open(j))
         mix_all(j, text, n, false);
-    if (l->unsent)
-        mix_note(j, l->unsent, j->host);
-    if (co_roster_log(j->roster, text, n))
-        return;
-    for (size_t i = 0; i < n; i++)
-        l->unsent += text[i] == '\n';
+    send_on(j, text, n);
 }
 
 void joblog_hear(job *j)
 {
     joblog *l = &j->all;
+    co_str note = {0};
 
+    if (l->unsent && co_now_ns() >= l->tried_ns + RETRY_MS * UINT64_C(1000000)) {
+        l->tried_ns = co_now_ns();
+        send_on(j, NULL, 0);
+    }
     if (!is_open(j))
         return;
     co_str_clear(&l->heard);
     long long lost = co_roster_logged(j->roster, &l->heard);
     mix_all(j, co_str_text(&l->heard), l->heard.len, true);
-    if (lost)
-        mix_note(j, lost, "other hosts");
+    if (lost) {
+        add_note(j, &note, lost, "other hosts");
+        mix_all(j, note.p, note.len, false);
+    }
+    co_str_fini(&note);
+}
+
+bool joblog_settled(job *j)
+{
+    joblog *l = &j->all;
+
+    if (!j->over || l->hurries || (!is_open(j) && !l->unsent))
+        return true;
+    if (!l->over_ns)
+        l->over_ns = co_now_ns();
+    double since_s = (double)(co_now_ns() - l->over_ns) / 1e9;
+    if (is_open(j) && !l->told && since_s > TELL_S) {
+        job_say(j, "waiting for the last lines of the other hosts, for job.log; Ctrl-C does without them");
+        l->told = true;
+    }
+    return (!l->unsent && co_roster_settled(j->roster)) ||
+           since_s > (is_open(j) ? j->spec->grace_s : 0) + LAST_LINES_S;
 }
 
 int joblog_due_ms(const job *j)
@@ -144,9 +180,10 @@ int joblog_due_ms(const job *j)
     uint64_t next = l->wrote_ns + MIX_TURN_MS * UINT64_C(1000000);
 
     if (l->n == 0)
-        return -1;
+        return l->over_ns ? SETTLE_MS : l->unsent ? RETRY_MS : -1;
     at = at > next ? at : next;
-    return at <= now ? 0 : (int)((at - now) / 1000000) + 1;
+    int ms = at <= now ? 0 : (int)((at - now) / 1000000) + 1;
+    return l->over_ns && ms > SETTLE_MS ? SETTLE_MS : ms;
 }
 
 /* By time; what came first, first. */

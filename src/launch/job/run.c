@@ -58,6 +58,7 @@ void job_asked(job *j, int sig, const char *on)
             j->kill_ns = AT_ONCE;
         else if (j->state == JOB_ENDING)
             round_kill(j);
+        j->all.hurries = true;
         j->leave_ns = co_now_ns();
         return;
     }
@@ -254,7 +255,9 @@ static bool finished(job *j)
         return false;
     if (j->asked && !j->leave_ns)
         j->leave_ns = co_now_ns() + OVER_WAIT_MS * UINT64_C(1000000);
-    return j->over || j->err || (j->leave_ns && co_now_ns() >= j->leave_ns);
+    if (!j->over && !j->err && !(j->leave_ns && co_now_ns() >= j->leave_ns))
+        return false;
+    return joblog_settled(j);
 }
 
 static void loop(job *j, struct pollfd *p)
