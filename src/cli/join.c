@@ -142,7 +142,9 @@ static co_err put_together(char ***out, int *n, const co_job_plan *plan, int arg
     all[k++] = name;
     for (; at < plan->n && strcmp(plan->words[at], "--") != 0; at++) {
         const char *flag_name = launch_flag_name(plan->words[at]);
-        if (!is_in(flag_name, job_flags) && (!flag_name || strcmp(flag_name, "--env") != 0)) {
+        if (flag_name && strcmp(flag_name, "--env") == 0)
+            continue; /* set_variables */
+        if (!is_in(flag_name, job_flags)) {
             co_free(all);
             return co_fail(CO_EINPUT,
                            "host %.200s (cohort %s) says %.60s, which this version (%s) does not know: the "
@@ -157,6 +159,15 @@ static co_err put_together(char ***out, int *n, const co_job_plan *plan, int arg
         all[k++] = plan->words[at];
     *out = all;
     *n = k;
+    return CO_OK;
+}
+
+/* Those of the host, each as one word, then this host's own environment is as if it had been started so. */
+static co_err set_variables(const co_job_plan *plan, co_pool *pool)
+{
+    for (int i = 0; i < plan->n && strcmp(plan->words[i], "--") != 0; i++)
+        if (strncmp(plan->words[i], "--env=", 6) == 0)
+            CO_TRY(launch_set_variable(plan->words[i] + 6, pool));
     return CO_OK;
 }
 
@@ -210,8 +221,7 @@ static co_err make_plan(launch_plan *p, const co_job_plan *plan, const co_code *
         err = launch_parse(&a, n, all, quiet);
     if (!err) {
         only_the_code(&a, &where);
-        a.line = all;
-        err = launch_set_variables(&a, &p->pool);
+        err = set_variables(plan, &p->pool);
     }
     if (!err)
         err = launch_plan_make(p, &a);

@@ -78,6 +78,16 @@ co_err launch_variables(const char **env, co_pool *pool, const launch_args *a, c
     return n == before && a->env ? add_variables(env, &n, pool, a->env) : CO_OK;
 }
 
+co_err launch_set_variable(const char *entry, co_pool *pool)
+{
+    const char *env[LAUNCH_ENV_MOST + 1] = {0};
+    int n = 0;
+
+    CO_TRY(add_variable(env, &n, pool, entry, strlen(entry)));
+    char *name = co_pool_strn(pool, env[0], strcspn(env[0], "="));
+    return name && setenv(name, strchr(env[0], '=') + 1, 1) == 0 ? CO_OK : CO_ENOMEM;
+}
+
 co_err launch_set_variables(const launch_args *a, co_pool *pool)
 {
     const char *env[LAUNCH_ENV_MOST + 1] = {0};
@@ -85,10 +95,7 @@ co_err launch_set_variables(const launch_args *a, co_pool *pool)
     if (a->ssh)
         return co_fail(CO_EINPUT, "launch: --ssh is for --hosts and --hostfile, which are not here");
     CO_TRY(launch_variables(env, pool, a, NULL));
-    for (int i = 0; env[i]; i++) {
-        char *name = co_pool_strn(pool, env[i], strcspn(env[i], "="));
-        if (!name || setenv(name, strchr(env[i], '=') + 1, 1) != 0)
-            return CO_ENOMEM;
-    }
+    for (int i = 0; env[i]; i++)
+        CO_TRY(launch_set_variable(env[i], pool));
     return CO_OK;
 }

@@ -126,6 +126,7 @@ int launch_from_stdin(void);
 enum { LAUNCH_ENV_MOST = 256 };
 /* NAME=VALUE each, NULL-terminated (env is zeroed, [LAUNCH_ENV_MOST + 1]); before those of the line (a->line), these if they are set. */
 co_err launch_variables(const char **env, co_pool *pool, const launch_args *a, const char *const *always);
+co_err launch_set_variable(const char *entry, co_pool *pool); /* NAME=VALUE, whatever is in the value */
 co_err launch_set_variables(const launch_args *a,
                             co_pool *pool); /* into our own environment, which workers have */
 

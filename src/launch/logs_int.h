@@ -33,6 +33,9 @@ co_err wanted_ranks(wanted *w, const char *text);
 typedef struct log_source {
     char *path;
     char me[CO_HOST_NAME]; /* this host */
+    bool foreign;          /* of a job.log: another host wrote it */
+    bool loose;            /* likewise: lines may stand behind later ones, by seconds */
+    char after[CO_STAMP];  /* "", or: only lines later than that */
     int fd;
     char *buf; /* [SOURCE_ROOM] */
     size_t start, len;

@@ -137,37 +137,46 @@ int etcd_seconds_left(etcd *e, int64_t id, const co_patience *p)
 }
 
 /* Remembers how the job ended, and that it does not run, if `who` was the last to say that it does. */
-static co_err note_end(etcd *e, json_t *compare, const keeper *who, int status, const char *text,
-                       const co_patience *p)
+static json_t *end_of(const etcd *e, const keeper *who, int status, const char *text, int64_t id)
 {
-    json_t *answer = NULL;
-    int64_t longer;
-    co_err err = grant(e, &longer, ETCD_OVER_S, p);
-
-    if (err) {
-        json_decref(compare);
-        return err;
-    }
     json_t *end = json_pack("{si so}", "status", status, "text", co_json_string(text));
     json_t *forget =
         json_pack("{s{s[o] s[{s{so}}]}}", "request_txn", "compare", kv_runs(e, who->job, who->host),
                   "success", "request_delete_range", "key", kv_running(e));
-    CO_TRY(etcd_call(e, &answer, "/v3/kv/txn",
-                     json_pack("{so s[oo]}", "compare", compare, "success",
-                               kv_put(kv_over(e, who->job), end, longer), forget),
-                     p));
-    json_decref(answer);
-    return CO_OK;
+
+    return json_pack("[oo]", kv_put(kv_over(e, who->job), end, id), forget);
 }
 
+/* The same if the place is still ours, or nobody's: a keeper that has lost it does not end the job of who keeps it now. */
 co_err etcd_end(etcd *e, int64_t id, const keeper *me, int status, const char *text, const co_patience *p)
 {
-    CO_TRY(note_end(e, json_array(), me, status, text, p));
+    json_t *answer = NULL;
+    int64_t longer;
+
+    CO_TRY(grant(e, &longer, ETCD_OVER_S, p));
+    json_t *ours = json_pack("{so ss ss so}", "key", kv_keeper(e), "target", "LEASE", "result", "EQUAL",
+                             "lease", kv_lease(id));
+    json_t *nobodys = json_pack("{s{s[o] so}}", "request_txn", "compare", kv_absent(kv_keeper(e)), "success",
+                                end_of(e, me, status, text, longer));
+    CO_TRY(etcd_call(e, &answer, "/v3/kv/txn",
+                     json_pack("{s[o] so s[o]}", "compare", ours, "success",
+                               end_of(e, me, status, text, longer), "failure", nobodys),
+                     p));
+    json_decref(answer);
     revoke(e, id, p); /* takes the keeper's key with it */
     return CO_OK;
 }
 
 co_err etcd_despair(etcd *e, const keeper *lost, int status, const char *text, const co_patience *p)
 {
-    return note_end(e, json_pack("[o]", kv_absent(kv_over(e, lost->job))), lost, status, text, p);
+    json_t *answer = NULL;
+    int64_t longer;
+
+    CO_TRY(grant(e, &longer, ETCD_OVER_S, p));
+    CO_TRY(etcd_call(e, &answer, "/v3/kv/txn",
+                     json_pack("{s[o] so}", "compare", kv_absent(kv_over(e, lost->job)), "success",
+                               end_of(e, lost, status, text, longer)),
+                     p));
+    json_decref(answer);
+    return CO_OK;
 }

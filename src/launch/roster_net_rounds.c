@@ -213,6 +213,8 @@ static void after_stop(server *s, int unfinished)
         rounds_enter(s, GATHER);
         return;
     }
+    if (s->where.etcd.members && s->cleared != s->losses)
+        return; /* those who were lost may have gone on without us: etcd is asked first */
     if (s->round.restarts < s->terms.max_restarts)
         snprintf(text, sizeof text, "%d hosts are left, at least %d are needed", n, s->terms.min_hosts);
     rounds_over(s, failure_status(&s->cause), text);

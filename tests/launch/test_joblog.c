@@ -152,6 +152,25 @@ TEST(what_a_host_says_when_it_leaves_an_elastic_job_is_in_job_log)
     CHECK(strstr(job_log(), "] left 1\n"), "%s", job_log());
 }
 
+TEST(a_keeper_that_was_killed_is_read_to_its_last_line)
+{
+    ns_lan lan = ns_open(2);
+    pid_t pid[2];
+
+    test_may_leak();
+    pid[0] = launch(
+        &lan, 0, token_env(),
+        JOB
+        "--log-dir=log0 --no-python sh -c 'echo last words; until grep -qs last.words log0/*/merged.log; do "
+        "sleep 0.01; done; >up0; exec sleep 60'");
+    pid[1] = launch(&lan, 1, token_env(), JOB "--log-dir=log1 --no-python sh -c 'exec sleep 60'");
+    test_until(is_file_there, "up0", 20, "rank 0");
+    kill(pid[0], SIGKILL);
+    CHECK(test_wait(pid[0], 20) == 128 + SIGKILL && test_wait(pid[1], 20) == 75, "%s", output(1));
+    test_run logs = test_sh("$COHORT logs log0 --follow");
+    CHECK(logs.status == 0 && count_of(logs.out, "] last words") == 1, "%s", logs.out);
+}
+
 /* 1 MB at 8 Mbit/s: when the worker has ended most of it is on its way. */
 TEST(the_last_lines_come_through_a_slow_network)
 {

@@ -58,24 +58,28 @@ TEST(three_hosts_run_a_program_together_and_nobody_typed_an_address)
     char code[CO_CODE_TEXT], line[1024];
     pid_t pid[3];
 
+    setenv("OPTS", "lr=1,bs=2", 1); /* one variable, also where the host's word for it is read */
     pid[0] = host(
         &lan,
-        "--nnodes=3 --nproc-per-node=2 --log-dir=logs --rdzv-id=talk --env DEVICES=0,1 --env SIZE=9 -- sh -c"
-        " 'echo place $RANK/$WORLD_SIZE $MASTER_ADDR $TORCHELASTIC_RUN_ID $PWD \"$1\" $DEVICES $SIZE; env' sh"
+        "--nnodes=3 --nproc-per-node=2 --log-dir=logs --rdzv-id=talk --env DEVICES=0,1 --env SIZE=9 --env "
+        "OPTS -- sh -c"
+        " 'echo place $RANK/$WORLD_SIZE $MASTER_ADDR $TORCHELASTIC_RUN_ID $PWD \"$1\" $DEVICES $SIZE $OPTS; "
+        "env' sh"
         " 'two words'",
         code);
-    snprintf(line, sizeof line, "cd / && COHORT_JOIN=%s exec $COHORT join", code);
+    snprintf(line, sizeof line, "cd / && unset OPTS; COHORT_JOIN=%s exec $COHORT join", code);
     pid[1] = start(&lan, 1, "one.out", line);
-    snprintf(line, sizeof line, "echo %s | $COHORT join --nproc-per-node=1 --log-dir=elsewhere", code);
+    snprintf(line, sizeof line, "unset OPTS; echo %s | $COHORT join --nproc-per-node=1 --log-dir=elsewhere",
+             code);
     pid[2] = start(&lan, 2, "two.out", line);
     ends(pid[0], 0, "host.out", "place 0/5 10.77.0.1 talk /");
     ends(pid[1], 0, "one.out", "with host");
     ends(pid[2], 0, "two.out", "(1 worker) as part of job talk with host");
     test_note("%.120s", strstr(text_of("two.out"), "will run"));
     CHECK(strstr(text_of("two.out"), " two words"), "%s", text_of("two.out"));
-    test_run r =
-        test_sh("$COHORT logs logs elsewhere | grep -c \"place ./5 10.77.0.1 talk $PWD two words 0,1 9\"; ls "
-                "-d logs/talk_* elsewhere/talk_* | wc -l");
+    test_run r = test_sh("$COHORT logs logs elsewhere | grep -c \"place ./5 10.77.0.1 talk $PWD two words "
+                         "0,1 9 lr=1,bs=2\"; ls "
+                         "-d logs/talk_* elsewhere/talk_* | wc -l");
     CHECK(strcmp(r.out, "5\n3\n") == 0, "places, folders: %s", r.out);
     r = test_sh("grep -rqi -e %.23s -e COHORT_JOIN -e COHORT_TOKEN logs elsewhere one.out", code);
     CHECK(r.status == 1, "the code, or a name of a secret, is in a worker's environment or a log file");

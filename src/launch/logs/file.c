@@ -2,7 +2,7 @@
  *
  *     2026-11-16T10:04:05.123456Z [host:rank] text           rank "-": the launcher itself
  *
- * Stamps do not fall within a file, so a time is found by halving (some twenty reads in a file of gigabytes). The last lines are
+ * Stamps do not fall within a file (in a job.log by seconds at most), so a time is found by halving (some twenty reads in a file of gigabytes). The last lines are
  * found by looking at a window at the end, four times as large each time until it has enough of them.
  */
 #include "launch/logs_int.h"
@@ -19,7 +19,7 @@
 
 #include "base/clock.h"
 
-enum { SOURCE_ROOM = 1 << 18, WINDOW = 1 << 16 };
+enum { SOURCE_ROOM = 1 << 18, WINDOW = 1 << 16, LOOSE_S = 60 };
 
 void co_log_stamp(char out[CO_STAMP], double wall_s)
 {
@@ -198,7 +198,7 @@ static co_err next_line(log_source *s, co_log_line *out, bool whole)
     CO_TRY(raw_line(s, &p, &n, whole));
     if (p && log_line_parse(out, p, n)) {
         s->last = *out;
-        s->here = s->here || strcmp(out->host, s->me) == 0;
+        s->here = s->here || (!s->foreign && strcmp(out->host, s->me) == 0);
         if (out->rank < 0 && out->len >= 5 && memcmp(out->text, "ends:", 5) == 0)
             s->ended = true;
         if (out->rank >= 0 && (s->rank[0] < 0 || out->rank < s->rank[0]))
@@ -219,7 +219,7 @@ co_err source_next(log_source *s, const wanted *w, bool whole)
         CO_TRY(next_line(s, &s->line, whole));
         if (!s->line.text)
             return CO_OK;
-        s->pending = is_wanted(w, &s->line);
+        s->pending = is_wanted(w, &s->line) && strcmp(s->line.stamp, s->after) > 0;
         s->read_ns = co_now_ns();
     }
     return CO_OK;
@@ -242,10 +242,26 @@ static co_err seek_line(log_source *s, off_t at)
     return at > 0 ? raw_line(s, &p, &n, true) : CO_OK;
 }
 
+/* The stamp of so many seconds earlier. */
+static void earlier(char out[CO_STAMP], const char *stamp, int seconds)
+{
+    struct tm tm = {0};
+
+    snprintf(out, CO_STAMP, "%s", stamp);
+    if (strptime(stamp, "%Y-%m-%dT%H:%M:%S", &tm))
+        co_log_stamp(out, (double)(timegm(&tm) - seconds));
+}
+
 co_err source_since(log_source *s, const char *since)
 {
     off_t low = s->at, high = size_of(s);
+    char about[CO_STAMP];
     co_log_line l;
+
+    if (s->loose) {
+        earlier(about, since, LOOSE_S);
+        since = about;
+    }
 
     while (high - low > WINDOW) {
         off_t mid = low + (high - low) / 2;

@@ -25,7 +25,8 @@ struct co_logs {
     long long skip; /* of the first lines: --tail of the whole is less than that of each */
     uint64_t looked_ns;
     bool named; /* a word is a file */
-    bool whole; /* the one source is a job.log: it has all hosts */
+    bool whole; /* the first source is a job.log: it has all hosts */
+    char *own;  /* then: the merged.log beside it */
 };
 
 static bool has_path(const co_logs *l, const char *path)
@@ -86,12 +87,36 @@ static co_err take_job_log(co_logs *l)
         l->whole = co_fs_exists(path);
     }
     if (l->whole) {
+        char first[CO_STAMP], last[CO_STAMP], host[CO_HOST_NAME];
+        l->own = co_strdup(l->s[0].path);
+        err = l->own ? source_span(first, last, host, l->own) : CO_ENOMEM;
         source_close(&l->s[0]);
         l->n = 0;
-        err = add_source(l, path);
+        if (!err)
+            err = add_source(l, path);
+        if (!err) {
+            l->s[0].loose = true;
+            l->s[0].here = strcmp(host, l->s[0].me) == 0;
+            l->s[0].foreign = !l->s[0].here;
+        }
     }
     co_free(path);
     return err;
+}
+
+/* job.log is a moment behind: what a launcher that was killed did not come to write there is in its merged.log. */
+static co_err add_rest(co_logs *l)
+{
+    char first[CO_STAMP], last[CO_STAMP], host[CO_HOST_NAME];
+
+    if (!l->whole || l->n != 1 || l->s[0].foreign)
+        return CO_OK;
+    CO_TRY(source_span(first, last, host, l->s[0].path));
+    if (*last == '9') /* its launcher is at it */
+        return CO_OK;
+    CO_TRY(add_source(l, l->own));
+    snprintf(l->s[1].after, sizeof l->s[1].after, "%s", last);
+    return CO_OK;
 }
 
 static co_err go_to_start(co_logs *l)
@@ -125,6 +150,8 @@ co_err co_logs_open(co_logs **out, const co_logs_spec *spec)
     if (!err)
         err = take_job_log(l);
     if (!err)
+        err = add_rest(l);
+    if (!err)
         err = go_to_start(l);
     if (err) {
         co_logs_close(l);
@@ -139,8 +166,10 @@ void co_logs_close(co_logs *l)
 {
     for (int i = 0; l && i < l->n; i++)
         source_close(&l->s[i]);
-    if (l)
+    if (l) {
         co_free(l->s);
+        co_free(l->own);
+    }
     co_free(l);
 }
 
@@ -155,7 +184,7 @@ static co_err look_again(co_logs *l)
     for (int i = 0; i < had; i++)
         if (!l->s[i].pending)
             source_look(&l->s[i]);
-    return CO_OK;
+    return add_rest(l);
 }
 
 /* The source whose line is next; NULL: none, or it must wait for the others. */
