@@ -141,8 +141,15 @@ co_err launch_set_meeting(launch_plan *p, const launch_args *a)
     CO_TRY(flag_one_of("--rdzv-backend", backend, "static|c10d|etcd-v3|etcd|etcd-v2"));
     if (a->master_port)
         CO_TRY(flag_whole(&port, "--master-port", a->master_port, 0, 65535));
+    if (a->node_rank && !a->nnodes && !p->place && strcmp(a->node_rank, "0") != 0)
+        return co_fail(CO_EINPUT,
+                       "launch: --node-rank=%s, but there is no --nnodes, so this is a job of one host: "
+                       "--nnodes=N on every host says how many there are",
+                       a->node_rank);
     if (a->node_rank)
         CO_TRY(flag_whole(&t->host_rank, "--node-rank", a->node_rank, 0, t->max_hosts - 1));
+    if (a->node_rank && !a->nnodes && !p->place)
+        say("cohort: --node-rank=0 without --nnodes: a job of this host alone; --nnodes=N if there are more");
     if (a->standalone && t->max_hosts > 1)
         return co_fail(CO_EINPUT,
                        "launch: --standalone is one host, --nnodes=%s is not: leave one of them out",

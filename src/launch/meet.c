@@ -165,11 +165,15 @@ static co_err decide_token(meeting *m, const co_meet *where)
     if (*where->token)
         return co_token_parse(&m->token, where->token);
     if (!m->serves)
-        return co_fail(CO_EINPUT,
-                       "this host has no token to join the job at %s:%d with. The first host shows it: put "
-                       "COHORT_TOKEN=... before this command, or start every host with --insecure. A first "
-                       "host that shows none was started for itself alone: with --nnodes=1, or at 127.0.0.1",
-                       m->at.host, m->at.port);
+        return co_fail(
+            CO_EINPUT,
+            "this host has no token to join the job at %s:%d with. The first host shows it: put "
+            "COHORT_TOKEN=... before this command, or start every host with --insecure. A first "
+            "host that shows none was started for itself alone: with --nnodes=1, or at 127.0.0.1%s",
+            m->at.host, m->at.port,
+            getenv("SLURM_JOB_ID") ? ". Inside Slurm leave --rdzv-endpoint and --master-addr out "
+                                     "(srun cohort launch ...): then no token is needed"
+                                   : "");
     CO_TRY(co_token_make(&m->token));
     co_token_text(m->made, &m->token);
     return CO_OK;

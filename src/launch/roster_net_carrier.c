@@ -3,6 +3,8 @@
  */
 #include "launch/roster_net_carrier_int.h"
 
+#include <stdio.h>
+
 #include "base/alloc.h"
 #include "base/clock.h"
 
@@ -55,10 +57,24 @@ co_err carrier_greet(net *r, const co_patience *p)
     if (err) {
         co_conn_free(r->client.conn);
         r->client.conn = NULL;
-        co_fail_in(err, "cannot join the job at %s: step terms", r->client.server);
+        if (err == CO_EPEER || err == CO_ETIMEOUT)
+            co_fail(err,
+                    "cannot join the job at %s: step terms: it accepts connections but %s: another program, "
+                    "or a busy host",
+                    r->client.server, err == CO_EPEER ? "closes them" : "says nothing");
+        else
+            co_fail_in(err, "cannot join the job at %s: step terms", r->client.server);
         poll(NULL, 0, TURN_MS); /* before another attempt */
     }
     return err;
+}
+
+static void talk_on(net *r)
+{
+    char line[1000];
+
+    snprintf(line, sizeof line, "not yet, trying on: %s", co_errmsg());
+    queue_talk(r, line);
 }
 
 static bool reach(net *r)
@@ -71,7 +87,7 @@ static bool reach(net *r)
     do { /* closed before it was read: a crowd at the door, or a server that just ended */
         err = r->finder ? finder_meet(r, &p) : carrier_greet(r, &p);
         if ((err == CO_EPEER || err == CO_ETIMEOUT) && co_now_ns() >= tell_ns) {
-            queue_talk(r, co_errmsg());
+            talk_on(r);
             tell_ns = co_now_ns() + RETALK_MS * UINT64_C(1000000);
         }
     } while ((err == CO_EPEER || err == CO_ETIMEOUT) && co_now_ns() < p.until_ns);

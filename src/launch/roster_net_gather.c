@@ -35,13 +35,13 @@ static seat *host_number(const server *s, int at)
     return NULL;
 }
 
-/* An address of host 0 that all others reach: what it says itself; if it is the server's own machine, the address by which a host
+/* An address of a host that all others reach: what it says itself; if it is the server's own machine, the address by which a host
  * from elsewhere came; else the one we see it at. Loopback only if all are on this machine. */
-static void master_addr(const server *s, const seat *first, char *out, size_t size)
+static void address_of(const server *s, const seat *one, char *out, size_t size)
 {
-    bool here = first->local || co_addr_is_loopback(&first->from);
+    bool here = one->local || co_addr_is_loopback(&one->from);
 
-    snprintf(out, size, "%s", here ? "127.0.0.1" : first->who.addr);
+    snprintf(out, size, "%s", here ? "127.0.0.1" : one->who.addr);
     for (int i = 0; here && i < s->n; i++) {
         const seat *h = s->seats[i];
         if (h->host >= 0 && !h->local && !co_addr_is_loopback(&h->from)) {
@@ -49,8 +49,8 @@ static void master_addr(const server *s, const seat *first, char *out, size_t si
             here = false;
         }
     }
-    if (*first->advertise)
-        snprintf(out, size, "%s", first->advertise);
+    if (*one->advertise)
+        snprintf(out, size, "%s", one->advertise);
 }
 
 static void pick(server *s)
@@ -80,7 +80,7 @@ void rounds_port(server *s, seat *h, int port)
         return;
     }
     s->round.master_port = port;
-    master_addr(s, h, s->round.master_addr, sizeof s->round.master_addr);
+    address_of(s, h, s->round.master_addr, sizeof s->round.master_addr);
     for (int i = 0; i < s->n; i++)
         world += s->seats[i]->host >= 0 ? s->seats[i]->terms.nproc : 0;
     s->round.world = world;
@@ -90,6 +90,7 @@ void rounds_port(server *s, seat *h, int port)
         if (!o)
             continue; /* lost in this very turn: the sweep tells */
         s->round.my_host = at;
+        address_of(s, o, s->round.my_addr, sizeof s->round.my_addr);
         s->round.first_rank = rank;
         rank += o->terms.nproc;
         seat_say(s, o, WORD_BEGIN, round_pack(&s->round));

@@ -88,9 +88,10 @@ void terms_unpack(co_terms *t, const json_t *body)
 
 json_t *round_pack(const co_round *r)
 {
-    return json_pack("{sI si si si si si so si}", "number", (json_int_t)r->number, "restarts", r->restarts,
+    return json_pack("{sI si si si si si so so si}", "number", (json_int_t)r->number, "restarts", r->restarts,
                      "hosts", r->hosts, "my_host", r->my_host, "first_rank", r->first_rank, "world", r->world,
-                     "master_addr", co_json_string(r->master_addr), "master_port", r->master_port);
+                     "master_addr", co_json_string(r->master_addr), "my_addr", co_json_string(r->my_addr),
+                     "master_port", r->master_port);
 }
 
 void round_unpack(co_round *r, const json_t *body)
@@ -103,6 +104,7 @@ void round_unpack(co_round *r, const json_t *body)
                     .world = (int)word_int(body, "world", 1, INT32_MAX, 1),
                     .master_port = (int)word_int(body, "master_port", 1, 65535, 0)};
     word_text(r->master_addr, sizeof r->master_addr, body, "master_addr");
+    word_text(r->my_addr, sizeof r->my_addr, body, "my_addr");
 }
 
 json_t *failure_pack(const co_failure *f)

@@ -127,6 +127,18 @@ bool co_host_is_loopback(const char *name)
     return strcasecmp(name, "localhost") == 0 || strncmp(name, "127.", 4) == 0 || strcmp(name, "::1") == 0;
 }
 
+/* False: it has none of IP. */
+static bool address_of(co_addr *out, const struct ifaddrs *i)
+{
+    int family = i->ifa_addr ? i->ifa_addr->sa_family : AF_UNSPEC;
+
+    if (family != AF_INET && family != AF_INET6)
+        return false;
+    *out = (co_addr){0};
+    memcpy(out, i->ifa_addr, family == AF_INET ? sizeof out->v4 : sizeof out->v6);
+    return true;
+}
+
 bool co_addr_is_mine(const co_addr *a)
 {
     struct ifaddrs *all = NULL;
@@ -134,14 +146,33 @@ bool co_addr_is_mine(const co_addr *a)
 
     if (mine || getifaddrs(&all) != 0)
         return mine;
-    for (struct ifaddrs *i = all; i && !mine; i = i->ifa_next)
-        if (i->ifa_addr && (i->ifa_addr->sa_family == AF_INET || i->ifa_addr->sa_family == AF_INET6)) {
-            co_addr b = {0};
-            memcpy(&b, i->ifa_addr, i->ifa_addr->sa_family == AF_INET ? sizeof b.v4 : sizeof b.v6);
-            mine = co_addr_same_host(a, &b);
-        }
+    for (struct ifaddrs *i = all; i && !mine; i = i->ifa_next) {
+        co_addr b;
+        mine = address_of(&b, i) && co_addr_same_host(a, &b);
+    }
     freeifaddrs(all);
     return mine;
+}
+
+bool co_net_interface(char *out, size_t size, const char *addr)
+{
+    struct ifaddrs *all = NULL;
+    bool found = false;
+
+    if (getifaddrs(&all) != 0)
+        return false;
+    for (struct ifaddrs *i = all; i && !found; i = i->ifa_next) {
+        char text[CO_NAME_MOST];
+        co_addr a;
+        if (!address_of(&a, i) || co_addr_is_loopback(&a))
+            continue;
+        co_addr_text(text, sizeof text, &a);
+        found = strcmp(text, addr) == 0;
+        if (found)
+            snprintf(out, size, "%s", i->ifa_name);
+    }
+    freeifaddrs(all);
+    return found;
 }
 
 /* Bridges and cables that lead to containers of this host, not to other hosts. */
@@ -157,15 +188,13 @@ static bool is_inward(const char *interface)
 
 static void add_mine(char *out, size_t size, const struct ifaddrs *i)
 {
-    int family = i->ifa_addr ? i->ifa_addr->sa_family : AF_UNSPEC;
     size_t n = strlen(out);
-    co_addr a = {0};
     char text[CO_NAME_MOST];
+    co_addr a;
 
-    if ((family != AF_INET && family != AF_INET6) || !(i->ifa_flags & IFF_UP))
+    if (!address_of(&a, i) || !(i->ifa_flags & IFF_UP))
         return;
-    memcpy(&a, i->ifa_addr, family == AF_INET ? sizeof a.v4 : sizeof a.v6);
-    if (co_addr_is_loopback(&a) || (family == AF_INET6 && IN6_IS_ADDR_LINKLOCAL(&a.v6.sin6_addr)))
+    if (co_addr_is_loopback(&a) || (a.sa.sa_family == AF_INET6 && IN6_IS_ADDR_LINKLOCAL(&a.v6.sin6_addr)))
         return;
     co_addr_text(text, sizeof text, &a);
     if (n + strlen(text) + 2 <= size)

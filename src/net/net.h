@@ -71,6 +71,8 @@ bool co_addr_is_loopback(const co_addr *a);
 /* By what was written: a name that only this host maps to 127.0.1.1 is not. */
 bool co_host_is_loopback(const char *name);
 bool co_addr_is_mine(const co_addr *a); /* one of this host's interfaces has it */
+/* The name of the interface that has this numeric address; false: none has, or it is loopback. */
+bool co_net_interface(char *out, size_t size, const char *addr);
 /* This host's addresses that others might reach (interfaces up; no loopback, no link-local), comma between, those of bridges for
  * containers last; "" if there are none. */
 void co_addr_mine(char *out, size_t size);

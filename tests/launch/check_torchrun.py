@@ -138,6 +138,8 @@ def compare_ddp(flags, hosts=None):
     script = path("ddp.py", DDP)
     for launcher, name in ((TORCHRUN, "wt"), (COHORT, "wc")):
         words = [script, path(name)]
+        if launcher is COHORT:  # which finds the interface by itself
+            env.pop("GLOO_SOCKET_IFNAME", None)
         run_on(hosts, launcher, flags, words) if hosts else run(launcher + flags + words)
     same = open(path("wt")).read() == open(path("wc")).read()
     print(f"DDP over gloo, 10 steps, {len(hosts) if hosts else 1} host(s): weights {'equal' if same else 'DIFFER'}")

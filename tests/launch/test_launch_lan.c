@@ -14,14 +14,14 @@ TEST(two_hosts_run_the_same_line_and_every_worker_knows_its_place)
             &lan, i, token_env(),
             "--nnodes=2 --nproc-per-node=2 --rdzv-endpoint=10.77.0.1:29400 --no-python sh -c"
             " 'echo place $RANK/$WORLD_SIZE $LOCAL_RANK/$LOCAL_WORLD_SIZE $GROUP_RANK/$GROUP_WORLD_SIZE"
-            " $MASTER_ADDR $TORCHELASTIC_RUN_ID token=$COHORT_TOKEN.'");
+            " $MASTER_ADDR $TORCHELASTIC_RUN_ID token=$COHORT_TOKEN. gloo=$GLOO_SOCKET_IFNAME.'");
     for (int i = 0; i < 2; i++) {
         int status = test_wait(pid[i], 30);
         char *text = output(i);
         CHECK(status == 0, "host %d: status %d: %s", i, status, text);
         for (int local = 0; local < 2; local++) {
-            snprintf(want, sizeof want, "place %d/4 %d/2 %d/2 10.77.0.1 none token=.", 2 * i + local, local,
-                     i);
+            snprintf(want, sizeof want, "place %d/4 %d/2 %d/2 10.77.0.1 none token=. gloo=eth0.",
+                     2 * i + local, local, i);
             CHECK(strstr(text, want), "host %d lacks \"%s\": %s", i, want, text);
         }
     }
@@ -209,4 +209,25 @@ TEST(a_host_that_cannot_start_its_workers_costs_a_restart_not_the_job)
     status = test_wait(a, 30);
     CHECK(status == 0 && strstr(output(0), "could not start its workers"), "status %d: %s", status,
           output(0));
+}
+
+#define TWICE                                                                                                \
+    "--nnodes=1:2 --rdzv-conf=last_call_timeout=0.1 --rdzv-endpoint=10.77.0.1:29400 --no-python sh -c "      \
+    "'echo one of $WORLD_SIZE; >up$WORLD_SIZE; [ $WORLD_SIZE = 2 ] || exec sleep 60'"
+
+TEST(what_workers_said_before_a_host_joined_stays_in_their_files)
+{
+    ns_lan lan = ns_open(2);
+    pid_t pid[2];
+
+    pid[0] = launch(&lan, 0, token_env(), "--log-dir=log0 " TWICE);
+    test_until(is_file_there, "up1", 20, "the first round");
+    pid[1] = launch(&lan, 1, token_env(), "--log-dir=log1 " TWICE);
+    for (int i = 0; i < 2; i++) {
+        int status = test_wait(pid[i], 30);
+        CHECK(status == 0, "host %d: status %d: %s", i, status, output(i));
+    }
+    test_run r = test_sh("cat log0/*/attempt_0/0/stdout.log");
+    CHECK(strcmp(r.out, "one of 1\none of 2\n") == 0, "%s", r.out);
+    free(r.out);
 }

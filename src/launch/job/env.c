@@ -8,6 +8,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "net/net.h"
+
 extern char **environ;
 
 /* Names the worker must not see: token and code would let whoever can read its environment into the job, and PMI_FD is a descriptor
@@ -47,6 +49,17 @@ static const char *own_device(co_pool *pool, int first, int local_rank)
     return at ? co_pool_strn(pool, at, strcspn(at, ",")) : number(pool, first + local_rank);
 }
 
+/* Gloo takes what this host's own name means, which is loopback on many (127.0.1.1 in /etc/hosts): then hosts do not find each
+ * other. The interface by which they met is one that works. NULL: it is set, or there is one host. */
+static const char *gloo_interface(co_pool *pool, const co_round *r)
+{
+    char name[64];
+
+    if (r->hosts < 2 || getenv("GLOO_SOCKET_IFNAME") || !co_net_interface(name, sizeof name, r->my_addr))
+        return NULL;
+    return co_pool_str(pool, name);
+}
+
 static int list_vars(var *v, const job *j, const worker *w, co_pool *pool)
 {
     const co_job_spec *s = j->spec;
@@ -72,6 +85,7 @@ static int list_vars(var *v, const job *j, const worker *w, co_pool *pool)
         {"TORCHELASTIC_ERROR_FILE", error_file ? co_pool_str(pool, error_file) : ""},
         {"TORCHELASTIC_SIGNALS_TO_HANDLE", s->signal_names},
         {"TORCH_NCCL_ASYNC_ERROR_HANDLING", getenv("TORCH_NCCL_ASYNC_ERROR_HANDLING") ? NULL : "1"},
+        {"GLOO_SOCKET_IFNAME", gloo_interface(pool, r)},
         {"OMP_NUM_THREADS", s->omp_one ? "1" : NULL},
         {"CUDA_VISIBLE_DEVICES", virtual ? own_device(pool, s->local_first, w->local_rank) : NULL},
     };

@@ -134,12 +134,16 @@ co_err files_attempt(files *f, int restarts, int nproc)
     if (f->none || f->broken)
         return CO_OK;
     char *attempt = co_sprintf("%s/attempt_%d", f->run, restarts);
-    co_err err = attempt ? co_fs_remove_tree(attempt) : CO_ENOMEM;
-    for (int i = 0; i < nproc && !err; i++) {
-        char *dir = co_sprintf("%s/%d", attempt, i);
-        err = dir ? co_fs_mkdirs(dir) : CO_ENOMEM;
+    co_err err = attempt ? CO_OK : CO_ENOMEM;
+    for (int i = 0; i < nproc && !err;
+         i++) { /* a host that joined begins a round, not an attempt: files go on */
+        char *dir = co_sprintf("%s/%d", attempt, i), *old = dir ? co_sprintf("%s/error.json", dir) : NULL;
+        err = old ? co_fs_mkdirs(dir) : CO_ENOMEM;
         int why = errno;
+        if (!err)
+            unlink(old); /* of the round before */
         co_free(dir);
+        co_free(old);
         errno = why;
     }
     if (err) {
@@ -163,7 +167,7 @@ void files_log_open(files *f, log_file *l, int local_rank, const char *name)
     l->fd = -1;
     if (!path)
         return;
-    l->fd = open(path, O_WRONLY | O_CREAT | O_TRUNC | O_APPEND | O_CLOEXEC, 0666);
+    l->fd = open(path, O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC, 0666);
     if (l->fd < 0)
         breaks(f, path);
     co_free(path);
