@@ -99,7 +99,9 @@ static void explain(const co_logs *logs, const co_logs_spec *spec, bool any)
             spec->host ? "host " : "", spec->host ? spec->host : "", there);
     }
     if (cut)
-        say("cohort: the launcher on %s is gone and wrote no \"ends:\" line: it was killed", cut);
+        say("cohort: the launcher on %s is gone and wrote no \"ends:\" line: it was killed, or its disk was "
+            "full",
+            cut);
 }
 
 static int show(co_logs *logs, const co_logs_spec *spec, bool json, bool time)

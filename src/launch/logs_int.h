@@ -46,6 +46,7 @@ typedef struct log_source {
     co_log_line last; /* where a line without a stamp of its own belongs */
     int rank[2];      /* the lowest and highest that were read; -1: none */
     bool here;        /* a line of this host was read */
+    bool torn;        /* the last line that was read has no end */
     bool ended;       /* its last line was read */
     bool gone;        /* its launcher is, without a last line */
 } log_source;

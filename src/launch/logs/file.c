@@ -176,6 +176,7 @@ static co_err raw_line(log_source *s, const char **p, size_t *n, bool whole)
         if (end || full || (!more && s->len && !whole)) {
             *p = at;
             *n = end ? (size_t)(end - at) : s->len;
+            s->torn = !end && !full;
             size_t used = *n + (end != NULL);
             s->start += used;
             s->len -= used;
@@ -207,6 +208,8 @@ static co_err next_line(log_source *s, co_log_line *out, bool whole)
             s->rank[1] = out->rank;
         return CO_OK;
     }
+    if (s->torn) /* a disk was full in the middle of its head */
+        p = NULL;
     *out = s->last;
     out->text = p;
     out->len = p ? n : 0;
