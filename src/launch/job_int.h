@@ -90,15 +90,28 @@ const proc *tree_suspect(const proc *p, int n, pid_t top);
 void tree_kill_adopted(pid_t session, const char *run_entry, const char *rank_entry);
 
 /* --- lines.c: bytes to lines ------------------------------------------------------------------------------------------ */
-enum { LINE_MOST = 1 << 16 };
+enum { LINE_MOST = 1 << 16, ROWS_MOST = 8 };
+typedef struct row {
+    co_str text; /* what a carriage return overwrote is gone */
+    bool bar;    /* it was written after a carriage return */
+    uint64_t left_ns;
+} row;
+
 typedef struct lines {
-    co_str text;        /* of the open line; what a carriage return overwrote is gone */
-    bool returned, bar; /* the last byte was \r; the open line has been overwritten before */
-    uint64_t since_ns;  /* when the open line last changed */
+    row rows[ROWS_MOST]; /* from the highest on; one, unless there are several bars or one has just ended */
+    int at, last;        /* where the cursor is; the lowest that is in use */
+    bool home; /* the cursor is at the beginning of its row: what comes takes the place of the text there */
+    bool returned;   /* by a carriage return */
+    char escape[32]; /* an escape sequence that is not whole */
+    size_t escape_len;
+    uint64_t since_ns; /* when bytes last came */
 } lines;
 typedef void (*line_fn)(void *ctx, const char *text, size_t len);
 void lines_feed(lines *l, const char *bytes, size_t n, line_fn each, void *ctx);
+/* Rows that the cursor has left for good are lines. 0: there were some; else in how many ms there may be; -1: none wait. */
+int lines_settle(lines *l, uint64_t now_ns, line_fn each, void *ctx);
 void lines_end(lines *l, line_fn each, void *ctx); /* what is open is a line */
+bool row_blank(const row *r);                      /* nothing to be seen: a bar that was wiped away */
 void lines_fini(lines *l);
 
 /* --- outlet.c: descriptors that may be slow, without waiting for them -------------------------------------------------- */
@@ -169,7 +182,8 @@ int console_due_ms(const console *c);           /* until something held must go 
 void console_flush(console *c, bool all);
 void console_close(console *c, int patience_ms); /* for a reader that does not read; -1: for ever */
 void bars_erase(console *c); /* bars.c: the live block below everything else on a terminal */
-int bars_turn(job *j);       /* draws it if it is time; ms until it is, -1: nothing to draw */
+/* Ends lines whose time has come, and draws the block if it is time; ms until it is, -1: nothing to do */
+int bars_turn(job *j);
 
 /* --- files.c: what stays ---------------------------------------------------------------------------------------------- */
 typedef struct log_file {
@@ -331,7 +345,8 @@ void worker_read(worker *w, int which);
 /* Its guard is gone, and with it all that it started. Whoever else holds the pipe (a descriptor that was passed on) is not waited for:
  * what is in it is read, then it is closed. */
 void worker_close(worker *w, int which);
-void worker_hear(worker *w); /* from its guard */
+int worker_settle(worker *w, uint64_t now_ns); /* lines_settle of its streams */
+void worker_hear(worker *w);                   /* from its guard */
 bool worker_failed(const worker *w);
 
 /* env.c */

@@ -221,6 +221,23 @@ TEST(progress_bars_have_a_line_each_on_a_terminal)
     CHECK(!strstr(screen, "10%"), "%s", screen);
 }
 
+TEST(bars_below_each_other_are_lines_of_the_block_and_nothing_of_them_is_left)
+{
+    char *got =
+        on_terminal("printf \"\\repochs 0/2 of $RANK\\n\\rsteps 1\\033[A\" >&2; sleep 0.4; "
+                    "printf \"\\n\\rsteps 2\\033[A\" >&2; sleep 0.4; "
+                    "printf \"\\n\\r       \\033[A\\repochs 2/2 of $RANK\\n\" >&2; echo \"end of $RANK\"",
+                    2);
+
+    CHECK(strstr(got, "[0] epochs 0/2 of 0\r\n[0] steps 1\r\n[1] epochs 0/2 of 1\r\n[1] steps 1\r\n"), "%s",
+          got);
+    CHECK(strstr(got, "[0] steps 2\r\n"), "%s", got);
+    const char *screen = screen_of(got);
+    CHECK(strstr(screen, "[0] epochs 2/2 of 0\n") && strstr(screen, "[1] epochs 2/2 of 1\n"), "%s", screen);
+    CHECK(strstr(screen, "[0] end of 0\n") && strstr(screen, "[1] end of 1\n"), "%s", screen);
+    CHECK(!strstr(screen, "steps") && !strstr(screen, "0/2"), "%s", screen);
+}
+
 static bool is_full(void *fd)
 {
     int n = 0;

@@ -41,6 +41,48 @@ TEST(a_line_is_what_a_terminal_would_show_of_it)
     feed_to("\n", "<>");
 }
 
+/* The outer bar's text, then the inner one's below it and back up: as tqdm writes them. */
+#define BELOW(text) "\n\r" text "\033[A"
+
+TEST(bars_below_each_other_replace_their_own_states_and_leave_lines_whole)
+{
+    feed_to("\repochs 0/2" BELOW("steps 0%") BELOW("steps 50%")
+                BELOW("        ") "\repochs 1/2" BELOW("steps 0%") BELOW("        ") "\repochs 2/2\nend\n",
+            "<epochs 2/2><end>");
+    feed_to("\ra 1" BELOW("b 1") "\n" BELOW("c 1") "\033[A" BELOW("b 2") "\ra 2\n\n\nend\n",
+            "<a 2><b 2><c 1><end>");
+    feed_to("\repochs 0/2" BELOW("steps 50%") "\rsteps 100%\n\repochs 1/2\n", "<steps 100%><epochs 1/2>");
+    feed_to("\repochs 0/2" BELOW("steps 50%") "a warning\n\repochs 1/2\n", "<a warning><epochs 1/2>");
+    feed_to("\r1 100%\n\r2 50%\r2 100%\n", "<1 100%><2 100%>"); /* one after the other */
+    feed_to("\r1 100%\n\nend\n", "<1 100%><><end>");
+}
+
+TEST(of_escape_sequences_colours_alone_reach_lines)
+{
+    feed_to("\033[1;31mred\033[0m\n", "<\033[1;31mred\033[0m>");
+    feed_to("\033[2J\033[Ha\033[3Cb\033[10;20f\033[s\033[uc\033[?25l\n", "<c>");
+    feed_to("\0337one\0338 \033]0;a title\atwo\033]0;another\033\\ end\033(B\n", "<one two end>");
+    feed_to("12%\r\033[K15%\033[K\033[1Gdone\n", "<done>");
+    feed_to("cut \033[\nnext\033\n\033[", "<cut ><next>");
+}
+
+TEST(a_bar_that_has_ended_is_a_line_when_its_time_is_over_or_another_line_has_come)
+{
+    lines l = {0};
+    co_str got = {0};
+
+    lines_feed(&l, "\r100%\n", 6, add_line, &got);
+    int ms = lines_settle(&l, l.since_ns, add_line, &got);
+    CHECK(got.len == 0 && ms > 0 && ms <= PARTIAL_MS + 1, "%d ms: %s", ms, co_str_text(&got));
+    ms = lines_settle(&l, l.since_ns + PARTIAL_MS * UINT64_C(1000000), add_line, &got);
+    CHECK(ms == 0 && strcmp(co_str_text(&got), "<100%>") == 0, "%d ms: %s", ms, co_str_text(&got));
+    lines_feed(&l, "\r100%\nend\n", 10, add_line, &got);
+    CHECK(strcmp(co_str_text(&got), "<100%><100%><end>") == 0, "%s", co_str_text(&got));
+    CHECK(lines_settle(&l, UINT64_MAX, add_line, &got) == -1, "nothing is open");
+    lines_fini(&l);
+    co_str_fini(&got);
+}
+
 TEST(a_line_without_end_is_cut)
 {
     lines l = {0};
@@ -49,7 +91,8 @@ TEST(a_line_without_end_is_cut)
 
     memset(much, 'x', sizeof much);
     lines_feed(&l, much, sizeof much, add_line, &got);
-    CHECK(got.len == 2 * (LINE_MOST + 2) && l.text.len == LINE_MOST, "%zu and %zu", got.len, l.text.len);
+    CHECK(got.len == 2 * (LINE_MOST + 2) && l.rows[0].text.len == LINE_MOST, "%zu and %zu", got.len,
+          l.rows[0].text.len);
     lines_fini(&l);
     co_str_fini(&got);
 }

@@ -97,10 +97,10 @@ static void end_stream(stream *s)
 }
 
 /* Up to what the pipe holds now; a program that floods it does not keep us here. */
-void worker_read(worker *w, int which)
+static void read_stream(stream *s)
 {
     static char buf[1 << 16];
-    stream *s = &w->s[which];
+    worker *w = s->w;
     console *c = &w->job->console;
 
     for (int i = 0; i < 4 && s->fd >= 0; i++) {
@@ -116,9 +116,33 @@ void worker_read(worker *w, int which)
         w->active_ns = co_now_ns();
         files_log_bytes(&w->job->files, &s->file, buf, (size_t)n);
         if (s->shown && !s->teed && !c->prefix)
-            console_raw(c, which, buf, (size_t)n);
+            console_raw(c, s->which, buf, (size_t)n);
         lines_feed(&s->lines, buf, (size_t)n, take_line, s);
     }
+}
+
+/* A bar that seemed to end in the other stream comes before this one's lines, if what was written there since does not show that
+ * it goes on. */
+void worker_read(worker *w, int which)
+{
+    stream *other = &w->s[!which];
+
+    if (other->lines.at > 0) {
+        read_stream(other);
+        lines_settle(&other->lines, UINT64_MAX, take_line, other);
+    }
+    read_stream(&w->s[which]);
+}
+
+int worker_settle(worker *w, uint64_t now_ns)
+{
+    int first = -1;
+
+    for (int k = 0; k < 2; k++) {
+        int ms = lines_settle(&w->s[k].lines, now_ns, take_line, &w->s[k]);
+        first = first < 0 || (ms >= 0 && ms < first) ? ms : first;
+    }
+    return first;
 }
 
 void worker_close(worker *w, int which)
