@@ -25,6 +25,7 @@ enum {
     FOLD_MS = 50,             /* equal lines of other ranks that come later are lines of their own */
     PARTIAL_MS = 100,         /* text without a newline waits so long before a terminal shows it */
     BAR_MS = 100,             /* progress bars are drawn at most so often */
+    BAR_LINE_MS = 30000,      /* where none are drawn, what a bar shows is a line so often */
     BLAME_WAIT_MS = 2000,     /* for the roster to say which failure was the first */
     LINGER_MS = 250,          /* what a worker left running may end by itself */
     LEFT_BEHIND_MS = 5000,    /* then: from SIGTERM to SIGKILL */
@@ -95,6 +96,8 @@ typedef struct row {
     co_str text; /* what a carriage return overwrote is gone */
     bool bar;    /* it was written after a carriage return */
     uint64_t left_ns;
+    uint64_t told_ns; /* when its text was last told while it was open, or it became a bar */
+    co_str told;
 } row;
 
 typedef struct lines {
@@ -110,6 +113,8 @@ typedef void (*line_fn)(void *ctx, const char *text, size_t len);
 void lines_feed(lines *l, const char *bytes, size_t n, line_fn each, void *ctx);
 /* Rows that the cursor has left for good are lines. 0: there were some; else in how many ms there may be; -1: none wait. */
 int lines_settle(lines *l, uint64_t now_ns, line_fn each, void *ctx);
+/* What bars show that were open for BAR_LINE_MS, or have changed since it was told so long ago. Returns as lines_settle. */
+int lines_tell_bars(lines *l, uint64_t now_ns, line_fn each, void *ctx);
 void lines_end(lines *l, line_fn each, void *ctx); /* what is open is a line */
 bool row_blank(const row *r);                      /* nothing to be seen: a bar that was wiped away */
 void lines_fini(lines *l);
@@ -345,8 +350,10 @@ void worker_read(worker *w, int which);
 /* Its guard is gone, and with it all that it started. Whoever else holds the pipe (a descriptor that was passed on) is not waited for:
  * what is in it is read, then it is closed. */
 void worker_close(worker *w, int which);
-int worker_settle(worker *w, uint64_t now_ns); /* lines_settle of its streams */
-void worker_hear(worker *w);                   /* from its guard */
+int worker_turn(
+    worker *w,
+    uint64_t now_ns);        /* lines that time makes; 0: some, else ms until there may be, -1: none wait */
+void worker_hear(worker *w); /* from its guard */
 bool worker_failed(const worker *w);
 
 /* env.c */

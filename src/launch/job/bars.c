@@ -136,7 +136,7 @@ int bars_turn(job *j)
     int first = -1;
 
     for (int i = 0; i < j->n; i++) {
-        int ms = worker_settle(&j->workers[i], now);
+        int ms = worker_turn(&j->workers[i], now);
         first = first < 0 || (ms >= 0 && ms < first) ? ms : first;
     }
     int ms = draw(j, now);

@@ -12,7 +12,8 @@
  *     rows[last]  steps 41%
  *
  * That is why a bar's row stays open after its newline. It is a line when an ordinary line has ended below it, or when the
- * cursor has not come back for PARTIAL_MS. An ordinary line waits for nothing.
+ * cursor has not come back for PARTIAL_MS. An ordinary line waits for nothing. What a bar shows meanwhile is told every
+ * BAR_LINE_MS: where nobody sees it move, an epoch of an hour would be an hour of silence.
  *
  * Of escape sequences colours stay; where the others go is followed as far as bars need it, and they end here: a prefix,
  * or a file, moves everything to another place.
@@ -43,8 +44,9 @@ static void drop_top(lines *l)
     row top = l->rows[0];
 
     co_str_clear(&top.text);
+    co_str_clear(&top.told);
     memmove(l->rows, l->rows + 1, (size_t)l->last * sizeof *l->rows);
-    l->rows[l->last] = (row){.text = top.text};
+    l->rows[l->last] = (row){.text = top.text, .told = top.told};
     l->last -= l->last > 0;
     if (l->at > 0)
         l->at--;
@@ -90,8 +92,10 @@ static void add(lines *l, const char *text, size_t n, line_fn each, void *ctx)
     if (n == 0)
         return;
     if (l->home) {
-        co_str_clear(&l->rows[l->at].text);
-        l->rows[l->at].bar = l->returned;
+        row *r = &l->rows[l->at];
+        co_str_clear(&r->text);
+        r->told_ns = r->bar && l->returned ? r->told_ns : l->since_ns;
+        r->bar = l->returned;
         l->home = l->returned = false;
     }
     for (size_t fits; (fits = LINE_MOST - l->rows[l->at].text.len) < n; text += fits, n -= fits) {
@@ -208,6 +212,33 @@ int lines_settle(lines *l, uint64_t now_ns, line_fn each, void *ctx)
     return some ? 0 : -1;
 }
 
+static bool same(const co_str *a, const co_str *b)
+{
+    return a->len == b->len && memcmp(co_str_text(a), co_str_text(b), a->len) == 0;
+}
+
+int lines_tell_bars(lines *l, uint64_t now_ns, line_fn each, void *ctx)
+{
+    int first = -1;
+
+    for (int i = l->at; i <= l->last; i++) {
+        row *r = &l->rows[i];
+        uint64_t due = r->told_ns + BAR_LINE_MS * UINT64_C(1000000);
+        int ms = due > now_ns ? (int)((due - now_ns) / 1000000) + 1 : 0;
+        if (!r->bar || row_blank(r))
+            continue;
+        if (ms == 0) {
+            r->told_ns = now_ns;
+            if (!same(&r->text, &r->told))
+                each(ctx, co_str_text(&r->text), r->text.len);
+            co_str_clear(&r->told);
+            co_str_addn(&r->told, co_str_text(&r->text), r->text.len);
+        }
+        first = first < 0 || ms < first ? ms : first;
+    }
+    return first;
+}
+
 void lines_end(lines *l, line_fn each, void *ctx)
 {
     int above = l->at;
@@ -223,6 +254,8 @@ void lines_end(lines *l, line_fn each, void *ctx)
 
 void lines_fini(lines *l)
 {
-    for (int i = 0; i < ROWS_MOST; i++)
+    for (int i = 0; i < ROWS_MOST; i++) {
         co_str_fini(&l->rows[i].text);
+        co_str_fini(&l->rows[i].told);
+    }
 }

@@ -74,6 +74,17 @@ static void keep_tail(tail *t, const char *text, size_t len)
     line[n] = '\0';
 }
 
+static void show_line(const stream *s, const char *text, size_t len)
+{
+    const worker *w = s->w;
+    console *c = &w->job->console;
+
+    if (s->shown && s->teed)
+        console_teed(c, s->which, w->tee_prefix, text, len);
+    else if (s->shown && c->prefix)
+        console_line(c, w->local_rank, s->which, text, len);
+}
+
 static void take_line(void *ctx, const char *text, size_t len)
 {
     stream *s = ctx;
@@ -83,10 +94,7 @@ static void take_line(void *ctx, const char *text, size_t len)
     follow_traceback(w, text, len);
     keep_tail(&w->tail, text, len);
     files_merge_line(&j->files, w->rank, co_roster_clock_offset(j->roster), text, len);
-    if (s->shown && s->teed)
-        console_teed(&j->console, s->which, w->tee_prefix, text, len);
-    else if (s->shown && j->console.prefix)
-        console_line(&j->console, w->local_rank, s->which, text, len);
+    show_line(s, text, len);
 }
 
 static void end_stream(stream *s)
@@ -134,13 +142,28 @@ void worker_read(worker *w, int which)
     read_stream(&w->s[which]);
 }
 
-int worker_settle(worker *w, uint64_t now_ns)
+/* What a bar shows while it is open. A terminal shows it anyway, below its lines; not so that of a stream that is teed. */
+static void take_bar(void *ctx, const char *text, size_t len)
+{
+    stream *s = ctx;
+    job *j = s->w->job;
+    bool drawn = !s->teed && outlets_at(&j->console.out, s->which)->tty;
+
+    files_merge_line(&j->files, s->w->rank, co_roster_clock_offset(j->roster), text, len);
+    if (!drawn)
+        show_line(s, text, len);
+}
+
+int worker_turn(worker *w, uint64_t now_ns)
 {
     int first = -1;
 
     for (int k = 0; k < 2; k++) {
-        int ms = lines_settle(&w->s[k].lines, now_ns, take_line, &w->s[k]);
-        first = first < 0 || (ms >= 0 && ms < first) ? ms : first;
+        lines *l = &w->s[k].lines;
+        int ms[] = {lines_settle(l, now_ns, take_line, &w->s[k]),
+                    lines_tell_bars(l, now_ns, take_bar, &w->s[k])};
+        for (int i = 0; i < 2; i++)
+            first = first < 0 || (ms[i] >= 0 && ms[i] < first) ? ms[i] : first;
     }
     return first;
 }
