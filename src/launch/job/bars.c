@@ -4,6 +4,8 @@
  *     [0]  45%|#########            | 450/1000      <- the live block: erased before anything else is written,
  *     [1]  44%|########             | 441/1000         drawn again after it, at most every BAR_MS
  *
+ * The block never fills the terminal: what there is no room for is counted in its last line ("and 5 more").
+ *
  * Only where lines have prefixes: a single worker's bytes go to the terminal as they are.
  */
 #include "launch/job_int.h"
@@ -35,11 +37,23 @@ void bars_erase(console *c)
         outlet_add(o, up, sizeof up - 1);
 }
 
-static int columns(const outlet *o)
+static struct winsize size_of(const outlet *o)
 {
-    struct winsize w;
+    struct winsize w = {0};
 
-    return ioctl(o->fd, TIOCGWINSZ, &w) == 0 && w.ws_col > 10 ? w.ws_col : 80;
+    if (ioctl(o->fd, TIOCGWINSZ, &w) != 0 || w.ws_row == 0)
+        w.ws_row = 24;
+    if (w.ws_col <= 10)
+        w.ws_col = 80;
+    return w;
+}
+
+/* Lines that the block may have. The cursor is below it: one line more, and the highest would scroll away with every drawing. */
+static int room_of(const outlet *o)
+{
+    int room = size_of(o).ws_row - 1;
+
+    return room < BARS_MOST ? room : BARS_MOST;
 }
 
 /* As many bytes of UTF-8 as fill at most `most` columns; a control character that is no colour ends it. */
@@ -66,7 +80,7 @@ static void draw_one(console *c, outlet *o, int local_rank, const row *r)
     const char *text = co_str_text(&r->text);
     int n =
         snprintf(label, sizeof label, "[%s%s%d] ", c->host, *c->host ? ":" : "", c->first_rank + local_rank);
-    size_t fits = fitting(text, r->text.len, columns(o) - n - 1);
+    size_t fits = fitting(text, r->text.len, size_of(o).ws_col - n - 1);
 
     outlet_add(o, label, (size_t)n);
     outlet_add(o, text, fits);
@@ -92,24 +106,38 @@ typedef struct block {
     bool changed; /* since it was drawn */
 } block;
 
-/* What the block is to be; with o it is drawn there. */
-static block look(job *j, uint64_t now, outlet *o)
+/* What the block is to be; the first `most` of it are drawn. */
+static block look(job *j, uint64_t now, outlet *o, int most)
 {
     block b = {0};
 
     for (int i = 0; i < 2 * j->n; i++) {
         const stream *s = &j->workers[i / 2].s[i % 2];
         for (int k = 0; k <= s->lines.last; k++) {
-            b.open |= s->lines.rows[k].text.len > 0;
+            b.open |= !row_blank(&s->lines.rows[k]);
             if (!stands(s, k, now))
                 continue;
             b.n++;
             b.changed |= s->lines.since_ns > j->console.drawn_ns;
-            if (o && j->console.bars < BARS_MOST)
+            if (j->console.bars < most)
                 draw_one(&j->console, o, i / 2, &s->lines.rows[k]);
         }
     }
     return b;
+}
+
+/* All that stand, or as many as there is room for and how many more there are. */
+static void draw_block(job *j, uint64_t now, outlet *o, int n, int room)
+{
+    console *c = &j->console;
+    char rest[32];
+
+    bars_erase(c);
+    look(j, now, o, n > room ? room - 1 : n);
+    if (n <= room || room == 0)
+        return;
+    outlet_add(o, rest, (size_t)snprintf(rest, sizeof rest, "and %d more\n", n - room + 1));
+    c->bars++;
 }
 
 static int draw(job *j, uint64_t now)
@@ -119,13 +147,13 @@ static int draw(job *j, uint64_t now)
 
     if (!o || !c->prefix)
         return -1;
-    block b = look(j, now, NULL);
-    if (!b.changed && c->bars == (b.n < BARS_MOST ? b.n : BARS_MOST))
+    block b = look(j, now, o, 0);
+    int room = room_of(o);
+    if (!b.changed && c->bars == (b.n < room ? b.n : room))
         return b.open && !b.n ? BAR_MS : -1;
     if (outlet_full(o) || now - c->drawn_ns < BAR_MS * UINT64_C(1000000))
         return BAR_MS;
-    bars_erase(c);
-    look(j, now, o);
+    draw_block(j, now, o, b.n, room);
     c->drawn_ns = now;
     return -1;
 }
