@@ -1,8 +1,8 @@
 /* job_int.h -- the parts of a job on one host.
  *
  *     roster --events--> run.c --> round.c: the workers of a round, judge.c; guard.c (a process for each), children.c, env.c
- *     a worker's bytes --> lines.c --> files.c (per rank, merged) --> joblog.c (with those of other hosts)
- *                                 \--> console.c (prefix, fold), bars.c --> outlet.c: out_fd, err_fd
+ *     a worker's bytes --> lines.c, escape.c --> files.c (per rank, merged) --> joblog.c (with those of other hosts)
+ *                                            \--> console.c (prefix, fold), bars.c --> outlet.c: out_fd, err_fd
  *     a death --> cause.c, evidence.c --> co_failure --> roster --> blame.c (a paragraph, blame.json)
  */
 #ifndef CO_LAUNCH_JOB_INT_H
@@ -90,6 +90,20 @@ const proc *tree_suspect(const proc *p, int n, pid_t top);
 /* Our children by adoption that a worker left: of its session, or with both entries in their environment. Killed, reaped. */
 void tree_kill_adopted(pid_t session, const char *run_entry, const char *rank_entry);
 
+/* --- escape.c: the sequences that move a terminal's cursor --------------------------------------------------------------- */
+typedef struct escape {
+    char text[32];
+    size_t len;
+    bool open; /* it has begun and is not whole */
+} escape;
+typedef enum {
+    ESCAPE_NONE, /* this byte belongs to none */
+    ESCAPE_PART,
+    ESCAPE_WHOLE /* text is "\033[", parameters and the letter that says what it does */
+} escape_state;
+void escape_begin(escape *e); /* its first byte has come */
+escape_state escape_feed(escape *e, char c);
+
 /* --- lines.c: bytes to lines ------------------------------------------------------------------------------------------ */
 enum { LINE_MOST = 1 << 16, ROWS_MOST = 8 };
 typedef struct row {
@@ -104,9 +118,8 @@ typedef struct lines {
     row rows[ROWS_MOST]; /* from the highest on; one, unless there are several bars or one has just ended */
     int at, last;        /* where the cursor is; the lowest that is in use */
     bool home; /* the cursor is at the beginning of its row: what comes takes the place of the text there */
-    bool returned;   /* by a carriage return */
-    char escape[32]; /* an escape sequence that is not whole */
-    size_t escape_len;
+    bool returned; /* by a carriage return */
+    escape escape;
     uint64_t since_ns; /* when bytes last came */
 } lines;
 typedef void (*line_fn)(void *ctx, const char *text, size_t len);

@@ -125,13 +125,14 @@ static void erase(lines *l, int how, bool below)
         co_str_clear(&l->rows[i].text);
 }
 
-/* l->escape is "\033[", parameters and this last byte. */
-static void follow(lines *l, char last, line_fn each, void *ctx)
+static void follow(lines *l, line_fn each, void *ctx)
 {
-    int given = atoi(l->escape + 2), n = given > ROWS_MOST ? ROWS_MOST : given > 0 ? given : 1;
+    const escape *e = &l->escape;
+    char last = e->text[e->len - 1];
+    int given = atoi(e->text + 2), n = given > ROWS_MOST ? ROWS_MOST : given > 0 ? given : 1;
 
     if (last == 'm')
-        add(l, l->escape, l->escape_len, each, ctx);
+        add(l, e->text, e->len, each, ctx);
     else if (last == 'A' || last == 'F')
         go_to_row(l, l->at - n);
     else if (last == 'B' || last == 'E')
@@ -142,33 +143,6 @@ static void follow(lines *l, char last, line_fn each, void *ctx)
         l->home = l->returned = true;
 }
 
-/* Is c part of the escape sequence that has begun? A control character ends what is none. */
-static bool escape(lines *l, char c, line_fn each, void *ctx)
-{
-    unsigned char code = (unsigned char)c;
-    char kind = l->escape[1];
-
-    if (code < 32) {
-        bool titled = l->escape_len > 1 && kind == ']' && c == '\a';
-        l->escape_len = 0;
-        return titled;
-    }
-    if (l->escape_len < sizeof l->escape - 1)
-        l->escape[l->escape_len++] = c;
-    l->escape[l->escape_len] = '\0';
-    if (l->escape_len == 2) {
-        if (c != '[' && c != ']' && code >= 0x30) /* ESC 7, ESC M: that is all */
-            l->escape_len = 0;
-        return true;
-    }
-    if (kind == ']' || code < (kind == '[' ? 0x40 : 0x30))
-        return true;
-    if (kind == '[' && l->escape_len < sizeof l->escape - 1)
-        follow(l, c, each, ctx);
-    l->escape_len = 0;
-    return true;
-}
-
 static void control(lines *l, char c, line_fn each, void *ctx)
 {
     if (c == '\n') {
@@ -176,8 +150,7 @@ static void control(lines *l, char c, line_fn each, void *ctx)
     } else if (c == '\r') {
         l->home = l->returned = true;
     } else {
-        l->escape[0] = c;
-        l->escape_len = 1;
+        escape_begin(&l->escape);
     }
 }
 
@@ -186,7 +159,10 @@ void lines_feed(lines *l, const char *bytes, size_t n, line_fn each, void *ctx)
     l->since_ns = co_now_ns();
     for (const char *end = bytes + n; bytes < end;) {
         size_t left = (size_t)(end - bytes), plain = 0;
-        if (l->escape_len && escape(l, *bytes, each, ctx)) {
+        escape_state state = escape_feed(&l->escape, *bytes);
+        if (state == ESCAPE_WHOLE)
+            follow(l, each, ctx);
+        if (state != ESCAPE_NONE) {
             bytes++;
             continue;
         }
