@@ -1,8 +1,8 @@
 /* job_int.h -- the parts of a job on one host.
  *
  *     roster --events--> run.c --> round.c: the workers of a round, judge.c; guard.c (a process for each), children.c, env.c
- *     a worker's bytes --> lines.c --> files.c (per rank, merged) --> joblog.c (with those of other hosts)
- *                                 \--> console.c (prefix, fold), bars.c --> outlet.c: out_fd, err_fd
+ *     a worker's bytes --> lines.c, escape.c --> files.c (per rank, merged) --> joblog.c (with those of other hosts)
+ *                                            \--> console.c (prefix, fold), bars.c --> outlet.c: out_fd, err_fd
  *     a death --> cause.c, evidence.c --> co_failure --> roster --> blame.c (a paragraph, blame.json)
  */
 #ifndef CO_LAUNCH_JOB_INT_H
@@ -25,6 +25,7 @@ enum {
     FOLD_MS = 50,             /* equal lines of other ranks that come later are lines of their own */
     PARTIAL_MS = 100,         /* text without a newline waits so long before a terminal shows it */
     BAR_MS = 100,             /* progress bars are drawn at most so often */
+    BAR_LINE_MS = 30000,      /* where none are drawn, what a bar shows is a line so often */
     BLAME_WAIT_MS = 2000,     /* for the roster to say which failure was the first */
     LINGER_MS = 250,          /* what a worker left running may end by itself */
     LEFT_BEHIND_MS = 5000,    /* then: from SIGTERM to SIGKILL */
@@ -89,16 +90,46 @@ const proc *tree_suspect(const proc *p, int n, pid_t top);
 /* Our children by adoption that a worker left: of its session, or with both entries in their environment. Killed, reaped. */
 void tree_kill_adopted(pid_t session, const char *run_entry, const char *rank_entry);
 
+/* --- escape.c: the sequences that move a terminal's cursor --------------------------------------------------------------- */
+typedef struct escape {
+    char text[32];
+    size_t len;
+    bool open; /* it has begun and is not whole */
+} escape;
+typedef enum {
+    ESCAPE_NONE, /* this byte belongs to none */
+    ESCAPE_PART,
+    ESCAPE_WHOLE /* text is "\033[", parameters and the letter that says what it does */
+} escape_state;
+void escape_begin(escape *e); /* its first byte has come */
+escape_state escape_feed(escape *e, char c);
+
 /* --- lines.c: bytes to lines ------------------------------------------------------------------------------------------ */
-enum { LINE_MOST = 1 << 16 };
+enum { LINE_MOST = 1 << 16, ROWS_MOST = 8 };
+typedef struct row {
+    co_str text; /* what a carriage return overwrote is gone */
+    bool bar;    /* it was written after a carriage return */
+    uint64_t left_ns;
+    uint64_t told_ns; /* when its text was last told while it was open, or it became a bar */
+    co_str told;
+} row;
+
 typedef struct lines {
-    co_str text;        /* of the open line; what a carriage return overwrote is gone */
-    bool returned, bar; /* the last byte was \r; the open line has been overwritten before */
-    uint64_t since_ns;  /* when the open line last changed */
+    row rows[ROWS_MOST]; /* from the highest on; one, unless there are several bars or one has just ended */
+    int at, last;        /* where the cursor is; the lowest that is in use */
+    bool home; /* the cursor is at the beginning of its row: what comes takes the place of the text there */
+    bool returned; /* by a carriage return */
+    escape escape;
+    uint64_t since_ns; /* when bytes last came */
 } lines;
 typedef void (*line_fn)(void *ctx, const char *text, size_t len);
 void lines_feed(lines *l, const char *bytes, size_t n, line_fn each, void *ctx);
+/* Rows that the cursor has left for good are lines. 0: there were some; else in how many ms there may be; -1: none wait. */
+int lines_settle(lines *l, uint64_t now_ns, line_fn each, void *ctx);
+/* What bars show that were open for BAR_LINE_MS, or have changed since it was told so long ago. Returns as lines_settle. */
+int lines_tell_bars(lines *l, uint64_t now_ns, line_fn each, void *ctx);
 void lines_end(lines *l, line_fn each, void *ctx); /* what is open is a line */
+bool row_blank(const row *r);                      /* nothing to be seen: a bar that was wiped away */
 void lines_fini(lines *l);
 
 /* --- outlet.c: descriptors that may be slow, without waiting for them -------------------------------------------------- */
@@ -169,7 +200,8 @@ int console_due_ms(const console *c);           /* until something held must go 
 void console_flush(console *c, bool all);
 void console_close(console *c, int patience_ms); /* for a reader that does not read; -1: for ever */
 void bars_erase(console *c); /* bars.c: the live block below everything else on a terminal */
-int bars_turn(job *j);       /* draws it if it is time; ms until it is, -1: nothing to draw */
+/* Ends lines whose time has come, and draws the block if it is time; ms until it is, -1: nothing to do */
+int bars_turn(job *j);
 
 /* --- files.c: what stays ---------------------------------------------------------------------------------------------- */
 typedef struct log_file {
@@ -335,6 +367,9 @@ void worker_read(worker *w, int which);
 /* Its guard is gone, and with it all that it started. Whoever else holds the pipe (a descriptor that was passed on) is not waited for:
  * what is in it is read, then it is closed. */
 void worker_close(worker *w, int which);
+int worker_turn(
+    worker *w,
+    uint64_t now_ns);        /* lines that time makes; 0: some, else ms until there may be, -1: none wait */
 void worker_hear(worker *w); /* from its guard */
 bool worker_failed(const worker *w);
 

@@ -154,10 +154,10 @@ static bool is_there(void *path)
 }
 
 /* What a terminal of 40 columns was sent. */
-static char *on_terminal(const char *text, int nproc)
+static char *on_rows(int rows, const char *text, int nproc)
 {
     static char got[1 << 16];
-    struct winsize size = {.ws_row = 24, .ws_col = 40};
+    struct winsize size = {.ws_row = (unsigned short)rows, .ws_col = 40};
     int master = posix_openpt(O_RDWR | O_NOCTTY | O_CLOEXEC), len = 0, status;
 
     CHECK(master >= 0 && grantpt(master) == 0 && unlockpt(master) == 0, "%m");
@@ -174,6 +174,11 @@ static char *on_terminal(const char *text, int nproc)
     waitpid(pid, &status, 0);
     CHECK(status == 0, "status %x\n%s", (unsigned)status, got);
     return got;
+}
+
+static char *on_terminal(const char *text, int nproc)
+{
+    return on_rows(24, text, nproc);
 }
 
 /* The screen after these bytes: of control sequences, one line up and the rest of the line erased. */
@@ -219,6 +224,49 @@ TEST(progress_bars_have_a_line_each_on_a_terminal)
     CHECK(strstr(screen, "[0] end of 0\n") && strstr(screen, "[1] end of 1\n"), "%s", screen);
     CHECK(strstr(screen, "[0] bar of 0 99%\n") && strstr(screen, "[1] bar of 1 99%\n"), "%s", screen);
     CHECK(!strstr(screen, "10%"), "%s", screen);
+}
+
+TEST(bars_below_each_other_are_lines_of_the_block_and_nothing_of_them_is_left)
+{
+    char *got =
+        on_terminal("printf \"\\repochs 0/2 of $RANK\\n\\rsteps 1\\033[A\" >&2; sleep 0.4; "
+                    "printf \"\\n\\rsteps 2\\033[A\" >&2; sleep 0.4; "
+                    "printf \"\\n\\r       \\033[A\\repochs 2/2 of $RANK\\n\" >&2; echo \"end of $RANK\"",
+                    2);
+
+    CHECK(strstr(got, "[0] epochs 0/2 of 0\r\n[0] steps 1\r\n[1] epochs 0/2 of 1\r\n[1] steps 1\r\n"), "%s",
+          got);
+    CHECK(strstr(got, "[0] steps 2\r\n"), "%s", got);
+    const char *screen = screen_of(got);
+    CHECK(strstr(screen, "[0] epochs 2/2 of 0\n") && strstr(screen, "[1] epochs 2/2 of 1\n"), "%s", screen);
+    CHECK(strstr(screen, "[0] end of 0\n") && strstr(screen, "[1] end of 1\n"), "%s", screen);
+    CHECK(!strstr(screen, "steps") && !strstr(screen, "0/2"), "%s", screen);
+}
+
+/* Lines that the cursor went down at most without coming up again. */
+static int deepest(const char *bytes)
+{
+    int y = 0, most = 0;
+
+    for (; *bytes; bytes++) {
+        y += *bytes == '\n';
+        y -= strncmp(bytes, "\033[A", 3) == 0;
+        most = y > most ? y : most;
+    }
+    return most;
+}
+
+TEST(more_bars_than_a_terminal_has_rows_are_counted)
+{
+    /* wiped away at the end, so that all that the terminal gets is the block */
+    char *got = on_rows(5,
+                        "printf \"\\rbar of $RANK\" >&2; : > up.$RANK; "
+                        "while [ $(ls up.* | wc -l) -lt 7 ]; do sleep 0.02; done; "
+                        "sleep 0.4; printf '\\r              ' >&2; sleep 0.2",
+                        7);
+
+    CHECK(strstr(got, "[0] bar of 0\r\n[1] bar of 1\r\n[2] bar of 2\r\nand 4 more\r\n"), "%s", got);
+    CHECK(deepest(got) == 4, "%d rows down, of 5:\n%s", deepest(got), got);
 }
 
 static bool is_full(void *fd)

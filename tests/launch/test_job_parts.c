@@ -5,6 +5,7 @@
 #include <signal.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/ioctl.h>
 #include <sys/resource.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -41,6 +42,76 @@ TEST(a_line_is_what_a_terminal_would_show_of_it)
     feed_to("\n", "<>");
 }
 
+/* The outer bar's text, then the inner one's below it and back up: as tqdm writes them. */
+#define BELOW(text) "\n\r" text "\033[A"
+
+TEST(bars_below_each_other_replace_their_own_states_and_leave_lines_whole)
+{
+    feed_to("\repochs 0/2" BELOW("steps 0%") BELOW("steps 50%")
+                BELOW("        ") "\repochs 1/2" BELOW("steps 0%") BELOW("        ") "\repochs 2/2\nend\n",
+            "<epochs 2/2><end>");
+    feed_to("\ra 1" BELOW("b 1") "\n" BELOW("c 1") "\033[A" BELOW("b 2") "\ra 2\n\n\nend\n",
+            "<a 2><b 2><c 1><end>");
+    feed_to("\repochs 0/2" BELOW("steps 50%") "\rsteps 100%\n\repochs 1/2\n", "<steps 100%><epochs 1/2>");
+    feed_to("\repochs 0/2" BELOW("steps 50%") "a warning\n\repochs 1/2\n", "<a warning><epochs 1/2>");
+    feed_to("\r1 100%\n\r2 50%\r2 100%\n", "<1 100%><2 100%>"); /* one after the other */
+    feed_to("\r1 100%\n\nend\n", "<1 100%><><end>");
+}
+
+TEST(of_escape_sequences_colours_alone_reach_lines)
+{
+    feed_to("\033[1;31mred\033[0m\n", "<\033[1;31mred\033[0m>");
+    feed_to("\033[2J\033[Ha\033[3Cb\033[10;20f\033[s\033[uc\033[?25l\n", "<c>");
+    feed_to("\0337one\0338 \033]0;a title\atwo\033]0;another\033\\ end\033(B\n", "<one two end>");
+    feed_to("12%\r\033[K15%\033[K\033[1Gdone\n", "<done>");
+    feed_to("cut \033[\nnext\033\n\033[", "<cut ><next>");
+}
+
+TEST(a_bar_that_has_ended_is_a_line_when_its_time_is_over_or_another_line_has_come)
+{
+    lines l = {0};
+    co_str got = {0};
+
+    lines_feed(&l, "\r100%\n", 6, add_line, &got);
+    int ms = lines_settle(&l, l.since_ns, add_line, &got);
+    CHECK(got.len == 0 && ms > 0 && ms <= PARTIAL_MS + 1, "%d ms: %s", ms, co_str_text(&got));
+    ms = lines_settle(&l, l.since_ns + PARTIAL_MS * UINT64_C(1000000), add_line, &got);
+    CHECK(ms == 0 && strcmp(co_str_text(&got), "<100%>") == 0, "%d ms: %s", ms, co_str_text(&got));
+    lines_feed(&l, "\r100%\nend\n", 10, add_line, &got);
+    CHECK(strcmp(co_str_text(&got), "<100%><100%><end>") == 0, "%s", co_str_text(&got));
+    CHECK(lines_settle(&l, UINT64_MAX, add_line, &got) == -1, "nothing is open");
+    lines_fini(&l);
+    co_str_fini(&got);
+}
+
+static uint64_t periods(int n) /* of BAR_LINE_MS, and a little */
+{
+    return (uint64_t)n * BAR_LINE_MS * UINT64_C(1000000) + 1000000;
+}
+
+TEST(what_an_open_bar_shows_is_told_every_period_if_it_has_changed)
+{
+    lines l = {0};
+    co_str got = {0};
+
+    lines_feed(&l, "\r 1%" BELOW("steps 5"), strlen("\r 1%" BELOW("steps 5")), add_line, &got);
+    uint64_t began = l.since_ns;
+    int ms = lines_tell_bars(&l, began, add_line, &got);
+    CHECK(got.len == 0 && ms > BAR_LINE_MS - 1000 && ms <= BAR_LINE_MS + 1, "%d ms: %s", ms,
+          co_str_text(&got));
+    CHECK(lines_tell_bars(&l, began + periods(1), add_line, &got) == 0, "it is time");
+    CHECK(lines_tell_bars(&l, began + periods(1), add_line, &got) > 0, "twice");
+    lines_tell_bars(&l, began + periods(3), add_line, &got); /* nothing has changed */
+    lines_feed(&l, "\r 2%", 4, add_line, &got);
+    lines_tell_bars(&l, began + periods(5), add_line, &got);
+    lines_feed(&l, "\r 3%\nopen", 9, add_line, &got);
+    lines_tell_bars(&l, began + periods(9), add_line, &got);
+    lines_end(&l, add_line, &got);
+    CHECK(strcmp(co_str_text(&got), "< 1%><steps 5>< 2%>< 3%><open>") == 0, "%s", co_str_text(&got));
+    lines_fini(&l);
+    co_str_fini(&got);
+}
+
 TEST(a_line_without_end_is_cut)
 {
     lines l = {0};
@@ -49,7 +120,8 @@ TEST(a_line_without_end_is_cut)
 
     memset(much, 'x', sizeof much);
     lines_feed(&l, much, sizeof much, add_line, &got);
-    CHECK(got.len == 2 * (LINE_MOST + 2) && l.text.len == LINE_MOST, "%zu and %zu", got.len, l.text.len);
+    CHECK(got.len == 2 * (LINE_MOST + 2) && l.rows[0].text.len == LINE_MOST, "%zu and %zu", got.len,
+          l.rows[0].text.len);
     lines_fini(&l);
     co_str_fini(&got);
 }
@@ -83,6 +155,56 @@ TEST(equal_lines_fold_and_every_rank_keeps_its_own_order)
     folds_to(2, (const char *[]){"0:x", "0:y", "1:y", "1:x", NULL}, "[0] x\n[0-1] x2 y\n[1] x\n");
     folds_to(2, (const char *[]){"0:x", "0:x", "1:x", "1:x", NULL}, "[0-1] x2 x\n[0-1] x2 x\n");
     folds_to(2, (const char *[]){"0:", "1:", NULL}, "[0-1] x2 \n");
+}
+
+static void nothing(void *ctx, const char *text, size_t len)
+{
+    CHECK(false, "%.*s is no line, %p", (int)len, text, ctx);
+}
+
+/* Rank 1 has a bar that has not ended; its standard error is fd. What is in merged.log after a period. */
+static char *bar_of_a_period(int fd)
+{
+    static worker w;
+    co_job_spec spec = {
+        .terms = {.run_id = "t", .nproc = 2, .min_hosts = 1, .max_hosts = 1}, .out_fd = fd, .err_fd = fd};
+    co_round r = {.hosts = 1, .world = 2};
+    job j = {.files = {.host = "here"}, .workers = &w, .n = 1};
+    char *text;
+
+    j.files.merged.fd = open("merged.log", O_RDWR | O_CREAT | O_TRUNC, 0644);
+    CHECK_OK(co_roster_local(&j.roster, &spec.terms));
+    console_open(&j.console, &spec);
+    console_round(&j.console, &r, &spec, "here");
+    w = (worker){.job = &j, .local_rank = 1, .rank = 1};
+    w.s[1] = (stream){.fd = -1, .which = 1, .w = &w, .shown = true};
+    lines_feed(&w.s[1].lines, "\r 5%", 4, nothing, NULL);
+    worker_turn(&w, w.s[1].lines.since_ns + periods(1));
+    CHECK(w.tail.n == 0, "it is not the last that the worker has said");
+    files_log_close(&j.files, &j.files.merged);
+    console_close(&j.console, 0);
+    lines_fini(&w.s[1].lines);
+    co_roster_close(j.roster);
+    CHECK_OK(co_fs_read(&text, NULL, "merged.log", 1 << 16));
+    return text;
+}
+
+TEST(a_bar_that_nobody_sees_move_has_a_line_every_period_and_merged_log_always)
+{
+    char got[256] = "";
+    int p[2], master = posix_openpt(O_RDWR | O_NOCTTY | O_CLOEXEC);
+
+    CHECK(pipe(p) == 0, "%m");
+    char *merged = bar_of_a_period(p[1]);
+    CHECK(strstr(merged, " [here:1]  5%\n"), "%s", merged);
+    CHECK(read(p[0], got, sizeof got - 1) > 0 && strcmp(got, "[1]  5%\n") == 0, "%s", got);
+    co_free(merged);
+    CHECK(master >= 0 && grantpt(master) == 0 && unlockpt(master) == 0, "%m");
+    int slave = open(ptsname(master), O_RDWR | O_NOCTTY | O_CLOEXEC), n = -1;
+    merged = bar_of_a_period(slave);
+    CHECK(strstr(merged, " [here:1]  5%\n"), "%s", merged);
+    CHECK(ioctl(master, FIONREAD, &n) == 0 && n == 0, "%d bytes on a terminal", n);
+    co_free(merged);
 }
 
 TEST(an_outlet_forgets_what_a_slow_reader_has_read)

@@ -74,6 +74,17 @@ static void keep_tail(tail *t, const char *text, size_t len)
     line[n] = '\0';
 }
 
+static void show_line(const stream *s, const char *text, size_t len)
+{
+    const worker *w = s->w;
+    console *c = &w->job->console;
+
+    if (s->shown && s->teed)
+        console_teed(c, s->which, w->tee_prefix, text, len);
+    else if (s->shown && c->prefix)
+        console_line(c, w->local_rank, s->which, text, len);
+}
+
 static void take_line(void *ctx, const char *text, size_t len)
 {
     stream *s = ctx;
@@ -83,10 +94,7 @@ static void take_line(void *ctx, const char *text, size_t len)
     follow_traceback(w, text, len);
     keep_tail(&w->tail, text, len);
     files_merge_line(&j->files, w->rank, co_roster_clock_offset(j->roster), text, len);
-    if (s->shown && s->teed)
-        console_teed(&j->console, s->which, w->tee_prefix, text, len);
-    else if (s->shown && j->console.prefix)
-        console_line(&j->console, w->local_rank, s->which, text, len);
+    show_line(s, text, len);
 }
 
 static void end_stream(stream *s)
@@ -97,10 +105,10 @@ static void end_stream(stream *s)
 }
 
 /* Up to what the pipe holds now; a program that floods it does not keep us here. */
-void worker_read(worker *w, int which)
+static void read_stream(stream *s)
 {
     static char buf[1 << 16];
-    stream *s = &w->s[which];
+    worker *w = s->w;
     console *c = &w->job->console;
 
     for (int i = 0; i < 4 && s->fd >= 0; i++) {
@@ -116,9 +124,48 @@ void worker_read(worker *w, int which)
         w->active_ns = co_now_ns();
         files_log_bytes(&w->job->files, &s->file, buf, (size_t)n);
         if (s->shown && !s->teed && !c->prefix)
-            console_raw(c, which, buf, (size_t)n);
+            console_raw(c, s->which, buf, (size_t)n);
         lines_feed(&s->lines, buf, (size_t)n, take_line, s);
     }
+}
+
+/* A bar that seemed to end in the other stream comes before this one's lines, if what was written there since does not show that
+ * it goes on. */
+void worker_read(worker *w, int which)
+{
+    stream *other = &w->s[!which];
+
+    if (other->lines.at > 0) {
+        read_stream(other);
+        lines_settle(&other->lines, UINT64_MAX, take_line, other);
+    }
+    read_stream(&w->s[which]);
+}
+
+/* What a bar shows while it is open. A terminal shows it anyway, below its lines; not so that of a stream that is teed. */
+static void take_bar(void *ctx, const char *text, size_t len)
+{
+    stream *s = ctx;
+    job *j = s->w->job;
+    bool drawn = !s->teed && outlets_at(&j->console.out, s->which)->tty;
+
+    files_merge_line(&j->files, s->w->rank, co_roster_clock_offset(j->roster), text, len);
+    if (!drawn)
+        show_line(s, text, len);
+}
+
+int worker_turn(worker *w, uint64_t now_ns)
+{
+    int first = -1;
+
+    for (int k = 0; k < 2; k++) {
+        lines *l = &w->s[k].lines;
+        int ms[] = {lines_settle(l, now_ns, take_line, &w->s[k]),
+                    lines_tell_bars(l, now_ns, take_bar, &w->s[k])};
+        for (int i = 0; i < 2; i++)
+            first = first < 0 || (ms[i] >= 0 && ms[i] < first) ? ms[i] : first;
+    }
+    return first;
 }
 
 void worker_close(worker *w, int which)
