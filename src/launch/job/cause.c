@@ -242,20 +242,21 @@ void cause_of(co_failure *f, job *j, worker *w)
         advise(f, "it said nothing; run it alone (--nproc-per-node=1), or with PYTHONFAULTHANDLER=1");
 }
 
-void cause_of_stall(co_failure *f, job *j, worker *w, double still_s, const proc *suspect)
+void cause_of_stall(co_failure *f, job *j, const stander *who, double still_s, const char *all)
 {
-    char says[160] = "";
+    char says[200] = "";
+    char state = who->suspect ? who->suspect->state : ' ';
+    const waits *in = &who->in;
 
-    fill(f, j, w);
+    fill(f, j, who->w);
     f->status = 1 << 8;
-    if (suspect)
-        evidence_waits(says, sizeof says, suspect);
-    snprintf(f->how, sizeof f->how, "made no progress for %.0f s: no output, no CPU time%s%s", still_s,
-             says[0] ? "; " : "", says);
-    snprintf(f->advice, sizeof f->advice, "%s",
-             suspect && suspect->state == 'D'
-                 ? "a disk or network mount does not answer: look at the file it waits for"
-             : suspect && suspect->state == 'T'
-                 ? "it is stopped (SIGSTOP or a debugger): kill -CONT lets it go on"
-                 : "py-spy dump or gdb on a run without --stall-after shows the place");
+    if (who->suspect)
+        snprintf(says, sizeof says, "; pid %d is %s%s%s%s", (int)who->suspect->pid, in->state,
+                 in->where[0] ? " in " : "", in->where, in->means);
+    snprintf(f->how, sizeof f->how, "made no progress for %.0f s: no output, no CPU time%s", still_s, says);
+    snprintf(f->advice, sizeof f->advice, "%s%s",
+             state == 'D'   ? "a disk or network mount does not answer: look at the file it waits for"
+             : state == 'T' ? "it is stopped (SIGSTOP or a debugger): kill -CONT lets it go on"
+                            : "py-spy dump or gdb on a run without --stall-after shows the place",
+             all);
 }
