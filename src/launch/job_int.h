@@ -255,6 +255,7 @@ typedef struct worker {
     bool in_traceback;
     bool saw_place;      /* the line before was indented, and a place in a source file was among such lines */
     char exception[256]; /* last line of the last traceback */
+    char earlier[256];   /* likewise, of those before the round was asked to end */
     bool ended, blamed;
     int status;
     int not_started; /* errno of its exec; 0: it was started */
@@ -299,6 +300,7 @@ struct job {
     int asked;         /* the signal that asked us to end; 0: none */
     uint64_t asked_ns; /* when it came */
     int told;          /* the signal that asked another host, which ended the job; 0: none */
+    int crash_status;  /* exit status of the first worker that crashed when asked; 0: none did */
     uint64_t leave_ns; /* when we go without the roster's word */
     bool over;
     int status;
@@ -367,6 +369,7 @@ typedef struct stander {
 
 /* cause.c, evidence.c, blame.c, stall.c */
 void cause_of(co_failure *f, job *j, worker *w);
+bool cause_excused(const char *exception); /* no failure of one that was asked to end */
 /* all: who else stands still, and where; "" if nobody does */
 void cause_of_stall(co_failure *f, job *j, const stander *who, double still_s, const char *all);
 long long
