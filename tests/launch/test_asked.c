@@ -81,3 +81,35 @@ TEST(a_worker_that_ends_with_another_status_when_asked_is_named_and_the_status_s
     for (size_t i = 0; i < sizeof rows / sizeof *rows; i++)
         ends(&rows[i]);
 }
+
+static bool both_are_up(void *unused)
+{
+    (void)unused;
+    test_run r = test_sh("ls up0 up1 2>/dev/null | wc -l");
+    bool all = atoi(r.out) == 2;
+
+    free(r.out);
+    return all;
+}
+
+/* Rank 0 crashes when the launcher of rank 1, the parent of its guard, has long ended with 75. */
+TEST(of_several_hosts_the_one_with_a_crash_says_the_status_even_if_it_is_the_last)
+{
+    FILE *f = fopen("p", "w");
+
+    CHECK(f, "%m");
+    fprintf(f, "answer() {\n[ $RANK = 1 ] && exit 0\nwhile kill -0 $(cat up1) 2>/dev/null; do sleep 0.02; "
+               "done\n" TRACEBACK("OSError: odd") "exit 1\n}\ntrap answer TERM\n"
+                                                  "ps -o ppid= -p $PPID > up.$RANK; mv up.$RANK "
+                                                  "up$RANK\nwhile :; do sleep 0.02; done\n");
+    fclose(f);
+    pid_t pid = test_spawn(
+        "log", "TMPDIR=$PWD exec $COHORT launch --hosts=localhost,localhost --no-python sh $PWD/p");
+    test_until(both_are_up, NULL, 20, "both workers");
+    kill(pid, SIGTERM);
+    int status = test_wait(pid, 25);
+    test_run r = test_sh("cat log");
+    CHECK(status == 1 && test_contains(r.out, "exited with status 1: OSError: odd"), "status %d: %s", status,
+          r.out);
+    free(r.out);
+}
