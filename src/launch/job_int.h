@@ -3,7 +3,7 @@
  *     roster --events--> run.c --> round.c: the workers of a round, judge.c; guard.c (a process for each), children.c, env.c
  *     a worker's bytes --> lines.c, escape.c --> files.c (per rank, merged) --> joblog.c (with those of other hosts)
  *                                            \--> console.c (prefix, fold), bars.c --> outlet.c: out_fd, err_fd
- *     a death --> cause.c, evidence.c --> co_failure --> roster --> blame.c (a paragraph, blame.json)
+ *     a death --> cause.c, evidence.c, waits.c --> co_failure --> roster --> blame.c (a paragraph, blame.json)
  */
 #ifndef CO_LAUNCH_JOB_INT_H
 #define CO_LAUNCH_JOB_INT_H
@@ -291,11 +291,13 @@ typedef struct worker {
     bool in_traceback;
     bool saw_place;      /* the line before was indented, and a place in a source file was among such lines */
     char exception[256]; /* last line of the last traceback */
+    char earlier[256];   /* likewise, of those before the round was asked to end */
     bool ended, blamed;
     int status;
     int not_started; /* errno of its exec; 0: it was started */
     int64_t when_ns;
-    uint64_t active_ns, ticks; /* stall.c */
+    uint64_t active_ns, active_ticks,
+        ticks; /* stall.c: when it last did something; CPU time then, and at the last look */
 } worker;
 
 /* --- the job ---------------------------------------------------------------------------------------------------------- */
@@ -334,6 +336,7 @@ struct job {
     int asked;         /* the signal that asked us to end; 0: none */
     uint64_t asked_ns; /* when it came */
     int told;          /* the signal that asked another host, which ended the job; 0: none */
+    int crash_status;  /* exit status of the first worker that crashed when asked; 0: none did */
     uint64_t leave_ns; /* when we go without the roster's word */
     bool over;
     int status;
@@ -387,9 +390,27 @@ int told_due_ms(
  * yet come to a host that heard of it from another, and would change its exit status. */
 void told_mask(const job *j);
 
+/* --- waits.c: what a process waits in ----------------------------------------------------------------------------------- */
+typedef struct waits {
+    const char *state; /* "asleep", "disk wait", ... */
+    char where[128];   /* "sleep", "read of /a/file"; "": unknown */
+    const char *means; /* of a call whose name does not say it; or "" */
+    bool for_others;   /* a lock, a socket, any of several files: whoever holds things up is likely another */
+} waits;
+void waits_of(waits *w, const proc *p);
+
+/* A worker that stands still, and the process of it that holds it up. */
+typedef struct stander {
+    worker *w;
+    const proc *suspect; /* NULL: not seen in /proc */
+    waits in;
+} stander;
+
 /* cause.c, evidence.c, blame.c, stall.c */
 void cause_of(co_failure *f, job *j, worker *w);
-void cause_of_stall(co_failure *f, job *j, worker *w, double still_s, const proc *suspect);
+bool cause_excused(const char *exception); /* no failure of one that was asked to end */
+/* all: who else stands still, and where; "" if nobody does */
+void cause_of_stall(co_failure *f, job *j, const stander *who, double still_s, const char *all);
 long long
 evidence_oom_kills(const char *root); /* so far, of our control group or of the machine; -1: unknown */
 bool evidence_killed_in(const char *kmsg, int pid); /* does the kernel's log say that it killed this one? */
@@ -397,8 +418,7 @@ bool evidence_killed_in(const char *kmsg, int pid); /* does the kernel's log say
 bool evidence_shm_full(const char *path, char *says, size_t size);
 bool evidence_no_instructions(const char *cpuinfo, char *says, size_t size);
 bool evidence_error_file(const char *path, char *says, size_t size);
-void evidence_waits(char *says, size_t size, const proc *p); /* what it waits in: call, file */
-void blame(job *j, const co_failure *f, const char *next);   /* once a round: the paragraph, blame.json */
+void blame(job *j, const co_failure *f, const char *next); /* once a round: the paragraph, blame.json */
 void stall_watch(job *j);
 int stall_due_ms(const job *j);
 

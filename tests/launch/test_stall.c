@@ -7,6 +7,7 @@
 #include <unistd.h>
 
 #include "base/clock.h"
+#include "worker.h"
 
 TEST(a_job_whose_output_nobody_reads_does_not_stall)
 {
@@ -39,5 +40,38 @@ TEST(what_a_worker_left_to_compute_in_the_background_is_no_stall)
     test_run r = test_sh("TMPDIR=$PWD $COHORT launch --stall-after=0.7 --no-python sh -c"
                          " '(setsid sh -c \"while :; do :; done\" &); exec sleep 2'");
     CHECK(r.status == 0, "status %d: %s", r.status, r.out);
+    free(r.out);
+}
+
+TEST(of_workers_that_stand_still_together_the_one_that_waits_for_no_other_is_blamed)
+{
+    test_run r = test_sh("export TMPDIR=$PWD; TEST_WORKER=hang exec $COHORT launch --stall-after=1.5"
+                         " --nproc-per-node=4 --no-python %s",
+                         worker_program());
+    CHECK(r.status == 1 && test_contains(r.out, "cohort: rank 3 on ") &&
+              test_contains(r.out, " is asleep in sleep, at "),
+          "status %d: %s", r.status, r.out);
+    CHECK(test_contains(r.out, "standing still: rank 0: asleep in futex; rank 1: asleep in poll; rank 2: "
+                               "asleep in read of socket:["),
+          "%s", r.out);
+    free(r.out);
+}
+
+TEST(ranks_that_stand_at_the_same_place_are_named_together)
+{
+    test_run r = test_sh("export TMPDIR=$PWD; $COHORT launch --stall-after=0.6 --nproc-per-node=3 --no-python"
+                         " sleep 60");
+    CHECK(r.status == 1 && test_contains(r.out, "; standing still: rank 0-2: asleep in sleep\n"),
+          "status %d: %s", r.status, r.out);
+    free(r.out);
+}
+
+TEST(a_worker_that_only_wakes_up_now_and_then_stands_still)
+{
+    test_run r = test_sh("export TMPDIR=$PWD; TEST_WORKER=idle timeout 9 $COHORT launch --stall-after=3"
+                         " --no-python %s",
+                         worker_program());
+    CHECK(r.status == 1 && test_contains(r.out, "made no progress for 3 s"), "status %d: %s", r.status,
+          r.out);
     free(r.out);
 }

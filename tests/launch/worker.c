@@ -3,6 +3,7 @@
 
 #include <arpa/inet.h>
 #include <fcntl.h>
+#include <linux/futex.h>
 #include <poll.h>
 #include <signal.h>
 #include <stdio.h>
@@ -10,6 +11,8 @@
 #include <string.h>
 #include <sys/mman.h>
 #include <sys/socket.h>
+#include <sys/syscall.h>
+#include <time.h>
 #include <unistd.h>
 
 static int number(const char *name)
@@ -80,6 +83,41 @@ static int call_the_other(void)
     }
 }
 
+/* As where an all-reduce waits: ranks 0 to 2 in a lock, a poll, a socket. A moment later rank 3 hangs: the cause. */
+static int hang_together(void)
+{
+    uint32_t lock = 0;
+    int pair[2], rank = number("RANK");
+    char byte;
+
+    if (rank == 0)
+        touch("began");
+    if (rank == 0)
+        syscall(SYS_futex, &lock, FUTEX_WAIT, 0, NULL);
+    if (rank == 1)
+        poll(NULL, 0, -1);
+    if (rank == 2 && socketpair(AF_UNIX, SOCK_STREAM, 0, pair) == 0)
+        return (int)read(pair[0], &byte, 1);
+    while (access("began", F_OK) != 0)
+        poll(NULL, 0, 20);
+    poll(NULL, 0, 100);
+    puts("rank 3 goes on");
+    fflush(stdout);
+    for (;;)
+        sleep(100);
+}
+
+/* Threads that look at a clock, as libraries have them, and nothing else: half a percent of a core. */
+static int idle(void)
+{
+    for (clock_t until = clock(); until != -1; poll(NULL, 0, 100)) {
+        until += CLOCKS_PER_SEC / 2000;
+        while (clock() < until)
+            ;
+    }
+    return 9;
+}
+
 /* TEST_WORK millions of steps that cannot be left out; rank 0 says when it began. */
 static int compute(void)
 {
@@ -98,8 +136,8 @@ __attribute__((constructor)) static void be_a_worker(void)
     static const struct {
         const char *role;
         int (*run)(void);
-    } roles[] = {
-        {"wait", wait_for_go}, {"fill-shm", fill_shm}, {"call", call_the_other}, {"compute", compute}};
+    } roles[] = {{"wait", wait_for_go}, {"fill-shm", fill_shm},  {"call", call_the_other},
+                 {"compute", compute},  {"hang", hang_together}, {"idle", idle}};
     const char *role = getenv("TEST_WORKER");
 
     for (size_t i = 0; role && i < sizeof roles / sizeof *roles; i++)

@@ -130,7 +130,7 @@ void blame(job *j, const co_failure *f, const char *next)
         co_str_addf(&s, "\n  next: %s", next);
     if (path)
         co_str_addf(&s, "\n  written to %s", path);
-    if (!j->spec->hushed)
+    if (!j->spec->hushed || j->crash_status) /* which no other host knows of */
         console_say(&j->console, co_str_text(&s));
     co_str_fini(&s);
     co_free(path);

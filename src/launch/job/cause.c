@@ -28,6 +28,8 @@ static void join_tail(char *out, size_t size, const tail *t)
         at += (size_t)snprintf(out + at, size - at, "%s\n", t->line[(t->n - have + from) % TAIL_LINES]);
 }
 
+static const char consequence[] = "likely a consequence: another rank went first; its own output says why";
+
 /* What exceptions and last lines ask for. */
 static const struct {
     const char *has, *advice;
@@ -38,6 +40,9 @@ static const struct {
                                     "--shm-size=8g), or fewer loaders"},
     {"killed by signal: Killed",
      "a data loader was killed, most often for memory: fewer loader processes, or a smaller batch"},
+    {"killed by signal: Terminated",
+     "SIGTERM ends data loaders before the script has saved: save on SIGUSR1, which they "
+     "outlive if its handler sets a flag alone (sbatch --signal=USR1@60, without B:)"},
     {"Address already in use", "a port is taken: leave --master-port and --rdzv-endpoint out (a free one is "
                                "found), or ss -ltnp says who has it"},
     {"EADDRINUSE", "a port is taken: leave --master-port and --rdzv-endpoint out (a free one is found), or "
@@ -51,8 +56,8 @@ static const struct {
      "it is not installed in the Python that ran: PYTHON_EXEC=/path/to/python chooses another"},
     {"KeyError: 'RANK'", "the script was started without the environment of a launcher"},
     {"No space left on device", "a disk is full: df -h says which"},
-    {"Connection closed by peer", "likely a consequence: another rank went first; its own output says why"},
-    {"Connection reset by peer", "likely a consequence: another rank went first; its own output says why"},
+    {"Connection closed by peer", consequence},
+    {"Connection reset by peer", consequence},
     {"No CUDA GPUs are available",
      "no GPU is seen here: nvidia-smi, CUDA_VISIBLE_DEVICES, or a gloo backend on CPUs"},
     {"invalid device ordinal", "more processes than GPUs: --nproc-per-node=gpu starts one for each"},
@@ -167,7 +172,7 @@ static void by_own_words(co_failure *f, job *j, const worker *w)
 
     co_free(path);
     if (!told)
-        snprintf(says, sizeof says, "%s", w->exception);
+        snprintf(says, sizeof says, "%s", w->exception[0] ? w->exception : w->earlier);
     if (says[0])
         add_how(f, ": ", says);
     advise_chmod(f, j, says);
@@ -226,6 +231,19 @@ static void not_started(co_failure *f, const char *file, int why)
                   "(file says which)");
 }
 
+/* Its own way to end, or the end of others that went before it. */
+bool cause_excused(const char *exception)
+{
+    static const char *const own[] = {"KeyboardInterrupt", "SystemExit"};
+    bool is = false;
+
+    for (size_t i = 0; i < CO_COUNT(own); i++)
+        is |= strncmp(exception, own[i], strlen(own[i])) == 0;
+    for (size_t i = 0; i < CO_COUNT(sayings); i++)
+        is |= sayings[i].advice == consequence && strstr(exception, sayings[i].has);
+    return is;
+}
+
 void cause_of(co_failure *f, job *j, worker *w)
 {
     fill(f, j, w);
@@ -242,20 +260,21 @@ void cause_of(co_failure *f, job *j, worker *w)
         advise(f, "it said nothing; run it alone (--nproc-per-node=1), or with PYTHONFAULTHANDLER=1");
 }
 
-void cause_of_stall(co_failure *f, job *j, worker *w, double still_s, const proc *suspect)
+void cause_of_stall(co_failure *f, job *j, const stander *who, double still_s, const char *all)
 {
-    char says[160] = "";
+    char says[200] = "";
+    char state = who->suspect ? who->suspect->state : ' ';
+    const waits *in = &who->in;
 
-    fill(f, j, w);
+    fill(f, j, who->w);
     f->status = 1 << 8;
-    if (suspect)
-        evidence_waits(says, sizeof says, suspect);
-    snprintf(f->how, sizeof f->how, "made no progress for %.0f s: no output, no CPU time%s%s", still_s,
-             says[0] ? "; " : "", says);
-    snprintf(f->advice, sizeof f->advice, "%s",
-             suspect && suspect->state == 'D'
-                 ? "a disk or network mount does not answer: look at the file it waits for"
-             : suspect && suspect->state == 'T'
-                 ? "it is stopped (SIGSTOP or a debugger): kill -CONT lets it go on"
-                 : "py-spy dump or gdb on a run without --stall-after shows the place");
+    if (who->suspect)
+        snprintf(says, sizeof says, "; pid %d is %s%s%s%s", (int)who->suspect->pid, in->state,
+                 in->where[0] ? " in " : "", in->where, in->means);
+    snprintf(f->how, sizeof f->how, "made no progress for %.0f s: no output, no CPU time%s", still_s, says);
+    snprintf(f->advice, sizeof f->advice, "%s%s",
+             state == 'D'   ? "a disk or network mount does not answer: look at the file it waits for"
+             : state == 'T' ? "it is stopped (SIGSTOP or a debugger): kill -CONT lets it go on"
+                            : "py-spy dump or gdb on a run without --stall-after shows the place",
+             all);
 }

@@ -1,18 +1,13 @@
 /* evidence.c -- what the machine knows about a death: counters of the out-of-memory killer, the kernel's log, shared memory,
- * the CPU, /proc of a process that waits. Nothing here is certain to be readable: what is not, says nothing. */
+ * the CPU. Nothing here is certain to be readable: what is not, says nothing. */
 #include "launch/job_int.h"
 
-#include <arpa/inet.h>
-#include <ctype.h>
 #include <errno.h>
 #include <fcntl.h>
-#include <inttypes.h>
 #include <limits.h>
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 #include <sys/statvfs.h>
-#include <sys/syscall.h>
 #include <unistd.h>
 
 #include "base/fs.h"
@@ -137,126 +132,4 @@ bool evidence_error_file(const char *path, char *says, size_t size)
         snprintf(says, size, "%.*s", (int)strcspn(text, "\n"), text);
     json_decref(v);
     return text != NULL;
-}
-
-/* --- what a process waits in ------------------------------------------------------------------------------------------ */
-static const struct {
-    long nr;
-    const char *name;
-    bool on_file; /* its first argument is a descriptor */
-} calls[] = {
-    {SYS_read, "read", true},
-    {SYS_write, "write", true},
-    {SYS_pread64, "pread", true},
-    {SYS_pwrite64, "pwrite", true},
-    {SYS_readv, "readv", true},
-    {SYS_writev, "writev", true},
-    {SYS_recvfrom, "recv", true},
-    {SYS_sendto, "send", true},
-    {SYS_recvmsg, "recvmsg", true},
-    {SYS_sendmsg, "sendmsg", true},
-    {SYS_connect, "connect", true},
-    {SYS_accept, "accept", true},
-    {SYS_accept4, "accept", true},
-    {SYS_fsync, "fsync", true},
-    {SYS_flock, "flock", true},
-    {SYS_ioctl, "ioctl", true},
-    {SYS_fcntl, "fcntl", true},
-    {SYS_futex, "futex (a lock or another thread)", false},
-    {SYS_wait4, "wait4 (a child)", false},
-    {SYS_waitid, "waitid (a child)", false},
-    {SYS_clock_nanosleep, "sleep", false},
-    {SYS_nanosleep, "sleep", false},
-    {SYS_ppoll, "poll", false},
-    {SYS_pselect6, "select", false},
-    {SYS_epoll_pwait, "epoll", false},
-    {SYS_openat, "open", false},
-    {SYS_rt_sigsuspend, "pause", false},
-#ifdef SYS_poll
-    {SYS_poll, "poll", false},
-    {SYS_select, "select", false},
-    {SYS_epoll_wait, "epoll", false},
-    {SYS_open, "open", false},
-    {SYS_pause, "pause", false},
-#endif
-};
-
-static bool read_small(char *out, size_t size, int pid, const char *name)
-{
-    char path[64];
-
-    snprintf(path, sizeof path, "/proc/%d/%s", pid, name);
-    int fd = open(path, O_RDONLY | O_CLOEXEC);
-    ssize_t n = fd >= 0 ? read(fd, out, size - 1) : -1;
-    if (fd >= 0)
-        close(fd);
-    out[n > 0 ? n : 0] = '\0';
-    out[strcspn(out, "\n")] = '\0';
-    return n > 0;
-}
-
-/* Eight or thirty-two hex digits of /proc/net/tcp: words of the address as they lie in memory. */
-static bool address_text(char *out, size_t size, const char *hex)
-{
-    uint32_t words[4] = {0};
-    size_t n = strlen(hex) / 8;
-
-    for (size_t i = 0; i < n && i < 4; i++)
-        if (sscanf(hex + 8 * i, "%8" SCNx32, &words[i]) != 1)
-            return false;
-    bool inside = n == 4 && words[0] == 0 && words[1] == 0 && words[2] == htonl(0xffff);
-    return inet_ntop(n == 1 || inside ? AF_INET : AF_INET6, inside ? &words[3] : words, out, (socklen_t)size);
-}
-
-/* "socket:[123]", as a link in /proc shows it, is connected to whom? */
-static bool socket_peer(char *out, size_t size, int pid, const char *link)
-{
-    static const char *const tables[] = {"tcp", "tcp6"};
-    char path[64], line[512], hex[33], address[64];
-    unsigned long inode, wanted;
-    unsigned port;
-    bool found = false;
-
-    if (sscanf(link, "socket:[%lu]", &wanted) != 1)
-        return false;
-    for (size_t i = 0; i < CO_COUNT(tables) && !found; i++) {
-        snprintf(path, sizeof path, "/proc/%d/net/%s", pid, tables[i]);
-        FILE *f = fopen(path, "re");
-        while (f && !found && fgets(line, sizeof line, f))
-            found = sscanf(line, " %*d: %*[0-9A-F]:%*x %32[0-9A-F]:%x %*x %*s %*s %*s %*d %*d %lu", hex,
-                           &port, &inode) == 3 &&
-                    inode == wanted && port && address_text(address, sizeof address, hex);
-        if (f)
-            fclose(f);
-    }
-    if (found)
-        snprintf(out, size, "a connection to %s port %u", address, port);
-    return found;
-}
-
-void evidence_waits(char *says, size_t size, const proc *p)
-{
-    char text[256], path[64], file[PATH_MAX];
-    const char *state = p->state == 'D'   ? "disk wait"
-                        : p->state == 'T' ? "stopped"
-                        : p->state == 'Z' ? "a zombie"
-                                          : "asleep";
-    int n = snprintf(says, size, "pid %d is %s", (int)p->pid, state);
-    long nr;
-    unsigned long fd;
-
-    if (read_small(text, sizeof text, p->pid, "syscall") && sscanf(text, "%ld %lx", &nr, &fd) == 2)
-        for (size_t i = 0; i < CO_COUNT(calls) && n > 0 && (size_t)n < size; i++)
-            if (calls[i].nr == nr) {
-                n += snprintf(says + n, size - (size_t)n, " in %s", calls[i].name);
-                snprintf(path, sizeof path, "/proc/%d/fd/%lu", (int)p->pid, fd);
-                ssize_t l = calls[i].on_file && (size_t)n < size ? readlink(path, file, sizeof file - 1) : -1;
-                file[l > 0 ? l : 0] = '\0';
-                if (l > 0)
-                    snprintf(says + n, size - (size_t)n, " of %s",
-                             socket_peer(text, sizeof text, p->pid, file) ? text : file);
-                return;
-            }
-    if (n > 0 && (size_t)n < size && read_small(text, sizeof text, p->pid, "wchan") && strcmp(text, "0") != 0)
-        snprintf(says + n, size - (size_t)n, " in the kernel's %s", text);
 }

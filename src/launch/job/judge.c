@@ -1,10 +1,17 @@
-/* judge.c -- what became of the workers: who failed first, who has had its time, whether all are gone. */
+/* judge.c -- what became of the workers: who failed first, who has had its time, whether all are gone.
+ *
+ * A job that was asked to end has no failures but crashes: workers that died of another signal, or of a Python exception, when
+ * they were to save. The first of them is said, and its status is ours. It is not the roster's: for that the job is over.
+ */
 #include "launch/job_int.h"
 
 #include <signal.h>
 #include <stdio.h>
+#include <string.h>
+#include <sys/wait.h>
 
 #include "base/clock.h"
+#include "launch/roster_int.h"
 
 void job_failed(job *j, const co_failure *f)
 {
@@ -29,6 +36,76 @@ static worker *first_failed(job *j)
             first = w;
     }
     return first;
+}
+
+/* --- asked to end ------------------------------------------------------------------------------------------------------ */
+/* The signal that the workers were asked with; 0: none, or what ends them is a failure. */
+static int request(const job *j)
+{
+    return j->failed || j->err ? 0 : j->asked ? j->asked : j->told;
+}
+
+static bool crashed(const job *j, const worker *w)
+{
+    const char *exception = w->exception[0] || w->when_ns >= j->ending_ns ? w->exception : w->earlier;
+    int sig = WIFSIGNALED(w->status) ? WTERMSIG(w->status) : 0;
+
+    if (!worker_failed(w) || w->not_started)
+        return false;
+    if (!sig)
+        return exception[0] && !cause_excused(exception);
+    bool asks = sig == SIGTERM || sig == SIGINT || sig == SIGHUP || sig == request(j) ||
+                sigismember(&j->spec->signals, sig) == 1;
+    return !asks && !(sig == SIGKILL && j->had_to_kill);
+}
+
+/* The first in time of those that crashed, or of those that ended with another status than 0 otherwise; and how many there are. */
+static worker *first_of(job *j, bool crash, int *n)
+{
+    worker *first = NULL;
+
+    *n = 0;
+    for (int i = 0; i < j->n; i++) {
+        worker *w = &j->workers[i];
+        if (crash ? !crashed(j, w) : !worker_failed(w) || !WIFEXITED(w->status) || crashed(j, w))
+            continue;
+        *n += 1;
+        if (!first || w->when_ns < first->when_ns)
+            first = w;
+    }
+    return first;
+}
+
+static void judge_crash(job *j)
+{
+    co_failure f;
+    char next[128];
+    int n;
+    worker *w = request(j) && !j->said ? first_of(j, true, &n) : NULL;
+
+    if (!w)
+        return;
+    cause_of(&f, j, w);
+    j->crash_status = failure_status(&f);
+    snprintf(next, sizeof next, "SIG%s had asked it to end; the exit status is %d, as it crashed",
+             sigabbrev_np(request(j)) ? sigabbrev_np(request(j)) : "?", j->crash_status);
+    blame(j, &f, next);
+}
+
+/* No crash, but perhaps not what was meant either. */
+static void say_status(job *j)
+{
+    char others[64] = "";
+    int n;
+    worker *w = request(j) && !j->said ? first_of(j, false, &n) : NULL;
+
+    if (!w)
+        return;
+    if (n > 1)
+        snprintf(others, sizeof others, "; so did %d more, with this or another one", n - 1);
+    job_say(j, "rank %d ended with status %d after SIG%s%s%s%s", w->rank, WEXITSTATUS(w->status),
+            sigabbrev_np(request(j)) ? sigabbrev_np(request(j)) : "?", w->exception[0] ? ": " : "",
+            w->exception, others);
 }
 
 /* Its time is over. A worker that has ended may have left others, of which its guard knows. */
@@ -57,6 +134,7 @@ void job_judge(job *j)
         cause_of(&f, j, w);
         job_failed(j, &f);
     }
+    judge_crash(j);
     if (j->blame_ns && co_now_ns() >= j->blame_ns)
         blame(j, &j->own, "");
     if (j->kill_ns && j->state == JOB_ENDING && co_now_ns() >= j->kill_ns) {
@@ -68,6 +146,8 @@ void job_judge(job *j)
     if (j->state == JOB_IDLE || !round_gone(j))
         return;
     bool well = j->state == JOB_RUNNING;
+    judge_crash(j); /* its last words may have come only now */
+    say_status(j);
     round_free(j);
     if (well)
         co_roster_done(j->roster);

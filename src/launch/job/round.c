@@ -159,6 +159,12 @@ void round_end(job *j, int sig)
     j->state = JOB_ENDING;
     j->ending_ns = (int64_t)(co_wall_s() * 1e9);
     j->kill_ns = co_now_ns() + (uint64_t)(j->spec->grace_s * 1e9);
+    for (int i = 0; i < j->n; i++) { /* what it says from now on is its answer */
+        worker *w = &j->workers[i];
+        if (w->exception[0])
+            memcpy(w->earlier, w->exception, sizeof w->earlier);
+        w->exception[0] = '\0';
+    }
     signal_all(j, sig);
 }
 

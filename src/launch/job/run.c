@@ -278,6 +278,8 @@ static void loop(job *j, struct pollfd *p)
 
 static int exit_status(const job *j)
 {
+    if (j->crash_status) /* while saving, most likely: whoever starts the job again at 75 would do so for ever */
+        return j->crash_status;
     if (j->asked && j->had_to_kill && (!j->failed || !j->over)) /* not within the grace period */
         return 128 + j->asked;
     return j->over ? j->status : j->asked ? status_of(j->asked) : 1;

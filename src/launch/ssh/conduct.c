@@ -1,7 +1,8 @@
 /* conduct.c -- all hosts of a job in one loop, asleep in poll: start them, tell the first its order, the others where it
  * listens, pass on what comes, pass on signals, end all when one is lost.
  *
- * The exit status is the first one that is not 0, in time; that of a host that ssh lost is 1. Invariants: a host's order is sent
+ * The exit status is the first one that is not 0, in time, and when we were asked to end the first that is not the one which
+ * says so; that of a host that ssh lost is 1. Invariants: a host's order is sent
  * once, after its start mark; every host's child is reaped and its output passed on before we return; if we die, the pipes end,
  * and with them the job on every host.
  */
@@ -52,6 +53,13 @@ static void end_all(conductor *c, int sig)
         c->kill_ns = co_now_ns() + (uint64_t)(c->job->grace_s * 1e9) + SLACK_MS * UINT64_C(1000000);
 }
 
+static int lost_status(const conductor *c)
+{
+    if (c->asked)
+        return c->asked == SIGTERM || c->asked == SIGUSR1 ? CO_EXIT_PREEMPTED : 128 + c->asked;
+    return c->told >= c->job->min_hosts ? EXIT_LOST : EXIT_NOT_STARTED;
+}
+
 /* A host is gone that should not be, or with a bad status. The first one keeps the roster: without it the job ends, and when it
  * has said its status, that was the job's. Of the others as many may go as the line allows. */
 static void lose(conductor *c, const far_host *h, int status)
@@ -60,6 +68,9 @@ static void lose(conductor *c, const far_host *h, int status)
 
     for (int i = 0; i < c->job->n; i++)
         left += c->hosts[i].stage != HOST_GONE;
+    /* Asked to end, it did otherwise: a worker there crashed. The hosts that did as asked may have been faster. */
+    if (c->asked && status != lost_status(c) && (!c->status || c->status == lost_status(c)))
+        c->status = status;
     if (h->rank != 0 && left >= c->job->min_hosts)
         return;
     /* Nobody asked here, and yet the job says that it was asked to end: the lost host's end reached it before us. */
@@ -74,13 +85,6 @@ static void lose(conductor *c, const far_host *h, int status)
     c->failed = true;
     c->hang_up_ns = co_now_ns() + REASON_MS * UINT64_C(1000000);
     end_all(c, 0);
-}
-
-static int lost_status(const conductor *c)
-{
-    if (c->asked)
-        return c->asked == SIGTERM || c->asked == SIGUSR1 ? CO_EXIT_PREEMPTED : 128 + c->asked;
-    return c->told >= c->job->min_hosts ? EXIT_LOST : EXIT_NOT_STARTED;
 }
 
 void conduct_lose(conductor *c, far_host *h)
