@@ -40,8 +40,9 @@ typedef struct co_round {
     int hosts, my_host; /* how many, and which this is: 0 .. hosts - 1 */
     int first_rank, world;
     char master_addr[CO_HOST_NAME];
-    char my_addr[CO_HOST_NAME]; /* at which the others reach this host; "": there are none, or it is not known */
-    int master_port; /* free on the first host when the round began */
+    char my_addr
+        [CO_HOST_NAME]; /* at which the others reach this host; "": there are none, or it is not known */
+    int master_port;    /* free on the first host when the round began */
 } co_round;
 
 /* A worker that ended badly. The first in time, over all hosts, is the job's cause. */
