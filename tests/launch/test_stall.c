@@ -71,7 +71,6 @@ TEST(a_worker_that_only_wakes_up_now_and_then_stands_still)
     test_run r = test_sh("export TMPDIR=$PWD; TEST_WORKER=idle timeout 9 $COHORT launch --stall-after=3"
                          " --no-python %s",
                          worker_program());
-    CHECK(r.status == 1 && test_contains(r.out, "made no progress for 3 s"), "status %d: %s", r.status,
-          r.out);
+    CHECK(r.status == 1 && test_contains(r.out, "made no progress for "), "status %d: %s", r.status, r.out);
     free(r.out);
 }
