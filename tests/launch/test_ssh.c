@@ -10,6 +10,7 @@
 #include <signal.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include "base/clock.h"
@@ -304,6 +305,19 @@ TEST(a_home_that_takes_no_copy_is_said)
     CHECK(!*text && !co_fs_exists("home0/.cache"), "copied although it is in PATH: %s", text);
 }
 
+/* Sessions of sshd that were cut off would wait for their clients longer than this test lasts. */
+static void end_all_on(const ns_lan *lan)
+{
+    for (int i = 0; i < lan->n; i++) {
+        struct stat st;
+        CHECK(fstat(lan->host[i], &st) == 0, "a namespace");
+        test_run r = test_sh("for p in /proc/[0-9]*; do [ \"$(readlink $p/ns/net)\" != 'net:[%lu]' ] ||"
+                             " kill -9 ${p#/proc/}; done",
+                             (unsigned long)st.st_ino);
+        free(r.out);
+    }
+}
+
 TEST_LONG(a_network_that_is_cut_leaves_nothing_running)
 {
     ns_lan lan = open_hosts();
@@ -327,6 +341,7 @@ TEST_LONG(a_network_that_is_cut_leaves_nothing_running)
     CHECK(status == 1 && strstr(text, "the connection was lost"), "status %d: %s", status, text);
     test_until(nothing_left, NULL, 80, "everything to end after the conductor was cut off");
     test_note("nothing left after %.1f s", co_now_s() - began);
+    end_all_on(&lan);
 }
 
 TEST(listed_hosts_that_are_this_one_need_no_ssh)
