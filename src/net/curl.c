@@ -8,51 +8,41 @@
 
 #include <dlfcn.h>
 #include <stdio.h>
-#include <string.h>
 
 #include "base/alloc.h"
 #include "base/clock.h"
+#include "base/library.h"
 
 struct curl_calls curl;
 static char why_not[256]; /* "": curl is loaded */
 
 static void load(void)
 {
-    static const struct {
-        const char *name;
-        void *to;
-    } table[] = {{"curl_global_init", &curl.global_init},
-                 {"curl_easy_init", &curl.easy_init},
-                 {"curl_easy_setopt", &curl.easy_setopt},
-                 {"curl_easy_getinfo", &curl.easy_getinfo},
-                 {"curl_easy_strerror", &curl.easy_strerror},
-                 {"curl_easy_reset", &curl.easy_reset},
-                 {"curl_easy_cleanup", &curl.easy_cleanup},
-                 {"curl_slist_append", &curl.slist_append},
-                 {"curl_slist_free_all", &curl.slist_free_all},
-                 {"curl_multi_init", &curl.multi_init},
-                 {"curl_multi_add_handle", &curl.multi_add_handle},
-                 {"curl_multi_remove_handle", &curl.multi_remove_handle},
-                 {"curl_multi_perform", &curl.multi_perform},
-                 {"curl_multi_poll", &curl.multi_poll},
-                 {"curl_multi_info_read", &curl.multi_info_read},
-                 {"curl_multi_cleanup", &curl.multi_cleanup}};
-    void *library = dlopen("libcurl.so.4", RTLD_NOW | RTLD_LOCAL);
+    static const co_symbol table[] = {{"curl_global_init", &curl.global_init},
+                                      {"curl_easy_init", &curl.easy_init},
+                                      {"curl_easy_setopt", &curl.easy_setopt},
+                                      {"curl_easy_getinfo", &curl.easy_getinfo},
+                                      {"curl_easy_strerror", &curl.easy_strerror},
+                                      {"curl_easy_reset", &curl.easy_reset},
+                                      {"curl_easy_cleanup", &curl.easy_cleanup},
+                                      {"curl_slist_append", &curl.slist_append},
+                                      {"curl_slist_free_all", &curl.slist_free_all},
+                                      {"curl_multi_init", &curl.multi_init},
+                                      {"curl_multi_add_handle", &curl.multi_add_handle},
+                                      {"curl_multi_remove_handle", &curl.multi_remove_handle},
+                                      {"curl_multi_perform", &curl.multi_perform},
+                                      {"curl_multi_poll", &curl.multi_poll},
+                                      {"curl_multi_info_read", &curl.multi_info_read},
+                                      {"curl_multi_cleanup", &curl.multi_cleanup}};
+    const char *missing;
+    void *library = co_library_load("libcurl.so.4", CO_LIBRARY_LOCAL, table, CO_COUNT(table), &missing);
 
-    if (!library) {
+    if (missing)
+        snprintf(why_not, sizeof why_not,
+                 "libcurl.so.4 has no %s: 7.66 or later is needed (package libcurl4)", missing);
+    else if (!library)
         snprintf(why_not, sizeof why_not, "libcurl.so.4 is not here (package libcurl4): %.150s", dlerror());
-        return;
-    }
-    for (size_t i = 0; i < CO_COUNT(table); i++) {
-        void *symbol = dlsym(library, table[i].name);
-        if (!symbol) {
-            snprintf(why_not, sizeof why_not,
-                     "libcurl.so.4 has no %s: 7.66 or later is needed (package libcurl4)", table[i].name);
-            return;
-        }
-        memcpy(table[i].to, &symbol, sizeof symbol); /* how POSIX has it: C knows no cast for this */
-    }
-    if (curl.global_init(3) != 0)
+    else if (curl.global_init(3) != 0)
         snprintf(why_not, sizeof why_not, "libcurl.so.4 does not start (curl_global_init)");
 }
 

@@ -5,8 +5,9 @@
  * as absent. Nothing here has been tried on a GPU; the tests use a library of the same name that answers by rote. */
 #include "track/track_int.h"
 
-#include <dlfcn.h>
 #include <string.h>
+
+#include "base/library.h"
 
 typedef struct utilisation {
     unsigned gpu, memory; /* percent of the last second */
@@ -26,26 +27,15 @@ static struct {
 
 static bool load(void)
 {
-    static const struct {
-        const char *name;
-        void *to;
-    } table[] = {{"nvmlInit_v2", &nvml.init},
-                 {"nvmlDeviceGetCount_v2", &nvml.count},
-                 {"nvmlDeviceGetHandleByIndex_v2", &nvml.handle},
-                 {"nvmlDeviceGetName", &nvml.name},
-                 {"nvmlDeviceGetUtilizationRates", &nvml.rates},
-                 {"nvmlDeviceGetMemoryInfo", &nvml.memory}};
-    void *library = dlopen("libnvidia-ml.so.1", RTLD_NOW | RTLD_LOCAL);
+    static const co_symbol table[] = {{"nvmlInit_v2", &nvml.init},
+                                      {"nvmlDeviceGetCount_v2", &nvml.count},
+                                      {"nvmlDeviceGetHandleByIndex_v2", &nvml.handle},
+                                      {"nvmlDeviceGetName", &nvml.name},
+                                      {"nvmlDeviceGetUtilizationRates", &nvml.rates},
+                                      {"nvmlDeviceGetMemoryInfo", &nvml.memory}};
 
-    for (size_t i = 0; library && i < CO_COUNT(table); i++) {
-        void *symbol = dlsym(library, table[i].name);
-        if (!symbol) {
-            dlclose(library);
-            return false;
-        }
-        memcpy(table[i].to, &symbol, sizeof symbol); /* how POSIX has it: C knows no cast for this */
-    }
-    return library && nvml.init() == 0;
+    return co_library_load("libnvidia-ml.so.1", CO_LIBRARY_LOCAL, table, CO_COUNT(table), NULL) &&
+           nvml.init() == 0;
 }
 
 int co_gpus(void)

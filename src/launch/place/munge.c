@@ -13,6 +13,7 @@
 #include <unistd.h>
 
 #include "base/alloc.h"
+#include "base/library.h"
 #include "launch/command_int.h"
 
 /* As in munge.h. */
@@ -32,20 +33,11 @@ struct munge {
 
 static bool load(munge *m)
 {
-    const struct {
-        const char *name;
-        void *to;
-    } calls[] = {{"munge_ctx_create", &m->create}, {"munge_ctx_destroy", &m->destroy},
-                 {"munge_ctx_set", &m->set},       {"munge_ctx_strerror", &m->why},
-                 {"munge_encode", &m->encode},     {"munge_decode", &m->decode}};
+    const co_symbol calls[] = {{"munge_ctx_create", &m->create}, {"munge_ctx_destroy", &m->destroy},
+                               {"munge_ctx_set", &m->set},       {"munge_ctx_strerror", &m->why},
+                               {"munge_encode", &m->encode},     {"munge_decode", &m->decode}};
 
-    m->library = dlopen("libmunge.so.2", RTLD_NOW | RTLD_LOCAL);
-    for (size_t i = 0; m->library && i < CO_COUNT(calls); i++) {
-        void *f = dlsym(m->library, calls[i].name);
-        if (!f)
-            return false;
-        memcpy(calls[i].to, &f, sizeof f);
-    }
+    m->library = co_library_load("libmunge.so.2", CO_LIBRARY_LOCAL, calls, CO_COUNT(calls), NULL);
     return m->library != NULL;
 }
 

@@ -7,7 +7,6 @@
 #include "launch/place/pmix_abi.h"
 #include "launch/place/place_int.h"
 
-#include <dlfcn.h>
 #include <pthread.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -16,6 +15,7 @@
 
 #include "base/alloc.h"
 #include "base/clock.h"
+#include "base/library.h"
 
 struct pmix {
     void *library;
@@ -39,20 +39,12 @@ struct pmix {
 
 static bool load(pmix *x)
 {
-    const struct {
-        const char *name;
-        void *to;
-    } calls[] = {{"PMIx_Init", &x->init},        {"PMIx_Finalize", &x->finalize}, {"PMIx_Put", &x->put},
-                 {"PMIx_Commit", &x->commit},    {"PMIx_Fence_nb", &x->fence},    {"PMIx_Get", &x->get},
-                 {"PMIx_Error_string", &x->text}};
+    const co_symbol calls[] = {{"PMIx_Init", &x->init},        {"PMIx_Finalize", &x->finalize},
+                               {"PMIx_Put", &x->put},          {"PMIx_Commit", &x->commit},
+                               {"PMIx_Fence_nb", &x->fence},   {"PMIx_Get", &x->get},
+                               {"PMIx_Error_string", &x->text}};
 
-    x->library = dlopen("libpmix.so.2", RTLD_NOW | RTLD_GLOBAL);
-    for (size_t i = 0; x->library && i < CO_COUNT(calls); i++) {
-        void *f = dlsym(x->library, calls[i].name);
-        if (!f)
-            return false;
-        memcpy(calls[i].to, &f, sizeof f);
-    }
+    x->library = co_library_load("libpmix.so.2", CO_LIBRARY_GLOBAL, calls, CO_COUNT(calls), NULL);
     return x->library != NULL;
 }
 
