@@ -112,9 +112,8 @@ static bool finished(net *r, uint64_t *until_ns)
     logs_end(r);
     if (!r->server)
         return !c->conn || (co_conn_settled(c->conn) && !logs_wait(r)) || co_now_ns() > *until_ns;
-    if (first) {
+    if (first)
         server_end(r->server, CO_EXIT_PREEMPTED, "the host that keeps the roster ended");
-    }
     return server_idle(r->server) || co_now_ns() > *until_ns;
 }
 
