@@ -22,8 +22,7 @@ static const cohort_option spiral_options[] = {
     {"arms", COHORT_INT, offsetof(struct spirals, arms), "3", "arms: classes", 2, 100, NULL},
     {"seed", COHORT_INT, offsetof(struct spirals, seed), "0", "of the noise", 0, 1e15, NULL},
     {"turns", COHORT_FLOAT, offsetof(struct spirals, turns), "1", "how often an arm goes round", 0, 20, NULL},
-    {"noise", COHORT_FLOAT, offsetof(struct spirals, noise), "0.02", "how far points stray from it", 0, 1,
-     NULL},
+    {"noise", COHORT_FLOAT, offsetof(struct spirals, noise), "0.02", "how far points stray from it", 0, 1, NULL},
     {0}};
 
 /* What a sample looks like and how many there are. The settings are all we need later, and they outlive the set. */
@@ -41,8 +40,7 @@ static cohort_err spirals_open(cohort_samples *out, const void *cfg)
 }
 
 /* One point: a function of its number alone, so that any rank, on any machine, at any time makes the same. */
-static int spirals_fill(void *self, cohort_split split, uint32_t id, const cohort_draw *draw, void *x,
-                        void *y)
+static int spirals_fill(void *self, cohort_split split, uint32_t id, const cohort_draw *draw, void *x, void *y)
 {
     const struct spirals *s = self;
     static const char *const streams[] = {"spirals.train", "spirals.val", "spirals.test"};

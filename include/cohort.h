@@ -167,13 +167,11 @@ cohort_node *cohort_gelu(cohort_graph *g, cohort_node *x);
 cohort_node *cohort_softmax(cohort_graph *g, cohort_node *x); /* over the last dimension */
 /* In training each value is 0 with probability p, else divided by 1 - p; ids is cohort_build's. */
 cohort_node *cohort_dropout(cohort_graph *g, cohort_node *x, cohort_node *ids, float p, const char *name);
-cohort_node *cohort_add(cohort_graph *g, cohort_node *a,
-                        cohort_node *b); /* b's dimensions: the last ones of a */
+cohort_node *cohort_add(cohort_graph *g, cohort_node *a, cohort_node *b); /* b's dimensions: the last ones of a */
 cohort_node *cohort_mul(cohort_graph *g, cohort_node *a, cohort_node *b); /* likewise */
 cohort_node *cohort_scale(cohort_graph *g, cohort_node *x, float value);
 cohort_node *cohort_fill(cohort_graph *g, cohort_shape shape, float value); /* a constant */
-cohort_node *cohort_matmul(cohort_graph *g, cohort_node *a, cohort_node *b, bool transpose_a,
-                           bool transpose_b);
+cohort_node *cohort_matmul(cohort_graph *g, cohort_node *a, cohort_node *b, bool transpose_a, bool transpose_b);
 cohort_node *cohort_max_pool(cohort_graph *g, cohort_node *x, int k, int stride, int pad);
 cohort_node *cohort_avg_pool(cohort_graph *g, cohort_node *x, int kh, int kw, int stride, int pad);
 cohort_node *cohort_reshape(cohort_graph *g, cohort_node *x, cohort_shape shape); /* one may be -1 */

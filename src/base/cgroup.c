@@ -42,8 +42,7 @@ static int64_t cached_in(const char *dir, const char *inactive, const char *acti
     return sum;
 }
 
-static void limit_memory(co_cgroup *out, const char *dir, const char *limit, const char *usage,
-                         int64_t cached)
+static void limit_memory(co_cgroup *out, const char *dir, const char *limit, const char *usage, int64_t cached)
 {
     int64_t most, used = 0;
 

@@ -19,8 +19,7 @@ co_err co_fs_write_atomic(const char *path, const void *bytes, size_t len);
 
 co_err co_fs_mkdirs(const char *path); /* mkdir -p */
 co_err co_fs_sync_dir(const char *path);
-co_err
-co_fs_remove_tree(const char *path); /* rm -r of a folder we made; does not follow links; absent is fine */
+co_err co_fs_remove_tree(const char *path); /* rm -r of a folder we made; does not follow links; absent is fine */
 bool co_fs_exists(const char *path);
 bool co_fs_is_dir(const char *path);
 

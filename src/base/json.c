@@ -54,8 +54,7 @@ co_err co_json_parse(json_t **out, const char *bytes, size_t len, const char *wh
     if (memory_ran_out)
         return co_fail(CO_ENOMEM, "%s: out of memory for %zu bytes of JSON", what, len);
     make_printable(e.text);
-    return co_fail(CO_EFORMAT, "%s: not valid JSON at line %d, column %d: %s", what, e.line, e.column,
-                   e.text);
+    return co_fail(CO_EFORMAT, "%s: not valid JSON at line %d, column %d: %s", what, e.line, e.column, e.text);
 }
 
 co_err co_json_read(json_t **out, const char *path, size_t limit)

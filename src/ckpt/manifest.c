@@ -361,8 +361,7 @@ co_err manifest_text(char **out, const co_ckpt_meta *meta, const struct manifest
     char hex[HEX + 1], *text = NULL;
     json_t *root = json_object();
 
-    if (build_meta(root, meta) && build_files(root, file, n) &&
-        set(root, "self_sha256", json_string(zeros))) {
+    if (build_meta(root, meta) && build_files(root, file, n) && set(root, "self_sha256", json_string(zeros))) {
         char *dump = json_dumps(root, JSON_INDENT(2));
         text = dump ? co_sprintf("%s\n", dump) : NULL;
         co_free(dump);

@@ -261,8 +261,7 @@ co_err co_ckpt_save(const char *root, const char *name, const co_layout *layout,
                     const char *const *moment_names, co_ckpt_meta *meta, const co_ckpt_source *src)
 {
     if (!plain_name(name))
-        return co_fail(CO_EINPUT, "checkpoint name '%s': letters, digits and ._+-=@ only, no dot first",
-                       name);
+        return co_fail(CO_EINPUT, "checkpoint name '%s': letters, digits and ._+-=@ only, no dot first", name);
 
     char *tmp = co_sprintf("%s/" TMP_PREFIX "%s", root, name);
     char *old = co_sprintf("%s/" OLD_PREFIX "%s", root, name);

@@ -129,9 +129,8 @@ static co_err compare(const co_entry *e, const co_st_tensor *t)
     if (!co_shape_eq(&t->shape, &e->shape)) {
         const char *dot = strrchr(e->name, '.');
         int module = dot ? (int)(dot - e->name) : (int)strlen(e->name);
-        return co_fail(CO_EINPUT,
-                       "tensor %s is %s there, %s here; weights_skip=\"%.*s.*\" lets it start anew", e->name,
-                       co_shape_text(there, sizeof there, &t->shape),
+        return co_fail(CO_EINPUT, "tensor %s is %s there, %s here; weights_skip=\"%.*s.*\" lets it start anew",
+                       e->name, co_shape_text(there, sizeof there, &t->shape),
                        co_shape_text(here, sizeof here, &e->shape), module, e->name);
     }
     if (strcmp(t->dtype_name, dtype) != 0)
@@ -174,8 +173,7 @@ static co_err read_into(const co_layout *l, co_st_file *f, const char *skip, flo
         const co_entry *e = &l->entry[i];
         const co_st_tensor *t = skipped(skip, e->name) ? NULL : co_st_find(f, e->name);
         if (t)
-            CO_TRY(
-                co_st_read(f, t, 0, state + e->offset, t->len)); /* as long as the entry: match() saw to it */
+            CO_TRY(co_st_read(f, t, 0, state + e->offset, t->len)); /* as long as the entry: match() saw to it */
     }
     return CO_OK;
 }

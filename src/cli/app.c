@@ -254,8 +254,7 @@ co_err find_checkpoint(char **out, const char *path)
         return newest_in_run(out, path);
     if (!has(path, "manifest.json"))
         return co_fail(CO_EINPUT,
-                       "%s is neither a checkpoint (no manifest.json) nor a run folder (no checkpoints)",
-                       path);
+                       "%s is neither a checkpoint (no manifest.json) nor a run folder (no checkpoints)", path);
     co_err err = co_ckpt_verify(path);
     if (err)
         return co_fail(err, "%s; take another (cohort ckpt ls shows which are good)", co_errmsg());

@@ -41,8 +41,7 @@ static co_err run(const char *root, const char *phase, int kills, int epochs, in
 }
 
 /* Goes on until so many kills have struck: a run may end before all it was asked for. */
-static co_err campaign(const char *root, const char *phase, int wanted, int epochs, const char *want,
-                       int *wrong)
+static co_err campaign(const char *root, const char *phase, int wanted, int epochs, const char *want, int *wrong)
 {
     int struck = 0, runs = 0;
     double worst_median = 0, worst_p99 = 0, steps = 0;

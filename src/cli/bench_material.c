@@ -49,8 +49,7 @@ static co_err write_picture(const char *path, co_rng_key key, uint32_t class, ui
         for (uint32_t c = 0; c < 3; c++)
             rgb[3 * p + c] = (uint8_t)((class == c ? row * 5 : col * 3) % 192 + v[c] % 64);
     }
-    png_image image = {
-        .version = PNG_IMAGE_VERSION, .width = width, .height = height, .format = PNG_FORMAT_RGB};
+    png_image image = {.version = PNG_IMAGE_VERSION, .width = width, .height = height, .format = PNG_FORMAT_RGB};
     if (!png_image_write_to_file(&image, path, 0, rgb, 0, NULL))
         return co_fail(CO_EIO, "write %s: %s", path, image.message);
     return CO_OK;

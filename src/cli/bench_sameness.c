@@ -36,10 +36,7 @@ static const column columns[] = {
      {3, 7},
      {"data=text", "data.path=@text", "model=lm", "model.d_model=32", "model.dropout=0.1", "optim=adam",
       "optim.lr=0.003", "data.batch_size=33", "trainer.clip_norm=0.5"}},
-    {"fake/linear",
-     45,
-     {3, 7},
-     {"data=fake", "model=linear", "optim=sgd", "optim.lr=0.05", "data.batch_size=100"}},
+    {"fake/linear", 45, {3, 7}, {"data=fake", "model=linear", "optim=sgd", "optim.lr=0.05", "data.batch_size=100"}},
     {"pictures/resnet50", 3, {1, 2}, {"data=imagefolder",   "data.dir=@pictures",
                                       "data.crop=32",       "data.random_resized_crop=true",
                                       "data.flip=true",     "data.brightness=0.4",
@@ -109,8 +106,7 @@ static const char *stand_in(const char *word, const char *root, const char *cifa
     return room;
 }
 
-static int words_of(const char **words, const column *c, const row *r, const setting *s, char *room,
-                    size_t size)
+static int words_of(const char **words, const column *c, const row *r, const setting *s, char *room, size_t size)
 {
     int n = 0;
 

@@ -46,8 +46,7 @@ static const char *next_line(const char **at, size_t *len)
 }
 
 /* "  --split val|test   which samples": each flag of such a line, and (if it has a value) the value's word. */
-static void each_flag(const char *usage, void (*each)(void *ctx, const char *name, const char *value),
-                      void *ctx)
+static void each_flag(const char *usage, void (*each)(void *ctx, const char *name, const char *value), void *ctx)
 {
     size_t len;
 

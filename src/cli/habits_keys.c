@@ -67,8 +67,7 @@ const co_conf_habit habit_keys[] = {
     REFUSE("trainer.use_distributed_sampler trainer.replace_sampler_ddp", NULL,
            "each sample counts exactly once an epoch here, whoever computes it; that cannot be turned off"),
     DROP("trainer.logger", NULL, "csv/metrics.csv and events.jsonl are always written"),
-    DROP("trainer.detect_anomaly", NULL,
-         "not needed: trainer.on_nan says what a value that is not finite does"),
+    DROP("trainer.detect_anomaly", NULL, "not needed: trainer.on_nan says what a value that is not finite does"),
     BECOMES("trainer.auto_lr_find", NULL, "tune.lr"),
     DROP("trainer.plugins trainer.reload_dataloaders_every_n_epochs", "null|0|[[]]", NULL),
 
@@ -101,8 +100,7 @@ const co_conf_habit habit_keys[] = {
     /* data. */
     BECOMES("datamodule", NULL, "data"),
     BECOMES("datamodule.*", NULL, "data.*"),
-    DROP("data.pin_memory data.persistent_workers", NULL,
-         "not needed: ranks read from memory that they share"),
+    DROP("data.pin_memory data.persistent_workers", NULL, "not needed: ranks read from memory that they share"),
     REFUSE("data.train_val_test_split", NULL,
            "the test part is the set's own; data.val_fraction=0.1 is the part of the rest to validate on"),
     BECOMES_SAYS("paths.data_dir", NULL, "data.dir", "with a set that has files"),

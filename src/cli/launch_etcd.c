@@ -45,8 +45,7 @@ co_err launch_meet_etcd(launch_plan *p, const launch_args *a)
             "launch: --rdzv-backend=%s needs the members of etcd: --rdzv-endpoint=HOST:2379,HOST:2379",
             a->backend);
     if (!a->rdzv_id)
-        return co_fail(CO_EINPUT,
-                       "launch: --rdzv-backend=%s needs --rdzv-id=NAME: etcd tells jobs apart by it",
+        return co_fail(CO_EINPUT, "launch: --rdzv-backend=%s needs --rdzv-id=NAME: etcd tells jobs apart by it",
                        a->backend);
     if (strcmp(a->backend, "etcd-v3") != 0)
         say("cohort: --rdzv-backend=%s is taken for etcd-v3: etcd is spoken to through version 3 of its API",

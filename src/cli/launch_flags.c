@@ -145,13 +145,11 @@ static co_err refuse_near(const char *word, int n_begin)
         names[i] = rows[i].name + 2;
     const char *near = strncmp(bare, "--", 2) == 0 ? co_str_nearest(bare + 2, names, CO_COUNT(rows)) : NULL;
     if (near && n_begin > 1)
-        return co_fail(CO_EINPUT, "launch: %s may be several flags, --%s among them: write it out", bare,
-                       near);
+        return co_fail(CO_EINPUT, "launch: %s may be several flags, --%s among them: write it out", bare, near);
     if (near)
         return co_fail(
-            CO_EINPUT,
-            "launch: no flag %s; did you mean --%s? (a flag of the program goes after the program)", bare,
-            near);
+            CO_EINPUT, "launch: no flag %s; did you mean --%s? (a flag of the program goes after the program)",
+            bare, near);
     return CO_OK;
 }
 
@@ -222,8 +220,7 @@ static co_err no_program(const launch_args *a, int argc, char **argv, const char
             "%s: no program after %s; flags come first, then the program: cohort %s --nproc-per-node=2 "
             "train.py",
             argv[0], moved, argv[0]);
-    return co_fail(CO_EINPUT, "%s: no program to run: cohort %s --nproc-per-node=2 train.py", argv[0],
-                   argv[0]);
+    return co_fail(CO_EINPUT, "%s: no program to run: cohort %s --nproc-per-node=2 train.py", argv[0], argv[0]);
 }
 
 co_err launch_parse(launch_args *a, int argc, char **argv, void (*note)(const char *text))

@@ -86,8 +86,7 @@ static co_err set_fault(launch_plan *p, const char *text)
                  ahead_s < 1e8)
             p->meet.skew_ns = (int64_t)(ahead_s * 1e9);
         else
-            return co_fail(CO_EINPUT, "launch: COHORT_FAULT=%s: version=TEXT or clock=SECONDS is needed",
-                           text);
+            return co_fail(CO_EINPUT, "launch: COHORT_FAULT=%s: version=TEXT or clock=SECONDS is needed", text);
         at += n + (at[n] == ',');
     }
     return CO_OK;
@@ -151,8 +150,7 @@ co_err launch_set_meeting(launch_plan *p, const launch_args *a)
     if (a->node_rank && !a->nnodes && !p->place)
         say("cohort: --node-rank=0 without --nnodes: a job of this host alone; --nnodes=N if there are more");
     if (a->standalone && t->max_hosts > 1)
-        return co_fail(CO_EINPUT,
-                       "launch: --standalone is one host, --nnodes=%s is not: leave one of them out",
+        return co_fail(CO_EINPUT, "launch: --standalone is one host, --nnodes=%s is not: leave one of them out",
                        a->nnodes);
     p->local = a->standalone || (t->max_hosts == 1 && !a->endpoint && !launch_wants_etcd(a));
     if (p->local)

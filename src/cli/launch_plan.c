@@ -54,8 +54,7 @@ static int count_gpus(void)
             count += *visible == ',';
         return count;
     }
-    if (!co_fs_is_dir("/proc/driver/nvidia/gpus") ||
-        co_fs_list(&names, &n, "/proc/driver/nvidia/gpus") != CO_OK)
+    if (!co_fs_is_dir("/proc/driver/nvidia/gpus") || co_fs_list(&names, &n, "/proc/driver/nvidia/gpus") != CO_OK)
         return 0;
     co_fs_list_free(names, n);
     return (int)n;
@@ -80,8 +79,7 @@ static co_err set_nproc(co_terms *t, const char *text)
         return co_fail(CO_EINPUT,
                        "launch: --nproc-per-node=xpu: these are not counted here; give their number");
     co_err err = flag_whole(&t->nproc, "--nproc-per-node", text, 1, CO_MAX_WORKERS);
-    return err ? co_fail(err,
-                         "launch: --nproc-per-node=%s: a number from 1 to %d, auto, cpu or gpu is needed",
+    return err ? co_fail(err, "launch: --nproc-per-node=%s: a number from 1 to %d, auto, cpu or gpu is needed",
                          text, CO_MAX_WORKERS)
                : CO_OK;
 }
@@ -230,8 +228,7 @@ co_err launch_plan_make(launch_plan *p, const launch_args *a)
 {
     co_job_spec *s = &p->spec;
     co_terms *t = &s->terms;
-    const char *template =
-        a->tee_template ? a->tee_template : getenv("TORCHELASTIC_LOG_LINE_PREFIX_TEMPLATE");
+    const char *template = a->tee_template ? a->tee_template : getenv("TORCHELASTIC_LOG_LINE_PREFIX_TEMPLATE");
 
     snprintf(t->version, sizeof t->version, "%s", COHORT_VERSION);
     CO_TRY(refuse_unsupported(a));

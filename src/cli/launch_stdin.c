@@ -16,8 +16,7 @@ extern char **environ;
 /* Everybody writes to one screen: whose words these are. */
 static void say_here(void *ctx, const char *text)
 {
-    fprintf(stderr, "cohort: %s: %s\n", (const char *)ctx,
-            text + (strncmp(text, "cohort: ", 8) == 0 ? 8 : 0));
+    fprintf(stderr, "cohort: %s: %s\n", (const char *)ctx, text + (strncmp(text, "cohort: ", 8) == 0 ? 8 : 0));
 }
 
 static void note(const char *text)

@@ -114,13 +114,11 @@ static co_err parse(line *l, int argc, char **argv, const flag *const *sets, int
 
 co_err line_parse(line *l, int argc, char **argv, bool settings, const flag *more)
 {
-    *l = (line){
-        .command = argv[0], .settings = settings, .held = co_array((size_t)argc + 3, sizeof *l->words)};
+    *l = (line){.command = argv[0], .settings = settings, .held = co_array((size_t)argc + 3, sizeof *l->words)};
     if (!l->held)
         return CO_ENOMEM;
     l->words = l->held + 2; /* room for two in front */
-    const flag common[] = {
-        {"--json", .on = &l->json}, {"--help", .on = &l->help}, {"-h", .on = &l->help}, {0}};
+    const flag common[] = {{"--json", .on = &l->json}, {"--help", .on = &l->help}, {"-h", .on = &l->help}, {0}};
     const flag configured[] = {{"--config-dir", "FOLDER", .value = &l->config_dir}, {0}};
     co_err err = parse(l, argc, argv, (const flag *const[]){common, more, settings ? configured : NULL}, 3);
     if (err && l->help) { /* whoever asks for help gets it */

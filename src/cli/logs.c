@@ -151,8 +151,7 @@ int cmd_logs(int argc, char **argv)
         line_free(&l);
         return show_usage("logs");
     }
-    co_logs_spec spec = {
-        .words = l.words, .n = l.n, .ranks = ranks, .host = host, .tail = -1, .follow = follow};
+    co_logs_spec spec = {.words = l.words, .n = l.n, .ranks = ranks, .host = host, .tail = -1, .follow = follow};
     co_err err = since ? read_since(spec.since, since) : CO_OK;
     if (!err && tail && (!co_str_to_i64(tail, &spec.tail) || spec.tail < 0))
         err = co_fail(CO_EINPUT, "logs: --tail=%s: a number of lines is needed", tail);

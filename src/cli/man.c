@@ -112,8 +112,7 @@ static void put_keys(const co_conf_spec *spec)
         if (spec->groups[g].fallback && *spec->groups[g].fallback)
             printf(" (default %s)", spec->groups[g].fallback);
         printf("\n");
-        (void)co_conf_each_choice(spec, spec->groups[g].name, put_choice,
-                                  (void *)(uintptr_t)&spec->groups[g]);
+        (void)co_conf_each_choice(spec, spec->groups[g].name, put_choice, (void *)(uintptr_t)&spec->groups[g]);
     }
     for (int i = 0; i < spec->n_tables; i++)
         if (strchr(spec->tables[i].prefix, '.')) {
@@ -149,8 +148,7 @@ static void man_program(void)
         put_all(c->help);
         printf("\n");
     }
-    printf(".PP\n\\fB%s\\fR \\fICOMMAND\\fR \\fB\\-\\-help\\fR shows a command's examples and flags.\n",
-           name);
+    printf(".PP\n\\fB%s\\fR \\fICOMMAND\\fR \\fB\\-\\-help\\fR shows a command's examples and flags.\n", name);
     put_exit_status();
     printf(".SH FILES\n"
            ".TP\n.I configs/\ngroups of YAML files of your own, in the working directory\n"

@@ -160,10 +160,9 @@ static co_err keep_row(sweep *s, int job, const char *dir, int status)
     const char *how = summary ? co_json_str(summary, "status") : NULL, *sha = NULL;
     sha = summary ? co_json_str(summary, "weights_sha256") : NULL;
     json_t *metrics = summary ? json_object_get(summary, "metrics") : NULL;
-    json_t *row =
-        json_pack("{s:i, s:s, s:s, s:i, s:s, s:s, s:o}", "job", job, "words", co_str_text(&label), "status",
-                  how ? how : "failed", "exit_status", status, "dir", dir, "weights_sha256", sha ? sha : "",
-                  "metrics", metrics ? json_incref(metrics) : json_object());
+    json_t *row = json_pack("{s:i, s:s, s:s, s:i, s:s, s:s, s:o}", "job", job, "words", co_str_text(&label),
+                            "status", how ? how : "failed", "exit_status", status, "dir", dir, "weights_sha256",
+                            sha ? sha : "", "metrics", metrics ? json_incref(metrics) : json_object());
     json_decref(summary);
     co_free(path);
     co_str_fini(&label);

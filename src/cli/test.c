@@ -29,8 +29,7 @@ static co_err add_base(look_line *t)
                       "%s: %s is neither a run's folder nor a checkpoint's; `cohort` alone lists runs",
                       t->line.command, stray);
     else if (!none && weights)
-        err =
-            co_fail(CO_EINPUT, "%s: ckpt_path and weights both say what to load; give one", t->line.command);
+        err = co_fail(CO_EINPUT, "%s: ckpt_path and weights both say what to load; give one", t->line.command);
     else if (none && weights)
         err = CO_OK; /* the words alone say which model and data */
     else if (none)
@@ -57,8 +56,7 @@ static co_err read_flags(look_line *t)
         return co_fail(CO_EINPUT, "%s: --split %s: there are val and test", t->line.command, t->split_name);
     t->split = strcmp(t->split_name, "val") == 0 ? CO_SPLIT_VAL : CO_SPLIT_TEST;
     if (t->limit_text && (!co_str_to_i64(t->limit_text, &n) || n < 0))
-        return co_fail(CO_EINPUT, "%s: --limit %s is not a number of samples", t->line.command,
-                       t->limit_text);
+        return co_fail(CO_EINPUT, "%s: --limit %s is not a number of samples", t->line.command, t->limit_text);
     t->limit = n;
     return CO_OK;
 }
@@ -168,8 +166,7 @@ typedef struct shown {
 /* NULL: its number is all. */
 static const char *name_of(const shown *s, const co_prediction *r)
 {
-    return r->task == CO_TASK_CLASSIFY && s->data->class_name ? s->data->class_name(s->data, r->choice)
-                                                              : NULL;
+    return r->task == CO_TASK_CLASSIFY && s->data->class_name ? s->data->class_name(s->data, r->choice) : NULL;
 }
 
 static void print_prediction(void *ctx, const co_prediction *r)
@@ -243,8 +240,7 @@ int cmd_predict(int argc, char **argv)
     co_err err = look_line_open(&t);
     if (!err) {
         s.data = co_plan_facts_of(t.plan)->data;
-        err =
-            co_predict(t.plan, t.split, t.limit, t.line.json ? print_prediction_json : print_prediction, &s);
+        err = co_predict(t.plan, t.split, t.limit, t.line.json ? print_prediction_json : print_prediction, &s);
     }
     return close_look(&t, err ? fail_with(err) : EXIT_DONE);
 }

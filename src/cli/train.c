@@ -35,8 +35,7 @@ static co_err refuse_to_mix(const training *s, const char *path)
 static co_err refuse_foreign(const training *s)
 {
     const char *dir = s->app.cfg->ckpt_dir;
-    char *own = s->app.run_dir ? co_sprintf("%s/checkpoints", s->app.run_dir) : NULL, a[PATH_MAX],
-         b[PATH_MAX];
+    char *own = s->app.run_dir ? co_sprintf("%s/checkpoints", s->app.run_dir) : NULL, a[PATH_MAX], b[PATH_MAX];
     bool ours = own && realpath(own, a) && realpath(dir, b) && strcmp(a, b) == 0;
     co_ckpt_info *list = NULL;
     int n = 0, good = 0;

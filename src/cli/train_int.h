@@ -72,8 +72,7 @@ co_err training_plan(training *s, line *l);
 /* record.c: what goes into the run folder and onto the screen while it runs. */
 co_err record_open(training *s); /* config.yaml, overrides.yaml, config_tree.log, header.json */
 void record_first_screen(training *s);
-void tell(training *s, const char *fmt, ...)
-    __attribute__((format(printf, 2, 3))); /* console and train.log */
+void tell(training *s, const char *fmt, ...) __attribute__((format(printf, 2, 3))); /* console and train.log */
 void shout(training *s, const char *fmt, ...)
     __attribute__((format(printf, 2, 3))); /* the same, with console=quiet too */
 co_train_hooks record_hooks(training *s);

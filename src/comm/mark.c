@@ -5,8 +5,7 @@ enum { CLAIMED = 1, DONE = 2 };
 
 static uint64_t pack(co_who w, uint64_t state)
 {
-    return (uint64_t)w.unit << 32 | (uint64_t)(w.slot & 0xff) << 24 | (uint64_t)(w.inc & 0x3fffff) << 2 |
-           state;
+    return (uint64_t)w.unit << 32 | (uint64_t)(w.slot & 0xff) << 24 | (uint64_t)(w.inc & 0x3fffff) << 2 | state;
 }
 
 co_claimed co_claim_take(co_claim *c, co_who who)

@@ -39,8 +39,7 @@ typedef enum {
 } co_claimed;
 
 co_claimed co_claim_take(co_claim *c, co_who who);
-void co_claim_finish(co_claim *c,
-                     co_who who); /* release: what was written before is seen by whoever sees DONE */
+void co_claim_finish(co_claim *c, co_who who); /* release: what was written before is seen by whoever sees DONE */
 bool co_claim_is_done(const co_claim *c, uint32_t unit);
 
 /* Progress of a single writer: (unit, count) in one word. */

@@ -51,10 +51,8 @@ typedef enum {
 } co_habit_act;
 
 typedef struct co_conf_habit {
-    const char
-        *keys; /* names separated by blanks: "-b --batch-size", "model.net.model_name", "datamodule.*" */
-    const char
-        *values; /* patterns separated by |: "16*|bf16*"; NULL: any, and a key that exists goes first */
+    const char *keys; /* names separated by blanks: "-b --batch-size", "model.net.model_name", "datamodule.*" */
+    const char *values; /* patterns separated by |: "16*|bf16*"; NULL: any, and a key that exists goes first */
     co_habit_act act;
     const char *becomes; /* "optim.lr": this key; "optim=sgd": this word; "data.*": the tail is kept */
     const char *says;    /* why, or what to do */
@@ -102,8 +100,7 @@ void co_conf_yaml_all(const co_conf *c, co_str *out);  /* these resolved too: fo
 void co_conf_tree(const co_conf *c, co_str *out);      /* drawn as a tree titled CONFIG */
 void co_conf_overrides(const co_conf *c, co_str *out); /* YAML list of the words */
 void co_conf_list_words(const char *const *words, int n, co_str *out); /* the same of any words */
-char *co_conf_word(const char *key,
-                   const char *text); /* key=text, quoted where needed; the caller's, co_free */
+char *co_conf_word(const char *key, const char *text); /* key=text, quoted where needed; the caller's, co_free */
 /* SHA-256 over the resolved keys that may not change on resume (option.may_change = false). */
 void co_conf_sha256(const co_conf *c, char hex[65]);
 

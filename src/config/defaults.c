@@ -158,8 +158,7 @@ static co_err main_choice(builder *b, int g, const conf_source *file, const conf
 }
 
 /* An entry "group: choice" of a file in the folder `group`. */
-static co_err entry(builder *b, const frame *f, const char *group, const conf_source *file,
-                    const conf_pair *p)
+static co_err entry(builder *b, const frame *f, const char *group, const conf_source *file, const conf_pair *p)
 {
     co_conf *c = b->c;
     int g = conf_group_index(c->spec, p->key, strlen(p->key));

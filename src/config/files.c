@@ -60,8 +60,7 @@ const char *conf_builtin_help(const char *group, const char *choice, size_t *len
 }
 
 /* Where the keys of a file go: "" for the root, or a prefix. The comments at its top may say `# @package NAME`. */
-static co_err package_of(const char **out, co_pool *pool, const char *name, const char *group,
-                         const char *text)
+static co_err package_of(const char **out, co_pool *pool, const char *name, const char *group, const char *text)
 {
     static const char mark[] = "@package";
     char *own = co_pool_str(pool, group);
@@ -83,8 +82,7 @@ static co_err package_of(const char **out, co_pool *pool, const char *name, cons
         if (strcmp(said, "_group_") == 0)
             *out = own;
         else if (strcmp(said, "_global_") != 0 && !conf_key_is_plain(said))
-            return co_fail(CO_EINPUT, "%s: @package \"%s\" is neither _global_, _group_ nor a key", name,
-                           said);
+            return co_fail(CO_EINPUT, "%s: @package \"%s\" is neither _global_, _group_ nor a key", name, said);
         else
             *out = strcmp(said, "_global_") == 0 ? "" : said;
         return CO_OK;

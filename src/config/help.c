@@ -61,8 +61,7 @@ static void add_table(co_str *out, const char *prefix, const co_option *table, b
             co_str_add(out, " |\n");
         } else {
             int pad = key - (int)strlen(prefix);
-            co_str_addf(out, "  %s%-*s  %-*s  %s\n", prefix, pad, o->key, value, fallback,
-                        co_str_text(&more));
+            co_str_addf(out, "  %s%-*s  %-*s  %s\n", prefix, pad, o->key, value, fallback, co_str_text(&more));
         }
         out->failed |= more.failed;
         co_str_fini(&more);

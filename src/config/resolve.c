@@ -250,9 +250,8 @@ static co_err call(job *j, co_str *out, const char *name, const char *text, size
                        "${hydra:...}: Hydra's own settings do not exist here; run.dir is the run's "
                        "folder, task_name the name it is made of");
     const char *near = co_str_nearest(name, names, CO_COUNT(names));
-    return co_fail(CO_EINPUT,
-                   "no resolver \"%s\"%s%s; there are oc.env, now, oc.select, oc.decode and co.find", name,
-                   near ? ": did you mean " : "", near ? near : "");
+    return co_fail(CO_EINPUT, "no resolver \"%s\"%s%s; there are oc.env, now, oc.select, oc.decode and co.find",
+                   name, near ? ": did you mean " : "", near ? near : "");
 }
 
 /* What stands between ${ and }. */

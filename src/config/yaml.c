@@ -77,8 +77,7 @@ static co_err scalar(const char **out, const reader *r)
     bool plain = r->event.data.scalar.style == YAML_PLAIN_SCALAR_STYLE;
     if (memchr(text, '\0', len))
         return refuse(r, "a NUL character in a value");
-    if (plain &&
-        (len == 0 || strcmp(text, "~") == 0 || strcmp(text, "Null") == 0 || strcmp(text, "NULL") == 0))
+    if (plain && (len == 0 || strcmp(text, "~") == 0 || strcmp(text, "Null") == 0 || strcmp(text, "NULL") == 0))
         text = "null";
     *out = co_pool_str(r->pool, text);
     return *out ? CO_OK : CO_ENOMEM;
@@ -279,8 +278,7 @@ static co_err mapping(reader *r, const char *prefix, int depth)
             continue;
         }
         if (!conf_key_is_plain(name))
-            return co_fail(CO_EINPUT,
-                           "%s:%d: \"%s\" is not a key; keys are words of letters, digits, _ and -",
+            return co_fail(CO_EINPUT, "%s:%d: \"%s\" is not a key; keys are words of letters, digits, _ and -",
                            r->source->name, line, name);
         const char *key = *prefix ? co_pool_printf(r->pool, "%s.%s", prefix, name) : name;
         if (!key)

@@ -32,17 +32,8 @@ struct cifar {
 };
 
 static const struct cifar cifar10 = {
-    .spec = {"cifar10",
-             3,
-             32,
-             32,
-             10,
-             TRAIN,
-             TEST,
-             1 + PIXELS,
-             1,
-             {0.4914f, 0.4822f, 0.4465f},
-             {0.2470f, 0.2435f, 0.2616f}},
+    .spec =
+        {"cifar10", 3, 32, 32, 10, TRAIN, TEST, 1 + PIXELS, 1, {0.4914f, 0.4822f, 0.4465f}, {0.2470f, 0.2435f, 0.2616f}},
     .folder = "cifar-10-batches-bin",
     .archive = "cifar-10-binary.tar.gz",
     .py_folder = "cifar-10-batches-py",

@@ -66,8 +66,7 @@ typedef struct co_dataset_def {
     const char *name, *help;
     const co_option *options;
     size_t cfg_size;
-    co_err (*open)(co_dataset **out,
-                   const void *cfg); /* CO_EINPUT names the file and what is wrong with it */
+    co_err (*open)(co_dataset **out, const void *cfg); /* CO_EINPUT names the file and what is wrong with it */
     /* Instead of open, for rows that share one function: it is given its row. */
     co_err (*open_row)(co_dataset **out, const struct co_dataset_def *row, const void *cfg);
 } co_dataset_def;

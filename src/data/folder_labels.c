@@ -106,8 +106,7 @@ static co_err parse_labels(labels *t, const listing *l, const entry *e, const ch
     return CO_OK;
 }
 
-co_err labels_open(labels *out, const listing *l, const entry *e, const char *const *classes,
-                   uint32_t n_classes)
+co_err labels_open(labels *out, const listing *l, const entry *e, const char *const *classes, uint32_t n_classes)
 {
     labels t = {0};
 

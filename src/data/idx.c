@@ -36,8 +36,7 @@ co_err idx_head(packed *p, bool pictures, uint32_t *n)
                        packed_path(p), h[0], h[1], h[2], h[3], what, rank);
     uint32_t count = big_endian(h + 4);
     if (count < 1 || count > IDX_MOST)
-        return co_fail(CO_EINPUT, "%s claims %u %s; 1 to %d are taken", packed_path(p), count, what,
-                       IDX_MOST);
+        return co_fail(CO_EINPUT, "%s claims %u %s; 1 to %d are taken", packed_path(p), count, what, IDX_MOST);
     if (pictures && (big_endian(h + 8) != IDX_SIDE || big_endian(h + 12) != IDX_SIDE))
         return co_fail(CO_EINPUT, "%s has pictures of %ux%u, not 28x28", packed_path(p), big_endian(h + 8),
                        big_endian(h + 12));

@@ -69,8 +69,7 @@ static const sample *sample_of(const struct imagefolder *set, co_split s, uint32
 
 /* The file's bytes; NULL with the reason if it cannot be read now, or could not when the set was opened. */
 /* *lost becomes true if the file was there at open and cannot be read now. */
-static const uint8_t *read_sample(const struct imagefolder *set, const sample *e, bool *lost,
-                                  char why[WHY_LEN])
+static const uint8_t *read_sample(const struct imagefolder *set, const sample *e, bool *lost, char why[WHY_LEN])
 {
     const listing *l = &set->files;
     bool in_memory = l->block && e->at != ENTRY_UNREAD;
@@ -246,8 +245,7 @@ static co_err fingerprint(struct imagefolder *set)
     co_sha256 h;
 
     for (uint32_t i = 0; content && !set->files.block && i < total(set); i++)
-        most =
-            x->samples[i].size > most && x->samples[i].size <= PICTURE_FILE_MOST ? x->samples[i].size : most;
+        most = x->samples[i].size > most && x->samples[i].size <= PICTURE_FILE_MOST ? x->samples[i].size : most;
     uint8_t *room = co_alloc(most);
     if (!room)
         return CO_ENOMEM;

@@ -117,8 +117,7 @@ co_err images_new(images **out, const images_spec *spec, const struct images_cfg
     size_t n = (size_t)spec->n_train + spec->n_test;
     transform how;
 
-    CO_TRY(
-        transform_init(&how, &c->pictures, spec->height, spec->width, spec->planes, spec->mean, spec->std));
+    CO_TRY(transform_init(&how, &c->pictures, spec->height, spec->width, spec->planes, spec->mean, spec->std));
     images *im = co_zalloc(sizeof *im);
     if (!im)
         return CO_ENOMEM;

@@ -142,8 +142,7 @@ static bool decode(struct job *job, picture *out, const uint8_t *bytes, size_t l
 }
 
 /* What is decoded into is the caller's, so that its bytes are what they should be after the jump. */
-static bool decode_or_jump(struct job *job, picture *out, const uint8_t *bytes, size_t len,
-                           uint64_t most_pixels)
+static bool decode_or_jump(struct job *job, picture *out, const uint8_t *bytes, size_t len, uint64_t most_pixels)
 {
     return setjmp(job->out) == 0 && decode(job, out, bytes, len, most_pixels);
 }

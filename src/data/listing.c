@@ -53,8 +53,7 @@ co_err listing_add(listing *l, const char *path, entry_kind kind, uint64_t at, u
     memcpy(l->names + l->names_len, path, len);
     l->entries[l->n++] = (entry){at, size, (uint32_t)l->names_len, kind};
     l->names_len += len;
-    if (kind ==
-        ENTRY_PICTURE) /* sparse files claim what they like: a sum that wraps would seem to fit in memory */
+    if (kind == ENTRY_PICTURE) /* sparse files claim what they like: a sum that wraps would seem to fit in memory */
         l->bytes = size > UINT64_MAX - l->bytes ? UINT64_MAX : l->bytes + size;
     return CO_OK;
 }
@@ -304,8 +303,7 @@ const uint8_t *listing_read(const listing *l, uint64_t at, uint64_t size, uint32
     if (l->block && at != ENTRY_UNREAD)
         return l->block + at;
     if (size > PICTURE_FILE_MOST) {
-        co_fail(CO_EINPUT, "%s: %llu bytes; 256 MiB are the most that is read", name,
-                (unsigned long long)size);
+        co_fail(CO_EINPUT, "%s: %llu bytes; 256 MiB are the most that is read", name, (unsigned long long)size);
         return NULL;
     }
     if (l->fd >= 0)

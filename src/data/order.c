@@ -38,8 +38,7 @@ struct co_order {
     uint64_t *keys;     /* [2 * window] */
 };
 
-co_err co_order_new(co_order **out, const co_dataset *d, co_split s, uint32_t batch, uint64_t seed,
-                    bool shuffle)
+co_err co_order_new(co_order **out, const co_dataset *d, co_split s, uint32_t batch, uint64_t seed, bool shuffle)
 {
     CO_ASSERT(batch > 0, "a batch has samples");
     co_order *o = co_zalloc(sizeof *o);

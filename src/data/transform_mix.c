@@ -123,8 +123,7 @@ void transform_mix_by(const transform *t, const struct mix_drawn *m, int n, cons
     }
 }
 
-void transform_mix(const transform *t, const co_draw *draw, const uint32_t *ids, int n,
-                   const co_slice_dst *dst)
+void transform_mix(const transform *t, const co_draw *draw, const uint32_t *ids, int n, const co_slice_dst *dst)
 {
     struct mix_drawn m;
 

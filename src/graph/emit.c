@@ -63,8 +63,7 @@ static struct op *new_op(co_graph *g, int id, int n_in, co_node *const *in, int 
     for (int i = 0; i < n_in; i++) {
         op->in[i] = in[i];
         co_node *root = in[i] ? root_of(in[i]) : NULL;
-        if (!g->from && !op->label && root && root->kind == NODE_PARAM &&
-            !(op->label = label_of(g, root->name)))
+        if (!g->from && !op->label && root && root->kind == NODE_PARAM && !(op->label = label_of(g, root->name)))
             goto nomem;
     }
     for (int i = 0; i < n_out; i++) {

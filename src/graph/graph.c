@@ -111,8 +111,7 @@ static co_node *add_leaf(co_graph *g, node_kind kind, const char *name, co_dtype
     char dims[128];
 
     if (!shape_sane(&shape, dtype))
-        return co_graph_fail(g,
-                             "'%s': shape %s: every dimension must be at least 1, and the whole below 1 TiB",
+        return co_graph_fail(g, "'%s': shape %s: every dimension must be at least 1, and the whole below 1 TiB",
                              name, co_shape_text(dims, sizeof dims, &shape));
     co_node *n = co_pool_alloc(&g->pool, sizeof *n);
     char *copy = co_pool_str(&g->pool, name);

@@ -91,10 +91,9 @@ struct op_row {
     int flags;
 };
 
-extern const struct op_row rows_matmul[], rows_conv[], rows_norm[], rows_pool[], rows_pointwise[],
-    rows_move[], rows_embedding[], rows_attention[], rows_loss[],
-    rows_measure[];                     /* each ends with in = NULL */
-const struct op_row *op_row_of(int id); /* NULL: there is none */
+extern const struct op_row rows_matmul[], rows_conv[], rows_norm[], rows_pool[], rows_pointwise[], rows_move[],
+    rows_embedding[], rows_attention[], rows_loss[], rows_measure[]; /* each ends with in = NULL */
+const struct op_row *op_row_of(int id);                              /* NULL: there is none */
 
 /* --- building: graph.c, emit.c ----------------------------------------------------------------------- */
 /* Adds an operator; returns its out[0], or NULL with the graph's mistake set. attr and want may be NULL. */

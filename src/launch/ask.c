@@ -103,10 +103,9 @@ static co_err question(co_job_plan *plan, co_conn *conn, const co_meet *where, c
     uint8_t type = f.type;
     CO_TRY(word_read(&body, &f));
     word_text(text, sizeof text, body, "text");
-    co_err err = type == WORD_PLAN ? take_plan(plan, body)
-                 : type == WORD_REFUSED
-                     ? co_fail(CO_EINPUT, "%s", text)
-                     : co_fail(CO_EFORMAT, "the host answers with a word of type %d", type);
+    co_err err = type == WORD_PLAN      ? take_plan(plan, body)
+                 : type == WORD_REFUSED ? co_fail(CO_EINPUT, "%s", text)
+                                        : co_fail(CO_EFORMAT, "the host answers with a word of type %d", type);
     json_decref(body);
     return err;
 }
@@ -164,15 +163,13 @@ void server_asked(server *s, seat *h, const json_t *body)
 
     word_text(h->who.name, sizeof h->who.name, body, "host");
     if (plan) { /* a connection that breaks here shows in its next turn */
-        co_conn_send(
-            h->conn,
-            &(co_frame){.type = WORD_PLAN, .run = s->run, .body = plan, .len = (uint32_t)strlen(plan)});
+        co_conn_send(h->conn,
+                     &(co_frame){.type = WORD_PLAN, .run = s->run, .body = plan, .len = (uint32_t)strlen(plan)});
         return;
     }
     seat_name(name, sizeof name, h);
     snprintf(to_us, sizeof to_us,
-             "host %s was refused: it runs `cohort join`, and this job was not started by `cohort host`",
-             name);
+             "host %s was refused: it runs `cohort join`, and this job was not started by `cohort host`", name);
     seat_refuse(s, h,
                 "the job was not started by `cohort host`: run the same `cohort launch` line here as there",
                 to_us);

@@ -167,8 +167,7 @@ co_err co_code_parse(co_code *out, const char *text)
     int want = (int)CO_BASE32_DIGITS(len);
     if (n != want)
         return co_fail(CO_EINPUT, "the code is %s: it has %d groups, not %d",
-                       n < want ? "cut off" : "too long", (n + GROUP - 1) / GROUP,
-                       (want + GROUP - 1) / GROUP);
+                       n < want ? "cut off" : "too long", (n + GROUP - 1) / GROUP, (want + GROUP - 1) / GROUP);
     if (!co_base32_read(bytes, len, digit))
         err = co_fail(CO_EINPUT, "the code has a mistake in it; compare it with the host's screen");
     else

@@ -40,8 +40,7 @@ typedef struct co_job_plan {
     char host[CO_HOST_NAME]; /* who said it */
     char version[32];        /* its version of cohort */
     char cwd[4096];          /* its working directory */
-    char *
-        *words; /* of `cohort launch`: flags, then "--" and the program with its arguments; NULL-terminated */
+    char **words; /* of `cohort launch`: flags, then "--" and the program with its arguments; NULL-terminated */
     int n;
 } co_job_plan;
 char *co_job_plan_text(const char *version, const char *const *words,

@@ -370,10 +370,9 @@ void worker_read(worker *w, int which);
 /* Its guard is gone, and with it all that it started. Whoever else holds the pipe (a descriptor that was passed on) is not waited for:
  * what is in it is read, then it is closed. */
 void worker_close(worker *w, int which);
-int worker_turn(
-    worker *w,
-    uint64_t now_ns);        /* lines that time makes; 0: some, else ms until there may be, -1: none wait */
-void worker_hear(worker *w); /* from its guard */
+int worker_turn(worker *w,
+                uint64_t now_ns); /* lines that time makes; 0: some, else ms until there may be, -1: none wait */
+void worker_hear(worker *w);      /* from its guard */
 bool worker_failed(const worker *w);
 
 /* env.c */
@@ -383,9 +382,7 @@ char **worker_env(const job *j, const worker *w, co_pool *pool);
 bool told_before(int sig, uint64_t first_ns);
 /* The signal that a host was asked to end with, from what it told ("...: SIGUSR1 on node2"); 0: it told something else. */
 int told_signal(const char *text);
-int told_due_ms(
-    const job
-        *j); /* a worker died of what may be on its way to us: for how long judging waits; -1: none did */
+int told_due_ms(const job *j); /* a worker died of what may be on its way to us: for how long judging waits; -1: none did */
 /* At the end signals are themselves again, while a pager is waited for; but not those that the job ended with: a scheduler's may
  * yet come to a host that heard of it from another, and would change its exit status. */
 void told_mask(const job *j);
@@ -411,8 +408,7 @@ void cause_of(co_failure *f, job *j, worker *w);
 bool cause_excused(const char *exception); /* no failure of one that was asked to end */
 /* all: who else stands still, and where; "" if nobody does */
 void cause_of_stall(co_failure *f, job *j, const stander *who, double still_s, const char *all);
-long long
-evidence_oom_kills(const char *root); /* so far, of our control group or of the machine; -1: unknown */
+long long evidence_oom_kills(const char *root); /* so far, of our control group or of the machine; -1: unknown */
 bool evidence_killed_in(const char *kmsg, int pid); /* does the kernel's log say that it killed this one? */
 /* Each says what it found, if it found something. */
 bool evidence_shm_full(const char *path, char *says, size_t size);

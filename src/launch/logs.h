@@ -27,9 +27,8 @@ typedef struct co_log_line {
 } co_log_line;
 
 typedef struct co_logs_spec {
-    const char *const
-        *words; /* folders (a run's, or one with runs in it: the newest), merged.log files, or run ids */
-    int n;      /* 0: the newest run in this folder, or in ./logs */
+    const char *const *words; /* folders (a run's, or one with runs in it: the newest), merged.log files, or run ids */
+    int n;                    /* 0: the newest run in this folder, or in ./logs */
     const char *ranks;    /* "0,4-7", "-": the launcher; NULL: all */
     const char *host;     /* NULL: all */
     long long tail;       /* the last so many lines, of those that are wanted; -1: all */
@@ -42,8 +41,7 @@ typedef struct co_logs co_logs;
 co_err co_logs_open(co_logs **out, const co_logs_spec *spec);
 /* The next line that is wanted. line->text NULL: no more, or (following) none within a tenth of a second. */
 co_err co_logs_next(co_logs *l, co_log_line *line);
-bool co_logs_over(
-    const co_logs *l); /* every host's part has ended, or its launcher is gone, and all was read */
+bool co_logs_over(const co_logs *l); /* every host's part has ended, or its launcher is gone, and all was read */
 /* After all was read. What there is: "rank 0 on a, ranks 1 to 2 on b"; and the host whose launcher is gone without a last
  * line, NULL if there is none. */
 void co_logs_has(const co_logs *l, char *out, size_t size);

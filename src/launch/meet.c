@@ -47,8 +47,7 @@ static void doubt_place(meeting *m, const co_terms *terms, const co_meet *where)
 
     if (where->role != CO_MEET_AUTO || where->listener > 0 || terms->host_rank != 0 ||
         terms->max_hosts == 1 || *where->listen || *where->advertise || !*m->at.host ||
-        strcmp(m->at.host, "0.0.0.0") == 0 || strcmp(m->at.host, "::") == 0 ||
-        co_host_is_loopback(m->at.host))
+        strcmp(m->at.host, "0.0.0.0") == 0 || strcmp(m->at.host, "::") == 0 || co_host_is_loopback(m->at.host))
         return;
     if (co_net_resolve(a, MEET_ADDRESSES, &n, m->at.host, m->at.port, &p)) {
         co_errclear();
@@ -138,8 +137,7 @@ static co_err decide_role(meeting *m, const co_terms *terms, const co_meet *wher
 
 static bool needs_tls(const meeting *m, const co_meet *where)
 {
-    bool loopback =
-        co_host_is_loopback(m->at.host) && (!*where->listen || co_host_is_loopback(where->listen));
+    bool loopback = co_host_is_loopback(m->at.host) && (!*where->listen || co_host_is_loopback(where->listen));
 
     return !where->insecure && (*where->token || !loopback);
 }

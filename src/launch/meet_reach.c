@@ -147,8 +147,7 @@ static bool wait_for_any(struct attempt *a, int n, bool ready[], bool more)
     return under_way > 0;
 }
 
-static co_err race(reached *out, struct attempt *a, int n, co_tls *tls, const co_patience *p,
-                   struct trouble *t)
+static co_err race(reached *out, struct attempt *a, int n, co_tls *tls, const co_patience *p, struct trouble *t)
 {
     bool ready[MEET_ADDRESSES], under_way = false;
     uint64_t begun_ns = 0;
@@ -224,8 +223,7 @@ co_err meet_reach(reached *out, const meeting *m, co_tls *tls, const co_patience
         if (!err || err == CO_ESTOP)
             return err;
         uint64_t now = co_now_ns();
-        if (!*t.text || now < p->until_ns ||
-            last.final) /* an attempt cut short tells less than the one before */
+        if (!*t.text || now < p->until_ns || last.final) /* an attempt cut short tells less than the one before */
             t = last;
         bool over = m->shown && t.step == 3 && !t.other && now - began_ns > GONE_MS * 1000000ull;
         if (t.final || over || now >= p->until_ns)
@@ -237,8 +235,7 @@ co_err meet_reach(reached *out, const meeting *m, co_tls *tls, const co_patience
             told(ctx, line);
             told_ns = now;
         }
-        poll(NULL, 0,
-             now - began_ns < 1000000000 ? 30 : 100); /* hosts that are started together meet at once */
+        poll(NULL, 0, now - began_ns < 1000000000 ? 30 : 100); /* hosts that are started together meet at once */
         for (int i = 0; i < 2 && now - began_ns > 5000000000 && !(p->give_up && atomic_load(p->give_up)); i++)
             poll(NULL, 0, 100);
     }

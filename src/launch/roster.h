@@ -40,9 +40,8 @@ typedef struct co_round {
     int hosts, my_host; /* how many, and which this is: 0 .. hosts - 1 */
     int first_rank, world;
     char master_addr[CO_HOST_NAME];
-    char my_addr
-        [CO_HOST_NAME]; /* at which the others reach this host; "": there are none, or it is not known */
-    int master_port;    /* free on the first host when the round began */
+    char my_addr[CO_HOST_NAME]; /* at which the others reach this host; "": there are none, or it is not known */
+    int master_port;            /* free on the first host when the round began */
 } co_round;
 
 /* A worker that ended badly. The first in time, over all hosts, is the job's cause. */
@@ -77,27 +76,22 @@ typedef struct co_roster_event {
 typedef enum { CO_MEET_AUTO, CO_MEET_SERVE, CO_MEET_JOIN } co_meet_role;
 /* An etcd cluster that holds who keeps the roster, so that another host may keep it when that one is lost. */
 typedef struct co_meet_etcd {
-    const char *
-        members; /* host:port or URLs, comma between; NULL: no etcd. Borrowed until co_roster_close, like the others */
+    const char *members; /* host:port or URLs, comma between; NULL: no etcd. Borrowed until co_roster_close, like the others */
     bool tls;                    /* members without a scheme are https:// */
     const char *ca, *cert, *key; /* files in PEM, or NULL */
     double lease_s;              /* 0: 10. How long a lost keeper's place stays taken */
 } co_meet_etcd;
 typedef struct co_meet {
-    char endpoint
-        [CO_HOST_NAME +
-         8]; /* host:port, [v6]:port; port 0: any, said in a TALK. With etcd: where a keeper listens */
+    char endpoint[CO_HOST_NAME + 8]; /* host:port, [v6]:port; port 0: any, said in a TALK. With etcd: where a keeper listens */
     co_meet_role role; /* AUTO: rank 0, or whoever has the endpoint's address and gets its port, serves */
     char token[64];    /* "": the server makes one (loopback: none is needed); a joiner is refused */
     bool insecure;     /* neither TLS nor token */
     char host[CO_HOST_NAME];   /* this host's name in messages; "": gethostname */
     char listen[CO_HOST_NAME]; /* to listen on; "": every address; loopback's endpoint, no token: loopback */
     char advertise[CO_HOST_NAME]; /* this host's address for others; "": as seen by the roster */
-    char also
-        [512];    /* a joiner: further addresses of the endpoint, comma between; whichever answers is taken */
-    int listener; /* a server: co_meet_listen's socket; 0: none, co_roster_open listens itself */
-    const char *
-        plan; /* a server: what those who ask are told to run (code.h), borrowed; NULL: nobody may ask. Its user has
+    char also[512]; /* a joiner: further addresses of the endpoint, comma between; whichever answers is taken */
+    int listener;   /* a server: co_meet_listen's socket; 0: none, co_roster_open listens itself */
+    const char *plan; /* a server: what those who ask are told to run (code.h), borrowed; NULL: nobody may ask. Its user has
                          told the others where to come: no TALK does */
     double join_timeout_s; /* 0: 600. How long to wait for the roster and for enough hosts */
     double last_call_s;    /* 0: 30. How long an elastic job with enough hosts waits for more */

@@ -228,8 +228,7 @@ static co_err campaign(net *r, const co_patience *p)
 {
     finder *f = r->finder;
     co_meet here = r->where;
-    lease_spec spec = {
-        .etcd = f->etcd, .ttl_s = f->ttl_s, .sure_ns = co_now_ns(), .talk = queue_talk, .ctx = r};
+    lease_spec spec = {.etcd = f->etcd, .ttl_s = f->ttl_s, .sure_ns = co_now_ns(), .talk = queue_talk, .ctx = r};
     keeping other = {0};
 
     if (!*here.endpoint)

@@ -91,8 +91,7 @@ static co_err refused(const co_http_answer *a, const char *url)
     else
         co_http_expect(a, url);
     json_decref(body);
-    return a->status == 404 ? co_fail_in(CO_EIO, "is this etcd 3.4 or later, with its JSON gateway?")
-                            : CO_EIO;
+    return a->status == 404 ? co_fail_in(CO_EIO, "is this etcd 3.4 or later, with its JSON gateway?") : CO_EIO;
 }
 
 static co_err call_member(etcd *e, json_t **out, const char *url, const char *path, const char *text,

@@ -59,12 +59,11 @@ static co_err take_place(etcd *e, bool *won, keeping *out, int64_t *theirs, cons
         json_pack("{so so so so}", "endpoint", co_json_string(me->endpoint), "also", co_json_string(me->also),
                   "host", co_json_string(me->host), "job", co_json_string(me->job));
 
-    CO_TRY(
-        etcd_call(e, &answer, "/v3/kv/txn",
-                  json_pack("{s[ooo] s[o] so}", "compare", kv_absent(kv_keeper(e)),
-                            kv_absent(kv_over(e, me->job)), running ? running : kv_absent(kv_running(e)),
-                            "success", kv_put(kv_keeper(e), value, mine), "failure", kv_read_all(e, me->job)),
-                  p));
+    CO_TRY(etcd_call(e, &answer, "/v3/kv/txn",
+                     json_pack("{s[ooo] s[o] so}", "compare", kv_absent(kv_keeper(e)),
+                               kv_absent(kv_over(e, me->job)), running ? running : kv_absent(kv_running(e)),
+                               "success", kv_put(kv_keeper(e), value, mine), "failure", kv_read_all(e, me->job)),
+                     p));
     *won = json_is_true(json_object_get(answer, "succeeded"));
     if (!*won)
         kv_understand(out, theirs, answer);

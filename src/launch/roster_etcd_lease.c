@@ -143,8 +143,7 @@ static void *lease_main(void *arg)
     pthread_mutex_unlock(&l->lock);
     if (orderly) {
         co_patience soon = co_patience_s(ETCD_FAREWELL_MS / 1000.0);
-        etcd_end(l->spec.etcd, l->spec.id, &l->spec.me, l->status, l->text,
-                 &soon); /* else it ends by itself */
+        etcd_end(l->spec.etcd, l->spec.id, &l->spec.me, l->status, l->text, &soon); /* else it ends by itself */
     }
     return NULL;
 }

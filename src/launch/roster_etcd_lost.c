@@ -24,8 +24,7 @@ static void describe(net *r, co_failure *f, const char *why)
     }
     snprintf(f->how, sizeof f->how, "was lost, and it kept the roster: %.200s", why);
     snprintf(f->advice, sizeof f->advice,
-             "Is host %.60s (%.100s) up, its network too? Was cohort killed there?", host,
-             find->now.endpoint);
+             "Is host %.60s (%.100s) up, its network too? Was cohort killed there?", host, find->now.endpoint);
 }
 
 /* The job cannot go on, as far as this host can know. What to say of it. */

@@ -86,8 +86,7 @@ static void local_leave(co_roster *r, int status, const char *why)
 {
     local *l = (local *)r;
 
-    if (l->failed &&
-        l->round.restarts >= l->terms.max_restarts) /* it was over anyway: the failure's stands */
+    if (l->failed && l->round.restarts >= l->terms.max_restarts) /* it was over anyway: the failure's stands */
         status = failure_status(&l->first);
     l->next = (co_roster_event){.kind = CO_ROSTER_OVER, .round = l->round, .status = status};
     snprintf(l->next.text, sizeof l->next.text, "%s", why);

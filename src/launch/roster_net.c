@@ -298,8 +298,7 @@ co_err co_roster_open(co_roster **out, const co_terms *terms, const co_meet *whe
     r->client.event = queue_event;
     r->client.broke = queue_broke;
     r->client.ctx = r;
-    err =
-        where->etcd.members ? finder_open(&r->finder, terms, where) : meet_decide(&r->meeting, terms, where);
+    err = where->etcd.members ? finder_open(&r->finder, terms, where) : meet_decide(&r->meeting, terms, where);
     if (r->finder) {
         r->client.broke = finder_refused;
         r->client.lost = finder_lost;

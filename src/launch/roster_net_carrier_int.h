@@ -33,10 +33,9 @@ struct net {
     pthread_mutex_t lock;        /* of the two queues */
     struct item *events, **events_end;
     struct order *orders, **orders_end;
-    atomic_bool starved; /* out of memory for an event or an order */
-    co_str log_out,
-        log_in;         /* lines of this host for the server; of the others for the agent. Under the lock */
-    long long log_lost; /* of log_in; likewise */
+    atomic_bool starved;    /* out of memory for an event or an order */
+    co_str log_out, log_in; /* lines of this host for the server; of the others for the agent. Under the lock */
+    long long log_lost;     /* of log_in; likewise */
     atomic_bool log_wanted, keeps;
     atomic_bool settled; /* see co_roster_settled */
     co_err broken;       /* agent's side: what every further turn returns, with the text below */

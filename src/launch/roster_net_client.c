@@ -50,8 +50,7 @@ co_err client_hello(client *c, const char *via)
         json_object_set_new(body, "advertise", co_json_string(c->where->advertise)) ||
         json_object_set_new(body, "grace", json_integer((json_int_t)(c->where->grace_s + 0.999))) ||
         json_object_set_new(body, "round", json_integer(c->past.number)) ||
-        json_object_set_new(body, "used",
-                            json_integer(c->past.restarts - (c->past.done && c->past.counted))) ||
+        json_object_set_new(body, "used", json_integer(c->past.restarts - (c->past.done && c->past.counted))) ||
         json_object_set_new(body, "done", json_integer(c->past.done))) {
         json_decref(body);
         return co_fail(CO_ENOMEM, "out of memory for a greeting");

@@ -5,8 +5,7 @@
 
 void seat_refuse(server *s, seat *h, const char *to_it, const char *to_us)
 {
-    seat_say(s, h, WORD_REFUSED,
-             json_pack("{so si}", "text", co_json_string(to_it), "over", s->stage == OVER));
+    seat_say(s, h, WORD_REFUSED, json_pack("{so si}", "text", co_json_string(to_it), "over", s->stage == OVER));
     h->closing = true;
     server_talk(s, false, "%s", to_us);
 }

@@ -52,8 +52,7 @@ bool terms_agree(char *to_b, char *to_a, size_t size, const co_terms *a, const c
         if (strcmp(says_a, says_b) == 0)
             continue;
         more[0] = '\0';
-        if (rows[i].say ==
-            nnodes) { /* the larger is what was meant: nobody asks for hosts that there are not */
+        if (rows[i].say == nnodes) { /* the larger is what was meant: nobody asks for hosts that there are not */
             char line[64];
             nnodes(line, sizeof line, a->max_hosts >= b->max_hosts ? a : b);
             snprintf(more, sizeof more, "end the one with the other value and start it with %s.", line);

@@ -25,11 +25,10 @@ co_err word_send(co_conn *c, word type, uint64_t run, int64_t view, json_t *body
     if (!err && len > CO_FRAME_MOST)
         err = co_fail(CO_EFAIL, "a message of %zu bytes", len);
     if (!err)
-        err = co_conn_send(c, &(co_frame){.type = (uint8_t)type,
-                                          .run = run,
-                                          .view = (uint32_t)view,
-                                          .len = (uint32_t)len,
-                                          .body = text});
+        err = co_conn_send(
+            c,
+            &(co_frame){
+                .type = (uint8_t)type, .run = run, .view = (uint32_t)view, .len = (uint32_t)len, .body = text});
     co_free(text);
     json_decref(body);
     return err;
@@ -69,9 +68,8 @@ int64_t word_int(const json_t *body, const char *key, int64_t least, int64_t mos
 json_t *terms_pack(const co_terms *t)
 {
     return json_pack("{so si si si si si so so}", "run_id", co_json_string(t->run_id), "min", t->min_hosts,
-                     "max", t->max_hosts, "nproc", t->nproc, "rank", t->host_rank, "restarts",
-                     t->max_restarts, "program", co_json_string(t->program), "version",
-                     co_json_string(t->version));
+                     "max", t->max_hosts, "nproc", t->nproc, "rank", t->host_rank, "restarts", t->max_restarts,
+                     "program", co_json_string(t->program), "version", co_json_string(t->version));
 }
 
 void terms_unpack(co_terms *t, const json_t *body)

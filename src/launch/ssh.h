@@ -63,9 +63,8 @@ typedef struct co_ssh_order {
     const char **words, **env; /* of `cohort launch`; NAME=VALUE; NULL-terminated, the pool's */
     co_pool pool;
 } co_ssh_order;
-enum { CO_SSH_ORDER_MOST = 1 << 20 }; /* bytes of the line */
-co_err co_ssh_order_text(char **out,
-                         const co_ssh_order *o); /* one line with its newline; the caller's, co_free */
+enum { CO_SSH_ORDER_MOST = 1 << 20 };                        /* bytes of the line */
+co_err co_ssh_order_text(char **out, const co_ssh_order *o); /* one line with its newline; the caller's, co_free */
 /* Every value is checked. CO_EFORMAT: not an order; *out is untouched. */
 co_err co_ssh_order_parse(co_ssh_order *out, const char *line, size_t len);
 void co_ssh_order_fini(co_ssh_order *o);

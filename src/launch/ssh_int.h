@@ -23,8 +23,7 @@ enum {
     ALIVE_S = 5,       /* likewise ServerAliveInterval: three in a row unanswered end the connection */
     CONFIG_MS = 10000, /* for `ssh -G` */
     NAMES_S = 5,       /* for the names of all hosts */
-    LIFE_MS =
-        5000, /* from one sign of life to the next; CONTROL_SILENT_MS without one is the conductor's end */
+    LIFE_MS = 5000, /* from one sign of life to the next; CONTROL_SILENT_MS without one is the conductor's end */
     REASON_MS =
         2000, /* when one host fails: for others that are still being called to fail for reasons of their own */
     SLACK_MS = 15000, /* on top of the grace period: then ssh itself is killed */
@@ -122,10 +121,9 @@ struct conductor {
     struct rlimit old_nofile;
     int signal_fd;
     char endpoint[CO_HOST_NAME + 8], also[512]; /* of the roster, once the first host has said it */
-    int told; /* hosts that have their order: from min_hosts on workers may run */
-    uint64_t
-        hang_up_ns; /* the job is lost: until then those that still call may say why they fail; 0: it is not */
-    int asked;      /* the signal; 0: none */
+    int told;            /* hosts that have their order: from min_hosts on workers may run */
+    uint64_t hang_up_ns; /* the job is lost: until then those that still call may say why they fail; 0: it is not */
+    int asked;           /* the signal; 0: none */
     uint64_t asked_ns; /* when the first one came */
     bool failed;       /* the others are being ended */
     int status;        /* so far */

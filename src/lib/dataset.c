@@ -182,8 +182,7 @@ static co_err check_samples(const char *name, const cohort_dataset *def, const c
     if (s->task == COHORT_REGRESS && (s->y_width < 1 || s->y_width > INT_MAX))
         return co_fail(CO_EINPUT, "data set %s: samples.y_width is %lld", name, (long long)s->y_width);
     if (s->task == COHORT_TOKENS && (s->max_len < 1 || s->max_len > 1 << 20 || !def->length))
-        return co_fail(CO_EINPUT, "data set %s: tokens need samples.max_len (1 to 1048576) and length()",
-                       name);
+        return co_fail(CO_EINPUT, "data set %s: tokens need samples.max_len (1 to 1048576) and length()", name);
     if (s->fingerprint[0] && strspn(s->fingerprint, "0123456789abcdef") != 64)
         return co_fail(CO_EINPUT, "data set %s: samples.fingerprint is not 64 hex digits", name);
     return CO_OK;

@@ -91,8 +91,7 @@ cohort_node *cohort_nn_embedding(cohort_graph *g, cohort_node *tokens, int64_t r
     return co_nn_embedding(g, tokens, rows, width, sparse, name);
 }
 
-cohort_node *cohort_param(cohort_graph *g, const char *name, cohort_shape shape, cohort_init_kind init,
-                          float a)
+cohort_node *cohort_param(cohort_graph *g, const char *name, cohort_shape shape, cohort_init_kind init, float a)
 {
     return co_param(g, name, shape_in(shape), (co_init){(co_init_kind)init, a}, 0);
 }
@@ -138,8 +137,7 @@ cohort_node *cohort_fill(cohort_graph *g, cohort_shape shape, float value)
     return co_fill(g, shape_in(shape), value);
 }
 
-cohort_node *cohort_matmul(cohort_graph *g, cohort_node *a, cohort_node *b, bool transpose_a,
-                           bool transpose_b)
+cohort_node *cohort_matmul(cohort_graph *g, cohort_node *a, cohort_node *b, bool transpose_a, bool transpose_b)
 {
     return co_matmul(g, a, b, transpose_a, transpose_b);
 }

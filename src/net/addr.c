@@ -45,8 +45,7 @@ co_err co_endpoint_parse(co_endpoint *out, const char *text)
         port = colon + 1;
     }
     if (port && (!co_str_to_i64(port, &number) || number < 0 || number > 65535))
-        return co_fail(CO_EINPUT, "endpoint %s: the port is \"%s\", not a number from 0 to 65535", text,
-                       port);
+        return co_fail(CO_EINPUT, "endpoint %s: the port is \"%s\", not a number from 0 to 65535", text, port);
     if (len >= sizeof out->host)
         return co_fail(CO_EINPUT, "endpoint: the host name has %zu letters, more than %d", len,
                        CO_NAME_MOST - 1);

@@ -118,9 +118,8 @@ static co_err cannot_listen(const char *address, int port)
             "cannot listen on %s: the port is taken, but not by a listener (a connection that just ended?)",
             where);
     if (!who.pid)
-        return co_fail(CO_EIO,
-                       "cannot listen on %s: the port is taken by a process of another user or container",
-                       where);
+        return co_fail(
+            CO_EIO, "cannot listen on %s: the port is taken by a process of another user or container", where);
     return co_fail(CO_EIO, "cannot listen on %s: the port is taken by process %d (%s)", where, who.pid,
                    who.command);
 }

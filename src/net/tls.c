@@ -148,8 +148,7 @@ co_err tls_failure(SSL *ssl, int result)
 {
     unsigned long code = ERR_peek_error();
     int reason = ERR_GET_REASON(code);
-    bool ours = ERR_GET_LIB(code) == ERR_LIB_SSL,
-         closed = SSL_get_error(ssl, result) == SSL_ERROR_ZERO_RETURN;
+    bool ours = ERR_GET_LIB(code) == ERR_LIB_SSL, closed = SSL_get_error(ssl, result) == SSL_ERROR_ZERO_RETURN;
 
     ERR_clear_error();
     if (closed)

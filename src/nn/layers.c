@@ -127,8 +127,7 @@ co_node *co_nn_layer_norm(co_graph *g, co_node *x, const char *name)
     return co_layer_norm(g, x, w, b, eps);
 }
 
-co_node *co_nn_embedding(co_graph *g, co_node *idx, int64_t rows, int64_t width, bool sparse,
-                         const char *name)
+co_node *co_nn_embedding(co_graph *g, co_node *idx, int64_t rows, int64_t width, bool sparse, const char *name)
 {
     char buf[NAME_MAX_LEN];
 

@@ -70,7 +70,6 @@ co_node *co_nn_batch_norm(co_graph *g, co_node *x,
                           const char *name); /* weight bias running_mean running_var num_batches_tracked */
 co_node *co_nn_batch_norm_zero(co_graph *g, co_node *x, const char *name); /* the same; weight starts at 0 */
 co_node *co_nn_layer_norm(co_graph *g, co_node *x, const char *name);
-co_node *co_nn_embedding(co_graph *g, co_node *idx, int64_t rows, int64_t width, bool sparse,
-                         const char *name);
+co_node *co_nn_embedding(co_graph *g, co_node *idx, int64_t rows, int64_t width, bool sparse, const char *name);
 
 #endif

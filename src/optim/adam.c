@@ -27,8 +27,7 @@ static const co_option adam_options[] = {
     {"eps", CO_OPT_FLOAT, offsetof(struct adam_cfg, eps), "1e-8", "keeps the division finite", .min = 0,
      .max = 1},
     {"weight_decay", CO_OPT_FLOAT, offsetof(struct adam_cfg, weight_decay), "0",
-     "added to the gradient, times the weight", .min = 0, .max = 1e6,
-     .alias = "model.optimizer.weight_decay"},
+     "added to the gradient, times the weight", .min = 0, .max = 1e6, .alias = "model.optimizer.weight_decay"},
     {0}};
 
 static const co_option adamw_options[] = {

@@ -57,8 +57,7 @@ double co_schedule_lr(const co_schedule_def *def, const void *cfg, double base, 
     return def->lr(cfg, base, &own);
 }
 
-double co_schedule_momentum(const co_schedule_def *def, const void *cfg, int64_t warmup,
-                            const co_pace *absolute)
+double co_schedule_momentum(const co_schedule_def *def, const void *cfg, int64_t warmup, const co_pace *absolute)
 {
     co_pace own = after_warmup(absolute, warmup);
 

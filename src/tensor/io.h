@@ -25,8 +25,7 @@ typedef struct co_io {
     int64_t y_width;  /* REGRESS */
     int64_t max_len;  /* LM: no sample is longer */
     int64_t len_step; /* LM: slices are padded to the next multiple of this */
-    bool
-        mix; /* CLASSIFY, training only: samples are mixed in pairs: inputs y2 I32 [n] and lam F32 [n] come on
+    bool mix; /* CLASSIFY, training only: samples are mixed in pairs: inputs y2 I32 [n] and lam F32 [n] come on
                          top, and a row's loss is lam * loss(y) + (1 - lam) * loss(y2) */
 } co_io;
 

@@ -46,9 +46,8 @@ static co_err check_entry(const co_layout *l, const co_entry *e, size_t *count)
     if (co_layout_find(l, e->name))
         return co_fail(CO_EINPUT, "'%s' is declared twice: names in a model are unique", e->name);
     if (e->dtype != want || (e->kind == CO_KIND_COUNTER && e->shape.nd != 0))
-        return co_fail(CO_EINPUT,
-                       "'%s' is %s %s: parameters and statistics are F32, counters are I64 scalars", e->name,
-                       co_dtype_name(e->dtype), co_shape_text(text, sizeof text, &e->shape));
+        return co_fail(CO_EINPUT, "'%s' is %s %s: parameters and statistics are F32, counters are I64 scalars",
+                       e->name, co_dtype_name(e->dtype), co_shape_text(text, sizeof text, &e->shape));
     if (!co_shape_bytes(&bytes, &e->shape, e->dtype) || bytes / 4 > MAX_ENTRY)
         return co_fail(CO_EINPUT, "'%s' %s is too large: at most 2^34 elements", e->name,
                        co_shape_text(text, sizeof text, &e->shape));

@@ -36,8 +36,7 @@ typedef struct co_st_tensor {
 
 /* Declares n tensors by name, dtype and shape (the other fields are not looked at); metadata is an object
  * of strings (borrowed, NULL for none) and gets "format":"pt" added. Creates `path` (O_EXCL). */
-co_err co_st_create(co_st_writer **out, const char *path, const co_st_tensor *tensors, int n,
-                    json_t *metadata);
+co_err co_st_create(co_st_writer **out, const char *path, const co_st_tensor *tensors, int n, json_t *metadata);
 co_err co_st_write(co_st_writer *w, const void *bytes, size_t len);
 /* Checks that every declared byte came, fsyncs, closes, frees w (on failure too, and removes the file). hex:
  * SHA-256 of the file. */

@@ -90,8 +90,7 @@ static co_err parse_shape(co_st_tensor *t, const json_t *shape, const char *what
     for (size_t i = 0; i < nd; i++) {
         const json_t *d = json_array_get(shape, i);
         if (!json_is_integer(d) || json_integer_value(d) < 0)
-            return co_fail(CO_EFORMAT, "%s: tensor %s: dimension %zu is not a whole number", what, t->name,
-                           i);
+            return co_fail(CO_EFORMAT, "%s: tensor %s: dimension %zu is not a whole number", what, t->name, i);
         t->shape.d[i] = json_integer_value(d);
     }
     t->shape.nd = (int)nd;
@@ -238,14 +237,12 @@ co_err co_st_parse(co_st_file **out, const char *bytes, size_t len, uint64_t fil
     json_t *root = NULL;
 
     if (len < LENGTH || file_len < LENGTH)
-        return co_fail(CO_EFORMAT, "%s: %" PRIu64 " bytes, shorter than any safetensors file", what,
-                       file_len);
+        return co_fail(CO_EFORMAT, "%s: %" PRIu64 " bytes, shorter than any safetensors file", what, file_len);
     CO_TRY(parse_length(&n, bytes, file_len, what));
     if (n > len - LENGTH)
         return co_fail(CO_EFORMAT, "%s: the header is cut short", what);
     if (n == 0 || bytes[LENGTH] != '{')
-        return co_fail(CO_EFORMAT, "%s: the header does not begin with '{' (is it a safetensors file?)",
-                       what);
+        return co_fail(CO_EFORMAT, "%s: the header does not begin with '{' (is it a safetensors file?)", what);
     CO_TRY(co_json_parse(&root, bytes + LENGTH, n, what));
 
     co_err err = CO_ENOMEM;
@@ -361,9 +358,8 @@ co_err co_st_read(co_st_file *f, const co_st_tensor *t, uint64_t from, void *dst
     if (f->fd < 0)
         return co_fail(CO_EINPUT, "%s: only its header is here", f->what);
     if (t->dtype == CO_DTYPE_COUNT)
-        return co_fail(CO_EINPUT,
-                       "%s: tensor %s is %s, which cannot be computed with here (convert it to F32)", f->what,
-                       t->name, t->dtype_name);
+        return co_fail(CO_EINPUT, "%s: tensor %s is %s, which cannot be computed with here (convert it to F32)",
+                       f->what, t->name, t->dtype_name);
     if (from > t->len || len > t->len - from)
         return co_fail(CO_EINPUT, "%s: tensor %s has %" PRIu64 " bytes; %zu from %" PRIu64 " were asked for",
                        f->what, t->name, t->len, len, from);

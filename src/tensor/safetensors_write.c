@@ -158,8 +158,7 @@ static co_err start(co_st_writer *w, const char *header, uint64_t data)
     return put(w, header, n);
 }
 
-co_err co_st_create(co_st_writer **out, const char *path, const co_st_tensor *tensors, int n,
-                    json_t *metadata)
+co_err co_st_create(co_st_writer **out, const char *path, const co_st_tensor *tensors, int n, json_t *metadata)
 {
     char *header = NULL;
     uint64_t data = 0;

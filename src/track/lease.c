@@ -228,8 +228,7 @@ static co_err write_own(struct taker *t)
     struct stat st;
     int fd = open(t->own, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0666);
     if (fd < 0)
-        return co_fail(CO_EINPUT,
-                       "run folder %s cannot be written: %m; choose another with run.dir=", t->dir);
+        return co_fail(CO_EINPUT, "run folder %s cannot be written: %m; choose another with run.dir=", t->dir);
     co_err err = co_fs_write_all(fd, t->text, strlen(t->text), t->own);
     if (!err && (fsync(fd) != 0 || fstat(fd, &st) != 0))
         err = co_fail(CO_EIO, "write %s: %m", t->own);

@@ -68,8 +68,7 @@ co_err co_live_register(const co_folder *f, const char *task)
     process_self(&me);
     json_t *v = process_to_json(&me);
     if (!v || json_object_set_new(v, "run_id", json_string(f->run_id)) ||
-        json_object_set_new(v, "dir", json_string(dir)) ||
-        json_object_set_new(v, "task", json_string(task)) ||
+        json_object_set_new(v, "dir", json_string(dir)) || json_object_set_new(v, "task", json_string(task)) ||
         json_object_set_new(v, "started", json_real(co_wall_s()))) {
         json_decref(v);
         return co_fail(CO_ENOMEM, "no memory for the entry of %s (or its name is not UTF-8)", dir);
@@ -99,10 +98,9 @@ void co_live_unregister(void)
 void co_live_progress(const co_progress *p)
 {
     char *path, *text = NULL;
-    json_t *v =
-        json_pack("{s:I, s:I, s:I, s:I, s:i, s:s}", "step", (json_int_t)p->step, "steps",
-                  (json_int_t)p->steps, "epoch", (json_int_t)p->epoch, "epochs", (json_int_t)p->epochs,
-                  "ranks", p->ranks, "metric_name", p->metric_name ? p->metric_name : "");
+    json_t *v = json_pack("{s:I, s:I, s:I, s:I, s:i, s:s}", "step", (json_int_t)p->step, "steps",
+                          (json_int_t)p->steps, "epoch", (json_int_t)p->epoch, "epochs", (json_int_t)p->epochs,
+                          "ranks", p->ranks, "metric_name", p->metric_name ? p->metric_name : "");
     if (v && !json_object_set_new(v, "loss", co_json_num(p->loss)) &&
         !json_object_set_new(v, "metric", co_json_num(p->metric)) &&
         !json_object_set_new(v, "samples_per_s", co_json_num(p->samples_per_s)) &&
@@ -171,8 +169,7 @@ static co_err read_entry(co_live_run *run, process_state *state, const char *pat
     memset(run, 0, sizeof *run);
     if (process_from_json(&who, v) && copy(run->run_id, sizeof run->run_id, co_json_str(v, "run_id")) &&
         copy(run->dir, sizeof run->dir, co_json_str(v, "dir")) &&
-        copy(run->task, sizeof run->task, co_json_str(v, "task")) &&
-        co_json_f64(v, "started", &run->started)) {
+        copy(run->task, sizeof run->task, co_json_str(v, "task")) && co_json_f64(v, "started", &run->started)) {
         run->pid = (int)who.pid;
         *state = process_look(&who);
     }

@@ -134,8 +134,7 @@ static void add_x_axis(const canvas *c, co_str *out)
     for (int t = 0; t < c->x.ticks; t++) {
         char text[32];
         axis_tick_text(&c->x, t, text);
-        int len = (int)strlen(text),
-            at = c->margin + 2 + dot_of(axis_at(&c->x, c->x.tick[t]), c->w) - len / 2;
+        int len = (int)strlen(text), at = c->margin + 2 + dot_of(axis_at(&c->x, c->x.tick[t]), c->w) - len / 2;
         if (at < used || at + len > (int)sizeof numbers)
             continue;
         memcpy(numbers + at, text, (size_t)len);

@@ -156,8 +156,7 @@ static void add_mark(const picture *c, co_str *out, const co_plot_mark *m)
     double x = x_of(c, ax), y = y_of(c, ay);
     add_straight(out, "mark", x, y_of(c, 0), x, y_of(c, 1));
     co_str_addf(out, "<circle class=\"dot\" cx=\"%.2f\" cy=\"%.2f\" r=\"5\"/>\n", x, y);
-    add_label(out, ax > 0.6 ? x - 9 : x + 9, y_of(c, 1) + 18, ax > 0.6 ? "text-anchor=\"end\"" : "",
-              m->label);
+    add_label(out, ax > 0.6 ? x - 9 : x + 9, y_of(c, 1) + 18, ax > 0.6 ? "text-anchor=\"end\"" : "", m->label);
 }
 
 static double between(int asked, int usual)

@@ -58,8 +58,7 @@ typedef struct co_progress {
     bool evaluating;
 } co_progress;
 
-co_err co_console_open(co_console **out, int fd,
-                       co_console_style style); /* AUTO: a bar if fd is a terminal */
+co_err co_console_open(co_console **out, int fd, co_console_style style); /* AUTO: a bar if fd is a terminal */
 void co_console_close(co_console *c);
 bool co_console_is_bar(const co_console *c);
 /* Called often; draws at most 10 times a second (bar), or one line per second (plain); `now`: in any case. */
@@ -80,8 +79,7 @@ typedef struct co_meters {
 void co_meters_see(co_meters *m, double step_s, double data_s, double loss, double top1, double top5,
                    int64_t samples);
 /* `tops`: 0 no accuracy, 1 Acc@1, 2 Acc@5 too. Epochs count from 0, batches from 1. */
-void co_meters_train(const co_meters *m, int64_t epoch, int64_t batch, int64_t batches, int tops,
-                     co_str *out);
+void co_meters_train(const co_meters *m, int64_t epoch, int64_t batch, int64_t batches, int tops, co_str *out);
 void co_meters_test(const co_meters *m, int64_t batch, int64_t batches, int tops, co_str *out);
 void co_meters_summary(double top1, double top5, int tops, co_str *out); /* " * Acc@1 x Acc@5 y" */
 

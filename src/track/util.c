@@ -149,12 +149,11 @@ bool co_util_look(co_util *u, double now_s, co_sample *out)
 
     look_at_run(u, &ticks, &memory_kb);
     double took = now_s - u->at_s, machine_took = all - u->all;
-    *out =
-        (co_sample){.cpu_percent = machine && machine_took > 0 ? 100 * (busy - u->busy) / machine_took : NAN,
-                    .run_cpu_percent = took > 0 ? 100 * ticks / second / took : NAN,
-                    .memory_mb = memory_kb * 1024 / 1e6,
-                    .host_memory_percent = host_memory_percent(),
-                    .load = read_text(text, sizeof text, "/proc/loadavg") ? strtod(text, NULL) : NAN};
+    *out = (co_sample){.cpu_percent = machine && machine_took > 0 ? 100 * (busy - u->busy) / machine_took : NAN,
+                       .run_cpu_percent = took > 0 ? 100 * ticks / second / took : NAN,
+                       .memory_mb = memory_kb * 1024 / 1e6,
+                       .host_memory_percent = host_memory_percent(),
+                       .load = read_text(text, sizeof text, "/proc/loadavg") ? strtod(text, NULL) : NAN};
     u->at_s = now_s;
     u->busy = busy;
     u->all = all;

@@ -62,8 +62,7 @@ void accidents(super *s)
     control *ctl = s->r->ctl;
     int slot;
 
-    if (phase == CO_FAULT_NONE || s->kills_left <= 0 || co_now_ns() < s->next_kill_ns ||
-        !s->out->first_step_ns)
+    if (phase == CO_FAULT_NONE || s->kills_left <= 0 || co_now_ns() < s->next_kill_ns || !s->out->first_step_ns)
         return;
     slot = (int)(draw(s) % (unsigned)s->p->ranks);
     if (phase == CO_FAULT_RANDOM || phase == CO_FAULT_STOPPED) {

@@ -94,8 +94,7 @@ static void clip(const rank *k, co_apply *a, float scale)
 }
 
 /* Present rows of elements [from, to) of a row-sparse entry, in runs. */
-static void update_rows(const rank *k, const co_entry *e, const float *sum, co_apply *a, size_t from,
-                        size_t to)
+static void update_rows(const rank *k, const co_entry *e, const float *sum, co_apply *a, size_t from, size_t to)
 {
     const co_optim_def *def = k->p->spec.optim;
     const float *mark = sum + e->marks_offset;
@@ -121,8 +120,7 @@ static void update_rows(const rank *k, const co_entry *e, const float *sum, co_a
     }
 }
 
-static void update_param(const rank *k, const co_entry *e, const float *sum, co_apply *a, size_t from,
-                         size_t to)
+static void update_param(const rank *k, const co_entry *e, const float *sum, co_apply *a, size_t from, size_t to)
 {
     if (e->sparse) {
         update_rows(k, e, sum, a, from, to);

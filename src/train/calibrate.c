@@ -53,8 +53,7 @@ static co_err bench_open(struct bench *b, co_plan *p)
     b->input = at + 3 * state;
     b->work = b->input + input;
     memcpy(b->ids, ids_of_step(p, 1), (hi - lo) * sizeof *b->ids);
-    b->shape =
-        (co_slice_shape){(int)(hi - lo), co_slice_len(p->data, CO_SPLIT_TRAIN, b->ids, (int)(hi - lo))};
+    b->shape = (co_slice_shape){(int)(hi - lo), co_slice_len(p->data, CO_SPLIT_TRAIN, b->ids, (int)(hi - lo))};
     b->e = exec_for(&p->train, b->shape);
     co_fpu_init();
     co_layout_initialise(p->layout, b->state, (uint64_t)p->cfg.seed);

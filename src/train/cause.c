@@ -111,8 +111,7 @@ static void describe_nan(super *s, int64_t step, int slice)
         if (slice >= 0 || call)
             break;
     }
-    co_str_addf(&text, "step %lld: the %s not finite", (long long)step,
-                slice >= 0 ? "loss is" : "gradient is");
+    co_str_addf(&text, "step %lld: the %s not finite", (long long)step, slice >= 0 ? "loss is" : "gradient is");
     if (slice >= 0 || call) {
         const uint32_t *ids = slice_ids(p, step, at, &n);
         co_str_addf(&text, " in slice %d (samples ", at);

@@ -78,8 +78,7 @@ static void blame(super *s, const co_death *d, const char *how, const char *doin
 
     snprintf(s->out->blame, sizeof s->out->blame,
              "rank %d (pid %d) died %d times in a row at step %lld: %s, while %.*s. %s.%s", d->slot,
-             (int)d->pid, s->death_count[d->slot], (long long)step, how, line, doing, advice(d),
-             doing + line);
+             (int)d->pid, s->death_count[d->slot], (long long)step, how, line, doing, advice(d), doing + line);
 }
 
 /* Deaths that a rehearsal caused are no sign of trouble. */

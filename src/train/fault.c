@@ -28,8 +28,7 @@ static void strike_after(uint64_t ns)
     struct itimerspec at = {.it_value = {(time_t)(ns / 1000000000u), (long)(ns % 1000000000u)}};
     timer_t timer;
 
-    if (ns < 200 || timer_create(CLOCK_MONOTONIC, &ev, &timer) != 0 ||
-        timer_settime(timer, 0, &at, NULL) != 0)
+    if (ns < 200 || timer_create(CLOCK_MONOTONIC, &ev, &timer) != 0 || timer_settime(timer, 0, &at, NULL) != 0)
         kill(getpid(), SIGKILL);
 }
 

@@ -111,14 +111,13 @@ co_err jobs_start(rank *k)
     count_jobs(j, p, (int)k->who.slot);
     k->job = first_job(j, k);
     k->jobs = j;
-    return co_loader_start(&k->loader,
-                           &(co_loader_spec){.data = p->data,
-                                             .threads = threads,
-                                             .depth = threads ? threads + 2 : 1,
-                                             .ring = k->r->input[k->who.slot],
-                                             .slot_bytes = (p->train.input_bytes + 63) & ~(size_t)63,
-                                             .first = k->job,
-                                             .next = next,
-                                             .where = where,
-                                             .ctx = j});
+    return co_loader_start(&k->loader, &(co_loader_spec){.data = p->data,
+                                                         .threads = threads,
+                                                         .depth = threads ? threads + 2 : 1,
+                                                         .ring = k->r->input[k->who.slot],
+                                                         .slot_bytes = (p->train.input_bytes + 63) & ~(size_t)63,
+                                                         .first = k->job,
+                                                         .next = next,
+                                                         .where = where,
+                                                         .ctx = j});
 }

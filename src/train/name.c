@@ -42,8 +42,7 @@ static int number_in(const char *spec, size_t len)
 enum { FIELD = 64 };
 
 /* One field, `len` characters between the braces. False: there is no such field. */
-static bool field(const co_plan *p, const char *text, size_t len, int64_t step, const watch *w,
-                  char out[FIELD])
+static bool field(const co_plan *p, const char *text, size_t len, int64_t step, const watch *w, char out[FIELD])
 {
     const char *colon = memchr(text, ':', len);
     size_t n = colon ? (size_t)(colon - text) : len;

@@ -36,8 +36,7 @@ static co_err choose_slices(co_plan *p)
     bool stats = p->spec.model->batch_stats;
 
     if (s & (s - 1))
-        return co_fail(CO_EINPUT, "trainer.slices: %lld is not a power of two (1, 2, 4, 8 ...)",
-                       (long long)s);
+        return co_fail(CO_EINPUT, "trainer.slices: %lld is not a power of two (1, 2, 4, 8 ...)", (long long)s);
     if (s == 0)
         s = co_slices_for((uint32_t)batch, stats);
     int64_t least = stats ? 2 : 1;

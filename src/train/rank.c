@@ -78,8 +78,7 @@ static bool snapshot_is_free(rank *k, int64_t unused)
 static bool free_or_moved_on(rank *k, int64_t unused)
 {
     return atomic_load_explicit(&k->r->ctl->pc, memory_order_acquire) != k->pc ||
-           snapshot_is_free(k, unused) ||
-           atomic_load_explicit(&k->r->ctl->stop_request, memory_order_relaxed);
+           snapshot_is_free(k, unused) || atomic_load_explicit(&k->r->ctl->stop_request, memory_order_relaxed);
 }
 
 /* Was the last save so long ago that another takes no more than a tenth of the time? */

@@ -69,10 +69,8 @@ static void take_step(super *s, const unit *u, const result *r, uint64_t t_ns)
 /* What the ranks concluded from this evaluation, concluded again. True: that the run ends. */
 static bool see(super *s, const co_eval_result *r)
 {
-    const double total[LEAF_STATS] = {[CO_STAT_LOSS] = r->loss,
-                                      [CO_STAT_COUNT] = 1,
-                                      [CO_STAT_METRIC] = r->metric,
-                                      [CO_STAT_TOP5] = r->top5};
+    const double total[LEAF_STATS] = {
+        [CO_STAT_LOSS] = r->loss, [CO_STAT_COUNT] = 1, [CO_STAT_METRIC] = r->metric, [CO_STAT_TOP5] = r->top5};
 
     watch_see(s->p, total, r->step, &s->watch);
     s->out->best = s->watch.best_step ? s->watch.best : NAN;

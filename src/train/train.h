@@ -159,8 +159,7 @@ typedef struct co_recovery {
     int slot, pid;
     uint32_t inc;
     int64_t step;
-    const char
-        *how; /* "killed by signal 9 (Killed)", "made no progress for 3.1 s (state T) and was replaced" */
+    const char *how; /* "killed by signal 9 (Killed)", "made no progress for 3.1 s (state T) and was replaced" */
     const char *doing; /* "applying (unit 12, item 3)" */
 } co_recovery;
 
@@ -169,8 +168,7 @@ typedef struct co_train_hooks {
     void (*started)(void *ctx, double ms); /* ranks are running */
     void (*step)(void *ctx, const co_step_result *r);
     void (*eval)(void *ctx, const co_eval_result *r);
-    void (*saved)(void *ctx, int64_t step, const char *path,
-                  const char *failure); /* failure NULL: it is there */
+    void (*saved)(void *ctx, int64_t step, const char *path, const char *failure); /* failure NULL: it is there */
     void (*recovery)(void *ctx, const co_recovery *r);
     void (*notice)(void *ctx, const char *text);
     /* About 20 times a second. An error ends the run at once and nothing more is saved: the folder is not ours. */

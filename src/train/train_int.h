@@ -114,8 +114,7 @@ typedef struct treat {
     float rate; /* factor on the learning rate */
     bool no_decay, frozen;
 } treat;
-co_err
-make_recipe(co_plan *p); /* recipe.c: treat, the average, clipping, warm-up; refuses what fits nothing */
+co_err make_recipe(co_plan *p); /* recipe.c: treat, the average, clipping, warm-up; refuses what fits nothing */
 
 /* watch.c */
 co_err make_watch(co_plan *p); /* monitors, and what the checkpoint remembers */
@@ -123,9 +122,8 @@ void watch_see(const co_plan *p, const double total[], int64_t step, watch *w);
 const char *watch_why(const co_plan *p, const watch *w, char text[200]);
 void watch_put(_Atomic uint64_t *words, const watch *w);
 watch watch_get(const _Atomic uint64_t *words);
-json_t *watch_json(const co_plan *p, const watch *before, const watch *after,
-                   int64_t step);                      /* for the manifest */
-const char *monitor_name(const co_plan *p, monitor m); /* "val/acc" */
+json_t *watch_json(const co_plan *p, const watch *before, const watch *after, int64_t step); /* for the manifest */
+const char *monitor_name(const co_plan *p, monitor m);                                       /* "val/acc" */
 double monitor_value(monitor m, const double total[]);
 
 co_err parse_duration(const char *text, uint64_t *ns); /* "90s", "2h", "00:12:00:00" */
@@ -168,11 +166,10 @@ typedef struct control {
     _Alignas(64) _Atomic uint64_t consumed; /* last unit whose result was read */
     _Atomic uint32_t stop_request;
     _Atomic uint32_t time_is_up;
-    _Atomic uint64_t cut;                   /* first unit with PC_CUT; 0: none yet */
-    _Atomic uint64_t watch[2][WATCH_WORDS]; /* after k evaluations, at k & 1 */
-    _Atomic uint64_t
-        snap_watch[2][WATCH_WORDS];      /* of the snapshot's state: before and after its evaluation */
-    _Atomic int64_t applied[2];          /* applied steps after step k, at k & 1 */
+    _Atomic uint64_t cut;                        /* first unit with PC_CUT; 0: none yet */
+    _Atomic uint64_t watch[2][WATCH_WORDS];      /* after k evaluations, at k & 1 */
+    _Atomic uint64_t snap_watch[2][WATCH_WORDS]; /* of the snapshot's state: before and after its evaluation */
+    _Atomic int64_t applied[2];                  /* applied steps after step k, at k & 1 */
     _Alignas(64) _Atomic uint64_t fault; /* armed accident: seed << 16 | phase << 8 | slot + 1; 0: none */
     _Atomic uint64_t fault_at_ns;        /* when the last one struck */
     result ring[RING];
@@ -207,14 +204,13 @@ typedef struct regions {
     rank_slot *slots;
     float *state, *moment[CO_MAX_MOMENTS], *sum;
     float *aside[CO_MAX_MOMENTS + 1];
-    co_mark *aside_mark;               /* [chunks] */
-    co_claim *sum_claim, *apply_claim; /* [chunks + 1], [chunks] */
-    leaf_stat *leaf[2];                /* by step parity: [slices] */
-    chunk_stat *norm[2];               /* by step parity: [chunks] */
-    co_claim *eval_claim;              /* [max_items] */
-    leaf_stat
-        *eval_stat[CO_SPLIT_COUNT];   /* by split: [its items]. A slow rank may still add up VAL in TEST */
-    float *leaf_buffer[CO_MAX_SLOTS]; /* n_buffers * leaf_count each */
+    co_mark *aside_mark;                  /* [chunks] */
+    co_claim *sum_claim, *apply_claim;    /* [chunks + 1], [chunks] */
+    leaf_stat *leaf[2];                   /* by step parity: [slices] */
+    chunk_stat *norm[2];                  /* by step parity: [chunks] */
+    co_claim *eval_claim;                 /* [max_items] */
+    leaf_stat *eval_stat[CO_SPLIT_COUNT]; /* by split: [its items]. A slow rank may still add up VAL in TEST */
+    float *leaf_buffer[CO_MAX_SLOTS];     /* n_buffers * leaf_count each */
     int n_buffers;
     int32_t *choice; /* [test samples][2]: the likeliest class, and the right one */
     float *eval_output[CO_MAX_SLOTS];

@@ -144,12 +144,11 @@ watch watch_get(const _Atomic uint64_t *words)
 json_t *watch_json(const co_plan *p, const watch *before, const watch *after, int64_t step)
 {
     const watch *w = before;
-    json_t *o =
-        json_pack("{s:f, s:I, s:{s:f, s:f, s:I, s:I, s:I}, s:{s:f, s:I, s:I}}", "best", w->best, "best_step",
-                  (json_int_t)w->best_step, "plateau", "best", w->plateau.best, "drop", w->plateau.drop,
-                  "bad", (json_int_t)w->plateau.bad, "cooldown", (json_int_t)w->plateau.cooldown, "seen",
-                  (json_int_t)w->plateau.seen, "early", "best", w->early_best, "bad",
-                  (json_int_t)w->early_bad, "seen", (json_int_t)w->early_seen);
+    json_t *o = json_pack("{s:f, s:I, s:{s:f, s:f, s:I, s:I, s:I}, s:{s:f, s:I, s:I}}", "best", w->best,
+                          "best_step", (json_int_t)w->best_step, "plateau", "best", w->plateau.best, "drop",
+                          w->plateau.drop, "bad", (json_int_t)w->plateau.bad, "cooldown",
+                          (json_int_t)w->plateau.cooldown, "seen", (json_int_t)w->plateau.seen, "early", "best",
+                          w->early_best, "bad", (json_int_t)w->early_bad, "seen", (json_int_t)w->early_seen);
 
     if (!o)
         return NULL;
@@ -210,8 +209,7 @@ static void read_watch(co_plan *p)
 co_err make_watch(co_plan *p)
 {
     const co_train_cfg *c = &p->cfg;
-    bool regress = p->data->io.task == CO_TASK_REGRESS,
-         plateau = p->spec.schedule && p->spec.schedule->watches;
+    bool regress = p->data->io.task == CO_TASK_REGRESS, plateau = p->spec.schedule && p->spec.schedule->watches;
     double unused;
 
     CO_TRY(find_monitor(p, "callbacks.model_checkpoint.monitor",
@@ -224,8 +222,7 @@ co_err make_watch(co_plan *p)
     CO_TRY(threshold("callbacks.early_stopping.stopping_threshold", c->early_reach, &unused));
     CO_TRY(threshold("callbacks.early_stopping.divergence_threshold", c->early_diverge, &unused));
     if (plateau)
-        CO_TRY(
-            find_monitor(p, "schedule.monitor", co_plateau_monitor(p->spec.schedule_cfg), 0, &p->plateau_of));
+        CO_TRY(find_monitor(p, "schedule.monitor", co_plateau_monitor(p->spec.schedule_cfg), 0, &p->plateau_of));
     if ((plateau || c->early_patience) && !p->sched.block)
         return co_fail(CO_EINPUT,
                        "%s needs evaluations, and there are none: trainer.eval_every=%lld, %u validation "

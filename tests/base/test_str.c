@@ -109,8 +109,7 @@ TEST(truth_has_six_words)
     bool v;
     CHECK(co_str_to_bool("True", &v) && v && co_str_to_bool("ON", &v) && v && co_str_to_bool("yes", &v) && v,
           "yes");
-    CHECK(co_str_to_bool("false", &v) && !v && co_str_to_bool("Off", &v) && !v && co_str_to_bool("no", &v) &&
-              !v,
+    CHECK(co_str_to_bool("false", &v) && !v && co_str_to_bool("Off", &v) && !v && co_str_to_bool("no", &v) && !v,
           "no");
     CHECK(!co_str_to_bool("1", &v) && !co_str_to_bool("", &v) && !co_str_to_bool("truee", &v), "others");
 }

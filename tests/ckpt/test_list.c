@@ -179,8 +179,7 @@ TEST(a_link_moves_and_never_replaces_a_folder)
     three(&s);
     CHECK_OK(co_ckpt_link("r", "best", "epoch_001"));
     CHECK_OK(co_ckpt_link("r", "best", "epoch_002"));
-    CHECK(readlink("r/best", target, sizeof target - 1) > 0 && strcmp(target, "epoch_002") == 0, "%s",
-          target);
+    CHECK(readlink("r/best", target, sizeof target - 1) > 0 && strcmp(target, "epoch_002") == 0, "%s", target);
     CHECK_FAILS(co_ckpt_link("r", "epoch_001", "epoch_002"), CO_EIO, "r/epoch_001");
     CHECK(!co_fs_exists("r/.tmp-link-epoch_001"), "leftover");
     small_fini(&s);

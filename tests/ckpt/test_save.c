@@ -28,8 +28,7 @@ TEST(a_checkpoint_comes_back_bit_for_bit)
     char hex[65];
     small_init(&s, 7);
     co_ckpt_meta meta = small_meta(20), back = {0};
-    meta.extra =
-        json_pack("{s:{s:f, s:s}, s:[i,i]}", "best", "val_loss", 0.1, "name", "epoch_001", "a", 1, 2);
+    meta.extra = json_pack("{s:{s:f, s:s}, s:[i,i]}", "best", "val_loss", 0.1, "name", "epoch_001", "a", 1, 2);
     CHECK_OK(co_ckpt_save("run/checkpoints", "epoch_001", &s.l, SMALL_MOMENTS, small_moments, &meta,
                           &(co_ckpt_source){small_read, &s}));
     CHECK_OK(co_layout_sha256(&s.l, s.part[0], hex));
@@ -302,8 +301,7 @@ static co_err load_it(void *ctx)
 {
     struct small *got = ctx;
     co_ckpt_meta meta = {0};
-    co_err err =
-        co_ckpt_load("r/x", &got->l, got->part[0], SMALL_MOMENTS, small_moments, got->part + 1, &meta);
+    co_err err = co_ckpt_load("r/x", &got->l, got->part[0], SMALL_MOMENTS, small_moments, got->part + 1, &meta);
     co_ckpt_meta_fini(&meta);
     return err;
 }

@@ -161,8 +161,7 @@ TEST(ckpt_lists_hashes_and_verifies)
           "exit status %d: %s", r.status, r.out);
     free(r.out);
     r = test_sh("$COHORT ckpt ls r/checkpoints");
-    CHECK(r.status == 0 && test_contains(r.out, "bad: ") && test_contains(r.out, "good  <- last"), "%s",
-          r.out);
+    CHECK(r.status == 0 && test_contains(r.out, "bad: ") && test_contains(r.out, "good  <- last"), "%s", r.out);
     free(r.out);
     r = test_sh("$COHORT ckpt hash r/checkpoints/step_00000005");
     CHECK(r.status == 1 && test_contains(r.out, "SHA-256 differs"), "%s", r.out);
@@ -218,8 +217,7 @@ TEST(ps_shows_the_runs_and_stop_ends_the_one_that_is_named)
     CHECK(r.status == 2 && test_contains(r.out, "nowhere") && test_contains(r.out, text), "%s", r.out);
     free(r.out);
     r = test_sh("$COHORT stop ./a/ --wait");
-    CHECK(r.status == 0 && test_contains(r.out, "asked to save and stop") &&
-              test_contains(r.out, ": stopped\n"),
+    CHECK(r.status == 0 && test_contains(r.out, "asked to save and stop") && test_contains(r.out, ": stopped\n"),
           "%s", r.out);
     free(r.out);
     CHECK(test_wait(a, 20) == 75, "a did not stop with 75");

@@ -21,15 +21,12 @@ static const struct habit table[] = {
     {"-b 256 --multiprocessing-distributed --world-size 1 --rank 0 --dist-url tcp://127.0.0.1:1 "
      "--dist-backend nccl",
      "data.batch_size=256",
-     {"-b 256 -> data.batch_size=256 (of all ranks together", "--dist-backend nccl: not needed",
-      "--rank 0: "}},
+     {"-b 256 -> data.batch_size=256 (of all ranks together", "--dist-backend nccl: not needed", "--rank 0: "}},
     {"--epochs 3 --lr 0.05 --wd 1e-4 optim=sgd --momentum 0.9",
      "trainer.max_epochs=3 optim.lr=0.05 optim.weight_decay=1e-4 optim=sgd optim.momentum=0.9",
      {"--epochs 3 -> trainer.max_epochs=3", "--lr 0.05 -> optim.lr=0.05",
       "--wd 1e-4 -> optim.weight_decay=1e-4"}},
-    {"--learning-rate=0.1 --weight-decay=0",
-     "optim.lr=0.1 optim.weight_decay=0",
-     {"--learning-rate=0.1 -> "}},
+    {"--learning-rate=0.1 --weight-decay=0", "optim.lr=0.1 optim.weight_decay=0", {"--learning-rate=0.1 -> "}},
     {"-p 20 --seed 7", "log_every=20 seed=7", {"-p 20 -> log_every=20", "--seed 7 -> seed=7"}},
     {"--start-epoch 0 --no-accel", "", {"--no-accel: so it is"}},
     {"--resume 'my run'", "'ckpt_path=my run'", {"--resume my run -> "}},
@@ -47,8 +44,7 @@ static const struct habit table[] = {
     /* torchrun and the DDP tutorial */
     {"--standalone --nproc_per_node=4 multigpu_torchrun.py 50 10",
      "trainer.devices=4 trainer.max_epochs=50 callbacks.model_checkpoint.every_n_epochs=10",
-     {"--standalone: ", "multigpu_torchrun.py: not run",
-      "10 -> callbacks.model_checkpoint.every_n_epochs=10"}},
+     {"--standalone: ", "multigpu_torchrun.py: not run", "10 -> callbacks.model_checkpoint.every_n_epochs=10"}},
     {"--nproc-per-node auto --nnodes=1:1 --node_rank 0",
      "trainer.devices=auto",
      {"--nproc-per-node auto -> trainer.devices=auto", "--nnodes=1:1: so it is"}},
@@ -71,9 +67,7 @@ static const struct habit table[] = {
      "console=plain",
      {"trainer.enable_progress_bar=false -> console=plain"}},
     {"trainer.enable_checkpointing=false", "callbacks.model_checkpoint.enabled=false", {"-> callbacks."}},
-    {"trainer.devices=-1 trainer.strategy=ddp_find_unused_parameters_false",
-     "trainer.devices=auto",
-     {"-1 -> "}},
+    {"trainer.devices=-1 trainer.strategy=ddp_find_unused_parameters_false", "trainer.devices=auto", {"-1 -> "}},
     {"trainer=ddp_spawn", "trainer=ddp", {"trainer=ddp_spawn -> trainer=ddp"}},
     {"trainer=ddp_sim", "trainer=ddp_sim trainer.devices=2 trainer.strategy=ddp", {0}},
     {"model.net.model_name=resnet34 datamodule=fake_images",
@@ -102,9 +96,7 @@ static const struct habit table[] = {
     {"paths.output_dir=here", "run.dir=here", {"-> run.dir=here"}},
     {"ckpt_path=last", "ckpt_path=auto", {"ckpt_path=last -> ckpt_path=auto"}},
     /* the batch given last is the batch */
-    {"experiment=toy data.batch_size=64",
-     "experiment=toy data.batch_size_per_rank=0 data.batch_size=64",
-     {0}},
+    {"experiment=toy data.batch_size=64", "experiment=toy data.batch_size_per_rank=0 data.batch_size=64", {0}},
     {"experiment=toy -b 16", "experiment=toy data.batch_size_per_rank=16", {0}},
 };
 
@@ -131,8 +123,7 @@ TEST(each_habit_is_the_line_in_our_own_words_and_says_what_it_became)
             t++, o++;
         CHECK(!*t && !*o, "`%s` has \"%.60s\" where `%s` has \"%.60s\"", h->typed, t, h->ours, o);
         for (int k = 0; k < 3 && h->says[k]; k++)
-            CHECK(test_contains(said, h->says[k]), "`%s` does not say \"%s\":\n%s", h->typed, h->says[k],
-                  said);
+            CHECK(test_contains(said, h->says[k]), "`%s` does not say \"%s\":\n%s", h->typed, h->says[k], said);
         free(theirs);
         free(ours);
         co_free(said);

@@ -392,9 +392,8 @@ static bool is_signalled(const struct twice *t)
     if (!key)
         succeeds("touch go");
     int status = test_wait(pid, 20), saved = count_of("cat %s 2>/dev/null | wc -l", "saved");
-    CHECK(late || (status == t->status && saved == (key ? 0 : 2)),
-          "signal %d and %d: status %d, %d saved: %s", t->first, t->second, status, saved,
-          test_sh("cat log").out);
+    CHECK(late || (status == t->status && saved == (key ? 0 : 2)), "signal %d and %d: status %d, %d saved: %s",
+          t->first, t->second, status, saved, test_sh("cat log").out);
     return !late;
 }
 
@@ -475,8 +474,7 @@ TEST(a_third_key_leaves_alone_what_does_not_end_when_killed)
     kill(pid, SIGINT);
     int status = test_wait(pid, 10);
     CHECK(status == 130, "status %d", status);
-    gives(0, "(sleep) was killed and has not ended: the kernel or a debugger holds it; left alone",
-          "cat log");
+    gives(0, "(sleep) was killed and has not ended: the kernel or a debugger holds it; left alone", "cat log");
 }
 
 TEST(a_full_disk_under_log_dir_is_said_once_and_the_job_goes_on)

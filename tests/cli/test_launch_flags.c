@@ -50,8 +50,7 @@ static void has_value(const char *words, size_t i)
         CHECK(same(*(const char *const *)field, "v1"), "%s", words);
     else
         CHECK(*(const bool *)field, "%s", words);
-    CHECK(a.n == 3 && same(a.program[0], "p.py") && same(a.program[1], "--nnodes=9") &&
-              same(a.program[2], "x"),
+    CHECK(a.n == 3 && same(a.program[0], "p.py") && same(a.program[1], "--nnodes=9") && same(a.program[2], "x"),
           "%s: %d words of the program", words, a.n);
     CHECK(!noted[0], "%s: %s", words, noted);
     launch_args_free(&a);

@@ -230,8 +230,7 @@ TEST(what_a_run_takes_of_the_machine_is_recorded_all_along)
         free(r.out);
     }
     double cpu = 0, memory = 0;
-    CHECK(co_json_f64(json_object_get(sys, "run_cpu_percent"), "mean", &cpu) && cpu > 5, "%g %% of a CPU",
-          cpu);
+    CHECK(co_json_f64(json_object_get(sys, "run_cpu_percent"), "mean", &cpu) && cpu > 5, "%g %% of a CPU", cpu);
     CHECK(co_json_f64(json_object_get(sys, "memory_mb"), "max", &memory), "memory");
 #ifndef __SANITIZE_ADDRESS__
     double peak = (double)number_in(s, "peak_memory_bytes") / 1e6;

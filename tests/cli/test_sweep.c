@@ -66,8 +66,7 @@ TEST(a_sweep_asked_to_stop_stops_its_job_and_starts_no_other)
 TEST(cfg_job_shows_the_configuration_and_runs_nothing)
 {
     test_run r = test_sh("X=hunter2 $COHORT train --cfg job 'task_name=${oc.env:X}' seed=7");
-    CHECK(r.status == 0 && test_contains(r.out, "seed: 7\n") && !test_contains(r.out, "hunter2"), "%s",
-          r.out);
+    CHECK(r.status == 0 && test_contains(r.out, "seed: 7\n") && !test_contains(r.out, "hunter2"), "%s", r.out);
     free(r.out);
     r = test_sh("X=hunter2 $COHORT train -c job --resolve 'task_name=${oc.env:X}'");
     CHECK(r.status == 0 && test_contains(r.out, "task_name: hunter2\n"), "%s", r.out);

@@ -66,8 +66,7 @@ TEST_WITHIN(the_lightning_guides_master_line_trains_a_resnet_and_says_that_vit_c
 {
     put_cifar();
     test_run r = test_sh(MASTER_LINE "vit_base_patch32_224");
-    CHECK(r.status == 2 &&
-              test_contains(r.out, "model=vit_base_patch32_224: vision transformers come later") &&
+    CHECK(r.status == 2 && test_contains(r.out, "model=vit_base_patch32_224: vision transformers come later") &&
               test_contains(r.out, "resnet18"),
           "%d %s", r.status, r.out);
     free(r.out);
@@ -125,10 +124,10 @@ static void losses(double *first, double *last, const char *dir)
 TEST(the_tutorials_line_trains_fifty_epochs_and_its_loss_falls)
 {
     double first, last;
-    char *dir = works(
-        "$COHORT train --standalone --nproc_per_node=4 experiment=toy 50 10",
-        (const char *const[4]){"--nproc_per_node=4 -> trainer.devices=4", "50 -> trainer.max_epochs=50",
-                               "10 -> callbacks.model_checkpoint.every_n_epochs=10", "global batch 128"});
+    char *dir =
+        works("$COHORT train --standalone --nproc_per_node=4 experiment=toy 50 10",
+              (const char *const[4]){"--nproc_per_node=4 -> trainer.devices=4", "50 -> trainer.max_epochs=50",
+                                     "10 -> callbacks.model_checkpoint.every_n_epochs=10", "global batch 128"});
     losses(&first, &last, dir);
     CHECK(last < 0.9 * first, "the loss went from %g to %g", first, last);
     json_t *v = json_of("%s/summary.json", dir);

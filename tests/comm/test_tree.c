@@ -132,8 +132,7 @@ static void fold(const co_fold *f, struct slot *s)
     }
     int held = 0, full = 0;
     for (int i = 0; i < f->n_held; i++) {
-        CHECK(f->held[i].buffer < 0 || s->full[f->held[i].buffer], "held buffer %d is gone",
-              f->held[i].buffer);
+        CHECK(f->held[i].buffer < 0 || s->full[f->held[i].buffer], "held buffer %d is gone", f->held[i].buffer);
         held += f->held[i].buffer >= 0;
     }
     for (int i = 0; i < f->n_buffers; i++)
@@ -225,8 +224,7 @@ static bool direct(const co_cut *c, co_add_kind kind, int level, int index, floa
         memcpy(out, num.leaf[index], sizeof left);
         return lo < hi;
     }
-    bool l = direct(c, kind, level - 1, 2 * index, left),
-         r = direct(c, kind, level - 1, 2 * index + 1, right);
+    bool l = direct(c, kind, level - 1, 2 * index, left), r = direct(c, kind, level - 1, 2 * index + 1, right);
     if (l && r)
         co_leaf_add(kind, out, left, right, N);
     else

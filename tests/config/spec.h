@@ -68,8 +68,7 @@ static const co_option data_options[] = {{"batch_size", CO_OPT_INT, offsetof(str
 static const co_option trainer_options[] = {
     {"max_epochs", CO_OPT_INT, offsetof(struct core, max_epochs), "10", "epochs", .min = 1, .max = 1e9,
      .may_change = true},
-    {"devices", CO_OPT_INT, offsetof(struct core, devices), "0", "ranks; 0: one per core",
-     .may_change = true},
+    {"devices", CO_OPT_INT, offsetof(struct core, devices), "0", "ranks; 0: one per core", .may_change = true},
     {"pin", CO_OPT_BOOL, offsetof(struct core, pin), "true", "pin ranks to cores", .may_change = true},
     {"on_nan", CO_OPT_ENUM, offsetof(struct core, on_nan), "stop", "when the loss is not finite",
      .choices = "stop|skip"},

@@ -110,9 +110,8 @@ TEST(what_came_from_the_environment_is_not_written_out)
     write_config("experiment/again", co_str_text(&s));
     CHECK_OK(compose(&again, "experiment=again"));
     CHECK(!strcmp(((struct core *)co_conf_core(again))->run_dir, "hunter2/x"), "read back");
-    CHECK(
-        !strcmp(((struct core *)co_conf_core(again))->task_name, ((struct core *)co_conf_core(c))->task_name),
-        "%s", ((struct core *)co_conf_core(again))->task_name);
+    CHECK(!strcmp(((struct core *)co_conf_core(again))->task_name, ((struct core *)co_conf_core(c))->task_name),
+          "%s", ((struct core *)co_conf_core(again))->task_name);
     co_conf_free(again);
     co_conf_free(c);
     co_str_fini(&s);
@@ -230,8 +229,7 @@ TEST(a_sweep_is_the_product_of_its_words_with_the_last_fastest)
                "a=1 c=z b=x;a=1 c=z b=y;a=2 c=z b=x;a=2 c=z b=y;");
     CHECK_FAILS(co_conf_sweep(&j, &spec, (const char *const[]){"a=range(200)", "b=range(200)"}, 2), CO_EINPUT,
                 "b=range(200) makes more than 10000 jobs");
-    CHECK_FAILS(co_conf_sweep(&j, &spec, (const char *const[]){"seed=glob(*)"}, 1), CO_EINPUT,
-                "seed is none");
+    CHECK_FAILS(co_conf_sweep(&j, &spec, (const char *const[]){"seed=glob(*)"}, 1), CO_EINPUT, "seed is none");
     CHECK_FAILS(co_conf_sweep(&j, &spec, (const char *const[]){"model=glob(z*)"}, 1), CO_EINPUT,
                 "no model matches");
     CHECK_FAILS(co_conf_sweep(&j, &spec, (const char *const[]){"a=range(1,2,0)"}, 1), CO_EINPUT, "not 0");

@@ -176,8 +176,7 @@ TEST(the_help_has_every_key_once_with_default_and_limits)
 {
     co_str s = {0};
     co_conf_help(&spec, NULL, false, &s);
-    CHECK(test_contains(co_str_text(&s), "  seed       0      of everything random\n"), "%s",
-          co_str_text(&s));
+    CHECK(test_contains(co_str_text(&s), "  seed       0      of everything random\n"), "%s", co_str_text(&s));
     CHECK(test_contains(co_str_text(&s), "  model.hidden   128  width (1 to 65536; also model.net.hidden)\n"),
           "%s", co_str_text(&s));
     CHECK(test_contains(co_str_text(&s), "learning rate (at least 0)"), "%s", co_str_text(&s));

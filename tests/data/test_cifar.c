@@ -135,8 +135,7 @@ TEST(a_cifar10_file_that_is_missing_cut_too_long_or_damaged_is_refused_by_name)
     CHECK_FAILS(try_set("cifar10", "."), CO_EINPUT,
                 "data_batch_3.bin: 30,729,999 bytes, not 30,730,000: is the download complete?");
     CHECK(truncate(names[2], ROW * BATCH + 1) == 0, "%m");
-    CHECK_FAILS(try_set("cifar10", "."), CO_EINPUT,
-                "30,730,001 bytes, not 30,730,000: is it the right file?");
+    CHECK_FAILS(try_set("cifar10", "."), CO_EINPUT, "30,730,001 bytes, not 30,730,000: is it the right file?");
     CHECK(truncate(names[2], ROW * BATCH) == 0 && truncate(names[5], 0) == 0, "%m");
     CHECK_FAILS(try_set("cifar10", "."), CO_EINPUT, "test_batch.bin: 0 bytes, not 30,730,000");
     CHECK(truncate(names[5], ROW * BATCH) == 0, "%m");
@@ -155,10 +154,8 @@ TEST(a_folder_without_cifar_says_what_was_looked_for)
     test_run r = test_sh("mkdir e && mkdir -p p/cifar-10-batches-py && : >file");
 
     free(r.out);
-    CHECK_FAILS(try_set("cifar10", "e"), CO_EINPUT,
-                "e has neither data_batch_1.bin (plain, .xz or .gz), nor");
-    CHECK_FAILS(try_set("cifar10", "p"), CO_EINPUT,
-                "has the version for Python; the binary version is needed");
+    CHECK_FAILS(try_set("cifar10", "e"), CO_EINPUT, "e has neither data_batch_1.bin (plain, .xz or .gz), nor");
+    CHECK_FAILS(try_set("cifar10", "p"), CO_EINPUT, "has the version for Python; the binary version is needed");
     CHECK_FAILS(try_set("cifar100", "p"), CO_EINPUT, "cifar-100-binary.tar.gz");
     CHECK_FAILS(try_set("cifar10", "file"), CO_EINPUT, "data.dir: file: not a folder");
     CHECK_FAILS(try_set("cifar10", "nowhere"), CO_EINPUT, "data.dir: nowhere: No such file");
@@ -174,8 +171,7 @@ TEST(cifar100_uses_the_fine_label_and_checks_both)
     poke("test.bin", 7 * 3074, 19);
     poke("test.bin", 7 * 3074 + 1, 99);
     CHECK_OK(set_try(&d, "cifar100", "dir", ".", (char *)NULL));
-    d->fill(d, CO_SPLIT_TEST, &(uint32_t){7}, (co_slice_shape){1, 0}, &(co_draw){0},
-            &(co_slice_dst){.y = &y});
+    d->fill(d, CO_SPLIT_TEST, &(uint32_t){7}, (co_slice_shape){1, 0}, &(co_draw){0}, &(co_slice_dst){.y = &y});
     CHECK(y == 99 && d->io.classes == 100, "label %d of %lld", y, (long long)d->io.classes);
     co_dataset_close(d);
     poke("train.bin", 49999L * 3074 + 1, 100);

@@ -94,8 +94,7 @@ TEST(a_fake_sample_depends_on_its_id_and_the_seed_and_not_on_its_neighbours)
     d->fill(d, CO_SPLIT_TRAIN, &other, (co_slice_shape){1, 0}, &(co_draw){0},
             &(co_slice_dst){.x = x1, .y = &y1});
     CHECK(memcmp(x, x1, sizeof x1) != 0, "1 is 7");
-    e->fill(e, CO_SPLIT_TRAIN, ids, (co_slice_shape){1, 0}, &(co_draw){0},
-            &(co_slice_dst){.x = x1, .y = &y1});
+    e->fill(e, CO_SPLIT_TRAIN, ids, (co_slice_shape){1, 0}, &(co_draw){0}, &(co_slice_dst){.x = x1, .y = &y1});
     CHECK(memcmp(x, x1, sizeof x1) != 0, "seed 6 is seed 5");
     CHECK(strcmp(d->fingerprint, e->fingerprint) != 0, "one fingerprint for two seeds");
     co_dataset_close(d);

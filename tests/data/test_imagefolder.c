@@ -91,8 +91,7 @@ TEST(class_folders_alone_are_split_three_ways_by_one_permutation)
     check_counts(d, 24, 3, 3);
     uint64_t train = check_split(d, CO_SPLIT_TRAIN), val = check_split(d, CO_SPLIT_VAL);
     uint64_t tested = check_split(d, CO_SPLIT_TEST);
-    CHECK(!(train & val) && !(train & tested) && !(val & tested) &&
-              (train | val | tested) == 0x3ff03ff03ffull,
+    CHECK(!(train & val) && !(train & tested) && !(val & tested) && (train | val | tested) == 0x3ff03ff03ffull,
           "overlap");
     again = open_folder("d");
     CHECK(check_split(again, CO_SPLIT_VAL) == val && strcmp(d->fingerprint, again->fingerprint) == 0,

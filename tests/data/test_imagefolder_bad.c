@@ -221,8 +221,7 @@ TEST(a_warm_fill_allocates_nothing_for_jpeg_or_png)
                           &(co_draw){.epoch = epoch, .augment = true}, &(co_slice_dst){.x = x}) == 0,
                   "bad");
         }
-        CHECK(co_alloc_count() == before, "%llu allocations",
-              (unsigned long long)(co_alloc_count() - before));
+        CHECK(co_alloc_count() == before, "%llu allocations", (unsigned long long)(co_alloc_count() - before));
         co_dataset_close(d);
     }
 }

@@ -67,8 +67,7 @@ TEST_WITHIN(the_real_tiny_imagenet_has_pillows_pixels_in_torchvisions_order, 120
     CHECK(d->count[0] == 10000 && d->count[1] == 1000 && d->count[2] == 0, "%u %u %u", d->count[0],
           d->count[1], d->count[2]);
     CHECK(d->io.classes == 20 && co_shape_eq(&d->io.x, &CO_SHAPE(3, SIDE, SIDE)), "not [3,64,64] of 20");
-    CHECK(strcmp(d->class_name(d, 0), "goldfish") == 0 &&
-              strcmp(d->class_name(d, 5), "golden retriever") == 0,
+    CHECK(strcmp(d->class_name(d, 0), "goldfish") == 0 && strcmp(d->class_name(d, 5), "golden retriever") == 0,
           "%s, %s", d->class_name(d, 0), d->class_name(d, 5));
     check_pixels(d, CO_SPLIT_TRAIN, 500, "feaa923256525b8cb7a70bc19d48ad1597f7900746bf7ab4f354288a33a893e4");
     check_pixels(d, CO_SPLIT_VAL, 50, "eb79bd239b117904bad26851ef8913429870bf5bf054f44fdcc8d3034b25e4f1");

@@ -94,8 +94,7 @@ TEST(mnist_gives_every_picture_once_with_its_label)
     CHECK_OK(set_try(&d, "mnist", "dir", ".", (char *)NULL));
     CHECK(d->count[0] == TRAIN - 2 && d->count[1] == 2 && d->count[2] == TEST_N, "%u %u %u", d->count[0],
           d->count[1], d->count[2]);
-    CHECK(d->io.task == CO_TASK_CLASSIFY && d->io.classes == 10 &&
-              co_shape_eq(&d->io.x, &CO_SHAPE(1, 28, 28)),
+    CHECK(d->io.task == CO_TASK_CLASSIFY && d->io.classes == 10 && co_shape_eq(&d->io.x, &CO_SHAPE(1, 28, 28)),
           "not [1,28,28] of 10");
     for (int s = 0; s < CO_SPLIT_TEST; s++)
         for (uint32_t id = 0; id < d->count[s]; id++)

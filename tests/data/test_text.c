@@ -49,8 +49,7 @@ static void sample(const co_dataset *d, co_split s, uint32_t id, co_str *out)
     CHECK(lens == len && ids == (int64_t)id, "lens %d, ids %lld", lens, (long long)ids);
     CHECK(x[0] == 0, "begins with %d", x[0]);
     for (int i = 0; i < room; i++) {
-        CHECK(i < len ? y[i] > 0 && y[i] < d->io.classes : y[i] == CO_IGNORE, "y[%d] = %d of %d", i, y[i],
-              len);
+        CHECK(i < len ? y[i] > 0 && y[i] < d->io.classes : y[i] == CO_IGNORE, "y[%d] = %d of %d", i, y[i], len);
         CHECK(i == 0 || x[i] == (i < len ? y[i - 1] : 0), "x[%d] = %d of %d", i, x[i], len);
     }
     d->decode(d, y, room, out);

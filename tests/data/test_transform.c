@@ -148,8 +148,7 @@ TEST(a_draw_is_a_function_of_seed_epoch_and_id_alone)
     b = drawn_of(&t, 1, 2, 3, 40, 50);
     CHECK(memcmp(&a.crop, &b.crop, sizeof a.crop) == 0 && a.flip == b.flip && a.op == b.op &&
               a.bin == b.bin && memcmp(a.jitter, b.jitter, sizeof a.jitter) == 0 &&
-              memcmp(a.order, b.order, sizeof a.order) == 0 &&
-              memcmp(&a.erase, &b.erase, sizeof a.erase) == 0,
+              memcmp(a.order, b.order, sizeof a.order) == 0 && memcmp(&a.erase, &b.erase, sizeof a.erase) == 0,
           "the same draw differs");
     struct drawn other[3] = {drawn_of(&t, 2, 2, 3, 40, 50), drawn_of(&t, 1, 3, 3, 40, 50),
                              drawn_of(&t, 1, 2, 4, 40, 50)};
@@ -198,8 +197,7 @@ TEST(boxes_lie_inside_and_have_the_areas_and_shapes_asked_for)
         least = part < least ? part : least;
         most = part > most ? part : most;
     }
-    near("mean area", area, 0.434,
-         0.01); /* torchvision's: below the middle, since large boxes fit less often */
+    near("mean area", area, 0.434, 0.01); /* torchvision's: below the middle, since large boxes fit less often */
     CHECK(least < 0.09 && most > 0.95, "%g to %g", least, most);
     for (uint32_t i = 0; i < 100; i++) { /* nothing fits: the middle of it */
         box b = drawn_of(&t, 5, 0, i, 3, 400).crop;

@@ -10,13 +10,8 @@ enum { DRAWS = 20000, N = 5, NUMBERS = 3 * 8 * 6 };
 
 static transform made(double mixup, double cutmix)
 {
-    return (transform){.planes = 3,
-                       .height = 8,
-                       .width = 6,
-                       .numbers = NUMBERS,
-                       .mix = true,
-                       .mixup = mixup,
-                       .cutmix = cutmix};
+    return (transform){
+        .planes = 3, .height = 8, .width = 6, .numbers = NUMBERS, .mix = true, .mixup = mixup, .cutmix = cutmix};
 }
 
 static void near(const char *what, double is, double should, double within)

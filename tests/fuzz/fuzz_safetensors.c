@@ -21,8 +21,7 @@ static void try_with(const uint8_t *data, size_t size, uint64_t file_len)
     uint64_t at = 0;
     for (int i = 0; i < co_st_count(f); i++) {
         const co_st_tensor *t = co_st_at(f, i);
-        if (t->offset < at || t->len > file_len || t->offset > file_len - t->len ||
-            co_st_find(f, t->name) != t)
+        if (t->offset < at || t->len > file_len || t->offset > file_len - t->len || co_st_find(f, t->name) != t)
             abort(); /* what was accepted must be safe to use */
         at = t->offset + t->len;
     }

@@ -290,8 +290,7 @@ static co_node *transpose_two(co_graph *g)
 static co_node *concat(co_graph *g)
 {
     co_node *x = P(g, "x", CO_SHAPE(2, 3, 2));
-    return co_concat(g, (co_node *[]){x, P(g, "y", CO_SHAPE(2, 1, 2)), X(g, "z", CO_SHAPE(2, 2, 2)), x}, 4,
-                     1);
+    return co_concat(g, (co_node *[]){x, P(g, "y", CO_SHAPE(2, 1, 2)), X(g, "z", CO_SHAPE(2, 2, 2)), x}, 4, 1);
 }
 static co_node *concat_19(co_graph *g)
 {

@@ -78,8 +78,7 @@ TEST(flops_forward_calls_and_beat_are_counted)
     _Atomic uint32_t beat = 0;
     rig_open(&r, g, rig_kernels("ref"));
     const co_exec_info *info = co_exec_info_of(r.e);
-    CHECK(info->flops == 2 * 2 * 2 * 1 * 2, "flops %g",
-          info->flops); /* forward and dw; x needs no gradient */
+    CHECK(info->flops == 2 * 2 * 2 * 1 * 2, "flops %g", info->flops); /* forward and dw; x needs no gradient */
     CHECK(info->forward_calls == 3, "%d forward", info->forward_calls);
     CHECK(info->calls == 3 + 4, "%d calls", info->calls); /* fill, mse_grad, matmul_tn_sum, sum_rows */
     CHECK(info->input_bytes == 128, "inputs at 64-byte steps: %zu", info->input_bytes);
@@ -398,8 +397,7 @@ static co_err build_and_compile(void *ctx)
     co_err err = co_graph_new(&g, true);
     if (err)
         return err;
-    co_node *x = co_input(g, "x", CO_F32, CO_SHAPE(2, 1, 4, 4)),
-            *ids = co_input(g, "ids", CO_I64, CO_SHAPE(2));
+    co_node *x = co_input(g, "x", CO_F32, CO_SHAPE(2, 1, 4, 4)), *ids = co_input(g, "ids", CO_I64, CO_SHAPE(2));
     x = co_relu(g, co_conv2d(g, x, P(g, "conv.weight", CO_SHAPE(2, 1, 3, 3)), NULL, 1, 1));
     x = co_dropout(g, co_reshape(g, x, CO_SHAPE(2, -1)), ids, 0.5f, "drop");
     co_node *w = P(g, "fc.weight", CO_SHAPE(3, 32)), *many[9];

@@ -24,8 +24,7 @@ static void bad_linear(co_graph *g)
 }
 static void bad_bias(co_graph *g)
 {
-    co_linear(g, X(g, CO_SHAPE(8, 3)), P(g, "a.b.fc.weight", CO_SHAPE(5, 3)),
-              P(g, "a.b.fc.bias", CO_SHAPE(3)));
+    co_linear(g, X(g, CO_SHAPE(8, 3)), P(g, "a.b.fc.weight", CO_SHAPE(5, 3)), P(g, "a.b.fc.bias", CO_SHAPE(3)));
 }
 static void bad_matmul(co_graph *g)
 {
@@ -49,8 +48,7 @@ static void bad_pool(co_graph *g)
 }
 static void bad_norm(co_graph *g)
 {
-    co_layer_norm(g, X(g, CO_SHAPE(2, 5)), P(g, "ln.weight", CO_SHAPE(5)), P(g, "ln.bias", CO_SHAPE(4)),
-                  1e-5f);
+    co_layer_norm(g, X(g, CO_SHAPE(2, 5)), P(g, "ln.weight", CO_SHAPE(5)), P(g, "ln.bias", CO_SHAPE(4)), 1e-5f);
 }
 static void bad_heads(co_graph *g)
 {

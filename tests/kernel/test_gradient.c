@@ -135,8 +135,7 @@ TEST(gradients_of_norms)
 TEST(gradients_of_pooling)
 {
     const co_attr attr = {.kh = 3, .kw = 2, .stride = 2, .pad = 1};
-    co_arg x = drawn(CO_SHAPE(2, 3, 5, 6), -1, 1), y = empty(CO_SHAPE(2, 3, 3, 4)),
-           dy = drawn(y.shape, -1, 1);
+    co_arg x = drawn(CO_SHAPE(2, 3, 5, 6), -1, 1), y = empty(CO_SHAPE(2, 3, 3, 4)), dy = drawn(y.shape, -1, 1);
     co_arg dx = empty(x.shape);
     int32_t idx[2 * 3 * 3 * 4];
     co_arg out[] = {y, {idx, CO_I32, y.shape}};
@@ -182,8 +181,7 @@ static void attention_agrees(co_attr attr, const int32_t *lens, int64_t Tq, int6
                    drawn(CO_SHAPE(2, Tk, 6), -1, 1),
                    {(void *)lens, CO_I32, CO_SHAPE(2)}};
     int n_in = lens ? 4 : 3;
-    co_arg out[] = {empty(in[0].shape), empty(CO_SHAPE(2, attr.heads, Tq, Tk))},
-           dy = drawn(in[0].shape, -1, 1);
+    co_arg out[] = {empty(in[0].shape), empty(CO_SHAPE(2, attr.heads, Tq, Tk))}, dy = drawn(in[0].shape, -1, 1);
     co_arg kept[] = {empty(in[0].shape), empty(out[1].shape)};
     co_arg d[] = {empty(in[0].shape), empty(in[1].shape), empty(in[2].shape)};
 

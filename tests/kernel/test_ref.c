@@ -58,8 +58,7 @@ TEST(a_convolution_by_hand)
            (F32(y, 1, 1, 2, 2)));
     EXPECT(CO_OP_CONV2D, (.stride = 2, .pad = 1), 0,
            (F32(count, 1, 1, 3, 3), F32(w, 1, 1, 2, 2), F32(bias, 1)), (F32(padded, 1, 1, 2, 2)));
-    EXPECT(CO_OP_CONV2D_DX, (.stride = 1), 0, (F32(dy, 1, 1, 2, 2), F32(w, 1, 1, 2, 2)),
-           (F32(dx, 1, 1, 3, 3)));
+    EXPECT(CO_OP_CONV2D_DX, (.stride = 1), 0, (F32(dy, 1, 1, 2, 2), F32(w, 1, 1, 2, 2)), (F32(dx, 1, 1, 3, 3)));
     EXPECT(CO_OP_CONV2D_DW, (.stride = 1), 0, (F32(dy, 1, 1, 2, 2), F32(count, 1, 1, 3, 3)),
            (F32(dw, 1, 1, 2, 2)));
 }
@@ -69,8 +68,7 @@ TEST(a_convolution_sums_over_input_channels)
     static const float w[] = {1, 10, 0, 1}; /* two filters over two channels, 1x1 */
     static const float y[] = {31, 42, 3, 4, 75, 86, 7, 8};
 
-    EXPECT(CO_OP_CONV2D, (.stride = 1), 0, (F32(count, 2, 2, 1, 2), F32(w, 2, 2, 1, 1)),
-           (F32(y, 2, 2, 1, 2)));
+    EXPECT(CO_OP_CONV2D, (.stride = 1), 0, (F32(count, 2, 2, 1, 2), F32(w, 2, 2, 1, 1)), (F32(y, 2, 2, 1, 2)));
 }
 
 TEST(sums_over_rows_channels_and_all)
@@ -180,7 +178,6 @@ TEST(a_sparse_embedding_gradient_leaves_absent_rows_alone)
         op_call(k, CO_OP_EMBEDDING_GRAD, &(co_attr){.sparse = 1}, &(co_run){0}, in, 2, out, 2, 1);
         for (int i = 0; i < 6; i++)
             CHECK(got[i] == want[i], "%s: element %d: %g", k->level, i, got[i]);
-        CHECK(marks[0] == 0 && marks[1] == 0 && marks[2] == 1, "marks %u %u %u", marks[0], marks[1],
-              marks[2]);
+        CHECK(marks[0] == 0 && marks[1] == 0 && marks[2] == 1, "marks %u %u %u", marks[0], marks[1], marks[2]);
     }
 }

@@ -44,8 +44,7 @@ TEST(batch_norm_of_one_value_has_no_variance)
 
 TEST(batch_norm_in_evaluation_uses_the_running_statistics)
 {
-    static const float x[] = {3, 0, 5, 0}, gamma[] = {4, 1}, beta[] = {10, 0}, mean[] = {1, 2},
-                       var[] = {3, 15};
+    static const float x[] = {3, 0, 5, 0}, gamma[] = {4, 1}, beta[] = {10, 0}, mean[] = {1, 2}, var[] = {3, 15};
     static const float y[] = {14, -0.5f, 18, -0.5f};
 
     EXPECT(CO_OP_BATCH_NORM_EVAL, (.eps = 1), 1e-6,
@@ -103,8 +102,7 @@ TEST(avg_pool_divides_by_the_whole_window)
     static const float y[] = {3, 4, 6, 7}, padded[] = {0.25f, 1.25f, 2.75f, 7};
     static const float dy[] = {4, 8, 12, 16}, dx[] = {1, 3, 2, 4, 10, 6, 3, 7, 4};
 
-    EXPECT(CO_OP_AVG_POOL, (.kh = 2, .kw = 2, .stride = 1), 0, (F32(count, 1, 1, 3, 3)),
-           (F32(y, 1, 1, 2, 2)));
+    EXPECT(CO_OP_AVG_POOL, (.kh = 2, .kw = 2, .stride = 1), 0, (F32(count, 1, 1, 3, 3)), (F32(y, 1, 1, 2, 2)));
     EXPECT(CO_OP_AVG_POOL, (.kh = 2, .kw = 2, .stride = 2, .pad = 1), 0, (F32(count, 1, 1, 3, 3)),
            (F32(padded, 1, 1, 2, 2)));
     EXPECT(CO_OP_AVG_POOL_GRAD, (.kh = 2, .kw = 2, .stride = 1), 0, (F32(dy, 1, 1, 2, 2)),
@@ -159,8 +157,7 @@ TEST(attention_masks_by_length_and_by_order)
     EXPECT(CO_OP_ATTENTION, (.heads = 1), 1e-6,
            (F32(zeros, 1, 3, 2), F32(v, 1, 3, 2), F32(v, 1, 3, 2), I32(two, 1)),
            (F32(mean2, 1, 3, 2), F32(half, 1, 1, 3, 3)));
-    EXPECT(CO_OP_ATTENTION, (.heads = 1), 0,
-           (F32(v, 1, 3, 2), F32(v, 1, 3, 2), F32(v, 1, 3, 2), I32(none, 1)),
+    EXPECT(CO_OP_ATTENTION, (.heads = 1), 0, (F32(v, 1, 3, 2), F32(v, 1, 3, 2), F32(v, 1, 3, 2), I32(none, 1)),
            (F32(zeros, 1, 3, 2), F32(zeros, 1, 1, 3, 3)));
     EXPECT(CO_OP_ATTENTION, (.heads = 1), 1e-6,
            (F32(zeros, 1, 3, 2), F32(v, 1, 3, 2), F32(v, 1, 3, 2), I32(beyond, 1)),

@@ -28,8 +28,7 @@ static void matmul_case(const co_kernels *k, int64_t b, int64_t m, int64_t kk, i
                 const float *p = x + i * m * kk, *q = y + (shared ? 0 : i * kk * n);
                 float s = 0;
                 for (int64_t j = 0; j < kk; j++)
-                    s = __builtin_fmaf(ta ? p[j * m + r] : p[r * kk + j], tb ? q[c * kk + j] : q[j * n + c],
-                                       s);
+                    s = __builtin_fmaf(ta ? p[j * m + r] : p[r * kk + j], tb ? q[c * kk + j] : q[j * n + c], s);
                 want[(i * m + r) * n + c] = s;
             }
     char what[96];
@@ -219,8 +218,7 @@ TEST(simd_convolutions_and_their_gradients_are_chains_in_index_order)
     const co_kernels *k = simd_level("avx2");
     uint64_t rng = 4;
     for (int i = 0; i < 250; i++) {
-        conv g = {
-            .n = simd_between(&rng, 1, 5), .c = simd_between(&rng, 1, 9), .o = simd_between(&rng, 1, 20)};
+        conv g = {.n = simd_between(&rng, 1, 5), .c = simd_between(&rng, 1, 9), .o = simd_between(&rng, 1, 20)};
         g.kh = simd_between(&rng, 1, 4), g.kw = simd_between(&rng, 1, 4);
         g.s = simd_between(&rng, 1, 3), g.p = simd_between(&rng, 0, 3);
         g.h = g.kh + simd_between(&rng, 0, 9), g.w = g.kw + simd_between(&rng, 0, 9);

@@ -67,8 +67,7 @@ static bool is_as(const stage *g, const outlook *o, int but, char *says, size_t 
         else
             wrong += u[i].host != but;
     }
-    snprintf(says, size, "%d of %d workers of restart %d run, and %d others", right, world, o->restarts,
-             wrong);
+    snprintf(says, size, "%d of %d workers of restart %d run, and %d others", right, world, o->restarts, wrong);
     return right == world && wrong == 0;
 }
 
@@ -178,8 +177,7 @@ void lets_go(void)
 
     CHECK(f && fclose(f) == 0, "%m");
     for (int i = 0; i < HOSTS; i++)
-        signal_all_of(i,
-                      SIGCONT); /* in haste one may have been stopped for a step that then missed its aim */
+        signal_all_of(i, SIGCONT); /* in haste one may have been stopped for a step that then missed its aim */
 }
 
 /* Something that lasts a short time; false: it lasted so long that it may count as a loss. */

@@ -11,8 +11,7 @@
 pid_t launch_to(const ns_lan *lan, int i, const char *out, const char *env, const char *args)
 {
     ns_enter(lan, i);
-    pid_t pid =
-        test_spawn(out, "TMPDIR=$PWD OMP_NUM_THREADS=1 %s exec %s launch %s", env, test_cohort(), args);
+    pid_t pid = test_spawn(out, "TMPDIR=$PWD OMP_NUM_THREADS=1 %s exec %s launch %s", env, test_cohort(), args);
     ns_leave(lan);
     return pid;
 }

@@ -149,9 +149,8 @@ TEST(a_host_that_is_done_hears_how_the_job_ends_from_a_keeper_that_was_only_sile
     co_roster_done(b);
     test_until(has_said_done, b, 10, "what b said to be on its way");
     suspend(pid);
-    test_note(
-        "%s",
-        event(b, CO_ROSTER_STOP).text); /* restarts there are none, but b alone cannot know that it matters */
+    test_note("%s",
+              event(b, CO_ROSTER_STOP).text); /* restarts there are none, but b alone cannot know that it matters */
     co_roster_stopped(b);
     kill(pid, SIGCONT);
     co_roster_event over = event(b, CO_ROSTER_OVER);

@@ -72,8 +72,7 @@ TEST(a_job_that_runs_keeps_its_name_without_a_keeper_until_it_ends_or_is_not_hea
 
     etcds_open(&e, 1, "127.0.0.1");
     CHECK_OK(etcd_open(&one, "job", &(co_meet_etcd){.members = e.members}));
-    struct race a = {.etcd = one, .me = &first}, b = {.etcd = one, .me = &mate},
-                c = {.etcd = one, .me = &new};
+    struct race a = {.etcd = one, .me = &first}, b = {.etcd = one, .me = &mate}, c = {.etcd = one, .me = &new};
     CHECK(wins(&a), "the place was taken");
     CHECK_OK(etcd_mark(one, &held, &running, &first, a.id, 60, &p));
     CHECK(held && etcd_seconds_left(one, running, &p) > 50, "not noted that it runs");

@@ -4,8 +4,7 @@
 #include "worker.h"
 
 /* Runs a line to its end; $W is the program of worker.h. */
-static void fault(const char *by, const char *name, double within, int want, const char *words,
-                  const char *line)
+static void fault(const char *by, const char *name, double within, int want, const char *words, const char *line)
 {
     double began = co_now_s();
     test_run r = test_sh("export OMP_NUM_THREADS=1 TMPDIR=$PWD W=%s; %s", worker_program(), line);

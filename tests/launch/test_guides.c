@@ -79,8 +79,7 @@ TEST(the_master_line_of_the_torchrun_guide_is_for_one_host_and_both_sides_say_so
     double began = co_now_s();
     pid_t slave = launch(&lan, 1, token_env(), SLAVE);
     int status = test_wait(slave, 30);
-    CHECK(status == 2 && co_now_s() - began < 10, "%d after %.1f s: %s", status, co_now_s() - began,
-          output(1));
+    CHECK(status == 2 && co_now_s() - began < 10, "%d after %.1f s: %s", status, co_now_s() - began, output(1));
     has(1, "it was started with --nnodes=1, this one with --nnodes=2");
     has(1, "start it with --nnodes=2");
     CHECK(test_sh("echo > hold").status == 0, "hold");

@@ -313,8 +313,7 @@ TEST_LONG(two_thousand_strangers_cost_less_than_a_twentieth)
     times calm = {0}, hostile = {0};
 
     besieged(&calm, &hostile, 3, 6000, STRANGERS);
-    CHECK(hostile.cpu < 1.05 * calm.cpu, "%.2f s of CPU time, %.2f s without strangers", hostile.cpu,
-          calm.cpu);
+    CHECK(hostile.cpu < 1.05 * calm.cpu, "%.2f s of CPU time, %.2f s without strangers", hostile.cpu, calm.cpu);
     CHECK(hostile.best < 1.05 * calm.best || calm.worst > 1.05 * calm.best,
           "%.2f s, %.2f s without strangers", hostile.best, calm.best);
 }

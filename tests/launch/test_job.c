@@ -311,9 +311,7 @@ TEST(what_workers_print_while_the_job_ends_and_nobody_reads_is_counted_not_kept)
     char *text = text_of("err"), *at = strstr(text, "passed on");
     int kb = 0;
     at = at ? strstr(at, "\ncohort: ") : NULL;
-    CHECK(at &&
-              sscanf(at, "\ncohort: %d kB that workers printed while the job ended are not shown", &kb) ==
-                  1 &&
+    CHECK(at && sscanf(at, "\ncohort: %d kB that workers printed while the job ended are not shown", &kb) == 1 &&
               kb > 50000 && kb <= 64000,
           "%d: %s", kb, text);
     co_free(text);

@@ -97,8 +97,7 @@ TEST(what_an_open_bar_shows_is_told_every_period_if_it_has_changed)
     lines_feed(&l, "\r 1%" BELOW("steps 5"), strlen("\r 1%" BELOW("steps 5")), add_line, &got);
     uint64_t began = l.since_ns;
     int ms = lines_tell_bars(&l, began, add_line, &got);
-    CHECK(got.len == 0 && ms > BAR_LINE_MS - 1000 && ms <= BAR_LINE_MS + 1, "%d ms: %s", ms,
-          co_str_text(&got));
+    CHECK(got.len == 0 && ms > BAR_LINE_MS - 1000 && ms <= BAR_LINE_MS + 1, "%d ms: %s", ms, co_str_text(&got));
     CHECK(lines_tell_bars(&l, began + periods(1), add_line, &got) == 0, "it is time");
     CHECK(lines_tell_bars(&l, began + periods(1), add_line, &got) > 0, "twice");
     lines_tell_bars(&l, began + periods(3), add_line, &got); /* nothing has changed */
@@ -216,8 +215,7 @@ TEST(an_outlet_forgets_what_a_slow_reader_has_read)
 
     CHECK(pipe(p) == 0, "%m");
     outlet_open(&o, p[1]);
-    for (int i = 0; i < 4096;
-         i++) { /* 64 MiB; from the first full pipe on the reader takes as much as comes */
+    for (int i = 0; i < 4096; i++) { /* 64 MiB; from the first full pipe on the reader takes as much as comes */
         outlet_add(&o, piece, sizeof piece);
         outlet_push(&o);
         CHECK(!outlet_waits(&o) || read(p[0], got, sizeof got) == sizeof got, "%m");

@@ -193,8 +193,7 @@ TEST(the_last_lines_come_through_a_slow_network)
         CHECK(status == 0, "host %d: status %d: %s", i, status, output(i));
     }
     char *text =
-        test_sh("cat log0/*/job.log | grep -c '] 10[0-9]*1$'; grep -c 'missing\\|could not' log0/*/job.log")
-            .out;
+        test_sh("cat log0/*/job.log | grep -c '] 10[0-9]*1$'; grep -c 'missing\\|could not' log0/*/job.log").out;
     CHECK(strcmp(text, "10001\n0\n") == 0, "lines, and lines about missing ones: %s", text);
 }
 

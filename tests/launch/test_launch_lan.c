@@ -198,8 +198,8 @@ TEST(a_host_that_cannot_start_its_workers_costs_a_restart_not_the_job)
     a = launch(&lan, 0, token_env(), line);
     test_until(is_file_there, "up0", 20, "the first round");
     snprintf(line, sizeof line, "%s--nproc-per-node=64 --no-python sh -c 'exec sleep 60'", job);
-    CHECK(test_sh("printf '#!/bin/sh\\nulimit -n 40; exec $COHORT \"$@\"\\n' > narrow; chmod +x narrow")
-                  .status == 0,
+    CHECK(test_sh("printf '#!/bin/sh\\nulimit -n 40; exec $COHORT \"$@\"\\n' > narrow; chmod +x narrow").status ==
+              0,
           "narrow");
     ns_enter(&lan, 1);
     b = test_spawn("out1", "%s TMPDIR=$PWD exec ./narrow launch %s", token_env(), line);
@@ -207,8 +207,7 @@ TEST(a_host_that_cannot_start_its_workers_costs_a_restart_not_the_job)
     int status = test_wait(b, 30);
     CHECK(status == 1 && strstr(output(1), "Too many open files"), "status %d: %s", status, output(1));
     status = test_wait(a, 30);
-    CHECK(status == 0 && strstr(output(0), "could not start its workers"), "status %d: %s", status,
-          output(0));
+    CHECK(status == 0 && strstr(output(0), "could not start its workers"), "status %d: %s", status, output(0));
 }
 
 #define TWICE                                                                                                \

@@ -181,8 +181,7 @@ TEST(without_a_channel_to_the_others_mpi_processes_are_refused_with_what_to_do)
     needs("sh", "dash");
     ends("PMI_RANK=0 PMI_SIZE=2 $COHORT launch ./place", 2, "--nnodes=2 --rdzv-endpoint=HOST:29400");
     ends("OMPI_COMM_WORLD_RANK=0 OMPI_COMM_WORLD_SIZE=2 $COHORT launch ./place", 2, "COHORT_TOKEN");
-    ends("PMI_RANK=0 PMI_SIZE=2 PMI_FD=9 $COHORT launch ./place 9<>/dev/null", 1,
-         "PMI closed the connection");
+    ends("PMI_RANK=0 PMI_SIZE=2 PMI_FD=9 $COHORT launch ./place 9<>/dev/null", 1, "PMI closed the connection");
 }
 
 /* The declarations by hand against those of an installed header: compiled, and run. */

@@ -186,8 +186,7 @@ static void munge_up(void)
     CHECK(getcwd(dir, sizeof dir), "getcwd");
     snprintf(path, sizeof path, "%s:%s:/usr/sbin:/sbin", dir, getenv("PATH"));
     setenv("PATH", path, 1);
-    if (test_sh("command -v munged").status != 0 ||
-        test_sh("ldconfig -p | grep -q libmunge.so.2").status != 0)
+    if (test_sh("command -v munged").status != 0 || test_sh("ldconfig -p | grep -q libmunge.so.2").status != 0)
         test_skip("no munged or libmunge.so.2 here (packages munge, libmunge2)");
     test_may_leak();
     CHECK(test_sh("umask 077; head -c 1024 /dev/urandom > munge.key;"

@@ -183,8 +183,7 @@ static void campaign(uint64_t first, int n)
         CHECK(status == 0, "%s. Again: COHORT_SEED=%llu build/release/tests -v -k twenty_schedules", text,
               seed);
     }
-    test_note("%d schedules, %d judged to their end, %.1f s", n, atomic_load(&all->judged),
-              co_now_s() - began);
+    test_note("%d schedules, %d judged to their end, %.1f s", n, atomic_load(&all->judged), co_now_s() - began);
     CHECK(atomic_load(&all->judged) >= n - n / 4, "only %d were judged", atomic_load(&all->judged));
 }
 

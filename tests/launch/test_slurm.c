@@ -45,8 +45,7 @@ static void write_conf(const char *dir)
             "SlurmdLogFile=%s/slurmd.%%n.log\nSlurmdParameters=config_overrides\n",
             port[0], dir, dir, dir, dir, dir, dir, dir, dir);
     for (int i = 1; i <= 2; i++)
-        fprintf(f,
-                "NodeName=node%d NodeHostname=localhost NodeAddr=127.0.0.1 Port=%d CPUs=2 RealMemory=1000\n",
+        fprintf(f, "NodeName=node%d NodeHostname=localhost NodeAddr=127.0.0.1 Port=%d CPUs=2 RealMemory=1000\n",
                 i, port[i]);
     fprintf(f, "PartitionName=all Nodes=ALL Default=YES State=UP\n");
     fclose(f);
@@ -164,8 +163,7 @@ TEST(slurm_steps_run_over_two_nodes_without_a_token_and_mismatches_are_refused)
     CHECK(r.status == 0, "status %d: %s", r.status, r.out);
     has_places(r.out, 4, 2);
     CHECK(strstr(r.out, "[node1:") && strstr(r.out, "[node2:"), "no names of nodes: %s", r.out);
-    CHECK(strstr(r.out, "step 0: 2 hosts, this is 0 (node1); they meet at 127.0.0.1:"), "not said: %s",
-          r.out);
+    CHECK(strstr(r.out, "step 0: 2 hosts, this is 0 (node1); they meet at 127.0.0.1:"), "not said: %s", r.out);
     CHECK(!strstr(r.out, "COHORT_TOKEN"), "a token on the screen: %s", r.out);
     test_note("two nodes, two workers each: %.2f s", r.secs);
 

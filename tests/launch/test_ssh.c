@@ -57,8 +57,7 @@ static void start_sshd(const ns_lan *lan, int i)
              addr, here, here, i, here, i);
     write_text(path, text);
     snprintf(text, sizeof text,
-             "mkdir -p home%d && cp idkey.pub keys%d && echo '%s '\"$(cat hostkey.pub)\" >> known", i, i,
-             addr);
+             "mkdir -p home%d && cp idkey.pub keys%d && echo '%s '\"$(cat hostkey.pub)\" >> known", i, i, addr);
     sh_ok(text);
     ns_enter(lan, i);
     test_spawn("sshd.log", "exec /usr/sbin/sshd -D -e -f sshd%d", i);
@@ -97,8 +96,7 @@ static pid_t conduct(const ns_lan *lan, const char *args)
 {
     ns_enter(lan, 2);
     pid_t pid = test_spawn(
-        "out",
-        "unset OMP_NUM_THREADS; exec %s launch --env TMPDIR=$PWD --ssh \"ssh -F '%s/cfg'\" --env %s %s",
+        "out", "unset OMP_NUM_THREADS; exec %s launch --env TMPDIR=$PWD --ssh \"ssh -F '%s/cfg'\" --env %s %s",
         test_cohort(), here, mark, args);
     ns_leave(lan);
     return pid;
@@ -147,8 +145,7 @@ static int processes_with(const char *in_command, const char *in_environment)
 
     while (d && (e = readdir(d)))
         if (atoi(e->d_name) > 0 && atoi(e->d_name) != (int)getpid())
-            n += has_words(e->d_name, "cmdline", in_command) ||
-                 has_words(e->d_name, "environ", in_environment);
+            n += has_words(e->d_name, "cmdline", in_command) || has_words(e->d_name, "environ", in_environment);
     closedir(d);
     return n;
 }
@@ -372,8 +369,7 @@ TEST(this_hosts_own_name_needs_no_ssh_whether_or_not_it_leads_anywhere)
     write_text("cfg", "Host other\n HostName nowhere\nHost far\n HostName nowhere.invalid\n Port 2222\n");
     test_run r = test_sh(line, "nowhere,nowhere.invalid");
     CHECK(r.status == 0, "status %d: %s", r.status, r.out);
-    r = test_sh(
-        "ls logs | sed 's/.........$//' | sort | uniq -c"); /* both of one job, with an id of its own */
+    r = test_sh("ls logs | sed 's/.........$//' | sort | uniq -c"); /* both of one job, with an id of its own */
     CHECK(strstr(r.out, " 2 ") && !strstr(r.out, "none") && strlen(r.out) < 20, "%s", r.out);
     r = test_sh(line, "other");
     CHECK(r.status == 0, "status %d: %s", r.status, r.out);
@@ -406,8 +402,7 @@ TEST(flags_that_contradict_a_list_of_hosts_are_refused)
 
     for (size_t i = 0; i < CO_COUNT(row); i++) {
         test_run r = test_sh("$COHORT launch %s", row[i].args);
-        CHECK(r.status == 2 && strstr(r.out, row[i].words), "%s: status %d: %s", row[i].args, r.status,
-              r.out);
+        CHECK(r.status == 2 && strstr(r.out, row[i].words), "%s: status %d: %s", row[i].args, r.status, r.out);
         free(r.out);
     }
 }

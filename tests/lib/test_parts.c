@@ -113,8 +113,7 @@ static cohort_err open_measured(cohort_samples *out, const void *cfg)
 }
 
 /* One number of 64 was never measured: there is no y to say so with. */
-static int fill_measured(void *self, cohort_split split, uint32_t id, const cohort_draw *draw, void *x,
-                         void *y)
+static int fill_measured(void *self, cohort_split split, uint32_t id, const cohort_draw *draw, void *x, void *y)
 {
     if (split == COHORT_TRAIN && id == 33)
         return (int)cohort_fail(COHORT_EINPUT, "never measured");
@@ -135,12 +134,13 @@ static int fill_measured(void *self, cohort_split split, uint32_t id, const coho
 static const cohort_model good = MODEL("good", build), wrong = MODEL("wrong", build_wrong),
                           nothing = MODEL("nothing", build_nothing), taken = MODEL("mlp", build),
                           small = {.name = "small", .options = width_only, .cfg_size = 8, .build = build};
-static const cohort_dataset
-    two = DATA("two", open_two, fill_two),
-    empty = DATA("empty", open_empty, fill_two), torn = DATA("torn", open_refused, fill_two),
-    wild = DATA("wild", open_two, fill_wild), measured = DATA("measured", open_measured, fill_measured),
-    text = {.name = "abc", .open = open_text, .fill = fill_text, .length = length_text},
-    longer = {.name = "long", .open = open_text, .fill = fill_text, .length = length_beyond};
+static const cohort_dataset two = DATA("two", open_two, fill_two), empty = DATA("empty", open_empty, fill_two),
+                            torn = DATA("torn", open_refused, fill_two),
+                            wild = DATA("wild", open_two, fill_wild),
+                            measured = DATA("measured", open_measured, fill_measured),
+                            text = {.name = "abc", .open = open_text, .fill = fill_text, .length = length_text},
+                            longer = {
+                                .name = "long", .open = open_text, .fill = fill_text, .length = length_beyond};
 
 static const cohort_model *const models[] = {&good, &wrong, &nothing, NULL};
 static const cohort_dataset *const datasets[] = {&two, &empty, &torn, &wild, &measured, &text, &longer, NULL};
@@ -248,8 +248,7 @@ TEST(a_program_hears_every_step_and_may_stop_and_go_on)
     setenv("XDG_RUNTIME_DIR", ".", 1);
     sigprocmask(SIG_SETMASK, NULL, &before);
     CHECK(cohort_train(&job, &whole) == COHORT_OK, "%s", cohort_errmsg());
-    CHECK(whole.status == COHORT_DONE && whole.steps == 160 && h.steps == 160 && h.evals >= 40 &&
-              h.lines > 40,
+    CHECK(whole.status == COHORT_DONE && whole.steps == 160 && h.steps == 160 && h.evals >= 40 && h.lines > 40,
           "%d steps, %d evaluations, %d lines", h.steps, h.evals, h.lines);
 
     h = (struct heard){.stop_at = 3};

@@ -53,8 +53,7 @@ TEST(names_resolve_or_say_why_not)
     p.give_up = &stop;
     CHECK_FAILS(co_net_resolve(a, 4, &n, "no-such-name.invalid", 80, &p), CO_ESTOP, "asked to stop");
     p = co_patience_s(0);
-    CHECK_FAILS(co_net_resolve(a, 4, &n, "no-such-name.invalid", 80, &p), CO_ETIMEOUT,
-                "not resolved in time");
+    CHECK_FAILS(co_net_resolve(a, 4, &n, "no-such-name.invalid", 80, &p), CO_ETIMEOUT, "not resolved in time");
 }
 
 TEST(the_route_to_loopback_leaves_from_loopback)

@@ -72,8 +72,7 @@ static void frames_get_through(co_tls *client, co_tls *server)
         CHECK(shake(&two, &err) == 0, "%s", co_errmsg());
     static const size_t lengths[] = {0, 1, 31, 16384, 16385, CO_FRAME_MOST};
     for (size_t k = 0; k < CO_COUNT(lengths); k++) {
-        co_frame f = {.type = (uint8_t)k, .view = 3, .step = k, .len = (uint32_t)lengths[k], .body = body},
-                 got;
+        co_frame f = {.type = (uint8_t)k, .view = 3, .step = k, .len = (uint32_t)lengths[k], .body = body}, got;
         bool came = false;
         CHECK_OK(co_conn_send(two.client, &f));
         for (int i = 0; i < 10000 && !came; i++) {

@@ -8,12 +8,7 @@
 TEST(a_frame_reads_back_and_no_prefix_of_it_does)
 {
     static const char body[] = "{\"a\":1}";
-    co_frame f = {.type = 7,
-                  .flags = 0xabcd,
-                  .view = 0x01020304,
-                  .run = 0x1122334455667788,
-                  .step = 42,
-                  .len = 7},
+    co_frame f = {.type = 7, .flags = 0xabcd, .view = 0x01020304, .run = 0x1122334455667788, .step = 42, .len = 7},
              back;
     uint8_t bytes[CO_FRAME_HEAD + 8];
     size_t used;

@@ -217,9 +217,8 @@ TEST(http_to_a_closed_port_or_a_wrong_name_says_so)
     snprintf(url, sizeof url, "http://127.0.0.1:%d/", port);
     CHECK_FAILS(co_http_do(h, &a, &(co_http_request){.url = url, .direct = true}, &p), CO_EPEER,
                 "Failed to connect");
-    CHECK_FAILS(
-        co_http_do(h, &a, &(co_http_request){.url = "http://no.such.host.invalid/", .direct = true}, &p),
-        CO_EIO, "no.such.host.invalid");
+    CHECK_FAILS(co_http_do(h, &a, &(co_http_request){.url = "http://no.such.host.invalid/", .direct = true}, &p),
+                CO_EIO, "no.such.host.invalid");
     CHECK_FAILS(co_http_do(h, &a, &(co_http_request){.url = "file:///etc/passwd", .most = 100000}, &p),
                 CO_EINPUT, "");
     test_note("%s", co_errmsg());
@@ -247,14 +246,12 @@ TEST(an_http_request_is_given_up_when_another_thread_says_so)
 /* A network of its own, with a name server that hears and says nothing. False without root. */
 static bool deaf_name_server(void)
 {
-    struct sockaddr_in at = {
-        .sin_family = AF_INET, .sin_port = htons(53), .sin_addr = {htonl(INADDR_LOOPBACK)}};
+    struct sockaddr_in at = {.sin_family = AF_INET, .sin_port = htons(53), .sin_addr = {htonl(INADDR_LOOPBACK)}};
 
     test_may_leak(); /* what waits for the name server outlives the test */
     CHECK_OK(co_fs_write_atomic("resolv.conf", "nameserver 127.0.0.1\n", 21));
     CHECK_OK(co_fs_write_atomic("nsswitch.conf", "hosts: files dns\n", 17));
-    return unshare(CLONE_NEWNS | CLONE_NEWNET) == 0 &&
-           mount(NULL, "/", NULL, MS_REC | MS_PRIVATE, NULL) == 0 &&
+    return unshare(CLONE_NEWNS | CLONE_NEWNET) == 0 && mount(NULL, "/", NULL, MS_REC | MS_PRIVATE, NULL) == 0 &&
            mount("resolv.conf", "/etc/resolv.conf", NULL, MS_BIND, NULL) == 0 &&
            mount("nsswitch.conf", "/etc/nsswitch.conf", NULL, MS_BIND, NULL) == 0 &&
            test_sh("ip link set lo up").status == 0 &&

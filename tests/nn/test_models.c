@@ -52,13 +52,11 @@ static void describe(co_str *out, const co_layout *l)
     char dims[64];
 
     for (int i = 0; i < l->n; i++)
-        co_str_addf(out, "%s %s%s%s\n", l->entry[i].name,
-                    co_shape_text(dims, sizeof dims, &l->entry[i].shape), l->entry[i].sparse ? " sparse" : "",
-                    l->entry[i].no_decay ? " no_decay" : "");
+        co_str_addf(out, "%s %s%s%s\n", l->entry[i].name, co_shape_text(dims, sizeof dims, &l->entry[i].shape),
+                    l->entry[i].sparse ? " sparse" : "", l->entry[i].no_decay ? " no_decay" : "");
 }
 
-static void layout_is(const char *model, const co_io *io, const char *key, const char *value,
-                      const char *want)
+static void layout_is(const char *model, const co_io *io, const char *key, const char *value, const char *want)
 {
     void *cfg = nn_cfg(model, key, value);
     co_exec *exec = nn_compile(model, cfg, io, nn_shape(io, 3), CO_MODE_TRAIN);
@@ -145,8 +143,7 @@ static float *state_of(const co_layout *l, const char *name, uint64_t seed, size
     return part;
 }
 
-static void initial_is(const co_exec *exec, const char *name, double mean, double least, double most,
-                       double std)
+static void initial_is(const co_exec *exec, const char *name, double mean, double least, double most, double std)
 {
     size_t n;
     float *x = state_of(co_exec_layout(exec), name, 11, &n);
@@ -256,9 +253,8 @@ TEST(a_slice_shape_that_cannot_be_is_refused)
 
     CHECK_FAILS(co_model_graph(&g, linear, NULL, &nn_rows, NULL, (co_slice_shape){.n = 0}, CO_MODE_TRAIN),
                 CO_EINPUT, "a slice of 0 samples");
-    CHECK_FAILS(
-        co_model_graph(&g, lm, cfg, &nn_text, NULL, (co_slice_shape){.n = 1, .len = 17}, CO_MODE_TRAIN),
-        CO_EINPUT, "length 17: the data has lengths of 1 to 16");
+    CHECK_FAILS(co_model_graph(&g, lm, cfg, &nn_text, NULL, (co_slice_shape){.n = 1, .len = 17}, CO_MODE_TRAIN),
+                CO_EINPUT, "length 17: the data has lengths of 1 to 16");
     co_free(cfg);
 }
 
@@ -284,16 +280,14 @@ TEST(the_table_finds_models_by_name)
     for (int i = 0; co_models[i]; i++)
         CHECK(co_model_find(co_models[i]->name) == co_models[i], "%s", co_models[i]->name);
     CHECK(co_model_find("cnn")->batch_stats && !co_model_find("lm")->batch_stats, "batch statistics");
-    CHECK(strcmp(co_metric_name(CO_TASK_LM), "acc") == 0 &&
-              strcmp(co_metric_name(CO_TASK_REGRESS), "mae") == 0,
+    CHECK(strcmp(co_metric_name(CO_TASK_LM), "acc") == 0 && strcmp(co_metric_name(CO_TASK_REGRESS), "mae") == 0,
           "metric names");
 }
 
 static co_err build_lm(void *ctx)
 {
     co_graph *g;
-    CO_TRY(
-        co_model_graph(&g, co_model_find("lm"), ctx, &nn_text, NULL, (co_slice_shape){2, 4}, CO_MODE_TRAIN));
+    CO_TRY(co_model_graph(&g, co_model_find("lm"), ctx, &nn_text, NULL, (co_slice_shape){2, 4}, CO_MODE_TRAIN));
     co_graph_free(g);
     return CO_OK;
 }

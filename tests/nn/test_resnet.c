@@ -53,8 +53,7 @@ static void block_is(const co_layout *l, const char *prefix, const char *want)
     for (int i = 0; i < l->n; i++) {
         const co_entry *e = &l->entry[i];
         if (strncmp(e->name, prefix, strlen(prefix)) == 0 && e->kind == CO_KIND_PARAM)
-            co_str_addf(&got, "%s %s\n", e->name + strlen(prefix),
-                        co_shape_text(dims, sizeof dims, &e->shape));
+            co_str_addf(&got, "%s %s\n", e->name + strlen(prefix), co_shape_text(dims, sizeof dims, &e->shape));
     }
     CHECK(strcmp(co_str_text(&got), want) == 0, "%s has\n%s", prefix, co_str_text(&got));
     co_str_fini(&got);

@@ -28,8 +28,7 @@ TEST(the_average_starts_as_the_weights_and_follows_them_slowly)
             want[i] = t == 1 ? (double)w[i] : 0.9 * want[i] + 0.1 * (double)w[i];
     }
     for (int i = 0; i < N; i++)
-        CHECK(fabs((double)ema[i] - want[i]) < 1e-6, "element %d: %.9g, not %.9g", i, (double)ema[i],
-              want[i]);
+        CHECK(fabs((double)ema[i] - want[i]) < 1e-6, "element %d: %.9g, not %.9g", i, (double)ema[i], want[i]);
     CHECK(memcmp(ema, w, sizeof w) != 0, "it is the weights");
 }
 

@@ -331,8 +331,7 @@ TEST(a_sum_of_squares_runs_in_eight_lanes)
         bool finite = true;
         for (size_t i = 0; i < lengths[k]; i++)
             lane[i % 8] += (double)x[i] * (double)x[i];
-        double want =
-            ((lane[0] + lane[4]) + (lane[2] + lane[6])) + ((lane[1] + lane[5]) + (lane[3] + lane[7]));
+        double want = ((lane[0] + lane[4]) + (lane[2] + lane[6])) + ((lane[1] + lane[5]) + (lane[3] + lane[7]));
         double got = co_sum_squares(x, lengths[k], &finite);
         CHECK(got == want && finite, "n=%zu: %.17g, not %.17g", lengths[k], got, want);
     }

@@ -164,9 +164,8 @@ TEST(every_schedule_gives_a_rate_for_runs_of_any_length)
                     s.pace.steps_per_epoch = steps / 2;
                     double lr = co_schedule_lr(s.def, s.cfg, 0.1, warmup, 0, &s.pace);
                     double m = co_schedule_momentum(s.def, s.cfg, warmup, &s.pace);
-                    CHECK(lr >= 0 && lr <= 1 && m >= 0 && m < 1,
-                          "%s, step %lld of %lld: rate %g, momentum %g", s.def->name, (long long)s.pace.step,
-                          (long long)steps, lr, m);
+                    CHECK(lr >= 0 && lr <= 1 && m >= 0 && m < 1, "%s, step %lld of %lld: rate %g, momentum %g",
+                          s.def->name, (long long)s.pace.step, (long long)steps, lr, m);
                 }
                 leave(&s);
             }
@@ -236,8 +235,7 @@ TEST(a_plateau_s_mode_follows_from_what_it_watches)
         co_plateau_see(s.cfg, 1, 0.5, &p);
         co_plateau_see(s.cfg, 1, 0.6, &p);
         CHECK((p.best == 0.6) == want[i].up, "%s, %s", want[i].monitor, want[i].mode);
-        CHECK(strcmp(co_plateau_monitor(s.cfg), want[i].monitor) == 0, "monitor %s",
-              co_plateau_monitor(s.cfg));
+        CHECK(strcmp(co_plateau_monitor(s.cfg), want[i].monitor) == 0, "monitor %s", co_plateau_monitor(s.cfg));
         leave(&s);
     }
 }

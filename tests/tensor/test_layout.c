@@ -39,8 +39,7 @@ TEST(entries_lie_on_cache_lines_and_marks_follow_the_state)
               i, l.entry[i].offset, l.entry[i].count);
     CHECK(l.count == 160, "count %zu", l.count);
     CHECK(l.entry[1].marks_offset == 160 && l.entry[4].marks_offset == 192 && l.leaf_count == 208,
-          "marks at %zu and %zu, leaf of %zu", l.entry[1].marks_offset, l.entry[4].marks_offset,
-          l.leaf_count);
+          "marks at %zu and %zu, leaf of %zu", l.entry[1].marks_offset, l.entry[4].marks_offset, l.leaf_count);
     CHECK(co_layout_find(&l, "emb") == &l.entry[1] && !co_layout_find(&l, "em"), "find");
     co_layout_fini(&l);
 }
@@ -75,8 +74,7 @@ TEST(layouts_that_differ_name_the_first_entry)
     small(&b);
     CHECK_OK(co_layout_same(&a, &b));
     b.entry[1].shape.d[1] = 4;
-    CHECK_FAILS(co_layout_same(&a, &b), CO_EINPUT,
-                "'emb' [17,3] at 48 against sparse parameter 'emb' [17,4]");
+    CHECK_FAILS(co_layout_same(&a, &b), CO_EINPUT, "'emb' [17,3] at 48 against sparse parameter 'emb' [17,4]");
     b.entry[1].shape.d[1] = 3;
     b.n--;
     CHECK_FAILS(co_layout_same(&a, &b), CO_EINPUT, "'Z' [2] at 144 against nothing");

@@ -236,8 +236,7 @@ TEST(every_rule_of_safetensors_is_enforced)
     };
     for (size_t i = 0; i < CO_COUNT(bad); i++) {
         co_err err = parse(bad[i].header, bad[i].data);
-        CHECK(err == CO_EFORMAT && test_contains(co_errmsg(), bad[i].why) &&
-                  strncmp(co_errmsg(), "t: ", 3) == 0,
+        CHECK(err == CO_EFORMAT && test_contains(co_errmsg(), bad[i].why) && strncmp(co_errmsg(), "t: ", 3) == 0,
               "%s: error %d, \"%s\", wanted \"%s\"", bad[i].header, (int)err, co_errmsg(), bad[i].why);
     }
 }

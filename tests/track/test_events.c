@@ -169,8 +169,7 @@ TEST(the_table_has_a_row_per_step_and_the_last_value_wins)
     co_event_scalar(f, 3, "epoch", 1);
     CHECK_OK(co_events_to_csv(f));
     char *text = slurp("run/csv/metrics.csv");
-    CHECK(!strcmp(text, "step,epoch,train/loss,\"val,acc\"\n1,0,0.5,\n2,,0.125,1e-07\n3,1,nan,\n"), "%s",
-          text);
+    CHECK(!strcmp(text, "step,epoch,train/loss,\"val,acc\"\n1,0,0.5,\n2,,0.125,1e-07\n3,1,nan,\n"), "%s", text);
     co_free(text);
     co_folder_close(f);
 

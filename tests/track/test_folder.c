@@ -10,8 +10,7 @@ TEST(a_dated_folder_is_made_and_a_second_one_gets_a_number)
         CHECK_OK(co_folder_open(&f[i], NULL, "demo"));
     const char *a = co_folder_path(f[0]), *b = co_folder_path(f[1]), *c = co_folder_path(f[2]);
     int y, mo, d, h, mi, s, end = 0;
-    CHECK(sscanf(a, "logs/demo/runs/%4d-%2d-%2d_%2d-%2d-%2d%n", &y, &mo, &d, &h, &mi, &s, &end) == 6 &&
-              !a[end],
+    CHECK(sscanf(a, "logs/demo/runs/%4d-%2d-%2d_%2d-%2d-%2d%n", &y, &mo, &d, &h, &mi, &s, &end) == 6 && !a[end],
           "%s", a);
     CHECK(strcmp(a, b) && strcmp(b, c) && strcmp(a, c), "%s %s %s", a, b, c);
     if (!strncmp(a, c, strlen(a))) /* all within one second, as nearly always */
@@ -77,8 +76,7 @@ TEST(a_folder_that_cannot_be_is_bad_input_with_its_path)
 
 TEST(every_failing_allocation_of_opening_a_folder_is_an_error)
 {
-    co_folder
-        *f; /* close gives the lease back as far as memory allows; so each round starts from a free one */
+    co_folder *f; /* close gives the lease back as far as memory allows; so each round starts from a free one */
     for (int64_t n = 1;; n++) {
         uint64_t before = co_alloc_count();
         co_alloc_fail_at(n);

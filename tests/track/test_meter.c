@@ -46,8 +46,7 @@ TEST(ordinary_noise_is_no_spike)
         co_spikes s = {0};
         for (int step = 1; step <= 2000; step++) {
             double loss = curve(&rng, step, 0.5), tail = test_unit(&rng);
-            if (step > 800 &&
-                tail > 0.98) /* late in training a batch now and then is ten times worse than most */
+            if (step > 800 && tail > 0.98) /* late in training a batch now and then is ten times worse than most */
                 loss *= 10;
             double above = co_spikes_see(&s, step, loss, 6);
             CHECK(above == 0, "seed %d: step %d, loss %g, %g deviations above %g", (int)seed, step, loss,

@@ -157,8 +157,7 @@ TEST(an_svg_is_well_formed_whatever_the_texts_are)
     check_xml(svg);
     parses_elsewhere(svg);
     CHECK(!strstr(svg, "nan") && !strstr(svg, "inf"), "a number that is none:\n%s", svg);
-    CHECK(strstr(svg, "prefers-color-scheme: dark") && strstr(svg, "na\xC3\xAFve &#60;title&#62;"), "%s",
-          svg);
+    CHECK(strstr(svg, "prefers-color-scheme: dark") && strstr(svg, "na\xC3\xAFve &#60;title&#62;"), "%s", svg);
     co_free(svg);
 }
 

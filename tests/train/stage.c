@@ -17,8 +17,7 @@ static void *defaults(const co_option *options, size_t size)
 }
 
 /* Tries a table: `key` begins with `prefix`. */
-static bool set_in(const co_option *options, void *cfg, const char *prefix, const char *key,
-                   const char *value)
+static bool set_in(const co_option *options, void *cfg, const char *prefix, const char *key, const char *value)
 {
     size_t n = strlen(prefix);
     const co_option *row = strncmp(key, prefix, n) == 0 && options ? co_option_find(options, key + n) : NULL;

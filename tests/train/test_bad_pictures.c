@@ -80,8 +80,7 @@ TEST(one_corrupt_picture_ends_the_run_at_the_same_step_for_any_number_of_ranks)
         char dir[16];
         snprintf(dir, sizeof dir, "run%d", ranks);
         outcome o = program_run(dir, WORDS "data.on_error=stop trainer.devices=%d data.workers=1", ranks);
-        CHECK(o.status == 1 && test_contains(o.out, "bee/117.jpg") &&
-                  test_contains(o.out, "data.on_error=skip"),
+        CHECK(o.status == 1 && test_contains(o.out, "bee/117.jpg") && test_contains(o.out, "data.on_error=skip"),
               "%d ranks: exit %d\n%s", ranks, o.status, o.out);
         steps = ranks == 1 ? o.steps : steps;
         CHECK(o.steps == steps, "%d ranks end at step %lld, one at %lld", ranks, o.steps, steps);

@@ -92,8 +92,7 @@ TEST(batch_norm_and_text_survive_kills_too)
     char path[600], dir[32];
 
     for (size_t i = 0; i < CO_COUNT(models); i++) {
-        snprintf(path, sizeof path, "%s%s", i ? "data.path=" : "",
-                 i ? test_repo("tests/data/verse.txt") : "");
+        snprintf(path, sizeof path, "%s%s", i ? "data.path=" : "", i ? test_repo("tests/data/verse.txt") : "");
         snprintf(dir, sizeof dir, "calm-%zu", i);
         outcome calm = program_run(dir, "%s %s trainer.devices=1", models[i], path);
         snprintf(dir, sizeof dir, "kills-%zu", i);
@@ -216,8 +215,7 @@ TEST(ranks_vanish_with_their_supervisor_and_the_run_can_go_on)
 /* run/checkpoints is a file system of its own; it goes with this test's mount namespace. */
 static void mount_checkpoints(const char *options)
 {
-    if (getuid() != 0 || unshare(CLONE_NEWNS) != 0 ||
-        mount("none", "/", NULL, MS_REC | MS_PRIVATE, NULL) != 0)
+    if (getuid() != 0 || unshare(CLONE_NEWNS) != 0 || mount("none", "/", NULL, MS_REC | MS_PRIVATE, NULL) != 0)
         test_skip("needs root and mount namespaces");
     CHECK(mkdir("run", 0755) == 0 && mkdir("run/checkpoints", 0755) == 0, "mkdir");
     if (mount("none", "run/checkpoints", "tmpfs", 0, options) != 0)

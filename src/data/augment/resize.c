@@ -82,8 +82,7 @@ static void row_of_grey(uint8_t *out, const uint8_t *in, uint32_t width, const t
     }
 }
 
-static void columns(uint8_t *out, const uint8_t *in, size_t stride, size_t len, const int32_t *weight,
-                    int32_t n)
+static void columns(uint8_t *out, const uint8_t *in, size_t stride, size_t len, const int32_t *weight, int32_t n)
 {
     for (size_t at = 0; at < len; at++) {
         int32_t sum = TAP_HALF;

@@ -52,25 +52,18 @@ static double attention_grad_flops(const struct op *op)
     return 8.0 * (double)co_shape_count(q) * (double)k->d[1];
 }
 
-const struct op_row rows_attention[] = {{CO_OP_ATTENTION,
-                                         {"q", "k", "v", "lens"},
-                                         "fffi",
-                                         "ff",
-                                         3,
-                                         attention_shape,
-                                         attention_grad,
-                                         attention_flops,
-                                         0},
-                                        {CO_OP_ATTENTION_GRAD,
-                                         {"dy", "q", "k", "v", "probs"},
-                                         "fffff",
-                                         "fff",
-                                         5,
-                                         attention_grad_shape,
-                                         NULL,
-                                         attention_grad_flops,
-                                         ROW_INNER},
-                                        {0}};
+const struct op_row rows_attention[] = {
+    {CO_OP_ATTENTION, {"q", "k", "v", "lens"}, "fffi", "ff", 3, attention_shape, attention_grad, attention_flops, 0},
+    {CO_OP_ATTENTION_GRAD,
+     {"dy", "q", "k", "v", "probs"},
+     "fffff",
+     "fff",
+     5,
+     attention_grad_shape,
+     NULL,
+     attention_grad_flops,
+     ROW_INNER},
+    {0}};
 
 co_node *co_attention(co_graph *g, co_node *q, co_node *k, co_node *v, co_node *lens, int heads, bool causal)
 {

@@ -51,24 +51,8 @@ static void error_grad(co_graph *g, const struct op *op, co_node *dy)
 }
 
 const struct op_row rows_loss[] = {
-    {CO_OP_CROSS_ENTROPY,
-     {"logits", "target"},
-     "fi",
-     "ff",
-     2,
-     cross_entropy_shape,
-     cross_entropy_grad,
-     NULL,
-     0},
-    {CO_OP_CROSS_ENTROPY_GRAD,
-     {"dloss", "logits", "target", "lse"},
-     "ffif",
-     "f",
-     4,
-     shape_like_1,
-     NULL,
-     NULL,
-     ROW_INNER},
+    {CO_OP_CROSS_ENTROPY, {"logits", "target"}, "fi", "ff", 2, cross_entropy_shape, cross_entropy_grad, NULL, 0},
+    {CO_OP_CROSS_ENTROPY_GRAD, {"dloss", "logits", "target", "lse"}, "ffif", "f", 4, shape_like_1, NULL, NULL, ROW_INNER},
     {CO_OP_VALID, {"target"}, "i", "f", 1, shape_like_0, NULL, NULL, ROW_NO_GRAD},
     {CO_OP_MSE, {"pred", "target"}, "ff", "f", 2, error_shape, error_grad, NULL, 0},
     {CO_OP_MSE_GRAD, {"dloss", "pred", "target"}, "fff", "f", 3, shape_like_1, NULL, NULL, ROW_INNER},
@@ -80,8 +64,7 @@ const struct op_row rows_loss[] = {
 
 co_node *co_cross_entropy(co_graph *g, co_node *logits, co_node *target, float smooth, int ignore)
 {
-    return EMIT(g, CO_OP_CROSS_ENTROPY, (&(co_attr){.smooth = smooth, .ignore = ignore}), NULL, logits,
-                target);
+    return EMIT(g, CO_OP_CROSS_ENTROPY, (&(co_attr){.smooth = smooth, .ignore = ignore}), NULL, logits, target);
 }
 
 co_node *co_valid(co_graph *g, co_node *target, int ignore)

@@ -126,8 +126,7 @@ co_node *co_slice(co_graph *g, co_node *x, int axis, int64_t start, int64_t len)
     char dims[128];
     co_shape y = x->shape;
     if (axis < 0 || axis >= y.nd)
-        return co_graph_fail(g, "slice: x %s: there is no axis %d", co_shape_text(dims, sizeof dims, &y),
-                             axis);
+        return co_graph_fail(g, "slice: x %s: there is no axis %d", co_shape_text(dims, sizeof dims, &y), axis);
     if (start < 0 || start > INT_MAX || len < 1 || start > y.d[axis] || len > y.d[axis] - start)
         return co_graph_fail(g, "slice: x %s: [%lld,%lld) does not lie in axis %d",
                              co_shape_text(dims, sizeof dims, &y), (long long)start, (long long)(start + len),

@@ -129,8 +129,7 @@ static bool stream_is_free(co_graph *g, uint32_t stream, const char *name)
 {
     for (int i = 0; i < g->n_op; i++)
         if (g->op[i]->id == CO_OP_DROPOUT && g->op[i]->attr.stream == stream) {
-            co_graph_fail(g,
-                          "dropout '%s': its random stream is that of dropout '%s': give each its own name",
+            co_graph_fail(g, "dropout '%s': its random stream is that of dropout '%s': give each its own name",
                           name, g->op[i]->label);
             return false;
         }

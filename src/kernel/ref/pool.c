@@ -13,8 +13,7 @@ static window window_at(const co_attr *a, int64_t oh, int64_t ow, int64_t H, int
 {
     int64_t h = oh * a->stride - a->pad, w = ow * a->stride - a->pad;
 
-    return (window){h > 0 ? h : 0, h + a->kh < H ? h + a->kh : H, w > 0 ? w : 0,
-                    w + a->kw < W ? w + a->kw : W};
+    return (window){h > 0 ? h : 0, h + a->kh < H ? h + a->kh : H, w > 0 ? w : 0, w + a->kw < W ? w + a->kw : W};
 }
 
 static void max_pool(const co_call *c)

@@ -108,8 +108,7 @@ static void slice(const co_call *c)
 
     co_share(outer(&c->out[0], axis), c->ith, c->nth, &lo, &hi);
     for (int64_t o = lo; o < hi; o++)
-        memcpy((char *)c->out[0].p + (size_t)o * part, (const char *)c->in[0].p + (size_t)o * whole + at,
-               part);
+        memcpy((char *)c->out[0].p + (size_t)o * part, (const char *)c->in[0].p + (size_t)o * whole + at, part);
 }
 
 static void pad(const co_call *c)

@@ -221,8 +221,7 @@ static void batch_norm_lanes(const co_call *c, planes d, int64_t ch, int64_t n)
     v_store_n((float *)c->out[2].p + ch, n, rstd);
     v_store_n((float *)c->out[3].p + ch, n, v_of_halves(count * s.lo, count * s.hi));
     v_store_n((float *)c->out[4].p + ch, n, v_of_halves(count * (q.lo / free), count * (q.hi / free)));
-    vf gamma = v_load_n((const float *)c->in[1].p + ch, n),
-       beta = v_load_n((const float *)c->in[2].p + ch, n);
+    vf gamma = v_load_n((const float *)c->in[1].p + ch, n), beta = v_load_n((const float *)c->in[2].p + ch, n);
     for (int64_t r = 0; r < d.N; r++)
         v_store_n(y + r * d.C, n, (v_load_n(x + r * d.C, n) - mean) * rstd * gamma + beta);
 }

@@ -43,8 +43,7 @@ ALWAYS_INLINE vf load_every(const float *p, int64_t stride)
 {
     if (stride == 1)
         return v_load(p);
-    __m256d pairs =
-        _mm256_castps_pd(_mm256_shuffle_ps(v_load(p), v_load(p + VW - 1), 0xd8)); /* 02 8A 46 CE */
+    __m256d pairs = _mm256_castps_pd(_mm256_shuffle_ps(v_load(p), v_load(p + VW - 1), 0xd8)); /* 02 8A 46 CE */
     return _mm256_castpd_ps(_mm256_permute4x64_pd(pairs, 0xd8));
 }
 

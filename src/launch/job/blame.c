@@ -43,8 +43,7 @@ static json_t *blame_json(const job *j, const co_failure *f)
     json_object_set_new(v, "how", text_or_null(f->how));
     json_object_set_new(v, "exit_status",
                         WIFEXITED(f->status) ? json_integer(WEXITSTATUS(f->status)) : json_null());
-    json_object_set_new(v, "signal",
-                        WIFSIGNALED(f->status) ? json_integer(WTERMSIG(f->status)) : json_null());
+    json_object_set_new(v, "signal", WIFSIGNALED(f->status) ? json_integer(WTERMSIG(f->status)) : json_null());
     json_object_set_new(v, "advice", text_or_null(f->advice));
     json_object_set_new(v, "when", json_string(date));
     json_object_set_new(v, "when_s", json_real((double)f->when_ns * 1e-9));
@@ -85,8 +84,7 @@ static void write_error_file(const co_failure *f)
                           "extraInfo", "py_callstack", co_json_string(f->last), "timestamp", stamp);
     char *text = v ? co_json_text(v) : NULL;
     if (text)
-        co_fs_write_atomic(path, text,
-                           strlen(text)); /* whoever asked for it finds none: said by our status */
+        co_fs_write_atomic(path, text, strlen(text)); /* whoever asked for it finds none: said by our status */
     co_free(text);
     json_decref(v);
 }

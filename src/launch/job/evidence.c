@@ -68,8 +68,7 @@ bool evidence_killed_in(const char *kmsg, int pid)
     ssize_t n;
 
     snprintf(words, sizeof words, "Killed process %d ", pid);
-    while (fd >= 0 &&
-           ((n = read(fd, text, sizeof text - 1)) > 0 || (n < 0 && errno == EPIPE))) /* a record each */
+    while (fd >= 0 && ((n = read(fd, text, sizeof text - 1)) > 0 || (n < 0 && errno == EPIPE))) /* a record each */
         if (n > 0) {
             text[n] = '\0';
             found |= strstr(text, words) != NULL;

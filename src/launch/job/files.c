@@ -135,8 +135,7 @@ co_err files_attempt(files *f, int restarts, int nproc)
         return CO_OK;
     char *attempt = co_sprintf("%s/attempt_%d", f->run, restarts);
     co_err err = attempt ? CO_OK : CO_ENOMEM;
-    for (int i = 0; i < nproc && !err;
-         i++) { /* a host that joined begins a round, not an attempt: files go on */
+    for (int i = 0; i < nproc && !err; i++) { /* a host that joined begins a round, not an attempt: files go on */
         char *dir = co_sprintf("%s/%d", attempt, i), *old = dir ? co_sprintf("%s/error.json", dir) : NULL;
         err = old ? co_fs_mkdirs(dir) : CO_ENOMEM;
         int why = errno;

@@ -310,7 +310,6 @@ co_err guard_start(pid_t *pid, int *sock, const guard_spec *spec)
 
 void guard_signal(int sock, int sig)
 {
-    if (sock >= 0 &&
-        send(sock, &sig, sizeof sig, MSG_NOSIGNAL | MSG_DONTWAIT) < 0) { /* it is gone, or going */
+    if (sock >= 0 && send(sock, &sig, sizeof sig, MSG_NOSIGNAL | MSG_DONTWAIT) < 0) { /* it is gone, or going */
     }
 }

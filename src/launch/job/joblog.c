@@ -39,8 +39,7 @@ static void set_aside(job *j)
     joblog_write(j, true);
     files_log_close(&j->files, &j->all.file);
     if (old && rename(path, old) == 0)
-        job_say(j, "another host keeps the roster now and goes on with job.log; what this one has is %s",
-                old);
+        job_say(j, "another host keeps the roster now and goes on with job.log; what this one has is %s", old);
     co_free(path);
     co_free(old);
 }

@@ -51,8 +51,7 @@ static void drop_top(lines *l)
     if (l->at > 0)
         l->at--;
     else
-        l->home = true,
-        l->returned = false; /* the cursor was in it, and is at the beginning of the next one */
+        l->home = true, l->returned = false; /* the cursor was in it, and is at the beginning of the next one */
 }
 
 static void emit_top(lines *l, line_fn each, void *ctx)

@@ -215,8 +215,7 @@ static void hear_stuck(worker *w, const guard_word *g)
         snprintf(others, sizeof others, " and %d more", g->n - 1);
     job_say(w->job, "rank %d: process %d%s%s%s%s %s%s; left alone", w->rank, g->who, *name ? " (" : "", name,
             *name ? ")" : "", others,
-            g->status ? "cannot be killed: "
-                      : "was killed and has not ended: the kernel or a debugger holds it",
+            g->status ? "cannot be killed: " : "was killed and has not ended: the kernel or a debugger holds it",
             g->status ? strerror(g->status) : "");
     if (w->ended)
         return;

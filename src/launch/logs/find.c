@@ -131,8 +131,7 @@ static co_err choose(found *out, const search *s, const char *id)
     const candidate *newest = NULL;
 
     for (int i = 0; i < s->n; i++)
-        if ((!id || strcmp(s->list[i].id, id) == 0) &&
-            (!newest || strcmp(s->list[i].first, newest->first) >= 0))
+        if ((!id || strcmp(s->list[i].id, id) == 0) && (!newest || strcmp(s->list[i].first, newest->first) >= 0))
             newest = &s->list[i];
     for (int i = 0; newest && i < s->n; i++) {
         const candidate *c = &s->list[i];

@@ -85,8 +85,7 @@ static bool heard(lobby *l, guest *g)
         }
         return false;
     }
-    if (munge_unwrap(l->munge, text, sizeof text, g->line) ||
-        !lobby_greeted(&seat, text, l->run_id, l->seats) ||
+    if (munge_unwrap(l->munge, text, sizeof text, g->line) || !lobby_greeted(&seat, text, l->run_id, l->seats) ||
         munge_wrap(l->munge, answer, sizeof answer - 1, l->answer))
         return false;
     size_t n = strlen(answer);

@@ -27,8 +27,7 @@ static co_err send_line(int fd, const char *line)
     char text[LOBBY_LINE + 2];
     int n = snprintf(text, sizeof text, "%s\n", line);
 
-    return send(fd, text, (size_t)n, MSG_NOSIGNAL) == n ? CO_OK
-                                                        : co_fail(CO_EPEER, "it closed the connection");
+    return send(fd, text, (size_t)n, MSG_NOSIGNAL) == n ? CO_OK : co_fail(CO_EPEER, "it closed the connection");
 }
 
 static co_err read_line(char *out, size_t size, int fd, const co_patience *p)

@@ -120,8 +120,7 @@ co_err munge_unwrap(munge *m, char *out, size_t size, const char *credential)
     if (m->decode(credential, m->ctx, &bytes, &len, &uid, &gid) != 0)
         err = co_fail(CO_EINPUT, "munge refuses the credential: %s", m->why(m->ctx));
     else if (uid != geteuid())
-        err =
-            co_fail(CO_EINPUT, "the credential is of user %u, not of %u", (unsigned)uid, (unsigned)geteuid());
+        err = co_fail(CO_EINPUT, "the credential is of user %u, not of %u", (unsigned)uid, (unsigned)geteuid());
     else if (!bytes || len <= 0 || (size_t)len >= size || memchr(bytes, 0, (size_t)len))
         err = co_fail(CO_EINPUT, "the credential holds %d bytes that are no text of ours", len);
     else {

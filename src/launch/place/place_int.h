@@ -45,15 +45,13 @@ extern const place_row place_torchenv, place_ompi, place_pmi, place_slurm, place
 const char *env_text(const char *name); /* NULL also if it is empty */
 /* *out is `otherwise` if it is unset. CO_EINPUT: it is not a number from least to most. */
 co_err env_whole(int *out, const char *name, int least, int most, int otherwise);
-co_err host_port(char *out, size_t size, const char *host,
-                 int port); /* tcp:// and a port of its own are fine */
+co_err host_port(char *out, size_t size, const char *host, int port); /* tcp:// and a port of its own are fine */
 
 /* The job's run id, if it has none yet, from the name that what started us has for it. */
 void place_name_run(co_place *p, const char *text);
 
 /* ---- Slurm ---- */
-bool slurm_is_step(int rank,
-                   int size); /* a step, in which this task has this rank of so many; size 0: of any */
+bool slurm_is_step(int rank, int size); /* a step, in which this task has this rank of so many; size 0: of any */
 enum { HOSTS_MOST = 1 << 16 };
 /* The index-th name of a host list; *n (may be NULL): how many there are. CO_EINPUT: no host list, or no such index. */
 co_err hostlist_get(char *out, size_t size, int *n, const char *list, int index);

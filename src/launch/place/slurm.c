@@ -55,8 +55,7 @@ static co_err find_step(co_place *p, const char *job)
     CO_TRY(env_whole(&p->nodes, "SLURM_STEP_NUM_NODES", 1, HOSTS_MOST, 1));
     CO_TRY(env_whole(&p->seat, "SLURM_PROCID", 0, p->seats - 1, 0));
     CO_TRY(env_whole(&p->node, "SLURM_NODEID", 0, p->nodes - 1, 0));
-    CO_TRY(
-        tasks_parse(&p->tasks, &p->tasks_most, &counted, per_node ? per_node : "1", per_node ? p->node : 0));
+    CO_TRY(tasks_parse(&p->tasks, &p->tasks_most, &counted, per_node ? per_node : "1", per_node ? p->node : 0));
     CO_TRY(env_whole(&p->task, "SLURM_LOCALID", 0, p->tasks - 1, 0));
     if (list)
         CO_TRY(hostlist_get(p->first, sizeof p->first, &listed, list, 0));

@@ -77,8 +77,7 @@ co_err host_start(far_host *h)
     conductor *c = h->c;
     static char *own[] = {"cohort", "launch", "--from-stdin", NULL};
     char **argv =
-        h->here ? own
-                : command_words(&c->pool, c->ssh, c->n_ssh, &h->conf, h->spec->name, h->asks, c->remote);
+        h->here ? own : command_words(&c->pool, c->ssh, c->n_ssh, &h->conf, h->spec->name, h->asks, c->remote);
 
     h->stage = HOST_CALLING;
     h->last[0] = '\0';

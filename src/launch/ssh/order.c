@@ -53,9 +53,8 @@ co_err co_ssh_order_text(char **out, const co_ssh_order *o)
         err = line ? CO_OK : co_fail(CO_ENOMEM, "out of memory for the line that a host is told");
     }
     if (!err && strlen(line) > CO_SSH_ORDER_MOST)
-        err =
-            co_fail(CO_EINPUT, "the program's arguments are too long to be passed on: %zu bytes, at most %d",
-                    strlen(line), CO_SSH_ORDER_MOST);
+        err = co_fail(CO_EINPUT, "the program's arguments are too long to be passed on: %zu bytes, at most %d",
+                      strlen(line), CO_SSH_ORDER_MOST);
     json_decref(words);
     json_decref(env);
     json_decref(v);

@@ -61,8 +61,7 @@ static co_node *attend(const co_build *b, const struct lm_cfg *c, co_node *x, in
 
     co_node *h = co_nn_layer_norm(g, x, in_block(name, block, "norm1"));
     co_node *qkv = co_nn_linear(g, h, 3 * d, true, in_block(name, block, "attn.qkv")); /* [n, len, 3d] */
-    co_node *q = co_slice(g, qkv, 2, 0, d), *k = co_slice(g, qkv, 2, d, d),
-            *v = co_slice(g, qkv, 2, 2 * d, d);
+    co_node *q = co_slice(g, qkv, 2, 0, d), *k = co_slice(g, qkv, 2, d, d), *v = co_slice(g, qkv, 2, 2 * d, d);
     h = co_attention(g, q, k, v, b->lens, (int)c->heads, true); /* [n, len, d] */
     h = co_nn_linear(g, h, d, true, in_block(name, block, "attn.proj"));
     return co_dropout(g, h, b->ids, (float)c->dropout, in_block(name, block, "attn.drop"));
@@ -74,8 +73,7 @@ static co_node *think(const co_build *b, const struct lm_cfg *c, co_node *x, int
     char name[NAME_MAX_LEN];
 
     co_node *h = co_nn_layer_norm(g, x, in_block(name, block, "norm2"));
-    h = co_gelu(g,
-                co_nn_linear(g, h, 4 * c->d_model, true, in_block(name, block, "mlp.fc1"))); /* [n,len,4d] */
+    h = co_gelu(g, co_nn_linear(g, h, 4 * c->d_model, true, in_block(name, block, "mlp.fc1"))); /* [n,len,4d] */
     h = co_nn_linear(g, h, c->d_model, true, in_block(name, block, "mlp.fc2"));
     return co_dropout(g, h, b->ids, (float)c->dropout, in_block(name, block, "mlp.drop"));
 }
