@@ -78,7 +78,7 @@ co_err co_cli_use(const co_cli_parts *parts)
 
 const char *app_program(void)
 {
-    return more.program ? more.program : "cohort";
+    return more.program ? more.program : program_called();
 }
 
 static int model_rows(co_conf_row *rows)

@@ -16,11 +16,18 @@
 enum { EXIT_DONE = 0, EXIT_FAILED = 1, EXIT_USAGE = 2, EXIT_STOPPED = 75 };
 
 typedef struct command {
-    const char *name, *help;
+    const char *name;
+    const char *words;                 /* what follows the name: "[key=value] ..." */
+    const char *help;                  /* what it is for, in one line */
     int (*run)(int argc, char **argv); /* argv[0] is the command's name */
-    const char *usage;                 /* lines of examples */
+    const char *usage;                 /* lines of examples and flags, at most 80 columns wide */
 } command;
 extern const command commands[]; /* ends with {0} */
+
+const command *command_find(const char *name); /* NULL if there is none */
+bool command_is_planned(const char *name);     /* says so on standard error */
+void command_unknown(const char *name);        /* says so, with the nearest and the list */
+void list_commands(FILE *to);
 
 int cmd_train(int argc, char **argv);
 int cmd_test(int argc, char **argv);
@@ -39,7 +46,7 @@ int cmd_stop(int argc, char **argv);
 int cmd_token(int argc, char **argv);
 int cmd_completion(int argc, char **argv);
 int cmd_complete(int argc, char **argv); /* not in the table: the shells call it */
-int cmd_man(int argc, char **argv);      /* likewise: `cohort help --man [COMMAND]`, how the pages are made */
+int cmd_man(int argc, char **argv); /* not in the table: `cohort help --man [COMMAND]` makes the manual pages */
 
 /* --- command lines ------------------------------------------------------------------------------------------------ */
 /* A flag of a command: a switch (`on`), or one with a value. Tables end with {0}. */
@@ -79,8 +86,14 @@ int fail_usage(void);          /* prints co_errmsg(); EXIT_USAGE */
 int exit_of(co_err err);       /* EXIT_USAGE for bad input, EXIT_STOPPED if asked to, EXIT_FAILED otherwise */
 int fail_with(co_err err);     /* prints co_errmsg(); exit_of(err) */
 void print_json(json_t *take); /* one line on standard output */
+
+/* --- help (help.c) ---------------------------------------------------------------------------------------------- */
+int help_width(void); /* columns of the terminal; 80 where standard output is none */
+/* Prints wrapped to that width, with "cohort COMMAND" in it as this program was called. */
+void help_print(FILE *to, const char *text);
 int show_usage(const char *command_name);
-int show_habits(void); /* `cohort train --help habits` */
+int train_help(const line *l, bool markdown); /* help_train.c */
+int show_habits(void);                        /* `cohort train --help habits` */
 
 /* --- the configuration ---------------------------------------------------------------------------------------------- */
 typedef struct app {
@@ -94,8 +107,12 @@ typedef struct app {
 co_err app_open(app *a, const line *l);
 void app_close(app *a);
 const co_conf_spec *app_conf_spec(const char *config_dir);
-const char *app_program(void);  /* "cohort", or the program that has it inside, as it was called */
-const char *program_name(void); /* its last part */
+const char *app_program(void); /* as it was called, for lines to type; or the program that has cohort inside */
+/* program.c */
+void program_set_called(const char *argv0);
+const char *program_called(void);               /* "cohort", "build/cohort"; quoted where a shell needs it */
+const char *program_name(void);                 /* the last part of app_program */
+void shell_word(co_str *out, const char *word); /* as a shell reads it back */
 /* Turns ckpt_path into a checkpoint folder (and, for auto, a run folder to go on in). */
 co_err app_find_resume(app *a);
 /* The checkpoint that a path means: itself, or the newest good one of a run folder. *out is the caller's. */

@@ -8,20 +8,10 @@
 
 #include "base/alloc.h"
 
-/* As a shell reads it back. */
 static void add_word(co_str *out, const char *word)
 {
-    static const char plain[] = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789_-+=./,:@%";
-
     co_str_add(out, " ");
-    if (*word && strspn(word, plain) == strlen(word)) {
-        co_str_add(out, word);
-        return;
-    }
-    co_str_add(out, "'");
-    for (; *word; word++)
-        co_str_addf(out, *word == '\'' ? "'\\%c'" : "%c", *word);
-    co_str_add(out, "'");
+    shell_word(out, word);
 }
 
 /* The line's words but for those that say where to write and where to continue from. */

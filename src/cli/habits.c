@@ -243,7 +243,7 @@ int show_habits(void)
     add_rows(&text, habit_flags);
     co_str_add(&text, "\nKeys of other programs, beside the aliases that `cohort train --help` shows:\n\n");
     add_rows(&text, habit_keys);
-    fputs(co_str_text(&text), stdout);
+    help_print(stdout, co_str_text(&text));
     co_str_fini(&text);
     return EXIT_DONE;
 }

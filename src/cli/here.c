@@ -112,5 +112,4 @@ void show_here(void)
         printf("Running: %s (%s attach %d)\n", live[i].dir, app_program(), live[i].pid);
     show_unfinished(live, n);
     co_free(live);
-    printf("Programs of any kind, on any number of hosts: %s launch --help\n", app_program());
 }

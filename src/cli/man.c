@@ -164,7 +164,9 @@ static void man_command(const command *c)
 
     snprintf(name, sizeof name, "%s-%s", program_name(), c->name);
     title(name, c->help);
-    printf(".SH SYNOPSIS\n.B %s %s\n.RI [ WORD \"]...\"\n.SH USAGE\n", program_name(), c->name);
+    printf(".SH SYNOPSIS\n.B %s %s\n", program_name(), c->name);
+    put_all(c->words);
+    printf("\n.SH USAGE\n");
     put_block(c->usage);
     if (strcmp(c->name, "train") == 0)
         put_keys(app_conf_spec(NULL));
@@ -174,15 +176,12 @@ static void man_command(const command *c)
 
 int cmd_man(int argc, char **argv)
 {
-    const command *c = commands;
-
     if (argc < 2) {
         man_program();
         return EXIT_DONE;
     }
-    while (c->name && strcmp(c->name, argv[1]) != 0)
-        c++;
-    if (!c->name) {
+    const command *c = command_find(argv[1]);
+    if (!c) {
         say("cohort: no command \"%s\" to write a page of", argv[1]);
         return EXIT_USAGE;
     }

@@ -233,7 +233,7 @@ TEST(the_program_alone_says_what_it_is_and_what_to_type)
           r.out);
     free(r.out);
     r = test_sh("$COHORT --help");
-    CHECK(r.status == 0 && test_contains(r.out, "commands:") && test_contains(r.out, "\n  stop "), "%s", r.out);
+    CHECK(r.status == 0 && test_contains(r.out, "Commands:") && test_contains(r.out, "\n  stop "), "%s", r.out);
     free(r.out);
 }
 
