@@ -193,6 +193,7 @@ static void describe_bad(super *s, const unit *u, uint64_t bad)
     int n = name_bad(s, &of, bad, true, first, sizeof first);
     const char *then = bad == UINT64_MAX
                            ? "; is the disk or the network in trouble? Continue with ckpt_path=auto."
+                       : u->kind != UNIT_TRAIN ? "; none is left to evaluate on: is data.dir right?"
                        : co_option_find(s->p->spec.data->options, "on_error")
                            ? "; mend or remove the file, or leave such samples out with data.on_error=skip."
                            : ".";
@@ -236,7 +237,7 @@ void describe_failure(super *s)
     const result *r = &s->r->ctl->ring[n % RING];
     uint64_t bad = atomic_load(&r->bad);
 
-    if (bad == UINT64_MAX || (bad && s->p->data->stop_on_bad))
+    if (bad == UINT64_MAX || (bad && (u.kind != UNIT_TRAIN || s->p->data->stop_on_bad)))
         describe_bad(s, &u, bad);
     else
         describe_nan(s, u.step, (int)atomic_load(&r->slice) - 1);

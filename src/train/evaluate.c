@@ -2,6 +2,7 @@
  * are summed along a fixed tree over the items, so they do not depend on who did what. Nothing of it enters the state. */
 #include "train/train_int.h"
 
+#include <stdio.h>
 #include <string.h>
 
 #include "base/alloc.h"
@@ -29,6 +30,26 @@ int run_item(const co_plan *p, const exec_set *set, co_split split, uint32_t ite
     int bad = p->data->fill(p->data, split, ids, shape, &(co_draw){.seed = (uint64_t)p->cfg.seed}, &dst);
     co_exec_run(e->exec, bases, &(co_run){.seed = (uint64_t)p->cfg.seed}, beat);
     return bad;
+}
+
+void eval_bad_names(const co_plan *p, const leaf_stat *items, co_split split, char *out, size_t room)
+{
+    enum { NAMED = 3 };
+    uint32_t ids[EVAL_SLICE_MAX];
+    int named = 0;
+    size_t at = 0;
+
+    out[0] = 0;
+    for (uint32_t item = 0; item < p->eval_items[split] && named < NAMED && p->data->check; item++) {
+        int n = items[item].bad > 0 ? item_samples(p, split, item, ids).n : 0;
+        for (int i = 0; i < n && named < NAMED; i++) {
+            if (p->data->check(p->data, split, ids[i]) == CO_OK)
+                continue;
+            int len = snprintf(out + at, room - at, "%s%s", named++ ? "; " : "", co_errmsg());
+            at = len < (int)(room - at) ? at + (size_t)len : room - 1;
+        }
+    }
+    co_errclear();
 }
 
 void eval_total(const co_plan *p, const leaf_stat *items, co_split split, double total[LEAF_STATS])
@@ -185,6 +206,10 @@ static co_err evaluate_all(co_plan *p, look *l, co_split split, leaf_stat *stats
                             .top5 = total[CO_STAT_TOP5] / total[CO_STAT_COUNT],
                             .bad = (int64_t)total[STAT_BAD],
                             .count = (int64_t)total[CO_STAT_COUNT]};
+    eval_bad_names(p, stats, split, out->bad_names, sizeof out->bad_names);
+    if (must_stop_eval(p, total[STAT_BAD], total[CO_STAT_COUNT]))
+        return co_fail(CO_EINPUT, "%lld of the %u samples to %s on could not be read: %s", (long long)out->bad,
+                       p->eval_count[split], split == CO_SPLIT_TEST ? "test" : "validate", out->bad_names);
     return CO_OK;
 }
 

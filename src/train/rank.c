@@ -136,7 +136,8 @@ static uint64_t go_on(rank *k, const unit *u, const decision *d, const watch *w)
     schedule s = schedule_now(k->p, ctl);
     uint32_t next = k->who.unit + 1;
 
-    if (must_stop(k->p, d->bad))
+    bool unreadable = u->kind == UNIT_TRAIN ? must_stop(k->p, d->bad) : must_stop_eval(k->p, d->bad, d->count);
+    if (unreadable)
         return cut | PC_FAIL;
     if (u->kind == UNIT_TRAIN && !d->finite && k->p->cfg.on_nan == CO_ON_NAN_STOP)
         return cut | PC_FAIL;

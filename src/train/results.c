@@ -78,16 +78,18 @@ static bool see(super *s, const co_eval_result *r)
     return s->watch.why != GO_ON && (atomic_load(&s->r->ctl->pc) & PC_CUT);
 }
 
-/* They are in none of its figures: once for a split. */
-static void tell_eval_bad(super *s, const co_eval_result *r)
+/* Warns of the samples that this evaluation leaves out, once for each split. */
+static void tell_eval_bad(super *s, co_eval_result *r)
 {
-    char text[160];
+    char text[800];
 
-    if (r->bad == s->eval_bad[r->split] || !s->hooks->notice)
+    if (r->bad == s->eval_bad[r->split] || r->bad < 0 || !s->hooks->notice)
         return;
     s->eval_bad[r->split] = r->bad;
-    snprintf(text, sizeof text, "%lld sample%s to %s could not be read: left out of its figures",
-             (long long)r->bad, r->bad == 1 ? "" : "s", r->split == CO_SPLIT_VAL ? "validate on" : "test on");
+    eval_bad_names(s->p, s->r->eval_stat[r->split], r->split, r->bad_names, sizeof r->bad_names);
+    snprintf(text, sizeof text, "%lld sample%s to %s could not be read: left out of the figures (%s)",
+             (long long)r->bad, r->bad == 1 ? "" : "s", r->split == CO_SPLIT_VAL ? "validate on" : "test on",
+             r->bad_names);
     s->hooks->notice(s->hooks->ctx, text);
 }
 

@@ -274,11 +274,18 @@ void wait_for(rank *k, bool (*done)(rank *k, int64_t arg), int64_t arg, co_phase
 void leaves(rank *k, int64_t step);
 void sum_chunks(rank *k, int64_t step);
 void apply_chunks(rank *k, int64_t step, const decision *d);
-/* Do samples that cannot be read end the run? `bad` is a sum of leaf_stat.bad. */
+/* Do training samples that cannot be read end the run? `bad` is a sum of leaf_stat.bad. */
 static inline bool must_stop(const co_plan *p, double bad)
 {
     return bad < 0 || (bad > 0 && p->data->stop_on_bad);
 }
+/* The same for an evaluation, which leaves such samples out; `count` is the number of those that could be read. */
+static inline bool must_stop_eval(const co_plan *p, double bad, double count)
+{
+    return bad < 0 || (bad > 0 && (count == 0 || p->data->needs_every_sample));
+}
+/* The first few unreadable samples of an evaluation, each "file: reason", from the items' statistics. */
+void eval_bad_names(const co_plan *p, const leaf_stat *items, co_split split, char *out, size_t room);
 void decide(const rank *k, int64_t step, decision *d);
 void evaluate_items(rank *k, co_split split);
 enum { EVAL_SLICE_MAX = 4096 }; /* samples evaluated together; the limit of data.eval_slice */
