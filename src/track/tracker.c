@@ -53,8 +53,7 @@ static co_err hand_over(struct feed *f, const char *text, size_t len, int64_t of
         return err == CO_ENOMEM ? err : CO_OK; /* a line that a crash cut */
     if (json_is_object(v))
         err = f->def->take(
-            f->self,
-            &(co_record_line){.text = text, .len = len, .json = v, .replayed = offset < f->old_bytes});
+            f->self, &(co_record_line){.text = text, .len = len, .json = v, .replayed = offset < f->old_bytes});
     json_decref(v);
     return err;
 }

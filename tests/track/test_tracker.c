@@ -43,8 +43,8 @@ static void take_text(const co_tracker_def *def, void *self, const char *text, b
 {
     json_t *v;
     CHECK_OK(co_json_parse(&v, text, strlen(text), "line"));
-    CHECK_OK(def->take(
-        self, &(co_record_line){.text = text, .len = strlen(text), .json = v, .replayed = replayed}));
+    CHECK_OK(def->take(self,
+                       &(co_record_line){.text = text, .len = strlen(text), .json = v, .replayed = replayed}));
     json_decref(v);
 }
 
@@ -116,7 +116,8 @@ static co_err walk_body(void *ctx)
     const struct walk *w = ctx;
     void *self;
     CO_TRY(w->def->open(&self, "."));
-    co_err err = w->def->take(self, &(co_record_line){.text = record[0], .len = strlen(record[0]), .json = w->line});
+    co_err err =
+        w->def->take(self, &(co_record_line){.text = record[0], .len = strlen(record[0]), .json = w->line});
     if (!err)
         err = w->def->flush(self);
     w->def->close(self);
@@ -157,7 +158,8 @@ TEST(the_pump_hands_every_line_over_once_and_in_order)
     }
     co_tracking_close(t, 30, remember, NULL);
     CHECK(!times_told, "%s", told);
-    test_run r = test_sh("awk -F, 'NR == 1 || $1 != NR - 1 || $2 != NR - 1' run/csv/metrics.csv; wc -l < run/csv/metrics.csv");
+    test_run r = test_sh(
+        "awk -F, 'NR == 1 || $1 != NR - 1 || $2 != NR - 1' run/csv/metrics.csv; wc -l < run/csv/metrics.csv");
     CHECK(strcmp(r.out, "step,loss\n5001\n") == 0, "%s", r.out);
     co_folder_close(f);
 }
@@ -257,8 +259,8 @@ TEST(a_stuck_tracker_costs_the_supervisor_nothing_and_is_left_at_the_end)
     }
     CHECK(co_now_s() - before < 10 && !times_told, "took %g s; told: %s", co_now_s() - before, told);
     co_tracking_close(t, 3, remember, NULL);
-    CHECK(times_told == 1 && test_contains(told, "logger=stuck was dropped: it was not through 3 s after"), "%s",
-          told);
+    CHECK(times_told == 1 && test_contains(told, "logger=stuck was dropped: it was not through 3 s after"),
+          "%s", told);
     CHECK(co_fs_exists("run/csv/metrics.csv"), "the other one is done all the same");
     co_folder_close(f);
 }
@@ -283,7 +285,8 @@ TEST(a_tracker_that_fails_is_dropped_with_one_warning)
     co_event_scalar(f, 2, "loss", 1);
     CHECK_OK(co_events_flush(f));
     co_tracking_close(t, 30, remember, NULL);
-    CHECK(times_told == 1 && test_contains(told, "logger=broken was dropped: the server said no; events.jsonl"),
+    CHECK(times_told == 1 &&
+              test_contains(told, "logger=broken was dropped: the server said no; events.jsonl"),
           "%d: %s", times_told, told);
     char *text = slurp("run/csv/metrics.csv");
     CHECK(!strcmp(text, "step,loss\n1,1\n2,1\n"), "%s", text);

@@ -25,5 +25,5 @@ static void none_close(void *self)
     (void)self;
 }
 
-const co_tracker_def none_def = {"none", "nothing beside events.jsonl", none_open, none_take, none_flush,
+const co_tracker_def none_def = {"none",    "nothing beside events.jsonl", none_open, none_take, none_flush,
                                  none_close};
