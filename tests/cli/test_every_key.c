@@ -13,8 +13,8 @@
 
 enum { DEADLINE_S = 20 };
 
-static const char *const odd[] = {"null", "",      "99999999999999999999", "9000000000000000000", "1e300",
-                                  "-1",   "-1e30", "[1,2]",                "0.5",                 "nan"};
+static const char *const odd[] = {
+    "null", "", "99999999999999999999", "9000000000000000000", "1e300", "-1", "-1e30", "[1,2]", "0.5", "nan"};
 
 /* The first line of what a refusal says; "" if there is a plan. */
 static void plan_of(char *said, size_t room, const char *choice, const char *key, const char *value)
@@ -71,8 +71,8 @@ static void answers(const char *choice, const char *key)
     CHECK(pid > 0 && waitpid(pid, &status, 0) == pid, "fork");
     test_run r = test_sh("cat last said | tail -c 600");
     CHECK(WIFEXITED(status) && WEXITSTATUS(status) == 0, "%s: %s %d: %s", key,
-          WIFSIGNALED(status) ? "signal" : "exit", WIFSIGNALED(status) ? WTERMSIG(status) : WEXITSTATUS(status),
-          r.out);
+          WIFSIGNALED(status) ? "signal" : "exit",
+          WIFSIGNALED(status) ? WTERMSIG(status) : WEXITSTATUS(status), r.out);
     free(r.out);
     tried++;
 }
