@@ -1,4 +1,5 @@
-/* options.c -- the core keys: one row each, from which parsing, --help, docs/keys.md and the run record come. */
+/* options.c -- the core keys: one row each, from which parsing, --help, docs/keys.md and the run record
+ * come. */
 #include "train/train.h"
 
 #include <stddef.h>
