@@ -13,7 +13,7 @@
 #include "comm/recorder.h"
 #include "comm/tree.h"
 #include "graph/graph.h"
-#include "launch/launch.h"
+#include "proc/crew.h"
 #include "train/train.h"
 
 /* --- schedule ------------------------------------------------------------------------------------------------ */
