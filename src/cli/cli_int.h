@@ -14,6 +14,7 @@
 #include "config/config.h"
 #include "term/say.h"
 #include "track/track.h"
+#include "track/tracker.h"
 #include "train/train.h"
 
 enum {
@@ -90,6 +91,7 @@ typedef struct app {
 } app;
 
 co_err app_open(app *a, const line *l);
+int app_trackers(const app *a, const co_tracker_def *out[CO_TRACKERS_MOST]); /* those of logger=; how many */
 void app_close(app *a);
 const co_conf_spec *app_conf_spec(const char *config_dir);
 const char *app_program(void);  /* "cohort", or the program that has it inside, as it was called */

@@ -224,6 +224,7 @@ static int report(training *s, const line *l, co_err err)
 
 co_err training_run(training *s, co_err *wrote)
 {
+    record_track(s);
     record_first_screen(s);
     tell_changes(s);
     co_train_hooks hooks = s->job ? job_hooks(s) : record_hooks(s);

@@ -1,22 +1,20 @@
-/* csv.c -- csv/metrics.csv from events.jsonl: a row per step, a column per name in the order first seen.
+/* csv.c -- csv/metrics.csv: a row per step, a column per name in the order in which names first appear.
  *
- * An event belongs to (step, name) and the last one wins, so a resumed run, which writes some steps again, gives
- * the table of one that never stopped. `epoch`, where there is one, is the second column. Lines that are no
- * scalars, or are cut, are passed over. Memory: 24 bytes per scalar and the text itself.
+ * An event belongs to (step, name) and the last one wins. So a continued run, which records some steps again, gives
+ * the table of a run that never stopped. `epoch`, where there is one, is the second column. Lines that are not scalars
+ * are passed over. A new name is a new column of every row, so a flush writes the whole table, to a temporary name
+ * first. Memory: 24 bytes per scalar, and during a flush the text.
  */
 #include "track/track_int.h"
 
-#include <errno.h>
-#include <fcntl.h>
 #include <stdlib.h>
 #include <string.h>
-#include <unistd.h>
 
 #include "base/alloc.h"
 #include "base/fs.h"
 #include "base/json.h"
 
-enum { LINE_MOST = 1 << 20, NAMES_MOST = 10000 };
+enum { NAMES_MOST = 10000 };
 
 struct cell {
     int64_t step;
@@ -25,6 +23,7 @@ struct cell {
 };
 
 struct table {
+    char *folder, *path; /* csv, csv/metrics.csv */
     struct cell *cells;
     size_t n, room;
     char **names;
@@ -73,60 +72,15 @@ static co_err add_cell(struct table *t, int64_t step, const char *name, double v
     return CO_OK;
 }
 
-static co_err add_line(void *ctx, const char *line, size_t len)
+static co_err csv_take(void *self, const co_record_line *line)
 {
-    json_t *v = NULL;
+    const char *name = co_json_str(line->json, "name");
     long long step;
     double value;
-    co_err err = co_json_parse(&v, line, len, "events.jsonl");
-    if (err)
-        return err == CO_ENOMEM ? err : CO_OK;
-    const char *name = co_json_str(v, "name");
-    if (name && co_json_i64(v, "step", &step) && co_json_f64(v, "value", &value))
-        err = add_cell(ctx, step, name, value);
-    json_decref(v);
-    return err;
-}
 
-/* Hands each whole line of the file to `each`, without its newline. Lines over 1 MiB are passed over. */
-static co_err each_line(const char *path, co_err (*each)(void *, const char *, size_t), void *ctx)
-{
-    char *buf = co_alloc(LINE_MOST);
-    size_t have = 0;
-    bool skipping = false;
-    co_err err = CO_OK;
-    if (!buf)
-        return CO_ENOMEM;
-    int fd = open(path, O_RDONLY | O_CLOEXEC);
-    if (fd < 0 && errno != ENOENT)
-        err = co_fail(CO_EIO, "open %s: %m", path);
-    while (fd >= 0 && !err) {
-        ssize_t n = read(fd, buf + have, LINE_MOST - have);
-        if (n < 0 && errno == EINTR)
-            continue;
-        if (n < 0)
-            err = co_fail(CO_EIO, "read %s: %m", path);
-        if (n <= 0)
-            break;
-        have += (size_t)n;
-        char *start = buf, *end;
-        while (!err && (end = memchr(start, '\n', have - (size_t)(start - buf)))) {
-            if (!skipping)
-                err = each(ctx, start, (size_t)(end - start));
-            skipping = false;
-            start = end + 1;
-        }
-        have -= (size_t)(start - buf);
-        memmove(buf, start, have);
-        if (have == LINE_MOST) {
-            skipping = true;
-            have = 0;
-        }
-    }
-    if (fd >= 0)
-        close(fd);
-    co_free(buf);
-    return err;
+    if (!name || !co_json_i64(line->json, "step", &step) || !co_json_f64(line->json, "value", &value))
+        return CO_OK;
+    return add_cell(self, step, name, value);
 }
 
 static int by_step(const void *a, const void *b)
@@ -198,22 +152,48 @@ static co_err print(co_str *out, struct table *t)
     return co_str_err(out);
 }
 
-co_err co_events_to_csv(co_folder *f)
+static void csv_close(void *self)
 {
-    struct table t = {0};
+    struct table *t = self;
+
+    for (size_t i = 0; i < t->n_names; i++)
+        co_free(t->names[i]);
+    co_free(t->names);
+    co_free(t->cells);
+    co_free(t->folder);
+    co_free(t->path);
+    co_free(t);
+}
+
+static co_err csv_open(void **out, const char *dir)
+{
+    struct table *t = co_zalloc(sizeof *t);
+
+    if (!t)
+        return CO_ENOMEM;
+    t->folder = co_sprintf("%s/csv", dir);
+    t->path = co_sprintf("%s/csv/metrics.csv", dir);
+    if (!t->folder || !t->path) {
+        csv_close(t);
+        return CO_ENOMEM;
+    }
+    *out = t;
+    return CO_OK;
+}
+
+static co_err csv_flush(void *self)
+{
+    struct table *t = self;
     co_str out = {0};
-    CO_TRY(co_events_flush(f));
-    char *path = co_sprintf("%s/events.jsonl", f->path);
-    co_err err = path ? each_line(path, add_line, &t) : CO_ENOMEM;
+    co_err err = print(&out, t);
+
     if (!err)
-        err = print(&out, &t);
+        err = co_fs_mkdirs(t->folder);
     if (!err)
-        err = co_folder_write(f, "csv/metrics.csv", co_str_text(&out), out.len);
-    for (size_t i = 0; i < t.n_names; i++)
-        co_free(t.names[i]);
-    co_free(t.names);
-    co_free(t.cells);
-    co_free(path);
+        err = co_fs_write_atomic(t->path, co_str_text(&out), out.len);
     co_str_fini(&out);
     return err;
 }
+
+const co_tracker_def csv_def = {
+    "csv", "csv/metrics.csv: a row per step, a column per scalar", csv_open, csv_take, csv_flush, csv_close};
