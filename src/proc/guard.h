@@ -29,10 +29,10 @@ typedef enum {
 
 typedef struct co_guard_report {
     co_guard_kind kind;
-    int pid;         /* the worker's */
-    int status;      /* ENDED: as of waitpid; NOT_STARTED: errno; STUCK: errno of kill, or 0 */
-    int n;           /* LEFT: processes that the worker left running and that got SIGTERM; STUCK: those that stay */
-    int who;         /* STUCK: one of them */
+    int pid;    /* the worker's */
+    int status; /* ENDED: as of waitpid; NOT_STARTED: errno; STUCK: errno of kill, or 0 */
+    int n;   /* LEFT: processes that the worker left running and that got SIGTERM; STUCK: those that stay */
+    int who; /* STUCK: one of them */
     int64_t when_ns; /* CLOCK_REALTIME */
 } co_guard_report;
 

@@ -16,9 +16,9 @@
 
 /* All times of this room. */
 enum {
-    CO_FOLD_MS = 50,        /* equal lines of several ranks are folded into one if they come within this time */
-    CO_PARTIAL_MS = 100,    /* a terminal shows text without a newline after this time */
-    CO_BAR_MS = 100,        /* from one drawing of the progress bars to the next, at least */
+    CO_FOLD_MS = 50,     /* equal lines of several ranks are folded into one if they come within this time */
+    CO_PARTIAL_MS = 100, /* a terminal shows text without a newline after this time */
+    CO_BAR_MS = 100,     /* from one drawing of the progress bars to the next, at least */
     CO_BAR_LINE_MS = 30000, /* where no bars are drawn, a bar's text becomes a line this often */
     CO_UNREAD_MS = 1000     /* at the end: how long we wait for a reader that does not read */
 };
@@ -44,8 +44,8 @@ typedef struct co_row {
 typedef struct co_lines {
     co_row rows[CO_ROWS_MOST]; /* from the highest on; one, unless there are several bars or one has just ended */
     int at, last;              /* where the cursor is; the lowest row in use */
-    bool home;                 /* the cursor is at the beginning of its row: new text overwrites what is there */
-    bool returned;             /* a carriage return put it there */
+    bool home;     /* the cursor is at the beginning of its row: new text overwrites what is there */
+    bool returned; /* a carriage return put it there */
     co_escape escape;
     uint64_t since_ns; /* when bytes last came */
 } co_lines;
