@@ -5,6 +5,9 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "bench/bench.h"
+#include "term/help.h"
+
 const command commands[] = {
     {"train", "[group=choice] [key=value] ...", "train a model", cmd_train,
      "  cohort train experiment=demo                    the built-in digits\n"
@@ -60,7 +63,7 @@ const command commands[] = {
      "  --ema                 export the average of the weights (optim.ema)\n"
      "  --json                an object per checkpoint\n\n"
      "  Exit status of verify: 1 if any checkpoint is bad.\n"},
-    {"bench", "NAME [--json]", "the measurements of this program, as JSON", cmd_bench,
+    {"bench", "NAME [--json]", "the measurements of this program, as JSON", co_bench_run,
      "  cohort bench sameness\n"
      "  cohort bench kills --json\n"},
     {"ps", "", "training runs on this machine", cmd_ps,
@@ -88,6 +91,29 @@ const command commands[] = {
      "  cohort completion zsh > ~/.zfunc/_cohort          a folder of $fpath\n\n"
      "  `make install` puts both where the shells look.\n"},
     {0}};
+
+const command *command_find(const char *name)
+{
+    const command *c = commands;
+
+    while (c->name && strcmp(c->name, name) != 0)
+        c++;
+    return c->name ? c : NULL;
+}
+
+int show_usage(const char *command_name)
+{
+    const command *c = command_find(command_name);
+    co_str text = {0};
+
+    if (c) {
+        co_str_addf(&text, "cohort %s%s%s\n    %s\n\n%s", c->name, *c->words ? " " : "", c->words, c->help,
+                    c->usage);
+        co_help_print(stdout, co_str_text(&text));
+    }
+    co_str_fini(&text);
+    return EXIT_DONE;
+}
 
 /* Commands of the design that do not exist yet, and what serves meanwhile. */
 static const struct {
@@ -117,7 +143,7 @@ bool command_is_planned(const char *name)
         if (strcmp(planned[i].name, name) == 0) {
             co_str_addf(&text, "cohort: %s (%s) is planned, not built yet; meanwhile:\n  %s\n", name,
                         planned[i].what, planned[i].meanwhile);
-            help_print(stderr, co_str_text(&text));
+            co_help_print(stderr, co_str_text(&text));
             co_str_fini(&text);
             return true;
         }
@@ -145,6 +171,6 @@ void list_commands(FILE *to)
     for (const command *c = commands; c->name; c++)
         co_str_addf(&text, "  %-10s  %s\n", c->name, c->help);
     co_str_add(&text, "\n`cohort help COMMAND` shows its examples and flags.\n");
-    help_print(to, co_str_text(&text));
+    co_help_print(to, co_str_text(&text));
     co_str_fini(&text);
 }

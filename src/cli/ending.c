@@ -7,11 +7,12 @@
 #include <string.h>
 
 #include "base/alloc.h"
+#include "base/program.h"
 
 static void add_word(co_str *out, const char *word)
 {
     co_str_add(out, " ");
-    shell_word(out, word);
+    co_shell_word(out, word);
 }
 
 /* The line's words but for those that say where to write and where to continue from. */

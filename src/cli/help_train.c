@@ -10,6 +10,8 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "term/help.h"
+
 /* Keys of the first page, each with few words; the tables say the rest. */
 static const struct {
     const char *key, *means;
@@ -60,7 +62,7 @@ static void first_page(const co_conf_spec *spec)
                       "  cohort train --help trainer.max_steps        a key: default, meaning, limits\n"
                       "  cohort train --help all                      every key\n"
                       "  cohort train --help habits                   flags of torchrun and main.py\n");
-    help_print(stdout, co_str_text(&text));
+    co_help_print(stdout, co_str_text(&text));
     co_str_fini(&text);
 }
 
@@ -86,7 +88,7 @@ int train_help(const line *l, bool markdown)
     if (markdown)
         fputs(co_str_text(&text), stdout);
     else
-        help_print(known ? stdout : stderr, co_str_text(&text));
+        co_help_print(known ? stdout : stderr, co_str_text(&text));
     co_str_fini(&text);
     return known ? EXIT_DONE : EXIT_USAGE;
 }

@@ -9,19 +9,21 @@
 #include <unistd.h>
 
 #include "base/log.h"
+#include "base/program.h"
+#include "term/help.h"
 
 static void introduce(void)
 {
     printf("cohort %s trains neural networks on any number of processes to the same\n"
            "weights, bit for bit.\n\n",
            COHORT_VERSION);
-    help_print(stdout, "  cohort train experiment=demo          train the built-in digits in seconds\n"
-                       "  cohort train --help                   examples, groups, keys\n"
-                       "  cohort plan ...                       memory, steps and time of a training\n"
-                       "  cohort train ckpt_path=auto           continue the newest unfinished run\n"
-                       "  cohort ps                             training runs on this machine\n"
-                       "  cohort launch --help                  programs of any kind, on many hosts\n"
-                       "  cohort help                           all commands\n\n");
+    co_help_print(stdout, "  cohort train experiment=demo          train the built-in digits in seconds\n"
+                          "  cohort train --help                   examples, groups, keys\n"
+                          "  cohort plan ...                       memory, steps and time of a training\n"
+                          "  cohort train ckpt_path=auto           continue the newest unfinished run\n"
+                          "  cohort ps                             training runs on this machine\n"
+                          "  cohort launch --help                  programs of any kind, on many hosts\n"
+                          "  cohort help                           all commands\n\n");
     show_here();
 }
 
@@ -94,7 +96,8 @@ int co_cli_main(int argc, char **argv)
     hold_standard_descriptors();
     settle_signals();
     co_log_to(log_sink, NULL, CO_LOG_INFO);
-    program_set_called(argc > 0 ? argv[0] : NULL);
+    if (strcmp(co_program(), "cohort") == 0) /* else co_cli_use has named it */
+        co_program_set(argc > 0 ? argv[0] : NULL);
     if (argc < 2) {
         introduce();
         return EXIT_DONE;

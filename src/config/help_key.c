@@ -23,7 +23,8 @@ typedef struct places {
     co_pool pool;
 } places;
 
-static void collect(places *all, const char *prefix, const co_option *table, const char *group, const char *choice)
+static void collect(places *all, const char *prefix, const co_option *table, const char *group,
+                    const char *choice)
 {
     for (const co_option *o = table; o->key && all->n < MOST; o++) {
         char *key = co_pool_printf(&all->pool, "%s%s", prefix, o->key);
