@@ -141,7 +141,7 @@ bool command_is_planned(const char *name)
 
     for (size_t i = 0; i < CO_COUNT(planned); i++)
         if (strcmp(planned[i].name, name) == 0) {
-            co_str_addf(&text, "cohort: %s (%s) is planned, not built yet; meanwhile:\n  %s\n", name,
+            co_str_addf(&text, "cohort: %s is planned, not built yet (%s); meanwhile:\n  %s\n", name,
                         planned[i].what, planned[i].meanwhile);
             co_help_print(stderr, co_str_text(&text));
             co_str_fini(&text);

@@ -117,7 +117,7 @@ TEST(commands_of_the_design_that_do_not_exist_yet_say_what_to_do_meanwhile)
     for (size_t i = 0; i < CO_COUNT(names); i++) {
         test_run r = test_sh("$COHORT %s; test $? = 2 && $COHORT help %s", names[i], names[i]);
         CHECK(r.status == 2 && test_contains(r.out, "planned, not built yet") &&
-                  test_contains(r.out, "cohort ") && !test_contains(r.out, "did you mean"),
+                  test_contains(r.out, "meanwhile:\n  ") && !test_contains(r.out, "did you mean"),
               "%s: status %d\n%s", names[i], r.status, r.out);
         free(r.out);
     }
