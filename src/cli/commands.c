@@ -1,11 +1,11 @@
 /* commands.c -- the table of commands, and the commands that are planned. */
 #include "cli/cli_int.h"
-#include "cli/join_int.h"
 
 #include <stdio.h>
 #include <string.h>
 
 #include "bench/bench.h"
+#include "job/launch.h"
 #include "term/help.h"
 
 const command commands[] = {
@@ -48,10 +48,10 @@ const command commands[] = {
      "  --json                an object per sample, with the label that the data give it\n"
      "  --config-dir FOLDER   your own groups of YAML files (default: ./configs)\n"},
     {"launch", "[flags] PROGRAM [arguments]", "run any program on one or many hosts, as torchrun does",
-     cmd_launch, launch_usage},
+     cmd_launch, co_launch_usage},
     {"host", "[flags] [--] PROGRAM [arguments]", "begin a job that other hosts join with a code", cmd_host,
-     host_usage},
-    {"join", "[flags]", "take part in a job that `cohort host` began on another host", cmd_join, join_usage},
+     co_host_usage},
+    {"join", "[flags]", "take part in a job that `cohort host` began on another host", cmd_join, co_join_usage},
     {"logs", "[FOLDER|RUN] ...", "what the workers of a launched job printed, all hosts in one", cmd_logs,
      logs_usage},
     {"ckpt", "ls|hash|verify|export PATH ...", "checkpoints: list, hash, verify, export", cmd_ckpt,
