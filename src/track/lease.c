@@ -153,7 +153,7 @@ static co_err refuse(const struct taker *t, const lease *l)
                        t->dir);
     if (process_look(&l->who) == PROCESS_ALIVE)
         return co_fail(CO_EINPUT,
-                       "run folder %s is in use by pid %lld on host %s (run %s); choose another run.dir, "
+                       "run folder %s is in use by pid %lld on host %s (run %s); choose another folder, "
                        "or stop that run first",
                        t->dir, l->who.pid, l->who.host, l->run_id);
     return co_fail(CO_EINPUT,
@@ -278,6 +278,19 @@ void lease_give_back(const char *dir, const char *run_id)
     co_free(path);
 }
 
+co_err lease_is_left_over(bool *yes, const char *path, const char *name)
+{
+    lease l;
+    bool there;
+
+    *yes = false;
+    if (strncmp(name, ".lease-", 7) != 0 || strncmp(name, ".lease-after-", 13) == 0)
+        return CO_OK;
+    CO_TRY(read_lease(&l, &there, path, 0));
+    *yes = there && l.readable && process_look(&l.who) == PROCESS_DEAD;
+    return CO_OK;
+}
+
 /* header.json names the last start in this folder; false if there is no such file, or it names us. */
 static bool another_started(const char *dir, const char *run_id)
 {
@@ -308,6 +321,9 @@ co_err lease_is_ours(const char *dir, const char *run_id)
         err = co_fail(CO_EFAIL,
                       "run folder %s was taken over by pid %lld on host %s (run %s) while we were away", dir,
                       l.who.pid, l.who.host, l.run_id);
+    if (!err && !co_fs_is_dir(dir))
+        return co_fail(CO_EFAIL, "folder %s is gone: it was removed or moved while the run was writing to it",
+                       dir);
     if (!err && !there && another_started(dir, run_id))
         err = co_fail(CO_EFAIL, "run folder %s was taken over by another run, which has ended since", dir);
     return err;
