@@ -1,5 +1,5 @@
-/* The schedule against a list written down step by step. */
-#include "train/train_int.h"
+/* The order of units against a list written down step by step. */
+#include "train/units_int.h"
 
 #include <stdlib.h>
 
@@ -7,34 +7,34 @@
 
 enum { MOST_UNITS = 512 };
 
-static int write_down(const schedule *s, unit *list)
+static int write_down(const unit_order *order, unit *list)
 {
     int n = 0;
 
-    for (int64_t step = 1; step <= s->steps; step++) {
+    for (int64_t step = 1; step <= order->steps; step++) {
         list[n++] = (unit){UNIT_TRAIN, step};
-        if (s->block && step % s->block == 0)
+        if (order->block && step % order->block == 0)
             list[n++] = (unit){UNIT_VAL, step};
     }
-    if (s->block && s->steps % s->block != 0)
-        list[n++] = (unit){UNIT_VAL, s->steps};
-    if (s->final_test)
-        list[n++] = (unit){UNIT_TEST, s->steps};
+    if (order->block && order->steps % order->block != 0)
+        list[n++] = (unit){UNIT_VAL, order->steps};
+    if (order->final_test)
+        list[n++] = (unit){UNIT_TEST, order->steps};
     return n;
 }
 
 static void agrees(int64_t steps, int64_t block, bool tested)
 {
     static unit list[MOST_UNITS];
-    schedule s = {.steps_per_epoch = 5, .steps = steps, .block = block, .final_test = tested};
-    int n = write_down(&s, list);
+    unit_order order = {.steps_per_epoch = 5, .steps = steps, .block = block, .final_test = tested};
+    int n = write_down(&order, list);
 
-    schedule_close(&s);
-    CHECK(s.last_unit == (uint32_t)n, "steps %lld block %lld: %u units, want %d", (long long)steps,
-          (long long)block, s.last_unit, n);
-    CHECK(s.first_unit == 1, "from the beginning");
+    unit_order_close(&order);
+    CHECK(order.last_unit == (uint32_t)n, "steps %lld block %lld: %u units, want %d", (long long)steps,
+          (long long)block, order.last_unit, n);
+    CHECK(order.first_unit == 1, "from the beginning");
     for (int i = 0; i < n; i++) {
-        unit u = unit_of(&s, (uint32_t)i + 1);
+        unit u = unit_of(&order, (uint32_t)i + 1);
         CHECK(u.kind == list[i].kind && u.step == list[i].step,
               "steps %lld block %lld unit %d: kind %d step %lld, want %d %lld", (long long)steps,
               (long long)block, i + 1, (int)u.kind, (long long)u.step, (int)list[i].kind,
@@ -42,12 +42,12 @@ static void agrees(int64_t steps, int64_t block, bool tested)
     }
     /* A run resumed at k does every later step once, in order, and nothing of the steps before. */
     for (int64_t k = 0; k <= steps; k++) {
-        schedule r = {
+        unit_order r = {
             .steps_per_epoch = 5, .steps = steps, .block = block, .final_test = tested, .first_step = k};
         int64_t done = k;
-        schedule_close(&r);
-        CHECK(r.last_unit == s.last_unit, "the end moved");
-        CHECK(r.first_unit == unit_of_state(&s, k), "resume at %lld", (long long)k);
+        unit_order_close(&r);
+        CHECK(r.last_unit == order.last_unit, "the end moved");
+        CHECK(r.first_unit == unit_of_state(&order, k), "resume at %lld", (long long)k);
         for (uint32_t u = r.first_unit; u <= r.last_unit; u++) {
             unit x = unit_of(&r, u);
             if (x.kind == UNIT_TRAIN)
@@ -75,8 +75,8 @@ TEST(units_and_states_agree_with_a_list_for_every_resume)
 
 TEST(a_resume_with_nothing_left_has_no_units)
 {
-    schedule s = {.steps_per_epoch = 5, .steps = 10, .first_step = 10};
+    unit_order order = {.steps_per_epoch = 5, .steps = 10, .first_step = 10};
 
-    schedule_close(&s);
-    CHECK(s.first_unit == s.last_unit + 1, "units %u to %u", s.first_unit, s.last_unit);
+    unit_order_close(&order);
+    CHECK(order.first_unit == order.last_unit + 1, "units %u to %u", order.first_unit, order.last_unit);
 }
