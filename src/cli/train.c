@@ -67,8 +67,7 @@ static co_err lease_checkpoints(training *s, const char *at)
     size_t len = strlen(run);
     if (strncmp(at, run, len) == 0 && (at[len] == '/' || !at[len]))
         return CO_OK;
-    co_err err = co_folder_lease_too(s->folder, at);
-    return err ? co_fail_in(err, "callbacks.model_checkpoint.dirpath") : CO_OK;
+    return co_folder_lease_too(s->folder, at, "callbacks.model_checkpoint.dirpath");
 }
 
 /* checkpoints/ of the run folder becomes a link to where they really go, so that the run is found whole by its folder. */

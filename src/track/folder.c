@@ -143,7 +143,7 @@ co_err co_folder_open(co_folder **out, const char *dir, const char *task)
     if (!err)
         err = dir ? open_given(f, dir) : open_dated(f, task ? task : "train");
     if (!err)
-        err = lease_take(f->path, f->run_id);
+        err = lease_take(f->path, "run.dir", f->run_id);
     if (!err && (stat(f->path, &st) != 0 || sweep_run_folder(f->path) != CO_OK)) {
         err = co_fail(CO_EINPUT, "run folder %s: no memory, or it is gone already", f->path);
         lease_give_back(f->path, f->run_id);
@@ -171,10 +171,10 @@ const char *co_folder_run_id(const co_folder *f)
     return f->run_id;
 }
 
-co_err co_folder_lease_too(co_folder *f, const char *dir)
+co_err co_folder_lease_too(co_folder *f, const char *dir, const char *key)
 {
     char *second = co_strdup(dir);
-    co_err err = second ? lease_take(dir, f->run_id) : CO_ENOMEM;
+    co_err err = second ? lease_take(dir, key, f->run_id) : CO_ENOMEM;
 
     if (err)
         co_free(second);

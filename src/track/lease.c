@@ -87,7 +87,7 @@ static bool is_dead(const lease *l)
 
 /* Moves of one starter. All paths belong to it. */
 struct taker {
-    const char *dir, *run_id;
+    const char *dir, *key, *run_id;
     char *lease, *own, *text;
     double now_s;             /* the file server's clock */
     lease chain[LEASE_CHAIN]; /* lease.json and those who took it over in turn */
@@ -153,9 +153,9 @@ static co_err refuse(const struct taker *t, const lease *l)
                        t->dir);
     if (process_look(&l->who) == PROCESS_ALIVE)
         return co_fail(CO_EINPUT,
-                       "run folder %s is in use by pid %lld on host %s (run %s); choose another folder, "
+                       "run folder %s is in use by pid %lld on host %s (run %s); choose another %s, "
                        "or stop that run first",
-                       t->dir, l->who.pid, l->who.host, l->run_id);
+                       t->dir, l->who.pid, l->who.host, l->run_id, t->key);
     return co_fail(CO_EINPUT,
                    "run folder %s is in use by pid %lld on host %s (run %s, last sign of life %.0f s ago); "
                    "if that host is gone, it can be taken over after %d s",
@@ -244,12 +244,13 @@ static co_err write_own(struct taker *t)
     return err;
 }
 
-co_err lease_take(const char *dir, const char *run_id)
+co_err lease_take(const char *dir, const char *key, const char *run_id)
 {
     struct taker *t = co_zalloc(sizeof *t);
     if (!t)
         return CO_ENOMEM;
     t->dir = dir;
+    t->key = key;
     t->run_id = run_id;
     t->lease = co_sprintf("%s/lease.json", dir);
     t->own = co_sprintf("%s/.lease-%s", dir, run_id);
@@ -335,7 +336,7 @@ co_err lease_renew(const char *dir, const char *run_id)
     co_err err = path ? lease_is_ours(dir, run_id) : CO_ENOMEM;
 
     if (!err && !co_fs_exists(path)) /* removed by hand */
-        err = lease_take(dir, run_id);
+        err = lease_take(dir, "run.dir", run_id);
     else if (!err && utimensat(AT_FDCWD, path, NULL, 0) != 0)
         err = co_fail(CO_EIO, "renew %s: %m", path);
     co_free(path);

@@ -23,8 +23,9 @@ co_err co_folder_open(co_folder **out, const char *dir, const char *task);
 const char *co_folder_path(const co_folder *f);
 const char *co_folder_run_id(const co_folder *f);
 void co_folder_close(co_folder *f); /* gives the lease back; NULL is fine */
-/* Takes the lease of another folder as well (where the checkpoints go): refused, renewed and given back like the first. */
-co_err co_folder_lease_too(co_folder *f, const char *dir);
+/* Takes the lease of another folder as well (where the checkpoints go): refused, renewed and given back like the first.
+ * `key` chooses that folder; the message of a refusal names it. */
+co_err co_folder_lease_too(co_folder *f, const char *dir, const char *key);
 /* Removes a folder that we made and in which nothing has happened (bad input found late). Closes f. */
 void co_folder_discard(co_folder *f);
 co_err co_folder_write(co_folder *f, const char *name, const void *bytes, size_t len); /* atomic */

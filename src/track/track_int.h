@@ -24,7 +24,8 @@ json_t *process_to_json(const process_id *p); /* NULL if memory is out */
 bool process_from_json(process_id *out, const json_t *v);
 
 /* lease.c */
-co_err lease_take(const char *dir, const char *run_id);
+/* `key` is what chooses the folder ("run.dir"), for the message when another holds it. */
+co_err lease_take(const char *dir, const char *key, const char *run_id);
 void lease_give_back(const char *dir, const char *run_id);
 /* Shows other hosts that we live; fails if the lease is no longer ours. */
 co_err lease_renew(const char *dir, const char *run_id);

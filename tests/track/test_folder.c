@@ -161,8 +161,8 @@ TEST(a_second_folder_is_leased_with_the_first_and_given_back_with_it)
     CHECK_OK(co_fs_mkdirs("shared"));
     CHECK_OK(co_folder_open(&a, "a", "t"));
     CHECK_OK(co_folder_open(&b, "b", "t"));
-    CHECK_OK(co_folder_lease_too(a, "shared"));
-    CHECK_FAILS(co_folder_lease_too(b, "shared"), CO_EINPUT, "shared is in use by pid");
+    CHECK_OK(co_folder_lease_too(a, "shared", "k"));
+    CHECK_FAILS(co_folder_lease_too(b, "shared", "k"), CO_EINPUT, "shared is in use by pid");
     CHECK_OK(co_folder_settle(a));
     CHECK_OK(co_folder_settle(b));
     json_t *v;
@@ -172,7 +172,7 @@ TEST(a_second_folder_is_leased_with_the_first_and_given_back_with_it)
     CHECK_FAILS(co_folder_settle(a), CO_EFAIL, "shared was taken over by pid");
     CHECK(unlink("shared/lease.json") == 0, "%m");
     co_folder_close(a);
-    CHECK_OK(co_folder_lease_too(b, "shared"));
+    CHECK_OK(co_folder_lease_too(b, "shared", "k"));
     co_folder_close(b);
     CHECK(!co_fs_exists("shared/lease.json") && !co_fs_exists("a/lease.json"), "leases stay");
 }
