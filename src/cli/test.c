@@ -135,7 +135,7 @@ int cmd_test(int argc, char **argv)
     char sha[65];
 
     if (line_parse(&t.line, argc, argv, true,
-                   (const flag[]){{"--split", "val|test", .value = &t.split_name}, {0}}) != CO_OK)
+                   (const co_flag[]){{"--split", "val|test", .value = &t.split_name}, {0}}) != CO_OK)
         return fail_usage();
     if (t.line.help)
         return close_look(&t, show_usage("test"));
@@ -230,10 +230,10 @@ int cmd_predict(int argc, char **argv)
     shown s = {0};
 
     if (line_parse(&t.line, argc, argv, true,
-                   (const flag[]){{"--split", "val|test", .value = &t.split_name},
-                                  {"--limit", "N", .value = &t.limit_text},
-                                  {"--logits", .on = &s.logits},
-                                  {0}}) != CO_OK)
+                   (const co_flag[]){{"--split", "val|test", .value = &t.split_name},
+                                     {"--limit", "N", .value = &t.limit_text},
+                                     {"--logits", .on = &s.logits},
+                                     {0}}) != CO_OK)
         return fail_usage();
     if (t.line.help)
         return close_look(&t, show_usage("predict"));
