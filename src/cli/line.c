@@ -1,11 +1,10 @@
-/* line.c -- a command line's flags and words, and talk to standard error.
+/* line.c -- a command line's flags and words.
  *
  * What begins with a dash is a flag and must be known to the command: a mistyped one is refused, never taken for a
  * setting. A flag is written with dashes or underscores inside, its value after '=' or as the next word. Where words are
  * settings, flags of other programs are taken too (habits.c); the command's own go first. */
 #include "cli/habits_int.h"
 
-#include <stdarg.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -99,6 +98,8 @@ static co_err parse(line *l, int argc, char **argv, const flag *const *sets, int
 
     for (int i = 1; i < argc; i++)
         l->help |= strcmp(argv[i], "--help") == 0 || strcmp(argv[i], "-h") == 0;
+    if (l->settings && !l->help)
+        CO_TRY(habits_script(&h));
     for (int i = 1; i < argc; i++) {
         const char *w = argv[i], *value = NULL;
         const flag *f = NULL;
@@ -138,62 +139,4 @@ void line_free(line *l)
     co_pool_fini(&l->pool);
     l->held = NULL;
     l->base = l->found = NULL;
-}
-
-static struct {
-    void (*to)(void *ctx, const char *line);
-    void *ctx;
-} listener;
-
-void say_to(void (*to)(void *ctx, const char *line), void *ctx)
-{
-    listener.to = to;
-    listener.ctx = ctx;
-}
-
-void say(const char *fmt, ...)
-{
-    char text[8192];
-    va_list ap;
-
-    va_start(ap, fmt);
-    int n = vsnprintf(text, sizeof text - 1, fmt, ap);
-    va_end(ap);
-    if (listener.to) {
-        listener.to(listener.ctx, text);
-        return;
-    }
-    n = n < 0 ? 0 : n < (int)sizeof text - 1 ? n : (int)sizeof text - 2;
-    text[n++] = '\n'; /* in one write: other processes say things on the same terminal */
-    fwrite(text, 1, (size_t)n, stderr);
-}
-
-int exit_of(co_err err)
-{
-    return err == CO_OK                                                ? EXIT_DONE
-           : err == CO_ESTOP                                           ? EXIT_STOPPED
-           : err == CO_EINPUT || err == CO_ENOMEM || err == CO_EFORMAT ? EXIT_USAGE
-                                                                       : EXIT_FAILED;
-}
-
-int fail_usage(void)
-{
-    say("cohort: %s", co_errmsg());
-    return EXIT_USAGE;
-}
-
-int fail_with(co_err err)
-{
-    say("cohort: %s", co_errmsg());
-    return exit_of(err);
-}
-
-void print_json(json_t *take)
-{
-    char *text = take ? co_json_text(take) : NULL;
-
-    if (text)
-        puts(text);
-    co_free(text);
-    json_decref(take);
 }
