@@ -126,3 +126,18 @@ co_err line_use_run(line *l, const char *path)
     l->n++;
     return CO_OK;
 }
+
+void add_shell_word(co_str *out, const char *word)
+{
+    static const char plain[] = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789_-+=./,:@%";
+
+    co_str_add(out, " ");
+    if (*word && strspn(word, plain) == strlen(word)) {
+        co_str_add(out, word);
+        return;
+    }
+    co_str_add(out, "'");
+    for (; *word; word++)
+        co_str_addf(out, *word == '\'' ? "'\\%c'" : "%c", *word);
+    co_str_add(out, "'");
+}

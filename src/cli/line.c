@@ -10,27 +10,7 @@
 
 enum { MAX_FLAGS = 128 };
 
-/* Is `word` this flag? *value is what follows '=', or NULL. */
-static bool is_flag(const char *word, const char *name, const char **value)
-{
-    size_t i = 0;
-
-    for (; name[i]; i++)
-        if (word[i] != name[i] && !(word[i] == '_' && name[i] == '-' && i > 1))
-            return false;
-    *value = word[i] == '=' ? word + i + 1 : NULL;
-    return word[i] == '\0' || word[i] == '=';
-}
-
-static const flag *find_flag(const flag *flags, const char *word, const char **value)
-{
-    for (const flag *f = flags; f && f->name; f++)
-        if (is_flag(word, f->name, value))
-            return f;
-    return NULL;
-}
-
-static co_err unknown_flag(const line *l, const char *word, const flag *const *sets, int n_sets)
+static co_err unknown_flag(const line *l, const char *word, const co_flag *const *sets, int n_sets)
 {
     const char *names[MAX_FLAGS];
     size_t n = 0;
@@ -38,7 +18,7 @@ static co_err unknown_flag(const line *l, const char *word, const flag *const *s
     char *bare = co_sprintf("%.*s", (int)strcspn(word, "="), word);
 
     for (int s = 0; s < n_sets; s++)
-        for (const flag *f = sets[s]; f && f->name && n < MAX_FLAGS; f++) {
+        for (const co_flag *f = sets[s]; f && f->name && n < MAX_FLAGS; f++) {
             names[n++] = f->name;
             co_str_addf(&list, " %s", f->name);
         }
@@ -59,24 +39,8 @@ static co_err unknown_flag(const line *l, const char *word, const flag *const *s
     return CO_EINPUT;
 }
 
-static co_err set_flag(const line *l, const flag *f, const char *value, char **argv, int argc, int *i)
-{
-    if (f->on && value)
-        return co_fail(CO_EINPUT, "%s: %s takes no value", l->command, f->name);
-    if (f->on) {
-        *f->on = true;
-        return CO_OK;
-    }
-    if (!value && *i + 1 < argc)
-        value = argv[++*i];
-    if (!value || !*value)
-        return co_fail(CO_EINPUT, "%s: %s needs a value: %s %s", l->command, f->name, f->name, f->what);
-    *f->value = value;
-    return CO_OK;
-}
-
 /* A word that is no flag of the command: a setting, or a habit of another program. */
-static co_err other_word(habit_line *h, int *i, const flag *const *sets, int n_sets)
+static co_err other_word(habit_line *h, int *i, const co_flag *const *sets, int n_sets)
 {
     line *l = h->line;
     const char *w = h->argv[*i];
@@ -92,7 +56,7 @@ static co_err other_word(habit_line *h, int *i, const flag *const *sets, int n_s
     return CO_OK;
 }
 
-static co_err parse(line *l, int argc, char **argv, const flag *const *sets, int n_sets)
+static co_err parse(line *l, int argc, char **argv, const co_flag *const *sets, int n_sets)
 {
     habit_line h = {.line = l, .argc = argc, .argv = argv};
 
@@ -102,26 +66,27 @@ static co_err parse(line *l, int argc, char **argv, const flag *const *sets, int
         CO_TRY(habits_script(&h));
     for (int i = 1; i < argc; i++) {
         const char *w = argv[i], *value = NULL;
-        const flag *f = NULL;
+        const co_flag *f = NULL;
         for (int s = 0; s < n_sets && !f && w[0] == '-' && w[1]; s++)
-            f = find_flag(sets[s], w, &value);
+            f = co_flag_find(sets[s], w, &value);
         if (f)
-            CO_TRY(set_flag(l, f, value, argv, argc, &i));
+            CO_TRY(co_flag_set(l->command, f, value, argv, argc, &i));
         else
             CO_TRY(other_word(&h, &i, sets, n_sets));
     }
     return l->help || !l->settings ? CO_OK : habits_end(&h);
 }
 
-co_err line_parse(line *l, int argc, char **argv, bool settings, const flag *more)
+co_err line_parse(line *l, int argc, char **argv, bool settings, const co_flag *more)
 {
     *l = (line){.command = argv[0], .settings = settings, .held = co_array((size_t)argc + 3, sizeof *l->words)};
     if (!l->held)
         return CO_ENOMEM;
     l->words = l->held + 2; /* room for two in front */
-    const flag common[] = {{"--json", .on = &l->json}, {"--help", .on = &l->help}, {"-h", .on = &l->help}, {0}};
-    const flag configured[] = {{"--config-dir", "FOLDER", .value = &l->config_dir}, {0}};
-    co_err err = parse(l, argc, argv, (const flag *const[]){common, more, settings ? configured : NULL}, 3);
+    const co_flag common[] = {
+        {"--json", .on = &l->json}, {"--help", .on = &l->help}, {"-h", .on = &l->help}, {0}};
+    const co_flag configured[] = {{"--config-dir", "FOLDER", .value = &l->config_dir}, {0}};
+    co_err err = parse(l, argc, argv, (const co_flag *const[]){common, more, settings ? configured : NULL}, 3);
     if (err && l->help) { /* whoever asks for help gets it */
         co_errclear();
         err = CO_OK;

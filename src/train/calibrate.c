@@ -13,7 +13,7 @@
 #include "base/alloc.h"
 #include "base/clock.h"
 #include "base/maths.h"
-#include "launch/launch.h"
+#include "proc/crew.h"
 
 enum { ROUNDS = 3 };
 

@@ -11,7 +11,7 @@
 
 #include "base/alloc.h"
 #include "base/str.h"
-#include "launch/launch.h"
+#include "proc/crew.h"
 
 /* --- ranks, batch, slices ------------------------------------------------------------------------------- */
 static co_err choose_ranks(co_plan *plan)

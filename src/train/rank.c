@@ -15,7 +15,7 @@
 #include "base/alloc.h"
 #include "base/clock.h"
 #include "base/maths.h"
-#include "launch/launch.h"
+#include "proc/crew.h"
 
 enum { WARM_UNITS = 50, SPIN = 4000 };
 

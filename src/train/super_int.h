@@ -5,7 +5,7 @@
 
 #include <sys/types.h>
 
-#include "launch/launch.h"
+#include "proc/crew.h"
 #include "train/run_int.h"
 #include "train/watch_int.h"
 

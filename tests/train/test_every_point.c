@@ -10,7 +10,7 @@
 #include "base/clock.h"
 #include "base/maths.h"
 #include "harness.h"
-#include "launch/launch.h"
+#include "proc/crew.h"
 #include "train/stage.h"
 
 /* Shared with the ranks: how often any of them has come to a point, and at which counts the one there
