@@ -1,4 +1,5 @@
 /* bad_samples.c -- names the samples that cannot be read: once each in a run, and when they end it. */
+#include "train/evaluate_int.h"
 #include "train/super_int.h"
 
 #include <stdio.h>
@@ -70,14 +71,15 @@ void report_bad_step(const struct run *run, struct bad_samples *known, int64_t s
 /* They are in none of its figures. Said when their number changes, which is once for a split. */
 void report_bad_eval(const struct run *run, struct bad_samples *known, const co_eval_result *eval)
 {
-    char text[160];
+    char text[800], names[600];
 
-    if (eval->bad == known->eval[eval->split] || !run->hooks->notice)
+    if (eval->bad == known->eval[eval->split] || eval->bad < 0 || !run->hooks->notice)
         return;
     known->eval[eval->split] = eval->bad;
-    snprintf(text, sizeof text, "%lld sample%s to %s could not be read: left out of its figures",
+    eval_bad_names(run->plan, run->regions->eval_stat[eval->split], eval->split, names, sizeof names);
+    snprintf(text, sizeof text, "%lld sample%s to %s could not be read: left out of the figures (%s)",
              (long long)eval->bad, eval->bad == 1 ? "" : "s",
-             eval->split == CO_SPLIT_VAL ? "validate on" : "test on");
+             eval->split == CO_SPLIT_VAL ? "validate on" : "test on", names);
     run_notice(run, text);
 }
 
@@ -90,6 +92,7 @@ void blame_bad_samples(const struct run *run, struct bad_samples *known, const u
     const char *when = failed->kind == UNIT_TRAIN ? "step" : "evaluation after step";
     const char *then = bad == UINT64_MAX
                            ? "; is the disk or the network in trouble? Continue with ckpt_path=auto."
+                       : failed->kind != UNIT_TRAIN ? "; none is left to evaluate on: is data.dir right?"
                        : co_option_find(run->plan->spec.data->options, "on_error")
                            ? "; mend or remove the file, or leave such samples out with data.on_error=skip."
                            : ".";

@@ -197,7 +197,7 @@ static void blame_unit(struct supervisor *super, uint64_t pc)
     const result *published = &run->regions->ctl->ring[n % RING];
     uint64_t bad = atomic_load(&published->bad);
 
-    if (bad == UINT64_MAX || (bad && run->plan->data->stop_on_bad))
+    if (bad == UINT64_MAX || (bad && (failed.kind != UNIT_TRAIN || run->plan->data->stop_on_bad)))
         blame_bad_samples(run, &super->bad, &failed, bad);
     else
         blame_not_finite(run, failed.step, (int)atomic_load(&published->slice) - 1);
