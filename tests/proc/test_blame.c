@@ -11,8 +11,8 @@ TEST(blame_json_is_for_its_owner_alone)
     umask(022);
     CHECK_OK(co_blame_write_take(".", "run7", json_pack("{s:s}", "what", "it broke")));
     test_run r = test_sh("stat -c %%a blame.json; cat blame.json; ls");
-    CHECK(test_contains(r.out, "600\n{\n  \"run_id\": \"run7\",\n  \"what\": \"it broke\"\n}\nblame.json\n"), "%s",
-          r.out);
+    CHECK(test_contains(r.out, "600\n{\n  \"run_id\": \"run7\",\n  \"what\": \"it broke\"\n}\nblame.json\n"),
+          "%s", r.out);
     free(r.out);
     CHECK_FAILS(co_blame_write_take("absent", "run7", json_object()), CO_EIO, "absent");
     CHECK(co_blame_write_take(".", "run7", NULL) == CO_ENOMEM, "no facts: no memory");
