@@ -91,7 +91,7 @@ static const co_option trainer[] = {
     {"spike", CO_OPT_FLOAT, AT(spike), "6", "notice a loss so many deviations above its recent mean; 0: never",
      .min = 0, .max = 1e6, .may_change = true},
     {"kernels", CO_OPT_STR, AT(kernels), "auto",
-     "instruction level: auto, ref, avx2, or far (a test of memory spaces)"},
+     "instruction level: auto (the best of this CPU), avx2, fma128, ref (plain C), or far (for tests)"},
     {"stall_s", CO_OPT_FLOAT, AT(stall_s), "3", "a rank without progress for so long is replaced",
      .min = 0.05, .max = 86400, .may_change = true},
     {"pin", CO_OPT_BOOL, AT(pin), "true", "one CPU per rank while there are enough", .may_change = true},
