@@ -2,6 +2,7 @@
  * people. */
 #include "base/clock.h"
 
+#include <stdio.h>
 #include <time.h>
 
 uint64_t co_now_ns(void)
@@ -34,4 +35,15 @@ void co_date(char *out, size_t size, const char *strftime_format, double wall_s)
         return;
     if (!localtime_r(&t, &tm) || strftime(out, size, strftime_format, &tm) == 0)
         out[0] = '\0'; /* strftime leaves the buffer undefined when the text does not fit */
+}
+
+void co_stamp(char out[CO_STAMP], double wall_s)
+{
+    time_t s = (time_t)wall_s;
+    struct tm tm;
+    unsigned micro = (unsigned)((wall_s - (double)s) * 1e6) % 1000000;
+
+    gmtime_r(&s, &tm);
+    size_t n = strftime(out, CO_STAMP, "%Y-%m-%dT%H:%M:%S", &tm);
+    snprintf(out + n, CO_STAMP - n, ".%06uZ", micro);
 }

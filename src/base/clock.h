@@ -10,4 +10,8 @@ double co_now_s(void);                                                          
 double co_wall_s(void);                                                           /* seconds since 1970 */
 void co_date(char *out, size_t size, const char *strftime_format, double wall_s); /* local time */
 
+/* "2026-11-16T10:04:05.123456Z": UTC, so that stamps compare as text. */
+enum { CO_STAMP = 28 };
+void co_stamp(char out[CO_STAMP], double wall_s);
+
 #endif

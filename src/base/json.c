@@ -6,6 +6,7 @@
 #include "base/json.h"
 
 #include <math.h>
+#include <stdio.h>
 #include <string.h>
 
 #include "base/alloc.h"
@@ -83,6 +84,16 @@ static char *print(const json_t *v, size_t flags)
 char *co_json_text(const json_t *v)
 {
     return print(v, JSON_COMPACT);
+}
+
+void co_json_print(json_t *take)
+{
+    char *text = take ? co_json_text(take) : NULL;
+
+    if (text)
+        puts(text);
+    co_free(text);
+    json_decref(take);
 }
 
 co_err co_json_write(const json_t *v, const char *path)

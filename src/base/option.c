@@ -127,6 +127,8 @@ static co_err (*const readers[])(const co_option *, void *, const char *, const 
 
 co_err co_option_set(const co_option *row, void *fields, const char *full, const char *value)
 {
+    if (strcmp(value, "null") == 0 && (row->type != CO_OPT_STR || row->needed))
+        value = row->fallback;
     return readers[row->type](row, field(row, fields), full, value);
 }
 

@@ -36,6 +36,7 @@ typedef struct co_option {
     const char *choices;  /* ENUM: "stop|skip" */
     const char *alias;    /* other full names people know, separated by blanks: "datamodule.batch_size" */
     bool may_change;      /* a resume may change it freely */
+    bool needed;          /* STR: its reader needs a text, so null means the default */
     bool path; /* STR: a file or folder; the record has it from / on, so that it is found from anywhere */
 } co_option;
 
@@ -45,8 +46,9 @@ void co_options_fini(const co_option *table, void *fields);
 
 const co_option *co_option_find(const co_option *table, const char *key);
 
-/* Parses and checks one value. `full` is the key as the user knows it, for the message, which names the key,
- * the value, what was expected and the limits or choices: CO_EINPUT. */
+/* Parses and checks one value. "null" is the row's default, unless the row is a string that may be absent. `full` is the
+ * key as the user knows it, for the message, which names the key, the value, what was expected and the limits or
+ * choices: CO_EINPUT. */
 co_err co_option_set(const co_option *row, void *fields, const char *full, const char *value);
 
 /* The field's present value as text that co_option_set reads back to the same value. */

@@ -123,6 +123,43 @@ static int schedule_rows(co_conf_row *rows)
     return n;
 }
 
+/* The keys of all tables fill this: the training's own, and logger.NAME.enabled of each tracker. */
+struct core {
+    co_train_cfg train; /* first: app.cfg points to it */
+    bool tracker[CO_TRACKERS_MOST];
+};
+
+/* A table for each tracker: logger.NAME.enabled, which the file configs/logger/NAME.yaml sets. */
+static int tracker_tables(co_conf_table *tables, int most)
+{
+    static co_option options[CO_TRACKERS_MOST][2];
+    static char prefix[CO_TRACKERS_MOST][64];
+    int n = 0;
+
+    for (; co_trackers[n] && n < CO_TRACKERS_MOST && n < most; n++) {
+        snprintf(prefix[n], sizeof prefix[n], "logger.%s.", co_trackers[n]->name);
+        options[n][0] = (co_option){.key = "enabled",
+                                    .type = CO_OPT_BOOL,
+                                    .offset = offsetof(struct core, tracker) + (size_t)n * sizeof(bool),
+                                    .fallback = "false",
+                                    .help = co_trackers[n]->help,
+                                    .may_change = true};
+        tables[n] = (co_conf_table){prefix[n], options[n]};
+    }
+    return n;
+}
+
+int app_trackers(const app *a, const co_tracker_def *out[CO_TRACKERS_MOST])
+{
+    const struct core *core = co_conf_core(a->conf);
+    int n = 0;
+
+    for (int i = 0; co_trackers[i]; i++)
+        if (core->tracker[i])
+            out[n++] = co_trackers[i];
+    return n;
+}
+
 const co_conf_spec *app_conf_spec(const char *config_dir)
 {
     static co_conf_row models[MAX_ROWS], datas[MAX_ROWS], optims[MAX_ROWS], schedules[MAX_ROWS];
@@ -133,6 +170,7 @@ const co_conf_spec *app_conf_spec(const char *config_dir)
 
     for (; co_train_tables[n].prefix && n < MAX_TABLES; n++)
         tables[n] = (co_conf_table){co_train_tables[n].prefix, co_train_tables[n].options};
+    n += tracker_tables(tables + n, MAX_TABLES - n);
     groups[0] = (co_conf_group){"model", "mlp", models, model_rows(models), "the network"};
     groups[1] = (co_conf_group){"data", "digits", datas, data_rows(datas), "the data set"};
     groups[2] = (co_conf_group){"optim", "adamw", optims, optim_rows(optims), "the optimiser"};
@@ -140,10 +178,11 @@ const co_conf_spec *app_conf_spec(const char *config_dir)
     groups[4] = (co_conf_group){"schedule", "constant", schedules, schedule_rows(schedules),
                                 "the learning rate over time"};
     groups[5] = (co_conf_group){"callbacks", "default", NULL, 0, "checkpoints and early stopping"};
-    groups[6] = (co_conf_group){"logger", "csv", NULL, 0, "where values are written besides events.jsonl"};
+    groups[6] =
+        (co_conf_group){"logger", "csv", NULL, 0, "trackers: where values are written besides events.jsonl"};
     groups[7] = (co_conf_group){"experiment", "", NULL, 0, "a file of settings"};
     groups[8] = (co_conf_group){"debug", "", NULL, 0, "a quick look whether it works at all"};
-    spec = (co_conf_spec){tables, n, sizeof(co_train_cfg), groups, 9, config_dir, habit_keys, habits_note};
+    spec = (co_conf_spec){tables, n, sizeof(struct core), groups, 9, config_dir, habit_keys, habits_note};
     return &spec;
 }
 

@@ -18,7 +18,7 @@
 
 #include "base/alloc.h"
 #include "base/fs.h"
-#include "launch/launch.h"
+#include "proc/crew.h"
 
 enum { LINES_BEFORE = 40, LOOK_MS = 100, PIECE = 4096, LINE_MOST = 1 << 16 };
 

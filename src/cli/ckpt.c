@@ -213,7 +213,7 @@ int cmd_ckpt(int argc, char **argv)
     line l;
 
     if (line_parse(&l, argc, argv, false,
-                   (const flag[]){{"--out", "FILE", .value = &out}, {"--ema", .on = &average}, {0}}) != CO_OK)
+                   (const co_flag[]){{"--out", "FILE", .value = &out}, {"--ema", .on = &average}, {0}}) != CO_OK)
         return fail_usage();
     const char *what = l.n ? l.words[0] : "";
     bool exports = strcmp(what, "export") == 0;

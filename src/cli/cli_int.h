@@ -6,14 +6,23 @@
 
 #include "base/alloc.h"
 #include "base/err.h"
+#include "base/exit.h"
+#include "base/flag.h"
 #include "base/json.h"
 #include "base/str.h"
 #include "cohort.h" /* COHORT_VERSION */
 #include "config/config.h"
+#include "term/say.h"
 #include "track/track.h"
+#include "track/tracker.h"
 #include "train/train.h"
 
-enum { EXIT_DONE = 0, EXIT_FAILED = 1, EXIT_USAGE = 2, EXIT_STOPPED = 75 };
+enum {
+    EXIT_DONE = CO_EXIT_DONE,
+    EXIT_FAILED = CO_EXIT_FAILED,
+    EXIT_USAGE = CO_EXIT_USAGE,
+    EXIT_STOPPED = CO_EXIT_STOPPED
+};
 
 typedef struct command {
     const char *name, *help;
@@ -26,7 +35,6 @@ int cmd_train(int argc, char **argv);
 int cmd_test(int argc, char **argv);
 int cmd_predict(int argc, char **argv);
 int cmd_ckpt(int argc, char **argv);
-int cmd_bench(int argc, char **argv);
 int cmd_plan(int argc, char **argv);
 int cmd_attach(int argc, char **argv);
 int cmd_ps(int argc, char **argv);
@@ -42,14 +50,6 @@ int cmd_complete(int argc, char **argv); /* not in the table: the shells call it
 int cmd_man(int argc, char **argv);      /* likewise: `cohort help --man [COMMAND]`, how the pages are made */
 
 /* --- command lines ------------------------------------------------------------------------------------------------ */
-/* A flag of a command: a switch (`on`), or one with a value. Tables end with {0}. */
-typedef struct flag {
-    const char *name; /* "--limit" */
-    const char *what; /* its value, in messages: "N" */
-    bool *on;
-    const char **value;
-} flag;
-
 /* The words of a line, and the flags that every command has. */
 typedef struct line {
     const char *command;
@@ -64,7 +64,7 @@ typedef struct line {
     char *found;       /* a word that a search added */
 } line;
 /* CO_EINPUT for a flag that the command does not have, with the nearest; nothing is held then. */
-co_err line_parse(line *l, int argc, char **argv, bool settings, const flag *more);
+co_err line_parse(line *l, int argc, char **argv, bool settings, const co_flag *more);
 void line_free(line *l);
 /* base.c */
 char *line_value(const line *l,
@@ -72,13 +72,12 @@ char *line_value(const line *l,
 bool line_has(const line *l, const char *key);
 /* Puts the configuration of the run that `path` is, or lies in, before all words; nothing if it is in none. */
 co_err line_use_run(line *l, const char *path);
-void say(const char *fmt, ...) __attribute__((format(printf, 1, 2))); /* standard error, one line */
-/* From now on `say` says it to `to`; NULL: to standard error again. */
-void say_to(void (*to)(void *ctx, const char *line), void *ctx);
-int fail_usage(void);          /* prints co_errmsg(); EXIT_USAGE */
-int exit_of(co_err err);       /* EXIT_USAGE for bad input, EXIT_STOPPED if asked to, EXIT_FAILED otherwise */
-int fail_with(co_err err);     /* prints co_errmsg(); exit_of(err) */
-void print_json(json_t *take); /* one line on standard output */
+#define say            co_say
+#define say_to         co_say_to
+#define fail_with(err) co_say_error(err)
+#define fail_usage()   co_say_error(CO_EINPUT)
+#define exit_of        co_exit_of
+#define print_json     co_json_print
 int show_usage(const char *command_name);
 int show_habits(void); /* `cohort train --help habits` */
 
@@ -92,6 +91,7 @@ typedef struct app {
 } app;
 
 co_err app_open(app *a, const line *l);
+int app_trackers(const app *a, const co_tracker_def *out[CO_TRACKERS_MOST]); /* those of logger=; how many */
 void app_close(app *a);
 const co_conf_spec *app_conf_spec(const char *config_dir);
 const char *app_program(void);  /* "cohort", or the program that has it inside, as it was called */
@@ -107,25 +107,5 @@ bool has(const char *dir, const char *name); /* does dir/name exist? */
 const co_live_run *live_find(const co_live_run *runs, int n, const char *word);
 void live_print(const co_live_run *r, int n, bool json, FILE *to); /* ps.c: a table, or an object a line */
 void show_here(void); /* here.c: what there is, for `cohort` alone */
-
-/* --- benches -------------------------------------------------------------------------------------------------------- */
-int bench_sameness(int argc, char **argv);
-int bench_kills(int argc, char **argv);
-int bench_start(int argc, char **argv);
-int bench_scaling(int argc, char **argv);
-int bench_apply(int argc, char **argv);
-int bench_versus(int argc, char **argv);
-
-/* A `cohort train` of its own with these words (NULL-terminated) in a fresh folder below `dir`. Its summary.json. */
-typedef struct trial {
-    int status; /* exit status */
-    char *dir;  /* run folder */
-    json_t *summary;
-    double secs;
-    uint64_t began_ns;
-} trial;
-co_err trial_run(trial *t, const char *program, const char *dir, const char *const *words);
-void trial_free(trial *t);
-co_err trial_folder(char path[64]); /* a fresh folder under TMPDIR */
 
 #endif

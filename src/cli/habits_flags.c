@@ -11,7 +11,8 @@
 #define SEVERAL                                                                                              \
     "several hosts are not in this version; on this host: --nproc_per_node=N (trainer.devices=N) with no "   \
     "--nnodes"
-#define TRACKERS   "trackers come later; csv/metrics.csv and events.jsonl in the run folder have every value"
+#define TRACKERS                                                                                             \
+    "not built yet: the trackers are csv and none; events.jsonl in the run folder has every value"
 #define RANK_FILES "not needed: each rank has its file in ranks/ of the run folder"
 #define TRANSLATION                                                                                          \
     "translation models come later; data=text data.path=FILE model=lm trains a language model on a text "    \

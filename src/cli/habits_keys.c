@@ -12,7 +12,8 @@
 #define LATER_MODEL                                                                                          \
     "vision transformers come later; there are resnet18, resnet34, resnet50, resnet101, resnet152 "          \
     "(model=resnet18)"
-#define TRACKERS      "trackers come later; csv/metrics.csv and events.jsonl in the run folder have every value"
+#define TRACKERS                                                                                             \
+    "not built yet: the trackers are csv and none; events.jsonl in the run folder has every value"
 #define OWN_SCHEDULES "the schedules here are the rows of schedule= (cohort train --help schedule)"
 
 #define BECOMES(keys, values, to)                                                                            \
@@ -66,7 +67,8 @@ const co_conf_habit habit_keys[] = {
     DROP("trainer.use_distributed_sampler trainer.replace_sampler_ddp", "[Tt]rue|1", NULL),
     REFUSE("trainer.use_distributed_sampler trainer.replace_sampler_ddp", NULL,
            "each sample counts exactly once an epoch here, whoever computes it; that cannot be turned off"),
-    DROP("trainer.logger", NULL, "csv/metrics.csv and events.jsonl are always written"),
+    BECOMES("trainer.logger", "[Ff]alse|0|null", "logger=none"),
+    DROP("trainer.logger", NULL, "logger= chooses the trackers; events.jsonl is always written"),
     DROP("trainer.detect_anomaly", NULL, "not needed: trainer.on_nan says what a value that is not finite does"),
     BECOMES("trainer.auto_lr_find", NULL, "tune.lr"),
     DROP("trainer.plugins trainer.reload_dataloaders_every_n_epochs", "null|0|[[]]", NULL),
@@ -114,8 +116,9 @@ const co_conf_habit habit_keys[] = {
          "callbacks.early_stopping.check_finite "
          "callbacks.early_stopping.check_on_train_epoch_end callbacks.model_checkpoint.train_time_interval",
          NULL, "means nothing here"),
-    BECOMES_SAYS("logger", "tensorboard|wandb|mlflow|comet|neptune|aim|many_loggers|[[]*", "logger=csv",
-                 TRACKERS),
+    BECOMES_SAYS("logger", "*tensorboard*|*wandb*|*mlflow*|*comet*|*neptune*|*aim*|*many_loggers*",
+                 "logger=csv", TRACKERS),
+    BECOMES("logger.csv._target_", NULL, "logger.csv.enabled=true"), /* the template's logger/csv.yaml */
     DROP("logger.*", NULL, TRACKERS),
 
     /* the template's own and Hydra's */

@@ -8,7 +8,7 @@
 #include "base/alloc.h"
 #include "base/fs.h"
 #include "comm/arena.h"
-#include "launch/launch.h"
+#include "proc/crew.h"
 
 static void show_machine(void)
 {

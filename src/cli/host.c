@@ -5,7 +5,7 @@
 
 #include <string.h>
 
-#include "launch/code.h"
+#include "roster/code.h"
 
 /* What all hosts of the job do alike: told to those who join. */
 const char *const job_flags[] = {"--nnodes",

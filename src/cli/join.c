@@ -11,7 +11,7 @@
 #include <unistd.h>
 
 #include "base/fs.h"
-#include "launch/code.h"
+#include "roster/code.h"
 
 enum { REACH_S = 20 }; /* the host listens since it showed the code: no need to wait long */
 

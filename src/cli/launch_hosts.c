@@ -11,7 +11,7 @@
 #include <unistd.h>
 
 #include "base/fs.h"
-#include "launch/ssh.h"
+#include "ssh/ssh.h"
 #include "net/net.h"
 
 enum { HOSTFILE_MOST = 1 << 20 };

@@ -8,8 +8,8 @@
 #define CO_CLI_LAUNCH_INT_H
 
 #include "cli/cli_int.h"
-#include "launch/job.h"
-#include "launch/place.h"
+#include "job/job.h"
+#include "place/place.h"
 
 #define LAUNCH_FLAGS(VALUE, SWITCH)                                                                            \
     SWITCH(standalone, "--standalone", "one host, nothing to meet at; a free port")                            \

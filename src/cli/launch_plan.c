@@ -6,7 +6,7 @@
 #include <string.h>
 
 #include "base/fs.h"
-#include "launch/launch.h"
+#include "proc/crew.h"
 
 static const char default_signals[] = "SIGTERM,SIGINT,SIGHUP,SIGQUIT";
 

@@ -8,7 +8,7 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "launch/ssh.h"
+#include "ssh/ssh.h"
 #include "net/net.h"
 
 extern char **environ;

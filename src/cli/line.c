@@ -1,37 +1,16 @@
-/* line.c -- a command line's flags and words, and talk to standard error.
+/* line.c -- a command line's flags and words.
  *
  * What begins with a dash is a flag and must be known to the command: a mistyped one is refused, never taken for a
  * setting. A flag is written with dashes or underscores inside, its value after '=' or as the next word. Where words are
  * settings, flags of other programs are taken too (habits.c); the command's own go first. */
 #include "cli/habits_int.h"
 
-#include <stdarg.h>
 #include <stdio.h>
 #include <string.h>
 
 enum { MAX_FLAGS = 128 };
 
-/* Is `word` this flag? *value is what follows '=', or NULL. */
-static bool is_flag(const char *word, const char *name, const char **value)
-{
-    size_t i = 0;
-
-    for (; name[i]; i++)
-        if (word[i] != name[i] && !(word[i] == '_' && name[i] == '-' && i > 1))
-            return false;
-    *value = word[i] == '=' ? word + i + 1 : NULL;
-    return word[i] == '\0' || word[i] == '=';
-}
-
-static const flag *find_flag(const flag *flags, const char *word, const char **value)
-{
-    for (const flag *f = flags; f && f->name; f++)
-        if (is_flag(word, f->name, value))
-            return f;
-    return NULL;
-}
-
-static co_err unknown_flag(const line *l, const char *word, const flag *const *sets, int n_sets)
+static co_err unknown_flag(const line *l, const char *word, const co_flag *const *sets, int n_sets)
 {
     const char *names[MAX_FLAGS];
     size_t n = 0;
@@ -39,7 +18,7 @@ static co_err unknown_flag(const line *l, const char *word, const flag *const *s
     char *bare = co_sprintf("%.*s", (int)strcspn(word, "="), word);
 
     for (int s = 0; s < n_sets; s++)
-        for (const flag *f = sets[s]; f && f->name && n < MAX_FLAGS; f++) {
+        for (const co_flag *f = sets[s]; f && f->name && n < MAX_FLAGS; f++) {
             names[n++] = f->name;
             co_str_addf(&list, " %s", f->name);
         }
@@ -60,24 +39,8 @@ static co_err unknown_flag(const line *l, const char *word, const flag *const *s
     return CO_EINPUT;
 }
 
-static co_err set_flag(const line *l, const flag *f, const char *value, char **argv, int argc, int *i)
-{
-    if (f->on && value)
-        return co_fail(CO_EINPUT, "%s: %s takes no value", l->command, f->name);
-    if (f->on) {
-        *f->on = true;
-        return CO_OK;
-    }
-    if (!value && *i + 1 < argc)
-        value = argv[++*i];
-    if (!value || !*value)
-        return co_fail(CO_EINPUT, "%s: %s needs a value: %s %s", l->command, f->name, f->name, f->what);
-    *f->value = value;
-    return CO_OK;
-}
-
 /* A word that is no flag of the command: a setting, or a habit of another program. */
-static co_err other_word(habit_line *h, int *i, const flag *const *sets, int n_sets)
+static co_err other_word(habit_line *h, int *i, const co_flag *const *sets, int n_sets)
 {
     line *l = h->line;
     const char *w = h->argv[*i];
@@ -93,7 +56,7 @@ static co_err other_word(habit_line *h, int *i, const flag *const *sets, int n_s
     return CO_OK;
 }
 
-static co_err parse(line *l, int argc, char **argv, const flag *const *sets, int n_sets)
+static co_err parse(line *l, int argc, char **argv, const co_flag *const *sets, int n_sets)
 {
     habit_line h = {.line = l, .argc = argc, .argv = argv};
 
@@ -101,26 +64,27 @@ static co_err parse(line *l, int argc, char **argv, const flag *const *sets, int
         l->help |= strcmp(argv[i], "--help") == 0 || strcmp(argv[i], "-h") == 0;
     for (int i = 1; i < argc; i++) {
         const char *w = argv[i], *value = NULL;
-        const flag *f = NULL;
+        const co_flag *f = NULL;
         for (int s = 0; s < n_sets && !f && w[0] == '-' && w[1]; s++)
-            f = find_flag(sets[s], w, &value);
+            f = co_flag_find(sets[s], w, &value);
         if (f)
-            CO_TRY(set_flag(l, f, value, argv, argc, &i));
+            CO_TRY(co_flag_set(l->command, f, value, argv, argc, &i));
         else
             CO_TRY(other_word(&h, &i, sets, n_sets));
     }
     return l->help || !l->settings ? CO_OK : habits_end(&h);
 }
 
-co_err line_parse(line *l, int argc, char **argv, bool settings, const flag *more)
+co_err line_parse(line *l, int argc, char **argv, bool settings, const co_flag *more)
 {
     *l = (line){.command = argv[0], .settings = settings, .held = co_array((size_t)argc + 3, sizeof *l->words)};
     if (!l->held)
         return CO_ENOMEM;
     l->words = l->held + 2; /* room for two in front */
-    const flag common[] = {{"--json", .on = &l->json}, {"--help", .on = &l->help}, {"-h", .on = &l->help}, {0}};
-    const flag configured[] = {{"--config-dir", "FOLDER", .value = &l->config_dir}, {0}};
-    co_err err = parse(l, argc, argv, (const flag *const[]){common, more, settings ? configured : NULL}, 3);
+    const co_flag common[] = {
+        {"--json", .on = &l->json}, {"--help", .on = &l->help}, {"-h", .on = &l->help}, {0}};
+    const co_flag configured[] = {{"--config-dir", "FOLDER", .value = &l->config_dir}, {0}};
+    co_err err = parse(l, argc, argv, (const co_flag *const[]){common, more, settings ? configured : NULL}, 3);
     if (err && l->help) { /* whoever asks for help gets it */
         co_errclear();
         err = CO_OK;
@@ -138,62 +102,4 @@ void line_free(line *l)
     co_pool_fini(&l->pool);
     l->held = NULL;
     l->base = l->found = NULL;
-}
-
-static struct {
-    void (*to)(void *ctx, const char *line);
-    void *ctx;
-} listener;
-
-void say_to(void (*to)(void *ctx, const char *line), void *ctx)
-{
-    listener.to = to;
-    listener.ctx = ctx;
-}
-
-void say(const char *fmt, ...)
-{
-    char text[8192];
-    va_list ap;
-
-    va_start(ap, fmt);
-    int n = vsnprintf(text, sizeof text - 1, fmt, ap);
-    va_end(ap);
-    if (listener.to) {
-        listener.to(listener.ctx, text);
-        return;
-    }
-    n = n < 0 ? 0 : n < (int)sizeof text - 1 ? n : (int)sizeof text - 2;
-    text[n++] = '\n'; /* in one write: other processes say things on the same terminal */
-    fwrite(text, 1, (size_t)n, stderr);
-}
-
-int exit_of(co_err err)
-{
-    return err == CO_OK                                                ? EXIT_DONE
-           : err == CO_ESTOP                                           ? EXIT_STOPPED
-           : err == CO_EINPUT || err == CO_ENOMEM || err == CO_EFORMAT ? EXIT_USAGE
-                                                                       : EXIT_FAILED;
-}
-
-int fail_usage(void)
-{
-    say("cohort: %s", co_errmsg());
-    return EXIT_USAGE;
-}
-
-int fail_with(co_err err)
-{
-    say("cohort: %s", co_errmsg());
-    return exit_of(err);
-}
-
-void print_json(json_t *take)
-{
-    char *text = take ? co_json_text(take) : NULL;
-
-    if (text)
-        puts(text);
-    co_free(text);
-    json_decref(take);
 }

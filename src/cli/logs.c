@@ -6,7 +6,7 @@
 #include <unistd.h>
 
 #include "base/clock.h"
-#include "launch/logs.h"
+#include "job/logs.h"
 
 const char logs_usage[] =
     "  cohort logs                                   the newest run in this folder, or in folders of it\n"
@@ -38,7 +38,7 @@ static co_err read_since(char out[CO_STAMP], const char *text)
     snprintf(number, sizeof number, "%.*s", n > 1 && n < 30 ? (int)n - 1 : 0, text);
     for (size_t i = 0; n > 1 && i < CO_COUNT(units); i++)
         if (text[n - 1] == units[i].unit && co_str_to_f64(number, &x) && x >= 0 && x < 1e6) {
-            co_log_stamp(out, co_wall_s() - x * units[i].s);
+            co_stamp(out, co_wall_s() - x * units[i].s);
             return CO_OK;
         }
     bool good = n >= 10 && n < CO_STAMP;
@@ -134,14 +134,14 @@ int cmd_logs(int argc, char **argv)
 {
     const char *ranks = NULL, *host = NULL, *tail = NULL, *since = NULL;
     bool follow = false, time = false;
-    const flag flags[] = {{"--follow", .on = &follow},
-                          {"-f", .on = &follow},
-                          {"--time", .on = &time},
-                          {"--rank", "N,N-M", .value = &ranks},
-                          {"--host", "NAME", .value = &host},
-                          {"--tail", "N", .value = &tail},
-                          {"--since", "TIME", .value = &since},
-                          {0}};
+    const co_flag flags[] = {{"--follow", .on = &follow},
+                             {"-f", .on = &follow},
+                             {"--time", .on = &time},
+                             {"--rank", "N,N-M", .value = &ranks},
+                             {"--host", "NAME", .value = &host},
+                             {"--tail", "N", .value = &tail},
+                             {"--since", "TIME", .value = &since},
+                             {0}};
     line l;
     co_logs *logs = NULL;
 

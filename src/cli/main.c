@@ -10,6 +10,7 @@
 #include <unistd.h>
 
 #include "base/log.h"
+#include "bench/bench.h"
 
 const command commands[] = {
     {"train", "train a model: cohort train [group=choice] [key=value] ...", cmd_train,
@@ -71,7 +72,7 @@ const command commands[] = {
      "  --ema                 export the average of the weights (optim.ema)\n"
      "  --json                an object per checkpoint\n"
      "  exit status of verify: 1 if any is bad\n"},
-    {"bench", "measurements as JSON: sameness, kills, start, scaling, apply, vs-torch", cmd_bench,
+    {"bench", "measurements as JSON: sameness, kills, start, scaling, apply, vs-torch", co_bench_run,
      "  cohort bench sameness\n"
      "  cohort bench kills --json\n"},
     {"ps", "runs on this machine", cmd_ps,

@@ -183,7 +183,7 @@ int cmd_plan(int argc, char **argv)
     training s = {.began_ns = co_now_ns()};
     line l;
     bool parameters = false;
-    const flag flags[] = {{"--parameters", .on = &parameters}, {0}};
+    const co_flag flags[] = {{"--parameters", .on = &parameters}, {0}};
 
     if (line_parse(&l, argc, argv, true, flags) != CO_OK)
         return fail_usage();

@@ -237,7 +237,7 @@ int cmd_stop(int argc, char **argv)
     int status;
 
     if (line_parse(&s.line, argc, argv, false,
-                   (const flag[]){{"--all", .on = &s.all}, {"--wait", .on = &s.wait}, {0}}) != CO_OK)
+                   (const co_flag[]){{"--all", .on = &s.all}, {"--wait", .on = &s.wait}, {0}}) != CO_OK)
         return fail_usage();
     co_err err = CO_OK;
     if (!s.line.help && s.all == (s.line.n > 0))

@@ -135,6 +135,20 @@ void record_first_screen(training *s)
     tell(s, "run       %s", co_folder_path(s->folder));
 }
 
+void record_warn(void *ctx, const char *text)
+{
+    shout(ctx, "warning   %s", text);
+}
+
+void record_track(training *s)
+{
+    const co_tracker_def *chosen[CO_TRACKERS_MOST];
+    int n = app_trackers(&s->app, chosen);
+
+    if (co_tracking_open(&s->tracking, s->folder, chosen, n) != CO_OK)
+        record_warn(s, co_errmsg());
+}
+
 static void on_saved(void *ctx, int64_t step, const char *path, const char *failure)
 {
     training *s = ctx;
@@ -181,6 +195,8 @@ static co_err on_turn(void *ctx)
             return err;
         if (err)
             co_errclear(); /* a full disk: kept and told by the folder itself */
+        co_tracking_more(s->tracking);
+        co_tracking_troubles(s->tracking, record_warn, s);
     }
     return CO_OK;
 }

@@ -1,4 +1,5 @@
-/* summary.c -- the end of the record: summary.json (its fields are a promise to scripts), blame.json, csv, exec_time. */
+/* summary.c -- the end of the record: summary.json (its fields are a promise to scripts), blame.json, exec_time.log, and the
+ * trackers' last lines. */
 #include "cli/train_int.h"
 
 #include <math.h>
@@ -157,5 +158,7 @@ co_err record_close(training *s)
         err = co_folder_write(s->folder, "exec_time.log", text, (size_t)n);
     if (!err)
         err = co_events_flush(s->folder);
-    return err ? err : co_events_to_csv(s->folder);
+    co_tracking_close(s->tracking, CO_TRACKING_END_S, record_warn, s);
+    s->tracking = NULL;
+    return err;
 }

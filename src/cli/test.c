@@ -135,7 +135,7 @@ int cmd_test(int argc, char **argv)
     char sha[65];
 
     if (line_parse(&t.line, argc, argv, true,
-                   (const flag[]){{"--split", "val|test", .value = &t.split_name}, {0}}) != CO_OK)
+                   (const co_flag[]){{"--split", "val|test", .value = &t.split_name}, {0}}) != CO_OK)
         return fail_usage();
     if (t.line.help)
         return close_look(&t, show_usage("test"));
@@ -151,7 +151,8 @@ int cmd_test(int argc, char **argv)
     if (t.app.cfg->ema > 0 && t.app.resume)
         say("the average of the weights (optim.ema) is evaluated");
     if (r.bad)
-        say("%lld sample%s could not be read: left out", (long long)r.bad, r.bad == 1 ? "" : "s");
+        say("%lld sample%s could not be read: left out (%s)", (long long)r.bad, r.bad == 1 ? "" : "s",
+            r.bad_names);
     print_classes(&t);
     print_result(&t, &r, sha);
     return close_look(&t, EXIT_DONE);
@@ -230,10 +231,10 @@ int cmd_predict(int argc, char **argv)
     shown s = {0};
 
     if (line_parse(&t.line, argc, argv, true,
-                   (const flag[]){{"--split", "val|test", .value = &t.split_name},
-                                  {"--limit", "N", .value = &t.limit_text},
-                                  {"--logits", .on = &s.logits},
-                                  {0}}) != CO_OK)
+                   (const co_flag[]){{"--split", "val|test", .value = &t.split_name},
+                                     {"--limit", "N", .value = &t.limit_text},
+                                     {"--logits", .on = &s.logits},
+                                     {0}}) != CO_OK)
         return fail_usage();
     if (t.line.help)
         return close_look(&t, show_usage("predict"));

@@ -14,7 +14,7 @@
 #include "base/alloc.h"
 #include "base/clock.h"
 #include "base/fs.h"
-#include "launch/launch.h"
+#include "proc/crew.h"
 
 /* A folder that holds a run is continued, or left alone: two runs in one would be neither. */
 static co_err refuse_to_mix(const training *s, const char *path)
@@ -224,6 +224,7 @@ static int report(training *s, const line *l, co_err err)
 
 co_err training_run(training *s, co_err *wrote)
 {
+    record_track(s);
     record_first_screen(s);
     tell_changes(s);
     co_train_hooks hooks = s->job ? job_hooks(s) : record_hooks(s);
@@ -309,14 +310,14 @@ int cmd_train(int argc, char **argv)
     line l;
     bool markdown = false, multirun = false, resolve = false, background = false;
     const char *cfg = NULL;
-    const flag flags[] = {{"--markdown", .on = &markdown}, /* of --help: how docs/keys.md is made */
-                          {"--multirun", .on = &multirun},
-                          {"-m", .on = &multirun},
-                          {"--cfg", "job", .value = &cfg},
-                          {"-c", "job", .value = &cfg},
-                          {"--resolve", .on = &resolve},
-                          {"--detach", .on = &background},
-                          {0}};
+    const co_flag flags[] = {{"--markdown", .on = &markdown}, /* of --help: how docs/keys.md is made */
+                             {"--multirun", .on = &multirun},
+                             {"-m", .on = &multirun},
+                             {"--cfg", "job", .value = &cfg},
+                             {"-c", "job", .value = &cfg},
+                             {"--resolve", .on = &resolve},
+                             {"--detach", .on = &background},
+                             {0}};
 
     signal(SIGHUP, SIG_IGN);
     if (line_parse(&l, argc, argv, true, flags) != CO_OK)

@@ -28,6 +28,7 @@ typedef struct training {
     app app;
     co_plan *plan;
     co_folder *folder;
+    co_tracking *tracking; /* the trackers of logger=, while the run goes on */
     co_console *console;
     char *ckpt_root, *log_dir;
     co_train_summary summary;
@@ -72,13 +73,15 @@ co_err training_plan(training *s, line *l);
 /* record.c: what goes into the run folder and onto the screen while it runs. */
 co_err record_open(training *s); /* config.yaml, overrides.yaml, config_tree.log, header.json */
 void record_first_screen(training *s);
+void record_track(training *s); /* starts the trackers; what cannot be started is a warning */
+void record_warn(void *training, const char *text);
 void tell(training *s, const char *fmt, ...) __attribute__((format(printf, 2, 3))); /* console and train.log */
 void shout(training *s, const char *fmt, ...)
     __attribute__((format(printf, 2, 3))); /* the same, with console=quiet too */
 co_train_hooks record_hooks(training *s);
 void profile_tell(training *s);        /* profile.c: trainer.profiler */
 void record_end_progress(training *s); /* the bar is done; what follows are plain lines */
-/* summary.c: summary.json, blame.json, csv, exec_time.log */
+/* summary.c: summary.json, blame.json, exec_time.log; the trackers read to the end and close */
 co_err record_close(training *s);
 json_t *summary_of(const training *s);
 

@@ -52,7 +52,9 @@ typedef struct co_dataset {
                 const co_draw *draw, const co_slice_dst *dst);
     /* Reads a sample again to tell what is wrong with it: CO_EINPUT naming the file, or CO_OK. NULL: none can be. */
     co_err (*check)(const struct co_dataset *d, co_split s, uint32_t id);
-    bool stop_on_bad; /* a sample that cannot be read ends the run (else it is left out and counted) */
+    bool stop_on_bad; /* a training sample that cannot be read ends the run (else it is left out and counted) */
+    /* No label can mark a sample as left out (regression): one that cannot be read ends an evaluation too. */
+    bool needs_every_sample;
     /* CLASSIFY: the name of a class; NULL, or gives NULL: it has none but its number. */
     const char *(*class_name)(const struct co_dataset *d, int64_t label);
     /* The file that a sample came from; NULL, or gives NULL: it has none of its own. */

@@ -287,6 +287,7 @@ static void shut(co_dataset *d)
 static co_err make(struct imagefolder *set, const struct folder_cfg *c)
 {
     bool as_imagenet;
+    char kinds[256];
 
     CO_TRY(listing_open(&set->files, c->dir, (uint64_t)c->cache_mb << 20));
     CO_TRY(folder_index_make(&set->index, &set->files, c->val_fraction, c->test_fraction));
@@ -308,6 +309,9 @@ static co_err make(struct imagefolder *set, const struct folder_cfg *c)
                  "faster)");
     memcpy(set->base.count, set->index.count, sizeof set->base.count);
     transform_io(&set->how, &set->base.io);
+    if (*listing_unsupported(&set->files, kinds))
+        co_log_say(CO_LOG_WARN, "data.dir: %s: unsupported format: %s left out (%s are read)",
+                   set->files.root, kinds, PICTURE_ENDINGS);
     if (set->files.passed_over)
         co_log_say(CO_LOG_INFO, "data.dir: %s: %llu files that are not pictures were passed over, such as %s",
                    set->files.root, (unsigned long long)set->files.passed_over,
@@ -337,7 +341,8 @@ static co_err open_folder(co_dataset **out, const void *cfg)
 
 const co_dataset_def imagefolder_def = {
     .name = "imagefolder",
-    .help = "JPEG and PNG files of one's own, a folder for each class; ImageNet's mean and std are taken out",
+    .help = "JPEG, PNG, WebP, BMP and GIF files in a folder for each class; ImageNet's mean and std are "
+            "taken out",
     .options = options,
     .cfg_size = sizeof(struct folder_cfg),
     .open = open_folder,

@@ -62,8 +62,13 @@ co_err listing_take(listing *l, const char *path, uint64_t at, uint64_t size)
 {
     const char *slash = strrchr(path, '/'), *name = slash ? slash + 1 : path;
 
-    if (ends_in(name, ".jpg") || ends_in(name, ".jpeg") || ends_in(name, ".png"))
+    if (picture_named(name))
         return listing_add(l, path, ENTRY_PICTURE, at, size);
+    int kind = unsupported_named(name);
+    if (kind >= 0) {
+        l->unsupported[kind]++;
+        return CO_OK;
+    }
     if (strcmp(name, "val_annotations.txt") == 0 || strcmp(name, "words.txt") == 0)
         return listing_add(l, path, ENTRY_TEXT, at, size);
     if (l->passed_over++ > 0)
@@ -71,6 +76,20 @@ co_err listing_take(listing *l, const char *path, uint64_t at, uint64_t size)
     CO_TRY(listing_add(l, path, ENTRY_TEXT, at, size));
     l->passed_path = l->entries[--l->n].path; /* its name is kept, for a message */
     return CO_OK;
+}
+
+const char *listing_unsupported(const listing *l, char out[256])
+{
+    int at = 0;
+    char n[32];
+
+    out[0] = 0;
+    for (int i = 0; i < UNSUPPORTED && at < 200; i++)
+        if (l->unsupported[i])
+            at += snprintf(out + at, 256 - (size_t)at, "%s%s %s file%s", at ? ", " : "",
+                           with_commas(n, l->unsupported[i]), unsupported_endings[i],
+                           l->unsupported[i] == 1 ? "" : "s");
+    return out;
 }
 
 /* --- archives ------------------------------------------------------------------------------------------------------ */

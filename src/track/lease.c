@@ -27,7 +27,13 @@
 #include "base/fs.h"
 #include "base/json.h"
 
-enum { LEASE_STALE_S = 120, LEASE_TRIES = 1000, LEASE_CHAIN = 16, LEASE_BYTES = 1 << 16 };
+enum {
+    LEASE_STALE_S = 120,
+    LEASE_TRIES = 1000,
+    LEASE_CHAIN = 16,
+    LEASE_BYTES = 1 << 16,
+    HEADER_BYTES = 1 << 20
+};
 
 typedef struct lease {
     process_id who;
@@ -272,20 +278,48 @@ void lease_give_back(const char *dir, const char *run_id)
     co_free(path);
 }
 
-co_err lease_renew(const char *dir, const char *run_id)
+/* header.json names the last start in this folder; false if there is no such file, or it names us. */
+static bool another_started(const char *dir, const char *run_id)
+{
+    char *path = co_sprintf("%s/header.json", dir);
+    json_t *v = NULL;
+    bool another = false;
+
+    if (path && co_fs_exists(path) && co_json_read(&v, path, HEADER_BYTES) == CO_OK) {
+        const char *id = co_json_str(v, "run_id");
+        another = id && strcmp(id, run_id) != 0;
+    }
+    json_decref(v);
+    co_free(path);
+    return another;
+}
+
+co_err lease_is_ours(const char *dir, const char *run_id)
 {
     lease l;
     bool there;
     char *path = co_sprintf("%s/lease.json", dir);
+
     if (!path)
         return CO_ENOMEM;
     co_err err = read_lease(&l, &there, path, 0);
-    if (!err && !there)
-        err = lease_take(dir, run_id);
-    else if (!err && l.readable && strcmp(l.run_id, run_id) != 0)
+    co_free(path);
+    if (!err && there && l.readable && strcmp(l.run_id, run_id) != 0)
         err = co_fail(CO_EFAIL,
                       "run folder %s was taken over by pid %lld on host %s (run %s) while we were away", dir,
                       l.who.pid, l.who.host, l.run_id);
+    if (!err && !there && another_started(dir, run_id))
+        err = co_fail(CO_EFAIL, "run folder %s was taken over by another run, which has ended since", dir);
+    return err;
+}
+
+co_err lease_renew(const char *dir, const char *run_id)
+{
+    char *path = co_sprintf("%s/lease.json", dir);
+    co_err err = path ? lease_is_ours(dir, run_id) : CO_ENOMEM;
+
+    if (!err && !co_fs_exists(path)) /* removed by hand */
+        err = lease_take(dir, run_id);
     else if (!err && utimensat(AT_FDCWD, path, NULL, 0) != 0)
         err = co_fail(CO_EIO, "renew %s: %m", path);
     co_free(path);

@@ -1,7 +1,7 @@
 /* track.h -- the run's written record: folder, lease, events, summary; and what a person sees while it runs.
  *
  * events.jsonl is the one source: every scalar, checkpoint, recovery as a line
- * {"step":..,"name":..,"value":..,"t":..}; other trackers are its readers. Only the supervisor writes here.
+ * {"step":..,"name":..,"value":..,"t":..}; trackers (tracker.h) read it. Only the supervisor writes here.
  */
 #ifndef CO_TRACK_TRACK_H
 #define CO_TRACK_TRACK_H
@@ -34,8 +34,6 @@ co_err co_folder_write_json(co_folder *f, const char *name, const json_t *v);
 void co_event_scalar(co_folder *f, int64_t step, const char *name, double value);
 void co_event_json(co_folder *f, json_t *take); /* takes the reference; "t" is added */
 co_err co_events_flush(co_folder *f);
-/* csv/metrics.csv: made from the run's events at the end. */
-co_err co_events_to_csv(co_folder *f);
 
 /* --- console -----------------------------------------------------------------------------------------------
  */

@@ -7,6 +7,7 @@
 
 #include "base/str.h"
 #include "track/track.h"
+#include "track/tracker.h"
 
 /* process.c: who a process is, so that another cannot be taken for it. A pid means something only with its
  * start time, on one boot of one host, in one pid namespace. */
@@ -27,6 +28,19 @@ co_err lease_take(const char *dir, const char *run_id);
 void lease_give_back(const char *dir, const char *run_id);
 /* Shows other hosts that we live; fails if the lease is no longer ours. */
 co_err lease_renew(const char *dir, const char *run_id);
+/* CO_EFAIL if another run holds the folder, or has held it since; changes nothing. Any thread or process may ask. */
+co_err lease_is_ours(const char *dir, const char *run_id);
+
+/* reader.c: the lines of the record, while it grows. One thread per reader. */
+typedef struct record_reader record_reader;
+co_err reader_open(record_reader **out, const char *dir); /* the run folder; events.jsonl need not be there yet */
+void reader_close(record_reader *r);                      /* NULL is fine */
+/* The next whole line, without its newline, and where it begins; valid until the next call. *line is NULL if there is
+ * none yet. */
+co_err reader_next(record_reader *r, const char **line, size_t *len, int64_t *offset);
+
+/* trackers/ */
+extern const co_tracker_def csv_def, none_def;
 
 enum { EVENTS_BUFFER = 64 << 10, EVENTS_MOST = 1 << 20 };
 

@@ -1,4 +1,5 @@
-/* apply.c -- the last phase: the optimiser, chunk by chunk, so that a death in the middle of a chunk loses nothing.
+/* apply.c -- the last phase: the optimiser, chunk by chunk, so that a death in the middle of a chunk loses
+ * nothing.
  *
  * For each chunk, in this order:
  *     claim      CAS on the chunk's word
@@ -7,60 +8,61 @@
  *     update     in place
  *     done       store to the chunk's word
  *
- * A successor that finds a chunk claimed by its slot's dead incarnation looks at the journal's mark: if it names this
- * chunk, the update may have begun, so the old bytes are put back (that can be done any number of times); if not, the
- * state was not touched. Either way the chunk is then whole and old, and is done from `aside` on.
+ * A successor that finds a chunk claimed by its slot's dead incarnation looks at the journal's mark: if it
+ * names this chunk, the update may have begun, so the old bytes are put back (that can be done any number of
+ * times); if not, the state was not touched. Either way the chunk is then whole and old, and is done from
+ * `aside` on.
  */
-#include "train/train_int.h"
+#include "train/rank_int.h"
 
 #include <string.h>
 
-static size_t span(const co_plan *p, size_t c, size_t *lo)
+static size_t span(const co_plan *plan, size_t c, size_t *lo)
 {
-    *lo = c * p->chunk;
-    return *lo + p->chunk < p->layout->count ? p->chunk : p->layout->count - *lo;
+    *lo = c * plan->chunk;
+    return *lo + plan->chunk < plan->layout->count ? plan->chunk : plan->layout->count - *lo;
 }
 
 /* part 0: weights; 1..: moments */
-static float *part_of(const rank *k, int part)
+static float *part_of(const struct rank *rank, int part)
 {
-    return part == 0 ? k->r->state : k->r->moment[part - 1];
+    return part == 0 ? rank->regions->state : rank->regions->moment[part - 1];
 }
 
-static void set_aside(rank *k, size_t c)
+static void set_aside(struct rank *rank, size_t c)
 {
-    uint64_t snap = atomic_load_explicit(&k->r->ctl->snap, memory_order_acquire);
+    uint64_t snap = atomic_load_explicit(&rank->regions->ctl->snap, memory_order_acquire);
     uint32_t of = (uint32_t)(snap >> 1);
-    size_t lo, n = span(k->p, c, &lo);
+    size_t lo, n = span(rank->plan, c, &lo);
 
-    if (!(snap & 1) || co_mark_get(&k->r->aside_mark[c], of) != 0)
+    if (!(snap & 1) || co_mark_get(&rank->regions->aside_mark[c], of) != 0)
         return;
-    for (int part = 0; part <= k->p->moments; part++)
-        memcpy(k->r->aside[part] + lo, part_of(k, part) + lo, n * sizeof(float));
-    co_mark_set(&k->r->aside_mark[c], of, 1);
+    for (int part = 0; part <= rank->plan->moments; part++)
+        memcpy(rank->regions->aside[part] + lo, part_of(rank, part) + lo, n * sizeof(float));
+    co_mark_set(&rank->regions->aside_mark[c], of, 1);
     atomic_thread_fence(memory_order_seq_cst); /* the mark is there before the state changes */
 }
 
-static void keep_journal(rank *k, size_t c)
+static void keep_journal(struct rank *rank, size_t c)
 {
-    size_t lo, n = span(k->p, c, &lo);
+    size_t lo, n = span(rank->plan, c, &lo);
 
-    for (int part = 0; part <= k->p->moments; part++)
-        memcpy(k->r->journal[k->who.slot] + (size_t)part * k->p->chunk, part_of(k, part) + lo,
-               n * sizeof(float));
-    co_mark_set(&k->me->journal, k->who.unit, (uint32_t)c + 1);
+    for (int part = 0; part <= rank->plan->moments; part++)
+        memcpy(rank->regions->journal[rank->who.slot] + (size_t)part * rank->plan->chunk,
+               part_of(rank, part) + lo, n * sizeof(float));
+    co_mark_set(&rank->me->journal, rank->who.unit, (uint32_t)c + 1);
     atomic_thread_fence(memory_order_seq_cst); /* likewise */
 }
 
-static void put_back(rank *k, size_t c)
+static void put_back(struct rank *rank, size_t c)
 {
-    size_t lo, n = span(k->p, c, &lo);
+    size_t lo, n = span(rank->plan, c, &lo);
 
-    if (co_mark_get(&k->me->journal, k->who.unit) != (uint32_t)c + 1)
+    if (co_mark_get(&rank->me->journal, rank->who.unit) != (uint32_t)c + 1)
         return;
-    for (int part = 0; part <= k->p->moments; part++)
-        memcpy(part_of(k, part) + lo, k->r->journal[k->who.slot] + (size_t)part * k->p->chunk,
-               n * sizeof(float));
+    for (int part = 0; part <= rank->plan->moments; part++)
+        memcpy(part_of(rank, part) + lo,
+               rank->regions->journal[rank->who.slot] + (size_t)part * rank->plan->chunk, n * sizeof(float));
 }
 
 static void update_stat(const co_entry *e, float *w, const float *sum, size_t n, const decision *d)
@@ -78,10 +80,11 @@ static void update_counter(float *w)
     memcpy(w, &v, sizeof v);
 }
 
-/* Clipping by value: each element of the mean gradient is held to plus or minus clip_value, in the slot's scratch. */
-static void clip(const rank *k, co_apply *a, float scale)
+/* Clipping by value: each element of the mean gradient is held to plus or minus clip_value, in the slot's
+ * scratch. */
+static void clip(const struct rank *rank, co_apply *a, float scale)
 {
-    float *to = k->r->scratch[k->who.slot], most = (float)k->p->clip_value;
+    float *to = rank->regions->scratch[rank->who.slot], most = (float)rank->plan->recipe.clip_value;
 
     if (!(most > 0))
         return;
@@ -94,9 +97,10 @@ static void clip(const rank *k, co_apply *a, float scale)
 }
 
 /* Present rows of elements [from, to) of a row-sparse entry, in runs. */
-static void update_rows(const rank *k, const co_entry *e, const float *sum, co_apply *a, size_t from, size_t to)
+static void update_rows(const struct rank *rank, const co_entry *e, const float *sum, co_apply *a,
+                        size_t from, size_t to)
 {
-    const co_optim_def *def = k->p->spec.optim;
+    const co_optim_def *def = rank->plan->spec.optim;
     const float *mark = sum + e->marks_offset;
     float scale = a->scale;
     size_t width = e->count / (size_t)e->shape.d[0];
@@ -108,42 +112,43 @@ static void update_rows(const rank *k, const co_entry *e, const float *sum, co_a
             end = to;
         memcpy(&present, &mark[row], sizeof present);
         if (present) {
-            a->w = k->r->state + at;
+            a->w = rank->regions->state + at;
             a->g = sum + at;
             a->n = end - at;
-            for (int j = 0; j < k->p->moments; j++)
-                a->m[j] = k->r->moment[j] + at;
-            clip(k, a, scale);
-            def->apply_sparse(k->p->spec.optim_cfg, a);
+            for (int j = 0; j < rank->plan->moments; j++)
+                a->m[j] = rank->regions->moment[j] + at;
+            clip(rank, a, scale);
+            def->apply_sparse(rank->plan->spec.optim_cfg, a);
         }
         at = end;
     }
 }
 
-static void update_param(const rank *k, const co_entry *e, const float *sum, co_apply *a, size_t from, size_t to)
+static void update_param(const struct rank *rank, const co_entry *e, const float *sum, co_apply *a,
+                         size_t from, size_t to)
 {
     if (e->sparse) {
-        update_rows(k, e, sum, a, from, to);
+        update_rows(rank, e, sum, a, from, to);
         return;
     }
-    clip(k, a, a->scale);
-    k->p->spec.optim->apply(k->p->spec.optim_cfg, a);
+    clip(rank, a, a->scale);
+    rank->plan->spec.optim->apply(rank->plan->spec.optim_cfg, a);
 }
 
-static void update(rank *k, size_t c, const float *sum, const decision *d)
+static void update(struct rank *rank, size_t c, const float *sum, const decision *d)
 {
-    const co_plan *p = k->p;
-    size_t lo, hi = span(p, c, &lo);
+    const co_plan *plan = rank->plan;
+    size_t lo, hi = span(plan, c, &lo);
 
     hi += lo;
-    for (int i = 0; i < p->layout->n; i++) {
-        const co_entry *e = &p->layout->entry[i];
+    for (int i = 0; i < plan->layout->n; i++) {
+        const co_entry *e = &plan->layout->entry[i];
         size_t from = e->offset > lo ? e->offset : lo;
         size_t to = e->offset + e->count < hi ? e->offset + e->count : hi;
         if (from >= to)
             continue;
-        const treat *how = &p->treat[i];
-        co_apply a = {.w = k->r->state + from,
+        const param_rule *how = &plan->recipe.rule[i];
+        co_apply a = {.w = rank->regions->state + from,
                       .g = sum + from,
                       .n = to - from,
                       .scale = d->scale,
@@ -151,50 +156,51 @@ static void update(rank *k, size_t c, const float *sum, const decision *d)
                       .t = d->t,
                       .no_decay = how->no_decay,
                       .momentum = d->momentum};
-        for (int j = 0; j < p->moments; j++)
-            a.m[j] = k->r->moment[j] + from;
+        for (int j = 0; j < plan->moments; j++)
+            a.m[j] = rank->regions->moment[j] + from;
         if (e->kind == CO_KIND_STAT)
             update_stat(e, a.w, a.g, a.n, d);
         else if (e->kind == CO_KIND_COUNTER)
             update_counter(a.w);
         else if (!how->frozen)
-            update_param(k, e, sum, &a, from, to);
-        if (p->ema >= 0 && e->kind != CO_KIND_COUNTER)
-            co_ema_apply(k->r->moment[p->ema] + from, k->r->state + from, to - from, p->cfg.ema, d->t);
+            update_param(rank, e, sum, &a, from, to);
+        if (plan->ema >= 0 && e->kind != CO_KIND_COUNTER)
+            co_ema_apply(rank->regions->moment[plan->ema] + from, rank->regions->state + from, to - from,
+                         plan->cfg.ema, d->t);
     }
 }
 
-static bool all_applied(rank *k, int64_t step)
+static bool all_applied(struct rank *rank, int64_t step)
 {
     (void)step;
-    for (size_t c = k->p->chunks; c-- > 0;)
-        if (!co_claim_is_done(&k->r->apply_claim[c], k->who.unit))
+    for (size_t c = rank->plan->chunks; c-- > 0;)
+        if (!co_claim_is_done(&rank->regions->apply_claim[c], rank->who.unit))
             return false;
     return true;
 }
 
-void apply_chunks(rank *k, int64_t step, const decision *d)
+void apply_chunks(struct rank *rank, int64_t step, const decision *d)
 {
-    size_t n = k->p->chunks, first = n * k->who.slot / (size_t)k->p->ranks;
-    const float *sum = sum_of_step(k->p, k->r, step);
+    size_t n = rank->plan->chunks, first = n * rank->who.slot / (size_t)rank->plan->ranks;
+    const float *sum = sum_of_step(rank->plan, rank->regions, step);
 
     for (size_t i = 0; i < n; i++) {
         size_t c = (first + i) % n;
-        co_claimed got = co_claim_take(&k->r->apply_claim[c], k->who);
+        co_claimed got = co_claim_take(&rank->regions->apply_claim[c], rank->who);
         if (got == CO_CLAIM_BUSY || got == CO_CLAIM_DONE)
             continue;
-        rank_phase(k, CO_PHASE_APPLY, (uint32_t)c);
+        rank_phase(rank, CO_PHASE_APPLY, (uint32_t)c);
         if (got == CO_CLAIM_REDO)
-            put_back(k, c);
-        fault_point(k, CO_FAULT_APPLY);
-        set_aside(k, c);
-        fault_point(k, CO_FAULT_NONE);
-        keep_journal(k, c);
-        fault_point(k, CO_FAULT_NONE);
-        update(k, c, sum, d);
-        fault_point(k, CO_FAULT_NONE);
-        co_claim_finish(&k->r->apply_claim[c], k->who);
-        co_event_ring(&k->r->ctl->event);
+            put_back(rank, c);
+        fault_point(rank, CO_FAULT_APPLY);
+        set_aside(rank, c);
+        fault_point(rank, CO_FAULT_NONE);
+        keep_journal(rank, c);
+        fault_point(rank, CO_FAULT_NONE);
+        update(rank, c, sum, d);
+        fault_point(rank, CO_FAULT_NONE);
+        co_claim_finish(&rank->regions->apply_claim[c], rank->who);
+        co_event_ring(&rank->regions->ctl->event);
     }
-    wait_for(k, all_applied, step, CO_PHASE_WAIT);
+    wait_for(rank, all_applied, step, CO_PHASE_WAIT);
 }

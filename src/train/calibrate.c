@@ -1,10 +1,11 @@
-/* calibrate.c -- how long a step will take, from a few slices computed in this process before anything is started.
+/* calibrate.c -- how long a step will take, from a few slices computed in this process before anything is
+ * started.
  *
  *     step = the most slices that one rank has * (load + slice) + sum and apply
  *
  * The machine is taken as it is: ranks are assumed to have a CPU each while there are enough.
  */
-#include "train/train_int.h"
+#include "train/evaluate_int.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -12,13 +13,13 @@
 #include "base/alloc.h"
 #include "base/clock.h"
 #include "base/maths.h"
-#include "comm/tree.h"
+#include "proc/crew.h"
 
 enum { ROUNDS = 3 };
 
 /* Memory for one slice of training. */
 struct bench {
-    co_plan *p;
+    co_plan *plan;
     const shape_exec *e;
     void *block;
     float *state, *leaf, *other;
@@ -33,135 +34,139 @@ static size_t lines(size_t bytes)
     return (bytes + 63) & ~(size_t)63;
 }
 
-static co_err bench_open(struct bench *b, co_plan *p)
+static co_err bench_open(struct bench *bench, co_plan *plan)
 {
-    size_t state = lines(p->layout->leaf_count * sizeof(float)), input = lines(p->train.input_bytes);
+    size_t state = lines(plan->layout->leaf_count * sizeof(float)), input = lines(plan->train.input_bytes);
     uint32_t lo, hi;
 
-    if (p->kernels->space)
+    if (plan->kernels->space)
         return co_fail(CO_EINPUT, "trainer.kernels=%s computes elsewhere: nothing to measure here",
-                       p->cfg.kernels);
-    co_cut_range(&p->tree[CUT_FULL].cut, 0, &lo, &hi);
-    *b = (struct bench){.p = p, .block = co_zalloc(64 + 3 * state + input + p->train.work_bytes)};
-    b->ids = co_array(hi, sizeof *b->ids);
-    if (!b->block || !b->ids)
+                       plan->cfg.kernels);
+    co_cut_range(&plan->tree[CUT_FULL].cut, 0, &lo, &hi);
+    *bench = (struct bench){.plan = plan, .block = co_zalloc(64 + 3 * state + input + plan->train.work_bytes)};
+    bench->ids = co_array(hi, sizeof *bench->ids);
+    if (!bench->block || !bench->ids)
         return CO_ENOMEM;
-    char *at = (char *)(((uintptr_t)b->block + 63) & ~(uintptr_t)63);
-    b->state = (float *)(void *)at;
-    b->leaf = (float *)(void *)(at + state);
-    b->other = (float *)(void *)(at + 2 * state);
-    b->input = at + 3 * state;
-    b->work = b->input + input;
-    memcpy(b->ids, ids_of_step(p, 1), (hi - lo) * sizeof *b->ids);
-    b->shape = (co_slice_shape){(int)(hi - lo), co_slice_len(p->data, CO_SPLIT_TRAIN, b->ids, (int)(hi - lo))};
-    b->e = exec_for(&p->train, b->shape);
+    char *at = (char *)(((uintptr_t)bench->block + 63) & ~(uintptr_t)63);
+    bench->state = (float *)(void *)at;
+    bench->leaf = (float *)(void *)(at + state);
+    bench->other = (float *)(void *)(at + 2 * state);
+    bench->input = at + 3 * state;
+    bench->work = bench->input + input;
+    memcpy(bench->ids, ids_of_step(plan, 1), (hi - lo) * sizeof *bench->ids);
+    bench->shape =
+        (co_slice_shape){(int)(hi - lo), co_slice_len(plan->data, CO_SPLIT_TRAIN, bench->ids, (int)(hi - lo))};
+    bench->e = exec_for(&plan->train, bench->shape);
     co_fpu_init();
-    co_layout_initialise(p->layout, b->state, (uint64_t)p->cfg.seed);
+    co_layout_initialise(plan->layout, bench->state, (uint64_t)plan->cfg.seed);
     return CO_OK;
 }
 
-static void bench_close(struct bench *b)
+static void bench_close(struct bench *bench)
 {
-    co_free(b->block);
-    co_free(b->ids);
+    co_free(bench->block);
+    co_free(bench->ids);
 }
 
-static void load(struct bench *b)
+static void load(struct bench *bench)
 {
     co_slice_dst dst;
 
-    slice_dst(b->e, b->input, &dst);
-    b->p->data->fill(b->p->data, CO_SPLIT_TRAIN, b->ids, b->shape,
-                     &(co_draw){.seed = (uint64_t)b->p->cfg.seed, .augment = true}, &dst);
+    slice_dst(bench->e, bench->input, &dst);
+    bench->plan->data->fill(bench->plan->data, CO_SPLIT_TRAIN, bench->ids, bench->shape,
+                            &(co_draw){.seed = (uint64_t)bench->plan->cfg.seed, .augment = true}, &dst);
 }
 
-static co_bases bases_of(struct bench *b)
+static co_bases bases_of(struct bench *bench)
 {
-    return (co_bases){
-        .state = b->state, .leaf = b->leaf, .input = b->input, .work = b->work, .stat = b->stat.stat};
+    return (co_bases){.state = bench->state,
+                      .leaf = bench->leaf,
+                      .input = bench->input,
+                      .work = bench->work,
+                      .stat = bench->stat.stat};
 }
 
-static void compute(struct bench *b)
+static void compute(struct bench *bench)
 {
-    co_bases bases = bases_of(b);
+    co_bases bases = bases_of(bench);
 
-    co_exec_run(b->e->exec, &bases, &(co_run){.seed = (uint64_t)b->p->cfg.seed, .step = 1}, NULL);
+    co_exec_run(bench->e->exec, &bases, &(co_run){.seed = (uint64_t)bench->plan->cfg.seed, .step = 1}, NULL);
 }
 
-static void add(struct bench *b)
+static void add(struct bench *bench)
 {
-    co_leaf_add(CO_ADD_VALUES, b->other, b->other, b->leaf, b->p->layout->count);
+    co_leaf_add(CO_ADD_VALUES, bench->other, bench->other, bench->leaf, bench->plan->layout->count);
 }
 
 /* As an update with one moment: reads and writes about as much as any. */
-static void update(struct bench *b)
+static void update(struct bench *bench)
 {
-    float *w = b->state, *m = b->other;
+    float *w = bench->state, *m = bench->other;
 
-    for (size_t i = 0; i < b->p->layout->count; i++) {
-        m[i] = 0.9f * m[i] + b->leaf[i];
+    for (size_t i = 0; i < bench->plan->layout->count; i++) {
+        m[i] = 0.9f * m[i] + bench->leaf[i];
         w[i] -= 1e-30f * m[i];
     }
 }
 
 /* The least of a few, in milliseconds: what else the machine does only adds. */
-static double time_of(struct bench *b, void (*what)(struct bench *))
+static double time_of(struct bench *bench, void (*what)(struct bench *))
 {
     double least = 0;
 
-    what(b);
+    what(bench);
     for (int i = 0; i < ROUNDS; i++) {
         uint64_t t0 = co_now_ns();
-        what(b);
+        what(bench);
         double ms = (double)(co_now_ns() - t0) * 1e-6;
         least = i == 0 || ms < least ? ms : least;
     }
     return least;
 }
 
-static co_err time_evaluation(co_plan *p, double *ms)
+static co_err time_evaluation(co_plan *plan, double *ms)
 {
-    look l = {0};
+    struct offline offline = {0};
     leaf_stat stat;
 
     *ms = 0;
-    if (!p->eval_items[CO_SPLIT_VAL])
+    if (!plan->eval_items[CO_SPLIT_VAL])
         return CO_OK;
-    co_err err = look_open(&l, p, &p->eval);
+    co_err err = offline_open(&offline, plan, &plan->eval);
     for (int i = 0; !err && i < ROUNDS; i++) {
         uint64_t t0 = co_now_ns();
-        l.bases.stat = stat.stat;
-        run_item(p, &p->eval, CO_SPLIT_VAL, 0, &l.bases, NULL);
+        offline.bases.stat = stat.stat;
+        run_item(plan, &plan->eval, CO_SPLIT_VAL, 0, &offline.bases, NULL);
         double took = (double)(co_now_ns() - t0) * 1e-6;
         *ms = i == 0 || took < *ms ? took : *ms;
     }
-    look_close(&l);
+    offline_close(&offline);
     return err;
 }
 
-co_err co_plan_calibrate(co_plan *p, co_calibration *out)
+co_err co_plan_calibrate(co_plan *plan, co_calibration *out)
 {
-    struct bench b = {0};
-    co_err err = bench_open(&b, p);
-    int most = (p->slices + p->ranks - 1) / p->ranks;
-    double cpus = p->ranks < co_cpus_usable() ? p->ranks : co_cpus_usable(), crowd = p->ranks / cpus;
+    struct bench bench = {0};
+    co_err err = bench_open(&bench, plan);
+    int most = (plan->slices + plan->ranks - 1) / plan->ranks;
+    double cpus = plan->ranks < co_cpus_usable() ? plan->ranks : co_cpus_usable(), crowd = plan->ranks / cpus;
 
     *out = (co_calibration){0};
     if (!err) {
-        out->load_ms = time_of(&b, load);
-        out->slice_ms = time_of(&b, compute);
-        out->sum_apply_ms = (time_of(&b, add) * (p->slices - 1) + time_of(&b, update)) / cpus;
-        err = time_evaluation(p, &out->eval_item_ms);
+        out->load_ms = time_of(&bench, load);
+        out->slice_ms = time_of(&bench, compute);
+        out->sum_apply_ms = (time_of(&bench, add) * (plan->slices - 1) + time_of(&bench, update)) / cpus;
+        err = time_evaluation(plan, &out->eval_item_ms);
     }
-    bench_close(&b);
-    double ahead = p->cfg.workers ? 0 : out->load_ms; /* with threads, loading goes on beside */
+    bench_close(&bench);
+    double ahead = plan->cfg.workers ? 0 : out->load_ms; /* with threads, loading goes on beside */
     out->step_ms = most * crowd * (ahead + out->slice_ms) + out->sum_apply_ms;
-    double eval = (double)p->eval_items[CO_SPLIT_VAL] * out->eval_item_ms / cpus;
-    out->epoch_s = ((double)p->sched.steps_per_epoch * out->step_ms + (p->sched.block ? eval : 0)) * 1e-3;
+    double eval = (double)plan->eval_items[CO_SPLIT_VAL] * out->eval_item_ms / cpus;
+    out->epoch_s = ((double)plan->units.steps_per_epoch * out->step_ms + (plan->units.block ? eval : 0)) * 1e-3;
     return err;
 }
 
-/* --- by operator ----------------------------------------------------------------------------------------------------- */
+/* --- by operator ---------------------------------------------------------------------------------------- */
 struct laps {
     uint64_t last;
     float *ms; /* [calls] */
@@ -169,43 +174,43 @@ struct laps {
 
 static void lap(void *ctx, int call, const co_arg *out, int n_out)
 {
-    struct laps *l = ctx;
+    struct laps *laps = ctx;
     uint64_t now = co_now_ns();
-    float ms = (float)(now - l->last) * 1e-6f;
+    float ms = (float)(now - laps->last) * 1e-6f;
 
     (void)out;
     (void)n_out;
-    l->ms[call] = l->ms[call] == 0 || ms < l->ms[call] ? ms : l->ms[call];
-    l->last = co_now_ns();
+    laps->ms[call] = laps->ms[call] == 0 || ms < laps->ms[call] ? ms : laps->ms[call];
+    laps->last = co_now_ns();
 }
 
-co_err co_plan_profile(co_plan *p, co_op_time **out, int *n)
+co_err co_plan_profile(co_plan *plan, co_op_time **out, int *n)
 {
-    struct bench b = {0};
-    co_err err = bench_open(&b, p);
+    struct bench bench = {0};
+    co_err err = bench_open(&bench, plan);
 
     *out = NULL;
     *n = 0;
     if (!err) {
-        const co_exec_info *info = co_exec_info_of(b.e->exec);
-        struct laps l = {.ms = co_array((size_t)info->calls, sizeof *l.ms)};
+        const co_exec_info *info = co_exec_info_of(bench.e->exec);
+        struct laps laps = {.ms = co_array((size_t)info->calls, sizeof *laps.ms)};
         co_op_time *list = co_array((size_t)info->calls, sizeof *list);
-        load(&b);
-        for (int i = 0; l.ms && list && i < ROUNDS + 1; i++) {
-            co_bases bases = bases_of(&b);
-            l.last = co_now_ns();
-            co_exec_run_watched(b.e->exec, &bases, &(co_run){.seed = (uint64_t)p->cfg.seed, .step = 1},
-                                &(co_watcher){&l, lap});
+        load(&bench);
+        for (int i = 0; laps.ms && list && i < ROUNDS + 1; i++) {
+            co_bases bases = bases_of(&bench);
+            laps.last = co_now_ns();
+            co_exec_run_watched(bench.e->exec, &bases, &(co_run){.seed = (uint64_t)plan->cfg.seed, .step = 1},
+                                &(co_watcher){&laps, lap});
         }
-        for (int i = 0; l.ms && list && i < info->calls; i++)
-            list[i] = (co_op_time){co_exec_call_name(b.e->exec, i), i >= info->forward_calls, l.ms[i]};
-        err = l.ms && list ? CO_OK : CO_ENOMEM;
+        for (int i = 0; laps.ms && list && i < info->calls; i++)
+            list[i] = (co_op_time){co_exec_call_name(bench.e->exec, i), i >= info->forward_calls, laps.ms[i]};
+        err = laps.ms && list ? CO_OK : CO_ENOMEM;
         if (err)
             co_free(list);
         *out = err ? NULL : list;
         *n = err ? 0 : info->calls;
-        co_free(l.ms);
+        co_free(laps.ms);
     }
-    bench_close(&b);
+    bench_close(&bench);
     return err;
 }

@@ -1,5 +1,6 @@
-/* deaths.c -- a rank is gone: replace it, let it go, or end the run with a report of who, where, how and what to do. */
-#include "train/train_int.h"
+/* deaths.c -- a rank is gone: replace it, let it go, or end the run with a report of who, where, how and what
+ * to do. */
+#include "train/super_int.h"
 
 #include <signal.h>
 #include <stdio.h>
@@ -10,11 +11,11 @@
 
 enum { SAME_PLACE_LIMIT = 3 }; /* deaths in a row of one slot at one place that end the run */
 
-/* How far the slot has come. The phase is no part of it: a loader's thread may crash while the rank starts, loads or
- * computes. */
-static uint64_t place_of(const super *s, int slot, uint32_t u)
+/* How far the slot has come. The phase is no part of it: a loader's thread may crash while the rank starts,
+ * loads or computes. */
+static uint64_t place_of(const struct run *run, int slot, uint32_t u)
 {
-    const rank_slot *me = &s->r->slots[slot];
+    const rank_slot *me = &run->regions->slots[slot];
     uint32_t phase = atomic_load(&me->record.phase);
     bool items = phase == CO_PHASE_SUM || phase == CO_PHASE_APPLY || phase == CO_PHASE_EVAL;
     uint32_t item = items ? atomic_load(&me->record.slice) & 0xfffff : 0;
@@ -53,73 +54,84 @@ static const char *advice(const co_death *d)
     }
 }
 
-static void what_it_did(const super *s, int slot, co_str *out)
+static void what_it_did(const struct run *run, int slot, co_str *out)
 {
-    const co_record *r = &s->r->slots[slot].record;
-    uint32_t call = atomic_load(&r->call), phase = atomic_load(&r->phase);
-    const exec_set *set = phase == CO_PHASE_COMPUTE ? &s->p->train
-                          : phase == CO_PHASE_EVAL  ? &s->p->eval
+    const co_record *record = &run->regions->slots[slot].record;
+    uint32_t call = atomic_load(&record->call), phase = atomic_load(&record->phase);
+    const exec_set *set = phase == CO_PHASE_COMPUTE ? &run->plan->train
+                          : phase == CO_PHASE_EVAL  ? &run->plan->eval
                                                     : NULL;
-    co_str record = {0};
+    co_str text_of = {0};
 
-    co_record_print(r, &record);
-    const char *text = co_str_text(&record);
+    co_record_print(record, &text_of);
+    const char *text = co_str_text(&text_of);
     int line = (int)strcspn(text, "\n"); /* the backtrace follows */
     co_str_addf(out, "%.*s", line, text);
     if (call > 0 && set && call <= (uint32_t)co_exec_info_of(set->e[0].exec)->calls)
         co_str_addf(out, ", %s", co_exec_call_name(set->e[0].exec, (int)call - 1));
     co_str_addf(out, "%s", text + line);
-    co_str_fini(&record);
+    co_str_fini(&text_of);
 }
 
-static void blame(super *s, const co_death *d, const char *how, const char *doing, int64_t step)
+static void blame(const struct run *run, const co_death *death, int times, const char *how, const char *doing,
+                  int64_t step)
 {
     int line = (int)strcspn(doing, "\n");
 
-    snprintf(s->out->blame, sizeof s->out->blame,
-             "rank %d (pid %d) died %d times in a row at step %lld: %s, while %.*s. %s.%s", d->slot,
-             (int)d->pid, s->death_count[d->slot], (long long)step, how, line, doing, advice(d), doing + line);
+    snprintf(run->out->blame, sizeof run->out->blame,
+             "rank %d (pid %d) died %d times in a row at step %lld: %s, while %.*s. %s.%s", death->slot,
+             (int)death->pid, times, (long long)step, how, line, doing, advice(death), doing + line);
 }
 
 /* Deaths that a rehearsal caused are no sign of trouble. */
-static bool rehearsed(const super *s, const co_death *d)
+static bool rehearsed(const struct run *run, const co_death *death)
 {
-    return s->p->cfg.fault_phase != CO_FAULT_NONE &&
-           (d->fenced || (WIFSIGNALED(d->status) && WTERMSIG(d->status) == SIGKILL));
+    return run->plan->cfg.fault_phase != CO_FAULT_NONE &&
+           (death->fenced || (WIFSIGNALED(death->status) && WTERMSIG(death->status) == SIGKILL));
 }
 
-co_verdict rank_died(void *ctx, const co_death *d)
+/* How often in a row the slot has died at this place. */
+static int count_death(struct deaths *deaths, int slot, uint64_t place, bool no_matter)
 {
-    super *s = ctx;
-    uint64_t pc = atomic_load(&s->r->ctl->pc);
-    unit u = unit_now(s->p, s->r->ctl, (uint32_t)(pc >> 8));
+    bool again = place == deaths->place[slot] && !no_matter;
+
+    deaths->place[slot] = place;
+    deaths->count[slot] = again ? deaths->count[slot] + 1 : 1;
+    return deaths->count[slot];
+}
+
+co_verdict rank_died(void *ctx, const co_death *death)
+{
+    struct supervisor *super = ctx;
+    const struct run *run = &super->run;
+    control *ctl = run->regions->ctl;
+    uint64_t pc = atomic_load(&ctl->pc);
+    unit open = unit_now(run->plan, ctl, (uint32_t)(pc >> 8));
     char how[160];
     co_str doing = {0};
 
-    if (WIFEXITED(d->status) && WEXITSTATUS(d->status) == 0 && (pc & (PC_STOP | PC_END | PC_FAIL)))
+    if (WIFEXITED(death->status) && WEXITSTATUS(death->status) == 0 && (pc & (PC_STOP | PC_END | PC_FAIL)))
         return CO_CREW_LET_GO;
-    how_it_died(d, how, sizeof how);
-    what_it_did(s, d->slot, &doing);
-    uint64_t place = place_of(s, d->slot, (uint32_t)(pc >> 8));
-    s->death_count[d->slot] =
-        place == s->death_key[d->slot] && !rehearsed(s, d) ? s->death_count[d->slot] + 1 : 1;
-    s->death_key[d->slot] = place;
-    co_verdict verdict = s->death_count[d->slot] >= SAME_PLACE_LIMIT ? CO_CREW_END : CO_CREW_REPLACE;
-    uint64_t struck = atomic_exchange(&s->r->ctl->fault_at_ns, 0);
-    if (struck && s->n_open_kills < CO_MAX_SLOTS)
-        s->open_kill_ns[s->n_open_kills++] = struck;
+    how_it_died(death, how, sizeof how);
+    what_it_did(run, death->slot, &doing);
+    int times = count_death(&super->deaths, death->slot, place_of(run, death->slot, (uint32_t)(pc >> 8)),
+                            rehearsed(run, death));
+    uint64_t struck = atomic_exchange(&ctl->fault_at_ns, 0);
+    if (struck)
+        accident_struck(&super->accidents, struck);
+    co_verdict verdict = times >= SAME_PLACE_LIMIT ? CO_CREW_END : CO_CREW_REPLACE;
     if (verdict == CO_CREW_END)
-        blame(s, d, how, co_str_text(&doing), u.step);
-    s->out->recoveries += verdict == CO_CREW_REPLACE;
-    if (s->hooks->recovery)
-        s->hooks->recovery(s->hooks->ctx, &(co_recovery){.slot = d->slot,
-                                                         .pid = (int)d->pid,
-                                                         .inc = d->inc,
-                                                         .step = u.step,
-                                                         .how = how,
-                                                         .doing = co_str_text(&doing)});
+        blame(run, death, times, how, co_str_text(&doing), open.step);
+    run->out->recoveries += verdict == CO_CREW_REPLACE;
+    if (run->hooks->recovery)
+        run->hooks->recovery(run->hooks->ctx, &(co_recovery){.slot = death->slot,
+                                                             .pid = (int)death->pid,
+                                                             .inc = death->inc,
+                                                             .step = open.step,
+                                                             .how = how,
+                                                             .doing = co_str_text(&doing)});
     co_str_fini(&doing);
-    /* A successor that dies before its first act did nothing. */
-    co_record_begin(&s->r->slots[d->slot].record);
+    /* A successor that dies before it records anything did nothing. */
+    co_record_begin(&run->regions->slots[death->slot].record);
     return verdict;
 }

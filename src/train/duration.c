@@ -1,5 +1,5 @@
 /* duration.c -- how long a run may take, as people write it. */
-#include "train/train_int.h"
+#include "train/plan_int.h"
 
 #include <stdlib.h>
 #include <string.h>

@@ -1,8 +1,8 @@
 /* fault.c -- accidents on request, so that recovery can be rehearsed and tested at every phase.
  *
- * The supervisor arms one accident at a time: (phase, slot, seed). The rank that meets it sets a timer that kills it, as
- * an outsider's SIGKILL would, at a random instant within the time that the phase took last. */
-#include "train/train_int.h"
+ * The supervisor arms one accident at a time: (phase, slot, seed). The rank that meets it sets a timer that
+ * kills it, as an outsider's SIGKILL would, at a random instant within the time that the phase took last. */
+#include "train/rank_int.h"
 
 #include <signal.h>
 #include <time.h>
@@ -32,19 +32,20 @@ static void strike_after(uint64_t ns)
         kill(getpid(), SIGKILL);
 }
 
-void fault_point(rank *k, co_fault phase)
+void fault_point(struct rank *rank, co_fault phase)
 {
-    control *ctl = k->r->ctl;
+    control *ctl = rank->regions->ctl;
     uint64_t w = atomic_load_explicit(&ctl->fault, memory_order_relaxed), from, to;
 
-    if (k->point)
-        k->point(k);
-    if (w == 0 || (w >> 8 & 0xff) != (uint64_t)phase || (w & 0xff) != k->who.slot + 1)
+    if (rank->point)
+        rank->point(rank);
+    if (w == 0 || (w >> 8 & 0xff) != (uint64_t)phase || (w & 0xff) != rank->who.slot + 1)
         return;
-    if (k->doomed || !atomic_compare_exchange_strong(&ctl->fault, &w, 0))
+    if (rank->doomed || !atomic_compare_exchange_strong(&ctl->fault, &w, 0))
         return; /* the next one is for a successor */
-    k->doomed = true;
-    uint64_t length = phase == CO_FAULT_FORWARD || phase == CO_FAULT_BACKWARD ? k->compute_ns : k->phase_ns;
+    rank->doomed = true;
+    uint64_t length =
+        phase == CO_FAULT_FORWARD || phase == CO_FAULT_BACKWARD ? rank->compute_ns : rank->phase_ns;
     window(phase, &from, &to);
     uint64_t delay = length * (from + (w >> 16) % (to - from)) / 1024;
     atomic_store(&ctl->fault_at_ns, co_now_ns() + delay);

@@ -1,6 +1,7 @@
-/* graphs.c -- an executor for every slice shape that can occur: training and evaluation are planned before anything
- * starts; prediction asks for its shapes when it knows them. All executors of one model have one layout. */
-#include "train/train_int.h"
+/* graphs.c -- an executor for every slice shape that can occur: training and evaluation are planned before
+ * anything starts; prediction asks for its shapes when it knows them. All executors of one model have one
+ * layout. */
+#include "train/plan_int.h"
 
 #include "base/alloc.h"
 
@@ -35,7 +36,7 @@ static void grow(size_t *most, size_t bytes)
         *most = bytes;
 }
 
-co_err exec_set_add(exec_set *s, const co_plan *p, co_slice_shape shape, co_mode mode)
+co_err exec_set_add(exec_set *s, const co_plan *plan, co_slice_shape shape, co_mode mode)
 {
     co_graph *g;
 
@@ -45,13 +46,14 @@ co_err exec_set_add(exec_set *s, const co_plan *p, co_slice_shape shape, co_mode
     if (!more)
         return CO_ENOMEM;
     s->e = more;
-    CO_TRY(co_model_graph(&g, p->spec.model, p->spec.model_cfg, &p->data->io, &p->loss, shape, mode));
+    CO_TRY(co_model_graph(&g, plan->spec.model, plan->spec.model_cfg, &plan->data->io, &plan->loss, shape,
+                          mode));
     shape_exec *e = &s->e[s->n];
     *e = (shape_exec){.shape = shape};
-    co_err err = co_exec_new(&e->exec, g, p->kernels);
+    co_err err = co_exec_new(&e->exec, g, plan->kernels);
     co_graph_free(g);
     if (err)
-        return co_fail_in(err, "model=%s", p->spec.model->name);
+        return co_fail_in(err, "model=%s", plan->spec.model->name);
     s->n++;
     e->x = input_at(e->exec, "x");
     e->y = input_at(e->exec, "y");
@@ -75,55 +77,67 @@ void exec_set_fini(exec_set *s)
 }
 
 /* n samples at every padded length the data can have. */
-static co_err add_lengths(co_plan *p, exec_set *s, int n, co_mode mode)
+static co_err add_lengths(co_plan *plan, exec_set *s, int n, co_mode mode)
 {
-    const co_io *io = &p->data->io;
+    const co_io *io = &plan->data->io;
 
     if (io->task != CO_TASK_LM)
-        return exec_set_add(s, p, (co_slice_shape){.n = n}, mode);
+        return exec_set_add(s, plan, (co_slice_shape){.n = n}, mode);
     for (int64_t len = io->len_step; len < io->max_len + io->len_step; len += io->len_step)
-        CO_TRY(exec_set_add(s, p, (co_slice_shape){n, (int)len}, mode));
+        CO_TRY(exec_set_add(s, plan, (co_slice_shape){n, (int)len}, mode));
     return CO_OK;
 }
 
-static co_err add_cut(co_plan *p, const co_cut *cut)
+static co_err add_cut(co_plan *plan, const co_cut *cut)
 {
     for (int leaf = 0; leaf < cut->slices; leaf++) {
         uint32_t lo, hi;
         co_cut_range(cut, leaf, &lo, &hi);
         if (lo < hi)
-            CO_TRY(add_lengths(p, &p->train, (int)(hi - lo), CO_MODE_TRAIN));
+            CO_TRY(add_lengths(plan, &plan->train, (int)(hi - lo), CO_MODE_TRAIN));
     }
     return CO_OK;
 }
 
-co_err make_train_graphs(co_plan *p)
+co_err make_train_graphs(co_plan *plan)
 {
-    CO_TRY(add_cut(p, &p->tree[CUT_FULL].cut));
-    if (p->short_n)
-        CO_TRY(add_cut(p, &p->tree[CUT_SHORT].cut));
-    p->layout = co_exec_layout(p->train.e[0].exec);
+    CO_TRY(add_cut(plan, &plan->tree[CUT_FULL].cut));
+    if (plan->short_n)
+        CO_TRY(add_cut(plan, &plan->tree[CUT_SHORT].cut));
+    plan->layout = co_exec_layout(plan->train.e[0].exec);
     return CO_OK;
 }
 
-co_err make_eval_graphs(co_plan *p)
+co_err make_eval_graphs(co_plan *plan)
 {
     static const co_split splits[] = {CO_SPLIT_VAL, CO_SPLIT_TEST};
-    uint32_t size = (uint32_t)p->cfg.eval_slice;
+    uint32_t size = (uint32_t)plan->cfg.eval_slice;
 
     for (size_t i = 0; i < CO_COUNT(splits); i++) {
-        uint32_t n = p->eval_count[splits[i]];
-        p->eval_items[splits[i]] = (n + size - 1) / size;
-        if (p->eval_items[splits[i]] > p->max_items)
-            p->max_items = p->eval_items[splits[i]];
+        uint32_t n = plan->eval_count[splits[i]];
+        plan->eval_items[splits[i]] = (n + size - 1) / size;
+        if (plan->eval_items[splits[i]] > plan->max_items)
+            plan->max_items = plan->eval_items[splits[i]];
         if (n >= size)
-            CO_TRY(add_lengths(p, &p->eval, (int)size, CO_MODE_EVAL));
+            CO_TRY(add_lengths(plan, &plan->eval, (int)size, CO_MODE_EVAL));
         if (n % size)
-            CO_TRY(add_lengths(p, &p->eval, (int)(n % size), CO_MODE_EVAL));
+            CO_TRY(add_lengths(plan, &plan->eval, (int)(n % size), CO_MODE_EVAL));
     }
-    if (!p->layout && p->eval.n)
-        p->layout = co_exec_layout(p->eval.e[0].exec);
-    for (int i = 0; i < p->eval.n; i++)
-        CO_TRY(co_layout_same(p->layout, co_exec_layout(p->eval.e[i].exec)));
+    if (!plan->layout && plan->eval.n)
+        plan->layout = co_exec_layout(plan->eval.e[0].exec);
+    for (int i = 0; i < plan->eval.n; i++)
+        CO_TRY(co_layout_same(plan->layout, co_exec_layout(plan->eval.e[i].exec)));
     return CO_OK;
+}
+
+void slice_dst(const shape_exec *e, char *buffer, co_slice_dst *dst)
+{
+    *dst = (co_slice_dst){
+        .x = e->x == SIZE_MAX ? NULL : buffer + e->x,
+        .y = e->y == SIZE_MAX ? NULL : buffer + e->y,
+        .ids = e->ids == SIZE_MAX ? NULL : (int64_t *)(void *)(buffer + e->ids),
+        .lens = e->lens == SIZE_MAX ? NULL : (int32_t *)(void *)(buffer + e->lens),
+        .y2 = e->y2 == SIZE_MAX ? NULL : (int32_t *)(void *)(buffer + e->y2),
+        .lam = e->lam == SIZE_MAX ? NULL : (float *)(void *)(buffer + e->lam),
+    };
 }

@@ -1,6 +1,7 @@
-/* leaves.c -- the first phase of a step: this slot's slices, each a forward and a backward pass of its own, folded along
- * the tree as they come. The mark after every operation says how far the fold has come; a successor goes on there. */
-#include "train/train_int.h"
+/* leaves.c -- the first phase of a step: this slot's slices, each a forward and a backward pass of its own,
+ * folded along the tree as they come. The mark after every operation says how far the fold has come; a
+ * successor goes on there. */
+#include "train/rank_int.h"
 
 #include <string.h>
 
@@ -15,70 +16,71 @@ static void clear_sparse(const co_layout *l, float *leaf)
                 leaf[l->entry[i].offset + q] = -0.0f;
 }
 
-static void compute(rank *k, int64_t step, const co_fold_op *op)
+static void compute(struct rank *rank, int64_t step, const co_fold_op *op)
 {
-    const co_plan *p = k->p;
+    const co_plan *plan = rank->plan;
     void *input;
 
-    rank_phase(k, CO_PHASE_LOAD, (uint32_t)op->leaf);
-    fault_point(k, CO_FAULT_LOAD);
-    const co_load *job = co_loader_get(k->loader, k->job++, &input);
+    rank_phase(rank, CO_PHASE_LOAD, (uint32_t)op->leaf);
+    fault_point(rank, CO_FAULT_LOAD);
+    const co_load *job = co_loader_get(rank->loader, rank->job++, &input);
     CO_ASSERT(job, "a slice that is due is in the sequence");
 
-    rank_phase(k, CO_PHASE_COMPUTE, (uint32_t)op->leaf);
-    fault_point(k, CO_FAULT_FORWARD);
-    fault_point(k, CO_FAULT_BACKWARD);
-    const shape_exec *e = exec_for(&p->train, job->shape);
-    float *leaf = leaf_buffer_of(p, k->r, (int)k->who.slot, op->dst);
-    if (p->sparse)
-        clear_sparse(p->layout, leaf);
-    k->r->leaf[step & 1][op->leaf].bad = job->bad < 0 ? LOST : job->bad;
+    rank_phase(rank, CO_PHASE_COMPUTE, (uint32_t)op->leaf);
+    fault_point(rank, CO_FAULT_FORWARD);
+    fault_point(rank, CO_FAULT_BACKWARD);
+    const shape_exec *e = exec_for(&plan->train, job->shape);
+    float *leaf = leaf_buffer_of(plan, rank->regions, (int)rank->who.slot, op->dst);
+    if (plan->sparse)
+        clear_sparse(plan->layout, leaf);
+    rank->regions->leaf[step & 1][op->leaf].bad = job->bad < 0 ? LOST : job->bad;
     uint64_t t0 = co_now_ns();
     co_exec_run(e->exec,
-                &(co_bases){.state = k->r->state,
+                &(co_bases){.state = rank->regions->state,
                             .leaf = leaf,
                             .input = input,
-                            .work = k->work,
-                            .stat = k->r->leaf[step & 1][op->leaf].stat,
-                            .work_bytes = k->work_bytes},
-                &(co_run){.seed = (uint64_t)p->cfg.seed, .step = (uint32_t)step}, &k->me->record.call);
-    k->compute_ns = co_now_ns() - t0;
+                            .work = rank->work,
+                            .stat = rank->regions->leaf[step & 1][op->leaf].stat,
+                            .work_bytes = rank->work_bytes},
+                &(co_run){.seed = (uint64_t)plan->cfg.seed, .step = (uint32_t)step}, &rank->me->record.call);
+    rank->compute_ns = co_now_ns() - t0;
 }
 
-static bool all_arrived(rank *k, int64_t step)
+static bool all_arrived(struct rank *rank, int64_t step)
 {
-    const co_tree *t = &k->p->tree[cut_of_step(k->p, step)];
+    const co_tree *t = &rank->plan->tree[cut_of_step(rank->plan, step)];
 
     for (int s = 0; s < t->slots; s++)
-        if (co_mark_get(&k->r->slots[s].progress, k->who.unit) < (uint32_t)t->fold[s].n_ops + 1)
+        if (co_mark_get(&rank->regions->slots[s].progress, rank->who.unit) < (uint32_t)t->fold[s].n_ops + 1)
             return false;
     return true;
 }
 
-void leaves(rank *k, int64_t step)
+void leaves(struct rank *rank, int64_t step)
 {
-    const co_plan *p = k->p;
-    const co_fold *f = &p->tree[cut_of_step(p, step)].fold[k->who.slot];
-    int slot = (int)k->who.slot;
+    const co_plan *plan = rank->plan;
+    const co_fold *f = &plan->tree[cut_of_step(plan, step)].fold[rank->who.slot];
+    int slot = (int)rank->who.slot;
 
-    for (uint32_t i = co_mark_get(&k->me->progress, k->who.unit); i < (uint32_t)f->n_ops; i++) {
+    for (uint32_t i = co_mark_get(&rank->me->progress, rank->who.unit); i < (uint32_t)f->n_ops; i++) {
         const co_fold_op *op = &f->op[i];
         if (op->leaf >= 0) {
-            compute(k, step, op);
+            compute(rank, step, op);
         } else {
-            float *dst = leaf_buffer_of(p, k->r, slot, op->dst);
-            const float *a = leaf_buffer_of(p, k->r, slot, op->a), *b = leaf_buffer_of(p, k->r, slot, op->b);
-            size_t n = p->layout->count;
-            rank_phase(k, CO_PHASE_SUM, i);
+            float *dst = leaf_buffer_of(plan, rank->regions, slot, op->dst);
+            const float *a = leaf_buffer_of(plan, rank->regions, slot, op->a),
+                        *b = leaf_buffer_of(plan, rank->regions, slot, op->b);
+            size_t n = plan->layout->count;
+            rank_phase(rank, CO_PHASE_SUM, i);
             co_leaf_add(CO_ADD_VALUES, dst, a, b, n);
-            co_leaf_add(CO_ADD_MARKS, dst + n, a + n, b + n, p->layout->leaf_count - n);
+            co_leaf_add(CO_ADD_MARKS, dst + n, a + n, b + n, plan->layout->leaf_count - n);
         }
-        fault_point(k, CO_FAULT_NONE);
-        co_mark_set(&k->me->progress, k->who.unit, i + 1);
+        fault_point(rank, CO_FAULT_NONE);
+        co_mark_set(&rank->me->progress, rank->who.unit, i + 1);
     }
-    /* One more than the fold has: "arrived", also for a slot that had nothing to do. So nobody is ever more than one
-     * step behind, and statistics need only two places, by the step's parity. */
-    co_mark_set(&k->me->progress, k->who.unit, (uint32_t)f->n_ops + 1);
-    co_event_ring(&k->r->ctl->event);
-    wait_for(k, all_arrived, step, CO_PHASE_WAIT);
+    /* One more than the fold has: "arrived", also for a slot that had nothing to do. So nobody is ever more
+     * than one step behind, and statistics need only two places, by the step's parity. */
+    co_mark_set(&rank->me->progress, rank->who.unit, (uint32_t)f->n_ops + 1);
+    co_event_ring(&rank->regions->ctl->event);
+    wait_for(rank, all_arrived, step, CO_PHASE_WAIT);
 }

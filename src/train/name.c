@@ -1,28 +1,28 @@
 /* name.c -- what a checkpoint is called.
  *
- * Lightning's users write a template: "epoch_{epoch:03d}", "{step}-{val/acc:.2f}". A field is epoch, step, or the value
- * that decides which checkpoint is the best; after a colon comes its width or precision. What a file name should not
- * have becomes '_'. Two states must not have one name, or the later would replace the earlier: a template without
- * {epoch} or {step} is refused.
+ * Lightning's users write a template: "epoch_{epoch:03d}", "{step}-{val/acc:.2f}". A field is epoch, step, or
+ * the value that decides which checkpoint is the best; after a colon comes its width or precision. What a
+ * file name should not have becomes '_'. Two states must not have one name, or the later would replace the
+ * earlier: a template without {epoch} or {step} is refused.
  */
-#include "train/train_int.h"
+#include "train/save_int.h"
 
 #include <ctype.h>
 #include <math.h>
 #include <stdio.h>
 #include <string.h>
 
-static int64_t epoch_of(const co_plan *p, int64_t step)
+static int64_t epoch_of(const co_plan *plan, int64_t step)
 {
-    int64_t per = p->sched.steps_per_epoch;
+    int64_t per = plan->units.steps_per_epoch;
 
     return step > 0 ? (step - 1) / per : 0; /* the one that ends with it, or is under way */
 }
 
-static void plain(const co_plan *p, int64_t step, char name[SAVE_NAME])
+static void plain(const co_plan *plan, int64_t step, char name[SAVE_NAME])
 {
-    if (step > 0 && step % p->sched.steps_per_epoch == 0)
-        snprintf(name, SAVE_NAME, "epoch_%03lld", (long long)epoch_of(p, step));
+    if (step > 0 && step % plan->units.steps_per_epoch == 0)
+        snprintf(name, SAVE_NAME, "epoch_%03lld", (long long)epoch_of(plan, step));
     else
         snprintf(name, SAVE_NAME, "step_%08lld", (long long)step);
 }
@@ -42,15 +42,16 @@ static int number_in(const char *spec, size_t len)
 enum { FIELD = 64 };
 
 /* One field, `len` characters between the braces. False: there is no such field. */
-static bool field(const co_plan *p, const char *text, size_t len, int64_t step, const watch *w, char out[FIELD])
+static bool field(const co_plan *plan, const char *text, size_t len, int64_t step, const watch *w,
+                  char out[FIELD])
 {
     const char *colon = memchr(text, ':', len);
     size_t n = colon ? (size_t)(colon - text) : len;
     int width = colon ? number_in(colon + 1, len - n - 1) : -1;
-    const char *value = monitor_name(p, p->best_of);
+    const char *value = monitor_name(plan, plan->monitors.best);
 
     if (n == 5 && strncmp(text, "epoch", n) == 0)
-        snprintf(out, FIELD, "%0*lld", width > 0 ? width : 1, (long long)epoch_of(p, step));
+        snprintf(out, FIELD, "%0*lld", width > 0 ? width : 1, (long long)epoch_of(plan, step));
     else if (n == 4 && strncmp(text, "step", n) == 0)
         snprintf(out, FIELD, "%0*lld", width > 0 ? width : 1, (long long)step);
     else if (n == strlen(value) && strncmp(text, value, n) == 0)
@@ -61,17 +62,17 @@ static bool field(const co_plan *p, const char *text, size_t len, int64_t step, 
 }
 
 /* False: a field that is none, or no room for all of it. */
-static bool expand(const co_plan *p, int64_t step, const watch *w, char name[SAVE_NAME])
+static bool expand(const co_plan *plan, int64_t step, const watch *w, char name[SAVE_NAME])
 {
     size_t n = 0;
 
-    for (const char *at = p->cfg.ckpt_filename; *at;) {
+    for (const char *at = plan->cfg.ckpt_filename; *at;) {
         if (n + FIELD >= SAVE_NAME)
             return false;
         const char *end = *at == '{' ? strchr(at, '}') : NULL;
         char text[FIELD];
         if (end) {
-            if (!field(p, at + 1, (size_t)(end - at) - 1, step, w, text))
+            if (!field(plan, at + 1, (size_t)(end - at) - 1, step, w, text))
                 return false;
             n += (size_t)snprintf(name + n, SAVE_NAME - n, "%s", text);
             at = end + 1;
@@ -84,34 +85,34 @@ static bool expand(const co_plan *p, int64_t step, const watch *w, char name[SAV
     return true;
 }
 
-void save_name(const co_plan *p, int64_t step, const watch *w, char name[SAVE_NAME])
+void save_name(const co_plan *plan, int64_t step, const watch *w, char name[SAVE_NAME])
 {
-    if (!p->cfg.ckpt_filename || !expand(p, step, w, name))
-        plain(p, step, name);
+    if (!plan->cfg.ckpt_filename || !expand(plan, step, w, name))
+        plain(plan, step, name);
 }
 
-co_err check_save_name(const co_plan *p)
+co_err check_save_name(const co_plan *plan)
 {
-    const char *text = p->cfg.ckpt_filename;
-    int64_t step = p->sched.steps; /* as many digits as it will have */
+    const char *text = plan->cfg.ckpt_filename;
+    int64_t step = plan->units.steps; /* as many digits as it will have */
     watch w = {.value = -1e6, .value_step = step};
     char name[SAVE_NAME];
 
     if (!text)
         return CO_OK;
-    if (!expand(p, step, &w, name))
+    if (!expand(plan, step, &w, name))
         return co_fail(
             CO_EINPUT,
             "callbacks.model_checkpoint.filename: \"%s\": a field is {epoch}, {step} or {%s}, with a "
             "width or precision after a colon ({epoch:03d}), and a name has at most %d characters",
-            text, monitor_name(p, p->best_of), SAVE_NAME - FIELD - 1);
+            text, monitor_name(plan, plan->monitors.best), SAVE_NAME - FIELD - 1);
     if (!strstr(text, "{epoch") && !strstr(text, "{step"))
         return co_fail(
             CO_EINPUT,
             "callbacks.model_checkpoint.filename: \"%s\" gives every checkpoint one name: put {epoch:03d} or "
             "{step} into it",
             text);
-    if (p->cfg.ckpt_every_steps && !strstr(text, "{step"))
+    if (plan->cfg.ckpt_every_steps && !strstr(text, "{step"))
         return co_fail(
             CO_EINPUT,
             "callbacks.model_checkpoint.filename: \"%s\" gives all checkpoints of an epoch one name, and "

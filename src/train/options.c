@@ -1,4 +1,5 @@
-/* options.c -- the core keys: one row each, from which parsing, --help, docs/keys.md and the run record come. */
+/* options.c -- the core keys: one row each, from which parsing, --help, docs/keys.md and the run record
+ * come. */
 #include "train/train.h"
 
 #include <stddef.h>
@@ -9,7 +10,7 @@ static const co_option top[] = {
     {"seed", CO_OPT_INT, AT(seed), "0", "everything random is a function of it", .min = 0,
      .max = 9007199254740991.0},
     {"task_name", CO_OPT_STR, AT(task_name), "train", "run folders are logs/<task_name>/runs/<date_time>",
-     .may_change = true},
+     .may_change = true, .needed = true},
     {"ckpt_path", CO_OPT_STR, AT(ckpt_path), "null",
      "checkpoint to continue from: a folder, or auto (newest good one of run.dir or of the newest unfinished "
      "run)",
@@ -43,7 +44,7 @@ static const co_option data[] = {
 
 static const co_option trainer[] = {
     {"devices", CO_OPT_STR, AT(devices), "auto", "ranks on this host; auto: as many as CPUs may be used",
-     .may_change = true},
+     .may_change = true, .needed = true},
     {"num_nodes", CO_OPT_INT, AT(num_nodes), "1", "hosts", .min = 1, .max = 1, .may_change = true},
     {"strategy", CO_OPT_ENUM, AT(strategy), "ddp",
      "how state is spread over hosts; one host holds one copy either way", .choices = "ddp|fsdp",
@@ -56,7 +57,7 @@ static const co_option trainer[] = {
      "parts of a batch, a power of two: the most ranks that can work; 0: by batch and model", .min = 0,
      .max = 256},
     {"limit_train_batches", CO_OPT_STR, AT(limit_train_batches), "1.0",
-     "batches per epoch: a whole number, or a fraction with a point"},
+     "batches per epoch: a whole number, or a fraction with a point", .needed = true},
     {"eval_every", CO_OPT_INT, AT(eval_every), "1", "evaluate the validation split every n epochs; 0: never",
      .min = 0, .max = 1e9, .alias = "trainer.check_val_every_n_epoch"},
     {"on_nan", CO_OPT_ENUM, AT(on_nan), "stop",
@@ -79,8 +80,10 @@ static const co_option trainer[] = {
     {"max_time", CO_OPT_STR, AT(max_time), "null",
      "end the run, saved, after this long: 90s, 15m, 2h, 1d or DD:HH:MM:SS", .may_change = true},
     {"limit_val_batches", CO_OPT_STR, AT(limit_val_batches), "1.0",
-     "validate on so many samples' worth of batches only: a whole number, or a fraction with a point"},
-    {"limit_test_batches", CO_OPT_STR, AT(limit_test_batches), "1.0", "likewise for the test split"},
+     "validate on so many samples' worth of batches only: a whole number, or a fraction with a point",
+     .needed = true},
+    {"limit_test_batches", CO_OPT_STR, AT(limit_test_batches), "1.0", "likewise for the test split",
+     .needed = true},
     {"overfit_batches", CO_OPT_INT, AT(overfit_batches), "0",
      "n: train on the first n batches alone, over and over, unshuffled: a model that cannot is broken",
      .min = 0, .max = 1e9},
@@ -91,7 +94,8 @@ static const co_option trainer[] = {
     {"spike", CO_OPT_FLOAT, AT(spike), "6", "notice a loss so many deviations above its recent mean; 0: never",
      .min = 0, .max = 1e6, .may_change = true},
     {"kernels", CO_OPT_STR, AT(kernels), "auto",
-     "instruction level: auto (the best of this CPU), avx2, fma128, ref (plain C), or far (for tests)"},
+     "instruction level: auto (the best of this CPU), avx2, fma128, ref (plain C), or far (for tests)",
+     .needed = true},
     {"stall_s", CO_OPT_FLOAT, AT(stall_s), "3", "a rank without progress for so long is replaced",
      .min = 0.05, .max = 86400, .may_change = true},
     {"pin", CO_OPT_BOOL, AT(pin), "true", "one CPU per rank while there are enough", .may_change = true},
@@ -99,7 +103,8 @@ static const co_option trainer[] = {
 
 static const co_option optim[] = {
     {"no_decay", CO_OPT_STR, AT(no_decay), "none",
-     "parameters without weight decay: none, norm_bias (biases and norms), or patterns (\"*.bias,bn?.*\")"},
+     "parameters without weight decay: none, norm_bias (biases and norms), or patterns (\"*.bias,bn?.*\")",
+     .needed = true},
     {"lr_groups", CO_OPT_STR, AT(lr_groups), "null",
      "the rate of some parameters, by pattern and factor: \"fc.*:10,layer1.*:0.1\""},
     {"freeze", CO_OPT_STR, AT(freeze), "null", "parameters that are not trained, by pattern: \"conv1.*,bn1.*\""},
@@ -138,7 +143,7 @@ static const co_option early[] = {
     {"patience", CO_OPT_INT, AT(early_patience), "0",
      "end after so many evaluations without an improvement; 0: never", .min = 0, .max = 1e9},
     {"monitor", CO_OPT_STR, AT(early_monitor), "val/loss",
-     "what has to improve: val/loss, val/acc, val/acc5 or val/mae"},
+     "what has to improve: val/loss, val/acc, val/acc5 or val/mae", .needed = true},
     {"mode", CO_OPT_ENUM, AT(early_mode), "auto", "auto: max for accuracies, min for the rest",
      .choices = "auto|min|max"},
     {"min_delta", CO_OPT_FLOAT, AT(early_delta), "0", "less than this is no improvement", .min = 0, .max = 1e30},

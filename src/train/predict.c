@@ -1,6 +1,7 @@
-/* predict.c -- a split run through the model, a sample at a time to the caller: the same cut into items as evaluation,
- * with graphs that end at the prediction. Their shapes are known from the items, so only those are built. */
-#include "train/train_int.h"
+/* predict.c -- a split run through the model, a sample at a time to the caller: the same cut into items as
+ * evaluation, with graphs that end at the prediction. Their shapes are known from the items, so only those
+ * are built. */
+#include "train/evaluate_int.h"
 
 #include "base/alloc.h"
 #include "base/maths.h"
@@ -22,20 +23,20 @@ static int64_t choose(const float *logits, int64_t n, double *probability)
 }
 
 /* The row of sample i in the output: [n, wide], or [n, len, wide] at the sample's last token. */
-static const float *row_of(const co_plan *p, const float *output, co_split split, uint32_t id, int i,
+static const float *row_of(const co_plan *plan, const float *output, co_split split, uint32_t id, int i,
                            co_slice_shape shape)
 {
-    const co_io *io = &p->data->io;
+    const co_io *io = &plan->data->io;
 
     if (io->task != CO_TASK_LM)
         return output + i * (io->task == CO_TASK_REGRESS ? io->y_width : io->classes);
-    int last = p->data->length(p->data, split, id) - 1;
+    int last = plan->data->length(plan->data, split, id) - 1;
     return output + ((int64_t)i * shape.len + (last < 0 ? 0 : last)) * io->classes;
 }
 
-static co_err tell(const co_plan *p, const float *row, co_prediction *r, co_str *text)
+static co_err tell(const co_plan *plan, const float *row, co_prediction *r, co_str *text)
 {
-    const co_io *io = &p->data->io;
+    const co_io *io = &plan->data->io;
 
     r->task = io->task;
     r->values = row;
@@ -43,48 +44,49 @@ static co_err tell(const co_plan *p, const float *row, co_prediction *r, co_str 
     if (io->task == CO_TASK_REGRESS)
         return CO_OK;
     r->choice = choose(row, io->classes, &r->probability);
-    if (io->task == CO_TASK_LM && p->data->decode) {
+    if (io->task == CO_TASK_LM && plan->data->decode) {
         co_str_clear(text);
-        p->data->decode(p->data, &(int32_t){(int32_t)r->choice}, 1, text);
+        plan->data->decode(plan->data, &(int32_t){(int32_t)r->choice}, 1, text);
         r->text = co_str_text(text);
     }
     return co_str_err(text);
 }
 
 /* As run_item, and the labels, which a graph that only predicts has no place for: [EVAL_SLICE_MAX]. */
-static co_err run_labelled(const co_plan *p, const exec_set *set, co_split split, uint32_t item,
+static co_err run_labelled(const co_plan *plan, const exec_set *set, co_split split, uint32_t item,
                            const co_bases *bases, int32_t *labels)
 {
     uint32_t ids[EVAL_SLICE_MAX];
-    co_slice_shape shape = item_samples(p, split, item, ids);
+    co_slice_shape shape = item_samples(plan, split, item, ids);
     const shape_exec *e = exec_for(set, shape);
-    const co_run run = {.seed = (uint64_t)p->cfg.seed};
+    const co_run run = {.seed = (uint64_t)plan->cfg.seed};
     co_slice_dst dst;
 
     slice_dst(e, bases->input, &dst);
-    if (!dst.y && p->data->io.task == CO_TASK_CLASSIFY)
+    if (!dst.y && plan->data->io.task == CO_TASK_CLASSIFY)
         dst.y = labels;
-    if (p->data->fill(p->data, split, ids, shape, &(co_draw){.seed = run.seed}, &dst) < 0)
+    if (plan->data->fill(plan->data, split, ids, shape, &(co_draw){.seed = run.seed}, &dst) < 0)
         return lost_file();
     co_exec_run(e->exec, bases, &run, NULL);
     return CO_OK;
 }
 
-static co_err predict_items(const co_plan *p, const exec_set *set, const look *l, co_split split, uint32_t n,
-                            void (*each)(void *ctx, const co_prediction *r), void *ctx)
+static co_err predict_items(const co_plan *plan, const exec_set *set, const struct offline *offline,
+                            co_split split, uint32_t n, void (*each)(void *ctx, const co_prediction *r),
+                            void *ctx)
 {
-    uint32_t ids[EVAL_SLICE_MAX], size = (uint32_t)p->cfg.eval_slice;
+    uint32_t ids[EVAL_SLICE_MAX], size = (uint32_t)plan->cfg.eval_slice;
     int32_t labels[EVAL_SLICE_MAX] = {0};
     co_str text = {0};
     co_err err = CO_OK;
 
     for (uint32_t item = 0; item * size < n && !err; item++) {
-        co_slice_shape shape = item_samples(p, split, item, ids);
-        err = run_labelled(p, set, split, item, &l->bases, labels);
+        co_slice_shape shape = item_samples(plan, split, item, ids);
+        err = run_labelled(plan, set, split, item, &offline->bases, labels);
         for (int i = 0; i < shape.n && ids[i] < n && !err; i++) {
             co_prediction r = {.id = ids[i], .label = labels[i], .unreadable = labels[i] == CO_IGNORE};
-            r.file = p->data->file ? p->data->file(p->data, split, ids[i]) : NULL;
-            err = tell(p, row_of(p, l->bases.output, split, ids[i], i, shape), &r, &text);
+            r.file = plan->data->file ? plan->data->file(plan->data, split, ids[i]) : NULL;
+            err = tell(plan, row_of(plan, offline->bases.output, split, ids[i], i, shape), &r, &text);
             if (!err)
                 each(ctx, &r);
         }
@@ -93,25 +95,25 @@ static co_err predict_items(const co_plan *p, const exec_set *set, const look *l
     return err;
 }
 
-co_err co_predict(co_plan *p, co_split split, int64_t limit, void (*each)(void *ctx, const co_prediction *r),
-                  void *ctx)
+co_err co_predict(co_plan *plan, co_split split, int64_t limit,
+                  void (*each)(void *ctx, const co_prediction *r), void *ctx)
 {
-    uint32_t ids[EVAL_SLICE_MAX], n = p->data->count[split], size = (uint32_t)p->cfg.eval_slice;
+    uint32_t ids[EVAL_SLICE_MAX], n = plan->data->count[split], size = (uint32_t)plan->cfg.eval_slice;
     exec_set set = {0};
-    look l = {0};
+    struct offline offline = {0};
     co_err err = CO_OK;
 
     if (n == 0)
-        return no_samples(p, split);
+        return no_samples(plan, split);
     if (limit >= 0 && limit < n)
         n = (uint32_t)limit;
     for (uint32_t item = 0; item * size < n && !err; item++)
-        err = exec_set_add(&set, p, item_samples(p, split, item, ids), CO_MODE_PREDICT);
+        err = exec_set_add(&set, plan, item_samples(plan, split, item, ids), CO_MODE_PREDICT);
     if (!err && set.n)
-        err = look_open(&l, p, &set);
+        err = offline_open(&offline, plan, &set);
     if (!err && set.n)
-        err = predict_items(p, &set, &l, split, n, each, ctx);
-    look_close(&l);
+        err = predict_items(plan, &set, &offline, split, n, each, ctx);
+    offline_close(&offline);
     exec_set_fini(&set);
     return err;
 }

@@ -1,9 +1,10 @@
-/* recipe.c -- which parameters are treated otherwise than the rest: without decay, at another rate, or not at all.
+/* recipe.c -- which parameters are treated otherwise than the rest: without decay, at another rate, or not at
+ * all.
  *
- * Everything is said by patterns over the parameters' names, as a shell matches file names: "layer1.*", "*.bias". A
- * pattern that matches nothing is a mistake, and is refused with names that exist.
+ * Everything is said by patterns over the parameters' names, as a shell matches file names: "layer1.*",
+ * "*.bias". A pattern that matches nothing is a mistake, and is refused with names that exist.
  */
-#include "train/train_int.h"
+#include "train/plan_int.h"
 
 #include <fnmatch.h>
 #include <stdlib.h>
@@ -13,56 +14,57 @@
 #include "base/str.h"
 
 /* Sets `to` for every parameter whose name matches. */
-typedef void (*setter)(treat *to, float value);
+typedef void (*setter)(param_rule *to, float value);
 
-static void set_rate(treat *to, float value)
+static void set_rate(param_rule *to, float value)
 {
     to->rate *= value;
 }
 
-static void set_frozen(treat *to, float value)
+static void set_frozen(param_rule *to, float value)
 {
     (void)value;
     to->frozen = true;
 }
 
-static void set_no_decay(treat *to, float value)
+static void set_no_decay(param_rule *to, float value)
 {
     (void)value;
     to->no_decay = true;
 }
 
-static co_err nothing_matches(const co_plan *p, const char *key, const char *pattern)
+static co_err nothing_matches(const co_plan *plan, const char *key, const char *pattern)
 {
     co_str names = {0};
     int shown = 0;
 
-    for (int i = 0; i < p->layout->n && shown < 4; i++)
-        if (p->layout->entry[i].kind == CO_KIND_PARAM)
-            co_str_addf(&names, "%s%s", shown++ ? ", " : "", p->layout->entry[i].name);
+    for (int i = 0; i < plan->layout->n && shown < 4; i++)
+        if (plan->layout->entry[i].kind == CO_KIND_PARAM)
+            co_str_addf(&names, "%s%s", shown++ ? ", " : "", plan->layout->entry[i].name);
     co_fail(CO_EINPUT,
             "%s: no parameter of model=%s is called \"%s\"; there are %s ... (cohort plan --parameters lists "
             "all)",
-            key, p->spec.model->name, pattern, co_str_text(&names));
+            key, plan->spec.model->name, pattern, co_str_text(&names));
     co_str_fini(&names);
     return CO_EINPUT;
 }
 
-static co_err match(co_plan *p, const char *key, const char *pattern, setter set, float value)
+static co_err match(co_plan *plan, const char *key, const char *pattern, setter set, float value)
 {
     bool any = false;
 
-    for (int i = 0; i < p->layout->n; i++) {
-        if (p->layout->entry[i].kind != CO_KIND_PARAM || fnmatch(pattern, p->layout->entry[i].name, 0) != 0)
+    for (int i = 0; i < plan->layout->n; i++) {
+        if (plan->layout->entry[i].kind != CO_KIND_PARAM ||
+            fnmatch(pattern, plan->layout->entry[i].name, 0) != 0)
             continue;
-        set(&p->treat[i], value);
+        set(&plan->recipe.rule[i], value);
         any = true;
     }
-    return any ? CO_OK : nothing_matches(p, key, pattern);
+    return any ? CO_OK : nothing_matches(plan, key, pattern);
 }
 
 /* "a*,b:0.5": patterns, with a factor each if `factors`. */
-static co_err match_list(co_plan *p, const char *key, const char *list, setter set, bool factors)
+static co_err match_list(co_plan *plan, const char *key, const char *list, setter set, bool factors)
 {
     char *copy = co_strdup(list), *rest = copy, *word;
     co_err err = copy ? CO_OK : CO_ENOMEM;
@@ -80,13 +82,14 @@ static co_err match_list(co_plan *p, const char *key, const char *list, setter s
                           "%s: \"%.*s\" is not pattern:factor with a factor from 0 to 1e6 (\"fc.*:10\")", key,
                           (int)len, list + (word - copy));
         else
-            err = match(p, key, word, set, (float)value);
+            err = match(plan, key, word, set, (float)value);
     }
     co_free(copy);
     return err;
 }
 
-/* The block of a parameter: its name up to the first number ("layer1.0.conv1.weight" -> "layer1.0"), else its module. */
+/* The block of a parameter: its name up to the first number ("layer1.0.conv1.weight" -> "layer1.0"), else its
+ * module. */
 static size_t block_len(const char *name)
 {
     const char *dot = name;
@@ -108,9 +111,9 @@ static bool same_block(const char *a, const char *b)
 }
 
 /* Blocks in the order in which the model makes them; the last has the full rate. */
-static void decay_by_layer(co_plan *p)
+static void decay_by_layer(co_plan *plan)
 {
-    const co_layout *l = p->layout;
+    const co_layout *l = plan->layout;
     const char *before = NULL;
     float rate = 1;
 
@@ -118,78 +121,79 @@ static void decay_by_layer(co_plan *p)
         if (l->entry[i].kind != CO_KIND_PARAM)
             continue;
         if (before && !same_block(before, l->entry[i].name))
-            rate *= (float)p->cfg.layer_decay;
-        p->treat[i].rate *= rate;
+            rate *= (float)plan->cfg.layer_decay;
+        plan->recipe.rule[i].rate *= rate;
         before = l->entry[i].name;
     }
 }
 
-static co_err without_decay(co_plan *p)
+static co_err without_decay(co_plan *plan)
 {
-    const char *which = p->cfg.no_decay;
+    const char *which = plan->cfg.no_decay;
 
     if (!which || strcmp(which, "none") == 0)
         return CO_OK;
     if (strcmp(which, "norm_bias") != 0)
-        return match_list(p, "optim.no_decay", which, set_no_decay, false);
-    for (int i = 0; i < p->layout->n; i++)
-        p->treat[i].no_decay = p->layout->entry[i].no_decay;
+        return match_list(plan, "optim.no_decay", which, set_no_decay, false);
+    for (int i = 0; i < plan->layout->n; i++)
+        plan->recipe.rule[i].no_decay = plan->layout->entry[i].no_decay;
     return CO_OK;
 }
 
-static co_err add_average(co_plan *p)
+static co_err add_average(co_plan *plan)
 {
-    p->ema = -1;
-    if (p->cfg.ema <= 0)
+    plan->ema = -1;
+    if (plan->cfg.ema <= 0)
         return CO_OK;
-    CO_ASSERT(p->moments < CO_MAX_MOMENTS, "an optimiser leaves room for the average");
-    p->ema = p->moments;
-    p->moment_name[p->moments++] = CO_CKPT_AVERAGE;
+    CO_ASSERT(plan->moments < CO_MAX_MOMENTS, "an optimiser leaves room for the average");
+    plan->ema = plan->moments;
+    plan->moment_name[plan->moments++] = CO_CKPT_AVERAGE;
     return CO_OK;
 }
 
-static co_err choose_warmup(co_plan *p)
+static co_err choose_warmup(co_plan *plan)
 {
-    if (p->cfg.warmup_steps && p->cfg.warmup_epochs)
+    if (plan->cfg.warmup_steps && plan->cfg.warmup_epochs)
         return co_fail(CO_EINPUT,
                        "schedule.warmup_steps and schedule.warmup_epochs are both given: one will do");
-    p->warmup = p->cfg.warmup_epochs ? p->cfg.warmup_epochs * p->sched.steps_per_epoch : p->cfg.warmup_steps;
-    if (p->warmup && p->spec.schedule && p->spec.schedule->momentum)
+    plan->recipe.warmup = plan->cfg.warmup_epochs ? plan->cfg.warmup_epochs * plan->units.steps_per_epoch
+                                                  : plan->cfg.warmup_steps;
+    if (plan->recipe.warmup && plan->spec.schedule && plan->spec.schedule->momentum)
         return co_fail(CO_EINPUT,
                        "schedule=%s warms up by itself (schedule.pct_start): leave schedule.warmup_steps and "
                        "schedule.warmup_epochs at 0",
-                       p->spec.schedule->name);
-    if (p->warmup > p->sched.steps)
+                       plan->spec.schedule->name);
+    if (plan->recipe.warmup > plan->units.steps)
         return co_fail(CO_EINPUT, "a warm-up of %lld steps is longer than the run's %lld: take fewer",
-                       (long long)p->warmup, (long long)p->sched.steps);
+                       (long long)plan->recipe.warmup, (long long)plan->units.steps);
     return CO_OK;
 }
 
 /* A schedule that cycles the momentum of an optimiser that has none would do half of what was asked for. */
-static co_err check_momentum(const co_plan *p)
+static co_err check_momentum(const co_plan *plan)
 {
-    const co_schedule_def *def = p->spec.schedule;
-    co_pace first = {.steps = p->sched.steps, .steps_per_epoch = p->sched.steps_per_epoch, .drop = 1};
+    const co_schedule_def *def = plan->spec.schedule;
+    co_pace first = {.steps = plan->units.steps, .steps_per_epoch = plan->units.steps_per_epoch, .drop = 1};
 
-    if (!def || !def->momentum || p->moments > 0 || !(def->momentum(p->spec.schedule_cfg, &first) > 0))
+    if (!def || !def->momentum || plan->moments > 0 || !(def->momentum(plan->spec.schedule_cfg, &first) > 0))
         return CO_OK;
     return co_fail(CO_EINPUT,
                    "schedule=%s cycles the momentum, and optim=%s has none: give optim.momentum=0.9, or "
                    "schedule.cycle_momentum=false",
-                   def->name, p->spec.optim->name);
+                   def->name, plan->spec.optim->name);
 }
 
-static bool trains_something(const co_plan *p)
+static bool trains_something(const co_plan *plan)
 {
-    for (int i = 0; i < p->layout->n; i++)
-        if (p->layout->entry[i].kind == CO_KIND_PARAM && !p->treat[i].frozen)
+    for (int i = 0; i < plan->layout->n; i++)
+        if (plan->layout->entry[i].kind == CO_KIND_PARAM && !plan->recipe.rule[i].frozen)
             return true;
     return false;
 }
 
-co_err make_recipe(co_plan *p)
+co_err make_recipe(co_plan *plan)
 {
-    const co_train_cfg *c = &p->cfg;
+    const co_train_cfg *c = &plan->cfg;
 
     if (c->accumulate > 1)
         return co_fail(
@@ -197,24 +201,24 @@ co_err make_recipe(co_plan *p)
             "trainer.accumulate=%lld: there is nothing to accumulate by hand here. data.batch_size is the "
             "whole batch of a step, and its slices are computed one after another in the memory of one: "
             "give data.batch_size=%lld",
-            (long long)c->accumulate, (long long)(c->accumulate * p->batch));
-    p->treat = co_array((size_t)p->layout->n, sizeof *p->treat);
-    if (!p->treat)
+            (long long)c->accumulate, (long long)(c->accumulate * plan->batch));
+    plan->recipe.rule = co_array((size_t)plan->layout->n, sizeof *plan->recipe.rule);
+    if (!plan->recipe.rule)
         return CO_ENOMEM;
-    for (int i = 0; i < p->layout->n; i++)
-        p->treat[i] = (treat){.rate = 1};
-    CO_TRY(without_decay(p));
+    for (int i = 0; i < plan->layout->n; i++)
+        plan->recipe.rule[i] = (param_rule){.rate = 1};
+    CO_TRY(without_decay(plan));
     if (c->lr_groups)
-        CO_TRY(match_list(p, "optim.lr_groups", c->lr_groups, set_rate, true));
+        CO_TRY(match_list(plan, "optim.lr_groups", c->lr_groups, set_rate, true));
     if (c->freeze)
-        CO_TRY(match_list(p, "optim.freeze", c->freeze, set_frozen, false));
-    if (!trains_something(p))
+        CO_TRY(match_list(plan, "optim.freeze", c->freeze, set_frozen, false));
+    if (!trains_something(plan))
         return co_fail(CO_EINPUT, "optim.freeze: \"%s\" leaves nothing to train", c->freeze);
     if (c->layer_decay < 1)
-        decay_by_layer(p);
-    p->clip_value = c->clip_how == 1 && c->clip_norm > 0 ? c->clip_norm : c->clip_value;
-    p->clip_norm = c->clip_how == 1 ? 0 : c->clip_norm;
-    CO_TRY(choose_warmup(p));
-    CO_TRY(check_momentum(p));
-    return add_average(p);
+        decay_by_layer(plan);
+    plan->recipe.clip_value = c->clip_how == 1 && c->clip_norm > 0 ? c->clip_norm : c->clip_value;
+    plan->recipe.clip_norm = c->clip_how == 1 ? 0 : c->clip_norm;
+    CO_TRY(choose_warmup(plan));
+    CO_TRY(check_momentum(plan));
+    return add_average(plan);
 }

@@ -1,9 +1,9 @@
 /* regions.c -- what lies where in the arena. Reserved from the plan, bound once the memory is there.
  *
- * Two passes over the same list (reserve, then bind) would drift apart; so there is one list, walked twice: in the first
- * walk the arena has no memory yet and pointers come out as NULL.
+ * Two passes over the same list (reserve, then bind) would drift apart; so there is one list, walked twice:
+ * in the first walk the arena has no memory yet and pointers come out as NULL.
  */
-#include "train/train_int.h"
+#include "train/regions_int.h"
 
 #include <stdio.h>
 #include <string.h>
@@ -26,95 +26,98 @@ static void *region(struct walk *w, const char *name, size_t bytes)
     return co_arena_at(w->a, r->offset);
 }
 
-static size_t loader_depth(const co_plan *p)
+static size_t loader_depth(const co_plan *plan)
 {
-    return p->cfg.workers ? (size_t)p->cfg.workers + 2 : 1;
+    return plan->cfg.workers ? (size_t)plan->cfg.workers + 2 : 1;
 }
 
 /* Of the test samples: the class chosen and the right one. */
-static size_t choices_bytes(const co_plan *p)
+static size_t choices_bytes(const co_plan *plan)
 {
-    bool wanted = p->data->io.task == CO_TASK_CLASSIFY && p->sched.final_test;
+    bool wanted = plan->data->io.task == CO_TASK_CLASSIFY && plan->units.final_test;
 
-    return wanted ? (size_t)p->eval_count[CO_SPLIT_TEST] * 2 * sizeof(int32_t) : 0;
+    return wanted ? (size_t)plan->eval_count[CO_SPLIT_TEST] * 2 * sizeof(int32_t) : 0;
 }
 
-static void walk_slot(const co_plan *p, struct walk *w, regions *r, int i)
+static void walk_slot(const co_plan *plan, struct walk *w, struct regions *regions, int i)
 {
-    size_t work = p->train.work_bytes > p->eval.work_bytes ? p->train.work_bytes : p->eval.work_bytes;
-    size_t levels = (size_t)__builtin_ctz((unsigned)p->slices) + 1;
-    size_t slot_bytes = (p->train.input_bytes + 63) & ~(size_t)63;
+    size_t work =
+        plan->train.work_bytes > plan->eval.work_bytes ? plan->train.work_bytes : plan->eval.work_bytes;
+    size_t levels = (size_t)__builtin_ctz((unsigned)plan->slices) + 1;
+    size_t slot_bytes = (plan->train.input_bytes + 63) & ~(size_t)63;
 
-    r->leaf_buffer[i] = region(w, "leaves", (size_t)r->n_buffers * p->layout->leaf_count * sizeof(float));
-    r->work[i] = region(w, "work", p->kernels->space ? 0 : work);
-    r->input[i] = region(w, "input", loader_depth(p) * slot_bytes);
-    r->eval_input[i] = region(w, "input.eval", p->eval.input_bytes);
-    r->eval_output[i] = region(w, "output.eval", choices_bytes(p) ? p->eval.output_bytes : 0);
-    r->journal[i] = region(w, "journal", (size_t)(1 + p->moments) * p->chunk * sizeof(float));
-    r->scratch[i] = region(w, "scratch",
-                           (p->ranks > 1        ? levels
-                            : p->clip_value > 0 ? 1
-                                                : 0) *
-                               p->chunk * sizeof(float));
+    regions->leaf_buffer[i] =
+        region(w, "leaves", (size_t)regions->n_buffers * plan->layout->leaf_count * sizeof(float));
+    regions->work[i] = region(w, "work", plan->kernels->space ? 0 : work);
+    regions->input[i] = region(w, "input", loader_depth(plan) * slot_bytes);
+    regions->eval_input[i] = region(w, "input.eval", plan->eval.input_bytes);
+    regions->eval_output[i] = region(w, "output.eval", choices_bytes(plan) ? plan->eval.output_bytes : 0);
+    regions->journal[i] = region(w, "journal", (size_t)(1 + plan->moments) * plan->chunk * sizeof(float));
+    regions->scratch[i] = region(w, "scratch",
+                                 (plan->ranks > 1               ? levels
+                                  : plan->recipe.clip_value > 0 ? 1
+                                                                : 0) *
+                                     plan->chunk * sizeof(float));
 }
 
-static void walk_all(const co_plan *p, struct walk *w, regions *r)
+static void walk_all(const co_plan *plan, struct walk *w, struct regions *regions)
 {
-    size_t state = p->layout->count * sizeof(float);
-    int full = co_tree_buffers(&p->tree[CUT_FULL]), last = co_tree_buffers(&p->tree[CUT_SHORT]);
+    size_t state = plan->layout->count * sizeof(float);
+    int full = co_tree_buffers(&plan->tree[CUT_FULL]), last = co_tree_buffers(&plan->tree[CUT_SHORT]);
 
-    r->n_buffers = full > last ? full : last;
-    r->ctl = region(w, "control", sizeof *r->ctl);
-    r->slots = region(w, "slots", (size_t)p->ranks * sizeof *r->slots);
-    r->state = region(w, "weights", state);
-    for (int j = 0; j < p->moments; j++)
-        r->moment[j] = region(w, "moments", state);
-    r->sum = region(w, "sum", p->ranks > 1 ? p->layout->leaf_count * sizeof(float) : 0);
-    for (int j = 0; j <= p->moments; j++)
-        r->aside[j] = region(w, "aside", p->spec.ckpt_root ? state : 0);
-    r->aside_mark = region(w, "marks.aside", p->chunks * sizeof *r->aside_mark);
-    r->sum_claim = region(w, "marks.sum", (p->chunks + 1) * sizeof *r->sum_claim);
-    r->apply_claim = region(w, "marks.apply", p->chunks * sizeof *r->apply_claim);
+    regions->n_buffers = full > last ? full : last;
+    regions->ctl = region(w, "control", sizeof *regions->ctl);
+    regions->slots = region(w, "slots", (size_t)plan->ranks * sizeof *regions->slots);
+    regions->state = region(w, "weights", state);
+    for (int j = 0; j < plan->moments; j++)
+        regions->moment[j] = region(w, "moments", state);
+    regions->sum = region(w, "sum", plan->ranks > 1 ? plan->layout->leaf_count * sizeof(float) : 0);
+    for (int j = 0; j <= plan->moments; j++)
+        regions->aside[j] = region(w, "aside", plan->spec.ckpt_root ? state : 0);
+    regions->aside_mark = region(w, "marks.aside", plan->chunks * sizeof *regions->aside_mark);
+    regions->sum_claim = region(w, "marks.sum", (plan->chunks + 1) * sizeof *regions->sum_claim);
+    regions->apply_claim = region(w, "marks.apply", plan->chunks * sizeof *regions->apply_claim);
     for (int parity = 0; parity < 2; parity++) {
-        r->leaf[parity] = region(w, "stats.leaf", (size_t)p->slices * sizeof **r->leaf);
-        r->norm[parity] = region(w, "stats.norm", p->chunks * sizeof **r->norm);
+        regions->leaf[parity] = region(w, "stats.leaf", (size_t)plan->slices * sizeof **regions->leaf);
+        regions->norm[parity] = region(w, "stats.norm", plan->chunks * sizeof **regions->norm);
     }
-    r->eval_claim = region(w, "marks.eval", p->max_items * sizeof *r->eval_claim);
+    regions->eval_claim = region(w, "marks.eval", plan->max_items * sizeof *regions->eval_claim);
     for (int split = 0; split < CO_SPLIT_COUNT; split++)
-        r->eval_stat[split] = region(w, "stats.eval", p->eval_items[split] * sizeof **r->eval_stat);
-    r->choice = region(w, "choices", choices_bytes(p));
-    if (choices_bytes(p) == 0)
-        r->choice = NULL;
-    for (int i = 0; i < p->ranks; i++)
-        walk_slot(p, w, r, i);
+        regions->eval_stat[split] =
+            region(w, "stats.eval", plan->eval_items[split] * sizeof **regions->eval_stat);
+    regions->choice = region(w, "choices", choices_bytes(plan));
+    if (choices_bytes(plan) == 0)
+        regions->choice = NULL;
+    for (int i = 0; i < plan->ranks; i++)
+        walk_slot(plan, w, regions, i);
 }
 
-void regions_reserve(co_plan *p)
+void regions_reserve(co_plan *plan)
 {
-    regions nowhere = {0};
-    struct walk w = {&p->arena, 0};
+    struct regions nowhere = {0};
+    struct walk w = {&plan->arena, 0};
 
-    walk_all(p, &w, &nowhere);
+    walk_all(plan, &w, &nowhere);
 }
 
-void regions_bind(co_plan *p, regions *r)
+void regions_bind(co_plan *plan, struct regions *regions)
 {
-    struct walk w = {&p->arena, 0};
+    struct walk w = {&plan->arena, 0};
 
-    memset(r, 0, sizeof *r);
-    walk_all(p, &w, r);
+    memset(regions, 0, sizeof *regions);
+    walk_all(plan, &w, regions);
 }
 
-float *leaf_buffer_of(const co_plan *p, const regions *r, int slot, int i)
+float *leaf_buffer_of(const co_plan *plan, const struct regions *regions, int slot, int i)
 {
-    return r->leaf_buffer[slot] + (size_t)i * p->layout->leaf_count;
+    return regions->leaf_buffer[slot] + (size_t)i * plan->layout->leaf_count;
 }
 
-const float *sum_of_step(const co_plan *p, const regions *r, int64_t step)
+const float *sum_of_step(const co_plan *plan, const struct regions *regions, int64_t step)
 {
     int slot, i;
 
-    if (co_tree_root(&p->tree[cut_of_step(p, step)], &slot, &i))
-        return leaf_buffer_of(p, r, slot, i);
-    return r->sum;
+    if (co_tree_root(&plan->tree[cut_of_step(plan, step)], &slot, &i))
+        return leaf_buffer_of(plan, regions, slot, i);
+    return regions->sum;
 }

@@ -1,143 +1,144 @@
-/* results.c -- what the ranks published, in order, to the hooks and into the figures of the summary. */
-#include "train/train_int.h"
+/* results.c -- hands what the ranks published to the hooks, in order, and sums up the summary's figures. */
+#include "train/super_int.h"
 
 #include <math.h>
-#include <stdio.h>
 #include <stdlib.h>
 
 #include "base/alloc.h"
 
-/* The ranks' waiting for data since the last step that was read, as a share of their time. */
-static void count_data(super *s, co_step_result *out, uint64_t t_ns)
+static double real_of(const _Atomic uint64_t *word)
+{
+    return of_bits(atomic_load_explicit(word, memory_order_relaxed));
+}
+
+static uint64_t count_of(const _Atomic uint64_t *word)
+{
+    return atomic_load_explicit(word, memory_order_relaxed);
+}
+
+/* How long the ranks waited for data since the last step that was read, as a share of their time. */
+static void count_data(const struct run *run, struct results *results, co_step_result *out, uint64_t t_ns)
 {
     uint64_t wait = 0;
 
-    for (int i = 0; i < s->p->ranks; i++) {
-        const rank_slot *k = &s->r->slots[i];
-        wait += atomic_load_explicit(&k->wait_ns, memory_order_relaxed);
-        out->fill.read_ns += atomic_load_explicit(&k->read_ns, memory_order_relaxed);
-        out->fill.decode_ns += atomic_load_explicit(&k->decode_ns, memory_order_relaxed);
-        out->fill.augment_ns += atomic_load_explicit(&k->augment_ns, memory_order_relaxed);
+    for (int i = 0; i < run->plan->ranks; i++) {
+        const rank_slot *slot = &run->regions->slots[i];
+        wait += count_of(&slot->wait_ns);
+        out->fill.read_ns += count_of(&slot->read_ns);
+        out->fill.decode_ns += count_of(&slot->decode_ns);
+        out->fill.augment_ns += count_of(&slot->augment_ns);
     }
-    if (s->have_t && t_ns > s->last_t_ns && wait > s->data_wait_ns)
-        out->data_wait = (double)(wait - s->data_wait_ns) / ((double)(t_ns - s->last_t_ns) * s->p->ranks);
+    if (results->have_t && t_ns > results->last_t_ns && wait > results->data_wait_ns)
+        out->data_wait =
+            (double)(wait - results->data_wait_ns) / ((double)(t_ns - results->last_t_ns) * run->plan->ranks);
     if (out->data_wait > 1)
         out->data_wait = 1;
-    s->data_wait_ns = wait;
+    results->data_wait_ns = wait;
 }
 
-static void take_step(super *s, const unit *u, const result *r, uint64_t t_ns)
+static void time_step(struct results *results, const co_step_result *step, const result *published)
 {
-    const co_plan *p = s->p;
-    co_step_result out = {.step = u->step,
-                          .epoch = (u->step - 1) / p->sched.steps_per_epoch,
-                          .loss = of_bits(atomic_load_explicit(&r->loss, memory_order_relaxed)),
-                          .metric = of_bits(atomic_load_explicit(&r->metric, memory_order_relaxed)),
-                          .norm = of_bits(atomic_load_explicit(&r->norm, memory_order_relaxed)),
-                          .lr = of_bits(atomic_load_explicit(&r->lr, memory_order_relaxed)),
-                          .samples = samples_of_step(p, u->step),
-                          .counted = (int64_t)atomic_load_explicit(&r->count, memory_order_relaxed),
-                          .skipped = atomic_load_explicit(&r->skipped, memory_order_relaxed),
-                          .top5 = of_bits(atomic_load_explicit(&r->top5, memory_order_relaxed)),
-                          .t_ns = t_ns};
-
-    if (s->out->first_step_ns == 0)
-        s->out->first_step_ns = t_ns;
-    if (s->have_t && t_ns > s->last_t_ns) {
-        double dt = (double)(t_ns - s->last_t_ns) * 1e-9;
-        s->timed_s += dt;
-        s->samples_timed += out.samples;
-        s->step_ms[s->steps_timed % STEPS_KEPT] = (float)(dt * 1e3);
-        s->sum_ms[s->steps_timed % STEPS_KEPT] =
-            (float)atomic_load_explicit(&r->sum_apply_ns, memory_order_relaxed) * 1e-6f;
-        s->steps_timed++;
-    }
-    count_data(s, &out, t_ns);
-    uint64_t bad = atomic_load_explicit(&r->bad, memory_order_relaxed);
-    if (bad)
-        tell_bad(s, u->step, bad);
-    if (out.skipped && s->p->cfg.on_nan == CO_ON_NAN_SKIP)
-        tell_skipped(s, u->step, (int)atomic_load_explicit(&r->slice, memory_order_relaxed) - 1,
-                     atomic_load_explicit(&r->count, memory_order_relaxed) == 0);
-    s->out->loss = out.loss;
-    s->out->train_metric = out.metric;
-    accident_recovered(s, t_ns);
-    if (s->hooks->step)
-        s->hooks->step(s->hooks->ctx, &out);
+    if (!results->have_t || step->t_ns <= results->last_t_ns)
+        return;
+    double dt = (double)(step->t_ns - results->last_t_ns) * 1e-9;
+    int64_t at = results->steps_timed++ % STEPS_KEPT;
+    results->timed_s += dt;
+    results->samples_timed += step->samples;
+    results->step_ms[at] = (float)(dt * 1e3);
+    results->sum_ms[at] = (float)count_of(&published->sum_apply_ns) * 1e-6f;
 }
 
-/* What the ranks concluded from this evaluation, concluded again. True: that the run ends. */
-static bool see(super *s, const co_eval_result *r)
+static void take_step(struct supervisor *super, const unit *done, const result *published)
+{
+    const struct run *run = &super->run;
+    co_step_result out = {.step = done->step,
+                          .epoch = (done->step - 1) / run->plan->units.steps_per_epoch,
+                          .loss = real_of(&published->loss),
+                          .metric = real_of(&published->metric),
+                          .norm = real_of(&published->norm),
+                          .lr = real_of(&published->lr),
+                          .samples = samples_of_step(run->plan, done->step),
+                          .counted = (int64_t)count_of(&published->count),
+                          .skipped = count_of(&published->skipped),
+                          .top5 = real_of(&published->top5),
+                          .t_ns = count_of(&published->t_ns)};
+    uint64_t bad = count_of(&published->bad);
+
+    if (run->out->first_step_ns == 0)
+        run->out->first_step_ns = out.t_ns;
+    time_step(&super->results, &out, published);
+    count_data(run, &super->results, &out, out.t_ns);
+    if (bad)
+        report_bad_step(run, &super->bad, done->step, bad);
+    if (out.skipped && run->plan->cfg.on_nan == CO_ON_NAN_SKIP)
+        report_skipped(run, done->step, (int)count_of(&published->slice) - 1, out.counted == 0);
+    run->out->loss = out.loss;
+    run->out->train_metric = out.metric;
+    accident_recovered(&super->accidents, out.t_ns);
+    if (run->hooks->step)
+        run->hooks->step(run->hooks->ctx, &out);
+}
+
+/* Draws the same conclusions from this evaluation as the ranks did. True: the run ends because of it. */
+static bool conclude_eval(const struct run *run, watch *seen, const co_eval_result *eval)
 {
     const double total[LEAF_STATS] = {
-        [CO_STAT_LOSS] = r->loss, [CO_STAT_COUNT] = 1, [CO_STAT_METRIC] = r->metric, [CO_STAT_TOP5] = r->top5};
+        [CO_STAT_LOSS] = eval->loss, [CO_STAT_COUNT] = 1, [CO_STAT_METRIC] = eval->metric, [CO_STAT_TOP5] = eval->top5};
 
-    watch_see(s->p, total, r->step, &s->watch);
-    s->out->best = s->watch.best_step ? s->watch.best : NAN;
-    s->out->best_step = s->watch.best_step;
-    return s->watch.why != GO_ON && (atomic_load(&s->r->ctl->pc) & PC_CUT);
+    watch_see(run->plan, total, eval->step, seen);
+    run->out->best = seen->best_step ? seen->best : NAN;
+    run->out->best_step = seen->best_step;
+    return seen->why != GO_ON && (atomic_load(&run->regions->ctl->pc) & PC_CUT);
 }
 
-/* They are in none of its figures: once for a split. */
-static void tell_eval_bad(super *s, const co_eval_result *r)
+static void take_eval(struct supervisor *super, const unit *done, const result *published)
 {
-    char text[160];
-
-    if (r->bad == s->eval_bad[r->split] || !s->hooks->notice)
-        return;
-    s->eval_bad[r->split] = r->bad;
-    snprintf(text, sizeof text, "%lld sample%s to %s could not be read: left out of its figures",
-             (long long)r->bad, r->bad == 1 ? "" : "s", r->split == CO_SPLIT_VAL ? "validate on" : "test on");
-    s->hooks->notice(s->hooks->ctx, text);
-}
-
-static void take_eval(super *s, const unit *u, const result *r)
-{
-    co_eval_result out = {.step = u->step,
-                          .epoch = (u->step - 1) / s->p->sched.steps_per_epoch,
-                          .split = u->kind == UNIT_VAL ? CO_SPLIT_VAL : CO_SPLIT_TEST,
-                          .loss = of_bits(atomic_load_explicit(&r->loss, memory_order_relaxed)),
-                          .metric = of_bits(atomic_load_explicit(&r->metric, memory_order_relaxed)),
-                          .top5 = of_bits(atomic_load_explicit(&r->top5, memory_order_relaxed)),
-                          .count = (int64_t)atomic_load_explicit(&r->count, memory_order_relaxed),
-                          .t_ns = atomic_load_explicit(&r->t_ns, memory_order_relaxed),
-                          .bad = (int64_t)atomic_load_explicit(&r->bad, memory_order_relaxed)};
+    const struct run *run = &super->run;
+    co_eval_result out = {.step = done->step,
+                          .epoch = (done->step - 1) / run->plan->units.steps_per_epoch,
+                          .split = done->kind == UNIT_VAL ? CO_SPLIT_VAL : CO_SPLIT_TEST,
+                          .loss = real_of(&published->loss),
+                          .metric = real_of(&published->metric),
+                          .top5 = real_of(&published->top5),
+                          .count = (int64_t)count_of(&published->count),
+                          .t_ns = count_of(&published->t_ns),
+                          .bad = (int64_t)count_of(&published->bad)};
     bool ends = false;
     char text[200];
 
-    if (u->kind == UNIT_VAL) {
-        s->out->val_loss = out.loss;
-        s->out->val_metric = out.metric;
-        s->out->val_top5 = out.top5;
-        ends = see(s, &out);
+    if (done->kind == UNIT_VAL) {
+        run->out->val_loss = out.loss;
+        run->out->val_metric = out.metric;
+        run->out->val_top5 = out.top5;
+        ends = conclude_eval(run, &super->results.seen, &out);
     } else {
-        s->out->test_loss = out.loss;
-        s->out->test_metric = out.metric;
-        s->out->test_top5 = out.top5;
+        run->out->test_loss = out.loss;
+        run->out->test_metric = out.metric;
+        run->out->test_top5 = out.top5;
     }
-    tell_eval_bad(s, &out);
-    if (s->hooks->eval)
-        s->hooks->eval(s->hooks->ctx, &out);
-    if (ends && s->hooks->notice) /* after the figures that it is about */
-        s->hooks->notice(s->hooks->ctx, watch_why(s->p, &s->watch, text));
+    report_bad_eval(run, &super->bad, &out);
+    if (run->hooks->eval)
+        run->hooks->eval(run->hooks->ctx, &out);
+    if (ends) /* after the figures that it is about */
+        run_notice(run, watch_why(run->plan, &super->results.seen, text));
 }
 
-void consume_results(super *s)
+void consume_results(struct supervisor *super)
 {
-    control *ctl = s->r->ctl;
+    control *ctl = super->run.regions->ctl;
     uint64_t at = atomic_load(&ctl->consumed), pc = atomic_load_explicit(&ctl->pc, memory_order_acquire) >> 8;
 
     for (; at + 1 < pc; at++) {
         uint32_t n = (uint32_t)at + 1;
-        const result *r = &ctl->ring[n % RING];
-        uint64_t t_ns = atomic_load_explicit(&r->t_ns, memory_order_relaxed);
-        unit u = unit_now(s->p, s->r->ctl, n);
-        if (u.kind == UNIT_TRAIN)
-            take_step(s, &u, r, t_ns);
+        const result *published = &ctl->ring[n % RING];
+        uint64_t t_ns = count_of(&published->t_ns);
+        unit done = unit_now(super->run.plan, ctl, n);
+        if (done.kind == UNIT_TRAIN)
+            take_step(super, &done, published);
         else
-            take_eval(s, &u, r);
-        s->last_t_ns = t_ns;
-        s->have_t = true;
+            take_eval(super, &done, published);
+        super->results.last_t_ns = t_ns;
+        super->results.have_t = true;
         atomic_store_explicit(&ctl->consumed, n, memory_order_release);
     }
 }
@@ -157,23 +158,27 @@ static double quantile(float *x, int n, double q)
     return x[(int)(q * (n - 1) + 0.5)];
 }
 
-void results_close(super *s)
+void results_close(struct supervisor *super)
 {
-    int n = s->steps_timed < STEPS_KEPT ? (int)s->steps_timed : STEPS_KEPT;
-    double step_ms = quantile(s->step_ms, n, 0.5);
+    struct results *results = &super->results;
+    struct accidents *accidents = &super->accidents;
+    co_train_summary *out = super->run.out;
+    int n = results->steps_timed < STEPS_KEPT ? (int)results->steps_timed : STEPS_KEPT;
+    double step_ms = quantile(results->step_ms, n, 0.5);
 
-    s->out->sum_apply_ms = quantile(s->sum_ms, n, 0.5);
-    s->out->samples_per_s = s->timed_s > 0 ? (double)s->samples_timed / s->timed_s : 0;
-    for (int i = 0; i < s->n_recoveries; i++)
-        s->recovery_ms[i] -= (float)(isnan(step_ms) ? 0 : step_ms);
-    s->out->recovery_median_ms = quantile(s->recovery_ms, s->n_recoveries, 0.5);
-    s->out->recovery_p99_ms = quantile(s->recovery_ms, s->n_recoveries, 0.99);
+    out->sum_apply_ms = quantile(results->sum_ms, n, 0.5);
+    out->samples_per_s = results->timed_s > 0 ? (double)results->samples_timed / results->timed_s : 0;
+    for (int i = 0; i < accidents->n_recoveries; i++)
+        accidents->recovery_ms[i] -= (float)(isnan(step_ms) ? 0 : step_ms);
+    out->recovery_median_ms = quantile(accidents->recovery_ms, accidents->n_recoveries, 0.5);
+    out->recovery_p99_ms = quantile(accidents->recovery_ms, accidents->n_recoveries, 0.99);
 }
 
-co_err co_plan_classes(const co_plan *p, co_class_result **out, int *n)
+co_err co_plan_classes(const co_plan *plan, co_class_result **out, int *n)
 {
-    const int32_t *choice = p->at ? p->at->choice : p->choice; /* [test samples][2] */
-    int64_t classes = p->data->io.classes;
+    const int32_t *choice = plan->regions ? plan->regions->choice : plan->choice; /* [test samples][2] */
+    const co_dataset *data = plan->data;
+    int64_t classes = data->io.classes;
 
     *out = NULL;
     *n = 0;
@@ -183,14 +188,13 @@ co_err co_plan_classes(const co_plan *p, co_class_result **out, int *n)
     if (!list)
         return CO_ENOMEM;
     for (int64_t c = 0; c < classes; c++)
-        list[c] = (co_class_result){.label = c,
-                                    .name = p->data->class_name ? p->data->class_name(p->data, c) : NULL};
-    for (uint32_t i = 0; i < p->eval_count[CO_SPLIT_TEST]; i++) {
-        int32_t y = choice[2 * i + 1];
-        if (y < 0 || y >= classes)
+        list[c] = (co_class_result){.label = c, .name = data->class_name ? data->class_name(data, c) : NULL};
+    for (uint32_t i = 0; i < plan->eval_count[CO_SPLIT_TEST]; i++) {
+        int32_t label = choice[2 * i + 1];
+        if (label < 0 || label >= classes)
             continue; /* unreadable */
-        list[y].count++;
-        list[y].right += choice[2 * i] == y;
+        list[label].count++;
+        list[label].right += choice[2 * i] == label;
     }
     *out = list;
     *n = (int)classes;

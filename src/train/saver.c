@@ -1,5 +1,7 @@
-/* saver.c -- the supervisor's side of saving: one child process at a time; its failure is a message, not the run's end. */
-#include "train/train_int.h"
+/* saver.c -- the supervisor's side of saving: one child process at a time; its failure is a message, not the
+ * run's end. */
+#include "train/save_int.h"
+#include "train/super_int.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -15,149 +17,162 @@
 #define SLOW_SAVE_NS 30000000000u
 enum { SAVE_DEADLINE_MS = 60000 }; /* the deadline counts when the run is over */
 
-static void path_of(const super *s, int64_t step, char path[1024])
+static void path_of(const struct saver *saver, int64_t step, char path[1024])
 {
     char name[SAVE_NAME];
 
-    save_name(s->p, step, &s->saver_watch[1], name);
-    snprintf(path, 1024, "%s/%s", s->p->spec.ckpt_root, name);
+    save_name(saver->run->plan, step, &saver->seen[1], name);
+    snprintf(path, 1024, "%s/%s", saver->run->plan->spec.ckpt_root, name);
 }
 
 /* In the child: save, and on failure tell why through the pipe. */
 static int saver_main(void *ctx)
 {
-    super *s = ctx;
+    const struct saver *saver = ctx;
+    const struct run *run = saver->run;
 
-    if (save_state(s->p, s->r, s->saver_unit, s->saver_step, s->saver_applied, s->saver_watch) == CO_OK)
+    if (save_state(run->plan, run->regions, saver->unit, saver->step, saver->applied, saver->seen) == CO_OK)
         return 0;
     const char *why = co_errmsg();
-    return write(s->saver_pipe, why, strlen(why)) < 0 ? 2 : 1;
+    return write(saver->pipe, why, strlen(why)) < 0 ? 2 : 1;
 }
 
-static void release(super *s)
+static void release(struct saver *saver)
 {
-    atomic_store(&s->r->ctl->save_ns, co_now_ns() - s->saver_began_ns);
-    atomic_store_explicit(&s->r->ctl->snap, (uint64_t)s->saver_unit << 1, memory_order_release);
-    co_event_ring(&s->r->ctl->event);
+    control *ctl = saver->run->regions->ctl;
+
+    atomic_store(&ctl->save_ns, co_now_ns() - saver->began_ns);
+    atomic_store_explicit(&ctl->snap, (uint64_t)saver->unit << 1, memory_order_release);
+    co_event_ring(&ctl->event);
 }
 
-static void told(super *s, const char *failure)
+/* failure NULL: it is saved. */
+static void report(struct saver *saver, const char *failure)
 {
+    const struct run *run = saver->run;
     char path[1024];
 
-    path_of(s, s->saver_step, path);
+    path_of(saver, saver->step, path);
     if (!failure) {
-        s->saved_step = s->saver_step;
-        snprintf(s->out->saved, sizeof s->out->saved, "%s", path);
+        saver->saved_step = saver->step;
+        snprintf(run->out->saved, sizeof run->out->saved, "%s", path);
     }
-    if (s->hooks->saved)
-        s->hooks->saved(s->hooks->ctx, s->saver_step, path, failure);
+    if (run->hooks->saved)
+        run->hooks->saved(run->hooks->ctx, saver->step, path, failure);
 }
 
-static void start(super *s)
+static void start(struct saver *saver)
 {
     int ends[2] = {-1, -1};
 
     if (pipe2(ends, O_CLOEXEC) != 0) {
-        told(s, "no descriptors left for the saver");
-        release(s);
+        report(saver, "no descriptors left for the saver");
+        release(saver);
         return;
     }
-    s->saver_pipe = ends[1];
-    co_err err = co_child_start(&s->saver, &s->saver_fd, saver_main, s);
+    saver->pipe = ends[1];
+    co_err err = co_child_start(&saver->pid, &saver->pidfd, saver_main, saver);
     close(ends[1]);
-    s->saver_pipe = ends[0];
+    saver->pipe = ends[0];
     if (err) {
         close(ends[0]);
-        s->saver = 0;
-        told(s, co_errmsg());
-        release(s);
+        saver->pid = 0;
+        report(saver, co_errmsg());
+        release(saver);
     }
 }
 
 /* The child is gone: saved, failed with a reason, or killed (then it is tried again, three times). */
-static void finish(super *s, int status)
+static void finish(struct saver *saver, int status)
 {
     char why[1024] = "";
-    ssize_t n = read(s->saver_pipe, why, sizeof why - 1);
+    ssize_t n = read(saver->pipe, why, sizeof why - 1);
 
     why[n > 0 ? n : 0] = '\0';
-    close(s->saver_pipe);
-    close(s->saver_fd);
-    s->saver = 0;
-    if (WIFSIGNALED(status) && s->saver_tries++ < SAVE_TRIES) {
-        start(s);
+    close(saver->pipe);
+    close(saver->pidfd);
+    saver->pid = 0;
+    if (WIFSIGNALED(status) && saver->tries++ < SAVE_TRIES) {
+        start(saver);
         return;
     }
     if (WIFSIGNALED(status))
         snprintf(why, sizeof why, "the saver was killed by %s", strsignal(WTERMSIG(status)));
-    told(s, WIFEXITED(status) && WEXITSTATUS(status) == 0 ? NULL : why);
-    release(s);
+    report(saver, WIFEXITED(status) && WEXITSTATUS(status) == 0 ? NULL : why);
+    release(saver);
 }
 
-void snapshots(super *s)
+static void report_slow(struct saver *saver)
 {
-    int status;
-
-    if (s->saver && waitpid(s->saver, &status, WNOHANG) == s->saver)
-        finish(s, status);
-    if (s->saver && !s->saver_told && co_now_ns() - s->saver_began_ns > SLOW_SAVE_NS) {
-        s->saver_told = true;
-        if (s->hooks->notice)
-            s->hooks->notice(s->hooks->ctx,
-                             "saving a checkpoint takes more than 30 s: is the disk slow or hung?");
-    }
-    uint64_t snap = atomic_load_explicit(&s->r->ctl->snap, memory_order_acquire);
-    if (s->saver || !(snap & 1))
+    if (saver->slow_reported || co_now_ns() - saver->began_ns <= SLOW_SAVE_NS)
         return;
-    s->saver_unit = (uint32_t)(snap >> 1);
-    unit u = unit_now(s->p, s->r->ctl, s->saver_unit);
-    s->saver_step = u.kind == UNIT_TRAIN ? u.step - 1 : u.step;
-    s->saver_applied = atomic_load(&s->r->ctl->snap_applied);
-    for (int i = 0; i < 2; i++)
-        s->saver_watch[i] = watch_get(s->r->ctl->snap_watch[i]);
-    s->saver_tries = 0;
-    s->saver_began_ns = co_now_ns();
-    s->saver_told = false;
-    start(s);
+    saver->slow_reported = true;
+    run_notice(saver->run, "saving a checkpoint takes more than 30 s: is the disk slow or hung?");
 }
 
-void saver_finish(super *s)
+/* The snapshot that a rank announced. */
+static void take_up(struct saver *saver, uint32_t of)
+{
+    const control *ctl = saver->run->regions->ctl;
+    unit next = unit_now(saver->run->plan, ctl, of);
+
+    saver->unit = of;
+    saver->step = next.kind == UNIT_TRAIN ? next.step - 1 : next.step;
+    saver->applied = atomic_load(&ctl->snap_applied);
+    for (int i = 0; i < 2; i++)
+        saver->seen[i] = watch_get(ctl->snap_watch[i]);
+    saver->tries = 0;
+    saver->began_ns = co_now_ns();
+    saver->slow_reported = false;
+    start(saver);
+}
+
+void saver_turn(struct saver *saver)
 {
     int status;
 
-    while (s->saver) {
-        struct pollfd p = {.fd = s->saver_fd, .events = POLLIN};
-        if (poll(&p, 1, s->lost ? 0 : SAVE_DEADLINE_MS) == 0) {
-            s->saver_tries = SAVE_TRIES; /* it hangs, or may not write any more */
-            kill(s->saver, SIGKILL);
-        }
-        while (waitpid(s->saver, &status, 0) < 0 && errno == EINTR)
+    if (saver->pid && waitpid(saver->pid, &status, WNOHANG) == saver->pid)
+        finish(saver, status);
+    if (saver->pid)
+        report_slow(saver);
+    uint64_t snap = atomic_load_explicit(&saver->run->regions->ctl->snap, memory_order_acquire);
+    if (!saver->pid && (snap & 1))
+        take_up(saver, (uint32_t)(snap >> 1));
+}
+
+void saver_give_up(struct saver *saver)
+{
+    saver->tries = SAVE_TRIES;
+    if (saver->pid)
+        kill(saver->pid, SIGKILL);
+}
+
+void saver_finish(struct saver *saver, bool lost)
+{
+    int status;
+
+    while (saver->pid) {
+        struct pollfd p = {.fd = saver->pidfd, .events = POLLIN};
+        if (poll(&p, 1, lost ? 0 : SAVE_DEADLINE_MS) == 0)
+            saver_give_up(saver); /* it hangs, or may not write any more */
+        while (waitpid(saver->pid, &status, 0) < 0 && errno == EINTR)
             ;
-        finish(s, status);
+        finish(saver, status);
     }
 }
 
-int64_t steps_done(const super *s)
+co_err save_last(struct saver *saver, int64_t step)
 {
-    uint64_t pc = atomic_load(&s->r->ctl->pc);
+    const co_plan *plan = saver->run->plan;
+    const control *ctl = saver->run->regions->ctl;
 
-    if (pc >> 8 <= s->p->sched.first_unit)
-        return s->p->sched.first_step;
-    unit u = unit_now(s->p, s->r->ctl, (uint32_t)(pc >> 8) - 1);    /* the last unit that was finished */
-    return u.step - (pc & PC_FAIL && u.kind == UNIT_TRAIN ? 1 : 0); /* its gradient was not applied */
-}
-
-co_err save_last(super *s)
-{
-    int64_t step = s->out->steps;
-
-    if (!s->p->spec.ckpt_root || step == s->saved_step)
+    if (!plan->spec.ckpt_root || step == saver->saved_step)
         return CO_OK;
-    s->saver_step = step;
-    for (int i = 0; i < 2 && s->p->sched.block; i++)
-        s->saver_watch[i] = watch_get(s->r->ctl->watch[(evals_before(&s->p->sched, step) + i) & 1]);
-    co_err err = save_state(s->p, s->r, 0, step, atomic_load(&s->r->ctl->applied[step & 1]), s->saver_watch);
-    told(s, err ? co_errmsg() : NULL);
+    saver->step = step;
+    for (int i = 0; i < 2 && plan->units.block; i++)
+        saver->seen[i] = watch_get(ctl->watch[(evals_before(&plan->units, step) + i) & 1]);
+    co_err err =
+        save_state(plan, saver->run->regions, 0, step, atomic_load(&ctl->applied[step & 1]), saver->seen);
+    report(saver, err ? co_errmsg() : NULL);
     return err;
 }

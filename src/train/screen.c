@@ -1,5 +1,6 @@
-/* screen.c -- the first screen: what was decided, in words, before anything runs. A line per fact, its name in front. */
-#include "train/train_int.h"
+/* screen.c -- the first screen: what was decided, in words, before anything runs. A line per fact, its name
+ * in front. */
+#include "train/plan_int.h"
 
 #include <stdarg.h>
 #include <stdio.h>
@@ -22,27 +23,27 @@ static double mib(size_t bytes)
     return (double)bytes / 1048576;
 }
 
-static void add_model(co_plan *p)
+static void add_model(co_plan *plan)
 {
-    co_plan_facts *f = &p->facts;
+    co_plan_facts *f = &plan->facts;
     size_t frozen = 0;
 
-    for (int i = 0; p->treat && i < p->layout->n; i++)
-        if (p->layout->entry[i].kind == CO_KIND_PARAM && p->treat[i].frozen)
-            frozen += p->layout->entry[i].count;
-    add(f, "model     %s: %zu parameters", p->spec.model->name, f->params);
+    for (int i = 0; plan->recipe.rule && i < plan->layout->n; i++)
+        if (plan->layout->entry[i].kind == CO_KIND_PARAM && plan->recipe.rule[i].frozen)
+            frozen += plan->layout->entry[i].count;
+    add(f, "model     %s: %zu parameters", plan->spec.model->name, f->params);
     if (frozen)
         add(f, " (%zu trainable, %zu frozen)", f->params - frozen, frozen);
     add(f, "\n");
 }
 
-static void add_data(co_plan *p)
+static void add_data(co_plan *plan)
 {
-    co_plan_facts *f = &p->facts;
-    const co_dataset *d = p->data;
+    co_plan_facts *f = &plan->facts;
+    const co_dataset *d = plan->data;
     char shape[64];
 
-    add(f, "data      %s: %u train, %u val, %u test; ", p->spec.data->name, d->count[CO_SPLIT_TRAIN],
+    add(f, "data      %s: %u train, %u val, %u test; ", plan->spec.data->name, d->count[CO_SPLIT_TRAIN],
         d->count[CO_SPLIT_VAL], d->count[CO_SPLIT_TEST]);
     if (d->io.task == CO_TASK_LM)
         add(f, "text, %lld tokens", (long long)d->io.classes);
@@ -56,77 +57,79 @@ static void add_data(co_plan *p)
 }
 
 /* "global batch = slice x slices", and what becomes of it when the data is smaller than that. */
-static void add_batch(co_plan *p)
+static void add_batch(co_plan *plan)
 {
-    co_plan_facts *f = &p->facts;
-    uint32_t slices = (uint32_t)p->slices, most = (p->batch + slices - 1) / slices,
-             count = p->data->count[CO_SPLIT_TRAIN];
+    co_plan_facts *f = &plan->facts;
+    uint32_t slices = (uint32_t)plan->slices, most = (plan->batch + slices - 1) / slices,
+             count = plan->data->count[CO_SPLIT_TRAIN];
 
-    add(f, "batch     global batch %u = slice %u x %u slices%s", p->batch, p->batch / slices, slices,
-        most > p->batch / slices ? " (some with one sample more)" : "");
-    if (count < p->batch)
+    add(f, "batch     global batch %u = slice %u x %u slices%s", plan->batch, plan->batch / slices, slices,
+        most > plan->batch / slices ? " (some with one sample more)" : "");
+    if (count < plan->batch)
         add(f, "; larger than the data: each epoch is one step of %u samples", count);
-    add(f, "\nsteps     %lld per epoch", (long long)p->sched.steps_per_epoch);
-    add(f, ", %lld in all", (long long)p->sched.steps);
-    if (p->start.step)
-        add(f, "; continuing after step %lld", (long long)p->start.step);
+    add(f, "\nsteps     %lld per epoch", (long long)plan->units.steps_per_epoch);
+    add(f, ", %lld in all", (long long)plan->units.steps);
+    if (plan->start.step)
+        add(f, "; continuing after step %lld", (long long)plan->start.step);
     add(f, "\n");
 }
 
-static void add_ranks(co_plan *p)
+static void add_ranks(co_plan *plan)
 {
-    co_plan_facts *f = &p->facts;
-    int idle = f->ranks_asked - p->ranks;
+    co_plan_facts *f = &plan->facts;
+    int idle = f->ranks_asked - plan->ranks;
 
-    add(f, "ranks     %d on this host; %d slices keep at most %d busy", p->ranks, p->slices, p->slices);
+    add(f, "ranks     %d on this host; %d slices keep at most %d busy", plan->ranks, plan->slices,
+        plan->slices);
     if (idle > 0)
         add(f, ": the other %d asked for would be idle and are not started", idle);
     add(f, "\n");
 }
 
-static void add_memory(co_plan *p)
+static void add_memory(co_plan *plan)
 {
-    const co_arena *a = &p->arena;
+    const co_arena *a = &plan->arena;
 
-    add(&p->facts,
+    add(&plan->facts,
         "memory    %.1f MiB = %.1f shared (weights and moments %.1f, leaves and work %.1f) + %.1f private\n",
-        mib(a->bytes + p->facts.private_bytes), mib(a->bytes),
+        mib(a->bytes + plan->facts.private_bytes), mib(a->bytes),
         mib(co_arena_sum(a, "weights") + co_arena_sum(a, "moments")),
-        mib(co_arena_sum(a, "leaves") + co_arena_sum(a, "work")), mib(p->facts.private_bytes));
+        mib(co_arena_sum(a, "leaves") + co_arena_sum(a, "work")), mib(plan->facts.private_bytes));
 }
 
-static void add_recipe(co_plan *p)
+static void add_recipe(co_plan *plan)
 {
-    co_plan_facts *f = &p->facts;
+    co_plan_facts *f = &plan->facts;
 
-    add(f, "optimiser %s, learning rate %g", p->spec.optim->name, p->lr);
-    if (p->cfg.ema > 0)
-        add(f, ", average of the weights with decay %g", p->cfg.ema);
-    if (p->clip_norm > 0)
-        add(f, ", gradient's norm clipped to %g", p->clip_norm);
-    if (p->clip_value > 0)
-        add(f, ", gradient clipped to +-%g", p->clip_value);
+    add(f, "optimiser %s, learning rate %g", plan->spec.optim->name, plan->recipe.lr);
+    if (plan->cfg.ema > 0)
+        add(f, ", average of the weights with decay %g", plan->cfg.ema);
+    if (plan->recipe.clip_norm > 0)
+        add(f, ", gradient's norm clipped to %g", plan->recipe.clip_norm);
+    if (plan->recipe.clip_value > 0)
+        add(f, ", gradient clipped to +-%g", plan->recipe.clip_value);
     add(f, "\n");
-    if (!p->spec.schedule)
+    if (!plan->spec.schedule)
         return;
-    add(f, "schedule  %s", p->spec.schedule->name);
-    if (p->warmup)
-        add(f, " after %lld steps of warm-up from %g of the rate", (long long)p->warmup, p->cfg.warmup_start);
+    add(f, "schedule  %s", plan->spec.schedule->name);
+    if (plan->recipe.warmup)
+        add(f, " after %lld steps of warm-up from %g of the rate", (long long)plan->recipe.warmup,
+            plan->cfg.warmup_start);
     add(f, "\n");
-    double reach = p->ema >= 0 ? 1 / (1 - p->cfg.ema) : 0;
-    if (p->ema >= 0)
+    double reach = plan->ema >= 0 ? 1 / (1 - plan->cfg.ema) : 0;
+    if (plan->ema >= 0)
         add(f, "average   of about the last %.0f steps' weights: what is evaluated%s\n", reach,
-            (double)p->sched.steps < 3 * reach ? "; this run is short for it, and it will lag behind" : "");
+            (double)plan->units.steps < 3 * reach ? "; this run is short for it, and it will lag behind" : "");
 }
 
-void plan_lines(co_plan *p)
+void plan_lines(co_plan *plan)
 {
-    p->facts.lines[0] = '\0';
-    add_model(p);
-    add_data(p);
-    add_batch(p);
-    add_ranks(p);
-    add_memory(p);
-    add_recipe(p);
-    add(&p->facts, "kernels   %s\n", p->facts.kernels);
+    plan->facts.lines[0] = '\0';
+    add_model(plan);
+    add_data(plan);
+    add_batch(plan);
+    add_ranks(plan);
+    add_memory(plan);
+    add_recipe(plan);
+    add(&plan->facts, "kernels   %s\n", plan->facts.kernels);
 }

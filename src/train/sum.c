@@ -1,7 +1,7 @@
-/* sum.c -- the second phase: what the slots hold, added along the tree into the sum, chunk by chunk; and the norm and
- * finite flag of each chunk. Chunks are claimed by whoever is free. Sources stay untouched, so a torn chunk is done
- * again. Then every rank decides by itself, from the same bytes, the same thing. */
-#include "train/train_int.h"
+/* sum.c -- the second phase: what the slots hold, added along the tree into the sum, chunk by chunk; and the
+ * norm and finite flag of each chunk. Chunks are claimed by whoever is free. Sources stay untouched, so a
+ * torn chunk is done again. Then every rank decides by itself, from the same bytes, the same thing. */
+#include "train/rank_int.h"
 
 #include "base/clock.h"
 #include "base/maths.h"
@@ -10,15 +10,15 @@
 
 static const float *buffer_of(void *ctx, int slot, int i)
 {
-    const rank *k = ctx;
+    const struct rank *rank = ctx;
 
-    return leaf_buffer_of(k->p, k->r, slot, i);
+    return leaf_buffer_of(rank->plan, rank->regions, slot, i);
 }
 
 /* Squares of the trained parameters' part of elements [lo, hi); running statistics only have to be finite. */
-static chunk_stat measure(const co_plan *p, const float *sum, size_t lo, size_t hi)
+static chunk_stat measure(const co_plan *plan, const float *sum, size_t lo, size_t hi)
 {
-    const co_layout *l = p->layout;
+    const co_layout *l = plan->layout;
     double squares = 0;
     bool finite = true;
 
@@ -26,7 +26,7 @@ static chunk_stat measure(const co_plan *p, const float *sum, size_t lo, size_t 
         const co_entry *e = &l->entry[i];
         size_t from = e->offset > lo ? e->offset : lo;
         size_t to = e->offset + e->count < hi ? e->offset + e->count : hi;
-        if (from >= to || e->kind == CO_KIND_COUNTER || p->treat[i].frozen)
+        if (from >= to || e->kind == CO_KIND_COUNTER || plan->recipe.rule[i].frozen)
             continue;
         double s = co_sum_squares(sum + from, to - from, &finite);
         if (e->kind == CO_KIND_PARAM)
@@ -35,131 +35,55 @@ static chunk_stat measure(const co_plan *p, const float *sum, size_t lo, size_t 
     return (chunk_stat){squares, finite};
 }
 
-static void sum_chunk(rank *k, int64_t step, size_t c)
+static void sum_chunk(struct rank *rank, int64_t step, size_t c)
 {
-    const co_plan *p = k->p;
-    const co_tree *t = &p->tree[cut_of_step(p, step)];
-    bool marks = c == p->chunks;
-    size_t lo = marks ? p->layout->count : c * p->chunk;
-    size_t hi = marks                              ? p->layout->leaf_count
-                : lo + p->chunk < p->layout->count ? lo + p->chunk
-                                                   : p->layout->count;
+    const co_plan *plan = rank->plan;
+    const co_tree *t = &plan->tree[cut_of_step(plan, step)];
+    bool marks = c == plan->chunks;
+    size_t lo = marks ? plan->layout->count : c * plan->chunk;
+    size_t hi = marks                                    ? plan->layout->leaf_count
+                : lo + plan->chunk < plan->layout->count ? lo + plan->chunk
+                                                         : plan->layout->count;
     int slot, i;
 
     if (!co_tree_root(t, &slot, &i))
-        for (size_t at = lo; at < hi; at += p->chunk) /* the marks may be longer than a chunk's scratch */
-            co_tree_sum(t, marks ? CO_ADD_MARKS : CO_ADD_VALUES, at, at + p->chunk < hi ? at + p->chunk : hi,
-                        buffer_of, k, k->r->sum, k->r->scratch[k->who.slot]);
+        for (size_t at = lo; at < hi; at += plan->chunk) /* the marks may be longer than a chunk's scratch */
+            co_tree_sum(t, marks ? CO_ADD_MARKS : CO_ADD_VALUES, at,
+                        at + plan->chunk < hi ? at + plan->chunk : hi, buffer_of, rank, rank->regions->sum,
+                        rank->regions->scratch[rank->who.slot]);
     if (!marks)
-        k->r->norm[step & 1][c] = measure(p, sum_of_step(p, k->r, step), lo, hi);
+        rank->regions->norm[step & 1][c] = measure(plan, sum_of_step(plan, rank->regions, step), lo, hi);
 }
 
-static size_t chunks_to_sum(const co_plan *p)
+static size_t chunks_to_sum(const co_plan *plan)
 {
-    return p->chunks + (p->sparse ? 1 : 0);
+    return plan->chunks + (plan->sparse ? 1 : 0);
 }
 
-static bool all_summed(rank *k, int64_t step)
+static bool all_summed(struct rank *rank, int64_t step)
 {
     (void)step;
-    for (size_t c = chunks_to_sum(k->p); c-- > 0;)
-        if (!co_claim_is_done(&k->r->sum_claim[c], k->who.unit))
+    for (size_t c = chunks_to_sum(rank->plan); c-- > 0;)
+        if (!co_claim_is_done(&rank->regions->sum_claim[c], rank->who.unit))
             return false;
     return true;
 }
 
-void sum_chunks(rank *k, int64_t step)
+void sum_chunks(struct rank *rank, int64_t step)
 {
-    size_t n = chunks_to_sum(k->p), first = n * k->who.slot / (size_t)k->p->ranks;
+    size_t n = chunks_to_sum(rank->plan), first = n * rank->who.slot / (size_t)rank->plan->ranks;
 
     for (size_t i = 0; i < n; i++) {
         size_t c = (first + i) % n;
-        co_claimed got = co_claim_take(&k->r->sum_claim[c], k->who);
+        co_claimed got = co_claim_take(&rank->regions->sum_claim[c], rank->who);
         if (got == CO_CLAIM_BUSY || got == CO_CLAIM_DONE)
             continue;
-        rank_phase(k, CO_PHASE_SUM, (uint32_t)c);
-        fault_point(k, CO_FAULT_SUM);
-        sum_chunk(k, step, c);
-        fault_point(k, CO_FAULT_NONE);
-        co_claim_finish(&k->r->sum_claim[c], k->who);
-        co_event_ring(&k->r->ctl->event);
+        rank_phase(rank, CO_PHASE_SUM, (uint32_t)c);
+        fault_point(rank, CO_FAULT_SUM);
+        sum_chunk(rank, step, c);
+        fault_point(rank, CO_FAULT_NONE);
+        co_claim_finish(&rank->regions->sum_claim[c], rank->who);
+        co_event_ring(&rank->regions->ctl->event);
     }
-    wait_for(k, all_summed, step, CO_PHASE_WAIT);
-}
-
-double tree_of(const double *x, size_t stride, size_t n)
-{
-    if (n == 1)
-        return *x;
-    size_t left = (size_t)1 << (63 - __builtin_clzll(n - 1)); /* largest power of two below n */
-    return tree_of(x, stride, left) + tree_of(x + left * stride, stride, n - left);
-}
-
-/* Leaves without samples count as zero; their places hold another step's numbers. */
-static double tree_of_leaves(const rank *k, int64_t step, int which, int from, int n)
-{
-    uint32_t lo, hi;
-
-    if (n > 1)
-        return tree_of_leaves(k, step, which, from, n / 2) +
-               tree_of_leaves(k, step, which, from + n / 2, n / 2);
-    co_cut_range(&k->p->tree[cut_of_step(k->p, step)].cut, from, &lo, &hi);
-    const double *stat = (const double *)&k->r->leaf[step & 1][from];
-    return lo < hi ? stat[which] : 0;
-}
-
-static int first_not_finite(const rank *k, int64_t step)
-{
-    const co_cut *cut = &k->p->tree[cut_of_step(k->p, step)].cut;
-
-    for (int i = 0; i < k->p->slices; i++) {
-        uint32_t lo, hi;
-        co_cut_range(cut, i, &lo, &hi);
-        if (lo < hi && !isfinite(k->r->leaf[step & 1][i].stat[CO_STAT_LOSS]))
-            return i;
-    }
-    return -1;
-}
-
-/* The step's learning rate and momentum. */
-static void pace(const rank *k, int64_t step, decision *d)
-{
-    const co_plan *p = k->p;
-    const co_schedule_def *def = p->spec.schedule;
-    co_pace at = {
-        .step = step - 1, .steps = p->sched.steps, .steps_per_epoch = p->sched.steps_per_epoch, .drop = 1};
-
-    d->lr = p->lr;
-    if (!def)
-        return;
-    if (def->watches)
-        at.drop = watch_get(k->r->ctl->watch[evals_before(&p->sched, step) & 1]).plateau.drop;
-    d->lr = co_schedule_lr(def, p->spec.schedule_cfg, p->lr, p->warmup, p->cfg.warmup_start, &at);
-    d->momentum = co_schedule_momentum(def, p->spec.schedule_cfg, p->warmup, &at);
-}
-
-void decide(const rank *k, int64_t step, decision *d)
-{
-    const co_plan *p = k->p;
-    const chunk_stat *norm = k->r->norm[step & 1];
-    double loss = tree_of_leaves(k, step, CO_STAT_LOSS, 0, p->slices);
-    double count = tree_of_leaves(k, step, CO_STAT_COUNT, 0, p->slices);
-    double right = tree_of_leaves(k, step, CO_STAT_METRIC, 0, p->slices);
-    double inv = count > 0 ? 1.0 / count : 0;
-    double squares = tree_of(&norm[0].squares, sizeof *norm / sizeof(double), p->chunks);
-
-    *d = (decision){.loss = loss * inv, .metric = right * inv, .count = count, .slice = -1};
-    d->top5 = tree_of_leaves(k, step, CO_STAT_TOP5, 0, p->slices) * inv;
-    d->bad = tree_of_leaves(k, step, STAT_BAD, 0, p->slices);
-    pace(k, step, d);
-    d->norm = sqrt(squares) * inv;
-    d->finite = isfinite(loss) && isfinite(d->norm);
-    for (size_t c = 0; c < p->chunks; c++)
-        d->finite = d->finite && norm[c].finite;
-    if (!d->finite)
-        d->slice = first_not_finite(k, step);
-    d->scale = (float)(inv * co_clip_factor(d->norm, p->clip_norm));
-    d->inv_samples = (float)(1.0 / samples_of_step(p, step));
-    d->apply = d->finite && count > 0 && !must_stop(p, d->bad);
-    d->t = atomic_load_explicit(&k->r->ctl->applied[(step - 1) & 1], memory_order_relaxed) + d->apply;
+    wait_for(rank, all_summed, step, CO_PHASE_WAIT);
 }

@@ -1,15 +1,12 @@
 /* supervise.c -- the run from the arena to the summary, seen from the process that the user started.
  *
- * The supervisor computes nothing. It watches the ranks, reads what they publish, starts savers, answers signals, and
- * puts the state away at the end. Nothing here is on the path of a step.
+ * The supervisor computes nothing. It watches the ranks, reads what they publish, starts savers, answers
+ * signals, and puts the state away at the end. Nothing here is on the path of a step.
  */
-#include "train/train_int.h"
+#include "train/super_int.h"
 
-#include <malloc.h>
 #include <math.h>
-#include <signal.h>
 #include <stdio.h>
-#include <string.h>
 #include <sys/eventfd.h>
 #include <sys/resource.h>
 #include <unistd.h>
@@ -18,275 +15,300 @@
 #include "base/clock.h"
 #include "base/maths.h"
 
-/* --- before ------------------------------------------------------------------------------------------------------- */
-co_err first_state(const co_plan *p, float *state)
+/* --- before --------------------------------------------------------------------------------------------- */
+static co_err open_memory(struct supervisor *super)
 {
-    co_layout_initialise(p->layout, state, (uint64_t)p->cfg.seed);
-    return p->cfg.weights ? co_weights_load(p->cfg.weights, p->layout, p->cfg.weights_skip, state) : CO_OK;
+    struct results *results = &super->results;
+    co_plan *plan = super->run.plan;
+
+    CO_TRY(open_state(plan));
+    super->run.regions = plan->regions;
+    results->seen = plan->monitors.start;
+    results->step_ms = co_array(STEPS_KEPT, sizeof *results->step_ms);
+    results->sum_ms = co_array(STEPS_KEPT, sizeof *results->sum_ms);
+    super->accidents.recovery_ms = co_array(KILLS_KEPT, sizeof *super->accidents.recovery_ms);
+    super->bad.named = co_array((plan->data->count[CO_SPLIT_TRAIN] + 63) / 64, sizeof *super->bad.named);
+    return results->step_ms && results->sum_ms && super->accidents.recovery_ms && super->bad.named ? CO_OK
+                                                                                                   : CO_ENOMEM;
 }
 
-co_err open_state(co_plan *p)
+static void close_memory(struct supervisor *super)
 {
-    CO_TRY(co_arena_open(&p->arena));
-    p->at = co_zalloc(sizeof *p->at);
-    if (!p->at)
-        return CO_ENOMEM;
-    regions_bind(p, p->at);
-    regions *r = p->at;
-    control *ctl = r->ctl;
-    if (p->spec.resume)
-        CO_TRY(co_ckpt_load(p->spec.resume, p->layout, r->state, p->moments, p->moment_name, r->moment,
-                            NULL)); /* its meta was read for the plan */
-    else
-        CO_TRY(first_state(p, r->state));
-    atomic_store(&ctl->applied[p->start.step & 1], p->start.applied);
-    if (p->sched.block)
-        watch_put(ctl->watch[evals_before(&p->sched, p->start.step) & 1], &p->watch);
-    atomic_store(&ctl->consumed, p->sched.first_unit - 1);
-    bool nothing_left = p->sched.first_unit > p->sched.last_unit;
-    atomic_store(&ctl->pc, (uint64_t)p->sched.first_unit << 8 | (nothing_left ? PC_END : 0));
-    return CO_OK;
+    co_free(super->results.step_ms);
+    co_free(super->results.sum_ms);
+    co_free(super->accidents.recovery_ms);
+    co_free(super->bad.named);
 }
 
-static co_err open_memory(super *s)
+static const co_record *record_of(void *super, int slot)
 {
-    CO_TRY(open_state(s->p));
-    s->r = s->p->at;
-    s->saved_step = -1;
-    s->step_ms = co_array(STEPS_KEPT, sizeof *s->step_ms);
-    s->sum_ms = co_array(STEPS_KEPT, sizeof *s->sum_ms);
-    s->recovery_ms = co_array(KILLS_KEPT, sizeof *s->recovery_ms);
-    s->known_bad = co_array((s->p->data->count[CO_SPLIT_TRAIN] + 63) / 64, sizeof *s->known_bad);
-    s->watch = s->p->watch;
-    return s->step_ms && s->sum_ms && s->recovery_ms && s->known_bad ? CO_OK : CO_ENOMEM;
+    return &((struct supervisor *)super)->run.regions->slots[slot].record;
 }
 
-static uint64_t turns(void *ctx, int slot)
+static int start_rank(void *super, int slot, uint32_t inc)
 {
-    const co_record *r = &((super *)ctx)->r->slots[slot].record;
-
-    return atomic_load_explicit(&r->turns, memory_order_relaxed) * 4096 +
-           atomic_load_explicit(&r->call, memory_order_relaxed);
+    return rank_main(&((struct supervisor *)super)->run, slot, inc);
 }
 
-static bool waiting(void *ctx, int slot)
+static uint64_t turns(void *super, int slot)
 {
-    uint32_t phase = atomic_load_explicit(&((super *)ctx)->r->slots[slot].record.phase, memory_order_relaxed);
+    const co_record *record = record_of(super, slot);
+
+    return atomic_load_explicit(&record->turns, memory_order_relaxed) * 4096 +
+           atomic_load_explicit(&record->call, memory_order_relaxed);
+}
+
+static bool waiting(void *super, int slot)
+{
+    uint32_t phase = atomic_load_explicit(&record_of(super, slot)->phase, memory_order_relaxed);
 
     return phase == CO_PHASE_WAIT || phase == CO_PHASE_SNAPSHOT || phase == CO_PHASE_END;
 }
 
-static void notice(void *ctx, int slot, const char *text)
+static void notice(void *super, int slot, const char *text)
 {
-    super *s = ctx;
-
     (void)slot;
-    if (s->hooks->notice)
-        s->hooks->notice(s->hooks->ctx, text);
+    run_notice(&((struct supervisor *)super)->run, text);
 }
 
-static co_err start_crew(super *s)
+static co_err start_crew(struct supervisor *super)
 {
-    co_plan *p = s->p;
+    const co_plan *plan = super->run.plan;
 
-    s->team = (struct team){p, s->r, s->bell};
-    return co_crew_start(&s->crew, &(co_crew_spec){.size = p->ranks,
-                                                   .ctx = s,
-                                                   .main = rank_main,
-                                                   .turns = turns,
-                                                   .waiting = waiting,
-                                                   .died = rank_died,
-                                                   .notice = notice,
-                                                   .stall_s = p->cfg.stall_s,
-                                                   .log_dir = p->spec.log_dir,
-                                                   .pin = p->cfg.pin && p->ranks <= co_cpus_usable()});
+    return co_crew_start(&super->crew,
+                         &(co_crew_spec){.size = plan->ranks,
+                                         .ctx = super,
+                                         .main = start_rank,
+                                         .turns = turns,
+                                         .waiting = waiting,
+                                         .died = rank_died,
+                                         .notice = notice,
+                                         .stall_s = plan->cfg.stall_s,
+                                         .log_dir = plan->spec.log_dir,
+                                         .pin = plan->cfg.pin && plan->ranks <= co_cpus_usable()});
 }
 
-/* --- during ------------------------------------------------------------------------------------------------------- */
-static void answer_signals(super *s)
+/* --- during --------------------------------------------------------------------------------------------- */
+static void answer_signals(struct supervisor *super)
 {
+    control *ctl = super->run.regions->ctl;
     int sig;
 
-    while ((sig = co_signals_next(s->signals)) != 0) {
-        if (atomic_load(&s->r->ctl->stop_request) && s->saver) {
-            s->saver_tries = SAVE_TRIES; /* asked twice: a saver that hangs is given up */
-            kill(s->saver, SIGKILL);
-        }
-        atomic_store(&s->r->ctl->stop_request, 1);
-        if (s->hooks->notice)
-            s->hooks->notice(s->hooks->ctx, "asked to stop: finishing this step, then saving");
+    while ((sig = co_signals_next(super->signals)) != 0) {
+        if (atomic_load(&ctl->stop_request))
+            saver_give_up(&super->saver); /* a second signal: do not wait for a saver that hangs */
+        atomic_store(&ctl->stop_request, 1);
+        run_notice(&super->run, "asked to stop: finishing this step, then saving");
     }
 }
 
-static void look_at_the_clock(super *s)
+static void check_max_time(const struct run *run)
 {
-    uint64_t most = s->p->max_time_ns;
+    control *ctl = run->regions->ctl;
+    uint64_t most = run->plan->max_time_ns;
 
-    if (!most || atomic_load(&s->r->ctl->time_is_up) || co_now_ns() - s->began_ns < most)
+    if (!most || atomic_load(&ctl->time_is_up) || co_now_ns() - run->began_ns < most)
         return;
-    atomic_store(&s->r->ctl->time_is_up, 1);
-    if (s->hooks->notice)
-        s->hooks->notice(s->hooks->ctx,
-                         "trainer.max_time is over: finishing this step, then closing the run");
+    atomic_store(&ctl->time_is_up, 1);
+    run_notice(run, "trainer.max_time is over: finishing this step, then closing the run");
 }
 
-static co_err watch_over(super *s)
+static co_err watch_over(struct supervisor *super)
 {
-    while (co_crew_alive(s->crew) > 0) {
-        struct pollfd fds[3] = {{.fd = s->signals, .events = POLLIN},
-                                {.fd = s->bell, .events = POLLIN},
-                                {.fd = s->saver ? s->saver_fd : -1, .events = POLLIN}};
+    const struct run *run = &super->run;
+
+    while (co_crew_alive(super->crew) > 0) {
+        struct pollfd fds[3] = {{.fd = super->signals, .events = POLLIN},
+                                {.fd = run->bell, .events = POLLIN},
+                                {.fd = super->saver.pid ? super->saver.pidfd : -1, .events = POLLIN}};
         uint64_t rings;
-        int before = s->out->recoveries;
-        CO_TRY(co_crew_turn(s->crew, accident_timeout_ms(s), fds, 3));
-        if (s->out->recoveries != before)
-            co_event_ring(&s->r->ctl->event); /* the dead may not have */
-        if ((fds[1].revents & POLLIN) && read(s->bell, &rings, sizeof rings) < 0)
+        int before = run->out->recoveries;
+        CO_TRY(co_crew_turn(super->crew, accidents_timeout_ms(&super->accidents), fds, 3));
+        if (run->out->recoveries != before)
+            co_event_ring(&run->regions->ctl->event); /* the dead rank may not have */
+        if ((fds[1].revents & POLLIN) && read(run->bell, &rings, sizeof rings) < 0)
             return co_fail(CO_EFAIL, "read the bell: %m");
-        answer_signals(s);
-        look_at_the_clock(s);
-        consume_results(s);
-        snapshots(s);
-        accidents(s);
-        if (s->hooks->turn && (s->lost = s->hooks->turn(s->hooks->ctx)) != CO_OK)
-            return s->lost;
+        answer_signals(super);
+        check_max_time(run);
+        consume_results(super);
+        saver_turn(&super->saver);
+        accidents_turn(&super->accidents, super->crew, super->saver.pid);
+        if (run->hooks->turn && (super->lost = run->hooks->turn(run->hooks->ctx)) != CO_OK)
+            return super->lost;
     }
     return CO_OK;
 }
 
-/* --- after -------------------------------------------------------------------------------------------------------- */
-static size_t private_memory(const super *s)
+/* --- after ---------------------------------------------------------------------------------------------- */
+static size_t private_memory(const struct run *run)
 {
-    size_t sum = co_memory_private() + s->p->data->shared_bytes;
+    size_t sum = co_memory_private() + run->plan->data->shared_bytes;
 
-    for (int i = 0; i < s->p->ranks; i++)
-        sum += atomic_load(&s->r->slots[i].anon_bytes);
+    for (int i = 0; i < run->plan->ranks; i++)
+        sum += atomic_load(&run->regions->slots[i].anon_bytes);
     return sum;
 }
 
 /* No chunk of the open step was touched: the state is wholly that of the step before. */
-static bool state_is_whole(const super *s)
+static bool state_is_whole(const struct run *run)
 {
-    uint32_t open = (uint32_t)(atomic_load(&s->r->ctl->pc) >> 8);
+    uint32_t open = (uint32_t)(atomic_load(&run->regions->ctl->pc) >> 8);
 
-    for (size_t c = 0; c < s->p->chunks; c++)
-        if ((uint32_t)(atomic_load(&s->r->apply_claim[c].word) >> 32) >= open)
+    for (size_t c = 0; c < run->plan->chunks; c++)
+        if ((uint32_t)(atomic_load(&run->regions->apply_claim[c].word) >> 32) >= open)
             return false;
     return true;
 }
 
-static void close_books(super *s)
+static double seconds(struct timeval a, struct timeval b)
 {
-    struct rusage mine, kids;
-    co_train_summary *o = s->out;
+    return (double)(a.tv_sec + b.tv_sec) + 1e-6 * (double)(a.tv_usec + b.tv_usec);
+}
 
-    consume_results(s);
-    results_close(s);
-    o->epochs = o->steps / s->p->sched.steps_per_epoch;
-    o->wall_s = (double)(co_now_ns() - s->began_ns) * 1e-9;
+static void close_books(struct supervisor *super)
+{
+    const struct run *run = &super->run;
+    co_train_summary *out = run->out;
+    struct rusage mine, kids;
+
+    consume_results(super);
+    results_close(super);
+    out->epochs = out->steps / run->plan->units.steps_per_epoch;
+    out->wall_s = (double)(co_now_ns() - run->began_ns) * 1e-9;
     getrusage(RUSAGE_SELF, &mine);
     getrusage(RUSAGE_CHILDREN, &kids);
-    o->cpu_user_s = (double)(mine.ru_utime.tv_sec + kids.ru_utime.tv_sec) +
-                    1e-6 * (double)(mine.ru_utime.tv_usec + kids.ru_utime.tv_usec);
-    o->cpu_sys_s = (double)(mine.ru_stime.tv_sec + kids.ru_stime.tv_sec) +
-                   1e-6 * (double)(mine.ru_stime.tv_usec + kids.ru_stime.tv_usec);
-    o->peak_memory_bytes = s->p->arena.bytes + private_memory(s);
-    for (int i = 0; i < s->p->ranks; i++) {
-        uint64_t allocs = atomic_load(&s->r->slots[i].allocs), faults = atomic_load(&s->r->slots[i].faults);
-        o->steady_allocs = allocs > o->steady_allocs ? allocs : o->steady_allocs;
-        o->steady_faults = faults > o->steady_faults ? faults : o->steady_faults;
+    out->cpu_user_s = seconds(mine.ru_utime, kids.ru_utime);
+    out->cpu_sys_s = seconds(mine.ru_stime, kids.ru_stime);
+    out->peak_memory_bytes = run->plan->arena.bytes + private_memory(run);
+    for (int i = 0; i < run->plan->ranks; i++) {
+        uint64_t allocs = atomic_load(&run->regions->slots[i].allocs);
+        uint64_t faults = atomic_load(&run->regions->slots[i].faults);
+        out->steady_allocs = allocs > out->steady_allocs ? allocs : out->steady_allocs;
+        out->steady_faults = faults > out->steady_faults ? faults : out->steady_faults;
     }
 }
 
-static co_err conclude(super *s, co_err err)
+/* A unit ended the run: which, and why. */
+static void blame_unit(struct supervisor *super, uint64_t pc)
 {
-    co_train_summary *o = s->out;
+    const struct run *run = &super->run;
+    uint32_t n = (uint32_t)(pc >> 8) - 1;
+    unit failed = unit_now(run->plan, run->regions->ctl, n);
+    const result *published = &run->regions->ctl->ring[n % RING];
+    uint64_t bad = atomic_load(&published->bad);
 
-    if (err && !o->blame[0])
-        snprintf(o->blame, sizeof o->blame, "%s", co_errmsg());
-    co_crew_free(s->crew);
-    s->crew = NULL;
-    uint64_t pc = atomic_load(&s->r->ctl->pc); /* nobody moves it any more */
-    consume_results(s);
-    if (!s->lost)
-        snapshots(s); /* one asked for at the last moment: what it needs lies aside */
-    saver_finish(s);
-    o->status = err || (pc & PC_FAIL) ? CO_STATUS_FAILED : pc & PC_END ? CO_STATUS_DONE : CO_STATUS_STOPPED;
+    if (bad == UINT64_MAX || (bad && (failed.kind != UNIT_TRAIN || run->plan->data->stop_on_bad)))
+        blame_bad_samples(run, &super->bad, &failed, bad);
+    else
+        blame_not_finite(run, failed.step, (int)atomic_load(&published->slice) - 1);
+}
+
+/* A run that was done and applied nothing has failed. */
+static void check_applied(const struct run *run)
+{
+    co_train_summary *out = run->out;
+
+    if (out->status != CO_STATUS_DONE || out->steps <= run->plan->start.step ||
+        atomic_load(&run->regions->ctl->applied[out->steps & 1]) != 0)
+        return;
+    out->status = CO_STATUS_FAILED;
+    snprintf(out->blame, sizeof out->blame,
+             "no step could be applied: none of them had a sample that counts and a gradient that is "
+             "finite; the weights are those of the beginning");
+}
+
+static co_err conclude(struct supervisor *super, co_err err)
+{
+    const struct run *run = &super->run;
+    co_train_summary *out = run->out;
+
+    if (err && !out->blame[0])
+        snprintf(out->blame, sizeof out->blame, "%s", co_errmsg());
+    co_crew_free(super->crew);
+    super->crew = NULL;
+    uint64_t pc = atomic_load(&run->regions->ctl->pc); /* nobody moves it any more */
+    consume_results(super);
+    if (!super->lost)
+        saver_turn(&super->saver); /* one requested at the last moment: what it needs lies aside */
+    saver_finish(&super->saver, super->lost != CO_OK);
+    out->status = err || (pc & PC_FAIL) ? CO_STATUS_FAILED : pc & PC_END ? CO_STATUS_DONE : CO_STATUS_STOPPED;
     if (pc & PC_FAIL)
-        describe_failure(s);
-    o->steps = steps_done(s);
-    o->early = pc & PC_CUT;
-    if (!err && o->status == CO_STATUS_DONE && o->steps > s->p->start.step &&
-        atomic_load(&s->r->ctl->applied[o->steps & 1]) == 0) {
-        o->status = CO_STATUS_FAILED;
-        snprintf(o->blame, sizeof o->blame,
-                 "no step could be applied: none of them had a sample that counts and a gradient that is "
-                 "finite; the "
-                 "weights are those of the beginning");
-    }
-    bool whole = state_is_whole(s) && !s->lost;
-    co_err kept = whole ? save_last(s) : CO_OK;
-    o->samples = samples_until(s->p, o->steps);
+        blame_unit(super, pc);
+    out->steps = steps_done(run);
+    out->early = pc & PC_CUT;
+    check_applied(run);
+    bool whole = state_is_whole(run) && !super->lost;
+    co_err kept = whole ? save_last(&super->saver, out->steps) : CO_OK;
+    out->samples = samples_until(run->plan, out->steps);
     if (whole)
-        CO_TRY(co_layout_sha256(s->p->layout, s->r->state, o->weights_sha256));
-    close_books(s);
-    if (o->status == CO_STATUS_FAILED)
-        return co_fail(CO_EFAIL, "%s", o->blame);
+        CO_TRY(co_layout_sha256(run->plan->layout, run->regions->state, out->weights_sha256));
+    close_books(super);
+    if (out->status == CO_STATUS_FAILED)
+        return co_fail(CO_EFAIL, "%s", out->blame);
     if (kept) {
-        o->status = CO_STATUS_FAILED;
-        snprintf(o->blame, sizeof o->blame, "the last state could not be saved: %s", co_errmsg());
+        out->status = CO_STATUS_FAILED;
+        snprintf(out->blame, sizeof out->blame, "the last state could not be saved: %s", co_errmsg());
         return CO_EFAIL;
     }
     return CO_OK;
 }
 
-co_err co_train_run(co_plan *p, const co_train_hooks *hooks, co_train_summary *out)
+/* --- together ------------------------------------------------------------------------------------------- */
+static co_train_summary nothing_yet(const co_plan *plan)
 {
-    super *s = co_zalloc(sizeof *s);
-    co_err err = CO_ENOMEM;
-
-    *out = (co_train_summary){.val_loss = NAN,
+    return (co_train_summary){.val_loss = NAN,
                               .val_metric = NAN,
                               .test_loss = NAN,
                               .test_metric = NAN,
                               .best = NAN,
                               .val_top5 = NAN,
                               .test_top5 = NAN,
-                              .monitor = monitor_name(p, p->best_of),
+                              .monitor = monitor_name(plan, plan->monitors.best),
                               .loss = NAN,
                               .train_metric = NAN,
                               .status = CO_STATUS_FAILED};
-    if (!s)
-        return err;
-    *s = (super){.p = p,
-                 .hooks = hooks,
-                 .out = out,
-                 .signals = -1,
-                 .bell = -1,
-                 .began_ns = co_now_ns(),
-                 .kills_left = p->cfg.fault_kills,
-                 .kill_rng = (uint64_t)p->cfg.fault_seed};
+}
+
+static co_err open_run(struct supervisor *super)
+{
     co_fpu_init();
-    err = open_memory(s);
+    CO_TRY(open_memory(super));
+    CO_TRY(co_signals_open(&super->signals));
+    super->run.bell = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
+    return super->run.bell < 0 ? co_fail(CO_EIO, "eventfd: %m") : CO_OK;
+}
+
+static void close_run(struct supervisor *super)
+{
+    if (super->signals >= 0)
+        close(super->signals);
+    if (super->run.bell >= 0)
+        close(super->run.bell);
+    close_memory(super);
+}
+
+co_err co_train_run(co_plan *plan, const co_train_hooks *hooks, co_train_summary *out)
+{
+    struct supervisor *super = co_zalloc(sizeof *super);
+
+    *out = nothing_yet(plan);
+    if (!super)
+        return CO_ENOMEM;
+    *super = (struct supervisor){
+        .run = {.plan = plan, .hooks = hooks, .out = out, .bell = -1, .began_ns = co_now_ns()},
+        .signals = -1,
+        .saver = {.run = &super->run, .saved_step = -1},
+        .accidents = {
+            .run = &super->run, .kills_left = plan->cfg.fault_kills, .rng = (uint64_t)plan->cfg.fault_seed}};
+    co_err err = open_run(super);
     if (!err)
-        err = co_signals_open(&s->signals);
-    if (!err && (s->bell = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK)) < 0)
-        err = co_fail(CO_EIO, "eventfd: %m");
-    if (!err)
-        err = start_crew(s);
+        err = start_crew(super);
     if (!err) {
         if (hooks->started)
-            hooks->started(hooks->ctx, (double)(co_now_ns() - s->began_ns) * 1e-6);
-        err = conclude(s, watch_over(s));
+            hooks->started(hooks->ctx, (double)(co_now_ns() - super->run.began_ns) * 1e-6);
+        err = conclude(super, watch_over(super));
     }
-    if (s->signals >= 0)
-        close(s->signals);
-    if (s->bell >= 0)
-        close(s->bell);
-    co_free(s->step_ms);
-    co_free(s->sum_ms);
-    co_free(s->recovery_ms);
-    co_free(s->known_bad);
-    co_free(s);
+    close_run(super);
+    co_free(super);
     return err;
 }

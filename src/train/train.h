@@ -2,9 +2,9 @@
  *
  *     config -> data check -> graph -> plan -> arena -> ranks -> loop (step, evaluate, checkpoint) -> summary
  *
- * co_plan_new does everything that can be refused: it opens the data, builds the graphs, fixes slices, schedule and
- * memory, and starts nothing. co_train_run then makes the arena and the ranks and runs to the end, a stop or a failure.
- * What happens on the way is told through hooks, all called in the supervisor.
+ * co_plan_new does everything that can be refused: it opens the data, builds the graphs, fixes slices,
+ * schedule and memory, and starts nothing. co_train_run then makes the arena and the ranks and runs to the
+ * end, a stop or a failure. What happens on the way is told through hooks, all called in the supervisor.
  *
  *     co_plan *plan;
  *     CO_TRY(co_plan_new(&plan, &spec));                 // CO_EINPUT: exit 2, nothing was started
@@ -131,7 +131,7 @@ typedef struct co_plan_facts {
 } co_plan_facts;
 const co_plan_facts *co_plan_facts_of(const co_plan *p);
 
-/* --- while it runs ------------------------------------------------------------------------------------------ */
+/* --- while it runs -------------------------------------------------------------------------------------- */
 typedef struct co_step_result {
     int64_t step; /* 1 for the first */
     int64_t epoch;
@@ -151,8 +151,9 @@ typedef struct co_eval_result {
     double loss, metric;
     double top5; /* CLASSIFY */
     int64_t count;
-    uint64_t t_ns; /* when it was done */
-    int64_t bad;   /* samples that could not be read; they do not count */
+    uint64_t t_ns;       /* when it was done */
+    int64_t bad;         /* samples that could not be read; they do not count */
+    char bad_names[600]; /* the first few of those, each "file: reason" */
 } co_eval_result;
 
 typedef struct co_recovery {
@@ -171,7 +172,8 @@ typedef struct co_train_hooks {
     void (*saved)(void *ctx, int64_t step, const char *path, const char *failure); /* failure NULL: it is there */
     void (*recovery)(void *ctx, const co_recovery *r);
     void (*notice)(void *ctx, const char *text);
-    /* About 20 times a second. An error ends the run at once and nothing more is saved: the folder is not ours. */
+    /* About 20 times a second. An error ends the run at once and nothing more is saved: the folder is not
+     * ours. */
     co_err (*turn)(void *ctx);
 } co_train_hooks;
 
@@ -212,7 +214,7 @@ co_err co_plan_classes(const co_plan *p, co_class_result **out, int *n);
 /* CO_OK also for a requested stop (status says which). CO_EFAIL: summary->blame says why. */
 co_err co_train_run(co_plan *p, const co_train_hooks *hooks, co_train_summary *out);
 
-/* --- measured beforehand ---------------------------------------------------------------------------------------- */
+/* --- measured beforehand -------------------------------------------------------------------------------- */
 typedef struct co_calibration {
     double slice_ms, load_ms; /* a slice's forward and backward pass, and filling it */
     double sum_apply_ms;      /* by this plan's ranks together */
@@ -230,8 +232,9 @@ typedef struct co_op_time {
 /* Where a slice's time goes, call by call; *out is the caller's (co_free). */
 co_err co_plan_profile(co_plan *p, co_op_time **out, int *n);
 
-/* --- without ranks: evaluate or predict with a checkpoint's weights ------------------------------------------- */
-/* A plan for the two below only: no training, so the checkpoint's batch, seed and kernels need not be this one's. */
+/* --- without ranks: evaluate or predict with a checkpoint's weights ------------------------------------- */
+/* A plan for the two below only: no training, so the checkpoint's batch, seed and kernels need not be this
+ * one's. */
 co_err co_plan_to_look(co_plan **out, const co_train_spec *spec);
 
 /* CO_SPLIT_VAL or CO_SPLIT_TEST. For the same state, the same values as the run's own evaluation gave. */
@@ -249,7 +252,8 @@ typedef struct co_prediction {
     const float *values; /* [n] REGRESS: the prediction; else the logits */
     int64_t n;
 } co_prediction;
-/* Each sample of the split in order, the first `limit` of them (< 0: all). What *r points to lives until `each` returns.
+/* Each sample of the split in order, the first `limit` of them (< 0: all). What *r points to lives until
+ * `each` returns.
  */
 co_err co_predict(co_plan *p, co_split split, int64_t limit, void (*each)(void *ctx, const co_prediction *r),
                   void *ctx);

@@ -1,9 +1,10 @@
 /* watch.c -- what evaluations lead to: the best so far, a lower rate on a plateau, an early end.
  *
- * All of it is a function of the totals of all evaluations so far, which every rank adds up for itself from the same
- * numbers: so every rank comes to the same conclusion, and a checkpoint has only to keep the conclusion.
+ * All of it is a function of the totals of all evaluations so far, which every rank adds up for itself from
+ * the same numbers: so every rank comes to the same conclusion, and a checkpoint has only to keep the
+ * conclusion.
  */
-#include "train/train_int.h"
+#include "train/plan_int.h"
 
 #include <math.h>
 #include <stdlib.h>
@@ -12,10 +13,10 @@
 #include "base/json.h"
 #include "base/str.h"
 
-/* --- monitors ----------------------------------------------------------------------------------------------------- */
-const char *monitor_name(const co_plan *p, monitor m)
+/* --- monitors ------------------------------------------------------------------------------------------- */
+const char *monitor_name(const co_plan *plan, monitor m)
 {
-    bool regress = p->data->io.task == CO_TASK_REGRESS;
+    bool regress = plan->data->io.task == CO_TASK_REGRESS;
 
     return m.of == MONITOR_LOSS   ? "val/loss"
            : m.of == MONITOR_TOP5 ? "val/acc5"
@@ -31,7 +32,7 @@ double monitor_value(monitor m, const double total[])
 }
 
 /* mode: 0 auto, 1 min, 2 max */
-static co_err find_monitor(const co_plan *p, const char *key, const char *name, int mode, monitor *out)
+static co_err find_monitor(const co_plan *plan, const char *key, const char *name, int mode, monitor *out)
 {
     static const struct {
         const char *name;
@@ -40,7 +41,7 @@ static co_err find_monitor(const co_plan *p, const char *key, const char *name, 
     } known[] = {{"val/loss", MONITOR_LOSS, false},  {"val/acc", MONITOR_METRIC, true},
                  {"val/acc1", MONITOR_METRIC, true}, {"val/acc_best", MONITOR_METRIC, true},
                  {"val/mae", MONITOR_METRIC, false}, {"val/acc5", MONITOR_TOP5, true}};
-    bool regress = p->data->io.task == CO_TASK_REGRESS;
+    bool regress = plan->data->io.task == CO_TASK_REGRESS;
 
     for (size_t i = 0; i < CO_COUNT(known); i++) {
         bool fits = known[i].of == MONITOR_LOSS || known[i].up != regress;
@@ -61,26 +62,26 @@ static co_err threshold(const char *key, const char *text, double *out)
     return CO_OK;
 }
 
-/* --- one more evaluation ------------------------------------------------------------------------------------------ */
+/* --- one more evaluation -------------------------------------------------------------------------------- */
 static bool better(monitor m, double value, double than, double by)
 {
     return m.up ? value > than + by : value < than - by;
 }
 
-static void see_early(const co_plan *p, double value, watch *w)
+static void see_early(const co_plan *plan, double value, watch *w)
 {
-    const co_train_cfg *c = &p->cfg;
+    const co_train_cfg *c = &plan->cfg;
     double reach, diverge;
 
     threshold("", c->early_reach, &reach);
     threshold("", c->early_diverge, &diverge);
     if (!isfinite(value)) {
         w->why = STOP_NOT_FINITE;
-    } else if (!isnan(reach) && (p->early_of.up ? value >= reach : value <= reach)) {
+    } else if (!isnan(reach) && (plan->monitors.early.up ? value >= reach : value <= reach)) {
         w->why = STOP_REACHED;
-    } else if (!isnan(diverge) && (p->early_of.up ? value <= diverge : value >= diverge)) {
+    } else if (!isnan(diverge) && (plan->monitors.early.up ? value <= diverge : value >= diverge)) {
         w->why = STOP_DIVERGED;
-    } else if (w->early_seen == 0 || better(p->early_of, value, w->early_best, c->early_delta)) {
+    } else if (w->early_seen == 0 || better(plan->monitors.early, value, w->early_best, c->early_delta)) {
         w->early_best = value;
         w->early_bad = 0;
     } else if (++w->early_bad >= c->early_patience) {
@@ -89,38 +90,39 @@ static void see_early(const co_plan *p, double value, watch *w)
     w->early_seen++;
 }
 
-void watch_see(const co_plan *p, const double total[], int64_t step, watch *w)
+void watch_see(const co_plan *plan, const double total[], int64_t step, watch *w)
 {
-    w->value = monitor_value(p->best_of, total);
+    w->value = monitor_value(plan->monitors.best, total);
     w->value_step = step;
-    if (isfinite(w->value) && (w->best_step == 0 || better(p->best_of, w->value, w->best, 0))) {
+    if (isfinite(w->value) && (w->best_step == 0 || better(plan->monitors.best, w->value, w->best, 0))) {
         w->best = w->value;
         w->best_step = step;
     }
     w->why = GO_ON; /* what was asked for may have changed since the checkpoint */
-    if (p->cfg.early_patience > 0)
-        see_early(p, monitor_value(p->early_of, total), w);
-    if (p->spec.schedule && p->spec.schedule->watches)
-        co_plateau_see(p->spec.schedule_cfg, p->lr, monitor_value(p->plateau_of, total), &w->plateau);
+    if (plan->cfg.early_patience > 0)
+        see_early(plan, monitor_value(plan->monitors.early, total), w);
+    if (plan->spec.schedule && plan->spec.schedule->watches)
+        co_plateau_see(plan->spec.schedule_cfg, plan->recipe.lr, monitor_value(plan->monitors.plateau, total),
+                       &w->plateau);
 }
 
-const char *watch_why(const co_plan *p, const watch *w, char text[200])
+const char *watch_why(const co_plan *plan, const watch *w, char text[200])
 {
-    const char *name = monitor_name(p, p->early_of);
+    const char *name = monitor_name(plan, plan->monitors.early);
 
     if (w->why == STOP_PATIENCE)
         snprintf(text, 200, "early stop: %s has not improved for %lld evaluation%s (best %.6g)", name,
                  (long long)w->early_bad, w->early_bad == 1 ? "" : "s", w->early_best);
     else if (w->why == STOP_REACHED)
-        snprintf(text, 200, "early stop: %s has reached %s", name, p->cfg.early_reach);
+        snprintf(text, 200, "early stop: %s has reached %s", name, plan->cfg.early_reach);
     else if (w->why == STOP_DIVERGED)
-        snprintf(text, 200, "early stop: %s has gone past %s", name, p->cfg.early_diverge);
+        snprintf(text, 200, "early stop: %s has gone past %s", name, plan->cfg.early_diverge);
     else
         snprintf(text, 200, "early stop: %s is not finite", name);
     return text;
 }
 
-/* --- shared, and kept --------------------------------------------------------------------------------------------- */
+/* --- shared, and kept ----------------------------------------------------------------------------------- */
 void watch_put(_Atomic uint64_t *words, const watch *w)
 {
     uint64_t raw[WATCH_WORDS];
@@ -141,7 +143,7 @@ watch watch_get(const _Atomic uint64_t *words)
     return w;
 }
 
-json_t *watch_json(const co_plan *p, const watch *before, const watch *after, int64_t step)
+json_t *watch_json(const co_plan *plan, const watch *before, const watch *after, int64_t step)
 {
     const watch *w = before;
     json_t *o = json_pack("{s:f, s:I, s:{s:f, s:f, s:I, s:I, s:I}, s:{s:f, s:I, s:I}}", "best", w->best,
@@ -152,8 +154,8 @@ json_t *watch_json(const co_plan *p, const watch *before, const watch *after, in
 
     if (!o)
         return NULL;
-    json_object_set_new(o, "monitor", json_string(monitor_name(p, p->best_of)));
-    json_object_set_new(o, "up", json_boolean(p->best_of.up));
+    json_object_set_new(o, "monitor", json_string(monitor_name(plan, plan->monitors.best)));
+    json_object_set_new(o, "up", json_boolean(plan->monitors.best.up));
     if (after->value_step == step && isfinite(after->value))
         json_object_set_new(o, "value", json_real(after->value));
     return o;
@@ -176,23 +178,23 @@ static void take_count(const json_t *o, const char *key, int64_t *to)
 }
 
 /* Is `best` of what is watched now? The monitor may change when a run continues. */
-static bool same_monitor(const co_plan *p, const json_t *o)
+static bool same_monitor(const co_plan *plan, const json_t *o)
 {
     const json_t *name = json_object_get(o, "monitor"), *up = json_object_get(o, "up");
 
-    return !name || (json_is_string(name) && json_is_true(up) == p->best_of.up &&
-                     strcmp(json_string_value(name), monitor_name(p, p->best_of)) == 0);
+    return !name || (json_is_string(name) && json_is_true(up) == plan->monitors.best.up &&
+                     strcmp(json_string_value(name), monitor_name(plan, plan->monitors.best)) == 0);
 }
 
 /* Checkpoints of others, or older ones, may not have it: then it begins anew. */
-static void read_watch(co_plan *p)
+static void read_watch(co_plan *plan)
 {
-    const json_t *o = p->start.extra, *plateau = json_object_get(o, "plateau"),
+    const json_t *o = plan->start.extra, *plateau = json_object_get(o, "plateau"),
                  *early = json_object_get(o, "early");
-    watch *w = &p->watch;
+    watch *w = &plan->monitors.start;
 
     *w = (watch){.plateau = {.drop = 1}};
-    if (same_monitor(p, o)) {
+    if (same_monitor(plan, o)) {
         take_real(o, "best", &w->best);
         take_count(o, "best_step", &w->best_step);
     }
@@ -206,29 +208,31 @@ static void read_watch(co_plan *p)
     take_count(early, "seen", &w->early_seen);
 }
 
-co_err make_watch(co_plan *p)
+co_err make_watch(co_plan *plan)
 {
-    const co_train_cfg *c = &p->cfg;
-    bool regress = p->data->io.task == CO_TASK_REGRESS, plateau = p->spec.schedule && p->spec.schedule->watches;
+    const co_train_cfg *c = &plan->cfg;
+    bool regress = plan->data->io.task == CO_TASK_REGRESS,
+         plateau = plan->spec.schedule && plan->spec.schedule->watches;
     double unused;
 
-    CO_TRY(find_monitor(p, "callbacks.model_checkpoint.monitor",
+    CO_TRY(find_monitor(plan, "callbacks.model_checkpoint.monitor",
                         c->ckpt_monitor ? c->ckpt_monitor
                         : regress       ? "val/mae"
                                         : "val/acc",
-                        c->ckpt_mode, &p->best_of));
-    CO_TRY(find_monitor(p, "callbacks.early_stopping.monitor",
-                        c->early_monitor ? c->early_monitor : "val/loss", c->early_mode, &p->early_of));
+                        c->ckpt_mode, &plan->monitors.best));
+    CO_TRY(find_monitor(plan, "callbacks.early_stopping.monitor",
+                        c->early_monitor ? c->early_monitor : "val/loss", c->early_mode, &plan->monitors.early));
     CO_TRY(threshold("callbacks.early_stopping.stopping_threshold", c->early_reach, &unused));
     CO_TRY(threshold("callbacks.early_stopping.divergence_threshold", c->early_diverge, &unused));
     if (plateau)
-        CO_TRY(find_monitor(p, "schedule.monitor", co_plateau_monitor(p->spec.schedule_cfg), 0, &p->plateau_of));
-    if ((plateau || c->early_patience) && !p->sched.block)
+        CO_TRY(find_monitor(plan, "schedule.monitor", co_plateau_monitor(plan->spec.schedule_cfg), 0,
+                            &plan->monitors.plateau));
+    if ((plateau || c->early_patience) && !plan->units.block)
         return co_fail(CO_EINPUT,
                        "%s needs evaluations, and there are none: trainer.eval_every=%lld, %u validation "
                        "samples",
                        plateau ? "schedule=plateau" : "callbacks.early_stopping", (long long)c->eval_every,
-                       p->data->count[CO_SPLIT_VAL]);
-    read_watch(p);
+                       plan->data->count[CO_SPLIT_VAL]);
+    read_watch(plan);
     return CO_OK;
 }

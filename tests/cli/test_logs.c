@@ -8,7 +8,7 @@
 #include <unistd.h>
 
 #include "base/clock.h"
-#include "launch/logs.h"
+#include "job/logs.h"
 
 static void sh(const char *line)
 {
@@ -283,7 +283,7 @@ TEST(the_end_and_a_time_of_a_large_file_are_found_without_reading_it)
     CHECK(mkdir("big", 0777) == 0, "mkdir");
     FILE *f = fopen("big/merged.log", "w");
     for (int i = 0; i < LINES; i++) {
-        co_log_stamp(stamp, 1.7e9 + i);
+        co_stamp(stamp, 1.7e9 + i);
         fprintf(f, "%s [a:%d] line %d with some text after it\n", stamp, i % 1000 == 0 ? 9 : i % 4, i);
     }
     long size = ftell(f);
@@ -292,7 +292,7 @@ TEST(the_end_and_a_time_of_a_large_file_are_found_without_reading_it)
     test_note("a file of %ld bytes; the last 100 lines: %lld bytes read", size, read);
     CHECK(n == 100 && read < 1 << 20, "%d lines", n);
     spec.tail = -1;
-    co_log_stamp(spec.since, 1.7e9 + LINES - 1000);
+    co_stamp(spec.since, 1.7e9 + LINES - 1000);
     n = lines_of(spec, &read);
     test_note("the last 1000 seconds: %lld bytes read", read);
     CHECK(n == 1000 && read < 8 << 20, "%d lines, %lld bytes", n, read);

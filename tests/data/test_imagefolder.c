@@ -343,3 +343,42 @@ TEST(imagefolder_says_so_when_memory_is_out)
     setenv("COHORT_CACHE", "/dev/null/none", 1);
     test_each_alloc_fails(open_small, "t.tar.gz");
 }
+
+static void copy_golden(const char *name, const char *to)
+{
+    make_way(to);
+    test_run r = test_sh("cp %s '%s'", test_repo(name), to);
+    CHECK(r.status == 0, "%s", r.out);
+    free(r.out);
+}
+
+TEST(webp_bmp_and_gif_files_are_pictures_and_other_formats_are_counted_by_kind)
+{
+    co_dataset *d;
+    float x[3 * 16 * 16];
+    int32_t y;
+
+    copy_golden("tests/data/pictures/webp-lossy.webp", "f/train/cat/a.webp");
+    copy_golden("tests/data/pictures/bmp-palette.bmp", "f/train/cat/b.BMP");
+    copy_golden("tests/data/pictures/gif-frames.gif", "f/train/dog/c.gif");
+    copy_golden("tests/data/pictures/png-rgb.png", "f/train/dog/d.png");
+    put_text("f/train/dog/e.tiff", "II*");
+    put_text("f/train/dog/f.tiff", "II*");
+    put_text("f/train/dog/g.heic", "....");
+    CHECK_OK(set_try(&d, "imagefolder", "dir", "f", "resize", "16x16", (char *)NULL));
+    CHECK(d->count[0] + d->count[1] == 4, "%u + %u", d->count[0], d->count[1]);
+    for (uint32_t i = 0; i < d->count[0]; i++)
+        CHECK(d->fill(d, CO_SPLIT_TRAIN, &i, (co_slice_shape){1, 0}, &(co_draw){0},
+                      &(co_slice_dst){.x = x, .y = &y}) == 0,
+              "%s", d->file(d, CO_SPLIT_TRAIN, i));
+    co_dataset_close(d);
+    test_run r = test_sh("$COHORT train data=imagefolder data.dir=f data.resize=8x8 model=mlp run.dir=r "
+                         "trainer.max_steps=1 trainer.devices=1");
+    CHECK(r.status == 0 && test_contains(r.out, "unsupported format: 2 .tiff files, 1 .heic file"), "%s",
+          r.out);
+    free(r.out);
+    sh("rm f/train/*/*.webp f/train/*/*.BMP f/train/*/*.gif f/train/*/*.png");
+    CHECK(set_try(&d, "imagefolder", "dir", "f", (char *)NULL) == CO_EINPUT &&
+              test_contains(co_errmsg(), "unsupported format: 2 .tiff files"),
+          "%s", co_errmsg());
+}

@@ -2,7 +2,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "launch/code.h"
+#include "roster/code.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t len);
 

@@ -5,7 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "launch/roster_net_int.h"
+#include "roster/net/net_int.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t len);
 

@@ -4,7 +4,7 @@
 #include <string.h>
 
 #include "base/str.h"
-#include "launch/ssh.h"
+#include "ssh/ssh.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t len);
 

@@ -5,7 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "launch/place/place_int.h"
+#include "place/place_int.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t len);
 

@@ -2,7 +2,7 @@
 #include <stdint.h>
 #include <stdlib.h>
 
-#include "launch/job_int.h"
+#include "job/job_int.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
@@ -10,7 +10,7 @@ static void take(void *ctx, const char *text, size_t len)
 {
     volatile char sum = 0;
 
-    if (len > LINE_MOST)
+    if (len > CO_LINE_MOST)
         abort();
     for (size_t i = 0; i < len; i++) {
         if (text[i] == '\n' || text[i] == '\r')
@@ -23,19 +23,19 @@ static void take(void *ctx, const char *text, size_t len)
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
     size_t n = 0, newlines = 0, piece = size ? 1 + data[0] % 16 : 1;
-    lines l = {0};
+    co_lines l = {0};
 
     for (size_t at = 0; at < size; at += piece) {
         size_t len = size - at < piece ? size - at : piece;
-        lines_feed(&l, (const char *)data + at, len, take, &n);
+        co_lines_feed(&l, (const char *)data + at, len, take, &n);
         if (data[at] % 8 == 0)
-            lines_settle(&l, data[at] % 16 ? UINT64_MAX : 0, take, &n);
+            co_lines_settle(&l, data[at] % 16 ? UINT64_MAX : 0, take, &n);
     }
     for (size_t i = 0; i < size; i++)
         newlines += data[i] == '\n';
-    lines_end(&l, take, &n);
-    lines_fini(&l);
-    if (n > newlines + ROWS_MOST + size / LINE_MOST + 1)
+    co_lines_end(&l, take, &n);
+    co_lines_fini(&l);
+    if (n > newlines + CO_ROWS_MOST + size / CO_LINE_MOST + 1)
         abort(); /* lines out of nothing */
     return 0;
 }

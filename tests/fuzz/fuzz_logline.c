@@ -3,7 +3,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "launch/logs_int.h"
+#include "job/logs_int.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 

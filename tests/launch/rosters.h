@@ -7,7 +7,7 @@
 
 #include "base/clock.h"
 #include "harness.h"
-#include "launch/roster.h"
+#include "roster/roster.h"
 #include "net/net.h"
 
 typedef struct scene {

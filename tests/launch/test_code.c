@@ -1,5 +1,5 @@
 /* Join codes as text: what is made reads back however it is typed, every single mistake is seen, and nothing else gets through. */
-#include "launch/code.h"
+#include "roster/code.h"
 
 #include <arpa/inet.h>
 #include <ctype.h>

@@ -1,5 +1,5 @@
 /* A crew of tiny functions: replaced when they die, fenced when they stall, let alone when they are only slow. */
-#include "launch/launch.h"
+#include "proc/crew.h"
 
 #include <errno.h>
 #include <pthread.h>

@@ -4,7 +4,7 @@
 #include <sys/wait.h>
 
 #include "base/clock.h"
-#include "launch/roster_etcd_int.h"
+#include "roster/etcd/etcd_int.h"
 #include "launch/rosters.h"
 #include "net/ns.h"
 

@@ -5,7 +5,7 @@
 #include <sys/resource.h>
 
 #include "base/clock.h"
-#include "launch/roster_etcd_int.h"
+#include "roster/etcd/etcd_int.h"
 #include "launch/rosters.h"
 
 TEST(a_campaign_whose_answer_was_lost_finds_itself_in_the_place)

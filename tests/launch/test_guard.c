@@ -10,9 +10,11 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include "base/alloc.h"
 #include "base/clock.h"
 #include "base/fs.h"
-#include "launch/job_int.h"
+#include "proc/guard.h"
+#include "proc/proc_int.h"
 
 typedef struct guarded {
     pid_t guard;
@@ -22,20 +24,20 @@ typedef struct guarded {
 static guarded start(const char *line)
 {
     char *argv[] = {"sh", "-c", (char *)line, NULL}, *envp[] = {"PATH=/usr/bin:/bin", NULL};
-    guard_spec s = {.argv = argv, .envp = envp, .file = "/bin/sh", .out_fd = 1, .err_fd = 2};
+    co_guard_spec s = {.argv = argv, .envp = envp, .file = "/bin/sh", .out_fd = 1, .err_fd = 2};
     guarded g = {0};
 
     sigemptyset(&s.mask);
     getrlimit(RLIMIT_NOFILE, &s.nofile);
-    CHECK_OK(guard_start(&g.guard, &g.sock, &s));
+    CHECK_OK(co_guard_start(&g.guard, &g.sock, &s));
     return g;
 }
 
 /* The next word; its end must not come before it. */
-static guard_word hears(const guarded *g, guard_kind kind, int most_s)
+static co_guard_report hears(const guarded *g, co_guard_kind kind, int most_s)
 {
     struct pollfd at = {.fd = g->sock, .events = POLLIN};
-    guard_word w;
+    co_guard_report w;
 
     CHECK(poll(&at, 1, most_s * 1000) == 1, "no word of kind %d within %d s", (int)kind, most_s);
     CHECK(recv(g->sock, &w, sizeof w, 0) == (ssize_t)sizeof w, "the guard has ended before it told %d",
@@ -77,17 +79,17 @@ static int asked_after(bool everybody)
         start("sh -c 'trap \"while ! test -e go; do sleep 0.02; done; exit 0\" TERM; echo $$ > saver; "
               "touch up; while :; do sleep 0.02; done'; true");
 
-    pid_t shell = hears(&g, GUARD_STARTED, 20).pid;
+    pid_t shell = hears(&g, CO_GUARD_STARTED, 20).pid;
     test_until(is_there, "up", 20, "what the shell runs");
     kill(shell, SIGTERM);
     if (everybody) {
         kill(pid_in("saver"), SIGTERM);
         kill(g.guard, SIGTERM);
     }
-    guard_word ended = hears(&g, GUARD_ENDED, 20);
-    guard_signal(g.sock, SIGTERM);
+    co_guard_report ended = hears(&g, CO_GUARD_ENDED, 20);
+    co_guard_signal(g.sock, SIGTERM);
     bool late = co_wall_s() * 1e9 - (double)ended.when_ns > 0.5e6 * LINGER_MS;
-    guard_word left = hears(&g, GUARD_LEFT, 20);
+    co_guard_report left = hears(&g, CO_GUARD_LEFT, 20);
     CHECK_OK(co_fs_write_atomic("go", "", 0));
     ends(&g);
     unlink("go");
@@ -111,14 +113,14 @@ TEST(who_was_signalled_with_everybody_else_is_not_asked_again)
 TEST(a_process_that_does_not_end_by_sigkill_is_told_of_and_left_alone)
 {
     guarded g = start("echo $$ > up; exec sleep 1000");
-    pid_t held = hears(&g, GUARD_STARTED, 20).pid;
+    pid_t held = hears(&g, CO_GUARD_STARTED, 20).pid;
 
     test_until(is_there, "up", 20, "the worker");
     if (ptrace(PTRACE_SEIZE, held, NULL, NULL) != 0)
         test_skip("no ptrace here: %m");
-    guard_signal(g.sock, SIGKILL);
-    guard_signal(g.sock, SIGKILL); /* once more: it is not waited for as long */
-    guard_word w = hears(&g, GUARD_STUCK, HOPELESS_MS / 1000 + 8);
+    co_guard_signal(g.sock, SIGKILL);
+    co_guard_signal(g.sock, SIGKILL); /* once more: it is not waited for as long */
+    co_guard_report w = hears(&g, CO_GUARD_STUCK, HOPELESS_MS / 1000 + 8);
     CHECK(w.who == held && w.n == 1 && w.status == 0, "%d processes, %d, errno %d", w.n, w.who, w.status);
     ends(&g);
     CHECK(waitpid(held, NULL, __WALL) == held, "%m");

@@ -16,7 +16,7 @@
 
 #include "base/alloc.h"
 #include "base/fs.h"
-#include "launch/job.h"
+#include "job/job.h"
 
 static int run_file(const char *file, const char *text, int nproc, int out_fd, int err_fd)
 {

@@ -11,7 +11,7 @@
 #include <unistd.h>
 
 #include "base/fs.h"
-#include "launch/job_int.h"
+#include "job/job_int.h"
 
 static void add_line(void *ctx, const char *text, size_t len)
 {
@@ -21,14 +21,15 @@ static void add_line(void *ctx, const char *text, size_t len)
 static void feed_to(const char *bytes, const char *want)
 {
     for (size_t step = 1; step <= strlen(bytes); step++) { /* however the bytes come in pieces */
-        lines l = {0};
+        co_lines l = {0};
         co_str got = {0};
         for (size_t at = 0; at < strlen(bytes); at += step)
-            lines_feed(&l, bytes + at, strlen(bytes + at) < step ? strlen(bytes + at) : step, add_line, &got);
-        lines_end(&l, add_line, &got);
+            co_lines_feed(&l, bytes + at, strlen(bytes + at) < step ? strlen(bytes + at) : step, add_line,
+                          &got);
+        co_lines_end(&l, add_line, &got);
         CHECK(strcmp(co_str_text(&got), want) == 0, "in pieces of %zu: %s, not %s", step, co_str_text(&got),
               want);
-        lines_fini(&l);
+        co_lines_fini(&l);
         co_str_fini(&got);
     }
 }
@@ -69,59 +70,60 @@ TEST(of_escape_sequences_colours_alone_reach_lines)
 
 TEST(a_bar_that_has_ended_is_a_line_when_its_time_is_over_or_another_line_has_come)
 {
-    lines l = {0};
+    co_lines l = {0};
     co_str got = {0};
 
-    lines_feed(&l, "\r100%\n", 6, add_line, &got);
-    int ms = lines_settle(&l, l.since_ns, add_line, &got);
-    CHECK(got.len == 0 && ms > 0 && ms <= PARTIAL_MS + 1, "%d ms: %s", ms, co_str_text(&got));
-    ms = lines_settle(&l, l.since_ns + PARTIAL_MS * UINT64_C(1000000), add_line, &got);
+    co_lines_feed(&l, "\r100%\n", 6, add_line, &got);
+    int ms = co_lines_settle(&l, l.since_ns, add_line, &got);
+    CHECK(got.len == 0 && ms > 0 && ms <= CO_PARTIAL_MS + 1, "%d ms: %s", ms, co_str_text(&got));
+    ms = co_lines_settle(&l, l.since_ns + CO_PARTIAL_MS * UINT64_C(1000000), add_line, &got);
     CHECK(ms == 0 && strcmp(co_str_text(&got), "<100%>") == 0, "%d ms: %s", ms, co_str_text(&got));
-    lines_feed(&l, "\r100%\nend\n", 10, add_line, &got);
+    co_lines_feed(&l, "\r100%\nend\n", 10, add_line, &got);
     CHECK(strcmp(co_str_text(&got), "<100%><100%><end>") == 0, "%s", co_str_text(&got));
-    CHECK(lines_settle(&l, UINT64_MAX, add_line, &got) == -1, "nothing is open");
-    lines_fini(&l);
+    CHECK(co_lines_settle(&l, UINT64_MAX, add_line, &got) == -1, "nothing is open");
+    co_lines_fini(&l);
     co_str_fini(&got);
 }
 
-static uint64_t periods(int n) /* of BAR_LINE_MS, and a little */
+static uint64_t periods(int n) /* of CO_BAR_LINE_MS, and a little */
 {
-    return (uint64_t)n * BAR_LINE_MS * UINT64_C(1000000) + 1000000;
+    return (uint64_t)n * CO_BAR_LINE_MS * UINT64_C(1000000) + 1000000;
 }
 
 TEST(what_an_open_bar_shows_is_told_every_period_if_it_has_changed)
 {
-    lines l = {0};
+    co_lines l = {0};
     co_str got = {0};
 
-    lines_feed(&l, "\r 1%" BELOW("steps 5"), strlen("\r 1%" BELOW("steps 5")), add_line, &got);
+    co_lines_feed(&l, "\r 1%" BELOW("steps 5"), strlen("\r 1%" BELOW("steps 5")), add_line, &got);
     uint64_t began = l.since_ns;
-    int ms = lines_tell_bars(&l, began, add_line, &got);
-    CHECK(got.len == 0 && ms > BAR_LINE_MS - 1000 && ms <= BAR_LINE_MS + 1, "%d ms: %s", ms, co_str_text(&got));
-    CHECK(lines_tell_bars(&l, began + periods(1), add_line, &got) == 0, "it is time");
-    CHECK(lines_tell_bars(&l, began + periods(1), add_line, &got) > 0, "twice");
-    lines_tell_bars(&l, began + periods(3), add_line, &got); /* nothing has changed */
-    lines_feed(&l, "\r 2%", 4, add_line, &got);
-    lines_tell_bars(&l, began + periods(5), add_line, &got);
-    lines_feed(&l, "\r 3%\nopen", 9, add_line, &got);
-    lines_tell_bars(&l, began + periods(9), add_line, &got);
-    lines_end(&l, add_line, &got);
+    int ms = co_lines_tell_bars(&l, began, add_line, &got);
+    CHECK(got.len == 0 && ms > CO_BAR_LINE_MS - 1000 && ms <= CO_BAR_LINE_MS + 1, "%d ms: %s", ms,
+          co_str_text(&got));
+    CHECK(co_lines_tell_bars(&l, began + periods(1), add_line, &got) == 0, "it is time");
+    CHECK(co_lines_tell_bars(&l, began + periods(1), add_line, &got) > 0, "twice");
+    co_lines_tell_bars(&l, began + periods(3), add_line, &got); /* nothing has changed */
+    co_lines_feed(&l, "\r 2%", 4, add_line, &got);
+    co_lines_tell_bars(&l, began + periods(5), add_line, &got);
+    co_lines_feed(&l, "\r 3%\nopen", 9, add_line, &got);
+    co_lines_tell_bars(&l, began + periods(9), add_line, &got);
+    co_lines_end(&l, add_line, &got);
     CHECK(strcmp(co_str_text(&got), "< 1%><steps 5>< 2%>< 3%><open>") == 0, "%s", co_str_text(&got));
-    lines_fini(&l);
+    co_lines_fini(&l);
     co_str_fini(&got);
 }
 
 TEST(a_line_without_end_is_cut)
 {
-    lines l = {0};
+    co_lines l = {0};
     co_str got = {0};
-    static char much[3 * LINE_MOST];
+    static char much[3 * CO_LINE_MOST];
 
     memset(much, 'x', sizeof much);
-    lines_feed(&l, much, sizeof much, add_line, &got);
-    CHECK(got.len == 2 * (LINE_MOST + 2) && l.rows[0].text.len == LINE_MOST, "%zu and %zu", got.len,
+    co_lines_feed(&l, much, sizeof much, add_line, &got);
+    CHECK(got.len == 2 * (CO_LINE_MOST + 2) && l.rows[0].text.len == CO_LINE_MOST, "%zu and %zu", got.len,
           l.rows[0].text.len);
-    lines_fini(&l);
+    co_lines_fini(&l);
     co_str_fini(&got);
 }
 
@@ -177,12 +179,12 @@ static char *bar_of_a_period(int fd)
     console_round(&j.console, &r, &spec, "here");
     w = (worker){.job = &j, .local_rank = 1, .rank = 1};
     w.s[1] = (stream){.fd = -1, .which = 1, .w = &w, .shown = true};
-    lines_feed(&w.s[1].lines, "\r 5%", 4, nothing, NULL);
+    co_lines_feed(&w.s[1].lines, "\r 5%", 4, nothing, NULL);
     worker_turn(&w, w.s[1].lines.since_ns + periods(1));
     CHECK(w.tail.n == 0, "it is not the last that the worker has said");
     files_log_close(&j.files, &j.files.merged);
     console_close(&j.console, 0);
-    lines_fini(&w.s[1].lines);
+    co_lines_fini(&w.s[1].lines);
     co_roster_close(j.roster);
     CHECK_OK(co_fs_read(&text, NULL, "merged.log", 1 << 16));
     return text;
@@ -210,19 +212,19 @@ TEST(an_outlet_forgets_what_a_slow_reader_has_read)
 {
     static char piece[1 << 14], got[1 << 14];
     size_t most = 0;
-    outlet o;
+    co_outlet o;
     int p[2];
 
     CHECK(pipe(p) == 0, "%m");
-    outlet_open(&o, p[1]);
+    co_outlet_open(&o, p[1]);
     for (int i = 0; i < 4096; i++) { /* 64 MiB; from the first full pipe on the reader takes as much as comes */
-        outlet_add(&o, piece, sizeof piece);
-        outlet_push(&o);
-        CHECK(!outlet_waits(&o) || read(p[0], got, sizeof got) == sizeof got, "%m");
+        co_outlet_add(&o, piece, sizeof piece);
+        co_outlet_push(&o);
+        CHECK(!co_outlet_waits(&o) || read(p[0], got, sizeof got) == sizeof got, "%m");
         most = o.held.len > most ? o.held.len : most;
     }
-    CHECK(outlet_waits(&o) && most <= 4 * sizeof piece, "%zu bytes held", most);
-    outlet_close(&o);
+    CHECK(co_outlet_waits(&o) && most <= 4 * sizeof piece, "%zu bytes held", most);
+    co_outlet_close(&o);
     close(p[0]);
     close(p[1]);
 }
@@ -266,7 +268,7 @@ static void show_within(console *c, rlim_t most, const char *text)
 
     CHECK(setrlimit(RLIMIT_FSIZE, &(struct rlimit){most, RLIM_INFINITY}) == 0, "%m");
     console_raw(c, 0, text, strlen(text));
-    outlets_push(&c->out, wait);
+    co_outlets_push(&c->out, wait);
     console_flush(c, false);
 }
 
@@ -299,26 +301,26 @@ static void write_text(const char *path, const char *text)
 
 TEST(kills_of_the_oom_killer_are_counted_in_our_own_group_or_else_in_the_machine)
 {
-    CHECK(evidence_oom_kills("empty") == -1, "nothing is known");
+    CHECK(co_evidence_oom_kills("empty") == -1, "nothing is known");
     CHECK_OK(co_fs_mkdirs("r/proc/self"));
     CHECK_OK(co_fs_mkdirs("r/sys/fs/cgroup/a/b"));
     write_text("r/proc/vmstat", "nr_free_pages 12\noom_kill 7\n");
-    CHECK(evidence_oom_kills("r") == 7, "the machine's");
+    CHECK(co_evidence_oom_kills("r") == 7, "the machine's");
     write_text("r/proc/self/cgroup", "0::/a/b\n");
     write_text("r/sys/fs/cgroup/a/b/memory.events", "low 0\nhigh 0\nmax 5\noom 3\noom_kill 2\n");
-    CHECK(evidence_oom_kills("r") == 2, "the group's: %lld", evidence_oom_kills("r"));
+    CHECK(co_evidence_oom_kills("r") == 2, "the group's: %lld", co_evidence_oom_kills("r"));
     write_text("r/proc/self/cgroup", "5:cpu:/x\n4:memory:/m\n");
     CHECK_OK(co_fs_mkdirs("r/sys/fs/cgroup/memory/m"));
     write_text("r/sys/fs/cgroup/memory/m/memory.oom_control",
                "oom_kill_disable 0\nunder_oom 0\noom_kill 4\n");
-    CHECK(evidence_oom_kills("r") == 4, "version 1's");
+    CHECK(co_evidence_oom_kills("r") == 4, "version 1's");
 }
 
 TEST(the_kernels_log_names_whom_it_killed)
 {
     write_text("kmsg", "3,1,5,-;Out of memory: Killed process 4711 (python3) total-vm:1kB\n");
-    CHECK(evidence_killed_in("kmsg", 4711), "not found");
-    CHECK(!evidence_killed_in("kmsg", 471) && !evidence_killed_in("none", 4711), "found too much");
+    CHECK(co_evidence_killed_in("kmsg", 4711), "not found");
+    CHECK(!co_evidence_killed_in("kmsg", 471) && !co_evidence_killed_in("none", 4711), "found too much");
 }
 
 TEST(the_instructions_that_a_cpu_lacks_are_named)
@@ -326,9 +328,9 @@ TEST(the_instructions_that_a_cpu_lacks_are_named)
     char says[200];
 
     write_text("cpuinfo", "processor : 0\nflags\t\t: fpu sse4_2 avx f16c fma bmi2 avx2 \nbugs : \n");
-    CHECK(evidence_no_instructions("cpuinfo", says, sizeof says) && strstr(says, "no avx512f"), "%s", says);
+    CHECK(co_evidence_no_instructions("cpuinfo", says, sizeof says) && strstr(says, "no avx512f"), "%s", says);
     CHECK(!strstr(says, "avx2"), "%s", says);
-    CHECK(!evidence_no_instructions("none", says, sizeof says), "no file says nothing");
+    CHECK(!co_evidence_no_instructions("none", says, sizeof says), "no file says nothing");
 }
 
 TEST(pytorchs_error_files_are_read_in_both_forms_and_broken_ones_passed_over)
@@ -337,10 +339,10 @@ TEST(pytorchs_error_files_are_read_in_both_forms_and_broken_ones_passed_over)
 
     write_text("e",
                "{\"message\":{\"message\":\"ValueError: x\\nmore\",\"extraInfo\":{\"timestamp\":\"17\"}}}");
-    CHECK(evidence_error_file("e", says, sizeof says) && strcmp(says, "ValueError: x") == 0, "%s", says);
+    CHECK(co_evidence_error_file("e", says, sizeof says) && strcmp(says, "ValueError: x") == 0, "%s", says);
     write_text("e", "{\"message\":\"text\",\"timestamp\":17}");
-    CHECK(evidence_error_file("e", says, sizeof says) && strcmp(says, "text") == 0, "%s", says);
+    CHECK(co_evidence_error_file("e", says, sizeof says) && strcmp(says, "text") == 0, "%s", says);
     write_text("e", "{\"message\":");
-    CHECK(!evidence_error_file("e", says, sizeof says), "broken");
-    CHECK(!evidence_error_file("absent", says, sizeof says), "absent");
+    CHECK(!co_evidence_error_file("e", says, sizeof says), "broken");
+    CHECK(!co_evidence_error_file("absent", says, sizeof says), "absent");
 }

@@ -7,8 +7,8 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "launch/job.h"
-#include "launch/roster_int.h"
+#include "job/job.h"
+#include "roster/roster_int.h"
 
 /* The first round comes and goes before anybody looks; the second is run, and the job is over when it is done. */
 typedef struct hasty {

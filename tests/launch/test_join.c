@@ -4,7 +4,7 @@
 #include <stdlib.h>
 
 #include "base/fs.h"
-#include "launch/code.h"
+#include "roster/code.h"
 #include "net/ns.h"
 
 static pid_t start(const ns_lan *lan, int i, const char *out, const char *line)

@@ -188,7 +188,7 @@ TEST(without_a_channel_to_the_others_mpi_processes_are_refused_with_what_to_do)
 TEST(what_is_declared_of_pmix_is_what_its_header_says)
 {
     static const char program[] =
-        "#include <pmix.h>\n#include <stddef.h>\n#include <string.h>\n#include \"launch/place/pmix_abi.h\"\n"
+        "#include <pmix.h>\n#include <stddef.h>\n#include <string.h>\n#include \"place/pmix_abi.h\"\n"
         "#define SAME(a, b) _Static_assert((a) == (b), #a)\n"
         "SAME(sizeof(abi_proc), sizeof(pmix_proc_t));\nSAME(offsetof(abi_proc, rank), offsetof(pmix_proc_t, "
         "rank));\n"

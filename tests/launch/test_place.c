@@ -1,6 +1,6 @@
 /* What the environment says, read into a place: every scheduler as a table, and the words they use, well formed or not. */
-#include "launch/command_int.h"
-#include "launch/place/place_int.h"
+#include "proc/command.h"
+#include "place/place_int.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -106,10 +106,10 @@ TEST(a_program_that_is_asked_may_be_absent_fail_or_never_answer)
     const char *absent[] = {"no-such-scontrol", "show", NULL}, *fails[] = {"sh", "-c", "exit 3", NULL},
                *slow[] = {"sleep", "30", NULL}, *much[] = {"sh", "-c", "yes | head -c 100000", NULL};
 
-    CHECK_FAILS(command_read(out, sizeof out, absent, 5), CO_EIO, "no-such-scontrol");
-    CHECK_FAILS(command_read(out, sizeof out, fails, 5), CO_EIO, "status 3");
-    CHECK_FAILS(command_read(out, sizeof out, slow, 0.1), CO_EIO, "not answered");
-    CHECK_OK(command_read(out, sizeof out, much, 5));
+    CHECK_FAILS(co_command_read(out, sizeof out, absent, 5), CO_EIO, "no-such-scontrol");
+    CHECK_FAILS(co_command_read(out, sizeof out, fails, 5), CO_EIO, "status 3");
+    CHECK_FAILS(co_command_read(out, sizeof out, slow, 0.1), CO_EIO, "not answered");
+    CHECK_OK(co_command_read(out, sizeof out, much, 5));
     CHECK(strlen(out) == sizeof out - 1, "%zu bytes", strlen(out));
 }
 

@@ -3,7 +3,7 @@
 
 #include <unistd.h>
 
-#include "launch/roster_net_server_int.h"
+#include "roster/net/server_int.h"
 
 typedef struct desk {
     scene scene;

@@ -4,7 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "launch/ssh.h"
+#include "ssh/ssh.h"
 
 static co_err parse(co_ssh_host **hosts, int *n, const char *text)
 {

@@ -1,4 +1,4 @@
-/* test_events.c -- the record: lines, full disks, the table made of them. */
+/* test_events.c -- the record: lines, full disks, the lease while it is written. */
 #include "track_test.h"
 #include "track/track_int.h"
 
@@ -152,52 +152,6 @@ TEST(a_full_disk_that_gets_space_again_loses_nothing)
     CHECK_OK(co_events_flush(f));
     check_steps("disk/run/events.jsonl", n);
     co_folder_close(f);
-}
-
-TEST(the_table_has_a_row_per_step_and_the_last_value_wins)
-{
-    co_folder *f;
-    CHECK_OK(co_folder_open(&f, "run", "t"));
-    co_event_scalar(f, 1, "train/loss", 0.5);
-    co_event_scalar(f, 1, "epoch", 0);
-    co_event_scalar(f, 2, "train/loss", 0.25);
-    co_event_scalar(f, 2, "val,acc", 1e-7);
-    co_event_scalar(f, 3, "train/loss", 9);
-    co_event_json(f, json_pack("{s:s,s:i}", "name", "resumed_at", "step", 2));
-    co_event_scalar(f, 2, "train/loss", 0.125); /* computed again after a resume */
-    co_event_scalar(f, 3, "train/loss", NAN);
-    co_event_scalar(f, 3, "epoch", 1);
-    CHECK_OK(co_events_to_csv(f));
-    char *text = slurp("run/csv/metrics.csv");
-    CHECK(!strcmp(text, "step,epoch,train/loss,\"val,acc\"\n1,0,0.5,\n2,,0.125,1e-07\n3,1,nan,\n"), "%s", text);
-    co_free(text);
-    co_folder_close(f);
-
-    CHECK_OK(co_folder_open(&f, "empty", "t"));
-    CHECK_OK(co_events_to_csv(f));
-    text = slurp("empty/csv/metrics.csv");
-    CHECK(!strcmp(text, "step\n"), "%s", text);
-    co_free(text);
-    co_folder_close(f);
-}
-
-TEST(lines_that_are_no_scalars_do_not_stop_the_table)
-{
-    co_folder *f;
-    co_str s = {0};
-    CHECK_OK(co_fs_mkdirs("run"));
-    co_str_add(&s, "not json\n[1]\n{\"step\":1}\n{\"step\":\"x\",\"name\":\"a\",\"value\":1}\n\n");
-    for (int i = 0; i < (1 << 20) + 5; i++) /* longer than any event */
-        co_str_add(&s, "x");
-    co_str_add(&s, "\n{\"step\":7,\"name\":\"a\",\"value\":1}\n{\"step\":8,\"na");
-    CHECK_OK(co_fs_write_atomic("run/events.jsonl", co_str_text(&s), s.len));
-    CHECK_OK(co_folder_open(&f, "run", "t"));
-    CHECK_OK(co_events_to_csv(f));
-    char *text = slurp("run/csv/metrics.csv");
-    CHECK(!strcmp(text, "step,a\n7,1\n"), "%s", text);
-    co_free(text);
-    co_folder_close(f);
-    co_str_fini(&s);
 }
 
 TEST(no_line_is_written_into_a_folder_that_another_has_taken_over)

@@ -17,7 +17,8 @@ typedef struct outcome {
 /* `cohort train WORDS run.dir=DIR`, to its end. */
 outcome program_run(const char *dir, const char *words, ...) __attribute__((format(printf, 2, 3)));
 
-/* The same in the background, in a process group of its own; its output in DIR.out. The pid is the supervisor's. */
+/* The same in the background, in a process group of its own; its output in DIR.out. The pid is the
+ * supervisor's. */
 pid_t program_start(const char *dir, const char *words, ...) __attribute__((format(printf, 2, 3)));
 outcome program_end(pid_t pid, const char *dir); /* waits for it */
 

@@ -83,30 +83,31 @@ void stage_close(stage *g)
 
 co_plan *stage_plan(const stage *g)
 {
-    co_plan *p;
+    co_plan *plan;
 
-    CHECK_OK(co_plan_new(&p, &g->spec));
-    CHECK_OK(open_state(p));
-    return p;
+    CHECK_OK(co_plan_new(&plan, &g->spec));
+    CHECK_OK(open_state(plan));
+    return plan;
 }
 
-/* --- the course ----------------------------------------------------------------------------------------------- */
-static size_t parts_of(const co_plan *p)
+/* --- the course ----------------------------------------------------------------------------------------- */
+static size_t parts_of(const co_plan *plan)
 {
-    return 1 + (size_t)p->moments;
+    return 1 + (size_t)plan->moments;
 }
 
-static void copy_state(const co_plan *p, float *out)
+static void copy_state(const co_plan *plan, float *out)
 {
-    size_t n = p->layout->count;
+    size_t n = plan->layout->count;
 
-    for (size_t part = 0; part < parts_of(p); part++)
-        memcpy(out + part * n, part == 0 ? p->at->state : p->at->moment[part - 1], n * sizeof *out);
+    for (size_t part = 0; part < parts_of(plan); part++)
+        memcpy(out + part * n, part == 0 ? plan->regions->state : plan->regions->moment[part - 1],
+               n * sizeof *out);
 }
 
-static double value_of(const co_plan *p, uint32_t u, bool metric)
+static double value_of(const co_plan *plan, uint32_t u, bool metric)
 {
-    const result *r = &p->at->ctl->ring[u % RING];
+    const result *r = &plan->regions->ctl->ring[u % RING];
 
     return of_bits(atomic_load(metric ? &r->metric : &r->loss));
 }
@@ -114,48 +115,48 @@ static double value_of(const co_plan *p, uint32_t u, bool metric)
 static course *recording; /* for the point below: one course at a time */
 
 /* The one rank at any of its points: when it has just begun to end a step, the state is that step's. */
-static void record_state(rank *k)
+static void record_state(struct rank *rank)
 {
-    uint32_t done = (uint32_t)(atomic_load(&k->r->ctl->pc) >> 8) - 1;
-    unit u = unit_now(k->p, k->r->ctl, done ? done : 1);
+    uint32_t done = (uint32_t)(atomic_load(&rank->regions->ctl->pc) >> 8) - 1;
+    unit u = unit_now(rank->plan, rank->regions->ctl, done ? done : 1);
     int64_t step = done ? u.step : 0;
 
-    if (atomic_load(&k->me->record.phase) != CO_PHASE_LOAD || recording->state[step])
+    if (atomic_load(&rank->me->record.phase) != CO_PHASE_LOAD || recording->state[step])
         return;
     recording->state[step] = calloc(recording->count, sizeof(float));
-    copy_state(k->p, recording->state[step]);
+    copy_state(rank->plan, recording->state[step]);
 }
 
 void course_open(course *c, const stage *g)
 {
     stage one = *g;
-    rank k;
+    struct rank rank;
 
     memset(c, 0, sizeof *c);
     one.spec.cfg = &one.cfg;
     one.spec.ckpt_root = NULL;
     one.cfg.devices = (char *)"1";
-    co_plan *p = stage_plan(&one);
-    CHECK(p->sched.steps <= COURSE_STEPS && p->sched.last_unit <= COURSE_UNITS, "a short course");
-    c->count = parts_of(p) * p->layout->count;
+    co_plan *plan = stage_plan(&one);
+    CHECK(plan->units.steps <= COURSE_STEPS && plan->units.last_unit <= COURSE_UNITS, "a short course");
+    c->count = parts_of(plan) * plan->layout->count;
     co_fpu_init();
-    CHECK_OK(rank_open(&k, p, p->at, 0, 0, -1));
+    CHECK_OK(rank_open(&rank, plan, plan->regions, 0, 0, -1));
     recording = c;
-    k.point = record_state;
-    rank_loop(&k);
-    rank_close(&k);
-    schedule done = schedule_now(p, p->at->ctl); /* it may have ended early */
+    rank.point = record_state;
+    rank_loop(&rank);
+    rank_close(&rank);
+    unit_order done = unit_order_now(plan, plan->regions->ctl); /* it may have ended early */
     c->steps = done.steps;
     c->units = (int)done.last_unit;
     c->state[c->steps] = calloc(c->count, sizeof(float));
-    copy_state(p, c->state[c->steps]);
+    copy_state(plan, c->state[c->steps]);
     for (int u = 1; u <= c->units; u++) {
-        c->loss[u] = value_of(p, (uint32_t)u, false);
-        c->metric[u] = value_of(p, (uint32_t)u, true);
+        c->loss[u] = value_of(plan, (uint32_t)u, false);
+        c->metric[u] = value_of(plan, (uint32_t)u, true);
     }
     for (int64_t s = 0; s <= c->steps; s++)
         CHECK(c->state[s], "no state of step %lld", (long long)s);
-    co_plan_free(p);
+    co_plan_free(plan);
 }
 
 void course_close(course *c)
@@ -164,19 +165,19 @@ void course_close(course *c)
         free(c->state[s]);
 }
 
-void course_check_state(const course *c, const co_plan *p, int64_t step, const char *what)
+void course_check_state(const course *c, const co_plan *plan, int64_t step, const char *what)
 {
     float *now = calloc(c->count, sizeof *now);
 
-    copy_state(p, now);
+    copy_state(plan, now);
     CHECK(memcmp(now, c->state[step], c->count * sizeof *now) == 0, "%s: the state of step %lld differs",
           what, (long long)step);
     free(now);
 }
 
-void course_check_unit(const course *c, const co_plan *p, uint32_t u, const char *what)
+void course_check_unit(const course *c, const co_plan *plan, uint32_t u, const char *what)
 {
-    double loss = value_of(p, u, false), metric = value_of(p, u, true);
+    double loss = value_of(plan, u, false), metric = value_of(plan, u, true);
 
     CHECK(bits_of(loss) == bits_of(c->loss[u]) && bits_of(metric) == bits_of(c->metric[u]),
           "%s: unit %u: loss %.17g metric %.17g, want %.17g %.17g", what, u, loss, metric, c->loss[u],
@@ -184,16 +185,16 @@ void course_check_unit(const course *c, const co_plan *p, uint32_t u, const char
 }
 
 /* Reads a snapshot in odd pieces, slowly, while the ranks go on, and compares it. */
-static void check_snapshot(const course *c, const co_plan *p, uint32_t of, const char *what)
+static void check_snapshot(const course *c, const co_plan *plan, uint32_t of, const char *what)
 {
     enum { PIECE = 777 };
-    snapshot snap = {p, p->at, of};
-    unit u = unit_now(p, p->at->ctl, of);
+    snapshot snap = {plan, plan->regions, of};
+    unit u = unit_now(plan, plan->regions->ctl, of);
     int64_t step = u.kind == UNIT_TRAIN ? u.step - 1 : u.step;
-    size_t n = p->layout->count;
+    size_t n = plan->layout->count;
     float got[PIECE];
 
-    for (size_t part = 0; part < parts_of(p); part++)
+    for (size_t part = 0; part < parts_of(plan); part++)
         for (size_t at = 0; at < n; at += PIECE) {
             size_t m = n - at < PIECE ? n - at : PIECE;
             CHECK_OK(snapshot_read(&snap, (int)part, at, m, got));
@@ -204,18 +205,18 @@ static void check_snapshot(const course *c, const co_plan *p, uint32_t of, const
         }
 }
 
-void stage_attend(const course *c, const co_plan *p, const char *what)
+void stage_attend(const course *c, const co_plan *plan, const char *what)
 {
-    control *ctl = p->at->ctl;
+    control *ctl = plan->regions->ctl;
     uint64_t pc = atomic_load_explicit(&ctl->pc, memory_order_acquire) >> 8;
     uint64_t snap = atomic_load_explicit(&ctl->snap, memory_order_acquire);
 
     for (uint64_t u = atomic_load(&ctl->consumed) + 1; u < pc; u++) {
-        course_check_unit(c, p, (uint32_t)u, what);
+        course_check_unit(c, plan, (uint32_t)u, what);
         atomic_store_explicit(&ctl->consumed, u, memory_order_release);
     }
     if (snap & 1) {
-        check_snapshot(c, p, (uint32_t)(snap >> 1), what);
+        check_snapshot(c, plan, (uint32_t)(snap >> 1), what);
         atomic_store_explicit(&ctl->snap, snap & ~(uint64_t)1, memory_order_release);
         co_event_ring(&ctl->event);
     }

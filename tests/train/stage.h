@@ -1,8 +1,10 @@
-/* stage.h -- runs inside a test: a spec put together from words, and the course of a run to compare others with. */
+/* stage.h -- runs inside a test: a spec put together from words, and the course of a run to compare others
+ * with. */
 #ifndef TESTS_TRAIN_STAGE_H
 #define TESTS_TRAIN_STAGE_H
 
-#include "train/train_int.h"
+#include "train/rank_int.h"
+#include "train/save_int.h"
 
 typedef struct stage {
     co_train_cfg cfg;
@@ -31,7 +33,8 @@ void course_close(course *c);
 void course_check_state(const course *c, const co_plan *p, int64_t step, const char *what);
 void course_check_unit(const course *c, const co_plan *p, uint32_t u, const char *what);
 
-/* What a supervisor does for the ranks, in a test: takes results, saves (here: checks) snapshots and lets them go. */
+/* What a supervisor does for the ranks, in a test: takes results, saves (here: checks) snapshots and lets
+ * them go. */
 void stage_attend(const course *c, const co_plan *p, const char *what);
 
 #endif

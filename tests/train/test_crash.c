@@ -18,7 +18,7 @@ static const char *const words[] = {"model=mlp",
                                     "callbacks.model_checkpoint.every_n_epochs=0",
                                     NULL};
 
-/* --- a sample that cannot be loaded --------------------------------------------------------------------------- */
+/* --- a sample that cannot be loaded --------------------------------------------------------------------- */
 static co_dataset *healthy;
 static uint32_t bad_sample;
 static int *volatile nowhere = (int *)8;
@@ -130,7 +130,7 @@ TEST(a_sample_that_crashes_a_loader_thread_ends_the_run_with_a_report)
     a_bad_sample_ends_it("data.workers=2");
 }
 
-/* --- an update that cannot be made ------------------------------------------------------------------------------- */
+/* --- an update that cannot be made ---------------------------------------------------------------------- */
 static const co_optim_def *sgd;
 
 static void apply_until_step_3(const void *cfg, const co_apply *a)

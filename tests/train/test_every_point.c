@@ -1,5 +1,6 @@
-/* A rank dies at every place where dying makes a difference, one after another: the run ends in the same state, to the
- * bit, with the same results, every time. The ranks are processes; this process is their supervisor and saver. */
+/* A rank dies at every place where dying makes a difference, one after another: the run ends in the same
+ * state, to the bit, with the same results, every time. The ranks are processes; this process is their
+ * supervisor and saver. */
 #include <signal.h>
 #include <string.h>
 #include <sys/mman.h>
@@ -9,9 +10,11 @@
 #include "base/clock.h"
 #include "base/maths.h"
 #include "harness.h"
+#include "proc/crew.h"
 #include "train/stage.h"
 
-/* Shared with the ranks: how often any of them has come to a point, and at which counts the one there dies. */
+/* Shared with the ranks: how often any of them has come to a point, and at which counts the one there
+ * dies. */
 struct fate {
     _Atomic int count;
     int die_at[2];
@@ -21,11 +24,11 @@ static struct fate *fate;
 static co_optim_def torn; /* the optimiser, with points in its midst */
 static const co_optim_def *whole;
 
-static void maybe_die(rank *k)
+static void maybe_die(struct rank *rank)
 {
     int n = atomic_fetch_add(&fate->count, 1) + 1;
 
-    (void)k;
+    (void)rank;
     if (n == fate->die_at[0] || n == fate->die_at[1])
         kill(getpid(), SIGKILL);
 }
@@ -57,28 +60,28 @@ static void apply_sparse_in_halves(const void *cfg, const co_apply *a)
     in_halves(whole->apply_sparse, cfg, a);
 }
 
-/* --- the crew ------------------------------------------------------------------------------------------------- */
+/* --- the crew ------------------------------------------------------------------------------------------- */
 struct scene {
-    co_plan *p;
+    co_plan *plan;
     int deaths;
 };
 
 static int member(void *ctx, int slot, uint32_t inc)
 {
     struct scene *s = ctx;
-    rank k;
+    struct rank rank;
 
     co_fpu_init();
-    if (rank_open(&k, s->p, s->p->at, slot, inc, -1) != CO_OK)
+    if (rank_open(&rank, s->plan, s->plan->regions, slot, inc, -1) != CO_OK)
         return 1;
-    k.point = maybe_die;
-    rank_loop(&k);
+    rank.point = maybe_die;
+    rank_loop(&rank);
     return 0;
 }
 
 static uint64_t turns(void *ctx, int slot)
 {
-    return atomic_load(&((struct scene *)ctx)->p->at->slots[slot].record.turns);
+    return atomic_load(&((struct scene *)ctx)->plan->regions->slots[slot].record.turns);
 }
 
 static bool waiting(void *ctx, int slot)
@@ -97,21 +100,21 @@ static co_verdict died(void *ctx, const co_death *d)
     }
     CHECK(WTERMSIG(d->status) == SIGKILL, "rank %d: signal %d", d->slot, WTERMSIG(d->status));
     s->deaths++;
-    co_event_ring(&s->p->at->ctl->event);
+    co_event_ring(&s->plan->regions->ctl->event);
     return CO_CREW_REPLACE;
 }
 
 /* One run. Returns the points that were come to. */
 static int run(const stage *g, const course *c, int first, int second)
 {
-    struct scene s = {.p = stage_plan(g)};
+    struct scene s = {.plan = stage_plan(g)};
     co_crew *crew;
     char what[64];
     double end = (double)co_now_ns() * 1e-9 + 20;
 
     snprintf(what, sizeof what, "death at point %d (and %d)", first, second);
     *fate = (struct fate){.die_at = {first, second}};
-    CHECK_OK(co_crew_start(&crew, &(co_crew_spec){.size = s.p->ranks,
+    CHECK_OK(co_crew_start(&crew, &(co_crew_spec){.size = s.plan->ranks,
                                                   .ctx = &s,
                                                   .main = member,
                                                   .turns = turns,
@@ -120,17 +123,17 @@ static int run(const stage *g, const course *c, int first, int second)
                                                   .stall_s = 100}));
     while (co_crew_alive(crew) > 0) {
         CHECK_OK(co_crew_turn(crew, 1, NULL, 0));
-        stage_attend(c, s.p, what);
+        stage_attend(c, s.plan, what);
         CHECK((double)co_now_ns() * 1e-9 < end, "%s: hangs at unit %u", what,
-              (unsigned)(atomic_load(&s.p->at->ctl->pc) >> 8));
+              (unsigned)(atomic_load(&s.plan->regions->ctl->pc) >> 8));
     }
-    stage_attend(c, s.p, what);
+    stage_attend(c, s.plan, what);
     co_crew_free(crew);
     int points = atomic_load(&fate->count), want = (first && first <= points) + (second && second <= points);
     CHECK(s.deaths == want, "%s: %d deaths", what, s.deaths);
-    CHECK(atomic_load(&s.p->at->ctl->pc) >> 8 == (uint64_t)c->units + 1, "%s: not all units", what);
-    course_check_state(c, s.p, c->steps, what);
-    co_plan_free(s.p);
+    CHECK(atomic_load(&s.plan->regions->ctl->pc) >> 8 == (uint64_t)c->units + 1, "%s: not all units", what);
+    course_check_state(c, s.plan, c->steps, what);
+    co_plan_free(s.plan);
     return points;
 }
 
@@ -157,7 +160,8 @@ static void die_everywhere(stage *g, const char *ranks, int stride, int gap)
     course_close(&c);
 }
 
-/* Two epochs of two steps, the second one short; an evaluation after each, a test, a snapshot of every step. */
+/* Two epochs of two steps, the second one short; an evaluation after each, a test, a snapshot of every
+ * step. */
 static const char *const small[] = {"model=mlp",
                                     "data=fake",
                                     "optim=adamw",

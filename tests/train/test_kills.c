@@ -103,7 +103,7 @@ TEST(batch_norm_and_text_survive_kills_too)
     }
 }
 
-/* --- stops ------------------------------------------------------------------------------------------------------ */
+/* --- stops ---------------------------------------------------------------------------------------------- */
 TEST(a_stopped_rank_is_replaced_past_its_deadline)
 {
     outcome calm = program_run("calm", WORDS "trainer.devices=1 trainer.max_epochs=20");
@@ -178,7 +178,7 @@ TEST(ctrl_c_saves_and_the_continued_run_ends_in_the_same_weights)
     program_same(&calm, &rest, "continued");
 }
 
-/* --- the supervisor ------------------------------------------------------------------------------------------------ */
+/* --- the supervisor ------------------------------------------------------------------------------------- */
 struct ranks {
     pid_t pid[8];
     int n;
@@ -211,7 +211,7 @@ TEST(ranks_vanish_with_their_supervisor_and_the_run_can_go_on)
     CHECK(test_contains(rest.out, "continuing after step"), "it began anew:\n%s", rest.out);
 }
 
-/* --- the disk --------------------------------------------------------------------------------------------------------- */
+/* --- the disk ------------------------------------------------------------------------------------------- */
 /* run/checkpoints is a file system of its own; it goes with this test's mount namespace. */
 static void mount_checkpoints(const char *options)
 {

@@ -1,4 +1,5 @@
-/* A learning rate that explodes: stop names the step and saves what was before; skip goes on, the same for all. */
+/* A learning rate that explodes: stop names the step and saves what was before; skip goes on, the same for
+ * all. */
 #include <stdlib.h>
 #include <string.h>
 

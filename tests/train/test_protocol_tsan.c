@@ -1,5 +1,5 @@
-/* The step protocol with ranks as threads over one arena, so that ThreadSanitizer sees them all; and the same run
- * undisturbed and disturbed as processes. */
+/* The step protocol with ranks as threads over one arena, so that ThreadSanitizer sees them all; and the same
+ * run undisturbed and disturbed as processes. */
 #include <pthread.h>
 #include <string.h>
 
@@ -37,7 +37,7 @@ static const char *const lm[] = {"model=lm",
 
 struct seat {
     co_plan plan; /* a copy: the order of samples is a rank's own, as after fork */
-    rank k;
+    struct rank rank;
     pthread_t thread;
 };
 
@@ -48,13 +48,13 @@ static void *sit(void *seat)
     struct seat *s = seat;
 
     co_fpu_init();
-    rank_loop(&s->k);
+    rank_loop(&s->rank);
     atomic_fetch_sub(&seated, 1);
     return NULL;
 }
 
 /* `point`: of the last rank, or NULL. */
-static void threads_agree(stage *g, const course *c, int ranks, int workers, void (*point)(rank *k))
+static void threads_agree(stage *g, const course *c, int ranks, int workers, void (*point)(struct rank *rank))
 {
     static struct seat seat[4];
     char what[64], word[64];
@@ -65,32 +65,32 @@ static void threads_agree(stage *g, const course *c, int ranks, int workers, voi
     snprintf(word, sizeof word, "data.workers=%d", workers);
     stage_set(g, word);
     g->spec.ckpt_root = "nowhere"; /* snapshots are asked for; we are the saver */
-    co_plan *p = stage_plan(g);
-    CHECK(p->ranks == ranks, "%d ranks", p->ranks);
+    co_plan *plan = stage_plan(g);
+    CHECK(plan->ranks == ranks, "%d ranks", plan->ranks);
     for (int i = 0; i < ranks; i++) {
-        seat[i].plan = *p;
-        CHECK_OK(co_order_new(&seat[i].plan.order, p->data, CO_SPLIT_TRAIN, p->batch, (uint64_t)p->cfg.seed,
-                              true));
-        CHECK_OK(rank_open(&seat[i].k, &seat[i].plan, p->at, i, 0, -1));
+        seat[i].plan = *plan;
+        CHECK_OK(co_order_new(&seat[i].plan.order, plan->data, CO_SPLIT_TRAIN, plan->batch,
+                              (uint64_t)plan->cfg.seed, true));
+        CHECK_OK(rank_open(&seat[i].rank, &seat[i].plan, plan->regions, i, 0, -1));
     }
-    seat[ranks - 1].k.point = point;
+    seat[ranks - 1].rank.point = point;
     atomic_store(&seated, ranks);
     for (int i = 0; i < ranks; i++)
         CHECK(pthread_create(&seat[i].thread, NULL, sit, &seat[i]) == 0, "thread");
     while (atomic_load(&seated) > 0) {
-        stage_attend(c, p, what);
+        stage_attend(c, plan, what);
         sched_yield();
     }
     for (int i = 0; i < ranks; i++) {
         pthread_join(seat[i].thread, NULL);
-        rank_close(&seat[i].k);
+        rank_close(&seat[i].rank);
         co_order_free(seat[i].plan.order);
     }
-    stage_attend(c, p, what);
+    stage_attend(c, plan, what);
     for (int u = 1; u <= c->units; u++)
-        course_check_unit(c, p, (uint32_t)u, what);
-    course_check_state(c, p, c->steps, what);
-    co_plan_free(p);
+        course_check_unit(c, plan, (uint32_t)u, what);
+    course_check_state(c, plan, c->steps, what);
+    co_plan_free(plan);
 }
 
 static void all_teams_agree(const char *const *words, const char *more)
@@ -145,34 +145,35 @@ TEST(ranks_of_a_recipe_that_ends_early_do_not_race_tsan)
     stage_close(&g);
 }
 
-/* --- a rank that is units behind ----------------------------------------------------------------------------------- */
+/* --- a rank that is units behind ------------------------------------------------------------------------ */
 static uint32_t slow_unit;
 
-static bool unit_is_done(const rank *k)
+static bool unit_is_done(const struct rank *rank)
 {
-    unit u = unit_of(&k->p->sched, k->who.unit);
+    unit u = unit_of(&rank->plan->units, rank->who.unit);
     bool train = u.kind == UNIT_TRAIN;
     co_split split = u.kind == UNIT_VAL ? CO_SPLIT_VAL : CO_SPLIT_TEST;
-    size_t n = train ? k->p->chunks : k->p->eval_items[split];
+    size_t n = train ? rank->plan->chunks : rank->plan->eval_items[split];
 
     for (size_t i = 0; i < n; i++)
-        if (!co_claim_is_done(train ? &k->r->apply_claim[i] : &k->r->eval_claim[i], k->who.unit))
+        if (!co_claim_is_done(train ? &rank->regions->apply_claim[i] : &rank->regions->eval_claim[i],
+                              rank->who.unit))
             return false;
     return true;
 }
 
-/* When everything of its unit is done but the end of it, this rank looks away until the others are as far as they can
- * get, and the supervisor has seen it. */
-static void look_away(rank *k)
+/* When everything of its unit is done but the end of it, this rank looks away until the others are as far as
+ * they can get, and the supervisor has seen it. */
+static void look_away(struct rank *rank)
 {
-    uint32_t last = k->p->sched.last_unit, far = slow_unit;
+    uint32_t last = rank->plan->units.last_unit, far = slow_unit;
 
-    if (k->who.unit != slow_unit || !unit_is_done(k))
+    if (rank->who.unit != slow_unit || !unit_is_done(rank))
         return;
     do
         far++;
-    while (far <= last && unit_of(&k->p->sched, far).kind != UNIT_TRAIN); /* there they need us */
-    while (atomic_load(&k->r->ctl->consumed) + 1 < far)
+    while (far <= last && unit_of(&rank->plan->units, far).kind != UNIT_TRAIN); /* there they need us */
+    while (atomic_load(&rank->regions->ctl->consumed) + 1 < far)
         sched_yield();
 }
 

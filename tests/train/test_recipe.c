@@ -1,5 +1,6 @@
-/* Recipes: groups of parameters, the average of the weights, clipping, schedules, early ends. Each is a function of the
- * run's configuration alone: the same for any number of ranks, with deaths, and after a stop. */
+/* Recipes: groups of parameters, the average of the weights, clipping, schedules, early ends. Each is a
+ * function of the run's configuration alone: the same for any number of ranks, with deaths, and after a
+ * stop. */
 #include <jansson.h>
 #include <math.h>
 #include <stdlib.h>
@@ -62,7 +63,7 @@ TEST(a_plateau_continues_with_what_it_had_seen)
     free(drops.out);
 }
 
-/* --- inside ------------------------------------------------------------------------------------------------------- */
+/* --- inside --------------------------------------------------------------------------------------------- */
 static const char *const small[] = {"model=mlp",         "data=digits",         "optim=sgd",
                                     "optim.lr=0.1",      "model.hidden=16",     "model.dropout=0",
                                     "trainer.devices=1", "trainer.max_steps=5", NULL};
@@ -70,36 +71,36 @@ static const char *const small[] = {"model=mlp",         "data=digits",         
 /* One rank, in this process, to the end. */
 static co_plan *run_here(const stage *g)
 {
-    co_plan *p = stage_plan(g);
-    rank k;
+    co_plan *plan = stage_plan(g);
+    struct rank rank;
 
     co_fpu_init();
-    CHECK_OK(rank_open(&k, p, p->at, 0, 0, -1));
-    rank_loop(&k);
-    rank_close(&k);
-    return p;
+    CHECK_OK(rank_open(&rank, plan, plan->regions, 0, 0, -1));
+    rank_loop(&rank);
+    rank_close(&rank);
+    return plan;
 }
 
-static const float *at(const co_plan *p, const float *space, const char *name)
+static const float *at(const co_plan *plan, const float *space, const char *name)
 {
-    const co_entry *e = co_layout_find(p->layout, name);
+    const co_entry *e = co_layout_find(plan->layout, name);
 
     CHECK(e, "no %s", name);
     return space + e->offset;
 }
 
-static bool moved(const co_plan *p, const float *first, const char *name)
+static bool moved(const co_plan *plan, const float *first, const char *name)
 {
-    const co_entry *e = co_layout_find(p->layout, name);
+    const co_entry *e = co_layout_find(plan->layout, name);
 
-    return memcmp(at(p, p->at->state, name), first + e->offset, e->count * sizeof *first) != 0;
+    return memcmp(at(plan, plan->regions->state, name), first + e->offset, e->count * sizeof *first) != 0;
 }
 
-static float *fresh_state(const co_plan *p)
+static float *fresh_state(const co_plan *plan)
 {
-    float *first = calloc(p->layout->count, sizeof *first);
+    float *first = calloc(plan->layout->count, sizeof *first);
 
-    co_layout_initialise(p->layout, first, (uint64_t)p->cfg.seed);
+    co_layout_initialise(plan->layout, first, (uint64_t)plan->cfg.seed);
     return first;
 }
 
@@ -109,18 +110,18 @@ TEST(frozen_parameters_stay_and_the_others_move)
 
     stage_open(&g, small);
     stage_set(&g, "optim.freeze=fc1.*");
-    co_plan *p = run_here(&g);
-    float *first = fresh_state(p);
+    co_plan *plan = run_here(&g);
+    float *first = fresh_state(plan);
     bool any = false;
-    for (int i = 0; i < p->layout->n; i++) {
-        const char *name = p->layout->entry[i].name;
+    for (int i = 0; i < plan->layout->n; i++) {
+        const char *name = plan->layout->entry[i].name;
         bool frozen = strncmp(name, "fc1.", 4) == 0;
         any = any || frozen;
-        CHECK(moved(p, first, name) == !frozen, "%s %s", name, frozen ? "moved" : "stayed");
+        CHECK(moved(plan, first, name) == !frozen, "%s %s", name, frozen ? "moved" : "stayed");
     }
     CHECK(any, "nothing is called fc1.*");
     free(first);
-    co_plan_free(p);
+    co_plan_free(plan);
     stage_close(&g);
 }
 
@@ -128,29 +129,29 @@ TEST(frozen_parameters_stay_and_the_others_move)
 TEST(a_group_s_rate_scales_its_steps)
 {
     stage g;
-    co_plan *p[2];
+    co_plan *plan[2];
 
     for (int i = 0; i < 2; i++) {
         stage_open(&g, small);
         stage_set(&g, "trainer.max_steps=1");
         if (i)
             stage_set(&g, "optim.lr_groups=*.bias:0.5");
-        p[i] = run_here(&g);
+        plan[i] = run_here(&g);
         if (i == 0)
             stage_close(&g);
     }
-    float *first = fresh_state(p[0]);
-    for (int i = 0; i < p[0]->layout->n; i++) {
-        const co_entry *e = &p[0]->layout->entry[i];
+    float *first = fresh_state(plan[0]);
+    for (int i = 0; i < plan[0]->layout->n; i++) {
+        const co_entry *e = &plan[0]->layout->entry[i];
         bool bias = strstr(e->name, "bias") != NULL;
         for (size_t q = e->offset; q < e->offset + e->count; q++) {
-            double full = p[0]->at->state[q] - first[q], mine = p[1]->at->state[q] - first[q];
+            double full = plan[0]->regions->state[q] - first[q], mine = plan[1]->regions->state[q] - first[q];
             CHECK(fabs(mine - full * (bias ? 0.5 : 1)) <= 2e-7, "%s: %g, not %g", e->name, mine, full);
         }
     }
     free(first);
-    co_plan_free(p[0]);
-    co_plan_free(p[1]);
+    co_plan_free(plan[0]);
+    co_plan_free(plan[1]);
     stage_close(&g);
 }
 
@@ -161,19 +162,21 @@ TEST(the_average_follows_the_weights_by_its_rule)
     stage_open(&g, small);
     stage_set(&g, "optim.ema=0.9");
     stage_set(&g, "trainer.max_steps=1");
-    co_plan *p = run_here(&g);
-    CHECK(p->ema == 0 && memcmp(p->at->moment[0], p->at->state, p->layout->count * sizeof(float)) == 0,
+    co_plan *plan = run_here(&g);
+    CHECK(plan->ema == 0 &&
+              memcmp(plan->regions->moment[0], plan->regions->state, plan->layout->count * sizeof(float)) == 0,
           "after one step the average is the weights");
-    size_t n = p->layout->count;
+    size_t n = plan->layout->count;
     float *one = malloc(n * sizeof *one);
-    memcpy(one, p->at->state, n * sizeof *one);
-    co_plan_free(p);
+    memcpy(one, plan->regions->state, n * sizeof *one);
+    co_plan_free(plan);
     stage_set(&g, "trainer.max_steps=2");
-    p = run_here(&g);
-    co_ema_apply(one, p->at->state, n, 0.9, 2);
-    CHECK(memcmp(one, p->at->moment[0], n * sizeof *one) == 0, "the second step's average is not the rule's");
+    plan = run_here(&g);
+    co_ema_apply(one, plan->regions->state, n, 0.9, 2);
+    CHECK(memcmp(one, plan->regions->moment[0], n * sizeof *one) == 0,
+          "the second step's average is not the rule's");
     free(one);
-    co_plan_free(p);
+    co_plan_free(plan);
     stage_close(&g);
 }
 
@@ -184,18 +187,18 @@ TEST(clipping_by_value_bounds_every_step)
     stage_open(&g, small);
     stage_set(&g, "trainer.max_steps=1");
     stage_set(&g, "trainer.clip_value=1e-4");
-    co_plan *p = run_here(&g);
-    float *first = fresh_state(p);
+    co_plan *plan = run_here(&g);
+    float *first = fresh_state(plan);
     double most = 0;
-    for (size_t i = 0; i < p->layout->count; i++)
-        most = fmax(most, fabs((double)p->at->state[i] - first[i]));
+    for (size_t i = 0; i < plan->layout->count; i++)
+        most = fmax(most, fabs((double)plan->regions->state[i] - first[i]));
     CHECK(most > 0.9e-5 && most < 1.1e-5, "the largest step is %g, not lr * 1e-4", most);
     free(first);
-    co_plan_free(p);
+    co_plan_free(plan);
     stage_close(&g);
 }
 
-/* --- ends ---------------------------------------------------------------------------------------------------------- */
+/* --- ends ----------------------------------------------------------------------------------------------- */
 #define EARLY                                                                                                \
     "data=digits model=mlp optim=sgd optim.lr=0.3 trainer.max_epochs=30 "                                    \
     "callbacks.early_stopping.patience=2 "                                                                   \
@@ -247,7 +250,7 @@ TEST(a_duration_is_read_as_people_write_it)
         CHECK_FAILS(parse_duration(bad[i], &ns), CO_EINPUT, "max_time");
 }
 
-/* --- checkpoints ----------------------------------------------------------------------------------------------------- */
+/* --- checkpoints ---------------------------------------------------------------------------------------- */
 TEST(the_best_checkpoints_stay_and_the_best_is_linked)
 {
     outcome o = program_run(

@@ -1,0 +1,80 @@
+/* bench.c -- `cohort bench NAME`: the measurements of the design, one JSON object a line. */
+#include "bench/bench_int.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+typedef struct bench {
+    const char *name, *help;
+    int (*run)(int argc, char **argv);
+} bench;
+
+static const bench benches[] = {
+    {"sameness",
+     "one weights_sha256 over ranks, loaders, stops, kills; --other PROGRAM, --columns NAMES, --cifar FOLDER",
+     bench_sameness},
+    {"kills", "recovery from SIGKILLs at random and in each phase; --kills N", bench_kills},
+    {"start", "command to first finished step, digits/mlp with 2 ranks", bench_start},
+    {"scaling", "two ranks over one, digits/cnn with batch 512", bench_scaling},
+    {"vs-torch",
+     "the same training in PyTorch, in turn: samples/s, memory, start; --task resnet18 --rounds N --python P",
+     bench_versus},
+    {"apply", "a step's cost of sum and apply for 10 million parameters", bench_apply},
+    {0}};
+
+static bool wants_help(int argc, char **argv)
+{
+    for (int i = 1; i < argc; i++)
+        if (strcmp(argv[i], "--help") == 0 || strcmp(argv[i], "-h") == 0)
+            return true;
+    return false;
+}
+
+static int show_bench(const bench *b)
+{
+    printf("cohort bench %s [--json]\n  %s\n", b->name, b->help);
+    return CO_EXIT_DONE;
+}
+
+int co_bench_run(int argc, char **argv)
+{
+    const char *names[CO_COUNT(benches)];
+    size_t n = 0;
+
+    for (const bench *b = benches; b->name; b++) {
+        if (argc > 1 && strcmp(argv[1], b->name) == 0)
+            return wants_help(argc - 1, argv + 1) ? show_bench(b) : b->run(argc - 1, argv + 1);
+        names[n++] = b->name;
+    }
+    bool asked = argc < 2 || strcmp(argv[1], "--help") == 0 || strcmp(argv[1], "-h") == 0;
+    FILE *to = asked ? stdout : stderr;
+    if (!asked) {
+        const char *near = co_str_nearest(argv[1], names, n);
+        fprintf(to, "cohort: no bench \"%s\"%s%s%s\n", argv[1], near ? "; did you mean " : "",
+                near ? near : "", near ? "?" : "");
+    }
+    fprintf(to, "cohort bench NAME [--json]\n");
+    for (const bench *b = benches; b->name; b++)
+        fprintf(to, "  %-9s %s\n", b->name, b->help);
+    return asked ? CO_EXIT_DONE : CO_EXIT_USAGE;
+}
+
+/* --- what the benches share ----------------------------------------------------------------------------------------- */
+int by_double(const void *a, const void *b)
+{
+    double x = *(const double *)a, y = *(const double *)b;
+
+    return (x > y) - (x < y);
+}
+
+double median(double *x, int n)
+{
+    qsort(x, (size_t)n, sizeof *x, by_double);
+    return n % 2 ? x[n / 2] : 0.5 * (x[n / 2 - 1] + x[n / 2]);
+}
+
+const char *self(void)
+{
+    return "/proc/self/exe";
+}

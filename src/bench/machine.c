@@ -1,0 +1,121 @@
+/* machine.c -- the most memory that this process's descendants held at once, by a thread that looks at /proc; and
+ * what the CPU is.
+ *
+ * What is counted is the proportional set size (PSS): a page shared by k processes counts 1/k in each, so the sum over a
+ * tree of processes is what the tree occupies, shared weights once. Looking takes a lock of the process looked at: a run
+ * whose memory is measured is not one whose speed is. */
+#include "bench/bench_int.h"
+
+#include <pthread.h>
+#include <stdatomic.h>
+#include <stdio.h>
+#include <string.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "base/alloc.h"
+
+enum { LOOK_MS = 20, DEEPEST = 4 };
+
+struct memory_watch {
+    pthread_t thread;
+    atomic_bool end;
+    size_t peak;
+};
+
+static size_t pss_of(long pid)
+{
+    char path[64], text[128];
+    size_t kib = 0;
+
+    snprintf(path, sizeof path, "/proc/%ld/smaps_rollup", pid);
+    FILE *f = fopen(path, "re");
+    while (f && fgets(text, sizeof text, f))
+        if (sscanf(text, "Pss: %zu", &kib) == 1)
+            break;
+    if (f)
+        fclose(f);
+    return kib * 1024;
+}
+
+/* All below pid; one that ends while we look counts nothing. */
+static size_t pss_below(long pid, int depth)
+{
+    char path[64];
+    size_t sum = 0;
+    long child;
+
+    snprintf(path, sizeof path, "/proc/%ld/task/%ld/children", pid, pid);
+    FILE *f = depth < DEEPEST ? fopen(path, "re") : NULL;
+    while (f && fscanf(f, "%ld", &child) == 1)
+        sum += pss_of(child) + pss_below(child, depth + 1);
+    if (f)
+        fclose(f);
+    return sum;
+}
+
+static void *look(void *arg)
+{
+    memory_watch *w = arg;
+
+    while (!atomic_load(&w->end)) {
+        size_t now = pss_below(getpid(), 0);
+        w->peak = now > w->peak ? now : w->peak;
+        nanosleep(&(struct timespec){.tv_nsec = LOOK_MS * 1000000L}, NULL);
+    }
+    return NULL;
+}
+
+co_err memory_watch_start(memory_watch **out)
+{
+    memory_watch *w = co_zalloc(sizeof *w);
+
+    if (!w)
+        return CO_ENOMEM;
+    if (pthread_create(&w->thread, NULL, look, w) != 0) {
+        co_free(w);
+        return co_fail(CO_EFAIL, "start a thread");
+    }
+    *out = w;
+    return CO_OK;
+}
+
+size_t memory_watch_stop(memory_watch *w)
+{
+    if (!w)
+        return 0;
+    atomic_store(&w->end, true);
+    pthread_join(w->thread, NULL);
+    size_t peak = w->peak;
+    co_free(w);
+    return peak;
+}
+
+/* --- the CPU -------------------------------------------------------------------------------------------------------- */
+void cpu_fact(const char *name, char *out, size_t size)
+{
+    char text[4096];
+    FILE *f = fopen("/proc/cpuinfo", "re");
+
+    out[0] = '\0';
+    while (f && !out[0] && fgets(text, sizeof text, f)) {
+        const char *colon = strchr(text, ':');
+        text[strcspn(text, "\n")] = '\0';
+        if (colon && strncmp(text, name, strlen(name)) == 0)
+            snprintf(out, size, "%s", colon + 1 + strspn(colon + 1, " "));
+    }
+    if (f)
+        fclose(f);
+}
+
+json_t *cpu_vector_flags(void)
+{
+    char all[4096], *rest = NULL;
+    json_t *out = json_array();
+
+    cpu_fact("flags", all, sizeof all);
+    for (char *one = strtok_r(all, " ", &rest); one; one = strtok_r(NULL, " ", &rest))
+        if (strncmp(one, "avx", 3) == 0 || strncmp(one, "amx", 3) == 0 || strcmp(one, "fma") == 0)
+            json_array_append_new(out, json_string(one));
+    return out;
+}

@@ -1,0 +1,81 @@
+/* material.c -- text and pictures to train on, the same everywhere without shipping any. */
+#include "bench/bench_int.h"
+
+#include <png.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "base/fs.h"
+#include "base/rng.h"
+
+enum { LEAST = 36, SIDE = 52, CLASSES = 3, OF_EACH = 12 };
+
+/* Lines of words of varying length: text that is the same everywhere without shipping any. */
+static co_err write_text(const char *path)
+{
+    co_rng_key key = co_rng_key_make(7, CO_RNG_DATA);
+    co_str s = {0};
+
+    for (uint32_t i = 0; i < 220; i++) {
+        uint32_t u[4];
+        co_rng_draw(u, key, 1, 0, i, 0);
+        for (uint32_t w = 0; w < 1 + u[0] % 9; w++) {
+            uint32_t v[4];
+            co_rng_draw(v, key, 2, w, i, 0);
+            for (uint32_t k = 0; k < 1 + v[0] % 8; k++)
+                co_str_addf(&s, "%c", (char)('a' + (v[1] >> k) % 7 + (v[2] >> k) % 13));
+            co_str_add(&s, " ");
+        }
+        co_str_add(&s, "\n");
+    }
+    co_err err = co_str_err(&s);
+    if (!err)
+        err = co_fs_write_atomic(path, co_str_text(&s), strlen(co_str_text(&s)));
+    co_str_fini(&s);
+    return err;
+}
+
+/* A picture of its own size, with stripes by its class and noise. */
+static co_err write_picture(const char *path, co_rng_key key, uint32_t class, uint32_t i)
+{
+    static uint8_t rgb[SIDE * SIDE * 3]; /* [height,width,3] */
+    uint32_t u[4];
+
+    co_rng_draw(u, key, 3, class, i, 0);
+    uint32_t height = LEAST + u[0] % (SIDE - LEAST + 1), width = LEAST + u[1] % (SIDE - LEAST + 1);
+    for (uint32_t p = 0; p < height * width; p++) {
+        uint32_t v[4], row = p / width, col = p % width;
+        co_rng_draw(v, key, 4, class, i, p);
+        for (uint32_t c = 0; c < 3; c++)
+            rgb[3 * p + c] = (uint8_t)((class == c ? row * 5 : col * 3) % 192 + v[c] % 64);
+    }
+    png_image image = {.version = PNG_IMAGE_VERSION, .width = width, .height = height, .format = PNG_FORMAT_RGB};
+    if (!png_image_write_to_file(&image, path, 0, rgb, 0, NULL))
+        return co_fail(CO_EIO, "write %s: %s", path, image.message);
+    return CO_OK;
+}
+
+static co_err write_pictures(const char *root)
+{
+    co_rng_key key = co_rng_key_make(7, CO_RNG_DATA);
+    char path[128];
+
+    for (uint32_t class = 0; class < CLASSES; class ++) {
+        snprintf(path, sizeof path, "%s/pictures/class%u", root, class);
+        CO_TRY(co_fs_mkdirs(path));
+        for (uint32_t i = 0; i < OF_EACH; i++) {
+            snprintf(path, sizeof path, "%s/pictures/class%u/%02u.png", root, class, i);
+            CO_TRY(write_picture(path, key, class, i));
+        }
+    }
+    return CO_OK;
+}
+
+co_err material_make(const char *root)
+{
+    char path[96];
+
+    snprintf(path, sizeof path, "%s/text", root);
+    CO_TRY(write_text(path));
+    return write_pictures(root);
+}

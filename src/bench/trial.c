@@ -1,0 +1,76 @@
+/* trial.c -- a `cohort train` of its own, for the benches: another process, a fresh run folder, its summary read back. */
+#include "bench/bench_int.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "base/alloc.h"
+#include "base/clock.h"
+#include "config/config.h"
+
+enum { MAX_WORDS = 64 };
+
+co_err trial_folder(char path[64])
+{
+    const char *tmp = getenv("TMPDIR");
+
+    snprintf(path, 64, "%.40s/cohort-bench-XXXXXX", tmp ? tmp : "/tmp");
+    return mkdtemp(path) ? CO_OK : co_fail(CO_EIO, "make a folder below %s: %m", tmp ? tmp : "/tmp");
+}
+
+static void child(const char *program, const char *log, char **argv)
+{
+    int fd = open(log, O_WRONLY | O_CREAT | O_APPEND, 0644);
+
+    if (fd >= 0) {
+        dup2(fd, STDOUT_FILENO);
+        dup2(fd, STDERR_FILENO);
+    }
+    execv(program, argv);
+    _exit(127);
+}
+
+co_err trial_run(trial *t, const char *program, const char *dir, const char *const *words)
+{
+    char *argv[MAX_WORDS + 4], path[4096], log[4096];
+    int n = 0, st;
+
+    *t = (trial){.dir = co_sprintf("%s/run", dir)};
+    char *run_dir = t->dir ? co_conf_word("run.dir", t->dir) : NULL;
+    if (!run_dir)
+        return CO_ENOMEM;
+    argv[n++] = (char *)(uintptr_t)program;
+    argv[n++] = (char *)(uintptr_t) "train";
+    for (int i = 0; words[i] && i < MAX_WORDS; i++)
+        argv[n++] = (char *)(uintptr_t)words[i];
+    argv[n++] = run_dir;
+    argv[n] = NULL;
+    snprintf(log, sizeof log, "%s/log", dir);
+    fflush(NULL);
+    t->began_ns = co_now_ns();
+    pid_t pid = fork();
+    if (pid == 0)
+        child(program, log, argv);
+    while (pid > 0 && waitpid(pid, &st, 0) < 0 && errno == EINTR)
+        ;
+    t->secs = (double)(co_now_ns() - t->began_ns) * 1e-9;
+    co_free(run_dir);
+    if (pid < 0)
+        return co_fail(CO_EIO, "fork: %m");
+    t->status = WIFEXITED(st) ? WEXITSTATUS(st) : 128 + WTERMSIG(st);
+    snprintf(path, sizeof path, "%s/summary.json", t->dir);
+    co_err err = co_json_read(&t->summary, path, 1 << 20);
+    return err ? co_fail_in(err, "exit status %d, see %s", t->status, log) : CO_OK;
+}
+
+void trial_free(trial *t)
+{
+    json_decref(t->summary);
+    co_free(t->dir);
+    memset(t, 0, sizeof *t);
+}

@@ -1,0 +1,280 @@
+/* cause.c -- how a worker died, why most likely, and what to do: rows that are looked through in order.
+ *
+ * First what the kernel says (the signal, the out-of-memory killer, a full /dev/shm, a missing instruction set), then what
+ * the worker said itself: PyTorch's error file, the last line of a Python traceback.
+ */
+#include "job/job_int.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+static void join_tail(char *out, size_t size, const tail *t)
+{
+    uint64_t have = t->n < TAIL_LINES ? t->n : TAIL_LINES, from = have;
+    size_t need = 0;
+
+    while (from > 0) { /* as many of the last as fit */
+        size_t len = strlen(t->line[(t->n - 1 - (have - from)) % TAIL_LINES]) + 1;
+        if (need + len >= size)
+            break;
+        need += len;
+        from--;
+    }
+    out[0] = '\0';
+    for (size_t at = 0; from < have; from++)
+        at += (size_t)snprintf(out + at, size - at, "%s\n", t->line[(t->n - have + from) % TAIL_LINES]);
+}
+
+static const char consequence[] = "likely a consequence: another rank went first; its own output says why";
+
+/* What exceptions and last lines ask for. */
+static const struct {
+    const char *has, *advice;
+} sayings[] = {
+    {"CUDA out of memory", "the GPU's memory is full: a smaller batch per process, or more GPUs"},
+    {"OutOfMemoryError", "memory is full: a smaller batch per process, or fewer processes"},
+    {"killed by signal: Bus error", "data loaders ran out of shared memory: give /dev/shm more (docker run "
+                                    "--shm-size=8g), or fewer loaders"},
+    {"killed by signal: Killed",
+     "a data loader was killed, most often for memory: fewer loader processes, or a smaller batch"},
+    {"killed by signal: Terminated",
+     "SIGTERM ends data loaders before the script has saved: save on SIGUSR1, which they "
+     "outlive if its handler sets a flag alone (sbatch --signal=USR1@60, without B:)"},
+    {"Address already in use", "a port is taken: leave --master-port and --rdzv-endpoint out (a free one is "
+                               "found), or ss -ltnp says who has it"},
+    {"EADDRINUSE", "a port is taken: leave --master-port and --rdzv-endpoint out (a free one is found), or "
+                   "ss -ltnp says who has it"},
+    {"arguments: --local-rank",
+     "the script does not know --local-rank: leave --legacy-local-rank out, or add --use-env"},
+    {"arguments: --local_rank",
+     "the script does not know --local_rank: leave --legacy-local-rank out, or add --use-env"},
+    {"required: --local", "the script expects --local-rank as an argument: --legacy-local-rank passes it"},
+    {"ModuleNotFoundError",
+     "it is not installed in the Python that ran: PYTHON_EXEC=/path/to/python chooses another"},
+    {"KeyError: 'RANK'", "the script was started without the environment of a launcher"},
+    {"No space left on device", "a disk is full: df -h says which"},
+    {"Connection closed by peer", consequence},
+    {"Connection reset by peer", consequence},
+    {"No CUDA GPUs are available",
+     "no GPU is seen here: nvidia-smi, CUDA_VISIBLE_DEVICES, or a gloo backend on CPUs"},
+    {"invalid device ordinal", "more processes than GPUs: --nproc-per-node=gpu starts one for each"},
+    {"Too many open files", "ulimit -n raises the number of open files"},
+};
+
+static const struct {
+    int sig;
+    const char *advice;
+} signals[] = {
+    {SIGSEGV,
+     "a crash in native code: PYTHONFAULTHANDLER=1 shows the Python line, gdb --args the native one"},
+    {SIGABRT, "it ended itself (a failed assertion, an uncaught C++ exception): its last lines say why"},
+    {SIGFPE, "an integer division by zero in native code: gdb --args shows where"},
+    {SIGBUS, "memory behind a mapping is missing: a full /dev/shm or disk, or a mapped file that was cut"},
+    {SIGILL, "an instruction this CPU does not have: build the program for this machine"},
+    {SIGKILL, "somebody sent SIGKILL: a memory or time limit of the scheduler, an administrator, kill -9"},
+    {SIGTERM, "somebody sent SIGTERM to this worker alone: a scheduler, an administrator, kill"},
+    {SIGINT, "somebody sent SIGINT to this worker alone"},
+    {SIGHUP, "somebody sent SIGHUP to this worker alone"},
+    {SIGXCPU, "its limit of CPU time is used up: ulimit -t"},
+    {SIGXFSZ, "its limit of file size is reached: ulimit -f"},
+    {SIGSYS, "a system call that is forbidden here (seccomp): the container's profile"},
+    {SIGPIPE, "it wrote to a pipe or socket that nobody reads"},
+};
+
+static void advise(co_failure *f, const char *advice)
+{
+    if (!f->advice[0] && advice)
+        snprintf(f->advice, sizeof f->advice, "%s", advice);
+}
+
+static void add_how(co_failure *f, const char *before, const char *text)
+{
+    size_t n = strlen(f->how);
+
+    if (n < sizeof f->how)
+        snprintf(f->how + n, sizeof f->how - n, "%s%s", before, text);
+}
+
+static const char *abbreviation(int sig)
+{
+    const char *name = sigabbrev_np(sig);
+
+    return name ? name : "?";
+}
+
+static void by_signal(co_failure *f, job *j, const worker *w)
+{
+    int sig = WTERMSIG(w->status);
+    long long now = co_evidence_oom_kills("");
+    char says[160];
+
+    snprintf(f->how, sizeof f->how, "killed by SIG%s (%d)", abbreviation(sig), sig);
+    if (sig == SIGKILL &&
+        (co_evidence_killed_in("/dev/kmsg", w->pid) || (j->oom_kills >= 0 && now > j->oom_kills))) {
+        add_how(f, ", ", "by the kernel's out-of-memory killer");
+        advise(f, "memory is full: a smaller batch, fewer processes or data loaders, or a higher limit "
+                  "(docker --memory, sbatch --mem)");
+    }
+    if (sig == SIGBUS && co_evidence_shm_full("/dev/shm", says, sizeof says)) {
+        add_how(f, "; ", says);
+        advise(
+            f,
+            "give /dev/shm more room (docker run --shm-size=8g, a Memory volume in Kubernetes), or use fewer "
+            "data loaders");
+    }
+    if (sig == SIGILL && co_evidence_no_instructions("/proc/cpuinfo", says, sizeof says))
+        add_how(f, "; ", says);
+    for (size_t i = 0; i < CO_COUNT(signals); i++)
+        if (signals[i].sig == sig)
+            advise(f, signals[i].advice);
+}
+
+static void by_status(co_failure *f, job *j, const worker *w)
+{
+    int status = WEXITSTATUS(w->status);
+    long long now = co_evidence_oom_kills("");
+
+    snprintf(f->how, sizeof f->how, "exited with status %d", status);
+    if (status > 128 && status < 128 + NSIG && sigabbrev_np(status - 128))
+        snprintf(f->how, sizeof f->how, "exited with status %d (how a shell reports SIG%s)", status,
+                 abbreviation(status - 128));
+    if (j->oom_kills >= 0 && now > j->oom_kills)
+        add_how(f, "; ", "the kernel's out-of-memory killer has struck here since the start");
+    if (status == 127)
+        advise(f, "127 is how a shell reports a command that it did not find");
+    if (status == 126)
+        advise(f, "126 is how a shell reports a file that it may not execute");
+}
+
+/* A file that may not be executed is taken for a Python script; a shell script is none. */
+static void advise_chmod(co_failure *f, const job *j, const char *exception)
+{
+    const char *const *argv = j->spec->argv;
+    const char *script = argv[0] && argv[1] && strcmp(argv[1], "-u") == 0 ? argv[2] : NULL;
+    size_t n = script ? strlen(script) : 0;
+    bool unread = strstr(exception, "SyntaxError") || strstr(exception, "IndentationError") ||
+                  strstr(exception, "NameError");
+
+    if (!unread || n == 0 || (n > 3 && strcmp(script + n - 3, ".py") == 0) || access(script, F_OK) != 0 ||
+        access(script, X_OK) == 0 || f->advice[0])
+        return;
+    snprintf(f->advice, sizeof f->advice,
+             "chmod +x %.120s, if it is no Python: a file that may not be executed is run by Python", script);
+}
+
+static void by_own_words(co_failure *f, job *j, const worker *w)
+{
+    char says[256] = "", *path = files_path(&j->files, w->local_rank, "error.json");
+    bool told = path && co_evidence_error_file(path, says, sizeof says);
+
+    co_free(path);
+    if (!told)
+        snprintf(says, sizeof says, "%s", w->exception[0] ? w->exception : w->earlier);
+    if (says[0])
+        add_how(f, ": ", says);
+    advise_chmod(f, j, says);
+    for (size_t i = 0; i < CO_COUNT(sayings); i++)
+        if (strstr(says, sayings[i].has) || strstr(f->last, sayings[i].has))
+            advise(f, sayings[i].advice);
+}
+
+static void fill(co_failure *f, const job *j, const worker *w)
+{
+    *f = (co_failure){.host_rank = j->round.my_host,
+                      .rank = w->rank,
+                      .local_rank = j->spec->local_first + w->local_rank,
+                      .pid = w->pid,
+                      .status = w->status,
+                      .when_ns = w->when_ns - co_roster_clock_offset(j->roster)};
+    snprintf(f->host, sizeof f->host, "%s", j->host);
+    join_tail(f->last, sizeof f->last, &w->tail);
+}
+
+/* The interpreter in a script's first line, and what is wrong about it; false: there is none. */
+static bool interpreter_of(char *out, size_t size, const char *file)
+{
+    char head[200] = "";
+    FILE *in = fopen(file, "re");
+
+    if (in && !fgets(head, sizeof head, in))
+        head[0] = '\0';
+    if (in)
+        fclose(in);
+    if (strncmp(head, "#!", 2) != 0)
+        return false;
+    head[strcspn(head, "\n")] = '\0';
+    bool returned = head[strlen(head) - 1] == '\r';
+    char *name = head + 2 + strspn(head + 2, " \t");
+    name[strcspn(name, " \t\r")] = '\0';
+    if (returned)
+        snprintf(out, size,
+                 "its first line ends with a carriage return, as Windows writes it: sed -i 's/\\r$//' %.120s",
+                 file);
+    else
+        snprintf(out, size, "its first line names %s, which is not there", name);
+    return true;
+}
+
+static void not_started(co_failure *f, const char *file, int why)
+{
+    char says[256];
+
+    snprintf(f->how, sizeof f->how, "could not be started: %.200s: %s", file, strerror(why));
+    if (why == ENOENT && access(file, F_OK) == 0 && interpreter_of(says, sizeof says, file))
+        advise(f, says);
+    else if (why == ENOEXEC)
+        advise(f, "a script needs #! and its interpreter in the first line; a program may be for another "
+                  "kind of machine "
+                  "(file says which)");
+}
+
+/* Its own way to end, or the end of others that went before it. */
+bool cause_excused(const char *exception)
+{
+    static const char *const own[] = {"KeyboardInterrupt", "SystemExit"};
+    bool is = false;
+
+    for (size_t i = 0; i < CO_COUNT(own); i++)
+        is |= strncmp(exception, own[i], strlen(own[i])) == 0;
+    for (size_t i = 0; i < CO_COUNT(sayings); i++)
+        is |= sayings[i].advice == consequence && strstr(exception, sayings[i].has);
+    return is;
+}
+
+void cause_of(co_failure *f, job *j, worker *w)
+{
+    fill(f, j, w);
+    if (w->not_started) {
+        not_started(f, j->spec->file, w->not_started);
+        return;
+    }
+    if (WIFSIGNALED(w->status))
+        by_signal(f, j, w);
+    else
+        by_status(f, j, w);
+    by_own_words(f, j, w);
+    if (!f->advice[0] && !f->last[0])
+        advise(f, "it said nothing; run it alone (--nproc-per-node=1), or with PYTHONFAULTHANDLER=1");
+}
+
+void cause_of_stall(co_failure *f, job *j, const stander *who, double still_s, const char *all)
+{
+    char says[200] = "";
+    char state = who->suspect ? who->suspect->state : ' ';
+    const co_proc_wait *in = &who->in;
+
+    fill(f, j, who->w);
+    f->status = 1 << 8;
+    if (who->suspect)
+        snprintf(says, sizeof says, "; pid %d is %s%s%s%s", (int)who->suspect->pid, in->state,
+                 in->where[0] ? " in " : "", in->where, in->means);
+    snprintf(f->how, sizeof f->how, "made no progress for %.0f s: no output, no CPU time%s", still_s, says);
+    snprintf(f->advice, sizeof f->advice, "%s%s",
+             state == 'D'   ? "a disk or network mount does not answer: look at the file it waits for"
+             : state == 'T' ? "it is stopped (SIGSTOP or a debugger): kill -CONT lets it go on"
+                            : "py-spy dump or gdb on a run without --stall-after shows the place",
+             all);
+}

@@ -1,0 +1,64 @@
+/* job.h -- one host's part of a job of worker programs: start them as the roster says, watch them, pass on what they print,
+ * say who failed first and why, leave nothing behind.
+ *
+ * Each worker runs under a guard (a process of ours) in a session of its own; when the guard's tree is empty, the worker is
+ * gone. When the process that called co_job_run dies, however it dies, the guards kill what is left.
+ *
+ *     co_job_spec spec = {.terms = terms, .file = file, .argv = argv, .out_fd = 1, .err_fd = 2, .grace_s = 30};
+ *     int status;
+ *     CO_TRY(co_job_run(&spec, roster, &status));       // the job's exit status
+ */
+#ifndef CO_JOB_JOB_H
+#define CO_JOB_JOB_H
+
+#include <signal.h>
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "base/err.h"
+#include "roster/roster.h"
+
+enum { CO_JOB_OUT = 1, CO_JOB_ERR = 2 }; /* bits of redirects and tee */
+
+typedef enum { CO_PREFIX_AUTO, CO_PREFIX_NONE, CO_PREFIX_RANK } co_job_prefix;
+
+/* Everything is borrowed while co_job_run runs. */
+typedef struct co_job_spec {
+    co_terms terms;
+    const char *file;            /* the program */
+    const char *const *argv;     /* what it gets as arguments, its name first; NULL-terminated */
+    int local_rank_at;           /* local_rank_flag=N is put before this word of argv; 0: not at all */
+    const char *local_rank_flag; /* "--local_rank" */
+    const char *host;            /* this host, in prefixes and messages; NULL: its name */
+    const char *role;            /* NULL: "default" */
+    const char *master_addr;     /* for a single host: instead of the roster's; NULL: the roster's */
+    int master_port;             /* likewise; 0 */
+    bool omp_one;                /* OMP_NUM_THREADS=1 */
+    int local_first,
+        local_world; /* several launchers share this host: our first LOCAL_RANK, how many workers it has; 0, 0 */
+    int group, groups;       /* likewise: GROUP_RANK and GROUP_WORLD_SIZE, if groups is not 0 */
+    bool virtual_local_rank; /* LOCAL_RANK=0 and one device of CUDA_VISIBLE_DEVICES each */
+
+    const char *log_dir; /* NULL: no files but workers' error files, in a folder that goes with the job */
+    const uint8_t *redirects; /* [terms.nproc] to a file, not to out_fd or err_fd; NULL: none */
+    const uint8_t *tee;       /* [terms.nproc] to both, "[role0]:" before each line; NULL: none */
+    const bool *shown;        /* [terms.nproc] which pass to out_fd and err_fd; NULL: all */
+    const char *tee_template; /* ${role_name} ${local_rank} ${rank} ${hostname} instead of "[role0]:"; NULL */
+    co_job_prefix prefix;     /* AUTO: "[rank] " if there is more than one worker */
+    int out_fd, err_fd;       /* what workers print, and what the job says about them */
+    bool hushed; /* another host of the job has the same screen and says what concerns all of them */
+
+    sigset_t signals; /* which end the job when they come: all workers get them; others are not touched */
+    const char *signal_names; /* the same for TORCHELASTIC_SIGNALS_TO_HANDLE */
+    int control_fd; /* above 2: lines from whoever started us, each a signal's name (as if it had come), END (SIGTERM, unless
+                       the job ends anyway) or nothing (a sign of life); its end, or a minute of silence, is SIGTERM. 0: none */
+    double grace_s; /* from asking workers to end to SIGKILL */
+    double stall_s; /* no output, no CPU time for so long: ended and blamed; 0: not watched */
+} co_job_spec;
+
+/* Runs rounds until the roster says that it is over. *status is the exit status: of the first failure (128 + N for signal
+ * N), 75 if SIGTERM or SIGUSR1 asked for the end. An error: refused or cut off by the roster, or nothing can be started
+ * here; workers are gone then, too. Holds the process's signal mask and descriptors for its time; one job at a time. */
+co_err co_job_run(const co_job_spec *spec, co_roster *roster, int *status);
+
+#endif

@@ -1,0 +1,372 @@
+/* run.c -- a job on one host: what the roster says, what the workers do, what signals ask for; one loop, asleep in poll.
+ *
+ *     IDLE --BEGIN--> RUNNING --all ended well--> IDLE, done
+ *                        |  a worker failed | STOP | OVER | a signal | stalled
+ *                        +--SIGTERM, or the signal--> ENDING --grace over--> SIGKILL
+ *                                                       +--nobody left--> IDLE, stopped (if STOP asked)
+ *
+ * Invariants: a round's workers are gone, with all they started and all they printed, before the next begins and before
+ * we return. The cause that is said is the roster's: the first in time over all hosts.
+ */
+#include "job/job_int.h"
+
+#include <errno.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/prctl.h>
+#include <sys/signalfd.h>
+#include <unistd.h>
+
+#include "base/clock.h"
+
+enum { FIXED = 5 /* descriptors of the job itself */ };
+
+void job_say(job *j, const char *fmt, ...)
+{
+    char text[1100];
+    va_list ap;
+
+    va_start(ap, fmt);
+    int n = snprintf(text, sizeof text, "cohort: ");
+    vsnprintf(text + n, sizeof text - (size_t)n, fmt, ap);
+    va_end(ap);
+    console_say(&j->console, text);
+}
+
+/* The job's status if this signal asks for its end. */
+static int status_of(int sig)
+{
+    return sig == SIGTERM || sig == SIGUSR1 ? CO_EXIT_PREEMPTED : 128 + sig;
+}
+
+/* --- signals ---------------------------------------------------------------------------------------------------------- */
+void job_asked(job *j, int sig, const char *on)
+{
+    char why[64];
+
+    if (co_signal_repeats(sig, j->asked_ns) && on != control_name) /* which has looked at that itself */
+        return;
+    if (!j->asked)
+        j->asked_ns = co_now_ns();
+    if (j->told && !j->asked) { /* another host's word of the same was faster */
+        j->asked = sig;
+        return;
+    }
+    if (j->asked || j->over || j->err) { /* asked twice, or ending anyway: at once */
+        if (j->state == JOB_ENDING && j->kill_ns)
+            j->kill_ns = AT_ONCE;
+        else if (j->state == JOB_ENDING)
+            round_kill(j);
+        j->all.hurries = true;
+        j->leave_ns = co_now_ns();
+        return;
+    }
+    j->asked = sig;
+    snprintf(why, sizeof why, "SIG%s on %.40s", sigabbrev_np(sig) ? sigabbrev_np(sig) : "?", on);
+    if (j->state == JOB_RUNNING && on != control_name)
+        job_say(j, "SIG%s: passed on to all workers; they have %g s; once more kills them",
+                sigabbrev_np(sig) ? sigabbrev_np(sig) : "?", j->spec->grace_s);
+    else if (j->state == JOB_IDLE && !j->round.number && on != control_name)
+        job_say(j, "SIG%s: ended before the job began", sigabbrev_np(sig) ? sigabbrev_np(sig) : "?");
+    round_end(j, sig);
+    co_roster_leave(j->roster, status_of(sig), why);
+}
+
+static void hear_signals(job *j)
+{
+    struct signalfd_siginfo info;
+
+    while (read(j->signal_fd, &info, sizeof info) == (ssize_t)sizeof info)
+        job_asked(j, (int)info.ssi_signo, j->host);
+}
+
+/* --- the roster ------------------------------------------------------------------------------------------------------- */
+static void give_up(job *j, co_err err)
+{
+    if (j->err)
+        return;
+    j->err = err;
+    snprintf(j->why, sizeof j->why, "%s", co_errmsg());
+    round_end(j, SIGTERM);
+}
+
+static void follow(job *j, const co_roster_event *ev)
+{
+    switch (ev->kind) {
+    case CO_ROSTER_NOTHING:
+        return;
+    case CO_ROSTER_TALK:
+        if (!j->spec->hushed)
+            job_say(j, "%s", ev->text);
+        return;
+    case CO_ROSTER_BEGIN:
+        j->begin_asked = true;
+        j->next = ev->round;
+        return;
+    case CO_ROSTER_STOP:
+        j->stop_asked = true;
+        j->begin_asked = false; /* of the same round: it came and went before we looked */
+        break;
+    case CO_ROSTER_OVER:
+        j->over = true;
+        j->status = ev->status;
+        j->told = ev->has_cause ? 0 : told_signal(ev->text);
+        break;
+    }
+    if (ev->has_cause)
+        blame(j, &ev->cause, ev->text);
+    else if (ev->text[0] && !j->asked && !j->spec->hushed && !strstr(ev->text, control_name))
+        job_say(j, "%s", ev->text);
+    round_end(j, j->told ? j->told : SIGTERM);
+}
+
+static void hear_roster(job *j)
+{
+    co_roster_event ev = {.kind = CO_ROSTER_NOTHING};
+
+    do {
+        co_err err = j->err || j->over ? CO_OK : co_roster_turn(j->roster, 0, &ev);
+        if (j->err || j->over)
+            return;
+        if (err)
+            give_up(j, err);
+        else
+            follow(j, &ev);
+    } while (ev.kind != CO_ROSTER_NOTHING);
+}
+
+/* --- answers ---------------------------------------------------------------------------------------------------------- */
+/* As any failure of a host: the others may go on without this one, unless it keeps the roster. */
+static void not_begun(job *j)
+{
+    co_failure f = {.host_rank = j->round.my_host, .rank = -1, .local_rank = -1, .status = 1 << 8};
+
+    f.when_ns = (int64_t)(co_wall_s() * 1e9) - co_roster_clock_offset(j->roster);
+    snprintf(f.host, sizeof f.host, "%s", j->host);
+    snprintf(f.how, sizeof f.how, "could not start its workers: %.200s", j->why);
+    co_roster_failed(j->roster, &f);
+    if (co_roster_keeps(j->roster))
+        co_roster_leave(j->roster, 1, j->why);
+}
+
+/* What the roster waits for from us; true if there was something, and so may be an answer. */
+static bool answer(job *j)
+{
+    if (j->state != JOB_IDLE || j->over || j->err)
+        return false;
+    if (j->stop_asked) {
+        j->stop_asked = false;
+        co_roster_stopped(j->roster);
+        return true;
+    }
+    if (!j->begin_asked || j->asked)
+        return false;
+    j->begin_asked = false;
+    co_err err = round_start(j, &j->next);
+    if (err) {
+        give_up(j, err);
+        round_kill(j);
+        not_begun(j);
+    }
+    return true;
+}
+
+/* --- the loop --------------------------------------------------------------------------------------------------------- */
+static int sooner(int a_ms, int b_ms)
+{
+    return a_ms < 0 ? b_ms : b_ms < 0 || a_ms < b_ms ? a_ms : b_ms;
+}
+
+static int until_ms(uint64_t when_ns)
+{
+    uint64_t now = co_now_ns();
+
+    return !when_ns ? -1 : when_ns <= now ? 0 : (int)((when_ns - now) / 1000000) + 1;
+}
+
+static int longest_sleep(job *j)
+{
+    int ms = sooner(console_due_ms(&j->console), bars_turn(j));
+
+    ms = sooner(ms, until_ms(j->blame_ns));
+    ms = sooner(ms, j->state == JOB_ENDING ? until_ms(j->kill_ns) : -1);
+    ms = sooner(ms, until_ms(j->leave_ns));
+    ms = sooner(ms, until_ms(control_due_ns(j)));
+    ms = sooner(ms, told_due_ms(j));
+    ms = sooner(ms, joblog_due_ms(j));
+    return sooner(ms, stall_due_ms(j));
+}
+
+/* Waits, then lets everybody whose descriptor woke us act. p has room for FIXED + 3 per worker. */
+static void wait_and_act(job *j, struct pollfd *p)
+{
+    console *c = &j->console;
+    int n = 2, ms = longest_sleep(j);
+
+    co_outlets_push(&c->out, p);
+    /* Asked only now: of workers that waited for what has just gone out nothing else would tell us. */
+    c->hurries = j->state == JOB_ENDING;
+    bool full = co_outlets_full(&c->out) && !c->hurries;
+    p[n++] = (struct pollfd){.fd = j->signal_fd, .events = POLLIN};
+    p[n++] = (struct pollfd){.fd = j->err || j->over ? -1 : co_roster_fd(j->roster), .events = POLLIN};
+    p[n++] = (struct pollfd){.fd = j->control_fd, .events = POLLIN};
+    for (int i = 0; i < j->n; i++) {
+        worker *w = &j->workers[i];
+        p[n++] = (struct pollfd){.fd = w->sock, .events = POLLIN};
+        for (int k = 0; k < 2; k++)
+            p[n++] = (struct pollfd){.fd = full ? -1 : w->s[k].fd, .events = POLLIN};
+    }
+    if (poll(p, (nfds_t)n, ms) < 0)
+        return;
+    if (p[2].revents)
+        hear_signals(j);
+    if (p[4].revents || (control_due_ns(j) && co_now_ns() >= control_due_ns(j)))
+        control_hear(j);
+    for (int i = 0; i < j->n; i++) { /* output first: what a dead worker said is there when it is judged */
+        worker *w = &j->workers[i];
+        const struct pollfd *q = p + FIXED + 3 * i;
+        if (q[1].revents)
+            worker_read(w, 0);
+        if (q[2].revents)
+            worker_read(w, 1);
+        if (q[0].revents)
+            worker_hear(w);
+    }
+}
+
+static void write_files(job *j)
+{
+    for (int i = 0; i < j->n; i++)
+        for (int k = 0; k < 2; k++)
+            files_log_push(&j->files, &j->workers[i].s[k].file);
+    files_log_push(&j->files, &j->files.merged);
+    if (j->files.broken_why[0]) {
+        job_say(j, "%s", j->files.broken_why);
+        j->files.broken_why[0] = '\0';
+    }
+    joblog_hear(j);
+    joblog_write(j, false);
+}
+
+static bool finished(job *j)
+{
+    if (j->state != JOB_IDLE)
+        return false;
+    if (j->asked && !j->leave_ns)
+        j->leave_ns = co_now_ns() + OVER_WAIT_MS * UINT64_C(1000000);
+    if (!j->over && !j->err && !(j->leave_ns && co_now_ns() >= j->leave_ns))
+        return false;
+    return joblog_settled(j);
+}
+
+static void loop(job *j, struct pollfd *p)
+{
+    for (;;) {
+        do
+            hear_roster(j);
+        while (answer(j));
+        if (finished(j))
+            return;
+        wait_and_act(j, p);
+        stall_watch(j);
+        job_judge(j);
+        console_flush(&j->console, false);
+        write_files(j);
+    }
+}
+
+static int exit_status(const job *j)
+{
+    if (j->crash_status) /* while saving, most likely: whoever starts the job again at 75 would do so for ever */
+        return j->crash_status;
+    if (j->asked && j->had_to_kill && (!j->failed || !j->over)) /* not within the grace period */
+        return 128 + j->asked;
+    return j->over ? j->status : j->asked ? status_of(j->asked) : 1;
+}
+
+/* The last line of merged.log: readers stop there. */
+static void end_log(job *j)
+{
+    int64_t offset_ns = co_roster_clock_offset(j->roster);
+
+    if (j->err)
+        files_merge_note(&j->files, offset_ns, "ends: %s", j->why);
+    else
+        files_merge_note(&j->files, offset_ns, "ends: exit status %d", exit_status(j));
+}
+
+static void say_not_shown(job *j)
+{
+    if (j->console.not_shown)
+        job_say(j, "%llu kB that workers printed while the job ended are not shown, as nobody read them%s",
+                (unsigned long long)(j->console.not_shown + 999) / 1000,
+                j->spec->log_dir && !j->files.broken ? "; the log files have them" : "");
+}
+
+static co_err set_up(job *j)
+{
+    struct rlimit more;
+    const sigset_t *s = &j->spec->signals;
+
+    if (j->spec->host)
+        snprintf(j->host, sizeof j->host, "%s", j->spec->host);
+    else if (gethostname(j->host, sizeof j->host - 1) != 0)
+        snprintf(j->host, sizeof j->host, "localhost");
+    pthread_sigmask(SIG_BLOCK, s, &j->old_mask);
+    getrlimit(RLIMIT_NOFILE, &j->old_nofile);
+    more = (struct rlimit){j->old_nofile.rlim_max, j->old_nofile.rlim_max};
+    setrlimit(RLIMIT_NOFILE, &more);
+    prctl(PR_SET_CHILD_SUBREAPER, 1); /* what a killed guard leaves behind comes to us */
+    j->signal_fd = signalfd(-1, s, SFD_CLOEXEC | SFD_NONBLOCK);
+    if (j->signal_fd < 0)
+        return co_fail(CO_EIO, "signalfd: %m");
+    CO_TRY(files_open(&j->files, j->spec, j->host));
+    joblog_open(j);
+    return CO_OK;
+}
+
+co_err co_job_run(const co_job_spec *spec, co_roster *roster, int *status)
+{
+    job *j = co_zalloc(sizeof *j);
+    struct pollfd *p = co_array((size_t)(FIXED + 3 * spec->terms.nproc), sizeof *p);
+    void (*on_pipe)(int) = signal(SIGPIPE, SIG_IGN);
+    co_err err = CO_ENOMEM;
+
+    if (!j || !p)
+        goto out;
+    j->spec = spec;
+    j->roster = roster;
+    j->signal_fd = j->all.file.fd = j->files.merged.fd = -1;
+    j->control_fd = spec->control_fd > STDERR_FILENO ? spec->control_fd : -1;
+    j->control_ns = co_now_ns();
+    console_open(&j->console, spec);
+    err = set_up(j);
+    if (err == CO_OK)
+        loop(j, p);
+    write_files(j);
+    joblog_finish(j);
+    end_log(j);
+    write_files(j);
+    joblog_close(j);
+    say_not_shown(j);
+    if (j->files.kept && j->files.run && !j->kept && !spec->log_dir)
+        job_say(j, "log files are in %s", j->files.run);
+    files_close(&j->files, j->kept);
+    if (j->signal_fd >= 0) {
+        hear_signals(j);
+        close(j->signal_fd);
+    }
+    told_mask(j);
+    console_close(&j->console, j->asked || j->told ? CO_UNREAD_MS : -1);
+    setrlimit(RLIMIT_NOFILE, &j->old_nofile);
+    if (err == CO_OK && j->err)
+        err = co_fail(j->err, "%s", j->why);
+    else if (err == CO_OK)
+        *status = exit_status(j);
+out:
+    signal(SIGPIPE, on_pipe);
+    co_free(j);
+    co_free(p);
+    return err;
+}

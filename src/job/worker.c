@@ -1,0 +1,250 @@
+/* worker.c -- one worker: its pipes, its lines, what its guard tells. */
+#include "job/job_int.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "base/clock.h"
+
+/* PyTorch writes "[rank3]: " before each line of a traceback: how long that is. */
+static size_t rank_mark(const char *text, size_t len)
+{
+    size_t n = sizeof "[rank" - 1;
+
+    if (len <= n || memcmp(text, "[rank", n) != 0)
+        return 0;
+    while (n < len && text[n] >= '0' && text[n] <= '9')
+        n++;
+    return len - n >= 3 && memcmp(text + n, "]: ", 3) == 0 ? n + 3 : 0;
+}
+
+static bool begins(const char *text, size_t len, const char *head)
+{
+    size_t n = strlen(head);
+
+    return len >= n && memcmp(text, head, n) == 0;
+}
+
+/* A script that Python cannot read is told of without a traceback's first line:
+ *
+ *       File "x.py", line 1
+ *         def f(
+ *              ^
+ *     SyntaxError: '(' was never closed
+ */
+static bool ends_unread(const worker *w, const char *text, size_t len)
+{
+    static const char *const errors[] = {"SyntaxError: ", "IndentationError: ", "TabError: "};
+    bool is = false;
+
+    for (size_t i = 0; i < CO_COUNT(errors); i++)
+        is |= begins(text, len, errors[i]);
+    return is && w->saw_place;
+}
+
+/* The last line of a traceback is the first one after it that is not indented. */
+static void follow_traceback(worker *w, const char *text, size_t len)
+{
+    static const char head[] = "Traceback (most recent call last):";
+    size_t mark = rank_mark(text, len);
+
+    text += mark;
+    len -= mark;
+    bool indented = len && (text[0] == ' ' || text[0] == '\t');
+    if (begins(text, len, head)) {
+        w->in_traceback = true;
+    } else if (len && !indented && (w->in_traceback || ends_unread(w, text, len))) {
+        w->in_traceback = false;
+        snprintf(w->exception, sizeof w->exception, "%.*s", (int)(len < 255 ? len : 255), text);
+    }
+    w->saw_place = indented && (w->saw_place || begins(text, len, "  File \""));
+}
+
+static void keep_tail(tail *t, const char *text, size_t len)
+{
+    char *line = t->line[t->n++ % TAIL_LINES];
+    size_t n = len < TAIL_WIDTH - 1 ? len : TAIL_WIDTH - 1;
+
+    memcpy(line, text, n);
+    line[n] = '\0';
+}
+
+static void show_line(const stream *s, const char *text, size_t len)
+{
+    const worker *w = s->w;
+    console *c = &w->job->console;
+
+    if (s->shown && s->teed)
+        console_teed(c, s->which, w->tee_prefix, text, len);
+    else if (s->shown && c->prefix)
+        console_line(c, w->local_rank, s->which, text, len);
+}
+
+static void take_line(void *ctx, const char *text, size_t len)
+{
+    stream *s = ctx;
+    worker *w = s->w;
+    job *j = w->job;
+
+    follow_traceback(w, text, len);
+    keep_tail(&w->tail, text, len);
+    files_merge_line(&j->files, w->rank, co_roster_clock_offset(j->roster), text, len);
+    show_line(s, text, len);
+}
+
+static void end_stream(stream *s)
+{
+    co_lines_end(&s->lines, take_line, s);
+    close(s->fd);
+    s->fd = -1;
+}
+
+/* Up to what the pipe holds now; a program that floods it does not keep us here. */
+static void read_stream(stream *s)
+{
+    static char buf[1 << 16];
+    worker *w = s->w;
+    console *c = &w->job->console;
+
+    for (int i = 0; i < 4 && s->fd >= 0; i++) {
+        ssize_t n = read(s->fd, buf, sizeof buf);
+        if (n < 0 && errno == EINTR)
+            continue;
+        if (n < 0 && errno == EAGAIN)
+            return;
+        if (n <= 0) {
+            end_stream(s);
+            return;
+        }
+        w->active_ns = co_now_ns();
+        files_log_bytes(&w->job->files, &s->file, buf, (size_t)n);
+        if (s->shown && !s->teed && !c->prefix)
+            console_raw(c, s->which, buf, (size_t)n);
+        co_lines_feed(&s->lines, buf, (size_t)n, take_line, s);
+    }
+}
+
+/* A bar that seemed to end in the other stream comes before this one's lines, if what was written there since does not show that
+ * it goes on. */
+void worker_read(worker *w, int which)
+{
+    stream *other = &w->s[!which];
+
+    if (other->lines.at > 0) {
+        read_stream(other);
+        co_lines_settle(&other->lines, UINT64_MAX, take_line, other);
+    }
+    read_stream(&w->s[which]);
+}
+
+/* What a bar shows while it is open. A terminal shows it anyway, below its lines; not so that of a stream that is teed. */
+static void take_bar(void *ctx, const char *text, size_t len)
+{
+    stream *s = ctx;
+    job *j = s->w->job;
+    bool drawn = !s->teed && co_outlets_at(&j->console.out, s->which)->tty;
+
+    files_merge_line(&j->files, s->w->rank, co_roster_clock_offset(j->roster), text, len);
+    if (!drawn)
+        show_line(s, text, len);
+}
+
+int worker_turn(worker *w, uint64_t now_ns)
+{
+    int first = -1;
+
+    for (int k = 0; k < 2; k++) {
+        co_lines *l = &w->s[k].lines;
+        int ms[] = {co_lines_settle(l, now_ns, take_line, &w->s[k]),
+                    co_lines_tell_bars(l, now_ns, take_bar, &w->s[k])};
+        for (int i = 0; i < 2; i++)
+            first = first < 0 || (ms[i] >= 0 && ms[i] < first) ? ms[i] : first;
+    }
+    return first;
+}
+
+void worker_close(worker *w, int which)
+{
+    for (int i = 0; i < 4; i++) /* the largest pipe that a user may have: 1 MiB */
+        worker_read(w, which);
+    if (w->s[which].fd >= 0)
+        end_stream(&w->s[which]);
+}
+
+bool worker_failed(const worker *w)
+{
+    return w->ended && w->status != 0;
+}
+
+static void guard_went(worker *w)
+{
+    char run[160], rank[32];
+
+    close(w->sock);
+    w->sock = -1;
+    while (waitpid(w->guard, NULL, 0) < 0 && errno == EINTR)
+        ;
+    if (w->ended)
+        return;
+    w->ended =
+        true; /* somebody killed the guard: the worker went with it, and what it had started is ours now */
+    w->status = SIGKILL;
+    w->when_ns = (int64_t)(co_wall_s() * 1e9);
+    snprintf(run, sizeof run, "TORCHELASTIC_RUN_ID=%s", w->job->spec->terms.run_id);
+    snprintf(rank, sizeof rank, "RANK=%d", w->rank);
+    co_proc_kill_adopted(w->pid ? w->pid : -1, run, rank);
+}
+
+/* Its guard has given up on what cannot be ended, perhaps the worker itself. Whatever it is, it is not waited for. */
+static void hear_stuck(worker *w, const co_guard_report *g)
+{
+    char path[32], name[32] = "", others[32] = "";
+
+    snprintf(path, sizeof path, "/proc/%d/comm", g->who);
+    FILE *f = fopen(path, "re");
+    if (f && fgets(name, sizeof name, f))
+        name[strcspn(name, "\n")] = '\0';
+    if (f)
+        fclose(f);
+    if (g->n > 1)
+        snprintf(others, sizeof others, " and %d more", g->n - 1);
+    job_say(w->job, "rank %d: process %d%s%s%s%s %s%s; left alone", w->rank, g->who, *name ? " (" : "", name,
+            *name ? ")" : "", others,
+            g->status ? "cannot be killed: " : "was killed and has not ended: the kernel or a debugger holds it",
+            g->status ? strerror(g->status) : "");
+    if (w->ended)
+        return;
+    w->ended = true;
+    w->status = SIGKILL;
+    w->when_ns = g->when_ns;
+}
+
+void worker_hear(worker *w)
+{
+    co_guard_report g;
+    ssize_t n;
+
+    while ((n = recv(w->sock, &g, sizeof g, MSG_DONTWAIT)) == (ssize_t)sizeof g) {
+        w->pid = g.pid;
+        if (g.kind == CO_GUARD_LEFT && g.n > 0)
+            job_say(w->job, "rank %d ended and left %d process%s running: asked to end", w->rank, g.n,
+                    g.n > 1 ? "es" : "");
+        if (g.kind == CO_GUARD_STUCK)
+            hear_stuck(w, &g);
+        if (g.kind != CO_GUARD_ENDED && g.kind != CO_GUARD_NOT_STARTED)
+            continue;
+        w->ended = true;
+        w->when_ns = g.when_ns;
+        w->not_started = g.kind == CO_GUARD_NOT_STARTED ? g.status : 0;
+        w->status = w->not_started ? 127 << 8 : g.status;
+        worker_read(w, 0);
+        worker_read(w, 1);
+    }
+    if (n == 0 || (n < 0 && errno != EAGAIN && errno != EINTR))
+        guard_went(w);
+}

@@ -1,0 +1,132 @@
+/* lobby_client.c -- asking the first launcher of a Slurm step for its card (lobby.c has the words).
+ *
+ * It may not listen yet, or at another of the ports, and others may listen at some of them: every address and port is tried, round
+ * after round, until an answer comes that munge says is this user's.
+ */
+#include "place/place_int.h"
+
+#include <errno.h>
+#include <poll.h>
+#include <stdio.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "base/clock.h"
+
+enum { ADDRESSES = 8, TRY_MS = 2000, TALK_MS = 3000 };
+
+static co_patience soon(const co_patience *p)
+{
+    uint64_t until = co_now_ns() + TRY_MS * UINT64_C(1000000);
+
+    return (co_patience){.until_ns = until < p->until_ns ? until : p->until_ns, .give_up = p->give_up};
+}
+
+static co_err send_line(int fd, const char *line)
+{
+    char text[LOBBY_LINE + 2];
+    int n = snprintf(text, sizeof text, "%s\n", line);
+
+    return send(fd, text, (size_t)n, MSG_NOSIGNAL) == n ? CO_OK : co_fail(CO_EPEER, "it closed the connection");
+}
+
+static co_err read_line(char *out, size_t size, int fd, const co_patience *p)
+{
+    size_t have = 0;
+
+    while (have + 1 < size) {
+        uint64_t now = co_now_ns();
+        struct pollfd f = {.fd = fd, .events = POLLIN};
+        if (now >= p->until_ns || poll(&f, 1, (int)((p->until_ns - now) / 1000000) + 1) == 0)
+            return co_fail(CO_ETIMEOUT, "it does not answer");
+        ssize_t n = recv(fd, out + have, size - 1 - have, MSG_DONTWAIT);
+        if (n < 0 && (errno == EAGAIN || errno == EINTR))
+            continue;
+        if (n <= 0)
+            return co_fail(CO_EPEER, "it closed the connection without an answer (of another job?)");
+        have += (size_t)n;
+        out[have] = '\0';
+        char *end = memchr(out, '\n', have);
+        if (end) {
+            *end = '\0';
+            return CO_OK;
+        }
+    }
+    return co_fail(CO_EFORMAT, "its answer has no end");
+}
+
+/* One address and port. */
+static co_err ask_one(card *out, munge *m, const char *greeting, const co_addr *to, const co_patience *p)
+{
+    char line[LOBBY_ANSWER], text[CARD_TEXT];
+    co_patience now = soon(p);
+    int fd;
+
+    CO_TRY(co_net_connect(&fd, to, &now));
+    co_err err = munge_wrap(m, line, LOBBY_LINE, greeting); /* each works once */
+    if (!err)
+        err = send_line(fd, line);
+    if (!err)
+        err = read_line(line, sizeof line, fd, &now);
+    if (!err)
+        err = munge_unwrap(m, text, sizeof text, line);
+    if (!err)
+        err = card_parse(out, text);
+    if (!err)
+        send_line(fd, "ok");
+    close(fd);
+    explicit_bzero(text, sizeof text);
+    return err;
+}
+
+static co_err ask_all(card *out, munge *m, const char *host, const char *run_id, const char *greeting,
+                      const co_patience *p)
+{
+    co_addr to[ADDRESSES];
+    char via[CO_NAME_MOST], why[500] = "";
+    co_endpoint at;
+    int n = 0;
+
+    CO_TRY(co_net_resolve(to, ADDRESSES, &n, host, 0, p));
+    for (int i = 0; i < n; i++)
+        for (int k = 0; k < LOBBY_PORTS; k++) {
+            co_addr_set_port(&to[i], lobby_port(run_id, k));
+            co_err err = ask_one(out, m, greeting, &to[i], p);
+            co_addr_text(via, sizeof via, &to[i]);
+            if (!err) { /* this address leads there: it is the one to go on with */
+                co_endpoint_parse(&at, out->endpoint);
+                co_endpoint_text(out->endpoint, sizeof out->endpoint, via, at.port);
+                return CO_OK;
+            }
+            if (err != CO_EPEER || !*why)
+                snprintf(why, sizeof why, "%s: %.200s", via, co_errmsg());
+        }
+    return co_fail(CO_EPEER, "%s", why);
+}
+
+co_err lobby_ask(card *out, const char *host, const char *run_id, int seat, const co_patience *p,
+                 void (*told)(const char *))
+{
+    char greeting[200], line[800];
+    uint64_t began = co_now_ns(), say_at = began + TALK_MS * UINT64_C(1000000);
+    munge *m;
+
+    CO_TRY(munge_open(&m));
+    lobby_greeting(greeting, sizeof greeting, run_id, seat);
+    co_err err;
+    while ((err = ask_all(out, m, host, run_id, greeting, p))) {
+        uint64_t now = co_now_ns();
+        snprintf(line, sizeof line, "the first launcher, on %s, does not answer: %.400s", host, co_errmsg());
+        if (now >= p->until_ns) {
+            err = co_fail(CO_EFAIL, "%s. Did it end? Its own lines say more", line);
+            break;
+        }
+        if (now >= say_at) {
+            told(line);
+            say_at = now + 5 * TALK_MS * UINT64_C(1000000);
+        }
+        poll(NULL, 0, now - began < UINT64_C(1000000000) ? 30 : 200);
+    }
+    munge_close(m);
+    return err;
+}

@@ -1,0 +1,125 @@
+/* children.c -- the children of a guard: found in /proc, signalled.
+ *
+ * Only system calls, nothing allocated: a guard was forked from a process that may have threads. A list that does not fit is
+ * no harm where it is asked for again: those that were signalled make room.
+ */
+#include "proc/proc_int.h"
+
+#include <stdbool.h>
+#include <stdint.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <signal.h>
+#include <string.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+struct dirent64_raw {
+    uint64_t ino;
+    int64_t off;
+    unsigned short len;
+    unsigned char type;
+    char name[];
+};
+
+/* A file of a process as text; "" if it is gone. */
+static void read_of(char *text, size_t size, const char *pid, const char *name)
+{
+    char path[64] = "/proc/";
+    size_t n = strlen(pid);
+    ssize_t len = 0;
+
+    if (n <= 10) {
+        memcpy(path + 6, pid, n);
+        memcpy(path + 6 + n, name, strlen(name) + 1);
+        int fd = open(path, O_RDONLY | O_CLOEXEC);
+        if (fd >= 0) {
+            len = read(fd, text, size - 1);
+            close(fd);
+        }
+    }
+    text[len < 0 ? 0 : len] = '\0';
+}
+
+static int parent_of(const char *pid)
+{
+    char text[512];
+    int parent = 0;
+
+    read_of(text, sizeof text, pid, "/stat");
+    const char *at = strrchr(text, ')'); /* ") S 123 ..." */
+    if (at && strlen(at) > 4)
+        for (at += 4; *at >= '0' && *at <= '9'; at++)
+            parent = parent * 10 + (*at - '0');
+    return parent;
+}
+
+/* A shell's background processes ignore SIGINT, for example. */
+static bool ignores(const char *pid, int sig)
+{
+    static const char field[] = "\nSigIgn:\t"; /* 16 hexadecimal digits */
+    char text[4096];
+    uint64_t set = 0;
+
+    read_of(text, sizeof text, pid, "/status");
+    const char *at = strstr(text, field);
+    if (!at)
+        return false;
+    for (at += sizeof field - 1; *at && *at != '\n'; at++)
+        set = set << 4 | (uint64_t)(*at <= '9' ? *at - '0' : *at - 'a' + 10);
+    return set >> (sig - 1) & 1;
+}
+
+static void signal_one(sweep *s, const char *text)
+{
+    pid_t pid = 0;
+
+    for (const char *at = text; *at; at++)
+        pid = pid * 10 + (*at - '0');
+    if (s->had && getpgid(pid) == s->group && !ignores(text, s->had))
+        return;
+    int why = kill(pid, s->sig) == 0 ? 0 : errno;
+    if (why == ESRCH)
+        return;
+    if (!s->one || (why && !s->why)) {
+        s->one = pid;
+        s->why = why;
+    }
+    s->sent += !why;
+    s->refused += why != 0;
+}
+
+/* A kernel without the file `children`: all of /proc. */
+static void signal_by_parent(sweep *s, pid_t parent)
+{
+    char buf[8192];
+    int proc_fd = open("/proc", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+    long len;
+
+    while (proc_fd >= 0 && (len = syscall(SYS_getdents64, proc_fd, buf, sizeof buf)) > 0)
+        for (long at = 0; at < len;) {
+            const struct dirent64_raw *e = (const void *)(buf + at);
+            if (e->name[0] >= '1' && e->name[0] <= '9' && parent_of(e->name) == parent)
+                signal_one(s, e->name);
+            at += e->len;
+        }
+    if (proc_fd >= 0)
+        close(proc_fd);
+}
+
+void children_signal(sweep *s)
+{
+    char text[8192]; /* "12 345 " */
+    int fd = open("/proc/thread-self/children", O_RDONLY | O_CLOEXEC);
+
+    if (fd < 0) {
+        signal_by_parent(s, getpid());
+        return;
+    }
+    ssize_t len = read(fd, text, sizeof text);
+    close(fd);
+    for (char *at = text, *end; len > 0 && (end = memchr(at, ' ', (size_t)(text + len - at))); at = end + 1) {
+        *end = '\0';
+        signal_one(s, at);
+    }
+}

@@ -1,0 +1,87 @@
+/* command.c -- runs a short program and reads what it says. */
+#include "proc/command.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <poll.h>
+#include <signal.h>
+#include <spawn.h>
+#include <stdbool.h>
+#include <stdint.h>
+#include <string.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "base/clock.h"
+
+extern char **environ;
+
+static co_err start(pid_t *pid, int *from, const char *const *argv)
+{
+    posix_spawn_file_actions_t io;
+    int p[2];
+
+    if (pipe2(p, O_CLOEXEC) != 0)
+        return co_fail(CO_EIO, "pipe: %m");
+    posix_spawn_file_actions_init(&io);
+    posix_spawn_file_actions_addopen(&io, 0, "/dev/null", O_RDONLY, 0);
+    posix_spawn_file_actions_adddup2(&io, p[1], 1);
+    posix_spawn_file_actions_addopen(&io, 2, "/dev/null", O_WRONLY, 0);
+    errno = posix_spawnp(pid, argv[0], &io, NULL, (char *const *)argv, environ);
+    int why = errno;
+    posix_spawn_file_actions_destroy(&io);
+    close(p[1]);
+    if (why) {
+        close(p[0]);
+        errno = why;
+        return co_fail(CO_EIO, "%s: %m", argv[0]);
+    }
+    *from = p[0];
+    return CO_OK;
+}
+
+/* Until the end, the time's or the program's; what does not fit is read and dropped. False: the time's. */
+static bool drain(char *out, size_t size, int fd, double seconds)
+{
+    uint64_t until = co_now_ns() + (uint64_t)(seconds * 1e9);
+    size_t have = 0;
+    char more[4096];
+
+    for (;;) {
+        uint64_t now = co_now_ns();
+        struct pollfd f = {.fd = fd, .events = POLLIN};
+        if (now >= until || poll(&f, 1, (int)((until - now) / 1000000) + 1) == 0) {
+            out[have] = '\0';
+            return false;
+        }
+        ssize_t n = read(fd, more, sizeof more);
+        if (n < 0 && errno == EINTR)
+            continue;
+        if (n <= 0)
+            break;
+        size_t keep = (size_t)n < size - 1 - have ? (size_t)n : size - 1 - have;
+        memcpy(out + have, more, keep);
+        have += keep;
+    }
+    out[have] = '\0';
+    return true;
+}
+
+co_err co_command_read(char *out, size_t size, const char *const *argv, double seconds)
+{
+    pid_t pid;
+    int from = -1, status = 0;
+
+    CO_TRY(start(&pid, &from, argv));
+    bool ended = drain(out, size, from, seconds);
+    close(from);
+    if (!ended)
+        kill(pid, SIGKILL);
+    while (waitpid(pid, &status, 0) < 0 && errno == EINTR)
+        ;
+    if (!ended)
+        return co_fail(CO_EIO, "%s has not answered within %g s", argv[0], seconds);
+    if (status)
+        return co_fail(CO_EIO, "%s %s failed (status %d)", argv[0], argv[1], WEXITSTATUS(status));
+    return CO_OK;
+}

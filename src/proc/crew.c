@@ -1,0 +1,374 @@
+/* crew.c -- fork, watch, fence, replace.
+ *
+ *     (none) --fork--> RUNNING --exit seen--> died() --> LET_GO | REPLACE (fork, inc + 1) | END
+ *                         |  no progress past its deadline
+ *                         +--SIGKILL--> FENCED --exit seen--> died()
+ *
+ * Invariant: at most one live process per slot, because a fork for a slot happens only after its pidfd showed the exit.
+ */
+#include "proc/crew.h"
+
+#include <dirent.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <sched.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/prctl.h>
+#include <sys/syscall.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "base/alloc.h"
+#include "base/clock.h"
+
+struct member {
+    pid_t pid; /* 0: nobody */
+    int pidfd;
+    uint32_t inc;
+    uint64_t turns;     /* last seen */
+    double still_s;     /* scheduled time without progress */
+    double due_s;       /* of that, what counts towards its deadline */
+    double unjudged_s;  /* time without progress since the last look into /co_proc */
+    uint64_t cpu_ticks; /* at the last look into /co_proc */
+    char state;
+    bool told, fenced;
+    double fenced_ms;
+};
+
+struct co_crew {
+    co_crew_spec spec;
+    uint64_t last_ns;
+    double since_look_s;
+    struct member m[CO_MAX_SLOTS];
+};
+
+static void pin_to(int nth)
+{
+    cpu_set_t may, one;
+
+    if (sched_getaffinity(0, sizeof may, &may) != 0)
+        return;
+    int n = CPU_COUNT(&may);
+    for (int cpu = 0, i = 0; n && cpu < CPU_SETSIZE; cpu++)
+        if (CPU_ISSET(cpu, &may) && i++ == nth % n) {
+            CPU_ZERO(&one);
+            CPU_SET(cpu, &one);
+            sched_setaffinity(0, sizeof one, &one);
+            return;
+        }
+}
+
+/* Ranks, never the supervisor, are what the out-of-memory killer takes. */
+static void offer_to_oom_killer(void)
+{
+    int fd = open("/proc/self/oom_score_adj", O_WRONLY | O_CLOEXEC);
+
+    if (fd < 0)
+        return;
+    if (write(fd, "1000", 4) != 4) { /* not allowed here: the kernel will choose by itself */
+    }
+    close(fd);
+}
+
+static void become_child(pid_t parent)
+{
+    prctl(PR_SET_PDEATHSIG, SIGKILL);
+    if (getppid() != parent)
+        _exit(1); /* it died before we asked */
+    offer_to_oom_killer();
+}
+
+static void log_to(const char *dir, int slot)
+{
+    char host[64] = "host", path[4096];
+
+    if (!dir)
+        return;
+    gethostname(host, sizeof host - 1);
+    snprintf(path, sizeof path, "%s/%s-%d.log", dir, host, slot);
+    int fd = open(path, O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC, 0644);
+    if (fd < 0)
+        return; /* a missing log must not stop a rank */
+    dup2(fd, STDERR_FILENO);
+    close(fd);
+}
+
+static co_err hire(co_crew *c, int slot)
+{
+    struct member *m = &c->m[slot];
+    pid_t parent = getpid();
+
+    fflush(NULL);
+    pid_t pid = fork();
+    if (pid < 0)
+        return co_fail(CO_EFAIL, "fork rank %d: %m", slot);
+    if (pid == 0) {
+        become_child(parent);
+        log_to(c->spec.log_dir, slot);
+        if (c->spec.pin)
+            pin_to(slot);
+        _exit(c->spec.main(c->spec.ctx, slot, m->inc));
+    }
+    int fd = (int)syscall(SYS_pidfd_open, pid, 0);
+    if (fd < 0) {
+        co_err err = co_fail(CO_EFAIL, "pidfd of rank %d: %m (Linux 5.3 or later is needed)", slot);
+        kill(pid, SIGKILL);
+        waitpid(pid, NULL, 0);
+        return err;
+    }
+    *m = (struct member){
+        .pid = pid, .pidfd = fd, .inc = m->inc, .turns = c->spec.turns(c->spec.ctx, slot), .state = '?'};
+    return CO_OK;
+}
+
+co_err co_crew_start(co_crew **out, const co_crew_spec *spec)
+{
+    co_crew *c = co_zalloc(sizeof *c);
+
+    if (!c)
+        return CO_ENOMEM;
+    CO_ASSERT(spec->size <= CO_MAX_SLOTS, "slots are limited");
+    c->spec = *spec;
+    c->last_ns = co_now_ns();
+    for (int i = 0; i < spec->size; i++) {
+        co_err err = hire(c, i);
+        if (err) {
+            co_crew_free(c);
+            return err;
+        }
+    }
+    *out = c;
+    return CO_OK;
+}
+
+/* State letter ('?': unknown) and CPU ticks in a stat file of /proc. */
+static void read_stat(const char *path, char *state, uint64_t *ticks)
+{
+    char text[1024];
+    unsigned long user = 0, sys = 0;
+    FILE *f = fopen(path, "re");
+
+    *state = '?';
+    *ticks = 0;
+    if (!f)
+        return;
+    size_t n = fread(text, 1, sizeof text - 1, f);
+    fclose(f);
+    text[n] = '\0';
+    char *after = strrchr(text, ')'); /* the name may hold anything */
+    if (after &&
+        sscanf(after + 1, " %c %*d %*d %*d %*d %*d %*u %*u %*u %*u %*u %lu %lu", state, &user, &sys) == 3)
+        *ticks = user + sys;
+}
+
+/* State letter and CPU ticks of a process. A thread that runs or waits for a disk speaks for all: the first one may well
+ * sleep until it is done. */
+static void look(pid_t pid, char *state, uint64_t *ticks)
+{
+    char path[320], of_thread;
+    uint64_t unused;
+
+    snprintf(path, sizeof path, "/proc/%d/stat", (int)pid);
+    read_stat(path, state, ticks);
+    snprintf(path, sizeof path, "/proc/%d/task", (int)pid);
+    DIR *threads = opendir(path);
+    for (struct dirent *e; threads && *state == 'S' && (e = readdir(threads));) {
+        snprintf(path, sizeof path, "/proc/%d/task/%s/stat", (int)pid, e->d_name);
+        read_stat(path, &of_thread, &unused);
+        if (of_thread == 'R' || of_thread == 'D')
+            *state = of_thread;
+    }
+    if (threads)
+        closedir(threads);
+}
+
+static void got_on(struct member *m)
+{
+    m->still_s = m->due_s = m->unjudged_s = 0;
+    m->told = false;
+}
+
+/* Adds to the clock of a rank that makes no progress, unless it is only starved of CPU, traced, or waits for others.
+ * A stopped one does not wait: it would not see what it waits for. */
+static void age(co_crew *c, int slot)
+{
+    struct member *m = &c->m[slot];
+    double dt = m->unjudged_s;
+    uint64_t ticks;
+    char state;
+
+    look(m->pid, &state, &ticks);
+    bool ran = ticks != m->cpu_ticks, busy = ran || state == 'R' || state == 'D';
+    m->cpu_ticks = ticks;
+    m->state = state;
+    m->unjudged_s = 0;
+    if (state != 'T' && c->spec.waiting(c->spec.ctx, slot)) {
+        got_on(m);
+        return;
+    }
+    if (state == 't' || (state == 'R' && !ran))
+        return;
+    m->still_s += dt;
+    m->due_s += dt / (busy ? CO_BUSY_FACTOR : 1);
+    if (state == 'T' && !m->told && c->spec.notice) {
+        char text[160];
+        snprintf(
+            text, sizeof text,
+            "rank %d (pid %d) is stopped (SIGSTOP or a debugger); it is replaced in %.1f s unless it goes on",
+            slot, (int)m->pid, c->spec.stall_s);
+        c->spec.notice(c->spec.ctx, slot, text);
+        m->told = true;
+    }
+    if (m->due_s > c->spec.stall_s) {
+        m->fenced = true;
+        co_crew_kill(c, slot);
+    }
+}
+
+static void watch(co_crew *c, double dt)
+{
+    bool look_now = (c->since_look_s += dt) >= 0.1;
+
+    for (int i = 0; i < c->spec.size; i++) {
+        struct member *m = &c->m[i];
+        if (!m->pid)
+            continue;
+        uint64_t turns = c->spec.turns(c->spec.ctx, i);
+        if (m->fenced) {
+            m->fenced_ms += dt * 1e3;
+        } else if (turns != m->turns) {
+            m->turns = turns;
+            got_on(m);
+        } else {
+            m->unjudged_s += dt;
+            if (look_now)
+                age(c, i);
+        }
+    }
+    if (look_now)
+        c->since_look_s = 0;
+}
+
+static co_err bury(co_crew *c, int slot)
+{
+    struct member *m = &c->m[slot];
+    co_death d = {.slot = slot,
+                  .inc = m->inc,
+                  .pid = m->pid,
+                  .fenced = m->fenced,
+                  .still_s = m->still_s,
+                  .state = m->state,
+                  .seen_ns = co_now_ns()};
+
+    while (waitpid(m->pid, &d.status, 0) < 0 && errno == EINTR)
+        ;
+    close(m->pidfd);
+    m->pid = 0;
+    switch (c->spec.died(c->spec.ctx, &d)) {
+    case CO_CREW_REPLACE:
+        m->inc++;
+        return hire(c, slot);
+    case CO_CREW_END:
+        return CO_EFAIL;
+    case CO_CREW_LET_GO:
+        break;
+    }
+    return CO_OK;
+}
+
+co_err co_crew_turn(co_crew *c, int timeout_ms, struct pollfd *fds, int n_fds)
+{
+    struct pollfd p[CO_MAX_SLOTS + 8];
+    int slot_of[CO_MAX_SLOTS], n = 0;
+
+    CO_ASSERT(n_fds <= 8, "few descriptors");
+    for (int i = 0; i < c->spec.size; i++)
+        if (c->m[i].pid) {
+            slot_of[n] = i;
+            p[n++] = (struct pollfd){.fd = c->m[i].pidfd, .events = POLLIN};
+        }
+    if (n_fds)
+        memcpy(p + n, fds, (size_t)n_fds * sizeof *fds);
+    if (poll(p, (nfds_t)(n + n_fds), timeout_ms) < 0 && errno != EINTR)
+        return co_fail(CO_EFAIL, "poll: %m");
+    if (n_fds)
+        memcpy(fds, p + n, (size_t)n_fds * sizeof *fds);
+    for (int i = 0; i < n; i++)
+        if (p[i].revents)
+            CO_TRY(bury(c, slot_of[i]));
+
+    uint64_t now = co_now_ns();
+    double dt = (double)(now - c->last_ns) * 1e-9;
+    c->last_ns = now;
+    watch(c, dt > CO_LATE_TURN_MS * 1e-3 ? CO_LATE_TURN_MS * 1e-3 : dt);
+    for (int i = 0; i < c->spec.size; i++)
+        if (c->m[i].pid && c->m[i].fenced_ms > CO_FENCE_MS)
+            return co_fail(CO_EFAIL,
+                           "rank %d (pid %d) was killed and does not exit (state %c): the kernel holds it, "
+                           "look at its disk or network mount",
+                           i, (int)c->m[i].pid, c->m[i].state);
+    return CO_OK;
+}
+
+int co_crew_alive(const co_crew *c)
+{
+    int n = 0;
+
+    for (int i = 0; i < c->spec.size; i++)
+        n += c->m[i].pid != 0;
+    return n;
+}
+
+pid_t co_crew_pid(const co_crew *c, int slot)
+{
+    return c->m[slot].pid;
+}
+
+void co_crew_kill(co_crew *c, int slot)
+{
+    if (c->m[slot].pid)
+        syscall(SYS_pidfd_send_signal, c->m[slot].pidfd, SIGKILL, NULL, 0);
+}
+
+void co_crew_free(co_crew *c)
+{
+    if (!c)
+        return;
+    for (int i = 0; i < c->spec.size; i++)
+        co_crew_kill(c, i);
+    for (int i = 0; i < c->spec.size; i++)
+        if (c->m[i].pid) {
+            struct pollfd p = {.fd = c->m[i].pidfd, .events = POLLIN};
+            if (poll(&p, 1, CO_FENCE_MS) > 0)
+                waitpid(c->m[i].pid, NULL, 0);
+            close(c->m[i].pidfd);
+        }
+    co_free(c);
+}
+
+co_err co_child_start(pid_t *pid, int *pidfd, int (*child)(void *ctx), void *ctx)
+{
+    pid_t parent = getpid();
+
+    fflush(NULL);
+    pid_t p = fork();
+    if (p < 0)
+        return co_fail(CO_EIO, "fork: %m");
+    if (p == 0) {
+        become_child(parent);
+        _exit(child(ctx));
+    }
+    int fd = (int)syscall(SYS_pidfd_open, p, 0);
+    if (fd < 0) {
+        co_err err = co_fail(CO_EIO, "pidfd_open: %m");
+        kill(p, SIGKILL);
+        waitpid(p, NULL, 0);
+        return err;
+    }
+    *pid = p;
+    *pidfd = fd;
+    return CO_OK;
+}

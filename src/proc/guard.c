@@ -1,0 +1,318 @@
+/* guard.c -- the process between us and a worker, so that nothing the worker started outlives it or us.
+ *
+ *     job --socket--> guard (own session, subreaper) --> worker (own session) --> anything, daemons too
+ *
+ * - Orphans of the worker become the guard's children, so its children are the whole tree, sooner or later: killing all
+ *   children, and those that come up after them, ends the tree.
+ * - We die (the socket ends, or the parent-death signal): the guard kills the tree at once.
+ * - The guard dies: the worker has SIGKILL as its parent-death signal.
+ * - The worker ended: what it left running has LINGER_MS to go by itself, then SIGTERM, then SIGKILL.
+ * - The job ends: the worker's process group gets the signal, once. A shell dies of it at once, the program that it ran may
+ *   need the grace period: what is left has all of it, until the launcher's SIGKILL.
+ * - Another user's process, or one that hangs in the kernel, does not end by SIGKILL: it is told of, and left alone.
+ *
+ * A guard only makes system calls: it was forked from a process that may have threads.
+ */
+#include "proc/guard.h"
+#include "proc/proc_int.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <linux/close_range.h>
+#include <poll.h>
+#include <stdbool.h>
+#include <string.h>
+#include <sys/prctl.h>
+#include <sys/signalfd.h>
+#include <sys/socket.h>
+#include <sys/wait.h>
+#include <time.h>
+#include <unistd.h>
+
+typedef struct guard {
+    const co_guard_spec *spec;
+    pid_t parent, self, worker;
+    int sock, signals;
+    bool ended, killing, asked; /* the worker has; SIGKILL to all; SIGTERM to what it left */
+    bool hurry;                 /* SIGKILL came once more */
+    bool graced;                /* the job ends: SIGKILL comes from the launcher, after the grace period */
+    int told;                   /* the signal that the launcher had us pass on; 0: none */
+    int heard;                  /* the last that came to ourselves */
+    int died_of;                /* the worker; 0: no signal */
+    int64_t deadline_ns;        /* of what was left behind */
+    int64_t killing_ns;         /* since when */
+} guard;
+
+static int64_t now_of(clockid_t clock)
+{
+    struct timespec t;
+
+    clock_gettime(clock, &t);
+    return t.tv_sec * INT64_C(1000000000) + t.tv_nsec;
+}
+
+static void say(const guard *g, co_guard_report w)
+{
+    w.pid = g->worker;
+    w.when_ns = now_of(CLOCK_REALTIME);
+    if (send(g->sock, &w, sizeof w, MSG_NOSIGNAL) < 0) { /* nobody listens: its end is seen in the loop */
+    }
+}
+
+static void tell(const guard *g, co_guard_kind kind, int status, int n)
+{
+    say(g, (co_guard_report){.kind = kind, .status = status, .n = n});
+}
+
+/* --- the worker ------------------------------------------------------------------------------------------------------- */
+static void default_signals(void)
+{
+    static const int ours[] = {SIGPIPE, SIGCHLD, SIGTERM, SIGUSR1, SIGUSR2};
+
+    for (size_t i = 0; i < CO_COUNT(ours); i++)
+        signal(ours[i], SIG_DFL);
+}
+
+_Noreturn static void become_worker(const guard *g, int failed)
+{
+    const co_guard_spec *s = g->spec;
+
+    setsid();
+    prctl(PR_SET_PDEATHSIG, SIGKILL);
+    if (getppid() != g->self)
+        _exit(1);
+    default_signals();
+    setrlimit(RLIMIT_NOFILE, &s->nofile);
+    if (dup2(s->out_fd, STDOUT_FILENO) >= 0 && dup2(s->err_fd, STDERR_FILENO) >= 0) {
+        close_range(3, ~0U, CLOSE_RANGE_CLOEXEC);
+        sigprocmask(SIG_SETMASK, &s->mask, NULL);
+        execve(s->file, s->argv, s->envp);
+    }
+    int why = errno;
+    if (write(failed, &why, sizeof why) < 0) { /* the guard sees the exit */
+    }
+    _exit(127);
+}
+
+/* errno of the exec, 0 if it happened. */
+static int start_worker(guard *g)
+{
+    int p[2], why = 0;
+
+    if (pipe2(p, O_CLOEXEC) < 0)
+        return errno;
+    g->worker = fork();
+    if (g->worker < 0)
+        return errno;
+    if (g->worker == 0)
+        become_worker(g, p[1]);
+    close(p[1]);
+    while (read(p[0], &why, sizeof why) < 0 && errno == EINTR)
+        ;
+    close(p[0]);
+    return why;
+}
+
+/* --- the tree --------------------------------------------------------------------------------------------------------- */
+/* What it died of, by wait status or as a shell says it; 0: no signal. */
+static int signal_of(int status)
+{
+    if (WIFSIGNALED(status))
+        return WTERMSIG(status);
+    return WEXITSTATUS(status) > 128 ? WEXITSTATUS(status) - 128 : 0;
+}
+
+/* Reaps who has ended; false when there are no children left. */
+static bool reap(guard *g)
+{
+    for (;;) {
+        int status;
+        pid_t pid = waitpid(-1, &status, WNOHANG);
+        if (pid == 0 || (pid < 0 && errno != ECHILD))
+            return true;
+        if (pid < 0)
+            return false;
+        if (pid == g->worker) {
+            g->ended = true;
+            g->died_of = signal_of(status);
+            tell(g, CO_GUARD_ENDED, status, 0);
+            g->deadline_ns = now_of(CLOCK_MONOTONIC) + LINGER_MS * INT64_C(1000000);
+        }
+    }
+}
+
+static void kill_all(guard *g)
+{
+    if (!g->killing)
+        g->killing_ns = now_of(CLOCK_MONOTONIC);
+    g->killing = true;
+    if (!g->ended)
+        kill(-g->worker, SIGKILL);
+    children_signal(&(sweep){.sig = SIGKILL});
+}
+
+/* --- its loop --------------------------------------------------------------------------------------------------------- */
+/* A worker that died of the signal by itself had it from whoever signals every process of a job: it is one request. */
+static void pass_on(guard *g, int sig)
+{
+    g->graced |= !g->ended || g->died_of == sig;
+    if (g->ended)
+        return;
+    g->told = sig;
+    kill(-g->worker, sig);
+}
+
+static void obey(guard *g)
+{
+    int sig;
+    ssize_t n = recv(g->sock, &sig, sizeof sig, MSG_DONTWAIT);
+
+    if (n == 0 || (n < 0 && errno != EAGAIN && errno != EINTR)) {
+        g->sock = -1;
+        kill_all(g);
+    } else if (n == (ssize_t)sizeof sig && sig == SIGKILL) {
+        g->hurry = g->killing;
+        kill_all(g);
+    } else if (n == (ssize_t)sizeof sig) {
+        pass_on(g, sig);
+    }
+}
+
+static void hear_signal(guard *g)
+{
+    struct signalfd_siginfo info;
+
+    if (read(g->signals, &info, sizeof info) != (ssize_t)sizeof info || info.ssi_signo == SIGCHLD)
+        return;
+    g->heard = (int)info.ssi_signo;
+    if (getppid() != g->parent)
+        kill_all(g);
+    else if (!g->ended) /* somebody meant the worker */
+        kill(-g->worker, (int)info.ssi_signo);
+}
+
+/* SIGTERM to what the worker left, but not to who is saving its work since the signal that ended the worker. */
+static void ask_the_left(guard *g)
+{
+    int had = g->told ? g->told : g->heard == g->died_of ? g->died_of : 0;
+    sweep s = {.sig = SIGTERM, .group = g->worker, .had = g->graced ? had : 0};
+
+    g->asked = true;
+    g->deadline_ns = now_of(CLOCK_MONOTONIC) + LEFT_BEHIND_MS * INT64_C(1000000);
+    children_signal(&s);
+    tell(g, CO_GUARD_LEFT, 0, s.sent);
+}
+
+/* Kills who has come up since; gives up on those that have had time enough to die. */
+static void go_on_killing(const guard *g)
+{
+    sweep s = {.sig = SIGKILL};
+
+    children_signal(&s);
+    bool hopeless = g->hurry || (s.refused && !s.sent);
+    int64_t since_ms = (now_of(CLOCK_MONOTONIC) - g->killing_ns) / 1000000;
+    if (!s.one || since_ms < (hopeless ? HOPELESS_MS : STUCK_MS))
+        return;
+    say(g, (co_guard_report){.kind = CO_GUARD_STUCK, .status = s.why, .n = s.sent + s.refused, .who = s.one});
+    _exit(0);
+}
+
+static void mind_the_left(guard *g)
+{
+    bool due = g->ended && now_of(CLOCK_MONOTONIC) >= g->deadline_ns;
+
+    if (g->killing)
+        go_on_killing(g);
+    else if (due && !g->asked)
+        ask_the_left(g);
+    else if (due && !g->graced)
+        kill_all(g);
+}
+
+static int wait_ms(const guard *g)
+{
+    if (g->killing)
+        return 20; /* who comes up after a kill is killed, too */
+    if (!g->ended || (g->asked && g->graced))
+        return -1;
+    int64_t left = (g->deadline_ns - now_of(CLOCK_MONOTONIC)) / 1000000 + 1;
+    return left < 0 ? 0 : (int)left;
+}
+
+_Noreturn static void guard_main(guard *g)
+{
+    sigset_t all;
+    int nowhere = open("/dev/null", O_RDWR | O_CLOEXEC);
+
+    g->self = getpid();
+    setsid();
+    prctl(PR_SET_CHILD_SUBREAPER, 1);
+    prctl(PR_SET_PDEATHSIG, SIGTERM);
+    prctl(PR_SET_NAME, "cohort-guard");
+    sigfillset(&all);
+    sigprocmask(SIG_SETMASK, &all, NULL);
+    signal(SIGCHLD, SIG_DFL); /* ignored, the kernel would reap the worker without a word */
+    g->signals = signalfd(-1, &all, SFD_CLOEXEC | SFD_NONBLOCK);
+    if (g->signals < 0 || getppid() != g->parent)
+        _exit(1);
+    int why = start_worker(g);
+    if (why) {
+        if (g->worker > 0)
+            waitpid(g->worker, NULL, 0); /* or it would be our parent's to reap */
+        tell(g, CO_GUARD_NOT_STARTED, why, 0);
+        _exit(127);
+    }
+    tell(g, CO_GUARD_STARTED, 0, 0);
+    dup2(nowhere, STDIN_FILENO);
+    dup2(nowhere, STDOUT_FILENO);
+    dup2(nowhere, STDERR_FILENO);
+    int low = g->sock < g->signals ? g->sock : g->signals, high = g->sock < g->signals ? g->signals : g->sock;
+    if (low > 3)
+        close_range(3, (unsigned)low - 1, 0);
+    if (high > low + 1)
+        close_range((unsigned)low + 1, (unsigned)high - 1, 0);
+    close_range((unsigned)high + 1, ~0U, 0);
+    while (reap(g)) {
+        struct pollfd p[2] = {{.fd = g->sock, .events = POLLIN}, {.fd = g->signals, .events = POLLIN}};
+        poll(p, 2, wait_ms(g));
+        if (p[0].revents)
+            obey(g);
+        if (p[1].revents)
+            hear_signal(g);
+        mind_the_left(g);
+    }
+    _exit(0);
+}
+
+co_err co_guard_start(pid_t *pid, int *sock, const co_guard_spec *spec)
+{
+    int s[2];
+    guard g = {.spec = spec, .parent = getpid()};
+    sigset_t all, before;
+
+    if (socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, s) < 0)
+        return co_fail(CO_EIO, "socketpair for a guard: %m");
+    sigfillset(&all);
+    pthread_sigmask(SIG_SETMASK, &all, &before); /* no handler of ours runs in the child */
+    pid_t p = fork();
+    if (p == 0) {
+        close(s[0]);
+        g.sock = s[1];
+        guard_main(&g);
+    }
+    pthread_sigmask(SIG_SETMASK, &before, NULL);
+    close(s[1]);
+    if (p < 0) {
+        close(s[0]);
+        return co_fail(CO_EIO, "fork of a guard: %m");
+    }
+    *pid = p;
+    *sock = s[0];
+    return CO_OK;
+}
+
+void co_guard_signal(int sock, int sig)
+{
+    if (sock >= 0 && send(sock, &sig, sizeof sig, MSG_NOSIGNAL | MSG_DONTWAIT) < 0) { /* it is gone, or going */
+    }
+}

@@ -1,0 +1,40 @@
+/* look.h -- what /proc says about processes: who they are, how much they compute, what they wait in. The only reader of
+ * /proc/PID in the program.
+ *
+ *     co_proc *all;
+ *     int n = co_proc_scan(&all);
+ *     const co_proc *who = co_proc_suspect(all, n, top);
+ */
+#ifndef CO_PROC_LOOK_H
+#define CO_PROC_LOOK_H
+
+#include <stdbool.h>
+#include <stdint.h>
+#include <sys/types.h>
+
+typedef struct co_proc {
+    pid_t pid, ppid, session;
+    char state;
+    uint64_t ticks; /* CPU time of its own threads */
+} co_proc;
+
+/* All processes that can be seen, by pid; the caller frees *out with co_free. 0 if /proc cannot be read. */
+int co_proc_scan(co_proc **out);
+/* CPU ticks of `top` and all below it. */
+uint64_t co_proc_ticks(const co_proc *p, int n, pid_t top);
+/* The process at or below `top` that holds things up: one in disk wait; else top, or the child that it waits for. */
+const co_proc *co_proc_suspect(const co_proc *p, int n, pid_t top);
+/* Kills and reaps processes that we adopted from a worker: those of its session, and those with both entries in their
+ * environment. */
+void co_proc_kill_adopted(pid_t session, const char *run_entry, const char *rank_entry);
+
+/* What a process waits in. */
+typedef struct co_proc_wait {
+    const char *state; /* "asleep", "disk wait", ... */
+    char where[128];   /* "sleep", "read of /a/file"; "": unknown */
+    const char *means; /* explains a call whose name does not; or "" */
+    bool for_others;   /* a lock, a socket, one of several files: somebody else likely holds things up */
+} co_proc_wait;
+void co_proc_wait_of(co_proc_wait *w, const co_proc *p);
+
+#endif

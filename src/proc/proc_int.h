@@ -1,0 +1,26 @@
+/* proc_int.h -- what the files of this room share. */
+#ifndef CO_PROC_PROC_INT_H
+#define CO_PROC_PROC_INT_H
+
+#include <sys/types.h>
+
+/* All times of guards. */
+enum {
+    LINGER_MS = 250,       /* how long a worker's leftover processes may run on before they get SIGTERM */
+    LEFT_BEHIND_MS = 5000, /* from that SIGTERM to SIGKILL */
+    STUCK_MS = 10000,      /* what is left so long after SIGKILL is held by the kernel */
+    HOPELESS_MS = 2000     /* the same where we may not kill it, or were asked twice */
+};
+
+/* children.c: a guard's children, found and signalled by system calls alone. */
+typedef struct sweep {
+    int sig;
+    pid_t group;       /* spare the members of this process group ... */
+    int had;           /* ... that do not ignore this signal: they already got it; 0: spare nobody */
+    int sent, refused; /* out: how many got the signal; how many we may not signal */
+    pid_t one;         /* out: a process that we may not signal; if there is none, one that got the signal */
+    int why;           /* out: errno of `one`; 0: it was signalled */
+} sweep;
+void children_signal(sweep *s);
+
+#endif

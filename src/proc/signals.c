@@ -1,0 +1,15 @@
+/* signals.c -- one request to stop, however often its signal comes. */
+#include "proc/signals.h"
+
+#include <signal.h>
+
+#include "base/clock.h"
+
+/* Signals that nobody types count as one request when they come within this time. */
+enum { ONE_REQUEST_MS = 1000 };
+
+bool co_signal_repeats(int sig, uint64_t first_ns)
+{
+    return sig != SIGINT && sig != SIGQUIT && first_ns &&
+           co_now_ns() < first_ns + ONE_REQUEST_MS * UINT64_C(1000000);
+}

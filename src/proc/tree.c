@@ -1,0 +1,164 @@
+/* tree.c -- processes as /proc shows them: who is below whom, and how much they have computed. */
+#include "proc/look.h"
+
+#include <dirent.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/syscall.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "base/alloc.h"
+#include "base/fs.h"
+
+/* pid (name) state ppid pgrp session tty tpgid flags minflt cminflt majflt cmajflt utime stime ... */
+static bool read_proc(co_proc *p, const char *pid)
+{
+    char path[64], text[1024];
+    unsigned long user = 0, sys = 0;
+    int parent, session;
+
+    snprintf(path, sizeof path, "/proc/%.10s/stat", pid);
+    int fd = open(path, O_RDONLY | O_CLOEXEC);
+    if (fd < 0)
+        return false;
+    ssize_t n = read(fd, text, sizeof text - 1);
+    close(fd);
+    text[n < 0 ? 0 : n] = '\0';
+    const char *after = strrchr(text, ')'); /* the name may hold anything */
+    if (!after || sscanf(after + 1, " %c %d %*d %d %*d %*d %*u %*u %*u %*u %*u %lu %lu", &p->state, &parent,
+                         &session, &user, &sys) != 5)
+        return false;
+    p->pid = atoi(pid);
+    p->ppid = parent;
+    p->session = session;
+    p->ticks = user + sys;
+    return true;
+}
+
+static int by_pid(const void *a, const void *b)
+{
+    pid_t x = ((const co_proc *)a)->pid, y = ((const co_proc *)b)->pid;
+
+    return (x > y) - (x < y);
+}
+
+int co_proc_scan(co_proc **out)
+{
+    DIR *d = opendir("/proc");
+    co_proc *all = NULL;
+    int n = 0, room = 0;
+
+    for (struct dirent *e; d && (e = readdir(d));) {
+        if (e->d_name[0] < '1' || e->d_name[0] > '9')
+            continue;
+        if (n == room) {
+            co_proc *more = co_realloc(all, (size_t)(room = room ? 2 * room : 256) * sizeof *all);
+            if (!more)
+                break;
+            all = more;
+        }
+        n += read_proc(&all[n], e->d_name);
+    }
+    if (d)
+        closedir(d);
+    if (n)
+        qsort(all, (size_t)n, sizeof *all, by_pid);
+    *out = all;
+    return n;
+}
+
+static const co_proc *find(const co_proc *p, int n, pid_t pid)
+{
+    co_proc key = {.pid = pid};
+
+    return bsearch(&key, p, (size_t)n, sizeof *p, by_pid);
+}
+
+static bool below(const co_proc *p, int n, const co_proc *at, pid_t top)
+{
+    for (int steps = 0; at && steps < 1000; steps++) {
+        if (at->pid == top)
+            return true;
+        at = find(p, n, at->ppid);
+    }
+    return false;
+}
+
+uint64_t co_proc_ticks(const co_proc *p, int n, pid_t top)
+{
+    uint64_t sum = 0;
+
+    for (int i = 0; i < n; i++)
+        if (below(p, n, &p[i], top))
+            sum += p[i].ticks;
+    return sum;
+}
+
+/* Sleeps until a child ends? Then the child is the one to look at. */
+static bool waits_for_child(pid_t pid)
+{
+    char path[64];
+    long nr = -1;
+
+    snprintf(path, sizeof path, "/proc/%d/syscall", (int)pid);
+    FILE *f = fopen(path, "re");
+    if (f && fscanf(f, "%ld", &nr) != 1)
+        nr = -1;
+    if (f)
+        fclose(f);
+    return nr == SYS_wait4 || nr == SYS_waitid;
+}
+
+const co_proc *co_proc_suspect(const co_proc *p, int n, pid_t top)
+{
+    const co_proc *at = find(p, n, top);
+
+    for (int i = 0; i < n; i++)
+        if (p[i].state == 'D' && below(p, n, &p[i], top))
+            return &p[i];
+    for (int i = 0; at && i < n; i++)
+        if (p[i].ppid == at->pid && waits_for_child(at->pid))
+            at = &p[i], i = -1;
+    return at;
+}
+
+/* Is `entry` one of the NUL-terminated strings in /proc/PID/environ? */
+static bool in_environ(pid_t pid, const char *entry)
+{
+    char path[64], *text = NULL;
+    size_t len = 0, n = strlen(entry) + 1;
+    bool found = false;
+
+    snprintf(path, sizeof path, "/proc/%d/environ", (int)pid);
+    if (co_fs_read(&text, &len, path, 1 << 22) != CO_OK)
+        return false;
+    for (size_t at = 0; at + n <= len + 1 && !found; at += strlen(text + at) + 1)
+        found = strcmp(text + at, entry) == 0;
+    co_free(text);
+    return found;
+}
+
+void co_proc_kill_adopted(pid_t session, const char *run_entry, const char *rank_entry)
+{
+    for (int again = 0; again < 100; again++) { /* the children of who was killed come up in their turn */
+        co_proc *p;
+        int n = co_proc_scan(&p), found = 0;
+        for (int i = 0; i < n; i++)
+            if (p[i].ppid == getpid() && (p[i].session == session || (in_environ(p[i].pid, run_entry) &&
+                                                                      in_environ(p[i].pid, rank_entry)))) {
+                if (kill(p[i].pid, SIGKILL) != 0)
+                    continue; /* another user's: it would be waited for until it ends by itself */
+                found++;
+                while (waitpid(p[i].pid, NULL, 0) < 0 && errno == EINTR)
+                    ;
+            }
+        co_free(p);
+        if (!found)
+            return;
+    }
+}

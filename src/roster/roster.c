@@ -1,0 +1,76 @@
+/* roster.c -- the calls of roster.h, passed on to whichever kind of roster it is. */
+#include "roster/roster_int.h"
+
+#include <sys/wait.h>
+
+co_err co_roster_turn(co_roster *r, int timeout_ms, co_roster_event *ev)
+{
+    return r->ops->turn(r, timeout_ms, ev);
+}
+
+int co_roster_fd(const co_roster *r)
+{
+    return r->ops->fd ? r->ops->fd(r) : -1;
+}
+
+int64_t co_roster_clock_offset(const co_roster *r)
+{
+    return r->ops->clock_offset ? r->ops->clock_offset(r) : 0;
+}
+
+void co_roster_done(co_roster *r)
+{
+    r->ops->done(r);
+}
+
+void co_roster_failed(co_roster *r, const co_failure *f)
+{
+    r->ops->failed(r, f);
+}
+
+void co_roster_stopped(co_roster *r)
+{
+    r->ops->stopped(r);
+}
+
+void co_roster_leave(co_roster *r, int status, const char *why)
+{
+    r->ops->leave(r, status, why);
+}
+
+bool co_roster_log(co_roster *r, const char *lines, size_t n)
+{
+    return r->ops->log ? r->ops->log(r, lines, n) : true;
+}
+
+bool co_roster_keeps(const co_roster *r)
+{
+    return r->ops->keeps && r->ops->keeps(r);
+}
+
+long long co_roster_logged(co_roster *r, co_str *out)
+{
+    return r->ops->logged ? r->ops->logged(r, out) : 0;
+}
+
+bool co_roster_settled(co_roster *r)
+{
+    return r->ops->settled ? r->ops->settled(r) : true;
+}
+
+void co_roster_finish(co_roster *r)
+{
+    if (r->ops->finish)
+        r->ops->finish(r);
+}
+
+int co_failure_status(const co_failure *f)
+{
+    return WIFSIGNALED(f->status) ? 128 + WTERMSIG(f->status) : WEXITSTATUS(f->status);
+}
+
+void co_roster_close(co_roster *r)
+{
+    if (r)
+        r->ops->close(r);
+}

@@ -1,0 +1,28 @@
+/* roster_int.h -- what a kind of roster provides. Its own struct begins with a co_roster; roster.c passes the calls on. */
+#ifndef CO_ROSTER_ROSTER_INT_H
+#define CO_ROSTER_ROSTER_INT_H
+
+#include "roster/roster.h"
+
+struct roster_ops {
+    co_err (*turn)(co_roster *r, int timeout_ms, co_roster_event *ev);
+    int (*fd)(const co_roster *r); /* NULL: none */
+    void (*done)(co_roster *r);
+    void (*failed)(co_roster *r, const co_failure *f);
+    void (*stopped)(co_roster *r);
+    void (*leave)(co_roster *r, int status, const char *why);
+    void (*close)(co_roster *r);                 /* frees r too */
+    int64_t (*clock_offset)(const co_roster *r); /* NULL: 0 */
+    /* NULL, all five: there is one host */
+    bool (*log)(co_roster *r, const char *lines, size_t n);
+    bool (*keeps)(const co_roster *r);
+    long long (*logged)(co_roster *r, co_str *out);
+    bool (*settled)(co_roster *r);
+    void (*finish)(co_roster *r);
+};
+
+struct co_roster {
+    const struct roster_ops *ops;
+};
+
+#endif

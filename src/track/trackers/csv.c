@@ -1,0 +1,199 @@
+/* csv.c -- csv/metrics.csv: a row per step, a column per name in the order in which names first appear.
+ *
+ * An event belongs to (step, name) and the last one wins. So a continued run, which records some steps again, gives
+ * the table of a run that never stopped. `epoch`, where there is one, is the second column. Lines that are not scalars
+ * are passed over. A new name is a new column of every row, so a flush writes the whole table, to a temporary name
+ * first. Memory: 24 bytes per scalar, and during a flush the text.
+ */
+#include "track/track_int.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/alloc.h"
+#include "base/fs.h"
+#include "base/json.h"
+
+enum { NAMES_MOST = 10000 };
+
+struct cell {
+    int64_t step;
+    uint32_t name, turn; /* turn: place in the file */
+    double value;
+};
+
+struct table {
+    char *folder, *path; /* csv, csv/metrics.csv */
+    struct cell *cells;
+    size_t n, room;
+    char **names;
+    size_t n_names, guess; /* guess: events come in turns, so the next name is likely the next column */
+};
+
+static co_err name_index(struct table *t, const char *name, uint32_t *out)
+{
+    for (size_t i = 0; i < t->n_names; i++) {
+        size_t k = (t->guess + i) % t->n_names;
+        if (strcmp(t->names[k], name) == 0) {
+            t->guess = k + 1;
+            *out = (uint32_t)k;
+            return CO_OK;
+        }
+    }
+    if (t->n_names == NAMES_MOST)
+        return co_fail(CO_EFORMAT, "events.jsonl has more than %d names", NAMES_MOST);
+    char **more = co_realloc(t->names, (t->n_names + 1) * sizeof *more);
+    if (!more)
+        return CO_ENOMEM;
+    t->names = more;
+    more[t->n_names] = co_strdup(name);
+    if (!more[t->n_names])
+        return CO_ENOMEM;
+    *out = (uint32_t)t->n_names++;
+    return CO_OK;
+}
+
+static co_err add_cell(struct table *t, int64_t step, const char *name, double value)
+{
+    if (t->n == UINT32_MAX)
+        return co_fail(CO_EFORMAT, "events.jsonl has more than %u scalars", UINT32_MAX);
+    if (t->n == t->room) {
+        size_t room = t->room ? 2 * t->room : 1024;
+        struct cell *more = co_realloc(t->cells, room * sizeof *more);
+        if (!more)
+            return CO_ENOMEM;
+        t->cells = more;
+        t->room = room;
+    }
+    struct cell *c = &t->cells[t->n];
+    *c = (struct cell){.step = step, .turn = (uint32_t)t->n, .value = value};
+    CO_TRY(name_index(t, name, &c->name));
+    t->n++;
+    return CO_OK;
+}
+
+static co_err csv_take(void *self, const co_record_line *line)
+{
+    const char *name = co_json_str(line->json, "name");
+    long long step;
+    double value;
+
+    if (!name || !co_json_i64(line->json, "step", &step) || !co_json_f64(line->json, "value", &value))
+        return CO_OK;
+    return add_cell(self, step, name, value);
+}
+
+static int by_step(const void *a, const void *b)
+{
+    const struct cell *x = a, *y = b;
+    if (x->step != y->step)
+        return x->step < y->step ? -1 : 1;
+    return x->turn < y->turn ? -1 : x->turn > y->turn;
+}
+
+static void add_text(co_str *out, const char *text)
+{
+    if (!strpbrk(text, ",\"\r\n")) {
+        co_str_add(out, text);
+        return;
+    }
+    co_str_add(out, "\"");
+    for (; *text; text++)
+        co_str_addf(out, *text == '"' ? "\"%c" : "%c", *text);
+    co_str_add(out, "\"");
+}
+
+/* Column k of the file: epoch first, then the others in order. */
+static size_t column(const struct table *t, size_t k)
+{
+    size_t epoch = 0;
+    while (epoch < t->n_names && strcmp(t->names[epoch], "epoch") != 0)
+        epoch++;
+    if (epoch == t->n_names || k > epoch)
+        return k;
+    return k == 0 ? epoch : k - 1;
+}
+
+static void add_row(co_str *out, const struct table *t, const struct cell *cells, size_t n,
+                    const struct cell **last)
+{
+    memset(last, 0, t->n_names * sizeof(const struct cell *));
+    for (size_t i = 0; i < n; i++)
+        last[cells[i].name] = &cells[i];
+    co_str_addf(out, "%lld", (long long)cells[0].step);
+    for (size_t k = 0; k < t->n_names; k++) {
+        const struct cell *c = last[column(t, k)];
+        co_str_add(out, ",");
+        if (c)
+            co_str_addf64(out, c->value);
+    }
+    co_str_add(out, "\n");
+}
+
+static co_err print(co_str *out, struct table *t)
+{
+    const struct cell **last = co_array(t->n_names + 1, sizeof(const struct cell *));
+    if (!last)
+        return CO_ENOMEM;
+    if (t->n)
+        qsort(t->cells, t->n, sizeof *t->cells, by_step);
+    co_str_add(out, "step");
+    for (size_t k = 0; k < t->n_names; k++) {
+        co_str_add(out, ",");
+        add_text(out, t->names[column(t, k)]);
+    }
+    co_str_add(out, "\n");
+    for (size_t i = 0, end; i < t->n; i = end) {
+        for (end = i; end < t->n && t->cells[end].step == t->cells[i].step;)
+            end++;
+        add_row(out, t, t->cells + i, end - i, last);
+    }
+    co_free(last);
+    return co_str_err(out);
+}
+
+static void csv_close(void *self)
+{
+    struct table *t = self;
+
+    for (size_t i = 0; i < t->n_names; i++)
+        co_free(t->names[i]);
+    co_free(t->names);
+    co_free(t->cells);
+    co_free(t->folder);
+    co_free(t->path);
+    co_free(t);
+}
+
+static co_err csv_open(void **out, const char *dir)
+{
+    struct table *t = co_zalloc(sizeof *t);
+
+    if (!t)
+        return CO_ENOMEM;
+    t->folder = co_sprintf("%s/csv", dir);
+    t->path = co_sprintf("%s/csv/metrics.csv", dir);
+    if (!t->folder || !t->path) {
+        csv_close(t);
+        return CO_ENOMEM;
+    }
+    *out = t;
+    return CO_OK;
+}
+
+static co_err csv_flush(void *self)
+{
+    struct table *t = self;
+    co_str out = {0};
+    co_err err = print(&out, t);
+
+    if (!err)
+        err = co_fs_mkdirs(t->folder);
+    if (!err)
+        err = co_fs_write_atomic(t->path, co_str_text(&out), out.len);
+    co_str_fini(&out);
+    return err;
+}
+
+const co_tracker_def csv_def = {
+    "csv", "csv/metrics.csv: a row per step, a column per scalar", csv_open, csv_take, csv_flush, csv_close};

@@ -1,0 +1,65 @@
+/* control_int.h -- the words by which ranks and supervisor agree on how the run goes on, and the results that
+ * ranks publish. They lie in the arena. Seen by this room only. */
+#ifndef CO_TRAIN_CONTROL_INT_H
+#define CO_TRAIN_CONTROL_INT_H
+
+#include <stdatomic.h>
+#include <stdint.h>
+
+#include "comm/event.h"
+#include "train/plan_int.h"
+#include "train/units_int.h"
+#include "train/watch_int.h"
+
+enum { RING = 4096 }; /* results that the supervisor may be behind by */
+
+/* Flags of pc: unit << 8 | flags. PC_CUT stays once it is set: the run ends with the state that its first
+ * unit found. */
+enum { PC_STOP = 1, PC_END = 2, PC_FAIL = 4, PC_SNAP = 8, PC_CUT = 16 };
+
+typedef struct result {
+    _Atomic uint64_t unit;                   /* the other fields are this unit's once it is stored */
+    _Atomic uint64_t loss, metric, norm, lr; /* bits of doubles */
+    _Atomic uint64_t count, applied, skipped, t_ns, sum_apply_ns;
+    _Atomic uint64_t top5;  /* bits of a double */
+    _Atomic uint64_t bad;   /* samples that could not be read */
+    _Atomic uint64_t slice; /* 1 + the first slice whose loss is not finite; 0: none */
+} result;
+
+typedef struct control {
+    co_event event;
+    _Alignas(64) _Atomic uint64_t pc;
+    _Alignas(64) _Atomic uint64_t snap;     /* unit << 1 | pending: the state before `unit` is being saved */
+    _Atomic int64_t snap_applied;           /* applied steps of that state */
+    _Atomic uint64_t snap_at_ns;            /* when the last save was requested */
+    _Atomic uint64_t save_ns;               /* how long the last save took */
+    _Alignas(64) _Atomic uint64_t consumed; /* last unit whose result was read */
+    _Atomic uint32_t stop_request;
+    _Atomic uint32_t time_is_up;
+    _Atomic uint64_t cut;                        /* first unit with PC_CUT; 0: none yet */
+    _Atomic uint64_t watch[2][WATCH_WORDS];      /* after k evaluations, at k & 1 */
+    _Atomic uint64_t snap_watch[2][WATCH_WORDS]; /* of the snapshot's state: before and after its evaluation */
+    _Atomic int64_t applied[2];                  /* applied steps after step k, at k & 1 */
+    _Alignas(64) _Atomic uint64_t fault; /* armed accident: seed << 16 | phase << 8 | slot + 1; 0: none */
+    _Atomic uint64_t fault_at_ns;        /* when the last one struck */
+    result ring[RING];
+} control;
+
+/* The order of units as the run goes: cut short, or not. */
+unit_order unit_order_now(const co_plan *plan, const control *ctl);
+unit unit_now(const co_plan *plan, const control *ctl, uint32_t n);
+
+static inline uint64_t bits_of(double x)
+{
+    uint64_t u;
+    __builtin_memcpy(&u, &x, 8);
+    return u;
+}
+static inline double of_bits(uint64_t u)
+{
+    double x;
+    __builtin_memcpy(&x, &u, 8);
+    return x;
+}
+
+#endif

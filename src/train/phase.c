@@ -1,0 +1,23 @@
+/* phase.c -- what every phase of a unit needs: to say where the rank is, and to wait for the others. */
+#include "train/rank_int.h"
+
+void rank_phase(struct rank *rank, co_phase phase, uint32_t item)
+{
+    co_record_phase(&rank->me->record, phase, rank->who.unit, item);
+}
+
+void wait_for(struct rank *rank, bool (*done)(struct rank *rank, int64_t arg), int64_t arg, co_phase phase)
+{
+    co_event *ev = &rank->regions->ctl->event;
+    bool told = false;
+
+    for (;;) {
+        uint32_t seen = co_event_now(ev);
+        if (done(rank, arg))
+            return;
+        if (!told)
+            rank_phase(rank, phase, 0);
+        told = true;
+        co_event_wait(ev, seen, rank->who.slot, rank->spin);
+    }
+}

@@ -1,0 +1,84 @@
+/* plan_int.h -- everything that is decided before anything is started. Constant from then on. Seen by this
+ * room only. */
+#ifndef CO_TRAIN_PLAN_INT_H
+#define CO_TRAIN_PLAN_INT_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "comm/arena.h"
+#include "comm/tree.h"
+#include "train/graphs_int.h"
+#include "train/train.h"
+#include "train/units_int.h"
+#include "train/watch_int.h"
+
+/* An epoch's batches are cut into slices in two ways: whole batches, and the last one if it is shorter. */
+enum { CUT_FULL, CUT_SHORT, CUTS };
+
+/* How one parameter is updated. */
+typedef struct param_rule {
+    float rate; /* factor on the learning rate */
+    bool no_decay, frozen;
+} param_rule;
+
+/* How the optimiser is driven: recipe.c fills it in. */
+typedef struct recipe {
+    double lr, clip_norm, clip_value;
+    int64_t warmup;   /* steps */
+    param_rule *rule; /* [layout->n] */
+} recipe;
+
+/* What evaluations are judged by: watch.c fills it in. */
+typedef struct monitors {
+    monitor best, early, plateau;
+    watch start; /* as the checkpoint left it */
+} monitors;
+
+struct co_plan {
+    co_train_spec spec;
+    co_train_cfg cfg; /* a copy; strings stay the spec's */
+    const co_kernels *kernels;
+    co_dataset *data;
+    co_order *order;    /* of the training samples; every rank inherits it through fork */
+    co_ckpt_meta start; /* of the checkpoint, or zero */
+
+    exec_set train, eval;
+    co_loss loss;
+    const co_layout *layout;
+    size_t chunk, chunks; /* elements per chunk, chunks of the state */
+    bool sparse;          /* there are marks: one more chunk to sum */
+    int moments;
+    const char *moment_name[CO_MAX_MOMENTS];
+    int ema; /* which moment is the average of the weights; -1: none */
+
+    unit_order units;
+    uint64_t max_time_ns;
+    int ranks, slices;
+    uint32_t batch, short_n; /* samples of a whole batch, of the last one of an epoch (0: all are whole) */
+    co_tree tree[CUTS];
+    uint32_t eval_count[CO_SPLIT_COUNT], eval_items[CO_SPLIT_COUNT], max_items;
+    recipe recipe;
+    monitors monitors;
+
+    co_arena arena;
+    struct regions *regions; /* NULL until the arena is open */
+    int32_t *choice;         /* of co_evaluate; a run's own are in the arena */
+    co_plan_facts facts;
+};
+
+/* The samples of step `step`, in order: samples_of_step of them. One thread at a time. */
+const uint32_t *ids_of_step(const co_plan *plan, int64_t step);
+int cut_of_step(const co_plan *plan, int64_t step); /* CUT_FULL or CUT_SHORT */
+uint32_t samples_of_step(const co_plan *plan, int64_t step);
+int64_t samples_until(const co_plan *plan, int64_t step); /* trained on when `step` steps are done */
+/* Do training samples that cannot be read end the run? `bad` is a sum of leaf_stat.bad. */
+bool must_stop(const co_plan *plan, double bad);
+/* The same for an evaluation, which leaves such samples out; `count` is the number of those that could be read. */
+bool must_stop_eval(const co_plan *plan, double bad, double count);
+
+co_err make_recipe(co_plan *plan);                     /* recipe.c; refuses what fits nothing */
+void plan_lines(co_plan *plan);                        /* screen.c: the first screen */
+co_err parse_duration(const char *text, uint64_t *ns); /* duration.c: "90s", "2h", "00:12:00:00" */
+
+#endif

@@ -1,0 +1,68 @@
+/* regions_int.h -- the map of the arena: what lies where in the memory that supervisor, ranks and savers
+ * share. Seen by this room only. */
+#ifndef CO_TRAIN_REGIONS_INT_H
+#define CO_TRAIN_REGIONS_INT_H
+
+#include <assert.h>
+#include <stdatomic.h>
+#include <stdint.h>
+
+#include "comm/mark.h"
+#include "comm/recorder.h"
+#include "train/control_int.h"
+#include "train/plan_int.h"
+
+/* One rank's place. Only the rank that holds the slot writes it. */
+typedef struct rank_slot {
+    _Alignas(64) co_mark progress; /* operations of the fold done */
+    _Alignas(64) co_mark journal;  /* (unit, chunk + 1): the journal holds the old bytes of that chunk */
+    co_record record;
+    _Atomic uint64_t allocs, faults;                          /* since warm-up */
+    _Atomic uint64_t wait_ns, read_ns, decode_ns, augment_ns; /* for data, in all */
+    _Atomic uint64_t anon_bytes;                              /* private memory */
+} rank_slot;
+
+typedef struct leaf_stat {
+    double stat[CO_STATS];
+    double bad; /* samples that could not be read; LOST if it is unknown whether they can */
+} leaf_stat;
+#define LOST (-1e12)                      /* any sum with it is negative */
+enum { STAT_BAD = CO_STATS, LEAF_STATS }; /* the same as an array */
+static_assert(sizeof(leaf_stat) == LEAF_STATS * sizeof(double), "a leaf's statistics are doubles");
+
+typedef struct chunk_stat {
+    double squares;
+    uint64_t finite;
+} chunk_stat;
+
+/* Pointers into the arena, the same in every process. */
+struct regions {
+    control *ctl;
+    rank_slot *slots; /* [ranks] */
+    float *state, *moment[CO_MAX_MOMENTS], *sum;
+    float *aside[CO_MAX_MOMENTS + 1];
+    co_mark *aside_mark;                  /* [chunks] */
+    co_claim *sum_claim, *apply_claim;    /* [chunks + 1], [chunks] */
+    leaf_stat *leaf[2];                   /* by step parity: [slices] */
+    chunk_stat *norm[2];                  /* by step parity: [chunks] */
+    co_claim *eval_claim;                 /* [max_items] */
+    leaf_stat *eval_stat[CO_SPLIT_COUNT]; /* by split: [its items]. A slow rank may still add up VAL in TEST */
+    float *leaf_buffer[CO_MAX_SLOTS];     /* n_buffers * leaf_count each */
+    int n_buffers;
+    int32_t *choice; /* [test samples][2]: the likeliest class, and the right one */
+    float *eval_output[CO_MAX_SLOTS];
+    char *work[CO_MAX_SLOTS], *input[CO_MAX_SLOTS], *eval_input[CO_MAX_SLOTS];
+    float *journal[CO_MAX_SLOTS], *scratch[CO_MAX_SLOTS];
+};
+
+void regions_reserve(co_plan *plan);                       /* lays out the arena */
+void regions_bind(co_plan *plan, struct regions *regions); /* after it is open */
+float *leaf_buffer_of(const co_plan *plan, const struct regions *regions, int slot, int i);
+const float *sum_of_step(const co_plan *plan, const struct regions *regions, int64_t step);
+
+/* state.c */
+co_err open_state(co_plan *plan); /* the arena, with the first state (or the checkpoint's) and pc in it */
+/* The state before the first step: drawn from the seed, then overwritten by what `weights` gives. */
+co_err first_state(const co_plan *plan, float *state);
+
+#endif

@@ -1,0 +1,19 @@
+/* run.c -- what the supervisor's files have in common. */
+#include "train/run_int.h"
+
+void run_notice(const struct run *run, const char *text)
+{
+    if (run->hooks->notice)
+        run->hooks->notice(run->hooks->ctx, text);
+}
+
+int64_t steps_done(const struct run *run)
+{
+    const control *ctl = run->regions->ctl;
+    uint64_t pc = atomic_load(&ctl->pc);
+
+    if (pc >> 8 <= run->plan->units.first_unit)
+        return run->plan->units.first_step;
+    unit last = unit_now(run->plan, ctl, (uint32_t)(pc >> 8) - 1); /* the last unit that was finished */
+    return last.step - (pc & PC_FAIL && last.kind == UNIT_TRAIN ? 1 : 0); /* its gradient was not applied */
+}

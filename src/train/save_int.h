@@ -1,0 +1,28 @@
+/* save_int.h -- a checkpoint of one state: its name, its bytes, what the manifest says. Seen by this room
+ * only. */
+#ifndef CO_TRAIN_SAVE_INT_H
+#define CO_TRAIN_SAVE_INT_H
+
+#include "train/plan_int.h"
+#include "train/regions_int.h"
+#include "train/watch_int.h"
+
+/* The state as it was before unit `unit`, while later steps are applied. unit = 0: as it is now. */
+typedef struct snapshot {
+    const co_plan *plan;
+    const struct regions *regions;
+    uint32_t unit;
+} snapshot;
+co_err snapshot_read(void *snapshot, int part, size_t offset, size_t count, float *dst);
+
+/* seen: before and after the evaluation of that state. */
+co_err save_state(const co_plan *plan, const struct regions *regions, uint32_t snap_unit, int64_t step,
+                  int64_t applied, const watch seen[2]);
+
+enum { SAVE_NAME = 160 };
+/* name.c: epoch_009, step_00000123, or as callbacks.model_checkpoint.filename says. `now`: after the state's
+ * evaluation. */
+void save_name(const co_plan *plan, int64_t step, const watch *now, char name[SAVE_NAME]);
+co_err check_save_name(const co_plan *plan);
+
+#endif

@@ -1,0 +1,96 @@
+/* super_int.h -- the supervisor: one struct for each of its files, written by that file alone. Seen by this
+ * room only. */
+#ifndef CO_TRAIN_SUPER_INT_H
+#define CO_TRAIN_SUPER_INT_H
+
+#include <sys/types.h>
+
+#include "proc/crew.h"
+#include "train/run_int.h"
+#include "train/watch_int.h"
+
+/* --- saver.c: one child process at a time writes a checkpoint ------------------------------------------- */
+enum { SAVE_TRIES = 3 };
+struct saver {
+    const struct run *run;
+    pid_t pid; /* 0: none is under way */
+    int pidfd, pipe, tries;
+    uint32_t unit; /* the state before this unit is saved */
+    uint64_t began_ns;
+    bool slow_reported;
+    int64_t step, applied; /* of that state */
+    watch seen[2];         /* before and after its evaluation */
+    int64_t saved_step;    /* the newest on disk; -1: none yet */
+};
+void saver_turn(struct saver *saver);    /* reaps one, starts one if that was requested */
+void saver_give_up(struct saver *saver); /* kills the one that is under way; it is not tried again */
+/* Waits for the one that is under way; `lost`: it may not write any more. */
+void saver_finish(struct saver *saver, bool lost);
+/* The last state, after `step` steps, unless it is saved already. */
+co_err save_last(struct saver *saver, int64_t step);
+
+/* --- bad_samples.c: samples that cannot be read --------------------------------------------------------- */
+struct bad_samples {
+    uint64_t *named;              /* bits: training samples that were reported */
+    int64_t eval[CO_SPLIT_COUNT]; /* how many of an evaluation were reported */
+};
+void report_bad_step(const struct run *run, struct bad_samples *known, int64_t step, uint64_t bad);
+void report_bad_eval(const struct run *run, struct bad_samples *known, const co_eval_result *eval);
+/* A unit ended the run because of them: into the blame. */
+void blame_bad_samples(const struct run *run, struct bad_samples *known, const unit *failed, uint64_t bad);
+
+/* --- not_finite.c: losses and gradients that are not finite --------------------------------------------- */
+void blame_not_finite(const struct run *run, int64_t step, int slice);
+void report_skipped(const struct run *run, int64_t step, int slice, bool empty); /* empty: nothing in it counted */
+
+/* --- results.c: what the ranks published ---------------------------------------------------------------- */
+enum { STEPS_KEPT = 65536 };
+struct results {
+    watch seen; /* after the last evaluation that was read */
+    uint64_t last_t_ns, data_wait_ns;
+    bool have_t;
+    int64_t steps_timed, samples_timed;
+    double timed_s;
+    float *step_ms, *sum_ms; /* [STEPS_KEPT] */
+};
+
+/* --- accidents.c: rehearsed deaths ---------------------------------------------------------------------- */
+enum { KILLS_KEPT = 8192 };
+struct accidents {
+    const struct run *run;
+    int64_t kills_left;
+    uint64_t next_kill_ns, rng;
+    pid_t struck[CO_MAX_SLOTS];     /* whom we killed or stopped last */
+    uint64_t open_ns[CO_MAX_SLOTS]; /* when: those after which no step was applied yet */
+    int n_open;
+    float *recovery_ms; /* [KILLS_KEPT] raw: a median step still in it */
+    int n_recoveries;
+};
+void accidents_turn(struct accidents *state, const co_crew *crew, pid_t saver);
+int accidents_timeout_ms(const struct accidents *state);
+void accident_struck(struct accidents *state, uint64_t at_ns);
+void accident_recovered(struct accidents *state, uint64_t t_ns);
+
+/* --- deaths.c: ranks that are gone ---------------------------------------------------------------------- */
+struct deaths {
+    uint64_t place[CO_MAX_SLOTS]; /* where each slot died last */
+    int count[CO_MAX_SLOTS];      /* how often in a row */
+};
+
+/* --- together ------------------------------------------------------------------------------------------- */
+struct supervisor {
+    struct run run;
+    co_crew *crew;
+    int signals;
+    co_err lost; /* the run folder is no longer ours: write nothing */
+    struct saver saver;
+    struct bad_samples bad;
+    struct results results;
+    struct accidents accidents;
+    struct deaths deaths;
+};
+void consume_results(struct supervisor *super);           /* those that are new, to the hooks */
+void results_close(struct supervisor *super);             /* medians and rates into the summary */
+co_verdict rank_died(void *super, const co_death *death); /* of the crew */
+
+#endif

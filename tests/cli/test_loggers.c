@@ -1,0 +1,68 @@
+/* test_loggers.c -- logger= chooses trackers. */
+#include "harness.h"
+
+#include "base/err.h"
+#include "base/fs.h"
+#include "track/tracker.h"
+
+#define QUICK "model.hidden=8 trainer.max_steps=4 trainer.devices=1 log_every=1 test=false"
+
+TEST(logger_chooses_which_trackers_write)
+{
+    static const struct {
+        const char *words;
+        bool csv;
+    } lines[] = {{"", true},
+                 {"logger=csv", true},
+                 {"logger=none", false},
+                 {"logger=null", false},
+                 {"'logger=[csv,none]'", true},
+                 {"'logger=[none]'", false},
+                 {"~logger", false},
+                 {"logger.csv.enabled=false", false},
+                 {"logger=none logger.csv.enabled=true", true},
+                 {"trainer.logger=False", false}};
+    for (size_t i = 0; i < CO_COUNT(lines); i++) {
+        char table[64];
+        test_run r = test_sh("$COHORT train " QUICK " run.dir=r%zu %s", i, lines[i].words);
+        CHECK(r.status == 0, "%s: %s", lines[i].words, r.out);
+        snprintf(table, sizeof table, "r%zu/csv/metrics.csv", i);
+        CHECK(co_fs_exists(table) == lines[i].csv, "%s: csv %d", lines[i].words, !lines[i].csv);
+    }
+}
+
+TEST(every_tracker_can_be_chosen_by_its_name)
+{
+    for (int i = 0; co_trackers[i]; i++) {
+        const char *name = co_trackers[i]->name;
+        test_run r =
+            test_sh("$COHORT train " QUICK " run.dir=%s logger=%s && grep -A 2 ' %s:$' %s/config.yaml", name,
+                    name, name, name);
+        CHECK(r.status == 0 && test_contains(r.out, "enabled: true"),
+              "is there a configs/logger/%s.yaml that sets %s.enabled? %d %s", name, name, r.status, r.out);
+    }
+}
+
+TEST(a_logger_that_is_not_there_is_refused_and_one_that_is_planned_is_said)
+{
+    static const char *const planned[] = {"tensorboard", "wandb",   "mlflow",       "aim",
+                                          "comet",       "neptune", "many_loggers", "'[csv,tensorboard]'"};
+    test_run r = test_sh("$COHORT train " QUICK " logger=papyrus");
+    CHECK(r.status == 2 && test_contains(r.out, "no logger \"papyrus\"") && test_contains(r.out, "csv") &&
+              test_contains(r.out, "none"),
+          "%d %s", r.status, r.out);
+    for (size_t i = 0; i < CO_COUNT(planned); i++) {
+        r = test_sh("$COHORT train " QUICK " run.dir=r%zu logger=%s", i, planned[i]);
+        CHECK(r.status == 0 && test_contains(r.out, "not built yet: the trackers are csv and none"),
+              "%s: %d %s", planned[i], r.status, r.out);
+    }
+}
+
+TEST(a_tracker_that_cannot_write_is_a_warning_and_the_run_is_done)
+{
+    test_run r = test_sh("mkdir r && touch r/csv && $COHORT train " QUICK " run.dir=r");
+    CHECK(r.status == 0 && test_contains(r.out, "logger=csv was dropped: ") && test_contains(r.out, "r/csv"),
+          "%d %s", r.status, r.out);
+    r = test_sh("grep -c 'was dropped' r/train.log; grep -c loss_step r/events.jsonl");
+    CHECK(test_contains(r.out, "1\n4\n"), "%s", r.out);
+}
