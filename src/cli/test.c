@@ -151,7 +151,8 @@ int cmd_test(int argc, char **argv)
     if (t.app.cfg->ema > 0 && t.app.resume)
         say("the average of the weights (optim.ema) is evaluated");
     if (r.bad)
-        say("%lld sample%s could not be read: left out", (long long)r.bad, r.bad == 1 ? "" : "s");
+        say("%lld sample%s could not be read: left out (%s)", (long long)r.bad, r.bad == 1 ? "" : "s",
+            r.bad_names);
     print_classes(&t);
     print_result(&t, &r, sha);
     return close_look(&t, EXIT_DONE);

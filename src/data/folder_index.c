@@ -19,19 +19,23 @@
 
 static co_err no_pictures(const folder_work *w, const char *where)
 {
-    char n[32];
+    char n[32], kinds[256];
 
+    if (*listing_unsupported(w->l, kinds))
+        return co_fail(
+            CO_EINPUT, "data.dir: %s has no pictures that can be read; unsupported format: %s. Convert them to one of %s",
+            where, kinds, PICTURE_ENDINGS);
     if (w->l->passed_over)
         return co_fail(CO_EINPUT,
-                       "data.dir: %s has no pictures (.jpg, .jpeg, .png), only %s other files such as %s: "
+                       "data.dir: %s has no pictures (" PICTURE_ENDINGS "), only %s other files such as %s: "
                        "%s/train/CLASS/*.jpg or %s/CLASS/*.jpg is expected (docs/data.md)",
                        where, with_commas(n, w->l->passed_over), listing_path(w->l, w->l->passed_path),
                        w->l->root, w->l->root);
-    return co_fail(
-        CO_EINPUT,
-        "data.dir: %s has no pictures (.jpg, .jpeg, .png): %s/train/CLASS/*.jpg or %s/CLASS/*.jpg is "
-        "expected (docs/data.md)",
-        where, w->l->root, w->l->root);
+    return co_fail(CO_EINPUT,
+                   "data.dir: %s has no pictures (" PICTURE_ENDINGS
+                   "): %s/train/CLASS/*.jpg or %s/CLASS/*.jpg is "
+                   "expected (docs/data.md)",
+                   where, w->l->root, w->l->root);
 }
 
 /* The classes are those of the part to train on. */

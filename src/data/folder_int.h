@@ -4,6 +4,7 @@
 
 #include "base/alloc.h"
 #include "data/data_int.h"
+#include "data/decode_int.h"
 
 /* --- what is there ---------------------------------------------------------------------------------------------- */
 typedef enum { ENTRY_PICTURE, ENTRY_TEXT, ENTRY_FOLDER } entry_kind;
@@ -23,9 +24,10 @@ typedef struct listing {
     size_t names_len, names_room;
     entry *entries;
     size_t n, room;
-    uint64_t bytes;       /* of all pictures */
-    uint64_t passed_over; /* files that are neither pictures nor texts; hidden ones do not count */
-    uint32_t passed_path; /* the first of them */
+    uint64_t bytes;                    /* of all pictures */
+    uint64_t passed_over;              /* files that are no pictures nor texts; hidden ones do not count */
+    uint32_t passed_path;              /* the first of them */
+    uint64_t unsupported[UNSUPPORTED]; /* pictures of formats that are not read, by unsupported_endings */
     bool is_archive;
     int fd; /* of an archive that is not in memory; else -1 */
     size_t block_bytes;
@@ -43,8 +45,12 @@ static inline const char *listing_path(const listing *l, uint32_t path)
 
 enum { PICTURE_FILE_MOST = 256 << 20 };
 #define ENTRY_UNREAD UINT64_MAX /* `at` of a file that is not in the block, nor in an archive */
-/* The bytes of a file: those in the block, or read into `room` [size]. NULL: it cannot be read, co_errmsg says why. */
+/* The bytes of a file: those in the block, or read into `room` [size]. NULL: it cannot be read, co_errmsg and errno say
+ * why. */
 const uint8_t *listing_read(const listing *l, uint64_t at, uint64_t size, uint32_t path, void *room);
+
+/* "12 .tiff files, 3 .heic files"; "": there are none. */
+const char *listing_unsupported(const listing *l, char out[256]);
 
 co_err listing_add(listing *l, const char *path, entry_kind kind, uint64_t at, uint64_t size);
 co_err listing_take(listing *l, const char *path, uint64_t at, uint64_t size); /* adds it if it is of use */

@@ -110,13 +110,23 @@ static int by_place(const void *a, const void *b, void *names)
     return c ? c : (p->at > q->at) - (p->at < q->at); /* an archive may hold a name twice */
 }
 
+static co_err empty_class(const folder_work *w, const folder_part *p, const char *name)
+{
+    char where[512], kinds[256];
+    bool others = *listing_unsupported(w->l, kinds);
+
+    return co_fail(CO_EINPUT,
+                   "data.dir: %s/%s has no pictures (" PICTURE_ENDINGS "): fill it or remove it%s%s%s",
+                   part_shown(where, w, p->prefix), name, others ? " (unsupported format: " : "", kinds,
+                   others ? ")" : "");
+}
+
 co_err part_take_classes(folder_work *w, const folder_part *p)
 {
     size_t len = strlen(p->prefix), from = w->n;
     uint32_t n_classes = w->x->n_classes;
     uint32_t *seen = co_array(n_classes, sizeof *seen);
     co_err err = seen ? CO_OK : CO_ENOMEM;
-    char name[512];
 
     for (size_t i = 0; i < w->l->n && !err; i++) {
         const entry *e = &w->l->entries[i];
@@ -130,9 +140,7 @@ co_err part_take_classes(folder_work *w, const folder_part *p)
     }
     for (uint32_t c = 0; c < n_classes && !err; c++)
         if (!seen[c])
-            err = co_fail(CO_EINPUT,
-                          "data.dir: %s/%s has no pictures (.jpg, .jpeg, .png): fill it or remove it",
-                          part_shown(name, w, p->prefix), w->x->classes[c]);
+            err = empty_class(w, p, w->x->classes[c]);
     if (!err && w->n > from)
         qsort_r(w->x->samples + from, w->n - from, sizeof *w->x->samples, by_place, w->l->names);
     co_free(seen);

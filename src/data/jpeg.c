@@ -147,7 +147,7 @@ static bool decode_or_jump(struct job *job, picture *out, const uint8_t *bytes, 
     return setjmp(job->out) == 0 && decode(job, out, bytes, len, most_pixels);
 }
 
-bool jpeg_decode(picture *out, const uint8_t *bytes, size_t len, uint64_t most_pixels, char why[WHY_LEN])
+static bool jpeg_decode(picture *out, const uint8_t *bytes, size_t len, uint64_t most_pixels, char why[WHY_LEN])
 {
     struct job job;
 
@@ -159,3 +159,37 @@ bool jpeg_decode(picture *out, const uint8_t *bytes, size_t len, uint64_t most_p
     jpeg_destroy_decompress(&job.j);
     return good;
 }
+
+/* --- the head ------------------------------------------------------------------------------------------------------ */
+
+static bool is_jpeg(const uint8_t *bytes, size_t len)
+{
+    return len >= 3 && bytes[0] == 0xff && bytes[1] == 0xd8 && bytes[2] == 0xff;
+}
+
+static uint32_t be16(const uint8_t *at)
+{
+    return (uint32_t)at[0] << 8 | at[1];
+}
+
+/* Segments are marker, length, content; the frame's (SOF0 to SOF15 without DHT, JPG, DAC) has the size. */
+static bool jpeg_size(const uint8_t *bytes, size_t len, uint32_t *height, uint32_t *width)
+{
+    size_t at = 2;
+
+    while (at + 9 <= len && bytes[at] == 0xff) {
+        uint8_t marker = bytes[at + 1];
+        if (marker == 0xff) {
+            at++;
+        } else if (marker >= 0xc0 && marker <= 0xcf && marker != 0xc4 && marker != 0xc8 && marker != 0xcc) {
+            *height = be16(bytes + at + 5);
+            *width = be16(bytes + at + 7);
+            return true;
+        } else {
+            at += 2 + be16(bytes + at + 2);
+        }
+    }
+    return false;
+}
+
+const picture_format jpeg_format = {"JPEG", ".jpg .jpeg", is_jpeg, jpeg_size, jpeg_decode};

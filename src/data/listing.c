@@ -9,7 +9,6 @@
 #include "data/folder_int.h"
 
 #include <errno.h>
-#include <fcntl.h>
 #include <stdio.h>
 #include <string.h>
 #include <strings.h>
@@ -18,6 +17,7 @@
 
 #include "base/fs.h"
 #include "data/cache_int.h"
+#include "data/file_int.h"
 
 /* --- the list ----------------------------------------------------------------------------------------------------- */
 
@@ -62,8 +62,13 @@ co_err listing_take(listing *l, const char *path, uint64_t at, uint64_t size)
 {
     const char *slash = strrchr(path, '/'), *name = slash ? slash + 1 : path;
 
-    if (ends_in(name, ".jpg") || ends_in(name, ".jpeg") || ends_in(name, ".png"))
+    if (picture_named(name))
         return listing_add(l, path, ENTRY_PICTURE, at, size);
+    int kind = unsupported_named(name);
+    if (kind >= 0) {
+        l->unsupported[kind]++;
+        return CO_OK;
+    }
     if (strcmp(name, "val_annotations.txt") == 0 || strcmp(name, "words.txt") == 0)
         return listing_add(l, path, ENTRY_TEXT, at, size);
     if (l->passed_over++ > 0)
@@ -71,6 +76,20 @@ co_err listing_take(listing *l, const char *path, uint64_t at, uint64_t size)
     CO_TRY(listing_add(l, path, ENTRY_TEXT, at, size));
     l->passed_path = l->entries[--l->n].path; /* its name is kept, for a message */
     return CO_OK;
+}
+
+const char *listing_unsupported(const listing *l, char out[256])
+{
+    int at = 0;
+    char n[32];
+
+    out[0] = 0;
+    for (int i = 0; i < UNSUPPORTED && at < 200; i++)
+        if (l->unsupported[i])
+            at += snprintf(out + at, 256 - (size_t)at, "%s%s %s file%s", at ? ", " : "",
+                           with_commas(n, l->unsupported[i]), unsupported_endings[i],
+                           l->unsupported[i] == 1 ? "" : "s");
+    return out;
 }
 
 /* --- archives ------------------------------------------------------------------------------------------------------ */
@@ -153,8 +172,8 @@ static co_err open_archive(listing *l, const char *plain, uint64_t in_memory)
     co_err err = packed_open(&in, *plain ? plain : l->root);
 
     if (!err && *plain && stat(plain, &st) == 0 && (uint64_t)st.st_size > in_memory) {
-        l->fd = open(plain, O_RDONLY | O_CLOEXEC);
-        err = l->fd < 0 ? co_fail(CO_EINPUT, "open %s: %m", plain) : list_archive(l, in);
+        l->fd = file_open(plain);
+        err = l->fd < 0 ? CO_EINPUT : list_archive(l, in);
     } else if (!err) {
         err = read_shared(l, in, in_memory);
         packed_close(in);
@@ -176,7 +195,7 @@ static co_err find_archive(listing *l, uint64_t in_memory)
     if (ends_in(l->root, ".tar"))
         snprintf(plain, sizeof plain, "%s", l->root);
     else
-        CO_TRY(cache_plain(plain, l->root));
+        CO_TRY(cache_plain(plain, l->root, 0));
     co_err err = open_archive(l, plain, in_memory);
     return err ? co_fail_in(err, "data.dir: %s", l->root) : CO_OK;
 }
@@ -287,6 +306,7 @@ static bool read_fully(int fd, uint8_t *to, uint64_t size, uint64_t at, const ch
         if (n < 0 && errno == EINTR)
             continue;
         if (n <= 0) {
+            errno = n ? errno : ENODATA;
             co_fail(CO_EINPUT, "read %s: %s", path, n ? strerror(errno) : "shorter than it was");
             return false;
         }
@@ -312,12 +332,12 @@ const uint8_t *listing_read(const listing *l, uint64_t at, uint64_t size, uint32
         co_fail(CO_EINPUT, "%s: the path is too long", name);
         return NULL;
     }
-    int fd = open(full, O_RDONLY | O_CLOEXEC);
-    if (fd < 0) {
-        co_fail(CO_EINPUT, "open %s: %m", full);
+    int fd = file_open(full);
+    if (fd < 0)
         return NULL;
-    }
     bool good = read_fully(fd, room, size, 0, full);
+    int why = errno;
     close(fd);
+    errno = why;
     return good ? room : NULL;
 }

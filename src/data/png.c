@@ -133,7 +133,7 @@ static bool decode_or_jump(struct job *job, picture *out, uint64_t most_pixels)
     return decode(job, out, most_pixels);
 }
 
-bool png_decode(picture *out, const uint8_t *bytes, size_t len, uint64_t most_pixels, char why[WHY_LEN])
+static bool png_decode(picture *out, const uint8_t *bytes, size_t len, uint64_t most_pixels, char why[WHY_LEN])
 {
     struct job job = {.at = bytes, .end = bytes + len, .why = why};
 
@@ -142,3 +142,29 @@ bool png_decode(picture *out, const uint8_t *bytes, size_t len, uint64_t most_pi
     png_destroy_read_struct(&job.png, &job.info, NULL);
     return good;
 }
+
+/* --- the head ------------------------------------------------------------------------------------------------------ */
+
+static bool is_png(const uint8_t *bytes, size_t len)
+{
+    static const uint8_t magic[8] = {0x89, 'P', 'N', 'G', '\r', '\n', 0x1a, '\n'};
+
+    return len >= sizeof magic && memcmp(bytes, magic, sizeof magic) == 0;
+}
+
+static uint32_t be32(const uint8_t *at)
+{
+    return (uint32_t)at[0] << 24 | (uint32_t)at[1] << 16 | (uint32_t)at[2] << 8 | at[3];
+}
+
+/* The first chunk is the header: length, "IHDR", width, height. */
+static bool png_size(const uint8_t *bytes, size_t len, uint32_t *height, uint32_t *width)
+{
+    if (len < 24)
+        return false;
+    *width = be32(bytes + 16);
+    *height = be32(bytes + 20);
+    return true;
+}
+
+const picture_format png_format = {"PNG", ".png", is_png, png_size, png_decode};

@@ -218,7 +218,7 @@ static void take_samples(struct theirs *t, const cohort_samples *s)
     t->base.fill = fill;
     t->base.length = tokens ? length : NULL;
     t->base.check = check;
-    t->base.stop_on_bad = s->task == COHORT_REGRESS; /* its y has no value that says: leave me out */
+    t->base.stop_on_bad = t->base.needs_every_sample = s->task == COHORT_REGRESS;
     t->base.class_name = t->def->class_name ? class_name : NULL;
     t->base.close = shut;
     t->x_count = tokens ? (size_t)max_len : (size_t)co_shape_count(&x);

@@ -109,7 +109,9 @@ static uint64_t go_on(struct rank *rank, const unit *u, const decision *d, const
     unit_order order = unit_order_now(rank->plan, ctl);
     uint32_t next = rank->who.unit + 1;
 
-    if (must_stop(rank->plan, d->bad))
+    bool unreadable =
+        u->kind == UNIT_TRAIN ? must_stop(rank->plan, d->bad) : must_stop_eval(rank->plan, d->bad, d->count);
+    if (unreadable)
         return cut | PC_FAIL;
     if (u->kind == UNIT_TRAIN && !d->finite && rank->plan->cfg.on_nan == CO_ON_NAN_STOP)
         return cut | PC_FAIL;

@@ -25,7 +25,7 @@ struct bench {
     float *state, *leaf, *other;
     char *input, *work;
     leaf_stat stat;
-    uint32_t *ids;
+    const uint32_t *ids; /* [shape.n], the order's */
     co_slice_shape shape;
 };
 
@@ -34,18 +34,30 @@ static size_t lines(size_t bytes)
     return (bytes + 63) & ~(size_t)63;
 }
 
+/* The first slice of step 1 that has samples. A batch larger than the training set is not a whole one: step 1 is cut
+ * as its short batch is. */
+static const uint32_t *first_slice(const co_plan *plan, uint32_t *n)
+{
+    const co_cut *cut = &plan->tree[cut_of_step(plan, 1)].cut;
+    uint32_t lo = 0, hi = 0;
+
+    for (int leaf = 0; leaf < cut->slices && lo == hi; leaf++)
+        co_cut_range(cut, leaf, &lo, &hi);
+    *n = hi - lo;
+    return ids_of_step(plan, 1) + lo;
+}
+
 static co_err bench_open(struct bench *bench, co_plan *plan)
 {
     size_t state = lines(plan->layout->leaf_count * sizeof(float)), input = lines(plan->train.input_bytes);
-    uint32_t lo, hi;
+    uint32_t n;
 
     if (plan->kernels->space)
         return co_fail(CO_EINPUT, "trainer.kernels=%s computes elsewhere: nothing to measure here",
                        plan->cfg.kernels);
-    co_cut_range(&plan->tree[CUT_FULL].cut, 0, &lo, &hi);
-    *bench = (struct bench){.plan = plan, .block = co_zalloc(64 + 3 * state + input + plan->train.work_bytes)};
-    bench->ids = co_array(hi, sizeof *bench->ids);
-    if (!bench->block || !bench->ids)
+    *bench = (struct bench){.plan = plan, .ids = first_slice(plan, &n)};
+    bench->block = co_zalloc(64 + 3 * state + input + plan->train.work_bytes);
+    if (!bench->block)
         return CO_ENOMEM;
     char *at = (char *)(((uintptr_t)bench->block + 63) & ~(uintptr_t)63);
     bench->state = (float *)(void *)at;
@@ -53,9 +65,7 @@ static co_err bench_open(struct bench *bench, co_plan *plan)
     bench->other = (float *)(void *)(at + 2 * state);
     bench->input = at + 3 * state;
     bench->work = bench->input + input;
-    memcpy(bench->ids, ids_of_step(plan, 1), (hi - lo) * sizeof *bench->ids);
-    bench->shape =
-        (co_slice_shape){(int)(hi - lo), co_slice_len(plan->data, CO_SPLIT_TRAIN, bench->ids, (int)(hi - lo))};
+    bench->shape = (co_slice_shape){(int)n, co_slice_len(plan->data, CO_SPLIT_TRAIN, bench->ids, (int)n)};
     bench->e = exec_for(&plan->train, bench->shape);
     co_fpu_init();
     co_layout_initialise(plan->layout, bench->state, (uint64_t)plan->cfg.seed);
@@ -65,7 +75,6 @@ static co_err bench_open(struct bench *bench, co_plan *plan)
 static void bench_close(struct bench *bench)
 {
     co_free(bench->block);
-    co_free(bench->ids);
 }
 
 static void load(struct bench *bench)

@@ -4,6 +4,7 @@
 #include "train/evaluate_int.h"
 #include "train/rank_int.h"
 
+#include <stdio.h>
 #include <string.h>
 
 #include "base/alloc.h"
@@ -32,6 +33,27 @@ int run_item(const co_plan *plan, const exec_set *set, co_split split, uint32_t 
         plan->data->fill(plan->data, split, ids, shape, &(co_draw){.seed = (uint64_t)plan->cfg.seed}, &dst);
     co_exec_run(e->exec, bases, &(co_run){.seed = (uint64_t)plan->cfg.seed}, beat);
     return bad;
+}
+
+void eval_bad_names(const co_plan *plan, const leaf_stat *items, co_split split, char *out, size_t room)
+{
+    enum { NAMED = 3 };
+    const co_dataset *data = plan->data;
+    uint32_t ids[EVAL_SLICE_MAX];
+    int named = 0;
+    size_t at = 0;
+
+    out[0] = 0;
+    for (uint32_t item = 0; item < plan->eval_items[split] && named < NAMED && data->check; item++) {
+        int n = items[item].bad > 0 ? item_samples(plan, split, item, ids).n : 0;
+        for (int i = 0; i < n && named < NAMED; i++) {
+            if (data->check(data, split, ids[i]) == CO_OK)
+                continue;
+            int len = snprintf(out + at, room - at, "%s%s", named++ ? "; " : "", co_errmsg());
+            at = len < (int)(room - at) ? at + (size_t)len : room - 1;
+        }
+    }
+    co_errclear();
 }
 
 void eval_total(const co_plan *plan, const leaf_stat *items, co_split split, double total[LEAF_STATS])

@@ -14,6 +14,8 @@ co_slice_shape item_samples(const co_plan *plan, co_split split, uint32_t item, 
 int run_item(const co_plan *plan, const exec_set *set, co_split split, uint32_t item, const co_bases *bases,
              _Atomic uint32_t *beat);
 void eval_total(const co_plan *plan, const leaf_stat *items, co_split split, double total[LEAF_STATS]);
+/* The first few unreadable samples of an evaluation, each "file: reason", from the items' statistics. */
+void eval_bad_names(const co_plan *plan, const leaf_stat *items, co_split split, char *out, size_t room);
 /* The likeliest class of each sample of a test item, beside the right one. */
 void note_choices(const co_plan *plan, uint32_t item, const float *logits, const char *input, int32_t *choice);
 

@@ -94,6 +94,10 @@ static co_err evaluate_all(co_plan *plan, struct offline *offline, co_split spli
                             .top5 = total[CO_STAT_TOP5] / total[CO_STAT_COUNT],
                             .bad = (int64_t)total[STAT_BAD],
                             .count = (int64_t)total[CO_STAT_COUNT]};
+    eval_bad_names(plan, stats, split, out->bad_names, sizeof out->bad_names);
+    if (must_stop_eval(plan, total[STAT_BAD], total[CO_STAT_COUNT]))
+        return co_fail(CO_EINPUT, "%lld of the %u samples to %s on could not be read: %s", (long long)out->bad,
+                       plan->eval_count[split], split == CO_SPLIT_TEST ? "test" : "validate", out->bad_names);
     return CO_OK;
 }
 

@@ -72,8 +72,10 @@ const uint32_t *ids_of_step(const co_plan *plan, int64_t step);
 int cut_of_step(const co_plan *plan, int64_t step); /* CUT_FULL or CUT_SHORT */
 uint32_t samples_of_step(const co_plan *plan, int64_t step);
 int64_t samples_until(const co_plan *plan, int64_t step); /* trained on when `step` steps are done */
-/* Do samples that cannot be read end the run? `bad` is a sum of leaf_stat.bad. */
+/* Do training samples that cannot be read end the run? `bad` is a sum of leaf_stat.bad. */
 bool must_stop(const co_plan *plan, double bad);
+/* The same for an evaluation, which leaves such samples out; `count` is the number of those that could be read. */
+bool must_stop_eval(const co_plan *plan, double bad, double count);
 
 co_err make_recipe(co_plan *plan);                     /* recipe.c; refuses what fits nothing */
 void plan_lines(co_plan *plan);                        /* screen.c: the first screen */

@@ -31,3 +31,8 @@ bool must_stop(const co_plan *plan, double bad)
 {
     return bad < 0 || (bad > 0 && plan->data->stop_on_bad);
 }
+
+bool must_stop_eval(const co_plan *plan, double bad, double count)
+{
+    return bad < 0 || (bad > 0 && (count == 0 || plan->data->needs_every_sample));
+}

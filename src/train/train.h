@@ -151,8 +151,9 @@ typedef struct co_eval_result {
     double loss, metric;
     double top5; /* CLASSIFY */
     int64_t count;
-    uint64_t t_ns; /* when it was done */
-    int64_t bad;   /* samples that could not be read; they do not count */
+    uint64_t t_ns;       /* when it was done */
+    int64_t bad;         /* samples that could not be read; they do not count */
+    char bad_names[600]; /* the first few of those, each "file: reason" */
 } co_eval_result;
 
 typedef struct co_recovery {

@@ -1,6 +1,9 @@
 /* Pictures of every kind against Pillow's pixels (golden/make_pictures.py), and files that are none. */
 #include "data/pictures.h"
 
+#include <ctype.h>
+#include <strings.h>
+
 #include "data/decode_int.h"
 
 static uint8_t *slurp(const char *name, size_t *len)
@@ -22,7 +25,7 @@ static int apart(const char *name)
     uint32_t h, w;
     int worst = 0;
 
-    snprintf(gold, sizeof gold, "%.*s.rgb", (int)(strlen(name) - 4), name);
+    snprintf(gold, sizeof gold, "%.*s.rgb", (int)(strrchr(name, '.') - name), name);
     uint8_t *want = slurp(gold, &gold_len);
     CHECK(picture_decode(&p, bytes, len, MOST_PIXELS, why), "%s: %s", name, why);
     CHECK(p.planes == 3 && p.width == want[0] + 256u * want[1] && p.height == want[2] + 256u * want[3],
@@ -40,32 +43,85 @@ static int apart(const char *name)
     return worst;
 }
 
-static const char *const jpegs[] = {"jpeg-444.jpg",         "jpeg-422.jpg",     "jpeg-420.jpg",
-                                    "jpeg-progressive.jpg", "jpeg-restart.jpg", "jpeg-grey.jpg",
-                                    "jpeg-one-pixel.jpg",   "jpeg-cmyk.jpg",    "jpeg-64.jpg"};
-static const char *const pngs[] = {"png-rgb.png",       "png-interlaced.png",    "png-rgba.png",
-                                   "png-grey.png",      "png-grey-alpha.png",    "png-palette.png",
-                                   "png-palette-4.png", "png-palette-clear.png", "png-bits.png",
-                                   "png-grey-2.png",    "png-grey-4.png",        "png-rgb-16.png",
-                                   "png-grey-16.png",   "png-rgb-key.png",       "png-grey-alpha-16.png"};
-
-TEST(jpegs_of_every_kind_have_the_pixels_that_pillow_gives)
+/* FORMAT-*.EXT in tests/data/pictures; `each` is called with each name. Returns how many there were. */
+static int for_each_golden(const picture_format *format, void (*each)(const char *name))
 {
-    for (size_t i = 0; i < CO_COUNT(jpegs); i++)
-        CHECK(apart(jpegs[i]) == 0, "%s: %d apart", jpegs[i], apart(jpegs[i]));
+    char **names;
+    size_t n, len = strlen(format->name);
+    int found = 0;
+
+    CHECK_OK(co_fs_list(&names, &n, test_repo("tests/data/pictures")));
+    for (size_t i = 0; i < n; i++) {
+        if (strncasecmp(names[i], format->name, len) != 0 || names[i][len] != '-' || !picture_named(names[i]))
+            continue;
+        each(names[i]);
+        found++;
+    }
+    co_fs_list_free(names, n);
+    return found;
 }
 
-TEST(pngs_of_every_kind_have_the_pixels_that_pillow_gives)
+static void check_golden(const char *name)
 {
-    for (size_t i = 0; i < CO_COUNT(pngs); i++)
-        CHECK(apart(pngs[i]) == 0, "%s: %d apart", pngs[i], apart(pngs[i]));
+    CHECK(apart(name) == 0, "%s: %d apart", name, apart(name));
+}
+
+/* A new row of the table fails here until it has golden pictures, a fuzz target and seeds. */
+TEST(every_picture_format_has_the_pixels_that_pillow_gives)
+{
+    char path[256], lower[32];
+
+    for (int i = 0; picture_formats[i]; i++) {
+        const picture_format *format = picture_formats[i];
+        int n = for_each_golden(format, check_golden);
+        CHECK(n >= 5, "%s has %d pictures in tests/data/pictures", format->name, n);
+        CHECK(strstr(PICTURE_ENDINGS, format->endings), "PICTURE_ENDINGS lacks %s", format->endings);
+        for (size_t c = 0; c <= strlen(format->name); c++)
+            lower[c] = (char)tolower(format->name[c]);
+        snprintf(path, sizeof path, "tests/fuzz/fuzz_%s.c", lower);
+        CHECK(co_fs_exists(test_repo(path)), "%s is not there", path);
+        snprintf(path, sizeof path, "tests/fuzz/seeds/%s", lower);
+        CHECK(co_fs_is_dir(test_repo(path)), "%s is not there", path);
+    }
+}
+
+/* One byte of the head changed to anything: refused with a reason, or a picture within bounds. */
+static void check_altered_heads(const char *name)
+{
+    size_t len;
+    uint8_t *bytes = slurp(name, &len);
+    uint8_t *copy = malloc(len); /* exact, so that a sanitizer sees one byte too many */
+    char why[WHY_LEN];
+    picture p;
+
+    for (size_t at = 0; at < len && at < 64; at++)
+        for (int to = 0; to < 256; to += 15) {
+            memcpy(copy, bytes, len);
+            copy[at] = (uint8_t)to;
+            why[0] = 0;
+            if (!picture_decode(&p, copy, len, 1 << 16, why))
+                CHECK(why[0], "%s with byte %zu = %d: no reason", name, at, to);
+            else
+                CHECK((uint64_t)p.height * p.width <= 1 << 16 && p.stride == p.width * 3, "%s, byte %zu = %d",
+                      name, at, to);
+        }
+    free(copy);
+    free(bytes);
+}
+
+TEST(pictures_with_an_altered_head_are_refused_or_stay_in_bounds)
+{
+    for (int i = 0; picture_formats[i]; i++)
+        for_each_golden(picture_formats[i], check_altered_heads);
 }
 
 /* Cut anywhere before its last row is through, a file is refused; never half a picture. */
 TEST(a_picture_cut_short_at_any_byte_is_refused_or_whole)
 {
-    static const char *const names[] = {"jpeg-420.jpg", "jpeg-progressive.jpg", "png-rgb.png",
-                                        "png-interlaced.png"};
+    static const char *const names[] = {"jpeg-420.jpg",       "jpeg-progressive.jpg", "png-rgb.png",
+                                        "png-interlaced.png", "webp-lossy.webp",      "webp-lossless.webp",
+                                        "webp-alpha.webp",    "bmp-rgb.bmp",          "bmp-palette.bmp",
+                                        "gif-interlaced.gif"};
 
     for (size_t k = 0; k < CO_COUNT(names); k++) {
         size_t len, accepted = 0;
@@ -112,8 +168,10 @@ TEST(what_is_no_picture_is_refused_with_what_it_is)
     for (size_t i = 0; i < sizeof noise; i++)
         noise[i] = (uint8_t)test_u32(&state);
     check_refused("", 0, "the file is empty");
-    check_refused("GIF89a......", 12, "neither JPEG nor PNG but a GIF");
-    check_refused("RIFF....WEBPVP8 ", 16, "a WebP");
+    check_refused("GIF89a......", 12, "unsupported format");
+    check_refused("GIF89a.......", 13, "no whole frame");
+    check_refused("RIFF....WEBPVP8 ", 16, "cut short");
+    check_refused("II*\0....", 8, "unsupported format: it is a TIFF file");
     check_refused("<!DOCTYPE html>", 15, "an HTML page");
     check_refused("\x12", 1, "it begins with 0x1200");
     memcpy(noise, "\xff\xd8\xff\xe0", 4);

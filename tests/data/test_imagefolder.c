@@ -168,7 +168,8 @@ TEST(folders_that_could_mean_two_things_are_refused_with_what_was_found)
     CHECK_FAILS(set_try(&(co_dataset *){NULL}, "imagefolder", (char *)NULL), CO_EINPUT,
                 "needs data.dir=FOLDER");
     sh("mkdir e && mkdir -p w/a && : >w/a/1.webp && : >z.zip");
-    CHECK_FAILS(try_folder("e"), CO_EINPUT, "e has no pictures (.jpg, .jpeg, .png): e/train/CLASS/*.jpg or");
+    CHECK_FAILS(try_folder("e"), CO_EINPUT,
+                "e has no pictures (.jpg .jpeg .png .webp .bmp .gif): e/train/CLASS/*.jpg or");
     CHECK_FAILS(try_folder("w"), CO_EINPUT, "w has one class, the folder a");
     CHECK_FAILS(try_folder("z.zip"), CO_EINPUT,
                 "neither a folder nor a .tar, .tar.xz or .tar.gz archive: unzip it");
@@ -186,7 +187,7 @@ TEST(folders_that_could_mean_two_things_are_refused_with_what_was_found)
     CHECK_FAILS(try_folder("d"), CO_EINPUT, "d/train has a class folder eel, d/val has none");
     sh("mkdir d/val/eel");
     CHECK_FAILS(try_folder("d"), CO_EINPUT,
-                "d/val/eel has no pictures (.jpg, .jpeg, .png): fill it or remove it");
+                "d/val/eel has no pictures (.jpg .jpeg .png .webp .bmp .gif): fill it or remove it");
     sh("rm -r d/val && mkdir d/val");
     CHECK_FAILS(try_folder("d"), CO_EINPUT, "d/val has no pictures");
     put_jpeg("d/val/a.jpg", 8, 8, 1);
@@ -342,4 +343,43 @@ TEST(imagefolder_says_so_when_memory_is_out)
     test_each_alloc_fails(open_small, "t.tar.gz");
     setenv("COHORT_CACHE", "/dev/null/none", 1);
     test_each_alloc_fails(open_small, "t.tar.gz");
+}
+
+static void copy_golden(const char *name, const char *to)
+{
+    make_way(to);
+    test_run r = test_sh("cp %s '%s'", test_repo(name), to);
+    CHECK(r.status == 0, "%s", r.out);
+    free(r.out);
+}
+
+TEST(webp_bmp_and_gif_files_are_pictures_and_other_formats_are_counted_by_kind)
+{
+    co_dataset *d;
+    float x[3 * 16 * 16];
+    int32_t y;
+
+    copy_golden("tests/data/pictures/webp-lossy.webp", "f/train/cat/a.webp");
+    copy_golden("tests/data/pictures/bmp-palette.bmp", "f/train/cat/b.BMP");
+    copy_golden("tests/data/pictures/gif-frames.gif", "f/train/dog/c.gif");
+    copy_golden("tests/data/pictures/png-rgb.png", "f/train/dog/d.png");
+    put_text("f/train/dog/e.tiff", "II*");
+    put_text("f/train/dog/f.tiff", "II*");
+    put_text("f/train/dog/g.heic", "....");
+    CHECK_OK(set_try(&d, "imagefolder", "dir", "f", "resize", "16x16", (char *)NULL));
+    CHECK(d->count[0] + d->count[1] == 4, "%u + %u", d->count[0], d->count[1]);
+    for (uint32_t i = 0; i < d->count[0]; i++)
+        CHECK(d->fill(d, CO_SPLIT_TRAIN, &i, (co_slice_shape){1, 0}, &(co_draw){0},
+                      &(co_slice_dst){.x = x, .y = &y}) == 0,
+              "%s", d->file(d, CO_SPLIT_TRAIN, i));
+    co_dataset_close(d);
+    test_run r = test_sh("$COHORT train data=imagefolder data.dir=f data.resize=8x8 model=mlp run.dir=r "
+                         "trainer.max_steps=1 trainer.devices=1");
+    CHECK(r.status == 0 && test_contains(r.out, "unsupported format: 2 .tiff files, 1 .heic file"), "%s",
+          r.out);
+    free(r.out);
+    sh("rm f/train/*/*.webp f/train/*/*.BMP f/train/*/*.gif f/train/*/*.png");
+    CHECK(set_try(&d, "imagefolder", "dir", "f", (char *)NULL) == CO_EINPUT &&
+              test_contains(co_errmsg(), "unsupported format: 2 .tiff files"),
+          "%s", co_errmsg());
 }

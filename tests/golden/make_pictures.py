@@ -1,8 +1,8 @@
-"""Small JPEG and PNG files of every kind, with the pixels that Pillow's convert("RGB") gives for them.
+"""Small JPEG, PNG, WebP, BMP and GIF files of every kind, with the pixels that Pillow's convert("RGB") gives for them.
 
     python tests/golden/make_pictures.py        needs pillow and numpy; writes tests/data/pictures/
 
-For each NAME.jpg or NAME.png there is a NAME.rgb: width and height as two little-endian 16-bit numbers, then the
+For each picture NAME.ext there is a NAME.rgb: width and height as two little-endian 16-bit numbers, then the
 pixels, row by row. The files are a few hundred bytes each.
 """
 import io, os, struct, zlib
@@ -33,9 +33,12 @@ def keep(name, data):
         f.write(struct.pack("<HH", *rgb.size) + rgb.tobytes())
 
 
+KINDS = {"jpg": "JPEG", "png": "PNG", "webp": "WEBP", "bmp": "BMP", "gif": "GIF"}
+
+
 def save(name, image, **how):
     out = io.BytesIO()
-    image.save(out, "JPEG" if name.endswith(".jpg") else "PNG", **how)
+    image.save(out, KINDS[name.rsplit(".", 1)[1]], **how)
     keep(name, out.getvalue())
 
 
@@ -59,6 +62,67 @@ def interlaced(w, h, pixels):
             body += b"".join(b"\0" + r.tobytes() for r in part)
     head = struct.pack(">IIBBBBB", w, h, 8, 2, 0, 0, 1)
     return b"\x89PNG\r\n\x1a\n" + chunk(b"IHDR", head) + chunk(b"IDAT", zlib.compress(body, 9)) + chunk(b"IEND", b"")
+
+
+def bmp(w, h, bits, rows, head=40, compression=0, after=b"", colours=0):
+    """By hand: rows are given in the file's order, each padded already; `after` is masks or palette."""
+    body = b"".join(rows)
+    if head == 12:
+        dib = struct.pack("<IHHHH", 12, w, h, 1, bits)
+    else:
+        dib = struct.pack("<IiiHHIIiiII", head, w, h, 1, bits, compression, len(body), 2835, 2835, colours, 0)
+        if head > 40: # the masks stand in the header
+            dib += after + bytes(head - 40 - len(after))
+            after = b""
+    start = 14 + len(dib) + len(after)
+    return struct.pack("<2sIHHI", b"BM", start + len(body), 0, 0, start) + dib + after + body
+
+
+def bmps(rgb):
+    save("bmp-rgb.bmp", rgb)
+    save("bmp-grey.bmp", rgb.convert("L"))
+    save("bmp-palette.bmp", rgb.quantize(23))
+    save("bmp-bits.bmp", rgb.convert("1"))
+    four = b"".join(bytes([16 * i, 255 - 16 * i, i, 0]) for i in range(16))
+    keep("bmp-palette-4.bmp", bmp(5, 2, 4, [b"\x01\x23\x40\0", b"\xfe\xdc\xb0\0"], after=four))
+    keep("bmp-os2.bmp", bmp(3, 2, 8, [b"\0\1\2\0", b"\2\1\0\0"], head=12,
+                            after=b"".join(bytes([i, 2 * i % 256, 255 - i]) for i in range(256))))
+    keep("bmp-top-down.bmp", bmp(2, -2, 24, [bytes(range(6)) + b"\0\0", bytes(range(90, 96)) + b"\0\0"]))
+    words = [struct.pack("<4H", *(v * 7919 % 65536 for v in range(4 * y, 4 * y + 4))) for y in range(3)]
+    keep("bmp-555.bmp", bmp(4, 3, 16, words))
+    keep("bmp-565.bmp", bmp(4, 3, 16, words, compression=3, after=struct.pack("<3I", 0xF800, 0x7E0, 0x1F)))
+    pixels = [struct.pack("<3I", *(v * 2654435761 % 2**32 for v in range(3 * y, 3 * y + 3))) for y in range(2)]
+    keep("bmp-32.bmp", bmp(3, 2, 32, pixels))
+    keep("bmp-masks-32.bmp", bmp(3, 2, 32, pixels, head=108, compression=3,
+                                 after=struct.pack("<4I", 0xFF, 0xFF00, 0xFF0000, 0xFF000000)))
+
+
+def gifs(rgb):
+    save("gif-palette.gif", rgb.quantize(200))
+    save("gif-interlaced.gif", rgb.quantize(40), interlace=1)
+    save("gif-grey.gif", rgb.convert("L"), interlace=0)
+    save("gif-bits.gif", rgb.convert("1"), interlace=0)
+    save("gif-clear.gif", rgb.quantize(16), transparency=3, interlace=0)
+    noise = np.random.default_rng(1).integers(0, 256, (90, 90), np.uint8) # fills the table of codes
+    save("gif-noise.gif", Image.fromarray(noise, "L"), interlace=0)
+    second = Image.fromarray(scene(24, 35)[::-1])
+    save("gif-frames.gif", rgb.quantize(30), save_all=True, append_images=[second.quantize(30)], interlace=0)
+    # A frame that covers a part of the canvas; with a transparent colour, without, and without any palette.
+    palette = bytes([10, 20, 30, 200, 100, 50, 1, 2, 3, 250, 240, 230])
+    frame = struct.pack("<BHHHHB", 0x2C, 1, 1, 2, 2, 0) + b"\2" + b"\x03\x44\x34\x05" + b"\0;"
+    screen = struct.pack("<HHBBB", 4, 3, 0x81, 0, 0)
+    clear = b"\x21\xf9\4\1\0\0\2\0"
+    keep("gif-part.gif", b"GIF89a" + screen + palette + frame)
+    keep("gif-part-clear.gif", b"GIF89a" + screen + palette + clear + frame)
+    keep("gif-no-palette.gif", b"GIF89a" + struct.pack("<HHBBB", 4, 3, 1, 0, 0) + frame)
+
+
+def webps(rgb, rgba):
+    save("webp-lossy.webp", rgb, quality=80)
+    save("webp-lossless.webp", rgb, lossless=True)
+    save("webp-alpha.webp", rgba, quality=90)
+    save("webp-alpha-lossless.webp", rgba, lossless=True, exact=True)
+    save("webp-64.webp", Image.fromarray(scene(64, 64)), quality=50)
 
 
 def main():
@@ -93,6 +157,9 @@ def main():
     keep("png-grey-alpha-16.png", png(8, 2, 16, 4, [r.tobytes() for r in both]))
     key = chunk(b"tRNS", struct.pack(">HHH", 10, 20, 30))
     keep("png-rgb-key.png", png(2, 1, 8, 2, [bytes([10, 20, 30, 1, 2, 3])], key))
+    bmps(rgb)
+    gifs(rgb)
+    webps(rgb, Image.fromarray(alpha, "RGBA"))
 
 
 main()

@@ -44,7 +44,7 @@ TEST(one_corrupt_picture_is_left_out_alike_by_any_number_of_ranks)
     program_same(&one, &killed, "with deaths while loading");
 }
 
-TEST(corrupt_pictures_of_an_evaluation_are_told_of_once)
+TEST(corrupt_pictures_of_an_evaluation_are_named_once)
 {
     static const char *const classes[] = {"ant", "bee", NULL};
 
@@ -65,9 +65,47 @@ TEST(corrupt_pictures_of_an_evaluation_are_told_of_once)
               test_contains(r.out, "\"label\":1"),
           "%s", r.out);
     free(r.out);
-    o = program_run("stop", WORDS "data.on_error=stop trainer.devices=2");
-    CHECK(o.status == 1 && test_contains(o.out, "val/bee/3.jpg") &&
-              test_contains(o.out, "evaluation after step 1"),
+}
+
+/* data.on_error=stop is about training: an evaluation leaves such pictures out and goes on. */
+TEST(unreadable_pictures_of_val_and_test_are_left_out_alike_by_any_number_of_ranks)
+{
+    static const char *const classes[] = {"ant", "bee", NULL};
+    outcome one = {0};
+
+    put_classes("set/train", classes, 16);
+    put_classes("set/val", classes, 8);
+    put_classes("set/test", classes, 8);
+    CHECK(truncate("set/val/bee/3.jpg", 200) == 0 && truncate("set/test/ant/5.jpg", 0) == 0, "%m");
+    for (int ranks = 1; ranks <= 3; ranks++) {
+        char dir[16];
+        snprintf(dir, sizeof dir, "run%d", ranks);
+        outcome o =
+            program_run(dir, WORDS "test=true data.on_error=stop data.eval_slice=3 trainer.devices=%d", ranks);
+        CHECK(o.status == 0 && times(o.out, "1 sample to validate on could not be read") == 1 &&
+                  times(o.out, "1 sample to test on could not be read") == 1 &&
+                  times(o.out, "set/val/bee/3.jpg") == 1 && times(o.out, "set/test/ant/5.jpg") == 1,
+              "%d ranks: exit %d\n%s", ranks, o.status, o.out);
+        if (ranks == 1)
+            one = o;
+        program_same(&one, &o, dir);
+    }
+    test_run r = test_sh("$COHORT test ckpt_path=run1");
+    CHECK(r.status == 0 && test_contains(r.out, "test/ant/5.jpg") && test_contains(r.out, "(15 samples)"),
+          "%s", r.out);
+    free(r.out);
+}
+
+TEST(an_evaluation_without_one_readable_picture_ends_the_run_with_a_sentence)
+{
+    static const char *const classes[] = {"ant", "bee", NULL};
+
+    put_classes("set/train", classes, 16);
+    put_classes("set/val", classes, 2);
+    sh("for f in set/val/*/*.jpg; do echo no > $f; done");
+    outcome o = program_run("run", WORDS "data.on_error=skip trainer.devices=2");
+    CHECK(o.status == 1 && test_contains(o.out, "4 samples could not be read") &&
+              test_contains(o.out, "none is left to evaluate on"),
           "exit %d\n%s", o.status, o.out);
 }
 
@@ -89,4 +127,25 @@ TEST(one_corrupt_picture_ends_the_run_at_the_same_step_for_any_number_of_ranks)
     /* Mended, or left out, it goes on from there. */
     outcome o = program_run("run2", WORDS "data.on_error=skip trainer.devices=2 ckpt_path=auto");
     CHECK(o.status == 0, "%s", o.out);
+}
+
+/* The sparse file makes the set too large for memory and for a fingerprint of every byte. */
+TEST(a_picture_replaced_by_one_of_the_same_length_ends_the_continued_run_with_its_name)
+{
+    static const char *const classes[] = {"ant", "bee", NULL};
+    const char *victim = "set/train/bee/3.jpg";
+
+    put_classes("set/train", classes, 16);
+    put_classes("set/val", classes, 4);
+    CHECK(truncate(victim, 1000) == 0, "%m");
+    sh("truncate -s 2G set/train/ant/huge.jpg");
+    outcome o =
+        program_run("run", WORDS "data.crop=8 data.on_error=skip trainer.devices=2 trainer.max_epochs=1");
+    CHECK(o.status == 0, "%s", o.out);
+    put_jpeg(victim, 8, 8, 250);
+    CHECK(truncate(victim, 1000) == 0, "%m");
+    o = program_run("run", WORDS "data.crop=8 data.on_error=skip trainer.devices=2 ckpt_path=auto");
+    CHECK(o.status == 1 && test_contains(o.out, "a file is not what it was when the run began") &&
+              test_contains(o.out, victim),
+          "exit %d\n%s", o.status, o.out);
 }

@@ -1,0 +1,179 @@
+/* host.c -- `cohort host`: the first host of a job whose others type no address. It listens, and shows a code that has its
+ * addresses, its port and the token in it; `cohort join` on the others asks for it and learns the rest from here.
+ */
+#include "job/launch/launch_int.h"
+
+#include <string.h>
+
+#include "roster/code.h"
+
+/* What all hosts of the job do alike: told to those who join. */
+const char *const job_flags[] = {"--nnodes",
+                                 "--nproc-per-node",
+                                 "--rdzv-id",
+                                 "--rdzv-conf",
+                                 "--max-restarts",
+                                 "--module",
+                                 "--no-python",
+                                 "--run-path",
+                                 "--legacy-local-rank",
+                                 "--use-env",
+                                 "--log-dir",
+                                 "--redirects",
+                                 "--tee",
+                                 "--local-ranks-filter",
+                                 "--log-prefix",
+                                 "--log-line-prefix-template",
+                                 "--role",
+                                 "--grace",
+                                 "--shutdown-timeout",
+                                 "--stall-after",
+                                 "--signals-to-handle",
+                                 "--virtual-local-rank",
+                                 NULL};
+
+const char co_host_usage[] =
+    "  cohort host train.py --epochs 10                          this host and one more\n"
+    "  cohort host --nnodes=4 --nproc-per-node=8 -- train.py     this one and three more\n"
+    "  cohort host --nnodes=1:4 --max-restarts=3 -- train.py     starts alone, takes in up to three\n\n"
+    "  It prints a code; `cohort join` on the other hosts asks for it and runs the same program there. "
+    "Whoever\n"
+    "  has the code can join the job: it is a secret.\n\n"
+    "  --nnodes N|MIN:MAX    hosts, this one among them (default 2)\n"
+    "  --nproc-per-node N    workers on each host (default 1)\n"
+    "  --local-addr HOST     this host's address for the others, if what it finds by itself is wrong\n"
+    "  --master-port PORT    where it listens (default: any free port)\n"
+    "  --log-dir FOLDER      files on every host; cohort logs shows them as one\n"
+    "  and the others of `cohort launch --help`, for all hosts alike\n";
+
+co_err name_job(co_pool *pool, const char **out)
+{
+    char id[9];
+    co_token t;
+
+    CO_TRY(co_token_make(&t));
+    for (int i = 0; i < 8; i++)
+        id[i] = (char)(co_base32_letter(t.bits[i]) | 0x20); /* lower case; digits have the bit already */
+    id[8] = '\0';
+    *out = co_pool_str(pool, id);
+    return *out ? CO_OK : CO_ENOMEM;
+}
+
+static co_err refuse_flag(const char *name)
+{
+    return co_fail(
+        CO_EINPUT,
+        "host: %s does not go with `cohort host`, which is the first of several hosts and waits for the "
+        "others: leave it out, or use `cohort launch`",
+        name);
+}
+
+static co_err choose_place(launch_args *a, co_pool *pool)
+{
+    if (a->standalone)
+        return refuse_flag("--standalone");
+    if (a->node_rank)
+        return refuse_flag("--node-rank");
+    if (a->hosts || a->hostfile)
+        return refuse_flag(a->hosts ? "--hosts" : "--hostfile");
+    if (a->ssh)
+        return refuse_flag("--ssh");
+    if (a->backend && strcmp(a->backend, "static") != 0 && strcmp(a->backend, "c10d") != 0)
+        return refuse_flag("--rdzv-backend");
+    if (!a->nnodes)
+        a->nnodes = "2";
+    if (strcmp(a->nnodes, "1") == 0)
+        return co_fail(CO_EINPUT, "host: --nnodes=1 leaves nobody to join: `cohort launch` runs on one host");
+    if (!a->endpoint && a->master_addr)
+        a->endpoint = co_pool_printf(pool, "%s:%s", a->master_addr, a->master_port ? a->master_port : "0");
+    if (!a->endpoint)
+        a->endpoint = co_pool_printf(pool, ":%s", a->master_port ? a->master_port : "0");
+    if (!a->endpoint)
+        return CO_ENOMEM;
+    return a->rdzv_id ? CO_OK : name_job(pool, &a->rdzv_id);
+}
+
+/* What joiners are told; the caller's. */
+static char *plan_words(const launch_args *a, co_pool *pool)
+{
+    size_t most = CO_COUNT(job_flags) + LAUNCH_ENV_MOST + 1 + (size_t)a->n;
+    const char **words = co_pool_alloc(pool, most * sizeof *words), *env[LAUNCH_ENV_MOST + 1] = {0};
+    int n = words ? launch_words(words, pool, a, job_flags) : 0;
+
+    if (!words || variables_list(env, pool, a, NULL))
+        return NULL;
+    for (int i = 0; env[i]; i++)
+        if (!(words[n++] = co_pool_printf(pool, "--env=%s", env[i])))
+            return NULL;
+    words[n++] = "--";
+    for (int i = 0; i < a->n; i++)
+        words[n++] = a->program[i];
+    return co_job_plan_text(COHORT_VERSION, words, n);
+}
+
+static co_err invite(const launch_plan *p)
+{
+    const co_terms *t = &p->spec.terms;
+    char text[CO_CODE_TEXT], others[64] = "the other host";
+    co_code code;
+
+    CO_TRY(co_code_of(&code, &p->meet));
+    co_code_text(text, &code);
+    if (t->max_hosts > 2)
+        snprintf(others, sizeof others, "%s%d other hosts", t->min_hosts < t->max_hosts ? "up to " : "",
+                 t->max_hosts - 1);
+    if (co_addr_is_loopback(&code.at[0]))
+        co_say("cohort: this host has no network: only processes on it can join");
+    co_say(
+        "cohort: on %s type `cohort join` and give it this code (it is a secret: who has it can join):\n\n   "
+        " "
+        "%s\n",
+        others, text);
+    explicit_bzero(text, sizeof text);
+    return CO_OK;
+}
+
+static int run(launch_args *a)
+{
+    launch_plan *p = co_zalloc(sizeof *p);
+    char *told = NULL;
+    int status = CO_EXIT_FAILED;
+    co_err err = p ? choose_place(a, &p->pool) : CO_ENOMEM;
+
+    if (!err)
+        err = variables_set(a, &p->pool);
+    if (!err)
+        err = plan_make(p, a);
+    if (!err && !(told = plan_words(a, &p->pool)))
+        err = CO_EINPUT;
+    if (!err)
+        err = co_meet_listen(&p->meet);
+    if (!err) {
+        p->meet.plan = told;
+        err = invite(p);
+    }
+    status = err ? co_say_error(err) : launch_run(p);
+    if (p)
+        plan_free(p);
+    co_free(p);
+    co_free(told);
+    return status;
+}
+
+static void note(const char *text)
+{
+    co_say("cohort: %s", text);
+}
+
+int co_host_run(int argc, char **argv, int (*help)(const char *command))
+{
+    launch_args a;
+    co_err err = launch_parse(&a, argc, argv, note);
+
+    if (err)
+        return co_say_error(err);
+    a.line = argv;
+    int status = a.help ? help("host") : run(&a);
+    launch_args_free(&a);
+    return status;
+}

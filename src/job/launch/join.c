@@ -1,0 +1,283 @@
+/* join.c -- `cohort join`: takes part in a job that `cohort host` began elsewhere. All it needs is the code that the host shows:
+ *
+ *     code -> where, token -> the host says what runs (launch/code.h) -> the same as `cohort launch` with these words
+ *
+ * The code is never an argument: everybody on a machine can read those. What the host may say is a list of flags (job_flags) and a
+ * program; what this host says on its own line comes after and wins.
+ */
+#include "job/launch/launch_int.h"
+
+#include <string.h>
+#include <unistd.h>
+
+#include "base/fs.h"
+#include "roster/code.h"
+
+enum { REACH_S = 20 }; /* the host listens since it showed the code: no need to wait long */
+
+/* What may differ from host to host. */
+static const char *const own_flags[] = {"--nproc-per-node",
+                                        "--local-addr",
+                                        "--log-dir",
+                                        "--redirects",
+                                        "--tee",
+                                        "--local-ranks-filter",
+                                        "--log-prefix",
+                                        "--log-line-prefix-template",
+                                        "--grace",
+                                        "--shutdown-timeout",
+                                        "--stall-after",
+                                        "--virtual-local-rank",
+                                        "--insecure",
+                                        NULL};
+
+const char co_join_usage[] =
+    "  cohort join                                   asks for the code that `cohort host` shows\n"
+    "  cohort join --nproc-per-node=4                other than the first host says\n"
+    "  COHORT_JOIN=CODE cohort join                  in a script; or the code on standard input\n\n"
+    "  Runs what the first host runs, in the same folder if it is there. The code is a secret, and no\n"
+    "  argument: others on this machine can read those.\n\n"
+    "  --nproc-per-node N    workers on this host\n"
+    "  --log-dir FOLDER      files of this host's workers\n"
+    "  --local-addr HOST     this host's address for the others\n"
+    "  --redirects 0|1|2|3   this and the following: as `cohort launch --help` has them\n"
+    "  --tee 0|1|2|3\n"
+    "  --local-ranks-filter N,N\n"
+    "  --log-prefix auto|none|rank\n"
+    "  --log-line-prefix-template TEXT\n"
+    "  --grace SECONDS\n"
+    "  --stall-after SECONDS\n"
+    "  --virtual-local-rank\n"
+    "  --insecure            take a code without a token, too: whoever is on the way could say what runs "
+    "here\n";
+
+static bool is_in(const char *name, const char *const *list)
+{
+    while (name && *list && strcmp(name, *list) != 0)
+        list++;
+    return name && *list;
+}
+
+static void quiet(const char *text) {}
+
+/* --- this host's own line ----------------------------------------------------------------------------------------------- */
+/* CO_EINPUT if it says what is not its to say. *help, *insecure: it asks for help, or says so. */
+static co_err check_line(int argc, char **argv, bool *help, bool *insecure)
+{
+    static char end[] = "--", none[] = "program";
+    char **all = co_array((size_t)argc + 3, sizeof *all);
+    launch_args a = {0};
+    co_err err = all ? CO_OK : CO_ENOMEM;
+
+    for (int i = 1; i < argc && !err; i++) {
+        *help |= strcmp(argv[i], "--help") == 0 || strcmp(argv[i], "-h") == 0;
+        const char *name = launch_flag_name(argv[i]);
+        if (name && !is_in(name, own_flags))
+            err = co_fail(CO_EINPUT,
+                          "join: %s is for the first host to say: it goes into its `cohort host` line", name);
+    }
+    if (!err && !*help) {
+        memcpy(all, argv, (size_t)argc * sizeof *all);
+        all[argc] = end;
+        all[argc + 1] = none;
+        err = launch_parse(&a, argc + 2, all, quiet);
+    }
+    if (!err && !*help && a.program[0] != none)
+        err =
+            co_fail(CO_EINPUT, "join: no words but flags: others on this machine can read what is on a line, "
+                               "so the code does not go there. Type `cohort join` alone: it asks for it");
+    else if (!err && !*help && a.n > 1)
+        err = co_fail(CO_EINPUT, "join: no flag %s (cohort join --help)", a.program[1]);
+    *insecure = a.insecure;
+    launch_args_free(&a);
+    co_free(all);
+    return err;
+}
+
+/* --- the code ------------------------------------------------------------------------------------------------------------ */
+static co_err take_code(void *ctx, const char *typed)
+{
+    return co_code_parse(ctx, typed);
+}
+
+static co_err read_code(co_code *out)
+{
+    char typed[512] = "", *given = co_secret_take("COHORT_JOIN");
+    bool there = isatty(STDIN_FILENO), taken = false;
+    co_err err = CO_OK;
+
+    if (given) {
+        err = co_code_parse(out, given);
+        explicit_bzero(given, strlen(given));
+        co_free(given);
+        return err ? co_fail_in(err, "COHORT_JOIN") : CO_OK;
+    }
+    if (there)
+        taken = ask_secret("Code of the job (`cohort host` shows it)", take_code, out);
+    else if (fgets(typed, sizeof typed, stdin)) {
+        taken = true;
+        err = co_code_parse(out, typed);
+        explicit_bzero(typed, sizeof typed);
+    }
+    if (!taken && *co_errmsg() && there)
+        return co_fail_in(CO_EINPUT, "join");
+    if (!taken)
+        return co_fail(
+            CO_EINPUT,
+            "join: there is no code, and no terminal to ask for it: run `cohort join` in a terminal, or put "
+            "COHORT_JOIN=CODE before it; `cohort host -- PROGRAM` on the first host shows the code");
+    return err ? co_fail_in(err, "join") : CO_OK;
+}
+
+/* --- what the host says -------------------------------------------------------------------------------------------------- */
+/* The line to run: the host's flags, then ours, then the program. */
+static co_err put_together(char ***out, int *n, const co_job_plan *plan, int argc, char **argv)
+{
+    static char name[] = "launch";
+    char **all = co_array((size_t)(plan->n + argc + 2), sizeof *all);
+    int k = 0, at = 0;
+
+    if (!all)
+        return CO_ENOMEM;
+    all[k++] = name;
+    for (; at < plan->n && strcmp(plan->words[at], "--") != 0; at++) {
+        const char *flag_name = launch_flag_name(plan->words[at]);
+        if (flag_name && strcmp(flag_name, "--env") == 0)
+            continue; /* set_variables */
+        if (!is_in(flag_name, job_flags)) {
+            co_free(all);
+            return co_fail(CO_EINPUT,
+                           "host %.200s (cohort %s) says %.60s, which this version (%s) does not know: the "
+                           "same version is needed on all hosts",
+                           plan->host, plan->version, plan->words[at], COHORT_VERSION);
+        }
+        all[k++] = plan->words[at];
+    }
+    for (int i = 1; i < argc; i++)
+        all[k++] = argv[i];
+    for (; at < plan->n; at++)
+        all[k++] = plan->words[at];
+    *out = all;
+    *n = k;
+    return CO_OK;
+}
+
+/* Those of the host, each as one word, then this host's own environment is as if it had been started so. */
+static co_err set_variables(const co_job_plan *plan, co_pool *pool)
+{
+    for (int i = 0; i < plan->n && strcmp(plan->words[i], "--") != 0; i++)
+        if (strncmp(plan->words[i], "--env=", 6) == 0)
+            CO_TRY(variable_set(plan->words[i] + 6, pool));
+    return CO_OK;
+}
+
+static void go_there(const co_job_plan *plan)
+{
+    char here[1024] = "?";
+
+    if (*plan->cwd == '/' && chdir(plan->cwd) == 0)
+        return;
+    if (!getcwd(here, sizeof here))
+        here[0] = '\0';
+    co_say("cohort: %.200s runs in %.300s, which is not here: running in %s", plan->host, plan->cwd, here);
+}
+
+/* Words for a screen: no control characters, not more than fits. */
+static void announce(const launch_args *a, const launch_plan *p, const co_job_plan *plan)
+{
+    co_str s = {0};
+
+    for (int i = 0; i < a->n && s.len < 300; i++)
+        co_str_addf(&s, "%s%.200s", i ? " " : "", a->program[i]);
+    if (s.len > 300)
+        co_str_add(&s, " ...");
+    for (size_t i = 0; i < s.len; i++)
+        if ((unsigned char)s.p[i] < 0x20 || s.p[i] == 0x7f)
+            s.p[i] = ' ';
+    int n = p->spec.terms.nproc;
+    co_say("cohort: will run: %s (%d worker%s) as part of job %s with host %s; %s", co_str_text(&s), n,
+           n == 1 ? "" : "s", p->spec.terms.run_id, plan->host,
+           p->spec.terms.min_hosts < p->spec.terms.max_hosts ? "Ctrl-C to leave it" : "Ctrl-C ends it for all");
+    co_str_fini(&s);
+}
+
+static void only_the_code(launch_args *a, const co_meet *where)
+{
+    a->standalone = a->insecure = false;
+    a->node_rank = a->master_addr = a->master_port = a->backend = NULL;
+    a->endpoint = where->endpoint;
+}
+
+static co_err make_plan(launch_plan *p, const co_job_plan *plan, const co_code *code, int argc, char **argv)
+{
+    co_meet where = {0};
+    launch_args a = {0};
+    char **all = NULL;
+    int n = 0;
+    co_err err = put_together(&all, &n, plan, argc, argv);
+
+    co_code_meet(&where, code);
+    if (!err)
+        err = launch_parse(&a, n, all, quiet);
+    if (!err) {
+        only_the_code(&a, &where);
+        err = set_variables(plan, &p->pool);
+    }
+    if (!err)
+        err = plan_make(p, &a);
+    if (!err) {
+        co_code_meet(&p->meet, code);
+        announce(&a, p, plan);
+    }
+    launch_args_free(&a);
+    co_free(all);
+    return err;
+}
+
+static void tell(void *ctx, const char *text)
+{
+    co_say("cohort: %s", text);
+}
+
+static int run(const co_code *code, int argc, char **argv)
+{
+    co_patience p = co_patience_s(REACH_S);
+    launch_plan *mine = co_zalloc(sizeof *mine);
+    co_job_plan plan = {{0}};
+    co_meet where = {0};
+    co_ask *ask = NULL;
+    co_err err = mine ? CO_OK : CO_ENOMEM;
+
+    co_code_meet(&where, code);
+    if (!err)
+        err = co_ask_open(&ask, &plan, &where, &p, tell, NULL);
+    if (!err) {
+        go_there(&plan);
+        err = make_plan(mine, &plan, code, argc, argv);
+    }
+    co_ask_close(ask, err ? co_errmsg() : NULL);
+    int status = err ? co_say_error(err) : launch_run(mine);
+    co_job_plan_free(&plan);
+    if (mine)
+        plan_free(mine);
+    co_free(mine);
+    return status;
+}
+
+int co_join_run(int argc, char **argv, int (*help)(const char *command))
+{
+    bool wants_help = false, insecure = false;
+    co_code code;
+    co_err err = check_line(argc, argv, &wants_help, &insecure);
+
+    if (wants_help)
+        return help("join");
+    if (!err)
+        err = read_code(&code);
+    if (!err && !code.has_token && !insecure)
+        err =
+            co_fail(CO_EINPUT,
+                    "join: this code has no token (its host runs with --insecure), so whoever is on the way "
+                    "there could say what runs here: `cohort join --insecure` if that is no worry");
+    return err ? co_say_error(err) : run(&code, argc, argv);
+}

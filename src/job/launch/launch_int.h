@@ -1,0 +1,144 @@
+/* launch_int.h -- the flags of `cohort launch`: one table makes the fields, the parser, PET_ variables, --help and completion.
+ *
+ * A row: field, flag, what its value is, help. VALUE rows are const char * (NULL: not given), SWITCH rows bool. A flag is
+ * written with dashes or underscores, its value after '=' or as the next word; PET_<FLAG> in the environment is its
+ * default.
+ */
+#ifndef CO_JOB_LAUNCH_LAUNCH_INT_H
+#define CO_JOB_LAUNCH_LAUNCH_INT_H
+
+#include <stdio.h>
+
+#include "base/alloc.h"
+#include "base/err.h"
+#include "base/exit.h"
+#include "base/str.h"
+#include "cohort.h" /* COHORT_VERSION */
+#include "job/job.h"
+#include "job/launch.h"
+#include "place/place.h"
+#include "term/say.h"
+
+#define LAUNCH_FLAGS(VALUE, SWITCH)                                                                            \
+    SWITCH(standalone, "--standalone", "one host, nothing to meet at; a free port")                            \
+    VALUE(nproc, "--nproc-per-node", "N|auto|cpu|gpu",                                                         \
+          "workers on this host (default 1; auto: GPUs, else CPUs)")                                           \
+    VALUE(nnodes, "--nnodes", "N|MIN:MAX", "hosts (default 1)")                                                \
+    VALUE(node_rank, "--node-rank", "N", "which of the hosts this is, from 0")                                 \
+    VALUE(master_addr, "--master-addr", "HOST", "the first host's address (default 127.0.0.1)")                \
+    VALUE(master_port, "--master-port", "PORT", "its port (default: a free one on one host, else 29500)")      \
+    VALUE(endpoint, "--rdzv-endpoint", "HOST[:PORT]", "where the hosts meet (default port 29400)")             \
+    VALUE(backend, "--rdzv-backend", "static|c10d|etcd-v3",                                                    \
+          "how they meet (default static); etcd-v3: the endpoint is HOST:2379,HOST:2379,...")                  \
+    VALUE(rdzv_id, "--rdzv-id", "ID", "the job's name; all hosts say the same")                                \
+    VALUE(conf, "--rdzv-conf", "KEY=VALUE,...", "join_timeout, last_call_timeout, lost_after: seconds")        \
+    VALUE(local_addr, "--local-addr", "HOST", "this host's address for the others")                            \
+    VALUE(hosts, "--hosts", "HOST,HOST,...",                                                                   \
+          "start the job on these hosts over ssh (user@host, or as ~/.ssh/config has it)")                     \
+    VALUE(hostfile, "--hostfile", "FILE", "likewise: a line per host, slots=N: so many workers there")         \
+    VALUE(ssh, "--ssh", "COMMAND", "with --hosts: ssh and its options (default: COHORT_SSH, or ssh)")          \
+    VALUE(env, "--env", "NAME,NAME=VALUE,...", "variables for the workers, of all hosts with --hosts")         \
+    VALUE(max_restarts, "--max-restarts", "N", "failures after which all workers start again (default 0)")     \
+    SWITCH(module, "--module", "the program is a Python module; short: -m")                                    \
+    SWITCH(no_python, "--no-python", "run the program as it is, not through Python")                           \
+    SWITCH(run_path, "--run-path", "the program is a Python script, given from / on")                          \
+    SWITCH(legacy, "--legacy-local-rank", "the script gets --local_rank=N as its first argument")              \
+    SWITCH(use_env, "--use-env", "LOCAL_RANK in the environment alone (as it is without --legacy-local-rank)") \
+    VALUE(log_dir, "--log-dir", "FOLDER", "files for every worker, merged.log, blame.json; /dev/null: none")   \
+    VALUE(redirects, "--redirects", "0|1|2|3|RANK:N,...",                                                      \
+          "to files only: 1 stdout, 2 stderr, 3 both; short: -r")                                              \
+    VALUE(tee, "--tee", "0|1|2|3|RANK:N,...", "to files and the console, as [default0]:line; short: -t")       \
+    VALUE(filter, "--local-ranks-filter", "N,N,...", "the console shows these local ranks only")               \
+    VALUE(prefix, "--log-prefix", "auto|none|rank", "what stands before a line on the console")                \
+    VALUE(tee_template, "--log-line-prefix-template", "TEXT",                                                  \
+          "for --tee: ${role_name} ${local_rank} ${rank} ${hostname}")                                         \
+    VALUE(role, "--role", "NAME", "the workers' role (default \"default\")")                                   \
+    VALUE(grace, "--grace", "SECONDS", "from asking workers to end to SIGKILL (default 30)")                   \
+    VALUE(shutdown_timeout, "--shutdown-timeout", "SECONDS", "the same")                                       \
+    VALUE(stall, "--stall-after", "SECONDS", "a worker that neither prints nor computes so long ends the job") \
+    VALUE(signals, "--signals-to-handle", "SIGTERM,...", "signals that workers get before the job ends")       \
+    SWITCH(virtual_rank, "--virtual-local-rank", "LOCAL_RANK=0 and one GPU in CUDA_VISIBLE_DEVICES for each")  \
+    SWITCH(insecure, "--insecure", "several hosts without token and TLS")                                      \
+    VALUE(monitor, "--monitor-interval", "SECONDS", "taken, not needed: ends of workers are seen at once")     \
+    VALUE(start_method, "--start-method", "spawn|fork|forkserver", "taken, not needed: workers are programs")  \
+    VALUE(events, "--event-log-handler", "NAME", "taken; there is none but null")                              \
+    VALUE(logs_specs, "--logs-specs", "NAME", "refused: a plugin of Python")                                   \
+    VALUE(numa, "--numa-binding", "node|socket|exclusive|core-complex",                                        \
+          "refused: numactl in the script does it")                                                            \
+    VALUE(dup_out, "--duplicate-stdout-filters", "WORD,...", "refused: grep merged.log of --log-dir")          \
+    VALUE(dup_err, "--duplicate-stderr-filters", "WORD,...", "refused, likewise")
+
+#define VALUE_FIELD(field, name, what, help) const char *field;
+#define SWITCH_FIELD(field, name, help)      bool field;
+typedef struct launch_args {
+    LAUNCH_FLAGS(VALUE_FIELD, SWITCH_FIELD)
+    bool help;
+    const char **program; /* NULL-terminated: the program's word, then its arguments */
+    int n;
+    char *const *line; /* the whole line, if it may be started again by a scheduler; else NULL */
+} launch_args;
+
+/* flags.c. Reads a line. A flag before the program that is not in the table goes to the program, and `note` says so. */
+co_err launch_parse(launch_args *a, int argc, char **argv, void (*note)(const char *text));
+void launch_args_free(launch_args *a);
+/* "--nnodes" for "--nnodes=2"; NULL: no flag, or the beginning of several. */
+const char *launch_flag_name(const char *word);
+/* The words that give the flags in `names` the values they have in `a`. Returns how many; `out` has room for each. */
+int launch_words(const char **out, co_pool *pool, const launch_args *a, const char *const *names);
+
+/* values.c: a flag's value, or CO_EINPUT with what is needed. */
+co_err flag_whole(int *out, const char *name, const char *text, int min, int max);
+co_err flag_seconds(double *out, const char *name, const char *text);
+co_err flag_one_of(const char *name, const char *text, const char *choices);
+
+/* The line, checked and turned into what the job needs. */
+typedef struct launch_plan {
+    co_job_spec spec;
+    bool local; /* one host: no roster over the network */
+    co_meet meet;
+    co_place *place; /* the scheduler that started us, if it says where the hosts meet; the pool's */
+    uint8_t redirects[CO_MAX_WORKERS], tee[CO_MAX_WORKERS];
+    bool shown[CO_MAX_WORKERS];
+    co_pool pool;
+} launch_plan;
+
+/* plan.c */
+co_err plan_make(launch_plan *p, const launch_args *a); /* CO_EINPUT: a value is refused */
+void plan_free(launch_plan *p);
+int launch_run(const launch_plan *p); /* launch.c: runs the job to its end; the exit status */
+
+/* where.c: where the hosts meet, from the flags; where_etcd.c, where_place.c: from etcd, from a scheduler. */
+co_err plan_where(launch_plan *p, const launch_args *a);
+bool wants_etcd(const launch_args *a);
+co_err plan_where_etcd(launch_plan *p, const launch_args *a);
+co_err plan_find_place(launch_plan *p, const launch_args *a); /* reads the environment only */
+co_err plan_where_place(launch_plan *p);                      /* waits until the first launcher says where */
+
+/* program.c: what is executed. */
+co_err plan_program(launch_plan *p, const launch_args *a);
+bool launch_looks_like_program(const launch_args *a, const char *word); /* a file, or a program in PATH */
+
+/* token.c */
+co_err token_from_env(co_meet *where);                         /* and removes it from the environment */
+co_err token_from_user(const co_terms *terms, co_meet *where); /* asks at the terminal if a token is needed */
+/* Reads a line at the terminal without echo, up to three times until `take` accepts it; says why it was not accepted.
+ * False: no terminal, or the user typed nothing. */
+bool ask_secret(const char *prompt, co_err (*take)(void *ctx, const char *typed), void *ctx);
+
+/* hosts.c: --hosts and --hostfile; from_stdin.c: the other end of it. The exit status. */
+int launch_on_hosts(launch_args *a);
+int launch_from_stdin(void);
+
+/* variables.c: --env */
+enum { LAUNCH_ENV_MOST = 256 };
+/* Entries NAME=VALUE, NULL-terminated, into `env` (zeroed, [LAUNCH_ENV_MOST + 1]): those of `always` that are set, then
+ * those of the line. */
+co_err variables_list(const char **env, co_pool *pool, const launch_args *a, const char *const *always);
+co_err variable_set(const char *entry, co_pool *pool);     /* NAME=VALUE; the value may have any bytes */
+co_err variables_set(const launch_args *a, co_pool *pool); /* into our own environment, for the workers */
+
+/* host.c: shared by `cohort host`, `cohort join` and --hosts */
+extern const char *const job_flags[];             /* what the first host tells the others, NULL-terminated */
+co_err name_job(co_pool *pool, const char **out); /* a short new name; the job's log folders are called by it */
+
+#endif

@@ -1,0 +1,100 @@
+/* where_place.c -- a launcher that Slurm, mpirun, Kubernetes or a script with RANK and WORLD_SIZE started: what these know need
+ * not be said again in flags. --standalone, --rdzv-endpoint, --master-addr and etcd are said on purpose: then nothing is looked at.
+ */
+#include "job/launch/launch_int.h"
+
+#include <errno.h>
+#include <string.h>
+#include <unistd.h>
+
+static void tell(const char *text)
+{
+    co_say("cohort: %s", text);
+}
+
+/* In a batch script or an interactive shell: Slurm's own srun starts this very line on each node. */
+static co_err go_into_step(const co_place *place, const launch_args *a, co_pool *pool)
+{
+    co_str typed = {0};
+    int n = 0, words = 0;
+    char exe[4096];
+    char *start = co_pool_str(pool, place->start), *more = NULL;
+
+    ssize_t len = readlink("/proc/self/exe", exe, sizeof exe - 1);
+    exe[len > 0 ? len : 0] = '\0';
+    while (a->line[words])
+        words++;
+    const char **argv = co_pool_alloc(pool, ((size_t)words + 16) * sizeof *argv);
+    if (!argv || !start)
+        return CO_ENOMEM;
+    for (char *w = strtok_r(start, " ", &more); w && n < 12; w = strtok_r(NULL, " ", &more))
+        argv[n++] = w;
+    argv[n++] = exe;
+    for (int i = 0; i < words; i++)
+        argv[n++] = a->line[i];
+    for (int i = 0; i < n; i++)
+        co_str_addf(&typed, " %s", argv[i]);
+    co_say("cohort: %s has %d nodes and this is not a step of it; starting one:%s", place->name, place->nodes,
+           co_str_text(&typed));
+    execvp(argv[0], (char *const *)argv);
+    co_err err = co_fail(CO_EINPUT, "launch: srun cannot be started here (%s). This line starts the job:%s",
+                         strerror(errno), co_str_text(&typed));
+    co_str_fini(&typed);
+    return err;
+}
+
+co_err plan_find_place(launch_plan *p, const launch_args *a)
+{
+    co_terms *t = &p->spec.terms;
+    co_place_ask ask = {.min_hosts = a->nnodes ? t->min_hosts : 0,
+                        .max_hosts = a->nnodes ? t->max_hosts : 0,
+                        .nproc = t->nproc,
+                        .node_rank = -1};
+
+    if (!a->line || a->standalone || a->endpoint || a->master_addr || wants_etcd(a))
+        return CO_OK;
+    if (a->node_rank)
+        CO_TRY(flag_whole(&ask.node_rank, "--node-rank", a->node_rank, 0, CO_MAX_HOSTS - 1));
+    co_place *place = co_pool_alloc(&p->pool, sizeof *place);
+    if (!place)
+        return CO_ENOMEM;
+    CO_TRY(co_place_find(place, &ask));
+    if (!*place->name) {
+        if (*place->reading)
+            tell(place->reading);
+        return CO_OK;
+    }
+    if (place->outside)
+        return go_into_step(place, a, &p->pool);
+    p->place = place;
+    if (*place->host)
+        p->spec.host = place->host;
+    p->spec.hushed = place->quiet;
+    if (place->tasks_most == 1 && ask.max_hosts) /* MIN:MAX stays what it is */
+        return CO_OK;
+    t->min_hosts = t->max_hosts = place->seats;
+    return CO_OK;
+}
+
+co_err plan_where_place(launch_plan *p)
+{
+    char text[1200];
+
+    if (!p->place)
+        return CO_OK;
+    if (!p->local) {
+        CO_TRY(co_place_meet(p->place, &p->meet, tell));
+        if (*p->place->run_id && strcmp(p->spec.terms.run_id, "none") == 0) /* PMI says it only now */
+            snprintf(p->spec.terms.run_id, sizeof p->spec.terms.run_id, "%s", p->place->run_id);
+        co_place_say(text, sizeof text, p->place, &p->meet);
+        if (*text)
+            tell(text);
+    }
+    if (p->place->tasks_most > 1) {
+        p->spec.local_first = p->place->task;
+        p->spec.local_world = p->place->tasks;
+        p->spec.group = p->place->node;
+        p->spec.groups = p->place->node >= 0 ? p->place->nodes : 0;
+    }
+    return CO_OK;
+}
