@@ -59,6 +59,7 @@ typedef struct co_conf_habit {
     const char *takes;   /* of a flag: what its value is called; NULL: it has none */
     const char *with;    /* of a flag: the row holds only beside this flag */
     const char *base;    /* of a flag: the experiment to stand on when the line names none */
+    bool spared;         /* of a refused key: in another program's folder it is said and passed over */
 } co_conf_habit;
 
 bool co_conf_habit_is(const co_conf_habit *row, const char *key, const char *value);

@@ -68,6 +68,7 @@ typedef struct conf_source {
     const char *name; /* "configs/model/big.yaml"; NULL: the command line */
     conf_pair *pairs;
     int n, room;
+    bool foreign; /* of another program's folder: what means nothing here is passed over */
 } conf_source;
 
 co_err conf_source_add(conf_source *s, co_pool *pool, conf_pair pair);
@@ -91,6 +92,9 @@ void conf_yaml_quote(co_str *out, const char *text); /* plain where YAML reads i
  * is a path: "trainer", "trainer/sub", "" for the folder itself. */
 co_err conf_file_load(conf_source *file, bool *found, co_pool *pool, const co_conf_spec *spec,
                       const char *group, const char *choice);
+const char *conf_folder(const co_conf_spec *spec); /* the folder of YAML files; NULL: none */
+/* The file at this path, read as one of the group. */
+co_err conf_path_load(conf_source *file, co_pool *pool, const char *group, const char *path);
 bool conf_builtin_exists(const char *group, const char *choice);
 /* The first line of comment in a built-in file; "" if there is none. */
 const char *conf_builtin_help(const char *group, const char *choice, size_t *len);
@@ -117,6 +121,7 @@ typedef struct conf_slot {
 typedef struct conf_pick {
     const char *choice;      /* "" if none */
     bool set, by_word, many; /* many: a list of files */
+    bool wrong;              /* the choice was refused: keys below it are not judged */
     int rank; /* of who chose: 0 a word, 1 the experiment, 2.. files of groups; the lowest wins */
     const conf_source *source; /* who chose; NULL: the fallback */
     const conf_pair *by;
@@ -142,34 +147,56 @@ struct co_conf {
     conf_pair *nested; /* `override /group/below: x` seen in files */
     int n_nested, nested_room;
     conf_source words;
+    const char *foreign; /* the folder, if it is another program's; NULL: it is ours, or there is none */
+    conf_source root;    /* that program's main file */
+    co_str mistakes;     /* a line each */
+    int n_mistakes, n_untold;
     long long now;          /* seconds, one for all ${now:...}; 0: not asked yet */
     const char *const *raw; /* the words as given, copied */
     int n_raw;
 };
 
+/* find.c */
 int conf_group_index(const co_conf_spec *spec, const char *name, size_t len); /* -1: none */
+int conf_row_index(const co_conf_group *g, const char *name);                 /* -1: none */
 bool conf_has_alias(const co_option *option, const char *name);
+conf_slot *conf_slot_find(const co_conf *c, const char *key); /* by name or alias; NULL: none */
+bool conf_is_section(const co_conf *c, const char *key);
+bool conf_is_below(const char *key, const char *section); /* "a.b.c" is below "a.b" */
+bool conf_has_expr(const char *text);
+bool conf_is_null(const conf_pair *p); /* no value, or an unquoted null */
 
 /* defaults.c: from the choices to c->layers; overrides in files change choices of lower rank. */
 co_err conf_layers_build(co_conf *c);
 co_err conf_choose(co_conf *c, int group, const conf_source *s, const conf_pair *p, int rank);
+/* Without ".yaml", unless it is the path of an experiment's file. NULL: memory is out. */
+const char *conf_bare_choice(co_pool *pool, const char *group, const char *choice);
 /* "no model "resnt"; there are: cnn linear lm mlp" */
 co_err conf_no_such_choice(co_conf *c, const co_conf_group *g, const char *choice, const conf_source *s,
                            const conf_pair *by);
-int conf_row_index(const co_conf_group *g, const char *name); /* -1: none */
+
+/* foreign.c: a folder of YAML files that another program reads. */
+co_err conf_foreign_open(co_conf *c); /* recognises the folder, says so, and reads its main file */
+/* Drops what means nothing here: groups, expressions, nulls. */
+co_err conf_foreign_sift(co_conf *c, conf_source *file, bool from_root);
+
+/* mistakes.c */
+/* Notes a CO_EINPUT with its message and gives CO_OK: composing goes on. Other errors are given back. */
+co_err conf_mistake(co_conf *c, co_err err);
+void conf_mistake_group(co_conf *c, const char *group); /* this group's choice was wrong */
+bool conf_follows_mistake(const co_conf *c,
+                          const char *key); /* is the key unknown because of an earlier mistake? */
+co_err conf_mistakes_tell(co_conf *c);      /* CO_EINPUT with all of them; CO_OK: there was none */
 
 /* slots.c: values into fields. */
 co_err conf_apply(co_conf *c, const conf_source *s);
 co_err conf_slot_set(conf_slot *slot, const char *key, const char *value, conf_kind kind);
-conf_slot *conf_slot_find(const co_conf *c, const char *key); /* by name or alias; NULL: none */
-bool conf_is_section(const co_conf *c, const char *key);
 
 /* habits.c: the source's pairs from the from-th on, as the table of habits has them. */
 co_err conf_habits_apply(co_conf *c, conf_source *s, int from);
 
 /* resolve.c: ${...} in slots. */
 co_err conf_resolve(co_conf *c);
-bool conf_has_expr(const char *text);
 
 /* unknown.c: the sentence for a key that no slot has. */
 co_err conf_fail_unknown(const co_conf *c, const char *key);

@@ -11,7 +11,7 @@
 
 #include "base/fs.h"
 
-static const char *folder(const co_conf_spec *spec)
+const char *conf_folder(const co_conf_spec *spec)
 {
     if (spec->config_dir)
         return spec->config_dir;
@@ -103,7 +103,7 @@ static co_err parse(conf_source *file, co_pool *pool, const char *group, const c
     return CO_OK;
 }
 
-static co_err load_path(conf_source *file, bool *found, co_pool *pool, const char *group, const char *path)
+co_err conf_path_load(conf_source *file, co_pool *pool, const char *group, const char *path)
 {
     char *text;
     size_t len;
@@ -113,6 +113,12 @@ static co_err load_path(conf_source *file, bool *found, co_pool *pool, const cha
     file->name = path;
     err = parse(file, pool, group, text, len);
     co_free(text);
+    return err;
+}
+
+static co_err load_path(conf_source *file, bool *found, co_pool *pool, const char *group, const char *path)
+{
+    co_err err = conf_path_load(file, pool, group, path);
     *found = !err;
     return err;
 }
@@ -126,7 +132,7 @@ static bool is_path(const char *group, const char *choice)
 co_err conf_file_load(conf_source *file, bool *found, co_pool *pool, const co_conf_spec *spec,
                       const char *group, const char *choice)
 {
-    const char *dir = folder(spec);
+    const char *dir = conf_folder(spec);
     *found = false;
     if (spec->config_dir && !co_fs_is_dir(spec->config_dir))
         return co_fail(CO_EINPUT, "the configuration folder %s is not there", spec->config_dir);
@@ -138,10 +144,12 @@ co_err conf_file_load(conf_source *file, bool *found, co_pool *pool, const co_co
         char *path = co_pool_printf(pool, "%s/%s%s%s.yaml", dir, group, *group ? "/" : "", choice);
         if (!path)
             return CO_ENOMEM;
+        file->foreign &= co_fs_exists(path);
         if (co_fs_exists(path))
             return load_path(file, found, pool, group, path);
     }
     const char *text = builtin_text(group, choice);
+    file->foreign = false;
     if (!text)
         return CO_OK;
     file->name = co_pool_printf(pool, "built-in %s/%s.yaml", group, choice);
@@ -209,8 +217,8 @@ co_err conf_choices(const char ***names, int *n, co_pool *pool, const co_conf_sp
     for (const co_conf_builtin *b = co_conf_builtins; b->path; b++)
         if (strncmp(b->path, group->name, head) == 0 && b->path[head] == '/')
             CO_TRY(add_name(&l, b->path + head + 1, strlen(b->path + head + 1)));
-    if (folder(spec))
-        CO_TRY(add_folder(&l, folder(spec), group->name));
+    if (conf_folder(spec))
+        CO_TRY(add_folder(&l, conf_folder(spec), group->name));
     if (l.n)
         qsort(l.p, (size_t)l.n, sizeof *l.p, by_name);
     for (int i = 0; i < l.n; i++)

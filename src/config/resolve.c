@@ -30,11 +30,6 @@ typedef struct job {
 static co_err expand(job *j, co_str *out, const char *text, size_t len);
 static co_err resolve_slot(co_conf *c, conf_slot *slot, job *outer);
 
-bool conf_has_expr(const char *text)
-{
-    return strstr(text, "${") != NULL;
-}
-
 static co_err cycle(const job *j, const conf_slot *slot)
 {
     co_str way = {0};
@@ -349,8 +344,11 @@ co_err conf_resolve(co_conf *c)
         co_err err = resolve_slot(c, s, NULL);
         if (!err && s->missing)
             err = co_fail(CO_EINPUT, "%s must be given (it is ??? here); write %s=...", s->key, s->key);
-        if (err)
-            return s->by && s->by->line ? conf_fail_at(err, s->source, s->by) : co_fail_in(err, "%s", s->key);
+        if (err && s->by && s->by->line)
+            conf_fail_at(err, s->source, s->by);
+        else if (err)
+            co_fail_in(err, "%s", s->key);
+        CO_TRY(conf_mistake(c, err));
     }
     return CO_OK;
 }

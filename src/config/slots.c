@@ -7,31 +7,6 @@
 
 #include <string.h>
 
-conf_slot *conf_slot_find(const co_conf *c, const char *key)
-{
-    for (int i = 0; i < c->n_slots; i++)
-        if (strcmp(c->slots[i].key, key) == 0)
-            return &c->slots[i];
-    for (int i = 0; i < c->n_slots; i++)
-        if (c->slots[i].option && conf_has_alias(c->slots[i].option, key))
-            return &c->slots[i];
-    return NULL;
-}
-
-static bool is_below(const char *key, const char *section)
-{
-    size_t n = strlen(section);
-    return strncmp(key, section, n) == 0 && key[n] == '.';
-}
-
-bool conf_is_section(const co_conf *c, const char *key)
-{
-    for (int i = 0; i < c->n_slots; i++)
-        if (is_below(c->slots[i].key, key))
-            return true;
-    return false;
-}
-
 co_err conf_slot_set(conf_slot *slot, const char *key, const char *value, conf_kind kind)
 {
     const co_option *o = slot->option;
@@ -123,14 +98,14 @@ static co_err take_away(co_conf *c, const conf_pair *p)
         bool own = strcmp(slot->key, p->key) == 0 || (slot->option && conf_has_alias(slot->option, p->key));
         if (own && !slot->option)
             return co_fail(CO_EINPUT, "~%s: a row's name cannot be taken away; choose another row", p->key);
-        if (!own && !is_below(slot->key, p->key))
+        if (!own && !conf_is_below(slot->key, p->key))
             continue;
         if (!own && p->value)
             return co_fail(CO_EINPUT, "~%s=%s: %s is a section; write ~%s", p->key, p->value, p->key, p->key);
         known = true;
         CO_TRY(reset(slot, p));
     }
-    return known ? CO_OK : conf_fail_unknown(c, p->key);
+    return known || conf_follows_mistake(c, p->key) ? CO_OK : conf_fail_unknown(c, p->key);
 }
 
 static co_err apply_one(co_conf *c, const conf_source *s, const conf_pair *p)
@@ -143,7 +118,9 @@ static co_err apply_one(co_conf *c, const conf_source *s, const conf_pair *p)
     if (p->op == CONF_DELETE)
         return take_away(c, p);
     if (!p->value) /* a mapping: of a file, its keys follow; {} of a word sets nothing */
-        return p->line || conf_is_section(c, p->key) ? CO_OK : conf_fail_unknown(c, p->key);
+        return p->line || conf_is_section(c, p->key) || conf_follows_mistake(c, p->key)
+                   ? CO_OK
+                   : conf_fail_unknown(c, p->key);
     for (int k = 0; k < c->n_slots; k++) {
         conf_slot *slot = &c->slots[k];
         if (strcmp(slot->key, p->key) != 0 && !(slot->option && conf_has_alias(slot->option, p->key)))
@@ -151,10 +128,12 @@ static co_err apply_one(co_conf *c, const conf_source *s, const conf_pair *p)
         known = true;
         CO_TRY(put(slot, s, p));
     }
-    if (!known && conf_is_section(c, p->key))
+    if (!known && !s->foreign && conf_is_section(c, p->key))
         return co_fail(CO_EINPUT, "%s=%s: %s is a section; set its keys, as %s={key:value}", p->key, p->value,
                        p->key, p->key);
-    return known ? CO_OK : conf_fail_unknown(c, p->key);
+    if (known || s->foreign || conf_follows_mistake(c, p->key))
+        return CO_OK;
+    return conf_fail_unknown(c, p->key);
 }
 
 /* Puts one source's pairs where they belong. A key may be in a row's table and in a core table: both. */
@@ -162,8 +141,7 @@ co_err conf_apply(co_conf *c, const conf_source *s)
 {
     for (int i = 0; i < s->n; i++) {
         co_err err = apply_one(c, s, &s->pairs[i]);
-        if (err)
-            return conf_fail_at(err, s, &s->pairs[i]);
+        CO_TRY(conf_mistake(c, err ? conf_fail_at(err, s, &s->pairs[i]) : CO_OK));
     }
     return CO_OK;
 }

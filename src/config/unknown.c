@@ -18,7 +18,7 @@ static co_err other_row(const co_conf *c, const co_conf_group *g, const char *ke
 {
     co_str keys = {0}, rows = {0};
     size_t n = strlen(g->name);
-    const co_conf_row *mine = &g->rows[co_conf_row_of(c, g->name)];
+    const co_conf_row *mine = &g->rows[c->picks[conf_group_index(c->spec, g->name, n)].row];
     for (int i = 0; i < c->n_slots; i++) {
         const conf_slot *s = &c->slots[i];
         if (s->option && !s->twin && strncmp(s->key, g->name, n) == 0 && s->key[n] == '.')

@@ -1,0 +1,61 @@
+/* mistakes.c -- the mistakes of a line are collected, so that all of them are told at once, a line each.
+ *
+ * Composing goes on after a mistake with what is left. A key is not reported where it may be unknown only because of an
+ * earlier mistake: below a group whose choice was wrong, or in a row that a wrong experiment would have chosen.
+ */
+#include "config/config_int.h"
+
+#include <string.h>
+
+enum { MOST_BYTES = 3500 }; /* an error's text is bounded, too */
+
+/* Is `line` a whole line of the text? */
+static bool has_line(const char *text, const char *line)
+{
+    size_t n = strlen(line);
+    for (const char *at = text; (at = strstr(at, line)) != NULL; at++)
+        if ((at == text || at[-1] == '\n') && (at[n] == '\0' || at[n] == '\n'))
+            return true;
+    return false;
+}
+
+co_err conf_mistake(co_conf *c, co_err err)
+{
+    if (err != CO_EINPUT)
+        return err;
+    bool told = has_line(co_str_text(&c->mistakes), co_errmsg());
+    bool room = c->n_mistakes == 0 || c->mistakes.len + strlen(co_errmsg()) < MOST_BYTES;
+    if (!told && room)
+        co_str_addf(&c->mistakes, "%s%s", c->mistakes.len ? "\n" : "", co_errmsg());
+    c->n_mistakes += !told;
+    c->n_untold += !told && !room;
+    co_errclear();
+    return co_str_err(&c->mistakes);
+}
+
+void conf_mistake_group(co_conf *c, const char *group)
+{
+    int g = conf_group_index(c->spec, group, strlen(group));
+    if (g >= 0)
+        c->picks[g].wrong = true;
+}
+
+bool conf_follows_mistake(const co_conf *c, const char *key)
+{
+    int experiment = conf_group_index(c->spec, "experiment", 10);
+    if (experiment >= 0 && c->picks[experiment].wrong && co_conf_knows(c->spec, key))
+        return true;
+    for (int g = 0; g < c->spec->n_groups; g++)
+        if (c->picks[g].wrong && conf_is_below(key, c->spec->groups[g].name))
+            return true;
+    return false;
+}
+
+co_err conf_mistakes_tell(co_conf *c)
+{
+    if (c->n_mistakes == 0)
+        return CO_OK;
+    if (c->n_untold)
+        return co_fail(CO_EINPUT, "%s\nand %d more", co_str_text(&c->mistakes), c->n_untold);
+    return co_fail(CO_EINPUT, "%s", co_str_text(&c->mistakes));
+}
