@@ -1,4 +1,4 @@
-/* compose.c -- the sources, in order, to one checked configuration.
+/* compose.c -- builds one checked configuration from the command line and the YAML files.
  *
  *     1. words are parsed; here and in files, habits of other programs become our keys (habits.c)
  *     2. each group's choice: fallback < files < experiment < word; their files are read (defaults.c)
@@ -7,8 +7,8 @@
  *     5. pairs are put into slots: files of groups, of the experiment, words (slots.c)
  *     6. ${...} is resolved (resolve.c)
  *
- * Mistakes do not end it: they are collected and told together (mistakes.c).
- * Nothing outside the co_conf changes; on any error all of it is freed.
+ * A mistake does not end composing: mistakes are collected and reported together (mistakes.c). Nothing outside
+ * the co_conf changes. After an error, all of it is freed.
  */
 #include "config/config_int.h"
 
@@ -55,7 +55,7 @@ static const conf_source *source_at(const co_conf *c, int i)
     return i < c->n_layers ? c->layers[i].file : i == c->n_layers ? &c->words : NULL;
 }
 
-/* The choice is no row. If it is a file, what lacks is its `name:`. */
+/* The choice is not a row of the registry. If it is a file, the file lacks a `name:` line. */
 static co_err no_such_row(co_conf *c, int g, const char *name, const conf_source *from, const conf_pair *by)
 {
     const co_conf_group *group = &c->spec->groups[g];
@@ -82,7 +82,7 @@ static co_err no_such_row(co_conf *c, int g, const char *name, const conf_source
     return err;
 }
 
-/* Finds group g's row; a word that chose the group beats a name from any file but the group's own. */
+/* Finds group g's row. If a word chose the group, only the chosen file's own `name:` counts, not other files'. */
 static co_err pick_row(co_conf *c, int g)
 {
     const co_conf_group *group = &c->spec->groups[g];

@@ -1,10 +1,10 @@
-/* defaults.c -- from the choices of groups to the files that fill the slots, in order.
+/* defaults.c -- finds the files that the choices of groups bring in, in the order in which they are applied.
  *
- * Each group's choice is a file, whose defaults list may bring others: before it, or after it where `_self_` stands
- * before them. The experiment's files come last of all. `override /group: x` in any file changes a choice: words
- * win over the experiment, the experiment over files of groups, an earlier group over a later one. Since a changed
- * choice may bring further overrides, all is read again until nothing changes; each change lowers a rank, so this
- * ends. A file that comes back to itself is refused by name.
+ * Each group's choice is a file. Its defaults list may bring in others, which come before it, or after it if they
+ * stand after `_self_`. The experiment's files come last. `override /group: x` in a file changes a choice: a word
+ * wins over the experiment, the experiment over the files of groups, an earlier group over a later one. A changed
+ * choice may bring in further overrides, so everything is read again until nothing changes. Each change lowers a
+ * rank, so this ends. A file that brings in itself is refused by name.
  */
 #include "config/config_int.h"
 
@@ -278,7 +278,8 @@ static co_err try_group(co_conf *c, int g, int rank, bool *changed)
     return conf_mistake(c, err);
 }
 
-/* One reading: another program's main file, then the experiment first, for what it chooses; its files then go behind the groups'. */
+/* Reads everything once. The experiment is read first, because it chooses groups; its files are then moved behind
+ * those of the groups. Another program's main file comes before all. */
 static co_err build_once(co_conf *c, bool *changed)
 {
     int experiment = conf_group_index(c->spec, "experiment", 10), first, before;

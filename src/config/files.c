@@ -1,5 +1,5 @@
-/* files.c -- where a group's YAML files are: the folder given (or ./configs), then inside the program. An experiment may
- * also be any file, given by its path: what ends in .yaml is one.
+/* files.c -- finds a group's YAML files: first in --config-dir (or ./configs), then in the program itself. An
+ * experiment may also be given by the path of a .yaml file.
  *
  * The keys of a file belong to its group ("lr" of optim/fast.yaml is optim.lr), unless it is an experiment or
  * says `# @package _global_` in the comments at its top: then they start at the root.
@@ -59,7 +59,7 @@ const char *conf_builtin_help(const char *group, const char *choice, size_t *len
     return "";
 }
 
-/* Where the keys of a file go: "" for the root, or a prefix. The comments at its top may say `# @package NAME`. */
+/* The prefix of a file's keys; "" is the root. The comments at its top may set it with `# @package NAME`. */
 static co_err package_of(const char **out, co_pool *pool, const char *name, const char *group, const char *text)
 {
     static const char mark[] = "@package";

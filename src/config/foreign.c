@@ -1,10 +1,10 @@
-/* foreign.c -- a configs/ folder that another program reads: a checkout of the Lightning and Hydra template, or one made of
- * it.
+/* foreign.c -- handles a configs/ folder of another program: the Lightning and Hydra template, or a project made
+ * from it.
  *
- * It is known by a main file with a defaults list (train.yaml or config.yaml; ours has none) and by Python classes
- * (`_target_:`) in the files of its groups. From such a folder a key is taken where it means something here; what does
- * not is passed over without a word, and the built-in files stand in for those that it lacks. Its main file gives the
- * choices of groups and the first values. What would change the result when it is left out is still refused.
+ * Such a folder has a main file with a defaults list (train.yaml or config.yaml; ours have none), and the files of
+ * its groups name Python classes (`_target_:`). We use the keys that exist here and ignore the others. The main
+ * file gives the choices of groups and the first values. Where the folder has no file for a choice, the built-in
+ * one is used. A key whose absence would change the result (pretrained weights, several hosts) is still refused.
  */
 #include "config/config_int.h"
 
@@ -50,7 +50,7 @@ static co_err class_file(const char **out, co_pool *pool, const char *dir, const
     return err;
 }
 
-/* *main_file is left as it is if the folder is ours. */
+/* Sets *main_file only if the folder is another program's. */
 static co_err recognise(const char **main_file, const char **with_class, co_pool *pool, const char *dir)
 {
     static const char *const mains[] = {"train.yaml", "config.yaml"}, *const groups[] = {"trainer", "model",
@@ -70,7 +70,7 @@ static co_err recognise(const char **main_file, const char **with_class, co_pool
     return CO_OK;
 }
 
-/* ${paths.data_dir} of the template is data/; other expressions are kept only if they name a key that exists here. */
+/* The template's ${paths.data_dir} is data/. Other expressions are kept only if they name a key that exists here. */
 static co_err sift_expression(co_conf *c, conf_pair *p, bool *keep)
 {
     static const char data_dir[] = "${paths.data_dir}";
@@ -86,7 +86,7 @@ static co_err sift_expression(co_conf *c, conf_pair *p, bool *keep)
     return n > 3 && !name ? CO_ENOMEM : CO_OK;
 }
 
-/* An entry of a defaults list: groups that do not exist here are passed over. */
+/* Is this entry of a defaults list of use? Groups that do not exist here are ignored. */
 static bool keep_entry(const co_conf *c, const conf_pair *p, bool from_root)
 {
     size_t n = strcspn(p->key, "/");
@@ -95,7 +95,7 @@ static bool keep_entry(const co_conf *c, const conf_pair *p, bool from_root)
            (!from_root && !(p->defaults & (CONF_ABSOLUTE | CONF_OVERRIDE)));
 }
 
-/* Where such a program writes is relative to its own run folder; what is better, here follows from the metric. */
+/* Keys we never take: paths are relative to that program's own run folder, and the mode follows from the metric. */
 static bool is_its_own(const char *key)
 {
     static const char *const keys[] = {"trainer.default_root_dir", "callbacks.model_checkpoint.dirpath",

@@ -1,9 +1,9 @@
-/* habits.c -- keys and values that people bring from other programs: each pair of a source is looked up in the spec's
- * table of habits before anything else is done with it.
+/* habits.c -- translates keys and values of other programs, by the spec's table of habits, before anything else is
+ * done with them.
  *
- * A row without values gives way to the option tables: a key that exists is what it is. A row that names its values
- * is for these values, also of keys that exist. What a row makes of a pair is looked up again, so that
- * `model.net.model_name=vit` ends where `model=vit` does; a table that goes round is a mistake of ours.
+ * A row without values applies only to keys that do not exist here. A row with values applies to these values of
+ * any key. The result is looked up again, so that `model.net.model_name=vit` ends where `model=vit` does. A table
+ * that goes in circles is a bug.
  */
 #include "config/config_int.h"
 
@@ -67,7 +67,7 @@ static const co_conf_habit *find(const co_conf_spec *spec, const conf_pair *p)
     return NULL;
 }
 
-/* Of another program's folder only what was spared from being refused is worth a line. */
+/* For a file of another program's folder, only a warning (`spared`) is printed. */
 static co_err tell(const co_conf_spec *spec, const conf_source *s, const conf_pair *p, const char *word,
                    const char *says, bool spared)
 {
@@ -88,7 +88,7 @@ static co_err tell(const co_conf_spec *spec, const conf_source *s, const conf_pa
     return err;
 }
 
-/* The pair as the row has it. A key of a file that becomes a group's choice overrides that choice. */
+/* Replaces the pair by what the row makes of it. A key of a file that becomes a group's choice overrides it. */
 static co_err become(co_conf *c, const conf_source *s, conf_pair *p, const co_conf_habit *row)
 {
     co_str word = {0};

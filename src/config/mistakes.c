@@ -1,13 +1,14 @@
-/* mistakes.c -- the mistakes of a line are collected, so that all of them are told at once, a line each.
+/* mistakes.c -- collects the mistakes of a command line, to report all of them at once, one per line.
  *
- * Composing goes on after a mistake with what is left. A key is not reported where it may be unknown only because of an
- * earlier mistake: below a group whose choice was wrong, or in a row that a wrong experiment would have chosen.
+ * Composing goes on after a mistake with what is left. Some keys are then unknown only because of an earlier
+ * mistake: those below a group whose choice was wrong, and those of a row that a misspelt experiment would have
+ * chosen. They are not reported.
  */
 #include "config/config_int.h"
 
 #include <string.h>
 
-enum { MOST_BYTES = 3500 }; /* an error's text is bounded, too */
+enum { MOST_BYTES = 3500 }; /* less than the room of co_errmsg() */
 
 /* Is `line` a whole line of the text? */
 static bool has_line(const char *text, const char *line)

@@ -1,4 +1,4 @@
-/* resolve.c -- ${...} in values, once all sources are in.
+/* resolve.c -- resolves ${...} in values, after all sources have been applied.
  *
  *     ${a.b}                  the value of another key          ${.b} ${..b}   relative to the key's own section
  *     ${oc.env:NAME,default}  the environment                   ${now:%Y-%m-%d}  the time, one for all keys
@@ -6,9 +6,9 @@
  *     ${co.find:a,b}          the first path that exists, else the first
  *     \${                     the characters themselves; backslashes before it are doubled
  *
- * Each slot is resolved once; one that is met again while it is being resolved is a cycle, refused by the names on
- * the way. What needed the environment is marked, also through other keys, so that it is never written out. The
- * text of a value may not grow over 1 MiB.
+ * Each slot is resolved once. A slot that needs its own value is a cycle, and is refused with the names of the keys
+ * on it. A value that needed the environment, directly or through other keys, is marked and never written to disk.
+ * A value may not grow over 1 MiB.
  */
 #include "config/config_int.h"
 
@@ -78,7 +78,7 @@ static co_err full_key(co_str *out, const conf_slot *from, const char *key)
     return co_str_err(out);
 }
 
-/* The value of a key; *found tells instead of an error when it is not NULL. */
+/* Adds the value of a key. With `found`, a missing key sets it to false and is no error. */
 static co_err add_key(job *j, co_str *out, const char *key, bool *found)
 {
     co_str full = {0};
@@ -208,7 +208,7 @@ static co_err decode(job *j, co_str *out, const args *a)
     return CO_OK;
 }
 
-/* The error about a path that is not there then names the one that was expected first. */
+/* If neither path exists, the first is used, so that the error which follows names it. */
 static co_err find_path(job *j, co_str *out, const args *a)
 {
     int i = a->n == 2 && !co_fs_exists(co_str_text(&a->text[0])) && co_fs_exists(co_str_text(&a->text[1]));

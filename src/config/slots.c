@@ -1,7 +1,7 @@
-/* slots.c -- values into the fields they are for.
+/* slots.c -- puts values into the fields of the options.
  *
- * A value with ${...} is kept and resolved when all sources are in (resolve.c); ??? says that a later source must give
- * the value. `~key` and `~section` take slots back to their defaults.
+ * A value with ${...} is stored and resolved after all sources (resolve.c). ??? means that a later source must give
+ * the value. `~key` and `~section` reset slots to their defaults.
  */
 #include "config/config_int.h"
 
@@ -37,7 +37,7 @@ static co_err put(conf_slot *slot, const conf_source *s, const conf_pair *p)
     return slot->missing || slot->expr ? CO_OK : conf_slot_set(slot, p->key, p->value, p->kind);
 }
 
-/* Is the slot's value what the text says? Both are written as the option writes them. */
+/* Does the slot have the value of the pair? Both are printed by the option and compared as text. */
 static co_err holds(bool *same, const conf_slot *slot, const conf_pair *p)
 {
     co_str now = {0}, then = {0};
@@ -117,7 +117,7 @@ static co_err apply_one(co_conf *c, const conf_source *s, const conf_pair *p)
         return co_fail(CO_EINPUT, "%s: no defaults list asks for the group \"%s\"", p->key, p->key);
     if (p->op == CONF_DELETE)
         return take_away(c, p);
-    if (!p->value) /* a mapping: of a file, its keys follow; {} of a word sets nothing */
+    if (!p->value) /* a mapping; its keys, if any, are pairs of their own */
         return p->line || conf_is_section(c, p->key) || conf_follows_mistake(c, p->key)
                    ? CO_OK
                    : conf_fail_unknown(c, p->key);
@@ -136,7 +136,7 @@ static co_err apply_one(co_conf *c, const conf_source *s, const conf_pair *p)
     return conf_fail_unknown(c, p->key);
 }
 
-/* Puts one source's pairs where they belong. A key may be in a row's table and in a core table: both. */
+/* Applies one source's pairs. A key that is both in a row's table and in a core table sets both fields. */
 co_err conf_apply(co_conf *c, const conf_source *s)
 {
     for (int i = 0; i < s->n; i++) {

@@ -1,4 +1,4 @@
-/* unknown.c -- the sentence for a key that does not exist: what was meant, or why it is not there now. */
+/* unknown.c -- the message for a key that does not exist: the nearest name, or the choices that have this key. */
 #include "config/config_int.h"
 
 #include <string.h>
