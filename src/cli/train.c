@@ -56,6 +56,20 @@ static co_err refuse_foreign(const training *s)
     return CO_OK;
 }
 
+/* Two runs must not save into one folder: each would replace and prune the other's. The folder has a lease of its own,
+ * unless it lies in the run folder, or is it. */
+static co_err lease_checkpoints(training *s, const char *at)
+{
+    char run[PATH_MAX];
+
+    if (!realpath(co_folder_path(s->folder), run))
+        return co_fail(CO_EIO, "%s: %m", co_folder_path(s->folder));
+    size_t len = strlen(run);
+    if (strncmp(at, run, len) == 0 && (at[len] == '/' || !at[len]))
+        return CO_OK;
+    return co_folder_lease_too(s->folder, at, "callbacks.model_checkpoint.dirpath");
+}
+
 /* checkpoints/ of the run folder becomes a link to where they really go, so that the run is found whole by its folder. */
 static co_err link_elsewhere(training *s)
 {
@@ -64,6 +78,7 @@ static co_err link_elsewhere(training *s)
     CO_TRY(co_fs_mkdirs(s->app.cfg->ckpt_dir));
     if (!realpath(s->app.cfg->ckpt_dir, at))
         return co_fail(CO_EIO, "callbacks.model_checkpoint.dirpath: %s: %m", s->app.cfg->ckpt_dir);
+    CO_TRY(lease_checkpoints(s, at));
     if (symlink(at, s->ckpt_root) != 0 && errno != EEXIST)
         return co_fail(CO_EIO, "link %s to %s: %m", s->ckpt_root, at);
     return CO_OK;
