@@ -123,7 +123,7 @@ void blame(job *j, const co_failure *f, const char *next)
     if (path)
         co_str_addf(&s, "\n  written to %s", path);
     if (!j->spec->hushed || j->verdict.crash_status) /* which no other host knows of */
-        co_console_say(&j->console, co_str_text(&s));
+        co_screen_say(&j->screen, co_str_text(&s));
     co_str_fini(&s);
     co_free(path);
 }

@@ -30,7 +30,7 @@ static void hear_word(job *j, const char *word)
 
 static void control_ended(job *j, const char *how)
 {
-    co_console_sayf(&j->console, "%s: %s %s; the job ends", j->host, control_name, how);
+    co_screen_sayf(&j->screen, "%s: %s %s; the job ends", j->host, control_name, how);
     j->control.fd = -1;
     request_end(j, SIGTERM, control_name);
 }

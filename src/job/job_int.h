@@ -2,7 +2,7 @@
  *
  *     roster --events--> run.c --> round.c: starts and ends the workers of a round (env.c; a guard process for each)
  *     a worker's bytes --> worker.c --> output.c --> files.c (a file per rank, merged.log) --> joblog.c (all hosts)
- *                                                \--> console (prefixes, bars) --> out_fd, err_fd
+ *                                                \--> screen (prefixes, bars) --> out_fd, err_fd
  *     a death --> judge.c --> cause.c --> co_failure --> roster --> blame.c (a paragraph, blame.json)
  *     a hang  --> stall.c --> cause.c, judge.c
  *     a signal, a line from whoever started us --> control.c, request.c --> round.c, roster
@@ -28,7 +28,7 @@
 #include "proc/look.h"
 #include "proc/signals.h"
 #include "ssh/ssh.h"
-#include "term/console.h"
+#include "term/screen.h"
 
 typedef struct job job;
 
@@ -37,13 +37,13 @@ typedef enum { ROUND_IDLE, ROUND_RUNNING, ROUND_ENDING } round_state;
 struct round {
     co_round is; /* as the roster said it: ranks, hosts, addresses */
     worker *workers;
-    int n; /* of workers; spec->terms.nproc once all are started */
+    int n;               /* of workers; spec->terms.nproc once all are started */
     co_bar_source *bars; /* streams whose progress bars are drawn */
     int n_bars;
     round_state state;
-    uint64_t kill_ns;       /* ENDING: when SIGKILL is due; 0: it was sent */
-    int64_t ending_ns;      /* CLOCK_REALTIME when ENDING began: who failed before that was not asked to end */
-    bool had_to_kill;       /* somebody did not end within the grace period */
+    uint64_t kill_ns;  /* ENDING: when SIGKILL is due; 0: it was sent */
+    int64_t ending_ns; /* CLOCK_REALTIME when ENDING began: who failed before that was not asked to end */
+    bool had_to_kill;  /* somebody did not end within the grace period */
     co_death_traces traces; /* taken when it began */
 };
 enum { AT_ONCE = 1 }; /* as kill_ns: long past */
@@ -109,9 +109,10 @@ struct verdict {
     bool kept;         /* a blame.json was written */
     int crash_status;  /* exit status of the first worker that crashed after a request to end; 0: none did */
 };
-void judge_begin(job *j);                        /* a new round */
-void judge_failed(job *j, const co_failure *f); /* a worker of ours failed, or hangs: tells the roster, ends the others */
-void judge_turn(job *j);                         /* after every turn */
+void judge_begin(job *j); /* a new round */
+void judge_failed(job *j,
+                  const co_failure *f); /* a worker of ours failed, or hangs: tells the roster, ends the others */
+void judge_turn(job *j);                /* after every turn */
 void blame(job *j, const co_failure *f, const char *next); /* once a round: the paragraph, blame.json */
 
 /* --- stall.c: workers that make no progress ---------------------------------------------------------------- */
@@ -124,10 +125,10 @@ int stall_due_ms(const job *j);
 /* --- run.c: together --------------------------------------------------------------------------------------- */
 /* What the roster wants of us, and how it ends. */
 struct orders {
-    bool stop;         /* STOP came: the roster waits for co_roster_stopped */
-    bool begin;        /* BEGIN came, with `next` */
+    bool stop;  /* STOP came: the roster waits for co_roster_stopped */
+    bool begin; /* BEGIN came, with `next` */
     co_round next;
-    bool over;         /* OVER came, with `status` */
+    bool over; /* OVER came, with `status` */
     int status;
     co_err err; /* of the roster or of starting workers; its text is in why */
     char why[1024];
@@ -146,7 +147,7 @@ struct job {
     co_roster *roster;
     char host[CO_HOST_NAME];
     struct process process;
-    co_console console;
+    co_screen screen;
     files files;
     joblog log;
     worker_events events;

@@ -31,20 +31,22 @@ static bool is_open(const joblog *l)
 /* Another host keeps the roster now: what is in job.log here is not the whole any more. */
 static void set_aside(joblog *l, long long round)
 {
-    char *path = co_sprintf("%s/job.log", l->files->run), *old = path ? co_sprintf("%s.%lld", path, round) : NULL;
+    char *path = co_sprintf("%s/job.log", l->files->run),
+         *old = path ? co_sprintf("%s.%lld", path, round) : NULL;
 
     joblog_write(l, true);
     files_log_close(l->files, &l->file);
     if (old && rename(path, old) == 0)
-        co_console_sayf(l->console,
-                        "another host keeps the roster now and goes on with job.log; what this one has is %s", old);
+        co_screen_sayf(l->screen,
+                       "another host keeps the roster now and goes on with job.log; what this one has is %s",
+                       old);
     co_free(path);
     co_free(old);
 }
 
-void joblog_init(joblog *l, const co_job_spec *spec, files *f, co_roster *roster, co_console *console)
+void joblog_init(joblog *l, const co_job_spec *spec, files *f, co_roster *roster, co_screen *screen)
 {
-    *l = (joblog){.spec = spec, .files = f, .roster = roster, .console = console, .file.fd = -1};
+    *l = (joblog){.spec = spec, .files = f, .roster = roster, .screen = screen, .file.fd = -1};
 }
 
 void joblog_open(joblog *l, long long round)
@@ -166,7 +168,9 @@ bool joblog_settled(joblog *l)
         l->over_ns = co_now_ns();
     double since_s = (double)(co_now_ns() - l->over_ns) / 1e9;
     if (is_open(l) && !l->wait_said && since_s > TELL_S) {
-        co_console_sayf(l->console, "waiting for the last lines of the other hosts, for job.log; Ctrl-C does without them");
+        co_screen_sayf(
+            l->screen,
+            "waiting for the last lines of the other hosts, for job.log; Ctrl-C does without them");
         l->wait_said = true;
     }
     return (!l->unsent && co_roster_settled(l->roster)) ||

@@ -3,7 +3,7 @@
 #define CO_JOB_JOBLOG_INT_H
 
 #include "job/files_int.h"
-#include "term/console.h"
+#include "term/screen.h"
 
 typedef struct mixed {
     size_t at, len; /* of text, with its newline */
@@ -14,7 +14,7 @@ typedef struct joblog {
     const co_job_spec *spec;
     files *files;
     co_roster *roster;
-    co_console *console;
+    co_screen *screen;
 
     log_file file;
     co_str text;
@@ -30,11 +30,11 @@ typedef struct joblog {
 } joblog;
 
 /* All are borrowed until joblog_close. */
-void joblog_init(joblog *l, const co_job_spec *spec, files *files, co_roster *roster, co_console *console);
+void joblog_init(joblog *l, const co_job_spec *spec, files *files, co_roster *roster, co_screen *screen);
 /* Opens job.log if this host keeps the roster of several hosts and there is a --log-dir; sets it aside if another host
  * keeps the roster now. */
 void joblog_open(joblog *l, long long round);
-void joblog_receive(joblog *l); /* what other hosts have logged */
+void joblog_receive(joblog *l);     /* what other hosts have logged */
 int joblog_due_ms(const joblog *l); /* -1: nothing waits */
 void joblog_write(joblog *l, bool all);
 bool joblog_settled(joblog *l); /* the job is over: is there nothing more to wait for? */

@@ -36,7 +36,8 @@ static worker *first_failed(job *j)
 
     for (int i = 0; i < j->round.n; i++) {
         worker *w = &j->round.workers[i];
-        bool own = j->round.state == ROUND_RUNNING || (j->round.state == ROUND_ENDING && w->when_ns < j->round.ending_ns);
+        bool own = j->round.state == ROUND_RUNNING ||
+                   (j->round.state == ROUND_ENDING && w->when_ns < j->round.ending_ns);
         if (worker_failed(w) && !w->blamed && own && (!first || w->when_ns < first->when_ns))
             first = w;
     }
@@ -108,9 +109,9 @@ static void say_status(job *j)
         return;
     if (n > 1)
         snprintf(others, sizeof others, "; so did %d more, with this or another one", n - 1);
-    co_console_sayf(&j->console, "rank %d ended with status %d after SIG%s%s%s%s", w->rank, WEXITSTATUS(w->status),
-            sigabbrev_np(request(j)) ? sigabbrev_np(request(j)) : "?", w->exception[0] ? ": " : "",
-            w->exception, others);
+    co_screen_sayf(&j->screen, "rank %d ended with status %d after SIG%s%s%s%s", w->rank,
+                   WEXITSTATUS(w->status), sigabbrev_np(request(j)) ? sigabbrev_np(request(j)) : "?",
+                   w->exception[0] ? ": " : "", w->exception, others);
 }
 
 /* Its time is over. A worker that has ended may have left others, of which its guard knows. */
@@ -121,9 +122,9 @@ static void say_killed(job *j, const worker *w)
     snprintf(who, sizeof who, w->ended ? "what rank %d (pid %d) left running" : "rank %d (pid %d)", w->rank,
              (int)w->pid);
     if (j->round.kill_ns == AT_ONCE)
-        co_console_sayf(&j->console, "asked once more: %s is killed", who);
+        co_screen_sayf(&j->screen, "asked once more: %s is killed", who);
     else
-        co_console_sayf(&j->console, "%s has not ended within %g s: killed", who, j->spec->grace_s);
+        co_screen_sayf(&j->screen, "%s has not ended within %g s: killed", who, j->spec->grace_s);
 }
 
 void judge_turn(job *j)

@@ -43,10 +43,11 @@ void request_end(job *j, int sig, const char *on)
     j->request.sig = sig;
     snprintf(why, sizeof why, "SIG%s on %.40s", sigabbrev_np(sig) ? sigabbrev_np(sig) : "?", on);
     if (j->round.state == ROUND_RUNNING && on != control_name)
-        co_console_sayf(&j->console, "SIG%s: passed on to all workers; they have %g s; once more kills them",
-                sigabbrev_np(sig) ? sigabbrev_np(sig) : "?", j->spec->grace_s);
+        co_screen_sayf(&j->screen, "SIG%s: passed on to all workers; they have %g s; once more kills them",
+                       sigabbrev_np(sig) ? sigabbrev_np(sig) : "?", j->spec->grace_s);
     else if (j->round.state == ROUND_IDLE && !j->round.is.number && on != control_name)
-        co_console_sayf(&j->console, "SIG%s: ended before the job began", sigabbrev_np(sig) ? sigabbrev_np(sig) : "?");
+        co_screen_sayf(&j->screen, "SIG%s: ended before the job began",
+                       sigabbrev_np(sig) ? sigabbrev_np(sig) : "?");
     round_end(j, sig);
     co_roster_leave(j->roster, request_status(sig), why);
 }

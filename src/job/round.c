@@ -114,13 +114,12 @@ static void set_view(job *j)
     const co_round *r = &j->round.is;
     co_job_prefix prefix = j->spec->prefix;
 
-    _Static_assert((int)CO_CONSOLE_RANKS >= (int)CO_MAX_WORKERS, "a console takes all workers of a host");
-    co_console_view_set(&j->console,
-                        &(co_console_view){.prefix = prefix == CO_PREFIX_RANK ||
-                                                     (prefix == CO_PREFIX_AUTO && r->world > 1),
-                                           .host = r->hosts > 1 ? j->host : "",
-                                           .first_rank = r->first_rank,
-                                           .nproc = j->spec->terms.nproc});
+    _Static_assert((int)CO_SCREEN_RANKS >= (int)CO_MAX_WORKERS, "a screen takes all workers of a host");
+    co_screen_view_set(&j->screen, &(co_screen_view){.prefix = prefix == CO_PREFIX_RANK ||
+                                                               (prefix == CO_PREFIX_AUTO && r->world > 1),
+                                                     .host = r->hosts > 1 ? j->host : "",
+                                                     .first_rank = r->first_rank,
+                                                     .nproc = j->spec->terms.nproc});
 }
 
 co_err round_start(job *j, const co_round *r)
@@ -144,7 +143,11 @@ co_err round_start(job *j, const co_round *r)
     j->round.state = ROUND_RUNNING;
     for (int i = 0; i < spec->terms.nproc; i++) {
         worker *w = &j->round.workers[i];
-        *w = (worker){.events = &j->events, .run_id = spec->terms.run_id, .local_rank = i, .rank = r->first_rank + i, .sock = -1};
+        *w = (worker){.events = &j->events,
+                      .run_id = spec->terms.run_id,
+                      .local_rank = i,
+                      .rank = r->first_rank + i,
+                      .sock = -1};
         w->active_ns = w->printed_ns = co_now_ns();
         if (spec->tee_template)
             fill_template(w->tee_prefix, sizeof w->tee_prefix, spec->tee_template, j, w);
@@ -195,7 +198,8 @@ bool round_gone(job *j)
         for (int k = 0; k < 2 && j->round.workers[i].sock < 0; k++)
             worker_close(&j->round.workers[i], k);
     for (int i = 0; i < j->round.n; i++)
-        if (j->round.workers[i].sock >= 0 || j->round.workers[i].s[0].fd >= 0 || j->round.workers[i].s[1].fd >= 0)
+        if (j->round.workers[i].sock >= 0 || j->round.workers[i].s[0].fd >= 0 ||
+            j->round.workers[i].s[1].fd >= 0)
             return false;
     return true;
 }

@@ -47,7 +47,7 @@ static void follow(job *j, const co_roster_event *ev)
         return;
     case CO_ROSTER_TALK:
         if (!j->spec->hushed)
-            co_console_sayf(&j->console, "%s", ev->text);
+            co_screen_sayf(&j->screen, "%s", ev->text);
         return;
     case CO_ROSTER_BEGIN:
         j->orders.begin = true;
@@ -66,7 +66,7 @@ static void follow(job *j, const co_roster_event *ev)
     if (ev->has_cause)
         blame(j, &ev->cause, ev->text);
     else if (ev->text[0] && !j->request.sig && !j->spec->hushed && !strstr(ev->text, control_name))
-        co_console_sayf(&j->console, "%s", ev->text);
+        co_screen_sayf(&j->screen, "%s", ev->text);
     round_end(j, j->request.other_sig ? j->request.other_sig : SIGTERM);
 }
 
@@ -137,7 +137,7 @@ static int until_ms(uint64_t when_ns)
 
 static int longest_sleep(job *j)
 {
-    int ms = sooner(co_console_due_ms(&j->console), output_turn(j));
+    int ms = sooner(co_screen_due_ms(&j->screen), output_turn(j));
 
     ms = sooner(ms, until_ms(j->verdict.blame_ns));
     ms = sooner(ms, j->round.state == ROUND_ENDING ? until_ms(j->round.kill_ns) : -1);
@@ -151,7 +151,7 @@ static int longest_sleep(job *j)
 /* Waits, then lets everybody whose descriptor woke us act. p has room for FIXED + 3 per worker. */
 static void wait_and_act(job *j, struct pollfd *p)
 {
-    co_console *c = &j->console;
+    co_screen *c = &j->screen;
     int n = 2, ms = longest_sleep(j);
 
     co_outlets_push(&c->out, p);
@@ -159,7 +159,8 @@ static void wait_and_act(job *j, struct pollfd *p)
     c->hurries = j->round.state == ROUND_ENDING;
     bool full = co_outlets_full(&c->out) && !c->hurries;
     p[n++] = (struct pollfd){.fd = j->process.signal_fd, .events = POLLIN};
-    p[n++] = (struct pollfd){.fd = j->orders.err || j->orders.over ? -1 : co_roster_fd(j->roster), .events = POLLIN};
+    p[n++] = (struct pollfd){.fd = j->orders.err || j->orders.over ? -1 : co_roster_fd(j->roster),
+                             .events = POLLIN};
     p[n++] = (struct pollfd){.fd = j->control.fd, .events = POLLIN};
     for (int i = 0; i < j->round.n; i++) {
         worker *w = &j->round.workers[i];
@@ -192,7 +193,7 @@ static void write_files(job *j)
             files_log_push(&j->files, &j->round.workers[i].s[k].file);
     files_log_push(&j->files, &j->files.merged);
     if (j->files.broken_why[0]) {
-        co_console_sayf(&j->console, "%s", j->files.broken_why);
+        co_screen_sayf(&j->screen, "%s", j->files.broken_why);
         j->files.broken_why[0] = '\0';
     }
     joblog_receive(&j->log);
@@ -221,7 +222,7 @@ static void loop(job *j, struct pollfd *p)
         wait_and_act(j, p);
         stall_watch(j);
         judge_turn(j);
-        co_console_flush(&j->console, false);
+        co_screen_flush(&j->screen, false);
         write_files(j);
     }
 }
@@ -230,7 +231,8 @@ static int exit_status(const job *j)
 {
     if (j->verdict.crash_status) /* while saving, most likely: whoever starts the job again at 75 would do so for ever */
         return j->verdict.crash_status;
-    if (j->request.sig && j->round.had_to_kill && (!j->verdict.failed || !j->orders.over)) /* not within the grace period */
+    if (j->request.sig && j->round.had_to_kill &&
+        (!j->verdict.failed || !j->orders.over)) /* not within the grace period */
         return 128 + j->request.sig;
     return j->orders.over ? j->orders.status : j->request.sig ? request_status(j->request.sig) : 1;
 }
@@ -248,10 +250,11 @@ static void end_log(job *j)
 
 static void say_not_shown(job *j)
 {
-    if (j->console.not_shown)
-        co_console_sayf(&j->console, "%llu kB that workers printed while the job ended are not shown, as nobody read them%s",
-                (unsigned long long)(j->console.not_shown + 999) / 1000,
-                j->spec->log_dir && !j->files.broken ? "; the log files have them" : "");
+    if (j->screen.not_shown)
+        co_screen_sayf(
+            &j->screen, "%llu kB that workers printed while the job ended are not shown, as nobody read them%s",
+            (unsigned long long)(j->screen.not_shown + 999) / 1000,
+            j->spec->log_dir && !j->files.broken ? "; the log files have them" : "");
 }
 
 static co_err set_up(job *j)
@@ -289,10 +292,10 @@ co_err co_job_run(const co_job_spec *spec, co_roster *roster, int *status)
     j->roster = roster;
     j->process.signal_fd = j->files.merged.fd = -1;
     j->events = output_events(j);
-    joblog_init(&j->log, spec, &j->files, roster, &j->console);
+    joblog_init(&j->log, spec, &j->files, roster, &j->screen);
     j->control.fd = spec->control_fd > STDERR_FILENO ? spec->control_fd : -1;
     j->control.heard_ns = co_now_ns();
-    co_console_open(&j->console, spec->out_fd, spec->err_fd);
+    co_screen_open(&j->screen, spec->out_fd, spec->err_fd);
     err = set_up(j);
     if (err == CO_OK)
         loop(j, p);
@@ -303,14 +306,14 @@ co_err co_job_run(const co_job_spec *spec, co_roster *roster, int *status)
     joblog_close(&j->log);
     say_not_shown(j);
     if (j->files.kept && j->files.run && !j->verdict.kept && !spec->log_dir)
-        co_console_sayf(&j->console, "log files are in %s", j->files.run);
+        co_screen_sayf(&j->screen, "log files are in %s", j->files.run);
     files_close(&j->files, j->verdict.kept);
     if (j->process.signal_fd >= 0) {
         hear_signals(j);
         close(j->process.signal_fd);
     }
     request_restore_mask(j);
-    co_console_close(&j->console, j->request.sig || j->request.other_sig ? CO_UNREAD_MS : -1);
+    co_screen_close(&j->screen, j->request.sig || j->request.other_sig ? CO_UNREAD_MS : -1);
     setrlimit(RLIMIT_NOFILE, &j->process.old_nofile);
     if (err == CO_OK && j->orders.err)
         err = co_fail(j->orders.err, "%s", j->orders.why);

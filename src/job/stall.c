@@ -73,7 +73,7 @@ static bool runs(const worker *w)
 /* The longest that one of them has stood still. */
 static double look_at_all(job *j, const co_proc *p, int n)
 {
-    bool unread = co_outlets_full(&j->console.out);
+    bool unread = co_outlets_full(&j->screen.out);
     double longest = 0;
 
     for (int i = 0; i < j->round.n; i++) {

@@ -3,9 +3,10 @@
 #define CO_JOB_TIMES_INT_H
 
 enum {
-    OWN_SIGNAL_MS = 200,  /* a worker died of a signal that may be on its way to us, too: how long we wait for it */
+    OWN_SIGNAL_MS = 200, /* a worker died of a signal that may be on its way to us, too: how long we wait for it */
     BLAME_WAIT_MS = 2000, /* how long we wait for the roster to say which failure was the first */
-    OVER_WAIT_MS = 10000, /* our workers are gone and we asked for the end: how long we wait for the roster to agree */
+    OVER_WAIT_MS =
+        10000, /* our workers are gone and we asked for the end: how long we wait for the roster to agree */
 
     /* job.log */
     MIX_MS = 300,      /* how long a line waits for earlier lines of other hosts */

@@ -194,10 +194,11 @@ static void hear_stuck(worker *w, const co_guard_report *g)
         fclose(f);
     if (g->n > 1)
         snprintf(others, sizeof others, " and %d more", g->n - 1);
-    snprintf(text, sizeof text, "rank %d: process %d%s%s%s%s %s%s; left alone", w->rank, g->who, *name ? " (" : "", name,
-            *name ? ")" : "", others,
-            g->status ? "cannot be killed: " : "was killed and has not ended: the kernel or a debugger holds it",
-            g->status ? strerror(g->status) : "");
+    snprintf(text, sizeof text, "rank %d: process %d%s%s%s%s %s%s; left alone", w->rank, g->who,
+             *name ? " (" : "", name, *name ? ")" : "", others,
+             g->status ? "cannot be killed: "
+                       : "was killed and has not ended: the kernel or a debugger holds it",
+             g->status ? strerror(g->status) : "");
     w->events->say(w->events->ctx, text);
     if (w->ended)
         return;

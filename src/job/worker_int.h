@@ -27,7 +27,7 @@ typedef struct worker_events {
     void (*bytes)(void *ctx, stream *s, const char *bytes, size_t n); /* as they came */
     void (*line)(void *ctx, const stream *s, const char *text, size_t len);
     void (*bar)(void *ctx, const stream *s, const char *text, size_t len); /* what an open bar shows */
-    void (*say)(void *ctx, const char *text);                              /* for the user, about this worker */
+    void (*say)(void *ctx, const char *text); /* for the user, about this worker */
 } worker_events;
 
 typedef struct worker {
@@ -40,7 +40,7 @@ typedef struct worker {
     char tee_prefix[128];
     tail tail;
     bool in_traceback;
-    bool saw_place; /* the line before was indented, and a place in a source file was among such lines */
+    bool saw_place;      /* the line before was indented, and a place in a source file was among such lines */
     char exception[256]; /* last line of the last traceback */
     char earlier[256];   /* the same, of tracebacks before the round was asked to end */
     bool ended, blamed;

@@ -8,7 +8,7 @@
  *
  * There is a block only where lines have prefixes. A single worker's bytes go to the terminal unchanged.
  */
-#include "term/console.h"
+#include "term/screen.h"
 #include "term/term_int.h"
 
 #include <stdio.h>
@@ -19,7 +19,7 @@
 enum { BARS_MOST = 16 };
 
 /* The terminal the block is on: standard error, where progress bars go, or else standard output. */
-static co_outlet *terminal(co_console *c)
+static co_outlet *terminal(co_screen *c)
 {
     for (int i = 1; i >= 0; i--)
         if (co_outlets_at(&c->out, i)->tty)
@@ -27,7 +27,7 @@ static co_outlet *terminal(co_console *c)
     return NULL;
 }
 
-void bars_erase(co_console *c)
+void bars_erase(co_screen *c)
 {
     static const char up[] = "\033[A\r\033[K";
     co_outlet *o = terminal(c);
@@ -72,10 +72,10 @@ static size_t fitting(const char *text, size_t len, int most)
     return at < len ? at : len;
 }
 
-static void draw_one(co_console *c, co_outlet *o, int local_rank, const co_row *r)
+static void draw_one(co_screen *c, co_outlet *o, int local_rank, const co_row *r)
 {
     static const char plain[] = "\033[m";
-    char label[CO_CONSOLE_HOST + 16];
+    char label[CO_SCREEN_HOST + 16];
     const char *text = co_str_text(&r->text);
     int n =
         snprintf(label, sizeof label, "[%s%s%d] ", c->host, *c->host ? ":" : "", c->first_rank + local_rank);
@@ -94,8 +94,7 @@ static bool is_drawn(const co_lines *l, int i, uint64_t now)
 {
     const co_row *r = &l->rows[i];
 
-    return !co_row_blank(r) &&
-           (r->bar || l->returned || now - l->since_ns > CO_PARTIAL_MS * UINT64_C(1000000));
+    return !co_row_blank(r) && (r->bar || l->returned || now - l->since_ns > CO_PARTIAL_MS * UINT64_C(1000000));
 }
 
 typedef struct block {
@@ -111,7 +110,7 @@ typedef struct sources {
 } sources;
 
 /* Surveys the block, and draws its first `most` rows. */
-static block walk(co_console *c, const sources *from, co_outlet *o, int most)
+static block walk(co_screen *c, const sources *from, co_outlet *o, int most)
 {
     block b = {0};
 
@@ -131,7 +130,7 @@ static block walk(co_console *c, const sources *from, co_outlet *o, int most)
 }
 
 /* All rows, or as many as there is room for and a line that counts the rest. */
-static void draw_block(co_console *c, const sources *from, co_outlet *o, int n, int room)
+static void draw_block(co_screen *c, const sources *from, co_outlet *o, int n, int room)
 {
     char rest[32];
 
@@ -143,7 +142,7 @@ static void draw_block(co_console *c, const sources *from, co_outlet *o, int n, 
     c->bars++;
 }
 
-int co_console_draw_bars(co_console *c, const co_bar_source *list, int n, uint64_t now_ns)
+int co_screen_draw_bars(co_screen *c, const co_bar_source *list, int n, uint64_t now_ns)
 {
     co_outlet *o = terminal(c);
     sources from = {list, n, now_ns};

@@ -26,15 +26,15 @@ static char *bar_of_a_period(int fd)
     j.files.merged.fd = open("merged.log", O_RDWR | O_CREAT | O_TRUNC, 0644);
     CHECK_OK(co_roster_local(&j.roster, &terms));
     j.events = output_events(&j);
-    co_console_open(&j.console, fd, fd);
-    co_console_view_set(&j.console, &(co_console_view){.prefix = true, .host = "", .nproc = 2});
+    co_screen_open(&j.screen, fd, fd);
+    co_screen_view_set(&j.screen, &(co_screen_view){.prefix = true, .host = "", .nproc = 2});
     w = (worker){.events = &j.events, .local_rank = 1, .rank = 1};
     w.s[1] = (stream){.fd = -1, .which = 1, .w = &w, .shown = true};
     co_lines_feed(&w.s[1].lines, "\r 5%", 4, nothing, NULL);
     worker_turn(&w, w.s[1].lines.since_ns + CO_BAR_LINE_MS * UINT64_C(1000000));
     CHECK(w.tail.n == 0, "it is not the last that the worker has said");
     files_log_close(&j.files, &j.files.merged);
-    co_console_close(&j.console, 0);
+    co_screen_close(&j.screen, 0);
     co_lines_fini(&w.s[1].lines);
     co_roster_close(j.roster);
     CHECK_OK(co_fs_read(&text, NULL, "merged.log", 1 << 16));

@@ -12,7 +12,7 @@
 
 #include "base/fs.h"
 #include "base/alloc.h"
-#include "term/console.h"
+#include "term/screen.h"
 
 static void add_line(void *ctx, const char *text, size_t len)
 {
@@ -133,14 +133,14 @@ static void folds_to(int nproc, const char *const *in, const char *want)
 {
     int p[2];
     char got[4096];
-    co_console c;
+    co_screen c;
 
     CHECK(pipe(p) == 0, "%m");
-    co_console_open(&c, p[1], p[1]);
-    co_console_view_set(&c, &(co_console_view){.prefix = true, .host = "", .nproc = nproc});
+    co_screen_open(&c, p[1], p[1]);
+    co_screen_view_set(&c, &(co_screen_view){.prefix = true, .host = "", .nproc = nproc});
     for (; *in; in++)
-        co_console_line(&c, atoi(*in), 0, strchr(*in, ':') + 1, strlen(strchr(*in, ':') + 1));
-    co_console_close(&c, 0);
+        co_screen_line(&c, atoi(*in), 0, strchr(*in, ':') + 1, strlen(strchr(*in, ':') + 1));
+    co_screen_close(&c, 0);
     close(p[1]);
     ssize_t n = read(p[0], got, sizeof got - 1);
     got[n < 0 ? 0 : n] = '\0';
@@ -180,14 +180,14 @@ TEST(an_outlet_forgets_what_a_slow_reader_has_read)
 /* Numbered lines, to standard output and standard error in turn: more than a pipe takes at once. */
 static void number_lines(int fd, int n)
 {
-    co_console c;
+    co_screen c;
 
-    co_console_open(&c, fd, fd);
+    co_screen_open(&c, fd, fd);
     for (int i = 0; i < n; i++) {
         char text[80];
-        co_console_teed(&c, i % 2, "[default0]:", text, (size_t)snprintf(text, sizeof text, "%064d", i));
+        co_screen_teed(&c, i % 2, "[default0]:", text, (size_t)snprintf(text, sizeof text, "%064d", i));
     }
-    co_console_close(&c, -1);
+    co_screen_close(&c, -1);
 }
 
 TEST(lines_for_both_outputs_keep_their_order_where_both_are_one_pipe)
@@ -210,30 +210,30 @@ TEST(lines_for_both_outputs_keep_their_order_where_both_are_one_pipe)
 }
 
 /* A limit of the file's size stands in for a full disk. */
-static void show_within(co_console *c, rlim_t most, const char *text)
+static void show_within(co_screen *c, rlim_t most, const char *text)
 {
     struct pollfd wait[2];
 
     CHECK(setrlimit(RLIMIT_FSIZE, &(struct rlimit){most, RLIM_INFINITY}) == 0, "%m");
-    co_console_raw(c, 0, text, strlen(text));
+    co_screen_raw(c, 0, text, strlen(text));
     co_outlets_push(&c->out, wait);
-    co_console_flush(c, false);
+    co_screen_flush(c, false);
 }
 
 TEST(a_file_that_takes_both_outputs_goes_on_when_the_disk_has_room_again_and_says_that_it_had_none)
 {
     int fd = open("out", O_RDWR | O_CREAT | O_APPEND, 0644);
     char *text;
-    co_console c;
+    co_screen c;
 
     signal(SIGXFSZ, SIG_IGN);
-    co_console_open(&c, fd, fd);
+    co_screen_open(&c, fd, fd);
     show_within(&c, RLIM_INFINITY, "one\n");
     show_within(&c, 4, "two\n");
     show_within(&c, 4, "three\n");
     show_within(&c, RLIM_INFINITY, "four\n");
     show_within(&c, RLIM_INFINITY, "five\n");
-    co_console_close(&c, -1);
+    co_screen_close(&c, -1);
     CHECK_OK(co_fs_read(&text, NULL, "out", 1 << 16));
     CHECK(strcmp(text, "one\nfour\ncohort: standard output and error: File too large: what could not be"
                        " written is lost, the job goes on\nfive\n") == 0,

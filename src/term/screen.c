@@ -1,4 +1,4 @@
-/* console.c -- what people see of the workers' output: whose line it is, and equal lines of many ranks once.
+/* screen.c -- what people see of the workers' output: whose line it is, and equal lines of many ranks once.
  *
  *     [0-7] x8 loading the data
  *     [3] loss 2.31
@@ -12,7 +12,7 @@
  *
  * Cost per line: a search through the queue from its end. The queue is short (CO_FOLD_MS of output, QUEUE_MOST lines).
  */
-#include "term/console.h"
+#include "term/screen.h"
 #include "term/term_int.h"
 
 #include <stdarg.h>
@@ -24,13 +24,13 @@
 
 enum { QUEUE_MOST = 1024, SEARCH_MOST = 128 };
 
-void co_console_open(co_console *c, int out_fd, int err_fd)
+void co_screen_open(co_screen *c, int out_fd, int err_fd)
 {
-    *c = (co_console){0};
+    *c = (co_screen){0};
     co_outlets_open(&c->out, out_fd, err_fd);
 }
 
-void co_console_view_set(co_console *c, const co_console_view *view)
+void co_screen_view_set(co_screen *c, const co_screen_view *view)
 {
     c->first_rank = view->first_rank;
     c->nproc = view->nproc;
@@ -50,7 +50,7 @@ static void put(co_held_line *s, int local_rank)
 }
 
 /* "[0-3,5] x5 ", with "host:" inside when there are several. */
-static void add_label(co_str *out, const co_console *c, const co_held_line *s)
+static void add_label(co_str *out, const co_screen *c, const co_held_line *s)
 {
     const char *comma = "";
 
@@ -72,14 +72,14 @@ static void add_label(co_str *out, const co_console *c, const co_held_line *s)
         co_str_addf(out, "x%d ", s->n);
 }
 
-static void write_out(co_console *c, int to, const char *text, size_t len)
+static void write_out(co_screen *c, int to, const char *text, size_t len)
 {
     bars_erase(c);
     co_outlet_add(co_outlets_at(&c->out, to), text, len);
 }
 
 /* Is there room for what a worker has printed? */
-static bool takes(co_console *c, int to, size_t len)
+static bool takes(co_screen *c, int to, size_t len)
 {
     if (!c->hurries || !co_outlet_overfull(co_outlets_at(&c->out, to)))
         return true;
@@ -87,7 +87,7 @@ static bool takes(co_console *c, int to, size_t len)
     return false;
 }
 
-static void send_head(co_console *c)
+static void send_head(co_screen *c)
 {
     co_held_line *s = &c->queue[c->head];
     co_str line = {0};
@@ -106,7 +106,7 @@ static void send_head(co_console *c)
 }
 
 /* The entry that this line may join, or NULL. */
-static co_held_line *equal_one(co_console *c, int local_rank, int to, const char *text, size_t len)
+static co_held_line *equal_one(co_screen *c, int local_rank, int to, const char *text, size_t len)
 {
     co_held_line *found = NULL;
 
@@ -120,7 +120,7 @@ static co_held_line *equal_one(co_console *c, int local_rank, int to, const char
     return found;
 }
 
-static co_held_line *new_one(co_console *c)
+static co_held_line *new_one(co_screen *c)
 {
     if (c->head + c->n == c->room && c->head) {
         memmove(c->queue, c->queue + c->head, (size_t)c->n * sizeof *c->queue);
@@ -138,7 +138,7 @@ static co_held_line *new_one(co_console *c)
     return s;
 }
 
-void co_console_line(co_console *c, int local_rank, int to, const char *text, size_t len)
+void co_screen_line(co_screen *c, int local_rank, int to, const char *text, size_t len)
 {
     co_held_line *s = equal_one(c, local_rank, to, text, len);
 
@@ -160,7 +160,7 @@ void co_console_line(co_console *c, int local_rank, int to, const char *text, si
         send_head(c);
 }
 
-void co_console_teed(co_console *c, int to, const char *prefix, const char *text, size_t len)
+void co_screen_teed(co_screen *c, int to, const char *prefix, const char *text, size_t len)
 {
     if (!takes(c, to, strlen(prefix) + len + 1))
         return;
@@ -169,20 +169,20 @@ void co_console_teed(co_console *c, int to, const char *prefix, const char *text
     co_outlet_add(co_outlets_at(&c->out, to), "\n", 1);
 }
 
-void co_console_raw(co_console *c, int to, const char *bytes, size_t n)
+void co_screen_raw(co_screen *c, int to, const char *bytes, size_t n)
 {
     if (takes(c, to, n))
         write_out(c, to, bytes, n);
 }
 
-void co_console_say(co_console *c, const char *text)
+void co_screen_say(co_screen *c, const char *text)
 {
-    co_console_flush(c, true);
+    co_screen_flush(c, true);
     write_out(c, 1, text, strlen(text));
     co_outlet_add(co_outlets_at(&c->out, 1), "\n", 1);
 }
 
-void co_console_sayf(co_console *c, const char *fmt, ...)
+void co_screen_sayf(co_screen *c, const char *fmt, ...)
 {
     char text[1100];
     va_list ap;
@@ -191,10 +191,10 @@ void co_console_sayf(co_console *c, const char *fmt, ...)
     int n = snprintf(text, sizeof text, "cohort: ");
     vsnprintf(text + n, sizeof text - (size_t)n, fmt, ap);
     va_end(ap);
-    co_console_say(c, text);
+    co_screen_say(c, text);
 }
 
-int co_console_due_ms(const co_console *c)
+int co_screen_due_ms(const co_screen *c)
 {
     if (!c->n)
         return -1;
@@ -202,7 +202,7 @@ int co_console_due_ms(const co_console *c)
     return due <= now ? 0 : (int)((due - now) / 1000000) + 1;
 }
 
-static bool say_broken(co_console *c)
+static bool say_broken(co_screen *c)
 {
     char line[256];
     bool said = false;
@@ -212,16 +212,16 @@ static bool say_broken(co_console *c)
     return said;
 }
 
-void co_console_flush(co_console *c, bool all)
+void co_screen_flush(co_screen *c, bool all)
 {
-    while (c->n && (all || c->queue[c->head].n == c->nproc || co_console_due_ms(c) == 0))
+    while (c->n && (all || c->queue[c->head].n == c->nproc || co_screen_due_ms(c) == 0))
         send_head(c);
     say_broken(c);
 }
 
-void co_console_close(co_console *c, int patience_ms)
+void co_screen_close(co_screen *c, int patience_ms)
 {
-    co_console_flush(c, true);
+    co_screen_flush(c, true);
     bars_erase(c);
     co_outlets_drain(&c->out, patience_ms);
     if (say_broken(c))
