@@ -45,10 +45,15 @@ const command commands[] = {
      "  --split val|test      which samples (default: test)\n"
      "  --json                one object, numbers in full\n"
      "  --config-dir FOLDER   groups of YAML files of your own\n"},
-    {"predict", "run a checkpoint on a split, a line per sample", cmd_predict,
+    {"predict", "run a checkpoint on pictures of your own or on a split", cmd_predict,
+     "  cohort predict logs/train/runs/DATE photo.jpg more-photos/\n"
      "  cohort predict ckpt_path=logs/train/runs/DATE --limit 10\n"
      "  cohort predict ckpt_path=logs/train/runs/DATE --split val --json\n\n"
-     "  a line: the sample's number, then class, probability, the class's name and the file, or values, or "
+     "  pictures: files and folders; a line for each: the file, then up to five classes with their "
+     "probabilities,\n"
+     "  likeliest first. They are resized and normalised as the run's data are in evaluation.\n\n"
+     "  of a split, a line: the sample's number, then class, probability, the class's name and the file, or "
+     "values, or "
      "the likeliest\n"
      "  next token; --json adds the label that the data give it\n\n"
      "  --split val|test      which samples (default: test)\n"
