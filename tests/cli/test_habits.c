@@ -272,7 +272,7 @@ TEST(help_is_for_a_command_a_bench_a_group_and_the_habits)
         {"help ckpt", "cohort ckpt ls", NULL},
         {"bench kills --help", "kills", "--kills N"},
         {"bench sameness -h", "--other PROGRAM", NULL},
-        {"train --help", "--nproc_per_node", "--help habits"},
+        {"train --help", "torchrun", "--help habits"},
         {"train --help habits", "--nproc-per-node auto|cpu -> trainer.devices=auto", "model.net.model_name"},
         {"train --help callbacks", "callbacks=none", "callbacks.early_stopping.patience"},
         {"train --help logger", "logger=csv", NULL},
