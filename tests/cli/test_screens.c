@@ -278,11 +278,11 @@ TEST(the_end_says_what_came_of_it_what_to_type_next_and_how_to_do_it_again)
 static void does_it_again(const char *out, const char *dir)
 {
     char sha[65], again[65];
-    const char *line = strstr(out, "\nreproduce: cohort train ");
+    const char *line = strstr(out, "\nreproduce: ");
 
     CHECK(line, "%s", out);
-    line += strlen("\nreproduce: cohort ");
-    test_run r = test_sh("$COHORT %.*s\n", (int)strcspn(line, "\n"), line);
+    line += strlen("\nreproduce: ");
+    test_run r = test_sh("%.*s\n", (int)strcspn(line, "\n"), line);
     CHECK(r.status == 0, "%.*s: %s", (int)strcspn(line, "\n"), line, r.out);
     r.out[strlen(r.out) - 1] = '\0';
     sha_of_run(sha, dir);
