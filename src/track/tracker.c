@@ -221,12 +221,15 @@ static bool reap(struct feed *f, int timeout_ms)
         return false;
     while (waitpid(f->pid, &status, 0) < 0 && errno == EINTR)
         ;
-    ssize_t n = recv(f->sock, f->why, sizeof f->why - 1, MSG_DONTWAIT);
+    ssize_t n;
+    do /* reset: it ended with bytes of ours unread; its reason is still behind that */
+        n = recv(f->sock, f->why, sizeof f->why - 1, MSG_DONTWAIT);
+    while (n < 0 && errno == ECONNRESET);
     f->why[n > 0 ? n : 0] = '\0';
     if (n <= 0 && status != 0) {
         co_death_traces_take(&traces, "");
         co_death_tell(&cause, status, f->pid, &traces);
-        snprintf(f->why, sizeof f->why, "its process was %s", cause.how);
+        snprintf(f->why, sizeof f->why, "its process ended: %s", cause.how);
     }
     close(f->pidfd);
     close(f->sock);

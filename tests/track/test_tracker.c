@@ -319,7 +319,7 @@ TEST(a_tracker_that_crashes_costs_the_run_nothing_and_its_death_is_reported)
     CHECK_OK(co_events_flush(f));
     co_tracking_close(t, 30, remember, NULL);
     CHECK(times_told == 1 &&
-              test_contains(told, "logger=crashing was dropped: its process was killed by SIGKILL"),
+              test_contains(told, "logger=crashing was dropped: its process ended: killed by SIGKILL"),
           "%s", told);
     char *text = slurp("run/csv/metrics.csv");
     CHECK(!strcmp(text, "step,loss\n1,1\n"), "%s", text);
