@@ -66,7 +66,8 @@ typedef struct training {
 co_err training_open(training *s, line *l);
 co_err training_run(training *s, co_err *wrote);
 void training_close(training *s);
-co_train_hooks job_hooks(training *s); /* embed.c */
+const char *limit_key(const training *s); /* the key whose limit is the run's last step */
+co_train_hooks job_hooks(training *s);    /* embed.c */
 /* Everything but to start: for `cohort plan`. */
 co_err training_plan(training *s, line *l);
 
@@ -84,6 +85,10 @@ void record_end_progress(training *s); /* the bar is done; what follows are plai
 /* summary.c: summary.json, blame.json, exec_time.log; the trackers read to the end and close */
 co_err record_close(training *s);
 json_t *summary_of(const training *s);
+
+/* memory.c: what a checkpoint keeps of the record in progress, and a continued run takes up again */
+json_t *memory_json(void *training);
+void memory_recall(training *s);
 
 /* follow.c: hooks, and what a person sees between them; `now`: in any case. */
 void follow_start(void *ctx, double ms);

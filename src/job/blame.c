@@ -10,6 +10,7 @@
 #include "base/clock.h"
 #include "base/fs.h"
 #include "base/json.h"
+#include "proc/blame.h"
 
 static json_t *lines_of(const char *text)
 {
@@ -35,9 +36,8 @@ static json_t *blame_json(const job *j, const co_failure *f)
     char date[64];
 
     co_date(date, sizeof date, "%Y-%m-%dT%H:%M:%S%z", (double)f->when_ns * 1e-9);
-    json_t *v = json_pack("{s:o, s:o, s:i, s:i, s:i, s:i}", "run_id", co_json_string(j->spec->terms.run_id),
-                          "host", co_json_string(f->host), "host_rank", f->host_rank, "rank", f->rank,
-                          "local_rank", f->local_rank, "pid", f->pid);
+    json_t *v = json_pack("{s:o, s:i, s:i, s:i, s:i}", "host", co_json_string(f->host), "host_rank",
+                          f->host_rank, "rank", f->rank, "local_rank", f->local_rank, "pid", f->pid);
     if (!v)
         return NULL;
     json_object_set_new(v, "how", text_or_null(f->how));
@@ -47,8 +47,8 @@ static json_t *blame_json(const job *j, const co_failure *f)
     json_object_set_new(v, "advice", text_or_null(f->advice));
     json_object_set_new(v, "when", json_string(date));
     json_object_set_new(v, "when_s", json_real((double)f->when_ns * 1e-9));
-    json_object_set_new(v, "restarts", json_integer(j->round.restarts));
-    json_object_set_new(v, "world_size", json_integer(j->round.world));
+    json_object_set_new(v, "restarts", json_integer(j->round.is.restarts));
+    json_object_set_new(v, "world_size", json_integer(j->round.is.world));
     json_object_set_new(v, "program", text_or_null(j->spec->terms.program));
     json_object_set_new(v, "last_lines", lines_of(f->last));
     return v;
@@ -57,17 +57,11 @@ static json_t *blame_json(const job *j, const co_failure *f)
 /* Where blame.json was written, the caller's; NULL: nowhere. */
 static char *write_blame(job *j, const co_failure *f)
 {
-    char *path = j->files.none || j->files.broken ? NULL : co_sprintf("%s/blame.json", j->files.run);
-    json_t *v = path ? blame_json(j, f) : NULL;
-    bool wrote = v && co_json_write(v, path) == CO_OK;
-
-    json_decref(v);
-    if (wrote) {
-        j->kept = true;
-        return path;
-    }
-    co_free(path);
-    return NULL;
+    if (j->files.none || j->files.broken ||
+        co_blame_write_take(j->files.run, j->spec->terms.run_id, blame_json(j, f)) != CO_OK)
+        return NULL;
+    j->verdict.kept = true;
+    return co_sprintf("%s/blame.json", j->files.run);
 }
 
 /* The form that PyTorch's own launcher leaves in its TORCHELASTIC_ERROR_FILE. */
@@ -106,12 +100,12 @@ void blame(job *j, const co_failure *f, const char *next)
     co_str s = {0};
     char date[32];
 
-    if (j->said)
+    if (j->verdict.said)
         return;
-    j->said = true;
-    j->blame_ns = 0;
+    j->verdict.said = true;
+    j->verdict.blame_ns = 0;
     char *path = write_blame(j, f);
-    if (f->host_rank == j->round.my_host)
+    if (f->host_rank == j->round.is.my_host)
         write_error_file(f);
     co_date(date, sizeof date, "%H:%M:%S", (double)f->when_ns * 1e-9);
     if (f->rank >= 0)
@@ -128,8 +122,8 @@ void blame(job *j, const co_failure *f, const char *next)
         co_str_addf(&s, "\n  next: %s", next);
     if (path)
         co_str_addf(&s, "\n  written to %s", path);
-    if (!j->spec->hushed || j->crash_status) /* which no other host knows of */
-        console_say(&j->console, co_str_text(&s));
+    if (!j->spec->hushed || j->verdict.crash_status) /* which no other host knows of */
+        co_screen_say(&j->screen, co_str_text(&s));
     co_str_fini(&s);
     co_free(path);
 }

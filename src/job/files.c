@@ -8,7 +8,7 @@
  * Without a log_dir the folder lies in $TMPDIR and goes with the job, unless it holds files that were asked for or a
  * blame.json. A disk that is full ends the writing of files, not the job: said once.
  */
-#include "job/job_int.h"
+#include "job/files_int.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -22,6 +22,7 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "base/alloc.h"
 #include "base/fs.h"
 
 enum { FILE_HELD = 1 << 16 };
@@ -43,7 +44,7 @@ static void random_name(char out[9])
 }
 
 /* A new folder <dir>/<name>_<random>; *out is the caller's. */
-static co_err new_folder(char **out, const char *dir, const char *name)
+static co_err new_folder(char **out, const char *dir, const char *name, mode_t mode)
 {
     char end[9], clean[128];
 
@@ -56,7 +57,7 @@ static co_err new_folder(char **out, const char *dir, const char *name)
         char *path = co_sprintf("%s/%s_%s", dir, clean, end);
         if (!path)
             return CO_ENOMEM;
-        if (mkdir(path, 0777) == 0) {
+        if (mkdir(path, mode) == 0) {
             *out = path;
             return CO_OK;
         }
@@ -99,8 +100,8 @@ static co_err make_run_folder(files *f, const co_job_spec *spec, const char **wh
     if (spec->log_dir)
         CO_TRY(co_fs_mkdirs(spec->log_dir));
     else
-        CO_TRY(new_folder(&f->temp, *where, "cohort"));
-    return new_folder(&f->run, spec->log_dir ? spec->log_dir : f->temp, spec->terms.run_id);
+        CO_TRY(new_folder(&f->temp, *where, "cohort", 0700)); /* what workers print is theirs alone */
+    return new_folder(&f->run, spec->log_dir ? spec->log_dir : f->temp, spec->terms.run_id, 0777);
 }
 
 co_err files_open(files *f, const co_job_spec *spec, const char *host)
@@ -176,8 +177,8 @@ void files_log_push(files *f, log_file *l)
 {
     size_t done = 0;
 
-    if (l == &f->merged && f->shared && l->held.len)
-        joblog_share(f->shared, l->held.p, l->held.len);
+    if (l == &f->merged && f->share && l->held.len)
+        f->share(f->share_ctx, l->held.p, l->held.len);
     while (l->fd >= 0 && !f->broken && done < l->held.len) {
         ssize_t n = write(l->fd, l->held.p + done, l->held.len - done);
         if (n < 0 && errno != EINTR)
