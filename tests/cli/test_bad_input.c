@@ -22,7 +22,7 @@ static const struct wrong table[] = {
      "train --nproc_per_nod=4",
      {"--nproc_per_nod", "did you mean --nproc-per-node?"}},
     {"several hosts",
-     "train --nnodes=2 --nproc_per_node=2 main.py",
+     "train --nnodes=2 --nproc_per_node=2 data=digits",
      {"--nnodes=2", "several hosts", "--nproc_per_node=N"}},
     {"elastic hosts", "train --nnodes=1:4", {"--nnodes=1:4", "several hosts"}},
     {"another host", "train --node_rank 1", {"--node_rank 1", "several hosts"}},
