@@ -20,6 +20,11 @@ const char *co_program(void)
     return typed.len && !typed.failed ? co_str_text(&typed) : called;
 }
 
+const char *co_program_called(void)
+{
+    return called;
+}
+
 const char *co_program_name(void)
 {
     const char *slash = strrchr(called, '/');

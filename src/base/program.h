@@ -6,8 +6,9 @@
 
 /* Once, at the start; `argv0` must stay. */
 void co_program_set(const char *argv0);
-const char *co_program(void);      /* "cohort", "build/cohort"; quoted where a shell needs it */
-const char *co_program_name(void); /* the last part of it, not quoted: "cohort" */
+const char *co_program(void);        /* "cohort", "build/cohort"; quoted where a shell needs it */
+const char *co_program_called(void); /* the same, not quoted: argv[0] for a child */
+const char *co_program_name(void);   /* the last part of it, not quoted: "cohort" */
 
 void co_shell_word(co_str *out, const char *word); /* as a shell reads it back */
 
