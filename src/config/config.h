@@ -79,6 +79,9 @@ typedef struct co_conf_spec {
 /* Is there such a key, alias or group, whatever rows are chosen? */
 bool co_conf_knows(const co_conf_spec *spec, const char *key);
 
+/* Is it a core key that a continued run may change freely? False for keys that do not exist. */
+bool co_conf_may_change(const co_conf_spec *spec, const char *key);
+
 typedef struct co_conf co_conf;
 
 /* The spec and what it points to must outlive *out. */
@@ -92,6 +95,9 @@ void *co_conf_fields(co_conf *c, const char *group);     /* the row's struct, ow
 
 /* Was this key set by anything but its default? */
 bool co_conf_is_set(const co_conf *c, const char *key);
+
+/* Was `key` set by a later source than `other`? Sources, in order: defaults, files, words; words are one source. */
+bool co_conf_set_after(const co_conf *c, const char *key, const char *other);
 
 /* Resolved, readable back as an experiment file. Values that came from the environment, ${oc.env:...}, stay as
  * they were written: secrets do not go to disk. The tree does the same. */
@@ -115,6 +121,9 @@ bool co_conf_jobs_swept(const co_conf_jobs *j, int word);              /* has th
 
 /* --help: all keys with defaults and help, or of one group. docs/keys.md is this with markdown = true. */
 void co_conf_help(const co_conf_spec *spec, const char *group_or_null, bool markdown, co_str *out);
+/* --help WORD: a group (as above), a key by its name or alias, or all keys below a name. Anything after '=' is ignored.
+ * False if there is no such thing; *out then says so, with the nearest name. */
+bool co_conf_help_on(const co_conf_spec *spec, const char *word, co_str *out);
 
 /* What --help says after a key's meaning: " (1 to 65536; also datamodule.batch_size)"; nothing if there is nothing. */
 void co_conf_limits(co_str *out, const co_option *o);

@@ -1,12 +1,12 @@
 /* The finder's parts, called one by one. */
-#include "launch/etcds.h"
+#include "roster/etcds.h"
 
 #include <dirent.h>
 #include <sys/resource.h>
 
 #include "base/clock.h"
 #include "roster/etcd/etcd_int.h"
-#include "launch/rosters.h"
+#include "roster/rosters.h"
 
 TEST(a_campaign_whose_answer_was_lost_finds_itself_in_the_place)
 {
@@ -84,10 +84,10 @@ TEST(a_job_that_runs_keeps_its_name_without_a_keeper_until_it_ends_or_is_not_hea
     CHECK_OK(etcd_mark(one, &held, &running, &first, a.id, 60, &p));
     CHECK(!held, "noted by a host that does not keep the roster");
     CHECK_OK(etcd_mark(one, &held, &running, &mate, b.id, 60, &p));
-    CHECK_OK(etcd_despair(one, &first, 1, "", &p));
+    CHECK_OK(etcd_give_up(one, &first, 1, "", &p));
     leave_place(one, b.id);
     CHECK(!wins(&c) && strcmp(c.seen.running_host, "b") == 0, "ended by who had lost another keeper");
-    CHECK_OK(etcd_despair(one, &mate, 1, "", &p));
+    CHECK_OK(etcd_give_up(one, &mate, 1, "", &p));
     CHECK(!wins(&c), "an end is there already, so nothing of this one was to be done");
     CHECK_OK(etcd_end(one, b.id, &mate, 0, "", &p));
     CHECK(wins(&c), "the end of the job is not enough");
@@ -105,18 +105,18 @@ TEST(a_host_that_comes_back_is_patient_until_its_old_seat_is_missed)
     co_patience soon = co_patience_s(0.2);
     char members[40];
     int port;
-    net r = {.terms.run_id = "job", .where.lost_after_s = 30, .client.past.number = 1};
+    network r = {.terms.run_id = "job", .where.lost_after_s = 30, .client.past.number = 1};
 
     CHECK_OK(co_net_free_port(&port)); /* nobody is there */
     snprintf(members, sizeof members, "127.0.0.1:%d", port);
     r.where.etcd.members = members;
-    if (finder_open(&r.finder, &r.terms, &r.where))
+    if (finder_etcd.open(&r))
         test_skip("%s", co_errmsg());
     uint64_t began_ns = co_now_ns();
-    CHECK_FAILS(finder_meet(&r, &soon), CO_EFAIL, "cannot join the job job");
+    CHECK_FAILS(finder_etcd.enter(&r, &soon), CO_EFAIL, "cannot join the job job");
     CHECK(r.finder->refused_until_ns > began_ns + 30 * UINT64_C(1000000000), "for %.1f s",
           (double)(r.finder->refused_until_ns - began_ns) / 1e9);
-    finder_close(r.finder);
+    finder_etcd.close(&r);
 }
 
 static int descriptors(void)

@@ -15,7 +15,7 @@
 
 #include "base/clock.h"
 #include "base/fs.h"
-#include "hosts.h"
+#include "launch/hosts.h"
 
 static char here[256], mark[64];
 

@@ -1,4 +1,4 @@
-/* roster_etcd_words.c -- keys, values and parts of transactions, as etcd's JSON has them: bytes in base64, 64-bit numbers as strings. */
+/* json.c -- keys, values and parts of transactions in etcd's JSON: bytes are base64, 64-bit numbers are strings. */
 #include "roster/etcd/etcd_int.h"
 
 #include <openssl/evp.h>
@@ -22,7 +22,7 @@ static json_t *base64(const char *text)
     return json_string((const char *)out);
 }
 
-/* A value that etcd has for a key: an object of ours, or NULL. */
+/* The value of a key-value pair: an object that we wrote, or NULL. */
 static json_t *value_of(const json_t *kv)
 {
     const char *text = co_json_str(kv, "value");
@@ -42,27 +42,27 @@ static json_t *value_of(const json_t *kv)
     return NULL;
 }
 
-static json_t *key_of(const etcd *e, const char *what, const char *job)
+static json_t *key_of(const etcd *db, const char *what, const char *job)
 {
     char key[KEY_MOST];
 
-    snprintf(key, sizeof key, "/cohort/%s/%s%s", e->run_id, what, job);
+    snprintf(key, sizeof key, "/cohort/%s/%s%s", db->run_id, what, job);
     return base64(key);
 }
 
-json_t *kv_keeper(const etcd *e)
+json_t *kv_keeper(const etcd *db)
 {
-    return key_of(e, "keeper", "");
+    return key_of(db, "keeper", "");
 }
 
-json_t *kv_running(const etcd *e)
+json_t *kv_running(const etcd *db)
 {
-    return key_of(e, "running", "");
+    return key_of(db, "running", "");
 }
 
-json_t *kv_over(const etcd *e, const char *job)
+json_t *kv_over(const etcd *db, const char *job)
 {
-    return key_of(e, "over/", job);
+    return key_of(db, "over/", job);
 }
 
 /* Takes value. */
@@ -88,26 +88,24 @@ json_t *kv_absent(json_t *key)
                      "0");
 }
 
-/* That job runs, as that host said. */
-json_t *kv_runs(const etcd *e, const char *job, const char *host)
+json_t *kv_runs(const etcd *db, const char *job, const char *host)
 {
-    return json_pack("{so ss ss so}", "key", kv_running(e), "target", "VALUE", "result", "EQUAL", "value",
+    return json_pack("{so ss ss so}", "key", kv_running(db), "target", "VALUE", "result", "EQUAL", "value",
                      encoded(kv_running_value(job, host)));
 }
 
-json_t *kv_read_all(const etcd *e, const char *job)
+json_t *kv_read_all(const etcd *db, const char *job)
 {
-    return json_pack("[{s{so}} {s{so}} {s{so}}]", "request_range", "key", kv_keeper(e), "request_range",
-                     "key", kv_over(e, *job ? job : "none"), "request_range", "key", kv_running(e));
+    return json_pack("[{s{so}} {s{so}} {s{so}}]", "request_range", "key", kv_keeper(db), "request_range",
+                     "key", kv_over(db, *job ? job : "none"), "request_range", "key", kv_running(db));
 }
 
-/* Numbers of 64 bits come as strings. */
 int64_t kv_number(const json_t *obj, const char *key)
 {
     const char *text = co_json_str(obj, key);
     long long n;
 
-    return text && co_str_to_i64(text, &n) ? n : word_int(obj, key, INT64_MIN, INT64_MAX, 0);
+    return text && co_str_to_i64(text, &n) ? n : field_int(obj, key, INT64_MIN, INT64_MAX, 0);
 }
 
 static const json_t *kv_at(const json_t *answer, size_t i)
@@ -118,7 +116,6 @@ static const json_t *kv_at(const json_t *answer, size_t i)
     return json_array_get(json_object_get(range, "kvs"), 0);
 }
 
-/* What kv_read_all found. *id: that of the keeper's key. */
 void kv_understand(keeping *out, int64_t *id, const json_t *answer)
 {
     const json_t *kv = kv_at(answer, 0), *running = kv_at(answer, 2);
@@ -126,26 +123,24 @@ void kv_understand(keeping *out, int64_t *id, const json_t *answer)
 
     *out = (keeping){.there = who != NULL, .over = end != NULL};
     *id = kv ? kv_number(kv, "lease") : 0;
-    word_text(out->who.endpoint, sizeof out->who.endpoint, who, "endpoint");
-    word_text(out->who.also, sizeof out->who.also, who, "also");
-    word_text(out->who.host, sizeof out->who.host, who, "host");
-    word_text(out->who.job, sizeof out->who.job, who, "job");
+    field_text(out->who.endpoint, sizeof out->who.endpoint, who, "endpoint");
+    field_text(out->who.also, sizeof out->who.also, who, "also");
+    field_text(out->who.host, sizeof out->who.host, who, "host");
+    field_text(out->who.job, sizeof out->who.job, who, "job");
     if (end)
-        out->status = (int)word_int(end, "status", 0, 255, 1);
-    word_text(out->text, sizeof out->text, end, "text");
+        out->status = (int)field_int(end, "status", 0, 255, 1);
+    field_text(out->text, sizeof out->text, end, "text");
     if (running) {
-        word_text(out->running, sizeof out->running, job, "job");
+        field_text(out->running, sizeof out->running, job, "job");
         if (!*out->running)
-            snprintf(out->running, sizeof out->running, "?"); /* whatever it is, it is there */
-        word_text(out->running_host, sizeof out->running_host, job, "host");
+            snprintf(out->running, sizeof out->running, "?"); /* not one of our values, but something is there */
+        field_text(out->running_host, sizeof out->running_host, job, "host");
         out->running_lease = kv_number(running, "lease");
     }
     json_decref(who);
     json_decref(end);
     json_decref(job);
 }
-
-/* ---- the calls ---- */
 
 json_t *kv_lease(int64_t id)
 {

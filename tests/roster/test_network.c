@@ -1,5 +1,5 @@
 /* Rosters over loopback: hosts meet, are numbered, fail, start again, come and go. */
-#include "rosters.h"
+#include "roster/rosters.h"
 
 #include <stdlib.h>
 #include <unistd.h>

@@ -1,5 +1,5 @@
 /* schedules.c -- see schedules.h. */
-#include "schedules.h"
+#include "roster/schedules.h"
 
 #include <stdio.h>
 #include <string.h>

@@ -1,5 +1,5 @@
 /* Rosters of hosts that have a network of their own: addresses, lost cables, dropped packets, a siege. */
-#include "rosters.h"
+#include "roster/rosters.h"
 
 #include <pthread.h>
 #include <stdlib.h>

@@ -1,5 +1,5 @@
 /* Each way of not getting in: its sentence on both sides, quickly, and the job goes on. */
-#include "rosters.h"
+#include "roster/rosters.h"
 
 #include <signal.h>
 #include <stdlib.h>

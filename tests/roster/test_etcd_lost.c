@@ -1,11 +1,11 @@
 /* The host that keeps the roster is lost, and the others meet again through a real etcd. */
-#include "launch/etcds.h"
+#include "roster/etcds.h"
 
 #include <sys/wait.h>
 
 #include "base/clock.h"
 #include "roster/etcd/etcd_int.h"
-#include "launch/rosters.h"
+#include "roster/rosters.h"
 #include "net/ns.h"
 
 TEST(when_the_keeper_is_killed_the_others_go_on)
@@ -106,13 +106,13 @@ static void suspend(pid_t pid)
 
 static bool keeper_is_done(void *roster)
 {
-    return __atomic_load_n(&((net *)roster)->client.past.keeper_done, __ATOMIC_RELAXED);
+    return __atomic_load_n(&((network *)roster)->client.past.keeper_done, __ATOMIC_RELAXED);
 }
 
 /* What it said was sent: nothing that a keeper still hears comes after. */
 static bool has_said_done(void *roster)
 {
-    return __atomic_load_n(&((net *)roster)->client.past.done, __ATOMIC_RELAXED);
+    return __atomic_load_n(&((network *)roster)->client.past.done, __ATOMIC_RELAXED);
 }
 
 TEST(a_job_whose_hosts_were_all_done_ends_well_though_the_keeper_dies)

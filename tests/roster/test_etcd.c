@@ -1,10 +1,10 @@
 /* Hosts that meet through a real etcd, and what becomes of them when it is away. */
-#include "launch/etcds.h"
+#include "roster/etcds.h"
 
 #include <poll.h>
 
 #include "base/clock.h"
-#include "launch/rosters.h"
+#include "roster/rosters.h"
 
 static bool etcd_holds(const etcds *e, const char *key_base64)
 {
