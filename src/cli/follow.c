@@ -75,12 +75,15 @@ void follow_progress(training *s, bool now)
 {
     const co_plan_facts *f = co_plan_facts_of(s->plan);
     uint64_t t = co_now_ns();
-    co_progress p = {.step = s->last.step,
+    bool none = s->last.step == 0; /* a run that continues with an evaluation */
+    co_progress p = {.step = none ? f->start_step : s->last.step,
                      .steps = f->steps,
-                     .epoch = s->last.epoch + 1,
+                     .epoch = none ? f->start_step / f->steps_per_epoch : s->last.epoch + 1,
                      .epochs = f->epochs,
-                     .loss = s->last.loss,
-                     .metric = s->last.metric,
+                     .loss = none ? NAN : s->last.loss,
+                     .metric = none ? NAN : s->last.metric,
+                     .evaluating = s->evaluating,
+                     .evaluated = s->evaluated,
                      .metric_name = f->metric,
                      .samples_per_s = s->rate,
                      .eta_s = time_left(s),
@@ -138,6 +141,7 @@ void follow_step(void *ctx, const co_step_result *r)
     bool epoch_ends = r->step % f->steps_per_epoch == 0;
 
     meter_step(s, r);
+    s->evaluating = NULL;
     s->last = *r;
     s->last_ns = r->t_ns;
     if (!r->skipped) {
@@ -195,6 +199,14 @@ static void record_eval(training *s, const co_eval_result *r, const char *split)
     co_event_scalar(s->folder, r->step, name, r->top5);
 }
 
+void follow_evaluating(void *ctx, co_split split, int64_t done, int64_t of)
+{
+    training *s = ctx;
+
+    s->evaluating = split == CO_SPLIT_VAL ? "validating" : "testing";
+    s->evaluated = of > 0 ? (double)done / (double)of : 0;
+}
+
 void follow_eval(void *ctx, const co_eval_result *r)
 {
     training *s = ctx;
@@ -202,6 +214,7 @@ void follow_eval(void *ctx, const co_eval_result *r)
     double secs = s->last_ns && r->t_ns > s->last_ns ? (double)(r->t_ns - s->last_ns) * 1e-9 : 0;
     co_str text = {0};
 
+    s->evaluating = NULL;
     record_eval(s, r, val ? "val" : "test");
     s->last_ns = s->rate_ns = r->t_ns; /* evaluation is no part of the training's rate */
     s->rate_samples = 0;

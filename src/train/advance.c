@@ -144,3 +144,25 @@ void advance(struct rank *rank, const unit *u, const decision *d, const watch *w
                                                 memory_order_acquire))
         co_event_ring(&ctl->event);
 }
+
+bool evaluation_left(const struct rank *rank)
+{
+    uint64_t pc = atomic_load_explicit(&rank->regions->ctl->pc, memory_order_acquire);
+
+    return pc >> 8 == rank->who.unit && (pc & PC_STOP);
+}
+
+bool leave_evaluation(struct rank *rank)
+{
+    control *ctl = rank->regions->ctl;
+    uint64_t seen = rank->pc, stopped = (uint64_t)rank->who.unit << 8 | (rank->pc & PC_CUT) | PC_STOP;
+
+    if (!atomic_load_explicit(&ctl->stop_request, memory_order_relaxed))
+        return evaluation_left(rank);
+    fault_point(rank, CO_FAULT_NONE);
+    /* If it fails, the evaluation was left already, or another rank has found it complete: pc says which. */
+    if (atomic_compare_exchange_strong_explicit(&ctl->pc, &seen, stopped, memory_order_acq_rel,
+                                                memory_order_acquire))
+        co_event_ring(&ctl->event);
+    return evaluation_left(rank);
+}

@@ -100,6 +100,22 @@ static int count_death(struct deaths *deaths, int slot, uint64_t place, bool no_
     return deaths->count[slot];
 }
 
+/* It had done its work: however it ended, nobody has to take its place. */
+static bool was_done(const struct run *run, const co_death *death)
+{
+    bool at_end = atomic_load(&run->regions->slots[death->slot].record.phase) == CO_PHASE_END;
+    char text[200];
+
+    if (at_end && death->fenced) {
+        snprintf(
+            text,
+            sizeof text, "rank %d (pid %d) was done and did not exit for %.1f s: killed. Did a data loader hang with its disk?",
+            death->slot, (int)death->pid, death->still_s);
+        run_notice(run, text);
+    }
+    return at_end || (WIFEXITED(death->status) && WEXITSTATUS(death->status) == 0);
+}
+
 co_verdict rank_died(void *ctx, const co_death *death)
 {
     struct supervisor *super = ctx;
@@ -110,7 +126,7 @@ co_verdict rank_died(void *ctx, const co_death *death)
     char how[160];
     co_str doing = {0};
 
-    if (WIFEXITED(death->status) && WEXITSTATUS(death->status) == 0 && (pc & (PC_STOP | PC_END | PC_FAIL)))
+    if ((pc & (PC_STOP | PC_END | PC_FAIL)) && was_done(run, death))
         return CO_CREW_LET_GO;
     how_it_died(death, how, sizeof how);
     what_it_did(run, death->slot, &doing);

@@ -98,9 +98,16 @@ static bool all_evaluated(struct rank *rank, int64_t split)
     return true;
 }
 
-void evaluate_items(struct rank *rank, co_split split)
+static bool evaluated_or_left(struct rank *rank, int64_t split)
+{
+    return evaluation_left(rank) || all_evaluated(rank, split);
+}
+
+bool evaluate_items(struct rank *rank, co_split split)
 {
     for (uint32_t i = 0; i < rank->plan->eval_items[split]; i++) {
+        if (leave_evaluation(rank))
+            return false;
         co_claimed got = co_claim_take(&rank->regions->eval_claim[i], rank->who);
         if (got == CO_CLAIM_BUSY || got == CO_CLAIM_DONE)
             continue;
@@ -121,5 +128,6 @@ void evaluate_items(struct rank *rank, co_split split)
         co_claim_finish(&rank->regions->eval_claim[i], rank->who);
         co_event_ring(&rank->regions->ctl->event);
     }
-    wait_for(rank, all_evaluated, split, CO_PHASE_WAIT);
+    wait_for(rank, evaluated_or_left, split, CO_PHASE_WAIT);
+    return all_evaluated(rank, split);
 }

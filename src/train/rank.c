@@ -95,7 +95,8 @@ static void eval_unit(struct rank *rank, const unit *u)
     double total[LEAF_STATS];
     watch w = {0};
 
-    evaluate_items(rank, split);
+    if (!evaluate_items(rank, split))
+        return; /* pc says stop */
     fault_point(rank, CO_FAULT_NONE);
     eval_total(rank->plan, rank->regions->eval_stat[split], split, total);
     if (u->kind == UNIT_VAL) {
@@ -161,6 +162,7 @@ co_err rank_open(struct rank *rank, co_plan *plan, struct regions *regions, int 
     return jobs_start(rank);
 }
 
+/* Waits for the loader's threads. A rank that is a process of its own exits without: they may hang with the disk. */
 void rank_close(struct rank *rank)
 {
     co_loader_stop(rank->loader);
@@ -207,6 +209,5 @@ int rank_main(const struct run *run, int slot, uint32_t inc)
         populate(&rank);
     rank_loop(&rank);
     atomic_store(&rank.me->anon_bytes, co_memory_private());
-    rank_close(&rank);
     return 0;
 }

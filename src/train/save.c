@@ -29,6 +29,7 @@ co_err snapshot_read(void *ctx, int part, size_t offset, size_t count, float *ds
         size_t c = offset / chunk, n = (c + 1) * chunk - offset;
         if (n > count)
             n = count;
+        atomic_fetch_add_explicit(&s->regions->ctl->save_beat, 1, memory_order_relaxed);
         racy_copy(dst, live + offset, n);
         atomic_thread_fence(memory_order_seq_cst);
         if (s->unit && co_mark_get(&s->regions->aside_mark[c], s->unit) == 1)

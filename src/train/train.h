@@ -71,7 +71,7 @@ typedef struct co_train_cfg {
     char *ckpt_dir, *ckpt_filename, *ckpt_monitor;
     int ckpt_mode;
     int64_t ckpt_every_steps, ckpt_every_epochs, ckpt_keep, ckpt_top;
-    double ckpt_min_interval_s;
+    double ckpt_min_interval_s, ckpt_stall_s;
     /* callbacks.early_stopping. */
     char *early_monitor, *early_reach, *early_diverge;
     int early_mode;
@@ -169,6 +169,8 @@ typedef struct co_train_hooks {
     void (*started)(void *ctx, double ms); /* ranks are running */
     void (*step)(void *ctx, const co_step_result *r);
     void (*eval)(void *ctx, const co_eval_result *r);
+    /* About 20 times a second while a split is evaluated: `done` of `of` items. May be NULL, as all of these. */
+    void (*evaluating)(void *ctx, co_split split, int64_t done, int64_t of);
     void (*saved)(void *ctx, int64_t step, const char *path, const char *failure); /* failure NULL: it is there */
     void (*recovery)(void *ctx, const co_recovery *r);
     void (*notice)(void *ctx, const char *text);
