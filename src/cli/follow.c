@@ -65,8 +65,8 @@ static void meter_eval(training *s, const co_eval_result *r, double secs)
 static double time_left(const training *s)
 {
     const co_plan_facts *f = co_plan_facts_of(s->plan);
-    int64_t steps = f->steps - s->last.step, every = s->app.cfg->eval_every;
-    double evals = every > 0 ? (double)steps / (double)(every * f->steps_per_epoch) : 0;
+    int64_t steps = f->steps - s->last.step;
+    double evals = (double)steps * f->evals_per_step;
 
     return s->rate > 0 ? (double)steps * (double)f->batch / s->rate + evals * s->eval_s : NAN;
 }
@@ -177,7 +177,10 @@ static void tell_epoch(training *s, const co_eval_result *r)
 
     co_str_addf(&text, "epoch %lld/%lld  step %lld", (long long)r->epoch + 1, (long long)f->epochs,
                 (long long)r->step);
-    if (s->epochs_closed) /* if not, the epoch was trained by an earlier start */
+    if (s->epoch_samples) /* within an epoch: of its steps so far */
+        co_str_addf(&text, "  train loss %.4f %s %.4f", s->epoch_loss / (double)s->epoch_samples, f->metric,
+                    s->epoch_metric / (double)s->epoch_samples);
+    else if (s->epochs_closed) /* if not, the epoch was trained by an earlier start */
         co_str_addf(&text, "  train loss %.4f %s %.4f", s->mean_loss, f->metric, s->mean_metric);
     co_str_addf(&text, "  val loss %.4f %s %.4f", r->loss, f->metric, r->metric);
     if (f->data->io.task == CO_TASK_CLASSIFY && f->data->io.classes > 5)

@@ -60,6 +60,14 @@ static bool worth_it(const control *ctl)
     return co_now_ns() - atomic_load(&ctl->snap_at_ns) >= 10 * atomic_load(&ctl->save_ns);
 }
 
+/* Is this step in an epoch whose best state is to be saved? */
+static bool saves_best(const co_plan *plan, int64_t step)
+{
+    int64_t epoch = (step - 1) / plan->units.steps_per_epoch + 1, every = plan->cfg.ckpt_every_epochs;
+
+    return step > 0 && !plan->cfg.ckpt_every_steps && every > 0 && epoch % every == 0;
+}
+
 /* Is the state after this step to be saved? Steps by count are exact and worth waiting for, a new best unless
  * saving would take most of the time; other epochs go by the clock. Asked at the last unit that looks at the
  * state, so that the checkpoint knows how good it is. */
@@ -68,14 +76,14 @@ static bool save_due(struct rank *rank, const unit *u, const watch *w)
     const co_plan *plan = rank->plan;
     control *ctl = rank->regions->ctl;
     int64_t step = u->step, every = plan->cfg.ckpt_every_epochs * plan->units.steps_per_epoch;
-    bool evaluated_next = plan->units.block && step % plan->units.block == 0 && u->kind == UNIT_TRAIN;
+    bool evaluated_next = evaluates_after(&plan->units, step) && u->kind == UNIT_TRAIN;
     bool by_steps = plan->cfg.ckpt_every_steps && step % plan->cfg.ckpt_every_steps == 0;
     bool by_epochs = !plan->cfg.ckpt_every_steps && every && step % every == 0;
     bool best = u->kind == UNIT_VAL && w->best_step == step && plan->cfg.ckpt_top != 0;
 
     if (!plan->spec.ckpt_root || step == plan->units.steps || evaluated_next)
         return false;
-    if (by_steps || (by_epochs && best && worth_it(ctl))) {
+    if (by_steps || (saves_best(plan, step) && best && worth_it(ctl))) {
         wait_for(rank, free_or_moved_on, 0, CO_PHASE_SNAPSHOT);
         return snapshot_is_free(rank, 0); /* if not: moved on, or asked to stop */
     }

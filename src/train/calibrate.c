@@ -170,8 +170,9 @@ co_err co_plan_calibrate(co_plan *plan, co_calibration *out)
     bench_close(&bench);
     double ahead = plan->cfg.workers ? 0 : out->load_ms; /* with threads, loading goes on beside */
     out->step_ms = most * crowd * (ahead + out->slice_ms) + out->sum_apply_ms;
-    double eval = (double)plan->eval_items[CO_SPLIT_VAL] * out->eval_item_ms / cpus;
-    out->epoch_s = ((double)plan->units.steps_per_epoch * out->step_ms + (plan->units.block ? eval : 0)) * 1e-3;
+    double eval =
+        (double)plan->eval_items[CO_SPLIT_VAL] * out->eval_item_ms / cpus * plan->facts.evals_per_step;
+    out->epoch_s = (double)plan->units.steps_per_epoch * (out->step_ms + eval) * 1e-3;
     return err;
 }
 

@@ -64,6 +64,7 @@ static bool field(const co_plan *plan, const char *text, size_t len, int64_t ste
 /* False: a field that is none, or no room for all of it. */
 static bool expand(const co_plan *plan, int64_t step, const watch *w, char name[SAVE_NAME])
 {
+    bool within_epoch = step % plan->units.steps_per_epoch != 0 && evaluates_after(&plan->units, step);
     size_t n = 0;
 
     for (const char *at = plan->cfg.ckpt_filename; *at;) {
@@ -81,6 +82,8 @@ static bool expand(const co_plan *plan, int64_t step, const watch *w, char name[
             at++;
         }
     }
+    if (within_epoch && !strstr(plan->cfg.ckpt_filename, "{step")) /* an epoch may have several of them */
+        n += (size_t)snprintf(name + n, SAVE_NAME - n, "_step_%08lld", (long long)step);
     name[n] = '\0';
     return true;
 }

@@ -78,6 +78,57 @@ static co_err limit_batches(const char *key, const char *text, int64_t all, int6
     return CO_OK;
 }
 
+/* trainer.val_check_interval: steps between two evaluations of an epoch, from a number of them or a fraction. */
+static co_err eval_gap(const co_plan *plan, int64_t per_epoch, int64_t *out)
+{
+    const char *text = plan->cfg.val_check_interval ? plan->cfg.val_check_interval : "1.0";
+    bool whole_run = plan->cfg.eval_every < 0;
+    long long n;
+    double f;
+
+    if (plan->cfg.fast_dev_run)
+        *out = per_epoch;
+    else if (co_str_to_i64(text, &n) && n >= 1)
+        *out = n;
+    else if (!whole_run && strchr(text, '.') && co_str_to_f64(text, &f) && f > 0 && f <= 1)
+        *out = (int64_t)((double)per_epoch * f) < 1 ? 1 : (int64_t)((double)per_epoch * f);
+    else if (whole_run)
+        return co_fail(
+            CO_EINPUT,
+            "trainer.val_check_interval: \"%s\" is not a number of steps, which trainer.eval_every=-1 "
+            "(check_val_every_n_epoch=null) needs",
+            text);
+    else
+        return co_fail(
+            CO_EINPUT,
+            "trainer.val_check_interval: \"%s\" is not a number of steps (500) or a fraction of an "
+            "epoch with a point (0.25)",
+            text);
+    if (!whole_run && *out > per_epoch)
+        return co_fail(
+            CO_EINPUT,
+            "trainer.val_check_interval=%lld is more than the %lld steps of an epoch: give fewer, or "
+            "trainer.eval_every=-1 (check_val_every_n_epoch=null) to count steps over the whole run",
+            (long long)*out, (long long)per_epoch);
+    return CO_OK;
+}
+
+/* When the validation split is evaluated. As in Lightning, steps are counted anew in each epoch. */
+static co_err choose_evals(co_plan *plan, int64_t per_epoch)
+{
+    unit_order *order = &plan->units;
+    int64_t every = plan->cfg.eval_every, gap = 0;
+
+    CO_TRY(eval_gap(plan, per_epoch, &gap));
+    if (every == 0 || plan->eval_count[CO_SPLIT_VAL] == 0)
+        return CO_OK;
+    order->gap = gap;
+    order->cycle = every < 0 ? gap : every * per_epoch;
+    order->per_cycle = every < 0 ? 1 : per_epoch / gap;
+    order->first = every < 0 ? gap : order->cycle - per_epoch + gap;
+    return CO_OK;
+}
+
 static co_err choose_steps(co_plan *plan)
 {
     int64_t count = plan->data->count[CO_SPLIT_TRAIN], batch = plan->batch;
@@ -98,8 +149,7 @@ static co_err choose_steps(co_plan *plan)
         order->steps = plan->cfg.max_steps;
     if (order->steps > UINT32_MAX / 4)
         return co_fail(CO_EINPUT, "%lld steps are more than this version counts", (long long)order->steps);
-    order->block =
-        plan->cfg.eval_every && plan->eval_count[CO_SPLIT_VAL] ? plan->cfg.eval_every * per_epoch : 0;
+    CO_TRY(choose_evals(plan, per_epoch));
     order->final_test = plan->cfg.test && plan->eval_count[CO_SPLIT_TEST];
     order->first_step = plan->start.step;
     if (plan->cfg.max_time)
@@ -223,6 +273,7 @@ static void fill_facts(co_plan *plan)
     f->batch = plan->batch;
     f->steps_per_epoch = plan->units.steps_per_epoch;
     f->steps = plan->units.steps;
+    f->evals_per_step = plan->units.cycle ? (double)plan->units.per_cycle / (double)plan->units.cycle : 0;
     f->samples_per_epoch = plan->data->count[CO_SPLIT_TRAIN];
     f->start_step = plan->start.step;
     f->layout = plan->layout;

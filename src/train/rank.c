@@ -30,7 +30,7 @@ static void announce_snapshot(struct rank *rank, const unit *u)
     if (old >> 1 >= rank->who.unit)
         return; /* another rank did, or it is already saved */
     atomic_store(&ctl->snap_applied, atomic_load(&ctl->applied[step & 1]));
-    if (rank->plan->units.block) {
+    if (rank->plan->units.cycle) {
         int64_t evals = evals_before(&rank->plan->units, step);
         for (int after = 0; after < 2; after++) {
             watch w = watch_get(ctl->watch[(evals + after) & 1]);

@@ -60,7 +60,7 @@ co_err save_state(const co_plan *plan, const struct regions *regions, uint32_t s
     snprintf(meta.kernels, sizeof meta.kernels, "%s", co_kernels_name(plan->kernels));
     snprintf(meta.config_sha256, sizeof meta.config_sha256, "%s", plan->spec.config_sha256);
     snprintf(meta.data_sha256, sizeof meta.data_sha256, "%s", plan->data->fingerprint);
-    if (plan->units.block && !(meta.extra = watch_json(plan, &w[0], &w[1], step)))
+    if (plan->units.cycle && !(meta.extra = watch_json(plan, &w[0], &w[1], step)))
         return CO_ENOMEM;
     save_name(plan, step, &w[1], name);
     co_err err = co_ckpt_save(plan->spec.ckpt_root, name, plan->layout, plan->moments, plan->moment_name,

@@ -241,7 +241,7 @@ co_err save_last(struct saver *saver, struct stop *stop, int64_t step)
     saver->unit = 0;
     saver->step = step;
     saver->applied = atomic_load(&ctl->applied[step & 1]);
-    for (int i = 0; i < 2 && plan->units.block; i++)
+    for (int i = 0; i < 2 && plan->units.cycle; i++)
         saver->seen[i] = watch_get(ctl->watch[(evals_before(&plan->units, step) + i) & 1]);
     begin(saver);
     saver_finish(saver, stop, false);

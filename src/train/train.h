@@ -48,7 +48,7 @@ typedef struct co_train_cfg {
     int64_t batch_size, batch_size_per_rank, workers, eval_slice;
     /* trainer. */
     char *devices, *limit_train_batches, *kernels;
-    char *limit_val_batches, *limit_test_batches, *max_time;
+    char *limit_val_batches, *limit_test_batches, *max_time, *val_check_interval;
     int64_t num_nodes, max_epochs, max_steps, min_epochs, min_steps, slices, eval_every, accumulate,
         overfit_batches;
     int on_nan, strategy, profiler, clip_how;
@@ -119,7 +119,8 @@ void co_plan_place(co_plan *p, const char *ckpt_root, const char *log_dir);
 typedef struct co_plan_facts {
     int ranks, ranks_asked, slices;
     int64_t batch, steps_per_epoch, steps, epochs, samples_per_epoch;
-    int64_t start_step; /* 0, or where the checkpoint stands */
+    double evals_per_step; /* validations */
+    int64_t start_step;    /* 0, or where the checkpoint stands */
     size_t params, state_elements;
     size_t arena_bytes, private_bytes; /* planned: shared memory, and what each process adds in all */
     const co_layout *layout;

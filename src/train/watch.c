@@ -227,7 +227,7 @@ co_err make_watch(co_plan *plan)
     if (plateau)
         CO_TRY(find_monitor(plan, "schedule.monitor", co_plateau_monitor(plan->spec.schedule_cfg), 0,
                             &plan->monitors.plateau));
-    if ((plateau || c->early_patience) && !plan->units.block)
+    if ((plateau || c->early_patience) && !plan->units.cycle)
         return co_fail(CO_EINPUT,
                        "%s needs evaluations, and there are none: trainer.eval_every=%lld, %u validation "
                        "samples",

@@ -58,7 +58,8 @@ static co_err open_waiting(co_dataset **out, const void *cfg)
     return CO_OK;
 }
 
-static int requests; /* to come */
+static int requests;              /* to come ... */
+static int64_t saved, save_first; /* ... once this step is saved */
 static char notices[4096];
 
 static void on_notice(void *ctx, const char *text)
@@ -76,8 +77,15 @@ static void on_evaluating(void *ctx, co_split split, int64_t done, int64_t of)
 {
     (void)ctx;
     CHECK(done >= 0 && done <= of && of == 64, "%lld of %lld", (long long)done, (long long)of);
-    if ((int)split == shared->split && done >= 1 && requests > 0 && requests--)
+    if ((int)split == shared->split && done >= 1 && saved >= save_first && requests > 0 && requests--)
         raise(SIGINT);
+}
+
+static void on_saved(void *ctx, int64_t step, const char *path, const char *failure)
+{
+    (void)ctx;
+    (void)path;
+    saved = failure ? saved : step;
 }
 
 static co_err run(stage *g, int stop_in, int n_requests, co_train_summary *out)
@@ -87,9 +95,11 @@ static co_err run(stage *g, int stop_in, int n_requests, co_train_summary *out)
     shared->split = stop_in;
     shared->asked = shared->filled = 0;
     requests = n_requests;
+    saved = 0;
     notices[0] = '\0';
     CHECK_OK(co_plan_new(&plan, &g->spec));
-    co_err err = co_train_run(plan, &(co_train_hooks){.notice = on_notice, .evaluating = on_evaluating}, out);
+    co_err err = co_train_run(
+        plan, &(co_train_hooks){.notice = on_notice, .evaluating = on_evaluating, .saved = on_saved}, out);
     co_plan_free(plan);
     return err;
 }
@@ -150,6 +160,7 @@ TEST(a_second_request_leaves_at_once_and_the_last_checkpoint_stands)
 
     open_stage(&g, &def);
     stage_set(&g, "callbacks.model_checkpoint.every_n_steps=6");
+    save_first = 12;
     CHECK_OK(run(&g, CO_SPLIT_TEST, 2, &out));
     CHECK(out.status == CO_STATUS_STOPPED && out.steps == 12, "status %d, %lld steps\n%s", (int)out.status,
           (long long)out.steps, notices);
