@@ -5,7 +5,7 @@
  *                                 manifest.json          meta, and name, bytes, SHA-256 of each file
  *     checkpoints/last -> epoch_003                       (a link, moved atomically)
  *
- * A save goes to ".tmp-<name>" beside it; files are fsynced, the manifest written, the folder fsynced and
+ * A save goes to ".tmp-<name>~<writer>" beside it; files are fsynced, the manifest written, the folder fsynced and
  * renamed: it is there whole or not at all. Loading checks every byte against the manifest first. Format:
  * docs/formats/checkpoint.md.
  */
@@ -37,11 +37,13 @@ void co_ckpt_meta_fini(co_ckpt_meta *m);
  * running statistics too. */
 #define CO_CKPT_AVERAGE "ema"
 
-/* Where the state comes from while it is saved: part 0 is the weights, 1.. the moments. Fills dst with
- * `count` elements from `offset`. May be called for any range, in any order. */
+/* Where the state comes from while it is saved: part 0 is the weights, 1.. the moments. `read` fills dst with `count`
+ * elements from `offset`; it may be called for any range, in any order. `ready` (NULL: none) is called once, when all
+ * is written and the next thing is to make the checkpoint visible: an error from it means that nothing is saved. */
 typedef struct co_ckpt_source {
     co_err (*read)(void *ctx, int part, size_t offset, size_t count, float *dst);
     void *ctx;
+    co_err (*ready)(void *ctx);
 } co_ckpt_source;
 
 /* Saves as root/name (replacing one of that name only after the new one is whole), then points root/last at
@@ -87,7 +89,8 @@ co_err co_ckpt_ls(co_ckpt_info **out, int *n, const char *root);
 void co_ckpt_ls_free(co_ckpt_info *list, int n);
 
 /* Removes all but the newest `keep` whose names begin with `prefix`, never what last or best points to nor a
- * folder whose manifest does not read; and leftovers: .tmp- folders, and .old- ones whose successor is there. */
+ * folder whose manifest does not read; and leftovers: .tmp- folders whose writer is gone, and .old- ones whose successor
+ * is there. */
 co_err co_ckpt_prune(const char *root, const char *prefix, int keep);
 /* The same, sparing also the `top` best by the value in their meta's extra ("value" with "up", as the train room writes
  * it; < 0: all that have one), and moves root/best to the best of them. */

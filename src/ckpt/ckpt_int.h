@@ -11,6 +11,10 @@
 #define TMP_PREFIX    ".tmp-" /* not whole yet, or on its way out */
 #define OLD_PREFIX    ".old-" /* whole; being replaced by one of the same name */
 
+/* temp.c: root/.tmp-WHATNAME~HOST-PID, the caller's; and whether an entry of that kind has no live writer. */
+char *temp_path(const char *root, const char *what, const char *name);
+bool temp_is_left_over(const char *root, const char *entry);
+
 struct manifest_file {
     const char *name; /* in the manifest's pool */
     uint64_t bytes;

@@ -200,7 +200,7 @@ static co_err points_to(bool *yes, const char *root, const char *link, const cha
 static co_err remove_one(const char *root, const char *name)
 {
     char *path = co_sprintf("%s/%s", root, name);
-    char *tmp = co_sprintf("%s/" TMP_PREFIX "gone-%s", root, name);
+    char *tmp = temp_path(root, "gone-", name);
     co_err err = path && tmp ? co_fs_remove_tree(tmp) : CO_ENOMEM;
 
     if (!err && rename(path, tmp) != 0)
@@ -212,7 +212,7 @@ static co_err remove_one(const char *root, const char *name)
     return err;
 }
 
-/* Leftovers: every .tmp-, and every .old- whose successor reads. */
+/* Leftovers: every .tmp- without a live writer, and every .old- whose successor reads. */
 static co_err sweep(const char *root, const co_ckpt_info *list, int n)
 {
     char **names;
@@ -221,7 +221,7 @@ static co_err sweep(const char *root, const co_ckpt_info *list, int n)
     CO_TRY(co_fs_list(&names, &count, root));
     co_err err = CO_OK;
     for (size_t i = 0; i < count && !err; i++) {
-        bool go = begins(names[i], TMP_PREFIX);
+        bool go = begins(names[i], TMP_PREFIX) && temp_is_left_over(root, names[i]);
         for (int k = 0; k < n && begins(names[i], OLD_PREFIX); k++)
             go = go || (!list[k].why_bad[0] && strcmp(list[k].name, names[i] + strlen(OLD_PREFIX)) == 0);
         if (go) {
@@ -234,10 +234,10 @@ static co_err sweep(const char *root, const co_ckpt_info *list, int n)
     return err;
 }
 
-/* Does it say how good it is? */
+/* Does it say how good it is? Before the first step nothing was measured, whatever an older version wrote there. */
 static bool has_value(const co_ckpt_info *info)
 {
-    return !info->why_bad[0] && info->name[0] != '.' &&
+    return !info->why_bad[0] && info->name[0] != '.' && info->meta.step > 0 &&
            json_is_number(json_object_get(info->meta.extra, "value"));
 }
 

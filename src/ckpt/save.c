@@ -1,13 +1,14 @@
 /* save.c -- a checkpoint appears whole or not at all.
  *
- *     1  .tmp-NAME/ is made; model, optim and last the manifest are written into it, each fsynced
- *     2  NAME, if there is one, becomes .old-NAME
- *     3  .tmp-NAME becomes NAME                     <- the moment it exists
- *     4  root/last is moved, .old-NAME removed
+ *     1  .tmp-NAME~HOST-PID/ is made; model, optim and last the manifest are written into it, each fsynced
+ *     2  the source's `ready` is asked: it may still refuse
+ *     3  NAME, if there is one, becomes .old-NAME
+ *     4  .tmp-NAME~HOST-PID becomes NAME            <- the moment it exists
+ *     5  root/last is moved, .old-NAME removed
  *
- * Killed before 3, what was there before is still whole, as NAME or as .old-NAME, and co_ckpt_newest looks at
- * both; killed after 3, both are whole. An .old- is removed only when NAME is there. A .tmp- is never read and
- * is swept by the next save of the name or by co_ckpt_prune. When a step fails, the ones before are undone.
+ * Killed before 4, what was there before is still whole, as NAME or as .old-NAME, and co_ckpt_newest looks at
+ * both; killed after 4, both are whole. An .old- is removed only when NAME is there. A .tmp- is never read and
+ * is swept by co_ckpt_prune once its writer is gone (temp.c). When a step fails, the ones before are undone.
  *
  * The state is read through the source in pieces of 1 MiB: once in name order for weights_sha256, once in the
  * order of the file (I64 first, so that every tensor lies on a multiple of its element). Memory: two blocks of
@@ -196,14 +197,14 @@ static co_err write_all(const char *dir, const co_layout *layout, int moments,
     return err;
 }
 
-/* Steps 2 and 3. */
+/* Steps 3 and 4. */
 static co_err put_in_place(const char *root, const char *tmp, const char *final, const char *old)
 {
     struct stat st;
     bool replaces = lstat(final, &st) == 0;
 
     if (replaces) {
-        CO_TRY(co_fs_remove_tree(old)); /* left by a kill after step 3: `final` is whole */
+        CO_TRY(co_fs_remove_tree(old)); /* left by a kill after step 4: `final` is whole */
         if (rename(final, old) != 0)
             return co_fail(CO_EIO, "rename %s to %s: %m", final, old);
     }
@@ -221,7 +222,8 @@ static co_err make_tmp(const char *root, const char *tmp, const char *final)
 {
     struct stat st;
 
-    CO_TRY(co_fs_mkdirs(root));
+    if (mkdir(root, 0777) != 0 && errno != EEXIST) /* not its parents: a run folder that was removed stays so */
+        return co_fail(CO_EIO, "mkdir %s: %m", root);
     if (lstat(final, &st) == 0 && !S_ISDIR(st.st_mode))
         return co_fail(CO_EINPUT, "%s is not a folder: choose another name", final);
     CO_TRY(co_fs_remove_tree(tmp));
@@ -240,7 +242,7 @@ static co_err undo(co_err err, const char *path)
     return co_fail(err, "%s", why);
 }
 
-/* Step 4. The checkpoint is there, and co_ckpt_newest finds it without the link: a disk that refuses is told, no more. */
+/* Step 5. The checkpoint is there, and co_ckpt_newest finds it without the link: a disk that refuses is told, no more. */
 static co_err tidy(const char *root, const char *name, const char *old)
 {
     co_err err = co_ckpt_link(root, "last", name);
@@ -263,13 +265,15 @@ co_err co_ckpt_save(const char *root, const char *name, const co_layout *layout,
     if (!plain_name(name))
         return co_fail(CO_EINPUT, "checkpoint name '%s': letters, digits and ._+-=@ only, no dot first", name);
 
-    char *tmp = co_sprintf("%s/" TMP_PREFIX "%s", root, name);
+    char *tmp = temp_path(root, "", name);
     char *old = co_sprintf("%s/" OLD_PREFIX "%s", root, name);
     char *final = co_sprintf("%s/%s", root, name);
     co_err err = tmp && old && final ? make_tmp(root, tmp, final) : CO_ENOMEM;
 
     if (!err) {
         err = write_all(tmp, layout, moments, moment_names, meta, src);
+        if (!err && src->ready)
+            err = src->ready(src->ctx);
         if (!err)
             err = put_in_place(root, tmp, final, old);
         if (err)
@@ -287,7 +291,7 @@ co_err co_ckpt_save(const char *root, const char *name, const co_layout *layout,
 
 co_err co_ckpt_link(const char *root, const char *link, const char *name)
 {
-    char *tmp = co_sprintf("%s/" TMP_PREFIX "link-%s", root, link);
+    char *tmp = temp_path(root, "link-", link);
     char *path = co_sprintf("%s/%s", root, link);
     co_err err = tmp && path ? CO_OK : CO_ENOMEM;
 

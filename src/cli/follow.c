@@ -68,7 +68,7 @@ static double time_left(const training *s)
     int64_t steps = f->steps - s->last.step;
     double evals = (double)steps * f->evals_per_step;
 
-    return s->rate > 0 ? (double)steps * (double)f->batch / s->rate + evals * s->eval_s : NAN;
+    return s->rate > 0 && !f->endless ? (double)steps * (double)f->batch / s->rate + evals * s->eval_s : NAN;
 }
 
 void follow_progress(training *s, bool now)
@@ -77,9 +77,9 @@ void follow_progress(training *s, bool now)
     uint64_t t = co_now_ns();
     bool none = s->last.step == 0; /* a run that continues with an evaluation */
     co_progress p = {.step = none ? f->start_step : s->last.step,
-                     .steps = f->steps,
+                     .steps = f->endless ? 0 : f->steps,
                      .epoch = none ? f->start_step / f->steps_per_epoch : s->last.epoch + 1,
-                     .epochs = f->epochs,
+                     .epochs = f->endless ? 0 : f->epochs,
                      .loss = none ? NAN : s->last.loss,
                      .metric = none ? NAN : s->last.metric,
                      .evaluating = s->evaluating,
@@ -175,8 +175,10 @@ static void tell_epoch(training *s, const co_eval_result *r)
     const co_plan_facts *f = co_plan_facts_of(s->plan);
     co_str text = {0};
 
-    co_str_addf(&text, "epoch %lld/%lld  step %lld", (long long)r->epoch + 1, (long long)f->epochs,
-                (long long)r->step);
+    co_str_addf(&text, "epoch %lld", (long long)r->epoch + 1);
+    if (!f->endless)
+        co_str_addf(&text, "/%lld", (long long)f->epochs);
+    co_str_addf(&text, "  step %lld", (long long)r->step);
     if (s->epoch_samples) /* within an epoch: of its steps so far */
         co_str_addf(&text, "  train loss %.4f %s %.4f", s->epoch_loss / (double)s->epoch_samples, f->metric,
                     s->epoch_metric / (double)s->epoch_samples);

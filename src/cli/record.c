@@ -100,16 +100,24 @@ static void forget(training *s, const char *name)
     unlink(path);
 }
 
+static co_err open_log(training *s)
+{
+    int fd;
+
+    CO_TRY(co_folder_append(s->folder, "train.log", &fd));
+    s->log = fdopen(fd, "a");
+    if (s->log)
+        return CO_OK;
+    close(fd);
+    return co_fail(CO_ENOMEM, "train.log: no memory");
+}
+
 co_err record_open(training *s)
 {
-    char path[4096];
-
-    snprintf(path, sizeof path, "%s/train.log", co_folder_path(s->folder));
     forget(s, "summary.json"); /* of an earlier start: until this one ends there is none */
     forget(s, "blame.json");
-    s->log = fopen(path, "ae");
-    if (!s->log)
-        return co_fail(CO_EIO, "open %s: %m", path);
+    CO_TRY(open_log(s));
+    CO_TRY(co_events_open(s->folder));
     CO_TRY(write_text(s, "config.yaml", co_conf_yaml));
     CO_TRY(write_text(s, "overrides.yaml", co_conf_overrides));
     CO_TRY(write_text(s, "config_tree.log", co_conf_tree));

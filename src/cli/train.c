@@ -56,6 +56,20 @@ static co_err refuse_foreign(const training *s)
     return CO_OK;
 }
 
+/* Two runs must not save into one folder: each would replace and prune the other's. The folder has a lease of its own,
+ * unless it lies in the run folder, or is it. */
+static co_err lease_checkpoints(training *s, const char *at)
+{
+    char run[PATH_MAX];
+
+    if (!realpath(co_folder_path(s->folder), run))
+        return co_fail(CO_EIO, "%s: %m", co_folder_path(s->folder));
+    size_t len = strlen(run);
+    if (strncmp(at, run, len) == 0 && (at[len] == '/' || !at[len]))
+        return CO_OK;
+    return co_folder_lease_too(s->folder, at, "callbacks.model_checkpoint.dirpath");
+}
+
 /* checkpoints/ of the run folder becomes a link to where they really go, so that the run is found whole by its folder. */
 static co_err link_elsewhere(training *s)
 {
@@ -64,6 +78,7 @@ static co_err link_elsewhere(training *s)
     CO_TRY(co_fs_mkdirs(s->app.cfg->ckpt_dir));
     if (!realpath(s->app.cfg->ckpt_dir, at))
         return co_fail(CO_EIO, "callbacks.model_checkpoint.dirpath: %s: %m", s->app.cfg->ckpt_dir);
+    CO_TRY(lease_checkpoints(s, at));
     if (symlink(at, s->ckpt_root) != 0 && errno != EEXIST)
         return co_fail(CO_EIO, "link %s to %s: %m", s->ckpt_root, at);
     return CO_OK;
@@ -88,23 +103,6 @@ static co_err prepare_folder(training *s)
     if (co_live_register(s->folder, s->app.cfg->task_name) != CO_OK)
         tell(s, "note      `cohort ps` will not list this run: %s", co_errmsg());
     return CO_OK;
-}
-
-/* A line that continues a run and names no model, data, optimiser or experiment has that run's own configuration. */
-static co_err use_own_config(line *l)
-{
-    static const char *const groups[] = {"experiment", "model", "data", "optim", "trainer"};
-    char *path = line_value(l, "ckpt_path"), *dir = line_value(l, "run.dir");
-    bool told = !path || strcmp(path, "auto") != 0 || !dir;
-
-    for (size_t i = 0; i < CO_COUNT(groups) && !told; i++)
-        told = line_has(l, groups[i]);
-    co_err err = !told && has(dir, "config.yaml") ? line_use_run(l, dir) : CO_OK;
-    if (!err && l->base)
-        say("continuing with the configuration of %s", dir);
-    co_free(path);
-    co_free(dir);
-    return err;
 }
 
 /* The run folder's record says that it went to the end that this line asks for: there is nothing to add to it. */
@@ -144,7 +142,7 @@ static void tell_changes(training *s)
 
 static co_err compose(training *s, line *l)
 {
-    CO_TRY(use_own_config(l));
+    CO_TRY(line_use_continued(l));
     CO_TRY(app_open(&s->app, l));
     return app_find_resume(&s->app);
 }
@@ -236,14 +234,21 @@ co_err training_run(training *s, co_err *wrote)
     return err;
 }
 
+const char *limit_key(const training *s)
+{
+    bool by_steps = s->app.cfg->max_steps == co_plan_facts_of(s->plan)->steps;
+
+    return by_steps ? "trainer.max_steps" : "trainer.max_epochs";
+}
+
 static int run_line(training *s, line *l)
 {
     co_err err = training_open(s, l);
     if (err)
         return fail_with(err);
     if (!s->folder) {
-        say("%s has all its %lld steps; raise trainer.max_epochs or trainer.max_steps to go on",
-            s->app.run_dir, (long long)co_plan_facts_of(s->plan)->steps);
+        say("%s has all its %lld steps; raise %s to go on", s->app.run_dir,
+            (long long)co_plan_facts_of(s->plan)->steps, limit_key(s));
         printf("%s\n", s->app.run_dir);
         return EXIT_DONE;
     }
@@ -287,7 +292,7 @@ static int show_config(line *l, const char *what, bool resolve)
         say("cohort: --cfg %s: only --cfg job exists; there is no configuration but the job's", what);
         return EXIT_USAGE;
     }
-    co_err err = use_own_config(l);
+    co_err err = line_use_continued(l);
     if (!err)
         err = co_conf_compose(&c, app_conf_spec(l->config_dir), l->words, l->n);
     if (err)

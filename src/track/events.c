@@ -8,7 +8,6 @@
 #include "track/track_int.h"
 
 #include <errno.h>
-#include <fcntl.h>
 #include <math.h>
 #include <string.h>
 #include <sys/stat.h>
@@ -18,24 +17,23 @@
 #include "base/clock.h"
 #include "base/json.h"
 
-static co_err open_file(co_folder *f)
+/* A line that a crash cut is closed with a newline. */
+co_err co_events_open(co_folder *f)
 {
     char last = '\n';
     struct stat st;
-    char *path = co_sprintf("%s/events.jsonl", f->path);
-    if (!path)
-        return CO_ENOMEM;
-    int fd = open(path, O_RDWR | O_APPEND | O_CREAT | O_CLOEXEC, 0666);
-    co_err err = fd < 0 ? co_fail(CO_EIO, "open %s: %m", path) : CO_OK;
-    if (fd >= 0 && fstat(fd, &st) == 0 && st.st_size > 0 && pread(fd, &last, 1, st.st_size - 1) == 1 &&
-        last != '\n' && write(fd, "\n", 1) != 1) {
-        err = co_fail(CO_EIO, "write %s: %m", path);
+    int fd;
+
+    if (f->events_fd >= 0)
+        return CO_OK;
+    CO_TRY(co_folder_append(f, "events.jsonl", &fd));
+    if (fstat(fd, &st) == 0 && st.st_size > 0 && pread(fd, &last, 1, st.st_size - 1) == 1 && last != '\n' &&
+        write(fd, "\n", 1) != 1) {
         close(fd);
+        return co_fail(CO_EIO, "write %s/events.jsonl: %m", f->path);
     }
-    if (!err)
-        f->events_fd = fd;
-    co_free(path);
-    return err;
+    f->events_fd = fd;
+    return CO_OK;
 }
 
 /* Writes what it can of the pending bytes and drops that much of them. */
@@ -149,7 +147,7 @@ static void tell(co_folder *f, co_err err)
 
 static co_err flush_pending(co_folder *f)
 {
-    co_err err = f->events_fd >= 0 ? CO_OK : open_file(f);
+    co_err err = co_events_open(f);
     if (!err)
         err = write_pending(f);
     if (!err && f->lost) {
@@ -167,6 +165,14 @@ co_err co_events_flush(co_folder *f)
 {
     CO_TRY(folder_is_ours(f));
     return f->pending.len || f->lost ? flush_pending(f) : CO_OK;
+}
+
+co_err co_folder_settle(const co_folder *f)
+{
+    if (f->events_fd >= 0 && fdatasync(f->events_fd) != 0)
+        return co_fail(CO_EIO, "sync %s/events.jsonl: %m", f->path);
+    CO_TRY(lease_is_ours(f->path, f->run_id));
+    return f->second ? lease_is_ours(f->second, f->run_id) : CO_OK;
 }
 
 void events_close(co_folder *f)

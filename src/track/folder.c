@@ -6,6 +6,7 @@
 #include "track/track_int.h"
 
 #include <errno.h>
+#include <fcntl.h>
 #include <string.h>
 #include <sys/random.h>
 #include <sys/stat.h>
@@ -124,6 +125,7 @@ static co_err make_run_id(co_folder *f)
 
 static void free_folder(co_folder *f)
 {
+    co_free(f->second);
     co_str_fini(&f->pending);
     co_free(f->path);
     co_free(f->made_from);
@@ -133,6 +135,7 @@ static void free_folder(co_folder *f)
 co_err co_folder_open(co_folder **out, const char *dir, const char *task)
 {
     co_folder *f = co_zalloc(sizeof *f);
+    struct stat st;
     if (!f)
         return CO_ENOMEM;
     f->events_fd = -1;
@@ -140,13 +143,19 @@ co_err co_folder_open(co_folder **out, const char *dir, const char *task)
     if (!err)
         err = dir ? open_given(f, dir) : open_dated(f, task ? task : "train");
     if (!err)
-        err = lease_take(f->path, f->run_id);
+        err = lease_take(f->path, "run.dir", f->run_id);
+    if (!err && (stat(f->path, &st) != 0 || sweep_run_folder(f->path) != CO_OK)) {
+        err = co_fail(CO_EINPUT, "run folder %s: no memory, or it is gone already", f->path);
+        lease_give_back(f->path, f->run_id);
+    }
     if (err) {
         if (f->path)
             unmake(f);
         free_folder(f);
         return err;
     }
+    f->device = st.st_dev;
+    f->inode = st.st_ino;
     f->renewed_s = co_now_s();
     *out = f;
     return CO_OK;
@@ -162,12 +171,31 @@ const char *co_folder_run_id(const co_folder *f)
     return f->run_id;
 }
 
+co_err co_folder_lease_too(co_folder *f, const char *dir, const char *key)
+{
+    char *second = co_strdup(dir);
+    co_err err = second ? lease_take(dir, key, f->run_id) : CO_ENOMEM;
+
+    if (err)
+        co_free(second);
+    else
+        f->second = second;
+    return err;
+}
+
+static void give_leases_back(const co_folder *f)
+{
+    if (f->second)
+        lease_give_back(f->second, f->run_id);
+    lease_give_back(f->path, f->run_id);
+}
+
 void co_folder_close(co_folder *f)
 {
     if (!f)
         return;
     events_close(f);
-    lease_give_back(f->path, f->run_id);
+    give_leases_back(f);
     free_folder(f);
 }
 
@@ -177,6 +205,8 @@ void co_folder_discard(co_folder *f)
         return;
     co_str_clear(&f->pending);
     events_close(f);
+    if (f->second)
+        lease_give_back(f->second, f->run_id);
     if (f->made_from) {
         if (co_fs_remove_tree(f->path) == CO_OK && cut_last(f->path))
             unmake(f);
@@ -186,18 +216,60 @@ void co_folder_discard(co_folder *f)
     free_folder(f);
 }
 
+/* Removed, moved, or another folder in its place. */
+static bool is_gone(const co_folder *f)
+{
+    struct stat st;
+
+    if (stat(f->path, &st) != 0)
+        return errno == ENOENT || errno == ENOTDIR;
+    return st.st_dev != f->device || st.st_ino != f->inode;
+}
+
 co_err folder_is_ours(co_folder *f)
 {
     double now = co_now_s();
-    if (f->taken || now - f->renewed_s > RENEW_S) {
-        f->renewed_s = now;
-        co_err err = lease_renew(f->path, f->run_id);
-        if (err == CO_EFAIL || err == CO_EINPUT) {
-            f->taken = true;
-            return co_fail(CO_EFAIL, "%s", co_errmsg());
-        }
+    co_err err = CO_OK;
+
+    if (is_gone(f)) {
+        f->taken = true;
+        return co_fail(CO_EFAIL,
+                       "run folder %s is gone: it was removed or moved while the run was writing to it",
+                       f->path);
     }
-    return CO_OK; /* a lease that cannot be renewed (a full disk) is still ours */
+    if (!f->taken && now - f->renewed_s <= RENEW_S)
+        return CO_OK;
+    f->renewed_s = now;
+    err = lease_renew(f->path, f->run_id);
+    if (!err && f->second)
+        err = lease_renew(f->second, f->run_id);
+    if (err != CO_EFAIL && err != CO_EINPUT)
+        return CO_OK; /* a lease that cannot be renewed (a full disk) is still ours */
+    f->taken = true;
+    return co_fail(CO_EFAIL, "%s", co_errmsg());
+}
+
+co_err co_folder_append(co_folder *f, const char *name, int *fd)
+{
+    struct stat st;
+    char *path = co_sprintf("%s/%s", f->path, name);
+
+    if (!path)
+        return CO_ENOMEM;
+    co_err err = CO_OK;
+    int at = open(path, O_RDWR | O_APPEND | O_CREAT | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK, 0666);
+    if (at < 0 && errno == ELOOP)
+        err = co_fail(CO_EINPUT, "%s is a link; a run writes into its own folder only: remove the link", path);
+    else if (at < 0)
+        err = co_fail(CO_EIO, "open %s: %m", path);
+    else if (fstat(at, &st) != 0 || !S_ISREG(st.st_mode))
+        err = co_fail(CO_EINPUT, "%s is not a regular file: remove it", path);
+    if (!err)
+        *fd = at;
+    else if (at >= 0)
+        close(at);
+    co_free(path);
+    return err;
 }
 
 co_err co_folder_write(co_folder *f, const char *name, const void *bytes, size_t len)

@@ -87,7 +87,7 @@ static bool is_dead(const lease *l)
 
 /* Moves of one starter. All paths belong to it. */
 struct taker {
-    const char *dir, *run_id;
+    const char *dir, *key, *run_id;
     char *lease, *own, *text;
     double now_s;             /* the file server's clock */
     lease chain[LEASE_CHAIN]; /* lease.json and those who took it over in turn */
@@ -153,9 +153,9 @@ static co_err refuse(const struct taker *t, const lease *l)
                        t->dir);
     if (process_look(&l->who) == PROCESS_ALIVE)
         return co_fail(CO_EINPUT,
-                       "run folder %s is in use by pid %lld on host %s (run %s); choose another run.dir, "
+                       "run folder %s is in use by pid %lld on host %s (run %s); choose another %s, "
                        "or stop that run first",
-                       t->dir, l->who.pid, l->who.host, l->run_id);
+                       t->dir, l->who.pid, l->who.host, l->run_id, t->key);
     return co_fail(CO_EINPUT,
                    "run folder %s is in use by pid %lld on host %s (run %s, last sign of life %.0f s ago); "
                    "if that host is gone, it can be taken over after %d s",
@@ -244,12 +244,13 @@ static co_err write_own(struct taker *t)
     return err;
 }
 
-co_err lease_take(const char *dir, const char *run_id)
+co_err lease_take(const char *dir, const char *key, const char *run_id)
 {
     struct taker *t = co_zalloc(sizeof *t);
     if (!t)
         return CO_ENOMEM;
     t->dir = dir;
+    t->key = key;
     t->run_id = run_id;
     t->lease = co_sprintf("%s/lease.json", dir);
     t->own = co_sprintf("%s/.lease-%s", dir, run_id);
@@ -276,6 +277,19 @@ void lease_give_back(const char *dir, const char *run_id)
     if (path && !read_lease(&l, &there, path, 0) && there && strcmp(l.run_id, run_id) == 0)
         unlink(path);
     co_free(path);
+}
+
+co_err lease_is_left_over(bool *yes, const char *path, const char *name)
+{
+    lease l;
+    bool there;
+
+    *yes = false;
+    if (strncmp(name, ".lease-", 7) != 0 || strncmp(name, ".lease-after-", 13) == 0)
+        return CO_OK;
+    CO_TRY(read_lease(&l, &there, path, 0));
+    *yes = there && l.readable && process_look(&l.who) == PROCESS_DEAD;
+    return CO_OK;
 }
 
 /* header.json names the last start in this folder; false if there is no such file, or it names us. */
@@ -308,6 +322,9 @@ co_err lease_is_ours(const char *dir, const char *run_id)
         err = co_fail(CO_EFAIL,
                       "run folder %s was taken over by pid %lld on host %s (run %s) while we were away", dir,
                       l.who.pid, l.who.host, l.run_id);
+    if (!err && !co_fs_is_dir(dir))
+        return co_fail(CO_EFAIL, "folder %s is gone: it was removed or moved while the run was writing to it",
+                       dir);
     if (!err && !there && another_started(dir, run_id))
         err = co_fail(CO_EFAIL, "run folder %s was taken over by another run, which has ended since", dir);
     return err;
@@ -319,7 +336,7 @@ co_err lease_renew(const char *dir, const char *run_id)
     co_err err = path ? lease_is_ours(dir, run_id) : CO_ENOMEM;
 
     if (!err && !co_fs_exists(path)) /* removed by hand */
-        err = lease_take(dir, run_id);
+        err = lease_take(dir, "run.dir", run_id);
     else if (!err && utimensat(AT_FDCWD, path, NULL, 0) != 0)
         err = co_fail(CO_EIO, "renew %s: %m", path);
     co_free(path);

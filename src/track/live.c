@@ -7,6 +7,7 @@
 #include "track/track_int.h"
 
 #include <errno.h>
+#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -19,6 +20,8 @@
 #include "base/json.h"
 
 enum { ENTRY_BYTES = 1 << 16 };
+
+static void sweep(void);
 
 /* Makes the folder if it is absent and checks whose it is. */
 static co_err make_private(const char *path)
@@ -63,6 +66,7 @@ co_err co_live_register(const co_folder *f, const char *task)
 {
     process_id me;
     char *path, dir[PATH_MAX];
+    sweep();
     if (!realpath(f->path, dir))
         return co_fail(CO_EIO, "realpath %s: %m", f->path);
     process_self(&me);
@@ -219,6 +223,52 @@ static co_err collect(co_live_run *runs, int *n, const char *dir, char **names, 
             return err;
     }
     return CO_OK;
+}
+
+/* Is there a PID.json for PID.anything? */
+static bool has_entry(const char *dir, const char *name)
+{
+    char *path = co_sprintf("%s/%.*s.json", dir, (int)strspn(name, "0123456789"), name);
+    bool there = path && co_fs_exists(path);
+
+    co_free(path);
+    return there;
+}
+
+/* What a killed run left without an entry: PID.progress, or a temporary file. The pid may be one of another pid
+ * namespace, whose run is just writing its entry: hence the minute. */
+static bool is_left_over(const char *name, const char *path)
+{
+    struct stat st;
+    size_t digits = strspn(name, "0123456789");
+
+    return digits > 0 && digits < 10 && name[digits] == '.' && stat(path, &st) == 0 &&
+           co_wall_s() - (double)st.st_mtime > 60 && kill((pid_t)atoi(name), 0) != 0 && errno == ESRCH;
+}
+
+/* At the start of a run: entries of dead runs (co_live_list removes them) and what has no entry. */
+static void sweep(void)
+{
+    co_live_run *runs = NULL;
+    char *dir, **names;
+    size_t n_names;
+    int n;
+
+    if (co_live_list(&runs, &n) == CO_OK)
+        co_free(runs);
+    if (live_dir(&dir) != CO_OK)
+        return;
+    if (co_fs_list(&names, &n_names, dir) == CO_OK) {
+        for (size_t i = 0; i < n_names; i++) {
+            char *path = co_sprintf("%s/%s", dir, names[i]);
+            if (path && !is_entry(names[i]) && is_left_over(names[i], path) && !has_entry(dir, names[i]))
+                unlink(path);
+            co_free(path);
+        }
+        co_fs_list_free(names, n_names);
+    }
+    co_free(dir);
+    co_errclear();
 }
 
 co_err co_live_list(co_live_run **out, int *n)

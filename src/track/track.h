@@ -23,10 +23,16 @@ co_err co_folder_open(co_folder **out, const char *dir, const char *task);
 const char *co_folder_path(const co_folder *f);
 const char *co_folder_run_id(const co_folder *f);
 void co_folder_close(co_folder *f); /* gives the lease back; NULL is fine */
+/* Takes the lease of another folder as well (where the checkpoints go): refused, renewed and given back like the first.
+ * `key` chooses that folder; the message of a refusal names it. */
+co_err co_folder_lease_too(co_folder *f, const char *dir, const char *key);
 /* Removes a folder that we made and in which nothing has happened (bad input found late). Closes f. */
 void co_folder_discard(co_folder *f);
 co_err co_folder_write(co_folder *f, const char *name, const void *bytes, size_t len); /* atomic */
 co_err co_folder_write_json(co_folder *f, const char *name, const json_t *v);
+/* A file of the folder to append to. Links, FIFOs and the like are refused (CO_EINPUT): whoever can write into the folder
+ * could otherwise make us write elsewhere, or wait for ever. *fd is the caller's. */
+co_err co_folder_append(co_folder *f, const char *name, int *fd);
 
 /* Appends one event; buffered, flushed by co_events_flush (about once a second, and at the end). A failed
  * write (disk full) is kept in memory up to 1 MiB, reported once through the log, and tried again at the next
@@ -34,6 +40,10 @@ co_err co_folder_write_json(co_folder *f, const char *name, const json_t *v);
 void co_event_scalar(co_folder *f, int64_t step, const char *name, double value);
 void co_event_json(co_folder *f, json_t *take); /* takes the reference; "t" is added */
 co_err co_events_flush(co_folder *f);
+co_err co_events_open(co_folder *f); /* at once instead of at the first flush: refuses as co_folder_append does */
+/* Before a checkpoint becomes visible, in any process forked from ours: what was flushed is on the disk, and the folder
+ * still belongs to this run. So no checkpoint is ahead of the record, and none appears in another run's folder. */
+co_err co_folder_settle(const co_folder *f);
 
 /* --- console -----------------------------------------------------------------------------------------------
  */

@@ -24,12 +24,19 @@ json_t *process_to_json(const process_id *p); /* NULL if memory is out */
 bool process_from_json(process_id *out, const json_t *v);
 
 /* lease.c */
-co_err lease_take(const char *dir, const char *run_id);
+/* `key` is what chooses the folder ("run.dir"), for the message when another holds it. */
+co_err lease_take(const char *dir, const char *key, const char *run_id);
 void lease_give_back(const char *dir, const char *run_id);
 /* Shows other hosts that we live; fails if the lease is no longer ours. */
 co_err lease_renew(const char *dir, const char *run_id);
-/* CO_EFAIL if another run holds the folder, or has held it since; changes nothing. Any thread or process may ask. */
+/* CO_EFAIL if another run holds the folder, or has held it since, or the folder is gone; changes nothing. Any thread or
+ * process may ask. */
 co_err lease_is_ours(const char *dir, const char *run_id);
+/* Is the file at `path`, called `name`, the .lease-ID of a starter that is dead? */
+co_err lease_is_left_over(bool *yes, const char *path, const char *name);
+
+/* sweep.c: removes temporary files of killed runs; the lease is ours. Fails only if memory is out. */
+co_err sweep_run_folder(const char *dir);
 
 /* reader.c: the lines of the record, while it grows. One thread per reader. */
 typedef struct record_reader record_reader;
@@ -46,16 +53,20 @@ enum { EVENTS_BUFFER = 64 << 10, EVENTS_MOST = 1 << 20 };
 
 struct co_folder {
     char *path, *made_from; /* made_from: the topmost folder that we made; NULL if it was there */
+    char *second;           /* another folder that we lease (co_folder_lease_too); NULL: none */
+    dev_t device;           /* which folder `path` was when we opened it */
+    ino_t inode;
     char run_id[64];
     double renewed_s;
-    bool taken;      /* another holds the lease now: not one more byte from us */
+    bool taken;      /* another holds the lease now, or the folder is gone: not one more byte from us */
     int events_fd;   /* -1: not open yet */
     co_str pending;  /* events not yet in the file */
     bool disk_fails; /* the last write failed, and the log knows */
     int64_t lost;    /* events dropped since */
 };
 
-void events_close(co_folder *f);     /* flushes as far as possible */
-co_err folder_is_ours(co_folder *f); /* renews the lease every few seconds; CO_EFAIL if it is lost */
+void events_close(co_folder *f); /* flushes as far as possible */
+/* CO_EFAIL if the folder is gone, or the lease is lost, which is renewed every few seconds. */
+co_err folder_is_ours(co_folder *f);
 
 #endif

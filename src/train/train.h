@@ -120,6 +120,7 @@ typedef struct co_plan_facts {
     int ranks, ranks_asked, slices;
     int64_t batch, steps_per_epoch, steps, epochs, samples_per_epoch;
     double evals_per_step; /* validations */
+    bool endless;          /* neither epochs nor steps are limited: `steps` is as far as is counted */
     int64_t start_step;    /* 0, or where the checkpoint stands */
     size_t params, state_elements;
     size_t arena_bytes, private_bytes; /* planned: shared memory, and what each process adds in all */

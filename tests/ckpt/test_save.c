@@ -29,6 +29,7 @@ TEST(a_checkpoint_comes_back_bit_for_bit)
     small_init(&s, 7);
     co_ckpt_meta meta = small_meta(20), back = {0};
     meta.extra = json_pack("{s:{s:f, s:s}, s:[i,i]}", "best", "val_loss", 0.1, "name", "epoch_001", "a", 1, 2);
+    CHECK_OK(co_fs_mkdirs("run"));
     CHECK_OK(co_ckpt_save("run/checkpoints", "epoch_001", &s.l, SMALL_MOMENTS, small_moments, &meta,
                           &(co_ckpt_source){small_read, &s}));
     CHECK_OK(co_layout_sha256(&s.l, s.part[0], hex));
@@ -138,18 +139,21 @@ TEST(a_kill_while_replacing_leaves_one_good_checkpoint)
     co_ckpt_meta meta = {0};
     small_init(&s, 4);
     CHECK_OK(small_save(&s, "r", "x", 1));
-    CHECK(rename("r/x", "r/.old-x") == 0 && mkdir("r/.tmp-x", 0777) == 0, "%m"); /* between 2 and 3 */
+    CHECK(rename("r/x", "r/.old-x") == 0 && mkdir("r/.tmp-x~00000000-1", 0777) == 0, "%m"); /* between 3 and 4 */
     CHECK_OK(co_ckpt_newest(&path, "r", NULL, NULL));
     CHECK(strcmp(path, "r/.old-x") == 0, "%s", path);
     CHECK_OK(small_load(&s, path, NULL));
     co_free(path);
+    test_run old = test_sh("touch -d '2 days ago' r/.tmp-x~00000000-1"); /* of a host that is gone */
+    CHECK(old.status == 0, "%s", old.out);
+    free(old.out);
     CHECK_OK(co_ckpt_prune("r", "", 1)); /* must not take the only one */
-    CHECK(!co_fs_exists("r/.tmp-x"), ".tmp- stays");
+    CHECK(!co_fs_exists("r/.tmp-x~00000000-1"), ".tmp- stays");
     small_fill(&s, 2);
     CHECK_OK(small_save(&s, "r", "x", 2));
     CHECK(entries("r") == 2, "leftovers");
 
-    test_run cp = test_sh("cp -r r/x r/.old-x"); /* between 3 and 4 */
+    test_run cp = test_sh("cp -r r/x r/.old-x"); /* between 4 and 5 */
     CHECK(cp.status == 0, "%s", cp.out);
     free(cp.out);
     CHECK_OK(co_ckpt_newest(&path, "r", NULL, NULL));
@@ -248,6 +252,26 @@ static bool small_disk(const char *path, const char *size)
            mount("none", path, "tmpfs", 0, options) == 0;
 }
 
+static co_err refuse(void *ctx)
+{
+    return co_fail(CO_EFAIL, "the folder belongs to another run now");
+}
+
+TEST(a_checkpoint_that_is_refused_at_the_last_moment_leaves_nothing)
+{
+    struct small s;
+    co_ckpt_meta meta = small_meta(2);
+    small_init(&s, 4);
+    CHECK_OK(small_save(&s, "r", "x", 1));
+    CHECK_FAILS(co_ckpt_save("r", "x", &s.l, 0, NULL, &meta, &(co_ckpt_source){small_read, &s, refuse}),
+                CO_EFAIL, "belongs to another run");
+    CHECK(entries("r") == 2, "leftovers");
+    CHECK_OK(small_load(&s, "r/x", &meta));
+    CHECK(meta.step == 1, "step %lld", (long long)meta.step);
+    co_ckpt_meta_fini(&meta);
+    small_fini(&s);
+}
+
 TEST(a_full_disk_is_reported_and_the_old_checkpoint_stays)
 {
     struct small s, big;
@@ -258,7 +282,7 @@ TEST(a_full_disk_is_reported_and_the_old_checkpoint_stays)
     CHECK_OK(small_save(&s, "disk/r", "x", 1));
     size_t before = entries("disk/r");
     CHECK_FAILS(small_save(&big, "disk/r", "x", 2), CO_EIO, "No space left on device");
-    CHECK(test_contains(co_errmsg(), "disk/r/.tmp-x/model.safetensors"), "%s", co_errmsg());
+    CHECK(test_contains(co_errmsg(), "disk/r/.tmp-x~"), "%s", co_errmsg());
     CHECK(entries("disk/r") == before, "leftovers");
     CHECK_OK(small_load(&s, "disk/r/last", NULL));
     CHECK_OK(small_save(&s, "disk/r", "x", 3)); /* the space is free again */
@@ -275,9 +299,9 @@ TEST(a_read_only_disk_is_reported)
     CHECK_OK(small_save(&s, "disk/r", "a", 0));
     CHECK_OK(small_save(&s, "disk/r", "x", 1));
     CHECK(mount("none", "disk", "tmpfs", MS_REMOUNT | MS_RDONLY, NULL) == 0, "%m");
-    CHECK_FAILS(small_save(&s, "disk/r", "x", 2), CO_EIO, "disk/r/.tmp-x: Read-only file system");
+    CHECK_FAILS(small_save(&s, "disk/r", "x", 2), CO_EIO, "disk/r/.tmp-x~");
     CHECK_FAILS(co_ckpt_link("disk/r", "best", "x"), CO_EIO, "Read-only file system");
-    CHECK_FAILS(co_ckpt_prune("disk/r", "", 1), CO_EIO, "disk/r/.tmp-gone-a: Read-only file system");
+    CHECK_FAILS(co_ckpt_prune("disk/r", "", 1), CO_EIO, "disk/r/.tmp-gone-a~");
     CHECK_OK(small_load(&s, "disk/r/last", NULL));
     small_fini(&s);
 }

@@ -1,6 +1,7 @@
 /* test_folder.c -- the run folder: names, writing, discarding. */
 #include "track_test.h"
 
+#include <signal.h>
 #include <sys/stat.h>
 
 TEST(a_dated_folder_is_made_and_a_second_one_gets_a_number)
@@ -91,4 +92,87 @@ TEST(every_failing_allocation_of_opening_a_folder_is_an_error)
         CHECK(err, "allocation %lld failed and nobody noticed", (long long)n);
         CHECK(!co_fs_exists("x"), "allocation %lld: the folder was left behind", (long long)n);
     }
+}
+
+TEST(a_link_or_a_fifo_in_place_of_a_log_is_refused_and_nobody_waits)
+{
+    co_folder *f;
+    int fd;
+    CHECK_OK(co_fs_mkdirs("run"));
+    CHECK_OK(co_fs_write_atomic("victim", "mine", 4));
+    CHECK(symlink("../victim", "run/events.jsonl") == 0 && mkfifo("run/train.log", 0600) == 0, "%m");
+    CHECK_OK(co_folder_open(&f, "run", "t"));
+    CHECK_FAILS(co_events_open(f), CO_EINPUT, "run/events.jsonl is a link");
+    CHECK_FAILS(co_folder_append(f, "train.log", &fd), CO_EINPUT, "run/train.log is not a regular file");
+    co_event_scalar(f, 1, "loss", 1);
+    CHECK_FAILS(co_events_flush(f), CO_EINPUT, "run/events.jsonl is a link");
+    co_folder_close(f);
+    char *text = slurp("victim");
+    CHECK(strcmp(text, "mine") == 0, "written through the link: %s", text);
+    co_free(text);
+}
+
+TEST(temporary_files_of_killed_runs_are_swept_and_those_of_live_starters_stay)
+{
+    co_folder *f;
+    json_t *v;
+    leave_dead_lease("run"); /* its text names a dead process */
+    CHECK_OK(co_json_read(&v, "run/lease.json", 1 << 16));
+    json_object_set_new(v, "run_id", json_string("dead"));
+    CHECK_OK(co_json_write(v, "run/.lease-dead"));
+    json_decref(v);
+    CHECK_OK(co_folder_open(&f, "other", "t"));
+    CHECK_OK(co_json_read(&v, "other/lease.json", 1 << 16));
+    CHECK_OK(co_json_write(v, "run/.lease-alive"));
+    json_decref(v);
+    co_folder_close(f);
+    test_run r = test_sh(
+        "cd run && mkdir csv && touch config.yaml.tmp-99-0 csv/metrics.csv.tmp-12345-7 notes.tmp-mine");
+    CHECK(r.status == 0, "%s", r.out);
+    CHECK_OK(co_folder_open(&f, "run", "t"));
+    r = test_sh("cd run && find . -type f | sort | tr '\\n' ' '");
+    CHECK(strcmp(r.out, "./.lease-alive ./lease.json ./notes.tmp-mine ") == 0, "%s", r.out);
+    co_folder_close(f);
+}
+
+TEST(a_run_folder_that_is_removed_or_replaced_is_noticed_and_not_made_again)
+{
+    co_folder *f;
+    CHECK_OK(co_folder_open(&f, "run", "t"));
+    co_event_scalar(f, 1, "loss", 1);
+    CHECK_OK(co_events_flush(f));
+    CHECK_OK(co_folder_settle(f));
+    CHECK(rename("run", "moved") == 0, "%m");
+    co_event_scalar(f, 2, "loss", 1);
+    CHECK_FAILS(co_events_flush(f), CO_EFAIL, "run folder run is gone");
+    CHECK_FAILS(co_folder_write(f, "csv/x", "x", 1), CO_EFAIL, "run folder run is gone");
+    CHECK_FAILS(co_folder_settle(f), CO_EFAIL, "folder run is gone");
+    CHECK(!co_fs_exists("run"), "it was made again");
+    CHECK(mkdir("run", 0777) == 0, "%m");
+    CHECK_FAILS(co_events_flush(f), CO_EFAIL, "run folder run is gone");
+    co_folder_close(f);
+    test_run r = test_sh("ls -A run");
+    CHECK(!*r.out, "%s", r.out);
+}
+
+TEST(a_second_folder_is_leased_with_the_first_and_given_back_with_it)
+{
+    co_folder *a, *b;
+    CHECK_OK(co_fs_mkdirs("shared"));
+    CHECK_OK(co_folder_open(&a, "a", "t"));
+    CHECK_OK(co_folder_open(&b, "b", "t"));
+    CHECK_OK(co_folder_lease_too(a, "shared", "k"));
+    CHECK_FAILS(co_folder_lease_too(b, "shared", "k"), CO_EINPUT, "shared is in use by pid");
+    CHECK_OK(co_folder_settle(a));
+    CHECK_OK(co_folder_settle(b));
+    json_t *v;
+    CHECK_OK(co_json_read(&v, "b/lease.json", 1 << 16)); /* while a was stopped, b took it over */
+    CHECK_OK(co_json_write(v, "shared/lease.json"));
+    json_decref(v);
+    CHECK_FAILS(co_folder_settle(a), CO_EFAIL, "shared was taken over by pid");
+    CHECK(unlink("shared/lease.json") == 0, "%m");
+    co_folder_close(a);
+    CHECK_OK(co_folder_lease_too(b, "shared", "k"));
+    co_folder_close(b);
+    CHECK(!co_fs_exists("shared/lease.json") && !co_fs_exists("a/lease.json"), "leases stay");
 }

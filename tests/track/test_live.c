@@ -99,3 +99,25 @@ TEST(a_registry_open_to_others_is_not_believed)
     CHECK(symlink("../elsewhere", "runtime/cohort") == 0, "symlink");
     CHECK_FAILS(co_live_list(&runs, &n), CO_EIO, "closed to others");
 }
+
+TEST(the_next_start_sweeps_what_killed_runs_left_in_the_runtime_folder)
+{
+    co_folder *f;
+    own_runtime_dir();
+    check_live(0);
+    pid_t dead = fork();
+    if (dead == 0)
+        _exit(0);
+    CHECK(waitpid(dead, NULL, 0) == dead, "waitpid");
+    test_run r =
+        test_sh("cd runtime/cohort && touch notes 1.progress %d.progress %d.json.tmp-%d-0 %d.new.progress && "
+                "touch -d '1 hour ago' *",
+                (int)dead, (int)dead, (int)dead, (int)dead);
+    CHECK(r.status == 0, "%s", r.out);
+    CHECK_OK(co_folder_open(&f, "run", "t"));
+    CHECK_OK(co_live_register(f, "demo"));
+    r = test_sh("ls runtime/cohort | grep -v '^%d.json$' | tr '\\n' ' '", (int)getpid());
+    CHECK(strcmp(r.out, "1.progress notes ") == 0, "%s", r.out);
+    co_live_unregister();
+    co_folder_close(f);
+}

@@ -7,8 +7,10 @@
  */
 #include "track/track_int.h"
 
+#include <errno.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 
 #include "base/alloc.h"
 #include "base/fs.h"
@@ -181,6 +183,12 @@ static co_err csv_open(void **out, const char *dir)
     return CO_OK;
 }
 
+/* Not its parents: a run folder that was removed is not made again. */
+static co_err make_folder(const char *path)
+{
+    return mkdir(path, 0777) == 0 || errno == EEXIST ? CO_OK : co_fail(CO_EIO, "mkdir %s: %m", path);
+}
+
 static co_err csv_flush(void *self)
 {
     struct table *t = self;
@@ -188,7 +196,7 @@ static co_err csv_flush(void *self)
     co_err err = print(&out, t);
 
     if (!err)
-        err = co_fs_mkdirs(t->folder);
+        err = make_folder(t->folder);
     if (!err)
         err = co_fs_write_atomic(t->path, co_str_text(&out), out.len);
     co_str_fini(&out);
