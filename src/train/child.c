@@ -4,8 +4,9 @@
  *                                                            |  no exit within CO_FENCE_MS
  *                                                            +--> HELD: the kernel keeps it (a hung disk)
  *
- * A process that was killed never runs another instruction of ours, so one that is HELD can be left behind. Time is the
- * supervisor's own scheduled time: a long turn (suspend, Ctrl-Z of the whole group) counts as a short one.
+ * A process that was killed never runs another instruction of ours, so one that is HELD can be left behind.
+ * Time is the supervisor's own scheduled time: a long turn (suspend, Ctrl-Z of the whole group) counts as a
+ * short one.
  */
 #include "train/super_int.h"
 

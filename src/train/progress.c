@@ -1,4 +1,5 @@
-/* progress.c -- how far an evaluation has come, for the hooks: its items are marked one by one as they are done. */
+/* progress.c -- how far an evaluation has come, for the hooks: its items are marked one by one as they are
+ * done. */
 #include "train/super_int.h"
 
 void report_evaluation(const struct run *run, struct eval_progress *last)
@@ -14,7 +15,8 @@ void report_evaluation(const struct run *run, struct eval_progress *last)
         return;
     if (last->unit != n)
         *last = (struct eval_progress){.unit = n};
-    /* Items are claimed in order, so those before the first that is not done are all but a few of the done ones. */
+    /* Items are claimed in order, so those before the first that is not done are all but a few of the done
+     * ones. */
     while (last->done < items && co_claim_is_done(&run->regions->eval_claim[last->done], n))
         last->done++;
     run->hooks->evaluating(run->hooks->ctx, split, last->done, items);

@@ -52,8 +52,8 @@ bool evaluate_items(struct rank *rank, co_split split); /* false: left before it
 
 /* advance.c: the end of a unit. `now`: after a VAL unit; NULL after the others */
 void advance(struct rank *rank, const unit *done, const decision *decided, const watch *now);
-/* In the middle of an evaluation: if a stop was requested, moves pc to "stopped before this unit". True: the evaluation
- * was left, by this rank or another. */
+/* In the middle of an evaluation: if a stop was requested, moves pc to "stopped before this unit". True: the
+ * evaluation was left, by this rank or another. */
 bool leave_evaluation(struct rank *rank);
 bool evaluation_left(const struct rank *rank);
 

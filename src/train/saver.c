@@ -1,5 +1,5 @@
-/* saver.c -- the supervisor's side of saving: one child process at a time; its failure is a message, not the
- * run's end. */
+/* saver.c -- starts and watches savers: child processes that write a checkpoint each, one at a time. A
+ * checkpoint that cannot be saved is reported; the run goes on. */
 #include "train/save_int.h"
 #include "train/super_int.h"
 
@@ -92,8 +92,8 @@ static void say_killed(const struct saver *saver, int sig, char *why, size_t siz
         snprintf(why, size, "the saver was killed by %s", strsignal(sig));
 }
 
-/* The child is gone: saved, failed with a reason, or killed. One that was killed by somebody else, or stopped, is tried
- * again, three times; one that hung would hang again. */
+/* The child is gone: saved, failed with a reason, or killed. One that was killed by somebody else, or
+ * stopped, is tried again, three times; one that hung would hang again. */
 static void finish(struct saver *saver, int status)
 {
     char why[1024] = "";

@@ -1,7 +1,8 @@
-/* stop.c -- requests to stop: the first ends the run after this step or evaluation batch, saved; a second one soon after
- * it leaves at once, and the last checkpoint stands.
+/* stop.c -- requests to stop: the first ends the run after this step or evaluation batch, saved; a second one
+ * soon after it leaves at once, and the last checkpoint stands.
  *
- * The supervisor only stores the request. Whoever moves pc next decides by it, so that all ranks stop at the same place.
+ * The supervisor only stores the request. Whoever moves pc next decides by it, so that all ranks stop at the
+ * same place.
  */
 #include "train/super_int.h"
 

@@ -9,7 +9,7 @@
 #include "train/run_int.h"
 #include "train/watch_int.h"
 
-/* --- stop.c: requests to stop --- */
+/* --- stop.c: requests to stop --------------------------------------------------------------------------- */
 struct stop {
     int signals;       /* descriptor; -1: none */
     uint64_t asked_ns; /* when the last request came; 0: none yet */
@@ -17,7 +17,7 @@ struct stop {
 };
 void stop_turn(const struct run *run, struct stop *stop);
 
-/* --- child.c: a child process with a deadline --- */
+/* --- child.c: a child process with a deadline ----------------------------------------------------------- */
 typedef enum { CHILD_RUNS, CHILD_GONE, CHILD_HELD } child_state;
 typedef enum { NOT_FENCED, FENCED_STOPPED, FENCED_STALLED } child_fenced;
 struct child {
@@ -32,11 +32,11 @@ struct child {
 };
 co_err child_start(struct child *child, int (*run)(void *ctx), void *ctx);
 void child_kill(struct child *child);
-/* One turn: notices its exit (GONE, with *status), kills it when `beat` does not change for its limit. HELD: it was
- * killed and does not exit. */
+/* One turn: notices its exit (GONE, with *status), kills it when `beat` does not change for its limit. HELD:
+ * it was killed and does not exit. */
 child_state child_turn(struct child *child, uint64_t beat, double stopped_s, double stall_s, int *status);
 
-/* --- progress.c: how far an evaluation has come --- */
+/* --- progress.c: how far an evaluation has come --------------------------------------------------------- */
 struct eval_progress {
     uint32_t unit, done;
 };
@@ -59,8 +59,8 @@ struct saver {
 };
 /* Notices the end of one, kills one past its deadline, starts one if that was requested. */
 void saver_turn(struct saver *saver);
-/* Waits for the one that is under way, until its deadline; `lost`: it may not write any more. Ends it when `stop` says
- * to leave at once. */
+/* Waits for the one that is under way, until its deadline; `lost`: it may not write any more. Ends it when
+ * `stop` says to leave at once. */
 void saver_finish(struct saver *saver, struct stop *stop, bool lost);
 /* The last state, after `step` steps, unless it is saved already. */
 co_err save_last(struct saver *saver, struct stop *stop, int64_t step);

@@ -1,7 +1,8 @@
-/* supervise.c -- the run from the arena to the summary, seen from the process that the user started.
+/* supervise.c -- the supervisor: the process that the user started, from opening the arena to the summary.
  *
- * The supervisor computes nothing. It watches the ranks, reads what they publish, starts savers, answers
- * signals, and puts the state away at the end. Nothing here is on the path of a step.
+ * The supervisor computes nothing. It watches the ranks, reads the results that they publish, starts savers,
+ * answers signals, and saves the last state. No step ever waits for it, except when it is thousands of
+ * results behind.
  */
 #include "train/super_int.h"
 
@@ -110,7 +111,8 @@ static bool all_at_the_end(struct supervisor *super)
     return true;
 }
 
-/* A rank that is killed and does not exit ends the run; at its end it is only left behind. */
+/* If a killed rank does not exit, the run ends. If its work was done, the run only leaves it behind:
+ * CO_ESTOP. */
 static co_err crew_turn(struct supervisor *super, struct pollfd *fds, int n)
 {
     co_err err = co_crew_turn(super->crew, accidents_timeout_ms(&super->accidents), fds, n);
@@ -265,10 +267,10 @@ static co_err conclude(struct supervisor *super, co_err err)
         snprintf(out->blame, sizeof out->blame, "%s", co_errmsg());
     co_crew_free(super->crew);
     super->crew = NULL;
-    uint64_t pc = atomic_load(&run->regions->ctl->pc); /* nobody moves it any more */
+    uint64_t pc = atomic_load(&run->regions->ctl->pc); /* the ranks are gone: it does not change any more */
     consume_results(super);
     if (!super->lost && !super->stop.at_once)
-        saver_turn(&super->saver); /* one requested at the last moment: what it needs lies aside */
+        saver_turn(&super->saver); /* a snapshot may have been announced just before the end */
     saver_finish(&super->saver, &super->stop, super->lost != CO_OK);
     if (super->stop.at_once && !err)
         return leave_at_once(super);

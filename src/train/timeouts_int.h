@@ -1,6 +1,6 @@
-/* timeouts_int.h -- all time-outs of this room that are not keys. A rank's deadline is trainer.stall_s, a saver's is
- * callbacks.model_checkpoint.stall_s; how long a killed process may take to exit is CO_FENCE_MS of proc/crew.h. Seen by
- * this room only. */
+/* timeouts_int.h -- all time-outs of this room that are not keys. A rank's deadline is trainer.stall_s, a
+ * saver's is callbacks.model_checkpoint.stall_s; how long a killed process may take to exit is CO_FENCE_MS of
+ * proc/crew.h. Seen by this room only. */
 #ifndef CO_TRAIN_TIMEOUTS_INT_H
 #define CO_TRAIN_TIMEOUTS_INT_H
 

@@ -171,7 +171,8 @@ typedef struct co_train_hooks {
     void (*started)(void *ctx, double ms); /* ranks are running */
     void (*step)(void *ctx, const co_step_result *r);
     void (*eval)(void *ctx, const co_eval_result *r);
-    /* About 20 times a second while a split is evaluated: `done` of `of` items. May be NULL, as all of these. */
+    /* About 20 times a second while a split is evaluated: `done` of `of` items. May be NULL, as all of
+     * these. */
     void (*evaluating)(void *ctx, co_split split, int64_t done, int64_t of);
     void (*saved)(void *ctx, int64_t step, const char *path, const char *failure); /* failure NULL: it is there */
     void (*recovery)(void *ctx, const co_recovery *r);

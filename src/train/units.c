@@ -2,9 +2,9 @@
  *
  *     steps, VAL, steps, VAL, ..., rest of the steps, VAL, TEST
  *
- * With no evaluation the units are the steps. Where evaluations are repeats in cycles (units_int.h), so everything is
- * arithmetic on the number of a unit: a resumed run, whatever its first step, agrees with the one that was never stopped
- * about every later unit's work.
+ * With no evaluation the units are the steps. Where evaluations are repeats in cycles (units_int.h), so
+ * everything is arithmetic on the number of a unit: a resumed run, whatever its first step, agrees with the
+ * one that was never stopped about every later unit's work.
  */
 #include "train/units_int.h"
 
@@ -66,7 +66,7 @@ uint32_t unit_of_state(const unit_order *order, int64_t step)
     int64_t i = units_through(order, step);
 
     if (evaluates_after(order, step))
-        i--; /* the evaluation of this state is done, again if need be: it changes nothing */
+        i--; /* begin with the evaluation of this state; doing it twice changes nothing */
     return (uint32_t)(i + 1);
 }
 

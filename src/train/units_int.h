@@ -14,8 +14,8 @@ typedef enum { UNIT_TRAIN, UNIT_VAL, UNIT_TEST } unit_kind;
 
 typedef struct unit_order {
     int64_t steps_per_epoch, steps; /* of the whole run */
-    /* Evaluations come in cycles of so many steps (0: none): after step `first` of a cycle and then every `gap` steps,
-     * `per_cycle` times. */
+    /* Evaluations come in cycles of so many steps (0: none): after step `first` of a cycle and then every
+     * `gap` steps, `per_cycle` times. */
     int64_t cycle, first, gap, per_cycle;
     bool final_val, final_test;
     int64_t first_step; /* where this process began */
