@@ -185,8 +185,8 @@ static const co_option checkpoint[] = {
     {"mode", CO_OPT_ENUM, AT(ckpt_mode), "auto", "auto: max for accuracies, min for the rest",
      .choices = "auto|min|max", .may_change = true},
     {"save_top_k", CO_OPT_INT, AT(ckpt_top), "1",
-     "how many of the best are kept, besides the newest; -1: all, 0: none", .min = -1, .max = 1e6,
-     .may_change = true},
+     "how many of the best are kept, besides the newest; a new best is always saved; -1: all, 0: none",
+     .min = -1, .max = 1e6, .may_change = true},
     {"save_last", CO_OPT_BOOL, AT(ckpt_last), "true",
      "a link `last` to the newest: always made, it is how runs continue", .may_change = true},
     {0}};

@@ -97,6 +97,7 @@ static void fill_facts(co_plan *plan)
     facts->evals_per_step = plan->units.cycle ? (double)plan->units.per_cycle / (double)plan->units.cycle : 0;
     facts->samples_per_epoch = plan->data->count[CO_SPLIT_TRAIN];
     facts->start_step = plan->start.step;
+    facts->remembered = json_object_get(plan->start.extra, "record");
     facts->layout = plan->layout;
     facts->data = plan->data;
     facts->kernels = co_kernels_name(plan->kernels);

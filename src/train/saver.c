@@ -18,7 +18,7 @@ static void path_of(const struct saver *saver, int64_t step, char path[1024])
 {
     char name[SAVE_NAME];
 
-    save_name(saver->run->plan, step, &saver->seen[1], name);
+    save_name(saver->run->plan, step, &saver->what.seen[1], name);
     snprintf(path, 1024, "%s/%s", saver->run->plan->spec.ckpt_root, name);
 }
 
@@ -26,9 +26,8 @@ static void path_of(const struct saver *saver, int64_t step, char path[1024])
 static int saver_main(void *ctx)
 {
     const struct saver *saver = ctx;
-    const struct run *run = saver->run;
 
-    if (save_state(run->plan, run->regions, saver->unit, saver->step, saver->applied, saver->seen) == CO_OK)
+    if (save_state(saver->run, &saver->what) == CO_OK)
         return 0;
     const char *why = co_errmsg();
     return write(saver->pipe, why, strlen(why)) < 0 ? 2 : 1;
@@ -38,10 +37,11 @@ static void release(struct saver *saver)
 {
     control *ctl = saver->run->regions->ctl;
 
-    if (!saver->unit)
-        return; /* the last state: nobody waits for it */
-    atomic_store(&ctl->save_ns, co_now_ns() - saver->began_ns);
-    atomic_store_explicit(&ctl->snap, (uint64_t)saver->unit << 1, memory_order_release);
+    json_decref(saver->what.results);
+    saver->what.results = NULL;
+    if (!saver->what.unit)
+        return; /* the last state: no rank waits for it */
+    atomic_store_explicit(&ctl->snap, (uint64_t)saver->what.unit << 1, memory_order_release);
     co_event_ring(&ctl->event);
 }
 
@@ -51,14 +51,14 @@ static void report(struct saver *saver, const char *failure)
     const struct run *run = saver->run;
     char path[1024];
 
-    path_of(saver, saver->step, path);
+    path_of(saver, saver->what.step, path);
     snprintf(saver->failure, sizeof saver->failure, "%s", failure ? failure : "");
     if (!failure) {
-        saver->saved_step = saver->step;
+        saver->saved_step = saver->what.step;
         snprintf(run->out->saved, sizeof run->out->saved, "%s", path);
     }
     if (run->hooks->saved)
-        run->hooks->saved(run->hooks->ctx, saver->step, path, failure);
+        run->hooks->saved(run->hooks->ctx, saver->what.step, path, failure);
 }
 
 static void start(struct saver *saver)
@@ -183,37 +183,72 @@ static void attend(struct saver *saver)
     }
 }
 
+static co_err write_record(const struct run *run)
+{
+    return run->hooks->record ? run->hooks->record(run->hooks->ctx) : CO_OK;
+}
+
 static void begin(struct saver *saver)
 {
     saver->tries = 0;
     saver->began_ns = co_now_ns();
     saver->slow_reported = false;
-    if (still_held(saver))
+    if (still_held(saver)) {
         report_held(saver);
-    else
+    } else if (write_record(saver->run) == CO_OK) {
         start(saver);
+    } else {
+        report(saver, co_errmsg()); /* a disk that does not take the record: the checkpoint would be ahead of it */
+        release(saver);
+    }
 }
 
-/* The snapshot that a rank announced. */
-static void take_up(struct saver *saver, uint32_t of)
+/* The last results that were handed to the hooks, and what these remember: for the manifest. */
+static json_t *results_json(const struct run *run)
+{
+    const co_train_summary *out = run->out;
+    json_t *all = json_object(), *last = json_object();
+    const struct {
+        const char *key;
+        double value;
+    } reals[] = {{"train_loss", out->loss},
+                 {"train_metric", out->train_metric},
+                 {"val_loss", out->val_loss},
+                 {"val_metric", out->val_metric},
+                 {"val_top5", out->val_top5}};
+
+    for (size_t i = 0; i < CO_COUNT(reals); i++)
+        json_object_set_new(last, reals[i].key, co_json_num(reals[i].value));
+    json_object_set_new(all, "last", last);
+    if (run->hooks->remember)
+        json_object_set_new(all, "record", run->hooks->remember(run->hooks->ctx));
+    return all;
+}
+
+uint32_t saver_wanted(const struct saver *saver)
+{
+    uint64_t snap = atomic_load_explicit(&saver->run->regions->ctl->snap, memory_order_acquire);
+
+    return (snap & 1) && !saver->child.pid ? (uint32_t)(snap >> 1) : 0;
+}
+
+void saver_start(struct saver *saver, uint32_t unit_after)
 {
     const control *ctl = saver->run->regions->ctl;
-    unit next = unit_now(saver->run->plan, ctl, of);
+    unit next = unit_now(saver->run->plan, ctl, unit_after);
 
-    saver->unit = of;
-    saver->step = next.kind == UNIT_TRAIN ? next.step - 1 : next.step;
-    saver->applied = atomic_load(&ctl->snap_applied);
+    saver->what = (saved_state){.unit = unit_after,
+                                .step = next.kind == UNIT_TRAIN ? next.step - 1 : next.step,
+                                .applied = atomic_load(&ctl->snap_applied),
+                                .results = results_json(saver->run)};
     for (int i = 0; i < 2; i++)
-        saver->seen[i] = watch_get(ctl->snap_watch[i]);
+        saver->what.seen[i] = watch_get(ctl->snap_watch[i]);
     begin(saver);
 }
 
 void saver_turn(struct saver *saver)
 {
     attend(saver);
-    uint64_t snap = atomic_load_explicit(&saver->run->regions->ctl->snap, memory_order_acquire);
-    if (!saver->child.pid && (snap & 1))
-        take_up(saver, (uint32_t)(snap >> 1));
 }
 
 void saver_finish(struct saver *saver, struct stop *stop, bool lost)
@@ -238,11 +273,10 @@ co_err save_last(struct saver *saver, struct stop *stop, int64_t step)
 
     if (!plan->spec.ckpt_root || step == saver->saved_step)
         return CO_OK;
-    saver->unit = 0;
-    saver->step = step;
-    saver->applied = atomic_load(&ctl->applied[step & 1]);
+    saver->what = (saved_state){
+        .step = step, .applied = atomic_load(&ctl->applied[step & 1]), .results = results_json(saver->run)};
     for (int i = 0; i < 2 && plan->units.cycle; i++)
-        saver->seen[i] = watch_get(ctl->watch[(evals_before(&plan->units, step) + i) & 1]);
+        saver->what.seen[i] = watch_get(ctl->watch[(evals_before(&plan->units, step) + i) & 1]);
     begin(saver);
     saver_finish(saver, stop, false);
     return saver->saved_step == step ? CO_OK : co_fail(CO_EIO, "%s", saver->failure);

@@ -7,6 +7,7 @@
 
 #include "proc/crew.h"
 #include "train/run_int.h"
+#include "train/save_int.h"
 #include "train/watch_int.h"
 
 /* --- stop.c: requests to stop --------------------------------------------------------------------------- */
@@ -49,16 +50,18 @@ struct saver {
     struct child child; /* pid 0: none is under way */
     struct child held;  /* an earlier one that was killed and does not exit */
     int pipe, tries;
-    uint32_t unit; /* the state before this unit is saved */
+    saved_state what;
     uint64_t began_ns;
     bool slow_reported;
-    int64_t step, applied; /* of that state */
-    watch seen[2];         /* before and after its evaluation */
-    int64_t saved_step;    /* the newest on disk; -1: none yet */
-    char failure[256];     /* why the last one was not saved */
+    int64_t saved_step; /* the newest on disk; -1: none yet */
+    char failure[256];  /* why the last one was not saved */
 };
-/* Notices the end of one, kills one past its deadline, starts one if that was requested. */
+/* Notices the end of the one that is under way; kills it past its deadline. */
 void saver_turn(struct saver *saver);
+/* The unit before which a state is to be saved and no saver was started for it yet; 0: none. */
+uint32_t saver_wanted(const struct saver *saver);
+/* Starts a saver for it. All results of the units before, and none of later ones, have been handed to the hooks. */
+void saver_start(struct saver *saver, uint32_t unit);
 /* Waits for the one that is under way, until its deadline; `lost`: it may not write any more. Ends it when
  * `stop` says to leave at once. */
 void saver_finish(struct saver *saver, struct stop *stop, bool lost);
@@ -127,8 +130,10 @@ struct supervisor {
     struct deaths deaths;
     struct eval_progress evaluation;
 };
-void consume_results(struct supervisor *super);           /* those that are new, to the hooks */
-void results_close(struct supervisor *super);             /* medians and rates into the summary */
+/* Hands new results to the hooks, and starts a saver where one is wanted. */
+void consume_results(struct supervisor *super);
+void recall_results(struct supervisor *super); /* the summary's figures, as the checkpoint has them */
+void results_close(struct supervisor *super);  /* medians and rates into the summary */
 co_verdict rank_died(void *super, const co_death *death); /* of the crew */
 
 #endif

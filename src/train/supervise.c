@@ -25,6 +25,7 @@ static co_err open_memory(struct supervisor *super)
     CO_TRY(open_state(plan));
     super->run.regions = plan->regions;
     results->seen = plan->monitors.start;
+    recall_results(super);
     results->step_ms = co_array(STEPS_KEPT, sizeof *results->step_ms);
     results->sum_ms = co_array(STEPS_KEPT, sizeof *results->sum_ms);
     super->accidents.recovery_ms = co_array(KILLS_KEPT, sizeof *super->accidents.recovery_ms);
@@ -144,8 +145,8 @@ static co_err watch_over(struct supervisor *super)
             return co_fail(CO_EFAIL, "read the bell: %m");
         stop_turn(run, &super->stop);
         check_max_time(run);
-        consume_results(super);
         saver_turn(&super->saver);
+        consume_results(super);
         report_evaluation(run, &super->evaluation);
         accidents_turn(&super->accidents, super->crew, super->saver.child.pid);
         if (run->hooks->turn && (super->lost = run->hooks->turn(run->hooks->ctx)) != CO_OK)
@@ -268,9 +269,8 @@ static co_err conclude(struct supervisor *super, co_err err)
     co_crew_free(super->crew);
     super->crew = NULL;
     uint64_t pc = atomic_load(&run->regions->ctl->pc); /* the ranks are gone: it does not change any more */
-    consume_results(super);
-    if (!super->lost && !super->stop.at_once)
-        saver_turn(&super->saver); /* a snapshot may have been announced just before the end */
+    saver_turn(&super->saver);
+    consume_results(super); /* starts the saver that was requested just before the end */
     saver_finish(&super->saver, &super->stop, super->lost != CO_OK);
     if (super->stop.at_once && !err)
         return leave_at_once(super);

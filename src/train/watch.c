@@ -195,7 +195,7 @@ static void read_watch(co_plan *plan)
                  *early = json_object_get(object, "early");
     watch *now = &plan->monitors.start;
 
-    *now = (watch){.plateau = {.drop = 1}};
+    *now = (watch){.value_step = -1, .plateau = {.drop = 1}}; /* nothing is evaluated yet, state 0 included */
     if (same_monitor(plan, object)) {
         take_real(object, "best", &now->best);
         take_count(object, "best_step", &now->best_step);
