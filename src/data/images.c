@@ -34,8 +34,11 @@ co_err images_check_dir(const char *name, const struct images_cfg *c)
         return co_fail(CO_EINPUT, "data=%s needs data.dir=FOLDER with its files (docs/data.md says which)",
                        name);
     if (!co_fs_is_dir(c->dir))
-        return co_fail(CO_EINPUT, "data.dir: %s: %s", c->dir,
-                       co_fs_exists(c->dir) ? "not a folder" : strerror(ENOENT));
+        return co_fail(
+            CO_EINPUT,
+            "data=%s: data.dir: %s: %s; put its files there, or name their folder with data.dir=FOLDER "
+            "(docs/data.md says which files)",
+            name, c->dir, co_fs_exists(c->dir) ? "not a folder" : strerror(ENOENT));
     return CO_OK;
 }
 
