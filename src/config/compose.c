@@ -211,7 +211,10 @@ static co_err compose(co_conf *c, const char *const *words, int n)
     for (int i = 0; (s = source_at(c, i)); i++)
         CO_TRY(conf_apply(c, s));
     CO_TRY(conf_resolve(c));
-    return conf_mistakes_tell(c);
+    CO_TRY(conf_mistakes_tell(c));
+    if (spec->settle)
+        spec->settle(c);
+    return CO_OK;
 }
 
 co_err co_conf_compose(co_conf **out, const co_conf_spec *spec, const char *const *words, int n)

@@ -70,6 +70,8 @@ bool co_conf_habit_is(const co_conf_habit *row, const char *key, const char *val
 /* The word that a row makes of key and value. */
 void co_conf_habit_word(co_str *out, const co_conf_habit *row, const char *key, const char *value);
 
+struct co_conf;
+
 typedef struct co_conf_spec {
     const co_conf_table *tables;
     int n_tables;
@@ -79,6 +81,7 @@ typedef struct co_conf_spec {
     const char *config_dir;         /* NULL: "configs" if it exists */
     const co_conf_habit *habits;    /* ends with {0}; NULL: none */
     void (*note)(const char *text); /* is told what became of a habit; NULL: nobody is */
+    void (*settle)(struct co_conf *c); /* makes keys agree that depend on each other, at the end; NULL: none do */
 } co_conf_spec;
 
 /* Is there such a key, alias or group, whatever rows are chosen? */
