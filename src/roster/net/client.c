@@ -113,6 +113,7 @@ static void act(client *cl, const co_frame *frame, const json_t *body)
 {
     co_roster_event ev = {.kind = CO_ROSTER_NOTHING};
     char at[CO_HOST_NAME], name[CO_HOST_NAME];
+    co_leave how;
 
     field_text(ev.text, sizeof ev.text, body, "text");
     switch (frame->type) {
@@ -152,8 +153,8 @@ static void act(client *cl, const co_frame *frame, const json_t *body)
         cl->agent = CLIENT_STOPS;
         break;
     case FRAME_OVER:
-        ev.kind = CO_ROSTER_OVER;
-        ev.status = (int)field_int(body, "status", 0, 255, 1);
+        leave_unpack(&how, body);
+        ev = leave_event(&how);
         take_cause(&ev, body);
         if (!cl->logs)
             end(cl);

@@ -5,6 +5,7 @@
  */
 #include "roster/net/frame_int.h"
 
+#include <signal.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -125,4 +126,20 @@ void failure_unpack(co_failure *f, const json_t *body)
     field_text(f->how, sizeof f->how, body, "how");
     field_text(f->advice, sizeof f->advice, body, "advice");
     field_text(f->last, sizeof f->last, body, "last");
+}
+
+json_t *leave_pack(const co_leave *how)
+{
+    return json_pack("{si si si so so}", "status", how->status, "sig", how->sig, "origin", (int)how->origin,
+                     "host", co_json_string(how->host), "text", co_json_string(how->text));
+}
+
+void leave_unpack(co_leave *how, const json_t *body)
+{
+    *how = (co_leave){
+        .status = (int)field_int(body, "status", 0, 255, 1),
+        .sig = (int)field_int(body, "sig", 0, NSIG - 1, 0),
+        .origin = (co_origin)field_int(body, "origin", CO_ORIGIN_JOB, CO_ORIGIN_HOST, CO_ORIGIN_HOST)};
+    field_text(how->host, sizeof how->host, body, "host");
+    field_text(how->text, sizeof how->text, body, "text");
 }
