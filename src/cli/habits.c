@@ -13,6 +13,8 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "term/help.h"
+
 #include "base/fs.h"
 
 /* Said once by this process, however often a line is composed. */
@@ -290,7 +292,7 @@ int show_habits(void)
     add_rows(&text, habit_flags);
     co_str_add(&text, "\nKeys of other programs, beside the aliases that `cohort train --help` shows:\n\n");
     add_rows(&text, habit_keys);
-    fputs(co_str_text(&text), stdout);
+    co_help_print(stdout, co_str_text(&text));
     co_str_fini(&text);
     return EXIT_DONE;
 }

@@ -121,6 +121,9 @@ bool co_conf_jobs_swept(const co_conf_jobs *j, int word);              /* has th
 
 /* --help: all keys with defaults and help, or of one group. docs/keys.md is this with markdown = true. */
 void co_conf_help(const co_conf_spec *spec, const char *group_or_null, bool markdown, co_str *out);
+/* --help WORD: a group (as above), a key by its name or alias, or all keys below a name. Anything after '=' is ignored.
+ * False if there is no such thing; *out then says so, with the nearest name. */
+bool co_conf_help_on(const co_conf_spec *spec, const char *word, co_str *out);
 
 /* What --help says after a key's meaning: " (1 to 65536; also datamodule.batch_size)"; nothing if there is nothing. */
 void co_conf_limits(co_str *out, const co_option *o);

@@ -11,6 +11,8 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include "proc/evidence.h"
+
 static void join_tail(char *out, size_t size, const tail *t)
 {
     uint64_t have = t->n < TAIL_LINES ? t->n : TAIL_LINES, from = have;
@@ -98,7 +100,7 @@ static void by_kernel(co_failure *f, job *j, const worker *w)
 {
     co_death_cause cause;
 
-    co_death_tell(&cause, w->status, w->pid, &j->traces);
+    co_death_tell(&cause, w->status, w->pid, &j->round.traces);
     snprintf(f->how, sizeof f->how, "%s", cause.how);
     advise(f, cause.advice);
 }
@@ -121,7 +123,7 @@ static void by_own_words(co_failure *f, job *j, const worker *w)
 
 static void fill(co_failure *f, const job *j, const worker *w)
 {
-    *f = (co_failure){.host_rank = j->round.my_host,
+    *f = (co_failure){.host_rank = j->round.is.my_host,
                       .rank = w->rank,
                       .local_rank = j->spec->local_first + w->local_rank,
                       .pid = w->pid,
@@ -195,7 +197,7 @@ void cause_of(co_failure *f, job *j, worker *w)
         advise(f, "it said nothing; run it alone (--nproc-per-node=1), or with PYTHONFAULTHANDLER=1");
 }
 
-void cause_of_stall(co_failure *f, job *j, const stander *who, double still_s, const char *all)
+void cause_of_stall(co_failure *f, job *j, const bystander *who, double still_s, const char *all)
 {
     char says[200] = "";
     char state = who->suspect ? who->suspect->state : ' ';

@@ -35,10 +35,10 @@ static double two_looks_s(const job *j)
 
 int stall_due_ms(const job *j)
 {
-    if (j->spec->stall_s <= 0 || j->state != JOB_RUNNING)
+    if (j->spec->stall_s <= 0 || j->round.state != ROUND_RUNNING)
         return -1;
     uint64_t now = co_now_ns();
-    return j->look_ns <= now ? 0 : (int)((j->look_ns - now) / 1000000) + 1;
+    return j->stall.next_ns <= now ? 0 : (int)((j->stall.next_ns - now) / 1000000) + 1;
 }
 
 static double still_s(const worker *w)
@@ -54,11 +54,11 @@ static bool computed(uint64_t ticks, uint64_t before, double s)
     return ticks < before || (double)(ticks - before) > idle; /* less: a process has ended */
 }
 
-static void look(worker *w, const co_proc *p, int n)
+static void check(worker *w, const co_proc *p, int n, double interval)
 {
     uint64_t ticks = co_proc_ticks(p, n, w->guard); /* daemons of the worker are below it, too */
 
-    if (computed(ticks, w->ticks, interval_s(w->job)) || computed(ticks, w->active_ticks, still_s(w))) {
+    if (computed(ticks, w->ticks, interval) || computed(ticks, w->active_ticks, still_s(w))) {
         w->active_ticks = ticks;
         w->active_ns = co_now_ns();
     }
@@ -73,14 +73,14 @@ static bool runs(const worker *w)
 /* The longest that one of them has stood still. */
 static double look_at_all(job *j, const co_proc *p, int n)
 {
-    bool unread = co_outlets_full(&j->console.out);
+    bool unread = co_outlets_full(&j->screen.out);
     double longest = 0;
 
-    for (int i = 0; i < j->n; i++) {
-        worker *w = &j->workers[i];
+    for (int i = 0; i < j->round.n; i++) {
+        worker *w = &j->round.workers[i];
         if (!runs(w))
             continue;
-        look(w, p, n);
+        check(w, p, n, interval_s(j));
         if (unread)
             w->active_ns = co_now_ns();
         double s = still_s(w);
@@ -90,25 +90,25 @@ static double look_at_all(job *j, const co_proc *p, int n)
 }
 
 /* Those that stand still now, in the order of ranks. */
-static int find_standers(stander *out, job *j, const co_proc *p, int n)
+static int find_bystanders(bystander *out, job *j, const co_proc *p, int n)
 {
     int found = 0;
 
-    for (int i = 0; i < j->n; i++) {
-        worker *w = &j->workers[i];
+    for (int i = 0; i < j->round.n; i++) {
+        worker *w = &j->round.workers[i];
         if (!runs(w) || still_s(w) < two_looks_s(j))
             continue;
-        stander *s = &out[found++];
-        *s = (stander){.w = w, .suspect = co_proc_suspect(p, n, w->pid), .in = {.state = "", .means = ""}};
+        bystander *s = &out[found++];
+        *s = (bystander){.w = w, .suspect = co_proc_suspect(p, n, w->pid), .in = {.state = "", .means = ""}};
         if (s->suspect)
             co_proc_wait_of(&s->in, s->suspect);
     }
     return found;
 }
 
-static const stander *blamed_of(const stander *s, int n, double longest, double together)
+static const bystander *blamed_of(const bystander *s, int n, double longest, double together)
 {
-    const stander *best = NULL;
+    const bystander *best = NULL;
 
     for (int i = 0; i < n; i++) {
         if (still_s(s[i].w) < longest - together)
@@ -122,13 +122,13 @@ static const stander *blamed_of(const stander *s, int n, double longest, double 
     return best;
 }
 
-static bool same_place(const stander *a, const stander *b)
+static bool same_place(const bystander *a, const bystander *b)
 {
     return strcmp(a->in.where, b->in.where) == 0 && strcmp(a->in.state, b->in.state) == 0;
 }
 
 /* "0, 2-5": those at the same place as s[at]. */
-static void ranks_text(co_str *out, const stander *s, int n, int at)
+static void ranks_text(co_str *out, const bystander *s, int n, int at)
 {
     const char *between = "";
 
@@ -146,7 +146,7 @@ static void ranks_text(co_str *out, const stander *s, int n, int at)
 }
 
 /* "; standing still: rank 0: asleep in sleep; rank 1-3: asleep in futex", as far as there is room. */
-static void list(char *out, size_t size, const stander *s, int n)
+static void list(char *out, size_t size, const bystander *s, int n)
 {
     static const char more[] = "; ...";
     co_str text = {0};
@@ -174,16 +174,16 @@ static void judge(job *j, const co_proc *p, int n, double longest)
 {
     char all[184]; /* behind the longest advice */
     co_failure f;
-    stander *s = co_array((size_t)j->n, sizeof *s);
-    int found = s ? find_standers(s, j, p, n) : 0;
-    const stander *who = blamed_of(s, found, longest, two_looks_s(j));
+    bystander *s = co_array((size_t)j->round.n, sizeof *s);
+    int found = s ? find_bystanders(s, j, p, n) : 0;
+    const bystander *who = blamed_of(s, found, longest, two_looks_s(j));
     bool early = longest < j->spec->stall_s + two_looks_s(j);
 
-    if (who && !(who->in.for_others && j->round.hosts > 1 && early)) {
+    if (who && !(who->in.for_others && j->round.is.hosts > 1 && early)) {
         who->w->when_ns = (int64_t)((co_wall_s() - still_s(who->w)) * 1e9);
         list(all, sizeof all, s, found);
         cause_of_stall(&f, j, who, still_s(who->w), all);
-        job_failed(j, &f);
+        judge_failed(j, &f);
     }
     co_free(s);
 }
@@ -194,7 +194,7 @@ void stall_watch(job *j)
 
     if (stall_due_ms(j) != 0)
         return;
-    j->look_ns = co_now_ns() + (uint64_t)(interval_s(j) * 1e9);
+    j->stall.next_ns = co_now_ns() + (uint64_t)(interval_s(j) * 1e9);
     int n = co_proc_scan(&p);
     double longest = look_at_all(j, p, n);
     if (longest > j->spec->stall_s)

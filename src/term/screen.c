@@ -1,53 +1,56 @@
-/* console.c -- what people see of the workers' output: whose line it is, and equal lines of many ranks once.
+/* screen.c -- what people see of the workers' output: whose line it is, and equal lines of many ranks once.
  *
  *     [0-7] x8 loading the data
  *     [3] loss 2.31
  *
- * Lines wait in a queue, in the order they came, for at most CO_FOLD_MS. A line joins an equal one that is there already if
- * its rank is not in that one, nor in any behind it: so every rank's own lines keep their order. The head goes out when
- * its time is over or when all ranks are in it. With one worker, or without prefixes, nothing is held at all.
+ * Lines wait in a queue, in the order they came, for at most CO_FOLD_MS. A line joins an equal one in the queue unless its
+ * rank already has a line there or further back: so each rank's lines keep their order. The head of the queue goes out when
+ * its time is over or when all ranks have joined it. With one worker, or without prefixes, nothing is held.
  *
- * A reader that is slow makes the workers wait, but not while the job ends: then what finds an outlet overfull is left out and
- * counted. What the launcher itself says is never left out.
+ * A slow reader makes the workers wait. While the job ends they do not wait: output that finds an outlet overfull is dropped
+ * and counted. What we say ourselves is never dropped.
  *
- * Cost per line: the queue is searched backwards; it is short (CO_FOLD_MS of output, QUEUE_MOST lines at most).
+ * Cost per line: a search through the queue from its end. The queue is short (CO_FOLD_MS of output, QUEUE_MOST lines).
  */
-#include "job/job_int.h"
+#include "term/screen.h"
+#include "term/term_int.h"
 
+#include <stdarg.h>
 #include <stdio.h>
 #include <string.h>
 
+#include "base/alloc.h"
 #include "base/clock.h"
 
 enum { QUEUE_MOST = 1024, SEARCH_MOST = 128 };
 
-void console_open(console *c, const co_job_spec *spec)
+void co_screen_open(co_screen *c, int out_fd, int err_fd)
 {
-    *c = (console){0};
-    co_outlets_open(&c->out, spec->out_fd, spec->err_fd);
+    *c = (co_screen){0};
+    co_outlets_open(&c->out, out_fd, err_fd);
 }
 
-void console_round(console *c, const co_round *r, const co_job_spec *spec, const char *host)
+void co_screen_view_set(co_screen *c, const co_screen_view *view)
 {
-    c->first_rank = r->first_rank;
-    c->nproc = spec->terms.nproc;
-    c->prefix = spec->prefix == CO_PREFIX_RANK || (spec->prefix == CO_PREFIX_AUTO && r->world > 1);
-    snprintf(c->host, sizeof c->host, "%s", r->hosts > 1 ? host : "");
+    c->first_rank = view->first_rank;
+    c->nproc = view->nproc;
+    c->prefix = view->prefix;
+    snprintf(c->host, sizeof c->host, "%s", view->host);
 }
 
-static bool has(const seen *s, int local_rank)
+static bool has(const co_held_line *s, int local_rank)
 {
     return s->ranks[local_rank / 64] >> (local_rank % 64) & 1;
 }
 
-static void put(seen *s, int local_rank)
+static void put(co_held_line *s, int local_rank)
 {
     s->ranks[local_rank / 64] |= UINT64_C(1) << (local_rank % 64);
     s->n++;
 }
 
 /* "[0-3,5] x5 ", with "host:" inside when there are several. */
-static void add_label(co_str *out, const console *c, const seen *s)
+static void add_label(co_str *out, const co_screen *c, const co_held_line *s)
 {
     const char *comma = "";
 
@@ -69,14 +72,14 @@ static void add_label(co_str *out, const console *c, const seen *s)
         co_str_addf(out, "x%d ", s->n);
 }
 
-static void write_out(console *c, int to, const char *text, size_t len)
+static void write_out(co_screen *c, int to, const char *text, size_t len)
 {
     bars_erase(c);
     co_outlet_add(co_outlets_at(&c->out, to), text, len);
 }
 
 /* Is there room for what a worker has printed? */
-static bool takes(console *c, int to, size_t len)
+static bool takes(co_screen *c, int to, size_t len)
 {
     if (!c->hurries || !co_outlet_overfull(co_outlets_at(&c->out, to)))
         return true;
@@ -84,9 +87,9 @@ static bool takes(console *c, int to, size_t len)
     return false;
 }
 
-static void send_head(console *c)
+static void send_head(co_screen *c)
 {
-    seen *s = &c->queue[c->head];
+    co_held_line *s = &c->queue[c->head];
     co_str line = {0};
 
     add_label(&line, c, s);
@@ -103,12 +106,12 @@ static void send_head(console *c)
 }
 
 /* The entry that this line may join, or NULL. */
-static seen *equal_one(console *c, int local_rank, int to, const char *text, size_t len)
+static co_held_line *equal_one(co_screen *c, int local_rank, int to, const char *text, size_t len)
 {
-    seen *found = NULL;
+    co_held_line *found = NULL;
 
     for (int i = c->head + c->n - 1, steps = 0; i >= c->head && steps < SEARCH_MOST; i--, steps++) {
-        seen *s = &c->queue[i];
+        co_held_line *s = &c->queue[i];
         if (has(s, local_rank))
             break;
         if (s->stream == to && s->len == len && memcmp(s->text, text, len) == 0)
@@ -117,27 +120,27 @@ static seen *equal_one(console *c, int local_rank, int to, const char *text, siz
     return found;
 }
 
-static seen *new_one(console *c)
+static co_held_line *new_one(co_screen *c)
 {
     if (c->head + c->n == c->room && c->head) {
         memmove(c->queue, c->queue + c->head, (size_t)c->n * sizeof *c->queue);
         c->head = 0;
     }
     if (c->n == c->room) {
-        seen *more = co_realloc(c->queue, (size_t)(c->room ? 2 * c->room : 64) * sizeof *more);
+        co_held_line *more = co_realloc(c->queue, (size_t)(c->room ? 2 * c->room : 64) * sizeof *more);
         if (!more)
             return NULL;
         c->queue = more;
         c->room = c->room ? 2 * c->room : 64;
     }
-    seen *s = &c->queue[c->head + c->n++];
-    *s = (seen){.at_ns = co_now_ns()};
+    co_held_line *s = &c->queue[c->head + c->n++];
+    *s = (co_held_line){.at_ns = co_now_ns()};
     return s;
 }
 
-void console_line(console *c, int local_rank, int to, const char *text, size_t len)
+void co_screen_line(co_screen *c, int local_rank, int to, const char *text, size_t len)
 {
-    seen *s = equal_one(c, local_rank, to, text, len);
+    co_held_line *s = equal_one(c, local_rank, to, text, len);
 
     if (s) {
         put(s, local_rank);
@@ -157,7 +160,7 @@ void console_line(console *c, int local_rank, int to, const char *text, size_t l
         send_head(c);
 }
 
-void console_teed(console *c, int to, const char *prefix, const char *text, size_t len)
+void co_screen_teed(co_screen *c, int to, const char *prefix, const char *text, size_t len)
 {
     if (!takes(c, to, strlen(prefix) + len + 1))
         return;
@@ -166,20 +169,32 @@ void console_teed(console *c, int to, const char *prefix, const char *text, size
     co_outlet_add(co_outlets_at(&c->out, to), "\n", 1);
 }
 
-void console_raw(console *c, int to, const char *bytes, size_t n)
+void co_screen_raw(co_screen *c, int to, const char *bytes, size_t n)
 {
     if (takes(c, to, n))
         write_out(c, to, bytes, n);
 }
 
-void console_say(console *c, const char *text)
+void co_screen_say(co_screen *c, const char *text)
 {
-    console_flush(c, true);
+    co_screen_flush(c, true);
     write_out(c, 1, text, strlen(text));
     co_outlet_add(co_outlets_at(&c->out, 1), "\n", 1);
 }
 
-int console_due_ms(const console *c)
+void co_screen_sayf(co_screen *c, const char *fmt, ...)
+{
+    char text[1100];
+    va_list ap;
+
+    va_start(ap, fmt);
+    int n = snprintf(text, sizeof text, "cohort: ");
+    vsnprintf(text + n, sizeof text - (size_t)n, fmt, ap);
+    va_end(ap);
+    co_screen_say(c, text);
+}
+
+int co_screen_due_ms(const co_screen *c)
 {
     if (!c->n)
         return -1;
@@ -187,7 +202,7 @@ int console_due_ms(const console *c)
     return due <= now ? 0 : (int)((due - now) / 1000000) + 1;
 }
 
-static bool say_broken(console *c)
+static bool say_broken(co_screen *c)
 {
     char line[256];
     bool said = false;
@@ -197,16 +212,16 @@ static bool say_broken(console *c)
     return said;
 }
 
-void console_flush(console *c, bool all)
+void co_screen_flush(co_screen *c, bool all)
 {
-    while (c->n && (all || c->queue[c->head].n == c->nproc || console_due_ms(c) == 0))
+    while (c->n && (all || c->queue[c->head].n == c->nproc || co_screen_due_ms(c) == 0))
         send_head(c);
     say_broken(c);
 }
 
-void console_close(console *c, int patience_ms)
+void co_screen_close(co_screen *c, int patience_ms)
 {
-    console_flush(c, true);
+    co_screen_flush(c, true);
     bars_erase(c);
     co_outlets_drain(&c->out, patience_ms);
     if (say_broken(c))

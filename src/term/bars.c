@@ -4,23 +4,22 @@
  *     [0]  45%|#########            | 450/1000      <- the live block: erased before anything else is written,
  *     [1]  44%|########             | 441/1000         drawn again after it, at most every CO_BAR_MS
  *
- * The block never fills the terminal: what there is no room for is counted in its last line ("and 5 more").
+ * The block never fills the terminal: its last line counts the rows that do not fit ("and 5 more").
  *
- * Only where lines have prefixes: a single worker's bytes go to the terminal as they are.
+ * There is a block only where lines have prefixes. A single worker's bytes go to the terminal unchanged.
  */
-#include "job/job_int.h"
+#include "term/screen.h"
+#include "term/term_int.h"
 
 #include <stdio.h>
 #include <string.h>
 #include <sys/ioctl.h>
 #include <unistd.h>
 
-#include "base/clock.h"
-
 enum { BARS_MOST = 16 };
 
 /* The terminal the block is on: standard error, where progress bars go, or else standard output. */
-static co_outlet *terminal(console *c)
+static co_outlet *terminal(co_screen *c)
 {
     for (int i = 1; i >= 0; i--)
         if (co_outlets_at(&c->out, i)->tty)
@@ -28,7 +27,7 @@ static co_outlet *terminal(console *c)
     return NULL;
 }
 
-void bars_erase(console *c)
+void bars_erase(co_screen *c)
 {
     static const char up[] = "\033[A\r\033[K";
     co_outlet *o = terminal(c);
@@ -73,10 +72,10 @@ static size_t fitting(const char *text, size_t len, int most)
     return at < len ? at : len;
 }
 
-static void draw_one(console *c, co_outlet *o, int local_rank, const co_row *r)
+static void draw_one(co_screen *c, co_outlet *o, int local_rank, const co_row *r)
 {
     static const char plain[] = "\033[m";
-    char label[CO_HOST_NAME + 16];
+    char label[CO_SCREEN_HOST + 16];
     const char *text = co_str_text(&r->text);
     int n =
         snprintf(label, sizeof label, "[%s%s%d] ", c->host, *c->host ? ":" : "", c->first_rank + local_rank);
@@ -90,83 +89,73 @@ static void draw_one(console *c, co_outlet *o, int local_rank, const co_row *r)
     c->bars++;
 }
 
-/* Is this row worth a line of the block? A line that is just being written soon has its newline. */
-static bool stands(const stream *s, int i, uint64_t now)
+/* Is this row worth a line of the block? A line that is just being written soon gets its newline. */
+static bool is_drawn(const co_lines *l, int i, uint64_t now)
 {
-    const co_lines *l = &s->lines;
     const co_row *r = &l->rows[i];
 
-    return s->shown && !s->teed && !co_row_blank(r) &&
-           (r->bar || l->returned || now - l->since_ns > CO_PARTIAL_MS * UINT64_C(1000000));
+    return !co_row_blank(r) && (r->bar || l->returned || now - l->since_ns > CO_PARTIAL_MS * UINT64_C(1000000));
 }
 
 typedef struct block {
-    int n;        /* rows that stand */
-    bool open;    /* there is text that may come to stand */
-    bool changed; /* since it was drawn */
+    int n;        /* rows to draw */
+    bool open;    /* there is text that may become such a row */
+    bool changed; /* since the block was last drawn */
 } block;
 
-/* What the block is to be; the first `most` of it are drawn. */
-static block look(job *j, uint64_t now, co_outlet *o, int most)
+typedef struct sources {
+    const co_bar_source *list;
+    int n;
+    uint64_t now_ns;
+} sources;
+
+/* Surveys the block, and draws its first `most` rows. */
+static block walk(co_screen *c, const sources *from, co_outlet *o, int most)
 {
     block b = {0};
 
-    for (int i = 0; i < 2 * j->n; i++) {
-        const stream *s = &j->workers[i / 2].s[i % 2];
-        for (int k = 0; k <= s->lines.last; k++) {
-            b.open |= !co_row_blank(&s->lines.rows[k]);
-            if (!stands(s, k, now))
+    for (int i = 0; i < from->n; i++) {
+        const co_lines *lines = from->list[i].lines;
+        for (int k = 0; k <= lines->last; k++) {
+            b.open |= !co_row_blank(&lines->rows[k]);
+            if (!is_drawn(lines, k, from->now_ns))
                 continue;
             b.n++;
-            b.changed |= s->lines.since_ns > j->console.drawn_ns;
-            if (j->console.bars < most)
-                draw_one(&j->console, o, i / 2, &s->lines.rows[k]);
+            b.changed |= lines->since_ns > c->drawn_ns;
+            if (c->bars < most)
+                draw_one(c, o, from->list[i].local_rank, &lines->rows[k]);
         }
     }
     return b;
 }
 
-/* All that stand, or as many as there is room for and how many more there are. */
-static void draw_block(job *j, uint64_t now, co_outlet *o, int n, int room)
+/* All rows, or as many as there is room for and a line that counts the rest. */
+static void draw_block(co_screen *c, const sources *from, co_outlet *o, int n, int room)
 {
-    console *c = &j->console;
     char rest[32];
 
     bars_erase(c);
-    look(j, now, o, n > room ? room - 1 : n);
+    walk(c, from, o, n > room ? room - 1 : n);
     if (n <= room || room == 0)
         return;
     co_outlet_add(o, rest, (size_t)snprintf(rest, sizeof rest, "and %d more\n", n - room + 1));
     c->bars++;
 }
 
-static int draw(job *j, uint64_t now)
+int co_screen_draw_bars(co_screen *c, const co_bar_source *list, int n, uint64_t now_ns)
 {
-    console *c = &j->console;
     co_outlet *o = terminal(c);
+    sources from = {list, n, now_ns};
 
     if (!o || !c->prefix)
         return -1;
-    block b = look(j, now, o, 0);
+    block b = walk(c, &from, o, 0);
     int room = room_of(o);
     if (!b.changed && c->bars == (b.n < room ? b.n : room))
         return b.open && !b.n ? CO_BAR_MS : -1;
-    if (co_outlet_full(o) || now - c->drawn_ns < CO_BAR_MS * UINT64_C(1000000))
+    if (co_outlet_full(o) || now_ns - c->drawn_ns < CO_BAR_MS * UINT64_C(1000000))
         return CO_BAR_MS;
-    draw_block(j, now, o, b.n, room);
-    c->drawn_ns = now;
+    draw_block(c, &from, o, b.n, room);
+    c->drawn_ns = now_ns;
     return -1;
-}
-
-int bars_turn(job *j)
-{
-    uint64_t now = co_now_ns();
-    int first = -1;
-
-    for (int i = 0; i < j->n; i++) {
-        int ms = worker_turn(&j->workers[i], now);
-        first = first < 0 || (ms >= 0 && ms < first) ? ms : first;
-    }
-    int ms = draw(j, now);
-    return first < 0 || (ms >= 0 && ms < first) ? ms : first;
 }
