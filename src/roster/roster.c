@@ -81,8 +81,7 @@ void leave_text(char *out, size_t size, const co_leave *how)
 
 co_roster_event leave_event(const co_leave *how)
 {
-    co_roster_event ev = {
-        .kind = CO_ROSTER_OVER, .status = how->status, .sig = how->sig, .origin = how->origin};
+    co_roster_event ev = {.kind = CO_ROSTER_OVER, .status = how->status, .sig = how->sig, .origin = how->origin};
 
     memcpy(ev.host, how->host, sizeof ev.host);
     leave_text(ev.text, sizeof ev.text, how);

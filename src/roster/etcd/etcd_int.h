@@ -79,8 +79,7 @@ co_err etcd_mark(etcd *db, bool *held, int64_t *id, const keeper *me, int64_t pl
 int etcd_seconds_left(etcd *db, int64_t id, const co_patience *patience); /* of a lease */
 void etcd_owe(etcd *db, int64_t id); /* the next look gives this lease back */
 /* Empties the place, notes that the job no longer runs, and remembers how it ended. */
-co_err etcd_end(etcd *db, int64_t id, const keeper *me, const co_leave *how,
-                const co_patience *patience);
+co_err etcd_end(etcd *db, int64_t id, const keeper *me, const co_leave *how, const co_patience *patience);
 /* For a host that lost its keeper and knows that the job cannot go on: notes the end, unless one is noted already. The
  * place stays taken until its lease ends. */
 co_err etcd_give_up(etcd *db, const keeper *lost, const co_leave *how, const co_patience *patience);

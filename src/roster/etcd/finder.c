@@ -102,7 +102,8 @@ static void end_as(network *net, const keeping *now)
     co_roster_event ev = leave_event(&now->end);
     const char *how = now->end.text;
 
-    snprintf(ev.text, sizeof ev.text, "the job ended while this host was cut off%s%.900s", *how ? ": " : "", how);
+    snprintf(ev.text, sizeof ev.text, "the job ended while this host was cut off%s%.900s", *how ? ": " : "",
+             how);
     net->client.over = true;
     queue_event(&net->queue, &ev);
 }

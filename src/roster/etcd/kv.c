@@ -152,8 +152,7 @@ static json_t *end_of(const etcd *db, const keeper *who, const co_leave *how, in
 }
 
 /* Only if the place is still ours, or nobody's: a keeper that has lost it must not end the job of the one that has it now. */
-co_err etcd_end(etcd *db, int64_t id, const keeper *me, const co_leave *how,
-                const co_patience *patience)
+co_err etcd_end(etcd *db, int64_t id, const keeper *me, const co_leave *how, const co_patience *patience)
 {
     json_t *answer = NULL;
     int64_t longer;
@@ -164,8 +163,8 @@ co_err etcd_end(etcd *db, int64_t id, const keeper *me, const co_leave *how,
     json_t *nobodys = json_pack("{s{s[o] so}}", "request_txn", "compare", kv_absent(kv_keeper(db)), "success",
                                 end_of(db, me, how, longer));
     CO_TRY(etcd_call(db, &answer, "/v3/kv/txn",
-                     json_pack("{s[o] so s[o]}", "compare", ours, "success",
-                               end_of(db, me, how, longer), "failure", nobodys),
+                     json_pack("{s[o] so s[o]}", "compare", ours, "success", end_of(db, me, how, longer),
+                               "failure", nobodys),
                      patience));
     json_decref(answer);
     revoke(db, id, patience); /* deletes the keeper's key, too */

@@ -138,8 +138,7 @@ static void *lease_main(void *arg)
     pthread_mutex_unlock(&held->lock);
     if (orderly) {
         co_patience soon = co_patience_s(ETCD_FAREWELL_MS / 1000.0);
-        etcd_end(held->spec.etcd, held->spec.id, &held->spec.me, &held->how,
-                 &soon); /* else the lease runs out */
+        etcd_end(held->spec.etcd, held->spec.id, &held->spec.me, &held->how, &soon); /* else the lease runs out */
     }
     return NULL;
 }

@@ -50,8 +50,8 @@ static void note_end(const network *net, int status, const char *text)
 
     snprintf(how.text, sizeof how.text, "%s", text);
     if (!*text)
-        snprintf(how.text, sizeof how.text, "no restart was left when host %s, which kept the roster, was lost",
-                 net->finder->now.host);
+        snprintf(how.text, sizeof how.text,
+                 "no restart was left when host %s, which kept the roster, was lost", net->finder->now.host);
     etcd_give_up(net->finder->etcd, &net->finder->now, &how, &soon);
 }
 

@@ -102,10 +102,10 @@ static void name_port(client *cl)
 
 static void answer_ping(client *cl, const json_t *body)
 {
-    atomic_store(&cl->offset_ns, field_int(body, "offset", INT64_MIN, INT64_MAX, 0));
+    atomic_store(&cl->offset_ns, field_int(body, "offset", -WALL_MOST_NS, WALL_MOST_NS, 0));
     cl->past.keeper_done = field_int(body, "done", 0, 1, 0);
     client_say(cl, FRAME_PONG,
-               json_pack("{sI sI}", "t", (json_int_t)field_int(body, "t", 0, INT64_MAX, 0), "mine",
+               json_pack("{sI sI}", "t", (json_int_t)field_int(body, "t", 0, WALL_MOST_NS, 0), "mine",
                          (json_int_t)host_clock_ns(cl->where)));
 }
 

@@ -33,6 +33,9 @@ typedef enum {
     FRAME_PLAN       /* S: answers ASK with what runs: host, version, cwd, words */
 } frame_type;
 
+/* No host's clock is past this, ns (in 2096). The difference of two times below it fits 64 bits with room to spare. */
+#define WALL_MOST_NS INT64_C(4000000000000000000)
+
 uint64_t run_number(const char *run_id); /* stands for the run id in a frame's head */
 
 co_err frame_send(co_conn *conn, frame_type type, uint64_t run, int64_t view,

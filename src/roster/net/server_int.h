@@ -21,7 +21,7 @@ void server_logs_end(server *srv);   /* writes a line for each host whose last l
 bool server_idle(const server *srv); /* the job is over, and every host knows */
 bool server_over(const server *srv);
 const co_leave *server_ending(const server *srv); /* once it is over */
-void server_close(server *srv);                                /* NULL is fine */
+void server_close(server *srv);                   /* NULL is fine */
 
 /* For a keeper whose place another host could have taken (etcd/). */
 void server_resume(server *srv, const past *before); /* goes on where a lost keeper was */
