@@ -36,6 +36,10 @@ void co_say(const char *fmt, ...)
 
 int co_say_error(co_err err)
 {
-    co_say("cohort: %s", co_errmsg());
+    const char *text = co_errmsg();
+
+    if (!*text)
+        text = err == CO_ENOMEM ? "memory is out" : "it failed, and nothing says why (this is a bug in cohort)";
+    co_say("cohort: %s", text);
     return co_exit_of(err);
 }
