@@ -86,6 +86,10 @@ void record_end_progress(training *s); /* the bar is done; what follows are plai
 co_err record_close(training *s);
 json_t *summary_of(const training *s);
 
+/* memory.c: what a checkpoint keeps of the record in progress, and a continued run takes up again */
+json_t *memory_json(void *training);
+void memory_recall(training *s);
+
 /* follow.c: hooks, and what a person sees between them; `now`: in any case. */
 void follow_start(void *ctx, double ms);
 void follow_step(void *ctx, const co_step_result *r);

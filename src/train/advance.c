@@ -54,16 +54,12 @@ static bool free_or_moved_on(struct rank *rank, int64_t unused)
            atomic_load_explicit(&rank->regions->ctl->stop_request, memory_order_relaxed);
 }
 
-/* Was the last save so long ago that another takes no more than a tenth of the time? */
-static bool worth_it(const control *ctl)
-{
-    return co_now_ns() - atomic_load(&ctl->snap_at_ns) >= 10 * atomic_load(&ctl->save_ns);
-}
+typedef enum { SAVE_NOT, SAVE_NOW, SAVE_AND_STOP } save_decision;
 
-/* Is the state after this step to be saved? Steps by count are exact and worth waiting for, a new best unless
- * saving would take most of the time; other epochs go by the clock. Asked at the last unit that looks at the
- * state, so that the checkpoint knows how good it is. */
-static bool save_due(struct rank *rank, const unit *u, const watch *w)
+/* Is the state after this step to be saved? Steps by count are exact, and the best state so far is always kept: for
+ * both the ranks wait until the saver is free. Other epochs go by the clock and are left out while it works. Decided at
+ * the last unit that looks at the state, so that the checkpoint knows how good it is. */
+static save_decision save_due(struct rank *rank, const unit *u, const watch *w)
 {
     const co_plan *plan = rank->plan;
     control *ctl = rank->regions->ctl;
@@ -71,18 +67,20 @@ static bool save_due(struct rank *rank, const unit *u, const watch *w)
     bool evaluated_next = plan->units.block && step % plan->units.block == 0 && u->kind == UNIT_TRAIN;
     bool by_steps = plan->cfg.ckpt_every_steps && step % plan->cfg.ckpt_every_steps == 0;
     bool by_epochs = !plan->cfg.ckpt_every_steps && every && step % every == 0;
-    bool best = u->kind == UNIT_VAL && w->best_step == step && plan->cfg.ckpt_top != 0;
+    bool best = u->kind == UNIT_VAL && w->best_step == step && plan->cfg.ckpt_top != 0 &&
+                (plan->cfg.ckpt_every_steps || plan->cfg.ckpt_every_epochs);
 
     if (!plan->spec.ckpt_root || step == plan->units.steps || evaluated_next)
-        return false;
-    if (by_steps || (by_epochs && best && worth_it(ctl))) {
+        return SAVE_NOT;
+    if (by_steps || best) {
         wait_for(rank, free_or_moved_on, 0, CO_PHASE_SNAPSHOT);
-        return snapshot_is_free(rank, 0); /* if not: moved on, or asked to stop */
+        /* Not free: pc moved on, and what we say does not count; or a stop, which saves this state as the last one. */
+        return snapshot_is_free(rank, 0) ? SAVE_NOW : SAVE_AND_STOP;
     }
     if (!by_epochs || !snapshot_is_free(rank, 0))
-        return false;
+        return SAVE_NOT;
     double since = (double)(co_now_ns() - atomic_load(&ctl->snap_at_ns)) * 1e-9;
-    return since >= plan->cfg.ckpt_min_interval_s;
+    return since >= plan->cfg.ckpt_min_interval_s ? SAVE_NOW : SAVE_NOT;
 }
 
 static bool long_enough(const co_plan *plan, int64_t step)
@@ -123,9 +121,10 @@ static uint64_t go_on(struct rank *rank, const unit *u, const decision *d, const
         return cut | PC_END;
     if (atomic_load_explicit(&ctl->stop_request, memory_order_relaxed))
         return cut | PC_STOP;
-    if (!cut && u->kind != UNIT_TEST && atomic_load(&ctl->pc) == rank->pc && save_due(rank, u, w))
-        return PC_SNAP;
-    return cut;
+    save_decision save = SAVE_NOT;
+    if (!cut && u->kind != UNIT_TEST && atomic_load(&ctl->pc) == rank->pc)
+        save = save_due(rank, u, w);
+    return save == SAVE_NOW ? PC_SNAP : save == SAVE_AND_STOP ? PC_STOP : cut;
 }
 
 void advance(struct rank *rank, const unit *u, const decision *d, const watch *w)

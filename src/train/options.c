@@ -176,8 +176,9 @@ static const co_option checkpoint[] = {
      .may_change = true},
     {"mode", CO_OPT_ENUM, AT(ckpt_mode), "auto", "auto: max for accuracies, min for the rest",
      .choices = "auto|min|max", .may_change = true},
-    {"save_top_k", CO_OPT_INT, AT(ckpt_top), "1", "best ones kept beside the newest; -1: all, 0: none",
-     .min = -1, .max = 1e6, .may_change = true},
+    {"save_top_k", CO_OPT_INT, AT(ckpt_top), "1",
+     "best ones kept beside the newest; a new best is always saved; -1: all, 0: none", .min = -1, .max = 1e6,
+     .may_change = true},
     {"save_last", CO_OPT_BOOL, AT(ckpt_last), "true",
      "a link `last` to the newest: always made, it is how runs continue", .may_change = true},
     {0}};

@@ -240,6 +240,7 @@ static void fill_facts(co_plan *plan)
     f->steps = plan->units.steps;
     f->samples_per_epoch = plan->data->count[CO_SPLIT_TRAIN];
     f->start_step = plan->start.step;
+    f->remembered = json_object_get(plan->start.extra, "record");
     f->layout = plan->layout;
     f->data = plan->data;
     f->kernels = co_kernels_name(plan->kernels);

@@ -10,6 +10,8 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "base/log.h"
+
 /* A copy that may race with the applier: its value is used only if the mark says that it did not. */
 __attribute__((no_sanitize("thread"))) static void racy_copy(float *dst, const float *src, size_t n)
 {
@@ -40,14 +42,42 @@ co_err snapshot_read(void *ctx, int part, size_t offset, size_t count, float *ds
     return CO_OK;
 }
 
-co_err save_state(const co_plan *plan, const struct regions *regions, uint32_t snap_unit, int64_t step,
-                  int64_t applied, const watch w[2])
+/* Everything is written: may it become visible? */
+static co_err snapshot_ready(void *ctx)
 {
-    snapshot snap = {plan, regions, snap_unit};
-    co_ckpt_meta meta = {.step = step,
-                         .applied = applied,
-                         .epoch = step / plan->units.steps_per_epoch,
-                         .samples = samples_until(plan, step),
+    const co_train_hooks *hooks = ((const snapshot *)ctx)->hooks;
+
+    return hooks && hooks->publish ? hooks->publish(hooks->ctx) : CO_OK;
+}
+
+/* The manifest's `extra`: what evaluations led to, and the results. NULL if memory is out. */
+static json_t *extra_of(const co_plan *plan, const saved_state *what)
+{
+    json_t *extra =
+        plan->units.block ? watch_json(plan, &what->seen[0], &what->seen[1], what->step) : json_object();
+
+    if (extra && what->results && json_object_update(extra, what->results) != 0) {
+        json_decref(extra);
+        return NULL;
+    }
+    return extra;
+}
+
+/* Too many checkpoints are a nuisance, not a checkpoint that failed. */
+static void prune(const co_plan *plan)
+{
+    if (co_ckpt_prune_but_best(plan->spec.ckpt_root, (int)plan->cfg.ckpt_keep, (int)plan->cfg.ckpt_top) != CO_OK)
+        co_log_say(CO_LOG_WARN, "old checkpoints could not be removed: %s", co_errmsg());
+}
+
+co_err save_state(const struct run *run, const saved_state *what)
+{
+    const co_plan *plan = run->plan;
+    snapshot snap = {plan, run->regions, what->unit, run->hooks};
+    co_ckpt_meta meta = {.step = what->step,
+                         .applied = what->applied,
+                         .epoch = what->step / plan->units.steps_per_epoch,
+                         .samples = samples_until(plan, what->step),
                          .seed = (uint64_t)plan->cfg.seed,
                          .slices = plan->slices,
                          .global_batch = plan->batch};
@@ -59,12 +89,13 @@ co_err save_state(const co_plan *plan, const struct regions *regions, uint32_t s
     snprintf(meta.kernels, sizeof meta.kernels, "%s", co_kernels_name(plan->kernels));
     snprintf(meta.config_sha256, sizeof meta.config_sha256, "%s", plan->spec.config_sha256);
     snprintf(meta.data_sha256, sizeof meta.data_sha256, "%s", plan->data->fingerprint);
-    if (plan->units.block && !(meta.extra = watch_json(plan, &w[0], &w[1], step)))
-        return CO_ENOMEM;
-    save_name(plan, step, &w[1], name);
+    if (!(meta.extra = extra_of(plan, what)))
+        return co_fail(CO_ENOMEM, "no memory for the manifest");
+    save_name(plan, what->step, &what->seen[1], name);
     co_err err = co_ckpt_save(plan->spec.ckpt_root, name, plan->layout, plan->moments, plan->moment_name,
-                              &meta, &(co_ckpt_source){snapshot_read, &snap});
+                              &meta, &(co_ckpt_source){snapshot_read, &snap, snapshot_ready});
     json_decref(meta.extra);
-    CO_TRY(err);
-    return co_ckpt_prune_but_best(plan->spec.ckpt_root, (int)plan->cfg.ckpt_keep, (int)plan->cfg.ckpt_top);
+    if (!err)
+        prune(plan);
+    return err;
 }

@@ -21,7 +21,7 @@ static void path_of(const struct saver *saver, int64_t step, char path[1024])
 {
     char name[SAVE_NAME];
 
-    save_name(saver->run->plan, step, &saver->seen[1], name);
+    save_name(saver->run->plan, step, &saver->what.seen[1], name);
     snprintf(path, 1024, "%s/%s", saver->run->plan->spec.ckpt_root, name);
 }
 
@@ -29,9 +29,8 @@ static void path_of(const struct saver *saver, int64_t step, char path[1024])
 static int saver_main(void *ctx)
 {
     const struct saver *saver = ctx;
-    const struct run *run = saver->run;
 
-    if (save_state(run->plan, run->regions, saver->unit, saver->step, saver->applied, saver->seen) == CO_OK)
+    if (save_state(saver->run, &saver->what) == CO_OK)
         return 0;
     const char *why = co_errmsg();
     return write(saver->pipe, why, strlen(why)) < 0 ? 2 : 1;
@@ -41,8 +40,9 @@ static void release(struct saver *saver)
 {
     control *ctl = saver->run->regions->ctl;
 
-    atomic_store(&ctl->save_ns, co_now_ns() - saver->began_ns);
-    atomic_store_explicit(&ctl->snap, (uint64_t)saver->unit << 1, memory_order_release);
+    json_decref(saver->what.results);
+    saver->what.results = NULL;
+    atomic_store_explicit(&ctl->snap, (uint64_t)saver->what.unit << 1, memory_order_release);
     co_event_ring(&ctl->event);
 }
 
@@ -52,13 +52,13 @@ static void report(struct saver *saver, const char *failure)
     const struct run *run = saver->run;
     char path[1024];
 
-    path_of(saver, saver->step, path);
+    path_of(saver, saver->what.step, path);
     if (!failure) {
-        saver->saved_step = saver->step;
+        saver->saved_step = saver->what.step;
         snprintf(run->out->saved, sizeof run->out->saved, "%s", path);
     }
     if (run->hooks->saved)
-        run->hooks->saved(run->hooks->ctx, saver->step, path, failure);
+        run->hooks->saved(run->hooks->ctx, saver->what.step, path, failure);
 }
 
 static void start(struct saver *saver)
@@ -110,21 +110,60 @@ static void report_slow(struct saver *saver)
     run_notice(saver->run, "saving a checkpoint takes more than 30 s: is the disk slow or hung?");
 }
 
-/* The snapshot that a rank announced. */
-static void take_up(struct saver *saver, uint32_t of)
+static co_err write_record(const struct run *run)
+{
+    return run->hooks->record ? run->hooks->record(run->hooks->ctx) : CO_OK;
+}
+
+/* The last results that were handed to the hooks, and what these remember: for the manifest. */
+static json_t *results_json(const struct run *run)
+{
+    const co_train_summary *out = run->out;
+    json_t *all = json_object(), *last = json_object();
+    const struct {
+        const char *key;
+        double value;
+    } reals[] = {{"train_loss", out->loss},
+                 {"train_metric", out->train_metric},
+                 {"val_loss", out->val_loss},
+                 {"val_metric", out->val_metric},
+                 {"val_top5", out->val_top5}};
+
+    for (size_t i = 0; i < CO_COUNT(reals); i++)
+        json_object_set_new(last, reals[i].key, co_json_num(reals[i].value));
+    json_object_set_new(all, "last", last);
+    if (run->hooks->remember)
+        json_object_set_new(all, "record", run->hooks->remember(run->hooks->ctx));
+    return all;
+}
+
+uint32_t saver_wanted(const struct saver *saver)
+{
+    uint64_t snap = atomic_load_explicit(&saver->run->regions->ctl->snap, memory_order_acquire);
+
+    return (snap & 1) && !saver->pid ? (uint32_t)(snap >> 1) : 0;
+}
+
+void saver_start(struct saver *saver, uint32_t unit_after)
 {
     const control *ctl = saver->run->regions->ctl;
-    unit next = unit_now(saver->run->plan, ctl, of);
+    unit next = unit_now(saver->run->plan, ctl, unit_after);
 
-    saver->unit = of;
-    saver->step = next.kind == UNIT_TRAIN ? next.step - 1 : next.step;
-    saver->applied = atomic_load(&ctl->snap_applied);
+    saver->what = (saved_state){.unit = unit_after,
+                                .step = next.kind == UNIT_TRAIN ? next.step - 1 : next.step,
+                                .applied = atomic_load(&ctl->snap_applied),
+                                .results = results_json(saver->run)};
     for (int i = 0; i < 2; i++)
-        saver->seen[i] = watch_get(ctl->snap_watch[i]);
+        saver->what.seen[i] = watch_get(ctl->snap_watch[i]);
     saver->tries = 0;
     saver->began_ns = co_now_ns();
     saver->slow_reported = false;
-    start(saver);
+    if (write_record(saver->run) == CO_OK) {
+        start(saver);
+        return;
+    }
+    report(saver, co_errmsg()); /* a disk that does not take the record: the checkpoint would be ahead of it */
+    release(saver);
 }
 
 void saver_turn(struct saver *saver)
@@ -135,9 +174,6 @@ void saver_turn(struct saver *saver)
         finish(saver, status);
     if (saver->pid)
         report_slow(saver);
-    uint64_t snap = atomic_load_explicit(&saver->run->regions->ctl->snap, memory_order_acquire);
-    if (!saver->pid && (snap & 1))
-        take_up(saver, (uint32_t)(snap >> 1));
 }
 
 void saver_give_up(struct saver *saver)
@@ -168,11 +204,15 @@ co_err save_last(struct saver *saver, int64_t step)
 
     if (!plan->spec.ckpt_root || step == saver->saved_step)
         return CO_OK;
-    saver->step = step;
+    saver->what = (saved_state){
+        .step = step, .applied = atomic_load(&ctl->applied[step & 1]), .results = results_json(saver->run)};
     for (int i = 0; i < 2 && plan->units.block; i++)
-        saver->seen[i] = watch_get(ctl->watch[(evals_before(&plan->units, step) + i) & 1]);
-    co_err err =
-        save_state(plan, saver->run->regions, 0, step, atomic_load(&ctl->applied[step & 1]), saver->seen);
+        saver->what.seen[i] = watch_get(ctl->watch[(evals_before(&plan->units, step) + i) & 1]);
+    co_err err = write_record(saver->run);
+    if (!err)
+        err = save_state(saver->run, &saver->what);
     report(saver, err ? co_errmsg() : NULL);
+    json_decref(saver->what.results);
+    saver->what.results = NULL;
     return err;
 }

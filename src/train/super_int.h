@@ -7,6 +7,7 @@
 
 #include "proc/crew.h"
 #include "train/run_int.h"
+#include "train/save_int.h"
 #include "train/watch_int.h"
 
 /* --- saver.c: one child process at a time writes a checkpoint ------------------------------------------- */
@@ -15,14 +16,16 @@ struct saver {
     const struct run *run;
     pid_t pid; /* 0: none is under way */
     int pidfd, pipe, tries;
-    uint32_t unit; /* the state before this unit is saved */
+    saved_state what;
     uint64_t began_ns;
     bool slow_reported;
-    int64_t step, applied; /* of that state */
-    watch seen[2];         /* before and after its evaluation */
-    int64_t saved_step;    /* the newest on disk; -1: none yet */
+    int64_t saved_step; /* the newest on disk; -1: none yet */
 };
-void saver_turn(struct saver *saver);    /* reaps one, starts one if that was requested */
+void saver_turn(struct saver *saver); /* reaps one */
+/* The unit before which a state is to be saved and no saver was started for it yet; 0: none. */
+uint32_t saver_wanted(const struct saver *saver);
+/* Starts a saver for it. All results of the units before, and none of later ones, have been handed to the hooks. */
+void saver_start(struct saver *saver, uint32_t unit);
 void saver_give_up(struct saver *saver); /* kills the one that is under way; it is not tried again */
 /* Waits for the one that is under way; `lost`: it may not write any more. */
 void saver_finish(struct saver *saver, bool lost);
@@ -90,8 +93,10 @@ struct supervisor {
     struct accidents accidents;
     struct deaths deaths;
 };
-void consume_results(struct supervisor *super);           /* those that are new, to the hooks */
-void results_close(struct supervisor *super);             /* medians and rates into the summary */
+/* Hands new results to the hooks, and starts a saver where one is wanted. */
+void consume_results(struct supervisor *super);
+void recall_results(struct supervisor *super); /* the summary's figures, as the checkpoint has them */
+void results_close(struct supervisor *super);  /* medians and rates into the summary */
 co_verdict rank_died(void *super, const co_death *death); /* of the crew */
 
 #endif

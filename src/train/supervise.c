@@ -24,6 +24,7 @@ static co_err open_memory(struct supervisor *super)
     CO_TRY(open_state(plan));
     super->run.regions = plan->regions;
     results->seen = plan->monitors.start;
+    recall_results(super);
     results->step_ms = co_array(STEPS_KEPT, sizeof *results->step_ms);
     results->sum_ms = co_array(STEPS_KEPT, sizeof *results->sum_ms);
     super->accidents.recovery_ms = co_array(KILLS_KEPT, sizeof *super->accidents.recovery_ms);
@@ -130,8 +131,8 @@ static co_err watch_over(struct supervisor *super)
             return co_fail(CO_EFAIL, "read the bell: %m");
         answer_signals(super);
         check_max_time(run);
-        consume_results(super);
         saver_turn(&super->saver);
+        consume_results(super);
         accidents_turn(&super->accidents, super->crew, super->saver.pid);
         if (run->hooks->turn && (super->lost = run->hooks->turn(run->hooks->ctx)) != CO_OK)
             return super->lost;
@@ -227,9 +228,8 @@ static co_err conclude(struct supervisor *super, co_err err)
     co_crew_free(super->crew);
     super->crew = NULL;
     uint64_t pc = atomic_load(&run->regions->ctl->pc); /* nobody moves it any more */
-    consume_results(super);
-    if (!super->lost)
-        saver_turn(&super->saver); /* one requested at the last moment: what it needs lies aside */
+    saver_turn(&super->saver);
+    consume_results(super); /* starts the saver that was requested at the last moment: what it needs lies aside */
     saver_finish(&super->saver, super->lost != CO_OK);
     out->status = err || (pc & PC_FAIL) ? CO_STATUS_FAILED : pc & PC_END ? CO_STATUS_DONE : CO_STATUS_STOPPED;
     if (pc & PC_FAIL)

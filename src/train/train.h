@@ -119,8 +119,9 @@ void co_plan_place(co_plan *p, const char *ckpt_root, const char *log_dir);
 typedef struct co_plan_facts {
     int ranks, ranks_asked, slices;
     int64_t batch, steps_per_epoch, steps, epochs, samples_per_epoch;
-    bool endless;       /* neither epochs nor steps are limited: `steps` is as far as is counted */
-    int64_t start_step; /* 0, or where the checkpoint stands */
+    bool endless;             /* neither epochs nor steps are limited: `steps` is as far as is counted */
+    int64_t start_step;       /* 0, or where the checkpoint stands */
+    const json_t *remembered; /* what hooks.remember gave for that checkpoint; NULL: nothing */
     size_t params, state_elements;
     size_t arena_bytes, private_bytes; /* planned: shared memory, and what each process adds in all */
     const co_layout *layout;
@@ -173,6 +174,14 @@ typedef struct co_train_hooks {
     void (*saved)(void *ctx, int64_t step, const char *path, const char *failure); /* failure NULL: it is there */
     void (*recovery)(void *ctx, const co_recovery *r);
     void (*notice)(void *ctx, const char *text);
+    /* Before a checkpoint is begun: what the hooks were told so far goes to the record. `publish` is called where the
+     * checkpoint is written (most often in a child process), right before it becomes visible. An error from either means
+     * that the checkpoint is not made. So a checkpoint is never ahead of the record. */
+    co_err (*record)(void *ctx);
+    co_err (*publish)(void *ctx);
+    /* What the record needs again when the run continues from this state: a new object, or NULL. The manifest keeps it;
+     * the continued run's plan has it as facts.remembered. */
+    json_t *(*remember)(void *ctx);
     /* About 20 times a second. An error ends the run at once and nothing more is saved: the folder is not
      * ours. */
     co_err (*turn)(void *ctx);
@@ -245,7 +254,7 @@ typedef struct co_prediction {
     int64_t id; /* of the sample in its split */
     co_task task;
     bool unreadable;     /* the sample: nothing else of this says anything */
-    int64_t label;       /* CLASSIFY: what the data say that it is */
+    int64_t label;       /* CLASSIFY: what the data say that it is; negative: they do not say */
     const char *file;    /* that it came from; NULL: none of its own */
     int64_t choice;      /* CLASSIFY: the likeliest class; LM: the likeliest token after the sample's end */
     double probability;  /* of the choice */
@@ -258,5 +267,7 @@ typedef struct co_prediction {
  */
 co_err co_predict(co_plan *p, co_split split, int64_t limit, void (*each)(void *ctx, const co_prediction *r),
                   void *ctx);
+/* The same for every sample of CO_SPLIT_TEST of another set, made for this plan by co_pictures_open. */
+co_err co_predict_on(co_plan *p, co_dataset *data, void (*each)(void *ctx, const co_prediction *r), void *ctx);
 
 #endif

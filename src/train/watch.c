@@ -193,7 +193,7 @@ static void read_watch(co_plan *plan)
                  *early = json_object_get(o, "early");
     watch *w = &plan->monitors.start;
 
-    *w = (watch){.plateau = {.drop = 1}};
+    *w = (watch){.value_step = -1, .plateau = {.drop = 1}}; /* nothing is evaluated yet, state 0 included */
     if (same_monitor(plan, o)) {
         take_real(o, "best", &w->best);
         take_count(o, "best_step", &w->best_step);
