@@ -108,10 +108,12 @@ test:
 	@$(MAKE) --no-print-directory -j$(JOBS) all tests
 	$(TESTS) $(T)
 
-layers:
-	tools/layers
+# Includes and calls point one way: the calls are read from the objects.
+layers: $(OBJ)
+	tools/layers $(B)/obj
 format:
 	clang-format --dry-run -Werror $$(git ls-files '*.c' '*.h')
+	@! awk 'length > 120 { print FILENAME ":" FNR ": longer than 120 columns" }' $$(git ls-files '*.c' '*.h') | grep .
 warnings:
 	$(MAKE) --no-print-directory -j$(JOBS) CI=1 B=build/werror/$(V) COHORT=build/werror/$(V)/cohort all tests
 	$(MAKE) --no-print-directory -j$(JOBS) CI=1 V=clang all tests
