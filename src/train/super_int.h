@@ -6,6 +6,7 @@
 #include <sys/types.h>
 
 #include "proc/crew.h"
+#include "proc/death.h"
 #include "train/run_int.h"
 #include "train/save_int.h"
 #include "train/watch_int.h"
@@ -113,6 +114,7 @@ void accident_recovered(struct accidents *state, uint64_t t_ns);
 
 /* --- deaths.c: ranks that are gone ---------------------------------------------------------------------- */
 struct deaths {
+    co_death_traces traces;       /* the kernel's counters when the ranks were started */
     uint64_t place[CO_MAX_SLOTS]; /* where each slot died last */
     int count[CO_MAX_SLOTS];      /* how often in a row */
 };

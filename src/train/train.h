@@ -163,7 +163,7 @@ typedef struct co_recovery {
     int slot, pid;
     uint32_t inc;
     int64_t step;
-    const char *how; /* "killed by signal 9 (Killed)", "made no progress for 3.1 s (state T) and was replaced" */
+    const char *how;   /* "killed by SIGKILL (9)", "made no progress for 3.1 s (state T) and was replaced" */
     const char *doing; /* "applying (unit 12, item 3)" */
 } co_recovery;
 
