@@ -61,7 +61,8 @@ struct saver {
 void saver_turn(struct saver *saver);
 /* The unit before which a state is to be saved and no saver was started for it yet; 0: none. */
 uint32_t saver_wanted(const struct saver *saver);
-/* Starts a saver for it. All results of the units before, and none of later ones, have been handed to the hooks. */
+/* Starts a saver for it. All results of the units before, and none of later ones, have been handed to the
+ * hooks. */
 void saver_start(struct saver *saver, uint32_t unit);
 /* Waits for the one that is under way, until its deadline; `lost`: it may not write any more. Ends it when
  * `stop` says to leave at once. */
