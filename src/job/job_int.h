@@ -66,11 +66,10 @@ struct request {
     uint64_t at_ns; /* when it came */
     int other_sig;  /* the signal that asked another host, which ended the job; 0: none */
 };
-/* `on`: who got the signal. A second request ends the workers at once. */
-void request_end(job *j, int sig, const char *on);
-int request_status(int sig); /* the job's exit status if this signal asked for its end */
-/* The signal that a host was asked to end with, from what it told ("...: SIGUSR1 on node2"); 0: it told something else. */
-int request_signal_in(const char *text);
+/* A second request ends the workers at once. */
+void request_end(job *j, int sig, co_origin origin);
+co_origin request_origin(int sig); /* of a signal that came to this process */
+int request_status(int sig);       /* the job's exit status if this signal asked for its end */
 /* A worker died of a signal that may be on its way to us: how long judging waits for it; -1: none did. */
 int request_due_ms(const job *j);
 /* Restores the signal mask at the end, while we may wait for a pager. Signals that the job ended with stay blocked: a
@@ -78,7 +77,6 @@ int request_due_ms(const job *j);
 void request_restore_mask(const job *j);
 
 /* --- control.c: lines from whoever started us -------------------------------------------------------------- */
-extern const char control_name[]; /* who that is, for other hosts */
 struct control {
     int fd; /* the spec's; -1: none, or ended */
     char line[32];
@@ -89,16 +87,17 @@ void control_read(job *j);
 uint64_t control_due_ns(const job *j); /* when silence counts as its end; 0: never */
 
 /* --- cause.c: why a worker failed -------------------------------------------------------------------------- */
-/* A worker that makes no progress, and the process of it that holds it up. */
+/* A worker that makes no progress, or computes without output, and the process of it that holds it up. */
 typedef struct bystander {
     worker *w;
+    bool spins;             /* it computes */
     const co_proc *suspect; /* NULL: /proc does not show it */
     co_proc_wait in;
 } bystander;
 void cause_of(co_failure *f, job *j, worker *w);
 bool cause_excused(const char *exception); /* no failure of a worker that was asked to end */
-/* all: who else makes no progress, and where; "" if nobody */
-void cause_of_stall(co_failure *f, job *j, const bystander *who, double still_s, const char *all);
+/* since_s: how long it has made no progress, or printed nothing. all: who else, and where; "" if nobody */
+void cause_of_stall(co_failure *f, job *j, const bystander *who, double since_s, const char *all);
 
 /* --- judge.c, blame.c: what became of the workers ---------------------------------------------------------- */
 struct verdict {
@@ -118,7 +117,9 @@ void blame(job *j, const co_failure *f, const char *next); /* once a round: the 
 /* --- stall.c: workers that make no progress ---------------------------------------------------------------- */
 struct stall {
     uint64_t next_ns; /* when /proc is read next */
+    bool hang_said;
 };
+void stall_begin(job *j); /* a new round */
 void stall_watch(job *j);
 int stall_due_ms(const job *j);
 
