@@ -32,8 +32,14 @@ LDLIBS := $(STATIC:%=-l:%) -ldl -lm
 comma  := ,
 LDFLAGS += $(STATIC:%=-Wl$(comma)--exclude-libs$(comma)%)
 
-SRC   := $(filter-out src/lib/main.c,$(wildcard src/*/*.c src/*/*/*.c))
-OBJ   := $(SRC:src/%.c=$(B)/obj/%.o)
+# src/kernel/simd/ is compiled once per level, with the level's instructions and src/kernel/simd/vec_LEVEL.h.
+LEVELS := avx2 fma128
+LEVEL_avx2   := -mavx2 -mfma
+LEVEL_fma128 := -mavx -mfma
+
+SIMD  := $(wildcard src/kernel/simd/*.c)
+SRC   := $(filter-out src/lib/main.c $(SIMD),$(wildcard src/*/*.c src/*/*/*.c))
+OBJ   := $(SRC:src/%.c=$(B)/obj/%.o) $(foreach l,$(LEVELS),$(SIMD:src/kernel/simd/%.c=$(B)/obj/kernel/simd/$(l)/%.o))
 TSRC  := $(filter-out tests/fuzz/%,$(wildcard tests/*.c tests/*/*.c))
 TOBJ  := $(TSRC:tests/%.c=$(B)/tests-obj/%.o)
 GEN   := $(B)/gen/digits.inc $(B)/gen/builtins.inc
@@ -66,14 +72,19 @@ $(B)/bench/%: bench/%.c $(B)/libcohort.a
 	$(call say,CC,$<) $(CC) $(CFLAGS) $(KOPT) -mavx2 -mfma $(LDFLAGS) -o $@ $^ $(LDLIBS)
 BENCHES := $(patsubst bench/%.c,$(B)/bench/%,$(wildcard bench/*.c))
 
-# Kernels are worth -O3; those of a level get its instructions.
+# Kernels are worth -O3.
 KOPT := $(if $(OPT_$(V)),,-O3)
 $(B)/obj/kernel/%.o $(B)/obj/optim/%.o $(B)/obj/comm/%.o: CFLAGS += $(KOPT)
-$(B)/obj/kernel/simd/%.o: CFLAGS += -mavx2 -mfma
 
 $(B)/obj/%.o: src/%.c Makefile | $(GEN)
 	@mkdir -p $(@D)
 	$(call say,CC,$<) $(CC) $(CFLAGS) -MMD -MP -c -o $@ $<
+
+# $(B)/obj/kernel/simd/LEVEL/NAME.o: the level is the folder's name.
+.SECONDEXPANSION:
+$(B)/obj/kernel/simd/%.o: src/kernel/simd/$$(notdir $$*).c Makefile | $(GEN)
+	@mkdir -p $(@D)
+	$(call say,CC,$< ($(*D))) $(CC) $(CFLAGS) $(LEVEL_$(*D)) -DSIMD_LEVEL=$(*D) -MMD -MP -c -o $@ $<
 
 $(B)/tests-obj/%.o: tests/%.c Makefile | $(GEN)
 	@mkdir -p $(@D)

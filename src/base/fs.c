@@ -116,7 +116,7 @@ static char *folder_of(const char *path)
 }
 
 /* A new file "PATH.tmp-PID-N". Another host on a shared disk may have our pid: then the next N. */
-static co_err open_temporary(int *fd, char **tmp, const char *path)
+static co_err open_temporary(int *fd, char **tmp, const char *path, mode_t mode)
 {
     static atomic_uint turn;
 
@@ -124,7 +124,7 @@ static co_err open_temporary(int *fd, char **tmp, const char *path)
         char *name = co_sprintf("%s.tmp-%d-%u", path, (int)getpid(), atomic_fetch_add(&turn, 1));
         if (!name)
             return CO_ENOMEM;
-        *fd = open(name, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0666);
+        *fd = open(name, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, mode);
         if (*fd >= 0) {
             *tmp = name;
             return CO_OK;
@@ -139,11 +139,11 @@ static co_err open_temporary(int *fd, char **tmp, const char *path)
                    path);
 }
 
-co_err co_fs_write_atomic(const char *path, const void *bytes, size_t len)
+static co_err write_atomic(const char *path, const void *bytes, size_t len, mode_t mode)
 {
     char *tmp = NULL, *dir = folder_of(path);
     int fd = -1;
-    co_err err = dir ? open_temporary(&fd, &tmp, path) : CO_ENOMEM;
+    co_err err = dir ? open_temporary(&fd, &tmp, path, mode) : CO_ENOMEM;
 
     if (err)
         goto out;
@@ -162,6 +162,16 @@ out:
     co_free(tmp);
     co_free(dir);
     return err;
+}
+
+co_err co_fs_write_atomic(const char *path, const void *bytes, size_t len)
+{
+    return write_atomic(path, bytes, len, 0666);
+}
+
+co_err co_fs_write_private(const char *path, const void *bytes, size_t len)
+{
+    return write_atomic(path, bytes, len, 0600);
 }
 
 co_err co_fs_sync_dir(const char *path)

@@ -16,6 +16,8 @@ co_err co_fs_read(char **out, size_t *len, const char *path, size_t limit);
 
 /* To a temporary name beside `path`, fsync, rename over it, fsync of the folder. */
 co_err co_fs_write_atomic(const char *path, const void *bytes, size_t len);
+/* The same; only its owner may read the file. */
+co_err co_fs_write_private(const char *path, const void *bytes, size_t len);
 
 co_err co_fs_mkdirs(const char *path); /* mkdir -p */
 co_err co_fs_sync_dir(const char *path);

@@ -96,7 +96,8 @@ void co_json_print(json_t *take)
     json_decref(take);
 }
 
-co_err co_json_write(const json_t *v, const char *path)
+static co_err write_by(const json_t *v, const char *path,
+                       co_err (*write)(const char *path, const void *bytes, size_t len))
 {
     char *text = print(v, JSON_INDENT(2));
 
@@ -104,9 +105,19 @@ co_err co_json_write(const json_t *v, const char *path)
         return co_fail(CO_ENOMEM, "%s: out of memory for its JSON", path);
     size_t len = strlen(text);
     text[len] = '\n'; /* in place of the NUL: the last line ends like the others */
-    co_err err = co_fs_write_atomic(path, text, len + 1);
+    co_err err = write(path, text, len + 1);
     co_free(text);
     return err;
+}
+
+co_err co_json_write(const json_t *v, const char *path)
+{
+    return write_by(v, path, co_fs_write_atomic);
+}
+
+co_err co_json_write_private(const json_t *v, const char *path)
+{
+    return write_by(v, path, co_fs_write_private);
 }
 
 int co_json_i64(const json_t *obj, const char *key, long long *out)

@@ -19,8 +19,9 @@ co_err co_json_read(json_t **out, const char *path, size_t limit);
 /* Compact, keys in insertion order, numbers so that they read back the same. Caller's, co_free. NULL if
  * memory is out. */
 char *co_json_text(const json_t *v);
-co_err co_json_write(const json_t *v, const char *path); /* indented, atomic */
-void co_json_print(json_t *take);                        /* one line on standard output */
+co_err co_json_write(const json_t *v, const char *path);         /* indented, atomic */
+co_err co_json_write_private(const json_t *v, const char *path); /* the same, readable by its owner only */
+void co_json_print(json_t *take);                                /* one line on standard output */
 
 /* Typed members: false (and *out untouched) when absent or of another type. */
 int co_json_i64(const json_t *obj, const char *key, long long *out);

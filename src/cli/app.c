@@ -191,6 +191,9 @@ co_err app_open(app *a, const line *l)
     memset(a, 0, sizeof *a);
     CO_TRY(co_conf_compose(&a->conf, app_conf_spec(l->config_dir), l->words, l->n));
     a->cfg = co_conf_core(a->conf);
+    if (a->cfg->max_steps >= 0 && co_conf_set_after(a->conf, "trainer.max_steps", "trainer.max_epochs"))
+        a->cfg->max_epochs =
+            -1; /* steps alone: the epochs of an earlier file, or the default, no longer count */
     a->spec = (co_train_spec){.cfg = a->cfg,
                               .model = model_at(co_conf_row_of(a->conf, "model")),
                               .model_cfg = co_conf_fields(a->conf, "model"),
@@ -210,130 +213,4 @@ void app_close(app *a)
     co_free(a->resume);
     co_free(a->run_dir);
     memset(a, 0, sizeof *a);
-}
-
-/* --- where to continue -------------------------------------------------------------------------------------------- */
-static void told_bad(void *ctx, const char *path, const char *why)
-{
-    (void)ctx;
-    say("checkpoint %s is not usable: %s; looking at the one before it", path, why);
-}
-
-static char *join(const char *dir, const char *name)
-{
-    return co_sprintf("%s/%s", dir, name);
-}
-
-bool has(const char *dir, const char *name)
-{
-    char *p = join(dir, name);
-    bool there = p && co_fs_exists(p);
-
-    co_free(p);
-    return there;
-}
-
-/* A run that did not end: its configuration is ours, and its summary does not say done. */
-static bool unfinished(const char *dir, const char *sha)
-{
-    char *header = join(dir, "header.json"), *summary = join(dir, "summary.json");
-    json_t *h = NULL, *s = NULL;
-    bool yes = false;
-
-    if (header && summary && co_json_read(&h, header, 1 << 20) == CO_OK) {
-        const char *theirs = co_json_str(h, "config_sha256");
-        yes = theirs && strcmp(theirs, sha) == 0;
-        if (yes && co_json_read(&s, summary, 1 << 20) == CO_OK) {
-            const char *status = co_json_str(s, "status");
-            yes = !status || strcmp(status, "done") != 0;
-        }
-    }
-    json_decref(h);
-    json_decref(s);
-    co_free(header);
-    co_free(summary);
-    co_errclear();
-    return yes;
-}
-
-/* The newest unfinished run of this task and configuration, or NULL. */
-static char *newest_unfinished(const app *a)
-{
-    char *runs = co_sprintf("logs/%s/runs", a->cfg->task_name), **names = NULL, *found = NULL;
-    size_t n = 0;
-
-    if (runs && co_fs_list(&names, &n, runs) == CO_OK)
-        for (size_t i = n; i-- > 0 && !found;) {
-            char *dir = join(runs, names[i]);
-            if (dir && has(dir, "checkpoints") && unfinished(dir, a->spec.config_sha256))
-                found = dir;
-            else
-                co_free(dir);
-        }
-    co_fs_list_free(names, n);
-    co_free(runs);
-    co_errclear();
-    return found;
-}
-
-static co_err newest_in_run(char **out, const char *dir)
-{
-    char *root = join(dir, "checkpoints");
-    co_err err = root ? co_ckpt_newest(out, root, told_bad, NULL) : CO_ENOMEM;
-
-    co_free(root);
-    return err;
-}
-
-co_err find_checkpoint(char **out, const char *path)
-{
-    if (!co_fs_exists(path))
-        return co_fail(CO_EINPUT, "%s does not exist; give a checkpoint's folder or a run's", path);
-    if (has(path, "checkpoints"))
-        return newest_in_run(out, path);
-    if (!has(path, "manifest.json"))
-        return co_fail(CO_EINPUT,
-                       "%s is neither a checkpoint (no manifest.json) nor a run folder (no checkpoints)", path);
-    co_err err = co_ckpt_verify(path);
-    if (err)
-        return co_fail(err, "%s; take another (cohort ckpt ls shows which are good)", co_errmsg());
-    *out = co_strdup(path);
-    return *out ? CO_OK : CO_ENOMEM;
-}
-
-/* ckpt_path=auto: run.dir if it is given, else the newest unfinished run. A run that has checkpoints of which none is
- * good is refused: to begin it again in silence would lose it. */
-static co_err find_auto(app *a)
-{
-    if (!a->run_dir)
-        a->run_dir = newest_unfinished(a);
-    if (!a->run_dir || !has(a->run_dir, "checkpoints")) {
-        say("ckpt_path=auto: nothing to continue from, starting anew");
-        return CO_OK;
-    }
-    char *root = join(a->run_dir, "checkpoints");
-    co_ckpt_info *list = NULL;
-    int n = 0;
-    co_err err = root ? co_ckpt_ls(&list, &n, root) : CO_ENOMEM;
-    co_ckpt_ls_free(list, n);
-    co_free(root);
-    if (!err && n == 0)
-        say("ckpt_path=auto: %s has no checkpoint yet, starting anew", a->run_dir);
-    else if (!err)
-        err = newest_in_run(&a->resume, a->run_dir);
-    return err ? co_fail_in(err, "ckpt_path=auto") : CO_OK;
-}
-
-co_err app_find_resume(app *a)
-{
-    const char *path = a->cfg->ckpt_path;
-
-    if (a->cfg->run_dir && !(a->run_dir = co_strdup(a->cfg->run_dir)))
-        return CO_ENOMEM;
-    if (!path || !path[0])
-        return CO_OK;
-    if (strcmp(path, "auto") == 0)
-        return find_auto(a);
-    co_err err = find_checkpoint(&a->resume, path);
-    return err ? co_fail_in(err, "ckpt_path") : CO_OK;
 }

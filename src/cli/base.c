@@ -1,5 +1,5 @@
-/* base.c -- a run's own config.yaml as the ground that a line's words stand on: how `cohort test` and a continued run know
- * their configuration without being told again. */
+/* base.c -- what the words of a line say about runs: where the run is, what it continues from. The config.yaml of a run can
+ * be put before all words, so that `cohort test` and a continued run have that run's configuration. */
 #include "cli/cli_int.h"
 
 #include <limits.h>
@@ -8,29 +8,57 @@
 
 #include "base/alloc.h"
 
+/* Names under which a line says where its run is, and what it continues from. */
+static const char *const dir_keys[] = {"run.dir", "trainer.default_root_dir", "hydra.run.dir",
+                                       "paths.output_dir", NULL};
+static const char *const from_keys[] = {"ckpt_path", "trainer.resume_from_checkpoint", NULL};
+
+static bool is_one_of(const char *const *keys, const char *key)
+{
+    for (; *keys; keys++)
+        if (strcmp(*keys, key) == 0)
+            return true;
+    return false;
+}
+
 struct wanted {
-    const char *key;
-    char *value; /* of the last word with that key; NULL: none */
+    const char *const *keys;
+    char *value; /* of the last word with one of these keys; NULL: none */
 };
 
 static void take_value(void *ctx, const char *key, const char *value)
 {
     struct wanted *w = ctx;
 
-    if (strcmp(key, w->key) != 0)
+    if (!is_one_of(w->keys, key))
         return;
     co_free(w->value);
     w->value = co_strdup(value);
 }
 
-char *line_value(const line *l, const char *key)
+static char *value_of(const line *l, const char *const *keys)
 {
-    struct wanted w = {key, NULL};
+    struct wanted w = {keys, NULL};
 
     for (int i = 0; i < l->n; i++)
         if (co_conf_parse_word(l->words[i], take_value, &w) != CO_OK)
             co_errclear(); /* refused when the words are composed */
     return w.value;
+}
+
+char *line_value(const line *l, const char *key)
+{
+    return value_of(l, (const char *const[]){key, NULL});
+}
+
+char *line_run_dir(const line *l)
+{
+    return value_of(l, dir_keys);
+}
+
+char *line_ckpt_path(const line *l)
+{
+    return value_of(l, from_keys);
 }
 
 bool line_has(const line *l, const char *key)
@@ -40,6 +68,29 @@ bool line_has(const line *l, const char *key)
 
     co_free(value);
     return there;
+}
+
+/* Counts the keys of a word, and those that say where a run is or what it continues from. */
+struct places {
+    int keys, places;
+};
+
+static void count_places(void *ctx, const char *key, const char *value)
+{
+    struct places *p = ctx;
+
+    (void)value;
+    p->keys++;
+    p->places += is_one_of(dir_keys, key) || is_one_of(from_keys, key);
+}
+
+bool word_is_place(const char *word)
+{
+    struct places p = {0};
+
+    if (co_conf_parse_word(word, count_places, &p) != CO_OK)
+        co_errclear();
+    return p.keys > 0 && p.places == p.keys;
 }
 
 /* The config.yaml of the run that `path` is, or lies in two folders down; NULL if there is none. */
@@ -74,4 +125,19 @@ co_err line_use_run(line *l, const char *path)
     *--l->words = l->base;
     l->n++;
     return CO_OK;
+}
+
+void add_shell_word(co_str *out, const char *word)
+{
+    static const char plain[] = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789_-+=./,:@%";
+
+    co_str_add(out, " ");
+    if (*word && strspn(word, plain) == strlen(word)) {
+        co_str_add(out, word);
+        return;
+    }
+    co_str_add(out, "'");
+    for (; *word; word++)
+        co_str_addf(out, *word == '\'' ? "'\\%c'" : "%c", *word);
+    co_str_add(out, "'");
 }

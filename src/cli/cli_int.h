@@ -70,6 +70,9 @@ void line_free(line *l);
 char *line_value(const line *l,
                  const char *key); /* what the last word with this key says, the caller's; or NULL */
 bool line_has(const line *l, const char *key);
+char *line_run_dir(const line *l);    /* run.dir under any of its names; the caller's, or NULL */
+char *line_ckpt_path(const line *l);  /* ckpt_path under any of its names; the caller's, or NULL */
+bool word_is_place(const char *word); /* does the word only say where a run is, or what it continues from? */
 /* Puts the configuration of the run that `path` is, or lies in, before all words; nothing if it is in none. */
 co_err line_use_run(line *l, const char *path);
 #define say            co_say
@@ -78,6 +81,7 @@ co_err line_use_run(line *l, const char *path);
 #define fail_usage()   co_say_error(CO_EINPUT)
 #define exit_of        co_exit_of
 #define print_json     co_json_print
+void add_shell_word(co_str *out, const char *word); /* a blank and the word, quoted where a shell needs it */
 int show_usage(const char *command_name);
 int show_habits(void); /* `cohort train --help habits` */
 
@@ -96,11 +100,19 @@ void app_close(app *a);
 const co_conf_spec *app_conf_spec(const char *config_dir);
 const char *app_program(void);  /* "cohort", or the program that has it inside, as it was called */
 const char *program_name(void); /* its last part */
+/* resume.c. Puts the configuration of the run that the line continues before its words, where they do not give one. */
+co_err line_use_continued(line *l);
 /* Turns ckpt_path into a checkpoint folder (and, for auto, a run folder to go on in). */
 co_err app_find_resume(app *a);
+
+/* --- runs below logs/ (runs.c) ------------------------------------------------------------------------------------- */
+bool has(const char *dir, const char *name); /* does dir/name exist? */
+/* The newest run that did not end, the caller's; NULL if there is none. NULL for `task`: of any task. NULL for `sha`: of
+ * any configuration, but only one that has a checkpoint and is not running now. */
+char *unfinished_run(const char *task, const char *sha);
+co_err newest_checkpoint(char **out, const char *dir); /* the newest good one of a run folder */
 /* The checkpoint that a path means: itself, or the newest good one of a run folder. *out is the caller's. */
 co_err find_checkpoint(char **out, const char *path);
-bool has(const char *dir, const char *name); /* does dir/name exist? */
 
 /* --- runs of this machine ------------------------------------------------------------------------------------------ */
 /* The run a word names: its pid, its folder or its id; NULL if none. */

@@ -8,41 +8,43 @@
 
 #include "base/alloc.h"
 
-/* As a shell reads it back. */
-static void add_word(co_str *out, const char *word)
+static bool is_checkpoint_folder(const char *word)
 {
-    static const char plain[] = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789_-+=./,:@%";
-
-    co_str_add(out, " ");
-    if (*word && strspn(word, plain) == strlen(word)) {
-        co_str_add(out, word);
-        return;
-    }
-    co_str_add(out, "'");
-    for (; *word; word++)
-        co_str_addf(out, *word == '\'' ? "'\\%c'" : "%c", *word);
-    co_str_add(out, "'");
+    return strncmp(word + strspn(word, "+"), "callbacks.model_checkpoint.dirpath=", 35) == 0;
 }
 
-/* The line's words but for those that say where to write and where to continue from. */
+/* The line's words but for those that say where the run is and what it continues from. To do it again (`base`), the
+ * checkpoints need another folder too. */
 static void add_words(co_str *out, const line *l, bool base)
 {
     if (l->config_dir) {
         co_str_add(out, " --config-dir");
-        add_word(out, l->config_dir);
+        add_shell_word(out, l->config_dir);
     }
     for (int i = 0; i < l->n; i++)
-        if (strncmp(l->words[i], "ckpt_path=", 10) != 0 && strncmp(l->words[i], "run.dir=", 8) != 0 &&
-            (base || l->words[i] != l->base))
-            add_word(out, l->words[i]);
+        if (!word_is_place(l->words[i]) && (base ? !is_checkpoint_folder(l->words[i]) : l->words[i] != l->base))
+            add_shell_word(out, l->words[i]);
 }
 
 static void add_setting(co_str *out, const char *key, const char *value)
 {
     char *word = co_conf_word(key, value);
 
-    add_word(out, word ? word : "");
+    add_shell_word(out, word ? word : "");
     co_free(word);
+}
+
+/* A run's config.yaml has that run's folder in it: doing it again needs another. */
+static void add_new_place(co_str *out, const training *s, const line *l)
+{
+    char *file = line_value(l, "experiment");
+    size_t n = file ? strlen(file) : 0;
+
+    if (n > 5 && strcmp(file + n - 5, ".yaml") == 0)
+        co_str_add(out, " run.dir=null ckpt_path=null");
+    if (n > 5 && s->app.cfg->ckpt_dir)
+        co_str_add(out, " callbacks.model_checkpoint.dirpath=null");
+    co_free(file);
 }
 
 char *ending_reproduce(const training *s, const line *l)
@@ -52,6 +54,7 @@ char *ending_reproduce(const training *s, const line *l)
 
     co_str_addf(&out, "%s train", app_program());
     add_words(&out, l, true);
+    add_new_place(&out, s, l);
     if (!line_has(l, "seed"))
         co_str_addf(&out, " seed=%lld", (long long)s->app.cfg->seed);
     co_str_addf(&out, "  # kernels %s", f->kernels);
@@ -84,7 +87,10 @@ static void results(training *s)
     if (out.len)
         tell(s, "results   %s", co_str_text(&out));
     co_str_clear(&out);
-    co_str_addf(&out, "%lld step%s in %.2f s", (long long)o->steps, o->steps == 1 ? "" : "s", o->wall_s);
+    int64_t before = co_plan_facts_of(s->plan)->start_step, own = o->steps > before ? o->steps - before : 0;
+    co_str_addf(&out, "%lld step%s in %.2f s", (long long)own, own == 1 ? "" : "s", o->wall_s);
+    if (before)
+        co_str_addf(&out, " (%lld in all)", (long long)o->steps);
     if (o->samples_per_s > 0) /* one step is too short to time */
         co_str_addf(&out, ", %.0f samples/s", o->samples_per_s);
     tell(s, "%s, %d recover%s", co_str_text(&out), o->recoveries, o->recoveries == 1 ? "y" : "ies");
@@ -99,13 +105,12 @@ static void add_more(co_str *out, const training *s)
 {
     const co_train_cfg *c = s->app.cfg;
     bool early = s->summary.steps < co_plan_facts_of(s->plan)->steps;
+    bool by_steps = strcmp(limit_key(s), "trainer.max_steps") == 0;
 
     if (early && c->early_patience > 0)
         co_str_addf(out, " callbacks.early_stopping.patience=%lld", 2 * (long long)c->early_patience);
-    else if (!early && c->max_steps >= 0)
-        co_str_addf(out, " trainer.max_steps=%lld", 2 * (long long)c->max_steps);
     else if (!early)
-        co_str_addf(out, " trainer.max_epochs=%lld", 2 * (long long)c->max_epochs);
+        co_str_addf(out, " %s=%lld", limit_key(s), 2 * (long long)(by_steps ? c->max_steps : c->max_epochs));
 }
 
 static void next_commands(training *s)
@@ -116,7 +121,7 @@ static void next_commands(training *s)
     add_setting(&from, "ckpt_path", dir);
     if (co_plan_facts_of(s->plan)->data->count[CO_SPLIT_TEST] == 0)
         co_str_add(&from, " --split val");
-    add_word(&folder, dir);
+    add_shell_word(&folder, dir);
     add_setting(&run, "run.dir", dir);
     co_str_add(&run, " ckpt_path=auto");
     add_more(&run, s);

@@ -68,7 +68,7 @@ static double time_left(const training *s)
     int64_t steps = f->steps - s->last.step, every = s->app.cfg->eval_every;
     double evals = every > 0 ? (double)steps / (double)(every * f->steps_per_epoch) : 0;
 
-    return s->rate > 0 ? (double)steps * (double)f->batch / s->rate + evals * s->eval_s : NAN;
+    return s->rate > 0 && !f->endless ? (double)steps * (double)f->batch / s->rate + evals * s->eval_s : NAN;
 }
 
 void follow_progress(training *s, bool now)
@@ -76,9 +76,9 @@ void follow_progress(training *s, bool now)
     const co_plan_facts *f = co_plan_facts_of(s->plan);
     uint64_t t = co_now_ns();
     co_progress p = {.step = s->last.step,
-                     .steps = f->steps,
+                     .steps = f->endless ? 0 : f->steps,
                      .epoch = s->last.epoch + 1,
-                     .epochs = f->epochs,
+                     .epochs = f->endless ? 0 : f->epochs,
                      .loss = s->last.loss,
                      .metric = s->last.metric,
                      .metric_name = f->metric,
@@ -171,8 +171,10 @@ static void tell_epoch(training *s, const co_eval_result *r)
     const co_plan_facts *f = co_plan_facts_of(s->plan);
     co_str text = {0};
 
-    co_str_addf(&text, "epoch %lld/%lld  step %lld", (long long)r->epoch + 1, (long long)f->epochs,
-                (long long)r->step);
+    co_str_addf(&text, "epoch %lld", (long long)r->epoch + 1);
+    if (!f->endless)
+        co_str_addf(&text, "/%lld", (long long)f->epochs);
+    co_str_addf(&text, "  step %lld", (long long)r->step);
     if (s->epochs_closed) /* if not, the epoch was trained by an earlier start */
         co_str_addf(&text, "  train loss %.4f %s %.4f", s->mean_loss, f->metric, s->mean_metric);
     co_str_addf(&text, "  val loss %.4f %s %.4f", r->loss, f->metric, r->metric);

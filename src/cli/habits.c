@@ -101,6 +101,8 @@ static co_err apply(habit_line *h, const co_conf_habit *row, const char *typed, 
 {
     line *l = h->line;
 
+    if (row->base && !h->base)
+        h->base = row;
     if (row->act == CO_HABIT_REFUSED)
         return co_fail(CO_EINPUT, "%s: %s", typed, row->says);
     if (row->act == CO_HABIT_DROPPED) {
@@ -118,8 +120,6 @@ static co_err apply(habit_line *h, const co_conf_habit *row, const char *typed, 
         return CO_ENOMEM;
     say_once(text);
     l->words[l->n++] = word;
-    if (row->base && !h->base)
-        h->base = row;
     return CO_OK;
 }
 
@@ -152,6 +152,54 @@ co_err habits_flag(habit_line *h, int *i)
     return apply(h, row, typed, value);
 }
 
+static bool is_script(const char *word)
+{
+    size_t n = strlen(word);
+
+    return *word != '-' && !strchr(word, '=') && n > 3 && strcmp(word + n - 3, ".py") == 0;
+}
+
+/* Does a word name what is trained on, or a run that knows it? */
+static bool names_data(const habit_line *h)
+{
+    static const char *const heads[] = {"data=",       "data.",      "datamodule",
+                                        "experiment=", "ckpt_path=", "run.dir="};
+
+    for (int i = 1; i < h->argc; i++) {
+        const char *word = h->argv[i] + strspn(h->argv[i], "+");
+        for (size_t k = 0; k < CO_COUNT(heads); k++)
+            if (strncmp(word, heads[k], strlen(heads[k])) == 0)
+                return true;
+        if (*word != '-' && !strchr(word, '=') && co_fs_is_dir(word))
+            return true;
+    }
+    return line_uses(h, "-a") || line_uses(h, "--arch") || line_uses(h, "--preload") ||
+           line_uses(h, "--resume");
+}
+
+co_err habits_script(habit_line *h)
+{
+    co_str text = {0};
+    int at = 1;
+
+    while (at < h->argc && !is_script(h->argv[at]))
+        at++;
+    if (at == h->argc || strcmp(h->line->command, "test") == 0 || strcmp(h->line->command, "predict") == 0)
+        return CO_OK;
+    const co_conf_habit *row = fitting(h, "SCRIPT", h->argv[at]);
+    if (row->base || names_data(h))
+        return CO_OK;
+    co_str_addf(&text, "%s launch", app_program());
+    for (int i = 1; i < h->argc; i++)
+        add_shell_word(&text, h->argv[i]);
+    co_err err = co_str_err(&text);
+    if (!err)
+        err = co_fail(CO_EINPUT, "%s: `%s %s` runs no script and nothing on the line names data; to run it: %s",
+                      h->argv[at], app_program(), h->line->command, co_str_text(&text));
+    co_str_fini(&text);
+    return err;
+}
+
 static bool is_number(const char *word)
 {
     return *word && strspn(word, "0123456789") == strlen(word);
@@ -159,7 +207,6 @@ static bool is_number(const char *word)
 
 co_err habits_word(habit_line *h, const char *word)
 {
-    size_t n = strlen(word);
     const char *name = NULL;
 
     h->known = false;
@@ -171,7 +218,7 @@ co_err habits_word(habit_line *h, const char *word)
         name = "RUN";
     else if (co_fs_is_dir(word))
         name = h->folders == 0 ? "FOLDER" : "FOLDER2";
-    else if (n > 3 && strcmp(word + n - 3, ".py") == 0)
+    else if (is_script(word))
         name = "SCRIPT";
     else if (strchr(word, '/') && !co_fs_exists(word))
         name = "MISSING";

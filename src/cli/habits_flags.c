@@ -20,7 +20,8 @@
 #define NO_WEIGHTS                                                                                           \
     "no weights are downloaded; weights=FILE.safetensors starts from a file, ckpt_path=FOLDER from a "       \
     "checkpoint"
-#define NO_SCRIPT "cohort train runs no script; it trains its own models (cohort train --help model)"
+#define NO_SCRIPT                                                                                            \
+    "cohort train runs no script: it trains its own models; `cohort launch` with the same words runs it"
 
 #define KEY(names, what, key)                                                                                \
     {                                                                                                        \
@@ -49,6 +50,12 @@ const co_conf_habit habit_flags[] = {
     {"NUMBER2", NULL, CO_HABIT_BECOMES, "callbacks.model_checkpoint.every_n_epochs",
      "the second: epochs from one checkpoint to the next"},
     REFUSE("NUMBER3", NULL, "a third number; two are known: epochs in all, and epochs between checkpoints"),
+    /* the DDP tutorial's scripts are known by name; another one needs words that name data (habits_script) */
+    {"SCRIPT", "single_gpu.py|*/single_gpu.py", CO_HABIT_BECOMES, "trainer.devices=1",
+     "the tutorial's script is not run: its task is here", .base = "toy"},
+    {"SCRIPT",
+     "multigpu.py|*/multigpu.py|multigpu_torchrun.py|*/multigpu_torchrun.py|multinode.py|*/multinode.py",
+     CO_HABIT_DROPPED, .says = "the tutorial's script is not run: its task is here", .base = "toy"},
     DROP("SCRIPT", NULL, "not run: cohort trains its own models, with the words beside it"),
 
     /* main.py and its children */

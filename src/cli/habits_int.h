@@ -18,6 +18,9 @@ typedef struct habit_line {
     const co_conf_habit *base;
 } habit_line;
 
+/* Before anything is read: a line with a script that cohort does not know, and without data, is refused with the line for
+ * `cohort launch`. */
+co_err habits_script(habit_line *h);
 /* argv[*i], a flag that is not the command's own: its word is added to the line and *i moved past its value; h->known
  * is false if no row has it. CO_EINPUT: refused by name. */
 co_err habits_flag(habit_line *h, int *i);

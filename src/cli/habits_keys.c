@@ -43,6 +43,7 @@ const co_conf_habit habit_keys[] = {
     REFUSE("trainer", "gpu|cuda|mps|tpu|xpu", "GPUs are not in this version; trainer=cpu, or trainer=ddp"),
     BECOMES("trainer", "ddp_spawn|ddp_fork|ddp_notebook", "trainer=ddp"),
     REFUSE("trainer", "deepspeed*", "there are ddp and fsdp; checkpoints of either load in either"),
+    BECOMES("trainer.max_epochs", "null", "trainer.max_epochs=-1"),
     DROP("trainer.accelerator", "cpu|auto|null", NULL),
     REFUSE("trainer.accelerator trainer.gpus", NULL, NO_GPU),
     BECOMES("trainer.devices", "-1", "trainer.devices=auto"),

@@ -51,54 +51,6 @@ static void show_data(void)
     }
 }
 
-/* Stopped or killed, with something to continue from, and nobody at it. */
-static bool is_open(const char *dir, const co_live_run *live, int n)
-{
-    char *path = co_sprintf("%s/summary.json", dir);
-    json_t *v = NULL;
-    bool yes = path && has(dir, "header.json") && has(dir, "checkpoints/last") && !live_find(live, n, dir);
-    const char *status = yes && co_fs_exists(path) && co_json_read(&v, path, 1 << 20) == CO_OK
-                             ? co_json_str(v, "status")
-                             : NULL;
-
-    yes = yes && (!status || strcmp(status, "done") != 0);
-    json_decref(v);
-    co_free(path);
-    co_errclear();
-    return yes;
-}
-
-/* The newest unfinished run of any task below logs/. */
-static void show_unfinished(const co_live_run *live, int n)
-{
-    char **tasks = NULL, **runs = NULL, best[256] = "", *found = NULL;
-    size_t n_tasks = 0, n_runs = 0;
-
-    if (co_fs_is_dir("logs") && co_fs_list(&tasks, &n_tasks, "logs") == CO_OK)
-        for (size_t t = 0; t < n_tasks; t++) {
-            char *root = co_sprintf("logs/%s/runs", tasks[t]);
-            if (root && co_fs_is_dir(root) && co_fs_list(&runs, &n_runs, root) == CO_OK) {
-                for (size_t i = n_runs; i-- > 0 && strcmp(runs[i], best) > 0;) {
-                    char *dir = co_sprintf("%s/%s", root, runs[i]);
-                    if (dir && is_open(dir, live, n)) {
-                        snprintf(best, sizeof best, "%s", runs[i]); /* a date: the greatest is the newest */
-                        co_free(found);
-                        found = dir;
-                        break;
-                    }
-                    co_free(dir);
-                }
-                co_fs_list_free(runs, n_runs);
-            }
-            co_free(root);
-        }
-    co_fs_list_free(tasks, n_tasks);
-    co_errclear();
-    if (found)
-        printf("Unfinished: %s (%s train run.dir=%s ckpt_path=auto)\n", found, app_program(), found);
-    co_free(found);
-}
-
 void show_here(void)
 {
     co_live_run *live = NULL;
@@ -110,7 +62,10 @@ void show_here(void)
         co_errclear();
     for (int i = 0; i < n; i++)
         printf("Running: %s (%s attach %d)\n", live[i].dir, app_program(), live[i].pid);
-    show_unfinished(live, n);
+    char *open = unfinished_run(NULL, NULL);
+    if (open)
+        printf("Unfinished: %s (%s train ckpt_path=auto)\n", open, app_program());
+    co_free(open);
     co_free(live);
     printf("Programs of any kind, on any number of hosts: %s launch --help\n", app_program());
 }

@@ -62,6 +62,8 @@ static co_err parse(line *l, int argc, char **argv, const co_flag *const *sets, 
 
     for (int i = 1; i < argc; i++)
         l->help |= strcmp(argv[i], "--help") == 0 || strcmp(argv[i], "-h") == 0;
+    if (l->settings && !l->help)
+        CO_TRY(habits_script(&h));
     for (int i = 1; i < argc; i++) {
         const char *w = argv[i], *value = NULL;
         const co_flag *f = NULL;

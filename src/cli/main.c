@@ -1,7 +1,6 @@
 /* main.c -- the table of commands. Alone, `cohort` says what it is and what to type first. */
 #include "cli/cli.h"
 #include "cli/cli_int.h"
-#include "cli/join_int.h"
 
 #include <fcntl.h>
 #include <signal.h>
@@ -11,6 +10,7 @@
 
 #include "base/log.h"
 #include "bench/bench.h"
+#include "job/launch.h"
 
 const command commands[] = {
     {"train", "train a model: cohort train [group=choice] [key=value] ...", cmd_train,
@@ -57,10 +57,10 @@ const command commands[] = {
      "  --json                an object per sample\n"
      "  --config-dir FOLDER   groups of YAML files of your own\n"},
     {"launch", "torchrun's command line for any program: cohort launch [flags] PROGRAM [arguments]",
-     cmd_launch, launch_usage},
+     cmd_launch, co_launch_usage},
     {"host", "begin a job that others join with a code: cohort host [flags] [--] PROGRAM [arguments]",
-     cmd_host, host_usage},
-    {"join", "take part in a job that `cohort host` began on another host", cmd_join, join_usage},
+     cmd_host, co_host_usage},
+    {"join", "take part in a job that `cohort host` began on another host", cmd_join, co_join_usage},
     {"logs", "what the workers of a launched job printed, all hosts as one: logs [FOLDER|RUN]", cmd_logs,
      logs_usage},
     {"ckpt", "checkpoints: ls, hash, verify, export", cmd_ckpt,

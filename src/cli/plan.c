@@ -102,8 +102,11 @@ static void show_time(const co_plan_facts *f, const co_calibration *c)
     printf("  sum, apply %10.3f ms\n", c->sum_apply_ms);
     printf("  a step     %10.3f ms with %d rank%s: %.0f samples/s\n", c->step_ms, f->ranks,
            f->ranks == 1 ? "" : "s", c->step_ms > 0 ? 1e3 * (double)f->batch / c->step_ms : 0.0);
-    printf("  an epoch   %10.1f s with its evaluation; all of it about %s\n", c->epoch_s,
-           co_time_text(all, epochs * c->epoch_s));
+    printf("  an epoch   %10.1f s with its evaluation", c->epoch_s);
+    if (f->endless)
+        printf("; nothing limits how many there are\n");
+    else
+        printf("; all of it about %s\n", co_time_text(all, epochs * c->epoch_s));
 }
 
 /* --- for scripts ----------------------------------------------------------------------------------------------------- */

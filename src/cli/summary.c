@@ -9,6 +9,7 @@
 
 #include "base/alloc.h"
 #include "base/clock.h"
+#include "proc/blame.h"
 
 static void put_num(json_t *obj, const char *prefix, const char *name, double x)
 {
@@ -135,12 +136,9 @@ json_t *summary_of(const training *s)
 
 static co_err write_blame(training *s)
 {
-    json_t *b = json_pack("{s:s, s:s, s:I}", "what", s->summary.blame, "run_id", co_folder_run_id(s->folder),
-                          "step", (json_int_t)s->summary.steps + 1);
-    co_err err = co_folder_write_json(s->folder, "blame.json", b);
-
-    json_decref(b);
-    return err;
+    return co_blame_write_take(
+        co_folder_path(s->folder), co_folder_run_id(s->folder),
+        json_pack("{s:s, s:I}", "what", s->summary.blame, "step", (json_int_t)s->summary.steps + 1));
 }
 
 co_err record_close(training *s)

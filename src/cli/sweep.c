@@ -10,7 +10,9 @@
 #include <fcntl.h>
 #include <signal.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
+#include <sys/ioctl.h>
 #include <sys/prctl.h>
 #include <sys/stat.h>
 #include <sys/wait.h>
@@ -169,6 +171,33 @@ static co_err keep_row(sweep *s, int job, const char *dir, int status)
     return row && json_array_append_new(s->rows, row) == 0 ? CO_OK : co_fail(CO_ENOMEM, "out of memory");
 }
 
+/* A sweep that was stopped: what was left out, and the line that goes on with it. */
+static void say_rest(const sweep *s, int last)
+{
+    int count = co_conf_jobs_count(s->jobs), left = count - last - 1;
+    co_str text = {0};
+    char *dir = co_conf_word("run.dir", s->root);
+
+    co_str_addf(&text, "%s train -m", app_program());
+    if (s->line->config_dir) {
+        co_str_add(&text, " --config-dir");
+        add_shell_word(&text, s->line->config_dir);
+    }
+    for (int i = 0; i < s->line->n; i++)
+        if (!word_is_place(s->line->words[i]))
+            add_shell_word(&text, s->line->words[i]);
+    if (dir)
+        add_shell_word(&text, dir);
+    if (left > 1)
+        say("stopped in job %d; jobs %d to %d were not started", last, last + 1, count - 1);
+    else
+        say("stopped in job %d%s", last,
+            left ? "; the job after it, the last one, was not started" : ", the last one");
+    say("continue with: %s ckpt_path=auto", co_str_text(&text));
+    co_str_fini(&text);
+    co_free(dir);
+}
+
 static co_err run_jobs(sweep *s, int *worst)
 {
     sigset_t set, mask;
@@ -198,34 +227,71 @@ static co_err run_jobs(sweep *s, int *worst)
         co_free(dir);
         if (err)
             return err;
+        if (stopped)
+            say_rest(s, k);
     }
     return CO_OK;
 }
 
-/* job  words  status  metrics  weights, in columns. */
+/* The terminal's width; 80 where there is none. */
+static int table_width(void)
+{
+    struct winsize size;
+    const char *columns = getenv("COLUMNS");
+    long long n;
+
+    if (ioctl(STDOUT_FILENO, TIOCGWINSZ, &size) == 0 && size.ws_col > 0)
+        return size.ws_col;
+    return columns && co_str_to_i64(columns, &n) && n >= 40 && n < 10000 ? (int)n : 80;
+}
+
+/* As many metrics as there is room for. Those of evaluations come first: a sweep is compared by them. */
+static void show_metrics(json_t *metrics, int room)
+{
+    static const char *const first[] = {"test/acc", "test/mae", "val/acc", "val/mae", "test/", "val/", ""};
+    const char *key;
+    json_t *value;
+
+    for (size_t f = 0; f < CO_COUNT(first); f++)
+        json_object_foreach(metrics, key, value)
+        {
+            size_t head = 0;
+            while (head < f && strncmp(key, first[head], strlen(first[head])) != 0)
+                head++;
+            if (!json_is_number(value) || head != f || strncmp(key, first[f], strlen(first[f])) != 0)
+                continue;
+            char text[128];
+            int n = snprintf(text, sizeof text, "  %s %.4g", key, json_number_value(value));
+            if (n > room)
+                return;
+            room -= n;
+            fputs(text, stdout);
+        }
+}
+
+/* job  words  status  weights  metrics, in columns that fit the terminal; multirun.json has everything. */
 static void show_table(const sweep *s)
 {
+    enum { OTHERS = 4 + 2 + 2 + 7 + 2 + 12, METRICS = 16, LEAST = 12 };
     size_t i;
     json_t *row;
-    int width = 5;
+    int width = 5, columns = table_width(), most = columns - OTHERS - METRICS;
 
     json_array_foreach(s->rows, i, row)
     {
         int n = (int)strlen(co_json_str(row, "words"));
         width = n > width ? n : width;
     }
+    most = most < LEAST ? LEAST : most;
+    width = width > most ? most : width;
     printf("%4s  %-*s  %-7s  %-12s  metrics\n", "job", width, "words", "status", "weights");
     json_array_foreach(s->rows, i, row)
     {
-        const char *key;
-        json_t *value;
-        printf("%4zu  %-*s  %-7s  %-12.12s", i, width, co_json_str(row, "words"), co_json_str(row, "status"),
-               co_json_str(row, "weights_sha256"));
-        json_object_foreach(json_object_get(row, "metrics"), key, value)
-        {
-            if (json_is_number(value))
-                printf("  %s %.4g", key, json_number_value(value));
-        }
+        const char *words = co_json_str(row, "words");
+        bool cut = (int)strlen(words) > width;
+        printf("%4zu  %-*.*s%s  %-7s  %-12.12s", i, cut ? width - 2 : width, cut ? width - 2 : width, words,
+               cut ? ".." : "", co_json_str(row, "status"), co_json_str(row, "weights_sha256"));
+        show_metrics(json_object_get(row, "metrics"), columns - OTHERS - width);
         printf("\n");
     }
 }

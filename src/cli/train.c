@@ -105,23 +105,6 @@ static co_err prepare_folder(training *s)
     return CO_OK;
 }
 
-/* A line that continues a run and names no model, data, optimiser or experiment has that run's own configuration. */
-static co_err use_own_config(line *l)
-{
-    static const char *const groups[] = {"experiment", "model", "data", "optim", "trainer"};
-    char *path = line_value(l, "ckpt_path"), *dir = line_value(l, "run.dir");
-    bool told = !path || strcmp(path, "auto") != 0 || !dir;
-
-    for (size_t i = 0; i < CO_COUNT(groups) && !told; i++)
-        told = line_has(l, groups[i]);
-    co_err err = !told && has(dir, "config.yaml") ? line_use_run(l, dir) : CO_OK;
-    if (!err && l->base)
-        say("continuing with the configuration of %s", dir);
-    co_free(path);
-    co_free(dir);
-    return err;
-}
-
 /* The run folder's record says that it went to the end that this line asks for: there is nothing to add to it. */
 static bool is_done(const training *s)
 {
@@ -159,7 +142,7 @@ static void tell_changes(training *s)
 
 static co_err compose(training *s, line *l)
 {
-    CO_TRY(use_own_config(l));
+    CO_TRY(line_use_continued(l));
     CO_TRY(app_open(&s->app, l));
     return app_find_resume(&s->app);
 }
@@ -251,14 +234,21 @@ co_err training_run(training *s, co_err *wrote)
     return err;
 }
 
+const char *limit_key(const training *s)
+{
+    bool by_steps = s->app.cfg->max_steps == co_plan_facts_of(s->plan)->steps;
+
+    return by_steps ? "trainer.max_steps" : "trainer.max_epochs";
+}
+
 static int run_line(training *s, line *l)
 {
     co_err err = training_open(s, l);
     if (err)
         return fail_with(err);
     if (!s->folder) {
-        say("%s has all its %lld steps; raise trainer.max_epochs or trainer.max_steps to go on",
-            s->app.run_dir, (long long)co_plan_facts_of(s->plan)->steps);
+        say("%s has all its %lld steps; raise %s to go on", s->app.run_dir,
+            (long long)co_plan_facts_of(s->plan)->steps, limit_key(s));
         printf("%s\n", s->app.run_dir);
         return EXIT_DONE;
     }
@@ -302,7 +292,7 @@ static int show_config(line *l, const char *what, bool resolve)
         say("cohort: --cfg %s: only --cfg job exists; there is no configuration but the job's", what);
         return EXIT_USAGE;
     }
-    co_err err = use_own_config(l);
+    co_err err = line_use_continued(l);
     if (!err)
         err = co_conf_compose(&c, app_conf_spec(l->config_dir), l->words, l->n);
     if (err)

@@ -66,7 +66,8 @@ typedef struct training {
 co_err training_open(training *s, line *l);
 co_err training_run(training *s, co_err *wrote);
 void training_close(training *s);
-co_train_hooks job_hooks(training *s); /* embed.c */
+const char *limit_key(const training *s); /* the key whose limit is the run's last step */
+co_train_hooks job_hooks(training *s);    /* embed.c */
 /* Everything but to start: for `cohort plan`. */
 co_err training_plan(training *s, line *l);
 

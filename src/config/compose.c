@@ -259,6 +259,23 @@ void *co_conf_fields(co_conf *c, const char *group)
     return g < 0 ? NULL : c->picks[g].fields;
 }
 
+/* The turn in which a key was set: -1 by its default, then the layers, then the words. */
+static int turn_of(const co_conf *c, const char *key)
+{
+    const conf_slot *slot = conf_slot_find(c, key);
+    if (!slot || !slot->set)
+        return -1;
+    for (int i = 0; i < c->n_layers; i++)
+        if (c->layers[i].file == slot->source)
+            return i;
+    return c->n_layers;
+}
+
+bool co_conf_set_after(const co_conf *c, const char *key, const char *other)
+{
+    return turn_of(c, key) > turn_of(c, other);
+}
+
 bool co_conf_is_set(const co_conf *c, const char *key)
 {
     int g = group_index(c->spec, key);

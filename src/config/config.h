@@ -79,6 +79,9 @@ typedef struct co_conf_spec {
 /* Is there such a key, alias or group, whatever rows are chosen? */
 bool co_conf_knows(const co_conf_spec *spec, const char *key);
 
+/* Is it a core key that a continued run may change freely? False for keys that do not exist. */
+bool co_conf_may_change(const co_conf_spec *spec, const char *key);
+
 typedef struct co_conf co_conf;
 
 /* The spec and what it points to must outlive *out. */
@@ -92,6 +95,9 @@ void *co_conf_fields(co_conf *c, const char *group);     /* the row's struct, ow
 
 /* Was this key set by anything but its default? */
 bool co_conf_is_set(const co_conf *c, const char *key);
+
+/* Was `key` set by a later source than `other`? Sources, in order: defaults, files, words; words are one source. */
+bool co_conf_set_after(const co_conf *c, const char *key, const char *other);
 
 /* Resolved, readable back as an experiment file. Values that came from the environment, ${oc.env:...}, stay as
  * they were written: secrets do not go to disk. The tree does the same. */

@@ -52,24 +52,35 @@ void co_conf_habit_word(co_str *out, const co_conf_habit *row, const char *key, 
     co_str_addf(out, "=%s", value);
 }
 
-static bool table_knows(const co_option *table, const char *prefix, const char *dot, const char *key)
+/* The row for `key` in a table whose keys begin with prefix and dot; NULL: none. */
+static const co_option *row_of(const co_option *table, const char *prefix, const char *dot, const char *key)
 {
     size_t n = strlen(prefix);
     bool inside = strncmp(key, prefix, n) == 0 && strncmp(key + n, dot, strlen(dot)) == 0;
     for (const co_option *o = table; o->key; o++)
         if ((inside && strcmp(key + n + strlen(dot), o->key) == 0) || conf_has_alias(o, key))
-            return true;
+            return o;
+    return NULL;
+}
+
+bool co_conf_may_change(const co_conf_spec *spec, const char *key)
+{
+    for (int i = 0; i < spec->n_tables; i++) {
+        const co_option *o = row_of(spec->tables[i].options, spec->tables[i].prefix, "", key);
+        if (o)
+            return o->may_change;
+    }
     return false;
 }
 
 bool co_conf_knows(const co_conf_spec *spec, const char *key)
 {
     for (int i = 0; i < spec->n_tables; i++)
-        if (table_knows(spec->tables[i].options, spec->tables[i].prefix, "", key))
+        if (row_of(spec->tables[i].options, spec->tables[i].prefix, "", key))
             return true;
     for (int g = 0; g < spec->n_groups; g++)
         for (int r = 0; r < spec->groups[g].n_rows; r++)
-            if (table_knows(spec->groups[g].rows[r].options, spec->groups[g].name, ".", key))
+            if (row_of(spec->groups[g].rows[r].options, spec->groups[g].name, ".", key))
                 return true;
     return conf_group_index(spec, key, strlen(key)) >= 0;
 }

@@ -155,7 +155,7 @@ static co_err pour(int fd, const char *path, packed *in, char note[NOTE_MOST])
     return err;
 }
 
-static co_err make_entry(const char *entry, const char *path)
+static co_err make_entry(const char *entry, const char *path, uint64_t most)
 {
     static atomic_uint turn;
     char tmp[NAME_LEN], ok[NAME_LEN], note[NOTE_MOST];
@@ -165,10 +165,14 @@ static co_err make_entry(const char *entry, const char *path)
 
     snprintf(ok, sizeof ok, "%s.ok", entry);
     snprintf(tmp, sizeof tmp, "%s.tmp-%d-%u", entry, (int)getpid(), atomic_fetch_add(&turn, 1));
+    if (!err && most)
+        packed_limit(in, most);
     if (!err) {
         fd = open(tmp, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0666);
         err = fd < 0 ? co_fail(CO_EIO, "create %s: %m", tmp) : pour(fd, tmp, in, note);
     }
+    if (err && in && packed_is_over(in))
+        err = CO_EFORMAT;
     packed_close(in);
     if (!err && fsync(fd) != 0)
         err = co_fail(CO_EIO, "fsync %s: %m", tmp);
@@ -198,7 +202,7 @@ static co_err sweep(const char *dir)
     return CO_OK;
 }
 
-static co_err find_or_make(char entry[ENTRY_LEN], const char *path)
+static co_err find_or_make(char entry[ENTRY_LEN], const char *path, uint64_t most)
 {
     char dir[DIR_LEN], hash[65], again[65];
 
@@ -208,7 +212,7 @@ static co_err find_or_make(char entry[ENTRY_LEN], const char *path)
     if (is_good(entry))
         return CO_OK;
     CO_TRY(sweep(dir));
-    CO_TRY(make_entry(entry, path));
+    CO_TRY(make_entry(entry, path, most)); /* CO_EFORMAT: too much comes out */
     CO_TRY(hash_of(again, path));
     if (strcmp(hash, again) == 0)
         return CO_OK;
@@ -216,7 +220,7 @@ static co_err find_or_make(char entry[ENTRY_LEN], const char *path)
     return co_fail(CO_EINPUT, "%s changed while it was read: try again", path);
 }
 
-co_err cache_plain(char plain[4096], const char *path)
+co_err cache_plain(char plain[4096], const char *path, uint64_t most)
 {
     char entry[ENTRY_LEN];
     size_t len = strlen(path);
@@ -224,8 +228,8 @@ co_err cache_plain(char plain[4096], const char *path)
     plain[0] = 0;
     if (len < 3 || (strcmp(path + len - 3, ".xz") != 0 && strcmp(path + len - 3, ".gz") != 0))
         return CO_OK;
-    co_err err = find_or_make(entry, path);
+    co_err err = find_or_make(entry, path, most);
     if (!err)
         snprintf(plain, 4096, "%s", entry);
-    return err == CO_ENOMEM ? err : CO_OK;
+    return err == CO_ENOMEM ? err : err == CO_EFORMAT ? CO_EINPUT : CO_OK;
 }

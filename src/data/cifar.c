@@ -163,12 +163,24 @@ static co_err take_member(tar *t, uint8_t *bytes, const struct cifar *set, bool 
     return CO_OK;
 }
 
+/* Its files, and some room for headers and for files that are not read. */
+static uint64_t archive_most(const struct cifar *set)
+{
+    uint64_t most = 16 << 20;
+
+    for (int f = 0; f < set->n_files; f++)
+        most += file_len(set, f);
+    return most;
+}
+
 static co_err read_members(images *im, const struct cifar *set, const char *path)
 {
     bool have[MOST_FILES] = {0}, more = true;
     tar t = {0};
     co_err err = packed_open(&t.in, path);
 
+    if (!err)
+        packed_limit(t.in, archive_most(set));
     while (!err && more) {
         err = tar_next(&t, &more);
         if (!err && more)
@@ -186,7 +198,7 @@ static co_err read_archive(images *im, const struct cifar *set, const char *path
 {
     char plain[4096];
 
-    CO_TRY(cache_plain(plain, path));
+    CO_TRY(cache_plain(plain, path, archive_most(set)));
     co_err err = *plain ? read_members(im, set, plain) : CO_EINPUT;
     return err == CO_OK || err == CO_ENOMEM ? err : read_members(im, set, path);
 }

@@ -50,8 +50,12 @@ typedef struct co_dataset {
      * whatever stop_on_bad says, for another try may go otherwise. */
     int (*fill)(const struct co_dataset *d, co_split s, const uint32_t *id, co_slice_shape shape,
                 const co_draw *draw, const co_slice_dst *dst);
-    /* Reads a sample again to tell what is wrong with it: CO_EINPUT naming the file, or CO_OK. NULL: none can be. */
+    /* Reads a sample again and says what is wrong with it, naming the file: CO_EINPUT: it cannot be decoded; CO_EIO: it was
+     * there at open and is not now; CO_EFORMAT: it was changed since it was read first. NULL: nothing can be wrong. */
     co_err (*check)(const struct co_dataset *d, co_split s, uint32_t id);
+    /* NULL: never needed. Files that the fingerprint does not cover are compared with what `path`, a file of the run, says
+     * of earlier reading, and are noted there. Once, before the first fork. CO_EINPUT names a file that was changed. */
+    co_err (*remember)(struct co_dataset *d, const char *path);
     bool stop_on_bad; /* a training sample that cannot be read ends the run (else it is left out and counted) */
     /* No label can mark a sample as left out (regression): one that cannot be read ends an evaluation too. */
     bool needs_every_sample;

@@ -45,7 +45,8 @@ static inline const char *listing_path(const listing *l, uint32_t path)
 
 enum { PICTURE_FILE_MOST = 256 << 20 };
 #define ENTRY_UNREAD UINT64_MAX /* `at` of a file that is not in the block, nor in an archive */
-/* The bytes of a file: those in the block, or read into `room` [size]. NULL: it cannot be read, co_errmsg says why. */
+/* The bytes of a file: those in the block, or read into `room` [size]. NULL: it cannot be read, co_errmsg and errno say
+ * why. */
 const uint8_t *listing_read(const listing *l, uint64_t at, uint64_t size, uint32_t path, void *room);
 
 /* "12 .tiff files, 3 .heic files"; "": there are none. */

@@ -14,6 +14,7 @@
 #include "data/decode_int.h"
 #include "data/folder_int.h"
 
+#include <errno.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -21,6 +22,7 @@
 #include "base/clock.h"
 #include "base/hash.h"
 #include "base/log.h"
+#include "data/file_int.h"
 
 enum { PROBED = 256, PROBE_LEN = 256 << 10, ON_ERROR_STOP = 0 };
 static const uint64_t CONTENT_HASHED =
@@ -58,6 +60,8 @@ struct imagefolder {
     folder_index index;
     transform how;
     uint32_t fixed_h, fixed_w; /* no other size can be a sample; 0: any can */
+    seen seen;                 /* hashes of the files that were read, by sample */
+    bool content;              /* the fingerprint covers every byte of the files */
 };
 
 static const sample *sample_of(const struct imagefolder *set, co_split s, uint32_t id)
@@ -67,9 +71,19 @@ static const sample *sample_of(const struct imagefolder *set, co_split s, uint32
 
 /* --- one sample -------------------------------------------------------------------------------------------------- */
 
-/* The file's bytes; NULL with the reason if it cannot be read now, or could not when the set was opened. */
-/* *lost becomes true if the file was there at open and cannot be read now. */
-static const uint8_t *read_sample(const struct imagefolder *set, const sample *e, bool *lost, char why[WHY_LEN])
+/* Was the file there at open, so that nobody knows now which bits it would give? One that may not be read (EACCES) could
+ * not be read then either. */
+static bool is_lost(const listing *l, const sample *e, int error)
+{
+    bool was_there = !l->block && e->size > 0 && e->size <= PICTURE_FILE_MOST;
+
+    return was_there && error != EACCES && error != EPERM;
+}
+
+/* The file's bytes. NULL with the reason if it cannot be read now, or could not when the set was opened: *gone becomes
+ * CO_EIO if it was there at open, CO_EFORMAT if it had other bytes when it was read first. */
+static const uint8_t *read_sample(const struct imagefolder *set, const sample *e, co_err *gone,
+                                  char why[WHY_LEN])
 {
     const listing *l = &set->files;
     bool in_memory = l->block && e->at != ENTRY_UNREAD;
@@ -78,8 +92,13 @@ static const uint8_t *read_sample(const struct imagefolder *set, const sample *e
     const uint8_t *bytes = listing_read(l, e->at, e->size, e->path, room);
 
     if (!bytes) {
+        int error = errno;
         snprintf(why, WHY_LEN, "%s", co_errmsg());
-        *lost = *lost || (e->at != ENTRY_UNREAD && e->size > 0 && e->size <= PICTURE_FILE_MOST);
+        *gone = is_lost(l, e, error) ? CO_EIO : *gone;
+    } else if (!in_memory && !seen_same(&set->seen, (uint32_t)(e - set->index.samples), bytes, e->size)) {
+        snprintf(why, WHY_LEN, "its bytes are not those that were read before: the file was changed");
+        *gone = CO_EFORMAT;
+        bytes = NULL;
     } else if (l->block && !in_memory) {
         snprintf(why, WHY_LEN, "it could not be read when the set was opened");
         bytes = NULL;
@@ -109,14 +128,14 @@ static int fill(const co_dataset *d, co_split s, const uint32_t *id, co_slice_sh
     co_fill_times t = {0};
     char why[WHY_LEN];
     int bad = 0;
-    bool lost = false;
+    co_err gone = CO_OK;
     uint64_t t0 = co_now_ns(), t1;
 
     for (int i = 0; i < shape.n; i++) {
         const sample *e = sample_of(set, s, id[i]);
         picture p;
         struct drawn drawn;
-        const uint8_t *bytes = read_sample(set, e, &lost, why);
+        const uint8_t *bytes = read_sample(set, e, &gone, why);
         t.read_ns += (t1 = co_now_ns()) - t0;
         bool good = decode_sample(&p, set, e, bytes, why);
         t.decode_ns += (t0 = co_now_ns()) - t1;
@@ -141,7 +160,7 @@ static int fill(const co_dataset *d, co_split s, const uint32_t *id, co_slice_sh
         draw->times->decode_ns += t.decode_ns;
         draw->times->augment_ns += t.augment_ns;
     }
-    return lost ? -1 : bad;
+    return gone ? -1 : bad;
 }
 
 static co_err check(const co_dataset *d, co_split s, uint32_t id)
@@ -150,11 +169,12 @@ static co_err check(const co_dataset *d, co_split s, uint32_t id)
     const sample *e = sample_of(set, s, id);
     char why[WHY_LEN] = "";
     picture p;
-    bool lost = false;
+    co_err gone = CO_OK;
 
-    if (decode_sample(&p, set, e, read_sample(set, e, &lost, why), why))
+    if (decode_sample(&p, set, e, read_sample(set, e, &gone, why), why))
         return CO_OK;
-    return co_fail(CO_EINPUT, "%s/%s: %s", set->files.root, listing_path(&set->files, e->path), why);
+    return co_fail(gone ? gone : CO_EINPUT, "%s/%s: %s", set->files.root, listing_path(&set->files, e->path),
+                   why);
 }
 
 static const char *file(const co_dataset *d, co_split s, uint32_t id)
@@ -239,7 +259,7 @@ static co_err choose_transform(struct imagefolder *set, const struct transform_c
 static co_err fingerprint(struct imagefolder *set)
 {
     const folder_index *x = &set->index;
-    bool content = set->files.bytes <= CONTENT_HASHED;
+    bool content = set->content = set->files.bytes <= CONTENT_HASHED;
     char says[512], how[512];
     size_t most = 1;
     co_sha256 h;
@@ -269,6 +289,8 @@ static co_err fingerprint(struct imagefolder *set)
             content && !unread ? listing_read(&set->files, e->at, e->size, e->path, room) : NULL;
         if (bytes)
             co_sha256_add(&h, bytes, e->size);
+        if (bytes)
+            seen_same(&set->seen, i, bytes, e->size); /* the first reading */
     }
     co_sha256_hex(&h, set->base.fingerprint);
     co_free(room);
@@ -279,9 +301,33 @@ static void shut(co_dataset *d)
 {
     struct imagefolder *set = (struct imagefolder *)d;
 
+    seen_fini(&set->seen);
     folder_index_fini(&set->index);
     listing_close(&set->files);
     co_free(set);
+}
+
+/* What the fingerprint does not cover is compared from run to run by the hashes of the files. */
+static co_err remember(co_dataset *d, const char *path)
+{
+    struct imagefolder *set = (struct imagefolder *)d;
+    uint32_t differs, n = total(set);
+
+    if (set->content)
+        return CO_OK;
+    for (uint32_t i = 0; set->files.block && i < n; i++) {
+        const sample *e = &set->index.samples[i];
+        if (e->at != ENTRY_UNREAD)
+            seen_same(&set->seen, i, set->files.block + e->at, e->size);
+    }
+    CO_TRY(seen_keep(&set->seen, path, d->fingerprint, &differs));
+    if (differs == n)
+        return CO_OK;
+    return co_fail(
+        CO_EINPUT,
+        "%s/%s: its bytes are not those that this run read before: the file was changed. Put it back, or "
+        "start a new run",
+        set->files.root, listing_path(&set->files, set->index.samples[differs].path));
 }
 
 static co_err make(struct imagefolder *set, const struct folder_cfg *c)
@@ -300,8 +346,11 @@ static co_err make(struct imagefolder *set, const struct folder_cfg *c)
         .stop_on_bad = c->on_error == ON_ERROR_STOP,
         .class_name = class_name,
         .shared_bytes = set->files.block_bytes,
+        .remember = remember,
         .close = shut,
     };
+    if (!set->files.block || set->files.bytes > CONTENT_HASHED)
+        CO_TRY(seen_init(&set->seen, total(set)));
     if (as_imagenet)
         snprintf(set->base.note, sizeof set->base.note,
                  "pictures of different sizes: taken as ImageNet's, 224x224 (data.resize=64x64 would be "

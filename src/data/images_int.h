@@ -14,6 +14,10 @@ co_err packed_read(packed *p, void *to, size_t want, size_t *got); /* got < want
 /* `want` bytes and then the end, or a failure that tells the sizes; `before` bytes were read already. */
 co_err packed_exactly(packed *p, void *to, size_t want, size_t before);
 co_err packed_skip(packed *p, uint64_t n); /* past the end: the next read gives nothing */
+/* No more than `most` bytes may come out of a packed file. Without this call the limit is 64 MiB and 50 times the file's
+ * length. Reading beyond it fails with a sentence, and packed_is_over is true from then on. */
+void packed_limit(packed *p, uint64_t most);
+bool packed_is_over(const packed *p);
 const char *packed_path(const packed *p);
 void packed_close(packed *p); /* NULL is fine */
 

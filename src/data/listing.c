@@ -9,7 +9,6 @@
 #include "data/folder_int.h"
 
 #include <errno.h>
-#include <fcntl.h>
 #include <stdio.h>
 #include <string.h>
 #include <strings.h>
@@ -18,6 +17,7 @@
 
 #include "base/fs.h"
 #include "data/cache_int.h"
+#include "data/file_int.h"
 
 /* --- the list ----------------------------------------------------------------------------------------------------- */
 
@@ -172,8 +172,8 @@ static co_err open_archive(listing *l, const char *plain, uint64_t in_memory)
     co_err err = packed_open(&in, *plain ? plain : l->root);
 
     if (!err && *plain && stat(plain, &st) == 0 && (uint64_t)st.st_size > in_memory) {
-        l->fd = open(plain, O_RDONLY | O_CLOEXEC);
-        err = l->fd < 0 ? co_fail(CO_EINPUT, "open %s: %m", plain) : list_archive(l, in);
+        l->fd = file_open(plain);
+        err = l->fd < 0 ? CO_EINPUT : list_archive(l, in);
     } else if (!err) {
         err = read_shared(l, in, in_memory);
         packed_close(in);
@@ -195,7 +195,7 @@ static co_err find_archive(listing *l, uint64_t in_memory)
     if (ends_in(l->root, ".tar"))
         snprintf(plain, sizeof plain, "%s", l->root);
     else
-        CO_TRY(cache_plain(plain, l->root));
+        CO_TRY(cache_plain(plain, l->root, 0));
     co_err err = open_archive(l, plain, in_memory);
     return err ? co_fail_in(err, "data.dir: %s", l->root) : CO_OK;
 }
@@ -306,6 +306,7 @@ static bool read_fully(int fd, uint8_t *to, uint64_t size, uint64_t at, const ch
         if (n < 0 && errno == EINTR)
             continue;
         if (n <= 0) {
+            errno = n ? errno : ENODATA;
             co_fail(CO_EINPUT, "read %s: %s", path, n ? strerror(errno) : "shorter than it was");
             return false;
         }
@@ -331,12 +332,12 @@ const uint8_t *listing_read(const listing *l, uint64_t at, uint64_t size, uint32
         co_fail(CO_EINPUT, "%s: the path is too long", name);
         return NULL;
     }
-    int fd = open(full, O_RDONLY | O_CLOEXEC);
-    if (fd < 0) {
-        co_fail(CO_EINPUT, "open %s: %m", full);
+    int fd = file_open(full);
+    if (fd < 0)
         return NULL;
-    }
     bool good = read_fully(fd, room, size, 0, full);
+    int why = errno;
     close(fd);
+    errno = why;
     return good ? room : NULL;
 }

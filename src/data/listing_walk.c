@@ -7,6 +7,7 @@
 #include <sys/stat.h>
 
 #include "base/fs.h"
+#include "data/file_int.h"
 
 enum { DEEPEST = 32, PATH_ROOM = 4096 };
 
@@ -37,7 +38,9 @@ static co_err visit(listing *l, char path[PATH_ROOM], size_t root_len, const str
         return listing_take(l, name, ENTRY_UNREAD, 0); /* a link to nowhere: told when it is asked for */
     if (S_ISREG(st.st_mode))
         return listing_take(l, name, ENTRY_UNREAD, (uint64_t)st.st_size);
-    if (!S_ISDIR(st.st_mode) || is_above(here, &st))
+    if (!S_ISDIR(st.st_mode))
+        return picture_named(name) ? co_fail_in(file_check_regular(path), "data.dir") : CO_OK;
+    if (is_above(here, &st))
         return CO_OK;
     if (here->depth == DEEPEST)
         return co_fail(CO_EINPUT, "data.dir: %s: more than %d folders deep", path, DEEPEST);

@@ -9,17 +9,21 @@
 #include "data/images_int.h"
 
 #include <errno.h>
-#include <fcntl.h>
 #include <inttypes.h>
 #include <lzma.h>
 #include <stdio.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <unistd.h>
 #include <zlib.h>
 
 #include "base/alloc.h"
+#include "data/file_int.h"
 
 enum { PIECE = 256 << 10, OVERRUN = 1 << 20, XZ_MEMORY = 256 << 20 };
+/* A packed file of n bytes may unpack to UNPACKED_LEAST + UNPACKED_TIMES * n bytes. Pictures hardly pack at all; tar
+ * headers and BMP files do. */
+static const uint64_t UNPACKED_LEAST = 64 << 20, UNPACKED_TIMES = 50;
 
 typedef enum { PLAIN, XZ, GZ } packing;
 
@@ -28,6 +32,9 @@ struct packed {
     int fd;            /* -1: all bytes are in `in` */
     bool drained;      /* nothing will follow what is in `in` */
     bool ended;        /* nothing is left to unpack */
+    uint64_t file_len; /* of the packed file */
+    uint64_t made;     /* bytes that came out so far */
+    uint64_t most;     /* bytes that may come out; UINT64_MAX for a plain file */
     const uint8_t *in; /* read and not yet unpacked */
     size_t in_len;
     lzma_stream xz;
@@ -104,12 +111,14 @@ co_err packed_open(packed **out, const char *path)
     packed *p;
 
     CO_TRY(make(&p, path, PIECE));
-    p->fd = open(path, O_RDONLY | O_CLOEXEC);
-    if (p->fd < 0) {
-        co_err err = co_fail(CO_EINPUT, "open %s: %m", path);
+    p->fd = file_open(path);
+    struct stat st;
+    if (p->fd < 0 || fstat(p->fd, &st) != 0) {
         packed_close(p);
-        return err;
+        return CO_EINPUT;
     }
+    p->file_len = (uint64_t)st.st_size;
+    p->most = p->how == PLAIN ? UINT64_MAX : UNPACKED_LEAST + UNPACKED_TIMES * p->file_len;
     *out = p;
     return CO_OK;
 }
@@ -120,7 +129,19 @@ co_err packed_of_bytes(packed **out, const void *bytes, size_t len, const char *
     (*out)->in = bytes;
     (*out)->in_len = len;
     (*out)->drained = true;
+    (*out)->file_len = len;
+    (*out)->most = (*out)->how == PLAIN ? UINT64_MAX : UNPACKED_LEAST + UNPACKED_TIMES * (uint64_t)len;
     return CO_OK;
+}
+
+void packed_limit(packed *p, uint64_t most)
+{
+    p->most = p->how == PLAIN ? p->most : most;
+}
+
+bool packed_is_over(const packed *p)
+{
+    return p->made > p->most;
 }
 
 const char *packed_path(const packed *p)
@@ -176,6 +197,16 @@ static co_err cut_short(const packed *p)
 static co_err damaged(const packed *p, const char *kind)
 {
     return co_fail(CO_EINPUT, "%s is not %s file, or is damaged: fetch it again", p->path, kind);
+}
+
+static co_err too_much(const packed *p)
+{
+    char is[32], most[32];
+
+    return co_fail(CO_EINPUT,
+                   "%s: its %s bytes unpack to more than %s, the limit: is it the right file? If it is, "
+                   "unpack it yourself",
+                   p->path, with_commas(is, p->file_len), with_commas(most, p->most));
 }
 
 /* The three below give at least one byte, unless that is the end or a failure. */
@@ -265,6 +296,9 @@ co_err packed_read(packed *p, void *to, size_t want, size_t *got)
         size_t n;
         CO_TRY(read_as[p->how](p, (uint8_t *)to + *got, want - *got, &n));
         *got += n;
+        p->made += n;
+        if (packed_is_over(p))
+            return too_much(p);
     }
     return CO_OK;
 }

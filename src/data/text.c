@@ -21,6 +21,7 @@
 #include "base/alloc.h"
 #include "base/fs.h"
 #include "base/hash.h"
+#include "data/file_int.h"
 
 enum { LEN_STEP = 16, MAX_BYTES = 1 << 30 };
 
@@ -127,12 +128,15 @@ static co_err read_text(struct text *t, const char *path)
 
     if (!path || !*path)
         return co_fail(CO_EINPUT, "data=text needs data.path=FILE (any UTF-8 text)");
+    co_err err = file_check_regular(path);
+    if (err)
+        return co_fail_in(err, "data.path");
     if (stat(path, &st) == 0 && st.st_size > MAX_BYTES)
         return co_fail(CO_EINPUT,
                        "data.path: %s has %lld bytes; text of more than 1 GiB (%d) is not taken:"
                        " give a part of it",
                        path, (long long)st.st_size, (int)MAX_BYTES);
-    co_err err = co_fs_read(&t->bytes, &t->n_bytes, path, MAX_BYTES);
+    err = co_fs_read(&t->bytes, &t->n_bytes, path, MAX_BYTES);
     if (err)
         return co_fail_in(err == CO_ENOMEM ? err : CO_EINPUT, "data.path");
     if (t->n_bytes == 0)

@@ -13,7 +13,7 @@
 #include <stdatomic.h>
 #include <stdio.h>
 
-enum { MOST_THREADS = 16 };
+enum { MOST_THREADS = 16, SPARE = 1 << 20 }; /* SPARE: a file of another size is told by its size */
 
 struct crew {
     struct unpack_job *jobs;
@@ -36,7 +36,7 @@ static co_err unpack(struct unpack_job *job)
 {
     char plain[4096];
 
-    CO_TRY(cache_plain(plain, job->path));
+    CO_TRY(cache_plain(plain, job->path, job->want + SPARE));
     co_err err = *plain ? read_from(job, plain) : CO_EINPUT;
     return err == CO_OK || err == CO_ENOMEM ? err : read_from(job, job->path);
 }

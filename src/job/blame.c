@@ -10,6 +10,7 @@
 #include "base/clock.h"
 #include "base/fs.h"
 #include "base/json.h"
+#include "proc/blame.h"
 
 static json_t *lines_of(const char *text)
 {
@@ -35,9 +36,8 @@ static json_t *blame_json(const job *j, const co_failure *f)
     char date[64];
 
     co_date(date, sizeof date, "%Y-%m-%dT%H:%M:%S%z", (double)f->when_ns * 1e-9);
-    json_t *v = json_pack("{s:o, s:o, s:i, s:i, s:i, s:i}", "run_id", co_json_string(j->spec->terms.run_id),
-                          "host", co_json_string(f->host), "host_rank", f->host_rank, "rank", f->rank,
-                          "local_rank", f->local_rank, "pid", f->pid);
+    json_t *v = json_pack("{s:o, s:i, s:i, s:i, s:i}", "host", co_json_string(f->host), "host_rank",
+                          f->host_rank, "rank", f->rank, "local_rank", f->local_rank, "pid", f->pid);
     if (!v)
         return NULL;
     json_object_set_new(v, "how", text_or_null(f->how));
@@ -57,17 +57,11 @@ static json_t *blame_json(const job *j, const co_failure *f)
 /* Where blame.json was written, the caller's; NULL: nowhere. */
 static char *write_blame(job *j, const co_failure *f)
 {
-    char *path = j->files.none || j->files.broken ? NULL : co_sprintf("%s/blame.json", j->files.run);
-    json_t *v = path ? blame_json(j, f) : NULL;
-    bool wrote = v && co_json_write(v, path) == CO_OK;
-
-    json_decref(v);
-    if (wrote) {
-        j->kept = true;
-        return path;
-    }
-    co_free(path);
-    return NULL;
+    if (j->files.none || j->files.broken ||
+        co_blame_write_take(j->files.run, j->spec->terms.run_id, blame_json(j, f)) != CO_OK)
+        return NULL;
+    j->kept = true;
+    return co_sprintf("%s/blame.json", j->files.run);
 }
 
 /* The form that PyTorch's own launcher leaves in its TORCHELASTIC_ERROR_FILE. */

@@ -64,29 +64,9 @@ static const struct {
     {"Too many open files", "ulimit -n raises the number of open files"},
 };
 
-static const struct {
-    int sig;
-    const char *advice;
-} signals[] = {
-    {SIGSEGV,
-     "a crash in native code: PYTHONFAULTHANDLER=1 shows the Python line, gdb --args the native one"},
-    {SIGABRT, "it ended itself (a failed assertion, an uncaught C++ exception): its last lines say why"},
-    {SIGFPE, "an integer division by zero in native code: gdb --args shows where"},
-    {SIGBUS, "memory behind a mapping is missing: a full /dev/shm or disk, or a mapped file that was cut"},
-    {SIGILL, "an instruction this CPU does not have: build the program for this machine"},
-    {SIGKILL, "somebody sent SIGKILL: a memory or time limit of the scheduler, an administrator, kill -9"},
-    {SIGTERM, "somebody sent SIGTERM to this worker alone: a scheduler, an administrator, kill"},
-    {SIGINT, "somebody sent SIGINT to this worker alone"},
-    {SIGHUP, "somebody sent SIGHUP to this worker alone"},
-    {SIGXCPU, "its limit of CPU time is used up: ulimit -t"},
-    {SIGXFSZ, "its limit of file size is reached: ulimit -f"},
-    {SIGSYS, "a system call that is forbidden here (seccomp): the container's profile"},
-    {SIGPIPE, "it wrote to a pipe or socket that nobody reads"},
-};
-
 static void advise(co_failure *f, const char *advice)
 {
-    if (!f->advice[0] && advice)
+    if (!f->advice[0])
         snprintf(f->advice, sizeof f->advice, "%s", advice);
 }
 
@@ -96,57 +76,6 @@ static void add_how(co_failure *f, const char *before, const char *text)
 
     if (n < sizeof f->how)
         snprintf(f->how + n, sizeof f->how - n, "%s%s", before, text);
-}
-
-static const char *abbreviation(int sig)
-{
-    const char *name = sigabbrev_np(sig);
-
-    return name ? name : "?";
-}
-
-static void by_signal(co_failure *f, job *j, const worker *w)
-{
-    int sig = WTERMSIG(w->status);
-    long long now = co_evidence_oom_kills("");
-    char says[160];
-
-    snprintf(f->how, sizeof f->how, "killed by SIG%s (%d)", abbreviation(sig), sig);
-    if (sig == SIGKILL &&
-        (co_evidence_killed_in("/dev/kmsg", w->pid) || (j->oom_kills >= 0 && now > j->oom_kills))) {
-        add_how(f, ", ", "by the kernel's out-of-memory killer");
-        advise(f, "memory is full: a smaller batch, fewer processes or data loaders, or a higher limit "
-                  "(docker --memory, sbatch --mem)");
-    }
-    if (sig == SIGBUS && co_evidence_shm_full("/dev/shm", says, sizeof says)) {
-        add_how(f, "; ", says);
-        advise(
-            f,
-            "give /dev/shm more room (docker run --shm-size=8g, a Memory volume in Kubernetes), or use fewer "
-            "data loaders");
-    }
-    if (sig == SIGILL && co_evidence_no_instructions("/proc/cpuinfo", says, sizeof says))
-        add_how(f, "; ", says);
-    for (size_t i = 0; i < CO_COUNT(signals); i++)
-        if (signals[i].sig == sig)
-            advise(f, signals[i].advice);
-}
-
-static void by_status(co_failure *f, job *j, const worker *w)
-{
-    int status = WEXITSTATUS(w->status);
-    long long now = co_evidence_oom_kills("");
-
-    snprintf(f->how, sizeof f->how, "exited with status %d", status);
-    if (status > 128 && status < 128 + NSIG && sigabbrev_np(status - 128))
-        snprintf(f->how, sizeof f->how, "exited with status %d (how a shell reports SIG%s)", status,
-                 abbreviation(status - 128));
-    if (j->oom_kills >= 0 && now > j->oom_kills)
-        add_how(f, "; ", "the kernel's out-of-memory killer has struck here since the start");
-    if (status == 127)
-        advise(f, "127 is how a shell reports a command that it did not find");
-    if (status == 126)
-        advise(f, "126 is how a shell reports a file that it may not execute");
 }
 
 /* A file that may not be executed is taken for a Python script; a shell script is none. */
@@ -163,6 +92,15 @@ static void advise_chmod(co_failure *f, const job *j, const char *exception)
         return;
     snprintf(f->advice, sizeof f->advice,
              "chmod +x %.120s, if it is no Python: a file that may not be executed is run by Python", script);
+}
+
+static void by_kernel(co_failure *f, job *j, const worker *w)
+{
+    co_death_cause cause;
+
+    co_death_tell(&cause, w->status, w->pid, &j->traces);
+    snprintf(f->how, sizeof f->how, "%s", cause.how);
+    advise(f, cause.advice);
 }
 
 static void by_own_words(co_failure *f, job *j, const worker *w)
@@ -251,10 +189,7 @@ void cause_of(co_failure *f, job *j, worker *w)
         not_started(f, j->spec->file, w->not_started);
         return;
     }
-    if (WIFSIGNALED(w->status))
-        by_signal(f, j, w);
-    else
-        by_status(f, j, w);
+    by_kernel(f, j, w);
     by_own_words(f, j, w);
     if (!f->advice[0] && !f->last[0])
         advise(f, "it said nothing; run it alone (--nproc-per-node=1), or with PYTHONFAULTHANDLER=1");

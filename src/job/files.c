@@ -43,7 +43,7 @@ static void random_name(char out[9])
 }
 
 /* A new folder <dir>/<name>_<random>; *out is the caller's. */
-static co_err new_folder(char **out, const char *dir, const char *name)
+static co_err new_folder(char **out, const char *dir, const char *name, mode_t mode)
 {
     char end[9], clean[128];
 
@@ -56,7 +56,7 @@ static co_err new_folder(char **out, const char *dir, const char *name)
         char *path = co_sprintf("%s/%s_%s", dir, clean, end);
         if (!path)
             return CO_ENOMEM;
-        if (mkdir(path, 0777) == 0) {
+        if (mkdir(path, mode) == 0) {
             *out = path;
             return CO_OK;
         }
@@ -99,8 +99,8 @@ static co_err make_run_folder(files *f, const co_job_spec *spec, const char **wh
     if (spec->log_dir)
         CO_TRY(co_fs_mkdirs(spec->log_dir));
     else
-        CO_TRY(new_folder(&f->temp, *where, "cohort"));
-    return new_folder(&f->run, spec->log_dir ? spec->log_dir : f->temp, spec->terms.run_id);
+        CO_TRY(new_folder(&f->temp, *where, "cohort", 0700)); /* what workers print is theirs alone */
+    return new_folder(&f->run, spec->log_dir ? spec->log_dir : f->temp, spec->terms.run_id, 0777);
 }
 
 co_err files_open(files *f, const co_job_spec *spec, const char *host)

@@ -15,6 +15,7 @@
 #include "base/alloc.h"
 #include "base/str.h"
 #include "job/job.h"
+#include "proc/death.h"
 #include "proc/evidence.h"
 #include "proc/guard.h"
 #include "proc/look.h"
@@ -208,8 +209,8 @@ struct job {
     co_err err; /* of the roster or of starting workers; its text is in why */
     char why[1024];
     uint64_t began_ns;
-    long long oom_kills; /* when the round began; -1: cannot be known */
-    uint64_t look_ns;    /* stall.c: next look */
+    co_death_traces traces; /* taken when the round began */
+    uint64_t look_ns;       /* stall.c: next look */
 };
 
 /* A worker of ours failed (or stalls): tells the roster, ends the others. */

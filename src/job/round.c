@@ -116,7 +116,7 @@ co_err round_start(job *j, const co_round *r)
     j->failed = j->said = j->had_to_kill = false;
     j->blame_ns = 0;
     j->began_ns = co_now_ns();
-    j->oom_kills = co_evidence_oom_kills("");
+    co_death_traces_take(&j->traces, "");
     console_round(&j->console, r, spec, j->host);
     CO_TRY(files_attempt(&j->files, r->restarts, spec->terms.nproc));
     joblog_open(j); /* the roster may be kept here only now */

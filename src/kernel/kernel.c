@@ -1,5 +1,5 @@
-/* kernel.c -- the table of providers. Each starts as a copy of `ref` and overwrites what it does better, so a
- * provider never lacks an operator. The tables are filled once, on the first question, and never change. */
+/* kernel.c -- finds a provider by name. The tables are filled once, on the first call, and never change. What
+ * providers there are is written in providers.c alone. */
 #include "kernel/kernel.h"
 
 #include <pthread.h>
@@ -8,30 +8,27 @@
 
 #include "kernel/kernel_int.h"
 
-static struct provider {
+enum { MOST = 16 }; /* providers */
+
+static struct table {
     co_kernels k;
     char name[32]; /* "avx2.1" */
-} ref, avx2, far;
-
-static struct provider *const all[] = {&ref, &avx2, &far};
+} tables[MOST];
 static pthread_once_t filled = PTHREAD_ONCE_INIT;
-
-static int cpu_has_avx2(void)
-{
-    __builtin_cpu_init();
-    return __builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma");
-}
 
 static void fill(void)
 {
-    kernels_ref_fill(&ref.k);
-    kernels_far_fill(&far.k);
-    kernels_ref_fill(&avx2.k);
-    avx2.k.level = "avx2";
-    if (cpu_has_avx2()) /* the filling code itself is compiled for it */
-        kernels_avx2_fill(&avx2.k);
-    for (size_t i = 0; i < CO_COUNT(all); i++)
-        snprintf(all[i]->name, sizeof all[i]->name, "%s.%d", all[i]->k.level, all[i]->k.version);
+    CO_ASSERT(provider_count <= MOST, "a table for each provider");
+    for (int i = 0; i < provider_count; i++) {
+        const provider *p = &providers[i];
+        struct table *t = &tables[i];
+        if (!p->has()) /* fill() itself may use the instructions */
+            continue;
+        p->fill(&t->k);
+        t->k.level = p->name;
+        t->k.numerics = p->numerics;
+        snprintf(t->name, sizeof t->name, "%s.%d", p->numerics, t->k.version);
+    }
 }
 
 const char *co_op_name(co_op op)
@@ -45,29 +42,41 @@ const char *co_op_name(co_op op)
     return op >= 0 && op < CO_OP_COUNT ? names[op] : "unknown operator";
 }
 
+static co_err unknown(const char *level)
+{
+    char names[256] = "auto";
+
+    for (int i = 0; i < provider_count; i++) {
+        size_t used = strlen(names);
+        snprintf(names + used, sizeof names - used, ", %s", providers[i].name);
+    }
+    return co_fail(CO_EINPUT, "kernels '%s': no such level (there are %s)", level, names);
+}
+
 co_err co_kernels_get(const co_kernels **out, const char *level)
 {
+    bool best = !strcmp(level, "auto");
+
     pthread_once(&filled, fill);
-    if (!strcmp(level, "auto")) {
-        *out = cpu_has_avx2() ? &avx2.k : &ref.k;
-        return CO_OK;
-    }
-    for (size_t i = 0; i < CO_COUNT(all); i++) {
-        if (strcmp(level, all[i]->k.level) != 0)
+    for (int i = 0; i < provider_count; i++) {
+        const provider *p = &providers[i];
+        if (!best && strcmp(level, p->name) != 0)
             continue;
-        if (all[i] == &avx2 && !cpu_has_avx2())
-            return co_fail(CO_EINPUT, "kernels 'avx2': this CPU lacks AVX2 or FMA (use 'ref' or 'auto')");
-        *out = &all[i]->k;
-        return CO_OK;
+        if (!best && !p->has())
+            return co_fail(CO_EINPUT, "kernels '%s': this CPU lacks %s (use 'auto' or 'ref')", level, p->needs);
+        if (p->has()) {
+            *out = &tables[i].k;
+            return CO_OK;
+        }
     }
-    return co_fail(CO_EINPUT, "kernels '%s': no such level (there are auto, ref, avx2, far)", level);
+    return unknown(level);
 }
 
 const char *co_kernels_name(const co_kernels *k)
 {
-    for (size_t i = 0; i < CO_COUNT(all); i++)
-        if (k == &all[i]->k)
-            return all[i]->name;
+    for (int i = 0; i < provider_count; i++)
+        if (k == &tables[i].k)
+            return tables[i].name;
     return k->level; /* not of this table: a test's own */
 }
 

@@ -4,10 +4,13 @@
  * splits only independent outputs between the threads of a team, never a reduction; nth = 1 today. It
  * allocates nothing, keeps nothing, and writes every element of every output (outputs hold garbage before).
  *
- * Providers: `ref` (plain C, any x86-64 CPU, the oracle), `avx2` (ours, overwrites rows of ref), `far` (ref
- * kernels over memory that is PROT_NONE outside its own calls; proves that nobody else touches device
- * memory). "level" = which instructions; "version" = which algorithms. Both are in the run's header: a
- * changed algorithm is a new version and a changed hash, said in CHANGELOG.
+ * Providers (providers.c): `ref` is plain C for any CPU, and the oracle. `avx2` and `fma128` are levels of simd/:
+ * the same sources compiled for different instructions, over the rows of ref. `far` is ref over memory that is
+ * PROT_NONE outside its own calls; it proves that nobody else touches device memory.
+ *
+ * A provider's numerics says in which order its sums run, and its version counts the changes to that. Providers
+ * that give the same bits share a numerics: a run may move between them. Numerics and version ("avx2.1") are in
+ * the run's header; a new version means changed hashes, and a line in CHANGELOG.
  *
  * What each operator computes. R = product of all leading dimensions, x: [R, C] then means "last dimension
  * C". All F32 unless said. dY means the gradient of Y. `ids` I64 [n]: the sample ids of the slice. Sums over
@@ -159,17 +162,18 @@ typedef struct co_space_ops {
 } co_space_ops;
 
 typedef struct co_kernels {
-    const char *level; /* "ref", "avx2", "far" */
+    const char *level;    /* the provider's name: "ref", "avx2", ... */
+    const char *numerics; /* providers of one numerics and version give the same bits */
     int version;
     const co_space_ops *space; /* NULL: host memory */
     int real_size; /* bytes of an F32 element: 4; the tests' provider `wide` computes in double: 8 */
     co_kernel_row row[CO_OP_COUNT];
 } co_kernels;
 
-/* "auto" (best this CPU has), "ref", "avx2", "far". Unknown: CO_EINPUT with the names; a level that this CPU
- * lacks: CO_EINPUT saying so. *out is static. */
+/* `level` is a provider's name, or "auto" for the best that this CPU has. Unknown: CO_EINPUT with the names; one
+ * that this CPU cannot run: CO_EINPUT saying what it lacks. *out is static. */
 co_err co_kernels_get(const co_kernels **out, const char *level);
-/* "avx2.1": level and version, as written in header.json and checkpoints. */
+/* "avx2.1": numerics and version, as written in header.json and checkpoints. */
 const char *co_kernels_name(const co_kernels *k);
 
 /* The share [*lo, *hi) of n independent items for thread ith of nth. */

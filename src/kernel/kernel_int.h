@@ -1,17 +1,30 @@
-/* kernel_int.h -- what the providers of the kernel table share. Seen by src/kernel/ only (and by the tests'
- * provider `wide`, which compiles the reference kernels once more, in double). */
+/* kernel_int.h -- what the providers of the kernel table share. Seen by src/kernel/ only, by its tests, and by
+ * the tests' provider `wide`, which compiles the reference kernels once more, in double. */
 #ifndef CO_KERNEL_KERNEL_INT_H
 #define CO_KERNEL_KERNEL_INT_H
 
+#include <stdbool.h>
+
 #include "kernel/kernel.h"
 
-/* Level "ref", version, real_size and every row. */
+/* A row of the table of providers (providers.c). */
+typedef struct provider {
+    const char *name;     /* what trainer.kernels takes; co_kernels.level */
+    const char *numerics; /* providers with the same numerics give the same bits; co_kernels.numerics */
+    const char *needs; /* what a CPU lacks that cannot run it, for the error message; NULL: it runs anywhere */
+    bool (*has)(void); /* whether this CPU can run it */
+    /* Over a table of zeros: every row, `version`, `real_size` and `space`. Called only where has() is true. */
+    void (*fill)(co_kernels *k);
+} provider;
+
+extern const provider providers[];
+extern const int provider_count;
+
 void kernels_ref_fill(co_kernels *k);
-/* Over a table that kernels_ref_fill filled: overwrites the rows this level has (and version, when its
- * algorithms change). Only called where the CPU has AVX2 and FMA. */
-void kernels_avx2_fill(co_kernels *k);
-/* Level "far": the rows of ref over a memory space of its own. */
 void kernels_far_fill(co_kernels *k);
+/* src/kernel/simd/, once per level */
+void kernels_fill_avx2(co_kernels *k);
+void kernels_fill_fma128(co_kernels *k);
 
 /* Product of dimensions [from, to); 1 if there are none. */
 int64_t dims_product(const co_shape *s, int from, int to);

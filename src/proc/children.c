@@ -3,6 +3,7 @@
  * Only system calls, nothing allocated: a guard was forked from a process that may have threads. A list that does not fit is
  * no harm where it is asked for again: those that were signalled make room.
  */
+#include "proc/look.h"
 #include "proc/proc_int.h"
 
 #include <stdbool.h>
@@ -41,17 +42,13 @@ static void read_of(char *text, size_t size, const char *pid, const char *name)
     text[len < 0 ? 0 : len] = '\0';
 }
 
-static int parent_of(const char *pid)
+static pid_t number_in(const char *text)
 {
-    char text[512];
-    int parent = 0;
+    pid_t number = 0;
 
-    read_of(text, sizeof text, pid, "/stat");
-    const char *at = strrchr(text, ')'); /* ") S 123 ..." */
-    if (at && strlen(at) > 4)
-        for (at += 4; *at >= '0' && *at <= '9'; at++)
-            parent = parent * 10 + (*at - '0');
-    return parent;
+    for (; *text >= '0' && *text <= '9'; text++)
+        number = number * 10 + (*text - '0');
+    return number;
 }
 
 /* A shell's background processes ignore SIGINT, for example. */
@@ -72,10 +69,8 @@ static bool ignores(const char *pid, int sig)
 
 static void signal_one(sweep *s, const char *text)
 {
-    pid_t pid = 0;
+    pid_t pid = number_in(text);
 
-    for (const char *at = text; *at; at++)
-        pid = pid * 10 + (*at - '0');
     if (s->had && getpgid(pid) == s->group && !ignores(text, s->had))
         return;
     int why = kill(pid, s->sig) == 0 ? 0 : errno;
@@ -99,7 +94,9 @@ static void signal_by_parent(sweep *s, pid_t parent)
     while (proc_fd >= 0 && (len = syscall(SYS_getdents64, proc_fd, buf, sizeof buf)) > 0)
         for (long at = 0; at < len;) {
             const struct dirent64_raw *e = (const void *)(buf + at);
-            if (e->name[0] >= '1' && e->name[0] <= '9' && parent_of(e->name) == parent)
+            co_proc found;
+            if (e->name[0] >= '1' && e->name[0] <= '9' && co_proc_read(&found, number_in(e->name)) &&
+                found.ppid == parent)
                 signal_one(s, e->name);
             at += e->len;
         }

@@ -8,13 +8,11 @@
  */
 #include "proc/crew.h"
 
-#include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <sched.h>
 #include <signal.h>
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 #include <sys/prctl.h>
 #include <sys/syscall.h>
@@ -23,6 +21,7 @@
 
 #include "base/alloc.h"
 #include "base/clock.h"
+#include "proc/look.h"
 
 struct member {
     pid_t pid; /* 0: nobody */
@@ -31,8 +30,8 @@ struct member {
     uint64_t turns;     /* last seen */
     double still_s;     /* scheduled time without progress */
     double due_s;       /* of that, what counts towards its deadline */
-    double unjudged_s;  /* time without progress since the last look into /co_proc */
-    uint64_t cpu_ticks; /* at the last look into /co_proc */
+    double unjudged_s;  /* time without progress since the last look into /proc */
+    uint64_t cpu_ticks; /* at the last look into /proc */
     char state;
     bool told, fenced;
     double fenced_ms;
@@ -42,7 +41,7 @@ struct co_crew {
     co_crew_spec spec;
     uint64_t last_ns;
     double since_look_s;
-    struct member m[CO_MAX_SLOTS];
+    struct member m[CO_CREW_MOST];
 };
 
 static void pin_to(int nth)
@@ -96,6 +95,25 @@ static void log_to(const char *dir, int slot)
     close(fd);
 }
 
+/* A descriptor that becomes readable when the process ends. If there is none, the process is killed: nobody would see
+ * its death. */
+static co_err open_pidfd(int *out, pid_t pid, const char *who, co_err otherwise)
+{
+    int fd = (int)syscall(SYS_pidfd_open, pid, 0), why = errno;
+
+    if (fd >= 0) {
+        *out = fd;
+        return CO_OK;
+    }
+    kill(pid, SIGKILL);
+    waitpid(pid, NULL, 0);
+    errno = why;
+    return co_fail(otherwise, "pidfd_open for %s: %m%s", who,
+                   why == ENOSYS                    ? " (Linux 5.3 or later is needed)"
+                   : why == EMFILE || why == ENFILE ? " (ulimit -n raises the number of open files)"
+                                                    : "");
+}
+
 static co_err hire(co_crew *c, int slot)
 {
     struct member *m = &c->m[slot];
@@ -112,13 +130,10 @@ static co_err hire(co_crew *c, int slot)
             pin_to(slot);
         _exit(c->spec.main(c->spec.ctx, slot, m->inc));
     }
-    int fd = (int)syscall(SYS_pidfd_open, pid, 0);
-    if (fd < 0) {
-        co_err err = co_fail(CO_EFAIL, "pidfd of rank %d: %m (Linux 5.3 or later is needed)", slot);
-        kill(pid, SIGKILL);
-        waitpid(pid, NULL, 0);
-        return err;
-    }
+    int fd;
+    char who[32];
+    snprintf(who, sizeof who, "rank %d", slot);
+    CO_TRY(open_pidfd(&fd, pid, who, CO_EFAIL));
     *m = (struct member){
         .pid = pid, .pidfd = fd, .inc = m->inc, .turns = c->spec.turns(c->spec.ctx, slot), .state = '?'};
     return CO_OK;
@@ -130,7 +145,7 @@ co_err co_crew_start(co_crew **out, const co_crew_spec *spec)
 
     if (!c)
         return CO_ENOMEM;
-    CO_ASSERT(spec->size <= CO_MAX_SLOTS, "slots are limited");
+    CO_ASSERT(spec->size <= CO_CREW_MOST, "slots are limited");
     c->spec = *spec;
     c->last_ns = co_now_ns();
     for (int i = 0; i < spec->size; i++) {
@@ -142,47 +157,6 @@ co_err co_crew_start(co_crew **out, const co_crew_spec *spec)
     }
     *out = c;
     return CO_OK;
-}
-
-/* State letter ('?': unknown) and CPU ticks in a stat file of /proc. */
-static void read_stat(const char *path, char *state, uint64_t *ticks)
-{
-    char text[1024];
-    unsigned long user = 0, sys = 0;
-    FILE *f = fopen(path, "re");
-
-    *state = '?';
-    *ticks = 0;
-    if (!f)
-        return;
-    size_t n = fread(text, 1, sizeof text - 1, f);
-    fclose(f);
-    text[n] = '\0';
-    char *after = strrchr(text, ')'); /* the name may hold anything */
-    if (after &&
-        sscanf(after + 1, " %c %*d %*d %*d %*d %*d %*u %*u %*u %*u %*u %lu %lu", state, &user, &sys) == 3)
-        *ticks = user + sys;
-}
-
-/* State letter and CPU ticks of a process. A thread that runs or waits for a disk speaks for all: the first one may well
- * sleep until it is done. */
-static void look(pid_t pid, char *state, uint64_t *ticks)
-{
-    char path[320], of_thread;
-    uint64_t unused;
-
-    snprintf(path, sizeof path, "/proc/%d/stat", (int)pid);
-    read_stat(path, state, ticks);
-    snprintf(path, sizeof path, "/proc/%d/task", (int)pid);
-    DIR *threads = opendir(path);
-    for (struct dirent *e; threads && *state == 'S' && (e = readdir(threads));) {
-        snprintf(path, sizeof path, "/proc/%d/task/%s/stat", (int)pid, e->d_name);
-        read_stat(path, &of_thread, &unused);
-        if (of_thread == 'R' || of_thread == 'D')
-            *state = of_thread;
-    }
-    if (threads)
-        closedir(threads);
 }
 
 static void got_on(struct member *m)
@@ -197,12 +171,12 @@ static void age(co_crew *c, int slot)
 {
     struct member *m = &c->m[slot];
     double dt = m->unjudged_s;
-    uint64_t ticks;
-    char state;
+    co_proc now = {.state = '?'};
 
-    look(m->pid, &state, &ticks);
-    bool ran = ticks != m->cpu_ticks, busy = ran || state == 'R' || state == 'D';
-    m->cpu_ticks = ticks;
+    co_proc_read_busiest(&now, m->pid);
+    char state = now.state;
+    bool ran = now.ticks != m->cpu_ticks, busy = ran || state == 'R' || state == 'D';
+    m->cpu_ticks = now.ticks;
     m->state = state;
     m->unjudged_s = 0;
     if (state != 'T' && c->spec.waiting(c->spec.ctx, slot)) {
@@ -281,8 +255,8 @@ static co_err bury(co_crew *c, int slot)
 
 co_err co_crew_turn(co_crew *c, int timeout_ms, struct pollfd *fds, int n_fds)
 {
-    struct pollfd p[CO_MAX_SLOTS + 8];
-    int slot_of[CO_MAX_SLOTS], n = 0;
+    struct pollfd p[CO_CREW_MOST + 8];
+    int slot_of[CO_CREW_MOST], n = 0;
 
     CO_ASSERT(n_fds <= 8, "few descriptors");
     for (int i = 0; i < c->spec.size; i++)
@@ -361,14 +335,7 @@ co_err co_child_start(pid_t *pid, int *pidfd, int (*child)(void *ctx), void *ctx
         become_child(parent);
         _exit(child(ctx));
     }
-    int fd = (int)syscall(SYS_pidfd_open, p, 0);
-    if (fd < 0) {
-        co_err err = co_fail(CO_EIO, "pidfd_open: %m");
-        kill(p, SIGKILL);
-        waitpid(p, NULL, 0);
-        return err;
-    }
+    CO_TRY(open_pidfd(pidfd, p, "a child process", CO_EIO));
     *pid = p;
-    *pidfd = fd;
     return CO_OK;
 }

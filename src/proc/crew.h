@@ -1,4 +1,4 @@
-/* launch.h -- a crew of worker processes, watched by the process that started them.
+/* crew.h -- a crew of worker processes, watched by the process that started them.
  *
  * The supervisor forks each rank, holds a pidfd of it, and learns of its death at once. A rank that stops getting on is
  * fenced (SIGKILL, exit seen) before it counts as dead; only then may a new incarnation take its slot. Ranks die with
@@ -24,9 +24,10 @@
 #include <sys/types.h>
 
 #include "base/err.h"
-#include "comm/mark.h"
 
-/* All time-outs of this room. */
+enum { CO_CREW_MOST = 64 }; /* members of a crew */
+
+/* All time-outs of a crew. */
 enum {
     CO_TURN_MS = 50,       /* the longest turn of the supervisor while all is well */
     CO_LATE_TURN_MS = 200, /* what a turn counts at most towards a deadline */

@@ -3,7 +3,6 @@
 
 #include <dirent.h>
 #include <errno.h>
-#include <fcntl.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -14,31 +13,6 @@
 
 #include "base/alloc.h"
 #include "base/fs.h"
-
-/* pid (name) state ppid pgrp session tty tpgid flags minflt cminflt majflt cmajflt utime stime ... */
-static bool read_proc(co_proc *p, const char *pid)
-{
-    char path[64], text[1024];
-    unsigned long user = 0, sys = 0;
-    int parent, session;
-
-    snprintf(path, sizeof path, "/proc/%.10s/stat", pid);
-    int fd = open(path, O_RDONLY | O_CLOEXEC);
-    if (fd < 0)
-        return false;
-    ssize_t n = read(fd, text, sizeof text - 1);
-    close(fd);
-    text[n < 0 ? 0 : n] = '\0';
-    const char *after = strrchr(text, ')'); /* the name may hold anything */
-    if (!after || sscanf(after + 1, " %c %d %*d %d %*d %*d %*u %*u %*u %*u %*u %lu %lu", &p->state, &parent,
-                         &session, &user, &sys) != 5)
-        return false;
-    p->pid = atoi(pid);
-    p->ppid = parent;
-    p->session = session;
-    p->ticks = user + sys;
-    return true;
-}
 
 static int by_pid(const void *a, const void *b)
 {
@@ -62,7 +36,7 @@ int co_proc_scan(co_proc **out)
                 break;
             all = more;
         }
-        n += read_proc(&all[n], e->d_name);
+        n += co_proc_read(&all[n], (pid_t)atoi(e->d_name));
     }
     if (d)
         closedir(d);
@@ -70,6 +44,24 @@ int co_proc_scan(co_proc **out)
         qsort(all, (size_t)n, sizeof *all, by_pid);
     *out = all;
     return n;
+}
+
+bool co_proc_read_busiest(co_proc *out, pid_t pid)
+{
+    char path[64];
+    co_proc thread;
+
+    if (!co_proc_read(out, pid))
+        return false;
+    snprintf(path, sizeof path, "/proc/%d/task", (int)pid);
+    DIR *threads = opendir(path);
+    for (struct dirent *e; threads && out->state == 'S' && (e = readdir(threads));)
+        if (co_proc_read_thread(&thread, pid, (pid_t)atoi(e->d_name)) &&
+            (thread.state == 'R' || thread.state == 'D'))
+            out->state = thread.state;
+    if (threads)
+        closedir(threads);
+    return true;
 }
 
 static const co_proc *find(const co_proc *p, int n, pid_t pid)

@@ -37,19 +37,23 @@ static int name_bad(const struct run *run, struct bad_samples *known, const stru
     const co_dataset *data = run->plan->data;
     uint64_t nobody = 0;
     int found = 0;
+    bool lost = bad == UINT64_MAX; /* then it is the one that was there and is gone or changed */
 
     for (uint32_t i = 0; i < group->n && bad > 0 && data->check; i++) {
         uint32_t id = group->ids ? group->ids[i] : i;
         uint64_t *word = group->split == CO_SPLIT_TRAIN ? &known->named[id / 64] : &nobody;
         uint64_t bit = (uint64_t)1 << id % 64;
         bool named = !all && (*word & bit);
-        if (!named && data->check(data, group->split, id) == CO_OK)
+        co_err state = named ? CO_EINPUT : data->check(data, group->split, id);
+        if (state == CO_OK || (lost && state == CO_EINPUT))
             continue;
         bad--;
         if (named)
             continue;
-        if (found++ == 0)
+        if (found++ == 0) {
             snprintf(first, room, "%s", co_errmsg());
+            known->changed = state == CO_EFORMAT;
+        }
         run->out->bad_samples += !(*word & bit);
         *word |= bit;
         if (!all)
@@ -83,27 +87,33 @@ void report_bad_eval(const struct run *run, struct bad_samples *known, const co_
     run_notice(run, text);
 }
 
-/* bad = UINT64_MAX: it could be read once, and then it could not. */
+/* What to do about it, after "The state before it is saved". */
+static const char *advice(const struct run *run, const struct bad_samples *known, const unit *failed, bool lost)
+{
+    if (lost && known->changed)
+        return "; put the file back and continue with ckpt_path=auto, or start a new run.";
+    if (lost)
+        return "; is the disk or the network in trouble? Continue with ckpt_path=auto.";
+    if (failed->kind != UNIT_TRAIN)
+        return "; none is left to evaluate on: is data.dir right?";
+    return co_option_find(run->plan->spec.data->options, "on_error")
+               ? "; mend or remove the file, or leave such samples out with data.on_error=skip."
+               : ".";
+}
+
+/* bad = UINT64_MAX: a file was there when the run began, and is gone or changed now. */
 void blame_bad_samples(const struct run *run, struct bad_samples *known, const unit *failed, uint64_t bad)
 {
     struct group group = group_of(run->plan, failed);
-    char first[1024] = "it can be read again now";
+    char first[1024] = "it can be read again now", what[64];
+    bool lost = bad == UINT64_MAX;
     int n = name_bad(run, known, &group, bad, true, first, sizeof first);
-    const char *when = failed->kind == UNIT_TRAIN ? "step" : "evaluation after step";
-    const char *then = bad == UINT64_MAX
-                           ? "; is the disk or the network in trouble? Continue with ckpt_path=auto."
-                       : failed->kind != UNIT_TRAIN ? "; none is left to evaluate on: is data.dir right?"
-                       : co_option_find(run->plan->spec.data->options, "on_error")
-                           ? "; mend or remove the file, or leave such samples out with data.on_error=skip."
-                           : ".";
 
-    if (bad == UINT64_MAX)
-        snprintf(run->out->blame, sizeof run->out->blame,
-                 "%s %lld: a sample that was there when the run began could not be read: %s. The state "
-                 "before it is saved%s",
-                 when, (long long)failed->step, first, then);
-    else
-        snprintf(run->out->blame, sizeof run->out->blame,
-                 "%s %lld: %d sample%s could not be read: %s. The state before it is saved%s", when,
-                 (long long)failed->step, n, n == 1 ? "" : "s", first, then);
+    snprintf(what, sizeof what, "%d sample%s could not be read", n, n == 1 ? "" : "s");
+    snprintf(run->out->blame, sizeof run->out->blame, "%s %lld: %s: %s. The state before it is saved%s",
+             failed->kind == UNIT_TRAIN ? "step" : "evaluation after step", (long long)failed->step,
+             !lost            ? what
+             : known->changed ? "a file is not what it was when the run began"
+                              : "a sample that was there when the run began could not be read",
+             first, advice(run, known, failed, lost));
 }

@@ -78,6 +78,25 @@ static co_err limit_batches(const char *key, const char *text, int64_t all, int6
     return CO_OK;
 }
 
+/* The nearer of the two limits; with neither, as far as units are counted. */
+static co_err limit_steps(co_plan *plan, int64_t per_epoch)
+{
+    const int64_t most = UINT32_MAX / 4, epochs = plan->cfg.max_epochs, steps = plan->cfg.max_steps;
+    int64_t *out = &plan->units.steps;
+
+    if (epochs == 0)
+        return co_fail(CO_EINPUT, "trainer.max_epochs: 0 is out of range (allowed: 1 to 1e9; -1: no limit)");
+    *out = epochs > 0 ? per_epoch * epochs : INT64_MAX;
+    if (steps >= 0 && steps < *out)
+        *out = steps;
+    plan->facts.endless = *out == INT64_MAX;
+    if (plan->facts.endless)
+        *out = most;
+    if (*out > most)
+        return co_fail(CO_EINPUT, "%lld steps are more than this version counts", (long long)*out);
+    return CO_OK;
+}
+
 static co_err choose_steps(co_plan *plan)
 {
     int64_t count = plan->data->count[CO_SPLIT_TRAIN], batch = plan->batch;
@@ -93,11 +112,7 @@ static co_err choose_steps(co_plan *plan)
         per_epoch = plan->cfg.max_epochs = 1;
     plan->short_n = per_epoch == all ? (uint32_t)(count % batch) : 0;
     order->steps_per_epoch = per_epoch;
-    order->steps = per_epoch * plan->cfg.max_epochs;
-    if (plan->cfg.max_steps >= 0 && plan->cfg.max_steps < order->steps)
-        order->steps = plan->cfg.max_steps;
-    if (order->steps > UINT32_MAX / 4)
-        return co_fail(CO_EINPUT, "%lld steps are more than this version counts", (long long)order->steps);
+    CO_TRY(limit_steps(plan, per_epoch));
     order->block =
         plan->cfg.eval_every && plan->eval_count[CO_SPLIT_VAL] ? plan->cfg.eval_every * per_epoch : 0;
     order->final_test = plan->cfg.test && plan->eval_count[CO_SPLIT_TEST];

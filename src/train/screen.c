@@ -68,7 +68,10 @@ static void add_batch(co_plan *plan)
     if (count < plan->batch)
         add(f, "; larger than the data: each epoch is one step of %u samples", count);
     add(f, "\nsteps     %lld per epoch", (long long)plan->units.steps_per_epoch);
-    add(f, ", %lld in all", (long long)plan->units.steps);
+    if (f->endless)
+        add(f, ", no limit (trainer.max_epochs=-1)");
+    else
+        add(f, ", %lld in all", (long long)plan->units.steps);
     if (plan->start.step)
         add(f, "; continuing after step %lld", (long long)plan->start.step);
     add(f, "\n");

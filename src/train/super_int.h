@@ -36,6 +36,7 @@ co_err save_last(struct saver *saver, int64_t step);
 struct bad_samples {
     uint64_t *named;              /* bits: training samples that were reported */
     int64_t eval[CO_SPLIT_COUNT]; /* how many of an evaluation were reported */
+    bool changed;                 /* the file that ended the run was changed, not lost */
 };
 void report_bad_step(const struct run *run, struct bad_samples *known, int64_t step, uint64_t bad);
 void report_bad_eval(const struct run *run, struct bad_samples *known, const co_eval_result *eval);

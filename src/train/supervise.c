@@ -269,9 +269,23 @@ static co_train_summary nothing_yet(const co_plan *plan)
                               .status = CO_STATUS_FAILED};
 }
 
+/* Files of the data that change during the run, or between two parts of it, are noticed. */
+static co_err remember_data(const co_plan *plan)
+{
+    char path[4200];
+
+    if (!plan->data->remember || !plan->spec.log_dir)
+        return CO_OK;
+    snprintf(path, sizeof path, "%.4096s/data-seen.bin", plan->spec.log_dir);
+    if (!plan->spec.resume)
+        unlink(path); /* of another run in this folder */
+    return plan->data->remember(plan->data, path);
+}
+
 static co_err open_run(struct supervisor *super)
 {
     co_fpu_init();
+    CO_TRY(remember_data(super->run.plan));
     CO_TRY(open_memory(super));
     CO_TRY(co_signals_open(&super->signals));
     super->run.bell = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);

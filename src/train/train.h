@@ -119,6 +119,7 @@ void co_plan_place(co_plan *p, const char *ckpt_root, const char *log_dir);
 typedef struct co_plan_facts {
     int ranks, ranks_asked, slices;
     int64_t batch, steps_per_epoch, steps, epochs, samples_per_epoch;
+    bool endless;             /* neither epochs nor steps are limited: `steps` is as far as is counted */
     int64_t start_step;       /* 0, or where the checkpoint stands */
     const json_t *remembered; /* what hooks.remember gave for that checkpoint; NULL: nothing */
     size_t params, state_elements;

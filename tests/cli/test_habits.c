@@ -44,16 +44,25 @@ static const struct habit table[] = {
      {"-> data.max_len=32", "-> model.d_model=16"}},
     /* torchrun and the DDP tutorial */
     {"--standalone --nproc_per_node=4 multigpu_torchrun.py 50 10",
-     "trainer.devices=4 trainer.max_epochs=50 callbacks.model_checkpoint.every_n_epochs=10",
-     {"--standalone: ", "multigpu_torchrun.py: not run", "10 -> callbacks.model_checkpoint.every_n_epochs=10"}},
+     "experiment=toy trainer.devices=4 trainer.max_epochs=50 callbacks.model_checkpoint.every_n_epochs=10",
+     {"--standalone: ", "multigpu_torchrun.py: the tutorial's script is not run",
+      "10 -> callbacks.model_checkpoint.every_n_epochs=10"}},
     {"--nproc-per-node auto --nnodes=1:1 --node_rank 0",
      "trainer.devices=auto",
      {"--nproc-per-node auto -> trainer.devices=auto", "--nnodes=1:1: so it is"}},
+    {"single_gpu.py 20 5 --batch_size 16",
+     "experiment=toy trainer.devices=1 trainer.max_epochs=20 callbacks.model_checkpoint.every_n_epochs=5 "
+     "data.batch_size_per_rank=16",
+     {"single_gpu.py -> trainer.devices=1", "experiment=toy: the recipe"}},
+    {"ddp/multigpu.py 20 5", "experiment=toy 20 5", {"ddp/multigpu.py: the tutorial's script is not run"}},
     {"--nproc_per_node=2 --nnodes=1 --rdzv_id=456 --rdzv_backend=c10d --rdzv_endpoint=127.0.0.1:48123 "
-     "train.py "
-     "--batch_size 8",
-     "trainer.devices=2 data.batch_size_per_rank=8",
+     "multinode.py 50 10 --batch_size 8",
+     "experiment=toy trainer.devices=2 trainer.max_epochs=50 callbacks.model_checkpoint.every_n_epochs=10 "
+     "data.batch_size_per_rank=8",
      {"--rdzv_id=456: not needed", "--rdzv_endpoint=127.0.0.1:48123: not needed"}},
+    {"--nproc_per_node=2 train.py --batch_size 8 data=digits",
+     "trainer.devices=2 data.batch_size_per_rank=8 data=digits",
+     {"train.py: not run"}},
     {"--master_addr 127.0.0.1 --master_port 1 --max_restarts=3 --log_dir x --tee 3 -r 3",
      "",
      {"--max_restarts=3: ", "--tee 3: ", "--log_dir x: "}},
@@ -97,7 +106,7 @@ static const struct habit table[] = {
      {0}},
     {"extras.print_config=false '+tags=[a,b]' train=True", "", {"tags=[a,b]: kept in overrides.yaml"}},
     {"paths.output_dir=here", "run.dir=here", {"-> run.dir=here"}},
-    {"ckpt_path=last", "ckpt_path=auto", {"ckpt_path=last -> ckpt_path=auto"}},
+    {"ckpt_path=last data=digits", "ckpt_path=auto data=digits", {"ckpt_path=last -> ckpt_path=auto"}},
     /* the batch given last is the batch */
     {"experiment=toy data.batch_size=64", "experiment=toy data.batch_size_per_rank=0 data.batch_size=64", {0}},
     {"experiment=toy -b 16", "experiment=toy data.batch_size_per_rank=16", {0}},
@@ -112,6 +121,23 @@ static char *configuration(const char *words, char **told)
     CHECK_OK(co_fs_read(told, &len, "told", 1 << 20));
     CHECK(r.status == 0, "`%s` exits with %d: %s", words, r.status, *told);
     return r.out;
+}
+
+TEST(a_script_of_ones_own_without_data_is_refused_with_the_line_that_runs_it)
+{
+    static const char *const lines[][2] = {
+        {"--nproc_per_node=2 --nnodes=1 --rdzv_id=456 train.py --batch_size 8",
+         "to run it: cohort launch --nproc_per_node=2 --nnodes=1 --rdzv_id=456 train.py --batch_size 8\n"},
+        {"'my dir/run.py' model=cnn 50 10", "to run it: cohort launch 'my dir/run.py' model=cnn 50 10\n"},
+        {"main.py", "main.py: `cohort train` runs no script"}};
+
+    for (size_t i = 0; i < CO_COUNT(lines); i++) {
+        test_run r = test_sh("$COHORT train %s", lines[i][0]);
+        CHECK(r.status == 2 && test_contains(r.out, lines[i][1]), "%s: %d: %s", lines[i][0], r.status, r.out);
+        CHECK(strncmp(r.out, "cohort: ", 8) == 0, "something else was said first: %s", r.out);
+        CHECK(!co_fs_exists("logs"), "something was trained");
+        free(r.out);
+    }
 }
 
 TEST(each_habit_is_the_line_in_our_own_words_and_says_what_it_became)

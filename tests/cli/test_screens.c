@@ -275,6 +275,42 @@ TEST(the_end_says_what_came_of_it_what_to_type_next_and_how_to_do_it_again)
              "$COHORT train 'run.dir=a b' ckpt_path=auto trainer.max_steps=24");
 }
 
+/* Runs the reproduce line that a run printed; its weights are those of the run in `dir`. */
+static void does_it_again(const char *out, const char *dir)
+{
+    char sha[65], again[65];
+    const char *line = strstr(out, "\nreproduce: cohort train ");
+
+    CHECK(line, "%s", out);
+    line += strlen("\nreproduce: cohort ");
+    test_run r = test_sh("$COHORT %.*s\n", (int)strcspn(line, "\n"), line);
+    CHECK(r.status == 0, "%.*s: %s", (int)strcspn(line, "\n"), line, r.out);
+    r.out[strlen(r.out) - 1] = '\0';
+    sha_of_run(sha, dir);
+    sha_of_run(again, strrchr(r.out, '\n') ? strrchr(r.out, '\n') + 1 : r.out);
+    CHECK(strcmp(sha, again) == 0, "done again it came out otherwise");
+    free(r.out);
+}
+
+TEST(the_reproduce_line_works_as_typed_whatever_named_the_folder_or_continued_the_run)
+{
+    char *out = said(0, "$COHORT train " SMALL " trainer.max_steps=5 trainer.default_root_dir=x "
+                        "callbacks.model_checkpoint.dirpath=kept 2>&1 >/dev/null");
+    does_it_again(out, "x");
+    free(out);
+    out = said(0, "$COHORT train " SMALL " trainer.max_steps=5 'run={dir:y}' 2>&1 >/dev/null");
+    does_it_again(out, "y");
+    free(out);
+    out = said(0, "$COHORT train run.dir=y ckpt_path=auto trainer.max_steps=8 2>&1 >/dev/null");
+    says(out, "\n3 steps in ");
+    says(out, " s (8 in all)");
+    does_it_again(out, "y");
+    free(out);
+    out = said(0, "$COHORT train experiment=y/config.yaml run.dir=z ckpt_path=null 2>&1 >/dev/null");
+    does_it_again(out, "z");
+    free(out);
+}
+
 TEST(quiet_says_nothing_but_what_went_wrong_and_train_log_has_it_all)
 {
     test_run r =

@@ -63,6 +63,39 @@ TEST(a_sweep_asked_to_stop_stops_its_job_and_starts_no_other)
     json_decref(rows);
 }
 
+TEST(a_stopped_sweep_says_what_is_left_and_the_line_that_goes_on_with_it)
+{
+    pid_t pid =
+        test_spawn("log", "exec $COHORT train -m " SMALL " seed=1,2,3 trainer.max_epochs=100000 run.dir=all");
+    test_until(has_first_step, NULL, 20, "the first job");
+    kill(pid, SIGTERM);
+    CHECK(test_wait(pid, 30) == 75, "not stopped");
+    test_run log = test_sh("cat log");
+    CHECK(test_contains(log.out, "stopped in job 0; jobs 1 to 2 were not started\n"), "%s", log.out);
+    const char *line = strstr(log.out, "\ncontinue with: cohort train -m " SMALL " seed=1,2,3 ");
+    CHECK(line, "%s", log.out);
+    line += strlen("\ncontinue with: cohort ");
+    test_run r =
+        test_sh("$COHORT %.*s trainer.max_epochs=1 trainer.max_steps=-1", (int)strcspn(line, "\n"), line);
+    CHECK(co_fs_exists("all/2/summary.json"), "%d: %s", r.status, r.out);
+    free(r.out);
+    free(log.out);
+}
+
+TEST(the_table_of_a_sweep_fits_the_terminal)
+{
+    for (int columns = 60; columns <= 140; columns += 40) {
+        test_run r =
+            test_sh("rm -rf all; COLUMNS=%d $COHORT train -m " SMALL
+                    " seed=1,2 optim.weight_decay=0.0125,0.025 trainer.max_steps=2 run.dir=all 2>/dev/null",
+                    columns);
+        CHECK(r.status == 0, "%s", r.out);
+        for (char *row = strtok(r.out, "\n"); row; row = strtok(NULL, "\n"))
+            CHECK((int)strlen(row) <= columns, "%d columns are %zu: %s", columns, strlen(row), row);
+        free(r.out);
+    }
+}
+
 TEST(cfg_job_shows_the_configuration_and_runs_nothing)
 {
     test_run r = test_sh("X=hunter2 $COHORT train --cfg job 'task_name=${oc.env:X}' seed=7");

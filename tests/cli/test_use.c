@@ -190,6 +190,94 @@ TEST(auto_continues_the_folder_given_or_the_newest_unfinished_run_or_begins)
     free(r.out);
 }
 
+TEST(auto_alone_continues_the_newest_unfinished_run_with_its_own_configuration)
+{
+    test_run r = test_sh("$COHORT train ckpt_path=auto");
+    CHECK(r.status == 2 && test_contains(r.out, "no unfinished run below logs/"), "%s", r.out);
+    CHECK(!co_fs_exists("logs"), "something was trained");
+    free(r.out);
+    succeeds(
+        "$COHORT train data=fake model=linear optim=sgd trainer.max_steps=9 task_name=other 2>err >dir && "
+        "rm $(cat dir)/summary.json");
+    r = test_sh("$COHORT >here && grep -F \"$(cat dir) (cohort train ckpt_path=auto)\" here");
+    CHECK(r.status == 0, "%s", r.out);
+    free(r.out);
+    r = test_sh("$COHORT train ckpt_path=auto trainer.max_steps=12 2>err >again; cat err; cmp dir again");
+    CHECK(r.status == 0 && test_contains(r.out, "the newest unfinished run, with its configuration"), "%s",
+          r.out);
+    CHECK(test_contains(r.out, "data      fake") && test_contains(r.out, "continuing after step 9"), "%s",
+          r.out);
+    free(r.out);
+    r = test_sh("$COHORT train ckpt_path=auto 2>&1");
+    CHECK(r.status == 2, "a finished run is continued: %s", r.out);
+    free(r.out);
+    succeeds("rm $(cat dir)/summary.json");
+    r = test_sh("$COHORT train " SMALL " trainer.max_steps=3 ckpt_path=auto 2>&1");
+    CHECK(r.status == 0 && test_contains(r.out, "no unfinished run has this configuration, starting anew"),
+          "%s", r.out);
+    CHECK(test_contains(r.out, " is unfinished too; it has another configuration"), "%s", r.out);
+    free(r.out);
+}
+
+TEST(auto_with_a_folder_that_holds_no_run_and_no_word_of_what_to_train_is_refused)
+{
+    static const char *const lines[] = {"run.dir=x ckpt_path=auto", "trainer.default_root_dir=x ckpt_path=auto",
+                                        "run.dir=x ckpt_path=auto trainer.max_epochs=20 trainer.devices=1"};
+
+    for (size_t i = 0; i < CO_COUNT(lines); i++) {
+        test_run r = test_sh("$COHORT train %s", lines[i]);
+        CHECK(r.status == 2 && test_contains(r.out, "there is no run in x"), "%s: %s", lines[i], r.out);
+        CHECK(!co_fs_exists("x") && !co_fs_exists("logs"), "%s left something", lines[i]);
+        free(r.out);
+    }
+    succeeds("$COHORT train " SMALL " run.dir=x ckpt_path=auto trainer.max_steps=2");
+}
+
+/* --- where a run ends ------------------------------------------------------------------------------------------------ */
+TEST(steps_alone_lift_the_limit_of_epochs_and_the_hint_names_the_limit_that_ended_the_run)
+{
+    test_run r = test_sh("$COHORT train " SMALL " trainer.max_steps=240 run.dir=a 2>&1"); /* 10 epochs are 230 */
+    CHECK(r.status == 0 && test_contains(r.out, "240 in all"), "%s", r.out);
+    CHECK(test_contains(r.out, "ckpt_path=auto trainer.max_steps=480\n"), "%s", r.out);
+    free(r.out);
+    r = test_sh("$COHORT train run.dir=a ckpt_path=auto trainer.max_steps=480 2>&1");
+    CHECK(r.status == 0 && test_contains(r.out, "480 in all; continuing after step 240"), "%s", r.out);
+    free(r.out);
+    r = test_sh("$COHORT train " SMALL " trainer.max_steps=240 trainer.max_epochs=2 run.dir=b 2>&1");
+    CHECK(r.status == 0 && test_contains(r.out, "46 in all"), "both limits hold: %s", r.out);
+    CHECK(test_contains(r.out, "ckpt_path=auto trainer.max_epochs=4\n"), "%s", r.out);
+    free(r.out);
+    r = test_sh("$COHORT train run.dir=b ckpt_path=auto 2>&1");
+    CHECK(r.status == 0 && test_contains(r.out, "raise trainer.max_epochs to go on"), "%s", r.out);
+    free(r.out);
+    r = test_sh("$COHORT train experiment=demo trainer.max_steps=400 --cfg job"); /* 15 epochs are 345 */
+    CHECK(r.status == 0 && test_contains(r.out, "max_steps: 400"), "%s", r.out);
+    free(r.out);
+    r = test_sh("$COHORT plan experiment=demo trainer.max_steps=400");
+    CHECK(r.status == 0 && test_contains(r.out, "400 in all"), "a file's epochs hold: %s", r.out);
+    free(r.out);
+}
+
+TEST(no_limit_of_epochs_is_minus_one_or_null)
+{
+    static const char *const none[] = {"-1", "null"};
+
+    for (size_t i = 0; i < CO_COUNT(none); i++) {
+        test_run r = test_sh("$COHORT plan " SMALL " trainer.max_epochs=%s trainer.max_steps=300", none[i]);
+        CHECK(r.status == 0 && test_contains(r.out, "300 in all"), "%s: %s", none[i], r.out);
+        free(r.out);
+        r = test_sh("$COHORT plan " SMALL " trainer.max_epochs=%s", none[i]);
+        CHECK(r.status == 0 && test_contains(r.out, "23 per epoch, no limit"), "%s: %s", none[i], r.out);
+        free(r.out);
+    }
+    test_run r = test_sh("$COHORT train " SMALL " trainer.max_epochs=-1 trainer.max_time=1s run.dir=t 2>&1");
+    CHECK(r.status == 0 && test_contains(r.out, "no limit"), "%d: %s", r.status, r.out);
+    free(r.out);
+    r = test_sh("$COHORT train " SMALL " trainer.max_epochs=0");
+    CHECK(r.status == 2 && test_contains(r.out, "trainer.max_epochs: 0 is out of range"), "%s", r.out);
+    free(r.out);
+}
+
 TEST(a_line_that_only_names_the_run_continues_it_with_its_own_configuration)
 {
     succeeds("$COHORT train " SMALL " optim.lr=0.01 seed=4 trainer.max_steps=20 run.dir=whole");

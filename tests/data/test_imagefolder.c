@@ -168,7 +168,8 @@ TEST(folders_that_could_mean_two_things_are_refused_with_what_was_found)
     CHECK_FAILS(set_try(&(co_dataset *){NULL}, "imagefolder", (char *)NULL), CO_EINPUT,
                 "needs data.dir=FOLDER");
     sh("mkdir e && mkdir -p w/a && : >w/a/1.webp && : >z.zip");
-    CHECK_FAILS(try_folder("e"), CO_EINPUT, "e has no pictures (.jpg, .jpeg, .png): e/train/CLASS/*.jpg or");
+    CHECK_FAILS(try_folder("e"), CO_EINPUT,
+                "e has no pictures (.jpg .jpeg .png .webp .bmp .gif): e/train/CLASS/*.jpg or");
     CHECK_FAILS(try_folder("w"), CO_EINPUT, "w has one class, the folder a");
     CHECK_FAILS(try_folder("z.zip"), CO_EINPUT,
                 "neither a folder nor a .tar, .tar.xz or .tar.gz archive: unzip it");
@@ -186,7 +187,7 @@ TEST(folders_that_could_mean_two_things_are_refused_with_what_was_found)
     CHECK_FAILS(try_folder("d"), CO_EINPUT, "d/train has a class folder eel, d/val has none");
     sh("mkdir d/val/eel");
     CHECK_FAILS(try_folder("d"), CO_EINPUT,
-                "d/val/eel has no pictures (.jpg, .jpeg, .png): fill it or remove it");
+                "d/val/eel has no pictures (.jpg .jpeg .png .webp .bmp .gif): fill it or remove it");
     sh("rm -r d/val && mkdir d/val");
     CHECK_FAILS(try_folder("d"), CO_EINPUT, "d/val has no pictures");
     put_jpeg("d/val/a.jpg", 8, 8, 1);

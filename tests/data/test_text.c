@@ -224,7 +224,7 @@ TEST(a_text_file_that_cannot_be_read_is_named_with_the_reason)
 
     CHECK_FAILS(set_try(&d, "text", "path", "/x/y.txt", (char *)NULL), CO_EINPUT,
                 "data.path: open /x/y.txt: No such file or directory");
-    CHECK_FAILS(set_try(&d, "text", "path", "/", (char *)NULL), CO_EINPUT, "Is a directory");
+    CHECK_FAILS(set_try(&d, "text", "path", "/", (char *)NULL), CO_EINPUT, "/ is a folder, not a file");
     CHECK_FAILS(set_try(&d, "text", (char *)NULL), CO_EINPUT,
                 "data=text needs data.path=FILE (any UTF-8 text)");
 }

@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "harness.h"
+#include "kernel/kernel_int.h"
 #include "kernel/wide.h"
 
 #define X(...)                                                                                               \
@@ -309,12 +310,12 @@ static void expect_on(const co_kernels *k, co_op op, const co_attr *attr, double
 void op_expect(co_op op, const co_attr *attr, double tol, const tensor *in, int n_in, const tensor *want,
                int n_out, int line)
 {
-    const co_kernels *ref, *best;
-
-    CHECK_OK(co_kernels_get(&ref, "ref"));
-    CHECK_OK(co_kernels_get(&best, "auto"));
-    expect_on(ref, op, attr, tol, in, n_in, want, n_out, line);
-    if (best != ref)
-        expect_on(best, op, attr, tol, in, n_in, want, n_out, line);
+    for (int i = 0; i < provider_count; i++) {
+        const co_kernels *k;
+        if (!providers[i].has())
+            continue;
+        CHECK_OK(co_kernels_get(&k, providers[i].name));
+        expect_on(k, op, attr, tol, in, n_in, want, n_out, line);
+    }
     expect_on(test_kernels_wide(), op, attr, tol > 0 ? tol : 1e-6, in, n_in, want, n_out, line);
 }

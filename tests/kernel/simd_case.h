@@ -8,7 +8,7 @@
 
 #include "base/alloc.h"
 #include "harness.h"
-#include "kernel/kernel.h"
+#include "kernel/kernel_int.h"
 
 enum { SIMD_GUARD = 16 };
 
@@ -20,12 +20,25 @@ typedef struct simd_case {
     int n_in, n_out;
 } simd_case;
 
-static inline const co_kernels *simd_level(const char *name)
+static inline const co_kernels *simd_provider(const char *name)
 {
     const co_kernels *k = NULL;
-    if (co_kernels_get(&k, name))
-        test_skip("%s", co_errmsg());
+    CHECK_OK(co_kernels_get(&k, name));
     return k;
+}
+
+/* Runs the check on every level of src/kernel/simd that this CPU has; they all have one numerics. */
+static inline void simd_each_level(void (*check)(const co_kernels *k))
+{
+    int n = 0;
+    for (int i = 0; i < provider_count; i++)
+        if (!strcmp(providers[i].numerics, "avx2") && providers[i].has()) {
+            test_note("level %s", providers[i].name);
+            check(simd_provider(providers[i].name));
+            n++;
+        }
+    if (!n)
+        test_skip("this CPU has no level of src/kernel/simd");
 }
 
 static inline size_t simd_bytes(const co_arg *a)

@@ -6,14 +6,23 @@
 #include "base/hash.h"
 #include "harness.h"
 #include "kernel/cases.h"
+#include "kernel/kernel_int.h"
 #include "kernel/wide.h"
 
-static const co_kernels *provider(const char *level)
+static const co_kernels *kernels_of(const char *level)
 {
     const co_kernels *k = NULL;
 
     CHECK_OK(co_kernels_get(&k, level));
     return k;
+}
+
+/* Those that this CPU has. */
+static void each_provider(void (*check)(const co_kernels *k))
+{
+    for (int i = 0; i < provider_count; i++)
+        if (providers[i].has())
+            check(kernels_of(providers[i].name));
 }
 
 static void same_bytes(const void *a, const void *b, size_t len, int i, const char *what)
@@ -47,8 +56,7 @@ static void threads_do_not_matter(const co_kernels *k)
 
 TEST(the_number_of_threads_does_not_change_a_bit)
 {
-    threads_do_not_matter(provider("ref"));
-    threads_do_not_matter(provider("auto"));
+    each_provider(threads_do_not_matter);
 }
 
 static void garbage_does_not_matter(const co_kernels *k)
@@ -65,21 +73,43 @@ static void garbage_does_not_matter(const co_kernels *k)
 
 TEST(every_element_of_every_output_is_written)
 {
-    garbage_does_not_matter(provider("ref"));
-    garbage_does_not_matter(provider("auto"));
+    each_provider(garbage_does_not_matter);
     garbage_does_not_matter(test_kernels_wide());
+}
+
+static void gives_the_bytes_of(const co_kernels *a, const co_kernels *b)
+{
+    char what[64];
+
+    snprintf(what, sizeof what, "%s differs from %s", a->level, b->level);
+    for (int i = 0; i < op_case_count(); i++) {
+        size_t len;
+        void *of_a = op_case_run(a, op_case_at(i), 2, 1, &len);
+        void *of_b = op_case_run(b, op_case_at(i), 1, 0, &len);
+        same_bytes(of_a, of_b, len, i, what);
+        free(of_a);
+        free(of_b);
+    }
 }
 
 TEST(far_gives_the_bytes_of_ref)
 {
-    for (int i = 0; i < op_case_count(); i++) {
-        size_t len;
-        void *near = op_case_run(provider("ref"), op_case_at(i), 1, 0, &len);
-        void *far = op_case_run(provider("far"), op_case_at(i), 2, 1, &len);
-        same_bytes(near, far, len, i, "far differs from ref");
-        free(near);
-        free(far);
-    }
+    gives_the_bytes_of(kernels_of("far"), kernels_of("ref"));
+}
+
+/* A run may be computed by any of them, or by several at once. */
+TEST(providers_of_one_numerics_give_the_same_bytes)
+{
+    int pairs = 0;
+
+    for (int i = 0; i < provider_count; i++)
+        for (int j = 0; j < i; j++)
+            if (!strcmp(providers[i].numerics, providers[j].numerics) && providers[i].has() &&
+                providers[j].has()) {
+                gives_the_bytes_of(kernels_of(providers[i].name), kernels_of(providers[j].name));
+                pairs++;
+            }
+    test_note("%d pairs", pairs);
 }
 
 /* The largest distance of a case's outputs from those in double, where a distance of 1 means one part in one
@@ -127,8 +157,7 @@ static void close_to_wide(const co_kernels *k)
 
 TEST(float_stays_close_to_double)
 {
-    close_to_wide(provider("ref"));
-    close_to_wide(provider("auto"));
+    each_provider(close_to_wide);
 }
 
 /* A number that this test wants changed is a changed algorithm: a new version of the kernels, and a line in
@@ -139,7 +168,7 @@ TEST(ref_version_1_gives_one_hash_whoever_compiled_it)
 
     for (int i = 0; i < op_case_count(); i++) {
         size_t len;
-        void *out = op_case_run(provider("ref"), op_case_at(i), 1, 0, &len);
+        void *out = op_case_run(kernels_of("ref"), op_case_at(i), 1, 0, &len);
         hash = hash * 31 + co_fnv1a64(out, len);
         free(out);
     }

@@ -5,9 +5,9 @@
 #include <unistd.h>
 
 #include "harness.h"
-#include "kernel/kernel.h"
+#include "kernel/kernel_int.h"
 
-static const co_kernels *provider(const char *level)
+static const co_kernels *kernels_of(const char *level)
 {
     const co_kernels *k = NULL;
 
@@ -17,11 +17,43 @@ static const co_kernels *provider(const char *level)
 
 TEST(every_operator_has_a_row_in_every_provider)
 {
-    const char *levels[] = {"ref", "far", "auto"};
-
-    for (size_t i = 0; i < CO_COUNT(levels); i++)
+    for (int i = 0; i < provider_count; i++) {
+        const provider *p = &providers[i];
+        static co_kernels k;
+        if (!p->has()) {
+            test_note("%s: this CPU lacks %s", p->name, p->needs);
+            continue;
+        }
+        memset(&k, 0, sizeof k);
+        p->fill(&k);
         for (int op = 0; op < CO_OP_COUNT; op++)
-            CHECK(provider(levels[i])->row[op].fn, "%s: no kernel for %s", levels[i], co_op_name((co_op)op));
+            CHECK(k.row[op].fn, "%s: no kernel for %s", p->name, co_op_name((co_op)op));
+        CHECK(k.version > 0 && k.real_size == 4, "%s: version %d, real_size %d", p->name, k.version,
+              k.real_size);
+        CHECK(!memcmp(k.row, kernels_of(p->name)->row, sizeof k.row), "%s: two fills differ", p->name);
+    }
+}
+
+TEST(every_provider_has_a_name_of_its_own_and_is_handed_out_where_the_cpu_has_it)
+{
+    for (int i = 0; i < provider_count; i++) {
+        const provider *p = &providers[i];
+        const co_kernels *k = NULL;
+        for (int j = 0; j < i; j++)
+            CHECK(strcmp(p->name, providers[j].name) != 0, "two are called %s", p->name);
+        CHECK(strcmp(p->name, "auto") != 0 && *p->numerics, "%s: a name of its own, and a numerics", p->name);
+        if (!p->has()) {
+            CHECK(p->needs, "%s: a CPU may lack it, and the message cannot say what", p->name);
+            CHECK_FAILS(co_kernels_get(&k, p->name), CO_EINPUT, p->needs);
+            continue;
+        }
+        CHECK_OK(co_kernels_get(&k, p->name));
+        CHECK(!strcmp(k->level, p->name) && !strcmp(k->numerics, p->numerics), "%s: got %s, %s", p->name,
+              k->level, k->numerics);
+        char name[64];
+        snprintf(name, sizeof name, "%s.%d", p->numerics, k->version);
+        CHECK(!strcmp(co_kernels_name(k), name), "%s: %s, not %s", p->name, co_kernels_name(k), name);
+    }
 }
 
 TEST(operators_have_names_of_their_own)
@@ -36,11 +68,11 @@ TEST(operators_have_names_of_their_own)
 
 TEST(providers_are_found_by_level_and_say_their_version)
 {
-    CHECK(!strcmp(co_kernels_name(provider("ref")), "ref.1"), "got %s", co_kernels_name(provider("ref")));
-    CHECK(!strcmp(co_kernels_name(provider("far")), "far.1"), "got %s", co_kernels_name(provider("far")));
-    CHECK(provider("ref")->real_size == 4 && !provider("ref")->space, "ref: floats in host memory");
-    CHECK(provider("far")->real_size == 4 && provider("far")->space, "far: floats in a space of its own");
-    CHECK(provider("ref") == provider("ref"), "tables are static");
+    CHECK(!strcmp(co_kernels_name(kernels_of("ref")), "ref.1"), "got %s", co_kernels_name(kernels_of("ref")));
+    CHECK(!strcmp(co_kernels_name(kernels_of("far")), "far.1"), "got %s", co_kernels_name(kernels_of("far")));
+    CHECK(kernels_of("ref")->real_size == 4 && !kernels_of("ref")->space, "ref: floats in host memory");
+    CHECK(kernels_of("far")->real_size == 4 && kernels_of("far")->space, "far: floats in a space of its own");
+    CHECK(kernels_of("ref") == kernels_of("ref"), "tables are static");
 }
 
 TEST(an_unknown_level_is_refused_with_the_names_there_are)
@@ -48,20 +80,22 @@ TEST(an_unknown_level_is_refused_with_the_names_there_are)
     const co_kernels *k = NULL;
 
     CHECK_FAILS(co_kernels_get(&k, "avx1024"), CO_EINPUT, "'avx1024': no such level");
-    CHECK_FAILS(co_kernels_get(&k, ""), CO_EINPUT, "auto, ref, avx2, far");
+    CHECK_FAILS(co_kernels_get(&k, ""), CO_EINPUT, "auto, avx2, ");
+    for (int i = 0; i < provider_count; i++)
+        CHECK_FAILS(co_kernels_get(&k, "avx1024"), CO_EINPUT, providers[i].name);
     CHECK(!k, "written on failure");
 }
 
-TEST(auto_takes_avx2_where_the_cpu_has_it)
+TEST(auto_takes_the_first_provider_that_the_cpu_has)
 {
-    const co_kernels *k = NULL;
-    bool has = __builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma");
+    int first = 0;
 
-    CHECK(!strcmp(provider("auto")->level, has ? "avx2" : "ref"), "got %s", provider("auto")->level);
-    if (has)
-        CHECK(provider("avx2") == provider("auto"), "two tables for one level");
-    else
-        CHECK_FAILS(co_kernels_get(&k, "avx2"), CO_EINPUT, "this CPU lacks");
+    while (!providers[first].has())
+        first++;
+    CHECK(kernels_of("auto") == kernels_of(providers[first].name), "got %s", kernels_of("auto")->level);
+    CHECK(!kernels_of("auto")->space, "auto computes in host memory");
+    if (__builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma"))
+        CHECK(!strcmp(kernels_of("auto")->level, "avx2"), "got %s", kernels_of("auto")->level);
 }
 
 /* The signal that ends a child which touches p, 0 if none does. */
@@ -83,7 +117,7 @@ static int touch(volatile char *p, bool write)
 
 TEST(far_memory_faults_outside_a_call_and_not_inside)
 {
-    const co_space_ops *ops = provider("far")->space;
+    const co_space_ops *ops = kernels_of("far")->space;
     enum { SIZE = 10000 }; /* not a multiple of a page */
     void *mem;
 
@@ -99,7 +133,7 @@ TEST(far_memory_faults_outside_a_call_and_not_inside)
 
 TEST(far_memory_keeps_what_is_put_there)
 {
-    const co_space_ops *ops = provider("far")->space;
+    const co_space_ops *ops = kernels_of("far")->space;
     enum { SIZE = 5000 };
     char text[] = "over there", back[sizeof text] = "";
     void *mem;

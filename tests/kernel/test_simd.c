@@ -1,9 +1,9 @@
-/* Every row that the avx2 level overwrites: near the reference within a stated bound, the same bytes for 1, 2
+/* Every row that a level of src/kernel/simd overwrites: near the reference within a stated bound, the same bytes for 1, 2
  * and 3 threads, and one hash from every compiler. Shapes are random and awkward.
  *
  * Bounds, by kind of row:
  *   SAME     the reference's bits
- * CHAIN    |diff| <= K * 2^-23 * sum |a||b|, K = the length of the sum; the sum is the reference of |inputs|
+ *   CHAIN    |diff| <= K * 2^-23 * sum |a||b|, K = the length of the sum; the sum is the reference of |inputs|
  *   NEAR     |diff| <= tol * the largest |value| of that output
  */
 #include <math.h>
@@ -319,15 +319,20 @@ static const struct row {
     {CO_OP_CROSS_ENTROPY_GRAD, cross_entropy_grad, NEAR, 0x1p-22, 0xa04913475fd54309},
 };
 
-TEST(simd_tests_know_every_row_that_the_level_overwrites)
+static void rows_are_known(const co_kernels *k)
 {
-    const co_kernels *ref = simd_level("ref"), *k = simd_level("avx2");
+    const co_kernels *ref = simd_provider("ref");
     for (int op = 0; op < CO_OP_COUNT; op++) {
         bool known = false;
         for (size_t i = 0; i < CO_COUNT(rows); i++)
             known |= rows[i].op == (co_op)op;
         CHECK(known == (k->row[op].fn != ref->row[op].fn), "%s", co_op_name((co_op)op));
     }
+}
+
+TEST(simd_tests_know_every_row_that_the_level_overwrites)
+{
+    simd_each_level(rows_are_known);
 }
 
 /* The length of the sum behind every element of output 0. */
@@ -393,9 +398,9 @@ static void compare(const struct row *r, const simd_case *t, int out, const floa
     }
 }
 
-TEST(simd_rows_agree_with_the_reference_within_their_bounds)
+static void rows_are_near_the_reference(const co_kernels *k)
 {
-    const co_kernels *ref = simd_level("ref"), *k = simd_level("avx2");
+    const co_kernels *ref = simd_provider("ref");
     for (size_t i = 0; i < CO_COUNT(rows); i++)
         for (uint64_t round = 0; round < 60; round++) {
             uint64_t rng = 1000 * (i + 1) + round;
@@ -416,10 +421,14 @@ TEST(simd_rows_agree_with_the_reference_within_their_bounds)
         }
 }
 
-/* Change a hash here only with the version of the table: it means that trained weights change. */
-TEST(simd_rows_give_the_same_bits_from_every_compiler)
+TEST(simd_rows_agree_with_the_reference_within_their_bounds)
 {
-    const co_kernels *k = simd_level("avx2");
+    simd_each_level(rows_are_near_the_reference);
+}
+
+/* Change a hash here only with the version of the table: it means that trained weights change. */
+static void rows_have_their_hashes(const co_kernels *k)
+{
     bool all = true;
     for (size_t i = 0; i < CO_COUNT(rows); i++) {
         uint64_t sum[20], rng = 77;
@@ -434,9 +443,14 @@ TEST(simd_rows_give_the_same_bits_from_every_compiler)
         }
         uint64_t hash = co_fnv1a64(sum, sizeof sum);
         if (hash != rows[i].hash) {
-            test_note("%s: 0x%016llx", co_op_name(rows[i].op), (unsigned long long)hash);
+            test_note("%s %s: 0x%016llx", k->level, co_op_name(rows[i].op), (unsigned long long)hash);
             all = false;
         }
     }
     CHECK(all, "hashes of the rows above have changed");
+}
+
+TEST(simd_rows_give_the_same_bits_from_every_compiler)
+{
+    simd_each_level(rows_have_their_hashes);
 }

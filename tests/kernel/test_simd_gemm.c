@@ -1,4 +1,4 @@
-/* Matrix products and convolutions of the avx2 level, against their definition: every element is one chain of
+/* Matrix products and convolutions of every level of src/kernel/simd, against their definition: every element is one chain of
  * fma over k in index order from +0, then the bias. Equal to the bit, for shapes on all sides of every block
  * size. */
 #include "kernel/simd_case.h"
@@ -40,9 +40,8 @@ static void matmul_case(const co_kernels *k, int64_t b, int64_t m, int64_t kk, i
     simd_free(&t);
 }
 
-TEST(simd_matmul_is_one_chain_of_fma_per_element)
+static void matmul_is_a_chain(const co_kernels *k)
 {
-    const co_kernels *k = simd_level("avx2");
     uint64_t rng = 1;
     for (int i = 0; i < 160; i++) {
         int64_t m = simd_between(&rng, 1, 40), n = simd_between(&rng, 1, 70), kk = simd_between(&rng, 1, 90);
@@ -57,9 +56,13 @@ TEST(simd_matmul_is_one_chain_of_fma_per_element)
     }
 }
 
-TEST(simd_linear_adds_the_bias_after_the_chain)
+TEST(simd_matmul_is_one_chain_of_fma_per_element)
 {
-    const co_kernels *k = simd_level("avx2");
+    simd_each_level(matmul_is_a_chain);
+}
+
+static void linear_is_a_chain_and_a_bias(const co_kernels *k)
+{
     uint64_t rng = 2;
     for (int i = 0; i < 120; i++) {
         int64_t r = simd_between(&rng, 1, 40), in = simd_between(&rng, 1, i % 10 ? 80 : 600),
@@ -83,9 +86,13 @@ TEST(simd_linear_adds_the_bias_after_the_chain)
     }
 }
 
-TEST(simd_matmul_tn_sum_runs_over_the_rows_in_order)
+TEST(simd_linear_adds_the_bias_after_the_chain)
 {
-    const co_kernels *k = simd_level("avx2");
+    simd_each_level(linear_is_a_chain_and_a_bias);
+}
+
+static void tn_sum_is_a_chain(const co_kernels *k)
+{
     uint64_t rng = 3;
     for (int i = 0; i < 60; i++) {
         int64_t r1 = simd_between(&rng, 1, 5), r2 = simd_between(&rng, 1, 80), m = simd_between(&rng, 1, 40),
@@ -104,6 +111,11 @@ TEST(simd_matmul_tn_sum_runs_over_the_rows_in_order)
         co_free(want);
         simd_free(&t);
     }
+}
+
+TEST(simd_matmul_tn_sum_runs_over_the_rows_in_order)
+{
+    simd_each_level(tn_sum_is_a_chain);
 }
 
 /* ---- convolutions ---- */
@@ -213,9 +225,8 @@ static void conv_case(const co_kernels *k, conv g, bool biased, uint64_t *rng)
     simd_free(&f), simd_free(&d), simd_free(&e);
 }
 
-TEST(simd_convolutions_and_their_gradients_are_chains_in_index_order)
+static void convolutions_are_chains(const co_kernels *k)
 {
-    const co_kernels *k = simd_level("avx2");
     uint64_t rng = 4;
     for (int i = 0; i < 250; i++) {
         conv g = {.n = simd_between(&rng, 1, 5), .c = simd_between(&rng, 1, 9), .o = simd_between(&rng, 1, 20)};
@@ -231,4 +242,9 @@ TEST(simd_convolutions_and_their_gradients_are_chains_in_index_order)
     };
     for (size_t i = 0; i < CO_COUNT(usual); i++)
         conv_case(k, usual[i], i & 1, &rng);
+}
+
+TEST(simd_convolutions_and_their_gradients_are_chains_in_index_order)
+{
+    simd_each_level(convolutions_are_chains);
 }

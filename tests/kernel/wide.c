@@ -21,7 +21,9 @@ const co_kernels *test_kernels_wide(void)
 {
     static co_kernels k;
 
-    if (!k.level)
+    if (!k.level) {
         kernels_wide_fill(&k);
+        k.level = k.numerics = "wide";
+    }
     return &k;
 }

@@ -128,3 +128,24 @@ TEST(one_corrupt_picture_ends_the_run_at_the_same_step_for_any_number_of_ranks)
     outcome o = program_run("run2", WORDS "data.on_error=skip trainer.devices=2 ckpt_path=auto");
     CHECK(o.status == 0, "%s", o.out);
 }
+
+/* The sparse file makes the set too large for memory and for a fingerprint of every byte. */
+TEST(a_picture_replaced_by_one_of_the_same_length_ends_the_continued_run_with_its_name)
+{
+    static const char *const classes[] = {"ant", "bee", NULL};
+    const char *victim = "set/train/bee/3.jpg";
+
+    put_classes("set/train", classes, 16);
+    put_classes("set/val", classes, 4);
+    CHECK(truncate(victim, 1000) == 0, "%m");
+    sh("truncate -s 2G set/train/ant/huge.jpg");
+    outcome o =
+        program_run("run", WORDS "data.crop=8 data.on_error=skip trainer.devices=2 trainer.max_epochs=1");
+    CHECK(o.status == 0, "%s", o.out);
+    put_jpeg(victim, 8, 8, 250);
+    CHECK(truncate(victim, 1000) == 0, "%m");
+    o = program_run("run", WORDS "data.crop=8 data.on_error=skip trainer.devices=2 ckpt_path=auto");
+    CHECK(o.status == 1 && test_contains(o.out, "a file is not what it was when the run began") &&
+              test_contains(o.out, victim),
+          "exit %d\n%s", o.status, o.out);
+}

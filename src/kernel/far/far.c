@@ -61,6 +61,5 @@ void kernels_far_fill(co_kernels *k)
     static const co_space_ops ops = {far_open, far_close, far_put, far_get, far_enter, far_leave};
 
     kernels_ref_fill(k);
-    k->level = "far";
     k->space = &ops;
 }

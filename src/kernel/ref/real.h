@@ -19,13 +19,11 @@
 
 #ifdef REF_WIDE
 typedef double real;
-#define REF_LEVEL "wide"
 #define REF(name) kernels_wide_##name
 #define R_EXP     exp
 #define R_ERF     erf
 #else
 typedef float real;
-#define REF_LEVEL "ref"
 #define REF(name) kernels_ref_##name
 #define R_EXP     co_expf
 #define R_ERF     co_erff

@@ -2,12 +2,8 @@
  * one file in this folder and one line here. */
 #include "kernel/ref/real.h"
 
-#include <string.h>
-
 void REF(fill)(co_kernels *k)
 {
-    memset(k, 0, sizeof *k);
-    k->level = REF_LEVEL;
     k->version = 1;
     k->real_size = sizeof(real);
     REF(matmul)(k->row);

@@ -1,8 +1,8 @@
 /* elementwise.c -- RELU, GELU, their gradients, ADD, MUL, SCALE, DROPOUT: lanes are elements.
  *
  * Every element's value depends on its inputs alone, so a short last vector is a masked one with the same
- * steps. All but GELU give the bits of the reference. DROPOUT draws eight Philox blocks (32 elements) at a
- * time. */
+ * steps. All but GELU give the bits of the reference. DROPOUT draws VW Philox blocks (4 * VW elements)
+ * at a time. */
 #include "kernel/simd/simd_int.h"
 
 #include "base/rng.h"
@@ -117,46 +117,24 @@ static void scale(const co_call *c)
 
 /* ---- dropout ---- */
 
-/* Low and high words of the 64-bit products of eight words and a constant. */
-ALWAYS_INLINE void wide_mul(vi *lo, vi *hi, vi a, uint32_t by)
+/* co_rng_draw of VW blocks from `block` on; u[j] holds word j of each. */
+ALWAYS_INLINE void draw_blocks(vi u[4], co_rng_key key, uint32_t stream, uint32_t step, uint32_t sample,
+                               uint32_t block)
 {
-    vi m = _mm256_set1_epi32((int)by);
-    vi even = _mm256_mul_epu32(a, m), odd = _mm256_mul_epu32(_mm256_srli_epi64(a, 32), m);
-    *lo = _mm256_blend_epi32(even, _mm256_slli_epi64(odd, 32), 0xaa);
-    *hi = _mm256_blend_epi32(_mm256_srli_epi64(even, 32), odd, 0xaa);
-}
-
-/* co_rng_draw of blocks block .. block + 7; u[j] holds word j of each. */
-ALWAYS_INLINE void draw8(vi u[4], co_rng_key key, uint32_t stream, uint32_t step, uint32_t sample,
-                         uint32_t block)
-{
-    vi c0 = _mm256_add_epi32(_mm256_set1_epi32((int)block), _mm256_setr_epi32(0, 1, 2, 3, 4, 5, 6, 7));
-    vi c1 = _mm256_set1_epi32((int)sample), c2 = _mm256_set1_epi32((int)step),
-       c3 = _mm256_set1_epi32((int)stream);
+    vi c0 = vi_set(block) + vi_lanes(), c1 = vi_set(sample), c2 = vi_set(step), c3 = vi_set(stream);
     uint32_t k0 = key.k[0], k1 = key.k[1];
     for (int round = 0; round < 10; round++) {
         vi lo0, hi0, lo1, hi1;
-        wide_mul(&lo0, &hi0, c0, 0xD2511F53u);
-        wide_mul(&lo1, &hi1, c2, 0xCD9E8D57u);
-        c0 = _mm256_xor_si256(_mm256_xor_si256(hi1, c1), _mm256_set1_epi32((int)k0));
+        vi_mul_wide(&lo0, &hi0, c0, 0xD2511F53u);
+        vi_mul_wide(&lo1, &hi1, c2, 0xCD9E8D57u);
+        c0 = hi1 ^ c1 ^ vi_set(k0);
         c1 = lo1;
-        c2 = _mm256_xor_si256(_mm256_xor_si256(hi0, c3), _mm256_set1_epi32((int)k1));
+        c2 = hi0 ^ c3 ^ vi_set(k1);
         c3 = lo0;
         k0 += 0x9E3779B9u;
         k1 += 0xBB67AE85u;
     }
     u[0] = c0, u[1] = c1, u[2] = c2, u[3] = c3;
-}
-
-/* From word by word to block by block: u[0] then holds the 8 words of blocks 0 and 1, ... */
-ALWAYS_INLINE void by_block(vi u[4])
-{
-    vi t0 = _mm256_unpacklo_epi32(u[0], u[1]), t1 = _mm256_unpackhi_epi32(u[0], u[1]);
-    vi t2 = _mm256_unpacklo_epi32(u[2], u[3]), t3 = _mm256_unpackhi_epi32(u[2], u[3]);
-    vi a = _mm256_unpacklo_epi64(t0, t2), b = _mm256_unpackhi_epi64(t0, t2);
-    vi c = _mm256_unpacklo_epi64(t1, t3), d = _mm256_unpackhi_epi64(t1, t3);
-    u[0] = _mm256_permute2x128_si256(a, b, 0x20), u[2] = _mm256_permute2x128_si256(a, b, 0x31);
-    u[1] = _mm256_permute2x128_si256(c, d, 0x20), u[3] = _mm256_permute2x128_si256(c, d, 0x31);
 }
 
 static void dropout(const co_call *c)
@@ -172,11 +150,11 @@ static void dropout(const co_call *c)
         float *y = (float *)c->out[0].p + i * per;            /* [per] */
         for (int64_t q = 0; q < per; q += 4 * VW) {
             vi u[4];
-            draw8(u, key, c->attr->stream, c->run->step, (uint32_t)ids[i], (uint32_t)(q / 4));
-            by_block(u);
+            draw_blocks(u, key, c->attr->stream, c->run->step, (uint32_t)ids[i], (uint32_t)(q / 4));
+            vi_turn4(u);
             for (int64_t j = 0; j < 4 && q + j * VW < per; j++) {
                 int64_t at = q + j * VW, n = per - at < VW ? per - at : VW;
-                vf unit = _mm256_cvtepi32_ps(_mm256_srli_epi32(u[j], 8)) * v_set(0x1p-24f);
+                vf unit = v_of_int(u[j] >> 8) * v_set(0x1p-24f);
                 v_store_n(y + at, n, v_pick(v_ge(unit, p), v_load_n(x + at, n) / kept, v_zero()));
             }
         }

@@ -1,10 +1,10 @@
-/* fill.c -- the rows of this level over a table of reference rows. */
+/* fill.c -- the table of this level: the reference's rows, and ours over them. */
 #include "kernel/kernel_int.h"
 #include "kernel/simd/simd_int.h"
 
-void kernels_avx2_fill(co_kernels *k)
+void LEVEL(kernels_fill)(co_kernels *k)
 {
-    k->level = "avx2";
+    kernels_ref_fill(k);
     rows_matmul(k);
     rows_conv(k);
     rows_elementwise(k);

@@ -26,7 +26,7 @@ typedef struct tile {
 
 ALWAYS_INLINE void micro(const tile *g, int m, int64_t rs, int64_t cs, int64_t ldb)
 {
-    vf s[MR][2];
+    vf s[MAX_MR][2];
     const float *a = g->a, *b = g->b;
     UNROLL for (int r = 0; r < m; r++)
     {
@@ -80,7 +80,7 @@ __attribute__((noinline)) static void micro_packed(const tile *g, int64_t m)
         micro(g, 5, 1, MR, NR);
         break;
     default:
-        micro(g, 6, 1, MR, NR);
+        micro(g, MR, 1, MR, NR);
         break;
     }
 }
@@ -104,7 +104,7 @@ __attribute__((noinline)) static void micro_strided(const tile *g, int64_t m)
         micro(g, 5, g->rs, g->cs, g->ldb);
         break;
     default:
-        micro(g, 6, g->rs, g->cs, g->ldb);
+        micro(g, MR, g->rs, g->cs, g->ldb);
         break;
     }
 }

@@ -44,7 +44,7 @@ void LEVEL(gemm_run)(const gemm *g, float *scratch, int ith, int nth);
 
 /* B sliver: out[k][NR], columns j .. j + n - 1 (n <= NR; lanes past n hold anything finite or not). */
 void LEVEL(gemm_pack_b)(float *out, const gemm_side *b, int64_t j, int64_t n, int64_t k0, int64_t kc);
-/* A sliver: out[k][MR], rows i .. i + m - 1 (m <= MR). Writes up to 2 floats past kc * MR. */
+/* A sliver: out[k][MR], rows i .. i + m - 1 (m <= MR). Writes up to VW - MR floats past kc * MR. */
 void LEVEL(gemm_pack_a)(float *out, const gemm_side *a, int64_t i, int64_t m, int64_t k0, int64_t kc);
 
 #define gemm_scratch LEVEL(gemm_scratch)

@@ -32,12 +32,12 @@ typedef struct below_row {
     vd top;
 } below_row;
 
-ALWAYS_INLINE void below_step(void *ctx, int64_t i, int half, int64_t lanes)
+ALWAYS_INLINE void below_step(void *ctx, int64_t i, int part, int64_t lanes)
 {
     below_row *r = ctx;
     vf v = v_load_n(r->x + i, lanes);
-    r->sum.s[2 * half] += vd_keep(r->top - vd_low(v), lanes);
-    r->sum.s[2 * half + 1] += vd_keep(r->top - vd_high(v), lanes - VW / 2);
+    sum16_add_halves(&r->sum, part, vd_keep(r->top - vd_low(v), lanes),
+                     vd_keep(r->top - vd_high(v), lanes - VW / 2));
 }
 
 /* sum of top - x[j] */
@@ -87,7 +87,7 @@ typedef struct ce_row {
     vf dloss, lse, off;
 } ce_row;
 
-ALWAYS_INLINE void ce_step(void *ctx, int64_t i, int half, int64_t lanes)
+ALWAYS_INLINE void ce_step(void *ctx, int64_t i, int part, int64_t lanes)
 {
     const ce_row *r = ctx;
     v_store_n(r->dx + i, lanes, r->dloss * (v_exp(v_load_n(r->x + i, lanes) - r->lse) - r->off));

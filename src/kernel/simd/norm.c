@@ -23,10 +23,10 @@ typedef struct plain_row {
     const float *x;
 } plain_row;
 
-ALWAYS_INLINE void plain_step(void *ctx, int64_t i, int half, int64_t lanes)
+ALWAYS_INLINE void plain_step(void *ctx, int64_t i, int part, int64_t lanes)
 {
     plain_row *r = ctx;
-    sum16_add(&r->sum, half, v_load_n(r->x + i, lanes));
+    sum16_add(&r->sum, part, v_load_n(r->x + i, lanes));
 }
 
 static void add_row(sum16 *a, const float *x, int64_t n)
@@ -42,7 +42,7 @@ typedef struct far_row {
     vd mu;
 } far_row;
 
-ALWAYS_INLINE void far_step(void *ctx, int64_t i, int half, int64_t lanes)
+ALWAYS_INLINE void far_step(void *ctx, int64_t i, int part, int64_t lanes)
 {
     far_row *r = ctx;
     vf v = v_load_n(r->x + i, lanes);
@@ -51,8 +51,7 @@ ALWAYS_INLINE void far_step(void *ctx, int64_t i, int half, int64_t lanes)
         lo = vd_keep(lo, lanes);
         hi = vd_keep(hi, lanes - VW / 2);
     }
-    r->sum.s[2 * half] += lo * lo;
-    r->sum.s[2 * half + 1] += hi * hi;
+    sum16_add_halves(&r->sum, part, lo * lo, hi * hi);
 }
 
 /* Squares of x - mu; mu is a double. */
@@ -69,19 +68,19 @@ typedef struct grad_row {
     vf mean, rstd;
 } grad_row;
 
-ALWAYS_INLINE void grad_step(void *ctx, int64_t i, int half, int64_t lanes)
+ALWAYS_INLINE void grad_step(void *ctx, int64_t i, int part, int64_t lanes)
 {
     grad_row *r = ctx;
     vf g = v_load_n(r->dy + i, lanes); /* +0 past the end: so is every product with it */
     if (r->gamma)
         g *= v_load_n(r->gamma + i, lanes);
-    sum16_add(&r->sum, half, g);
-    sum16_add(&r->sum_xh, half, g * ((v_load_n(r->x + i, lanes) - r->mean) * r->rstd));
+    sum16_add(&r->sum, part, g);
+    sum16_add(&r->sum_xh, part, g * ((v_load_n(r->x + i, lanes) - r->mean) * r->rstd));
 }
 
 /* sum += g, sum_xh += g * (x - mean) * rstd, where g = dy * gamma */
-static void add_grads(sum16 *sum, sum16 *sum_xh, const float *dy, const float *x, const float *gamma,
-                      float mean, float rstd, int64_t n)
+ALWAYS_INLINE void add_grads(sum16 *sum, sum16 *sum_xh, const float *dy, const float *x, const float *gamma,
+                             float mean, float rstd, int64_t n)
 {
     grad_row r = {*sum, *sum_xh, dy, x, gamma, v_set(mean), v_set(rstd)};
     each_step(n, grad_step, &r);
@@ -95,7 +94,7 @@ typedef struct dx_row {
     vf mean, rstd, scale, a, b;
 } dx_row;
 
-ALWAYS_INLINE void dx_step(void *ctx, int64_t i, int half, int64_t lanes)
+ALWAYS_INLINE void dx_step(void *ctx, int64_t i, int part, int64_t lanes)
 {
     const dx_row *r = ctx;
     vf g = v_load_n(r->dy + i, lanes);
@@ -119,7 +118,7 @@ typedef struct norm_row {
     vf mean, rstd, g, b;
 } norm_row;
 
-ALWAYS_INLINE void norm_step(void *ctx, int64_t i, int half, int64_t lanes)
+ALWAYS_INLINE void norm_step(void *ctx, int64_t i, int part, int64_t lanes)
 {
     const norm_row *r = ctx;
     vf g = r->gamma ? v_load_n(r->gamma + i, lanes) : r->g, b = r->beta ? v_load_n(r->beta + i, lanes) : r->b;

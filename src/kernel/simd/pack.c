@@ -1,7 +1,7 @@
 /* pack.c -- operands copied into the order in which the micro kernel reads them.
  *
  * A sliver of B is NR columns, out[k][NR]; a sliver of A is MR rows, out[k][MR]. Each comes in three ways,
- * the first that fits: lanes lie side by side in memory (plain loads), k runs side by side (8 x 8
+ * the first that fits: lanes lie side by side in memory (plain loads), k runs side by side (VW x VW
  * transposes), or neither (gathers). Rows or columns past the end repeat the last one: nobody reads their
  * results.
  */

@@ -38,29 +38,26 @@ static void one_column(const strip *s, int64_t ow)
     s->idx[ow] = at;
 }
 
-/* p[0], p[stride], ...; nothing past the last of them is read. */
+/* p[0], p[stride], ... for a stride of 1 or 2; nothing past the last of them is read. */
 ALWAYS_INLINE vf load_every(const float *p, int64_t stride)
 {
-    if (stride == 1)
-        return v_load(p);
-    __m256d pairs = _mm256_castps_pd(_mm256_shuffle_ps(v_load(p), v_load(p + VW - 1), 0xd8)); /* 02 8A 46 CE */
-    return _mm256_castpd_ps(_mm256_permute4x64_pd(pairs, 0xd8));
+    return stride == 1 ? v_load(p) : v_load_even(p);
 }
 
 ALWAYS_INLINE void columns(const strip *s, int64_t ow, int64_t stride)
 {
     int64_t left = ow * stride - s->pad;
-    vi lane = _mm256_mullo_epi32(_mm256_setr_epi32(0, 1, 2, 3, 4, 5, 6, 7), _mm256_set1_epi32((int)stride));
+    vi lane = vi_lanes() * vi_set((uint32_t)stride);
     vf best = load_every(s->x + s->h0 * s->W + left, stride);
-    vf at = _mm256_castsi256_ps(_mm256_add_epi32(lane, _mm256_set1_epi32((int)(s->h0 * s->W + left))));
+    vi at = lane + vi_set((uint32_t)(s->h0 * s->W + left));
     for (int64_t h = s->h0; h < s->h1; h++)
         for (int64_t q = h * s->W + left; q < h * s->W + left + s->kw; q++) {
-            vf e = load_every(s->x + q, stride), take = _mm256_or_ps(v_gt(e, best), v_nan(e));
+            vf e = load_every(s->x + q, stride), take = v_either(v_gt(e, best), v_nan(e));
             best = v_pick(take, e, best);
-            at = v_pick(take, _mm256_castsi256_ps(_mm256_add_epi32(lane, _mm256_set1_epi32((int)q))), at);
+            at = vi_pick(take, lane + vi_set((uint32_t)q), at);
         }
     v_store(s->y + ow, best);
-    _mm256_storeu_si256((__m256i *)(s->idx + ow), _mm256_castps_si256(at));
+    vi_store(s->idx + ow, at);
 }
 
 static void pool_row(const strip *s, int64_t OW)

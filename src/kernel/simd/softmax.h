@@ -26,15 +26,15 @@ typedef struct exp_row {
     vf scale, top;
 } exp_row;
 
-ALWAYS_INLINE void exp_step(void *ctx, int64_t i, int half, int64_t lanes)
+ALWAYS_INLINE void exp_step(void *ctx, int64_t i, int part, int64_t lanes)
 {
     exp_row *r = ctx;
     vf e = v_exp(v_load_n(r->x + i, lanes) * r->scale - r->top);
     if (lanes < VW)
-        e = v_pick(_mm256_castsi256_ps(v_first(lanes)), e, v_zero());
+        e = v_keep(e, lanes);
     if (r->y)
         v_store_n(r->y + i, lanes, e);
-    sum16_add(&r->sum, half, e);
+    sum16_add(&r->sum, part, e);
 }
 
 /* The sum of exp(x * scale - top); the terms into y too, if not NULL. y may be x. */
@@ -51,7 +51,7 @@ typedef struct scale_row {
     vf by;
 } scale_row;
 
-ALWAYS_INLINE void scale_step(void *ctx, int64_t i, int half, int64_t lanes)
+ALWAYS_INLINE void scale_step(void *ctx, int64_t i, int part, int64_t lanes)
 {
     const scale_row *r = ctx;
     v_store_n(r->y + i, lanes, v_load_n(r->y + i, lanes) * r->by);
@@ -70,10 +70,10 @@ typedef struct dot_row {
     const float *a, *b;
 } dot_row;
 
-ALWAYS_INLINE void dot_step(void *ctx, int64_t i, int half, int64_t lanes)
+ALWAYS_INLINE void dot_step(void *ctx, int64_t i, int part, int64_t lanes)
 {
     dot_row *r = ctx;
-    sum16_add(&r->sum, half, v_load_n(r->a + i, lanes) * v_load_n(r->b + i, lanes));
+    sum16_add(&r->sum, part, v_load_n(r->a + i, lanes) * v_load_n(r->b + i, lanes));
 }
 
 typedef struct softmax_dx_row {
@@ -82,7 +82,7 @@ typedef struct softmax_dx_row {
     vf sum, scale;
 } softmax_dx_row;
 
-ALWAYS_INLINE void softmax_dx_step(void *ctx, int64_t i, int half, int64_t lanes)
+ALWAYS_INLINE void softmax_dx_step(void *ctx, int64_t i, int part, int64_t lanes)
 {
     const softmax_dx_row *r = ctx;
     v_store_n(r->dx + i, lanes, v_load_n(r->y + i, lanes) * (v_load_n(r->dy + i, lanes) - r->sum) * r->scale);

@@ -24,8 +24,8 @@ ALWAYS_INLINE vf v_exp(vf x)
     q = v_fma(q, r, v_set(0x1.55548ap-3f));
     q = v_fma(q, r, v_set(0x1.fffffcp-2f));
     vf e = v_fma(q, r * r, r) + v_set(1.0f);
-    vi whole = v_to_int(n), half = _mm256_srai_epi32(whole, 1);
-    return e * v_pow2(half) * v_pow2(_mm256_sub_epi32(whole, half));
+    vi whole = v_to_int(n), half = vi_half(whole);
+    return e * v_pow2(half) * v_pow2(whole - half);
 }
 
 /* Up to 1: x + x P(x^2). Beyond: 1 - exp(-Q(x)), where Q fits -log(erfc(x)) on [1, 4]; at 4 erf rounds to

@@ -1,5 +1,5 @@
-/* launch_meet.c -- where the hosts of a job meet, from the flags: nowhere (one host), at an endpoint, or at the master's. */
-#include "cli/launch_int.h"
+/* where.c -- where the hosts of a job meet, from the flags: nowhere (one host), at an endpoint, or at the master's. */
+#include "job/launch/launch_int.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -21,7 +21,7 @@ static void new_id(char out[37])
                        r[i]);
 }
 
-/* Keys of torchrun's that need no saying here, and those that launch_etcd.c reads. */
+/* Keys of --rdzv-conf that need no warning: torchrun's that have no effect here, and those that where_etcd.c reads. */
 static bool passes(const char *key)
 {
     static const char *const others[] = {"close_timeout",
@@ -64,7 +64,7 @@ static co_err set_conf(co_meet *m, const char *text)
         else if (strcmp(key, "is_host") == 0)
             m->role = strchr("1tTyY", value[0]) && value[0] ? CO_MEET_SERVE : CO_MEET_JOIN;
         else if (!passes(key))
-            say("cohort: --rdzv-conf: %s means nothing here and is passed over", key);
+            co_say("cohort: --rdzv-conf: %s means nothing here and is passed over", key);
         at += n + (at[n] == ',');
     }
     return CO_OK;
@@ -129,14 +129,14 @@ static co_err stay_local(launch_plan *p, const launch_args *a, int port)
     return CO_OK;
 }
 
-co_err launch_set_meeting(launch_plan *p, const launch_args *a)
+co_err plan_where(launch_plan *p, const launch_args *a)
 {
     co_terms *t = &p->spec.terms;
     const char *backend = a->backend ? a->backend : "static";
     int port = 0;
 
-    CO_TRY(launch_find_place(p, a));
-    CO_TRY(launch_take_token(&p->meet));
+    CO_TRY(plan_find_place(p, a));
+    CO_TRY(token_from_env(&p->meet));
     CO_TRY(flag_one_of("--rdzv-backend", backend, "static|c10d|etcd-v3|etcd|etcd-v2"));
     if (a->master_port)
         CO_TRY(flag_whole(&port, "--master-port", a->master_port, 0, 65535));
@@ -148,11 +148,12 @@ co_err launch_set_meeting(launch_plan *p, const launch_args *a)
     if (a->node_rank)
         CO_TRY(flag_whole(&t->host_rank, "--node-rank", a->node_rank, 0, t->max_hosts - 1));
     if (a->node_rank && !a->nnodes && !p->place)
-        say("cohort: --node-rank=0 without --nnodes: a job of this host alone; --nnodes=N if there are more");
+        co_say(
+            "cohort: --node-rank=0 without --nnodes: a job of this host alone; --nnodes=N if there are more");
     if (a->standalone && t->max_hosts > 1)
         return co_fail(CO_EINPUT, "launch: --standalone is one host, --nnodes=%s is not: leave one of them out",
                        a->nnodes);
-    p->local = a->standalone || (t->max_hosts == 1 && !a->endpoint && !launch_wants_etcd(a));
+    p->local = a->standalone || (t->max_hosts == 1 && !a->endpoint && !wants_etcd(a));
     if (p->local)
         return stay_local(p, a, port);
     snprintf(t->run_id, sizeof t->run_id, "%s", a->rdzv_id ? a->rdzv_id : "none");
@@ -163,7 +164,7 @@ co_err launch_set_meeting(launch_plan *p, const launch_args *a)
         t->host_rank = p->place->seat;
         if (!a->rdzv_id && *p->place->run_id)
             snprintf(t->run_id, sizeof t->run_id, "%s", p->place->run_id);
-    } else if (!a->endpoint && !a->master_addr && !launch_wants_etcd(a))
+    } else if (!a->endpoint && !a->master_addr && !wants_etcd(a))
         return co_fail(
             CO_EINPUT,
             "launch: --nnodes=%s needs a place where the hosts meet: --rdzv-endpoint=HOST:29400 on all of "
@@ -174,10 +175,10 @@ co_err launch_set_meeting(launch_plan *p, const launch_args *a)
         snprintf(p->meet.advertise, sizeof p->meet.advertise, "%s", a->local_addr);
     CO_TRY(set_conf(&p->meet, a->conf));
     CO_TRY(set_fault(p, getenv("COHORT_FAULT")));
-    if (launch_wants_etcd(a))
-        return launch_meet_etcd(p, a);
+    if (wants_etcd(a))
+        return plan_where_etcd(p, a);
     if (p->place)
-        return CO_OK; /* launch_meet_place */
+        return CO_OK; /* plan_where_place does the rest */
     return a->endpoint ? add_port(&p->meet, a->endpoint, "29400")
                        : add_port(&p->meet, a->master_addr, a->master_port ? a->master_port : "29500");
 }

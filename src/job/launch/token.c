@@ -1,6 +1,6 @@
-/* launch_token.c -- where a secret comes from: the environment, or somebody who reads it off the first host's screen and types
+/* token.c -- where a secret comes from: the environment, or somebody who reads it off the first host's screen and types
  * it here. What is typed is not shown, and a signal meanwhile (Ctrl-C, Ctrl-Z) leaves the terminal as it was. */
-#include "cli/launch_int.h"
+#include "job/launch/launch_int.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -13,7 +13,7 @@
 
 #include "net/net.h"
 
-co_err launch_take_token(co_meet *where)
+co_err token_from_env(co_meet *where)
 {
     char text[CO_TOKEN_TEXT];
     bool given;
@@ -113,7 +113,7 @@ static co_err take_typed(void *ctx, const char *typed)
     return CO_OK;
 }
 
-co_err launch_ask_token(const co_terms *terms, co_meet *where)
+co_err token_from_user(const co_terms *terms, co_meet *where)
 {
     char prompt[400];
 

@@ -4,12 +4,20 @@
  * written with dashes or underscores, its value after '=' or as the next word; PET_<FLAG> in the environment is its
  * default.
  */
-#ifndef CO_CLI_LAUNCH_INT_H
-#define CO_CLI_LAUNCH_INT_H
+#ifndef CO_JOB_LAUNCH_LAUNCH_INT_H
+#define CO_JOB_LAUNCH_LAUNCH_INT_H
 
-#include "cli/cli_int.h"
+#include <stdio.h>
+
+#include "base/alloc.h"
+#include "base/err.h"
+#include "base/exit.h"
+#include "base/str.h"
+#include "cohort.h" /* COHORT_VERSION */
 #include "job/job.h"
+#include "job/launch.h"
 #include "place/place.h"
+#include "term/say.h"
 
 #define LAUNCH_FLAGS(VALUE, SWITCH)                                                                            \
     SWITCH(standalone, "--standalone", "one host, nothing to meet at; a free port")                            \
@@ -70,67 +78,67 @@ typedef struct launch_args {
     char *const *line; /* the whole line, if it may be started again by a scheduler; else NULL */
 } launch_args;
 
-extern const char launch_usage[];
-
-/* Reads a line. Flags before the program that nobody here knows go to the program: `note` is told. */
+/* flags.c. Reads a line. A flag before the program that is not in the table goes to the program, and `note` says so. */
 co_err launch_parse(launch_args *a, int argc, char **argv, void (*note)(const char *text));
 void launch_args_free(launch_args *a);
-const char *launch_flag_name(const char *word); /* "--nnodes" for "--nnodes=2"; NULL: none, or several begin so */
-/* The words that say what `a` says of these flags; their number. out has room for each. */
+/* "--nnodes" for "--nnodes=2"; NULL: no flag, or the beginning of several. */
+const char *launch_flag_name(const char *word);
+/* The words that give the flags in `names` the values they have in `a`. Returns how many; `out` has room for each. */
 int launch_words(const char **out, co_pool *pool, const launch_args *a, const char *const *names);
 
-/* Everything checked and turned into what the job needs; launch_plan_free. Refused values: CO_EINPUT. */
-typedef struct launch_plan {
-    co_job_spec spec;
-    bool local; /* no roster over the network */
-    co_meet meet;
-    co_place *place; /* what started us, if that says where to meet; the pool's */
-    uint8_t redirects[CO_MAX_WORKERS], tee[CO_MAX_WORKERS];
-    bool shown[CO_MAX_WORKERS];
-    co_pool pool;
-} launch_plan;
-co_err launch_plan_make(launch_plan *p, const launch_args *a);
-void launch_plan_free(launch_plan *p);
-int launch_run(const launch_plan *p); /* the job, to its end; the exit status */
-
-/* launch_token.c */
-co_err launch_take_token(co_meet *where); /* from the environment, which forgets it */
-co_err launch_ask_token(const co_terms *terms,
-                        co_meet *where); /* from the terminal, if it is needed and there is one */
-
-/* A line typed at the terminal without echo, asked for up to three times until `take` is content; it is told why not. False: no
- * terminal, or nothing was typed. */
-bool ask_secret(const char *prompt, co_err (*take)(void *ctx, const char *typed), void *ctx);
-
-/* launch_plan.c: a flag's value, or CO_EINPUT with what is needed. */
+/* values.c: a flag's value, or CO_EINPUT with what is needed. */
 co_err flag_whole(int *out, const char *name, const char *text, int min, int max);
 co_err flag_seconds(double *out, const char *name, const char *text);
 co_err flag_one_of(const char *name, const char *text, const char *choices);
 
-co_err launch_set_meeting(launch_plan *p, const launch_args *a); /* launch_meet.c */
+/* The line, checked and turned into what the job needs. */
+typedef struct launch_plan {
+    co_job_spec spec;
+    bool local; /* one host: no roster over the network */
+    co_meet meet;
+    co_place *place; /* the scheduler that started us, if it says where the hosts meet; the pool's */
+    uint8_t redirects[CO_MAX_WORKERS], tee[CO_MAX_WORKERS];
+    bool shown[CO_MAX_WORKERS];
+    co_pool pool;
+} launch_plan;
 
-/* launch_etcd.c */
-bool launch_wants_etcd(const launch_args *a);
-co_err launch_meet_etcd(launch_plan *p, const launch_args *a);
+/* plan.c */
+co_err plan_make(launch_plan *p, const launch_args *a); /* CO_EINPUT: a value is refused */
+void plan_free(launch_plan *p);
+int launch_run(const launch_plan *p); /* launch.c: runs the job to its end; the exit status */
 
-/* launch_hosts.c: --hosts, --hostfile; launch_stdin.c: its other end. The exit status. */
+/* where.c: where the hosts meet, from the flags; where_etcd.c, where_place.c: from etcd, from a scheduler. */
+co_err plan_where(launch_plan *p, const launch_args *a);
+bool wants_etcd(const launch_args *a);
+co_err plan_where_etcd(launch_plan *p, const launch_args *a);
+co_err plan_find_place(launch_plan *p, const launch_args *a); /* reads the environment only */
+co_err plan_where_place(launch_plan *p);                      /* waits until the first launcher says where */
+
+/* program.c: what is executed. */
+co_err plan_program(launch_plan *p, const launch_args *a);
+bool launch_looks_like_program(const launch_args *a, const char *word); /* a file, or a program in PATH */
+
+/* token.c */
+co_err token_from_env(co_meet *where);                         /* and removes it from the environment */
+co_err token_from_user(const co_terms *terms, co_meet *where); /* asks at the terminal if a token is needed */
+/* Reads a line at the terminal without echo, up to three times until `take` accepts it; says why it was not accepted.
+ * False: no terminal, or the user typed nothing. */
+bool ask_secret(const char *prompt, co_err (*take)(void *ctx, const char *typed), void *ctx);
+
+/* hosts.c: --hosts and --hostfile; from_stdin.c: the other end of it. The exit status. */
 int launch_on_hosts(launch_args *a);
 int launch_from_stdin(void);
 
-/* launch_env.c: --env */
+/* variables.c: --env */
 enum { LAUNCH_ENV_MOST = 256 };
-/* NAME=VALUE each, NULL-terminated (env is zeroed, [LAUNCH_ENV_MOST + 1]); before those of the line (a->line), these if they are set. */
-co_err launch_variables(const char **env, co_pool *pool, const launch_args *a, const char *const *always);
-co_err launch_set_variable(const char *entry, co_pool *pool); /* NAME=VALUE, whatever is in the value */
-co_err launch_set_variables(const launch_args *a,
-                            co_pool *pool); /* into our own environment, which workers have */
+/* Entries NAME=VALUE, NULL-terminated, into `env` (zeroed, [LAUNCH_ENV_MOST + 1]): those of `always` that are set, then
+ * those of the line. */
+co_err variables_list(const char **env, co_pool *pool, const launch_args *a, const char *const *always);
+co_err variable_set(const char *entry, co_pool *pool);     /* NAME=VALUE; the value may have any bytes */
+co_err variables_set(const launch_args *a, co_pool *pool); /* into our own environment, for the workers */
 
-/* launch_place.c: Slurm, mpirun and so on. Finding needs nothing but the environment; meeting waits for the first launcher. */
-co_err launch_find_place(launch_plan *p, const launch_args *a);
-co_err launch_meet_place(launch_plan *p);
-
-/* launch_program.c: what is executed. */
-co_err launch_find_program(launch_plan *p, const launch_args *a);
-bool launch_looks_like_program(const launch_args *a, const char *word); /* a file, or found where programs are */
+/* host.c: shared by `cohort host`, `cohort join` and --hosts */
+extern const char *const job_flags[];             /* what the first host tells the others, NULL-terminated */
+co_err name_job(co_pool *pool, const char **out); /* a short new name; the job's log folders are called by it */
 
 #endif

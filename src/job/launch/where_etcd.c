@@ -1,9 +1,9 @@
-/* launch_etcd.c -- --rdzv-backend=etcd-v3: hosts meet through an etcd cluster, whose members --rdzv-endpoint names. */
-#include "cli/launch_int.h"
+/* where_etcd.c -- --rdzv-backend=etcd-v3: hosts meet through an etcd cluster, whose members --rdzv-endpoint names. */
+#include "job/launch/launch_int.h"
 
 #include <string.h>
 
-bool launch_wants_etcd(const launch_args *a)
+bool wants_etcd(const launch_args *a)
 {
     return a->backend && strncmp(a->backend, "etcd", 4) == 0 && !a->standalone;
 }
@@ -32,7 +32,7 @@ static co_err set_files(co_meet_etcd *e, co_pool *pool, const char *conf)
     return CO_OK;
 }
 
-co_err launch_meet_etcd(launch_plan *p, const launch_args *a)
+co_err plan_where_etcd(launch_plan *p, const launch_args *a)
 {
     co_meet_etcd *e = &p->meet.etcd;
     const char *protocol = conf_value(&p->pool, a->conf, "protocol");
@@ -48,7 +48,8 @@ co_err launch_meet_etcd(launch_plan *p, const launch_args *a)
         return co_fail(CO_EINPUT, "launch: --rdzv-backend=%s needs --rdzv-id=NAME: etcd tells jobs apart by it",
                        a->backend);
     if (strcmp(a->backend, "etcd-v3") != 0)
-        say("cohort: --rdzv-backend=%s is taken for etcd-v3: etcd is spoken to through version 3 of its API",
+        co_say(
+            "cohort: --rdzv-backend=%s is taken for etcd-v3: etcd is spoken to through version 3 of its API",
             a->backend);
     if (protocol)
         CO_TRY(flag_one_of("--rdzv-conf protocol", protocol, "http|https"));

@@ -5,7 +5,7 @@
  * The code is never an argument: everybody on a machine can read those. What the host may say is a list of flags (job_flags) and a
  * program; what this host says on its own line comes after and wins.
  */
-#include "cli/join_int.h"
+#include "job/launch/launch_int.h"
 
 #include <string.h>
 #include <unistd.h>
@@ -31,7 +31,7 @@ static const char *const own_flags[] = {"--nproc-per-node",
                                         "--insecure",
                                         NULL};
 
-const char join_usage[] =
+const char co_join_usage[] =
     "  cohort join                                   asks for the code that `cohort host` shows\n"
     "  cohort join --nproc-per-node=4                other than the first host says\n"
     "  COHORT_JOIN=CODE cohort join                  in a script; or the code on standard input\n\n"
@@ -167,7 +167,7 @@ static co_err set_variables(const co_job_plan *plan, co_pool *pool)
 {
     for (int i = 0; i < plan->n && strcmp(plan->words[i], "--") != 0; i++)
         if (strncmp(plan->words[i], "--env=", 6) == 0)
-            CO_TRY(launch_set_variable(plan->words[i] + 6, pool));
+            CO_TRY(variable_set(plan->words[i] + 6, pool));
     return CO_OK;
 }
 
@@ -179,7 +179,7 @@ static void go_there(const co_job_plan *plan)
         return;
     if (!getcwd(here, sizeof here))
         here[0] = '\0';
-    say("cohort: %.200s runs in %.300s, which is not here: running in %s", plan->host, plan->cwd, here);
+    co_say("cohort: %.200s runs in %.300s, which is not here: running in %s", plan->host, plan->cwd, here);
 }
 
 /* Words for a screen: no control characters, not more than fits. */
@@ -195,9 +195,9 @@ static void announce(const launch_args *a, const launch_plan *p, const co_job_pl
         if ((unsigned char)s.p[i] < 0x20 || s.p[i] == 0x7f)
             s.p[i] = ' ';
     int n = p->spec.terms.nproc;
-    say("cohort: will run: %s (%d worker%s) as part of job %s with host %s; %s", co_str_text(&s), n,
-        n == 1 ? "" : "s", p->spec.terms.run_id, plan->host,
-        p->spec.terms.min_hosts < p->spec.terms.max_hosts ? "Ctrl-C to leave it" : "Ctrl-C ends it for all");
+    co_say("cohort: will run: %s (%d worker%s) as part of job %s with host %s; %s", co_str_text(&s), n,
+           n == 1 ? "" : "s", p->spec.terms.run_id, plan->host,
+           p->spec.terms.min_hosts < p->spec.terms.max_hosts ? "Ctrl-C to leave it" : "Ctrl-C ends it for all");
     co_str_fini(&s);
 }
 
@@ -224,7 +224,7 @@ static co_err make_plan(launch_plan *p, const co_job_plan *plan, const co_code *
         err = set_variables(plan, &p->pool);
     }
     if (!err)
-        err = launch_plan_make(p, &a);
+        err = plan_make(p, &a);
     if (!err) {
         co_code_meet(&p->meet, code);
         announce(&a, p, plan);
@@ -236,7 +236,7 @@ static co_err make_plan(launch_plan *p, const co_job_plan *plan, const co_code *
 
 static void tell(void *ctx, const char *text)
 {
-    say("cohort: %s", text);
+    co_say("cohort: %s", text);
 }
 
 static int run(const co_code *code, int argc, char **argv)
@@ -256,22 +256,22 @@ static int run(const co_code *code, int argc, char **argv)
         err = make_plan(mine, &plan, code, argc, argv);
     }
     co_ask_close(ask, err ? co_errmsg() : NULL);
-    int status = err ? fail_with(err) : launch_run(mine);
+    int status = err ? co_say_error(err) : launch_run(mine);
     co_job_plan_free(&plan);
     if (mine)
-        launch_plan_free(mine);
+        plan_free(mine);
     co_free(mine);
     return status;
 }
 
-int cmd_join(int argc, char **argv)
+int co_join_run(int argc, char **argv, int (*help)(const char *command))
 {
-    bool help = false, insecure = false;
+    bool wants_help = false, insecure = false;
     co_code code;
-    co_err err = check_line(argc, argv, &help, &insecure);
+    co_err err = check_line(argc, argv, &wants_help, &insecure);
 
-    if (help)
-        return show_usage("join");
+    if (wants_help)
+        return help("join");
     if (!err)
         err = read_code(&code);
     if (!err && !code.has_token && !insecure)
@@ -279,5 +279,5 @@ int cmd_join(int argc, char **argv)
             co_fail(CO_EINPUT,
                     "join: this code has no token (its host runs with --insecure), so whoever is on the way "
                     "there could say what runs here: `cohort join --insecure` if that is no worry");
-    return err ? fail_with(err) : run(&code, argc, argv);
+    return err ? co_say_error(err) : run(&code, argc, argv);
 }

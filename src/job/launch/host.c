@@ -1,7 +1,7 @@
 /* host.c -- `cohort host`: the first host of a job whose others type no address. It listens, and shows a code that has its
  * addresses, its port and the token in it; `cohort join` on the others asks for it and learns the rest from here.
  */
-#include "cli/join_int.h"
+#include "job/launch/launch_int.h"
 
 #include <string.h>
 
@@ -32,7 +32,7 @@ const char *const job_flags[] = {"--nnodes",
                                  "--virtual-local-rank",
                                  NULL};
 
-const char host_usage[] =
+const char co_host_usage[] =
     "  cohort host train.py --epochs 10                          this host and one more\n"
     "  cohort host --nnodes=4 --nproc-per-node=8 -- train.py     this one and three more\n"
     "  cohort host --nnodes=1:4 --max-restarts=3 -- train.py     starts alone, takes in up to three\n\n"
@@ -100,7 +100,7 @@ static char *plan_words(const launch_args *a, co_pool *pool)
     const char **words = co_pool_alloc(pool, most * sizeof *words), *env[LAUNCH_ENV_MOST + 1] = {0};
     int n = words ? launch_words(words, pool, a, job_flags) : 0;
 
-    if (!words || launch_variables(env, pool, a, NULL))
+    if (!words || variables_list(env, pool, a, NULL))
         return NULL;
     for (int i = 0; env[i]; i++)
         if (!(words[n++] = co_pool_printf(pool, "--env=%s", env[i])))
@@ -123,8 +123,9 @@ static co_err invite(const launch_plan *p)
         snprintf(others, sizeof others, "%s%d other hosts", t->min_hosts < t->max_hosts ? "up to " : "",
                  t->max_hosts - 1);
     if (co_addr_is_loopback(&code.at[0]))
-        say("cohort: this host has no network: only processes on it can join");
-    say("cohort: on %s type `cohort join` and give it this code (it is a secret: who has it can join):\n\n   "
+        co_say("cohort: this host has no network: only processes on it can join");
+    co_say(
+        "cohort: on %s type `cohort join` and give it this code (it is a secret: who has it can join):\n\n   "
         " "
         "%s\n",
         others, text);
@@ -136,13 +137,13 @@ static int run(launch_args *a)
 {
     launch_plan *p = co_zalloc(sizeof *p);
     char *told = NULL;
-    int status = EXIT_FAILED;
+    int status = CO_EXIT_FAILED;
     co_err err = p ? choose_place(a, &p->pool) : CO_ENOMEM;
 
     if (!err)
-        err = launch_set_variables(a, &p->pool);
+        err = variables_set(a, &p->pool);
     if (!err)
-        err = launch_plan_make(p, a);
+        err = plan_make(p, a);
     if (!err && !(told = plan_words(a, &p->pool)))
         err = CO_EINPUT;
     if (!err)
@@ -151,9 +152,9 @@ static int run(launch_args *a)
         p->meet.plan = told;
         err = invite(p);
     }
-    status = err ? fail_with(err) : launch_run(p);
+    status = err ? co_say_error(err) : launch_run(p);
     if (p)
-        launch_plan_free(p);
+        plan_free(p);
     co_free(p);
     co_free(told);
     return status;
@@ -161,18 +162,18 @@ static int run(launch_args *a)
 
 static void note(const char *text)
 {
-    say("cohort: %s", text);
+    co_say("cohort: %s", text);
 }
 
-int cmd_host(int argc, char **argv)
+int co_host_run(int argc, char **argv, int (*help)(const char *command))
 {
     launch_args a;
     co_err err = launch_parse(&a, argc, argv, note);
 
     if (err)
-        return fail_with(err);
+        return co_say_error(err);
     a.line = argv;
-    int status = a.help ? show_usage("host") : run(&a);
+    int status = a.help ? help("host") : run(&a);
     launch_args_free(&a);
     return status;
 }

@@ -1,11 +1,11 @@
-/* launch_flags.c -- the words of `cohort launch`: flags of ours, then a program, then its own.
+/* flags.c -- the words of `cohort launch`: flags of ours, then a program, then its own.
  *
  * A flag that stands before the program and is not ours goes to the program, with a note; one that is nearly ours is
  * refused with the nearest. Whether such a flag has a value is not known: the word after it is its value unless it looks
  * like a program (launch_looks_like_program), or nothing comes after it. As in argparse, the beginning of a flag will do
  * where only one flag begins so.
  */
-#include "cli/launch_int.h"
+#include "job/launch/launch_int.h"
 
 #include <stddef.h>
 #include <stdlib.h>
@@ -13,7 +13,7 @@
 
 #define VALUE_HELP(field, name, what, help) "  " name " " what "\n        " help "\n"
 #define SWITCH_HELP(field, name, help)      "  " name "\n        " help "\n"
-const char launch_usage[] =
+const char co_launch_usage[] =
     "  cohort launch --standalone --nproc-per-node=4 train.py --epochs 10       a Python script\n"
     "  cohort launch --nproc-per-node=2 -m package.train                        a Python module\n"
     "  cohort launch --nproc-per-node=8 ./program input.dat                     a binary or a shell script\n"

@@ -1,4 +1,4 @@
-/* The parts of a job that need no workers: lines, folding, what the machine knows about a death. */
+/* Lines, folding of equal lines, outlets: the way of output to people. */
 #include "harness.h"
 
 #include <fcntl.h>
@@ -292,57 +292,4 @@ TEST(a_file_that_takes_both_outputs_goes_on_when_the_disk_has_room_again_and_say
           "%s", text);
     co_free(text);
     close(fd);
-}
-
-static void write_text(const char *path, const char *text)
-{
-    CHECK_OK(co_fs_write_atomic(path, text, strlen(text)));
-}
-
-TEST(kills_of_the_oom_killer_are_counted_in_our_own_group_or_else_in_the_machine)
-{
-    CHECK(co_evidence_oom_kills("empty") == -1, "nothing is known");
-    CHECK_OK(co_fs_mkdirs("r/proc/self"));
-    CHECK_OK(co_fs_mkdirs("r/sys/fs/cgroup/a/b"));
-    write_text("r/proc/vmstat", "nr_free_pages 12\noom_kill 7\n");
-    CHECK(co_evidence_oom_kills("r") == 7, "the machine's");
-    write_text("r/proc/self/cgroup", "0::/a/b\n");
-    write_text("r/sys/fs/cgroup/a/b/memory.events", "low 0\nhigh 0\nmax 5\noom 3\noom_kill 2\n");
-    CHECK(co_evidence_oom_kills("r") == 2, "the group's: %lld", co_evidence_oom_kills("r"));
-    write_text("r/proc/self/cgroup", "5:cpu:/x\n4:memory:/m\n");
-    CHECK_OK(co_fs_mkdirs("r/sys/fs/cgroup/memory/m"));
-    write_text("r/sys/fs/cgroup/memory/m/memory.oom_control",
-               "oom_kill_disable 0\nunder_oom 0\noom_kill 4\n");
-    CHECK(co_evidence_oom_kills("r") == 4, "version 1's");
-}
-
-TEST(the_kernels_log_names_whom_it_killed)
-{
-    write_text("kmsg", "3,1,5,-;Out of memory: Killed process 4711 (python3) total-vm:1kB\n");
-    CHECK(co_evidence_killed_in("kmsg", 4711), "not found");
-    CHECK(!co_evidence_killed_in("kmsg", 471) && !co_evidence_killed_in("none", 4711), "found too much");
-}
-
-TEST(the_instructions_that_a_cpu_lacks_are_named)
-{
-    char says[200];
-
-    write_text("cpuinfo", "processor : 0\nflags\t\t: fpu sse4_2 avx f16c fma bmi2 avx2 \nbugs : \n");
-    CHECK(co_evidence_no_instructions("cpuinfo", says, sizeof says) && strstr(says, "no avx512f"), "%s", says);
-    CHECK(!strstr(says, "avx2"), "%s", says);
-    CHECK(!co_evidence_no_instructions("none", says, sizeof says), "no file says nothing");
-}
-
-TEST(pytorchs_error_files_are_read_in_both_forms_and_broken_ones_passed_over)
-{
-    char says[200] = "";
-
-    write_text("e",
-               "{\"message\":{\"message\":\"ValueError: x\\nmore\",\"extraInfo\":{\"timestamp\":\"17\"}}}");
-    CHECK(co_evidence_error_file("e", says, sizeof says) && strcmp(says, "ValueError: x") == 0, "%s", says);
-    write_text("e", "{\"message\":\"text\",\"timestamp\":17}");
-    CHECK(co_evidence_error_file("e", says, sizeof says) && strcmp(says, "text") == 0, "%s", says);
-    write_text("e", "{\"message\":");
-    CHECK(!co_evidence_error_file("e", says, sizeof says), "broken");
-    CHECK(!co_evidence_error_file("absent", says, sizeof says), "absent");
 }

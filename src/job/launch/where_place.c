@@ -1,7 +1,7 @@
-/* launch_place.c -- a launcher that Slurm, mpirun, Kubernetes or a script with RANK and WORLD_SIZE started: what these know need
+/* where_place.c -- a launcher that Slurm, mpirun, Kubernetes or a script with RANK and WORLD_SIZE started: what these know need
  * not be said again in flags. --standalone, --rdzv-endpoint, --master-addr and etcd are said on purpose: then nothing is looked at.
  */
-#include "cli/launch_int.h"
+#include "job/launch/launch_int.h"
 
 #include <errno.h>
 #include <string.h>
@@ -9,7 +9,7 @@
 
 static void tell(const char *text)
 {
-    say("cohort: %s", text);
+    co_say("cohort: %s", text);
 }
 
 /* In a batch script or an interactive shell: Slurm's own srun starts this very line on each node. */
@@ -34,8 +34,8 @@ static co_err go_into_step(const co_place *place, const launch_args *a, co_pool 
         argv[n++] = a->line[i];
     for (int i = 0; i < n; i++)
         co_str_addf(&typed, " %s", argv[i]);
-    say("cohort: %s has %d nodes and this is not a step of it; starting one:%s", place->name, place->nodes,
-        co_str_text(&typed));
+    co_say("cohort: %s has %d nodes and this is not a step of it; starting one:%s", place->name, place->nodes,
+           co_str_text(&typed));
     execvp(argv[0], (char *const *)argv);
     co_err err = co_fail(CO_EINPUT, "launch: srun cannot be started here (%s). This line starts the job:%s",
                          strerror(errno), co_str_text(&typed));
@@ -43,7 +43,7 @@ static co_err go_into_step(const co_place *place, const launch_args *a, co_pool 
     return err;
 }
 
-co_err launch_find_place(launch_plan *p, const launch_args *a)
+co_err plan_find_place(launch_plan *p, const launch_args *a)
 {
     co_terms *t = &p->spec.terms;
     co_place_ask ask = {.min_hosts = a->nnodes ? t->min_hosts : 0,
@@ -51,7 +51,7 @@ co_err launch_find_place(launch_plan *p, const launch_args *a)
                         .nproc = t->nproc,
                         .node_rank = -1};
 
-    if (!a->line || a->standalone || a->endpoint || a->master_addr || launch_wants_etcd(a))
+    if (!a->line || a->standalone || a->endpoint || a->master_addr || wants_etcd(a))
         return CO_OK;
     if (a->node_rank)
         CO_TRY(flag_whole(&ask.node_rank, "--node-rank", a->node_rank, 0, CO_MAX_HOSTS - 1));
@@ -76,7 +76,7 @@ co_err launch_find_place(launch_plan *p, const launch_args *a)
     return CO_OK;
 }
 
-co_err launch_meet_place(launch_plan *p)
+co_err plan_where_place(launch_plan *p)
 {
     char text[1200];
 

@@ -1,4 +1,4 @@
-/* launch_program.c -- what is executed: Python with a script or a module, or the program itself.
+/* program.c -- what is executed: Python with a script or a module, or the program itself.
  *
  *     -m package.train            python -u -m package.train
  *     train.py, or no executable  python -u train.py
@@ -6,7 +6,7 @@
  *
  * python is PYTHON_EXEC, or python3 or python as found in PATH.
  */
-#include "cli/launch_int.h"
+#include "job/launch/launch_int.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -144,7 +144,7 @@ static co_err use_python(launch_plan *p, const launch_args *a, const char **argv
     return CO_OK;
 }
 
-co_err launch_find_program(launch_plan *p, const launch_args *a)
+co_err plan_program(launch_plan *p, const launch_args *a)
 {
     const char *word = a->program[0];
     const char **argv = co_pool_alloc(&p->pool, (size_t)(a->n + 4) * sizeof *argv);

@@ -1,5 +1,5 @@
-/* launch_env.c -- --env: variables for the workers, on this host or on all. */
-#include "cli/launch_int.h"
+/* variables.c -- --env: variables for the workers, on this host or on all. */
+#include "job/launch/launch_int.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -62,7 +62,7 @@ static co_err add_variables(const char **env, int *n, co_pool *pool, const char 
     return CO_OK;
 }
 
-co_err launch_variables(const char **env, co_pool *pool, const launch_args *a, const char *const *always)
+co_err variables_list(const char **env, co_pool *pool, const launch_args *a, const char *const *always)
 {
     int n = 0;
 
@@ -78,7 +78,7 @@ co_err launch_variables(const char **env, co_pool *pool, const launch_args *a, c
     return n == before && a->env ? add_variables(env, &n, pool, a->env) : CO_OK;
 }
 
-co_err launch_set_variable(const char *entry, co_pool *pool)
+co_err variable_set(const char *entry, co_pool *pool)
 {
     const char *env[LAUNCH_ENV_MOST + 1] = {0};
     int n = 0;
@@ -88,14 +88,14 @@ co_err launch_set_variable(const char *entry, co_pool *pool)
     return name && setenv(name, strchr(env[0], '=') + 1, 1) == 0 ? CO_OK : CO_ENOMEM;
 }
 
-co_err launch_set_variables(const launch_args *a, co_pool *pool)
+co_err variables_set(const launch_args *a, co_pool *pool)
 {
     const char *env[LAUNCH_ENV_MOST + 1] = {0};
 
     if (a->ssh)
         return co_fail(CO_EINPUT, "launch: --ssh is for --hosts and --hostfile, which are not here");
-    CO_TRY(launch_variables(env, pool, a, NULL));
+    CO_TRY(variables_list(env, pool, a, NULL));
     for (int i = 0; env[i]; i++)
-        CO_TRY(launch_set_variable(env[i], pool));
+        CO_TRY(variable_set(env[i], pool));
     return CO_OK;
 }

@@ -1,7 +1,7 @@
-/* launch_stdin.c -- `cohort launch --from-stdin`: the other end of --hosts, started by ssh on each host and typed by nobody.
+/* from_stdin.c -- `cohort launch --from-stdin`: the other end of --hosts, started by ssh on each host and typed by nobody.
  * Its order comes on standard input, which then takes the conductor's words; workers read from nowhere.
  */
-#include "cli/launch_int.h"
+#include "job/launch/launch_int.h"
 
 #include <fcntl.h>
 #include <stdlib.h>
@@ -21,7 +21,7 @@ static void say_here(void *ctx, const char *text)
 
 static void note(const char *text)
 {
-    say("%s", text);
+    co_say("%s", text);
 }
 
 /* The job's variables; not the flags' defaults that this host's own shell may have set. */
@@ -50,7 +50,7 @@ static void go_there(const char *dir)
         return;
     if (!getcwd(here, sizeof here))
         snprintf(here, sizeof here, "?");
-    say("there is no folder %s here: workers start in %s", dir, here);
+    co_say("there is no folder %s here: workers start in %s", dir, here);
 }
 
 /* Sockets cannot be opened once more for a job that must not wait for its reader: they do not block by themselves. */
@@ -105,18 +105,18 @@ static int run(const co_ssh_order *o, launch_plan *p)
         n++;
     argv = co_array((size_t)n + 2, sizeof *argv);
     if (!argv)
-        return fail_with(CO_ENOMEM);
+        return co_say_error(CO_ENOMEM);
     argv[0] = "launch";
     memcpy(argv + 1, o->words, (size_t)n * sizeof *argv);
     co_err err = launch_parse(&a, n + 1, argv, note);
     if (!err) {
-        err = launch_plan_make(p, &a);
+        err = plan_make(p, &a);
         if (!err)
             err = set_plan(p, o);
-        status = err ? fail_with(err) : launch_run(p);
+        status = err ? co_say_error(err) : launch_run(p);
         launch_args_free(&a);
     } else {
-        status = fail_with(err);
+        status = co_say_error(err);
     }
     co_free(argv);
     return status;
@@ -126,27 +126,27 @@ int launch_from_stdin(void)
 {
     co_ssh_order o;
     launch_plan *p = co_zalloc(sizeof *p);
-    int status = EXIT_FAILED;
+    int status = CO_EXIT_FAILED;
     co_err err = co_ssh_say_start(STDOUT_FILENO);
 
     if (!err)
         err = p ? co_ssh_order_take(&o, STDIN_FILENO) : CO_ENOMEM;
     if (err == CO_EPEER) { /* nobody is there to be told */
         co_free(p);
-        return EXIT_FAILED;
+        return CO_EXIT_FAILED;
     }
     if (err) {
-        status = fail_with(err);
+        status = co_say_error(err);
     } else {
-        say_to(say_here, o.host);
+        co_say_to(say_here, o.host);
         set_environment(&o);
         go_there(o.cwd);
         block_output(false);
         status = run(&o, p);
         block_output(true);
-        launch_plan_free(p);
+        plan_free(p);
         co_ssh_order_fini(&o);
-        say_to(NULL, NULL);
+        co_say_to(NULL, NULL);
     }
     fflush(stderr);
     co_ssh_say_end(STDOUT_FILENO, status);

@@ -1,9 +1,9 @@
-/* launch_hosts.c -- `cohort launch --hosts a,b` and `--hostfile FILE`: this process starts the job on other hosts over ssh
+/* hosts.c -- `cohort launch --hosts a,b` and `--hostfile FILE`: this process starts the job on other hosts over ssh
  * (launch/ssh.h) and runs no workers itself, unless a listed host is this one.
  *
  * What the line says is checked here, once; the program and the number of GPUs are looked for where they are used.
  */
-#include "cli/join_int.h"
+#include "job/launch/launch_int.h"
 
 #include <fcntl.h>
 #include <stdlib.h>
@@ -77,7 +77,7 @@ static co_err check_line(launch_plan *p, const launch_args *a, const co_ssh_host
     b.n = 1;
     b.module = b.run_path = false;
     b.no_python = true;
-    CO_TRY(launch_plan_make(p, &b));
+    CO_TRY(plan_make(p, &b));
     if (n < p->spec.terms.min_hosts || n > p->spec.terms.max_hosts)
         return co_fail(CO_EINPUT, "launch: --nnodes=%s, but the list has %d host%s: leave --nnodes out",
                        a->nnodes, n, n == 1 ? "" : "s");
@@ -118,7 +118,7 @@ static co_err conduct(launch_plan *p, launch_args *a, co_ssh_host *hosts, int n,
 
     CO_TRY(check_line(p, a, hosts, n));
     CO_TRY(make_token(token, sizeof token, p, a));
-    CO_TRY(launch_variables(env, &p->pool, a, always));
+    CO_TRY(variables_list(env, &p->pool, a, always));
     if (!getcwd(cwd, sizeof cwd))
         return co_fail(CO_EIO, "the working directory: %m");
     if (n > 1) /* nobody but these can join: nothing to wait for once all are here */
@@ -155,7 +155,7 @@ int launch_on_hosts(launch_args *a)
 {
     launch_plan *p = co_zalloc(sizeof *p);
     co_ssh_host *hosts = NULL;
-    int n = 0, status = EXIT_FAILED;
+    int n = 0, status = CO_EXIT_FAILED;
     co_err err = p ? refuse_others(a) : CO_ENOMEM;
 
     if (!err)
@@ -163,8 +163,8 @@ int launch_on_hosts(launch_args *a)
     if (!err)
         err = conduct(p, a, hosts, n, &status);
     if (p)
-        launch_plan_free(p);
+        plan_free(p);
     co_free(p);
     co_free(hosts);
-    return err ? fail_with(err) : status;
+    return err ? co_say_error(err) : status;
 }

@@ -9,6 +9,7 @@
 #include <string.h>
 #include <sys/mman.h>
 #include <sys/prctl.h>
+#include <sys/resource.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -442,6 +443,20 @@ TEST(a_child_of_ones_own_is_watched_by_its_descriptor)
     CHECK(poll(&p, 1, 10000) == 1, "its exit shows");
     CHECK(waitpid(pid, &status, WNOHANG) == pid && WEXITSTATUS(status) == 7, "its status");
     close(fd);
+}
+
+TEST(a_limit_of_open_files_is_named_when_it_keeps_a_child_from_being_watched)
+{
+    pid_t pid;
+    int fd, seven = 7;
+    struct rlimit before;
+
+    CHECK(getrlimit(RLIMIT_NOFILE, &before) == 0, "getrlimit");
+    setrlimit(RLIMIT_NOFILE, &(struct rlimit){3, before.rlim_max});
+    co_err err = co_child_start(&pid, &fd, fails, &seven);
+    setrlimit(RLIMIT_NOFILE, &before);
+    CHECK(err == CO_EIO && test_contains(co_errmsg(), "ulimit -n") && !test_contains(co_errmsg(), "Linux 5.3"),
+          "error %d: %s", err, co_errmsg());
 }
 
 TEST(signals_come_through_the_descriptor_and_members_do_not_get_them)

@@ -1,5 +1,5 @@
-/* launch_plan.c -- the flags' values, checked: every mistake is said before anything is started. */
-#include "cli/launch_int.h"
+/* plan.c -- the flags' values, checked: every mistake is said before anything is started. */
+#include "job/launch/launch_int.h"
 
 #include <signal.h>
 #include <stdlib.h>
@@ -9,37 +9,6 @@
 #include "proc/crew.h"
 
 static const char default_signals[] = "SIGTERM,SIGINT,SIGHUP,SIGQUIT";
-
-co_err flag_whole(int *out, const char *name, const char *text, int min, int max)
-{
-    long long n;
-
-    if (!co_str_to_i64(text, &n) || n < min || n > max)
-        return co_fail(CO_EINPUT, "launch: %s=%s: a whole number from %d to %d is needed", name, text, min,
-                       max);
-    *out = (int)n;
-    return CO_OK;
-}
-
-co_err flag_seconds(double *out, const char *name, const char *text)
-{
-    double s;
-
-    if (!co_str_to_f64(text, &s) || !(s >= 0 && s <= 1e7))
-        return co_fail(CO_EINPUT, "launch: %s=%s: a number of seconds is needed", name, text);
-    *out = s;
-    return CO_OK;
-}
-
-co_err flag_one_of(const char *name, const char *text, const char *choices)
-{
-    size_t n = strlen(text);
-
-    for (const char *at = choices; *at; at += strcspn(at, "|"), at += *at == '|')
-        if (strcspn(at, "|") == n && strncmp(at, text, n) == 0)
-            return CO_OK;
-    return co_fail(CO_EINPUT, "launch: %s=%s: one of %s is needed", name, text, choices);
-}
 
 /* --- how many --------------------------------------------------------------------------------------------------------- */
 static int count_gpus(void)
@@ -224,7 +193,7 @@ static co_err set_times(launch_plan *p, const launch_args *a)
     return a->monitor ? flag_seconds(&unused, "--monitor-interval", a->monitor) : CO_OK;
 }
 
-co_err launch_plan_make(launch_plan *p, const launch_args *a)
+co_err plan_make(launch_plan *p, const launch_args *a)
 {
     co_job_spec *s = &p->spec;
     co_terms *t = &s->terms;
@@ -234,7 +203,7 @@ co_err launch_plan_make(launch_plan *p, const launch_args *a)
     CO_TRY(refuse_unsupported(a));
     CO_TRY(set_nproc(t, a->nproc));
     CO_TRY(set_nnodes(t, a->nnodes));
-    CO_TRY(launch_set_meeting(p, a));
+    CO_TRY(plan_where(p, a));
     if (a->max_restarts)
         CO_TRY(flag_whole(&t->max_restarts, "--max-restarts", a->max_restarts, 0, 1000000));
     if (a->start_method)
@@ -246,7 +215,7 @@ co_err launch_plan_make(launch_plan *p, const launch_args *a)
     CO_TRY(set_streams(p->tee, t->nproc, "--tee", a->tee));
     CO_TRY(set_filter(p, a->filter));
     CO_TRY(set_signals(p, a->signals));
-    CO_TRY(launch_find_program(p, a));
+    CO_TRY(plan_program(p, a));
     s->redirects = p->redirects;
     s->tee = p->tee;
     s->prefix = !a->prefix || *a->prefix == 'a' ? CO_PREFIX_AUTO
@@ -262,7 +231,7 @@ co_err launch_plan_make(launch_plan *p, const launch_args *a)
     return CO_OK;
 }
 
-void launch_plan_free(launch_plan *p)
+void plan_free(launch_plan *p)
 {
     if (p->place)
         co_place_close(p->place);

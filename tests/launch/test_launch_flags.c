@@ -3,7 +3,7 @@
 
 #include <unistd.h>
 
-#include "cli/launch_int.h"
+#include "job/launch/launch_int.h"
 #include "net/net.h"
 
 static char noted[512];

@@ -1,0 +1,177 @@
+/* resume.c -- which run a line continues.
+ *
+ *     ckpt_path=auto                       the newest unfinished run, with its own configuration
+ *     ckpt_path=auto WORDS                 the newest unfinished run that these words describe; if there is none, they begin one
+ *     run.dir=X ckpt_path=auto             the run in X, with its own configuration
+ *     run.dir=X ckpt_path=auto WORDS       the run in X; if there is none, the words begin one
+ *     ckpt_path=FOLDER                     that checkpoint, or the newest one of that run, in a run folder of its own
+ *
+ * A line that names no run that exists, and does not say what to train, is refused.
+ */
+#include "cli/cli_int.h"
+
+#include <string.h>
+
+#include "base/fs.h"
+
+/* --- the configuration to continue with ---------------------------------------------------------------------------- */
+struct keys {
+    const co_conf_spec *spec;
+    int n;
+    bool describes; /* one of them makes the run another one */
+};
+
+static void see_key(void *ctx, const char *key, const char *value)
+{
+    struct keys *k = ctx;
+
+    (void)value;
+    k->n++;
+    k->describes |= !co_conf_may_change(k->spec, key);
+}
+
+/* Does any word say what is trained? Those that a continued run may change freely do not. */
+static bool describes_run(const line *l)
+{
+    struct keys k = {.spec = app_conf_spec(l->config_dir)};
+
+    for (int i = 0; i < l->n && !k.describes; i++) {
+        int before = k.n;
+        if (word_is_place(l->words[i]))
+            continue;
+        if (co_conf_parse_word(l->words[i], see_key, &k) != CO_OK || k.n == before)
+            k.describes = true; /* refused, or `~key`: a matter for composing */
+    }
+    co_errclear();
+    return k.describes;
+}
+
+static bool only_places(const line *l)
+{
+    for (int i = 0; i < l->n; i++)
+        if (!word_is_place(l->words[i]))
+            return false;
+    return true;
+}
+
+static bool names_a_group(const line *l)
+{
+    static const char *const groups[] = {"experiment", "model", "data", "optim", "trainer"};
+
+    for (size_t i = 0; i < CO_COUNT(groups); i++)
+        if (line_has(l, groups[i]))
+            return true;
+    return false;
+}
+
+static co_err use_dir(line *l, const char *dir)
+{
+    if (has(dir, "config.yaml") && !names_a_group(l)) {
+        CO_TRY(line_use_run(l, dir));
+        if (l->base)
+            say("continuing with the configuration of %s", dir);
+        return CO_OK;
+    }
+    if (has(dir, "header.json") || describes_run(l))
+        return CO_OK;
+    return co_fail(
+        CO_EINPUT,
+        "run.dir=%s ckpt_path=auto: there is no run in %s, and no word says what to train; `%s` alone shows "
+        "the newest unfinished run; to begin one there, add its words (experiment=demo, or data=NAME "
+        "model=NAME)",
+        dir, dir, app_program());
+}
+
+static co_err use_newest(line *l)
+{
+    char *dir = unfinished_run(NULL, NULL);
+
+    if (!dir && only_places(l))
+        return co_fail(CO_EINPUT,
+                       "ckpt_path=auto: there is no unfinished run below logs/, and no word says what to "
+                       "train; name the "
+                       "run with run.dir=FOLDER, or begin one: %s train experiment=demo",
+                       app_program());
+    if (!dir)
+        return CO_OK;
+    char *word = co_conf_word("run.dir", dir), *kept = word ? co_pool_str(&l->pool, word) : NULL;
+    co_err err = kept ? line_use_run(l, dir) : CO_ENOMEM;
+    if (!err) {
+        CO_ASSERT(l->words > l->held, "there is room for two");
+        *--l->words = kept;
+        l->n++;
+        say("ckpt_path=auto: continuing %s, the newest unfinished run, with its configuration", dir);
+    }
+    co_free(word);
+    co_free(dir);
+    return err;
+}
+
+co_err line_use_continued(line *l)
+{
+    char *path = line_ckpt_path(l), *dir = line_run_dir(l);
+    bool automatic = path && (strcmp(path, "auto") == 0 || strcmp(path, "last") == 0);
+    co_err err = CO_OK;
+
+    if (automatic && dir)
+        err = use_dir(l, dir);
+    else if (automatic && !describes_run(l))
+        err = use_newest(l);
+    co_free(path);
+    co_free(dir);
+    return err;
+}
+
+/* --- the checkpoint to continue from ------------------------------------------------------------------------------- */
+/* No run to continue has this configuration; one with another may have been meant. */
+static void say_begins(const app *a)
+{
+    char *other = a->cfg->run_dir ? NULL : unfinished_run(NULL, NULL);
+
+    if (a->cfg->run_dir)
+        say("ckpt_path=auto: nothing to continue from in %s, starting anew", a->cfg->run_dir);
+    else
+        say("ckpt_path=auto: no unfinished run has this configuration, starting anew");
+    if (other)
+        say("          %s is unfinished too; it has another configuration (%s train run.dir=%s "
+            "ckpt_path=auto)",
+            other, app_program(), other);
+    co_free(other);
+}
+
+/* ckpt_path=auto: run.dir if it is given, else the newest unfinished run of this configuration. A run that has
+ * checkpoints of which none is good is refused: to begin it again in silence would lose it. */
+static co_err find_auto(app *a)
+{
+    if (!a->run_dir)
+        a->run_dir = unfinished_run(a->cfg->task_name, a->spec.config_sha256);
+    if (!a->run_dir || !has(a->run_dir, "checkpoints")) {
+        say_begins(a);
+        return CO_OK;
+    }
+    char *root = co_sprintf("%s/checkpoints", a->run_dir);
+    co_ckpt_info *list = NULL;
+    int n = 0;
+    co_err err = root ? co_ckpt_ls(&list, &n, root) : CO_ENOMEM;
+    co_ckpt_ls_free(list, n);
+    co_free(root);
+    if (!err && n == 0)
+        say("ckpt_path=auto: %s has no checkpoint yet, starting anew", a->run_dir);
+    else if (!err)
+        err = newest_checkpoint(&a->resume, a->run_dir);
+    return err ? co_fail_in(err, "ckpt_path=auto") : CO_OK;
+}
+
+co_err app_find_resume(app *a)
+{
+    const char *path = a->cfg->ckpt_path;
+
+    if (a->cfg->run_dir && !(a->run_dir = co_strdup(a->cfg->run_dir)))
+        return CO_ENOMEM;
+    if (!path || !path[0])
+        return CO_OK;
+    if (strcmp(path, "auto") == 0)
+        return find_auto(a);
+    co_err err = find_checkpoint(&a->resume, path);
+    return err ? co_fail_in(err, "ckpt_path") : CO_OK;
+}

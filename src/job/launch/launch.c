@@ -1,0 +1,74 @@
+/* launch.c -- `cohort launch`: torchrun's command line for any program. The flags are launch_int.h's table; what runs the
+ * workers is launch/job.h. */
+#include "job/launch/launch_int.h"
+
+#include <string.h>
+
+static void note(const char *text)
+{
+    co_say("cohort: %s", text);
+}
+
+static co_err open_roster(co_roster **out, const launch_plan *p)
+{
+    if (p->local)
+        return co_roster_local(out, &p->spec.terms);
+    co_meet where = p->meet;
+    where.grace_s = p->spec.grace_s;
+    where.logs = p->spec.log_dir && strcmp(p->spec.log_dir, "/dev/null") != 0;
+    co_err err = token_from_user(&p->spec.terms, &where);
+    if (!err)
+        err = co_roster_open(out, &p->spec.terms, &where);
+    explicit_bzero(where.token, sizeof where.token);
+    return err;
+}
+
+int launch_run(const launch_plan *p)
+{
+    co_roster *roster;
+    int status = CO_EXIT_FAILED;
+    co_err err = open_roster(&roster, p);
+
+    if (err)
+        return co_say_error(err);
+    if (p->spec.omp_one && !p->spec.hushed)
+        note("OMP_NUM_THREADS=1 for each worker, so that they do not fight for the CPUs; set it to choose");
+    err = co_job_run(&p->spec, roster, &status);
+    co_roster_close(roster);
+    return err ? co_say_error(err) : status;
+}
+
+int co_launch_run(int argc, char **argv, int (*help)(const char *command))
+{
+    launch_args a;
+
+    if (argc == 2 && strcmp(argv[1], "--from-stdin") == 0)
+        return launch_from_stdin();
+    co_err err = launch_parse(&a, argc, argv, note);
+
+    if (err)
+        return co_say_error(err);
+    if (a.help) {
+        launch_args_free(&a);
+        return help("launch");
+    }
+    a.line = argv;
+    if (a.hosts || a.hostfile) {
+        int status_of_all = launch_on_hosts(&a);
+        launch_args_free(&a);
+        return status_of_all;
+    }
+    launch_plan *p = co_zalloc(sizeof *p);
+    int status = CO_EXIT_FAILED;
+    err = p ? variables_set(&a, &p->pool) : CO_ENOMEM;
+    if (!err)
+        err = plan_make(p, &a);
+    if (!err)
+        err = plan_where_place(p);
+    status = err ? co_say_error(err) : launch_run(p);
+    if (p)
+        plan_free(p);
+    co_free(p);
+    launch_args_free(&a);
+    return status;
+}
