@@ -6,6 +6,7 @@
 
 #include <stdio.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "base/alloc.h"
 #include "base/maths.h"
@@ -66,7 +67,10 @@ void eval_total(const co_plan *plan, const leaf_stat *items, co_split split, dou
 static float *state_to_evaluate(const struct rank *rank)
 {
     unit u = unit_now(rank->plan, rank->regions->ctl, rank->who.unit);
+    uint32_t test_of = atomic_load_explicit(&rank->regions->ctl->test_of, memory_order_acquire);
 
+    if (u.kind == UNIT_TEST && test_of >= TEST_ASIDE)
+        return rank->regions->aside[test_of - TEST_ASIDE];
     return rank->plan->ema >= 0 && atomic_load(&rank->regions->ctl->applied[u.step & 1]) > 0
                ? rank->regions->moment[rank->plan->ema]
                : rank->regions->state;
@@ -98,8 +102,24 @@ static bool all_evaluated(struct rank *rank, int64_t split)
     return true;
 }
 
+static bool test_is_chosen(struct rank *rank, int64_t unused)
+{
+    (void)unused;
+    return atomic_load_explicit(&rank->regions->ctl->test_of, memory_order_acquire) != TEST_UNDECIDED;
+}
+
+/* The supervisor looks for it by itself; the bell only makes it look at once. */
+static void wait_for_choice(struct rank *rank)
+{
+    if (!test_is_chosen(rank, 0) && rank->bell >= 0 && write(rank->bell, &(uint64_t){1}, 8) < 0)
+        rank_phase(rank, CO_PHASE_WAIT, 0);
+    wait_for(rank, test_is_chosen, 0, CO_PHASE_WAIT);
+}
+
 void evaluate_items(struct rank *rank, co_split split)
 {
+    if (split == CO_SPLIT_TEST)
+        wait_for_choice(rank);
     for (uint32_t i = 0; i < rank->plan->eval_items[split]; i++) {
         co_claimed got = co_claim_take(&rank->regions->eval_claim[i], rank->who);
         if (got == CO_CLAIM_BUSY || got == CO_CLAIM_DONE)

@@ -25,6 +25,8 @@ static co_err open_memory(struct supervisor *super)
     super->run.regions = plan->regions;
     results->seen = plan->monitors.start;
     recall_results(super);
+    if (test_wants_best(plan))
+        atomic_store(&super->run.regions->ctl->test_of, TEST_UNDECIDED);
     results->step_ms = co_array(STEPS_KEPT, sizeof *results->step_ms);
     results->sum_ms = co_array(STEPS_KEPT, sizeof *results->sum_ms);
     super->accidents.recovery_ms = co_array(KILLS_KEPT, sizeof *super->accidents.recovery_ms);
@@ -133,6 +135,7 @@ static co_err watch_over(struct supervisor *super)
         check_max_time(run);
         saver_turn(&super->saver);
         consume_results(super);
+        choose_test(super);
         accidents_turn(&super->accidents, super->crew, super->saver.pid);
         if (run->hooks->turn && (super->lost = run->hooks->turn(run->hooks->ctx)) != CO_OK)
             return super->lost;
