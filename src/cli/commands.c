@@ -36,12 +36,15 @@ const command commands[] = {
      "  --split val|test      which samples (default: test)\n"
      "  --json                one object, numbers in full\n"
      "  --config-dir FOLDER   your own groups of YAML files (default: ./configs)\n"},
-    {"predict", "ckpt_path=FOLDER [key=value] ...", "run a checkpoint on a split, a line per sample",
-     cmd_predict,
+    {"predict", "ckpt_path=FOLDER [PICTURE|FOLDER] ... [key=value] ...",
+     "run a checkpoint on pictures of your own or on a split", cmd_predict,
+     "  cohort predict ckpt_path=logs/train/runs/DATE photo.jpg holiday/\n"
      "  cohort predict ckpt_path=logs/train/runs/DATE --limit 10\n"
      "  cohort predict ckpt_path=logs/train/runs/DATE --split val --json\n\n"
-     "  A line has the sample's number, then its class, probability, class name and\n"
-     "  file; for regression its values; for text the likeliest next token.\n\n"
+     "  Pictures are resized and normalised as in the run's evaluation. A line has the\n"
+     "  file and up to five classes with their probabilities, the likeliest first.\n\n"
+     "  A line of a split has the sample's number, then its class, probability, class\n"
+     "  name and file; for regression its values; for text the likeliest next token.\n\n"
      "  --split val|test      which samples (default: test)\n"
      "  --limit N             the first N only\n"
      "  --logits              the numbers behind the choice, too\n"

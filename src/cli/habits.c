@@ -196,8 +196,9 @@ co_err habits_script(habit_line *h)
         add_shell_word(&text, h->argv[i]);
     co_err err = co_str_err(&text);
     if (!err)
-        err = co_fail(CO_EINPUT, "%s: `%s %s` runs no script and nothing on the line names data; to run it: %s",
-                      h->argv[at], app_program(), h->line->command, co_str_text(&text));
+        err = co_fail(CO_EINPUT,
+                      "%s: `cohort %s` runs no script, and nothing on the line names data; to run it: %s",
+                      h->argv[at], h->line->command, co_str_text(&text));
     co_str_fini(&text);
     return err;
 }

@@ -63,6 +63,7 @@ typedef struct co_dataset {
     const char *(*class_name)(const struct co_dataset *d, int64_t label);
     /* The file that a sample came from; NULL, or gives NULL: it has none of its own. */
     const char *(*file)(const struct co_dataset *d, co_split s, uint32_t id);
+    const struct picture_use *pictures; /* how pictures become samples; NULL: its samples are none */
     /* LM: text of token ids, for predict. NULL otherwise. */
     void (*decode)(const struct co_dataset *d, const int32_t *tokens, int n, co_str *out);
     void (*close)(struct co_dataset *d);
@@ -81,6 +82,13 @@ extern const co_dataset_def *const co_datasets[]; /* NULL-terminated */
 const co_dataset_def *co_dataset_find(const char *name);
 co_err co_dataset_open(co_dataset **out, const co_dataset_def *def, const void *cfg);
 void co_dataset_close(co_dataset *d); /* NULL is fine */
+
+/* Picture files of the user's own as samples of CO_SPLIT_TEST, in this order: through the evaluation transform of `like`,
+ * with its classes, y = CO_NO_LABEL. Of a folder, all pictures in it. A file that cannot be read is an unreadable sample.
+ * CO_EINPUT: `like` is no set of pictures, or a folder has none. `like` is borrowed until *out is closed. */
+enum { CO_NO_LABEL = -2 };
+co_err co_pictures_open(co_dataset **out, const co_dataset *like, const char *const *paths, int n);
+bool co_picture_named(const char *name); /* does its ending say that it is a picture, of a format that is read or not? */
 
 /* --- order -------------------------------------------------------------------------------------------------
  */

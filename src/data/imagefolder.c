@@ -23,6 +23,7 @@
 #include "base/hash.h"
 #include "base/log.h"
 #include "data/file_int.h"
+#include "data/pictures_int.h"
 
 enum { PROBED = 256, PROBE_LEN = 256 << 10, ON_ERROR_STOP = 0 };
 static const uint64_t CONTENT_HASHED =
@@ -60,8 +61,9 @@ struct imagefolder {
     folder_index index;
     transform how;
     uint32_t fixed_h, fixed_w; /* no other size can be a sample; 0: any can */
-    seen seen;                 /* hashes of the files that were read, by sample */
-    bool content;              /* the fingerprint covers every byte of the files */
+    picture_use use;
+    seen seen;    /* hashes of the files that were read, by sample */
+    bool content; /* the fingerprint covers every byte of the files */
 };
 
 static const sample *sample_of(const struct imagefolder *set, co_split s, uint32_t id)
@@ -357,6 +359,8 @@ static co_err make(struct imagefolder *set, const struct folder_cfg *c)
                  "smaller and "
                  "faster)");
     memcpy(set->base.count, set->index.count, sizeof set->base.count);
+    set->use = (picture_use){&set->how, set->fixed_h, set->fixed_w};
+    set->base.pictures = &set->use;
     transform_io(&set->how, &set->base.io);
     if (*listing_unsupported(&set->files, kinds))
         co_log_say(CO_LOG_WARN, "data.dir: %s: unsupported format: %s left out (%s are read)",

@@ -34,8 +34,11 @@ co_err images_check_dir(const char *name, const struct images_cfg *c)
         return co_fail(CO_EINPUT, "data=%s needs data.dir=FOLDER with its files (docs/data.md says which)",
                        name);
     if (!co_fs_is_dir(c->dir))
-        return co_fail(CO_EINPUT, "data.dir: %s: %s", c->dir,
-                       co_fs_exists(c->dir) ? "not a folder" : strerror(ENOENT));
+        return co_fail(
+            CO_EINPUT,
+            "data=%s: data.dir: %s: %s; put its files there, or name their folder with data.dir=FOLDER "
+            "(docs/data.md says which files)",
+            name, c->dir, co_fs_exists(c->dir) ? "not a folder" : strerror(ENOENT));
     return CO_OK;
 }
 
@@ -167,6 +170,8 @@ void images_finish(images *im, double val_fraction)
         .shared_bytes = (size_t)(s->n_train + s->n_test) * s->stride,
         .close = shut,
     };
+    im->use = (picture_use){&im->how, s->height, s->width};
+    im->base.pictures = &im->use;
     transform_io(&im->how, &im->base.io);
     split_permute(im->place, s->n_train);
     for (uint32_t i = 0; i < s->n_test; i++)

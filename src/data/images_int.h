@@ -2,7 +2,7 @@
 #ifndef CO_DATA_IMAGES_INT_H
 #define CO_DATA_IMAGES_INT_H
 
-#include "data/transform_int.h"
+#include "data/pictures_int.h"
 
 /* --- packed files -------------------------------------------------------------------------------------------
  * Bytes of a file in order, unpacked on the way if its name ends in .xz or .gz. Every failure names the file
@@ -67,6 +67,7 @@ typedef struct images {
     uint16_t *label; /* [n_train + n_test] */
     uint32_t *place; /* which row: see split_permute; those to test on keep their order */
     transform how;
+    picture_use use;
 } images;
 
 /* Checks the keys of c and gives memory for the rows, which the caller fills, checks and gives to images_finish. */

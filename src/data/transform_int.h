@@ -158,6 +158,8 @@ bool transform_draw(struct drawn *out, const transform *t, const co_draw *draw, 
                     uint32_t in_w);
 /* out [planes,height,width]; drawn NULL: as in evaluation. p.planes must be t's; sides at least 1. */
 void transform_apply(float *out, const transform *t, picture p, const struct drawn *drawn);
+/* Resized until it covers height x width, and cut to its middle of that size. The result lies in SCRATCH_PICTURE. */
+picture transform_fit(picture p, uint32_t height, uint32_t width);
 /* In training with data.mixup or data.cutmix mixes a slice's samples with their neighbours, dst->x and dst->y being
  * filled, and fills dst->y2 and dst->lam; without, but if the model wants them, y2 = y and lam = 1. A sample that
  * could not be read keeps y = CO_IGNORE and gets y2 = CO_IGNORE. Drawn by the id of the slice's first sample. */

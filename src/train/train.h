@@ -259,7 +259,7 @@ typedef struct co_prediction {
     int64_t id; /* of the sample in its split */
     co_task task;
     bool unreadable;     /* the sample: nothing else of this says anything */
-    int64_t label;       /* CLASSIFY: what the data say that it is */
+    int64_t label;       /* CLASSIFY: what the data say that it is; negative: they do not say */
     const char *file;    /* that it came from; NULL: none of its own */
     int64_t choice;      /* CLASSIFY: the likeliest class; LM: the likeliest token after the sample's end */
     double probability;  /* of the choice */
@@ -272,5 +272,7 @@ typedef struct co_prediction {
  */
 co_err co_predict(co_plan *p, co_split split, int64_t limit, void (*each)(void *ctx, const co_prediction *r),
                   void *ctx);
+/* The same for every sample of CO_SPLIT_TEST of another set, made for this plan by co_pictures_open. */
+co_err co_predict_on(co_plan *p, co_dataset *data, void (*each)(void *ctx, const co_prediction *r), void *ctx);
 
 #endif
