@@ -2,9 +2,10 @@
  *
  *     x = (byte / 255 - mean) / std        mean and std fixed, one each a plane
  *
- * A byte has 256 values, so x is looked up. With data.resize, data.crop or anything random, pictures go through
- * transform_apply instead. The bytes stand in memory once, and every rank reads the same pages through fork. Train and val are parts of the training rows by one fixed permutation; test is the set's own
- * test part in its own order.
+ * A byte has 256 values, so x comes from a table. With data.resize, data.crop or anything random, pictures go
+ * through transform_apply instead. The bytes are in memory once: every rank reads the same pages through
+ * fork. Train and val are parts of the training rows by one fixed permutation; test is the set's own test
+ * part in its own order.
  *
  * Cost: fill takes about a nanosecond a number.
  */

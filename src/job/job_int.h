@@ -89,16 +89,17 @@ void control_read(job *j);
 uint64_t control_due_ns(const job *j); /* when silence counts as its end; 0: never */
 
 /* --- cause.c: why a worker failed -------------------------------------------------------------------------- */
-/* A worker that makes no progress, and the process of it that holds it up. */
+/* A worker that makes no progress, or computes without output, and the process of it that holds it up. */
 typedef struct bystander {
     worker *w;
+    bool spins;             /* it computes */
     const co_proc *suspect; /* NULL: /proc does not show it */
     co_proc_wait in;
 } bystander;
 void cause_of(co_failure *f, job *j, worker *w);
 bool cause_excused(const char *exception); /* no failure of a worker that was asked to end */
-/* all: who else makes no progress, and where; "" if nobody */
-void cause_of_stall(co_failure *f, job *j, const bystander *who, double still_s, const char *all);
+/* since_s: how long it has made no progress, or printed nothing. all: who else, and where; "" if nobody */
+void cause_of_stall(co_failure *f, job *j, const bystander *who, double since_s, const char *all);
 
 /* --- judge.c, blame.c: what became of the workers ---------------------------------------------------------- */
 struct verdict {
@@ -118,7 +119,9 @@ void blame(job *j, const co_failure *f, const char *next); /* once a round: the 
 /* --- stall.c: workers that make no progress ---------------------------------------------------------------- */
 struct stall {
     uint64_t next_ns; /* when /proc is read next */
+    bool hang_said;
 };
+void stall_begin(job *j); /* a new round */
 void stall_watch(job *j);
 int stall_due_ms(const job *j);
 

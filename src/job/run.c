@@ -113,6 +113,7 @@ static bool answer(job *j)
         return false;
     j->orders.begin = false;
     judge_begin(j);
+    stall_begin(j);
     co_err err = round_start(j, &j->orders.next);
     if (err) {
         give_up(j, err);

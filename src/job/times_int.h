@@ -7,6 +7,7 @@ enum {
     BLAME_WAIT_MS = 2000, /* how long we wait for the roster to say which failure was the first */
     OVER_WAIT_MS =
         10000, /* our workers are gone and we asked for the end: how long we wait for the roster to agree */
+    HANG_SAY_S = 300, /* without --stall-after: no output for this long is said */
 
     /* job.log */
     MIX_MS = 300,      /* how long a line waits for earlier lines of other hosts */
