@@ -30,6 +30,7 @@ typedef struct command {
     const char *help;                  /* what it is for, in one line */
     int (*run)(int argc, char **argv); /* argv[0] is the command's name */
     const char *usage;                 /* lines of examples and flags, at most 80 columns wide */
+    bool prints; /* does nothing but print: ends when nobody reads (`cohort predict ... | head`) */
 } command;
 extern const command commands[]; /* ends with {0} */
 

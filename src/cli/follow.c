@@ -10,12 +10,13 @@
 #define RATE_NS  500000000u /* over which samples/s are counted */
 
 /* --- console=imagenet --------------------------------------------------------------------------------------------- */
-/* Which accuracies there are: 2 the best class and the best five, 1 the best token, 0 none. */
-static int tops_of(const training *s)
+/* Which accuracies there are: 2 the best class and the best five, 1 the best class or token, 0 none. Of five classes one is
+ * always among the best five. */
+int tops_of(const training *s)
 {
-    co_task task = co_plan_facts_of(s->plan)->data->io.task;
+    const co_io *io = &co_plan_facts_of(s->plan)->data->io;
 
-    return task == CO_TASK_CLASSIFY ? 2 : task == CO_TASK_LM ? 1 : 0;
+    return io->task == CO_TASK_CLASSIFY ? (io->classes > 5 ? 2 : 1) : io->task == CO_TASK_LM ? 1 : 0;
 }
 
 static void tell_text(training *s, co_str *text)
@@ -113,16 +114,19 @@ static void close_epoch(training *s, int64_t step)
     s->epochs_closed++;
 }
 
+/* Samples over the time spent in steps, evaluations left out: epochs may be shorter than the time that is counted over. */
 static void see_rate(training *s, const co_step_result *r)
 {
-    s->rate_samples += r->samples;
-    if (s->rate_ns && r->t_ns > s->rate_ns && r->t_ns - s->rate_ns < RATE_NS)
-        return;
-    if (s->rate_ns && r->t_ns > s->rate_ns) {
-        double now = (double)s->rate_samples / ((double)(r->t_ns - s->rate_ns) * 1e-9);
-        s->rate = s->rate > 0 ? 0.7 * s->rate + 0.3 * now : now;
+    if (s->rate_mark_ns && r->t_ns > s->rate_mark_ns) {
+        s->rate_spent_ns += r->t_ns - s->rate_mark_ns;
+        s->rate_samples += r->samples;
     }
-    s->rate_ns = r->t_ns;
+    s->rate_mark_ns = r->t_ns;
+    if (s->rate_spent_ns < RATE_NS)
+        return;
+    double now = (double)s->rate_samples / ((double)s->rate_spent_ns * 1e-9);
+    s->rate = s->rate > 0 ? 0.7 * s->rate + 0.3 * now : now;
+    s->rate_spent_ns = 0;
     s->rate_samples = 0;
 }
 
@@ -185,7 +189,7 @@ static void tell_epoch(training *s, const co_eval_result *r)
     else if (s->epochs_closed) /* if not, the epoch was trained by an earlier start */
         co_str_addf(&text, "  train loss %.4f %s %.4f", s->mean_loss, f->metric, s->mean_metric);
     co_str_addf(&text, "  val loss %.4f %s %.4f", r->loss, f->metric, r->metric);
-    if (f->data->io.task == CO_TASK_CLASSIFY && f->data->io.classes > 5)
+    if (tops_of(s) == 2)
         co_str_addf(&text, " acc5 %.4f", r->top5);
     tell_text(s, &text);
 }
@@ -221,8 +225,7 @@ void follow_eval(void *ctx, const co_eval_result *r)
 
     s->evaluating = NULL;
     record_eval(s, r, val ? "val" : "test");
-    s->last_ns = s->rate_ns = r->t_ns; /* evaluation is no part of the training's rate */
-    s->rate_samples = 0;
+    s->last_ns = s->rate_mark_ns = r->t_ns; /* evaluation is no part of the training's rate */
     if (val)
         s->eval_s = secs;
     if (val && is_imagenet(s))
@@ -233,8 +236,8 @@ void follow_eval(void *ctx, const co_eval_result *r)
         tell(s, "test loss %.4f  %s %.4f  (%lld)  of the %s weights, step %lld", r->loss,
              co_plan_facts_of(s->plan)->metric, r->metric, (long long)r->count,
              s->summary.tested_best ? "best" : "last", (long long)r->state_step);
-    if (!val || tops_of(s) < 2)
+    if (!val || co_plan_facts_of(s->plan)->data->io.task != CO_TASK_CLASSIFY)
         return;
-    co_meters_summary(r->metric, r->top5, 2, &text);
+    co_meters_summary(r->metric, r->top5, tops_of(s), &text);
     tell_text(s, &text);
 }

@@ -30,10 +30,12 @@ static json_t *metrics_of(const training *s)
     put_num(m, "train/", metric, o->train_metric);
     put_num(m, "val/", "loss", o->val_loss);
     put_num(m, "val/", metric, o->val_metric);
-    put_num(m, "val/", "acc5", o->val_top5);
+    if (tops_of(s) == 2)
+        put_num(m, "val/", "acc5", o->val_top5);
     put_num(m, "test/", "loss", o->test_loss);
     put_num(m, "test/", metric, o->test_metric);
-    put_num(m, "test/", "acc5", o->test_top5);
+    if (tops_of(s) == 2)
+        put_num(m, "test/", "acc5", o->test_top5);
     return m;
 }
 

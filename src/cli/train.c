@@ -254,9 +254,11 @@ static int run_line(training *s, line *l)
     }
     co_err wrote;
     err = training_run(s, &wrote);
+    char lost[1024]; /* what the report says may take the message away */
+    snprintf(lost, sizeof lost, "%s", wrote ? co_errmsg() : "");
     int status = report(s, l, err);
     if (wrote) {
-        say("cohort: %s", co_errmsg());
+        say("cohort: the record is not whole: %s", lost);
         return status == EXIT_DONE ? EXIT_FAILED : status;
     }
     return status;

@@ -41,7 +41,7 @@ typedef struct training {
     double mean_loss, mean_metric;   /* of the last whole epoch */
     double rate;
     FILE *log; /* train.log */
-    uint64_t rate_ns, flush_ns;
+    uint64_t rate_mark_ns, rate_spent_ns, flush_ns;
     int64_t rate_samples;
     struct search *search;        /* NULL: none was asked for */
     const struct co_cli_job *job; /* of the library's; NULL: the command itself, which has a screen */
@@ -99,6 +99,7 @@ void follow_step(void *ctx, const co_step_result *r);
 void follow_eval(void *ctx, const co_eval_result *r);
 void follow_evaluating(void *ctx, co_split split, int64_t done, int64_t of);
 void follow_progress(training *s, bool now);
+int tops_of(const training *s); /* accuracies to show: 2 with the best five classes, 1 without, 0 none */
 
 /* notice.c */
 void notice_step(training *s, const co_step_result *r);

@@ -121,7 +121,7 @@ static void add_unknown(co_str *out, const co_conf_spec *spec, const places *all
     co_str_addf(out, "no key or group \"%s\"", word);
     if (near)
         co_str_addf(out, "; did you mean %s?", near);
-    co_str_add(out, " The groups are:");
+    co_str_add(out, near ? " The groups are:" : "; the groups are:");
     for (int i = 0; i < spec->n_groups; i++)
         co_str_addf(out, " %s", spec->groups[i].name);
     co_str_add(out, "\n");

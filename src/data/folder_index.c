@@ -14,13 +14,15 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "base/doc.h"
+
 #include "data/images_int.h"
 
 /* --- parts ---------------------------------------------------------------------------------------------- */
 
 static co_err no_pictures(const folder_work *w, const char *where)
 {
-    char n[32], kinds[256];
+    char n[32], kinds[256], doc[PATH_MAX];
 
     if (*listing_unsupported(w->l, kinds))
         return co_fail(CO_EINPUT,
@@ -30,14 +32,14 @@ static co_err no_pictures(const folder_work *w, const char *where)
     if (w->l->passed_over)
         return co_fail(CO_EINPUT,
                        "data.dir: %s has no pictures (" PICTURE_ENDINGS "), only %s other files such as %s: "
-                       "%s/train/CLASS/*.jpg or %s/CLASS/*.jpg is expected (docs/data.md)",
+                       "%s/train/CLASS/*.jpg or %s/CLASS/*.jpg is expected (%s)",
                        where, with_commas(n, w->l->passed_over), listing_path(w->l, w->l->passed_path),
-                       w->l->root, w->l->root);
+                       w->l->root, w->l->root, co_doc(doc, "data.md"));
     return co_fail(CO_EINPUT,
                    "data.dir: %s has no pictures (" PICTURE_ENDINGS
                    "): %s/train/CLASS/*.jpg or %s/CLASS/*.jpg is "
-                   "expected (docs/data.md)",
-                   where, w->l->root, w->l->root);
+                   "expected (%s)",
+                   where, w->l->root, w->l->root, co_doc(doc, "data.md"));
 }
 
 /* The classes are those of the part to train on. */

@@ -20,6 +20,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "base/doc.h"
 #include "base/alloc.h"
 #include "base/clock.h"
 #include "base/hash.h"
@@ -379,9 +380,12 @@ static co_err open_folder(co_dataset **out, const void *cfg)
 {
     const struct folder_cfg *c = cfg;
 
+    char doc[PATH_MAX];
+
     if (!is_set(c->dir))
-        return co_fail(CO_EINPUT, "data=imagefolder needs data.dir=FOLDER with a folder for each class"
-                                  " (docs/data.md says how)");
+        return co_fail(CO_EINPUT,
+                       "data=imagefolder needs data.dir=FOLDER with a folder for each class (%s says how)",
+                       co_doc(doc, "data.md"));
     struct imagefolder *set = co_zalloc(sizeof *set);
     if (!set)
         return CO_ENOMEM;

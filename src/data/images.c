@@ -15,6 +15,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "base/doc.h"
 #include "base/alloc.h"
 #include "base/clock.h"
 #include "base/fs.h"
@@ -31,9 +32,11 @@ const co_option images_options[] = {
 
 co_err images_check_dir(const char *name, const struct images_cfg *c)
 {
+    char doc[PATH_MAX];
+
     if (!c->dir || !*c->dir)
-        return co_fail(CO_EINPUT, "data=%s needs data.dir=FOLDER with its files (docs/data.md says which)",
-                       name);
+        return co_fail(CO_EINPUT, "data=%s needs data.dir=FOLDER with its files (%s says which)", name,
+                       co_doc(doc, "data.md"));
     if (!co_fs_is_dir(c->dir))
         return co_fail(
             CO_EINPUT,

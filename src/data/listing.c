@@ -324,7 +324,10 @@ const uint8_t *listing_read(const listing *l, uint64_t at, uint64_t size, uint32
     if (l->block && at != ENTRY_UNREAD)
         return l->block + at;
     if (size > PICTURE_FILE_MOST) {
-        co_fail(CO_EINPUT, "%s: %llu bytes; 256 MiB are the most that is read", name, (unsigned long long)size);
+        /* Sizes are kept in 32 bits: the largest stands for all above it. */
+        bool counted = size < UINT32_MAX;
+        co_fail(CO_EINPUT, "%s: %s%llu%s; 256 MiB are the most that is read", name, counted ? "" : "more than ",
+                (unsigned long long)(counted ? size : 4), counted ? " bytes" : " GiB");
         return NULL;
     }
     if (l->fd >= 0)

@@ -67,7 +67,7 @@ static void tell(const guard *g, co_guard_kind kind, int status, int n)
 /* --- the worker ------------------------------------------------------------------------------------------------------- */
 static void default_signals(void)
 {
-    static const int ours[] = {SIGPIPE, SIGCHLD, SIGTERM, SIGUSR1, SIGUSR2};
+    static const int ours[] = {SIGPIPE, SIGXFSZ, SIGCHLD, SIGTERM, SIGUSR1, SIGUSR2};
 
     for (size_t i = 0; i < CO_COUNT(ours); i++)
         signal(ours[i], SIG_DFL);
