@@ -50,8 +50,9 @@ const co_conf_habit habit_flags[] = {
     {"NUMBER1", NULL, CO_HABIT_BECOMES, "trainer.max_epochs", "the first number: epochs in all"},
     {"NUMBER2", NULL, CO_HABIT_BECOMES, "callbacks.model_checkpoint.every_n_epochs",
      "the second: epochs from one checkpoint to the next"},
-    REFUSE("NUMBER3",
-           NULL, "a third number has no meaning; the first is the epochs in all, the second the epochs between checkpoints"),
+    REFUSE("NUMBER3", NULL,
+           "a third number has no meaning: the first is the epochs in all, "
+           "the second the epochs between checkpoints"),
     /* the DDP tutorial's scripts are known by name; another one needs words that name data (habits_script) */
     {"SCRIPT", "single_gpu.py|*/single_gpu.py", CO_HABIT_BECOMES, "trainer.devices=1",
      "the tutorial's script is not run: its task is here", .base = "toy"},

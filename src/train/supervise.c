@@ -362,6 +362,7 @@ co_err co_train_run(co_plan *plan, const co_train_hooks *hooks, co_train_summary
         .saver = {.run = &super->run, .saved_step = -1},
         .accidents = {
             .run = &super->run, .kills_left = plan->cfg.fault_kills, .rng = (uint64_t)plan->cfg.fault_seed}};
+    co_death_traces_take(&super->deaths.traces, "");
     co_err err = open_run(super);
     if (!err)
         err = start_crew(super);

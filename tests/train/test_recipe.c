@@ -1,5 +1,5 @@
-/* Recipes: groups of parameters, the average of the weights, clipping, schedules, early ends. Each is a
- * function of the run's configuration alone: the same for any number of ranks, with deaths, and after a
+/* Parameter rules, the average of the weights, clipping, schedules, early stopping. Each depends on the
+ * configuration alone: the result is the same for any number of ranks, after deaths of ranks, and after a
  * stop. */
 #include <jansson.h>
 #include <math.h>
