@@ -95,6 +95,7 @@ static void take_eval(struct supervisor *super, const unit *done, const result *
 {
     const struct run *run = &super->run;
     co_eval_result out = {.step = done->step,
+                          .state_step = done->step,
                           .epoch = (done->step - 1) / run->plan->units.steps_per_epoch,
                           .split = done->kind == UNIT_VAL ? CO_SPLIT_VAL : CO_SPLIT_TEST,
                           .loss = real_of(&published->loss),
@@ -112,6 +113,9 @@ static void take_eval(struct supervisor *super, const unit *done, const result *
         run->out->val_top5 = out.top5;
         ends = conclude_eval(run, &super->results.seen, &out);
     } else {
+        if (run->out->tested_step)
+            out.state_step = run->out->tested_step;
+        run->out->tested_step = out.state_step;
         run->out->test_loss = out.loss;
         run->out->test_metric = out.metric;
         run->out->test_top5 = out.top5;

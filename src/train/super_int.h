@@ -120,6 +120,11 @@ struct deaths {
     int count[CO_MAX_SLOTS];      /* how often in a row */
 };
 
+/* --- test_best.c: which weights the final test looks at --------------------------------------------------- */
+bool test_wants_best(const co_plan *plan);
+struct supervisor;
+void choose_test(struct supervisor *super); /* once the ranks wait for it */
+
 /* --- together ------------------------------------------------------------------------------------------- */
 struct supervisor {
     struct run run;

@@ -26,6 +26,7 @@
 #include "optim/optim.h"
 
 typedef enum { CO_ON_NAN_STOP, CO_ON_NAN_SKIP } co_on_nan;
+typedef enum { CO_TEST_BEST, CO_TEST_LAST } co_test_ckpt;
 typedef enum {
     CO_FAULT_NONE,
     CO_FAULT_RANDOM,
@@ -44,6 +45,7 @@ typedef struct co_train_cfg {
     int64_t seed;
     char *task_name, *run_dir, *ckpt_path, *weights, *weights_skip;
     bool test;
+    int test_ckpt; /* co_test_ckpt */
     /* data. */
     int64_t batch_size, batch_size_per_rank, workers, eval_slice;
     /* trainer. */
@@ -151,6 +153,7 @@ typedef struct co_step_result {
 
 typedef struct co_eval_result {
     int64_t step, epoch;
+    int64_t state_step; /* of the weights: `step`, but for a test of the best ones */
     co_split split;
     double loss, metric;
     double top5; /* CLASSIFY */
@@ -203,6 +206,8 @@ typedef struct co_train_summary {
     double loss, train_metric, val_loss, val_metric, test_loss, test_metric; /* NaN: there was none */
     double best;
     int64_t best_step;
+    bool tested_best;           /* the test's figures are of the best state; if not, of the last */
+    int64_t tested_step;        /* of that state */
     const char *monitor;        /* what `best` is of: "val/acc" */
     double val_top5, test_top5; /* nan where there is none */
     int64_t bad_samples;        /* how many training samples could not be read; each counts once */
