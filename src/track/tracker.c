@@ -1,9 +1,9 @@
 /* tracker.c -- the table of trackers, and the thread that reads the record to one of them.
  *
- * A feed is a tracker with its thread. The owner (the supervisor) never waits for a feed while training: it sets a flag
- * and signals. The lock guards the fields below it and is held for a few instructions only, never while a tracker works.
- * Threads report through their feed; the owner speaks for them, since a thread that held a lock of the terminal while
- * the supervisor forks a saver would leave it locked in the child.
+ * A feed is a tracker with its thread. The owner (the supervisor) never waits for a feed while training: it
+ * sets a flag and signals. The lock guards the fields below it and is held for a few instructions only, never
+ * while a tracker works. Threads report through their feed; the owner speaks for them, since a thread that
+ * held a lock of the terminal while the supervisor forks a saver would leave it locked in the child.
  *
  * Before each flush the feed reads the lease: a run that lost its folder writes nothing more into it.
  */
@@ -43,7 +43,7 @@ struct co_tracking {
     int n;
 };
 
-/* --- the thread ------------------------------------------------------------------------------------------------- */
+/* --- the thread ----------------------------------------------------------------------------------------- */
 static co_err hand_over(struct feed *f, const char *text, size_t len, int64_t offset)
 {
     json_t *v = NULL;
@@ -144,7 +144,7 @@ static void *run_feed(void *ctx)
     return NULL;
 }
 
-/* --- the owner's side ------------------------------------------------------------------------------------------- */
+/* --- the owner's side ----------------------------------------------------------------------------------- */
 static void free_feed(struct feed *f)
 {
     pthread_cond_destroy(&f->changed);

@@ -164,8 +164,9 @@ static void consume_until(struct supervisor *super, uint64_t end)
     }
 }
 
-/* A saver starts between two results: after those of the state that it saves, and before any later one. pc is read
- * before snap: whoever moved pc past a unit had announced that unit's snapshot, so no result after it was read yet. */
+/* A saver starts between two results: after those of the state that it saves, and before any later one. pc
+ * is read before snap: whoever moved pc past a unit had announced that unit's snapshot, so no result after
+ * it was read yet. */
 void consume_results(struct supervisor *super)
 {
     uint64_t pc = atomic_load_explicit(&super->run.regions->ctl->pc, memory_order_acquire) >> 8;

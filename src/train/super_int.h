@@ -24,7 +24,8 @@ struct saver {
 void saver_turn(struct saver *saver); /* reaps one */
 /* The unit before which a state is to be saved and no saver was started for it yet; 0: none. */
 uint32_t saver_wanted(const struct saver *saver);
-/* Starts a saver for it. All results of the units before, and none of later ones, have been handed to the hooks. */
+/* Starts a saver for it. All results of the units before, and none of later ones, have been handed to the
+ * hooks. */
 void saver_start(struct saver *saver, uint32_t unit);
 void saver_give_up(struct saver *saver); /* kills the one that is under way; it is not tried again */
 /* Waits for the one that is under way; `lost`: it may not write any more. */
@@ -81,7 +82,7 @@ struct deaths {
     int count[CO_MAX_SLOTS];      /* how often in a row */
 };
 
-/* --- test_best.c: which weights the final test looks at --------------------------------------------------- */
+/* --- test_best.c: which weights the final test looks at ------------------------------------------------- */
 bool test_wants_best(const co_plan *plan);
 struct supervisor;
 void choose_test(struct supervisor *super); /* once the ranks wait for it */
