@@ -5,6 +5,9 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "term/help.h"
+#include "term/say.h"
+
 typedef struct bench {
     const char *name, *help;
     int (*run)(int argc, char **argv);
@@ -33,8 +36,23 @@ static bool wants_help(int argc, char **argv)
 
 static int show_bench(const bench *b)
 {
-    printf("cohort bench %s [--json]\n  %s\n", b->name, b->help);
+    co_str text = {0};
+
+    co_str_addf(&text, "cohort bench %s [--json]\n    %s\n", b->name, b->help);
+    co_help_print(stdout, co_str_text(&text));
+    co_str_fini(&text);
     return CO_EXIT_DONE;
+}
+
+static void show_benches(FILE *to)
+{
+    co_str text = {0};
+
+    co_str_add(&text, "cohort bench NAME [--json]\n");
+    for (const bench *b = benches; b->name; b++)
+        co_str_addf(&text, "  %-9s  %s\n", b->name, b->help);
+    co_help_print(to, co_str_text(&text));
+    co_str_fini(&text);
 }
 
 int co_bench_run(int argc, char **argv)
@@ -47,17 +65,15 @@ int co_bench_run(int argc, char **argv)
             return wants_help(argc - 1, argv + 1) ? show_bench(b) : b->run(argc - 1, argv + 1);
         names[n++] = b->name;
     }
-    bool asked = argc < 2 || strcmp(argv[1], "--help") == 0 || strcmp(argv[1], "-h") == 0;
-    FILE *to = asked ? stdout : stderr;
-    if (!asked) {
-        const char *near = co_str_nearest(argv[1], names, n);
-        fprintf(to, "cohort: no bench \"%s\"%s%s%s\n", argv[1], near ? "; did you mean " : "",
-                near ? near : "", near ? "?" : "");
+    if (argc < 2 || wants_help(2, argv)) {
+        show_benches(stdout);
+        return CO_EXIT_DONE;
     }
-    fprintf(to, "cohort bench NAME [--json]\n");
-    for (const bench *b = benches; b->name; b++)
-        fprintf(to, "  %-9s %s\n", b->name, b->help);
-    return asked ? CO_EXIT_DONE : CO_EXIT_USAGE;
+    const char *near = co_str_nearest(argv[1], names, n);
+    co_say("cohort: no bench \"%s\"%s%s%s", argv[1], near ? "; did you mean " : "", near ? near : "",
+           near ? "?" : "");
+    show_benches(stderr);
+    return CO_EXIT_USAGE;
 }
 
 /* --- what the benches share ----------------------------------------------------------------------------------------- */

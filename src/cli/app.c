@@ -8,6 +8,7 @@
 
 #include "base/alloc.h"
 #include "base/fs.h"
+#include "base/program.h"
 
 enum { MAX_ROWS = 256, MAX_TABLES = 32 };
 
@@ -73,12 +74,14 @@ co_err co_cli_use(const co_cli_parts *parts)
                 err = taken("data", dataset_at(k)->name);
     if (err)
         more = before;
+    else
+        co_program_set(more.program ? more.program : "cohort");
     return err;
 }
 
 const char *app_program(void)
 {
-    return more.program ? more.program : "cohort";
+    return co_program();
 }
 
 static int model_rows(co_conf_row *rows)

@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "base/alloc.h"
+#include "base/program.h"
 
 /* Names under which a line says where its run is, and what it continues from. */
 static const char *const dir_keys[] = {"run.dir", "trainer.default_root_dir", "hydra.run.dir",
@@ -129,15 +130,6 @@ co_err line_use_run(line *l, const char *path)
 
 void add_shell_word(co_str *out, const char *word)
 {
-    static const char plain[] = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789_-+=./,:@%";
-
     co_str_add(out, " ");
-    if (*word && strspn(word, plain) == strlen(word)) {
-        co_str_add(out, word);
-        return;
-    }
-    co_str_add(out, "'");
-    for (; *word; word++)
-        co_str_addf(out, *word == '\'' ? "'\\%c'" : "%c", *word);
-    co_str_add(out, "'");
+    co_shell_word(out, word);
 }

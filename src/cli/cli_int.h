@@ -25,11 +25,18 @@ enum {
 };
 
 typedef struct command {
-    const char *name, *help;
+    const char *name;
+    const char *words;                 /* what follows the name: "[key=value] ..." */
+    const char *help;                  /* what it is for, in one line */
     int (*run)(int argc, char **argv); /* argv[0] is the command's name */
-    const char *usage;                 /* lines of examples */
+    const char *usage;                 /* lines of examples and flags, at most 80 columns wide */
 } command;
 extern const command commands[]; /* ends with {0} */
+
+const command *command_find(const char *name); /* NULL if there is none */
+bool command_is_planned(const char *name);     /* says so on standard error */
+void command_unknown(const char *name);        /* says so, with the nearest and the list */
+void list_commands(FILE *to);
 
 int cmd_train(int argc, char **argv);
 int cmd_test(int argc, char **argv);
@@ -47,7 +54,7 @@ int cmd_stop(int argc, char **argv);
 int cmd_token(int argc, char **argv);
 int cmd_completion(int argc, char **argv);
 int cmd_complete(int argc, char **argv); /* not in the table: the shells call it */
-int cmd_man(int argc, char **argv);      /* likewise: `cohort help --man [COMMAND]`, how the pages are made */
+int cmd_man(int argc, char **argv); /* not in the table: `cohort help --man [COMMAND]` makes the manual pages */
 
 /* --- command lines ------------------------------------------------------------------------------------------------ */
 /* The words of a line, and the flags that every command has. */
@@ -83,7 +90,8 @@ co_err line_use_run(line *l, const char *path);
 #define print_json     co_json_print
 void add_shell_word(co_str *out, const char *word); /* a blank and the word, quoted where a shell needs it */
 int show_usage(const char *command_name);
-int show_habits(void); /* `cohort train --help habits` */
+int train_help(const line *l, bool markdown); /* help_train.c */
+int show_habits(void);                        /* `cohort train --help habits` */
 
 /* --- the configuration ---------------------------------------------------------------------------------------------- */
 typedef struct app {
@@ -98,8 +106,7 @@ co_err app_open(app *a, const line *l);
 int app_trackers(const app *a, const co_tracker_def *out[CO_TRACKERS_MOST]); /* those of logger=; how many */
 void app_close(app *a);
 const co_conf_spec *app_conf_spec(const char *config_dir);
-const char *app_program(void);  /* "cohort", or the program that has it inside, as it was called */
-const char *program_name(void); /* its last part */
+const char *app_program(void); /* as it was called, for lines to type; or the program that has cohort inside */
 /* resume.c. Puts the configuration of the run that the line continues before its words, where they do not give one. */
 co_err line_use_continued(line *l);
 /* Turns ckpt_path into a checkpoint folder (and, for auto, a run folder to go on in). */

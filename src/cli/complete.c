@@ -13,13 +13,6 @@
 
 #define FILES "<files>"
 
-const char *program_name(void)
-{
-    const char *slash = strrchr(app_program(), '/');
-
-    return slash ? slash + 1 : app_program();
-}
-
 static bool begins(const char *word, const char *head)
 {
     return strncmp(word, head, strlen(head)) == 0;
@@ -258,15 +251,6 @@ static void offer_settings(char **words, int n, const char *last)
 }
 
 /* --- the commands --------------------------------------------------------------------------------------------------------- */
-static const command *find_command(const char *name)
-{
-    const command *c = commands;
-
-    while (c->name && strcmp(c->name, name) != 0)
-        c++;
-    return c->name ? c : NULL;
-}
-
 /* Commands that read their line by themselves, without --json; not all of them take words that are no flags. */
 static const struct own_line {
     const char *name;
@@ -301,7 +285,7 @@ static bool offer_value(const command *c, const char *before, const char *last)
 /* words[0] is the command, words[n - 1] the one before the cursor. */
 static void offer_words(char **words, int n, const char *last)
 {
-    const command *c = find_command(words[0]);
+    const command *c = command_find(words[0]);
     const struct own_line *own = find_own_line(words[0]);
     struct flag_search names = {NULL, "", last, false};
 

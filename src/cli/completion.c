@@ -5,6 +5,8 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "base/program.h"
+
 static const char bash_lines[] =
     "# Completion of %1$s for bash: source it, or put it where bash-completion looks.\n"
     "_%1$s() {\n"
@@ -56,9 +58,9 @@ int cmd_completion(int argc, char **argv)
     if (l.help)
         show_usage("completion");
     else if (strcmp(shell, "bash") == 0)
-        printf(bash_lines, program_name());
+        printf(bash_lines, co_program_name());
     else if (strcmp(shell, "zsh") == 0)
-        printf(zsh_lines, program_name());
+        printf(zsh_lines, co_program_name());
     else {
         say("cohort: completion takes a shell: bash or zsh");
         status = EXIT_USAGE;

@@ -13,6 +13,8 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "term/help.h"
+
 #include "base/fs.h"
 
 /* Said once by this process, however often a line is composed. */
@@ -194,8 +196,9 @@ co_err habits_script(habit_line *h)
         add_shell_word(&text, h->argv[i]);
     co_err err = co_str_err(&text);
     if (!err)
-        err = co_fail(CO_EINPUT, "%s: `%s %s` runs no script and nothing on the line names data; to run it: %s",
-                      h->argv[at], app_program(), h->line->command, co_str_text(&text));
+        err = co_fail(CO_EINPUT,
+                      "%s: `cohort %s` runs no script, and nothing on the line names data; to run it: %s",
+                      h->argv[at], h->line->command, co_str_text(&text));
     co_str_fini(&text);
     return err;
 }
@@ -290,7 +293,7 @@ int show_habits(void)
     add_rows(&text, habit_flags);
     co_str_add(&text, "\nKeys of other programs, beside the aliases that `cohort train --help` shows:\n\n");
     add_rows(&text, habit_keys);
-    fputs(co_str_text(&text), stdout);
+    co_help_print(stdout, co_str_text(&text));
     co_str_fini(&text);
     return EXIT_DONE;
 }

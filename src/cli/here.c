@@ -67,5 +67,4 @@ void show_here(void)
         printf("Unfinished: %s (%s train ckpt_path=auto)\n", open, app_program());
     co_free(open);
     co_free(live);
-    printf("Programs of any kind, on any number of hosts: %s launch --help\n", app_program());
 }

@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "base/alloc.h"
+#include "base/program.h"
 
 /* --- text to roff ------------------------------------------------------------------------------------------------- */
 /* Backslashes and dashes are escaped; a line must not begin with a dot or quote. */
@@ -47,7 +48,7 @@ static void put_block(const char *text)
 
 static void title(const char *name, const char *help)
 {
-    printf(".\\\" Made by `%s help --man`: change the tables in the source, not this.\n", program_name());
+    printf(".\\\" Made by `%s help --man`: change the tables in the source, not this.\n", co_program_name());
     printf(".TH \"");
     for (const char *c = name; *c; c++)
         putchar(*c >= 'a' && *c <= 'z' ? *c - 'a' + 'A' : *c);
@@ -133,7 +134,7 @@ static void put_exit_status(void)
 
 static void man_program(void)
 {
-    const char *name = program_name();
+    const char *name = co_program_name();
 
     title(name, "train neural networks on any number of processes to the same weights, bit for bit");
     printf(".SH SYNOPSIS\n.B %s\n.I COMMAND\n.RI [ WORD \"]...\"\n.SH DESCRIPTION\n", name);
@@ -162,27 +163,26 @@ static void man_command(const command *c)
 {
     char name[128];
 
-    snprintf(name, sizeof name, "%s-%s", program_name(), c->name);
+    snprintf(name, sizeof name, "%s-%s", co_program_name(), c->name);
     title(name, c->help);
-    printf(".SH SYNOPSIS\n.B %s %s\n.RI [ WORD \"]...\"\n.SH USAGE\n", program_name(), c->name);
+    printf(".SH SYNOPSIS\n.B %s %s\n", co_program_name(), c->name);
+    put_all(c->words);
+    printf("\n.SH USAGE\n");
     put_block(c->usage);
     if (strcmp(c->name, "train") == 0)
         put_keys(app_conf_spec(NULL));
     put_exit_status();
-    printf(".SH \"SEE ALSO\"\n.BR %s (1)\n", program_name());
+    printf(".SH \"SEE ALSO\"\n.BR %s (1)\n", co_program_name());
 }
 
 int cmd_man(int argc, char **argv)
 {
-    const command *c = commands;
-
     if (argc < 2) {
         man_program();
         return EXIT_DONE;
     }
-    while (c->name && strcmp(c->name, argv[1]) != 0)
-        c++;
-    if (!c->name) {
+    const command *c = command_find(argv[1]);
+    if (!c) {
         say("cohort: no command \"%s\" to write a page of", argv[1]);
         return EXIT_USAGE;
     }

@@ -115,19 +115,6 @@ static const co_live_run *by_pid(const co_live_run *runs, int n, int pid)
     return NULL;
 }
 
-const co_live_run *live_find(const co_live_run *runs, int n, const char *word)
-{
-    long long pid;
-    char dir[PATH_MAX];
-
-    if (co_str_to_i64(word, &pid) && pid > 0 && pid < INT_MAX)
-        return by_pid(runs, n, (int)pid);
-    for (int i = 0; i < n; i++)
-        if (strcmp(runs[i].run_id, word) == 0 || (realpath(word, dir) && strcmp(runs[i].dir, dir) == 0))
-            return &runs[i];
-    return NULL;
-}
-
 /* Is this still the process that the list names? Asked after the pidfd was opened. */
 static bool still_ours(const co_live_run *r)
 {

@@ -1,6 +1,8 @@
 /* runs.c -- the runs that lie below logs/: which of them are unfinished, and which checkpoint a path means. */
 #include "cli/cli_int.h"
 
+#include <limits.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "base/fs.h"
@@ -12,6 +14,27 @@ bool has(const char *dir, const char *name)
 
     co_free(path);
     return there;
+}
+
+static const co_live_run *by_pid(const co_live_run *runs, int n, int pid)
+{
+    for (int i = 0; i < n; i++)
+        if (runs[i].pid == pid)
+            return &runs[i];
+    return NULL;
+}
+
+const co_live_run *live_find(const co_live_run *runs, int n, const char *word)
+{
+    long long pid;
+    char dir[PATH_MAX];
+
+    if (co_str_to_i64(word, &pid) && pid > 0 && pid < INT_MAX)
+        return by_pid(runs, n, (int)pid);
+    for (int i = 0; i < n; i++)
+        if (strcmp(runs[i].run_id, word) == 0 || (realpath(word, dir) && strcmp(runs[i].dir, dir) == 0))
+            return &runs[i];
+    return NULL;
 }
 
 /* --- unfinished runs ----------------------------------------------------------------------------------------------- */

@@ -21,6 +21,7 @@
 
 #include "base/alloc.h"
 #include "base/fs.h"
+#include "base/program.h"
 
 typedef struct sweep {
     const line *line;
@@ -127,7 +128,7 @@ static co_err start_job(pid_t *pid, const sweep *s, int job, const char *dir, co
     int n = 0;
 
     if (argv && run_dir) {
-        argv[n++] = app_program();
+        argv[n++] = co_program_called();
         argv[n++] = "train";
         if (s->line->config_dir) {
             argv[n++] = "--config-dir";

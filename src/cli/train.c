@@ -262,25 +262,6 @@ static int run_line(training *s, line *l)
     return status;
 }
 
-/* All keys, or those of one group: `cohort train --help model`. */
-static int help(const line *l, bool markdown)
-{
-    const co_conf_spec *spec = app_conf_spec(l->config_dir);
-    co_str text = {0};
-    bool known = l->n == 0;
-
-    if (l->n && strcmp(l->words[0], "habits") == 0)
-        return show_habits();
-    for (int g = 0; g < spec->n_groups && !known; g++)
-        known = strcmp(spec->groups[g].name, l->words[0]) == 0;
-    if (l->n == 0 && !markdown)
-        show_usage("train");
-    co_conf_help(spec, l->n ? l->words[0] : NULL, markdown, &text);
-    fprintf(known ? stdout : stderr, "%s%s", l->n || markdown ? "" : "\n", co_str_text(&text));
-    co_str_fini(&text);
-    return known ? EXIT_DONE : EXIT_USAGE;
-}
-
 /* --cfg job: what would be run, as YAML; values from the environment as they are written, or with --resolve as
  * they are. */
 static int show_config(line *l, const char *what, bool resolve)
@@ -328,7 +309,7 @@ int cmd_train(int argc, char **argv)
     if (line_parse(&l, argc, argv, true, flags) != CO_OK)
         return fail_usage();
     if (l.help) {
-        int status = help(&l, markdown);
+        int status = train_help(&l, markdown);
         line_free(&l);
         return status;
     }

@@ -33,7 +33,9 @@ typedef struct training {
     char *ckpt_root, *log_dir;
     co_train_summary summary;
     uint64_t began_ns;
-    co_step_result last; /* of the last step, for the progress line */
+    co_step_result last;    /* of the last step, for the progress line */
+    const char *evaluating; /* "validating" or "testing" while that goes on */
+    double evaluated;       /* share of it that is done */
     int64_t first_step, epoch_samples, epochs_closed;
     double epoch_loss, epoch_metric; /* sums over the epoch so far */
     double mean_loss, mean_metric;   /* of the last whole epoch */
@@ -43,6 +45,7 @@ typedef struct training {
     int64_t rate_samples;
     struct search *search;        /* NULL: none was asked for */
     const struct co_cli_job *job; /* of the library's; NULL: the command itself, which has a screen */
+    bool stop_asked;              /* by that job */
     co_train_hooks record;        /* with a job: what goes into the run folder, before the job hears of it */
     /* what is worth a line */
     co_spikes spikes;
@@ -94,6 +97,7 @@ void memory_recall(training *s);
 void follow_start(void *ctx, double ms);
 void follow_step(void *ctx, const co_step_result *r);
 void follow_eval(void *ctx, const co_eval_result *r);
+void follow_evaluating(void *ctx, co_split split, int64_t done, int64_t of);
 void follow_progress(training *s, bool now);
 
 /* notice.c */

@@ -1,8 +1,9 @@
 /* listing.c -- the files of a data set of pictures, wherever they lie: in folders, or in a tar archive.
  *
- * An archive is never spread out on disk. Packed, it is unpacked into one file (cache.c); then it is read into memory
- * whole if it fits data.cache_mb, or read from place by place. So 11,000 pictures open as fast as one file is read.
- * Of a folder the pictures are read into one block, under the same limit.
+ * An archive is never unpacked into separate files. A packed one becomes one plain file (cache.c). It is then
+ * read into memory as a whole if it fits data.cache_mb; if not, each picture is read from its place in the
+ * file. So 11,000 pictures open as fast as one file is read. The pictures of a folder are read into one
+ * block, under the same limit.
  *
  * Costs per file: its path, 32 bytes, and its own bytes once for all ranks of the host.
  */
@@ -19,7 +20,7 @@
 #include "data/cache_int.h"
 #include "data/file_int.h"
 
-/* --- the list ----------------------------------------------------------------------------------------------------- */
+/* --- the list ------------------------------------------------------------------------------------------- */
 
 static bool ends_in(const char *name, const char *end)
 {
@@ -92,7 +93,7 @@ const char *listing_unsupported(const listing *l, char out[256])
     return out;
 }
 
-/* --- archives ------------------------------------------------------------------------------------------------------ */
+/* --- archives ------------------------------------------------------------------------------------------- */
 
 static bool is_archive(const char *name)
 {
@@ -200,7 +201,7 @@ static co_err find_archive(listing *l, uint64_t in_memory)
     return err ? co_fail_in(err, "data.dir: %s", l->root) : CO_OK;
 }
 
-/* --- folders ------------------------------------------------------------------------------------------------------- */
+/* --- folders -------------------------------------------------------------------------------------------- */
 
 static co_err load_pictures(listing *l)
 {
@@ -297,7 +298,7 @@ void listing_close(listing *l)
     *l = (listing){.fd = -1};
 }
 
-/* --- reading ------------------------------------------------------------------------------------------------------- */
+/* --- reading -------------------------------------------------------------------------------------------- */
 
 static bool read_fully(int fd, uint8_t *to, uint64_t size, uint64_t at, const char *path)
 {

@@ -47,8 +47,8 @@ static json_t *blame_json(const job *j, const co_failure *f)
     json_object_set_new(v, "advice", text_or_null(f->advice));
     json_object_set_new(v, "when", json_string(date));
     json_object_set_new(v, "when_s", json_real((double)f->when_ns * 1e-9));
-    json_object_set_new(v, "restarts", json_integer(j->round.restarts));
-    json_object_set_new(v, "world_size", json_integer(j->round.world));
+    json_object_set_new(v, "restarts", json_integer(j->round.is.restarts));
+    json_object_set_new(v, "world_size", json_integer(j->round.is.world));
     json_object_set_new(v, "program", text_or_null(j->spec->terms.program));
     json_object_set_new(v, "last_lines", lines_of(f->last));
     return v;
@@ -60,7 +60,7 @@ static char *write_blame(job *j, const co_failure *f)
     if (j->files.none || j->files.broken ||
         co_blame_write_take(j->files.run, j->spec->terms.run_id, blame_json(j, f)) != CO_OK)
         return NULL;
-    j->kept = true;
+    j->verdict.kept = true;
     return co_sprintf("%s/blame.json", j->files.run);
 }
 
@@ -100,12 +100,12 @@ void blame(job *j, const co_failure *f, const char *next)
     co_str s = {0};
     char date[32];
 
-    if (j->said)
+    if (j->verdict.said)
         return;
-    j->said = true;
-    j->blame_ns = 0;
+    j->verdict.said = true;
+    j->verdict.blame_ns = 0;
     char *path = write_blame(j, f);
-    if (f->host_rank == j->round.my_host)
+    if (f->host_rank == j->round.is.my_host)
         write_error_file(f);
     co_date(date, sizeof date, "%H:%M:%S", (double)f->when_ns * 1e-9);
     if (f->rank >= 0)
@@ -122,8 +122,8 @@ void blame(job *j, const co_failure *f, const char *next)
         co_str_addf(&s, "\n  next: %s", next);
     if (path)
         co_str_addf(&s, "\n  written to %s", path);
-    if (!j->spec->hushed || j->crash_status) /* which no other host knows of */
-        console_say(&j->console, co_str_text(&s));
+    if (!j->spec->hushed || j->verdict.crash_status) /* which no other host knows of */
+        co_screen_say(&j->screen, co_str_text(&s));
     co_str_fini(&s);
     co_free(path);
 }

@@ -11,6 +11,8 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include "proc/evidence.h"
+
 static void join_tail(char *out, size_t size, const tail *t)
 {
     uint64_t have = t->n < TAIL_LINES ? t->n : TAIL_LINES, from = have;
@@ -98,7 +100,7 @@ static void by_kernel(co_failure *f, job *j, const worker *w)
 {
     co_death_cause cause;
 
-    co_death_tell(&cause, w->status, w->pid, &j->traces);
+    co_death_tell(&cause, w->status, w->pid, &j->round.traces);
     snprintf(f->how, sizeof f->how, "%s", cause.how);
     advise(f, cause.advice);
 }
@@ -121,7 +123,7 @@ static void by_own_words(co_failure *f, job *j, const worker *w)
 
 static void fill(co_failure *f, const job *j, const worker *w)
 {
-    *f = (co_failure){.host_rank = j->round.my_host,
+    *f = (co_failure){.host_rank = j->round.is.my_host,
                       .rank = w->rank,
                       .local_rank = j->spec->local_first + w->local_rank,
                       .pid = w->pid,
@@ -195,21 +197,35 @@ void cause_of(co_failure *f, job *j, worker *w)
         advise(f, "it said nothing; run it alone (--nproc-per-node=1), or with PYTHONFAULTHANDLER=1");
 }
 
-void cause_of_stall(co_failure *f, job *j, const stander *who, double still_s, const char *all)
+static const char *stall_advice(const bystander *who, bool several_hosts)
 {
-    char says[200] = "";
     char state = who->suspect ? who->suspect->state : ' ';
+
+    if (state == 'D')
+        return "a disk or network mount does not answer: look at the file it waits for";
+    if (state == 'T')
+        return "it is stopped (SIGSTOP or a debugger): kill -CONT lets it go on";
+    if (who->in.for_others && several_hosts)
+        return "it waits for others, perhaps on another host; py-spy dump on a run without --stall-after "
+               "shows the place";
+    return "py-spy dump or gdb on a run without --stall-after shows the place";
+}
+
+void cause_of_stall(co_failure *f, job *j, const bystander *who, double since_s, const char *all)
+{
+    char place[200] = "";
     const co_proc_wait *in = &who->in;
 
     fill(f, j, who->w);
     f->status = 1 << 8;
     if (who->suspect)
-        snprintf(says, sizeof says, "; pid %d is %s%s%s%s", (int)who->suspect->pid, in->state,
+        snprintf(place, sizeof place, "; pid %d is %s%s%s%s", (int)who->suspect->pid, in->state,
                  in->where[0] ? " in " : "", in->where, in->means);
-    snprintf(f->how, sizeof f->how, "made no progress for %.0f s: no output, no CPU time%s", still_s, says);
-    snprintf(f->advice, sizeof f->advice, "%s%s",
-             state == 'D'   ? "a disk or network mount does not answer: look at the file it waits for"
-             : state == 'T' ? "it is stopped (SIGSTOP or a debugger): kill -CONT lets it go on"
-                            : "py-spy dump or gdb on a run without --stall-after shows the place",
-             all);
+    if (who->spins)
+        snprintf(f->how, sizeof f->how, "computed for %.0f s without output while all others waited for it%s",
+                 since_s, place);
+    else
+        snprintf(f->how, sizeof f->how, "made no progress for %.0f s: no output, no CPU time%s", since_s,
+                 place);
+    snprintf(f->advice, sizeof f->advice, "%s%s", stall_advice(who, j->round.is.hosts > 1), all);
 }

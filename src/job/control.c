@@ -13,32 +13,32 @@ const char control_name[] = "the command that started the job";
 /* When silence counts as its end; 0: never. */
 uint64_t control_due_ns(const job *j)
 {
-    return j->control_fd < 0 ? 0 : j->control_ns + CO_CONTROL_SILENT_MS * UINT64_C(1000000);
+    return j->control.fd < 0 ? 0 : j->control.heard_ns + CO_CONTROL_SILENT_MS * UINT64_C(1000000);
 }
 
 static void hear_word(job *j, const char *word)
 {
-    bool ends = j->asked || j->over || j->err;
+    bool ends = j->request.sig || j->orders.over || j->orders.err;
 
     if (strcmp(word, "END") == 0 && !ends)
-        job_asked(j, SIGTERM, control_name);
+        request_end(j, SIGTERM, control_name);
     for (int sig = 1; sig < NSIG; sig++)
         if (sigabbrev_np(sig) && strcmp(sigabbrev_np(sig), word) == 0 &&
             sigismember(&j->spec->signals, sig) == 1)
-            job_asked(j, sig, control_name);
+            request_end(j, sig, control_name);
 }
 
 static void control_ended(job *j, const char *how)
 {
-    job_say(j, "%s: %s %s; the job ends", j->host, control_name, how);
-    j->control_fd = -1;
-    job_asked(j, SIGTERM, control_name);
+    co_screen_sayf(&j->screen, "%s: %s %s; the job ends", j->host, control_name, how);
+    j->control.fd = -1;
+    request_end(j, SIGTERM, control_name);
 }
 
-void control_hear(job *j)
+void control_read(job *j)
 {
     char bytes[256];
-    ssize_t n = read(j->control_fd, bytes, sizeof bytes);
+    ssize_t n = read(j->control.fd, bytes, sizeof bytes);
 
     if (n < 0 && (errno == EAGAIN || errno == EINTR)) {
         if (co_now_ns() >= control_due_ns(j))
@@ -49,14 +49,14 @@ void control_hear(job *j)
         control_ended(j, "is gone");
         return;
     }
-    j->control_ns = co_now_ns();
+    j->control.heard_ns = co_now_ns();
     for (ssize_t i = 0; i < n; i++) {
         if (bytes[i] == '\n') {
-            j->control[j->control_len] = '\0';
-            j->control_len = 0;
-            hear_word(j, j->control);
-        } else if (j->control_len < sizeof j->control - 1) {
-            j->control[j->control_len++] = bytes[i];
+            j->control.line[j->control.len] = '\0';
+            j->control.len = 0;
+            hear_word(j, j->control.line);
+        } else if (j->control.len < sizeof j->control - 1) {
+            j->control.line[j->control.len++] = bytes[i];
         }
     }
 }

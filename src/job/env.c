@@ -60,12 +60,11 @@ static const char *gloo_interface(co_pool *pool, const co_round *r)
     return co_pool_str(pool, name);
 }
 
-static int list_vars(var *v, const job *j, const worker *w, co_pool *pool)
+static int list_vars(var *v, const co_job_spec *s, const co_round *r, const files *f, const worker *w,
+                     co_pool *pool)
 {
-    const co_job_spec *s = j->spec;
-    const co_round *r = &j->round;
     bool virtual = s->virtual_local_rank;
-    char *error_file = files_path(&j->files, w->local_rank, "error.json");
+    char *error_file = files_path(f, w->local_rank, "error.json");
     const var rows[] = {
         {"RANK", number(pool, w->rank)},
         {"LOCAL_RANK", number(pool, virtual ? 0 : s->local_first + w->local_rank)},
@@ -116,10 +115,10 @@ static bool dropped(const char *entry, const var *v, int n)
     return false;
 }
 
-char **worker_env(const job *j, const worker *w, co_pool *pool)
+char **worker_env(const co_job_spec *spec, const co_round *r, const files *f, const worker *w, co_pool *pool)
 {
     var v[MOST_VARS];
-    int n = list_vars(v, j, w, pool), have = 0, k = 0;
+    int n = list_vars(v, spec, r, f, w, pool), have = 0, k = 0;
 
     while (environ && environ[have])
         have++;

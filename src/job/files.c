@@ -8,7 +8,7 @@
  * Without a log_dir the folder lies in $TMPDIR and goes with the job, unless it holds files that were asked for or a
  * blame.json. A disk that is full ends the writing of files, not the job: said once.
  */
-#include "job/job_int.h"
+#include "job/files_int.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -22,6 +22,7 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "base/alloc.h"
 #include "base/fs.h"
 
 enum { FILE_HELD = 1 << 16 };
@@ -176,8 +177,8 @@ void files_log_push(files *f, log_file *l)
 {
     size_t done = 0;
 
-    if (l == &f->merged && f->shared && l->held.len)
-        joblog_share(f->shared, l->held.p, l->held.len);
+    if (l == &f->merged && f->share && l->held.len)
+        f->share(f->share_ctx, l->held.p, l->held.len);
     while (l->fd >= 0 && !f->broken && done < l->held.len) {
         ssize_t n = write(l->fd, l->held.p + done, l->held.len - done);
         if (n < 0 && errno != EINTR)

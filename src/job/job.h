@@ -53,7 +53,8 @@ typedef struct co_job_spec {
     int control_fd; /* above 2: lines from whoever started us, each a signal's name (as if it had come), END (SIGTERM, unless
                        the job ends anyway) or nothing (a sign of life); its end, or a minute of silence, is SIGTERM. 0: none */
     double grace_s; /* from asking workers to end to SIGKILL */
-    double stall_s; /* no output, no CPU time for so long: ended and blamed; 0: not watched */
+    double stall_s; /* no output and no CPU time for this long: the job ends and the worker is blamed; 0: never */
+    double hang_s; /* without stall_s: no output for this long is said once; 0: five minutes */
 } co_job_spec;
 
 /* Runs rounds until the roster says that it is over. *status is the exit status: of the first failure (128 + N for signal

@@ -4,7 +4,7 @@
  * MIX_MS, so that what another host said earlier, but came later, still stands before. A host that prints faster than the network
  * or our disk takes has all of it in its own merged.log; here a line says how many are missing.
  */
-#include "job/job_int.h"
+#include "job/joblog_int.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -14,51 +14,55 @@
 #include <sys/file.h>
 #include <unistd.h>
 
+#include "base/alloc.h"
 #include "base/clock.h"
 #include "job/logs_int.h"
+#include "job/times_int.h"
 
-enum {
-    MIX_MOST = 4 << 20, /* bytes that wait; then all are written */
-    RETRY_MS = 200,     /* from one try to tell what could not be sent to the next */
-    SETTLE_MS = 20,     /* the job is over here: from look to look for the others' last co_lines */
-    TELL_S = 3,         /* waiting for them so long is said; */
-    LAST_LINES_S = 2    /* they have their grace period and this */
-};
+enum { MIX_MOST = 4 << 20 }; /* bytes that wait; then all are written */
 
-static bool is_open(const job *j)
+static void share(void *log, const char *text, size_t n);
+
+static bool is_open(const joblog *l)
 {
-    return j->all.file.fd >= 0;
+    return l->file.fd >= 0;
 }
 
-/* Another host keeps the roster now: what is here is not the whole any more. */
-static void set_aside(job *j)
+/* Another host keeps the roster now: what is in job.log here is not the whole any more. */
+static void set_aside(joblog *l, long long round)
 {
-    char *path = co_sprintf("%s/job.log", j->files.run),
-         *old = path ? co_sprintf("%s.%lld", path, (long long)j->round.number) : NULL;
+    char *path = co_sprintf("%s/job.log", l->files->run),
+         *old = path ? co_sprintf("%s.%lld", path, round) : NULL;
 
-    joblog_write(j, true);
-    files_log_close(&j->files, &j->all.file);
+    joblog_write(l, true);
+    files_log_close(l->files, &l->file);
     if (old && rename(path, old) == 0)
-        job_say(j, "another host keeps the roster now and goes on with job.log; what this one has is %s", old);
+        co_screen_sayf(l->screen,
+                       "another host keeps the roster now and goes on with job.log; what this one has is %s",
+                       old);
     co_free(path);
     co_free(old);
 }
 
-void joblog_open(job *j)
+void joblog_init(joblog *l, const co_job_spec *spec, files *f, co_roster *roster, co_screen *screen)
 {
-    const co_job_spec *spec = j->spec;
+    *l = (joblog){.spec = spec, .files = f, .roster = roster, .screen = screen, .file.fd = -1};
+}
 
-    j->files.shared = j;
-    if (is_open(j) && !co_roster_keeps(j->roster))
-        set_aside(j);
-    if (is_open(j) || j->files.merged.fd < 0 || j->files.broken || spec->terms.max_hosts < 2 ||
-        !co_roster_keeps(j->roster))
+void joblog_open(joblog *l, long long round)
+{
+    l->files->share = share;
+    l->files->share_ctx = l;
+    if (is_open(l) && !co_roster_keeps(l->roster))
+        set_aside(l, round);
+    if (is_open(l) || l->files->merged.fd < 0 || l->files->broken || l->spec->terms.max_hosts < 2 ||
+        !co_roster_keeps(l->roster))
         return;
-    char *path = co_sprintf("%s/job.log", j->files.run);
-    j->all.file.fd = path ? open(path, O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC, 0666) : -1;
-    j->all.unsent = 0;
-    if (is_open(j))
-        flock(j->all.file.fd, LOCK_EX | LOCK_NB); /* as of merged.log */
+    char *path = co_sprintf("%s/job.log", l->files->run);
+    l->file.fd = path ? open(path, O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC, 0666) : -1;
+    l->unsent = 0;
+    if (is_open(l))
+        flock(l->file.fd, LOCK_EX | LOCK_NB); /* readers of job.log see by it that we are alive */
     co_free(path);
 }
 
@@ -89,37 +93,36 @@ static bool is_welcome(const char *line, size_t len)
     return log_line_parse(&l, line, len - 1) && (l.rank >= 0 || l.len < 5 || memcmp(l.text, "ends:", 5) != 0);
 }
 
-static void mix_all(job *j, const char *text, size_t n, bool foreign)
+static void mix_all(joblog *l, const char *text, size_t n, bool foreign)
 {
     const char *end;
 
     for (; n && (end = memchr(text, '\n', n)); n -= (size_t)(end + 1 - text), text = end + 1) {
         size_t len = (size_t)(end + 1 - text);
         if (!foreign || is_welcome(text, len))
-            mix(&j->all, text, len);
-        if (j->all.text.len > MIX_MOST)
-            joblog_write(j, true);
+            mix(l, text, len);
+        if (l->text.len > MIX_MOST)
+            joblog_write(l, true);
     }
 }
 
-static void add_note(job *j, co_str *out, long long count, const char *whose)
+static void add_note(joblog *l, co_str *out, long long count, const char *whose)
 {
-    files_line_head(out, j->host, -1, co_roster_clock_offset(j->roster));
+    files_line_head(out, l->files->host, -1, co_roster_clock_offset(l->roster));
     co_str_addf(out, "%lld lines of %s could not be taken into job.log: they are in merged.log there\n",
                 count, whose);
 }
 
 /* To the host that keeps the roster: what is missing there is told together with what comes next. */
-static void send_on(job *j, const char *text, size_t n)
+static void send_on(joblog *l, const char *text, size_t n)
 {
-    joblog *l = &j->all;
     co_str all = {0};
 
     if (l->unsent)
-        add_note(j, &all, l->unsent, j->host);
+        add_note(l, &all, l->unsent, l->files->host);
     if (n)
         co_str_addn(&all, text, n);
-    if (all.len && co_roster_log(j->roster, all.p, all.len))
+    if (all.len && co_roster_log(l->roster, all.p, all.len))
         l->unsent = 0;
     else
         for (size_t i = 0; i < n; i++)
@@ -127,54 +130,55 @@ static void send_on(job *j, const char *text, size_t n)
     co_str_fini(&all);
 }
 
-void joblog_share(job *j, const char *text, size_t n)
+/* Whole lines of this host's merged.log. */
+static void share(void *log, const char *text, size_t n)
 {
-    if (is_open(j))
-        mix_all(j, text, n, false);
-    send_on(j, text, n);
+    joblog *l = log;
+
+    if (is_open(l))
+        mix_all(l, text, n, false);
+    send_on(l, text, n);
 }
 
-void joblog_hear(job *j)
+void joblog_receive(joblog *l)
 {
-    joblog *l = &j->all;
     co_str note = {0};
 
     if (l->unsent && co_now_ns() >= l->tried_ns + RETRY_MS * UINT64_C(1000000)) {
         l->tried_ns = co_now_ns();
-        send_on(j, NULL, 0);
+        send_on(l, NULL, 0);
     }
-    if (!is_open(j))
+    if (!is_open(l))
         return;
-    co_str_clear(&l->heard);
-    long long lost = co_roster_logged(j->roster, &l->heard);
-    mix_all(j, co_str_text(&l->heard), l->heard.len, true);
+    co_str_clear(&l->received);
+    long long lost = co_roster_logged(l->roster, &l->received);
+    mix_all(l, co_str_text(&l->received), l->received.len, true);
     if (lost) {
-        add_note(j, &note, lost, "other hosts");
-        mix_all(j, note.p, note.len, false);
+        add_note(l, &note, lost, "other hosts");
+        mix_all(l, note.p, note.len, false);
     }
     co_str_fini(&note);
 }
 
-bool joblog_settled(job *j)
+bool joblog_settled(joblog *l)
 {
-    joblog *l = &j->all;
-
-    if (!j->over || l->hurries || (!is_open(j) && !l->unsent))
+    if (l->hurries || (!is_open(l) && !l->unsent))
         return true;
     if (!l->over_ns)
         l->over_ns = co_now_ns();
     double since_s = (double)(co_now_ns() - l->over_ns) / 1e9;
-    if (is_open(j) && !l->told && since_s > TELL_S) {
-        job_say(j, "waiting for the last lines of the other hosts, for job.log; Ctrl-C does without them");
-        l->told = true;
+    if (is_open(l) && !l->wait_said && since_s > TELL_S) {
+        co_screen_sayf(
+            l->screen,
+            "waiting for the last lines of the other hosts, for job.log; Ctrl-C does without them");
+        l->wait_said = true;
     }
-    return (!l->unsent && co_roster_settled(j->roster)) ||
-           since_s > (is_open(j) ? j->spec->grace_s : 0) + LAST_LINES_S;
+    return (!l->unsent && co_roster_settled(l->roster)) ||
+           since_s > (is_open(l) ? l->spec->grace_s : 0) + LAST_LINES_S;
 }
 
-int joblog_due_ms(const job *j)
+int joblog_due_ms(const joblog *l)
 {
-    const joblog *l = &j->all;
     uint64_t now = co_now_ns(), at = l->oldest_ns + MIX_MS * UINT64_C(1000000);
     uint64_t next = l->wrote_ns + MIX_TURN_MS * UINT64_C(1000000);
 
@@ -219,41 +223,38 @@ static void forget(joblog *l, int n)
     l->text = rest;
 }
 
-void joblog_write(job *j, bool all)
+void joblog_write(joblog *l, bool all)
 {
-    joblog *l = &j->all;
     uint64_t now = co_now_ns();
     int n = 0;
 
-    if (l->n == 0 || (!all && joblog_due_ms(j) > 0))
+    if (l->n == 0 || (!all && joblog_due_ms(l) > 0))
         return;
     qsort_r(l->list, (size_t)l->n, sizeof *l->list, compare, l->text.p);
     for (int i = 0; i < l->n; i++)
         if (all || now - l->list[i].came_ns >= MIX_MS * UINT64_C(1000000))
             n = i + 1; /* and with it all that is earlier */
     for (int i = 0; i < n; i++)
-        files_log_bytes(&j->files, &l->file, l->text.p + l->list[i].at, l->list[i].len);
-    files_log_push(&j->files, &l->file);
+        files_log_bytes(l->files, &l->file, l->text.p + l->list[i].at, l->list[i].len);
+    files_log_push(l->files, &l->file);
     forget(l, n);
     l->wrote_ns = now;
 }
 
-void joblog_finish(job *j)
+void joblog_finish(joblog *l)
 {
-    if (!is_open(j))
+    if (!is_open(l))
         return;
-    co_roster_finish(j->roster);
-    joblog_hear(j);
+    co_roster_finish(l->roster);
+    joblog_receive(l);
 }
 
-void joblog_close(job *j)
+void joblog_close(joblog *l)
 {
-    joblog *l = &j->all;
-
-    j->files.shared = NULL;
-    joblog_write(j, true);
-    files_log_close(&j->files, &l->file);
+    l->files->share = NULL;
+    joblog_write(l, true);
+    files_log_close(l->files, &l->file);
     co_str_fini(&l->text);
-    co_str_fini(&l->heard);
+    co_str_fini(&l->received);
     co_free(l->list);
 }

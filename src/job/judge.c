@@ -12,13 +12,19 @@
 
 #include "base/clock.h"
 
-void job_failed(job *j, const co_failure *f)
+void judge_begin(job *j)
 {
-    if (!j->failed || f->when_ns < j->own.when_ns)
-        j->own = *f;
-    j->failed = true;
-    if (!j->blame_ns && !j->said)
-        j->blame_ns = co_now_ns() + BLAME_WAIT_MS * UINT64_C(1000000);
+    j->verdict.failed = j->verdict.said = false;
+    j->verdict.blame_ns = 0;
+}
+
+void judge_failed(job *j, const co_failure *f)
+{
+    if (!j->verdict.failed || f->when_ns < j->verdict.own.when_ns)
+        j->verdict.own = *f;
+    j->verdict.failed = true;
+    if (!j->verdict.blame_ns && !j->verdict.said)
+        j->verdict.blame_ns = co_now_ns() + BLAME_WAIT_MS * UINT64_C(1000000);
     co_roster_failed(j->roster, f);
     round_end(j, SIGTERM);
 }
@@ -28,9 +34,10 @@ static worker *first_failed(job *j)
 {
     worker *first = NULL;
 
-    for (int i = 0; i < j->n; i++) {
-        worker *w = &j->workers[i];
-        bool own = j->state == JOB_RUNNING || (j->state == JOB_ENDING && w->when_ns < j->ending_ns);
+    for (int i = 0; i < j->round.n; i++) {
+        worker *w = &j->round.workers[i];
+        bool own = j->round.state == ROUND_RUNNING ||
+                   (j->round.state == ROUND_ENDING && w->when_ns < j->round.ending_ns);
         if (worker_failed(w) && !w->blamed && own && (!first || w->when_ns < first->when_ns))
             first = w;
     }
@@ -41,12 +48,12 @@ static worker *first_failed(job *j)
 /* The signal that the workers were asked with; 0: none, or what ends them is a failure. */
 static int request(const job *j)
 {
-    return j->failed || j->err ? 0 : j->asked ? j->asked : j->told;
+    return j->verdict.failed || j->orders.err ? 0 : j->request.sig ? j->request.sig : j->request.other_sig;
 }
 
 static bool crashed(const job *j, const worker *w)
 {
-    const char *exception = w->exception[0] || w->when_ns >= j->ending_ns ? w->exception : w->earlier;
+    const char *exception = w->exception[0] || w->when_ns >= j->round.ending_ns ? w->exception : w->earlier;
     int sig = WIFSIGNALED(w->status) ? WTERMSIG(w->status) : 0;
 
     if (!worker_failed(w) || w->not_started)
@@ -55,7 +62,7 @@ static bool crashed(const job *j, const worker *w)
         return exception[0] && !cause_excused(exception);
     bool asks = sig == SIGTERM || sig == SIGINT || sig == SIGHUP || sig == request(j) ||
                 sigismember(&j->spec->signals, sig) == 1;
-    return !asks && !(sig == SIGKILL && j->had_to_kill);
+    return !asks && !(sig == SIGKILL && j->round.had_to_kill);
 }
 
 /* The first in time of those that crashed, or of those that ended with another status than 0 otherwise; and how many there are. */
@@ -64,8 +71,8 @@ static worker *first_of(job *j, bool crash, int *n)
     worker *first = NULL;
 
     *n = 0;
-    for (int i = 0; i < j->n; i++) {
-        worker *w = &j->workers[i];
+    for (int i = 0; i < j->round.n; i++) {
+        worker *w = &j->round.workers[i];
         if (crash ? !crashed(j, w) : !worker_failed(w) || !WIFEXITED(w->status) || crashed(j, w))
             continue;
         *n += 1;
@@ -80,14 +87,14 @@ static void judge_crash(job *j)
     co_failure f;
     char next[128];
     int n;
-    worker *w = request(j) && !j->said ? first_of(j, true, &n) : NULL;
+    worker *w = request(j) && !j->verdict.said ? first_of(j, true, &n) : NULL;
 
     if (!w)
         return;
     cause_of(&f, j, w);
-    j->crash_status = co_failure_status(&f);
+    j->verdict.crash_status = co_failure_status(&f);
     snprintf(next, sizeof next, "SIG%s had asked it to end; the exit status is %d, as it crashed",
-             sigabbrev_np(request(j)) ? sigabbrev_np(request(j)) : "?", j->crash_status);
+             sigabbrev_np(request(j)) ? sigabbrev_np(request(j)) : "?", j->verdict.crash_status);
     blame(j, &f, next);
 }
 
@@ -96,55 +103,54 @@ static void say_status(job *j)
 {
     char others[64] = "";
     int n;
-    worker *w = request(j) && !j->said ? first_of(j, false, &n) : NULL;
+    worker *w = request(j) && !j->verdict.said ? first_of(j, false, &n) : NULL;
 
     if (!w)
         return;
     if (n > 1)
         snprintf(others, sizeof others, "; so did %d more, with this or another one", n - 1);
-    job_say(j, "rank %d ended with status %d after SIG%s%s%s%s", w->rank, WEXITSTATUS(w->status),
-            sigabbrev_np(request(j)) ? sigabbrev_np(request(j)) : "?", w->exception[0] ? ": " : "",
-            w->exception, others);
+    co_screen_sayf(&j->screen, "rank %d ended with status %d after SIG%s%s%s%s", w->rank,
+                   WEXITSTATUS(w->status), sigabbrev_np(request(j)) ? sigabbrev_np(request(j)) : "?",
+                   w->exception[0] ? ": " : "", w->exception, others);
 }
 
 /* Its time is over. A worker that has ended may have left others, of which its guard knows. */
-static void say_killed(const worker *w)
+static void say_killed(job *j, const worker *w)
 {
-    job *j = w->job;
     char who[64];
 
     snprintf(who, sizeof who, w->ended ? "what rank %d (pid %d) left running" : "rank %d (pid %d)", w->rank,
              (int)w->pid);
-    if (j->kill_ns == AT_ONCE)
-        job_say(j, "asked once more: %s is killed", who);
+    if (j->round.kill_ns == AT_ONCE)
+        co_screen_sayf(&j->screen, "asked once more: %s is killed", who);
     else
-        job_say(j, "%s has not ended within %g s: killed", who, j->spec->grace_s);
+        co_screen_sayf(&j->screen, "%s has not ended within %g s: killed", who, j->spec->grace_s);
 }
 
-void job_judge(job *j)
+void judge_turn(job *j)
 {
     worker *w;
 
-    if (told_due_ms(j) >= 0)
+    if (request_due_ms(j) >= 0)
         return;
-    while ((w = first_failed(j)) && !j->asked) {
+    while ((w = first_failed(j)) && !j->request.sig) {
         co_failure f;
         w->blamed = true;
         cause_of(&f, j, w);
-        job_failed(j, &f);
+        judge_failed(j, &f);
     }
     judge_crash(j);
-    if (j->blame_ns && co_now_ns() >= j->blame_ns)
-        blame(j, &j->own, "");
-    if (j->kill_ns && j->state == JOB_ENDING && co_now_ns() >= j->kill_ns) {
-        for (int i = 0; i < j->n; i++)
-            if (j->workers[i].sock >= 0)
-                say_killed(&j->workers[i]);
+    if (j->verdict.blame_ns && co_now_ns() >= j->verdict.blame_ns)
+        blame(j, &j->verdict.own, "");
+    if (j->round.kill_ns && j->round.state == ROUND_ENDING && co_now_ns() >= j->round.kill_ns) {
+        for (int i = 0; i < j->round.n; i++)
+            if (j->round.workers[i].sock >= 0)
+                say_killed(j, &j->round.workers[i]);
         round_kill(j);
     }
-    if (j->state == JOB_IDLE || !round_gone(j))
+    if (j->round.state == ROUND_IDLE || !round_gone(j))
         return;
-    bool well = j->state == JOB_RUNNING;
+    bool well = j->round.state == ROUND_RUNNING;
     judge_crash(j); /* its last words may have come only now */
     say_status(j);
     round_free(j);

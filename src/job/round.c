@@ -50,6 +50,8 @@ static void set_stream(job *j, worker *w, int which)
     s->shown = (teed || !redirected) && (!spec->shown || spec->shown[w->local_rank]);
     if (spec->log_dir || teed || redirected)
         files_log_open(&j->files, &s->file, w->local_rank, which == 0 ? "stdout.log" : "stderr.log");
+    if (s->shown && !teed)
+        j->round.bars[j->round.n_bars++] = (co_bar_source){.local_rank = w->local_rank, .lines = &s->lines};
 }
 
 static char **worker_argv(const job *j, const worker *w, co_pool *pool)
@@ -84,12 +86,12 @@ static co_err start_worker(job *j, worker *w)
     fcntl(out[0], F_SETFL, O_NONBLOCK);
     fcntl(err[0], F_SETFL, O_NONBLOCK);
     co_guard_spec g = {.argv = worker_argv(j, w, &pool),
-                       .envp = worker_env(j, w, &pool),
+                       .envp = worker_env(j->spec, &j->round.is, &j->files, w, &pool),
                        .file = j->spec->file,
                        .out_fd = out[1],
                        .err_fd = err[1],
-                       .mask = j->old_mask,
-                       .nofile = j->old_nofile};
+                       .mask = j->process.old_mask,
+                       .nofile = j->process.old_nofile};
     e = g.argv && g.envp ? co_guard_start(&w->guard, &w->sock, &g) : CO_ENOMEM;
     if (e == CO_OK) {
         w->s[0].fd = out[0];
@@ -107,32 +109,46 @@ out:
     return e;
 }
 
+static void set_view(job *j)
+{
+    const co_round *r = &j->round.is;
+    co_job_prefix prefix = j->spec->prefix;
+
+    _Static_assert((int)CO_SCREEN_RANKS >= (int)CO_MAX_WORKERS, "a screen takes all workers of a host");
+    co_screen_view_set(&j->screen, &(co_screen_view){.prefix = prefix == CO_PREFIX_RANK ||
+                                                               (prefix == CO_PREFIX_AUTO && r->world > 1),
+                                                     .host = r->hosts > 1 ? j->host : "",
+                                                     .first_rank = r->first_rank,
+                                                     .nproc = j->spec->terms.nproc});
+}
+
 co_err round_start(job *j, const co_round *r)
 {
     const co_job_spec *spec = j->spec;
 
-    j->round = *r;
-    j->n = 0;
-    j->failed = j->said = j->had_to_kill = false;
-    j->blame_ns = 0;
-    j->began_ns = co_now_ns();
-    co_death_traces_take(&j->traces, "");
-    console_round(&j->console, r, spec, j->host);
+    j->round = (struct round){.is = *r};
+    co_death_traces_take(&j->round.traces, "");
+    set_view(j);
     CO_TRY(files_attempt(&j->files, r->restarts, spec->terms.nproc));
-    joblog_open(j); /* the roster may be kept here only now */
+    joblog_open(&j->log, r->number); /* the roster may be kept here only now */
     char last[32] = "";
     if (spec->terms.nproc > 1)
         snprintf(last, sizeof last, " to %d", r->first_rank + spec->terms.nproc - 1);
     files_merge_note(&j->files, co_roster_clock_offset(j->roster), "begins: attempt %d, rank%s %d%s of %d",
                      r->restarts, *last ? "s" : "", r->first_rank, last, r->world);
-    j->workers = co_array((size_t)spec->terms.nproc, sizeof *j->workers);
-    if (!j->workers)
+    j->round.workers = co_array((size_t)spec->terms.nproc, sizeof *j->round.workers);
+    j->round.bars = co_array(2 * (size_t)spec->terms.nproc, sizeof *j->round.bars);
+    if (!j->round.workers || !j->round.bars)
         return CO_ENOMEM;
-    j->state = JOB_RUNNING;
+    j->round.state = ROUND_RUNNING;
     for (int i = 0; i < spec->terms.nproc; i++) {
-        worker *w = &j->workers[i];
-        *w = (worker){.job = j, .local_rank = i, .rank = r->first_rank + i, .sock = -1};
-        w->active_ns = co_now_ns();
+        worker *w = &j->round.workers[i];
+        *w = (worker){.events = &j->events,
+                      .run_id = spec->terms.run_id,
+                      .local_rank = i,
+                      .rank = r->first_rank + i,
+                      .sock = -1};
+        w->active_ns = w->printed_ns = co_now_ns();
         if (spec->tee_template)
             fill_template(w->tee_prefix, sizeof w->tee_prefix, spec->tee_template, j, w);
         else
@@ -140,7 +156,7 @@ co_err round_start(job *j, const co_round *r)
                      spec->local_first + i);
         set_stream(j, w, 0);
         set_stream(j, w, 1);
-        j->n = i + 1;
+        j->round.n = i + 1;
         CO_TRY(start_worker(j, w));
     }
     return CO_OK;
@@ -148,19 +164,19 @@ co_err round_start(job *j, const co_round *r)
 
 static void signal_all(job *j, int sig)
 {
-    for (int i = 0; i < j->n; i++)
-        co_guard_signal(j->workers[i].sock, sig);
+    for (int i = 0; i < j->round.n; i++)
+        co_guard_signal(j->round.workers[i].sock, sig);
 }
 
 void round_end(job *j, int sig)
 {
-    if (j->state != JOB_RUNNING)
+    if (j->round.state != ROUND_RUNNING)
         return;
-    j->state = JOB_ENDING;
-    j->ending_ns = (int64_t)(co_wall_s() * 1e9);
-    j->kill_ns = co_now_ns() + (uint64_t)(j->spec->grace_s * 1e9);
-    for (int i = 0; i < j->n; i++) { /* what it says from now on is its answer */
-        worker *w = &j->workers[i];
+    j->round.state = ROUND_ENDING;
+    j->round.ending_ns = (int64_t)(co_wall_s() * 1e9);
+    j->round.kill_ns = co_now_ns() + (uint64_t)(j->spec->grace_s * 1e9);
+    for (int i = 0; i < j->round.n; i++) { /* what it says from now on is its answer */
+        worker *w = &j->round.workers[i];
         if (w->exception[0])
             memcpy(w->earlier, w->exception, sizeof w->earlier);
         w->exception[0] = '\0';
@@ -170,35 +186,38 @@ void round_end(job *j, int sig)
 
 void round_kill(job *j)
 {
-    j->kill_ns = 0;
-    for (int i = 0; i < j->n; i++)
-        j->had_to_kill |= j->workers[i].sock >= 0; /* it, or what it left running */
+    j->round.kill_ns = 0;
+    for (int i = 0; i < j->round.n; i++)
+        j->round.had_to_kill |= j->round.workers[i].sock >= 0; /* it, or what it left running */
     signal_all(j, SIGKILL);
 }
 
 bool round_gone(job *j)
 {
-    for (int i = 0; i < j->n; i++)
-        for (int k = 0; k < 2 && j->workers[i].sock < 0; k++)
-            worker_close(&j->workers[i], k);
-    for (int i = 0; i < j->n; i++)
-        if (j->workers[i].sock >= 0 || j->workers[i].s[0].fd >= 0 || j->workers[i].s[1].fd >= 0)
+    for (int i = 0; i < j->round.n; i++)
+        for (int k = 0; k < 2 && j->round.workers[i].sock < 0; k++)
+            worker_close(&j->round.workers[i], k);
+    for (int i = 0; i < j->round.n; i++)
+        if (j->round.workers[i].sock >= 0 || j->round.workers[i].s[0].fd >= 0 ||
+            j->round.workers[i].s[1].fd >= 0)
             return false;
     return true;
 }
 
 void round_free(job *j)
 {
-    for (int i = 0; i < j->n; i++)
+    for (int i = 0; i < j->round.n; i++)
         for (int k = 0; k < 2; k++) {
-            stream *s = &j->workers[i].s[k];
+            stream *s = &j->round.workers[i].s[k];
             if (s->fd >= 0)
                 close(s->fd);
             files_log_close(&j->files, &s->file);
             co_lines_fini(&s->lines);
         }
-    co_free(j->workers);
-    j->workers = NULL;
-    j->n = 0;
-    j->state = JOB_IDLE;
+    co_free(j->round.workers);
+    co_free(j->round.bars);
+    j->round.workers = NULL;
+    j->round.bars = NULL;
+    j->round.n = j->round.n_bars = 0;
+    j->round.state = ROUND_IDLE;
 }

@@ -11,7 +11,6 @@
 #include "job/job_int.h"
 
 #include <errno.h>
-#include <stdarg.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/prctl.h>
@@ -22,72 +21,22 @@
 
 enum { FIXED = 5 /* descriptors of the job itself */ };
 
-void job_say(job *j, const char *fmt, ...)
-{
-    char text[1100];
-    va_list ap;
-
-    va_start(ap, fmt);
-    int n = snprintf(text, sizeof text, "cohort: ");
-    vsnprintf(text + n, sizeof text - (size_t)n, fmt, ap);
-    va_end(ap);
-    console_say(&j->console, text);
-}
-
-/* The job's status if this signal asks for its end. */
-static int status_of(int sig)
-{
-    return sig == SIGTERM || sig == SIGUSR1 ? CO_EXIT_PREEMPTED : 128 + sig;
-}
-
 /* --- signals ---------------------------------------------------------------------------------------------------------- */
-void job_asked(job *j, int sig, const char *on)
-{
-    char why[64];
-
-    if (co_signal_repeats(sig, j->asked_ns) && on != control_name) /* which has looked at that itself */
-        return;
-    if (!j->asked)
-        j->asked_ns = co_now_ns();
-    if (j->told && !j->asked) { /* another host's word of the same was faster */
-        j->asked = sig;
-        return;
-    }
-    if (j->asked || j->over || j->err) { /* asked twice, or ending anyway: at once */
-        if (j->state == JOB_ENDING && j->kill_ns)
-            j->kill_ns = AT_ONCE;
-        else if (j->state == JOB_ENDING)
-            round_kill(j);
-        j->all.hurries = true;
-        j->leave_ns = co_now_ns();
-        return;
-    }
-    j->asked = sig;
-    snprintf(why, sizeof why, "SIG%s on %.40s", sigabbrev_np(sig) ? sigabbrev_np(sig) : "?", on);
-    if (j->state == JOB_RUNNING && on != control_name)
-        job_say(j, "SIG%s: passed on to all workers; they have %g s; once more kills them",
-                sigabbrev_np(sig) ? sigabbrev_np(sig) : "?", j->spec->grace_s);
-    else if (j->state == JOB_IDLE && !j->round.number && on != control_name)
-        job_say(j, "SIG%s: ended before the job began", sigabbrev_np(sig) ? sigabbrev_np(sig) : "?");
-    round_end(j, sig);
-    co_roster_leave(j->roster, status_of(sig), why);
-}
-
 static void hear_signals(job *j)
 {
     struct signalfd_siginfo info;
 
-    while (read(j->signal_fd, &info, sizeof info) == (ssize_t)sizeof info)
-        job_asked(j, (int)info.ssi_signo, j->host);
+    while (read(j->process.signal_fd, &info, sizeof info) == (ssize_t)sizeof info)
+        request_end(j, (int)info.ssi_signo, j->host);
 }
 
 /* --- the roster ------------------------------------------------------------------------------------------------------- */
 static void give_up(job *j, co_err err)
 {
-    if (j->err)
+    if (j->orders.err)
         return;
-    j->err = err;
-    snprintf(j->why, sizeof j->why, "%s", co_errmsg());
+    j->orders.err = err;
+    snprintf(j->orders.why, sizeof j->orders.why, "%s", co_errmsg());
     round_end(j, SIGTERM);
 }
 
@@ -98,27 +47,27 @@ static void follow(job *j, const co_roster_event *ev)
         return;
     case CO_ROSTER_TALK:
         if (!j->spec->hushed)
-            job_say(j, "%s", ev->text);
+            co_screen_sayf(&j->screen, "%s", ev->text);
         return;
     case CO_ROSTER_BEGIN:
-        j->begin_asked = true;
-        j->next = ev->round;
+        j->orders.begin = true;
+        j->orders.next = ev->round;
         return;
     case CO_ROSTER_STOP:
-        j->stop_asked = true;
-        j->begin_asked = false; /* of the same round: it came and went before we looked */
+        j->orders.stop = true;
+        j->orders.begin = false; /* of the same round: it came and went before we looked */
         break;
     case CO_ROSTER_OVER:
-        j->over = true;
-        j->status = ev->status;
-        j->told = ev->has_cause ? 0 : told_signal(ev->text);
+        j->orders.over = true;
+        j->orders.status = ev->status;
+        j->request.other_sig = ev->has_cause ? 0 : request_signal_in(ev->text);
         break;
     }
     if (ev->has_cause)
         blame(j, &ev->cause, ev->text);
-    else if (ev->text[0] && !j->asked && !j->spec->hushed && !strstr(ev->text, control_name))
-        job_say(j, "%s", ev->text);
-    round_end(j, j->told ? j->told : SIGTERM);
+    else if (ev->text[0] && !j->request.sig && !j->spec->hushed && !strstr(ev->text, control_name))
+        co_screen_sayf(&j->screen, "%s", ev->text);
+    round_end(j, j->request.other_sig ? j->request.other_sig : SIGTERM);
 }
 
 static void hear_roster(job *j)
@@ -126,8 +75,8 @@ static void hear_roster(job *j)
     co_roster_event ev = {.kind = CO_ROSTER_NOTHING};
 
     do {
-        co_err err = j->err || j->over ? CO_OK : co_roster_turn(j->roster, 0, &ev);
-        if (j->err || j->over)
+        co_err err = j->orders.err || j->orders.over ? CO_OK : co_roster_turn(j->roster, 0, &ev);
+        if (j->orders.err || j->orders.over)
             return;
         if (err)
             give_up(j, err);
@@ -140,30 +89,32 @@ static void hear_roster(job *j)
 /* As any failure of a host: the others may go on without this one, unless it keeps the roster. */
 static void not_begun(job *j)
 {
-    co_failure f = {.host_rank = j->round.my_host, .rank = -1, .local_rank = -1, .status = 1 << 8};
+    co_failure f = {.host_rank = j->round.is.my_host, .rank = -1, .local_rank = -1, .status = 1 << 8};
 
     f.when_ns = (int64_t)(co_wall_s() * 1e9) - co_roster_clock_offset(j->roster);
     snprintf(f.host, sizeof f.host, "%s", j->host);
-    snprintf(f.how, sizeof f.how, "could not start its workers: %.200s", j->why);
+    snprintf(f.how, sizeof f.how, "could not start its workers: %.200s", j->orders.why);
     co_roster_failed(j->roster, &f);
     if (co_roster_keeps(j->roster))
-        co_roster_leave(j->roster, 1, j->why);
+        co_roster_leave(j->roster, 1, j->orders.why);
 }
 
 /* What the roster waits for from us; true if there was something, and so may be an answer. */
 static bool answer(job *j)
 {
-    if (j->state != JOB_IDLE || j->over || j->err)
+    if (j->round.state != ROUND_IDLE || j->orders.over || j->orders.err)
         return false;
-    if (j->stop_asked) {
-        j->stop_asked = false;
+    if (j->orders.stop) {
+        j->orders.stop = false;
         co_roster_stopped(j->roster);
         return true;
     }
-    if (!j->begin_asked || j->asked)
+    if (!j->orders.begin || j->request.sig)
         return false;
-    j->begin_asked = false;
-    co_err err = round_start(j, &j->next);
+    j->orders.begin = false;
+    judge_begin(j);
+    stall_begin(j);
+    co_err err = round_start(j, &j->orders.next);
     if (err) {
         give_up(j, err);
         round_kill(j);
@@ -187,32 +138,33 @@ static int until_ms(uint64_t when_ns)
 
 static int longest_sleep(job *j)
 {
-    int ms = sooner(console_due_ms(&j->console), bars_turn(j));
+    int ms = sooner(co_screen_due_ms(&j->screen), output_turn(j));
 
-    ms = sooner(ms, until_ms(j->blame_ns));
-    ms = sooner(ms, j->state == JOB_ENDING ? until_ms(j->kill_ns) : -1);
-    ms = sooner(ms, until_ms(j->leave_ns));
+    ms = sooner(ms, until_ms(j->verdict.blame_ns));
+    ms = sooner(ms, j->round.state == ROUND_ENDING ? until_ms(j->round.kill_ns) : -1);
+    ms = sooner(ms, until_ms(j->orders.leave_ns));
     ms = sooner(ms, until_ms(control_due_ns(j)));
-    ms = sooner(ms, told_due_ms(j));
-    ms = sooner(ms, joblog_due_ms(j));
+    ms = sooner(ms, request_due_ms(j));
+    ms = sooner(ms, joblog_due_ms(&j->log));
     return sooner(ms, stall_due_ms(j));
 }
 
 /* Waits, then lets everybody whose descriptor woke us act. p has room for FIXED + 3 per worker. */
 static void wait_and_act(job *j, struct pollfd *p)
 {
-    console *c = &j->console;
+    co_screen *c = &j->screen;
     int n = 2, ms = longest_sleep(j);
 
     co_outlets_push(&c->out, p);
     /* Asked only now: of workers that waited for what has just gone out nothing else would tell us. */
-    c->hurries = j->state == JOB_ENDING;
+    c->hurries = j->round.state == ROUND_ENDING;
     bool full = co_outlets_full(&c->out) && !c->hurries;
-    p[n++] = (struct pollfd){.fd = j->signal_fd, .events = POLLIN};
-    p[n++] = (struct pollfd){.fd = j->err || j->over ? -1 : co_roster_fd(j->roster), .events = POLLIN};
-    p[n++] = (struct pollfd){.fd = j->control_fd, .events = POLLIN};
-    for (int i = 0; i < j->n; i++) {
-        worker *w = &j->workers[i];
+    p[n++] = (struct pollfd){.fd = j->process.signal_fd, .events = POLLIN};
+    p[n++] = (struct pollfd){.fd = j->orders.err || j->orders.over ? -1 : co_roster_fd(j->roster),
+                             .events = POLLIN};
+    p[n++] = (struct pollfd){.fd = j->control.fd, .events = POLLIN};
+    for (int i = 0; i < j->round.n; i++) {
+        worker *w = &j->round.workers[i];
         p[n++] = (struct pollfd){.fd = w->sock, .events = POLLIN};
         for (int k = 0; k < 2; k++)
             p[n++] = (struct pollfd){.fd = full ? -1 : w->s[k].fd, .events = POLLIN};
@@ -222,42 +174,42 @@ static void wait_and_act(job *j, struct pollfd *p)
     if (p[2].revents)
         hear_signals(j);
     if (p[4].revents || (control_due_ns(j) && co_now_ns() >= control_due_ns(j)))
-        control_hear(j);
-    for (int i = 0; i < j->n; i++) { /* output first: what a dead worker said is there when it is judged */
-        worker *w = &j->workers[i];
+        control_read(j);
+    for (int i = 0; i < j->round.n; i++) { /* output first: what a dead worker said is there when it is judged */
+        worker *w = &j->round.workers[i];
         const struct pollfd *q = p + FIXED + 3 * i;
         if (q[1].revents)
             worker_read(w, 0);
         if (q[2].revents)
             worker_read(w, 1);
         if (q[0].revents)
-            worker_hear(w);
+            worker_take_reports(w);
     }
 }
 
 static void write_files(job *j)
 {
-    for (int i = 0; i < j->n; i++)
+    for (int i = 0; i < j->round.n; i++)
         for (int k = 0; k < 2; k++)
-            files_log_push(&j->files, &j->workers[i].s[k].file);
+            files_log_push(&j->files, &j->round.workers[i].s[k].file);
     files_log_push(&j->files, &j->files.merged);
     if (j->files.broken_why[0]) {
-        job_say(j, "%s", j->files.broken_why);
+        co_screen_sayf(&j->screen, "%s", j->files.broken_why);
         j->files.broken_why[0] = '\0';
     }
-    joblog_hear(j);
-    joblog_write(j, false);
+    joblog_receive(&j->log);
+    joblog_write(&j->log, false);
 }
 
 static bool finished(job *j)
 {
-    if (j->state != JOB_IDLE)
+    if (j->round.state != ROUND_IDLE)
         return false;
-    if (j->asked && !j->leave_ns)
-        j->leave_ns = co_now_ns() + OVER_WAIT_MS * UINT64_C(1000000);
-    if (!j->over && !j->err && !(j->leave_ns && co_now_ns() >= j->leave_ns))
+    if (j->request.sig && !j->orders.leave_ns)
+        j->orders.leave_ns = co_now_ns() + OVER_WAIT_MS * UINT64_C(1000000);
+    if (!j->orders.over && !j->orders.err && !(j->orders.leave_ns && co_now_ns() >= j->orders.leave_ns))
         return false;
-    return joblog_settled(j);
+    return !j->orders.over || joblog_settled(&j->log);
 }
 
 static void loop(job *j, struct pollfd *p)
@@ -270,19 +222,20 @@ static void loop(job *j, struct pollfd *p)
             return;
         wait_and_act(j, p);
         stall_watch(j);
-        job_judge(j);
-        console_flush(&j->console, false);
+        judge_turn(j);
+        co_screen_flush(&j->screen, false);
         write_files(j);
     }
 }
 
 static int exit_status(const job *j)
 {
-    if (j->crash_status) /* while saving, most likely: whoever starts the job again at 75 would do so for ever */
-        return j->crash_status;
-    if (j->asked && j->had_to_kill && (!j->failed || !j->over)) /* not within the grace period */
-        return 128 + j->asked;
-    return j->over ? j->status : j->asked ? status_of(j->asked) : 1;
+    if (j->verdict.crash_status) /* while saving, most likely: whoever starts the job again at 75 would do so for ever */
+        return j->verdict.crash_status;
+    if (j->request.sig && j->round.had_to_kill &&
+        (!j->verdict.failed || !j->orders.over)) /* not within the grace period */
+        return 128 + j->request.sig;
+    return j->orders.over ? j->orders.status : j->request.sig ? request_status(j->request.sig) : 1;
 }
 
 /* The last line of merged.log: readers stop there. */
@@ -290,18 +243,19 @@ static void end_log(job *j)
 {
     int64_t offset_ns = co_roster_clock_offset(j->roster);
 
-    if (j->err)
-        files_merge_note(&j->files, offset_ns, "ends: %s", j->why);
+    if (j->orders.err)
+        files_merge_note(&j->files, offset_ns, "ends: %s", j->orders.why);
     else
         files_merge_note(&j->files, offset_ns, "ends: exit status %d", exit_status(j));
 }
 
 static void say_not_shown(job *j)
 {
-    if (j->console.not_shown)
-        job_say(j, "%llu kB that workers printed while the job ended are not shown, as nobody read them%s",
-                (unsigned long long)(j->console.not_shown + 999) / 1000,
-                j->spec->log_dir && !j->files.broken ? "; the log files have them" : "");
+    if (j->screen.not_shown)
+        co_screen_sayf(
+            &j->screen, "%llu kB that workers printed while the job ended are not shown, as nobody read them%s",
+            (unsigned long long)(j->screen.not_shown + 999) / 1000,
+            j->spec->log_dir && !j->files.broken ? "; the log files have them" : "");
 }
 
 static co_err set_up(job *j)
@@ -313,16 +267,16 @@ static co_err set_up(job *j)
         snprintf(j->host, sizeof j->host, "%s", j->spec->host);
     else if (gethostname(j->host, sizeof j->host - 1) != 0)
         snprintf(j->host, sizeof j->host, "localhost");
-    pthread_sigmask(SIG_BLOCK, s, &j->old_mask);
-    getrlimit(RLIMIT_NOFILE, &j->old_nofile);
-    more = (struct rlimit){j->old_nofile.rlim_max, j->old_nofile.rlim_max};
+    pthread_sigmask(SIG_BLOCK, s, &j->process.old_mask);
+    getrlimit(RLIMIT_NOFILE, &j->process.old_nofile);
+    more = (struct rlimit){j->process.old_nofile.rlim_max, j->process.old_nofile.rlim_max};
     setrlimit(RLIMIT_NOFILE, &more);
     prctl(PR_SET_CHILD_SUBREAPER, 1); /* what a killed guard leaves behind comes to us */
-    j->signal_fd = signalfd(-1, s, SFD_CLOEXEC | SFD_NONBLOCK);
-    if (j->signal_fd < 0)
+    j->process.signal_fd = signalfd(-1, s, SFD_CLOEXEC | SFD_NONBLOCK);
+    if (j->process.signal_fd < 0)
         return co_fail(CO_EIO, "signalfd: %m");
     CO_TRY(files_open(&j->files, j->spec, j->host));
-    joblog_open(j);
+    joblog_open(&j->log, 0);
     return CO_OK;
 }
 
@@ -337,31 +291,33 @@ co_err co_job_run(const co_job_spec *spec, co_roster *roster, int *status)
         goto out;
     j->spec = spec;
     j->roster = roster;
-    j->signal_fd = j->all.file.fd = j->files.merged.fd = -1;
-    j->control_fd = spec->control_fd > STDERR_FILENO ? spec->control_fd : -1;
-    j->control_ns = co_now_ns();
-    console_open(&j->console, spec);
+    j->process.signal_fd = j->files.merged.fd = -1;
+    j->events = output_events(j);
+    joblog_init(&j->log, spec, &j->files, roster, &j->screen);
+    j->control.fd = spec->control_fd > STDERR_FILENO ? spec->control_fd : -1;
+    j->control.heard_ns = co_now_ns();
+    co_screen_open(&j->screen, spec->out_fd, spec->err_fd);
     err = set_up(j);
     if (err == CO_OK)
         loop(j, p);
     write_files(j);
-    joblog_finish(j);
+    joblog_finish(&j->log);
     end_log(j);
     write_files(j);
-    joblog_close(j);
+    joblog_close(&j->log);
     say_not_shown(j);
-    if (j->files.kept && j->files.run && !j->kept && !spec->log_dir)
-        job_say(j, "log files are in %s", j->files.run);
-    files_close(&j->files, j->kept);
-    if (j->signal_fd >= 0) {
+    if (j->files.kept && j->files.run && !j->verdict.kept && !spec->log_dir)
+        co_screen_sayf(&j->screen, "log files are in %s", j->files.run);
+    files_close(&j->files, j->verdict.kept);
+    if (j->process.signal_fd >= 0) {
         hear_signals(j);
-        close(j->signal_fd);
+        close(j->process.signal_fd);
     }
-    told_mask(j);
-    console_close(&j->console, j->asked || j->told ? CO_UNREAD_MS : -1);
-    setrlimit(RLIMIT_NOFILE, &j->old_nofile);
-    if (err == CO_OK && j->err)
-        err = co_fail(j->err, "%s", j->why);
+    request_restore_mask(j);
+    co_screen_close(&j->screen, j->request.sig || j->request.other_sig ? CO_UNREAD_MS : -1);
+    setrlimit(RLIMIT_NOFILE, &j->process.old_nofile);
+    if (err == CO_OK && j->orders.err)
+        err = co_fail(j->orders.err, "%s", j->orders.why);
     else if (err == CO_OK)
         *status = exit_status(j);
 out:

@@ -1,5 +1,5 @@
 /* worker.c -- one worker: its pipes, its lines, what its guard tells. */
-#include "job/job_int.h"
+#include "job/worker_int.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -10,6 +10,8 @@
 #include <unistd.h>
 
 #include "base/clock.h"
+#include "proc/guard.h"
+#include "proc/look.h"
 
 /* PyTorch writes "[rank3]: " before each line of a traceback: how long that is. */
 static size_t rank_mark(const char *text, size_t len)
@@ -74,27 +76,21 @@ static void keep_tail(tail *t, const char *text, size_t len)
     line[n] = '\0';
 }
 
-static void show_line(const stream *s, const char *text, size_t len)
-{
-    const worker *w = s->w;
-    console *c = &w->job->console;
-
-    if (s->shown && s->teed)
-        console_teed(c, s->which, w->tee_prefix, text, len);
-    else if (s->shown && c->prefix)
-        console_line(c, w->local_rank, s->which, text, len);
-}
-
 static void take_line(void *ctx, const char *text, size_t len)
 {
     stream *s = ctx;
     worker *w = s->w;
-    job *j = w->job;
 
     follow_traceback(w, text, len);
     keep_tail(&w->tail, text, len);
-    files_merge_line(&j->files, w->rank, co_roster_clock_offset(j->roster), text, len);
-    show_line(s, text, len);
+    w->events->line(w->events->ctx, s, text, len);
+}
+
+static void take_bar(void *ctx, const char *text, size_t len)
+{
+    const stream *s = ctx;
+
+    s->w->events->bar(s->w->events->ctx, s, text, len);
 }
 
 static void end_stream(stream *s)
@@ -109,7 +105,6 @@ static void read_stream(stream *s)
 {
     static char buf[1 << 16];
     worker *w = s->w;
-    console *c = &w->job->console;
 
     for (int i = 0; i < 4 && s->fd >= 0; i++) {
         ssize_t n = read(s->fd, buf, sizeof buf);
@@ -121,10 +116,8 @@ static void read_stream(stream *s)
             end_stream(s);
             return;
         }
-        w->active_ns = co_now_ns();
-        files_log_bytes(&w->job->files, &s->file, buf, (size_t)n);
-        if (s->shown && !s->teed && !c->prefix)
-            console_raw(c, s->which, buf, (size_t)n);
+        w->active_ns = w->printed_ns = co_now_ns();
+        w->events->bytes(w->events->ctx, s, buf, (size_t)n);
         co_lines_feed(&s->lines, buf, (size_t)n, take_line, s);
     }
 }
@@ -140,18 +133,6 @@ void worker_read(worker *w, int which)
         co_lines_settle(&other->lines, UINT64_MAX, take_line, other);
     }
     read_stream(&w->s[which]);
-}
-
-/* What a bar shows while it is open. A terminal shows it anyway, below its lines; not so that of a stream that is teed. */
-static void take_bar(void *ctx, const char *text, size_t len)
-{
-    stream *s = ctx;
-    job *j = s->w->job;
-    bool drawn = !s->teed && co_outlets_at(&j->console.out, s->which)->tty;
-
-    files_merge_line(&j->files, s->w->rank, co_roster_clock_offset(j->roster), text, len);
-    if (!drawn)
-        show_line(s, text, len);
 }
 
 int worker_turn(worker *w, uint64_t now_ns)
@@ -195,7 +176,7 @@ static void guard_went(worker *w)
         true; /* somebody killed the guard: the worker went with it, and what it had started is ours now */
     w->status = SIGKILL;
     w->when_ns = (int64_t)(co_wall_s() * 1e9);
-    snprintf(run, sizeof run, "TORCHELASTIC_RUN_ID=%s", w->job->spec->terms.run_id);
+    snprintf(run, sizeof run, "TORCHELASTIC_RUN_ID=%s", w->run_id);
     snprintf(rank, sizeof rank, "RANK=%d", w->rank);
     co_proc_kill_adopted(w->pid ? w->pid : -1, run, rank);
 }
@@ -203,7 +184,7 @@ static void guard_went(worker *w)
 /* Its guard has given up on what cannot be ended, perhaps the worker itself. Whatever it is, it is not waited for. */
 static void hear_stuck(worker *w, const co_guard_report *g)
 {
-    char path[32], name[32] = "", others[32] = "";
+    char path[32], name[32] = "", others[32] = "", text[256];
 
     snprintf(path, sizeof path, "/proc/%d/comm", g->who);
     FILE *f = fopen(path, "re");
@@ -213,10 +194,12 @@ static void hear_stuck(worker *w, const co_guard_report *g)
         fclose(f);
     if (g->n > 1)
         snprintf(others, sizeof others, " and %d more", g->n - 1);
-    job_say(w->job, "rank %d: process %d%s%s%s%s %s%s; left alone", w->rank, g->who, *name ? " (" : "", name,
-            *name ? ")" : "", others,
-            g->status ? "cannot be killed: " : "was killed and has not ended: the kernel or a debugger holds it",
-            g->status ? strerror(g->status) : "");
+    snprintf(text, sizeof text, "rank %d: process %d%s%s%s%s %s%s; left alone", w->rank, g->who,
+             *name ? " (" : "", name, *name ? ")" : "", others,
+             g->status ? "cannot be killed: "
+                       : "was killed and has not ended: the kernel or a debugger holds it",
+             g->status ? strerror(g->status) : "");
+    w->events->say(w->events->ctx, text);
     if (w->ended)
         return;
     w->ended = true;
@@ -224,7 +207,16 @@ static void hear_stuck(worker *w, const co_guard_report *g)
     w->when_ns = g->when_ns;
 }
 
-void worker_hear(worker *w)
+static void say_left(const worker *w, int n)
+{
+    char text[128];
+
+    snprintf(text, sizeof text, "rank %d ended and left %d process%s running: asked to end", w->rank, n,
+             n > 1 ? "es" : "");
+    w->events->say(w->events->ctx, text);
+}
+
+void worker_take_reports(worker *w)
 {
     co_guard_report g;
     ssize_t n;
@@ -232,8 +224,7 @@ void worker_hear(worker *w)
     while ((n = recv(w->sock, &g, sizeof g, MSG_DONTWAIT)) == (ssize_t)sizeof g) {
         w->pid = g.pid;
         if (g.kind == CO_GUARD_LEFT && g.n > 0)
-            job_say(w->job, "rank %d ended and left %d process%s running: asked to end", w->rank, g.n,
-                    g.n > 1 ? "es" : "");
+            say_left(w, g.n);
         if (g.kind == CO_GUARD_STUCK)
             hear_stuck(w, &g);
         if (g.kind != CO_GUARD_ENDED && g.kind != CO_GUARD_NOT_STARTED)

@@ -2,6 +2,7 @@
 #ifndef CO_TERM_TERM_INT_H
 #define CO_TERM_TERM_INT_H
 
+#include "term/screen.h"
 #include "term/term.h"
 
 typedef enum {
@@ -11,5 +12,7 @@ typedef enum {
 } escape_state;
 void escape_begin(co_escape *e); /* its first byte has come */
 escape_state escape_feed(co_escape *e, char c);
+
+void bars_erase(co_screen *c); /* bars.c: removes the block of bars from the terminal */
 
 #endif

@@ -31,6 +31,7 @@ struct co_console {
     pthread_mutex_t lock;   /* any thread may log a line */
     double drawn_s;         /* 0: nothing yet */
     int64_t epoch, step;    /* drawn last */
+    double evaluated;       /* the same */
     co_str bar;             /* the bar on the screen now; "" if there is none */
 };
 
@@ -129,10 +130,12 @@ static void add_figures(co_str *s, const co_progress *p, enum brevity brevity)
     char left[32];
     add_count(s, "step", p->step, p->steps);
     if (p->evaluating)
-        co_str_add(s, "  evaluating");
-    co_str_add(s, "  loss ");
-    add_number(s, p->loss, 4);
-    if (p->metric_name && brevity < NO_METRIC) {
+        co_str_addf(s, "  %s %.0f %%", p->evaluating, 100 * p->evaluated);
+    if (!p->evaluating || !isnan(p->loss)) { /* a run that continues with an evaluation has no loss yet */
+        co_str_add(s, "  loss ");
+        add_number(s, p->loss, 4);
+    }
+    if (p->metric_name && brevity < NO_METRIC && (!p->evaluating || !isnan(p->metric))) {
         co_str_addf(s, "  %s ", p->metric_name);
         add_number(s, p->metric, 3);
     }
@@ -222,12 +225,14 @@ void co_console_progress(co_console *c, const co_progress *p, bool now)
     if (c->style == CO_CONSOLE_QUIET || c->style == CO_CONSOLE_IMAGENET)
         return;
     pthread_mutex_lock(&c->lock);
-    bool news = c->style == CO_CONSOLE_BAR || p->step != c->step ||
-                p->epoch != c->epoch; /* the same line is not printed twice */
+    double evaluated = p->evaluating ? p->evaluated : 0;
+    bool news = c->style == CO_CONSOLE_BAR || p->step != c->step || p->epoch != c->epoch ||
+                evaluated != c->evaluated; /* the same line is not printed twice */
     if (news && (now || c->drawn_s == 0 || t - c->drawn_s >= pause)) {
         c->drawn_s = t;
         c->epoch = p->epoch;
         c->step = p->step;
+        c->evaluated = evaluated;
         if (c->style == CO_CONSOLE_BAR)
             draw_bar(c, p);
         else

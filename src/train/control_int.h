@@ -32,6 +32,7 @@ typedef struct control {
     _Alignas(64) _Atomic uint64_t snap;     /* unit << 1 | pending: the state before `unit` is being saved */
     _Atomic int64_t snap_applied;           /* applied steps of that state */
     _Atomic uint64_t snap_at_ns;            /* when the last save was requested */
+    _Atomic uint64_t save_beat;             /* changes while a saver gets on */
     _Alignas(64) _Atomic uint64_t consumed; /* last unit whose result was read */
     _Atomic uint32_t stop_request;
     _Atomic uint32_t time_is_up;

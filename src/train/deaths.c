@@ -1,5 +1,5 @@
-/* deaths.c -- a rank is gone: replace it, let it go, or end the run with a report of who, where, how and what
- * to do. */
+/* deaths.c -- what happens when a rank dies: it is replaced, or let go because the run is over, or the run
+ * ends with a report of which rank died, where, how, and what to do. */
 #include "train/super_int.h"
 
 #include <signal.h>
@@ -9,10 +9,10 @@
 
 #include "base/clock.h"
 
-enum { SAME_PLACE_LIMIT = 3 }; /* deaths in a row of one slot at one place that end the run */
+enum { SAME_PLACE_LIMIT = 3 }; /* the run ends when a slot dies this often in a row at one place */
 
-/* How far the slot has come. The phase is no part of it: a loader's thread may crash while the rank starts,
- * loads or computes. */
+/* How far the slot has come, as one number. The phase is not part of it, because a loader thread may crash
+ * while the rank starts, loads or computes. */
 static uint64_t place_of(const struct run *run, int slot, uint32_t u)
 {
     const rank_slot *me = &run->regions->slots[slot];
@@ -23,24 +23,26 @@ static uint64_t place_of(const struct run *run, int slot, uint32_t u)
     return (uint64_t)u << 32 | (uint64_t)(co_mark_get(&me->progress, u) & 0xfff) << 20 | item;
 }
 
-static void how_it_died(const co_death *d, char *out, size_t size)
+static void how_it_died(const co_death *death, char *out, size_t size)
 {
-    if (d->fenced)
-        snprintf(out, size, "made no progress for %.1f s (state %c) and was replaced", d->still_s, d->state);
-    else if (WIFSIGNALED(d->status))
-        snprintf(out, size, "killed by signal %d (%s)", WTERMSIG(d->status), strsignal(WTERMSIG(d->status)));
+    if (death->fenced)
+        snprintf(out, size, "made no progress for %.1f s (state %c) and was replaced", death->still_s,
+                 death->state);
+    else if (WIFSIGNALED(death->status))
+        snprintf(out, size, "killed by signal %d (%s)", WTERMSIG(death->status),
+                 strsignal(WTERMSIG(death->status)));
     else
-        snprintf(out, size, "exited with status %d", WEXITSTATUS(d->status));
+        snprintf(out, size, "exited with status %d", WEXITSTATUS(death->status));
 }
 
-static const char *advice(const co_death *d)
+static const char *advice(const co_death *death)
 {
-    if (d->fenced)
+    if (death->fenced)
         return "look for what it waited for: a stopped process, a hung disk; trainer.stall_s sets the "
                "deadline";
-    if (!WIFSIGNALED(d->status))
+    if (!WIFSIGNALED(death->status))
         return "its log is in the run folder under ranks/";
-    switch (WTERMSIG(d->status)) {
+    switch (WTERMSIG(death->status)) {
     case SIGKILL:
         return "SIGKILL comes from outside: most often the out-of-memory killer (dmesg tells); try a smaller "
                "data.batch_size or fewer trainer.devices";
@@ -83,7 +85,7 @@ static void blame(const struct run *run, const co_death *death, int times, const
              (int)death->pid, times, (long long)step, how, line, doing, advice(death), doing + line);
 }
 
-/* Deaths that a rehearsal caused are no sign of trouble. */
+/* A death that fault.* caused does not count towards SAME_PLACE_LIMIT. */
 static bool rehearsed(const struct run *run, const co_death *death)
 {
     return run->plan->cfg.fault_phase != CO_FAULT_NONE &&
@@ -100,6 +102,21 @@ static int count_death(struct deaths *deaths, int slot, uint64_t place, bool no_
     return deaths->count[slot];
 }
 
+/* It had done its work: however it ended, nobody has to take its place. */
+static bool was_done(const struct run *run, const co_death *death)
+{
+    bool at_end = atomic_load(&run->regions->slots[death->slot].record.phase) == CO_PHASE_END;
+    char text[200];
+
+    if (at_end && death->fenced) {
+        snprintf(text, sizeof text,
+                 "rank %d (pid %d) was done and did not exit for %.1f s: killed; does its data's disk hang?",
+                 death->slot, (int)death->pid, death->still_s);
+        run_notice(run, text);
+    }
+    return at_end || (WIFEXITED(death->status) && WEXITSTATUS(death->status) == 0);
+}
+
 co_verdict rank_died(void *ctx, const co_death *death)
 {
     struct supervisor *super = ctx;
@@ -110,7 +127,7 @@ co_verdict rank_died(void *ctx, const co_death *death)
     char how[160];
     co_str doing = {0};
 
-    if (WIFEXITED(death->status) && WEXITSTATUS(death->status) == 0 && (pc & (PC_STOP | PC_END | PC_FAIL)))
+    if ((pc & (PC_STOP | PC_END | PC_FAIL)) && was_done(run, death))
         return CO_CREW_LET_GO;
     how_it_died(death, how, sizeof how);
     what_it_did(run, death->slot, &doing);
@@ -131,7 +148,7 @@ co_verdict rank_died(void *ctx, const co_death *death)
                                                              .how = how,
                                                              .doing = co_str_text(&doing)});
     co_str_fini(&doing);
-    /* A successor that dies before it records anything did nothing. */
+    /* So that a successor that dies at once is not blamed for what its predecessor did. */
     co_record_begin(&run->regions->slots[death->slot].record);
     return verdict;
 }

@@ -27,7 +27,7 @@ co_err open_state(co_plan *plan)
     else
         CO_TRY(first_state(plan, regions->state));
     atomic_store(&ctl->applied[plan->start.step & 1], plan->start.applied);
-    if (plan->units.block)
+    if (plan->units.cycle)
         watch_put(ctl->watch[evals_before(&plan->units, plan->start.step) & 1], &plan->monitors.start);
     atomic_store(&ctl->test_of, TEST_STATE);
     atomic_store(&ctl->consumed, plan->units.first_unit - 1);

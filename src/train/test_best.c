@@ -13,7 +13,7 @@
 
 bool test_wants_best(const co_plan *plan)
 {
-    return plan->units.final_test && plan->units.block && plan->spec.ckpt_root && plan->cfg.ckpt_top != 0 &&
+    return plan->units.final_test && plan->units.cycle && plan->spec.ckpt_root && plan->cfg.ckpt_top != 0 &&
            plan->cfg.test_ckpt == CO_TEST_BEST;
 }
 
@@ -64,7 +64,7 @@ void choose_test(struct supervisor *super)
     unit now = unit_now(run->plan, ctl, (uint32_t)(pc >> 8));
 
     if (atomic_load(&ctl->test_of) != TEST_UNDECIDED || pc & (PC_STOP | PC_END | PC_FAIL) ||
-        now.kind != UNIT_TEST || super->saver.pid || saver_wanted(&super->saver) ||
+        now.kind != UNIT_TEST || super->saver.child.pid || saver_wanted(&super->saver) ||
         atomic_load(&ctl->consumed) + 1 < pc >> 8)
         return;
     atomic_store_explicit(&ctl->test_of, choose(run, super->results.seen.best_step, now.step),

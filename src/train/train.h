@@ -50,7 +50,7 @@ typedef struct co_train_cfg {
     int64_t batch_size, batch_size_per_rank, workers, eval_slice;
     /* trainer. */
     char *devices, *limit_train_batches, *kernels;
-    char *limit_val_batches, *limit_test_batches, *max_time;
+    char *limit_val_batches, *limit_test_batches, *max_time, *val_check_interval;
     int64_t num_nodes, max_epochs, max_steps, min_epochs, min_steps, slices, eval_every, accumulate,
         overfit_batches;
     int on_nan, strategy, profiler, clip_how;
@@ -73,7 +73,7 @@ typedef struct co_train_cfg {
     char *ckpt_dir, *ckpt_filename, *ckpt_monitor;
     int ckpt_mode;
     int64_t ckpt_every_steps, ckpt_every_epochs, ckpt_keep, ckpt_top;
-    double ckpt_min_interval_s;
+    double ckpt_min_interval_s, ckpt_stall_s;
     /* callbacks.early_stopping. */
     char *early_monitor, *early_reach, *early_diverge;
     int early_mode;
@@ -121,6 +121,7 @@ void co_plan_place(co_plan *p, const char *ckpt_root, const char *log_dir);
 typedef struct co_plan_facts {
     int ranks, ranks_asked, slices;
     int64_t batch, steps_per_epoch, steps, epochs, samples_per_epoch;
+    double evals_per_step;    /* validations */
     bool endless;             /* neither epochs nor steps are limited: `steps` is as far as is counted */
     int64_t start_step;       /* 0, or where the checkpoint stands */
     const json_t *remembered; /* what hooks.remember gave for that checkpoint; NULL: nothing */
@@ -174,6 +175,9 @@ typedef struct co_train_hooks {
     void (*started)(void *ctx, double ms); /* ranks are running */
     void (*step)(void *ctx, const co_step_result *r);
     void (*eval)(void *ctx, const co_eval_result *r);
+    /* About 20 times a second while a split is evaluated: `done` of `of` items. May be NULL, as all of
+     * these. */
+    void (*evaluating)(void *ctx, co_split split, int64_t done, int64_t of);
     void (*saved)(void *ctx, int64_t step, const char *path, const char *failure); /* failure NULL: it is there */
     void (*recovery)(void *ctx, const co_recovery *r);
     void (*notice)(void *ctx, const char *text);
@@ -259,7 +263,7 @@ typedef struct co_prediction {
     int64_t id; /* of the sample in its split */
     co_task task;
     bool unreadable;     /* the sample: nothing else of this says anything */
-    int64_t label;       /* CLASSIFY: what the data say that it is */
+    int64_t label;       /* CLASSIFY: what the data say that it is; negative: they do not say */
     const char *file;    /* that it came from; NULL: none of its own */
     int64_t choice;      /* CLASSIFY: the likeliest class; LM: the likeliest token after the sample's end */
     double probability;  /* of the choice */
@@ -272,5 +276,7 @@ typedef struct co_prediction {
  */
 co_err co_predict(co_plan *p, co_split split, int64_t limit, void (*each)(void *ctx, const co_prediction *r),
                   void *ctx);
+/* The same for every sample of CO_SPLIT_TEST of another set, made for this plan by co_pictures_open. */
+co_err co_predict_on(co_plan *p, co_dataset *data, void (*each)(void *ctx, const co_prediction *r), void *ctx);
 
 #endif

@@ -116,7 +116,7 @@ TEST(attach_shows_the_run_leaves_it_alone_and_ends_with_it)
     test_until(has_said, &epoch, 20, "an epoch, again");
     kill(pid, SIGTERM);
     CHECK(test_wait(look, 20) == 75, "not the run's status");
-    struct text end = {"again", "continue with: cohort train"};
+    struct text end = {"again", "continue with: "};
     CHECK(has_said(&end), "the end was not shown");
     CHECK(!co_fs_exists("r/lease.json"), "it has not ended");
 }

@@ -127,8 +127,8 @@ TEST(a_script_of_ones_own_without_data_is_refused_with_the_line_that_runs_it)
 {
     static const char *const lines[][2] = {
         {"--nproc_per_node=2 --nnodes=1 --rdzv_id=456 train.py --batch_size 8",
-         "to run it: cohort launch --nproc_per_node=2 --nnodes=1 --rdzv_id=456 train.py --batch_size 8\n"},
-        {"'my dir/run.py' model=cnn 50 10", "to run it: cohort launch 'my dir/run.py' model=cnn 50 10\n"},
+         "/cohort launch --nproc_per_node=2 --nnodes=1 --rdzv_id=456 train.py --batch_size 8\n"},
+        {"'my dir/run.py' model=cnn 50 10", "/cohort launch 'my dir/run.py' model=cnn 50 10\n"},
         {"main.py", "main.py: `cohort train` runs no script"}};
 
     for (size_t i = 0; i < CO_COUNT(lines); i++) {
@@ -272,7 +272,7 @@ TEST(help_is_for_a_command_a_bench_a_group_and_the_habits)
         {"help ckpt", "cohort ckpt ls", NULL},
         {"bench kills --help", "kills", "--kills N"},
         {"bench sameness -h", "--other PROGRAM", NULL},
-        {"train --help", "--nproc_per_node", "--help habits"},
+        {"train --help", "torchrun", "--help habits"},
         {"train --help habits", "--nproc-per-node auto|cpu -> trainer.devices=auto", "model.net.model_name"},
         {"train --help callbacks", "callbacks=none", "callbacks.early_stopping.patience"},
         {"train --help logger", "logger=csv", NULL},

@@ -195,6 +195,28 @@ TEST(a_python_traceback_ends_in_the_first_line_of_the_paragraph)
     gives(0, "['x']", "$COHORT launch -m a x");
 }
 
+#define PARSER(flag)                                                                                         \
+    "import argparse; p = argparse.ArgumentParser(); p.add_argument(\\\"" flag                               \
+    "\\\", dest=\\\"n\\\", type=int, default=0); print(\\\"local\\\", p.parse_args().n)\\n"
+
+TEST(a_script_that_reads_its_local_rank_from_an_argument_alone_gets_it)
+{
+    if (test_sh("python3 -c 'print(1)'").status)
+        test_skip("no python3");
+    test_may_leak();
+    succeeds("printf \"" PARSER("--local_rank") "\" > old.py; printf \"" PARSER(
+        "--local-rank") "\" > new.py; (echo '# LOCAL_RANK'; cat old.py) > env.py; echo 'print(\"none\")' > "
+                        "none.py");
+    gives(0, "[1] local 1\n", LAUNCH "old.py");
+    gives(0, "old.py defines --local_rank and does not read LOCAL_RANK: it gets --local_rank=N",
+          LAUNCH "old.py");
+    gives(0, "[1] local 1\n", LAUNCH "new.py");
+    gives(0, "[1] local 1\n", LAUNCH "-m old");
+    gives(1, "0\n", LAUNCH "--use-env old.py | grep -c 'local 1'");
+    gives(1, "0\n", LAUNCH "env.py | grep -c 'local 1'");
+    gives(0, " none\n", LAUNCH "none.py");
+}
+
 TEST(what_python_cannot_read_is_named_and_a_shell_script_without_x_is_told_apart)
 {
     if (test_sh("python3 -c 'print(1)'").status)

@@ -116,7 +116,7 @@ TEST(alone_it_says_what_it_is_and_what_it_found)
     says(out, "cohort train experiment=demo");
     says(out, "Here: ");
     says(out, " of memory that this process may use");
-    says(out, "Data: cohort train data=cifar10 data.dir=data");
+    says(out, "cohort train data=cifar10 data.dir=data");
     says(out, "Unfinished: logs/mine/runs/");
     free(out);
 }
@@ -244,25 +244,24 @@ TEST(the_end_says_what_came_of_it_what_to_type_next_and_how_to_do_it_again)
 {
     char sha[65], again[65];
     char *out = said(0, "$COHORT train " SMALL " trainer.max_steps=12 'run.dir=a b' 2>&1 >/dev/null");
-    static const char *const next[] = {
-        "\nresults   test loss ",
-        "\nrun       a b\n",
-        "\nnext      cohort test 'ckpt_path=a b'\n",
-        "\n          cohort predict 'ckpt_path=a b' --limit 10\n",
-        "\n          cohort ckpt ls 'a b'\n",
-        "\n          cohort train 'run.dir=a b' ckpt_path=auto trainer.max_steps=24\n"};
+    static const char *const next[] = {"\nresults   test loss ",
+                                       "\nrun       a b\n",
+                                       "\nnext      ",
+                                       "cohort test 'ckpt_path=a b'\n",
+                                       "cohort predict 'ckpt_path=a b' --limit 10\n",
+                                       "cohort ckpt ls 'a b'\n",
+                                       "cohort train 'run.dir=a b' ckpt_path=auto trainer.max_steps=24\n"};
     for (size_t i = 0; i < CO_COUNT(next); i++)
         says(out, next[i]);
-    const char *line = strstr(out, "\nreproduce: cohort train ");
+    const char *line = strstr(out, "\nreproduce: ");
     CHECK(line, "%s", out);
-    line += strlen("\nreproduce: cohort ");
+    line += strlen("\nreproduce: ");
     CHECK(strstr(line, " seed=0  # kernels "), "%s", line);
     json_t *s = json_of("%s/summary.json", "a b");
-    CHECK(strncmp(text_in(s, "reproduce") + strlen("cohort "), line, strcspn(line, "\n")) == 0, "%s",
-          text_in(s, "reproduce"));
+    CHECK(strncmp(text_in(s, "reproduce"), line, strcspn(line, "\n")) == 0, "%s", text_in(s, "reproduce"));
     json_decref(s);
     sha_of_run(sha, "a b");
-    test_run r = test_sh("$COHORT %.*s\n", (int)strcspn(line, "\n"), line);
+    test_run r = test_sh("%.*s\n", (int)strcspn(line, "\n"), line);
     CHECK(r.status == 0, "%s", r.out);
     r.out[strlen(r.out) - 1] = '\0';
     const char *dir = strrchr(r.out, '\n') ? strrchr(r.out, '\n') + 1 : r.out;
@@ -279,11 +278,11 @@ TEST(the_end_says_what_came_of_it_what_to_type_next_and_how_to_do_it_again)
 static void does_it_again(const char *out, const char *dir)
 {
     char sha[65], again[65];
-    const char *line = strstr(out, "\nreproduce: cohort train ");
+    const char *line = strstr(out, "\nreproduce: ");
 
     CHECK(line, "%s", out);
-    line += strlen("\nreproduce: cohort ");
-    test_run r = test_sh("$COHORT %.*s\n", (int)strcspn(line, "\n"), line);
+    line += strlen("\nreproduce: ");
+    test_run r = test_sh("%.*s\n", (int)strcspn(line, "\n"), line);
     CHECK(r.status == 0, "%.*s: %s", (int)strcspn(line, "\n"), line, r.out);
     r.out[strlen(r.out) - 1] = '\0';
     sha_of_run(sha, dir);

@@ -29,15 +29,15 @@ static char *log_text(void)
 /* Runs the line that the program printed, up to five more steps. */
 static void continue_as_told(const char *log, const char *dir)
 {
-    const char *line = strstr(log, "continue with: cohort train");
+    const char *line = strstr(log, "continue with: ");
     json_t *v = json_of("%s/summary.json", dir);
     long long steps = number_in(v, "steps");
 
     CHECK(line, "no line to continue with:\n%s", log);
-    line += strlen("continue with: cohort ");
+    line += strlen("continue with: ");
     CHECK(strcmp(text_in(v, "status"), "stopped") == 0, "%s", text_in(v, "status"));
     json_decref(v);
-    test_run r = test_sh("$COHORT %.*s trainer.max_steps=%lld", (int)strcspn(line, "\n"), line, steps + 5);
+    test_run r = test_sh("%.*s trainer.max_steps=%lld", (int)strcspn(line, "\n"), line, steps + 5);
     CHECK(r.status == 0, "exit status %d\n%s", r.status, r.out);
     v = json_of("%s/summary.json", dir);
     CHECK(number_in(v, "steps") == steps + 5, "%lld steps after %lld", number_in(v, "steps"), steps);

@@ -199,7 +199,7 @@ TEST(auto_alone_continues_the_newest_unfinished_run_with_its_own_configuration)
     succeeds(
         "$COHORT train data=fake model=linear optim=sgd trainer.max_steps=9 task_name=other 2>err >dir && "
         "rm $(cat dir)/summary.json");
-    r = test_sh("$COHORT >here && grep -F \"$(cat dir) (cohort train ckpt_path=auto)\" here");
+    r = test_sh("$COHORT >here && grep -F \"$(cat dir) ($COHORT train ckpt_path=auto)\" here");
     CHECK(r.status == 0, "%s", r.out);
     free(r.out);
     r = test_sh("$COHORT train ckpt_path=auto trainer.max_steps=12 2>err >again; cat err; cmp dir again");
@@ -321,7 +321,7 @@ TEST(the_program_alone_says_what_it_is_and_what_to_type)
           r.out);
     free(r.out);
     r = test_sh("$COHORT --help");
-    CHECK(r.status == 0 && test_contains(r.out, "commands:") && test_contains(r.out, "\n  stop "), "%s", r.out);
+    CHECK(r.status == 0 && test_contains(r.out, "Commands:") && test_contains(r.out, "\n  stop "), "%s", r.out);
     free(r.out);
 }
 

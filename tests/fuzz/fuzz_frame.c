@@ -5,7 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "roster/net/net_int.h"
+#include "roster/net/frame_int.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t len);
 
@@ -16,7 +16,7 @@ static void read_words(const co_frame *f)
     co_round round;
     co_failure failure;
 
-    if (word_read(&body, f))
+    if (frame_read(&body, f))
         return;
     terms_unpack(&terms, body);
     round_unpack(&round, body);

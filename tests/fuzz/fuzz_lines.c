@@ -2,7 +2,7 @@
 #include <stdint.h>
 #include <stdlib.h>
 
-#include "job/job_int.h"
+#include "term/term.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 

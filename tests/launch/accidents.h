@@ -6,7 +6,7 @@
 #define TESTS_LAUNCH_ACCIDENTS_H
 
 #include "hosts.h"
-#include "schedules.h"
+#include "roster/schedules.h"
 
 enum { BOUND_S = 40 }; /* nothing takes longer: it hangs */
 

@@ -2,7 +2,7 @@
 #include <signal.h>
 
 #include "hosts.h"
-#include "rosters.h"
+#include "roster/rosters.h"
 
 #define JOB "--nnodes=2 --rdzv-endpoint=10.77.0.1:29400 "
 

@@ -107,6 +107,21 @@ static int hang_together(void)
         sleep(100);
 }
 
+/* Rank 0 waits in a lock, rank 2 in a poll, as for an all-reduce; rank 1 computes and never comes: the cause. */
+static int spin_together(void)
+{
+    uint32_t lock = 0;
+    int rank = number("RANK");
+
+    if (rank == 0)
+        syscall(SYS_futex, &lock, FUTEX_WAIT, 0, NULL);
+    if (rank == 2)
+        poll(NULL, 0, -1);
+    for (volatile int on = 1; on;)
+        ;
+    return 9;
+}
+
 /* Threads that look at a clock, as libraries have them, and nothing else: half a percent of a core. */
 static int idle(void)
 {
@@ -137,7 +152,8 @@ __attribute__((constructor)) static void be_a_worker(void)
         const char *role;
         int (*run)(void);
     } roles[] = {{"wait", wait_for_go}, {"fill-shm", fill_shm},  {"call", call_the_other},
-                 {"compute", compute},  {"hang", hang_together}, {"idle", idle}};
+                 {"compute", compute},  {"hang", hang_together}, {"spin", spin_together},
+                 {"idle", idle}};
     const char *role = getenv("TEST_WORKER");
 
     for (size_t i = 0; role && i < sizeof roles / sizeof *roles; i++)

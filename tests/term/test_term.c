@@ -11,7 +11,8 @@
 #include <unistd.h>
 
 #include "base/fs.h"
-#include "job/job_int.h"
+#include "base/alloc.h"
+#include "term/screen.h"
 
 static void add_line(void *ctx, const char *text, size_t len)
 {
@@ -132,17 +133,14 @@ static void folds_to(int nproc, const char *const *in, const char *want)
 {
     int p[2];
     char got[4096];
-    co_job_spec spec = {.terms.nproc = nproc, .prefix = CO_PREFIX_RANK};
-    co_round r = {.hosts = 1, .world = nproc};
-    console c;
+    co_screen c;
 
     CHECK(pipe(p) == 0, "%m");
-    spec.out_fd = spec.err_fd = p[1];
-    console_open(&c, &spec);
-    console_round(&c, &r, &spec, "here");
+    co_screen_open(&c, p[1], p[1]);
+    co_screen_view_set(&c, &(co_screen_view){.prefix = true, .host = "", .nproc = nproc});
     for (; *in; in++)
-        console_line(&c, atoi(*in), 0, strchr(*in, ':') + 1, strlen(strchr(*in, ':') + 1));
-    console_close(&c, 0);
+        co_screen_line(&c, atoi(*in), 0, strchr(*in, ':') + 1, strlen(strchr(*in, ':') + 1));
+    co_screen_close(&c, 0);
     close(p[1]);
     ssize_t n = read(p[0], got, sizeof got - 1);
     got[n < 0 ? 0 : n] = '\0';
@@ -156,56 +154,6 @@ TEST(equal_lines_fold_and_every_rank_keeps_its_own_order)
     folds_to(2, (const char *[]){"0:x", "0:y", "1:y", "1:x", NULL}, "[0] x\n[0-1] x2 y\n[1] x\n");
     folds_to(2, (const char *[]){"0:x", "0:x", "1:x", "1:x", NULL}, "[0-1] x2 x\n[0-1] x2 x\n");
     folds_to(2, (const char *[]){"0:", "1:", NULL}, "[0-1] x2 \n");
-}
-
-static void nothing(void *ctx, const char *text, size_t len)
-{
-    CHECK(false, "%.*s is no line, %p", (int)len, text, ctx);
-}
-
-/* Rank 1 has a bar that has not ended; its standard error is fd. What is in merged.log after a period. */
-static char *bar_of_a_period(int fd)
-{
-    static worker w;
-    co_job_spec spec = {
-        .terms = {.run_id = "t", .nproc = 2, .min_hosts = 1, .max_hosts = 1}, .out_fd = fd, .err_fd = fd};
-    co_round r = {.hosts = 1, .world = 2};
-    job j = {.files = {.host = "here"}, .workers = &w, .n = 1};
-    char *text;
-
-    j.files.merged.fd = open("merged.log", O_RDWR | O_CREAT | O_TRUNC, 0644);
-    CHECK_OK(co_roster_local(&j.roster, &spec.terms));
-    console_open(&j.console, &spec);
-    console_round(&j.console, &r, &spec, "here");
-    w = (worker){.job = &j, .local_rank = 1, .rank = 1};
-    w.s[1] = (stream){.fd = -1, .which = 1, .w = &w, .shown = true};
-    co_lines_feed(&w.s[1].lines, "\r 5%", 4, nothing, NULL);
-    worker_turn(&w, w.s[1].lines.since_ns + periods(1));
-    CHECK(w.tail.n == 0, "it is not the last that the worker has said");
-    files_log_close(&j.files, &j.files.merged);
-    console_close(&j.console, 0);
-    co_lines_fini(&w.s[1].lines);
-    co_roster_close(j.roster);
-    CHECK_OK(co_fs_read(&text, NULL, "merged.log", 1 << 16));
-    return text;
-}
-
-TEST(a_bar_that_nobody_sees_move_has_a_line_every_period_and_merged_log_always)
-{
-    char got[256] = "";
-    int p[2], master = posix_openpt(O_RDWR | O_NOCTTY | O_CLOEXEC);
-
-    CHECK(pipe(p) == 0, "%m");
-    char *merged = bar_of_a_period(p[1]);
-    CHECK(strstr(merged, " [here:1]  5%\n"), "%s", merged);
-    CHECK(read(p[0], got, sizeof got - 1) > 0 && strcmp(got, "[1]  5%\n") == 0, "%s", got);
-    co_free(merged);
-    CHECK(master >= 0 && grantpt(master) == 0 && unlockpt(master) == 0, "%m");
-    int slave = open(ptsname(master), O_RDWR | O_NOCTTY | O_CLOEXEC), n = -1;
-    merged = bar_of_a_period(slave);
-    CHECK(strstr(merged, " [here:1]  5%\n"), "%s", merged);
-    CHECK(ioctl(master, FIONREAD, &n) == 0 && n == 0, "%d bytes on a terminal", n);
-    co_free(merged);
 }
 
 TEST(an_outlet_forgets_what_a_slow_reader_has_read)
@@ -232,14 +180,14 @@ TEST(an_outlet_forgets_what_a_slow_reader_has_read)
 /* Numbered lines, to standard output and standard error in turn: more than a pipe takes at once. */
 static void number_lines(int fd, int n)
 {
-    console c;
+    co_screen c;
 
-    console_open(&c, &(co_job_spec){.out_fd = fd, .err_fd = fd});
+    co_screen_open(&c, fd, fd);
     for (int i = 0; i < n; i++) {
         char text[80];
-        console_teed(&c, i % 2, "[default0]:", text, (size_t)snprintf(text, sizeof text, "%064d", i));
+        co_screen_teed(&c, i % 2, "[default0]:", text, (size_t)snprintf(text, sizeof text, "%064d", i));
     }
-    console_close(&c, -1);
+    co_screen_close(&c, -1);
 }
 
 TEST(lines_for_both_outputs_keep_their_order_where_both_are_one_pipe)
@@ -262,30 +210,30 @@ TEST(lines_for_both_outputs_keep_their_order_where_both_are_one_pipe)
 }
 
 /* A limit of the file's size stands in for a full disk. */
-static void show_within(console *c, rlim_t most, const char *text)
+static void show_within(co_screen *c, rlim_t most, const char *text)
 {
     struct pollfd wait[2];
 
     CHECK(setrlimit(RLIMIT_FSIZE, &(struct rlimit){most, RLIM_INFINITY}) == 0, "%m");
-    console_raw(c, 0, text, strlen(text));
+    co_screen_raw(c, 0, text, strlen(text));
     co_outlets_push(&c->out, wait);
-    console_flush(c, false);
+    co_screen_flush(c, false);
 }
 
 TEST(a_file_that_takes_both_outputs_goes_on_when_the_disk_has_room_again_and_says_that_it_had_none)
 {
     int fd = open("out", O_RDWR | O_CREAT | O_APPEND, 0644);
     char *text;
-    console c;
+    co_screen c;
 
     signal(SIGXFSZ, SIG_IGN);
-    console_open(&c, &(co_job_spec){.out_fd = fd, .err_fd = fd});
+    co_screen_open(&c, fd, fd);
     show_within(&c, RLIM_INFINITY, "one\n");
     show_within(&c, 4, "two\n");
     show_within(&c, 4, "three\n");
     show_within(&c, RLIM_INFINITY, "four\n");
     show_within(&c, RLIM_INFINITY, "five\n");
-    console_close(&c, -1);
+    co_screen_close(&c, -1);
     CHECK_OK(co_fs_read(&text, NULL, "out", 1 << 16));
     CHECK(strcmp(text, "one\nfour\ncohort: standard output and error: File too large: what could not be"
                        " written is lost, the job goes on\nfive\n") == 0,

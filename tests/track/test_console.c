@@ -46,8 +46,9 @@ TEST(a_plain_line_looks_so)
     check_plain(&p, "epoch 3/15  step 66/330  loss 0.0821  1,234,567 samples/s  eta 2 min 05 s\n");
     p.samples_per_s = 999;
     p.eta_s = 2 * 3600 + 61;
-    p.evaluating = true;
-    check_plain(&p, "epoch 3/15  step 66/330  evaluating  loss 0.0821  999 samples/s  eta 2 h 01 min\n");
+    p.evaluating = "validating";
+    p.evaluated = 0.352;
+    check_plain(&p, "epoch 3/15  step 66/330  validating 35 %  loss 0.0821  999 samples/s  eta 2 h 01 min\n");
     check_plain(&(co_progress){.step = 5, .loss = NAN, .eta_s = -1}, "epoch 0  step 5  loss nan\n");
     check_plain(&(co_progress){.step = 5, .loss = 1.5e-7, .eta_s = NAN},
                 "epoch 0  step 5  loss 1.5000e-07\n");

@@ -1,5 +1,5 @@
 /* hosts.c -- `cohort launch --hosts a,b` and `--hostfile FILE`: this process starts the job on other hosts over ssh
- * (launch/ssh.h) and runs no workers itself, unless a listed host is this one.
+ * (ssh/ssh.h) and runs no workers itself, unless a listed host is this one.
  *
  * What the line says is checked here, once; the program and the number of GPUs are looked for where they are used.
  */

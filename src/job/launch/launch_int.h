@@ -19,53 +19,53 @@
 #include "place/place.h"
 #include "term/say.h"
 
-#define LAUNCH_FLAGS(VALUE, SWITCH)                                                                            \
-    SWITCH(standalone, "--standalone", "one host, nothing to meet at; a free port")                            \
-    VALUE(nproc, "--nproc-per-node", "N|auto|cpu|gpu",                                                         \
-          "workers on this host (default 1; auto: GPUs, else CPUs)")                                           \
-    VALUE(nnodes, "--nnodes", "N|MIN:MAX", "hosts (default 1)")                                                \
-    VALUE(node_rank, "--node-rank", "N", "which of the hosts this is, from 0")                                 \
-    VALUE(master_addr, "--master-addr", "HOST", "the first host's address (default 127.0.0.1)")                \
-    VALUE(master_port, "--master-port", "PORT", "its port (default: a free one on one host, else 29500)")      \
-    VALUE(endpoint, "--rdzv-endpoint", "HOST[:PORT]", "where the hosts meet (default port 29400)")             \
-    VALUE(backend, "--rdzv-backend", "static|c10d|etcd-v3",                                                    \
-          "how they meet (default static); etcd-v3: the endpoint is HOST:2379,HOST:2379,...")                  \
-    VALUE(rdzv_id, "--rdzv-id", "ID", "the job's name; all hosts say the same")                                \
-    VALUE(conf, "--rdzv-conf", "KEY=VALUE,...", "join_timeout, last_call_timeout, lost_after: seconds")        \
-    VALUE(local_addr, "--local-addr", "HOST", "this host's address for the others")                            \
-    VALUE(hosts, "--hosts", "HOST,HOST,...",                                                                   \
-          "start the job on these hosts over ssh (user@host, or as ~/.ssh/config has it)")                     \
-    VALUE(hostfile, "--hostfile", "FILE", "likewise: a line per host, slots=N: so many workers there")         \
-    VALUE(ssh, "--ssh", "COMMAND", "with --hosts: ssh and its options (default: COHORT_SSH, or ssh)")          \
-    VALUE(env, "--env", "NAME,NAME=VALUE,...", "variables for the workers, of all hosts with --hosts")         \
-    VALUE(max_restarts, "--max-restarts", "N", "failures after which all workers start again (default 0)")     \
-    SWITCH(module, "--module", "the program is a Python module; short: -m")                                    \
-    SWITCH(no_python, "--no-python", "run the program as it is, not through Python")                           \
-    SWITCH(run_path, "--run-path", "the program is a Python script, given from / on")                          \
-    SWITCH(legacy, "--legacy-local-rank", "the script gets --local_rank=N as its first argument")              \
-    SWITCH(use_env, "--use-env", "LOCAL_RANK in the environment alone (as it is without --legacy-local-rank)") \
-    VALUE(log_dir, "--log-dir", "FOLDER", "files for every worker, merged.log, blame.json; /dev/null: none")   \
-    VALUE(redirects, "--redirects", "0|1|2|3|RANK:N,...",                                                      \
-          "to files only: 1 stdout, 2 stderr, 3 both; short: -r")                                              \
-    VALUE(tee, "--tee", "0|1|2|3|RANK:N,...", "to files and the console, as [default0]:line; short: -t")       \
-    VALUE(filter, "--local-ranks-filter", "N,N,...", "the console shows these local ranks only")               \
-    VALUE(prefix, "--log-prefix", "auto|none|rank", "what stands before a line on the console")                \
-    VALUE(tee_template, "--log-line-prefix-template", "TEXT",                                                  \
-          "for --tee: ${role_name} ${local_rank} ${rank} ${hostname}")                                         \
-    VALUE(role, "--role", "NAME", "the workers' role (default \"default\")")                                   \
-    VALUE(grace, "--grace", "SECONDS", "from asking workers to end to SIGKILL (default 30)")                   \
-    VALUE(shutdown_timeout, "--shutdown-timeout", "SECONDS", "the same")                                       \
-    VALUE(stall, "--stall-after", "SECONDS", "a worker that neither prints nor computes so long ends the job") \
-    VALUE(signals, "--signals-to-handle", "SIGTERM,...", "signals that workers get before the job ends")       \
-    SWITCH(virtual_rank, "--virtual-local-rank", "LOCAL_RANK=0 and one GPU in CUDA_VISIBLE_DEVICES for each")  \
-    SWITCH(insecure, "--insecure", "several hosts without token and TLS")                                      \
-    VALUE(monitor, "--monitor-interval", "SECONDS", "taken, not needed: ends of workers are seen at once")     \
-    VALUE(start_method, "--start-method", "spawn|fork|forkserver", "taken, not needed: workers are programs")  \
-    VALUE(events, "--event-log-handler", "NAME", "taken; there is none but null")                              \
-    VALUE(logs_specs, "--logs-specs", "NAME", "refused: a plugin of Python")                                   \
-    VALUE(numa, "--numa-binding", "node|socket|exclusive|core-complex",                                        \
-          "refused: numactl in the script does it")                                                            \
-    VALUE(dup_out, "--duplicate-stdout-filters", "WORD,...", "refused: grep merged.log of --log-dir")          \
+#define LAUNCH_FLAGS(VALUE, SWITCH)                                                                             \
+    SWITCH(standalone, "--standalone", "one host, nothing to meet at; a free port")                             \
+    VALUE(nproc, "--nproc-per-node", "N|auto|cpu|gpu",                                                          \
+          "workers on this host (default 1; auto: GPUs, else CPUs)")                                            \
+    VALUE(nnodes, "--nnodes", "N|MIN:MAX", "hosts (default 1)")                                                 \
+    VALUE(node_rank, "--node-rank", "N", "which of the hosts this is, from 0")                                  \
+    VALUE(master_addr, "--master-addr", "HOST", "the first host's address (default 127.0.0.1)")                 \
+    VALUE(master_port, "--master-port", "PORT", "its port (default: a free one on one host, else 29500)")       \
+    VALUE(endpoint, "--rdzv-endpoint", "HOST[:PORT]", "where the hosts meet (default port 29400)")              \
+    VALUE(backend, "--rdzv-backend", "static|c10d|etcd-v3",                                                     \
+          "how they meet (default static); etcd-v3: the endpoint is HOST:2379,HOST:2379,...")                   \
+    VALUE(rdzv_id, "--rdzv-id", "ID", "the job's name; all hosts say the same")                                 \
+    VALUE(conf, "--rdzv-conf", "KEY=VALUE,...", "join_timeout, last_call_timeout, lost_after: seconds")         \
+    VALUE(local_addr, "--local-addr", "HOST", "this host's address for the others")                             \
+    VALUE(hosts, "--hosts", "HOST,HOST,...",                                                                    \
+          "start the job on these hosts over ssh (user@host, or as ~/.ssh/config has it)")                      \
+    VALUE(hostfile, "--hostfile", "FILE", "likewise: a line per host, slots=N: so many workers there")          \
+    VALUE(ssh, "--ssh", "COMMAND", "with --hosts: ssh and its options (default: COHORT_SSH, or ssh)")           \
+    VALUE(env, "--env", "NAME,NAME=VALUE,...", "variables for the workers, of all hosts with --hosts")          \
+    VALUE(max_restarts, "--max-restarts", "N", "failures after which all workers start again (default 0)")      \
+    SWITCH(module, "--module", "the program is a Python module; short: -m")                                     \
+    SWITCH(no_python, "--no-python", "run the program as it is, not through Python")                            \
+    SWITCH(run_path, "--run-path", "the program is a Python script, given from / on")                           \
+    SWITCH(legacy, "--legacy-local-rank", "the script gets --local-rank=N as its first argument, known or not") \
+    SWITCH(use_env, "--use-env", "LOCAL_RANK in the environment only: no --local-rank=N for scripts that ask")  \
+    VALUE(log_dir, "--log-dir", "FOLDER", "files for every worker, merged.log, blame.json; /dev/null: none")    \
+    VALUE(redirects, "--redirects", "0|1|2|3|RANK:N,...",                                                       \
+          "to files only: 1 stdout, 2 stderr, 3 both; short: -r")                                               \
+    VALUE(tee, "--tee", "0|1|2|3|RANK:N,...", "to files and the console, as [default0]:line; short: -t")        \
+    VALUE(filter, "--local-ranks-filter", "N,N,...", "the console shows these local ranks only")                \
+    VALUE(prefix, "--log-prefix", "auto|none|rank", "what stands before a line on the console")                 \
+    VALUE(tee_template, "--log-line-prefix-template", "TEXT",                                                   \
+          "for --tee: ${role_name} ${local_rank} ${rank} ${hostname}")                                          \
+    VALUE(role, "--role", "NAME", "the workers' role (default \"default\")")                                    \
+    VALUE(grace, "--grace", "SECONDS", "from asking workers to end to SIGKILL (default 30)")                    \
+    VALUE(shutdown_timeout, "--shutdown-timeout", "SECONDS", "the same")                                        \
+    VALUE(stall, "--stall-after", "SECONDS", "a worker that neither prints nor computes so long ends the job")  \
+    VALUE(signals, "--signals-to-handle", "SIGTERM,...", "signals that workers get before the job ends")        \
+    SWITCH(virtual_rank, "--virtual-local-rank", "LOCAL_RANK=0 and one GPU in CUDA_VISIBLE_DEVICES for each")   \
+    SWITCH(insecure, "--insecure", "several hosts without token and TLS")                                       \
+    VALUE(monitor, "--monitor-interval", "SECONDS", "taken, not needed: ends of workers are seen at once")      \
+    VALUE(start_method, "--start-method", "spawn|fork|forkserver", "taken, not needed: workers are programs")   \
+    VALUE(events, "--event-log-handler", "NAME", "taken; there is none but null")                               \
+    VALUE(logs_specs, "--logs-specs", "NAME", "refused: a plugin of Python")                                    \
+    VALUE(numa, "--numa-binding", "node|socket|exclusive|core-complex",                                         \
+          "refused: numactl in the script does it")                                                             \
+    VALUE(dup_out, "--duplicate-stdout-filters", "WORD,...", "refused: grep merged.log of --log-dir")           \
     VALUE(dup_err, "--duplicate-stderr-filters", "WORD,...", "refused, likewise")
 
 #define VALUE_FIELD(field, name, what, help) const char *field;
@@ -105,7 +105,7 @@ typedef struct launch_plan {
 /* plan.c */
 co_err plan_make(launch_plan *p, const launch_args *a); /* CO_EINPUT: a value is refused */
 void plan_free(launch_plan *p);
-int launch_run(const launch_plan *p); /* launch.c: runs the job to its end; the exit status */
+int launch_run(const launch_plan *p); /* start.c: runs the job to its end; the exit status */
 
 /* where.c: where the hosts meet, from the flags; where_etcd.c, where_place.c: from etcd, from a scheduler. */
 co_err plan_where(launch_plan *p, const launch_args *a);
@@ -116,6 +116,7 @@ co_err plan_where_place(launch_plan *p);                      /* waits until the
 
 /* program.c: what is executed. */
 co_err plan_program(launch_plan *p, const launch_args *a);
+void plan_local_rank(launch_plan *p, const launch_args *a, int at); /* local_rank.c: as word `at` of argv */
 bool launch_looks_like_program(const launch_args *a, const char *word); /* a file, or a program in PATH */
 
 /* token.c */
@@ -137,8 +138,9 @@ co_err variables_list(const char **env, co_pool *pool, const launch_args *a, con
 co_err variable_set(const char *entry, co_pool *pool);     /* NAME=VALUE; the value may have any bytes */
 co_err variables_set(const launch_args *a, co_pool *pool); /* into our own environment, for the workers */
 
-/* host.c: shared by `cohort host`, `cohort join` and --hosts */
-extern const char *const job_flags[];             /* what the first host tells the others, NULL-terminated */
+/* shared.c: used by `cohort host`, `cohort join` and --hosts */
+enum { JOB_FLAGS_MOST = 32 };
+extern const char *const job_flags[JOB_FLAGS_MOST]; /* what the first host tells the others, NULL-terminated */
 co_err name_job(co_pool *pool, const char **out); /* a short new name; the job's log folders are called by it */
 
 #endif

@@ -89,23 +89,6 @@ static bool is_python_script(const char *path)
     return strncmp(head, "#!", 2) == 0 && strstr(head, "python");
 }
 
-/* Whether a script's parser spells it --local-rank, as PyTorch 2 does; --local_rank otherwise. */
-static const char *local_rank_flag(const char *script)
-{
-    char *text;
-    size_t len;
-    const char *found = "--local_rank";
-
-    if (co_fs_read(&text, &len, script, 1 << 24) == CO_OK) {
-        if (strstr(text, "--local-rank"))
-            found = "--local-rank";
-        co_free(text);
-    } else {
-        co_errclear();
-    }
-    return found;
-}
-
 static co_err no_such(const char *word, const launch_args *a)
 {
     char cwd[1024] = "";
@@ -177,10 +160,7 @@ co_err plan_program(launch_plan *p, const launch_args *a)
             return no_such(word, a);
     }
     argv[n++] = word;
-    if (a->legacy && !a->use_env) {
-        p->spec.local_rank_at = n;
-        p->spec.local_rank_flag = local_rank_flag(word);
-    }
+    plan_local_rank(p, a, n);
     for (int i = 1; i < a->n; i++)
         argv[n++] = a->program[i];
     p->spec.argv = argv;

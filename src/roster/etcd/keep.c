@@ -1,10 +1,12 @@
-/* roster_etcd_keep.c -- a host that keeps the roster: how long it may.
+/* keep.c -- the host that keeps the roster: how long it may go on.
  *
- * Invariants: two hosts never keep the roster of one run with both believing that they may begin a round. A keeper begins none before
- * etcd has said that the place is its own and noted that its job runs; after a loss, not before it has said so again. When its
- * lease has run out by then, or another has the place, it steps down. A keeper that has all its hosts needs no etcd and goes on
- * without: its place is free after its lease, but only to hosts of its job until etcd has not heard of it for ETCD_RUNS_LEASES
- * times as long. Cut off for longer, it may go on beside a job that was begun anew.
+ * Invariant: two hosts never both keep the roster of one run and both begin a round.
+ *   - A keeper begins its first round only after etcd has confirmed that the place is its own and noted that its job runs.
+ *   - After it lost a host, it begins the next round only after etcd has confirmed this again. If its lease has run out by
+ *     then, or another host has the place, it steps down.
+ *   - A keeper that has all its hosts goes on without etcd. Its place becomes free when its lease ends, but for
+ *     ETCD_RUNS_LEASES lease periods only to hosts of its own job. If it is cut off for longer, a job that was begun anew may
+ *     run beside it.
  */
 #include "roster/etcd/etcd_int.h"
 
@@ -12,78 +14,78 @@
 
 #include "base/clock.h"
 
-void finder_let_go(net *r)
+void keep_let_go(network *net)
 {
-    server_close(r->server);
-    r->server = NULL;
-    atomic_store(&r->keeps, false);
-    lease_end(r->finder->lease);
-    r->finder->lease = NULL;
+    server_close(net->server);
+    net->server = NULL;
+    atomic_store(&net->keeps, false);
+    lease_end(net->finder->lease);
+    net->finder->lease = NULL;
 }
 
-static void step_down(net *r, const char *why)
+static void step_down(network *net, const char *why)
 {
-    snprintf(r->finder->step_down, sizeof r->finder->step_down, "%s", why);
-    finder_let_go(r);
-    client_cut_off(&r->client, why);
+    snprintf(net->finder->step_down, sizeof net->finder->step_down, "%s", why);
+    keep_let_go(net);
+    client_cut_off(&net->client, why);
 }
 
-/* This keeper waits for the hosts of a lost one's round: one that could not go on has left word in etcd, and will not come. */
-static void heed_the_end(net *r)
+/* This keeper waits for the hosts of a lost round. One that could not go on has noted the end in etcd and will not come. */
+static void check_for_end(network *net)
 {
-    bool waits = r->client.past.counted; /* until a round begins */
+    bool waits = net->client.past.counted; /* until a round begins */
     keeping now;
 
-    lease_watch(r->finder->lease, waits);
-    if (waits && lease_over(r->finder->lease, &now))
-        server_end(r->server, now.status, now.text);
+    lease_watch(net->finder->lease, waits);
+    if (waits && lease_over(net->finder->lease, &now))
+        server_end(net->server, now.status, now.text);
 }
 
-/* Whether the place is still ours and, once a round is to begin, to note that the job runs. */
-static void ask_etcd(net *r, int losses)
+/* Has etcd confirm that the place is still ours and, once a round is to begin, note that the job runs. */
+static void ask_etcd(network *net, int losses)
 {
-    finder *f = r->finder;
+    finder *find = net->finder;
 
-    f->losses = losses;
-    f->asked = f->asked || server_asks(r->server);
-    if (f->asked)
-        lease_run(f->lease);
-    f->doubt_ns = co_now_ns();
-    lease_hurry(f->lease);
+    find->losses = losses;
+    find->may_begin = find->may_begin || server_wants_clearance(net->server);
+    if (find->may_begin)
+        lease_run(find->lease);
+    find->doubt_ns = co_now_ns();
+    lease_hurry(find->lease);
 }
 
-void finder_turn(net *r)
+void keep_turn(network *net)
 {
-    finder *f = r->finder;
-    uint64_t now = co_now_ns(), sure = lease_sure_ns(f->lease);
-    int losses = server_losses(r->server);
+    finder *find = net->finder;
+    uint64_t now = co_now_ns(), sure = lease_sure_ns(find->lease);
+    int losses = server_losses(net->server);
     char why[300];
 
-    if (losses != f->losses || (server_asks(r->server) && !f->asked))
-        ask_etcd(r, losses);
-    heed_the_end(r);
-    if (f->asked && sure > f->doubt_ns)
-        server_clear(r->server, losses);
-    if (server_over(r->server)) {
-        lease_finish(f->lease, server_status(r->server, why, sizeof why), why);
+    if (losses != find->losses || (server_wants_clearance(net->server) && !find->may_begin))
+        ask_etcd(net, losses);
+    check_for_end(net);
+    if (find->may_begin && sure > find->doubt_ns)
+        server_clear(net->server, losses);
+    if (server_over(net->server)) {
+        lease_finish(find->lease, server_status(net->server, why, sizeof why), why);
         return;
     }
-    if (lease_lost(f->lease)) {
-        step_down(r, "another host keeps it, as etcd has it");
-    } else if (sure <= f->doubt_ns && now > sure + (uint64_t)f->ttl_s * 1000000000 &&
-               now > f->doubt_ns + ETCD_ANSWER_MS * 1000000ull) { /* it was asked once more */
+    if (lease_lost(find->lease)) {
+        step_down(net, "another host keeps it, as etcd has it");
+    } else if (sure <= find->doubt_ns && now > sure + (uint64_t)find->ttl_s * 1000000000 &&
+               now > find->doubt_ns + ETCD_ANSWER_MS * 1000000ull) { /* etcd had time to answer */
         snprintf(why, sizeof why, "it has %snot reached etcd for %.0f s: the others may go on without it",
                  losses ? "lost a host and " : "", (double)(now - sure) / 1e9);
-        step_down(r, why);
+        step_down(net, why);
     }
 }
 
-void finder_end(net *r)
+void keep_end(network *net)
 {
     char text[512];
-    int status = server_status(r->server, text, sizeof text);
+    int status = server_status(net->server, text, sizeof text);
 
-    lease_finish(r->finder->lease, status, text);
-    lease_end(r->finder->lease);
-    r->finder->lease = NULL;
+    lease_finish(net->finder->lease, status, text);
+    lease_end(net->finder->lease);
+    net->finder->lease = NULL;
 }

@@ -1,98 +1,97 @@
-/* roster_etcd_lost.c -- the keeper was lost: what becomes of this host's part of the round, before the hosts meet again.
+/* lost.c -- the keeper was lost: what becomes of this host's part of the round, before the hosts meet again.
  *
- * As with any lost host: the round ends and a restart is used up; without one, or with too few hosts left, the job is over. Nothing
- * ends where nothing is missing: before the first round, or when this host and the keeper were both done. Nor does a host that is
- * done decide alone: a keeper that was only silent misses nothing of it and goes on, so how the job ends is heard from the others.
+ * As with any lost host, the round ends and a restart is used up; if none is left, or too few hosts are, the job is over.
+ * Nothing ends if no work is missing: before the first round, or when this host and the keeper were both done. A host that
+ * is done does not decide alone: a keeper that was only silent needs nothing more from it and goes on, so this host waits to
+ * hear from the others how the job ends.
  */
 #include "roster/etcd/etcd_int.h"
 
 #include <stdio.h>
 
-static void describe(net *r, co_failure *f, const char *why)
+static void describe(const network *net, co_failure *loss, const char *why)
 {
-    const finder *find = r->finder;
-    const char *host = find->now.host;
+    const keeper *was = &net->finder->now;
 
-    *f = (co_failure){.host_rank = -1, .rank = -1, .local_rank = -1, .status = 1 << 8};
-    f->when_ns =
-        meet_clock(&r->where) - atomic_load(&r->client.offset_ns) - (int64_t)(r->client.silent_ms * 1e6);
-    snprintf(f->host, sizeof f->host, "%s", host);
-    if (*find->step_down) {
-        snprintf(f->how, sizeof f->how, "no longer keeps the roster: %.200s", why);
-        snprintf(f->advice, sizeof f->advice, "Is the network of host %.100s up? Can it reach etcd?", host);
+    *loss = (co_failure){.host_rank = -1, .rank = -1, .local_rank = -1, .status = 1 << 8};
+    loss->when_ns = host_clock_ns(&net->where) - atomic_load(&net->client.offset_ns) -
+                    (int64_t)(net->client.silent_ms * 1e6);
+    snprintf(loss->host, sizeof loss->host, "%s", was->host);
+    if (*net->finder->step_down) {
+        snprintf(loss->how, sizeof loss->how, "no longer keeps the roster: %.200s", why);
+        snprintf(loss->advice, sizeof loss->advice, "Is the network of host %.100s up? Can it reach etcd?",
+                 was->host);
         return;
     }
-    snprintf(f->how, sizeof f->how, "was lost, and it kept the roster: %.200s", why);
-    snprintf(f->advice, sizeof f->advice,
-             "Is host %.60s (%.100s) up, its network too? Was cohort killed there?", host, find->now.endpoint);
+    snprintf(loss->how, sizeof loss->how, "was lost, and it kept the roster: %.200s", why);
+    snprintf(loss->advice, sizeof loss->advice,
+             "Is host %.60s (%.100s) up, its network too? Was cohort killed there?", was->host, was->endpoint);
 }
 
-/* The job cannot go on, as far as this host can know. What to say of it. */
-static bool hopeless(const net *r, char *text, size_t size)
+/* Whether the job cannot go on, as far as this host knows, and what to say about it. */
+static bool hopeless(const network *net, char *text, size_t size)
 {
-    const past *p = &r->client.past;
+    const past *mine = &net->client.past;
 
     *text = '\0';
-    if (p->restarts > r->terms.max_restarts)
+    if (mine->restarts > net->terms.max_restarts)
         return true;
-    if (p->hosts - 1 >= r->terms.min_hosts)
+    if (mine->hosts - 1 >= net->terms.min_hosts)
         return false;
-    snprintf(text, size, "%d hosts are left, at least %d are needed", p->hosts - 1, r->terms.min_hosts);
+    snprintf(text, size, "%d hosts are left, at least %d are needed", mine->hosts - 1, net->terms.min_hosts);
     return true;
 }
 
-/* For hosts that are done and would wait for this one. The agent ends its workers meanwhile. */
-static void leave_word(const net *r, int status, const char *text)
+/* Hosts that are done would wait for this one. The agent ends its workers in the meantime. */
+static void note_end(const network *net, int status, const char *text)
 {
     co_patience soon = co_patience_s(ETCD_FAREWELL_MS / 1000.0);
     char none[CO_HOST_NAME + 100];
 
     snprintf(none, sizeof none, "no restart was left when host %s, which kept the roster, was lost",
-             r->finder->now.host);
-    etcd_despair(r->finder->etcd, &r->finder->now, status, *text ? text : none, &soon);
+             net->finder->now.host);
+    etcd_give_up(net->finder->etcd, &net->finder->now, status, *text ? text : none, &soon);
 }
 
-void finder_lost(void *roster, const char *why)
+void keep_lost(void *ctx, const char *why)
 {
-    net *r = roster;
-    past *p = &r->client.past;
+    network *net = ctx;
+    past *mine = &net->client.past;
     co_roster_event ev = {.kind = CO_ROSTER_STOP};
-    co_failure f;
+    co_failure loss;
 
-    pthread_mutex_lock(&r->lock);
-    atomic_store(&r->seated, false);
-    pthread_mutex_unlock(&r->lock);
-    if (r->leave) {
-        carrier_leave_alone(r);
+    join_seated(net, false);
+    if (net->leave) {
+        join_leave_alone(net);
         return;
     }
-    describe(r, &f, why);
-    if (!p->has_cause || f.when_ns < p->cause.when_ns)
-        p->cause = f;
-    p->has_cause = true;
-    bool missing = p->number && !p->counted && !(p->done && p->keeper_done);
-    p->restarts += p->number && !p->counted;
-    p->counted = p->number > 0;
-    if (missing && !p->done && hopeless(r, ev.text, sizeof ev.text)) {
+    describe(net, &loss, why);
+    if (!mine->has_cause || loss.when_ns < mine->cause.when_ns)
+        mine->cause = loss;
+    mine->has_cause = true;
+    bool missing = mine->number && !mine->counted && !(mine->done && mine->keeper_done);
+    mine->restarts += mine->number && !mine->counted;
+    mine->counted = mine->number > 0;
+    if (missing && !mine->done && hopeless(net, ev.text, sizeof ev.text)) {
         ev.kind = CO_ROSTER_OVER;
-        ev.status = co_failure_status(&p->cause);
-        r->client.over = true;
-    } else if (missing && p->done) {
+        ev.status = co_failure_status(&mine->cause);
+        net->client.over = true;
+    } else if (missing && mine->done) {
         snprintf(ev.text, sizeof ev.text, "this host was done; the hosts meet again through etcd");
-        r->client.agent = CLIENT_STOPS;
-    } else if (missing && r->client.agent == CLIENT_RUNS) {
+        net->client.agent = CLIENT_STOPS;
+    } else if (missing && net->client.agent == CLIENT_RUNS) {
         snprintf(ev.text, sizeof ev.text,
-                 "the hosts meet again through etcd; all workers start again (restart %d of %d)", p->restarts,
-                 r->terms.max_restarts);
-        r->client.agent = CLIENT_STOPS;
+                 "the hosts meet again through etcd; all workers start again (restart %d of %d)",
+                 mine->restarts, net->terms.max_restarts);
+        net->client.agent = CLIENT_STOPS;
     } else {
         ev.kind = CO_ROSTER_TALK;
-        snprintf(ev.text, sizeof ev.text, "host %.200s %.250s; the hosts meet again through etcd", f.host,
-                 f.how);
+        snprintf(ev.text, sizeof ev.text, "host %.200s %.250s; the hosts meet again through etcd", loss.host,
+                 loss.how);
     }
     ev.has_cause = ev.kind != CO_ROSTER_TALK;
-    ev.cause = p->cause;
-    queue_event(r, &ev);
+    ev.cause = mine->cause;
+    queue_event(&net->queue, &ev);
     if (ev.kind == CO_ROSTER_OVER)
-        leave_word(r, ev.status, ev.text);
+        note_end(net, ev.status, ev.text);
 }

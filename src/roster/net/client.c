@@ -1,86 +1,85 @@
-/* roster_net_client.c -- this host's seat: what the server says becomes events, what the agent says becomes frames.
+/* client.c -- this host's seat: frames from the server become events, the agent's orders become frames.
  *
- * The server pings every second; when it has been silent for too long on our own scheduled time, or the connection ends before
- * OVER came, the job is over for this host, unless another roster can be found (roster_etcd_lost.c).
+ * The server pings every second. When it has been silent for too long, not counting time in which this process itself did
+ * not run, or when the connection ends before OVER came, the job is over for this host, unless another keeper of the
+ * roster can be found (etcd/lost.c).
  */
-#include "roster/net/net_int.h"
+#include "roster/net/client_int.h"
 
 #include <stdio.h>
 #include <string.h>
-#include <unistd.h>
 
-/* What is said while nobody listens may still count when the hosts meet again. */
-static void remember(client *c, word type, const json_t *body)
+#include "roster/net/role_int.h"
+
+/* What the agent says while no server is connected may still count when the hosts meet again. */
+static void remember(client *cl, frame_type type, const json_t *body)
 {
-    co_failure f;
+    co_failure frame;
 
-    if (type == WORD_DONE)
-        c->past.done = true;
-    if (type == WORD_DONE || type == WORD_STOPPED)
-        c->agent = CLIENT_IDLE;
-    if (type != WORD_FAILED || c->conn)
+    if (type == FRAME_DONE)
+        cl->past.done = true;
+    if (type == FRAME_DONE || type == FRAME_STOPPED)
+        cl->agent = CLIENT_IDLE;
+    if (type != FRAME_FAILED || cl->conn)
         return;
-    failure_unpack(&f, body);
-    if (!c->past.has_cause || f.when_ns < c->past.cause.when_ns)
-        c->past.cause = f;
-    c->past.has_cause = true;
+    failure_unpack(&frame, body);
+    if (!cl->past.has_cause || frame.when_ns < cl->past.cause.when_ns)
+        cl->past.cause = frame;
+    cl->past.has_cause = true;
 }
 
-co_err client_say(client *c, word type, json_t *body)
+co_err client_say(client *cl, frame_type type, json_t *body)
 {
-    remember(c, type, body);
-    if (!c->conn) {
+    remember(cl, type, body);
+    if (!cl->conn) {
         json_decref(body);
         return CO_OK;
     }
-    return word_send(c->conn, type, c->run, c->view, body);
+    return frame_send(cl->conn, type, cl->run, cl->view, body);
 }
 
-co_err client_hello(client *c, const char *via)
+co_err client_hello(client *cl, const char *via)
 {
-    char host[CO_HOST_NAME] = "host";
-    json_t *body = terms_pack(c->terms);
+    char host[CO_HOST_NAME];
+    json_t *body = terms_pack(cl->terms);
 
-    if (*c->where->host)
-        snprintf(host, sizeof host, "%s", c->where->host);
-    else
-        gethostname(host, sizeof host - 1);
+    host_own_name(host, sizeof host, cl->where);
     if (!body || json_object_set_new(body, "host", co_json_string(host)) ||
         json_object_set_new(body, "via", co_json_string(via)) ||
-        json_object_set_new(body, "advertise", co_json_string(c->where->advertise)) ||
-        json_object_set_new(body, "grace", json_integer((json_int_t)(c->where->grace_s + 0.999))) ||
-        json_object_set_new(body, "round", json_integer(c->past.number)) ||
-        json_object_set_new(body, "used", json_integer(c->past.restarts - (c->past.done && c->past.counted))) ||
-        json_object_set_new(body, "done", json_integer(c->past.done))) {
+        json_object_set_new(body, "advertise", co_json_string(cl->where->advertise)) ||
+        json_object_set_new(body, "grace", json_integer((json_int_t)(cl->where->grace_s + 0.999))) ||
+        json_object_set_new(body, "round", json_integer(cl->past.number)) ||
+        json_object_set_new(body, "used",
+                            json_integer(cl->past.restarts - (cl->past.done && cl->past.counted))) ||
+        json_object_set_new(body, "done", json_integer(cl->past.done))) {
         json_decref(body);
         return co_fail(CO_ENOMEM, "out of memory for a greeting");
     }
-    return client_say(c, WORD_HELLO, body);
+    return client_say(cl, FRAME_HELLO, body);
 }
 
-static void end(client *c)
+static void end(client *cl)
 {
-    co_conn_free(c->conn);
-    c->conn = NULL;
-    c->over = true;
+    co_conn_free(cl->conn);
+    cl->conn = NULL;
+    cl->over = true;
 }
 
-void client_cut_off(client *c, const char *why)
+void client_cut_off(client *cl, const char *why)
 {
     co_roster_event ev = {.kind = CO_ROSTER_OVER, .status = CO_EXIT_PREEMPTED};
 
-    if (c->lost) {
-        co_conn_free(c->conn);
-        c->conn = NULL;
-        c->lost(c->ctx, why);
+    if (cl->report->lost) {
+        co_conn_free(cl->conn);
+        cl->conn = NULL;
+        cl->report->lost(cl->ctx, why);
         return;
     }
-
     snprintf(ev.text, sizeof ev.text,
              "host %s, which keeps the roster, was lost: %s. Without it no host can go on: the job ends here",
-             c->server, why);
-    end(c);
-    c->event(c->ctx, &ev);
+             cl->server, why);
+    end(cl);
+    cl->report->event(cl->ctx, &ev);
 }
 
 static void take_cause(co_roster_event *ev, const json_t *body)
@@ -92,138 +91,139 @@ static void take_cause(co_roster_event *ev, const json_t *body)
         failure_unpack(&ev->cause, cause);
 }
 
-static void name_port(client *c)
+static void name_port(client *cl)
 {
     int port = 0;
 
     if (co_net_free_port(&port))
         port = 0;
-    client_say(c, WORD_PORT, json_pack("{si}", "port", port));
+    client_say(cl, FRAME_PORT, json_pack("{si}", "port", port));
 }
 
-static void answer_ping(client *c, const json_t *body)
+static void answer_ping(client *cl, const json_t *body)
 {
-    atomic_store(&c->offset_ns, word_int(body, "offset", INT64_MIN, INT64_MAX, 0));
-    c->past.keeper_done = word_int(body, "done", 0, 1, 0);
-    client_say(c, WORD_PONG,
-               json_pack("{sI sI}", "t", (json_int_t)word_int(body, "t", 0, INT64_MAX, 0), "mine",
-                         (json_int_t)meet_clock(c->where)));
+    atomic_store(&cl->offset_ns, field_int(body, "offset", INT64_MIN, INT64_MAX, 0));
+    cl->past.keeper_done = field_int(body, "done", 0, 1, 0);
+    client_say(cl, FRAME_PONG,
+               json_pack("{sI sI}", "t", (json_int_t)field_int(body, "t", 0, INT64_MAX, 0), "mine",
+                         (json_int_t)host_clock_ns(cl->where)));
 }
 
-static void act(client *c, const co_frame *f, const json_t *body)
+static void act(client *cl, const co_frame *frame, const json_t *body)
 {
     co_roster_event ev = {.kind = CO_ROSTER_NOTHING};
     char at[CO_HOST_NAME], name[CO_HOST_NAME];
 
-    word_text(ev.text, sizeof ev.text, body, "text");
-    switch (f->type) {
-    case WORD_WELCOME:
-        snprintf(at, sizeof at, "%.200s", c->server);
-        word_text(name, sizeof name, body, "host");
-        snprintf(c->server, sizeof c->server, *at ? "%.255s (%.200s)" : "%.255s", name, at);
-        c->logs = word_int(body, "logs", 0, 1, 0);
+    field_text(ev.text, sizeof ev.text, body, "text");
+    switch (frame->type) {
+    case FRAME_WELCOME:
+        snprintf(at, sizeof at, "%.200s", cl->server);
+        field_text(name, sizeof name, body, "host");
+        snprintf(cl->server, sizeof cl->server, *at ? "%.255s (%.200s)" : "%.255s", name, at);
+        cl->logs = field_int(body, "logs", 0, 1, 0);
         break;
-    case WORD_REFUSED:
-        end(c);
-        c->broke(c->ctx, c->lost && word_int(body, "over", 0, 1, 0) ? CO_EPEER : CO_EINPUT, ev.text);
+    case FRAME_REFUSED:
+        end(cl);
+        cl->report->refused(
+            cl->ctx, cl->report->lost && field_int(body, "over", 0, 1, 0) ? CO_EPEER : CO_EINPUT, ev.text);
         return;
-    case WORD_PING:
-        answer_ping(c, body);
+    case FRAME_PING:
+        answer_ping(cl, body);
         break;
-    case WORD_TALK:
+    case FRAME_TALK:
         ev.kind = CO_ROSTER_TALK;
         break;
-    case WORD_PICK:
-        c->view = f->view;
-        name_port(c);
+    case FRAME_PICK:
+        cl->view = frame->view;
+        name_port(cl);
         break;
-    case WORD_BEGIN:
-        c->view = f->view;
+    case FRAME_BEGIN:
+        cl->view = frame->view;
         ev.kind = CO_ROSTER_BEGIN;
         round_unpack(&ev.round, body);
-        c->past = (past){.number = f->view, .restarts = ev.round.restarts, .hosts = ev.round.hosts};
-        c->agent = CLIENT_RUNS;
+        cl->past = (past){.number = frame->view, .restarts = ev.round.restarts, .hosts = ev.round.hosts};
+        cl->agent = CLIENT_RUNS;
         break;
-    case WORD_STOP:
+    case FRAME_STOP:
         ev.kind = CO_ROSTER_STOP;
         take_cause(&ev, body);
-        c->past.has_cause = ev.has_cause;
-        c->past.cause = ev.cause;
-        c->agent = CLIENT_STOPS;
+        cl->past.has_cause = ev.has_cause;
+        cl->past.cause = ev.cause;
+        cl->agent = CLIENT_STOPS;
         break;
-    case WORD_OVER:
+    case FRAME_OVER:
         ev.kind = CO_ROSTER_OVER;
-        ev.status = (int)word_int(body, "status", 0, 255, 1);
+        ev.status = (int)field_int(body, "status", 0, 255, 1);
         take_cause(&ev, body);
-        if (!c->logs)
-            end(c);
-        c->over = true;
+        if (!cl->logs)
+            end(cl);
+        cl->over = true;
         break;
     }
     if (ev.kind != CO_ROSTER_NOTHING)
-        c->event(c->ctx, &ev);
+        cl->report->event(cl->ctx, &ev);
 }
 
-co_err client_hear(client *c, const co_frame *f)
+co_err client_hear(client *cl, const co_frame *frame)
 {
     json_t *body = NULL;
 
-    CO_TRY(word_read(&body, f));
-    c->silent_ms = 0;
-    act(c, f, body);
+    CO_TRY(frame_read(&body, frame));
+    cl->silent_ms = 0;
+    act(cl, frame, body);
     json_decref(body);
     return CO_OK;
 }
 
-/* The job is over; what this host still logs goes out. A server that is gone, or says nothing sensible, misses it. */
-static void log_on(client *c)
+/* The job is over, but this host still sends log lines: pings are answered, and whatever is wrong closes the connection. */
+static void stay_for_logs(client *cl)
 {
     json_t *body;
-    co_frame f;
+    co_frame frame;
     bool got = true;
-    co_err err = co_conn_work(c->conn);
+    co_err err = co_conn_work(cl->conn);
 
     while (!err && got) {
-        err = co_conn_next(c->conn, &f, &got);
-        if (err || !got || f.type != WORD_PING)
+        err = co_conn_next(cl->conn, &frame, &got);
+        if (err || !got || frame.type != FRAME_PING)
             continue;
-        err = word_read(&body, &f);
+        err = frame_read(&body, &frame);
         if (!err) {
-            answer_ping(c, body);
+            answer_ping(cl, body);
             json_decref(body);
         }
     }
     if (err)
-        end(c);
+        end(cl);
 }
 
-void client_turn(client *c, double elapsed_ms)
+void client_turn(client *cl, double elapsed_ms)
 {
-    double limit_ms = 1000 * (c->where->lost_after_s > 0 ? c->where->lost_after_s : 3);
+    double limit_ms = 1000 * (cl->where->lost_after_s > 0 ? cl->where->lost_after_s : 3);
     char why[300];
-    co_frame f;
+    co_frame frame;
     bool got = true;
 
-    if (c->conn && c->over)
-        log_on(c);
-    if (!c->conn || c->over)
+    if (cl->conn && cl->over)
+        stay_for_logs(cl);
+    if (!cl->conn || cl->over)
         return;
-    c->silent_ms += elapsed_ms;
-    co_err err = co_conn_work(c->conn);
+    cl->silent_ms += elapsed_ms;
+    co_err err = co_conn_work(cl->conn);
     snprintf(why, sizeof why, "%s", err ? co_errmsg() : "");
-    while (got && c->conn) {
-        co_err bad = co_conn_next(c->conn, &f, &got);
+    while (got && cl->conn) {
+        co_err bad = co_conn_next(cl->conn, &frame, &got);
         if (!bad && got)
-            bad = client_hear(c, &f);
+            bad = client_hear(cl, &frame);
         if (bad) {
-            client_cut_off(c, co_errmsg());
+            client_cut_off(cl, co_errmsg());
             return;
         }
     }
-    if (c->conn && err)
-        client_cut_off(c, why);
-    else if (c->conn && c->silent_ms > limit_ms) {
-        snprintf(why, sizeof why, "no sign of life for %.1f s", c->silent_ms / 1000);
-        client_cut_off(c, why);
+    if (cl->conn && err)
+        client_cut_off(cl, why);
+    else if (cl->conn && cl->silent_ms > limit_ms) {
+        snprintf(why, sizeof why, "no sign of life for %.1f s", cl->silent_ms / 1000);
+        client_cut_off(cl, why);
     }
 }

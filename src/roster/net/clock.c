@@ -1,47 +1,60 @@
-/* roster_net_clock.c -- how far the clocks of the hosts are apart.
+/* clock.c -- how far the clocks of the hosts are apart.
  *
- * Every PING carries our time, the PONG brings it back with theirs; the exchange with the smallest round trip so far
- * gives the offset, wrong by at most half of it. One that cannot be true together with it shows a clock that was set, or has
- * drifted: it begins anew.
+ * Every PING carries our time, the PONG brings it back together with theirs. The exchange with the shortest round trip so
+ * far gives the offset, which is wrong by at most half of that trip. An exchange that contradicts it shows that a clock
+ * was set or has drifted: measuring starts again.
  */
-#include "roster/net/server_int.h"
+#include "roster/net/seat_int.h"
 
 #include <stdlib.h>
 
-void seat_ping(server *s, seat *h)
+enum {
+    CLOCK_WARN_S = 60,       /* clocks further apart than this are worth a line */
+    CLOCK_SLACK_NS = 1000000 /* a difference this small does not show that a clock was set */
+};
+
+void clock_ping(server *srv, seat *peer)
 {
-    h->since_ping_ms = 0;
-    seat_say(s, h, WORD_PING,
-             json_pack("{sI sI si}", "t", (json_int_t)meet_clock(&s->where), "offset",
-                       (json_int_t)h->offset_ns, "done", s->seats[0]->local && s->seats[0]->done));
+    const seat *first = srv->seats.at[0];
+
+    peer->since_ping_ms = 0;
+    seat_say(&srv->seats, peer, FRAME_PING,
+             json_pack("{sI sI si}", "t", (json_int_t)host_clock_ns(&srv->where), "offset",
+                       (json_int_t)peer->clock.offset_ns, "done", first->local && first->done));
 }
 
-void seat_pong(server *s, seat *h, const json_t *body)
+static void warn(server *srv, seat *peer)
 {
-    int64_t now = meet_clock(&s->where), sent = word_int(body, "t", 0, INT64_MAX, now);
-    int64_t theirs = word_int(body, "mine", 0, INT64_MAX, now), rtt = now - sent;
-    int64_t offset = theirs - (sent + rtt / 2), moved = llabs(offset - h->offset_ns);
-
-    bool first = h->best_rtt_ns < 0;
-    bool stepped = !first && moved > (rtt + h->best_rtt_ns) / 2 + CLOCK_SLACK_NS;
-
-    if (rtt < 0 || (!first && !stepped && rtt >= h->best_rtt_ns))
-        return;
-    bool much = first || stepped || rtt < h->best_rtt_ns / 2;
-    h->best_rtt_ns = rtt;
-    h->offset_ns = offset;
-    h->clock_told = h->clock_told && !stepped;
-    if (much)
-        seat_ping(s, h); /* tells it the offset, the first time before anything can happen there */
-    double off_s = (double)h->offset_ns / 1e9;
-    if (h->clock_told || (off_s < CLOCK_WARN_S && off_s > -CLOCK_WARN_S))
-        return;
-    h->clock_told = true;
+    double off_s = (double)peer->clock.offset_ns / 1e9;
     char name[300];
-    seat_name(name, sizeof name, h);
-    server_talk(s, true,
-                "step clock: the clock of host %s is %.0f s %s that of host %s. Times in logs are corrected, "
-                "but downloads, make and"
-                " credentials may fail: set both by NTP",
-                name, off_s < 0 ? -off_s : off_s, off_s < 0 ? "behind" : "ahead of", s->me);
+
+    if (peer->clock.warned || (off_s < CLOCK_WARN_S && off_s > -CLOCK_WARN_S))
+        return;
+    peer->clock.warned = true;
+    seat_name(name, sizeof name, peer);
+    seats_talk(
+        &srv->seats, true,
+        "step clock: the clock of host %s is %.0f s %s that of host %s. Times in logs are corrected, but "
+        "downloads, make and credentials may fail: set both by NTP",
+        name, off_s < 0 ? -off_s : off_s, off_s < 0 ? "behind" : "ahead of", srv->me);
+}
+
+void clock_pong(server *srv, seat *peer, const json_t *body)
+{
+    int64_t now = host_clock_ns(&srv->where), sent = field_int(body, "t", 0, INT64_MAX, now);
+    int64_t theirs = field_int(body, "mine", 0, INT64_MAX, now), rtt = now - sent;
+    int64_t offset = theirs - (sent + rtt / 2), moved = llabs(offset - peer->clock.offset_ns);
+
+    bool first = peer->clock.best_rtt_ns < 0;
+    bool stepped = !first && moved > (rtt + peer->clock.best_rtt_ns) / 2 + CLOCK_SLACK_NS;
+
+    if (rtt < 0 || (!first && !stepped && rtt >= peer->clock.best_rtt_ns))
+        return;
+    bool much = first || stepped || rtt < peer->clock.best_rtt_ns / 2;
+    peer->clock.best_rtt_ns = rtt;
+    peer->clock.offset_ns = offset;
+    peer->clock.warned = peer->clock.warned && !stepped;
+    if (much)
+        clock_ping(srv, peer); /* carries the offset; the first one arrives before a round can begin there */
+    warn(srv, peer);
 }

@@ -1,51 +1,55 @@
-/* roster_net_gather.c -- from enough hosts to a round: numbers, an address that all reach, a port, BEGIN. */
-#include "roster/net/server_int.h"
+/* gather.c -- from enough hosts to a round: numbers, an address that all reach, a port, BEGIN. */
+#include "roster/net/seat_int.h"
 
 #include <stdio.h>
 
-/* Numbers: wishes first, the rest in the order of joining. */
-static void number_hosts(server *s, int n)
+#include "roster/times_int.h"
+
+/* Hosts that asked for a number get it; the others get the rest in the order of joining. */
+static void number_hosts(server *srv, int n)
 {
     bool taken[CO_MAX_HOSTS] = {false};
 
-    for (int i = 0; i < s->n; i++) {
-        seat *h = s->seats[i];
-        h->host = h->joined && h->terms.host_rank >= 0 && h->terms.host_rank < n ? h->terms.host_rank : -1;
-        h->stopped = h->done = false;
-        if (h->host >= 0)
-            taken[h->host] = true;
+    for (int i = 0; i < srv->seats.n; i++) {
+        seat *peer = srv->seats.at[i];
+        peer->number = peer->joined && peer->terms.host_rank >= 0 && peer->terms.host_rank < n
+                           ? peer->terms.host_rank
+                           : -1;
+        peer->stopped = peer->done = false;
+        if (peer->number >= 0)
+            taken[peer->number] = true;
     }
     for (int at = 0; at < n; at++) {
         seat *next = NULL;
-        for (int i = 0; i < s->n && !taken[at]; i++) {
-            seat *h = s->seats[i];
-            if (h->joined && h->host < 0 && (!next || h->seq < next->seq))
-                next = h;
+        for (int i = 0; i < srv->seats.n && !taken[at]; i++) {
+            seat *peer = srv->seats.at[i];
+            if (peer->joined && peer->number < 0 && (!next || peer->seq < next->seq))
+                next = peer;
         }
         if (next)
-            next->host = at;
+            next->number = at;
     }
 }
 
-static seat *host_number(const server *s, int at)
+static seat *host_number(const server *srv, int at)
 {
-    for (int i = 0; i < s->n; i++)
-        if (s->seats[i]->host == at && !*s->seats[i]->gone)
-            return s->seats[i];
+    for (int i = 0; i < srv->seats.n; i++)
+        if (srv->seats.at[i]->number == at && !*srv->seats.at[i]->gone)
+            return srv->seats.at[i];
     return NULL;
 }
 
-/* An address of a host that all others reach: what it says itself; if it is the server's own machine, the address by which a host
- * from elsewhere came; else the one we see it at. Loopback only if all are on this machine. */
-static void address_of(const server *s, const seat *one, char *out, size_t size)
+/* An address of a host that all others reach: the one it advertises; for the server's own machine, the one by which a
+ * host from elsewhere came; otherwise the one its connection comes from. Loopback only if all hosts are on this machine. */
+static void address_of(const server *srv, const seat *one, char *out, size_t size)
 {
     bool here = one->local || co_addr_is_loopback(&one->from);
 
     snprintf(out, size, "%s", here ? "127.0.0.1" : one->who.addr);
-    for (int i = 0; here && i < s->n; i++) {
-        const seat *h = s->seats[i];
-        if (h->host >= 0 && !h->local && !co_addr_is_loopback(&h->from)) {
-            snprintf(out, size, "%s", h->via);
+    for (int i = 0; here && i < srv->seats.n; i++) {
+        const seat *peer = srv->seats.at[i];
+        if (peer->number >= 0 && !peer->local && !co_addr_is_loopback(&peer->from)) {
+            snprintf(out, size, "%s", peer->via);
             here = false;
         }
     }
@@ -53,125 +57,134 @@ static void address_of(const server *s, const seat *one, char *out, size_t size)
         snprintf(out, size, "%s", one->advertise);
 }
 
-static void pick(server *s)
+static void pick(server *srv)
 {
-    int n = server_joined(s);
+    rounds *now = &srv->rounds;
+    const handover *from = &srv->handover;
+    int n = seats_joined(&srv->seats);
 
-    s->round.number = (s->round.number > s->least_number ? s->round.number : s->least_number) + 1;
-    if (s->round.restarts < s->least_restarts)
-        s->round.restarts = s->least_restarts;
-    s->has_cause = s->counts = s->some_done = s->undone = false;
-    number_hosts(s, n);
-    s->round.hosts = n;
-    seat *first = host_number(s, 0);
-    rounds_enter(s, PICK);
+    now->round.number = (now->round.number > from->least_number ? now->round.number : from->least_number) + 1;
+    if (now->round.restarts < from->least_restarts)
+        now->round.restarts = from->least_restarts;
+    now->has_cause = now->counts = now->some_done = now->undone = false;
+    srv->seats.view = now->round.number;
+    number_hosts(srv, n);
+    now->round.hosts = n;
+    seat *first = host_number(srv, 0);
+    stage_enter(now, PICK);
     if (first)
-        seat_say(s, first, WORD_PICK, NULL);
+        seat_say(&srv->seats, first, FRAME_PICK, NULL);
 }
 
-void rounds_port(server *s, seat *h, int port)
+void gather_port(server *srv, seat *peer, int port)
 {
+    rounds *now = &srv->rounds;
     int rank = 0, world = 0;
 
-    if (s->stage != PICK || h->host != 0)
+    if (now->stage != PICK || peer->number != 0)
         return;
     if (!port) {
-        rounds_over(s, 1, "the first host has no free TCP port for MASTER_PORT");
+        stage_over(srv, 1, "the first host has no free TCP port for MASTER_PORT");
         return;
     }
-    s->round.master_port = port;
-    address_of(s, h, s->round.master_addr, sizeof s->round.master_addr);
-    for (int i = 0; i < s->n; i++)
-        world += s->seats[i]->host >= 0 ? s->seats[i]->terms.nproc : 0;
-    s->round.world = world;
-    rounds_enter(s, RUN);
-    for (int at = 0; at < s->round.hosts; at++) {
-        seat *o = host_number(s, at);
-        if (!o)
-            continue; /* lost in this very turn: the sweep tells */
-        s->round.my_host = at;
-        address_of(s, o, s->round.my_addr, sizeof s->round.my_addr);
-        s->round.first_rank = rank;
-        rank += o->terms.nproc;
-        seat_say(s, o, WORD_BEGIN, round_pack(&s->round));
+    now->round.master_port = port;
+    address_of(srv, peer, now->round.master_addr, sizeof now->round.master_addr);
+    for (int i = 0; i < srv->seats.n; i++)
+        world += srv->seats.at[i]->number >= 0 ? srv->seats.at[i]->terms.nproc : 0;
+    now->round.world = world;
+    stage_enter(now, RUN);
+    for (int at = 0; at < now->round.hosts; at++) {
+        seat *other = host_number(srv, at);
+        if (!other)
+            continue; /* lost in this very turn: the sweep stops the round */
+        now->round.my_host = at;
+        address_of(srv, other, now->round.my_addr, sizeof now->round.my_addr);
+        now->round.first_rank = rank;
+        rank += other->terms.nproc;
+        seat_say(&srv->seats, other, FRAME_BEGIN, round_pack(&now->round));
     }
 }
 
-/* Every host has been told how far its clock is off, or does not answer. */
-static bool clocks_known(const server *s)
+/* Every host knows how far its clock is off, or did not answer in time. */
+static bool clocks_known(const server *srv)
 {
-    for (int i = 0; i < s->n; i++) {
-        const seat *h = s->seats[i];
-        if (h->joined && !h->local && !*h->gone && h->best_rtt_ns < 0 && h->age_ms < CLOCK_MS)
+    for (int i = 0; i < srv->seats.n; i++) {
+        const seat *peer = srv->seats.at[i];
+        if (peer->joined && !peer->local && !*peer->gone && peer->clock.best_rtt_ns < 0 &&
+            peer->age_ms < CLOCK_MS)
             return false;
     }
     return true;
 }
 
-/* Not before it is sure that no host that was lost has made a roster of its own. */
-static void pick_if_sure(server *s)
+/* A round begins only when no lost host can have made a roster of its own. */
+static void pick_if_sure(server *srv)
 {
-    if (!clocks_known(s))
+    if (!clocks_known(srv))
         return;
-    s->asks = s->where.etcd.members && s->cleared != s->losses;
-    if (!s->asks)
-        pick(s);
+    srv->handover.wants_clearance = stage_unsure(srv);
+    if (!srv->handover.wants_clearance)
+        pick(srv);
 }
 
 /* The hosts of a lost keeper's round meet again. */
-static void regather_turn(server *s, int n, double elapsed_ms, double limit_ms, double last_call_ms)
+static void regather_turn(server *srv, int n, double elapsed_ms, double limit_ms, double last_call_ms)
 {
-    int done = 0, were = s->past.hosts - 1;
-    double wait_ms = n < s->terms.min_hosts ? limit_ms : last_call_ms;
+    rounds *now = &srv->rounds;
+    int done = 0, were = srv->handover.past.hosts - 1;
+    double wait_ms = n < srv->terms.min_hosts ? limit_ms : last_call_ms;
     char text[200];
 
-    for (int i = 0; i < s->n; i++)
-        done += s->seats[i]->joined && s->seats[i]->past_done && s->seats[i]->past_round == s->past.number;
-    if (s->past.keeper_done && done == were) {
-        s->has_cause = false; /* nothing was missing */
-        rounds_over(s, 0, "");
-    } else if (n < were && n < s->terms.max_hosts && s->stage_ms < wait_ms) {
-        if ((int)(s->stage_ms / RETALK_MS) > (int)((s->stage_ms - elapsed_ms) / RETALK_MS))
-            server_talk(s, true,
-                        "still waiting for the others to come back: %d of %d hosts are here after %.0f s "
-                        "(%.0f s are the limit)",
-                        n, were, s->stage_ms / 1000, wait_ms / 1000);
-    } else if (n < s->terms.min_hosts) {
-        snprintf(text, sizeof text, "%d hosts are left, at least %d are needed", n, s->terms.min_hosts);
-        rounds_over(s, co_failure_status(&s->cause), text);
-    } else if (s->past.restarts > s->terms.max_restarts)
-        rounds_over(s, co_failure_status(&s->cause), "");
+    for (int i = 0; i < srv->seats.n; i++)
+        done += srv->seats.at[i]->joined && srv->seats.at[i]->past_done &&
+                srv->seats.at[i]->past_round == srv->handover.past.number;
+    if (srv->handover.past.keeper_done && done == were) {
+        now->has_cause = false; /* nothing was missing */
+        stage_over(srv, 0, "");
+    } else if (n < were && n < srv->terms.max_hosts && now->stage_ms < wait_ms) {
+        if ((int)(now->stage_ms / RETALK_MS) > (int)((now->stage_ms - elapsed_ms) / RETALK_MS))
+            seats_talk(&srv->seats, true,
+                       "still waiting for the others to come back: %d of %d hosts are here after %.0f s "
+                       "(%.0f s are the limit)",
+                       n, were, now->stage_ms / 1000, wait_ms / 1000);
+    } else if (n < srv->terms.min_hosts) {
+        snprintf(text, sizeof text, "%d hosts are left, at least %d are needed", n, srv->terms.min_hosts);
+        stage_over(srv, co_failure_status(&now->cause), text);
+    } else if (srv->handover.past.restarts > srv->terms.max_restarts)
+        stage_over(srv, co_failure_status(&now->cause), "");
     else
-        pick_if_sure(s);
+        pick_if_sure(srv);
 }
 
-void rounds_gather(server *s, double elapsed_ms)
+void gather_turn(server *srv, double elapsed_ms)
 {
-    int n = server_joined(s), min = s->terms.min_hosts;
-    double limit_ms = 1000 * (s->where.join_timeout_s > 0 ? s->where.join_timeout_s : 600);
-    double last_call_ms = 1000 * (s->where.last_call_s > 0 ? s->where.last_call_s : 30);
+    rounds *now = &srv->rounds;
+    int n = seats_joined(&srv->seats), min = srv->terms.min_hosts;
+    double limit_ms = 1000 * (srv->where.join_timeout_s > 0 ? srv->where.join_timeout_s : 600);
+    double last_call_ms = 1000 * (srv->where.last_call_s > 0 ? srv->where.last_call_s : 30);
     char text[200];
 
-    if (rounds_regather(s)) {
-        regather_turn(s, n, elapsed_ms, limit_ms, last_call_ms);
+    if (stage_regathers(srv)) {
+        regather_turn(srv, n, elapsed_ms, limit_ms, last_call_ms);
         return;
     }
     if (n < min) {
-        s->last_call_ms = -1;
-        if ((int)(s->stage_ms / RETALK_MS) > (int)((s->stage_ms - elapsed_ms) / RETALK_MS))
-            server_talk(s, true, "still waiting: %d of %d hosts are here after %.0f s (%.0f s are the limit)",
-                        n, min, s->stage_ms / 1000, limit_ms / 1000);
-        if (s->stage_ms < limit_ms)
+        now->last_call_ms = -1;
+        if ((int)(now->stage_ms / RETALK_MS) > (int)((now->stage_ms - elapsed_ms) / RETALK_MS))
+            seats_talk(&srv->seats, true,
+                       "still waiting: %d of %d hosts are here after %.0f s (%.0f s are the limit)", n, min,
+                       now->stage_ms / 1000, limit_ms / 1000);
+        if (now->stage_ms < limit_ms)
             return;
         snprintf(text, sizeof text, "only %d of %d hosts came within %.0f s", n, min, limit_ms / 1000);
-        rounds_over(s, 1, text);
+        stage_over(srv, 1, text);
         return;
     }
-    bool first = s->round.number == 0;
-    if (first && s->last_call_ms < 0 && n < s->terms.max_hosts)
-        server_talk(s, true, "%d host%s here, enough to start; up to %d may come within %.0f s", n,
-                    n == 1 ? " is" : "s are", s->terms.max_hosts, last_call_ms / 1000);
-    s->last_call_ms = s->last_call_ms < 0 ? 0 : s->last_call_ms + elapsed_ms;
-    if (!first || n == s->terms.max_hosts || s->last_call_ms >= last_call_ms)
-        pick_if_sure(s);
+    bool first = now->round.number == 0;
+    if (first && now->last_call_ms < 0 && n < srv->terms.max_hosts)
+        seats_talk(&srv->seats, true, "%d host%s here, enough to start; up to %d may come within %.0f s", n,
+                   n == 1 ? " is" : "s are", srv->terms.max_hosts, last_call_ms / 1000);
+    now->last_call_ms = now->last_call_ms < 0 ? 0 : now->last_call_ms + elapsed_ms;
+    if (!first || n == srv->terms.max_hosts || now->last_call_ms >= last_call_ms)
+        pick_if_sure(srv);
 }

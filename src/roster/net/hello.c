@@ -1,80 +1,141 @@
-/* roster_net_hello.c -- a connection says who it is: it gets a seat, or a refusal that says why to both sides. */
-#include "roster/net/server_int.h"
+/* hello.c -- the first frame of a connection says what it wants: a seat in the job (HELLO), to know what runs (ASK), or to
+ * say that it does not join (LEAVE). Whoever is refused hears why, and so does the terminal of the host that keeps the
+ * roster.
+ */
+#include "roster/net/seat_int.h"
 
 #include <stdio.h>
+#include <string.h>
 
-void seat_refuse(server *s, seat *h, const char *to_it, const char *to_us)
+static void refuse(server *srv, seat *peer, const char *to_it, const char *to_us)
 {
-    seat_say(s, h, WORD_REFUSED, json_pack("{so si}", "text", co_json_string(to_it), "over", s->stage == OVER));
-    h->closing = true;
-    server_talk(s, false, "%s", to_us);
+    seat_say(&srv->seats, peer, FRAME_REFUSED,
+             json_pack("{so si}", "text", co_json_string(to_it), "over", srv->rounds.stage == OVER));
+    peer->closing = true;
+    seats_talk(&srv->seats, false, "%s", to_us);
 }
 
-/* What the terms alone do not show: ranks that are taken, a job that is full. */
-static bool has_place(server *s, const seat *h, char *to_it, char *to_us, size_t size)
+static const seat *holder_of(const server *srv, const seat *peer, int host_rank)
 {
+    for (int i = 0; i < srv->seats.n && host_rank >= 0; i++) {
+        const seat *other = srv->seats.at[i];
+        if (other != peer && other->joined && !*other->gone && other->terms.host_rank == host_rank)
+            return other;
+    }
+    return NULL;
+}
+
+/* What comparing the terms does not show: ranks that are taken, a job that is full. */
+static bool has_place(server *srv, const seat *peer, char *to_it, char *to_us, size_t size)
+{
+    int rank = peer->terms.host_rank, last = srv->terms.max_hosts - 1;
+    bool over = srv->rounds.stage == OVER;
+    const seat *holder = holder_of(srv, peer, rank);
     char name[300], other[300];
 
-    seat_name(name, sizeof name, h);
-    for (int i = 0; i < s->n; i++) {
-        const seat *o = s->seats[i];
-        if (o == h || !o->joined || *o->gone || h->terms.host_rank < 0 ||
-            o->terms.host_rank != h->terms.host_rank)
-            continue;
-        seat_name(other, sizeof other, o);
-        snprintf(to_it, size, "--node-rank=%d is taken by host %s: give each host its own, 0 to %d",
-                 h->terms.host_rank, other, s->terms.max_hosts - 1);
-        snprintf(to_us, size, "host %s was refused: it says --node-rank=%d, and so does host %s", name,
-                 h->terms.host_rank, other);
+    seat_name(name, sizeof name, peer);
+    if (holder) {
+        seat_name(other, sizeof other, holder);
+        snprintf(to_it, size, "--node-rank=%d is taken by host %s: give each host its own, 0 to %d", rank,
+                 other, last);
+        snprintf(to_us, size, "host %s was refused: it says --node-rank=%d, and so does host %s", name, rank,
+                 other);
         return false;
     }
-    if (h->terms.host_rank >= s->terms.max_hosts) {
-        snprintf(to_it, size, "--node-rank=%d of --nnodes=%d: ranks go from 0 to %d", h->terms.host_rank,
-                 s->terms.max_hosts, s->terms.max_hosts - 1);
+    if (rank > last) {
+        snprintf(to_it, size, "--node-rank=%d of --nnodes=%d: ranks go from 0 to %d", rank, last + 1, last);
         snprintf(to_us, size, "host %s was refused: it says --node-rank=%d, ranks go from 0 to %d", name,
-                 h->terms.host_rank, s->terms.max_hosts - 1);
+                 rank, last);
         return false;
     }
-    if (server_joined(s) >= s->terms.max_hosts || s->stage == OVER) {
-        snprintf(to_it, size, "the job %.127s at host %.255s %s", s->terms.run_id, s->me,
-                 s->stage == OVER
-                     ? "is over"
-                     : "has all its hosts already: is one of them started twice, or --nnodes too small?");
+    if (seats_joined(&srv->seats) > last || over) {
+        snprintf(to_it, size, "the job %.127s at host %.255s %s", srv->terms.run_id, srv->me,
+                 over ? "is over"
+                      : "has all its hosts already: is one of them started twice, or --nnodes too small?");
         snprintf(to_us, size, "host %s was refused: %s", name,
-                 s->stage == OVER ? "the job is over" : "the job has all its hosts");
+                 over ? "the job is over" : "the job has all its hosts");
         return false;
     }
     return true;
 }
 
-void seat_hello(server *s, seat *h, const json_t *body)
+static void read_hello(seat *peer, const json_t *body)
 {
+    terms_unpack(&peer->terms, body);
+    field_text(peer->who.name, sizeof peer->who.name, body, "host");
+    field_text(peer->via, sizeof peer->via, body, "via");
+    field_text(peer->advertise, sizeof peer->advertise, body, "advertise");
+    peer->grace_s = (double)field_int(body, "grace", 0, INT32_MAX, 0);
+    peer->past_round = field_int(body, "round", 0, INT32_MAX, 0);
+    peer->past_done = field_int(body, "done", 0, 1, 0);
+}
+
+static void hello(server *srv, seat *peer, const json_t *body)
+{
+    handover *from = &srv->handover;
     char to_it[1024], to_us[1024];
     host_name me = {{0}};
 
-    terms_unpack(&h->terms, body);
-    word_text(h->who.name, sizeof h->who.name, body, "host");
-    word_text(h->via, sizeof h->via, body, "via");
-    word_text(h->advertise, sizeof h->advertise, body, "advertise");
-    h->grace_s = (double)word_int(body, "grace", 0, INT32_MAX, 0);
-    h->past_round = word_int(body, "round", 0, INT32_MAX, 0);
-    h->past_done = word_int(body, "done", 0, 1, 0);
-    snprintf(me.name, sizeof me.name, "%s", s->me);
-    co_endpoint_text(me.addr, sizeof me.addr, h->via, s->at.port);
-    if ((s->stage != OVER && !terms_agree(to_it, to_us, sizeof to_it, &s->terms, &h->terms, &me, &h->who)) ||
-        !has_place(s, h, to_it, to_us, sizeof to_it)) {
-        seat_refuse(s, h, to_it, to_us);
+    read_hello(peer, body);
+    snprintf(me.name, sizeof me.name, "%s", srv->me);
+    co_endpoint_text(me.addr, sizeof me.addr, peer->via, srv->at.port);
+    if ((srv->rounds.stage != OVER &&
+         !terms_agree(to_it, to_us, sizeof to_it, &srv->terms, &peer->terms, &me, &peer->who)) ||
+        !has_place(srv, peer, to_it, to_us, sizeof to_it)) {
+        refuse(srv, peer, to_it, to_us);
         return;
     }
-    h->joined = true;
-    h->logs = s->log && !h->local;
-    h->seq = s->next_seq++;
-    if (h->past_round > s->least_number)
-        s->least_number = h->past_round;
-    int used = (int)word_int(body, "used", 0, INT32_MAX, 0);
-    if (used > s->least_restarts)
-        s->least_restarts = used < s->terms.max_restarts ? used : s->terms.max_restarts;
-    seat_say(s, h, WORD_WELCOME, json_pack("{so si}", "host", co_json_string(s->me), "logs", h->logs));
-    seat_ping(s, h);
-    rounds_joined(s, h);
+    peer->joined = true;
+    peer->logs = srv->log && !peer->local;
+    peer->seq = srv->seats.next_seq++;
+    if (peer->past_round > from->least_number)
+        from->least_number = peer->past_round;
+    int used = (int)field_int(body, "used", 0, INT32_MAX, 0);
+    if (used > from->least_restarts)
+        from->least_restarts = used < srv->terms.max_restarts ? used : srv->terms.max_restarts;
+    seat_say(&srv->seats, peer, FRAME_WELCOME,
+             json_pack("{so si}", "host", co_json_string(srv->me), "logs", peer->logs));
+    clock_ping(srv, peer);
+    rounds_joined(srv, peer);
+}
+
+/* `cohort join` wants to know what runs. It is not a seat of the job: it joins by another connection. */
+static void ask(server *srv, seat *peer, const json_t *body)
+{
+    const char *plan = srv->where.plan;
+    char to_us[600], name[300];
+
+    field_text(peer->who.name, sizeof peer->who.name, body, "host");
+    if (plan) { /* if the connection breaks here, its next turn finds out */
+        co_conn_send(
+            peer->conn,
+            &(co_frame){.type = FRAME_PLAN, .run = srv->seats.run, .body = plan, .len = (uint32_t)strlen(plan)});
+        return;
+    }
+    seat_name(name, sizeof name, peer);
+    snprintf(to_us, sizeof to_us,
+             "host %s was refused: it runs `cohort join`, and this job was not started by `cohort host`", name);
+    refuse(srv, peer,
+           "the job was not started by `cohort host`: run the same `cohort launch` line here as there", to_us);
+}
+
+/* It knows the plan and cannot follow it. */
+static void decline(server *srv, seat *peer, const json_t *body)
+{
+    char why[512], name[300];
+
+    field_text(why, sizeof why, body, "why");
+    seat_name(name, sizeof name, peer);
+    seats_talk(&srv->seats, false, "host %s does not join: %s", name, why);
+    peer->closing = true;
+}
+
+void hello_first(server *srv, seat *peer, frame_type type, const json_t *body)
+{
+    if (type == FRAME_HELLO)
+        hello(srv, peer, body);
+    else if (type == FRAME_ASK)
+        ask(srv, peer, body);
+    else if (type == FRAME_LEAVE)
+        decline(srv, peer, body);
 }

@@ -1,47 +1,17 @@
-/* roster_net_logs.c -- lines that hosts log, on their way to the host that keeps the roster.
+/* logs.c -- lines that hosts log, on their way to the host that keeps the roster.
  *
- *     agent --log_out--> carrier --frames--> server --log_in--> the keeper's agent
- *
- * Both buffers have a limit: a slow network or a slow disk costs lines in the common log, which then says how many, and
- * never a worker's time or the roster's own words. Every host has its own lines in a file of its own.
+ *     agent --queue--> carrier --frames--> server --queue--> the keeper's agent
  */
 #include <string.h>
 
-#include "roster/net/carrier_int.h"
+#include "roster/net/network_int.h"
 
 enum {
-    LOG_OUT_MOST = 1 << 20, /* of this host, waiting for the carrier */
-    LOG_UNSENT = 1 << 18,   /* the carrier takes no more while so much waits in the connection */
-    LOG_IN_MOST = 8 << 20,  /* of other hosts, waiting for the agent */
-    LOG_FRAME = 1 << 16     /* about as long is a frame: between them go other words */
+    LOG_UNSENT = 1 << 18, /* the carrier takes no more while this much waits in the connection */
+    LOG_FRAME = 1 << 16   /* about the length of a frame; other frames may go between two of them */
 };
 
-bool logs_put(co_roster *base, const char *lines, size_t n)
-{
-    net *r = (net *)base;
-    bool fits = true;
-
-    if (!atomic_load(&r->log_wanted) || n == 0)
-        return true;
-    pthread_mutex_lock(&r->lock);
-    fits = r->log_out.len + n <= LOG_OUT_MOST;
-    if (fits)
-        co_str_addn(&r->log_out, lines, n);
-    pthread_mutex_unlock(&r->lock);
-    if (fits)
-        queue_wake(r->order_fd);
-    return fits;
-}
-
-bool logs_wait(net *r)
-{
-    pthread_mutex_lock(&r->lock);
-    bool some = r->log_out.len > 0;
-    pthread_mutex_unlock(&r->lock);
-    return some;
-}
-
-/* How much of them fits into a frame: whole lines, or what is there of one that is longer. */
+/* How much of `lines` goes into one frame: whole lines, or a part of a line that is longer than a frame. */
 static size_t cut(const char *lines, size_t n)
 {
     if (n <= LOG_FRAME)
@@ -53,77 +23,30 @@ static size_t cut(const char *lines, size_t n)
     return whole < CO_FRAME_MOST ? whole : CO_FRAME_MOST;
 }
 
-bool logs_settled(co_roster *base)
+void logs_end(network *net)
 {
-    net *r = (net *)base;
+    client *cl = &net->client;
 
-    return !logs_wait(r) && atomic_load(&r->settled);
+    if (cl->conn && cl->logs && !cl->logged && !queue_has_log(&net->queue))
+        cl->logged = client_say(cl, FRAME_LOGGED, NULL) == CO_OK;
 }
 
-void logs_end(net *r)
+void logs_carry(network *net)
 {
-    client *c = &r->client;
+    client *cl = &net->client;
 
-    if (c->conn && c->logs && !c->logged && !logs_wait(r))
-        c->logged = client_say(c, WORD_LOGGED, NULL) == CO_OK;
-}
-
-void logs_carry(net *r)
-{
-    client *c = &r->client;
-    co_str lines;
-
-    atomic_store(&r->log_wanted, c->conn && c->logs);
-    if (!c->conn || !c->logs || co_conn_unsent(c->conn) > LOG_UNSENT)
+    atomic_store(&net->log_wanted, cl->conn && cl->logs);
+    if (!cl->conn || !cl->logs || co_conn_unsent(cl->conn) > LOG_UNSENT)
         return;
-    pthread_mutex_lock(&r->lock);
-    lines = r->log_out;
-    r->log_out = (co_str){0};
-    pthread_mutex_unlock(&r->lock);
+    co_str lines = queue_take_log(&net->queue);
     for (size_t at = 0, n; at < lines.len; at += n) {
         n = cut(lines.p + at, lines.len - at);
-        if (co_conn_send(c->conn, &(co_frame){.type = WORD_LOG,
-                                              .run = c->run,
-                                              .view = (uint32_t)c->view,
-                                              .len = (uint32_t)n,
-                                              .body = lines.p + at}))
-            break; /* the client's turn sees why */
+        if (co_conn_send(cl->conn, &(co_frame){.type = FRAME_LOG,
+                                               .run = cl->run,
+                                               .view = (uint32_t)cl->view,
+                                               .len = (uint32_t)n,
+                                               .body = lines.p + at}))
+            break; /* the client's next turn finds the broken connection */
     }
     co_str_fini(&lines);
-}
-
-static long long count_lines(const char *lines, size_t n)
-{
-    long long count = 0;
-
-    for (size_t i = 0; i < n; i++)
-        count += lines[i] == '\n';
-    return count;
-}
-
-void logs_heard(void *roster, const char *lines, size_t n)
-{
-    net *r = roster;
-
-    pthread_mutex_lock(&r->lock);
-    if (r->log_in.len + n <= LOG_IN_MOST)
-        co_str_addn(&r->log_in, lines, n);
-    else
-        r->log_lost += count_lines(lines, n);
-    pthread_mutex_unlock(&r->lock);
-    queue_wake(r->event_fd);
-}
-
-long long logs_take(co_roster *base, co_str *out)
-{
-    net *r = (net *)base;
-
-    pthread_mutex_lock(&r->lock);
-    long long lost = r->log_lost;
-    if (r->log_in.len)
-        co_str_addn(out, r->log_in.p, r->log_in.len);
-    co_str_clear(&r->log_in);
-    r->log_lost = 0;
-    pthread_mutex_unlock(&r->lock);
-    return lost;
 }

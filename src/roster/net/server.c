@@ -1,392 +1,289 @@
-/* roster_net_server.c -- the seats: who is connected, who may stay, who is silent, whose clock is where.
+/* server.c -- the loop of the host that keeps the roster: who is connected, who speaks, who is silent.
  *
- * One thread, nothing blocks. A seat is dropped at one place only (sweep), at the end of a turn, so that no other loop over the
- * seats sees one vanish. Silence is counted in turns of at most LATE_TURN_MS: when this process itself was stopped or
- * starved, nobody is silent because of it.
+ * One thread, nothing blocks. Seats are dropped in one place only (sweep), at the end of a turn, so that no other loop over
+ * the seats sees one vanish. Silence is counted in turns of at most LATE_TURN_MS: if this process itself was stopped or
+ * starved, no host counts as silent because of it.
  */
-#include "roster/net/server_int.h"
+#include "roster/net/seat_int.h"
 
-#include <stdarg.h>
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
 #include "base/alloc.h"
 #include "base/clock.h"
+#include "roster/times_int.h"
 
-static seat *seat_new(server *s, co_conn *conn)
+enum { GREETING_MOST = 1 << 16 }; /* bytes from a connection that has not said yet who it is */
+
+static seat *sit_down(server *srv, co_conn *conn)
 {
-    if (s->n == s->room) {
-        int room = s->room ? 2 * s->room : 8;
-        seat **seats = co_realloc(s->seats, (size_t)room * sizeof *seats);
-        if (!seats)
-            return NULL;
-        s->seats = seats;
-        s->room = room;
-    }
-    seat *h = co_zalloc(sizeof *h);
-    if (!h)
-        return NULL;
-    h->conn = conn;
-    h->host = -1;
-    h->best_rtt_ns = -1;
-    h->heard_ns = meet_clock(&s->where);
-    h->from = co_net_peer(co_conn_fd(conn));
-    co_addr_text(h->who.addr, sizeof h->who.addr, &h->from);
-    s->seats[s->n++] = h;
-    return h;
+    seat *peer = seat_new(&srv->seats, conn);
+
+    if (peer)
+        peer->heard_ns = host_clock_ns(&srv->where);
+    return peer;
 }
 
-static void seat_free(seat *h)
-{
-    co_conn_free(h->conn);
-    co_free(h);
-}
-
-co_err server_open(server **out, const co_terms *terms, const co_meet *where, const meeting *m, co_tls *tls,
+co_err server_open(server **out, const co_terms *terms, const co_meet *where, const role *here, co_tls *tls,
                    int local_fd)
 {
-    server *s = co_zalloc(sizeof *s);
+    server *srv = co_zalloc(sizeof *srv);
     co_conn *mine = NULL;
-    co_err err = s ? co_conn_new(&mine, local_fd, NULL, CO_CONN_SERVER) : CO_ENOMEM;
+    co_err err = srv ? co_conn_new(&mine, local_fd, NULL, CO_CONN_SERVER) : CO_ENOMEM;
 
-    if (!s)
+    if (!srv)
         close(local_fd);
     if (err)
-        close(m->listener);
+        close(here->listener);
     else
-        err = co_gate_open(&s->gate, m->listener, tls);
+        err = co_gate_open(&srv->gate, here->listener, tls);
     if (err) {
         co_conn_free(mine);
-        co_free(s);
+        co_free(srv);
         return err;
     }
-    s->terms = *terms;
-    s->where = *where;
-    s->at = m->at;
-    s->run = run_number(terms->run_id);
-    s->last_call_ms = -1;
-    if (*where->host)
-        snprintf(s->me, sizeof s->me, "%s", where->host);
-    else if (gethostname(s->me, sizeof s->me - 1) != 0)
-        snprintf(s->me, sizeof s->me, "host");
-    seat *h = seat_new(s, mine);
-    if (!h) {
+    srv->terms = *terms;
+    srv->where = *where;
+    srv->at = here->at;
+    srv->seats.run = run_number(terms->run_id);
+    srv->rounds.last_call_ms = -1;
+    srv->handover.checked = where->etcd.members != NULL;
+    host_own_name(srv->me, sizeof srv->me, where);
+    seat *own = sit_down(srv, mine);
+    if (!own) {
         co_conn_free(mine);
-        server_close(s);
+        server_close(srv);
         return CO_ENOMEM;
     }
-    h->local = true;
-    snprintf(h->who.addr, sizeof h->who.addr, "here");
-    *out = s;
+    own->local = true;
+    snprintf(own->who.addr, sizeof own->who.addr, "here");
+    *out = srv;
     return CO_OK;
 }
 
-void server_close(server *s)
+void server_close(server *srv)
 {
-    if (!s)
+    if (!srv)
         return;
-    for (int i = 0; i < s->n; i++)
-        seat_free(s->seats[i]);
-    co_free(s->seats);
-    co_gate_close(s->gate);
-    explicit_bzero(s->where.token, sizeof s->where.token);
-    co_free(s);
+    for (int i = 0; i < srv->seats.n; i++)
+        seat_free(srv->seats.at[i]);
+    co_free(srv->seats.at);
+    co_gate_close(srv->gate);
+    explicit_bzero(srv->where.token, sizeof srv->where.token);
+    co_free(srv);
 }
 
-int server_fds(const server *s, struct pollfd *fds, int most)
+int server_fds(const server *srv, struct pollfd *fds, int most)
 {
     int n = 0;
 
-    fds[n++] = (struct pollfd){.fd = co_gate_fd(s->gate), .events = POLLIN};
-    for (int i = 0; i < s->n && n < most; i++)
-        fds[n++] = (struct pollfd){.fd = co_conn_fd(s->seats[i]->conn),
-                                   .events = (short)co_conn_events(s->seats[i]->conn)};
-    return n;
-}
-
-void seat_name(char *out, size_t size, const seat *h)
-{
-    if (h->local)
-        snprintf(out, size, "%.200s", h->who.name);
-    else
-        snprintf(out, size, "%.200s (%.60s)", h->who.name, h->who.addr);
-}
-
-int server_joined(const server *s)
-{
-    int n = 0;
-
-    for (int i = 0; i < s->n; i++)
-        n += s->seats[i]->joined && !*s->seats[i]->gone;
-    return n;
-}
-
-/* In the job, or it left and its lines are still to come. */
-static bool stays(const seat *h)
-{
-    return h->joined || (h->logs && !h->logged);
-}
-
-static void drop(seat *h, const char *why)
-{
-    if (!*h->gone)
-        snprintf(h->gone, sizeof h->gone, "%s", *why ? why : "gone");
-}
-
-void seat_say(server *s, seat *h, word type, json_t *body)
-{
-    /* Nobody who speaks plainly on the local pair is a stranger, but the first frame is still to come. */
-    if (!co_conn_known(h->conn) || *h->gone) {
-        json_decref(body);
-        return;
+    fds[n++] = (struct pollfd){.fd = co_gate_fd(srv->gate), .events = POLLIN};
+    for (int i = 0; i < srv->seats.n && n < most; i++) {
+        co_conn *conn = srv->seats.at[i]->conn;
+        fds[n++] = (struct pollfd){.fd = co_conn_fd(conn), .events = (short)co_conn_events(conn)};
     }
-    if (word_send(h->conn, type, s->run, s->round.number, body))
-        drop(h, co_errmsg());
+    return n;
 }
 
-void server_talk(server *s, bool to_all, const char *fmt, ...)
+/* --- what hosts say --------------------------------------------------------------------------------------------------- */
+static void done(server *srv, seat *peer)
 {
-    char text[1024];
-    va_list ap;
-
-    va_start(ap, fmt);
-    vsnprintf(text, sizeof text, fmt, ap);
-    va_end(ap);
-    for (int i = 0; i < s->n; i++)
-        if (s->seats[i]->joined && (to_all || s->seats[i]->local))
-            seat_say(s, s->seats[i], WORD_TALK, json_pack("{so}", "text", co_json_string(text)));
+    peer->done = srv->rounds.some_done = true;
+    for (int i = 0; i < srv->seats.n && peer->local; i++)
+        if (srv->seats.at[i]->joined)
+            clock_ping(srv, srv->seats.at[i]); /* all learn at once that the keeper's part is done */
 }
 
-/* Frames of an earlier round are read and dropped. */
-static bool of_this_round(const server *s, const co_frame *f, const seat *h)
+/* A frame of a host that is in this round. Frames of an earlier round are dropped. */
+static void hear_in_round(server *srv, seat *peer, frame_type type, const json_t *body)
 {
-    return f->view == (uint32_t)s->round.number && h->host >= 0;
-}
-
-static void hear(server *s, seat *h, const co_frame *f)
-{
-    json_t *body = NULL;
     co_failure failure;
+
+    if (type == FRAME_PORT) {
+        gather_port(srv, peer, (int)field_int(body, "port", 1, 65535, 0));
+    } else if (type == FRAME_DONE) {
+        done(srv, peer);
+    } else if (type == FRAME_STOPPED) {
+        peer->stopped = true;
+    } else if (type == FRAME_FAILED) {
+        failure_unpack(&failure, body);
+        rounds_failed(srv, peer, &failure);
+    }
+}
+
+static void hear_body(server *srv, seat *peer, const co_frame *frame, const json_t *body)
+{
+    bool of_this_round = frame->view == (uint32_t)srv->rounds.round.number && peer->number >= 0;
     char why[512];
 
-    if (f->type == WORD_LOG) {
-        h->silent_ms = 0;
-        h->heard_ns = meet_clock(&s->where);
-        if (h->logs)
-            s->log(s->log_ctx, f->body, f->len);
+    if (!peer->joined) {
+        if (!peer->closing)
+            hello_first(srv, peer, frame->type, body);
+    } else if (frame->type == FRAME_PONG) {
+        clock_pong(srv, peer, body);
+    } else if (frame->type == FRAME_LEAVE) {
+        field_text(why, sizeof why, body, "why");
+        rounds_left(srv, peer, (int)field_int(body, "status", 0, 255, 1), why);
+    } else if (of_this_round) {
+        hear_in_round(srv, peer, frame->type, body);
+    }
+}
+
+static void hear(server *srv, seat *peer, const co_frame *frame)
+{
+    json_t *body = NULL;
+
+    if (frame->type != FRAME_LOG && frame_read(&body, frame)) {
+        seat_drop(peer, co_errmsg());
         return;
     }
-    if (word_read(&body, f)) {
-        drop(h, co_errmsg());
+    peer->silent_ms = 0;
+    peer->heard_ns = host_clock_ns(&srv->where);
+    if (frame->type == FRAME_LOG) {
+        if (peer->logs)
+            srv->log(srv->log_ctx, frame->body, frame->len);
         return;
     }
-    h->silent_ms = 0;
-    h->heard_ns = meet_clock(&s->where);
-    h->logged = h->logged || f->type == WORD_LOGGED;
-    if (!h->joined) {
-        if (f->type == WORD_HELLO && !h->closing)
-            seat_hello(s, h, body);
-        else if (f->type == WORD_ASK && !h->closing)
-            server_asked(s, h, body);
-        else if (f->type == WORD_LEAVE && !h->closing)
-            server_not_joined(s, h, body);
-    } else if (f->type == WORD_PONG) {
-        seat_pong(s, h, body);
-    } else if (f->type == WORD_PORT && of_this_round(s, f, h)) {
-        rounds_port(s, h, (int)word_int(body, "port", 1, 65535, 0));
-    } else if (f->type == WORD_DONE && of_this_round(s, f, h)) {
-        h->done = s->some_done = true;
-        for (int i = 0; i < s->n && h->local; i++)
-            if (s->seats[i]->joined)
-                seat_ping(s, s->seats[i]); /* what this host would leave undone is nothing, from now on */
-    } else if (f->type == WORD_STOPPED && of_this_round(s, f, h)) {
-        h->stopped = true;
-    } else if (f->type == WORD_FAILED && of_this_round(s, f, h)) {
-        failure_unpack(&failure, body);
-        rounds_failed(s, h, &failure);
-    } else if (f->type == WORD_LEAVE) {
-        word_text(why, sizeof why, body, "why");
-        rounds_left(s, h, (int)word_int(body, "status", 0, 255, 1), why);
-    }
+    peer->logged = peer->logged || frame->type == FRAME_LOGGED;
+    hear_body(srv, peer, frame, body);
     json_decref(body);
 }
 
-static void serve(server *s, seat *h)
+static void serve(server *srv, seat *peer)
 {
-    co_frame f;
+    co_frame frame;
     bool got = true;
-    co_err err = *h->gone ? CO_OK : co_conn_work(h->conn);
+    co_err err = *peer->gone ? CO_OK : co_conn_work(peer->conn);
     char why[300];
 
     snprintf(why, sizeof why, "%s", err ? co_errmsg() : "");
-    if (!stays(h) && !h->local && co_conn_unread(h->conn) > GREETING_MOST)
-        drop(h, "too long a greeting");
-    while (got && !*h->gone) {
-        if (co_conn_next(h->conn, &f, &got))
-            drop(h, co_errmsg());
+    if (!seat_stays(peer) && !peer->local && co_conn_unread(peer->conn) > GREETING_MOST)
+        seat_drop(peer, "too long a greeting");
+    while (got && !*peer->gone) {
+        if (co_conn_next(peer->conn, &frame, &got))
+            seat_drop(peer, co_errmsg());
         else if (got)
-            hear(s, h, &f);
+            hear(srv, peer, &frame);
     }
     if (err) {
-        h->heard_ns = meet_clock(&s->where); /* an end that is seen happened now; a silence, when it began */
-        drop(h, why);
+        peer->heard_ns =
+            host_clock_ns(&srv->where); /* a connection ends now; a silence began at the last frame */
+        seat_drop(peer, why);
     }
 }
 
-static void watch(server *s, seat *h, double elapsed_ms)
+/* --- who is dropped --------------------------------------------------------------------------------------------------- */
+static void check_silence(server *srv, seat *peer, double elapsed_ms)
 {
-    double limit_ms = 1000 * (s->where.lost_after_s > 0 ? s->where.lost_after_s : 3);
+    double limit_ms = 1000 * (srv->where.lost_after_s > 0 ? srv->where.lost_after_s : 3);
+    double beat_ms = limit_ms < 3 * BEAT_MS ? limit_ms / 3 : BEAT_MS;
+    bool stays = seat_stays(peer);
     char why[100];
 
-    h->silent_ms += elapsed_ms;
-    h->age_ms += elapsed_ms;
-    if (stays(h) && !h->local && h->silent_ms > limit_ms) {
-        snprintf(why, sizeof why, "no sign of life for %.1f s", h->silent_ms / 1000);
-        drop(h, why);
+    peer->silent_ms += elapsed_ms;
+    peer->age_ms += elapsed_ms;
+    if (stays && !peer->local && peer->silent_ms > limit_ms) {
+        snprintf(why, sizeof why, "no sign of life for %.1f s", peer->silent_ms / 1000);
+        seat_drop(peer, why);
     }
-    if (!stays(h) && h->age_ms > (h->closing ? LINGER_MS : HELLO_MS))
-        drop(h, "did not say who it is");
-    if (stays(h) && (h->since_ping_ms += elapsed_ms) >= (limit_ms < 3 * BEAT_MS ? limit_ms / 3 : BEAT_MS))
-        seat_ping(s, h);
+    if (!stays && peer->age_ms > (peer->closing ? REFUSED_MS : HELLO_MS))
+        seat_drop(peer, "did not say who it is");
+    if (stays && (peer->since_ping_ms += elapsed_ms) >= beat_ms)
+        clock_ping(srv, peer);
 }
 
-/* It is not heard any more, and has not said that it logged all. */
-static void note_unlogged(server *s, const seat *h)
+/* The host is gone and has not said that these were all its lines. */
+static void note_unlogged(server *srv, const seat *peer)
 {
     char stamp[CO_STAMP], line[CO_HOST_NAME + 200];
 
-    if (!h->logs || h->logged)
+    if (!peer->logs || peer->logged)
         return;
-    co_stamp(stamp, (double)meet_clock(&s->where) / 1e9);
+    co_stamp(stamp, (double)host_clock_ns(&srv->where) / 1e9);
     int n = snprintf(line, sizeof line,
                      "%s [%s:-] what it logged last may be missing here: it is in merged.log on that host\n",
-                     stamp, h->who.name);
-    s->log(s->log_ctx, line, (size_t)n);
+                     stamp, peer->who.name);
+    srv->log(srv->log_ctx, line, (size_t)n);
 }
 
-void server_logs_end(server *s)
+void server_logs_end(server *srv)
 {
-    for (int i = 0; i < s->n; i++)
-        note_unlogged(s, s->seats[i]);
+    for (int i = 0; i < srv->seats.n; i++)
+        note_unlogged(srv, srv->seats.at[i]);
 }
 
-static void sweep(server *s)
+static void sweep(server *srv)
 {
-    for (int i = 0; i < s->n;) {
-        seat *h = s->seats[i];
-        if (!*h->gone) {
+    seats *all = &srv->seats;
+
+    for (int i = 0; i < all->n;) {
+        seat *peer = all->at[i];
+        if (!*peer->gone) {
             i++;
             continue;
         }
-        memmove(&s->seats[i], &s->seats[i + 1], (size_t)(--s->n - i) * sizeof *s->seats);
-        note_unlogged(s, h);
-        if (h->joined) {
-            s->losses++;
-            rounds_lost(s, h);
+        memmove(&all->at[i], &all->at[i + 1], (size_t)(--all->n - i) * sizeof *all->at);
+        note_unlogged(srv, peer);
+        if (peer->joined) {
+            srv->handover.losses++;
+            rounds_lost(srv, peer);
         }
-        seat_free(h);
+        seat_free(peer);
         i = 0; /* telling the others may have lost one more */
     }
 }
 
-/* Somebody without the token at the door: worth a line now and then, not one each. */
-static void tell_wrong_tokens(server *s, double elapsed_ms)
+/* A host without the right token tried to join: one line now and then, not one each time. */
+static void tell_wrong_tokens(server *srv, double elapsed_ms)
 {
-    co_gate_counts n = co_gate_count(s->gate);
+    co_gate_counts n = co_gate_count(srv->gate);
     char from[CO_NAME_MOST];
 
-    s->wrong_token_ms += elapsed_ms;
-    if (n.wrong_token == s->wrong_token_told || (s->wrong_token_told && s->wrong_token_ms < RETALK_MS))
+    srv->wrong_token_ms += elapsed_ms;
+    if (n.wrong_token == srv->wrong_token_told || (srv->wrong_token_told && srv->wrong_token_ms < RETALK_MS))
         return;
     co_addr_text(from, sizeof from, &n.wrong_from);
-    server_talk(s, false, "step token: %s tried to join with another token and was sent away (%llu so far)",
-                from, (unsigned long long)n.wrong_token);
-    s->wrong_token_told = n.wrong_token;
-    s->wrong_token_ms = 0;
+    seats_talk(&srv->seats, false,
+               "step token: %s tried to join with another token and was sent away (%llu so far)", from,
+               (unsigned long long)n.wrong_token);
+    srv->wrong_token_told = n.wrong_token;
+    srv->wrong_token_ms = 0;
 }
 
-/* Without TLS whoever sends a frame's head is let in: of those who do not go on to say who they are, the oldest goes. */
-static void make_room(server *s)
+/* Without TLS anybody who sends a frame's head gets in. If too many have not said who they are, the oldest goes. */
+static void make_room(server *srv)
 {
     seat *oldest = NULL;
     int n = 0;
 
-    for (int i = 0; i < s->n; i++) {
-        seat *h = s->seats[i];
-        if (stays(h) || h->local || *h->gone)
+    for (int i = 0; i < srv->seats.n; i++) {
+        seat *peer = srv->seats.at[i];
+        if (seat_stays(peer) || peer->local || *peer->gone)
             continue;
         n++;
-        if (!oldest || h->age_ms > oldest->age_ms)
-            oldest = h;
+        if (!oldest || peer->age_ms > oldest->age_ms)
+            oldest = peer;
     }
     if (n >= CO_STRANGERS)
-        drop(oldest, "others came");
+        seat_drop(oldest, "others came");
 }
 
-void server_turn(server *s, double elapsed_ms)
+/* --- the loop --------------------------------------------------------------------------------------------------------- */
+void server_turn(server *srv, double elapsed_ms)
 {
-    for (co_conn *c; (c = co_gate_turn(s->gate));) {
-        make_room(s);
-        if (s->n >= CO_MAX_HOSTS + CO_STRANGERS || !seat_new(s, c))
-            co_conn_free(c);
+    seats *all = &srv->seats;
+
+    for (co_conn *conn; (conn = co_gate_turn(srv->gate));) {
+        make_room(srv);
+        if (all->n >= CO_MAX_HOSTS + CO_STRANGERS || !sit_down(srv, conn))
+            co_conn_free(conn);
     }
-    for (int i = 0; i < s->n; i++)
-        serve(s, s->seats[i]);
-    for (int i = 0; i < s->n; i++)
-        watch(s, s->seats[i], elapsed_ms);
-    tell_wrong_tokens(s, elapsed_ms);
-    sweep(s);
-    rounds_turn(s, elapsed_ms);
-}
-
-void server_logs_to(server *s, void (*log)(void *ctx, const char *lines, size_t n), void *ctx)
-{
-    s->log = log;
-    s->log_ctx = ctx;
-}
-
-void server_resume(server *s, const past *p)
-{
-    s->past = *p;
-    s->least_restarts = p->restarts < s->terms.max_restarts ? p->restarts : s->terms.max_restarts;
-    s->has_cause = p->has_cause;
-    s->cause = p->cause;
-}
-
-int server_losses(const server *s)
-{
-    return s->losses;
-}
-
-bool server_asks(const server *s)
-{
-    return s->asks;
-}
-
-void server_clear(server *s, int losses)
-{
-    s->cleared = losses;
-}
-
-bool server_over(const server *s)
-{
-    return s->stage == OVER;
-}
-
-int server_status(const server *s, char *text, size_t size)
-{
-    snprintf(text, size, "%s", s->why);
-    return s->status;
-}
-
-bool server_idle(const server *s)
-{
-    if (s->stage != OVER)
-        return false;
-    for (int i = 0; i < s->n; i++)
-        if (!s->seats[i]->local && stays(s->seats[i])) /* they close when they have heard it */
-            return false;
-    return true;
+    for (int i = 0; i < all->n; i++)
+        serve(srv, all->at[i]);
+    for (int i = 0; i < all->n; i++)
+        check_silence(srv, all->at[i], elapsed_ms);
+    tell_wrong_tokens(srv, elapsed_ms);
+    sweep(srv);
+    rounds_turn(srv, elapsed_ms);
 }

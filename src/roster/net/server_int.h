@@ -1,95 +1,35 @@
-/* roster_net_server_int.h -- shared by the files of the server: seats (server.c, hello.c) and rounds (rounds.c). */
+/* server_int.h -- the roster's server, as the carrier thread of the host that keeps the roster uses it. */
 #ifndef CO_ROSTER_NET_SERVER_INT_H
 #define CO_ROSTER_NET_SERVER_INT_H
 
-#include "roster/net/net_int.h"
+#include <poll.h>
 
-/* A host in the job, or a connection that has not said yet who it is. */
-typedef struct seat {
-    co_conn *conn;
-    bool local;   /* the server's own host */
-    bool joined;  /* said hello and was welcomed */
-    bool closing; /* gets its last words, then goes */
-    bool logs;    /* was in the job, and its lines are wanted: also after it left, until it has logged all */
-    bool logged;
-    char gone[300]; /* not "": to be dropped in this turn, with this reason */
-    host_name who;
-    co_addr from;
-    char via[CO_HOST_NAME], advertise[CO_HOST_NAME];
-    co_terms terms;
-    double grace_s; /* what it gives its workers to end */
-    int64_t seq;    /* order of joining */
-    int host;       /* number in this round; -1: not in it */
-    bool stopped, done;
-    double silent_ms, since_ping_ms, age_ms;
-    int64_t offset_ns, best_rtt_ns; /* its clock less ours; rtt -1: not measured */
-    int64_t heard_ns;               /* our wall clock when it last said something */
-    bool clock_told;
-    int64_t past_round; /* its last round when it came; 0: it is new */
-    bool past_done;
-} seat;
+#include "roster/net/client_int.h"
+#include "roster/net/role_int.h"
 
-typedef enum { GATHER, PICK, RUN, STOPPING, OVER } stage;
+typedef struct server server;
+enum { SERVER_FDS = CO_MAX_HOSTS + CO_STRANGERS + 2 };
 
-struct server {
-    co_terms terms;
-    co_meet where;
-    co_endpoint at;
-    uint64_t run;
-    char me[CO_HOST_NAME];
-    co_gate *gate;
-    seat **seats;
-    int n, room;
-    int64_t next_seq;
-    stage stage;
-    double stage_ms, last_call_ms; /* in this stage; since there were enough hosts, -1: there are not */
-    co_round round;
-    bool counts;    /* the round that is being stopped ended by a failure */
-    bool some_done; /* of this round: a host, which may be gone by now */
-    bool undone;    /* likewise: a host left before it was done */
-    bool has_cause;
-    co_failure cause;
-    char why[1024]; /* the round is stopped because */
-    uint64_t wrong_token_told;
-    double wrong_token_ms; /* since it was told */
-    past past;             /* of a keeper before this one; number 0: none */
-    int64_t least_number;  /* what those who come have seen: rounds go on from there */
-    int least_restarts;
-    bool asks;                                           /* see server_asks */
-    int losses, cleared;                                 /* see server_clear */
-    int status;                                          /* once it is over; its text is in why */
-    void (*log)(void *ctx, const char *lines, size_t n); /* see server_logs_to */
-    void *log_ctx;
-};
+/* Takes here->listener and local_fd, this host's own seat. */
+co_err server_open(server **out, const co_terms *terms, const co_meet *where, const role *here, co_tls *tls,
+                   int local_fd);
+int server_fds(const server *srv, struct pollfd *fds, int most);
+void server_turn(server *srv, double elapsed_ms);
+void server_end(server *srv, int status,
+                const char *why); /* tells all hosts that the job is over, unless it is already */
+/* Where lines that other hosts log go; also after the end, while those hosts are connected. */
+void server_logs_to(server *srv, void (*log)(void *ctx, const char *lines, size_t n), void *ctx);
+void server_logs_end(server *srv);   /* writes a line for each host whose last log lines are missing */
+bool server_idle(const server *srv); /* the job is over, and every host knows */
+bool server_over(const server *srv);
+int server_status(const server *srv, char *text, size_t size); /* once it is over */
+void server_close(server *srv);                                /* NULL is fine */
 
-/* seats */
-void seat_say(server *s, seat *h, word type, json_t *body); /* takes body; a failure drops the seat */
-void server_talk(server *s, bool to_all, const char *fmt, ...) __attribute__((format(printf, 3, 4)));
-int server_joined(const server *s);
-void seat_name(char *out, size_t size, const seat *h); /* "b (10.0.0.2)" */
-
-/* ask.c: a seat that did not say hello but asked what runs, or that knows and does not join */
-void server_asked(server *s, seat *h, const json_t *body);
-void server_not_joined(server *s, seat *h, const json_t *body);
-
-/* roster_net_clock.c */
-void seat_ping(server *s, seat *h);
-void seat_pong(server *s, seat *h, const json_t *body);
-
-/* roster_net_hello.c */
-void seat_hello(server *s, seat *h, const json_t *body);
-void seat_refuse(server *s, seat *h, const char *to_it, const char *to_us);
-
-/* rounds, roster_net_gather.c */
-void rounds_enter(server *s, stage to);
-bool rounds_regather(const server *s); /* after a lost keeper: its hosts are on their way */
-void rounds_gather(server *s, double elapsed_ms);
-void rounds_turn(server *s, double elapsed_ms);
-void rounds_joined(server *s, seat *h);
-void rounds_port(server *s, seat *h, int port);
-void rounds_failed(server *s, seat *h, const co_failure *f);
-void rounds_left(server *s, seat *h, int status, const char *why); /* asked to end */
-void rounds_lost(server *s, seat *h); /* h->gone says how; it is out of the list already */
-void rounds_over(server *s, int status, const char *text);
+/* For a keeper whose place another host could have taken (etcd/). */
+void server_resume(server *srv, const past *before); /* goes on where a lost keeper was */
+int server_losses(const server *srv);                /* hosts lost so far */
+bool server_wants_clearance(const server *srv);      /* a round would begin if it were cleared */
+void server_clear(server *srv,
+                  int losses); /* the hosts of the first `losses` losses have no roster of their own */
 
 #endif

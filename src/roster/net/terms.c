@@ -1,8 +1,8 @@
-/* roster_net_terms.c -- hosts whose command lines do not agree: both are told both values, and what to type.
+/* terms.c -- hosts whose command lines do not agree: the message on both sides has both values and what to type.
  *
  * One row per thing that must be equal. Side a keeps the roster, side b wants to join.
  */
-#include "roster/net/net_int.h"
+#include "roster/net/frame_int.h"
 
 #include <stdio.h>
 #include <string.h>
@@ -52,7 +52,7 @@ bool terms_agree(char *to_b, char *to_a, size_t size, const co_terms *a, const c
         if (strcmp(says_a, says_b) == 0)
             continue;
         more[0] = '\0';
-        if (rows[i].say == nnodes) { /* the larger is what was meant: nobody asks for hosts that there are not */
+        if (rows[i].say == nnodes) { /* the larger number is most likely meant */
             char line[64];
             nnodes(line, sizeof line, a->max_hosts >= b->max_hosts ? a : b);
             snprintf(more, sizeof more, "end the one with the other value and start it with %s.", line);

@@ -1,0 +1,179 @@
+/* commands.c -- the table of commands, and the commands that are planned. */
+#include "cli/cli_int.h"
+
+#include <stdio.h>
+#include <string.h>
+
+#include "bench/bench.h"
+#include "job/launch.h"
+#include "term/help.h"
+
+const command commands[] = {
+    {"train", "[group=choice] [key=value] ...", "train a model", cmd_train,
+     "  cohort train experiment=demo                    the built-in digits\n"
+     "  cohort train data=digits model=cnn optim.lr=0.003 trainer.max_epochs=10\n"
+     "  cohort train data=text data.path=book.txt model=lm trainer.devices=4\n"
+     "  cohort train run.dir=logs/train/runs/DATE ckpt_path=auto        continue a run\n"
+     "  cohort train -m optim.lr=0.1,0.01 'seed=range(1,4)'      six runs in turn\n\n"
+     "  --config-dir FOLDER   your own groups of YAML files (default: ./configs)\n"
+     "  --multirun, -m        one run for each combination of values\n"
+     "  --cfg job             print the configuration, start nothing\n"
+     "  --resolve             with --cfg: values from the environment, too\n"
+     "  --detach              run without this terminal (cohort attach, cohort stop)\n"
+     "  --json                print the summary instead of the run folder's name\n"},
+    {"plan", "[group=choice] [key=value] ...", "what `cohort train` would take: memory, steps, time", cmd_plan,
+     "  cohort plan experiment=demo\n"
+     "  cohort plan data=digits model=cnn data.batch_size=512 trainer.devices=4\n\n"
+     "  --json                one object, memory in bytes\n"
+     "  --parameters          every tensor of the model: name, shape, numbers\n"
+     "  --config-dir FOLDER   your own groups of YAML files (default: ./configs)\n\n"
+     "  Exit status 2: `cohort train` would refuse the same words.\n"},
+    {"test", "ckpt_path=FOLDER [key=value] ...", "evaluate a checkpoint", cmd_test,
+     "  cohort test ckpt_path=logs/train/runs/DATE           its newest checkpoint\n"
+     "  cohort test ckpt_path=logs/train/runs/DATE/checkpoints/best --split val\n"
+     "  cohort test ckpt_path=elsewhere/epoch_009 data=digits model=cnn\n"
+     "  cohort test weights=model.safetensors data=cifar10 data.dir=DIR model=resnet18\n\n"
+     "  --split val|test      which samples (default: test)\n"
+     "  --json                one object, numbers in full\n"
+     "  --config-dir FOLDER   your own groups of YAML files (default: ./configs)\n"},
+    {"predict", "ckpt_path=FOLDER [PICTURE|FOLDER] ... [key=value] ...",
+     "run a checkpoint on pictures of your own or on a split", cmd_predict,
+     "  cohort predict ckpt_path=logs/train/runs/DATE photo.jpg holiday/\n"
+     "  cohort predict ckpt_path=logs/train/runs/DATE --limit 10\n"
+     "  cohort predict ckpt_path=logs/train/runs/DATE --split val --json\n\n"
+     "  Pictures are resized and normalised as in the run's evaluation. A line has the\n"
+     "  file and up to five classes with their probabilities, the likeliest first.\n\n"
+     "  A line of a split has the sample's number, then its class, probability, class\n"
+     "  name and file; for regression its values; for text the likeliest next token.\n\n"
+     "  --split val|test      which samples (default: test)\n"
+     "  --limit N             the first N only\n"
+     "  --logits              the numbers behind the choice, too\n"
+     "  --json                an object per sample, with the label that the data give it\n"
+     "  --config-dir FOLDER   your own groups of YAML files (default: ./configs)\n"},
+    {"launch", "[flags] PROGRAM [arguments]", "run any program on one or many hosts, as torchrun does",
+     cmd_launch, co_launch_usage},
+    {"host", "[flags] [--] PROGRAM [arguments]", "begin a job that other hosts join with a code", cmd_host,
+     co_host_usage},
+    {"join", "[flags]", "take part in a job that `cohort host` began on another host", cmd_join, co_join_usage},
+    {"logs", "[FOLDER|RUN] ...", "what the workers of a launched job printed, all hosts in one", cmd_logs,
+     logs_usage},
+    {"ckpt", "ls|hash|verify|export PATH ...", "checkpoints: list, hash, verify, export", cmd_ckpt,
+     "  cohort ckpt ls logs/train/runs/DATE\n"
+     "  cohort ckpt hash logs/train/runs/DATE/checkpoints/last\n"
+     "  cohort ckpt verify logs/train/runs/DATE/checkpoints/last\n"
+     "  cohort ckpt export logs/train/runs/DATE --out model.safetensors  for PyTorch\n\n"
+     "  --out FILE            where export writes; it must not exist\n"
+     "  --ema                 export the average of the weights (optim.ema)\n"
+     "  --json                an object per checkpoint\n\n"
+     "  Exit status of verify: 1 if any checkpoint is bad.\n"},
+    {"bench", "NAME [--json]", "the measurements of this program, as JSON", co_bench_run,
+     "  cohort bench sameness\n"
+     "  cohort bench kills --json\n"},
+    {"ps", "", "training runs on this machine", cmd_ps,
+     "  cohort ps             epoch, step and time left of each run\n"
+     "  cohort ps --json      an object per run\n"},
+    {"attach", "[PID|FOLDER]", "watch a training run from another terminal", cmd_attach,
+     "  cohort attach                     the only run there is\n"
+     "  cohort attach 12345\n"
+     "  cohort attach logs/train/runs/DATE\n\n"
+     "  Ctrl-C leaves, and the run goes on. When the run ends, attach exits with the\n"
+     "  run's exit status.\n"},
+    {"stop", "PID|FOLDER ... | --all", "ask a training run to save and stop", cmd_stop,
+     "  cohort stop 12345\n"
+     "  cohort stop logs/train/runs/DATE --wait\n"
+     "  cohort stop --all\n\n"
+     "  --wait                wait until the run has ended\n"
+     "  --all                 every run on this machine\n"
+     "  --json                an object per run\n"},
+    {"token", "", "make a token that lets hosts into a job", cmd_token,
+     "  COHORT_TOKEN=$(cohort token)\n"
+     "  kubectl create secret generic cohort-token \\\n"
+     "      --from-literal=token=\"$(cohort token)\"\n"},
+    {"completion", "bash|zsh", "lines that teach bash or zsh to complete commands and keys", cmd_completion,
+     "  source <(cohort completion bash)                  for this shell\n"
+     "  cohort completion zsh > ~/.zfunc/_cohort          a folder of $fpath\n\n"
+     "  `make install` puts both where the shells look.\n"},
+    {0}};
+
+const command *command_find(const char *name)
+{
+    const command *c = commands;
+
+    while (c->name && strcmp(c->name, name) != 0)
+        c++;
+    return c->name ? c : NULL;
+}
+
+int show_usage(const char *command_name)
+{
+    const command *c = command_find(command_name);
+    co_str text = {0};
+
+    if (c) {
+        co_str_addf(&text, "cohort %s%s%s\n    %s\n\n%s", c->name, *c->words ? " " : "", c->words, c->help,
+                    c->usage);
+        co_help_print(stdout, co_str_text(&text));
+    }
+    co_str_fini(&text);
+    return EXIT_DONE;
+}
+
+/* Commands of the design that do not exist yet, and what serves meanwhile. */
+static const struct {
+    const char *name, *what, *meanwhile;
+} planned[] = {
+    {"top", "a terminal monitor of runs",
+     "`cohort ps` lists the runs with the time left, `cohort attach` watches one"},
+    {"board", "a web page of a run",
+     "`cohort attach` watches a run; csv/metrics.csv in its folder has every value"},
+    {"book", "a log book of runs",
+     "`cohort attach` shows a run, also one that has ended; its folder has summary.json and csv/metrics.csv"},
+    {"fit", "the largest batch that fits", "`cohort plan data.batch_size=N ...` says what a batch takes"},
+    {"doctor", "a check of hosts, network, disk and data",
+     "`cohort help` shows this machine, `cohort plan ...` checks a command line and its data"},
+    {"data", "checks, downloads and packs data sets",
+     "`cohort plan data=NAME data.dir=FOLDER` reads a set and says what it found"},
+    {"gcp", "clusters on Google Cloud", "`cohort launch --hosts HOST,HOST PROGRAM` starts a job over ssh"},
+    {"k8s", "jobs on Kubernetes", "`cohort launch PROGRAM` as the command of an indexed Job"},
+    {"slurm", "jobs under Slurm", "srun `cohort launch PROGRAM`, or the same inside an sbatch script"},
+    {"ssh", "clusters over ssh", "`cohort launch --hosts HOST,HOST PROGRAM` starts a job over ssh"}};
+
+bool command_is_planned(const char *name)
+{
+    co_str text = {0};
+
+    for (size_t i = 0; i < CO_COUNT(planned); i++)
+        if (strcmp(planned[i].name, name) == 0) {
+            co_str_addf(&text, "cohort: %s is planned, not built yet (%s); meanwhile:\n  %s\n", name,
+                        planned[i].what, planned[i].meanwhile);
+            co_help_print(stderr, co_str_text(&text));
+            co_str_fini(&text);
+            return true;
+        }
+    return false;
+}
+
+void command_unknown(const char *name)
+{
+    const char *names[CO_COUNT(commands)];
+    size_t n = 0;
+
+    for (const command *c = commands; c->name; c++)
+        names[n++] = c->name;
+    const char *near = co_str_nearest(name, names, n);
+    fprintf(stderr, "cohort: no command \"%s\"%s%s%s\n", name, near ? "; did you mean " : "",
+            near ? near : "", near ? "?" : "");
+    list_commands(stderr);
+}
+
+void list_commands(FILE *to)
+{
+    co_str text = {0};
+
+    co_str_add(&text, "Commands:\n");
+    for (const command *c = commands; c->name; c++)
+        co_str_addf(&text, "  %-10s  %s\n", c->name, c->help);
+    co_str_add(&text, "\n`cohort help COMMAND` shows its examples and flags.\n");
+    co_help_print(to, co_str_text(&text));
+    co_str_fini(&text);
+}

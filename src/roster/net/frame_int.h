@@ -1,0 +1,59 @@
+/* frame_int.h -- the frames that the hosts of a job exchange, and the checked fields of their bodies.
+ *
+ * docs/formats/wire.md describes every frame. Whatever comes in passes through this header's functions: text is cut to
+ * its field, a number outside its range becomes the default.
+ */
+#ifndef CO_ROSTER_NET_FRAME_INT_H
+#define CO_ROSTER_NET_FRAME_INT_H
+
+#include "base/json.h"
+#include "net/net.h"
+#include "roster/roster_int.h"
+
+/* S: from the server, C: from a client. */
+typedef enum {
+    FRAME_HELLO = 1, /* C: terms, host, via, advertise, grace; a host that comes back: round, used, done */
+    FRAME_WELCOME,   /* S: host, logs */
+    FRAME_REFUSED,   /* S: text, over */
+    FRAME_PING,      /* S: t, offset, done */
+    FRAME_PONG,      /* C: t as sent, mine */
+    FRAME_TALK,      /* S: text */
+    FRAME_PICK,      /* S: choose a port for MASTER_PORT */
+    FRAME_PORT,      /* C: port */
+    FRAME_BEGIN,     /* S: round */
+    FRAME_STOP,      /* S: text, cause */
+    FRAME_STOPPED,   /* C */
+    FRAME_DONE,      /* C */
+    FRAME_FAILED,    /* C: failure */
+    FRAME_LEAVE,     /* C: status, why */
+    FRAME_OVER,      /* S: status, text, cause */
+    FRAME_LOG,       /* C: log lines as they are, no JSON */
+    FRAME_LOGGED,    /* C: no more log lines; it closes */
+    FRAME_ASK = 32,  /* C, instead of HELLO: host */
+    FRAME_PLAN       /* S: answers ASK with what runs: host, version, cwd, words */
+} frame_type;
+
+uint64_t run_number(const char *run_id); /* stands for the run id in a frame's head */
+
+co_err frame_send(co_conn *conn, frame_type type, uint64_t run, int64_t view,
+                  json_t *body);                        /* takes body; NULL: none */
+co_err frame_read(json_t **out, const co_frame *frame); /* *out: an object that the caller owns */
+void field_text(char *out, size_t size, const json_t *body, const char *key);
+int64_t field_int(const json_t *body, const char *key, int64_t least, int64_t most, int64_t otherwise);
+
+json_t *terms_pack(const co_terms *terms);
+void terms_unpack(co_terms *terms, const json_t *body);
+json_t *round_pack(const co_round *round);
+void round_unpack(co_round *round, const json_t *body);
+json_t *failure_pack(const co_failure *failure);
+void failure_unpack(co_failure *failure, const json_t *body);
+
+/* ---- terms.c ---- */
+typedef struct host_name {
+    char name[CO_HOST_NAME], addr[CO_HOST_NAME];
+} host_name;
+/* Whether a host with terms `b` may join a job with terms `a`. If not: what to say to each side. */
+bool terms_agree(char *to_b, char *to_a, size_t size, const co_terms *a, const co_terms *b,
+                 const host_name *at_a, const host_name *at_b);
+
+#endif

@@ -1,0 +1,60 @@
+/* keeper.c -- what the carrier and etcd/ ask of a server: how it ends, where logs go, whether a round may begin. */
+#include "roster/net/seat_int.h"
+
+#include <stdio.h>
+
+void server_end(server *srv, int status, const char *why)
+{
+    stage_over(srv, status, why);
+}
+
+void server_logs_to(server *srv, void (*log)(void *ctx, const char *lines, size_t n), void *ctx)
+{
+    srv->log = log;
+    srv->log_ctx = ctx;
+}
+
+void server_resume(server *srv, const past *before)
+{
+    srv->handover.past = *before;
+    srv->handover.least_restarts =
+        before->restarts < srv->terms.max_restarts ? before->restarts : srv->terms.max_restarts;
+    srv->rounds.has_cause = before->has_cause;
+    srv->rounds.cause = before->cause;
+}
+
+int server_losses(const server *srv)
+{
+    return srv->handover.losses;
+}
+
+bool server_wants_clearance(const server *srv)
+{
+    return srv->handover.wants_clearance;
+}
+
+void server_clear(server *srv, int losses)
+{
+    srv->handover.cleared = losses;
+}
+
+bool server_over(const server *srv)
+{
+    return srv->rounds.stage == OVER;
+}
+
+int server_status(const server *srv, char *text, size_t size)
+{
+    snprintf(text, size, "%s", srv->rounds.why);
+    return srv->rounds.status;
+}
+
+bool server_idle(const server *srv)
+{
+    if (srv->rounds.stage != OVER)
+        return false;
+    for (int i = 0; i < srv->seats.n; i++) /* other hosts close their connection once they have heard OVER */
+        if (!srv->seats.at[i]->local && seat_stays(srv->seats.at[i]))
+            return false;
+    return true;
+}

@@ -1,0 +1,149 @@
+/* help.c -- prints help texts: never wider than the terminal, with the program named as it was called.
+ *
+ * A line that is too long is broken between words. Its rest stands below the line's last column: below the meaning in a
+ * table of flags, below the first word in a paragraph. Where the last column leaves too little room, all of it moves to
+ * lines of its own. A broken example gets the shell's backslash, so that it can still be copied.
+ */
+#include "term/help.h"
+
+#include <ctype.h>
+#include <stdbool.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/ioctl.h>
+#include <unistd.h>
+
+#include "base/program.h"
+#include "base/str.h"
+
+enum { WIDTH_ELSEWHERE = 80, WIDTH_LEAST = 40, COLUMN_LEAST = 28, NAME_MOST = 16 };
+
+static int width_of(void)
+{
+    struct winsize size;
+
+    if (ioctl(STDOUT_FILENO, TIOCGWINSZ, &size) != 0 || size.ws_col == 0)
+        return WIDTH_ELSEWHERE;
+    return size.ws_col < WIDTH_LEAST ? WIDTH_LEAST : size.ws_col;
+}
+
+/* --- the program's name -------------------------------------------------------------------------------------------- */
+/* A long path would drown the text: there the plain name stays. */
+static const char *short_name(void)
+{
+    return strlen(co_program()) > NAME_MOST ? "cohort" : co_program();
+}
+
+/* Texts say "cohort train ..." where the reader may have typed build/cohort. Examples and what stands in backticks are
+ * for typing; elsewhere "cohort train" is the command's name. Columns stay where they are, as far as the blanks before
+ * them reach. */
+static void name_program(co_str *out, const char *text)
+{
+    static const char ours[] = "cohort ";
+    size_t owed = 0,
+           extra = strlen(short_name()) > strlen("cohort") ? strlen(short_name()) - strlen("cohort") : 0;
+    bool start = true; /* nothing but blanks since the line began */
+
+    for (const char *at = text; *at; at++) {
+        bool typed = start || (at > text && (at[-1] == '`' || at[-1] == '('));
+        start = *at == '\n' || (start && *at == ' ');
+        if (*at == '\n')
+            owed = 0;
+        if (typed && strncmp(at, ours, strlen(ours)) == 0 && islower((unsigned char)at[strlen(ours)])) {
+            co_str_add(out, short_name());
+            at += strlen("cohort") - 1;
+            owed += extra;
+        } else if (owed && strncmp(at, "   ", 3) == 0)
+            owed--;
+        else
+            co_str_addn(out, at, 1);
+    }
+}
+
+/* --- breaking lines ------------------------------------------------------------------------------------------------ */
+/* How many bytes of a text of `len` fit into `room`: up to a blank; in a longer word, up to a bar or comma; else all. */
+static size_t fitting(const char *text, size_t len, size_t room)
+{
+    if (len <= room)
+        return len;
+    for (size_t n = room + 1; n > 0; n--)
+        if (text[n - 1] == ' ')
+            return n - 1;
+    for (size_t n = room; n > 0; n--)
+        if (strchr("|,/", text[n - 1]))
+            return n;
+    return room;
+}
+
+/* Words from column `at` on; further lines begin at column `hang` and, with `mark`, end in a backslash before. */
+static void put_words(FILE *to, const char *text, size_t len, size_t at, size_t hang, size_t width, bool mark)
+{
+    while (len > 0) {
+        size_t room = width > at + 8 ? width - at : 8;
+        size_t n = fitting(text, len, len > room && mark ? room - 2 : room);
+        fprintf(to, "%.*s%s\n", (int)n, text, n < len && mark ? " \\" : "");
+        while (n < len && text[n] == ' ')
+            n++;
+        text += n;
+        len -= n;
+        if (len > 0)
+            fprintf(to, "%*s", (int)hang, "");
+        at = hang;
+    }
+}
+
+/* Where the last column begins: after the last two blanks in a row. The indentation, if there is but one. */
+static size_t last_column(const char *text, size_t len, size_t indent)
+{
+    for (size_t i = len; i > indent + 2; i--)
+        if (text[i - 1] != ' ' && text[i - 2] == ' ' && text[i - 3] == ' ')
+            return i - 1;
+    return indent;
+}
+
+static bool is_example(const char *text)
+{
+    size_t n = strlen(short_name());
+
+    return strncmp(text, short_name(), n) == 0 && text[n] == ' ';
+}
+
+static void put_line(FILE *to, const char *text, size_t len, size_t width)
+{
+    size_t indent = strspn(text, " "), column = last_column(text, len, indent), head = column;
+
+    if (len <= width) {
+        fprintf(to, "%.*s\n", (int)len, text);
+        return;
+    }
+    while (head > indent && text[head - 1] == ' ')
+        head--;
+    fprintf(to, "%*s", (int)indent, "");
+    if (column == indent) {
+        bool example = is_example(text + indent);
+        put_words(to, text + indent, len - indent, indent, example ? indent + 4 : indent, width, example);
+        return;
+    }
+    if (column + COLUMN_LEAST <= width && !is_example(text + indent)) {
+        fprintf(to, "%.*s", (int)(column - indent), text + indent);
+        put_words(to, text + column, len - column, column, column, width, false);
+        return;
+    }
+    put_words(to, text + indent, head - indent, indent, indent + 4, width, is_example(text + indent));
+    fprintf(to, "%*s", (int)indent + 6, "");
+    put_words(to, text + column, len - column, indent + 6, indent + 6, width, false);
+}
+
+void co_help_print(FILE *to, const char *text)
+{
+    co_str named = {0};
+    size_t width = (size_t)width_of();
+
+    name_program(&named, text);
+    for (const char *at = co_str_text(&named); *at;) {
+        size_t len = strcspn(at, "\n");
+        put_line(to, at, len, width);
+        at += len + (at[len] == '\n');
+    }
+    co_str_fini(&named);
+}
