@@ -1,7 +1,7 @@
 /* own_pictures.c -- `cohort predict RUN FILE...`: a checkpoint's classes for picture files of the user's own.
  *
- * A line for each file: its name, then up to five classes with their probabilities, likeliest first. A file that cannot be
- * read has a line too, the reason goes to standard error, and the exit status is 1.
+ * A line for each file: its name, then up to five classes with their probabilities, likeliest first. A file
+ * that cannot be read has a line too, the reason goes to standard error, and the exit status is 1.
  */
 #include "cli/look_int.h"
 
@@ -44,7 +44,7 @@ co_err take_own_files(own_files *own, int argc, char **argv)
     return CO_OK;
 }
 
-/* --- the lines that are printed ------------------------------------------------------------------------------------- */
+/* --- the lines that are printed ------------------------------------------------------------------------- */
 
 enum { TOP = 5 };
 

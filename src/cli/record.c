@@ -194,7 +194,7 @@ static co_err on_turn(void *ctx)
     training *s = ctx;
     uint64_t now = co_now_ns();
 
-    if (s->last.step)
+    if (s->last.step || s->evaluating)
         follow_progress(s, false);
     machine_look(s);
     if (now - s->flush_ns > 1000000000u) {
@@ -239,6 +239,7 @@ co_train_hooks record_hooks(training *s)
                             .started = follow_start,
                             .step = follow_step,
                             .eval = follow_eval,
+                            .evaluating = follow_evaluating,
                             .saved = on_saved,
                             .recovery = on_recovery,
                             .notice = on_notice,

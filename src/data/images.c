@@ -2,9 +2,10 @@
  *
  *     x = (byte / 255 - mean) / std        mean and std fixed, one each a plane
  *
- * A byte has 256 values, so x is looked up. With data.resize, data.crop or anything random, pictures go through
- * transform_apply instead. The bytes stand in memory once, and every rank reads the same pages through fork. Train and val are parts of the training rows by one fixed permutation; test is the set's own
- * test part in its own order.
+ * A byte has 256 values, so x comes from a table. With data.resize, data.crop or anything random, pictures go
+ * through transform_apply instead. The bytes are in memory once: every rank reads the same pages through
+ * fork. Train and val are parts of the training rows by one fixed permutation; test is the set's own test
+ * part in its own order.
  *
  * Cost: fill takes about a nanosecond a number.
  */
@@ -14,6 +15,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "base/doc.h"
 #include "base/alloc.h"
 #include "base/clock.h"
 #include "base/fs.h"
@@ -30,9 +32,11 @@ const co_option images_options[] = {
 
 co_err images_check_dir(const char *name, const struct images_cfg *c)
 {
+    char doc[PATH_MAX];
+
     if (!c->dir || !*c->dir)
-        return co_fail(CO_EINPUT, "data=%s needs data.dir=FOLDER with its files (docs/data.md says which)",
-                       name);
+        return co_fail(CO_EINPUT, "data=%s needs data.dir=FOLDER with its files (%s says which)", name,
+                       co_doc(doc, "data.md"));
     if (!co_fs_is_dir(c->dir))
         return co_fail(
             CO_EINPUT,

@@ -1,9 +1,10 @@
 /* pictures.c -- picture files of the user's own as a data set: what `cohort predict RUN FILE...` predicts.
  *
- * They become samples of the split `test`, without labels, in the order given; a folder is searched to any depth, in the
- * order of names. Each goes through the evaluation transform of another set, the one that a run was trained on. If all
- * pictures of that set have one size, a picture of another size is resized until it covers that size, and its middle is
- * taken. For a set in grey, colours become grey as Pillow's convert("L") does it.
+ * They become samples of the split `test`, without labels, in the order given; a folder is searched to any
+ * depth, in the order of names. Each goes through the evaluation transform of another set, the one that a run
+ * was trained on. If all pictures of that set have one size, a picture of another size is resized until it
+ * covers that size, and its middle is taken. For a set in grey, colours become grey as Pillow's convert("L")
+ * does it.
  */
 #include "data/pictures_int.h"
 
@@ -30,7 +31,7 @@ bool co_picture_named(const char *name)
     return picture_named(name) || unsupported_named(name) >= 0;
 }
 
-/* --- one sample -------------------------------------------------------------------------------------------------- */
+/* --- one sample ----------------------------------------------------------------------------------------- */
 
 static const uint8_t *read_whole(const char *path, size_t *len, char why[WHY_LEN])
 {
@@ -128,7 +129,7 @@ static const char *class_name(const co_dataset *d, int64_t label)
     return like->class_name ? like->class_name(like, label) : NULL;
 }
 
-/* --- opening ----------------------------------------------------------------------------------------------------- */
+/* --- opening -------------------------------------------------------------------------------------------- */
 
 static void shut(co_dataset *d)
 {

@@ -1,8 +1,8 @@
 /* transform_apply.c -- one picture to one sample, by what was drawn.
  *
- * As little as possible is copied: a crop inside the picture is a view of it, a flip is reading rows backwards while
- * normalising (colours do not mind the order; TrivialAugment does, so there the flip comes first). The picture in hand
- * is in the caller's memory or in one of the thread's two scratch canvases.
+ * As little as possible is copied: a crop inside the picture is a view of it, a flip is reading rows
+ * backwards while normalising (colours do not mind the order; TrivialAugment does, so there the flip comes
+ * first). The picture in hand is in the caller's memory or in one of the thread's two scratch canvases.
  *
  * Cost: 64x64 in colour takes about 10 us to normalise and 15 more for a resized box.
  */

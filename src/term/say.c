@@ -37,7 +37,11 @@ void co_say(const char *fmt, ...)
 
 int co_say_error(co_err err)
 {
-    for (const char *line = co_errmsg();; line++) { /* the mistakes of a command line come together */
+    const char *line = co_errmsg();
+
+    if (!*line)
+        line = err == CO_ENOMEM ? "memory is out" : "it failed, and nothing says why (this is a bug in cohort)";
+    for (;; line++) { /* the mistakes of a command line come together */
         size_t n = strcspn(line, "\n");
         co_say("cohort: %.*s", (int)n, line);
         line += n;

@@ -1,9 +1,9 @@
 /* save.c -- a checkpoint of state k, written while later steps go on.
  *
- * The saver is a child process that reads the arena. A chunk that was not applied since is read where it
- * lies; one that was, is read from where the applier put it aside. Which of the two holds is known only after
- * reading: the applier sets the aside mark before it changes the chunk, so a copy made while the mark was
- * still unset is good.
+ * The saver is a child process that reads the arena. If a chunk was changed since state k, its old bytes lie
+ * aside; otherwise they are still in place. The saver copies the chunk in place first and looks at the
+ * chunk's aside mark after that: whoever changes a chunk sets the mark before, so a copy is good if the mark
+ * was still unset after copying.
  */
 #include "train/save_int.h"
 
@@ -12,7 +12,8 @@
 
 #include "base/log.h"
 
-/* A copy that may race with the applier: its value is used only if the mark says that it did not. */
+/* Copies bytes that another process may be changing. The copy is used only if the mark says that nobody
+ * did. */
 __attribute__((no_sanitize("thread"))) static void racy_copy(float *dst, const float *src, size_t n)
 {
     const volatile float *from = src;
@@ -23,18 +24,19 @@ __attribute__((no_sanitize("thread"))) static void racy_copy(float *dst, const f
 
 co_err snapshot_read(void *ctx, int part, size_t offset, size_t count, float *dst)
 {
-    const snapshot *s = ctx;
-    const float *live = part == 0 ? s->regions->state : s->regions->moment[part - 1];
-    size_t chunk = s->plan->chunk;
+    const snapshot *snap = ctx;
+    const float *live = part == 0 ? snap->regions->state : snap->regions->moment[part - 1];
+    size_t chunk = snap->plan->chunk;
 
     while (count > 0) {
         size_t c = offset / chunk, n = (c + 1) * chunk - offset;
         if (n > count)
             n = count;
+        atomic_fetch_add_explicit(&snap->regions->ctl->save_beat, 1, memory_order_relaxed);
         racy_copy(dst, live + offset, n);
         atomic_thread_fence(memory_order_seq_cst);
-        if (s->unit && co_mark_get(&s->regions->aside_mark[c], s->unit) == 1)
-            memcpy(dst, s->regions->aside[part] + offset, n * sizeof *dst);
+        if (snap->unit && co_mark_get(&snap->regions->aside_mark[c], snap->unit) == 1)
+            memcpy(dst, snap->regions->aside[part] + offset, n * sizeof *dst);
         dst += n;
         offset += n;
         count -= n;
@@ -54,7 +56,7 @@ static co_err snapshot_ready(void *ctx)
 static json_t *extra_of(const co_plan *plan, const saved_state *what)
 {
     json_t *extra =
-        plan->units.block ? watch_json(plan, &what->seen[0], &what->seen[1], what->step) : json_object();
+        plan->units.cycle ? watch_json(plan, &what->seen[0], &what->seen[1], what->step) : json_object();
 
     if (extra && what->results && json_object_update(extra, what->results) != 0) {
         json_decref(extra);
