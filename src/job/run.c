@@ -27,7 +27,7 @@ static void hear_signals(job *j)
     struct signalfd_siginfo info;
 
     while (read(j->process.signal_fd, &info, sizeof info) == (ssize_t)sizeof info)
-        request_end(j, (int)info.ssi_signo, j->host);
+        request_end(j, (int)info.ssi_signo, request_origin((int)info.ssi_signo));
 }
 
 /* --- the roster ------------------------------------------------------------------------------------------------------- */
@@ -60,12 +60,12 @@ static void follow(job *j, const co_roster_event *ev)
     case CO_ROSTER_OVER:
         j->orders.over = true;
         j->orders.status = ev->status;
-        j->request.other_sig = ev->has_cause ? 0 : request_signal_in(ev->text);
+        j->request.other_sig = ev->has_cause ? 0 : ev->sig;
         break;
     }
     if (ev->has_cause)
         blame(j, &ev->cause, ev->text);
-    else if (ev->text[0] && !j->request.sig && !j->spec->hushed && !strstr(ev->text, control_name))
+    else if (ev->text[0] && !j->request.sig && !j->spec->hushed && ev->origin != CO_ORIGIN_CONDUCTOR)
         co_screen_sayf(&j->screen, "%s", ev->text);
     round_end(j, j->request.other_sig ? j->request.other_sig : SIGTERM);
 }
@@ -95,8 +95,12 @@ static void not_begun(job *j)
     snprintf(f.host, sizeof f.host, "%s", j->host);
     snprintf(f.how, sizeof f.how, "could not start its workers: %.200s", j->orders.why);
     co_roster_failed(j->roster, &f);
-    if (co_roster_keeps(j->roster))
-        co_roster_leave(j->roster, 1, j->orders.why);
+    if (!co_roster_keeps(j->roster))
+        return;
+    co_leave how = {.origin = CO_ORIGIN_HOST, .status = 1};
+    snprintf(how.host, sizeof how.host, "%s", j->host);
+    snprintf(how.text, sizeof how.text, "%s", j->orders.why);
+    co_roster_leave(j->roster, &how);
 }
 
 /* What the roster waits for from us; true if there was something, and so may be an answer. */
@@ -271,6 +275,9 @@ static co_err set_up(job *j)
     getrlimit(RLIMIT_NOFILE, &j->process.old_nofile);
     more = (struct rlimit){j->process.old_nofile.rlim_max, j->process.old_nofile.rlim_max};
     setrlimit(RLIMIT_NOFILE, &more);
+    snprintf(j->process.mark, sizeof j->process.mark, "COHORT_LAUNCHER=%d-%llx", (int)getpid(),
+             (unsigned long long)co_now_ns());
+    co_anchor_start(&j->process.anchor, j->process.mark);
     prctl(PR_SET_CHILD_SUBREAPER, 1); /* what a killed guard leaves behind comes to us */
     j->process.signal_fd = signalfd(-1, s, SFD_CLOEXEC | SFD_NONBLOCK);
     if (j->process.signal_fd < 0)
@@ -285,6 +292,8 @@ co_err co_job_run(const co_job_spec *spec, co_roster *roster, int *status)
     job *j = co_zalloc(sizeof *j);
     struct pollfd *p = co_array((size_t)(FIXED + 3 * spec->terms.nproc), sizeof *p);
     void (*on_pipe)(int) = signal(SIGPIPE, SIG_IGN);
+    void (*on_file_size)(int) =
+        signal(SIGXFSZ, SIG_IGN); /* a log file at its limit is said, and the job goes on */
     co_err err = CO_ENOMEM;
 
     if (!j || !p)
@@ -313,6 +322,7 @@ co_err co_job_run(const co_job_spec *spec, co_roster *roster, int *status)
         hear_signals(j);
         close(j->process.signal_fd);
     }
+    co_anchor_release(&j->process.anchor);
     request_restore_mask(j);
     co_screen_close(&j->screen, j->request.sig || j->request.other_sig ? CO_UNREAD_MS : -1);
     setrlimit(RLIMIT_NOFILE, &j->process.old_nofile);
@@ -321,6 +331,7 @@ co_err co_job_run(const co_job_spec *spec, co_roster *roster, int *status)
     else if (err == CO_OK)
         *status = exit_status(j);
 out:
+    signal(SIGXFSZ, on_file_size);
     signal(SIGPIPE, on_pipe);
     co_free(j);
     co_free(p);

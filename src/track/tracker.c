@@ -3,9 +3,10 @@
  *     supervisor --"more"--> feed process: reads events.jsonl, hands each line to its tracker, flushes
  *                <--"why"--  only if it fails; then it exits
  *
- * A feed is a tracker with a process of its own, forked by the owner (the supervisor). So the supervisor keeps its one
- * thread, a crash in a tracker's library costs nothing but that tracker, and one that hangs can be killed. The owner
- * never waits for a feed while training: it sends one byte, and drops the byte if the feed is far behind.
+ * A feed is a tracker with a process of its own, forked by the owner (the supervisor). So the supervisor
+ * keeps its one thread, a crash in a tracker's library costs nothing but that tracker, and one that hangs can
+ * be killed. The owner never waits for a feed while training: it sends one byte, and drops the byte if the
+ * feed is far behind.
  *
  * Before each flush the feed reads the lease: a run that lost its folder writes nothing more into it.
  */
@@ -49,7 +50,7 @@ struct co_tracking {
     int n;
 };
 
-/* --- the feed's process ----------------------------------------------------------------------------------------- */
+/* --- the feed's process --------------------------------------------------------------------------------- */
 static co_err hand_over(struct feed *f, const char *text, size_t len, int64_t offset)
 {
     json_t *v = NULL;
@@ -152,7 +153,7 @@ static int feed_main(void *ctx)
     return 1;
 }
 
-/* --- the owner's side ------------------------------------------------------------------------------------------- */
+/* --- the owner's side ----------------------------------------------------------------------------------- */
 static co_err start_process(struct feed *f)
 {
     int ends[2];
