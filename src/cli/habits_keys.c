@@ -1,7 +1,8 @@
-/* habits_keys.c -- keys and choices of Lightning, its Hydra template, timm and Hydra itself: the table.
+/* habits_keys.c -- the table of keys and choices of Lightning, its Hydra template, timm and Hydra itself.
  *
- * Names that mean what a key of ours means are aliases in the option tables. Here is the rest: what has another shape,
- * what means nothing here, and what is not there yet, each with its sentence. A pattern of values is a shell's.
+ * Another name for one of our keys is an alias in the option tables. This table has the rest: keys that
+ * need to be translated, keys that have no effect here, and features that do not exist yet. Values are
+ * matched like file names in a shell.
  */
 #include "cli/habits_int.h"
 
@@ -34,7 +35,7 @@
     }
 
 const co_conf_habit habit_keys[] = {
-    /* batch: the whole one, given later than a batch per rank, takes its place */
+    /* the global batch replaces a batch per rank that was given earlier */
     {"data.batch_size", "*", CO_HABIT_UNSETS, "data.batch_size_per_rank"},
     {"datamodule.batch_size", "*", CO_HABIT_UNSETS, "data.batch_size_per_rank",
      "the batch of all ranks together here; per process: data.batch_size_per_rank"},

@@ -64,8 +64,8 @@ typedef struct training {
     int ready;
 } training;
 
-/* train.c: the three parts of a run, for the command and for the library. After open without a folder: the run folder
- * that was given has all its steps already. *wrote: of the record's files. */
+/* train.c: the three parts of a run, for the command and for the library. After open without a folder: the
+ * run folder that was given has all its steps already. *wrote: of the record's files. */
 co_err training_open(training *s, line *l);
 co_err training_run(training *s, co_err *wrote);
 void training_close(training *s);
@@ -112,7 +112,8 @@ json_t *machine_json(const training *s);
 void ending_tell(training *s, const line *l);
 char *ending_reproduce(const training *s, const line *l); /* the caller's; NULL if memory is out */
 
-/* detach.c: --detach. True in the process that is to run; false in the one that waited, which has a status. */
+/* detach.c: --detach. True in the process that is to run; false in the one that waited, which has a status.
+ */
 bool detach(training *s, const line *l, int *status);
 void detach_ready(training *s); /* lets go of the one who waits, if there is one */
 

@@ -7,8 +7,8 @@
  *     5. pairs are put into slots: files of groups, of the experiment, words (slots.c)
  *     6. ${...} is resolved (resolve.c)
  *
- * A mistake does not end composing: mistakes are collected and reported together (mistakes.c). Nothing outside
- * the co_conf changes. After an error, all of it is freed.
+ * A mistake does not end composing: mistakes are collected and reported together (mistakes.c). Nothing
+ * outside the co_conf changes. After an error, all of it is freed.
  */
 #include "config/config_int.h"
 
@@ -82,7 +82,8 @@ static co_err no_such_row(co_conf *c, int g, const char *name, const conf_source
     return err;
 }
 
-/* Finds group g's row. If a word chose the group, only the chosen file's own `name:` counts, not other files'. */
+/* Finds group g's row. If a word chose the group, only the chosen file's own `name:` counts, not other
+ * files'. */
 static co_err pick_row(co_conf *c, int g)
 {
     const co_conf_group *group = &c->spec->groups[g];
@@ -210,7 +211,10 @@ static co_err compose(co_conf *c, const char *const *words, int n)
     for (int i = 0; (s = source_at(c, i)); i++)
         CO_TRY(conf_apply(c, s));
     CO_TRY(conf_resolve(c));
-    return conf_mistakes_tell(c);
+    CO_TRY(conf_mistakes_tell(c));
+    if (spec->settle)
+        spec->settle(c);
+    return CO_OK;
 }
 
 co_err co_conf_compose(co_conf **out, const co_conf_spec *spec, const char *const *words, int n)

@@ -56,10 +56,10 @@ enum { /* an entry of a defaults list */
 
 typedef struct conf_pair {
     const char *key;
-    const char *value; /* NULL: `~key` without a value, or a mapping (kept to refuse a second one of that name) */
+    const char *value; /* NULL: `~key` without a value, or a mapping (kept to refuse a second one) */
     int line;          /* in its file; 0 for a word */
     int defaults;      /* 0, or CONF_DEFAULT and more: the key is a group */
-    conf_kind kind; /* PLAIN, STRING or LIST */
+    conf_kind kind;    /* PLAIN, STRING or LIST */
     conf_op op;
     bool used; /* a group below a group that a defaults list asked for */
 } conf_pair;
@@ -88,8 +88,8 @@ bool conf_key_is_plain(const char *key); /* words of letters, digits, _ and - jo
 void conf_yaml_quote(co_str *out, const char *text); /* plain where YAML reads it back as this string */
 
 /* files.c */
-/* Reads the YAML file of a choice into *file, with its keys below its package. *found: is there such a file? The
- * group is a path: "trainer", "trainer/sub", or "" for the folder itself. */
+/* Reads the YAML file of a choice into *file, with its keys below its package. *found: is there such a
+ * file? The group is a path: "trainer", "trainer/sub", or "" for the folder itself. */
 co_err conf_file_load(conf_source *file, bool *found, co_pool *pool, const co_conf_spec *spec,
                       const char *group, const char *choice);
 const char *conf_folder(const co_conf_spec *spec); /* the folder of YAML files; NULL: none */

@@ -1,10 +1,11 @@
-/* defaults.c -- finds the files that the choices of groups bring in, in the order in which they are applied.
+/* defaults.c -- finds the files that the choices of groups bring in, in the order in which they are
+ * applied.
  *
- * Each group's choice is a file. Its defaults list may bring in others, which come before it, or after it if they
- * stand after `_self_`. The experiment's files come last. `override /group: x` in a file changes a choice: a word
- * wins over the experiment, the experiment over the files of groups, an earlier group over a later one. A changed
- * choice may bring in further overrides, so everything is read again until nothing changes. Each change lowers a
- * rank, so this ends. A file that brings in itself is refused by name.
+ * Each group's choice is a file. Its defaults list may bring in others, which come before it, or after it
+ * if they stand after `_self_`. The experiment's files come last. `override /group: x` in a file changes a
+ * choice: a word wins over the experiment, the experiment over the files of groups, an earlier group over a
+ * later one. A changed choice may bring in further overrides, so everything is read again until nothing
+ * changes. Each change lowers a rank, so this ends. A file that brings in itself is refused by name.
  */
 #include "config/config_int.h"
 
@@ -70,8 +71,7 @@ co_err conf_choose(co_conf *c, int group, const conf_source *s, const conf_pair 
         return co_fail(CO_EINPUT, "~%s: there is always one %s; choose another with %s=NAME", p->key, g->name,
                        g->name);
     if (away && p->value && strcmp(p->value, pick->choice) != 0)
-        return co_fail(CO_EINPUT, "~%s=%s: the choice is \"%s\", so it is not taken away", p->key, p->value,
-                       pick->choice);
+        return co_fail(CO_EINPUT, "~%s=%s: the choice is \"%s\", so it stays", p->key, p->value, pick->choice);
     bool none = away || conf_is_null(p);
     if ((none || p->kind == CONF_LIST) && g->n_rows)
         return conf_no_such_choice(c, g, p->value ? p->value : "", s, p);
@@ -278,8 +278,8 @@ static co_err try_group(co_conf *c, int g, int rank, bool *changed)
     return conf_mistake(c, err);
 }
 
-/* Reads everything once. The experiment is read first, because it chooses groups; its files are then moved behind
- * those of the groups. Another program's main file comes before all. */
+/* Reads everything once. The experiment is read first, because it chooses groups; its files are then moved
+ * behind those of the groups. Another program's main file comes before all. */
 static co_err build_once(co_conf *c, bool *changed)
 {
     int experiment = conf_group_index(c->spec, "experiment", 10), first, before;

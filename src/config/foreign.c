@@ -1,10 +1,11 @@
-/* foreign.c -- handles a configs/ folder of another program: the Lightning and Hydra template, or a project made
- * from it.
+/* foreign.c -- handles a configs/ folder of another program: the Lightning and Hydra template, or a project
+ * made from it.
  *
- * Such a folder has a main file with a defaults list (train.yaml or config.yaml; ours have none), and the files of
- * its groups name Python classes (`_target_:`). We use the keys that exist here and ignore the others. The main
- * file gives the choices of groups and the first values. Where the folder has no file for a choice, the built-in
- * one is used. A key whose absence would change the result (pretrained weights, several hosts) is still refused.
+ * Such a folder has a main file with a defaults list (train.yaml or config.yaml; ours have none), and the
+ * files of its groups name Python classes (`_target_:`). We use the keys that exist here and ignore the
+ * others. The main file gives the choices of groups and the first values. Where the folder has no file for
+ * a choice, the built-in one is used. A key whose absence would change the result (pretrained weights,
+ * several hosts) is still refused.
  */
 #include "config/config_int.h"
 
@@ -70,7 +71,8 @@ static co_err recognise(const char **main_file, const char **with_class, co_pool
     return CO_OK;
 }
 
-/* The template's ${paths.data_dir} is data/. Other expressions are kept only if they name a key that exists here. */
+/* The template's ${paths.data_dir} is data/. Other expressions are kept only if they name a key that exists
+ * here. */
 static co_err sift_expression(co_conf *c, conf_pair *p, bool *keep)
 {
     static const char data_dir[] = "${paths.data_dir}";
@@ -95,7 +97,8 @@ static bool keep_entry(const co_conf *c, const conf_pair *p, bool from_root)
            (!from_root && !(p->defaults & (CONF_ABSOLUTE | CONF_OVERRIDE)));
 }
 
-/* Keys we never take: paths are relative to that program's own run folder, and the mode follows from the metric. */
+/* Keys we never take: paths are relative to that program's own run folder, and the mode follows from the
+ * metric. */
 static bool is_its_own(const char *key)
 {
     static const char *const keys[] = {"trainer.default_root_dir", "callbacks.model_checkpoint.dirpath",

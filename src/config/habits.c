@@ -1,9 +1,9 @@
-/* habits.c -- translates keys and values of other programs, by the spec's table of habits, before anything else is
- * done with them.
+/* habits.c -- translates keys and values of other programs, by the spec's table of habits, before anything
+ * else is done with them.
  *
- * A row without values applies only to keys that do not exist here. A row with values applies to these values of
- * any key. The result is looked up again, so that `model.net.model_name=vit` ends where `model=vit` does. A table
- * that goes in circles is a bug.
+ * A row without values applies only to keys that do not exist here. A row with values applies to these
+ * values of any key. The result is looked up again, so that `model.net.model_name=vit` ends where
+ * `model=vit` does. A table that goes in circles is a bug.
  */
 #include "config/config_int.h"
 
@@ -88,7 +88,8 @@ static co_err tell(const co_conf_spec *spec, const conf_source *s, const conf_pa
     return err;
 }
 
-/* Replaces the pair by what the row makes of it. A key of a file that becomes a group's choice overrides it. */
+/* Replaces the pair by what the row makes of it. A key of a file that becomes a group's choice overrides
+ * it. */
 static co_err become(co_conf *c, const conf_source *s, conf_pair *p, const co_conf_habit *row)
 {
     co_str word = {0};

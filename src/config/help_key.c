@@ -1,6 +1,8 @@
-/* help_key.c -- `--help WORD`: a group, one key in full, or all keys below a name ("callbacks.early_stopping").
+/* help_key.c -- `--help WORD`: a group, one key in full, or all keys below a name
+ * ("callbacks.early_stopping").
  *
- * Rows of a group often share a key (every resnet has model.stem): it is shown once, with the choices that have it.
+ * Rows of a group often share a key (every resnet has model.stem): it is shown once, with the choices that
+ * have it.
  */
 #include "config/config_int.h"
 

@@ -1,8 +1,8 @@
 /* mistakes.c -- collects the mistakes of a command line, to report all of them at once, one per line.
  *
- * Composing goes on after a mistake with what is left. Some keys are then unknown only because of an earlier
- * mistake: those below a group whose choice was wrong, and those of a row that a misspelt experiment would have
- * chosen. They are not reported.
+ * Composing goes on after a mistake with what is left. Some keys are then unknown only because of an
+ * earlier mistake: those below a group whose choice was wrong, and those of a row that a misspelt
+ * experiment would have chosen. They are not reported.
  */
 #include "config/config_int.h"
 

@@ -1,8 +1,8 @@
 /* print.c -- writes the composed configuration: as YAML that reads back to the same, as a tree, as a hash.
  *
- * The YAML needs no other file: it names rows, which every program has, and a group's file only if it is built in.
- * So a run's config.yaml can be read on another machine. It has all keys, so the chosen files change nothing when
- * it is read back.
+ * The YAML needs no other file: it names rows, which every program has, and a group's file only if it is
+ * built in. So a run's config.yaml can be read on another machine. It has all keys, so the chosen files
+ * change nothing when it is read back.
  */
 #include "config/config_int.h"
 

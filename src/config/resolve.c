@@ -6,9 +6,9 @@
  *     ${co.find:a,b}          the first path that exists, else the first
  *     \${                     the characters themselves; backslashes before it are doubled
  *
- * Each slot is resolved once. A slot that needs its own value is a cycle, and is refused with the names of the keys
- * on it. A value that needed the environment, directly or through other keys, is marked and never written to disk.
- * A value may not grow over 1 MiB.
+ * Each slot is resolved once. A slot that needs its own value is a cycle, and is refused with the names of
+ * the keys on it. A value that needed the environment, directly or through other keys, is marked and never
+ * written to disk. A value may not grow over 1 MiB.
  */
 #include "config/config_int.h"
 

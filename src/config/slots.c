@@ -1,7 +1,7 @@
 /* slots.c -- puts values into the fields of the options.
  *
- * A value with ${...} is stored and resolved after all sources (resolve.c). ??? means that a later source must give
- * the value. `~key` and `~section` reset slots to their defaults.
+ * A value with ${...} is stored and resolved after all sources (resolve.c). ??? means that a later source
+ * must give the value. `~key` and `~section` reset slots to their defaults.
  */
 #include "config/config_int.h"
 
@@ -62,7 +62,7 @@ static co_err holds(bool *same, const conf_slot *slot, const conf_pair *p)
         err = now.failed || then.failed ? CO_ENOMEM : CO_OK;
         *same = !err && strcmp(co_str_text(&now), co_str_text(&then)) == 0;
         if (!err && !*same)
-            err = co_fail(CO_EINPUT, "~%s=%s: its value is %s, so it is not taken away", p->key, p->value,
+            err = co_fail(CO_EINPUT, "~%s=%s: its value is %s, so it is not reset", p->key, p->value,
                           co_str_text(&now));
     }
     if (alone.type == CO_OPT_STR)
@@ -80,8 +80,7 @@ static co_err reset(conf_slot *slot, const conf_pair *p)
     if (p->value)
         CO_TRY(holds(&same, slot, p));
     if (!same)
-        return co_fail(CO_EINPUT, "~%s=%s: its value is %s, so it is not taken away", p->key, p->value,
-                       slot->expr);
+        return co_fail(CO_EINPUT, "~%s=%s: its value is %s, so it is not reset", p->key, p->value, slot->expr);
     slot->set = slot->missing = false;
     slot->expr = NULL;
     slot->source = NULL;
@@ -97,7 +96,7 @@ static co_err take_away(co_conf *c, const conf_pair *p)
         conf_slot *slot = &c->slots[k];
         bool own = strcmp(slot->key, p->key) == 0 || (slot->option && conf_has_alias(slot->option, p->key));
         if (own && !slot->option)
-            return co_fail(CO_EINPUT, "~%s: a row's name cannot be taken away; choose another row", p->key);
+            return co_fail(CO_EINPUT, "~%s: a row's name cannot be reset; choose another row", p->key);
         if (!own && !conf_is_below(slot->key, p->key))
             continue;
         if (!own && p->value)

@@ -1,7 +1,7 @@
 /* text.c -- quotes YAML strings.
  *
- * A string is written without quotes only if every YAML reader takes it for a string; "1", "true", "null" and ""
- * are quoted. Quoted strings have escapes for characters that YAML does not allow.
+ * A string is written without quotes only if every YAML reader takes it for a string; "1", "true", "null"
+ * and "" are quoted. Quoted strings have escapes for characters that YAML does not allow.
  */
 #include "config/config_int.h"
 

@@ -1,4 +1,5 @@
-/* unknown.c -- the message for a key that does not exist: the nearest name, or the choices that have this key. */
+/* unknown.c -- the message for a key that does not exist: the nearest name, or the choices that have this
+ * key. */
 #include "config/config_int.h"
 
 #include <string.h>

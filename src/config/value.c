@@ -7,8 +7,8 @@
  *     call     = name "(" [[name "="] element {"," ...}] ")"
  *     plain    = letters, digits, _ / - \ + . $ % * @ ? | : and inner blanks; others after a backslash
  *
- * An unquoted text may be a number, a bool or null; quoted or escaped text is a string. ${...} is kept as it is.
- * Bytes over 127 are taken as letters. Cost: linear in the text, nesting at most 32.
+ * An unquoted text may be a number, a bool or null; quoted or escaped text is a string. ${...} is kept as
+ * it is. Bytes over 127 are taken as letters. Cost: linear in the text, nesting at most 32.
  */
 #include "config/config_int.h"
 

@@ -1,7 +1,7 @@
 /* word.c -- parses one word of the command line: a.b=value, group=choice, +a.b=value, ++a.b=value, ~a.b.
  *
- * All keys exist from the start, in the option tables. So `+` and `++` mean the same as plain `=`, and `~` resets a
- * key to its default. A dict gives one pair per leaf. The option tables say what a value means.
+ * All keys exist from the start, in the option tables. So `+` and `++` mean the same as plain `=`, and `~`
+ * resets a key to its default. A dict gives one pair per leaf. The option tables say what a value means.
  */
 #include "config/config_int.h"
 

@@ -6,10 +6,10 @@
  *     defaults:         optim = "adamw"          (a choice, as the word optim=adamw)
  *       - override /optim: adamw
  *
- * Entries of a defaults list become pairs that are marked as such. Scalars stay text; a plain ~ or nothing is
- * "null". Refused, with the line: anchors, aliases and tags (a small file must not become a big configuration), a
- * key used twice, mappings inside lists, and more than 32 levels, 1 MiB or 4096 keys. The check for keys used twice
- * is quadratic in the number of keys, which is small.
+ * Entries of a defaults list become pairs that are marked as such. Scalars stay text; a plain ~ or nothing
+ * is "null". Refused, with the line: anchors, aliases and tags (a small file must not become a big
+ * configuration), a key used twice, mappings inside lists, and more than 32 levels, 1 MiB or 4096 keys. The
+ * check for keys used twice is quadratic in the number of keys, which is small.
  */
 #include "config/config_int.h"
 

@@ -28,7 +28,7 @@ static const struct habit table[] = {
       "--wd 1e-4 -> optim.weight_decay=1e-4"}},
     {"--learning-rate=0.1 --weight-decay=0", "optim.lr=0.1 optim.weight_decay=0", {"--learning-rate=0.1 -> "}},
     {"-p 20 --seed 7", "log_every=20 seed=7", {"-p 20 -> log_every=20", "--seed 7 -> seed=7"}},
-    {"--start-epoch 0 --no-accel", "", {"--no-accel: so it is"}},
+    {"--start-epoch 0 --no-accel", "", {"--no-accel: no effect"}},
     {"--resume 'my run'", "'ckpt_path=my run'", {"--resume my run -> "}},
     {"--checkpoint-file /tmp/c.pth.tar --local_rank=0 --wandb_project p --wandb_run_group=g",
      "",
@@ -49,7 +49,7 @@ static const struct habit table[] = {
       "10 -> callbacks.model_checkpoint.every_n_epochs=10"}},
     {"--nproc-per-node auto --nnodes=1:1 --node_rank 0",
      "trainer.devices=auto",
-     {"--nproc-per-node auto -> trainer.devices=auto", "--nnodes=1:1: so it is"}},
+     {"--nproc-per-node auto -> trainer.devices=auto", "--nnodes=1:1: no effect"}},
     {"single_gpu.py 20 5 --batch_size 16",
      "experiment=toy trainer.devices=1 trainer.max_epochs=20 callbacks.model_checkpoint.every_n_epochs=5 "
      "data.batch_size_per_rank=16",

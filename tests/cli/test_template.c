@@ -1,5 +1,6 @@
-/* In a checkout of the Lightning and Hydra template, whose configs/ is not ours, the lines of its README run, or are
- * refused with the sentence that says what to type. template/configs has its public layout, names and values. */
+/* In a checkout of the Lightning and Hydra template, whose configs/ is not ours, the lines of its README
+ * run, or are refused with the sentence that says what to type. template/configs has its public layout,
+ * names and values. */
 #include "cli/runs.h"
 
 enum { TRAIN = 300, TEST_SET = 60, PIXELS = 28 * 28 };
@@ -69,7 +70,8 @@ TEST(an_unmodified_template_trains_mnist_with_its_own_lines)
     free(r.out);
 }
 
-/* Each line of the template's README, and what it comes to: a word of the plan, or of the refusal (status 2). */
+/* Each line of the template's README, and what it comes to: a word of the plan, or of the refusal (status
+ * 2). */
 static const struct {
     const char *words;
     int status;
