@@ -53,6 +53,8 @@ void co_tracking_more(co_tracking *t); /* the record has more lines; NULL is fin
 typedef void (*co_tracking_tell)(void *ctx, const char *text);
 /* A sentence for each tracker that was dropped, once. */
 void co_tracking_troubles(co_tracking *t, co_tracking_tell tell, void *ctx);
+/* The most private memory that the trackers' processes have had, in bytes. */
+size_t co_tracking_memory(const co_tracking *t);
 /* Lets every tracker read to the end of the record, flush and close. One that is not through after `secs`
  * is killed, and reported like one that failed. */
 void co_tracking_close(co_tracking *t, double secs, co_tracking_tell tell, void *ctx);
