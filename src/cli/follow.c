@@ -9,9 +9,8 @@
 #define SHARE_NS 500000000u /* between two looks of who attaches */
 #define RATE_NS  500000000u /* over which samples/s are counted */
 
-/* --- console=imagenet --------------------------------------------------------------------------------------------- */
-/* Which accuracies there are: 2 the best class and the best five, 1 the best class or token, 0 none. Of five classes one is
- * always among the best five. */
+/* --- console=imagenet --------------------------------------------------------------------------------- */
+/* Which accuracies are shown: 2 top-1 and top-5, 1 top-1, 0 none. With five classes or fewer, top-5 is always 100 %. */
 int tops_of(const training *s)
 {
     const co_io *io = &co_plan_facts_of(s->plan)->data->io;
@@ -61,7 +60,7 @@ static void meter_eval(training *s, const co_eval_result *r, double secs)
     tell_text(s, &text);
 }
 
-/* --- progress ------------------------------------------------------------------------------------------------------ */
+/* --- progress ----------------------------------------------------------------------------------------- */
 /* Training to come at the present rate, and validations at the price of the last one. */
 static double time_left(const training *s)
 {
@@ -114,7 +113,7 @@ static void close_epoch(training *s, int64_t step)
     s->epochs_closed++;
 }
 
-/* Samples over the time spent in steps, evaluations left out: epochs may be shorter than the time that is counted over. */
+/* Samples per second of training time, without evaluations; an epoch may be shorter than RATE_NS. */
 static void see_rate(training *s, const co_step_result *r)
 {
     if (s->rate_mark_ns && r->t_ns > s->rate_mark_ns) {
@@ -233,8 +232,9 @@ void follow_eval(void *ctx, const co_eval_result *r)
     else if (val)
         tell_epoch(s, r);
     else
-        tell(s, "test loss %.4f  %s %.4f  (%lld)", r->loss, co_plan_facts_of(s->plan)->metric, r->metric,
-             (long long)r->count);
+        tell(s, "test loss %.4f  %s %.4f  (%lld)  of the %s weights, step %lld", r->loss,
+             co_plan_facts_of(s->plan)->metric, r->metric, (long long)r->count,
+             s->summary.tested_best ? "best" : "last", (long long)r->state_step);
     if (!val || co_plan_facts_of(s->plan)->data->io.task != CO_TASK_CLASSIFY)
         return;
     co_meters_summary(r->metric, r->top5, tops_of(s), &text);

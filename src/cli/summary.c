@@ -106,6 +106,10 @@ json_t *summary_of(const training *s)
         json_object_set_new(best, "step", json_integer(o->best_step));
     }
     json_object_set_new(j, "best", best);
+    if (!isnan(o->test_loss))
+        json_object_set_new(j, "tested",
+                            json_pack("{s:s, s:I}", "weights", o->tested_best ? "best" : "last", "step",
+                                      (json_int_t)o->tested_step));
     json_object_set_new(j, "ranks", json_integer(f->ranks));
     json_object_set_new(j, "slices", json_integer(f->slices));
     json_object_set_new(j, "global_batch", json_integer(f->batch));
@@ -146,6 +150,8 @@ static co_err write_blame(training *s)
 co_err record_close(training *s)
 {
     char text[128];
+
+    s->summary.peak_memory_bytes += co_tracking_memory(s->tracking);
     json_t *j = summary_of(s);
     co_err err = co_folder_write_json(s->folder, "summary.json", j);
 

@@ -115,15 +115,17 @@ static bool dropped(const char *entry, const var *v, int n)
     return false;
 }
 
-char **worker_env(const co_job_spec *spec, const co_round *r, const files *f, const worker *w, co_pool *pool)
+char **worker_env(const co_job_spec *spec, const co_round *r, const files *f, const worker *w,
+                  const char *mark, co_pool *pool)
 {
     var v[MOST_VARS];
     int n = list_vars(v, spec, r, f, w, pool), have = 0, k = 0;
 
+    v[n++] = (var){co_pool_strn(pool, mark, strcspn(mark, "=")), strchr(mark, '=') + 1};
     while (environ && environ[have])
         have++;
     char **env = co_pool_alloc(pool, (size_t)(have + n + 1) * sizeof *env);
-    if (!env)
+    if (!env || !v[n - 1].name)
         return NULL;
     for (int i = 0; i < have; i++)
         if (!dropped(environ[i], v, n))

@@ -23,6 +23,7 @@
 #include "job/joblog_int.h"
 #include "job/times_int.h"
 #include "job/worker_int.h"
+#include "proc/anchor.h"
 #include "proc/death.h"
 #include "proc/guard.h"
 #include "proc/look.h"
@@ -54,7 +55,9 @@ bool round_gone(job *j);         /* no guard is left, all output is read */
 void round_free(job *j);
 
 /* --- env.c ------------------------------------------------------------------------------------------------- */
-char **worker_env(const co_job_spec *spec, const co_round *r, const files *f, const worker *w, co_pool *pool);
+/* mark: one more entry, "NAME=VALUE" */
+char **worker_env(const co_job_spec *spec, const co_round *r, const files *f, const worker *w,
+                  const char *mark, co_pool *pool);
 
 /* --- output.c: where workers' output goes ------------------------------------------------------------------ */
 worker_events output_events(job *j);
@@ -136,11 +139,13 @@ struct orders {
     uint64_t leave_ns; /* when we go without the roster's answer; 0: never */
 };
 
-/* What the job changed of this process, to be put back. */
+/* What the job needs of this process, or changed of it. */
 struct process {
     int signal_fd;
     sigset_t old_mask;
     struct rlimit old_nofile;
+    co_anchor anchor;
+    char mark[64]; /* every worker has it in its environment: "COHORT_LAUNCHER=..." */
 };
 
 struct job {

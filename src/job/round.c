@@ -86,7 +86,7 @@ static co_err start_worker(job *j, worker *w)
     fcntl(out[0], F_SETFL, O_NONBLOCK);
     fcntl(err[0], F_SETFL, O_NONBLOCK);
     co_guard_spec g = {.argv = worker_argv(j, w, &pool),
-                       .envp = worker_env(j->spec, &j->round.is, &j->files, w, &pool),
+                       .envp = worker_env(j->spec, &j->round.is, &j->files, w, j->process.mark, &pool),
                        .file = j->spec->file,
                        .out_fd = out[1],
                        .err_fd = err[1],

@@ -275,6 +275,9 @@ static co_err set_up(job *j)
     getrlimit(RLIMIT_NOFILE, &j->process.old_nofile);
     more = (struct rlimit){j->process.old_nofile.rlim_max, j->process.old_nofile.rlim_max};
     setrlimit(RLIMIT_NOFILE, &more);
+    snprintf(j->process.mark, sizeof j->process.mark, "COHORT_LAUNCHER=%d-%llx", (int)getpid(),
+             (unsigned long long)co_now_ns());
+    co_anchor_start(&j->process.anchor, j->process.mark);
     prctl(PR_SET_CHILD_SUBREAPER, 1); /* what a killed guard leaves behind comes to us */
     j->process.signal_fd = signalfd(-1, s, SFD_CLOEXEC | SFD_NONBLOCK);
     if (j->process.signal_fd < 0)
@@ -289,6 +292,8 @@ co_err co_job_run(const co_job_spec *spec, co_roster *roster, int *status)
     job *j = co_zalloc(sizeof *j);
     struct pollfd *p = co_array((size_t)(FIXED + 3 * spec->terms.nproc), sizeof *p);
     void (*on_pipe)(int) = signal(SIGPIPE, SIG_IGN);
+    void (*on_file_size)(int) =
+        signal(SIGXFSZ, SIG_IGN); /* a log file at its limit is said, and the job goes on */
     co_err err = CO_ENOMEM;
 
     if (!j || !p)
@@ -317,6 +322,7 @@ co_err co_job_run(const co_job_spec *spec, co_roster *roster, int *status)
         hear_signals(j);
         close(j->process.signal_fd);
     }
+    co_anchor_release(&j->process.anchor);
     request_restore_mask(j);
     co_screen_close(&j->screen, j->request.sig || j->request.other_sig ? CO_UNREAD_MS : -1);
     setrlimit(RLIMIT_NOFILE, &j->process.old_nofile);
@@ -325,6 +331,7 @@ co_err co_job_run(const co_job_spec *spec, co_roster *roster, int *status)
     else if (err == CO_OK)
         *status = exit_status(j);
 out:
+    signal(SIGXFSZ, on_file_size);
     signal(SIGPIPE, on_pipe);
     co_free(j);
     co_free(p);

@@ -1,7 +1,7 @@
-/* children.c -- the children of a guard: found in /proc, signalled.
+/* children.c -- finds the children of a guard in /proc and signals them.
  *
- * Only system calls, nothing allocated: a guard was forked from a process that may have threads. A list that does not fit is
- * no harm where it is asked for again: those that were signalled make room.
+ * System calls only, nothing allocated: a guard was forked from a process that may have threads. If the list of children is
+ * too long for its buffer, the next call signals the rest: those that were killed are no longer in it.
  */
 #include "proc/look.h"
 #include "proc/proc_int.h"
@@ -42,7 +42,7 @@ static void read_of(char *text, size_t size, const char *pid, const char *name)
     text[len < 0 ? 0 : len] = '\0';
 }
 
-static pid_t number_in(const char *text)
+pid_t number_of(const char *text)
 {
     pid_t number = 0;
 
@@ -69,7 +69,7 @@ static bool ignores(const char *pid, int sig)
 
 static void signal_one(sweep *s, const char *text)
 {
-    pid_t pid = number_in(text);
+    pid_t pid = number_of(text);
 
     if (s->had && getpgid(pid) == s->group && !ignores(text, s->had))
         return;
@@ -84,8 +84,7 @@ static void signal_one(sweep *s, const char *text)
     s->refused += why != 0;
 }
 
-/* A kernel without the file `children`: all of /proc. */
-static void signal_by_parent(sweep *s, pid_t parent)
+void each_process(void (*see)(void *ctx, const char *pid), void *ctx)
 {
     char buf[8192];
     int proc_fd = open("/proc", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
@@ -94,14 +93,20 @@ static void signal_by_parent(sweep *s, pid_t parent)
     while (proc_fd >= 0 && (len = syscall(SYS_getdents64, proc_fd, buf, sizeof buf)) > 0)
         for (long at = 0; at < len;) {
             const struct dirent64_raw *e = (const void *)(buf + at);
-            co_proc found;
-            if (e->name[0] >= '1' && e->name[0] <= '9' && co_proc_read(&found, number_in(e->name)) &&
-                found.ppid == parent)
-                signal_one(s, e->name);
+            if (e->name[0] >= '1' && e->name[0] <= '9')
+                see(ctx, e->name);
             at += e->len;
         }
     if (proc_fd >= 0)
         close(proc_fd);
+}
+
+static void signal_if_ours(void *ctx, const char *pid)
+{
+    co_proc found;
+
+    if (co_proc_read(&found, number_of(pid)) && found.ppid == getpid())
+        signal_one(ctx, pid);
 }
 
 void children_signal(sweep *s)
@@ -110,7 +115,7 @@ void children_signal(sweep *s)
     int fd = open("/proc/thread-self/children", O_RDONLY | O_CLOEXEC);
 
     if (fd < 0) {
-        signal_by_parent(s, getpid());
+        each_process(signal_if_ours, s); /* a kernel without that file */
         return;
     }
     ssize_t len = read(fd, text, sizeof text);

@@ -232,7 +232,7 @@ static void mind_the_left(guard *g)
 static int wait_ms(const guard *g)
 {
     if (g->killing)
-        return 20; /* who comes up after a kill is killed, too */
+        return SWEEP_MS; /* orphans of killed processes come to us, and are killed in their turn */
     if (!g->ended || (g->asked && g->graced))
         return -1;
     int64_t left = (g->deadline_ns - now_of(CLOCK_MONOTONIC)) / 1000000 + 1;

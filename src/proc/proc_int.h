@@ -4,12 +4,13 @@
 
 #include <sys/types.h>
 
-/* All times of guards. */
+/* All times of guards and of the anchor; those of a crew are in crew.h. */
 enum {
     LINGER_MS = 250,       /* how long a worker's leftover processes may run on before they get SIGTERM */
     LEFT_BEHIND_MS = 5000, /* from that SIGTERM to SIGKILL */
-    STUCK_MS = 10000,      /* what is left so long after SIGKILL is held by the kernel */
-    HOPELESS_MS = 2000     /* the same where we may not kill it, or were asked twice */
+    STUCK_MS = 10000,      /* a process that is still there this long after SIGKILL is held by the kernel */
+    HOPELESS_MS = 2000,    /* the same where we may not kill it, or got SIGKILL as an order twice */
+    SWEEP_MS = 20          /* from one search for processes to kill to the next */
 };
 
 /* children.c: a guard's children, found and signalled by system calls alone. */
@@ -22,5 +23,7 @@ typedef struct sweep {
     int why;           /* out: errno of `one`; 0: it was signalled */
 } sweep;
 void children_signal(sweep *s);
+pid_t number_of(const char *text);                                     /* "12" */
+void each_process(void (*see)(void *ctx, const char *pid), void *ctx); /* all in /proc */
 
 #endif

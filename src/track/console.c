@@ -1,10 +1,12 @@
 /* console.c -- what a person sees: a bar that redraws itself on a terminal, plain lines anywhere else.
  *
  *     epoch 3/15 [=====>       ] step 66/330  loss 0.0821  acc 0.976  12,345 samples/s  eta 4 s  2 ranks
- *     epoch 3/15  step 66/330  loss 0.0821  acc 0.976  12,345 samples/s  eta 4 s
+ *     epoch 3/15 [=>        ] step 66/330  loss 0.0821  acc 0.976  12.3k/s  eta 4 s          (80 columns)
+ *     epoch 3/15  step 66/330  loss 0.0821  acc 0.976  12,345 samples/s  eta 4 s             (no terminal)
  *
- * A line goes out in one write, so that lines of several threads and processes do not mix. What cannot be
- * written is not worth stopping for: errors are passed over.
+ * A bar leaves figures out until the rest fits beside a gauge, and goes away at the end. A line goes out in
+ * one write, so that lines of several threads and processes do not mix. Writing that fails is ignored: a
+ * screen is no reason to stop a run.
  */
 #include "track/track.h"
 
@@ -25,12 +27,12 @@
 struct co_console {
     int fd;
     co_console_style style; /* never AUTO */
-    bool colour, dumb;      /* dumb: a terminal that knows no escapes */
-    pthread_mutex_t lock;   /* the log's sink may call from any thread */
+    bool colour, dumb;      /* dumb: the terminal understands no escape sequences */
+    pthread_mutex_t lock;   /* any thread may log a line */
     double drawn_s;         /* 0: nothing yet */
     int64_t epoch, step;    /* drawn last */
     double evaluated;       /* the same */
-    co_str bar;             /* the bar that stands there now; "" if none */
+    co_str bar;             /* the bar on the screen now; "" if there is none */
 };
 
 static bool env_set(const char *name)
@@ -62,7 +64,7 @@ static void put(const co_console *c, const co_str *s)
         (void)co_fs_write_all(c->fd, s->p, s->len, "console");
 }
 
-/* Columns of the terminal; the last one stays free, since some terminals wrap there. */
+/* Columns that we use: all but the last, where some terminals wrap. */
 static int columns(const co_console *c)
 {
     struct winsize w;
@@ -82,7 +84,7 @@ static void add_number(co_str *s, double x, int digits)
 {
     bool usual = x == 0 || (fabs(x) >= 1e-3 && fabs(x) < 1e6);
     if (isnan(x))
-        co_str_add(s, "nan"); /* printf knows two of them */
+        co_str_add(s, "nan"); /* printf would also write "-nan" */
     else
         co_str_addf(s, usual || isinf(x) ? "%.*f" : "%.*e", digits, x);
 }
@@ -106,8 +108,24 @@ static void add_count(co_str *s, const char *what, int64_t i, int64_t n)
         co_str_addf(s, "/%lld", (long long)n);
 }
 
+/* What a bar leaves out when the terminal is narrow, one thing more with each. */
+enum brevity { ALL, NO_RANKS, SHORT_RATE, NO_WAIT, NO_RATE, NO_ETA, NO_METRIC };
+
+/* "12,345 samples/s", or "12.3k/s" */
+static void add_rate(co_str *s, double rate, enum brevity brevity)
+{
+    co_str_add(s, "  ");
+    if (brevity < SHORT_RATE) {
+        add_grouped(s, rate);
+        co_str_add(s, " samples/s");
+    } else if (rate < 1e3)
+        co_str_addf(s, "%.0f/s", rate);
+    else
+        co_str_addf(s, rate < 1e6 ? "%.1fk/s" : "%.1fM/s", rate / (rate < 1e6 ? 1e3 : 1e6));
+}
+
 /* From the step on; what is not known is left out. */
-static void add_figures(co_str *s, const co_progress *p)
+static void add_figures(co_str *s, const co_progress *p, enum brevity brevity)
 {
     char left[32];
     add_count(s, "step", p->step, p->steps);
@@ -117,18 +135,15 @@ static void add_figures(co_str *s, const co_progress *p)
         co_str_add(s, "  loss ");
         add_number(s, p->loss, 4);
     }
-    if (p->metric_name && (!p->evaluating || !isnan(p->metric))) {
+    if (p->metric_name && brevity < NO_METRIC && (!p->evaluating || !isnan(p->metric))) {
         co_str_addf(s, "  %s ", p->metric_name);
         add_number(s, p->metric, 3);
     }
-    if (p->samples_per_s > 0 && isfinite(p->samples_per_s)) {
-        co_str_add(s, "  ");
-        add_grouped(s, p->samples_per_s);
-        co_str_add(s, " samples/s");
-    }
-    if (p->data_wait > 0.05 && p->data_wait <= 1)
+    if (p->samples_per_s > 0 && isfinite(p->samples_per_s) && brevity < NO_RATE)
+        add_rate(s, p->samples_per_s, brevity);
+    if (p->data_wait > 0.05 && p->data_wait <= 1 && brevity < NO_WAIT)
         co_str_addf(s, "  data wait %.0f %%", 100 * p->data_wait);
-    if (p->eta_s >= 0 && isfinite(p->eta_s))
+    if (p->eta_s >= 0 && isfinite(p->eta_s) && brevity < NO_ETA)
         co_str_addf(s, "  eta %s", co_time_text(left, p->eta_s));
 }
 
@@ -141,7 +156,7 @@ static void add_gauge(co_str *s, const co_console *c, const co_progress *p, int 
     co_str_addf(s, "%s] ", c->colour ? "\033[0m" : "");
 }
 
-/* Takes the bar away: the cursor is then at the beginning of an empty line. */
+/* Erases the bar and leaves the cursor at the beginning of the empty line. */
 static void add_erase(co_str *s, const co_console *c)
 {
     if (c->dumb)
@@ -150,21 +165,38 @@ static void add_erase(co_str *s, const co_console *c)
         co_str_add(s, "\r\033[K");
 }
 
+/* The figures, as many as fit into `room` columns; false if not even the fewest do. */
+static bool fit_figures(co_str *tail, const co_progress *p, int room)
+{
+    for (enum brevity brevity = ALL; brevity <= NO_METRIC; brevity++) {
+        co_str_clear(tail);
+        add_figures(tail, p, brevity);
+        if (p->ranks > 1 && brevity < NO_RANKS)
+            co_str_addf(tail, "  %d ranks", p->ranks);
+        if ((int)tail->len <= room)
+            return true;
+    }
+    return false;
+}
+
+/* A gauge of eight columns or more comes before figures; on a terminal too narrow for both it is left out. */
 static void draw_bar(co_console *c, const co_progress *p)
 {
+    enum { GAUGE_LEAST = 8, GAUGE_MOST = 30, BRACKETS = 4 };
     co_str head = {0}, tail = {0}, s = {0};
     int width = columns(c), left;
     add_count(&head, "epoch", p->epoch, p->epochs);
-    add_figures(&tail, p);
-    if (p->ranks > 1)
-        co_str_addf(&tail, "  %d ranks", p->ranks);
+    bool gauge =
+        p->steps > 0 && p->step >= 0 && fit_figures(&tail, p, width - (int)head.len - BRACKETS - GAUGE_LEAST);
+    if (!gauge)
+        fit_figures(&tail, p, width - (int)head.len - 2);
     if (c->bar.len)
         add_erase(&s, c);
     co_str_clear(&c->bar);
-    left = width - (int)head.len - (int)tail.len - 4;
+    left = width - (int)head.len - (int)tail.len - BRACKETS;
     co_str_addf(&c->bar, "%.*s", width, co_str_text(&head));
-    if (left >= 8 && p->steps > 0 && p->step >= 0)
-        add_gauge(&c->bar, c, p, left < 30 ? left : 30);
+    if (gauge)
+        add_gauge(&c->bar, c, p, left < GAUGE_MOST ? left : GAUGE_MOST);
     else if (width > (int)head.len + 2)
         co_str_add(&c->bar, "  ");
     left = width - (int)head.len - 2;
@@ -181,7 +213,7 @@ static void draw_plain(co_console *c, const co_progress *p)
     co_str s = {0};
     add_count(&s, "epoch", p->epoch, p->epochs);
     co_str_add(&s, "  ");
-    add_figures(&s, p);
+    add_figures(&s, p, ALL);
     co_str_add(&s, "\n");
     put(c, &s);
     co_str_fini(&s);
@@ -195,7 +227,7 @@ void co_console_progress(co_console *c, const co_progress *p, bool now)
     pthread_mutex_lock(&c->lock);
     double evaluated = p->evaluating ? p->evaluated : 0;
     bool news = c->style == CO_CONSOLE_BAR || p->step != c->step || p->epoch != c->epoch ||
-                evaluated != c->evaluated; /* no line twice */
+                evaluated != c->evaluated; /* the same line is not printed twice */
     if (news && (now || c->drawn_s == 0 || t - c->drawn_s >= pause)) {
         c->drawn_s = t;
         c->epoch = p->epoch;
@@ -253,8 +285,12 @@ void co_console_close(co_console *c)
 {
     if (!c)
         return;
-    if (c->bar.len)
-        (void)co_fs_write_all(c->fd, "\n", 1, "console");
+    if (c->bar.len) { /* the lines that follow say how it ended */
+        co_str s = {0};
+        add_erase(&s, c);
+        put(c, &s);
+        co_str_fini(&s);
+    }
     co_str_fini(&c->bar);
     pthread_mutex_destroy(&c->lock);
     co_free(c);

@@ -57,9 +57,9 @@ static bool free_or_moved_on(struct rank *rank, int64_t unused)
 
 typedef enum { SAVE_NOT, SAVE_NOW, SAVE_AND_STOP } save_decision;
 
-/* Is the state after this step to be saved? Steps by count are exact, and the best state so far is always kept: for
- * both the ranks wait until the saver is free. Other epochs go by the clock and are left out while it works. Decided at
- * the last unit that looks at the state, so that the checkpoint knows how good it is. */
+/* Is the state after this step to be saved? Steps by count are exact, and the best state so far is always
+ * kept: for both the ranks wait until the saver is free. Other epochs go by the clock and are left out while
+ * it works. Decided at the last unit that looks at the state, so that the checkpoint knows how good it is. */
 static save_decision save_due(struct rank *rank, const unit *done, const watch *now)
 {
     const co_plan *plan = rank->plan;
@@ -75,7 +75,8 @@ static save_decision save_due(struct rank *rank, const unit *done, const watch *
         return SAVE_NOT;
     if (by_steps || best) {
         wait_for(rank, free_or_moved_on, 0, CO_PHASE_SNAPSHOT);
-        /* Not free: pc moved on, and what we say does not count; or a stop, which saves this state as the last one. */
+        /* Not free: pc moved on, and what we say does not count; or a stop, which saves this state as the
+         * last one. */
         return snapshot_is_free(rank, 0) ? SAVE_NOW : SAVE_AND_STOP;
     }
     if (!by_epochs || !snapshot_is_free(rank, 0))

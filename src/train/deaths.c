@@ -23,36 +23,36 @@ static uint64_t place_of(const struct run *run, int slot, uint32_t u)
     return (uint64_t)u << 32 | (uint64_t)(co_mark_get(&me->progress, u) & 0xfff) << 20 | item;
 }
 
-static void how_it_died(const co_death *death, char *out, size_t size)
+/* Deaths that fault.* caused are not looked into: there may be hundreds a second. */
+static void how_it_died(struct deaths *deaths, const co_death *death, bool staged, co_death_cause *out)
 {
-    if (death->fenced)
-        snprintf(out, size, "made no progress for %.1f s (state %c) and was replaced", death->still_s,
-                 death->state);
-    else if (WIFSIGNALED(death->status))
-        snprintf(out, size, "killed by signal %d (%s)", WTERMSIG(death->status),
-                 strsignal(WTERMSIG(death->status)));
+    if (!staged)
+        co_death_tell(out, death->status, death->pid, &deaths->traces);
     else
-        snprintf(out, size, "exited with status %d", WEXITSTATUS(death->status));
+        snprintf(out->how, sizeof out->how, "killed by SIGKILL (%d)", SIGKILL);
+    if (death->fenced)
+        snprintf(out->how, sizeof out->how, "made no progress for %.1f s (state %c) and was replaced",
+                 death->still_s, death->state);
 }
 
-static const char *advice(const co_death *death)
+static const char *advice(const co_death *death, const co_death_cause *cause)
 {
     if (death->fenced)
         return "look for what it waited for: a stopped process, a hung disk; trainer.stall_s sets the "
                "deadline";
-    if (!WIFSIGNALED(death->status))
+    if (cause->out_of_memory)
+        return "memory is full: try a smaller data.batch_size or fewer trainer.devices, or raise the limit";
+    switch (cause->sig) {
+    case 0:
         return "its log is in the run folder under ranks/";
-    switch (WTERMSIG(death->status)) {
-    case SIGKILL:
-        return "SIGKILL comes from outside: most often the out-of-memory killer (dmesg tells); try a smaller "
-               "data.batch_size or fewer trainer.devices";
-    case SIGBUS:
-        return "SIGBUS means memory that could not be had: is the machine, or its container's memory limit, "
-               "full?";
     case SIGILL:
         return "an instruction this CPU lacks: try trainer.kernels=ref";
-    default:
+    case SIGSEGV:
+    case SIGABRT:
+    case SIGFPE:
         return "a bug in cohort: please report it with this text and the command line";
+    default:
+        return cause->advice;
     }
 }
 
@@ -75,14 +75,15 @@ static void what_it_did(const struct run *run, int slot, co_str *out)
     co_str_fini(&text_of);
 }
 
-static void blame(const struct run *run, const co_death *death, int times, const char *how, const char *doing,
-                  int64_t step)
+static void blame(const struct run *run, const co_death *death, int times, const co_death_cause *cause,
+                  const char *doing, int64_t step)
 {
     int line = (int)strcspn(doing, "\n");
 
     snprintf(run->out->blame, sizeof run->out->blame,
              "rank %d (pid %d) died %d times in a row at step %lld: %s, while %.*s. %s.%s", death->slot,
-             (int)death->pid, times, (long long)step, how, line, doing, advice(death), doing + line);
+             (int)death->pid, times, (long long)step, cause->how, line, doing, advice(death, cause),
+             doing + line);
 }
 
 /* A death that fault.* caused does not count towards SAME_PLACE_LIMIT. */
@@ -124,28 +125,29 @@ co_verdict rank_died(void *ctx, const co_death *death)
     control *ctl = run->regions->ctl;
     uint64_t pc = atomic_load(&ctl->pc);
     unit open = unit_now(run->plan, ctl, (uint32_t)(pc >> 8));
-    char how[160];
+    bool staged = rehearsed(run, death);
+    co_death_cause cause = {0};
     co_str doing = {0};
 
     if ((pc & (PC_STOP | PC_END | PC_FAIL)) && was_done(run, death))
         return CO_CREW_LET_GO;
-    how_it_died(death, how, sizeof how);
+    how_it_died(&super->deaths, death, staged, &cause);
     what_it_did(run, death->slot, &doing);
-    int times = count_death(&super->deaths, death->slot, place_of(run, death->slot, (uint32_t)(pc >> 8)),
-                            rehearsed(run, death));
+    int times =
+        count_death(&super->deaths, death->slot, place_of(run, death->slot, (uint32_t)(pc >> 8)), staged);
     uint64_t struck = atomic_exchange(&ctl->fault_at_ns, 0);
     if (struck)
         accident_struck(&super->accidents, struck);
     co_verdict verdict = times >= SAME_PLACE_LIMIT ? CO_CREW_END : CO_CREW_REPLACE;
     if (verdict == CO_CREW_END)
-        blame(run, death, times, how, co_str_text(&doing), open.step);
+        blame(run, death, times, &cause, co_str_text(&doing), open.step);
     run->out->recoveries += verdict == CO_CREW_REPLACE;
     if (run->hooks->recovery)
         run->hooks->recovery(run->hooks->ctx, &(co_recovery){.slot = death->slot,
                                                              .pid = (int)death->pid,
                                                              .inc = death->inc,
                                                              .step = open.step,
-                                                             .how = how,
+                                                             .how = cause.how,
                                                              .doing = co_str_text(&doing)});
     co_str_fini(&doing);
     /* So that a successor that dies at once is not blamed for what its predecessor did. */

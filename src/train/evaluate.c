@@ -9,6 +9,7 @@
 
 #include <stdio.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "base/alloc.h"
 #include "base/maths.h"
@@ -69,7 +70,10 @@ void eval_total(const co_plan *plan, const leaf_stat *items, co_split split, dou
 static float *state_to_evaluate(const struct rank *rank)
 {
     unit u = unit_now(rank->plan, rank->regions->ctl, rank->who.unit);
+    uint32_t test_of = atomic_load_explicit(&rank->regions->ctl->test_of, memory_order_acquire);
 
+    if (u.kind == UNIT_TEST && test_of >= TEST_ASIDE)
+        return rank->regions->aside[test_of - TEST_ASIDE];
     return rank->plan->ema >= 0 && atomic_load(&rank->regions->ctl->applied[u.step & 1]) > 0
                ? rank->regions->moment[rank->plan->ema]
                : rank->regions->state;
@@ -101,6 +105,26 @@ static bool all_evaluated(struct rank *rank, int64_t split)
     return true;
 }
 
+static bool test_is_chosen(const struct rank *rank)
+{
+    return atomic_load_explicit(&rank->regions->ctl->test_of, memory_order_acquire) != TEST_UNDECIDED;
+}
+
+static bool chosen_or_stopping(struct rank *rank, int64_t unused)
+{
+    (void)unused;
+    return test_is_chosen(rank) || evaluation_left(rank) ||
+           atomic_load_explicit(&rank->regions->ctl->stop_request, memory_order_relaxed);
+}
+
+/* The supervisor checks by itself now and then; the bell makes it check at once. */
+static void wait_for_choice(struct rank *rank)
+{
+    if (!test_is_chosen(rank) && rank->bell >= 0 && write(rank->bell, &(uint64_t){1}, 8) < 0)
+        rank_phase(rank, CO_PHASE_WAIT, 0);
+    wait_for(rank, chosen_or_stopping, 0, CO_PHASE_WAIT);
+}
+
 static bool evaluated_or_left(struct rank *rank, int64_t split)
 {
     return evaluation_left(rank) || all_evaluated(rank, split);
@@ -108,6 +132,8 @@ static bool evaluated_or_left(struct rank *rank, int64_t split)
 
 bool evaluate_items(struct rank *rank, co_split split)
 {
+    if (split == CO_SPLIT_TEST)
+        wait_for_choice(rank);
     for (uint32_t i = 0; i < rank->plan->eval_items[split]; i++) {
         if (leave_evaluation(rank))
             return false;

@@ -1,4 +1,5 @@
-/* lengths.c -- how much a run does: the steps of an epoch and of the run, when it validates, and on how many samples. */
+/* lengths.c -- how much a run does: the steps of an epoch and of the run, when it validates, and on how many
+ * samples. */
 #include "train/plan_int.h"
 
 #include <string.h>

@@ -20,6 +20,11 @@ static const co_option top[] = {
     {"weights_skip", CO_OPT_STR, AT(weights_skip), "null",
      "tensors to leave out of `weights`, by pattern (\"fc.*\" for other classes); they start as usual"},
     {"test", CO_OPT_BOOL, AT(test), "true", "evaluate the test split at the end", .may_change = true},
+    {"test_ckpt", CO_OPT_ENUM, AT(test_ckpt), "best",
+     "weights for that test: the best by callbacks.model_checkpoint.monitor (the last if there is no "
+     "checkpoint of it), or "
+     "the last",
+     .choices = "best|last", .may_change = true},
     {"console", CO_OPT_ENUM, AT(console), "auto", "progress: a bar on a terminal, lines elsewhere",
      .choices = "auto|plain|bar|quiet|imagenet", .may_change = true},
     {"log_every", CO_OPT_INT, AT(log_every), "10", "record the training loss every n steps", .min = 1,

@@ -95,6 +95,7 @@ static void take_eval(struct supervisor *super, const unit *done, const result *
 {
     const struct run *run = &super->run;
     co_eval_result out = {.step = done->step,
+                          .state_step = done->step,
                           .epoch = (done->step - 1) / run->plan->units.steps_per_epoch,
                           .split = done->kind == UNIT_VAL ? CO_SPLIT_VAL : CO_SPLIT_TEST,
                           .loss = real_of(&published->loss),
@@ -112,6 +113,9 @@ static void take_eval(struct supervisor *super, const unit *done, const result *
         run->out->val_top5 = out.top5;
         ends = conclude_eval(run, &super->results.seen, &out);
     } else {
+        if (run->out->tested_step)
+            out.state_step = run->out->tested_step;
+        run->out->tested_step = out.state_step;
         run->out->test_loss = out.loss;
         run->out->test_metric = out.metric;
         run->out->test_top5 = out.top5;
@@ -160,8 +164,9 @@ static void consume_until(struct supervisor *super, uint64_t end)
     }
 }
 
-/* A saver starts between two results: after those of the state that it saves, and before any later one. pc is read
- * before snap: whoever moved pc past a unit had announced that unit's snapshot, so no result after it was read yet. */
+/* A saver starts between two results: after those of the state that it saves, and before any later one. pc is
+ * read before snap: whoever moved pc past a unit had announced that unit's snapshot, so no result after it
+ * was read yet. */
 void consume_results(struct supervisor *super)
 {
     uint64_t pc = atomic_load_explicit(&super->run.regions->ctl->pc, memory_order_acquire) >> 8;

@@ -6,6 +6,7 @@
 #include <sys/types.h>
 
 #include "proc/crew.h"
+#include "proc/death.h"
 #include "train/run_int.h"
 #include "train/save_int.h"
 #include "train/watch_int.h"
@@ -60,7 +61,8 @@ struct saver {
 void saver_turn(struct saver *saver);
 /* The unit before which a state is to be saved and no saver was started for it yet; 0: none. */
 uint32_t saver_wanted(const struct saver *saver);
-/* Starts a saver for it. All results of the units before, and none of later ones, have been handed to the hooks. */
+/* Starts a saver for it. All results of the units before, and none of later ones, have been handed to the
+ * hooks. */
 void saver_start(struct saver *saver, uint32_t unit);
 /* Waits for the one that is under way, until its deadline; `lost`: it may not write any more. Ends it when
  * `stop` says to leave at once. */
@@ -113,9 +115,15 @@ void accident_recovered(struct accidents *state, uint64_t t_ns);
 
 /* --- deaths.c: ranks that are gone ---------------------------------------------------------------------- */
 struct deaths {
+    co_death_traces traces;       /* the kernel's counters when the ranks were started */
     uint64_t place[CO_MAX_SLOTS]; /* where each slot died last */
     int count[CO_MAX_SLOTS];      /* how often in a row */
 };
+
+/* --- test_best.c: which weights the final test looks at --------------------------------------------------- */
+bool test_wants_best(const co_plan *plan);
+struct supervisor;
+void choose_test(struct supervisor *super); /* once the ranks wait for it */
 
 /* --- together ------------------------------------------------------------------------------------------- */
 struct supervisor {

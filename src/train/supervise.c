@@ -26,6 +26,8 @@ static co_err open_memory(struct supervisor *super)
     super->run.regions = plan->regions;
     results->seen = plan->monitors.start;
     recall_results(super);
+    if (test_wants_best(plan))
+        atomic_store(&super->run.regions->ctl->test_of, TEST_UNDECIDED);
     results->step_ms = co_array(STEPS_KEPT, sizeof *results->step_ms);
     results->sum_ms = co_array(STEPS_KEPT, sizeof *results->sum_ms);
     super->accidents.recovery_ms = co_array(KILLS_KEPT, sizeof *super->accidents.recovery_ms);
@@ -147,6 +149,7 @@ static co_err watch_over(struct supervisor *super)
         check_max_time(run);
         saver_turn(&super->saver);
         consume_results(super);
+        choose_test(super);
         report_evaluation(run, &super->evaluation);
         accidents_turn(&super->accidents, super->crew, super->saver.child.pid);
         if (run->hooks->turn && (super->lost = run->hooks->turn(run->hooks->ctx)) != CO_OK)
@@ -359,6 +362,7 @@ co_err co_train_run(co_plan *plan, const co_train_hooks *hooks, co_train_summary
         .saver = {.run = &super->run, .saved_step = -1},
         .accidents = {
             .run = &super->run, .kills_left = plan->cfg.fault_kills, .rng = (uint64_t)plan->cfg.fault_seed}};
+    co_death_traces_take(&super->deaths.traces, "");
     co_err err = open_run(super);
     if (!err)
         err = start_crew(super);

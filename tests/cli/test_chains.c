@@ -1,5 +1,5 @@
-/* test_chains.c -- a run that is stopped, killed and continued any number of times leaves the record, the table and the
- * summary of one that never was; and its best checkpoint is the best. */
+/* test_chains.c -- a run that is stopped, killed and continued any number of times leaves the record, the
+ * table and the summary of one that never was; and its best checkpoint is the best. */
 #include "harness.h"
 
 #include <math.h>
@@ -17,7 +17,7 @@
     "seed=3 "                                                                                                \
     "console=quiet callbacks.model_checkpoint.every_n_steps=7 callbacks.model_checkpoint.keep=3 "
 
-/* --- reading records ---------------------------------------------------------------------------------------------- */
+/* --- reading records ------------------------------------------------------------------------------------ */
 /* Values that a clock makes differ from run to run. */
 static bool by_the_clock(const char *name)
 {
@@ -111,7 +111,7 @@ static void same_record(const char *chain, const char *whole)
     free(y);
 }
 
-/* --- chains --------------------------------------------------------------------------------------------------------- */
+/* --- chains --------------------------------------------------------------------------------------------- */
 struct reached {
     const char *dir;
     int step;
@@ -142,8 +142,8 @@ static bool is_reached_or_over(void *ctx)
     return kill(r->pid, 0) != 0;
 }
 
-/* Starts the run in `dir` again and again; each time it has reached the next step of the list it gets the signal: a
- * negative step is a SIGKILL, a positive one a SIGTERM. The last start goes to the end. */
+/* Starts the run in `dir` again and again; each time it has reached the next step of the list it gets the
+ * signal: a negative step is a SIGKILL, a positive one a SIGTERM. The last start goes to the end. */
 static void run_chain(const char *dir, const int *steps, int n)
 {
     for (int i = 0; i <= n; i++) {
@@ -173,7 +173,8 @@ TEST_WITHIN(after_any_chain_of_stops_and_kills_the_record_is_that_of_an_undistur
     }
 }
 
-/* Every step up to the one of the newest checkpoint has its line, although the record is flushed once a second. */
+/* Every step up to the one of the newest checkpoint has its line, although the record is flushed once a
+ * second. */
 TEST(a_kill_right_after_a_checkpoint_finds_the_record_of_every_step_before_it)
 {
     for (int round = 0; round < 6; round++) {
@@ -204,7 +205,7 @@ TEST(a_kill_right_after_a_checkpoint_finds_the_record_of_every_step_before_it)
     }
 }
 
-/* --- the best --------------------------------------------------------------------------------------------------------- */
+/* --- the best ------------------------------------------------------------------------------------------- */
 TEST_WITHIN(the_best_checkpoint_is_the_best_however_fast_bests_follow_each_other, 120)
 {
     for (int devices = 1; devices <= 2; devices++) {
@@ -235,4 +236,101 @@ TEST(a_checkpoint_is_saved_although_old_ones_cannot_be_pruned)
     CHECK(r.status == 0 && !test_contains(r.out, "NOT saved"), "%d: %s", r.status, r.out);
     r = test_sh("$COHORT ckpt verify r/checkpoints/last");
     CHECK(r.status == 0, "%s", r.out);
+}
+
+/* --- the test of the best ------------------------------------------------------------------------------- */
+static double metric_of(const char *dir, const char *name)
+{
+    char path[256];
+    json_t *s;
+    double x = NAN;
+    snprintf(path, sizeof path, "%s/summary.json", dir);
+    CHECK_OK(co_json_read(&s, path, 1 << 20));
+    CHECK(co_json_f64(json_object_get(s, "metrics"), name, &x), "%s has no %s", dir, name);
+    json_decref(s);
+    return x;
+}
+
+/* What `cohort test` measures with a checkpoint. */
+static double tested_alone(const char *checkpoint)
+{
+    test_run r = test_sh("$COHORT test ckpt_path=%s --json 2>/dev/null", checkpoint);
+    json_t *v;
+    double x = NAN;
+    CHECK_OK(co_json_parse(&v, r.out, strlen(r.out), "cohort test"));
+    CHECK(co_json_f64(v, "loss", &x) || co_json_f64(json_object_get(v, "metrics"), "test/loss", &x), "%s",
+          r.out);
+    json_decref(v);
+    free(r.out);
+    return x;
+}
+
+static json_t *tested_of(const char *dir)
+{
+    json_t *s = summary_of(dir), *t = json_incref(json_object_get(s, "tested"));
+    json_decref(s);
+    CHECK(t, "%s: summary.json does not say what was tested", dir);
+    return t;
+}
+
+TEST_WITHIN(the_final_test_is_of_the_best_weights_at_any_number_of_ranks_and_says_so, 180)
+{
+    /* The other way round, the best is an early one for certain. */
+    static const char *const more[] = {"callbacks.model_checkpoint.mode=min ",
+                                       "optim.ema=0.9 callbacks.model_checkpoint.mode=min "};
+    for (int m = 0; m < 2; m++) {
+        char dir[32], first[32];
+        for (int devices = 1; devices <= 3; devices++) {
+            snprintf(dir, sizeof dir, "r%d_%d", m, devices);
+            test_run r =
+                test_sh("$COHORT train data=digits model.hidden=64 trainer.max_epochs=12 optim.lr=0.3 "
+                        "optim=sgd trainer.limit_train_batches=3 trainer.devices=%d run.dir=%s %s",
+                        devices, dir, more[m]);
+            CHECK(r.status == 0 && test_contains(r.out, "of the best weights, step "), "%d %s", r.status,
+                  r.out);
+            free(r.out);
+            if (devices == 1)
+                snprintf(first, sizeof first, "%s", dir);
+            CHECK(metric_of(dir, "test/loss") == metric_of(first, "test/loss"), "%s differs from %s", dir,
+                  first);
+        }
+        json_t *tested = tested_of(dir), *s = summary_of(dir);
+        long long step, best;
+        CHECK(co_json_i64(tested, "step", &step) && co_json_i64(json_object_get(s, "best"), "step", &best) &&
+                  step == best && strcmp(co_json_str(tested, "weights"), "best") == 0,
+              "tested another than the best");
+        CHECK(best < 36, "the last state is the best: the test shows nothing");
+        json_decref(tested);
+        json_decref(s);
+        char path[64];
+        snprintf(path, sizeof path, "%s/checkpoints/best", dir);
+        CHECK(tested_alone(path) == metric_of(dir, "test/loss"),
+              "cohort test of the best gives another loss");
+        test_run r = test_sh("$COHORT train experiment=%s/config.yaml run.dir=last%d test_ckpt=last", dir, m);
+        CHECK(r.status == 0 && test_contains(r.out, "of the last weights, step 36"), "%s", r.out);
+        free(r.out);
+        snprintf(path, sizeof path, "last%d/checkpoints/last", m);
+        snprintf(first, sizeof first, "last%d", m);
+        CHECK(tested_alone(path) == metric_of(first, "test/loss"),
+              "cohort test of the last gives another loss");
+        CHECK(metric_of(dir, "test/loss") != metric_of(first, "test/loss"), "both are the same");
+        json_t *a = summary_of(dir), *b = summary_of(first);
+        CHECK(json_equal(json_object_get(a, "weights_sha256"), json_object_get(b, "weights_sha256")),
+              "weights differ");
+        json_decref(a);
+        json_decref(b);
+    }
+}
+
+TEST(without_a_checkpoint_of_the_best_the_last_weights_are_tested_and_named)
+{
+    static const char *const off[] = {"callbacks=none", "callbacks.model_checkpoint.save_top_k=0",
+                                      "trainer.eval_every=0"};
+    for (size_t i = 0; i < CO_COUNT(off); i++) {
+        test_run r = test_sh("$COHORT train data=digits model.hidden=8 trainer.max_epochs=2 run.dir=r%zu %s",
+                             i, off[i]);
+        CHECK(r.status == 0 && test_contains(r.out, "of the last weights, step 46"), "%s: %d %s", off[i],
+              r.status, r.out);
+        free(r.out);
+    }
 }

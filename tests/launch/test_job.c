@@ -85,6 +85,65 @@ TEST(a_killed_guard_takes_its_worker_and_daemons_along)
     free(r.out);
 }
 
+static int count_of_sleeps(void)
+{
+    test_run r = test_sh("ps -eo args | grep -v grep | grep -c '^sleep 2001.%d'", (int)getpid());
+    int n = atoi(r.out);
+
+    free(r.out);
+    return n;
+}
+
+static bool four_sleep(void *ctx)
+{
+    (void)ctx;
+    return count_of_sleeps() == 4;
+}
+
+static bool none_sleeps(void *ctx)
+{
+    (void)ctx;
+    return count_of_sleeps() == 0;
+}
+
+TEST(what_workers_started_ends_even_when_launcher_and_guards_are_killed_together)
+{
+    pid_t pid =
+        test_spawn("out",
+                   "export OMP_NUM_THREADS=1 TMPDIR=$PWD; exec %s launch --nproc-per-node=2 --no-python sh -c"
+                   " 'setsid sleep 2001.%d & (sleep 2001.%d); wait'",
+                   test_cohort(), (int)getpid(), (int)getpid());
+    test_until(four_sleep, NULL, 20, "the workers' children");
+    test_run r = test_sh("g=$(ps -o pid= -o comm= --ppid %d | awk '/cohort-guard/ {print $1}');"
+                         " set -- $g; [ $# = 2 ] && kill -9 %d $g",
+                         (int)pid, (int)pid);
+    CHECK(r.status == 0, "%s", r.out);
+    free(r.out);
+    CHECK(test_wait(pid, 10) == 137, "the launcher is gone");
+    test_until(none_sleeps, NULL, 20, "the end of all that the workers started");
+}
+
+TEST(a_log_file_at_its_size_limit_is_said_and_the_job_goes_on)
+{
+    test_run r =
+        test_sh("ulimit -f 16; TMPDIR=$PWD $COHORT launch --no-python --log-dir=logs sh -c"
+                " 'i=0; while [ $i -lt 3000 ]; do i=$((i+1)); echo line $i; done; sleep 0.3; echo last'"
+                " | tail -n 1");
+    CHECK(r.status == 0 && test_contains(r.out, "last\n") &&
+              test_contains(r.out, "File too large; the job goes on without log files\n"),
+          "status %d: %s", r.status, r.out);
+    free(r.out);
+}
+
+TEST(a_worker_has_the_usual_answer_to_a_file_size_limit)
+{
+    test_run r = test_sh(
+        "ulimit -f 16; TMPDIR=$PWD exec $COHORT launch --no-python dd if=/dev/zero of=big bs=1000 count=100");
+    CHECK(r.status == 128 + SIGXFSZ && test_contains(r.out, "killed by SIGXFSZ (25)"), "status %d: %s",
+          r.status, r.out);
+    free(r.out);
+}
+
 TEST(a_round_leaves_no_zombie_and_no_descriptor)
 {
     int fd = open("out", O_RDWR | O_CREAT | O_APPEND, 0644);

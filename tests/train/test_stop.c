@@ -1,5 +1,5 @@
-/* A request to stop in the middle of an evaluation: the run stops at the next batch, is saved, and when it is continued
- * ends as if nothing had happened. A second request leaves at once. */
+/* A request to stop in the middle of an evaluation: the run stops at the next batch, is saved, and when it is
+ * continued ends as if nothing had happened. A second request leaves at once. */
 #include <poll.h>
 #include <signal.h>
 #include <stdlib.h>
@@ -22,7 +22,7 @@ static const char *const words[] = {"model=mlp",
                                     "callbacks.model_checkpoint.every_n_epochs=0",
                                     NULL};
 
-/* --- a split whose evaluation waits until the stop was requested ------------------------------------------- */
+/* --- a split whose evaluation waits until the stop was requested ---------------------------------------- */
 static struct shared {
     _Atomic int split;  /* that waits; -1: none */
     _Atomic int asked;  /* the stop was requested */

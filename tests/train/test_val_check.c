@@ -1,5 +1,5 @@
-/* trainer.val_check_interval: evaluations within an epoch, the same bits for any number of ranks, stopped and continued
- * or not; and all that hangs on evaluations goes by them. */
+/* trainer.val_check_interval: evaluations within an epoch give the same bits for any number of ranks, and
+ * after a stop. Early stopping, plateau and checkpoint names go by these evaluations too. */
 #include <signal.h>
 #include <stdio.h>
 #include <string.h>

@@ -1,0 +1,137 @@
+/* anchor.c -- sleeps until the launcher is gone, then kills all processes that have its entry in their environment.
+ *
+ * System calls only, nothing allocated: it was forked from a process that may have threads.
+ */
+#include "proc/anchor.h"
+#include "proc/proc_int.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <linux/close_range.h>
+#include <poll.h>
+#include <signal.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <string.h>
+#include <sys/prctl.h>
+#include <sys/socket.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+enum { ENTRY_MOST = 128 };
+
+typedef struct hunt {
+    char entry[ENTRY_MOST]; /* with its NUL, as in /proc/PID/environ */
+    size_t len;
+    int found;
+} hunt;
+
+static int open_environ(const char *pid)
+{
+    char path[64] = "/proc/";
+    size_t n = strlen(pid);
+
+    if (n > 10)
+        return -1;
+    memcpy(path + 6, pid, n);
+    memcpy(path + 6 + n, "/environ", sizeof "/environ");
+    return open(path, O_RDONLY | O_CLOEXEC);
+}
+
+/* Is the entry in this environment? It is read piece by piece; the end of each piece is kept for an entry that is cut. */
+static bool has_entry(const hunt *h, int fd)
+{
+    char text[8192];
+    size_t have = 0;
+    bool first = true;
+
+    for (ssize_t n; (n = read(fd, text + have, sizeof text - have)) > 0;) {
+        have += (size_t)n;
+        for (char *at = text; (at = memmem(at, have - (size_t)(at - text), h->entry, h->len)); at++)
+            if ((at == text && first) || (at > text && at[-1] == '\0'))
+                return true;
+        size_t keep = have < h->len ? have : h->len;
+        memmove(text, text + have - keep, keep);
+        first = first && keep == have;
+        have = keep;
+    }
+    return false;
+}
+
+static void kill_if_marked(void *ctx, const char *pid)
+{
+    hunt *h = ctx;
+    int fd = open_environ(pid);
+
+    if (fd < 0)
+        return;
+    if (has_entry(h, fd)) {
+        kill(number_of(pid), SIGKILL);
+        h->found++;
+    }
+    close(fd);
+}
+
+/* A process may fork while we read /proc: until nobody is found twice, or time is over. */
+static void sweep_marked(hunt *h)
+{
+    for (int turn = 0, quiet = 0; turn < STUCK_MS / SWEEP_MS && quiet < 2; turn++) {
+        h->found = 0;
+        each_process(kill_if_marked, h);
+        quiet = h->found ? 0 : quiet + 1;
+        poll(NULL, 0, SWEEP_MS);
+    }
+}
+
+_Noreturn static void anchor_main(int sock, hunt *h)
+{
+    int nowhere = open("/dev/null", O_RDWR | O_CLOEXEC);
+    sigset_t all;
+    char byte;
+    ssize_t n;
+
+    setsid();
+    sigfillset(&all);
+    sigprocmask(SIG_SETMASK, &all, NULL);
+    prctl(PR_SET_NAME, "job-anchor");
+    for (int fd = 0; fd < 3; fd++)
+        dup2(nowhere, fd);
+    dup2(sock, 3);
+    close_range(4, ~0U, 0);
+    while ((n = read(3, &byte, 1)) < 0 && errno == EINTR)
+        ;
+    if (n <= 0) /* not released: the launcher was killed */
+        sweep_marked(h);
+    _exit(0);
+}
+
+void co_anchor_start(co_anchor *out, const char *entry)
+{
+    hunt h = {.len = strlen(entry) + 1};
+    int pair[2];
+
+    *out = (co_anchor){.sock = -1};
+    if (h.len > sizeof h.entry || socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, pair) < 0)
+        return;
+    memcpy(h.entry, entry, h.len);
+    pid_t pid = fork();
+    if (pid == 0)
+        anchor_main(pair[1], &h);
+    close(pair[1]);
+    if (pid < 0)
+        close(pair[0]);
+    else
+        *out = (co_anchor){.pid = pid, .sock = pair[0]};
+}
+
+void co_anchor_release(co_anchor *anchor)
+{
+    if (!anchor->pid)
+        return;
+    if (send(anchor->sock, "", 1, MSG_NOSIGNAL) < 0) { /* somebody killed it */
+    }
+    close(anchor->sock);
+    while (waitpid(anchor->pid, NULL, 0) < 0 && errno == EINTR)
+        ;
+    anchor->pid = 0;
+}
