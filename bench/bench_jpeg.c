@@ -1,9 +1,10 @@
-/* bench_jpeg.c -- JPEG pictures a second on one core: read, decoded and made into samples, as a loader thread does it.
+/* bench_jpeg.c -- JPEG pictures a second on one core: read, decoded and made into samples, as a loader thread
+ * does it.
  *
  *     bench_jpeg [DIR]          an image folder; without it 64 pictures of 64x64 (quality 90, 4:2:0) are made up
  *
- * Three ways: the pictures as they are (64x64), that with random resized crop and flip to the same size, and the
- * decoding alone. Time is that of this thread on a CPU; the median of ROUNDS. One JSON object a line:
+ * Three ways: the pictures as they are (64x64), that with random resized crop and flip to the same size, and
+ * the decoding alone. Time is that of this thread on a CPU; the median of ROUNDS. One JSON object a line:
  *
  *     {"task":"decode + transform","images":10000,"images_per_s":11000,"decode_us":70.1,"augment_us":15.2}
  */

@@ -11,7 +11,7 @@
 #include <cohort.h>
 #include <stdio.h>
 
-/* --- the data set: arms of a spiral, a class each ------------------------------------------------------------------ */
+/* --- the data set: arms of a spiral, a class each ------------------------------------------------------- */
 struct spirals {
     int64_t n, arms, seed;
     double turns, noise;
@@ -25,7 +25,8 @@ static const cohort_option spiral_options[] = {
     {"noise", COHORT_FLOAT, offsetof(struct spirals, noise), "0.02", "how far points stray from it", 0, 1, NULL},
     {0}};
 
-/* What a sample looks like and how many there are. The settings are all we need later, and they outlive the set. */
+/* What a sample looks like and how many there are. The settings are all we need later, and they outlive the
+ * set. */
 static cohort_err spirals_open(cohort_samples *out, const void *cfg)
 {
     const struct spirals *s = cfg;
@@ -64,7 +65,7 @@ static const cohort_dataset spirals = {.name = "spirals",
                                        .open = spirals_open,
                                        .fill = spirals_fill};
 
-/* --- the model: residual blocks of two layers ------------------------------------------------------------------------ */
+/* --- the model: residual blocks of two layers ----------------------------------------------------------- */
 struct residual {
     int64_t width, blocks;
     int activation;

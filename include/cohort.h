@@ -17,15 +17,17 @@
  *
  * Or a program that trains now and then: cohort_train, cohort_evaluate, cohort_predict.
  *
- * The promise holds for your parts too: the same weights, bit for bit, for any number of ranks, whoever is killed on the
- * way, if `build` and `fill` are functions of their arguments alone (no clock, no rand(), no counters of their own) and
- * what goes into a sample does not come out of libm, which differs between CPUs: cohort_sin and friends do not.
+ * The promise holds for your parts too: the same weights, bit for bit, for any number of ranks, whoever is
+ * killed on the way, if `build` and `fill` are functions of their arguments alone (no clock, no rand(), no
+ * counters of their own) and what goes into a sample does not come out of libm, which differs between CPUs:
+ * cohort_sin and friends do not.
  *
- * Rules. Functions that can fail return cohort_err; cohort_errmsg() then says what, where and what to do. Strings and
- * tables that you give are borrowed: static const is best. The library does not print, but for cohort_main, and never
- * exits. Ranks are forked, so call it before your program starts threads. One call at a time per process.
- * Between versions structs may grow at their ends: zero them, set fields by name, compile again. Names do not change
- * within a major version. All are cohort_ or COHORT_; the archive has no other global symbols.
+ * Rules. Functions that can fail return cohort_err; cohort_errmsg() then says what, where and what to do.
+ * Strings and tables that you give are borrowed: static const is best. The library does not print, but for
+ * cohort_main, and never exits. Ranks are forked, so call it before your program starts threads. One call at
+ * a time per process. Between versions structs may grow at their ends: zero them, set fields by name, compile
+ * again. Names do not change within a major version. All are cohort_ or COHORT_; the archive has no other
+ * global symbols.
  */
 #ifndef COHORT_H
 #define COHORT_H
@@ -103,7 +105,8 @@ typedef struct cohort_option {
 typedef enum cohort_task {
     COHORT_CLASSIFY, /* x: float [x...]   y: int32_t, the class   loss: cross entropy   metric: acc */
     COHORT_REGRESS,  /* x: float [x...]   y: float [y_width]      loss: squared error   metric: mae */
-    COHORT_TOKENS /* x: int32_t [len]  y: int32_t [len], the tokens to be told; loss and metric as CLASSIFY, per token */
+    /* x: int32_t [len] y: int32_t [len], the tokens to be told; loss and metric as CLASSIFY, per token */
+    COHORT_TOKENS
 } cohort_task;
 
 enum { COHORT_IGNORE = -100 }; /* a y that does not count */
@@ -131,19 +134,21 @@ typedef struct cohort_model {
     const cohort_option *options; /* NULL: none */
     size_t cfg_size;              /* of the struct that options fill */
     bool batch_stats;             /* uses cohort_nn_batch_norm: batches are cut into fewer, larger slices */
-    /* The prediction: [n, outputs]; TOKENS: [n, len, outputs]. Called for several n; names and sizes of parameters must
-     * not depend on n or len. Refuses data that does not suit it by cohort_graph_fail. */
+    /* The prediction: [n, outputs]; TOKENS: [n, len, outputs]. Called for several n; names and sizes of
+     * parameters must not depend on n or len. Refuses data that does not suit it by cohort_graph_fail. */
     cohort_node *(*build)(const cohort_build *b, const void *cfg);
 } cohort_model;
 
-/* Building is sticky: an operator given NULL, or shapes that do not fit, returns NULL; the first mistake is kept and ends
- * in a message with names and shapes. So no result needs a check. Write one statement per operator where two arguments
- * would each make something: C does not fix which is made first, and the order is part of the numerics. */
+/* Building is sticky: an operator given NULL, or shapes that do not fit, returns NULL; the first mistake is
+ * kept and ends in a message with names and shapes. So no result needs a check. Write one statement per
+ * operator where two arguments would each make something: C does not fix which is made first, and the order
+ * is part of the numerics. */
 cohort_node *cohort_graph_fail(cohort_graph *g, const char *fmt, ...) COHORT_PRINTF(2, 3); /* gives NULL */
 bool cohort_graph_training(const cohort_graph *g);
 cohort_shape cohort_node_shape(const cohort_node *n); /* of NULL: nd = -1 */
 
-/* Layers with PyTorch's parameter names, shapes and initial values; `name` is the module's: "fc1", "layer1.0.bn1". */
+/* Layers with PyTorch's parameter names, shapes and initial values; `name` is the module's: "fc1",
+ * "layer1.0.bn1". */
 cohort_node *cohort_nn_linear(cohort_graph *g, cohort_node *x, int64_t out, bool bias, const char *name);
 cohort_node *cohort_nn_conv(cohort_graph *g, cohort_node *x, int64_t out, int k, int stride, int pad,
                             bool bias, const char *name); /* x [n,c,h,w] */
@@ -207,9 +212,9 @@ typedef struct cohort_dataset {
     const cohort_option *options; /* NULL: none */
     size_t cfg_size;
     cohort_err (*open)(cohort_samples *out, const void *cfg);
-    /* Writes one sample. Called by several threads and processes at once. Not 0: it cannot be read (cohort_fail may say
-     * why), and is left out and counted; so is one whose class or token does not exist. With REGRESS it ends the run:
-     * there is no y that does not count. */
+    /* Writes one sample. Called by several threads and processes at once. Not 0: it cannot be read
+     * (cohort_fail may say why), and is left out and counted; so is one whose class or token does not exist.
+     * With REGRESS it ends the run: there is no y that does not count. */
     int (*fill)(void *self, cohort_split split, uint32_t id, const cohort_draw *draw, void *x, void *y);
     int (*length)(void *self, cohort_split split, uint32_t id); /* TOKENS only: 1..max_len */
     const char *(*class_name)(void *self, int64_t label);       /* NULL, or gives NULL: has none */
@@ -289,12 +294,13 @@ typedef struct cohort_summary {
     char blame[2048];   /* FAILED: why */
 } cohort_summary;
 
-/* What `cohort train` does, run folder and all. COHORT_OK: trained, or stopped on request (status says which). While it
- * runs, SIGINT, SIGTERM and SIGUSR1 ask for a stop, and SIGPIPE and SIGHUP are ignored; all is as before when it returns. */
+/* What `cohort train` does, run folder and all. COHORT_OK: trained, or stopped on request (status says
+ * which). While it runs, SIGINT, SIGTERM and SIGUSR1 ask for a stop, and SIGPIPE and SIGHUP are ignored; all
+ * is as before when it returns. */
 cohort_err cohort_train(const cohort_job *job, cohort_summary *out);
 
-/* The weights of the word ckpt_path=FOLDER (a run's or a checkpoint's) on VAL or TEST. A run folder brings its own
- * configuration; words override it. */
+/* The weights of the word ckpt_path=FOLDER (a run's or a checkpoint's) on VAL or TEST. A run folder brings
+ * its own configuration; words override it. */
 cohort_err cohort_evaluate(const cohort_job *job, cohort_split split, cohort_eval *out);
 /* on_prediction for each sample in order; limit < 0: all. */
 cohort_err cohort_predict(const cohort_job *job, cohort_split split, int64_t limit);

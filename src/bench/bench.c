@@ -76,7 +76,7 @@ int co_bench_run(int argc, char **argv)
     return CO_EXIT_USAGE;
 }
 
-/* --- what the benches share ----------------------------------------------------------------------------------------- */
+/* --- what the benches share ----------------------------------------------------------------------------- */
 int by_double(const void *a, const void *b)
 {
     double x = *(const double *)a, y = *(const double *)b;

@@ -1,5 +1,5 @@
-/* kills.c -- SIGKILLs of ranks, at random and aimed at each phase: the weights must be those of the undisturbed run,
- * no step lost; and how long it takes until a step is applied again. */
+/* kills.c -- SIGKILLs of ranks, at random and aimed at each phase: the weights must be those of the
+ * undisturbed run, no step lost; and how long it takes until a step is applied again. */
 #include "bench/bench_int.h"
 
 #include <stdio.h>

@@ -1,9 +1,9 @@
-/* machine.c -- the most memory that this process's descendants held at once, by a thread that looks at /proc; and
- * what the CPU is.
+/* machine.c -- the most memory that this process's descendants held at once, by a thread that looks at /proc;
+ * and what the CPU is.
  *
- * What is counted is the proportional set size (PSS): a page shared by k processes counts 1/k in each, so the sum over a
- * tree of processes is what the tree occupies, shared weights once. Looking takes a lock of the process looked at: a run
- * whose memory is measured is not one whose speed is. */
+ * What is counted is the proportional set size (PSS): a page shared by k processes counts 1/k in each, so the
+ * sum over a tree of processes is what the tree occupies, shared weights once. Looking takes a lock of the
+ * process looked at: a run whose memory is measured is not one whose speed is. */
 #include "bench/bench_int.h"
 
 #include <pthread.h>
@@ -91,7 +91,7 @@ size_t memory_watch_stop(memory_watch *w)
     return peak;
 }
 
-/* --- the CPU -------------------------------------------------------------------------------------------------------- */
+/* --- the CPU -------------------------------------------------------------------------------------------- */
 void cpu_fact(const char *name, char *out, size_t size)
 {
     char text[4096];

@@ -1,8 +1,8 @@
-/* sameness.c -- the promise, shown: each column is one training run; each row runs it in another way; all rows of a
- * column must end with the same weights, bit for bit.
+/* sameness.c -- shows the promise. Each column is one training run, and each row runs it in another way. All
+ * rows of a column must end with the same weights, bit for bit.
  *
- *     rows: ranks 1 2 3 4 8; loader threads; stopped at odd steps and continued with other ranks; a rank killed at a random
- *           instant; another build of the program (--other); and per kernel level: far equals ref.
+ *     rows: ranks 1 2 3 4 8; loader threads; stopped at odd steps and continued with other ranks; a rank
+ *           killed at a random instant; another build of the program (--other); every kernel level
  */
 #include "bench/bench_int.h"
 

@@ -1,4 +1,5 @@
-/* trial.c -- a `cohort train` of its own, for the benches: another process, a fresh run folder, its summary read back. */
+/* trial.c -- a `cohort train` of its own, for the benches: another process, a fresh run folder, its summary
+ * read back. */
 #include "bench/bench_int.h"
 
 #include <errno.h>

@@ -1,11 +1,12 @@
-/* versus.c -- `cohort bench vs-torch`: the same model, batch and threads here and in PyTorch, in turn, in one run.
+/* versus.c -- `cohort bench vs-torch`: the same model, batch and threads here and in PyTorch, in turn, in one
+ * run.
  *
  *     round 0      memory of each arm, and files into the page cache; its speed is not counted
  *     rounds 1..N  A B C A B C ...      A cohort, B PyTorch, C PyTorch with channels_last (pictures only)
  *
- * Medians over the rounds; PyTorch's better layout is the one compared with. Each run is a process of its own, so that
- * its start counts as a user feels it: from the command to the end of the first step. Data are made up on both sides;
- * PyTorch's lie ready in memory. bench/torch/versus.py is its side.
+ * Medians over the rounds; PyTorch's better layout is the one compared with. Each run is a process of its
+ * own, so that its start counts as a user feels it: from the command to the end of the first step. Data are
+ * made up on both sides; PyTorch's lie ready in memory. bench/torch/versus.py is its side.
  */
 #include "bench/bench_int.h"
 
@@ -52,7 +53,7 @@ typedef struct versus {
     char kernels[32];
 } versus;
 
-/* --- the command line ----------------------------------------------------------------------------------------------- */
+/* --- the command line ----------------------------------------------------------------------------------- */
 static co_err read_number(const char *flag_name, const char *text, long long most, int *out)
 {
     long long n;
@@ -137,7 +138,7 @@ static co_err read_line(versus *v, int argc, char **argv)
     return read_number("--ranks", ranks, 64, &v->ranks);
 }
 
-/* --- PyTorch's arm -------------------------------------------------------------------------------------------------- */
+/* --- PyTorch's arm -------------------------------------------------------------------------------------- */
 /* Runs the script; what it said last on standard output, parsed. A program that ends badly: CO_EFAIL. */
 static co_err run_script(const versus *v, const char *const *more, bool quiet, json_t **out)
 {
@@ -230,7 +231,7 @@ static co_err run_torch(versus *v, int arm, int round)
     return CO_OK;
 }
 
-/* --- our arm -------------------------------------------------------------------------------------------------------- */
+/* --- our arm -------------------------------------------------------------------------------------------- */
 static co_err run_cohort(versus *v, int round)
 {
     char dir[80], batch[40], ranks[40], steps[48], size[40];
@@ -277,7 +278,7 @@ static co_err run_cohort(versus *v, int round)
     return err;
 }
 
-/* --- in turn -------------------------------------------------------------------------------------------------------- */
+/* --- in turn -------------------------------------------------------------------------------------------- */
 static int arms_of(const versus *v)
 {
     return v->task->pictures ? ARMS : TORCH_LAST;

@@ -1,8 +1,9 @@
 /* attach.c -- `cohort attach`: a run's screen, from another terminal.
  *
- * What the run tells is in its train.log, and its last progress beside its entry in the list of live runs: attach reads
- * both and shows them as the run itself would. It never writes to the run: any number may watch, and leaving (Ctrl-C)
- * changes nothing. When the run ends, its end is shown and its exit status is ours, as summary.json tells it. */
+ * What the run tells is in its train.log, and its last progress beside its entry in the list of live runs:
+ * attach reads both and shows them as the run itself would. It never writes to the run: any number may watch,
+ * and leaving (Ctrl-C) changes nothing. When the run ends, its end is shown and its exit status is ours, as
+ * summary.json tells it. */
 #include "cli/cli_int.h"
 
 #include <errno.h>
@@ -115,7 +116,7 @@ static int status_of(const char *dir)
     static const struct {
         const char *name;
         int status;
-    } ends[] = {{"done", EXIT_DONE}, {"stopped", EXIT_STOPPED}, {"failed", EXIT_FAILED}};
+    } ends[] = {{"done", CO_EXIT_DONE}, {"stopped", CO_EXIT_STOPPED}, {"failed", CO_EXIT_FAILED}};
     char path[PATH_MAX];
     json_t *v = NULL;
     int status = -1;
@@ -129,9 +130,9 @@ static int status_of(const char *dir)
     json_decref(v);
     co_errclear();
     if (status < 0) {
-        say("%s ended without a summary: it was killed. To go on: %s train run.dir=%s ckpt_path=auto", dir,
-            app_program(), dir);
-        return EXIT_FAILED;
+        co_say("%s ended without a summary: it was killed. To go on: %s train run.dir=%s ckpt_path=auto", dir,
+               app_program(), dir);
+        return CO_EXIT_FAILED;
     }
     return status;
 }
@@ -146,7 +147,7 @@ static int attach(const char *dir, int pid)
     snprintf(path, sizeof path, "%s/train.log", dir);
     w.log = open(path, O_RDONLY | O_CLOEXEC);
     if (w.log < 0)
-        return co_fail(CO_EINPUT, "open %s: %m", path), fail_usage();
+        return co_fail(CO_EINPUT, "open %s: %m", path), co_say_error(CO_EINPUT);
     co_err err = co_console_open(&w.console, STDERR_FILENO, CO_CONSOLE_AUTO);
     if (!err)
         err = co_signals_open(&signals);
@@ -165,11 +166,11 @@ static int attach(const char *dir, int pid)
     if (signals >= 0)
         close(signals);
     if (err)
-        return fail_with(err);
+        return co_say_error(err);
     if (over)
         return status_of(dir);
-    say("detached; the run goes on (pid %d)", pid);
-    return EXIT_DONE;
+    co_say("detached; the run goes on (pid %d)", pid);
+    return CO_EXIT_DONE;
 }
 
 /* No word: the only run there is. */
@@ -179,19 +180,19 @@ static int attach_line(const line *l, const co_live_run *runs, int n)
     const co_live_run *r = word ? live_find(runs, n, word) : n == 1 ? runs : NULL;
 
     if (l->n > 1)
-        return co_fail(CO_EINPUT, "attach takes one run: a pid or a run folder"), fail_usage();
+        return co_fail(CO_EINPUT, "attach takes one run: a pid or a run folder"), co_say_error(CO_EINPUT);
     if (r)
         return attach(r->dir, r->pid);
     if (word && has(word, "train.log"))
         return attach(word, 0);
     if (word)
-        say("cohort: no run is \"%s\"%s", word, n ? "; there are:" : "; there is none on this machine");
+        co_say("cohort: no run is \"%s\"%s", word, n ? "; there are:" : "; there is none on this machine");
     else
-        say(n ? "cohort: there are %d runs; give the pid or the folder of one:"
-              : "cohort: no runs on this machine",
-            n);
+        co_say(n ? "cohort: there are %d runs; give the pid or the folder of one:"
+                 : "cohort: no runs on this machine",
+               n);
     live_print(runs, n, false, stderr);
-    return EXIT_USAGE;
+    return CO_EXIT_USAGE;
 }
 
 int cmd_attach(int argc, char **argv)
@@ -201,12 +202,12 @@ int cmd_attach(int argc, char **argv)
     line l;
 
     if (line_parse(&l, argc, argv, false, NULL) != CO_OK)
-        return fail_usage();
+        return co_say_error(CO_EINPUT);
     if (l.help)
         status = show_usage("attach");
     else {
         co_err err = co_live_list(&runs, &n);
-        status = err ? fail_with(err) : attach_line(&l, runs, n);
+        status = err ? co_say_error(err) : attach_line(&l, runs, n);
     }
     co_free(runs);
     line_free(&l);

@@ -1,5 +1,6 @@
-/* ckpt.c -- `cohort ckpt ls|hash|verify|export`: lists checkpoints, checks every byte of them, and exports their
- * weights for other programs. A path is a checkpoint's folder, a folder of checkpoints, or a run folder. */
+/* ckpt.c -- `cohort ckpt ls|hash|verify|export`: lists checkpoints, checks every byte of them, and exports
+ * their weights for other programs. A path is a checkpoint's folder, a folder of checkpoints, or a run
+ * folder. */
 #include "cli/cli_int.h"
 
 #include <stdio.h>
@@ -52,7 +53,7 @@ static void print_one(const co_ckpt_info *c, const char *why, bool last, bool be
             json_object_set_new(j, "epoch", json_integer(c->meta.epoch));
             json_object_set_new(j, "weights_sha256", json_string(sha));
         }
-        print_json(j);
+        co_json_print(j);
         return;
     }
     char step[24] = "-", epoch[24] = "-";
@@ -72,10 +73,10 @@ static int list(const line *l)
 
     if (l->n != 2)
         return co_fail(CO_EINPUT, "ckpt ls takes one folder: cohort ckpt ls logs/train/runs/DATE"),
-               fail_usage();
+               co_say_error(CO_EINPUT);
     if (has(l->words[1], "manifest.json"))
         return co_fail(CO_EINPUT, "%s is a checkpoint itself: give the folder it lies in", l->words[1]),
-               fail_usage();
+               co_say_error(CO_EINPUT);
     root = root_of(l->words[1]);
     co_err err = root ? co_ckpt_ls(&c, &n, root) : CO_ENOMEM;
     if (!err) {
@@ -84,9 +85,9 @@ static int list(const line *l)
         if (!l->json && n)
             printf("%-16s %8s %6s %12s  %-12s  state\n", "name", "step", "epoch", "bytes", "sha256");
         else if (n == 0)
-            say("%s holds no checkpoints; give a run's folder (logs/train/runs/DATE) or the one its "
-                "checkpoints lie in",
-                root);
+            co_say("%s holds no checkpoints; give a run's folder (logs/train/runs/DATE) or the one its "
+                   "checkpoints lie in",
+                   root);
     }
     for (int i = 0; i < n && !err; i++) {
         char *path = co_sprintf("%s/%s", root, c[i].name);
@@ -97,7 +98,7 @@ static int list(const line *l)
     }
     co_ckpt_ls_free(c, n);
     co_free(root);
-    return err ? fail_with(err) : EXIT_DONE;
+    return err ? co_say_error(err) : CO_EXIT_DONE;
 }
 
 /* --- hash --------------------------------------------------------------------------------------------- */
@@ -109,20 +110,20 @@ static int hash(const line *l)
     if (l->n != 2)
         return co_fail(CO_EINPUT, "ckpt hash takes one checkpoint: cohort ckpt hash "
                                   "logs/train/runs/DATE/checkpoints/last"),
-               fail_usage();
+               co_say_error(CO_EINPUT);
     co_err err = find_checkpoint(&path, l->words[1]); /* verified: the file's own hash is the manifest's */
     if (!err)
         err = co_ckpt_read_meta(&meta, path);
     if (!err && l->json)
-        print_json(json_pack("{s:s, s:I, s:s}", "path", path, "step", (json_int_t)meta.step, "weights_sha256",
-                             meta.weights_sha256));
+        co_json_print(json_pack("{s:s, s:I, s:s}", "path", path, "step", (json_int_t)meta.step,
+                                "weights_sha256", meta.weights_sha256));
     else if (!err)
         printf("%s\n", meta.weights_sha256);
     co_ckpt_meta_fini(&meta);
     co_free(path);
-    return err == CO_EFORMAT ? (say("cohort: %s", co_errmsg()), EXIT_FAILED)
-           : err             ? fail_with(err)
-                             : EXIT_DONE;
+    return err == CO_EFORMAT ? (co_say("cohort: %s", co_errmsg()), CO_EXIT_FAILED)
+           : err             ? co_say_error(err)
+                             : CO_EXIT_DONE;
 }
 
 /* --- verify ------------------------------------------------------------------------------------------- */
@@ -131,8 +132,8 @@ static bool verify_one(const char *path, bool json)
     bool good = co_ckpt_verify(path) == CO_OK;
 
     if (json)
-        print_json(good ? json_pack("{s:s, s:b}", "path", path, "ok", 1)
-                        : json_pack("{s:s, s:b, s:s}", "path", path, "ok", 0, "why", why_not(path)));
+        co_json_print(good ? json_pack("{s:s, s:b}", "path", path, "ok", 1)
+                           : json_pack("{s:s, s:b, s:s}", "path", path, "ok", 0, "why", why_not(path)));
     else
         printf("%s: %s\n", path, good ? "ok" : why_not(path));
     return good;
@@ -167,10 +168,10 @@ static int verify(const line *l)
     if (l->n < 2)
         return co_fail(CO_EINPUT, "ckpt verify takes checkpoints: cohort ckpt verify "
                                   "logs/train/runs/DATE/checkpoints/last"),
-               fail_usage();
+               co_say_error(CO_EINPUT);
     for (int i = 1; i < l->n; i++)
         good = verify_path(l->words[i], l->json) && good;
-    return good ? EXIT_DONE : EXIT_FAILED;
+    return good ? CO_EXIT_DONE : CO_EXIT_FAILED;
 }
 
 /* --- export ------------------------------------------------------------------------------------------- */
@@ -182,17 +183,17 @@ static int export_weights(const line *l, const char *out, bool average)
         return co_fail(CO_EINPUT,
                        "ckpt export takes one checkpoint and a file: cohort ckpt export logs/train/runs/DATE "
                        "--out model.safetensors"),
-               fail_usage();
+               co_say_error(CO_EINPUT);
     co_err err = co_fs_exists(out) ? co_fail(CO_EINPUT, "--out %s is there already; give another name", out)
                                    : find_checkpoint(&path, l->words[1]);
     if (!err)
         err = co_weights_export(path, out, average);
     if (!err && l->json)
-        print_json(json_pack("{s:s, s:s, s:b}", "checkpoint", path, "file", out, "average", average));
+        co_json_print(json_pack("{s:s, s:s, s:b}", "checkpoint", path, "file", out, "average", average));
     else if (!err)
         printf("%s\n", out);
     co_free(path);
-    return err ? fail_with(err) : EXIT_DONE;
+    return err ? co_say_error(err) : CO_EXIT_DONE;
 }
 
 /* --- the command -------------------------------------------------------------------------------------- */
@@ -201,9 +202,9 @@ static int unknown(const char *what)
     static const char *const names[] = {"ls", "hash", "verify", "export"};
     const char *near = co_str_nearest(what, names, CO_COUNT(names));
 
-    say("cohort: ckpt has no \"%s\"%s%s%s there are ls, hash, verify and export", what,
-        near ? "; did you mean " : "", near ? near : "", near ? "?" : ";");
-    return EXIT_USAGE;
+    co_say("cohort: ckpt has no \"%s\"%s%s%s there are ls, hash, verify and export", what,
+           near ? "; did you mean " : "", near ? near : "", near ? "?" : ";");
+    return CO_EXIT_USAGE;
 }
 
 int cmd_ckpt(int argc, char **argv)
@@ -214,17 +215,17 @@ int cmd_ckpt(int argc, char **argv)
 
     if (line_parse(&l, argc, argv, false,
                    (const co_flag[]){{"--out", "FILE", .value = &out}, {"--ema", .on = &average}, {0}}) != CO_OK)
-        return fail_usage();
+        return co_say_error(CO_EINPUT);
     const char *what = l.n ? l.words[0] : "";
     bool exports = strcmp(what, "export") == 0;
     int status;
     if (l.help)
         status = show_usage("ckpt");
     else if (l.n == 0)
-        status = (show_usage("ckpt"), EXIT_USAGE);
+        status = (show_usage("ckpt"), CO_EXIT_USAGE);
     else if (!exports && (out || average))
         status = (co_fail(CO_EINPUT, "ckpt %s has no %s: it is for export", what, out ? "--out" : "--ema"),
-                  fail_usage());
+                  co_say_error(CO_EINPUT));
     else
         status = strcmp(what, "ls") == 0       ? list(&l)
                  : strcmp(what, "hash") == 0   ? hash(&l)

@@ -21,7 +21,7 @@ co_err co_cli_use(const co_cli_parts *parts);
 
 int co_cli_main(int argc, char **argv); /* prints; the exit status */
 
-/* --- without printing: everything that would be said goes to `text` --------------------------------------------------- */
+/* --- without printing: everything that would be said goes to `text` ------------------------------------- */
 typedef struct co_cli_job {
     const char *const *words;
     int n;

@@ -17,13 +17,6 @@
 #include "track/tracker.h"
 #include "train/train.h"
 
-enum {
-    EXIT_DONE = CO_EXIT_DONE,
-    EXIT_FAILED = CO_EXIT_FAILED,
-    EXIT_USAGE = CO_EXIT_USAGE,
-    EXIT_STOPPED = CO_EXIT_STOPPED
-};
-
 typedef struct command {
     const char *name;
     const char *words;                 /* what follows the name: "[key=value] ..." */
@@ -83,12 +76,7 @@ char *line_ckpt_path(const line *l);  /* ckpt_path under any of its names; the c
 bool word_is_place(const char *word); /* does the word only say where a run is, or what it continues from? */
 /* Puts the configuration of the run at `path`, or around it, before all words. No run: nothing happens. */
 co_err line_use_run(line *l, const char *path);
-#define say            co_say
-#define say_to         co_say_to
-#define fail_with(err) co_say_error(err)
-#define fail_usage()   co_say_error(CO_EINPUT)
-#define exit_of        co_exit_of
-#define print_json     co_json_print
+#define print_json co_json_print
 void add_shell_word(co_str *out, const char *word); /* a blank and the word, quoted where a shell needs it */
 int show_usage(const char *command_name);
 int train_help(const line *l, bool markdown); /* help_train.c */

@@ -123,7 +123,7 @@ int show_usage(const char *command_name)
         co_help_print(stdout, co_str_text(&text));
     }
     co_str_fini(&text);
-    return EXIT_DONE;
+    return CO_EXIT_DONE;
 }
 
 /* Commands of the design that do not exist yet, and what serves meanwhile. */

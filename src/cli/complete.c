@@ -1,8 +1,9 @@
-/* complete.c -- what may stand where the cursor is: `cohort complete -- WORD... LAST` prints the candidates for LAST, a
- * line each. Shells ask it through the lines of completion.c.
+/* complete.c -- what may stand where the cursor is: `cohort complete -- WORD... LAST` prints the candidates
+ * for LAST, a line each. Shells ask it through the lines of completion.c.
  *
- * All of it comes from the table of commands (its usage lines name flags and subcommands) and from the option tables, so
- * completion knows what the program knows. Keys are offered up to their next dot. "<files>" asks the shell for paths.
+ * All of it comes from the table of commands (its usage lines name flags and subcommands) and from the option
+ * tables, so completion knows what the program knows. Keys are offered up to their next dot. "<files>" asks
+ * the shell for paths.
  */
 #include "cli/cli_int.h"
 
@@ -38,7 +39,7 @@ static const char *next_line(const char **at, size_t *len)
     return NULL;
 }
 
-/* "  --split val|test   which samples": each flag of such a line, and (if it has a value) the value's word. */
+/* " --split val|test which samples": each flag of such a line, and (if it has a value) the value's word. */
 static void each_flag(const char *usage, void (*each)(void *ctx, const char *name, const char *value), void *ctx)
 {
     size_t len;
@@ -265,7 +266,8 @@ static const struct own_line *find_own_line(const char *name)
     return NULL;
 }
 
-/* The value of a flag: the whole word after it, or what comes after its '='. False: no flag with a value is there. */
+/* The value of a flag: the whole word after it, or what comes after its '='. False: no flag with a value is
+ * there. */
 static bool offer_value(const command *c, const char *before, const char *last)
 {
     char name[64], head[66];
@@ -307,10 +309,10 @@ int cmd_complete(int argc, char **argv)
     int first = argc > 1 && strcmp(argv[1], "--") == 0 ? 2 : 1;
 
     if (first >= argc)
-        return EXIT_USAGE;
+        return CO_EXIT_USAGE;
     if (first < argc - 1) {
         offer_words(argv + first, argc - 1 - first, argv[argc - 1]);
-        return EXIT_DONE;
+        return CO_EXIT_DONE;
     }
     for (const command *c = commands; c->name; c++)
         offer(c->name, argv[first]);
@@ -318,5 +320,5 @@ int cmd_complete(int argc, char **argv)
         offer("--help", argv[first]);
         offer("--version", argv[first]);
     }
-    return EXIT_DONE;
+    return CO_EXIT_DONE;
 }

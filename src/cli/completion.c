@@ -1,5 +1,5 @@
-/* completion.c -- `cohort completion bash|zsh`: the few lines of shell that ask `cohort complete` and hand on what it
- * says. For a program that has cohort inside, under its own name. */
+/* completion.c -- `cohort completion bash|zsh`: the few lines of shell that ask `cohort complete` and hand on
+ * what it says. For a program that has cohort inside, under its own name. */
 #include "cli/cli_int.h"
 
 #include <stdio.h>
@@ -52,9 +52,9 @@ int cmd_completion(int argc, char **argv)
     line l;
 
     if (line_parse(&l, argc, argv, false, NULL) != CO_OK)
-        return fail_usage();
+        return co_say_error(CO_EINPUT);
     const char *shell = l.n == 1 ? l.words[0] : "";
-    int status = EXIT_DONE;
+    int status = CO_EXIT_DONE;
     if (l.help)
         show_usage("completion");
     else if (strcmp(shell, "bash") == 0)
@@ -62,8 +62,8 @@ int cmd_completion(int argc, char **argv)
     else if (strcmp(shell, "zsh") == 0)
         printf(zsh_lines, co_program_name());
     else {
-        say("cohort: completion takes a shell: bash or zsh");
-        status = EXIT_USAGE;
+        co_say("cohort: completion takes a shell: bash or zsh");
+        status = CO_EXIT_USAGE;
     }
     line_free(&l);
     return status;

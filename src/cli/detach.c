@@ -3,9 +3,9 @@
  *     parent   waits, handing on what the child says, until the ranks run or the child has ended
  *     child    plans, opens the folder, shows the first screen, starts the ranks; then lets go of the parent
  *
- * So what is wrong with a line is told here, with its exit status, and 0 means that a run is going on. The child is the
- * supervisor: its standard input, output and error are /dev/null from then on, train.log has what it says. Ctrl-C before
- * that reaches the child as a request to stop. */
+ * So what is wrong with a line is told here, with its exit status, and 0 means that a run is going on. The
+ * child is the supervisor: its standard input, output and error are /dev/null from then on, train.log has
+ * what it says. Ctrl-C before that reaches the child as a request to stop. */
 #include "cli/train_int.h"
 
 #include <errno.h>
@@ -83,12 +83,12 @@ static void become_run(training *s, int pipes[PIPES][2])
 static void tell_started(const line *l, pid_t pid, const char *dir)
 {
     if (l->json) {
-        print_json(json_pack("{s:s, s:i}", "dir", dir, "pid", (int)pid));
+        co_json_print(json_pack("{s:s, s:i}", "dir", dir, "pid", (int)pid));
         return;
     }
-    say("detached  pid %d goes on by itself; what it says is in %s/train.log", (int)pid, dir);
-    say("          %s attach %d      watch it (Ctrl-C leaves it running)", app_program(), (int)pid);
-    say("          %s stop %d        ask it to save and stop", app_program(), (int)pid);
+    co_say("detached  pid %d goes on by itself; what it says is in %s/train.log", (int)pid, dir);
+    co_say("          %s attach %d      watch it (Ctrl-C leaves it running)", app_program(), (int)pid);
+    co_say("          %s stop %d        ask it to save and stop", app_program(), (int)pid);
     printf("%s\n", dir);
 }
 
@@ -96,7 +96,7 @@ static void tell_started(const line *l, pid_t pid, const char *dir)
 static int wait_for_start(const line *l, pid_t pid, int pipes[PIPES][2], int signals)
 {
     char dir[PATH_MAX + 2] = "";
-    int ended = (int)syscall(SYS_pidfd_open, pid, 0), status = EXIT_FAILED;
+    int ended = (int)syscall(SYS_pidfd_open, pid, 0), status = CO_EXIT_FAILED;
     size_t len = 0;
     struct pollfd fds[] = {{.fd = pipes[OUT][0], .events = POLLIN},
                            {.fd = pipes[ERR][0], .events = POLLIN},
@@ -118,7 +118,7 @@ static int wait_for_start(const line *l, pid_t pid, int pipes[PIPES][2], int sig
         if (started) {
             dir[len - 1] = '\0';
             tell_started(l, pid, dir);
-            status = EXIT_DONE;
+            status = CO_EXIT_DONE;
             break;
         }
         int st;
@@ -152,7 +152,7 @@ bool detach(training *s, const line *l, int *status)
     sigset_t before;
     int signals = open_signals(&before);
 
-    *status = EXIT_FAILED;
+    *status = CO_EXIT_FAILED;
     while (made < PIPES && pipe2(pipes[made], O_CLOEXEC) == 0) {
         fcntl(pipes[made][0], F_SETFL, O_NONBLOCK);
         made++;
@@ -166,7 +166,7 @@ bool detach(training *s, const line *l, int *status)
         return true;
     }
     if (pid < 0)
-        say("cohort: --detach: %s", strerror(errno));
+        co_say("cohort: --detach: %s", strerror(errno));
     for (int i = 0; i < made; i++)
         close(pipes[i][1]);
     if (pid > 0)

@@ -1,7 +1,9 @@
-/* embed.c -- train, evaluate and predict for a program that has all this inside: the commands without their screens.
+/* embed.c -- train, evaluate and predict for a program that has all this inside: the commands without their
+ * screens.
  *
- * What would be said goes to the job's `text`. A job that asks to stop sends itself SIGTERM, which is blocked and read by
- * the supervisor like one from outside: there is one way to stop. Mask and handlers are put back at the end. */
+ * What would be said goes to the job's `text`. A job that asks to stop sends itself SIGTERM, which is blocked
+ * and read by the supervisor like one from outside: there is one way to stop. Mask and handlers are put back
+ * at the end. */
 #include <signal.h>
 #include <stdio.h>
 #include <string.h>
@@ -17,9 +19,9 @@ static void mute(void *ctx, const char *text) {}
 static void listen_to(const co_cli_job *job)
 {
     if (job->text)
-        say_to(job->text, job->ctx);
+        co_say_to(job->text, job->ctx);
     else
-        say_to(mute, NULL);
+        co_say_to(mute, NULL);
 }
 
 /* --- training ----------------------------------------------------------------------------------------- */
@@ -158,7 +160,7 @@ co_err co_cli_train(const co_cli_job *job, co_cli_done *out)
         line_free(&l);
     }
     restore_signals(&k);
-    say_to(NULL, NULL);
+    co_say_to(NULL, NULL);
     return err;
 }
 
@@ -176,7 +178,7 @@ static co_err open_job(look_line *t, const co_cli_job *job, co_split split, int6
 static void close_job(look_line *t)
 {
     look_line_close(t);
-    say_to(NULL, NULL);
+    co_say_to(NULL, NULL);
 }
 
 co_err co_cli_evaluate(const co_cli_job *job, co_split split, co_eval_result *out, char weights_sha256[65])

@@ -1,5 +1,5 @@
-/* ending.c -- what a person reads when a run is over: its results, its folder, what to type next, and the line that
- * repeats the run. */
+/* ending.c -- what a person reads when a run is over: its results, its folder, what to type next, and the
+ * line that repeats the run. */
 #include "cli/train_int.h"
 
 #include <math.h>
@@ -13,8 +13,8 @@ static bool is_checkpoint_folder(const char *word)
     return strncmp(word + strspn(word, "+"), "callbacks.model_checkpoint.dirpath=", 35) == 0;
 }
 
-/* The line's words but for those that say where the run is and what it continues from. To do it again (`base`), the
- * checkpoints need another folder too. */
+/* The line's words but for those that say where the run is and what it continues from. To do it again
+ * (`base`), the checkpoints need another folder too. */
 static void add_words(co_str *out, const line *l, bool base)
 {
     if (l->config_dir) {

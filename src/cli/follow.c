@@ -10,7 +10,8 @@
 #define RATE_NS  500000000u /* over which samples/s are counted */
 
 /* --- console=imagenet --------------------------------------------------------------------------------- */
-/* Which accuracies are shown: 2 top-1 and top-5, 1 top-1, 0 none. With five classes or fewer, top-5 is always 100 %. */
+/* Which accuracies are shown: 2 top-1 and top-5, 1 top-1, 0 none. With five classes or fewer, top-5 is always
+ * 100 %. */
 int tops_of(const training *s)
 {
     const co_io *io = &co_plan_facts_of(s->plan)->data->io;

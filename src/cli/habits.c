@@ -25,7 +25,7 @@ static void say_once(const char *text)
     char *row = co_sprintf("\n%s\n", text);
 
     if (!row || !strstr(co_str_text(&said), row))
-        say("%s", text);
+        co_say("%s", text);
     if (row)
         co_str_add(&said, row);
     co_free(row);
@@ -249,7 +249,7 @@ co_err habits_end(habit_line *h)
         return CO_ENOMEM;
     *--l->words = word;
     l->n++;
-    say("%s: the recipe of that program (experiment=NAME chooses another)", word);
+    co_say("%s: the recipe of that program (experiment=NAME chooses another)", word);
     return CO_OK;
 }
 
@@ -296,5 +296,5 @@ int show_habits(void)
     add_rows(&text, habit_keys);
     co_help_print(stdout, co_str_text(&text));
     co_str_fini(&text);
-    return EXIT_DONE;
+    return CO_EXIT_DONE;
 }

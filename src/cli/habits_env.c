@@ -20,16 +20,17 @@ void habits_environment(void)
     bool processes = getenv("RANK") || getenv("LOCAL_RANK");
 
     if (world > 1 && processes)
-        say("note: WORLD_SIZE=%lld, RANK=%lld are ignored. Taken as torchrun means them, a launcher has "
-            "started this "
-            "line as one of %lld processes, and each is a run of its own; start cohort train once, with "
-            "trainer.devices=%lld",
-            world, rank, world, world);
+        co_say("note: WORLD_SIZE=%lld, RANK=%lld are ignored. Taken as torchrun means them, a launcher has "
+               "started this "
+               "line as one of %lld processes, and each is a run of its own; start cohort train once, with "
+               "trainer.devices=%lld",
+               world, rank, world, world);
     else if (world > 1)
-        say("note: WORLD_SIZE=%lld is ignored. Taken as Lightning means it, it is the number of hosts; this "
+        co_say(
+            "note: WORLD_SIZE=%lld is ignored. Taken as Lightning means it, it is the number of hosts; this "
             "run is on one "
             "(trainer.num_nodes=1)",
             world);
     if (node > 0)
-        say("note: NODE_RANK=%lld is ignored: this run is on one host and does not meet others", node);
+        co_say("note: NODE_RANK=%lld is ignored: this run is on one host and does not meet others", node);
 }

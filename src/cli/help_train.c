@@ -77,7 +77,7 @@ int train_help(const line *l, bool markdown)
         return show_habits();
     if (!*word && !markdown) {
         first_page(spec);
-        return EXIT_DONE;
+        return CO_EXIT_DONE;
     }
     if (!*word || strcmp(word, "all") == 0)
         co_conf_help(spec, NULL, markdown, &text);
@@ -90,5 +90,5 @@ int train_help(const line *l, bool markdown)
     else
         co_help_print(known ? stdout : stderr, co_str_text(&text));
     co_str_fini(&text);
-    return known ? EXIT_DONE : EXIT_USAGE;
+    return known ? CO_EXIT_DONE : CO_EXIT_USAGE;
 }

@@ -1,5 +1,5 @@
-/* logs.c -- `cohort logs`: what the workers of a job printed, all hosts in one stream, from the files of --log-dir.
- * job/logs.h reads them. */
+/* logs.c -- `cohort logs`: what the workers of a job printed, all hosts in one stream, from the files of
+ * --log-dir. job/logs.h reads them. */
 #include "cli/cli_int.h"
 
 #include <string.h>
@@ -71,7 +71,7 @@ static void print_object(const co_log_line *l)
     json_t *v = json_pack("{ss ss}", "time", l->stamp, "host", l->host);
     json_object_set_new(v, "rank", l->rank < 0 ? json_null() : json_integer(l->rank));
     json_object_set_new(v, "text", text);
-    print_json(v);
+    co_json_print(v);
 }
 
 static void print_line(const co_log_line *l, bool time)
@@ -94,12 +94,13 @@ static void explain(const co_logs *logs, const co_logs_spec *spec, bool any)
 
     if (!any && (spec->ranks || spec->host)) {
         co_logs_has(logs, there, sizeof there);
-        say("cohort: no line of %s%s%s%s%s; what there is: %s", spec->ranks ? "rank " : "",
-            spec->ranks ? spec->ranks : "", spec->ranks && spec->host ? " on " : "",
-            spec->host ? "host " : "", spec->host ? spec->host : "", there);
+        co_say("cohort: no line of %s%s%s%s%s; what there is: %s", spec->ranks ? "rank " : "",
+               spec->ranks ? spec->ranks : "", spec->ranks && spec->host ? " on " : "",
+               spec->host ? "host " : "", spec->host ? spec->host : "", there);
     }
     if (cut)
-        say("cohort: the launcher on %s is gone and wrote no \"ends:\" line: it was killed, or its disk was "
+        co_say(
+            "cohort: the launcher on %s is gone and wrote no \"ends:\" line: it was killed, or its disk was "
             "full",
             cut);
 }
@@ -127,7 +128,7 @@ static int show(co_logs *logs, const co_logs_spec *spec, bool json, bool time)
     }
     if (!err && spec->tail != 0)
         explain(logs, spec, any);
-    return err ? fail_with(err) : ferror(stdout) ? EXIT_FAILED : EXIT_DONE;
+    return err ? co_say_error(err) : ferror(stdout) ? CO_EXIT_FAILED : CO_EXIT_DONE;
 }
 
 int cmd_logs(int argc, char **argv)
@@ -146,7 +147,7 @@ int cmd_logs(int argc, char **argv)
     co_logs *logs = NULL;
 
     if (line_parse(&l, argc, argv, false, flags))
-        return fail_usage();
+        return co_say_error(CO_EINPUT);
     if (l.help) {
         line_free(&l);
         return show_usage("logs");
@@ -157,7 +158,7 @@ int cmd_logs(int argc, char **argv)
         err = co_fail(CO_EINPUT, "logs: --tail=%s: a number of lines is needed", tail);
     if (!err)
         err = co_logs_open(&logs, &spec);
-    int status = err ? fail_with(err) : show(logs, &spec, l.json, time);
+    int status = err ? co_say_error(err) : show(logs, &spec, l.json, time);
     co_logs_close(logs);
     line_free(&l);
     return status;

@@ -13,7 +13,8 @@ typedef struct look_line {
     co_plan *plan;
 } look_line;
 
-/* From a parsed line to a plan with the checkpoint's weights. look_line_close gives all back, also after a failure. */
+/* From a parsed line to a plan with the checkpoint's weights. look_line_close gives all back, also after a
+ * failure. */
 co_err look_line_open(look_line *t);
 void look_line_close(look_line *t);
 
@@ -25,7 +26,7 @@ typedef struct own_files {
     int n;
 } own_files;
 co_err take_own_files(own_files *own, int argc, char **argv);
-/* Predicts and prints them. *status: EXIT_FAILED if a file could not be read. */
+/* Predicts and prints them. *status: CO_EXIT_FAILED if a file could not be read. */
 co_err predict_own_files(look_line *t, const own_files *own, bool logits, int *status);
 
 #endif

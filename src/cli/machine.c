@@ -1,8 +1,8 @@
 /* machine.c -- what the run takes of the machine while it goes on: looked at once a second, written as events
  * (system/...), mean and most in the summary.
  *
- * A long run does not need a line every second for hours: the pause between two lines of a figure grows to 1/600 of the
- * time so far, which makes some 3,000 of them in ten hours. The looks go on every second. */
+ * A long run does not need a line every second for hours: the pause between two lines of a figure grows to
+ * 1/600 of the time so far, which makes some 3,000 of them in ten hours. The looks go on every second. */
 #include "cli/train_int.h"
 
 #include <math.h>

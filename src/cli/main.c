@@ -30,10 +30,11 @@ static void introduce(void)
 static void log_sink(void *ctx, co_log_level level, const char *text)
 {
     (void)ctx;
-    say("%s%s", level == CO_LOG_ERROR ? "error: " : level == CO_LOG_WARN ? "warning: " : "", text);
+    co_say("%s%s", level == CO_LOG_ERROR ? "error: " : level == CO_LOG_WARN ? "warning: " : "", text);
 }
 
-/* With 0, 1 or 2 closed, the next file we open would become standard output or error, and talk would go into it. */
+/* With 0, 1 or 2 closed, the next file we open would become standard output or error, and talk would go into
+ * it. */
 static void hold_standard_descriptors(void)
 {
     int fd;
@@ -44,9 +45,9 @@ static void hold_standard_descriptors(void)
         close(fd);
 }
 
-/* SIGCHLD may be ignored by inheritance: the kernel would reap our children and never tell us. Writing to a closed pipe or
- * beyond a file-size limit is an error to report, not a reason to die: there are ranks and records to put away. What we
- * exec gets the defaults back (proc's and ssh's children). */
+/* SIGCHLD may be ignored by inheritance: the kernel would reap our children and never tell us. Writing to a
+ * closed pipe or beyond a file-size limit is an error to report, not a reason to die: there are ranks and
+ * records to put away. What we exec gets the defaults back (proc's and ssh's children). */
 static void settle_signals(void)
 {
     struct sigaction was;
@@ -72,7 +73,7 @@ static int run_command(int argc, char **argv)
         return c->run(argc, argv);
     if (!command_is_planned(argv[0]))
         command_unknown(argv[0]);
-    return EXIT_USAGE;
+    return CO_EXIT_USAGE;
 }
 
 /* `cohort help`, and `cohort help COMMAND`, which is COMMAND --help. */
@@ -90,7 +91,7 @@ static int help(int argc, char **argv)
     introduce();
     printf("\n");
     list_commands(stdout);
-    return EXIT_DONE;
+    return CO_EXIT_DONE;
 }
 
 int co_cli_main(int argc, char **argv)
@@ -102,11 +103,11 @@ int co_cli_main(int argc, char **argv)
         co_program_set(argc > 0 ? argv[0] : NULL);
     if (argc < 2) {
         introduce();
-        return EXIT_DONE;
+        return CO_EXIT_DONE;
     }
     if (is_word(argv[1], "--version", "-V")) {
         printf("cohort %s\n", COHORT_VERSION);
-        return EXIT_DONE;
+        return CO_EXIT_DONE;
     }
     if (is_word(argv[1], "--help", "-h"))
         return help(1, argv + 1);

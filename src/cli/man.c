@@ -1,5 +1,6 @@
-/* man.c -- the manual pages, made at build time from the table of commands and the option tables, so that they say what
- * the program does: `cohort help --man` writes cohort(1), `cohort help --man train` cohort-train(1). */
+/* man.c -- the manual pages, made at build time from the table of commands and the option tables, so that
+ * they say what the program does: `cohort help --man` writes cohort(1), `cohort help --man train`
+ * cohort-train(1). */
 #include "cli/cli_int.h"
 
 #include <stdio.h>
@@ -8,7 +9,7 @@
 #include "base/alloc.h"
 #include "base/program.h"
 
-/* --- text to roff ------------------------------------------------------------------------------------------------- */
+/* --- text to roff --------------------------------------------------------------------------------------- */
 /* Backslashes and dashes are escaped; a line must not begin with a dot or quote. */
 static void put(const char *text, size_t len)
 {
@@ -59,7 +60,7 @@ static void title(const char *name, const char *help)
     printf("\n");
 }
 
-/* --- keys --------------------------------------------------------------------------------------------------------- */
+/* --- keys ----------------------------------------------------------------------------------------------- */
 static void put_options(const char *prefix, const co_option *table)
 {
     for (const co_option *o = table; o->key; o++) {
@@ -122,7 +123,7 @@ static void put_keys(const co_conf_spec *spec)
         }
 }
 
-/* --- pages -------------------------------------------------------------------------------------------------------- */
+/* --- pages ---------------------------------------------------------------------------------------------- */
 static void put_exit_status(void)
 {
     printf(".SH \"EXIT STATUS\"\n"
@@ -179,13 +180,13 @@ int cmd_man(int argc, char **argv)
 {
     if (argc < 2) {
         man_program();
-        return EXIT_DONE;
+        return CO_EXIT_DONE;
     }
     const command *c = command_find(argv[1]);
     if (!c) {
-        say("cohort: no command \"%s\" to write a page of", argv[1]);
-        return EXIT_USAGE;
+        co_say("cohort: no command \"%s\" to write a page of", argv[1]);
+        return CO_EXIT_USAGE;
     }
     man_command(c);
-    return EXIT_DONE;
+    return CO_EXIT_DONE;
 }

@@ -1,5 +1,5 @@
-/* notice.c -- what is worth a line while a run goes on: a loss that jumps, ranks that wait for data, how long it will
- * take. Each is said once, or seldom. */
+/* notice.c -- what is worth a line while a run goes on: a loss that jumps, ranks that wait for data, how long
+ * it will take. Each is said once, or seldom. */
 #include "cli/train_int.h"
 
 #include <math.h>

@@ -95,7 +95,7 @@ static void print_own(void *ctx, const co_prediction *r)
     if (r->unreadable) {
         s->data->check(s->data, CO_SPLIT_TEST, (uint32_t)r->id);
         printf("%s unreadable\n", r->file);
-        say("%s", co_errmsg());
+        co_say("%s", co_errmsg());
         s->unreadable++;
         return;
     }
@@ -118,7 +118,7 @@ static void print_own_json(void *ctx, const co_prediction *r)
         json_decref(list);
         s->unreadable++;
         s->data->check(s->data, CO_SPLIT_TEST, (uint32_t)r->id);
-        print_json(json_pack("{s:s, s:b, s:s}", "file", r->file, "unreadable", 1, "why", co_errmsg()));
+        co_json_print(json_pack("{s:s, s:b, s:s}", "file", r->file, "unreadable", 1, "why", co_errmsg()));
         return;
     }
     for (int i = 0, n = top_classes(r, top); i < n; i++)
@@ -133,7 +133,7 @@ static void print_own_json(void *ctx, const co_prediction *r)
             json_array_append_new(values, co_json_num((double)r->values[i]));
         json_object_set_new(j, "logits", values);
     }
-    print_json(j);
+    co_json_print(j);
 }
 
 co_err predict_own_files(look_line *t, const own_files *own, bool logits, int *status)
@@ -144,6 +144,6 @@ co_err predict_own_files(look_line *t, const own_files *own, bool logits, int *s
     shown s = {.data = files, .logits = logits};
     co_err err = co_predict_on(t->plan, files, t->line.json ? print_own_json : print_own, &s);
     co_dataset_close(files);
-    *status = s.unreadable ? EXIT_FAILED : EXIT_DONE;
+    *status = s.unreadable ? CO_EXIT_FAILED : CO_EXIT_DONE;
     return err;
 }

@@ -1,5 +1,6 @@
-/* plan.c -- `cohort plan`: what `cohort train` would decide for the same words, without starting it. It shows the first
- * screen, memory to the byte by purpose, and the time of a step, predicted from a short measurement. */
+/* plan.c -- `cohort plan`: what `cohort train` would decide for the same words, without starting it. It shows
+ * the first screen, memory to the byte by purpose, and the time of a step, predicted from a short
+ * measurement. */
 #include "cli/train_int.h"
 
 #include <math.h>
@@ -51,7 +52,8 @@ static bool is_known(const co_region *r)
     return false;
 }
 
-/* Calls row for every class that has bytes, for what is in none, and for what pages round up to: together the arena. */
+/* Calls row for every class that has bytes, for what is in none, and for what pages round up to: together the
+ * arena. */
 static void each_class(const co_plan_facts *f,
                        void (*row)(void *ctx, const char *name, size_t bytes, const char *what), void *ctx)
 {
@@ -168,17 +170,17 @@ static int plan(training *s, line *l, bool parameters)
     if (!err)
         err = co_plan_calibrate(s->plan, &c);
     if (err)
-        return fail_with(err);
+        return co_say_error(err);
     if (l->json) {
-        print_json(json_of_plan(s, &c));
-        return EXIT_DONE;
+        co_json_print(json_of_plan(s, &c));
+        return CO_EXIT_DONE;
     }
     fputs(co_plan_facts_of(s->plan)->lines, stdout);
     show_memory(co_plan_facts_of(s->plan));
     show_time(co_plan_facts_of(s->plan), &c);
     if (parameters)
         show_parameters(co_plan_facts_of(s->plan));
-    return EXIT_DONE;
+    return CO_EXIT_DONE;
 }
 
 int cmd_plan(int argc, char **argv)
@@ -189,7 +191,7 @@ int cmd_plan(int argc, char **argv)
     const co_flag flags[] = {{"--parameters", .on = &parameters}, {0}};
 
     if (line_parse(&l, argc, argv, true, flags) != CO_OK)
-        return fail_usage();
+        return co_say_error(CO_EINPUT);
     int status = l.help ? show_usage("plan") : plan(&s, &l, parameters);
     if (s.plan || s.app.conf)
         training_close(&s);

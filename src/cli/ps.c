@@ -1,7 +1,8 @@
-/* ps.c -- `cohort ps` and `cohort stop`: the runs of this user on this machine, and a request to save and end.
+/* ps.c -- `cohort ps` and `cohort stop`: the runs of this user on this machine, and a request to save and
+ * end.
  *
- * A run is asked through a pidfd that was open before the list of live runs named it, so that a number that went to
- * another process in between is never signalled. */
+ * A run is asked through a pidfd that was open before the list of live runs named it, so that a number that
+ * went to another process in between is never signalled. */
 #include "cli/cli_int.h"
 
 #include <errno.h>
@@ -102,7 +103,7 @@ static void print_json_run(const co_live_run *r)
     json_object_set_new(j, "left_s", there && isfinite(p.eta_s) ? json_real(p.eta_s) : json_null());
     json_object_set_new(j, "samples_per_s",
                         there && isfinite(p.samples_per_s) ? json_real(p.samples_per_s) : json_null());
-    print_json(j);
+    co_json_print(j);
 }
 
 static int wider(int width, const char *text)
@@ -149,7 +150,7 @@ int cmd_ps(int argc, char **argv)
     line l;
 
     if (line_parse(&l, argc, argv, false, NULL) != CO_OK)
-        return fail_usage();
+        return co_say_error(CO_EINPUT);
     co_err err = CO_OK;
     if (l.help)
         show_usage("ps");
@@ -159,10 +160,10 @@ int cmd_ps(int argc, char **argv)
         err = co_live_list(&runs, &n);
     live_print(runs, n, l.json, stdout);
     if (!err && !n && !l.help)
-        say("no runs on this machine");
+        co_say("no runs on this machine");
     co_free(runs);
     line_free(&l);
-    return err ? fail_with(err) : EXIT_DONE;
+    return err ? co_say_error(err) : CO_EXIT_DONE;
 }
 
 /* --- stop --------------------------------------------------------------------------------------------- */
@@ -197,7 +198,7 @@ static bool still_ours(const co_live_run *r)
 static void tell(const stop_line *s, const co_live_run *r, const char *how)
 {
     if (s->line.json)
-        print_json(json_pack("{s:i, s:s, s:s}", "pid", r->pid, "dir", r->dir, "state", how));
+        co_json_print(json_pack("{s:i, s:s, s:s}", "pid", r->pid, "dir", r->dir, "state", how));
     else
         printf("%d %s: %s\n", r->pid, r->dir, how);
     fflush(stdout);
@@ -211,8 +212,8 @@ static int ask(const stop_line *s, const co_live_run *r, int *status)
     if (fd < 0 || !still_ours(r))
         tell(s, r, "has ended by itself");
     else if (syscall(SYS_pidfd_send_signal, fd, SIGTERM, NULL, 0) != 0) {
-        say("cohort: stop pid %d: %s", r->pid, strerror(errno));
-        *status = EXIT_FAILED;
+        co_say("cohort: stop pid %d: %s", r->pid, strerror(errno));
+        *status = CO_EXIT_FAILED;
     } else {
         tell(s, r, "asked to save and stop");
         return fd;
@@ -234,11 +235,11 @@ static void wait_for_end(const stop_line *s, const co_live_run *r, int fd)
 /* All are asked before any is waited for. */
 static int stop_marked(const stop_line *s, const bool *marked)
 {
-    int status = EXIT_DONE;
+    int status = CO_EXIT_DONE;
     int *fd = co_array((size_t)s->n + 1, sizeof *fd);
 
     if (!fd)
-        return fail_with(CO_ENOMEM);
+        return co_say_error(CO_ENOMEM);
     for (int i = 0; i < s->n; i++)
         fd[i] = marked[i] ? ask(s, &s->runs[i], &status) : -1;
     for (int i = 0; i < s->n; i++) {
@@ -257,8 +258,8 @@ static bool mark(const stop_line *s, bool *marked)
     for (int i = 0; i < s->line.n; i++) {
         const co_live_run *r = live_find(s->runs, s->n, s->line.words[i]);
         if (!r) {
-            say("cohort: no live run is \"%s\"%s", s->line.words[i],
-                s->n ? "; there are:" : "; there is none on this machine");
+            co_say("cohort: no live run is \"%s\"%s", s->line.words[i],
+                   s->n ? "; there are:" : "; there is none on this machine");
             live_print(s->runs, s->n, false, stderr);
             return false;
         }
@@ -269,15 +270,15 @@ static bool mark(const stop_line *s, bool *marked)
 
 static int stop(const stop_line *s)
 {
-    int status = EXIT_USAGE;
+    int status = CO_EXIT_USAGE;
     bool *marked = co_array((size_t)s->n + 1, sizeof *marked);
 
     if (!marked)
-        return fail_with(CO_ENOMEM);
+        return co_say_error(CO_ENOMEM);
     for (int i = 0; i < s->n; i++)
         marked[i] = s->all;
     if (s->all && s->n == 0)
-        say("no runs on this machine");
+        co_say("no runs on this machine");
     if (mark(s, marked))
         status = stop_marked(s, marked);
     co_free(marked);
@@ -291,7 +292,7 @@ int cmd_stop(int argc, char **argv)
 
     if (line_parse(&s.line, argc, argv, false,
                    (const co_flag[]){{"--all", .on = &s.all}, {"--wait", .on = &s.wait}, {0}}) != CO_OK)
-        return fail_usage();
+        return co_say_error(CO_EINPUT);
     co_err err = CO_OK;
     if (!s.line.help && s.all == (s.line.n > 0))
         err = co_fail(CO_EINPUT, s.all ? "stop --all takes no further words"
@@ -299,7 +300,7 @@ int cmd_stop(int argc, char **argv)
     if (!err && !s.line.help)
         err = co_live_list(&s.runs, &s.n);
     if (err)
-        status = fail_with(err);
+        status = co_say_error(err);
     else
         status = s.line.help ? show_usage("stop") : stop(&s);
     co_free(s.runs);

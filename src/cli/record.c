@@ -1,5 +1,5 @@
-/* record.c -- the run's record: files at the start, what is told on the screen and in train.log, and what happens to the
- * ranks and checkpoints. follow.c has the steps. */
+/* record.c -- the run's record: files at the start, what is told on the screen and in train.log, and what
+ * happens to the ranks and checkpoints. follow.c has the steps. */
 #include "cli/train_int.h"
 
 #include <stdarg.h>
@@ -17,7 +17,7 @@ static void put(training *s, bool quiet, const char *text)
     if (s->console && !s->job && s->app.cfg->console != CO_CONSOLE_QUIET)
         co_console_line(s->console, "%s", text);
     else if (!quiet || s->job)
-        say("%s", text);
+        co_say("%s", text);
     if (!s->log)
         return;
     co_date(date, sizeof date, "%Y-%m-%d %H:%M:%S", co_wall_s());

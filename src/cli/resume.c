@@ -69,7 +69,7 @@ static co_err use_dir(line *l, const char *dir)
     if (has(dir, "config.yaml") && !names_a_group(l)) {
         CO_TRY(line_use_run(l, dir));
         if (l->base)
-            say("continuing with the configuration of %s", dir);
+            co_say("continuing with the configuration of %s", dir);
         return CO_OK;
     }
     if (has(dir, "header.json") || describes_run(l))
@@ -100,7 +100,7 @@ static co_err use_newest(line *l)
         CO_ASSERT(l->words > l->held, "there is room for two");
         *--l->words = kept;
         l->n++;
-        say("ckpt_path=auto: continuing %s, the newest unfinished run, with its configuration", dir);
+        co_say("ckpt_path=auto: continuing %s, the newest unfinished run, with its configuration", dir);
     }
     co_free(word);
     co_free(dir);
@@ -130,13 +130,13 @@ static void say_begins(const app *a)
     char *other = a->cfg->run_dir ? NULL : unfinished_run(NULL, NULL);
 
     if (a->cfg->run_dir)
-        say("ckpt_path=auto: nothing to continue from in %s, starting anew", a->cfg->run_dir);
+        co_say("ckpt_path=auto: nothing to continue from in %s, starting anew", a->cfg->run_dir);
     else
-        say("ckpt_path=auto: no unfinished run has this configuration, starting anew");
+        co_say("ckpt_path=auto: no unfinished run has this configuration, starting anew");
     if (other)
-        say("          %s is unfinished too; it has another configuration (%s train run.dir=%s "
-            "ckpt_path=auto)",
-            other, app_program(), other);
+        co_say("          %s is unfinished too; it has another configuration (%s train run.dir=%s "
+               "ckpt_path=auto)",
+               other, app_program(), other);
     co_free(other);
 }
 
@@ -157,7 +157,7 @@ static co_err find_auto(app *a)
     co_ckpt_ls_free(list, n);
     co_free(root);
     if (!err && n == 0)
-        say("ckpt_path=auto: %s has no checkpoint yet, starting anew", a->run_dir);
+        co_say("ckpt_path=auto: %s has no checkpoint yet, starting anew", a->run_dir);
     else if (!err)
         err = newest_checkpoint(&a->resume, a->run_dir);
     return err ? co_fail_in(err, "ckpt_path=auto") : CO_OK;

@@ -121,7 +121,7 @@ char *unfinished_run(const char *task, const char *sha)
 static void say_bad(void *ctx, const char *path, const char *why)
 {
     (void)ctx;
-    say("checkpoint %s is not usable: %s; looking at the one before it", path, why);
+    co_say("checkpoint %s is not usable: %s; looking at the one before it", path, why);
 }
 
 co_err newest_checkpoint(char **out, const char *dir)

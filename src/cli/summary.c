@@ -1,5 +1,5 @@
-/* summary.c -- the end of the record: summary.json (its fields are a promise to scripts), blame.json, exec_time.log, and the
- * trackers' last lines. */
+/* summary.c -- the end of the record: summary.json (its fields are a promise to scripts), blame.json,
+ * exec_time.log, and the trackers' last lines. */
 #include "cli/train_int.h"
 
 #include <math.h>

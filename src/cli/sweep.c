@@ -190,11 +190,11 @@ static void say_rest(const sweep *s, int last)
     if (dir)
         add_shell_word(&text, dir);
     if (left > 1)
-        say("stopped in job %d; jobs %d to %d were not started", last, last + 1, count - 1);
+        co_say("stopped in job %d; jobs %d to %d were not started", last, last + 1, count - 1);
     else
-        say("stopped in job %d%s", last,
-            left ? "; the job after it, the last one, was not started" : ", the last one");
-    say("continue with: %s ckpt_path=auto", co_str_text(&text));
+        co_say("stopped in job %d%s", last,
+               left ? "; the job after it, the last one, was not started" : ", the last one");
+    co_say("continue with: %s ckpt_path=auto", co_str_text(&text));
     co_str_fini(&text);
     co_free(dir);
 }
@@ -216,13 +216,13 @@ static co_err run_jobs(sweep *s, int *worst)
         char *dir = co_sprintf("%s/%d", s->root, k);
         pid_t pid = -1;
         add_label(&label, s, k);
-        say("job %d of %d: %s", k, count, co_str_text(&label));
+        co_say("job %d of %d: %s", k, count, co_str_text(&label));
         co_str_fini(&label);
         co_err err = dir ? start_job(&pid, s, k, dir, &mask) : CO_ENOMEM;
-        int status = err ? EXIT_FAILED : wait_job(pid, &set, &stopped);
-        stopped |= status == EXIT_STOPPED;
-        if (status != EXIT_DONE && *worst != EXIT_STOPPED)
-            *worst = status == EXIT_STOPPED ? EXIT_STOPPED : EXIT_FAILED;
+        int status = err ? CO_EXIT_FAILED : wait_job(pid, &set, &stopped);
+        stopped |= status == CO_EXIT_STOPPED;
+        if (status != CO_EXIT_DONE && *worst != CO_EXIT_STOPPED)
+            *worst = status == CO_EXIT_STOPPED ? CO_EXIT_STOPPED : CO_EXIT_FAILED;
         if (!err)
             err = keep_row(s, k, dir, status);
         co_free(dir);
@@ -317,7 +317,7 @@ static co_err write_record(const sweep *s)
 int sweep_run(const line *l)
 {
     sweep s = {.line = l, .rows = json_array()};
-    int worst = EXIT_DONE;
+    int worst = CO_EXIT_DONE;
     co_err err = co_conf_sweep(&s.jobs, app_conf_spec(l->config_dir), l->words, l->n);
 
     if (!err)
@@ -331,9 +331,9 @@ int sweep_run(const line *l)
     if (!err)
         err = write_record(&s);
     if (err) {
-        worst = fail_with(err);
+        worst = co_say_error(err);
     } else if (l->json) {
-        print_json(json_incref(s.rows));
+        co_json_print(json_incref(s.rows));
     } else {
         show_table(&s);
         printf("%s\n", s.root);

@@ -1,7 +1,7 @@
 /* test.c -- `cohort test` and `cohort predict`: a checkpoint's weights on a split, in this process alone.
  *
- * The run's own config.yaml, where the checkpoint lies in a run folder, is the configuration; words override it. So the
- * value is the one that training printed for the same state. */
+ * The run's own config.yaml, where the checkpoint lies in a run folder, is the configuration; words override
+ * it. So the value is the one that training printed for the same state. */
 #include "cli/look_int.h"
 
 #include <stdio.h>
@@ -105,7 +105,7 @@ static void print_result(const look_line *t, const co_eval_result *r, const char
     json_object_set_new(j, "count", json_integer(r->count));
     json_object_set_new(j, "step", json_integer(r->step));
     json_object_set_new(j, "weights_sha256", json_string(sha));
-    print_json(j);
+    co_json_print(j);
 }
 
 /* Accuracy by class, where the split is the test's and the classes are not too many to look at. */
@@ -122,8 +122,8 @@ static void print_classes(const look_line *t)
             continue;
         char number[24];
         snprintf(number, sizeof number, "%lld", (long long)c[i].label);
-        say("  class %-24s %.4f  (%lld of %lld)", c[i].name ? c[i].name : number,
-            (double)c[i].right / (double)c[i].count, (long long)c[i].right, (long long)c[i].count);
+        co_say("  class %-24s %.4f  (%lld of %lld)", c[i].name ? c[i].name : number,
+               (double)c[i].right / (double)c[i].count, (long long)c[i].right, (long long)c[i].count);
     }
     co_free(c);
 }
@@ -136,26 +136,26 @@ int cmd_test(int argc, char **argv)
 
     if (line_parse(&t.line, argc, argv, true,
                    (const co_flag[]){{"--split", "val|test", .value = &t.split_name}, {0}}) != CO_OK)
-        return fail_usage();
+        return co_say_error(CO_EINPUT);
     if (t.line.help)
         return close_look(&t, show_usage("test"));
     co_err err = look_line_open(&t);
     if (!err)
         err = co_evaluate(t.plan, t.split, &r, sha);
     if (err)
-        return close_look(&t, fail_with(err));
+        return close_look(&t, co_say_error(err));
     if (t.app.resume)
-        say("checkpoint %s, step %lld", t.app.resume, (long long)r.step);
+        co_say("checkpoint %s, step %lld", t.app.resume, (long long)r.step);
     else
-        say("weights %s", t.app.cfg->weights);
+        co_say("weights %s", t.app.cfg->weights);
     if (t.app.cfg->ema > 0 && t.app.resume)
-        say("the average of the weights (optim.ema) is evaluated");
+        co_say("the average of the weights (optim.ema) is evaluated");
     if (r.bad)
-        say("%lld sample%s could not be read: left out (%s)", (long long)r.bad, r.bad == 1 ? "" : "s",
-            r.bad_names);
+        co_say("%lld sample%s could not be read: left out (%s)", (long long)r.bad, r.bad == 1 ? "" : "s",
+               r.bad_names);
     print_classes(&t);
     print_result(&t, &r, sha);
-    return close_look(&t, EXIT_DONE);
+    return close_look(&t, CO_EXIT_DONE);
 }
 
 /* --- predict ------------------------------------------------------------------------------------------ */
@@ -203,7 +203,7 @@ static void print_prediction_json(void *ctx, const co_prediction *r)
         json_object_set_new(j, "file", json_string(r->file));
     if (r->unreadable) {
         json_object_set_new(j, "unreadable", json_true());
-        print_json(j);
+        co_json_print(j);
         return;
     }
     if (r->task == CO_TASK_CLASSIFY)
@@ -222,7 +222,7 @@ static void print_prediction_json(void *ctx, const co_prediction *r)
             json_array_append_new(values, co_json_num((double)r->values[i]));
         json_object_set_new(j, r->task == CO_TASK_REGRESS ? "values" : "logits", values);
     }
-    print_json(j);
+    co_json_print(j);
 }
 
 /* --- the command -------------------------------------------------------------------------------------- */
@@ -233,21 +233,21 @@ int cmd_predict(int argc, char **argv)
     own_files own = {0};
 
     if (take_own_files(&own, argc, argv) != CO_OK)
-        return fail_usage();
+        return co_say_error(CO_EINPUT);
     if (line_parse(&t.line, own.argc, own.argv, true,
                    (const co_flag[]){{"--split", "val|test", .value = &t.split_name},
                                      {"--limit", "N", .value = &t.limit_text},
                                      {"--logits", .on = &s.logits},
                                      {0}}) != CO_OK) {
         co_free(own.argv);
-        return fail_usage();
+        return co_say_error(CO_EINPUT);
     }
     if (t.line.help) {
         co_free(own.argv);
         return close_look(&t, show_usage("predict"));
     }
     co_err err = look_line_open(&t);
-    int status = EXIT_DONE;
+    int status = CO_EXIT_DONE;
     if (!err && own.n)
         err = predict_own_files(&t, &own, s.logits, &status);
     else if (!err) {
@@ -255,5 +255,5 @@ int cmd_predict(int argc, char **argv)
         err = co_predict(t.plan, t.split, t.limit, t.line.json ? print_prediction_json : print_prediction, &s);
     }
     co_free(own.argv);
-    return close_look(&t, err ? fail_with(err) : status);
+    return close_look(&t, err ? co_say_error(err) : status);
 }

@@ -1,5 +1,5 @@
-/* token.c -- `cohort token`: prints a new token for COHORT_TOKEN, where nobody can type one: in a Kubernetes Secret, or
- * in a batch job without munge. */
+/* token.c -- `cohort token`: prints a new token for COHORT_TOKEN, where nobody can type one: in a Kubernetes
+ * Secret, or in a batch job without munge. */
 #include "cli/cli_int.h"
 
 #include <string.h>
@@ -15,12 +15,12 @@ int cmd_token(int argc, char **argv)
         return show_usage("token");
     if (argc > 1) {
         co_fail(CO_EINPUT, "token: no words are needed; %s is one", argv[1]);
-        return fail_usage();
+        return co_say_error(CO_EINPUT);
     }
     co_err err = co_token_make(&token);
     if (err)
-        return fail_with(err);
+        return co_say_error(err);
     co_token_text(text, &token);
     puts(text);
-    return EXIT_DONE;
+    return CO_EXIT_DONE;
 }

@@ -213,12 +213,12 @@ static int report(training *s, const line *l, co_err err)
     if (l->json) {
         json_t *j = summary_of(s);
         json_object_set_new(j, "dir", json_string(co_folder_path(s->folder)));
-        print_json(j);
+        co_json_print(j);
     } else
         printf("%s\n", co_folder_path(s->folder));
     if (o->status == CO_STATUS_STOPPED)
-        return EXIT_STOPPED;
-    return err ? EXIT_FAILED : EXIT_DONE;
+        return CO_EXIT_STOPPED;
+    return err ? CO_EXIT_FAILED : CO_EXIT_DONE;
 }
 
 co_err training_run(training *s, co_err *wrote)
@@ -246,12 +246,12 @@ static int run_line(training *s, line *l)
 {
     co_err err = training_open(s, l);
     if (err)
-        return fail_with(err);
+        return co_say_error(err);
     if (!s->folder) {
-        say("%s has all its %lld steps; raise %s to go on", s->app.run_dir,
-            (long long)co_plan_facts_of(s->plan)->steps, limit_key(s));
+        co_say("%s has all its %lld steps; raise %s to go on", s->app.run_dir,
+               (long long)co_plan_facts_of(s->plan)->steps, limit_key(s));
         printf("%s\n", s->app.run_dir);
-        return EXIT_DONE;
+        return CO_EXIT_DONE;
     }
     co_err wrote;
     err = training_run(s, &wrote);
@@ -259,8 +259,8 @@ static int run_line(training *s, line *l)
     snprintf(lost, sizeof lost, "%s", wrote ? co_errmsg() : "");
     int status = report(s, l, err);
     if (wrote) {
-        say("cohort: the record is not whole: %s", lost);
-        return status == EXIT_DONE ? EXIT_FAILED : status;
+        co_say("cohort: the record is not whole: %s", lost);
+        return status == CO_EXIT_DONE ? CO_EXIT_FAILED : status;
     }
     return status;
 }
@@ -273,14 +273,14 @@ static int show_config(line *l, const char *what, bool resolve)
     co_str text = {0};
 
     if (strcmp(what, "job") != 0) {
-        say("cohort: --cfg %s: only --cfg job exists; there is no configuration but the job's", what);
-        return EXIT_USAGE;
+        co_say("cohort: --cfg %s: only --cfg job exists; there is no configuration but the job's", what);
+        return CO_EXIT_USAGE;
     }
     co_err err = line_use_continued(l);
     if (!err)
         err = co_conf_compose(&c, app_conf_spec(l->config_dir), l->words, l->n);
     if (err)
-        return fail_with(err);
+        return co_say_error(err);
     if (resolve)
         co_conf_yaml_all(c, &text);
     else
@@ -290,7 +290,7 @@ static int show_config(line *l, const char *what, bool resolve)
         fputs(co_str_text(&text), stdout);
     co_str_fini(&text);
     co_conf_free(c);
-    return err ? fail_with(err) : EXIT_DONE;
+    return err ? co_say_error(err) : CO_EXIT_DONE;
 }
 
 int cmd_train(int argc, char **argv)
@@ -310,7 +310,7 @@ int cmd_train(int argc, char **argv)
 
     signal(SIGHUP, SIG_IGN);
     if (line_parse(&l, argc, argv, true, flags) != CO_OK)
-        return fail_usage();
+        return co_say_error(CO_EINPUT);
     if (l.help) {
         int status = train_help(&l, markdown);
         line_free(&l);
@@ -319,14 +319,14 @@ int cmd_train(int argc, char **argv)
     if (multirun && background) {
         line_free(&l);
         return co_fail(CO_EINPUT, "--detach starts one run; a sweep (-m) waits for each of its own"),
-               fail_usage();
+               co_say_error(CO_EINPUT);
     }
     if (cfg || multirun) {
         int status = cfg ? show_config(&l, cfg, resolve) : sweep_run(&l);
         line_free(&l);
         return status;
     }
-    int status = EXIT_FAILED;
+    int status = CO_EXIT_FAILED;
     if (!background || detach(&s, &l, &status))
         status = run_line(&s, &l);
     if (s.plan || s.app.conf)

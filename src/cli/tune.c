@@ -28,7 +28,7 @@ struct search {
     int64_t steps;
 };
 
-/* --- the run ------------------------------------------------------------------------------------------------------ */
+/* --- the run -------------------------------------------------------------------------------------------- */
 static void on_step(void *ctx, const co_step_result *r)
 {
     struct search *f = ctx;
@@ -143,7 +143,7 @@ static co_err run_search(training *s, struct search *f)
     return err;
 }
 
-/* --- the words ---------------------------------------------------------------------------------------------------- */
+/* --- the words ------------------------------------------------------------------------------------------ */
 struct only {
     int pairs;
     bool rate; /* one of them is a rate, or asks to search for it */
@@ -247,7 +247,7 @@ void tune_free(training *s)
     s->search = NULL;
 }
 
-/* --- the record --------------------------------------------------------------------------------------------------- */
+/* --- the record ----------------------------------------------------------------------------------------- */
 static co_err write_csv(training *s)
 {
     const lr_curve *c = &s->search->curve;

@@ -1,8 +1,10 @@
-/* tune_curve.c -- the learning-rate range test: the rate rises from step to step, and where the loss falls fastest is a
- * good rate (L. Smith, Cyclical Learning Rates, WACV 2017; the rules are those of fastai and Lightning).
+/* tune_curve.c -- the learning-rate range test: the rate rises from step to step, and where the loss falls
+ * fastest is a good rate (L. Smith, Cyclical Learning Rates, WACV 2017; the rules are those of fastai and
+ * Lightning).
  *
- * Losses are smoothed by an exponential average of 0.98 whose bias to zero is taken out; a smoothed loss above four
- * times the best ends the search. A function of the losses alone, in our own maths: the same bits give the same rate. */
+ * Losses are smoothed by an exponential average of 0.98 whose bias to zero is taken out; a smoothed loss
+ * above four times the best ends the search. A function of the losses alone, in our own maths: the same bits
+ * give the same rate. */
 #include "cli/tune_int.h"
 
 #include <math.h>

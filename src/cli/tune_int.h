@@ -22,8 +22,8 @@ co_err lr_curve_init(lr_curve *c, size_t room);
 void lr_curve_fini(lr_curve *c);
 /* The next step's rate and loss. Nothing happens once the curve is over or full. */
 void lr_curve_add(lr_curve *c, double lr, double loss);
-/* Sets c->at to where the smoothed loss falls fastest over log(lr). CO_EINPUT, with what to try, if it falls nowhere or
- * too few points are left. */
+/* Sets c->at to where the smoothed loss falls fastest over log(lr). CO_EINPUT, with what to try, if it falls
+ * nowhere or too few points are left. */
 co_err lr_curve_suggest(lr_curve *c);
 
 #endif

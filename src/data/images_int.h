@@ -4,9 +4,10 @@
 
 #include "data/pictures_int.h"
 
-/* --- packed files -------------------------------------------------------------------------------------------
- * Bytes of a file in order, unpacked on the way if its name ends in .xz or .gz. Every failure names the file
- * and is CO_EINPUT, or CO_ENOMEM. */
+/* --- packed files
+ * ------------------------------------------------------------------------------------------- Bytes of a file
+ * in order, unpacked on the way if its name ends in .xz or .gz. Every failure names the file and is
+ * CO_EINPUT, or CO_ENOMEM. */
 typedef struct packed packed;
 co_err packed_open(packed **out, const char *path);
 co_err packed_of_bytes(packed **out, const void *bytes, size_t len, const char *name); /* borrows `bytes` */

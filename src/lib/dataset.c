@@ -1,8 +1,9 @@
 /* dataset.c -- a data set of the program's: its `fill` writes one sample, ours a slice of them.
  *
- * What comes out of `fill` is checked like a file's bytes: a class or token that does not exist would be an index out of
- * bounds later. Such a sample, and one that `fill` refuses, becomes x = 0, y = COHORT_IGNORE. Fingerprint, if the program
- * gives none: shape, counts and up to PROBES samples of each split, evenly spread, as evaluation sees them.
+ * What comes out of `fill` is checked like a file's bytes: a class or token that does not exist would be an
+ * index out of bounds later. Such a sample, and one that `fill` refuses, becomes x = 0, y = COHORT_IGNORE.
+ * Fingerprint, if the program gives none: shape, counts and up to PROBES samples of each split, evenly
+ * spread, as evaluation sees them.
  */
 #include "lib/lib_int.h"
 

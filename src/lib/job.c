@@ -1,5 +1,5 @@
-/* job.c -- the calls of cohort.h: the command line with a program's own parts, and training, evaluation and prediction
- * from inside a program. */
+/* job.c -- the calls of cohort.h: the command line with a program's own parts, and training, evaluation and
+ * prediction from inside a program. */
 #include "lib/lib_int.h"
 
 #include <stdarg.h>
@@ -45,7 +45,7 @@ int cohort_main(int argc, char **argv, const cohort_parts *parts)
     return status;
 }
 
-/* --- jobs --------------------------------------------------------------------------------------------------------- */
+/* --- jobs ----------------------------------------------------------------------------------------------- */
 static bool on_step(void *ctx, const co_step_result *r)
 {
     const cohort_job *job = ctx;
@@ -182,7 +182,7 @@ cohort_err cohort_predict(const cohort_job *job, cohort_split split, int64_t lim
     return (cohort_err)err;
 }
 
-/* --- numbers for samples ------------------------------------------------------------------------------------------ */
+/* --- numbers for samples -------------------------------------------------------------------------------- */
 void cohort_uniform(float *x, size_t n, float lo, float hi, uint64_t seed, const char *stream, uint32_t step,
                     uint32_t sample)
 {

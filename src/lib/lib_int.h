@@ -16,8 +16,8 @@ typedef struct lib_parts {
 co_err parts_init(lib_parts *p, const cohort_parts *parts);
 void parts_fini(lib_parts *p);
 
-/* A model or data set of the program's: the registry's row and what it came from. The row is first: a row that is given
- * back to us is one of these. */
+/* A model or data set of the program's: the registry's row and what it came from. The row is first: a row
+ * that is given back to us is one of these. */
 typedef struct lib_model {
     co_model_def def;
     const cohort_model *theirs;

@@ -1,4 +1,5 @@
-/* model.c -- models of the program's, and cohort.h's operators and layers: each is the room's own under its public name.
+/* model.c -- models of the program's, and cohort.h's operators and layers: each is the room's own under its
+ * public name.
  *
  * Graphs and nodes are the same objects on both sides; shapes are copied.
  */
@@ -63,7 +64,7 @@ cohort_shape cohort_node_shape(const cohort_node *n)
     return shape_out(co_node_shape(n));
 }
 
-/* --- layers ------------------------------------------------------------------------------------------------------- */
+/* --- layers --------------------------------------------------------------------------------------------- */
 cohort_node *cohort_nn_linear(cohort_graph *g, cohort_node *x, int64_t out, bool bias, const char *name)
 {
     return co_nn_linear(g, x, out, bias, name);
@@ -96,7 +97,7 @@ cohort_node *cohort_param(cohort_graph *g, const char *name, cohort_shape shape,
     return co_param(g, name, shape_in(shape), (co_init){(co_init_kind)init, a}, 0);
 }
 
-/* --- operators ---------------------------------------------------------------------------------------------------- */
+/* --- operators ------------------------------------------------------------------------------------------ */
 cohort_node *cohort_relu(cohort_graph *g, cohort_node *x)
 {
     return co_relu(g, x);

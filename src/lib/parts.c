@@ -1,7 +1,8 @@
 /* parts.c -- a program's models and data sets as rows of the registries.
  *
- * Public structs are copied into the rooms' own, field by field, so that a room may change its structs without a change
- * in cohort.h. Enums have the same values, which is asserted here. Once per call of the library: some hundred bytes.
+ * Public structs are copied into the rooms' own, field by field, so that a room may change its structs
+ * without a change in cohort.h. Enums have the same values, which is asserted here. Once per call of the
+ * library: some hundred bytes.
  */
 #include "lib/lib_int.h"
 

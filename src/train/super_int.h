@@ -120,7 +120,7 @@ struct deaths {
     int count[CO_MAX_SLOTS];      /* how often in a row */
 };
 
-/* --- test_best.c: which weights the final test looks at --------------------------------------------------- */
+/* --- test_best.c: which weights the final test looks at ------------------------------------------------- */
 bool test_wants_best(const co_plan *plan);
 struct supervisor;
 void choose_test(struct supervisor *super); /* once the ranks wait for it */

@@ -1,5 +1,5 @@
-/* What is wrong on a line is refused before anything is made: exit 2, within a second, naming the culprit and what to do,
- * and the working directory is as it was. */
+/* What is wrong on a line is refused before anything is made: exit 2, within a second, naming the culprit and
+ * what to do, and the working directory is as it was. */
 #include "cli/runs.h"
 
 #include <unistd.h>

@@ -4,7 +4,7 @@
 #include <signal.h>
 #include <unistd.h>
 
-/* --- test and predict ------------------------------------------------------------------------------------------------ */
+/* --- test and predict ----------------------------------------------------------------------------------- */
 /* One object on standard output. */
 static json_t *object_of(const char *line)
 {
@@ -133,7 +133,7 @@ TEST(predict_gives_values_and_tokens_where_the_task_is_that)
     free(r.out);
 }
 
-/* --- ckpt ------------------------------------------------------------------------------------------------------------ */
+/* --- ckpt ----------------------------------------------------------------------------------------------- */
 TEST(ckpt_lists_hashes_and_verifies)
 {
     char sha[65];
@@ -171,7 +171,7 @@ TEST(ckpt_lists_hashes_and_verifies)
     free(r.out);
 }
 
-/* --- ps and stop ------------------------------------------------------------------------------------------------------ */
+/* --- ps and stop ---------------------------------------------------------------------------------------- */
 #define LONG_RUN                                                                                             \
     SMALL " trainer.max_epochs=1000000 trainer.max_time=2m callbacks.model_checkpoint.every_n_steps=50"
 
@@ -280,7 +280,7 @@ TEST(stop_all_asks_every_run_of_the_registry)
     free(r.out);
 }
 
-/* --- children ---------------------------------------------------------------------------------------------------------- */
+/* --- children ------------------------------------------------------------------------------------------- */
 TEST(commands_hear_of_their_children_where_sigchld_is_ignored)
 {
     static const char *const lines[][8] = {

@@ -36,7 +36,7 @@ static void plan_of(char *said, size_t room, const char *choice, const char *key
         line_free(&l);
     }
     snprintf(said, room, "%s", err ? co_errmsg() : "");
-    CHECK(!err || (exit_of(err) == EXIT_USAGE && *said), "%s: error %d \"%s\"", word, (int)err, said);
+    CHECK(!err || (co_exit_of(err) == CO_EXIT_USAGE && *said), "%s: error %d \"%s\"", word, (int)err, said);
     training_close(&s);
 }
 
@@ -63,7 +63,7 @@ static void answers(const char *choice, const char *key)
 
     if (pid == 0) {
         alarm(DEADLINE_S);
-        say_to(NULL, NULL);
+        co_say_to(NULL, NULL);
         if (!freopen("said", "w", stderr))
             _exit(3);
         try_key(choice, key);

@@ -1,4 +1,5 @@
-/* Help: pages that fit the terminal, help on a group, a key or a name, commands that are planned, the program's name. */
+/* Help: pages that fit the terminal, help on a group, a key or a name, commands that are planned, the
+ * program's name. */
 #include "cli/runs.h"
 
 #include <string.h>

@@ -1,4 +1,5 @@
-/* cohort launch on one host: what workers find, what becomes of their output, how they end and what is left: nothing. */
+/* cohort launch on one host: what workers find, what becomes of their output, how they end and what is left:
+ * nothing. */
 #include "cli/runs.h"
 
 #include <signal.h>
@@ -335,7 +336,8 @@ TEST(a_worker_that_ignores_sigterm_is_killed_after_the_grace_period)
     gives(0, "has not ended within 0.3 s: killed", "cat log");
 }
 
-/* A worker that is a shell, which dies of SIGTERM at once, and the program that it runs, which saves until there is a file `go`. */
+/* A worker that is a shell, which dies of SIGTERM at once, and the program that it runs, which saves until
+ * there is a file `go`. */
 static pid_t start_saving(const char *flags, const char *beside)
 {
     char text[256];
@@ -419,7 +421,8 @@ static bool is_signalled(const struct twice *t)
     return !late;
 }
 
-/* A window that is closed: the shell's SIGHUP, then the kernel's. systemd: SIGTERM, then SIGHUP. A key is another matter. */
+/* A window that is closed: the shell's SIGHUP, then the kernel's. systemd: SIGTERM, then SIGHUP. A key is
+ * another matter. */
 TEST(a_signal_that_comes_twice_within_a_moment_is_one_request_and_a_key_twice_is_two)
 {
     static const struct twice rows[] = {{"", SIGHUP, SIGHUP, 129},
@@ -446,7 +449,8 @@ TEST(a_worker_that_ends_itself_on_sigusr1_is_heard)
     gives(0, "saved 1", "cat log");
 }
 
-/* A launcher that may not kill other users' processes, and a worker that starts one of another user, as with sudo. */
+/* A launcher that may not kill other users' processes, and a worker that starts one of another user, as with
+ * sudo. */
 TEST(a_process_that_may_not_be_killed_is_named_and_not_waited_for)
 {
     char text[256], mark[32];

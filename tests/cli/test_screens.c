@@ -17,7 +17,7 @@ static void says(const char *text, const char *words)
     CHECK(test_contains(text, words), "no \"%s\" in\n%s", words, text);
 }
 
-/* --- before ---------------------------------------------------------------------------------------------------------- */
+/* --- before --------------------------------------------------------------------------------------------- */
 TEST(the_first_screen_has_every_fact_that_was_decided)
 {
     char *out =
@@ -121,7 +121,7 @@ TEST(alone_it_says_what_it_is_and_what_it_found)
     free(out);
 }
 
-/* --- during ---------------------------------------------------------------------------------------------------------- */
+/* --- during --------------------------------------------------------------------------------------------- */
 TEST(an_epoch_s_line_has_both_accuracies_in_the_form_of_the_example)
 {
     char *out = said(0, "$COHORT train " SMALL " trainer.max_epochs=2 run.dir=r 2>&1");
@@ -239,7 +239,7 @@ TEST(what_a_run_takes_of_the_machine_is_recorded_all_along)
     json_decref(s);
 }
 
-/* --- after ----------------------------------------------------------------------------------------------------------- */
+/* --- after ---------------------------------------------------------------------------------------------- */
 TEST(the_end_says_what_came_of_it_what_to_type_next_and_how_to_do_it_again)
 {
     char sha[65], again[65];

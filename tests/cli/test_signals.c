@@ -1,4 +1,5 @@
-/* A run that is asked to stop saves, exits with 75 and says how to go on; and nobody else may write where it writes. */
+/* A run that is asked to stop saves, exits with 75 and says how to go on; and nobody else may write where it
+ * writes. */
 #include "cli/runs.h"
 
 #include <signal.h>

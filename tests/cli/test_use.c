@@ -6,7 +6,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-/* --- the run folder ------------------------------------------------------------------------------------------------- */
+/* --- the run folder ------------------------------------------------------------------------------------- */
 static void every_line_is_json(const char *path)
 {
     char *text, *next;
@@ -139,7 +139,7 @@ TEST(standard_output_is_exactly_the_run_folder_s_name)
     free(r.out);
 }
 
-/* --- going on -------------------------------------------------------------------------------------------------------- */
+/* --- going on ------------------------------------------------------------------------------------------- */
 static void same_weights(const char *a, const char *b)
 {
     char sha_a[65], sha_b[65];
@@ -233,7 +233,7 @@ TEST(auto_with_a_folder_that_holds_no_run_and_no_word_of_what_to_train_is_refuse
     succeeds("$COHORT train " SMALL " run.dir=x ckpt_path=auto trainer.max_steps=2");
 }
 
-/* --- where a run ends ------------------------------------------------------------------------------------------------ */
+/* --- where a run ends ----------------------------------------------------------------------------------- */
 TEST(steps_alone_lift_the_limit_of_epochs_and_the_hint_names_the_limit_that_ended_the_run)
 {
     test_run r = test_sh("$COHORT train " SMALL " trainer.max_steps=240 run.dir=a 2>&1"); /* 10 epochs are 230 */
@@ -310,7 +310,7 @@ TEST(a_torn_newest_checkpoint_is_named_and_the_one_before_it_is_used)
     same_weights("whole", "r");
 }
 
-/* --- the program ----------------------------------------------------------------------------------------------------- */
+/* --- the program ---------------------------------------------------------------------------------------- */
 TEST(the_program_alone_says_what_it_is_and_what_to_type)
 {
     test_run r = test_sh("$COHORT 2>err; test ! -s err");

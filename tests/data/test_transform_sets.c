@@ -8,7 +8,8 @@
 #include "base/alloc.h"
 #include "base/hash.h"
 
-/* --- CIFAR-10: rows 0..NOISY-1 of the first file are noise and labelled 1 to 9, all else is black and labelled 0  */
+/* --- CIFAR-10: rows 0..NOISY-1 of the first file are noise and labelled 1 to 9, all else is black and
+ * labelled 0 */
 
 enum { ROW = 3073, NUMBERS = 3072, NOISY = 200, SLICE = 16, JOBS = 24, DEPTH = 4 };
 

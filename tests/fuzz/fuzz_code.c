@@ -1,4 +1,5 @@
-/* fuzz_code.c -- any text as a join code and as a token: what is taken prints to a text that reads back to the same. */
+/* fuzz_code.c -- any text as a join code and as a token: what is taken prints to a text that reads back to
+ * the same. */
 #include <stdlib.h>
 #include <string.h>
 

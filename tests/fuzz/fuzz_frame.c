@@ -1,5 +1,6 @@
-/* fuzz_frame.c -- any bytes into the frame parser, whole and in pieces, and what it takes into the roster's words: the same frames
- * must come out however the stream is cut, none may reach beyond its bytes, and each must print back to what it was.
+/* fuzz_frame.c -- any bytes into the frame parser, whole and in pieces, and what it takes into the roster's
+ * words: the same frames must come out however the stream is cut, none may reach beyond its bytes, and each
+ * must print back to what it was.
  */
 #include <stdint.h>
 #include <stdlib.h>

@@ -1,5 +1,6 @@
-/* fuzz_hostfile.c -- any bytes as a list of hosts: what is taken has names that ssh takes for nothing but names, and the same
- * hosts when it is written out and read again. The same bytes as the line that a host is told: what is taken is told again. */
+/* fuzz_hostfile.c -- any bytes as a list of hosts: what is taken has names that ssh takes for nothing but
+ * names, and the same hosts when it is written out and read again. The same bytes as the line that a host is
+ * told: what is taken is told again. */
 #include <stdlib.h>
 #include <string.h>
 

@@ -1,5 +1,6 @@
-/* fuzz_hostlist.c -- any text as what a scheduler, PMI, scontrol or another launcher says. Names must be whole and in bounds, and the
- * list must give the same however it is asked; a card that is taken must print back to what it was.
+/* fuzz_hostlist.c -- any text as what a scheduler, PMI, scontrol or another launcher says. Names must be
+ * whole and in bounds, and the list must give the same however it is asked; a card that is taken must print
+ * back to what it was.
  */
 #include <stdint.h>
 #include <stdlib.h>

@@ -1,5 +1,5 @@
-/* fuzz_override.c -- any lines as words: parsed alone, composed together, and swept over; what composes is written as
- * YAML that parses, whatever its strings hold; the words of a job of a sweep parse. */
+/* fuzz_override.c -- any lines as words: parsed alone, composed together, and swept over; what composes is
+ * written as YAML that parses, whatever its strings hold; the words of a job of a sweep parse. */
 #include <stdlib.h>
 #include <string.h>
 

@@ -1,5 +1,5 @@
-/* co_st_parse over any bytes. The claimed length of the file comes from the header itself half of the time, so
- * that the fuzzer gets past the last check.
+/* co_st_parse over any bytes. The claimed length of the file comes from the header itself half of the time,
+ * so that the fuzzer gets past the last check.
  *
  *     clang -g -O1 -fsanitize=fuzzer,address,undefined -D_GNU_SOURCE -Isrc tests/fuzz/fuzz_safetensors.c
  *         src/base/X.c src/tensor/X.c -ljansson -lcrypto -lm -o fuzz       (X: every file)
