@@ -6,6 +6,7 @@
 V      ?= release
 PREFIX ?= /usr/local
 B      := build/$(V)
+JOBS   := $(shell nproc)
 
 CC_release := gcc
 CC_clang   := clang
@@ -99,12 +100,12 @@ $(B)/gen/builtins.inc: $(shell find configs -name '*.yaml' 2>/dev/null) tools/em
 	$(call say,GEN,$@) tools/embed configs > $@
 
 demo: setup
-	@$(MAKE) --no-print-directory -j2 all
+	@$(MAKE) --no-print-directory -j$(JOBS) all
 	build/cohort train experiment=demo
 
 test:
 	@tools/setup strace iproute2
-	@$(MAKE) --no-print-directory -j2 all tests
+	@$(MAKE) --no-print-directory -j$(JOBS) all tests
 	$(TESTS) $(T)
 
 layers:
@@ -112,19 +113,19 @@ layers:
 format:
 	clang-format --dry-run -Werror $$(git ls-files '*.c' '*.h')
 warnings:
-	$(MAKE) --no-print-directory -j2 CI=1 B=build/werror/$(V) COHORT=build/werror/$(V)/cohort all tests
-	$(MAKE) --no-print-directory -j2 CI=1 V=clang all tests
+	$(MAKE) --no-print-directory -j$(JOBS) CI=1 B=build/werror/$(V) COHORT=build/werror/$(V)/cohort all tests
+	$(MAKE) --no-print-directory -j$(JOBS) CI=1 V=clang all tests
 check:
 	@tools/setup clang clang-format libclang-rt-14-dev strace iproute2 $$(tools/daemons)
 	@$(MAKE) --no-print-directory layers format warnings test
-	$(MAKE) --no-print-directory -j2 V=asan all tests && build/asan/tests
-	$(MAKE) --no-print-directory -j2 V=tsan all tests && build/tsan/tests -k tsan
-	$(MAKE) --no-print-directory -j2 V=clang all tests && build/clang/tests
+	$(MAKE) --no-print-directory -j$(JOBS) V=asan all tests && build/asan/tests
+	$(MAKE) --no-print-directory -j$(JOBS) V=tsan all tests && build/tsan/tests -k tsan
+	$(MAKE) --no-print-directory -j$(JOBS) V=clang all tests && build/clang/tests
 	tools/top-length
 check-long: check
 	tools/check-long
 bench: setup
-	@$(MAKE) --no-print-directory -j2 all $(BENCHES)
+	@$(MAKE) --no-print-directory -j$(JOBS) all $(BENCHES)
 	tools/bench
 fuzz:
 	tools/fuzz $(SECONDS_EACH)
@@ -161,8 +162,9 @@ install: all $(B)/lib/libcohort.a $(B)/share/done
 	install -D -m 644 $(B)/share/cohort.bash $(DEST)/share/bash-completion/completions/cohort
 	install -D -m 644 $(B)/share/_cohort $(DEST)/share/zsh/site-functions/_cohort
 	install -m 644 $(B)/share/man/*.1 $(DEST)/share/man/man1
+	cd docs && find . -name '*.md' -exec install -D -m 644 {} $(abspath $(DEST))/share/doc/cohort/{} \;
 uninstall:
-	cd $(DEST) && rm -f $(INSTALLED)
+	cd $(DEST) && rm -f $(INSTALLED) && rm -rf share/doc/cohort
 
 clean:
 	rm -rf build

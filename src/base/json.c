@@ -58,6 +58,28 @@ co_err co_json_parse(json_t **out, const char *bytes, size_t len, const char *wh
     return co_fail(CO_EFORMAT, "%s: not valid JSON at line %d, column %d: %s", what, e.line, e.column, e.text);
 }
 
+co_err co_json_parse_at(json_t **out, size_t *at, const char *bytes, size_t len, const char *what)
+{
+    size_t from = *at;
+    json_error_t e;
+
+    if (from >= len || len > MOST)
+        return co_fail(CO_EFORMAT, "%s: not valid JSON: it ends, or passes the limit, at byte %zu", what, len);
+    memory_ran_out = 0;
+    json_t *v = json_loadb(bytes + from, len - from,
+                           JSON_REJECT_DUPLICATES | JSON_DECODE_ANY | JSON_DISABLE_EOF_CHECK, &e);
+    if (v && !memory_ran_out) {
+        *out = v;
+        *at = from + (size_t)e.position;
+        return CO_OK;
+    }
+    json_decref(v);
+    if (memory_ran_out)
+        return co_fail(CO_ENOMEM, "%s: out of memory for %zu bytes of JSON", what, len);
+    make_printable(e.text);
+    return co_fail(CO_EFORMAT, "%s: not valid JSON at byte %zu: %s", what, from + (size_t)e.position, e.text);
+}
+
 co_err co_json_read(json_t **out, const char *path, size_t limit)
 {
     char *bytes;

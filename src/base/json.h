@@ -14,6 +14,9 @@
 /* *out is the caller's (json_decref). Refuses duplicate keys, NUL characters inside strings, trailing bytes,
  * more than 100,000,000 bytes. `what` names the source in messages ("manifest.json"). */
 co_err co_json_parse(json_t **out, const char *bytes, size_t len, const char *what);
+/* The same for the one value that begins at bytes[*at], whatever follows it; *at moves to where it ends. For large
+ * objects that are read member by member: a json_t takes some 20 times the memory of its text. */
+co_err co_json_parse_at(json_t **out, size_t *at, const char *bytes, size_t len, const char *what);
 co_err co_json_read(json_t **out, const char *path, size_t limit);
 
 /* Compact, keys in insertion order, numbers so that they read back the same. Caller's, co_free. NULL if

@@ -9,6 +9,7 @@
  */
 #include "bench/bench_int.h"
 
+#include <signal.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <stdio.h>
@@ -161,6 +162,8 @@ static co_err run_script(const versus *v, const char *const *more, bool quiet, j
         dup2(pipe_fd[1], STDOUT_FILENO);
         close(pipe_fd[0]);
         close(pipe_fd[1]);
+        signal(SIGPIPE, SIG_DFL);
+        signal(SIGXFSZ, SIG_DFL);
         execvp(v->python, argv);
         _exit(127);
     }

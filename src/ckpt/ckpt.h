@@ -77,6 +77,10 @@ co_err co_ckpt_fits(const char *path, const co_layout *layout, int moments, cons
 co_err co_ckpt_newest(char **path, const char *root,
                       void (*bad)(void *ctx, const char *path, const char *why), void *ctx);
 
+/* The checkpoint under root of the state after `step` steps that was evaluated; *path is the caller's. Its bytes are not
+ * verified. CO_EINPUT if there is none. */
+co_err co_ckpt_of_step(char **path, const char *root, int64_t step);
+
 typedef struct co_ckpt_info {
     char *name;
     co_ckpt_meta meta;

@@ -272,6 +272,25 @@ static int rank_of(const co_ckpt_info *list, int n, int i)
     return better;
 }
 
+co_err co_ckpt_of_step(char **path, const char *root, int64_t step)
+{
+    co_ckpt_info *list;
+    char *found = NULL;
+    int n;
+
+    CO_TRY(co_ckpt_ls(&list, &n, root));
+    co_err err = co_fail(CO_EINPUT, "%s has no checkpoint of step %lld", root, (long long)step);
+    for (int i = 0; i < n && !found; i++)
+        if (has_value(&list[i]) && list[i].meta.step == step) {
+            found = co_sprintf("%s/%s", root, list[i].name);
+            err = found ? CO_OK : CO_ENOMEM;
+        }
+    co_ckpt_ls_free(list, n);
+    if (!err)
+        *path = found;
+    return err;
+}
+
 /* Removes what is neither among the newest `keep` of the prefix, nor among the best `top`, nor linked to. */
 static co_err prune(const char *root, const co_ckpt_info *list, int n, const char *prefix, int keep, int top)
 {

@@ -1,5 +1,5 @@
-/* app.c -- one configuration out of every room's tables: models, data sets and optimisers are registry groups; the core
- * keys are the train room's. */
+/* app.c -- builds the configuration from the tables of all rooms. Models, data sets and optimisers are
+ * registry groups; the core keys are those of the train room. */
 #include "cli/cli.h"
 #include "cli/habits_int.h"
 
@@ -12,7 +12,7 @@
 
 enum { MAX_ROWS = 256, MAX_TABLES = 32 };
 
-/* Parts of the program that this one is the library of: its rows come after the built-in ones. */
+/* Models and data sets of the program that uses cohort as a library. Their rows follow the built-in ones. */
 static co_cli_parts more;
 
 static int count_models(const co_model_def *const *rows)
@@ -163,6 +163,15 @@ int app_trackers(const app *a, const co_tracker_def *out[CO_TRACKERS_MOST])
     return n;
 }
 
+/* Given only steps, the limit of epochs of an earlier file, or the default one, no longer holds. */
+static void settle_limits(co_conf *c)
+{
+    co_train_cfg *cfg = co_conf_core(c);
+
+    if (cfg->max_steps >= 0 && co_conf_set_after(c, "trainer.max_steps", "trainer.max_epochs"))
+        cfg->max_epochs = -1;
+}
+
 const co_conf_spec *app_conf_spec(const char *config_dir)
 {
     static co_conf_row models[MAX_ROWS], datas[MAX_ROWS], optims[MAX_ROWS], schedules[MAX_ROWS];
@@ -185,7 +194,8 @@ const co_conf_spec *app_conf_spec(const char *config_dir)
         (co_conf_group){"logger", "csv", NULL, 0, "trackers: where values are written besides events.jsonl"};
     groups[7] = (co_conf_group){"experiment", "", NULL, 0, "a file of settings"};
     groups[8] = (co_conf_group){"debug", "", NULL, 0, "a quick look whether it works at all"};
-    spec = (co_conf_spec){tables, n, sizeof(struct core), groups, 9, config_dir, habit_keys, habits_note};
+    spec = (co_conf_spec){tables,     n,          sizeof(struct core), groups,       9,
+                          config_dir, habit_keys, habits_note,         settle_limits};
     return &spec;
 }
 
@@ -194,9 +204,6 @@ co_err app_open(app *a, const line *l)
     memset(a, 0, sizeof *a);
     CO_TRY(co_conf_compose(&a->conf, app_conf_spec(l->config_dir), l->words, l->n));
     a->cfg = co_conf_core(a->conf);
-    if (a->cfg->max_steps >= 0 && co_conf_set_after(a->conf, "trainer.max_steps", "trainer.max_epochs"))
-        a->cfg->max_epochs =
-            -1; /* steps alone: the epochs of an earlier file, or the default, no longer count */
     a->spec = (co_train_spec){.cfg = a->cfg,
                               .model = model_at(co_conf_row_of(a->conf, "model")),
                               .model_cfg = co_conf_fields(a->conf, "model"),

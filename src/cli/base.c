@@ -1,5 +1,6 @@
-/* base.c -- what the words of a line say about runs: where the run is, what it continues from. The config.yaml of a run can
- * be put before all words, so that `cohort test` and a continued run have that run's configuration. */
+/* base.c -- finds the run that the words of a line name: where it is, and what it continues from. The run's
+ * config.yaml can be put before all words, so that `cohort test` and a continued run use its configuration.
+ */
 #include "cli/cli_int.h"
 
 #include <limits.h>
@@ -94,7 +95,7 @@ bool word_is_place(const char *word)
     return p.keys > 0 && p.places == p.keys;
 }
 
-/* The config.yaml of the run that `path` is, or lies in two folders down; NULL if there is none. */
+/* The config.yaml of the run at `path`, or up to two folders above it; NULL if there is none. */
 static char *config_of(const char *path)
 {
     char at[PATH_MAX];

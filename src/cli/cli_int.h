@@ -1,4 +1,4 @@
-/* cli_int.h -- what the commands share: the configuration put together from all rooms' tables, and how runs are found. */
+/* cli_int.h -- what the commands share: reading a command line, composing the configuration, finding runs. */
 #ifndef CO_CLI_CLI_INT_H
 #define CO_CLI_CLI_INT_H
 
@@ -30,6 +30,7 @@ typedef struct command {
     const char *help;                  /* what it is for, in one line */
     int (*run)(int argc, char **argv); /* argv[0] is the command's name */
     const char *usage;                 /* lines of examples and flags, at most 80 columns wide */
+    bool prints; /* does nothing but print: ends when nobody reads (`cohort predict ... | head`) */
 } command;
 extern const command commands[]; /* ends with {0} */
 
@@ -56,31 +57,31 @@ int cmd_completion(int argc, char **argv);
 int cmd_complete(int argc, char **argv); /* not in the table: the shells call it */
 int cmd_man(int argc, char **argv); /* not in the table: `cohort help --man [COMMAND]` makes the manual pages */
 
-/* --- command lines ------------------------------------------------------------------------------------------------ */
+/* --- command lines ------------------------------------------------------------------------------------- */
 /* The words of a line, and the flags that every command has. */
 typedef struct line {
     const char *command;
     bool settings; /* its words are key=value, and it knows --config-dir */
     const char *config_dir;
     bool json, help;
-    const char **words; /* everything that is no flag, in order */
+    const char **words; /* everything that is not a flag, in order */
     int n;
-    const char **held; /* what `words` points into: there is room for two more in front */
+    const char **held; /* the array of `words`, with room for two more in front */
     char *base;        /* the word that line_use_run put there */
     co_pool pool;      /* words made of other programs' flags */
     char *found;       /* a word that a search added */
 } line;
-/* CO_EINPUT for a flag that the command does not have, with the nearest; nothing is held then. */
+/* CO_EINPUT for an unknown flag, with the nearest name; the line then needs no line_free. */
 co_err line_parse(line *l, int argc, char **argv, bool settings, const co_flag *more);
 void line_free(line *l);
 /* base.c */
 char *line_value(const line *l,
-                 const char *key); /* what the last word with this key says, the caller's; or NULL */
+                 const char *key); /* the value of the last word with this key, the caller's; or NULL */
 bool line_has(const line *l, const char *key);
 char *line_run_dir(const line *l);    /* run.dir under any of its names; the caller's, or NULL */
 char *line_ckpt_path(const line *l);  /* ckpt_path under any of its names; the caller's, or NULL */
 bool word_is_place(const char *word); /* does the word only say where a run is, or what it continues from? */
-/* Puts the configuration of the run that `path` is, or lies in, before all words; nothing if it is in none. */
+/* Puts the configuration of the run at `path`, or around it, before all words. No run: nothing happens. */
 co_err line_use_run(line *l, const char *path);
 #define say            co_say
 #define say_to         co_say_to
@@ -93,7 +94,7 @@ int show_usage(const char *command_name);
 int train_help(const line *l, bool markdown); /* help_train.c */
 int show_habits(void);                        /* `cohort train --help habits` */
 
-/* --- the configuration ---------------------------------------------------------------------------------------------- */
+/* --- the configuration --------------------------------------------------------------------------------- */
 typedef struct app {
     co_conf *conf;
     co_train_cfg *cfg;  /* the conf's */
@@ -107,21 +108,22 @@ int app_trackers(const app *a, const co_tracker_def *out[CO_TRACKERS_MOST]); /* 
 void app_close(app *a);
 const co_conf_spec *app_conf_spec(const char *config_dir);
 const char *app_program(void); /* as it was called, for lines to type; or the program that has cohort inside */
-/* resume.c. Puts the configuration of the run that the line continues before its words, where they do not give one. */
+/* resume.c. If the line continues a run and does not describe it, puts the run's configuration before the
+ * words. */
 co_err line_use_continued(line *l);
 /* Turns ckpt_path into a checkpoint folder (and, for auto, a run folder to go on in). */
 co_err app_find_resume(app *a);
 
-/* --- runs below logs/ (runs.c) ------------------------------------------------------------------------------------- */
+/* --- runs below logs/ (runs.c) ------------------------------------------------------------------------- */
 bool has(const char *dir, const char *name); /* does dir/name exist? */
-/* The newest run that did not end, the caller's; NULL if there is none. NULL for `task`: of any task. NULL for `sha`: of
- * any configuration, but only one that has a checkpoint and is not running now. */
+/* The newest unfinished run, the caller's; NULL if there is none. `task` NULL: any task. `sha` NULL: any
+ * configuration, but only runs that have a checkpoint and are not running now. */
 char *unfinished_run(const char *task, const char *sha);
 co_err newest_checkpoint(char **out, const char *dir); /* the newest good one of a run folder */
 /* The checkpoint that a path means: itself, or the newest good one of a run folder. *out is the caller's. */
 co_err find_checkpoint(char **out, const char *path);
 
-/* --- runs of this machine ------------------------------------------------------------------------------------------ */
+/* --- runs of this machine ------------------------------------------------------------------------------ */
 /* The run a word names: its pid, its folder or its id; NULL if none. */
 const co_live_run *live_find(const co_live_run *runs, int n, const char *word);
 void live_print(const co_live_run *r, int n, bool json, FILE *to); /* ps.c: a table, or an object a line */

@@ -27,7 +27,8 @@ const command commands[] = {
      "  --json                one object, memory in bytes\n"
      "  --parameters          every tensor of the model: name, shape, numbers\n"
      "  --config-dir FOLDER   your own groups of YAML files (default: ./configs)\n\n"
-     "  Exit status 2: `cohort train` would refuse the same words.\n"},
+     "  Exit status 2: `cohort train` would refuse the same words.\n",
+     true},
     {"test", "ckpt_path=FOLDER [key=value] ...", "evaluate a checkpoint", cmd_test,
      "  cohort test ckpt_path=logs/train/runs/DATE           its newest checkpoint\n"
      "  cohort test ckpt_path=logs/train/runs/DATE/checkpoints/best --split val\n"
@@ -35,25 +36,30 @@ const command commands[] = {
      "  cohort test weights=model.safetensors data=cifar10 data.dir=DIR model=resnet18\n\n"
      "  --split val|test      which samples (default: test)\n"
      "  --json                one object, numbers in full\n"
-     "  --config-dir FOLDER   your own groups of YAML files (default: ./configs)\n"},
-    {"predict", "ckpt_path=FOLDER [key=value] ...", "run a checkpoint on a split, a line per sample",
-     cmd_predict,
+     "  --config-dir FOLDER   your own groups of YAML files (default: ./configs)\n",
+     true},
+    {"predict", "ckpt_path=FOLDER [PICTURE|FOLDER] ... [key=value] ...",
+     "run a checkpoint on pictures of your own or on a split", cmd_predict,
+     "  cohort predict ckpt_path=logs/train/runs/DATE photo.jpg holiday/\n"
      "  cohort predict ckpt_path=logs/train/runs/DATE --limit 10\n"
      "  cohort predict ckpt_path=logs/train/runs/DATE --split val --json\n\n"
-     "  A line has the sample's number, then its class, probability, class name and\n"
-     "  file; for regression its values; for text the likeliest next token.\n\n"
+     "  Pictures are resized and normalised as in the run's evaluation. A line has the\n"
+     "  file and up to five classes with their probabilities, the likeliest first.\n\n"
+     "  A line of a split has the sample's number, then its class, probability, class\n"
+     "  name and file; for regression its values; for text the likeliest next token.\n\n"
      "  --split val|test      which samples (default: test)\n"
      "  --limit N             the first N only\n"
      "  --logits              the numbers behind the choice, too\n"
      "  --json                an object per sample, with the label that the data give it\n"
-     "  --config-dir FOLDER   your own groups of YAML files (default: ./configs)\n"},
+     "  --config-dir FOLDER   your own groups of YAML files (default: ./configs)\n",
+     true},
     {"launch", "[flags] PROGRAM [arguments]", "run any program on one or many hosts, as torchrun does",
      cmd_launch, co_launch_usage},
     {"host", "[flags] [--] PROGRAM [arguments]", "begin a job that other hosts join with a code", cmd_host,
      co_host_usage},
     {"join", "[flags]", "take part in a job that `cohort host` began on another host", cmd_join, co_join_usage},
     {"logs", "[FOLDER|RUN] ...", "what the workers of a launched job printed, all hosts in one", cmd_logs,
-     logs_usage},
+     logs_usage, true},
     {"ckpt", "ls|hash|verify|export PATH ...", "checkpoints: list, hash, verify, export", cmd_ckpt,
      "  cohort ckpt ls logs/train/runs/DATE\n"
      "  cohort ckpt hash logs/train/runs/DATE/checkpoints/last\n"
@@ -62,19 +68,22 @@ const command commands[] = {
      "  --out FILE            where export writes; it must not exist\n"
      "  --ema                 export the average of the weights (optim.ema)\n"
      "  --json                an object per checkpoint\n\n"
-     "  Exit status of verify: 1 if any checkpoint is bad.\n"},
+     "  Exit status of verify: 1 if any checkpoint is bad.\n",
+     true},
     {"bench", "NAME [--json]", "the measurements of this program, as JSON", co_bench_run,
      "  cohort bench sameness\n"
      "  cohort bench kills --json\n"},
     {"ps", "", "training runs on this machine", cmd_ps,
      "  cohort ps             epoch, step and time left of each run\n"
-     "  cohort ps --json      an object per run\n"},
+     "  cohort ps --json      an object per run\n",
+     true},
     {"attach", "[PID|FOLDER]", "watch a training run from another terminal", cmd_attach,
      "  cohort attach                     the only run there is\n"
      "  cohort attach 12345\n"
      "  cohort attach logs/train/runs/DATE\n\n"
      "  Ctrl-C leaves, and the run goes on. When the run ends, attach exits with the\n"
-     "  run's exit status.\n"},
+     "  run's exit status.\n",
+     true},
     {"stop", "PID|FOLDER ... | --all", "ask a training run to save and stop", cmd_stop,
      "  cohort stop 12345\n"
      "  cohort stop logs/train/runs/DATE --wait\n"
@@ -85,11 +94,13 @@ const command commands[] = {
     {"token", "", "make a token that lets hosts into a job", cmd_token,
      "  COHORT_TOKEN=$(cohort token)\n"
      "  kubectl create secret generic cohort-token \\\n"
-     "      --from-literal=token=\"$(cohort token)\"\n"},
+     "      --from-literal=token=\"$(cohort token)\"\n",
+     true},
     {"completion", "bash|zsh", "lines that teach bash or zsh to complete commands and keys", cmd_completion,
      "  source <(cohort completion bash)                  for this shell\n"
      "  cohort completion zsh > ~/.zfunc/_cohort          a folder of $fpath\n\n"
-     "  `make install` puts both where the shells look.\n"},
+     "  `make install` puts both where the shells look.\n",
+     true},
     {0}};
 
 const command *command_find(const char *name)

@@ -53,13 +53,21 @@ static void restore_signals(const kept *k)
     sigprocmask(SIG_SETMASK, &k->mask, NULL);
 }
 
+/* The program asks to stop; once, because a second request would mean: without saving. */
+static void ask_to_stop(training *s)
+{
+    if (!s->stop_asked)
+        raise(SIGTERM);
+    s->stop_asked = true;
+}
+
 static void on_step(void *ctx, const co_step_result *r)
 {
     training *s = ctx;
 
     s->record.step(s->record.ctx, r);
     if (s->job->step && s->job->step(s->job->ctx, r))
-        raise(SIGTERM);
+        ask_to_stop(s);
 }
 
 static void on_eval(void *ctx, const co_eval_result *r)
@@ -68,7 +76,7 @@ static void on_eval(void *ctx, const co_eval_result *r)
 
     s->record.eval(s->record.ctx, r);
     if (s->job->eval && s->job->eval(s->job->ctx, r))
-        raise(SIGTERM);
+        ask_to_stop(s);
 }
 
 co_train_hooks job_hooks(training *s)

@@ -80,7 +80,8 @@ static void results(training *s)
     co_str out = {0};
 
     if (!isnan(o->test_loss))
-        co_str_addf(&out, "test loss %.4f %s %.4f", o->test_loss, metric, o->test_metric);
+        co_str_addf(&out, "test loss %.4f %s %.4f (%s weights)", o->test_loss, metric, o->test_metric,
+                    o->tested_best ? "best" : "last");
     if (!isnan(o->best))
         co_str_addf(&out, "%sbest %s %.4f at step %lld", out.len ? "; " : "", o->monitor, o->best,
                     (long long)o->best_step);
@@ -118,7 +119,12 @@ static void next_commands(training *s)
     const char *dir = co_folder_path(s->folder), *program = app_program();
     co_str from = {0}, folder = {0}, run = {0};
 
-    add_setting(&from, "ckpt_path", dir);
+    const char *best =
+        s->summary.tested_best && s->summary.tested_step != s->summary.steps ? "/checkpoints/best" : "";
+    char *weights = co_sprintf("%s%s", dir, best); /* those that the test of the run was of */
+
+    add_setting(&from, "ckpt_path", weights ? weights : dir);
+    co_free(weights);
     if (co_plan_facts_of(s->plan)->data->count[CO_SPLIT_TEST] == 0)
         co_str_add(&from, " --split val");
     add_shell_word(&folder, dir);

@@ -10,12 +10,13 @@
 #define RATE_NS  500000000u /* over which samples/s are counted */
 
 /* --- console=imagenet --------------------------------------------------------------------------------------------- */
-/* Which accuracies there are: 2 the best class and the best five, 1 the best token, 0 none. */
-static int tops_of(const training *s)
+/* Which accuracies there are: 2 the best class and the best five, 1 the best class or token, 0 none. Of five classes one is
+ * always among the best five. */
+int tops_of(const training *s)
 {
-    co_task task = co_plan_facts_of(s->plan)->data->io.task;
+    const co_io *io = &co_plan_facts_of(s->plan)->data->io;
 
-    return task == CO_TASK_CLASSIFY ? 2 : task == CO_TASK_LM ? 1 : 0;
+    return io->task == CO_TASK_CLASSIFY ? (io->classes > 5 ? 2 : 1) : io->task == CO_TASK_LM ? 1 : 0;
 }
 
 static void tell_text(training *s, co_str *text)
@@ -65,8 +66,8 @@ static void meter_eval(training *s, const co_eval_result *r, double secs)
 static double time_left(const training *s)
 {
     const co_plan_facts *f = co_plan_facts_of(s->plan);
-    int64_t steps = f->steps - s->last.step, every = s->app.cfg->eval_every;
-    double evals = every > 0 ? (double)steps / (double)(every * f->steps_per_epoch) : 0;
+    int64_t steps = f->steps - s->last.step;
+    double evals = (double)steps * f->evals_per_step;
 
     return s->rate > 0 && !f->endless ? (double)steps * (double)f->batch / s->rate + evals * s->eval_s : NAN;
 }
@@ -75,12 +76,15 @@ void follow_progress(training *s, bool now)
 {
     const co_plan_facts *f = co_plan_facts_of(s->plan);
     uint64_t t = co_now_ns();
-    co_progress p = {.step = s->last.step,
+    bool none = s->last.step == 0; /* a run that continues with an evaluation */
+    co_progress p = {.step = none ? f->start_step : s->last.step,
                      .steps = f->endless ? 0 : f->steps,
-                     .epoch = s->last.epoch + 1,
+                     .epoch = none ? f->start_step / f->steps_per_epoch : s->last.epoch + 1,
                      .epochs = f->endless ? 0 : f->epochs,
-                     .loss = s->last.loss,
-                     .metric = s->last.metric,
+                     .loss = none ? NAN : s->last.loss,
+                     .metric = none ? NAN : s->last.metric,
+                     .evaluating = s->evaluating,
+                     .evaluated = s->evaluated,
                      .metric_name = f->metric,
                      .samples_per_s = s->rate,
                      .eta_s = time_left(s),
@@ -110,16 +114,19 @@ static void close_epoch(training *s, int64_t step)
     s->epochs_closed++;
 }
 
+/* Samples over the time spent in steps, evaluations left out: epochs may be shorter than the time that is counted over. */
 static void see_rate(training *s, const co_step_result *r)
 {
-    s->rate_samples += r->samples;
-    if (s->rate_ns && r->t_ns > s->rate_ns && r->t_ns - s->rate_ns < RATE_NS)
-        return;
-    if (s->rate_ns && r->t_ns > s->rate_ns) {
-        double now = (double)s->rate_samples / ((double)(r->t_ns - s->rate_ns) * 1e-9);
-        s->rate = s->rate > 0 ? 0.7 * s->rate + 0.3 * now : now;
+    if (s->rate_mark_ns && r->t_ns > s->rate_mark_ns) {
+        s->rate_spent_ns += r->t_ns - s->rate_mark_ns;
+        s->rate_samples += r->samples;
     }
-    s->rate_ns = r->t_ns;
+    s->rate_mark_ns = r->t_ns;
+    if (s->rate_spent_ns < RATE_NS)
+        return;
+    double now = (double)s->rate_samples / ((double)s->rate_spent_ns * 1e-9);
+    s->rate = s->rate > 0 ? 0.7 * s->rate + 0.3 * now : now;
+    s->rate_spent_ns = 0;
     s->rate_samples = 0;
 }
 
@@ -138,6 +145,7 @@ void follow_step(void *ctx, const co_step_result *r)
     bool epoch_ends = r->step % f->steps_per_epoch == 0;
 
     meter_step(s, r);
+    s->evaluating = NULL;
     s->last = *r;
     s->last_ns = r->t_ns;
     if (!r->skipped) {
@@ -175,10 +183,13 @@ static void tell_epoch(training *s, const co_eval_result *r)
     if (!f->endless)
         co_str_addf(&text, "/%lld", (long long)f->epochs);
     co_str_addf(&text, "  step %lld", (long long)r->step);
-    if (s->epochs_closed) /* if not, the epoch was trained by an earlier start */
+    if (s->epoch_samples) /* within an epoch: of its steps so far */
+        co_str_addf(&text, "  train loss %.4f %s %.4f", s->epoch_loss / (double)s->epoch_samples, f->metric,
+                    s->epoch_metric / (double)s->epoch_samples);
+    else if (s->epochs_closed) /* if not, the epoch was trained by an earlier start */
         co_str_addf(&text, "  train loss %.4f %s %.4f", s->mean_loss, f->metric, s->mean_metric);
     co_str_addf(&text, "  val loss %.4f %s %.4f", r->loss, f->metric, r->metric);
-    if (f->data->io.task == CO_TASK_CLASSIFY && f->data->io.classes > 5)
+    if (tops_of(s) == 2)
         co_str_addf(&text, " acc5 %.4f", r->top5);
     tell_text(s, &text);
 }
@@ -197,6 +208,14 @@ static void record_eval(training *s, const co_eval_result *r, const char *split)
     co_event_scalar(s->folder, r->step, name, r->top5);
 }
 
+void follow_evaluating(void *ctx, co_split split, int64_t done, int64_t of)
+{
+    training *s = ctx;
+
+    s->evaluating = split == CO_SPLIT_VAL ? "validating" : "testing";
+    s->evaluated = of > 0 ? (double)done / (double)of : 0;
+}
+
 void follow_eval(void *ctx, const co_eval_result *r)
 {
     training *s = ctx;
@@ -204,9 +223,9 @@ void follow_eval(void *ctx, const co_eval_result *r)
     double secs = s->last_ns && r->t_ns > s->last_ns ? (double)(r->t_ns - s->last_ns) * 1e-9 : 0;
     co_str text = {0};
 
+    s->evaluating = NULL;
     record_eval(s, r, val ? "val" : "test");
-    s->last_ns = s->rate_ns = r->t_ns; /* evaluation is no part of the training's rate */
-    s->rate_samples = 0;
+    s->last_ns = s->rate_mark_ns = r->t_ns; /* evaluation is no part of the training's rate */
     if (val)
         s->eval_s = secs;
     if (val && is_imagenet(s))
@@ -214,10 +233,11 @@ void follow_eval(void *ctx, const co_eval_result *r)
     else if (val)
         tell_epoch(s, r);
     else
-        tell(s, "test loss %.4f  %s %.4f  (%lld)", r->loss, co_plan_facts_of(s->plan)->metric, r->metric,
-             (long long)r->count);
-    if (!val || tops_of(s) < 2)
+        tell(s, "test loss %.4f  %s %.4f  (%lld)  of the %s weights, step %lld", r->loss,
+             co_plan_facts_of(s->plan)->metric, r->metric, (long long)r->count,
+             s->summary.tested_best ? "best" : "last", (long long)r->state_step);
+    if (!val || co_plan_facts_of(s->plan)->data->io.task != CO_TASK_CLASSIFY)
         return;
-    co_meters_summary(r->metric, r->top5, 2, &text);
+    co_meters_summary(r->metric, r->top5, tops_of(s), &text);
     tell_text(s, &text);
 }

@@ -1,12 +1,13 @@
-/* habits.c -- flags and bare words of other programs' command lines become our words, each said once.
+/* habits.c -- translates flags and bare words of other programs into our words, and tells the user each
+ * time.
  *
  *     -a resnet18 -b 32 --epochs 1 DIR      pytorch/examples' main.py and its children
  *     --batch_size 8 --preload latest       the transformer's train.py
  *     --standalone --nproc_per_node=4       torchrun
  *     50 10                                 the DDP tutorial: epochs, and how often to save
  *
- * What is looked up is a row's name: a flag as it is written in the table (underscores are dashes), or what a bare word
- * is: a folder, a number, a script. Keys of other programs are the configuration's own matter (habit_keys).
+ * A row's name is a flag (with dashes for underscores), or the kind of a bare word: a folder, a number, a
+ * script. Keys of other programs are translated by the configuration (habit_keys).
  */
 #include "cli/habits_int.h"
 
@@ -17,7 +18,7 @@
 
 #include "base/fs.h"
 
-/* Said once by this process, however often a line is composed. */
+/* Prints each text once in the life of the process, however often a line is composed. */
 static void say_once(const char *text)
 {
     static co_str said;
@@ -79,7 +80,7 @@ static const co_conf_habit *fitting(const habit_line *h, const char *name, const
     return NULL;
 }
 
-/* Bare where the grammar reads it back, quoted otherwise. */
+/* The word is quoted only if the grammar needs it. */
 static char *make_word(co_pool *pool, const co_conf_habit *row, const char *value)
 {
     static const char plain[] = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789_-+./";
@@ -196,8 +197,9 @@ co_err habits_script(habit_line *h)
         add_shell_word(&text, h->argv[i]);
     co_err err = co_str_err(&text);
     if (!err)
-        err = co_fail(CO_EINPUT, "%s: `%s %s` runs no script and nothing on the line names data; to run it: %s",
-                      h->argv[at], app_program(), h->line->command, co_str_text(&text));
+        err = co_fail(CO_EINPUT,
+                      "%s: `cohort %s` runs no script, and nothing on the line names data; to run it: %s",
+                      h->argv[at], h->line->command, co_str_text(&text));
     co_str_fini(&text);
     return err;
 }

@@ -1,5 +1,6 @@
-/* habits_env.c -- what launchers leave in the environment. A run here is of one host and starts its ranks itself, so none
- * of it is followed; where it asks for more than that, this is said, with the meaning that was taken. */
+/* habits_env.c -- warns about variables that launchers set. A run here is on one host and starts its own
+ * ranks, so it ignores them. If they ask for more than one process, a note says so, and how they were
+ * understood. */
 #include "cli/habits_int.h"
 
 #include <stdlib.h>

@@ -1,7 +1,8 @@
-/* habits_flags.c -- the flags of other programs, and what their bare words are: the table.
+/* habits_flags.c -- the table of other programs' flags, and of what their bare words mean.
  *
- * Rows are tried in order; the last one of a flag fits any value. Programs: main.py is pytorch/examples' imagenet, train.py
- * its elastic child (-b per process) and the transformer's train.py (--batch_size per process); the rest is torchrun.
+ * Rows are tried in order; the last row of a flag matches any value. The programs are main.py
+ * (pytorch/examples, imagenet), train.py (its elastic version, and the transformer's; both mean the batch
+ * per process), and torchrun.
  */
 #include "cli/habits_int.h"
 
@@ -45,11 +46,13 @@ const co_conf_habit habit_flags[] = {
     {"FOLDER", NULL, CO_HABIT_BECOMES, "data.dir", "the data", .base = "imagenet"},
     {"RUN", NULL, CO_HABIT_BECOMES, "ckpt_path", "a run, or a checkpoint"},
     REFUSE("FOLDER2", NULL, "a second folder; the data are in one (data.dir)"),
-    REFUSE("MISSING", NULL, "no such folder; a word that is no setting is the folder with the data (data.dir)"),
+    REFUSE("MISSING", NULL, "no such folder; a word without = is the folder with the data (data.dir)"),
     {"NUMBER1", NULL, CO_HABIT_BECOMES, "trainer.max_epochs", "the first number: epochs in all"},
     {"NUMBER2", NULL, CO_HABIT_BECOMES, "callbacks.model_checkpoint.every_n_epochs",
      "the second: epochs from one checkpoint to the next"},
-    REFUSE("NUMBER3", NULL, "a third number; two are known: epochs in all, and epochs between checkpoints"),
+    REFUSE("NUMBER3", NULL,
+           "a third number has no meaning: the first is the epochs in all, "
+           "the second the epochs between checkpoints"),
     /* the DDP tutorial's scripts are known by name; another one needs words that name data (habits_script) */
     {"SCRIPT", "single_gpu.py|*/single_gpu.py", CO_HABIT_BECOMES, "trainer.devices=1",
      "the tutorial's script is not run: its task is here", .base = "toy"},
@@ -83,8 +86,9 @@ const co_conf_habit habit_flags[] = {
     DROP("--dist-url --dist-backend", "TEXT", ONE_HOST),
     KEY("--seed", "N", "seed"),
     REFUSE("--gpu", "N", "GPUs are not in this version; without it the ranks are processes on CPUs"),
-    DROP("--no-accel --no-cuda", NULL, "so it is: the ranks are processes on CPUs"),
-    DROP("--multiprocessing-distributed", NULL, "so it is: trainer.devices ranks, auto: one for each CPU"),
+    DROP("--no-accel --no-cuda", NULL, "no effect: ranks always run on CPUs"),
+    DROP("--multiprocessing-distributed", NULL,
+         "no effect: a run always has trainer.devices ranks (auto: one per CPU)"),
     REFUSE("--dummy", NULL, "give a folder of pictures, or data=fake_images data.size=224 data.classes=1000"),
     DROP("--checkpoint-file", "FILE",
          "checkpoints are folders in the run folder; ckpt_path=auto continues the newest unfinished run"),
@@ -105,12 +109,12 @@ const co_conf_habit habit_flags[] = {
     REFUSE("--preload", "latest", "give the checkpoint's folder: ckpt_path=RUN/checkpoints/epoch_009"),
 
     /* torchrun */
-    DROP("--standalone", NULL, "so it is: one host, nothing to meet at"),
+    DROP("--standalone", NULL, "no effect: a run is always on one host"),
     {"--nproc-per-node", "auto|cpu", CO_HABIT_BECOMES, "trainer.devices=auto", "ranks on this host", "N"},
     {"--nproc-per-node", "gpu|cuda|xpu|mps", CO_HABIT_REFUSED,
      .says = "GPUs are not in this version; --nproc_per_node=cpu takes every CPU", .takes = "N"},
     KEY_SAYS("--nproc-per-node", "N", "trainer.devices", "ranks on this host"),
-    {"--nnodes", "1|1:1", CO_HABIT_DROPPED, .says = "so it is: one host", .takes = "N"},
+    {"--nnodes", "1|1:1", CO_HABIT_DROPPED, .says = "no effect: a run is always on one host", .takes = "N"},
     REFUSE("--nnodes", "N", SEVERAL),
     {"--node-rank", "0", CO_HABIT_DROPPED, .says = ONE_HOST, .takes = "N"},
     REFUSE("--node-rank", "N", SEVERAL),

@@ -1,7 +1,8 @@
-/* habits_keys.c -- keys and choices of Lightning, its Hydra template, timm and Hydra itself: the table.
+/* habits_keys.c -- the table of keys and choices of Lightning, its Hydra template, timm and Hydra itself.
  *
- * Names that mean what a key of ours means are aliases in the option tables. Here is the rest: what has another shape,
- * what means nothing here, and what is not there yet, each with its sentence. A pattern of values is a shell's.
+ * Another name for one of our keys is an alias in the option tables. This table has the rest: keys that
+ * need to be translated, keys that have no effect here, and features that do not exist yet. Values are
+ * matched like file names in a shell.
  */
 #include "cli/habits_int.h"
 
@@ -34,7 +35,7 @@
     }
 
 const co_conf_habit habit_keys[] = {
-    /* batch: the whole one, given later than a batch per rank, takes its place */
+    /* the global batch replaces a batch per rank that was given earlier */
     {"data.batch_size", "*", CO_HABIT_UNSETS, "data.batch_size_per_rank"},
     {"datamodule.batch_size", "*", CO_HABIT_UNSETS, "data.batch_size_per_rank",
      "the batch of all ranks together here; per process: data.batch_size_per_rank"},
@@ -45,10 +46,12 @@ const co_conf_habit habit_keys[] = {
     REFUSE("trainer", "deepspeed*", "there are ddp and fsdp; checkpoints of either load in either"),
     BECOMES("trainer.max_epochs", "null", "trainer.max_epochs=-1"),
     DROP("trainer.accelerator", "cpu|auto|null", NULL),
-    REFUSE("trainer.accelerator trainer.gpus", NULL, NO_GPU),
+    DROP("trainer.gpus", "0|null", NULL),
+    {"trainer.accelerator trainer.gpus", NULL, CO_HABIT_REFUSED, .says = NO_GPU, .spared = true},
     BECOMES("trainer.devices", "-1", "trainer.devices=auto"),
     DROP("trainer.precision", "32|32-true|fp32|float32|null", NULL),
-    REFUSE("trainer.precision", NULL, "everything is computed in 32-bit floats here (trainer.precision=32)"),
+    {"trainer.precision", NULL, CO_HABIT_REFUSED,
+     .says = "everything is computed in 32-bit floats here (trainer.precision=32)", .spared = true},
     REFUSE("trainer.num_nodes", "[2-9]*|1?*",
            "several hosts are not in this version; on this host: trainer.num_nodes=1 trainer.devices=N"),
     BECOMES("trainer.strategy", "auto|ddp_*|single_device", "trainer.strategy=ddp"),
@@ -62,9 +65,7 @@ const co_conf_habit habit_keys[] = {
     DROP("trainer.enable_progress_bar", NULL, NULL),
     BECOMES("trainer.enable_checkpointing", NULL, "callbacks.model_checkpoint.enabled"),
     DROP("trainer.num_sanity_val_steps", NULL, "not needed: everything is checked before the first step"),
-    DROP("trainer.val_check_interval", "1|1.0|null", NULL),
-    REFUSE("trainer.val_check_interval", NULL,
-           "validation is at the end of an epoch; trainer.eval_every=N is every N epochs"),
+    BECOMES("trainer.check_val_every_n_epoch trainer.eval_every", "null|[Nn]one", "trainer.eval_every=-1"),
     DROP("trainer.use_distributed_sampler trainer.replace_sampler_ddp", "[Tt]rue|1", NULL),
     REFUSE("trainer.use_distributed_sampler trainer.replace_sampler_ddp", NULL,
            "each sample counts exactly once an epoch here, whoever computes it; that cannot be turned off"),
@@ -79,8 +80,15 @@ const co_conf_habit habit_keys[] = {
     BECOMES("model.net.model_name model.model_name model.net.arch", NULL, "model"),
     DROP("model.net.pretrained model.pretrained", "[Ff]alse|0|null", NULL),
     REFUSE("model.net.pretrained model.pretrained", NULL, NO_WEIGHTS),
-    DROP("model.net.num_classes model.num_classes model.net.output_size", NULL,
-         "not needed: the number of classes comes from the data"),
+    DROP("model.net.num_classes model.num_classes model.net.output_size model.net.input_size", NULL,
+         "not needed: the sizes of samples and the number of classes come from the data"),
+    BECOMES_SAYS("model._target_", "*.MNISTLitModule", "model.name=mlp", "without its batch norm"),
+    BECOMES("model.net._target_", "*.SimpleDenseNet", "model.layers=3"),
+    BECOMES_SAYS("model.net.lin1_size", NULL, "model.hidden", "one width for all hidden layers of model=mlp"),
+    DROP("model.net.lin2_size model.net.lin3_size", NULL,
+         "model=mlp has one width for all hidden layers: model.hidden (model.net.lin1_size)"),
+    BECOMES("model.lr", NULL, "optim.lr"),
+    BECOMES("model.weight_decay", NULL, "optim.weight_decay"),
     BECOMES("model.optimizer._target_", "*.SGD", "optim=sgd"),
     BECOMES("model.optimizer._target_", "*.AdamW", "optim=adamw"),
     BECOMES("model.optimizer._target_", "*.Adam", "optim=adam"),
@@ -104,8 +112,9 @@ const co_conf_habit habit_keys[] = {
     BECOMES("datamodule", NULL, "data"),
     BECOMES("datamodule.*", NULL, "data.*"),
     DROP("data.pin_memory data.persistent_workers", NULL, "not needed: ranks read from memory that they share"),
-    REFUSE("data.train_val_test_split", NULL,
-           "the test part is the set's own; data.val_fraction=0.1 is the part of the rest to validate on"),
+    {"data.train_val_test_split", NULL, CO_HABIT_REFUSED,
+     .says = "the test part is the set's own; data.val_fraction=0.1 is the part of the rest to validate on",
+     .spared = true},
     BECOMES_SAYS("paths.data_dir", NULL, "data.dir", "with a set that has files"),
 
     /* callbacks, loggers */

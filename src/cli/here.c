@@ -1,5 +1,5 @@
-/* here.c -- what `cohort` alone finds where it is called: CPUs, memory, GPUs, data sets, runs that go on and runs that
- * can. */
+/* here.c -- what `cohort` without a command shows: CPUs, memory, GPUs, data sets, and runs, both running and
+ * unfinished. */
 #include "cli/cli_int.h"
 
 #include <stdio.h>
@@ -23,7 +23,7 @@ static void show_machine(void)
     printf(".\n");
 }
 
-/* A file or folder by which a data set is known, in this folder, in data/ or in data/NAME. */
+/* Finds data sets by the names of their files, in this folder, in data/ and in data/NAME. */
 static void show_data(void)
 {
     static const struct {

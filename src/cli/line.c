@@ -1,8 +1,9 @@
 /* line.c -- a command line's flags and words.
  *
- * What begins with a dash is a flag and must be known to the command: a mistyped one is refused, never taken for a
- * setting. A flag is written with dashes or underscores inside, its value after '=' or as the next word. Where words are
- * settings, flags of other programs are taken too (habits.c); the command's own go first. */
+ * A word that begins with a dash is a flag, and the command must know it: a mistyped flag is refused, never
+ * taken for a setting. Dashes and underscores inside a flag are the same; its value follows '=' or is the
+ * next word. If the command takes settings, flags of other programs are understood too (habits.c), after
+ * the command's own. */
 #include "cli/habits_int.h"
 
 #include <stdio.h>
@@ -39,7 +40,7 @@ static co_err unknown_flag(const line *l, const char *word, const co_flag *const
     return CO_EINPUT;
 }
 
-/* A word that is no flag of the command: a setting, or a habit of another program. */
+/* A word that is not one of the command's flags: a setting, or a flag or word of another program. */
 static co_err other_word(habit_line *h, int *i, const co_flag *const *sets, int n_sets)
 {
     line *l = h->line;
@@ -47,7 +48,7 @@ static co_err other_word(habit_line *h, int *i, const co_flag *const *sets, int 
     bool dashed = w[0] == '-' && w[1];
 
     h->known = false;
-    if (l->settings && (dashed || !l->help)) /* of --help, words are groups */
+    if (l->settings && (dashed || !l->help)) /* with --help, words are names to look up */
         CO_TRY(dashed ? habits_flag(h, i) : habits_word(h, w));
     if (!h->known && dashed)
         return unknown_flag(l, w, sets, n_sets);
@@ -87,7 +88,7 @@ co_err line_parse(line *l, int argc, char **argv, bool settings, const co_flag *
         {"--json", .on = &l->json}, {"--help", .on = &l->help}, {"-h", .on = &l->help}, {0}};
     const co_flag configured[] = {{"--config-dir", "FOLDER", .value = &l->config_dir}, {0}};
     co_err err = parse(l, argc, argv, (const co_flag *const[]){common, more, settings ? configured : NULL}, 3);
-    if (err && l->help) { /* whoever asks for help gets it */
+    if (err && l->help) { /* --help works even if the rest of the line is wrong */
         co_errclear();
         err = CO_OK;
     }

@@ -17,4 +17,15 @@ typedef struct look_line {
 co_err look_line_open(look_line *t);
 void look_line_close(look_line *t);
 
+/* own_pictures.c: files and folders of pictures among the words of a line. */
+typedef struct own_files {
+    char **argv; /* the line without them; co_free gives all of this back */
+    int argc;
+    const char *const *paths; /* [n] */
+    int n;
+} own_files;
+co_err take_own_files(own_files *own, int argc, char **argv);
+/* Predicts and prints them. *status: EXIT_FAILED if a file could not be read. */
+co_err predict_own_files(look_line *t, const own_files *own, bool logits, int *status);
+
 #endif

@@ -66,6 +66,8 @@ static int run_command(int argc, char **argv)
 {
     const command *c = command_find(argv[0]);
 
+    if (c && c->prints)
+        signal(SIGPIPE, SIG_DFL);
     if (c)
         return c->run(argc, argv);
     if (!command_is_planned(argv[0]))

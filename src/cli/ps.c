@@ -7,6 +7,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <limits.h>
+#include <math.h>
 #include <poll.h>
 #include <signal.h>
 #include <stdio.h>
@@ -50,30 +51,95 @@ static long long step_of(const char *dir)
     return step;
 }
 
-static void print_run(const co_live_run *r, bool json, FILE *to)
-{
-    long long step = step_of(r->dir);
-    char date[32], at[24] = "-";
+/* A run's row of the table. */
+typedef struct ps_row {
+    char pid[16], started[32], task[64], epoch[48], step[48], left[32];
+    const char *dir;
+} ps_row;
 
-    if (json) {
-        json_t *j = json_pack("{s:i, s:s, s:f, s:s, s:s}", "pid", r->pid, "run_id", r->run_id, "started",
-                              r->started, "task", r->task, "dir", r->dir);
-        json_object_set_new(j, "step", step < 0 ? json_null() : json_integer(step));
-        print_json(j);
+/* "3/10"; "3" where there is no limit; "-" before the first step. */
+static void part_of(char out[48], int64_t at, int64_t of)
+{
+    if (at <= 0)
+        snprintf(out, 48, "-");
+    else if (of <= 0 || of >= INT32_MAX)
+        snprintf(out, 48, "%lld", (long long)at);
+    else
+        snprintf(out, 48, "%lld/%lld", (long long)at, (long long)of);
+}
+
+static void make_row(ps_row *row, const co_live_run *r)
+{
+    co_progress p;
+    char metric[16];
+    bool there = co_live_see(r->pid, &p, metric);
+    long long step = there ? p.step : step_of(r->dir);
+
+    *row = (ps_row){.epoch = "-", .left = "-", .dir = r->dir};
+    snprintf(row->pid, sizeof row->pid, "%d", r->pid);
+    co_date(row->started, sizeof row->started, "%Y-%m-%d %H:%M", r->started);
+    snprintf(row->task, sizeof row->task, "%s", r->task);
+    part_of(row->step, step, there ? p.steps : 0);
+    if (there)
+        part_of(row->epoch, p.epoch, p.epochs);
+    if (there && p.step > 0 && isfinite(p.eta_s))
+        co_time_text(row->left, p.eta_s);
+}
+
+static void print_json_run(const co_live_run *r)
+{
+    co_progress p;
+    char metric[16];
+    bool there = co_live_see(r->pid, &p, metric) && p.step > 0;
+    long long step = there ? p.step : step_of(r->dir);
+    json_t *j = json_pack("{s:i, s:s, s:f, s:s, s:s}", "pid", r->pid, "run_id", r->run_id, "started",
+                          r->started, "task", r->task, "dir", r->dir);
+
+    json_object_set_new(j, "step", step < 0 ? json_null() : json_integer(step));
+    json_object_set_new(j, "steps", there ? json_integer(p.steps) : json_null());
+    json_object_set_new(j, "epoch", there ? json_integer(p.epoch) : json_null());
+    json_object_set_new(j, "epochs", there ? json_integer(p.epochs) : json_null());
+    json_object_set_new(j, "left_s", there && isfinite(p.eta_s) ? json_real(p.eta_s) : json_null());
+    json_object_set_new(j, "samples_per_s",
+                        there && isfinite(p.samples_per_s) ? json_real(p.samples_per_s) : json_null());
+    print_json(j);
+}
+
+static int wider(int width, const char *text)
+{
+    int n = (int)strlen(text);
+
+    return n > width ? n : width;
+}
+
+static void print_table(const co_live_run *r, int n, FILE *to)
+{
+    ps_row *row = co_array((size_t)n + 1, sizeof *row);
+    int task = 0, epoch = 0, step = 0, left = 0;
+
+    if (!row)
         return;
+    row[0] = (ps_row){"pid", "started", "task", "epoch", "step", "time left", "folder"};
+    for (int i = 1; i <= n; i++)
+        make_row(&row[i], &r[i - 1]);
+    for (int i = 0; i <= n; i++) {
+        task = wider(task, row[i].task);
+        epoch = wider(epoch, row[i].epoch);
+        step = wider(step, row[i].step);
+        left = wider(left, row[i].left);
     }
-    if (step >= 0)
-        snprintf(at, sizeof at, "%lld", step);
-    co_date(date, sizeof date, "%Y-%m-%d %H:%M:%S", r->started);
-    fprintf(to, "%8d  %-19s  %-12s %8s  %s\n", r->pid, date, r->task, at, r->dir);
+    for (int i = 0; i <= n; i++)
+        fprintf(to, "%8s  %-16s  %-*s  %*s  %*s  %*s  %s\n", row[i].pid, row[i].started, task, row[i].task,
+                epoch, row[i].epoch, step, row[i].step, left, row[i].left, row[i].dir);
+    co_free(row);
 }
 
 void live_print(const co_live_run *r, int n, bool json, FILE *to)
 {
     if (!json && n)
-        fprintf(to, "%8s  %-19s  %-12s %8s  %s\n", "pid", "started", "task", "step", "folder");
-    for (int i = 0; i < n; i++)
-        print_run(&r[i], json, to);
+        print_table(r, n, to);
+    for (int i = 0; i < n && json; i++)
+        print_json_run(&r[i]);
 }
 
 int cmd_ps(int argc, char **argv)
@@ -111,19 +177,6 @@ static const co_live_run *by_pid(const co_live_run *runs, int n, int pid)
 {
     for (int i = 0; i < n; i++)
         if (runs[i].pid == pid)
-            return &runs[i];
-    return NULL;
-}
-
-const co_live_run *live_find(const co_live_run *runs, int n, const char *word)
-{
-    long long pid;
-    char dir[PATH_MAX];
-
-    if (co_str_to_i64(word, &pid) && pid > 0 && pid < INT_MAX)
-        return by_pid(runs, n, (int)pid);
-    for (int i = 0; i < n; i++)
-        if (strcmp(runs[i].run_id, word) == 0 || (realpath(word, dir) && strcmp(runs[i].dir, dir) == 0))
             return &runs[i];
     return NULL;
 }

@@ -123,6 +123,7 @@ co_err record_open(training *s)
     CO_TRY(write_text(s, "config_tree.log", co_conf_tree));
     CO_TRY(write_header(s));
     s->first_step = co_plan_facts_of(s->plan)->start_step;
+    memory_recall(s);
     if (s->app.resume)
         co_event_json(s->folder, json_pack("{s:s, s:I, s:s}", "name", "resumed_at", "step",
                                            (json_int_t)s->first_step, "checkpoint", s->app.resume));
@@ -193,7 +194,7 @@ static co_err on_turn(void *ctx)
     training *s = ctx;
     uint64_t now = co_now_ns();
 
-    if (s->last.step)
+    if (s->last.step || s->evaluating)
         follow_progress(s, false);
     machine_look(s);
     if (now - s->flush_ns > 1000000000u) {
@@ -207,6 +208,21 @@ static co_err on_turn(void *ctx)
         co_tracking_troubles(s->tracking, record_warn, s);
     }
     return CO_OK;
+}
+
+/* What was told so far goes to events.jsonl; the sync is left to publish, which runs in the saver. */
+static co_err on_record(void *ctx)
+{
+    training *s = ctx;
+
+    CO_TRY(co_events_flush(s->folder));
+    co_tracking_more(s->tracking);
+    return CO_OK;
+}
+
+static co_err on_publish(void *ctx)
+{
+    return co_folder_settle(((training *)ctx)->folder);
 }
 
 void record_end_progress(training *s)
@@ -223,8 +239,12 @@ co_train_hooks record_hooks(training *s)
                             .started = follow_start,
                             .step = follow_step,
                             .eval = follow_eval,
+                            .evaluating = follow_evaluating,
                             .saved = on_saved,
                             .recovery = on_recovery,
                             .notice = on_notice,
+                            .record = on_record,
+                            .publish = on_publish,
+                            .remember = memory_json,
                             .turn = on_turn};
 }

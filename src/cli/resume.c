@@ -1,12 +1,12 @@
 /* resume.c -- which run a line continues.
  *
- *     ckpt_path=auto                       the newest unfinished run, with its own configuration
- *     ckpt_path=auto WORDS                 the newest unfinished run that these words describe; if there is none, they begin one
- *     run.dir=X ckpt_path=auto             the run in X, with its own configuration
- *     run.dir=X ckpt_path=auto WORDS       the run in X; if there is none, the words begin one
- *     ckpt_path=FOLDER                     that checkpoint, or the newest one of that run, in a run folder of its own
+ *     ckpt_path=auto                    the newest unfinished run, with its own configuration
+ *     ckpt_path=auto WORDS              the newest unfinished run of that configuration, or a new run
+ *     run.dir=X ckpt_path=auto          the run in X, with its own configuration
+ *     run.dir=X ckpt_path=auto WORDS    the run in X, or a new run there
+ *     ckpt_path=FOLDER                  that checkpoint, or the newest one of that run, in a new run folder
  *
- * A line that names no run that exists, and does not say what to train, is refused.
+ * If there is no such run, and the line does not say what to train, it is refused.
  */
 #include "cli/cli_int.h"
 
@@ -14,11 +14,11 @@
 
 #include "base/fs.h"
 
-/* --- the configuration to continue with ---------------------------------------------------------------------------- */
+/* --- the configuration to continue with ---------------------------------------------------------------- */
 struct keys {
     const co_conf_spec *spec;
     int n;
-    bool describes; /* one of them makes the run another one */
+    bool describes; /* one of them may not change when a run is continued */
 };
 
 static void see_key(void *ctx, const char *key, const char *value)
@@ -30,7 +30,7 @@ static void see_key(void *ctx, const char *key, const char *value)
     k->describes |= !co_conf_may_change(k->spec, key);
 }
 
-/* Does any word say what is trained? Those that a continued run may change freely do not. */
+/* Does any word say what to train? Keys that a continued run may change freely do not. */
 static bool describes_run(const line *l)
 {
     struct keys k = {.spec = app_conf_spec(l->config_dir)};
@@ -40,7 +40,7 @@ static bool describes_run(const line *l)
         if (word_is_place(l->words[i]))
             continue;
         if (co_conf_parse_word(l->words[i], see_key, &k) != CO_OK || k.n == before)
-            k.describes = true; /* refused, or `~key`: a matter for composing */
+            k.describes = true; /* `~key`, or a word that composing will refuse */
     }
     co_errclear();
     return k.describes;
@@ -122,8 +122,9 @@ co_err line_use_continued(line *l)
     return err;
 }
 
-/* --- the checkpoint to continue from ------------------------------------------------------------------------------- */
-/* No run to continue has this configuration; one with another may have been meant. */
+/* --- the checkpoint to continue from ------------------------------------------------------------------- */
+/* Says that a new run begins, and names an unfinished run of another configuration: it may have been meant.
+ */
 static void say_begins(const app *a)
 {
     char *other = a->cfg->run_dir ? NULL : unfinished_run(NULL, NULL);
@@ -139,8 +140,8 @@ static void say_begins(const app *a)
     co_free(other);
 }
 
-/* ckpt_path=auto: run.dir if it is given, else the newest unfinished run of this configuration. A run that has
- * checkpoints of which none is good is refused: to begin it again in silence would lose it. */
+/* ckpt_path=auto: run.dir if it is given, else the newest unfinished run of this configuration. A run that
+ * has checkpoints, none of them good, is refused: starting it anew would overwrite it. */
 static co_err find_auto(app *a)
 {
     if (!a->run_dir)

@@ -1,6 +1,9 @@
-/* runs.c -- the runs that lie below logs/: which of them are unfinished, and which checkpoint a path means. */
+/* runs.c -- finds runs and checkpoints on disk: the newest unfinished run, and the checkpoint a path means.
+ */
 #include "cli/cli_int.h"
 
+#include <limits.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "base/fs.h"
@@ -14,8 +17,29 @@ bool has(const char *dir, const char *name)
     return there;
 }
 
-/* --- unfinished runs ----------------------------------------------------------------------------------------------- */
-/* What text a run's file has under this key; "" if there is none. */
+static const co_live_run *by_pid(const co_live_run *runs, int n, int pid)
+{
+    for (int i = 0; i < n; i++)
+        if (runs[i].pid == pid)
+            return &runs[i];
+    return NULL;
+}
+
+const co_live_run *live_find(const co_live_run *runs, int n, const char *word)
+{
+    long long pid;
+    char dir[PATH_MAX];
+
+    if (co_str_to_i64(word, &pid) && pid > 0 && pid < INT_MAX)
+        return by_pid(runs, n, (int)pid);
+    for (int i = 0; i < n; i++)
+        if (strcmp(runs[i].run_id, word) == 0 || (realpath(word, dir) && strcmp(runs[i].dir, dir) == 0))
+            return &runs[i];
+    return NULL;
+}
+
+/* --- unfinished runs ----------------------------------------------------------------------------------- */
+/* Reads a text from one of the run's JSON files; "" if it is not there. */
 static void read_text(char *out, size_t room, const char *dir, const char *file, const char *key)
 {
     char *path = co_sprintf("%s/%s", dir, file);
@@ -29,7 +53,8 @@ static void read_text(char *out, size_t room, const char *dir, const char *file,
     co_errclear();
 }
 
-/* A run that did not end, of this configuration; or of any, with something to continue from and nobody at it. */
+/* Did the run end early? With `sha`, only runs of that configuration count. Without, only runs that have a
+ * checkpoint and are not running now. */
 static bool is_unfinished(const char *dir, const char *sha, const co_live_run *live, int n)
 {
     char status[32], theirs[80];
@@ -43,7 +68,7 @@ static bool is_unfinished(const char *dir, const char *sha, const co_live_run *l
     return strcmp(status, "done") != 0;
 }
 
-/* A run's folder is named by its date: the greatest name is the newest. */
+/* Run folders are named by date, so the greatest name is the newest. */
 struct newest {
     char *dir;
     char name[256];
@@ -92,7 +117,7 @@ char *unfinished_run(const char *task, const char *sha)
     return best.dir;
 }
 
-/* --- checkpoints --------------------------------------------------------------------------------------------------- */
+/* --- checkpoints --------------------------------------------------------------------------------------- */
 static void say_bad(void *ctx, const char *path, const char *why)
 {
     (void)ctx;

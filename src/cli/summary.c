@@ -30,10 +30,12 @@ static json_t *metrics_of(const training *s)
     put_num(m, "train/", metric, o->train_metric);
     put_num(m, "val/", "loss", o->val_loss);
     put_num(m, "val/", metric, o->val_metric);
-    put_num(m, "val/", "acc5", o->val_top5);
+    if (tops_of(s) == 2)
+        put_num(m, "val/", "acc5", o->val_top5);
     put_num(m, "test/", "loss", o->test_loss);
     put_num(m, "test/", metric, o->test_metric);
-    put_num(m, "test/", "acc5", o->test_top5);
+    if (tops_of(s) == 2)
+        put_num(m, "test/", "acc5", o->test_top5);
     return m;
 }
 
@@ -104,6 +106,10 @@ json_t *summary_of(const training *s)
         json_object_set_new(best, "step", json_integer(o->best_step));
     }
     json_object_set_new(j, "best", best);
+    if (!isnan(o->test_loss))
+        json_object_set_new(j, "tested",
+                            json_pack("{s:s, s:I}", "weights", o->tested_best ? "best" : "last", "step",
+                                      (json_int_t)o->tested_step));
     json_object_set_new(j, "ranks", json_integer(f->ranks));
     json_object_set_new(j, "slices", json_integer(f->slices));
     json_object_set_new(j, "global_batch", json_integer(f->batch));

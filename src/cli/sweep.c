@@ -1,9 +1,9 @@
-/* sweep.c -- `cohort train -m`: every job of a sweep, one after the other, each a `cohort train` of its own in
- * logs/TASK/multiruns/DATE/NUMBER.
+/* sweep.c -- `cohort train -m`: runs the jobs of a sweep one after the other, each as a `cohort train` of
+ * its own in logs/TASK/multiruns/DATE/NUMBER.
  *
- * All jobs are composed before the first one starts: a bad word leaves nothing behind. What asks to stop is handed to
- * the running job, and the sweep ends with it. A job that fails does not hinder the others. With run.dir=FOLDER the
- * numbers stand below it; the same line with ckpt_path=auto then continues the sweep. */
+ * All jobs are composed before the first one starts, so a bad word leaves nothing behind. A signal to stop
+ * is passed on to the running job, and the sweep ends with it. A failed job does not stop the others. With
+ * run.dir=FOLDER the jobs are in FOLDER/NUMBER, and the same line with ckpt_path=auto continues the sweep. */
 #include "cli/train_int.h"
 
 #include <errno.h>
@@ -41,7 +41,7 @@ static void add_label(co_str *out, const sweep *s, int job)
             co_str_addf(out, "%s%s", out->len > before ? " " : "", co_conf_jobs_words(s->jobs, job)[i]);
 }
 
-/* Composes every job; from the first comes the folder: run.dir, or a name made of the task and the time. */
+/* Composes every job. The first one gives the folder: run.dir, or a name made of the task and the time. */
 static co_err check_jobs(sweep *s)
 {
     const co_conf_spec *spec = app_conf_spec(s->line->config_dir);
@@ -68,7 +68,7 @@ static co_err check_jobs(sweep *s)
     return CO_OK;
 }
 
-/* Makes the folder. One of this second's name that is there already belongs to another sweep. */
+/* Makes the folder. If it exists, another sweep started in the same second: a number is added to the name. */
 static co_err make_root(sweep *s)
 {
     char *first = s->root, *slash = strrchr(first, '/');
@@ -96,7 +96,7 @@ static void become_job(char **argv, const sigset_t *mask)
 {
     int none = open("/dev/null", O_WRONLY);
 
-    setpgid(0, 0); /* the terminal's Ctrl-C comes through the sweep, once */
+    setpgid(0, 0); /* Ctrl-C reaches the job through the sweep only, so that it counts once */
     prctl(PR_SET_PDEATHSIG, SIGTERM);
     sigprocmask(SIG_SETMASK, mask, NULL);
     if (none >= 0)
@@ -105,7 +105,7 @@ static void become_job(char **argv, const sigset_t *mask)
     _exit(127);
 }
 
-/* Waits for the job; hands on what asks to stop, and tells that it came. */
+/* Waits for the job, passes signals to stop on to it, and sets *stopped if there was one. */
 static int wait_job(pid_t pid, const sigset_t *set, bool *stopped)
 {
     int status = 0, sig;
@@ -172,7 +172,7 @@ static co_err keep_row(sweep *s, int job, const char *dir, int status)
     return row && json_array_append_new(s->rows, row) == 0 ? CO_OK : co_fail(CO_ENOMEM, "out of memory");
 }
 
-/* A sweep that was stopped: what was left out, and the line that goes on with it. */
+/* Says which jobs a stopped sweep left out, and the line that continues it. */
 static void say_rest(const sweep *s, int last)
 {
     int count = co_conf_jobs_count(s->jobs), left = count - last - 1;
@@ -246,7 +246,7 @@ static int table_width(void)
     return columns && co_str_to_i64(columns, &n) && n >= 40 && n < 10000 ? (int)n : 80;
 }
 
-/* As many metrics as there is room for. Those of evaluations come first: a sweep is compared by them. */
+/* Prints as many metrics as fit. Those of evaluations come first, because they are used to compare jobs. */
 static void show_metrics(json_t *metrics, int room)
 {
     static const char *const first[] = {"test/acc", "test/mae", "val/acc", "val/mae", "test/", "val/", ""};

@@ -225,23 +225,35 @@ static void print_prediction_json(void *ctx, const co_prediction *r)
     print_json(j);
 }
 
+/* --- the command ---------------------------------------------------------------------------------------------------- */
 int cmd_predict(int argc, char **argv)
 {
     look_line t = {.split_name = "test"};
     shown s = {0};
+    own_files own = {0};
 
-    if (line_parse(&t.line, argc, argv, true,
+    if (take_own_files(&own, argc, argv) != CO_OK)
+        return fail_usage();
+    if (line_parse(&t.line, own.argc, own.argv, true,
                    (const co_flag[]){{"--split", "val|test", .value = &t.split_name},
                                      {"--limit", "N", .value = &t.limit_text},
                                      {"--logits", .on = &s.logits},
-                                     {0}}) != CO_OK)
+                                     {0}}) != CO_OK) {
+        co_free(own.argv);
         return fail_usage();
-    if (t.line.help)
+    }
+    if (t.line.help) {
+        co_free(own.argv);
         return close_look(&t, show_usage("predict"));
+    }
     co_err err = look_line_open(&t);
-    if (!err) {
+    int status = EXIT_DONE;
+    if (!err && own.n)
+        err = predict_own_files(&t, &own, s.logits, &status);
+    else if (!err) {
         s.data = co_plan_facts_of(t.plan)->data;
         err = co_predict(t.plan, t.split, t.limit, t.line.json ? print_prediction_json : print_prediction, &s);
     }
-    return close_look(&t, err ? fail_with(err) : EXIT_DONE);
+    co_free(own.argv);
+    return close_look(&t, err ? fail_with(err) : status);
 }

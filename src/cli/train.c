@@ -1,5 +1,5 @@
-/* train.c -- `cohort train`: compose, plan, open the run folder, run, write the record. Until the plan holds, nothing is
- * made: bad input leaves nothing behind. */
+/* train.c -- `cohort train`: compose, plan, open the run folder, run, write the record. Nothing is created
+ * before the plan is complete, so bad input leaves nothing behind. */
 #include "cli/train_int.h"
 
 #include <math.h>
@@ -16,7 +16,7 @@
 #include "base/fs.h"
 #include "proc/crew.h"
 
-/* A folder that holds a run is continued, or left alone: two runs in one would be neither. */
+/* A folder that holds a run may only be continued: two runs in one folder would spoil each other. */
 static co_err refuse_to_mix(const training *s, const char *path)
 {
     char *header = co_sprintf("%s/header.json", path);
@@ -30,8 +30,8 @@ static co_err refuse_to_mix(const training *s, const char *path)
         "run.dir: %s holds a run already: add ckpt_path=auto to continue it, or choose another folder", path);
 }
 
-/* callbacks.model_checkpoint.dirpath: checkpoints of another run lie there already? They would be replaced by ours of the
- * same name, or pruned. */
+/* Refuses a callbacks.model_checkpoint.dirpath that has another run's checkpoints: ours would replace those
+ * of the same name, and prune others. */
 static co_err refuse_foreign(const training *s)
 {
     const char *dir = s->app.cfg->ckpt_dir;
@@ -56,8 +56,8 @@ static co_err refuse_foreign(const training *s)
     return CO_OK;
 }
 
-/* Two runs must not save into one folder: each would replace and prune the other's. The folder has a lease of its own,
- * unless it lies in the run folder, or is it. */
+/* Two runs must not save into one folder: each would replace and prune the other's. The folder has a lease
+ * of its own, unless it lies in the run folder, or is it. */
 static co_err lease_checkpoints(training *s, const char *at)
 {
     char run[PATH_MAX];
@@ -70,7 +70,7 @@ static co_err lease_checkpoints(training *s, const char *at)
     return co_folder_lease_too(s->folder, at, "callbacks.model_checkpoint.dirpath");
 }
 
-/* checkpoints/ of the run folder becomes a link to where they really go, so that the run is found whole by its folder. */
+/* Makes checkpoints/ in the run folder a link to dirpath, so that everything is found from the run folder. */
 static co_err link_elsewhere(training *s)
 {
     char at[PATH_MAX];
@@ -105,7 +105,7 @@ static co_err prepare_folder(training *s)
     return CO_OK;
 }
 
-/* The run folder's record says that it went to the end that this line asks for: there is nothing to add to it. */
+/* Does the record say that the run already has all the steps that this line asks for? */
 static bool is_done(const training *s)
 {
     const co_plan_facts *f = co_plan_facts_of(s->plan);
@@ -123,7 +123,8 @@ static bool is_done(const training *s)
     return done;
 }
 
-/* What the checkpoint was made with may differ in ways that are allowed: they are said, and header.json has them. */
+/* Tells how data or configuration differ from the checkpoint's, where that is allowed. header.json records
+ * it. */
 static void tell_changes(training *s)
 {
     co_ckpt_meta m = {0};
@@ -175,7 +176,7 @@ co_err training_open(training *s, line *l)
         return CO_OK;
     if (!(s->reproduce = ending_reproduce(s, l)))
         return CO_ENOMEM;
-    co_signals_hold(); /* there is a run to put away: the supervisor answers */
+    co_signals_hold(); /* from here on the supervisor handles signals: there is a run to save */
     CO_TRY(s->job ? co_console_open(&s->console, -1, CO_CONSOLE_QUIET)
                   : co_console_open(&s->console, STDERR_FILENO, (co_console_style)s->app.cfg->console));
     co_err err = prepare_folder(s);
@@ -185,7 +186,7 @@ co_err training_open(training *s, line *l)
         co_folder_discard(s->folder);
         s->folder = NULL;
     }
-    return err == CO_EIO ? CO_EINPUT : err; /* nothing was started: a path that does not do is bad input */
+    return err == CO_EIO ? CO_EINPUT : err; /* nothing was started, so an unusable path is bad input */
 }
 
 void training_close(training *s)
@@ -254,16 +255,18 @@ static int run_line(training *s, line *l)
     }
     co_err wrote;
     err = training_run(s, &wrote);
+    char lost[1024]; /* what the report says may take the message away */
+    snprintf(lost, sizeof lost, "%s", wrote ? co_errmsg() : "");
     int status = report(s, l, err);
     if (wrote) {
-        say("cohort: %s", co_errmsg());
+        say("cohort: the record is not whole: %s", lost);
         return status == EXIT_DONE ? EXIT_FAILED : status;
     }
     return status;
 }
 
-/* --cfg job: what would be run, as YAML; values from the environment as they are written, or with --resolve as
- * they are. */
+/* --cfg job: prints the configuration as YAML and runs nothing. With --resolve, values from the environment
+ * are printed too. */
 static int show_config(line *l, const char *what, bool resolve)
 {
     co_conf *c;

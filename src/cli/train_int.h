@@ -33,16 +33,19 @@ typedef struct training {
     char *ckpt_root, *log_dir;
     co_train_summary summary;
     uint64_t began_ns;
-    co_step_result last; /* of the last step, for the progress line */
+    co_step_result last;    /* of the last step, for the progress line */
+    const char *evaluating; /* "validating" or "testing" while that goes on */
+    double evaluated;       /* share of it that is done */
     int64_t first_step, epoch_samples, epochs_closed;
     double epoch_loss, epoch_metric; /* sums over the epoch so far */
     double mean_loss, mean_metric;   /* of the last whole epoch */
     double rate;
     FILE *log; /* train.log */
-    uint64_t rate_ns, flush_ns;
+    uint64_t rate_mark_ns, rate_spent_ns, flush_ns;
     int64_t rate_samples;
     struct search *search;        /* NULL: none was asked for */
     const struct co_cli_job *job; /* of the library's; NULL: the command itself, which has a screen */
+    bool stop_asked;              /* by that job */
     co_train_hooks record;        /* with a job: what goes into the run folder, before the job hears of it */
     /* what is worth a line */
     co_spikes spikes;
@@ -61,8 +64,8 @@ typedef struct training {
     int ready;
 } training;
 
-/* train.c: the three parts of a run, for the command and for the library. After open without a folder: the run folder
- * that was given has all its steps already. *wrote: of the record's files. */
+/* train.c: the three parts of a run, for the command and for the library. After open without a folder: the
+ * run folder that was given has all its steps already. *wrote: of the record's files. */
 co_err training_open(training *s, line *l);
 co_err training_run(training *s, co_err *wrote);
 void training_close(training *s);
@@ -86,11 +89,17 @@ void record_end_progress(training *s); /* the bar is done; what follows are plai
 co_err record_close(training *s);
 json_t *summary_of(const training *s);
 
+/* memory.c: what a checkpoint keeps of the record in progress, and a continued run takes up again */
+json_t *memory_json(void *training);
+void memory_recall(training *s);
+
 /* follow.c: hooks, and what a person sees between them; `now`: in any case. */
 void follow_start(void *ctx, double ms);
 void follow_step(void *ctx, const co_step_result *r);
 void follow_eval(void *ctx, const co_eval_result *r);
+void follow_evaluating(void *ctx, co_split split, int64_t done, int64_t of);
 void follow_progress(training *s, bool now);
+int tops_of(const training *s); /* accuracies to show: 2 with the best five classes, 1 without, 0 none */
 
 /* notice.c */
 void notice_step(training *s, const co_step_result *r);
@@ -103,7 +112,8 @@ json_t *machine_json(const training *s);
 void ending_tell(training *s, const line *l);
 char *ending_reproduce(const training *s, const line *l); /* the caller's; NULL if memory is out */
 
-/* detach.c: --detach. True in the process that is to run; false in the one that waited, which has a status. */
+/* detach.c: --detach. True in the process that is to run; false in the one that waited, which has a status.
+ */
 bool detach(training *s, const line *l, int *status);
 void detach_ready(training *s); /* lets go of the one who waits, if there is one */
 

@@ -1,9 +1,9 @@
-/* call.c -- the functions of a value: what each gives.
+/* call.c -- the functions that a value may call, and what each returns.
  *
  *     choice(a,b)  range(start,stop,step)  glob(pattern,exclude=pattern)      alternatives, for a sweep
  *     int(x) float(x) str(x) bool(x)       casts, through lists, dicts and alternatives
  *     sort(...)                            a list, or alternatives, in order; reverse=true
- *     tag(name,...,sweep)                  the sweep; the names are for sweepers that learn, of which there is none
+ *     tag(name,...,sweep)                  the sweep itself; the names are ignored
  *
  * A range counts in decimal (15 digits), so range(0,1,0.1) has ten values and the fourth is 0.3.
  */

@@ -1,4 +1,4 @@
-/* compose.c -- the sources, in order, to one checked configuration.
+/* compose.c -- builds one checked configuration from the command line and the YAML files.
  *
  *     1. words are parsed; here and in files, habits of other programs become our keys (habits.c)
  *     2. each group's choice: fallback < files < experiment < word; their files are read (defaults.c)
@@ -7,37 +7,17 @@
  *     5. pairs are put into slots: files of groups, of the experiment, words (slots.c)
  *     6. ${...} is resolved (resolve.c)
  *
- * Nothing outside the co_conf changes; on any error all of it is freed.
+ * A mistake does not end composing: mistakes are collected and reported together (mistakes.c). Nothing
+ * outside the co_conf changes. After an error, all of it is freed.
  */
 #include "config/config_int.h"
 
 #include <limits.h>
 #include <string.h>
 
-int conf_group_index(const co_conf_spec *spec, const char *name, size_t len)
-{
-    for (int g = 0; g < spec->n_groups; g++)
-        if (strlen(spec->groups[g].name) == len && memcmp(spec->groups[g].name, name, len) == 0)
-            return g;
-    return -1;
-}
-
 static int group_index(const co_conf_spec *spec, const char *name)
 {
     return conf_group_index(spec, name, strlen(name));
-}
-
-bool conf_has_alias(const co_option *option, const char *name)
-{
-    size_t len = strlen(name);
-    const char *s = option->alias;
-    while (s && *s) {
-        size_t n = strcspn(s, " ");
-        if (n == len && memcmp(s, name, n) == 0)
-            return true;
-        s += n + (s[n] == ' ');
-    }
-    return false;
 }
 
 /* The choices that words make. */
@@ -46,8 +26,25 @@ static co_err choose(co_conf *c)
     for (int i = 0; i < c->words.n; i++) {
         const conf_pair *p = &c->words.pairs[i];
         int g = p->value || p->op == CONF_DELETE ? group_index(c->spec, p->key) : -1;
-        if (g >= 0)
-            CO_TRY(conf_choose(c, g, &c->words, p, 0));
+        if (g < 0)
+            continue;
+        co_err err = conf_choose(c, g, &c->words, p, 0);
+        if (err)
+            conf_mistake_group(c, p->key);
+        CO_TRY(conf_mistake(c, err));
+    }
+    return CO_OK;
+}
+
+/* The choices of another program's main file: below all others. */
+static co_err choose_foreign(co_conf *c)
+{
+    for (int i = 0; i < c->root.n; i++) {
+        const conf_pair *p = &c->root.pairs[i];
+        int g = conf_group_index(c->spec, p->key, strlen(p->key));
+        bool choice = p->defaults && !(p->defaults & (CONF_SELF | CONF_FILE)) && g >= 0;
+        if (choice && c->picks[g].rank == INT_MAX && !(conf_is_null(p) && c->spec->groups[g].n_rows))
+            CO_TRY(conf_choose(c, g, &c->root, p, INT_MAX - 1));
     }
     return CO_OK;
 }
@@ -58,7 +55,7 @@ static const conf_source *source_at(const co_conf *c, int i)
     return i < c->n_layers ? c->layers[i].file : i == c->n_layers ? &c->words : NULL;
 }
 
-/* The choice is no row. If it is a file, what lacks is its `name:`. */
+/* The choice is not a row of the registry. If it is a file, the file lacks a `name:` line. */
 static co_err no_such_row(co_conf *c, int g, const char *name, const conf_source *from, const conf_pair *by)
 {
     const co_conf_group *group = &c->spec->groups[g];
@@ -69,6 +66,12 @@ static co_err no_such_row(co_conf *c, int g, const char *name, const conf_source
             file = c->layers[i].file->name;
     if (!file || strcmp(name, c->picks[g].choice) != 0)
         return conf_no_such_choice(c, group, name, from, by);
+    if (c->foreign && strncmp(file, c->foreign, strlen(c->foreign)) == 0)
+        return co_fail(CO_EINPUT,
+                       "%s=%s: %s is made of Python classes, which are not run here; %s=NAME chooses one of "
+                       "the program's "
+                       "own (cohort train --help %s), `cohort launch src/train.py` runs yours",
+                       group->name, name, file, group->name, group->name);
     for (int r = 0; r < group->n_rows; r++)
         co_str_addf(&rows, " %s", group->rows[r].name);
     co_err err = co_str_err(&rows);
@@ -79,7 +82,8 @@ static co_err no_such_row(co_conf *c, int g, const char *name, const conf_source
     return err;
 }
 
-/* Finds group g's row; a word that chose the group beats a name from any file but the group's own. */
+/* Finds group g's row. If a word chose the group, only the chosen file's own `name:` counts, not other
+ * files'. */
 static co_err pick_row(co_conf *c, int g)
 {
     const co_conf_group *group = &c->spec->groups[g];
@@ -99,6 +103,7 @@ static co_err pick_row(co_conf *c, int g)
         by = p;
     }
     pick->row = conf_row_index(group, name);
+    pick->wrong |= pick->row < 0;
     if (pick->row < 0)
         return no_such_row(c, g, name, from, by);
     pick->fields = co_zalloc(group->rows[pick->row].size);
@@ -167,7 +172,7 @@ static co_err keep_words(co_conf *c, const char *const *words, int n)
         return CO_ENOMEM;
     for (int i = 0; i < n; i++) {
         int from = c->words.n;
-        CO_TRY(conf_word_parse(&c->words, &c->pool, words[i]));
+        CO_TRY(conf_mistake(c, conf_word_parse(&c->words, &c->pool, words[i])));
         CO_TRY(conf_habits_apply(c, &c->words, from));
         raw[i] = co_pool_str(&c->pool, words[i]);
         if (!raw[i])
@@ -193,16 +198,23 @@ static co_err compose(co_conf *c, const char *const *words, int n)
     }
     CO_TRY(keep_words(c, words, n));
     CO_TRY(choose(c));
+    CO_TRY(conf_foreign_open(c));
+    CO_TRY(conf_habits_apply(c, &c->root, 0));
+    CO_TRY(choose_foreign(c));
     CO_TRY(conf_layers_build(c));
     for (int g = 0; g < spec->n_groups; g++)
         if (spec->groups[g].n_rows)
-            CO_TRY(pick_row(c, g));
+            CO_TRY(conf_mistake(c, pick_row(c, g)));
     for (int i = 0; i < spec->n_tables; i++)
         CO_TRY(co_options_default(spec->tables[i].options, c->core));
     CO_TRY(lay_out(c));
     for (int i = 0; (s = source_at(c, i)); i++)
         CO_TRY(conf_apply(c, s));
-    return conf_resolve(c);
+    CO_TRY(conf_resolve(c));
+    CO_TRY(conf_mistakes_tell(c));
+    if (spec->settle)
+        spec->settle(c);
+    return CO_OK;
 }
 
 co_err co_conf_compose(co_conf **out, const co_conf_spec *spec, const char *const *words, int n)
@@ -232,6 +244,7 @@ void co_conf_free(co_conf *c)
         co_free(pick->fields);
     }
     co_free(c->core);
+    co_str_fini(&c->mistakes);
     co_pool_fini(&c->pool);
     co_free(c);
 }

@@ -33,7 +33,7 @@ typedef struct conf_value {
     int n, room;
 } conf_value;
 
-/* value.c: the text after `=` to a value. `word` stands in messages. */
+/* value.c: parses the text after `=`. `word` is used in messages. */
 co_err conf_value_parse(conf_value *out, co_pool *pool, const char *word, const char *text);
 /* As a word writes it, so that it reads back to the same value. */
 void conf_value_write(co_str *out, const conf_value *v);
@@ -41,7 +41,7 @@ co_err conf_value_add(conf_value *to, co_pool *pool, const char *key, conf_value
 /* Where the } is that closes the ${ before s; len: nowhere. */
 size_t conf_expr_end(const char *s, size_t len);
 bool conf_is_typed(const char *text); /* would it be read as a number, a bool or null? */
-/* call.c: calls become what they give. Left are a sweep, or a call of glob, at the top only. */
+/* call.c: replaces each call by its result. Only a sweep or a call of glob may remain, at the top. */
 co_err conf_value_eval(conf_value *v, co_pool *pool, const char *word);
 
 typedef enum { CONF_SET, CONF_DELETE } conf_op;
@@ -56,7 +56,7 @@ enum { /* an entry of a defaults list */
 
 typedef struct conf_pair {
     const char *key;
-    const char *value; /* NULL: a mapping, kept so that its name is not used twice; `~key` without a value */
+    const char *value; /* NULL: `~key` without a value, or a mapping (kept to refuse a second one) */
     int line;          /* in its file; 0 for a word */
     int defaults;      /* 0, or CONF_DEFAULT and more: the key is a group */
     conf_kind kind;    /* PLAIN, STRING or LIST */
@@ -68,12 +68,13 @@ typedef struct conf_source {
     const char *name; /* "configs/model/big.yaml"; NULL: the command line */
     conf_pair *pairs;
     int n, room;
+    bool foreign; /* from another program's folder: unknown keys are ignored */
 } conf_source;
 
 co_err conf_source_add(conf_source *s, co_pool *pool, conf_pair pair);
 /* The last pair with this key, or NULL. */
 const conf_pair *conf_source_last(const conf_source *s, const char *key);
-/* Puts "file:line: " before the stored message; a word's message stands alone. */
+/* Puts "file:line: " before the stored message; for a word, nothing. */
 co_err conf_fail_at(co_err err, const conf_source *s, const conf_pair *pair);
 
 /* word.c, yaml.c: text to pairs. */
@@ -87,10 +88,13 @@ bool conf_key_is_plain(const char *key); /* words of letters, digits, _ and - jo
 void conf_yaml_quote(co_str *out, const char *text); /* plain where YAML reads it back as this string */
 
 /* files.c */
-/* Reads the YAML file of a choice into *file, keys under its package; *found tells if there is one. The group
- * is a path: "trainer", "trainer/sub", "" for the folder itself. */
+/* Reads the YAML file of a choice into *file, with its keys below its package. *found: is there such a
+ * file? The group is a path: "trainer", "trainer/sub", or "" for the folder itself. */
 co_err conf_file_load(conf_source *file, bool *found, co_pool *pool, const co_conf_spec *spec,
                       const char *group, const char *choice);
+const char *conf_folder(const co_conf_spec *spec); /* the folder of YAML files; NULL: none */
+/* The file at this path, read as one of the group. */
+co_err conf_path_load(conf_source *file, co_pool *pool, const char *group, const char *path);
 bool conf_builtin_exists(const char *group, const char *choice);
 /* The first line of comment in a built-in file; "" if there is none. */
 const char *conf_builtin_help(const char *group, const char *choice, size_t *len);
@@ -109,7 +113,7 @@ typedef struct conf_slot {
     bool from_env;    /* expr needed the environment: written as expr, never as its value */
     enum { CONF_OPEN, CONF_BUSY, CONF_DONE } state; /* of expr */
     bool twin;                 /* an earlier slot has the same key: both are set, one is printed */
-    const conf_source *source; /* who set it last, in which spelling, to what: for aliases that disagree */
+    const conf_source *source; /* who set it last; with `by`, used to find aliases that disagree */
     const conf_pair *by;
 } conf_slot;
 
@@ -117,7 +121,8 @@ typedef struct conf_slot {
 typedef struct conf_pick {
     const char *choice;      /* "" if none */
     bool set, by_word, many; /* many: a list of files */
-    int rank; /* of who chose: 0 a word, 1 the experiment, 2.. files of groups; the lowest wins */
+    bool wrong;              /* the choice was refused: unknown keys below it are not reported */
+    int rank; /* of the source that chose: 0 a word, 1 the experiment, 2.. files of groups; the lowest wins */
     const conf_source *source; /* who chose; NULL: the fallback */
     const conf_pair *by;
     int row; /* -1: none */
@@ -142,34 +147,56 @@ struct co_conf {
     conf_pair *nested; /* `override /group/below: x` seen in files */
     int n_nested, nested_room;
     conf_source words;
-    long long now;          /* seconds, one for all ${now:...}; 0: not asked yet */
+    const char *foreign; /* the folder, if it is another program's; NULL: it is ours, or there is none */
+    conf_source root;    /* that program's main file */
+    co_str mistakes;     /* a line each */
+    int n_mistakes, n_untold;
+    long long now;          /* seconds, the same for all ${now:...}; 0: not read yet */
     const char *const *raw; /* the words as given, copied */
     int n_raw;
 };
 
+/* find.c */
 int conf_group_index(const co_conf_spec *spec, const char *name, size_t len); /* -1: none */
+int conf_row_index(const co_conf_group *g, const char *name);                 /* -1: none */
 bool conf_has_alias(const co_option *option, const char *name);
+conf_slot *conf_slot_find(const co_conf *c, const char *key); /* by name or alias; NULL: none */
+bool conf_is_section(const co_conf *c, const char *key);
+bool conf_is_below(const char *key, const char *section); /* "a.b.c" is below "a.b" */
+bool conf_has_expr(const char *text);
+bool conf_is_null(const conf_pair *p); /* no value, or an unquoted null */
 
-/* defaults.c: from the choices to c->layers; overrides in files change choices of lower rank. */
+/* defaults.c: fills c->layers with the files of all choices. */
 co_err conf_layers_build(co_conf *c);
 co_err conf_choose(co_conf *c, int group, const conf_source *s, const conf_pair *p, int rank);
+/* Without ".yaml", unless it is the path of an experiment's file. NULL: memory is out. */
+const char *conf_bare_choice(co_pool *pool, const char *group, const char *choice);
 /* "no model "resnt"; there are: cnn linear lm mlp" */
 co_err conf_no_such_choice(co_conf *c, const co_conf_group *g, const char *choice, const conf_source *s,
                            const conf_pair *by);
-int conf_row_index(const co_conf_group *g, const char *name); /* -1: none */
+
+/* foreign.c: a folder of YAML files that another program reads. */
+co_err conf_foreign_open(co_conf *c); /* recognises the folder, says so, and reads its main file */
+/* Drops what means nothing here: groups, expressions, nulls. */
+co_err conf_foreign_sift(co_conf *c, conf_source *file, bool from_root);
+
+/* mistakes.c */
+/* Records the message of a CO_EINPUT and returns CO_OK, so that composing goes on. Returns other errors. */
+co_err conf_mistake(co_conf *c, co_err err);
+void conf_mistake_group(co_conf *c, const char *group); /* this group's choice was wrong */
+bool conf_follows_mistake(const co_conf *c,
+                          const char *key); /* is the key unknown because of an earlier mistake? */
+co_err conf_mistakes_tell(co_conf *c);      /* CO_EINPUT with all of them; CO_OK: there was none */
 
 /* slots.c: values into fields. */
 co_err conf_apply(co_conf *c, const conf_source *s);
 co_err conf_slot_set(conf_slot *slot, const char *key, const char *value, conf_kind kind);
-conf_slot *conf_slot_find(const co_conf *c, const char *key); /* by name or alias; NULL: none */
-bool conf_is_section(const co_conf *c, const char *key);
 
-/* habits.c: the source's pairs from the from-th on, as the table of habits has them. */
+/* habits.c: replaces the source's pairs, from index `from` on, by what the table of habits makes of them. */
 co_err conf_habits_apply(co_conf *c, conf_source *s, int from);
 
 /* resolve.c: ${...} in slots. */
 co_err conf_resolve(co_conf *c);
-bool conf_has_expr(const char *text);
 
 /* unknown.c: the sentence for a key that no slot has. */
 co_err conf_fail_unknown(const co_conf *c, const char *key);

@@ -1,15 +1,18 @@
-/* defaults.c -- from the choices of groups to the files that fill the slots, in order.
+/* defaults.c -- finds the files that the choices of groups bring in, in the order in which they are
+ * applied.
  *
- * Each group's choice is a file, whose defaults list may bring others: before it, or after it where `_self_` stands
- * before them. The experiment's files come last of all. `override /group: x` in any file changes a choice: words
- * win over the experiment, the experiment over files of groups, an earlier group over a later one. Since a changed
- * choice may bring further overrides, all is read again until nothing changes; each change lowers a rank, so this
- * ends. A file that comes back to itself is refused by name.
+ * Each group's choice is a file. Its defaults list may bring in others, which come before it, or after it
+ * if they stand after `_self_`. The experiment's files come last. `override /group: x` in a file changes a
+ * choice: a word wins over the experiment, the experiment over the files of groups, an earlier group over a
+ * later one. A changed choice may bring in further overrides, so everything is read again until nothing
+ * changes. Each change lowers a rank, so this ends. A file that brings in itself is refused by name.
  */
 #include "config/config_int.h"
 
 #include <limits.h>
 #include <string.h>
+
+#include "base/fs.h"
 
 /* The file being read and those that brought it in. */
 typedef struct frame {
@@ -24,14 +27,6 @@ typedef struct builder {
     int rank;
     bool changed;
 } builder;
-
-int conf_row_index(const co_conf_group *g, const char *name)
-{
-    for (int i = 0; i < g->n_rows; i++)
-        if (strcmp(g->rows[i].name, name) == 0)
-            return i;
-    return -1;
-}
 
 co_err conf_no_such_choice(co_conf *c, const co_conf_group *g, const char *choice, const conf_source *s,
                            const conf_pair *by)
@@ -55,23 +50,34 @@ static bool is_experiment(const char *group)
     return strcmp(group, "experiment") == 0;
 }
 
+/* "mnist.yaml" in a defaults list is the choice mnist; an experiment may be a file given by its path. */
+const char *conf_bare_choice(co_pool *pool, const char *group, const char *choice)
+{
+    size_t n = strlen(choice);
+    bool path = is_experiment(group) && (strchr(choice, '/') || co_fs_exists(choice));
+    if (n <= 5 || strcmp(choice + n - 5, ".yaml") != 0 || path)
+        return choice;
+    return co_pool_strn(pool, choice, n - 5);
+}
+
 co_err conf_choose(co_conf *c, int group, const conf_source *s, const conf_pair *p, int rank)
 {
     const co_conf_group *g = &c->spec->groups[group];
     conf_pick *pick = &c->picks[group];
     bool away = p->op == CONF_DELETE;
-    if (rank && is_experiment(g->name))
+    if (rank && is_experiment(g->name) && s != &c->root)
         return conf_fail_at(co_fail(CO_EINPUT, "an experiment cannot choose an experiment"), s, p);
     if (away && g->n_rows)
         return co_fail(CO_EINPUT, "~%s: there is always one %s; choose another with %s=NAME", p->key, g->name,
                        g->name);
     if (away && p->value && strcmp(p->value, pick->choice) != 0)
-        return co_fail(CO_EINPUT, "~%s=%s: the choice is \"%s\", so it is not taken away", p->key, p->value,
-                       pick->choice);
-    bool none = away || !p->value || (p->kind == CONF_PLAIN && strcmp(p->value, "null") == 0);
+        return co_fail(CO_EINPUT, "~%s=%s: the choice is \"%s\", so it stays", p->key, p->value, pick->choice);
+    bool none = away || conf_is_null(p);
     if ((none || p->kind == CONF_LIST) && g->n_rows)
         return conf_no_such_choice(c, g, p->value ? p->value : "", s, p);
-    pick->choice = none ? "" : p->value;
+    pick->choice = none ? "" : conf_bare_choice(&c->pool, g->name, p->value);
+    if (!pick->choice)
+        return CO_ENOMEM;
     pick->many = p->kind == CONF_LIST;
     pick->set = true;
     pick->by_word = rank == 0;
@@ -179,7 +185,7 @@ static co_err entry(builder *b, const frame *f, const char *group, const conf_so
     if (p->defaults & CONF_OVERRIDE)
         return override_nested(b, path, p);
     const conf_pair *chosen = nested_choice(c, path, p);
-    if (!chosen->value || (chosen->kind == CONF_PLAIN && strcmp(chosen->value, "null") == 0))
+    if (conf_is_null(chosen))
         return CO_OK;
     return follow_choice(b, f, path, chosen->value, chosen->kind == CONF_LIST,
                          (p->defaults & CONF_OPTIONAL) != 0, chosen == p ? file : NULL, chosen);
@@ -224,9 +230,13 @@ static co_err follow(builder *b, const frame *outer, const char *group, const ch
     co_conf *c = b->c;
     bool found;
     conf_source *file = co_pool_alloc(&c->pool, sizeof *file);
-    if (!file)
+    choice = file ? conf_bare_choice(&c->pool, group, choice) : NULL;
+    if (!choice)
         return CO_ENOMEM;
+    file->foreign = c->foreign != NULL;
     CO_TRY(conf_file_load(file, &found, &c->pool, c->spec, group, choice));
+    if (file->foreign)
+        CO_TRY(conf_foreign_sift(c, file, is_experiment(group)));
     CO_TRY(conf_habits_apply(c, file, 0));
     int g = conf_group_index(c->spec, group, strlen(group));
     if (!found && !outer && g >= 0 && conf_row_index(&c->spec->groups[g], choice) >= 0)
@@ -259,24 +269,39 @@ static co_err build_group(co_conf *c, int g, int rank, bool *changed)
     return CO_OK;
 }
 
-/* One reading: the experiment first, for what it chooses; its files then go behind the groups'. */
+/* The same; a mistake is noted, and the other groups are still read. */
+static co_err try_group(co_conf *c, int g, int rank, bool *changed)
+{
+    co_err err = build_group(c, g, rank, changed);
+    if (err == CO_EINPUT)
+        c->picks[g].wrong = true;
+    return conf_mistake(c, err);
+}
+
+/* Reads everything once. The experiment is read first, because it chooses groups; its files are then moved
+ * behind those of the groups. Another program's main file comes before all. */
 static co_err build_once(co_conf *c, bool *changed)
 {
-    int experiment = conf_group_index(c->spec, "experiment", 10), first;
+    int experiment = conf_group_index(c->spec, "experiment", 10), first, before;
     c->n_layers = 0;
+    if (c->foreign)
+        CO_TRY(add_layer(&(builder){.c = c, .group = -1}, &c->root));
+    before = c->n_layers;
     if (experiment >= 0)
-        CO_TRY(build_group(c, experiment, 1, changed));
+        CO_TRY(try_group(c, experiment, 1, changed));
     first = c->n_layers;
     for (int g = 0; g < c->spec->n_groups; g++)
         if (g != experiment)
-            CO_TRY(build_group(c, g, 2 + g, changed));
-    if (first == 0)
+            CO_TRY(try_group(c, g, 2 + g, changed));
+    if (first == before)
         return CO_OK;
     conf_layer *turned = co_pool_alloc(&c->pool, (size_t)c->layers_room * sizeof *turned);
     if (!turned)
         return CO_ENOMEM;
-    memcpy(turned, c->layers + first, (size_t)(c->n_layers - first) * sizeof *turned);
-    memcpy(turned + c->n_layers - first, c->layers, (size_t)first * sizeof *turned);
+    int groups = c->n_layers - first;
+    memcpy(turned, c->layers, (size_t)before * sizeof *turned);
+    memcpy(turned + before, c->layers + first, (size_t)groups * sizeof *turned);
+    memcpy(turned + before + groups, c->layers + before, (size_t)(first - before) * sizeof *turned);
     c->layers = turned;
     return CO_OK;
 }

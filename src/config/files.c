@@ -1,5 +1,5 @@
-/* files.c -- where a group's YAML files are: the folder given (or ./configs), then inside the program. An experiment may
- * also be any file, given by its path: what ends in .yaml is one.
+/* files.c -- finds a group's YAML files: first in --config-dir (or ./configs), then in the program itself. An
+ * experiment may also be given by the path of a .yaml file.
  *
  * The keys of a file belong to its group ("lr" of optim/fast.yaml is optim.lr), unless it is an experiment or
  * says `# @package _global_` in the comments at its top: then they start at the root.
@@ -11,7 +11,7 @@
 
 #include "base/fs.h"
 
-static const char *folder(const co_conf_spec *spec)
+const char *conf_folder(const co_conf_spec *spec)
 {
     if (spec->config_dir)
         return spec->config_dir;
@@ -59,7 +59,7 @@ const char *conf_builtin_help(const char *group, const char *choice, size_t *len
     return "";
 }
 
-/* Where the keys of a file go: "" for the root, or a prefix. The comments at its top may say `# @package NAME`. */
+/* The prefix of a file's keys; "" is the root. The comments at its top may set it with `# @package NAME`. */
 static co_err package_of(const char **out, co_pool *pool, const char *name, const char *group, const char *text)
 {
     static const char mark[] = "@package";
@@ -103,7 +103,7 @@ static co_err parse(conf_source *file, co_pool *pool, const char *group, const c
     return CO_OK;
 }
 
-static co_err load_path(conf_source *file, bool *found, co_pool *pool, const char *group, const char *path)
+co_err conf_path_load(conf_source *file, co_pool *pool, const char *group, const char *path)
 {
     char *text;
     size_t len;
@@ -113,6 +113,12 @@ static co_err load_path(conf_source *file, bool *found, co_pool *pool, const cha
     file->name = path;
     err = parse(file, pool, group, text, len);
     co_free(text);
+    return err;
+}
+
+static co_err load_path(conf_source *file, bool *found, co_pool *pool, const char *group, const char *path)
+{
+    co_err err = conf_path_load(file, pool, group, path);
     *found = !err;
     return err;
 }
@@ -126,7 +132,7 @@ static bool is_path(const char *group, const char *choice)
 co_err conf_file_load(conf_source *file, bool *found, co_pool *pool, const co_conf_spec *spec,
                       const char *group, const char *choice)
 {
-    const char *dir = folder(spec);
+    const char *dir = conf_folder(spec);
     *found = false;
     if (spec->config_dir && !co_fs_is_dir(spec->config_dir))
         return co_fail(CO_EINPUT, "the configuration folder %s is not there", spec->config_dir);
@@ -138,10 +144,12 @@ co_err conf_file_load(conf_source *file, bool *found, co_pool *pool, const co_co
         char *path = co_pool_printf(pool, "%s/%s%s%s.yaml", dir, group, *group ? "/" : "", choice);
         if (!path)
             return CO_ENOMEM;
+        file->foreign &= co_fs_exists(path);
         if (co_fs_exists(path))
             return load_path(file, found, pool, group, path);
     }
     const char *text = builtin_text(group, choice);
+    file->foreign = false;
     if (!text)
         return CO_OK;
     file->name = co_pool_printf(pool, "built-in %s/%s.yaml", group, choice);
@@ -209,8 +217,8 @@ co_err conf_choices(const char ***names, int *n, co_pool *pool, const co_conf_sp
     for (const co_conf_builtin *b = co_conf_builtins; b->path; b++)
         if (strncmp(b->path, group->name, head) == 0 && b->path[head] == '/')
             CO_TRY(add_name(&l, b->path + head + 1, strlen(b->path + head + 1)));
-    if (folder(spec))
-        CO_TRY(add_folder(&l, folder(spec), group->name));
+    if (conf_folder(spec))
+        CO_TRY(add_folder(&l, conf_folder(spec), group->name));
     if (l.n)
         qsort(l.p, (size_t)l.n, sizeof *l.p, by_name);
     for (int i = 0; i < l.n; i++)

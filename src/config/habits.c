@@ -1,9 +1,9 @@
-/* habits.c -- keys and values that people bring from other programs: each pair of a source is looked up in the spec's
- * table of habits before anything else is done with it.
+/* habits.c -- translates keys and values of other programs, by the spec's table of habits, before anything
+ * else is done with them.
  *
- * A row without values gives way to the option tables: a key that exists is what it is. A row that names its values
- * is for these values, also of keys that exist. What a row makes of a pair is looked up again, so that
- * `model.net.model_name=vit` ends where `model=vit` does; a table that goes round is a mistake of ours.
+ * A row without values applies only to keys that do not exist here. A row with values applies to these
+ * values of any key. The result is looked up again, so that `model.net.model_name=vit` ends where
+ * `model=vit` does. A table that goes in circles is a bug.
  */
 #include "config/config_int.h"
 
@@ -52,39 +52,6 @@ void co_conf_habit_word(co_str *out, const co_conf_habit *row, const char *key, 
     co_str_addf(out, "=%s", value);
 }
 
-/* The row for `key` in a table whose keys begin with prefix and dot; NULL: none. */
-static const co_option *row_of(const co_option *table, const char *prefix, const char *dot, const char *key)
-{
-    size_t n = strlen(prefix);
-    bool inside = strncmp(key, prefix, n) == 0 && strncmp(key + n, dot, strlen(dot)) == 0;
-    for (const co_option *o = table; o->key; o++)
-        if ((inside && strcmp(key + n + strlen(dot), o->key) == 0) || conf_has_alias(o, key))
-            return o;
-    return NULL;
-}
-
-bool co_conf_may_change(const co_conf_spec *spec, const char *key)
-{
-    for (int i = 0; i < spec->n_tables; i++) {
-        const co_option *o = row_of(spec->tables[i].options, spec->tables[i].prefix, "", key);
-        if (o)
-            return o->may_change;
-    }
-    return false;
-}
-
-bool co_conf_knows(const co_conf_spec *spec, const char *key)
-{
-    for (int i = 0; i < spec->n_tables; i++)
-        if (row_of(spec->tables[i].options, spec->tables[i].prefix, "", key))
-            return true;
-    for (int g = 0; g < spec->n_groups; g++)
-        for (int r = 0; r < spec->groups[g].n_rows; r++)
-            if (row_of(spec->groups[g].rows[r].options, spec->groups[g].name, ".", key))
-                return true;
-    return conf_group_index(spec, key, strlen(key)) >= 0;
-}
-
 static const co_conf_habit *find(const co_conf_spec *spec, const conf_pair *p)
 {
     bool asked = false, known = false;
@@ -100,11 +67,15 @@ static const co_conf_habit *find(const co_conf_spec *spec, const conf_pair *p)
     return NULL;
 }
 
-static co_err tell(const co_conf_spec *spec, const conf_pair *p, const char *word, const char *says)
+/* For a file of another program's folder, only a warning (`spared`) is printed. */
+static co_err tell(const co_conf_spec *spec, const conf_source *s, const conf_pair *p, const char *word,
+                   const char *says, bool spared)
 {
     co_str text = {0};
-    if (!spec->note || (!word && !says))
+    if (!spec->note || (!word && !says) || (s->foreign && !spared))
         return CO_OK;
+    if (spared)
+        co_str_addf(&text, "%s:%d: ", s->name, p->line);
     co_str_addf(&text, "%s=%s", p->key, p->value);
     if (word)
         co_str_addf(&text, " -> %s", word);
@@ -117,7 +88,8 @@ static co_err tell(const co_conf_spec *spec, const conf_pair *p, const char *wor
     return err;
 }
 
-/* The pair as the row has it. A key of a file that becomes a group's choice overrides that choice. */
+/* Replaces the pair by what the row makes of it. A key of a file that becomes a group's choice overrides
+ * it. */
 static co_err become(co_conf *c, const conf_source *s, conf_pair *p, const co_conf_habit *row)
 {
     co_str word = {0};
@@ -126,7 +98,7 @@ static co_err become(co_conf *c, const conf_source *s, conf_pair *p, const co_co
     co_str_fini(&word);
     if (!text)
         return CO_ENOMEM;
-    CO_TRY(tell(c->spec, p, text, row->says));
+    CO_TRY(tell(c->spec, s, p, text, row->says, false));
     char *eq = strchr(text, '=');
     *eq = '\0';
     p->key = text;
@@ -145,12 +117,15 @@ static co_err add_one(co_conf *c, conf_source *s, conf_pair p)
         return conf_source_add(s, &c->pool, p);
     for (int turn = 0; (row = find(c->spec, &p)) != NULL; turn++) {
         CO_ASSERT(turn < MOST_TURNS, "the table of habits goes round");
-        if (row->act == CO_HABIT_REFUSED)
+        bool spared = s->foreign && row->spared;
+        if (row->act == CO_HABIT_REFUSED && !spared) {
+            conf_mistake_group(c, p.key);
             return conf_fail_at(co_fail(CO_EINPUT, "%s=%s: %s", p.key, p.value, row->says), s, &p);
-        if (row->act == CO_HABIT_DROPPED)
-            return tell(c->spec, &p, NULL, row->says);
+        }
+        if (row->act == CO_HABIT_DROPPED || spared)
+            return tell(c->spec, s, &p, NULL, row->says, spared);
         if (row->act == CO_HABIT_UNSETS) {
-            CO_TRY(tell(c->spec, &p, NULL, row->says));
+            CO_TRY(tell(c->spec, s, &p, NULL, row->says, false));
             CO_TRY(conf_source_add(s, &c->pool,
                                    (conf_pair){.key = row->becomes, .line = p.line, .op = CONF_DELETE}));
             break;
@@ -172,6 +147,6 @@ co_err conf_habits_apply(co_conf *c, conf_source *s, int from)
     memcpy(old, s->pairs + from, (size_t)n * sizeof *old);
     s->n = from;
     for (int i = 0; i < n; i++)
-        CO_TRY(add_one(c, s, old[i]));
+        CO_TRY(conf_mistake(c, add_one(c, s, old[i])));
     return CO_OK;
 }

@@ -1,6 +1,8 @@
-/* help_key.c -- `--help WORD`: a group, one key in full, or all keys below a name ("callbacks.early_stopping").
+/* help_key.c -- `--help WORD`: a group, one key in full, or all keys below a name
+ * ("callbacks.early_stopping").
  *
- * Rows of a group often share a key (every resnet has model.stem): it is shown once, with the choices that have it.
+ * Rows of a group often share a key (every resnet has model.stem): it is shown once, with the choices that
+ * have it.
  */
 #include "config/config_int.h"
 
@@ -121,7 +123,7 @@ static void add_unknown(co_str *out, const co_conf_spec *spec, const places *all
     co_str_addf(out, "no key or group \"%s\"", word);
     if (near)
         co_str_addf(out, "; did you mean %s?", near);
-    co_str_add(out, " The groups are:");
+    co_str_add(out, near ? " The groups are:" : "; the groups are:");
     for (int i = 0; i < spec->n_groups; i++)
         co_str_addf(out, " %s", spec->groups[i].name);
     co_str_add(out, "\n");

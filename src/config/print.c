@@ -1,8 +1,8 @@
-/* print.c -- the composed configuration, written out: as YAML that reads back to the same, as a tree, as a hash.
+/* print.c -- writes the composed configuration: as YAML that reads back to the same, as a tree, as a hash.
  *
- * The YAML stands on its own: it names rows (which are in every program) rather than files, and a group of
- * files only where the file is built in, so that a run's config.yaml can be read on another machine. All keys
- * are written, so the choice of a file changes nothing when it is read back.
+ * The YAML needs no other file: it names rows, which every program has, and a group's file only if it is
+ * built in. So a run's config.yaml can be read on another machine. It has all keys, so the chosen files
+ * change nothing when it is read back.
  */
 #include "config/config_int.h"
 
@@ -35,7 +35,7 @@ static void add_text(co_str *out, const char *text)
     co_str_fini(&s);
 }
 
-/* The slot's string; of a path, what it means in this folder. `room` holds it then. */
+/* The slot's string; a relative path is made absolute in `room`. */
 static const char *string_of(const conf_slot *s, char room[PATH_MAX])
 {
     const char *text = *(char *const *)((const char *)s->fields + s->option->offset);
@@ -224,7 +224,7 @@ char *co_conf_word(const char *key, const char *text)
     co_pool pool = {0};
     conf_value v = {0}, string = {CONF_STRING, text};
     co_str s = {0};
-    /* bare where it reads back so: a path with blanks inside needs quotes of the shell alone */
+    /* unquoted where that reads back the same; a path with blanks needs only the shell's quotes */
     bool bare = conf_value_parse(&v, &pool, key, text) == CO_OK && v.kind == CONF_PLAIN &&
                 strcmp(v.text, text) == 0 && !conf_is_typed(text) && !conf_has_expr(text);
     co_errclear();
@@ -237,7 +237,7 @@ char *co_conf_word(const char *key, const char *text)
     return co_str_take(&s);
 }
 
-/* Into the hash: the value's exact bits, without allocating, so that a hash cannot fail half way. */
+/* Adds the value's exact bits to the hash. Nothing is allocated, so hashing cannot fail half way. */
 static void hash_value(co_sha256 *h, const conf_slot *s)
 {
     char buf[32] = "", room[PATH_MAX];

@@ -1,4 +1,4 @@
-/* resolve.c -- ${...} in values, once all sources are in.
+/* resolve.c -- resolves ${...} in values, after all sources have been applied.
  *
  *     ${a.b}                  the value of another key          ${.b} ${..b}   relative to the key's own section
  *     ${oc.env:NAME,default}  the environment                   ${now:%Y-%m-%d}  the time, one for all keys
@@ -6,9 +6,9 @@
  *     ${co.find:a,b}          the first path that exists, else the first
  *     \${                     the characters themselves; backslashes before it are doubled
  *
- * Each slot is resolved once; one that is met again while it is being resolved is a cycle, refused by the names on
- * the way. What needed the environment is marked, also through other keys, so that it is never written out. The
- * text of a value may not grow over 1 MiB.
+ * Each slot is resolved once. A slot that needs its own value is a cycle, and is refused with the names of
+ * the keys on it. A value that needed the environment, directly or through other keys, is marked and never
+ * written to disk. A value may not grow over 1 MiB.
  */
 #include "config/config_int.h"
 
@@ -29,11 +29,6 @@ typedef struct job {
 /* What an interpolation gives is added to out. */
 static co_err expand(job *j, co_str *out, const char *text, size_t len);
 static co_err resolve_slot(co_conf *c, conf_slot *slot, job *outer);
-
-bool conf_has_expr(const char *text)
-{
-    return strstr(text, "${") != NULL;
-}
 
 static co_err cycle(const job *j, const conf_slot *slot)
 {
@@ -83,7 +78,7 @@ static co_err full_key(co_str *out, const conf_slot *from, const char *key)
     return co_str_err(out);
 }
 
-/* The value of a key; *found tells instead of an error when it is not NULL. */
+/* Adds the value of a key. With `found`, a missing key sets it to false and is no error. */
 static co_err add_key(job *j, co_str *out, const char *key, bool *found)
 {
     co_str full = {0};
@@ -213,7 +208,7 @@ static co_err decode(job *j, co_str *out, const args *a)
     return CO_OK;
 }
 
-/* The error about a path that is not there then names the one that was expected first. */
+/* If neither path exists, the first is used, so that the error which follows names it. */
 static co_err find_path(job *j, co_str *out, const args *a)
 {
     int i = a->n == 2 && !co_fs_exists(co_str_text(&a->text[0])) && co_fs_exists(co_str_text(&a->text[1]));
@@ -349,8 +344,11 @@ co_err conf_resolve(co_conf *c)
         co_err err = resolve_slot(c, s, NULL);
         if (!err && s->missing)
             err = co_fail(CO_EINPUT, "%s must be given (it is ??? here); write %s=...", s->key, s->key);
-        if (err)
-            return s->by && s->by->line ? conf_fail_at(err, s->source, s->by) : co_fail_in(err, "%s", s->key);
+        if (err && s->by && s->by->line)
+            conf_fail_at(err, s->source, s->by);
+        else if (err)
+            co_fail_in(err, "%s", s->key);
+        CO_TRY(conf_mistake(c, err));
     }
     return CO_OK;
 }

@@ -1,36 +1,11 @@
-/* slots.c -- values into the fields they are for.
+/* slots.c -- puts values into the fields of the options.
  *
- * A value with ${...} is kept and resolved when all sources are in (resolve.c); ??? says that a later source must give
- * the value. `~key` and `~section` take slots back to their defaults.
+ * A value with ${...} is stored and resolved after all sources (resolve.c). ??? means that a later source
+ * must give the value. `~key` and `~section` reset slots to their defaults.
  */
 #include "config/config_int.h"
 
 #include <string.h>
-
-conf_slot *conf_slot_find(const co_conf *c, const char *key)
-{
-    for (int i = 0; i < c->n_slots; i++)
-        if (strcmp(c->slots[i].key, key) == 0)
-            return &c->slots[i];
-    for (int i = 0; i < c->n_slots; i++)
-        if (c->slots[i].option && conf_has_alias(c->slots[i].option, key))
-            return &c->slots[i];
-    return NULL;
-}
-
-static bool is_below(const char *key, const char *section)
-{
-    size_t n = strlen(section);
-    return strncmp(key, section, n) == 0 && key[n] == '.';
-}
-
-bool conf_is_section(const co_conf *c, const char *key)
-{
-    for (int i = 0; i < c->n_slots; i++)
-        if (is_below(c->slots[i].key, key))
-            return true;
-    return false;
-}
 
 co_err conf_slot_set(conf_slot *slot, const char *key, const char *value, conf_kind kind)
 {
@@ -62,7 +37,7 @@ static co_err put(conf_slot *slot, const conf_source *s, const conf_pair *p)
     return slot->missing || slot->expr ? CO_OK : conf_slot_set(slot, p->key, p->value, p->kind);
 }
 
-/* Is the slot's value what the text says? Both are written as the option writes them. */
+/* Does the slot have the value of the pair? Both are printed by the option and compared as text. */
 static co_err holds(bool *same, const conf_slot *slot, const conf_pair *p)
 {
     co_str now = {0}, then = {0};
@@ -87,7 +62,7 @@ static co_err holds(bool *same, const conf_slot *slot, const conf_pair *p)
         err = now.failed || then.failed ? CO_ENOMEM : CO_OK;
         *same = !err && strcmp(co_str_text(&now), co_str_text(&then)) == 0;
         if (!err && !*same)
-            err = co_fail(CO_EINPUT, "~%s=%s: its value is %s, so it is not taken away", p->key, p->value,
+            err = co_fail(CO_EINPUT, "~%s=%s: its value is %s, so it is not reset", p->key, p->value,
                           co_str_text(&now));
     }
     if (alone.type == CO_OPT_STR)
@@ -105,8 +80,7 @@ static co_err reset(conf_slot *slot, const conf_pair *p)
     if (p->value)
         CO_TRY(holds(&same, slot, p));
     if (!same)
-        return co_fail(CO_EINPUT, "~%s=%s: its value is %s, so it is not taken away", p->key, p->value,
-                       slot->expr);
+        return co_fail(CO_EINPUT, "~%s=%s: its value is %s, so it is not reset", p->key, p->value, slot->expr);
     slot->set = slot->missing = false;
     slot->expr = NULL;
     slot->source = NULL;
@@ -122,15 +96,15 @@ static co_err take_away(co_conf *c, const conf_pair *p)
         conf_slot *slot = &c->slots[k];
         bool own = strcmp(slot->key, p->key) == 0 || (slot->option && conf_has_alias(slot->option, p->key));
         if (own && !slot->option)
-            return co_fail(CO_EINPUT, "~%s: a row's name cannot be taken away; choose another row", p->key);
-        if (!own && !is_below(slot->key, p->key))
+            return co_fail(CO_EINPUT, "~%s: a row's name cannot be reset; choose another row", p->key);
+        if (!own && !conf_is_below(slot->key, p->key))
             continue;
         if (!own && p->value)
             return co_fail(CO_EINPUT, "~%s=%s: %s is a section; write ~%s", p->key, p->value, p->key, p->key);
         known = true;
         CO_TRY(reset(slot, p));
     }
-    return known ? CO_OK : conf_fail_unknown(c, p->key);
+    return known || conf_follows_mistake(c, p->key) ? CO_OK : conf_fail_unknown(c, p->key);
 }
 
 static co_err apply_one(co_conf *c, const conf_source *s, const conf_pair *p)
@@ -142,8 +116,10 @@ static co_err apply_one(co_conf *c, const conf_source *s, const conf_pair *p)
         return co_fail(CO_EINPUT, "%s: no defaults list asks for the group \"%s\"", p->key, p->key);
     if (p->op == CONF_DELETE)
         return take_away(c, p);
-    if (!p->value) /* a mapping: of a file, its keys follow; {} of a word sets nothing */
-        return p->line || conf_is_section(c, p->key) ? CO_OK : conf_fail_unknown(c, p->key);
+    if (!p->value) /* a mapping; its keys, if any, are pairs of their own */
+        return p->line || conf_is_section(c, p->key) || conf_follows_mistake(c, p->key)
+                   ? CO_OK
+                   : conf_fail_unknown(c, p->key);
     for (int k = 0; k < c->n_slots; k++) {
         conf_slot *slot = &c->slots[k];
         if (strcmp(slot->key, p->key) != 0 && !(slot->option && conf_has_alias(slot->option, p->key)))
@@ -151,19 +127,20 @@ static co_err apply_one(co_conf *c, const conf_source *s, const conf_pair *p)
         known = true;
         CO_TRY(put(slot, s, p));
     }
-    if (!known && conf_is_section(c, p->key))
+    if (!known && !s->foreign && conf_is_section(c, p->key))
         return co_fail(CO_EINPUT, "%s=%s: %s is a section; set its keys, as %s={key:value}", p->key, p->value,
                        p->key, p->key);
-    return known ? CO_OK : conf_fail_unknown(c, p->key);
+    if (known || s->foreign || conf_follows_mistake(c, p->key))
+        return CO_OK;
+    return conf_fail_unknown(c, p->key);
 }
 
-/* Puts one source's pairs where they belong. A key may be in a row's table and in a core table: both. */
+/* Applies one source's pairs. A key that is both in a row's table and in a core table sets both fields. */
 co_err conf_apply(co_conf *c, const conf_source *s)
 {
     for (int i = 0; i < s->n; i++) {
         co_err err = apply_one(c, s, &s->pairs[i]);
-        if (err)
-            return conf_fail_at(err, s, &s->pairs[i]);
+        CO_TRY(conf_mistake(c, err ? conf_fail_at(err, s, &s->pairs[i]) : CO_OK));
     }
     return CO_OK;
 }

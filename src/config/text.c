@@ -1,7 +1,7 @@
-/* text.c -- the quoting of YAML strings.
+/* text.c -- quotes YAML strings.
  *
- * A string is written plain only where every YAML reader takes it for a string (so "1", "true", "null", "" are
- * quoted); everything else is double-quoted, with escapes for what YAML does not allow raw.
+ * A string is written without quotes only if every YAML reader takes it for a string; "1", "true", "null"
+ * and "" are quoted. Quoted strings have escapes for characters that YAML does not allow.
  */
 #include "config/config_int.h"
 
@@ -45,7 +45,7 @@ void conf_yaml_quote(co_str *out, const char *text)
     while (*text) {
         uint32_t code = 0;
         int len = co_utf8_get(&code, text, 4);
-        if (len == 0) { /* not UTF-8: only a field set by other means than a word or a file */
+        if (len == 0) { /* not UTF-8: possible only if the field was not set by a word or a file */
             co_str_addf(out, "\\x%02X", (unsigned)(unsigned char)*text);
             len = 1;
         } else {

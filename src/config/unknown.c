@@ -1,4 +1,5 @@
-/* unknown.c -- the sentence for a key that does not exist: what was meant, or why it is not there now. */
+/* unknown.c -- the message for a key that does not exist: the nearest name, or the choices that have this
+ * key. */
 #include "config/config_int.h"
 
 #include <string.h>
@@ -18,7 +19,7 @@ static co_err other_row(const co_conf *c, const co_conf_group *g, const char *ke
 {
     co_str keys = {0}, rows = {0};
     size_t n = strlen(g->name);
-    const co_conf_row *mine = &g->rows[co_conf_row_of(c, g->name)];
+    const co_conf_row *mine = &g->rows[c->picks[conf_group_index(c->spec, g->name, n)].row];
     for (int i = 0; i < c->n_slots; i++) {
         const conf_slot *s = &c->slots[i];
         if (s->option && !s->twin && strncmp(s->key, g->name, n) == 0 && s->key[n] == '.')

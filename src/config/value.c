@@ -1,14 +1,14 @@
-/* value.c -- what stands after `=`, by Hydra's grammar, to a tree.
+/* value.c -- parses what follows `=` into a tree, by Hydra's grammar.
  *
  *     value    = element {"," element}          two or more: a sweep
  *     element  = quoted | list | dict | call | plain
  *     list     = "[" [element {"," element}] "]"
  *     dict     = "{" [plain ":" element {"," ...}] "}"
  *     call     = name "(" [[name "="] element {"," ...}] ")"
- *     plain    = letters, digits, _ / - \ + . $ % * @ ? | : and blanks inside; other characters after a backslash
+ *     plain    = letters, digits, _ / - \ + . $ % * @ ? | : and inner blanks; others after a backslash
  *
- * A plain text is typed by how it looks, anything quoted or escaped is a string. ${...} is kept as it stands.
- * Bytes over 127 are taken as letters. Cost: linear in the text, nesting at most 32.
+ * An unquoted text may be a number, a bool or null; quoted or escaped text is a string. ${...} is kept as
+ * it is. Bytes over 127 are taken as letters. Cost: linear in the text, nesting at most 32.
  */
 #include "config/config_int.h"
 

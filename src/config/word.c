@@ -1,8 +1,7 @@
-/* word.c -- one word of the command line to pairs: a.b=value, group=choice, +a.b=value, ++a.b=value, ~a.b.
+/* word.c -- parses one word of the command line: a.b=value, group=choice, +a.b=value, ++a.b=value, ~a.b.
  *
- * All keys exist from the start (the option tables have them), so `+` and `++` mean what plain `=` means, and `~`
- * takes a key back to its default. A dict is as many pairs as it has leaves. What a value means is the option
- * table's matter.
+ * All keys exist from the start, in the option tables. So `+` and `++` mean the same as plain `=`, and `~`
+ * resets a key to its default. A dict gives one pair per leaf. The option tables say what a value means.
  */
 #include "config/config_int.h"
 

@@ -1,4 +1,4 @@
-/* yaml.c -- a YAML text to a flat list of pairs, by libyaml's events.
+/* yaml.c -- parses a YAML text into a flat list of pairs, from libyaml's events.
  *
  *     model:            model.hidden = "64"
  *       hidden: 64      model.tags   = "[a,b]"
@@ -6,9 +6,10 @@
  *     defaults:         optim = "adamw"          (a choice, as the word optim=adamw)
  *       - override /optim: adamw
  *
- * Entries of defaults become pairs that say so. Scalars stay text; plain ~ and nothing are "null". Refused, each with its line: anchors, aliases and tags (a
- * small file must not become a big configuration), a key used twice, more than 32 levels, 1 MiB or 4096 keys,
- * mappings inside lists. Cost: the check for keys used twice is quadratic in the keys, which are few.
+ * Entries of a defaults list become pairs that are marked as such. Scalars stay text; a plain ~ or nothing
+ * is "null". Refused, with the line: anchors, aliases and tags (a small file must not become a big
+ * configuration), a key used twice, mappings inside lists, and more than 32 levels, 1 MiB or 4096 keys. The
+ * check for keys used twice is quadratic in the number of keys, which is small.
  */
 #include "config/config_int.h"
 

@@ -6,8 +6,9 @@
  *     rows                      from the bottom to the top, or the other way round if the height is negative;
  *                               each padded to whole 4 bytes
  *
- * 1, 4 and 8 bits a pixel are places in the palette; 16 and 32 hold colours by masks; 24 hold blue, green, red. Alpha is
- * dropped. Run-length compression is refused. Every place is checked to be in the file before it is read.
+ * 1, 4 and 8 bits a pixel are places in the palette; 16 and 32 hold colours by masks; 24 hold blue, green,
+ * red. Alpha is dropped. Run-length compression is refused. Every place is checked to be in the file before
+ * it is read.
  */
 #include "data/decode_int.h"
 
@@ -113,7 +114,7 @@ static const char *check_places(bmp *b, size_t len)
     return NULL;
 }
 
-/* --- rows -------------------------------------------------------------------------------------------------------- */
+/* --- rows ----------------------------------------------------------------------------------------------- */
 
 static bool row_of_places(const bmp *b, const uint8_t *bytes, const uint8_t *from, uint8_t *rgb)
 {

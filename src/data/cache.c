@@ -1,18 +1,20 @@
 /* cache.c -- what packed files unpack to, kept on disk so that it is unpacked once.
  *
- * The folder is $COHORT_CACHE, or cohort/ in $XDG_CACHE_HOME or in ~/.cache. In it, H being the SHA-256 of a packed file:
+ * The folder is $COHORT_CACHE, or cohort/ in $XDG_CACHE_HOME or in ~/.cache. In it, H being the SHA-256 of a
+ * packed file:
  *
  *     unpacked-1/H          its bytes, unpacked
- *     unpacked-1/H.ok       "SHA-256 LENGTH" of those, written last: without it nobody looks at the bytes
+ *     unpacked-1/H.ok       "SHA-256 LENGTH" of those, written last: without it the bytes are not used
  *     stamps-1/S            H of the file whose device, inode, size and times hash to S: spares hashing it again
  *
- * Every file is written under a temporary name and renamed when it is whole. Two who unpack the same file at once write
- * the same bytes, and either rename is good. What is read from here is hashed first (up to 1 GiB; above, its length must
- * do), so a damaged entry is made anew. A stamp is written only for a file that has not changed for two seconds: one
- * that changes again within the clock's grain could keep its stamp.
+ * Every file is written under a temporary name and renamed when it is whole. Two who unpack the same file at
+ * once write the same bytes, and either rename is good. An entry is hashed before it is used (above 1 GiB
+ * only its length is checked), and a damaged one is made anew. A stamp is written only for a file that has
+ * not changed for two seconds, because a file that changes twice within one tick of the clock could keep its
+ * stamp.
  *
- * Nothing here is an error: without a folder to write to, or on a full disk, files are unpacked each time as they are
- * read. The folder may be removed at any time.
+ * Without a folder to write to, or on a full disk, files are unpacked each time they are read; that is no
+ * error. The folder may be removed at any time.
  */
 #include "data/cache_int.h"
 
@@ -67,7 +69,7 @@ static bool is_hash(const char *text)
     return strspn(text, "0123456789abcdef") == 64;
 }
 
-/* --- the hash of a packed file ----------------------------------------------------------------------------------- */
+/* --- the hash of a packed file -------------------------------------------------------------------------- */
 
 static void stamp_of(char out[65], const struct stat *st)
 {
@@ -111,7 +113,7 @@ static co_err hash_of(char hash[65], const char *path)
     return is_settled(&st) && strcmp(stamp, again) == 0 ? co_fs_write_atomic(at, hash, 64) : CO_OK;
 }
 
-/* --- entries ------------------------------------------------------------------------------------------------------- */
+/* --- entries -------------------------------------------------------------------------------------------- */
 
 static bool is_good(const char *entry)
 {
@@ -130,7 +132,7 @@ static bool is_good(const char *entry)
     return co_sha256_of_file(entry, hash, NULL) == CO_OK && memcmp(hash, note, 64) == 0;
 }
 
-/* Unpacks `in` to `fd`, and says what that is in `note`. */
+/* Unpacks `in` into `fd`, and writes hash and length to `note`. */
 static co_err pour(int fd, const char *path, packed *in, char note[NOTE_MOST])
 {
     uint8_t *piece = co_alloc(PIECE);

@@ -6,9 +6,9 @@
  *     CIFAR-10     label                 1,024 red  1,024 green  1,024 blue     3,073 bytes a picture
  *     CIFAR-100    20 coarse, 100 fine   the same                               3,074; the fine label is used
  *
- * They may stand in data.dir or in the folder the archive makes, each plain, .xz or .gz; or the archive itself
- * may. What is unpacked is kept on disk (cache.c), and all of it in memory (184 MB). Means and standard deviations
- * are those of the training part, to four places.
+ * They lie in data.dir or in the folder that the archive unpacks to, each plain, .xz or .gz; or the archive
+ * itself lies in data.dir. What is unpacked is kept on disk (cache.c), and all of it in memory (184 MB).
+ * Means and standard deviations are those of the training part, to four places.
  */
 #include "data/cache_int.h"
 
@@ -32,8 +32,17 @@ struct cifar {
 };
 
 static const struct cifar cifar10 = {
-    .spec =
-        {"cifar10", 3, 32, 32, 10, TRAIN, TEST, 1 + PIXELS, 1, {0.4914f, 0.4822f, 0.4465f}, {0.2470f, 0.2435f, 0.2616f}},
+    .spec = {"cifar10",
+             3,
+             32,
+             32,
+             10,
+             TRAIN,
+             TEST,
+             1 + PIXELS,
+             1,
+             {0.4914f, 0.4822f, 0.4465f}, /* mean, std */
+             {0.2470f, 0.2435f, 0.2616f}},
     .folder = "cifar-10-batches-bin",
     .archive = "cifar-10-binary.tar.gz",
     .py_folder = "cifar-10-batches-py",
@@ -193,7 +202,7 @@ static co_err read_members(images *im, const struct cifar *set, const char *path
     return err;
 }
 
-/* From the cache if it can be; what is wrong with the archive is told by itself. */
+/* From the cache if possible. If the archive is damaged, reading the archive itself gives the message. */
 static co_err read_archive(images *im, const struct cifar *set, const char *path)
 {
     char plain[4096];

@@ -21,17 +21,17 @@ typedef struct co_slice_dst {
     float *lam;  /* and the first one's weight */
 } co_slice_dst;
 
-/* Where the time of filling goes, added to by fill. */
+/* Time spent filling. fill adds to it. */
 typedef struct co_fill_times {
     uint64_t read_ns, decode_ns, augment_ns;
 } co_fill_times;
 
-/* What a sample is varied by: everything random about it is a function of (seed, epoch, id). */
+/* How a sample is varied. Everything random about it is a function of (seed, epoch, id). */
 typedef struct co_draw {
     uint64_t seed;
     uint32_t epoch;
     bool augment;         /* false: the plain sample, as in evaluation */
-    co_fill_times *times; /* NULL: nobody asks */
+    co_fill_times *times; /* NULL: times are not measured */
 } co_draw;
 
 /* An open data set: read-only after open, shared by all ranks through fork. */
@@ -44,17 +44,19 @@ typedef struct co_dataset {
     size_t shared_bytes;  /* taken with co_alloc_shared: one copy for all ranks */
     /* Sample ids are 0..count-1 within a split. */
     int (*length)(const struct co_dataset *d, co_split s, uint32_t id); /* NULL unless LM */
-    /* Fills n samples padded to `len`. Thread-safe; allocates nothing once it is warm. Returns how many of them could
-     * not be read: such a sample has x = 0 and y = CO_IGNORE (y2 likewise), whoever fills it and whenever. Negative: what
-     * was there at open could not be got at now (a disk, a network), which says nothing about the sample: the run must end
-     * whatever stop_on_bad says, for another try may go otherwise. */
+    /* Fills n samples padded to `len`. Thread-safe; allocates nothing after the first calls. Returns how many
+     * of them could not be read: such a sample has x = 0, y = CO_IGNORE and y2 = CO_IGNORE, in every rank and
+     * every epoch. Negative: a file that was there at open is gone or changed (a disk, a network). Then
+     * nobody knows what the sample is, and the run must end whatever stop_on_bad says. */
     int (*fill)(const struct co_dataset *d, co_split s, const uint32_t *id, co_slice_shape shape,
                 const co_draw *draw, const co_slice_dst *dst);
-    /* Reads a sample again and says what is wrong with it, naming the file: CO_EINPUT: it cannot be decoded; CO_EIO: it was
-     * there at open and is not now; CO_EFORMAT: it was changed since it was read first. NULL: nothing can be wrong. */
+    /* Reads a sample again and says what is wrong with it, naming the file: CO_EINPUT: it cannot be decoded;
+     * CO_EIO: it was there at open and is not now; CO_EFORMAT: it was changed since it was read first. NULL:
+     * nothing can be wrong. */
     co_err (*check)(const struct co_dataset *d, co_split s, uint32_t id);
-    /* NULL: never needed. Files that the fingerprint does not cover are compared with what `path`, a file of the run, says
-     * of earlier reading, and are noted there. Once, before the first fork. CO_EINPUT names a file that was changed. */
+    /* NULL: never needed. Files that the fingerprint does not cover are compared with what `path`, a file of
+     * the run, says of earlier reading, and are noted there. Once, before the first fork. CO_EINPUT names a
+     * file that was changed. */
     co_err (*remember)(struct co_dataset *d, const char *path);
     bool stop_on_bad; /* a training sample that cannot be read ends the run (else it is left out and counted) */
     /* No label can mark a sample as left out (regression): one that cannot be read ends an evaluation too. */
@@ -63,6 +65,7 @@ typedef struct co_dataset {
     const char *(*class_name)(const struct co_dataset *d, int64_t label);
     /* The file that a sample came from; NULL, or gives NULL: it has none of its own. */
     const char *(*file)(const struct co_dataset *d, co_split s, uint32_t id);
+    const struct picture_use *pictures; /* how pictures become samples; NULL: its samples are none */
     /* LM: text of token ids, for predict. NULL otherwise. */
     void (*decode)(const struct co_dataset *d, const int32_t *tokens, int n, co_str *out);
     void (*close)(struct co_dataset *d);
@@ -81,6 +84,15 @@ extern const co_dataset_def *const co_datasets[]; /* NULL-terminated */
 const co_dataset_def *co_dataset_find(const char *name);
 co_err co_dataset_open(co_dataset **out, const co_dataset_def *def, const void *cfg);
 void co_dataset_close(co_dataset *d); /* NULL is fine */
+
+/* Picture files of the user's own as samples of CO_SPLIT_TEST, in this order: through the evaluation
+ * transform of `like`, with its classes, y = CO_NO_LABEL. Of a folder, all pictures in it. A file that cannot
+ * be read is an unreadable sample. CO_EINPUT: `like` is no set of pictures, or a folder has none. `like` is
+ * borrowed until *out is closed. */
+enum { CO_NO_LABEL = -2 };
+co_err co_pictures_open(co_dataset **out, const co_dataset *like, const char *const *paths, int n);
+/* Does the name end as pictures do? True for formats that are not read, too. */
+bool co_picture_named(const char *name);
 
 /* --- order -------------------------------------------------------------------------------------------------
  */

@@ -1,4 +1,5 @@
-/* decode.c -- the table of picture formats, and which of them a file has. A new format is a file and a row here. */
+/* decode.c -- the table of picture formats, and which of them a file has. A new format is a file and a row
+ * here. */
 #include "data/decode_int.h"
 
 #include <stdio.h>
@@ -15,7 +16,7 @@ const char *const unsupported_endings[UNSUPPORTED] = {
     ".pnm", ".tga",  ".ico",  ".psd",  ".svg",  ".dng", ".cr2", ".nef", ".arw", ".exr",
 };
 
-/* --- by name ----------------------------------------------------------------------------------------------------- */
+/* --- by name -------------------------------------------------------------------------------------------- */
 
 static bool ends_in(const char *name, const char *ending, size_t len)
 {
@@ -52,7 +53,7 @@ int unsupported_named(const char *name)
     return -1;
 }
 
-/* --- by content -------------------------------------------------------------------------------------------------- */
+/* --- by content ----------------------------------------------------------------------------------------- */
 
 static const picture_format *format_of(const uint8_t *bytes, size_t len)
 {

@@ -1,8 +1,8 @@
 /* decode_int.h -- picture files to 8-bit RGB, as Pillow's convert("RGB") gives them.
  *
- * A format is a row of picture_formats and a file of its own. The first bytes of a file decide which format it has; its
- * name does not matter. Pixels are a function of the bytes alone: the same on every CPU, in every thread, whatever was
- * decoded before.
+ * A format is a row of picture_formats and a file of its own. The first bytes of a file decide which format
+ * it has; its name does not matter. Pixels are a function of the bytes alone: the same on every CPU, in every
+ * thread, whatever was decoded before.
  *
  *     picture p;
  *     char why[WHY_LEN];
@@ -20,7 +20,8 @@ typedef struct picture_format {
     const char *name;    /* "JPEG" */
     const char *endings; /* of its files' names, separated by blanks: ".jpg .jpeg" */
     bool (*recognises)(const uint8_t *bytes, size_t len);
-    /* The size that the file's head claims, before anything is decoded. `bytes` may be only the beginning of the file. */
+    /* The size that the file's head claims, before anything is decoded. `bytes` may be only the beginning of
+     * the file. */
     bool (*size)(const uint8_t *bytes, size_t len, uint32_t *height, uint32_t *width);
     /* Writes the pixels into picture_room. False: `why` says what is wrong with the file. */
     bool (*decode)(picture *out, const uint8_t *bytes, size_t len, uint64_t most_pixels, char why[WHY_LEN]);
@@ -32,15 +33,18 @@ extern const picture_format *const picture_formats[];     /* NULL-terminated */
 
 /* Is this the name of a picture that can be read, by its ending? */
 bool picture_named(const char *name);
-/* The ending of a picture format that is not read (".tiff"), as a place in unsupported_endings; -1: it is none. */
+/* The ending of a picture format that is not read (".tiff"), as a place in unsupported_endings; -1: it is
+ * none. */
 int unsupported_named(const char *name);
 enum { UNSUPPORTED = 20 };
 extern const char *const unsupported_endings[UNSUPPORTED];
 
-/* *out has 3 planes and lies in this thread's SCRATCH_PICTURE. False: `why` says what is wrong with the file. */
+/* *out has 3 planes and lies in this thread's SCRATCH_PICTURE. False: `why` says what is wrong with the
+ * file. */
 bool picture_decode(picture *out, const uint8_t *bytes, size_t len, uint64_t most_pixels, char why[WHY_LEN]);
 
-/* Its size by the file's head, which may be the only good part of the file. `len` may be less than the file's length. */
+/* Its size by the file's head, which may be the only good part of the file. `len` may be less than the file's
+ * length. */
 bool picture_size(const uint8_t *bytes, size_t len, uint32_t *height, uint32_t *width);
 
 /* For the formats: memory for [height,width,3] if the size is in bounds, else NULL with the reason. */

@@ -2,8 +2,8 @@
  *
  *     x uniform in [-1, 1), y = x . w + b + noise        w, b uniform in [-1, 1), noise normal
  *
- * Every number is drawn by sample id when it is asked for, so the set takes no memory at any size. The ids of
- * val and test follow those of train: one rule made them all.
+ * Every number is computed from the sample id when it is needed, so the set takes no memory at any size. The
+ * ids of val and test follow those of train: one rule made them all.
  */
 #include "data/data_int.h"
 

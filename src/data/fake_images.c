@@ -1,9 +1,9 @@
-/* fake_images.c -- made-up pictures of any size and number of classes: for trying out models, and for measuring without
- * a disk.
+/* fake_images.c -- made-up pictures of any size and number of classes: for trying out models, and for
+ * measuring without a disk.
  *
  *     x = noise + pattern[class]       noise uniform in [-1, 1); the pattern is 4x4 patches a plane, normal
  *
- * A picture is drawn by its id when it is asked for, so the set takes no memory at any size but that of the patterns. The
+ * A picture is computed from its id when it is needed, so only the patterns take memory. The
  * ids of val and test follow those of train. Cost: a few nanoseconds a number.
  */
 #include "data/data_int.h"

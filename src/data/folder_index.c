@@ -1,41 +1,45 @@
 /* folder_index.c -- from a list of files to samples with labels: what the folders mean.
  *
- *     train/CLASS/...  with val/ and test/ likewise     each is its own part; what is missing of val comes out of train
+ *     train/CLASS/... val/CLASS/... test/CLASS/...      each is a part of its own; without val, it comes out of train
  *     CLASS/...                                         all three come out of the whole
  *     val/ or test/ with val_annotations.txt            a flat folder, labelled by that text (Tiny ImageNet)
  *
- * Classes and samples have torchvision's order (ImageFolder): classes by name, samples by class, then by folder, then by
- * file name, all bytewise. A label is a class's place. What comes out of a whole does so by the one fixed permutation
- * of data_int.h. Whatever could be understood in two ways is refused, with what was found and what to do.
+ * Classes and samples have torchvision's order (ImageFolder): classes by name, samples by class, then by
+ * folder, then by file name, all bytewise. A label is a class's place. Where parts have no folders of their
+ * own, the fixed permutation of data_int.h divides the samples. Folders that could mean two things are
+ * refused, with what was found and what to do.
  */
 #include "data/folder_int.h"
 
 #include <stdio.h>
 #include <string.h>
 
+#include "base/doc.h"
+
 #include "data/images_int.h"
 
-/* --- parts ------------------------------------------------------------------------------------------------------- */
+/* --- parts ---------------------------------------------------------------------------------------------- */
 
 static co_err no_pictures(const folder_work *w, const char *where)
 {
-    char n[32], kinds[256];
+    char n[32], kinds[256], doc[PATH_MAX];
 
     if (*listing_unsupported(w->l, kinds))
-        return co_fail(
-            CO_EINPUT, "data.dir: %s has no pictures that can be read; unsupported format: %s. Convert them to one of %s",
-            where, kinds, PICTURE_ENDINGS);
+        return co_fail(CO_EINPUT,
+                       "data.dir: %s has no pictures that can be read; unsupported format: %s. "
+                       "Convert them to one of %s",
+                       where, kinds, PICTURE_ENDINGS);
     if (w->l->passed_over)
         return co_fail(CO_EINPUT,
                        "data.dir: %s has no pictures (" PICTURE_ENDINGS "), only %s other files such as %s: "
-                       "%s/train/CLASS/*.jpg or %s/CLASS/*.jpg is expected (docs/data.md)",
+                       "%s/train/CLASS/*.jpg or %s/CLASS/*.jpg is expected (%s)",
                        where, with_commas(n, w->l->passed_over), listing_path(w->l, w->l->passed_path),
-                       w->l->root, w->l->root);
+                       w->l->root, w->l->root, co_doc(doc, "data.md"));
     return co_fail(CO_EINPUT,
                    "data.dir: %s has no pictures (" PICTURE_ENDINGS
                    "): %s/train/CLASS/*.jpg or %s/CLASS/*.jpg is "
-                   "expected (docs/data.md)",
-                   where, w->l->root, w->l->root);
+                   "expected (%s)",
+                   where, w->l->root, w->l->root, co_doc(doc, "data.md"));
 }
 
 /* The classes are those of the part to train on. */
@@ -114,7 +118,7 @@ out:
     return err;
 }
 
-/* --- the whole ----------------------------------------------------------------------------------------------------- */
+/* --- the whole ------------------------------------------------------------------------------------------ */
 
 /* Takes n_val and n_test out of the samples, which all are there to train on so far. */
 static co_err split(folder_work *w, uint32_t n_val, uint32_t n_test)

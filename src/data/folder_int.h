@@ -6,7 +6,7 @@
 #include "data/data_int.h"
 #include "data/decode_int.h"
 
-/* --- what is there ---------------------------------------------------------------------------------------------- */
+/* --- what is there -------------------------------------------------------------------------------------- */
 typedef enum { ENTRY_PICTURE, ENTRY_TEXT, ENTRY_FOLDER } entry_kind;
 
 typedef struct entry {
@@ -16,8 +16,9 @@ typedef struct entry {
     entry_kind kind;
 } entry;
 
-/* The files of a folder or of a tar archive: pictures by the end of their names, and the texts that label them. Paths
- * stand in one piece of memory, and so do the files themselves if they are small enough. Read-only once loaded. */
+/* The files of a folder or of a tar archive: pictures by the end of their names, and the texts that label
+ * them. Paths stand in one piece of memory, and so do the files themselves if they are small enough.
+ * Read-only once loaded. */
 typedef struct listing {
     char *root; /* the folder or archive, for messages and for opening what lies in a folder */
     char *names;
@@ -34,8 +35,8 @@ typedef struct listing {
     uint8_t *block; /* the archive, or the pictures of the folder one after the other; NULL: on disk */
 } listing;
 
-/* `dir` is a folder, an archive (.tar, .tar.xz, .tar.gz) or a folder with nothing in it but one archive. At most
- * `in_memory` bytes are kept in memory. CO_EINPUT says what is wrong. */
+/* `dir` is a folder, an archive (.tar, .tar.xz, .tar.gz) or a folder with nothing in it but one archive. At
+ * most `in_memory` bytes are kept in memory. CO_EINPUT says what is wrong. */
 co_err listing_open(listing *out, const char *dir, uint64_t in_memory);
 void listing_close(listing *l);
 static inline const char *listing_path(const listing *l, uint32_t path)
@@ -45,8 +46,8 @@ static inline const char *listing_path(const listing *l, uint32_t path)
 
 enum { PICTURE_FILE_MOST = 256 << 20 };
 #define ENTRY_UNREAD UINT64_MAX /* `at` of a file that is not in the block, nor in an archive */
-/* The bytes of a file: those in the block, or read into `room` [size]. NULL: it cannot be read, co_errmsg and errno say
- * why. */
+/* The bytes of a file: those in the block, or read into `room` [size]. NULL: it cannot be read, co_errmsg and
+ * errno say why. */
 const uint8_t *listing_read(const listing *l, uint64_t at, uint64_t size, uint32_t path, void *room);
 
 /* "12 .tiff files, 3 .heic files"; "": there are none. */
@@ -56,7 +57,7 @@ co_err listing_add(listing *l, const char *path, entry_kind kind, uint64_t at, u
 co_err listing_take(listing *l, const char *path, uint64_t at, uint64_t size); /* adds it if it is of use */
 co_err listing_walk(listing *l);                                               /* the folder `root` */
 
-/* --- what it means ----------------------------------------------------------------------------------------------- */
+/* --- what it means -------------------------------------------------------------------------------------- */
 typedef struct sample {
     uint64_t at;
     uint32_t size, path, label;
@@ -72,11 +73,11 @@ typedef struct folder_index {
     co_pool pool;    /* holds the names */
 } folder_index;
 
-/* Fractions are used where the folder itself does not tell train, val and test apart. */
+/* The fractions are used where train, val and test have no folders of their own. */
 co_err folder_index_make(folder_index *out, const listing *l, double val_fraction, double test_fraction);
 void folder_index_fini(folder_index *x);
 
-/* --- for folder_*.c ------------------------------------------------------------------------------------------------ */
+/* --- for folder_*.c ------------------------------------------------------------------------------------- */
 /* The files whose path begins with prefix, and the folders that they are in. */
 typedef struct folder_part {
     const char *prefix; /* "", or ends in / */

@@ -1,4 +1,5 @@
-/* folder_labels.c -- the two texts that come with Tiny ImageNet: the classes of a flat folder, and names for people. */
+/* folder_labels.c -- the two texts that come with Tiny ImageNet: the classes of a flat folder, and names for
+ * people. */
 #include "data/folder_int.h"
 
 #include <stdlib.h>
@@ -51,8 +52,8 @@ static co_err read_text(char **out, const listing *l, const entry *e)
     return CO_OK;
 }
 
-/* Cuts the next line off *rest into its first two words, which tabs (or one blank, if there are none) set apart; false
- * at the end. */
+/* Cuts the next line off *rest into its first two words, which tabs (or one blank, if there are none) set
+ * apart; false at the end. */
 static bool next_pair(char **rest, char **first, char **second)
 {
     while (**rest) {

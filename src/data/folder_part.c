@@ -1,4 +1,5 @@
-/* folder_part.c -- one part of an image folder, train or val or the whole: its classes, and its samples in order. */
+/* folder_part.c -- one part of an image folder, train or val or the whole: its classes, and its samples in
+ * order. */
 #include "data/folder_int.h"
 
 #include <stdio.h>
@@ -72,7 +73,7 @@ bool part_has(const folder_part *p, const char *name)
     return class_of(p->classes, p->n_classes, name, strlen(name)) >= 0;
 }
 
-/* --- labels ------------------------------------------------------------------------------------------------------ */
+/* --- labels --------------------------------------------------------------------------------------------- */
 
 static co_err add_sample(folder_work *w, const entry *e, uint32_t label)
 {

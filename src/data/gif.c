@@ -1,11 +1,11 @@
 /* gif.c -- the first frame of a GIF file, as Pillow's convert("RGB") gives it.
  *
  *     "GIF87a" or "GIF89a", size of the canvas, global palette
- *     blocks: extensions (0x21), of which one tells a transparent colour, and frames (0x2c)
+ *     blocks: extensions (0x21), one of which names a transparent colour, and frames (0x2c)
  *     frame: its place on the canvas, a palette of its own or not, pixels packed by LZW in pieces of up to 255 bytes
  *
- * A frame may cover a part of the canvas: the rest has the transparent colour, or else colour 0. Without any palette a
- * pixel is a grey. Unlike Pillow, data that end before the last pixel are refused.
+ * A frame may cover a part of the canvas: the rest has the transparent colour, or else colour 0. Without any
+ * palette a pixel is a grey. Unlike Pillow, data that end before the last pixel are refused.
  */
 #include "data/decode_int.h"
 
@@ -97,7 +97,7 @@ static bool find_frame(gif *g, reader *in)
     return true;
 }
 
-/* --- pixels ------------------------------------------------------------------------------------------------------ */
+/* --- pixels --------------------------------------------------------------------------------------------- */
 
 typedef struct lzw {
     reader in;
@@ -173,7 +173,8 @@ static void put_code(lzw *z, canvas *c, uint32_t code, uint32_t clear)
         put_pixel(c, z->stack[--n]);
 }
 
-/* Code `next` becomes: the pixels of `before`, and then the first pixel of `code`, which may be `next` itself. */
+/* Code `next` becomes: the pixels of `before`, and then the first pixel of `code`, which may be `next`
+ * itself. */
 static void learn_code(lzw *z, uint32_t next, uint32_t before, uint32_t code, uint32_t clear)
 {
     uint32_t first = code == next ? before : code;

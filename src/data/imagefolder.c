@@ -1,15 +1,17 @@
-/* imagefolder.c -- a data set of one's own: JPEG and PNG files in folders, a folder a class.
+/* imagefolder.c -- a data set of the user's own: picture files in folders, one folder for each class.
  *
- * Files stay as they came, compressed: in memory, once for all ranks of the host, if all of them fit data.cache_mb,
- * else on disk, and each is read when it is asked for. They are decoded when asked for too (jpeg.c, png.c), by
- * whichever thread fills the slice, and go through the set's transform.
+ * Files stay compressed: in memory, once for all ranks of the host, if all of them fit data.cache_mb; else on
+ * disk, and each is read when it is needed. The thread that fills a slice decodes its pictures (decode.c) and
+ * applies the set's transform.
  *
- * The size of a sample is data.crop, or follows from data.resize. With neither: that of the pictures if all have the
- * same; if not, they are taken as ImageNet's are (crop 224 out of 256; random resized crop and flip in training).
- * "All" is PROBED of them, evenly spread, in memory or not: data.cache_mb must not decide what a sample is. One that
- * was not looked at and is of another size is a bad sample, and its message says what to give.
+ * The size of a sample is data.crop, or follows from data.resize. With neither: that of the pictures if all
+ * have the same; if not, they are taken as ImageNet's are (crop 224 out of 256; random resized crop and flip
+ * in training). The sizes of PROBED pictures, evenly spread, decide this, in memory or not: data.cache_mb
+ * must not decide what a sample is. A picture that was not probed and has another size is a bad sample, and
+ * its message says which key to give.
  *
- * A file that cannot be decoded is a bad sample. It is one in every epoch and rank, since that is a matter of its bytes.
+ * A file that cannot be decoded is a bad sample. It is one in every epoch and in every rank, because its
+ * bytes alone decide that.
  */
 #include "data/decode_int.h"
 #include "data/folder_int.h"
@@ -18,11 +20,13 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "base/doc.h"
 #include "base/alloc.h"
 #include "base/clock.h"
 #include "base/hash.h"
 #include "base/log.h"
 #include "data/file_int.h"
+#include "data/pictures_int.h"
 
 enum { PROBED = 256, PROBE_LEN = 256 << 10, ON_ERROR_STOP = 0 };
 static const uint64_t CONTENT_HASHED =
@@ -60,8 +64,9 @@ struct imagefolder {
     folder_index index;
     transform how;
     uint32_t fixed_h, fixed_w; /* no other size can be a sample; 0: any can */
-    seen seen;                 /* hashes of the files that were read, by sample */
-    bool content;              /* the fingerprint covers every byte of the files */
+    picture_use use;
+    seen seen;    /* hashes of the files that were read, by sample */
+    bool content; /* the fingerprint covers every byte of the files */
 };
 
 static const sample *sample_of(const struct imagefolder *set, co_split s, uint32_t id)
@@ -69,10 +74,10 @@ static const sample *sample_of(const struct imagefolder *set, co_split s, uint32
     return &set->index.samples[split_start(&set->base, s) + id];
 }
 
-/* --- one sample -------------------------------------------------------------------------------------------------- */
+/* --- one sample ----------------------------------------------------------------------------------------- */
 
-/* Was the file there at open, so that nobody knows now which bits it would give? One that may not be read (EACCES) could
- * not be read then either. */
+/* Was the file there at open, so that nobody knows now which bits it would give? One that may not be read
+ * (EACCES) could not be read then either. */
 static bool is_lost(const listing *l, const sample *e, int error)
 {
     bool was_there = !l->block && e->size > 0 && e->size <= PICTURE_FILE_MOST;
@@ -80,8 +85,8 @@ static bool is_lost(const listing *l, const sample *e, int error)
     return was_there && error != EACCES && error != EPERM;
 }
 
-/* The file's bytes. NULL with the reason if it cannot be read now, or could not when the set was opened: *gone becomes
- * CO_EIO if it was there at open, CO_EFORMAT if it had other bytes when it was read first. */
+/* The file's bytes. NULL with the reason if it cannot be read now, or could not when the set was opened:
+ * *gone becomes CO_EIO if it was there at open, CO_EFORMAT if it had other bytes when it was read first. */
 static const uint8_t *read_sample(const struct imagefolder *set, const sample *e, co_err *gone,
                                   char why[WHY_LEN])
 {
@@ -193,7 +198,7 @@ static const char *class_name(const co_dataset *d, int64_t label)
     return x->titles ? x->titles[label] : x->classes[label];
 }
 
-/* --- opening ----------------------------------------------------------------------------------------------------- */
+/* --- opening -------------------------------------------------------------------------------------------- */
 
 static uint32_t total(const struct imagefolder *set)
 {
@@ -234,7 +239,7 @@ static bool is_set(const char *text)
     return text && *text;
 }
 
-/* *as_imagenet: sizes differ and nobody said what to make of them. */
+/* *as_imagenet: sizes differ, and no key says which size a sample has. */
 static co_err choose_transform(struct imagefolder *set, const struct transform_cfg *given, bool *as_imagenet)
 {
     static char imagenet_crop[] = "224";
@@ -255,7 +260,8 @@ static co_err choose_transform(struct imagefolder *set, const struct transform_c
     return CO_OK;
 }
 
-/* Of names, sizes, labels, splits and transform; and of the files themselves up to CONTENT_HASHED bytes in all. */
+/* Of names, sizes, labels, splits and transform; and of the files themselves up to CONTENT_HASHED bytes in
+ * all. */
 static co_err fingerprint(struct imagefolder *set)
 {
     const folder_index *x = &set->index;
@@ -357,6 +363,8 @@ static co_err make(struct imagefolder *set, const struct folder_cfg *c)
                  "smaller and "
                  "faster)");
     memcpy(set->base.count, set->index.count, sizeof set->base.count);
+    set->use = (picture_use){&set->how, set->fixed_h, set->fixed_w};
+    set->base.pictures = &set->use;
     transform_io(&set->how, &set->base.io);
     if (*listing_unsupported(&set->files, kinds))
         co_log_say(CO_LOG_WARN, "data.dir: %s: unsupported format: %s left out (%s are read)",
@@ -372,9 +380,12 @@ static co_err open_folder(co_dataset **out, const void *cfg)
 {
     const struct folder_cfg *c = cfg;
 
+    char doc[PATH_MAX];
+
     if (!is_set(c->dir))
-        return co_fail(CO_EINPUT, "data=imagefolder needs data.dir=FOLDER with a folder for each class"
-                                  " (docs/data.md says how)");
+        return co_fail(CO_EINPUT,
+                       "data=imagefolder needs data.dir=FOLDER with a folder for each class (%s says how)",
+                       co_doc(doc, "data.md"));
     struct imagefolder *set = co_zalloc(sizeof *set);
     if (!set)
         return CO_ENOMEM;

@@ -2,9 +2,10 @@
  *
  *     x = (byte / 255 - mean) / std        mean and std fixed, one each a plane
  *
- * A byte has 256 values, so x is looked up. With data.resize, data.crop or anything random, pictures go through
- * transform_apply instead. The bytes stand in memory once, and every rank reads the same pages through fork. Train and val are parts of the training rows by one fixed permutation; test is the set's own
- * test part in its own order.
+ * A byte has 256 values, so x comes from a table. With data.resize, data.crop or anything random, pictures go
+ * through transform_apply instead. The bytes are in memory once: every rank reads the same pages through
+ * fork. Train and val are parts of the training rows by one fixed permutation; test is the set's own test
+ * part in its own order.
  *
  * Cost: fill takes about a nanosecond a number.
  */
@@ -14,6 +15,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "base/doc.h"
 #include "base/alloc.h"
 #include "base/clock.h"
 #include "base/fs.h"
@@ -30,12 +32,17 @@ const co_option images_options[] = {
 
 co_err images_check_dir(const char *name, const struct images_cfg *c)
 {
+    char doc[PATH_MAX];
+
     if (!c->dir || !*c->dir)
-        return co_fail(CO_EINPUT, "data=%s needs data.dir=FOLDER with its files (docs/data.md says which)",
-                       name);
+        return co_fail(CO_EINPUT, "data=%s needs data.dir=FOLDER with its files (%s says which)", name,
+                       co_doc(doc, "data.md"));
     if (!co_fs_is_dir(c->dir))
-        return co_fail(CO_EINPUT, "data.dir: %s: %s", c->dir,
-                       co_fs_exists(c->dir) ? "not a folder" : strerror(ENOENT));
+        return co_fail(
+            CO_EINPUT,
+            "data=%s: data.dir: %s: %s; put its files there, or name their folder with data.dir=FOLDER "
+            "(docs/data.md says which files)",
+            name, c->dir, co_fs_exists(c->dir) ? "not a folder" : strerror(ENOENT));
     return CO_OK;
 }
 
@@ -167,6 +174,8 @@ void images_finish(images *im, double val_fraction)
         .shared_bytes = (size_t)(s->n_train + s->n_test) * s->stride,
         .close = shut,
     };
+    im->use = (picture_use){&im->how, s->height, s->width};
+    im->base.pictures = &im->use;
     transform_io(&im->how, &im->base.io);
     split_permute(im->place, s->n_train);
     for (uint32_t i = 0; i < s->n_test; i++)

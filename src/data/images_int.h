@@ -2,7 +2,7 @@
 #ifndef CO_DATA_IMAGES_INT_H
 #define CO_DATA_IMAGES_INT_H
 
-#include "data/transform_int.h"
+#include "data/pictures_int.h"
 
 /* --- packed files -------------------------------------------------------------------------------------------
  * Bytes of a file in order, unpacked on the way if its name ends in .xz or .gz. Every failure names the file
@@ -11,11 +11,12 @@ typedef struct packed packed;
 co_err packed_open(packed **out, const char *path);
 co_err packed_of_bytes(packed **out, const void *bytes, size_t len, const char *name); /* borrows `bytes` */
 co_err packed_read(packed *p, void *to, size_t want, size_t *got); /* got < want: that was the end */
-/* `want` bytes and then the end, or a failure that tells the sizes; `before` bytes were read already. */
+/* Reads `want` bytes and then expects the end; if not, the message has both sizes. `before` bytes were read
+ * already. */
 co_err packed_exactly(packed *p, void *to, size_t want, size_t before);
 co_err packed_skip(packed *p, uint64_t n); /* past the end: the next read gives nothing */
-/* No more than `most` bytes may come out of a packed file. Without this call the limit is 64 MiB and 50 times the file's
- * length. Reading beyond it fails with a sentence, and packed_is_over is true from then on. */
+/* No more than `most` bytes may come out of a packed file. Without this call the limit is 64 MiB and 50 times
+ * the file's length. Reading beyond it fails with a sentence, and packed_is_over is true from then on. */
 void packed_limit(packed *p, uint64_t most);
 bool packed_is_over(const packed *p);
 const char *packed_path(const packed *p);
@@ -24,7 +25,7 @@ void packed_close(packed *p); /* NULL is fine */
 /* 30730000 as "30,730,000". */
 const char *with_commas(char out[32], uint64_t n);
 
-/* --- tar ---------------------------------------------------------------------------------------------------- */
+/* --- tar ------------------------------------------------------------------------------------------------ */
 typedef struct tar {
     packed *in;      /* borrowed */
     char name[1024]; /* of the file in hand */
@@ -36,13 +37,13 @@ typedef struct tar {
 co_err tar_next(tar *t, bool *is_one);
 co_err tar_read(tar *t, void *to); /* the whole file in hand, `size` bytes, once */
 
-/* --- idx ---------------------------------------------------------------------------------------------------- */
+/* --- idx ------------------------------------------------------------------------------------------------ */
 enum { IDX_SIDE = 28, IDX_MOST = 250000 };
 /* Reads and checks the head of a file of pictures (28x28) or labels: *n of them follow, a byte a number. */
 co_err idx_head(packed *p, bool pictures, uint32_t *n);
 size_t idx_head_len(bool pictures);
 
-/* --- pictures in memory ------------------------------------------------------------------------------------- */
+/* --- pictures in memory --------------------------------------------------------------------------------- */
 struct images_cfg {
     char *dir;
     double val_fraction;
@@ -50,8 +51,8 @@ struct images_cfg {
 };
 extern const co_option images_options[];
 
-/* Row r is a picture: [planes,height,width] bytes at bytes + r * stride + skip. Rows to train on come first, then
- * those to test on. */
+/* Row r is a picture: [planes,height,width] bytes at bytes + r * stride + skip. Rows to train on come first,
+ * then those to test on. */
 typedef struct images_spec {
     const char *name;
     uint32_t planes, height, width, classes;
@@ -67,9 +68,11 @@ typedef struct images {
     uint16_t *label; /* [n_train + n_test] */
     uint32_t *place; /* which row: see split_permute; those to test on keep their order */
     transform how;
+    picture_use use;
 } images;
 
-/* Checks the keys of c and gives memory for the rows, which the caller fills, checks and gives to images_finish. */
+/* Checks the keys of c and gives memory for the rows, which the caller fills, checks and gives to
+ * images_finish. */
 co_err images_new(images **out, const images_spec *spec, const struct images_cfg *c);
 void images_finish(images *im, double val_fraction); /* splits, fingerprint */
 void images_free(images *im);                        /* NULL is fine */

@@ -1,15 +1,16 @@
 /* jpeg.c -- JPEG through libjpeg-turbo.
  *
- * The accurate integer transform and smooth ("fancy") upsampling, which libjpeg-turbo's vector code gives bit for bit
- * like its plain code: the pixels are the same on every CPU, and those of Pillow. Grey becomes RGB; CMYK and YCCK are
- * taken as Adobe writes them, inverted, as Pillow does.
+ * The accurate integer transform and smooth ("fancy") upsampling, which libjpeg-turbo's vector code gives bit
+ * for bit like its plain code: the pixels are the same on every CPU, and those of Pillow. Grey becomes RGB;
+ * CMYK and YCCK are taken as Adobe writes them, inverted, as Pillow does.
  *
- * Each file gets a decoder of its own. Keeping one would save two microseconds and lose the promise: a file without
- * tables of its own would be decoded by those of the file before it.
+ * Each file gets a decoder of its own. Keeping one would save two microseconds, but a file without tables
+ * would then be decoded with the tables of the file before it.
  *
- * libjpeg goes on after damage and fills in grey. Here a file is refused when libjpeg says that its picture data are
- * cut short or corrupt; remarks on what does not touch pixels (bytes between segments, odd profiles) are passed over.
- * A file has at most 500 scans: without a bound, a small one could keep a decoder busy for hours.
+ * libjpeg goes on after damage and fills in grey. Here a file is refused when libjpeg says that its picture
+ * data are cut short or corrupt; remarks on what does not touch pixels (bytes between segments, odd profiles)
+ * are passed over. A file has at most 500 scans: without a bound, a small one could keep a decoder busy for
+ * hours.
  */
 #include "data/decode_int.h"
 
@@ -138,10 +139,10 @@ static bool decode(struct job *job, picture *out, const uint8_t *bytes, size_t l
         read_cmyk(j, to, out->stride);
     else
         read_rgb(j, to, out->stride);
-    return true; /* what follows the last row is nothing of the picture */
+    return true; /* nothing after the last row belongs to the picture */
 }
 
-/* What is decoded into is the caller's, so that its bytes are what they should be after the jump. */
+/* The job belongs to the caller, so its members are valid after the jump. */
 static bool decode_or_jump(struct job *job, picture *out, const uint8_t *bytes, size_t len, uint64_t most_pixels)
 {
     return setjmp(job->out) == 0 && decode(job, out, bytes, len, most_pixels);
@@ -160,7 +161,7 @@ static bool jpeg_decode(picture *out, const uint8_t *bytes, size_t len, uint64_t
     return good;
 }
 
-/* --- the head ------------------------------------------------------------------------------------------------------ */
+/* --- the head ------------------------------------------------------------------------------------------- */
 
 static bool is_jpeg(const uint8_t *bytes, size_t len)
 {

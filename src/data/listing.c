@@ -1,8 +1,9 @@
 /* listing.c -- the files of a data set of pictures, wherever they lie: in folders, or in a tar archive.
  *
- * An archive is never spread out on disk. Packed, it is unpacked into one file (cache.c); then it is read into memory
- * whole if it fits data.cache_mb, or read from place by place. So 11,000 pictures open as fast as one file is read.
- * Of a folder the pictures are read into one block, under the same limit.
+ * An archive is never unpacked into separate files. A packed one becomes one plain file (cache.c). It is then
+ * read into memory as a whole if it fits data.cache_mb; if not, each picture is read from its place in the
+ * file. So 11,000 pictures open as fast as one file is read. The pictures of a folder are read into one
+ * block, under the same limit.
  *
  * Costs per file: its path, 32 bytes, and its own bytes once for all ranks of the host.
  */
@@ -19,7 +20,7 @@
 #include "data/cache_int.h"
 #include "data/file_int.h"
 
-/* --- the list ----------------------------------------------------------------------------------------------------- */
+/* --- the list ------------------------------------------------------------------------------------------- */
 
 static bool ends_in(const char *name, const char *end)
 {
@@ -92,7 +93,7 @@ const char *listing_unsupported(const listing *l, char out[256])
     return out;
 }
 
-/* --- archives ------------------------------------------------------------------------------------------------------ */
+/* --- archives ------------------------------------------------------------------------------------------- */
 
 static bool is_archive(const char *name)
 {
@@ -200,7 +201,7 @@ static co_err find_archive(listing *l, uint64_t in_memory)
     return err ? co_fail_in(err, "data.dir: %s", l->root) : CO_OK;
 }
 
-/* --- folders ------------------------------------------------------------------------------------------------------- */
+/* --- folders -------------------------------------------------------------------------------------------- */
 
 static co_err load_pictures(listing *l)
 {
@@ -297,7 +298,7 @@ void listing_close(listing *l)
     *l = (listing){.fd = -1};
 }
 
-/* --- reading ------------------------------------------------------------------------------------------------------- */
+/* --- reading -------------------------------------------------------------------------------------------- */
 
 static bool read_fully(int fd, uint8_t *to, uint64_t size, uint64_t at, const char *path)
 {
@@ -323,7 +324,10 @@ const uint8_t *listing_read(const listing *l, uint64_t at, uint64_t size, uint32
     if (l->block && at != ENTRY_UNREAD)
         return l->block + at;
     if (size > PICTURE_FILE_MOST) {
-        co_fail(CO_EINPUT, "%s: %llu bytes; 256 MiB are the most that is read", name, (unsigned long long)size);
+        /* Sizes are kept in 32 bits: the largest stands for all above it. */
+        bool counted = size < UINT32_MAX;
+        co_fail(CO_EINPUT, "%s: %s%llu%s; 256 MiB are the most that is read", name, counted ? "" : "more than ",
+                (unsigned long long)(counted ? size : 4), counted ? " bytes" : " GiB");
         return NULL;
     }
     if (l->fd >= 0)

@@ -1,5 +1,5 @@
-/* listing_walk.c -- the files below a folder. Links are followed; a folder that is its own ancestor by way of a link is
- * not entered again. Hidden files and folders are not looked at. */
+/* listing_walk.c -- the files below a folder. Links are followed; a link to a folder that it lies in
+ * is not. Hidden files and folders are left out. */
 #include "data/folder_int.h"
 
 #include <stdio.h>
@@ -35,7 +35,7 @@ static co_err visit(listing *l, char path[PATH_ROOM], size_t root_len, const str
     struct stat st;
 
     if (stat(path, &st) != 0)
-        return listing_take(l, name, ENTRY_UNREAD, 0); /* a link to nowhere: told when it is asked for */
+        return listing_take(l, name, ENTRY_UNREAD, 0); /* a broken link: a bad sample when it is read */
     if (S_ISREG(st.st_mode))
         return listing_take(l, name, ENTRY_UNREAD, (uint64_t)st.st_size);
     if (!S_ISDIR(st.st_mode))

@@ -10,8 +10,8 @@
  * Invariants, all under one lock:
  *   1. held <= handed <= held + depth, so no two jobs in flight share a slot;
  *   2. next() is called by the one thread that set `handing`, with index `handed`: in order, one at a time.
- *      Itself it runs outside the lock, like fill: it may shuffle an epoch, and a slice that is ready must
- *      not wait for that;
+ *      It runs outside the lock, as fill does: it may shuffle an epoch, and a slice that is ready must not
+ *      wait for that;
  *   3. slot.ready belongs to the job in the slot and is cleared before the slot is filled anew.
  * What is loaded does not depend on who loads it or when: the bytes are the same for any number of threads.
  *
@@ -73,8 +73,8 @@ static void load(co_loader *l, uint64_t index)
     atomic_fetch_add_explicit(&l->augment_ns, t.augment_ns, memory_order_relaxed);
 }
 
-/* Takes the next job. False when the loader stops: a thread that exited at the end of the jobs would fault in code of
- * its own while steps still run. Called and left with the lock held. */
+/* Takes the next job. False when the loader stops: a thread that exited at the end of the jobs would fault in
+ * code of its own while steps still run. Called and left with the lock held. */
 static bool take_job(co_loader *l, uint64_t *index)
 {
     for (;;) {
@@ -120,7 +120,8 @@ static void *work(void *loader)
     return NULL;
 }
 
-/* Signals are for the threads that expect them: the loader's are born with all blocked but those of a crash. */
+/* Signals are for the threads that expect them: the loader's are born with all blocked but those of a
+ * crash. */
 static co_err start_threads(co_loader *l)
 {
     static const int crashes[] = {SIGSEGV, SIGBUS, SIGFPE, SIGILL, SIGABRT};

@@ -1,9 +1,10 @@
-/* mnist.c -- handwritten digits of 28x28, and whatever else comes in files of the same names: Fashion-MNIST, KMNIST.
+/* mnist.c -- handwritten digits of 28x28, and whatever else comes in files of the same names: Fashion-MNIST,
+ * KMNIST.
  *
- * Source: Y. LeCun, C. Cortes, C. Burges, The MNIST database of handwritten digits. Four idx files (idx.c), each
- * plain or .gz, in data.dir or in data.dir/MNIST/raw, where torchvision puts them. MNIST has 60,000 pictures to
- * train on and 10,000 to test on; the files' own heads say how many there are. Mean and standard deviation are
- * MNIST's, for the relatives too.
+ * Source: Y. LeCun, C. Cortes, C. Burges, The MNIST database of handwritten digits. Four idx files (idx.c),
+ * each plain or .gz, in data.dir or in data.dir/MNIST/raw, where torchvision puts them. MNIST has 60,000
+ * pictures to train on and 10,000 to test on; the files' own heads say how many there are. Mean and standard
+ * deviation are MNIST's, for the relatives too.
  */
 #include "data/images_int.h"
 
@@ -66,7 +67,7 @@ static co_err read_labels(images *im, uint32_t first, uint32_t n, const char *di
     return err;
 }
 
-/* The heads come first: they say how much memory is needed. */
+/* The heads are read first: they give the number of pictures, and so the memory needed. */
 static co_err read_set(images **im, packed *in[2], const struct images_cfg *c)
 {
     images_spec spec = mnist;

@@ -4,8 +4,8 @@
  *   text     | 16 batches       | 16 batches       | rest  |     sorted by length inside each window
  *            then whole batches change places, a short one staying last
  *
- * So the samples of a batch, and with them those of a slice, are of like length and little is padded, while
- * what comes when stays random. docs/formats/order.md says it so that anyone can do it again.
+ * So the samples of a batch, and of a slice, have similar lengths and little is padded, while their order
+ * stays random. docs/formats/order.md describes it exactly, so that anyone can reproduce it.
  *
  * All memory is taken in co_order_new: two epochs, and for text one more and a window's keys. An epoch costs
  * O(n), for text O(n log(window)).
@@ -32,7 +32,7 @@ struct co_order {
         uint32_t number;
         uint32_t *ids; /* [n] */
     } kept[2];
-    int last;           /* which of kept[] was asked for last: the other one is overwritten next */
+    int last;           /* which of kept[] was used last: the other one is overwritten next */
     uint32_t *shuffled; /* [n], text only, as are the next */
     uint32_t *batches;  /* [n / batch] */
     uint64_t *keys;     /* [2 * window] */

@@ -1,8 +1,8 @@
 /* packed.c -- the bytes of a file in order, whether it is plain, xz (liblzma) or gzip (zlib).
  *
- * What it is says the end of its name. The file is read in pieces of 256 KiB and unpacked straight into the
- * caller's memory, so nothing is ever held but one piece and the decoder. Checksums are checked by the decoders
- * when the end is reached; a file that stops early is cut short, bytes after its end are refused.
+ * The end of the file's name decides which it is. The file is read in pieces of 256 KiB and unpacked straight
+ * into the caller's memory, so only one piece and the decoder are in memory. The decoders check the checksums
+ * at the end of the file. A file that stops early is reported as cut short; bytes after its end are refused.
  *
  * Cost: xz about 20 MB/s of pictures, gzip 150 MB/s.
  */
@@ -21,8 +21,8 @@
 #include "data/file_int.h"
 
 enum { PIECE = 256 << 10, OVERRUN = 1 << 20, XZ_MEMORY = 256 << 20 };
-/* A packed file of n bytes may unpack to UNPACKED_LEAST + UNPACKED_TIMES * n bytes. Pictures hardly pack at all; tar
- * headers and BMP files do. */
+/* A packed file of n bytes may unpack to UNPACKED_LEAST + UNPACKED_TIMES * n bytes. Pictures hardly pack at
+ * all; tar headers and BMP files do. */
 static const uint64_t UNPACKED_LEAST = 64 << 20, UNPACKED_TIMES = 50;
 
 typedef enum { PLAIN, XZ, GZ } packing;

@@ -1,5 +1,5 @@
-/* picture_room.c -- memory for a decoded picture, after its size was checked. Every format asks here before it decodes,
- * so no file can claim more memory than the bound allows. */
+/* picture_room.c -- memory for a decoded picture, after its size was checked. Every format asks here before
+ * it decodes, so no file can claim more memory than the bound allows. */
 #include "data/decode_int.h"
 
 #include <stdio.h>

@@ -1,10 +1,11 @@
 /* png.c -- PNG through libpng.
  *
- * As Pillow's convert("RGB"): palettes and grey become RGB, alpha is dropped, of 16 bits the upper 8 are kept; 16-bit
- * grey alone is cut off at 255 instead. Gamma and profiles are not looked at. Nothing after the last row is read.
+ * As Pillow's convert("RGB"): palettes and grey become RGB, alpha is dropped, of 16 bits the upper 8 are
+ * kept; 16-bit grey alone is cut off at 255 instead. Gamma and profiles are not looked at. Nothing after the
+ * last row is read.
  *
- * libpng asks for memory for each file. It gets pieces of this thread's scratch, one after the other, and from the heap
- * what does not fit there, so that pictures of ordinary width allocate nothing.
+ * libpng allocates for each file. Here it gets pieces of this thread's scratch memory, and heap memory only
+ * when those are used up, so pictures of ordinary width allocate nothing.
  */
 #include "data/decode_int.h"
 
@@ -87,7 +88,8 @@ static bool ask_for_rgb(png_structp png, int colour, int depth)
     return false;
 }
 
-/* [width,2] big-endian to [width,3] in place, from the right so that nothing is overwritten before it is read. */
+/* [width,2] big-endian to [width,3] in place, from the right so that nothing is overwritten before it is
+ * read. */
 static void clip_grey(uint8_t *row, size_t width)
 {
     for (size_t x = width; x-- > 0;) {
@@ -122,7 +124,7 @@ static bool decode(struct job *job, picture *out, uint64_t most_pixels)
     return true;
 }
 
-/* The job is the caller's, so that its members are what they should be after the jump. */
+/* The job belongs to the caller, so its members are valid after the jump. */
 static bool decode_or_jump(struct job *job, picture *out, uint64_t most_pixels)
 {
     if (setjmp(job->out))
@@ -143,7 +145,7 @@ static bool png_decode(picture *out, const uint8_t *bytes, size_t len, uint64_t 
     return good;
 }
 
-/* --- the head ------------------------------------------------------------------------------------------------------ */
+/* --- the head ------------------------------------------------------------------------------------------- */
 
 static bool is_png(const uint8_t *bytes, size_t len)
 {

@@ -1,4 +1,5 @@
-/* scratch.c -- a thread's working memory for pictures: a few buffers that only grow, and go when the thread does. */
+/* scratch.c -- a thread's working memory for pictures: a few buffers that only grow, and go when the thread
+ * does. */
 #include "data/transform_int.h"
 
 #include <pthread.h>

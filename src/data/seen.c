@@ -1,11 +1,11 @@
 /* seen.c -- a hash of every file that was read, to notice files that are replaced while a run uses them.
  *
- * Cost: 8 bytes a file and host, and some 0.3 ns a byte when a file is read. The hash is not cryptographic: it is to notice
- * accidents, and misses one change in 2^64.
+ * Cost: 8 bytes a file and host, and some 0.3 ns a byte when a file is read. The hash is not cryptographic:
+ * it is to notice accidents, and misses one change in 2^64.
  *
- * Kept on disk the table is a mapped file: a header of 128 bytes ("cohort seen 1 N FINGERPRINT", padded with zeros), then n
- * hashes in the byte order of the host. The kernel writes it back whenever it likes. A hash that is lost with the power is a
- * file that counts as not read yet, nothing worse.
+ * Kept on disk the table is a mapped file: a header of 128 bytes ("cohort seen 1 N FINGERPRINT", padded with
+ * zeros), then n hashes in the byte order of the host. The kernel writes it back whenever it likes. A hash
+ * that is lost with the power is a file that counts as not read yet, nothing worse.
  */
 #include "data/file_int.h"
 
@@ -73,7 +73,8 @@ static co_err map_file(void **map, size_t len, const char *path, const char head
     if (*is_new) {
         if (ftruncate(fd, 0) != 0 || ftruncate(fd, (off_t)len) != 0)
             err = co_fail(CO_EIO, "resize %s: %m", path);
-        else if ((errno = posix_fallocate(fd, 0, (off_t)len)) != 0) /* a full disk is told here, not by SIGBUS */
+        else if ((errno = posix_fallocate(fd, 0, (off_t)len)) !=
+                 0) /* a full disk: an error here, no SIGBUS later */
             err = co_fail(CO_EIO, "%s: %zu bytes: %m", path, len);
         else if (pwrite(fd, header, HEADER, 0) != HEADER)
             err = co_fail(CO_EIO, "write %s: %m", path);

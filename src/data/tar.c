@@ -1,9 +1,11 @@
-/* tar.c -- the regular files of a tar archive, one after the other (POSIX ustar, as GNU, BSD and Python write it).
+/* tar.c -- the regular files of a tar archive, one after the other (POSIX ustar, as GNU, BSD and Python write
+ * it).
  *
- * An archive is blocks of 512 bytes: a head, the file's bytes padded to whole blocks, the next head; a block of
- * zeros ends it. Folders and links are passed over. A name too long for a head stands before it in blocks of its own:
- * type L has the name (GNU), type x lines "LENGTH path=NAME" (POSIX). Other extra facts are passed over: were one to
- * change a file's size, the next head would not be where it should, and its checksum would say so.
+ * An archive is blocks of 512 bytes: a head, the file's bytes padded to whole blocks, the next head; a block
+ * of zeros ends it. Folders and links are passed over. A name too long for a head stands before it in blocks
+ * of its own: type L has the name (GNU), type x lines "LENGTH path=NAME" (POSIX). Other extra facts are
+ * ignored. If one changed a file's size, the next head would not be where it is expected, and its checksum
+ * would fail.
  */
 #include "data/images_int.h"
 

@@ -8,9 +8,9 @@
  *
  * Tokens: 0 begins every sample (and pads), then the distinct code points of the file, rising.
  *
- * Invariants: the file is read once, checked to be UTF-8 without NULs and never read again, so it may change on disk; a
- * piece lies within one line. In memory stand the file, 12 bytes per sample, and a table from code point to
- * token of which only the pages in use are real. fill decodes on the way: some 10 ns a character.
+ * Invariants: the file is read once, checked to be UTF-8 without NULs and never read again, so it may change
+ * on disk; a piece lies within one line. In memory stand the file, 12 bytes per sample, and a table from code
+ * point to token of which only the pages in use are real. fill decodes on the way: some 10 ns a character.
  */
 #include "data/data_int.h"
 

@@ -1,7 +1,9 @@
-/* transform.c -- from the keys of data.* to what is done with a picture, decided and checked before the first one.
+/* transform.c -- from the keys of data.* to what is done with a picture, decided and checked before the first
+ * one.
  *
- * A recipe (data.augment) only fills in what is not set. Sizes: data.crop is the sample's; without it the sample is
- * as large as the resized picture, or the picture itself, and that size must then be the same for all.
+ * A recipe (data.augment) only fills in what is not set. Sizes: data.crop is the sample's; without it the
+ * sample is as large as the resized picture, or the picture itself, and that size must then be the same for
+ * all.
  */
 #include "data/transform_int.h"
 
@@ -16,7 +18,8 @@ static const float cifar_mean[3] = {0.4914f, 0.4822f, 0.4465f}, cifar_std[3] = {
 
 enum { SIZE_MAX_ASKED = 4096 };
 
-/* Numbers with , : ; / x or blanks between them, perhaps in brackets. How many; -1: something is not a number. */
+/* Numbers with , : ; / x or blanks between them, perhaps in brackets. How many; -1: something is not a
+ * number. */
 static int numbers(const char *text, double *out, int most)
 {
     static const char between[] = ",:;/x[] ";

@@ -1,8 +1,8 @@
 /* transform_apply.c -- one picture to one sample, by what was drawn.
  *
- * As little as possible is copied: a crop inside the picture is a view of it, a flip is reading rows backwards while
- * normalising (colours do not mind the order; TrivialAugment does, so there the flip comes first). The picture in hand
- * is in the caller's memory or in one of the thread's two scratch canvases.
+ * As little as possible is copied: a crop inside the picture is a view of it, a flip is reading rows
+ * backwards while normalising (colours do not mind the order; TrivialAugment does, so there the flip comes
+ * first). The picture in hand is in the caller's memory or in one of the thread's two scratch canvases.
  *
  * Cost: 64x64 in colour takes about 10 us to normalise and 15 more for a resized box.
  */
@@ -83,6 +83,26 @@ static picture cut_out(const transform *t, picture p, const struct drawn *drawn)
     if (drawn && t->crops)
         return crop_of_resized(p, h, w, drawn->crop);
     return crop_of_resized(p, h, w, (box){central(h, t->height), central(w, t->width), height, width});
+}
+
+picture transform_fit(picture p, uint32_t height, uint32_t width)
+{
+    bool wide = (uint64_t)p.width * height > (uint64_t)p.height * width;
+    uint64_t h = wide ? height : (uint64_t)p.height * width / p.width;
+    uint64_t w = wide ? (uint64_t)p.width * height / p.height : width;
+    const uint64_t longest = 1 << 28; /* of a sliver, a little is cut off before it would overflow */
+
+    h = h < longest ? h : longest;
+    w = w < longest ? w : longest;
+    box middle = {central((uint32_t)h, height), central((uint32_t)w, width), (int32_t)height, (int32_t)width};
+    picture cut = crop_of_resized(p, (uint32_t)h, (uint32_t)w, middle);
+    canvas out = canvas_in(SCRATCH_B, height, width, p.planes);
+
+    if (cut.bytes != out.bytes) /* a view of p, or in SCRATCH_A */
+        picture_crop(out, cut, 0, 0);
+    size_t len = (size_t)height * width * p.planes;
+    uint8_t *to = memcpy(scratch_get(SCRATCH_PICTURE, len), out.bytes, len);
+    return (picture){to, height, width, p.planes, (size_t)width * p.planes};
 }
 
 static void jitter(canvas c, const transform *t, const struct drawn *drawn)

@@ -1,8 +1,8 @@
 /* transform_draw.c -- what varies a sample, drawn from (seed, epoch, id) alone.
  *
- * Each family of transforms has a stream of its own under purpose AUGMENT, so that turning one on or off leaves the
- * others as they were: "transform.crop", "transform.flip", "transform.jitter", "transform.trivial", "transform.erase".
- * Words are taken from positions 0, 1, 2, ... of the stream:
+ * Each family of transforms has a stream of its own under purpose AUGMENT, so that turning one on or off
+ * leaves the others as they were: "transform.crop", "transform.flip", "transform.jitter",
+ * "transform.trivial", "transform.erase". Words are taken from positions 0, 1, 2, ... of the stream:
  *
  *     unit       (word >> 8) 2^-24
  *     below n    the upper half of word * n

@@ -1,15 +1,15 @@
 /* transform_int.h -- from a picture's bytes to a sample: sizes, crops, colours, normalisation, mixing.
  *
  * Definitions and defaults are torchvision's, with the arithmetic and the rounding that its functions have on
- * Pillow's pictures (what ImageFolder gives them): every step but normalising, erasing and mixing goes from 8-bit
- * pixels to 8-bit pixels. In this order, each only if its key asks for it:
+ * Pillow's pictures (what ImageFolder gives them): every step but normalising, erasing and mixing goes from
+ * 8-bit pixels to 8-bit pixels. In this order, each only if its key asks for it:
  *
  *     training     resize -> pad, random crop     or, with random_resized_crop, that on the picture as it comes
  *                  -> flip -> colour jitter -> TrivialAugmentWide -> normalise -> erase -> (a slice at once) mix
  *     evaluation   resize -> centre crop -> normalise
  *
- * What is drawn (a box, a flip, a factor) is a function of (seed, epoch, id) and stands in a struct of its own, so
- * that torchvision can be shown it too; applying it is pure. A set uses it so:
+ * What is drawn (a box, a flip, a factor) is a function of (seed, epoch, id) and stands in a struct of its
+ * own, so that torchvision can be shown it too; applying it is pure. A set uses it so:
  *
  *     struct my_cfg { char *dir; struct transform_cfg pictures; };
  *     static const co_option options[] = {{"dir", ...}, TRANSFORM_OPTIONS(struct my_cfg, pictures), {0}};
@@ -22,8 +22,8 @@
  *     transform_apply(x + i * t.numbers, &t, p, vary ? &drawn : NULL);
  *     transform_mix(&t, draw, id, n, dst);                                             // once, when all are in
  *
- * A transform is read-only after init and shared by all threads. Scratch memory belongs to the thread, only grows, and
- * goes with it. Fill's time is for the set to account (draw->times).
+ * A transform is read-only after init and shared by all threads. Scratch memory belongs to the thread, only
+ * grows, and goes with it. Fill's time is for the set to account (draw->times).
  */
 #ifndef CO_DATA_TRANSFORM_INT_H
 #define CO_DATA_TRANSFORM_INT_H
@@ -39,7 +39,8 @@ typedef struct picture {
 
 enum { PICTURE_SIDE_MAX = 65535 }; /* more is refused by whoever decodes */
 
-/* The options of every set of pictures: a set embeds this struct in its cfg and TRANSFORM_OPTIONS in its table. */
+/* The options of every set of pictures: a set embeds this struct in its cfg and TRANSFORM_OPTIONS in its
+ * table. */
 struct transform_cfg {
     int augment; /* TRANSFORM_AUGMENT's */
     char *resize, *crop, *pad, *flip, *scale, *ratio, *normalize;
@@ -71,9 +72,9 @@ struct transform_cfg {
     {"brightness", CO_OPT_FLOAT, TRANSFORM_AT(STRUCT, FIELD, brightness), "0", \
      "colour jitter: brightness times 1 - b to 1 + b", 0, 100}, \
     {"contrast", CO_OPT_FLOAT, TRANSFORM_AT(STRUCT, FIELD, contrast), "0", \
-     "colour jitter: likewise contrast", 0, 100}, \
+     "colour jitter: contrast times 1 - c to 1 + c", 0, 100}, \
     {"saturation", CO_OPT_FLOAT, TRANSFORM_AT(STRUCT, FIELD, saturation), "0", \
-     "colour jitter: likewise saturation", 0, 100}, \
+     "colour jitter: saturation times 1 - s to 1 + s", 0, 100}, \
     {"hue", CO_OPT_FLOAT, TRANSFORM_AT(STRUCT, FIELD, hue), "0", \
      "colour jitter: hue turned by -h to h of the circle", 0, 0.5}, \
     {"trivial_augment", CO_OPT_BOOL, TRANSFORM_AT(STRUCT, FIELD, trivial_augment), "false", \
@@ -83,7 +84,8 @@ struct transform_cfg {
     {"mixup", CO_OPT_FLOAT, TRANSFORM_AT(STRUCT, FIELD, mixup), "0", \
      "MixUp within a slice: alpha of its Beta distribution; 0: none", 0, 1000}, \
     {"cutmix", CO_OPT_FLOAT, TRANSFORM_AT(STRUCT, FIELD, cutmix), "0", \
-     "CutMix, likewise; with both, each slice gets one of them", 0, 1000}, \
+     "CutMix within a slice: alpha of its Beta distribution; with data.mixup too, each slice gets one of them", \
+     0, 1000}, \
     {"normalize", CO_OPT_STR, TRANSFORM_AT(STRUCT, FIELD, normalize), "null", \
      "mean and std taken out: imagenet, cifar, none, or numbers as 0.5:0.5:0.5/1:1:1; null: the set's own"}
 /* clang-format on */
@@ -108,15 +110,15 @@ typedef struct transform {
     double flip, erase, jitter[4], mixup, cutmix;
 } transform;
 
-/* For pictures of in_h x in_w, or of any size (0), with these mean and std unless data.normalize gives others.
- * CO_EINPUT names the key that is wrong or missing. Nothing to free. */
+/* For pictures of in_h x in_w, or of any size (0), with these mean and std unless data.normalize gives
+ * others. CO_EINPUT names the key that is wrong or missing. Nothing to free. */
 co_err transform_init(transform *t, const struct transform_cfg *cfg, uint32_t in_h, uint32_t in_w,
                       uint32_t planes, const float *mean, const float *std);
 void transform_io(const transform *t, co_io *io); /* sets x and mix */
-/* What is asked for beyond the picture and its mean and std, as text for a fingerprint: "" when there is nothing. */
+/* All settings beyond mean and std, as text for a fingerprint; "" if there are none. */
 void transform_says(const transform *t, char out[512]);
 
-/* --- drawing and applying ------------------------------------------------------------------------------------ */
+/* --- drawing and applying ------------------------------------------------------------------------------- */
 typedef struct box {
     int32_t top, left, height, width; /* pixels outside the picture are black */
 } box;
@@ -153,14 +155,18 @@ struct drawn {
     box erase;                /* in the sample; height 0: none */
 };
 
-/* What varies this sample. False: nothing does (evaluation, or nothing random is asked for). */
+/* The random choices for this sample. False: there are none (evaluation, or nothing random is set). */
 bool transform_draw(struct drawn *out, const transform *t, const co_draw *draw, uint32_t id, uint32_t in_h,
                     uint32_t in_w);
 /* out [planes,height,width]; drawn NULL: as in evaluation. p.planes must be t's; sides at least 1. */
 void transform_apply(float *out, const transform *t, picture p, const struct drawn *drawn);
-/* In training with data.mixup or data.cutmix mixes a slice's samples with their neighbours, dst->x and dst->y being
- * filled, and fills dst->y2 and dst->lam; without, but if the model wants them, y2 = y and lam = 1. A sample that
- * could not be read keeps y = CO_IGNORE and gets y2 = CO_IGNORE. Drawn by the id of the slice's first sample. */
+/* Resized until it covers height x width, and cut to its middle of that size. The result lies in
+ * SCRATCH_PICTURE. */
+picture transform_fit(picture p, uint32_t height, uint32_t width);
+/* In training with data.mixup or data.cutmix mixes a slice's samples with their neighbours, dst->x and dst->y
+ * being filled, and fills dst->y2 and dst->lam; without, but if the model wants them, y2 = y and lam = 1. A
+ * sample that could not be read keeps y = CO_IGNORE and gets y2 = CO_IGNORE. Drawn by the id of the slice's
+ * first sample. */
 void transform_mix(const transform *t, const co_draw *draw, const uint32_t *ids, int n,
                    const co_slice_dst *dst);
 
@@ -179,7 +185,7 @@ void transform_resized(const transform *t, uint32_t *h, uint32_t *w); /* a pictu
 bool transform_varies(const transform *t);                            /* anything random but mixing? */
 bool transform_jitters(const transform *t);
 
-/* --- memory of a thread --------------------------------------------------------------------------------------- */
+/* --- memory of a thread --------------------------------------------------------------------------------- */
 typedef enum {
     SCRATCH_FILE,    /* for a set: bytes as they came */
     SCRATCH_PICTURE, /* for a set: decoded */
@@ -192,8 +198,9 @@ typedef enum {
     SCRATCH_MIX,
     SCRATCH_SLOTS
 } scratch_slot;
-/* At least `len` bytes, 64-byte aligned, valid until the thread asks for more of the same slot. Ends the process when
- * memory is out: a rank that dies is replaced and its samples are filled again, a sample left out would change bits. */
+/* At least `len` bytes, 64-byte aligned, valid until the thread asks for more of the same slot. Ends the
+ * process when memory is out: a rank that dies is replaced and its samples are filled again, a sample left
+ * out would change bits. */
 void *scratch_get(scratch_slot slot, size_t len);
 
 #endif

@@ -1,16 +1,19 @@
-/* transform_mix.c -- MixUp and CutMix (Zhang et al. 2018, Yun et al. 2019), as torchvision.transforms.v2 has them.
+/* transform_mix.c -- MixUp and CutMix (Zhang et al. 2018, Yun et al. 2019), as torchvision.transforms.v2 has
+ * them.
  *
- * Sample i of a slice is mixed with sample i - 1, the first with the last, all with one lambda of Beta(alpha, alpha):
+ * Sample i of a slice is mixed with sample i - 1, the first with the last, all with one lambda of Beta(alpha,
+ * alpha):
  *
  *     MixUp     x = (1 - lambda) x[i-1] + lambda x[i]
  *     CutMix    a box of (1 - lambda) of the area, about a random pixel and cut at the border, is x[i-1]'s;
  *               lambda is then what is left of x[i]
  *
- * A slice is computed alone, so the result does not depend on who computes it. Everything is drawn from (seed, epoch, id
- * of the slice's first sample), stream "transform.mix" of purpose AUGMENT.
+ * A slice is computed alone, so the result does not depend on who computes it. Everything is drawn from
+ * (seed, epoch, id of the slice's first sample), stream "transform.mix" of purpose AUGMENT.
  *
- * Beta is X / (X + Y) with X, Y of Gamma(alpha): Marsaglia and Tsang (2000) for alpha + 1 or, from 1 on, alpha itself,
- * normals by Box-Muller; below 1 times U^(1 / alpha). Logarithms are kept, so that small alphas do not underflow.
+ * Beta is X / (X + Y) with X, Y of Gamma(alpha): Marsaglia and Tsang (2000) for alpha + 1 or, from 1 on,
+ * alpha itself, normals by Box-Muller; below 1 times U^(1 / alpha). Logarithms are kept, so that small alphas
+ * do not underflow.
  */
 #include "data/transform_int.h"
 

@@ -1,9 +1,9 @@
 /* unpack.c -- several files read whole into memory at once, a CPU each.
  *
- * For xz, which unpacks some 20 MB/s: the six files of CIFAR-10 take ten seconds one after the other; once, as what
- * comes out is kept (cache.c). The caller
- * works too, so that a thread that could not be started is no failure, and joins all others before it returns: a
- * supervisor forks, and must be one thread then. A job's message stays in the job, as co_fail's is the thread's.
+ * xz unpacks about 20 MB/s, so the six files of CIFAR-10 would take ten seconds one after the other. It is
+ * done once: cache.c keeps what comes out. The caller works too, so it does not matter if a thread cannot be
+ * started. It joins all threads before it returns, because a supervisor forks and must have one thread then.
+ * A job keeps its own error message, because co_fail's message belongs to the thread.
  */
 #include "data/cache_int.h"
 
@@ -13,7 +13,8 @@
 #include <stdatomic.h>
 #include <stdio.h>
 
-enum { MOST_THREADS = 16, SPARE = 1 << 20 }; /* SPARE: a file of another size is told by its size */
+/* SPARE: a file of the wrong size is unpacked a little further, so that the message has its size. */
+enum { MOST_THREADS = 16, SPARE = 1 << 20 };
 
 struct crew {
     struct unpack_job *jobs;
@@ -31,7 +32,7 @@ static co_err read_from(struct unpack_job *job, const char *path)
     return err;
 }
 
-/* From the cache if it can be; what is wrong with a file is told by the file itself. */
+/* From the cache if possible. If a file is damaged, reading the file itself gives the message. */
 static co_err unpack(struct unpack_job *job)
 {
     char plain[4096];

@@ -1,8 +1,9 @@
 /* webp.c -- WebP through libwebp, lossy and lossless, still pictures.
  *
- * Alpha is dropped, as Pillow's convert("RGB") does. libwebp's vector code gives the pixels of its plain code, bit for
- * bit, so they are the same on every CPU. Animations are refused: a still picture cannot be told from their frames.
- * libwebp takes its memory from the heap for each file: up to 4 bytes a pixel, of a picture whose size is in bounds.
+ * Alpha is dropped, as Pillow's convert("RGB") does. libwebp's vector code gives the pixels of its plain
+ * code, bit for bit, so they are the same on every CPU. Animations are refused: only still pictures are read.
+ * libwebp takes its memory from the heap for each file: up to 4 bytes a pixel, of a picture whose size is in
+ * bounds.
  */
 #include "data/decode_int.h"
 

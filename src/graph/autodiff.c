@@ -50,6 +50,11 @@ void grad_add(co_graph *g, const struct op *op, int i, co_node *d)
     *to = p;
 }
 
+static co_node *constant(co_graph *g, co_shape shape, float value)
+{
+    return emit(g, CO_OP_FILL, &(co_attr){.value = value}, &shape, 0, NULL);
+}
+
 /* NULL: nobody sent anything. */
 static co_node *sum_parts(co_graph *g, const co_node *x)
 {
@@ -57,7 +62,7 @@ static co_node *sum_parts(co_graph *g, const co_node *x)
     co_node *sum = p ? p->d : NULL;
 
     for (p = p ? p->next : NULL; p; p = p->next)
-        sum = co_add(g, sum, p->d);
+        sum = EMIT(g, CO_OP_ADD, NULL, NULL, sum, p->d);
     return sum;
 }
 
@@ -87,13 +92,13 @@ static void send_home(co_node *value, home_kind home, int entry)
 /* Gives the leaf of `x` its value: the gradient d, or zeros if there is none. */
 static void settle(co_graph *g, co_node *x, co_node *d)
 {
-    co_node *value = d ? root_of(d) : co_fill(g, x->shape, 0);
+    co_node *value = d ? root_of(d) : constant(g, x->shape, 0);
 
     if (value && (!value->op || value->home))
         value = EMIT(g, CO_OP_COPY, NULL, NULL, d);
     send_home(value, HOME_LEAF, x->entry);
     if (x->sparse && !d) /* no row is present; a zero has the same bits whether float or integer */
-        send_home(co_fill(g, CO_SHAPE(x->shape.d[0]), 0), HOME_MARKS, x->entry);
+        send_home(constant(g, CO_SHAPE(x->shape.d[0]), 0), HOME_MARKS, x->entry);
 }
 
 static void settle_all(co_graph *g)
@@ -126,7 +131,7 @@ co_err graph_differentiate(co_graph *g)
     g->walk = &w;
     w.at = n_op; /* the loss is used after everything */
     g->from = g->loss->op;
-    grad_add(g, &(struct op){.in = {g->loss}}, 0, co_fill(g, g->loss->shape, 1));
+    grad_add(g, &(struct op){.in = {g->loss}}, 0, constant(g, g->loss->shape, 1));
     walk_back(g, &w, n_op);
     settle_all(g);
     g->from = NULL;

@@ -8,8 +8,6 @@
 
 #include "base/clock.h"
 
-const char control_name[] = "the command that started the job";
-
 /* When silence counts as its end; 0: never. */
 uint64_t control_due_ns(const job *j)
 {
@@ -21,18 +19,18 @@ static void hear_word(job *j, const char *word)
     bool ends = j->request.sig || j->orders.over || j->orders.err;
 
     if (strcmp(word, "END") == 0 && !ends)
-        request_end(j, SIGTERM, control_name);
+        request_end(j, SIGTERM, CO_ORIGIN_CONDUCTOR);
     for (int sig = 1; sig < NSIG; sig++)
         if (sigabbrev_np(sig) && strcmp(sigabbrev_np(sig), word) == 0 &&
             sigismember(&j->spec->signals, sig) == 1)
-            request_end(j, sig, control_name);
+            request_end(j, sig, CO_ORIGIN_CONDUCTOR);
 }
 
 static void control_ended(job *j, const char *how)
 {
-    co_screen_sayf(&j->screen, "%s: %s %s; the job ends", j->host, control_name, how);
+    co_screen_sayf(&j->screen, "%s: the command that started the job %s; the job ends", j->host, how);
     j->control.fd = -1;
-    request_end(j, SIGTERM, control_name);
+    request_end(j, SIGTERM, CO_ORIGIN_CONDUCTOR);
 }
 
 void control_read(job *j)
@@ -55,7 +53,7 @@ void control_read(job *j)
             j->control.line[j->control.len] = '\0';
             j->control.len = 0;
             hear_word(j, j->control.line);
-        } else if (j->control.len < sizeof j->control - 1) {
+        } else if (j->control.len < sizeof j->control.line - 1) {
             j->control.line[j->control.len++] = bytes[i];
         }
     }

@@ -69,11 +69,10 @@ struct request {
     uint64_t at_ns; /* when it came */
     int other_sig;  /* the signal that asked another host, which ended the job; 0: none */
 };
-/* `on`: who got the signal. A second request ends the workers at once. */
-void request_end(job *j, int sig, const char *on);
-int request_status(int sig); /* the job's exit status if this signal asked for its end */
-/* The signal that a host was asked to end with, from what it told ("...: SIGUSR1 on node2"); 0: it told something else. */
-int request_signal_in(const char *text);
+/* A second request ends the workers at once. */
+void request_end(job *j, int sig, co_origin origin);
+co_origin request_origin(int sig); /* of a signal that came to this process */
+int request_status(int sig);       /* the job's exit status if this signal asked for its end */
 /* A worker died of a signal that may be on its way to us: how long judging waits for it; -1: none did. */
 int request_due_ms(const job *j);
 /* Restores the signal mask at the end, while we may wait for a pager. Signals that the job ended with stay blocked: a
@@ -81,7 +80,6 @@ int request_due_ms(const job *j);
 void request_restore_mask(const job *j);
 
 /* --- control.c: lines from whoever started us -------------------------------------------------------------- */
-extern const char control_name[]; /* who that is, for other hosts */
 struct control {
     int fd; /* the spec's; -1: none, or ended */
     char line[32];

@@ -1,8 +1,9 @@
-/* told.c -- a signal that ends the job may come to us, to our workers directly, and to the other hosts, each in its own time: a
- * scheduler sends it to every process of the job, and a host that is asked tells the others. Whoever hears of it first, it is one
- * request: nobody is blamed for dying of it, and what one host's workers get, all get. So it is if it comes to us twice: when a
- * terminal's window is closed, its shell sends SIGHUP and then the kernel does; systemd sends SIGTERM and SIGHUP, schedulers to
- * the process and to its group.
+/* request.c -- somebody asked the job to end.
+ *
+ * One request may reach us several times. A scheduler signals every process of the job, so the signal may come to us, to our
+ * workers and to the other hosts, in any order, and a host that gets it tells the others through the roster. When a
+ * terminal's window is closed, the shell sends SIGHUP and then the kernel does; systemd sends SIGTERM and SIGHUP. All these
+ * count as one request: no worker is blamed for dying of it, and the workers of all hosts get the same signal.
  */
 #include "job/job_int.h"
 
@@ -19,19 +20,39 @@ int request_status(int sig)
     return sig == SIGTERM || sig == SIGUSR1 ? CO_EXIT_PREEMPTED : 128 + sig;
 }
 
-void request_end(job *j, int sig, const char *on)
+co_origin request_origin(int sig)
 {
-    char why[64];
+    return sig == SIGTERM || sig == SIGUSR1 ? CO_ORIGIN_SCHEDULER : CO_ORIGIN_USER;
+}
 
-    if (co_signal_repeats(sig, j->request.at_ns) && on != control_name) /* which has looked at that itself */
+/* The conductor says on its own terminal what it does. */
+static void say_request(job *j, int sig, co_origin origin)
+{
+    const char *name = sigabbrev_np(sig) ? sigabbrev_np(sig) : "?";
+
+    if (origin == CO_ORIGIN_CONDUCTOR)
+        return;
+    if (j->round.state == ROUND_RUNNING)
+        co_screen_sayf(&j->screen, "SIG%s: passed on to all workers; they have %g s; once more kills them",
+                       name, j->spec->grace_s);
+    else if (j->round.state == ROUND_IDLE && !j->round.is.number)
+        co_screen_sayf(&j->screen, "SIG%s: ended before the job began", name);
+}
+
+void request_end(job *j, int sig, co_origin origin)
+{
+    co_leave how = {.sig = sig, .origin = origin, .status = request_status(sig)};
+
+    /* The conductor has filtered out repeats itself. */
+    if (co_signal_repeats(sig, j->request.at_ns) && origin != CO_ORIGIN_CONDUCTOR)
         return;
     if (!j->request.sig)
         j->request.at_ns = co_now_ns();
-    if (j->request.other_sig && !j->request.sig) { /* another host's word of the same was faster */
+    if (j->request.other_sig && !j->request.sig) { /* we heard of the same request from another host first */
         j->request.sig = sig;
         return;
     }
-    if (j->request.sig || j->orders.over || j->orders.err) { /* asked twice, or ending anyway: at once */
+    if (j->request.sig || j->orders.over || j->orders.err) { /* a second request, or ending anyway: at once */
         if (j->round.state == ROUND_ENDING && j->round.kill_ns)
             j->round.kill_ns = AT_ONCE;
         else if (j->round.state == ROUND_ENDING)
@@ -41,28 +62,10 @@ void request_end(job *j, int sig, const char *on)
         return;
     }
     j->request.sig = sig;
-    snprintf(why, sizeof why, "SIG%s on %.40s", sigabbrev_np(sig) ? sigabbrev_np(sig) : "?", on);
-    if (j->round.state == ROUND_RUNNING && on != control_name)
-        co_screen_sayf(&j->screen, "SIG%s: passed on to all workers; they have %g s; once more kills them",
-                       sigabbrev_np(sig) ? sigabbrev_np(sig) : "?", j->spec->grace_s);
-    else if (j->round.state == ROUND_IDLE && !j->round.is.number && on != control_name)
-        co_screen_sayf(&j->screen, "SIG%s: ended before the job began",
-                       sigabbrev_np(sig) ? sigabbrev_np(sig) : "?");
+    say_request(j, sig, origin);
     round_end(j, sig);
-    co_roster_leave(j->roster, request_status(sig), why);
-}
-
-int request_signal_in(const char *text)
-{
-    for (const char *at = text; (at = strstr(at, "SIG")); at += 3) {
-        size_t n = strcspn(at + 3, " ");
-        for (int s = 1; s < NSIG && strncmp(at + 3 + n, " on ", 4) == 0; s++) {
-            const char *known = sigabbrev_np(s);
-            if (known && strlen(known) == n && strncmp(known, at + 3, n) == 0)
-                return s;
-        }
-    }
-    return 0;
+    snprintf(how.host, sizeof how.host, "%s", j->host);
+    co_roster_leave(j->roster, &how);
 }
 
 /* What it died of, by wait status or as a shell says it; 0: no signal. */

@@ -27,7 +27,7 @@ static void hear_signals(job *j)
     struct signalfd_siginfo info;
 
     while (read(j->process.signal_fd, &info, sizeof info) == (ssize_t)sizeof info)
-        request_end(j, (int)info.ssi_signo, j->host);
+        request_end(j, (int)info.ssi_signo, request_origin((int)info.ssi_signo));
 }
 
 /* --- the roster ------------------------------------------------------------------------------------------------------- */
@@ -60,12 +60,12 @@ static void follow(job *j, const co_roster_event *ev)
     case CO_ROSTER_OVER:
         j->orders.over = true;
         j->orders.status = ev->status;
-        j->request.other_sig = ev->has_cause ? 0 : request_signal_in(ev->text);
+        j->request.other_sig = ev->has_cause ? 0 : ev->sig;
         break;
     }
     if (ev->has_cause)
         blame(j, &ev->cause, ev->text);
-    else if (ev->text[0] && !j->request.sig && !j->spec->hushed && !strstr(ev->text, control_name))
+    else if (ev->text[0] && !j->request.sig && !j->spec->hushed && ev->origin != CO_ORIGIN_CONDUCTOR)
         co_screen_sayf(&j->screen, "%s", ev->text);
     round_end(j, j->request.other_sig ? j->request.other_sig : SIGTERM);
 }
@@ -95,8 +95,12 @@ static void not_begun(job *j)
     snprintf(f.host, sizeof f.host, "%s", j->host);
     snprintf(f.how, sizeof f.how, "could not start its workers: %.200s", j->orders.why);
     co_roster_failed(j->roster, &f);
-    if (co_roster_keeps(j->roster))
-        co_roster_leave(j->roster, 1, j->orders.why);
+    if (!co_roster_keeps(j->roster))
+        return;
+    co_leave how = {.origin = CO_ORIGIN_HOST, .status = 1};
+    snprintf(how.host, sizeof how.host, "%s", j->host);
+    snprintf(how.text, sizeof how.text, "%s", j->orders.why);
+    co_roster_leave(j->roster, &how);
 }
 
 /* What the roster waits for from us; true if there was something, and so may be an answer. */

@@ -1,30 +1,15 @@
-/* addr.c -- endpoints as people write them, addresses as the kernel has them, names with a deadline.
- *
- * getaddrinfo has no deadline of its own and may hang for half a minute on a dead name server: it runs in a thread that is
- * left behind when the time is over. Whoever lets go of the question last frees it.
- */
+/* addr.c -- endpoints as people write them, and addresses as the kernel has them. */
 #include "net/net.h"
 
 #include <arpa/inet.h>
 #include <ifaddrs.h>
 #include <net/if.h>
 #include <netdb.h>
-#include <pthread.h>
 #include <stdio.h>
 #include <string.h>
 #include <strings.h>
-#include <time.h>
-#include <unistd.h>
 
-#include "base/alloc.h"
-#include "base/clock.h"
 #include "base/str.h"
-#include "net/net_int.h"
-
-co_patience co_patience_s(double seconds)
-{
-    return (co_patience){.until_ns = co_now_ns() + (uint64_t)(seconds * 1e9)};
-}
 
 co_err co_endpoint_parse(co_endpoint *out, const char *text)
 {
@@ -212,140 +197,4 @@ void co_addr_mine(char *out, size_t size)
             if (is_inward(i->ifa_name) == (inward == 1))
                 add_mine(out, size, i);
     freeifaddrs(all);
-}
-
-struct question {
-    pthread_mutex_t lock;
-    pthread_cond_t answered;
-    int holders;
-    bool done;
-    int status;
-    char host[CO_NAME_MOST], port[8];
-    struct addrinfo *list;
-};
-
-static void let_go(struct question *q)
-{
-    bool last = --q->holders == 0;
-
-    pthread_mutex_unlock(&q->lock);
-    if (!last)
-        return;
-    if (q->list)
-        freeaddrinfo(q->list);
-    pthread_mutex_destroy(&q->lock);
-    pthread_cond_destroy(&q->answered);
-    co_free(q);
-}
-
-static void *ask(void *arg)
-{
-    struct question *q = arg;
-    struct addrinfo hints = {.ai_socktype = SOCK_STREAM, .ai_flags = AI_NUMERICSERV}, *list = NULL;
-    int status = getaddrinfo(q->host, q->port, &hints, &list);
-
-    pthread_mutex_lock(&q->lock);
-    q->status = status;
-    q->list = status ? NULL : list;
-    q->done = true;
-    pthread_cond_broadcast(&q->answered);
-    let_go(q);
-    return NULL;
-}
-
-static co_err start_asking(struct question **out, const char *host, int port)
-{
-    struct question *q = co_zalloc(sizeof *q);
-    pthread_condattr_t how;
-    pthread_t thread;
-
-    if (!q)
-        return CO_ENOMEM;
-    pthread_mutex_init(&q->lock, NULL);
-    pthread_condattr_init(&how);
-    pthread_condattr_setclock(&how, CLOCK_MONOTONIC);
-    pthread_cond_init(&q->answered, &how);
-    pthread_condattr_destroy(&how);
-    q->holders = 2;
-    snprintf(q->host, sizeof q->host, "%s", host);
-    snprintf(q->port, sizeof q->port, "%d", port);
-    if (co_thread_start(&thread, ask, q) != 0) {
-        q->holders = 1;
-        pthread_mutex_lock(&q->lock);
-        let_go(q);
-        return co_fail(CO_EIO, "no thread to look up %s in", host);
-    }
-    pthread_detach(thread);
-    *out = q;
-    return CO_OK;
-}
-
-static int take_answers(co_addr *out, int most, const struct addrinfo *list)
-{
-    int n = 0;
-
-    for (const struct addrinfo *i = list; i && n < most; i = i->ai_next)
-        if (i->ai_family == AF_INET || i->ai_family == AF_INET6) {
-            out[n] = (co_addr){0};
-            memcpy(&out[n++], i->ai_addr, i->ai_addrlen < sizeof *out ? i->ai_addrlen : sizeof *out);
-        }
-    return n;
-}
-
-/* Numbers need nobody to ask. */
-static bool is_number(co_addr *out, const char *host, int port)
-{
-    co_addr a = {.v4 = {.sin_family = AF_INET}};
-
-    if (inet_pton(AF_INET, host, &a.v4.sin_addr) != 1) {
-        a = (co_addr){.v6 = {.sin6_family = AF_INET6}};
-        if (inet_pton(AF_INET6, host, &a.v6.sin6_addr) != 1)
-            return false;
-    }
-    co_addr_set_port(&a, port);
-    *out = a;
-    return true;
-}
-
-co_err co_net_resolve(co_addr *out, int most, int *n, const char *host, int port, const co_patience *p)
-{
-    struct question *q = NULL;
-    co_err err = CO_OK;
-
-    if (is_number(out, host, port)) {
-        *n = 1;
-        return CO_OK;
-    }
-    CO_TRY(start_asking(&q, host, port));
-    pthread_mutex_lock(&q->lock);
-    while (!q->done && !err) {
-        int slice = patience_slice(p, 100, &err);
-        uint64_t at = co_now_ns() + (uint64_t)slice * 1000000;
-        struct timespec ts = {(time_t)(at / 1000000000), (long)(at % 1000000000)};
-        if (!err)
-            pthread_cond_timedwait(&q->answered, &q->lock, &ts);
-    }
-    if (err == CO_ETIMEOUT)
-        co_fail(err, "the name %s was not resolved in time (name servers do not answer)", host);
-    else if (!err && q->status)
-        err = co_fail(CO_EIO, "the name %s cannot be resolved: %s", host, gai_strerror(q->status));
-    else if (!err && (*n = take_answers(out, most, q->list)) == 0)
-        err = co_fail(CO_EIO, "the name %s has no IPv4 or IPv6 address", host);
-    let_go(q);
-    return err;
-}
-
-co_err co_net_route(co_addr *mine, const co_addr *peer)
-{
-    char text[CO_NAME_MOST];
-    int fd = socket(peer->sa.sa_family, SOCK_DGRAM | SOCK_CLOEXEC, 0);
-    bool ok = fd >= 0 && connect(fd, &peer->sa, co_addr_len(peer)) == 0;
-
-    co_addr_text(text, sizeof text, peer);
-    if (ok)
-        *mine = co_net_local(fd);
-    co_err err = ok ? CO_OK : co_fail(CO_EIO, "no route to %s: %m", text);
-    if (fd >= 0)
-        close(fd);
-    return err;
 }

@@ -1,6 +1,6 @@
 /* frame.c -- the head of a frame, 32 bytes, little-endian:
  *
- *     0  magic "COHF"     4  version 1     5  type     6  flags (16 bits)     8  length of the body (32)
+ *     0  magic "COHF"     4  version 2     5  type     6  flags (16 bits)     8  length of the body (32)
  *    12  view (32)       16  run (64)     24  step (64)
  *
  * The parser looks at nothing beyond the bytes it has: a wrong magic is seen at its first byte, a length over the limit
@@ -11,7 +11,7 @@
 #include <string.h>
 
 static const uint8_t magic[4] = {'C', 'O', 'H', 'F'};
-enum { VERSION = 1 };
+enum { VERSION = 2 };
 
 static void put(uint8_t *at, uint64_t x, int bytes)
 {

@@ -1,4 +1,4 @@
-/* sock.c -- sockets that never block, and waiting for them with a deadline. */
+/* sock.c -- sockets that never block: listening, connecting within a deadline, both ends' addresses. */
 #include "net/net.h"
 
 #include <arpa/inet.h>
@@ -16,47 +16,6 @@
 #include "base/clock.h"
 #include "net/net_int.h"
 
-int patience_slice(const co_patience *p, int most, co_err *err)
-{
-    uint64_t now = co_now_ns();
-
-    if (p->give_up && atomic_load(p->give_up)) {
-        *err = co_fail(CO_ESTOP, "asked to stop");
-        return 0;
-    }
-    if (now >= p->until_ns) {
-        *err = co_fail(CO_ETIMEOUT, "the time is over");
-        return 0;
-    }
-    uint64_t left_ms = (p->until_ns - now) / 1000000 + 1;
-    return left_ms < (uint64_t)most ? (int)left_ms : most;
-}
-
-co_err patience_poll(int fd, int events, const co_patience *p)
-{
-    struct pollfd at = {.fd = fd, .events = (short)events};
-    co_err err = CO_OK;
-
-    for (;;) {
-        int slice = patience_slice(p, 100, &err);
-        if (err)
-            return err;
-        if (poll(&at, 1, slice) > 0)
-            return CO_OK;
-    }
-}
-
-int co_thread_start(pthread_t *out, void *(*main)(void *), void *arg)
-{
-    sigset_t all, before;
-
-    sigfillset(&all);
-    pthread_sigmask(SIG_SETMASK, &all, &before);
-    int status = pthread_create(out, NULL, main, arg);
-    pthread_sigmask(SIG_SETMASK, &before, NULL);
-    return status;
-}
-
 co_addr co_net_local(int fd)
 {
     co_addr a = {0};
@@ -73,6 +32,21 @@ co_addr co_net_peer(int fd)
 
     getpeername(fd, &a.sa, &len);
     return a;
+}
+
+co_err co_net_route(co_addr *mine, const co_addr *peer)
+{
+    char text[CO_NAME_MOST];
+    int fd = socket(peer->sa.sa_family, SOCK_DGRAM | SOCK_CLOEXEC, 0);
+    bool ok = fd >= 0 && connect(fd, &peer->sa, co_addr_len(peer)) == 0;
+
+    co_addr_text(text, sizeof text, peer);
+    if (ok)
+        *mine = co_net_local(fd);
+    co_err err = ok ? CO_OK : co_fail(CO_EIO, "no route to %s: %m", text);
+    if (fd >= 0)
+        close(fd);
+    return err;
 }
 
 static void be_quick(int fd)

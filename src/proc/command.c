@@ -19,17 +19,26 @@ extern char **environ;
 static co_err start(pid_t *pid, int *from, const char *const *argv)
 {
     posix_spawn_file_actions_t io;
+    posix_spawnattr_t how;
+    sigset_t ignored; /* by us; what we start has the defaults */
     int p[2];
 
     if (pipe2(p, O_CLOEXEC) != 0)
         return co_fail(CO_EIO, "pipe: %m");
+    sigemptyset(&ignored);
+    sigaddset(&ignored, SIGPIPE);
+    sigaddset(&ignored, SIGXFSZ);
+    posix_spawnattr_init(&how);
+    posix_spawnattr_setsigdefault(&how, &ignored);
+    posix_spawnattr_setflags(&how, POSIX_SPAWN_SETSIGDEF);
     posix_spawn_file_actions_init(&io);
     posix_spawn_file_actions_addopen(&io, 0, "/dev/null", O_RDONLY, 0);
     posix_spawn_file_actions_adddup2(&io, p[1], 1);
     posix_spawn_file_actions_addopen(&io, 2, "/dev/null", O_WRONLY, 0);
-    errno = posix_spawnp(pid, argv[0], &io, NULL, (char *const *)argv, environ);
+    errno = posix_spawnp(pid, argv[0], &io, &how, (char *const *)argv, environ);
     int why = errno;
     posix_spawn_file_actions_destroy(&io);
+    posix_spawnattr_destroy(&how);
     close(p[1]);
     if (why) {
         close(p[0]);

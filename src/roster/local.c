@@ -82,14 +82,14 @@ static void local_stopped(co_roster *r)
                                 .status = co_failure_status(&l->first)};
 }
 
-static void local_leave(co_roster *r, int status, const char *why)
+static void local_leave(co_roster *r, const co_leave *how)
 {
     local *l = (local *)r;
 
-    if (l->failed && l->round.restarts >= l->terms.max_restarts) /* it was over anyway: the failure's stands */
-        status = co_failure_status(&l->first);
-    l->next = (co_roster_event){.kind = CO_ROSTER_OVER, .round = l->round, .status = status};
-    snprintf(l->next.text, sizeof l->next.text, "%s", why);
+    l->next = leave_event(how);
+    l->next.round = l->round;
+    if (l->failed && l->round.restarts >= l->terms.max_restarts) /* the failure had ended the job already */
+        l->next.status = co_failure_status(&l->first);
 }
 
 static void local_close(co_roster *r)

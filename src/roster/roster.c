@@ -1,6 +1,9 @@
 /* roster.c -- the calls of roster.h, passed on to whichever kind of roster it is. */
 #include "roster/roster_int.h"
 
+#include <signal.h>
+#include <stdio.h>
+#include <string.h>
 #include <sys/wait.h>
 
 co_err co_roster_turn(co_roster *r, int timeout_ms, co_roster_event *ev)
@@ -33,9 +36,9 @@ void co_roster_stopped(co_roster *r)
     r->ops->stopped(r);
 }
 
-void co_roster_leave(co_roster *r, int status, const char *why)
+void co_roster_leave(co_roster *r, const co_leave *how)
 {
-    r->ops->leave(r, status, why);
+    r->ops->leave(r, how);
 }
 
 bool co_roster_log(co_roster *r, const char *lines, size_t n)
@@ -62,6 +65,27 @@ void co_roster_finish(co_roster *r)
 {
     if (r->ops->finish)
         r->ops->finish(r);
+}
+
+void leave_text(char *out, size_t size, const co_leave *how)
+{
+    const char *name = how->sig > 0 && how->sig < NSIG ? sigabbrev_np(how->sig) : NULL;
+
+    if (*how->text || !how->sig)
+        snprintf(out, size, "%s", how->text);
+    else if (how->origin == CO_ORIGIN_CONDUCTOR)
+        snprintf(out, size, "SIG%s from the command that started the job", name ? name : "?");
+    else
+        snprintf(out, size, "SIG%s on %.40s", name ? name : "?", how->host);
+}
+
+co_roster_event leave_event(const co_leave *how)
+{
+    co_roster_event ev = {.kind = CO_ROSTER_OVER, .status = how->status, .sig = how->sig, .origin = how->origin};
+
+    memcpy(ev.host, how->host, sizeof ev.host);
+    leave_text(ev.text, sizeof ev.text, how);
+    return ev;
 }
 
 int co_failure_status(const co_failure *f)

@@ -56,6 +56,24 @@ typedef struct co_failure {
 } co_failure;
 int co_failure_status(const co_failure *f); /* as an exit status */
 
+/* Who wants a job to end. The numbers go over the wire (docs/formats/wire.md). */
+typedef enum {
+    CO_ORIGIN_JOB,       /* nobody: it ended by itself */
+    CO_ORIGIN_USER,      /* Ctrl-C and other signals of a terminal */
+    CO_ORIGIN_SCHEDULER, /* SIGTERM and SIGUSR1 */
+    CO_ORIGIN_CONDUCTOR, /* the command that started the launchers of all hosts */
+    CO_ORIGIN_HOST       /* a host that cannot go on */
+} co_origin;
+
+/* How a job ends, and at whose wish. */
+typedef struct co_leave {
+    int sig; /* 0: no signal */
+    co_origin origin;
+    int status;              /* exit status of the job */
+    char host[CO_HOST_NAME]; /* the host that got the signal; "": filled in by the roster */
+    char text[1024];         /* for people; "": made from the fields above */
+} co_leave;
+
 typedef enum {
     CO_ROSTER_NOTHING, /* the time was over */
     CO_ROSTER_BEGIN,   /* start workers for `round` */
@@ -67,10 +85,13 @@ typedef enum {
 typedef struct co_roster_event {
     co_roster_kind kind;
     co_round round;
-    int status; /* OVER: exit status of the job */
+    int status;              /* OVER: exit status of the job */
+    int sig;                 /* OVER: the signal that a host got, which ended the job; 0: none did */
+    co_origin origin;        /* OVER: who wanted the end */
+    char host[CO_HOST_NAME]; /* OVER: the host that got the signal */
     bool has_cause;
     co_failure cause;
-    char text[1024];
+    char text[1024]; /* for people */
 } co_roster_event;
 
 /* Where and how to meet. Zeroed is: the endpoint decides, token made or asked for, default times. */
@@ -122,8 +143,9 @@ int64_t co_roster_clock_offset(const co_roster *r); /* this host's CLOCK_REALTIM
 void co_roster_done(co_roster *r);                  /* all workers of this host ended well */
 void co_roster_failed(co_roster *r, const co_failure *f);
 void co_roster_stopped(co_roster *r); /* this host's workers are gone, as STOP asked */
-/* This host was asked to end (signal): all hosts are told; `status` becomes the job's. */
-void co_roster_leave(co_roster *r, int status, const char *why);
+/* This host shall end, and with it the job: OVER on all hosts has the fields of `how`. In an elastic job that can go on
+ * without this host, SIGINT ends only this host's part. */
+void co_roster_leave(co_roster *r, const co_leave *how);
 /* Logs of all hosts in one place. Whole lines of this host's, for whoever keeps the roster, if that host wants them; false: more of
  * them wait than may. */
 bool co_roster_log(co_roster *r, const char *lines, size_t n);

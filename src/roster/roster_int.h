@@ -10,7 +10,7 @@ struct roster_ops {
     void (*done)(co_roster *r);
     void (*failed)(co_roster *r, const co_failure *f);
     void (*stopped)(co_roster *r);
-    void (*leave)(co_roster *r, int status, const char *why);
+    void (*leave)(co_roster *r, const co_leave *how);
     void (*close)(co_roster *r);                 /* frees r too */
     int64_t (*clock_offset)(const co_roster *r); /* NULL: 0 */
     /* NULL, all five: there is one host */
@@ -24,5 +24,9 @@ struct roster_ops {
 struct co_roster {
     const struct roster_ops *ops;
 };
+
+void leave_text(char *out, size_t size, const co_leave *how); /* how->text, or "SIGTERM on node2" */
+/* OVER with the fields of `how`. */
+co_roster_event leave_event(const co_leave *how);
 
 #endif

@@ -8,6 +8,7 @@
  */
 #include "ssh/ssh_int.h"
 
+#include <signal.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <stdio.h>
@@ -33,6 +34,7 @@ _Noreturn static void become(const far_host *h, char *const *argv, const int in,
     if (!h->here)
         prctl(PR_SET_PDEATHSIG, SIGTERM); /* our own program on this host sees the end of its input instead */
     signal(SIGPIPE, SIG_DFL);
+    signal(SIGXFSZ, SIG_DFL);
     setrlimit(RLIMIT_NOFILE, &h->c->old_nofile);
     sigprocmask(SIG_SETMASK, &h->c->old_mask, NULL);
     if (dup2(in, STDIN_FILENO) >= 0 && dup2(out[0], STDOUT_FILENO) >= 0 && dup2(out[1], STDERR_FILENO) >= 0)

@@ -3,6 +3,7 @@
 
 #include <stdarg.h>
 #include <stdio.h>
+#include <string.h>
 
 #include "base/exit.h"
 
@@ -36,6 +37,15 @@ void co_say(const char *fmt, ...)
 
 int co_say_error(co_err err)
 {
-    co_say("cohort: %s", co_errmsg());
-    return co_exit_of(err);
+    const char *line = co_errmsg();
+
+    if (!*line)
+        line = err == CO_ENOMEM ? "memory is out" : "it failed, and nothing says why (this is a bug in cohort)";
+    for (;; line++) { /* the mistakes of a command line come together */
+        size_t n = strcspn(line, "\n");
+        co_say("cohort: %.*s", (int)n, line);
+        line += n;
+        if (!*line)
+            return co_exit_of(err);
+    }
 }

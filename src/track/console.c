@@ -1,10 +1,12 @@
 /* console.c -- what a person sees: a bar that redraws itself on a terminal, plain lines anywhere else.
  *
  *     epoch 3/15 [=====>       ] step 66/330  loss 0.0821  acc 0.976  12,345 samples/s  eta 4 s  2 ranks
- *     epoch 3/15  step 66/330  loss 0.0821  acc 0.976  12,345 samples/s  eta 4 s
+ *     epoch 3/15 [=>        ] step 66/330  loss 0.0821  acc 0.976  12.3k/s  eta 4 s          (80 columns)
+ *     epoch 3/15  step 66/330  loss 0.0821  acc 0.976  12,345 samples/s  eta 4 s             (no terminal)
  *
- * A line goes out in one write, so that lines of several threads and processes do not mix. What cannot be
- * written is not worth stopping for: errors are passed over.
+ * A bar leaves figures out until the rest fits beside a gauge, and goes away at the end. A line goes out in one write,
+ * so that lines of several threads and processes do not mix. Writing that fails is ignored: a screen is no reason to
+ * stop a run.
  */
 #include "track/track.h"
 
@@ -29,6 +31,7 @@ struct co_console {
     pthread_mutex_t lock;   /* the log's sink may call from any thread */
     double drawn_s;         /* 0: nothing yet */
     int64_t epoch, step;    /* drawn last */
+    double evaluated;       /* the same */
     co_str bar;             /* the bar that stands there now; "" if none */
 };
 
@@ -105,27 +108,42 @@ static void add_count(co_str *s, const char *what, int64_t i, int64_t n)
         co_str_addf(s, "/%lld", (long long)n);
 }
 
+/* What a bar leaves out when the terminal is narrow, one thing more with each. */
+enum brevity { ALL, NO_RANKS, SHORT_RATE, NO_WAIT, NO_RATE, NO_ETA, NO_METRIC };
+
+/* "12,345 samples/s", or "12.3k/s" */
+static void add_rate(co_str *s, double rate, enum brevity brevity)
+{
+    co_str_add(s, "  ");
+    if (brevity < SHORT_RATE) {
+        add_grouped(s, rate);
+        co_str_add(s, " samples/s");
+    } else if (rate < 1e3)
+        co_str_addf(s, "%.0f/s", rate);
+    else
+        co_str_addf(s, rate < 1e6 ? "%.1fk/s" : "%.1fM/s", rate / (rate < 1e6 ? 1e3 : 1e6));
+}
+
 /* From the step on; what is not known is left out. */
-static void add_figures(co_str *s, const co_progress *p)
+static void add_figures(co_str *s, const co_progress *p, enum brevity brevity)
 {
     char left[32];
     add_count(s, "step", p->step, p->steps);
     if (p->evaluating)
-        co_str_add(s, "  evaluating");
-    co_str_add(s, "  loss ");
-    add_number(s, p->loss, 4);
-    if (p->metric_name) {
+        co_str_addf(s, "  %s %.0f %%", p->evaluating, 100 * p->evaluated);
+    if (!p->evaluating || !isnan(p->loss)) { /* a run that continues with an evaluation has no loss yet */
+        co_str_add(s, "  loss ");
+        add_number(s, p->loss, 4);
+    }
+    if (p->metric_name && brevity < NO_METRIC && (!p->evaluating || !isnan(p->metric))) {
         co_str_addf(s, "  %s ", p->metric_name);
         add_number(s, p->metric, 3);
     }
-    if (p->samples_per_s > 0 && isfinite(p->samples_per_s)) {
-        co_str_add(s, "  ");
-        add_grouped(s, p->samples_per_s);
-        co_str_add(s, " samples/s");
-    }
-    if (p->data_wait > 0.05 && p->data_wait <= 1)
+    if (p->samples_per_s > 0 && isfinite(p->samples_per_s) && brevity < NO_RATE)
+        add_rate(s, p->samples_per_s, brevity);
+    if (p->data_wait > 0.05 && p->data_wait <= 1 && brevity < NO_WAIT)
         co_str_addf(s, "  data wait %.0f %%", 100 * p->data_wait);
-    if (p->eta_s >= 0 && isfinite(p->eta_s))
+    if (p->eta_s >= 0 && isfinite(p->eta_s) && brevity < NO_ETA)
         co_str_addf(s, "  eta %s", co_time_text(left, p->eta_s));
 }
 
@@ -147,21 +165,38 @@ static void add_erase(co_str *s, const co_console *c)
         co_str_add(s, "\r\033[K");
 }
 
+/* The figures, as many as fit into `room` columns; false if not even the fewest do. */
+static bool fit_figures(co_str *tail, const co_progress *p, int room)
+{
+    for (enum brevity brevity = ALL; brevity <= NO_METRIC; brevity++) {
+        co_str_clear(tail);
+        add_figures(tail, p, brevity);
+        if (p->ranks > 1 && brevity < NO_RANKS)
+            co_str_addf(tail, "  %d ranks", p->ranks);
+        if ((int)tail->len <= room)
+            return true;
+    }
+    return false;
+}
+
+/* A gauge of eight columns or more comes before figures; on a terminal too narrow for both it is left out. */
 static void draw_bar(co_console *c, const co_progress *p)
 {
+    enum { GAUGE_LEAST = 8, GAUGE_MOST = 30, BRACKETS = 4 };
     co_str head = {0}, tail = {0}, s = {0};
     int width = columns(c), left;
     add_count(&head, "epoch", p->epoch, p->epochs);
-    add_figures(&tail, p);
-    if (p->ranks > 1)
-        co_str_addf(&tail, "  %d ranks", p->ranks);
+    bool gauge =
+        p->steps > 0 && p->step >= 0 && fit_figures(&tail, p, width - (int)head.len - BRACKETS - GAUGE_LEAST);
+    if (!gauge)
+        fit_figures(&tail, p, width - (int)head.len - 2);
     if (c->bar.len)
         add_erase(&s, c);
     co_str_clear(&c->bar);
-    left = width - (int)head.len - (int)tail.len - 4;
+    left = width - (int)head.len - (int)tail.len - BRACKETS;
     co_str_addf(&c->bar, "%.*s", width, co_str_text(&head));
-    if (left >= 8 && p->steps > 0 && p->step >= 0)
-        add_gauge(&c->bar, c, p, left < 30 ? left : 30);
+    if (gauge)
+        add_gauge(&c->bar, c, p, left < GAUGE_MOST ? left : GAUGE_MOST);
     else if (width > (int)head.len + 2)
         co_str_add(&c->bar, "  ");
     left = width - (int)head.len - 2;
@@ -178,7 +213,7 @@ static void draw_plain(co_console *c, const co_progress *p)
     co_str s = {0};
     add_count(&s, "epoch", p->epoch, p->epochs);
     co_str_add(&s, "  ");
-    add_figures(&s, p);
+    add_figures(&s, p, ALL);
     co_str_add(&s, "\n");
     put(c, &s);
     co_str_fini(&s);
@@ -190,11 +225,14 @@ void co_console_progress(co_console *c, const co_progress *p, bool now)
     if (c->style == CO_CONSOLE_QUIET || c->style == CO_CONSOLE_IMAGENET)
         return;
     pthread_mutex_lock(&c->lock);
-    bool news = c->style == CO_CONSOLE_BAR || p->step != c->step || p->epoch != c->epoch; /* no line twice */
+    double evaluated = p->evaluating ? p->evaluated : 0;
+    bool news = c->style == CO_CONSOLE_BAR || p->step != c->step || p->epoch != c->epoch ||
+                evaluated != c->evaluated; /* no line twice */
     if (news && (now || c->drawn_s == 0 || t - c->drawn_s >= pause)) {
         c->drawn_s = t;
         c->epoch = p->epoch;
         c->step = p->step;
+        c->evaluated = evaluated;
         if (c->style == CO_CONSOLE_BAR)
             draw_bar(c, p);
         else
@@ -247,8 +285,12 @@ void co_console_close(co_console *c)
 {
     if (!c)
         return;
-    if (c->bar.len)
-        (void)co_fs_write_all(c->fd, "\n", 1, "console");
+    if (c->bar.len) { /* the lines that follow say how it ended */
+        co_str s = {0};
+        add_erase(&s, c);
+        put(c, &s);
+        co_str_fini(&s);
+    }
     co_str_fini(&c->bar);
     pthread_mutex_destroy(&c->lock);
     co_free(c);

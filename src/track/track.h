@@ -63,7 +63,8 @@ typedef struct co_progress {
     double data_wait;        /* share of the time spent waiting for data; shown above 0.05 */
     const char *metric_name; /* NULL: none */
     int ranks;
-    bool evaluating;
+    const char *evaluating; /* "validating" or "testing" while that goes on, else NULL */
+    double evaluated;       /* share of it that is done */
 } co_progress;
 
 co_err co_console_open(co_console **out, int fd, co_console_style style); /* AUTO: a bar if fd is a terminal */

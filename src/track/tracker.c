@@ -1,24 +1,32 @@
-/* tracker.c -- the table of trackers, and the thread that reads the record to one of them.
+/* tracker.c -- the table of trackers, and the process that reads the record to one of them.
  *
- * A feed is a tracker with its thread. The owner (the supervisor) never waits for a feed while training: it sets a flag
- * and signals. The lock guards the fields below it and is held for a few instructions only, never while a tracker works.
- * Threads report through their feed; the owner speaks for them, since a thread that held a lock of the terminal while
- * the supervisor forks a saver would leave it locked in the child.
+ *     supervisor --"more"--> feed process: reads events.jsonl, hands each line to its tracker, flushes
+ *                <--"why"--  only if it fails; then it exits
+ *
+ * A feed is a tracker with a process of its own, forked by the owner (the supervisor). So the supervisor keeps its one
+ * thread, a crash in a tracker's library costs nothing but that tracker, and one that hangs can be killed. The owner
+ * never waits for a feed while training: it sends one byte, and drops the byte if the feed is far behind.
  *
  * Before each flush the feed reads the lease: a run that lost its folder writes nothing more into it.
  */
 #include "track/tracker.h"
 
-#include <pthread.h>
+#include <errno.h>
+#include <linux/close_range.h>
+#include <poll.h>
 #include <signal.h>
 #include <stdio.h>
 #include <string.h>
+#include <sys/socket.h>
 #include <sys/stat.h>
-#include <time.h>
+#include <sys/wait.h>
+#include <unistd.h>
 
 #include "base/alloc.h"
 #include "base/clock.h"
 #include "base/json.h"
+#include "proc/crew.h"
+#include "proc/death.h"
 #include "track/track_int.h"
 
 const co_tracker_def *const co_trackers[] = {&csv_def, &none_def, NULL};
@@ -29,21 +37,19 @@ struct feed {
     const co_tracker_def *def;
     char *dir, run_id[64];
     int64_t old_bytes; /* of the record, when this start began */
-    void *self;
-    bool told; /* the owner's: its failure was reported */
-    pthread_t thread;
-    pthread_mutex_t lock;
-    pthread_cond_t changed;
-    bool news, ending, over;
+    void *self;        /* the tracker's, in the feed's process */
+    pid_t pid;         /* 0: its end was seen */
+    int pidfd, sock;
     char why[512]; /* "" unless it failed */
+    bool told;     /* the failure was reported */
 };
 
 struct co_tracking {
-    struct feed *feed[CO_TRACKERS_MOST]; /* each allocated alone: one that hangs is left behind */
+    struct feed feed[CO_TRACKERS_MOST];
     int n;
 };
 
-/* --- the thread ------------------------------------------------------------------------------------------------- */
+/* --- the feed's process ----------------------------------------------------------------------------------------- */
 static co_err hand_over(struct feed *f, const char *text, size_t len, int64_t offset)
 {
     json_t *v = NULL;
@@ -58,7 +64,7 @@ static co_err hand_over(struct feed *f, const char *text, size_t len, int64_t of
     return err;
 }
 
-/* All lines that are there now; *n is how many. */
+/* All lines that are there now; *n grows by their number. */
 static co_err hand_over_all(struct feed *f, record_reader *r, int64_t *n)
 {
     const char *line;
@@ -79,22 +85,18 @@ static co_err flush(struct feed *f)
     return f->def->flush(f->self);
 }
 
-/* Waits for more lines, the end, or `until`. True: the end. */
+/* Waits for more lines, the end, or `until_s` (0: for ever). True: the end. */
 static bool wait_for_more(struct feed *f, double until_s)
 {
-    double left = until_s - co_now_s();
-    struct timespec at;
+    struct pollfd p = {.fd = f->sock, .events = POLLIN};
+    double left_s = until_s - co_now_s();
+    char bytes[64];
+    ssize_t n;
 
-    clock_gettime(CLOCK_REALTIME, &at);
-    left = left < 0.01 ? 0.01 : left > 3600 ? 3600 : left;
-    at.tv_sec += (time_t)left + 1; /* rounded up: nobody counts on the instant */
-    pthread_mutex_lock(&f->lock);
-    while (!f->news && !f->ending && pthread_cond_timedwait(&f->changed, &f->lock, &at) == 0)
+    poll(&p, 1, until_s == 0 ? -1 : left_s > 0 ? (int)(left_s * 1000) + 1 : 0);
+    while ((n = recv(f->sock, bytes, sizeof bytes, MSG_DONTWAIT)) > 0)
         ;
-    bool end = f->ending;
-    f->news = false;
-    pthread_mutex_unlock(&f->lock);
-    return end;
+    return n == 0;
 }
 
 static co_err read_record(struct feed *f, record_reader *r)
@@ -113,78 +115,71 @@ static co_err read_record(struct feed *f, record_reader *r)
             next_s = co_now_s() + (took_s * FLUSH_SHARE > FLUSH_S ? took_s * FLUSH_SHARE : FLUSH_S);
             waiting = 0;
         }
-        end = wait_for_more(f, waiting ? next_s : now_s + 3600);
+        end = wait_for_more(f, waiting ? next_s : 0);
     }
 }
 
-static void *run_feed(void *ctx)
+static co_err track(struct feed *f)
 {
-    struct feed *f = ctx;
     record_reader *r = NULL;
     co_err err = reader_open(&r, f->dir);
-    bool open = false;
 
-    if (!err) {
-        err = f->def->open(&f->self, f->dir);
-        open = !err;
-    }
     if (!err)
+        err = f->def->open(&f->self, f->dir);
+    if (!err) {
         err = read_record(f, r);
-    char why[sizeof f->why] = "";
-    if (err)
-        snprintf(why, sizeof why, "%s", co_errmsg());
-    if (open)
         f->def->close(f->self);
+    }
     reader_close(r);
-    pthread_mutex_lock(&f->lock);
-    memcpy(f->why, why, sizeof why);
-    f->over = true;
-    pthread_cond_broadcast(&f->changed);
-    pthread_mutex_unlock(&f->lock);
-    return NULL;
+    return err;
+}
+
+/* Keeps its socket and the three standard descriptors. Signals of the terminal are the supervisor's. */
+static int feed_main(void *ctx)
+{
+    struct feed *f = ctx;
+    sigset_t all;
+
+    sigfillset(&all);
+    sigprocmask(SIG_SETMASK, &all, NULL);
+    if (f->sock != STDERR_FILENO + 1)
+        f->sock = dup2(f->sock, STDERR_FILENO + 1);
+    close_range(STDERR_FILENO + 2, ~0u, 0);
+    if (track(f) == CO_OK)
+        return 0;
+    size_t len = strlen(co_errmsg());
+    send(f->sock, co_errmsg(), len < sizeof f->why ? len : sizeof f->why - 1, MSG_NOSIGNAL);
+    return 1;
 }
 
 /* --- the owner's side ------------------------------------------------------------------------------------------- */
-static void free_feed(struct feed *f)
+static co_err start_process(struct feed *f)
 {
-    pthread_cond_destroy(&f->changed);
-    pthread_mutex_destroy(&f->lock);
-    co_free(f->dir);
-    co_free(f);
+    int ends[2];
+
+    if (socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, ends) != 0)
+        return co_fail(CO_EIO, "logger=%s: socketpair: %m", f->def->name);
+    f->sock = ends[1];
+    co_err err = co_child_start(&f->pid, &f->pidfd, feed_main, f);
+    close(ends[1]);
+    f->sock = ends[0];
+    if (err)
+        close(ends[0]);
+    return err ? co_fail_in(err, "logger=%s", f->def->name) : CO_OK;
 }
 
-/* The thread takes no signals: they are the supervisor's. */
-static co_err start_thread(struct feed *f)
+static co_err start_feed(struct feed *f, const co_folder *folder, const co_tracker_def *def)
 {
-    sigset_t all, before;
-
-    sigfillset(&all);
-    pthread_sigmask(SIG_SETMASK, &all, &before);
-    int failed = pthread_create(&f->thread, NULL, run_feed, f);
-    pthread_sigmask(SIG_SETMASK, &before, NULL);
-    return failed ? co_fail(CO_EFAIL, "logger=%s: no thread: %s", f->def->name, strerror(failed)) : CO_OK;
-}
-
-static co_err start_feed(struct feed **out, const co_folder *folder, const co_tracker_def *def)
-{
-    struct feed *f = co_zalloc(sizeof *f);
     struct stat st;
 
-    if (!f)
-        return CO_ENOMEM;
-    f->def = def;
-    pthread_mutex_init(&f->lock, NULL);
-    pthread_cond_init(&f->changed, NULL);
+    *f = (struct feed){.def = def, .dir = co_strdup(folder->path)};
     snprintf(f->run_id, sizeof f->run_id, "%s", folder->run_id);
-    f->dir = co_strdup(folder->path);
     char *path = co_sprintf("%s/events.jsonl", folder->path);
     f->old_bytes = path && stat(path, &st) == 0 ? st.st_size : 0;
-    co_err err = f->dir && path ? start_thread(f) : CO_ENOMEM;
+    co_err err = f->dir && path ? start_process(f) : CO_ENOMEM;
     co_free(path);
     if (err)
-        free_feed(f);
-    else
-        *out = f;
+        co_free(f->dir);
     return err;
 }
 
@@ -205,22 +200,44 @@ co_err co_tracking_open(co_tracking **out, const co_folder *f, const co_tracker_
     return err;
 }
 
-static void notify(struct feed *f, bool ending)
-{
-    pthread_mutex_lock(&f->lock);
-    f->news = true;
-    f->ending = f->ending || ending;
-    pthread_cond_broadcast(&f->changed);
-    pthread_mutex_unlock(&f->lock);
-}
-
 void co_tracking_more(co_tracking *t)
 {
     for (int i = 0; t && i < t->n; i++)
-        notify(t->feed[i], false);
+        if (t->feed[i].pid)
+            send(t->feed[i].sock, "m", 1, MSG_DONTWAIT | MSG_NOSIGNAL); /* full: it knows already */
 }
 
-/* Reports a feed's failure, the first time it is asked. */
+/* Waits up to timeout_ms for the process to end; then takes its reason. True: it has ended. */
+static bool reap(struct feed *f, int timeout_ms)
+{
+    struct pollfd p = {.fd = f->pidfd, .events = POLLIN};
+    co_death_traces traces;
+    co_death_cause cause;
+    int status = 0;
+
+    if (!f->pid)
+        return true;
+    if (poll(&p, 1, timeout_ms) <= 0)
+        return false;
+    while (waitpid(f->pid, &status, 0) < 0 && errno == EINTR)
+        ;
+    ssize_t n;
+    do /* reset: it ended with bytes of ours unread; its reason is still behind that */
+        n = recv(f->sock, f->why, sizeof f->why - 1, MSG_DONTWAIT);
+    while (n < 0 && errno == ECONNRESET);
+    f->why[n > 0 ? n : 0] = '\0';
+    if (n <= 0 && status != 0) {
+        co_death_traces_take(&traces, "");
+        co_death_tell(&cause, status, f->pid, &traces);
+        snprintf(f->why, sizeof f->why, "its process ended: %s", cause.how);
+    }
+    close(f->pidfd);
+    close(f->sock);
+    f->pid = 0;
+    return true;
+}
+
+/* Reports a feed's failure, once. */
 static void report(struct feed *f, const char *why, co_tracking_tell tell, void *ctx)
 {
     char text[768];
@@ -234,52 +251,34 @@ static void report(struct feed *f, const char *why, co_tracking_tell tell, void 
 
 void co_tracking_troubles(co_tracking *t, co_tracking_tell tell, void *ctx)
 {
-    char why[sizeof t->feed[0]->why];
-
-    for (int i = 0; t && i < t->n; i++) {
-        pthread_mutex_lock(&t->feed[i]->lock);
-        memcpy(why, t->feed[i]->why, sizeof why);
-        pthread_mutex_unlock(&t->feed[i]->lock);
-        report(t->feed[i], why, tell, ctx);
-    }
+    for (int i = 0; t && i < t->n; i++)
+        if (reap(&t->feed[i], 0))
+            report(&t->feed[i], t->feed[i].why, tell, ctx);
 }
 
-/* Is the feed through by `at` (CLOCK_REALTIME)? */
-static bool wait_until_over(struct feed *f, const struct timespec *at)
+static void end_feed(struct feed *f, double until_s, double secs, co_tracking_tell tell, void *ctx)
 {
-    pthread_mutex_lock(&f->lock);
-    while (!f->over && pthread_cond_timedwait(&f->changed, &f->lock, at) == 0)
-        ;
-    bool over = f->over;
-    pthread_mutex_unlock(&f->lock);
-    return over;
+    double left_s = until_s - co_now_s();
+    char why[96] = "";
+
+    if (!reap(f, left_s > 0 ? (int)(left_s * 1000) + 1 : 0)) {
+        snprintf(why, sizeof why, "it was not through %g s after the run's end", secs);
+        report(f, why, tell, ctx);
+        kill(f->pid, SIGKILL);
+        reap(f, CO_FENCE_MS);
+    }
+    report(f, f->why, tell, ctx);
+    co_free(f->dir);
 }
 
 void co_tracking_close(co_tracking *t, double secs, co_tracking_tell tell, void *ctx)
 {
-    struct timespec at;
-    char why[96];
+    double until_s = co_now_s() + secs;
 
-    clock_gettime(CLOCK_REALTIME, &at);
-    at.tv_sec += (time_t)secs;
-    at.tv_nsec += (long)((secs - (double)(time_t)secs) * 1e9);
-    if (at.tv_nsec >= 1000000000) {
-        at.tv_sec++;
-        at.tv_nsec -= 1000000000;
-    }
     for (int i = 0; t && i < t->n; i++)
-        notify(t->feed[i], true);
-    for (int i = 0; t && i < t->n; i++) {
-        struct feed *f = t->feed[i];
-        if (wait_until_over(f, &at)) {
-            pthread_join(f->thread, NULL);
-            report(f, f->why, tell, ctx);
-            free_feed(f);
-        } else { /* its memory stays: the thread still uses it */
-            snprintf(why, sizeof why, "it was not through %g s after the run's end", secs);
-            report(f, why, tell, ctx);
-            pthread_detach(f->thread);
-        }
-    }
+        if (t->feed[i].pid)
+            shutdown(t->feed[i].sock, SHUT_WR);
+    for (int i = 0; t && i < t->n; i++)
+        end_feed(&t->feed[i], until_s, secs, tell, ctx);
     co_free(t);
 }

@@ -1,5 +1,5 @@
-/* accidents.c -- the supervisor's side of rehearsed accidents (fault.*): when the next one strikes whom, and
- * how long until a step was applied again. */
+/* accidents.c -- the supervisor's side of rehearsed accidents (fault.*): it picks a rank and a time, kills
+ * it, and measures how long it takes until the next step is applied. */
 #include "train/rank_int.h"
 #include "train/super_int.h"
 
@@ -17,7 +17,7 @@ static uint32_t draw(struct accidents *state)
     return (uint32_t)((z ^ (z >> 31)) >> 32);
 }
 
-/* Exponential waiting times around the mean. */
+/* The time to the next kill is drawn from an exponential distribution with the mean fault.mean_ms. */
 static void plan_next(struct accidents *state)
 {
     double u = ((double)draw(state) + 1) * 0x1p-32;
@@ -50,7 +50,7 @@ static void strike(struct accidents *state, const co_crew *crew, int slot, int s
     pid_t pid = co_crew_pid(crew, slot);
 
     if (!pid || pid == state->struck[slot])
-        return; /* dying already: another time */
+        return; /* it is already dying: try again later */
     state->struck[slot] = pid;
     state->kills_left--;
     accident_struck(state, co_now_ns());
@@ -72,7 +72,7 @@ void accidents_turn(struct accidents *state, const co_crew *crew, pid_t saver)
         strike(state, crew, slot, phase == CO_FAULT_STOPPED ? SIGSTOP : SIGKILL);
     } else if (phase == CO_FAULT_CHECKPOINT) {
         if (!saver)
-            return; /* the next one comes */
+            return; /* wait for the next saver */
         if (draw(state) % 2)
             strike(state, crew, slot, SIGKILL);
         else
@@ -81,7 +81,7 @@ void accidents_turn(struct accidents *state, const co_crew *crew, pid_t saver)
         atomic_store(&ctl->fault, fault_word(phase, slot, draw(state)));
         state->kills_left--;
     } else {
-        return; /* still armed: its phase has not come */
+        return; /* the last one is still armed: no rank has reached its phase yet */
     }
     plan_next(state);
 }

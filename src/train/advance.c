@@ -9,30 +9,31 @@
 
 #include "base/clock.h"
 
-static void publish(struct rank *rank, const unit *u, const decision *d)
+static void publish(struct rank *rank, const unit *done, const decision *decided)
 {
-    result *r = &rank->regions->ctl->ring[rank->who.unit % RING];
+    result *slot = &rank->regions->ctl->ring[rank->who.unit % RING];
 
-    /* Every rank writes the same numbers (but for the clock): whoever comes first, nobody is waited for. */
-    atomic_store_explicit(&r->loss, bits_of(d->loss), memory_order_relaxed);
-    atomic_store_explicit(&r->metric, bits_of(d->metric), memory_order_relaxed);
-    atomic_store_explicit(&r->norm, bits_of(d->norm), memory_order_relaxed);
-    atomic_store_explicit(&r->lr, bits_of(d->lr), memory_order_relaxed);
-    atomic_store_explicit(&r->count, (uint64_t)d->count, memory_order_relaxed);
-    atomic_store_explicit(&r->applied, (uint64_t)d->t, memory_order_relaxed);
-    atomic_store_explicit(&r->skipped, u->kind == UNIT_TRAIN && !d->apply, memory_order_relaxed);
-    atomic_store_explicit(&r->t_ns, co_now_ns(), memory_order_relaxed);
-    atomic_store_explicit(&r->sum_apply_ns, rank->sum_apply_ns, memory_order_relaxed);
-    atomic_store_explicit(&r->top5, bits_of(d->top5), memory_order_relaxed);
-    atomic_store_explicit(&r->bad, d->bad < 0 ? UINT64_MAX : (uint64_t)d->bad, memory_order_relaxed);
-    atomic_store_explicit(&r->slice, (uint64_t)(d->slice + 1), memory_order_relaxed);
-    atomic_store_explicit(&r->unit, rank->who.unit, memory_order_release);
+    /* Every rank writes the same numbers (except the time), so nobody has to wait for anybody. */
+    atomic_store_explicit(&slot->loss, bits_of(decided->loss), memory_order_relaxed);
+    atomic_store_explicit(&slot->metric, bits_of(decided->metric), memory_order_relaxed);
+    atomic_store_explicit(&slot->norm, bits_of(decided->norm), memory_order_relaxed);
+    atomic_store_explicit(&slot->lr, bits_of(decided->lr), memory_order_relaxed);
+    atomic_store_explicit(&slot->count, (uint64_t)decided->count, memory_order_relaxed);
+    atomic_store_explicit(&slot->applied, (uint64_t)decided->t, memory_order_relaxed);
+    atomic_store_explicit(&slot->skipped, done->kind == UNIT_TRAIN && !decided->apply, memory_order_relaxed);
+    atomic_store_explicit(&slot->t_ns, co_now_ns(), memory_order_relaxed);
+    atomic_store_explicit(&slot->sum_apply_ns, rank->sum_apply_ns, memory_order_relaxed);
+    atomic_store_explicit(&slot->top5, bits_of(decided->top5), memory_order_relaxed);
+    atomic_store_explicit(&slot->bad, decided->bad < 0 ? UINT64_MAX : (uint64_t)decided->bad,
+                          memory_order_relaxed);
+    atomic_store_explicit(&slot->slice, (uint64_t)(decided->slice + 1), memory_order_relaxed);
+    atomic_store_explicit(&slot->unit, rank->who.unit, memory_order_release);
 }
 
 static bool supervisor_keeps_up(struct rank *rank, int64_t unused)
 {
     (void)unused;
-    /* Below zero in a rank so slow that the others, and the supervisor, are units ahead of it. */
+    /* Negative if this rank is so slow that the others and the supervisor are units ahead of it. */
     int64_t behind = (int64_t)rank->who.unit -
                      (int64_t)atomic_load_explicit(&rank->regions->ctl->consumed, memory_order_acquire);
 
@@ -54,35 +55,34 @@ static bool free_or_moved_on(struct rank *rank, int64_t unused)
            atomic_load_explicit(&rank->regions->ctl->stop_request, memory_order_relaxed);
 }
 
-/* Was the last save so long ago that another takes no more than a tenth of the time? */
-static bool worth_it(const control *ctl)
-{
-    return co_now_ns() - atomic_load(&ctl->snap_at_ns) >= 10 * atomic_load(&ctl->save_ns);
-}
+typedef enum { SAVE_NOT, SAVE_NOW, SAVE_AND_STOP } save_decision;
 
-/* Is the state after this step to be saved? Steps by count are exact and worth waiting for, a new best unless
- * saving would take most of the time; other epochs go by the clock. Asked at the last unit that looks at the
- * state, so that the checkpoint knows how good it is. */
-static bool save_due(struct rank *rank, const unit *u, const watch *w)
+/* Is the state after this step to be saved? Steps by count are exact, and the best state so far is always
+ * kept: for both the ranks wait until the saver is free. Other epochs go by the clock and are left out while
+ * it works. Decided at the last unit that looks at the state, so that the checkpoint knows how good it is. */
+static save_decision save_due(struct rank *rank, const unit *done, const watch *now)
 {
     const co_plan *plan = rank->plan;
     control *ctl = rank->regions->ctl;
-    int64_t step = u->step, every = plan->cfg.ckpt_every_epochs * plan->units.steps_per_epoch;
-    bool evaluated_next = plan->units.block && step % plan->units.block == 0 && u->kind == UNIT_TRAIN;
+    int64_t step = done->step, every = plan->cfg.ckpt_every_epochs * plan->units.steps_per_epoch;
+    bool evaluated_next = evaluates_after(&plan->units, step) && done->kind == UNIT_TRAIN;
     bool by_steps = plan->cfg.ckpt_every_steps && step % plan->cfg.ckpt_every_steps == 0;
     bool by_epochs = !plan->cfg.ckpt_every_steps && every && step % every == 0;
-    bool best = u->kind == UNIT_VAL && w->best_step == step && plan->cfg.ckpt_top != 0;
+    bool best = done->kind == UNIT_VAL && now->best_step == step && plan->cfg.ckpt_top != 0 &&
+                (plan->cfg.ckpt_every_steps || plan->cfg.ckpt_every_epochs);
 
     if (!plan->spec.ckpt_root || step == plan->units.steps || evaluated_next)
-        return false;
-    if (by_steps || (by_epochs && best && worth_it(ctl))) {
+        return SAVE_NOT;
+    if (by_steps || best) {
         wait_for(rank, free_or_moved_on, 0, CO_PHASE_SNAPSHOT);
-        return snapshot_is_free(rank, 0); /* if not: moved on, or asked to stop */
+        /* Not free: pc moved on, and what we say does not count; or a stop, which saves this state as the
+         * last one. */
+        return snapshot_is_free(rank, 0) ? SAVE_NOW : SAVE_AND_STOP;
     }
     if (!by_epochs || !snapshot_is_free(rank, 0))
-        return false;
+        return SAVE_NOT;
     double since = (double)(co_now_ns() - atomic_load(&ctl->snap_at_ns)) * 1e-9;
-    return since >= plan->cfg.ckpt_min_interval_s;
+    return since >= plan->cfg.ckpt_min_interval_s ? SAVE_NOW : SAVE_NOT;
 }
 
 static bool long_enough(const co_plan *plan, int64_t step)
@@ -91,31 +91,31 @@ static bool long_enough(const co_plan *plan, int64_t step)
 }
 
 /* Is this state the last to be trained? */
-static bool cut_here(const struct rank *rank, const unit *u, const watch *w)
+static bool cut_here(const struct rank *rank, const unit *done, const watch *now)
 {
     const control *ctl = rank->regions->ctl;
-    bool wanted = u->kind == UNIT_VAL     ? w->why != GO_ON
-                  : u->kind == UNIT_TRAIN ? atomic_load_explicit(&ctl->time_is_up, memory_order_relaxed)
-                                          : false;
+    bool wanted = done->kind == UNIT_VAL     ? now->why != GO_ON
+                  : done->kind == UNIT_TRAIN ? atomic_load_explicit(&ctl->time_is_up, memory_order_relaxed)
+                                             : false;
 
-    return wanted && long_enough(rank->plan, u->step);
+    return wanted && long_enough(rank->plan, done->step);
 }
 
 /* The flags of the next unit: how the run goes on after this one. */
-static uint64_t go_on(struct rank *rank, const unit *u, const decision *d, const watch *w)
+static uint64_t go_on(struct rank *rank, const unit *done, const decision *decided, const watch *now)
 {
     control *ctl = rank->regions->ctl;
     uint64_t cut = rank->pc & PC_CUT;
     unit_order order = unit_order_now(rank->plan, ctl);
     uint32_t next = rank->who.unit + 1;
 
-    bool unreadable =
-        u->kind == UNIT_TRAIN ? must_stop(rank->plan, d->bad) : must_stop_eval(rank->plan, d->bad, d->count);
+    bool unreadable = done->kind == UNIT_TRAIN ? must_stop(rank->plan, decided->bad)
+                                               : must_stop_eval(rank->plan, decided->bad, decided->count);
     if (unreadable)
         return cut | PC_FAIL;
-    if (u->kind == UNIT_TRAIN && !d->finite && rank->plan->cfg.on_nan == CO_ON_NAN_STOP)
+    if (done->kind == UNIT_TRAIN && !decided->finite && rank->plan->cfg.on_nan == CO_ON_NAN_STOP)
         return cut | PC_FAIL;
-    if (!cut && cut_here(rank, u, w)) {
+    if (!cut && cut_here(rank, done, now)) {
         cut = PC_CUT;
         order = unit_order_cut(&rank->plan->units, next);
     }
@@ -123,24 +123,47 @@ static uint64_t go_on(struct rank *rank, const unit *u, const decision *d, const
         return cut | PC_END;
     if (atomic_load_explicit(&ctl->stop_request, memory_order_relaxed))
         return cut | PC_STOP;
-    if (!cut && u->kind != UNIT_TEST && atomic_load(&ctl->pc) == rank->pc && save_due(rank, u, w))
-        return PC_SNAP;
-    return cut;
+    save_decision save = SAVE_NOT;
+    if (!cut && done->kind != UNIT_TEST && atomic_load(&ctl->pc) == rank->pc)
+        save = save_due(rank, done, now);
+    return save == SAVE_NOW ? PC_SNAP : save == SAVE_AND_STOP ? PC_STOP : cut;
 }
 
-void advance(struct rank *rank, const unit *u, const decision *d, const watch *w)
+void advance(struct rank *rank, const unit *done, const decision *decided, const watch *now)
 {
     control *ctl = rank->regions->ctl;
     uint64_t seen = rank->pc;
 
     fault_point(rank, CO_FAULT_NONE);
-    if (u->kind == UNIT_TRAIN)
-        atomic_store_explicit(&ctl->applied[u->step & 1], d->t, memory_order_relaxed);
-    publish(rank, u, d);
+    if (done->kind == UNIT_TRAIN)
+        atomic_store_explicit(&ctl->applied[done->step & 1], decided->t, memory_order_relaxed);
+    publish(rank, done, decided);
     wait_for(rank, supervisor_keeps_up, 0, CO_PHASE_WAIT);
-    uint64_t next = ((uint64_t)rank->who.unit + 1) << 8 | go_on(rank, u, d, w);
+    uint64_t next = ((uint64_t)rank->who.unit + 1) << 8 | go_on(rank, done, decided, now);
     fault_point(rank, CO_FAULT_NONE);
     if (atomic_compare_exchange_strong_explicit(&ctl->pc, &seen, next, memory_order_acq_rel,
                                                 memory_order_acquire))
         co_event_ring(&ctl->event);
+}
+
+bool evaluation_left(const struct rank *rank)
+{
+    uint64_t pc = atomic_load_explicit(&rank->regions->ctl->pc, memory_order_acquire);
+
+    return pc >> 8 == rank->who.unit && (pc & PC_STOP);
+}
+
+bool leave_evaluation(struct rank *rank)
+{
+    control *ctl = rank->regions->ctl;
+    uint64_t seen = rank->pc, stopped = (uint64_t)rank->who.unit << 8 | (rank->pc & PC_CUT) | PC_STOP;
+
+    if (!atomic_load_explicit(&ctl->stop_request, memory_order_relaxed))
+        return evaluation_left(rank);
+    fault_point(rank, CO_FAULT_NONE);
+    /* If this fails, another rank either left the evaluation or found it complete. pc says which. */
+    if (atomic_compare_exchange_strong_explicit(&ctl->pc, &seen, stopped, memory_order_acq_rel,
+                                                memory_order_acquire))
+        co_event_ring(&ctl->event);
+    return evaluation_left(rank);
 }

@@ -3,15 +3,15 @@
  *
  * For each chunk, in this order:
  *     claim      CAS on the chunk's word
- *     aside      if a checkpoint of the present state is being written and this chunk is not through: copy it aside
+ *     aside      if a checkpoint of this state is being written and still needs the chunk: copy it aside
  *     journal    old bytes (weights, moments, statistics) to the slot's journal, then the journal's mark
  *     update     in place
  *     done       store to the chunk's word
  *
- * A successor that finds a chunk claimed by its slot's dead incarnation looks at the journal's mark: if it
- * names this chunk, the update may have begun, so the old bytes are put back (that can be done any number of
- * times); if not, the state was not touched. Either way the chunk is then whole and old, and is done from
- * `aside` on.
+ * A successor may find a chunk that its slot's dead incarnation had claimed. If the journal's mark names this
+ * chunk, the update may have begun, and the successor puts the old bytes back (which can be done any number
+ * of times). If not, the state was not touched. In both cases the chunk is now whole and old, and the
+ * successor goes on with `aside`.
  */
 #include "train/rank_int.h"
 
@@ -51,7 +51,7 @@ static void keep_journal(struct rank *rank, size_t c)
         memcpy(rank->regions->journal[rank->who.slot] + (size_t)part * rank->plan->chunk,
                part_of(rank, part) + lo, n * sizeof(float));
     co_mark_set(&rank->me->journal, rank->who.unit, (uint32_t)c + 1);
-    atomic_thread_fence(memory_order_seq_cst); /* likewise */
+    atomic_thread_fence(memory_order_seq_cst); /* the journal's mark is there before the state changes */
 }
 
 static void put_back(struct rank *rank, size_t c)
@@ -65,10 +65,10 @@ static void put_back(struct rank *rank, size_t c)
                rank->regions->journal[rank->who.slot] + (size_t)part * rank->plan->chunk, n * sizeof(float));
 }
 
-static void update_stat(const co_entry *e, float *w, const float *sum, size_t n, const decision *d)
+static void update_stat(const co_entry *entry, float *w, const float *sum, size_t n, const decision *decided)
 {
     for (size_t i = 0; i < n; i++)
-        w[i] = (1.0f - e->momentum) * w[i] + e->momentum * (sum[i] * d->inv_samples);
+        w[i] = (1.0f - entry->momentum) * w[i] + entry->momentum * (sum[i] * decided->inv_samples);
 }
 
 static void update_counter(float *w)
@@ -80,93 +80,93 @@ static void update_counter(float *w)
     memcpy(w, &v, sizeof v);
 }
 
-/* Clipping by value: each element of the mean gradient is held to plus or minus clip_value, in the slot's
- * scratch. */
-static void clip(const struct rank *rank, co_apply *a, float scale)
+/* Clips each element of the mean gradient to plus or minus clip_value. The result lies in the slot's scratch
+ * memory. */
+static void clip(const struct rank *rank, co_apply *given, float scale)
 {
     float *to = rank->regions->scratch[rank->who.slot], most = (float)rank->plan->recipe.clip_value;
 
     if (!(most > 0))
         return;
-    for (size_t i = 0; i < a->n; i++) {
-        float x = a->g[i] * scale;
+    for (size_t i = 0; i < given->n; i++) {
+        float x = given->g[i] * scale;
         to[i] = x > most ? most : x < -most ? -most : x;
     }
-    a->g = to;
-    a->scale = 1;
+    given->g = to;
+    given->scale = 1;
 }
 
-/* Present rows of elements [from, to) of a row-sparse entry, in runs. */
-static void update_rows(const struct rank *rank, const co_entry *e, const float *sum, co_apply *a,
+/* Updates elements [from, to) of a row-sparse entry, row by row; rows without a gradient are skipped. */
+static void update_rows(const struct rank *rank, const co_entry *entry, const float *sum, co_apply *given,
                         size_t from, size_t to)
 {
     const co_optim_def *def = rank->plan->spec.optim;
-    const float *mark = sum + e->marks_offset;
-    float scale = a->scale;
-    size_t width = e->count / (size_t)e->shape.d[0];
+    const float *mark = sum + entry->marks_offset;
+    float scale = given->scale;
+    size_t width = entry->count / (size_t)entry->shape.d[0];
 
     for (size_t at = from; at < to;) {
-        size_t row = (at - e->offset) / width, end = e->offset + (row + 1) * width;
+        size_t row = (at - entry->offset) / width, end = entry->offset + (row + 1) * width;
         uint32_t present;
         if (end > to)
             end = to;
         memcpy(&present, &mark[row], sizeof present);
         if (present) {
-            a->w = rank->regions->state + at;
-            a->g = sum + at;
-            a->n = end - at;
+            given->w = rank->regions->state + at;
+            given->g = sum + at;
+            given->n = end - at;
             for (int j = 0; j < rank->plan->moments; j++)
-                a->m[j] = rank->regions->moment[j] + at;
-            clip(rank, a, scale);
-            def->apply_sparse(rank->plan->spec.optim_cfg, a);
+                given->m[j] = rank->regions->moment[j] + at;
+            clip(rank, given, scale);
+            def->apply_sparse(rank->plan->spec.optim_cfg, given);
         }
         at = end;
     }
 }
 
-static void update_param(const struct rank *rank, const co_entry *e, const float *sum, co_apply *a,
+static void update_param(const struct rank *rank, const co_entry *entry, const float *sum, co_apply *given,
                          size_t from, size_t to)
 {
-    if (e->sparse) {
-        update_rows(rank, e, sum, a, from, to);
+    if (entry->sparse) {
+        update_rows(rank, entry, sum, given, from, to);
         return;
     }
-    clip(rank, a, a->scale);
-    rank->plan->spec.optim->apply(rank->plan->spec.optim_cfg, a);
+    clip(rank, given, given->scale);
+    rank->plan->spec.optim->apply(rank->plan->spec.optim_cfg, given);
 }
 
-static void update(struct rank *rank, size_t c, const float *sum, const decision *d)
+static void update(struct rank *rank, size_t c, const float *sum, const decision *decided)
 {
     const co_plan *plan = rank->plan;
     size_t lo, hi = span(plan, c, &lo);
 
     hi += lo;
     for (int i = 0; i < plan->layout->n; i++) {
-        const co_entry *e = &plan->layout->entry[i];
-        size_t from = e->offset > lo ? e->offset : lo;
-        size_t to = e->offset + e->count < hi ? e->offset + e->count : hi;
+        const co_entry *entry = &plan->layout->entry[i];
+        size_t from = entry->offset > lo ? entry->offset : lo;
+        size_t to = entry->offset + entry->count < hi ? entry->offset + entry->count : hi;
         if (from >= to)
             continue;
         const param_rule *how = &plan->recipe.rule[i];
-        co_apply a = {.w = rank->regions->state + from,
-                      .g = sum + from,
-                      .n = to - from,
-                      .scale = d->scale,
-                      .lr = d->lr * how->rate,
-                      .t = d->t,
-                      .no_decay = how->no_decay,
-                      .momentum = d->momentum};
+        co_apply given = {.w = rank->regions->state + from,
+                          .g = sum + from,
+                          .n = to - from,
+                          .scale = decided->scale,
+                          .lr = decided->lr * how->rate,
+                          .t = decided->t,
+                          .no_decay = how->no_decay,
+                          .momentum = decided->momentum};
         for (int j = 0; j < plan->moments; j++)
-            a.m[j] = rank->regions->moment[j] + from;
-        if (e->kind == CO_KIND_STAT)
-            update_stat(e, a.w, a.g, a.n, d);
-        else if (e->kind == CO_KIND_COUNTER)
-            update_counter(a.w);
+            given.m[j] = rank->regions->moment[j] + from;
+        if (entry->kind == CO_KIND_STAT)
+            update_stat(entry, given.w, given.g, given.n, decided);
+        else if (entry->kind == CO_KIND_COUNTER)
+            update_counter(given.w);
         else if (!how->frozen)
-            update_param(rank, e, sum, &a, from, to);
-        if (plan->ema >= 0 && e->kind != CO_KIND_COUNTER)
+            update_param(rank, entry, sum, &given, from, to);
+        if (plan->ema >= 0 && entry->kind != CO_KIND_COUNTER)
             co_ema_apply(rank->regions->moment[plan->ema] + from, rank->regions->state + from, to - from,
-                         plan->cfg.ema, d->t);
+                         plan->cfg.ema, decided->t);
     }
 }
 
@@ -179,7 +179,7 @@ static bool all_applied(struct rank *rank, int64_t step)
     return true;
 }
 
-void apply_chunks(struct rank *rank, int64_t step, const decision *d)
+void apply_chunks(struct rank *rank, int64_t step, const decision *decided)
 {
     size_t n = rank->plan->chunks, first = n * rank->who.slot / (size_t)rank->plan->ranks;
     const float *sum = sum_of_step(rank->plan, rank->regions, step);
@@ -197,7 +197,7 @@ void apply_chunks(struct rank *rank, int64_t step, const decision *d)
         fault_point(rank, CO_FAULT_NONE);
         keep_journal(rank, c);
         fault_point(rank, CO_FAULT_NONE);
-        update(rank, c, sum, d);
+        update(rank, c, sum, decided);
         fault_point(rank, CO_FAULT_NONE);
         co_claim_finish(&rank->regions->apply_claim[c], rank->who);
         co_event_ring(&rank->regions->ctl->event);

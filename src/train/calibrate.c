@@ -1,9 +1,9 @@
-/* calibrate.c -- how long a step will take, from a few slices computed in this process before anything is
- * started.
+/* calibrate.c -- predicts how long a step will take, by computing a few slices in this process before the run
+ * starts.
  *
  *     step = the most slices that one rank has * (load + slice) + sum and apply
  *
- * The machine is taken as it is: ranks are assumed to have a CPU each while there are enough.
+ * Each rank is assumed to have a CPU of its own if there are enough; otherwise they share.
  */
 #include "train/evaluate_int.h"
 
@@ -34,8 +34,8 @@ static size_t lines(size_t bytes)
     return (bytes + 63) & ~(size_t)63;
 }
 
-/* The first slice of step 1 that has samples. A batch larger than the training set is not a whole one: step 1 is cut
- * as its short batch is. */
+/* The first slice of step 1 that has samples. A batch larger than the training set is not a whole one: step 1
+ * is cut as its short batch is. */
 static const uint32_t *first_slice(const co_plan *plan, uint32_t *n)
 {
     const co_cut *cut = &plan->tree[cut_of_step(plan, 1)].cut;
@@ -107,7 +107,7 @@ static void add(struct bench *bench)
     co_leaf_add(CO_ADD_VALUES, bench->other, bench->other, bench->leaf, bench->plan->layout->count);
 }
 
-/* As an update with one moment: reads and writes about as much as any. */
+/* Stands for the optimiser: an update with one moment, which moves about as much memory as any other. */
 static void update(struct bench *bench)
 {
     float *w = bench->state, *m = bench->other;
@@ -118,7 +118,7 @@ static void update(struct bench *bench)
     }
 }
 
-/* The least of a few, in milliseconds: what else the machine does only adds. */
+/* The shortest of a few rounds, in milliseconds: other load on the machine only makes a round longer. */
 static double time_of(struct bench *bench, void (*what)(struct bench *))
 {
     double least = 0;
@@ -168,10 +168,11 @@ co_err co_plan_calibrate(co_plan *plan, co_calibration *out)
         err = time_evaluation(plan, &out->eval_item_ms);
     }
     bench_close(&bench);
-    double ahead = plan->cfg.workers ? 0 : out->load_ms; /* with threads, loading goes on beside */
+    double ahead = plan->cfg.workers ? 0 : out->load_ms; /* loader threads work while slices are computed */
     out->step_ms = most * crowd * (ahead + out->slice_ms) + out->sum_apply_ms;
-    double eval = (double)plan->eval_items[CO_SPLIT_VAL] * out->eval_item_ms / cpus;
-    out->epoch_s = ((double)plan->units.steps_per_epoch * out->step_ms + (plan->units.block ? eval : 0)) * 1e-3;
+    double eval =
+        (double)plan->eval_items[CO_SPLIT_VAL] * out->eval_item_ms / cpus * plan->facts.evals_per_step;
+    out->epoch_s = (double)plan->units.steps_per_epoch * (out->step_ms + eval) * 1e-3;
     return err;
 }
 

@@ -32,7 +32,7 @@ typedef struct control {
     _Alignas(64) _Atomic uint64_t snap;     /* unit << 1 | pending: the state before `unit` is being saved */
     _Atomic int64_t snap_applied;           /* applied steps of that state */
     _Atomic uint64_t snap_at_ns;            /* when the last save was requested */
-    _Atomic uint64_t save_ns;               /* how long the last save took */
+    _Atomic uint64_t save_beat;             /* changes while a saver gets on */
     _Alignas(64) _Atomic uint64_t consumed; /* last unit whose result was read */
     _Atomic uint32_t stop_request;
     _Atomic uint32_t time_is_up;
@@ -40,10 +40,14 @@ typedef struct control {
     _Atomic uint64_t watch[2][WATCH_WORDS];      /* after k evaluations, at k & 1 */
     _Atomic uint64_t snap_watch[2][WATCH_WORDS]; /* of the snapshot's state: before and after its evaluation */
     _Atomic int64_t applied[2];                  /* applied steps after step k, at k & 1 */
+    _Atomic uint32_t test_of;                    /* which weights TEST evaluates: the words below */
     _Alignas(64) _Atomic uint64_t fault; /* armed accident: seed << 16 | phase << 8 | slot + 1; 0: none */
     _Atomic uint64_t fault_at_ns;        /* when the last one struck */
     result ring[RING];
 } control;
+
+/* test_of: not chosen yet; the state; part 0, 1 ... of what lies aside. */
+enum { TEST_UNDECIDED, TEST_STATE, TEST_ASIDE };
 
 /* The order of units as the run goes: cut short, or not. */
 unit_order unit_order_now(const co_plan *plan, const control *ctl);

@@ -1,5 +1,5 @@
-/* deaths.c -- a rank is gone: replace it, let it go, or end the run with a report of who, where, how and what
- * to do. */
+/* deaths.c -- what happens when a rank dies: it is replaced, or let go because the run is over, or the run
+ * ends with a report of which rank died, where, how, and what to do. */
 #include "train/super_int.h"
 
 #include <signal.h>
@@ -9,10 +9,10 @@
 
 #include "base/clock.h"
 
-enum { SAME_PLACE_LIMIT = 3 }; /* deaths in a row of one slot at one place that end the run */
+enum { SAME_PLACE_LIMIT = 3 }; /* the run ends when a slot dies this often in a row at one place */
 
-/* How far the slot has come. The phase is no part of it: a loader's thread may crash while the rank starts,
- * loads or computes. */
+/* How far the slot has come, as one number. The phase is not part of it, because a loader thread may crash
+ * while the rank starts, loads or computes. */
 static uint64_t place_of(const struct run *run, int slot, uint32_t u)
 {
     const rank_slot *me = &run->regions->slots[slot];
@@ -23,34 +23,36 @@ static uint64_t place_of(const struct run *run, int slot, uint32_t u)
     return (uint64_t)u << 32 | (uint64_t)(co_mark_get(&me->progress, u) & 0xfff) << 20 | item;
 }
 
-static void how_it_died(const co_death *d, char *out, size_t size)
+/* Deaths that fault.* caused are not looked into: there may be hundreds a second. */
+static void how_it_died(struct deaths *deaths, const co_death *death, bool staged, co_death_cause *out)
 {
-    if (d->fenced)
-        snprintf(out, size, "made no progress for %.1f s (state %c) and was replaced", d->still_s, d->state);
-    else if (WIFSIGNALED(d->status))
-        snprintf(out, size, "killed by signal %d (%s)", WTERMSIG(d->status), strsignal(WTERMSIG(d->status)));
+    if (!staged)
+        co_death_tell(out, death->status, death->pid, &deaths->traces);
     else
-        snprintf(out, size, "exited with status %d", WEXITSTATUS(d->status));
+        snprintf(out->how, sizeof out->how, "killed by SIGKILL (%d)", SIGKILL);
+    if (death->fenced)
+        snprintf(out->how, sizeof out->how, "made no progress for %.1f s (state %c) and was replaced",
+                 death->still_s, death->state);
 }
 
-static const char *advice(const co_death *d)
+static const char *advice(const co_death *death, const co_death_cause *cause)
 {
-    if (d->fenced)
+    if (death->fenced)
         return "look for what it waited for: a stopped process, a hung disk; trainer.stall_s sets the "
                "deadline";
-    if (!WIFSIGNALED(d->status))
+    if (cause->out_of_memory)
+        return "memory is full: try a smaller data.batch_size or fewer trainer.devices, or raise the limit";
+    switch (cause->sig) {
+    case 0:
         return "its log is in the run folder under ranks/";
-    switch (WTERMSIG(d->status)) {
-    case SIGKILL:
-        return "SIGKILL comes from outside: most often the out-of-memory killer (dmesg tells); try a smaller "
-               "data.batch_size or fewer trainer.devices";
-    case SIGBUS:
-        return "SIGBUS means memory that could not be had: is the machine, or its container's memory limit, "
-               "full?";
     case SIGILL:
         return "an instruction this CPU lacks: try trainer.kernels=ref";
-    default:
+    case SIGSEGV:
+    case SIGABRT:
+    case SIGFPE:
         return "a bug in cohort: please report it with this text and the command line";
+    default:
+        return cause->advice;
     }
 }
 
@@ -73,17 +75,18 @@ static void what_it_did(const struct run *run, int slot, co_str *out)
     co_str_fini(&text_of);
 }
 
-static void blame(const struct run *run, const co_death *death, int times, const char *how, const char *doing,
-                  int64_t step)
+static void blame(const struct run *run, const co_death *death, int times, const co_death_cause *cause,
+                  const char *doing, int64_t step)
 {
     int line = (int)strcspn(doing, "\n");
 
     snprintf(run->out->blame, sizeof run->out->blame,
              "rank %d (pid %d) died %d times in a row at step %lld: %s, while %.*s. %s.%s", death->slot,
-             (int)death->pid, times, (long long)step, how, line, doing, advice(death), doing + line);
+             (int)death->pid, times, (long long)step, cause->how, line, doing, advice(death, cause),
+             doing + line);
 }
 
-/* Deaths that a rehearsal caused are no sign of trouble. */
+/* A death that fault.* caused does not count towards SAME_PLACE_LIMIT. */
 static bool rehearsed(const struct run *run, const co_death *death)
 {
     return run->plan->cfg.fault_phase != CO_FAULT_NONE &&
@@ -100,6 +103,21 @@ static int count_death(struct deaths *deaths, int slot, uint64_t place, bool no_
     return deaths->count[slot];
 }
 
+/* It had done its work: however it ended, nobody has to take its place. */
+static bool was_done(const struct run *run, const co_death *death)
+{
+    bool at_end = atomic_load(&run->regions->slots[death->slot].record.phase) == CO_PHASE_END;
+    char text[200];
+
+    if (at_end && death->fenced) {
+        snprintf(text, sizeof text,
+                 "rank %d (pid %d) was done and did not exit for %.1f s: killed; does its data's disk hang?",
+                 death->slot, (int)death->pid, death->still_s);
+        run_notice(run, text);
+    }
+    return at_end || (WIFEXITED(death->status) && WEXITSTATUS(death->status) == 0);
+}
+
 co_verdict rank_died(void *ctx, const co_death *death)
 {
     struct supervisor *super = ctx;
@@ -107,31 +125,32 @@ co_verdict rank_died(void *ctx, const co_death *death)
     control *ctl = run->regions->ctl;
     uint64_t pc = atomic_load(&ctl->pc);
     unit open = unit_now(run->plan, ctl, (uint32_t)(pc >> 8));
-    char how[160];
+    bool staged = rehearsed(run, death);
+    co_death_cause cause = {0};
     co_str doing = {0};
 
-    if (WIFEXITED(death->status) && WEXITSTATUS(death->status) == 0 && (pc & (PC_STOP | PC_END | PC_FAIL)))
+    if ((pc & (PC_STOP | PC_END | PC_FAIL)) && was_done(run, death))
         return CO_CREW_LET_GO;
-    how_it_died(death, how, sizeof how);
+    how_it_died(&super->deaths, death, staged, &cause);
     what_it_did(run, death->slot, &doing);
-    int times = count_death(&super->deaths, death->slot, place_of(run, death->slot, (uint32_t)(pc >> 8)),
-                            rehearsed(run, death));
+    int times =
+        count_death(&super->deaths, death->slot, place_of(run, death->slot, (uint32_t)(pc >> 8)), staged);
     uint64_t struck = atomic_exchange(&ctl->fault_at_ns, 0);
     if (struck)
         accident_struck(&super->accidents, struck);
     co_verdict verdict = times >= SAME_PLACE_LIMIT ? CO_CREW_END : CO_CREW_REPLACE;
     if (verdict == CO_CREW_END)
-        blame(run, death, times, how, co_str_text(&doing), open.step);
+        blame(run, death, times, &cause, co_str_text(&doing), open.step);
     run->out->recoveries += verdict == CO_CREW_REPLACE;
     if (run->hooks->recovery)
         run->hooks->recovery(run->hooks->ctx, &(co_recovery){.slot = death->slot,
                                                              .pid = (int)death->pid,
                                                              .inc = death->inc,
                                                              .step = open.step,
-                                                             .how = how,
+                                                             .how = cause.how,
                                                              .doing = co_str_text(&doing)});
     co_str_fini(&doing);
-    /* A successor that dies before it records anything did nothing. */
+    /* So that a successor that dies at once is not blamed for what its predecessor did. */
     co_record_begin(&run->regions->slots[death->slot].record);
     return verdict;
 }

@@ -44,24 +44,24 @@ static int first_not_finite(const struct rank *rank, int64_t step)
 }
 
 /* The step's learning rate and momentum. */
-static void pace(const struct rank *rank, int64_t step, decision *d)
+static void pace(const struct rank *rank, int64_t step, decision *out)
 {
     const co_plan *plan = rank->plan;
     const co_schedule_def *def = plan->spec.schedule;
     co_pace at = {
         .step = step - 1, .steps = plan->units.steps, .steps_per_epoch = plan->units.steps_per_epoch, .drop = 1};
 
-    d->lr = plan->recipe.lr;
+    out->lr = plan->recipe.lr;
     if (!def)
         return;
     if (def->watches)
         at.drop = watch_get(rank->regions->ctl->watch[evals_before(&plan->units, step) & 1]).plateau.drop;
-    d->lr = co_schedule_lr(def, plan->spec.schedule_cfg, plan->recipe.lr, plan->recipe.warmup,
-                           plan->cfg.warmup_start, &at);
-    d->momentum = co_schedule_momentum(def, plan->spec.schedule_cfg, plan->recipe.warmup, &at);
+    out->lr = co_schedule_lr(def, plan->spec.schedule_cfg, plan->recipe.lr, plan->recipe.warmup,
+                             plan->cfg.warmup_start, &at);
+    out->momentum = co_schedule_momentum(def, plan->spec.schedule_cfg, plan->recipe.warmup, &at);
 }
 
-void decide(const struct rank *rank, int64_t step, decision *d)
+void decide(const struct rank *rank, int64_t step, decision *out)
 {
     const co_plan *plan = rank->plan;
     const chunk_stat *norm = rank->regions->norm[step & 1];
@@ -71,18 +71,19 @@ void decide(const struct rank *rank, int64_t step, decision *d)
     double inv = count > 0 ? 1.0 / count : 0;
     double squares = tree_of(&norm[0].squares, sizeof *norm / sizeof(double), plan->chunks);
 
-    *d = (decision){.loss = loss * inv, .metric = right * inv, .count = count, .slice = -1};
-    d->top5 = tree_of_leaves(rank, step, CO_STAT_TOP5, 0, plan->slices) * inv;
-    d->bad = tree_of_leaves(rank, step, STAT_BAD, 0, plan->slices);
-    pace(rank, step, d);
-    d->norm = sqrt(squares) * inv;
-    d->finite = isfinite(loss) && isfinite(d->norm);
+    *out = (decision){.loss = loss * inv, .metric = right * inv, .count = count, .slice = -1};
+    out->top5 = tree_of_leaves(rank, step, CO_STAT_TOP5, 0, plan->slices) * inv;
+    out->bad = tree_of_leaves(rank, step, STAT_BAD, 0, plan->slices);
+    pace(rank, step, out);
+    out->norm = sqrt(squares) * inv;
+    out->finite = isfinite(loss) && isfinite(out->norm);
     for (size_t c = 0; c < plan->chunks; c++)
-        d->finite = d->finite && norm[c].finite;
-    if (!d->finite)
-        d->slice = first_not_finite(rank, step);
-    d->scale = (float)(inv * co_clip_factor(d->norm, plan->recipe.clip_norm));
-    d->inv_samples = (float)(1.0 / samples_of_step(plan, step));
-    d->apply = d->finite && count > 0 && !must_stop(plan, d->bad);
-    d->t = atomic_load_explicit(&rank->regions->ctl->applied[(step - 1) & 1], memory_order_relaxed) + d->apply;
+        out->finite = out->finite && norm[c].finite;
+    if (!out->finite)
+        out->slice = first_not_finite(rank, step);
+    out->scale = (float)(inv * co_clip_factor(out->norm, plan->recipe.clip_norm));
+    out->inv_samples = (float)(1.0 / samples_of_step(plan, step));
+    out->apply = out->finite && count > 0 && !must_stop(plan, out->bad);
+    out->t =
+        atomic_load_explicit(&rank->regions->ctl->applied[(step - 1) & 1], memory_order_relaxed) + out->apply;
 }

@@ -1,11 +1,15 @@
-/* evaluate.c -- a split cut into items of data.eval_slice samples in order, each claimed by whoever is free;
- * the totals are summed along a fixed tree over the items, so they do not depend on who did what. Nothing of
- * it enters the state. */
+/* evaluate.c -- evaluates a split by all ranks together.
+ *
+ * The split is cut into items of data.eval_slice samples. Any free rank claims the next item. The totals are
+ * summed along a fixed tree over the items, so they do not depend on which rank computed what. Evaluation
+ * never changes the state.
+ */
 #include "train/evaluate_int.h"
 #include "train/rank_int.h"
 
 #include <stdio.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "base/alloc.h"
 #include "base/maths.h"
@@ -25,13 +29,13 @@ int run_item(const co_plan *plan, const exec_set *set, co_split split, uint32_t 
 {
     uint32_t ids[EVAL_SLICE_MAX];
     co_slice_shape shape = item_samples(plan, split, item, ids);
-    const shape_exec *e = exec_for(set, shape);
+    const shape_exec *shaped = exec_for(set, shape);
     co_slice_dst dst;
 
-    slice_dst(e, bases->input, &dst);
+    slice_dst(shaped, bases->input, &dst);
     int bad =
         plan->data->fill(plan->data, split, ids, shape, &(co_draw){.seed = (uint64_t)plan->cfg.seed}, &dst);
-    co_exec_run(e->exec, bases, &(co_run){.seed = (uint64_t)plan->cfg.seed}, beat);
+    co_exec_run(shaped->exec, bases, &(co_run){.seed = (uint64_t)plan->cfg.seed}, beat);
     return bad;
 }
 
@@ -62,17 +66,20 @@ void eval_total(const co_plan *plan, const leaf_stat *items, co_split split, dou
         total[i] = tree_of((const double *)items + i, LEAF_STATS, plan->eval_items[split]);
 }
 
-/* The average of the weights is what is evaluated, where there is one. */
+/* If the run keeps an average of the weights (optim.ema), the average is what is evaluated. */
 static float *state_to_evaluate(const struct rank *rank)
 {
     unit u = unit_now(rank->plan, rank->regions->ctl, rank->who.unit);
+    uint32_t test_of = atomic_load_explicit(&rank->regions->ctl->test_of, memory_order_acquire);
 
+    if (u.kind == UNIT_TEST && test_of >= TEST_ASIDE)
+        return rank->regions->aside[test_of - TEST_ASIDE];
     return rank->plan->ema >= 0 && atomic_load(&rank->regions->ctl->applied[u.step & 1]) > 0
                ? rank->regions->moment[rank->plan->ema]
                : rank->regions->state;
 }
 
-/* The likeliest class of each sample of an item, beside the right one: what accuracy by class is made of. */
+/* Stores the likeliest class of each sample of an item beside the right one, for accuracy by class. */
 void note_choices(const co_plan *plan, uint32_t item, const float *logits, const char *input, int32_t *choice)
 {
     uint32_t ids[EVAL_SLICE_MAX] = {0};
@@ -98,9 +105,38 @@ static bool all_evaluated(struct rank *rank, int64_t split)
     return true;
 }
 
-void evaluate_items(struct rank *rank, co_split split)
+static bool test_is_chosen(const struct rank *rank)
 {
+    return atomic_load_explicit(&rank->regions->ctl->test_of, memory_order_acquire) != TEST_UNDECIDED;
+}
+
+static bool chosen_or_stopping(struct rank *rank, int64_t unused)
+{
+    (void)unused;
+    return test_is_chosen(rank) || evaluation_left(rank) ||
+           atomic_load_explicit(&rank->regions->ctl->stop_request, memory_order_relaxed);
+}
+
+/* The supervisor checks by itself now and then; the bell makes it check at once. */
+static void wait_for_choice(struct rank *rank)
+{
+    if (!test_is_chosen(rank) && rank->bell >= 0 && write(rank->bell, &(uint64_t){1}, 8) < 0)
+        rank_phase(rank, CO_PHASE_WAIT, 0);
+    wait_for(rank, chosen_or_stopping, 0, CO_PHASE_WAIT);
+}
+
+static bool evaluated_or_left(struct rank *rank, int64_t split)
+{
+    return evaluation_left(rank) || all_evaluated(rank, split);
+}
+
+bool evaluate_items(struct rank *rank, co_split split)
+{
+    if (split == CO_SPLIT_TEST)
+        wait_for_choice(rank);
     for (uint32_t i = 0; i < rank->plan->eval_items[split]; i++) {
+        if (leave_evaluation(rank))
+            return false;
         co_claimed got = co_claim_take(&rank->regions->eval_claim[i], rank->who);
         if (got == CO_CLAIM_BUSY || got == CO_CLAIM_DONE)
             continue;
@@ -121,5 +157,6 @@ void evaluate_items(struct rank *rank, co_split split)
         co_claim_finish(&rank->regions->eval_claim[i], rank->who);
         co_event_ring(&rank->regions->ctl->event);
     }
-    wait_for(rank, all_evaluated, split, CO_PHASE_WAIT);
+    wait_for(rank, evaluated_or_left, split, CO_PHASE_WAIT);
+    return all_evaluated(rank, split);
 }

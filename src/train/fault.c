@@ -1,7 +1,7 @@
 /* fault.c -- accidents on request, so that recovery can be rehearsed and tested at every phase.
  *
- * The supervisor arms one accident at a time: (phase, slot, seed). The rank that meets it sets a timer that
- * kills it, as an outsider's SIGKILL would, at a random instant within the time that the phase took last. */
+ * The supervisor arms one accident at a time: (phase, slot, seed). When that rank reaches the phase, it sets
+ * a timer that sends it SIGKILL at a random moment within the time that the phase took last. */
 #include "train/rank_int.h"
 
 #include <signal.h>
@@ -15,7 +15,7 @@ uint64_t fault_word(co_fault phase, int slot, uint64_t seed)
     return (seed & 0xffffffff) << 16 | (uint64_t)phase << 8 | (uint64_t)(slot + 1);
 }
 
-/* Where in the phase: fractions of its length, in 1/1024. */
+/* The part of the phase in which the kill may fall, in 1/1024 of its length. */
 static void window(co_fault phase, uint64_t *from, uint64_t *to)
 {
     *from = phase == CO_FAULT_BACKWARD ? 350 : 0;
@@ -42,7 +42,7 @@ void fault_point(struct rank *rank, co_fault phase)
     if (w == 0 || (w >> 8 & 0xff) != (uint64_t)phase || (w & 0xff) != rank->who.slot + 1)
         return;
     if (rank->doomed || !atomic_compare_exchange_strong(&ctl->fault, &w, 0))
-        return; /* the next one is for a successor */
+        return; /* this rank dies already; the accident is its successor's */
     rank->doomed = true;
     uint64_t length =
         phase == CO_FAULT_FORWARD || phase == CO_FAULT_BACKWARD ? rank->compute_ns : rank->phase_ns;

@@ -1,33 +1,32 @@
-/* graphs.c -- an executor for every slice shape that can occur: training and evaluation are planned before
- * anything starts; prediction asks for its shapes when it knows them. All executors of one model have one
- * layout. */
+/* graphs.c -- builds an executor for every slice shape that can occur. Those of training and evaluation are
+ * built with the plan; prediction adds its own. All executors of a model have the same parameter layout. */
 #include "train/plan_int.h"
 
 #include "base/alloc.h"
 
-static const shape_exec *look_up(const exec_set *s, co_slice_shape shape)
+static const shape_exec *look_up(const exec_set *set, co_slice_shape shape)
 {
-    for (int i = 0; i < s->n; i++)
-        if (s->e[i].shape.n == shape.n && s->e[i].shape.len == shape.len)
-            return &s->e[i];
+    for (int i = 0; i < set->n; i++)
+        if (set->e[i].shape.n == shape.n && set->e[i].shape.len == shape.len)
+            return &set->e[i];
     return NULL;
 }
 
-const shape_exec *exec_for(const exec_set *s, co_slice_shape shape)
+const shape_exec *exec_for(const exec_set *set, co_slice_shape shape)
 {
-    const shape_exec *e = look_up(s, shape);
+    const shape_exec *shaped = look_up(set, shape);
 
-    CO_ASSERT(e, "every slice shape was planned for");
-    return e;
+    CO_ASSERT(shaped, "every slice shape was planned for");
+    return shaped;
 }
 
-static size_t input_at(const co_exec *e, const char *name)
+static size_t input_at(const co_exec *exec, const char *name)
 {
     size_t offset;
     co_dtype dtype;
     co_shape shape;
 
-    return co_exec_input(e, name, &offset, &dtype, &shape) == CO_OK ? offset : SIZE_MAX;
+    return co_exec_input(exec, name, &offset, &dtype, &shape) == CO_OK ? offset : SIZE_MAX;
 }
 
 static void grow(size_t *most, size_t bytes)
@@ -36,55 +35,55 @@ static void grow(size_t *most, size_t bytes)
         *most = bytes;
 }
 
-co_err exec_set_add(exec_set *s, const co_plan *plan, co_slice_shape shape, co_mode mode)
+co_err exec_set_add(exec_set *set, const co_plan *plan, co_slice_shape shape, co_mode mode)
 {
-    co_graph *g;
+    co_graph *graph;
 
-    if (look_up(s, shape))
+    if (look_up(set, shape))
         return CO_OK;
-    shape_exec *more = co_realloc(s->e, (size_t)(s->n + 1) * sizeof *more);
+    shape_exec *more = co_realloc(set->e, (size_t)(set->n + 1) * sizeof *more);
     if (!more)
         return CO_ENOMEM;
-    s->e = more;
-    CO_TRY(co_model_graph(&g, plan->spec.model, plan->spec.model_cfg, &plan->data->io, &plan->loss, shape,
+    set->e = more;
+    CO_TRY(co_model_graph(&graph, plan->spec.model, plan->spec.model_cfg, &plan->data->io, &plan->loss, shape,
                           mode));
-    shape_exec *e = &s->e[s->n];
-    *e = (shape_exec){.shape = shape};
-    co_err err = co_exec_new(&e->exec, g, plan->kernels);
-    co_graph_free(g);
+    shape_exec *shaped = &set->e[set->n];
+    *shaped = (shape_exec){.shape = shape};
+    co_err err = co_exec_new(&shaped->exec, graph, plan->kernels);
+    co_graph_free(graph);
     if (err)
         return co_fail_in(err, "model=%s", plan->spec.model->name);
-    s->n++;
-    e->x = input_at(e->exec, "x");
-    e->y = input_at(e->exec, "y");
-    e->ids = input_at(e->exec, "ids");
-    e->lens = input_at(e->exec, "lens");
-    e->y2 = input_at(e->exec, "y2");
-    e->lam = input_at(e->exec, "lam");
-    const co_exec_info *info = co_exec_info_of(e->exec);
-    grow(&s->input_bytes, info->input_bytes);
-    grow(&s->work_bytes, info->work_bytes);
-    grow(&s->output_bytes, info->output_bytes);
+    set->n++;
+    shaped->x = input_at(shaped->exec, "x");
+    shaped->y = input_at(shaped->exec, "y");
+    shaped->ids = input_at(shaped->exec, "ids");
+    shaped->lens = input_at(shaped->exec, "lens");
+    shaped->y2 = input_at(shaped->exec, "y2");
+    shaped->lam = input_at(shaped->exec, "lam");
+    const co_exec_info *info = co_exec_info_of(shaped->exec);
+    grow(&set->input_bytes, info->input_bytes);
+    grow(&set->work_bytes, info->work_bytes);
+    grow(&set->output_bytes, info->output_bytes);
     return CO_OK;
 }
 
-void exec_set_fini(exec_set *s)
+void exec_set_fini(exec_set *set)
 {
-    for (int i = 0; i < s->n; i++)
-        co_exec_free(s->e[i].exec);
-    co_free(s->e);
-    *s = (exec_set){0};
+    for (int i = 0; i < set->n; i++)
+        co_exec_free(set->e[i].exec);
+    co_free(set->e);
+    *set = (exec_set){0};
 }
 
-/* n samples at every padded length the data can have. */
-static co_err add_lengths(co_plan *plan, exec_set *s, int n, co_mode mode)
+/* Adds shapes of n samples, for text one for every padded length that the data can have. */
+static co_err add_lengths(co_plan *plan, exec_set *set, int n, co_mode mode)
 {
     const co_io *io = &plan->data->io;
 
     if (io->task != CO_TASK_LM)
-        return exec_set_add(s, plan, (co_slice_shape){.n = n}, mode);
+        return exec_set_add(set, plan, (co_slice_shape){.n = n}, mode);
     for (int64_t len = io->len_step; len < io->max_len + io->len_step; len += io->len_step)
-        CO_TRY(exec_set_add(s, plan, (co_slice_shape){n, (int)len}, mode));
+        CO_TRY(exec_set_add(set, plan, (co_slice_shape){n, (int)len}, mode));
     return CO_OK;
 }
 
@@ -130,14 +129,14 @@ co_err make_eval_graphs(co_plan *plan)
     return CO_OK;
 }
 
-void slice_dst(const shape_exec *e, char *buffer, co_slice_dst *dst)
+void slice_dst(const shape_exec *shaped, char *buffer, co_slice_dst *dst)
 {
     *dst = (co_slice_dst){
-        .x = e->x == SIZE_MAX ? NULL : buffer + e->x,
-        .y = e->y == SIZE_MAX ? NULL : buffer + e->y,
-        .ids = e->ids == SIZE_MAX ? NULL : (int64_t *)(void *)(buffer + e->ids),
-        .lens = e->lens == SIZE_MAX ? NULL : (int32_t *)(void *)(buffer + e->lens),
-        .y2 = e->y2 == SIZE_MAX ? NULL : (int32_t *)(void *)(buffer + e->y2),
-        .lam = e->lam == SIZE_MAX ? NULL : (float *)(void *)(buffer + e->lam),
+        .x = shaped->x == SIZE_MAX ? NULL : buffer + shaped->x,
+        .y = shaped->y == SIZE_MAX ? NULL : buffer + shaped->y,
+        .ids = shaped->ids == SIZE_MAX ? NULL : (int64_t *)(void *)(buffer + shaped->ids),
+        .lens = shaped->lens == SIZE_MAX ? NULL : (int32_t *)(void *)(buffer + shaped->lens),
+        .y2 = shaped->y2 == SIZE_MAX ? NULL : (int32_t *)(void *)(buffer + shaped->y2),
+        .lam = shaped->lam == SIZE_MAX ? NULL : (float *)(void *)(buffer + shaped->lam),
     };
 }

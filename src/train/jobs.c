@@ -1,7 +1,7 @@
 /* jobs.c -- a slot's endless sequence of slices, for its loader.
  *
- * Job j of a slot is one of its leaves in one batch of one epoch; which one is arithmetic on j, so a replaced
- * rank or a resumed run begins anywhere:
+ * Job j of a slot is one of its leaves in one batch of one epoch. Which one follows from j by arithmetic, so
+ * a replaced rank or a resumed run can begin at any job:
  *
  *     epoch:   | whole batch: full leaves | whole batch: full leaves | ... | short batch: its leaves |
  */
@@ -20,10 +20,10 @@ struct jobs {
 static void count_jobs(struct jobs *jobs, const co_plan *plan, int slot)
 {
     for (int cut = 0; cut < CUTS; cut++) {
-        const co_fold *f = &plan->tree[cut].fold[slot];
-        for (int i = 0; i < f->n_ops; i++)
-            if (f->op[i].leaf >= 0)
-                jobs->leaf[cut][jobs->n[cut]++] = f->op[i].leaf;
+        const co_fold *fold = &plan->tree[cut].fold[slot];
+        for (int i = 0; i < fold->n_ops; i++)
+            if (fold->op[i].leaf >= 0)
+                jobs->leaf[cut][jobs->n[cut]++] = fold->op[i].leaf;
     }
     jobs->whole = plan->units.steps_per_epoch - (plan->short_n ? 1 : 0);
     jobs->per_epoch = jobs->whole * jobs->n[CUT_FULL] + (plan->short_n ? jobs->n[CUT_SHORT] : 0);
@@ -69,8 +69,7 @@ static void where(void *ctx, void *buffer, co_load *job)
     slice_dst(exec_for(&jobs->rank->plan->train, job->shape), buffer, &job->dst);
 }
 
-/* The index of the first leaf that is still to be computed: of the unit in progress, or of the next training
- * step. */
+/* The first job that is still to be computed: in the unit in progress, or in the next training step. */
 static uint64_t first_job(const struct jobs *jobs, const struct rank *rank)
 {
     const co_plan *plan = rank->plan;
@@ -81,10 +80,10 @@ static uint64_t first_job(const struct jobs *jobs, const struct rank *rank)
 
     if (u.kind != UNIT_TRAIN)
         return index;
-    const co_fold *f = &plan->tree[cut_of_step(plan, u.step)].fold[rank->who.slot];
+    const co_fold *fold = &plan->tree[cut_of_step(plan, u.step)].fold[rank->who.slot];
     uint32_t ops = co_mark_get(&rank->me->progress, rank->who.unit);
-    for (uint32_t i = 0; i < ops && i < (uint32_t)f->n_ops; i++)
-        index += f->op[i].leaf >= 0;
+    for (uint32_t i = 0; i < ops && i < (uint32_t)fold->n_ops; i++)
+        index += fold->op[i].leaf >= 0;
     return index;
 }
 

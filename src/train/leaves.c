@@ -1,6 +1,8 @@
-/* leaves.c -- the first phase of a step: this slot's slices, each a forward and a backward pass of its own,
- * folded along the tree as they come. The mark after every operation says how far the fold has come; a
- * successor goes on there. */
+/* leaves.c -- the first phase of a step: forward and backward pass of each of this slot's slices.
+ *
+ * Each gradient is added along the tree as soon as it is there. After every operation a mark says how many
+ * are done; a successor goes on from the mark.
+ */
 #include "train/rank_int.h"
 
 #include <string.h>
@@ -8,12 +10,12 @@
 #include "base/clock.h"
 
 /* Absent rows of row-sparse gradients are -0.0, the identity of addition (see comm/tree.h). */
-static void clear_sparse(const co_layout *l, float *leaf)
+static void clear_sparse(const co_layout *layout, float *leaf)
 {
-    for (int i = 0; i < l->n; i++)
-        if (l->entry[i].sparse)
-            for (size_t q = 0; q < l->entry[i].count; q++)
-                leaf[l->entry[i].offset + q] = -0.0f;
+    for (int i = 0; i < layout->n; i++)
+        if (layout->entry[i].sparse)
+            for (size_t q = 0; q < layout->entry[i].count; q++)
+                leaf[layout->entry[i].offset + q] = -0.0f;
 }
 
 static void compute(struct rank *rank, int64_t step, const co_fold_op *op)
@@ -29,13 +31,13 @@ static void compute(struct rank *rank, int64_t step, const co_fold_op *op)
     rank_phase(rank, CO_PHASE_COMPUTE, (uint32_t)op->leaf);
     fault_point(rank, CO_FAULT_FORWARD);
     fault_point(rank, CO_FAULT_BACKWARD);
-    const shape_exec *e = exec_for(&plan->train, job->shape);
+    const shape_exec *shaped = exec_for(&plan->train, job->shape);
     float *leaf = leaf_buffer_of(plan, rank->regions, (int)rank->who.slot, op->dst);
     if (plan->sparse)
         clear_sparse(plan->layout, leaf);
     rank->regions->leaf[step & 1][op->leaf].bad = job->bad < 0 ? LOST : job->bad;
     uint64_t t0 = co_now_ns();
-    co_exec_run(e->exec,
+    co_exec_run(shaped->exec,
                 &(co_bases){.state = rank->regions->state,
                             .leaf = leaf,
                             .input = input,
@@ -59,11 +61,11 @@ static bool all_arrived(struct rank *rank, int64_t step)
 void leaves(struct rank *rank, int64_t step)
 {
     const co_plan *plan = rank->plan;
-    const co_fold *f = &plan->tree[cut_of_step(plan, step)].fold[rank->who.slot];
+    const co_fold *fold = &plan->tree[cut_of_step(plan, step)].fold[rank->who.slot];
     int slot = (int)rank->who.slot;
 
-    for (uint32_t i = co_mark_get(&rank->me->progress, rank->who.unit); i < (uint32_t)f->n_ops; i++) {
-        const co_fold_op *op = &f->op[i];
+    for (uint32_t i = co_mark_get(&rank->me->progress, rank->who.unit); i < (uint32_t)fold->n_ops; i++) {
+        const co_fold_op *op = &fold->op[i];
         if (op->leaf >= 0) {
             compute(rank, step, op);
         } else {
@@ -78,9 +80,10 @@ void leaves(struct rank *rank, int64_t step)
         fault_point(rank, CO_FAULT_NONE);
         co_mark_set(&rank->me->progress, rank->who.unit, i + 1);
     }
-    /* One more than the fold has: "arrived", also for a slot that had nothing to do. So nobody is ever more
-     * than one step behind, and statistics need only two places, by the step's parity. */
-    co_mark_set(&rank->me->progress, rank->who.unit, (uint32_t)f->n_ops + 1);
+    /* One more than the number of operations means "arrived"; a slot without work arrives too. All ranks wait
+     * for it, so no rank is ever more than one step behind, and statistics need only two places, one for odd
+     * and one for even steps. */
+    co_mark_set(&rank->me->progress, rank->who.unit, (uint32_t)fold->n_ops + 1);
     co_event_ring(&rank->regions->ctl->event);
     wait_for(rank, all_arrived, step, CO_PHASE_WAIT);
 }

@@ -1,9 +1,9 @@
 /* name.c -- what a checkpoint is called.
  *
- * Lightning's users write a template: "epoch_{epoch:03d}", "{step}-{val/acc:.2f}". A field is epoch, step, or
- * the value that decides which checkpoint is the best; after a colon comes its width or precision. What a
- * file name should not have becomes '_'. Two states must not have one name, or the later would replace the
- * earlier: a template without {epoch} or {step} is refused.
+ * The user may give a template as in Lightning: "epoch_{epoch:03d}", "{step}-{val/acc:.2f}". A field is
+ * epoch, step, or the monitored value; after a colon comes its width or precision. Characters that do not
+ * belong in a file name become '_'. A template without {epoch} or {step} is refused: two states with the same
+ * name would replace each other.
  */
 #include "train/save_int.h"
 
@@ -16,7 +16,7 @@ static int64_t epoch_of(const co_plan *plan, int64_t step)
 {
     int64_t per = plan->units.steps_per_epoch;
 
-    return step > 0 ? (step - 1) / per : 0; /* the one that ends with it, or is under way */
+    return step > 0 ? (step - 1) / per : 0; /* the epoch that this step belongs to */
 }
 
 static void plain(const co_plan *plan, int64_t step, char name[SAVE_NAME])
@@ -41,8 +41,8 @@ static int number_in(const char *spec, size_t len)
 /* Longest text of one field. */
 enum { FIELD = 64 };
 
-/* One field, `len` characters between the braces. False: there is no such field. */
-static bool field(const co_plan *plan, const char *text, size_t len, int64_t step, const watch *w,
+/* The value of the field whose `len` characters stand between the braces. False: there is no such field. */
+static bool field(const co_plan *plan, const char *text, size_t len, int64_t step, const watch *now,
                   char out[FIELD])
 {
     const char *colon = memchr(text, ':', len);
@@ -55,15 +55,16 @@ static bool field(const co_plan *plan, const char *text, size_t len, int64_t ste
     else if (n == 4 && strncmp(text, "step", n) == 0)
         snprintf(out, FIELD, "%0*lld", width > 0 ? width : 1, (long long)step);
     else if (n == strlen(value) && strncmp(text, value, n) == 0)
-        snprintf(out, FIELD, "%.*f", width >= 0 ? width : 4, w->value_step == step ? w->value : NAN);
+        snprintf(out, FIELD, "%.*f", width >= 0 ? width : 4, now->value_step == step ? now->value : NAN);
     else
         return false;
     return true;
 }
 
-/* False: a field that is none, or no room for all of it. */
-static bool expand(const co_plan *plan, int64_t step, const watch *w, char name[SAVE_NAME])
+/* False: the template has an unknown field, or the name is too long. */
+static bool expand(const co_plan *plan, int64_t step, const watch *now, char name[SAVE_NAME])
 {
+    bool within_epoch = step % plan->units.steps_per_epoch != 0 && evaluates_after(&plan->units, step);
     size_t n = 0;
 
     for (const char *at = plan->cfg.ckpt_filename; *at;) {
@@ -72,7 +73,7 @@ static bool expand(const co_plan *plan, int64_t step, const watch *w, char name[
         const char *end = *at == '{' ? strchr(at, '}') : NULL;
         char text[FIELD];
         if (end) {
-            if (!field(plan, at + 1, (size_t)(end - at) - 1, step, w, text))
+            if (!field(plan, at + 1, (size_t)(end - at) - 1, step, now, text))
                 return false;
             n += (size_t)snprintf(name + n, SAVE_NAME - n, "%s", text);
             at = end + 1;
@@ -81,13 +82,15 @@ static bool expand(const co_plan *plan, int64_t step, const watch *w, char name[
             at++;
         }
     }
+    if (within_epoch && !strstr(plan->cfg.ckpt_filename, "{step")) /* an epoch may have several of them */
+        n += (size_t)snprintf(name + n, SAVE_NAME - n, "_step_%08lld", (long long)step);
     name[n] = '\0';
     return true;
 }
 
-void save_name(const co_plan *plan, int64_t step, const watch *w, char name[SAVE_NAME])
+void save_name(const co_plan *plan, int64_t step, const watch *now, char name[SAVE_NAME])
 {
-    if (!plan->cfg.ckpt_filename || !expand(plan, step, w, name))
+    if (!plan->cfg.ckpt_filename || !expand(plan, step, now, name))
         plain(plan, step, name);
 }
 

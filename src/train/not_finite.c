@@ -17,17 +17,17 @@ struct search {
     int call; /* -1: not found */
 };
 
-static bool all_finite(const co_arg *a)
+static bool all_finite(const co_arg *arg)
 {
-    int64_t n = co_shape_count(&a->shape);
+    int64_t n = co_shape_count(&arg->shape);
 
-    if (a->dtype == CO_F64) {
-        const double *x = a->p;
+    if (arg->dtype == CO_F64) {
+        const double *x = arg->p;
         for (int64_t i = 0; i < n; i++)
             if (!isfinite(x[i]))
                 return false;
-    } else if (a->dtype == CO_F32) {
-        const float *x = a->p;
+    } else if (arg->dtype == CO_F32) {
+        const float *x = arg->p;
         for (int64_t i = 0; i < n; i++)
             if (!isfinite(x[i]))
                 return false;
@@ -64,17 +64,17 @@ static const char *first_call(const struct run *run, int64_t step, int slice, bo
     if (n == 0)
         return NULL;
     co_slice_shape shape = {n, co_slice_len(plan->data, CO_SPLIT_TRAIN, ids, n)};
-    const shape_exec *e = exec_for(&plan->train, shape);
-    struct search search = {e->exec, -1};
+    const shape_exec *shaped = exec_for(&plan->train, shape);
+    struct search search = {shaped->exec, -1};
     co_slice_dst dst;
     leaf_stat stat;
     co_draw draw = {.seed = (uint64_t)plan->cfg.seed,
                     .epoch = (uint32_t)((step - 1) / plan->units.steps_per_epoch),
                     .augment = plan->cfg.overfit_batches == 0};
 
-    slice_dst(e, run->regions->input[0], &dst);
+    slice_dst(shaped, run->regions->input[0], &dst);
     plan->data->fill(plan->data, CO_SPLIT_TRAIN, ids, shape, &draw, &dst);
-    co_exec_run_watched(e->exec,
+    co_exec_run_watched(shaped->exec,
                         &(co_bases){.state = run->regions->state,
                                     .leaf = leaf_buffer_of(plan, run->regions, 0, 0),
                                     .input = run->regions->input[0],
@@ -82,8 +82,8 @@ static const char *first_call(const struct run *run, int64_t step, int slice, bo
                                     .stat = stat.stat},
                         &(co_run){.seed = (uint64_t)plan->cfg.seed, .step = (uint32_t)step},
                         &(co_watcher){&search, after_call});
-    *backward = search.call >= co_exec_info_of(e->exec)->forward_calls;
-    return search.call < 0 ? NULL : co_exec_call_name(e->exec, search.call);
+    *backward = search.call >= co_exec_info_of(shaped->exec)->forward_calls;
+    return search.call < 0 ? NULL : co_exec_call_name(shaped->exec, search.call);
 }
 
 static void add_ids(co_str *out, const uint32_t *ids, int n)

@@ -12,7 +12,7 @@ static size_t whole_lines(size_t bytes)
     return (bytes + 63) & ~(size_t)63;
 }
 
-/* The average that the checkpoint holds, in place of the weights. */
+/* Loads the average of the weights that the checkpoint holds, instead of the weights. */
 static co_err load_average(const co_plan *plan, float *state)
 {
     const char *names[CO_MAX_MOMENTS];
@@ -27,9 +27,9 @@ static co_err load_average(const co_plan *plan, float *state)
     if (!err)
         err = co_ckpt_load(plan->spec.resume, plan->layout, state, n, names, moment, NULL);
     for (int i = 0; i < plan->layout->n && !err && plan->start.applied > 0; i++) {
-        const co_entry *e = &plan->layout->entry[i];
-        if (e->kind != CO_KIND_COUNTER)
-            memcpy(state + e->offset, moment[n - 1] + e->offset, e->count * sizeof *state);
+        const co_entry *entry = &plan->layout->entry[i];
+        if (entry->kind != CO_KIND_COUNTER)
+            memcpy(state + entry->offset, moment[n - 1] + entry->offset, entry->count * sizeof *state);
     }
     for (int i = 0; i < n; i++)
         co_free(moment[i]);

@@ -1,6 +1,7 @@
 /* plan.c -- everything that is decided before anything is started: ranks, slices, steps, graphs, memory.
  *
- * What is wrong with the user's wishes is found here: CO_EINPUT with the key, its value and what would do.
+ * Everything that is wrong with a configuration is found here: CO_EINPUT names the key, its value, and what
+ * to give instead.
  */
 #include "train/plan_int.h"
 #include "train/regions_int.h"
@@ -57,91 +58,8 @@ static co_err choose_slices(co_plan *plan)
     plan->slices = (int)s;
     plan->batch = (uint32_t)batch;
     if (plan->ranks > plan->slices)
-        plan->ranks = plan->slices; /* the rest would be idle: the first screen says so */
+        plan->ranks = plan->slices; /* more ranks would be idle; the first screen says so */
     return CO_OK;
-}
-
-/* --- steps ---------------------------------------------------------------------------------------------- */
-static co_err limit_batches(const char *key, const char *text, int64_t all, int64_t *out)
-{
-    long long n;
-    double f;
-
-    if (co_str_to_i64(text, &n) && n >= 1)
-        *out = n < all ? n : all;
-    else if (strchr(text, '.') && co_str_to_f64(text, &f) && f > 0 && f <= 1)
-        *out = (int64_t)((double)all * f) < 1 ? 1 : (int64_t)((double)all * f);
-    else
-        return co_fail(CO_EINPUT,
-                       "trainer.%s: \"%s\" is not a number of batches (20) or a fraction with a point (0.1)",
-                       key, text);
-    return CO_OK;
-}
-
-/* The nearer of the two limits; with neither, as far as units are counted. */
-static co_err limit_steps(co_plan *plan, int64_t per_epoch)
-{
-    const int64_t most = UINT32_MAX / 4, epochs = plan->cfg.max_epochs, steps = plan->cfg.max_steps;
-    int64_t *out = &plan->units.steps;
-
-    if (epochs == 0)
-        return co_fail(CO_EINPUT, "trainer.max_epochs: 0 is out of range (allowed: 1 to 1e9; -1: no limit)");
-    *out = epochs > 0 ? per_epoch * epochs : INT64_MAX;
-    if (steps >= 0 && steps < *out)
-        *out = steps;
-    plan->facts.endless = *out == INT64_MAX;
-    if (plan->facts.endless)
-        *out = most;
-    if (*out > most)
-        return co_fail(CO_EINPUT, "%lld steps are more than this version counts", (long long)*out);
-    return CO_OK;
-}
-
-static co_err choose_steps(co_plan *plan)
-{
-    int64_t count = plan->data->count[CO_SPLIT_TRAIN], batch = plan->batch;
-    int64_t all = (count + batch - 1) / batch, per_epoch = all;
-    unit_order *order = &plan->units;
-
-    if (count < 1)
-        return co_fail(CO_EINPUT, "data=%s has no training samples", plan->spec.data->name);
-    CO_TRY(limit_batches("limit_train_batches", plan->cfg.limit_train_batches, all, &per_epoch));
-    if (plan->cfg.overfit_batches)
-        per_epoch = plan->cfg.overfit_batches < all ? plan->cfg.overfit_batches : all;
-    if (plan->cfg.fast_dev_run)
-        per_epoch = plan->cfg.max_epochs = 1;
-    plan->short_n = per_epoch == all ? (uint32_t)(count % batch) : 0;
-    order->steps_per_epoch = per_epoch;
-    CO_TRY(limit_steps(plan, per_epoch));
-    order->block =
-        plan->cfg.eval_every && plan->eval_count[CO_SPLIT_VAL] ? plan->cfg.eval_every * per_epoch : 0;
-    order->final_test = plan->cfg.test && plan->eval_count[CO_SPLIT_TEST];
-    order->first_step = plan->start.step;
-    if (plan->cfg.max_time)
-        CO_TRY(parse_duration(plan->cfg.max_time, &plan->max_time_ns));
-    return CO_OK;
-}
-
-/* How many samples of a split are looked at: batches are the run's, also where only its checkpoint is looked
- * at. */
-static co_err limit_eval(co_plan *plan, co_split split, const char *key, const char *text)
-{
-    int64_t count = plan->data->count[split], n;
-    int64_t size = plan->batch                    ? plan->batch
-                   : plan->start.global_batch > 0 ? plan->start.global_batch
-                                                  : plan->cfg.batch_size;
-
-    CO_TRY(limit_batches(key, text, (count + size - 1) / size, &n));
-    if (plan->cfg.fast_dev_run)
-        n = 1;
-    plan->eval_count[split] = (uint32_t)(n * size < count ? n * size : count);
-    return CO_OK;
-}
-
-static co_err choose_eval(co_plan *plan)
-{
-    CO_TRY(limit_eval(plan, CO_SPLIT_VAL, "limit_val_batches", plan->cfg.limit_val_batches));
-    return limit_eval(plan, CO_SPLIT_TEST, "limit_test_batches", plan->cfg.limit_test_batches);
 }
 
 static co_err make_trees(co_plan *plan)
@@ -154,70 +72,8 @@ static co_err make_trees(co_plan *plan)
     return co_tree_init(&plan->tree[CUT_SHORT], &last, plan->ranks);
 }
 
-/* --- together ------------------------------------------------------------------------------------------- */
-/* First weights that do not fit are refused before anything starts; a run that continues has its own. */
-static co_err check_weights(const co_plan *plan)
-{
-    if (plan->cfg.weights_skip && !plan->cfg.weights)
-        return co_fail(CO_EINPUT, "weights_skip=%s without weights=FILE", plan->cfg.weights_skip);
-    return plan->cfg.weights && !plan->spec.resume
-               ? co_weights_load(plan->cfg.weights, plan->layout, plan->cfg.weights_skip, NULL)
-               : CO_OK;
-}
-
-/* A checkpoint of another model, optimiser, batch or seed would silently be another run. */
-static co_err check_resume(const co_plan *plan)
-{
-    const co_ckpt_meta *m = &plan->start;
-
-    if (!plan->spec.resume)
-        return CO_OK;
-    co_err err = co_ckpt_fits(plan->spec.resume, plan->layout, 0,
-                              NULL); /* the model first: much else follows from it */
-    if (err)
-        return co_fail(err,
-                       "%s; it was made with model=%s: give that model with its keys, or start anew without "
-                       "ckpt_path",
-                       co_errmsg(), m->model);
-    if (m->slices != plan->slices || m->global_batch != plan->batch)
-        return co_fail(
-            CO_EINPUT,
-            "checkpoint %s was made with data.batch_size=%lld in %lld slices, this run has %u in %d: "
-            "give the same, or start anew without ckpt_path",
-            plan->spec.resume, (long long)m->global_batch, (long long)m->slices, plan->batch, plan->slices);
-    if (m->samples != samples_until(plan, m->step) || m->epoch != m->step / plan->units.steps_per_epoch)
-        return co_fail(CO_EINPUT,
-                       "checkpoint %s was made with epochs of another length (trainer.limit_train_batches, "
-                       "or the data): "
-                       "give the same, or start anew without ckpt_path",
-                       plan->spec.resume);
-    if (m->seed != (uint64_t)plan->cfg.seed)
-        return co_fail(
-            CO_EINPUT,
-            "checkpoint %s was made with seed=%llu, this run has seed=%lld: give the same, or start "
-            "anew without ckpt_path",
-            plan->spec.resume, (unsigned long long)m->seed, (long long)plan->cfg.seed);
-    if (strcmp(m->optim, plan->spec.optim->name) != 0)
-        return co_fail(CO_EINPUT,
-                       "checkpoint %s was made with optim=%s, this run has optim=%s: give the same, or start "
-                       "anew without ckpt_path",
-                       plan->spec.resume, m->optim, plan->spec.optim->name);
-    if (strcmp(m->kernels, co_kernels_name(plan->kernels)) != 0)
-        return co_fail(CO_EINPUT,
-                       "checkpoint %s was made with kernels %s, this run has %s: give trainer.kernels=%.*s",
-                       plan->spec.resume, m->kernels, co_kernels_name(plan->kernels),
-                       (int)strcspn(m->kernels, "."), m->kernels);
-    CO_TRY(co_ckpt_fits(plan->spec.resume, plan->layout, plan->moments, plan->moment_name));
-    if (m->step > plan->units.steps)
-        return co_fail(CO_EINPUT,
-                       "the checkpoint stands at step %lld, past the %lld steps asked for: raise "
-                       "trainer.max_epochs (or trainer.max_steps)",
-                       (long long)m->step, (long long)plan->units.steps);
-    return CO_OK;
-}
-
-/* What a process adds to what it inherits: stack, libc's buffers, the loader; the supervisor saves at the end
- * through a buffer of up to 1 MiB. Measured, not derived. */
+/* The memory that a process adds to what it inherits: stack, libc's buffers, the loader; a saver's buffer of
+ * up to 1 MiB. Measured, not derived. */
 enum { RANK_EXTRA = 80 << 10, LOAD_EXTRA = 24 << 10, SUPERVISOR_EXTRA = 32 << 10, SAVE_BUFFER = 1 << 20 };
 
 static size_t private_plan(const co_plan *plan)
@@ -231,40 +87,42 @@ static size_t private_plan(const co_plan *plan)
 
 static void fill_facts(co_plan *plan)
 {
-    co_plan_facts *f = &plan->facts;
+    co_plan_facts *facts = &plan->facts;
 
-    f->ranks = plan->ranks;
-    f->slices = plan->slices;
-    f->batch = plan->batch;
-    f->steps_per_epoch = plan->units.steps_per_epoch;
-    f->steps = plan->units.steps;
-    f->samples_per_epoch = plan->data->count[CO_SPLIT_TRAIN];
-    f->start_step = plan->start.step;
-    f->layout = plan->layout;
-    f->data = plan->data;
-    f->kernels = co_kernels_name(plan->kernels);
-    f->metric = co_metric_name(plan->data->io.task);
-    f->state_elements = plan->layout->count;
+    facts->ranks = plan->ranks;
+    facts->slices = plan->slices;
+    facts->batch = plan->batch;
+    facts->steps_per_epoch = plan->units.steps_per_epoch;
+    facts->steps = plan->units.steps;
+    facts->evals_per_step = plan->units.cycle ? (double)plan->units.per_cycle / (double)plan->units.cycle : 0;
+    facts->samples_per_epoch = plan->data->count[CO_SPLIT_TRAIN];
+    facts->start_step = plan->start.step;
+    facts->remembered = json_object_get(plan->start.extra, "record");
+    facts->layout = plan->layout;
+    facts->data = plan->data;
+    facts->kernels = co_kernels_name(plan->kernels);
+    facts->metric = co_metric_name(plan->data->io.task);
+    facts->state_elements = plan->layout->count;
     for (int i = 0; i < plan->layout->n; i++)
         if (plan->layout->entry[i].kind == CO_KIND_PARAM)
-            f->params += plan->layout->entry[i].count;
-    f->arena_bytes = plan->arena.bytes;
-    f->arena = &plan->arena;
-    f->private_bytes = private_plan(plan);
+            facts->params += plan->layout->entry[i].count;
+    facts->arena_bytes = plan->arena.bytes;
+    facts->arena = &plan->arena;
+    facts->private_bytes = private_plan(plan);
     if (!plan->train.n)
         return;
-    f->epochs = (plan->units.steps + plan->units.steps_per_epoch - 1) / plan->units.steps_per_epoch;
+    facts->epochs = (plan->units.steps + plan->units.steps_per_epoch - 1) / plan->units.steps_per_epoch;
     const co_cut *cut = &plan->tree[CUT_FULL].cut;
     for (int leaf = 0; leaf < cut->slices; leaf++) {
         uint32_t lo, hi;
         co_cut_range(cut, leaf, &lo, &hi);
         if (lo < hi && plan->data->io.task != CO_TASK_LM)
-            f->flops_per_step +=
+            facts->flops_per_step +=
                 co_exec_info_of(exec_for(&plan->train, (co_slice_shape){.n = (int)(hi - lo)})->exec)->flops;
     }
 }
 
-/* Kernels, data, and whether model and data go together. */
+/* Finds the kernels, opens the data, and checks that the model can be trained on it. */
 static co_err make_parts(co_plan *plan)
 {
     plan->loss = (co_loss){.label_smoothing = plan->cfg.label_smoothing};

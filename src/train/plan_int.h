@@ -74,9 +74,16 @@ uint32_t samples_of_step(const co_plan *plan, int64_t step);
 int64_t samples_until(const co_plan *plan, int64_t step); /* trained on when `step` steps are done */
 /* Do training samples that cannot be read end the run? `bad` is a sum of leaf_stat.bad. */
 bool must_stop(const co_plan *plan, double bad);
-/* The same for an evaluation, which leaves such samples out; `count` is the number of those that could be read. */
+/* The same for an evaluation, which leaves such samples out; `count` is the number of those that could be
+ * read. */
 bool must_stop_eval(const co_plan *plan, double bad, double count);
 
+/* lengths.c */
+co_err choose_eval(co_plan *plan);  /* samples of each split that are evaluated */
+co_err choose_steps(co_plan *plan); /* needs the former */
+/* resume.c */
+co_err check_weights(const co_plan *plan);
+co_err check_resume(const co_plan *plan);
 co_err make_recipe(co_plan *plan);                     /* recipe.c; refuses what fits nothing */
 void plan_lines(co_plan *plan);                        /* screen.c: the first screen */
 co_err parse_duration(const char *text, uint64_t *ns); /* duration.c: "90s", "2h", "00:12:00:00" */

@@ -1,13 +1,15 @@
-/* predict.c -- a split run through the model, a sample at a time to the caller: the same cut into items as
- * evaluation, with graphs that end at the prediction. Their shapes are known from the items, so only those
- * are built. */
+/* predict.c -- runs a split through the model and hands the predictions to the caller, one sample at a time.
+ *
+ * The split is cut into the same items as for evaluation. The graphs end at the prediction, and only those
+ * for shapes that occur are built.
+ */
 #include "train/evaluate_int.h"
 
 #include "base/alloc.h"
 #include "base/maths.h"
 #include "base/str.h"
 
-/* The likeliest of a row of logits [n], and its share of the softmax. */
+/* The index of the largest of n logits, and its probability by softmax. */
 static int64_t choose(const float *logits, int64_t n, double *probability)
 {
     int64_t best = 0;
@@ -34,45 +36,46 @@ static const float *row_of(const co_plan *plan, const float *output, co_split sp
     return output + ((int64_t)i * shape.len + (last < 0 ? 0 : last)) * io->classes;
 }
 
-static co_err tell(const co_plan *plan, const float *row, co_prediction *r, co_str *text)
+static co_err tell(const co_plan *plan, const float *row, co_prediction *out, co_str *text)
 {
     const co_io *io = &plan->data->io;
 
-    r->task = io->task;
-    r->values = row;
-    r->n = io->task == CO_TASK_REGRESS ? io->y_width : io->classes;
+    out->task = io->task;
+    out->values = row;
+    out->n = io->task == CO_TASK_REGRESS ? io->y_width : io->classes;
     if (io->task == CO_TASK_REGRESS)
         return CO_OK;
-    r->choice = choose(row, io->classes, &r->probability);
+    out->choice = choose(row, io->classes, &out->probability);
     if (io->task == CO_TASK_LM && plan->data->decode) {
         co_str_clear(text);
-        plan->data->decode(plan->data, &(int32_t){(int32_t)r->choice}, 1, text);
-        r->text = co_str_text(text);
+        plan->data->decode(plan->data, &(int32_t){(int32_t)out->choice}, 1, text);
+        out->text = co_str_text(text);
     }
     return co_str_err(text);
 }
 
-/* As run_item, and the labels, which a graph that only predicts has no place for: [EVAL_SLICE_MAX]. */
+/* Like run_item, but also stores the labels [EVAL_SLICE_MAX]: a graph that only predicts has no input for
+ * them. */
 static co_err run_labelled(const co_plan *plan, const exec_set *set, co_split split, uint32_t item,
                            const co_bases *bases, int32_t *labels)
 {
     uint32_t ids[EVAL_SLICE_MAX];
     co_slice_shape shape = item_samples(plan, split, item, ids);
-    const shape_exec *e = exec_for(set, shape);
+    const shape_exec *shaped = exec_for(set, shape);
     const co_run run = {.seed = (uint64_t)plan->cfg.seed};
     co_slice_dst dst;
 
-    slice_dst(e, bases->input, &dst);
+    slice_dst(shaped, bases->input, &dst);
     if (!dst.y && plan->data->io.task == CO_TASK_CLASSIFY)
         dst.y = labels;
     if (plan->data->fill(plan->data, split, ids, shape, &(co_draw){.seed = run.seed}, &dst) < 0)
         return lost_file();
-    co_exec_run(e->exec, bases, &run, NULL);
+    co_exec_run(shaped->exec, bases, &run, NULL);
     return CO_OK;
 }
 
 static co_err predict_items(const co_plan *plan, const exec_set *set, const struct offline *offline,
-                            co_split split, uint32_t n, void (*each)(void *ctx, const co_prediction *r),
+                            co_split split, uint32_t n, void (*each)(void *ctx, const co_prediction *out),
                             void *ctx)
 {
     uint32_t ids[EVAL_SLICE_MAX], size = (uint32_t)plan->cfg.eval_slice;
@@ -84,11 +87,11 @@ static co_err predict_items(const co_plan *plan, const exec_set *set, const stru
         co_slice_shape shape = item_samples(plan, split, item, ids);
         err = run_labelled(plan, set, split, item, &offline->bases, labels);
         for (int i = 0; i < shape.n && ids[i] < n && !err; i++) {
-            co_prediction r = {.id = ids[i], .label = labels[i], .unreadable = labels[i] == CO_IGNORE};
-            r.file = plan->data->file ? plan->data->file(plan->data, split, ids[i]) : NULL;
-            err = tell(plan, row_of(plan, offline->bases.output, split, ids[i], i, shape), &r, &text);
+            co_prediction out = {.id = ids[i], .label = labels[i], .unreadable = labels[i] == CO_IGNORE};
+            out.file = plan->data->file ? plan->data->file(plan->data, split, ids[i]) : NULL;
+            err = tell(plan, row_of(plan, offline->bases.output, split, ids[i], i, shape), &out, &text);
             if (!err)
-                each(ctx, &r);
+                each(ctx, &out);
         }
     }
     co_str_fini(&text);
@@ -96,7 +99,7 @@ static co_err predict_items(const co_plan *plan, const exec_set *set, const stru
 }
 
 co_err co_predict(co_plan *plan, co_split split, int64_t limit,
-                  void (*each)(void *ctx, const co_prediction *r), void *ctx)
+                  void (*each)(void *ctx, const co_prediction *out), void *ctx)
 {
     uint32_t ids[EVAL_SLICE_MAX], n = plan->data->count[split], size = (uint32_t)plan->cfg.eval_slice;
     exec_set set = {0};
@@ -115,5 +118,18 @@ co_err co_predict(co_plan *plan, co_split split, int64_t limit,
         err = predict_items(plan, &set, &offline, split, n, each, ctx);
     offline_close(&offline);
     exec_set_fini(&set);
+    return err;
+}
+
+co_err co_predict_on(co_plan *plan, co_dataset *data, void (*each)(void *ctx, const co_prediction *r), void *ctx)
+{
+    co_dataset *own = plan->data;
+    uint32_t count = plan->eval_count[CO_SPLIT_TEST];
+
+    plan->data = data;
+    plan->eval_count[CO_SPLIT_TEST] = data->count[CO_SPLIT_TEST];
+    co_err err = co_predict(plan, CO_SPLIT_TEST, -1, each, ctx);
+    plan->data = own;
+    plan->eval_count[CO_SPLIT_TEST] = count;
     return err;
 }

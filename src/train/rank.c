@@ -1,8 +1,8 @@
 /* rank.c -- a rank's life: units one after another until the pc says otherwise.
  *
- * Every phase asks the shared marks what is still to do. So there is no special path for recovery: a rank
- * that starts in the middle of a unit walks through it like any other and finds its work done, torn or
- * waiting.
+ * Every phase reads from the shared marks what is still to do. So recovery needs no code of its own: a rank
+ * that starts in the middle of a unit goes through all its phases like any other, and finds each piece of
+ * work done, torn or open.
  */
 #include "train/rank_int.h"
 #include "train/evaluate_int.h"
@@ -20,17 +20,18 @@
 enum { WARM_UNITS = 50, SPIN = 4000 };
 
 /* --- the beginning of a unit ---------------------------------------------------------------------------- */
-/* The pc asks for a checkpoint of the state before this unit: say so before anybody can change it. */
-static void announce_snapshot(struct rank *rank, const unit *u)
+/* pc has the flag PC_SNAP: announces the checkpoint of the state before this unit, before any rank can change
+ * it. */
+static void announce_snapshot(struct rank *rank, const unit *open)
 {
     control *ctl = rank->regions->ctl;
     uint64_t old = atomic_load_explicit(&ctl->snap, memory_order_acquire);
-    int64_t step = u->kind == UNIT_TRAIN ? u->step - 1 : u->step;
+    int64_t step = open->kind == UNIT_TRAIN ? open->step - 1 : open->step;
 
     if (old >> 1 >= rank->who.unit)
         return; /* another rank did, or it is already saved */
     atomic_store(&ctl->snap_applied, atomic_load(&ctl->applied[step & 1]));
-    if (rank->plan->units.block) {
+    if (rank->plan->units.cycle) {
         int64_t evals = evals_before(&rank->plan->units, step);
         for (int after = 0; after < 2; after++) {
             watch w = watch_get(ctl->watch[(evals + after) & 1]);
@@ -41,7 +42,7 @@ static void announce_snapshot(struct rank *rank, const unit *u)
     fault_point(rank, CO_FAULT_NONE);
     if (atomic_compare_exchange_strong(&ctl->snap, &old, (uint64_t)rank->who.unit << 1 | 1) &&
         rank->bell >= 0 && write(rank->bell, &(uint64_t){1}, 8) < 0)
-        return; /* the supervisor looks by itself, a little later */
+        return; /* the supervisor notices it a little later, without the bell */
 }
 
 static void count_steady(struct rank *rank)
@@ -60,7 +61,7 @@ static void count_steady(struct rank *rank)
     atomic_store_explicit(&rank->me->faults, faults - rank->base_faults, memory_order_relaxed);
 }
 
-/* Time that went into data, for the supervisor to tell. */
+/* Publishes how much time went into loading data. */
 static void count_data(struct rank *rank)
 {
     co_fill_times t = co_loader_times(rank->loader);
@@ -72,39 +73,40 @@ static void count_data(struct rank *rank)
     atomic_store_explicit(&rank->me->augment_ns, t.augment_ns, memory_order_relaxed);
 }
 
-static void train_unit(struct rank *rank, const unit *u)
+static void train_unit(struct rank *rank, const unit *open)
 {
     decision d;
 
-    leaves(rank, u->step);
+    leaves(rank, open->step);
     uint64_t t0 = co_now_ns();
-    sum_chunks(rank, u->step);
+    sum_chunks(rank, open->step);
     rank->phase_ns = co_now_ns() - t0;
-    decide(rank, u->step, &d);
+    decide(rank, open->step, &d);
     if (d.apply)
-        apply_chunks(rank, u->step, &d);
+        apply_chunks(rank, open->step, &d);
     rank->sum_apply_ns = co_now_ns() - t0;
     count_data(rank);
-    advance(rank, u, &d, NULL);
+    advance(rank, open, &d, NULL);
 }
 
-static void eval_unit(struct rank *rank, const unit *u)
+static void eval_unit(struct rank *rank, const unit *open)
 {
-    co_split split = u->kind == UNIT_VAL ? CO_SPLIT_VAL : CO_SPLIT_TEST;
+    co_split split = open->kind == UNIT_VAL ? CO_SPLIT_VAL : CO_SPLIT_TEST;
     control *ctl = rank->regions->ctl;
     double total[LEAF_STATS];
     watch w = {0};
 
-    evaluate_items(rank, split);
+    if (!evaluate_items(rank, split))
+        return; /* pc says stop */
     fault_point(rank, CO_FAULT_NONE);
     eval_total(rank->plan, rank->regions->eval_stat[split], split, total);
-    if (u->kind == UNIT_VAL) {
-        int64_t evals = evals_before(&rank->plan->units, u->step);
+    if (open->kind == UNIT_VAL) {
+        int64_t evals = evals_before(&rank->plan->units, open->step);
         w = watch_get(ctl->watch[evals & 1]);
-        watch_see(rank->plan, total, u->step, &w);
+        watch_see(rank->plan, total, open->step, &w);
         watch_put(ctl->watch[(evals + 1) & 1], &w);
     }
-    advance(rank, u,
+    advance(rank, open,
             &(decision){.loss = total[CO_STAT_LOSS] / total[CO_STAT_COUNT],
                         .metric = total[CO_STAT_METRIC] / total[CO_STAT_COUNT],
                         .top5 = total[CO_STAT_TOP5] / total[CO_STAT_COUNT],
@@ -112,7 +114,7 @@ static void eval_unit(struct rank *rank, const unit *u)
                         .bad = total[STAT_BAD],
                         .finite = true,
                         .slice = -1,
-                        .t = atomic_load(&ctl->applied[u->step & 1])},
+                        .t = atomic_load(&ctl->applied[open->step & 1])},
             &w);
 }
 
@@ -125,14 +127,14 @@ void rank_loop(struct rank *rank)
         rank->who.unit = (uint32_t)(rank->pc >> 8);
         if (rank->pc & PC_CUT) /* remembered before anybody can go on to the next unit */
             atomic_compare_exchange_strong(&rank->regions->ctl->cut, &(uint64_t){0}, rank->who.unit);
-        unit u = unit_now(rank->plan, rank->regions->ctl, rank->who.unit);
+        unit open = unit_now(rank->plan, rank->regions->ctl, rank->who.unit);
         if (rank->pc & PC_SNAP)
-            announce_snapshot(rank, &u);
+            announce_snapshot(rank, &open);
         count_steady(rank);
-        if (u.kind == UNIT_TRAIN)
-            train_unit(rank, &u);
+        if (open.kind == UNIT_TRAIN)
+            train_unit(rank, &open);
         else
-            eval_unit(rank, &u);
+            eval_unit(rank, &open);
     }
     rank_phase(rank, CO_PHASE_END, 0);
 }
@@ -161,6 +163,8 @@ co_err rank_open(struct rank *rank, co_plan *plan, struct regions *regions, int 
     return jobs_start(rank);
 }
 
+/* Waits for the loader's threads. A rank in a process of its own does not call this: a loader may hang with
+ * its disk, and the exit ends its threads. */
 void rank_close(struct rank *rank)
 {
     co_loader_stop(rank->loader);
@@ -169,8 +173,8 @@ void rank_close(struct rank *rank)
         rank->plan->kernels->space->close(rank->work, rank->work_bytes);
 }
 
-/* Pages that the step path touches, so that it takes no fault later. A successor leaves that to its first
- * step. */
+/* Touches all pages that steps will use, so that steps take no page faults. A successor skips this, to be
+ * back sooner. */
 static void populate(const struct rank *rank)
 {
     const co_plan *plan = rank->plan;
@@ -179,7 +183,7 @@ static void populate(const struct rank *rank)
     co_touch_stack(32 << 10); /* as deep as any path goes */
     co_populate_code();
     co_populate(plan->arena.base, (size_t)((char *)rank->regions->leaf_buffer[0] - plan->arena.base));
-    for (int s = 0; s < plan->ranks; s++) /* the others' are read in `sum`; which, is a matter of timing */
+    for (int s = 0; s < plan->ranks; s++) /* `sum` reads any other rank's buffers */
         co_populate(rank->regions->leaf_buffer[s],
                     (size_t)rank->regions->n_buffers * plan->layout->leaf_count * sizeof(float));
     for (int i = 0; i < plan->arena.n; i++) {
@@ -207,6 +211,5 @@ int rank_main(const struct run *run, int slot, uint32_t inc)
         populate(&rank);
     rank_loop(&rank);
     atomic_store(&rank.me->anon_bytes, co_memory_private());
-    rank_close(&rank);
     return 0;
 }

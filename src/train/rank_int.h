@@ -48,10 +48,14 @@ void leaves(struct rank *rank, int64_t step);
 void sum_chunks(struct rank *rank, int64_t step);
 void decide(const struct rank *rank, int64_t step, decision *out);
 void apply_chunks(struct rank *rank, int64_t step, const decision *decided);
-void evaluate_items(struct rank *rank, co_split split);
+bool evaluate_items(struct rank *rank, co_split split); /* false: left before its end, see leave_evaluation */
 
 /* advance.c: the end of a unit. `now`: after a VAL unit; NULL after the others */
 void advance(struct rank *rank, const unit *done, const decision *decided, const watch *now);
+/* In the middle of an evaluation: if a stop was requested, moves pc to "stopped before this unit". True: the
+ * evaluation was left, by this rank or another. */
+bool leave_evaluation(struct rank *rank);
+bool evaluation_left(const struct rank *rank);
 
 /* decide.c: a sum of doubles along the fixed binary tree over n places, `stride` doubles apart */
 double tree_of(const double *x, size_t stride, size_t n);

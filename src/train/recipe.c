@@ -1,8 +1,8 @@
-/* recipe.c -- which parameters are treated otherwise than the rest: without decay, at another rate, or not at
+/* recipe.c -- parameters with rules of their own: no weight decay, another learning rate, or not trained at
  * all.
  *
- * Everything is said by patterns over the parameters' names, as a shell matches file names: "layer1.*",
- * "*.bias". A pattern that matches nothing is a mistake, and is refused with names that exist.
+ * Rules are given by patterns over parameter names, which match as file names do in a shell: "layer1.*",
+ * "*.bias". A pattern that matches nothing is refused, with some names that exist.
  */
 #include "train/plan_int.h"
 
@@ -110,20 +110,20 @@ static bool same_block(const char *a, const char *b)
     return n == block_len(b) && strncmp(a, b, n) == 0;
 }
 
-/* Blocks in the order in which the model makes them; the last has the full rate. */
+/* Blocks come in the order in which the model defines them. The last block has the full rate. */
 static void decay_by_layer(co_plan *plan)
 {
-    const co_layout *l = plan->layout;
+    const co_layout *layout = plan->layout;
     const char *before = NULL;
     float rate = 1;
 
-    for (int i = l->n - 1; i >= 0; i--) {
-        if (l->entry[i].kind != CO_KIND_PARAM)
+    for (int i = layout->n - 1; i >= 0; i--) {
+        if (layout->entry[i].kind != CO_KIND_PARAM)
             continue;
-        if (before && !same_block(before, l->entry[i].name))
+        if (before && !same_block(before, layout->entry[i].name))
             rate *= (float)plan->cfg.layer_decay;
         plan->recipe.rule[i].rate *= rate;
-        before = l->entry[i].name;
+        before = layout->entry[i].name;
     }
 }
 
@@ -169,7 +169,7 @@ static co_err choose_warmup(co_plan *plan)
     return CO_OK;
 }
 
-/* A schedule that cycles the momentum of an optimiser that has none would do half of what was asked for. */
+/* Refuses a schedule that cycles the momentum if the optimiser has no momentum. */
 static co_err check_momentum(const co_plan *plan)
 {
     const co_schedule_def *def = plan->spec.schedule;
@@ -193,31 +193,31 @@ static bool trains_something(const co_plan *plan)
 
 co_err make_recipe(co_plan *plan)
 {
-    const co_train_cfg *c = &plan->cfg;
+    const co_train_cfg *cfg = &plan->cfg;
 
-    if (c->accumulate > 1)
+    if (cfg->accumulate > 1)
         return co_fail(
             CO_EINPUT,
             "trainer.accumulate=%lld: there is nothing to accumulate by hand here. data.batch_size is the "
             "whole batch of a step, and its slices are computed one after another in the memory of one: "
             "give data.batch_size=%lld",
-            (long long)c->accumulate, (long long)(c->accumulate * plan->batch));
+            (long long)cfg->accumulate, (long long)(cfg->accumulate * plan->batch));
     plan->recipe.rule = co_array((size_t)plan->layout->n, sizeof *plan->recipe.rule);
     if (!plan->recipe.rule)
         return CO_ENOMEM;
     for (int i = 0; i < plan->layout->n; i++)
         plan->recipe.rule[i] = (param_rule){.rate = 1};
     CO_TRY(without_decay(plan));
-    if (c->lr_groups)
-        CO_TRY(match_list(plan, "optim.lr_groups", c->lr_groups, set_rate, true));
-    if (c->freeze)
-        CO_TRY(match_list(plan, "optim.freeze", c->freeze, set_frozen, false));
+    if (cfg->lr_groups)
+        CO_TRY(match_list(plan, "optim.lr_groups", cfg->lr_groups, set_rate, true));
+    if (cfg->freeze)
+        CO_TRY(match_list(plan, "optim.freeze", cfg->freeze, set_frozen, false));
     if (!trains_something(plan))
-        return co_fail(CO_EINPUT, "optim.freeze: \"%s\" leaves nothing to train", c->freeze);
-    if (c->layer_decay < 1)
+        return co_fail(CO_EINPUT, "optim.freeze: \"%s\" leaves nothing to train", cfg->freeze);
+    if (cfg->layer_decay < 1)
         decay_by_layer(plan);
-    plan->recipe.clip_value = c->clip_how == 1 && c->clip_norm > 0 ? c->clip_norm : c->clip_value;
-    plan->recipe.clip_norm = c->clip_how == 1 ? 0 : c->clip_norm;
+    plan->recipe.clip_value = cfg->clip_how == 1 && cfg->clip_norm > 0 ? cfg->clip_norm : cfg->clip_value;
+    plan->recipe.clip_norm = cfg->clip_how == 1 ? 0 : cfg->clip_norm;
     CO_TRY(choose_warmup(plan));
     CO_TRY(check_momentum(plan));
     return add_average(plan);

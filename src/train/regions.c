@@ -1,7 +1,7 @@
 /* regions.c -- what lies where in the arena. Reserved from the plan, bound once the memory is there.
  *
- * Two passes over the same list (reserve, then bind) would drift apart; so there is one list, walked twice:
- * in the first walk the arena has no memory yet and pointers come out as NULL.
+ * The list of regions is walked twice, so that reserving and binding cannot disagree. In the first walk the
+ * arena has no memory yet, and all pointers are NULL.
  */
 #include "train/regions_int.h"
 
@@ -15,15 +15,15 @@ struct walk {
     int next; /* region to bind, in the second walk */
 };
 
-static void *region(struct walk *w, const char *name, size_t bytes)
+static void *region(struct walk *walk, const char *name, size_t bytes)
 {
-    if (!w->a->base) {
-        co_arena_reserve(w->a, name, bytes);
+    if (!walk->a->base) {
+        co_arena_reserve(walk->a, name, bytes);
         return NULL;
     }
-    const co_region *r = &w->a->region[w->next++];
+    const co_region *r = &walk->a->region[walk->next++];
     CO_ASSERT(r->bytes == bytes && strcmp(r->name, name) == 0, "both walks see the same list");
-    return co_arena_at(w->a, r->offset);
+    return co_arena_at(walk->a, r->offset);
 }
 
 static size_t loader_depth(const co_plan *plan)
@@ -31,7 +31,7 @@ static size_t loader_depth(const co_plan *plan)
     return plan->cfg.workers ? (size_t)plan->cfg.workers + 2 : 1;
 }
 
-/* Of the test samples: the class chosen and the right one. */
+/* Room for two classes of each test sample: the predicted one and the right one. */
 static size_t choices_bytes(const co_plan *plan)
 {
     bool wanted = plan->data->io.task == CO_TASK_CLASSIFY && plan->units.final_test;
@@ -39,7 +39,7 @@ static size_t choices_bytes(const co_plan *plan)
     return wanted ? (size_t)plan->eval_count[CO_SPLIT_TEST] * 2 * sizeof(int32_t) : 0;
 }
 
-static void walk_slot(const co_plan *plan, struct walk *w, struct regions *regions, int i)
+static void walk_slot(const co_plan *plan, struct walk *walk, struct regions *regions, int i)
 {
     size_t work =
         plan->train.work_bytes > plan->eval.work_bytes ? plan->train.work_bytes : plan->eval.work_bytes;
@@ -47,65 +47,65 @@ static void walk_slot(const co_plan *plan, struct walk *w, struct regions *regio
     size_t slot_bytes = (plan->train.input_bytes + 63) & ~(size_t)63;
 
     regions->leaf_buffer[i] =
-        region(w, "leaves", (size_t)regions->n_buffers * plan->layout->leaf_count * sizeof(float));
-    regions->work[i] = region(w, "work", plan->kernels->space ? 0 : work);
-    regions->input[i] = region(w, "input", loader_depth(plan) * slot_bytes);
-    regions->eval_input[i] = region(w, "input.eval", plan->eval.input_bytes);
-    regions->eval_output[i] = region(w, "output.eval", choices_bytes(plan) ? plan->eval.output_bytes : 0);
-    regions->journal[i] = region(w, "journal", (size_t)(1 + plan->moments) * plan->chunk * sizeof(float));
-    regions->scratch[i] = region(w, "scratch",
+        region(walk, "leaves", (size_t)regions->n_buffers * plan->layout->leaf_count * sizeof(float));
+    regions->work[i] = region(walk, "work", plan->kernels->space ? 0 : work);
+    regions->input[i] = region(walk, "input", loader_depth(plan) * slot_bytes);
+    regions->eval_input[i] = region(walk, "input.eval", plan->eval.input_bytes);
+    regions->eval_output[i] = region(walk, "output.eval", choices_bytes(plan) ? plan->eval.output_bytes : 0);
+    regions->journal[i] = region(walk, "journal", (size_t)(1 + plan->moments) * plan->chunk * sizeof(float));
+    regions->scratch[i] = region(walk, "scratch",
                                  (plan->ranks > 1               ? levels
                                   : plan->recipe.clip_value > 0 ? 1
                                                                 : 0) *
                                      plan->chunk * sizeof(float));
 }
 
-static void walk_all(const co_plan *plan, struct walk *w, struct regions *regions)
+static void walk_all(const co_plan *plan, struct walk *walk, struct regions *regions)
 {
     size_t state = plan->layout->count * sizeof(float);
     int full = co_tree_buffers(&plan->tree[CUT_FULL]), last = co_tree_buffers(&plan->tree[CUT_SHORT]);
 
     regions->n_buffers = full > last ? full : last;
-    regions->ctl = region(w, "control", sizeof *regions->ctl);
-    regions->slots = region(w, "slots", (size_t)plan->ranks * sizeof *regions->slots);
-    regions->state = region(w, "weights", state);
+    regions->ctl = region(walk, "control", sizeof *regions->ctl);
+    regions->slots = region(walk, "slots", (size_t)plan->ranks * sizeof *regions->slots);
+    regions->state = region(walk, "weights", state);
     for (int j = 0; j < plan->moments; j++)
-        regions->moment[j] = region(w, "moments", state);
-    regions->sum = region(w, "sum", plan->ranks > 1 ? plan->layout->leaf_count * sizeof(float) : 0);
+        regions->moment[j] = region(walk, "moments", state);
+    regions->sum = region(walk, "sum", plan->ranks > 1 ? plan->layout->leaf_count * sizeof(float) : 0);
     for (int j = 0; j <= plan->moments; j++)
-        regions->aside[j] = region(w, "aside", plan->spec.ckpt_root ? state : 0);
-    regions->aside_mark = region(w, "marks.aside", plan->chunks * sizeof *regions->aside_mark);
-    regions->sum_claim = region(w, "marks.sum", (plan->chunks + 1) * sizeof *regions->sum_claim);
-    regions->apply_claim = region(w, "marks.apply", plan->chunks * sizeof *regions->apply_claim);
+        regions->aside[j] = region(walk, "aside", plan->spec.ckpt_root ? state : 0);
+    regions->aside_mark = region(walk, "marks.aside", plan->chunks * sizeof *regions->aside_mark);
+    regions->sum_claim = region(walk, "marks.sum", (plan->chunks + 1) * sizeof *regions->sum_claim);
+    regions->apply_claim = region(walk, "marks.apply", plan->chunks * sizeof *regions->apply_claim);
     for (int parity = 0; parity < 2; parity++) {
-        regions->leaf[parity] = region(w, "stats.leaf", (size_t)plan->slices * sizeof **regions->leaf);
-        regions->norm[parity] = region(w, "stats.norm", plan->chunks * sizeof **regions->norm);
+        regions->leaf[parity] = region(walk, "stats.leaf", (size_t)plan->slices * sizeof **regions->leaf);
+        regions->norm[parity] = region(walk, "stats.norm", plan->chunks * sizeof **regions->norm);
     }
-    regions->eval_claim = region(w, "marks.eval", plan->max_items * sizeof *regions->eval_claim);
+    regions->eval_claim = region(walk, "marks.eval", plan->max_items * sizeof *regions->eval_claim);
     for (int split = 0; split < CO_SPLIT_COUNT; split++)
         regions->eval_stat[split] =
-            region(w, "stats.eval", plan->eval_items[split] * sizeof **regions->eval_stat);
-    regions->choice = region(w, "choices", choices_bytes(plan));
+            region(walk, "stats.eval", plan->eval_items[split] * sizeof **regions->eval_stat);
+    regions->choice = region(walk, "choices", choices_bytes(plan));
     if (choices_bytes(plan) == 0)
         regions->choice = NULL;
     for (int i = 0; i < plan->ranks; i++)
-        walk_slot(plan, w, regions, i);
+        walk_slot(plan, walk, regions, i);
 }
 
 void regions_reserve(co_plan *plan)
 {
     struct regions nowhere = {0};
-    struct walk w = {&plan->arena, 0};
+    struct walk walk = {&plan->arena, 0};
 
-    walk_all(plan, &w, &nowhere);
+    walk_all(plan, &walk, &nowhere);
 }
 
 void regions_bind(co_plan *plan, struct regions *regions)
 {
-    struct walk w = {&plan->arena, 0};
+    struct walk walk = {&plan->arena, 0};
 
     memset(regions, 0, sizeof *regions);
-    walk_all(plan, &w, regions);
+    walk_all(plan, &walk, regions);
 }
 
 float *leaf_buffer_of(const co_plan *plan, const struct regions *regions, int slot, int i)

@@ -95,6 +95,7 @@ static void take_eval(struct supervisor *super, const unit *done, const result *
 {
     const struct run *run = &super->run;
     co_eval_result out = {.step = done->step,
+                          .state_step = done->step,
                           .epoch = (done->step - 1) / run->plan->units.steps_per_epoch,
                           .split = done->kind == UNIT_VAL ? CO_SPLIT_VAL : CO_SPLIT_TEST,
                           .loss = real_of(&published->loss),
@@ -112,6 +113,9 @@ static void take_eval(struct supervisor *super, const unit *done, const result *
         run->out->val_top5 = out.top5;
         ends = conclude_eval(run, &super->results.seen, &out);
     } else {
+        if (run->out->tested_step)
+            out.state_step = run->out->tested_step;
+        run->out->tested_step = out.state_step;
         run->out->test_loss = out.loss;
         run->out->test_metric = out.metric;
         run->out->test_top5 = out.top5;
@@ -123,12 +127,29 @@ static void take_eval(struct supervisor *super, const unit *done, const result *
         run_notice(run, watch_why(run->plan, &super->results.seen, text));
 }
 
-void consume_results(struct supervisor *super)
+void recall_results(struct supervisor *super)
+{
+    co_train_summary *out = super->run.out;
+    const json_t *last = json_object_get(super->run.plan->start.extra, "last");
+
+    co_json_f64(last, "train_loss", &out->loss);
+    co_json_f64(last, "train_metric", &out->train_metric);
+    co_json_f64(last, "val_loss", &out->val_loss);
+    co_json_f64(last, "val_metric", &out->val_metric);
+    co_json_f64(last, "val_top5", &out->val_top5);
+    if (super->results.seen.best_step) {
+        out->best = super->results.seen.best;
+        out->best_step = super->results.seen.best_step;
+    }
+}
+
+/* The results of all units before `end`. */
+static void consume_until(struct supervisor *super, uint64_t end)
 {
     control *ctl = super->run.regions->ctl;
-    uint64_t at = atomic_load(&ctl->consumed), pc = atomic_load_explicit(&ctl->pc, memory_order_acquire) >> 8;
+    uint64_t at = atomic_load(&ctl->consumed);
 
-    for (; at + 1 < pc; at++) {
+    for (; at + 1 < end; at++) {
         uint32_t n = (uint32_t)at + 1;
         const result *published = &ctl->ring[n % RING];
         uint64_t t_ns = count_of(&published->t_ns);
@@ -141,6 +162,21 @@ void consume_results(struct supervisor *super)
         super->results.have_t = true;
         atomic_store_explicit(&ctl->consumed, n, memory_order_release);
     }
+}
+
+/* A saver starts between two results: after those of the state that it saves, and before any later one. pc is
+ * read before snap: whoever moved pc past a unit had announced that unit's snapshot, so no result after it
+ * was read yet. */
+void consume_results(struct supervisor *super)
+{
+    uint64_t pc = atomic_load_explicit(&super->run.regions->ctl->pc, memory_order_acquire) >> 8;
+    uint32_t wanted = super->lost || super->stop.at_once ? 0 : saver_wanted(&super->saver);
+
+    if (wanted) {
+        consume_until(super, wanted);
+        saver_start(&super->saver, wanted);
+    }
+    consume_until(super, pc);
 }
 
 static int by_value(const void *a, const void *b)

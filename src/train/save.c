@@ -1,16 +1,19 @@
 /* save.c -- a checkpoint of state k, written while later steps go on.
  *
- * The saver is a child process that reads the arena. A chunk that was not applied since is read where it
- * lies; one that was, is read from where the applier put it aside. Which of the two holds is known only after
- * reading: the applier sets the aside mark before it changes the chunk, so a copy made while the mark was
- * still unset is good.
+ * The saver is a child process that reads the arena. If a chunk was changed since state k, its old bytes lie
+ * aside; otherwise they are still in place. The saver copies the chunk in place first and looks at the
+ * chunk's aside mark after that: whoever changes a chunk sets the mark before, so a copy is good if the mark
+ * was still unset after copying.
  */
 #include "train/save_int.h"
 
 #include <stdio.h>
 #include <string.h>
 
-/* A copy that may race with the applier: its value is used only if the mark says that it did not. */
+#include "base/log.h"
+
+/* Copies bytes that another process may be changing. The copy is used only if the mark says that nobody
+ * did. */
 __attribute__((no_sanitize("thread"))) static void racy_copy(float *dst, const float *src, size_t n)
 {
     const volatile float *from = src;
@@ -21,18 +24,19 @@ __attribute__((no_sanitize("thread"))) static void racy_copy(float *dst, const f
 
 co_err snapshot_read(void *ctx, int part, size_t offset, size_t count, float *dst)
 {
-    const snapshot *s = ctx;
-    const float *live = part == 0 ? s->regions->state : s->regions->moment[part - 1];
-    size_t chunk = s->plan->chunk;
+    const snapshot *snap = ctx;
+    const float *live = part == 0 ? snap->regions->state : snap->regions->moment[part - 1];
+    size_t chunk = snap->plan->chunk;
 
     while (count > 0) {
         size_t c = offset / chunk, n = (c + 1) * chunk - offset;
         if (n > count)
             n = count;
+        atomic_fetch_add_explicit(&snap->regions->ctl->save_beat, 1, memory_order_relaxed);
         racy_copy(dst, live + offset, n);
         atomic_thread_fence(memory_order_seq_cst);
-        if (s->unit && co_mark_get(&s->regions->aside_mark[c], s->unit) == 1)
-            memcpy(dst, s->regions->aside[part] + offset, n * sizeof *dst);
+        if (snap->unit && co_mark_get(&snap->regions->aside_mark[c], snap->unit) == 1)
+            memcpy(dst, snap->regions->aside[part] + offset, n * sizeof *dst);
         dst += n;
         offset += n;
         count -= n;
@@ -40,14 +44,42 @@ co_err snapshot_read(void *ctx, int part, size_t offset, size_t count, float *ds
     return CO_OK;
 }
 
-co_err save_state(const co_plan *plan, const struct regions *regions, uint32_t snap_unit, int64_t step,
-                  int64_t applied, const watch w[2])
+/* Everything is written: may it become visible? */
+static co_err snapshot_ready(void *ctx)
 {
-    snapshot snap = {plan, regions, snap_unit};
-    co_ckpt_meta meta = {.step = step,
-                         .applied = applied,
-                         .epoch = step / plan->units.steps_per_epoch,
-                         .samples = samples_until(plan, step),
+    const co_train_hooks *hooks = ((const snapshot *)ctx)->hooks;
+
+    return hooks && hooks->publish ? hooks->publish(hooks->ctx) : CO_OK;
+}
+
+/* The manifest's `extra`: what evaluations led to, and the results. NULL if memory is out. */
+static json_t *extra_of(const co_plan *plan, const saved_state *what)
+{
+    json_t *extra =
+        plan->units.cycle ? watch_json(plan, &what->seen[0], &what->seen[1], what->step) : json_object();
+
+    if (extra && what->results && json_object_update(extra, what->results) != 0) {
+        json_decref(extra);
+        return NULL;
+    }
+    return extra;
+}
+
+/* Too many checkpoints are a nuisance, not a checkpoint that failed. */
+static void prune(const co_plan *plan)
+{
+    if (co_ckpt_prune_but_best(plan->spec.ckpt_root, (int)plan->cfg.ckpt_keep, (int)plan->cfg.ckpt_top) != CO_OK)
+        co_log_say(CO_LOG_WARN, "old checkpoints could not be removed: %s", co_errmsg());
+}
+
+co_err save_state(const struct run *run, const saved_state *what)
+{
+    const co_plan *plan = run->plan;
+    snapshot snap = {plan, run->regions, what->unit, run->hooks};
+    co_ckpt_meta meta = {.step = what->step,
+                         .applied = what->applied,
+                         .epoch = what->step / plan->units.steps_per_epoch,
+                         .samples = samples_until(plan, what->step),
                          .seed = (uint64_t)plan->cfg.seed,
                          .slices = plan->slices,
                          .global_batch = plan->batch};
@@ -59,12 +91,13 @@ co_err save_state(const co_plan *plan, const struct regions *regions, uint32_t s
     snprintf(meta.kernels, sizeof meta.kernels, "%s", co_kernels_name(plan->kernels));
     snprintf(meta.config_sha256, sizeof meta.config_sha256, "%s", plan->spec.config_sha256);
     snprintf(meta.data_sha256, sizeof meta.data_sha256, "%s", plan->data->fingerprint);
-    if (plan->units.block && !(meta.extra = watch_json(plan, &w[0], &w[1], step)))
-        return CO_ENOMEM;
-    save_name(plan, step, &w[1], name);
+    if (!(meta.extra = extra_of(plan, what)))
+        return co_fail(CO_ENOMEM, "no memory for the manifest");
+    save_name(plan, what->step, &what->seen[1], name);
     co_err err = co_ckpt_save(plan->spec.ckpt_root, name, plan->layout, plan->moments, plan->moment_name,
-                              &meta, &(co_ckpt_source){snapshot_read, &snap});
+                              &meta, &(co_ckpt_source){snapshot_read, &snap, snapshot_ready});
     json_decref(meta.extra);
-    CO_TRY(err);
-    return co_ckpt_prune_but_best(plan->spec.ckpt_root, (int)plan->cfg.ckpt_keep, (int)plan->cfg.ckpt_top);
+    if (!err)
+        prune(plan);
+    return err;
 }

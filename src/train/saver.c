@@ -1,9 +1,8 @@
-/* saver.c -- the supervisor's side of saving: one child process at a time; its failure is a message, not the
- * run's end. */
+/* saver.c -- starts and watches savers: child processes that write a checkpoint each, one at a time. A
+ * checkpoint that cannot be saved is reported; the run goes on. */
 #include "train/save_int.h"
 #include "train/super_int.h"
 
-#include <errno.h>
 #include <fcntl.h>
 #include <poll.h>
 #include <signal.h>
@@ -13,15 +12,13 @@
 #include <unistd.h>
 
 #include "base/clock.h"
-
-#define SLOW_SAVE_NS 30000000000u
-enum { SAVE_DEADLINE_MS = 60000 }; /* the deadline counts when the run is over */
+#include "train/timeouts_int.h"
 
 static void path_of(const struct saver *saver, int64_t step, char path[1024])
 {
     char name[SAVE_NAME];
 
-    save_name(saver->run->plan, step, &saver->seen[1], name);
+    save_name(saver->run->plan, step, &saver->what.seen[1], name);
     snprintf(path, 1024, "%s/%s", saver->run->plan->spec.ckpt_root, name);
 }
 
@@ -29,9 +26,8 @@ static void path_of(const struct saver *saver, int64_t step, char path[1024])
 static int saver_main(void *ctx)
 {
     const struct saver *saver = ctx;
-    const struct run *run = saver->run;
 
-    if (save_state(run->plan, run->regions, saver->unit, saver->step, saver->applied, saver->seen) == CO_OK)
+    if (save_state(saver->run, &saver->what) == CO_OK)
         return 0;
     const char *why = co_errmsg();
     return write(saver->pipe, why, strlen(why)) < 0 ? 2 : 1;
@@ -41,8 +37,11 @@ static void release(struct saver *saver)
 {
     control *ctl = saver->run->regions->ctl;
 
-    atomic_store(&ctl->save_ns, co_now_ns() - saver->began_ns);
-    atomic_store_explicit(&ctl->snap, (uint64_t)saver->unit << 1, memory_order_release);
+    json_decref(saver->what.results);
+    saver->what.results = NULL;
+    if (!saver->what.unit)
+        return; /* the last state: no rank waits for it */
+    atomic_store_explicit(&ctl->snap, (uint64_t)saver->what.unit << 1, memory_order_release);
     co_event_ring(&ctl->event);
 }
 
@@ -52,13 +51,14 @@ static void report(struct saver *saver, const char *failure)
     const struct run *run = saver->run;
     char path[1024];
 
-    path_of(saver, saver->step, path);
+    path_of(saver, saver->what.step, path);
+    snprintf(saver->failure, sizeof saver->failure, "%s", failure ? failure : "");
     if (!failure) {
-        saver->saved_step = saver->step;
+        saver->saved_step = saver->what.step;
         snprintf(run->out->saved, sizeof run->out->saved, "%s", path);
     }
     if (run->hooks->saved)
-        run->hooks->saved(run->hooks->ctx, saver->step, path, failure);
+        run->hooks->saved(run->hooks->ctx, saver->what.step, path, failure);
 }
 
 static void start(struct saver *saver)
@@ -71,18 +71,29 @@ static void start(struct saver *saver)
         return;
     }
     saver->pipe = ends[1];
-    co_err err = co_child_start(&saver->pid, &saver->pidfd, saver_main, saver);
+    co_err err = child_start(&saver->child, saver_main, saver);
     close(ends[1]);
     saver->pipe = ends[0];
     if (err) {
         close(ends[0]);
-        saver->pid = 0;
         report(saver, co_errmsg());
         release(saver);
     }
 }
 
-/* The child is gone: saved, failed with a reason, or killed (then it is tried again, three times). */
+static void say_killed(const struct saver *saver, int sig, char *why, size_t size)
+{
+    if (saver->child.fenced == FENCED_STALLED)
+        snprintf(why, size,
+                 "the saver made no progress for %g s and was killed: is the disk hung? "
+                 "(callbacks.model_checkpoint.stall_s sets the deadline)",
+                 saver->run->plan->cfg.ckpt_stall_s);
+    else
+        snprintf(why, size, "the saver was killed by %s", strsignal(sig));
+}
+
+/* The child is gone: saved, failed with a reason, or killed. One that was killed by somebody else, or
+ * stopped, is tried again, three times; one that hung would hang again. */
 static void finish(struct saver *saver, int status)
 {
     char why[1024] = "";
@@ -90,89 +101,183 @@ static void finish(struct saver *saver, int status)
 
     why[n > 0 ? n : 0] = '\0';
     close(saver->pipe);
-    close(saver->pidfd);
-    saver->pid = 0;
-    if (WIFSIGNALED(status) && saver->tries++ < SAVE_TRIES) {
+    if (WIFSIGNALED(status) && saver->child.fenced != FENCED_STALLED && saver->tries++ < SAVE_TRIES) {
         start(saver);
         return;
     }
     if (WIFSIGNALED(status))
-        snprintf(why, sizeof why, "the saver was killed by %s", strsignal(WTERMSIG(status)));
+        say_killed(saver, WTERMSIG(status), why, sizeof why);
     report(saver, WIFEXITED(status) && WEXITSTATUS(status) == 0 ? NULL : why);
     release(saver);
 }
 
+static void report_held(struct saver *saver)
+{
+    char why[256];
+
+    snprintf(
+        why, sizeof why,
+        "an earlier saver (pid %d) was killed and does not exit: the kernel holds it, look at the disk or "
+        "network mount of the checkpoints",
+        (int)saver->held.pid);
+    report(saver, why);
+    release(saver);
+}
+
+/* It was killed and does not exit. Nothing of ours runs in it any more: the run goes on without it. */
+static void leave_behind(struct saver *saver)
+{
+    close(saver->pipe);
+    saver->held = saver->child;
+    saver->child.pid = 0;
+    report_held(saver);
+}
+
+static bool still_held(struct saver *saver)
+{
+    if (saver->held.pid && waitpid(saver->held.pid, NULL, WNOHANG) == saver->held.pid) {
+        close(saver->held.pidfd);
+        saver->held.pid = 0;
+    }
+    return saver->held.pid != 0;
+}
+
 static void report_slow(struct saver *saver)
 {
-    if (saver->slow_reported || co_now_ns() - saver->began_ns <= SLOW_SAVE_NS)
+    if (saver->slow_reported || co_now_ns() - saver->began_ns <= SLOW_SAVE_MS * UINT64_C(1000000))
         return;
     saver->slow_reported = true;
     run_notice(saver->run, "saving a checkpoint takes more than 30 s: is the disk slow or hung?");
 }
 
-/* The snapshot that a rank announced. */
-static void take_up(struct saver *saver, uint32_t of)
+static void report_stopped(const struct saver *saver, bool before)
 {
-    const control *ctl = saver->run->regions->ctl;
-    unit next = unit_now(saver->run->plan, ctl, of);
+    char text[160];
 
-    saver->unit = of;
-    saver->step = next.kind == UNIT_TRAIN ? next.step - 1 : next.step;
-    saver->applied = atomic_load(&ctl->snap_applied);
-    for (int i = 0; i < 2; i++)
-        saver->seen[i] = watch_get(ctl->snap_watch[i]);
+    if (before || !saver->child.stopped)
+        return;
+    snprintf(text, sizeof text,
+             "the saver (pid %d) is stopped (SIGSTOP); it is replaced in %.1f s unless it goes on",
+             (int)saver->child.pid, saver->run->plan->cfg.stall_s);
+    run_notice(saver->run, text);
+}
+
+/* The one that is under way. */
+static void attend(struct saver *saver)
+{
+    const co_train_cfg *cfg = &saver->run->plan->cfg;
+    bool stopped = saver->child.stopped;
+    int status;
+
+    if (!saver->child.pid)
+        return;
+    uint64_t beat = atomic_load_explicit(&saver->run->regions->ctl->save_beat, memory_order_relaxed);
+    child_state state = child_turn(&saver->child, beat, cfg->stall_s, cfg->ckpt_stall_s, &status);
+    if (state == CHILD_GONE) {
+        finish(saver, status);
+    } else if (state == CHILD_HELD) {
+        leave_behind(saver);
+    } else {
+        report_stopped(saver, stopped);
+        report_slow(saver);
+    }
+}
+
+static co_err write_record(const struct run *run)
+{
+    return run->hooks->record ? run->hooks->record(run->hooks->ctx) : CO_OK;
+}
+
+static void begin(struct saver *saver)
+{
     saver->tries = 0;
     saver->began_ns = co_now_ns();
     saver->slow_reported = false;
-    start(saver);
+    if (still_held(saver)) {
+        report_held(saver);
+    } else if (write_record(saver->run) == CO_OK) {
+        start(saver);
+    } else {
+        report(saver, co_errmsg()); /* a disk that does not take the record: the checkpoint would be ahead of it */
+        release(saver);
+    }
+}
+
+/* The last results that were handed to the hooks, and what these remember: for the manifest. */
+static json_t *results_json(const struct run *run)
+{
+    const co_train_summary *out = run->out;
+    json_t *all = json_object(), *last = json_object();
+    const struct {
+        const char *key;
+        double value;
+    } reals[] = {{"train_loss", out->loss},
+                 {"train_metric", out->train_metric},
+                 {"val_loss", out->val_loss},
+                 {"val_metric", out->val_metric},
+                 {"val_top5", out->val_top5}};
+
+    for (size_t i = 0; i < CO_COUNT(reals); i++)
+        json_object_set_new(last, reals[i].key, co_json_num(reals[i].value));
+    json_object_set_new(all, "last", last);
+    if (run->hooks->remember)
+        json_object_set_new(all, "record", run->hooks->remember(run->hooks->ctx));
+    return all;
+}
+
+uint32_t saver_wanted(const struct saver *saver)
+{
+    uint64_t snap = atomic_load_explicit(&saver->run->regions->ctl->snap, memory_order_acquire);
+
+    return (snap & 1) && !saver->child.pid ? (uint32_t)(snap >> 1) : 0;
+}
+
+void saver_start(struct saver *saver, uint32_t unit_after)
+{
+    const control *ctl = saver->run->regions->ctl;
+    unit next = unit_now(saver->run->plan, ctl, unit_after);
+
+    saver->what = (saved_state){.unit = unit_after,
+                                .step = next.kind == UNIT_TRAIN ? next.step - 1 : next.step,
+                                .applied = atomic_load(&ctl->snap_applied),
+                                .results = results_json(saver->run)};
+    for (int i = 0; i < 2; i++)
+        saver->what.seen[i] = watch_get(ctl->snap_watch[i]);
+    begin(saver);
 }
 
 void saver_turn(struct saver *saver)
 {
-    int status;
-
-    if (saver->pid && waitpid(saver->pid, &status, WNOHANG) == saver->pid)
-        finish(saver, status);
-    if (saver->pid)
-        report_slow(saver);
-    uint64_t snap = atomic_load_explicit(&saver->run->regions->ctl->snap, memory_order_acquire);
-    if (!saver->pid && (snap & 1))
-        take_up(saver, (uint32_t)(snap >> 1));
+    attend(saver);
 }
 
-void saver_give_up(struct saver *saver)
+void saver_finish(struct saver *saver, struct stop *stop, bool lost)
 {
-    saver->tries = SAVE_TRIES;
-    if (saver->pid)
-        kill(saver->pid, SIGKILL);
-}
-
-void saver_finish(struct saver *saver, bool lost)
-{
-    int status;
-
-    while (saver->pid) {
-        struct pollfd p = {.fd = saver->pidfd, .events = POLLIN};
-        if (poll(&p, 1, lost ? 0 : SAVE_DEADLINE_MS) == 0)
-            saver_give_up(saver); /* it hangs, or may not write any more */
-        while (waitpid(saver->pid, &status, 0) < 0 && errno == EINTR)
-            ;
-        finish(saver, status);
+    while (saver->child.pid) {
+        struct pollfd fds[2] = {{.fd = saver->child.pidfd, .events = POLLIN},
+                                {.fd = stop->signals, .events = POLLIN}};
+        if (lost || stop->at_once) {
+            saver->tries = SAVE_TRIES; /* not again */
+            child_kill(&saver->child);
+        }
+        poll(fds, 2, CO_TURN_MS);
+        stop_turn(saver->run, stop);
+        attend(saver);
     }
 }
 
-co_err save_last(struct saver *saver, int64_t step)
+co_err save_last(struct saver *saver, struct stop *stop, int64_t step)
 {
     const co_plan *plan = saver->run->plan;
     const control *ctl = saver->run->regions->ctl;
 
     if (!plan->spec.ckpt_root || step == saver->saved_step)
         return CO_OK;
-    saver->step = step;
-    for (int i = 0; i < 2 && plan->units.block; i++)
-        saver->seen[i] = watch_get(ctl->watch[(evals_before(&plan->units, step) + i) & 1]);
-    co_err err =
-        save_state(plan, saver->run->regions, 0, step, atomic_load(&ctl->applied[step & 1]), saver->seen);
-    report(saver, err ? co_errmsg() : NULL);
-    return err;
+    saver->what = (saved_state){
+        .step = step, .applied = atomic_load(&ctl->applied[step & 1]), .results = results_json(saver->run)};
+    for (int i = 0; i < 2 && plan->units.cycle; i++)
+        saver->what.seen[i] = watch_get(ctl->watch[(evals_before(&plan->units, step) + i) & 1]);
+    begin(saver);
+    saver_finish(saver, stop, false);
+    return saver->saved_step == step ? CO_OK : co_fail(CO_EIO, "%s", saver->failure);
 }

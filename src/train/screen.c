@@ -1,5 +1,4 @@
-/* screen.c -- the first screen: what was decided, in words, before anything runs. A line per fact, its name
- * in front. */
+/* screen.c -- the first screen of a run: what the plan decided, one line for each fact. */
 #include "train/plan_int.h"
 
 #include <stdarg.h>
@@ -7,14 +6,14 @@
 #include <string.h>
 
 /* Adds to the lines; what does not fit is cut. */
-static void add(co_plan_facts *f, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
-static void add(co_plan_facts *f, const char *fmt, ...)
+static void add(co_plan_facts *facts, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
+static void add(co_plan_facts *facts, const char *fmt, ...)
 {
-    size_t at = strlen(f->lines);
+    size_t at = strlen(facts->lines);
     va_list ap;
 
     va_start(ap, fmt);
-    vsnprintf(f->lines + at, sizeof f->lines - at, fmt, ap);
+    vsnprintf(facts->lines + at, sizeof facts->lines - at, fmt, ap);
     va_end(ap);
 }
 
@@ -25,68 +24,68 @@ static double mib(size_t bytes)
 
 static void add_model(co_plan *plan)
 {
-    co_plan_facts *f = &plan->facts;
+    co_plan_facts *facts = &plan->facts;
     size_t frozen = 0;
 
     for (int i = 0; plan->recipe.rule && i < plan->layout->n; i++)
         if (plan->layout->entry[i].kind == CO_KIND_PARAM && plan->recipe.rule[i].frozen)
             frozen += plan->layout->entry[i].count;
-    add(f, "model     %s: %zu parameters", plan->spec.model->name, f->params);
+    add(facts, "model     %s: %zu parameters", plan->spec.model->name, facts->params);
     if (frozen)
-        add(f, " (%zu trainable, %zu frozen)", f->params - frozen, frozen);
-    add(f, "\n");
+        add(facts, " (%zu trainable, %zu frozen)", facts->params - frozen, frozen);
+    add(facts, "\n");
 }
 
 static void add_data(co_plan *plan)
 {
-    co_plan_facts *f = &plan->facts;
-    const co_dataset *d = plan->data;
+    co_plan_facts *facts = &plan->facts;
+    const co_dataset *data = plan->data;
     char shape[64];
 
-    add(f, "data      %s: %u train, %u val, %u test; ", plan->spec.data->name, d->count[CO_SPLIT_TRAIN],
-        d->count[CO_SPLIT_VAL], d->count[CO_SPLIT_TEST]);
-    if (d->io.task == CO_TASK_LM)
-        add(f, "text, %lld tokens", (long long)d->io.classes);
+    add(facts, "data      %s: %u train, %u val, %u test; ", plan->spec.data->name,
+        data->count[CO_SPLIT_TRAIN], data->count[CO_SPLIT_VAL], data->count[CO_SPLIT_TEST]);
+    if (data->io.task == CO_TASK_LM)
+        add(facts, "text, %lld tokens", (long long)data->io.classes);
     else
-        add(f, "sample %s", co_shape_text(shape, sizeof shape, &d->io.x));
-    if (d->io.task == CO_TASK_CLASSIFY)
-        add(f, ", %lld classes", (long long)d->io.classes);
-    add(f, "; fingerprint %.12s\n", d->fingerprint);
-    if (d->note[0])
-        add(f, "          %s\n", d->note);
+        add(facts, "sample %s", co_shape_text(shape, sizeof shape, &data->io.x));
+    if (data->io.task == CO_TASK_CLASSIFY)
+        add(facts, ", %lld classes", (long long)data->io.classes);
+    add(facts, "; fingerprint %.12s\n", data->fingerprint);
+    if (data->note[0])
+        add(facts, "          %s\n", data->note);
 }
 
-/* "global batch = slice x slices", and what becomes of it when the data is smaller than that. */
+/* "global batch = slice x slices", and a remark if the training set is smaller than a batch. */
 static void add_batch(co_plan *plan)
 {
-    co_plan_facts *f = &plan->facts;
+    co_plan_facts *facts = &plan->facts;
     uint32_t slices = (uint32_t)plan->slices, most = (plan->batch + slices - 1) / slices,
              count = plan->data->count[CO_SPLIT_TRAIN];
 
-    add(f, "batch     global batch %u = slice %u x %u slices%s", plan->batch, plan->batch / slices, slices,
-        most > plan->batch / slices ? " (some with one sample more)" : "");
+    add(facts, "batch     global batch %u = slice %u x %u slices%s", plan->batch, plan->batch / slices,
+        slices, most > plan->batch / slices ? " (some with one sample more)" : "");
     if (count < plan->batch)
-        add(f, "; larger than the data: each epoch is one step of %u samples", count);
-    add(f, "\nsteps     %lld per epoch", (long long)plan->units.steps_per_epoch);
-    if (f->endless)
-        add(f, ", no limit (trainer.max_epochs=-1)");
+        add(facts, "; larger than the data: each epoch is one step of %u samples", count);
+    add(facts, "\nsteps     %lld per epoch", (long long)plan->units.steps_per_epoch);
+    if (facts->endless)
+        add(facts, ", no limit (trainer.max_epochs=-1)");
     else
-        add(f, ", %lld in all", (long long)plan->units.steps);
+        add(facts, ", %lld in all", (long long)plan->units.steps);
     if (plan->start.step)
-        add(f, "; continuing after step %lld", (long long)plan->start.step);
-    add(f, "\n");
+        add(facts, "; continuing after step %lld", (long long)plan->start.step);
+    add(facts, "\n");
 }
 
 static void add_ranks(co_plan *plan)
 {
-    co_plan_facts *f = &plan->facts;
-    int idle = f->ranks_asked - plan->ranks;
+    co_plan_facts *facts = &plan->facts;
+    int idle = facts->ranks_asked - plan->ranks;
 
-    add(f, "ranks     %d on this host; %d slices keep at most %d busy", plan->ranks, plan->slices,
+    add(facts, "ranks     %d on this host; %d slices keep at most %d busy", plan->ranks, plan->slices,
         plan->slices);
     if (idle > 0)
-        add(f, ": the other %d asked for would be idle and are not started", idle);
-    add(f, "\n");
+        add(facts, ": the other %d asked for would be idle and are not started", idle);
+    add(facts, "\n");
 }
 
 static void add_memory(co_plan *plan)
@@ -102,26 +101,26 @@ static void add_memory(co_plan *plan)
 
 static void add_recipe(co_plan *plan)
 {
-    co_plan_facts *f = &plan->facts;
+    co_plan_facts *facts = &plan->facts;
 
-    add(f, "optimiser %s, learning rate %g", plan->spec.optim->name, plan->recipe.lr);
+    add(facts, "optimiser %s, learning rate %g", plan->spec.optim->name, plan->recipe.lr);
     if (plan->cfg.ema > 0)
-        add(f, ", average of the weights with decay %g", plan->cfg.ema);
+        add(facts, ", average of the weights with decay %g", plan->cfg.ema);
     if (plan->recipe.clip_norm > 0)
-        add(f, ", gradient's norm clipped to %g", plan->recipe.clip_norm);
+        add(facts, ", gradient's norm clipped to %g", plan->recipe.clip_norm);
     if (plan->recipe.clip_value > 0)
-        add(f, ", gradient clipped to +-%g", plan->recipe.clip_value);
-    add(f, "\n");
+        add(facts, ", gradient clipped to +-%g", plan->recipe.clip_value);
+    add(facts, "\n");
     if (!plan->spec.schedule)
         return;
-    add(f, "schedule  %s", plan->spec.schedule->name);
+    add(facts, "schedule  %s", plan->spec.schedule->name);
     if (plan->recipe.warmup)
-        add(f, " after %lld steps of warm-up from %g of the rate", (long long)plan->recipe.warmup,
+        add(facts, " after %lld steps of warm-up from %g of the rate", (long long)plan->recipe.warmup,
             plan->cfg.warmup_start);
-    add(f, "\n");
+    add(facts, "\n");
     double reach = plan->ema >= 0 ? 1 / (1 - plan->cfg.ema) : 0;
     if (plan->ema >= 0)
-        add(f, "average   of about the last %.0f steps' weights: what is evaluated%s\n", reach,
+        add(facts, "average   of about the last %.0f steps' weights: what is evaluated%s\n", reach,
             (double)plan->units.steps < 3 * reach ? "; this run is short for it, and it will lag behind" : "");
 }
 

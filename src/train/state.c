@@ -27,8 +27,9 @@ co_err open_state(co_plan *plan)
     else
         CO_TRY(first_state(plan, regions->state));
     atomic_store(&ctl->applied[plan->start.step & 1], plan->start.applied);
-    if (plan->units.block)
+    if (plan->units.cycle)
         watch_put(ctl->watch[evals_before(&plan->units, plan->start.step) & 1], &plan->monitors.start);
+    atomic_store(&ctl->test_of, TEST_STATE);
     atomic_store(&ctl->consumed, plan->units.first_unit - 1);
     bool nothing_left = plan->units.first_unit > plan->units.last_unit;
     atomic_store(&ctl->pc, (uint64_t)plan->units.first_unit << 8 | (nothing_left ? PC_END : 0));

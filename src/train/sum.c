@@ -1,6 +1,9 @@
-/* sum.c -- the second phase: what the slots hold, added along the tree into the sum, chunk by chunk; and the
- * norm and finite flag of each chunk. Chunks are claimed by whoever is free. Sources stay untouched, so a
- * torn chunk is done again. Then every rank decides by itself, from the same bytes, the same thing. */
+/* sum.c -- the second phase of a step: adds the slots' partial sums along the tree, chunk by chunk, and
+ * measures each chunk: its squares, and whether all its numbers are finite.
+ *
+ * Any free rank claims the next chunk. The partial sums are only read, so a chunk whose rank died is simply
+ * summed again.
+ */
 #include "train/rank_int.h"
 
 #include "base/clock.h"
@@ -15,21 +18,22 @@ static const float *buffer_of(void *ctx, int slot, int i)
     return leaf_buffer_of(rank->plan, rank->regions, slot, i);
 }
 
-/* Squares of the trained parameters' part of elements [lo, hi); running statistics only have to be finite. */
+/* Elements [lo, hi) of the sum. Only trained parameters count for the norm; running statistics must be finite
+ * too. */
 static chunk_stat measure(const co_plan *plan, const float *sum, size_t lo, size_t hi)
 {
-    const co_layout *l = plan->layout;
+    const co_layout *layout = plan->layout;
     double squares = 0;
     bool finite = true;
 
-    for (int i = 0; i < l->n; i++) {
-        const co_entry *e = &l->entry[i];
-        size_t from = e->offset > lo ? e->offset : lo;
-        size_t to = e->offset + e->count < hi ? e->offset + e->count : hi;
-        if (from >= to || e->kind == CO_KIND_COUNTER || plan->recipe.rule[i].frozen)
+    for (int i = 0; i < layout->n; i++) {
+        const co_entry *entry = &layout->entry[i];
+        size_t from = entry->offset > lo ? entry->offset : lo;
+        size_t to = entry->offset + entry->count < hi ? entry->offset + entry->count : hi;
+        if (from >= to || entry->kind == CO_KIND_COUNTER || plan->recipe.rule[i].frozen)
             continue;
         double s = co_sum_squares(sum + from, to - from, &finite);
-        if (e->kind == CO_KIND_PARAM)
+        if (entry->kind == CO_KIND_PARAM)
             squares += s;
     }
     return (chunk_stat){squares, finite};
@@ -38,7 +42,7 @@ static chunk_stat measure(const co_plan *plan, const float *sum, size_t lo, size
 static void sum_chunk(struct rank *rank, int64_t step, size_t c)
 {
     const co_plan *plan = rank->plan;
-    const co_tree *t = &plan->tree[cut_of_step(plan, step)];
+    const co_tree *tree = &plan->tree[cut_of_step(plan, step)];
     bool marks = c == plan->chunks;
     size_t lo = marks ? plan->layout->count : c * plan->chunk;
     size_t hi = marks                                    ? plan->layout->leaf_count
@@ -46,9 +50,9 @@ static void sum_chunk(struct rank *rank, int64_t step, size_t c)
                                                          : plan->layout->count;
     int slot, i;
 
-    if (!co_tree_root(t, &slot, &i))
+    if (!co_tree_root(tree, &slot, &i))
         for (size_t at = lo; at < hi; at += plan->chunk) /* the marks may be longer than a chunk's scratch */
-            co_tree_sum(t, marks ? CO_ADD_MARKS : CO_ADD_VALUES, at,
+            co_tree_sum(tree, marks ? CO_ADD_MARKS : CO_ADD_VALUES, at,
                         at + plan->chunk < hi ? at + plan->chunk : hi, buffer_of, rank, rank->regions->sum,
                         rank->regions->scratch[rank->who.slot]);
     if (!marks)

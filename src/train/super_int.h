@@ -6,28 +6,69 @@
 #include <sys/types.h>
 
 #include "proc/crew.h"
+#include "proc/death.h"
 #include "train/run_int.h"
+#include "train/save_int.h"
 #include "train/watch_int.h"
+
+/* --- stop.c: requests to stop --------------------------------------------------------------------------- */
+struct stop {
+    int signals;       /* descriptor; -1: none */
+    uint64_t asked_ns; /* when the last request came; 0: none yet */
+    bool at_once;      /* a second one came soon after the first */
+};
+void stop_turn(const struct run *run, struct stop *stop);
+
+/* --- child.c: a child process with a deadline ----------------------------------------------------------- */
+typedef enum { CHILD_RUNS, CHILD_GONE, CHILD_HELD } child_state;
+typedef enum { NOT_FENCED, FENCED_STOPPED, FENCED_STALLED } child_fenced;
+struct child {
+    pid_t pid; /* 0: none */
+    int pidfd;
+    uint64_t beat, last_ns;
+    double still_s;  /* without progress */
+    double killed_s; /* since it was killed */
+    bool stopped;    /* by SIGSTOP */
+    bool killed;
+    child_fenced fenced; /* why it was killed for its deadline */
+};
+co_err child_start(struct child *child, int (*run)(void *ctx), void *ctx);
+void child_kill(struct child *child);
+/* One turn: notices its exit (GONE, with *status), kills it when `beat` does not change for its limit. HELD:
+ * it was killed and does not exit. */
+child_state child_turn(struct child *child, uint64_t beat, double stopped_s, double stall_s, int *status);
+
+/* --- progress.c: how far an evaluation has come --------------------------------------------------------- */
+struct eval_progress {
+    uint32_t unit, done;
+};
+void report_evaluation(const struct run *run, struct eval_progress *last);
 
 /* --- saver.c: one child process at a time writes a checkpoint ------------------------------------------- */
 enum { SAVE_TRIES = 3 };
 struct saver {
     const struct run *run;
-    pid_t pid; /* 0: none is under way */
-    int pidfd, pipe, tries;
-    uint32_t unit; /* the state before this unit is saved */
+    struct child child; /* pid 0: none is under way */
+    struct child held;  /* an earlier one that was killed and does not exit */
+    int pipe, tries;
+    saved_state what;
     uint64_t began_ns;
     bool slow_reported;
-    int64_t step, applied; /* of that state */
-    watch seen[2];         /* before and after its evaluation */
-    int64_t saved_step;    /* the newest on disk; -1: none yet */
+    int64_t saved_step; /* the newest on disk; -1: none yet */
+    char failure[256];  /* why the last one was not saved */
 };
-void saver_turn(struct saver *saver);    /* reaps one, starts one if that was requested */
-void saver_give_up(struct saver *saver); /* kills the one that is under way; it is not tried again */
-/* Waits for the one that is under way; `lost`: it may not write any more. */
-void saver_finish(struct saver *saver, bool lost);
+/* Notices the end of the one that is under way; kills it past its deadline. */
+void saver_turn(struct saver *saver);
+/* The unit before which a state is to be saved and no saver was started for it yet; 0: none. */
+uint32_t saver_wanted(const struct saver *saver);
+/* Starts a saver for it. All results of the units before, and none of later ones, have been handed to the
+ * hooks. */
+void saver_start(struct saver *saver, uint32_t unit);
+/* Waits for the one that is under way, until its deadline; `lost`: it may not write any more. Ends it when
+ * `stop` says to leave at once. */
+void saver_finish(struct saver *saver, struct stop *stop, bool lost);
 /* The last state, after `step` steps, unless it is saved already. */
-co_err save_last(struct saver *saver, int64_t step);
+co_err save_last(struct saver *saver, struct stop *stop, int64_t step);
 
 /* --- bad_samples.c: samples that cannot be read --------------------------------------------------------- */
 struct bad_samples {
@@ -74,24 +115,33 @@ void accident_recovered(struct accidents *state, uint64_t t_ns);
 
 /* --- deaths.c: ranks that are gone ---------------------------------------------------------------------- */
 struct deaths {
+    co_death_traces traces;       /* the kernel's counters when the ranks were started */
     uint64_t place[CO_MAX_SLOTS]; /* where each slot died last */
     int count[CO_MAX_SLOTS];      /* how often in a row */
 };
+
+/* --- test_best.c: which weights the final test looks at --------------------------------------------------- */
+bool test_wants_best(const co_plan *plan);
+struct supervisor;
+void choose_test(struct supervisor *super); /* once the ranks wait for it */
 
 /* --- together ------------------------------------------------------------------------------------------- */
 struct supervisor {
     struct run run;
     co_crew *crew;
-    int signals;
+    struct stop stop;
     co_err lost; /* the run folder is no longer ours: write nothing */
     struct saver saver;
     struct bad_samples bad;
     struct results results;
     struct accidents accidents;
     struct deaths deaths;
+    struct eval_progress evaluation;
 };
-void consume_results(struct supervisor *super);           /* those that are new, to the hooks */
-void results_close(struct supervisor *super);             /* medians and rates into the summary */
+/* Hands new results to the hooks, and starts a saver where one is wanted. */
+void consume_results(struct supervisor *super);
+void recall_results(struct supervisor *super); /* the summary's figures, as the checkpoint has them */
+void results_close(struct supervisor *super);  /* medians and rates into the summary */
 co_verdict rank_died(void *super, const co_death *death); /* of the crew */
 
 #endif

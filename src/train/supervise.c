@@ -1,7 +1,8 @@
-/* supervise.c -- the run from the arena to the summary, seen from the process that the user started.
+/* supervise.c -- the supervisor: the process that the user started, from opening the arena to the summary.
  *
- * The supervisor computes nothing. It watches the ranks, reads what they publish, starts savers, answers
- * signals, and puts the state away at the end. Nothing here is on the path of a step.
+ * The supervisor computes nothing. It watches the ranks, reads the results that they publish, starts savers,
+ * answers signals, and saves the last state. No step ever waits for it, except when it is thousands of
+ * results behind.
  */
 #include "train/super_int.h"
 
@@ -24,6 +25,9 @@ static co_err open_memory(struct supervisor *super)
     CO_TRY(open_state(plan));
     super->run.regions = plan->regions;
     results->seen = plan->monitors.start;
+    recall_results(super);
+    if (test_wants_best(plan))
+        atomic_store(&super->run.regions->ctl->test_of, TEST_UNDECIDED);
     results->step_ms = co_array(STEPS_KEPT, sizeof *results->step_ms);
     results->sum_ms = co_array(STEPS_KEPT, sizeof *results->sum_ms);
     super->accidents.recovery_ms = co_array(KILLS_KEPT, sizeof *super->accidents.recovery_ms);
@@ -62,7 +66,7 @@ static bool waiting(void *super, int slot)
 {
     uint32_t phase = atomic_load_explicit(&record_of(super, slot)->phase, memory_order_relaxed);
 
-    return phase == CO_PHASE_WAIT || phase == CO_PHASE_SNAPSHOT || phase == CO_PHASE_END;
+    return phase == CO_PHASE_WAIT || phase == CO_PHASE_SNAPSHOT;
 }
 
 static void notice(void *super, int slot, const char *text)
@@ -89,19 +93,6 @@ static co_err start_crew(struct supervisor *super)
 }
 
 /* --- during --------------------------------------------------------------------------------------------- */
-static void answer_signals(struct supervisor *super)
-{
-    control *ctl = super->run.regions->ctl;
-    int sig;
-
-    while ((sig = co_signals_next(super->signals)) != 0) {
-        if (atomic_load(&ctl->stop_request))
-            saver_give_up(&super->saver); /* a second signal: do not wait for a saver that hangs */
-        atomic_store(&ctl->stop_request, 1);
-        run_notice(&super->run, "asked to stop: finishing this step, then saving");
-    }
-}
-
 static void check_max_time(const struct run *run)
 {
     control *ctl = run->regions->ctl;
@@ -113,26 +104,54 @@ static void check_max_time(const struct run *run)
     run_notice(run, "trainer.max_time is over: finishing this step, then closing the run");
 }
 
+/* All ranks that are left have done their work and only have to exit. */
+static bool all_at_the_end(struct supervisor *super)
+{
+    for (int slot = 0; slot < super->run.plan->ranks; slot++)
+        if (co_crew_pid(super->crew, slot) &&
+            atomic_load_explicit(&record_of(super, slot)->phase, memory_order_relaxed) != CO_PHASE_END)
+            return false;
+    return true;
+}
+
+/* If a killed rank does not exit, the run ends. If its work was done, the run only leaves it behind:
+ * CO_ESTOP. */
+static co_err crew_turn(struct supervisor *super, struct pollfd *fds, int n)
+{
+    co_err err = co_crew_turn(super->crew, accidents_timeout_ms(&super->accidents), fds, n);
+
+    if (err != CO_EFAIL || !all_at_the_end(super))
+        return err;
+    run_notice(&super->run, co_errmsg());
+    co_errclear();
+    return CO_ESTOP;
+}
+
 static co_err watch_over(struct supervisor *super)
 {
     const struct run *run = &super->run;
 
-    while (co_crew_alive(super->crew) > 0) {
-        struct pollfd fds[3] = {{.fd = super->signals, .events = POLLIN},
-                                {.fd = run->bell, .events = POLLIN},
-                                {.fd = super->saver.pid ? super->saver.pidfd : -1, .events = POLLIN}};
+    while (co_crew_alive(super->crew) > 0 && !super->stop.at_once) {
+        struct pollfd fds[3] = {
+            {.fd = super->stop.signals, .events = POLLIN},
+            {.fd = run->bell, .events = POLLIN},
+            {.fd = super->saver.child.pid ? super->saver.child.pidfd : -1, .events = POLLIN}};
         uint64_t rings;
         int before = run->out->recoveries;
-        CO_TRY(co_crew_turn(super->crew, accidents_timeout_ms(&super->accidents), fds, 3));
+        co_err err = crew_turn(super, fds, 3);
+        if (err)
+            return err == CO_ESTOP ? CO_OK : err;
         if (run->out->recoveries != before)
             co_event_ring(&run->regions->ctl->event); /* the dead rank may not have */
         if ((fds[1].revents & POLLIN) && read(run->bell, &rings, sizeof rings) < 0)
             return co_fail(CO_EFAIL, "read the bell: %m");
-        answer_signals(super);
+        stop_turn(run, &super->stop);
         check_max_time(run);
-        consume_results(super);
         saver_turn(&super->saver);
-        accidents_turn(&super->accidents, super->crew, super->saver.pid);
+        consume_results(super);
+        choose_test(super);
+        report_evaluation(run, &super->evaluation);
+        accidents_turn(&super->accidents, super->crew, super->saver.child.pid);
         if (run->hooks->turn && (super->lost = run->hooks->turn(run->hooks->ctx)) != CO_OK)
             return super->lost;
     }
@@ -217,6 +236,32 @@ static void check_applied(const struct run *run)
              "finite; the weights are those of the beginning");
 }
 
+/* Asked twice to stop: the state is given up, and the run stands where its last checkpoint stands. */
+static co_err leave_at_once(struct supervisor *super)
+{
+    const co_plan *plan = super->run.plan;
+    co_train_summary *out = super->run.out;
+    bool saved = super->saver.saved_step >= 0;
+
+    out->steps = saved ? super->saver.saved_step : plan->start.step;
+    out->samples = samples_until(plan, out->steps);
+    if (!saved && plan->spec.resume && plan->spec.ckpt_root)
+        snprintf(out->saved, sizeof out->saved, "%s", plan->spec.resume);
+    close_books(super);
+    if (out->saved[0]) {
+        char text[1200];
+        snprintf(text, sizeof text, "left at once: the checkpoint of step %lld stands, %s",
+                 (long long)out->steps, out->saved);
+        run_notice(&super->run, text);
+        out->status = CO_STATUS_STOPPED;
+        return CO_OK;
+    }
+    out->status = CO_STATUS_FAILED;
+    snprintf(out->blame, sizeof out->blame,
+             "left at once, before the first checkpoint: there is nothing to continue");
+    return co_fail(CO_EFAIL, "%s", out->blame);
+}
+
 static co_err conclude(struct supervisor *super, co_err err)
 {
     const struct run *run = &super->run;
@@ -226,11 +271,12 @@ static co_err conclude(struct supervisor *super, co_err err)
         snprintf(out->blame, sizeof out->blame, "%s", co_errmsg());
     co_crew_free(super->crew);
     super->crew = NULL;
-    uint64_t pc = atomic_load(&run->regions->ctl->pc); /* nobody moves it any more */
-    consume_results(super);
-    if (!super->lost)
-        saver_turn(&super->saver); /* one requested at the last moment: what it needs lies aside */
-    saver_finish(&super->saver, super->lost != CO_OK);
+    uint64_t pc = atomic_load(&run->regions->ctl->pc); /* the ranks are gone: it does not change any more */
+    saver_turn(&super->saver);
+    consume_results(super); /* starts the saver that was requested just before the end */
+    saver_finish(&super->saver, &super->stop, super->lost != CO_OK);
+    if (super->stop.at_once && !err)
+        return leave_at_once(super);
     out->status = err || (pc & PC_FAIL) ? CO_STATUS_FAILED : pc & PC_END ? CO_STATUS_DONE : CO_STATUS_STOPPED;
     if (pc & PC_FAIL)
         blame_unit(super, pc);
@@ -238,7 +284,9 @@ static co_err conclude(struct supervisor *super, co_err err)
     out->early = pc & PC_CUT;
     check_applied(run);
     bool whole = state_is_whole(run) && !super->lost;
-    co_err kept = whole ? save_last(&super->saver, out->steps) : CO_OK;
+    co_err kept = whole ? save_last(&super->saver, &super->stop, out->steps) : CO_OK;
+    if (kept && super->stop.at_once && out->status != CO_STATUS_FAILED)
+        return leave_at_once(super);
     out->samples = samples_until(run->plan, out->steps);
     if (whole)
         CO_TRY(co_layout_sha256(run->plan->layout, run->regions->state, out->weights_sha256));
@@ -287,15 +335,15 @@ static co_err open_run(struct supervisor *super)
     co_fpu_init();
     CO_TRY(remember_data(super->run.plan));
     CO_TRY(open_memory(super));
-    CO_TRY(co_signals_open(&super->signals));
+    CO_TRY(co_signals_open(&super->stop.signals));
     super->run.bell = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
     return super->run.bell < 0 ? co_fail(CO_EIO, "eventfd: %m") : CO_OK;
 }
 
 static void close_run(struct supervisor *super)
 {
-    if (super->signals >= 0)
-        close(super->signals);
+    if (super->stop.signals >= 0)
+        close(super->stop.signals);
     if (super->run.bell >= 0)
         close(super->run.bell);
     close_memory(super);
@@ -310,10 +358,11 @@ co_err co_train_run(co_plan *plan, const co_train_hooks *hooks, co_train_summary
         return CO_ENOMEM;
     *super = (struct supervisor){
         .run = {.plan = plan, .hooks = hooks, .out = out, .bell = -1, .began_ns = co_now_ns()},
-        .signals = -1,
+        .stop = {.signals = -1},
         .saver = {.run = &super->run, .saved_step = -1},
         .accidents = {
             .run = &super->run, .kills_left = plan->cfg.fault_kills, .rng = (uint64_t)plan->cfg.fault_seed}};
+    co_death_traces_take(&super->deaths.traces, "");
     co_err err = open_run(super);
     if (!err)
         err = start_crew(super);

@@ -26,6 +26,7 @@
 #include "optim/optim.h"
 
 typedef enum { CO_ON_NAN_STOP, CO_ON_NAN_SKIP } co_on_nan;
+typedef enum { CO_TEST_BEST, CO_TEST_LAST } co_test_ckpt;
 typedef enum {
     CO_FAULT_NONE,
     CO_FAULT_RANDOM,
@@ -44,11 +45,12 @@ typedef struct co_train_cfg {
     int64_t seed;
     char *task_name, *run_dir, *ckpt_path, *weights, *weights_skip;
     bool test;
+    int test_ckpt; /* co_test_ckpt */
     /* data. */
     int64_t batch_size, batch_size_per_rank, workers, eval_slice;
     /* trainer. */
     char *devices, *limit_train_batches, *kernels;
-    char *limit_val_batches, *limit_test_batches, *max_time;
+    char *limit_val_batches, *limit_test_batches, *max_time, *val_check_interval;
     int64_t num_nodes, max_epochs, max_steps, min_epochs, min_steps, slices, eval_every, accumulate,
         overfit_batches;
     int on_nan, strategy, profiler, clip_how;
@@ -71,7 +73,7 @@ typedef struct co_train_cfg {
     char *ckpt_dir, *ckpt_filename, *ckpt_monitor;
     int ckpt_mode;
     int64_t ckpt_every_steps, ckpt_every_epochs, ckpt_keep, ckpt_top;
-    double ckpt_min_interval_s;
+    double ckpt_min_interval_s, ckpt_stall_s;
     /* callbacks.early_stopping. */
     char *early_monitor, *early_reach, *early_diverge;
     int early_mode;
@@ -113,14 +115,17 @@ typedef struct co_train_spec {
 typedef struct co_plan co_plan;
 co_err co_plan_new(co_plan **out, const co_train_spec *spec);
 void co_plan_free(co_plan *p); /* NULL is fine */
-/* Where this run writes, when the folder is known only after the plan held. Borrowed. */
+/* Sets where the run writes. The folder is made only after the plan was accepted. Both strings are
+ * borrowed. */
 void co_plan_place(co_plan *p, const char *ckpt_root, const char *log_dir);
 
 typedef struct co_plan_facts {
     int ranks, ranks_asked, slices;
     int64_t batch, steps_per_epoch, steps, epochs, samples_per_epoch;
-    bool endless;       /* neither epochs nor steps are limited: `steps` is as far as is counted */
-    int64_t start_step; /* 0, or where the checkpoint stands */
+    double evals_per_step;    /* validations */
+    bool endless;             /* neither epochs nor steps are limited: `steps` is as far as is counted */
+    int64_t start_step;       /* 0, or where the checkpoint stands */
+    const json_t *remembered; /* what hooks.remember gave for that checkpoint; NULL: nothing */
     size_t params, state_elements;
     size_t arena_bytes, private_bytes; /* planned: shared memory, and what each process adds in all */
     const co_layout *layout;
@@ -139,7 +144,7 @@ typedef struct co_step_result {
     double loss, metric, norm, lr;
     double top5;        /* CLASSIFY: share whose class is among the five likeliest */
     double data_wait;   /* share of the step that the ranks spent waiting for data, 0 to 1 */
-    co_fill_times fill; /* where the time of filling went since the start: all ranks and their threads */
+    co_fill_times fill; /* time spent loading since the start, summed over all ranks and their threads */
     int64_t samples;
     int64_t counted; /* samples or tokens that loss and metric are means of */
     bool skipped;
@@ -148,6 +153,7 @@ typedef struct co_step_result {
 
 typedef struct co_eval_result {
     int64_t step, epoch;
+    int64_t state_step; /* of the weights: `step`, but for a test of the best ones */
     co_split split;
     double loss, metric;
     double top5; /* CLASSIFY */
@@ -161,7 +167,7 @@ typedef struct co_recovery {
     int slot, pid;
     uint32_t inc;
     int64_t step;
-    const char *how; /* "killed by signal 9 (Killed)", "made no progress for 3.1 s (state T) and was replaced" */
+    const char *how;   /* "killed by SIGKILL (9)", "made no progress for 3.1 s (state T) and was replaced" */
     const char *doing; /* "applying (unit 12, item 3)" */
 } co_recovery;
 
@@ -170,9 +176,21 @@ typedef struct co_train_hooks {
     void (*started)(void *ctx, double ms); /* ranks are running */
     void (*step)(void *ctx, const co_step_result *r);
     void (*eval)(void *ctx, const co_eval_result *r);
-    void (*saved)(void *ctx, int64_t step, const char *path, const char *failure); /* failure NULL: it is there */
+    /* About 20 times a second while a split is evaluated: `done` of `of` items. May be NULL, as all of
+     * these. */
+    void (*evaluating)(void *ctx, co_split split, int64_t done, int64_t of);
+    void (*saved)(void *ctx, int64_t step, const char *path, const char *failure); /* failure NULL: saved */
     void (*recovery)(void *ctx, const co_recovery *r);
     void (*notice)(void *ctx, const char *text);
+    /* Before a checkpoint is begun: what the hooks were told so far goes to the record. `publish` is called
+     * where the checkpoint is written (most often in a child process), right before it becomes visible. An
+     * error from either means that the checkpoint is not made. So a checkpoint is never ahead of the
+     * record. */
+    co_err (*record)(void *ctx);
+    co_err (*publish)(void *ctx);
+    /* What the record needs again when the run continues from this state: a new object, or NULL. The manifest
+     * keeps it; the continued run's plan has it as facts.remembered. */
+    json_t *(*remember)(void *ctx);
     /* About 20 times a second. An error ends the run at once and nothing more is saved: the folder is not
      * ours. */
     co_err (*turn)(void *ctx);
@@ -185,21 +203,23 @@ typedef struct co_train_summary {
     int64_t steps, epochs, samples;
     double wall_s, samples_per_s;
     char weights_sha256[65];
-    double loss, train_metric, val_loss, val_metric, test_loss, test_metric; /* nan where there is none */
+    double loss, train_metric, val_loss, val_metric, test_loss, test_metric; /* NaN: there was none */
     double best;
     int64_t best_step;
+    bool tested_best;           /* the test's figures are of the best state; if not, of the last */
+    int64_t tested_step;        /* of that state */
     const char *monitor;        /* what `best` is of: "val/acc" */
     double val_top5, test_top5; /* nan where there is none */
-    int64_t bad_samples;        /* different training samples that could not be read */
+    int64_t bad_samples;        /* how many training samples could not be read; each counts once */
     bool early;                 /* ended before its steps were done: early stopping or max_time */
     size_t peak_memory_bytes;
     int recoveries;
     double recovery_median_ms, recovery_p99_ms; /* nan if none */
     double cpu_user_s, cpu_sys_s;
-    uint64_t steady_allocs, steady_faults; /* after warm-up, the most of any rank */
+    uint64_t steady_allocs, steady_faults; /* after warm-up, in the rank that had most */
     uint64_t first_step_ns;                /* when the first step was done, co_now_ns() */
     double sum_apply_ms;                   /* median cost of sum + apply of a step */
-    char blame[2048];                      /* what failed, in a paragraph; "" if nothing did */
+    char blame[2048];                      /* what failed, in one paragraph; "" if nothing failed */
     char saved[1024];                      /* the last good checkpoint; "" if none */
 } co_train_summary;
 
@@ -222,31 +242,32 @@ typedef struct co_calibration {
     double eval_item_ms;
     double step_ms, epoch_s; /* predicted for this plan's ranks; epoch_s with its evaluation */
 } co_calibration;
-/* Runs a few slices in this process. Nothing is kept. */
+/* Measures a few slices in this process; their results are thrown away. */
 co_err co_plan_calibrate(co_plan *p, co_calibration *out);
 
 typedef struct co_op_time {
     const char *name; /* "conv2d 'layer1.0.conv1'", owned by the plan */
     bool backward;
-    double ms; /* per slice, median of a few */
+    double ms; /* per slice, the shortest of a few rounds */
 } co_op_time;
 /* Where a slice's time goes, call by call; *out is the caller's (co_free). */
 co_err co_plan_profile(co_plan *p, co_op_time **out, int *n);
 
 /* --- without ranks: evaluate or predict with a checkpoint's weights ------------------------------------- */
-/* A plan for the two below only: no training, so the checkpoint's batch, seed and kernels need not be this
- * one's. */
+/* A plan that serves only the two functions below. It trains nothing, so batch, seed and kernels may differ
+ * from the checkpoint's. */
 co_err co_plan_to_look(co_plan **out, const co_train_spec *spec);
 
-/* CO_SPLIT_VAL or CO_SPLIT_TEST. For the same state, the same values as the run's own evaluation gave. */
+/* Evaluates CO_SPLIT_VAL or CO_SPLIT_TEST. Gives the same values for a state as the run's own evaluation
+ * did. */
 co_err co_evaluate(co_plan *p, co_split split, co_eval_result *out, char weights_sha256[65]);
 
 typedef struct co_prediction {
     int64_t id; /* of the sample in its split */
     co_task task;
-    bool unreadable;     /* the sample: nothing else of this says anything */
-    int64_t label;       /* CLASSIFY: what the data say that it is */
-    const char *file;    /* that it came from; NULL: none of its own */
+    bool unreadable;     /* the sample could not be read; ignore the other fields */
+    int64_t label;       /* CLASSIFY: the right class; negative: the data has none */
+    const char *file;    /* the file it came from; NULL: it has no file of its own */
     int64_t choice;      /* CLASSIFY: the likeliest class; LM: the likeliest token after the sample's end */
     double probability;  /* of the choice */
     const char *text;    /* LM: the token's text */
@@ -258,5 +279,7 @@ typedef struct co_prediction {
  */
 co_err co_predict(co_plan *p, co_split split, int64_t limit, void (*each)(void *ctx, const co_prediction *r),
                   void *ctx);
+/* The same for every sample of CO_SPLIT_TEST of another set, made for this plan by co_pictures_open. */
+co_err co_predict_on(co_plan *p, co_dataset *data, void (*each)(void *ctx, const co_prediction *r), void *ctx);
 
 #endif

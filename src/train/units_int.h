@@ -14,7 +14,9 @@ typedef enum { UNIT_TRAIN, UNIT_VAL, UNIT_TEST } unit_kind;
 
 typedef struct unit_order {
     int64_t steps_per_epoch, steps; /* of the whole run */
-    int64_t block;                  /* steps between two evaluations; 0: none */
+    /* Evaluations come in cycles of so many steps (0: none): after step `first` of a cycle and then every
+     * `gap` steps, `per_cycle` times. */
+    int64_t cycle, first, gap, per_cycle;
     bool final_val, final_test;
     int64_t first_step; /* where this process began */
     uint32_t first_unit, last_unit;
@@ -33,7 +35,9 @@ void unit_order_close(unit_order *order);
 /* The order of the same run when it ends with the state before unit `n`: units before `n` stay as they were,
  * then come the VAL and TEST that are due. */
 unit_order unit_order_cut(const unit_order *order, uint32_t n);
-/* How many VAL units come before the one that evaluates state `step`: 0 for the first. Needs block > 0. */
+/* Does a VAL unit follow step `step`? The closing one, after the last step, does not count. */
+bool evaluates_after(const unit_order *order, int64_t step);
+/* How many VAL units come before the one that evaluates state `step`: 0 for the first. */
 int64_t evals_before(const unit_order *order, int64_t step);
 
 #endif

@@ -1,8 +1,7 @@
 /* watch.c -- what evaluations lead to: the best so far, a lower rate on a plateau, an early end.
  *
- * All of it is a function of the totals of all evaluations so far, which every rank adds up for itself from
- * the same numbers: so every rank comes to the same conclusion, and a checkpoint has only to keep the
- * conclusion.
+ * Every rank computes these conclusions by itself, from the totals of all evaluations so far. The totals are
+ * the same in every rank, so the conclusions are too. A checkpoint stores only the conclusions.
  */
 #include "train/plan_int.h"
 
@@ -68,54 +67,54 @@ static bool better(monitor m, double value, double than, double by)
     return m.up ? value > than + by : value < than - by;
 }
 
-static void see_early(const co_plan *plan, double value, watch *w)
+static void see_early(const co_plan *plan, double value, watch *now)
 {
-    const co_train_cfg *c = &plan->cfg;
+    const co_train_cfg *cfg = &plan->cfg;
     double reach, diverge;
 
-    threshold("", c->early_reach, &reach);
-    threshold("", c->early_diverge, &diverge);
+    threshold("", cfg->early_reach, &reach);
+    threshold("", cfg->early_diverge, &diverge);
     if (!isfinite(value)) {
-        w->why = STOP_NOT_FINITE;
+        now->why = STOP_NOT_FINITE;
     } else if (!isnan(reach) && (plan->monitors.early.up ? value >= reach : value <= reach)) {
-        w->why = STOP_REACHED;
+        now->why = STOP_REACHED;
     } else if (!isnan(diverge) && (plan->monitors.early.up ? value <= diverge : value >= diverge)) {
-        w->why = STOP_DIVERGED;
-    } else if (w->early_seen == 0 || better(plan->monitors.early, value, w->early_best, c->early_delta)) {
-        w->early_best = value;
-        w->early_bad = 0;
-    } else if (++w->early_bad >= c->early_patience) {
-        w->why = STOP_PATIENCE;
+        now->why = STOP_DIVERGED;
+    } else if (now->early_seen == 0 || better(plan->monitors.early, value, now->early_best, cfg->early_delta)) {
+        now->early_best = value;
+        now->early_bad = 0;
+    } else if (++now->early_bad >= cfg->early_patience) {
+        now->why = STOP_PATIENCE;
     }
-    w->early_seen++;
+    now->early_seen++;
 }
 
-void watch_see(const co_plan *plan, const double total[], int64_t step, watch *w)
+void watch_see(const co_plan *plan, const double total[], int64_t step, watch *now)
 {
-    w->value = monitor_value(plan->monitors.best, total);
-    w->value_step = step;
-    if (isfinite(w->value) && (w->best_step == 0 || better(plan->monitors.best, w->value, w->best, 0))) {
-        w->best = w->value;
-        w->best_step = step;
+    now->value = monitor_value(plan->monitors.best, total);
+    now->value_step = step;
+    if (isfinite(now->value) && (now->best_step == 0 || better(plan->monitors.best, now->value, now->best, 0))) {
+        now->best = now->value;
+        now->best_step = step;
     }
-    w->why = GO_ON; /* what was asked for may have changed since the checkpoint */
+    now->why = GO_ON; /* the keys may have changed since the checkpoint */
     if (plan->cfg.early_patience > 0)
-        see_early(plan, monitor_value(plan->monitors.early, total), w);
+        see_early(plan, monitor_value(plan->monitors.early, total), now);
     if (plan->spec.schedule && plan->spec.schedule->watches)
         co_plateau_see(plan->spec.schedule_cfg, plan->recipe.lr, monitor_value(plan->monitors.plateau, total),
-                       &w->plateau);
+                       &now->plateau);
 }
 
-const char *watch_why(const co_plan *plan, const watch *w, char text[200])
+const char *watch_why(const co_plan *plan, const watch *now, char text[200])
 {
     const char *name = monitor_name(plan, plan->monitors.early);
 
-    if (w->why == STOP_PATIENCE)
+    if (now->why == STOP_PATIENCE)
         snprintf(text, 200, "early stop: %s has not improved for %lld evaluation%s (best %.6g)", name,
-                 (long long)w->early_bad, w->early_bad == 1 ? "" : "s", w->early_best);
-    else if (w->why == STOP_REACHED)
+                 (long long)now->early_bad, now->early_bad == 1 ? "" : "s", now->early_best);
+    else if (now->why == STOP_REACHED)
         snprintf(text, 200, "early stop: %s has reached %s", name, plan->cfg.early_reach);
-    else if (w->why == STOP_DIVERGED)
+    else if (now->why == STOP_DIVERGED)
         snprintf(text, 200, "early stop: %s has gone past %s", name, plan->cfg.early_diverge);
     else
         snprintf(text, 200, "early stop: %s is not finite", name);
@@ -123,11 +122,11 @@ const char *watch_why(const co_plan *plan, const watch *w, char text[200])
 }
 
 /* --- shared, and kept ----------------------------------------------------------------------------------- */
-void watch_put(_Atomic uint64_t *words, const watch *w)
+void watch_put(_Atomic uint64_t *words, const watch *now)
 {
     uint64_t raw[WATCH_WORDS];
 
-    memcpy(raw, w, sizeof raw);
+    memcpy(raw, now, sizeof raw);
     for (int i = 0; i < WATCH_WORDS; i++)
         atomic_store_explicit(&words[i], raw[i], memory_order_relaxed);
 }
@@ -135,103 +134,107 @@ void watch_put(_Atomic uint64_t *words, const watch *w)
 watch watch_get(const _Atomic uint64_t *words)
 {
     uint64_t raw[WATCH_WORDS];
-    watch w;
+    watch now;
 
     for (int i = 0; i < WATCH_WORDS; i++)
         raw[i] = atomic_load_explicit(&words[i], memory_order_relaxed);
-    memcpy(&w, raw, sizeof w);
-    return w;
+    memcpy(&now, raw, sizeof now);
+    return now;
 }
 
 json_t *watch_json(const co_plan *plan, const watch *before, const watch *after, int64_t step)
 {
-    const watch *w = before;
-    json_t *o = json_pack("{s:f, s:I, s:{s:f, s:f, s:I, s:I, s:I}, s:{s:f, s:I, s:I}}", "best", w->best,
-                          "best_step", (json_int_t)w->best_step, "plateau", "best", w->plateau.best, "drop",
-                          w->plateau.drop, "bad", (json_int_t)w->plateau.bad, "cooldown",
-                          (json_int_t)w->plateau.cooldown, "seen", (json_int_t)w->plateau.seen, "early", "best",
-                          w->early_best, "bad", (json_int_t)w->early_bad, "seen", (json_int_t)w->early_seen);
+    const watch *now = before;
+    json_t *object =
+        json_pack("{s:f, s:I, s:{s:f, s:f, s:I, s:I, s:I}, s:{s:f, s:I, s:I}}", "best", now->best,
+                  "best_step", (json_int_t)now->best_step, "plateau", "best", now->plateau.best, "drop",
+                  now->plateau.drop, "bad", (json_int_t)now->plateau.bad, "cooldown",
+                  (json_int_t)now->plateau.cooldown, "seen", (json_int_t)now->plateau.seen, "early", "best",
+                  now->early_best, "bad", (json_int_t)now->early_bad, "seen", (json_int_t)now->early_seen);
 
-    if (!o)
+    if (!object)
         return NULL;
-    json_object_set_new(o, "monitor", json_string(monitor_name(plan, plan->monitors.best)));
-    json_object_set_new(o, "up", json_boolean(plan->monitors.best.up));
+    json_object_set_new(object, "monitor", json_string(monitor_name(plan, plan->monitors.best)));
+    json_object_set_new(object, "up", json_boolean(plan->monitors.best.up));
     if (after->value_step == step && isfinite(after->value))
-        json_object_set_new(o, "value", json_real(after->value));
-    return o;
+        json_object_set_new(object, "value", json_real(after->value));
+    return object;
 }
 
-static void take_real(const json_t *o, const char *key, double *to)
+static void take_real(const json_t *object, const char *key, double *to)
 {
-    const json_t *v = json_object_get(o, key);
+    const json_t *v = json_object_get(object, key);
 
     if (json_is_number(v) && isfinite(json_number_value(v)))
         *to = json_number_value(v);
 }
 
-static void take_count(const json_t *o, const char *key, int64_t *to)
+static void take_count(const json_t *object, const char *key, int64_t *to)
 {
-    const json_t *v = json_object_get(o, key);
+    const json_t *v = json_object_get(object, key);
 
     if (json_is_integer(v) && json_integer_value(v) >= 0 && json_integer_value(v) < INT64_MAX / 2)
         *to = json_integer_value(v);
 }
 
-/* Is `best` of what is watched now? The monitor may change when a run continues. */
-static bool same_monitor(const co_plan *plan, const json_t *o)
+/* Was the checkpoint's `best` measured by the monitor that is used now? It may change when a run
+ * continues. */
+static bool same_monitor(const co_plan *plan, const json_t *object)
 {
-    const json_t *name = json_object_get(o, "monitor"), *up = json_object_get(o, "up");
+    const json_t *name = json_object_get(object, "monitor"), *up = json_object_get(object, "up");
 
     return !name || (json_is_string(name) && json_is_true(up) == plan->monitors.best.up &&
                      strcmp(json_string_value(name), monitor_name(plan, plan->monitors.best)) == 0);
 }
 
-/* Checkpoints of others, or older ones, may not have it: then it begins anew. */
+/* A checkpoint may have no such object, for example one from an older version: then everything starts
+ * afresh. */
 static void read_watch(co_plan *plan)
 {
-    const json_t *o = plan->start.extra, *plateau = json_object_get(o, "plateau"),
-                 *early = json_object_get(o, "early");
-    watch *w = &plan->monitors.start;
+    const json_t *object = plan->start.extra, *plateau = json_object_get(object, "plateau"),
+                 *early = json_object_get(object, "early");
+    watch *now = &plan->monitors.start;
 
-    *w = (watch){.plateau = {.drop = 1}};
-    if (same_monitor(plan, o)) {
-        take_real(o, "best", &w->best);
-        take_count(o, "best_step", &w->best_step);
+    *now = (watch){.value_step = -1, .plateau = {.drop = 1}}; /* nothing is evaluated yet, state 0 included */
+    if (same_monitor(plan, object)) {
+        take_real(object, "best", &now->best);
+        take_count(object, "best_step", &now->best_step);
     }
-    take_real(plateau, "best", &w->plateau.best);
-    take_real(plateau, "drop", &w->plateau.drop);
-    take_count(plateau, "bad", &w->plateau.bad);
-    take_count(plateau, "cooldown", &w->plateau.cooldown);
-    take_count(plateau, "seen", &w->plateau.seen);
-    take_real(early, "best", &w->early_best);
-    take_count(early, "bad", &w->early_bad);
-    take_count(early, "seen", &w->early_seen);
+    take_real(plateau, "best", &now->plateau.best);
+    take_real(plateau, "drop", &now->plateau.drop);
+    take_count(plateau, "bad", &now->plateau.bad);
+    take_count(plateau, "cooldown", &now->plateau.cooldown);
+    take_count(plateau, "seen", &now->plateau.seen);
+    take_real(early, "best", &now->early_best);
+    take_count(early, "bad", &now->early_bad);
+    take_count(early, "seen", &now->early_seen);
 }
 
 co_err make_watch(co_plan *plan)
 {
-    const co_train_cfg *c = &plan->cfg;
+    const co_train_cfg *cfg = &plan->cfg;
     bool regress = plan->data->io.task == CO_TASK_REGRESS,
          plateau = plan->spec.schedule && plan->spec.schedule->watches;
     double unused;
 
     CO_TRY(find_monitor(plan, "callbacks.model_checkpoint.monitor",
-                        c->ckpt_monitor ? c->ckpt_monitor
-                        : regress       ? "val/mae"
-                                        : "val/acc",
-                        c->ckpt_mode, &plan->monitors.best));
+                        cfg->ckpt_monitor ? cfg->ckpt_monitor
+                        : regress         ? "val/mae"
+                                          : "val/acc",
+                        cfg->ckpt_mode, &plan->monitors.best));
     CO_TRY(find_monitor(plan, "callbacks.early_stopping.monitor",
-                        c->early_monitor ? c->early_monitor : "val/loss", c->early_mode, &plan->monitors.early));
-    CO_TRY(threshold("callbacks.early_stopping.stopping_threshold", c->early_reach, &unused));
-    CO_TRY(threshold("callbacks.early_stopping.divergence_threshold", c->early_diverge, &unused));
+                        cfg->early_monitor ? cfg->early_monitor : "val/loss", cfg->early_mode,
+                        &plan->monitors.early));
+    CO_TRY(threshold("callbacks.early_stopping.stopping_threshold", cfg->early_reach, &unused));
+    CO_TRY(threshold("callbacks.early_stopping.divergence_threshold", cfg->early_diverge, &unused));
     if (plateau)
         CO_TRY(find_monitor(plan, "schedule.monitor", co_plateau_monitor(plan->spec.schedule_cfg), 0,
                             &plan->monitors.plateau));
-    if ((plateau || c->early_patience) && !plan->units.block)
+    if ((plateau || cfg->early_patience) && !plan->units.cycle)
         return co_fail(CO_EINPUT,
                        "%s needs evaluations, and there are none: trainer.eval_every=%lld, %u validation "
                        "samples",
-                       plateau ? "schedule=plateau" : "callbacks.early_stopping", (long long)c->eval_every,
+                       plateau ? "schedule=plateau" : "callbacks.early_stopping", (long long)cfg->eval_every,
                        plan->data->count[CO_SPLIT_VAL]);
     read_watch(plan);
     return CO_OK;

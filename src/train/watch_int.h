@@ -23,10 +23,10 @@ typedef enum { GO_ON, STOP_PATIENCE, STOP_REACHED, STOP_DIVERGED, STOP_NOT_FINIT
 /* All that evaluations leave behind: a function of the totals so far. Made of 64-bit words, so that ranks can
  * share it. */
 typedef struct watch {
-    double best;       /* of callbacks.model_checkpoint's monitor */
-    int64_t best_step; /* 0: none yet */
-    double value;      /* that monitor's value at the last evaluation */
-    int64_t value_step;
+    double best;        /* of callbacks.model_checkpoint's monitor */
+    int64_t best_step;  /* 0: none yet */
+    double value;       /* that monitor's value at the last evaluation */
+    int64_t value_step; /* the state it belongs to; -1: none yet */
     co_plateau plateau;
     double early_best;
     int64_t early_bad, early_seen;

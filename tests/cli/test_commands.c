@@ -231,6 +231,42 @@ TEST(ps_shows_the_runs_and_stop_ends_the_one_that_is_named)
     free(r.out);
 }
 
+static bool has_time_left(void *unused)
+{
+    (void)unused;
+    test_run r = test_sh("$COHORT ps --json");
+    json_t *v = NULL;
+    bool yes = r.out[0] == '{' && co_json_parse(&v, r.out, strlen(r.out), "ps") == CO_OK &&
+               json_is_real(json_object_get(v, "left_s"));
+
+    json_decref(v);
+    free(r.out);
+    return yes;
+}
+
+TEST(ps_shows_epoch_step_their_totals_and_the_time_left)
+{
+    own_registry();
+    pid_t pid = test_spawn("log", "exec $COHORT train " SMALL " trainer.max_epochs=90000 run.dir=a");
+    test_until(has_time_left, NULL, 30, "the time left");
+    test_run r = test_sh("$COHORT ps --json");
+    json_t *v = NULL;
+    CHECK_OK(co_json_parse(&v, r.out, strlen(r.out), "ps"));
+    CHECK(number_in(v, "steps") == 23 * 90000 && number_in(v, "epochs") == 90000 &&
+              number_in(v, "epoch") >= 1 && number_in(v, "step") >= 1,
+          "%s", r.out);
+    json_decref(v);
+    free(r.out);
+    r = test_sh("$COHORT ps");
+    CHECK(test_contains(r.out, "time left") && test_contains(r.out, "/90000 ") &&
+              test_contains(r.out, "/2070000 ") &&
+              (test_contains(r.out, " min ") || test_contains(r.out, " s ") || test_contains(r.out, " h ")),
+          "%s", r.out);
+    free(r.out);
+    kill(pid, SIGTERM);
+    CHECK(test_wait(pid, 20) == 75, "it does not stop");
+}
+
 TEST(stop_all_asks_every_run_of_the_registry)
 {
     own_registry();

@@ -1,7 +1,8 @@
-/* Every key of the option tables is given values that nobody expects: the answer is a plan, or a sentence and nothing else.
+/* Every key of the option tables is given values that nobody expects: the answer is a plan, or a sentence
+ * and nothing else.
  *
- * Each key has a process of its own, so that a crash or a hang is told with the key. Nothing is started: the line goes
- * as far as the plan, where all keys have been read. */
+ * Each key has a process of its own, so that a crash or a hang is told with the key. Nothing is started:
+ * the line goes as far as the plan, where all keys have been read. */
 #include <signal.h>
 #include <stdlib.h>
 #include <string.h>

@@ -28,7 +28,7 @@ static const struct habit table[] = {
       "--wd 1e-4 -> optim.weight_decay=1e-4"}},
     {"--learning-rate=0.1 --weight-decay=0", "optim.lr=0.1 optim.weight_decay=0", {"--learning-rate=0.1 -> "}},
     {"-p 20 --seed 7", "log_every=20 seed=7", {"-p 20 -> log_every=20", "--seed 7 -> seed=7"}},
-    {"--start-epoch 0 --no-accel", "", {"--no-accel: so it is"}},
+    {"--start-epoch 0 --no-accel", "", {"--no-accel: no effect"}},
     {"--resume 'my run'", "'ckpt_path=my run'", {"--resume my run -> "}},
     {"--checkpoint-file /tmp/c.pth.tar --local_rank=0 --wandb_project p --wandb_run_group=g",
      "",
@@ -49,7 +49,7 @@ static const struct habit table[] = {
       "10 -> callbacks.model_checkpoint.every_n_epochs=10"}},
     {"--nproc-per-node auto --nnodes=1:1 --node_rank 0",
      "trainer.devices=auto",
-     {"--nproc-per-node auto -> trainer.devices=auto", "--nnodes=1:1: so it is"}},
+     {"--nproc-per-node auto -> trainer.devices=auto", "--nnodes=1:1: no effect"}},
     {"single_gpu.py 20 5 --batch_size 16",
      "experiment=toy trainer.devices=1 trainer.max_epochs=20 callbacks.model_checkpoint.every_n_epochs=5 "
      "data.batch_size_per_rank=16",
@@ -127,9 +127,9 @@ TEST(a_script_of_ones_own_without_data_is_refused_with_the_line_that_runs_it)
 {
     static const char *const lines[][2] = {
         {"--nproc_per_node=2 --nnodes=1 --rdzv_id=456 train.py --batch_size 8",
-         "cohort launch --nproc_per_node=2 --nnodes=1 --rdzv_id=456 train.py --batch_size 8\n"},
-        {"'my dir/run.py' model=cnn 50 10", "cohort launch 'my dir/run.py' model=cnn 50 10\n"},
-        {"main.py", "cohort train` runs no script"}};
+         "/cohort launch --nproc_per_node=2 --nnodes=1 --rdzv_id=456 train.py --batch_size 8\n"},
+        {"'my dir/run.py' model=cnn 50 10", "/cohort launch 'my dir/run.py' model=cnn 50 10\n"},
+        {"main.py", "main.py: `cohort train` runs no script"}};
 
     for (size_t i = 0; i < CO_COUNT(lines); i++) {
         test_run r = test_sh("$COHORT train %s", lines[i][0]);

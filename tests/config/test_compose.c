@@ -158,6 +158,52 @@ TEST(every_mistake_is_answered_by_what_was_meant)
     }
 }
 
+TEST(all_mistakes_of_a_line_are_told_at_once_a_line_each)
+{
+    co_conf *c = NULL;
+    write_config("trainer/a", "devices: x\nmax_epoch: 3\n");
+    CHECK_FAILS(
+        compose(&c, "foo", "optim.lrr=1", "seed=x", "trainer=a", "model.hidden=0", "task_name=${no.such}"),
+        CO_EINPUT, "");
+    CHECK(strcmp(co_errmsg(),
+                 "\"foo\" is not key=value; write for example trainer.max_epochs=5 or model=mlp (cohort "
+                 "train --help "
+                 "lists all keys)\n"
+                 "configs/trainer/a.yaml:1: trainer.devices: \"x\" is not a whole number (for example 0)\n"
+                 "configs/trainer/a.yaml:2: unknown key \"trainer.max_epoch\"; did you mean "
+                 "trainer.max_epochs? (cohort "
+                 "train --help lists all keys)\n"
+                 "unknown key \"optim.lrr\"; did you mean optim.lr? (cohort train --help lists all keys)\n"
+                 "seed: \"x\" is not a whole number (for example 0)\n"
+                 "model.hidden: 0 is out of range (allowed: 1 to 65536)\n"
+                 "task_name: ${no.such}: unknown key \"no.such\" (cohort train --help lists all keys)") == 0,
+          "%s", co_errmsg());
+    CHECK(!c, "out was written");
+
+    /* what is unknown only because of an earlier mistake is not told */
+    CHECK_FAILS(compose(&c, "model=resnt", "model.blocks=3", "trainer=dpp", "seed=x"), CO_EINPUT, "no model");
+    CHECK(strcmp(co_errmsg(), "no model \"resnt\"; there are: cnn linear lm mlp\n"
+                              "no trainer \"dpp\"; there are: a cpu ddp ddp_sim default fsdp single\n"
+                              "seed: \"x\" is not a whole number (for example 0)") == 0,
+          "%s", co_errmsg());
+    CHECK_FAILS(compose(&c, "experiment=demoo", "model.heads=3"), CO_EINPUT, "no experiment");
+    CHECK(!strchr(co_errmsg(), '\n'), "%s", co_errmsg());
+}
+
+TEST(more_mistakes_than_there_is_room_for_are_counted)
+{
+    const char *words[200];
+    char text[200][64];
+    co_conf *c = NULL;
+    for (int i = 0; i < 200; i++) {
+        snprintf(text[i], sizeof text[i], "no_such_key_of_any_table_%d=1", i);
+        words[i] = text[i];
+    }
+    CHECK_FAILS(co_conf_compose(&c, &spec, words, 200), CO_EINPUT, "no_such_key_of_any_table_0");
+    const char *last = strrchr(co_errmsg(), '\n');
+    CHECK(last && strncmp(last, "\nand 1", 6) == 0 && test_contains(last, " more"), "%s", co_errmsg());
+}
+
 TEST(a_mistake_in_a_file_names_file_and_line)
 {
     co_conf *c;

@@ -17,10 +17,10 @@ TEST(a_key_taken_away_has_its_default_again)
     core = co_conf_core(c);
     CHECK(core->seed == 2 && core->max_epochs == 3 && !*co_conf_choice(c, "trainer"), "a group, in order");
     co_conf_free(c);
-    CHECK_FAILS(compose(&c, "~seed=3"), CO_EINPUT, "~seed=3: its value is 0, so it is not taken away");
+    CHECK_FAILS(compose(&c, "~seed=3"), CO_EINPUT, "~seed=3: its value is 0, so it is not reset");
     CHECK_FAILS(compose(&c, "~sead"), CO_EINPUT, "unknown key \"sead\"; did you mean seed?");
     CHECK_FAILS(compose(&c, "~model"), CO_EINPUT, "there is always one model");
-    CHECK_FAILS(compose(&c, "~model.name"), CO_EINPUT, "a row's name cannot be taken away");
+    CHECK_FAILS(compose(&c, "~model.name"), CO_EINPUT, "a row's name cannot be reset");
     CHECK_FAILS(compose(&c, "~trainer=fsdp"), CO_EINPUT, "the choice is \"ddp\"");
 }
 

@@ -1,7 +1,7 @@
 /* The made-up files here are sparse: 30 MB of zeros are a valid batch, each picture black and labelled 0.
  *
- * What is known of the real set is checked if it is there: $COHORT_DATA, or ../shared/data beside the repository,
- * with a folder cifar10. */
+ * What is known of the real set is checked if it is there: $COHORT_DATA, or ../shared/data beside the
+ * repository, with a folder cifar10. */
 #include "data/packs.h"
 #include "data/sets.h"
 #include "data/real.h"

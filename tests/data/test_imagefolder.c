@@ -1,4 +1,5 @@
-/* Layouts of image folders: what each means, and what is refused. Pictures are greys, so a sample tells which it is. */
+/* Layouts of image folders: what each means, and what is refused. Pictures are greys, so a sample tells which
+ * it is. */
 #include "data/folder_int.h"
 #include "data/pictures.h"
 
@@ -32,7 +33,8 @@ static int fill_one(const co_dataset *d, co_split s, uint32_t id, int *grey)
     return y;
 }
 
-/* Each sample's grey must be that of its label, near 10 + 20 label + 0..9; returns a bit for each picture seen. */
+/* Each sample's grey must be that of its label, near 10 + 20 label + 0..9; returns a bit for each picture
+ * seen. */
 static uint64_t check_split(const co_dataset *d, co_split s)
 {
     uint64_t seen = 0;
@@ -209,7 +211,8 @@ TEST(hidden_files_and_other_files_are_passed_over_and_links_followed_once)
        " : >d/train/cat/.hidden.jpg && : >d/train/dog/notes.txt && mkdir d/.git d/train/__MACOSX && cp -r "
        "real d/.git/");
     put_classes("d/val", pets, 1);
-    /* real/cat/loop leads to real: dog and eel in there are more pictures of cat, but cat is not entered again */
+    /* real/cat/loop leads to real: dog and eel in there are more pictures of cat, but cat is not entered
+     * again */
     co_dataset *d = open_folder("d");
     check_counts(d, 15, 3, 0);
     co_dataset_close(d);

@@ -219,7 +219,8 @@ TEST(a_file_on_disk_that_is_replaced_by_one_of_the_same_length_is_noticed)
     co_dataset_close(d);
 }
 
-/* A sparse file makes the set larger than what the fingerprint covers; it is a bad sample and nothing else. */
+/* A sparse file makes the set larger than what the fingerprint covers; it is a bad sample and nothing
+ * else. */
 static co_dataset *open_large(void)
 {
     co_dataset *d;

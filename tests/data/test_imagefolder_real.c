@@ -1,5 +1,6 @@
-/* Real pictures, if they are there: $COHORT_DATA, or ../shared/data beside the repository, with tiny-imagenet-20.tar.xz
- * in tiny-imagenet-20. What Pillow makes of them is known by golden/hash_pictures.py. */
+/* Real pictures, if they are there: $COHORT_DATA, or ../shared/data beside the repository, with
+ * tiny-imagenet-20.tar.xz in tiny-imagenet-20. What Pillow makes of them is known by
+ * golden/hash_pictures.py. */
 #include "data/pictures.h"
 #include "data/real.h"
 

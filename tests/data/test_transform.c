@@ -1,5 +1,5 @@
-/* What is drawn, what is refused, and that applying it does not depend on who does it. The pixels themselves are compared
- * with torchvision's in test_transform_golden.c. */
+/* What is drawn, what is refused, and that applying it does not depend on who does it. The pixels themselves
+ * are compared with torchvision's in test_transform_golden.c. */
 #include "data/transform_int.h"
 
 #include <math.h>
@@ -58,7 +58,7 @@ static transform everything(void)
     return made(c, 0);
 }
 
-/* --- keys ----------------------------------------------------------------------------------------------------- */
+/* --- keys ----------------------------------------------------------------------------------------------- */
 
 static co_err with(struct transform_cfg c, uint32_t in, uint32_t planes)
 {
@@ -138,7 +138,7 @@ TEST(sizes_and_recipes_mean_what_torchvision_means)
     CHECK(t.value[0][255] == 2 && t.value[2][0] == -0.5f, "%g", (double)t.value[0][255]);
 }
 
-/* --- draws ---------------------------------------------------------------------------------------------------- */
+/* --- draws ---------------------------------------------------------------------------------------------- */
 
 TEST(a_draw_is_a_function_of_seed_epoch_and_id_alone)
 {
@@ -267,7 +267,7 @@ TEST(colours_operations_and_erased_boxes_are_spread_as_torchvision_draws_them)
     near("erased", (double)erased / DRAWS, 0.5, 0.02);
 }
 
-/* --- applying -------------------------------------------------------------------------------------------------- */
+/* --- applying ------------------------------------------------------------------------------------------- */
 
 TEST(the_wide_passes_of_a_resize_give_the_bytes_of_the_plain_ones)
 {

@@ -1,5 +1,5 @@
-/* Twenty pictures through each transform, against torchvision: golden-transforms/, which make_transforms.py made and
- * describes. What was drawn is in the files, so both sides do the same thing. */
+/* Twenty pictures through each transform, against torchvision: golden-transforms/, which make_transforms.py
+ * made and describes. What was drawn is in the files, so both sides do the same thing. */
 #include "data/transform_int.h"
 
 #include <math.h>
@@ -151,8 +151,8 @@ static void check_family(const char *name, double most)
     free(pictures.bytes);
 }
 
-/* Bytes are b / 255 as floats here, so equal ones differ by rounding. Which pass of a resize comes first depends on the
- * version of Pillow: a level then. */
+/* Bytes are b / 255 as floats here, so equal ones differ by rounding. Which pass of a resize comes first
+ * depends on the version of Pillow: a level then. */
 static const double exact = 1e-4, a_level = 1 + 1e-4;
 
 TEST(resizing_and_cropping_give_the_pixels_of_torchvision)

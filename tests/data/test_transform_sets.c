@@ -1,4 +1,5 @@
-/* The sets of small pictures with transforms: the same samples for any number of loader threads, the plain ones as ever. */
+/* The sets of small pictures with transforms: the same samples for any number of loader threads, the plain
+ * ones as ever. */
 #include "data/packs.h"
 #include "data/sets.h"
 
@@ -7,7 +8,7 @@
 #include "base/alloc.h"
 #include "base/hash.h"
 
-/* --- CIFAR-10: rows 0..NOISY-1 of the first file are noise and labelled 1 to 9, all else is black and labelled 0 ------ */
+/* --- CIFAR-10: rows 0..NOISY-1 of the first file are noise and labelled 1 to 9, all else is black and labelled 0  */
 
 enum { ROW = 3073, NUMBERS = 3072, NOISY = 200, SLICE = 16, JOBS = 24, DEPTH = 4 };
 
@@ -109,7 +110,7 @@ TEST(cifar_padded_cropped_flipped_and_mixed_is_the_same_for_any_number_of_loader
     co_dataset_close(d);
 }
 
-/* --- MNIST ------------------------------------------------------------------------------------------------------- */
+/* --- MNIST ---------------------------------------------------------------------------------------------- */
 
 enum { PIXELS = 784, ROWS = 12 };
 

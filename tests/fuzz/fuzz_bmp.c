@@ -1,5 +1,5 @@
-/* fuzz_bmp.c -- any bytes as a BMP file: refused with a reason, or a picture within bounds. The beginning is put right, or
- * few would pass it. */
+/* fuzz_bmp.c -- any bytes as a BMP file: refused with a reason, or a picture within bounds. The beginning is
+ * put right, or few would pass it. */
 #include <stdlib.h>
 #include <string.h>
 

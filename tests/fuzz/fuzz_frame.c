@@ -15,12 +15,15 @@ static void read_words(const co_frame *f)
     co_terms terms;
     co_round round;
     co_failure failure;
+    co_leave how;
 
     if (frame_read(&body, f))
         return;
     terms_unpack(&terms, body);
     round_unpack(&round, body);
     failure_unpack(&failure, body);
+    leave_unpack(&how, body);
+    json_decref(leave_pack(&how));
     json_decref(terms_pack(&terms));
     json_decref(round_pack(&round));
     json_decref(failure_pack(&failure));

@@ -1,5 +1,5 @@
-/* fuzz_png.c -- any bytes as a PNG file: refused with a reason, or a picture within bounds. The beginning and the
- * checksums of all chunks are put right, or few would pass them. */
+/* fuzz_png.c -- any bytes as a PNG file: refused with a reason, or a picture within bounds. The beginning and
+ * the checksums of all chunks are put right, or few would pass them. */
 #include <stdlib.h>
 #include <string.h>
 #include <zlib.h>

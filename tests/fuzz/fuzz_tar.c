@@ -1,4 +1,5 @@
-/* fuzz_tar.c -- any bytes as a tar archive. The checksum of the first head is put right, or few would pass it. */
+/* fuzz_tar.c -- any bytes as a tar archive. The checksum of the first head is put right, or few would pass
+ * it. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>

@@ -1,9 +1,12 @@
 /* The table of providers, and `far`, whose memory nobody may touch from outside. */
 #include <signal.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include "base/alloc.h"
+#include "base/fs.h"
 #include "harness.h"
 #include "kernel/kernel_int.h"
 
@@ -54,6 +57,47 @@ TEST(every_provider_has_a_name_of_its_own_and_is_handed_out_where_the_cpu_has_it
         snprintf(name, sizeof name, "%s.%d", p->numerics, k->version);
         CHECK(!strcmp(co_kernels_name(k), name), "%s: %s, not %s", p->name, co_kernels_name(k), name);
     }
+}
+
+/* The line of a file of the repository that contains `what`, without its end; the caller's. */
+static char *line_with(const char *file, const char *what)
+{
+    char *text;
+    size_t len;
+
+    CHECK_OK(co_fs_read(&text, &len, test_repo(file), 1 << 20));
+    char *at = strstr(text, what);
+    CHECK(at, "%s has no line with %s", file, what);
+    while (at > text && at[-1] != '\n')
+        at--;
+    char *line = strndup(at, strcspn(at, "\n"));
+    co_free(text);
+    return line;
+}
+
+TEST(every_level_that_the_makefile_compiles_is_a_provider)
+{
+    char *line = line_with("Makefile", "LEVELS :="), *rest = NULL;
+    int n = 0;
+
+    for (char *word = strtok_r(strchr(line, '=') + 1, " ", &rest); word;
+         word = strtok_r(NULL, " ", &rest), n++) {
+        int i = 0;
+        while (i < provider_count && strcmp(providers[i].name, word) != 0)
+            i++;
+        CHECK(i < provider_count, "level %s has no row in src/kernel/providers.c", word);
+    }
+    CHECK(n > 0, "no levels");
+    free(line);
+}
+
+TEST(the_documentation_of_trainer_kernels_names_every_provider)
+{
+    char *line = line_with("docs/keys.md", "`trainer.kernels`");
+
+    for (int i = 0; i < provider_count; i++)
+        CHECK(strstr(line, providers[i].name), "docs/keys.md does not name %s: %s", providers[i].name, line);
+    free(line);
 }
 
 TEST(operators_have_names_of_their_own)

@@ -454,3 +454,44 @@ TEST(simd_rows_give_the_same_bits_from_every_compiler)
 {
     simd_each_level(rows_have_their_hashes);
 }
+
+/* The order of sums.h, element by element. */
+static float sum_in_order(const float *x, int64_t n)
+{
+    double p[16] = {0};
+    for (int64_t i = 0; i < n; i++)
+        p[i % 16] += (double)x[i];
+    for (int step = 8; step >= 2; step /= 2)
+        for (int l = 0; l < step; l++)
+            p[l] += p[l + step];
+    return (float)(p[0] + p[1]);
+}
+
+/* Every large number has its negative somewhere: what the sum leaves is its rounding, and that shows the order. */
+static void rows_are_summed_in_order(const co_kernels *k)
+{
+    uint64_t rng = 5;
+    for (int64_t n = 2; n < 400; n++) {
+        simd_case t = {.op = CO_OP_SUM_CHANNELS};
+        float *x = simd_in(&t, CO_SHAPE(1, 1, n), 1, &rng);
+        for (int64_t i = 0; i + 1 < n; i += 2) {
+            x[i] = ldexpf(x[i], (int)(test_u32(&rng) % 60));
+            x[i + 1] = -x[i];
+        }
+        for (int64_t i = n - 1; i > 0; i--) {
+            int64_t j = simd_between(&rng, 0, i);
+            float swapped = x[i];
+            x[i] = x[j], x[j] = swapped;
+        }
+        simd_out(&t, CO_SHAPE(1));
+        simd_run(k, &t, 1);
+        float got = *(float *)t.out[0].p, want = sum_in_order(x, n);
+        CHECK(got == want, "%s: a row of %d: %a, in the order of sums.h %a", k->level, (int)n, got, want);
+        simd_free(&t);
+    }
+}
+
+TEST(simd_rows_are_summed_in_the_order_of_sums_h)
+{
+    simd_each_level(rows_are_summed_in_order);
+}

@@ -78,10 +78,9 @@ static co_err deaf_turn(co_roster *r, int timeout_ms, co_roster_event *ev)
     return CO_OK;
 }
 
-static void deaf_leave(co_roster *r, int status, const char *why)
+static void deaf_leave(co_roster *r, const co_leave *how)
 {
-    (void)status;
-    (void)why;
+    (void)how;
     ((deaf *)r)->left = true;
 }
 

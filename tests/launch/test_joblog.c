@@ -233,7 +233,7 @@ TEST(lines_go_to_the_keeper_who_wants_them_and_also_after_the_end)
     event(b, CO_ROSTER_BEGIN);
     CHECK(co_roster_keeps(a) && !co_roster_keeps(b), "a keeps the roster");
     CHECK(co_roster_log(b, "one\ntwo\n", 8), "taken");
-    co_roster_leave(b, 75, "SIGTERM on b");
+    leave(b, SIGTERM, 75);
     event(a, CO_ROSTER_OVER);
     event(b, CO_ROSTER_OVER);
     CHECK(co_roster_log(b, "three\n", 6), "taken");

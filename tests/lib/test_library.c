@@ -123,6 +123,11 @@ TEST(an_installed_library_trains_from_inside_a_program_and_is_taken_away_again)
     CHECK(!strstr(r.out, "weights_sha256"), "the library prints:\n%s", r.out);
     free(r.out);
 
+    r = test_sh("mkdir away && mv stage/usr away && ln -s ../away/usr stage/usr && cd away && "
+                "p=$(usr/bin/cohort train "
+                "data=imagefolder 2>&1 | grep -o '[^ (]*data[.]md') && test -r $p && echo $p");
+    CHECK(r.status == 0 && strstr(r.out, "/usr/share/doc/cohort/data.md"), "%d %s", r.status, r.out);
+    free(r.out);
     r = test_sh("cd %s && env -u MAKEFLAGS make uninstall PREFIX=/usr DESTDIR=$OLDPWD/stage >/dev/null; cd - "
                 ">/dev/null; find stage -type f",
                 test_repo("."));

@@ -1,6 +1,6 @@
 /* rosters.h -- several hosts' rosters in one process: each has its carrier thread, the test plays all agents. */
-#ifndef TESTS_LAUNCH_ROSTERS_H
-#define TESTS_LAUNCH_ROSTERS_H
+#ifndef TESTS_ROSTER_ROSTERS_H
+#define TESTS_ROSTER_ROSTERS_H
 
 #include <stdio.h>
 #include <string.h>
@@ -39,6 +39,12 @@ static inline co_roster *host(scene s, const char *name)
     snprintf(s.where.host, sizeof s.where.host, "%s", name);
     CHECK_OK(co_roster_open(&r, &s.terms, &s.where));
     return r;
+}
+
+/* A signal asks this host to end. */
+static inline void leave(co_roster *r, int sig, int status)
+{
+    co_roster_leave(r, &(co_leave){.sig = sig, .origin = CO_ORIGIN_USER, .status = status});
 }
 
 /* The next event that is no talk; it must be of this kind. */

@@ -84,12 +84,12 @@ TEST(a_job_that_runs_keeps_its_name_without_a_keeper_until_it_ends_or_is_not_hea
     CHECK_OK(etcd_mark(one, &held, &running, &first, a.id, 60, &p));
     CHECK(!held, "noted by a host that does not keep the roster");
     CHECK_OK(etcd_mark(one, &held, &running, &mate, b.id, 60, &p));
-    CHECK_OK(etcd_give_up(one, &first, 1, "", &p));
+    CHECK_OK(etcd_give_up(one, &first, &(co_leave){.status = 1}, &p));
     leave_place(one, b.id);
     CHECK(!wins(&c) && strcmp(c.seen.running_host, "b") == 0, "ended by who had lost another keeper");
-    CHECK_OK(etcd_give_up(one, &mate, 1, "", &p));
+    CHECK_OK(etcd_give_up(one, &mate, &(co_leave){.status = 1}, &p));
     CHECK(!wins(&c), "an end is there already, so nothing of this one was to be done");
-    CHECK_OK(etcd_end(one, b.id, &mate, 0, "", &p));
+    CHECK_OK(etcd_end(one, b.id, &mate, &(co_leave){.status = 0}, &p));
     CHECK(wins(&c), "the end of the job is not enough");
     CHECK_OK(etcd_mark(one, &held, &running, &new, c.id, 1, &p)); /* it ends without a word */
     leave_place(one, c.id);

@@ -1,6 +1,7 @@
 /* Rosters over loopback: hosts meet, are numbered, fail, start again, come and go. */
 #include "roster/rosters.h"
 
+#include <signal.h>
 #include <stdlib.h>
 #include <unistd.h>
 
@@ -223,7 +224,7 @@ TEST(a_host_that_was_asked_to_end_ends_the_job_everywhere)
 
     event(a, CO_ROSTER_BEGIN);
     event(b, CO_ROSTER_BEGIN);
-    co_roster_leave(b, 75, "SIGTERM");
+    leave(b, SIGTERM, 75);
     for (int i = 0; i < 2; i++) {
         co_roster_event over = event(i ? a : b, CO_ROSTER_OVER);
         CHECK(over.status == 75 && test_contains(over.text, "host b (127.0.0.1) was asked to end: SIGTERM"),
@@ -231,6 +232,31 @@ TEST(a_host_that_was_asked_to_end_ends_the_job_everywhere)
     }
     co_roster_close(a);
     co_roster_close(b);
+}
+
+TEST(the_signal_and_its_origin_reach_all_hosts_of_a_roster_as_fields_whatever_the_text_says)
+{
+    static const co_leave ways[] = {
+        {.sig = SIGUSR1, .origin = CO_ORIGIN_SCHEDULER, .status = 75, .text = "SIGKILL on c; SIGINT on d"},
+        {.sig = SIGTERM, .origin = CO_ORIGIN_CONDUCTOR, .status = 75, .text = "\xfe\xff"},
+        {.origin = CO_ORIGIN_HOST, .status = 1, .text = "SIGTERM on the command that started the job"}};
+
+    for (size_t i = 0; i < CO_COUNT(ways); i++) {
+        scene s = scene_of(2, 2, "127.0.0.1");
+        co_roster *a = host(s, "a"), *b = host(s, "b");
+        event(a, CO_ROSTER_BEGIN);
+        event(b, CO_ROSTER_BEGIN);
+        co_roster_leave(b, &ways[i]);
+        for (int k = 0; k < 2; k++) {
+            co_roster_event over = event(k ? a : b, CO_ROSTER_OVER);
+            CHECK(over.status == ways[i].status && over.sig == ways[i].sig && over.origin == ways[i].origin &&
+                      strcmp(over.host, "b") == 0,
+                  "case %zu: status %d, signal %d, origin %d, host %s: %s", i, over.status, over.sig,
+                  over.origin, over.host, over.text);
+        }
+        co_roster_close(b);
+        co_roster_close(a);
+    }
 }
 
 TEST(ctrl_c_on_a_host_of_an_elastic_job_is_its_own_affair)
@@ -242,16 +268,17 @@ TEST(ctrl_c_on_a_host_of_an_elastic_job_is_its_own_affair)
 
     event(a, CO_ROSTER_BEGIN);
     event(b, CO_ROSTER_BEGIN);
-    co_roster_leave(b, 130, "SIGINT");
+    leave(b, SIGINT, 130);
     CHECK(event(b, CO_ROSTER_OVER).status == 130, "b");
     co_roster_event stop = event(a, CO_ROSTER_STOP);
-    CHECK(test_contains(stop.text, "host b (127.0.0.1) left (SIGINT): all workers start again on 1 host"),
-          "%s", stop.text);
+    CHECK(
+        test_contains(stop.text, "host b (127.0.0.1) left (SIGINT on b): all workers start again on 1 host"),
+        "%s", stop.text);
     co_roster_stopped(a);
     co_roster_event again = event(a, CO_ROSTER_BEGIN);
     CHECK(again.round.hosts == 1 && again.round.restarts == 0, "%d hosts, %d restarts", again.round.hosts,
           again.round.restarts);
-    co_roster_leave(a, 130, "SIGINT"); /* too few would be left */
+    leave(a, SIGINT, 130); /* too few would be left */
     CHECK(event(a, CO_ROSTER_OVER).status == 130, "a");
     co_roster_close(b);
     co_roster_close(a);
@@ -265,7 +292,7 @@ TEST(what_a_host_leaves_undone_is_done_again_also_if_the_others_were_done)
     event(a, CO_ROSTER_BEGIN);
     event(b, CO_ROSTER_BEGIN);
     co_roster_done(a);
-    co_roster_leave(b, 130, "SIGINT");
+    leave(b, SIGINT, 130);
     event(b, CO_ROSTER_OVER);
     event(a, CO_ROSTER_STOP);
     co_roster_stopped(a);
@@ -306,7 +333,7 @@ TEST(a_host_may_leave_before_the_start_and_another_comes)
     co_roster *a = host(s, "a"), *b = host(s, "b"), *c;
 
     talk(b, "2 of 3 hosts are here");
-    co_roster_leave(b, 130, "SIGINT");
+    leave(b, SIGINT, 130);
     CHECK(event(b, CO_ROSTER_OVER).status == 130, "b");
     talk(a, "host b (127.0.0.1) left before the start");
     co_roster_close(b);
@@ -375,7 +402,7 @@ TEST(a_host_that_is_asked_to_end_between_two_rounds_ends_the_job)
         double until = co_now_s() + ms * 1e-3; /* somewhere between the rounds, or in the second */
         while (co_now_s() < until)
             ;
-        co_roster_leave(b, 75, "SIGTERM");
+        leave(b, SIGTERM, 75);
         int status_a = over(a).status, status_b = over(b).status;
         CHECK(status_a == 75 && status_b == 75, "after %d ms: %d and %d", ms, status_a, status_b);
         co_roster_close(b);

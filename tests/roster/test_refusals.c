@@ -166,7 +166,7 @@ TEST(each_step_on_the_way_names_itself)
     s.where.join_timeout_s = 20;
     r = host(s, "b");
     talk(r, "not yet at no-such-host.invalid:29400, trying on: step resolve");
-    co_roster_leave(r, 130, "SIGINT");
+    leave(r, SIGINT, 130);
     CHECK(event(r, CO_ROSTER_OVER).status == 130, "can be left while it tries");
     co_roster_close(r);
 }

@@ -84,7 +84,7 @@ TEST(a_host_that_drops_while_the_others_come_back_to_a_new_keeper_ends_nothing)
     until_joined(&d, 2);
     co_roster_close(c);
     until_joined(&d, 1);
-    CHECK(!server_over(d.server), "the job is over: %s", d.server->rounds.why);
+    CHECK(!server_over(d.server), "the job is over: %s", d.server->rounds.ending.text);
     co_roster *late = host(d.scene, "d");
     until_joined(&d, 2);
     turn(&d, 1000); /* the last call is over */
@@ -135,7 +135,7 @@ TEST(a_new_keeper_that_waits_for_the_others_says_so_every_fifteen_seconds)
     turn(&d, 13000);
     turn(&d, 2000);
     talk(c, "2 of 3 hosts are here after 31 s");
-    CHECK(!server_over(d.server), "the job is over: %s", d.server->rounds.why);
+    CHECK(!server_over(d.server), "the job is over: %s", d.server->rounds.ending.text);
     co_roster_close(c);
     close_desk(&d);
 }
@@ -206,5 +206,39 @@ TEST(who_does_not_say_who_it_is_does_not_fill_the_server)
     for (int i = 0; i < CROWD; i++)
         close(fd[i]);
     co_roster_close(b);
+    close_desk(&d);
+}
+
+TEST(a_pong_with_an_impossible_time_changes_nothing_on_the_server)
+{
+    static const char *const times[] = {"-1",
+                                        "9223372036854775807",
+                                        "-9223372036854775808",
+                                        "4611686018427387904",
+                                        "1e300",
+                                        "\"now\"",
+                                        "null",
+                                        "[1]"};
+    desk d = {.scene = scene_of(2, 2, "127.0.0.1")};
+
+    open_desk(&d, NULL);
+    until_joined(&d, 1);
+    turn(&d, 0);
+    seat *own = d.server->seats.at[0];
+    for (size_t i = 0; i < CO_COUNT(times); i++)
+        for (size_t k = 0; k < CO_COUNT(times) + 1; k++) {
+            char json[200], now[30];
+            json_t *body = NULL;
+            snprintf(now, sizeof now, "%lld", (long long)wall_ns());
+            snprintf(json, sizeof json, "{\"t\": %s, \"mine\": %s}", k < CO_COUNT(times) ? times[k] : now,
+                     times[i]);
+            CHECK_OK(co_json_parse(&body, json, strlen(json), "test"));
+            own->clock.best_rtt_ns = k % 2 ? -1 : 1000000000; /* as if it were the first, or one of many */
+            own->clock.offset_ns = -3600000000000;
+            clock_pong(d.server, own, body);
+            CHECK(own->clock.offset_ns == -3600000000000, "%s moves the clock by %g s", json,
+                  (double)own->clock.offset_ns / 1e9);
+            json_decref(body);
+        }
     close_desk(&d);
 }

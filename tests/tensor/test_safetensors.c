@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
+#include <sys/resource.h>
 #include <unistd.h>
 
 #include "base/alloc.h"
@@ -202,6 +203,15 @@ TEST(every_rule_of_safetensors_is_enforced)
         {"{} x", 0, "not valid JSON"},
         {"{\"a\":1}", 0, "tensor a is not described by an object"},
         {"{\"a\":" T("F32", "[1]", "[0,4]") ",\"a\":" T("F32", "[1]", "[4,8]") "}", 8, "duplicate"},
+        {"{\"__metadata__\":{},\"__metadata__\":{}}", 0, "duplicate __metadata__"},
+        {"{\"__metadata__\":{\"a\":\"\",\"a\":\"\"}}", 0, "duplicate __metadata__ 'a'"},
+        {"{\"a\":" T("F32", "[1]", "[0,4]") ",}", 4, "not valid JSON: no string at byte"},
+        {"{\"a\" " T("F32", "[1]", "[0,4]") "}", 4, "not valid JSON: ':' expected at byte"},
+        {"{\"a\":" T("F32", "[1]", "[0,4]") " \"b\"}", 4, "not valid JSON: '}' expected at byte"},
+        {"{a:1}", 0, "not valid JSON: no string at byte 1"},
+        {"{\"a\":", 0, "not valid JSON"},
+        {"{\"a", 0, "not valid JSON"},
+        {"{\"__metadata__\":{\"a\\x\":\"\"}}", 0, "not valid JSON"},
         {"{\"a\\u0000b\":" T("F32", "[1]", "[0,4]") "}", 4, "JSON"},
         {"{\"a\xff\":" T("F32", "[1]", "[0,4]") "}", 4, "JSON"},
         {"{\"a\":" T("F31", "[1]", "[0,4]") "}", 4, "dtype 'F31'"},
@@ -304,6 +314,63 @@ TEST(what_cannot_be_computed_with_is_listed_but_not_read)
     CHECK(t && t->dtype == CO_DTYPE_COUNT && strcmp(t->dtype_name, "BF16") == 0 && t->len == 4, "listed");
     CHECK_FAILS(co_st_read(f, t, 0, x, 4), CO_EINPUT, "tensor a is BF16");
     co_st_close(f);
+}
+
+/* Headers of LARGE bytes that would be dear as one JSON value. */
+enum { LARGE = 10000000 };
+
+static size_t put(char *dst, const char *fmt, int i)
+{
+    return (size_t)sprintf(dst, fmt, i, i, i + 1);
+}
+
+static size_t repeat(char *dst, const char *front, const char *fmt, const char *back, int *n)
+{
+    size_t len = (size_t)sprintf(dst, "%s", front);
+    for (*n = 0; len < LARGE; ++*n) {
+        if (*n)
+            dst[len++] = ',';
+        len += put(dst + len, fmt, *n);
+    }
+    return len + (size_t)sprintf(dst + len, "%s", back);
+}
+
+TEST(a_large_header_takes_memory_in_proportion_to_its_length)
+{
+    static const struct {
+        const char *front, *each, *back;
+        int data_each;
+        const char *why; /* NULL: legal */
+    } kinds[] = {
+        {"{", "\"l%07d\":{\"dtype\":\"U8\",\"shape\":[1],\"data_offsets\":[%d,%d]}", "}", 1, NULL},
+        {"{\"__metadata__\":{", "\"%x\":\"\"", "}}", 0, NULL},
+        {"{\"__metadata__\":{\"a\":[", "0", "]}}", 0, "__metadata__ 'a' is not a string"},
+        {"{\"a\":{\"dtype\":\"U8\",\"shape\":[0],\"data_offsets\":[0,0],\"x\":[", "0", "]}}", 0,
+         "tensor a: its entry is not valid JSON, or is longer than 65536 bytes"},
+        {"{\"a\":[", "[]", "]}", 0, "tensor a: its entry is not valid JSON, or is longer"},
+    };
+    char *bytes = co_alloc(LARGE + 1000);
+    memset(bytes, 0, LARGE + 1000);
+    for (size_t i = 0; i < CO_COUNT(kinds); i++) {
+        struct rusage before, after;
+        co_st_file *f = NULL;
+        int n;
+        uint64_t len = repeat(bytes + 8, kinds[i].front, kinds[i].each, kinds[i].back, &n);
+        memcpy(bytes, &len, 8);
+        getrusage(RUSAGE_SELF, &before);
+        co_err err = co_st_parse(&f, bytes, 8 + len, 8 + len + (uint64_t)(n * kinds[i].data_each), "t");
+        getrusage(RUSAGE_SELF, &after);
+        CHECK(kinds[i].why ? err == CO_EFORMAT && test_contains(co_errmsg(), kinds[i].why) : !err,
+              "kind %zu: %s", i, co_errmsg());
+        CHECK(err || kinds[i].data_each == 0 || co_st_count(f) == n, "kind %zu: not all tensors", i);
+        double times = (double)(after.ru_maxrss - before.ru_maxrss) * 1024 / (double)len;
+        test_note("kind %zu: %d members, %.1f times the header's length", i, n, times);
+#ifndef __SANITIZE_ADDRESS__
+        CHECK(times < 8, "kind %zu: %.1f times the header's length", i, times);
+#endif
+        co_st_close(f);
+    }
+    co_free(bytes);
 }
 
 static co_err write_and_read(void *ctx)

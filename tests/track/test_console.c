@@ -46,8 +46,9 @@ TEST(a_plain_line_looks_so)
     check_plain(&p, "epoch 3/15  step 66/330  loss 0.0821  1,234,567 samples/s  eta 2 min 05 s\n");
     p.samples_per_s = 999;
     p.eta_s = 2 * 3600 + 61;
-    p.evaluating = true;
-    check_plain(&p, "epoch 3/15  step 66/330  evaluating  loss 0.0821  999 samples/s  eta 2 h 01 min\n");
+    p.evaluating = "validating";
+    p.evaluated = 0.352;
+    check_plain(&p, "epoch 3/15  step 66/330  validating 35 %  loss 0.0821  999 samples/s  eta 2 h 01 min\n");
     check_plain(&(co_progress){.step = 5, .loss = NAN, .eta_s = -1}, "epoch 0  step 5  loss nan\n");
     check_plain(&(co_progress){.step = 5, .loss = 1.5e-7, .eta_s = NAN},
                 "epoch 0  step 5  loss 1.5000e-07\n");
@@ -118,16 +119,33 @@ TEST(a_bar_fits_its_terminal_and_lines_stand_above_it)
     const char *bar =
         "epoch 3/15 [==>           ] step 66/330  loss 0.0821  acc 0.976  12,345 samples/s  eta 4 s  2 ranks";
     char want[1024], *got = on_terminal((int)strlen(bar) + 1);
-    snprintf(want, sizeof want, "%s\r\033[Ka line\r\n%s\r\n", bar, bar);
-    CHECK(!strcmp(got, want), "[%s]\n[%s]", got, want);
-
-    got = on_terminal(40);
-    bar = "epoch 3/15  step 66/330  loss 0.0821  a"; /* 39 columns */
-    snprintf(want, sizeof want, "%s\r\033[Ka line\r\n%s\r\n", bar, bar);
+    snprintf(want, sizeof want, "%s\r\033[Ka line\r\n%s\r\033[K", bar, bar); /* and it goes at the end */
     CHECK(!strcmp(got, want), "[%s]\n[%s]", got, want);
 
     unsetenv("NO_COLOR");
     CHECK(test_contains(on_terminal(200), "[\033[32m====="), "no colour on a terminal");
     setenv("TERM", "dumb", 1);
     CHECK(!strchr(on_terminal(200), '\033'), "escapes on a dumb terminal");
+}
+
+TEST(a_narrow_terminal_has_a_bar_with_fewer_figures_and_none_is_cut)
+{
+    static const struct {
+        int columns;
+        const char *bar;
+    } widths[] = {
+        {80, "epoch 3/15 [==>         ] step 66/330  loss 0.0821  acc 0.976  12.3k/s  eta 4 s"},
+        {70, "epoch 3/15 [==>        ] step 66/330  loss 0.0821  acc 0.976  eta 4 s"},
+        {60, "epoch 3/15 [==>       ] step 66/330  loss 0.0821  acc 0.976"},
+        {50, "epoch 3/15 [==>        ] step 66/330  loss 0.0821"},
+        {40, "epoch 3/15  step 66/330  loss 0.0821"},
+        {20, "epoch 3/15  step 66"},
+    };
+    setenv("TERM", "xterm", 1);
+    setenv("NO_COLOR", "1", 1);
+    for (size_t i = 0; i < CO_COUNT(widths); i++) {
+        char want[1024], *got = on_terminal(widths[i].columns);
+        snprintf(want, sizeof want, "%s\r\033[Ka line\r\n%s\r\033[K", widths[i].bar, widths[i].bar);
+        CHECK(!strcmp(got, want), "%d columns:\n[%s]\n[%s]", widths[i].columns, got, want);
+    }
 }

@@ -1,5 +1,5 @@
-/* One corrupt JPEG among a thousand: named and counted; left out, or the end of the run, as data.on_error
- * says; and the same for any number of ranks. */
+/* One corrupt JPEG among a thousand is named and counted. data.on_error decides whether it is left out or
+ * ends the run. The result is the same for any number of ranks. */
 #include "data/pictures.h"
 
 #include "train/program.h"

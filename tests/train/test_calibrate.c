@@ -1,4 +1,5 @@
-/* What is measured before a run uses samples that exist, also where the batch is larger than the training set. */
+/* Measurements before a run (plan, profiler) use only samples that exist, even if the batch is larger than
+ * the training set. */
 #include <stdlib.h>
 
 #include "base/alloc.h"

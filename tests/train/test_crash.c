@@ -1,5 +1,6 @@
 /* A rank that crashes at the same place again and again ends the run with a report, not an endless loop. */
 #include <math.h>
+#include <signal.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
@@ -21,6 +22,7 @@ static const char *const words[] = {"model=mlp",
 /* --- a sample that cannot be loaded --------------------------------------------------------------------- */
 static co_dataset *healthy;
 static uint32_t bad_sample;
+static bool kills; /* it brings SIGKILL, not a crash */
 static int *volatile nowhere = (int *)8;
 
 int crash_test_fill(const co_dataset *d, co_split s, const uint32_t *id, co_slice_shape shape,
@@ -30,7 +32,9 @@ int crash_test_fill(const co_dataset *d, co_split s, const uint32_t *id, co_slic
                     const co_draw *draw, const co_slice_dst *dst)
 {
     for (int i = 0; i < shape.n; i++)
-        if (s == CO_SPLIT_TRAIN && id[i] == bad_sample)
+        if (s == CO_SPLIT_TRAIN && id[i] == bad_sample && kills)
+            raise(SIGKILL);
+        else if (s == CO_SPLIT_TRAIN && id[i] == bad_sample)
             *nowhere = 1;
     return healthy->fill(healthy, s, id, shape, draw, dst);
     (void)d;
@@ -128,6 +132,27 @@ TEST(a_sample_that_crashes_the_rank_ends_the_run_with_a_report)
 TEST(a_sample_that_crashes_a_loader_thread_ends_the_run_with_a_report)
 {
     a_bad_sample_ends_it("data.workers=2");
+}
+
+TEST(a_rank_that_is_killed_again_and_again_is_not_blamed_on_memory_without_evidence)
+{
+    stage g;
+    co_plan *p;
+    co_train_summary sum;
+
+    stage_open(&g, words);
+    co_dataset_def def = *g.spec.data;
+    def.open = open_bad;
+    g.spec.data = &def;
+    kills = true;
+    bad_sample = 37;
+    CHECK_OK(co_plan_new(&p, &g.spec));
+    CHECK(co_train_run(p, &(co_train_hooks){0}, &sum) == CO_EFAIL, "it went on");
+    contains(sum.blame, "killed by SIGKILL (9)");
+    contains(sum.blame, "somebody sent SIGKILL");
+    CHECK(!test_contains(sum.blame, "out-of-memory"), "%s", sum.blame);
+    co_plan_free(p);
+    stage_close(&g);
 }
 
 /* --- an update that cannot be made ---------------------------------------------------------------------- */

@@ -1,5 +1,5 @@
-/* A rank dies at every place where dying makes a difference, one after another: the run ends in the same
- * state, to the bit, with the same results, every time. The ranks are processes; this process is their
+/* Kills a rank at every place where its death could matter, one place per run. Every run ends in the same
+ * state, to the bit, with the same results. The ranks are processes; the test's own process is their
  * supervisor and saver. */
 #include <signal.h>
 #include <string.h>

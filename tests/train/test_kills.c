@@ -1,4 +1,4 @@
-/* Runs that lose ranks, their supervisor or their disk end in the weights of the run that lost nothing. */
+/* Runs that lose ranks, their supervisor or their disk end with the same weights as an undisturbed run. */
 #include <math.h>
 #include <poll.h>
 #include <sched.h>

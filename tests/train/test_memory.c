@@ -1,4 +1,4 @@
-/* test_memory.c -- the plan's figure for memory against what was used. */
+/* test_memory.c -- compares the memory that the plan predicts with the memory that the run used. */
 #include <jansson.h>
 #include <stdlib.h>
 #include <string.h>

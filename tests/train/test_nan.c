@@ -1,5 +1,5 @@
-/* A learning rate that explodes: stop names the step and saves what was before; skip goes on, the same for
- * all. */
+/* A learning rate that makes the loss explode. on_nan=stop names the step and saves the state before it;
+ * on_nan=skip goes on, with the same result for any number of ranks. */
 #include <stdlib.h>
 #include <string.h>
 

@@ -1,5 +1,5 @@
-/* The step protocol with ranks as threads over one arena, so that ThreadSanitizer sees them all; and the same
- * run undisturbed and disturbed as processes. */
+/* Runs the ranks as threads over one arena, so that ThreadSanitizer can check the step protocol; and compares
+ * that with the same run as processes, undisturbed and disturbed. */
 #include <pthread.h>
 #include <string.h>
 

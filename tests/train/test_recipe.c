@@ -1,5 +1,5 @@
-/* Recipes: groups of parameters, the average of the weights, clipping, schedules, early ends. Each is a
- * function of the run's configuration alone: the same for any number of ranks, with deaths, and after a
+/* Parameter rules, the average of the weights, clipping, schedules, early stopping. Each depends on the
+ * configuration alone: the result is the same for any number of ranks, after deaths of ranks, and after a
  * stop. */
 #include <jansson.h>
 #include <math.h>
@@ -294,8 +294,8 @@ TEST(a_limit_in_batches_means_the_same_samples_to_train_and_to_test)
 /* What the run saw with the average is what `cohort test` sees, and not what the weights themselves give. */
 TEST(the_average_is_what_is_evaluated_during_and_after_the_run)
 {
-    outcome o =
-        program_run("run", "data=digits model=cnn optim.ema=0.98 trainer.max_epochs=2 trainer.devices=2");
+    outcome o = program_run(
+        "run", "data=digits model=cnn optim.ema=0.98 trainer.max_epochs=2 trainer.devices=2 test_ckpt=last");
 
     CHECK(o.status == 0, "%s", o.out);
     test_run r = test_sh(

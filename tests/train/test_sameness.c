@@ -1,5 +1,5 @@
-/* test_sameness.c -- the promise, through the program: one hash per column and level over every way of
- * running, and it is the one that stands in the repository. Big models take minutes and are a long test. */
+/* test_sameness.c -- `cohort bench sameness`: every way of running gives the same weights, and their hash is
+ * the one in the repository. Large models take minutes and run in a long test. */
 #include "harness.h"
 
 #include <stdio.h>

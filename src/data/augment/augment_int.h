@@ -1,5 +1,6 @@
-/* augment_int.h -- the operations on 8-bit pictures, one file a family. Each has Pillow's arithmetic: the head of its
- * file says which rounding that is. Nothing here is random, and nothing but scratch memory is allocated. */
+/* augment_int.h -- the operations on 8-bit pictures, one file a family. Each has Pillow's arithmetic: the
+ * head of its file says which rounding that is. Nothing here is random, and nothing but scratch memory is
+ * allocated. */
 #ifndef CO_DATA_AUGMENT_AUGMENT_INT_H
 #define CO_DATA_AUGMENT_AUGMENT_INT_H
 
@@ -17,14 +18,15 @@ static inline size_t canvas_row(const canvas *c)
 }
 
 /* --- resize.c */
-/* p resized to full_h x full_w, bilinear and antialiased; of that, what begins at (top, left) and is of out's size. */
+/* p resized to full_h x full_w, bilinear and antialiased; of that, what begins at (top, left) and is of out's
+ * size. */
 void picture_resize(canvas out, picture p, uint32_t full_h, uint32_t full_w, uint32_t top, uint32_t left);
 
 /* --- geometry.c */
 void picture_crop(canvas out, picture p, int32_t top, int32_t left); /* of out's size; black outside p */
 void canvas_flip(canvas c);
-/* Pixel (x, y) of out is p's pixel that holds (a0 x' + a1 y' + a2, a3 x' + a4 y' + a5), x' = x + 0.5; black outside.
- * out is of p's size and does not overlap it. */
+/* Pixel (x, y) of out is p's pixel that holds (a0 x' + a1 y' + a2, a3 x' + a4 y' + a5), x' = x + 0.5; black
+ * outside. out is of p's size and does not overlap it. */
 void picture_affine(canvas out, picture p, const double a[6]);
 void picture_rotate(canvas out, picture p, double degrees); /* counter-clockwise about the centre */
 
@@ -44,7 +46,8 @@ void canvas_equalize(canvas c);
 /* --- trivial.c */
 /* Strength `bin` of TrivialAugmentWide's operation as torchvision counts it; `bin` as in struct drawn. */
 float trivial_magnitude(enum trivial_op op, int bin);
-/* Applies one to c, whose pixels may move to c.bytes or to `other` (as large); where they then are is returned. */
+/* Applies one to c, whose pixels may move to c.bytes or to `other` (as large); where they then are is
+ * returned. */
 canvas trivial_apply(canvas c, uint8_t *other, enum trivial_op op, int bin);
 
 #endif

@@ -1,4 +1,5 @@
-/* colour.c -- brightness, contrast, saturation, sharpness, hue, each as Pillow's ImageEnhance or its HSV has it.
+/* colour.c -- brightness, contrast, saturation, sharpness, hue, each as Pillow's ImageEnhance or its HSV has
+ * it.
  *
  * The first four blend the picture with a worse one (black, its mean grey, its greys, itself smoothed):
  *
@@ -105,7 +106,8 @@ void canvas_sharpness(canvas c, float factor)
         c.bytes[i] = blend(smooth[i], c.bytes[i], factor);
 }
 
-/* Which plane is the largest decides which sixth of the circle h counts from, and which two make the rest of it. */
+/* Which plane is the largest decides which sixth of the circle h counts from, and which two make the rest of
+ * it. */
 static void to_hsv(uint8_t hsv[3], const uint8_t *p)
 {
     int most = p[0] > p[1] ? p[0] : p[1], least = p[0] < p[1] ? p[0] : p[1];

@@ -1,7 +1,8 @@
 /* geometry.c -- moving pixels about without making new ones: crop, flip, affine maps with the nearest pixel.
  *
- * Affine maps walk the picture in steps of 2^-16 of a pixel as Pillow does (Image.transform, NEAREST, fill black), so
- * that the same pixel is picked wherever two are as near. Rotation by right angles moves pixels exactly.
+ * Affine maps walk the picture in steps of 2^-16 of a pixel as Pillow does (Image.transform, NEAREST, fill
+ * black), so that the same pixel is picked wherever two are as near. Rotation by right angles moves pixels
+ * exactly.
  */
 #include "data/augment/augment_int.h"
 

@@ -1,6 +1,8 @@
-/* levels.c -- operations that give each of a plane's 256 values another: posterise, solarise, auto-contrast, equalise.
+/* levels.c -- operations that give each of a plane's 256 values another: posterise, solarise, auto-contrast,
+ * equalise.
  *
- * As in Pillow's ImageOps: whole numbers throughout, but for auto-contrast, which scales in double and rounds down.
+ * As in Pillow's ImageOps: whole numbers throughout, but for auto-contrast, which scales in double and rounds
+ * down.
  */
 #include "data/augment/augment_int.h"
 

@@ -1,11 +1,12 @@
-/* resize.c -- bilinear resizing with antialiasing, bit for bit Pillow's (Image.resize, BILINEAR) up to its version 12; 13
- * begins with the columns where that is faster, and a pixel may then be one level off.
+/* resize.c -- bilinear resizing with antialiasing, bit for bit Pillow's (Image.resize, BILINEAR) up to its
+ * version 12; 13 begins with the columns where that is faster, and a pixel may then be one level off.
  *
- * A pixel of the result is a weighted mean of the pixels under a triangle, as wide as two pixels of the larger of
- * the two grids. Rows first, then columns; between the passes pixels are rounded to 8 bits. Weights are worked out in
- * double, normalised, and rounded to whole multiples of 2^-22: sums of 8-bit pixels are then exact in 32 bits.
+ * A pixel of the result is a weighted mean of the pixels under a triangle, as wide as two pixels of the
+ * larger of the two grids. Rows first, then columns; between the passes pixels are rounded to 8 bits. Weights
+ * are worked out in double, normalised, and rounded to whole multiples of 2^-22: sums of 8-bit pixels are
+ * then exact in 32 bits.
  *
- * Only what is asked for of the result is worked out: a crop of a resized picture costs no more than the crop.
+ * Only the wanted part of the result is computed: a crop of a resized picture costs no more than the crop.
  *
  * Cost: the taps of both passes, a fraction of a nanosecond each with AVX2 (resize_wide.c).
  */
@@ -94,8 +95,8 @@ static void columns(uint8_t *out, const uint8_t *in, size_t stride, size_t len, 
 
 const resize_passes resize_plain = {row_of_colour, columns};
 
-/* Rows [row, row + rows) of p resized across to full_w, and of that `width` pixels from `left`. The last row goes
- * plainly: nothing past it may be touched. */
+/* Rows [row, row + rows) of p resized across to full_w, and of that `width` pixels from `left`. The last row
+ * goes plainly: nothing past it may be touched. */
 static picture across(uint8_t *out, picture p, uint32_t row, uint32_t rows, uint32_t full_w, uint32_t left,
                       uint32_t width)
 {

@@ -1,7 +1,7 @@
 /* resize_wide.c -- the passes of a resize with AVX2, whatever the rest of the program is compiled for.
  *
- * A pixel of colour fills three of four lanes; columns go eight bytes at a time. Sums of whole numbers: the bits are
- * those of resize.c.
+ * A pixel of colour fills three of four lanes; columns go eight bytes at a time. Sums of whole numbers: the
+ * bits are those of resize.c.
  */
 #include "data/augment/resize_int.h"
 

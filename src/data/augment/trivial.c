@@ -1,7 +1,9 @@
-/* trivial.c -- TrivialAugmentWide: one operation out of 14, at one of 31 strengths (Mueller and Hutter, 2021).
+/* trivial.c -- TrivialAugmentWide: one operation out of 14, at one of 31 strengths (Mueller and Hutter,
+ * 2021).
  *
- * Ranges are torchvision's: shear to 0.99, shift to 32 pixels, rotation to 135 degrees, colours by factors of 1 - 0.99 to
- * 1 + 0.99, 8 to 2 bits, solarise from 255 down to 0. Of the operations with a direction, half go the other way.
+ * Ranges are torchvision's: shear to 0.99, shift to 32 pixels, rotation to 135 degrees, colours by factors of
+ * 1 - 0.99 to 1 + 0.99, 8 to 2 bits, solarise from 255 down to 0. Of the operations with a direction, half go
+ * the other way.
  */
 #include "data/augment/augment_int.h"
 

@@ -7,31 +7,6 @@
 
 #include "roster/code.h"
 
-/* What all hosts of the job do alike: told to those who join. */
-const char *const job_flags[] = {"--nnodes",
-                                 "--nproc-per-node",
-                                 "--rdzv-id",
-                                 "--rdzv-conf",
-                                 "--max-restarts",
-                                 "--module",
-                                 "--no-python",
-                                 "--run-path",
-                                 "--legacy-local-rank",
-                                 "--use-env",
-                                 "--log-dir",
-                                 "--redirects",
-                                 "--tee",
-                                 "--local-ranks-filter",
-                                 "--log-prefix",
-                                 "--log-line-prefix-template",
-                                 "--role",
-                                 "--grace",
-                                 "--shutdown-timeout",
-                                 "--stall-after",
-                                 "--signals-to-handle",
-                                 "--virtual-local-rank",
-                                 NULL};
-
 const char co_host_usage[] =
     "  cohort host train.py --epochs 10                          this host and one more\n"
     "  cohort host --nnodes=4 --nproc-per-node=8 -- train.py     this one and three more\n"
@@ -45,19 +20,6 @@ const char co_host_usage[] =
     "  --master-port PORT    where it listens (default: any free port)\n"
     "  --log-dir FOLDER      files on every host; cohort logs shows them as one\n"
     "  and the others of `cohort launch --help`, for all hosts alike\n";
-
-co_err name_job(co_pool *pool, const char **out)
-{
-    char id[9];
-    co_token t;
-
-    CO_TRY(co_token_make(&t));
-    for (int i = 0; i < 8; i++)
-        id[i] = (char)(co_base32_letter(t.bits[i]) | 0x20); /* lower case; digits have the bit already */
-    id[8] = '\0';
-    *out = co_pool_str(pool, id);
-    return *out ? CO_OK : CO_ENOMEM;
-}
 
 static co_err refuse_flag(const char *name)
 {
@@ -96,7 +58,7 @@ static co_err choose_place(launch_args *a, co_pool *pool)
 /* What joiners are told; the caller's. */
 static char *plan_words(const launch_args *a, co_pool *pool)
 {
-    size_t most = CO_COUNT(job_flags) + LAUNCH_ENV_MOST + 1 + (size_t)a->n;
+    size_t most = JOB_FLAGS_MOST + LAUNCH_ENV_MOST + 1 + (size_t)a->n;
     const char **words = co_pool_alloc(pool, most * sizeof *words), *env[LAUNCH_ENV_MOST + 1] = {0};
     int n = words ? launch_words(words, pool, a, job_flags) : 0;
 

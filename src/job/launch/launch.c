@@ -9,35 +9,6 @@ static void note(const char *text)
     co_say("cohort: %s", text);
 }
 
-static co_err open_roster(co_roster **out, const launch_plan *p)
-{
-    if (p->local)
-        return co_roster_local(out, &p->spec.terms);
-    co_meet where = p->meet;
-    where.grace_s = p->spec.grace_s;
-    where.logs = p->spec.log_dir && strcmp(p->spec.log_dir, "/dev/null") != 0;
-    co_err err = token_from_user(&p->spec.terms, &where);
-    if (!err)
-        err = co_roster_open(out, &p->spec.terms, &where);
-    explicit_bzero(where.token, sizeof where.token);
-    return err;
-}
-
-int launch_run(const launch_plan *p)
-{
-    co_roster *roster;
-    int status = CO_EXIT_FAILED;
-    co_err err = open_roster(&roster, p);
-
-    if (err)
-        return co_say_error(err);
-    if (p->spec.omp_one && !p->spec.hushed)
-        note("OMP_NUM_THREADS=1 for each worker, so that they do not fight for the CPUs; set it to choose");
-    err = co_job_run(&p->spec, roster, &status);
-    co_roster_close(roster);
-    return err ? co_say_error(err) : status;
-}
-
 int co_launch_run(int argc, char **argv, int (*help)(const char *command))
 {
     launch_args a;

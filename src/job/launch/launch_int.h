@@ -105,7 +105,7 @@ typedef struct launch_plan {
 /* plan.c */
 co_err plan_make(launch_plan *p, const launch_args *a); /* CO_EINPUT: a value is refused */
 void plan_free(launch_plan *p);
-int launch_run(const launch_plan *p); /* launch.c: runs the job to its end; the exit status */
+int launch_run(const launch_plan *p); /* start.c: runs the job to its end; the exit status */
 
 /* where.c: where the hosts meet, from the flags; where_etcd.c, where_place.c: from etcd, from a scheduler. */
 co_err plan_where(launch_plan *p, const launch_args *a);
@@ -138,8 +138,9 @@ co_err variables_list(const char **env, co_pool *pool, const launch_args *a, con
 co_err variable_set(const char *entry, co_pool *pool);     /* NAME=VALUE; the value may have any bytes */
 co_err variables_set(const launch_args *a, co_pool *pool); /* into our own environment, for the workers */
 
-/* host.c: shared by `cohort host`, `cohort join` and --hosts */
-extern const char *const job_flags[];             /* what the first host tells the others, NULL-terminated */
+/* shared.c: used by `cohort host`, `cohort join` and --hosts */
+enum { JOB_FLAGS_MOST = 32 };
+extern const char *const job_flags[JOB_FLAGS_MOST]; /* what the first host tells the others, NULL-terminated */
 co_err name_job(co_pool *pool, const char **out); /* a short new name; the job's log folders are called by it */
 
 #endif

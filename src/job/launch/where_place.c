@@ -3,6 +3,7 @@
  */
 #include "job/launch/launch_int.h"
 
+#include <signal.h>
 #include <errno.h>
 #include <string.h>
 #include <unistd.h>
@@ -36,7 +37,11 @@ static co_err go_into_step(const co_place *place, const launch_args *a, co_pool 
         co_str_addf(&typed, " %s", argv[i]);
     co_say("cohort: %s has %d nodes and this is not a step of it; starting one:%s", place->name, place->nodes,
            co_str_text(&typed));
+    signal(SIGPIPE, SIG_DFL); /* srun is to have the defaults */
+    signal(SIGXFSZ, SIG_DFL);
     execvp(argv[0], (char *const *)argv);
+    signal(SIGPIPE, SIG_IGN);
+    signal(SIGXFSZ, SIG_IGN);
     co_err err = co_fail(CO_EINPUT, "launch: srun cannot be started here (%s). This line starts the job:%s",
                          strerror(errno), co_str_text(&typed));
     co_str_fini(&typed);

@@ -20,7 +20,7 @@
 #include "roster/net/network_int.h"
 #include "roster/times_int.h"
 
-enum { ETCD_MEMBERS = 16 };
+enum { ETCD_MEMBERS = 16, ETCD_TEXT = 500 /* bytes of how a job ended */ };
 
 /* ---- etcd ---- */
 typedef struct etcd {
@@ -38,9 +38,8 @@ typedef struct keeper {
 typedef struct keeping { /* what etcd says */
     bool there;          /* somebody keeps the roster: `who` */
     keeper who;
-    bool over; /* the job we looked for has ended, with this status and text */
-    int status;
-    char text[512];
+    bool over; /* the job we looked for has ended: how */
+    co_leave end;
     char running[33]; /* the job that runs, or may run cut off from etcd; "": none does */
     char running_host[CO_HOST_NAME];
     int64_t running_lease;
@@ -80,11 +79,10 @@ co_err etcd_mark(etcd *db, bool *held, int64_t *id, const keeper *me, int64_t pl
 int etcd_seconds_left(etcd *db, int64_t id, const co_patience *patience); /* of a lease */
 void etcd_owe(etcd *db, int64_t id); /* the next look gives this lease back */
 /* Empties the place, notes that the job no longer runs, and remembers how it ended. */
-co_err etcd_end(etcd *db, int64_t id, const keeper *me, int status, const char *text,
-                const co_patience *patience);
+co_err etcd_end(etcd *db, int64_t id, const keeper *me, const co_leave *how, const co_patience *patience);
 /* For a host that lost its keeper and knows that the job cannot go on: notes the end, unless one is noted already. The
  * place stays taken until its lease ends. */
-co_err etcd_give_up(etcd *db, const keeper *lost, int status, const char *text, const co_patience *patience);
+co_err etcd_give_up(etcd *db, const keeper *lost, const co_leave *how, const co_patience *patience);
 
 /* ---- the lease ---- */
 typedef struct lease lease;
@@ -107,7 +105,7 @@ void lease_hurry(lease *held);          /* renews now */
 void lease_watch(lease *held, bool on); /* on: each renewal also checks whether a host has ended the job */
 bool lease_over(lease *held, keeping *out); /* a host has: how */
 /* Begins an orderly end: gives the place back and notes the end, if etcd answers soon. */
-void lease_finish(lease *held, int status, const char *text);
+void lease_finish(lease *held, const co_leave *how);
 /* Without lease_finish before it, the next look at etcd gives the place back. NULL is fine. */
 void lease_end(lease *held);
 

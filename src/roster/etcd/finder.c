@@ -99,10 +99,11 @@ static co_err join(network *net, const keeper *who, const co_patience *patience)
 
 static void end_as(network *net, const keeping *now)
 {
-    co_roster_event ev = {.kind = CO_ROSTER_OVER, .status = now->status};
+    co_roster_event ev = leave_event(&now->end);
+    const char *how = now->end.text;
 
-    snprintf(ev.text, sizeof ev.text, "the job ended while this host was cut off%s%s", *now->text ? ": " : "",
-             now->text);
+    snprintf(ev.text, sizeof ev.text, "the job ended while this host was cut off%s%.900s", *how ? ": " : "",
+             how);
     net->client.over = true;
     queue_event(&net->queue, &ev);
 }

@@ -128,8 +128,7 @@ void kv_understand(keeping *out, int64_t *id, const json_t *answer)
     field_text(out->who.host, sizeof out->who.host, who, "host");
     field_text(out->who.job, sizeof out->who.job, who, "job");
     if (end)
-        out->status = (int)field_int(end, "status", 0, 255, 1);
-    field_text(out->text, sizeof out->text, end, "text");
+        leave_unpack(&out->end, end);
     if (running) {
         field_text(out->running, sizeof out->running, job, "job");
         if (!*out->running)

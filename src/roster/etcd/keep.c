@@ -38,7 +38,7 @@ static void check_for_end(network *net)
 
     lease_watch(net->finder->lease, waits);
     if (waits && lease_over(net->finder->lease, &now))
-        server_end(net->server, now.status, now.text);
+        server_end(net->server, &now.end);
 }
 
 /* Has etcd confirm that the place is still ours and, once a round is to begin, note that the job runs. */
@@ -67,7 +67,7 @@ void keep_turn(network *net)
     if (find->may_begin && sure > find->doubt_ns)
         server_clear(net->server, losses);
     if (server_over(net->server)) {
-        lease_finish(find->lease, server_status(net->server, why, sizeof why), why);
+        lease_finish(find->lease, server_ending(net->server));
         return;
     }
     if (lease_lost(find->lease)) {
@@ -82,10 +82,7 @@ void keep_turn(network *net)
 
 void keep_end(network *net)
 {
-    char text[512];
-    int status = server_status(net->server, text, sizeof text);
-
-    lease_finish(net->finder->lease, status, text);
+    lease_finish(net->finder->lease, server_ending(net->server));
     lease_end(net->finder->lease);
     net->finder->lease = NULL;
 }

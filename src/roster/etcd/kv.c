@@ -139,19 +139,20 @@ int etcd_seconds_left(etcd *db, int64_t id, const co_patience *patience)
 }
 
 /* Notes how the job ended and, if `who` was the last to note that it runs, that it no longer does. */
-static json_t *end_of(const etcd *db, const keeper *who, int status, const char *text, int64_t id)
+static json_t *end_of(const etcd *db, const keeper *who, const co_leave *how, int64_t id)
 {
-    json_t *end = json_pack("{si so}", "status", status, "text", co_json_string(text));
+    co_leave brief = *how;
+
     json_t *forget =
         json_pack("{s{s[o] s[{s{so}}]}}", "request_txn", "compare", kv_runs(db, who->job, who->host),
                   "success", "request_delete_range", "key", kv_running(db));
 
-    return json_pack("[oo]", kv_put(kv_over(db, who->job), end, id), forget);
+    brief.text[ETCD_TEXT] = '\0';
+    return json_pack("[oo]", kv_put(kv_over(db, who->job), leave_pack(&brief), id), forget);
 }
 
 /* Only if the place is still ours, or nobody's: a keeper that has lost it must not end the job of the one that has it now. */
-co_err etcd_end(etcd *db, int64_t id, const keeper *me, int status, const char *text,
-                const co_patience *patience)
+co_err etcd_end(etcd *db, int64_t id, const keeper *me, const co_leave *how, const co_patience *patience)
 {
     json_t *answer = NULL;
     int64_t longer;
@@ -160,17 +161,17 @@ co_err etcd_end(etcd *db, int64_t id, const keeper *me, int status, const char *
     json_t *ours = json_pack("{so ss ss so}", "key", kv_keeper(db), "target", "LEASE", "result", "EQUAL",
                              "lease", kv_lease(id));
     json_t *nobodys = json_pack("{s{s[o] so}}", "request_txn", "compare", kv_absent(kv_keeper(db)), "success",
-                                end_of(db, me, status, text, longer));
+                                end_of(db, me, how, longer));
     CO_TRY(etcd_call(db, &answer, "/v3/kv/txn",
-                     json_pack("{s[o] so s[o]}", "compare", ours, "success",
-                               end_of(db, me, status, text, longer), "failure", nobodys),
+                     json_pack("{s[o] so s[o]}", "compare", ours, "success", end_of(db, me, how, longer),
+                               "failure", nobodys),
                      patience));
     json_decref(answer);
     revoke(db, id, patience); /* deletes the keeper's key, too */
     return CO_OK;
 }
 
-co_err etcd_give_up(etcd *db, const keeper *lost, int status, const char *text, const co_patience *patience)
+co_err etcd_give_up(etcd *db, const keeper *lost, const co_leave *how, const co_patience *patience)
 {
     json_t *answer = NULL;
     int64_t longer;
@@ -178,7 +179,7 @@ co_err etcd_give_up(etcd *db, const keeper *lost, int status, const char *text, 
     CO_TRY(grant(db, &longer, ETCD_OVER_S, patience));
     CO_TRY(etcd_call(db, &answer, "/v3/kv/txn",
                      json_pack("{s[o] so}", "compare", kv_absent(kv_over(db, lost->job)), "success",
-                               end_of(db, lost, status, text, longer)),
+                               end_of(db, lost, how, longer)),
                      patience));
     json_decref(answer);
     return CO_OK;

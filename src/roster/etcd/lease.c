@@ -20,8 +20,7 @@ struct lease {
     pthread_cond_t wake;
     bool hurry, ending, orderly; /* under the lock */
     bool finishing;              /* written by the carrier alone */
-    int status;
-    char text[512];
+    co_leave how;                /* the job ends, once `orderly` */
     atomic_ullong sure_ns;
     atomic_bool lost, give_up;
     bool talked; /* said that etcd does not answer */
@@ -139,8 +138,7 @@ static void *lease_main(void *arg)
     pthread_mutex_unlock(&held->lock);
     if (orderly) {
         co_patience soon = co_patience_s(ETCD_FAREWELL_MS / 1000.0);
-        etcd_end(held->spec.etcd, held->spec.id, &held->spec.me, held->status, held->text,
-                 &soon); /* else the lease runs out */
+        etcd_end(held->spec.etcd, held->spec.id, &held->spec.me, &held->how, &soon); /* else the lease runs out */
     }
     return NULL;
 }
@@ -216,13 +214,12 @@ bool lease_over(lease *held, keeping *out)
     return out->over;
 }
 
-void lease_finish(lease *held, int status, const char *text)
+void lease_finish(lease *held, const co_leave *how)
 {
     if (held->finishing)
         return;
     held->finishing = true;
-    held->status = status;
-    snprintf(held->text, sizeof held->text, "%s", text);
+    held->how = *how;
     atomic_store(&held->give_up, true);
     wake(held, &held->orderly);
 }

@@ -46,11 +46,13 @@ static bool hopeless(const network *net, char *text, size_t size)
 static void note_end(const network *net, int status, const char *text)
 {
     co_patience soon = co_patience_s(ETCD_FAREWELL_MS / 1000.0);
-    char none[CO_HOST_NAME + 100];
+    co_leave how = {.status = status};
 
-    snprintf(none, sizeof none, "no restart was left when host %s, which kept the roster, was lost",
-             net->finder->now.host);
-    etcd_give_up(net->finder->etcd, &net->finder->now, status, *text ? text : none, &soon);
+    snprintf(how.text, sizeof how.text, "%s", text);
+    if (!*text)
+        snprintf(how.text, sizeof how.text,
+                 "no restart was left when host %s, which kept the roster, was lost", net->finder->now.host);
+    etcd_give_up(net->finder->etcd, &net->finder->now, &how, &soon);
 }
 
 void keep_lost(void *ctx, const char *why)

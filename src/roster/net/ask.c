@@ -149,7 +149,8 @@ void co_ask_close(co_ask *ask, const char *why)
     if (!ask)
         return;
     if (ask->conn && why &&
-        !frame_send(ask->conn, FRAME_LEAVE, 0, 0, json_pack("{si so}", "status", 2, "why", co_json_string(why))))
+        !frame_send(ask->conn, FRAME_LEAVE, 0, 0,
+                    json_pack("{si so}", "status", 2, "text", co_json_string(why))))
         while (co_conn_unsent(ask->conn) && co_now_ns() < soon.until_ns && !co_conn_work(ask->conn))
             poll(NULL, 0, 5);
     co_conn_free(ask->conn);

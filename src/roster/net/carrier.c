@@ -61,6 +61,7 @@ static bool enter(network *net)
 /* After the agent has closed: the server's last frames go out before it ends. */
 static bool finished(network *net, uint64_t *until_ns)
 {
+    static const co_leave ended = {.status = CO_EXIT_PREEMPTED, .text = "the host that keeps the roster ended"};
     client *cl = &net->client;
     bool first = !*until_ns;
 
@@ -71,7 +72,7 @@ static bool finished(network *net, uint64_t *until_ns)
         return !cl->conn || (co_conn_settled(cl->conn) && !queue_has_log(&net->queue)) ||
                co_now_ns() > *until_ns;
     if (first)
-        server_end(net->server, CO_EXIT_PREEMPTED, "the host that keeps the roster ended");
+        server_end(net->server, &ended);
     return server_idle(net->server) || co_now_ns() > *until_ns;
 }
 

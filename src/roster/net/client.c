@@ -102,10 +102,10 @@ static void name_port(client *cl)
 
 static void answer_ping(client *cl, const json_t *body)
 {
-    atomic_store(&cl->offset_ns, field_int(body, "offset", INT64_MIN, INT64_MAX, 0));
+    atomic_store(&cl->offset_ns, field_int(body, "offset", -WALL_MOST_NS, WALL_MOST_NS, 0));
     cl->past.keeper_done = field_int(body, "done", 0, 1, 0);
     client_say(cl, FRAME_PONG,
-               json_pack("{sI sI}", "t", (json_int_t)field_int(body, "t", 0, INT64_MAX, 0), "mine",
+               json_pack("{sI sI}", "t", (json_int_t)field_int(body, "t", 0, WALL_MOST_NS, 0), "mine",
                          (json_int_t)host_clock_ns(cl->where)));
 }
 
@@ -113,6 +113,7 @@ static void act(client *cl, const co_frame *frame, const json_t *body)
 {
     co_roster_event ev = {.kind = CO_ROSTER_NOTHING};
     char at[CO_HOST_NAME], name[CO_HOST_NAME];
+    co_leave how;
 
     field_text(ev.text, sizeof ev.text, body, "text");
     switch (frame->type) {
@@ -152,8 +153,8 @@ static void act(client *cl, const co_frame *frame, const json_t *body)
         cl->agent = CLIENT_STOPS;
         break;
     case FRAME_OVER:
-        ev.kind = CO_ROSTER_OVER;
-        ev.status = (int)field_int(body, "status", 0, 255, 1);
+        leave_unpack(&how, body);
+        ev = leave_event(&how);
         take_cause(&ev, body);
         if (!cl->logs)
             end(cl);

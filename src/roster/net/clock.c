@@ -41,14 +41,17 @@ static void warn(server *srv, seat *peer)
 
 void clock_pong(server *srv, seat *peer, const json_t *body)
 {
-    int64_t now = host_clock_ns(&srv->where), sent = field_int(body, "t", 0, INT64_MAX, now);
-    int64_t theirs = field_int(body, "mine", 0, INT64_MAX, now), rtt = now - sent;
-    int64_t offset = theirs - (sent + rtt / 2), moved = llabs(offset - peer->clock.offset_ns);
+    int64_t now = host_clock_ns(&srv->where), sent = field_int(body, "t", 0, WALL_MOST_NS, -1);
+    int64_t theirs = field_int(body, "mine", 0, WALL_MOST_NS, -1);
 
+    if (sent < 0 || theirs < 0 || sent > now)
+        return;
+    int64_t rtt = now - sent;
+    int64_t offset = theirs - (sent + rtt / 2), moved = llabs(offset - peer->clock.offset_ns);
     bool first = peer->clock.best_rtt_ns < 0;
     bool stepped = !first && moved > (rtt + peer->clock.best_rtt_ns) / 2 + CLOCK_SLACK_NS;
 
-    if (rtt < 0 || (!first && !stepped && rtt >= peer->clock.best_rtt_ns))
+    if (!first && !stepped && rtt >= peer->clock.best_rtt_ns)
         return;
     bool much = first || stepped || rtt < peer->clock.best_rtt_ns / 2;
     peer->clock.best_rtt_ns = rtt;

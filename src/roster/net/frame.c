@@ -5,6 +5,7 @@
  */
 #include "roster/net/frame_int.h"
 
+#include <signal.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -120,9 +121,27 @@ void failure_unpack(co_failure *f, const json_t *body)
                       .local_rank = (int)field_int(body, "local_rank", -1, INT32_MAX, -1),
                       .pid = (int)field_int(body, "pid", 0, INT32_MAX, 0),
                       .status = (int)field_int(body, "status", 0, 0xffff, 0x100),
-                      .when_ns = field_int(body, "when_ns", 0, INT64_MAX, 0)};
+                      .when_ns = field_int(body, "when_ns", 0, WALL_MOST_NS, WALL_MOST_NS)};
     field_text(f->host, sizeof f->host, body, "host");
     field_text(f->how, sizeof f->how, body, "how");
     field_text(f->advice, sizeof f->advice, body, "advice");
     field_text(f->last, sizeof f->last, body, "last");
+}
+
+json_t *leave_pack(const co_leave *how)
+{
+    return json_pack("{si si si so so}", "status", how->status, "sig", how->sig, "origin", (int)how->origin,
+                     "host", co_json_string(how->host), "text", co_json_string(how->text));
+}
+
+void leave_unpack(co_leave *how, const json_t *body)
+{
+    *how = (co_leave){.status = (int)field_int(body, "status", 0, 255, 1),
+                      .sig = (int)field_int(body, "sig", 0, NSIG - 1, 0),
+                      .origin =
+                          (co_origin)field_int(body, "origin", CO_ORIGIN_JOB, CO_ORIGIN_HOST, CO_ORIGIN_HOST)};
+    if (how->sig == SIGKILL || how->sig == SIGSTOP) /* no request to end: workers could not catch them */
+        how->sig = 0;
+    field_text(how->host, sizeof how->host, body, "host");
+    field_text(how->text, sizeof how->text, body, "text");
 }

@@ -25,13 +25,16 @@ typedef enum {
     FRAME_STOPPED,   /* C */
     FRAME_DONE,      /* C */
     FRAME_FAILED,    /* C: failure */
-    FRAME_LEAVE,     /* C: status, why */
-    FRAME_OVER,      /* S: status, text, cause */
+    FRAME_LEAVE,     /* C: leave */
+    FRAME_OVER,      /* S: leave, cause */
     FRAME_LOG,       /* C: log lines as they are, no JSON */
     FRAME_LOGGED,    /* C: no more log lines; it closes */
     FRAME_ASK = 32,  /* C, instead of HELLO: host */
     FRAME_PLAN       /* S: answers ASK with what runs: host, version, cwd, words */
 } frame_type;
+
+/* No host's clock is past this, ns (in 2096). The difference of two times below it fits 64 bits with room to spare. */
+#define WALL_MOST_NS INT64_C(4000000000000000000)
 
 uint64_t run_number(const char *run_id); /* stands for the run id in a frame's head */
 
@@ -47,6 +50,8 @@ json_t *round_pack(const co_round *round);
 void round_unpack(co_round *round, const json_t *body);
 json_t *failure_pack(const co_failure *failure);
 void failure_unpack(co_failure *failure, const json_t *body);
+json_t *leave_pack(const co_leave *how);
+void leave_unpack(co_leave *how, const json_t *body);
 
 /* ---- terms.c ---- */
 typedef struct host_name {

@@ -124,7 +124,7 @@ static void decline(server *srv, seat *peer, const json_t *body)
 {
     char why[512], name[300];
 
-    field_text(why, sizeof why, body, "why");
+    field_text(why, sizeof why, body, "text");
     seat_name(name, sizeof name, peer);
     seats_talk(&srv->seats, false, "host %s does not join: %s", name, why);
     peer->closing = true;

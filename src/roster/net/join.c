@@ -80,9 +80,10 @@ co_err join_other(network *net, const co_patience *patience)
 
 void join_leave_alone(network *net)
 {
-    co_roster_event ev = {.kind = CO_ROSTER_OVER, .status = (int)field_int(net->leave, "status", 0, 255, 1)};
+    co_leave how;
 
-    field_text(ev.text, sizeof ev.text, net->leave, "why");
+    leave_unpack(&how, net->leave);
+    co_roster_event ev = leave_event(&how);
     net->client.over = true;
     queue_event(&net->queue, &ev);
 }

@@ -1,11 +1,9 @@
 /* keeper.c -- what the carrier and etcd/ ask of a server: how it ends, where logs go, whether a round may begin. */
 #include "roster/net/seat_int.h"
 
-#include <stdio.h>
-
-void server_end(server *srv, int status, const char *why)
+void server_end(server *srv, const co_leave *how)
 {
-    stage_over(srv, status, why);
+    stage_end(srv, how);
 }
 
 void server_logs_to(server *srv, void (*log)(void *ctx, const char *lines, size_t n), void *ctx)
@@ -43,10 +41,9 @@ bool server_over(const server *srv)
     return srv->rounds.stage == OVER;
 }
 
-int server_status(const server *srv, char *text, size_t size)
+const co_leave *server_ending(const server *srv)
 {
-    snprintf(text, size, "%s", srv->rounds.why);
-    return srv->rounds.status;
+    return &srv->rounds.ending;
 }
 
 bool server_idle(const server *srv)

@@ -69,10 +69,13 @@ static void network_stopped(co_roster *base)
     queue_order(&((network *)base)->queue, FRAME_STOPPED, NULL);
 }
 
-static void network_leave(co_roster *base, int status, const char *why)
+static void network_leave(co_roster *base, const co_leave *how)
 {
     network *net = (network *)base;
-    co_roster_event ev = {.kind = CO_ROSTER_OVER, .status = status};
+    co_leave mine = *how;
+
+    if (!*mine.host)
+        host_own_name(mine.host, sizeof mine.host, &net->where);
 
     pthread_mutex_lock(&net->queue.lock);
     bool seated = atomic_load(&net->seated);
@@ -80,11 +83,11 @@ static void network_leave(co_roster *base, int status, const char *why)
         atomic_store(&net->closing, true); /* the carrier will not sit down any more */
     pthread_mutex_unlock(&net->queue.lock);
     if (!seated) {
-        snprintf(ev.text, sizeof ev.text, "%s", why);
+        co_roster_event ev = leave_event(&mine);
         queue_event(&net->queue, &ev);
         return;
     }
-    queue_order(&net->queue, FRAME_LEAVE, json_pack("{si so}", "status", status, "why", co_json_string(why)));
+    queue_order(&net->queue, FRAME_LEAVE, leave_pack(&mine));
 }
 
 static bool network_keeps(const co_roster *base)

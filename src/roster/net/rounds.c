@@ -83,38 +83,39 @@ void rounds_lost(server *srv, seat *peer)
 
 /* Ctrl-C on one host of an elastic job that can go on without it concerns that host alone. SIGTERM and SIGUSR1 are a
  * scheduler's warnings and concern all. */
-static bool may_leave(const server *srv, const seat *peer, int status)
+static bool may_leave(const server *srv, const seat *peer, const co_leave *how)
 {
-    return status == 128 + SIGINT && !peer->local && srv->terms.min_hosts < srv->terms.max_hosts &&
+    return how->sig == SIGINT && !peer->local && srv->terms.min_hosts < srv->terms.max_hosts &&
            seats_joined(&srv->seats) > srv->terms.min_hosts && srv->rounds.stage != OVER;
 }
 
 /* The job is over for this host alone. */
-static void dismiss(server *srv, seat *peer, int status, const char *why)
+static void dismiss(server *srv, seat *peer, const co_leave *how)
 {
-    seat_say(&srv->seats, peer, FRAME_OVER,
-             json_pack("{si so}", "status", status, "text", co_json_string(why)));
+    seat_say(&srv->seats, peer, FRAME_OVER, leave_pack(how));
     peer->joined = false;
     peer->closing = true;
     peer->number = -1;
     peer->age_ms = 0;
 }
 
-void rounds_left(server *srv, seat *peer, int status, const char *why)
+void rounds_left(server *srv, seat *peer, const co_leave *how)
 {
     rounds *now = &srv->rounds;
-    char name[300], text[900];
+    char name[300], why[512], text[900];
+    co_leave all = *how;
 
     seat_name(name, sizeof name, peer);
+    leave_text(why, sizeof why, how);
     if (now->stage == GATHER && !stage_between(srv) && !peer->local) { /* the others wait on for enough hosts */
-        dismiss(srv, peer, status, why);
+        dismiss(srv, peer, how);
         seats_talk(&srv->seats, true, "host %s left before the start: %s; %d of %d hosts are here", name, why,
                    seats_joined(&srv->seats), srv->terms.min_hosts);
         return;
     }
-    if (may_leave(srv, peer, status)) {
+    if (may_leave(srv, peer, how)) {
         now->undone = now->undone || (peer->number >= 0 && !peer->done);
-        dismiss(srv, peer, status, why);
+        dismiss(srv, peer, how);
         snprintf(text, sizeof text, "host %s left (%.300s): all workers start again on %d host%s", name, why,
                  seats_joined(&srv->seats), seats_joined(&srv->seats) == 1 ? "" : "s");
         if (now->stage == PICK)
@@ -122,10 +123,11 @@ void rounds_left(server *srv, seat *peer, int status, const char *why)
         stage_stop(srv, false, text);
         return;
     }
-    snprintf(text, sizeof text, "host %s was asked to end: %.500s", name, why);
     /* A failure that had ended the job already keeps its status. */
-    bool failed = now->stage == STOPPING && now->has_cause && now->round.restarts >= srv->terms.max_restarts;
-    stage_over(srv, failed ? co_failure_status(&now->cause) : status, text);
+    if (now->stage == STOPPING && now->has_cause && now->round.restarts >= srv->terms.max_restarts)
+        all.status = co_failure_status(&now->cause);
+    snprintf(all.text, sizeof all.text, "host %s was asked to end: %.500s", name, why);
+    stage_end(srv, &all);
 }
 
 void rounds_joined(server *srv, seat *peer)

@@ -66,8 +66,7 @@ typedef struct rounds { /* stage.c, gather.c, rounds.c */
     bool undone;    /* a host of this round left before it was done */
     bool has_cause;
     co_failure cause;
-    char why[1024]; /* why the round is stopped, or the job is over */
-    int status;     /* once it is over */
+    co_leave ending; /* once the job is over */
 } rounds;
 
 typedef struct handover { /* of a keeper whose place another host could have taken */
@@ -114,7 +113,8 @@ void clock_pong(server *srv, seat *peer, const json_t *body);
 /* ---- stage.c ---- */
 void stage_enter(rounds *all, stage to);
 void stage_stop(server *srv, bool counts, const char *why); /* ends the round, if one runs */
-void stage_over(server *srv, int status, const char *text); /* ends the job, if it is not over */
+void stage_end(server *srv, const co_leave *how);           /* ends the job, if it is not over */
+void stage_over(server *srv, int status, const char *text); /* the same, at nobody's wish */
 bool stage_between(const server *srv);   /* a round has run, here or before a lost keeper */
 bool stage_regathers(const server *srv); /* after a lost keeper: its hosts are on their way, in any order */
 bool stage_unsure(const server *srv); /* lost hosts may have gone on without us: etcd must be asked first */
@@ -127,7 +127,7 @@ void gather_port(server *srv, seat *peer, int port);
 void rounds_turn(server *srv, double elapsed_ms);
 void rounds_joined(server *srv, seat *peer);
 void rounds_failed(server *srv, seat *peer, const co_failure *failure);
-void rounds_left(server *srv, seat *peer, int status, const char *why); /* that host was asked to end */
+void rounds_left(server *srv, seat *peer, const co_leave *how); /* that host was asked to end */
 void rounds_lost(server *srv, seat *peer); /* peer->gone says how; it is out of the list already */
 
 /* ---- hello.c ---- */

@@ -115,7 +115,7 @@ static void hear_in_round(server *srv, seat *peer, frame_type type, const json_t
 static void hear_body(server *srv, seat *peer, const co_frame *frame, const json_t *body)
 {
     bool of_this_round = frame->view == (uint32_t)srv->rounds.round.number && peer->number >= 0;
-    char why[512];
+    co_leave how;
 
     if (!peer->joined) {
         if (!peer->closing)
@@ -123,8 +123,8 @@ static void hear_body(server *srv, seat *peer, const co_frame *frame, const json
     } else if (frame->type == FRAME_PONG) {
         clock_pong(srv, peer, body);
     } else if (frame->type == FRAME_LEAVE) {
-        field_text(why, sizeof why, body, "why");
-        rounds_left(srv, peer, (int)field_int(body, "status", 0, 255, 1), why);
+        leave_unpack(&how, body);
+        rounds_left(srv, peer, &how);
     } else if (of_this_round) {
         hear_in_round(srv, peer, frame->type, body);
     }

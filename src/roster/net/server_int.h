@@ -15,15 +15,13 @@ co_err server_open(server **out, const co_terms *terms, const co_meet *where, co
                    int local_fd);
 int server_fds(const server *srv, struct pollfd *fds, int most);
 void server_turn(server *srv, double elapsed_ms);
-void server_end(server *srv, int status,
-                const char *why); /* tells all hosts that the job is over, unless it is already */
-/* Where lines that other hosts log go; also after the end, while those hosts are connected. */
+void server_end(server *srv, const co_leave *how); /* all hosts hear that the job is over, unless it is already */
 void server_logs_to(server *srv, void (*log)(void *ctx, const char *lines, size_t n), void *ctx);
 void server_logs_end(server *srv);   /* writes a line for each host whose last log lines are missing */
 bool server_idle(const server *srv); /* the job is over, and every host knows */
 bool server_over(const server *srv);
-int server_status(const server *srv, char *text, size_t size); /* once it is over */
-void server_close(server *srv);                                /* NULL is fine */
+const co_leave *server_ending(const server *srv); /* once it is over */
+void server_close(server *srv);                   /* NULL is fine */
 
 /* For a keeper whose place another host could have taken (etcd/). */
 void server_resume(server *srv, const past *before); /* goes on where a lost keeper was */

@@ -16,21 +16,28 @@ static void add_cause(const rounds *all, json_t *body)
         json_object_set_new(body, "cause", failure_pack(&all->cause));
 }
 
-void stage_over(server *srv, int status, const char *text)
+void stage_end(server *srv, const co_leave *how)
 {
     rounds *all = &srv->rounds;
 
     if (all->stage == OVER)
         return;
     stage_enter(all, OVER);
-    all->status = status;
-    snprintf(all->why, sizeof all->why, "%s", text);
+    all->ending = *how;
     for (int i = 0; i < srv->seats.n; i++)
         if (srv->seats.at[i]->joined) {
-            json_t *body = json_pack("{si so}", "status", status, "text", co_json_string(text));
+            json_t *body = leave_pack(how);
             add_cause(all, body);
             seat_say(&srv->seats, srv->seats.at[i], FRAME_OVER, body);
         }
+}
+
+void stage_over(server *srv, int status, const char *text)
+{
+    co_leave how = {.status = status};
+
+    snprintf(how.text, sizeof how.text, "%s", text);
+    stage_end(srv, &how);
 }
 
 void stage_stop(server *srv, bool counts, const char *why)
@@ -40,7 +47,6 @@ void stage_stop(server *srv, bool counts, const char *why)
     all->counts = all->counts || counts;
     if (all->stage != RUN)
         return;
-    snprintf(all->why, sizeof all->why, "%s", why);
     stage_enter(all, STOPPING);
     for (int i = 0; i < srv->seats.n; i++)
         if (srv->seats.at[i]->number >= 0) {

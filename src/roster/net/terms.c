@@ -30,15 +30,36 @@ static void version(char *out, size_t size, const co_terms *t)
     snprintf(out, size, "cohort %.31s", t->version);
 }
 
+static bool same_version(const co_terms *a, const co_terms *b)
+{
+    return strcmp(a->version, b->version) == 0;
+}
+
+static bool same_run_id(const co_terms *a, const co_terms *b)
+{
+    return strcmp(a->run_id, b->run_id) == 0;
+}
+
+static bool same_nnodes(const co_terms *a, const co_terms *b)
+{
+    return a->min_hosts == b->min_hosts && a->max_hosts == b->max_hosts;
+}
+
+static bool same_program(const co_terms *a, const co_terms *b)
+{
+    return strcmp(a->program, b->program) == 0;
+}
+
 static const struct {
-    void (*say)(char *out, size_t size, const co_terms *t);
+    bool (*same)(const co_terms *a, const co_terms *b);
+    void (*say)(char *out, size_t size, const co_terms *t); /* for people */
     const char *advice;
 } rows[] = {
-    {version, "Install the same version of cohort on both."},
-    {run_id,
+    {same_version, version, "Install the same version of cohort on both."},
+    {same_run_id, run_id,
      "Two jobs share this endpoint: give both hosts the same --rdzv-id, or one of the jobs another port."},
-    {nnodes, "Count all hosts of the job, this one too, and give every host the same --nnodes: "},
-    {program, "Every host must run the same program."},
+    {same_nnodes, nnodes, "Count all hosts of the job, this one too, and give every host the same --nnodes: "},
+    {same_program, program, "Every host must run the same program."},
 };
 
 bool terms_agree(char *to_b, char *to_a, size_t size, const co_terms *a, const co_terms *b,
@@ -47,10 +68,10 @@ bool terms_agree(char *to_b, char *to_a, size_t size, const co_terms *a, const c
     char says_a[300], says_b[300], more[128];
 
     for (size_t i = 0; i < CO_COUNT(rows); i++) {
+        if (rows[i].same(a, b))
+            continue;
         rows[i].say(says_a, sizeof says_a, a);
         rows[i].say(says_b, sizeof says_b, b);
-        if (strcmp(says_a, says_b) == 0)
-            continue;
         more[0] = '\0';
         if (rows[i].say == nnodes) { /* the larger number is most likely meant */
             char line[64];

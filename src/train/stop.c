@@ -1,0 +1,50 @@
+/* stop.c -- requests to stop: the first ends the run after this step or evaluation batch, saved; a second one
+ * soon after it leaves at once, and the last checkpoint stands.
+ *
+ * The supervisor only stores the request. Whoever moves pc next decides by it, so that all ranks stop at the
+ * same place.
+ */
+#include "train/super_int.h"
+
+#include <stdio.h>
+
+#include "base/clock.h"
+#include "proc/signals.h"
+#include "train/timeouts_int.h"
+
+static void say_first(const struct run *run)
+{
+    const control *ctl = run->regions->ctl;
+    uint64_t pc = atomic_load(&ctl->pc);
+    unit open = unit_now(run->plan, ctl, (uint32_t)(pc >> 8));
+    char text[160];
+
+    snprintf(text, sizeof text, "asked to stop: %s; once more within %d s leaves at once",
+             pc & (PC_STOP | PC_END | PC_FAIL) ? "saving"
+             : open.kind == UNIT_TRAIN         ? "finishing this step, then saving"
+             : open.kind == UNIT_VAL           ? "leaving the validation after this batch, then saving"
+                                               : "leaving the test after this batch, then saving",
+             STOP_AGAIN_MS / 1000);
+    run_notice(run, text);
+}
+
+void stop_turn(const struct run *run, struct stop *stop)
+{
+    control *ctl = run->regions->ctl;
+    int sig;
+
+    while ((sig = co_signals_next(stop->signals)) != 0) {
+        uint64_t now = co_now_ns(), before = stop->asked_ns;
+        if (co_signal_repeats(sig, before))
+            continue;
+        stop->asked_ns = now;
+        if (before && now - before < STOP_AGAIN_MS * UINT64_C(1000000)) {
+            if (!stop->at_once)
+                run_notice(run, "asked twice to stop: leaving at once, without saving");
+            stop->at_once = true;
+        } else {
+            say_first(run);
+        }
+        atomic_store(&ctl->stop_request, 1);
+    }
+}

@@ -1,0 +1,12 @@
+/* timeouts_int.h -- all time-outs of this room that are not keys. A rank's deadline is trainer.stall_s, a
+ * saver's is callbacks.model_checkpoint.stall_s; how long a killed process may take to exit is CO_FENCE_MS of
+ * proc/crew.h. Seen by this room only. */
+#ifndef CO_TRAIN_TIMEOUTS_INT_H
+#define CO_TRAIN_TIMEOUTS_INT_H
+
+enum {
+    SLOW_SAVE_MS = 30000, /* a save that takes longer is reported, once */
+    STOP_AGAIN_MS = 5000  /* a second request to stop within this time means: leave at once */
+};
+
+#endif
