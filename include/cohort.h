@@ -49,7 +49,7 @@ extern "C" {
 
 const char *cohort_version(void); /* of the archive: COHORT_VERSION as it was when that was built */
 
-/* --- errors ------------------------------------------------------------------------------------------------------- */
+/* --- errors ------------------------------------------------------------------------------------------- */
 typedef enum cohort_err {
     COHORT_OK = 0,
     COHORT_EINPUT,   /* words, files or parts are wrong; nothing was started */
@@ -66,7 +66,7 @@ const char *cohort_errmsg(void); /* this thread's last message; "" if there is n
 /* For your own functions: keeps the message, returns the code. */
 cohort_err cohort_fail(cohort_err code, const char *fmt, ...) COHORT_PRINTF(2, 3);
 
-/* --- shapes ------------------------------------------------------------------------------------------------------- */
+/* --- shapes ------------------------------------------------------------------------------------------- */
 enum { COHORT_MAX_DIMS = 6 };
 
 typedef struct cohort_shape {
@@ -80,7 +80,7 @@ typedef struct cohort_shape {
     ((cohort_shape){(int)(sizeof((int64_t[]){__VA_ARGS__}) / sizeof(int64_t)), {__VA_ARGS__}})
 #endif
 
-/* --- options: one row per key; rows give the command line, --help, config.yaml and completion ----------------------- */
+/* --- options: one row per key; rows give the command line, --help, config.yaml and completion --------- */
 typedef enum cohort_type {
     COHORT_INT,   /* int64_t */
     COHORT_FLOAT, /* double */
@@ -99,7 +99,7 @@ typedef struct cohort_option {
     const char *choices;  /* ENUM: "relu|gelu" */
 } cohort_option;          /* a table ends with an empty row */
 
-/* --- what a sample is --------------------------------------------------------------------------------------------- */
+/* --- what a sample is --------------------------------------------------------------------------------- */
 typedef enum cohort_task {
     COHORT_CLASSIFY, /* x: float [x...]   y: int32_t, the class   loss: cross entropy   metric: acc */
     COHORT_REGRESS,  /* x: float [x...]   y: float [y_width]      loss: squared error   metric: mae */
@@ -110,7 +110,7 @@ enum { COHORT_IGNORE = -100 }; /* a y that does not count */
 
 typedef enum cohort_split { COHORT_TRAIN, COHORT_VAL, COHORT_TEST, COHORT_SPLITS } cohort_split;
 
-/* --- graphs: how a model is written ------------------------------------------------------------------------------- */
+/* --- graphs: how a model is written ------------------------------------------------------------------- */
 typedef struct co_graph cohort_graph;
 typedef struct co_node cohort_node;
 
@@ -182,7 +182,7 @@ cohort_node *cohort_slice(cohort_graph *g, cohort_node *x, int axis, int64_t sta
 cohort_node *cohort_attention(cohort_graph *g, cohort_node *q, cohort_node *k, cohort_node *v,
                               cohort_node *lens, int heads, bool causal);
 
-/* --- data sets ---------------------------------------------------------------------------------------------------- */
+/* --- data sets ---------------------------------------------------------------------------------------- */
 /* Filled in by `open`; all zero when it is called. */
 typedef struct cohort_samples {
     cohort_task task;
@@ -228,7 +228,7 @@ double cohort_cos(double x);
 double cohort_sin(double x);
 double cohort_pow(double x, double y);
 
-/* --- the program -------------------------------------------------------------------------------------------------- */
+/* --- the program -------------------------------------------------------------------------------------- */
 typedef struct cohort_parts {
     const cohort_model *const *models;     /* end with NULL; NULL: none */
     const cohort_dataset *const *datasets; /* likewise */
@@ -238,7 +238,7 @@ typedef struct cohort_parts {
 /* All of cohort's command line with your parts in it; the exit status. NULL: cohort itself. */
 int cohort_main(int argc, char **argv, const cohort_parts *parts);
 
-/* --- from inside a program ---------------------------------------------------------------------------------------- */
+/* --- from inside a program ---------------------------------------------------------------------------- */
 typedef struct cohort_step {
     int64_t step, epoch; /* step: 1 for the first */
     double loss, metric, grad_norm, lr;

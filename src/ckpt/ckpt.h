@@ -5,9 +5,9 @@
  *                                 manifest.json          meta, and name, bytes, SHA-256 of each file
  *     checkpoints/last -> epoch_003                       (a link, moved atomically)
  *
- * A save goes to ".tmp-<name>~<writer>" beside it; files are fsynced, the manifest written, the folder fsynced and
- * renamed: it is there whole or not at all. Loading checks every byte against the manifest first. Format:
- * docs/formats/checkpoint.md.
+ * A save goes to ".tmp-<name>~<writer>" beside it; files are fsynced, the manifest written, the folder
+ * fsynced and renamed: it is there whole or not at all. Loading checks every byte against the manifest first.
+ * Format: docs/formats/checkpoint.md.
  */
 #ifndef CO_CKPT_CKPT_H
 #define CO_CKPT_CKPT_H
@@ -33,23 +33,25 @@ typedef struct co_ckpt_meta {
 } co_ckpt_meta;
 void co_ckpt_meta_fini(co_ckpt_meta *m);
 
-/* A moment holds a number for every element of every parameter; the one of this name, the average of the weights, for
- * running statistics too. */
+/* A moment has a number for every element of every parameter. The moment of this name is the average of
+ * the weights; it covers running statistics as well. */
 #define CO_CKPT_AVERAGE "ema"
 
-/* Where the state comes from while it is saved: part 0 is the weights, 1.. the moments. `read` fills dst with `count`
- * elements from `offset`; it may be called for any range, in any order. `ready` (NULL: none) is called once, when all
- * is written and the next thing is to make the checkpoint visible: an error from it means that nothing is saved. */
+/* Where the state comes from while it is saved: part 0 is the weights, 1.. the moments. `read` fills dst
+ * with `count` elements from `offset`; it may be called for any range, in any order. `ready` (NULL: none)
+ * is called once, when all is written and the next thing is to make the checkpoint visible: an error from
+ * it means that nothing is saved. */
 typedef struct co_ckpt_source {
     co_err (*read)(void *ctx, int part, size_t offset, size_t count, float *dst);
     void *ctx;
     co_err (*ready)(void *ctx);
 } co_ckpt_source;
 
-/* Saves as root/name (replacing one of that name only after the new one is whole), then points root/last at
- * it. A name is letters, digits and ._+-=@, no dot first. meta's weights_sha256 is computed here and written back. A full disk, a read-only folder: CO_EIO with
- * path and errno, and nothing half-made left behind. A link that cannot be moved is a warning in the log: the checkpoint
- * is there. */
+/* Saves as root/name and points root/last at it. A checkpoint of that name is replaced once the new one is
+ * whole. A name has letters, digits and ._+-=@ and does not begin with a dot. meta's weights_sha256 is
+ * computed here and written back. A full disk or a read-only folder is CO_EIO with path and errno, and
+ * nothing half-made is left. If the link cannot be moved, the checkpoint is saved all the same and the log
+ * has a warning. root is made if it is missing, its parents are not. */
 co_err co_ckpt_save(const char *root, const char *name, const co_layout *layout, int moments,
                     const char *const *moment_names, co_ckpt_meta *meta, const co_ckpt_source *src);
 
@@ -68,17 +70,17 @@ co_err co_ckpt_verify(const char *path);
 co_err co_ckpt_load(const char *path, const co_layout *layout, float *state, int moments,
                     const char *const *moment_names, float *const *moment, co_ckpt_meta *meta);
 
-/* Would it load into this layout? Names, dtypes and shapes only: reads manifest and headers, no weights. Errors as of
- * co_ckpt_load. */
+/* Would it load into this layout? Names, dtypes and shapes only: reads manifest and headers, no weights.
+ * The errors are those of co_ckpt_load. */
 co_err co_ckpt_fits(const char *path, const co_layout *layout, int moments, const char *const *moment_names);
 
-/* Newest good checkpoint under root by (step, then name); *path is the caller's. Bad ones are passed to `bad`
- * with the reason and skipped. CO_EINPUT if there is none. */
+/* The newest good checkpoint under root, by step, then by name; *path is the caller's. Bad ones are passed
+ * to `bad` with the reason, and skipped. CO_EINPUT if there is no good one. */
 co_err co_ckpt_newest(char **path, const char *root,
                       void (*bad)(void *ctx, const char *path, const char *why), void *ctx);
 
-/* The checkpoint under root of the state after `step` steps that was evaluated; *path is the caller's. Its bytes are not
- * verified. CO_EINPUT if there is none. */
+/* The checkpoint under root of the state after `step` steps that was evaluated; *path is the caller's. Its
+ * bytes are not verified. CO_EINPUT if there is none. */
 co_err co_ckpt_of_step(char **path, const char *root, int64_t step);
 
 typedef struct co_ckpt_info {
@@ -92,20 +94,22 @@ typedef struct co_ckpt_info {
 co_err co_ckpt_ls(co_ckpt_info **out, int *n, const char *root);
 void co_ckpt_ls_free(co_ckpt_info *list, int n);
 
-/* Removes all but the newest `keep` whose names begin with `prefix`, never what last or best points to nor a
- * folder whose manifest does not read; and leftovers: .tmp- folders whose writer is gone, and .old- ones whose successor
- * is there. */
+/* Removes all but the newest `keep` whose names begin with `prefix`, never what last or best points to nor
+ * a folder whose manifest does not read; and leftovers: .tmp- folders whose writer is gone, and .old- ones
+ * whose successor is there. */
 co_err co_ckpt_prune(const char *root, const char *prefix, int keep);
-/* The same, sparing also the `top` best by the value in their meta's extra ("value" with "up", as the train room writes
- * it; < 0: all that have one), and moves root/best to the best of them. */
+/* The same, sparing also the `top` best by the value in their meta's extra ("value" with "up", as the
+ * train room writes it; < 0: all that have one), and moves root/best to the best of them. */
 co_err co_ckpt_prune_but_best(const char *root, int keep, int top);
 
-/* First weights from a safetensors file with the model's names (or from a checkpoint's folder, or a run's: its last). Every
- * tensor must be there with the same shape and dtype, and none too many: else CO_EINPUT naming the first in name order.
- * Those that match a pattern of `skip` ("fc.*,head.?"; NULL: none) are neither asked for nor taken: the state keeps its
- * own. state NULL: compares only. Nothing is written to state unless everything fits. */
+/* First weights from a safetensors file with the model's names (or from a checkpoint's folder, or a run's:
+ * its last). Every tensor must be there with the same shape and dtype, and none too many: else CO_EINPUT
+ * naming the first in name order. Those that match a pattern of `skip` ("fc.*,head.?"; NULL: none) are
+ * neither asked for nor taken: the state keeps its own. state NULL: compares only. Nothing is written to
+ * state unless everything fits. */
 co_err co_weights_load(const char *path, const co_layout *layout, const char *skip, float *state);
-/* The verified checkpoint's weights, or their average, as one safetensors file at `to`, which must not exist. */
+/* The verified checkpoint's weights, or their average, as one safetensors file at `to`, which must not
+ * exist. */
 co_err co_weights_export(const char *ckpt, const char *to, bool average);
 
 /* Moves the link root/link to name. */

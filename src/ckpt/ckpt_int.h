@@ -39,7 +39,8 @@ co_err manifest_text(char **out, const co_ckpt_meta *meta, const struct manifest
 /* Does a moment of this name hold numbers for the entry? */
 bool moment_covers(const char *moment, const co_entry *e);
 
-/* A name that is one plain part of a path: letters, digits and "._+-=@", not beginning with a dot, up to 200. */
+/* A name that is one plain part of a path: letters, digits and "._+-=@", not beginning with a dot, up to
+ * 200. */
 bool plain_name(const char *name);
 
 /* Reads the manifest and checks every byte of the folder against it. *out is the caller's on success. */

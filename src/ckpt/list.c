@@ -1,8 +1,9 @@
 /* list.c -- which checkpoints there are: ls, newest, prune.
  *
- * A checkpoint is any folder under root, links apart. ".old-NAME" is one too: the predecessor of NAME, left by
- * a kill during a save (see save.c). ".tmp-" folders are not: nobody reads them. What goes is renamed to .tmp-
- * first, so that a kill while removing never leaves half a checkpoint under a good name.
+ * Every folder under root is a checkpoint; links are not. ".old-NAME", the predecessor of NAME that a kill
+ * during a save left (see save.c), is one as well. ".tmp-" folders are not, and nobody reads them. A
+ * checkpoint to be removed is first renamed to .tmp-, so that a kill in the middle never leaves half a
+ * checkpoint under a good name.
  */
 #include "ckpt/ckpt_int.h"
 
@@ -20,7 +21,7 @@ static bool begins(const char *s, const char *prefix)
     return strncmp(s, prefix, strlen(prefix)) == 0;
 }
 
-/* Bytes of the files in a folder of ours. */
+/* How many bytes the files in a folder have. */
 static co_err folder_bytes(uint64_t *out, const char *path)
 {
     char **names;
@@ -42,8 +43,8 @@ static co_err folder_bytes(uint64_t *out, const char *path)
     return err;
 }
 
-/* Fills *info if root/name is a checkpoint's folder; its name stays NULL if not. */
-static co_err look(co_ckpt_info *info, const char *root, const char *name)
+/* Fills *info if root/name is a folder; if not, info->name stays NULL. */
+static co_err read_info(co_ckpt_info *info, const char *root, const char *name)
 {
     struct stat st;
     char *path = co_sprintf("%s/%s", root, name);
@@ -100,7 +101,7 @@ co_err co_ckpt_ls(co_ckpt_info **out, int *n, const char *root)
     for (size_t i = 0; i < count && !err; i++) {
         if (names[i][0] == '.' && !begins(names[i], OLD_PREFIX))
             continue;
-        err = look(&list[found], root, names[i]);
+        err = read_info(&list[found], root, names[i]);
         found += list[found].name != NULL;
     }
     co_fs_list_free(names, count);
@@ -123,7 +124,7 @@ void co_ckpt_ls_free(co_ckpt_info *list, int n)
     co_free(list);
 }
 
-/* Whom to tell about a bad one. */
+/* Who is informed about checkpoints that do not verify. */
 struct listener {
     void (*bad)(void *ctx, const char *path, const char *why);
     void *ctx;
@@ -166,7 +167,7 @@ co_err co_ckpt_newest(char **path, const char *root,
     CO_TRY(co_ckpt_ls(&list, &n, root));
     co_err err = CO_OK;
     for (int i = n - 1; i >= 0 && !err; i--)
-        if (!found || list[i].why_bad[0]) /* without a step it may be the newest: it is named in any case */
+        if (!found || list[i].why_bad[0]) /* its step is unknown, so it may be the newest: always report it */
             err = try_one(&found, root, &list[i], &to);
     co_ckpt_ls_free(list, n);
     if (!err && !found)
@@ -234,15 +235,16 @@ static co_err sweep(const char *root, const co_ckpt_info *list, int n)
     return err;
 }
 
-/* Does it say how good it is? Before the first step nothing was measured, whatever an older version wrote there. */
+/* Does it say how good it is? Before the first step nothing was measured, whatever an older version wrote
+ * there. */
 static bool has_value(const co_ckpt_info *info)
 {
     return !info->why_bad[0] && info->name[0] != '.' && info->meta.step > 0 &&
            json_is_number(json_object_get(info->meta.extra, "value"));
 }
 
-/* How good checkpoint i says it is, as more is better. False: it does not say, or speaks of another value than the
- * newest that does: what is watched may have changed since, and an accuracy is not better or worse than a loss. */
+/* The value of checkpoint i, negated where less is better. False if it has none, or if its value is of
+ * another monitor than the newest one's: an accuracy cannot be compared with a loss. */
 static bool merit(const co_ckpt_info *list, int n, int i, double *out)
 {
     int newest = n - 1;

@@ -1,9 +1,11 @@
-/* load.c -- reading a checkpoint back: first every byte is checked, then the model is compared, then it loads.
+/* load.c -- reading a checkpoint back: first every byte is checked, then the model is compared, then it
+ * loads.
  *
- * Verifying reads each file once for its SHA-256 and the weights once more, in name order, for weights_sha256;
- * loading reads them a last time. All three come from the page cache when the file fits in memory. The state is
- * first touched when manifest, hashes, headers, names, dtypes and shapes are all right; only a disk that fails
- * in the middle of the last pass can leave it half-loaded, and that is reported.
+ * Verifying reads each file once for its SHA-256, and the weights a second time, in name order, for
+ * weights_sha256. Loading reads them a third time. If the file fits in memory, the last two come from the
+ * page cache. The state is not changed before manifest, hashes, headers, names, dtypes and shapes have been
+ * found right. Only a disk that fails during the third pass can leave the state half-loaded, and that is
+ * reported.
  */
 #include "ckpt/ckpt_int.h"
 
@@ -164,7 +166,7 @@ static co_err read_all(const struct want *want, int n, co_st_file *f)
 {
     for (int i = 0; i < n; i++) {
         const co_st_tensor *t = co_st_find(f, want[i].name);
-        CO_TRY(co_st_read(f, t, 0, want[i].dst, t->len)); /* t->len is e->count elements: match() saw to it */
+        CO_TRY(co_st_read(f, t, 0, want[i].dst, t->len)); /* t->len is e->count elements: match() has checked that */
     }
     return CO_OK;
 }
@@ -211,8 +213,8 @@ static struct want *want_optim(int *n, const co_layout *layout, int moments, con
     return w;
 }
 
-/* Both files open and matching, then both are read, unless state is NULL. Padding and whatever has no moment become
- * zero. */
+/* Both files open and matching, then both are read, unless state is NULL. Padding and whatever has no
+ * moment become zero. */
 static co_err load_files(const char *path, const co_layout *layout, float *state, int moments,
                          const char *const *moment_names, float *const *moment)
 {

@@ -1,8 +1,8 @@
 /* manifest.c -- manifest.json: what a checkpoint says about itself, and the size and SHA-256 of its files.
  *
  * It is written last and vouches for everything, so it must vouch for itself too: a flipped bit in "step"
- * would still be good JSON. Its last member is self_sha256, the SHA-256 of the manifest's own bytes with these
- * 64 digits taken as zeros. The text therefore always ends in
+ * would still be good JSON. Its last member is self_sha256, the SHA-256 of the manifest's own bytes with
+ * these 64 digits taken as zeros. The text therefore always ends in
  *
  *       "self_sha256": "<64 hex digits>"\n}\n
  *

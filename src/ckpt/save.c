@@ -7,12 +7,13 @@
  *     5  root/last is moved, .old-NAME removed
  *
  * Killed before 4, what was there before is still whole, as NAME or as .old-NAME, and co_ckpt_newest looks at
- * both; killed after 4, both are whole. An .old- is removed only when NAME is there. A .tmp- is never read and
- * is swept by co_ckpt_prune once its writer is gone (temp.c). When a step fails, the ones before are undone.
+ * both; killed after 4, both are whole. An .old- is removed only when NAME is there. A .tmp- is never read
+ * and is swept by co_ckpt_prune once its writer is gone (temp.c). When a step fails, the ones before are
+ * undone.
  *
  * The state is read through the source in pieces of 1 MiB: once in name order for weights_sha256, once in the
- * order of the file (I64 first, so that every tensor lies on a multiple of its element). Memory: two blocks of
- * 1 MiB and the names.
+ * order of the file (I64 first, so that every tensor lies on a multiple of its element). Memory: two blocks
+ * of 1 MiB and the names.
  */
 #include "ckpt/ckpt_int.h"
 
@@ -28,7 +29,7 @@
 
 enum { PIECE = 1 << 18 }; /* elements of 4 bytes */
 
-/* What one save carries along. */
+/* What the functions of one save share. */
 struct save {
     const co_layout *layout;
     const co_ckpt_source *src;
@@ -52,7 +53,7 @@ static co_err to_file(void *to, const void *bytes, size_t len)
     return co_st_write(to, bytes, len);
 }
 
-/* One entry of one part, piece by piece, to where it goes. */
+/* Copies one entry of one part to a sink, piece by piece. */
 static co_err pour(struct save *s, int part, const co_entry *e, sink put, void *to)
 {
     for (size_t i = 0; i < e->count; i += PIECE) {
@@ -242,7 +243,8 @@ static co_err undo(co_err err, const char *path)
     return co_fail(err, "%s", why);
 }
 
-/* Step 5. The checkpoint is there, and co_ckpt_newest finds it without the link: a disk that refuses is told, no more. */
+/* Step 5. The checkpoint exists by now, and co_ckpt_newest finds it without the link. So a disk that fails
+ * here is only a warning. */
 static co_err tidy(const char *root, const char *name, const char *old)
 {
     co_err err = co_ckpt_link(root, "last", name);

@@ -1,9 +1,9 @@
 /* temp.c -- names of what is not finished: ".tmp-NAME~HOST-PID".
  *
- * HOST is eight digits made of the host's name, its boot and the pid namespace; PID is the writer. So two runs that save
- * into one folder never use one name, and a sweep can tell a leftover from the work of a live process: the writer is
- * gone, or it is this very process, or it was on another host and the folder has not changed for a day. Names without a
- * writer are from older versions and go after a day, too.
+ * HOST is eight digits made of the host's name, its boot and the pid namespace; PID is the writer. So two
+ * runs that save into one folder never use one name, and a sweep can tell a leftover from the work of a live
+ * process: the writer is gone, or it is this very process, or it was on another host and the folder has not
+ * changed for a day. Names without a writer are from older versions and go after a day, too.
  */
 #include "ckpt/ckpt_int.h"
 

@@ -1,9 +1,9 @@
-/* weights.c -- weights in and out. In: a plain safetensors file with the model's outside names, such as a PyTorch
- * state dict saved by safetensors.torch.save_file, or the model file of a checkpoint.
+/* weights.c -- weights in and out. In: a plain safetensors file with the model's outside names, such as a
+ * PyTorch state dict saved by safetensors.torch.save_file, or the model file of a checkpoint.
  *
- * Strict, as load_state_dict(strict=True) is: every tensor of the model is in the file and the other way round, with the
- * same shape and dtype. What is to start anew (a head for other classes) is named by `skip`, never guessed. Names, dtypes
- * and shapes of all are compared before the first byte of the state is touched.
+ * Strict, like load_state_dict(strict=True): the file has every tensor of the model and no other, each with
+ * the same shape and dtype. Tensors that are not to be loaded (a head for other classes) are named by `skip`;
+ * none is left out by guess. All names, dtypes and shapes are compared before the state is changed.
  */
 #include "ckpt/ckpt_int.h"
 
@@ -18,7 +18,7 @@
 
 enum { PIECE = 1 << 20 };
 
-/* Both are pickles in a way: PyTorch's own files, new (a zip archive) and old. */
+/* PyTorch's own formats, both with pickles inside: the new one is a zip archive, the old one is not. */
 static bool is_pickle(const char *path)
 {
     unsigned char head[4] = {0};
@@ -74,14 +74,14 @@ static co_err open_weights(co_st_file **out, const char *path)
     return err;
 }
 
-/* --- what is left out ------------------------------------------------------------------------------------------------ */
+/* --- what is left out ----------------------------------------------------------------------------------- */
 /* Does one of the patterns, separated by commas, match? `list` may be NULL. */
 static bool skipped(const char *list, const char *name)
 {
     for (const char *at = list; at && *at; at += strspn(at, ",")) {
         char one[256];
         size_t n = strcspn(at, ",");
-        memcpy(one, at, n); /* check_skip saw to the length */
+        memcpy(one, at, n); /* check_skip has checked the length */
         one[n] = '\0';
         if (fnmatch(one, name, 0) == 0)
             return true;
@@ -120,7 +120,7 @@ static co_err check_skip(const char *list, const co_layout *l, const co_st_file 
     return CO_OK;
 }
 
-/* --- comparing ------------------------------------------------------------------------------------------------------- */
+/* --- comparing ------------------------------------------------------------------------------------------ */
 static co_err compare(const co_entry *e, const co_st_tensor *t)
 {
     char there[160], here[160];
@@ -141,7 +141,8 @@ static co_err compare(const co_entry *e, const co_st_tensor *t)
     return CO_OK;
 }
 
-/* The first difference in name order, those to skip left out on both sides. idx: the model's entries in that order. */
+/* The first difference in name order. Tensors to skip are left out on both sides. idx: the model's entries
+ * by name. */
 static co_err match(const co_layout *l, const int *idx, const co_st_file *f, const char *skip)
 {
     for (int i = 0, k = 0; i < l->n || k < co_st_count(f);) {
@@ -195,7 +196,7 @@ co_err co_weights_load(const char *path, const co_layout *layout, const char *sk
     return err;
 }
 
-/* --- out ------------------------------------------------------------------------------------------------------------- */
+/* --- out ------------------------------------------------------------------------------------------------ */
 /* Where each tensor of the exported file comes from. */
 struct export
 {

@@ -1,5 +1,5 @@
-/* ckpt.c -- `cohort ckpt ls|hash|verify|export`: what checkpoints there are, whether every byte of them is right, and their
- * weights as a file for other programs. A path is a checkpoint's folder, a folder of them, or a run's. */
+/* ckpt.c -- `cohort ckpt ls|hash|verify|export`: lists checkpoints, checks every byte of them, and exports their
+ * weights for other programs. A path is a checkpoint's folder, a folder of checkpoints, or a run folder. */
 #include "cli/cli_int.h"
 
 #include <stdio.h>
@@ -27,7 +27,7 @@ static const char *why_not(const char *path)
     return why;
 }
 
-/* --- ls ------------------------------------------------------------------------------------------------------------ */
+/* --- ls ----------------------------------------------------------------------------------------------- */
 /* What the link root/which points to; "" if there is none. */
 static void read_link(const char *root, const char *which, char name[256])
 {
@@ -100,7 +100,7 @@ static int list(const line *l)
     return err ? fail_with(err) : EXIT_DONE;
 }
 
-/* --- hash ---------------------------------------------------------------------------------------------------------- */
+/* --- hash --------------------------------------------------------------------------------------------- */
 static int hash(const line *l)
 {
     char *path = NULL;
@@ -125,7 +125,7 @@ static int hash(const line *l)
                              : EXIT_DONE;
 }
 
-/* --- verify -------------------------------------------------------------------------------------------------------- */
+/* --- verify ------------------------------------------------------------------------------------------- */
 static bool verify_one(const char *path, bool json)
 {
     bool good = co_ckpt_verify(path) == CO_OK;
@@ -173,7 +173,7 @@ static int verify(const line *l)
     return good ? EXIT_DONE : EXIT_FAILED;
 }
 
-/* --- export -------------------------------------------------------------------------------------------------------- */
+/* --- export ------------------------------------------------------------------------------------------- */
 static int export_weights(const line *l, const char *out, bool average)
 {
     char *path = NULL;
@@ -195,7 +195,7 @@ static int export_weights(const line *l, const char *out, bool average)
     return err ? fail_with(err) : EXIT_DONE;
 }
 
-/* --- the command --------------------------------------------------------------------------------------------------- */
+/* --- the command -------------------------------------------------------------------------------------- */
 static int unknown(const char *what)
 {
     static const char *const names[] = {"ls", "hash", "verify", "export"};

@@ -57,7 +57,7 @@ int cmd_completion(int argc, char **argv);
 int cmd_complete(int argc, char **argv); /* not in the table: the shells call it */
 int cmd_man(int argc, char **argv); /* not in the table: `cohort help --man [COMMAND]` makes the manual pages */
 
-/* --- command lines ------------------------------------------------------------------------------------- */
+/* --- command lines ------------------------------------------------------------------------------------ */
 /* The words of a line, and the flags that every command has. */
 typedef struct line {
     const char *command;
@@ -94,7 +94,7 @@ int show_usage(const char *command_name);
 int train_help(const line *l, bool markdown); /* help_train.c */
 int show_habits(void);                        /* `cohort train --help habits` */
 
-/* --- the configuration --------------------------------------------------------------------------------- */
+/* --- the configuration -------------------------------------------------------------------------------- */
 typedef struct app {
     co_conf *conf;
     co_train_cfg *cfg;  /* the conf's */
@@ -114,7 +114,7 @@ co_err line_use_continued(line *l);
 /* Turns ckpt_path into a checkpoint folder (and, for auto, a run folder to go on in). */
 co_err app_find_resume(app *a);
 
-/* --- runs below logs/ (runs.c) ------------------------------------------------------------------------- */
+/* --- runs below logs/ (runs.c) ------------------------------------------------------------------------ */
 bool has(const char *dir, const char *name); /* does dir/name exist? */
 /* The newest unfinished run, the caller's; NULL if there is none. `task` NULL: any task. `sha` NULL: any
  * configuration, but only runs that have a checkpoint and are not running now. */
@@ -123,7 +123,7 @@ co_err newest_checkpoint(char **out, const char *dir); /* the newest good one of
 /* The checkpoint that a path means: itself, or the newest good one of a run folder. *out is the caller's. */
 co_err find_checkpoint(char **out, const char *path);
 
-/* --- runs of this machine ------------------------------------------------------------------------------ */
+/* --- runs of this machine ----------------------------------------------------------------------------- */
 /* The run a word names: its pid, its folder or its id; NULL if none. */
 const co_live_run *live_find(const co_live_run *runs, int n, const char *word);
 void live_print(const co_live_run *r, int n, bool json, FILE *to); /* ps.c: a table, or an object a line */

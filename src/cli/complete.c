@@ -24,7 +24,7 @@ static void offer(const char *word, const char *last)
         puts(word);
 }
 
-/* --- flags and subcommands, from usage lines --------------------------------------------------------------------------- */
+/* --- flags and subcommands, from usage lines ---------------------------------------------------------- */
 /* The next line of usage that begins with "  "; its length without the newline. */
 static const char *next_line(const char **at, size_t *len)
 {
@@ -119,7 +119,7 @@ static bool offer_subcommands(const command *c, const char *last)
     return any;
 }
 
-/* --- settings ----------------------------------------------------------------------------------------------------------- */
+/* --- settings ----------------------------------------------------------------------------------------- */
 typedef struct setting {
     const co_conf_spec *spec;
     char **words;
@@ -250,7 +250,7 @@ static void offer_settings(char **words, int n, const char *last)
     co_pool_fini(&s.pool);
 }
 
-/* --- the commands --------------------------------------------------------------------------------------------------------- */
+/* --- the commands ------------------------------------------------------------------------------------- */
 /* Commands that read their line by themselves, without --json; not all of them take words that are no flags. */
 static const struct own_line {
     const char *name;

@@ -22,7 +22,7 @@ static void listen_to(const co_cli_job *job)
         say_to(mute, NULL);
 }
 
-/* --- training ------------------------------------------------------------------------------------------------------- */
+/* --- training ----------------------------------------------------------------------------------------- */
 typedef struct kept {
     sigset_t mask;
     struct sigaction hup, pipe;
@@ -162,7 +162,7 @@ co_err co_cli_train(const co_cli_job *job, co_cli_done *out)
     return err;
 }
 
-/* --- evaluating and predicting -------------------------------------------------------------------------------------- */
+/* --- evaluating and predicting ------------------------------------------------------------------------ */
 static co_err open_job(look_line *t, const co_cli_job *job, co_split split, int64_t limit)
 {
     *t = (look_line){.split_name = split == CO_SPLIT_VAL ? "val" : "test", .limit = limit};

@@ -1,5 +1,5 @@
-/* ending.c -- what a person reads when a run is over: what came of it, where it lies, what to type next, and the one line
- * that does it again. */
+/* ending.c -- what a person reads when a run is over: its results, its folder, what to type next, and the line that
+ * repeats the run. */
 #include "cli/train_int.h"
 
 #include <math.h>

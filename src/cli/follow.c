@@ -9,9 +9,8 @@
 #define SHARE_NS 500000000u /* between two looks of who attaches */
 #define RATE_NS  500000000u /* over which samples/s are counted */
 
-/* --- console=imagenet --------------------------------------------------------------------------------------------- */
-/* Which accuracies there are: 2 the best class and the best five, 1 the best class or token, 0 none. Of five classes one is
- * always among the best five. */
+/* --- console=imagenet --------------------------------------------------------------------------------- */
+/* Which accuracies are shown: 2 top-1 and top-5, 1 top-1, 0 none. With five classes or fewer, top-5 is always 100 %. */
 int tops_of(const training *s)
 {
     const co_io *io = &co_plan_facts_of(s->plan)->data->io;
@@ -61,7 +60,7 @@ static void meter_eval(training *s, const co_eval_result *r, double secs)
     tell_text(s, &text);
 }
 
-/* --- progress ------------------------------------------------------------------------------------------------------ */
+/* --- progress ----------------------------------------------------------------------------------------- */
 /* Training to come at the present rate, and validations at the price of the last one. */
 static double time_left(const training *s)
 {
@@ -114,7 +113,7 @@ static void close_epoch(training *s, int64_t step)
     s->epochs_closed++;
 }
 
-/* Samples over the time spent in steps, evaluations left out: epochs may be shorter than the time that is counted over. */
+/* Samples per second of training time, without evaluations; an epoch may be shorter than RATE_NS. */
 static void see_rate(training *s, const co_step_result *r)
 {
     if (s->rate_mark_ns && r->t_ns > s->rate_mark_ns) {

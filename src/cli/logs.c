@@ -1,5 +1,5 @@
-/* logs.c -- `cohort logs`: what the workers of a job printed, all hosts in one stream, from the files that --log-dir left or is
- * writing. The reading is launch/logs.h. */
+/* logs.c -- `cohort logs`: what the workers of a job printed, all hosts in one stream, from the files of --log-dir.
+ * job/logs.h reads them. */
 #include "cli/cli_int.h"
 
 #include <string.h>
@@ -8,20 +8,20 @@
 #include "base/clock.h"
 #include "job/logs.h"
 
-const char logs_usage[] =
-    "  cohort logs                                   the newest run in this folder, or in folders of it\n"
-    "  cohort logs ./logs --follow                   the newest run in logs, as it goes on\n"
-    "  cohort logs logs/job_x7tq0a_b --rank 0,4-7    one folder, some ranks\n"
-    "  cohort logs RUN --tail 100 --since 10m        by run id\n"
-    "  cohort logs from-a from-b                     log folders of several hosts, copied here\n\n"
-    "  [host:rank] before each line; rank - is the launcher: when workers began, who failed, how it ended\n\n"
-    "  --follow, -f          go on until the job has ended (or Ctrl-C); new hosts and attempts come in\n"
-    "  --rank N,N-M,-        these ranks only; - is the launcher\n"
-    "  --host NAME           this host only\n"
-    "  --tail N              the last N lines\n"
-    "  --since TIME          30s, 10m, 2h, 1d ago, or from a time: 2026-11-16T10:00:00\n"
-    "  --time                the time (UTC) before each line\n"
-    "  --json                an object per line\n";
+const char logs_usage[] = "  cohort logs                                   the newest run here\n"
+                          "  cohort logs ./logs --follow                   the newest run, live\n"
+                          "  cohort logs logs/job_x7tq0a_b --rank 0,4-7    one folder, some ranks\n"
+                          "  cohort logs RUN --tail 100 --since 10m        by run id\n"
+                          "  cohort logs from-a from-b                     folders of two hosts\n\n"
+                          "  Each line begins with [host:rank]. Rank - is the launcher, which says when\n"
+                          "  workers began, who failed and how the job ended.\n\n"
+                          "  --follow, -f          wait for more until the job ends (or Ctrl-C)\n"
+                          "  --rank N,N-M,-        these ranks only; - is the launcher\n"
+                          "  --host NAME           this host only\n"
+                          "  --tail N              the last N lines\n"
+                          "  --since TIME          30s, 10m, 2h, 1d ago, or 2026-11-16T10:00:00\n"
+                          "  --time                the time (UTC) before each line\n"
+                          "  --json                an object per line\n";
 
 /* "10m" ago, or a time as merged.log has it, cut off anywhere. */
 static co_err read_since(char out[CO_STAMP], const char *text)

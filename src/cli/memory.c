@@ -1,8 +1,8 @@
-/* memory.c -- what the record of a run remembers across a stop: sums over the epoch in progress, and the recent losses
- * that spikes are measured against.
+/* memory.c -- what the record of a run remembers across a stop: sums over the epoch in progress, and the
+ * recent losses that spikes are measured against.
  *
- * A checkpoint carries it in its manifest (extra.record), as it stood when the checkpoint's step had been recorded and
- * no later one. So a run that continues inside an epoch records the means of the whole epoch.
+ * A checkpoint carries it in its manifest (extra.record), as it stood when the checkpoint's step had been
+ * recorded and no later one. So a run that continues inside an epoch records the means of the whole epoch.
  */
 #include "cli/train_int.h"
 

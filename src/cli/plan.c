@@ -1,5 +1,5 @@
-/* plan.c -- `cohort plan`: everything that `cohort train` would decide for the same words, without starting it: the first
- * screen, memory to the byte by what it holds, and the time of a step, foretold from a short measurement. */
+/* plan.c -- `cohort plan`: what `cohort train` would decide for the same words, without starting it. It shows the first
+ * screen, memory to the byte by purpose, and the time of a step, predicted from a short measurement. */
 #include "cli/train_int.h"
 
 #include <math.h>
@@ -81,7 +81,7 @@ static void put_row(void *ctx, const char *name, size_t bytes, const char *what)
     json_object_set_new(ctx, name, json_integer((json_int_t)bytes));
 }
 
-/* --- for people ------------------------------------------------------------------------------------------------------ */
+/* --- for people --------------------------------------------------------------------------------------- */
 static void show_memory(const co_plan_facts *f)
 {
     printf("\nmemory in bytes\n");
@@ -109,7 +109,7 @@ static void show_time(const co_plan_facts *f, const co_calibration *c)
         printf("; all of it about %s\n", co_time_text(all, epochs * c->epoch_s));
 }
 
-/* --- for scripts ----------------------------------------------------------------------------------------------------- */
+/* --- for scripts -------------------------------------------------------------------------------------- */
 static json_t *json_of_plan(const training *s, const co_calibration *c)
 {
     const co_plan_facts *f = co_plan_facts_of(s->plan);

@@ -150,6 +150,8 @@ static co_err write_blame(training *s)
 co_err record_close(training *s)
 {
     char text[128];
+
+    s->summary.peak_memory_bytes += co_tracking_memory(s->tracking);
     json_t *j = summary_of(s);
     co_err err = co_folder_write_json(s->folder, "summary.json", j);
 

@@ -47,7 +47,7 @@ static co_err add_base(look_line *t)
     return err;
 }
 
-/* --- what both share ---------------------------------------------------------------------------------------------- */
+/* --- what both share ---------------------------------------------------------------------------------- */
 static co_err read_flags(look_line *t)
 {
     long long n = -1;
@@ -87,7 +87,7 @@ static int close_look(look_line *t, int status)
     return status;
 }
 
-/* --- test --------------------------------------------------------------------------------------------------------- */
+/* --- test --------------------------------------------------------------------------------------------- */
 static void print_result(const look_line *t, const co_eval_result *r, const char *sha)
 {
     const co_plan_facts *f = co_plan_facts_of(t->plan);
@@ -158,7 +158,7 @@ int cmd_test(int argc, char **argv)
     return close_look(&t, EXIT_DONE);
 }
 
-/* --- predict ------------------------------------------------------------------------------------------------------ */
+/* --- predict ------------------------------------------------------------------------------------------ */
 typedef struct shown {
     const co_dataset *data;
     bool logits; /* were asked for */
@@ -225,7 +225,7 @@ static void print_prediction_json(void *ctx, const co_prediction *r)
     print_json(j);
 }
 
-/* --- the command ---------------------------------------------------------------------------------------------------- */
+/* --- the command -------------------------------------------------------------------------------------- */
 int cmd_predict(int argc, char **argv)
 {
     look_line t = {.split_name = "test"};

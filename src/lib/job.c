@@ -1,5 +1,5 @@
-/* job.c -- cohort.h's calls: the command line with a program's parts, and training, evaluating and predicting from inside
- * a program. */
+/* job.c -- the calls of cohort.h: the command line with a program's own parts, and training, evaluation and prediction
+ * from inside a program. */
 #include "lib/lib_int.h"
 
 #include <stdarg.h>

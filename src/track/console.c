@@ -4,9 +4,9 @@
  *     epoch 3/15 [=>        ] step 66/330  loss 0.0821  acc 0.976  12.3k/s  eta 4 s          (80 columns)
  *     epoch 3/15  step 66/330  loss 0.0821  acc 0.976  12,345 samples/s  eta 4 s             (no terminal)
  *
- * A bar leaves figures out until the rest fits beside a gauge, and goes away at the end. A line goes out in one write,
- * so that lines of several threads and processes do not mix. Writing that fails is ignored: a screen is no reason to
- * stop a run.
+ * A bar leaves figures out until the rest fits beside a gauge, and goes away at the end. A line goes out in
+ * one write, so that lines of several threads and processes do not mix. Writing that fails is ignored: a
+ * screen is no reason to stop a run.
  */
 #include "track/track.h"
 
@@ -27,12 +27,12 @@
 struct co_console {
     int fd;
     co_console_style style; /* never AUTO */
-    bool colour, dumb;      /* dumb: a terminal that knows no escapes */
-    pthread_mutex_t lock;   /* the log's sink may call from any thread */
+    bool colour, dumb;      /* dumb: the terminal understands no escape sequences */
+    pthread_mutex_t lock;   /* any thread may log a line */
     double drawn_s;         /* 0: nothing yet */
     int64_t epoch, step;    /* drawn last */
     double evaluated;       /* the same */
-    co_str bar;             /* the bar that stands there now; "" if none */
+    co_str bar;             /* the bar on the screen now; "" if there is none */
 };
 
 static bool env_set(const char *name)
@@ -64,7 +64,7 @@ static void put(const co_console *c, const co_str *s)
         (void)co_fs_write_all(c->fd, s->p, s->len, "console");
 }
 
-/* Columns of the terminal; the last one stays free, since some terminals wrap there. */
+/* Columns that we use: all but the last, where some terminals wrap. */
 static int columns(const co_console *c)
 {
     struct winsize w;
@@ -84,7 +84,7 @@ static void add_number(co_str *s, double x, int digits)
 {
     bool usual = x == 0 || (fabs(x) >= 1e-3 && fabs(x) < 1e6);
     if (isnan(x))
-        co_str_add(s, "nan"); /* printf knows two of them */
+        co_str_add(s, "nan"); /* printf would also write "-nan" */
     else
         co_str_addf(s, usual || isinf(x) ? "%.*f" : "%.*e", digits, x);
 }
@@ -156,7 +156,7 @@ static void add_gauge(co_str *s, const co_console *c, const co_progress *p, int 
     co_str_addf(s, "%s] ", c->colour ? "\033[0m" : "");
 }
 
-/* Takes the bar away: the cursor is then at the beginning of an empty line. */
+/* Erases the bar and leaves the cursor at the beginning of the empty line. */
 static void add_erase(co_str *s, const co_console *c)
 {
     if (c->dumb)
@@ -227,7 +227,7 @@ void co_console_progress(co_console *c, const co_progress *p, bool now)
     pthread_mutex_lock(&c->lock);
     double evaluated = p->evaluating ? p->evaluated : 0;
     bool news = c->style == CO_CONSOLE_BAR || p->step != c->step || p->epoch != c->epoch ||
-                evaluated != c->evaluated; /* no line twice */
+                evaluated != c->evaluated; /* the same line is not printed twice */
     if (news && (now || c->drawn_s == 0 || t - c->drawn_s >= pause)) {
         c->drawn_s = t;
         c->epoch = p->epoch;

@@ -1,9 +1,10 @@
 /* events.c -- events.jsonl: one line per event, appended; nothing in it is ever changed.
  *
- * Lines gather in memory and go out in one write. A full disk can take part of that write: the rest stays
- * pending, so the next write goes on in the middle of the line and the file ends up whole. A line cut by a crash
- * is closed with a newline when the file is opened again; readers skip it. While the disk refuses, events pile
- * up to 1 MiB; what comes after that is counted, and the count becomes an event itself.
+ * Lines are collected in memory and written together. A full disk may take only part of a write; the rest
+ * stays in memory and the next write continues in the middle of the line, so the file ends up whole. If a
+ * crash cuts a line, the next start ends it with a newline, and readers skip it. While the disk takes
+ * nothing, up to 1 MiB of events is kept; later ones are only counted, and the count is recorded as an event
+ * of its own.
  */
 #include "track/track_int.h"
 
@@ -59,7 +60,8 @@ static co_err write_pending(co_folder *f)
     return err;
 }
 
-/* Appends to the pending bytes; past the limit the event is counted instead. Takes `line` (may be NULL). */
+/* Appends a line to the pending bytes, or counts it as lost if they are too many. Takes `line` (may be
+ * NULL). */
 static void append(co_folder *f, char *line)
 {
     size_t len = line ? strlen(line) : 0;
@@ -69,7 +71,7 @@ static void append(co_folder *f, char *line)
         size_t before = f->pending.len;
         co_str_addn(&f->pending, line, len);
         co_str_add(&f->pending, "\n");
-        if (f->pending.failed) { /* keep whole lines only; later events may fit again */
+        if (f->pending.failed) { /* drop the half line; a later, shorter event may fit */
             f->pending.failed = false;
             f->pending.len = before;
             f->lost++;
@@ -103,7 +105,7 @@ static char *scalar_line(int64_t step, const char *name, double value)
     return line;
 }
 
-/* Room for the next event: the pending bytes go out when they are many and the disk takes them. */
+/* Writes the pending bytes once there are many, unless the disk is known to refuse them. */
 static void make_room(co_folder *f)
 {
     if (f->pending.len > EVENTS_BUFFER && !f->disk_fails)
@@ -134,8 +136,8 @@ void co_event_json(co_folder *f, json_t *take)
     make_room(f);
 }
 
-/* The log hears of a failing disk once, and once when it is over. */
-static void tell(co_folder *f, co_err err)
+/* Logs a disk that fails, and a disk that works again, once each. */
+static void log_change(co_folder *f, co_err err)
 {
     if (err && !f->disk_fails)
         co_log_say(CO_LOG_WARN, "%s; up to 1 MiB of events is kept in memory and tried again", co_errmsg());
@@ -155,7 +157,7 @@ static co_err flush_pending(co_folder *f)
                              co_wall_s()));
         err = write_pending(f);
     }
-    tell(f, err);
+    log_change(f, err);
     if (!err)
         f->lost = 0;
     return err;

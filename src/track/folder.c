@@ -1,7 +1,7 @@
 /* folder.c -- the run folder: made (or found), leased, written into, given back.
  *
- * Who made a folder is known from mkdir(2) itself, not from a look before it, so that of two starters only the
- * maker may discard it.
+ * mkdir(2) itself says who made a folder. Checking beforehand would let two runs that start together both
+ * believe that they made it, and only the one that made it may discard it.
  */
 #include "track/track_int.h"
 
@@ -19,7 +19,7 @@
 
 enum { RENEW_S = 5 };
 
-/* The folder that `path` is in, cut in place: false at the top. */
+/* Cuts the last part off a path, in place; false if there is only one part. */
 static bool cut_last(char *path)
 {
     char *slash = strrchr(path, '/');
@@ -29,7 +29,7 @@ static bool cut_last(char *path)
     return true;
 }
 
-/* The topmost part of `path` that does not exist; NULL if memory is out. */
+/* The topmost folder of `path` that does not exist yet; NULL if memory is out. */
 static char *first_missing(const char *path)
 {
     char *at = co_strdup(path), *top = co_strdup(path);
@@ -55,7 +55,7 @@ static co_err make_parents(const char *path)
                : err;
 }
 
-/* Makes f->path; *made tells if it was us. */
+/* Makes f->path; *made is false if it was there already. */
 static co_err make(co_folder *f, bool *made)
 {
     char *top = first_missing(f->path);
@@ -111,7 +111,7 @@ static co_err open_dated(co_folder *f, const char *task)
     return made ? CO_OK : co_fail(CO_EINPUT, "ten thousand run folders named %s", f->path);
 }
 
-/* Unlike any other: the second and 32 random bits. */
+/* A run id that no other run has: the time in seconds and 32 random bits. */
 static co_err make_run_id(co_folder *f)
 {
     char date[32];
@@ -283,7 +283,7 @@ co_err co_folder_write(co_folder *f, const char *name, const void *bytes, size_t
     if (strchr(name, '/')) {
         cut_last(path);
         err = co_fs_mkdirs(path);
-        path[strlen(path)] = '/'; /* what cut_last took */
+        path[strlen(path)] = '/'; /* put back what cut_last removed */
     }
     if (!err)
         err = co_fs_write_atomic(path, bytes, len);

@@ -1,8 +1,9 @@
 /* gpu.c -- what the GPUs of this machine are doing, if there are any and NVIDIA's library is here to ask.
  *
- * libnvidia-ml.so.1 comes with the driver and is loaded when it is first needed; without it there are no GPUs as far as
- * we can tell, and no columns for them. All functions stand in one table: an older driver that lacks one of them counts
- * as absent. Nothing here has been tried on a GPU; the tests use a library of the same name that answers by rote. */
+ * libnvidia-ml.so.1 comes with the driver and is loaded when it is first needed. Without it the machine
+ * counts as having no GPUs. All of its functions that we call are in one table; a driver that lacks one of
+ * them counts as absent. Not tried on a GPU: the tests use a library of the same name that gives fixed
+ * answers. */
 #include "track/track_int.h"
 
 #include <string.h>

@@ -1,19 +1,22 @@
 /* lease.c -- one writer per run folder, also on network disks, where locks are not enough.
  *
- * The holder is the process named in lease.json. Three moves, each decided by one atomic step of the file system
- * (link of a finished file to a name that must not exist), so that of any number of starters one wins:
+ * The process that lease.json names holds the folder. There are three moves. Each is decided by one atomic
+ * operation of the file system: a finished file is linked to a name that must not exist yet. So of any number
+ * of runs that start at the same time exactly one wins.
  *
  *   take       link our lease to lease.json
- *   take over  holder X is dead: link our lease to .lease-after-X, then replace lease.json by ours, then remove
- *              .lease-after-X. Whoever finds .lease-after-X takes its writer for the holder, so a taker that dies
- *              half way is itself taken over: X -> Y -> Z.
+ *   take over  holder X is dead: link our lease to .lease-after-X, replace lease.json by ours, remove
+ *              .lease-after-X. As long as .lease-after-X exists, its writer counts as the holder. So a run that dies
+ *              while it takes over is taken over in turn: X -> Y -> Z.
  *   give back  unlink lease.json
  *
- * Invariant: while .lease-after-X exists, only its writer replaces a lease.json that names X. A starter that was
- * slow and links .lease-after-X after all is over looks again: lease.json no longer names X, so it steps back.
+ * Invariant: while .lease-after-X exists, only its writer replaces a lease.json that names X. A slow run may
+ * link .lease-after-X when the takeover is long done. It reads lease.json again, finds that it no longer
+ * names X, and gives up.
  *
- * Dead is what /proc says on the holder's own host; elsewhere, a lease not renewed for LEASE_STALE_S (its holder
- * touches it every few seconds). Ages compare two files of one server, so hosts' clocks do not matter.
+ * On the holder's own host /proc says whether it is dead. A holder on another host counts as dead when it has
+ * not renewed its lease for LEASE_STALE_S; a live one touches the file every few seconds. The age is the
+ * difference between the times of two files on the same server, so the clocks of the hosts do not matter.
  */
 #include "track/track_int.h"
 
@@ -54,7 +57,7 @@ static double mtime_s(const struct stat *st)
     return (double)st->st_mtim.tv_sec + 1e-9 * (double)st->st_mtim.tv_nsec;
 }
 
-/* *there is false if no such file exists. Whatever else the file holds is somebody's lease, readable or not. */
+/* *there is false if there is no such file. A file that cannot be read still counts as somebody's lease. */
 static co_err read_lease(lease *out, bool *there, const char *path, double now_s)
 {
     struct stat st;
@@ -85,7 +88,7 @@ static bool is_dead(const lease *l)
     return state == PROCESS_DEAD || (state == PROCESS_ELSEWHERE && l->age_s > LEASE_STALE_S);
 }
 
-/* Moves of one starter. All paths belong to it. */
+/* One run that tries to take the lease; it owns the paths. */
 struct taker {
     const char *dir, *key, *run_id;
     char *lease, *own, *text;
@@ -99,7 +102,7 @@ static char *after_path(const struct taker *t, const char *run_id)
     return co_sprintf("%s/.lease-after-%s", t->dir, run_id);
 }
 
-/* Gives our finished lease the name `path` if nothing has it. *won tells. */
+/* Links our finished lease to `path`. *won is false if that name is taken. */
 static co_err claim(const struct taker *t, const char *path, bool *won)
 {
     struct stat st;
@@ -124,7 +127,7 @@ static co_err claim(const struct taker *t, const char *path, bool *won)
     return err;
 }
 
-/* Reads lease.json and follows who took over from whom. n = 0: nobody holds it. */
+/* Reads lease.json, then the .lease-after- files that lead to the present holder. n = 0: nobody holds it. */
 static co_err follow(struct taker *t)
 {
     bool there;
@@ -162,7 +165,7 @@ static co_err refuse(const struct taker *t, const lease *l)
                    t->dir, l->who.pid, l->who.host, l->run_id, l->age_s, LEASE_STALE_S);
 }
 
-/* The end of the chain is dead: try to be its heir. */
+/* The present holder is dead: try to take over from it. */
 static co_err take_over(struct taker *t, bool *won)
 {
     lease first = t->chain[0];
@@ -178,7 +181,7 @@ static co_err take_over(struct taker *t, bool *won)
     *won = t->n > 1 && strcmp(t->chain[0].run_id, first.run_id) == 0 &&
            strcmp(t->chain[t->n - 1].run_id, t->run_id) == 0;
     if (!*won) {
-        unlink(path); /* it was over before we came */
+        unlink(path); /* another run had finished the takeover before us */
         goto out;
     }
     err = co_fs_write_atomic(t->lease, t->text, strlen(t->text));
@@ -188,7 +191,7 @@ static co_err take_over(struct taker *t, bool *won)
             unlink(old);
         co_free(old);
     }
-    if (err) { /* a full disk: as if we had never come */
+    if (err) { /* a full disk: undo everything */
         unlink(path);
         lease_give_back(t->dir, t->run_id);
     }
@@ -206,7 +209,7 @@ static co_err try_all(struct taker *t)
             return CO_OK;
         CO_TRY(follow(t));
         if (t->n == 0)
-            continue; /* given back just now */
+            continue; /* its holder has just given it back */
         if (!is_dead(&t->chain[t->n - 1]))
             return refuse(t, &t->chain[t->n - 1]);
         CO_TRY(take_over(t, &won));
@@ -228,7 +231,7 @@ static char *lease_text(const char *run_id)
     return text;
 }
 
-/* Writes our lease under a name of its own and reads the server's clock off it. */
+/* Writes our lease under a name of its own. The file's time is the server's clock. */
 static co_err write_own(struct taker *t)
 {
     struct stat st;

@@ -1,8 +1,9 @@
 /* live.c -- the runs of this user on this machine, one small file each, for ps, stop and attach.
  *
- * The folder is $XDG_RUNTIME_DIR/cohort, or /tmp/cohort-UID: private (mode 0700) and ours, or it is not used,
- * since ps and stop believe what they find there. An entry holds the pid with its start time, so that a later
- * process with the same number is not mistaken for the run. PID.progress beside it has the run's last progress.
+ * The folder is $XDG_RUNTIME_DIR/cohort, or /tmp/cohort-UID. It must belong to this user and be closed to
+ * others (mode 0700), since ps and stop trust what is in it. An entry has the pid together with the start
+ * time of the process, so that a later process with the same pid is not mistaken for the run. PID.progress
+ * beside it has the run's last progress.
  */
 #include "track/track_int.h"
 
@@ -98,7 +99,7 @@ void co_live_unregister(void)
     }
 }
 
-/* Renamed into place but not synced: nobody wants it after a crash. What cannot be written is not worth a word. */
+/* Renamed into place but not synced, since it is useless after a crash. Errors are ignored. */
 void co_live_progress(const co_progress *p)
 {
     char *path, *text = NULL;
@@ -161,7 +162,7 @@ static bool copy(char *out, size_t size, const char *text)
     return text && snprintf(out, size, "%s", text) < (int)size;
 }
 
-/* Reads one entry; PROCESS_DEAD for one that is no entry at all. */
+/* Reads one entry. A file that is not an entry counts as PROCESS_DEAD. */
 static co_err read_entry(co_live_run *run, process_state *state, const char *path)
 {
     process_id who;
@@ -189,7 +190,7 @@ static int by_start(const void *a, const void *b)
     return x->pid < y->pid ? -1 : x->pid > y->pid;
 }
 
-/* "123.json"; a temporary file of a writer is none. */
+/* Is it "123.json"? Temporary files have longer names. */
 static bool is_entry(const char *name)
 {
     size_t digits = strspn(name, "0123456789");
@@ -235,8 +236,8 @@ static bool has_entry(const char *dir, const char *name)
     return there;
 }
 
-/* What a killed run left without an entry: PID.progress, or a temporary file. The pid may be one of another pid
- * namespace, whose run is just writing its entry: hence the minute. */
+/* What a killed run left without an entry: PID.progress, or a temporary file. The pid may be one of
+ * another pid namespace, whose run is just writing its entry: hence the minute. */
 static bool is_left_over(const char *name, const char *path)
 {
     struct stat st;

@@ -4,8 +4,8 @@
  *     Test: [ 6/ 6]<tab>Time  0.012 ( 0.012)<tab>Loss 1.2345e+00 (1.2345e+00)<tab>Acc@1  71.88 ( 71.88)<tab>Acc@5 ...
  *      * Acc@1 71.880 Acc@5 98.440
  *
- * A meter shows the last value and, in brackets, the mean of the epoch so far: over steps for times, over samples for
- * the rest. Accuracies are percents. */
+ * A meter shows the last value and, in brackets, the mean of the epoch so far: over steps for times, over
+ * samples for the rest. Accuracies are percents. */
 #include "track/track.h"
 
 #include <stdio.h>

@@ -1,11 +1,12 @@
-/* plot.h -- curves for people: drawn with characters for the terminal, or as an SVG file that needs nothing else.
+/* plot.h -- curves for people: drawn with characters for the terminal, or as an SVG file that needs nothing
+ * else.
  *
  *     co_plot p = {.title = "loss", .x_label = "step", .line = &(co_plot_line){.x = x, .y = y, .n = n}, .lines = 1};
  *     co_str text = {0};
  *     co_plot_terminal(&text, &p);
  *
- * Points that are not finite (or, on a logarithmic axis, not positive) are left out and break the line. A plot
- * without a single point is an empty frame. Texts may hold anything: what is not UTF-8 is replaced.
+ * Points that are not finite (or, on a logarithmic axis, not positive) are left out and break the line. A
+ * plot without a single point is an empty frame. Texts may hold anything: what is not UTF-8 is replaced.
  */
 #ifndef CO_TRACK_PLOT_H
 #define CO_TRACK_PLOT_H

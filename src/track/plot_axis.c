@@ -1,5 +1,7 @@
-/* plot_axis.c -- an axis spans its values, the vertical one with some air; ticks are the round numbers inside: 1, 2 or 5 times a power of ten,
- * on a logarithmic axis the powers of ten themselves as long as two of them are in sight. */
+/* plot_axis.c -- the range of an axis and its ticks.
+ *
+ * The range covers the values; the vertical axis has a margin. Ticks are round numbers: 1, 2 or 5 times a
+ * power of ten, or on a logarithmic axis the powers of ten, if there are at least two of them. */
 #include "track/plot_int.h"
 
 #include <math.h>

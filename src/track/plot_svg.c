@@ -1,7 +1,8 @@
-/* plot_svg.c -- the same plot as one SVG file: no scripts, no fonts or files of elsewhere.
+/* plot_svg.c -- a plot as one SVG file without scripts, fonts or other files.
  *
- * Colours are classes of a style sheet inside, with a second set for viewers that ask for a dark scheme. All texts
- * are escaped, and what XML 1.0 cannot hold (control characters, bytes that are not UTF-8) becomes U+FFFD. */
+ * Colours are classes of a style sheet inside, with a second set for viewers that ask for a dark scheme.
+ * All texts are escaped, and what XML 1.0 cannot hold (control characters, bytes that are not UTF-8)
+ * becomes U+FFFD. */
 #include "track/plot_int.h"
 
 #include <math.h>
@@ -130,7 +131,7 @@ static void add_line(const picture *c, co_str *out, int i)
     co_str_add(out, "\"/>\n");
 }
 
-/* In a row above the frame. How wide a text is, only the viewer knows: 8 pixels a letter is enough for most. */
+/* In a row above the frame. Only the viewer knows how wide a text is; we assume 8 pixels a letter. */
 static void add_legend(const picture *c, co_str *out)
 {
     double x = LEFT, y = TOP - 10;

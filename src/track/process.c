@@ -1,4 +1,4 @@
-/* process.c -- is the process that wrote this still the one that runs? */
+/* process.c -- does the process that wrote a file still run, or has another one got its pid? */
 #include "track/track_int.h"
 
 #include <fcntl.h>
@@ -8,7 +8,7 @@
 
 #include "base/json.h"
 
-/* The beginning of a small file of the kernel; "" if there is none. */
+/* Reads the beginning of a small file of /proc; "" if it cannot be read. */
 static void read_file(char *out, size_t size, const char *path)
 {
     int fd = open(path, O_RDONLY | O_CLOEXEC);
@@ -18,8 +18,8 @@ static void read_file(char *out, size_t size, const char *path)
         close(fd);
 }
 
-/* Start time of a process; 0 if it is gone or a zombie. The name field may hold blanks and brackets: what
- * counts comes after the last ')'. */
+/* Start time of a process; 0 if it is gone or a zombie. The name field may hold blanks and brackets: the
+ * fields start after the last ')'. */
 static long long start_of(long long pid)
 {
     char path[64], text[1024];
@@ -62,7 +62,7 @@ process_state process_look(const process_id *p)
     if (same_kernel && strcmp(me.pid_ns, p->pid_ns) == 0)
         return start_of(p->pid) == p->start ? PROCESS_ALIVE : PROCESS_DEAD;
     if (!same_kernel && same_host && *me.machine && strcmp(me.machine, p->machine) == 0)
-        return PROCESS_DEAD; /* this host has been started anew since */
+        return PROCESS_DEAD; /* this host has rebooted since */
     return PROCESS_ELSEWHERE;
 }
 

@@ -1,7 +1,8 @@
 /* reader.c -- the lines of a file that another part of the program still appends to.
  *
- * A line counts once its newline is there; what follows the last newline is read again later. Lines of 1 MiB or more are
- * passed over. Memory: 1 MiB.
+ * A line counts once its newline is there; what follows the last newline is read again later. Lines of 1 MiB
+ * or more are passed over. Memory: 1 MiB, of which
+ * ordinary lines use 128 KiB.
  */
 #include "track/track_int.h"
 
@@ -12,7 +13,7 @@
 
 #include "base/alloc.h"
 
-enum { LINE_MOST = 1 << 20 };
+enum { LINE_MOST = 1 << 20, READ_MOST = 64 << 10 };
 
 struct record_reader {
     char *path, *buffer; /* [LINE_MOST] */
@@ -72,8 +73,9 @@ static co_err fill(record_reader *r, ssize_t *n)
         drop(r, r->have);
         r->start = r->have = 0;
     }
+    size_t room = LINE_MOST - r->have;
     do
-        *n = read(r->fd, r->buffer + r->have, LINE_MOST - r->have);
+        *n = read(r->fd, r->buffer + r->have, room < READ_MOST ? room : READ_MOST);
     while (*n < 0 && errno == EINTR);
     if (*n < 0)
         return co_fail(CO_EIO, "read %s: %m", r->path);

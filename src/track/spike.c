@@ -1,10 +1,10 @@
 /* spike.c -- is this loss out of the ordinary?
  *
- * Mean and deviation of the losses so far, the recent ones weighing most (a share of 1/25 each). A loss that lies many
- * deviations above the mean is a spike. Two things keep ordinary noise out: a deviation counts as at least 4 % of the
- * level that the run began with, since losses near zero scatter with a long tail; and nothing is said before 20 losses
- * were seen, nor within 50 steps of the last notice. A spike enters the mean cut down to the limit, so that one does not
- * hide the next, and a lasting rise becomes the new ordinary.
+ * The mean and deviation of the losses so far are kept; each new loss has a weight of 1/25. A loss many
+ * deviations above the mean is a spike. Two rules keep ordinary noise out. A deviation is never taken as less
+ * than 4 % of the loss at the beginning of the run, because small losses scatter with a long tail. And there
+ * is no report in the first 20 steps, nor within 50 steps of the last one. A spike enters the mean reduced to
+ * the limit: so it does not hide the next one, and a rise that lasts becomes the new normal.
  */
 #include "track/track.h"
 

@@ -1,8 +1,9 @@
 /* sweep.c -- temporary files that a killed run left in its folder.
  *
- * Called by the run that has just taken the lease. NAME.tmp-PID-N are of base/fs.h: only the holder of the lease writes
- * here, so all that are there are of holders before us. .lease-ID are of starters (lease.c), who may be alive and
- * waiting for their turn: one goes only if the process that it names is gone. What cannot be removed stays.
+ * Called by the run that has just taken the lease. NAME.tmp-PID-N are of base/fs.h: only the holder of the
+ * lease writes here, so all that are there are of holders before us. .lease-ID are of starters (lease.c), who
+ * may be alive and waiting for their turn: one goes only if the process that it names is gone. What cannot be
+ * removed stays.
  */
 #include "track/track_int.h"
 

@@ -1,4 +1,5 @@
-/* track.h -- the run's written record: folder, lease, events, summary; and what a person sees while it runs.
+/* track.h -- the files that a run writes about itself (folder, lease, events), and what it shows while it
+ * runs.
  *
  * events.jsonl is the one source: every scalar, checkpoint, recovery as a line
  * {"step":..,"name":..,"value":..,"t":..}; trackers (tracker.h) read it. Only the supervisor writes here.
@@ -23,15 +24,15 @@ co_err co_folder_open(co_folder **out, const char *dir, const char *task);
 const char *co_folder_path(const co_folder *f);
 const char *co_folder_run_id(const co_folder *f);
 void co_folder_close(co_folder *f); /* gives the lease back; NULL is fine */
-/* Takes the lease of another folder as well (where the checkpoints go): refused, renewed and given back like the first.
- * `key` chooses that folder; the message of a refusal names it. */
+/* Takes the lease of another folder as well (where the checkpoints go): refused, renewed and given back
+ * like the first. `key` chooses that folder; the message of a refusal names it. */
 co_err co_folder_lease_too(co_folder *f, const char *dir, const char *key);
 /* Removes a folder that we made and in which nothing has happened (bad input found late). Closes f. */
 void co_folder_discard(co_folder *f);
 co_err co_folder_write(co_folder *f, const char *name, const void *bytes, size_t len); /* atomic */
 co_err co_folder_write_json(co_folder *f, const char *name, const json_t *v);
-/* A file of the folder to append to. Links, FIFOs and the like are refused (CO_EINPUT): whoever can write into the folder
- * could otherwise make us write elsewhere, or wait for ever. *fd is the caller's. */
+/* A file of the folder to append to. Links, FIFOs and the like are refused (CO_EINPUT): whoever can write
+ * into the folder could otherwise make us write elsewhere, or wait for ever. *fd is the caller's. */
 co_err co_folder_append(co_folder *f, const char *name, int *fd);
 
 /* Appends one event; buffered, flushed by co_events_flush (about once a second, and at the end). A failed
@@ -41,8 +42,9 @@ void co_event_scalar(co_folder *f, int64_t step, const char *name, double value)
 void co_event_json(co_folder *f, json_t *take); /* takes the reference; "t" is added */
 co_err co_events_flush(co_folder *f);
 co_err co_events_open(co_folder *f); /* at once instead of at the first flush: refuses as co_folder_append does */
-/* Before a checkpoint becomes visible, in any process forked from ours: what was flushed is on the disk, and the folder
- * still belongs to this run. So no checkpoint is ahead of the record, and none appears in another run's folder. */
+/* Before a checkpoint becomes visible, in any process forked from ours: what was flushed is on the disk,
+ * and the folder still belongs to this run. So no checkpoint is ahead of the record, and none appears in
+ * another run's folder. */
 co_err co_folder_settle(const co_folder *f);
 
 /* --- console -----------------------------------------------------------------------------------------------
@@ -77,7 +79,7 @@ void co_console_line(co_console *c, const char *fmt, ...)
 
 const char *co_time_text(char out[32], double secs); /* "4 s", "2 min 05 s", "2 h 01 min" */
 
-/* --- the lines of PyTorch's ImageNet example --------------------------------------------------------------------- */
+/* --- the lines of PyTorch's ImageNet example ------------------------------------------------------------ */
 typedef struct co_meter {
     double last, sum, weight;
 } co_meter;
@@ -92,17 +94,17 @@ void co_meters_train(const co_meters *m, int64_t epoch, int64_t batch, int64_t b
 void co_meters_test(const co_meters *m, int64_t batch, int64_t batches, int tops, co_str *out);
 void co_meters_summary(double top1, double top5, int tops, co_str *out); /* " * Acc@1 x Acc@5 y" */
 
-/* --- spikes of the loss --------------------------------------------------------------------------------------- */
+/* --- spikes of the loss --------------------------------------------------------------------------------- */
 typedef struct co_spikes {
     int64_t seen, told;
     double mean, variance, level;
     double was_mean; /* before the last loss */
 } co_spikes;
-/* How many deviations this step's loss lies above the recent mean, if that is more than `limit` and worth a notice; 0 if
- * not. limit 0: never. */
+/* How many deviations this step's loss is above the recent mean, if that is more than `limit` and worth a
+ * report; else 0. limit 0: never. */
 double co_spikes_see(co_spikes *s, int64_t step, double loss, double limit);
 
-/* --- the machine ------------------------------------------------------------------------------------------------ */
+/* --- the machine ---------------------------------------------------------------------------------------- */
 enum { CO_UTIL_PROCESSES = 300, CO_MAX_GPUS = 64 };
 typedef struct co_util {
     double at_s, busy, all;
@@ -118,13 +120,14 @@ typedef struct co_sample {
     double memory_mb;       /* of those, what they share counted once; 1e6 bytes */
     double host_memory_percent, load;
 } co_sample;
-/* Since the last look; nan where it cannot be known. False for the first look, which has nothing to compare with. */
+/* Use since the last call; nan where it cannot be measured. The first call returns false: it has nothing
+ * to compare with. */
 bool co_util_look(co_util *u, double now_s, co_sample *out);
 
-int co_gpus(void); /* 0 also where NVIDIA's library is absent */
+int co_gpus(void); /* 0 as well if NVIDIA's library is absent */
 typedef struct co_gpu {
     char name[96];
-    double percent, memory_mb, total_mb; /* percent -1: not told */
+    double percent, memory_mb, total_mb; /* percent -1: unknown */
 } co_gpu;
 bool co_gpu_look(int i, co_gpu *out);
 
@@ -140,7 +143,8 @@ co_err co_live_register(const co_folder *f,
 void co_live_unregister(void);
 /* Live runs of this user, oldest first; files of dead ones are removed. Caller's, co_free. */
 co_err co_live_list(co_live_run **out, int *n);
-/* The last progress of this process's run, for who attaches to it; and that of another, false if there is none. */
+/* Leaves this run's last progress for those who attach to it; reads that of another run, false if there is
+ * none. */
 void co_live_progress(const co_progress *p);
 bool co_live_see(int pid, co_progress *out, char metric_name[16]);
 

@@ -9,14 +9,18 @@
 #include "track/track.h"
 #include "track/tracker.h"
 
-/* process.c: who a process is, so that another cannot be taken for it. A pid means something only with its
- * start time, on one boot of one host, in one pid namespace. */
+/* process.c: identifies a process for good. A pid alone may be used again; with the start time, the boot
+ * of the host and the pid namespace it is unique. */
 typedef struct process_id {
     char host[HOST_NAME_MAX + 1], boot[64], machine[64], pid_ns[64];
     long long pid, start; /* start: clock ticks after boot, field 22 of /proc/PID/stat */
 } process_id;
 
-typedef enum { PROCESS_DEAD, PROCESS_ALIVE, PROCESS_ELSEWHERE /* cannot be seen from here */ } process_state;
+typedef enum {
+    PROCESS_DEAD,
+    PROCESS_ALIVE,
+    PROCESS_ELSEWHERE /* on another host or in another pid namespace */
+} process_state;
 
 void process_self(process_id *out);
 process_state process_look(const process_id *p);
@@ -27,10 +31,10 @@ bool process_from_json(process_id *out, const json_t *v);
 /* `key` is what chooses the folder ("run.dir"), for the message when another holds it. */
 co_err lease_take(const char *dir, const char *key, const char *run_id);
 void lease_give_back(const char *dir, const char *run_id);
-/* Shows other hosts that we live; fails if the lease is no longer ours. */
+/* Shows other hosts that we are alive; fails if the lease is no longer ours. */
 co_err lease_renew(const char *dir, const char *run_id);
-/* CO_EFAIL if another run holds the folder, or has held it since, or the folder is gone; changes nothing. Any thread or
- * process may ask. */
+/* CO_EFAIL if another run holds the folder, or has held it since, or the folder is gone; changes nothing.
+ * Any thread or process may ask. */
 co_err lease_is_ours(const char *dir, const char *run_id);
 /* Is the file at `path`, called `name`, the .lease-ID of a starter that is dead? */
 co_err lease_is_left_over(bool *yes, const char *path, const char *name);
@@ -42,8 +46,8 @@ co_err sweep_run_folder(const char *dir);
 typedef struct record_reader record_reader;
 co_err reader_open(record_reader **out, const char *dir); /* the run folder; events.jsonl need not be there yet */
 void reader_close(record_reader *r);                      /* NULL is fine */
-/* The next whole line, without its newline, and where it begins; valid until the next call. *line is NULL if there is
- * none yet. */
+/* The next whole line, without its newline, and where it begins; valid until the next call. *line is NULL
+ * if there is none yet. */
 co_err reader_next(record_reader *r, const char **line, size_t *len, int64_t *offset);
 
 /* trackers/ */
@@ -61,7 +65,7 @@ struct co_folder {
     bool taken;      /* another holds the lease now, or the folder is gone: not one more byte from us */
     int events_fd;   /* -1: not open yet */
     co_str pending;  /* events not yet in the file */
-    bool disk_fails; /* the last write failed, and the log knows */
+    bool disk_fails; /* the last write failed, and that was logged */
     int64_t lost;    /* events dropped since */
 };
 

@@ -3,9 +3,10 @@
  *     supervisor --"more"--> feed process: reads events.jsonl, hands each line to its tracker, flushes
  *                <--"why"--  only if it fails; then it exits
  *
- * A feed is a tracker with a process of its own, forked by the owner (the supervisor). So the supervisor keeps its one
- * thread, a crash in a tracker's library costs nothing but that tracker, and one that hangs can be killed. The owner
- * never waits for a feed while training: it sends one byte, and drops the byte if the feed is far behind.
+ * A feed is a tracker with a process of its own, forked by the owner (the supervisor). So the supervisor
+ * keeps its one thread, a crash in a tracker's library costs nothing but that tracker, and one that hangs can
+ * be killed. The owner never waits for a feed while training: it sends one byte, and drops the byte if the
+ * feed is far behind.
  *
  * Before each flush the feed reads the lease: a run that lost its folder writes nothing more into it.
  */
@@ -15,8 +16,10 @@
 #include <linux/close_range.h>
 #include <poll.h>
 #include <signal.h>
+#include <stdatomic.h>
 #include <stdio.h>
 #include <string.h>
+#include <sys/mman.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
 #include <sys/wait.h>
@@ -33,6 +36,8 @@ const co_tracker_def *const co_trackers[] = {&csv_def, &none_def, NULL};
 
 enum { FLUSH_S = 5, FLUSH_SHARE = 50 }; /* at most every 5 s, and at most a 50th of the time */
 
+enum { MEMORY_BYTES = CO_TRACKERS_MOST * sizeof(size_t) };
+
 struct feed {
     const co_tracker_def *def;
     char *dir, run_id[64];
@@ -40,16 +45,18 @@ struct feed {
     void *self;        /* the tracker's, in the feed's process */
     pid_t pid;         /* 0: its end was seen */
     int pidfd, sock;
-    char why[512]; /* "" unless it failed */
-    bool told;     /* the failure was reported */
+    _Atomic size_t *memory; /* its place in the tracking's */
+    char why[512];          /* "" unless it failed */
+    bool told;              /* the failure was reported */
 };
 
 struct co_tracking {
     struct feed feed[CO_TRACKERS_MOST];
     int n;
+    _Atomic size_t *memory; /* [CO_TRACKERS_MOST] shared: the most private memory that each feed has had */
 };
 
-/* --- the feed's process ----------------------------------------------------------------------------------------- */
+/* --- the feed's process --------------------------------------------------------------------------------- */
 static co_err hand_over(struct feed *f, const char *text, size_t len, int64_t offset)
 {
     json_t *v = NULL;
@@ -99,6 +106,14 @@ static bool wait_for_more(struct feed *f, double until_s)
     return n == 0;
 }
 
+static void note_memory(struct feed *f)
+{
+    size_t now = co_memory_private();
+
+    if (now > atomic_load(f->memory))
+        atomic_store(f->memory, now);
+}
+
 static co_err read_record(struct feed *f, record_reader *r)
 {
     double next_s = co_now_s() + FLUSH_S;
@@ -106,6 +121,7 @@ static co_err read_record(struct feed *f, record_reader *r)
 
     for (bool end = false;;) {
         CO_TRY(hand_over_all(f, r, &waiting));
+        note_memory(f);
         if (end)
             return flush(f);
         double now_s = co_now_s();
@@ -152,7 +168,7 @@ static int feed_main(void *ctx)
     return 1;
 }
 
-/* --- the owner's side ------------------------------------------------------------------------------------------- */
+/* --- the owner's side ----------------------------------------------------------------------------------- */
 static co_err start_process(struct feed *f)
 {
     int ends[2];
@@ -168,11 +184,12 @@ static co_err start_process(struct feed *f)
     return err ? co_fail_in(err, "logger=%s", f->def->name) : CO_OK;
 }
 
-static co_err start_feed(struct feed *f, const co_folder *folder, const co_tracker_def *def)
+static co_err start_feed(struct feed *f, const co_folder *folder, const co_tracker_def *def,
+                         _Atomic size_t *memory)
 {
     struct stat st;
 
-    *f = (struct feed){.def = def, .dir = co_strdup(folder->path)};
+    *f = (struct feed){.def = def, .dir = co_strdup(folder->path), .memory = memory};
     snprintf(f->run_id, sizeof f->run_id, "%s", folder->run_id);
     char *path = co_sprintf("%s/events.jsonl", folder->path);
     f->old_bytes = path && stat(path, &st) == 0 ? st.st_size : 0;
@@ -187,10 +204,14 @@ co_err co_tracking_open(co_tracking **out, const co_folder *f, const co_tracker_
 {
     CO_ASSERT(n <= CO_TRACKERS_MOST, "there are not so many trackers");
     co_tracking *t = co_zalloc(sizeof *t);
-    co_err err = t ? CO_OK : CO_ENOMEM;
 
+    if (!t)
+        return CO_ENOMEM;
+    void *shared = mmap(NULL, MEMORY_BYTES, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+    co_err err = shared == MAP_FAILED ? co_fail(CO_ENOMEM, "mmap for the trackers: %m") : CO_OK;
+    t->memory = err ? NULL : shared;
     for (int i = 0; i < n && !err; i++) {
-        err = start_feed(&t->feed[t->n], f, defs[i]);
+        err = start_feed(&t->feed[t->n], f, defs[i], &t->memory[t->n]);
         t->n += !err;
     }
     if (!err)
@@ -205,6 +226,15 @@ void co_tracking_more(co_tracking *t)
     for (int i = 0; t && i < t->n; i++)
         if (t->feed[i].pid)
             send(t->feed[i].sock, "m", 1, MSG_DONTWAIT | MSG_NOSIGNAL); /* full: it knows already */
+}
+
+size_t co_tracking_memory(const co_tracking *t)
+{
+    size_t sum = 0;
+
+    for (int i = 0; t && i < t->n; i++)
+        sum += atomic_load(&t->memory[i]);
+    return sum;
 }
 
 /* Waits up to timeout_ms for the process to end; then takes its reason. True: it has ended. */
@@ -280,5 +310,7 @@ void co_tracking_close(co_tracking *t, double secs, co_tracking_tell tell, void 
             shutdown(t->feed[i].sock, SHUT_WR);
     for (int i = 0; t && i < t->n; i++)
         end_feed(&t->feed[i], until_s, secs, tell, ctx);
+    if (t && t->memory)
+        munmap(t->memory, MEMORY_BYTES);
     co_free(t);
 }

@@ -1,17 +1,18 @@
 /* tracker.h -- trackers: readers of the run's record that write it in another form.
  *
- * events.jsonl is the record, and it is not itself a tracker. Every line of it is handed to every open tracker, in
- * order, by a process of that tracker's own. The process reads the file, so the file is the queue: a slow tracker falls
- * behind and costs nobody a step, and one that fails or crashes is dropped with one warning. A tracker is a row of
- * co_trackers:
+ * events.jsonl is the record, and it is not itself a tracker. Every line of it is handed to every open
+ * tracker, in order, by a process of that tracker's own. The process reads the file, so the file is the
+ * queue: a slow tracker falls behind and costs nobody a step, and one that fails or crashes is dropped with
+ * one warning. A tracker is a row of co_trackers:
  *
  *     open   the run folder, at the start of the run
  *     take   one line of the record
  *     flush  what was taken so far becomes visible: every few seconds, and before close
  *     close  the end; nothing is taken after it
  *
- * A run that continues finds lines in its record. They are handed over first, from the first one on, marked `replayed`:
- * a tracker that builds its output anew (csv) takes them all, one that kept its output may skip them.
+ * A run that continues finds lines in its record. They are handed over first, from the first one on, marked
+ * `replayed`: a tracker that builds its output anew (csv) takes them all, one that kept its output may skip
+ * them.
  *
  *     co_tracking *tracking;
  *     CO_TRY(co_tracking_open(&tracking, folder, chosen, n));
@@ -31,8 +32,8 @@ typedef struct co_record_line {
     bool replayed;      /* it was in the record before this start */
 } co_record_line;
 
-/* All four are called by one process, which has no other work. An error from open, take or flush drops the tracker; close follows in any case,
- * unless open failed. `dir` lives until close. */
+/* All four are called by one process, which has no other work. An error from open, take or flush drops the
+ * tracker; close follows in any case, unless open failed. `dir` lives until close. */
 typedef struct co_tracker_def {
     const char *name, *help;
     co_err (*open)(void **out, const char *dir);
@@ -52,8 +53,10 @@ void co_tracking_more(co_tracking *t); /* the record has more lines; NULL is fin
 typedef void (*co_tracking_tell)(void *ctx, const char *text);
 /* A sentence for each tracker that was dropped, once. */
 void co_tracking_troubles(co_tracking *t, co_tracking_tell tell, void *ctx);
-/* Lets every tracker read to the end of the record, flush and close. One that is not through after `secs` is killed,
- * and reported like one that failed. */
+/* The most private memory that the trackers' processes have had, in bytes. */
+size_t co_tracking_memory(const co_tracking *t);
+/* Lets every tracker read to the end of the record, flush and close. One that is not through after `secs`
+ * is killed, and reported like one that failed. */
 void co_tracking_close(co_tracking *t, double secs, co_tracking_tell tell, void *ctx);
 
 #endif

@@ -1,12 +1,13 @@
-/* util.c -- how busy the machine is and what this run takes of it, from the kernel's files, about once a second.
+/* util.c -- how busy the machine is, and how much of it this run uses; read from /proc about once a
+ * second.
  *
  *     cpu_percent      of the machine's CPUs, all processes; 100 = all busy
  *     run_cpu_percent  of this run's processes; 100 = one CPU busy
  *     memory_mb        of this run: private memory of its processes, and the memory they share once
  *     host_memory_percent, load (the last minute's)
  *
- * A run's processes are this one and its children. Reading is a few system calls per process; a figure that cannot be
- * read is nan and left out. */
+ * A run's processes are this one and its children. Reading is a few system calls per process; a figure
+ * that cannot be read is nan and left out. */
 #include "track/track_int.h"
 
 #include <fcntl.h>
@@ -18,7 +19,7 @@
 
 enum { CHILDREN_MOST = 1024 };
 
-/* The beginning of a file of the kernel; false if there is none. */
+/* Reads the beginning of a file of /proc; false if it cannot be read. */
 static bool read_text(char *out, size_t size, const char *path)
 {
     int fd = open(path, O_RDONLY | O_CLOEXEC);
@@ -38,7 +39,7 @@ static double number_after(const char *text, const char *key)
     return at ? strtod(at + strlen(key), NULL) : NAN;
 }
 
-/* Ticks of all CPUs since boot: busy, and in all. Waiting for a disk is idleness. */
+/* Clock ticks of all CPUs since boot: busy ones, and all. Time spent waiting for a disk counts as idle. */
 static bool read_machine(double *busy, double *all)
 {
     char text[512];
@@ -95,7 +96,7 @@ static int children(int *pids, int most)
     return n;
 }
 
-/* CPU time of one process since the last look; all it ever had, if it is new. */
+/* CPU time of one process since the last call; if the process is new, all of its CPU time. */
 static double ticks_since(const co_util *u, int pid, double ticks)
 {
     for (int i = 0; i < u->n_known; i++)
@@ -157,5 +158,5 @@ bool co_util_look(co_util *u, double now_s, co_sample *out)
     u->at_s = now_s;
     u->busy = busy;
     u->all = all;
-    return !first; /* the first look only sets the marks */
+    return !first; /* the first call has nothing to compare with */
 }

@@ -153,7 +153,8 @@ static void best_is(const char *want)
           "best is %s, not %s", target, want);
 }
 
-/* A run that continues may watch another value: the accuracies before say nothing about which loss is the best. */
+/* A run that continues may watch another value: the accuracies before say nothing about which loss is the
+ * best. */
 TEST(the_best_is_chosen_among_values_of_one_kind)
 {
     struct small s;

@@ -1,12 +1,13 @@
-/* Weights in and out: a plain safetensors file fits wholly or is refused by its first tensor that does not; nothing is
- * converted, guessed or half-loaded. */
+/* Weights in and out: a plain safetensors file fits wholly or is refused by its first tensor that does
+ * not; nothing is converted, guessed or half-loaded. */
 #include "ckpt/small.h"
 
 #include <stdio.h>
 
 #include "tensor/safetensors.h"
 
-/* A file with the small model's tensors, changed: one left out (its name), one under another name or dtype or shape. */
+/* A file with the small model's tensors, changed: one left out (its name), one under another name or dtype
+ * or shape. */
 struct change {
     const char *leave_out, *at, *name, *dtype;
     co_shape shape;
@@ -173,7 +174,8 @@ TEST(exported_weights_load_again_bit_for_bit)
     small_fini(&s);
 }
 
-/* Through the program: trained, exported, taken as first weights, the same test; a new head only on request. */
+/* Through the program: trained, exported, taken as first weights, the same test; a new head only on
+ * request. */
 TEST(a_run_starts_from_exported_weights)
 {
     test_run r =

@@ -1,5 +1,5 @@
-/* test_chains.c -- a run that is stopped, killed and continued any number of times leaves the record, the table and the
- * summary of one that never was; and its best checkpoint is the best. */
+/* test_chains.c -- a run that is stopped, killed and continued any number of times leaves the record, the
+ * table and the summary of one that never was; and its best checkpoint is the best. */
 #include "harness.h"
 
 #include <math.h>
@@ -17,7 +17,7 @@
     "seed=3 "                                                                                                \
     "console=quiet callbacks.model_checkpoint.every_n_steps=7 callbacks.model_checkpoint.keep=3 "
 
-/* --- reading records ---------------------------------------------------------------------------------------------- */
+/* --- reading records ------------------------------------------------------------------------------------ */
 /* Values that a clock makes differ from run to run. */
 static bool by_the_clock(const char *name)
 {
@@ -111,7 +111,7 @@ static void same_record(const char *chain, const char *whole)
     free(y);
 }
 
-/* --- chains --------------------------------------------------------------------------------------------------------- */
+/* --- chains --------------------------------------------------------------------------------------------- */
 struct reached {
     const char *dir;
     int step;
@@ -142,8 +142,8 @@ static bool is_reached_or_over(void *ctx)
     return kill(r->pid, 0) != 0;
 }
 
-/* Starts the run in `dir` again and again; each time it has reached the next step of the list it gets the signal: a
- * negative step is a SIGKILL, a positive one a SIGTERM. The last start goes to the end. */
+/* Starts the run in `dir` again and again; each time it has reached the next step of the list it gets the
+ * signal: a negative step is a SIGKILL, a positive one a SIGTERM. The last start goes to the end. */
 static void run_chain(const char *dir, const int *steps, int n)
 {
     for (int i = 0; i <= n; i++) {
@@ -173,7 +173,8 @@ TEST_WITHIN(after_any_chain_of_stops_and_kills_the_record_is_that_of_an_undistur
     }
 }
 
-/* Every step up to the one of the newest checkpoint has its line, although the record is flushed once a second. */
+/* Every step up to the one of the newest checkpoint has its line, although the record is flushed once a
+ * second. */
 TEST(a_kill_right_after_a_checkpoint_finds_the_record_of_every_step_before_it)
 {
     for (int round = 0; round < 6; round++) {
@@ -204,7 +205,7 @@ TEST(a_kill_right_after_a_checkpoint_finds_the_record_of_every_step_before_it)
     }
 }
 
-/* --- the best --------------------------------------------------------------------------------------------------------- */
+/* --- the best ------------------------------------------------------------------------------------------- */
 TEST_WITHIN(the_best_checkpoint_is_the_best_however_fast_bests_follow_each_other, 120)
 {
     for (int devices = 1; devices <= 2; devices++) {
@@ -237,7 +238,7 @@ TEST(a_checkpoint_is_saved_although_old_ones_cannot_be_pruned)
     CHECK(r.status == 0, "%s", r.out);
 }
 
-/* --- the test of the best ------------------------------------------------------------------------------------------- */
+/* --- the test of the best ------------------------------------------------------------------------------- */
 static double metric_of(const char *dir, const char *name)
 {
     char path[256];

@@ -172,6 +172,6 @@ TEST(help_shows_every_flag)
     CHECK(r.status == 0, "%d", r.status);
     for (size_t i = 0; i < CO_COUNT(table); i++)
         CHECK(strstr(r.out, table[i].name), "no %s", table[i].name);
-    CHECK(strstr(r.out, "cohort launch --standalone --nproc-per-node=4 train.py"), "no example");
+    CHECK(strstr(r.out, "cohort launch --nproc-per-node=4 train.py"), "no example");
     free(r.out);
 }

@@ -1,5 +1,5 @@
-/* Plots are checked by what must hold of any: where dots and marks stand, that every text survives, that XML is well
- * formed. */
+/* Plots are checked by what must hold of any: where dots and marks stand, that every text survives, that
+ * XML is well formed. */
 #include "track/plot.h"
 
 #include <math.h>

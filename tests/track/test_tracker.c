@@ -1,4 +1,5 @@
-/* test_tracker.c -- trackers: every row of the table on a known record, and what a slow or broken one may do. */
+/* test_tracker.c -- trackers: every row of the table on a known record, and what a slow or broken one may
+ * do. */
 #include "track_test.h"
 #include "track/track_int.h"
 
@@ -9,7 +10,8 @@
 
 #include "track/tracker.h"
 
-/* The record that every tracker gets: scalars, one of them again after a resume, and lines that are not scalars. */
+/* The record that every tracker gets: scalars, one of them again after a resume, and lines that are not
+ * scalars. */
 static const char *const record[] = {
     "{\"step\":1,\"name\":\"train/loss\",\"value\":0.5,\"t\":1.5}",
     "{\"step\":1,\"name\":\"epoch\",\"value\":0,\"t\":1.5}",
@@ -22,8 +24,8 @@ static const char *const record[] = {
     "{\"step\":3,\"name\":\"epoch\",\"value\":1,\"t\":1.9}",
 };
 
-/* What a tracker leaves in the run folder: its one file and the text in it; no file for one that writes nothing. A row
- * for every row of co_trackers. */
+/* What a tracker leaves in the run folder: its one file and the text in it; no file for one that writes
+ * nothing. A row for every row of co_trackers. */
 static const struct {
     const char *tracker, *file, *text, *empty;
 } wanted[] = {
@@ -136,7 +138,7 @@ TEST(a_tracker_without_memory_says_so_and_leaks_nothing)
     json_decref(w.line);
 }
 
-/* --- through the pump ------------------------------------------------------------------------------------------- */
+/* --- through the pump ----------------------------------------------------------------------------------- */
 static char told[2048];
 static int times_told;
 static void remember(void *ctx, const char *text)

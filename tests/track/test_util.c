@@ -1,4 +1,5 @@
-/* test_util.c -- what the machine and a run's processes are seen to do, and GPUs through a library that answers by rote. */
+/* test_util.c -- what the machine and a run's processes are seen to do, and GPUs through a library that
+ * answers by rote. */
 #include "track_test.h"
 
 #include <math.h>

@@ -14,20 +14,19 @@
 #define VALUE_HELP(field, name, what, help) "  " name " " what "\n        " help "\n"
 #define SWITCH_HELP(field, name, help)      "  " name "\n        " help "\n"
 const char co_launch_usage[] =
-    "  cohort launch --standalone --nproc-per-node=4 train.py --epochs 10       a Python script\n"
-    "  cohort launch --nproc-per-node=2 -m package.train                        a Python module\n"
-    "  cohort launch --nproc-per-node=8 ./program input.dat                     a binary or a shell script\n"
-    "  cohort launch --nnodes=2 --nproc-per-node=4 --rdzv-endpoint=host0:29400 train.py    the same on both "
-    "hosts\n"
-    "  cohort launch --hosts node1,node2 --nproc-per-node=4 train.py            both, over ssh, from here\n"
-    "  cohort launch --max-restarts=3 --log-dir=logs train.py                   files, three more tries\n\n"
-    "  Several hosts need a token: the first one shows it, the others ask for it or take COHORT_TOKEN.\n"
-    "  Workers find RANK, LOCAL_RANK, WORLD_SIZE, MASTER_ADDR, MASTER_PORT and torchrun's other names in "
-    "their\n"
-    "  environment. Exit status: that of the first failure, 128 + N for signal N, 75 after SIGTERM or "
-    "SIGUSR1, 2 if\n"
-    "  nothing was started. Flags come before the program; PET_NNODES and so on are their "
-    "defaults.\n\n" LAUNCH_FLAGS(VALUE_HELP, SWITCH_HELP);
+    "  cohort launch --nproc-per-node=4 train.py --epochs 10      a Python script\n"
+    "  cohort launch --nproc-per-node=2 -m package.train          a Python module\n"
+    "  cohort launch --nproc-per-node=8 ./program input.dat       any other program\n"
+    "  cohort launch --hosts node1,node2 train.py                 over ssh, from here\n"
+    "  cohort launch --max-restarts=3 --log-dir=logs train.py     with log files\n"
+    "  cohort launch --nnodes=2 --rdzv-endpoint=host0:29400 train.py\n"
+    "        two hosts: type the same line on both\n\n"
+    "  Several hosts need a token: the first one shows it, the others ask for it or\n"
+    "  take it from COHORT_TOKEN. Workers find RANK, LOCAL_RANK, WORLD_SIZE,\n"
+    "  MASTER_ADDR, MASTER_PORT and torchrun's other variables in their environment.\n"
+    "  Flags come before the program; their defaults come from PET_NNODES and so on.\n\n"
+    "  Exit status: that of the first worker that failed, 128 + N for signal N, 75\n"
+    "  after SIGTERM or SIGUSR1, 2 if nothing was started.\n\n" LAUNCH_FLAGS(VALUE_HELP, SWITCH_HELP);
 
 typedef struct row {
     const char *name, *what; /* what NULL: a switch */

@@ -10,16 +10,15 @@
 const char co_host_usage[] =
     "  cohort host train.py --epochs 10                          this host and one more\n"
     "  cohort host --nnodes=4 --nproc-per-node=8 -- train.py     this one and three more\n"
-    "  cohort host --nnodes=1:4 --max-restarts=3 -- train.py     starts alone, takes in up to three\n\n"
-    "  It prints a code; `cohort join` on the other hosts asks for it and runs the same program there. "
-    "Whoever\n"
-    "  has the code can join the job: it is a secret.\n\n"
+    "  cohort host --nnodes=1:4 --max-restarts=3 -- train.py     starts alone, up to three join\n\n"
+    "  It prints a code. `cohort join` on the other hosts asks for the code and runs\n"
+    "  the same program there. The code is a secret: whoever has it can join the job.\n\n"
     "  --nnodes N|MIN:MAX    hosts, this one among them (default 2)\n"
     "  --nproc-per-node N    workers on each host (default 1)\n"
-    "  --local-addr HOST     this host's address for the others, if what it finds by itself is wrong\n"
+    "  --local-addr HOST     this host's address, as the other hosts reach it\n"
     "  --master-port PORT    where it listens (default: any free port)\n"
     "  --log-dir FOLDER      files on every host; cohort logs shows them as one\n"
-    "  and the others of `cohort launch --help`, for all hosts alike\n";
+    "\n  The other flags of `cohort launch --help` apply to all hosts.\n";
 
 static co_err refuse_flag(const char *name)
 {

@@ -32,15 +32,17 @@ static const char *const own_flags[] = {"--nproc-per-node",
                                         NULL};
 
 const char co_join_usage[] =
-    "  cohort join                                   asks for the code that `cohort host` shows\n"
-    "  cohort join --nproc-per-node=4                other than the first host says\n"
-    "  COHORT_JOIN=CODE cohort join                  in a script; or the code on standard input\n\n"
-    "  Runs what the first host runs, in the same folder if it is there. The code is a secret, and no\n"
-    "  argument: others on this machine can read those.\n\n"
+    "  cohort join                                   asks for the code\n"
+    "  cohort join --nproc-per-node=4                not the first host's number\n"
+    "  COHORT_JOIN=CODE cohort join                  in a script\n\n"
+    "  Runs what the first host runs, in the same folder if it exists here. The code\n"
+    "  is the one that `cohort host` shows, and a secret: it is asked for, read from\n"
+    "  COHORT_JOIN or from standard input, never given as an argument, because others\n"
+    "  on this machine can read arguments.\n\n"
     "  --nproc-per-node N    workers on this host\n"
     "  --log-dir FOLDER      files of this host's workers\n"
     "  --local-addr HOST     this host's address for the others\n"
-    "  --redirects 0|1|2|3   this and the following: as `cohort launch --help` has them\n"
+    "  --redirects 0|1|2|3   this and the next: see `cohort launch --help`\n"
     "  --tee 0|1|2|3\n"
     "  --local-ranks-filter N,N\n"
     "  --log-prefix auto|none|rank\n"
@@ -48,8 +50,8 @@ const char co_join_usage[] =
     "  --grace SECONDS\n"
     "  --stall-after SECONDS\n"
     "  --virtual-local-rank\n"
-    "  --insecure            take a code without a token, too: whoever is on the way could say what runs "
-    "here\n";
+    "  --insecure            accept a code without a token: anybody on the network path\n"
+    "                        could then choose what runs here\n";
 
 static bool is_in(const char *name, const char *const *list)
 {

@@ -1,9 +1,9 @@
 /* csv.c -- csv/metrics.csv: a row per step, a column per name in the order in which names first appear.
  *
- * An event belongs to (step, name) and the last one wins. So a continued run, which records some steps again, gives
- * the table of a run that never stopped. `epoch`, where there is one, is the second column. Lines that are not scalars
- * are passed over. A new name is a new column of every row, so a flush writes the whole table, to a temporary name
- * first. Memory: 24 bytes per scalar, and during a flush the text.
+ * An event belongs to (step, name) and the last one wins. So a continued run, which records some steps again,
+ * gives the table of a run that never stopped. `epoch`, where there is one, is the second column. Lines that
+ * are not scalars are passed over. A new name is a new column of every row, so a flush writes the whole
+ * table, to a temporary name first. Memory: 24 bytes per scalar, and during a flush the text.
  */
 #include "track/track_int.h"
 
