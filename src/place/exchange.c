@@ -106,7 +106,7 @@ static co_err join(co_place *p, co_meet *where, const co_patience *patience, voi
     return CO_OK;
 }
 
-co_err co_place_meet(co_place *p, co_meet *where, void (*told)(const char *line))
+co_err co_place_share(co_place *p, co_meet *where, void (*told)(const char *line))
 {
     co_patience patience = co_patience_s(where->join_timeout_s > 0 ? where->join_timeout_s : JOIN_S);
     char host[CO_HOST_NAME];

@@ -6,7 +6,7 @@
  *
  *     co_place p;
  *     CO_TRY(co_place_find(&p, &ask));            // from the environment alone; p.name "" if nothing started us
- *     CO_TRY(co_place_meet(&p, &meet, ...));      // waits for the first launcher, if this is another
+ *     CO_TRY(co_place_share(&p, &meet, ...));      // waits for the first launcher, if this is another
  *     ... co_roster_open, co_job_run ...
  *     co_place_close(&p);
  */
@@ -49,7 +49,7 @@ typedef struct co_place {
 co_err co_place_find(co_place *out, const co_place_ask *ask);
 /* Fills endpoint, role, token, further addresses, this host's name. The first launcher listens and tells the others; these wait
  * until it does (under mpirun all wait for all), up to where->join_timeout_s, `told` getting a line when that takes long. */
-co_err co_place_meet(co_place *p, co_meet *where, void (*told)(const char *line));
+co_err co_place_share(co_place *p, co_meet *where, void (*told)(const char *line));
 /* "Slurm job 12 step 0: 2 hosts, this is 0 (node1); they meet at node1:29400"; "": not this launcher's to say. */
 void co_place_say(char *out, size_t size, const co_place *p, const co_meet *where);
 void co_place_close(co_place *p); /* zeroed is fine */

@@ -1,5 +1,5 @@
-/* command.c -- what ssh is called with. The user's configuration decides everything it says something about: `ssh -G HOST` tells
- * what that is, and what it leaves open we set so that nothing waits for ever. */
+/* command.c -- what ssh is called with. The user's configuration comes first; `ssh -G HOST` shows it. What it leaves open we
+ * set so that nothing waits for ever. */
 #include "ssh/ssh_int.h"
 
 #include <pwd.h>
@@ -96,7 +96,7 @@ void config_ask(ssh_config *out, const char *const *ssh, int n_ssh, const char *
     co_free(argv);
 }
 
-/* This host's own name, whole or up to its first dot, whether or not it leads anywhere. */
+/* This host's own name, whole or up to its first dot, even if it does not resolve. */
 static bool is_own_name(const char *name)
 {
     char own[CO_HOST_NAME] = "";

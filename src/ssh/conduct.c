@@ -1,10 +1,10 @@
-/* conduct.c -- all hosts of a job in one loop, asleep in poll: start them, tell the first its order, the others where it
- * listens, pass on what comes, pass on signals, end all when one is lost.
+/* conduct.c -- all hosts of a job in one loop, asleep in poll: starts them, passes on their output and our signals, and ends
+ * all when one is lost.
  *
- * The exit status is the first one that is not 0, in time, and when we were asked to end the first that is not the one which
- * says so; that of a host that ssh lost is 1. Invariants: a host's order is sent
- * once, after its start mark; every host's child is reaped and its output passed on before we return; if we die, the pipes end,
- * and with them the job on every host.
+ * The exit status is the first, in time, that is not 0. If we were asked to end, it is the first that differs from the status
+ * of such an end. A host that ssh lost counts as status 1. Invariants: a host gets its order once, after its start mark; every
+ * host's child is reaped and its output passed on before we return; if we die, the pipes end, and with them the job on every
+ * host.
  */
 #include "ssh/ssh_int.h"
 
@@ -60,20 +60,21 @@ static int lost_status(const conductor *c)
     return c->told >= c->job->min_hosts ? EXIT_LOST : EXIT_NOT_STARTED;
 }
 
-/* A host is gone that should not be, or with a bad status. The first one keeps the roster: without it the job ends, and when it
- * has said its status, that was the job's. Of the others as many may go as the line allows. */
+/* A host is gone too early, or with a bad status. The first host keeps the roster: without it the job ends, and the status it
+ * reported is the job's. Other hosts may go as long as min_hosts are left. */
 static void lose(conductor *c, const far_host *h, int status)
 {
     int left = 0;
 
     for (int i = 0; i < c->job->n; i++)
         left += c->hosts[i].stage != HOST_GONE;
-    /* Asked to end, it did otherwise: a worker there crashed. The hosts that did as asked may have been faster. */
+    /* We were asked to end and this host has another status: a worker crashed there. Hosts that ended well may have been
+     * faster. */
     if (c->asked && status != lost_status(c) && (!c->status || c->status == lost_status(c)))
         c->status = status;
     if (h->rank != 0 && left >= c->job->min_hosts)
         return;
-    /* Nobody asked here, and yet the job says that it was asked to end: the lost host's end reached it before us. */
+    /* The job says that it was asked to end, but not by us: it heard of the lost host before we did. */
     if (c->status == CO_EXIT_PREEMPTED && !c->asked && status == EXIT_LOST)
         c->status = status;
     if (h->rank != 0 && c->hosts[0].ended >= 0)
@@ -98,7 +99,7 @@ void conduct_lose(conductor *c, far_host *h)
 }
 
 /* --- ends ------------------------------------------------------------------------------------------------------------- */
-/* Would a person at the terminal have had an answer? */
+/* ssh failed for lack of a password or of a known host key: a person at the terminal could help. */
 static bool may_be_asked(const far_host *h)
 {
     return h->c->job->may_ask && !h->here && !h->asks && !h->ending && h->stage == HOST_CALLING &&
@@ -263,7 +264,7 @@ static bool finished(const conductor *c)
     return true;
 }
 
-/* What has had its time. */
+/* Ends what has taken too long. */
 static void lose_patience(conductor *c)
 {
     uint64_t now = co_now_ns();
@@ -350,12 +351,15 @@ static void close_all(conductor *c)
 
 co_err co_ssh_run(const co_ssh_job *j, int *status)
 {
-    conductor c = {.job = j, .signal_fd = -1, .alive_ns = co_now_ns() + LIFE_MS * UINT64_C(1000000)};
+    static const host_events report = {.say = conduct_say, .ready = conduct_ready, .where = conduct_where};
+    conductor c = {
+        .job = j, .report = &report, .signal_fd = -1, .alive_ns = co_now_ns() + LIFE_MS * UINT64_C(1000000)};
     struct pollfd *p = co_array((size_t)(3 + 3 * j->n), sizeof *p);
     void (*on_pipe)(int) = signal(SIGPIPE, SIG_IGN);
     struct sigaction on_child, plain = {.sa_handler = SIG_DFL};
 
-    sigaction(SIGCHLD, &plain, &on_child); /* ignored, no host's end would be told */
+    sigaction(SIGCHLD, &plain,
+              &on_child); /* it may be ignored by inheritance, and then no child can be waited for */
     getrlimit(RLIMIT_NOFILE, &c.old_nofile);
     co_outlets_open(&c.out, j->out_fd, j->err_fd);
     c.hosts = co_array((size_t)j->n, sizeof *c.hosts);

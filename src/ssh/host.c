@@ -3,8 +3,8 @@
  *     QUEUED -> CALLING --want--> COPYING --start--> READY --order--> TOLD --where--> RUNNING -> GONE
  *                  +--------------start---------------^                 (the first host; others run at once)
  *
- * Up to READY its standard output is a login's chatter, and its standard error is kept only for its last line, which says why
- * ssh failed. From the order on both are the job's, passed on in whole lines (as they come if there is one host only).
+ * Up to READY, standard output is a login's chatter, and of standard error only the last line is kept, which says why ssh
+ * failed. After the order both are the job's output, passed on in whole lines (as they come if there is only one host).
  */
 #include "ssh/ssh_int.h"
 
@@ -22,7 +22,7 @@ static const char self[] = "/proc/self/exe";
 enum { LABELLED_MOST = CO_LINE_MOST + CO_HOST_NAME + 16 }; /* a line with "[host:rank] " before it */
 
 /* --- the child -------------------------------------------------------------------------------------------------------- */
-/* A host that asks is with us before the terminal, and leaves Ctrl-C to us; the others do not see it. */
+/* An ssh that may ask the user stays in our process group and leaves Ctrl-C to us; the others get a group of their own. */
 _Noreturn static void become(const far_host *h, char *const *argv, const int in, const int out[2])
 {
     static const int keys[] = {SIGINT, SIGQUIT, SIGHUP, SIGTSTP};
@@ -104,7 +104,7 @@ void host_tell(far_host *h, const char *bytes, size_t n)
     host_push(h);
 }
 
-/* What it does not take is gone with it: its end is told by its child's. */
+/* A failed write means that the child is ending; reap() in conduct.c notices that. */
 void host_push(far_host *h)
 {
     while (h->in >= 0) {
@@ -139,7 +139,7 @@ static void drop(co_str *s, size_t n)
     s->p[s->len] = '\0';
 }
 
-/* What others print is shown on terminals: no control characters. */
+/* Text from other programs is shown on terminals: control characters become '?'. */
 static void clean_copy(char *out, size_t size, const char *text, size_t len)
 {
     snprintf(out, size, "%.*s", (int)len, text);
@@ -168,8 +168,8 @@ static void heed(far_host *h, const char *words)
     int port, at = 0;
 
     if (strcmp(words, "want") == 0 && h->stage == HOST_CALLING) {
-        conduct_say(c, "%s: this cohort is not there yet: copying it (%.1f MB)", co_ssh_shown(h->spec),
-                    (double)c->cargo.len * 1e-6);
+        c->report->say(c, "%s: this cohort is not there yet: copying it (%.1f MB)", co_ssh_shown(h->spec),
+                       (double)c->cargo.len * 1e-6);
         h->stage = HOST_COPYING;
         host_push(h);
     } else if (strncmp(words, "stuck ", 6) == 0) {
@@ -184,18 +184,18 @@ static void heed(far_host *h, const char *words)
         h->stage = HOST_READY;
         h->last[0] = '\0';
         co_str_clear(&h->held[1]); /* a banner, warnings of ssh */
-        conduct_ready(c, h);
+        c->report->ready(c, h);
     } else if (h->stage == HOST_TOLD && sscanf(words, "where %d %n", &port, &at) == 1 && at && port > 0 &&
                port < 65536) {
         snprintf(addresses, sizeof addresses, "%s", strcmp(words + at, "-") == 0 ? "" : words + at);
         if (strspn(addresses, "0123456789abcdefABCDEF:.,%") == strlen(addresses))
-            conduct_where(c, h, port, addresses);
+            c->report->where(c, h, port, addresses);
     } else if (sscanf(words, "end %d", &at) == 1 && at >= 0 && at < 256 && h->stage > HOST_COPYING) {
         h->ended = at;
     }
 }
 
-/* Whoever was asked to end does not wait for our reader: what finds the outlet overfull then is counted, not shown. */
+/* Once we were asked to end we do not wait for a slow reader: bytes that find the outlet overfull are counted, not shown. */
 static void show(conductor *c, int which, const char *bytes, size_t n)
 {
     co_outlet *o = co_outlets_at(&c->out, which);
@@ -213,7 +213,7 @@ static void pass(far_host *h, int which, size_t n)
     drop(&h->held[which], n);
 }
 
-/* Marks are taken out. Before the job runs there, what stands between them is nobody's; then it is its output. */
+/* Takes marks out. Text between them is a login's chatter before the job runs there, and the job's output after. */
 static void take_marks(far_host *h)
 {
     co_str *s = &h->held[0];
@@ -282,7 +282,7 @@ void host_read(far_host *h, int which)
             take(h, which, buf, (size_t)n);
             continue;
         }
-        if (h->stage >= HOST_READY) /* else ssh's own words: h->last has them */
+        if (h->stage >= HOST_READY) /* before that it is ssh's message: h->last has it */
             pass_lines(h, which, true);
         close(h->out[which]);
         h->out[which] = -1;
@@ -293,7 +293,7 @@ void host_read(far_host *h, int which)
 void host_kill(far_host *h)
 {
     if (h->pid > 0 && h->here && h->in >= 0)
-        host_close_input(h); /* it was told before: it kills its workers now */
+        host_close_input(h); /* it was asked before: now it kills its workers */
     else if (h->pid > 0)
         kill(h->pid, SIGKILL);
 }
@@ -335,7 +335,7 @@ void host_end(far_host *h, int sig)
     }
 }
 
-/* Whoever else holds the pipes (a master connection that ssh leaves behind) is not waited for. */
+/* True also if another process still holds the pipes, such as a master connection that ssh leaves behind. */
 bool host_over(far_host *h)
 {
     if (h->pid == 0 && h->stage != HOST_GONE && h->stage != HOST_QUEUED)

@@ -1,9 +1,9 @@
-/* order.c -- what a host is told on its standard input before it does anything: one line of JSON.
+/* order.c -- a host's order, the first line on its standard input: one line of JSON.
  *
  *     {"format":1,"host":"b","rank":1,"hosts":2,"token":"...","also":"10.0.0.1","cwd":"/home/me","words":[...],"env":[...]}
  *
- * The line comes from whoever called us, as argv would; it is checked all the same, so that what is wrong is said by name. Bytes
- * that are not UTF-8 do not go through JSON: refused where the line is made.
+ * Every value is checked, and an error names the field. JSON cannot carry bytes that are not UTF-8, so these are refused where
+ * the line is made.
  */
 #include "ssh/ssh_int.h"
 

@@ -1,4 +1,4 @@
-/* orders.c -- what each host is told, and when: the first at once, the others when it has said where it listens. */
+/* orders.c -- gives each host its order: the first as soon as it is ready, the others once the first listens. */
 #include "ssh/ssh_int.h"
 
 #include <stdio.h>
@@ -81,7 +81,7 @@ void conduct_ready(conductor *c, far_host *h)
         give_order(c, h);
 }
 
-/* Others come by the name that ssh uses, unless it means another host there; all its addresses are tried as well. */
+/* Other hosts reach the first by the name that ssh uses, unless that is a loopback name; they also try all its addresses. */
 void conduct_where(conductor *c, far_host *h, int port, const char *addresses)
 {
     char name[CO_HOST_NAME];

@@ -1,10 +1,11 @@
 /* ssh_int.h -- the parts of a conductor.
  *
- *     ssh/hostfile.c   which hosts             ssh/order.c    the line each is told
- *     ssh/command.c    what ssh is called with, and what its configuration says about a host
- *     ssh/carry.c      the sh line that finds or makes our program there, and our program
- *     ssh/host.c       one host: its child, its pipes, its stages     ssh/marks.c  what it says to us, not to the user
- *     ssh/conduct.c    all of them: one loop   ssh/orders.c   who is told what, and when
+ *     conduct.c    all hosts in one loop          orders.c   which host gets its order when
+ *     host.c       one host: its child, its pipes, its stages; reports through host_events
+ *     marks.c      what a host says to the conductor and not to the user
+ *     command.c    what ssh is called with, and what its configuration says about a host
+ *     carry.c      the sh line that finds our program on a host or copies it there
+ *     hostfile.c   which hosts                    order.c    the line of JSON that each host gets
  */
 #ifndef CO_SSH_SSH_INT_H
 #define CO_SSH_SSH_INT_H
@@ -22,15 +23,13 @@
 
 enum {
     CONNECT_S = 15,    /* ssh's ConnectTimeout, if the user's configuration has none */
-    ALIVE_S = 5,       /* likewise ServerAliveInterval: three in a row unanswered end the connection */
+    ALIVE_S = 5,       /* ServerAliveInterval, if there is none: three without an answer end the connection */
     CONFIG_MS = 10000, /* for `ssh -G` */
     NAMES_S = 5,       /* for the names of all hosts */
-    LIFE_MS =
-        5000, /* from one sign of life to the next; CO_CONTROL_SILENT_MS without one is the conductor's end */
-    REASON_MS =
-        2000, /* when one host fails: for others that are still being called to fail for reasons of their own */
-    SLACK_MS = 15000, /* on top of the grace period: then ssh itself is killed */
-    JUNK_MOST = 4096  /* of what a login prints before our program starts, this much is held */
+    LIFE_MS = 5000,    /* between two signs of life; after CO_CONTROL_SILENT_MS without one a host ends */
+    REASON_MS = 2000, /* after one host failed: the others still being called may fail for their own reasons */
+    SLACK_MS = 15000, /* after the grace period: then ssh itself is killed */
+    JUNK_MOST = 4096  /* bytes kept of what a login prints before our program starts */
 };
 
 /* --- command.c -------------------------------------------------------------------------------------------------------- */
@@ -77,6 +76,14 @@ typedef enum {
 } host_stage;
 
 typedef struct conductor conductor;
+struct far_host;
+/* What a host reports to its conductor. */
+typedef struct host_events {
+    void (*say)(conductor *c, const char *fmt, ...)
+        __attribute__((format(printf, 2, 3)));       /* a line for the user */
+    void (*ready)(conductor *c, struct far_host *h); /* waits for its order */
+    void (*where)(conductor *c, struct far_host *h, int port, const char *addresses); /* the roster listens */
+} host_events;
 typedef struct far_host {
     conductor *c;
     const co_ssh_host *spec;
@@ -95,7 +102,7 @@ typedef struct far_host {
     char stuck[400]; /* why our program is not there, if the sh line said so */
     int ended;       /* the status it said at its end; -1: none yet */
     bool ending;     /* was asked to end */
-    bool hung_up;    /* ssh was killed before it came through: what it says is not its reason */
+    bool hung_up;    /* we killed ssh before it got through, so its message is not the reason */
 } far_host;
 
 co_err host_start(far_host *h);
@@ -104,7 +111,7 @@ void host_push(far_host *h);
 void host_close_input(far_host *h);
 void host_read(far_host *h, int which);
 void host_end(far_host *h,
-              int sig); /* asks it to end, by whatever means its stage has; sig 0: unless it ends anyway */
+              int sig); /* asks it to end, in the way its stage allows; sig 0: only if it would not end by itself */
 void host_hang_up(far_host *h); /* if nothing of ours runs there yet */
 void host_kill(far_host *h);
 bool host_over(far_host *h); /* its child is gone and all was read */
@@ -112,6 +119,7 @@ bool host_over(far_host *h); /* its child is gone and all was read */
 /* --- conduct.c: what hosts report ------------------------------------------------------------------------------------- */
 struct conductor {
     const co_ssh_job *job;
+    const host_events *report;
     co_pool pool;
     const char **ssh;
     int n_ssh;
@@ -124,9 +132,9 @@ struct conductor {
     struct rlimit old_nofile;
     int signal_fd;
     char endpoint[CO_HOST_NAME + 8], also[512]; /* of the roster, once the first host has said it */
-    int told;            /* hosts that have their order: from min_hosts on workers may run */
-    uint64_t hang_up_ns; /* the job is lost: until then those that still call may say why they fail; 0: it is not */
-    int asked;           /* the signal; 0: none */
+    int told; /* hosts that have their order: from min_hosts on workers may run */
+    uint64_t hang_up_ns; /* the job is lost: hosts still being called have until then to say why they fail; 0: it is not */
+    int asked;         /* the signal; 0: none */
     uint64_t asked_ns; /* when the first one came */
     bool failed;       /* the others are being ended */
     int status;        /* so far */

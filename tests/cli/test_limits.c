@@ -86,3 +86,18 @@ TEST(messages_cite_pages_that_exist)
     CHECK(r.status == 0 && r.out[0] == '/', "%s", r.out);
     free(r.out);
 }
+
+TEST(a_full_disk_at_the_end_of_a_run_is_named)
+{
+    test_run r = test_sh(
+        "mkdir t; unshare -rm true 2>/dev/null || exit 77; unshare -rm sh -c 'mount -t tmpfs -o size=300k "
+        "none t || exit 77; exec $COHORT train " SMALL
+        " model.hidden=64 trainer.max_epochs=60 log_every=1 run.dir=t/r' 2>&1");
+
+    if (r.status == 77)
+        test_skip("no small file system can be mounted here");
+    CHECK(r.status == 1 && test_contains(r.out, "cohort: the record is not whole: ") &&
+              test_contains(r.out, "No space left on device") && !test_contains(r.out, "cohort: \n"),
+          "%d\n%s", r.status, r.out);
+    free(r.out);
+}

@@ -88,7 +88,7 @@ co_err plan_where_place(launch_plan *p)
     if (!p->place)
         return CO_OK;
     if (!p->local) {
-        CO_TRY(co_place_meet(p->place, &p->meet, tell));
+        CO_TRY(co_place_share(p->place, &p->meet, tell));
         if (*p->place->run_id && strcmp(p->spec.terms.run_id, "none") == 0) /* PMI says it only now */
             snprintf(p->spec.terms.run_id, sizeof p->spec.terms.run_id, "%s", p->place->run_id);
         co_place_say(text, sizeof text, p->place, &p->meet);
