@@ -1,5 +1,5 @@
-/* blame.c -- one paragraph for people, and the same as blame.json for programs; PyTorch's error file, too, if we were given
- * the name of one (a launcher above us reads it). */
+/* blame.c -- one paragraph for people, and the same as blame.json for programs; PyTorch's error file, too, if
+ * we were given the name of one (a launcher above us reads it). */
 #include "job/job_int.h"
 
 #include <stdio.h>

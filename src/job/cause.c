@@ -1,7 +1,8 @@
-/* cause.c -- how a worker died, why most likely, and what to do: rows that are looked through in order.
+/* cause.c -- says how a worker died, the most likely reason, and what to do, from tables that are searched in
+ * order.
  *
- * First what the kernel says (the signal, the out-of-memory killer, a full /dev/shm, a missing instruction set), then what
- * the worker said itself: PyTorch's error file, the last line of a Python traceback.
+ * First what the kernel says (the signal, the out-of-memory killer, a full /dev/shm, a missing instruction
+ * set), then what the worker said itself: PyTorch's error file, the last line of a Python traceback.
  */
 #include "job/job_int.h"
 
@@ -80,7 +81,7 @@ static void add_how(co_failure *f, const char *before, const char *text)
         snprintf(f->how + n, sizeof f->how - n, "%s%s", before, text);
 }
 
-/* A file that may not be executed is taken for a Python script; a shell script is none. */
+/* A file without execute permission is run by Python, which fails if it is a shell script. */
 static void advise_chmod(co_failure *f, const job *j, const char *exception)
 {
     const char *const *argv = j->spec->argv;
@@ -171,7 +172,7 @@ static void not_started(co_failure *f, const char *file, int why)
                   "(file says which)");
 }
 
-/* Its own way to end, or the end of others that went before it. */
+/* Exceptions that are a way to end, or that follow from the end of another rank. */
 bool cause_excused(const char *exception)
 {
     static const char *const own[] = {"KeyboardInterrupt", "SystemExit"};

@@ -1,5 +1,5 @@
-/* control.c -- whoever started us from another process says a word a line: a signal's name, END, or nothing as a sign of life. When
- * it is gone, so is the reason for the job. */
+/* control.c -- reads lines from the process that started us: the name of a signal, END, or an empty line as a
+ * sign of life. When that process is gone, the job ends. */
 #include "job/job_int.h"
 
 #include <errno.h>

@@ -1,7 +1,7 @@
 /* env.c -- what a worker finds in its environment: ours, with the names that torchrun sets.
  *
- * One row per name. TORCHELASTIC_USE_AGENT_STORE is "False": nothing listens at MASTER_PORT before the workers do, so rank
- * 0 opens the store there itself, as it does without a launcher.
+ * One row per name. TORCHELASTIC_USE_AGENT_STORE is "False": nothing listens at MASTER_PORT before the
+ * workers do, so rank 0 opens the store there itself, as it does without a launcher.
  */
 #include "job/job_int.h"
 
@@ -12,8 +12,9 @@
 
 extern char **environ;
 
-/* Names the worker must not see: token and code would let whoever can read its environment into the job, and PMI_FD is a descriptor
- * that it does not have (a worker that is an MPI program starts as one alone). */
+/* Names that are removed from a worker's environment. Whoever can read the token or the join code there could
+ * join the job. PMI_FD is a descriptor that the worker does not have; without it an MPI program starts as a
+ * single process. */
 static const char *const secret[] = {"COHORT_TOKEN", "COHORT_JOIN", "PMI_FD"};
 
 typedef struct var {
@@ -39,7 +40,8 @@ static const char *device_at(const char *list, int n)
     return at && *at ? at : NULL;
 }
 
-/* The device that is this worker's, of CUDA_VISIBLE_DEVICES or of all; a scheduler may have given each of several launchers its own. */
+/* This worker's device: an entry of CUDA_VISIBLE_DEVICES, or its number if that is unset. If a scheduler gave
+ * each of several launchers its own list, the list is shorter and the local rank counts. */
 static const char *own_device(co_pool *pool, int first, int local_rank)
 {
     const char *list = getenv("CUDA_VISIBLE_DEVICES"), *at = device_at(list, first + local_rank);
@@ -49,8 +51,9 @@ static const char *own_device(co_pool *pool, int first, int local_rank)
     return at ? co_pool_strn(pool, at, strcspn(at, ",")) : number(pool, first + local_rank);
 }
 
-/* Gloo takes what this host's own name means, which is loopback on many (127.0.1.1 in /etc/hosts): then hosts do not find each
- * other. The interface by which they met is one that works. NULL: it is set, or there is one host. */
+/* By default gloo uses the address of this host's own name. On many hosts that is loopback (127.0.1.1 in
+ * /etc/hosts), and then hosts do not find each other. The interface by which they met works. NULL: it is set,
+ * or there is one host. */
 static const char *gloo_interface(co_pool *pool, const co_round *r)
 {
     char name[64];

@@ -5,8 +5,9 @@
  *                                  /blame.json                    when something failed
  *                                  /attempt_<restarts>/<local rank>/{stdout.log,stderr.log,error.json}
  *
- * Without a log_dir the folder lies in $TMPDIR and goes with the job, unless it holds files that were asked for or a
- * blame.json. A disk that is full ends the writing of files, not the job: said once.
+ * Without a log_dir the folder lies in $TMPDIR and goes with the job, unless it holds files that were asked
+ * for or a blame.json. If the disk is full, no more files are written, the user is told once, and the job
+ * goes on.
  */
 #include "job/files_int.h"
 
@@ -79,7 +80,8 @@ static void breaks(files *f, const char *what)
              strerror(errno));
 }
 
-/* A folder could not be made: for want of room the job goes on without; a folder that cannot be is the user's to know. */
+/* A folder could not be made. If the disk is full, the job goes on without files; any other reason is the
+ * user's mistake. */
 static co_err do_without(files *f, co_err err, const char *where)
 {
     if (err == CO_ENOMEM)

@@ -1,8 +1,9 @@
-/* job.h -- one host's part of a job of worker programs: start them as the roster says, watch them, pass on what they print,
- * say who failed first and why, leave nothing behind.
+/* job.h -- one host's part of a job of worker programs: start them as the roster says, watch them, pass on
+ * what they print, say who failed first and why, leave nothing behind.
  *
- * Each worker runs under a guard (a process of ours) in a session of its own; when the guard's tree is empty, the worker is
- * gone. When the process that called co_job_run dies, however it dies, the guards kill what is left.
+ * Each worker runs under a guard (a process of ours) in a session of its own; when the guard's tree is empty,
+ * the worker is gone. When the process that called co_job_run dies, however it dies, the guards kill what is
+ * left.
  *
  *     co_job_spec spec = {.terms = terms, .file = file, .argv = argv, .out_fd = 1, .err_fd = 2, .grace_s = 30};
  *     int status;
@@ -50,16 +51,19 @@ typedef struct co_job_spec {
 
     sigset_t signals; /* which end the job when they come: all workers get them; others are not touched */
     const char *signal_names; /* the same for TORCHELASTIC_SIGNALS_TO_HANDLE */
-    int control_fd; /* above 2: lines from whoever started us, each a signal's name (as if it had come), END (SIGTERM, unless
-                       the job ends anyway) or nothing (a sign of life); its end, or a minute of silence, is SIGTERM. 0: none */
+    /* Above 2: lines from whoever started us. Each is a signal's name (as if it had come), END (SIGTERM,
+     * unless the job ends anyway) or empty (a sign of life). Its end, or a minute of silence, counts as
+     * SIGTERM. 0: none. */
+    int control_fd;
     double grace_s; /* from asking workers to end to SIGKILL */
     double stall_s; /* no output and no CPU time for this long: the job ends and the worker is blamed; 0: never */
     double hang_s; /* without stall_s: no output for this long is said once; 0: five minutes */
 } co_job_spec;
 
-/* Runs rounds until the roster says that it is over. *status is the exit status: of the first failure (128 + N for signal
- * N), 75 if SIGTERM or SIGUSR1 asked for the end. An error: refused or cut off by the roster, or nothing can be started
- * here; workers are gone then, too. Holds the process's signal mask and descriptors for its time; one job at a time. */
+/* Runs rounds until the roster says that it is over. *status is the exit status: of the first failure (128 +
+ * N for signal N), 75 if SIGTERM or SIGUSR1 asked for the end. An error: refused or cut off by the roster, or
+ * nothing can be started here; workers are gone then, too. Holds the process's signal mask and descriptors
+ * for its time; one job at a time. */
 co_err co_job_run(const co_job_spec *spec, co_roster *roster, int *status);
 
 #endif

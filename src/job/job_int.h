@@ -33,7 +33,7 @@
 
 typedef struct job job;
 
-/* --- round.c: the workers of one round --------------------------------------------------------------------- */
+/* --- round.c: the workers of one round ----------------------------------------------------------------- */
 typedef enum { ROUND_IDLE, ROUND_RUNNING, ROUND_ENDING } round_state;
 struct round {
     co_round is; /* as the roster said it: ranks, hosts, addresses */
@@ -54,16 +54,16 @@ void round_kill(job *j);         /* SIGKILL to all that are left; a second time:
 bool round_gone(job *j);         /* no guard is left, all output is read */
 void round_free(job *j);
 
-/* --- env.c ------------------------------------------------------------------------------------------------- */
+/* --- env.c --------------------------------------------------------------------------------------------- */
 /* mark: one more entry, "NAME=VALUE" */
 char **worker_env(const co_job_spec *spec, const co_round *r, const files *f, const worker *w,
                   const char *mark, co_pool *pool);
 
-/* --- output.c: where workers' output goes ------------------------------------------------------------------ */
+/* --- output.c: where workers' output goes -------------------------------------------------------------- */
 worker_events output_events(job *j);
 int output_turn(job *j); /* lines that are due, and progress bars; ms until the next are; -1: none */
 
-/* --- request.c: somebody asked the job to end -------------------------------------------------------------- */
+/* --- request.c: somebody asked the job to end ---------------------------------------------------------- */
 struct request {
     int sig;        /* the signal that asked this host to end; 0: none */
     uint64_t at_ns; /* when it came */
@@ -75,11 +75,12 @@ co_origin request_origin(int sig); /* of a signal that came to this process */
 int request_status(int sig);       /* the job's exit status if this signal asked for its end */
 /* A worker died of a signal that may be on its way to us: how long judging waits for it; -1: none did. */
 int request_due_ms(const job *j);
-/* Restores the signal mask at the end, while we may wait for a pager. Signals that the job ended with stay blocked: a
- * scheduler's may still come to a host that heard of it from another one, and would change its exit status. */
+/* Restores the signal mask at the end, while we may wait for a pager. Signals that the job ended with stay
+ * blocked: a scheduler's may still come to a host that heard of it from another one, and would change its
+ * exit status. */
 void request_restore_mask(const job *j);
 
-/* --- control.c: lines from whoever started us -------------------------------------------------------------- */
+/* --- control.c: lines from whoever started us ---------------------------------------------------------- */
 struct control {
     int fd; /* the spec's; -1: none, or ended */
     char line[32];
@@ -89,7 +90,7 @@ struct control {
 void control_read(job *j);
 uint64_t control_due_ns(const job *j); /* when silence counts as its end; 0: never */
 
-/* --- cause.c: why a worker failed -------------------------------------------------------------------------- */
+/* --- cause.c: why a worker failed ---------------------------------------------------------------------- */
 /* A worker that makes no progress, or computes without output, and the process of it that holds it up. */
 typedef struct bystander {
     worker *w;
@@ -102,7 +103,7 @@ bool cause_excused(const char *exception); /* no failure of a worker that was as
 /* since_s: how long it has made no progress, or printed nothing. all: who else, and where; "" if nobody */
 void cause_of_stall(co_failure *f, job *j, const bystander *who, double since_s, const char *all);
 
-/* --- judge.c, blame.c: what became of the workers ---------------------------------------------------------- */
+/* --- judge.c, blame.c: what became of the workers ------------------------------------------------------ */
 struct verdict {
     bool failed;       /* this round: a worker of ours; the roster knows */
     co_failure own;    /* the first of them */
@@ -117,7 +118,7 @@ void judge_failed(job *j,
 void judge_turn(job *j);                /* after every turn */
 void blame(job *j, const co_failure *f, const char *next); /* once a round: the paragraph, blame.json */
 
-/* --- stall.c: workers that make no progress ---------------------------------------------------------------- */
+/* --- stall.c: workers that make no progress ------------------------------------------------------------ */
 struct stall {
     uint64_t next_ns; /* when /proc is read next */
     bool hang_said;
@@ -126,7 +127,7 @@ void stall_begin(job *j); /* a new round */
 void stall_watch(job *j);
 int stall_due_ms(const job *j);
 
-/* --- run.c: together --------------------------------------------------------------------------------------- */
+/* --- run.c: together ----------------------------------------------------------------------------------- */
 /* What the roster wants of us, and how it ends. */
 struct orders {
     bool stop;  /* STOP came: the roster waits for co_roster_stopped */

@@ -1,8 +1,10 @@
-/* joblog.c -- job.log: the lines of all hosts in one file, in the order of time, on the host that keeps the roster.
+/* joblog.c -- job.log: the lines of all hosts in one file, in the order of time, on the host that keeps the
+ * roster.
  *
- * Every host stamps its lines with the roster's clock and sends them there besides writing them to its own merged.log. They wait
- * MIX_MS, so that what another host said earlier, but came later, still stands before. A host that prints faster than the network
- * or our disk takes has all of it in its own merged.log; here a line says how many are missing.
+ * Every host stamps its lines with the roster's clock, writes them to its own merged.log and sends them here.
+ * Lines wait MIX_MS before they are written, so that earlier lines of another host that arrive later can go
+ * first. If a host prints faster than the network or our disk can take, its own merged.log has all lines;
+ * job.log says how many are missing.
  */
 #include "job/joblog_int.h"
 

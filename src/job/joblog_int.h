@@ -31,8 +31,8 @@ typedef struct joblog {
 
 /* All are borrowed until joblog_close. */
 void joblog_init(joblog *l, const co_job_spec *spec, files *files, co_roster *roster, co_screen *screen);
-/* Opens job.log if this host keeps the roster of several hosts and there is a --log-dir; sets it aside if another host
- * keeps the roster now. */
+/* Opens job.log if this host keeps the roster of several hosts and there is a --log-dir; sets it aside if
+ * another host keeps the roster now. */
 void joblog_open(joblog *l, long long round);
 void joblog_receive(joblog *l);     /* what other hosts have logged */
 int joblog_due_ms(const joblog *l); /* -1: nothing waits */

@@ -1,7 +1,8 @@
 /* judge.c -- what became of the workers: who failed first, who has had its time, whether all are gone.
  *
- * A job that was asked to end has no failures but crashes: workers that died of another signal, or of a Python exception, when
- * they were to save. The first of them is said, and its status is ours. It is not the roster's: for that the job is over.
+ * After a request to end, only crashes count as failures: workers that died of another signal or of a Python
+ * exception while they should have saved. The first crash is reported, and its status becomes this launcher's
+ * exit status. The roster is not told: for the roster the job is already over.
  */
 #include "job/job_int.h"
 
@@ -29,7 +30,7 @@ void judge_failed(job *j, const co_failure *f)
     round_end(j, SIGTERM);
 }
 
-/* The earliest of those that failed by themselves and were not told yet. */
+/* The earliest worker that failed by itself and was not reported yet. */
 static worker *first_failed(job *j)
 {
     worker *first = NULL;
@@ -44,7 +45,7 @@ static worker *first_failed(job *j)
     return first;
 }
 
-/* --- asked to end ------------------------------------------------------------------------------------------------------ */
+/* --- asked to end -------------------------------------------------------------------------------------- */
 /* The signal that the workers were asked with; 0: none, or what ends them is a failure. */
 static int request(const job *j)
 {
@@ -65,7 +66,8 @@ static bool crashed(const job *j, const worker *w)
     return !asks && !(sig == SIGKILL && j->round.had_to_kill);
 }
 
-/* The first in time of those that crashed, or of those that ended with another status than 0 otherwise; and how many there are. */
+/* The earliest worker that crashed (or, if `crash` is false, that exited with a status other than 0 without
+ * crashing), and how many there are. */
 static worker *first_of(job *j, bool crash, int *n)
 {
     worker *first = NULL;
@@ -114,7 +116,7 @@ static void say_status(job *j)
                    w->exception[0] ? ": " : "", w->exception, others);
 }
 
-/* Its time is over. A worker that has ended may have left others, of which its guard knows. */
+/* The grace period is over. A worker that has ended may have left processes running; its guard knows them. */
 static void say_killed(job *j, const worker *w)
 {
     char who[64];

@@ -1,6 +1,8 @@
-/* launch.h -- the command lines of `cohort launch`, `cohort host` and `cohort join`: torchrun's flags for any program.
+/* launch.h -- the command lines of `cohort launch`, `cohort host` and `cohort join`: torchrun's flags for any
+ * program.
  *
- * argv[0] is the command's name. Each returns the exit status. `help` is called for --help with the command's name.
+ * argv[0] is the command's name. Each returns the exit status. `help` is called for --help with the command's
+ * name.
  */
 #ifndef CO_JOB_LAUNCH_H
 #define CO_JOB_LAUNCH_H

@@ -1,4 +1,5 @@
-/* logs_int.h -- the parts of reading logs: logs/find.c which files, logs/file.c one of them, logs/merge.c all as one stream. */
+/* logs_int.h -- the parts of reading logs: logs/find.c which files, logs/file.c one of them, logs/merge.c all
+ * as one stream. */
 #ifndef CO_JOB_LOGS_INT_H
 #define CO_JOB_LOGS_INT_H
 
@@ -8,7 +9,7 @@
 #include "base/alloc.h"
 #include "job/logs.h"
 
-/* --- find.c ------------------------------------------------------------------------------------------------------------ */
+/* --- find.c -------------------------------------------------------------------------------------------- */
 typedef struct found {
     char **paths; /* merged.log files */
     int n;
@@ -18,7 +19,7 @@ typedef struct found {
 co_err logs_find(found *out, const char *word);
 void found_free(found *f);
 
-/* --- file.c: one merged.log ---------------------------------------------------------------------------------------------- */
+/* --- file.c: one merged.log ---------------------------------------------------------------------------- */
 enum { RANGES = 64 };
 typedef struct wanted { /* which co_lines */
     const char *host;   /* NULL: all */
@@ -55,12 +56,14 @@ typedef struct log_source {
 bool log_line_parse(co_log_line *out, const char *p, size_t n);
 co_err source_open(log_source *s, const char *path);
 void source_close(log_source *s);
-/* The next wanted line becomes pending, if there is one. `whole`: what has no newline yet is not a line yet. */
+/* The next wanted line becomes pending, if there is one. `whole`: what has no newline yet is not a line yet.
+ * */
 co_err source_next(log_source *s, const wanted *w, bool whole);
 co_err source_since(log_source *s, const char *since); /* goes to about there, not after it */
 co_err source_tail(log_source *s, const wanted *w, long long most,
                    long long *n); /* to where the last `most` begin; how many there are */
-/* First and last stamp of a file (no end while it is written); that of the file's date if it is empty. Its host. */
+/* First and last stamp of a file (no end while it is written); that of the file's date if it is empty. Its
+ * host. */
 co_err source_span(char first[CO_STAMP], char last[CO_STAMP], char host[CO_HOST_NAME], const char *path);
 void source_look(log_source *s); /* is its launcher alive? Sets gone */
 

@@ -1,9 +1,10 @@
 /* request.c -- somebody asked the job to end.
  *
- * One request may reach us several times. A scheduler signals every process of the job, so the signal may come to us, to our
- * workers and to the other hosts, in any order, and a host that gets it tells the others through the roster. When a
- * terminal's window is closed, the shell sends SIGHUP and then the kernel does; systemd sends SIGTERM and SIGHUP. All these
- * count as one request: no worker is blamed for dying of it, and the workers of all hosts get the same signal.
+ * One request may reach us several times. A scheduler signals every process of the job, so the signal may
+ * come to us, to our workers and to the other hosts, in any order, and a host that gets it tells the others
+ * through the roster. When a terminal's window is closed, the shell sends SIGHUP and then the kernel does;
+ * systemd sends SIGTERM and SIGHUP. All these count as one request: no worker is blamed for dying of it, and
+ * the workers of all hosts get the same signal.
  */
 #include "job/job_int.h"
 

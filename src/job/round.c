@@ -37,7 +37,8 @@ static void fill_template(char *out, size_t size, const char *template, const jo
     out[n] = '\0';
 }
 
-/* What becomes of a stream: shown, teed, a file. As torchrun has it; with a log_dir every stream has a file. */
+/* What becomes of a stream: shown, teed, a file. As torchrun has it; with a log_dir every stream has a file.
+ * */
 static void set_stream(job *j, worker *w, int which)
 {
     const co_job_spec *spec = j->spec;

@@ -1,12 +1,13 @@
-/* run.c -- a job on one host: what the roster says, what the workers do, what signals ask for; one loop, asleep in poll.
+/* run.c -- a job on one host: what the roster says, what the workers do, what signals ask for; one loop,
+ * asleep in poll.
  *
  *     IDLE --BEGIN--> RUNNING --all ended well--> IDLE, done
  *                        |  a worker failed | STOP | OVER | a signal | stalled
  *                        +--SIGTERM, or the signal--> ENDING --grace over--> SIGKILL
  *                                                       +--nobody left--> IDLE, stopped (if STOP asked)
  *
- * Invariants: a round's workers are gone, with all they started and all they printed, before the next begins and before
- * we return. The cause that is said is the roster's: the first in time over all hosts.
+ * Invariants: a round's workers are gone, with all they started and all they printed, before the next begins
+ * and before we return. The cause that is said is the roster's: the first in time over all hosts.
  */
 #include "job/job_int.h"
 
@@ -21,7 +22,7 @@
 
 enum { FIXED = 5 /* descriptors of the job itself */ };
 
-/* --- signals ---------------------------------------------------------------------------------------------------------- */
+/* --- signals ------------------------------------------------------------------------------------------- */
 static void hear_signals(job *j)
 {
     struct signalfd_siginfo info;
@@ -30,7 +31,7 @@ static void hear_signals(job *j)
         request_end(j, (int)info.ssi_signo, request_origin((int)info.ssi_signo));
 }
 
-/* --- the roster ------------------------------------------------------------------------------------------------------- */
+/* --- the roster ---------------------------------------------------------------------------------------- */
 static void give_up(job *j, co_err err)
 {
     if (j->orders.err)
@@ -85,8 +86,8 @@ static void hear_roster(job *j)
     } while (ev.kind != CO_ROSTER_NOTHING);
 }
 
-/* --- answers ---------------------------------------------------------------------------------------------------------- */
-/* As any failure of a host: the others may go on without this one, unless it keeps the roster. */
+/* --- answers ------------------------------------------------------------------------------------------- */
+/* Reported like any failure of a host: the others may go on without this one, unless it keeps the roster. */
 static void not_begun(job *j)
 {
     co_failure f = {.host_rank = j->round.is.my_host, .rank = -1, .local_rank = -1, .status = 1 << 8};
@@ -103,7 +104,7 @@ static void not_begun(job *j)
     co_roster_leave(j->roster, &how);
 }
 
-/* What the roster waits for from us; true if there was something, and so may be an answer. */
+/* Does what the roster waits for. Returns true if there was something: the roster may answer at once. */
 static bool answer(job *j)
 {
     if (j->round.state != ROUND_IDLE || j->orders.over || j->orders.err)
@@ -127,7 +128,7 @@ static bool answer(job *j)
     return true;
 }
 
-/* --- the loop --------------------------------------------------------------------------------------------------------- */
+/* --- the loop ------------------------------------------------------------------------------------------ */
 static int sooner(int a_ms, int b_ms)
 {
     return a_ms < 0 ? b_ms : b_ms < 0 || a_ms < b_ms ? a_ms : b_ms;
@@ -234,7 +235,8 @@ static void loop(job *j, struct pollfd *p)
 
 static int exit_status(const job *j)
 {
-    if (j->verdict.crash_status) /* while saving, most likely: whoever starts the job again at 75 would do so for ever */
+    /* It crashed while saving, most likely. With 75 a scheduler would start the job again, for ever. */
+    if (j->verdict.crash_status)
         return j->verdict.crash_status;
     if (j->request.sig && j->round.had_to_kill &&
         (!j->verdict.failed || !j->orders.over)) /* not within the grace period */

@@ -1,22 +1,25 @@
 /* stall.c -- decides which worker hangs when a job stops making progress.
  *
- * A worker makes progress when it prints, or when its processes use more than a hundredth of a core. With --stall-after S
- * /proc is read every S/5 seconds (0.1 to 5), and a worker without progress for S seconds ends the job. Who is blamed:
+ * A worker makes progress when it prints, or when its processes use more than a hundredth of a core. With
+ * --stall-after S /proc is read every S/5 seconds (0.1 to 5), and a worker without progress for S seconds
+ * ends the job. Who is blamed:
  *
- * 1. Workers wait for each other: when one hangs, all stop within a step. Those that stopped within two checks of the first
- *    are suspects; which of them was first is only the order of our checks.
+ * 1. Workers wait for each other: when one hangs, all stop within a step. Those that stopped within two
+ *    checks of the first are suspects; which of them was first is only the order of our checks.
  * 2. A suspect that waits for nobody (a sleep, a disk, stopped) is the culprit.
- * 3. If all others wait (for a lock, a socket, a poll) and one worker computes without printing for S seconds, they wait for
- *    that one: it spins.
+ * 3. If all others wait (for a lock, a socket, a poll) and one worker computes without printing for S
+ *    seconds, they wait for that one: it spins.
  * 4. Otherwise the suspect that stopped first.
  *
- * On several hosts, a host whose workers all wait for others lets the other hosts speak first, for two checks. While an
- * outlet is full no clock runs: a worker may wait to print, and the others for it, until our reader reads.
+ * On several hosts, a host whose workers all wait for others lets the other hosts speak first, for two
+ * checks. While an outlet is full no clock runs: a worker may wait to print, and the others for it, until our
+ * reader reads.
  *
  * Without --stall-after a job without output for HANG_SAY_S is said once, with who waits where, and goes on.
  *
- * The crew of the trainer (proc/crew.c) has a rule of its own, because it knows more: its ranks are our code, count their
- * progress in shared memory and say when they wait. Here the workers are somebody else's programs.
+ * The crew of the trainer (proc/crew.c) has a rule of its own, because it knows more: its ranks are our code,
+ * count their progress in shared memory and say when they wait. Here the workers are somebody else's
+ * programs.
  */
 #include "job/job_int.h"
 
@@ -28,7 +31,7 @@
 
 #define IDLE_SHARE 0.01 /* of a core: whoever uses less computes nothing */
 
-/* --- times ------------------------------------------------------------------------------------------------- */
+/* --- times --------------------------------------------------------------------------------------------- */
 static bool ends_job(const job *j)
 {
     return j->spec->stall_s > 0;
@@ -95,8 +98,9 @@ int stall_due_ms(const job *j)
     return due <= now ? 0 : (int)((due - now) / 1000000) + 1;
 }
 
-/* --- progress ---------------------------------------------------------------------------------------------- */
-/* More than the threads use that only wake up to look at a clock, as those of gloo do a hundred times a second (2 ms)? */
+/* --- progress ------------------------------------------------------------------------------------------ */
+/* More than the threads use that only wake up to look at a clock, as those of gloo do a hundred times a
+ * second (2 ms)? */
 static bool computed(uint64_t ticks, uint64_t before, double s)
 {
     double idle = 1 + IDLE_SHARE * s * (double)sysconf(_SC_CLK_TCK); /* 1: the rest of an older tick */
@@ -134,7 +138,7 @@ static double check_all(job *j, const co_proc *p, int n)
     return longest;
 }
 
-/* --- who is to blame --------------------------------------------------------------------------------------- */
+/* --- who is to blame ----------------------------------------------------------------------------------- */
 typedef struct survey {
     bystander *list; /* workers that make no progress, or compute without output, by rank */
     int n;

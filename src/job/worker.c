@@ -32,7 +32,7 @@ static bool begins(const char *text, size_t len, const char *head)
     return len >= n && memcmp(text, head, n) == 0;
 }
 
-/* A script that Python cannot read is told of without a traceback's first line:
+/* Python reports a syntax error without the first line of a traceback:
  *
  *       File "x.py", line 1
  *         def f(
@@ -100,7 +100,7 @@ static void end_stream(stream *s)
     s->fd = -1;
 }
 
-/* Up to what the pipe holds now; a program that floods it does not keep us here. */
+/* Reads at most four buffers, so that a program that floods its pipe does not keep us here. */
 static void read_stream(stream *s)
 {
     static char buf[1 << 16];
@@ -122,8 +122,8 @@ static void read_stream(stream *s)
     }
 }
 
-/* A bar that seemed to end in the other stream comes before this one's lines, if what was written there since does not show that
- * it goes on. */
+/* If a progress bar in the other stream seems to have ended, read that stream first: either the bar goes on
+ * there, or its last line comes before this stream's lines. */
 void worker_read(worker *w, int which)
 {
     stream *other = &w->s[!which];
@@ -181,7 +181,8 @@ static void guard_went(worker *w)
     co_proc_kill_adopted(w->pid ? w->pid : -1, run, rank);
 }
 
-/* Its guard has given up on what cannot be ended, perhaps the worker itself. Whatever it is, it is not waited for. */
+/* The guard gave up on processes that cannot be killed, perhaps the worker itself. We do not wait for them.
+ * */
 static void hear_stuck(worker *w, const co_guard_report *g)
 {
     char path[32], name[32] = "", others[32] = "", text[256];

@@ -1,5 +1,5 @@
-/* worker_int.h -- one worker: its pipes, its lines, what its guard reports. It knows nothing of the job: what it prints and
- * what there is to say goes to worker_events. */
+/* worker_int.h -- one worker: its pipes, its lines, what its guard reports. It knows nothing of the job: what
+ * it prints and what there is to say goes to worker_events. */
 #ifndef CO_JOB_WORKER_INT_H
 #define CO_JOB_WORKER_INT_H
 
@@ -54,10 +54,11 @@ typedef struct worker {
 } worker;
 
 void worker_read(worker *w, int which);
-/* Its guard is gone, and with it all that the worker started. Reads what is in the pipe, then closes it: somebody who got
- * the descriptor from the worker may keep the other end open for ever. */
+/* Its guard is gone, and with it all that the worker started. Reads what is in the pipe, then closes it:
+ * somebody who got the descriptor from the worker may keep the other end open for ever. */
 void worker_close(worker *w, int which);
-/* Lines that are due by time alone. Returns 0 if there were some, else the ms until there may be; -1: none wait. */
+/* Lines that are due by time alone. Returns 0 if there were some, else the ms until there may be; -1: none
+ * wait. */
 int worker_turn(worker *w, uint64_t now_ns);
 void worker_take_reports(worker *w); /* from its guard */
 bool worker_failed(const worker *w);

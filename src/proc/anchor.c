@@ -1,4 +1,5 @@
-/* anchor.c -- sleeps until the launcher is gone, then kills all processes that have its entry in their environment.
+/* anchor.c -- sleeps until the launcher is gone, then kills all processes that have its entry in their
+ * environment.
  *
  * System calls only, nothing allocated: it was forked from a process that may have threads.
  */
@@ -38,7 +39,8 @@ static int open_environ(const char *pid)
     return open(path, O_RDONLY | O_CLOEXEC);
 }
 
-/* Is the entry in this environment? It is read piece by piece; the end of each piece is kept for an entry that is cut. */
+/* Is the entry in this environment? It is read piece by piece; the end of each piece is kept for an entry
+ * that is cut. */
 static bool has_entry(const hunt *h, int fd)
 {
     char text[8192];

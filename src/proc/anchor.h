@@ -1,10 +1,10 @@
 /* anchor.h -- a process of ours that outlives a killed launcher, and kills what its workers left.
  *
- * Guards already kill their workers' trees when the launcher dies. When launcher and guards are killed together, workers
- * die with their guards, but what the workers had started lives on as orphans of init. The anchor finds those processes by
- * an entry in their environment, which every worker gets and its children inherit. It runs in a session of its own, ignores
- * signals, and sleeps until the launcher is gone. Processes that changed their environment, or belong to another user, are
- * not found.
+ * Guards already kill their workers' trees when the launcher dies. When launcher and guards are killed
+ * together, workers die with their guards, but what the workers had started lives on as orphans of init. The
+ * anchor finds those processes by an entry in their environment, which every worker gets and its children
+ * inherit. It runs in a session of its own, ignores signals, and sleeps until the launcher is gone. Processes
+ * that changed their environment, or belong to another user, are not found.
  *
  *     co_anchor_start(&anchor, "COHORT_LAUNCHER=1234-5678");   // before the first worker, which gets this entry
  *     ...

@@ -1,7 +1,8 @@
 /* children.c -- finds the children of a guard in /proc and signals them.
  *
- * System calls only, nothing allocated: a guard was forked from a process that may have threads. If the list of children is
- * too long for its buffer, the next call signals the rest: those that were killed are no longer in it.
+ * System calls only, nothing allocated: a guard was forked from a process that may have threads. If the list
+ * of children is too long for its buffer, the next call signals the rest: those that were killed are no
+ * longer in it.
  */
 #include "proc/look.h"
 #include "proc/proc_int.h"

@@ -4,7 +4,8 @@
  *                         |  no progress past its deadline
  *                         +--SIGKILL--> FENCED --exit seen--> died()
  *
- * Invariant: at most one live process per slot, because a fork for a slot happens only after its pidfd showed the exit.
+ * Invariant: at most one live process per slot, because a fork for a slot happens only after its pidfd showed
+ * the exit.
  */
 #include "proc/crew.h"
 
@@ -95,8 +96,8 @@ static void log_to(const char *dir, int slot)
     close(fd);
 }
 
-/* A descriptor that becomes readable when the process ends. If there is none, the process is killed: nobody would see
- * its death. */
+/* A descriptor that becomes readable when the process ends. If there is none, the process is killed: nobody
+ * would see its death. */
 static co_err open_pidfd(int *out, pid_t pid, const char *who, co_err otherwise)
 {
     int fd = (int)syscall(SYS_pidfd_open, pid, 0), why = errno;
@@ -165,8 +166,8 @@ static void got_on(struct member *m)
     m->told = false;
 }
 
-/* Adds to the clock of a rank that makes no progress, unless it is only starved of CPU, traced, or waits for others.
- * A stopped one does not wait: it would not see what it waits for. */
+/* Adds to the clock of a rank that makes no progress, unless it gets no CPU, is traced, or waits for others.
+ * A stopped rank does not count as waiting: it could not see what it waits for. */
 static void age(co_crew *c, int slot)
 {
     struct member *m = &c->m[slot];

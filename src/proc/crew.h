@@ -1,11 +1,12 @@
 /* crew.h -- a crew of worker processes, watched by the process that started them.
  *
- * The supervisor forks each rank, holds a pidfd of it, and learns of its death at once. A rank that stops getting on is
- * fenced (SIGKILL, exit seen) before it counts as dead; only then may a new incarnation take its slot. Ranks die with
- * the supervisor (parent-death signal) and are the out-of-memory killer's first choice.
+ * The supervisor forks each rank, holds a pidfd of it, and learns of its death at once. A rank that stops
+ * getting on is fenced (SIGKILL, exit seen) before it counts as dead; only then may a new incarnation take
+ * its slot. Ranks die with the supervisor (parent-death signal) and are the out-of-memory killer's first
+ * choice.
  *
- * Deadlines run on the supervisor's own scheduled time: a turn that took long (suspend, Ctrl-Z of the group, an
- * overloaded machine) counts as one ordinary turn. See the table of time-outs below.
+ * Deadlines run on the supervisor's own scheduled time: a turn that took long (suspend, Ctrl-Z of the group,
+ * an overloaded machine) counts as one ordinary turn. See the table of time-outs below.
  *
  *     co_crew *crew;
  *     CO_TRY(co_crew_start(&crew, &spec));
@@ -65,8 +66,8 @@ typedef struct co_crew_spec {
 typedef struct co_crew co_crew;
 
 co_err co_crew_start(co_crew **out, const co_crew_spec *spec);
-/* One turn: waits up to timeout_ms for a death, a signal or one of fds; handles deaths and stalls. CO_EFAIL when `died`
- * said END, a fork failed, or a fenced rank does not exit. */
+/* One turn: waits up to timeout_ms for a death, a signal or one of fds; handles deaths and stalls. CO_EFAIL
+ * when `died` said END, a fork failed, or a fenced rank does not exit. */
 co_err co_crew_turn(co_crew *c, int timeout_ms, struct pollfd *fds, int n_fds);
 int co_crew_alive(const co_crew *c);
 pid_t co_crew_pid(const co_crew *c, int slot); /* 0 if there is none */
@@ -76,15 +77,17 @@ void co_crew_free(co_crew *c);                 /* kills and reaps who is left; N
 /* A single child of ours, for background work: forked like a rank, watched by pidfd. */
 co_err co_child_start(pid_t *pid, int *pidfd, int (*main)(void *ctx), void *ctx);
 
-/* Private (anonymous) memory of this process that is resident, in bytes; pages still shared with the parent count too. */
+/* Private (anonymous) memory of this process that is resident, in bytes; pages still shared with the parent
+ * count too. */
 size_t co_memory_private(void);
 
 /* CPUs this process may use: affinity, then cgroup quota. */
 int co_cpus_usable(void);
 
-/* What asks to stop (SIGINT, SIGTERM, SIGUSR1) waits from here on, until somebody opens the descriptor below. */
+/* Blocks the signals that ask us to stop (SIGINT, SIGTERM, SIGUSR1) until co_signals_open reads them.
+ * */
 sigset_t co_signals_hold(void);
-/* These through a descriptor, SIGHUP and SIGPIPE ignored; in the whole process from here on. */
+/* Opens a descriptor for these signals, and ignores SIGHUP and SIGPIPE in the whole process from now on. */
 co_err co_signals_open(int *fd);
 /* The signal that came, 0 if none. */
 int co_signals_next(int fd);

@@ -1,5 +1,5 @@
-/* evidence.c -- what the machine knows about a death: counters of the out-of-memory killer, the kernel's log, shared memory,
- * the CPU. Nothing here is certain to be readable: what is not, says nothing. */
+/* evidence.c -- what the machine knows about a death: counters of the out-of-memory killer, the kernel's log,
+ * shared memory, the CPU. Any of these files may be missing or unreadable; then it is no evidence. */
 #include "proc/evidence.h"
 
 #include <errno.h>
@@ -28,8 +28,8 @@ static long long counter_in(const char *path, const char *name)
     return found;
 }
 
-/* Version 2: memory.events of our group counts its processes, whichever limit was hit; version 1 has memory.oom_control;
- * else the whole machine's. */
+/* Version 2: memory.events of our group counts its processes, whichever limit was hit; version 1 has
+ * memory.oom_control; else the whole machine's. */
 long long co_evidence_oom_kills(const char *root)
 {
     char line[PATH_MAX / 2], path[PATH_MAX];

@@ -1,6 +1,6 @@
-/* evidence.h -- traces that a death leaves in the system: counters of control groups, the kernel's log, full shared
- * memory, a CPU without the instructions, an error file. Each function takes the path to read, so that tests can give
- * their own. */
+/* evidence.h -- traces that a death leaves in the system: counters of control groups, the kernel's log, full
+ * shared memory, a CPU without the instructions, an error file. Each function takes the path to read, so that
+ * tests can give their own. */
 #ifndef CO_PROC_EVIDENCE_H
 #define CO_PROC_EVIDENCE_H
 

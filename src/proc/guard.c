@@ -2,14 +2,15 @@
  *
  *     job --socket--> guard (own session, subreaper) --> worker (own session) --> anything, daemons too
  *
- * - Orphans of the worker become the guard's children, so its children are the whole tree, sooner or later: killing all
- *   children, and those that come up after them, ends the tree.
+ * - Orphans of the worker become the guard's children, so its children are the whole tree, sooner or later:
+ *   killing all children, and those that come up after them, ends the tree.
  * - We die (the socket ends, or the parent-death signal): the guard kills the tree at once.
  * - The guard dies: the worker has SIGKILL as its parent-death signal.
  * - The worker ended: what it left running has LINGER_MS to go by itself, then SIGTERM, then SIGKILL.
- * - The job ends: the worker's process group gets the signal, once. A shell dies of it at once, the program that it ran may
- *   need the grace period: what is left has all of it, until the launcher's SIGKILL.
- * - Another user's process, or one that hangs in the kernel, does not end by SIGKILL: it is told of, and left alone.
+ * - The job ends: the worker's process group gets the signal, once. A shell dies of it at once, the program
+ *   that it ran may need the grace period: what is left has all of it, until the launcher's SIGKILL.
+ * - Another user's process, or one that hangs in the kernel, does not end by SIGKILL: the guard reports it
+ *   and leaves it.
  *
  * A guard only makes system calls: it was forked from a process that may have threads.
  */
@@ -64,7 +65,7 @@ static void tell(const guard *g, co_guard_kind kind, int status, int n)
     say(g, (co_guard_report){.kind = kind, .status = status, .n = n});
 }
 
-/* --- the worker ------------------------------------------------------------------------------------------------------- */
+/* --- the worker ---------------------------------------------------------------------------------------- */
 static void default_signals(void)
 {
     static const int ours[] = {SIGPIPE, SIGXFSZ, SIGCHLD, SIGTERM, SIGUSR1, SIGUSR2};
@@ -113,7 +114,7 @@ static int start_worker(guard *g)
     return why;
 }
 
-/* --- the tree --------------------------------------------------------------------------------------------------------- */
+/* --- the tree ------------------------------------------------------------------------------------------ */
 /* What it died of, by wait status or as a shell says it; 0: no signal. */
 static int signal_of(int status)
 {
@@ -151,8 +152,9 @@ static void kill_all(guard *g)
     children_signal(&(sweep){.sig = SIGKILL});
 }
 
-/* --- its loop --------------------------------------------------------------------------------------------------------- */
-/* A worker that died of the signal by itself had it from whoever signals every process of a job: it is one request. */
+/* --- its loop ------------------------------------------------------------------------------------------ */
+/* If the worker has already died of this signal, somebody signals every process of the job: that is one
+ * request, not two. */
 static void pass_on(guard *g, int sig)
 {
     g->graced |= !g->ended || g->died_of == sig;
@@ -191,7 +193,8 @@ static void hear_signal(guard *g)
         kill(-g->worker, (int)info.ssi_signo);
 }
 
-/* SIGTERM to what the worker left, but not to who is saving its work since the signal that ended the worker. */
+/* Sends SIGTERM to processes that the worker left, except those that already got the signal that ended the
+ * worker and may be saving. */
 static void ask_the_left(guard *g)
 {
     int had = g->told ? g->told : g->heard == g->died_of ? g->died_of : 0;
@@ -203,7 +206,7 @@ static void ask_the_left(guard *g)
     tell(g, CO_GUARD_LEFT, 0, s.sent);
 }
 
-/* Kills who has come up since; gives up on those that have had time enough to die. */
+/* Kills processes that have become our children since, and gives up on those that should have died by now. */
 static void go_on_killing(const guard *g)
 {
     sweep s = {.sig = SIGKILL};

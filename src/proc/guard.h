@@ -1,8 +1,9 @@
-/* guard.h -- one process of ours per worker program: it starts the worker, outlives it, and ends all that the worker left.
+/* guard.h -- one process of ours per worker program: it starts the worker, outlives it, and ends all that the
+ * worker left.
  *
- * A guard speaks on its socket, one co_guard_report at a time, in the order of co_guard_kind. It exits, and the socket
- * ends, when no process of the worker is left, or after CO_GUARD_STUCK. When the process that started it dies, however
- * it dies, the guard kills the worker and everything below it.
+ * A guard speaks on its socket, one co_guard_report at a time, in the order of co_guard_kind. It exits, and
+ * the socket ends, when no process of the worker is left, or after CO_GUARD_STUCK. When the process that
+ * started it dies, however it dies, the guard kills the worker and everything below it.
  *
  *     pid_t guard;
  *     int sock;
@@ -36,7 +37,8 @@ typedef struct co_guard_report {
     int64_t when_ns; /* CLOCK_REALTIME */
 } co_guard_report;
 
-/* The caller makes all of it before the fork: a guard allocates nothing, because the caller may have threads. */
+/* The caller makes all of it before the fork: a guard allocates nothing, because the caller may have threads.
+ * */
 typedef struct co_guard_spec {
     char *const *argv;
     char *const *envp;
@@ -47,8 +49,8 @@ typedef struct co_guard_spec {
 } co_guard_spec;
 
 co_err co_guard_start(pid_t *guard, int *sock, const co_guard_spec *spec);
-/* SIGKILL goes to the whole tree; a second SIGKILL shortens the wait for it. Other signals go to the worker's process
- * group. */
+/* SIGKILL goes to the whole tree; a second SIGKILL shortens the wait for it. Other signals go to the worker's
+ * process group. */
 void co_guard_signal(int sock, int sig);
 
 #endif

@@ -1,5 +1,5 @@
-/* look.h -- what /proc says about processes: who they are, how much they compute, what they wait in. The only reader of
- * /proc/PID/stat in the program.
+/* look.h -- what /proc says about processes: who they are, how much they compute, what they wait in. The only
+ * reader of /proc/PID/stat in the program.
  *
  *     co_proc *all;
  *     int n = co_proc_scan(&all);
@@ -18,22 +18,23 @@ typedef struct co_proc {
     uint64_t ticks; /* CPU time of its own threads */
 } co_proc;
 
-/* One process; false: it is gone, or may not be read. System calls only, so a forked child of a threaded process may
- * call these two. */
+/* One process; false: it is gone, or may not be read. System calls only, so a forked child of a threaded
+ * process may call these two. */
 bool co_proc_read(co_proc *out, pid_t pid);
 bool co_proc_read_thread(co_proc *out, pid_t pid, pid_t thread);
-/* As co_proc_read, but with the state of a thread that runs or waits for a disk if there is one: the first thread may
- * sleep until that one is done. */
+/* As co_proc_read, but with the state of a thread that runs or waits for a disk if there is one: the first
+ * thread may sleep until that one is done. */
 bool co_proc_read_busiest(co_proc *out, pid_t pid);
 
 /* All processes that can be seen, by pid; the caller frees *out with co_free. 0 if /proc cannot be read. */
 int co_proc_scan(co_proc **out);
 /* CPU ticks of `top` and all below it. */
 uint64_t co_proc_ticks(const co_proc *p, int n, pid_t top);
-/* The process at or below `top` that holds things up: one in disk wait; else top, or the child that it waits for. */
+/* The process at or below `top` that holds things up: one in disk wait; else top, or the child that it waits
+ * for. */
 const co_proc *co_proc_suspect(const co_proc *p, int n, pid_t top);
-/* Kills and reaps processes that we adopted from a worker: those of its session, and those with both entries in their
- * environment. */
+/* Kills and reaps processes that we adopted from a worker: those of its session, and those with both entries
+ * in their environment. */
 void co_proc_kill_adopted(pid_t session, const char *run_entry, const char *rank_entry);
 
 /* What a process waits in. */

@@ -1,7 +1,7 @@
 /* signals.h -- signals that ask the program to stop.
  *
- * A request may reach us more than once: closing a terminal's window sends SIGHUP from the shell and from the kernel;
- * systemd sends SIGTERM and SIGHUP; schedulers signal the process and its group.
+ * A request may reach us more than once: closing a terminal's window sends SIGHUP from the shell and from the
+ * kernel; systemd sends SIGTERM and SIGHUP; schedulers signal the process and its group.
  */
 #ifndef CO_PROC_SIGNALS_H
 #define CO_PROC_SIGNALS_H
@@ -9,8 +9,8 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-/* Is a signal that comes now part of the request that came at first_ns (0: none did)? Keys are not: Ctrl-C twice is two
- * requests. */
+/* Is a signal that comes now part of the request that came at first_ns (0: none did)? Keys are not: Ctrl-C
+ * twice is two requests. */
 bool co_signal_repeats(int sig, uint64_t first_ns);
 
 #endif

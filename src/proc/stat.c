@@ -1,6 +1,7 @@
 /* stat.c -- reads /proc/PID/stat; nothing else in the program does.
  *
- * System calls only, nothing allocated: guards call this, and they were forked from a process that may have threads.
+ * System calls only, nothing allocated: guards call this, and they were forked from a process that may have
+ * threads.
  */
 #include "proc/look.h"
 
@@ -31,7 +32,8 @@ static char *add_text(char *end, const char *text)
     return end + n;
 }
 
-/* The next field of a line, as a number; *at moves behind it. A minus sign is passed over: no field that we use has one. */
+/* The next field of a line, as a number; *at moves behind it. A minus sign is passed over: no field that we
+ * use has one. */
 static uint64_t next_number(const char **at)
 {
     uint64_t number = 0;

@@ -1,5 +1,6 @@
-/* waits.c -- what a process waits in, as /proc tells: the call, its file or the other end of its connection, and whether others
- * must do something before it goes on. Where /proc may not be read nothing is said, and nobody is taken to wait for others. */
+/* waits.c -- what a process waits in, as /proc tells: the call, its file or the other end of its connection,
+ * and whether others must do something before it goes on. Where /proc may not be read nothing is known, and
+ * no process counts as waiting for others. */
 #include "proc/look.h"
 
 #include <arpa/inet.h>
@@ -13,7 +14,7 @@
 
 #include "base/err.h"
 
-/* A file's other end is no process, mostly: of the calls on files those alone wait for others whose file is a socket. */
+/* A call on a file waits for another process only if the file is a socket. */
 typedef enum { ALONE, ON_FILE, FOR_OTHERS } kind;
 static const struct {
     long nr;

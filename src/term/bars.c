@@ -1,4 +1,5 @@
-/* bars.c -- unfinished lines on a terminal (progress bars, prompts): one line for each rank below everything else.
+/* bars.c -- unfinished lines on a terminal (progress bars, prompts): one line for each rank below everything
+ * else.
  *
  *     [0] loss 2.31
  *     [0]  45%|#########            | 450/1000      <- the live block: erased before anything else is written,
@@ -47,7 +48,8 @@ static struct winsize size_of(const co_outlet *o)
     return w;
 }
 
-/* Lines that the block may have. The cursor is below it: one line more, and the highest would scroll away with every drawing. */
+/* How many lines the block may have. The cursor is on the line below it; with one line more, the top line
+ * would scroll away at every drawing. */
 static int room_of(const co_outlet *o)
 {
     int room = size_of(o).ws_row - 1;

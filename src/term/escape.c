@@ -4,8 +4,8 @@
  *     ESC ] text BEL (or ESC \\)   a window's title, a link: passed over
  *     ESC ( letter, ESC letter     character sets, saved places: passed over
  *
- * A control character among them ends what has begun and is itself no part of it: a newline is never lost to a sequence that was
- * cut off.
+ * A control character among them ends what has begun and is itself no part of it: a newline is never lost to
+ * a sequence that was cut off.
  */
 #include "term/term_int.h"
 

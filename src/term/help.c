@@ -27,7 +27,7 @@ static int width_of(void)
     return size.ws_col < WIDTH_LEAST ? WIDTH_LEAST : size.ws_col;
 }
 
-/* --- the program's name -------------------------------------------------------------------------------------------- */
+/* --- the program's name -------------------------------------------------------------------------------- */
 /* A long path would drown the text: there the plain name stays. */
 static const char *short_name(void)
 {
@@ -60,7 +60,7 @@ static void name_program(co_str *out, const char *text)
     }
 }
 
-/* --- breaking lines ------------------------------------------------------------------------------------------------ */
+/* --- breaking lines ------------------------------------------------------------------------------------ */
 /* How many bytes of a text of `len` fit into `room`: up to a blank; in a longer word, up to a bar or comma; else all. */
 static size_t fitting(const char *text, size_t len, size_t room)
 {

@@ -1,8 +1,8 @@
 /* lines.c -- bytes to lines, as a terminal would end up showing them.
  *
- * A carriage return goes back to the beginning of the line: what comes after it takes the place of what was there
- * (progress bars). So a line is the last state before its newline. "\r\n" is a newline. A line of more than CO_LINE_MOST
- * bytes is cut into several.
+ * A carriage return goes back to the beginning of the line: what comes after it takes the place of what was
+ * there (progress bars). So a line is the last state before its newline. "\r\n" is a newline. A line of more
+ * than CO_LINE_MOST bytes is cut into several.
  *
  * Several bars of one program go down and up again, so a newline after a bar may end it or only pass it by:
  *
@@ -11,12 +11,13 @@
  *     rows[0]     epochs 2/3     <- at: where the cursor is
  *     rows[last]  steps 41%
  *
- * That is why a bar's row stays open after its newline. It is a line when an ordinary line has ended below it, or when the
- * cursor has not come back for CO_PARTIAL_MS. An ordinary line waits for nothing. What a bar shows meanwhile is told every
- * CO_BAR_LINE_MS: where nobody sees it move, an epoch of an hour would be an hour of silence.
+ * That is why a bar's row stays open after its newline. It is a line when an ordinary line has ended below
+ * it, or when the cursor has not come back for CO_PARTIAL_MS. An ordinary line waits for nothing. What a bar
+ * shows meanwhile is told every CO_BAR_LINE_MS: where nobody sees it move, an epoch of an hour would be an
+ * hour of silence.
  *
- * Of escape sequences colours stay; where the others go is followed as far as bars need it, and they end here: a prefix,
- * or a file, moves everything to another place.
+ * Of escape sequences colours stay; where the others go is followed as far as bars need it, and they end
+ * here: a prefix, or a file, moves everything to another place.
  */
 #include "term/term_int.h"
 

@@ -1,10 +1,11 @@
 /* outlet.c -- standard output and error without ever waiting for whoever reads them.
  *
- * A stopped terminal or pager must not keep us from seeing deaths and signals. Terminals and pipes are opened once more,
- * for a descriptor of our own that does not block (the flag belongs to the open file, which others share). What does not
- * go out is held; from CO_OUTLET_FULL on the caller reads no more of the workers' output, and they wait in their turn. Only
- * workers that are to end do not wait, or they would not come to save what they have; of them CO_OUTLET_MOST is held.
- * A descriptor that cannot be opened anew (a socket, another user's terminal) is written to as it is.
+ * A stopped terminal or pager must not keep us from seeing deaths and signals. Terminals and pipes are opened
+ * once more, for a descriptor of our own that does not block (the flag belongs to the open file, which others
+ * share). What does not go out is held; from CO_OUTLET_FULL on the caller reads no more of the workers'
+ * output, and they wait in their turn. While the job ends workers do not wait, because they must get to save
+ * their work; then up to CO_OUTLET_MOST is held. A descriptor that cannot be opened anew (a socket, another
+ * user's terminal) is written to as it is.
  *
  * Standard output and standard error are a pair: one queue if they end up in the same place, two if not.
  */
@@ -39,8 +40,9 @@ void co_outlet_add(co_outlet *o, const char *bytes, size_t n)
         co_str_addn(&o->held, bytes, n);
 }
 
-/* A reader that is always a little behind never lets held run empty: what went out is dropped, no later than when it is more
- * than what waits. So held is at most twice what waits, and no more bytes are moved than go out. */
+/* A reader that is always a little behind never lets `held` run empty. So bytes that went out are dropped as
+ * soon as they are more than the bytes that wait: `held` is at most twice what waits, and each byte is moved
+ * at most once. */
 static void drop_written(co_outlet *o)
 {
     if (o->done <= o->held.len / 2)
@@ -94,7 +96,7 @@ void co_outlet_close(co_outlet *o)
     co_str_fini(&o->held);
 }
 
-/* --- both ------------------------------------------------------------------------------------------------------------- */
+/* --- both ---------------------------------------------------------------------------------------------- */
 static bool same_file(int a, int b)
 {
     struct stat x, y;

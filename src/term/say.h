@@ -1,4 +1,5 @@
-/* say.h -- what the program says to its user: whole lines on standard error, or to whoever listens instead. */
+/* say.h -- what the program says to its user: whole lines on standard error, or to whoever listens instead.
+ * */
 #ifndef CO_TERM_SAY_H
 #define CO_TERM_SAY_H
 

@@ -3,14 +3,16 @@
  *     [0-7] x8 loading the data
  *     [3] loss 2.31
  *
- * Lines wait in a queue, in the order they came, for at most CO_FOLD_MS. A line joins an equal one in the queue unless its
- * rank already has a line there or further back: so each rank's lines keep their order. The head of the queue goes out when
- * its time is over or when all ranks have joined it. With one worker, or without prefixes, nothing is held.
+ * Lines wait in a queue, in the order they came, for at most CO_FOLD_MS. A line joins an equal one in the
+ * queue unless its rank already has a line there or further back: so each rank's lines keep their order. The
+ * head of the queue goes out when its time is over or when all ranks have joined it. With one worker, or
+ * without prefixes, nothing is held.
  *
- * A slow reader makes the workers wait. While the job ends they do not wait: output that finds an outlet overfull is dropped
- * and counted. What we say ourselves is never dropped.
+ * A slow reader makes the workers wait. While the job ends they do not wait: output that finds an outlet
+ * overfull is dropped and counted. What we say ourselves is never dropped.
  *
- * Cost per line: a search through the queue from its end. The queue is short (CO_FOLD_MS of output, QUEUE_MOST lines).
+ * Cost per line: a search through the queue from its end. The queue is short (CO_FOLD_MS of output,
+ * QUEUE_MOST lines).
  */
 #include "term/screen.h"
 #include "term/term_int.h"

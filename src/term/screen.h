@@ -1,5 +1,5 @@
-/* screen.h -- the output of many workers on one screen: whose line it is, equal lines of many ranks once, progress bars
- * below everything else.
+/* screen.h -- the output of many workers on one screen: whose line it is, equal lines of many ranks once,
+ * progress bars below everything else.
  *
  *     co_screen_open(&screen, STDOUT_FILENO, STDERR_FILENO);
  *     co_screen_view_set(&screen, &(co_screen_view){.prefix = true, .host = "", .nproc = 4});
@@ -60,13 +60,14 @@ int co_screen_due_ms(const co_screen *c);  /* until a held line must go out; -1:
 void co_screen_flush(co_screen *c, bool all);
 void co_screen_close(co_screen *c, int patience_ms); /* for a reader that does not read; -1: for ever */
 
-/* --- bars.c ----------------------------------------------------------------------------------------------------------- */
+/* --- bars.c -------------------------------------------------------------------------------------------- */
 /* A stream whose unfinished lines are drawn. */
 typedef struct co_bar_source {
     int local_rank;
     const co_lines *lines; /* borrowed */
 } co_bar_source;
-/* Draws the block if it has changed and it is time. Returns the ms until it may be time; -1: nothing to do. */
+/* Draws the block if it has changed and it is time. Returns the ms until it may be time; -1: nothing to do.
+ * */
 int co_screen_draw_bars(co_screen *c, const co_bar_source *sources, int n, uint64_t now_ns);
 
 #endif

@@ -1,5 +1,5 @@
-/* term.h -- output of other programs on its way to people: bytes become lines, and lines go to descriptors that may be
- * slow or that nobody reads.
+/* term.h -- output of other programs on its way to people: bytes become lines, and lines go to descriptors
+ * that may be slow or that nobody reads.
  *
  *     co_lines_feed(&lines, bytes, n, each_line, ctx);       // lines.c: rows, progress bars, escape sequences
  *     co_outlet_add(co_outlets_at(&out, 1), text, len);      // outlet.c: never waits; co_outlets_push writes
@@ -23,14 +23,14 @@ enum {
     CO_UNREAD_MS = 1000     /* at the end: how long we wait for a reader that does not read */
 };
 
-/* --- escape.c: the sequences that move a terminal's cursor ------------------------------------------------ */
+/* --- escape.c: the sequences that move a terminal's cursor --------------------------------------------- */
 typedef struct co_escape {
     char text[32];
     size_t len;
     bool open; /* it has begun and is not whole */
 } co_escape;
 
-/* --- lines.c: bytes to lines ------------------------------------------------------------------------------ */
+/* --- lines.c: bytes to lines --------------------------------------------------------------------------- */
 enum { CO_LINE_MOST = 1 << 16, CO_ROWS_MOST = 8 };
 
 typedef struct co_row {
@@ -52,17 +52,17 @@ typedef struct co_lines {
 
 typedef void (*co_line_fn)(void *ctx, const char *text, size_t len);
 void co_lines_feed(co_lines *l, const char *bytes, size_t n, co_line_fn each, void *ctx);
-/* Rows that the cursor has left for good become lines. Returns 0 if there were some, else the ms until there may be; -1:
- * none wait. */
+/* Rows that the cursor has left for good become lines. Returns 0 if there were some, else the ms until there
+ * may be; -1: none wait. */
 int co_lines_settle(co_lines *l, uint64_t now_ns, co_line_fn each, void *ctx);
-/* Makes lines of bars that are open for CO_BAR_LINE_MS, or changed since their last line that long ago. Returns as
- * co_lines_settle. */
+/* Makes lines of bars that are open for CO_BAR_LINE_MS, or changed since their last line that long ago.
+ * Returns as co_lines_settle. */
 int co_lines_tell_bars(co_lines *l, uint64_t now_ns, co_line_fn each, void *ctx);
 void co_lines_end(co_lines *l, co_line_fn each, void *ctx); /* what is open becomes a line */
 bool co_row_blank(const co_row *r);                         /* nothing to see: a bar that was wiped away */
 void co_lines_fini(co_lines *l);
 
-/* --- outlet.c: descriptors that may be slow, without waiting for them ------------------------------------- */
+/* --- outlet.c: descriptors that may be slow, without waiting for them ---------------------------------- */
 enum { CO_OUTLET_FULL = 1 << 18, CO_OUTLET_MOST = 1 << 23 };
 
 typedef struct co_outlet {
@@ -83,8 +83,9 @@ bool co_outlet_full(const co_outlet *o);     /* whoever fills it should wait */
 bool co_outlet_overfull(const co_outlet *o); /* too full even for a job that ends: new output is dropped */
 void co_outlet_close(co_outlet *o);
 
-/* Standard output (0) and standard error (1). Where both are the same file they are one outlet: with two queues lines
- * would overtake each other, and a write that stops in the middle of a line would be followed by another line. */
+/* Standard output (0) and standard error (1). Where both are the same file they are one outlet: with two
+ * queues lines would overtake each other, and a write that stops in the middle of a line would be followed by
+ * another line. */
 typedef struct co_outlets {
     co_outlet each[2];
     int n;
@@ -94,8 +95,8 @@ co_outlet *co_outlets_at(co_outlets *o, int which);
 void co_outlets_push(co_outlets *o, struct pollfd wait[2]); /* writes what goes; `wait` says what to poll for */
 bool co_outlets_full(co_outlets *o);                        /* one of them is */
 void co_outlets_drain(co_outlets *o, int patience_ms);      /* waits for the reader; -1: for ever */
-/* After a failed write (a full disk, say): writes one line about it, and returns the output it is for; each failure is
- * reported once. -1: nothing to report. */
+/* After a failed write (a full disk, say): writes one line about it, and returns the output it is for; each
+ * failure is reported once. -1: nothing to report. */
 int co_outlets_broken(co_outlets *o, char *line, size_t size);
 void co_outlets_close(co_outlets *o);
 

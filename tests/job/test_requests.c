@@ -1,4 +1,5 @@
-/* What the roster says about a request to end is in the event's fields; its text is for people and may be anything. */
+/* What the roster says about a request to end is in the event's fields; its text is for people and may be
+ * anything. */
 #include "harness.h"
 
 #include <fcntl.h>

@@ -1,4 +1,5 @@
-/* Workers that make no progress: who is blamed, who only looks as if, and what is said without --stall-after. */
+/* Workers that make no progress: who is blamed, who only looks as if, and what is said without --stall-after.
+ * */
 #include "harness.h"
 
 #include <fcntl.h>

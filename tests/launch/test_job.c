@@ -1,4 +1,5 @@
-/* A job on one host, run in the test's own process: what it does when guards are killed, on terminals, when nobody reads. */
+/* A job on one host, run in the test's own process: what it does when guards are killed, on terminals, when
+ * nobody reads. */
 #include "harness.h"
 
 #include <errno.h>

@@ -10,7 +10,8 @@
 #include "job/job.h"
 #include "roster/roster_int.h"
 
-/* The first round comes and goes before anybody looks; the second is run, and the job is over when it is done. */
+/* The first round comes and goes before anybody looks; the second is run, and the job is over when it is
+ * done. */
 typedef struct hasty {
     co_roster base;
     int said;

@@ -34,7 +34,8 @@ static void in_order(char *text)
     }
 }
 
-/* Each says a line when it has seen the other's in the file of the other's launcher: so the order is known. */
+/* Each says a line when it has seen the other's in the file of the other's launcher: so the order is known.
+ * */
 #define RELAY                                                                                                \
     "--no-python sh -c 'for i in 1 2 3 4 5; do"                                                              \
     " [ $RANK = 1 ] && until grep -qs \"step $i of 0\" log0/*/merged.log; do sleep 0.01; done;"              \

@@ -1,4 +1,5 @@
-/* A crew of tiny functions: replaced when they die, fenced when they stall, let alone when they are only slow. */
+/* A crew of tiny functions: replaced when they die, fenced when they stall, let alone when they are only
+ * slow. */
 #include "proc/crew.h"
 
 #include <errno.h>
@@ -105,7 +106,7 @@ static void run_for(co_crew *c, const struct scene *s, double secs)
         CHECK_OK(co_crew_turn(c, 20, NULL, 0));
 }
 
-/* --- deaths ------------------------------------------------------------------------------------------------- */
+/* --- deaths -------------------------------------------------------------------------------------------- */
 static int dies_thrice(struct board *b, int slot, uint32_t inc)
 {
     int before = b->pid[slot];
@@ -178,7 +179,7 @@ TEST(the_verdict_end_ends_it_and_free_kills_the_rest)
         CHECK(kill(pid[i], 0) != 0 && errno == ESRCH, "member %d lives on", i);
 }
 
-/* --- stalls ------------------------------------------------------------------------------------------------- */
+/* --- stalls -------------------------------------------------------------------------------------------- */
 static int works(struct board *b, int slot, uint32_t inc)
 {
     b->pid[slot] = getpid();
@@ -328,7 +329,7 @@ TEST(a_member_starved_of_cpu_is_not_fenced)
     co_crew_free(c);
 }
 
-/* --- the supervisor itself ---------------------------------------------------------------------------------- */
+/* --- the supervisor itself ----------------------------------------------------------------------------- */
 static bool gone(int pid)
 {
     char path[64], line[256] = "";
@@ -399,7 +400,7 @@ TEST(a_stop_of_the_whole_group_past_the_deadline_fences_nobody)
     test_wait(pid, 10);
 }
 
-/* --- the rest ----------------------------------------------------------------------------------------------- */
+/* --- the rest ------------------------------------------------------------------------------------------ */
 static int complains(struct board *b, int slot, uint32_t inc)
 {
     fprintf(stderr, "slot %d says %u\n", slot, inc);

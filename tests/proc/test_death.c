@@ -16,7 +16,7 @@ static void write_text(const char *path, const char *text)
     CHECK_OK(co_fs_write_atomic(path, text, strlen(text)));
 }
 
-/* --- the records ----------------------------------------------------------------------------------------------- */
+/* --- the records --------------------------------------------------------------------------------------- */
 TEST(kills_of_the_oom_killer_are_counted_in_our_own_group_or_else_in_the_machine)
 {
     CHECK(co_evidence_oom_kills("empty") == -1, "nothing is known");
@@ -65,7 +65,7 @@ TEST(pytorchs_error_files_are_read_in_both_forms_and_broken_ones_passed_over)
     CHECK(!co_evidence_error_file("absent", says, sizeof says), "absent");
 }
 
-/* --- the teller ------------------------------------------------------------------------------------------------ */
+/* --- the teller ---------------------------------------------------------------------------------------- */
 enum { EXITED_3 = 3 << 8, BY_SHELL_11 = 139 << 8, NOT_FOUND = 127 << 8 };
 
 static void tells(int wait_status, pid_t pid, co_death_traces *before, const char *how, const char *advice)

@@ -71,8 +71,9 @@ static pid_t pid_in(const char *path)
     return pid;
 }
 
-/* A shell that dies of SIGTERM, before the launcher's word of the same comes; what it ran saves until there is a file `go`.
- * How many of them the guard then asks to end; -1: this machine was too slow to be in time. */
+/* A shell that dies of SIGTERM, before the launcher's word of the same comes; what it ran saves until there
+ * is a file `go`. How many of them the guard then asks to end; -1: this machine was too slow to be in time.
+ * */
 static int asked_after(bool everybody)
 {
     guarded g =

@@ -2,8 +2,9 @@
  *
  *     2026-11-16T10:04:05.123456Z [host:rank] text           rank "-": the launcher itself
  *
- * Stamps do not fall within a file (in a job.log by seconds at most), so a time is found by halving (some twenty reads in a file of gigabytes). The last lines are
- * found by looking at a window at the end, four times as large each time until it has enough of them.
+ * Stamps do not fall within a file (in a job.log by seconds at most), so a time is found by halving (some
+ * twenty reads in a file of gigabytes). The last lines are found by looking at a window at the end, four
+ * times as large each time until it has enough of them.
  */
 #include "job/logs_int.h"
 
@@ -21,7 +22,7 @@
 
 enum { SOURCE_ROOM = 1 << 18, WINDOW = 1 << 16, LOOSE_S = 60 };
 
-/* --- lines -------------------------------------------------------------------------------------------------------------- */
+/* --- lines --------------------------------------------------------------------------------------------- */
 static bool is_stamp(const char *p)
 {
     static const char form[] = "dddd-dd-ddTdd:dd:dd.ddddddZ";
@@ -108,7 +109,7 @@ static bool is_wanted(const wanted *w, const co_log_line *l)
     return in;
 }
 
-/* --- the file ------------------------------------------------------------------------------------------------------------- */
+/* --- the file ------------------------------------------------------------------------------------------ */
 co_err source_open(log_source *s, const char *path)
 {
     *s = (log_source){
@@ -153,7 +154,8 @@ static co_err fill(log_source *s, bool *more)
     return CO_OK;
 }
 
-/* The next line of the file: *p, *n (without its newline). NULL: none. One that does not fit into the buffer comes in pieces. */
+/* The next line of the file: *p, *n (without its newline). NULL: none. One that does not fit into the buffer
+ * comes in pieces. */
 static co_err raw_line(log_source *s, const char **p, size_t *n, bool whole)
 {
     bool more = true;

@@ -1,5 +1,6 @@
-/* find.c -- which files a word means. Runs lie in <log_dir>/<run id>_<8 random>/merged.log, one folder for each host; the log_dir
- * may be shared by the hosts, or there is one from each, copied together below a folder.
+/* find.c -- which files a word means. Runs lie in <log_dir>/<run id>_<8 random>/merged.log, one folder for
+ * each host; the log_dir may be shared by the hosts, or there is one from each, copied together below a
+ * folder.
  *
  *     a merged.log, a folder with one   itself
  *     a folder above such               the newest run there: the file that began last, and those of the same id whose time
@@ -113,7 +114,8 @@ static bool overlap(const candidate *a, const candidate *b)
     return strcmp(a->id, b->id) == 0 && strcmp(a->first, b->last) <= 0 && strcmp(a->last, b->first) >= 0;
 }
 
-/* Whether it is of another job without an id: the same host began a later one, which goes with `newest` as well. */
+/* Whether it is of another job without an id: the same host began a later one, which goes with `newest` as
+ * well. */
 static bool is_others(const search *s, const candidate *c, const candidate *newest)
 {
     for (int i = 0; i < s->n && strcmp(c->id, "none") == 0; i++) {

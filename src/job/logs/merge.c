@@ -1,8 +1,10 @@
-/* merge.c -- several files as one stream: of the lines that are next in their files, the one with the smallest stamp.
+/* merge.c -- several files as one stream: of the lines that are next in their files, the one with the
+ * smallest stamp.
  *
- * While they grow, the smallest line waits until every other host has said something later, or a fifth of a second: what a host
- * wrote earlier, but through a slower disk, still comes before it. Once a second the words are looked up again: a host that came
- * late has a folder of its own. Where one folder is all there is, the job.log in it is read instead.
+ * While they grow, the smallest line waits until every other host has said something later, or a fifth of a
+ * second: what a host wrote earlier, but through a slower disk, still comes before it. Once a second the
+ * words are looked up again: a host that came late has a folder of its own. Where one folder is all there is,
+ * the job.log in it is read instead.
  */
 #include "job/logs_int.h"
 
@@ -104,7 +106,8 @@ static co_err take_job_log(co_logs *l)
     return err;
 }
 
-/* job.log is a moment behind: what a launcher that was killed did not come to write there is in its merged.log. */
+/* job.log is a moment behind: what a launcher that was killed did not come to write there is in its
+ * merged.log. */
 static co_err add_rest(co_logs *l)
 {
     char first[CO_STAMP], last[CO_STAMP], host[CO_HOST_NAME];
