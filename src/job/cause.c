@@ -109,10 +109,10 @@ static void by_kernel(co_failure *f, job *j, const worker *w)
 static void by_own_words(co_failure *f, job *j, const worker *w)
 {
     char says[256] = "", *path = files_path(&j->files, w->local_rank, "error.json");
-    bool told = path && co_evidence_error_file(path, says, sizeof says);
+    bool found = path && co_evidence_error_file(path, says, sizeof says);
 
     co_free(path);
-    if (!told)
+    if (!found)
         snprintf(says, sizeof says, "%s", w->exception[0] ? w->exception : w->earlier);
     if (says[0])
         add_how(f, ": ", says);

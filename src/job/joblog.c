@@ -115,7 +115,7 @@ static void add_note(joblog *l, co_str *out, long long count, const char *whose)
                 count, whose);
 }
 
-/* To the host that keeps the roster: what is missing there is told together with what comes next. */
+/* Sends lines to the host that keeps the roster. If lines are missing there, the next text says how many. */
 static void send_on(joblog *l, const char *text, size_t n)
 {
     co_str all = {0};

@@ -1,5 +1,5 @@
-/* exchange.c -- the first launcher listens, makes the token and tells the others; these learn it. Where that goes through
- * is the row's business; that it happens before anybody opens a roster is ours.
+/* exchange.c -- the first launcher listens, makes the token and tells the others; these learn it. Where
+ * that goes through is the row's business; that it happens before anybody opens a roster is ours.
  */
 #include "place/place_int.h"
 

@@ -1,7 +1,8 @@
 /* find.c -- the table of places, in the order in which they are looked for, and what does not fit them.
  *
- * The order matters: mpirun inside a Slurm job inherits SLURM_PROCID, and anything may run inside a pod. What is nearest to us,
- * and says so most plainly, comes first. Nothing is looked for inside a worker: it has inherited all of it.
+ * The order matters: mpirun inside a Slurm job inherits SLURM_PROCID, and anything may run inside a pod.
+ * What is nearest to us, and says so most plainly, comes first. Nothing is looked for inside a worker: it
+ * has inherited all of it.
  */
 #include "place/place_int.h"
 
@@ -97,9 +98,9 @@ static co_err fits(const co_place *p, const co_place_ask *ask)
     return CO_OK;
 }
 
-/* On one terminal the first launcher's sentence is enough. Not where hosts were asked for: mpirun ends all tasks with the first that
- * ends, so task 0 may never come to its sentence; and if there was no answer, it rests on what this host has, and task 0's may have
- * nothing to refuse. */
+/* On one terminal the first launcher's sentence is enough. Not where hosts were asked for: mpirun ends all
+ * tasks with the first that ends, so task 0 may never come to its sentence; and if there was no answer, it
+ * rests on what this host has, and task 0's may have nothing to refuse. */
 static co_err refuse(const co_place *p)
 {
     if (p->quiet && !p->channel)

@@ -1,7 +1,8 @@
 /* hostlist.c -- Slurm's short forms: "gpu[001-003,7],login" for names, "2(x3),1" for tasks on each node.
  *
- * A name may have several brackets, the last counting fastest, and text after them. Leading zeros fix the width. The work is
- * bounded by HOSTS_MOST names whatever the list says: a range is refused before it is walked.
+ * A name may have several brackets, the last counting fastest, and text after them. Leading zeros fix the
+ * width. The work is bounded by HOSTS_MOST names whatever the list says: a range is refused before it is
+ * walked.
  */
 #include "place/place_int.h"
 

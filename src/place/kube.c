@@ -1,9 +1,11 @@
-/* kube.c -- a pod of a Kubernetes Indexed Job, alone or inside a JobSet: JOB_COMPLETION_INDEX says which, the pod's full name says
- * where pod 0 is. How many there are is not in a pod's environment: --nnodes (or PET_NNODES) is.
+/* kube.c -- a pod of a Kubernetes Indexed Job, alone or inside a JobSet: JOB_COMPLETION_INDEX says which,
+ * the pod's full name says where pod 0 is. How many there are is not in a pod's environment: --nnodes (or
+ * PET_NNODES) is.
  *
  *     train-3.train.default.svc.cluster.local  -->  train-0.train.default.svc.cluster.local:29400
  *
- * That name resolves only once pod 0 runs (and a headless Service stands behind it): whoever connects waits for it.
+ * That name resolves only once pod 0 runs (and a headless Service stands behind it): whoever connects
+ * waits for it.
  */
 #include "place/place_int.h"
 

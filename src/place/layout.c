@@ -1,7 +1,9 @@
-/* layout.c -- from the host of every task to what a place says of hosts. Under mpirun a host may have more tasks than another: what one
- * host knows of itself says nothing about the others. Everybody computes this from the same list, so all come to the same.
+/* layout.c -- from the host of every task to what a place says of hosts. Under mpirun a host may have more
+ * tasks than another: what one host knows of itself says nothing about the others. Everybody computes this
+ * from the same list, so all come to the same.
  *
- * Hosts are numbered in the order of their first tasks, tasks of a host in the order of their ranks, as both mpiruns do it.
+ * Hosts are numbered in the order of their first tasks, tasks of a host in the order of their ranks, as
+ * both mpiruns do it.
  */
 #include "place/place_int.h"
 

@@ -1,13 +1,15 @@
-/* lobby.c -- where the first launcher of a Slurm step answers the others, before they know port and token of the roster:
+/* lobby.c -- where the first launcher of a Slurm step answers the others, before they know port and token
+ * of the roster:
  *
  *     joiner                                         first launcher, one of LOBBY_PORTS ports that both derive from the step
  *       munge("cohort-lobby RUN SEAT") '\n'  -->       decodes it: same user, same run?
  *                                            <--     munge(card) '\n', for this user alone
  *       "ok\n"                               -->       one seat less to wait for
  *
- * Whoever sends something else gets nothing, and is closed after LOBBY_LINE bytes or CO_STRANGER_MS; at most CO_STRANGERS at
- * once, the oldest goes first. A credential works once (munge's own memory), so a recorded one is no key; and the answer is of
- * no use to another user. A thread of its own; it ends when every seat has said ok, or when the lobby is closed.
+ * Whoever sends something else gets nothing, and is closed after LOBBY_LINE bytes or CO_STRANGER_MS; at
+ * most CO_STRANGERS at once, the oldest goes first. A credential works once (munge's own memory), so a
+ * recorded one is no key; and the answer is of no use to another user. A thread of its own; it ends when
+ * every seat has said ok, or when the lobby is closed.
  */
 #include "place/place_int.h"
 

@@ -1,7 +1,7 @@
 /* lobby_client.c -- asking the first launcher of a Slurm step for its card (lobby.c has the words).
  *
- * It may not listen yet, or at another of the ports, and others may listen at some of them: every address and port is tried, round
- * after round, until an answer comes that munge says is this user's.
+ * It may not listen yet, or at another of the ports, and others may listen at some of them: every address
+ * and port is tried, round after round, until an answer comes that munge says is this user's.
  */
 #include "place/place_int.h"
 

@@ -1,8 +1,9 @@
-/* munge.c -- credentials by munge, the daemon that every node of most Slurm clusters runs: text in, a word out that only the same
- * user can read, on any node of the cluster, once, within minutes.
+/* munge.c -- credentials by munge, the daemon that every node of most Slurm clusters runs: text in, a word
+ * out that only the same user can read, on any node of the cluster, once, within minutes.
  *
- * The library (libmunge.so.2) is loaded when it is needed. Its five calls are declared here; their types are pointers, ints and
- * enums since 2007. The socket is the one that slurm.conf's AuthInfo names, else the library's own.
+ * The library (libmunge.so.2) is loaded when it is needed. Its five calls are declared here; their types
+ * are pointers, ints and enums since 2007. The socket is the one that slurm.conf's AuthInfo names, else
+ * the library's own.
  */
 #include "place/place_int.h"
 
@@ -95,8 +96,8 @@ co_err munge_wrap(munge *m, char *out, size_t size, const char *text)
 {
     char *credential = NULL;
 
-    /* For this user alone and encrypted, whatever the daemon's own choice: a token is in it. Each time anew: decoding leaves the
-     * settings of the credential that was decoded, and that may be a stranger's. */
+    /* For this user alone and encrypted, whatever the daemon's own choice: a token is in it. Each time
+     * anew: decoding leaves the settings of the credential that was decoded, and that may be a stranger's. */
     if (m->set(m->ctx, OPT_CIPHER, CIPHER_AES128) != 0 || m->set(m->ctx, OPT_UID, geteuid()) != 0)
         return co_fail(CO_EIO, "munge cannot encrypt for one user: %s", m->why(m->ctx));
     if (m->encode(&credential, m->ctx, text, (int)strlen(text)) != 0 || !credential)

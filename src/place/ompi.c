@@ -1,6 +1,8 @@
-/* ompi.c -- Open MPI's mpirun, and prterun and others that speak PMIx: ranks from the environment, the card through PMIx (pmix.c).
+/* ompi.c -- Open MPI's mpirun, and prterun and others that speak PMIx: ranks from the environment, the
+ * card through PMIx (pmix.c).
  *
- * What goes through it is as safe as the launcher's own connections, which are plain in most installations.
+ * What goes through it is as safe as the launcher's own connections, which are plain in most
+ * installations.
  */
 #include "place/place_int.h"
 

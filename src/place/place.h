@@ -1,8 +1,9 @@
-/* place.h -- what started this launcher, and what that says about the job: how many launchers meet, which of them this is,
- * where they meet and how the token gets from the first to the others.
+/* place.h -- what started this launcher, and what that says about the job: how many launchers meet, which
+ * of them this is, where they meet and how the token gets from the first to the others.
  *
- * Slurm, Open MPI and PMIx, MPICH and other PMI, Kubernetes and RANK/WORLD_SIZE/MASTER_ADDR are each a row of one table
- * (place/find.c) and a file of their own. Nobody is asked for anything that the environment knows.
+ * Slurm, Open MPI and PMIx, MPICH and other PMI, Kubernetes and RANK/WORLD_SIZE/MASTER_ADDR are each a row
+ * of one table (place/find.c) and a file of their own. Nobody is asked for anything that the environment
+ * knows.
  *
  *     co_place p;
  *     CO_TRY(co_place_find(&p, &ask));            // from the environment alone; p.name "" if nothing started us
@@ -44,13 +45,16 @@ typedef struct co_place {
     void *channel;       /* PMIx, PMI: the connection */
 } co_place;
 
-/* CO_EINPUT: what was asked for cannot be had in this place (both values, the right line), or the environment contradicts
- * itself. A launcher inside a worker of another launcher is in no place: it starts its workers on this host alone. */
+/* CO_EINPUT: what was asked for cannot be had in this place (both values, the right line), or the
+ * environment contradicts itself. A launcher inside a worker of another launcher is in no place: it starts
+ * its workers on this host alone. */
 co_err co_place_find(co_place *out, const co_place_ask *ask);
-/* Fills endpoint, role, token, further addresses, this host's name. The first launcher listens and tells the others; these wait
- * until it does (under mpirun all wait for all), up to where->join_timeout_s, `told` getting a line when that takes long. */
+/* Fills endpoint, role, token, further addresses, this host's name. The first launcher listens and tells
+ * the others; these wait until it does (under mpirun all wait for all), up to where->join_timeout_s,
+ * `told` getting a line when that takes long. */
 co_err co_place_share(co_place *p, co_meet *where, void (*told)(const char *line));
-/* "Slurm job 12 step 0: 2 hosts, this is 0 (node1); they meet at node1:29400"; "": not this launcher's to say. */
+/* "Slurm job 12 step 0: 2 hosts, this is 0 (node1); they meet at node1:29400"; "": not this launcher's to
+ * say. */
 void co_place_say(char *out, size_t size, const co_place *p, const co_meet *where);
 void co_place_close(co_place *p); /* zeroed is fine */
 

@@ -29,7 +29,8 @@ co_err card_parse(card *out, const char *text); /* CO_EFORMAT: not a card */
 typedef struct place_row {
     /* Reads the environment: p->name stays "" if this is not what started us. */
     co_err (*find)(co_place *p, const co_place_ask *ask);
-    /* The first launcher's host as all can reach it; NULL: this host's own name will do, further addresses go with it. */
+    /* The first launcher's host as all can reach it; NULL: this host's own name will do, further addresses
+     * go with it. */
     co_err (*address)(char *out, size_t size, const co_place *p);
     /* Seat 0 gives `c` to the others; the others get it. NULL: p->endpoint says where. */
     co_err (*share)(co_place *p, card *c, const co_patience *patience, void (*told)(const char *));
@@ -45,15 +46,18 @@ extern const place_row place_torchenv, place_ompi, place_pmi, place_slurm, place
 const char *env_text(const char *name); /* NULL also if it is empty */
 /* *out is `otherwise` if it is unset. CO_EINPUT: it is not a number from least to most. */
 co_err env_whole(int *out, const char *name, int least, int most, int otherwise);
-co_err host_port(char *out, size_t size, const char *host, int port); /* tcp:// and a port of its own are fine */
+/* tcp:// and a port of its own are fine */
+co_err host_port(char *out, size_t size, const char *host, int port);
 
 /* The job's run id, if it has none yet, from the name that what started us has for it. */
 void place_name_run(co_place *p, const char *text);
 
 /* ---- Slurm ---- */
-bool slurm_is_step(int rank, int size); /* a step, in which this task has this rank of so many; size 0: of any */
+/* a step, in which this task has this rank of so many; size 0: of any */
+bool slurm_is_step(int rank, int size);
 enum { HOSTS_MOST = 1 << 16 };
-/* The index-th name of a host list; *n (may be NULL): how many there are. CO_EINPUT: no host list, or no such index. */
+/* The index-th name of a host list; *n (may be NULL): how many there are. CO_EINPUT: no host list, or no
+ * such index. */
 co_err hostlist_get(char *out, size_t size, int *n, const char *list, int index);
 /* "2(x3),1": tasks on this node, the most on any, and how many nodes there are. */
 co_err tasks_parse(int *here, int *most, int *nodes, const char *text, int node);
@@ -81,7 +85,8 @@ co_err lobby_ask(card *out, const char *host, const char *run_id, int seat, cons
 
 /* ---- which tasks are on one host ---- */
 bool layout_alone(co_place *p); /* if this host has all of them, which needs no asking */
-/* host[rank], of all seats: a number that tasks of one host share. Fills nodes, node, tasks, task, tasks_most. */
+/* host[rank], of all seats: a number that tasks of one host share. Fills nodes, node, tasks, task,
+ * tasks_most. */
 void layout_take(co_place *p, const int *host);
 
 /* ---- waiting for the other launchers (exchange.c) ---- */
@@ -92,8 +97,8 @@ typedef struct waiting {
     uint64_t say_ns; /* when there is something to say */
 } waiting;
 waiting waiting_begin(const co_place *p, const co_patience *patience, void (*told)(const char *));
-/* Before each sleep: for how many ms, at most; 0: the time is over. Tells a line when it takes long: two launchers of each host, as
- * one may be what is waited for. */
+/* Before each sleep: for how many ms, at most; 0: the time is over. Tells a line when it takes long: two
+ * launchers of each host, as one may be what is waited for. */
 int waiting_turn(waiting *w);
 co_err waiting_over(const waiting *w); /* CO_ETIMEOUT, with what was waited for */
 
@@ -110,8 +115,8 @@ co_err pmix_pass(pmix *x, char text[CARD_TEXT], waiting *w);
 enum { PMI_LINE = 2048 };
 /* The value of key in "cmd=get_result rc=0 value=x"; false: not there, or longer than there is room. */
 bool pmi_value(char *out, size_t size, const char *line, const char *key);
-/* PMI_process_mapping, "(vector,(0,1,2),(1,1,1))", to the host of each of n ranks. A triple is a first host, hosts, and ranks on
- * each; after the last one it goes on with the first. false: not such a text. */
+/* PMI_process_mapping, "(vector,(0,1,2),(1,1,1))", to the host of each of n ranks. A triple is a first
+ * host, hosts, and ranks on each; after the last one it goes on with the first. false: not such a text. */
 bool pmi_hosts(int *host, int n, const char *text);
 
 #endif

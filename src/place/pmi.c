@@ -1,4 +1,5 @@
-/* pmi.c -- MPICH's mpirun (Hydra), Intel's, and whoever else speaks PMI-1 on the descriptor PMI_FD: lines of key=value words.
+/* pmi.c -- MPICH's mpirun (Hydra), Intel's, and whoever else speaks PMI-1 on the descriptor PMI_FD: lines
+ * of key=value words.
  *
  *     cmd=init pmi_version=1 pmi_subversion=1     cmd=response_to_init pmi_version=1 pmi_subversion=1 rc=0
  *     cmd=get_my_kvsname                          cmd=my_kvsname kvsname=kvs_1
@@ -9,9 +10,10 @@
  *     cmd=get kvsname=kvs_1 key=k                 cmd=get_result rc=0 value=v
  *     cmd=finalize                                cmd=finalize_ack
  *
- * The descriptor is used up here; the workers' environment does not name it (job/env.c). What goes over it is as safe as the
- * launcher's own connections, which are plain in most installations. One that failed stays open until the process ends: Hydra kills
- * who hangs up without a farewell, before anybody reads why.
+ * The descriptor is used up here; the workers' environment does not name it (job/env.c). What goes over it
+ * is as safe as the launcher's own connections, which are plain in most installations. One that failed
+ * stays open until the process ends: Hydra kills who hangs up without a farewell, before anybody reads
+ * why.
  */
 #include "place/place_int.h"
 

@@ -1,8 +1,10 @@
-/* pmix.c -- the library libpmix.so.2, loaded when it is needed, and the one exchange that is made through it.
+/* pmix.c -- the library libpmix.so.2, loaded when it is needed, and the one exchange that is made through
+ * it.
  *
- * Values that it gives us are not freed: how to do that changed between its versions, and they are small. Only the fence waits for
- * others. It knows no deadline (pmix.timeout is not heeded by Open MPI 4's server), so it is started, and waited for here; one
- * that is not over in time is left behind with all that it may still touch.
+ * Values that it gives us are not freed: how to do that changed between its versions, and they are small.
+ * Only the fence waits for others. It knows no deadline (pmix.timeout is not heeded by Open MPI 4's
+ * server), so it is started, and waited for here; one that is not over in time is left behind with all
+ * that it may still touch.
  */
 #include "place/pmix_abi.h"
 #include "place/place_int.h"

@@ -1,6 +1,6 @@
-/* pmix_abi.h -- what is used of PMIx, declared by hand, so that building needs no header of it. As in pmix_common.h of 4.2.2; a test
- * compares it with the header that is installed, if one is (a different libpmix.so.2 at run time cannot be checked: the name of
- * the library promises that it is the same).
+/* pmix_abi.h -- what is used of PMIx, declared by hand, so that building needs no header of it. As in
+ * pmix_common.h of 4.2.2; a test compares it with the header that is installed, if one is (a different
+ * libpmix.so.2 at run time cannot be checked: the name of the library promises that it is the same).
  */
 #ifndef CO_PLACE_PMIX_ABI_H
 #define CO_PLACE_PMIX_ABI_H

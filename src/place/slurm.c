@@ -1,8 +1,9 @@
-/* slurm.c -- inside Slurm: a step has a launcher for each task; a batch script or an interactive shell is no step, and srun starts
- * us in one.
+/* slurm.c -- inside Slurm: a step has a launcher for each task; a batch script or an interactive shell is
+ * no step, and srun starts us in one.
  *
- * SLURM_STEP_ID alone is no proof of a step: newer versions set it in batch scripts and interactive shells, to numbers near
- * 2^32. The first host is asked for by the name in SLURM_STEP_NODELIST; where names do not resolve, scontrol knows the address.
+ * SLURM_STEP_ID alone is no proof of a step: newer versions set it in batch scripts and interactive
+ * shells, to numbers near 2^32. The first host is asked for by the name in SLURM_STEP_NODELIST; where
+ * names do not resolve, scontrol knows the address.
  */
 #include "place/place_int.h"
 

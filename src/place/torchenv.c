@@ -1,9 +1,9 @@
-/* torchenv.c -- RANK, WORLD_SIZE, MASTER_ADDR, MASTER_PORT in the environment of each launcher, as some platforms and many scripts
- * set them; NODE_RANK in place of RANK, a tcp:// URL in place of the address.
+/* torchenv.c -- RANK, WORLD_SIZE, MASTER_ADDR, MASTER_PORT in the environment of each launcher, as some
+ * platforms and many scripts set them; NODE_RANK in place of RANK, a tcp:// URL in place of the address.
  *
- * WORLD_SIZE has two meanings: processes (PyTorch) and hosts (Lightning, and whoever starts one launcher for each RANK). Every
- * host must read it alike without asking another: it is the number of hosts, unless --nnodes times --nproc-per-node is what it
- * says. Which was taken is told.
+ * WORLD_SIZE has two meanings: processes (PyTorch) and hosts (Lightning, and whoever starts one launcher
+ * for each RANK). Every host must read it alike without asking another: it is the number of hosts, unless
+ * --nnodes times --nproc-per-node is what it says. Which was taken is told.
  */
 #include "place/place_int.h"
 

@@ -1,6 +1,6 @@
-/* words.c -- words from outside, each checked before it is used: the card, with which the first launcher tells the others where to
- * come (endpoint|also|token: PMI-1 carries values without spaces and '=', munge carries anything); the greeting of a joiner;
- * what PMI and scontrol answer.
+/* words.c -- words from outside, each checked before it is used: the card, with which the first launcher
+ * tells the others where to come (endpoint|also|token: PMI-1 carries values without spaces and '=', munge
+ * carries anything); the greeting of a joiner; what PMI and scontrol answer.
  */
 #include "place/place_int.h"
 

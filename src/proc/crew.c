@@ -34,7 +34,8 @@ struct member {
     double unjudged_s;  /* time without progress since the last look into /proc */
     uint64_t cpu_ticks; /* at the last look into /proc */
     char state;
-    bool told, fenced;
+    bool stop_said; /* the notice that it is stopped */
+    bool fenced;
     double fenced_ms;
 };
 
@@ -163,7 +164,7 @@ co_err co_crew_start(co_crew **out, const co_crew_spec *spec)
 static void got_on(struct member *m)
 {
     m->still_s = m->due_s = m->unjudged_s = 0;
-    m->told = false;
+    m->stop_said = false;
 }
 
 /* Adds to the clock of a rank that makes no progress, unless it gets no CPU, is traced, or waits for others.
@@ -188,14 +189,14 @@ static void age(co_crew *c, int slot)
         return;
     m->still_s += dt;
     m->due_s += dt / (busy ? CO_BUSY_FACTOR : 1);
-    if (state == 'T' && !m->told && c->spec.notice) {
+    if (state == 'T' && !m->stop_said && c->spec.notice) {
         char text[160];
         snprintf(
             text, sizeof text,
             "rank %d (pid %d) is stopped (SIGSTOP or a debugger); it is replaced in %.1f s unless it goes on",
             slot, (int)m->pid, c->spec.stall_s);
         c->spec.notice(c->spec.ctx, slot, text);
-        m->told = true;
+        m->stop_said = true;
     }
     if (m->due_s > c->spec.stall_s) {
         m->fenced = true;

@@ -34,14 +34,16 @@ typedef struct guard {
     const co_guard_spec *spec;
     pid_t parent, self, worker;
     int sock, signals;
-    bool ended, killing, asked; /* the worker has; SIGKILL to all; SIGTERM to what it left */
-    bool hurry;                 /* SIGKILL came once more */
-    bool graced;                /* the job ends: SIGKILL comes from the launcher, after the grace period */
-    int told;                   /* the signal that the launcher had us pass on; 0: none */
-    int heard;                  /* the last that came to ourselves */
-    int died_of;                /* the worker; 0: no signal */
-    int64_t deadline_ns;        /* of what was left behind */
-    int64_t killing_ns;         /* since when */
+    bool ended;          /* the worker has */
+    bool killing;        /* SIGKILL went to all */
+    bool left_signalled; /* SIGTERM went to what the worker left */
+    bool hurry;          /* SIGKILL was ordered a second time */
+    bool graced;         /* the job ends: SIGKILL comes from the launcher, after the grace period */
+    int passed_on;       /* the signal that the launcher had us pass on; 0: none */
+    int last_signal;     /* the last signal that came to the guard itself; 0: none */
+    int died_of;         /* the worker's signal; 0: none */
+    int64_t deadline_ns; /* for what the worker left */
+    int64_t killing_ns;  /* since when */
 } guard;
 
 static int64_t now_of(clockid_t clock)
@@ -160,7 +162,7 @@ static void pass_on(guard *g, int sig)
     g->graced |= !g->ended || g->died_of == sig;
     if (g->ended)
         return;
-    g->told = sig;
+    g->passed_on = sig;
     kill(-g->worker, sig);
 }
 
@@ -186,7 +188,7 @@ static void hear_signal(guard *g)
 
     if (read(g->signals, &info, sizeof info) != (ssize_t)sizeof info || info.ssi_signo == SIGCHLD)
         return;
-    g->heard = (int)info.ssi_signo;
+    g->last_signal = (int)info.ssi_signo;
     if (getppid() != g->parent)
         kill_all(g);
     else if (!g->ended) /* somebody meant the worker */
@@ -197,10 +199,10 @@ static void hear_signal(guard *g)
  * worker and may be saving. */
 static void ask_the_left(guard *g)
 {
-    int had = g->told ? g->told : g->heard == g->died_of ? g->died_of : 0;
+    int had = g->passed_on ? g->passed_on : g->last_signal == g->died_of ? g->died_of : 0;
     sweep s = {.sig = SIGTERM, .group = g->worker, .had = g->graced ? had : 0};
 
-    g->asked = true;
+    g->left_signalled = true;
     g->deadline_ns = now_of(CLOCK_MONOTONIC) + LEFT_BEHIND_MS * INT64_C(1000000);
     children_signal(&s);
     tell(g, CO_GUARD_LEFT, 0, s.sent);
@@ -226,7 +228,7 @@ static void mind_the_left(guard *g)
 
     if (g->killing)
         go_on_killing(g);
-    else if (due && !g->asked)
+    else if (due && !g->left_signalled)
         ask_the_left(g);
     else if (due && !g->graced)
         kill_all(g);
@@ -236,7 +238,7 @@ static int wait_ms(const guard *g)
 {
     if (g->killing)
         return SWEEP_MS; /* orphans of killed processes come to us, and are killed in their turn */
-    if (!g->ended || (g->asked && g->graced))
+    if (!g->ended || (g->left_signalled && g->graced))
         return -1;
     int64_t left = (g->deadline_ns - now_of(CLOCK_MONOTONIC)) / 1000000 + 1;
     return left < 0 ? 0 : (int)left;

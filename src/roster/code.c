@@ -4,9 +4,10 @@
  *     bytes 1, 2  the port, high byte first
  *     then        the addresses, 4 or 16 bytes each; the token's 16 bytes
  *
- * The digits (net/base32.c) with their two check digits are cut into groups of four. The fifth character of a group is
- * g + 1 d0 + 2 d1 + 4 d2 + 8 d3 in the field of 32 elements (x^5 + x^2 + 1; the weights are 1, x, x^2, x^3), g the group's number. A wrong digit
- * changes it, since no weight is zero; so do two that change places, since no two weights are equal. The last group may be short.
+ * The digits (net/base32.c) with their two check digits are cut into groups of four. The fifth character
+ * of a group is g + 1 d0 + 2 d1 + 4 d2 + 8 d3 in the field of 32 elements (x^5 + x^2 + 1; the weights are
+ * 1, x, x^2, x^3), g the group's number. A wrong digit changes it, since no weight is zero; so do two that
+ * change places, since no two weights are equal. The last group may be short.
  */
 #include "roster/code.h"
 
@@ -177,7 +178,7 @@ co_err co_code_parse(co_code *out, const char *text)
     return err;
 }
 
-/* --- from and to a meeting point -------------------------------------------------------------------------------------- */
+/* --- from and to a meeting point ------------------------------------------------------------------------ */
 /* Adds a numeric address that is not there yet. */
 static void add_number(co_code *c, const char *text)
 {

@@ -1,4 +1,5 @@
-/* code.h -- the join code: where a job's hosts meet and its token, as text that is read off one screen and typed on another.
+/* code.h -- the join code: where a job's hosts meet and its token, as text that is read off one screen and
+ * typed on another.
  *
  *     CO_TRY(co_meet_listen(&where));                        // the first host
  *     CO_TRY(co_code_of(&code, &where));
@@ -7,8 +8,8 @@
  *     CO_TRY(co_code_parse(&code, typed));                   // another; CO_EINPUT with the group that is mistyped
  *     co_code_meet(&where, &code);
  *
- * Groups of five: four digits of base32 and one that checks the group and its place. Every wrong character is found, as are two
- * neighbours that changed places. docs/formats/wire.md.
+ * Groups of five: four digits of base32 and one that checks the group and its place. Every wrong character
+ * is found, as are two neighbours that changed places. docs/formats/wire.md.
  */
 #ifndef CO_ROSTER_CODE_H
 #define CO_ROSTER_CODE_H
@@ -40,13 +41,14 @@ typedef struct co_job_plan {
     char host[CO_HOST_NAME]; /* who said it */
     char version[32];        /* its version of cohort */
     char cwd[4096];          /* its working directory */
-    char **words; /* of `cohort launch`: flags, then "--" and the program with its arguments; NULL-terminated */
+    /* of `cohort launch`: flags, then "--" and the program with its arguments; NULL-terminated */
+    char **words;
     int n;
 } co_job_plan;
 char *co_job_plan_text(const char *version, const char *const *words,
                        int n); /* for co_meet.plan; the caller's, co_free */
-/* Asks at `where` and waits for the answer at most patience long; `told` gets a line when it takes long. The connection is kept
- * until co_ask_close: `why` not NULL tells the host why this one does not join. */
+/* Asks at `where` and waits for the answer at most patience long; `told` gets a line when it takes long.
+ * The connection is kept until co_ask_close: `why` not NULL tells the host why this one does not join. */
 typedef struct co_ask co_ask;
 co_err co_ask_open(co_ask **out, co_job_plan *plan, const co_meet *where, const co_patience *p,
                    void (*told)(void *, const char *), void *ctx);

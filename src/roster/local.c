@@ -1,10 +1,12 @@
-/* roster_local.c -- the roster of a job that is one host: nobody to meet, so every event follows from the last call.
+/* local.c -- the roster of a job with one host: there is nobody to meet, so every event follows from the
+ * last call.
  *
  *     BEGIN --done--> OVER 0
  *       |---failed--> STOP --stopped--> BEGIN (restarts left) | OVER (status of the first failure)
  *       +---leave---> OVER (status of the leaving)
  *
- * A call leaves one event behind; the next turn takes it. Turns never wait: there is nothing that could come.
+ * Each call prepares one event, and the next turn returns it. Turns never wait: nothing could come from
+ * elsewhere.
  */
 #include "roster/roster_int.h"
 

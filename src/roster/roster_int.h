@@ -1,4 +1,5 @@
-/* roster_int.h -- what a kind of roster provides. Its own struct begins with a co_roster; roster.c passes the calls on. */
+/* roster_int.h -- what a kind of roster provides. Its own struct begins with a co_roster; roster.c passes
+ * the calls on. */
 #ifndef CO_ROSTER_ROSTER_INT_H
 #define CO_ROSTER_ROSTER_INT_H
 

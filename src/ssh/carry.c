@@ -1,10 +1,11 @@
-/* carry.c -- our own program on the other host: the one in PATH if it is the same to the byte, otherwise a copy in the user's
- * cache, sent over the same connection. It needs nothing there but libc.
+/* carry.c -- our own program on the other host: the one in PATH if it is the same to the byte, otherwise a
+ * copy in the user's cache, sent over the same connection. It needs nothing there but libc.
  *
- * The login shell may be anything, so the line it gets is `exec sh -c '...'`, whose inside has no single quote, newline,
- * backslash before a quote or exclamation mark: sh, bash, zsh, fish and csh read it alike. The copy arrives under a name of its
- * own, is checked (size, and SHA-256 where sha256sum exists), then renamed: two copies at once do no harm, and a home that
- * several hosts share gets one copy. Copies older than a month are deleted.
+ * The login shell may be anything, so the line it gets is `exec sh -c '...'`, whose inside has no single
+ * quote, newline, backslash before a quote or exclamation mark: sh, bash, zsh, fish and csh read it alike.
+ * The copy arrives under a name of its own, is checked (size, and SHA-256 where sha256sum exists), then
+ * renamed: two copies at once do no harm, and a home that several hosts share gets one copy. Copies older
+ * than a month are deleted.
  */
 #include "ssh/ssh_int.h"
 

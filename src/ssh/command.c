@@ -1,5 +1,5 @@
-/* command.c -- what ssh is called with. The user's configuration comes first; `ssh -G HOST` shows it. What it leaves open we
- * set so that nothing waits for ever. */
+/* command.c -- what ssh is called with. The user's configuration comes first; `ssh -G HOST` shows it. What
+ * it leaves open we set so that nothing waits for ever. */
 #include "ssh/ssh_int.h"
 
 #include <pwd.h>
@@ -107,7 +107,8 @@ static bool is_own_name(const char *name)
     return n && (n == whole || n == brief) && strncasecmp(name, own, n) == 0;
 }
 
-/* A name that leads to one of our addresses by another port, user or proxy is somebody else: a container, a tunnel. */
+/* A name that leads to one of our addresses by another port, user or proxy is somebody else: a container,
+ * a tunnel. */
 bool config_is_here(const ssh_config *c, const char *name, const co_patience *p)
 {
     const struct passwd *me = getpwuid(geteuid());

@@ -1,10 +1,10 @@
-/* conduct.c -- all hosts of a job in one loop, asleep in poll: starts them, passes on their output and our signals, and ends
- * all when one is lost.
+/* conduct.c -- all hosts of a job in one loop, asleep in poll: starts them, passes on their output and our
+ * signals, and ends all when one is lost.
  *
- * The exit status is the first, in time, that is not 0. If we were asked to end, it is the first that differs from the status
- * of such an end. A host that ssh lost counts as status 1. Invariants: a host gets its order once, after its start mark; every
- * host's child is reaped and its output passed on before we return; if we die, the pipes end, and with them the job on every
- * host.
+ * The exit status is the first, in time, that is not 0. If we were asked to end, it is the first that
+ * differs from the status of such an end. A host that ssh lost counts as status 1. Invariants: a host gets
+ * its order once, after its start mark; every host's child is reaped and its output passed on before we
+ * return; if we die, the pipes end, and with them the job on every host.
  */
 #include "ssh/ssh_int.h"
 
@@ -43,7 +43,7 @@ static bool say_broken(conductor *c)
     return said;
 }
 
-/* --- losing ----------------------------------------------------------------------------------------------------------- */
+/* --- losing --------------------------------------------------------------------------------------------- */
 /* sig 0: END. */
 static void end_all(conductor *c, int sig)
 {
@@ -60,16 +60,16 @@ static int lost_status(const conductor *c)
     return c->told >= c->job->min_hosts ? EXIT_LOST : EXIT_NOT_STARTED;
 }
 
-/* A host is gone too early, or with a bad status. The first host keeps the roster: without it the job ends, and the status it
- * reported is the job's. Other hosts may go as long as min_hosts are left. */
+/* A host is gone too early, or with a bad status. The first host keeps the roster: without it the job
+ * ends, and the status it reported is the job's. Other hosts may go as long as min_hosts are left. */
 static void lose(conductor *c, const far_host *h, int status)
 {
     int left = 0;
 
     for (int i = 0; i < c->job->n; i++)
         left += c->hosts[i].stage != HOST_GONE;
-    /* We were asked to end and this host has another status: a worker crashed there. Hosts that ended well may have been
-     * faster. */
+    /* We were asked to end and this host has another status: a worker crashed there. Hosts that ended well
+     * may have been faster. */
     if (c->asked && status != lost_status(c) && (!c->status || c->status == lost_status(c)))
         c->status = status;
     if (h->rank != 0 && left >= c->job->min_hosts)
@@ -98,7 +98,7 @@ void conduct_lose(conductor *c, far_host *h)
     lose(c, h, lost_status(c));
 }
 
-/* --- ends ------------------------------------------------------------------------------------------------------------- */
+/* --- ends ----------------------------------------------------------------------------------------------- */
 /* ssh failed for lack of a password or of a known host key: a person at the terminal could help. */
 static bool may_be_asked(const far_host *h)
 {
@@ -160,7 +160,7 @@ static void reap(conductor *c)
     }
 }
 
-/* --- signals ---------------------------------------------------------------------------------------------------------- */
+/* --- signals -------------------------------------------------------------------------------------------- */
 static void asked_to_end(conductor *c, int sig)
 {
     bool again = c->asked != 0;
@@ -185,7 +185,7 @@ static void hear_signals(conductor *c)
             asked_to_end(c, (int)info.ssi_signo);
 }
 
-/* --- the loop --------------------------------------------------------------------------------------------------------- */
+/* --- the loop ------------------------------------------------------------------------------------------- */
 /* The next host whose ssh may ask at the terminal, if it is free. */
 static void let_one_ask(conductor *c)
 {
@@ -293,7 +293,7 @@ static void loop(conductor *c, struct pollfd *p)
     }
 }
 
-/* --- all -------------------------------------------------------------------------------------------------------------- */
+/* --- all ------------------------------------------------------------------------------------------------ */
 static co_err set_up(conductor *c)
 {
     const co_ssh_job *j = c->job;

@@ -3,8 +3,9 @@
  *     QUEUED -> CALLING --want--> COPYING --start--> READY --order--> TOLD --where--> RUNNING -> GONE
  *                  +--------------start---------------^                 (the first host; others run at once)
  *
- * Up to READY, standard output is a login's chatter, and of standard error only the last line is kept, which says why ssh
- * failed. After the order both are the job's output, passed on in whole lines (as they come if there is only one host).
+ * Up to READY, standard output is a login's chatter, and of standard error only the last line is kept,
+ * which says why ssh failed. After the order both are the job's output, passed on in whole lines (as they
+ * come if there is only one host).
  */
 #include "ssh/ssh_int.h"
 
@@ -21,8 +22,9 @@
 static const char self[] = "/proc/self/exe";
 enum { LABELLED_MOST = CO_LINE_MOST + CO_HOST_NAME + 16 }; /* a line with "[host:rank] " before it */
 
-/* --- the child -------------------------------------------------------------------------------------------------------- */
-/* An ssh that may ask the user stays in our process group and leaves Ctrl-C to us; the others get a group of their own. */
+/* --- the child ------------------------------------------------------------------------------------------ */
+/* An ssh that may ask the user stays in our process group and leaves Ctrl-C to us; the others get a group
+ * of their own. */
 _Noreturn static void become(const far_host *h, char *const *argv, const int in, const int out[2])
 {
     static const int keys[] = {SIGINT, SIGQUIT, SIGHUP, SIGTSTP};
@@ -88,7 +90,7 @@ co_err host_start(far_host *h)
     return argv ? start_child(h, argv) : CO_ENOMEM;
 }
 
-/* --- to it ------------------------------------------------------------------------------------------------------------ */
+/* --- to it ---------------------------------------------------------------------------------------------- */
 void host_close_input(far_host *h)
 {
     if (h->in >= 0)
@@ -131,7 +133,7 @@ void host_push(far_host *h)
     }
 }
 
-/* --- from it ---------------------------------------------------------------------------------------------------------- */
+/* --- from it -------------------------------------------------------------------------------------------- */
 static void drop(co_str *s, size_t n)
 {
     memmove(s->p, s->p + n, s->len - n);
@@ -195,7 +197,8 @@ static void heed(far_host *h, const char *words)
     }
 }
 
-/* Once we were asked to end we do not wait for a slow reader: bytes that find the outlet overfull are counted, not shown. */
+/* Once we were asked to end we do not wait for a slow reader: bytes that find the outlet overfull are
+ * counted, not shown. */
 static void show(conductor *c, int which, const char *bytes, size_t n)
 {
     co_outlet *o = co_outlets_at(&c->out, which);
@@ -213,7 +216,8 @@ static void pass(far_host *h, int which, size_t n)
     drop(&h->held[which], n);
 }
 
-/* Takes marks out. Text between them is a login's chatter before the job runs there, and the job's output after. */
+/* Takes marks out. Text between them is a login's chatter before the job runs there, and the job's output
+ * after. */
 static void take_marks(far_host *h)
 {
     co_str *s = &h->held[0];
@@ -289,7 +293,7 @@ void host_read(far_host *h, int which)
     }
 }
 
-/* --- its end ---------------------------------------------------------------------------------------------------------- */
+/* --- its end -------------------------------------------------------------------------------------------- */
 void host_kill(far_host *h)
 {
     if (h->pid > 0 && h->here && h->in >= 0)

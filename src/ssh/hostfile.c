@@ -3,8 +3,9 @@
  *     node1 slots=4        # four workers
  *     root@node2
  *
- * Names go to ssh as they are typed, so that the user's ssh configuration applies. A name that could be taken for an option or
- * for shell code is refused. Slots are workers; max_slots is mpirun's and is ignored.
+ * Names go to ssh as they are typed, so that the user's ssh configuration applies. A name that could be
+ * taken for an option or for shell code is refused. Slots are workers; max_slots is mpirun's and is
+ * ignored.
  */
 #include "ssh/ssh_int.h"
 

@@ -2,8 +2,8 @@
  *
  *     {"format":1,"host":"b","rank":1,"hosts":2,"token":"...","also":"10.0.0.1","cwd":"/home/me","words":[...],"env":[...]}
  *
- * Every value is checked, and an error names the field. JSON cannot carry bytes that are not UTF-8, so these are refused where
- * the line is made.
+ * Every value is checked, and an error names the field. JSON cannot carry bytes that are not UTF-8, so
+ * these are refused where the line is made.
  */
 #include "ssh/ssh_int.h"
 

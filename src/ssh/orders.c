@@ -1,4 +1,5 @@
-/* orders.c -- gives each host its order: the first as soon as it is ready, the others once the first listens. */
+/* orders.c -- gives each host its order: the first as soon as it is ready, the others once the first
+ * listens. */
 #include "ssh/ssh_int.h"
 
 #include <stdio.h>
@@ -81,7 +82,8 @@ void conduct_ready(conductor *c, far_host *h)
         give_order(c, h);
 }
 
-/* Other hosts reach the first by the name that ssh uses, unless that is a loopback name; they also try all its addresses. */
+/* Other hosts reach the first by the name that ssh uses, unless that is a loopback name; they also try all
+ * its addresses. */
 void conduct_where(conductor *c, far_host *h, int port, const char *addresses)
 {
     char name[CO_HOST_NAME];

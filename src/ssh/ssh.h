@@ -1,12 +1,14 @@
-/* ssh.h -- one command starts a job on many hosts: over OpenSSH, with the user's own configuration, keys and agent.
+/* ssh.h -- one command starts a job on many hosts: over OpenSSH, with the user's own configuration, keys
+ * and agent.
  *
  *     conductor --pipes--> ssh a --> cohort launch --from-stdin     the first host: keeps the roster, says where
  *               --pipes--> ssh b --> cohort launch --from-stdin     joins it
  *               --pipes--> cohort launch --from-stdin               a listed host that is this one: no ssh
  *
- * Standard input of each takes its order, one line of JSON (token, words, folder, variables: never in argv), then one word per
- * line: the name of a signal, or nothing as a sign of life. Its end is the conductor's: the host ends its workers as on
- * SIGTERM. Standard output and error are what the job prints; in between, marks (below) that the conductor takes out.
+ * Standard input of each takes its order, one line of JSON (token, words, folder, variables: never in
+ * argv), then one word per line: the name of a signal, or nothing as a sign of life. Its end is the
+ * conductor's: the host ends its workers as on SIGTERM. Standard output and error are what the job prints;
+ * in between, marks (below) that the conductor takes out.
  *
  *     co_ssh_host *hosts;
  *     CO_TRY(co_ssh_list(&hosts, &n, "node1,node2"));
@@ -53,8 +55,9 @@ typedef struct co_ssh_job {
     double grace_s;    /* what hosts give their workers */
     int out_fd, err_fd;
 } co_ssh_job;
-/* *status: the job's; 1: a host could not be reached or was lost, the sentence was written to err_fd (2: and nothing was
- * started). An error: nothing was started for another reason. Nothing is left running, here or there, when it returns. */
+/* *status: the job's; 1: a host could not be reached or was lost, the sentence was written to err_fd (2:
+ * and nothing was started). An error: nothing was started for another reason. Nothing is left running,
+ * here or there, when it returns. */
 co_err co_ssh_run(const co_ssh_job *job, int *status);
 
 /* ---- the other end ---- */
@@ -66,8 +69,9 @@ typedef struct co_ssh_order {
     const char **words, **env; /* of `cohort launch`; NAME=VALUE; NULL-terminated, the pool's */
     co_pool pool;
 } co_ssh_order;
-enum { CO_SSH_ORDER_MOST = 1 << 20 };                        /* bytes of the line */
-co_err co_ssh_order_text(char **out, const co_ssh_order *o); /* one line with its newline; the caller's, co_free */
+enum { CO_SSH_ORDER_MOST = 1 << 20 }; /* bytes of the line */
+/* one line with its newline; the caller's, co_free */
+co_err co_ssh_order_text(char **out, const co_ssh_order *o);
 /* Every value is checked. CO_EFORMAT: not an order; *out is untouched. */
 co_err co_ssh_order_parse(co_ssh_order *out, const char *line, size_t len);
 void co_ssh_order_fini(co_ssh_order *o);

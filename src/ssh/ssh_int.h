@@ -27,12 +27,13 @@ enum {
     CONFIG_MS = 10000, /* for `ssh -G` */
     NAMES_S = 5,       /* for the names of all hosts */
     LIFE_MS = 5000,    /* between two signs of life; after CO_CONTROL_SILENT_MS without one a host ends */
-    REASON_MS = 2000, /* after one host failed: the others still being called may fail for their own reasons */
+    /* after one host failed: the others still being called may fail for their own reasons */
+    REASON_MS = 2000,
     SLACK_MS = 15000, /* after the grace period: then ssh itself is killed */
     JUNK_MOST = 4096  /* bytes kept of what a login prints before our program starts */
 };
 
-/* --- command.c -------------------------------------------------------------------------------------------------------- */
+/* --- command.c ------------------------------------------------------------------------------------------ */
 typedef struct ssh_config { /* what `ssh -G HOST` says */
     bool known;             /* it could be asked */
     char hostname[CO_HOST_NAME], user[128];
@@ -48,7 +49,7 @@ bool config_is_here(const ssh_config *c, const char *name, const co_patience *p)
 char **command_words(co_pool *pool, const char *const *ssh, int n_ssh, const ssh_config *c, const char *name,
                      bool may_ask, const char *remote);
 
-/* --- carry.c ---------------------------------------------------------------------------------------------------------- */
+/* --- carry.c -------------------------------------------------------------------------------------------- */
 typedef struct cargo { /* our own program */
     const char *bytes;
     size_t len;
@@ -58,13 +59,14 @@ co_err cargo_open(cargo *out, const char *version);
 void cargo_close(cargo *c);
 char *carry_line(const cargo *c, co_pool *pool); /* for the login shell of a host, whichever it is */
 
-/* --- marks.c ---------------------------------------------------------------------------------------------------------- */
-/* The first whole mark in text: *at where it begins, *end behind it; its words go to `words`. False: none yet. */
+/* --- marks.c -------------------------------------------------------------------------------------------- */
+/* The first whole mark in text: *at where it begins, *end behind it; its words go to `words`. False: none
+ * yet. */
 bool mark_find(const char *text, size_t len, size_t *at, size_t *end, char *words, size_t size);
 /* How many bytes at the end of text may be the beginning of a mark. */
 size_t mark_begun(const char *text, size_t len);
 
-/* --- host.c ----------------------------------------------------------------------------------------------------------- */
+/* --- host.c --------------------------------------------------------------------------------------------- */
 typedef enum {
     HOST_QUEUED,  /* ssh must ask the user: when the terminal is free */
     HOST_CALLING, /* ssh runs; nothing of ours was heard */
@@ -111,12 +113,13 @@ void host_push(far_host *h);
 void host_close_input(far_host *h);
 void host_read(far_host *h, int which);
 void host_end(far_host *h,
-              int sig); /* asks it to end, in the way its stage allows; sig 0: only if it would not end by itself */
+              /* asks it to end, in the way its stage allows; sig 0: only if it would not end by itself */
+              int sig);
 void host_hang_up(far_host *h); /* if nothing of ours runs there yet */
 void host_kill(far_host *h);
 bool host_over(far_host *h); /* its child is gone and all was read */
 
-/* --- conduct.c: what hosts report ------------------------------------------------------------------------------------- */
+/* --- conduct.c: what hosts report ----------------------------------------------------------------------- */
 struct conductor {
     const co_ssh_job *job;
     const host_events *report;
@@ -133,7 +136,8 @@ struct conductor {
     int signal_fd;
     char endpoint[CO_HOST_NAME + 8], also[512]; /* of the roster, once the first host has said it */
     int told; /* hosts that have their order: from min_hosts on workers may run */
-    uint64_t hang_up_ns; /* the job is lost: hosts still being called have until then to say why they fail; 0: it is not */
+    /* the job is lost: hosts still being called have until then to say why they fail; 0: it is not */
+    uint64_t hang_up_ns;
     int asked;         /* the signal; 0: none */
     uint64_t asked_ns; /* when the first one came */
     bool failed;       /* the others are being ended */

@@ -45,9 +45,9 @@ static void drop_top(co_lines *l)
     co_row top = l->rows[0];
 
     co_str_clear(&top.text);
-    co_str_clear(&top.told);
+    co_str_clear(&top.shown);
     memmove(l->rows, l->rows + 1, (size_t)l->last * sizeof *l->rows);
-    l->rows[l->last] = (co_row){.text = top.text, .told = top.told};
+    l->rows[l->last] = (co_row){.text = top.text, .shown = top.shown};
     l->last -= l->last > 0;
     if (l->at > 0)
         l->at--;
@@ -94,7 +94,7 @@ static void add(co_lines *l, const char *text, size_t n, co_line_fn each, void *
     if (l->home) {
         co_row *r = &l->rows[l->at];
         co_str_clear(&r->text);
-        r->told_ns = r->bar && l->returned ? r->told_ns : l->since_ns;
+        r->shown_ns = r->bar && l->returned ? r->shown_ns : l->since_ns;
         r->bar = l->returned;
         l->home = l->returned = false;
     }
@@ -199,16 +199,16 @@ int co_lines_tell_bars(co_lines *l, uint64_t now_ns, co_line_fn each, void *ctx)
 
     for (int i = l->at; i <= l->last; i++) {
         co_row *r = &l->rows[i];
-        uint64_t due = r->told_ns + CO_BAR_LINE_MS * UINT64_C(1000000);
+        uint64_t due = r->shown_ns + CO_BAR_LINE_MS * UINT64_C(1000000);
         int ms = due > now_ns ? (int)((due - now_ns) / 1000000) + 1 : 0;
         if (!r->bar || co_row_blank(r))
             continue;
         if (ms == 0) {
-            r->told_ns = now_ns;
-            if (!same(&r->text, &r->told))
+            r->shown_ns = now_ns;
+            if (!same(&r->text, &r->shown))
                 each(ctx, co_str_text(&r->text), r->text.len);
-            co_str_clear(&r->told);
-            co_str_addn(&r->told, co_str_text(&r->text), r->text.len);
+            co_str_clear(&r->shown);
+            co_str_addn(&r->shown, co_str_text(&r->text), r->text.len);
         }
         first = first < 0 || ms < first ? ms : first;
     }
@@ -232,6 +232,6 @@ void co_lines_fini(co_lines *l)
 {
     for (int i = 0; i < CO_ROWS_MOST; i++) {
         co_str_fini(&l->rows[i].text);
-        co_str_fini(&l->rows[i].told);
+        co_str_fini(&l->rows[i].shown);
     }
 }

@@ -142,9 +142,9 @@ int co_outlets_broken(co_outlets *o, char *line, size_t size)
     for (int i = 0; i < o->n; i++) {
         co_outlet *one = &o->each[i];
         int to = o->n == 2 ? 1 - i : i;
-        if (!one->error || one->told || o->each[to].failing)
+        if (!one->error || one->error_said || o->each[to].failing)
             continue;
-        one->told = true;
+        one->error_said = true;
         snprintf(line, size, "cohort: %s: %s: what could not be written is lost, the job goes on\n",
                  o->n == 2 ? names[i] : "standard output and error", strerror(one->error));
         return to;

@@ -37,8 +37,8 @@ typedef struct co_row {
     co_str text; /* what a carriage return overwrote is gone */
     bool bar;    /* it was written after a carriage return */
     uint64_t left_ns;
-    uint64_t told_ns; /* when its text last became a line while it was open, or when it became a bar */
-    co_str told;
+    uint64_t shown_ns; /* when its text last became a line while it was open, or when it became a bar */
+    co_str shown;      /* its text at that time */
 } co_row;
 
 typedef struct co_lines {
@@ -73,7 +73,7 @@ typedef struct co_outlet {
     size_t done;  /* of held */
     int error;    /* errno of the first write that failed for another reason; 0: none did */
     bool failing; /* the last write failed with it */
-    bool told;    /* the user knows about the error */
+    bool error_said;
 } co_outlet;
 void co_outlet_open(co_outlet *o, int fd);
 void co_outlet_add(co_outlet *o, const char *bytes, size_t n);

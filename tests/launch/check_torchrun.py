@@ -30,6 +30,7 @@ VARIES = {
     "TORCHELASTIC_ERROR_FILE": r".*/[^/]+_[a-z0-9_]{8}/attempt_0/\d/error\.json",
     "_": r".*",
 }
+OURS = {"COHORT_LAUNCHER"}  # marks what belongs to a launcher; torchrun has no such thing
 DESIGN = {"TORCHELASTIC_USE_AGENT_STORE": ("True", "False")}
 
 SHOW = """import json, os, sys
@@ -93,7 +94,7 @@ def compare(flags, k, hosts=None):
     ours = environments(COHORT, flags, f"c{k}", hosts)
     bad = [] if len(theirs) == len(ours) else ["number of workers"]
     for rank, (t, c) in enumerate(zip(theirs, ours)):
-        for key in sorted(set(t) | set(c)):
+        for key in sorted((set(t) | set(c)) - OURS):
             a, b = t.get(key), c.get(key)
             same = a == b
             if not same and key in VARIES and a is not None and b is not None:

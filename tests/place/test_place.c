@@ -1,4 +1,5 @@
-/* What the environment says, read into a place: every scheduler as a table, and the words they use, well formed or not. */
+/* What the environment says, read into a place: every scheduler as a table, and the words they use, well
+ * formed or not. */
 #include "proc/command.h"
 #include "place/place_int.h"
 
@@ -295,7 +296,8 @@ static const row table[] = {
     /* a worker that launches again */
     {"RANK=1 WORLD_SIZE=2 MASTER_ADDR=a LOCAL_RANK=0 TORCHELASTIC_RUN_ID=none " PAIR, 0, 2, "", "", 1, 0, 0,
      -1, 1, 0},
-    /* mpirun, in a Slurm job too; of several hosts more is asked than the environment (test_place_talk.c, test_mpi.c) */
+    /* mpirun, in a Slurm job too; of several hosts more is asked than the environment (test_place_talk.c,
+     * test_mpi.c) */
     {OMPI, 0, 1, "mpirun (Open MPI)", "", 4, 3, 1, 0, 4, 3},
     {OMPI " SLURM_JOB_ID=1 SLURM_STEP_ID=0 SLURM_PROCID=0 SLURM_STEP_NUM_TASKS=2", 0, 1, "mpirun", "", 4, 3,
      1, 0, 4, 3},

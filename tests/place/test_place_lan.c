@@ -1,4 +1,5 @@
-/* `cohort launch` without flags on hosts with a network of their own: RANK and WORLD_SIZE, URLs, Kubeflow's variables, pods. */
+/* `cohort launch` without flags on hosts with a network of their own: RANK and WORLD_SIZE, URLs,
+ * Kubeflow's variables, pods. */
 #include "launch/hosts.h"
 
 static const char place[] = " --no-python sh -c 'echo place $RANK/$WORLD_SIZE $LOCAL_RANK/$LOCAL_WORLD_SIZE"

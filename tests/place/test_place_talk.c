@@ -1,5 +1,5 @@
-/* What launchers say to each other before they meet: PMI-1 with a server that answers anything, and the lobby of a Slurm step with
- * a munge daemon of its own and strangers at the door. */
+/* What launchers say to each other before they meet: PMI-1 with a server that answers anything, and the
+ * lobby of a Slurm step with a munge daemon of its own and strangers at the door. */
 #include "place/place_int.h"
 
 #include <poll.h>

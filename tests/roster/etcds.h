@@ -1,4 +1,5 @@
-/* etcds.h -- a real etcd cluster for a test: in the test's folder, on free ports, ended with it; and hosts that meet there. */
+/* etcds.h -- a real etcd cluster for a test: in the test's folder, on free ports, ended with it; and hosts
+ * that meet there. */
 #ifndef TESTS_LAUNCH_ETCDS_H
 #define TESTS_LAUNCH_ETCDS_H
 
@@ -120,7 +121,7 @@ static inline void etcds_close(etcds *e)
     co_http_close(e->http);
 }
 
-/* --- `cohort launch` on several hosts ------------------------------------------------------------------------------- */
+/* --- `cohort launch` on several hosts ------------------------------------------------------------------- */
 static inline const char *token_env(void)
 {
     static char env[64] = "COHORT_TOKEN=";
@@ -184,7 +185,8 @@ static inline bool host_0_says(void *words)
     return access("out0", F_OK) == 0 && strstr(output(0), words);
 }
 
-/* A worker that says it runs by a file named after its rank and the restarts, and goes on until it may end. */
+/* A worker that says it runs by a file named after its rank and the restarts, and goes on until it may
+ * end. */
 #define WAITS                                                                                                \
     "echo rank $RANK of $WORLD_SIZE, restart $TORCHELASTIC_RESTART_COUNT.;"                                  \
     "touch began$RANK.$TORCHELASTIC_RESTART_COUNT; while ! test -e go; do sleep 0.05; done; echo ended "     \

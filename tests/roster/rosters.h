@@ -1,4 +1,5 @@
-/* rosters.h -- several hosts' rosters in one process: each has its carrier thread, the test plays all agents. */
+/* rosters.h -- several hosts' rosters in one process: each has its carrier thread, the test plays all
+ * agents. */
 #ifndef TESTS_ROSTER_ROSTERS_H
 #define TESTS_ROSTER_ROSTERS_H
 

@@ -1,8 +1,9 @@
 /* schedules.h -- a schedule of accidents drawn from a seed, and a model of what must become of the job.
  *
- * The model knows nothing of the program but its promises: a failure costs a restart, a lost host too, a host that joins none; a
- * signal to a supervisor ends the job with 75; without the host that keeps the roster (host 0 here) the others end with 75.
- * In two of three schedules a step waits until the last one has settled, so that the model has one answer; the others are hasty.
+ * The model knows nothing of the program but its promises: a failure costs a restart, a lost host too, a
+ * host that joins none; a signal to a supervisor ends the job with 75; without the host that keeps the
+ * roster (host 0 here) the others end with 75. In two of three schedules a step waits until the last one
+ * has settled, so that the model has one answer; the others are hasty.
  */
 #ifndef TESTS_LAUNCH_SCHEDULES_H
 #define TESTS_LAUNCH_SCHEDULES_H

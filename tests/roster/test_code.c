@@ -1,4 +1,5 @@
-/* Join codes as text: what is made reads back however it is typed, every single mistake is seen, and nothing else gets through. */
+/* Join codes as text: what is made reads back however it is typed, every single mistake is seen, and
+ * nothing else gets through. */
 #include "roster/code.h"
 
 #include <arpa/inet.h>

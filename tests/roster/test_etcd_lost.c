@@ -150,7 +150,8 @@ TEST(a_host_that_is_done_hears_how_the_job_ends_from_a_keeper_that_was_only_sile
     test_until(has_said_done, b, 10, "what b said to be on its way");
     suspend(pid);
     test_note("%s",
-              event(b, CO_ROSTER_STOP).text); /* restarts there are none, but b alone cannot know that it matters */
+              /* restarts there are none, but b alone cannot know that it matters */
+              event(b, CO_ROSTER_STOP).text);
     co_roster_stopped(b);
     kill(pid, SIGCONT);
     co_roster_event over = event(b, CO_ROSTER_OVER);
@@ -177,7 +178,8 @@ static pid_t undone_process(scene s)
     _exit(0);
 }
 
-/* Hosts a, the keeper, and b are done, c is not; a is killed. Without a restart c ends: what it leaves in etcd ends b as well. */
+/* Hosts a, the keeper, and b are done, c is not; a is killed. Without a restart c ends: what it leaves in
+ * etcd ends b as well. */
 static void ends_what_waits(bool c_is_late)
 {
     etcds e;

@@ -215,7 +215,8 @@ TEST(five_hundred_strangers_do_not_harm_a_job)
     event(c, CO_ROSTER_BEGIN);
     event(a, CO_ROSTER_BEGIN);
     double before = co_now_s();
-    while (atomic_load(&siege.came) < 600 || co_now_s() - before < 1.5) { /* longer than a host may be silent */
+    /* longer than a host may be silent */
+    while (atomic_load(&siege.came) < 600 || co_now_s() - before < 1.5) {
         co_roster_event ev;
         CHECK_OK(co_roster_turn(a, 20, &ev));
         CHECK(ev.kind == CO_ROSTER_NOTHING || ev.kind == CO_ROSTER_TALK, "event %d: %s", ev.kind, ev.text);

@@ -147,7 +147,8 @@ TEST(a_worker_that_failed_before_a_host_was_lost_stays_the_cause)
     event(a, CO_ROSTER_BEGIN);
     event(b, CO_ROSTER_BEGIN);
     co_roster_event none;
-    CHECK_OK(co_roster_turn(b, 100, &none)); /* the first pongs are heard: b's last word is older than the failure */
+    /* the first pongs are heard: b's last word is older than the failure */
+    CHECK_OK(co_roster_turn(b, 100, &none));
     co_failure f = failure(1, 3, wall_ns());
     co_roster_failed(a, &f);
     event(b, CO_ROSTER_STOP);

@@ -1,7 +1,9 @@
-/* `cohort launch --hosts`: real sshd on two hosts that are namespaces (net/ns.h), the conductor on a third.
+/* `cohort launch --hosts`: real sshd on two hosts that are namespaces (net/ns.h), the conductor on a
+ * third.
  *
- * Each host has a home of its own; the second one's shell prints junk when somebody logs in. Whatever the job started is known
- * by a variable of its workers and by this folder's name in the command lines of ssh and of the copied programs.
+ * Each host has a home of its own; the second one's shell prints junk when somebody logs in. Whatever the
+ * job started is known by a variable of its workers and by this folder's name in the command lines of ssh
+ * and of the copied programs.
  */
 #include "harness.h"
 
@@ -122,7 +124,7 @@ static int times(const char *text, const char *words)
     return n;
 }
 
-/* --- what is left ----------------------------------------------------------------------------------------------------- */
+/* --- what is left --------------------------------------------------------------------------------------- */
 static bool has_words(const char *pid, const char *file, const char *words)
 {
     static char text[1 << 16];
@@ -172,7 +174,7 @@ static pid_t two_begin(const ns_lan *lan, const char *args)
     return pid;
 }
 
-/* --- the tests -------------------------------------------------------------------------------------------------------- */
+/* --- the tests ------------------------------------------------------------------------------------------ */
 TEST(hosts_over_ssh_run_every_rank_with_a_copy_of_this_program)
 {
     ns_lan lan = open_hosts();
@@ -369,7 +371,8 @@ TEST(this_hosts_own_name_needs_no_ssh_whether_or_not_it_leads_anywhere)
     write_text("cfg", "Host other\n HostName nowhere\nHost far\n HostName nowhere.invalid\n Port 2222\n");
     test_run r = test_sh(line, "nowhere,nowhere.invalid");
     CHECK(r.status == 0, "status %d: %s", r.status, r.out);
-    r = test_sh("ls logs | sed 's/.........$//' | sort | uniq -c"); /* both of one job, with an id of its own */
+    /* both of one job, with an id of its own */
+    r = test_sh("ls logs | sed 's/.........$//' | sort | uniq -c");
     CHECK(strstr(r.out, " 2 ") && !strstr(r.out, "none") && strlen(r.out) < 20, "%s", r.out);
     r = test_sh(line, "other");
     CHECK(r.status == 0, "status %d: %s", r.status, r.out);

@@ -1,7 +1,7 @@
 /* call.c -- one call to an etcd cluster, through the JSON gateway of whichever member answers.
  *
- * A call goes to the member that answered last. If that one does not answer within ETCD_ANSWER_MS, or has no leader, it goes
- * to the next. So a call may be carried out twice.
+ * A call goes to the member that answered last. If that one does not answer within ETCD_ANSWER_MS, or has
+ * no leader, it goes to the next. So a call may be carried out twice.
  */
 #include "roster/etcd/etcd_int.h"
 

@@ -1,4 +1,5 @@
-/* etcd_int.h -- hosts that find each other through etcd: it holds who keeps the roster and what runs, and nothing else.
+/* etcd_int.h -- hosts that find each other through etcd: it holds who keeps the roster and what runs, and
+ * nothing else.
  *
  *     /cohort/RUN_ID/keeper      {endpoint, also, host, job}, with the keeper's lease: vanishes with the keeper
  *     /cohort/RUN_ID/running     {job, host}, from the first round on, with a longer lease: a keeper that is cut off from
@@ -52,12 +53,14 @@ json_t *kv_over(const etcd *db, const char *job);
 json_t *kv_running_value(const char *job, const char *host);
 /* Parts of a transaction. They take the JSON they are given. */
 json_t *kv_absent(json_t *key);
-json_t *kv_runs(const etcd *db, const char *job, const char *host); /* "that job runs, and that host said so" */
+/* "that job runs, and that host said so" */
+json_t *kv_runs(const etcd *db, const char *job, const char *host);
 json_t *kv_read_all(const etcd *db, const char *job);
 json_t *kv_put(json_t *key, json_t *value, int64_t lease);
 json_t *kv_lease(int64_t id);
 int64_t kv_number(const json_t *obj, const char *key);
-void kv_understand(keeping *out, int64_t *id, const json_t *answer); /* to kv_read_all; *id: the keeper's lease */
+/* to kv_read_all; *id: the keeper's lease */
+void kv_understand(keeping *out, int64_t *id, const json_t *answer);
 
 /* CO_EINPUT: no libcurl, or a malformed URL. where->etcd is borrowed. */
 co_err etcd_open(etcd **out, const char *run_id, const co_meet_etcd *where);
@@ -65,23 +68,24 @@ void etcd_close(etcd *db);                /* NULL is fine */
 const char *etcd_members(const etcd *db); /* for messages */
 /* POSTs body, which it takes; *out: an object that the caller owns. */
 co_err etcd_call(etcd *db, json_t **out, const char *path, json_t *body, const co_patience *patience);
-/* All calls below return CO_EFAIL with what each member said when no member gave a useful answer, or CO_ESTOP. */
+/* All calls below return CO_EFAIL with what each member said when no member gave a useful answer, or
+ * CO_ESTOP. */
 co_err etcd_look(etcd *db, keeping *out, const char *job, const co_patience *patience);
-/* Puts `me` into the keeper's place if it is empty and no other job runs. *id: the lease. 0: the place was not free, and
- * *out says who has it, who ended the job, or what runs. */
+/* Puts `me` into the keeper's place if it is empty and no other job runs. *id: the lease. 0: the place was
+ * not free, and *out says who has it, who ended the job, or what runs. */
 co_err etcd_campaign(etcd *db, keeping *out, int64_t *id, const keeper *me, int ttl_s,
                      const co_patience *patience);
 co_err etcd_stay(etcd *db, bool *held, int64_t id, const co_patience *patience);
-/* Notes that the job of `me`, who holds the place with lease `place`, runs; *id is that note's lease. *held false: the place
- * is another's, and nothing was written. */
+/* Notes that the job of `me`, who holds the place with lease `place`, runs; *id is that note's lease.
+ * *held false: the place is another's, and nothing was written. */
 co_err etcd_mark(etcd *db, bool *held, int64_t *id, const keeper *me, int64_t place, int ttl_s,
                  const co_patience *patience);
 int etcd_seconds_left(etcd *db, int64_t id, const co_patience *patience); /* of a lease */
 void etcd_owe(etcd *db, int64_t id); /* the next look gives this lease back */
 /* Empties the place, notes that the job no longer runs, and remembers how it ended. */
 co_err etcd_end(etcd *db, int64_t id, const keeper *me, const co_leave *how, const co_patience *patience);
-/* For a host that lost its keeper and knows that the job cannot go on: notes the end, unless one is noted already. The
- * place stays taken until its lease ends. */
+/* For a host that lost its keeper and knows that the job cannot go on: notes the end, unless one is noted
+ * already. The place stays taken until its lease ends. */
 co_err etcd_give_up(etcd *db, const keeper *lost, const co_leave *how, const co_patience *patience);
 
 /* ---- the lease ---- */
@@ -97,8 +101,8 @@ typedef struct lease_spec {
 } lease_spec;
 co_err lease_start(lease **out, const lease_spec *spec);
 void lease_run(lease *held); /* a round is about to begin: from now on etcd also holds that the job runs */
-/* When the last request that succeeded was sent. Until ttl_s later nobody else keeps the roster; until ETCD_RUNS_LEASES
- * times ttl_s later nobody begins the job anew, if lease_run was called before. */
+/* When the last request that succeeded was sent. Until ttl_s later nobody else keeps the roster; until
+ * ETCD_RUNS_LEASES times ttl_s later nobody begins the job anew, if lease_run was called before. */
 uint64_t lease_sure_ns(const lease *held);
 bool lease_lost(const lease *held);     /* etcd says that another host has the place */
 void lease_hurry(lease *held);          /* renews now */

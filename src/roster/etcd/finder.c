@@ -5,8 +5,8 @@
  *      | +--<--------------+                                                            |
  *      +--somebody--> join --welcome--> a client --keeper lost--> (lost.c)--------------+--> look
  *
- * The token never goes into etcd: whoever can write there could send hosts to a wrong address, but no further than a TLS
- * handshake that fails.
+ * The token never goes into etcd: whoever can write there could send hosts to a wrong address, but no
+ * further than a TLS handshake that fails.
  */
 #include "roster/etcd/etcd_int.h"
 
@@ -118,8 +118,8 @@ static co_err wait_for_the_other(network *net, const keeping *now, const co_pati
         now->running_host, etcd_seconds_left(net->finder->etcd, now->running_lease, patience));
 }
 
-/* The job has ended, somebody keeps its roster, or another job of that name runs. An end that was noted by a host which gave
- * up does not count while somebody keeps the roster. */
+/* The job has ended, somebody keeps its roster, or another job of that name runs. An end that was noted by
+ * a host which gave up does not count while somebody keeps the roster. */
 static co_err take_answer(network *net, const keeping *now, const co_patience *patience)
 {
     if (!now->over || (now->there && strcmp(now->who.job, net->finder->now.job) == 0))
@@ -177,7 +177,8 @@ static void finder_refused(void *roster, co_err err, const char *text)
 {
     network *net = roster;
 
-    /* A job that is over frees its place soon, and our old seat goes when the keeper has noticed our absence. */
+    /* A job that is over frees its place soon, and our old seat goes when the keeper has noticed our
+     * absence. */
     if (err == CO_EPEER || co_now_ns() < net->finder->refused_until_ns) {
         snprintf(net->finder->refused, sizeof net->finder->refused, "%s", text);
         net->client.over = false;

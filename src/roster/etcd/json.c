@@ -1,4 +1,5 @@
-/* json.c -- keys, values and parts of transactions in etcd's JSON: bytes are base64, 64-bit numbers are strings. */
+/* json.c -- keys, values and parts of transactions in etcd's JSON: bytes are base64, 64-bit numbers are
+ * strings. */
 #include "roster/etcd/etcd_int.h"
 
 #include <openssl/evp.h>
@@ -132,7 +133,8 @@ void kv_understand(keeping *out, int64_t *id, const json_t *answer)
     if (running) {
         field_text(out->running, sizeof out->running, job, "job");
         if (!*out->running)
-            snprintf(out->running, sizeof out->running, "?"); /* not one of our values, but something is there */
+            /* not one of our values, but something is there */
+            snprintf(out->running, sizeof out->running, "?");
         field_text(out->running_host, sizeof out->running_host, job, "host");
         out->running_lease = kv_number(running, "lease");
     }

@@ -1,12 +1,13 @@
 /* keep.c -- the host that keeps the roster: how long it may go on.
  *
  * Invariant: two hosts never both keep the roster of one run and both begin a round.
- *   - A keeper begins its first round only after etcd has confirmed that the place is its own and noted that its job runs.
- *   - After it lost a host, it begins the next round only after etcd has confirmed this again. If its lease has run out by
- *     then, or another host has the place, it steps down.
+ *   - A keeper begins its first round only after etcd has confirmed that the place is its own and noted
+ *     that its job runs.
+ *   - After it lost a host, it begins the next round only after etcd has confirmed this again. If its lease
+ *     has run out by then, or another host has the place, it steps down.
  *   - A keeper that has all its hosts goes on without etcd. Its place becomes free when its lease ends, but for
- *     ETCD_RUNS_LEASES lease periods only to hosts of its own job. If it is cut off for longer, a job that was begun anew may
- *     run beside it.
+ *     ETCD_RUNS_LEASES lease periods only to hosts of its own job. If it is cut off for longer, a job that
+ *     was begun anew may run beside it.
  */
 #include "roster/etcd/etcd_int.h"
 
@@ -30,7 +31,8 @@ static void step_down(network *net, const char *why)
     client_cut_off(&net->client, why);
 }
 
-/* This keeper waits for the hosts of a lost round. One that could not go on has noted the end in etcd and will not come. */
+/* This keeper waits for the hosts of a lost round. One that could not go on has noted the end in etcd and
+ * will not come. */
 static void check_for_end(network *net)
 {
     bool waits = net->client.past.counted; /* until a round begins */

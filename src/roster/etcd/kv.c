@@ -1,7 +1,7 @@
 /* kv.c -- what the roster asks of etcd: txn, lease/grant, lease/keepalive, lease/revoke, lease/timetolive.
  *
- * A call may be carried out twice (call.c), and each is safe to repeat: a campaign whose first answer was lost finds its own
- * name on the key.
+ * A call may be carried out twice (call.c), and each is safe to repeat: a campaign whose first answer was
+ * lost finds its own name on the key.
  */
 #include "roster/etcd/etcd_int.h"
 
@@ -151,7 +151,8 @@ static json_t *end_of(const etcd *db, const keeper *who, const co_leave *how, in
     return json_pack("[oo]", kv_put(kv_over(db, who->job), leave_pack(&brief), id), forget);
 }
 
-/* Only if the place is still ours, or nobody's: a keeper that has lost it must not end the job of the one that has it now. */
+/* Only if the place is still ours, or nobody's: a keeper that has lost it must not end the job of the one
+ * that has it now. */
 co_err etcd_end(etcd *db, int64_t id, const keeper *me, const co_leave *how, const co_patience *patience)
 {
     json_t *answer = NULL;

@@ -1,7 +1,8 @@
 /* lease.c -- the keeper's own thread for etcd, so that an etcd that does not answer delays no heartbeat.
  *
- * The lease is renewed after each third of its time; after a failure, every second. If the lease ended while etcd could not
- * be reached, this thread takes a new one. If another host has the place by then, this host no longer keeps the roster.
+ * The lease is renewed after each third of its time; after a failure, every second. If the lease ended
+ * while etcd could not be reached, this thread takes a new one. If another host has the place by then,
+ * this host no longer keeps the roster.
  */
 #include "roster/etcd/etcd_int.h"
 
@@ -138,7 +139,8 @@ static void *lease_main(void *arg)
     pthread_mutex_unlock(&held->lock);
     if (orderly) {
         co_patience soon = co_patience_s(ETCD_FAREWELL_MS / 1000.0);
-        etcd_end(held->spec.etcd, held->spec.id, &held->spec.me, &held->how, &soon); /* else the lease runs out */
+        /* else the lease runs out */
+        etcd_end(held->spec.etcd, held->spec.id, &held->spec.me, &held->how, &soon);
     }
     return NULL;
 }

@@ -1,9 +1,10 @@
-/* lost.c -- the keeper was lost: what becomes of this host's part of the round, before the hosts meet again.
+/* lost.c -- the keeper was lost: what becomes of this host's part of the round, before the hosts meet
+ * again.
  *
- * As with any lost host, the round ends and a restart is used up; if none is left, or too few hosts are, the job is over.
- * Nothing ends if no work is missing: before the first round, or when this host and the keeper were both done. A host that
- * is done does not decide alone: a keeper that was only silent needs nothing more from it and goes on, so this host waits to
- * hear from the others how the job ends.
+ * As with any lost host, the round ends and a restart is used up; if none is left, or too few hosts are,
+ * the job is over. Nothing ends if no work is missing: before the first round, or when this host and the
+ * keeper were both done. A host that is done does not decide alone: a keeper that was only silent needs
+ * nothing more from it and goes on, so this host waits to hear from the others how the job ends.
  */
 #include "roster/etcd/etcd_int.h"
 

@@ -1,10 +1,11 @@
-/* ask.c -- `cohort join` knows where a job is but not what it runs, and asks the host that keeps the roster.
+/* ask.c -- `cohort join` knows where a job is but not what it runs, and asks the host that keeps the
+ * roster.
  *
  *     ASK -> PLAN or REFUSED;   then LEAVE, if this host cannot do what the plan says
  *
- * This connection is not a seat of the job. A host that has the plan joins like any other (co_roster_open), with terms
- * that the keeper compares. The plan that arrives is checked here: sizes, types, and that every word is text. The other
- * side's answer is in hello.c.
+ * This connection is not a seat of the job. A host that has the plan joins like any other
+ * (co_roster_open), with terms that the keeper compares. The plan that arrives is checked here: sizes,
+ * types, and that every word is text. The other side's answer is in hello.c.
  */
 #include "roster/code.h"
 

@@ -1,5 +1,5 @@
-/* carrier.c -- the thread that owns every socket of a roster: it connects, answers pings while the agent is busy with its
- * workers, and runs the server on the host that keeps the roster.
+/* carrier.c -- the thread that owns every socket of a roster: it connects, answers pings while the agent
+ * is busy with its workers, and runs the server on the host that keeps the roster.
  */
 #include "roster/net/network_int.h"
 

@@ -1,8 +1,8 @@
 /* clock.c -- how far the clocks of the hosts are apart.
  *
- * Every PING carries our time, the PONG brings it back together with theirs. The exchange with the shortest round trip so
- * far gives the offset, which is wrong by at most half of that trip. An exchange that contradicts it shows that a clock
- * was set or has drifted: measuring starts again.
+ * Every PING carries our time, the PONG brings it back together with theirs. The exchange with the
+ * shortest round trip so far gives the offset, which is wrong by at most half of that trip. An exchange
+ * that contradicts it shows that a clock was set or has drifted: measuring starts again.
  */
 #include "roster/net/seat_int.h"
 

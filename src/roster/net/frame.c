@@ -1,7 +1,7 @@
 /* frame.c -- the bodies of the roster's frames: small JSON objects.
  *
- * Every value that comes in is bounded here: text is cut to its field and loses its control characters, a number outside
- * its range becomes the default. So no caller has to check a value before using it.
+ * Every value that comes in is bounded here: text is cut to its field and loses its control characters, a
+ * number outside its range becomes the default. So no caller has to check a value before using it.
  */
 #include "roster/net/frame_int.h"
 

@@ -1,7 +1,7 @@
 /* frame_int.h -- the frames that the hosts of a job exchange, and the checked fields of their bodies.
  *
- * docs/formats/wire.md describes every frame. Whatever comes in passes through this header's functions: text is cut to
- * its field, a number outside its range becomes the default.
+ * docs/formats/wire.md describes every frame. Whatever comes in passes through this header's functions:
+ * text is cut to its field, a number outside its range becomes the default.
  */
 #ifndef CO_ROSTER_NET_FRAME_INT_H
 #define CO_ROSTER_NET_FRAME_INT_H
@@ -33,7 +33,8 @@ typedef enum {
     FRAME_PLAN       /* S: answers ASK with what runs: host, version, cwd, words */
 } frame_type;
 
-/* No host's clock is past this, ns (in 2096). The difference of two times below it fits 64 bits with room to spare. */
+/* No host's clock is past this, ns (in 2096). The difference of two times below it fits 64 bits with room
+ * to spare. */
 #define WALL_MOST_NS INT64_C(4000000000000000000)
 
 uint64_t run_number(const char *run_id); /* stands for the run id in a frame's head */

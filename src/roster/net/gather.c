@@ -39,8 +39,9 @@ static seat *host_number(const server *srv, int at)
     return NULL;
 }
 
-/* An address of a host that all others reach: the one it advertises; for the server's own machine, the one by which a
- * host from elsewhere came; otherwise the one its connection comes from. Loopback only if all hosts are on this machine. */
+/* An address of a host that all others reach: the one it advertises; for the server's own machine, the one
+ * by which a host from elsewhere came; otherwise the one its connection comes from. Loopback only if all
+ * hosts are on this machine. */
 static void address_of(const server *srv, const seat *one, char *out, size_t size)
 {
     bool here = one->local || co_addr_is_loopback(&one->from);

@@ -1,4 +1,5 @@
-/* given.c -- the finder of a job whose endpoint is given: this host serves there, or joins the host that does. */
+/* given.c -- the finder of a job whose endpoint is given: this host serves there, or joins the host that
+ * does. */
 #include "roster/net/network_int.h"
 
 #include <stdio.h>

@@ -1,4 +1,5 @@
-/* keeper.c -- what the carrier and etcd/ ask of a server: how it ends, where logs go, whether a round may begin. */
+/* keeper.c -- what the carrier and etcd/ ask of a server: how it ends, where logs go, whether a round may
+ * begin. */
 #include "roster/net/seat_int.h"
 
 void server_end(server *srv, const co_leave *how)

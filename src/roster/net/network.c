@@ -26,7 +26,7 @@ bool co_meet_needs_token(const co_terms *terms, const co_meet *where)
     return finder_for(where)->needs_token(terms, where);
 }
 
-/* --- the agent's calls ------------------------------------------------------------------------------------------------ */
+/* --- the agent's calls ---------------------------------------------------------------------------------- */
 static co_err network_turn(co_roster *base, int timeout_ms, co_roster_event *ev)
 {
     network *net = (network *)base;
@@ -114,7 +114,7 @@ static bool network_settled(co_roster *base)
     return !queue_has_log(&net->queue) && atomic_load(&net->settled);
 }
 
-/* --- opening and closing ---------------------------------------------------------------------------------------------- */
+/* --- opening and closing -------------------------------------------------------------------------------- */
 static void network_finish(co_roster *base)
 {
     network *net = (network *)base;

@@ -1,5 +1,6 @@
-/* network_int.h -- the roster over the network: the object that the agent's calls and the carrier thread share, and the
- * seam through which this host finds the one that keeps the roster. Calls point down this list:
+/* network_int.h -- the roster over the network: the object that the agent's calls and the carrier thread
+ * share, and the seam through which this host finds the one that keeps the roster. Calls point down this
+ * list:
  *
  *     network.c             the agent's calls (roster.h)
  *     carrier.c             the thread that owns every socket
@@ -19,8 +20,8 @@
 
 typedef struct network network;
 
-/* How this host finds the one that keeps the roster. One row per way, in `finders`; the first that is wanted is taken.
- * `open`, `close` and `needs_token` are the agent's calls, all others the carrier's. */
+/* How this host finds the one that keeps the roster. One row per way, in `finders`; the first that is
+ * wanted is taken. `open`, `close` and `needs_token` are the agent's calls, all others the carrier's. */
 typedef struct finder_ops {
     const char *name;
     bool (*wanted)(const co_meet *where);

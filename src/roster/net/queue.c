@@ -1,7 +1,9 @@
-/* queue.c -- orders and events between the agent and the carrier thread, and the log lines that go both ways.
+/* queue.c -- orders and events between the agent and the carrier thread, and the log lines that go both
+ * ways.
  *
- * Log lines have limits: a slow network or a slow disk costs lines in the common log, which then says how many, and
- * never a worker's time or the roster's own frames. Every host has its own lines in a file of its own.
+ * Log lines have limits: a slow network or a slow disk costs lines in the common log, which then says how
+ * many, and never a worker's time or the roster's own frames. Every host has its own lines in a file of
+ * its own.
  */
 #include "roster/net/queue_int.h"
 
@@ -81,7 +83,7 @@ static void starve(queue *q)
     wake(q->event_fd);
 }
 
-/* --- events ----------------------------------------------------------------------------------------------------------- */
+/* --- events --------------------------------------------------------------------------------------------- */
 static void put(queue *q, co_err err, const co_roster_event *ev)
 {
     struct event_item *it = co_zalloc(sizeof *it);
@@ -143,7 +145,7 @@ co_err queue_next(queue *q, int timeout_ms, co_roster_event *ev)
     return err ? co_fail(err, "%s", ev->text) : CO_OK;
 }
 
-/* --- orders ----------------------------------------------------------------------------------------------------------- */
+/* --- orders --------------------------------------------------------------------------------------------- */
 void queue_order(queue *q, frame_type type, json_t *body)
 {
     order *one = co_zalloc(sizeof *one);
@@ -172,7 +174,7 @@ order *queue_take_orders(queue *q)
     return all;
 }
 
-/* --- log lines -------------------------------------------------------------------------------------------------------- */
+/* --- log lines ------------------------------------------------------------------------------------------ */
 bool queue_log_out(queue *q, const char *lines, size_t n)
 {
     pthread_mutex_lock(&q->lock);

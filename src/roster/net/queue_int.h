@@ -42,10 +42,11 @@ void queue_log_in(queue *q, const char *lines, size_t n); /* lines from another 
 void queue_calm(int fd);                                  /* after waking up */
 
 /* The agent's side. */
-void queue_order(queue *q, frame_type type, json_t *body);        /* takes body */
-co_err queue_next(queue *q, int timeout_ms, co_roster_event *ev); /* NOTHING: none came. An error is the last */
-bool queue_log_out(queue *q, const char *lines, size_t n);        /* false: too many wait already */
-long long queue_logged(queue *q, co_str *out); /* adds other hosts' lines; how many were lost */
+void queue_order(queue *q, frame_type type, json_t *body); /* takes body */
+/* NOTHING: none came. An error is the last */
+co_err queue_next(queue *q, int timeout_ms, co_roster_event *ev);
+bool queue_log_out(queue *q, const char *lines, size_t n); /* false: too many wait already */
+long long queue_logged(queue *q, co_str *out);             /* adds other hosts' lines; how many were lost */
 void queue_wake_carrier(queue *q);
 
 #endif

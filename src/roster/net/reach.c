@@ -2,13 +2,13 @@
  *
  *     resolve -> route -> connect -> TLS and token -> (client.c) terms -> clock
  *
- * The message of a step that fails names the address, our own address, and what to check. A step that may succeed later
- * (the other host is not up yet, its name not known yet) is tried again until the time to join is over; meanwhile the
- * user hears why it takes long.
+ * The message of a step that fails names the address, our own address, and what to check. A step that may
+ * succeed later (the other host is not up yet, its name not known yet) is tried again until the time to
+ * join is over; meanwhile the user hears why it takes long.
  *
- * An endpoint may have several addresses, and not all networks lead there. They are tried side by side: each attempt
- * starts a quarter of a second after the one before it, or as soon as all before it have failed. The first that
- * completes the handshake is taken.
+ * An endpoint may have several addresses, and not all networks lead there. They are tried side by side:
+ * each attempt starts a quarter of a second after the one before it, or as soon as all before it have
+ * failed. The first that completes the handshake is taken.
  */
 #include "roster/net/role_int.h"
 

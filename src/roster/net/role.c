@@ -1,7 +1,7 @@
 /* role.c -- decides whether this host keeps the roster or joins the host that does, and with which token.
  *
- * Rank 0 serves, if ranks were given; otherwise the host that has the endpoint's address and gets its port. A second
- * launcher on that host finds the port taken and joins. How to get there: reach.c.
+ * Rank 0 serves, if ranks were given; otherwise the host that has the endpoint's address and gets its
+ * port. A second launcher on that host finds the port taken and joins. How to get there: reach.c.
  */
 #include "roster/net/role_int.h"
 
@@ -45,8 +45,9 @@ static bool is_ours(const co_endpoint *at)
     return false;
 }
 
-/* Rank 0 listens even if the endpoint's address is on none of its interfaces: others may reach it by a cloud's public
- * address, a container's published port or a Kubernetes service. More often two hosts have --node-rank=0: worth a line. */
+/* Rank 0 listens even if the endpoint's address is on none of its interfaces: others may reach it by a
+ * cloud's public address, a container's published port or a Kubernetes service. More often two hosts have
+ * --node-rank=0: worth a line. */
 static void doubt_place(role *my, const co_terms *terms, const co_meet *where)
 {
     co_addr a[ROLE_ADDRESSES];

@@ -5,12 +5,13 @@
  *        +----------------------+                             v
  *        +<----restarts left, enough hosts---- STOPPING --all stopped--> OVER (status of the cause)
  *
- * The cause is the first failure, by the server's clock, of all that hosts report until every host has stopped. A lost
- * host failed when its connection ended or, if it fell silent, when its last frame came. A new host does not cost a
- * restart.
+ * The cause is the first failure, by the server's clock, of all that hosts report until every host has
+ * stopped. A lost host failed when its connection ended or, if it fell silent, when its last frame came. A
+ * new host does not cost a restart.
  *
- * A server that goes on for a lost keeper (server_resume) begins in GATHER with that loss as the cause. It waits a while
- * for the other hosts of the lost round, and counts rounds and restarts on from the highest numbers that any host brings.
+ * A server that goes on for a lost keeper (server_resume) begins in GATHER with that loss as the cause. It
+ * waits a while for the other hosts of the lost round, and counts rounds and restarts on from the highest
+ * numbers that any host brings.
  */
 #include "roster/net/seat_int.h"
 
@@ -81,8 +82,8 @@ void rounds_lost(server *srv, seat *peer)
     stop_failed(srv);
 }
 
-/* Ctrl-C on one host of an elastic job that can go on without it concerns that host alone. SIGTERM and SIGUSR1 are a
- * scheduler's warnings and concern all. */
+/* Ctrl-C on one host of an elastic job that can go on without it concerns that host alone. SIGTERM and
+ * SIGUSR1 are a scheduler's warnings and concern all. */
 static bool may_leave(const server *srv, const seat *peer, const co_leave *how)
 {
     return how->sig == SIGINT && !peer->local && srv->terms.min_hosts < srv->terms.max_hosts &&
@@ -107,7 +108,8 @@ void rounds_left(server *srv, seat *peer, const co_leave *how)
 
     seat_name(name, sizeof name, peer);
     leave_text(why, sizeof why, how);
-    if (now->stage == GATHER && !stage_between(srv) && !peer->local) { /* the others wait on for enough hosts */
+    /* the others wait on for enough hosts */
+    if (now->stage == GATHER && !stage_between(srv) && !peer->local) {
         dismiss(srv, peer, how);
         seats_talk(&srv->seats, true, "host %s left before the start: %s; %d of %d hosts are here", name, why,
                    seats_joined(&srv->seats), srv->terms.min_hosts);
@@ -170,7 +172,8 @@ static void after_stop(server *srv, int unfinished)
         return;
     }
     if (stage_unsure(srv))
-        return; /* the lost hosts may have gone on without us: the job is over only if etcd says they have not */
+        /* the lost hosts may have gone on without us: the job is over only if etcd says they have not */
+        return;
     if (now->round.restarts < srv->terms.max_restarts)
         snprintf(text, sizeof text, "%d hosts are left, at least %d are needed", n, srv->terms.min_hosts);
     stage_over(srv, co_failure_status(&now->cause), text);

@@ -1,4 +1,5 @@
-/* seat.c -- one host's connection to the server: frames to it, lines for its terminal, its name in messages. */
+/* seat.c -- one host's connection to the server: frames to it, lines for its terminal, its name in
+ * messages. */
 #include "roster/net/seat_int.h"
 
 #include <stdarg.h>

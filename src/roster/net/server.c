@@ -1,8 +1,8 @@
 /* server.c -- the loop of the host that keeps the roster: who is connected, who speaks, who is silent.
  *
- * One thread, nothing blocks. Seats are dropped in one place only (sweep), at the end of a turn, so that no other loop over
- * the seats sees one vanish. Silence is counted in turns of at most LATE_TURN_MS: if this process itself was stopped or
- * starved, no host counts as silent because of it.
+ * One thread, nothing blocks. Seats are dropped in one place only (sweep), at the end of a turn, so that
+ * no other loop over the seats sees one vanish. Silence is counted in turns of at most LATE_TURN_MS: if
+ * this process itself was stopped or starved, no host counts as silent because of it.
  */
 #include "roster/net/seat_int.h"
 
@@ -86,7 +86,7 @@ int server_fds(const server *srv, struct pollfd *fds, int most)
     return n;
 }
 
-/* --- what hosts say --------------------------------------------------------------------------------------------------- */
+/* --- what hosts say ------------------------------------------------------------------------------------- */
 static void done(server *srv, seat *peer)
 {
     peer->done = srv->rounds.some_done = true;
@@ -173,7 +173,7 @@ static void serve(server *srv, seat *peer)
     }
 }
 
-/* --- who is dropped --------------------------------------------------------------------------------------------------- */
+/* --- who is dropped ------------------------------------------------------------------------------------- */
 static void check_silence(server *srv, seat *peer, double elapsed_ms)
 {
     double limit_ms = 1000 * (srv->where.lost_after_s > 0 ? srv->where.lost_after_s : 3);
@@ -251,7 +251,8 @@ static void tell_wrong_tokens(server *srv, double elapsed_ms)
     srv->wrong_token_ms = 0;
 }
 
-/* Without TLS anybody who sends a frame's head gets in. If too many have not said who they are, the oldest goes. */
+/* Without TLS anybody who sends a frame's head gets in. If too many have not said who they are, the oldest
+ * goes. */
 static void make_room(server *srv)
 {
     seat *oldest = NULL;
@@ -269,7 +270,7 @@ static void make_room(server *srv)
         seat_drop(oldest, "others came");
 }
 
-/* --- the loop --------------------------------------------------------------------------------------------------------- */
+/* --- the loop ------------------------------------------------------------------------------------------- */
 void server_turn(server *srv, double elapsed_ms)
 {
     seats *all = &srv->seats;

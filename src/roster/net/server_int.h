@@ -15,7 +15,8 @@ co_err server_open(server **out, const co_terms *terms, const co_meet *where, co
                    int local_fd);
 int server_fds(const server *srv, struct pollfd *fds, int most);
 void server_turn(server *srv, double elapsed_ms);
-void server_end(server *srv, const co_leave *how); /* all hosts hear that the job is over, unless it is already */
+/* all hosts hear that the job is over, unless it is already */
+void server_end(server *srv, const co_leave *how);
 void server_logs_to(server *srv, void (*log)(void *ctx, const char *lines, size_t n), void *ctx);
 void server_logs_end(server *srv);   /* writes a line for each host whose last log lines are missing */
 bool server_idle(const server *srv); /* the job is over, and every host knows */

@@ -1,4 +1,5 @@
-/* terms.c -- hosts whose command lines do not agree: the message on both sides has both values and what to type.
+/* terms.c -- hosts whose command lines do not agree: the message on both sides has both values and what to
+ * type.
  *
  * One row per thing that must be equal. Side a keeps the roster, side b wants to join.
  */
