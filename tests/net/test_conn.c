@@ -153,7 +153,7 @@ TEST(tls_and_plain_ends_tell_each_other_so)
 
     two = ends(NULL, tls);
     CHECK_OK(co_conn_send(two.client, &(co_frame){.type = 1}));
-    CHECK_FAILS(co_conn_work(two.server), CO_EFORMAT, "without TLS");
+    CHECK_FAILS(co_conn_work(two.server), CO_EFORMAT, "does not use TLS");
     CHECK_FAILS(co_conn_work(two.client), CO_EFORMAT, "it has a token, this one was started with --insecure");
     co_conn_free(two.client);
     co_conn_free(two.server);

@@ -239,7 +239,7 @@ TEST(every_rule_of_safetensors_is_enforced)
         {"{\"a\":" T("F32", "[1]", "[0,4]") ",\"b\":" T("F32", "[1]", "[0,4]") "}", 4, "they overlap"},
         {"{\"a\":" T("F32", "[1]", "[0,4]") "}", 5, "extra bytes at the end"},
         {"{\"a\":" T("F32", "[1]", "[0,4]") "}", 3, "cut short"},
-        {"{}", 1, "bytes too many"},
+        {"{}", 1, "extra bytes"},
         {"{\"a\":" T("U8", "[9223372036854775807]", "[0,9223372036854775807]") "}", 3, "overflows"},
         {"{\"__metadata__\":[]}", 0, "__metadata__ is not an object"},
         {"{\"__metadata__\":{\"a\":1}}", 0, "__metadata__ 'a' is not a string"},
