@@ -1,8 +1,9 @@
 /* help.c -- prints help texts: never wider than the terminal, with the program named as it was called.
  *
- * A line that is too long is broken between words. Its rest stands below the line's last column: below the meaning in a
- * table of flags, below the first word in a paragraph. Where the last column leaves too little room, all of it moves to
- * lines of its own. A broken example gets the shell's backslash, so that it can still be copied.
+ * A line that is too long is broken between words. Its rest stands below the line's last column: below the
+ * meaning in a table of flags, below the first word in a paragraph. Where the last column leaves too little
+ * room, all of it moves to lines of its own. A broken example gets the shell's backslash, so that it can
+ * still be copied.
  */
 #include "term/help.h"
 
@@ -34,9 +35,9 @@ static const char *short_name(void)
     return strlen(co_program()) > NAME_MOST ? "cohort" : co_program();
 }
 
-/* Texts say "cohort train ..." where the reader may have typed build/cohort. Examples and what stands in backticks are
- * for typing; elsewhere "cohort train" is the command's name. Columns stay where they are, as far as the blanks before
- * them reach. */
+/* Texts say "cohort train ..." where the reader may have typed build/cohort. Examples and what stands in
+ * backticks are for typing; elsewhere "cohort train" is the command's name. Columns stay where they are, as
+ * far as the blanks before them reach. */
 static void name_program(co_str *out, const char *text)
 {
     static const char ours[] = "cohort ";
@@ -61,7 +62,8 @@ static void name_program(co_str *out, const char *text)
 }
 
 /* --- breaking lines ------------------------------------------------------------------------------------ */
-/* How many bytes of a text of `len` fit into `room`: up to a blank; in a longer word, up to a bar or comma; else all. */
+/* How many bytes of a text of `len` fit into `room`: up to a blank; in a longer word, up to a bar or comma;
+ * else all. */
 static size_t fitting(const char *text, size_t len, size_t room)
 {
     if (len <= room)
@@ -75,7 +77,8 @@ static size_t fitting(const char *text, size_t len, size_t room)
     return room;
 }
 
-/* Words from column `at` on; further lines begin at column `hang` and, with `mark`, end in a backslash before. */
+/* Words from column `at` on; further lines begin at column `hang` and, with `mark`, end in a backslash
+ * before. */
 static void put_words(FILE *to, const char *text, size_t len, size_t at, size_t hang, size_t width, bool mark)
 {
     while (len > 0) {

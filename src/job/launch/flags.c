@@ -1,9 +1,9 @@
 /* flags.c -- the words of `cohort launch`: flags of ours, then a program, then its own.
  *
- * A flag that stands before the program and is not ours goes to the program, with a note; one that is nearly ours is
- * refused with the nearest. Whether such a flag has a value is not known: the word after it is its value unless it looks
- * like a program (launch_looks_like_program), or nothing comes after it. As in argparse, the beginning of a flag will do
- * where only one flag begins so.
+ * A flag that stands before the program and is not ours goes to the program, with a note; one that is nearly
+ * ours is refused with the nearest. Whether such a flag has a value is not known: the word after it is its
+ * value unless it looks like a program (launch_looks_like_program), or nothing comes after it. As in
+ * argparse, the beginning of a flag will do where only one flag begins so.
  */
 #include "job/launch/launch_int.h"
 
@@ -152,7 +152,8 @@ static co_err refuse_near(const char *word, int n_begin)
     return CO_OK;
 }
 
-/* Does the word after an unknown flag belong to it? Not if it is a program itself, and not if none comes after it. */
+/* Does the word after an unknown flag belong to it? Not if it is a program itself, and not if none comes
+ * after it. */
 static bool is_value(const launch_args *a, int argc, char **argv, int at)
 {
     if (at >= argc || argv[at][0] == '-' || launch_looks_like_program(a, argv[at]))

@@ -1,5 +1,6 @@
-/* from_stdin.c -- `cohort launch --from-stdin`: the other end of --hosts, started by ssh on each host and typed by nobody.
- * Its order comes on standard input, which then takes the conductor's words; workers read from nowhere.
+/* from_stdin.c -- `cohort launch --from-stdin`: the other end of --hosts, started by ssh on each host and
+ * typed by nobody. Its order comes on standard input, which then takes the conductor's words; workers read
+ * from nowhere.
  */
 #include "job/launch/launch_int.h"
 
@@ -53,7 +54,8 @@ static void go_there(const char *dir)
     co_say("there is no folder %s here: workers start in %s", dir, here);
 }
 
-/* Sockets cannot be opened once more for a job that must not wait for its reader: they do not block by themselves. */
+/* Sockets cannot be opened once more for a job that must not wait for its reader: they do not block by
+ * themselves. */
 static void block_output(bool block)
 {
     for (int fd = STDOUT_FILENO; fd <= STDERR_FILENO; fd++)

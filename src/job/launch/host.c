@@ -1,5 +1,6 @@
-/* host.c -- `cohort host`: the first host of a job whose others type no address. It listens, and shows a code that has its
- * addresses, its port and the token in it; `cohort join` on the others asks for it and learns the rest from here.
+/* host.c -- `cohort host`: the first host of a job whose others type no address. It listens, and shows a code
+ * that has its addresses, its port and the token in it; `cohort join` on the others asks for it and learns
+ * the rest from here.
  */
 #include "job/launch/launch_int.h"
 

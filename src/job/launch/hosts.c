@@ -1,7 +1,8 @@
-/* hosts.c -- `cohort launch --hosts a,b` and `--hostfile FILE`: this process starts the job on other hosts over ssh
- * (ssh/ssh.h) and runs no workers itself, unless a listed host is this one.
+/* hosts.c -- `cohort launch --hosts a,b` and `--hostfile FILE`: this process starts the job on other hosts
+ * over ssh (ssh/ssh.h) and runs no workers itself, unless a listed host is this one.
  *
- * What the line says is checked here, once; the program and the number of GPUs are looked for where they are used.
+ * What the line says is checked here, once; the program and the number of GPUs are looked for where they are
+ * used.
  */
 #include "job/launch/launch_int.h"
 
@@ -84,7 +85,7 @@ static co_err check_line(launch_plan *p, const launch_args *a, const co_ssh_host
     return CO_OK;
 }
 
-/* --- the job ---------------------------------------------------------------------------------------------------------- */
+/* --- the job -------------------------------------------------------------------------------------------- */
 static bool has_terminal(void)
 {
     int tty = isatty(STDERR_FILENO) ? open("/dev/tty", O_RDWR | O_CLOEXEC | O_NOCTTY) : -1;

@@ -1,9 +1,10 @@
-/* join.c -- `cohort join`: takes part in a job that `cohort host` began elsewhere. All it needs is the code that the host shows:
+/* join.c -- `cohort join`: takes part in a job that `cohort host` began elsewhere. All it needs is the code
+ * that the host shows:
  *
  *     code -> where, token -> the host says what runs (launch/code.h) -> the same as `cohort launch` with these words
  *
- * The code is never an argument: everybody on a machine can read those. What the host may say is a list of flags (job_flags) and a
- * program; what this host says on its own line comes after and wins.
+ * The code is never an argument: everybody on a machine can read those. What the host may say is a list of
+ * flags (job_flags) and a program; what this host says on its own line comes after and wins.
  */
 #include "job/launch/launch_int.h"
 
@@ -62,7 +63,7 @@ static bool is_in(const char *name, const char *const *list)
 
 static void quiet(const char *text) {}
 
-/* --- this host's own line ----------------------------------------------------------------------------------------------- */
+/* --- this host's own line ------------------------------------------------------------------------------- */
 /* CO_EINPUT if it says what is not its to say. *help, *insecure: it asks for help, or says so. */
 static co_err check_line(int argc, char **argv, bool *help, bool *insecure)
 {
@@ -96,7 +97,7 @@ static co_err check_line(int argc, char **argv, bool *help, bool *insecure)
     return err;
 }
 
-/* --- the code ------------------------------------------------------------------------------------------------------------ */
+/* --- the code ------------------------------------------------------------------------------------------- */
 static co_err take_code(void *ctx, const char *typed)
 {
     return co_code_parse(ctx, typed);
@@ -131,7 +132,7 @@ static co_err read_code(co_code *out)
     return err ? co_fail_in(err, "join") : CO_OK;
 }
 
-/* --- what the host says -------------------------------------------------------------------------------------------------- */
+/* --- what the host says --------------------------------------------------------------------------------- */
 /* The line to run: the host's flags, then ours, then the program. */
 static co_err put_together(char ***out, int *n, const co_job_plan *plan, int argc, char **argv)
 {

@@ -1,8 +1,9 @@
-/* launch_int.h -- the flags of `cohort launch`: one table makes the fields, the parser, PET_ variables, --help and completion.
+/* launch_int.h -- the flags of `cohort launch`: one table makes the fields, the parser, PET_ variables,
+ * --help and completion.
  *
- * A row: field, flag, what its value is, help. VALUE rows are const char * (NULL: not given), SWITCH rows bool. A flag is
- * written with dashes or underscores, its value after '=' or as the next word; PET_<FLAG> in the environment is its
- * default.
+ * A row: field, flag, what its value is, help. VALUE rows are const char * (NULL: not given), SWITCH rows
+ * bool. A flag is written with dashes or underscores, its value after '=' or as the next word; PET_<FLAG> in
+ * the environment is its default.
  */
 #ifndef CO_JOB_LAUNCH_LAUNCH_INT_H
 #define CO_JOB_LAUNCH_LAUNCH_INT_H
@@ -78,12 +79,14 @@ typedef struct launch_args {
     char *const *line; /* the whole line, if it may be started again by a scheduler; else NULL */
 } launch_args;
 
-/* flags.c. Reads a line. A flag before the program that is not in the table goes to the program, and `note` says so. */
+/* flags.c. Reads a line. A flag before the program that is not in the table goes to the program, and `note`
+ * says so. */
 co_err launch_parse(launch_args *a, int argc, char **argv, void (*note)(const char *text));
 void launch_args_free(launch_args *a);
 /* "--nnodes" for "--nnodes=2"; NULL: no flag, or the beginning of several. */
 const char *launch_flag_name(const char *word);
-/* The words that give the flags in `names` the values they have in `a`. Returns how many; `out` has room for each. */
+/* The words that give the flags in `names` the values they have in `a`. Returns how many; `out` has room for
+ * each. */
 int launch_words(const char **out, co_pool *pool, const launch_args *a, const char *const *names);
 
 /* values.c: a flag's value, or CO_EINPUT with what is needed. */
@@ -122,8 +125,8 @@ bool launch_looks_like_program(const launch_args *a, const char *word); /* a fil
 /* token.c */
 co_err token_from_env(co_meet *where);                         /* and removes it from the environment */
 co_err token_from_user(const co_terms *terms, co_meet *where); /* asks at the terminal if a token is needed */
-/* Reads a line at the terminal without echo, up to three times until `take` accepts it; says why it was not accepted.
- * False: no terminal, or the user typed nothing. */
+/* Reads a line at the terminal without echo, up to three times until `take` accepts it; says why it was not
+ * accepted. False: no terminal, or the user typed nothing. */
 bool ask_secret(const char *prompt, co_err (*take)(void *ctx, const char *typed), void *ctx);
 
 /* hosts.c: --hosts and --hostfile; from_stdin.c: the other end of it. The exit status. */
@@ -132,8 +135,8 @@ int launch_from_stdin(void);
 
 /* variables.c: --env */
 enum { LAUNCH_ENV_MOST = 256 };
-/* Entries NAME=VALUE, NULL-terminated, into `env` (zeroed, [LAUNCH_ENV_MOST + 1]): those of `always` that are set, then
- * those of the line. */
+/* Entries NAME=VALUE, NULL-terminated, into `env` (zeroed, [LAUNCH_ENV_MOST + 1]): those of `always` that are
+ * set, then those of the line. */
 co_err variables_list(const char **env, co_pool *pool, const launch_args *a, const char *const *always);
 co_err variable_set(const char *entry, co_pool *pool);     /* NAME=VALUE; the value may have any bytes */
 co_err variables_set(const launch_args *a, co_pool *pool); /* into our own environment, for the workers */

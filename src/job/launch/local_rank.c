@@ -1,8 +1,9 @@
 /* local_rank.c -- does a script expect its local rank as an argument?
  *
- * `python -m torch.distributed.launch` passes --local-rank=N (before PyTorch 2: --local_rank=N); torchrun does not. The line
- * that users type here looks the same for both, so the script decides: it gets the argument if it defines one of that name
- * and never mentions LOCAL_RANK, where it could read the number otherwise. --use-env turns this off.
+ * `python -m torch.distributed.launch` passes --local-rank=N (before PyTorch 2: --local_rank=N); torchrun
+ * does not. The line that users type here looks the same for both, so the script decides: it gets the
+ * argument if it defines one of that name and never mentions LOCAL_RANK, where it could read the number
+ * otherwise. --use-env turns this off.
  */
 #include "job/launch/launch_int.h"
 

@@ -1,5 +1,6 @@
-/* token.c -- where a secret comes from: the environment, or somebody who reads it off the first host's screen and types
- * it here. What is typed is not shown, and a signal meanwhile (Ctrl-C, Ctrl-Z) leaves the terminal as it was. */
+/* token.c -- where a secret comes from: the environment, or somebody who reads it off the first host's screen
+ * and types it here. What is typed is not shown, and a signal meanwhile (Ctrl-C, Ctrl-Z) leaves the terminal
+ * as it was. */
 #include "job/launch/launch_int.h"
 
 #include <errno.h>
@@ -35,7 +36,8 @@ static void note_signal(int sig)
 
 static const int noted[] = {SIGINT, SIGTERM, SIGHUP, SIGQUIT, SIGTSTP};
 
-/* Waits for input or one of the noted signals, which come nowhere else: none is lost between a look and a wait. */
+/* Waits for input or one of the noted signals, which come nowhere else: none is lost between a look and a
+ * wait. */
 static ssize_t read_or_note(int tty, const sigset_t *outside, char *out, size_t size)
 {
     struct pollfd p = {.fd = tty, .events = POLLIN};

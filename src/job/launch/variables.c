@@ -37,7 +37,8 @@ static co_err add_variable(const char **env, int *n, co_pool *pool, const char *
     return CO_OK;
 }
 
-/* Whether what follows a comma is a variable; otherwise the comma belongs to the value before it (CUDA_VISIBLE_DEVICES=0,1). */
+/* Whether what follows a comma is a variable; otherwise the comma belongs to the value before it
+ * (CUDA_VISIBLE_DEVICES=0,1). */
 static bool is_variable(const char *word)
 {
     char name[256];

@@ -1,4 +1,5 @@
-/* where.c -- where the hosts of a job meet, from the flags: nowhere (one host), at an endpoint, or at the master's. */
+/* where.c -- where the hosts of a job meet, from the flags: nowhere (one host), at an endpoint, or at the
+ * master's. */
 #include "job/launch/launch_int.h"
 
 #include <stdlib.h>
@@ -21,7 +22,8 @@ static void new_id(char out[37])
                        r[i]);
 }
 
-/* Keys of --rdzv-conf that need no warning: torchrun's that have no effect here, and those that where_etcd.c reads. */
+/* Keys of --rdzv-conf that need no warning: torchrun's that have no effect here, and those that where_etcd.c
+ * reads. */
 static bool passes(const char *key)
 {
     static const char *const others[] = {"close_timeout",
@@ -70,8 +72,8 @@ static co_err set_conf(co_meet *m, const char *text)
     return CO_OK;
 }
 
-/* COHORT_FAULT=version=9.9.9,clock=300: this host as one of another version, or with a clock that is 300 s ahead, so that what the
- * others say to it can be rehearsed. Nothing else in the program reads it. */
+/* COHORT_FAULT=version=9.9.9,clock=300: this host as one of another version, or with a clock that is 300 s
+ * ahead, so that what the others say to it can be rehearsed. Nothing else in the program reads it. */
 static co_err set_fault(launch_plan *p, const char *text)
 {
     double ahead_s;

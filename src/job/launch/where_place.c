@@ -1,5 +1,6 @@
-/* where_place.c -- a launcher that Slurm, mpirun, Kubernetes or a script with RANK and WORLD_SIZE started: what these know need
- * not be said again in flags. --standalone, --rdzv-endpoint, --master-addr and etcd are said on purpose: then nothing is looked at.
+/* where_place.c -- a launcher that Slurm, mpirun, Kubernetes or a script with RANK and WORLD_SIZE started:
+ * what these know need not be said again in flags. --standalone, --rdzv-endpoint, --master-addr and etcd are
+ * said on purpose: then nothing is looked at.
  */
 #include "job/launch/launch_int.h"
 
