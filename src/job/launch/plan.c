@@ -1,4 +1,4 @@
-/* plan.c -- the flags' values, checked: every mistake is said before anything is started. */
+/* plan.c -- checks the flags' values, so every mistake is reported before anything is started. */
 #include "job/launch/launch_int.h"
 
 #include <signal.h>
