@@ -3,8 +3,9 @@
  *
  *     bench_jpeg [DIR]          an image folder; without it 64 pictures of 64x64 (quality 90, 4:2:0) are made up
  *
- * Three ways: the pictures as they are (64x64), that with random resized crop and flip to the same size, and
- * the decoding alone. Time is that of this thread on a CPU; the median of ROUNDS. One JSON object a line:
+ * Three tasks: the pictures at their own size (64x64), the pictures with a random resized crop to that size
+ * and a flip, and decoding alone. Time is the CPU time of this thread, the median of ROUNDS rounds. The
+ * output is one JSON object a line:
  *
  *     {"task":"decode + transform","images":10000,"images_per_s":11000,"decode_us":70.1,"augment_us":15.2}
  */
@@ -34,7 +35,7 @@ static uint64_t cpu_ns(void)
     return (uint64_t)t.tv_sec * 1000000000u + (uint64_t)t.tv_nsec;
 }
 
-/* Noise over a ramp: about 3 KB, as photographs of that size have. */
+/* Noise over a ramp. The file has about 3 KB, like a photograph of that size. */
 static void put_jpeg(const char *path, uint32_t r)
 {
     struct jpeg_compress_struct j;

@@ -1,9 +1,9 @@
 /* bench_matmul.c -- matrix products and convolutions against the FMA peak of this core, one thread.
  *
  * The peak is a loop of independent FMAs that touches nothing but registers. Peak and kernel are measured in
- * turn, ROUNDS times, so that a busy machine or a changing clock hits both; each figure is the
- * median over the rounds, and so is the fraction. Time is that of this thread on a CPU. A word as argument
- * picks the tasks whose name contains it. One JSON object a line:
+ * turn, ROUNDS times, so that a busy machine or a changing clock hits both; each figure is the median over
+ * the rounds, and so is the fraction. Time is the CPU time of this thread. An argument selects the tasks
+ * whose names contain it. The output is one JSON object a line:
  *
  *     {"task":"matmul 512x512x512","peak_gflops":98.1,"ours_gflops":80.2,"fraction":0.817}
  */
@@ -126,7 +126,7 @@ static float *tensor(const co_shape *s)
     return p;
 }
 
-/* This thread's time on a CPU: what others do on the machine does not count. */
+/* The CPU time of this thread: other load on the machine does not count. */
 static uint64_t cpu_ns(void)
 {
     struct timespec t;

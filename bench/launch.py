@@ -3,8 +3,8 @@
 
     launch.py COHORT [--workers 4 16] [--runs 3]       # with a Python that has torch
 
-Whole commands are timed, from their start to their end, and divided by the number of workers; medians. The script is an empty
-shell script, so what is left is the launcher. `load` says what else the machine did.
+Each time is that of a whole command, divided by the number of workers; results are medians. The script is an empty
+shell script, so the time is the launcher's. `load` is the load average of the machine.
 """
 import argparse
 import json
@@ -26,7 +26,8 @@ def timed(line, cwd):
 
 
 def measure(cohort, workers, runs):
-    launchers = {"torchrun": [sys.executable, "-m", "torch.distributed.run"], "cohort": [os.path.abspath(cohort), "launch"]}
+    launchers = {"torchrun": [sys.executable, "-m", "torch.distributed.run"],
+                 "cohort": [os.path.abspath(cohort), "launch"]}
     took = {name: [] for name in launchers}
     with tempfile.TemporaryDirectory() as cwd:
         script = os.path.join(cwd, "empty.sh")
@@ -35,7 +36,8 @@ def measure(cohort, workers, runs):
         os.chmod(script, 0o755)
         for _ in range(runs):
             for name, line in launchers.items():
-                took[name].append(timed(line + ["--standalone", f"--nproc-per-node={workers}", "--no-python", script], cwd))
+                options = ["--standalone", f"--nproc-per-node={workers}", "--no-python", script]
+                took[name].append(timed(line + options, cwd))
     ms = {name: 1e3 * statistics.median(t) / workers for name, t in took.items()}
     return {"workers": workers, "runs": runs, "torchrun_ms_per_worker": round(ms["torchrun"], 2),
             "cohort_ms_per_worker": round(ms["cohort"], 3), "times_faster": round(ms["torchrun"] / ms["cohort"], 1)}

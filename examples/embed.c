@@ -1,6 +1,7 @@
-/* embed.c -- training from inside a program: told of every step, stopped when it is good enough, then asked.
+/* embed.c -- training from inside a program: it gets a callback per step, stops when the accuracy is high
+ * enough, then evaluates and predicts.
  *
- *     ./embed            trains the built-in digits until 90 of 100 are right, then shows what it makes of ten
+ *     ./embed            trains on the built-in digits until 90 % are right, then predicts ten
  */
 #include <cohort.h>
 #include <stdio.h>
@@ -28,7 +29,7 @@ static int on_eval(void *ctx, const cohort_eval *e)
         return 0;
     p->best = e->metric > p->best ? e->metric : p->best;
     printf("epoch %lld: %.1f %% right\n", (long long)e->epoch + 1, 100 * e->metric);
-    return e->metric >= 0.90; /* not 0: save and stop, soon: steps go on until the word is round */
+    return e->metric >= 0.90; /* not 0: save and stop; a few more steps may run before all ranks stop */
 }
 
 static void on_prediction(void *ctx, const cohort_prediction *p)
@@ -58,7 +59,7 @@ int main(void)
            s.status == COHORT_STOPPED ? "stopped" : "done", (long long)s.steps, (long long)progress.steps,
            s.weights_sha256);
 
-    /* The run's folder knows its own configuration: nothing is said twice. */
+    /* The run's folder holds its configuration, so nothing has to be repeated here. */
     char from[sizeof s.run_dir + 16];
     snprintf(from, sizeof from, "ckpt_path='%s'", s.run_dir);
     const char *look[] = {from};

@@ -1,4 +1,4 @@
-/* own_model.c -- a model and a data set of one's own, with everything `cohort train` has.
+/* own_model.c -- a program with its own model and data set, and all of `cohort train`.
  *
  *     make
  *     ./own_model train model=residual data=spirals                     a few seconds
@@ -6,7 +6,8 @@
  *     ./own_model train -m model=residual data=spirals model.blocks=1,2,4 seed=1,2        a sweep
  *     ./own_model train --help model                                    the keys below are in it
  *
- * One rank or many, killed or not, continued or not: the weights are the same to the last bit.
+ * The weights are the same to the last bit for any number of ranks, and for runs that were killed or
+ * continued.
  */
 #include <cohort.h>
 #include <stdio.h>
@@ -25,8 +26,8 @@ static const cohort_option spiral_options[] = {
     {"noise", COHORT_FLOAT, offsetof(struct spirals, noise), "0.02", "how far points stray from it", 0, 1, NULL},
     {0}};
 
-/* What a sample looks like and how many there are. The settings are all we need later, and they outlive the
- * set. */
+/* Says what a sample is and how many there are. Later calls need only the settings, which live longer than
+ * the data set. */
 static cohort_err spirals_open(cohort_samples *out, const void *cfg)
 {
     const struct spirals *s = cfg;
@@ -40,7 +41,7 @@ static cohort_err spirals_open(cohort_samples *out, const void *cfg)
     return COHORT_OK;
 }
 
-/* One point: a function of its number alone, so that any rank, on any machine, at any time makes the same. */
+/* Makes one point. It depends on its number alone, so every rank on every machine makes the same point. */
 static int spirals_fill(void *self, cohort_split split, uint32_t id, const cohort_draw *draw, void *x, void *y)
 {
     const struct spirals *s = self;
@@ -89,7 +90,7 @@ static cohort_node *residual_build(const cohort_build *b, const void *cfg)
     char name[32];
 
     if (b->task == COHORT_TOKENS)
-        return cohort_graph_fail(b->g, "needs samples of numbers, and this is text");
+        return cohort_graph_fail(b->g, "needs samples of numbers; the data is text");
     cohort_node *x = cohort_reshape(b->g, b->x, COHORT_SHAPE(b->n, -1)); /* [n, numbers of a sample] */
     cohort_node *h = cohort_nn_linear(b->g, x, c->width, true, "stem");  /* [n, width] */
     for (int64_t i = 0; i < c->blocks; i++) {

@@ -1,6 +1,7 @@
 /* cohort.h -- train models of your own with cohort: one header, one archive (libcohort.a).
  *
- * Two ways in. A program that IS `cohort`, with your models and data sets beside the built-in ones:
+ * There are two ways to use it. A program can be `cohort` itself, with your models and data sets added to the
+ * built-in ones:
  *
  *     static const cohort_model *const models[] = {&mine, NULL};
  *     static const cohort_dataset *const datasets[] = {&spirals, NULL};
@@ -15,19 +16,19 @@
  *
  *     $ ./own train model=mine data=spirals model.width=64 optim.lr=0.01 trainer.devices=2
  *
- * Or a program that trains now and then: cohort_train, cohort_evaluate, cohort_predict.
+ * Or a program can call cohort_train, cohort_evaluate and cohort_predict.
  *
- * The promise holds for your parts too: the same weights, bit for bit, for any number of ranks, whoever is
- * killed on the way, if `build` and `fill` are functions of their arguments alone (no clock, no rand(), no
- * counters of their own) and what goes into a sample does not come out of libm, which differs between CPUs:
- * cohort_sin and friends do not.
+ * Training with your parts also gives the same weights, bit for bit, for any number of ranks and after any
+ * crash, on two conditions. `build` and `fill` depend on their arguments alone (no clock, no rand(), no
+ * counters of their own). And samples are not computed with libm, whose results differ between CPUs: use
+ * cohort_sin and its relatives.
  *
- * Rules. Functions that can fail return cohort_err; cohort_errmsg() then says what, where and what to do.
- * Strings and tables that you give are borrowed: static const is best. The library does not print, but for
- * cohort_main, and never exits. Ranks are forked, so call it before your program starts threads. One call at
- * a time per process. Between versions structs may grow at their ends: zero them, set fields by name, compile
- * again. Names do not change within a major version. All are cohort_ or COHORT_; the archive has no other
- * global symbols.
+ * Rules. Functions that can fail return cohort_err; cohort_errmsg() then says what went wrong, where, and
+ * what to do. The library borrows the strings and tables that you pass: make them static const. Only
+ * cohort_main prints, and nothing exits your program. Ranks are forked, so call the library before your
+ * program starts threads. Make one call at a time per process. New versions may add fields at the end of
+ * structs: zero them, set fields by name, and recompile. Names do not change within a major version. All
+ * names start with cohort_ or COHORT_; the archive has no other global symbols.
  */
 #ifndef COHORT_H
 #define COHORT_H
@@ -49,12 +50,12 @@
 extern "C" {
 #endif
 
-const char *cohort_version(void); /* of the archive: COHORT_VERSION as it was when that was built */
+const char *cohort_version(void); /* the COHORT_VERSION with which the archive was built */
 
 /* --- errors ------------------------------------------------------------------------------------------- */
 typedef enum cohort_err {
     COHORT_OK = 0,
-    COHORT_EINPUT,   /* words, files or parts are wrong; nothing was started */
+    COHORT_EINPUT,   /* an argument, a file or a part is wrong; nothing was started */
     COHORT_EIO,      /* the outside world refused: disk, file */
     COHORT_EFORMAT,  /* bytes are not what they claim to be */
     COHORT_ENOMEM,   /* not enough memory */
@@ -76,7 +77,7 @@ typedef struct cohort_shape {
     int64_t d[COHORT_MAX_DIMS];
 } cohort_shape;
 
-/* COHORT_SHAPE(3, 32, 32); of C++ see the end. */
+/* COHORT_SHAPE(3, 32, 32). For C++ see the end of this file. */
 #ifndef __cplusplus
 #define COHORT_SHAPE(...)                                                                                    \
     ((cohort_shape){(int)(sizeof((int64_t[]){__VA_ARGS__}) / sizeof(int64_t)), {__VA_ARGS__}})
@@ -105,11 +106,11 @@ typedef struct cohort_option {
 typedef enum cohort_task {
     COHORT_CLASSIFY, /* x: float [x...]   y: int32_t, the class   loss: cross entropy   metric: acc */
     COHORT_REGRESS,  /* x: float [x...]   y: float [y_width]      loss: squared error   metric: mae */
-    /* x: int32_t [len] y: int32_t [len], the tokens to be told; loss and metric as CLASSIFY, per token */
+    /* x: int32_t [len] y: int32_t [len], the tokens to predict; loss and metric as CLASSIFY, per token */
     COHORT_TOKENS
 } cohort_task;
 
-enum { COHORT_IGNORE = -100 }; /* a y that does not count */
+enum { COHORT_IGNORE = -100 }; /* a y that does not count in loss and metrics */
 
 typedef enum cohort_split { COHORT_TRAIN, COHORT_VAL, COHORT_TEST, COHORT_SPLITS } cohort_split;
 
@@ -117,7 +118,7 @@ typedef enum cohort_split { COHORT_TRAIN, COHORT_VAL, COHORT_TEST, COHORT_SPLITS
 typedef struct co_graph cohort_graph;
 typedef struct co_node cohort_node;
 
-/* What `build` is given: a slice of n samples to predict for. */
+/* The arguments of `build`: a slice of n samples to predict for. */
 typedef struct cohort_build {
     cohort_graph *g;
     cohort_node *x;    /* CLASSIFY, REGRESS: [n, x...]; TOKENS: [n, len] of token numbers */
@@ -134,15 +135,15 @@ typedef struct cohort_model {
     const cohort_option *options; /* NULL: none */
     size_t cfg_size;              /* of the struct that options fill */
     bool batch_stats;             /* uses cohort_nn_batch_norm: batches are cut into fewer, larger slices */
-    /* The prediction: [n, outputs]; TOKENS: [n, len, outputs]. Called for several n; names and sizes of
-     * parameters must not depend on n or len. Refuses data that does not suit it by cohort_graph_fail. */
+    /* The prediction: [n, outputs]; TOKENS: [n, len, outputs]. It is called for several n; names and sizes of
+     * parameters must not depend on n or len. Call cohort_graph_fail to refuse data that does not fit. */
     cohort_node *(*build)(const cohort_build *b, const void *cfg);
 } cohort_model;
 
 /* Building is sticky: an operator given NULL, or shapes that do not fit, returns NULL; the first mistake is
- * kept and ends in a message with names and shapes. So no result needs a check. Write one statement per
- * operator where two arguments would each make something: C does not fix which is made first, and the order
- * is part of the numerics. */
+ * kept and reported with names and shapes, so no result needs a check. Do not create two nodes in the
+ * arguments of one call; write one statement for each. C does not fix which argument is evaluated first, and
+ * the order changes the bits of the result. */
 cohort_node *cohort_graph_fail(cohort_graph *g, const char *fmt, ...) COHORT_PRINTF(2, 3); /* gives NULL */
 bool cohort_graph_training(const cohort_graph *g);
 cohort_shape cohort_node_shape(const cohort_node *n); /* of NULL: nd = -1 */
@@ -157,7 +158,7 @@ cohort_node *cohort_nn_layer_norm(cohort_graph *g, cohort_node *x, const char *n
 cohort_node *cohort_nn_embedding(cohort_graph *g, cohort_node *tokens, int64_t rows, int64_t width,
                                  bool sparse, const char *name);
 
-/* A parameter of your own. The same name again is the same parameter (a tied weight). */
+/* A parameter of your own. A second call with the same name returns the same parameter (a tied weight). */
 typedef enum cohort_init_kind {
     COHORT_INIT_ZERO,
     COHORT_INIT_ONE,
@@ -183,7 +184,7 @@ cohort_node *cohort_reshape(cohort_graph *g, cohort_node *x, cohort_shape shape)
 cohort_node *cohort_transpose(cohort_graph *g, cohort_node *x, const int *perm);
 cohort_node *cohort_concat(cohort_graph *g, cohort_node *const *x, int n, int axis);
 cohort_node *cohort_slice(cohort_graph *g, cohort_node *x, int axis, int64_t start, int64_t len);
-/* q [n,t,width], k and v [n,u,width]; lens [n] or NULL: positions past it are not seen */
+/* q [n,t,width], k and v [n,u,width]; lens [n] or NULL: positions past it are masked */
 cohort_node *cohort_attention(cohort_graph *g, cohort_node *q, cohort_node *k, cohort_node *v,
                               cohort_node *lens, int heads, bool causal);
 
@@ -197,10 +198,10 @@ typedef struct cohort_samples {
     int64_t max_len;              /* TOKENS: no sample is longer */
     int64_t count[COHORT_SPLITS]; /* samples; ids are 0..count-1 within a split */
     void *self;                   /* yours */
-    char fingerprint[65]; /* 64 hex digits that name this content; "": made from samples here and there */
+    char fingerprint[65];         /* 64 hex digits that identify the content; "": made from some samples */
 } cohort_samples;
 
-/* What a sample may be varied by: draw with (seed, epoch, id), and any rank draws the same. */
+/* For random variation of a sample: draw with (seed, epoch, id), and every rank draws the same. */
 typedef struct cohort_draw {
     uint64_t seed;
     uint32_t epoch;
@@ -212,9 +213,10 @@ typedef struct cohort_dataset {
     const cohort_option *options; /* NULL: none */
     size_t cfg_size;
     cohort_err (*open)(cohort_samples *out, const void *cfg);
-    /* Writes one sample. Called by several threads and processes at once. Not 0: it cannot be read
-     * (cohort_fail may say why), and is left out and counted; so is one whose class or token does not exist.
-     * With REGRESS it ends the run: there is no y that does not count. */
+    /* Writes one sample. Called by several threads and processes at once. Return 0, or another value if the
+     * sample cannot be read (cohort_fail may say why). Such a sample, or one whose class or token does not
+     * exist, is left out and counted. With REGRESS it ends the run, because no value of y means "left
+     * out". */
     int (*fill)(void *self, cohort_split split, uint32_t id, const cohort_draw *draw, void *x, void *y);
     int (*length)(void *self, cohort_split split, uint32_t id); /* TOKENS only: 1..max_len */
     const char *(*class_name)(void *self, int64_t label);       /* NULL, or gives NULL: has none */
@@ -240,7 +242,7 @@ typedef struct cohort_parts {
     const char *program;                   /* its name in messages; NULL: argv[0]'s */
 } cohort_parts;
 
-/* All of cohort's command line with your parts in it; the exit status. NULL: cohort itself. */
+/* Runs cohort's whole command line with your parts added and returns the exit status. parts may be NULL. */
 int cohort_main(int argc, char **argv, const cohort_parts *parts);
 
 /* --- from inside a program ---------------------------------------------------------------------------- */
@@ -268,15 +270,15 @@ typedef struct cohort_prediction {
     int64_t n;
 } cohort_prediction;
 
-/* What to do, and whom to tell. Callbacks run in the calling process; NULL: nobody asks. */
+/* What to run, and which callbacks to call. Callbacks run in the calling process and may be NULL. */
 typedef struct cohort_job {
     const cohort_parts *parts; /* NULL: what is built in */
     const char *const *words;  /* as on the command line: "model=mine", "optim.lr=0.01"; no sweeps */
     int n_words;
     void *ctx;
     int (*on_step)(void *ctx, const cohort_step *s); /* not 0: save and stop */
-    int (*on_eval)(void *ctx, const cohort_eval *e); /* likewise */
-    void (*on_text)(void *ctx, const char *line);    /* what the program would say on the screen */
+    int (*on_eval)(void *ctx, const cohort_eval *e); /* not 0: save and stop */
+    void (*on_text)(void *ctx, const char *line);    /* the lines that the cohort program would print */
     void (*on_prediction)(void *ctx, const cohort_prediction *p);
 } cohort_job;
 
@@ -294,15 +296,15 @@ typedef struct cohort_summary {
     char blame[2048];   /* FAILED: why */
 } cohort_summary;
 
-/* What `cohort train` does, run folder and all. COHORT_OK: trained, or stopped on request (status says
- * which). While it runs, SIGINT, SIGTERM and SIGUSR1 ask for a stop, and SIGPIPE and SIGHUP are ignored; all
- * is as before when it returns. */
+/* Trains like `cohort train`, with a run folder. COHORT_OK: the run finished, or stopped on request (`status`
+ * says which). While it runs, SIGINT, SIGTERM and SIGUSR1 request a stop, and SIGPIPE and SIGHUP are ignored;
+ * it restores all handlers when it returns. */
 cohort_err cohort_train(const cohort_job *job, cohort_summary *out);
 
-/* The weights of the word ckpt_path=FOLDER (a run's or a checkpoint's) on VAL or TEST. A run folder brings
- * its own configuration; words override it. */
+/* Evaluates the weights given by the argument ckpt_path=FOLDER (of a run or a checkpoint) on VAL or TEST. A
+ * run folder brings its own configuration; other arguments override it. */
 cohort_err cohort_evaluate(const cohort_job *job, cohort_split split, cohort_eval *out);
-/* on_prediction for each sample in order; limit < 0: all. */
+/* Calls on_prediction for each sample in order, at most `limit` times; limit < 0: for all. */
 cohort_err cohort_predict(const cohort_job *job, cohort_split split, int64_t limit);
 
 #ifdef __cplusplus

@@ -24,7 +24,7 @@ int bench_scaling(int argc, char **argv);
 int bench_apply(int argc, char **argv);
 int bench_versus(int argc, char **argv);
 
-/* trial.c: a `cohort train` of its own with these words (NULL-terminated) in a fresh folder below `dir`. */
+/* trial.c: runs `cohort train` with these arguments (NULL-terminated) in a fresh folder below `dir`. */
 typedef struct trial {
     int status; /* exit status */
     char *dir;  /* run folder */
@@ -40,14 +40,14 @@ int by_double(const void *a, const void *b);
 double median(double *x, int n);
 const char *self(void); /* this program's file */
 
-/* machine.c: the most that all processes below this one occupied together, from start to stop. */
+/* machine.c: the peak memory of all descendants of this process together, from start to stop. */
 typedef struct memory_watch memory_watch;
 co_err memory_watch_start(memory_watch **out);
 size_t memory_watch_stop(memory_watch *w);               /* bytes; frees w; NULL is fine */
-void cpu_fact(const char *name, char *out, size_t size); /* of a line of /proc/cpuinfo; "" if there is none */
-json_t *cpu_vector_flags(void);                          /* those flags that say how wide it computes */
+void cpu_fact(const char *name, char *out, size_t size); /* a value of /proc/cpuinfo, or "" */
+json_t *cpu_vector_flags(void);                          /* the CPU flags for vector instructions */
 
-/* material.c: root/text, and root/pictures, a folder a class. */
+/* material.c: makes root/text, and root/pictures with one folder per class. */
 co_err material_make(const char *root);
 
 #endif

@@ -1,6 +1,6 @@
-/* hashes.h -- the expected weights_sha256 of the sameness table, one set per kernel level. Any machine checks
- * itself against these, and so against every other. A changed hash is a decision: bump the level's version,
- * say it in CHANGELOG. */
+/* hashes.h -- the expected weights_sha256 of the sameness table, one set per kernel level. A machine that
+ * matches these hashes agrees with every other machine that does. Change a hash only on purpose: raise the
+ * level's version and add a line to CHANGELOG. */
 #ifndef CO_BENCH_HASHES_H
 #define CO_BENCH_HASHES_H
 

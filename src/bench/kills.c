@@ -1,5 +1,5 @@
-/* kills.c -- SIGKILLs of ranks, at random and aimed at each phase: the weights must be those of the
- * undisturbed run, no step lost; and how long it takes until a step is applied again. */
+/* kills.c -- kills ranks with SIGKILL, at random and in each phase. Checks that the weights equal those of an
+ * undisturbed run and that no step is lost, and measures the time until the next step is applied. */
 #include "bench/bench_int.h"
 
 #include <stdio.h>
@@ -11,7 +11,7 @@
 static const char *const phases[] = {"random", "loading", "forward",    "backward",
                                      "sum",    "apply",   "evaluation", "checkpoint"};
 
-/* One run with kills in `phase` (NULL: undisturbed). Epochs are enough for the kills to find room. */
+/* One run with kills in `phase` (NULL: undisturbed). It has enough epochs for all kills to happen. */
 static co_err run(const char *root, const char *phase, int kills, int epochs, int seed, trial *t)
 {
     char dir[80], a[64], b[64], c[64], d[64];
@@ -40,7 +40,7 @@ static co_err run(const char *root, const char *phase, int kills, int epochs, in
                           : co_fail(CO_EFAIL, "phase %s: exit status %d", phase ? phase : "none", t->status);
 }
 
-/* Goes on until so many kills have struck: a run may end before all it was asked for. */
+/* Repeats the run until enough kills have happened: a run may end before its last kill. */
 static co_err campaign(const char *root, const char *phase, int wanted, int epochs, const char *want, int *wrong)
 {
     int struck = 0, runs = 0;

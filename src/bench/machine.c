@@ -1,9 +1,9 @@
-/* machine.c -- the most memory that this process's descendants held at once, by a thread that looks at /proc;
- * and what the CPU is.
+/* machine.c -- measures the peak memory of this process's descendants with a thread that reads /proc, and
+ * describes the CPU.
  *
- * What is counted is the proportional set size (PSS): a page shared by k processes counts 1/k in each, so the
- * sum over a tree of processes is what the tree occupies, shared weights once. Looking takes a lock of the
- * process looked at: a run whose memory is measured is not one whose speed is. */
+ * It counts the proportional set size (PSS): a page shared by k processes counts 1/k in each, so the sum over
+ * a tree of processes is what the tree occupies, with shared weights counted once. Reading the PSS takes a
+ * lock in the measured process, so memory and speed are not measured in the same run. */
 #include "bench/bench_int.h"
 
 #include <pthread.h>
@@ -38,7 +38,7 @@ static size_t pss_of(long pid)
     return kib * 1024;
 }
 
-/* All below pid; one that ends while we look counts nothing. */
+/* The sum over all descendants of pid; a process that ends meanwhile counts 0. */
 static size_t pss_below(long pid, int depth)
 {
     char path[64];

@@ -1,4 +1,4 @@
-/* material.c -- text and pictures to train on, the same everywhere without shipping any. */
+/* material.c -- generates text and pictures to train on, the same on every machine. */
 #include "bench/bench_int.h"
 
 #include <png.h>
@@ -10,7 +10,7 @@
 
 enum { LEAST = 36, SIDE = 52, CLASSES = 3, OF_EACH = 12 };
 
-/* Lines of words of varying length: text that is the same everywhere without shipping any. */
+/* Writes lines of words of varying length. */
 static co_err write_text(const char *path)
 {
     co_rng_key key = co_rng_key_make(7, CO_RNG_DATA);
@@ -35,7 +35,7 @@ static co_err write_text(const char *path)
     return err;
 }
 
-/* A picture of its own size, with stripes by its class and noise. */
+/* Writes a picture whose size depends on its number and whose stripes depend on its class, with noise. */
 static co_err write_picture(const char *path, co_rng_key key, uint32_t class, uint32_t i)
 {
     static uint8_t rgb[SIDE * SIDE * 3]; /* [height,width,3] */

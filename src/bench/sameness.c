@@ -1,5 +1,5 @@
-/* sameness.c -- shows the promise. Each column is one training run, and each row runs it in another way. All
- * rows of a column must end with the same weights, bit for bit.
+/* sameness.c -- checks that training gives the same weights however it is run. Each column is one training
+ * run, and each row runs it in another way. All rows of a column must end with the same weights, bit for bit.
  *
  *     rows: ranks 1 2 3 4 8; loader threads; stopped at odd steps and continued with other ranks; a rank
  *           killed at a random instant; another build of the program (--other); every kernel level
@@ -15,11 +15,11 @@
 typedef struct column {
     const char *name;
     int full;    /* steps of the whole run */
-    int stop[2]; /* where rows that are stopped and continued are */
+    int stop[2]; /* the steps at which rows stop and continue */
     const char *words[24];
 } column;
 
-/* "@text", "@pictures" and "@cifar" stand for what the bench makes, or finds. */
+/* "@text" and "@pictures" stand for the folders that the bench makes, "@cifar" for the one that it finds. */
 static const column columns[] = {
     {"digits/mlp",
      30,
@@ -56,7 +56,8 @@ static const column columns[] = {
       "data.batch_size=32", "trainer.slices=8", "test=false", "trainer.eval_every=0"}},
 };
 
-/* A part of a run: so many ranks, up to one of the column's stops. The last part of a row goes to the end. */
+/* A part of a run: its number of ranks, and the stop of the column at which it ends. The last part of a row
+ * runs to the end. */
 enum { END, FIRST, SECOND };
 typedef struct part {
     int ranks, until;
@@ -66,7 +67,7 @@ typedef struct row {
     const char *name, *kernels;
     part parts[4];
     const char *extra[5];
-    bool other; /* by the other program */
+    bool other; /* run by the program given with --other */
 } row;
 
 static const row rows[] = {
@@ -117,12 +118,12 @@ static int words_of(const char **words, const column *c, const row *r, const set
     words[n++] = "trainer.max_epochs=1000";
     words[n++] = "console=quiet";
     words[n++] = "ckpt_path=auto";
-    if (r->parts[0].until == END) /* nothing goes on from it */
+    if (r->parts[0].until == END) /* no later part continues from it */
         words[n++] = "callbacks.model_checkpoint.enabled=false";
     return n;
 }
 
-/* One row of one column; the hash of its end. */
+/* Runs one row of one column and gives the hash of the final weights. */
 static co_err run_row(const column *c, const row *r, const setting *s, char sha[65], char kernels[32])
 {
     const char *words[48];
@@ -167,7 +168,7 @@ static const char *expected(const char *column_name, const char *kernels)
     return NULL;
 }
 
-/* `far` is the reference level in other memory: it is held to ref's hashes. */
+/* `far` is the reference level in other memory, so it must match the hashes of ref. */
 static void same_family(char kernels[32])
 {
     if (strncmp(kernels, "far", 3) == 0)
@@ -192,7 +193,7 @@ static void print_row(const column *c, const row *r, const char *kernels, const 
     fflush(stdout);
 }
 
-/* Is the column asked for, and can it be run? */
+/* Whether the column was requested and can be run. */
 static bool wanted(const column *c, const setting *s)
 {
     bool cifar = strncmp(c->name, "cifar", 5) == 0;

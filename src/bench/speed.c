@@ -1,4 +1,5 @@
-/* speed.c -- start, scaling and apply: figures of whole runs. Arms alternate within one invocation; medians. */
+/* speed.c -- the benches start, scaling and apply, which time whole runs. The variants alternate within one
+ * invocation; results are medians. */
 #include "bench/bench_int.h"
 
 #include <stdio.h>
@@ -27,7 +28,7 @@ static double number(const trial *t, const char *key)
     return x;
 }
 
-/* The root folder is removed only if all went well: the logs are in it otherwise. */
+/* Removes the root folder only after success: after a failure it holds the logs. */
 static int ended(co_err err, const char *root)
 {
     if (err) {

@@ -1,5 +1,5 @@
-/* trial.c -- a `cohort train` of its own, for the benches: another process, a fresh run folder, its summary
- * read back. */
+/* trial.c -- runs `cohort train` for the benches: in a process of its own, with a fresh run folder, and reads
+ * its summary. */
 #include "bench/bench_int.h"
 
 #include <errno.h>

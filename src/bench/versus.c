@@ -1,12 +1,13 @@
-/* versus.c -- `cohort bench vs-torch`: the same model, batch and threads here and in PyTorch, in turn, in one
- * run.
+/* versus.c -- `cohort bench vs-torch`: trains the same model with the same batch and threads here and in
+ * PyTorch, alternating within one run.
  *
- *     round 0      memory of each arm, and files into the page cache; its speed is not counted
+ *     round 0      measures the memory of each arm and fills the page cache; its speed does not count
  *     rounds 1..N  A B C A B C ...      A cohort, B PyTorch, C PyTorch with channels_last (pictures only)
  *
- * Medians over the rounds; PyTorch's better layout is the one compared with. Each run is a process of its
- * own, so that its start counts as a user feels it: from the command to the end of the first step. Data are
- * made up on both sides; PyTorch's lie ready in memory. bench/torch/versus.py is its side.
+ * Results are medians over the rounds; cohort is compared with PyTorch's better layout. Each run is a
+ * separate process, so that start-up time is what a user sees: from the command to the end of the first step.
+ * Both sides use made-up data; PyTorch's is in memory before the clock starts. PyTorch's side is
+ * bench/torch/versus.py.
  */
 #include "bench/bench_int.h"
 
@@ -29,7 +30,7 @@ static const char *const arm_names[] = {"cohort", "torch", "torch, channels_last
 
 typedef struct task {
     const char *name;
-    bool pictures; /* channels_last makes sense, and torchvision has the model */
+    bool pictures; /* channels_last applies, and the model comes from torchvision */
     int steps;
     const char *words[8];
 } task;
@@ -85,7 +86,7 @@ static co_err find_task(versus *v, const char *name)
                    name, near ? "; did you mean " : "", near ? near : "");
 }
 
-/* bench/torch/versus.py of the folder we are in, or of one above the program. */
+/* Finds bench/torch/versus.py below the current folder, or below a parent of the program's folder. */
 static co_err find_script(versus *v)
 {
     char dir[2048];
@@ -139,7 +140,7 @@ static co_err read_line(versus *v, int argc, char **argv)
 }
 
 /* --- PyTorch's arm -------------------------------------------------------------------------------------- */
-/* Runs the script; what it said last on standard output, parsed. A program that ends badly: CO_EFAIL. */
+/* Runs the script and parses the last line of its standard output. CO_EFAIL if the script fails. */
 static co_err run_script(const versus *v, const char *const *more, bool quiet, json_t **out)
 {
     char *argv[24], answer[MAX_ANSWER];
@@ -223,7 +224,7 @@ static co_err run_torch(versus *v, int arm, int round)
                  co_json_f64(j, "pss_before_first_step_bytes", &rest);
     json_decref(j);
     if (!there)
-        return co_fail(CO_EFAIL, "%s: its answer lacks a figure", v->script);
+        return co_fail(CO_EFAIL, "%s: a figure is missing from its output", v->script);
     v->rate[arm][round] = rate;
     v->start_s[arm][round] = (first_ns - began) * 1e-9;
     v->parameters[arm] = (long long)parameters;
@@ -312,7 +313,7 @@ static co_err measure(versus *v)
     return CO_OK;
 }
 
-/* Of n numbers that stay in their order. */
+/* The median of n numbers, which are not reordered. */
 static double middle(const double *x, int n)
 {
     double copy[MAX_ROUNDS];
@@ -321,7 +322,8 @@ static double middle(const double *x, int n)
     return median(copy, n);
 }
 
-/* The median over the rounds of a / b: neighbours in time, so a machine that slows down does not tip it. */
+/* The median of a / b over the rounds. a and b of a round are measured one after the other, so a machine that
+ * slows down affects both. */
 static double middle_ratio(const double *a, const double *b, int n)
 {
     double r[MAX_ROUNDS];

@@ -213,6 +213,8 @@ co_err app_open(app *a, const line *l)
                               .optim_cfg = co_conf_fields(a->conf, "optim"),
                               .schedule = co_schedules[co_conf_row_of(a->conf, "schedule")],
                               .schedule_cfg = co_conf_fields(a->conf, "schedule")};
+    const co_tracker_def *chosen[CO_TRACKERS_MOST];
+    a->spec.helpers = app_trackers(a, chosen);
     co_conf_sha256(a->conf, a->spec.config_sha256);
     return CO_OK;
 }

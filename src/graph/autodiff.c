@@ -4,13 +4,13 @@
  *                                        its rule emits dx and sends it to each input
  *
  * A value read several times gets several contributions. They are added in the order of use in the forward
- * graph (operator, then input position), whatever order they arrive in, so the sum's bits do not depend on
- * how the walk goes. A parameter's gradient is complete before it enters the leaf: no kernel adds into a
- * leaf.
+ * graph (operator, then input position), whatever order they arrive in, so the bits of the sum do not depend
+ * on the order of the backward walk. A parameter's gradient is complete before it enters the leaf: no kernel
+ * adds into a leaf.
  *
- * In the end every parameter has one value at home in the leaf: the one that its last operator wrote (bound
- * there by the compiler, without a copy), a copy where that value already lives elsewhere, or zeros where no
- * gradient came. Statistics that no norm wrote get zeros too.
+ * At the end every parameter has one value whose home is the leaf: the gradient itself (the compiler lets its
+ * operator write there, without a copy), a copy if that value already has another home, or zeros if there is
+ * no gradient. Statistics that no norm wrote get zeros too.
  */
 #include "graph/graph_int.h"
 
@@ -55,7 +55,7 @@ static co_node *constant(co_graph *g, co_shape shape, float value)
     return emit(g, CO_OP_FILL, &(co_attr){.value = value}, &shape, 0, NULL);
 }
 
-/* NULL: nobody sent anything. */
+/* Returns NULL if there are no contributions. */
 static co_node *sum_parts(co_graph *g, const co_node *x)
 {
     struct part *p = g->walk->parts[x->id];
@@ -97,7 +97,7 @@ static void settle(co_graph *g, co_node *x, co_node *d)
     if (value && (!value->op || value->home))
         value = EMIT(g, CO_OP_COPY, NULL, NULL, d);
     send_home(value, HOME_LEAF, x->entry);
-    if (x->sparse && !d) /* no row is present; a zero has the same bits whether float or integer */
+    if (x->sparse && !d) /* marks: no row is present; zero has the same bits as a float and as an integer */
         send_home(constant(g, CO_SHAPE(x->shape.d[0]), 0), HOME_MARKS, x->entry);
 }
 

@@ -9,12 +9,12 @@
  *      the last call
  *   4. plan.c gives the buffers offsets, and the calls are bound to them
  *
- * The graph is as it was afterwards: what differentiating added is cut off again, so that it can be compiled
- * for other kernels too.
+ * Compiling leaves the graph unchanged: the operators that differentiation added are removed again, so the
+ * graph can also be compiled for other kernels.
  */
 #include "graph/graph_int.h"
 
-/* A place in BASE_WORK has a buffer's number for its offset until the plan is made. */
+/* Until the plan is made, the offset of a place in BASE_WORK is the number of a buffer. */
 struct value { /* by node id; set for roots only */
     bool needed, placed;
     struct place at;
@@ -84,7 +84,7 @@ static int add_buffer(struct compile *c, size_t bytes, int first, int last, cons
     return c->e->n_buffer++;
 }
 
-/* Where the host keeps what this root value holds; false if it is workspace only. */
+/* Finds where the host keeps this root value; false if it exists in the workspace only. */
 static bool host_place(const struct compile *c, const co_node *n, struct place *at)
 {
     size_t real = (size_t)c->k->real_size;
@@ -105,8 +105,9 @@ static bool host_place(const struct compile *c, const co_node *n, struct place *
     return true;
 }
 
-/* In a memory space: what comes from the host is put before the first call; what goes home is fetched after
- * the last. The table of a row-sparse gradient is both, because absent rows stay as they were. */
+/* With a memory space, values from the host are copied in before the first call, and values with a home are
+ * copied out after the last. The table of a row-sparse gradient is copied both ways, because absent rows keep
+ * what they held. */
 static void add_moves(struct compile *c, const co_node *n, struct place host, struct place work)
 {
     co_exec *e = c->e;
@@ -123,7 +124,7 @@ static void add_moves(struct compile *c, const co_node *n, struct place host, st
     }
 }
 
-/* First sight of a root value, at call `call`. */
+/* Gives a place to a root value when it first occurs, at call `call`. */
 static void place_value(struct compile *c, co_node *root, int call, const char *name)
 {
     struct value *v = &c->v[root->id];
@@ -277,7 +278,7 @@ static co_err lay_out_inputs(struct compile *c)
 static co_err make_room(struct compile *c)
 {
     size_t nodes = (size_t)c->g->n_node, ops = (size_t)c->g->n_op;
-    size_t moves = c->k->space ? nodes + 1 : 1; /* without a space: the output alone */
+    size_t moves = c->k->space ? nodes + 1 : 1; /* without a memory space only the output is copied */
     co_pool *pool = &c->e->pool;
 
     c->v = co_array(nodes, sizeof *c->v);
@@ -324,7 +325,7 @@ co_err co_exec_new(co_exec **out, co_graph *g, const co_kernels *kernels)
         err = compile(&c, n_op);
     g->n_op = n_op;
     g->n_node = n_node;
-    g->err = CO_OK; /* out of memory while differentiating is not the graph's mistake */
+    g->err = CO_OK; /* running out of memory here is not a mistake of the graph */
     co_free(c.v);
     co_free(c.live);
     co_free(c.scratch);

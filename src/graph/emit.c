@@ -1,5 +1,5 @@
-/* emit.c -- the one way to add an operator: model code, gradient rules and the compiler all come through
- * here.
+/* emit.c -- adds operators to a graph. Model code, gradient rules and the compiler all use it; there is no
+ * other way.
  *
  * The row of the operator table says how many inputs of which dtypes it takes and what comes out; its shape
  * rule checks the rest. Only a checked operator enters the graph's lists.
@@ -32,7 +32,7 @@ static bool inputs_fit(co_graph *g, struct op *op, const struct op_row *row)
     return true;
 }
 
-/* A row-sparse parameter has a gradient that only embedding can give, and only one of them. */
+/* Only embedding can produce a row-sparse gradient, and only one embedding may read such a parameter. */
 static bool sparse_rule(co_graph *g, struct op *op)
 {
     for (int i = 0; i < op->n_in; i++) {

@@ -1,4 +1,4 @@
-/* ends.c -- what the graph is for: its loss, the statistics that leave it, its output. */
+/* ends.c -- what the graph computes for its caller: the loss, the statistics and the output. */
 #include "graph/graph_int.h"
 
 void co_graph_loss(co_graph *g, co_node *rows)
@@ -34,7 +34,7 @@ void co_graph_stat(co_graph *g, int slot, co_node *f64_scalar)
         co_graph_fail(g, "stat %d: must be one F64, as sum_all, count_valid and correct give", slot);
         return;
     }
-    if (!root->op || root->home) /* belongs somewhere already: a copy for this slot */
+    if (!root->op || root->home) /* it already has a place: copy it into this slot */
         root = EMIT(g, CO_OP_COPY, NULL, NULL, root);
     if (!root)
         return;

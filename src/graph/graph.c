@@ -1,7 +1,8 @@
-/* graph.c -- the graph itself: its first mistake and its leaves. emit.c adds the operators, ends.c says what it is for.
+/* graph.c -- the graph itself: its first mistake and its leaves. emit.c adds operators; ends.c sets the loss
+ * and outputs.
  *
- * Sticky: the first mistake is kept and from then on everything returns NULL, so nothing here has to be
- * checked by model code. Memory comes from the graph's pool and dies with it.
+ * Errors are sticky: the graph keeps the first mistake, and every later call returns NULL, so model code
+ * needs no checks. Memory comes from the graph's pool and dies with it.
  */
 #include "graph/graph_int.h"
 
@@ -9,7 +10,7 @@
 #include <stdio.h>
 #include <string.h>
 
-enum { MAX_BYTES_LOG2 = 40 }; /* one tensor; keeps every sum of sizes far from overflow */
+enum { MAX_BYTES_LOG2 = 40 }; /* limit of one tensor; it keeps every sum of sizes far from overflow */
 
 co_err co_graph_new(co_graph **out, bool training)
 {
@@ -127,7 +128,7 @@ static co_node *add_leaf(co_graph *g, node_kind kind, const char *name, co_dtype
     return n;
 }
 
-/* The leaf again if it was declared before in the same way. */
+/* Returns the existing leaf if it was declared before with the same type and shape. */
 static co_node *seen_leaf(co_graph *g, co_node *n, node_kind kind, co_dtype dtype, const co_shape *shape)
 {
     char a[128], b[128];

@@ -15,12 +15,12 @@
  *     co_graph_stat(g, 0, co_sum_all(g, l));
  *     CO_TRY(co_exec_new(&exec, g, kernels));
  *
- * One call must not have two arguments that each make something: the layout is in order of creation and a
- * value's gradients are added in order of use, but C does not fix the order in which arguments are evaluated,
- * and gcc and clang differ. A statement for each, and every compiler gives the same bits.
+ * Do not create two nodes in the arguments of one call. The layout follows the order of creation and
+ * gradients are added in order of use, but C does not fix the order in which arguments are evaluated, and gcc
+ * and clang differ. With one statement per node, every compiler gives the same bits.
  *
  * An executor is position-independent: it is compiled once in the supervisor, and every rank runs it over its
- * own bases. One executor per slice shape; all share one workspace of the largest's size.
+ * own bases. There is one executor per slice shape; all share one workspace, as large as the largest needs.
  *
  * A graph owns its nodes, names and shapes. An executor owns copies of what it needs: the graph may be freed
  * first.
@@ -45,7 +45,8 @@ co_err co_graph_new(co_graph **out, bool training);
 void co_graph_free(co_graph *g); /* NULL is fine */
 bool co_graph_training(const co_graph *g);
 co_err co_graph_error(const co_graph *g); /* CO_OK, or the first mistake (its text becomes the thread's) */
-/* Model code's own mistake: kept if it is the first. Returns NULL so that it can be returned as a node. */
+/* Reports a mistake that model code found; it is kept if it is the first. Returns NULL, so that model code
+ * can return it as a node. */
 co_node *co_graph_fail(co_graph *g, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
 
 const co_shape *co_node_shape(const co_node *n); /* of NULL: a shape of nd = -1 */
@@ -53,7 +54,7 @@ const co_shape *co_node_shape(const co_node *n); /* of NULL: a shape of nd = -1 
 /* --- leaves of the graph ----------------------------------------------------------------------------- */
 enum { CO_PARAM_SPARSE = 1, CO_PARAM_NO_DECAY = 2 };
 co_node *co_input(co_graph *g, const char *name, co_dtype dtype, co_shape shape);
-/* The same name again gives the same node (a tied weight), if the shape is the same. */
+/* A second call with the same name and shape returns the same node (a tied weight). */
 co_node *co_param(co_graph *g, const char *name, co_shape shape, co_init init, int flags);
 co_node *co_stat(co_graph *g, const char *name, co_shape shape, co_init init, float momentum);
 void co_counter(co_graph *g, const char *name); /* num_batches_tracked */
@@ -102,38 +103,39 @@ void co_graph_output(co_graph *g, co_node *n); /* predictions, at offset 0 of th
 /* --- compiled ---------------------------------------------------------------------------------------- */
 typedef struct co_bases {
     void *state;       /* layout.count elements of real_size (4) bytes; read only here */
-    void *leaf;        /* layout.leaf_count elements, likewise; NULL in evaluation */
+    void *leaf;        /* layout.leaf_count elements of real_size bytes; NULL in evaluation */
     void *input;       /* input_bytes */
     void *work;        /* work_bytes, 64-byte aligned; the provider's space if it has one */
     double *stat;      /* one per stat slot */
-    void *output;      /* output_bytes, or NULL if nobody wants it */
+    void *output;      /* output_bytes; NULL if the caller does not want it */
     size_t work_bytes; /* of `work`, for the provider's space ops */
 } co_bases;
 
 typedef struct co_exec_info {
     size_t work_bytes, input_bytes, output_bytes;
     int calls, forward_calls; /* calls [0, forward_calls) are the forward pass */
-    double flops;             /* of matrix products and convolutions, one run */
+    double flops;             /* of the matrix products and convolutions in one run */
     size_t naive_bytes;       /* workspace without reuse, for comparison */
 } co_exec_info;
 
-/* Differentiates (if training), plans memory by liveness, binds kernels. CO_EINPUT for a sticky mistake. */
+/* Differentiates (if training), plans memory by liveness, binds kernels. CO_EINPUT if building the graph
+ * failed. */
 co_err co_exec_new(co_exec **out, co_graph *g, const co_kernels *kernels);
 void co_exec_free(co_exec *e); /* NULL is fine */
 const co_exec_info *co_exec_info_of(const co_exec *e);
 const co_layout *co_exec_layout(const co_exec *e); /* state space; the executor's */
-/* Offset and shape of an input inside the input base (64-byte aligned). CO_EINPUT if there is none of that
+/* Offset and shape of an input inside the input base (64-byte aligned). CO_EINPUT if no input has that
  * name. */
 co_err co_exec_input(const co_exec *e, const char *name, size_t *offset, co_dtype *dtype, co_shape *shape);
 co_shape co_exec_output_shape(const co_exec *e);
 /* "conv2d 'layer1.conv'" of call i, for blame reports and the flight recorder. */
 const char *co_exec_call_name(const co_exec *e, int i);
 
-/* Runs all calls in order. Before call i, i + 1 is stored to *beat (NULL: nobody watches). Cannot fail. */
+/* Runs all calls in order. Stores i + 1 to *beat before call i; beat may be NULL. Cannot fail. */
 void co_exec_run(const co_exec *e, const co_bases *bases, const co_run *run, _Atomic uint32_t *beat);
 
-/* The same, and after each call `after` is told its number and outputs: for who looks for the cause of a number, or for
- * where the time goes. */
+/* Runs all calls and invokes `after` after each one with its number and outputs, to find the cause of a value
+ * or to measure time. */
 typedef struct co_watcher {
     void *ctx;
     void (*after)(void *ctx, int call, const co_arg *out, int n_out);

@@ -1,4 +1,4 @@
-/* graph_int.h -- inside the room: values, operators, the operator table, the steps of compiling.
+/* graph_int.h -- private to src/graph: values, operators, the operator table, the steps of compiling.
  *
  *     builder (graph.c, emit.c, ops/)  ->  autodiff.c  ->  compile.c + plan.c  ->  run.c
  *
@@ -8,8 +8,8 @@
  * differentiated. A reshape is an operator OP_ALIAS without kernel and row: its value is another view of the
  * memory of root_of(value). Values are written once and never changed, so they can be shared freely.
  *
- * What must end outside the workspace has a home: the leaf (gradients, slice statistics), its row marks, or a
- * stat slot. A value has one home at most.
+ * A value that must end up outside the workspace has a home: the leaf (gradients, slice statistics), the
+ * leaf's row marks, or a stat slot. A value has at most one home.
  */
 #ifndef CO_GRAPH_GRAPH_INT_H
 #define CO_GRAPH_GRAPH_INT_H
@@ -28,7 +28,7 @@ struct walk;
 struct co_node {
     int id; /* index in the graph's list */
     node_kind kind;
-    struct op *op; /* the one that makes it; NULL: a leaf */
+    struct op *op; /* the operator that makes it; NULL for a leaf */
     co_shape shape;
     co_dtype dtype;
     bool grad;        /* depends on a parameter in a way that can be differentiated */
@@ -41,7 +41,7 @@ struct co_node {
 };
 
 struct op {
-    int number; /* in messages; a gradient's operators have that of their forward operator */
+    int number; /* for messages; a gradient operator has the number of its forward operator */
     int id;     /* co_op, or OP_ALIAS */
     int n_in, n_out;
     co_node *in[CO_MAX_IN], *out[CO_MAX_OUT];
@@ -73,8 +73,8 @@ struct co_graph {
 
 /* --- the operator table: ops/table.c ----------------------------------------------------------------- */
 enum {
-    ROW_INNER = 1,  /* made by gradient rules and the compiler only, no builder */
-    ROW_NO_GRAD = 2 /* its result is a measure: nothing is differentiated through it */
+    ROW_INNER = 1,  /* only gradient rules and the compiler make it; it has no builder */
+    ROW_NO_GRAD = 2 /* its result is a statistic: gradients do not pass through it */
 };
 
 struct op_row {
@@ -82,8 +82,8 @@ struct op_row {
     const char *role[CO_MAX_IN]; /* of the inputs, for messages */
     const char *in, *out; /* dtypes: f F32, i I32, l I64, u U32, d F64, * any (out: as the first input) */
     int min_in;           /* the rest of `in` is optional */
-    /* Checks inputs and attributes and sets the shapes of the outputs; out[0] has the shape wanted by the
-     * emitter, if it gave one. false after op_fail. */
+    /* Checks inputs and attributes and sets the shapes of the outputs; out[0] already has the shape that the
+     * caller of emit wanted, if it gave one. Returns false after op_fail. */
     bool (*shape)(co_graph *g, struct op *op);
     /* Emits the operators that give the gradient of each input and hands them over with grad_add. */
     void (*grad)(co_graph *g, const struct op *op, co_node *dy);
@@ -100,15 +100,17 @@ const struct op_row *op_row_of(int id);                              /* NULL: th
 co_node *emit(co_graph *g, co_op id, const co_attr *attr, const co_shape *want, int n_in, co_node *const *in);
 #define EMIT(g, id, attr, want, ...)                                                                         \
     emit(g, id, attr, want, (int)CO_COUNT(((co_node *[]){__VA_ARGS__})), (co_node *[]){__VA_ARGS__})
-co_node *root_of(co_node *n); /* the value whose memory n shows */
+co_node *root_of(co_node *n); /* the value whose memory n is a view of */
 void graph_nomem(co_graph *g);
 bool graph_add_node(co_graph *g, co_node *n);
 /* Room for one more element in *array (a pointer to a pointer) of n elements. */
 bool graph_grow(co_graph *g, void *array, int n, int *room, size_t size);
-bool shape_sane(const co_shape *s, co_dtype t); /* no dimension below 1, below 1 TiB on the whole */
+/* Whether every dimension is at least 1 and the whole tensor is below 1 TiB. */
+bool shape_sane(const co_shape *s, co_dtype t);
 
 /* --- messages: label.c ------------------------------------------------------------------------------- */
-/* "linear 'fc2': x [8,3072], weight [768,768]: " and the given words; kept if it is the first. */
+/* Writes "linear 'fc2': x [8,3072], weight [768,768]: " and the given text; keeps it if it is the first
+ * mistake. */
 bool op_fail(co_graph *g, const struct op *op, const char *fmt, ...) __attribute__((format(printf, 3, 4)));
 void op_text(char *buf, size_t size, const struct op *op); /* "linear 'fc2'", "relu#7" */
 char *label_of(co_graph *g, const char *param_name);       /* "fc2" of "fc2.weight" */
@@ -120,10 +122,12 @@ bool shape_like_1(co_graph *g, struct op *op);
 bool shape_is(const co_node *n, int nd, int64_t last); /* nd dimensions, the last one this long */
 
 /* --- gradients: autodiff.c --------------------------------------------------------------------------- */
-/* One contribution to the gradient of op->in[i]; nothing if that one needs none or d is NULL. */
+/* Adds one contribution to the gradient of op->in[i]; does nothing if that input needs no gradient or d is
+ * NULL. */
 void grad_add(co_graph *g, const struct op *op, int i, co_node *d);
 bool grad_wants(const struct op *op, int i);
-/* Appends the backward pass; every parameter and statistic then has exactly one value at home in its leaf. */
+/* Appends the backward pass; after that, every parameter and statistic has exactly one value whose home is
+ * its leaf. */
 co_err graph_differentiate(co_graph *g);
 
 /* --- memory plan: plan.c ----------------------------------------------------------------------------- */

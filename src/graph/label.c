@@ -1,7 +1,8 @@
-/* label.c -- how operators are called in messages, blame reports and the memory plan.
+/* label.c -- the names of operators in messages, blame reports and the memory plan.
  *
- * An operator is called after its first parameter, without the last component: linear 'fc2' reads fc2.weight.
- * One without parameters has its number: relu#7. The operators of a gradient keep their forward operator's.
+ * An operator is named after its first parameter, without the last component: linear 'fc2' reads fc2.weight.
+ * An operator without parameters is named by its number: relu#7. Gradient operators have the name of their
+ * forward operator.
  */
 #include "graph/graph_int.h"
 
@@ -24,7 +25,7 @@ void op_text(char *buf, size_t size, const struct op *op)
         snprintf(buf, size, "%s#%d", name, op->number);
 }
 
-/* "x [8,3072], weight [768,768]": what was given, up to the first NULL. F32 goes without saying. */
+/* "x [8,3072], weight [768,768]": the inputs that were given, up to the first NULL. F32 is not written. */
 static void inputs_text(char *buf, size_t size, const struct op *op)
 {
     const struct op_row *row = op_row_of(op->id);

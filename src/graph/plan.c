@@ -1,8 +1,8 @@
-/* plan.c -- memory by liveness.
+/* plan.c -- places buffers in memory according to when they are alive.
  *
  * A buffer is alive from the call that writes it to the last call that reads it. Buffers alive at the same
- * call must not overlap; others may. Largest first, each at the lowest offset where it collides with nothing
- * placed before it that lives at the same time (Pisarchyk and Lee, 2020: "greedy by size").
+ * call must not overlap; others may. Buffers are placed largest first, each at the lowest offset where it
+ * overlaps no earlier one that is alive at the same time (Pisarchyk and Lee, 2020: "greedy by size").
  *
  *     offset
  *       |  ######            ####      #### takes the place of ###### after its death
@@ -22,7 +22,7 @@ static int larger_first(const void *a, const void *b)
         return x->bytes > y->bytes ? -1 : 1;
     if (x->first != y->first)
         return x->first < y->first ? -1 : 1;
-    return x < y ? -1 : 1; /* of one array: a total order, the same in every run */
+    return x < y ? -1 : 1; /* both are in one array, so this is a total order that is the same in every run */
 }
 
 static bool together(const struct buffer *a, const struct buffer *b)
@@ -53,7 +53,7 @@ co_err plan_buffers(struct buffer *b, int n, size_t *work_bytes, size_t *naive_b
         struct buffer *x = order[i];
         size_t len = round_up(x->bytes);
         x->offset = 0;
-        for (int j = 0; j < i; j++) { /* pushed up by each one in the way */
+        for (int j = 0; j < i; j++) { /* each buffer in the way pushes it up */
             if (!together(x, placed[j]) || placed[j]->offset + round_up(placed[j]->bytes) <= x->offset)
                 continue;
             if (placed[j]->offset >= x->offset + len)

@@ -1,7 +1,7 @@
-/* run.c -- running an executor, and asking it about itself.
+/* run.c -- runs an executor, and answers questions about it.
  *
- * An executor is read only: addresses are made of the caller's bases on the stack for every call, so threads
- * can share one, each over its own bases. Nothing is allocated, nothing can fail.
+ * An executor is read-only. Each call's addresses are computed on the stack from the caller's bases, so
+ * threads can share one executor, each with its own bases. Running allocates nothing and cannot fail.
  */
 #include "graph/graph_int.h"
 
@@ -81,7 +81,7 @@ static void run_call(const struct call *call, void *const base[BASE_COUNT], cons
 
 static void fetch(const co_exec *e, const struct move *m, void *const base[BASE_COUNT], size_t work_bytes)
 {
-    if (!base[m->to.base]) /* an output that nobody wants */
+    if (!base[m->to.base]) /* the caller does not want the output */
         return;
     void *dst = address(base, m->to), *src = address(base, m->from);
     if (e->space)

@@ -1,5 +1,5 @@
-/* kernel.c -- finds a provider by name. The tables are filled once, on the first call, and never change. What
- * providers there are is written in providers.c alone. */
+/* kernel.c -- finds a provider by name. The tables are filled once, on the first call, and never change. Only
+ * providers.c lists the providers. */
 #include "kernel/kernel.h"
 
 #include <pthread.h>
@@ -77,7 +77,7 @@ const char *co_kernels_name(const co_kernels *k)
     for (int i = 0; i < provider_count; i++)
         if (k == &tables[i].k)
             return tables[i].name;
-    return k->level; /* not of this table: a test's own */
+    return k->level; /* not in this table: a test brought its own */
 }
 
 int64_t dims_product(const co_shape *s, int from, int to)

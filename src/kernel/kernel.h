@@ -1,20 +1,22 @@
 /* kernel.h -- the kernel table: one row per operator, one column per provider.
  *
  * A kernel is a pure function of its inputs, its attributes and the run's counters. It takes (ith, nth) and
- * splits only independent outputs between the threads of a team, never a reduction; nth = 1 today. It
- * allocates nothing, keeps nothing, and writes every element of every output (outputs hold garbage before).
+ * divides independent outputs among the threads of a team and never divides a reduction. Today nth is 1. It
+ * allocates nothing, keeps nothing between calls, and writes every element of every output (outputs hold
+ * garbage before the call).
  *
- * Providers (providers.c): `ref` is plain C for any CPU, and the oracle. `avx2` and `fma128` are levels of simd/:
- * the same sources compiled for different instructions, over the rows of ref. `far` is ref over memory that is
- * PROT_NONE outside its own calls; it proves that nobody else touches device memory.
+ * Providers (providers.c): `ref` is plain C for any CPU, and the oracle. `avx2` and `fma128` are levels of
+ * simd/: the same sources compiled for different instructions, over the rows of ref. `far` is ref over memory
+ * that is PROT_NONE outside its own calls; it proves that no other code touches device memory.
  *
  * A provider's numerics says in which order its sums run, and its version counts the changes to that. Providers
  * that give the same bits share a numerics: a run may move between them. Numerics and version ("avx2.1") are in
  * the run's header; a new version means changed hashes, and a line in CHANGELOG.
  *
- * What each operator computes. R = product of all leading dimensions, x: [R, C] then means "last dimension
- * C". All F32 unless said. dY means the gradient of Y. `ids` I64 [n]: the sample ids of the slice. Sums over
- * rows, positions, channels run in index order unless an algorithm of the level says otherwise.
+ * What each operator computes. R is the product of all leading dimensions; x [R,C] means that the last
+ * dimension of x is C. Tensors are F32 unless a row names another type. dY is the gradient of Y. `ids` I64
+ * [n] holds the sample ids of the slice. Sums over rows, positions, channels run in index order unless an
+ * algorithm of the level says otherwise.
  *
  *   MATMUL             a [..,M,K] (ta: [..,K,M]), b [..,K,N] (tb: [..,N,K])    -> c [..,M,N]; same leading
  *                      dims, or b of 2 dims shared by all leading indices of a
@@ -31,7 +33,8 @@
  *   BATCH_NORM_EVAL    x, gamma, beta, running_mean, running_var; eps          -> y
  *   LAYER_NORM         x [R,C], gamma, beta [C]; eps                           -> y, mean [R], rstd [R]
  *   LAYER_NORM_GRAD    dy, x, gamma, mean, rstd                                -> dx, dgamma, dbeta
- *   MAX_POOL           x [N,C,H,W]; kh, kw, stride, pad (padding is -inf)      -> y, idx I32 (h*W+w; first max; nan wins)
+ *   MAX_POOL           x [N,C,H,W]; kh, kw, stride, pad (padding is -inf)      -> y, idx I32 = h * W + w
+ *                      of the first maximum; a nan counts as the maximum
  *   MAX_POOL_GRAD      dy, idx                                                 -> dx [N,C,H,W]
  *   AVG_POOL           x; kh, kw, stride, pad (padding is 0, divisor kh*kw)    -> y
  *   AVG_POOL_GRAD      dy; kh, kw, stride, pad                                 -> dx
@@ -108,21 +111,21 @@ const char *co_op_name(co_op op);
 
 enum { CO_MAX_IN = 8, CO_MAX_OUT = 5 };
 
-/* The superset of what operators take; each reads its own fields. */
+/* The attributes of all operators; each operator reads its own fields. */
 typedef struct co_attr {
     int ta, tb;              /* matmul */
     int stride, pad, kh, kw; /* conv2d, pooling */
     int axis, start;         /* concat, slice, pad */
     int perm[CO_MAX_DIMS];   /* transpose */
     int heads, causal;       /* attention */
-    int ignore;              /* cross_entropy and its metrics: the target that does not count */
+    int ignore;              /* cross_entropy and its metrics: rows with this target are not counted */
     int k;                   /* correct */
     int sparse;              /* embedding_grad */
     float eps, p, smooth, value;
     uint32_t stream; /* dropout: co_rng_stream(operator name) */
 } co_attr;
 
-/* What changes from run to run of one executor. */
+/* The counters that differ between two runs of one executor. */
 typedef struct co_run {
     uint64_t seed;
     uint32_t step;
@@ -137,7 +140,7 @@ typedef struct co_arg {
 typedef struct co_call {
     const co_attr *attr;
     const co_arg *in, *out;
-    int n_in, n_out; /* an absent optional input is left out at the end */
+    int n_in, n_out; /* optional inputs come last; absent ones are not counted */
     void *scratch;   /* row's scratch() bytes, 64-byte aligned */
     const co_run *run;
     int ith, nth;
@@ -170,8 +173,9 @@ typedef struct co_kernels {
     co_kernel_row row[CO_OP_COUNT];
 } co_kernels;
 
-/* `level` is a provider's name, or "auto" for the best that this CPU has. Unknown: CO_EINPUT with the names; one
- * that this CPU cannot run: CO_EINPUT saying what it lacks. *out is static. */
+/* `level` is a provider's name, or "auto" for the best that this CPU has. An unknown name gives CO_EINPUT
+ * with a list of the names; a level that this CPU cannot run gives CO_EINPUT with what the CPU lacks. *out is
+ * static. */
 co_err co_kernels_get(const co_kernels **out, const char *level);
 /* "avx2.1": numerics and version, as written in header.json and checkpoints. */
 const char *co_kernels_name(const co_kernels *k);

@@ -1,5 +1,5 @@
-/* kernel_int.h -- what the providers of the kernel table share. Seen by src/kernel/ only, by its tests, and by
- * the tests' provider `wide`, which compiles the reference kernels once more, in double. */
+/* kernel_int.h -- what the providers of the kernel table share. Only src/kernel/ and its tests include it;
+ * among the tests is the provider `wide`, which compiles the reference kernels again in double. */
 #ifndef CO_KERNEL_KERNEL_INT_H
 #define CO_KERNEL_KERNEL_INT_H
 
@@ -11,9 +11,10 @@
 typedef struct provider {
     const char *name;     /* what trainer.kernels takes; co_kernels.level */
     const char *numerics; /* providers with the same numerics give the same bits; co_kernels.numerics */
-    const char *needs; /* what a CPU lacks that cannot run it, for the error message; NULL: it runs anywhere */
-    bool (*has)(void); /* whether this CPU can run it */
-    /* Over a table of zeros: every row, `version`, `real_size` and `space`. Called only where has() is true. */
+    const char *needs;    /* what the CPU must have, for the error message; NULL: nothing */
+    bool (*has)(void);    /* whether this CPU can run it */
+    /* Fills a zeroed table: every row, `version`, `real_size` and `space`. Called only where has() is
+     * true. */
     void (*fill)(co_kernels *k);
 } provider;
 

@@ -1,9 +1,10 @@
-/* dataset.c -- a data set of the program's: its `fill` writes one sample, ours a slice of them.
+/* dataset.c -- a data set that the program defines: the program's `fill` writes one sample, ours writes a
+ * slice of samples.
  *
- * What comes out of `fill` is checked like a file's bytes: a class or token that does not exist would be an
- * index out of bounds later. Such a sample, and one that `fill` refuses, becomes x = 0, y = COHORT_IGNORE.
- * Fingerprint, if the program gives none: shape, counts and up to PROBES samples of each split, evenly
- * spread, as evaluation sees them.
+ * The output of `fill` is checked like the bytes of a file: a class or token that does not exist would be an
+ * index out of bounds later. A sample with a bad class or token, or one that `fill` refuses, becomes x = 0, y
+ * = COHORT_IGNORE. If the program gives no fingerprint, it is made from the shape, the counts and up to
+ * PROBES plain samples of each split, evenly spread.
  */
 #include "lib/lib_int.h"
 
@@ -18,7 +19,7 @@ struct theirs {
     co_dataset base;
     const cohort_dataset *def;
     void *self;
-    size_t x_count, y_count; /* elements of a sample; TOKENS: the longest, padded, each */
+    size_t x_count, y_count; /* elements of a sample's x and y; TOKENS: max_len each */
 };
 
 static const struct theirs *theirs_of(const co_dataset *d)
@@ -42,7 +43,8 @@ static bool are_classes(const int32_t *y, size_t n, int64_t classes, bool ignore
     return true;
 }
 
-/* One sample of `own` tokens (else 0) into x and y, which have room for `len`. False: it cannot be read. */
+/* Writes one sample to x and y. TOKENS: it has `own` tokens, and x and y have room for `len`. Returns false
+ * if it cannot be read. */
 static bool fill_one(const struct theirs *t, co_split s, uint32_t id, const cohort_draw *draw, size_t own,
                      size_t len, void *x, void *y)
 {
@@ -66,7 +68,7 @@ static bool fill_one(const struct theirs *t, co_split s, uint32_t id, const coho
     return good;
 }
 
-/* In prediction nobody wants y, but fill writes one. */
+/* Prediction needs no y, but fill writes one. */
 static int fill(const co_dataset *d, co_split s, const uint32_t *id, co_slice_shape shape,
                 const co_draw *draw, const co_slice_dst *dst)
 {
@@ -94,7 +96,7 @@ static int fill(const co_dataset *d, co_split s, const uint32_t *id, co_slice_sh
     return bad;
 }
 
-/* One plain sample into memory of the caller's, x first. */
+/* Writes one plain sample to the caller's memory, x first. */
 static bool read_plain(const struct theirs *t, co_split s, uint32_t id, char *buffer)
 {
     size_t own = t->base.length ? (size_t)length(&t->base, s, id) : 0;
@@ -164,7 +166,7 @@ static const char *class_name(const co_dataset *d, int64_t label)
 
 static const char *const splits[COHORT_SPLITS] = {"train", "val", "test"};
 
-/* What `open` filled in, before anything stands on it. */
+/* Checks what `open` filled in, before it is used. */
 static co_err check_samples(const char *name, const cohort_dataset *def, const cohort_samples *s)
 {
     co_shape x = shape_in(s->x);
@@ -175,7 +177,7 @@ static co_err check_samples(const char *name, const cohort_dataset *def, const c
             return co_fail(CO_EINPUT, "data set %s: %lld samples in %s: each split needs 1 to 2^32 - 1", name,
                            (long long)s->count[i], splits[i]);
     if (s->task < COHORT_CLASSIFY || s->task > COHORT_TOKENS)
-        return co_fail(CO_EINPUT, "data set %s: %d is no task of cohort.h", name, (int)s->task);
+        return co_fail(CO_EINPUT, "data set %s: %d is not a task of cohort.h", name, (int)s->task);
     if (s->task != COHORT_TOKENS && (x.nd < 0 || !co_shape_bytes(&bytes, &x, CO_F32) || bytes < 4))
         return co_fail(CO_EINPUT, "data set %s: samples.x is not a shape of one number or more", name);
     if (s->task != COHORT_REGRESS && (s->classes < 1 || s->classes > INT_MAX))
@@ -189,7 +191,7 @@ static co_err check_samples(const char *name, const cohort_dataset *def, const c
     return CO_OK;
 }
 
-/* A longer one would be written past its place. Their order asks for all lengths in any case. */
+/* A longer sample would be written past its end. All lengths are needed anyway, to order the samples. */
 static co_err check_lengths(const struct theirs *t, int64_t most)
 {
     for (int s = 0; s < CO_SPLIT_COUNT; s++)
@@ -240,7 +242,7 @@ co_err dataset_open(co_dataset **out, const co_dataset_def *def, const void *cfg
     co_err err = (co_err)d->open(&samples, cfg);
     if (err) {
         co_free(t);
-        return co_fail_in(co_errmsg()[0] ? err : co_fail(err, "open() failed and says no more"),
+        return co_fail_in(co_errmsg()[0] ? err : co_fail(err, "open() failed; cohort_fail can say why"),
                           "data set %s", d->name);
     }
     t->self = samples.self;

@@ -1,5 +1,5 @@
-/* job.c -- the calls of cohort.h: the command line with a program's own parts, and training, evaluation and
- * prediction from inside a program. */
+/* job.c -- the functions of cohort.h that run something: the command line with a program's own parts, and
+ * training, evaluation and prediction from inside a program. */
 #include "lib/lib_int.h"
 
 #include <stdarg.h>
@@ -144,7 +144,7 @@ cohort_err cohort_train(const cohort_job *job, cohort_summary *out)
     if (err)
         return (cohort_err)err;
     err = co_cli_train(&in, &done);
-    if (out && done.run_dir[0]) /* there was a run, good or bad */
+    if (out && done.run_dir[0]) /* a run was started, whether it succeeded or not */
         summary_out(out, &done);
     parts_fini(&p);
     return (cohort_err)err;

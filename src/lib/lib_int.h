@@ -1,4 +1,4 @@
-/* lib_int.h -- cohort.h's structs turned into the rooms' own, shared by the files of this room. */
+/* lib_int.h -- internal forms of the structs of cohort.h, shared by the files of this room. */
 #ifndef CO_LIB_LIB_INT_H
 #define CO_LIB_LIB_INT_H
 
@@ -12,12 +12,12 @@ typedef struct lib_parts {
     co_cli_parts cli;
 } lib_parts;
 
-/* parts.c. CO_EINPUT names the part and what it lacks; nothing is held then. */
+/* parts.c. CO_EINPUT names the part and what it lacks; nothing needs to be freed then. */
 co_err parts_init(lib_parts *p, const cohort_parts *parts);
 void parts_fini(lib_parts *p);
 
-/* A model or data set of the program's: the registry's row and what it came from. The row is first: a row
- * that is given back to us is one of these. */
+/* A model or data set of the program: the registry's row, and the public struct that it was made from. The
+ * row is the first member, so a pointer to the row is a pointer to this struct. */
 typedef struct lib_model {
     co_model_def def;
     const cohort_model *theirs;

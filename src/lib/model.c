@@ -1,5 +1,5 @@
-/* model.c -- models of the program's, and cohort.h's operators and layers: each is the room's own under its
- * public name.
+/* model.c -- the program's own models, and the operators and layers of cohort.h: each calls the function of
+ * src/graph or src/nn.
  *
  * Graphs and nodes are the same objects on both sides; shapes are copied.
  */
@@ -40,7 +40,7 @@ co_node *model_build(const co_build *b, const void *cfg)
     co_node *prediction = m->theirs->build(&in, cfg);
 
     return prediction ? prediction
-                      : co_graph_fail(b->g, "build() gave no prediction"); /* if nothing failed before */
+                      : co_graph_fail(b->g, "build() gave no prediction"); /* if it is the first mistake */
 }
 
 cohort_node *cohort_graph_fail(cohort_graph *g, const char *fmt, ...)

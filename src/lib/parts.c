@@ -1,8 +1,8 @@
-/* parts.c -- a program's models and data sets as rows of the registries.
+/* parts.c -- turns a program's models and data sets into rows of the registries.
  *
- * Public structs are copied into the rooms' own, field by field, so that a room may change its structs
- * without a change in cohort.h. Enums have the same values, which is asserted here. Once per call of the
- * library: some hundred bytes.
+ * Public structs are copied field by field into the internal structs, so that these can change without a
+ * change of cohort.h. Enums have the same values on both sides, which is asserted here. The copies take a few
+ * hundred bytes per call of the library.
  */
 #include "lib/lib_int.h"
 
@@ -51,7 +51,7 @@ static size_t field_size(cohort_type type)
 static co_err check_option(const char *what, const cohort_option *o, size_t cfg_size)
 {
     if (o->type < COHORT_INT || o->type > COHORT_ENUM)
-        return co_fail(CO_EINPUT, "%s: option %s has no type of cohort.h", what, o->key);
+        return co_fail(CO_EINPUT, "%s: option %s has a type that cohort.h does not define", what, o->key);
     if (!o->fallback)
         return co_fail(CO_EINPUT, "%s: option %s has no default (.fallback)", what, o->key);
     if (o->type == COHORT_ENUM && !o->choices)
@@ -88,7 +88,7 @@ static co_err copy_options(const co_option **out, co_pool *pool, const char *wha
     return CO_OK;
 }
 
-/* Any data will do: build itself refuses what does not suit it, where it sees it. */
+/* Accepts any data: build() itself refuses data that does not fit, with cohort_graph_fail. */
 static co_err accept(const void *cfg, const co_io *io)
 {
     return CO_OK;
@@ -166,6 +166,6 @@ co_err parts_init(lib_parts *p, const cohort_parts *parts)
 
 void parts_fini(lib_parts *p)
 {
-    (void)co_cli_use(NULL); /* rows of ours are not looked at any more */
+    (void)co_cli_use(NULL); /* our rows are no longer used */
     co_pool_fini(&p->pool);
 }

@@ -6,7 +6,7 @@
  *   layer norm     weight 1, bias 0, eps 1e-5
  *   embedding      normal (0, 1)
  *
- * Biases and norms are marked CO_PARAM_NO_DECAY: whether weight decay spares them is the recipe's choice. A
+ * Biases and norms are marked CO_PARAM_NO_DECAY: the recipe decides whether weight decay applies to them. A
  * layer given NULL returns NULL: the graph already has its first mistake.
  */
 #include "nn/nn_int.h"
@@ -18,7 +18,8 @@ static const float eps = 1e-5f;
 static const float running_momentum = 0.1f;
 static const co_init zero = {CO_INIT_ZERO, 0}, one = {CO_INIT_ONE, 0};
 
-/* "fc1" and "weight" give "fc1.weight" in buf. A name too long for it is the graph's mistake. */
+/* "fc1" and "weight" give "fc1.weight" in buf. A name that does not fit is reported as a mistake of the
+ * graph. */
 static const char *part(char buf[NAME_MAX_LEN], co_graph *g, const char *name, const char *what)
 {
     int len = snprintf(buf, NAME_MAX_LEN, "%s.%s", name, what);
@@ -41,7 +42,7 @@ co_node *co_nn_linear(co_graph *g, co_node *x, int64_t out, bool bias, const cha
     if (!x)
         return NULL;
     if (s->nd < 2)
-        return co_graph_fail(g, "linear '%s': x needs rows and features, it has %d dimensions", name, s->nd);
+        return co_graph_fail(g, "linear '%s': x needs at least 2 dimensions; it has %d", name, s->nd);
     int64_t in = s->d[s->nd - 1];
     co_node *w = co_param(g, part(buf, g, name, "weight"), CO_SHAPE(out, in), by_fan_in(in), 0);
     if (bias)
@@ -52,7 +53,7 @@ co_node *co_nn_linear(co_graph *g, co_node *x, int64_t out, bool bias, const cha
 static bool is_images(co_graph *g, const co_shape *s, const char *name)
 {
     if (s->nd != 4)
-        co_graph_fail(g, "conv '%s': x needs [N,C,H,W], it has %d dimensions", name, s->nd);
+        co_graph_fail(g, "conv '%s': x must be [N,C,H,W]; it has %d dimensions", name, s->nd);
     return s->nd == 4;
 }
 
@@ -92,7 +93,7 @@ static co_node *batch_norm(co_graph *g, co_node *x, co_init weight, const char *
     if (!x)
         return NULL;
     if (s->nd < 2)
-        return co_graph_fail(g, "batch norm '%s': x needs [N,C,...], it has %d dimensions", name, s->nd);
+        return co_graph_fail(g, "batch norm '%s': x must be [N,C,...]; it has %d dimensions", name, s->nd);
     co_shape c = CO_SHAPE(s->d[1]);
     co_node *w = co_param(g, part(buf, g, name, "weight"), c, weight, CO_PARAM_NO_DECAY);
     co_node *b = co_param(g, part(buf, g, name, "bias"), c, zero, CO_PARAM_NO_DECAY);

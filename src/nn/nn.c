@@ -1,11 +1,11 @@
-/* nn.c -- the table of models, and what surrounds every model's prediction: the task's inputs, loss and
- * statistics.
+/* nn.c -- the table of models, and the parts of a graph that do not depend on the model: the task's inputs,
+ * loss and statistics.
  *
  *   inputs (tensor/io.h) -> def->build() -> prediction -> loss rows [R] -> sums in the stat slots
  *
- * R is the rows that can count: n samples, or n * len tokens of which those with CO_IGNORE do not. The loss is
- * the rows themselves: a leaf is the gradient of their sum, and the division by the whole batch's count is
- * the step's. To add a model: a file under models/ and a row here.
+ * R is the number of rows: n samples, or n * len tokens. Rows whose target is CO_IGNORE do not count. The
+ * loss is not averaged here: a leaf is the gradient of the sum of the rows, and the step divides by the count
+ * of the whole batch. To add a model: a file under models/ and a row here.
  */
 #include "nn/nn_int.h"
 
@@ -55,12 +55,12 @@ static co_err check_shape(const co_io *io, co_slice_shape shape)
     return CO_OK;
 }
 
-/* What the prediction is held against. y2 and lam: NULL unless samples are mixed in pairs. */
+/* The targets. y2 and lam are NULL unless samples are mixed in pairs. */
 struct answer {
     co_node *y, *y2, *lam;
 };
 
-/* Declares x, ids and lens, and gives the answer (all NULL when predicting). */
+/* Declares the inputs x, ids and lens, and returns the targets (all NULL when predicting). */
 static struct answer declare_inputs(co_build *b, co_mode mode)
 {
     const co_io *io = b->io;
@@ -89,7 +89,7 @@ static struct answer declare_inputs(co_build *b, co_mode mode)
     return a;
 }
 
-/* lam * loss(y) + (1 - lam) * loss(y2) for each row [n]; nothing where y is ignored, whatever y2 is. */
+/* lam * loss(y) + (1 - lam) * loss(y2) for each row [n]; 0 where y is ignored, whatever y2 is. */
 static co_node *mixed_loss(co_graph *g, co_node *logits, const struct answer *a, float smooth)
 {
     co_node *counts = co_valid(g, a->y, CO_IGNORE);            /* [n] 1 or 0 */
@@ -103,7 +103,7 @@ static co_node *mixed_loss(co_graph *g, co_node *logits, const struct answer *a,
     return co_add(g, first, second);
 }
 
-/* A slot that the task has no use for is zero, not left as it was. */
+/* A slot that the task does not use is set to zero. */
 static co_node *nothing(co_graph *g)
 {
     return co_sum_all(g, co_fill(g, CO_SHAPE(1), 0));

@@ -19,7 +19,7 @@ typedef enum { CO_MODE_TRAIN, CO_MODE_EVAL, CO_MODE_PREDICT } co_mode;
 /* Stat slots that every graph fills (PREDICT: none). All are sums over the slice. */
 enum {
     CO_STAT_LOSS,   /* sum of row losses */
-    CO_STAT_COUNT,  /* rows that count: samples, or tokens that are not ignored: the divisor */
+    CO_STAT_COUNT,  /* rows that count (samples, or tokens that are not ignored); the loss is divided by it */
     CO_STAT_METRIC, /* CLASSIFY, LM: rows predicted right; REGRESS: sum of absolute errors (mean over y_width)
                      */
     CO_STAT_TOP5, /* CLASSIFY: rows whose class is among the five likeliest (of fewer classes: all); else 0 */
@@ -27,9 +27,9 @@ enum {
 };
 const char *co_metric_name(co_task task); /* "acc", "mae" */
 
-/* What a model's build() is given. Inputs not of the task are NULL. */
+/* The arguments of a model's build(). Inputs that the task does not have are NULL. */
 typedef struct co_build {
-    const struct co_model_def *def; /* the row itself, for a file that has several */
+    const struct co_model_def *def; /* the row itself, for a file that defines several models */
     co_graph *g;
     const co_io *io;
     co_slice_shape shape;
@@ -41,7 +41,7 @@ typedef struct co_model_def {
     const co_option *options;
     size_t cfg_size;
     bool batch_stats; /* normalises over the slice: larger slices, see co_slices_for */
-    /* Fits this data? CO_EINPUT with what would. */
+    /* Whether the model fits this data; if not, CO_EINPUT with a message that names models that do. */
     co_err (*check)(const void *cfg, const co_io *io);
     /* The prediction: CLASSIFY [n, classes], REGRESS [n, y_width], LM [n, len, classes]. */
     co_node *(*build)(const co_build *b, const void *cfg);
@@ -50,12 +50,12 @@ typedef struct co_model_def {
 extern const co_model_def *const co_models[];        /* NULL-terminated */
 const co_model_def *co_model_find(const char *name); /* NULL if there is none */
 
-/* What the loss is besides the task's own; NULL wherever it is asked for: the plain one. */
+/* Options of the loss. Functions that take it accept NULL for the task's plain loss. */
 typedef struct co_loss {
     double label_smoothing; /* as PyTorch's CrossEntropyLoss, in training and evaluation */
 } co_loss;
 
-/* EVAL: the prediction is the graph's output too, for those who give an output base. */
+/* In EVAL the prediction is also the graph's output, for callers that give an output base. */
 co_err co_model_graph(co_graph **out, const co_model_def *def, const void *cfg, const co_io *io,
                       const co_loss *loss, co_slice_shape shape, co_mode mode);
 
@@ -64,7 +64,8 @@ co_err co_model_graph(co_graph **out, const co_model_def *def, const void *cfg, 
 co_node *co_nn_linear(co_graph *g, co_node *x, int64_t out, bool bias, const char *name);
 co_node *co_nn_conv(co_graph *g, co_node *x, int64_t out, int k, int stride, int pad, bool bias,
                     const char *name);
-/* Without bias; weight normal with deviation sqrt(2 / (out * k * k)): He's by fan-out, as torchvision's. */
+/* Without bias; weight normal with deviation sqrt(2 / (out * k * k)): He initialisation by fan-out, as in
+ * torchvision. */
 co_node *co_nn_conv_he(co_graph *g, co_node *x, int64_t out, int k, int stride, int pad, const char *name);
 co_node *co_nn_batch_norm(co_graph *g, co_node *x,
                           const char *name); /* weight bias running_mean running_var num_batches_tracked */

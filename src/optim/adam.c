@@ -1,5 +1,5 @@
-/* adam.c -- Adam (Kingma and Ba, 2015) with coupled, AdamW (Loshchilov and Hutter, 2019) with decoupled
- * weight decay, in PyTorch's form:
+/* adam.c -- Adam (Kingma and Ba, 2015) with coupled weight decay and AdamW (Loshchilov and Hutter, 2019) with
+ * decoupled weight decay, in PyTorch's form:
  *
  *   Adam    d = g * scale + wd * w               AdamW   d = g * scale;  w = w * (1 - lr * wd)
  *   m = m + (1 - beta1) * (d - m)
@@ -7,9 +7,9 @@
  *   w = w - ((lr / bc1) * m) / (sqrt(v) / sqrt(bc2) + eps)              with bci = 1 - betai^t
  *
  * Scalars (step size, bias corrections, decay) are computed in double once per call and rounded to float; the
- * lines above are evaluated in float as bracketed. Every element on its own: any cut gives the same bits.
- * A schedule may cycle beta1; then beta1^t is of the step's own beta1, as in PyTorch, whatever the earlier ones were.
- * Row-sparse entries go to sparse_adam.c.
+ * lines above are evaluated in float as bracketed. Elements are independent, so any division into chunks
+ * gives the same bits. A schedule may cycle beta1; beta1^t then uses the beta1 of the current step, as in
+ * PyTorch, and ignores earlier values. Row-sparse entries go to sparse_adam.c.
  */
 #include "optim/optim_int.h"
 
@@ -40,7 +40,7 @@ static const co_option adamw_options[] = {
     {"eps", CO_OPT_FLOAT, offsetof(struct adam_cfg, eps), "1e-8", "keeps the division finite", .min = 0,
      .max = 1},
     {"weight_decay", CO_OPT_FLOAT, offsetof(struct adam_cfg, weight_decay), "1e-2",
-     "share of the weight, times the learning rate, taken off each step", .min = 0, .max = 1e6,
+     "fraction of the weight, times the learning rate, removed at each step", .min = 0, .max = 1e6,
      .alias = "model.optimizer.weight_decay"},
     {0}};
 
@@ -62,8 +62,8 @@ double adam_beta1(const struct adam_cfg *c, const co_apply *a)
     return a->momentum > 0 ? a->momentum : c->beta1;
 }
 
-/* coupled: what the gradient gets of the weight; kept: what the weight keeps of itself. One is always idle.
- */
+/* coupled: the factor of the weight that is added to the gradient; kept: the factor that the weight is
+ * multiplied by. Only one of the two has an effect. */
 static void step(const struct adam_cfg *c, const co_apply *a, float coupled, float kept)
 {
     float *restrict w = a->w;       /* [n] */
@@ -102,7 +102,7 @@ static void adamw_apply(const void *cfg, const co_apply *a)
 
 const co_optim_def adam_def = {
     .name = "adam",
-    .help = "Adam; weight decay goes through the gradient",
+    .help = "Adam; weight decay is added to the gradient",
     .options = adam_options,
     .cfg_size = sizeof(struct adam_cfg),
     .moments = adam_moments,
@@ -114,7 +114,7 @@ const co_optim_def adam_def = {
 
 const co_optim_def adamw_def = {
     .name = "adamw",
-    .help = "Adam with weight decay beside the gradient",
+    .help = "Adam with weight decay applied to the weights directly",
     .options = adamw_options,
     .cfg_size = sizeof(struct adam_cfg),
     .moments = adam_moments,

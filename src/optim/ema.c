@@ -1,6 +1,6 @@
-/* ema.c -- the running average of the weights, in PyTorch's form: ema + (1 - decay) * (w - ema). Written as
- * decay * ema + (1 - decay) * w it would drift: rounded to float the two factors do not add up to one, and an average
- * of decay 0.9999 would settle two parts in ten thousand beside the weights. */
+/* ema.c -- the running average of the weights, in PyTorch's form: ema + (1 - decay) * (w - ema). The form
+ * decay * ema + (1 - decay) * w would drift: rounded to float, the two factors do not add up to one, and with
+ * decay 0.9999 the average would settle two parts in ten thousand away from the weights. */
 #include "optim/optim.h"
 
 #include <string.h>

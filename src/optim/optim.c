@@ -1,5 +1,4 @@
-/* optim.c -- the table of optimisers, and what every step needs whatever the optimiser: norm and clip factor.
- */
+/* optim.c -- the table of optimisers, and the gradient norm and clip factor, which every step needs. */
 #include "optim/optim_int.h"
 
 #include <string.h>

@@ -1,7 +1,8 @@
 /* optim.h -- optimisers with PyTorch's semantics, applied to any run of elements of one parameter.
  *
- * An update looks at its own element (and, for row-sparse gradients, its row) alone, so any cut of the state
- * into chunks gives the same bits. Plain C without reductions: every level computes the same.
+ * The update of an element reads that element only (for row-sparse gradients, also its row's mark), so any
+ * division of the state into chunks gives the same bits. The code is plain C without reductions, so every
+ * kernel level computes the same.
  *
  *     co_optim_def *def = co_optim_find("adamw");
  *     def->apply(cfg, &(co_apply){ .w = w, .m = {m, v}, .g = sum, .n = n, .scale = s, .lr = lr, .t = step });
@@ -11,7 +12,7 @@
 
 #include "base/option.h"
 
-enum { CO_MAX_MOMENTS = 4 }; /* three of an optimiser, and the average of the weights */
+enum { CO_MAX_MOMENTS = 4 }; /* up to three of the optimiser, and the average of the weights */
 
 typedef struct co_apply {
     float *w;                 /* [n] weights, updated */
@@ -22,7 +23,7 @@ typedef struct co_apply {
     double lr;   /* of this step */
     int64_t t;   /* applied steps including this one: 1 for the first */
     bool no_decay;
-    double momentum; /* 0, or instead of the configuration's momentum (Adam: beta1): cycled by a schedule */
+    double momentum; /* momentum (Adam: beta1) set by a schedule; 0: use the configuration's */
 } co_apply;
 
 typedef struct co_optim_def {
@@ -33,7 +34,7 @@ typedef struct co_optim_def {
      * "momentum_buffer"). */
     int (*moments)(const void *cfg, const char *names[CO_MAX_MOMENTS]);
     double (*lr)(const void *cfg);
-    /* Options that do not go together: CO_EINPUT naming them. NULL: any do. */
+    /* CO_EINPUT with the names of options that contradict each other. NULL: none can. */
     co_err (*check)(const void *cfg);
     void (*apply)(const void *cfg, const co_apply *a);
     /* For entries with row-sparse gradients, on the elements of present rows only. Same moments as apply.
@@ -60,9 +61,9 @@ typedef struct co_schedule_def {
     const char *name, *help;
     const co_option *options;
     size_t cfg_size;
-    co_err (*check)(const void *cfg); /* CO_EINPUT naming the key; NULL: any will do */
+    co_err (*check)(const void *cfg); /* CO_EINPUT names the wrong key; NULL: all are valid */
     double (*lr)(const void *cfg, double base, const co_pace *at);
-    /* The momentum (Adam: beta1) of the step, or 0 to leave it; NULL: leaves it. */
+    /* The momentum (Adam: beta1) of the step; 0, or a NULL function: the configuration's. */
     double (*momentum)(const void *cfg, const co_pace *at);
     bool watches; /* plateau: wants co_plateau_see after every evaluation */
 } co_schedule_def;
@@ -70,12 +71,14 @@ typedef struct co_schedule_def {
 extern const co_schedule_def *const co_schedules[]; /* NULL-terminated */
 const co_schedule_def *co_schedule_find(const char *name);
 
-/* The rate of a step with its warm-up. `absolute` counts from the run's first step and has all its steps: before
- * `warmup` the rate is base * (start + (1 - start) * step / warmup), then the schedule's own, whose clock starts at
- * zero. As PyTorch's SequentialLR of LinearLR and the schedule. Needs no state: any step may be asked for. */
+/* The rate of a step with its warm-up. `absolute` counts from the run's first step and has all its steps:
+ * before `warmup` the rate is base * (start + (1 - start) * step / warmup), then the schedule's own, whose
+ * clock starts at zero. This is PyTorch's SequentialLR of LinearLR and the schedule. It has no state: the
+ * rate of any step can be computed at any time. */
 double co_schedule_lr(const co_schedule_def *def, const void *cfg, double base, int64_t warmup, double start,
                       const co_pace *absolute);
-/* Likewise the momentum: 0 to leave it; in the warm-up the schedule's first. */
+/* The momentum of a step with its warm-up, during which it is the schedule's first; 0: use the
+ * configuration's. */
 double co_schedule_momentum(const co_schedule_def *def, const void *cfg, int64_t warmup,
                             const co_pace *absolute);
 
@@ -84,12 +87,14 @@ typedef struct co_plateau {
     double best, drop;
     int64_t bad, cooldown, seen;
 } co_plateau;
-/* ReduceLROnPlateau's rule on one more value. `cfg` is the plateau row's. `base`: the rate drops apply to. */
+/* ReduceLROnPlateau's rule on one more value. `cfg` is the plateau row's. `base` is the rate that drops
+ * multiply. */
 void co_plateau_see(const void *cfg, double base, double value, co_plateau *p);
 const char *co_plateau_monitor(const void *cfg); /* which value it wants: "val/loss", "val/acc" ... */
 
 /* --- the average of the weights ------------------------------------------------------------------------------ */
-/* ema = w after the first applied step (t = 1), then ema + (1 - decay) * (w - ema). Any cut gives the same bits. */
+/* ema = w after the first applied step (t = 1), then ema + (1 - decay) * (w - ema). Any division into chunks
+ * gives the same bits. */
 void co_ema_apply(float *ema, const float *w, size_t n, double decay, int64_t t);
 
 /* Clipping by norm, as PyTorch: min(1, max_norm / (norm + 1e-6)). max_norm <= 0: no clipping, 1. */

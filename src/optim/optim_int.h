@@ -14,8 +14,8 @@ extern const co_schedule_def constant_def, step_def, multistep_def, exponential_
 int64_t pace_per_epoch(const co_pace *at); /* 1 at least */
 int64_t pace_epoch(const co_pace *at);     /* the epoch that the step lies in, from 0 */
 
-/* Adam, AdamW and SparseAdam keep the same two moments, and the first two hand their row-sparse entries to
- * the third: so they share one struct. SparseAdam has no weight decay. */
+/* Adam, AdamW and SparseAdam keep the same two moments, and Adam and AdamW pass their row-sparse entries to
+ * SparseAdam, so all three share one struct. SparseAdam has no weight decay. */
 struct adam_cfg {
     double lr, beta1, beta2, eps, weight_decay;
 };

@@ -1,5 +1,5 @@
-/* schedule.c -- the table of learning-rate schedules, the warm-up that may come before any of them, and the one that
- * does nothing. To add a schedule: a file under schedules/ and a row here. */
+/* schedule.c -- the table of learning-rate schedules, the warm-up that may come before any of them, and
+ * `constant`. To add a schedule: a file under schedules/ and a row here. */
 #include "optim/optim_int.h"
 
 #include <string.h>
@@ -26,7 +26,7 @@ static double constant_lr(const void *cfg, double base, const co_pace *at)
 static const co_option none[] = {{0}};
 
 const co_schedule_def constant_def = {
-    .name = "constant", .help = "the same rate all along", .options = none, .lr = constant_lr};
+    .name = "constant", .help = "the same rate at every step", .options = none, .lr = constant_lr};
 
 int64_t pace_per_epoch(const co_pace *at)
 {

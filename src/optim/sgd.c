@@ -5,7 +5,8 @@
  *   w = w - lr * (momentum = 0: d;  nesterov: d + momentum * b;  else: b)
  *
  * Scalars are computed in double and rounded to float once; each line above is evaluated in float from left
- * to right as written here, multiplications first. Every element on its own: any cut gives the same bits.
+ * to right as written here, multiplications first. Elements are independent, so any division into chunks
+ * gives the same bits.
  */
 #include "optim/optim_int.h"
 
@@ -17,8 +18,8 @@ struct sgd_cfg {
 static const co_option options[] = {
     {"lr", CO_OPT_FLOAT, offsetof(struct sgd_cfg, lr), "1e-3", "learning rate", .min = 0, .max = 1e6,
      .alias = "model.optimizer.lr"},
-    {"momentum", CO_OPT_FLOAT, offsetof(struct sgd_cfg, momentum), "0", "share of the last step kept",
-     .min = 0, .max = 1},
+    {"momentum", CO_OPT_FLOAT, offsetof(struct sgd_cfg, momentum), "0",
+     "fraction of the previous step that is kept", .min = 0, .max = 1},
     {"dampening", CO_OPT_FLOAT, offsetof(struct sgd_cfg, dampening), "0",
      "share of the gradient left out of the momentum", .min = 0, .max = 1},
     {"nesterov", CO_OPT_BOOL, offsetof(struct sgd_cfg, nesterov), "false", "look one momentum step ahead"},
@@ -66,7 +67,7 @@ static void plain(const co_apply *a, float step, float decay)
     }
 }
 
-/* The buffer becomes keep * b + add * d, and the step is along ahead * d + along * b. */
+/* The buffer b becomes keep * b + add * d, and the step direction is ahead * d + along * b. */
 static void with_momentum(const co_apply *a, float step, float decay, float keep, float add, float ahead,
                           float along)
 {
@@ -90,7 +91,7 @@ static void apply(const void *cfg, const co_apply *a)
     float decay = a->no_decay ? 0.0f : (float)c->weight_decay;
     float momentum = (float)(a->momentum > 0 ? a->momentum : c->momentum);
 
-    if (c->momentum == 0) /* there is no buffer, so a schedule's momentum has nothing to work on */
+    if (c->momentum == 0) /* without a buffer a schedule's momentum has no effect */
         plain(a, step, decay);
     else
         with_momentum(a, step, decay, momentum, a->t == 1 ? 1.0f : (float)(1 - c->dampening),
@@ -99,7 +100,7 @@ static void apply(const void *cfg, const co_apply *a)
 
 const co_optim_def sgd_def = {
     .name = "sgd",
-    .help = "stochastic gradient descent, with momentum if asked for",
+    .help = "stochastic gradient descent, optionally with momentum",
     .options = options,
     .cfg_size = sizeof(struct sgd_cfg),
     .moments = moments,

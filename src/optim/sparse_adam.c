@@ -6,9 +6,9 @@
  *   v = v + (1 - beta2) * (d * d - v)
  *   w = w - size * (m / (sqrt(v) + eps))         with size = lr * sqrt(bc2) / bc1,  bci = 1 - betai^t
  *
- * t counts the steps of the run, not the visits of a row. eps stands outside the bias correction here, unlike
- * in adam.c. Used on all elements (apply) it is this same rule with every row present. Scalars in double,
- * rounded to float once; elements in float as bracketed. No weight decay.
+ * t counts the steps of the run, not the updates of a row. Unlike in adam.c, eps is added outside the bias
+ * correction. apply() is this rule with every row present. Scalars are computed in double and rounded to
+ * float once; elements are computed in float, in the order of the brackets. No weight decay.
  */
 #include "optim/optim_int.h"
 
@@ -51,7 +51,7 @@ void sparse_adam_apply(const void *cfg, const co_apply *a)
 
 const co_optim_def sparse_adam_def = {
     .name = "sparse_adam",
-    .help = "lazy Adam: rows without a gradient rest",
+    .help = "lazy Adam: rows without a gradient are not updated",
     .options = options,
     .cfg_size = sizeof(struct adam_cfg),
     .moments = adam_moments,

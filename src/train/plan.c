@@ -74,7 +74,13 @@ static co_err make_trees(co_plan *plan)
 
 /* The memory that a process adds to what it inherits: stack, libc's buffers, the loader; a saver's buffer of
  * up to 1 MiB. Measured, not derived. */
-enum { RANK_EXTRA = 80 << 10, LOAD_EXTRA = 24 << 10, SUPERVISOR_EXTRA = 32 << 10, SAVE_BUFFER = 1 << 20 };
+enum {
+    RANK_EXTRA = 80 << 10,
+    LOAD_EXTRA = 24 << 10,
+    HELPER_EXTRA = 64 << 10,
+    SUPERVISOR_EXTRA = 32 << 10,
+    SAVE_BUFFER = 1 << 20
+};
 
 static size_t private_plan(const co_plan *plan)
 {
@@ -82,7 +88,8 @@ static size_t private_plan(const co_plan *plan)
     size_t state = plan->spec.ckpt_root ? plan->layout->count * sizeof(float) : 0;
 
     return now + plan->data->shared_bytes + SUPERVISOR_EXTRA + (state < SAVE_BUFFER ? state : SAVE_BUFFER) +
-           (size_t)plan->ranks * (now + RANK_EXTRA + depth * LOAD_EXTRA);
+           (size_t)plan->ranks * (now + RANK_EXTRA + depth * LOAD_EXTRA) +
+           (size_t)plan->spec.helpers * (now + HELPER_EXTRA);
 }
 
 static void fill_facts(co_plan *plan)

@@ -8,7 +8,7 @@ typedef struct grad_case {
     co_op op; /* the one it is for */
     const char *name;
     co_node *(*build)(co_graph *g);
-    bool flat; /* its gradient is zero by nature */
+    bool flat; /* its gradient is always zero */
 } grad_case;
 
 extern const grad_case grad_cases[];

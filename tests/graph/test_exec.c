@@ -1,4 +1,5 @@
-/* test_exec.c -- compiled graphs: numbers by hand, leaves, memory spaces, sharing, running out of memory. */
+/* test_exec.c -- compiled graphs: results checked by hand, leaves, memory spaces, sharing, running out of
+ * memory. */
 #include <math.h>
 #include <pthread.h>
 #include <string.h>
@@ -127,7 +128,7 @@ TEST(a_tied_weight_gets_the_sum_of_its_uses)
     rig_close(&r);
 }
 
-/* In float (1e8 - 1e8) + 1 is 1, and any other order gives 0. */
+/* In float (1e8 - 1e8) + 1 is 1; every other order gives 0. */
 TEST(contributions_are_added_in_the_order_of_use)
 {
     co_graph *g;
@@ -135,7 +136,7 @@ TEST(contributions_are_added_in_the_order_of_use)
     CHECK_OK(co_graph_new(&g, true));
     co_node *w = P(g, "w", CO_SHAPE(1)), *big = co_fill(g, CO_SHAPE(1), 1e8f);
     co_node *a = co_mul(g, w, big), *b = co_mul(g, w, co_scale(g, big, -1)), *c = co_scale(g, w, 1);
-    co_graph_loss(g, co_add(g, co_add(g, c, b), a)); /* read in another order than made */
+    co_graph_loss(g, co_add(g, co_add(g, c, b), a)); /* read in a different order than created */
     rig_open(&r, g, rig_kernels("ref"));
     rig_run(&r);
     expect_leaf(&r, "w", (double[]){1}, 1);
@@ -183,7 +184,7 @@ TEST(a_dead_parameter_and_an_unused_statistic_get_zeros_and_padding_stays)
     rig_close(&r);
 }
 
-/* Rows that appear have a mark and a gradient; the others keep what was there. */
+/* Rows that occur get a mark and a gradient; the others keep their contents. */
 TEST(a_sparse_table_sends_rows_and_marks_to_the_leaf)
 {
     const char *levels[] = {"ref", "far"};
@@ -306,7 +307,7 @@ TEST(an_output_made_early_survives_to_the_end)
     }
 }
 
-/* One graph compiled for several kernel sets: compiling leaves it as it was. */
+/* Compiles one graph for several kernel sets: compiling must not change the graph. */
 TEST(far_memory_gives_the_bits_of_host_memory)
 {
     co_graph *g = rig_net(true);
@@ -330,7 +331,7 @@ TEST(far_memory_gives_the_bits_of_host_memory)
         rig_close(all[i]);
 }
 
-/* Float and double agree, so the gradients checked in double are those of the float kernels. */
+/* Float and double must agree, so that the gradient checks in double also hold for the float kernels. */
 TEST(float_kernels_agree_with_double_ones_on_a_whole_net)
 {
     const char *levels[] = {"ref", "auto"};

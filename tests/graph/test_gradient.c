@@ -1,7 +1,7 @@
 /* test_gradient.c -- every operator's gradient against central differences, in double.
  *
  * A case builds one operator from parameters; the loss is the squared error of its result against a random
- * target, so that every element has a weight of its own.
+ * target, so that every element has a different weight.
  */
 #include <math.h>
 #include <string.h>
@@ -22,7 +22,8 @@ static co_graph *graph_of(const grad_case *c)
     CHECK_OK(co_graph_error(g));
     co_shape rows = CO_SHAPE(1, co_shape_count(co_node_shape(y)));
     co_node *loss = co_mse(g, co_reshape(g, y, rows), co_input(g, "weights", CO_F32, rows));
-    loss = co_scale(g, loss, (float)rows.d[1]); /* a sum, so that no element's share is tiny */
+    loss = co_scale(g, loss,
+                    (float)rows.d[1]); /* a sum and not a mean, so that no element's contribution is tiny */
     co_graph_loss(g, loss);
     co_graph_stat(g, 0, co_sum_all(g, loss));
     return g;

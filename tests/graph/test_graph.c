@@ -1,4 +1,5 @@
-/* test_graph.c -- building: mistakes are kept and told with operator, name and shapes; leaves and labels. */
+/* test_graph.c -- building graphs: a mistake is kept and reported with operator, name and shapes; leaves and
+ * labels. */
 #include <math.h>
 #include <string.h>
 

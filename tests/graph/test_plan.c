@@ -1,4 +1,4 @@
-/* test_plan.c -- the memory plan, checked without believing it. */
+/* test_plan.c -- the memory plan, checked independently of the planner. */
 #include <string.h>
 
 #include "graph/graph_int.h"
@@ -13,7 +13,7 @@ static bool clash(const struct buffer *a, const struct buffer *b)
     return same_time && same_bytes;
 }
 
-/* The most bytes alive at one call: no plan can do with less. */
+/* The largest number of bytes alive at one call, a lower bound for every plan. */
 static size_t bound(const struct buffer *b, int n)
 {
     size_t most = 0;
@@ -58,8 +58,8 @@ TEST(random_plans_never_overlap_and_waste_little)
     test_note("at worst %.2f times what lives at once", worst);
 }
 
-/* Lifetimes made again from what the calls are bound to: a run of bytes is written, then read until it is
- * written by somebody else. Whatever a call reads must be what its writer left there. */
+/* Recomputes lifetimes from the addresses of the calls: a range of bytes is written, then read until another
+ * call overwrites it. A call must read exactly what the writer of its input left there. */
 static void check_calls(const co_exec *e)
 {
     for (int i = 0; i < e->info.calls; i++) {
@@ -86,7 +86,7 @@ static void check_calls(const co_exec *e)
     }
 }
 
-/* No call's own arguments overlap, scratch among them. */
+/* The arguments of one call, including its scratch, do not overlap. */
 static void check_apart(const co_exec *e)
 {
     for (int i = 0; i < e->n_buffer; i++)
@@ -128,7 +128,7 @@ TEST(the_plan_can_be_printed)
     rig_close(&r);
 }
 
-/* Whatever was in the workspace, the same bits come out. */
+/* The result does not depend on what the workspace held before. */
 TEST(garbage_in_the_workspace_changes_nothing)
 {
     const co_kernels *sets[] = {rig_kernels("ref"), rig_kernels("auto"), test_kernels_wide()};

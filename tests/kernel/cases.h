@@ -1,15 +1,15 @@
 /* cases.h -- calling a kernel in a test, and a table of awkward calls of every operator.
  *
- * The table serves every question that is asked of all operators alike (threads, garbage, providers), so a
- * new operator needs a row here and gets those tests for nothing. Tests are written in float; a provider
- * whose elements are wider gets its tensors converted.
+ * The table serves every test that applies to all operators (threads, garbage, providers), so a new operator
+ * with a row here gets those tests without further work. Tests are written in float; tensors are converted
+ * for a provider with wider elements.
  */
 #ifndef TESTS_KERNEL_CASES_H
 #define TESTS_KERNEL_CASES_H
 
 #include "kernel/kernel.h"
 
-/* One call by nth threads, one after the other; scratch is made and freed here. */
+/* Makes one call with nth threads, run one after the other; allocates and frees the scratch. */
 void op_call(const co_kernels *k, co_op op, const co_attr *attr, const co_run *run, const co_arg *in,
              int n_in, const co_arg *out, int n_out, int nth);
 
@@ -56,7 +56,7 @@ typedef struct tensor {
         __VA_ARGS__                                                                                          \
     }
 
-/* Differences up to tol (absolute) pass; nan wants nan; integers are compared exactly. */
+/* Differences up to tol (absolute) pass; nan must match nan; integers are compared exactly. */
 #define EXPECT(op, attr_, tol, in_, want_)                                                                   \
     do {                                                                                                     \
         const tensor expect_in[] = BRACES in_, expect_want[] = BRACES want_;                                 \
@@ -84,7 +84,8 @@ int op_case_count(void);
 const op_case *op_case_at(int i);
 
 /* The outputs of case i, one after the other, after a call by nth threads on outputs that held `garbage` in
- * every byte. A provider with a space of its own computes there. The caller frees; *len in bytes. */
+ * every byte. A provider with its own memory space computes there. The caller frees the result; *len is in
+ * bytes. */
 void *op_case_run(const co_kernels *k, const op_case *c, int nth, int garbage, size_t *len);
 
 size_t op_arg_size(const co_kernels *k, co_dtype dtype, const co_shape *shape); /* bytes */

@@ -1,6 +1,6 @@
-/* simd_case.h -- one operator call on made-up data, for the tests of a level: run it at any level with any
- * number of threads, compare the bytes, hash them. Outputs start as garbage and end in a guard that must
- * survive. */
+/* simd_case.h -- one operator call on made-up data, for the tests of a level. A test can run it at any level
+ * with any number of threads, compare the output bytes and hash them. Outputs start as garbage and are
+ * followed by guard bytes that must not change. */
 #ifndef TESTS_KERNEL_SIMD_CASE_H
 #define TESTS_KERNEL_SIMD_CASE_H
 
@@ -102,7 +102,7 @@ static inline void *simd_keep(const simd_case *t, int i)
     return p;
 }
 
-/* Runs with 1, 2 and 3 threads: the same bytes. Leaves those of one thread. */
+/* Runs with 1, 2 and 3 threads and checks that the bytes are the same. Leaves the outputs of one thread. */
 static inline void simd_run_threads(const co_kernels *k, simd_case *t)
 {
     void *one[CO_MAX_OUT];

@@ -1,4 +1,4 @@
-/* Questions asked of every operator alike, over the table of cases.h. */
+/* Tests that run on every operator, over the table of cases.h. */
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
@@ -17,7 +17,7 @@ static const co_kernels *kernels_of(const char *level)
     return k;
 }
 
-/* Those that this CPU has. */
+/* The providers that this CPU can run. */
 static void each_provider(void (*check)(const co_kernels *k))
 {
     for (int i = 0; i < provider_count; i++)
@@ -112,8 +112,8 @@ TEST(providers_of_one_numerics_give_the_same_bytes)
     test_note("%d pairs", pairs);
 }
 
-/* The largest distance of a case's outputs from those in double, where a distance of 1 means one part in one
- * of the largest element of that output. */
+/* The largest distance of a case's outputs from those in double, relative to the largest element of that
+ * output. */
 static double distance(const co_kernels *k, const op_case *c)
 {
     size_t len, wide_len;
@@ -160,8 +160,8 @@ TEST(float_stays_close_to_double)
     each_provider(close_to_wide);
 }
 
-/* A number that this test wants changed is a changed algorithm: a new version of the kernels, and a line in
- * CHANGELOG. Another compiler must not change it. */
+/* If a number here has to change, the algorithm has changed: raise the version of the kernels and add a line
+ * to CHANGELOG. A different compiler must not change it. */
 TEST(ref_version_1_gives_one_hash_whoever_compiled_it)
 {
     uint64_t hash = 0;

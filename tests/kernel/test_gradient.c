@@ -1,5 +1,5 @@
-/* Every gradient operator against central differences of its forward operator, in double (provider `wide`):
- * L = sum of y * dy, so the operator's answer must be dL/dx. */
+/* Compares every gradient operator with central differences of its forward operator, in double (provider
+ * `wide`). With L = sum of y * dy, the operator must give dL/dx. */
 #include <math.h>
 #include <string.h>
 
@@ -20,7 +20,7 @@ static double *room(co_shape s)
     return p;
 }
 
-/* A tensor with values of [lo, hi). */
+/* A tensor with values in [lo, hi). */
 static co_arg drawn(co_shape s, double lo, double hi)
 {
     double *p = room(s);

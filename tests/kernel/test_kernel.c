@@ -59,7 +59,7 @@ TEST(every_provider_has_a_name_of_its_own_and_is_handed_out_where_the_cpu_has_it
     }
 }
 
-/* The line of a file of the repository that contains `what`, without its end; the caller's. */
+/* Returns the line of a repository file that contains `what`, without the newline; the caller frees it. */
 static char *line_with(const char *file, const char *what)
 {
     char *text;
@@ -142,7 +142,7 @@ TEST(auto_takes_the_first_provider_that_the_cpu_has)
         CHECK(!strcmp(kernels_of("auto")->level, "avx2"), "got %s", kernels_of("auto")->level);
 }
 
-/* The signal that ends a child which touches p, 0 if none does. */
+/* The signal that kills a child process when it touches p; 0 if none does. */
 static int touch(volatile char *p, bool write)
 {
     pid_t pid = fork();

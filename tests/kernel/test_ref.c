@@ -1,5 +1,5 @@
-/* Small cases whose answers can be checked by hand, on every provider: products, convolution, moving, sums.
- * */
+/* Small cases whose answers can be checked by hand, on every provider: products, convolution, moving,
+ * sums. */
 #include "harness.h"
 #include "kernel/cases.h"
 
@@ -88,7 +88,7 @@ TEST(a_long_sum_is_kept_in_double)
     static float x[20001];
     static const double sum = 16777216.0 + 20000.0;
 
-    x[0] = 16777216.0f; /* 2^24: a float that 1 cannot be added to */
+    x[0] = 16777216.0f; /* 2^24: adding 1 to this float does not change it */
     for (int i = 1; i <= 20000; i++)
         x[i] = 1;
     EXPECT(CO_OP_SUM_ALL, (0), 0, (F32(x, 20001)), (F64(&sum)));
@@ -140,7 +140,7 @@ TEST(an_embedding_takes_rows_and_zeros_where_there_is_none)
 
 TEST(an_embedding_gradient_adds_duplicates_in_position_order)
 {
-    /* 2^24 + 1 + 1 stays 2^24 in float, 1 + 1 + 2^24 does not: the rows see the order. */
+    /* In float 2^24 + 1 + 1 stays 2^24, and 1 + 1 + 2^24 does not, so the rows show the order of the sum. */
     static const float dy[] = {1, 16777216, 1, 1, 16777216, 1, 5, 5};
     static const int32_t idx[] = {1, 0, 1, 0, 1, 0, -1, 3};
     static const float in_order[] = {16777216, 16777218, 0};

@@ -1,5 +1,6 @@
-/* Every row that a level of src/kernel/simd overwrites: near the reference within a stated bound, the same bytes for 1, 2
- * and 3 threads, and one hash from every compiler. Shapes are random and awkward.
+/* Tests every row that a level of src/kernel/simd overwrites: it stays within a stated bound of the
+ * reference, gives the same bytes for 1, 2 and 3 threads, and has the same hash with every compiler. Shapes
+ * are random and awkward.
  *
  * Bounds, by kind of row:
  *   SAME     the reference's bits
@@ -335,7 +336,7 @@ TEST(simd_tests_know_every_row_that_the_level_overwrites)
     simd_each_level(rows_are_known);
 }
 
-/* The length of the sum behind every element of output 0. */
+/* The length of the sum that gives each element of output 0. */
 static double chain_length(const simd_case *t)
 {
     const co_shape *a = &t->in[0].shape, *b = &t->in[1].shape;
@@ -426,7 +427,7 @@ TEST(simd_rows_agree_with_the_reference_within_their_bounds)
     simd_each_level(rows_are_near_the_reference);
 }
 
-/* Change a hash here only with the version of the table: it means that trained weights change. */
+/* Change a hash here only together with the version of the table: a changed hash means changed weights. */
 static void rows_have_their_hashes(const co_kernels *k)
 {
     bool all = true;
@@ -467,7 +468,8 @@ static float sum_in_order(const float *x, int64_t n)
     return (float)(p[0] + p[1]);
 }
 
-/* Every large number has its negative somewhere: what the sum leaves is its rounding, and that shows the order. */
+/* Every large number also occurs negated, so the result consists of rounding errors, which show the order of
+ * the sum. */
 static void rows_are_summed_in_order(const co_kernels *k)
 {
     uint64_t rng = 5;

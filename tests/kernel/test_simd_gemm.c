@@ -1,6 +1,6 @@
-/* Matrix products and convolutions of every level of src/kernel/simd, against their definition: every element is one chain of
- * fma over k in index order from +0, then the bias. Equal to the bit, for shapes on all sides of every block
- * size. */
+/* Compares the matrix products and convolutions of every level of src/kernel/simd with their definition:
+ * every element is one chain of fma over k in index order from +0, then the bias. The results must agree to
+ * the bit, for shapes just below, at and above every block size. */
 #include "kernel/simd_case.h"
 
 static void same(const simd_case *t, const float *want, const char *what)
@@ -148,7 +148,8 @@ static float *chain_y(const conv *g, const float *x, const float *w, const float
     return y;
 }
 
-/* Taps that a stride makes impossible for a pixel are not in its chain; positions outside dy are zeros. */
+/* The chain of a pixel leaves out taps that the stride never aligns with it; positions outside dy are
+ * zeros. */
 static float *chain_dx(const conv *g, const float *dy, const float *w)
 {
     float *dx = co_array((size_t)(g->n * g->c * g->h * g->w), sizeof *dx), *at = dx;

@@ -1,5 +1,5 @@
-/* exp and erf of vec_maths.h against the C library's in double, over every 1009th float: the errors stated
- * there. */
+/* Compares exp and erf of vec_maths.h with the C library's in double, over every 1009th float, and checks the
+ * errors that vec_maths.h states. */
 #include "kernel/simd_case.h"
 
 #include <math.h>

@@ -1,4 +1,4 @@
-/* The library as a stranger meets it: installed, found by pkg-config, linked into programs of their own. */
+/* The library as a user gets it: installed, found by pkg-config, linked into the user's own programs. */
 #include <string.h>
 #include <unistd.h>
 

@@ -1,4 +1,4 @@
-/* Parts of a program's own, met without installing anything: what is refused, and with which words. */
+/* A program's own parts, tested without installing anything: what is refused, and with which messages. */
 #include <cohort.h>
 #include <math.h>
 #include <signal.h>
@@ -65,7 +65,7 @@ static int fill_two(void *self, cohort_split split, uint32_t id, const cohort_dr
     return 0;
 }
 
-/* Every fourth class does not exist: a sample to be left out, not an index to be followed. */
+/* Every fourth class does not exist: the sample must be left out, not used as an index. */
 static int fill_wild(void *self, cohort_split split, uint32_t id, const cohort_draw *draw, void *x, void *y)
 {
     fill_two(self, split, id, draw, x, y);
@@ -89,7 +89,7 @@ static int length_text(void *self, cohort_split split, uint32_t id)
     return 3 + (int)(id % 18);
 }
 
-/* 0 1 2 3 4 0 1 ...: what comes next is told by what is there. */
+/* 0 1 2 3 4 0 1 ...: each token determines the next one. */
 static int fill_text(void *self, cohort_split split, uint32_t id, const cohort_draw *draw, void *x, void *y)
 {
     for (int i = 0; i < length_text(self, split, id); i++) {
@@ -112,7 +112,7 @@ static cohort_err open_measured(cohort_samples *out, const void *cfg)
     return COHORT_OK;
 }
 
-/* One number of 64 was never measured: there is no y to say so with. */
+/* One sample of 64 cannot be read, and no value of y can mark it as left out. */
 static int fill_measured(void *self, cohort_split split, uint32_t id, const cohort_draw *draw, void *x, void *y)
 {
     if (split == COHORT_TRAIN && id == 33)
@@ -195,7 +195,7 @@ TEST(a_class_that_does_not_exist_leaves_its_sample_out)
     CHECK(strcmp(s.weights_sha256, tame.weights_sha256) != 0, "nothing was left out");
 }
 
-/* Zeros in its place would be learnt. */
+/* If zeros took its place, the model would learn them. */
 TEST(a_number_that_cannot_be_read_ends_the_run)
 {
     cohort_summary s;

@@ -1,13 +1,13 @@
-/* golden.h -- training steps replayed beside PyTorch's (tests/golden/make_*.py): the step of the program with nothing
- * around it. Each slice has its own inputs and the executor of its shape; the leaves are added along the tree; one
- * division, one clip factor, one update, one average.
+/* golden.h -- replays training steps that PyTorch made (tests/golden/make_*.py), with the program's step
+ * only. Each slice has its own inputs and the executor of its shape; the leaves are added along the tree;
+ * then come one division, one clip factor, one update and one average.
  *
  *     golden r;
  *     golden_open(&r, golden_case, kernels, 4);
  *     for (int t = 1; t <= steps; t++)
  *         golden_step(&r, t, &loss, &norm);
  *
- * Nothing is given back: a test's process ends soon (test_may_leak).
+ * Nothing is freed, because the test's process ends soon (test_may_leak).
  */
 #ifndef TESTS_NN_GOLDEN_H
 #define TESTS_NN_GOLDEN_H
@@ -16,9 +16,9 @@
 #include "nn/nn.h"
 #include "optim/optim.h"
 
-enum { GOLDEN_BATCHES = 2, GOLDEN_SLICES = 4 }; /* two batches in turn; at most so many slices */
+enum { GOLDEN_BATCHES = 2, GOLDEN_SLICES = 4 }; /* two alternating batches; the largest number of slices */
 
-/* All samples of a batch; what the task has no use for is NULL. */
+/* All samples of a batch; arrays that the task does not use are NULL. */
 typedef struct golden_batch {
     float *x, *y;           /* [n, x...], [n, y_width] */
     int32_t *label;         /* [n] */
@@ -36,7 +36,7 @@ typedef struct golden {
     co_loss loss;
     int n, slices, steps;
     double clip, ema_decay; /* 0: none */
-    bool no_decay;          /* weight decay spares biases and norms */
+    bool no_decay;          /* no weight decay for biases and norms */
     golden_batch batch[GOLDEN_BATCHES];
     struct {
         co_exec *exec;

@@ -12,7 +12,7 @@ static void add(float *a, const float *b, size_t n)
         a[i] += b[i];
 }
 
-/* a = a + b. A row that one of them lacks is the other's, a row that both lack stays absent. */
+/* a = a + b. A row that is absent in one is taken from the other; a row absent in both stays absent. */
 static void add_leaf(const co_layout *l, float *a, const float *b)
 {
     for (int i = 0; i < l->n; i++) {

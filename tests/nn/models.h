@@ -12,7 +12,7 @@ typedef struct nn_fit {
 } nn_fit;
 extern const nn_fit nn_fits[]; /* every model with every kind of data that fits it */
 
-/* A model's options at their defaults but for one (key may be NULL); co_free. */
+/* A model's options with default values except for `key` (may be NULL); free with co_free. */
 void *nn_cfg(const char *model, const char *key, const char *value);
 co_slice_shape nn_shape(const co_io *io, int n); /* n samples, of 8 characters if they are text */
 co_exec *nn_compile(const char *model, const void *cfg, const co_io *io, co_slice_shape shape, co_mode mode);

@@ -7,7 +7,8 @@
 
 enum { S = 4, STEPS = 10 };
 
-/* The weights that the golden file kept; relative to no less than a tenth. */
+/* Compares the weights that the golden file holds; differences are relative to the value, or to 0.1 if it is
+ * smaller. */
 static double worst_weight(const golden *r)
 {
     const char *name;

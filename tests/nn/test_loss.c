@@ -1,5 +1,5 @@
-/* test_loss.c -- the loss of classification as the step sees it: smoothed labels, samples mixed in pairs, and what
- * counts as right. One linear layer, so that the logits can be worked out beside it. */
+/* test_loss.c -- the classification loss that the step uses: smoothed labels, samples mixed in pairs, and
+ * what counts as right. The model is one linear layer, so that the test can compute the logits itself. */
 #include <math.h>
 #include <string.h>
 

@@ -1,5 +1,5 @@
-/* test_models.c -- the table of models: names and shapes of parameters, one layout for every slice, and
- * what is said to data that does not fit. */
+/* test_models.c -- the table of models: names and shapes of parameters, one layout for every slice, and the
+ * messages for data that does not fit. */
 #include "nn/models.h"
 
 #include <math.h>

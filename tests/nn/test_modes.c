@@ -1,5 +1,5 @@
-/* test_modes.c -- models at work: training, evaluation and prediction agree where they must and differ where
- * they must. */
+/* test_modes.c -- models in training, evaluation and prediction: the modes agree where they must and differ
+ * where they must. */
 #include "nn/models.h"
 
 #include <math.h>
@@ -72,7 +72,7 @@ static void run(struct seat *s, uint32_t step)
     co_exec_run(s->exec, &bases, &(co_run){.seed = 3, .step = step}, NULL);
 }
 
-/* The same made-up samples whatever the mode and the padding: sample i has its own words. */
+/* Makes the same samples for every mode and padding; sample i has its own tokens. */
 static void load(struct seat *s)
 {
     int wide = (int)co_shape_count(&s->io.x), len = s->shape.len;

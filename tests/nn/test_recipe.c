@@ -1,6 +1,6 @@
-/* test_recipe.c -- ten steps of residual networks with a whole recipe against PyTorch (tests/golden/make_recipe.py):
- * Nesterov's momentum cycled by a one-cycle schedule, weight decay but on norms and biases, smoothed labels, and the
- * average of the weights and running statistics. */
+/* test_recipe.c -- ten steps of residual networks with a whole recipe against PyTorch
+ * (tests/golden/make_recipe.py): Nesterov momentum cycled by a one-cycle schedule, weight decay except on
+ * norms and biases, smoothed labels, and the average of the weights and running statistics. */
 #include <math.h>
 #include <string.h>
 

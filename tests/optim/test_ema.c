@@ -1,4 +1,4 @@
-/* test_ema.c -- the running average of the weights. Beside PyTorch's it is held in tests/nn/test_recipe.c. */
+/* test_ema.c -- the running average of the weights. tests/nn/test_recipe.c compares it with PyTorch's. */
 #include <math.h>
 #include <string.h>
 
@@ -20,7 +20,7 @@ TEST(the_average_starts_as_the_weights_and_follows_them_slowly)
     double want[N];
     uint64_t words = 3;
 
-    memset(ema, 0xff, sizeof ema); /* nans: the first step does not look */
+    memset(ema, 0xff, sizeof ema); /* nans: the first step must not read the old average */
     for (int64_t t = 1; t <= STEPS; t++) {
         walk(w, &words);
         co_ema_apply(ema, w, N, 0.9, t);

@@ -1,4 +1,5 @@
-/* test_optim.c -- each optimiser against PyTorch over twenty steps, and against itself cut into pieces. */
+/* test_optim.c -- compares each optimiser with PyTorch over twenty steps, and with itself applied piece by
+ * piece. */
 #include "optim/optim.h"
 
 #include <math.h>
@@ -59,7 +60,7 @@ static void step_whole(struct seat *s, int64_t t, float scale)
     s->def->apply(s->cfg, &a);
 }
 
-/* Row r rests in step t when (r + t) % 3 == 0, as in make_optim.py. */
+/* Row r has no gradient in step t when (r + t) % 3 == 0, as in make_optim.py. */
 static void step_rows(struct seat *s, int64_t t, float scale)
 {
     for (int r = 0; r < ROWS; r++) {
@@ -69,8 +70,8 @@ static void step_rows(struct seat *s, int64_t t, float scale)
     }
 }
 
-/* Relative to the value, but to no less than the size of what it is a sum of: 1 for weights (power 0); for
- * moments the gradient's, which weight decay may raise. */
+/* Differences are relative to the value, or to the size of its terms if that is larger: 1 for weights (power
+ * 0); for moments the size of the gradient, which weight decay may raise. */
 static double worst_of(const char *what, const float *got, const json_t *want, int power, double decay)
 {
     double worst = 0;
@@ -176,7 +177,8 @@ TEST(an_optimiser_cut_into_odd_pieces_gives_the_same_bits)
     }
 }
 
-/* Any compiler, any CPU: these change only with the rule itself, and every trained weight with them. */
+/* The bits are the same with every compiler and CPU. They change only with the rule itself, which changes
+ * every trained weight. */
 TEST(twenty_steps_of_each_optimiser_have_pinned_bits)
 {
     static const uint64_t want[] = {0x98ce5532c938c5e0u, 0x9c9afa4b4fa2ba0du, 0x516a155a2c5ded46u,
@@ -346,7 +348,7 @@ TEST(a_sum_of_squares_sees_one_element_that_is_not_finite)
     for (size_t k = 0; k < CO_COUNT(bad); k++)
         for (int at = 0; at < 19; at++) {
             for (int i = 0; i < 19; i++)
-                x[i] = 3.4e38f; /* the largest ones do not overflow */
+                x[i] = 3.4e38f; /* the squares of the largest floats do not overflow */
             finite = true;
             co_sum_squares(x, 19, &finite);
             CHECK(finite, "finite elements are called not finite");

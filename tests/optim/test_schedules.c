@@ -1,5 +1,5 @@
 /* test_schedules.c -- every schedule against torch.optim.lr_scheduler, step by step
- * (tests/golden/make_schedules.py), and what the options refuse. */
+ * (tests/golden/make_schedules.py), and the option values that are refused. */
 #include "optim/optim.h"
 
 #include <math.h>
@@ -100,7 +100,7 @@ static double follow_steps(struct seat *s, char **lines)
     return worst;
 }
 
-/* Lines "value rate": the rate after the value was seen. */
+/* Lines "value rate": the rate after an evaluation that gave the value. */
 static double follow_values(struct seat *s, char **lines)
 {
     co_plateau p = {.drop = 1};

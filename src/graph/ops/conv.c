@@ -1,4 +1,5 @@
-/* conv.c -- 2-d convolution. Its two gradients are operators of their own; the bias' is a sum. */
+/* conv.c -- 2-d convolution. The gradients of x and weight are separate operators; the gradient of the bias
+ * is a sum. */
 #include "graph/graph_int.h"
 
 static bool conv_shape(co_graph *g, struct op *op)

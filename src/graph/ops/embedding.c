@@ -1,7 +1,7 @@
 /* embedding.c -- rows of a table by index.
  *
- * A row-sparse table's gradient goes to the leaf as it is: values at the parameter's place, one mark per row
- * behind. A dense one's marks are not looked at.
+ * The gradient of a row-sparse table goes to the leaf unchanged: values at the parameter's place, then one
+ * mark per row. The marks of a dense table are ignored.
  */
 #include "graph/graph_int.h"
 

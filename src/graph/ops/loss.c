@@ -1,8 +1,8 @@
-/* loss.c -- losses: one number per row, never their mean: the divisor is applied once, at the root of the
- * tree.
+/* loss.c -- losses. A loss is one number per row and never their mean: the step divides once, at the root of
+ * the summation tree.
  *
  * Squared and absolute error are symmetric, so a target that depends on parameters gets the negated gradient.
- * Binary cross entropy has no such symmetry: its target must be given, and the builder says so.
+ * Binary cross entropy is not symmetric: the builder refuses a target that depends on a parameter.
  */
 #include "graph/graph_int.h"
 
@@ -52,7 +52,10 @@ static void error_grad(co_graph *g, const struct op *op, co_node *dy)
 
 const struct op_row rows_loss[] = {
     {CO_OP_CROSS_ENTROPY, {"logits", "target"}, "fi", "ff", 2, cross_entropy_shape, cross_entropy_grad, NULL, 0},
-    {CO_OP_CROSS_ENTROPY_GRAD, {"dloss", "logits", "target", "lse"}, "ffif", "f", 4, shape_like_1, NULL, NULL, ROW_INNER},
+    /* clang-format off */
+    {CO_OP_CROSS_ENTROPY_GRAD, {"dloss", "logits", "target", "lse"}, "ffif", "f", 4, shape_like_1, NULL, NULL,
+     ROW_INNER},
+    /* clang-format on */
     {CO_OP_VALID, {"target"}, "i", "f", 1, shape_like_0, NULL, NULL, ROW_NO_GRAD},
     {CO_OP_MSE, {"pred", "target"}, "ff", "f", 2, error_shape, error_grad, NULL, 0},
     {CO_OP_MSE_GRAD, {"dloss", "pred", "target"}, "fff", "f", 3, shape_like_1, NULL, NULL, ROW_INNER},

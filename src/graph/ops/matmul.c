@@ -1,7 +1,7 @@
-/* matmul.c -- matrix products and the sums that are their biases' gradients.
+/* matmul.c -- matrix products, and the sums that give the gradients of their biases.
  *
  * With c = a b:  da = dc b^T,  db = a^T dc. Where b is one matrix shared by all leading indices of a, db is
- * the sum over all rows at once (MATMUL_TN_SUM), never a sum of products.
+ * one sum over all rows (MATMUL_TN_SUM), not a sum of one product per index.
  */
 #include "graph/graph_int.h"
 

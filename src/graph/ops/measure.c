@@ -1,5 +1,4 @@
-/* measure.c -- numbers about a slice, one double each, for stat slots. Nothing is differentiated through
- * them. */
+/* measure.c -- statistics of a slice, one double each, for stat slots. Gradients do not pass through them. */
 #include "graph/graph_int.h"
 
 static bool scalar_shape(co_graph *g, struct op *op)

@@ -64,7 +64,7 @@ static void slice_grad(co_graph *g, const struct op *op, co_node *dy)
     grad_add(g, op, 0, EMIT(g, CO_OP_PAD, &op->attr, &op->in[0]->shape, dy));
 }
 
-/* The length is the wanted shape's; co_slice has checked it. */
+/* The wanted shape gives the length; co_slice has checked it. */
 const struct op_row rows_move[] = {
     {CO_OP_TRANSPOSE, {"x"}, "f", "f", 1, transpose_shape, transpose_grad, NULL, 0},
     {CO_OP_CONCAT,
@@ -88,7 +88,7 @@ co_node *co_transpose(co_graph *g, co_node *x, const int *perm)
     return EMIT(g, CO_OP_TRANSPOSE, &attr, NULL, x);
 }
 
-/* More than CO_MAX_IN pieces: eight at a time into larger pieces, until one call takes them all. */
+/* Joins more than CO_MAX_IN pieces: eight at a time into larger pieces, until one call can take the rest. */
 static co_node *concat_many(co_graph *g, co_node *const *x, int n, int axis)
 {
     int groups = (n + CO_MAX_IN - 1) / CO_MAX_IN;

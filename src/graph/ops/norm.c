@@ -1,7 +1,8 @@
 /* norm.c -- batch norm over the slice, its evaluation form, layer norm.
  *
- * In a training graph batch norm writes the slice's statistics, times its samples, to the leaf at the places
- * of the running ones: wmean and wvar (outputs 3 and 4) are at home there. Two norms cannot share statistics.
+ * In a training graph, batch norm writes the slice's statistics, times the number of samples, to the leaf:
+ * wmean and wvar (outputs 3 and 4) take the places of running_mean and running_var. Two norms cannot share
+ * statistics.
  */
 #include "graph/graph_int.h"
 
@@ -78,7 +79,7 @@ const struct op_row rows_norm[] = {
     {CO_OP_LAYER_NORM_GRAD, NORM_GRAD_ROLES, "fffff", "fff", 5, norm_grad_shape, NULL, NULL, ROW_INNER},
     {0}};
 
-/* `value` of the norm goes to the leaf of the running statistic `stat`. */
+/* Puts the norm's output `value` into the leaf, at the place of the running statistic `stat`. */
 static bool send_home(co_graph *g, co_node *value, co_node *stat, const char *role)
 {
     struct op *op = value->op;

@@ -1,7 +1,7 @@
-/* pointwise.c -- operators that look at one element, or one row, at a time; sums and products that broadcast.
+/* pointwise.c -- operators on one element or one row at a time; sums and products that broadcast.
  *
  * The second operand of ADD and MUL may be a suffix of the first's dimensions: [N,T,C] + [C]. Its gradient is
- * then the sum over the rows that it was given to.
+ * then the sum over the rows to which it was broadcast.
  */
 #include "graph/graph_int.h"
 
@@ -22,7 +22,7 @@ static void gelu_grad(co_graph *g, const struct op *op, co_node *dy)
 static bool softmax_shape(co_graph *g, struct op *op)
 {
     if (op->in[0]->shape.nd < 1)
-        return op_fail(g, op, "x must have a dimension to go over");
+        return op_fail(g, op, "x must have at least one dimension");
     return shape_like_0(g, op);
 }
 
@@ -57,7 +57,7 @@ static bool broadcast_shape(co_graph *g, struct op *op)
     return shape_like_0(g, op);
 }
 
-/* The gradient of an operand that was given to every row of d: the sum of the rows. */
+/* The gradient of an operand that was broadcast to every row of d: the sum of the rows. */
 static co_node *sum_to(co_graph *g, co_node *d, const co_shape *shape)
 {
     if (!d || co_shape_eq(&d->shape, shape))
@@ -124,7 +124,7 @@ co_node *co_softmax(co_graph *g, co_node *x)
     return EMIT(g, CO_OP_SOFTMAX, NULL, NULL, x);
 }
 
-/* Two dropouts of one stream would drop the same elements of a sample. */
+/* Two dropouts with the same stream would drop the same elements of a sample. */
 static bool stream_is_free(co_graph *g, uint32_t stream, const char *name)
 {
     for (int i = 0; i < g->n_op; i++)

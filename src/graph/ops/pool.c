@@ -12,7 +12,7 @@ static bool pool_shape(co_graph *g, struct op *op)
         return op_fail(
             g, op, "window %dx%d, stride %d, pad %d: window and stride must be at least 1, pad at least 0",
             a->kh, a->kw, a->stride, a->pad);
-    if (a->pad > a->kh / 2 || a->pad > a->kw / 2) /* else a window may see padding alone */
+    if (a->pad > a->kh / 2 || a->pad > a->kw / 2) /* otherwise a window could lie entirely in the padding */
         return op_fail(g, op, "pad %d is more than half of the window %dx%d", a->pad, a->kh, a->kw);
     int64_t h = x->d[2] + 2 * (int64_t)a->pad - a->kh, w = x->d[3] + 2 * (int64_t)a->pad - a->kw;
     if (h < 0 || w < 0)

@@ -1,11 +1,12 @@
-/* far.c -- the provider that keeps everybody honest: reference kernels over memory that nobody else can read.
+/* far.c -- the provider that finds misuse of device memory: reference kernels over memory that no other code
+ * can read.
  *
  *     open           PROT_NONE
  *     enter, leave   readable and writable in between: one kernel call
  *     put, get       readable (and writable) for the length of one copy
  *
  * Code that reaches into device memory with a host pointer works on the other providers and dies here with
- * SIGSEGV. Costs two mprotect calls per kernel call: for tests.
+ * SIGSEGV. A kernel call costs two mprotect calls, so this provider is for tests only.
  */
 #include "kernel/kernel_int.h"
 

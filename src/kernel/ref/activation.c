@@ -1,4 +1,4 @@
-/* activation.c -- relu and gelu, element by element. A nan goes through both, so that it is seen. */
+/* activation.c -- relu and gelu, element by element. Both pass a nan on, so that it shows in the loss. */
 #include "kernel/ref/real.h"
 
 static void relu(const co_call *c)
@@ -26,7 +26,7 @@ static void relu_grad(const co_call *c)
 static const real sqrt_half = (real)0.70710678118654752440, /* 1 / sqrt(2) */
     density0 = (real)0.39894228040143267794;                /* 1 / sqrt(2 pi) */
 
-/* The normal distribution up to x. */
+/* The cumulative normal distribution at x. */
 static real phi(real x)
 {
     return (real)0.5 * (1 + R_ERF(x * sqrt_half));

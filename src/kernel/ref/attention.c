@@ -1,14 +1,14 @@
 /* attention.c -- softmax, and attention as softmax(q k^T / sqrt(d)) v per head.
  *
  * Heads lie side by side in the last dimension: head h of q is columns [h * d, (h + 1) * d). A query sees a
- * prefix of the keys (all, up to lens[b], up to itself if causal); the rest of its row of probs is exactly 0,
- * which is all that the gradient needs to know about masks. With S = scale * q k^T and P = probs:
+ * prefix of the keys (all, up to lens[b], up to itself if causal); the rest of its row of probs is exactly 0.
+ * The gradient reads the mask from these zeros and needs no lens. With S = scale * q k^T and P = probs:
  *
  *     dP = dy v^T,   dS = P * (dP - sum over keys of P * dP),
  *     dq = scale * dS k,   dk = scale * dS^T q,   dv = P^T dy
  *
- * Rows of queries are shared out forwards; (batch, head) pairs backwards, where dk and dv sum over queries.
- * The gradient keeps one row of dS per thread in scratch. */
+ * The forward pass divides rows of queries among the threads. The gradient divides (batch, head) pairs,
+ * because dk and dv are sums over queries. The gradient keeps one row of dS per thread in scratch. */
 #include "kernel/ref/real.h"
 
 /* In place: x [n] becomes exp(x - max) / sum. Sum in double. */

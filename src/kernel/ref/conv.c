@@ -1,8 +1,8 @@
-/* conv.c -- two-dimensional convolution and its two gradients, direct.
+/* conv.c -- two-dimensional convolution and its two gradients, computed directly.
  *
- * All three walk the same pairs: output position (oh, ow) and tap (i, j) meet input position
- * (oh * stride + i - pad, ow * stride + j - pad), where that lies inside the image. Tap by tap, the positions
- * that are inside form a rectangle, so the innermost loop has no test and runs through memory.
+ * All three walk the same pairs: output position (oh, ow) and tap (i, j) meet input position (oh * stride + i
+ * - pad, ow * stride + j - pad), where that lies inside the image. For one tap, the positions inside the
+ * image form a rectangle, so the innermost loop needs no test and runs along memory.
  *
  *     conv2d     y  chain over (c, i, j)      planes (n, o) shared out
  *     conv2d_dx  dx chain over (o, i, j)      planes (n, c) shared out
@@ -24,7 +24,7 @@ typedef struct range {
     int64_t lo, hi;
 } range;
 
-/* The outputs of [0, out) that tap k takes to an input inside [0, in); none: {0, 0}. */
+/* The outputs in [0, out) for which tap k reads an input inside [0, in); {0, 0} if there are none. */
 static range inside(const conv_dims *d, int64_t k, int64_t out, int64_t in)
 {
     int64_t first = d->pad - k, last = in - 1 + d->pad - k; /* o * stride lies in [first, last] */
@@ -162,7 +162,7 @@ static void conv2d_dw(const co_call *c)
     for (int64_t o = lo; o < hi; o++)
         for (int64_t ch = 0; ch < d.C; ch += 4) {
             const real *four[4];
-            for (int u = 0; u < 4; u++) /* past the last channel: the last again, not stored */
+            for (int u = 0; u < 4; u++) /* past the end: the last channel again, not stored */
                 four[u] = x + (ch + u < d.C ? ch + u : d.C - 1) * d.H * d.W;
             for (int64_t t = 0; t < taps; t++) {
                 real acc[4];

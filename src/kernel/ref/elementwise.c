@@ -3,7 +3,8 @@
 
 #include "base/rng.h"
 
-/* The next run of elements, from i on, that meets a run of b without wrapping; *at is where in b. */
+/* The length of the run of elements from i on that pairs with a contiguous run of b; *at is where that run
+ * starts in b. */
 static int64_t run_end(int64_t i, int64_t hi, int64_t nb, int64_t *at)
 {
     *at = i % nb;

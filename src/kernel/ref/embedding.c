@@ -1,8 +1,8 @@
 /* embedding.c -- rows of a table by index, and their gradient.
  *
- * The gradient shares out rows of the table: a thread walks all positions and takes those whose row is its
- * own, so duplicates are added in position order whatever the number of threads. A row is cleared when it is
- * first met, so sparse and dense give the same values in the rows that are present. */
+ * The gradient divides the rows of the table among the threads. Each thread walks all positions and handles
+ * those whose row it owns, so duplicates are added in position order for any number of threads. A row is
+ * cleared at its first position, so sparse and dense gradients agree in the rows that are present. */
 #include "kernel/ref/real.h"
 
 #include <string.h>

@@ -1,5 +1,5 @@
-/* loss.c -- losses per row or sample, and their gradients. Rows are shared out; sums and logarithms of a row
- * are doubles, rounded once, so that the loss of a sure and right answer keeps its digits. */
+/* loss.c -- losses per row or sample, and their gradients. Threads divide the rows. Sums and logarithms of a
+ * row are doubles and are rounded once, so that a loss close to zero keeps its digits. */
 #include "kernel/ref/real.h"
 
 /* log(sum over j of exp(x[j] - top)), where top = max of x */

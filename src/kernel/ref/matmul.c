@@ -1,7 +1,9 @@
-/* matmul.c -- matrix products. An output is a chain over k in index order; rows of the output are shared out.
+/* matmul.c -- matrix products. Each output element is a sum over k in index order; threads divide the rows of
+ * the output.
  *
  * Where b's rows run along n, the loops go i, k, j: the chain over k stays in order while j runs through
- * memory. Where they run along k (tb, linear), each output is a dot product, four at a time. */
+ * memory. Where b's rows run along k (tb, linear), each output is a dot product; four are computed at a
+ * time. */
 #include "kernel/ref/real.h"
 
 /* c [N] = sum over k of a[k * as] * b [K,N] */

@@ -1,12 +1,13 @@
 /* norm.c -- batch and layer normalisation.
  *
  * Statistics are sums of doubles over two passes (mean, then squared distances from it), so that a large mean
- * does not eat the variance; they are rounded once. Gradients, with g = dy * gamma, xh = (x - mean) * rstd
- * and m values behind each mean:
+ * does not cost the variance its digits; they are rounded once. Gradients, with g = dy * gamma, xh = (x -
+ * mean) * rstd and m values averaged in each mean:
  *
  *     dx = rstd * (g - sum(g) / m - xh * sum(g * xh) / m),   dgamma = sum(dy * xh),   dbeta = sum(dy)
  *
- * Batch norm shares out channels; layer norm rows, and columns for dgamma and dbeta. */
+ * Threads divide the channels in batch norm. In layer norm they divide the rows, and the columns for dgamma
+ * and dbeta. */
 #include "kernel/ref/real.h"
 
 /* x [N,C,S]: S is everything after the channel. */
@@ -135,7 +136,7 @@ static void layer_norm_dx(real *dx, const real *dy, const real *x, const real *g
 
 static void layer_norm_grad(const co_call *c)
 {
-    enum { BLOCK = 64 }; /* columns whose sums are under way together */
+    enum { BLOCK = 64 };                                                 /* columns summed at the same time */
     const real *dy = c->in[0].p, *x = c->in[1].p, *gamma = c->in[2].p;   /* [R,C], [R,C], [C] */
     const real *mean = c->in[3].p, *rstd = c->in[4].p;                   /* [R], [R] */
     real *dx = c->out[0].p, *dgamma = c->out[1].p, *dbeta = c->out[2].p; /* [R,C], [C], [C] */

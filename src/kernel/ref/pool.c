@@ -1,8 +1,8 @@
-/* pool.c -- pooling over windows of an image; planes (n, c) are shared out.
+/* pool.c -- pooling over windows of an image; threads divide the planes (n, c).
  *
- * A window of output (oh, ow) covers rows [oh * stride - pad, + kh) and columns likewise; only the part
- * inside the image is visited. Max pooling passes a nan on, so that it is seen; a window without any pixel
- * gives -inf and index -1, which takes no gradient. */
+ * A window of output (oh, ow) covers kh rows from oh * stride - pad and kw columns from ow * stride - pad;
+ * only the part inside the image is visited. Max pooling passes a nan on, so that it shows in the loss. A
+ * window without any pixel gives -inf and index -1, and no gradient goes through it. */
 #include "kernel/ref/real.h"
 
 typedef struct window {

@@ -5,9 +5,9 @@
  * doubles; I32, I64, U32 and F64 stay what they are. A family of operators is one file; it ends with the
  * function that puts its kernels into the table.
  *
- * Sums run in index order, product then add. Chains of `real` where a product is summed over a long dimension
- * that vector units share out (matrix products, convolutions, attention); of double where that costs nothing
- * next to the rest (statistics of norms, sums of softmax, losses, sums over rows).
+ * Sums run in index order, product then add. Long sums of products, which vector units speed up, run in
+ * `real` (matrix products, convolutions, attention). Sums whose cost is small beside the rest run in double
+ * (statistics of norms, sums of softmax, losses, sums over rows).
  */
 #ifndef CO_KERNEL_REF_REAL_H
 #define CO_KERNEL_REF_REAL_H
@@ -49,8 +49,8 @@ static inline void add_scaled(real *restrict y, real a, const real *restrict x, 
         y[j] += a * x[j];
 }
 
-/* y[j] = sum over k of x[k * xs] * w[j * ws + k]. Four outputs at a time, so that four chains of additions
- * are under way; each chain is in order of k. */
+/* y[j] = sum over k of x[k * xs] * w[j * ws + k]. Computes four outputs at a time, so that four independent
+ * chains of additions overlap; each chain is in order of k. */
 static inline void dot_rows(real *restrict y, int64_t n, const real *restrict x, int64_t xs,
                             const real *restrict w, int64_t ws, int64_t len)
 {

@@ -1,10 +1,10 @@
-/* reduce.c -- sums and counts: chains of double in index order. Columns and channels are shared out; an
- * operator with one number for answer is done by one thread. */
+/* reduce.c -- sums and counts: chains of double in index order. Threads divide the columns and channels; one
+ * thread computes an operator whose result is a single number. */
 #include "kernel/ref/real.h"
 
 static void sum_rows(const co_call *c)
 {
-    enum { BLOCK = 64 };        /* columns whose sums are under way together */
+    enum { BLOCK = 64 };        /* columns summed at the same time */
     const real *x = c->in[0].p; /* [R,C] */
     real *y = c->out[0].p;      /* [C] */
     int64_t C = co_shape_count(&c->out[0].shape), R = co_shape_count(&c->in[0].shape) / C, lo, hi;
@@ -62,8 +62,8 @@ static void count_valid(const co_call *c)
     *(double *)c->out[0].p = (double)count;
 }
 
-/* How many come before x[t], largest first, ties by index. A nan comes before everything: it is never right.
- * */
+/* How many elements rank before x[t]: larger ones, equal ones with a lower index, and nans. If x[t] is nan,
+ * all n rank before it, so a nan never counts as right. */
 static int64_t place_of(const real *x, int64_t n, int64_t t)
 {
     int64_t before = 0;

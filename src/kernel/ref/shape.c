@@ -1,7 +1,8 @@
 /* shape.c -- moving elements of any dtype: copy, transpose, concat, slice, pad, and fill.
  *
  * Along an axis a tensor is `outer` blocks, one after the other, each of d[axis] * inner elements; concat,
- * slice and pad copy parts of blocks. Blocks are shared out; in transpose, rows of the output. */
+ * slice and pad copy parts of blocks. Threads divide the blocks; in transpose they divide the rows of the
+ * output. */
 #include "kernel/ref/real.h"
 
 #include <string.h>

@@ -1,12 +1,12 @@
 /* attention.c -- ATTENTION and its gradient per (batch, head), as products of gemm.c and rows of softmax.h.
  *
- * Heads lie side by side in the last dimension, so a head of q, k, v is a matrix with row stride C. With
- * S = q k^T, P = softmax(scale * S) over the keys a query sees, zero elsewhere:
+ * Heads lie side by side in the last dimension, so a head of q, k, v is a matrix with row stride C. With S =
+ * q k^T, P = softmax(scale * S) over the keys that a query may use and 0 for the others:
  *
  *     y = P v;    dP = dy v^T,  dS = scale * P * (dP - sum over keys of P * dP)
  *                 dq = dS k,    dk = dS^T q,    dv = P^T dy
  *
- * Keys past lens[b] are left out of the products; keys that a causal query does not see take part with
+ * Keys past lens[b] are left out of the products; keys later than a causal query stay in the products with
  * probability 0. The gradient keeps dS [Tq,Tk] of one head per thread in scratch.
  */
 #include "kernel/simd/simd_int.h"

@@ -7,9 +7,9 @@
  *   CONV2D_DW  C[o, (c,kh,kw)]     A = dy [O, (n,oh,ow)]      B = padded x            k = (n, oh, ow)
  *
  * k runs in index order; padding takes part in the chain as zeros. DX with a stride is one product per phase
- * ((h + pad) mod stride, (w + pad) mod stride): only the taps that can reach such a pixel are in its chain.
- * Images go in groups that make about GEMM_NC columns (GEMM_KC of k for DW), so scratch does not grow with n.
- * Threads share images (CONV2D, DX) or output channels (DW), and each pads what it reads.
+ * ((h + pad) mod stride, (w + pad) mod stride): only the taps that reach a pixel of that phase are in the
+ * pixel's chain. Images go in groups that make about GEMM_NC columns (GEMM_KC of k for DW), so scratch does
+ * not grow with n. Threads share images (CONV2D, DX) or output channels (DW), and each pads what it reads.
  */
 #include "kernel/simd/simd_int.h"
 
@@ -24,7 +24,7 @@ typedef struct geom {
     int64_t kh, kw, stride, pad;
 } geom;
 
-/* Scratch is carved up by the same code that asks for its size (base NULL). */
+/* One function both lays out the scratch and, with base NULL, computes its size. */
 typedef struct space {
     char *base;
     size_t used;
@@ -58,8 +58,8 @@ static inline void copy_row(float *dst, const float *src, int64_t n)
         v_store_few(dst + x, n - x, v_load_n(src + x, n - x));
 }
 
-/* Planes of h x w into planes of hp x wp with source pixel (0, 0) at (top, left); negative: cut. The pixels
- * around are not written: they are zero from the start of the call. */
+/* Copies planes of h x w into planes of hp x wp, with source pixel (0, 0) at (top, left). A negative top or
+ * left cuts the source. The border is not written: it is zero from the start of the call. */
 static void pad_planes(float *dst, const float *src, int64_t planes, int64_t h, int64_t w, int64_t top,
                        int64_t left, int64_t hp, int64_t wp)
 {
@@ -77,7 +77,8 @@ static void clear(float *x, int64_t n)
     memset(x, 0, (size_t)n * sizeof *x);
 }
 
-/* t[(a, b, c)] = a * sa + b * sb + c * sc. 32 bits: a group of images may have 2^31 elements, 8 GiB. */
+/* t[(a, b, c)] = a * sa + b * sb + c * sc. Offsets have 32 bits, so a group of images may have 2^31 elements
+ * (8 GiB). */
 static void table(int32_t *t, int64_t na, int64_t sa, int64_t nb, int64_t sb, int64_t nc, int64_t sc)
 {
     CO_ASSERT(na * sa <= INT32_MAX, "one image is larger than 8 GiB");
@@ -180,7 +181,7 @@ static phase phase_of(int64_t f, int64_t size, int64_t k, int64_t stride, int64_
     return p;
 }
 
-/* The output positions that any phase may ask for: [lo, lo + n). */
+/* The output positions that any phase reads: [lo, lo + n). */
 static void reach(int64_t *lo, int64_t *n, int64_t size, int64_t k, int64_t stride, int64_t pad)
 {
     int64_t a = INT64_MAX, b = INT64_MIN;
@@ -233,7 +234,7 @@ static size_t conv2d_dx_scratch(const co_call *c)
     return s.used * (size_t)call_threads(c);
 }
 
-/* dx's pixels of one phase, for n images; b->padded holds theirs. */
+/* Computes the pixels of dx in one phase, for n images whose padded dy is in b->padded. */
 static void back_phase(const geom *g, const back *b, gemm *m, phase ph, phase pw, int64_t n)
 {
     int64_t plane = b->hp * b->wp, kk = g->kh * g->kw;
@@ -339,7 +340,7 @@ static void conv2d_dw(const co_call *c)
     if (g.pad)
         clear(f.padded, f.images * g.c * plane);
     int64_t i = 0;
-    do { /* once even without images: zeros */
+    do { /* runs once even without images, to write zeros */
         int64_t n = f.images < g.n - i ? f.images : g.n - i;
         m.b.p = x + i * g.c * g.h * g.w;
         if (g.pad) {

@@ -1,8 +1,8 @@
 /* elementwise.c -- RELU, GELU, their gradients, ADD, MUL, SCALE, DROPOUT: lanes are elements.
  *
- * Every element's value depends on its inputs alone, so a short last vector is a masked one with the same
- * steps. All but GELU give the bits of the reference. DROPOUT draws VW Philox blocks (4 * VW elements)
- * at a time. */
+ * Every element depends on its own inputs only, so the last short vector is a masked vector with the same
+ * steps. All but GELU give the bits of the reference. DROPOUT draws VW Philox blocks (4 * VW elements) at a
+ * time. */
 #include "kernel/simd/simd_int.h"
 
 #include "base/rng.h"
@@ -55,7 +55,7 @@ static inline vf relu_grad2(vf dy, vf y)
 {
     return v_pick(v_le(y, v_zero()), v_zero(), dy);
 }
-static inline vf phi(vf x) /* the normal distribution up to x */
+static inline vf phi(vf x) /* the cumulative normal distribution at x */
 {
     return v_set(0.5f) * (v_set(1.0f) + v_erf(x * v_set(0.70710678118654752440f)));
 }

@@ -1,4 +1,5 @@
-/* fill.c -- the table of this level: the reference's rows, and ours over them. */
+/* fill.c -- fills the table of this level: first the reference kernels, then the vector kernels that replace
+ * some of them. */
 #include "kernel/kernel_int.h"
 #include "kernel/simd/simd_int.h"
 

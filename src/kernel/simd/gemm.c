@@ -1,19 +1,19 @@
 /* gemm.c -- the blocked product (Goto and van de Geijn, 2008; the loops and names are those of BLIS).
  *
  *   for jc: NC columns                          B panel  KC x NC, packed in slivers of NR columns
- *     for pc: KC of k                           (C is written and read again between them: the chain goes on)
+ *     for pc: KC of k                           (C is stored after each block and loaded before the next)
  *       for ic: MC rows                         A block  MC x KC, packed in slivers of MR rows: stays in L2
  *         for jr: a sliver of B (in L1)
  *           for ir: a sliver of A               micro kernel: MR x NR sums in registers
  *
- * Packing costs as much as a few passes over the operand, so it is skipped where it would not be repaid: A is
- * read where it lies when few columns use it, B when few rows do and its columns lie side by side. Rows of a
- * block are dealt evenly to slivers (8 rows: 4 + 4, not 6 + 2), because a tile of few rows has too few chains
- * to fill the FMA pipes.
+ * Packing costs as much as a few passes over the operand, so it is skipped where it costs more than it saves:
+ * A is read in place when few columns use it, B when few rows use it and its columns are contiguous. Rows of
+ * a block are dealt evenly to slivers (8 rows: 4 + 4, not 6 + 2), because a tile of few rows has too few
+ * chains to fill the FMA pipes.
  */
 #include "kernel/simd/gemm.h"
 
-/* One tile: m x NR, into t[m][ldt] (first from it, with `resume`). */
+/* One tile of m x NR sums, stored to t[m][ldt]; with `resume` the sums start from what t holds. */
 typedef struct tile {
     const float *a, *b;
     int64_t rs, cs, ldb; /* A (r, k) is a[r * rs + k * cs]; B row k is b + k * ldb */
@@ -60,7 +60,7 @@ ALWAYS_INLINE void micro(const tile *g, int m, int64_t rs, int64_t cs, int64_t l
     }
 }
 
-/* Functions of their own, so that the loops around them leave them all registers. */
+/* Separate functions, so that the surrounding loops do not occupy registers. */
 __attribute__((noinline)) static void micro_packed(const tile *g, int64_t m)
 {
     switch (m) {
@@ -114,7 +114,7 @@ static inline int64_t off_c(const gemm *g, int64_t n)
     return g->tn ? g->tn[n] : n * g->cn;
 }
 
-/* A tile whose columns do not lie side by side in C goes through a buffer [m][NR]. */
+/* A tile whose columns are not contiguous in C goes through a buffer [m][NR]. */
 static void tile_in(const gemm *g, int64_t i, int64_t m, int64_t j, int64_t n, float *buf)
 {
     for (int64_t c = 0; c < n; c++) {
@@ -133,7 +133,7 @@ static void tile_out(const gemm *g, int64_t i, int64_t m, int64_t j, int64_t n, 
     }
 }
 
-/* The same where rows lie side by side: C was transposed. */
+/* tile_out where the rows of C are contiguous, as they are after swapped(). */
 static void tile_out_cross(const gemm *g, int64_t i, int64_t m, int64_t j, int64_t n, const float *buf)
 {
     for (int64_t h = 0; h < n; h += VW) {
@@ -242,7 +242,7 @@ static void do_block(const gemm *g, const plan *p, int64_t ic, int64_t mc, int64
 static void run(const gemm *g, float *scratch)
 {
     bool a_table = g->a.ti || g->a.tk, b_table = g->b.ti || g->b.tk;
-    /* k in blocks of nearly the same size: a short last one would not repay reading C again. */
+    /* Cuts k into blocks of nearly equal size: a short last block would not be worth loading C again. */
     int64_t blocks = g->k > GEMM_KC ? (g->k + GEMM_KC - 1) / GEMM_KC : 1;
     int64_t kc_max = least(g->k, round_up((g->k + blocks - 1) / blocks, VW));
     plan p = {
@@ -253,7 +253,7 @@ static void run(const gemm *g, float *scratch)
     };
     for (int64_t jc = 0; jc < g->n; jc += GEMM_NC) {
         int64_t nc = least(GEMM_NC, g->n - jc), pc = 0;
-        do { /* once even when k is 0: C is the bias */
+        do { /* runs once even when k is 0, to write the bias to C */
             int64_t kc = least(kc_max, g->k - pc);
             pack_panel(g, &p, jc, nc, pc, kc);
             for (int64_t ic = 0; ic < g->m; ic += GEMM_MC) {
@@ -269,12 +269,12 @@ static void run(const gemm *g, float *scratch)
 
 size_t gemm_scratch(int64_t m, int64_t n, int64_t k)
 {
-    int64_t big = m > n ? m : n; /* the operands may change places */
+    int64_t big = m > n ? m : n; /* gemm_run may swap A and B */
     int64_t kc = least(k, GEMM_KC);
     return (size_t)(kc * (least(round_up(big, NR), GEMM_NC) + least(round_up(big, MR), GEMM_MC)) + NR);
 }
 
-/* C transposed is B transposed times A transposed: the same chains, other lanes. */
+/* C^T = B^T A^T: the sums are the same, but other elements share a vector. */
 static gemm swapped(const gemm *g)
 {
     gemm s = *g;
@@ -285,7 +285,7 @@ static gemm swapped(const gemm *g)
     return s;
 }
 
-/* Cycles, roughly: tiles, B transposed into lanes, tiles written crosswise. */
+/* A rough estimate in cycles: computing tiles, packing a transposed B, storing tiles transposed. */
 static int64_t cost(const gemm *g)
 {
     int64_t tiles = (g->n + NR - 1) / NR, rows = g->m < 4 ? 4 : g->m;

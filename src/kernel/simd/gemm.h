@@ -1,11 +1,11 @@
-/* gemm.h -- one matrix product under every row that multiplies: matmul, linear, convolutions, attention.
+/* gemm.h -- the matrix product that matmul, linear, convolutions and attention all use.
  *
  *     C[m, n] = A[m, :] . B[:, n]   as ONE chain   c = fma(A[m, k], B[k, n], c),  k = 0, 1, ... from c = +0,
  *
- * then the bias is added. Blocking, packing, which operand lies in lanes, the number of threads: none of it
- * changes the chain, so none of it changes a bit.
+ * then the bias is added. Blocking, packing, the choice of the vectorised operand and the number of threads
+ * do not change the chain, so they do not change a bit of the result.
  *
- * An operand is a pointer and two offsets per element: that of its row or column i and that of k, each either
+ * An operand is a pointer and two offsets per element: one for its row or column i, one for k. Each offset is
  * a stride or a table. A convolution is a product whose tables walk over a zero-padded image.
  */
 #ifndef CO_KERNEL_SIMD_GEMM_H
@@ -32,7 +32,7 @@ typedef struct gemm {
     const int32_t *tn;   /* rises strictly */
     const float *bias_m; /* added to row m; NULL: none */
     const float *bias_n; /* added to column n; NULL: none */
-    bool resume;         /* the chain goes on from what C holds */
+    bool resume;         /* continue the sums from what C holds */
 } gemm;
 
 enum { GEMM_KC = 320, GEMM_MC = 96, GEMM_NC = 512 };
@@ -42,7 +42,7 @@ size_t LEVEL(gemm_scratch)(int64_t m, int64_t n, int64_t k);
 /* The share of thread ith: columns or rows of C. scratch is this thread's own. */
 void LEVEL(gemm_run)(const gemm *g, float *scratch, int ith, int nth);
 
-/* B sliver: out[k][NR], columns j .. j + n - 1 (n <= NR; lanes past n hold anything finite or not). */
+/* B sliver: out[k][NR], columns j .. j + n - 1 (n <= NR; lanes past n hold arbitrary values). */
 void LEVEL(gemm_pack_b)(float *out, const gemm_side *b, int64_t j, int64_t n, int64_t k0, int64_t kc);
 /* A sliver: out[k][MR], rows i .. i + m - 1 (m <= MR). Writes up to VW - MR floats past kc * MR. */
 void LEVEL(gemm_pack_a)(float *out, const gemm_side *a, int64_t i, int64_t m, int64_t k0, int64_t kc);

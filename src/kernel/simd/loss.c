@@ -1,5 +1,5 @@
-/* loss.c -- SOFTMAX, CROSS_ENTROPY and their gradients: rows are shared out, lanes are classes. The logarithm
- * of a row's sum is taken once, in double, by base/maths.h. */
+/* loss.c -- SOFTMAX, CROSS_ENTROPY and their gradients: threads divide the rows, lanes are classes. The
+ * logarithm of a row's sum is taken once, in double, by base/maths.h. */
 #include "kernel/simd/simd_int.h"
 
 #include "base/maths.h"

@@ -1,10 +1,10 @@
-/* matmul.c -- MATMUL, MATMUL_TN_SUM and LINEAR: shapes turned into products for gemm.c. */
+/* matmul.c -- MATMUL, MATMUL_TN_SUM and LINEAR: turns shapes into products for gemm.c. */
 #include "kernel/simd/simd_int.h"
 
 #include "kernel/kernel_int.h"
 #include "kernel/simd/gemm.h"
 
-/* One product per leading index; they share sizes, and b's pointer when b has 2 dimensions. */
+/* There is one product per leading index. All have the same sizes; they share b when b has 2 dimensions. */
 typedef struct batch {
     int64_t n, m, nn, k;
     int64_t step_a, step_b, step_c;
@@ -54,7 +54,7 @@ static void matmul(const co_call *c)
     gemm g = {.m = x.m, .n = x.nn, .k = x.k, .cm = x.nn, .cn = 1};
     g.a = (gemm_side){.si = ta ? 1 : x.k, .sk = ta ? x.m : 1};
     g.b = (gemm_side){.si = tb ? x.k : 1, .sk = tb ? 1 : x.nn};
-    /* Many products: whole ones to each thread. Few: each one divided. */
+    /* With many products each thread takes whole ones; with few, the threads divide each product. */
     bool whole = x.n >= c->nth;
     int64_t lo = 0, hi = x.n;
     if (whole)

@@ -1,13 +1,14 @@
 /* norm.c -- batch and layer normalisation, SUM_ROWS and SUM_CHANNELS.
  *
- * Sums along memory (a channel's planes, a row) are those of sums.h. Sums across rows (SUM_ROWS, dgamma and
- * dbeta of layer norm) keep a column in a lane and run in row order, in double. Statistics take two passes,
- * mean and then squared distances from it. With g = dy * gamma, xh = (x - mean) * rstd and m values behind
- * each mean:
+ * Sums along memory (over a channel's planes, over a row) follow sums.h. Sums across rows (SUM_ROWS, dgamma
+ * and dbeta of layer norm) keep a column in a lane and run in row order, in double. Statistics take two
+ * passes: first the mean, then the squared distances from it. With g = dy * gamma, xh = (x - mean) * rstd and
+ * m values averaged in each mean:
  *
  *     dx = rstd * (g - sum(g) / m - xh * sum(g * xh) / m),   dgamma = sum(dy * xh),   dbeta = sum(dy)
  *
- * Threads share channels; layer norm rows, and columns for dgamma and dbeta.
+ * Threads divide the channels in batch norm. In layer norm they divide the rows, and the columns for dgamma
+ * and dbeta.
  */
 #include "kernel/simd/simd_int.h"
 
@@ -71,7 +72,7 @@ typedef struct grad_row {
 ALWAYS_INLINE void grad_step(void *ctx, int64_t i, int part, int64_t lanes)
 {
     grad_row *r = ctx;
-    vf g = v_load_n(r->dy + i, lanes); /* +0 past the end: so is every product with it */
+    vf g = v_load_n(r->dy + i, lanes); /* +0 past the end, so products there are +0 too */
     if (r->gamma)
         g *= v_load_n(r->gamma + i, lanes);
     sum16_add(&r->sum, part, g);
@@ -178,7 +179,7 @@ static void sum_channels(const co_call *c)
     int64_t lo, hi;
     co_share(d.C, c->ith, c->nth, &lo, &hi);
     if (d.S == 1)
-        sum_columns(y, x, d.N, d.C, lo, hi); /* the same sums: a row of one has one partial sum */
+        sum_columns(y, x, d.N, d.C, lo, hi); /* same sums: a row of one has one partial sum */
     else
         for (int64_t ch = lo; ch < hi; ch++)
             y[ch] = (float)channel_sum(x, d, ch);
@@ -191,8 +192,8 @@ static void normalise(float *y, const float *x, int64_t n, float mean, float rst
     each_step(n, norm_step, &r);
 }
 
-/* S = 1: channels lie side by side, so VW of them at a time, n of them real, in lanes. The sums are those of
- * one channel after the other: a row of one element has one partial sum. */
+/* For S = 1 channels are contiguous, so lanes hold VW channels at a time, of which n exist. The sums equal
+ * those of one channel at a time, because a row of one element has one partial sum. */
 typedef struct lanes {
     vd lo, hi;
 } lanes;

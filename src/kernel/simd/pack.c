@@ -1,9 +1,9 @@
-/* pack.c -- operands copied into the order in which the micro kernel reads them.
+/* pack.c -- copies operands into the order in which the micro kernel reads them.
  *
- * A sliver of B is NR columns, out[k][NR]; a sliver of A is MR rows, out[k][MR]. Each comes in three ways,
- * the first that fits: lanes lie side by side in memory (plain loads), k runs side by side (VW x VW
- * transposes), or neither (gathers). Rows or columns past the end repeat the last one: nobody reads their
- * results.
+ * A sliver of B is NR columns, out[k][NR]; a sliver of A is MR rows, out[k][MR]. Each has three versions, and
+ * the first that fits is used: lanes are contiguous in memory (plain loads), k is contiguous (VW x VW
+ * transposes), or neither is (gathers). Rows or columns past the end repeat the last one; their results are
+ * never read.
  */
 #include "kernel/simd/gemm.h"
 
@@ -15,7 +15,7 @@ static inline int64_t off_k(const gemm_side *s, int64_t k)
 {
     return s->tk ? s->tk[k] : k * s->sk;
 }
-static inline bool run_of_vw(const gemm_side *s, int64_t k) /* k .. k + VW - 1 lie side by side */
+static inline bool run_of_vw(const gemm_side *s, int64_t k) /* k .. k + VW - 1 are contiguous */
 {
     return s->tk ? s->rising && s->tk[k + VW - 1] - s->tk[k] == VW - 1 : s->sk == 1;
 }
@@ -28,7 +28,7 @@ static void half_by_gather(float *out, const gemm_side *b, const int32_t lane[VW
         v_store(out + k * NR, v_gather(b->p + off_k(b, k0 + k), at));
 }
 
-/* Where k runs side by side: VW loads along k, transposed. Elsewhere single steps. */
+/* Where k is contiguous, makes VW loads along k and transposes them; elsewhere takes one k at a time. */
 static void half_by_transpose(float *out, const gemm_side *b, const int32_t lane[VW], int64_t k0, int64_t kc)
 {
     const float *row[VW];
@@ -77,7 +77,7 @@ static void half_by_mask(float *out, const gemm_side *b, int64_t j, int64_t n, i
         v_store(out + k * NR, v_load_n(b->p + j + off_k(b, k0 + k), n));
 }
 
-/* VW columns from j on, n of them real. */
+/* VW columns from j on, of which n exist. */
 static void pack_half(float *out, const gemm_side *b, int64_t j, int64_t n, int64_t k0, int64_t kc)
 {
     if (!b->ti && b->si == 1 && n < VW) {
@@ -110,7 +110,7 @@ void gemm_pack_b(float *out, const gemm_side *b, int64_t j, int64_t n, int64_t k
                 v_store(out + k * NR + h, v_zero());
 }
 
-/* Rows side by side (A transposed). What is stored past MR is overwritten by the next k. */
+/* For contiguous rows (A transposed). The next k overwrites what is stored past MR. */
 static void pack_a_by_loads(float *out, const float *p, int64_t sk, int64_t kc)
 {
     for (int64_t k = 0; k < kc; k++)

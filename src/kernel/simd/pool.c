@@ -1,9 +1,9 @@
 /* pool.c -- MAX_POOL: lanes are neighbouring columns of one output row.
  *
- * Every lane visits its window in the reference's order and takes a pixel that is larger, or nan, or the first:
- * the reference's bits. Lanes hold columns whose windows lie inside the image across, at a stride of 1 or 2;
- * the last VW of them overlap the ones before, which writes the same values twice. Other columns go one by
- * one. Threads share planes (n, c).
+ * Every lane visits its window in the reference's order and takes a pixel that is larger, or nan, or the
+ * first, so it gives the reference's bits. Vectors handle the columns whose windows are horizontally inside
+ * the image, at a stride of 1 or 2. The last vector overlaps the one before it and writes the same values
+ * twice. Other columns are computed one by one. Threads divide the planes (n, c).
  */
 #include "kernel/simd/simd_int.h"
 
@@ -38,7 +38,7 @@ static void one_column(const strip *s, int64_t ow)
     s->idx[ow] = at;
 }
 
-/* p[0], p[stride], ... for a stride of 1 or 2; nothing past the last of them is read. */
+/* Loads p[0], p[stride], ... for a stride of 1 or 2, and reads nothing past the last element. */
 ALWAYS_INLINE vf load_every(const float *p, int64_t stride)
 {
     return stride == 1 ? v_load(p) : v_load_even(p);

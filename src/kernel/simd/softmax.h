@@ -37,7 +37,7 @@ ALWAYS_INLINE void exp_step(void *ctx, int64_t i, int part, int64_t lanes)
     sum16_add(&r->sum, part, e);
 }
 
-/* The sum of exp(x * scale - top); the terms into y too, if not NULL. y may be x. */
+/* Returns the sum of exp(x * scale - top) and stores the terms to y unless y is NULL. y may be x. */
 static inline double row_exp_sum(float *y, const float *x, int64_t n, float scale, float top)
 {
     exp_row r = {.y = y, .x = x, .scale = v_set(scale), .top = v_set(top)};

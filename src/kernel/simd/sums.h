@@ -1,11 +1,11 @@
-/* sums.h -- the one way a row of floats is summed in this folder: in double, over 16 partial sums.
+/* sums.h -- how every kernel of this folder sums a row of floats: in double, over 16 partial sums.
  *
  *     element i of the row goes to partial sum i % 16, in order of i
  *     at the end   p[l] + p[l + 8], then l + (l + 4), then (0 + 2) + (1 + 3)
  *
- * The width of a vector is not part of that: 16 floats are SUM_PARTS vectors, and part j of them holds the
- * elements j * VW and following. A short end is filled up with +0, which changes no partial sum (none is ever
- * -0). Several rows may follow one another in one `sum16`; each starts again at partial sum 0.
+ * The order does not depend on the width of a vector: 16 floats are SUM_PARTS vectors, and vector j of them
+ * holds the elements from j * VW on. A short end is filled with +0, which changes no partial sum (none is
+ * ever -0). Several rows may follow one another in one `sum16`; each starts again at partial sum 0.
  */
 #ifndef CO_KERNEL_SIMD_SUMS_H
 #define CO_KERNEL_SIMD_SUMS_H
@@ -40,14 +40,14 @@ ALWAYS_INLINE double sum16_total(const sum16 *a)
     return vd_sum16(a->s);
 }
 
-/* How many of VW elements from i on are there; 0 .. VW. */
+/* How many of the VW elements from i on exist: 0 .. VW. */
 ALWAYS_INLINE int64_t lanes_left(int64_t i, int64_t n)
 {
     return n - i >= VW ? VW : n - i > 0 ? n - i : 0;
 }
 
-/* A row of n in vectors: f(ctx, i, part, lanes) for i = 0, VW, 2 * VW, ..., all inlined, so that the sums in
- * *ctx stay in registers. */
+/* Walks a row of n in vectors: calls f(ctx, i, part, lanes) for i = 0, VW, 2 * VW, ... All of it is inlined,
+ * so that the sums in *ctx stay in registers. */
 typedef void (*row_step)(void *ctx, int64_t i, int part, int64_t lanes);
 ALWAYS_INLINE void each_step(int64_t n, row_step f, void *ctx)
 {

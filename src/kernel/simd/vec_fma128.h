@@ -1,6 +1,6 @@
-/* vec_fma128.h -- the vectors of vec.h for level `fma128`: 4 floats, AVX and FMA without AVX2. For the CPUs that
- * have no more (AMD's from Piledriver to Steamroller, virtual machines that hide AVX2), and, because it gives the
- * bits of `avx2`, a check on every CPU that no kernel depends on the width. */
+/* vec_fma128.h -- the vectors of vec.h for level `fma128`: 4 floats, AVX and FMA without AVX2. It serves CPUs
+ * without AVX2 (AMD from Piledriver to Steamroller, virtual machines that hide AVX2). Because it gives the
+ * bits of `avx2`, it also checks on any CPU that no kernel depends on the width. */
 #ifndef CO_KERNEL_SIMD_VEC_FMA128_H
 #define CO_KERNEL_SIMD_VEC_FMA128_H
 

@@ -10,8 +10,9 @@
 
 #include "kernel/simd/vec.h"
 
-/* exp(x) = 2^n exp(r), n = round(x / ln 2), |r| <= ln(2) / 2; ln 2 in two parts, the first with 15 bits so
- * that n times it is exact. 2^n in two factors: one alone cannot reach denormals or 2^128. */
+/* exp(x) = 2^n exp(r), n = round(x / ln 2), |r| <= ln(2) / 2; ln 2 is split in two parts; the first has 15
+ * bits, so that n times it is exact. 2^n is the product of two factors, because one float cannot represent
+ * every 2^n that is needed (denormals, 2^128). */
 ALWAYS_INLINE vf v_exp(vf x)
 {
     x = v_max(v_set(-104.0f), v_min(v_set(89.0f), x));

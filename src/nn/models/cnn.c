@@ -3,7 +3,7 @@
  *   conv1 bn1 relu   conv2 bn2 relu   max pool 2   conv3 bn3 relu   mean over the pixels   fc
  *   [W,h,w]          [2W,h,w]                      [2W,h/2,w/2]     [2W]
  *
- * Convolutions are 3x3 with padding 1 and no bias: the batch norm after each has one.
+ * Convolutions are 3x3 with padding 1 and no bias, because each is followed by a batch norm, which has one.
  */
 #include "nn/nn_int.h"
 

@@ -1,5 +1,5 @@
-/* linear.c -- one linear layer over all the numbers of a sample: logistic or linear regression. The yardstick
- * that any other model has to beat. */
+/* linear.c -- one linear layer over all the numbers of a sample: logistic or linear regression. It is the
+ * baseline for every other model. */
 #include "nn/nn_int.h"
 
 static const co_option options[] = {{0}};

@@ -1,10 +1,10 @@
-/* lm.c -- a small causal transformer over characters, norms before (Radford et al., 2019).
+/* lm.c -- a small causal transformer over characters, with the norm before each layer (Radford et al., 2019).
  *
  *   tok + pos  ->  blocks  ->  norm  ->  head
  *   block:  x = x + proj(attention(qkv(norm1(x))));   x = x + fc2(gelu(fc1(norm2(x))))
  *
- * Positions are learned, one row per place up to the data's longest sample, so slices of any length share one
- * layout. The head is not tied to the embedding: the embedding's gradient stays row-sparse.
+ * Position embeddings are learned, with one row per position of the longest sample, so slices of any length
+ * share one layout. The head has its own weight, so that the gradient of the embedding stays row-sparse.
  */
 #include "nn/nn_int.h"
 
@@ -52,7 +52,7 @@ static const char *in_block(char buf[NAME_MAX_LEN], int block, const char *what)
     return buf;
 }
 
-/* x [n, len, d] -> [n, len, d], without the way around it */
+/* x [n, len, d] -> [n, len, d]; the caller adds the residual */
 static co_node *attend(const co_build *b, const struct lm_cfg *c, co_node *x, int block)
 {
     co_graph *g = b->g;
@@ -67,7 +67,8 @@ static co_node *attend(const co_build *b, const struct lm_cfg *c, co_node *x, in
     return co_dropout(g, h, b->ids, (float)c->dropout, in_block(name, block, "attn.drop"));
 }
 
-static co_node *think(const co_build *b, const struct lm_cfg *c, co_node *x, int block)
+/* x [n, len, d] -> [n, len, d]; the caller adds the residual */
+static co_node *mlp_block(const co_build *b, const struct lm_cfg *c, co_node *x, int block)
 {
     co_graph *g = b->g;
     char name[NAME_MAX_LEN];
@@ -91,7 +92,7 @@ static co_node *build(const co_build *b, const void *cfg)
     x = co_dropout(g, x, b->ids, (float)c->dropout, "drop");
     for (int i = 0; i < (int)c->layers; i++) {
         x = co_add(g, x, attend(b, c, x, i));
-        x = co_add(g, x, think(b, c, x, i));
+        x = co_add(g, x, mlp_block(b, c, x, i));
     }
     x = co_nn_layer_norm(g, x, "norm");
     return co_nn_linear(g, x, b->io->classes, false, "head"); /* [n, len, classes] */

@@ -3,13 +3,14 @@
  *
  *   stem        imagenet: conv 7x7/2, bn, relu, max pool 3x3/2       cifar: conv 3x3, bn, relu
  *   layer1..4   blocks of width 64, 128, 256, 512; the first block of layers 2, 3, 4 halves the image
- *   fc          over the mean of the pixels
+ *   fc          linear layer over the mean of all pixels
  *
  *   basic       3x3/s  3x3            + x          (18, 34)
- *   bottleneck  1x1    3x3/s  1x1     + x          (50 and more; the last is 4 times as wide)
+ *   bottleneck  1x1    3x3/s  1x1     + x          (50 and more layers; the last has 4 times the width)
  *
- * Every convolution has a batch norm and no bias. The first block of a layer sends x through a convolution 1x1/s
- * ("downsample") where it would not fit the sum. Convolutions start normal by their fan-out, fc as any linear.
+ * Every convolution has a batch norm and no bias. The first block of a layer sends x through a convolution
+ * 1x1/s ("downsample") where the shape of x differs from the shape of the sum. Convolutions start from a
+ * normal distribution scaled by fan-out; fc starts like any linear layer.
  */
 #include "nn/nn_int.h"
 
@@ -61,7 +62,7 @@ static co_err check(const void *cfg, const co_io *io)
     return CO_OK;
 }
 
-/* A block being built: its name ("layer1.0") in front of its parts'. */
+/* A block being built. Its name ("layer1.0") is the prefix of the names of its parts. */
 struct block {
     co_graph *g;
     char name[32];

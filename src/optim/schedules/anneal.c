@@ -4,8 +4,9 @@
  *   polynomial   end + (base - end) * (1 - p) ^ power            PyTorch's PolynomialLR, which has no end but 0
  *   range        start * (end / start) ^ p                       what a search for a learning rate walks through
  *
- * p is the part of the run that is done: t / T with t steps (or, if so asked, epochs) of T before this one, so the
- * end itself would come one step after the last. Only the range divides by T - 1: its last step has the end's rate.
+ * p is the part of the run that is done: t / T, where t of T steps (or epochs, if the option says so) precede
+ * this one. The end rate would therefore come one step after the last. Only `range` divides by T - 1, so its
+ * last step has the end rate.
  */
 #include "optim/optim_int.h"
 
@@ -38,7 +39,7 @@ static const co_option cosine_options[] = {{"eta_min", CO_OPT_FLOAT, offsetof(st
                                             .choices = "step|epoch"},
                                            {0}};
 
-/* (1 + cos(pi p)) / 2 is the square of cos(pi p / 2), and as that it keeps its digits where it is small. */
+/* (1 + cos(pi p)) / 2 is the square of cos(pi p / 2); in that form it keeps its digits where it is small. */
 static double cosine_lr(const void *cfg, double base, const co_pace *at)
 {
     const struct anneal_cfg *c = cfg;
@@ -74,7 +75,7 @@ static double polynomial_lr(const void *cfg, double base, const co_pace *at)
 
 const co_schedule_def polynomial_def = {
     .name = "polynomial",
-    .help = "falls along a power of what is left of the run",
+    .help = "falls as a power of the remaining part of the run",
     .options = polynomial_options,
     .cfg_size = sizeof(struct anneal_cfg),
     .lr = polynomial_lr,

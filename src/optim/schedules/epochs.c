@@ -1,11 +1,11 @@
-/* epochs.c -- schedules that fall from epoch to epoch, and are level within one: PyTorch's StepLR, MultiStepLR and
- * ExponentialLR in their closed forms.
+/* epochs.c -- schedules whose rate changes between epochs and is constant within one: PyTorch's StepLR,
+ * MultiStepLR and ExponentialLR in their closed forms.
  *
  *   step          base * gamma ^ floor(epoch / step_size)
  *   multistep     base * gamma ^ (milestones reached)
  *   exponential   base * gamma ^ epoch
  *
- * PyTorch multiplies once more each time; the two differ by one rounding a factor.
+ * PyTorch multiplies the rate once per drop, so its result differs by one rounding per factor.
  */
 #include "optim/optim_int.h"
 
@@ -52,8 +52,8 @@ static const co_option multistep_options[] = {{"milestones", CO_OPT_STR,
                                                "0.1", "what a drop leaves of the rate", .min = 0, .max = 10},
                                               {0}};
 
-/* The next whole number of "[30, 60]" or "30,60", with the comma after it. False at the end and at anything else:
- * then *at stands where it was, blanks and brackets skipped. */
+/* The next whole number of "[30, 60]" or "30,60", with the comma after it. Returns false at the end of the
+ * list and at anything that is not a number; *at then points past blanks and brackets. */
 static bool next_milestone(const char **at, int64_t *out)
 {
     char *end;
@@ -89,7 +89,7 @@ static co_err multistep_check(const void *cfg)
     if (*at || last == 0)
         return co_fail(
             CO_EINPUT,
-            "schedule.milestones: \"%s\" is no list of epochs (write rising whole numbers: [30,60])", text);
+            "schedule.milestones: \"%s\" is not a list of epochs (write rising whole numbers: [30,60])", text);
     return CO_OK;
 }
 

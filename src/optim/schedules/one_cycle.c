@@ -4,8 +4,9 @@
  *   rate       max / div_factor  ->  max  ->  max / div_factor / final_div_factor
  *   momentum   max_momentum      ->  base_momentum  ->  max_momentum
  *
- * The first phase ends at step pct_start * steps - 1, which need not be whole, the last at steps - 1. Three phases:
- * the fall first goes back to where the rise began, in as many steps, and then on to the end. Max is optim.lr.
+ * The first phase ends at step pct_start * steps - 1, which may be a fraction; the last ends at steps - 1.
+ * With three phases, the rate first falls back to where the rise began, in as many steps as it rose, and then
+ * to its final value. Max is optim.lr.
  */
 #include "optim/optim_int.h"
 
@@ -28,9 +29,9 @@ static const co_option options[] = {
     {"final_div_factor", CO_OPT_FLOAT, AT(final_div_factor), "1e4",
      "the last rate is the first divided by this", .min = 1e-6, .max = 1e12},
     {"anneal", CO_OPT_ENUM, AT(anneal), "cos", "the shape of rise and fall", .choices = "cos|linear"},
-    {"three_phase", CO_OPT_BOOL, AT(three_phase), "false", "fall to the first rate, then on to the last"},
+    {"three_phase", CO_OPT_BOOL, AT(three_phase), "false", "fall to the first rate, then to the last"},
     {"cycle_momentum", CO_OPT_BOOL, AT(cycle_momentum), "true",
-     "let the momentum (Adam: beta1) go down while the rate goes up"},
+     "lower the momentum (Adam: beta1) while the rate rises"},
     {"base_momentum", CO_OPT_FLOAT, AT(base_momentum), "0.85", "the momentum where the rate is highest",
      .min = 1e-6, .max = 0.9999999},
     {"max_momentum", CO_OPT_FLOAT, AT(max_momentum), "0.95", "the momentum where the rate is lowest",
@@ -58,7 +59,7 @@ static double between(int anneal, double from, double to, double part)
     return to + (from - to) / 2 * (co_cos(PI * part) + 1);
 }
 
-/* Which phase, from 0, the step lies in, and how far. */
+/* The phase of the step, from 0, and how much of that phase has passed. */
 static int phase_at(const struct one_cycle_cfg *c, const co_pace *at, double *part)
 {
     double rise = c->pct_start * (double)at->steps, step = (double)at->step, begin = 0;

@@ -1,7 +1,8 @@
 /* plateau.c -- the rate drops when a value stops getting better: PyTorch's ReduceLROnPlateau.
  *
- * The rate is base * drop, and drop changes after evaluations only. So a step's rate stays a function of its number
- * and of what the evaluations before it gave, which is in the checkpoint. A value that is not finite is never better.
+ * The rate is base * drop, and drop changes after evaluations only. So the rate of a step depends only on its
+ * number and on the results of earlier evaluations, which the checkpoint holds. A value that is not finite
+ * never counts as better.
  */
 #include "optim/optim_int.h"
 
@@ -25,16 +26,15 @@ static const co_option options[] = {
     {"mode", CO_OPT_ENUM, AT(mode), "auto", "auto: max for accuracies, min for the rest",
      .choices = "auto|min|max"},
     {"factor", CO_OPT_FLOAT, AT(factor), "0.1", "what a drop leaves of the rate", .min = 0, .max = 0.9999999},
-    {"patience", CO_OPT_INT, AT(patience), "10", "evaluations without an improvement that are borne",
-     .min = 0, .max = 1e9},
-    {"threshold", CO_OPT_FLOAT, AT(threshold), "1e-4", "less than this is no improvement", .min = 0,
+    {"patience", CO_OPT_INT, AT(patience), "10", "evaluations without improvement to tolerate", .min = 0,
+     .max = 1e9},
+    {"threshold", CO_OPT_FLOAT, AT(threshold), "1e-4", "smaller improvements do not count", .min = 0,
      .max = 1e30},
     {"threshold_mode", CO_OPT_ENUM, AT(threshold_mode), "rel",
-     "the threshold is a share of the best, or a difference", .choices = "rel|abs"},
-    {"cooldown", CO_OPT_INT, AT(cooldown), "0", "evaluations after a drop that do not count", .min = 0,
-     .max = 1e9},
+     "whether the threshold is a fraction of the best value or a difference", .choices = "rel|abs"},
+    {"cooldown", CO_OPT_INT, AT(cooldown), "0", "evaluations to ignore after a drop", .min = 0, .max = 1e9},
     {"min_lr", CO_OPT_FLOAT, AT(min_lr), "0", "the rate never drops below", .min = 0, .max = 1e6},
-    {"eps", CO_OPT_FLOAT, AT(eps), "1e-8", "a drop by no more than this is left out", .min = 0, .max = 1},
+    {"eps", CO_OPT_FLOAT, AT(eps), "1e-8", "skip a drop that is not larger than this", .min = 0, .max = 1},
     {0}};
 #undef AT
 
@@ -45,7 +45,7 @@ static co_err check(const void *cfg)
     if (!c->monitor)
         return co_fail(
             CO_EINPUT,
-            "schedule.monitor=null: a plateau has to know of what (try schedule.monitor=val/loss)");
+            "schedule.monitor=null: plateau needs a value to monitor (try schedule.monitor=val/loss)");
     return CO_OK;
 }
 
