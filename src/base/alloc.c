@@ -22,7 +22,7 @@ struct co_pool_block {
 static _Atomic uint64_t count;
 static _Atomic int64_t fail_at;
 
-/* Counts the allocation; true if this one is to fail. */
+/* Counts the allocation. True if a test wants this one to fail. */
 static int refused(void)
 {
     atomic_fetch_add_explicit(&count, 1, memory_order_relaxed);
@@ -34,7 +34,7 @@ static int refused(void)
 static void *checked(void *p, size_t size)
 {
     if (!p)
-        co_fail(CO_ENOMEM, "out of memory: %zu bytes asked for", size);
+        co_fail(CO_ENOMEM, "out of memory: cannot allocate %zu bytes", size);
     return p;
 }
 
@@ -62,7 +62,7 @@ void *co_realloc(void *old, size_t size)
     return checked(refused() ? NULL : realloc(old, size ? size : 1), size);
 }
 
-/* Before the memory that is handed out: how much was mapped. */
+/* This many bytes in front of the caller's memory hold the length of the mapping. */
 enum { SHARED_HEAD = 64 };
 
 void *co_alloc_shared(size_t size)
@@ -161,7 +161,7 @@ char *co_pool_strn(co_pool *pool, const char *s, size_t len)
 {
     char *copy = co_pool_alloc(pool, len + 1);
 
-    return copy ? memcpy(copy, s, len) : NULL; /* the pool is zeroed: the end is there */
+    return copy ? memcpy(copy, s, len) : NULL; /* the pool is zeroed, so the text already ends in NUL */
 }
 
 char *co_pool_str(co_pool *pool, const char *s)

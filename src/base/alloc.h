@@ -12,8 +12,8 @@
 #include <stddef.h>
 #include <stdint.h>
 
-/* All return NULL with co_fail(CO_ENOMEM) set when memory is out. A size of 0 gives a pointer that can be
- * freed. */
+/* All return NULL with co_fail(CO_ENOMEM) set when memory is out. A size of 0 gives a pointer that co_free
+ * accepts. */
 void *co_alloc(size_t size);              /* contents undefined */
 void *co_zalloc(size_t size);             /* zeroed */
 void *co_array(size_t n, size_t size);    /* n * size, overflow checked, zeroed */
@@ -22,12 +22,12 @@ char *co_strdup(const char *s);
 char *co_sprintf(const char *fmt, ...) __attribute__((format(printf, 1, 2)));
 void co_free(void *p); /* NULL is fine */
 
-/* Large and read by forked processes: one copy whoever touches it, and a fork has no page tables of it to copy. Freed with
- * co_free_shared alone. Contents zero. */
+/* Zeroed memory for large data that forked processes read. All processes share one copy, and fork copies no
+ * page tables for it. Free it with co_free_shared only. */
 void *co_alloc_shared(size_t size);
 void co_free_shared(void *p); /* NULL is fine */
 
-/* Touches that much of this thread's stack now, rather than at some step. */
+/* Touches `bytes` of this thread's stack now, so that no step takes the page faults later. */
 void co_touch_stack(size_t bytes);
 
 uint64_t co_alloc_count(void);      /* allocations by this process so far */

@@ -1,8 +1,9 @@
-/* cgroup.c -- walk from the own group to the top and keep the smallest limit.
+/* cgroup.c -- walk from this process's own group to the top and keep the smallest limit.
  *
- * /proc/self/cgroup has a line per hierarchy, `number:controllers:path`; version 2 is the one with number 0 and no
- * controllers. Inside a container the path may be that of the host, of which only the container's own part is mounted:
- * folders that are not there are passed over, and the top of the mount holds the container's limits. */
+ * /proc/self/cgroup has one line per hierarchy, `number:controllers:path`; the version 2 line has number 0
+ * and no controllers. Inside a container the path may be the host's path, although only the container's own
+ * part is mounted. Folders that do not exist are skipped; the top of the mount holds the container's limits.
+ */
 #include "base/cgroup.h"
 
 #include <inttypes.h>
@@ -11,7 +12,7 @@
 #include <stdio.h>
 #include <string.h>
 
-/* The first `n` numbers of a file; false if it is not there or has not so many ("max"). */
+/* The first `n` numbers of a file. False if there is no such file or it holds fewer numbers ("max"). */
 static bool numbers_in(const char *dir, const char *name, int64_t *v, int n)
 {
     char path[PATH_MAX];
@@ -25,7 +26,8 @@ static bool numbers_in(const char *dir, const char *name, int64_t *v, int n)
     return got == n;
 }
 
-/* Bytes of files that the kernel keeps for the group: used, but given back to who asks, as in MemAvailable. */
+/* Bytes of page cache charged to the group. The kernel frees them on demand, as it does those in
+ * MemAvailable. */
 static int64_t cached_in(const char *dir, const char *inactive, const char *active)
 {
     char path[PATH_MAX], line[128], name[64];
@@ -87,13 +89,13 @@ static void look_v1_cpu(co_cgroup *out, const char *dir)
         limit_cpus(out, quota, period);
 }
 
-/* From mount + path up to the mount itself. */
+/* Calls look() for every folder from mount + path up to the mount itself. */
 static void walk(co_cgroup *out, const char *root, const char *mount, const char *path,
                  void (*look)(co_cgroup *, const char *))
 {
     char dir[PATH_MAX];
     int top = snprintf(dir, sizeof dir, "%s/sys/fs/cgroup%s", root, mount);
-    bool outside = strstr(path, "/..") != NULL; /* of what we may see: the top is all there is */
+    bool outside = strstr(path, "/..") != NULL; /* the path lies outside our mount: only the top is visible */
 
     if (top >= (int)sizeof dir)
         return;
@@ -106,7 +108,7 @@ static void walk(co_cgroup *out, const char *root, const char *mount, const char
         }
 }
 
-/* Is `name` one of the words between commas? */
+/* Is `name` an item of this comma-separated list? */
 static bool listed(const char *list, const char *name)
 {
     size_t n = strlen(name);

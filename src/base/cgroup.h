@@ -1,15 +1,16 @@
-/* cgroup.h -- what the control groups of this process leave it: its own group and every one above, version 2 and 1. */
+/* cgroup.h -- the memory and CPUs that control groups leave to this process. Its own group and every group
+ * above count; versions 1 and 2. */
 #ifndef CO_BASE_CGROUP_H
 #define CO_BASE_CGROUP_H
 
 #include <stdint.h>
 
 typedef struct co_cgroup {
-    uint64_t memory_left; /* bytes that may still be taken; UINT64_MAX: no limit */
-    int cpus;             /* what the quota amounts to, rounded up; 0: no limit */
+    uint64_t memory_left; /* bytes that can still be allocated; UINT64_MAX: no limit */
+    int cpus;             /* the CPU quota in whole CPUs, rounded up; 0: no limit */
 } co_cgroup;
 
-/* `root` is put before /proc and /sys: "" for this machine. What cannot be read is no limit. */
+/* `root` is a prefix for /proc and /sys: "" for this machine. A file that cannot be read sets no limit. */
 void co_cgroup_read(co_cgroup *out, const char *root);
 
 #endif

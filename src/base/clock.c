@@ -1,5 +1,5 @@
-/* clock.c -- the two clocks of Linux. CLOCK_MONOTONIC never jumps; the wall clock may, and is only for
- * people. */
+/* clock.c -- the two clocks of Linux. CLOCK_MONOTONIC never jumps. The wall clock may jump, so it is only
+ * shown to people. */
 #include "base/clock.h"
 
 #include <stdio.h>

@@ -5,9 +5,9 @@
 #include <stddef.h>
 #include <stdint.h>
 
-uint64_t co_now_ns(void);                                                         /* CLOCK_MONOTONIC */
-double co_now_s(void);                                                            /* the same, seconds */
-double co_wall_s(void);                                                           /* seconds since 1970 */
+uint64_t co_now_ns(void); /* CLOCK_MONOTONIC */
+double co_now_s(void);    /* CLOCK_MONOTONIC in seconds */
+double co_wall_s(void);   /* seconds since 1970 */
 void co_date(char *out, size_t size, const char *strftime_format, double wall_s); /* local time */
 
 /* "2026-11-16T10:04:05.123456Z": UTC, so that stamps compare as text. */

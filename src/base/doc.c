@@ -6,8 +6,8 @@
 #include <string.h>
 #include <unistd.h>
 
-/* Folders, from that of the running program or from the root: `make install`, build/cohort, build/asan/cohort; then where a
- * program that has the library inside may find them. */
+/* Where the pages may be, relative to the running program or absolute. First those of `make install`,
+ * build/cohort and build/asan/cohort; then the system's folders, for a program that links the library. */
 static const char *const folders[] = {"../share/doc/cohort", "../docs", "../../docs",
                                       "/usr/local/share/doc/cohort", "/usr/share/doc/cohort"};
 

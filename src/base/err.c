@@ -9,7 +9,7 @@
 #include <string.h>
 #include <unistd.h>
 
-static _Thread_local char text[4096]; /* the mistakes of a whole command line may be in it */
+static _Thread_local char text[4096]; /* long enough for all mistakes of one command line */
 
 co_err co_fail(co_err code, const char *fmt, ...)
 {

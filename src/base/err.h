@@ -19,24 +19,24 @@ typedef enum {
     CO_EINPUT,   /* the user's input is wrong: tell them, start nothing (exit 2) */
     CO_EIO,      /* the outside world refused: disk, file, socket; may work elsewhere or later */
     CO_EFORMAT,  /* bytes are not what they claim to be: use another source */
-    CO_ENOMEM,   /* not enough memory for what was planned */
+    CO_ENOMEM,   /* not enough memory for the plan */
     CO_EPEER,    /* a rank or host is gone: re-form without it */
     CO_ETIMEOUT, /* a deadline passed */
-    CO_ESTOP,    /* asked to stop: put things away and leave */
+    CO_ESTOP,    /* a stop was requested: clean up and leave */
     CO_EFAIL     /* the run itself failed (not finite, blamed, repeated deaths): say why and end */
 } co_err;
 
 /* Stores the message for this thread and returns `code`. `%m` is errno's text, as in syslog(3). */
 co_err co_fail(co_err code, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
 
-/* Puts "context: " before the stored message and returns `err`. */
+/* Puts "context: " in front of the stored message and returns `err`. */
 co_err co_fail_in(co_err err, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
 
 /* This thread's last message; "" if none. Valid until its next co_fail. */
 const char *co_errmsg(void);
 void co_errclear(void);
 
-/* Only where nothing is held; otherwise `goto out`. */
+/* Use it only where the function holds nothing that needs cleanup; otherwise `goto out`. */
 #define CO_TRY(expr)                                                                                         \
     do {                                                                                                     \
         co_err co_try_err_ = (expr);                                                                         \

@@ -1,4 +1,4 @@
-/* flag.c -- flags from a table: found, set, refused with the nearest name. */
+/* flag.c -- finds and sets the flags of a table; refuses an unknown flag and names the nearest one. */
 #include "base/flag.h"
 
 #include <string.h>
@@ -56,7 +56,7 @@ static co_err refuse(const char *command, const char *word, const co_flag *flags
     if (near)
         co_fail(CO_EINPUT, "%s has no flag %s; did you mean %s?", command, word, near);
     else
-        co_fail(CO_EINPUT, "%s has no use for \"%s\"; its flags:%s", command, word, co_str_text(&list));
+        co_fail(CO_EINPUT, "%s does not take \"%s\"; its flags:%s", command, word, co_str_text(&list));
     co_str_fini(&list);
     return CO_EINPUT;
 }

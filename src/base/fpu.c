@@ -10,6 +10,6 @@ void co_fpu_init(void)
 {
     fesetround(FE_TONEAREST);
 #ifdef __SSE2__
-    _mm_setcsr(0x1f80); /* all exceptions masked, round to nearest, flush-to-zero and denormals-are-zero off */
+    _mm_setcsr(0x1f80); /* exceptions masked, round to nearest, no flush-to-zero, no denormals-are-zero */
 #endif
 }

@@ -1,8 +1,8 @@
 /* fs.c -- reading and writing whole files, making and listing folders. Removing is in fs_remove.c.
  *
- * A file written here is either the old one or the new one, whole, whatever dies in between: the bytes go to
- * a temporary name in the same folder, fsync, rename, fsync of the folder. A killed writer can leave a
- * "NAME.tmp-PID-N" behind; nobody ever reads one.
+ * A write is atomic: after a crash at any point the path holds either the whole old file or the whole new
+ * one. The bytes go to a temporary file in the same folder; then fsync, rename, and fsync of the folder. A
+ * killed writer can leave a "NAME.tmp-PID-N" behind, which nobody reads.
  */
 #include "base/fs.h"
 
@@ -24,7 +24,8 @@ static co_err too_long(const char *path, size_t limit)
                    limit);
 }
 
-/* Reads to the end into *buf, which has room for `room` bytes and grows: a pipe or /proc file has no size. */
+/* Reads until end of file into *buf, which holds `room` bytes and grows as needed: pipes and /proc files
+ * report no size. */
 static co_err read_fd(char **buf, size_t *len, size_t room, int fd, const char *path, size_t limit)
 {
     for (*len = 0;;) {
@@ -67,7 +68,7 @@ co_err co_fs_read(char **out, size_t *len, const char *path, size_t limit)
     if (err)
         goto out;
 
-    /* one byte more than the file has, so that its end is seen without growing */
+    /* one byte more than the file has, so that the read which finds the end needs no larger buffer */
     size_t room = (S_ISREG(st.st_mode) ? (size_t)st.st_size : 4095) + 1;
     buf = co_alloc(room + 1);
     err = buf ? read_fd(&buf, &got, room, fd, path, limit) : co_fail_in(CO_ENOMEM, "read %s", path);
@@ -115,7 +116,8 @@ static char *folder_of(const char *path)
     return co_strdup(".");
 }
 
-/* A new file "PATH.tmp-PID-N". Another host on a shared disk may have our pid: then the next N. */
+/* Creates a new file "PATH.tmp-PID-N". A process on another host of a shared disk may have our pid; N avoids
+ * the clash. */
 static co_err open_temporary(int *fd, char **tmp, const char *path, mode_t mode)
 {
     static atomic_uint turn;
@@ -135,7 +137,7 @@ static co_err open_temporary(int *fd, char **tmp, const char *path, mode_t mode)
         if (!taken)
             return err;
     }
-    return co_fail(CO_EIO, "create %s: a hundred temporary files of that name exist; remove %s.tmp-*", path,
+    return co_fail(CO_EIO, "create %s: a hundred of its temporary files exist already; remove %s.tmp-*", path,
                    path);
 }
 
@@ -181,7 +183,8 @@ co_err co_fs_sync_dir(const char *path)
 
     if (fd < 0)
         return co_fail(CO_EIO, "open folder %s: %m", path);
-    if (fsync(fd) != 0 && errno != EINVAL) /* some network file systems cannot, and need not */
+    /* EINVAL: some network file systems have no fsync for folders and need none */
+    if (fsync(fd) != 0 && errno != EINVAL)
         err = co_fail(CO_EIO, "fsync folder %s: %m", path);
     close(fd);
     return err;
@@ -231,7 +234,7 @@ static int by_bytes(const void *a, const void *b)
     return strcmp(*(char *const *)a, *(char *const *)b);
 }
 
-/* Appends a copy of `name` to the array, which doubles. */
+/* Appends a copy of `name` to the array, whose capacity doubles when it is full. */
 static co_err add_name(char ***names, size_t *n, size_t *room, const char *name)
 {
     if (*n == *room) {

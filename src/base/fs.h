@@ -1,6 +1,6 @@
-/* fs.h -- files: whole reads with a limit, writes that either happened or did not.
+/* fs.h -- files: reads of a whole file with a size limit, and writes that happen completely or not at all.
  *
- * Every failure's message names the path and errno.
+ * Every error message names the path and the text of errno.
  */
 #ifndef CO_BASE_FS_H
 #define CO_BASE_FS_H
@@ -11,25 +11,27 @@
 
 #include "base/err.h"
 
-/* The whole file plus a NUL byte; *out is the caller's (co_free). Files over `limit` bytes are refused. */
+/* Reads the whole file and adds a NUL byte; *out is the caller's (co_free). Refuses files over `limit`
+ * bytes. */
 co_err co_fs_read(char **out, size_t *len, const char *path, size_t limit);
 
-/* To a temporary name beside `path`, fsync, rename over it, fsync of the folder. */
+/* Atomic: writes a temporary file beside `path`, fsyncs it, renames it to `path`, fsyncs the folder. */
 co_err co_fs_write_atomic(const char *path, const void *bytes, size_t len);
-/* The same; only its owner may read the file. */
+/* As co_fs_write, but only the owner may read the file. */
 co_err co_fs_write_private(const char *path, const void *bytes, size_t len);
 
 co_err co_fs_mkdirs(const char *path); /* mkdir -p */
 co_err co_fs_sync_dir(const char *path);
-co_err co_fs_remove_tree(const char *path); /* rm -r of a folder we made; does not follow links; absent is fine */
+/* rm -r of a folder we made; follows no links; a missing path is fine */
+co_err co_fs_remove_tree(const char *path);
 bool co_fs_exists(const char *path);
 bool co_fs_is_dir(const char *path);
 
-/* Entries of a folder but for "." and "..", sorted bytewise; free with co_fs_list_free. */
+/* Entries of a folder except "." and "..", sorted bytewise; free with co_fs_list_free. */
 co_err co_fs_list(char ***names, size_t *n, const char *path);
 void co_fs_list_free(char **names, size_t n);
 
-/* write(2) until all is written; EINTR goes on. */
+/* write(2) in a loop until all bytes are written; EINTR is retried. */
 co_err co_fs_write_all(int fd, const void *bytes, size_t len, const char *path_for_message);
 
 #endif

@@ -1,8 +1,8 @@
-/* fs_remove.c -- rm -r that cannot be led astray.
+/* fs_remove.c -- rm -r that no symbolic link can divert.
  *
  * Each folder is opened by openat with O_NOFOLLOW from the folder above it, and its entries are removed
- * relative to that descriptor. A symbolic link is removed, never followed, even if somebody swaps a folder
- * for a link while we work. One descriptor per level of depth.
+ * relative to that descriptor. A symbolic link is removed, never followed, even if somebody replaces a folder
+ * by a link while we work. Costs one descriptor per level of depth.
  */
 #include "base/fs.h"
 
@@ -18,7 +18,7 @@ enum { DEEPEST = 64 }; /* far deeper than any folder we make; bounds descriptors
 
 static co_err remove_at(int dir_fd, const char *name, const char *path, int depth);
 
-/* Removes everything in the folder `fd`, which is closed. */
+/* Removes everything in the folder `fd`, then closes `fd`. */
 static co_err empty_folder(int fd, const char *path, int depth)
 {
     co_err err = CO_OK;
@@ -67,7 +67,7 @@ co_err co_fs_remove_tree(const char *path)
 {
     const char *last = strrchr(path, '/') ? strrchr(path, '/') + 1 : path;
 
-    /* "/", "x/", "." and "..": no folder we made is named so; a variable was empty */
+    /* "/", "x/", "." and ".." are never names of folders we made; a variable was probably empty */
     if (!*last || strcmp(last, ".") == 0 || strcmp(last, "..") == 0)
         return co_fail(CO_EINPUT, "remove \"%s\": refused, not the name of a folder", path);
     return remove_at(AT_FDCWD, path, path, 0);

@@ -1,7 +1,7 @@
 /* hash.c -- SHA-256 by OpenSSL, FNV-1a by hand.
  *
- * The old SHA256_* functions, not EVP: from the static libcrypto they pull in the hash itself and nothing of
- * providers, configuration files or locks, and they allocate nothing.
+ * We use the old SHA256_* functions instead of EVP. With the static libcrypto they link the hash alone,
+ * without providers, configuration files or locks, and they allocate nothing.
  */
 #define OPENSSL_SUPPRESS_DEPRECATED
 #include "base/hash.h"

@@ -13,7 +13,7 @@ typedef struct co_sha256 {
 
 void co_sha256_init(co_sha256 *h);
 void co_sha256_add(co_sha256 *h, const void *bytes, size_t len);
-void co_sha256_hex(co_sha256 *h, char hex[65]); /* finishes it */
+void co_sha256_hex(co_sha256 *h, char hex[65]); /* finishes the hash */
 
 void co_sha256_of(const void *bytes, size_t len, char hex[65]);
 co_err co_sha256_of_file(const char *path, char hex[65], uint64_t *len); /* len may be NULL */

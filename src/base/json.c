@@ -1,7 +1,7 @@
 /* json.c -- jansson with our allocator, our limits and our messages.
  *
- * jansson recurses to at most 2048 levels and refuses what is deeper, raw control characters, \u0000 and
- * bytes that are not UTF-8; we add duplicate keys and size. Objects keep the order of insertion.
+ * jansson refuses more than 2048 levels of nesting, raw control characters, \u0000 and bytes that are not
+ * UTF-8. We also refuse duplicate keys and texts above a size limit. Objects keep the order of insertion.
  */
 #include "base/json.h"
 
@@ -14,7 +14,7 @@
 
 static const size_t MOST = 100000000;
 
-/* jansson reports some failed allocations as a syntax error; this tells them apart. */
+/* jansson reports some failed allocations as syntax errors; this flag tells the two apart. */
 static _Thread_local int memory_ran_out;
 
 static void *allocate(size_t size)
@@ -25,13 +25,13 @@ static void *allocate(size_t size)
     return p;
 }
 
-/* Before main, and so before any value exists: memory of one allocator must not reach another's free. */
+/* Runs before main, when no JSON value exists yet: a value must be freed by the allocator that made it. */
 __attribute__((constructor)) static void use_our_memory(void)
 {
     json_set_alloc_funcs(allocate, co_free);
 }
 
-/* The message quotes the file: bytes that move a terminal's cursor do not belong in it. */
+/* The message quotes the file, so it must not contain bytes that move a terminal's cursor. */
 static void make_printable(char *text)
 {
     for (; *text; text++)
@@ -47,7 +47,7 @@ co_err co_json_parse(json_t **out, const char *bytes, size_t len, const char *wh
         return co_fail(CO_EFORMAT, "%s: %zu bytes of JSON, more than the %zu allowed", what, len, MOST);
     memory_ran_out = 0;
     json_t *v = json_loadb(bytes, len, JSON_REJECT_DUPLICATES | JSON_DECODE_ANY, &e);
-    if (v && !memory_ran_out) { /* a token that could not grow is cut short without an error */
+    if (v && !memory_ran_out) { /* jansson cuts a token short, without an error, when memory runs out */
         *out = v;
         return CO_OK;
     }
@@ -64,7 +64,8 @@ co_err co_json_parse_at(json_t **out, size_t *at, const char *bytes, size_t len,
     json_error_t e;
 
     if (from >= len || len > MOST)
-        return co_fail(CO_EFORMAT, "%s: not valid JSON: it ends, or passes the limit, at byte %zu", what, len);
+        return co_fail(CO_EFORMAT, "%s: not valid JSON: its %zu bytes end too early, or are too many", what,
+                       len);
     memory_ran_out = 0;
     json_t *v = json_loadb(bytes + from, len - from,
                            JSON_REJECT_DUPLICATES | JSON_DECODE_ANY | JSON_DISABLE_EOF_CHECK, &e);
@@ -96,7 +97,7 @@ static char *print(const json_t *v, size_t flags)
 {
     memory_ran_out = 0;
     char *text = json_dumps(v, JSON_ENCODE_ANY | JSON_REAL_PRECISION(17) | flags);
-    if (text && memory_ran_out) { /* jansson leaves out a key that the text could not grow for */
+    if (text && memory_ran_out) { /* jansson silently leaves out a key when memory runs out */
         co_free(text);
         text = NULL;
     }
@@ -126,7 +127,7 @@ static co_err write_by(const json_t *v, const char *path,
     if (!text)
         return co_fail(CO_ENOMEM, "%s: out of memory for its JSON", path);
     size_t len = strlen(text);
-    text[len] = '\n'; /* in place of the NUL: the last line ends like the others */
+    text[len] = '\n'; /* replaces the NUL: every line of the file ends with a newline */
     co_err err = write(path, text, len + 1);
     co_free(text);
     return err;

@@ -19,7 +19,8 @@ void *co_library_load(const char *file, co_library_names names, const co_symbol 
             dlclose(library);
             return NULL;
         }
-        memcpy(symbols[i].to, &symbol, sizeof symbol); /* how POSIX has it: C knows no cast for this */
+        /* as POSIX recommends: C has no cast from an object pointer to a function pointer */
+        memcpy(symbols[i].to, &symbol, sizeof symbol);
     }
     return library;
 }

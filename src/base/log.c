@@ -1,8 +1,8 @@
 /* log.c -- formats a line and hands it to the sink.
  *
- * No lock: a lock held by another thread at fork would stay locked for ever in the child. The sink is set
- * before threads start, so three atomics are enough; a sink that writes one line with one write(2) needs
- * none.
+ * There is no lock: a lock that another thread holds during fork would stay locked for ever in the child. The
+ * sink is set before threads start, so three atomics are enough. A sink that writes each line with one
+ * write(2) needs no lock either.
  */
 #include "base/log.h"
 
@@ -28,7 +28,7 @@ void co_log_to(co_log_sink sink, void *ctx, co_log_level least)
 
 void co_log_say(co_log_level level, const char *fmt, ...)
 {
-    int saved = errno; /* for %m, and so that logging never changes what the caller reports next */
+    int saved = errno; /* for %m; and logging must not change the errno that the caller reports next */
     co_log_sink sink = atomic_load(&to);
     char line[1024], *text = line;
     va_list ap, again;
@@ -40,7 +40,7 @@ void co_log_say(co_log_level level, const char *fmt, ...)
     int n = vsnprintf(line, sizeof line, fmt, ap);
     if (n >= (int)sizeof line) {
         char *longer = co_alloc((size_t)n + 1);
-        if (longer) { /* without memory the line stays cut */
+        if (longer) { /* if there is no memory the line stays cut short */
             errno = saved;
             vsnprintf(longer, (size_t)n + 1, fmt, again);
             text = longer;

@@ -1,6 +1,6 @@
-/* log.h -- talk for people, to whoever listens. The library itself writes nowhere: the sink does.
+/* log.h -- log lines for people. The library itself writes nothing; it hands each line to a sink.
  *
- * The sink may be called from any thread and must not call back into the log; set it before threads start.
+ * The sink may be called from any thread and must not call back into the log. Set it before threads start.
  *
  *     co_log_say(CO_LOG_WARN, "rank %d is %d s behind", rank, late);
  */
@@ -10,7 +10,7 @@
 typedef enum { CO_LOG_DEBUG, CO_LOG_INFO, CO_LOG_WARN, CO_LOG_ERROR } co_log_level;
 typedef void (*co_log_sink)(void *ctx, co_log_level level, const char *text);
 
-void co_log_to(co_log_sink sink, void *ctx, co_log_level least); /* NULL: silent, as at the start */
+void co_log_to(co_log_sink sink, void *ctx, co_log_level least); /* NULL, the initial state: silent */
 void co_log_say(co_log_level level, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
 
 #endif

@@ -2,9 +2,9 @@
  *
  * Four polynomials of degree 10, one per unit of |x|, in the distance t from the middle of the piece:
  *
- *     0..1    erf(x) = x P(x^2), t = x^2 - 1/2     (an odd function, right down to the smallest x)
+ *     0..1    erf(x) = x P(x^2), t = x^2 - 1/2     (odd; accurate down to the smallest x)
  *     1..4    erf(x) = P(|x|),   t = |x| - middle
- *     4..     1, to far more than the bits of a float
+ *     4..     1, correct to all bits of a float
  *
  * The coefficients interpolate erf(sqrt(z))/sqrt(z) and erf at the 11 Chebyshev nodes of each piece, solved
  * with 60 digits and rounded to double; the largest difference from erf is 1.3e-10, 0.002 ulp of a float.

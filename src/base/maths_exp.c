@@ -42,8 +42,8 @@ static double two_to(int k) /* -1022 <= k <= 1023 */
     return from_bits((uint64_t)(k + 1023) << 52);
 }
 
-/* |k| stays far inside a double's exponents, so the only roundings are the double's and the last one, to
- * float, which also makes the infinities, zeros and denormals. */
+/* |k| stays far inside a double's exponent range, so only the double operations and the final conversion to
+ * float round. That conversion also produces infinities, zeros and denormals. */
 float co_expf(float xf)
 {
     double x = xf < -110.0f ? -110.0 : xf > 90.0f ? 90.0 : (double)xf;
@@ -105,7 +105,7 @@ static double log_parts(double x, double *lo)
         k = -54;
     }
     uint64_t u = bits_of(x);
-    /* moves the cut between exponents from 1 to sqrt 1/2 */
+    /* moves the boundary between exponents from 1 to sqrt 1/2 */
     uint64_t shifted = u - 0x3fe6a09e667f3bcdu;
     int64_t e = (int64_t)shifted >> 52;
     double f = from_bits(u - ((uint64_t)e << 52)) - 1.0; /* exact */
@@ -189,7 +189,7 @@ static double pow_positive(double x, double y)
 double co_pow(double x, double y)
 {
     double a = fabs(x);
-    int small = fabs(y) < 0x1p53; /* all larger ones are whole and even */
+    int small = fabs(y) < 0x1p53; /* every larger y is whole and even */
     int whole = !small || (double)(int64_t)y == y;
     int odd = small && whole && ((int64_t)y & 1);
 

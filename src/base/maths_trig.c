@@ -51,7 +51,7 @@ static double cos_near_0(double r, double lo)
     return w + (((1.0 - w) - half) + (z * z * p - r * lo));
 }
 
-/* r + lo of the description; returns k mod 4 in 0..3. x is finite. */
+/* Reduces a finite x to r + lo as the file's head describes; returns k mod 4 in 0..3. */
 static unsigned reduce(double x, double *r, double *lo)
 {
     if (fabs(x) > EXACT_UP_TO)

@@ -1,7 +1,7 @@
 /* option.c -- reads, checks and prints the values of option tables.
  *
- * One function per type reads, in the order of co_opt_type. A value that is refused leaves the field as it
- * was.
+ * There is one reading function per type, in the order of co_opt_type. A refused value leaves the field
+ * unchanged.
  */
 #include "base/option.h"
 
@@ -65,7 +65,8 @@ static co_err read_float(const co_option *row, void *to, const char *full, const
 {
     double v;
 
-    if (!co_str_to_f64(value, &v) || isnan(v)) /* no option means nan: a slip of an earlier computation */
+    /* no option accepts nan: it comes from a mistake in an earlier computation */
+    if (!co_str_to_f64(value, &v) || isnan(v))
         return co_fail(CO_EINPUT, "%s: \"%s\" is not a number (for example %s)", full, value, row->fallback);
     if (has_limits(row) && (v < row->min || v > row->max))
         return out_of_range(row, full, value);
@@ -136,7 +137,7 @@ co_err co_options_default(const co_option *table, void *fields)
 {
     for (const co_option *row = table; row->key; row++)
         if (row->type == CO_OPT_STR)
-            *(char **)field(row, fields) = NULL; /* the struct may hold anything yet */
+            *(char **)field(row, fields) = NULL; /* the struct may be uninitialised here */
     for (const co_option *row = table; row->key; row++) {
         co_err err = co_option_set(row, fields, row->key, row->fallback);
         if (err) {

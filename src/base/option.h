@@ -4,8 +4,9 @@
  *     static const co_option options[] = {
  *         { "hidden", CO_OPT_INT, offsetof(struct mlp_cfg, hidden), "128", "width of the hidden layers",
  *           .min = 1, .max = 65536 },
- *         { "dropout", CO_OPT_FLOAT, offsetof(struct mlp_cfg, dropout), "0.1", "...", .min = 0, .max = 0.99
- * }, { 0 }                                        // a table ends with an empty row
+ *         { "dropout", CO_OPT_FLOAT, offsetof(struct mlp_cfg, dropout), "0.1", "share of units to drop",
+ *           .min = 0, .max = 0.99 },
+ *         { 0 } // a table ends with an empty row
  *     };
  */
 #ifndef CO_BASE_OPTION_H
@@ -34,10 +35,10 @@ typedef struct co_option {
     const char *help;     /* one line */
     double min, max;      /* for INT and FLOAT; both 0: no limits */
     const char *choices;  /* ENUM: "stop|skip" */
-    const char *alias;    /* other full names people know, separated by blanks: "datamodule.batch_size" */
+    const char *alias;    /* other full names that people use, separated by blanks: "datamodule.batch_size" */
     bool may_change;      /* a resume may change it freely */
-    bool needed;          /* STR: its reader needs a text, so null means the default */
-    bool path; /* STR: a file or folder; the record has it from / on, so that it is found from anywhere */
+    bool needed;          /* STR: must not be NULL, so null means the default */
+    bool path;            /* STR: a file or folder; the run record stores the absolute path */
 } co_option;
 
 /* Sets every field of the table to its default. Strings are allocated: free with co_options_fini. */
@@ -46,12 +47,12 @@ void co_options_fini(const co_option *table, void *fields);
 
 const co_option *co_option_find(const co_option *table, const char *key);
 
-/* Parses and checks one value. "null" is the row's default, unless the row is a string that may be absent. `full` is the
- * key as the user knows it, for the message, which names the key, the value, what was expected and the limits or
- * choices: CO_EINPUT. */
+/* Parses and checks one value. "null" means the row's default, unless the row is a string that may be absent.
+ * `full` is the key as the user typed it. CO_EINPUT: the message names the key, the value, what was expected,
+ * and the limits or choices. */
 co_err co_option_set(const co_option *row, void *fields, const char *full, const char *value);
 
-/* The field's present value as text that co_option_set reads back to the same value. */
+/* The field's current value as text. co_option_set turns that text back into the same value. */
 void co_option_print(co_str *out, const co_option *row, const void *fields);
 
 #endif

@@ -3,11 +3,11 @@
 #include <string.h>
 
 static const char *called = "cohort";
-static co_str typed; /* the same, quoted where a shell needs it */
+static co_str typed; /* `called`, quoted for a shell if needed */
 
 void co_program_set(const char *argv0)
 {
-    /* Our own children are started through /proc: nobody types that. */
+    /* Our own children are started through /proc, a path that nobody types. */
     if (!argv0 || !*argv0 || strncmp(argv0, "/proc/", 6) == 0)
         return;
     called = argv0;

@@ -6,7 +6,7 @@
  *   key      = low, high word of mix(seed xor purpose * 0x9E3779B97F4A7C15)
  *   counter  = { block, sample, step, stream }
  *
- * Every constant here enters every trained weight. docs/formats/rng.md says it all again in words.
+ * Every constant here enters every trained weight. docs/formats/rng.md describes it in prose.
  */
 #include "base/rng.h"
 
@@ -15,8 +15,8 @@
 #include "base/err.h"
 #include "base/maths.h"
 
-/* The finaliser of splitmix64: a bijection of 64-bit words in which every input bit moves every output bit,
- * so seeds 1, 2 and purposes 1, 2 give unrelated keys, and no two seeds share the key of a purpose. */
+/* The finaliser of splitmix64: a bijection of 64-bit words in which every input bit affects every output bit.
+ * Seeds 1 and 2, or purposes 1 and 2, give unrelated keys, and no two seeds share a key for one purpose. */
 static uint64_t mix(uint64_t z)
 {
     z = (z ^ (z >> 30)) * 0xBF58476D1CE4E5B9u;
@@ -81,8 +81,8 @@ void co_rng_uniform(float *x, size_t n, float lo, float hi, co_rng_key key, uint
     }
 }
 
-/* Box-Muller: two words to two independent normals. The half keeps the logarithm's argument off 0 and 1; all
- * 32 bits are used, so |z| reaches 6.76. */
+/* Box-Muller: two words to two independent normals. Adding one half keeps the logarithm's argument away from
+ * 0 and 1. All 32 bits are used, so |z| reaches 6.76. */
 static void normal_pair(double z[2], uint32_t a, uint32_t b)
 {
     double radius = sqrt(-2.0 * co_log(((double)a + 0.5) * 0x1p-32));
@@ -124,8 +124,9 @@ static uint32_t next_word(struct words *w)
     return w->u[w->next++];
 }
 
-/* 0..range-1, each exactly as likely (Lemire 2019). Without the loop some results would have one word more
- * than others; words whose product has a low half below 2^32 mod range are that surplus. */
+/* A number in 0..range-1, all equally likely (Lemire 2019). 2^32 is not a multiple of every range, so some
+ * results would get one word more than others. The loop rejects that surplus: the words whose product has a
+ * low half below 2^32 mod range. */
 static uint32_t next_below(struct words *w, uint32_t range)
 {
     uint32_t surplus = -range % range;

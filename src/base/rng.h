@@ -14,7 +14,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-/* One word per use of randomness. Values are part of the numerics contract: append only. */
+/* One value per use of randomness. The values are part of the numerics contract: append only. */
 typedef enum {
     CO_RNG_INIT = 1,
     CO_RNG_SHUFFLE = 2,
@@ -43,7 +43,7 @@ static inline float co_rng_unit(uint32_t u) /* [0, 1), 24 bits */
     return (float)(u >> 8) * 0x1p-24f;
 }
 
-/* x[i] is position i of one stream, step and sample: the same whatever n is. */
+/* x[i] is position i of one stream, step and sample. It does not depend on n. */
 void co_rng_uniform(float *x, size_t n, float lo, float hi, co_rng_key key, uint32_t stream, uint32_t step,
                     uint32_t sample);
 void co_rng_normal(float *x, size_t n, float mean, float std, co_rng_key key, uint32_t stream, uint32_t step,

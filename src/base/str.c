@@ -1,4 +1,5 @@
-/* str.c -- the growing string and strict numbers. Room doubles, so n bytes cost at most 2n copied. */
+/* str.c -- the growing string and strict numbers. The capacity doubles, so n bytes cost at most 2n bytes of
+ * copying. */
 #include "base/str.h"
 
 #include <errno.h>
@@ -13,7 +14,7 @@
 
 #include "base/alloc.h"
 
-/* Makes room for `more` bytes and the NUL; false if memory is out, now or before. */
+/* Makes room for `more` bytes and the NUL. False if memory is out, now or in an earlier call. */
 static bool grow(co_str *s, size_t more)
 {
     if (s->failed)
@@ -86,7 +87,7 @@ char *co_str_take(co_str *s)
 {
     char *p = NULL;
 
-    if (grow(s, 0)) { /* an empty text is a text too */
+    if (grow(s, 0)) { /* makes an empty text a valid text */
         p = s->p;
         p[s->len] = '\0';
         s->p = NULL;
@@ -101,7 +102,8 @@ void co_str_fini(co_str *s)
     *s = (co_str){0};
 }
 
-/* The C locale whatever the program has set: glibc hands out a constant, so nothing is allocated or freed. */
+/* The C locale, whatever locale the program has set. glibc returns a constant, so nothing is allocated or
+ * freed. */
 static locale_t c_locale(void)
 {
     return newlocale(LC_ALL_MASK, "C", (locale_t)0);
@@ -112,7 +114,7 @@ void co_str_addf64(co_str *s, double x)
     char text[40];
     locale_t c = c_locale(), before = uselocale(c);
 
-    /* whole numbers as people write them: 100, not 1e+02 */
+    /* whole numbers are written 100, not 1e+02 */
     bool whole = fabs(x) < 1e15 && x == (double)(long long)x;
     for (int digits = whole ? 17 : 1; digits <= 17; digits++) {
         snprintf(text, sizeof text, "%.*g", digits, x);
@@ -177,7 +179,7 @@ bool co_str_to_f64(const char *s, double *out)
     if (end == text || *end)
         return false;
     if (isinf(v) && !strpbrk(text, "iI"))
-        return false; /* 1e999: not the number that was written */
+        return false; /* 1e999 overflows: the result is not the number that was written */
     *out = v;
     return true;
 }

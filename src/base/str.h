@@ -1,6 +1,6 @@
-/* str.h -- a growing string, and the nearest of some names to a mistyped one.
+/* str.h -- a growing string, and the known name that is nearest to a mistyped one.
  *
- * Sticky: after memory is out, further adds do nothing and co_str_err() says so.
+ * Errors are sticky: after memory runs out, further adds do nothing and co_str_err() reports it.
  *
  *     co_str s = {0};
  *     co_str_addf(&s, "%d ranks", n);
@@ -32,17 +32,18 @@ co_err co_str_err(const co_str *s);
 char *co_str_take(co_str *s); /* the buffer is now the caller's; s is empty. NULL if it failed */
 void co_str_fini(co_str *s);
 
-/* The candidate with the smallest edit distance to `name` if it is close enough to be meant, else NULL. */
+/* The candidate with the smallest edit distance to `name`; NULL if none is close enough to be a typing
+ * mistake. */
 const char *co_str_nearest(const char *name, const char *const *candidates, size_t n);
 
-/* Strict numbers: the whole text must be one. Float syntax as strtod in the C locale; _ between digits
- * allowed. */
+/* Strict numbers: the whole text must be a number. Floats as strtod reads them in the C locale. Underscores
+ * are allowed between digits. */
 bool co_str_to_i64(const char *s, long long *out);
 bool co_str_to_f64(const char *s, double *out);
 bool co_str_to_bool(const char *s, bool *out); /* true false yes no on off, any case */
 
-/* UTF-8. The code point at `at` and how many of the `len` bytes it takes; 0 if they are not well formed. In a text
- * that ends with NUL, 4 will do for len: the NUL is never passed. */
+/* UTF-8. Reads the code point at `at` and returns how many of the `len` bytes it takes; 0 if they are not
+ * valid UTF-8. For a NUL-terminated text pass len = 4: the reader never goes past the NUL. */
 enum { CO_CODE_POINTS = 0x110000 };
 int co_utf8_get(uint32_t *code, const char *at, size_t len);
 int co_utf8_put(char out[4], uint32_t code); /* bytes written; not NUL-terminated */

@@ -1,16 +1,16 @@
-/* str_nearest.c -- which name was meant.
+/* str_nearest.c -- guesses which name the user meant.
  *
- * Distance is Damerau-Levenshtein in its restricted form: a letter added, dropped, changed, or two neighbours
- * swapped cost 1 each; case does not count. Keys have dotted paths and people remember the last word of one,
- * so the last word alone is compared too, at a small extra cost (counted in halves):
+ * The distance is Damerau-Levenshtein in its restricted form: a letter added, dropped or changed, or two
+ * neighbours swapped, costs 1 each; case does not count. Keys are dotted paths and people often remember only
+ * the last word. So the last words are compared too, at a small extra cost (costs are counted in halves):
  *
  *     batchsize   -> data.batch_size     last words differ by 1
  *     traner.lr   -> trainer.lr          whole names differ by 1
  *     trainer.lr  -> optim.lr            last words agree, the table was wrong
  *     learning    -> learning_rate       one is the beginning of the other
  *
- * Accepted up to one mistake in three letters. Names of more than 127 letters are not looked at. Ties go to
- * the first candidate. Cost: candidates times the product of the lengths; nothing is allocated.
+ * A candidate may differ by one mistake per three letters. Names of more than 127 letters are ignored. Ties
+ * go to the first candidate. Cost: candidates times the product of the lengths; nothing is allocated.
  */
 #include "base/str.h"
 
@@ -62,7 +62,7 @@ static bool begins(const char *s, const char *start)
     return strncasecmp(s, start, strlen(start)) == 0;
 }
 
-/* In halves of an edit. */
+/* The result is in halves of an edit. */
 static int cost(const char *name, const char *candidate)
 {
     const char *word = last_word(candidate), *own = last_word(name);
@@ -87,7 +87,7 @@ const char *co_str_nearest(const char *name, const char *const *candidates, size
         if (strnlen(candidates[i], MOST) >= MOST)
             continue;
         int c = cost(name, candidates[i]);
-        if (c <= most && c < 2 * len) { /* a wholly different word is never meant */
+        if (c <= most && c < 2 * len) { /* never suggest a wholly different word */
             best = candidates[i];
             most = c - 1;
         }

@@ -1,5 +1,5 @@
-/* utf8.c -- code points in and out of bytes (Unicode 15, table 3-7: no overlong forms, no surrogates, nothing past
- * U+10FFFF). */
+/* utf8.c -- code points in and out of bytes (Unicode 15, table 3-7: no overlong forms, no surrogates,
+ * nothing past U+10FFFF). */
 #include "base/str.h"
 
 int co_utf8_get(uint32_t *code, const char *at, size_t len)
@@ -17,7 +17,7 @@ int co_utf8_get(uint32_t *code, const char *at, size_t len)
         return 0;
     c &= 0x7Fu >> n;
     for (size_t i = 1; i < n; i++) {
-        if ((p[i] & 0xC0) != 0x80) /* a closing NUL too ends here */
+        if ((p[i] & 0xC0) != 0x80) /* a terminating NUL ends up here, too */
             return 0;
         c = c << 6 | (p[i] & 0x3Fu);
     }

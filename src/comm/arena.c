@@ -1,4 +1,4 @@
-/* arena.c -- reserve, refuse or map. */
+/* arena.c -- reserves regions, refuses what does not fit into memory, maps the rest. */
 #include "comm/arena.h"
 
 #include <errno.h>
@@ -28,7 +28,7 @@ size_t co_arena_reserve(co_arena *a, const char *name, size_t bytes)
     r->offset = a->bytes;
     r->bytes = bytes;
     if (bytes > SIZE_MAX / 4 || a->bytes > SIZE_MAX / 4)
-        a->bytes = SIZE_MAX / 4; /* open() refuses it */
+        a->bytes = SIZE_MAX / 4; /* an overflow: co_arena_open refuses this size */
     else
         a->bytes += (bytes + PAGE - 1) & ~(size_t)(PAGE - 1);
     return r->offset;
@@ -75,7 +75,7 @@ co_err co_arena_fits(const co_arena *a)
         return CO_OK;
     return co_fail(
         CO_ENOMEM,
-        "the plan needs %.1f MiB of memory and %.1f MiB are free: take a smaller data.batch_size, fewer "
+        "the plan needs %.1f MiB of memory but only %.1f MiB are free: use a smaller data.batch_size, fewer "
         "trainer.devices or a smaller model",
         (double)a->bytes / 1048576, (double)room / 1048576);
 }
@@ -115,7 +115,8 @@ void co_populate(void *p, size_t len)
 
     if (len == 0 || madvise((void *)lo, hi - lo, MADV_POPULATE_WRITE) == 0)
         return;
-    for (uintptr_t at = (uintptr_t)p; at < (uintptr_t)p + len; at += PAGE) /* kernels before 5.14 */
+    /* kernels before 5.14 lack MADV_POPULATE_WRITE */
+    for (uintptr_t at = (uintptr_t)p; at < (uintptr_t)p + len; at += PAGE)
         __atomic_fetch_add((unsigned char *)at, 0, __ATOMIC_RELAXED);
 }
 
@@ -128,7 +129,7 @@ static int populate_object(struct dl_phdr_info *info, size_t size, void *unused)
         uintptr_t hi = (info->dlpi_addr + h->p_vaddr + h->p_memsz + PAGE - 1) & ~(uintptr_t)(PAGE - 1);
         if (h->p_type == PT_LOAD && !(h->p_flags & PF_W) &&
             madvise((void *)lo, hi - lo, MADV_POPULATE_READ) != 0)
-            return 1; /* kernels before 5.14: code comes as it is run */
+            return 1; /* kernels before 5.14 lack MADV_POPULATE_READ: code pages load when first run */
     }
     return 0;
 }

@@ -1,7 +1,8 @@
 /* arena.h -- the host's shared memory: one memfd, laid out before it exists, populated before the first step.
  *
- * First reserve regions (sizes known from the plan), then make the memory once. It outlives any rank; ranks inherit the
- * mapping through fork at the same address, so plain pointers into it are good in all of them.
+ * Callers first reserve regions, whose sizes the plan knows, and then make the memory once. The memory
+ * outlives every rank. Ranks inherit the mapping through fork at the same address, so plain pointers are
+ * valid in all.
  *
  *     co_arena a = {0};
  *     size_t at = co_arena_reserve(&a, "weights", n * sizeof(float));
@@ -31,25 +32,27 @@ typedef struct co_arena {
     co_region region[CO_ARENA_REGIONS];
 } co_arena;
 
-/* Offset of a new region, aligned to 4096. Overflow is caught by co_arena_open. */
+/* Returns the offset of a new region, aligned to 4096. co_arena_open reports an overflow. */
 size_t co_arena_reserve(co_arena *a, const char *name, size_t bytes);
-/* CO_ENOMEM with both figures if the machine or its cgroup cannot hold what is reserved. Touches nothing. */
+/* CO_ENOMEM, with both figures, if the machine or its cgroup cannot hold what is reserved. Allocates
+ * nothing. */
 co_err co_arena_fits(const co_arena *a);
-co_err co_arena_open(co_arena *a); /* asks co_arena_fits first */
+co_err co_arena_open(co_arena *a); /* calls co_arena_fits first */
 void co_arena_close(co_arena *a);
 static inline void *co_arena_at(const co_arena *a, size_t offset)
 {
     return a->base + offset;
 }
-/* Bytes of regions whose names begin with `prefix`. */
+/* Total bytes of the regions whose names begin with `prefix`. */
 size_t co_arena_sum(const co_arena *a, const char *prefix);
 
-/* Memory this process may still take: the least of MemAvailable and the cgroups' limits. */
+/* Memory that this process can still take: the smallest of MemAvailable and the cgroups' limits. */
 size_t co_memory_available(void);
 
-/* Touches the pages of [p, p + len) for writing without changing them, so that no later write faults. */
+/* Touches the pages of [p, p + len) for writing without changing them, so that no later write takes a page
+ * fault. */
 void co_populate(void *p, size_t len);
-/* Maps the code of the program and its libraries, also what is rarely run. */
+/* Maps the code of the program and its libraries, including code that rarely runs. */
 void co_populate_code(void);
 
 #endif

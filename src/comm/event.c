@@ -1,4 +1,4 @@
-/* event.c -- one futex word. ring() is a plain atomic add unless somebody sleeps. */
+/* event.c -- one futex word. co_event_ring is a plain atomic add unless somebody sleeps. */
 #include "comm/event.h"
 
 #include <limits.h>
@@ -15,7 +15,7 @@ void co_event_ring(co_event *e)
         syscall(SYS_futex, &e->seq, FUTEX_WAKE, INT_MAX, NULL, NULL, 0);
 }
 
-/* Tells the core that this is a spin. */
+/* Tells the CPU core that this is a spin loop. */
 static void relax(void)
 {
 #if defined(__x86_64__) || defined(__i386__)

@@ -1,6 +1,6 @@
 /* event.h -- waiting for another rank: spin briefly, then sleep in the kernel.
  *
- * An event is a counter in shared memory. Whoever changes something others wait for rings it after the change.
+ * An event is a counter in shared memory. A rank that changes something others wait for rings it afterwards.
  *
  *     for (;;) {
  *         uint32_t seen = co_event_now(ev);
@@ -9,8 +9,8 @@
  *         co_event_wait(ev, seen, slot, spin);
  *     }
  *
- * A waiter never depends on being woken: the sleep ends by itself after CO_EVENT_NAP_MS, because a rank may die between
- * its change and its ring.
+ * A waiter must not depend on being woken, because a rank may die between its change and its ring. Every
+ * sleep therefore ends after CO_EVENT_NAP_MS.
  */
 #ifndef CO_COMM_EVENT_H
 #define CO_COMM_EVENT_H
@@ -22,7 +22,7 @@ enum { CO_EVENT_NAP_MS = 20 };
 
 typedef struct co_event {
     _Alignas(64) _Atomic uint32_t seq;
-    _Atomic uint64_t sleepers; /* a bit per slot */
+    _Atomic uint64_t sleepers; /* one bit per slot */
 } co_event;
 
 static inline uint32_t co_event_now(co_event *e)
@@ -31,7 +31,8 @@ static inline uint32_t co_event_now(co_event *e)
 }
 
 void co_event_ring(co_event *e);
-/* Returns after a ring past `seen`, a nap, or for no reason. `spin`: turns before sleeping. */
+/* Returns when the count has passed `seen`, after a nap, or spuriously. `spin`: iterations before it
+ * sleeps. */
 void co_event_wait(co_event *e, uint32_t seen, uint32_t slot, int spin);
 
 #endif

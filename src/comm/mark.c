@@ -1,4 +1,5 @@
-/* mark.c -- see mark.h for the states. Everything is acquire/release; there is no lock to die with. */
+/* mark.c -- see mark.h for the states. All accesses are acquire/release. There is no lock that a dying rank
+ * could leave held. */
 #include "comm/mark.h"
 
 enum { CLAIMED = 1, DONE = 2 };

@@ -1,5 +1,5 @@
-/* recorder.c -- see recorder.h. The crash handler runs on its own stack and calls nothing that allocates:
- * backtrace() is called once at set-up so that its library is loaded by then. */
+/* recorder.c -- see recorder.h. The crash handler runs on its own stack and calls nothing that allocates.
+ * backtrace() loads a library on its first call, so we call it once at set-up. */
 #include "comm/recorder.h"
 
 #include <execinfo.h>

@@ -1,6 +1,7 @@
-/* recorder.h -- the flight recorder: what each rank did last, kept where its death cannot take it.
+/* recorder.h -- the flight recorder: what each rank did last, in memory that outlives the rank.
  *
- * One per slot in the arena. The rank is its only writer; the supervisor reads it after a death or for a blame report.
+ * There is one per slot in the arena. Only the rank writes it; the supervisor reads it after a death or for a
+ * blame report.
  */
 #ifndef CO_COMM_RECORDER_H
 #define CO_COMM_RECORDER_H
@@ -10,7 +11,7 @@
 
 #include "base/str.h"
 
-/* What a rank is doing. Order matters to nobody; names are printed. */
+/* What a rank is doing. The order has no meaning; the names are printed. */
 #define CO_PHASES(X)                                                                                         \
     X(START, "starting")                                                                                     \
     X(LOAD, "loading")                                                                                       \
@@ -33,12 +34,12 @@ enum { CO_RECORD_EVENTS = 64, CO_RECORD_FRAMES = 32 };
 
 typedef struct co_record {
     _Alignas(64) _Atomic uint32_t phase;
-    _Atomic uint32_t call; /* executor call + 1, while computing or evaluating */
+    _Atomic uint32_t call; /* index of the executor's call + 1, while computing or evaluating */
     _Atomic uint32_t unit, slice;
-    _Atomic uint64_t turns;                  /* rises with every piece of work: the heartbeat */
+    _Atomic uint64_t turns;                  /* the heartbeat: rises with every piece of work */
     _Atomic uint64_t ring[CO_RECORD_EVENTS]; /* unit 32 | phase 8 | slice 24 */
     _Atomic uint64_t ring_n;
-    /* Written by the crash handler. */
+    /* The crash handler writes these. */
     _Atomic int32_t crash_signal;
     uintptr_t crash_address;
     int32_t n_frames;
@@ -46,13 +47,14 @@ typedef struct co_record {
 } co_record;
 
 void co_record_phase(co_record *r, co_phase phase, uint32_t unit, uint32_t slice);
-/* Clears what an earlier incarnation left, for a new one. */
+/* A new incarnation clears what its predecessor left. */
 void co_record_begin(co_record *r);
 
-/* SIGSEGV, SIGBUS, SIGFPE, SIGILL, SIGABRT of this process are written into r with a backtrace, then take their course. */
+/* From now on SIGSEGV, SIGBUS, SIGFPE, SIGILL and SIGABRT are recorded in r with a backtrace. The signal then
+ * has its default effect. */
 void co_record_crashes(co_record *r);
 
-/* "computing (unit 12, item 3)" and, after a crash, the signal and the backtrace with symbols. */
+/* Appends "computing (unit 12, item 3)" and, after a crash, the signal and the backtrace with symbols. */
 void co_record_print(const co_record *r, co_str *out);
 
 #endif

@@ -1,5 +1,5 @@
-/* tree.c -- cuts, folds and sums. Costs: a fold of k leaves does k - 1 additions at most and keeps at most
- * 2 log2 k + 2 buffers; the sum adds what the slots hold, once per element. */
+/* tree.c -- cuts, folds and sums. A fold of k leaves does at most k - 1 additions and keeps at most 2 log2 k
+ * + 2 buffers. The sum adds the nodes that the slots hold, once per element. */
 #include "comm/tree.h"
 
 #include <string.h>
@@ -38,7 +38,7 @@ int co_slices_for(uint32_t batch, bool batch_stats)
     return s;
 }
 
-/* The free buffers while a fold is laid out. */
+/* Which buffers are in use while the fold is planned. */
 struct buffers {
     uint64_t busy;
     int most;
@@ -59,7 +59,7 @@ static void give(struct buffers *b, int i)
     b->busy &= ~((uint64_t)1 << i);
 }
 
-/* Merges the two newest nodes while they are siblings. */
+/* While the two newest nodes are siblings, merges them. */
 static void merge(co_fold *f, struct buffers *free_)
 {
     while (f->n_held >= 2) {
@@ -101,7 +101,7 @@ void co_fold_make(co_fold *f, const co_cut *cut, int from, int to)
 
 co_err co_tree_init(co_tree *t, const co_cut *cut, int slots)
 {
-    CO_ASSERT(cut->slices <= CO_MAX_SLICES && slots >= 1 && slots <= cut->slices, "a slot per slice at most");
+    CO_ASSERT(cut->slices <= CO_MAX_SLICES && slots >= 1 && slots <= cut->slices, "more slots than slices");
     t->fold = co_array((size_t)slots, sizeof *t->fold);
     if (!t->fold)
         return CO_ENOMEM;
@@ -129,7 +129,8 @@ int co_tree_buffers(const co_tree *t)
     return most;
 }
 
-/* Who holds this node; NULL if it is made of smaller ones. */
+/* The slot's entry that holds this node; NULL if no slot holds it and it must be added up from smaller
+ * nodes. */
 static const co_held *holder(const co_tree *t, int level, int index, int *slot)
 {
     for (int r = 0; r < t->slots; r++)
@@ -143,7 +144,7 @@ static const co_held *holder(const co_tree *t, int level, int index, int *slot)
     return NULL;
 }
 
-/* A node all of whose samples lie below one held node is that node: walk down while one side is absent. */
+/* True if no sample lies below this node. */
 static bool absent(const co_tree *t, int level, int index)
 {
     for (int leaf = index << level; leaf < (index + 1) << level; leaf++) {
@@ -155,6 +156,7 @@ static bool absent(const co_tree *t, int level, int index)
     return true;
 }
 
+/* If only one child has samples, the node equals that child. So we walk down until a slot holds the node. */
 bool co_tree_root(const co_tree *t, int *slot, int *i)
 {
     int level = __builtin_ctz((unsigned)t->slices), index = 0;
@@ -199,7 +201,8 @@ struct summing {
     float *scratch;
 };
 
-/* Elements of a node: in a slot's buffer, or added up into `dst`. NULL if absent. */
+/* The elements of a node: a pointer into a slot's buffer, or to `dst` if they had to be added up. NULL if
+ * absent. */
 static const float *node_of(const struct summing *s, int level, int index, float *dst)
 {
     int slot;
@@ -207,12 +210,12 @@ static const float *node_of(const struct summing *s, int level, int index, float
 
     if (h)
         return h->buffer < 0 ? NULL : s->buffer(s->ctx, slot, h->buffer) + s->lo;
-    CO_ASSERT(level > 0, "every leaf is held by somebody");
+    CO_ASSERT(level > 0, "no slot holds this leaf");
     if (absent(s->t, level - 1, 2 * index + 1))
         return node_of(s, level - 1, 2 * index, dst);
     if (absent(s->t, level - 1, 2 * index))
         return node_of(s, level - 1, 2 * index + 1, dst);
-    /* The left child lives on, in its level's room, while the right one is made in dst. */
+    /* The left child stays in its level's part of scratch while the right child is computed in dst. */
     const float *left = node_of(s, level - 1, 2 * index, s->scratch + (size_t)(level - 1) * s->n);
     const float *right = node_of(s, level - 1, 2 * index + 1, dst);
     co_leaf_add(s->kind, dst, left, right, s->n);
@@ -225,7 +228,7 @@ void co_tree_sum(const co_tree *t, co_add_kind kind, size_t lo, size_t hi, co_bu
     struct summing s = {t, kind, lo, hi - lo, buffer, ctx, scratch};
     const float *root = node_of(&s, __builtin_ctz((unsigned)t->slices), 0, sum + lo);
 
-    CO_ASSERT(root, "a step has samples");
+    CO_ASSERT(root, "a step without samples");
     if (root != sum + lo)
         memcpy(sum + lo, root, (hi - lo) * sizeof *sum);
 }

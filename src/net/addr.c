@@ -1,4 +1,4 @@
-/* addr.c -- endpoints as people write them, and addresses as the kernel has them. */
+/* addr.c -- endpoints in the form that people write, and addresses in the form that the kernel uses. */
 #include "net/net.h"
 
 #include <arpa/inet.h>
@@ -20,8 +20,7 @@ co_err co_endpoint_parse(co_endpoint *out, const char *text)
     if (*text == '[') {
         const char *end = strchr(text, ']');
         if (!end || (end[1] && end[1] != ':'))
-            return co_fail(CO_EINPUT, "endpoint %s: '[' without ']', or something else than :PORT after it",
-                           text);
+            return co_fail(CO_EINPUT, "endpoint %s: '[' without ']', or text other than :PORT after ']'", text);
         host = text + 1;
         len = (size_t)(end - host);
         port = end[1] ? end + 2 : NULL;
@@ -36,7 +35,7 @@ co_err co_endpoint_parse(co_endpoint *out, const char *text)
                        CO_NAME_MOST - 1);
     for (size_t i = 0; i < len; i++)
         if (host[i] <= ' ' || host[i] == '/' || host[i] == 0x7f)
-            return co_fail(CO_EINPUT, "endpoint: a blank or '/' in the host name; HOST:PORT is wanted");
+            return co_fail(CO_EINPUT, "endpoint: the host name contains a blank or '/'; write HOST:PORT");
     memcpy(out->host, host, len);
     out->host[len] = '\0';
     out->port = (int)number;
@@ -66,7 +65,7 @@ void co_addr_set_port(co_addr *a, int port)
         a->v4.sin_port = htons((uint16_t)port);
 }
 
-/* IPv4 that came through an IPv6 socket, as what it is. */
+/* Turns an IPv4 address that came through an IPv6 socket back into plain IPv4. */
 static co_addr plain(const co_addr *a)
 {
     co_addr b = *a;
@@ -111,7 +110,7 @@ bool co_host_is_loopback(const char *name)
     return strcasecmp(name, "localhost") == 0 || strncmp(name, "127.", 4) == 0 || strcmp(name, "::1") == 0;
 }
 
-/* False: it has none of IP. */
+/* False: the interface has no IP address. */
 static bool address_of(co_addr *out, const struct ifaddrs *i)
 {
     int family = i->ifa_addr ? i->ifa_addr->sa_family : AF_UNSPEC;
@@ -159,7 +158,7 @@ bool co_net_interface(char *out, size_t size, const char *addr)
     return found;
 }
 
-/* Bridges and cables that lead to containers of this host, not to other hosts. */
+/* Bridges and virtual cables that lead to containers on this host, not to other hosts. */
 static bool is_inward(const char *interface)
 {
     static const char *const names[] = {"docker", "br-", "veth", "virbr", "lxc", "lxd", "cni", "podman"};

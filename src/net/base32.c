@@ -1,7 +1,9 @@
-/* base32.c -- bytes as text that people read to each other: Crockford's digits (no I, L, O, U), and two more as a check.
+/* base32.c -- bytes as text that people can read to each other: Crockford's digits (no I, L, O, U) and two
+ * check digits.
  *
- * The digits are the bits in order, five each, the last one filled with zeros; the two check digits are the first ten bits
- * of the bytes' SHA-256. How digits are grouped on a line is for the caller (token.c, launch/code.c).
+ * Each digit holds five bits, in order; zeros fill up the last one. The two check digits are the first ten
+ * bits of the bytes' SHA-256. The caller decides how digits are grouped on a line (token.c, the roster's join
+ * code).
  */
 #include "net/net.h"
 

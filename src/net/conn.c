@@ -3,9 +3,10 @@
  *     socket --raw--> [TLS through memory] --> in: bytes of frames --> co_conn_next
  *     socket <--raw-- out <-- [TLS through memory] <-- co_conn_send
  *
- * TLS works on memory, not on the socket, so that how much is read before the peer is known is ours to say. Everything read in a
- * call is decrypted in that call: nothing waits inside TLS for a readiness that will not come. A reader that is behind
- * by a whole frame stops us reading; a peer that is behind by CO_CONN_QUEUE is given up.
+ * TLS works on memory instead of the socket, so that we control how many bytes are read before the peer is
+ * known. Each call decrypts everything that it read: no data stays inside TLS, where poll cannot see it. We
+ * stop reading while the caller has a whole frame to take. We give up a peer that leaves CO_CONN_QUEUE bytes
+ * unread.
  */
 #include "net/net_int.h"
 
@@ -20,11 +21,11 @@
 
 #include "base/alloc.h"
 
-enum { PIECE = 16384, PIECES = 16 }; /* read in one call: at most so much */
+enum { PIECE = 16384, PIECES = 16 }; /* one call reads at most PIECES pieces of PIECE bytes */
 
 struct bytes {
     uint8_t *p;
-    size_t at, len, room; /* from at to len are those still to be used */
+    size_t at, len, room; /* p[at..len) is still unused */
 };
 
 struct co_conn {
@@ -32,7 +33,7 @@ struct co_conn {
     co_conn_side side;
     SSL *ssl; /* NULL: plain */
     bool known, ended;
-    size_t raw_in; /* bytes from the socket while the peer was a stranger */
+    size_t raw_in; /* bytes read from the socket while the peer was unknown */
     struct bytes in, out;
 };
 
@@ -164,7 +165,7 @@ static co_err flush(co_conn *c)
     return CO_OK;
 }
 
-/* What TLS wants to be sent. */
+/* Moves what TLS wants to send into `out`. */
 static co_err drain(co_conn *c)
 {
     char *p;
@@ -177,7 +178,8 @@ static co_err drain(co_conn *c)
     return CO_OK;
 }
 
-/* A peer that speaks the other dialect is told so in its own, once; that is no application byte. */
+/* One side speaks TLS and the other does not. The server answers once in the client's protocol, so that the
+ * client can explain the failure. The answer contains no application data. */
 static co_err wrong_dialect(co_conn *c, const uint8_t *first)
 {
     static const uint8_t alert[7] = {0x15, 3, 3, 0, 2, 2, 70}; /* fatal, protocol version */
@@ -186,16 +188,16 @@ static co_err wrong_dialect(co_conn *c, const uint8_t *first)
 
     if (c->ssl && first[0] == 'C') {
         if (answer && send(c->fd, alert, sizeof alert, MSG_NOSIGNAL) < 0)
-            errno = 0; /* it will see that we close */
+            errno = 0; /* the peer will notice that we close */
         return co_fail(CO_EFORMAT,
-                       "the other side speaks without TLS: it was started with --insecure, this one was not");
+                       "the other side does not use TLS: it was started with --insecure, this one was not");
     }
     if (!c->ssl && (first[0] == 0x15 || first[0] == 0x16)) {
         co_frame_head(head, &(co_frame){0});
         if (answer && send(c->fd, head, sizeof head, MSG_NOSIGNAL) < 0)
             errno = 0;
         return co_fail(CO_EFORMAT,
-                       "the other side speaks TLS: it has a token, this one was started with --insecure");
+                       "the other side uses TLS: it has a token, this one was started with --insecure");
     }
     return CO_OK;
 }
@@ -244,7 +246,7 @@ static co_err take_in(co_conn *c, const uint8_t *piece, size_t n)
             err = shake_hands(c);
         if (!err && c->known)
             err = decrypt(c);
-        co_err more = drain(c); /* also the alert that says why we refuse */
+        co_err more = drain(c); /* this includes the alert that says why we refuse */
         return err ? err : more;
     }
     CO_TRY(append(&c->in, piece, n));
@@ -264,7 +266,8 @@ static co_err receive(co_conn *c)
     for (int i = 0; i < PIECES && !reader_is_behind(c); i++) {
         size_t want = c->known ? PIECE : CO_STRANGER_BYTES - c->raw_in;
         if (!want)
-            return co_fail(CO_EFORMAT, "%d bytes and still no proof of the token", CO_STRANGER_BYTES);
+            return co_fail(CO_EFORMAT, "the other side sent %d bytes and did not prove that it knows the token",
+                           CO_STRANGER_BYTES);
         ssize_t n = recv(c->fd, piece, want, 0);
         if (n < 0 && errno == EINTR)
             continue;
@@ -287,7 +290,7 @@ co_err co_conn_work(co_conn *c)
     co_err err = CO_OK;
 
     if (c->ssl && !c->known && !c->raw_in && c->side == CO_CONN_CLIENT) {
-        CO_TRY(shake_hands(c)); /* it speaks first */
+        CO_TRY(shake_hands(c)); /* the client sends the first message */
         CO_TRY(drain(c));
     }
     err = receive(c);
@@ -328,8 +331,8 @@ co_err co_conn_send(co_conn *c, const co_frame *f)
 {
     uint8_t head[CO_FRAME_HEAD];
 
-    CO_ASSERT(c->known, "frames go to those who are known");
-    CO_ASSERT(f->len <= CO_FRAME_MOST, "a frame has a limit");
+    CO_ASSERT(c->known, "a frame was sent before the peer was known");
+    CO_ASSERT(f->len <= CO_FRAME_MOST, "a frame is longer than CO_FRAME_MOST");
     if (co_conn_unsent(c) + f->len > CO_CONN_QUEUE)
         return co_fail(CO_EPEER, "the other side does not read: %zu bytes wait for it", co_conn_unsent(c));
     co_frame_head(head, f);

@@ -1,8 +1,9 @@
-/* curl.c -- libcurl, loaded when it is first needed; the two handles of a transfer.
+/* curl.c -- libcurl, loaded on first use, and the two handles of a transfer.
  *
- * curl looks names up in a thread of its own, and whoever ends a transfer waits for that thread: for as long as the name servers of
- * this host do not answer. (CURLOPT_QUICK_EXIT would spare us that, but is of 7.87.) So a transfer that is given up while its name is
- * looked up is left with its handles to a thread, which ends when the lookup does.
+ * curl resolves names in a thread, and ending a transfer waits for that thread: as long as this host's name
+ * servers do not answer. (CURLOPT_QUICK_EXIT avoids the wait, but needs curl 7.87.) When we give up a
+ * transfer during its name lookup, we therefore leave its handles to a thread of ours, which ends when the
+ * lookup ends.
  */
 #include "net/curl_int.h"
 
@@ -14,7 +15,7 @@
 #include "base/library.h"
 
 struct curl_calls curl;
-static char why_not[256]; /* "": curl is loaded */
+static char why_not[256]; /* "" if curl is loaded */
 
 static void load(void)
 {
@@ -108,6 +109,6 @@ void curl_pair_abandon(curl_pair *pair, void *headers)
         curl_pair_close(&new);
     }
     co_free(a);
-    curl.multi_remove_handle(pair->multi, pair->easy); /* late rather than never */
+    curl.multi_remove_handle(pair->multi, pair->easy); /* no thread or memory: wait for the lookup here */
     curl.slist_free_all(headers);
 }

@@ -1,7 +1,8 @@
-/* curl_int.h -- what we use of libcurl, declared here so that neither building nor starting needs it.
+/* curl_int.h -- the part of libcurl that we use. It is declared here, so that neither the build nor the start
+ * of the program needs libcurl.
  *
- * Functions and numbers are as in curl 7.88.1 and part of an ABI that has not changed since 2006; the youngest function,
- * curl_multi_poll, is of 7.66 (2019).
+ * Functions and numbers are those of curl 7.88.1. They belong to an ABI that has not changed since 2006. The
+ * newest function is curl_multi_poll, of curl 7.66 (2019).
  */
 #ifndef CO_NET_CURL_INT_H
 #define CO_NET_CURL_INT_H
@@ -75,16 +76,16 @@ extern struct curl_calls {
     int (*multi_cleanup)(void *multi);
 } curl;
 
-/* Once per process. CO_EINPUT: it is not here, or too old. */
+/* Loads libcurl once per process. CO_EINPUT: it is not installed, or too old. */
 co_err curl_load(void);
 
-/* What one transfer at a time needs. */
+/* The handles that one transfer at a time needs. */
 typedef struct curl_pair {
     void *easy, *multi;
 } curl_pair;
 co_err curl_pair_open(curl_pair *out);
 void curl_pair_close(curl_pair *pair);
-/* Ends the transfer without waiting for what curl waits for then: the answer of a name server. Takes headers. */
+/* Ends the transfer without waiting for a name server, as curl would. Takes ownership of headers. */
 void curl_pair_abandon(curl_pair *pair, void *headers);
 
 #endif

@@ -3,8 +3,8 @@
  *     0  magic "COHF"     4  version 2     5  type     6  flags (16 bits)     8  length of the body (32)
  *    12  view (32)       16  run (64)     24  step (64)
  *
- * The parser looks at nothing beyond the bytes it has: a wrong magic is seen at its first byte, a length over the limit
- * before anybody makes room for it.
+ * The parser reads only the bytes it has. It refuses a wrong magic at its first wrong byte, and a length
+ * above the limit before anybody allocates memory for it.
  */
 #include "net/net.h"
 
@@ -48,12 +48,12 @@ co_err co_frame_parse(co_frame *out, size_t *used, const void *bytes, size_t len
     if (len && memcmp(at, magic, len < sizeof magic ? len : sizeof magic) != 0)
         return co_fail(CO_EFORMAT, "not a frame: it begins with byte 0x%02x", at[0]);
     if (len > 4 && at[4] != VERSION)
-        return co_fail(CO_EFORMAT, "frame of version %d, this program speaks %d", at[4], VERSION);
+        return co_fail(CO_EFORMAT, "the frame has version %d, this program uses version %d", at[4], VERSION);
     if (len < CO_FRAME_HEAD)
         return CO_OK;
     uint64_t body = get(at + 8, 4);
     if (body > CO_FRAME_MOST)
-        return co_fail(CO_EFORMAT, "frame of %llu bytes, more than %d", (unsigned long long)body,
+        return co_fail(CO_EFORMAT, "the frame has %llu bytes, the limit is %d", (unsigned long long)body,
                        CO_FRAME_MOST);
     if (len - CO_FRAME_HEAD < body)
         return CO_OK;

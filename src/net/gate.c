@@ -1,8 +1,9 @@
-/* gate.c -- the listening socket and the few strangers before it.
+/* gate.c -- the listening socket and the connections that have not yet proved themselves ("strangers").
  *
- * Invariants: at most CO_STRANGERS connections whose peer is not known; each gone after CO_STRANGER_MS or CO_STRANGER_BYTES; a turn
- * accepts and serves at most TURN of them, so whoever shares the loop gets on whatever arrives here. When the places
- * are full the oldest stranger of the address that has most of them goes: a flood from one address displaces itself.
+ * Invariants. There are at most CO_STRANGERS strangers. Each is closed after CO_STRANGER_MS or
+ * CO_STRANGER_BYTES. One turn accepts and serves at most TURN of them, so a flood cannot starve other work of
+ * the same event loop. When all places are taken, the address with the most strangers loses its oldest one: a
+ * flood from one address displaces only itself.
  */
 #include "net/net.h"
 
@@ -19,16 +20,16 @@
 enum { TURN = 32, DEAF_MS = 100 };
 
 struct stranger {
-    co_conn *conn; /* NULL: a free place */
+    co_conn *conn; /* NULL: the place is free */
     co_addr from;
-    uint64_t host; /* from, as a number: a full gate compares each with each */
+    uint64_t host; /* `from` as a number: a full gate compares all pairs */
     uint64_t since_ns;
 };
 
 struct co_gate {
     int listener, epoll;
     co_tls *tls;
-    bool deaf; /* out of descriptors: not listening for a moment */
+    bool deaf; /* out of descriptors: we pause accepting for DEAF_MS */
     uint64_t deaf_since_ns;
     int n_known;
     co_conn *known[CO_STRANGERS];
@@ -36,7 +37,7 @@ struct co_gate {
     co_gate_counts counts;
 };
 
-enum { LISTENER = CO_STRANGERS }; /* epoll's name for it; the others by place */
+enum { LISTENER = CO_STRANGERS }; /* epoll's id of the listener; strangers use their index */
 
 static void listen_again(co_gate *g, bool yes)
 {
@@ -80,12 +81,13 @@ co_gate_counts co_gate_count(const co_gate *g)
 
 static void send_away(co_gate *g, struct stranger *s)
 {
-    co_conn_free(s->conn); /* closing takes it out of epoll */
+    co_conn_free(s->conn); /* close removes it from epoll */
     s->conn = NULL;
     g->counts.sent_away++;
 }
 
-/* One number for all addresses that one machine has at will: loopback's, and those of an IPv6 network of 64 bits. */
+/* One number for all addresses that a single machine can choose from: all of loopback, or an IPv6 /64
+ * network. */
 static uint64_t number_of(const co_addr *a)
 {
     char text[CO_NAME_MOST];
@@ -107,7 +109,7 @@ static int from_same(const co_gate *g, const struct stranger *s)
     return n;
 }
 
-/* A free place; if there is none, one is made. */
+/* Returns a free place. If there is none, sends a stranger away to make one. */
 static struct stranger *place(co_gate *g)
 {
     struct stranger *worst = NULL;
@@ -127,7 +129,7 @@ static struct stranger *place(co_gate *g)
     return worst;
 }
 
-/* False: nobody waits, or nobody can be let in now. */
+/* False: no connection is waiting, or none can be accepted now. */
 static bool accept_one(co_gate *g)
 {
     co_addr from = {0};
@@ -175,7 +177,7 @@ co_conn *co_gate_turn(co_gate *g)
     struct epoll_event ev[TURN];
     uint64_t now = co_now_ns();
 
-    if (g->n_known) /* those first: there is a place for each only as long as they are taken */
+    if (g->n_known) /* hand these out first: known[] has no room to let them pile up */
         return g->known[--g->n_known];
     for (int i = 0; i < CO_STRANGERS; i++)
         if (g->at[i].conn && now - g->at[i].since_ns > CO_STRANGER_MS * 1000000ull)

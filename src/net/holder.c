@@ -1,6 +1,8 @@
-/* holder.c -- which process listens on a TCP port: the socket's inode from /proc/net, then whoever has it open.
+/* holder.c -- finds the process that listens on a TCP port. /proc/net gives the socket's inode; then we
+ * search for the process that has it open.
  *
- * Reads a few lines of every process's descriptor list: some milliseconds, and only when a port was found taken.
+ * It reads the descriptor list of every process. That takes a few milliseconds and happens only when a port
+ * is taken.
  */
 #include "net/net.h"
 
@@ -12,7 +14,7 @@
 #include <string.h>
 #include <unistd.h>
 
-/* Inode of a listening socket on this port in one of the two tables; 0: none. */
+/* Inode of a socket that listens on this port, from one of the two tables; 0: none. */
 static unsigned long listener(const char *table, int port)
 {
     char line[512];
@@ -22,7 +24,7 @@ static unsigned long listener(const char *table, int port)
     while (f && !inode && fgets(line, sizeof line, f)) {
         unsigned at, state;
         unsigned long ino;
-        /* sl local rem st queues timer retransmit uid timeout inode */
+        /* columns: sl local rem st queues timer retransmit uid timeout inode */
         if (sscanf(line, " %*d: %*[0-9A-Fa-f]:%x %*[0-9A-Fa-f]:%*x %x %*x:%*x %*x:%*x %*x %*u %*d %lu", &at,
                    &state, &ino) == 3 &&
             state == 0x0a && at == (unsigned)port)
@@ -53,7 +55,8 @@ static bool has_open(const char *pid, const char *link)
     return found;
 }
 
-/* Its command line with blanks for NULs; what could move a terminal's cursor is replaced. */
+/* The process's command line, with blanks for NULs. Bytes that could move a terminal's cursor are
+ * replaced. */
 static void command_of(char *out, size_t size, const char *pid)
 {
     char path[64];

@@ -1,5 +1,5 @@
-/* http.c -- requests through libcurl's multi interface: it never blocks, so the deadline and the order to give up are ours.
- * Except at the end, while a name is looked up: curl_pair_abandon.
+/* http.c -- requests through libcurl's multi interface. It never blocks, so we keep the deadline and can give
+ * up at any time. The one exception is the end of a transfer during a name lookup: see curl_pair_abandon.
  */
 #include "net/curl_int.h"
 
@@ -10,7 +10,7 @@
 #include "base/clock.h"
 #include "base/str.h"
 
-enum { WAIT_MS = 100 }; /* between two looks at the deadline */
+enum { WAIT_MS = 100 }; /* how often the deadline is checked */
 
 struct co_http {
     curl_pair pair;
@@ -40,7 +40,7 @@ void co_http_close(co_http *h)
     co_free(h);
 }
 
-/* Where it went, without what may be secret: user, password, query. */
+/* The url without the parts that may be secret: user, password, query. */
 static void show_url(char *out, size_t size, const char *url)
 {
     const char *host = strstr(url, "://");
@@ -81,7 +81,8 @@ static size_t take_header(char *bytes, size_t size, size_t n, void *ctx)
 
 static void *header_list(const co_http_request *rq)
 {
-    void *list = curl.slist_append(NULL, "Expect:"); /* no question first whether the body may come */
+    /* do not wait for the server's permission to send the body */
+    void *list = curl.slist_append(NULL, "Expect:");
 
     for (const char *const *at = rq->headers; list && at && *at; at++) {
         void *longer = curl.slist_append(list, *at);
@@ -96,7 +97,7 @@ static void set_up(co_http *h, const co_http_request *rq, void *headers, struct 
 {
     void *e = h->pair.easy;
 
-    curl.easy_reset(e); /* connections stay */
+    curl.easy_reset(e); /* keeps the connections open */
     curl.easy_setopt(e, OPT_URL, rq->url);
     curl.easy_setopt(e, OPT_PROTOCOLS, (long)PROTO_HTTP_AND_S);
     curl.easy_setopt(e, OPT_NOSIGNAL, 1L);
@@ -125,7 +126,7 @@ static void set_up(co_http *h, const co_http_request *rq, void *headers, struct 
         curl.easy_setopt(e, OPT_SSLKEY, rq->key);
 }
 
-/* Whether the transfer has come so far: curl notes when, in microseconds, at least one. */
+/* Has the transfer reached this stage? curl records the time of each stage in microseconds, at least 1. */
 static bool has_passed(const co_http *h, int stage)
 {
     int64_t after_us = 0;
@@ -142,13 +143,13 @@ static bool was_sent(const co_http *h)
 static const char *why_late(const co_http *h)
 {
     if (was_sent(h))
-        return " took the request but has not answered in time";
+        return " took the request but did not answer in time";
     return has_passed(h, INFO_NAMELOOKUP_TIME_T)
                ? ": no connection in time"
                : ": the name was not resolved in time (name servers do not answer)";
 }
 
-/* Turns the transfer until it is done; *result is curl's code. */
+/* Drives the transfer until it is done; *result is curl's code. */
 static co_err turn(co_http *h, int *result, const co_patience *p, const char *shown)
 {
     int running = 1, left;
@@ -172,11 +173,11 @@ static co_err turn(co_http *h, int *result, const co_patience *p, const char *sh
     return co_fail(CO_ETIMEOUT, "%s%s", shown, why_late(h));
 }
 
-/* Takes headers. */
+/* Takes ownership of headers. */
 static void end_transfer(co_http *h, bool given_up, void *headers)
 {
     if (given_up && !has_passed(h, INFO_NAMELOOKUP_TIME_T)) {
-        curl.easy_setopt(h->pair.easy, OPT_ERRORBUFFER, NULL); /* it may outlive h */
+        curl.easy_setopt(h->pair.easy, OPT_ERRORBUFFER, NULL); /* curl may use it after h is freed */
         curl_pair_abandon(&h->pair, headers);
         return;
     }
@@ -203,7 +204,7 @@ static co_err explain(const co_http *h, int code, const struct intake *in, const
         return co_fail(CO_EINPUT, "%s: %s", shown, what);
     case E_WEIRD_SERVER_REPLY:
     case E_BAD_CONTENT_ENCODING:
-        return co_fail(CO_EFORMAT, "%s: what answers does not speak HTTP (%s)", shown, what);
+        return co_fail(CO_EFORMAT, "%s: the server does not speak HTTP (%s)", shown, what);
     case E_COULDNT_CONNECT:
     case E_PARTIAL_FILE:
     case E_GOT_NOTHING:
@@ -236,7 +237,7 @@ co_err co_http_do(co_http *h, co_http_answer *out, const co_http_request *rq, co
         err = explain(h, result, &in, shown);
     if (!err) {
         curl.easy_getinfo(h->pair.easy, INFO_RESPONSE_CODE, &status);
-        co_str_addn(&in.body, "", 0); /* there is a buffer, however short the body */
+        co_str_addn(&in.body, "", 0); /* makes a buffer even for an empty body */
         size_t len = in.body.len;
         char *body = co_str_take(&in.body);
         if (body)

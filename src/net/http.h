@@ -1,12 +1,13 @@
-/* http.h -- one HTTP request and its answer, with a deadline and a bound on what is taken in. HTTP and HTTPS, through libcurl.
+/* http.h -- one HTTP or HTTPS request and its answer, through libcurl, with a deadline and a size limit.
  *
- * libcurl (package libcurl4) is loaded when the first co_http is opened; the program starts without it. A co_http keeps its
- * connections from request to request. One thread at a time per co_http.
+ * libcurl (package libcurl4) is loaded when the first co_http is opened; the program starts without it. A
+ * co_http keeps its connections open between requests. One thread at a time per co_http.
  *
  *     co_http *h;
+ *     co_http_request request = {.url = "http://node1:2379/health", .most = 1 << 16};
  *     CO_TRY(co_http_open(&h));
- *     CO_TRY(co_http_do(h, &a, &(co_http_request){.url = "http://node1:2379/health", .most = 1 << 16}, &patience));
- *     CO_TRY(co_http_expect(&a, url));            // a status of 2xx
+ *     CO_TRY(co_http_do(h, &a, &request, &patience));
+ *     CO_TRY(co_http_expect(&a, request.url));    // a status of 2xx
  *     co_free(a.body);
  */
 #ifndef CO_NET_HTTP_H
@@ -14,7 +15,7 @@
 
 #include "net/net.h"
 
-enum { CO_HTTP_HEADERS = 65536 }; /* bytes of headers in an answer */
+enum { CO_HTTP_HEADERS = 65536 }; /* limit for the headers of an answer, in bytes */
 
 typedef struct co_http_request {
     const char *method;         /* NULL: GET, or POST if there is a body */
@@ -22,24 +23,25 @@ typedef struct co_http_request {
     const char *const *headers; /* "Name: value", NULL at the end; NULL: none */
     const void *body;           /* NULL: none */
     size_t len;
-    size_t most; /* largest body of the answer */
-    bool direct; /* past the proxies that the environment names */
-    const char *ca, *cert,
-        *key; /* https: files in PEM; NULL: what the system trusts, no certificate of our own */
+    size_t most; /* limit for the answer's body, in bytes */
+    bool direct; /* ignore the proxies that the environment names */
+    /* https: PEM files. NULL: the system's authorities, and no client certificate. */
+    const char *ca, *cert, *key;
 } co_http_request;
 
 typedef struct co_http_answer {
-    int status; /* any: 404 and 503 are answers */
-    char *body; /* the caller's, co_free; NUL after it */
+    int status; /* any status: 404 and 503 are answers, too */
+    char *body; /* the caller's (co_free); followed by a NUL */
     size_t len;
 } co_http_answer;
 
 typedef struct co_http co_http;
-/* CO_EINPUT: there is no libcurl here. */
+/* CO_EINPUT: libcurl is not installed. */
 co_err co_http_open(co_http **out);
 void co_http_close(co_http *h); /* NULL is fine */
-/* Redirects are not followed. CO_EPEER: refused, or ended before the answer was whole; CO_EIO: no such name, no route, no agreement on
- * TLS; CO_ETIMEOUT; CO_EFORMAT: not HTTP, or larger than `most`; CO_EINPUT: the url or a file named is no good; CO_ESTOP. */
+/* Does not follow redirects. CO_EPEER: the server refused, or closed before the answer was complete. CO_EIO:
+ * no such name, no route, or TLS failed. CO_ETIMEOUT: the deadline passed. CO_EFORMAT: not HTTP, or larger
+ * than `most`. CO_EINPUT: the url or a named file is wrong. CO_ESTOP: `give_up` was set. */
 co_err co_http_do(co_http *h, co_http_answer *out, const co_http_request *rq, const co_patience *p);
 /* CO_OK for 2xx, else CO_EIO with the status and the beginning of the body. */
 co_err co_http_expect(const co_http_answer *a, const char *url);

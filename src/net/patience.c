@@ -1,4 +1,4 @@
-/* patience.c -- waiting with a deadline that another thread can cut short, and the threads that wait. */
+/* patience.c -- waits with a deadline, which another thread can end early; starts the threads that wait. */
 #include "net/net.h"
 
 #include <poll.h>
@@ -21,7 +21,7 @@ int patience_slice(const co_patience *p, int most, co_err *err)
         return 0;
     }
     if (now >= p->until_ns) {
-        *err = co_fail(CO_ETIMEOUT, "the time is over");
+        *err = co_fail(CO_ETIMEOUT, "the deadline has passed");
         return 0;
     }
     uint64_t left_ms = (p->until_ns - now) / 1000000 + 1;

@@ -1,8 +1,8 @@
 /* resolve.c -- host names to addresses, with a deadline.
  *
- * getaddrinfo has no deadline of its own and may hang for half a minute on a dead name server. It runs in a thread of
- * its own, which is left behind when the time is over. The question belongs to both threads; the last to let go frees
- * it.
+ * getaddrinfo has no deadline and can hang for half a minute on a dead name server. We run it in a thread and
+ * leave that thread behind when our deadline passes. Both threads own the question; the last one to let go
+ * frees it.
  */
 #include "net/net.h"
 
@@ -76,7 +76,7 @@ static co_err start_asking(struct question **out, const char *host, int port)
         q->holders = 1;
         pthread_mutex_lock(&q->lock);
         let_go(q);
-        return co_fail(CO_EIO, "no thread to look up %s in", host);
+        return co_fail(CO_EIO, "cannot start a thread to resolve %s", host);
     }
     pthread_detach(thread);
     *out = q;
@@ -95,7 +95,7 @@ static int take_answers(co_addr *out, int most, const struct addrinfo *list)
     return n;
 }
 
-/* Numbers need nobody to ask. */
+/* A numeric address needs no name server. */
 static bool is_number(co_addr *out, const char *host, int port)
 {
     co_addr a = {.v4 = {.sin_family = AF_INET}};

@@ -1,4 +1,4 @@
-/* sock.c -- sockets that never block: listening, connecting within a deadline, both ends' addresses. */
+/* sock.c -- non-blocking sockets: listening, connecting within a deadline, the addresses of both ends. */
 #include "net/net.h"
 
 #include <arpa/inet.h>
@@ -109,7 +109,7 @@ co_err co_net_listen(int *fd, const char *address, int port)
     }
     co_addr_set_port(&a, port);
     int got = bound(&a, !*address);
-    if (got < 0 && !*address && errno != EADDRINUSE) { /* no IPv6 here */
+    if (got < 0 && !*address && errno != EADDRINUSE) { /* this host has no IPv6 */
         a = (co_addr){.v4 = {.sin_family = AF_INET}};
         co_addr_set_port(&a, port);
         got = bound(&a, false);
@@ -185,7 +185,7 @@ co_err co_net_pair(int fd[2])
     return CO_OK;
 }
 
-/* The lowest port that outgoing connections may take. */
+/* The lowest port that the kernel uses for outgoing connections. */
 static int first_outgoing(void)
 {
     int low = 0;
@@ -214,7 +214,7 @@ co_err co_net_free_port(int *port)
         if (fd >= 0)
             close(fd);
         else
-            break; /* no IPv6 here: the kernel's choice will do */
+            break; /* this host has no IPv6: take the kernel's choice below */
         *port = at;
         return CO_OK;
     }

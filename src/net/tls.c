@@ -1,11 +1,13 @@
-/* tls.c -- TLS 1.3 with an external pre-shared key, made from the token, and nothing else.
+/* tls.c -- TLS 1.3 with an external pre-shared key, derived from the token, and nothing else.
  *
- * No certificates: a server that does not find the key has nothing to offer and ends the handshake; a client takes no
- * certificate and checks that the key was used. The key exchange is X25519 with the key mixed in (psk_dhe_ke), so a token that leaks
- * later opens no recorded traffic. No tickets, no early data: a replayed handshake cannot finish.
+ * There are no certificates. A server that lacks the key has nothing to offer and ends the handshake. A
+ * client refuses every certificate and checks that the key was used. The key exchange is X25519 with the key
+ * mixed in (psk_dhe_ke), so a token that leaks later does not decrypt recorded traffic. There are no tickets
+ * and no early data, so a replayed handshake cannot finish.
  *
- * The identity is whatever run id the client says, in the clear; the key depends on the token alone. So a host with the
- * right token and another run id gets in, is compared, and is told both run ids.
+ * The identity is the run id that the client sends, unencrypted; the key depends on the token alone. A host
+ * with the right token and another run id therefore completes the handshake; the roster then compares the run
+ * ids and its refusal names both.
  */
 #include "net/net_int.h"
 
@@ -17,7 +19,7 @@
 #include "base/alloc.h"
 
 struct co_tls {
-    SSL_CTX *ctx[2]; /* by side */
+    SSL_CTX *ctx[2]; /* [CO_CONN_CLIENT], [CO_CONN_SERVER] */
     SSL_SESSION *key;
     char identity[CO_NAME_MOST];
 };
@@ -26,7 +28,8 @@ static int offer(SSL *ssl, const EVP_MD *md, const unsigned char **id, size_t *i
 {
     co_tls *tls = SSL_CTX_get_app_data(SSL_get_SSL_CTX(ssl));
 
-    if (md && EVP_MD_get_type(md) != NID_sha256) /* after a retry, for a hash that our key is not for */
+    /* after a HelloRetryRequest for a hash that does not fit our key */
+    if (md && EVP_MD_get_type(md) != NID_sha256)
         return 0;
     *id = (const unsigned char *)tls->identity;
     *id_len = strlen(tls->identity);
@@ -62,8 +65,8 @@ static SSL_CTX *context(co_tls *tls, co_conn_side side)
         SSL_CTX_set_psk_find_session_callback(c, find);
     } else {
         SSL_CTX_set_psk_use_session_callback(c, offer);
-        SSL_CTX_set_verify(c, SSL_VERIFY_PEER,
-                           NULL); /* with no authority to trust: every certificate is refused */
+        /* No authority is trusted, so every certificate is refused. */
+        SSL_CTX_set_verify(c, SSL_VERIFY_PEER, NULL);
     }
     if (!ok) {
         SSL_CTX_free(c);
@@ -72,7 +75,7 @@ static SSL_CTX *context(co_tls *tls, co_conn_side side)
     return c;
 }
 
-/* To OpenSSL a pre-shared key is a session, and a session goes stale after five minutes: a token does not. */
+/* OpenSSL treats a pre-shared key as a session, which expires after five minutes. A token does not expire. */
 enum { KEY_LIVES_S = 0x7fffffff };
 
 static SSL_SESSION *key_of(const co_token *token)
@@ -105,7 +108,7 @@ co_err co_tls_new(co_tls **out, const co_token *token, const char *identity)
 
     if (!tls)
         return CO_ENOMEM;
-    /* No configuration file of the host may change what we speak. */
+    /* The host's OpenSSL configuration file must not change our protocol. */
     OPENSSL_init_ssl(OPENSSL_INIT_NO_LOAD_CONFIG | OPENSSL_INIT_NO_ATEXIT, NULL);
     snprintf(tls->identity, sizeof tls->identity, "%s", *identity ? identity : "cohort");
     tls->key = key_of(token);
@@ -155,7 +158,7 @@ co_err tls_failure(SSL *ssl, int result)
         return co_fail(CO_EPEER, "the other side closed the connection");
     if (ours && reason == SSL_R_BINDER_DOES_NOT_VERIFY)
         return co_fail(CO_EINPUT, "the other side has another token");
-    /* What a server says that did not find its key in what we offered. */
+    /* A server that did not find its key in our offer sends one of these alerts. */
     if (ours && (reason == SSL_R_SSLV3_ALERT_ILLEGAL_PARAMETER || reason == SSL_R_TLSV1_ALERT_DECRYPT_ERROR ||
                  reason == SSL_R_SSLV3_ALERT_HANDSHAKE_FAILURE))
         return co_fail(CO_EINPUT, "the other side has another token");

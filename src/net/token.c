@@ -1,6 +1,7 @@
-/* token.c -- the run's secret: 128 random bits that people can read to each other over the telephone.
+/* token.c -- the run's secret: 128 random bits in a form that people can read out over the telephone.
  *
- * Text: 26 digits of base32.c and its 2 check digits, in groups of four: 7K2M-9QXD-... A mistyped one is refused here (1023 of 1024) rather than after a handshake.
+ * As text: 26 digits of base32.c and 2 check digits, in groups of four: 7K2M-9QXD-... The check refuses a
+ * mistyped token here (1023 of 1024), before any handshake.
  */
 #include "net/net.h"
 
@@ -16,7 +17,7 @@ enum { ALL = 28 };
 co_err co_token_make(co_token *out)
 {
     if (RAND_bytes(out->bits, sizeof out->bits) != 1)
-        return co_fail(CO_EIO, "the system gives no random numbers for a token");
+        return co_fail(CO_EIO, "cannot make a token: the system gives no random numbers");
     return CO_OK;
 }
 
@@ -44,15 +45,16 @@ co_err co_token_parse(co_token *out, const char *text)
             continue;
         int v = co_base32_digit(*text);
         if (v < 0 || n == ALL)
-            return co_fail(CO_EINPUT, v < 0 ? "the token has a character that no token has; copy it again"
-                                            : "the token has more than 28 letters and digits; copy it again");
+            return co_fail(CO_EINPUT, v < 0
+                                          ? "the token has a character that tokens do not use; copy it again"
+                                          : "the token has more than 28 letters and digits; copy it again");
         digit[n++] = (uint8_t)v;
     }
     if (n < ALL)
         return co_fail(CO_EINPUT, "the token has %d letters and digits, not 28; copy it again", n);
     if (!co_base32_read(t.bits, sizeof t.bits, digit))
         return co_fail(CO_EINPUT,
-                       "the token is mistyped: its last two letters do not fit the rest; copy it again");
+                       "the token is mistyped: its last two letters do not match the rest; copy it again");
     *out = t;
     return CO_OK;
 }
@@ -62,7 +64,7 @@ char *co_secret_take(const char *name)
     char *there = getenv(name), *copy = there && *there ? co_strdup(there) : NULL;
 
     if (there)
-        explicit_bzero(there, strlen(there)); /* /proc/PID/environ shows this memory */
+        explicit_bzero(there, strlen(there)); /* /proc/PID/environ would show it */
     unsetenv(name);
     return copy;
 }

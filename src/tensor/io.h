@@ -1,5 +1,5 @@
-/* io.h -- what a sample of a data set looks like, and so what a model is built for. The meeting point of data
- * and nn, which do not know each other.
+/* io.h -- what a sample of a data set looks like, and thus the inputs a model is built for. The rooms data
+ * and nn share this description; neither includes the other.
  *
  * Inputs of a slice of n samples, by task (names, dtypes and shapes of the graph's inputs):
  *   CLASSIFY   x F32 [n, x...]     y I32 [n]            ids I64 [n]
@@ -25,11 +25,12 @@ typedef struct co_io {
     int64_t y_width;  /* REGRESS */
     int64_t max_len;  /* LM: no sample is longer */
     int64_t len_step; /* LM: slices are padded to the next multiple of this */
-    bool mix; /* CLASSIFY, training only: samples are mixed in pairs: inputs y2 I32 [n] and lam F32 [n] come on
-                         top, and a row's loss is lam * loss(y) + (1 - lam) * loss(y2) */
+    /* CLASSIFY, training only: samples are mixed in pairs. The graph gets two more inputs, y2 I32 [n] and
+     * lam F32 [n]; a row's loss is lam * loss(y) + (1 - lam) * loss(y2). */
+    bool mix;
 } co_io;
 
-/* Shape of one slice: what an executor is compiled for. */
+/* The shape of one slice, for which an executor is compiled. */
 typedef struct co_slice_shape {
     int n;
     int len; /* LM: padded length; else 0 */

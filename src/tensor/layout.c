@@ -1,9 +1,9 @@
 /* layout.c -- building the flat state space, its chunk grid, its first values and its hash.
  *
- * Entries lie one after the other, each rounded up to 16 elements (one cache line), so no two entries share a
- * line and a vector load never crosses into the next entry. Row marks of sparse entries follow the state in
- * the same way. Names are looked up by walking: a model has hundreds of entries, and nobody looks on the step
- * path.
+ * Entries follow each other, each rounded up to 16 elements (one cache line). No two entries share a cache
+ * line, and a vector load never crosses into the next entry. The row marks of sparse entries follow the state
+ * in the same way. Names are found by linear search: a model has hundreds of entries, and no search happens
+ * on the step path.
  */
 #include "tensor/layout.h"
 
@@ -13,7 +13,8 @@
 
 #include "base/rng.h"
 
-_Static_assert(__BYTE_ORDER__ == __ORDER_LITTLE_ENDIAN__, "state is hashed and stored as it lies in memory");
+_Static_assert(__BYTE_ORDER__ == __ORDER_LITTLE_ENDIAN__,
+               "the state's bytes in memory are hashed and stored unchanged");
 
 enum { ALIGN = 16 }; /* elements */
 
@@ -184,7 +185,7 @@ void co_layout_initialise(const co_layout *l, float *state, uint64_t seed)
 {
     co_rng_key key = co_rng_key_make(seed, CO_RNG_INIT);
 
-    memset(state, 0, l->count * sizeof *state); /* padding, zeros and counters */
+    memset(state, 0, l->count * sizeof *state); /* sets padding, zero entries and counters */
     for (int i = 0; i < l->n; i++) {
         const co_entry *e = &l->entry[i];
         float *x = state + e->offset; /* [shape], row-major */
@@ -206,7 +207,7 @@ void co_layout_sha256_head(co_sha256 *h, const char *name, const char *dtype_nam
 {
     char dim[32];
 
-    co_sha256_add(h, name, strlen(name) + 1); /* with its NUL */
+    co_sha256_add(h, name, strlen(name) + 1); /* including its NUL */
     co_sha256_add(h, dtype_name, strlen(dtype_name) + 1);
     for (int i = 0; i < shape->nd; i++) {
         int n = snprintf(dim, sizeof dim, "%s%lld", i ? "," : "", (long long)shape->d[i]);

@@ -8,7 +8,7 @@
  * row marks of its sparse entries: one uint32 per row, 1 = present, at [marks_offset, marks_offset + rows),
  * so a leaf has `leaf_count` >= `count` elements. Padding between entries is zero everywhere, always.
  *
- * The chunk grid (what is summed, normed, applied, journalled and sent at a time) is a formula of `count`
+ * The chunk grid (the pieces that are summed, normed, applied, journalled and sent) is a formula of `count`
  * alone.
  */
 #ifndef CO_TENSOR_LAYOUT_H
@@ -20,9 +20,9 @@
 #include "tensor/tensor.h"
 
 typedef enum {
-    CO_KIND_PARAM,  /* F32, the optimiser's */
+    CO_KIND_PARAM,  /* F32, updated by the optimiser */
     CO_KIND_STAT,   /* F32 running statistic: new = (1 - momentum) * old + momentum * (sum / samples) */
-    CO_KIND_COUNTER /* I64 scalar, one more per applied step (num_batches_tracked) */
+    CO_KIND_COUNTER /* I64 scalar, rises by one per applied step (num_batches_tracked) */
 } co_kind;
 
 typedef enum { CO_INIT_ZERO, CO_INIT_ONE, CO_INIT_UNIFORM, CO_INIT_NORMAL } co_init_kind;
@@ -32,7 +32,7 @@ typedef struct co_init {
 } co_init;
 
 typedef struct co_entry {
-    const char *name; /* outside name, "layer1.0.bn1.running_mean" */
+    const char *name; /* the public name, "layer1.0.bn1.running_mean" */
     co_kind kind;
     co_dtype dtype;
     co_shape shape;
@@ -41,7 +41,7 @@ typedef struct co_entry {
     bool sparse;         /* row-sparse gradient */
     size_t marks_offset; /* in a leaf; sparse only */
     float momentum;      /* STAT only */
-    bool no_decay;       /* bias and norm: weight decay leaves it alone where the recipe says so */
+    bool no_decay;       /* bias and norm: exempt from weight decay where the recipe says so */
 } co_entry;
 
 typedef struct co_layout {
@@ -55,26 +55,27 @@ typedef struct co_layout {
 
 void co_layout_init(co_layout *l);
 void co_layout_fini(co_layout *l);
-/* Adds an entry (name is copied); offset and count are filled in. Refuses a name twice. */
+/* Adds an entry and fills in its offset and count; copies the name. Refuses a name that exists already. */
 co_err co_layout_add(co_layout *l, const co_entry *e);
-void co_layout_close(co_layout *l); /* fixes leaf_count and marks_offset; no adds after it */
+void co_layout_close(co_layout *l); /* fixes leaf_count and marks_offset; no entry may be added after it */
 const co_entry *co_layout_find(const co_layout *l, const char *name);
-/* Same names, kinds, shapes, offsets? If not: CO_EINPUT naming the first entry that differs. */
+/* Compares names, kinds, shapes and offsets. CO_EINPUT names the first entry that differs. */
 co_err co_layout_same(const co_layout *a, const co_layout *b);
 
-/* Chunk grid: elements per chunk is a power of two in [1024, 65536], about count / 64. */
+/* Chunk grid: the elements per chunk are a power of two in [1024, 65536], about count / 64. */
 size_t co_layout_chunk(const co_layout *l);
 size_t co_layout_chunks(const co_layout *l);
 
-/* Entries in bytewise name order: idx[n] of indices into entry. Caller's, co_free. */
+/* The indices of all entries, sorted bytewise by name: idx[n]. The caller frees it with co_free. */
 int *co_layout_by_name(const co_layout *l);
 
-/* Initial state: a function of (seed, entry name) only. */
+/* Fills in the initial state, a function of (seed, entry name) only. */
 void co_layout_initialise(const co_layout *l, float *state, uint64_t seed);
 
-/* weights_sha256 as docs/formats/weights-sha256.md defines it. */
+/* Computes weights_sha256 as docs/formats/weights-sha256.md defines it. */
 co_err co_layout_sha256(const co_layout *l, const float *state, char hex[65]);
-/* Adds what stands before a tensor's bytes in that hash, for those who have the bytes elsewhere. */
+/* Adds only the part of that hash which precedes a tensor's bytes, for callers that have the bytes
+ * elsewhere. */
 void co_layout_sha256_head(co_sha256 *h, const char *name, const char *dtype_name, const co_shape *shape);
 
 #endif

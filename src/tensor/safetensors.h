@@ -1,8 +1,8 @@
 /* safetensors.h -- reading and writing .safetensors, with every rule of the reference reader enforced.
  *
- * The writer streams: declare all tensors, then give their bytes in the declared order, any number of pieces.
- * The reader maps nothing for writing and trusts nothing: header length, JSON, duplicate keys, offsets that
- * tile the file exactly, sizes that match shapes.
+ * The writer streams: declare all tensors, then write their bytes in the declared order, in pieces of any
+ * size. The reader trusts nothing: it checks the header's length, the JSON, duplicate keys, that the offsets
+ * tile the file exactly, and that sizes match shapes.
  *
  *     co_st_writer *w;
  *     CO_TRY(co_st_create(&w, path, tensors, n, metadata));
@@ -28,24 +28,24 @@ typedef struct co_st_file co_st_file;
 typedef struct co_st_tensor {
     const char *name;
     char dtype_name[12];
-    co_dtype dtype; /* CO_DTYPE_COUNT for one that we do not compute with; it can be listed, not read */
+    co_dtype dtype; /* CO_DTYPE_COUNT: a dtype that we can list but not read */
     co_shape shape;
-    uint64_t offset; /* in the file */
+    uint64_t offset; /* from the start of the file */
     uint64_t len;    /* bytes */
 } co_st_tensor;
 
-/* Declares n tensors by name, dtype and shape (the other fields are not looked at); metadata is an object
- * of strings (borrowed, NULL for none) and gets "format":"pt" added. Creates `path` (O_EXCL). */
+/* Declares n tensors by name, dtype and shape; ignores their other fields. `metadata` is an object of strings
+ * (borrowed, NULL for none); "format":"pt" is added to it. Creates `path` (O_EXCL). */
 co_err co_st_create(co_st_writer **out, const char *path, const co_st_tensor *tensors, int n, json_t *metadata);
 co_err co_st_write(co_st_writer *w, const void *bytes, size_t len);
-/* Checks that every declared byte came, fsyncs, closes, frees w (on failure too, and removes the file). hex:
- * SHA-256 of the file. */
+/* Checks that every declared byte was written, fsyncs, closes and frees w. On failure it frees w and removes
+ * the file. hex: SHA-256 of the file. */
 co_err co_st_finish(co_st_writer *w, char hex[65], uint64_t *file_len);
 void co_st_abort(co_st_writer *w); /* closes and unlinks; NULL is fine */
 
 co_err co_st_open(co_st_file **out, const char *path);
-/* The beginning of a file, at least to the end of its header, from memory; for fuzzing and for files that come
- * another way. `file_len` as claimed. */
+/* Parses the beginning of a file from memory: at least up to the end of the header. For fuzzing, and for
+ * files that do not come from disk. `file_len` is the claimed length of the whole file. */
 co_err co_st_parse(co_st_file **out, const char *bytes, size_t len, uint64_t file_len, const char *what);
 int co_st_count(const co_st_file *f);
 const co_st_tensor *co_st_at(const co_st_file *f, int i);      /* in order of offset */

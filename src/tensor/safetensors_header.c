@@ -1,16 +1,17 @@
-/* safetensors_header.c -- the header of a .safetensors file, believed only after every rule of the format was checked.
+/* safetensors_header.c -- parses the header of a .safetensors file and checks every rule of the format.
  *
  *     | N: u64 little-endian | N bytes of JSON, "{" first | tensor bytes ...................... |
  *     0                      8                           8+N                              file end
  *
- * Rules, each with its own message: N <= 100,000,000 and inside the file; the header begins with '{' and is one
- * object without double keys; a tensor has a known dtype, whole non-negative dimensions, and
- * end - begin = elements * bits / 8 without overflow; in order of offset the tensors begin at 0, abut, and end
- * where the file ends. Unknown keys inside a tensor's entry are passed over, as the reference reader does.
- * What we refuse beyond it: more than CO_MAX_DIMS dimensions, and an entry of more than MAX_ENTRY bytes.
+ * Rules, each with its own message: N <= 100,000,000 and inside the file; the header begins with '{' and is
+ * one object without duplicate keys; a tensor has a known dtype, whole non-negative dimensions, and end -
+ * begin = elements * bits / 8 without overflow; in order of offset the tensors begin at 0, leave no gap, and
+ * end where the file ends. Unknown keys inside a tensor's entry are ignored, as in the reference reader.
+ * Unlike the reference reader we refuse more than CO_MAX_DIMS dimensions and an entry of more than MAX_ENTRY
+ * bytes.
  *
- * The header (at most 100 MB) is parsed member by member, so that memory stays within a few times its length: as one
- * json_t it could take 40 times as much.
+ * The header (at most 100 MB) is parsed member by member, which keeps memory within a few times its length. A
+ * single json_t of it could take 40 times its length.
  */
 #include "tensor/safetensors_int.h"
 
@@ -24,14 +25,14 @@
 
 enum { MAX_HEADER = 100000000, MAX_ENTRY = 65536 };
 
-/* A header that is being read: the text, and how far we are. */
+/* A header during parsing: the text and the current position. */
 typedef struct cursor {
     const char *bytes; /* [len] */
     size_t len, at;
     const char *what;
 } cursor;
 
-/* Every dtype of the format, also those that we can only list. */
+/* Every dtype of the format, including those that we can list but not read. */
 static const struct {
     const char *name;
     int bits;
@@ -50,7 +51,7 @@ static int dtype_bits(const char *name)
     return 0;
 }
 
-/* The length word, checked against what there is. */
+/* Reads the length word and checks it against the limit and the file. */
 co_err st_parse_length(uint64_t *out, const char *bytes, uint64_t file_len, const char *what)
 {
     uint64_t n = 0;
@@ -101,7 +102,7 @@ static co_err parse_dtype(co_st_tensor *t, const char *dtype, const char *what)
     return CO_OK;
 }
 
-/* Do begin and end agree with dtype and shape? */
+/* Checks begin and end against dtype and shape. */
 static co_err check_length(const co_st_tensor *t, const char *what)
 {
     uint64_t bits = 1;
@@ -143,7 +144,7 @@ static co_err parse_tensor(co_st_file *f, co_st_tensor *t, const json_t *v, uint
 
 /* ---- the header, member by member ---- */
 
-static char next_char(cursor *c) /* the next that is not white space; NUL at the end */
+static char next_char(cursor *c) /* the next character that is not white space; NUL at the end */
 {
     while (c->at < c->len && c->bytes[c->at] && strchr(" \t\r\n", c->bytes[c->at]))
         c->at++;
@@ -159,13 +160,14 @@ static co_err expect(cursor *c, char want)
     return CO_OK;
 }
 
-/* A string, into the pool. Most have nothing but printable ASCII in them, and need no parser. */
+/* Copies a string into the pool. Most strings are plain printable ASCII and need no JSON parser. */
 static co_err take_string(const char **out, cursor *c, co_pool *pool)
 {
     json_t *v = NULL;
 
     if (next_char(c) != '"')
-        return co_fail(CO_EFORMAT, "%s: not valid JSON: no string at byte %zu of the header", c->what, c->at);
+        return co_fail(CO_EFORMAT, "%s: not valid JSON: a string was expected at byte %zu of the header",
+                       c->what, c->at);
     size_t end = c->at + 1;
     while (end < c->len && c->bytes[end] >= ' ' && c->bytes[end] < 0x7f && c->bytes[end] != '"' &&
            c->bytes[end] != '\\')
@@ -181,7 +183,7 @@ static co_err take_string(const char **out, cursor *c, co_pool *pool)
     return *out ? CO_OK : CO_ENOMEM;
 }
 
-/* Room for one more; capacities are powers of two. */
+/* Makes room for one more element; capacities are powers of two. */
 static co_err grow(void **array, int n, size_t size)
 {
     if (n & (n - 1))
@@ -226,7 +228,7 @@ static co_err take_tensor(co_st_file *f, cursor *c, const char *name)
 
 typedef co_err (*take_member)(co_st_file *f, cursor *c, const char *key);
 
-/* An object: take() for each member, with the cursor at its value. */
+/* Parses an object: calls take() for each member, with the cursor at its value. */
 static co_err each_member(co_st_file *f, cursor *c, take_member take)
 {
     CO_TRY(expect(c, '{'));
@@ -276,7 +278,7 @@ static int key_order(const void *a, const void *b)
     return strcmp(((const meta_pair *)a)->key, ((const meta_pair *)b)->key);
 }
 
-/* No hole, no overlap, and the last tensor ends where the file ends. */
+/* Checks that there is no gap and no overlap, and that the last tensor ends where the file ends. */
 static co_err check_tiling(const co_st_file *f, uint64_t base, uint64_t file_len)
 {
     uint64_t at = base;
@@ -293,7 +295,7 @@ static co_err check_tiling(const co_st_file *f, uint64_t base, uint64_t file_len
     }
     if (at != file_len)
         return co_fail(CO_EFORMAT, "%s: the header describes %" PRIu64 " bytes, the file has %" PRIu64 ": %s",
-                       f->what, at, file_len, at > file_len ? "cut short" : "bytes too many at the end");
+                       f->what, at, file_len, at > file_len ? "cut short" : "extra bytes at the end");
     return CO_OK;
 }
 

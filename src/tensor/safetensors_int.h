@@ -7,14 +7,14 @@
 #include "base/alloc.h"
 #include "tensor/safetensors.h"
 
-enum { ST_LENGTH = 8 }; /* bytes of the word before the header */
+enum { ST_LENGTH = 8 }; /* bytes of the length word in front of the header */
 
 typedef struct meta_pair {
     const char *key, *value;
 } meta_pair;
 
 struct co_st_file {
-    co_pool pool; /* names, metadata and what */
+    co_pool pool; /* owns names, metadata and `what` */
     const char *what;
     co_st_tensor *tensor; /* [n] in order of offset */
     const co_st_tensor **by_name;
@@ -25,7 +25,7 @@ struct co_st_file {
     int fd; /* -1 if parsed from memory */
 };
 
-/* The length word of a file of file_len bytes: the header's length, checked against the limit and the file. */
+/* The header's length, read from the length word and checked against the limit and file_len. */
 co_err st_parse_length(uint64_t *out, const char *bytes, uint64_t file_len, const char *what);
 
 #endif

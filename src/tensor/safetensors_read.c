@@ -1,7 +1,8 @@
-/* safetensors_read.c -- a .safetensors file: its tensors by name and by place, and their bytes.
+/* safetensors_read.c -- opens a .safetensors file, finds its tensors by name or position, and reads their
+ * bytes.
  *
- * The header is read and checked when the file is opened (safetensors_header.c). Tensor bytes are read when a caller
- * wants them, by pread: nothing is mapped, so a file that shrinks is an error message and not SIGBUS.
+ * Opening reads and checks the header (safetensors_header.c). Tensor bytes are read by pread when a caller
+ * needs them. Nothing is mapped, so a file that shrinks causes an error message instead of SIGBUS.
  */
 #include "tensor/safetensors_int.h"
 
@@ -12,7 +13,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-/* All of [at, at + len) or an error. */
+/* Reads all of [at, at + len), or fails. */
 static co_err read_at(int fd, void *dst, size_t len, uint64_t at, const char *path)
 {
     char *p = dst;
@@ -24,7 +25,7 @@ static co_err read_at(int fd, void *dst, size_t len, uint64_t at, const char *pa
         if (got < 0)
             return co_fail(CO_EIO, "read %s: %m", path);
         if (got == 0)
-            return co_fail(CO_EFORMAT, "%s: became shorter while it was read", path);
+            return co_fail(CO_EFORMAT, "%s became shorter while we read it", path);
         p += got;
         at += (uint64_t)got;
         len -= (size_t)got;
@@ -38,14 +39,14 @@ co_err co_st_open(co_st_file **out, const char *path)
     uint64_t n = 0;
     struct stat st;
     co_err err;
-    int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK); /* a pipe by that name must not hang us */
+    int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK); /* O_NONBLOCK: opening a FIFO must not hang */
 
     if (fd < 0)
         return co_fail(CO_EIO, "open %s: %m", path);
     if (fstat(fd, &st) != 0) {
         err = co_fail(CO_EIO, "stat %s: %m", path);
     } else if (!S_ISREG(st.st_mode)) {
-        err = co_fail(CO_EIO, "%s is not a file", path);
+        err = co_fail(CO_EIO, "%s is not a regular file", path);
     } else if (st.st_size < ST_LENGTH) {
         err = co_fail(CO_EFORMAT, "%s: %lld bytes, shorter than any safetensors file", path,
                       (long long)st.st_size);
@@ -118,12 +119,12 @@ const char *co_st_meta(const co_st_file *f, const char *key)
 co_err co_st_read(co_st_file *f, const co_st_tensor *t, uint64_t from, void *dst, size_t len)
 {
     if (f->fd < 0)
-        return co_fail(CO_EINPUT, "%s: only its header is here", f->what);
+        return co_fail(CO_EINPUT, "%s: tensor bytes are not available: only the header was loaded", f->what);
     if (t->dtype == CO_DTYPE_COUNT)
-        return co_fail(CO_EINPUT, "%s: tensor %s is %s, which cannot be computed with here (convert it to F32)",
+        return co_fail(CO_EINPUT, "%s: tensor %s is %s, a dtype that cohort cannot read (convert it to F32)",
                        f->what, t->name, t->dtype_name);
     if (from > t->len || len > t->len - from)
-        return co_fail(CO_EINPUT, "%s: tensor %s has %" PRIu64 " bytes; %zu from %" PRIu64 " were asked for",
+        return co_fail(CO_EINPUT, "%s: tensor %s has %" PRIu64 " bytes; cannot read %zu from byte %" PRIu64,
                        f->what, t->name, t->len, len, from);
     return read_at(f->fd, dst, len, t->offset + from, f->what);
 }

@@ -1,9 +1,9 @@
-/* safetensors_write.c -- streams a .safetensors file, hashing as it goes.
+/* safetensors_write.c -- streams a .safetensors file and hashes it on the way.
  *
- * All tensors are declared first, so the header, padded with blanks to 8 bytes, is written at once and the
- * data follows in the declared order without a seek. Bytes go through one block of 1 MiB (pieces larger than
- * that go past it), each byte is hashed once and written once. Data offsets are multiples of a tensor's element
- * size as long as wide types are declared first, which is the caller's business.
+ * All tensors are declared first, so the header, padded with blanks to 8 bytes, is written at once. The data
+ * follows in the declared order without a seek. Bytes go through one block of 1 MiB, except pieces larger
+ * than that; each byte is hashed once and written once. A tensor's offset is a multiple of its element size
+ * if the caller declares wide types first.
  */
 #include "tensor/safetensors.h"
 
@@ -23,9 +23,9 @@ struct co_st_writer {
     char *path;
     int fd;
     co_sha256 sha;
-    uint64_t written;     /* bytes of the file so far, those in the block included */
-    uint64_t total;       /* bytes the file will have */
-    size_t used;          /* of block */
+    uint64_t written;     /* bytes of the file so far, including those in the block */
+    uint64_t total;       /* bytes of the complete file */
+    size_t used;          /* bytes used in block */
     unsigned char *block; /* [BLOCK] */
 };
 
@@ -72,7 +72,7 @@ static co_err add_tensors(json_t *root, const co_st_tensor *tensors, int n, uint
     for (int i = 0; i < n; i++) {
         const co_st_tensor *t = &tensors[i];
         if (!co_shape_bytes(&len, &t->shape, t->dtype) || len > INT64_MAX - at)
-            return co_fail(CO_EINPUT, "%s: tensor %s is too large or of no known dtype", path, t->name);
+            return co_fail(CO_EINPUT, "%s: tensor %s is too large, or its dtype is unknown", path, t->name);
         if (json_object_get(root, t->name))
             return co_fail(CO_EINPUT, "%s: two tensors are named %s", path, t->name);
         json_t *v = tensor_json(t, at, at + len);
@@ -97,7 +97,7 @@ static bool all_strings(json_t *metadata)
     return true;
 }
 
-/* The header's text, padded; the caller's. */
+/* The header's text with its padding; the caller frees it. */
 static co_err header_text(char **out, const co_st_tensor *tensors, int n, json_t *metadata, uint64_t *data,
                           const char *path)
 {
@@ -199,7 +199,7 @@ co_err co_st_finish(co_st_writer *w, char hex[65], uint64_t *file_len)
     co_err err = CO_OK;
 
     if (w->written != w->total)
-        err = co_fail(CO_EINPUT, "%s: %" PRIu64 " bytes of the declared tensors never came", w->path,
+        err = co_fail(CO_EINPUT, "%s: %" PRIu64 " bytes of the declared tensors were never written", w->path,
                       w->total - w->written);
     if (!err)
         err = flush(w);

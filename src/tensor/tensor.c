@@ -1,4 +1,4 @@
-/* tensor.c -- dtypes and shapes: the table behind the enum, and sizes with every product checked. */
+/* tensor.c -- dtypes and shapes: the table behind the enum, and sizes computed with overflow checks. */
 #include "tensor/tensor.h"
 
 #include <stdio.h>

@@ -8,7 +8,7 @@
 
 #define CO_MAX_DIMS 6
 
-/* Names are those of safetensors. */
+/* The names are the ones that safetensors uses. */
 #define CO_DTYPES(X)                                                                                         \
     X(F32, 4)                                                                                                \
     X(F64, 8)                                                                                                \
@@ -38,9 +38,10 @@ bool co_dtype_parse(co_dtype *out, const char *s);
 
 int64_t co_shape_count(const co_shape *s); /* elements; 1 for a scalar */
 bool co_shape_eq(const co_shape *a, const co_shape *b);
-/* "[8,64,3072]" into buf, which is returned; always ends in NUL. */
+/* Writes "[8,64,3072]" into buf and returns buf; always NUL-terminated. */
 const char *co_shape_text(char *buf, size_t size, const co_shape *s);
-/* Elements times size with overflow check; false if it does not fit in 2^62 or a dimension is negative. */
+/* Elements times element size, with overflow checks. False if the result exceeds 2^62 or a dimension is
+ * negative. */
 bool co_shape_bytes(size_t *out, const co_shape *s, co_dtype t);
 
 #endif

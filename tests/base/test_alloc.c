@@ -13,7 +13,7 @@ TEST(the_nth_allocation_can_be_made_to_fail)
     CHECK(co_alloc_count() - before == 4, "%llu counted", (unsigned long long)(co_alloc_count() - before));
     CHECK(test_contains(co_errmsg(), "out of memory"), "%s", co_errmsg());
     co_alloc_fail_at(1);
-    CHECK(!co_realloc(a, 100), "did not fail"); /* a is still ours */
+    CHECK(!co_realloc(a, 100), "did not fail"); /* on failure the old block stays valid */
     co_free(a);
     co_free(b);
     co_free(c);

@@ -1,4 +1,4 @@
-/* Fake machines: files below the test's own folder. */
+/* Fake machines: trees of files in the test's own folder. */
 #include "base/cgroup.h"
 
 #include <string.h>
@@ -30,7 +30,7 @@ TEST(a_machine_without_control_groups_has_no_limit)
     CHECK(g.memory_left == UINT64_MAX && g.cpus == 0, "%llu %d", (unsigned long long)g.memory_left, g.cpus);
 }
 
-/* The smallest limit is in the middle for memory, at the bottom for CPUs. */
+/* The smallest memory limit is in the middle group, the smallest CPU limit at the bottom. */
 TEST(limits_of_the_own_group_and_of_all_above_count)
 {
     put("m/proc/self/cgroup", "0::/slurm/job_7/step_0\n");
@@ -43,13 +43,13 @@ TEST(limits_of_the_own_group_and_of_all_above_count)
     put("m/sys/fs/cgroup/slurm/cpu.max", "800000 100000\n");
     put("m/sys/fs/cgroup/slurm/job_7/cpu.max", "max 100000\n");
     put("m/sys/fs/cgroup/slurm/job_7/step_0/cpu.max", "150000 100000\n");
-    put("m/sys/fs/cgroup/slurm/other/cpu.max", "100000 100000\n"); /* not ours */
+    put("m/sys/fs/cgroup/slurm/other/cpu.max", "100000 100000\n"); /* another job's group */
     co_cgroup g = read_at("m");
     CHECK(g.memory_left == 500, "%llu", (unsigned long long)g.memory_left);
     CHECK(g.cpus == 2, "%d", g.cpus);
 }
 
-/* A group that has read many files is full of them, and yet has memory to give. */
+/* Page cache counts as used memory, but the kernel gives it back on demand. */
 TEST(files_that_the_kernel_keeps_are_not_counted_as_used)
 {
     put("m/proc/self/cgroup", "4:memory:/x\n0::/pod\n");
@@ -68,7 +68,8 @@ TEST(version_1_has_a_hierarchy_per_controller)
     put("m/proc/self/cgroup", "5:cpu,cpuacct:/a/b\n4:memory:/docker/x\n3:cpuset:/\n0::/\n");
     put("m/sys/fs/cgroup/memory/memory.limit_in_bytes", "9223372036854771712\n");
     put("m/sys/fs/cgroup/memory/docker/x/memory.limit_in_bytes", "3000\n");
-    put("m/sys/fs/cgroup/memory/docker/x/memory.usage_in_bytes", "4000\n"); /* over: nothing is left */
+    /* above the limit: nothing is left */
+    put("m/sys/fs/cgroup/memory/docker/x/memory.usage_in_bytes", "4000\n");
     put("m/sys/fs/cgroup/cpu/a/b/cpu.cfs_quota_us", "-1\n");
     put("m/sys/fs/cgroup/cpu/a/b/cpu.cfs_period_us", "100000\n");
     put("m/sys/fs/cgroup/cpu/a/cpu.cfs_quota_us", "300000\n");
@@ -78,14 +79,14 @@ TEST(version_1_has_a_hierarchy_per_controller)
     CHECK(g.cpus == 3, "%d", g.cpus);
 }
 
-/* A container sees the host's path, but has its own group mounted at the top. */
+/* A container sees the host's path although its own group is mounted at the top. */
 TEST(a_path_that_is_not_mounted_leaves_the_top)
 {
     put("m/proc/self/cgroup", "0::/kubepods/pod9/c1\n");
     put("m/sys/fs/cgroup/memory.max", "7000\n");
     put("m/sys/fs/cgroup/memory.current", "100\n");
     CHECK(read_at("m").memory_left == 6900, "%llu", (unsigned long long)read_at("m").memory_left);
-    put("m/proc/self/cgroup", "0::/../../sys\n"); /* outside of what we may see */
+    put("m/proc/self/cgroup", "0::/../../sys\n"); /* a path outside our mount */
     CHECK(read_at("m").memory_left == 6900, "%llu", (unsigned long long)read_at("m").memory_left);
 }
 

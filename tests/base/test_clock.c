@@ -26,7 +26,7 @@ TEST(the_wall_clock_is_the_systems)
 TEST(a_date_is_local_time_and_empty_when_it_does_not_fit)
 {
     char text[32];
-    setenv("TZ", "UTC-2", 1); /* POSIX counts westward: two hours ahead */
+    setenv("TZ", "UTC-2", 1); /* POSIX counts westward, so this zone is two hours ahead of UTC */
     tzset();
     co_date(text, sizeof text, "%Y-%m-%d %H:%M:%S", 86400.75);
     CHECK(strcmp(text, "1970-01-02 02:00:00") == 0, "%s", text);

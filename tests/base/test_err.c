@@ -14,7 +14,8 @@ TEST(an_error_carries_its_text_and_errno)
     CHECK(strcmp(co_errmsg(), "open shard: No such file or directory") == 0, "%s", co_errmsg());
     CHECK(co_fail_in(CO_EIO, "checkpoint %d", 7) == CO_EIO, "code");
     CHECK(strcmp(co_errmsg(), "checkpoint 7: open shard: No such file or directory") == 0, "%s", co_errmsg());
-    CHECK(co_fail(CO_EFAIL, "again: %s", co_errmsg()) == CO_EFAIL, "code"); /* its own text as an argument */
+    /* the old message is an argument of the new one */
+    CHECK(co_fail(CO_EFAIL, "again: %s", co_errmsg()) == CO_EFAIL, "code");
     CHECK(test_contains(co_errmsg(), "again: checkpoint 7: open"), "%s", co_errmsg());
     co_errclear();
     CHECK(strcmp(co_errmsg(), "") == 0, "%s", co_errmsg());
@@ -30,7 +31,7 @@ TEST(a_long_error_is_cut_not_lost)
     co_fail_in(CO_EIO, "while reading");
     CHECK(strlen(co_errmsg()) == 4095 && strncmp(co_errmsg(), "while reading: www", 18) == 0, "%.40s",
           co_errmsg());
-    co_fail_in(CO_EIO, "%s", word); /* no room for both: the cause stays */
+    co_fail_in(CO_EIO, "%s", word); /* there is no room for both: the cause is kept */
     CHECK(strncmp(co_errmsg(), "while reading: www", 18) == 0, "%.40s", co_errmsg());
 }
 

@@ -78,7 +78,7 @@ TEST(an_atomic_write_replaces_and_leaves_nothing_behind)
     co_fs_list_free(names, n);
 }
 
-/* A limit on file sizes stands in for the disk: write(2) stops in the middle, then fails. */
+/* A file size limit stands in for a full disk: write(2) stops in the middle, then fails. */
 TEST(a_full_disk_leaves_the_old_file)
 {
     static char bytes[100000];
@@ -148,9 +148,9 @@ TEST(removing_a_tree_does_not_follow_links)
     CHECK_OK(co_fs_remove_tree("t"));
     CHECK(!co_fs_exists("t"), "still there");
     holds("keep/inner/h", "3");
-    CHECK_OK(co_fs_remove_tree("t")); /* absent is fine */
+    CHECK_OK(co_fs_remove_tree("t")); /* a missing folder is fine */
     CHECK(symlink("keep", "door") == 0, "symlink");
-    CHECK_OK(co_fs_remove_tree("door")); /* the link itself */
+    CHECK_OK(co_fs_remove_tree("door")); /* removes the link itself */
     holds("keep/inner/h", "3");
     put("f", "");
     CHECK_OK(co_fs_remove_tree("f"));
@@ -185,7 +185,8 @@ static co_err use_everything(void *ctx)
     CO_TRY(co_fs_write_atomic("loose", "text", 4));
     CO_TRY(co_fs_read(&bytes, &len, "p/q/f", 10));
     co_free(bytes);
-    CO_TRY(co_fs_read(&bytes, &len, "/proc/self/maps", 1 << 24)); /* grows */
+    /* reports size 0, so the buffer must grow */
+    CO_TRY(co_fs_read(&bytes, &len, "/proc/self/maps", 1 << 24));
     co_free(bytes);
     CO_TRY(co_fs_list(&names, &n, "p"));
     co_fs_list_free(names, n);

@@ -1,6 +1,6 @@
-/* The error bounds in base/maths.h are what these tests measure, against the long double functions of libm
- * (64 bits of mantissa). The samples: every STRIDE-th of all 2^32 floats; doubles spread evenly and by random
- * bits over the ranges named. One test holds the bits themselves: a hash for every compiler and CPU. */
+/* These tests measure the error bounds of base/maths.h against the long double functions of libm (64 bits of
+ * mantissa). Samples: every STRIDE-th of all 2^32 floats; doubles spread evenly, and doubles of random bits,
+ * over the ranges named. One test fixes the bits themselves: one hash for every compiler and CPU. */
 #include "harness.h"
 
 #include <fenv.h>
@@ -12,7 +12,8 @@
 #include "base/hash.h"
 #include "base/maths.h"
 
-enum { STRIDE = 4099, STRIDE_LONG = 127 }; /* primes: every exponent and sign is met with other low bits */
+/* primes, so that each exponent and sign is paired with varying low bits */
+enum { STRIDE = 4099, STRIDE_LONG = 127 };
 
 static float float_of(uint32_t bits)
 {
@@ -45,7 +46,7 @@ static double random_bits(uint64_t *seed)
     return double_of(high << 32 | test_u32(seed));
 }
 
-/* Size of the last place of a value near `want` in a format of `digits` bits and least exponent `min_exp`. */
+/* One ulp of a value near `want` in a format of `digits` bits and smallest exponent `min_exp`. */
 static long double ulp(long double want, int digits, int min_exp)
 {
     int e;
@@ -53,7 +54,7 @@ static long double ulp(long double want, int digits, int min_exp)
     return ldexpl(1.0L, (e < min_exp ? min_exp : e) - digits);
 }
 
-/* Error in ulp; 0 if both are the same infinity or nan, huge if only one is. */
+/* Error in ulp; 0 if both are the same infinity or both nan, huge if only one is. */
 static double error_f(float got, long double want)
 {
     if (isnan(got) || isnan(want))
@@ -118,7 +119,7 @@ static void meet(struct worst *w, double (*fn)(double), long double (*exact)(lon
         *w = (struct worst){e, x};
 }
 
-/* n values even over lo..hi and n of every exponent, those outside lo..hi left out */
+/* n values spread evenly over lo..hi, and n values per exponent; skips values outside lo..hi */
 static void doubles_within(const char *name, double (*fn)(double), long double (*exact)(long double),
                            double lo, double hi, int n, double bound)
 {
@@ -147,7 +148,7 @@ TEST(double_functions_keep_their_bounds)
     doubles_within("co_cos in one turn", co_cos, cosl, 0, 6.2832, 300000, 0.8);
 }
 
-/* The multiples of pi/2 are where sine and cosine lose their digits. */
+/* Sine and cosine lose digits near multiples of pi/2. */
 TEST(sine_and_cosine_hold_next_to_their_zeros)
 {
     struct worst w = {0, 0};
@@ -182,7 +183,7 @@ TEST(powers_keep_their_bound)
     for (int i = 0; i < 400000; i++) {
         double spread = random_unit(&seed) - 0.5;
         spread /= random_scaled(&seed, 20);
-        bool near_1 = i % 4 == 0; /* where a large y makes the most of an error in the logarithm */
+        bool near_1 = i % 4 == 0; /* here a large y amplifies an error in the logarithm most */
         double x = near_1 ? 1 + spread : random_scaled(&seed, 600) * 0x1p-300;
         double y = (i % 2 ? floor(2000 * random_unit(&seed)) - 1000 : 16 * random_unit(&seed) - 8);
         if (near_1)
@@ -258,7 +259,7 @@ static void hash_float(co_sha256 *h, float (*fn)(float))
 {
     for (uint64_t bits = 0; bits <= UINT32_MAX; bits += 65521) {
         float x = float_of((uint32_t)bits), y = fn(x);
-        if (!isnan(y)) /* the payload of a nan is nobody's promise */
+        if (!isnan(y)) /* the payload of a nan is not part of the contract */
             co_sha256_add(h, &y, sizeof y);
     }
 }

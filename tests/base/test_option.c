@@ -37,7 +37,7 @@ static const co_option *row(const char *key)
 TEST(defaults_fill_every_field)
 {
     struct cfg c;
-    memset(&c, 0xa5, sizeof c); /* nothing may be assumed of the memory */
+    memset(&c, 0xa5, sizeof c); /* the code must not rely on zeroed memory */
     CHECK_OK(co_options_default(table, &c));
     CHECK(c.hidden == 128 && c.free_int == -3 && c.lr == 0.01 && c.free_float == 0 && c.nesterov, "numbers");
     CHECK(strcmp(c.name, "digits") == 0 && c.path == NULL && c.on_nan == 1, "words");

@@ -1,4 +1,4 @@
-/* Known answers, laws of large numbers, and the bits of a few draws as they must stay for ever. */
+/* Known answers, laws of large numbers, and the bits of a few draws, which must never change. */
 #include "harness.h"
 
 #include <math.h>
@@ -60,7 +60,7 @@ TEST(a_unit_is_at_least_0_and_below_1)
     CHECK(co_rng_unit(UINT32_MAX) == 1 - 0x1p-24f, "%a", (double)co_rng_unit(UINT32_MAX));
 }
 
-/* The first n values are the same whatever n is: position decides, not the length asked for. */
+/* The first n values do not depend on n: only the position decides. */
 TEST(a_value_depends_on_its_position_alone)
 {
     float all[103], some[103];

@@ -55,7 +55,7 @@ static co_err build(void *ctx)
     co_err err = co_str_err(&s);
     char *p = co_str_take(&s);
     if (!err != !!p)
-        return CO_OK; /* noticed by the caller: a failed string must not be taken */
+        return CO_OK; /* the caller sees NULL: a failed string gives no buffer */
     co_free(p);
     return err;
 }

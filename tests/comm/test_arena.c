@@ -1,4 +1,4 @@
-/* The arena: laid out, zeroed, shared through fork, and refused when it is too large. */
+/* The arena: its layout, its zeroed memory shared through fork, and its refusal of sizes that do not fit. */
 #include "comm/arena.h"
 
 #include <string.h>
@@ -81,7 +81,7 @@ TEST(populated_memory_is_written_without_a_fault)
     size_t at = co_arena_reserve(&a, "x", LEN);
 
     CHECK_OK(co_arena_open(&a));
-    pid_t child = fork(); /* a rank: the mapping is inherited, its pages are not */
+    pid_t child = fork(); /* a rank inherits the mapping but not its page tables */
     if (child == 0) {
         co_populate(co_arena_at(&a, at), LEN);
         co_populate(fresh + 100, LEN - 200);

@@ -1,4 +1,4 @@
-/* Events: a ring wakes a sleeper in another process; nobody needs it. */
+/* Events: a ring wakes a sleeper in another process; without a ring the sleeper wakes by itself. */
 #include "comm/event.h"
 
 #include <pthread.h>
@@ -13,7 +13,7 @@
 struct table {
     co_event event;
     _Atomic uint32_t turn;
-    _Atomic uint32_t naps; /* waits that took a whole nap */
+    _Atomic uint32_t naps; /* waits that lasted a whole nap */
 };
 
 static struct table *shared_table(void)
@@ -24,7 +24,7 @@ static struct table *shared_table(void)
     return p;
 }
 
-/* Two players count to `until` in turn, each sleeping while it is the other's. */
+/* Two players count to `until` in turn; each sleeps during the other's turn. */
 static void play(struct table *t, uint32_t me, uint32_t until, int spin)
 {
     for (;;) {
@@ -58,7 +58,7 @@ TEST(a_ring_wakes_a_sleeper_in_another_process)
     CHECK(test_wait(child, 10) == 0, "the other player");
     double s = (double)(co_now_ns() - t0) * 1e-9;
     test_note("%d turns in %.3f s, %u slept a whole nap", ROUNDS, s, t->naps);
-    /* Without wake-ups every turn is a nap of 20 ms. */
+    /* If wake-ups are lost, every turn takes a nap of 20 ms. */
     CHECK(t->naps < ROUNDS / 10, "%u of %d turns took a nap: wake-ups are lost", t->naps, ROUNDS);
 }
 
@@ -90,7 +90,8 @@ TEST(a_dead_sleeper_does_not_stop_the_others)
 {
     struct table *t = shared_table();
 
-    atomic_fetch_or(&t->event.sleepers, (uint64_t)1 << 5); /* of a rank that was killed in its sleep */
+    /* the bit of a rank that was killed while asleep */
+    atomic_fetch_or(&t->event.sleepers, (uint64_t)1 << 5);
     pid_t child = fork();
     if (child == 0) {
         play(t, 1, 100, 0);

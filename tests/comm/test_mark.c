@@ -1,4 +1,4 @@
-/* Claims and marks: every row of the state table in comm/mark.h, and many threads after one claim. */
+/* Claims and marks: every row of the state table in comm/mark.h, and many threads that race for claims. */
 #include "comm/mark.h"
 
 #include <pthread.h>
@@ -20,7 +20,7 @@ TEST(a_claim_goes_to_the_first_and_is_busy_for_the_others)
 
     takes(&c, 1, 3, 0, CO_CLAIM_FRESH);
     takes(&c, 1, 4, 0, CO_CLAIM_BUSY);
-    takes(&c, 1, 3, 0, CO_CLAIM_BUSY); /* the holder itself has it already */
+    takes(&c, 1, 3, 0, CO_CLAIM_BUSY); /* the holder asks again */
     CHECK(!co_claim_is_done(&c, 1), "held is not done");
     co_claim_finish(&c, (co_who){1, 3, 0});
     takes(&c, 1, 4, 0, CO_CLAIM_DONE);
@@ -35,7 +35,7 @@ TEST(a_claim_of_a_dead_holder_is_redone_by_its_own_slot_only)
     takes(&c, 7, 2, 5, CO_CLAIM_FRESH);
     takes(&c, 7, 1, 6, CO_CLAIM_BUSY);
     takes(&c, 7, 2, 6, CO_CLAIM_REDO);
-    takes(&c, 7, 2, 9, CO_CLAIM_REDO); /* and the next died in it too */
+    takes(&c, 7, 2, 9, CO_CLAIM_REDO); /* the second incarnation died during it, too */
     takes(&c, 7, 2, 9, CO_CLAIM_BUSY);
     co_claim_finish(&c, (co_who){7, 2, 9});
     takes(&c, 7, 2, 10, CO_CLAIM_DONE);
@@ -46,11 +46,12 @@ TEST(a_claim_of_an_older_unit_is_free_and_of_a_later_one_done)
     co_claim c = {0};
 
     takes(&c, 5, 1, 0, CO_CLAIM_FRESH);
-    takes(&c, 4, 2, 0, CO_CLAIM_DONE); /* a rank one unit behind */
+    takes(&c, 4, 2, 0, CO_CLAIM_DONE); /* a rank that is one unit behind */
     co_claim_finish(&c, (co_who){5, 1, 0});
     takes(&c, 6, 2, 0, CO_CLAIM_FRESH);
     CHECK(co_claim_is_done(&c, 5) && !co_claim_is_done(&c, 6), "a later unit's claim says that 5 is done");
-    takes(&c, UINT32_MAX, 255, 0x3fffff, CO_CLAIM_FRESH); /* all fields full: none runs into another */
+    /* all bits of every field set: fields must not overlap */
+    takes(&c, UINT32_MAX, 255, 0x3fffff, CO_CLAIM_FRESH);
     CHECK(co_claim_is_done(&c, UINT32_MAX - 1) && !co_claim_is_done(&c, UINT32_MAX), "held");
     co_claim_finish(&c, (co_who){UINT32_MAX, 255, 0x3fffff});
     CHECK(co_claim_is_done(&c, UINT32_MAX), "done");
@@ -69,12 +70,12 @@ TEST(a_mark_speaks_of_its_own_unit)
     CHECK(co_mark_get(&m, UINT32_MAX) == UINT32_MAX - 1, "both halves full");
 }
 
-/* Threads race for every chunk of every unit. What the winner writes is plain memory: ThreadSanitizer sees whether
- * take and finish order it. */
+/* Threads race for every chunk of every unit. The winner writes plain memory, so ThreadSanitizer reports a
+ * race if take and finish do not order the writes. */
 enum { THREADS = 4, CHUNKS = 8, UNITS = 500 };
 static struct {
     co_claim claim[CHUNKS];
-    uint64_t plain[CHUNKS]; /* sum of the units that were done to it */
+    uint64_t plain[CHUNKS]; /* sum of the units whose work was done on the chunk */
     _Atomic int fresh[THREADS];
 } shared;
 

@@ -1,4 +1,4 @@
-/* The flight recorder: what it says of a process that crashed. */
+/* The flight recorder: what it reports about a process that crashed. */
 #include "comm/recorder.h"
 
 #include <pthread.h>
@@ -18,7 +18,7 @@ static co_record *shared_record(void)
     return p;
 }
 
-void recorder_test_steps_on_nothing(void); /* has a symbol, to be found in the backtrace */
+void recorder_test_steps_on_nothing(void); /* not static: the backtrace must contain its name */
 __attribute__((noinline)) void recorder_test_steps_on_nothing(void)
 {
     int *volatile nothing = (int *)16;

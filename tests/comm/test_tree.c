@@ -1,5 +1,5 @@
-/* The cut, the fold and the sum. The heart: whatever the number of slots, the root is the same expression. Expressions
- * are strings, "((0+1)+2)"; the slots' buffers hold them. */
+/* The cut, the fold and the sum. The main property: the root is the same expression for any number of slots.
+ * Expressions are strings such as "((0+1)+2)", and the slots' buffers hold them. */
 #include "comm/tree.h"
 
 #include <math.h>
@@ -10,7 +10,7 @@
 
 enum { MOST = 32, TEXT = 512 };
 
-/* --- the cut ------------------------------------------------------------------------------------------------ */
+/* --- the cut --- */
 static void cut_covers(const co_cut *c)
 {
     uint32_t at = 0, lo, hi, least = UINT32_MAX, most = 0;
@@ -78,7 +78,7 @@ TEST(slices_follow_batch_and_model)
               co_slices_for(rows[i].batch, rows[i].stats));
 }
 
-/* --- the expression ----------------------------------------------------------------------------------------- */
+/* --- the expression --- */
 static void add(char *restrict out, const char *restrict left, const char *restrict right)
 {
     if (*left && *right)
@@ -87,7 +87,7 @@ static void add(char *restrict out, const char *restrict left, const char *restr
         snprintf(out, TEXT, "%s", *left ? left : right);
 }
 
-/* By the definition: left + right, an absent child is the identity. "" if absent. */
+/* The expression by definition: left + right, where an absent child is the identity. "" if absent. */
 static void defined(const co_cut *c, int level, int index, char out[TEXT])
 {
     char left[TEXT], right[TEXT];
@@ -107,10 +107,11 @@ static void defined(const co_cut *c, int level, int index, char out[TEXT])
 
 struct slot {
     char buffer[2 * CO_MAX_LEVELS + 2][TEXT];
-    bool full[2 * CO_MAX_LEVELS + 2]; /* holds what is still needed */
+    bool full[2 * CO_MAX_LEVELS + 2]; /* the buffer holds a value that is still needed */
 };
 
-/* The fold, on strings. No operation may overwrite what is still needed, or one of its own sources. */
+/* Runs the fold on strings. No operation may overwrite a value that is still needed, or one of its own
+ * sources. */
 static void fold(const co_fold *f, struct slot *s)
 {
     memset(s, 0, sizeof *s);
@@ -200,7 +201,7 @@ TEST(the_sum_is_the_same_expression_for_every_number_of_slots)
             }
 }
 
-/* --- the numbers -------------------------------------------------------------------------------------------- */
+/* --- the numbers --- */
 enum { N = 37 };
 
 struct numbers {
@@ -249,8 +250,8 @@ static void sums_match(const co_cut *cut, int slots, co_add_kind kind)
                 co_leaf_add(kind, dst, num.buffer[r][op->a], num.buffer[r][op->b], N);
         }
     direct(cut, kind, __builtin_ctz((unsigned)cut->slices), 0, want);
-    static const size_t borders[] = {0, 1, 8, 20, N}; /* chunk by chunk, of uneven lengths */
-    for (int again = 0; again < 2; again++)           /* a torn chunk is done again: same sources, same sum */
+    static const size_t borders[] = {0, 1, 8, 20, N}; /* the sum is done in chunks of uneven lengths */
+    for (int again = 0; again < 2; again++) /* an interrupted chunk is summed again: same sources, same sum */
         for (size_t i = 0; i + 1 < CO_COUNT(borders); i++)
             co_tree_sum(&t, kind, borders[i], borders[i + 1], buffer_of, &num, got, scratch);
     CHECK(memcmp(want, got, sizeof want) == 0, "S %d, n %u, %d slots", cut->slices, cut->n, slots);

@@ -1,7 +1,8 @@
 /* ns.h -- hosts as network namespaces: a bridge, and a cable from it to each host, 10.77.0.1, 10.77.0.2, ...
  *
- * The namespaces have no names and live only in descriptors of the test: they vanish with it, however it ends. A thread, and
- * a process started from it, is on the host that the thread entered last.
+ * The namespaces have no names and exist only as descriptors of the test, so they vanish with the test
+ * however it ends. A thread is on the host that it entered last; a process is on the host of the thread that
+ * started it.
  *
  *     ns_lan lan = ns_open(3);                 // skips the test, loudly, where this is not allowed
  *     ns_enter(&lan, 0); ... ns_leave(&lan);

@@ -33,7 +33,7 @@ TEST(endpoints_are_read_as_people_write_them)
     CHECK_FAILS(co_endpoint_parse(&e, "a:x"), CO_EINPUT, "the port is \"x\"");
     CHECK_FAILS(co_endpoint_parse(&e, "[::1"), CO_EINPUT, "without ']'");
     CHECK_FAILS(co_endpoint_parse(&e, "http://a"), CO_EINPUT, "the port is \"//a\"");
-    CHECK_FAILS(co_endpoint_parse(&e, "a/b:1"), CO_EINPUT, "HOST:PORT is wanted");
+    CHECK_FAILS(co_endpoint_parse(&e, "a/b:1"), CO_EINPUT, "write HOST:PORT");
 }
 
 TEST(names_resolve_or_say_why_not)
@@ -65,7 +65,8 @@ TEST(the_route_to_loopback_leaves_from_loopback)
     CHECK_OK(co_net_resolve(&a, 1, &n, "127.0.0.1", 80, &p));
     CHECK_OK(co_net_route(&mine, &a));
     CHECK(co_addr_is_loopback(&mine), "left from elsewhere");
-    CHECK_OK(co_net_resolve(&a, 1, &n, "192.0.2.77", 80, &p)); /* for documentation: nobody's */
+    /* an address for documentation: nobody has it */
+    CHECK_OK(co_net_resolve(&a, 1, &n, "192.0.2.77", 80, &p));
     CHECK(!co_addr_is_mine(&a), "192.0.2.77 is ours?");
 }
 
@@ -84,7 +85,7 @@ TEST(a_taken_port_names_its_holder)
     CHECK(co_net_holder(&who, port) && who.pid == getpid(), "pid %d", who.pid);
     close(fd);
     CHECK(!co_net_holder(&who, port), "still held by %d", who.pid);
-    CHECK_OK(co_net_listen(&fd, "", 0)); /* IPv6 and IPv4 in one */
+    CHECK_OK(co_net_listen(&fd, "", 0)); /* one socket for IPv6 and IPv4 */
     at = co_net_local(fd);
     CHECK(co_net_holder(&who, co_addr_port(&at)) && who.pid == getpid(), "pid %d", who.pid);
     close(fd);
@@ -104,7 +105,8 @@ TEST(connecting_tells_nobody_there_from_no_answer)
     int mine, extra[2048], k = 0;
     CHECK_OK(co_net_connect(&mine, &to, &p));
     close(mine);
-    /* A listener whose queue is full and that never accepts: the kernel drops what comes, as a firewall would. */
+    /* This listener's queue is full and it never accepts. The kernel drops new connections, as a firewall
+     * would. */
     double before = co_now_s();
     co_err err = CO_OK;
     for (; k < 2048 && !err; k++) {

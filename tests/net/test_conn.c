@@ -1,4 +1,5 @@
-/* Two ends over loopback, plain and TLS: frames get through whole, strangers do not get in, and each failure says which. */
+/* Two ends over loopback, plain and TLS: frames arrive whole, strangers do not get in, and each failure names
+ * its reason. */
 #include "net/net.h"
 
 #include <poll.h>
@@ -10,7 +11,7 @@
 #include "base/alloc.h"
 #include "harness.h"
 
-/* OpenSSL's clock, and so everybody's who calls time() in this program. */
+/* Replaces time(), which OpenSSL and everything else in this program calls. */
 static time_t later_s;
 time_t time(time_t *out)
 {
@@ -46,7 +47,8 @@ static struct two ends(co_tls *client, co_tls *server)
     return two;
 }
 
-/* Both ends in turn until both know each other or one fails: 'c' or 's' says which, 0 that none did. */
+/* Runs both ends in turn until both know each other or one fails. Returns 'c' or 's' for the end that failed,
+ * else 0. */
 static char shake(struct two *two, co_err *err)
 {
     for (int i = 0; i < 20 && !(co_conn_known(two->client) && co_conn_known(two->server)); i++) {
@@ -97,7 +99,7 @@ TEST(a_token_is_as_good_after_months_as_on_the_first_day)
 
     later_s = 100 * 24 * 3600;
     CHECK(time(NULL) > 1000000, "a clock");
-    for (int old = 0; old < 2; old++) { /* one end of now, then two of then */
+    for (int old = 0; old < 2; old++) { /* first with a fresh client key, then with two old ones */
         co_tls *fresh = tls_of(1, "run");
         struct two two = ends(old ? client : fresh, server);
         co_err err = CO_OK;
@@ -143,7 +145,7 @@ TEST(tls_and_plain_ends_tell_each_other_so)
     struct two two = ends(tls, NULL);
     co_err err = CO_OK;
 
-    CHECK(shake(&two, &err) == 's' && err == CO_EFORMAT && test_contains(co_errmsg(), "speaks TLS"), "%s",
+    CHECK(shake(&two, &err) == 's' && err == CO_EFORMAT && test_contains(co_errmsg(), "uses TLS"), "%s",
           co_errmsg());
     CHECK_FAILS(co_conn_work(two.client), CO_EFORMAT, "started with --insecure, this one was not");
     co_conn_free(two.client);
@@ -151,14 +153,14 @@ TEST(tls_and_plain_ends_tell_each_other_so)
 
     two = ends(NULL, tls);
     CHECK_OK(co_conn_send(two.client, &(co_frame){.type = 1}));
-    CHECK_FAILS(co_conn_work(two.server), CO_EFORMAT, "without TLS");
+    CHECK_FAILS(co_conn_work(two.server), CO_EFORMAT, "does not use TLS");
     CHECK_FAILS(co_conn_work(two.client), CO_EFORMAT, "it has a token, this one was started with --insecure");
     co_conn_free(two.client);
     co_conn_free(two.server);
     co_tls_free(tls);
 }
 
-/* Bytes of our choosing into a server's end. */
+/* Sends given bytes to a server's end. */
 static co_err stranger(co_tls *tls, const void *bytes, size_t len, bool *known)
 {
     co_conn *c;
@@ -186,7 +188,7 @@ TEST(strangers_are_refused_within_a_kilobyte)
     for (int round = 0; round < 200; round++) {
         for (size_t i = 0; i < sizeof bytes; i++)
             bytes[i] = (uint8_t)test_u32(&rng);
-        if (round % 2) { /* a plausible record of TLS, so that its parser gets to see the rest */
+        if (round % 2) { /* looks like a TLS record, so that the parser reads the rest */
             memcpy(bytes, "\x16\x03\x01\x0f\xf0\x01\x00\x0f\xec\x03\x03", 11);
         }
         CHECK(stranger(tls, bytes, sizeof bytes, &known) != CO_OK && !known, "round %d got in", round);
@@ -204,7 +206,7 @@ TEST(a_replayed_handshake_does_not_get_in)
     co_conn *client, *server;
     bool known;
 
-    /* A man in the middle records what a true client says. */
+    /* A man in the middle records what a genuine client sends. */
     int server_side[2];
     CHECK_OK(co_net_pair(client_side));
     CHECK_OK(co_net_pair(server_side));

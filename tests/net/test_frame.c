@@ -1,4 +1,5 @@
-/* Frames: what is written reads back at any cut; what is not a frame is refused at its first wrong byte. */
+/* Frames: a frame reads back wherever its bytes are cut; bytes that are not a frame are refused at the first
+ * wrong one. */
 #include "net/net.h"
 
 #include <string.h>
@@ -35,9 +36,9 @@ TEST(what_is_not_a_frame_is_refused_at_its_first_wrong_byte)
     CHECK_FAILS(co_frame_parse(&back, &used, "COHX", 4), CO_EFORMAT, "not a frame");
     co_frame_head(bytes, &(co_frame){0});
     bytes[4] = 9;
-    CHECK_FAILS(co_frame_parse(&back, &used, bytes, 5), CO_EFORMAT, "frame of version 9");
+    CHECK_FAILS(co_frame_parse(&back, &used, bytes, 5), CO_EFORMAT, "the frame has version 9");
     co_frame_head(bytes, &(co_frame){.len = CO_FRAME_MOST + 1});
-    CHECK_FAILS(co_frame_parse(&back, &used, bytes, sizeof bytes), CO_EFORMAT, "frame of 1048577 bytes");
+    CHECK_FAILS(co_frame_parse(&back, &used, bytes, sizeof bytes), CO_EFORMAT, "the frame has 1048577 bytes");
     co_frame_head(bytes, &(co_frame){.len = CO_FRAME_MOST});
     CHECK_OK(co_frame_parse(&back, &used, bytes, sizeof bytes));
     CHECK(used == 0, "the body is still to come");

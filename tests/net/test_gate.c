@@ -1,4 +1,4 @@
-/* The gate under siege: who knows the token gets in while hundreds who do not come and go. */
+/* The gate under attack: a client with the token gets in while hundreds without it come and go. */
 #include "net/net.h"
 
 #include <poll.h>
@@ -43,7 +43,7 @@ static int dial(const struct scene *s)
     return fd;
 }
 
-/* Turns of the gate and of one honest client until that client is in. */
+/* Runs the gate and one honest client in turn until the client is in. */
 static void honest_gets_in(struct scene *s)
 {
     co_conn *c, *in = NULL;
@@ -52,7 +52,7 @@ static void honest_gets_in(struct scene *s)
     CHECK_OK(co_conn_new(&c, dial(s), s->tls, CO_CONN_CLIENT));
     while (!in || !co_conn_known(c)) {
         CHECK(co_now_s() < until, "not let in");
-        if (co_conn_work(c)) { /* displaced by the flood: comes again, as a host does */
+        if (co_conn_work(c)) { /* the flood displaced it: it reconnects, as a host does */
             co_conn_free(c);
             CHECK_OK(co_conn_new(&c, dial(s), s->tls, CO_CONN_CLIENT));
         }
@@ -81,7 +81,7 @@ TEST(five_hundred_strangers_neither_get_in_nor_keep_others_out)
         if (i % 3 == 1)
             CHECK(write(fd[i], noise, sizeof noise) > 0, "write"); /* random bytes */
         else if (i % 3 == 2)
-            CHECK(write(fd[i], "\x16\x03\x01", 3) == 3, "write"); /* begins, and falls silent */
+            CHECK(write(fd[i], "\x16\x03\x01", 3) == 3, "write"); /* begins a handshake, then falls silent */
         co_gate_turn(s.gate);
         if (i % 50 == 49)
             honest_gets_in(&s);

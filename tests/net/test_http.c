@@ -1,4 +1,5 @@
-/* The HTTP client against a server of a few lines that answers well, slowly, endlessly, with garbage, or not at all. */
+/* The HTTP client against a tiny server that answers correctly, slowly, endlessly, with garbage, or not at
+ * all. */
 #include "harness.h"
 
 #include <arpa/inet.h>
@@ -19,9 +20,9 @@ typedef struct fake {
     int fd, port;
     pthread_t thread;
     const char *head; /* sent at once */
-    const char *more; /* sent again and again, or NULL */
-    int every_ms;     /* between two of them */
-    bool mute;        /* nothing is sent, the connection stays */
+    const char *more; /* sent repeatedly, or NULL */
+    int every_ms;     /* pause between two of `more` */
+    bool mute;        /* sends nothing and keeps the connection open */
     atomic_bool end;
     atomic_int accepted;
     char got[8192];
@@ -182,11 +183,11 @@ static void fails(fake f, double seconds, co_err code, const char *words)
 
 TEST(http_answers_that_are_slow_or_endless_end_at_the_deadline)
 {
-    fails((fake){.mute = true}, 0.3, CO_ETIMEOUT, "took the request but has not answered in time");
+    fails((fake){.mute = true}, 0.3, CO_ETIMEOUT, "took the request but did not answer in time");
     fails((fake){.head = "HTTP/1.1 200 OK\r\nContent-Length: 100\r\n\r\n", .more = "a", .every_ms = 50}, 0.3,
-          CO_ETIMEOUT, "has not answered in time");
+          CO_ETIMEOUT, "did not answer in time");
     fails((fake){.head = "HTTP/1.1 200 OK\r\nX: y", .more = "", .every_ms = 50}, 0.3, CO_ETIMEOUT,
-          "has not answered in time");
+          "did not answer in time");
 }
 
 TEST(http_answers_that_are_too_large_are_not_taken_in)
@@ -243,12 +244,12 @@ TEST(an_http_request_is_given_up_when_another_thread_says_so)
     co_http_close(h);
 }
 
-/* A network of its own, with a name server that hears and says nothing. False without root. */
+/* Enters a new network whose name server receives queries and never answers. False without root. */
 static bool deaf_name_server(void)
 {
     struct sockaddr_in at = {.sin_family = AF_INET, .sin_port = htons(53), .sin_addr = {htonl(INADDR_LOOPBACK)}};
 
-    test_may_leak(); /* what waits for the name server outlives the test */
+    test_may_leak(); /* the thread that waits for the name server outlives the test */
     CHECK_OK(co_fs_write_atomic("resolv.conf", "nameserver 127.0.0.1\n", 21));
     CHECK_OK(co_fs_write_atomic("nsswitch.conf", "hosts: files dns\n", 17));
     return unshare(CLONE_NEWNS | CLONE_NEWNET) == 0 && mount(NULL, "/", NULL, MS_REC | MS_PRIVATE, NULL) == 0 &&
@@ -275,7 +276,7 @@ TEST(http_to_a_name_ends_in_time_though_no_name_server_answers)
     later.give_up = &stop;
     CHECK_FAILS(co_http_do(h, &a, &rq, &later), CO_ESTOP, "");
     fake_open(&f);
-    CHECK_OK(get(h, &a, &f, 10)); /* it is of use as before */
+    CHECK_OK(get(h, &a, &f, 10)); /* the client still works */
     CHECK(strcmp(a.body, "ok") == 0, "%s", a.body);
     co_free(a.body);
     co_http_close(h);

@@ -1,4 +1,5 @@
-/* Tokens as text: what is made reads back, what is mistyped is refused, and the environment forgets it. */
+/* Tokens as text: a new token reads back, a mistyped one is refused, and the token is removed from the
+ * environment. */
 #include "net/net.h"
 
 #include <fcntl.h>
@@ -50,7 +51,7 @@ TEST(a_mistyped_token_is_refused_without_quoting_it)
         }
     CHECK(passed <= tried / 300, "%d of %d mistyped tokens passed", passed, tried);
     CHECK_FAILS(co_token_parse(&back, "ABCD"), CO_EINPUT, "4 letters and digits, not 28");
-    CHECK_FAILS(co_token_parse(&back, "ABCD-!"), CO_EINPUT, "character that no token has");
+    CHECK_FAILS(co_token_parse(&back, "ABCD-!"), CO_EINPUT, "character that tokens do not use");
     co_token_text(text, &t);
     char longer[64];
     snprintf(longer, sizeof longer, "%s-2", text);

@@ -1,4 +1,4 @@
-/* The flat state: offsets, marks, chunk grid, first values, hash. */
+/* The flat state: offsets, marks, chunk grid, initial values, hash. */
 #include "harness.h"
 
 #include <stdlib.h>
@@ -110,7 +110,7 @@ TEST(names_are_ordered_by_bytes)
     co_layout_fini(&l);
 }
 
-/* The same name and seed give the same values wherever the entry lies. */
+/* The same name and seed give the same values at any offset. */
 TEST(first_values_depend_on_seed_and_name_only)
 {
     co_layout l, alone;
@@ -138,7 +138,7 @@ TEST(first_values_depend_on_seed_and_name_only)
     co_layout_fini(&alone);
 }
 
-/* Written out by hand from docs/formats/weights-sha256.md. */
+/* Computed step by step as docs/formats/weights-sha256.md says. */
 TEST(the_weights_hash_is_the_one_of_the_format_page)
 {
     co_layout l;

@@ -1,4 +1,4 @@
-/* Reading and writing .safetensors: round trip, the reference package, and every rule broken in turn. */
+/* Reading and writing .safetensors: round trip, the reference package, and a violation of every rule. */
 #include "harness.h"
 
 #include <inttypes.h>
@@ -13,7 +13,7 @@
 #include "base/hash.h"
 #include "tensor/safetensors.h"
 
-/* The same list and rule as tests/golden/check_safetensors.py, widest first. */
+/* The same tensors and rule as in tests/golden/check_safetensors.py, widest dtype first. */
 static const co_st_tensor tensors[] = {
     {.name = "steps", .dtype = CO_I64, .shape = {0, {0}}},
     {.name = "wide", .dtype = CO_F64, .shape = {2, {3, 5}}},
@@ -49,7 +49,7 @@ static size_t values(unsigned char *dst, const co_st_tensor *t)
     return (size_t)n * size;
 }
 
-/* Writes them to path in pieces of `piece` bytes. */
+/* Writes all tensors to path in pieces of `piece` bytes. */
 static co_err write_them(const char *path, size_t piece, char hex[65], uint64_t *len)
 {
     unsigned char buf[1024];
@@ -88,7 +88,7 @@ static co_err read_them(const char *path)
             CHECK_OK(co_st_read(f, t, 1, got, n - 1));
             CHECK(memcmp(want + 1, got, n - 1) == 0, "%s has other values from byte 1", t->name);
         }
-        CHECK_FAILS(co_st_read(f, t, 1, got, n), CO_EINPUT, "were asked for");
+        CHECK_FAILS(co_st_read(f, t, 1, got, n), CO_EINPUT, "cannot read");
     }
     co_st_close(f);
     return CO_OK;
@@ -159,7 +159,7 @@ TEST(a_writer_takes_no_more_and_no_less_than_was_declared)
     CHECK_FAILS(co_st_create(&w, "w", two, 1, NULL), CO_EIO, "create w: File exists");
     CHECK_FAILS(co_st_write(w, bytes, 9), CO_EINPUT, "1 bytes too many");
     CHECK_OK(co_st_write(w, bytes, 7));
-    CHECK_FAILS(co_st_finish(w, hex, &len), CO_EINPUT, "w: 1 bytes of the declared tensors never came");
+    CHECK_FAILS(co_st_finish(w, hex, &len), CO_EINPUT, "w: 1 bytes of the declared tensors were never written");
     CHECK(!co_fs_exists("w"), "a file that is not whole was left");
     CHECK_FAILS(co_st_create(&w, "w", two, 2, NULL), CO_EINPUT, "two tensors are named a");
     two[1].name = "__metadata__";
@@ -173,7 +173,7 @@ TEST(a_writer_takes_no_more_and_no_less_than_was_declared)
     CHECK_FAILS(co_st_create(&w, "no/such/w", two, 1, NULL), CO_EIO, "no/such/w: No such file");
 }
 
-/* The header's text as a file of `data` data bytes. */
+/* A file in memory with this header and `data` bytes of data. */
 static co_err parse(const char *header, size_t data)
 {
     char *bytes = co_zalloc(8 + strlen(header));
@@ -205,10 +205,10 @@ TEST(every_rule_of_safetensors_is_enforced)
         {"{\"a\":" T("F32", "[1]", "[0,4]") ",\"a\":" T("F32", "[1]", "[4,8]") "}", 8, "duplicate"},
         {"{\"__metadata__\":{},\"__metadata__\":{}}", 0, "duplicate __metadata__"},
         {"{\"__metadata__\":{\"a\":\"\",\"a\":\"\"}}", 0, "duplicate __metadata__ 'a'"},
-        {"{\"a\":" T("F32", "[1]", "[0,4]") ",}", 4, "not valid JSON: no string at byte"},
+        {"{\"a\":" T("F32", "[1]", "[0,4]") ",}", 4, "not valid JSON: a string was expected at byte"},
         {"{\"a\" " T("F32", "[1]", "[0,4]") "}", 4, "not valid JSON: ':' expected at byte"},
         {"{\"a\":" T("F32", "[1]", "[0,4]") " \"b\"}", 4, "not valid JSON: '}' expected at byte"},
-        {"{a:1}", 0, "not valid JSON: no string at byte 1"},
+        {"{a:1}", 0, "not valid JSON: a string was expected at byte 1"},
         {"{\"a\":", 0, "not valid JSON"},
         {"{\"a", 0, "not valid JSON"},
         {"{\"__metadata__\":{\"a\\x\":\"\"}}", 0, "not valid JSON"},
@@ -237,9 +237,9 @@ TEST(every_rule_of_safetensors_is_enforced)
         {"{\"a\":" T("F32", "[1]", "[0,4]") ",\"b\":" T("F32", "[1]", "[8,12]") "}", 12, "a hole"},
         {"{\"a\":" T("F32", "[2]", "[0,8]") ",\"b\":" T("F32", "[1]", "[4,8]") "}", 8, "they overlap"},
         {"{\"a\":" T("F32", "[1]", "[0,4]") ",\"b\":" T("F32", "[1]", "[0,4]") "}", 4, "they overlap"},
-        {"{\"a\":" T("F32", "[1]", "[0,4]") "}", 5, "bytes too many at the end"},
+        {"{\"a\":" T("F32", "[1]", "[0,4]") "}", 5, "extra bytes at the end"},
         {"{\"a\":" T("F32", "[1]", "[0,4]") "}", 3, "cut short"},
-        {"{}", 1, "bytes too many"},
+        {"{}", 1, "extra bytes"},
         {"{\"a\":" T("U8", "[9223372036854775807]", "[0,9223372036854775807]") "}", 3, "overflows"},
         {"{\"__metadata__\":[]}", 0, "__metadata__ is not an object"},
         {"{\"__metadata__\":{\"a\":1}}", 0, "__metadata__ 'a' is not a string"},
@@ -293,10 +293,10 @@ TEST(a_file_cut_anywhere_is_refused)
         CHECK(err == CO_EFORMAT && test_contains(co_errmsg(), "x: "), "cut to %" PRIu64 ": %d %s", n,
               (int)err, co_errmsg());
     }
-    CHECK_FAILS(co_st_open(&f, "."), CO_EIO, ". is not a file");
+    CHECK_FAILS(co_st_open(&f, "."), CO_EIO, ". is not a regular file");
     CHECK_FAILS(co_st_open(&f, "absent"), CO_EIO, "open absent: No such file");
     CHECK(mkfifo("pipe", 0600) == 0, "%m");
-    CHECK_FAILS(co_st_open(&f, "pipe"), CO_EIO, "pipe is not a file");
+    CHECK_FAILS(co_st_open(&f, "pipe"), CO_EIO, "pipe is not a regular file");
 }
 
 TEST(what_cannot_be_computed_with_is_listed_but_not_read)
@@ -316,7 +316,7 @@ TEST(what_cannot_be_computed_with_is_listed_but_not_read)
     co_st_close(f);
 }
 
-/* Headers of LARGE bytes that would be dear as one JSON value. */
+/* Headers of LARGE bytes that would take too much memory as one JSON value. */
 enum { LARGE = 10000000 };
 
 static size_t put(char *dst, const char *fmt, int i)
