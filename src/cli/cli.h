@@ -16,7 +16,8 @@ typedef struct co_cli_parts {
     const char *program;                   /* "cohort" if NULL: in the lines that tell what to type */
 } co_cli_parts;
 
-/* Borrowed until the next one; NULL: no more parts. CO_EINPUT for a name that is there already, or too many. */
+/* Borrowed until the next one; NULL: no more parts. CO_EINPUT for a name that is there already, or too
+ * many. */
 co_err co_cli_use(const co_cli_parts *parts);
 
 int co_cli_main(int argc, char **argv); /* prints; the exit status */

@@ -252,7 +252,8 @@ static void offer_settings(char **words, int n, const char *last)
 }
 
 /* --- the commands ------------------------------------------------------------------------------------- */
-/* Commands that read their line by themselves, without --json; not all of them take words that are no flags. */
+/* Commands that read their line by themselves, without --json; not all of them take words that are no
+ * flags. */
 static const struct own_line {
     const char *name;
     bool words;

@@ -1,4 +1,5 @@
-/* look_int.h -- a checkpoint looked at: what `cohort test`, `cohort predict` and the library's calls share. */
+/* look_int.h -- a checkpoint looked at: what `cohort test`, `cohort predict` and the library's calls
+ * share. */
 #ifndef CO_CLI_LOOK_INT_H
 #define CO_CLI_LOOK_INT_H
 

@@ -7,7 +7,8 @@
 
 #include "base/err.h"
 
-/* Points at either end that suggest nothing: the average has yet to settle, the last one may have run away. */
+/* Points at either end that suggest nothing: the average has yet to settle, the last one may have run
+ * away. */
 enum { LR_SKIP_FIRST = 10, LR_SKIP_LAST = 1, LR_LEAST_STEPS = 20 };
 
 typedef struct lr_curve {

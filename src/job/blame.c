@@ -1,5 +1,5 @@
-/* blame.c -- one paragraph for people, and the same as blame.json for programs; PyTorch's error file, too, if
- * we were given the name of one (a launcher above us reads it). */
+/* blame.c -- reports a failure: a paragraph for people, blame.json for programs, and PyTorch's error file if
+ * its name is in our environment (a launcher above us reads it). */
 #include "job/job_int.h"
 
 #include <stdio.h>
@@ -54,7 +54,7 @@ static json_t *blame_json(const job *j, const co_failure *f)
     return v;
 }
 
-/* Where blame.json was written, the caller's; NULL: nowhere. */
+/* The path of the blame.json that was written, owned by the caller; NULL: none was written. */
 static char *write_blame(job *j, const co_failure *f)
 {
     if (j->files.none || j->files.broken ||
@@ -64,7 +64,7 @@ static char *write_blame(job *j, const co_failure *f)
     return co_sprintf("%s/blame.json", j->files.run);
 }
 
-/* The form that PyTorch's own launcher leaves in its TORCHELASTIC_ERROR_FILE. */
+/* Writes TORCHELASTIC_ERROR_FILE in the format of PyTorch's own launcher. */
 static void write_error_file(const co_failure *f)
 {
     const char *path = getenv("TORCHELASTIC_ERROR_FILE");
@@ -78,7 +78,7 @@ static void write_error_file(const co_failure *f)
                           "extraInfo", "py_callstack", co_json_string(f->last), "timestamp", stamp);
     char *text = v ? co_json_text(v) : NULL;
     if (text)
-        co_fs_write_atomic(path, text, strlen(text)); /* whoever asked for it finds none: said by our status */
+        co_fs_write_atomic(path, text, strlen(text)); /* if it fails, our exit status still tells */
     co_free(text);
     json_decref(v);
 }
@@ -122,7 +122,7 @@ void blame(job *j, const co_failure *f, const char *next)
         co_str_addf(&s, "\n  next: %s", next);
     if (path)
         co_str_addf(&s, "\n  written to %s", path);
-    if (!j->spec->hushed || j->verdict.crash_status) /* which no other host knows of */
+    if (!j->spec->hushed || j->verdict.crash_status) /* no other host knows about a crash */
         co_screen_say(&j->screen, co_str_text(&s));
     co_str_fini(&s);
     co_free(path);

@@ -1,8 +1,8 @@
 /* cause.c -- says how a worker died, the most likely reason, and what to do, from tables that are searched in
  * order.
  *
- * First what the kernel says (the signal, the out-of-memory killer, a full /dev/shm, a missing instruction
- * set), then what the worker said itself: PyTorch's error file, the last line of a Python traceback.
+ * The kernel's facts come first (the signal, the out-of-memory killer, a full /dev/shm, a missing instruction
+ * set), then the worker's own: PyTorch's error file, the last line of a Python traceback.
  */
 #include "job/job_int.h"
 
@@ -19,7 +19,7 @@ static void join_tail(char *out, size_t size, const tail *t)
     uint64_t have = t->n < TAIL_LINES ? t->n : TAIL_LINES, from = have;
     size_t need = 0;
 
-    while (from > 0) { /* as many of the last as fit */
+    while (from > 0) { /* as many of the last lines as fit */
         size_t len = strlen(t->line[(t->n - 1 - (have - from)) % TAIL_LINES]) + 1;
         if (need + len >= size)
             break;
@@ -33,7 +33,7 @@ static void join_tail(char *out, size_t size, const tail *t)
 
 static const char consequence[] = "likely a consequence: another rank went first; its own output says why";
 
-/* What exceptions and last lines ask for. */
+/* Advice for exceptions and last lines. */
 static const struct {
     const char *has, *advice;
 } sayings[] = {
@@ -134,7 +134,7 @@ static void fill(co_failure *f, const job *j, const worker *w)
     join_tail(f->last, sizeof f->last, &w->tail);
 }
 
-/* The interpreter in a script's first line, and what is wrong about it; false: there is none. */
+/* The interpreter in a script's first line, and what is wrong with it; false: the script names none. */
 static bool interpreter_of(char *out, size_t size, const char *file)
 {
     char head[200] = "";
@@ -172,7 +172,7 @@ static void not_started(co_failure *f, const char *file, int why)
                   "(file says which)");
 }
 
-/* Exceptions that are a way to end, or that follow from the end of another rank. */
+/* Exceptions that are a normal way to end, or that another rank's end causes. */
 bool cause_excused(const char *exception)
 {
     static const char *const own[] = {"KeyboardInterrupt", "SystemExit"};

@@ -1,4 +1,4 @@
-/* env.c -- what a worker finds in its environment: ours, with the names that torchrun sets.
+/* env.c -- makes a worker's environment: ours, plus the variables that torchrun sets.
  *
  * One row per name. TORCHELASTIC_USE_AGENT_STORE is "False": nothing listens at MASTER_PORT before the
  * workers do, so rank 0 opens the store there itself, as it does without a launcher.
@@ -18,7 +18,7 @@ extern char **environ;
 static const char *const secret[] = {"COHORT_TOKEN", "COHORT_JOIN", "PMI_FD"};
 
 typedef struct var {
-    const char *name, *value; /* NULL: as it is */
+    const char *name, *value; /* value NULL: unchanged */
 } var;
 
 enum { MOST_VARS = 32 };
@@ -40,8 +40,9 @@ static const char *device_at(const char *list, int n)
     return at && *at ? at : NULL;
 }
 
-/* This worker's device: an entry of CUDA_VISIBLE_DEVICES, or its number if that is unset. If a scheduler gave
- * each of several launchers its own list, the list is shorter and the local rank counts. */
+/* This worker's device: an entry of CUDA_VISIBLE_DEVICES, or a number if that is unset. If several launchers
+ * share this host and a scheduler gave each its own shorter list, the rank within this launcher chooses the
+ * entry. */
 static const char *own_device(co_pool *pool, int first, int local_rank)
 {
     const char *list = getenv("CUDA_VISIBLE_DEVICES"), *at = device_at(list, first + local_rank);
@@ -52,8 +53,8 @@ static const char *own_device(co_pool *pool, int first, int local_rank)
 }
 
 /* By default gloo uses the address of this host's own name. On many hosts that is loopback (127.0.1.1 in
- * /etc/hosts), and then hosts do not find each other. The interface by which they met works. NULL: it is set,
- * or there is one host. */
+ * /etc/hosts), and then hosts cannot connect. So workers get the interface by which the hosts met. NULL: the
+ * variable is already set, or there is only one host. */
 static const char *gloo_interface(co_pool *pool, const co_round *r)
 {
     char name[64];

@@ -1,13 +1,13 @@
-/* files.c -- what stays of a job: a folder in torchrun's layout.
+/* files.c -- what a job leaves on disk: a folder in torchrun's layout.
  *
  *     <log_dir>/<run_id>_<8 random>/merged.log                    every line of this host, in time order
- *                                  /job.log                       likewise of all hosts, where the roster is kept
+ *                                  /job.log                       every line of all hosts, on the roster's host
  *                                  /blame.json                    when something failed
  *                                  /attempt_<restarts>/<local rank>/{stdout.log,stderr.log,error.json}
  *
- * Without a log_dir the folder lies in $TMPDIR and goes with the job, unless it holds files that were asked
- * for or a blame.json. If the disk is full, no more files are written, the user is told once, and the job
- * goes on.
+ * Without a log_dir the folder is in $TMPDIR and is removed with the job, unless it holds a blame.json or
+ * files that the user wants. If the disk is full, no more files are written, the user is told once, and the
+ * job goes on.
  */
 #include "job/files_int.h"
 
@@ -93,7 +93,7 @@ static co_err do_without(files *f, co_err err, const char *where)
     return CO_OK;
 }
 
-/* Where the run's folder is to be made; *where says which. */
+/* Chooses the folder in which the run's folder is made: *where. */
 static co_err make_run_folder(files *f, const co_job_spec *spec, const char **where)
 {
     const char *tmp = getenv("TMPDIR");
@@ -102,7 +102,7 @@ static co_err make_run_folder(files *f, const co_job_spec *spec, const char **wh
     if (spec->log_dir)
         CO_TRY(co_fs_mkdirs(spec->log_dir));
     else
-        CO_TRY(new_folder(&f->temp, *where, "cohort", 0700)); /* what workers print is theirs alone */
+        CO_TRY(new_folder(&f->temp, *where, "cohort", 0700)); /* only the owner may read what workers print */
     return new_folder(&f->run, spec->log_dir ? spec->log_dir : f->temp, spec->terms.run_id, 0777);
 }
 
@@ -124,7 +124,7 @@ co_err files_open(files *f, const co_job_spec *spec, const char *host)
         char *path = co_sprintf("%s/merged.log", f->run);
         f->merged.fd = path ? open(path, O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC, 0666) : -1;
         if (f->merged.fd >= 0)
-            flock(f->merged.fd, LOCK_EX | LOCK_NB); /* who reads along sees by it that we are alive */
+            flock(f->merged.fd, LOCK_EX | LOCK_NB); /* the lock shows readers that we are alive */
         co_free(path);
     }
     return CO_OK;
@@ -138,12 +138,13 @@ co_err files_attempt(files *f, int restarts, int nproc)
         return CO_OK;
     char *attempt = co_sprintf("%s/attempt_%d", f->run, restarts);
     co_err err = attempt ? CO_OK : CO_ENOMEM;
-    for (int i = 0; i < nproc && !err; i++) { /* a host that joined begins a round, not an attempt: files go on */
+    /* a host that joins begins a round, not an attempt: the files of the attempt continue */
+    for (int i = 0; i < nproc && !err; i++) {
         char *dir = co_sprintf("%s/%d", attempt, i), *old = dir ? co_sprintf("%s/error.json", dir) : NULL;
         err = old ? co_fs_mkdirs(dir) : CO_ENOMEM;
         int why = errno;
         if (!err)
-            unlink(old); /* of the round before */
+            unlink(old); /* the previous round's error file */
         co_free(dir);
         co_free(old);
         errno = why;

@@ -1,4 +1,4 @@
-/* files_int.h -- what stays of a job on disk: a folder with a log per worker, merged.log, blame.json. */
+/* files_int.h -- what a job leaves on disk: a folder with a log per worker, merged.log, blame.json. */
 #ifndef CO_JOB_FILES_INT_H
 #define CO_JOB_FILES_INT_H
 
@@ -13,13 +13,13 @@ typedef struct log_file {
 typedef struct files {
     bool none;   /* log_dir is /dev/null */
     bool kept;   /* log_dir was given, or something must be kept */
-    bool broken; /* a write failed: said once, no more files */
+    bool broken; /* a write failed: reported once, then no more files */
     char *temp;  /* the folder to remove at the end, or NULL */
     char *run;   /* <log_dir>/<run_id>_<random> */
     char *attempt;
     log_file merged;
     const char *host;
-    char broken_why[256]; /* to be said; "": nothing, or said already */
+    char broken_why[256]; /* the reason, until it is reported; then "" */
     /* Called with whole lines of merged.log as they are written; NULL: nobody wants them. */
     void (*share)(void *ctx, const char *text, size_t n);
     void *share_ctx;
@@ -38,6 +38,6 @@ void files_merge_note(files *f, int64_t clock_offset_ns, const char *fmt, ...)
 void files_line_head(co_str *out, const char *host, int rank, int64_t clock_offset_ns);
 void files_log_push(files *f, log_file *l);
 void files_log_close(files *f, log_file *l);
-void files_close(files *f, bool keep); /* removes the temporary folder unless something in it is worth keeping */
+void files_close(files *f, bool keep); /* removes the temporary folder unless it holds something to keep */
 
 #endif

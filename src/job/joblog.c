@@ -1,5 +1,4 @@
-/* joblog.c -- job.log: the lines of all hosts in one file, in the order of time, on the host that keeps the
- * roster.
+/* joblog.c -- job.log: the lines of all hosts in one file, in time order, on the host that keeps the roster.
  *
  * Every host stamps its lines with the roster's clock, writes them to its own merged.log and sends them here.
  * Lines wait MIX_MS before they are written, so that earlier lines of another host that arrive later can go
@@ -21,7 +20,7 @@
 #include "job/logs_int.h"
 #include "job/times_int.h"
 
-enum { MIX_MOST = 4 << 20 }; /* bytes that wait; then all are written */
+enum { MIX_MOST = 4 << 20 }; /* when this many bytes wait, all are written */
 
 static void share(void *log, const char *text, size_t n);
 
@@ -30,7 +29,7 @@ static bool is_open(const joblog *l)
     return l->file.fd >= 0;
 }
 
-/* Another host keeps the roster now: what is in job.log here is not the whole any more. */
+/* Another host keeps the roster now, so the job.log here is no longer complete. */
 static void set_aside(joblog *l, long long round)
 {
     char *path = co_sprintf("%s/job.log", l->files->run),
@@ -64,7 +63,7 @@ void joblog_open(joblog *l, long long round)
     l->file.fd = path ? open(path, O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC, 0666) : -1;
     l->unsent = 0;
     if (is_open(l))
-        flock(l->file.fd, LOCK_EX | LOCK_NB); /* readers of job.log see by it that we are alive */
+        flock(l->file.fd, LOCK_EX | LOCK_NB); /* the lock shows readers of job.log that we are alive */
     co_free(path);
 }
 
@@ -74,7 +73,7 @@ static void mix(joblog *l, const char *line, size_t len)
         int room = l->room ? 2 * l->room : 256;
         mixed *list = co_realloc(l->list, (size_t)room * sizeof *list);
         if (!list)
-            return; /* of a log that is a copy */
+            return; /* no memory: only job.log misses the line, merged.log has it */
         l->list = list;
         l->room = room;
     }
@@ -87,7 +86,8 @@ static void mix(joblog *l, const char *line, size_t len)
         l->n--;
 }
 
-/* Lines of another host: what is none is not taken, nor is its last, after which readers expect no more. */
+/* Does job.log take this text from another host? It takes every line except "ends:", after which readers
+ * would stop. */
 static bool is_welcome(const char *line, size_t len)
 {
     co_log_line l;
@@ -191,7 +191,7 @@ int joblog_due_ms(const joblog *l)
     return l->over_ns && ms > SETTLE_MS ? SETTLE_MS : ms;
 }
 
-/* By time; what came first, first. */
+/* Orders lines by time; lines of the same time keep the order in which they came. */
 static int compare(const void *a, const void *b, void *text)
 {
     const mixed *x = a, *y = b;
@@ -200,7 +200,7 @@ static int compare(const void *a, const void *b, void *text)
     return c ? c : x->at < y->at ? -1 : x->at > y->at;
 }
 
-/* The first n lines have been written. */
+/* Removes the first n lines, which have been written. */
 static void forget(joblog *l, int n)
 {
     co_str rest = {0};
@@ -235,7 +235,7 @@ void joblog_write(joblog *l, bool all)
     qsort_r(l->list, (size_t)l->n, sizeof *l->list, compare, l->text.p);
     for (int i = 0; i < l->n; i++)
         if (all || now - l->list[i].came_ns >= MIX_MS * UINT64_C(1000000))
-            n = i + 1; /* and with it all that is earlier */
+            n = i + 1; /* and with it all earlier lines */
     for (int i = 0; i < n; i++)
         files_log_bytes(l->files, &l->file, l->text.p + l->list[i].at, l->list[i].len);
     files_log_push(l->files, &l->file);

@@ -1,4 +1,5 @@
-/* judge.c -- what became of the workers: who failed first, who has had its time, whether all are gone.
+/* judge.c -- judges the workers: which failed first, which have used up the grace period, whether all are
+ * gone.
  *
  * After a request to end, only crashes count as failures: workers that died of another signal or of a Python
  * exception while they should have saved. The first crash is reported, and its status becomes this launcher's
@@ -46,7 +47,7 @@ static worker *first_failed(job *j)
 }
 
 /* --- asked to end -------------------------------------------------------------------------------------- */
-/* The signal that the workers were asked with; 0: none, or what ends them is a failure. */
+/* The signal that asked the workers to end; 0: none, or they end because of a failure. */
 static int request(const job *j)
 {
     return j->verdict.failed || j->orders.err ? 0 : j->request.sig ? j->request.sig : j->request.other_sig;
@@ -95,12 +96,12 @@ static void judge_crash(job *j)
         return;
     cause_of(&f, j, w);
     j->verdict.crash_status = co_failure_status(&f);
-    snprintf(next, sizeof next, "SIG%s had asked it to end; the exit status is %d, as it crashed",
-             sigabbrev_np(request(j)) ? sigabbrev_np(request(j)) : "?", j->verdict.crash_status);
+    snprintf(next, sizeof next, "%s had asked it to end; the exit status is %d, as it crashed",
+             co_signal_name(request(j)), j->verdict.crash_status);
     blame(j, &f, next);
 }
 
-/* No crash, but perhaps not what was meant either. */
+/* Reports a worker that did not crash but exited with a status other than 0. */
 static void say_status(job *j)
 {
     char others[64] = "";
@@ -111,9 +112,8 @@ static void say_status(job *j)
         return;
     if (n > 1)
         snprintf(others, sizeof others, "; so did %d more, with this or another one", n - 1);
-    co_screen_sayf(&j->screen, "rank %d ended with status %d after SIG%s%s%s%s", w->rank,
-                   WEXITSTATUS(w->status), sigabbrev_np(request(j)) ? sigabbrev_np(request(j)) : "?",
-                   w->exception[0] ? ": " : "", w->exception, others);
+    co_screen_sayf(&j->screen, "rank %d ended with status %d after %s%s%s%s", w->rank, WEXITSTATUS(w->status),
+                   co_signal_name(request(j)), w->exception[0] ? ": " : "", w->exception, others);
 }
 
 /* The grace period is over. A worker that has ended may have left processes running; its guard knows them. */
@@ -153,7 +153,7 @@ void judge_turn(job *j)
     if (j->round.state == ROUND_IDLE || !round_gone(j))
         return;
     bool well = j->round.state == ROUND_RUNNING;
-    judge_crash(j); /* its last words may have come only now */
+    judge_crash(j); /* its traceback may have arrived only now */
     say_status(j);
     round_free(j);
     if (well)

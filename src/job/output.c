@@ -28,7 +28,7 @@ static void take_line(void *ctx, const stream *s, const char *text, size_t len)
     show_line(&j->screen, s, text, len);
 }
 
-/* A terminal shows bars anyway, below its lines; but not those of a stream that is teed. */
+/* A terminal already shows bars below its lines, except those of a teed stream. */
 static void take_bar(void *ctx, const stream *s, const char *text, size_t len)
 {
     job *j = ctx;

@@ -2,7 +2,7 @@
  *
  * One request may reach us several times. A scheduler signals every process of the job, so the signal may
  * come to us, to our workers and to the other hosts, in any order, and a host that gets it tells the others
- * through the roster. When a terminal's window is closed, the shell sends SIGHUP and then the kernel does;
+ * through the roster. When a terminal's window is closed, first the shell and then the kernel sends SIGHUP;
  * systemd sends SIGTERM and SIGHUP. All these count as one request: no worker is blamed for dying of it, and
  * the workers of all hosts get the same signal.
  */
@@ -15,7 +15,7 @@
 
 #include "base/clock.h"
 
-/* The job's status if this signal asks for its end. */
+/* The job's exit status if this signal asked it to end. */
 int request_status(int sig)
 {
     return sig == SIGTERM || sig == SIGUSR1 ? CO_EXIT_PREEMPTED : 128 + sig;
@@ -26,34 +26,35 @@ co_origin request_origin(int sig)
     return sig == SIGTERM || sig == SIGUSR1 ? CO_ORIGIN_SCHEDULER : CO_ORIGIN_USER;
 }
 
-/* The conductor says on its own terminal what it does. */
+/* A request from the conductor is not announced here: the conductor announces it on its own terminal. */
 static void say_request(job *j, int sig, co_origin origin)
 {
-    const char *name = sigabbrev_np(sig) ? sigabbrev_np(sig) : "?";
+    const char *name = co_signal_name(sig);
 
     if (origin == CO_ORIGIN_CONDUCTOR)
         return;
     if (j->round.state == ROUND_RUNNING)
-        co_screen_sayf(&j->screen, "SIG%s: passed on to all workers; they have %g s; once more kills them",
-                       name, j->spec->grace_s);
+        co_screen_sayf(&j->screen, "%s: passed on to all workers; they have %g s; once more kills them", name,
+                       j->spec->grace_s);
     else if (j->round.state == ROUND_IDLE && !j->round.is.number)
-        co_screen_sayf(&j->screen, "SIG%s: ended before the job began", name);
+        co_screen_sayf(&j->screen, "%s: ended before the job began", name);
 }
 
 void request_end(job *j, int sig, co_origin origin)
 {
     co_leave how = {.sig = sig, .origin = origin, .status = request_status(sig)};
 
-    /* The conductor has filtered out repeats itself. */
+    /* Repeated signals from the conductor need no filter here: the conductor filters them. */
     if (co_signal_repeats(sig, j->request.at_ns) && origin != CO_ORIGIN_CONDUCTOR)
         return;
     if (!j->request.sig)
         j->request.at_ns = co_now_ns();
-    if (j->request.other_sig && !j->request.sig) { /* we heard of the same request from another host first */
+    if (j->request.other_sig && !j->request.sig) { /* another host told us about the same request first */
         j->request.sig = sig;
         return;
     }
-    if (j->request.sig || j->orders.over || j->orders.err) { /* a second request, or ending anyway: at once */
+    /* a second request, or the job ends anyway: kill at once */
+    if (j->request.sig || j->orders.over || j->orders.err) {
         if (j->round.state == ROUND_ENDING && j->round.kill_ns)
             j->round.kill_ns = AT_ONCE;
         else if (j->round.state == ROUND_ENDING)
@@ -69,7 +70,7 @@ void request_end(job *j, int sig, co_origin origin)
     co_roster_leave(j->roster, &how);
 }
 
-/* What it died of, by wait status or as a shell says it; 0: no signal. */
+/* The signal it died of, from the wait status or from a shell's 128 + N; 0: no signal. */
 static int died_of(const worker *w)
 {
     if (!w->ended || w->blamed)

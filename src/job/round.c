@@ -37,8 +37,9 @@ static void fill_template(char *out, size_t size, const char *template, const jo
     out[n] = '\0';
 }
 
-/* What becomes of a stream: shown, teed, a file. As torchrun has it; with a log_dir every stream has a file.
- * */
+/* Decides where a stream goes: to the screen, to a file, or to both. The rules are torchrun's, but with a
+ * log_dir every stream has a file.
+ */
 static void set_stream(job *j, worker *w, int which)
 {
     const co_job_spec *spec = j->spec;
@@ -131,7 +132,7 @@ co_err round_start(job *j, const co_round *r)
     co_death_traces_take(&j->round.traces, "");
     set_view(j);
     CO_TRY(files_attempt(&j->files, r->restarts, spec->terms.nproc));
-    joblog_open(&j->log, r->number); /* the roster may be kept here only now */
+    joblog_open(&j->log, r->number); /* this host may keep the roster only since now */
     char last[32] = "";
     if (spec->terms.nproc > 1)
         snprintf(last, sizeof last, " to %d", r->first_rank + spec->terms.nproc - 1);
@@ -176,7 +177,7 @@ void round_end(job *j, int sig)
     j->round.state = ROUND_ENDING;
     j->round.ending_ns = (int64_t)(co_wall_s() * 1e9);
     j->round.kill_ns = co_now_ns() + (uint64_t)(j->spec->grace_s * 1e9);
-    for (int i = 0; i < j->round.n; i++) { /* what it says from now on is its answer */
+    for (int i = 0; i < j->round.n; i++) { /* exceptions from now on may result from the request to end */
         worker *w = &j->round.workers[i];
         if (w->exception[0])
             memcpy(w->earlier, w->exception, sizeof w->earlier);
@@ -189,7 +190,7 @@ void round_kill(job *j)
 {
     j->round.kill_ns = 0;
     for (int i = 0; i < j->round.n; i++)
-        j->round.had_to_kill |= j->round.workers[i].sock >= 0; /* it, or what it left running */
+        j->round.had_to_kill |= j->round.workers[i].sock >= 0; /* the worker, or a process that it left */
     signal_all(j, SIGKILL);
 }
 

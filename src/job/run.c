@@ -1,13 +1,14 @@
-/* run.c -- a job on one host: what the roster says, what the workers do, what signals ask for; one loop,
- * asleep in poll.
+/* run.c -- a job on one host: one loop that sleeps in poll and handles the roster's orders, the workers'
+ * events and signals.
  *
  *     IDLE --BEGIN--> RUNNING --all ended well--> IDLE, done
  *                        |  a worker failed | STOP | OVER | a signal | stalled
  *                        +--SIGTERM, or the signal--> ENDING --grace over--> SIGKILL
  *                                                       +--nobody left--> IDLE, stopped (if STOP asked)
  *
- * Invariants: a round's workers are gone, with all they started and all they printed, before the next begins
- * and before we return. The cause that is said is the roster's: the first in time over all hosts.
+ * Invariants: a round's workers, and all processes they started, are gone and their output is read before the
+ * next round begins and before we return. The cause that we report is the roster's: the earliest failure on
+ * any host.
  */
 #include "job/job_int.h"
 
@@ -56,7 +57,7 @@ static void follow(job *j, const co_roster_event *ev)
         return;
     case CO_ROSTER_STOP:
         j->orders.stop = true;
-        j->orders.begin = false; /* of the same round: it came and went before we looked */
+        j->orders.begin = false; /* its round is over before we started it */
         break;
     case CO_ROSTER_OVER:
         j->orders.over = true;
@@ -87,7 +88,7 @@ static void hear_roster(job *j)
 }
 
 /* --- answers ------------------------------------------------------------------------------------------- */
-/* Reported like any failure of a host: the others may go on without this one, unless it keeps the roster. */
+/* This host failed. The other hosts may go on without it, unless it keeps the roster. */
 static void not_begun(job *j)
 {
     co_failure f = {.host_rank = j->round.is.my_host, .rank = -1, .local_rank = -1, .status = 1 << 8};
@@ -104,7 +105,8 @@ static void not_begun(job *j)
     co_roster_leave(j->roster, &how);
 }
 
-/* Does what the roster waits for. Returns true if there was something: the roster may answer at once. */
+/* If the roster waits for us, reports that we have stopped or starts a round. Returns true if it did: the
+ * roster may answer at once. */
 static bool answer(job *j)
 {
     if (j->round.state != ROUND_IDLE || j->orders.over || j->orders.err)
@@ -154,14 +156,15 @@ static int longest_sleep(job *j)
     return sooner(ms, stall_due_ms(j));
 }
 
-/* Waits, then lets everybody whose descriptor woke us act. p has room for FIXED + 3 per worker. */
+/* Waits, then handles each descriptor that is ready. p has room for FIXED + 3 per worker. */
 static void wait_and_act(job *j, struct pollfd *p)
 {
     co_screen *c = &j->screen;
     int n = 2, ms = longest_sleep(j);
 
     co_outlets_push(&c->out, p);
-    /* Asked only now: of workers that waited for what has just gone out nothing else would tell us. */
+    /* Check this only after the push: workers may have waited for the bytes that were just written, and no
+     * other event would wake us. */
     c->hurries = j->round.state == ROUND_ENDING;
     bool full = co_outlets_full(&c->out) && !c->hurries;
     p[n++] = (struct pollfd){.fd = j->process.signal_fd, .events = POLLIN};
@@ -180,7 +183,7 @@ static void wait_and_act(job *j, struct pollfd *p)
         hear_signals(j);
     if (p[4].revents || (control_due_ns(j) && co_now_ns() >= control_due_ns(j)))
         control_read(j);
-    for (int i = 0; i < j->round.n; i++) { /* output first: what a dead worker said is there when it is judged */
+    for (int i = 0; i < j->round.n; i++) { /* output first: a dead worker is judged by its last lines */
         worker *w = &j->round.workers[i];
         const struct pollfd *q = p + FIXED + 3 * i;
         if (q[1].revents)
@@ -235,7 +238,8 @@ static void loop(job *j, struct pollfd *p)
 
 static int exit_status(const job *j)
 {
-    /* It crashed while saving, most likely. With 75 a scheduler would start the job again, for ever. */
+    /* The worker most likely crashed while saving. With status 75 a scheduler would restart the job again and
+     * again. */
     if (j->verdict.crash_status)
         return j->verdict.crash_status;
     if (j->request.sig && j->round.had_to_kill &&
@@ -280,7 +284,7 @@ static co_err set_up(job *j)
     snprintf(j->process.mark, sizeof j->process.mark, "COHORT_LAUNCHER=%d-%llx", (int)getpid(),
              (unsigned long long)co_now_ns());
     co_anchor_start(&j->process.anchor, j->process.mark);
-    prctl(PR_SET_CHILD_SUBREAPER, 1); /* what a killed guard leaves behind comes to us */
+    prctl(PR_SET_CHILD_SUBREAPER, 1); /* we adopt the processes of a killed guard */
     j->process.signal_fd = signalfd(-1, s, SFD_CLOEXEC | SFD_NONBLOCK);
     if (j->process.signal_fd < 0)
         return co_fail(CO_EIO, "signalfd: %m");
@@ -295,7 +299,7 @@ co_err co_job_run(const co_job_spec *spec, co_roster *roster, int *status)
     struct pollfd *p = co_array((size_t)(FIXED + 3 * spec->terms.nproc), sizeof *p);
     void (*on_pipe)(int) = signal(SIGPIPE, SIG_IGN);
     void (*on_file_size)(int) =
-        signal(SIGXFSZ, SIG_IGN); /* a log file at its limit is said, and the job goes on */
+        signal(SIGXFSZ, SIG_IGN); /* a log file at its size limit is reported, and the job goes on */
     co_err err = CO_ENOMEM;
 
     if (!j || !p)

@@ -5,17 +5,17 @@
  * ends the job. Who is blamed:
  *
  * 1. Workers wait for each other: when one hangs, all stop within a step. Those that stopped within two
- *    checks of the first are suspects; which of them was first is only the order of our checks.
+ *    checks of the first are suspects; their order within that time means nothing.
  * 2. A suspect that waits for nobody (a sleep, a disk, stopped) is the culprit.
  * 3. If all others wait (for a lock, a socket, a poll) and one worker computes without printing for S
  *    seconds, they wait for that one: it spins.
  * 4. Otherwise the suspect that stopped first.
  *
- * On several hosts, a host whose workers all wait for others lets the other hosts speak first, for two
- * checks. While an outlet is full no clock runs: a worker may wait to print, and the others for it, until our
- * reader reads.
+ * On several hosts, a host whose workers all wait gives the other hosts two checks to report first. While an
+ * outlet is full no clock runs: a worker may be waiting to print, and the others for that worker.
  *
- * Without --stall-after a job without output for HANG_SAY_S is said once, with who waits where, and goes on.
+ * Without --stall-after, a job without output for HANG_SAY_S goes on; one message says what each worker waits
+ * for.
  *
  * The crew of the trainer (proc/crew.c) has a rule of its own, because it knows more: its ranks are our code,
  * count their progress in shared memory and say when they wait. Here the workers are somebody else's
@@ -29,7 +29,7 @@
 
 #include "base/clock.h"
 
-#define IDLE_SHARE 0.01 /* of a core: whoever uses less computes nothing */
+#define IDLE_SHARE 0.01 /* of a core: a worker that uses less computes nothing */
 
 /* --- times --------------------------------------------------------------------------------------------- */
 static bool ends_job(const job *j)
@@ -42,7 +42,7 @@ static double limit_s(const job *j)
 {
     double hang_s = j->spec->hang_s > 0 ? j->spec->hang_s : HANG_SAY_S;
 
-    return ends_job(j) ? j->spec->stall_s : hang_s / 2; /* the first half passes before /proc is read at all */
+    return ends_job(j) ? j->spec->stall_s : hang_s / 2; /* /proc is not read in the first half */
 }
 
 static double interval_s(const job *j)
@@ -91,7 +91,7 @@ int stall_due_ms(const job *j)
     if (j->round.state != ROUND_RUNNING || (!ends_job(j) && j->stall.hang_said))
         return -1;
     uint64_t now = co_now_ns(), due = j->stall.next_ns;
-    if (!ends_job(j)) { /* while there is output nothing hangs */
+    if (!ends_job(j)) { /* a job with output does not hang */
         uint64_t quiet = last_output_ns(j) + (uint64_t)(limit_s(j) * 1e9);
         due = quiet > due ? quiet : due;
     }
@@ -99,13 +99,13 @@ int stall_due_ms(const job *j)
 }
 
 /* --- progress ------------------------------------------------------------------------------------------ */
-/* More than the threads use that only wake up to look at a clock, as those of gloo do a hundred times a
- * second (2 ms)? */
+/* Has the worker used more CPU time than idle threads need? Threads of gloo, for example, wake up a hundred
+ * times a second to check a clock. */
 static bool computed(uint64_t ticks, uint64_t before, double s)
 {
-    double idle = 1 + IDLE_SHARE * s * (double)sysconf(_SC_CLK_TCK); /* 1: the rest of an older tick */
+    double idle = 1 + IDLE_SHARE * s * (double)sysconf(_SC_CLK_TCK); /* 1: a tick that began before */
 
-    return ticks < before || (double)(ticks - before) > idle; /* less: a process has ended */
+    return ticks < before || (double)(ticks - before) > idle; /* fewer ticks: a process has ended */
 }
 
 static void check(worker *w, const co_proc *p, int n, double interval)
@@ -119,7 +119,7 @@ static void check(worker *w, const co_proc *p, int n, double interval)
     w->ticks = ticks;
 }
 
-/* Returns the longest time that one of them has made no progress. */
+/* Returns the longest time that any worker has made no progress. */
 static double check_all(job *j, const co_proc *p, int n)
 {
     bool unread = co_outlets_full(&j->screen.out);
@@ -142,7 +142,7 @@ static double check_all(job *j, const co_proc *p, int n)
 typedef struct survey {
     bystander *list; /* workers that make no progress, or compute without output, by rank */
     int n;
-    int running; /* workers in all */
+    int running; /* all workers that run */
 } survey;
 
 static bool survey_take(survey *out, job *j, const co_proc *p, int n)
@@ -165,7 +165,7 @@ static bool survey_take(survey *out, job *j, const co_proc *p, int n)
     return out->list != NULL;
 }
 
-/* Of the suspects that wait for others (or of those that do not), the one that stopped first. */
+/* The suspect that stopped first, among those that wait for others or among those that do not. */
 static const bystander *first_suspect(const survey *s, bool for_others, double at_least_s)
 {
     const bystander *first = NULL;
@@ -207,7 +207,7 @@ static bool same_place(const bystander *a, const bystander *b)
     return strcmp(a->in.where, b->in.where) == 0 && strcmp(a->in.state, b->in.state) == 0;
 }
 
-/* "0, 2-5": those at the same place as s[at]. */
+/* "0, 2-5": the ranks that wait in the same place as s[at]. */
 static void ranks_text(co_str *out, const bystander *s, int n, int at)
 {
     const char *between = "";
@@ -225,7 +225,7 @@ static void ranks_text(co_str *out, const bystander *s, int n, int at)
     }
 }
 
-/* "; standing still: rank 0: asleep in sleep; rank 1-3: asleep in futex", as far as there is room. */
+/* "; standing still: rank 0: asleep in sleep; rank 1-3: asleep in futex", cut to the room there is. */
 static void list(char *out, size_t size, const bystander *s, int n, const char *before)
 {
     static const char more[] = "; ...";
@@ -250,10 +250,10 @@ static void list(char *out, size_t size, const bystander *s, int n, const char *
     co_str_fini(&text);
 }
 
-/* With --stall-after: the culprit failed. */
+/* With --stall-after: the culprit counts as failed. */
 static void blame_stall(job *j, const survey *s, double longest)
 {
-    char all[184]; /* behind the longest advice */
+    char all[184]; /* the room after the longest advice */
     co_failure f;
     const bystander *who = culprit(s, longest - two_checks_s(j));
     bool early = longest < j->spec->stall_s + two_checks_s(j);
@@ -267,7 +267,7 @@ static void blame_stall(job *j, const survey *s, double longest)
     judge_failed(j, &f);
 }
 
-/* Without it: one line, and the job goes on. */
+/* Without --stall-after: one message, and the job goes on. */
 static void say_hang(job *j, const survey *s, double longest)
 {
     char all[600];

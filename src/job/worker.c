@@ -1,4 +1,4 @@
-/* worker.c -- one worker: its pipes, its lines, what its guard tells. */
+/* worker.c -- one worker: its pipes, its lines, the reports of its guard. */
 #include "job/worker_int.h"
 
 #include <errno.h>
@@ -13,7 +13,7 @@
 #include "proc/guard.h"
 #include "proc/look.h"
 
-/* PyTorch writes "[rank3]: " before each line of a traceback: how long that is. */
+/* The length of "[rank3]: ", which PyTorch writes before each line of a traceback. */
 static size_t rank_mark(const char *text, size_t len)
 {
     size_t n = sizeof "[rank" - 1;
@@ -172,8 +172,7 @@ static void guard_went(worker *w)
         ;
     if (w->ended)
         return;
-    w->ended =
-        true; /* somebody killed the guard: the worker went with it, and what it had started is ours now */
+    w->ended = true; /* somebody killed the guard: the worker died with it, and we adopted its other processes */
     w->status = SIGKILL;
     w->when_ns = (int64_t)(co_wall_s() * 1e9);
     snprintf(run, sizeof run, "TORCHELASTIC_RUN_ID=%s", w->run_id);

@@ -1,5 +1,5 @@
-/* worker_int.h -- one worker: its pipes, its lines, what its guard reports. It knows nothing of the job: what
- * it prints and what there is to say goes to worker_events. */
+/* worker_int.h -- one worker: its pipes, its lines, what its guard reports. It knows nothing of the job: its
+ * output and messages about it go to worker_events. */
 #ifndef CO_JOB_WORKER_INT_H
 #define CO_JOB_WORKER_INT_H
 
@@ -21,13 +21,13 @@ typedef struct stream {
     bool shown, teed;
 } stream;
 
-/* Who takes a worker's output. */
+/* Receives a worker's output. */
 typedef struct worker_events {
     void *ctx;
-    void (*bytes)(void *ctx, stream *s, const char *bytes, size_t n); /* as they came */
+    void (*bytes)(void *ctx, stream *s, const char *bytes, size_t n); /* raw bytes */
     void (*line)(void *ctx, const stream *s, const char *text, size_t len);
     void (*bar)(void *ctx, const stream *s, const char *text, size_t len); /* what an open bar shows */
-    void (*say)(void *ctx, const char *text); /* for the user, about this worker */
+    void (*say)(void *ctx, const char *text); /* a message to the user about this worker */
 } worker_events;
 
 typedef struct worker {
@@ -40,9 +40,9 @@ typedef struct worker {
     char tee_prefix[128];
     tail tail;
     bool in_traceback;
-    bool saw_place;      /* the line before was indented, and a place in a source file was among such lines */
+    bool saw_place;      /* the last lines were indented, and one of them named a place in a source file */
     char exception[256]; /* last line of the last traceback */
-    char earlier[256];   /* the same, of tracebacks before the round was asked to end */
+    char earlier[256];   /* the same for tracebacks before the round was asked to end */
     bool ended, blamed;
     int status;
     int not_started; /* errno of its exec; 0: it was started */
@@ -54,11 +54,11 @@ typedef struct worker {
 } worker;
 
 void worker_read(worker *w, int which);
-/* Its guard is gone, and with it all that the worker started. Reads what is in the pipe, then closes it:
- * somebody who got the descriptor from the worker may keep the other end open for ever. */
+/* Its guard is gone, and with it all that the worker started. Reads what is in the pipe, then closes it: a
+ * process that inherited the descriptor from the worker may keep the other end open for ever. */
 void worker_close(worker *w, int which);
-/* Lines that are due by time alone. Returns 0 if there were some, else the ms until there may be; -1: none
- * wait. */
+/* Emits lines whose time has come. Returns 0 if there were any, else the ms until the next may be due; -1: no
+ * line waits. */
 int worker_turn(worker *w, uint64_t now_ns);
 void worker_take_reports(worker *w); /* from its guard */
 bool worker_failed(const worker *w);

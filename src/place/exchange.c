@@ -1,5 +1,7 @@
-/* exchange.c -- the first launcher listens, makes the token and tells the others; these learn it. Where
- * that goes through is the row's business; that it happens before anybody opens a roster is ours.
+/* exchange.c -- the first launcher listens, makes the token and sends both to the others.
+ *
+ * The place's row decides how they travel (munge, PMIx, PMI). This file makes sure that every launcher has
+ * them before it opens a roster.
  */
 #include "place/place_int.h"
 
@@ -43,7 +45,7 @@ co_err waiting_over(const waiting *w)
         w->place->seats);
 }
 
-/* All launchers are on this host: nobody else need reach it. */
+/* All launchers are on this host, so no other host needs to reach it. */
 static bool alone(const co_place *p)
 {
     return p->nodes == 1 || p->tasks == p->seats;
@@ -121,13 +123,13 @@ co_err co_place_share(co_place *p, co_meet *where, void (*told)(const char *line
                        "COHORT_TOKEN with"
                        " valueFrom.secretKeyRef; or --insecure",
                        p->name);
-    if (where->role == CO_MEET_AUTO) /* nobody typed a rank: no advice about --node-rank */
+    if (where->role == CO_MEET_AUTO) /* the user typed no rank, so messages should not speak of --node-rank */
         where->role = p->seat ? CO_MEET_JOIN : CO_MEET_SERVE;
     if (!p->row->share) {
         snprintf(where->endpoint, sizeof where->endpoint, "%s", p->endpoint);
         return CO_OK;
     }
-    if (p->row->address && (*where->token || where->insecure)) { /* everybody can work the rest out */
+    if (p->row->address && (*where->token || where->insecure)) { /* every launcher can compute the endpoint */
         CO_TRY(first_address(host, sizeof host, p));
         co_endpoint_text(where->endpoint, sizeof where->endpoint, host, lobby_port(p->run_id, 0));
         return CO_OK;

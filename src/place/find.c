@@ -1,8 +1,9 @@
-/* find.c -- the table of places, in the order in which they are looked for, and what does not fit them.
+/* find.c -- the table of places, in the order in which they are tried, and the checks of the command line
+ * against the place.
  *
  * The order matters: mpirun inside a Slurm job inherits SLURM_PROCID, and anything may run inside a pod.
- * What is nearest to us, and says so most plainly, comes first. Nothing is looked for inside a worker: it
- * has inherited all of it.
+ * The innermost scheduler comes first. Inside a worker of another launcher no place is tried, because the
+ * worker has inherited all variables of the outer job.
  */
 #include "place/place_int.h"
 
@@ -51,7 +52,7 @@ void place_name_run(co_place *p, const char *text)
     snprintf(p->run_id, sizeof p->run_id, "mpi-%.100s", text);
     for (char *c = p->run_id; *c; c++)
         if (!strchr("ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789.-", *c))
-            *c = '-'; /* a folder is called so */
+            *c = '-'; /* the run id becomes the name of a folder */
 }
 
 static void one_each(char *out, size_t size, const co_place *p, int hosts)
@@ -62,7 +63,7 @@ static void one_each(char *out, size_t size, const co_place *p, int hosts)
 #pragma GCC diagnostic pop
 }
 
-/* Whether what the line asks for is what the place has. */
+/* Checks the command line against what the place has. */
 static co_err fits(const co_place *p, const co_place_ask *ask)
 {
     char start[200], wish[40];
@@ -98,9 +99,10 @@ static co_err fits(const co_place *p, const co_place_ask *ask)
     return CO_OK;
 }
 
-/* On one terminal the first launcher's sentence is enough. Not where hosts were asked for: mpirun ends all
- * tasks with the first that ends, so task 0 may never come to its sentence; and if there was no answer, it
- * rests on what this host has, and task 0's may have nothing to refuse. */
+/* On one terminal the first launcher's message is enough, unless we had to query mpirun about the hosts
+ * (p->channel). Then every task prints its own: mpirun ends all tasks as soon as one ends, so task 0 may not
+ * get to print anything. And if mpirun did not answer, the refusal follows from this host's variables, and
+ * task 0 on another host may have nothing to refuse. */
 static co_err refuse(const co_place *p)
 {
     if (p->quiet && !p->channel)
@@ -108,7 +110,7 @@ static co_err refuse(const co_place *p)
     return co_fail_in(CO_EINPUT, "launch");
 }
 
-/* Why it is closed outlives what closing it may fail at. */
+/* Keeps the message of `err`, which an error while closing would overwrite. */
 static co_err close_failed(co_place *p, co_err err)
 {
     char why[1024];

@@ -1,8 +1,8 @@
 /* hostlist.c -- Slurm's short forms: "gpu[001-003,7],login" for names, "2(x3),1" for tasks on each node.
  *
- * A name may have several brackets, the last counting fastest, and text after them. Leading zeros fix the
- * width. The work is bounded by HOSTS_MOST names whatever the list says: a range is refused before it is
- * walked.
+ * A name may have several brackets, of which the last counts fastest, and text after them. Leading zeros set
+ * the width. No list costs more than HOSTS_MOST names: a range that is too long is refused before it is
+ * expanded.
  */
 #include "place/place_int.h"
 
@@ -24,7 +24,7 @@ static co_err bad(const char *why)
     return co_fail(CO_EINPUT, "the list of nodes cannot be read: %s", why);
 }
 
-/* 1 to 9 digits; *len: how many. -1: none, or too many. */
+/* A number of 1 to 9 digits; *len: how many. -1: no digits, or too many. */
 static long number(const char *at, const char *end, int *len)
 {
     long n = 0;
@@ -60,7 +60,7 @@ static co_err bracket(walk *w, const char *at, const char *close, const char *en
         int width, len;
         long lo = number(at, close, &width), hi = lo;
         if (lo < 0)
-            return bad("a bracket holds something else than numbers");
+            return bad("a bracket holds something other than numbers");
         at += width;
         if (at < close && *at == '-') {
             hi = number(at + 1, close, &len);

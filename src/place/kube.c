@@ -1,11 +1,12 @@
-/* kube.c -- a pod of a Kubernetes Indexed Job, alone or inside a JobSet: JOB_COMPLETION_INDEX says which,
- * the pod's full name says where pod 0 is. How many there are is not in a pod's environment: --nnodes (or
- * PET_NNODES) is.
+/* kube.c -- a pod of a Kubernetes Indexed Job, alone or inside a JobSet.
+ *
+ * JOB_COMPLETION_INDEX is the pod's number, and its full name leads to the name of pod 0. Kubernetes does not
+ * tell a pod how many pods there are: --nnodes or PET_NNODES must.
  *
  *     train-3.train.default.svc.cluster.local  -->  train-0.train.default.svc.cluster.local:29400
  *
- * That name resolves only once pod 0 runs (and a headless Service stands behind it): whoever connects
- * waits for it.
+ * That name resolves only once pod 0 runs, and only if there is a headless Service. The other pods wait until
+ * it resolves.
  */
 #include "place/place_int.h"
 
@@ -14,7 +15,7 @@
 #include <string.h>
 #include <unistd.h>
 
-/* This host's name with its domain, as /etc/hosts of a pod with a subdomain has it; "" if it has none. */
+/* This host's name with its domain, which /etc/hosts of a pod with a subdomain contains; "": no domain. */
 static void full_name(char *out, size_t size)
 {
     struct addrinfo want = {.ai_flags = AI_CANONNAME, .ai_socktype = SOCK_STREAM}, *found = NULL;
@@ -31,7 +32,7 @@ static void full_name(char *out, size_t size)
         snprintf(out, size, "%s", name);
 }
 
-/* NAME-index.DOMAIN to NAME-0.DOMAIN. */
+/* Converts NAME-index.DOMAIN to NAME-0.DOMAIN. */
 static bool pod_zero(char *out, size_t size, const char *full, int index)
 {
     char tail[16];

@@ -1,9 +1,10 @@
-/* layout.c -- from the host of every task to what a place says of hosts. Under mpirun a host may have more
- * tasks than another: what one host knows of itself says nothing about the others. Everybody computes this
- * from the same list, so all come to the same.
+/* layout.c -- computes the numbers of hosts and tasks from a list of every task's host.
  *
- * Hosts are numbered in the order of their first tasks, tasks of a host in the order of their ranks, as
- * both mpiruns do it.
+ * Under mpirun hosts may have different numbers of tasks, so a host cannot infer them from its own. All
+ * launchers compute them from the same list and get the same result.
+ *
+ * Hosts are numbered in the order of their first tasks, and the tasks of a host in the order of their ranks,
+ * as Open MPI and MPICH number them.
  */
 #include "place/place_int.h"
 

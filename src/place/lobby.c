@@ -1,15 +1,15 @@
-/* lobby.c -- where the first launcher of a Slurm step answers the others, before they know port and token
- * of the roster:
+/* lobby.c -- a small server in the first launcher of a Slurm step: it sends the others the roster's port and
+ * token. It listens on one of LOBBY_PORTS ports, which all launchers derive from the step.
  *
- *     joiner                                         first launcher, one of LOBBY_PORTS ports that both derive from the step
- *       munge("cohort-lobby RUN SEAT") '\n'  -->       decodes it: same user, same run?
- *                                            <--     munge(card) '\n', for this user alone
- *       "ok\n"                               -->       one seat less to wait for
+ *     joiner                                       first launcher
+ *       munge("cohort-lobby RUN SEAT") '\n'  -->     decodes it: same user, same run?
+ *                                            <--   munge(card) '\n', for this user alone
+ *       "ok\n"                               -->     one seat less to wait for
  *
- * Whoever sends something else gets nothing, and is closed after LOBBY_LINE bytes or CO_STRANGER_MS; at
- * most CO_STRANGERS at once, the oldest goes first. A credential works once (munge's own memory), so a
- * recorded one is no key; and the answer is of no use to another user. A thread of its own; it ends when
- * every seat has said ok, or when the lobby is closed.
+ * A client that sends anything else gets no answer and is closed after LOBBY_LINE bytes or CO_STRANGER_MS.
+ * At most CO_STRANGERS clients are connected at once; when one more comes, the oldest is closed. The munge
+ * daemon accepts a credential once, so a recorded one is useless, and only this user can decode the answer.
+ * The lobby runs in a thread of its own, which ends when every seat has said ok or the lobby is closed.
  */
 #include "place/place_int.h"
 
@@ -25,9 +25,9 @@
 #include "base/hash.h"
 
 typedef struct guest {
-    int fd; /* -1: none */
+    int fd; /* -1: this slot is free */
     uint64_t until_ns;
-    int seat; /* answered; 0: not yet */
+    int seat; /* the seat that got its answer; 0: no answer sent yet */
     size_t have;
     char line[LOBBY_LINE + 1];
 } guest;
@@ -38,14 +38,14 @@ struct lobby {
     munge *munge;
     char run_id[128];
     int seats, left;
-    bool *has; /* [seats] */
+    bool *has; /* [seats]: which of them have the card */
     char answer[CARD_TEXT];
     guest guests[CO_STRANGERS];
 };
 
 int lobby_port(const char *run_id, int nth)
 {
-    uint64_t h = co_fnv1a64(run_id, strlen(run_id)); /* both sides must agree, nothing else */
+    uint64_t h = co_fnv1a64(run_id, strlen(run_id)); /* any hash will do that both sides use */
 
     return 10000 + (int)((h + (uint64_t)nth * 2503u) % 20000u);
 }
@@ -63,7 +63,7 @@ static void admit(lobby *l)
 
     if (fd < 0) {
         if (errno == EMFILE || errno == ENFILE)
-            poll(NULL, 0, 100); /* the listener stays readable: no busy waiting */
+            poll(NULL, 0, 100); /* the listener stays readable, so sleep instead of spinning */
         return;
     }
     for (int i = 0; i < CO_STRANGERS && g->fd >= 0; i++)
@@ -74,7 +74,7 @@ static void admit(lobby *l)
     *g = (guest){.fd = fd, .until_ns = co_now_ns() + CO_STRANGER_MS * UINT64_C(1000000)};
 }
 
-/* A whole line came. False: nothing more to hear from this one. */
+/* Acts on a whole line. False: we are done with this client. */
 static bool heard(lobby *l, guest *g)
 {
     char text[LOBBY_LINE], answer[LOBBY_ANSWER];
@@ -92,7 +92,7 @@ static bool heard(lobby *l, guest *g)
         return false;
     size_t n = strlen(answer);
     answer[n++] = '\n';
-    /* less than a socket holds: all or nothing */
+    /* the answer is shorter than a socket's buffer, so it is sent whole or not at all */
     if (send(g->fd, answer, n, MSG_NOSIGNAL | MSG_DONTWAIT) != (ssize_t)n)
         return false;
     g->seat = seat;

@@ -1,7 +1,8 @@
-/* lobby_client.c -- asking the first launcher of a Slurm step for its card (lobby.c has the words).
+/* lobby_client.c -- fetches the card from the first launcher of a Slurm step (lobby.c has the protocol).
  *
- * It may not listen yet, or at another of the ports, and others may listen at some of them: every address
- * and port is tried, round after round, until an answer comes that munge says is this user's.
+ * The first launcher may not listen yet, it may use any of the ports, and other programs may use the rest.
+ * So we try every address and port, again and again, until an answer comes that munge attributes to this
+ * user.
  */
 #include "place/place_int.h"
 
@@ -43,7 +44,7 @@ static co_err read_line(char *out, size_t size, int fd, const co_patience *p)
         if (n < 0 && (errno == EAGAIN || errno == EINTR))
             continue;
         if (n <= 0)
-            return co_fail(CO_EPEER, "it closed the connection without an answer (of another job?)");
+            return co_fail(CO_EPEER, "it closed the connection without an answer (is it another job's?)");
         have += (size_t)n;
         out[have] = '\0';
         char *end = memchr(out, '\n', have);
@@ -55,7 +56,7 @@ static co_err read_line(char *out, size_t size, int fd, const co_patience *p)
     return co_fail(CO_EFORMAT, "its answer has no end");
 }
 
-/* One address and port. */
+/* Tries one address and port. */
 static co_err ask_one(card *out, munge *m, const char *greeting, const co_addr *to, const co_patience *p)
 {
     char line[LOBBY_ANSWER], text[CARD_TEXT];
@@ -63,7 +64,7 @@ static co_err ask_one(card *out, munge *m, const char *greeting, const co_addr *
     int fd;
 
     CO_TRY(co_net_connect(&fd, to, &now));
-    co_err err = munge_wrap(m, line, LOBBY_LINE, greeting); /* each works once */
+    co_err err = munge_wrap(m, line, LOBBY_LINE, greeting); /* a new one each time: a credential works once */
     if (!err)
         err = send_line(fd, line);
     if (!err)
@@ -93,7 +94,7 @@ static co_err ask_all(card *out, munge *m, const char *host, const char *run_id,
             co_addr_set_port(&to[i], lobby_port(run_id, k));
             co_err err = ask_one(out, m, greeting, &to[i], p);
             co_addr_text(via, sizeof via, &to[i]);
-            if (!err) { /* this address leads there: it is the one to go on with */
+            if (!err) { /* this address works, so the roster will be reached by it, too */
                 co_endpoint_parse(&at, out->endpoint);
                 co_endpoint_text(out->endpoint, sizeof out->endpoint, via, at.port);
                 return CO_OK;

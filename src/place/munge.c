@@ -1,9 +1,9 @@
-/* munge.c -- credentials by munge, the daemon that every node of most Slurm clusters runs: text in, a word
- * out that only the same user can read, on any node of the cluster, once, within minutes.
+/* munge.c -- encrypts text with munge, a daemon that runs on every node of most Slurm clusters. Only the
+ * same user can decode the result (a credential), on any node of the cluster, once, and within minutes.
  *
- * The library (libmunge.so.2) is loaded when it is needed. Its five calls are declared here; their types
- * are pointers, ints and enums since 2007. The socket is the one that slurm.conf's AuthInfo names, else
- * the library's own.
+ * The library (libmunge.so.2) is loaded when it is needed. Its six calls are declared here: their types have
+ * been pointers, ints and enums since 2007. The daemon's socket is the one that AuthInfo in slurm.conf names;
+ * without AuthInfo, the library's default.
  */
 #include "place/place_int.h"
 
@@ -17,7 +17,7 @@
 #include "base/library.h"
 #include "proc/command.h"
 
-/* As in munge.h. */
+/* Values of munge.h. */
 enum { OPT_CIPHER = 0, OPT_SOCKET = 8, OPT_UID = 9, CIPHER_AES128 = 4 };
 typedef struct munge_ctx munge_ctx;
 
@@ -42,10 +42,10 @@ static bool load(munge *m)
     return m->library != NULL;
 }
 
-/* "socket=/run/munge/munge.socket.2,cred_expire=5" to the path. */
+/* Takes the path out of "socket=/run/munge/munge.socket.2,cred_expire=5". */
 static bool socket_of(char *out, size_t size)
 {
-    static char text[1 << 16]; /* all of the configuration; only ever read by the thread that starts a job */
+    static char text[1 << 16]; /* the whole configuration; only the thread that starts a job uses it */
     const char *argv[] = {"scontrol", "show", "config", NULL};
     char info[1024];
 
@@ -96,8 +96,9 @@ co_err munge_wrap(munge *m, char *out, size_t size, const char *text)
 {
     char *credential = NULL;
 
-    /* For this user alone and encrypted, whatever the daemon's own choice: a token is in it. Each time
-     * anew: decoding leaves the settings of the credential that was decoded, and that may be a stranger's. */
+    /* The text contains a token: encrypt it, for this user alone, whatever the daemon's defaults are. Do
+     * this before every call: munge_decode overwrites the settings with those of the credential that it
+     * decoded, which may be a stranger's. */
     if (m->set(m->ctx, OPT_CIPHER, CIPHER_AES128) != 0 || m->set(m->ctx, OPT_UID, geteuid()) != 0)
         return co_fail(CO_EIO, "munge cannot encrypt for one user: %s", m->why(m->ctx));
     if (m->encode(&credential, m->ctx, text, (int)strlen(text)) != 0 || !credential)
@@ -121,9 +122,10 @@ co_err munge_unwrap(munge *m, char *out, size_t size, const char *credential)
     if (m->decode(credential, m->ctx, &bytes, &len, &uid, &gid) != 0)
         err = co_fail(CO_EINPUT, "munge refuses the credential: %s", m->why(m->ctx));
     else if (uid != geteuid())
-        err = co_fail(CO_EINPUT, "the credential is of user %u, not of %u", (unsigned)uid, (unsigned)geteuid());
+        err = co_fail(CO_EINPUT, "the credential belongs to user %u, not to %u", (unsigned)uid,
+                      (unsigned)geteuid());
     else if (!bytes || len <= 0 || (size_t)len >= size || memchr(bytes, 0, (size_t)len))
-        err = co_fail(CO_EINPUT, "the credential holds %d bytes that are no text of ours", len);
+        err = co_fail(CO_EINPUT, "the credential holds %d bytes that are not text of ours", len);
     else {
         memcpy(out, bytes, (size_t)len);
         out[len] = '\0';

@@ -1,8 +1,8 @@
-/* ompi.c -- Open MPI's mpirun, and prterun and others that speak PMIx: ranks from the environment, the
- * card through PMIx (pmix.c).
+/* ompi.c -- Open MPI's mpirun, and other launchers that speak PMIx, such as prterun. Ranks come from the
+ * environment, the card through PMIx (pmix.c).
  *
- * What goes through it is as safe as the launcher's own connections, which are plain in most
- * installations.
+ * PMIx protects the card, token included, no better than mpirun's own connections are protected. Most
+ * installations do not encrypt them.
  */
 #include "place/place_int.h"
 
@@ -28,14 +28,14 @@ static co_err enter(co_place *p)
             CO_EINPUT,
             "%s: the processes cannot find each other through PMIx: %s. COHORT_TOKEN in the environment of "
             "all (mpirun -x COHORT_TOKEN; `cohort token` makes one) with --nnodes=N "
-            "--rdzv-endpoint=HOST:29400, HOST being the first one's, works without it",
+            "--rdzv-endpoint=HOST:29400, where HOST is the first host, works without it",
             p->name, why);
     }
     p->channel = x;
     return CO_OK;
 }
 
-/* Hosts by their names: Open MPI's server knows the number of a host only for processes that are on it. */
+/* Identifies hosts by name: Open MPI's server gives the number of a host only for processes on that host. */
 static bool learn_hosts(co_place *p)
 {
     int host[CO_MAX_HOSTS];
@@ -62,7 +62,7 @@ static co_err share(co_place *p, card *c, const co_patience *patience, void (*to
     return err ? co_fail_in(err, "%s", p->name) : CO_OK;
 }
 
-/* prterun: how many there are is known to PMIx alone. */
+/* For prterun, which puts the number of processes into PMIx alone and not into the environment. */
 static co_err ask_all(co_place *p)
 {
     CO_TRY(enter(p));

@@ -1,19 +1,19 @@
-/* pmi.c -- MPICH's mpirun (Hydra), Intel's, and whoever else speaks PMI-1 on the descriptor PMI_FD: lines
- * of key=value words.
+/* pmi.c -- MPICH's mpirun (Hydra), Intel's, and other launchers that speak PMI-1 on the descriptor PMI_FD:
+ * lines of key=value pairs.
  *
  *     cmd=init pmi_version=1 pmi_subversion=1     cmd=response_to_init pmi_version=1 pmi_subversion=1 rc=0
  *     cmd=get_my_kvsname                          cmd=my_kvsname kvsname=kvs_1
  *     cmd=put kvsname=kvs_1 key=k value=v         cmd=put_result rc=0
  *     cmd=get kvsname=kvs_1                       cmd=get_result rc=0
  *         key=PMI_process_mapping                     value=(vector,(0,1,2),(1,1,1))
- *     cmd=barrier_in                              cmd=barrier_out            (when all have said it)
+ *     cmd=barrier_in                              cmd=barrier_out            (when all have sent barrier_in)
  *     cmd=get kvsname=kvs_1 key=k                 cmd=get_result rc=0 value=v
  *     cmd=finalize                                cmd=finalize_ack
  *
- * The descriptor is used up here; the workers' environment does not name it (job/env.c). What goes over it
- * is as safe as the launcher's own connections, which are plain in most installations. One that failed
- * stays open until the process ends: Hydra kills who hangs up without a farewell, before anybody reads
- * why.
+ * The launcher uses the descriptor up, so the workers' environment does not name it (job/env.c). PMI protects
+ * the card, token included, no better than mpirun's own connections are protected, and most installations do
+ * not encrypt them. After a failure the descriptor stays open until the process ends: Hydra kills all
+ * processes when one closes it without `finalize`, and nobody would read the error message.
  */
 #include "place/place_int.h"
 
@@ -34,11 +34,11 @@ enum { ANSWER_S = 30, FAREWELL_S = 2 };
 
 typedef struct pmi {
     int fd;
-    bool failed;   /* there is no talking any more */
+    bool failed;   /* the connection is of no further use */
     char kvs[300]; /* the key-value space */
 } pmi;
 
-/* One line; a byte at a time, as nothing may be read past it that is not ours yet. */
+/* Reads one line, a byte at a time, so that nothing after it is consumed. */
 static co_err hear(char line[PMI_LINE], int fd, waiting *w)
 {
     for (size_t have = 0; have < PMI_LINE - 1;) {
@@ -64,7 +64,7 @@ static co_err hear(char line[PMI_LINE], int fd, waiting *w)
 
 static co_err ask(char answer[PMI_LINE], pmi *x, waiting *w, const char *line, size_t len)
 {
-    void (*on_pipe)(int) = signal(SIGPIPE, SIG_IGN); /* it may be gone; then write says so */
+    void (*on_pipe)(int) = signal(SIGPIPE, SIG_IGN); /* if the server is gone, write fails instead */
     co_err err = co_fs_write_all(x->fd, line, len, "PMI_FD");
 
     signal(SIGPIPE, on_pipe);
@@ -74,7 +74,7 @@ static co_err ask(char answer[PMI_LINE], pmi *x, waiting *w, const char *line, s
     return err;
 }
 
-/* Says a line, hears the answer, which must be `want` and well. CO_EFAIL: it is not well. */
+/* Sends a line and reads the answer, which must be `want` with rc=0. CO_EFAIL: rc is not 0. */
 __attribute__((format(printf, 5, 6))) static co_err say(char answer[PMI_LINE], pmi *x, waiting *w,
                                                         const char *want, const char *fmt, ...)
 {
@@ -89,7 +89,7 @@ __attribute__((format(printf, 5, 6))) static co_err say(char answer[PMI_LINE], p
     CO_TRY(ask(answer, x, w, line, (size_t)n));
     if (!pmi_value(got, sizeof got, answer, "cmd") || strcmp(got, want) != 0) {
         x->failed = true;
-        return co_fail(CO_EFORMAT, "PMI answered something else than %s", want);
+        return co_fail(CO_EFORMAT, "PMI answered something other than %s", want);
     }
     if (pmi_value(rc, sizeof rc, answer, "rc") && strcmp(rc, "0") != 0)
         return co_fail(CO_EFAIL, "PMI refused: %s, rc=%s", want, rc);
@@ -117,7 +117,7 @@ static co_err enter(co_place *p, waiting *w)
             CO_EINPUT,
             "there is no PMI_FD through which the processes could find each other. COHORT_TOKEN in the"
             " environment of all (`cohort token` makes one) with --nnodes=%d --rdzv-endpoint=HOST:29400, "
-            "HOST being the first one's, works without it",
+            "where HOST is the first host, works without it",
             p->seats);
     pmi *x = p->channel = co_zalloc(sizeof *x);
     if (!x)
@@ -141,7 +141,7 @@ static void leave(co_place *p)
     p->channel = NULL;
 }
 
-/* A server need not have this key; then hosts stay unknown. */
+/* Some servers do not have this key; then we do not know the hosts. */
 static co_err learn_hosts(co_place *p, waiting *w)
 {
     char line[PMI_LINE], text[PMI_LINE];
@@ -171,14 +171,14 @@ static co_err pass(co_place *p, char text[CARD_TEXT], waiting *w)
     CO_TRY(say(line, x, w, "get_result", "cmd=get kvsname=%s key=cohort-card\n", x->kvs));
     return pmi_value(text, CARD_TEXT, line, "value")
                ? CO_OK
-               : co_fail(CO_EFORMAT, "PMI has no word from the first process");
+               : co_fail(CO_EFORMAT, "PMI has no card from the first process");
 }
 
 static co_err share(co_place *p, card *c, const co_patience *patience, void (*told)(const char *))
 {
     waiting w = waiting_begin(p, patience, told);
     char text[CARD_TEXT] = "";
-    co_err err = p->channel ? CO_OK : enter(p, &w); /* all on this host: nothing was asked yet */
+    co_err err = p->channel ? CO_OK : enter(p, &w); /* no channel yet if all tasks are on this host */
 
     if (!err && p->seat == 0)
         err = card_text(text, c);
@@ -202,7 +202,7 @@ static co_err find(co_place *p, const co_place_ask *ask)
         return CO_OK;
     CO_TRY(env_whole(&p->seats, "PMI_SIZE", 1, 1 << 20, 1));
     CO_TRY(env_whole(&p->seat, "PMI_RANK", 0, p->seats - 1, 0));
-    if (slurm_is_step(p->seat, p->seats)) /* srun's own: Slurm knows more about it */
+    if (slurm_is_step(p->seat, p->seats)) /* srun set PMI_RANK: leave it to slurm.c, which knows more */
         return CO_OK;
     CO_TRY(env_whole(&p->tasks, "MPI_LOCALNRANKS", 1, p->seats, 1));
     CO_TRY(env_whole(&p->task, "MPI_LOCALRANKID", 0, p->tasks - 1, 0));

@@ -1,10 +1,9 @@
-/* pmix.c -- the library libpmix.so.2, loaded when it is needed, and the one exchange that is made through
- * it.
+/* pmix.c -- loads libpmix.so.2 when it is needed, and passes the card from the first process to the others.
  *
- * Values that it gives us are not freed: how to do that changed between its versions, and they are small.
- * Only the fence waits for others. It knows no deadline (pmix.timeout is not heeded by Open MPI 4's
- * server), so it is started, and waited for here; one that is not over in time is left behind with all
- * that it may still touch.
+ * We do not free the values that PMIx returns: they are small, and the way to free them differs between its
+ * versions. Only the fence waits for other processes. It has no deadline of its own (the server of Open MPI 4
+ * ignores pmix.timeout), so we start it without blocking and wait for its callback. A fence that is not over
+ * in time is abandoned, and the memory that it may still use is never freed.
  */
 #include "place/pmix_abi.h"
 #include "place/place_int.h"
@@ -30,7 +29,7 @@ struct pmix {
     int (*get)(const abi_proc *, const char *key, const abi_info *, size_t, abi_value **);
     const char *(*text)(int status);
 
-    /* the fence; PMIx may look at these, and call back, until it is over */
+    /* the fence: PMIx may read these, and call us back, until the fence is over */
     abi_proc all;
     abi_info collect;
     pthread_mutex_t lock;
@@ -72,7 +71,7 @@ co_err pmix_open(pmix **out)
     return CO_OK;
 }
 
-/* Not unloaded: it has threads and handlers of its own. */
+/* The library stays loaded, because it has threads and handlers of its own. */
 void pmix_close(pmix *x)
 {
     if (!x)
@@ -80,7 +79,7 @@ void pmix_close(pmix *x)
     pthread_mutex_lock(&x->lock);
     bool open = x->open;
     pthread_mutex_unlock(&x->lock);
-    if (open) /* it will call back, or never; and who did not answer is asked for nothing more */
+    if (open) /* the fence may still call us back, and a server that does not answer gets no more calls */
         return;
     x->finalize(NULL, 0);
     pthread_mutex_destroy(&x->lock);
@@ -111,7 +110,7 @@ bool pmix_hosts(const pmix *x, int *host, int n)
             v->type != TYPE_STRING || !v->data.string)
             return false;
         name[r] = v->data.string;
-        for (host[r] = 0; strcmp(name[host[r]], name[r]) != 0;) /* the first rank there stands for the host */
+        for (host[r] = 0; strcmp(name[host[r]], name[r]) != 0;) /* a host's number is its first rank */
             host[r]++;
     }
     return true;
@@ -128,7 +127,7 @@ static void fence_over(int status, void *arg)
     pthread_mutex_unlock(&x->lock);
 }
 
-/* Until every process has called it: then all have what was put before. */
+/* Waits until every process has called it. Then each can get what the others put before. */
 static co_err fence(pmix *x, waiting *w)
 {
     int ms = 1;
@@ -173,7 +172,7 @@ co_err pmix_pass(pmix *x, char text[CARD_TEXT], waiting *w)
     if (gives)
         return CO_OK;
     if (!v || v->type != TYPE_STRING || !v->data.string || strlen(v->data.string) >= CARD_TEXT)
-        return co_fail(CO_EFORMAT, "PMIx gives no word from the first process");
+        return co_fail(CO_EFORMAT, "PMIx gives no card from the first process");
     snprintf(text, CARD_TEXT, "%s", v->data.string);
     return CO_OK;
 }

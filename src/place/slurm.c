@@ -1,9 +1,9 @@
-/* slurm.c -- inside Slurm: a step has a launcher for each task; a batch script or an interactive shell is
- * no step, and srun starts us in one.
+/* slurm.c -- inside Slurm. In a step there is a launcher for each task. A batch script or an interactive
+ * shell is not in a step: there the launcher runs itself again under srun.
  *
- * SLURM_STEP_ID alone is no proof of a step: newer versions set it in batch scripts and interactive
- * shells, to numbers near 2^32. The first host is asked for by the name in SLURM_STEP_NODELIST; where
- * names do not resolve, scontrol knows the address.
+ * SLURM_STEP_ID does not prove that we are in a step: newer versions set it in batch scripts and interactive
+ * shells, too, to numbers near 2^32. The first name in SLURM_STEP_NODELIST is the first host. If that name
+ * does not resolve, scontrol gives the address.
  */
 #include "place/place_int.h"
 
@@ -39,7 +39,7 @@ static void name_host(co_place *p)
         snprintf(p->host, sizeof p->host, "%s", name);
 }
 
-/* srun gives the launcher every CPU of its host: it divides them itself. */
+/* With --cpu-bind=none the launcher may use every CPU of its host, and divides them among its workers. */
 static void starting_line(co_place *p, int nodes)
 {
     snprintf(p->start, sizeof p->start, "srun --nodes=%d --ntasks=%d --ntasks-per-node=1 --cpu-bind=none",
@@ -74,7 +74,7 @@ static co_err find_step(co_place *p, const char *job)
     return CO_OK;
 }
 
-/* A batch script or a shell: all nodes of the job, or as many of them as were asked for. */
+/* In a batch script or a shell: takes all nodes of the job, or as many as --nnodes says. */
 static co_err find_job(co_place *p, const co_place_ask *ask, const char *job)
 {
     int have;
@@ -100,7 +100,7 @@ static co_err find(co_place *p, const co_place_ask *ask)
     return !job ? CO_OK : in_step() ? find_step(p, job) : find_job(p, ask, job);
 }
 
-/* The first host as this one can reach it: its name if that resolves, else Slurm's address for it. */
+/* An address of the first host that this one can reach: its name if that resolves, else Slurm's address. */
 static co_err first_host(char *out, size_t size, const co_place *p)
 {
     char text[8192];
@@ -138,8 +138,8 @@ static co_err share(co_place *p, card *c, const co_patience *patience, void (*to
     snprintf(why, sizeof why, "%s", co_errmsg());
     return co_fail(
         CO_EINPUT,
-        "%s: the token cannot be passed on by itself: %s. COHORT_TOKEN in the job's environment does it, too"
-        " (`cohort token` makes one), and so does --insecure",
+        "%s: the token cannot be passed on by itself: %s. Put COHORT_TOKEN into the job's environment"
+        " (`cohort token` makes one), or use --insecure",
         p->name, why);
 }
 

@@ -1,9 +1,9 @@
-/* torchenv.c -- RANK, WORLD_SIZE, MASTER_ADDR, MASTER_PORT in the environment of each launcher, as some
- * platforms and many scripts set them; NODE_RANK in place of RANK, a tcp:// URL in place of the address.
+/* torchenv.c -- RANK, WORLD_SIZE, MASTER_ADDR and MASTER_PORT in the environment of each launcher, as some
+ * platforms and many scripts set them. NODE_RANK may replace RANK, and a tcp:// URL may replace the address.
  *
- * WORLD_SIZE has two meanings: processes (PyTorch) and hosts (Lightning, and whoever starts one launcher
- * for each RANK). Every host must read it alike without asking another: it is the number of hosts, unless
- * --nnodes times --nproc-per-node is what it says. Which was taken is told.
+ * WORLD_SIZE has two meanings: processes (PyTorch) and hosts (Lightning, and scripts that start one launcher
+ * for each RANK). All hosts must read it in the same way without asking each other. We read it as the number
+ * of hosts, unless it equals --nnodes times --nproc-per-node. A line on the terminal says which.
  */
 #include "place/place_int.h"
 

@@ -1,6 +1,7 @@
-/* words.c -- words from outside, each checked before it is used: the card, with which the first launcher
- * tells the others where to come (endpoint|also|token: PMI-1 carries values without spaces and '=', munge
- * carries anything); the greeting of a joiner; what PMI and scontrol answer.
+/* words.c -- parses text from outside and checks it before anybody uses it: the card, which the first
+ * launcher sends to the others; the greeting of a launcher in the lobby; the answers of PMI and scontrol.
+ *
+ * A card is endpoint|also|token. It has no spaces and no '=', which PMI-1 cannot carry in a value.
  */
 #include "place/place_int.h"
 
@@ -28,7 +29,7 @@ static co_err check(const card *c)
     if (co_endpoint_parse(&at, c->endpoint) || !*at.host || at.port <= 0)
         return co_fail(CO_EFORMAT, "the first launcher's card names no endpoint");
     if (*c->token && co_token_parse(&token, c->token))
-        return co_fail(CO_EFORMAT, "the first launcher's card has no good token");
+        return co_fail(CO_EFORMAT, "the first launcher's card has a malformed token");
     return CO_OK;
 }
 
@@ -39,7 +40,7 @@ co_err card_text(char out[CARD_TEXT], const card *c)
     return CO_OK;
 }
 
-/* Up to the next '|' or the end; NULL: too long. */
+/* Copies up to the next '|' or the end, and returns where that is; NULL: too long. */
 static const char *take(char *out, size_t size, const char *at)
 {
     size_t n = strcspn(at, "|");
@@ -116,7 +117,7 @@ bool pmi_value(char *out, size_t size, const char *line, const char *key)
     return false;
 }
 
-/* "(0,1,2)" at *at, which goes on behind it. */
+/* Parses "(0,1,2)" at *at and moves *at behind it. */
 static bool triple(int of[3], const char **at)
 {
     const char *c = *at;
@@ -142,7 +143,7 @@ bool pmi_hosts(int *host, int n, const char *text)
 
     if (strncmp(text, head, sizeof head - 1) != 0 || *first != ',')
         return false;
-    for (const char *at = first;;) { /* whole, also what lies beyond the last rank */
+    for (const char *at = first;;) { /* checks the whole text, even if the ranks need only a part of it */
         at++;
         if (!triple(of, &at))
             return false;

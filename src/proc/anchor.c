@@ -39,8 +39,8 @@ static int open_environ(const char *pid)
     return open(path, O_RDONLY | O_CLOEXEC);
 }
 
-/* Is the entry in this environment? It is read piece by piece; the end of each piece is kept for an entry
- * that is cut. */
+/* Is the entry in this environment? The file is read in pieces; the end of each piece is kept, because an
+ * entry may span two pieces. */
 static bool has_entry(const hunt *h, int fd)
 {
     char text[8192];
@@ -74,7 +74,8 @@ static void kill_if_marked(void *ctx, const char *pid)
     close(fd);
 }
 
-/* A process may fork while we read /proc: until nobody is found twice, or time is over. */
+/* A process may fork while we read /proc. So we repeat until two searches in a row find nobody, or the time
+ * is over. */
 static void sweep_marked(hunt *h)
 {
     for (int turn = 0, quiet = 0; turn < STUCK_MS / SWEEP_MS && quiet < 2; turn++) {
@@ -130,7 +131,7 @@ void co_anchor_release(co_anchor *anchor)
 {
     if (!anchor->pid)
         return;
-    if (send(anchor->sock, "", 1, MSG_NOSIGNAL) < 0) { /* somebody killed it */
+    if (send(anchor->sock, "", 1, MSG_NOSIGNAL) < 0) { /* somebody killed the anchor */
     }
     close(anchor->sock);
     while (waitpid(anchor->pid, NULL, 0) < 0 && errno == EINTR)

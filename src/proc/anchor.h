@@ -1,4 +1,5 @@
-/* anchor.h -- a process of ours that outlives a killed launcher, and kills what its workers left.
+/* anchor.h -- a process of ours that outlives a killed launcher and kills the processes that its workers
+ * left.
  *
  * Guards already kill their workers' trees when the launcher dies. When launcher and guards are killed
  * together, workers die with their guards, but what the workers had started lives on as orphans of init. The
@@ -20,7 +21,7 @@ typedef struct co_anchor {
     int sock;
 } co_anchor;
 
-/* If no process can be had, the job runs without an anchor. */
+/* If the fork fails, the job runs without an anchor. */
 void co_anchor_start(co_anchor *out, const char *entry);
 void co_anchor_release(co_anchor *anchor);
 

@@ -24,7 +24,7 @@ struct dirent64_raw {
     char name[];
 };
 
-/* A file of a process as text; "" if it is gone. */
+/* Reads /proc/PID/NAME as text; "" if the process is gone. */
 static void read_of(char *text, size_t size, const char *pid, const char *name)
 {
     char path[64] = "/proc/";
@@ -52,7 +52,7 @@ pid_t number_of(const char *text)
     return number;
 }
 
-/* A shell's background processes ignore SIGINT, for example. */
+/* Does the process ignore this signal? Background processes of a shell ignore SIGINT, for example. */
 static bool ignores(const char *pid, int sig)
 {
     static const char field[] = "\nSigIgn:\t"; /* 16 hexadecimal digits */

@@ -1,4 +1,4 @@
-/* command.c -- runs a short program and reads what it says. */
+/* command.c -- runs a short program and reads its output. */
 #include "proc/command.h"
 
 #include <errno.h>
@@ -20,7 +20,7 @@ static co_err start(pid_t *pid, int *from, const char *const *argv)
 {
     posix_spawn_file_actions_t io;
     posix_spawnattr_t how;
-    sigset_t ignored; /* by us; what we start has the defaults */
+    sigset_t ignored; /* signals that we ignore; the child gets the default handlers */
     int p[2];
 
     if (pipe2(p, O_CLOEXEC) != 0)
@@ -49,7 +49,7 @@ static co_err start(pid_t *pid, int *from, const char *const *argv)
     return CO_OK;
 }
 
-/* Until the end, the time's or the program's; what does not fit is read and dropped. False: the time's. */
+/* Reads until the program ends (true) or the time is over (false). Output that does not fit is dropped. */
 static bool drain(char *out, size_t size, int fd, double seconds)
 {
     uint64_t until = co_now_ns() + (uint64_t)(seconds * 1e9);

@@ -1,4 +1,4 @@
-/* command_int.h -- what another program says (scontrol, ssh -G): bounded in time and bytes. */
+/* command.h -- the output of another program (scontrol, ssh -G), limited in time and bytes. */
 #ifndef CO_PROC_COMMAND_H
 #define CO_PROC_COMMAND_H
 
@@ -6,7 +6,8 @@
 
 #include "base/err.h"
 
-/* Its standard output, as much as fits; CO_EIO: it cannot be started, failed, or took longer. */
+/* Runs the program and writes its standard output to the buffer, as much as fits. CO_EIO: it could not be
+ * started, failed, or took too long. */
 co_err co_command_read(char *out, size_t size, const char *const *argv, double seconds);
 
 #endif

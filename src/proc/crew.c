@@ -1,8 +1,8 @@
 /* crew.c -- fork, watch, fence, replace.
  *
- *     (none) --fork--> RUNNING --exit seen--> died() --> LET_GO | REPLACE (fork, inc + 1) | END
+ *     (none) --fork--> RUNNING --it exits---> died() --> LET_GO | REPLACE (fork, inc + 1) | END
  *                         |  no progress past its deadline
- *                         +--SIGKILL--> FENCED --exit seen--> died()
+ *                         +--SIGKILL--> FENCED --it exits---> died()
  *
  * Invariant: at most one live process per slot, because a fork for a slot happens only after its pidfd showed
  * the exit.
@@ -28,13 +28,13 @@ struct member {
     pid_t pid; /* 0: nobody */
     int pidfd;
     uint32_t inc;
-    uint64_t turns;     /* last seen */
+    uint64_t turns;     /* when we last checked */
     double still_s;     /* scheduled time without progress */
     double due_s;       /* of that, what counts towards its deadline */
-    double unjudged_s;  /* time without progress since the last look into /proc */
-    uint64_t cpu_ticks; /* at the last look into /proc */
+    double unjudged_s;  /* time without progress since /proc was last read */
+    uint64_t cpu_ticks; /* when /proc was last read */
     char state;
-    bool stop_said; /* the notice that it is stopped */
+    bool stop_said; /* the notice that it is stopped was given */
     bool fenced;
     double fenced_ms;
 };
@@ -62,14 +62,14 @@ static void pin_to(int nth)
         }
 }
 
-/* Ranks, never the supervisor, are what the out-of-memory killer takes. */
+/* Makes the out-of-memory killer choose ranks, never the supervisor. */
 static void offer_to_oom_killer(void)
 {
     int fd = open("/proc/self/oom_score_adj", O_WRONLY | O_CLOEXEC);
 
     if (fd < 0)
         return;
-    if (write(fd, "1000", 4) != 4) { /* not allowed here: the kernel will choose by itself */
+    if (write(fd, "1000", 4) != 4) { /* not allowed here: the kernel chooses by its own rules */
     }
     close(fd);
 }
@@ -97,8 +97,8 @@ static void log_to(const char *dir, int slot)
     close(fd);
 }
 
-/* A descriptor that becomes readable when the process ends. If there is none, the process is killed: nobody
- * would see its death. */
+/* A descriptor that becomes readable when the process ends. If we cannot get one, the process is killed: we
+ * could not notice its death. */
 static co_err open_pidfd(int *out, pid_t pid, const char *who, co_err otherwise)
 {
     int fd = (int)syscall(SYS_pidfd_open, pid, 0), why = errno;
@@ -168,7 +168,7 @@ static void got_on(struct member *m)
 }
 
 /* Adds to the clock of a rank that makes no progress, unless it gets no CPU, is traced, or waits for others.
- * A stopped rank does not count as waiting: it could not see what it waits for. */
+ * A stopped rank does not count as waiting: it could not notice that its wait is over. */
 static void age(co_crew *c, int slot)
 {
     struct member *m = &c->m[slot];

@@ -1,9 +1,9 @@
 /* crew.h -- a crew of worker processes, watched by the process that started them.
  *
  * The supervisor forks each rank, holds a pidfd of it, and learns of its death at once. A rank that stops
- * getting on is fenced (SIGKILL, exit seen) before it counts as dead; only then may a new incarnation take
- * its slot. Ranks die with the supervisor (parent-death signal) and are the out-of-memory killer's first
- * choice.
+ * making progress is fenced (SIGKILL, then its exit is observed) before it counts as dead; only then may a
+ * new incarnation take its slot. Ranks die with the supervisor (parent-death signal) and are the
+ * out-of-memory killer's first choice.
  *
  * Deadlines run on the supervisor's own scheduled time: a turn that took long (suspend, Ctrl-Z of the group,
  * an overloaded machine) counts as one ordinary turn. See the table of time-outs below.
@@ -40,7 +40,7 @@ typedef struct co_death {
     int slot;
     uint32_t inc;
     pid_t pid;
-    int status;     /* as of waitpid */
+    int status;     /* from waitpid */
     bool fenced;    /* killed by us because it stalled */
     double still_s; /* how long it had made no progress */
     char state;     /* /proc state when fenced: 'T' stopped, 'S', 'D', 'R' */
@@ -54,7 +54,7 @@ typedef struct co_crew_spec {
     void *ctx;
     /* In the child. Its return value is the exit status. Signals are blocked as in the supervisor. */
     int (*main)(void *ctx, int slot, uint32_t inc);
-    uint64_t (*turns)(void *ctx, int slot); /* heartbeat: changes while the rank gets on */
+    uint64_t (*turns)(void *ctx, int slot); /* heartbeat: changes while the rank makes progress */
     bool (*waiting)(void *ctx, int slot);   /* waits for others: no deadline, unless it is stopped */
     co_verdict (*died)(void *ctx, const co_death *d);
     void (*notice)(void *ctx, int slot, const char *text); /* "rank 1 (pid 12) is stopped ..." */
@@ -66,13 +66,13 @@ typedef struct co_crew_spec {
 typedef struct co_crew co_crew;
 
 co_err co_crew_start(co_crew **out, const co_crew_spec *spec);
-/* One turn: waits up to timeout_ms for a death, a signal or one of fds; handles deaths and stalls. CO_EFAIL
- * when `died` said END, a fork failed, or a fenced rank does not exit. */
+/* One turn: waits up to timeout_ms for a death, a signal or one of fds, then handles deaths and stalls.
+ * CO_EFAIL: `died` returned END, a fork failed, or a fenced rank does not exit. */
 co_err co_crew_turn(co_crew *c, int timeout_ms, struct pollfd *fds, int n_fds);
 int co_crew_alive(const co_crew *c);
 pid_t co_crew_pid(const co_crew *c, int slot); /* 0 if there is none */
-void co_crew_kill(co_crew *c, int slot);       /* SIGKILL, as an accident would */
-void co_crew_free(co_crew *c);                 /* kills and reaps who is left; NULL is fine */
+void co_crew_kill(co_crew *c, int slot);       /* SIGKILL; the death is handled like any other */
+void co_crew_free(co_crew *c);                 /* kills and reaps the ranks that are left; NULL is fine */
 
 /* A single child of ours, for background work: forked like a rank, watched by pidfd. */
 co_err co_child_start(pid_t *pid, int *pidfd, int (*main)(void *ctx), void *ctx);

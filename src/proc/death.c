@@ -10,7 +10,7 @@
 #include "base/err.h"
 #include "proc/evidence.h"
 
-/* What each signal usually means. "": nothing can be said in general. */
+/* What each signal usually means; "" if it has no usual meaning. */
 static const struct {
     int sig;
     const char *name, *advice;
@@ -127,7 +127,7 @@ static void tell_sigill(co_death_cause *out, pid_t pid, co_death_traces *before)
         add_how(out, "; ", found);
 }
 
-/* Signals of which the kernel's records may say more. */
+/* Signals that the kernel's records may explain. */
 static const struct {
     int sig;
     void (*tell)(co_death_cause *out, pid_t pid, co_death_traces *before);

@@ -1,4 +1,4 @@
-/* death.h -- how a process died and what to do about it. The trainer and the launcher both ask here.
+/* death.h -- how a process died and what to do about it. The trainer and the launcher both use it.
  *
  * The wait status says which signal or exit status it was. Why a signal was sent is often in the kernel's own
  * records: counters of the out-of-memory killer, the kernel log, a full /dev/shm, instructions that the CPU
@@ -31,8 +31,8 @@ typedef struct co_death_cause {
 } co_death_cause;
 
 void co_death_traces_take(co_death_traces *out, const char *root);
-/* `wait_status` as of waitpid. A death that only the counter explains uses up one kill of it, so that a later
- * SIGKILL from somebody else is not blamed on the same count. */
+/* `wait_status` is from waitpid. If only the counter explains a death, one of its kills is used up, so that a
+ * later SIGKILL from somebody else is not blamed on the same kill. */
 void co_death_tell(co_death_cause *out, int wait_status, pid_t pid, co_death_traces *before);
 
 /* "SIGKILL"; "SIG?" if the number has no name. */

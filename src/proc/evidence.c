@@ -1,5 +1,5 @@
-/* evidence.c -- what the machine knows about a death: counters of the out-of-memory killer, the kernel's log,
- * shared memory, the CPU. Any of these files may be missing or unreadable; then it is no evidence. */
+/* evidence.c -- reads what the machine knows about a death: counters of the out-of-memory killer, the
+ * kernel's log, shared memory, the CPU. A file that is missing or unreadable proves nothing. */
 #include "proc/evidence.h"
 
 #include <errno.h>
@@ -28,8 +28,8 @@ static long long counter_in(const char *path, const char *name)
     return found;
 }
 
-/* Version 2: memory.events of our group counts its processes, whichever limit was hit; version 1 has
- * memory.oom_control; else the whole machine's. */
+/* cgroup version 2 counts our group's kills in memory.events, version 1 in memory.oom_control. Without
+ * either, the counter of the topmost group is used, then that of the machine. */
 long long co_evidence_oom_kills(const char *root)
 {
     char line[PATH_MAX / 2], path[PATH_MAX];
@@ -68,7 +68,8 @@ bool co_evidence_killed_in(const char *kmsg, int pid)
     ssize_t n;
 
     snprintf(words, sizeof words, "Killed process %d ", pid);
-    while (fd >= 0 && ((n = read(fd, text, sizeof text - 1)) > 0 || (n < 0 && errno == EPIPE))) /* a record each */
+    /* one record per read */
+    while (fd >= 0 && ((n = read(fd, text, sizeof text - 1)) > 0 || (n < 0 && errno == EPIPE)))
         if (n > 0) {
             text[n] = '\0';
             found |= strstr(text, words) != NULL;

@@ -2,13 +2,15 @@
  *
  *     job --socket--> guard (own session, subreaper) --> worker (own session) --> anything, daemons too
  *
- * - Orphans of the worker become the guard's children, so its children are the whole tree, sooner or later:
- *   killing all children, and those that come up after them, ends the tree.
+ * - Orphans of the worker become the guard's children. Killing all children, again and again until none is
+ *   left, therefore ends the whole tree.
  * - We die (the socket ends, or the parent-death signal): the guard kills the tree at once.
  * - The guard dies: the worker has SIGKILL as its parent-death signal.
- * - The worker ended: what it left running has LINGER_MS to go by itself, then SIGTERM, then SIGKILL.
- * - The job ends: the worker's process group gets the signal, once. A shell dies of it at once, the program
- *   that it ran may need the grace period: what is left has all of it, until the launcher's SIGKILL.
+ * - The worker ended: processes that it left have LINGER_MS to exit by themselves; then they get SIGTERM,
+ *   then SIGKILL.
+ * - The job ends: the worker's process group gets the signal, once. A shell dies of it at once, but the
+ *   program that it ran may need the grace period. So the processes that are left keep the full grace period,
+ *   until the launcher sends SIGKILL.
  * - Another user's process, or one that hangs in the kernel, does not end by SIGKILL: the guard reports it
  *   and leaves it.
  *
@@ -40,9 +42,9 @@ typedef struct guard {
     bool hurry;          /* SIGKILL was ordered a second time */
     bool graced;         /* the job ends: SIGKILL comes from the launcher, after the grace period */
     int passed_on;       /* the signal that the launcher had us pass on; 0: none */
-    int last_signal;     /* the last signal that came to the guard itself; 0: none */
+    int last_signal;     /* the last signal sent to the guard itself; 0: none */
     int died_of;         /* the worker's signal; 0: none */
-    int64_t deadline_ns; /* for what the worker left */
+    int64_t deadline_ns; /* for processes that the worker left */
     int64_t killing_ns;  /* since when */
 } guard;
 
@@ -58,7 +60,8 @@ static void say(const guard *g, co_guard_report w)
 {
     w.pid = g->worker;
     w.when_ns = now_of(CLOCK_REALTIME);
-    if (send(g->sock, &w, sizeof w, MSG_NOSIGNAL) < 0) { /* nobody listens: its end is seen in the loop */
+    /* nobody listens: the loop notices that the socket ended */
+    if (send(g->sock, &w, sizeof w, MSG_NOSIGNAL) < 0) {
     }
 }
 
@@ -97,7 +100,7 @@ _Noreturn static void become_worker(const guard *g, int failed)
     _exit(127);
 }
 
-/* errno of the exec, 0 if it happened. */
+/* errno of a failed pipe, fork or exec; 0 if the worker runs. */
 static int start_worker(guard *g)
 {
     int p[2], why = 0;
@@ -117,7 +120,7 @@ static int start_worker(guard *g)
 }
 
 /* --- the tree ------------------------------------------------------------------------------------------ */
-/* What it died of, by wait status or as a shell says it; 0: no signal. */
+/* The signal it died of, from the wait status or from a shell's 128 + N; 0: no signal. */
 static int signal_of(int status)
 {
     if (WIFSIGNALED(status))
@@ -125,7 +128,7 @@ static int signal_of(int status)
     return WEXITSTATUS(status) > 128 ? WEXITSTATUS(status) - 128 : 0;
 }
 
-/* Reaps who has ended; false when there are no children left. */
+/* Reaps children that have ended; false when no child is left. */
 static bool reap(guard *g)
 {
     for (;;) {
@@ -155,7 +158,7 @@ static void kill_all(guard *g)
 }
 
 /* --- its loop ------------------------------------------------------------------------------------------ */
-/* If the worker has already died of this signal, somebody signals every process of the job: that is one
+/* If the worker has already died of this signal, somebody signalled every process of the job. That is one
  * request, not two. */
 static void pass_on(guard *g, int sig)
 {
@@ -191,12 +194,12 @@ static void hear_signal(guard *g)
     g->last_signal = (int)info.ssi_signo;
     if (getppid() != g->parent)
         kill_all(g);
-    else if (!g->ended) /* somebody meant the worker */
+    else if (!g->ended) /* the signal was meant for the worker */
         kill(-g->worker, (int)info.ssi_signo);
 }
 
-/* Sends SIGTERM to processes that the worker left, except those that already got the signal that ended the
- * worker and may be saving. */
+/* Sends SIGTERM to processes that the worker left. Processes that already got the signal that ended the
+ * worker are spared: they may be saving. */
 static void ask_the_left(guard *g)
 {
     int had = g->passed_on ? g->passed_on : g->last_signal == g->died_of ? g->died_of : 0;
@@ -208,7 +211,8 @@ static void ask_the_left(guard *g)
     tell(g, CO_GUARD_LEFT, 0, s.sent);
 }
 
-/* Kills processes that have become our children since, and gives up on those that should have died by now. */
+/* Kills processes that became our children since the last sweep, and gives up on those that should have died
+ * by now. */
 static void go_on_killing(const guard *g)
 {
     sweep s = {.sig = SIGKILL};
@@ -256,14 +260,15 @@ _Noreturn static void guard_main(guard *g)
     prctl(PR_SET_NAME, "cohort-guard");
     sigfillset(&all);
     sigprocmask(SIG_SETMASK, &all, NULL);
-    signal(SIGCHLD, SIG_DFL); /* ignored, the kernel would reap the worker without a word */
+    /* if SIGCHLD stayed ignored, the kernel would reap the worker and we would never know */
+    signal(SIGCHLD, SIG_DFL);
     g->signals = signalfd(-1, &all, SFD_CLOEXEC | SFD_NONBLOCK);
     if (g->signals < 0 || getppid() != g->parent)
         _exit(1);
     int why = start_worker(g);
     if (why) {
         if (g->worker > 0)
-            waitpid(g->worker, NULL, 0); /* or it would be our parent's to reap */
+            waitpid(g->worker, NULL, 0); /* otherwise our parent would have to reap it */
         tell(g, CO_GUARD_NOT_STARTED, why, 0);
         _exit(127);
     }
@@ -318,6 +323,7 @@ co_err co_guard_start(pid_t *pid, int *sock, const co_guard_spec *spec)
 
 void co_guard_signal(int sock, int sig)
 {
-    if (sock >= 0 && send(sock, &sig, sizeof sig, MSG_NOSIGNAL | MSG_DONTWAIT) < 0) { /* it is gone, or going */
+    /* the guard has ended */
+    if (sock >= 0 && send(sock, &sig, sizeof sig, MSG_NOSIGNAL | MSG_DONTWAIT) < 0) {
     }
 }

@@ -1,9 +1,9 @@
-/* guard.h -- one process of ours per worker program: it starts the worker, outlives it, and ends all that the
- * worker left.
+/* guard.h -- one process of ours per worker program: it starts the worker, outlives it, and ends every
+ * process that the worker left.
  *
- * A guard speaks on its socket, one co_guard_report at a time, in the order of co_guard_kind. It exits, and
- * the socket ends, when no process of the worker is left, or after CO_GUARD_STUCK. When the process that
- * started it dies, however it dies, the guard kills the worker and everything below it.
+ * A guard sends one co_guard_report at a time on its socket, in the order of co_guard_kind. It exits, and the
+ * socket ends, when no process of the worker is left, or after CO_GUARD_STUCK. When the process that started
+ * it dies, however it dies, the guard kills the worker and everything below it.
  *
  *     pid_t guard;
  *     int sock;
@@ -31,21 +31,24 @@ typedef enum {
 typedef struct co_guard_report {
     co_guard_kind kind;
     int pid;    /* the worker's */
-    int status; /* ENDED: as of waitpid; NOT_STARTED: errno; STUCK: errno of kill, or 0 */
-    int n;   /* LEFT: processes that the worker left running and that got SIGTERM; STUCK: those that stay */
-    int who; /* STUCK: one of them */
+    int status; /* ENDED: from waitpid; NOT_STARTED: errno; STUCK: errno of kill, or 0 */
+    /* LEFT: processes that the worker left running and that got SIGTERM; STUCK: those that could not be
+     * ended */
+    int n;
+    int who;         /* STUCK: one of them */
     int64_t when_ns; /* CLOCK_REALTIME */
 } co_guard_report;
 
-/* The caller makes all of it before the fork: a guard allocates nothing, because the caller may have threads.
- * */
+/* The caller prepares everything before the fork: a guard allocates nothing, because the caller may have
+ * threads.
+ */
 typedef struct co_guard_spec {
     char *const *argv;
     char *const *envp;
     const char *file; /* argv[0] as found in PATH */
     int out_fd, err_fd;
     sigset_t mask;        /* the worker's signal mask */
-    struct rlimit nofile; /* the worker's limit of descriptors */
+    struct rlimit nofile; /* how many descriptors the worker may open */
 } co_guard_spec;
 
 co_err co_guard_start(pid_t *guard, int *sock, const co_guard_spec *spec);

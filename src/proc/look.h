@@ -1,5 +1,5 @@
-/* look.h -- what /proc says about processes: who they are, how much they compute, what they wait in. The only
- * reader of /proc/PID/stat in the program.
+/* look.h -- what /proc says about processes: who they are, how much they compute, what they wait for. The
+ * only reader of /proc/PID/stat in the program.
  *
  *     co_proc *all;
  *     int n = co_proc_scan(&all);
@@ -22,27 +22,27 @@ typedef struct co_proc {
  * process may call these two. */
 bool co_proc_read(co_proc *out, pid_t pid);
 bool co_proc_read_thread(co_proc *out, pid_t pid, pid_t thread);
-/* As co_proc_read, but with the state of a thread that runs or waits for a disk if there is one: the first
- * thread may sleep until that one is done. */
+/* Like co_proc_read, but if any thread runs or waits for a disk, the state is that thread's: the main thread
+ * may only sleep until it is done. */
 bool co_proc_read_busiest(co_proc *out, pid_t pid);
 
-/* All processes that can be seen, by pid; the caller frees *out with co_free. 0 if /proc cannot be read. */
+/* All processes that /proc lists, by pid; the caller frees *out with co_free. 0 if /proc cannot be read. */
 int co_proc_scan(co_proc **out);
 /* CPU ticks of `top` and all below it. */
 uint64_t co_proc_ticks(const co_proc *p, int n, pid_t top);
-/* The process at or below `top` that holds things up: one in disk wait; else top, or the child that it waits
- * for. */
+/* The process at or below `top` that delays the others: one in disk wait if there is one; else the child that
+ * top waits for; else top. */
 const co_proc *co_proc_suspect(const co_proc *p, int n, pid_t top);
 /* Kills and reaps processes that we adopted from a worker: those of its session, and those with both entries
  * in their environment. */
 void co_proc_kill_adopted(pid_t session, const char *run_entry, const char *rank_entry);
 
-/* What a process waits in. */
+/* What a process waits for. */
 typedef struct co_proc_wait {
     const char *state; /* "asleep", "disk wait", ... */
     char where[128];   /* "sleep", "read of /a/file"; "": unknown */
     const char *means; /* explains a call whose name does not; or "" */
-    bool for_others;   /* a lock, a socket, one of several files: somebody else likely holds things up */
+    bool for_others;   /* it waits in a lock, a socket or a poll: another process is likely the cause */
 } co_proc_wait;
 void co_proc_wait_of(co_proc_wait *w, const co_proc *p);
 

@@ -1,4 +1,4 @@
-/* machine.c -- what this process may use of the machine, and the signals it answers. */
+/* machine.c -- the memory and CPUs of this process, and the signals that ask it to stop. */
 #include "proc/crew.h"
 
 #include <errno.h>

@@ -1,11 +1,11 @@
-/* signals.c -- one request to stop, however often its signal comes. */
+/* signals.c -- counts repeated signals as one request to stop. */
 #include "proc/signals.h"
 
 #include <signal.h>
 
 #include "base/clock.h"
 
-/* Signals that nobody types count as one request when they come within this time. */
+/* Signals from programs count as one request when they come within this time. */
 enum { ONE_REQUEST_MS = 1000 };
 
 bool co_signal_repeats(int sig, uint64_t first_ns)

@@ -9,8 +9,8 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-/* Is a signal that comes now part of the request that came at first_ns (0: none did)? Keys are not: Ctrl-C
- * twice is two requests. */
+/* Does a signal that comes now belong to the request that came at first_ns (0: no request yet)? Ctrl-C never
+ * does: pressing it twice is two requests. */
 bool co_signal_repeats(int sig, uint64_t first_ns);
 
 #endif

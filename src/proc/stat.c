@@ -32,8 +32,8 @@ static char *add_text(char *end, const char *text)
     return end + n;
 }
 
-/* The next field of a line, as a number; *at moves behind it. A minus sign is passed over: no field that we
- * use has one. */
+/* The next field of a line as a number; *at moves past it. A minus sign is skipped: no field that we use is
+ * negative. */
 static uint64_t next_number(const char **at)
 {
     uint64_t number = 0;

@@ -1,4 +1,4 @@
-/* tree.c -- processes as /proc shows them: who is below whom, and how much they have computed. */
+/* tree.c -- the tree of processes in /proc, and how much CPU time they have used. */
 #include "proc/look.h"
 
 #include <dirent.h>
@@ -91,7 +91,7 @@ uint64_t co_proc_ticks(const co_proc *p, int n, pid_t top)
     return sum;
 }
 
-/* Sleeps until a child ends? Then the child is the one to look at. */
+/* Does the process sleep until a child ends? Then the child is the suspect. */
 static bool waits_for_child(pid_t pid)
 {
     char path[64];
@@ -137,14 +137,15 @@ static bool in_environ(pid_t pid, const char *entry)
 
 void co_proc_kill_adopted(pid_t session, const char *run_entry, const char *rank_entry)
 {
-    for (int again = 0; again < 100; again++) { /* the children of who was killed come up in their turn */
+    /* children of a killed process become ours, and are killed next */
+    for (int again = 0; again < 100; again++) {
         co_proc *p;
         int n = co_proc_scan(&p), found = 0;
         for (int i = 0; i < n; i++)
             if (p[i].ppid == getpid() && (p[i].session == session || (in_environ(p[i].pid, run_entry) &&
                                                                       in_environ(p[i].pid, rank_entry)))) {
                 if (kill(p[i].pid, SIGKILL) != 0)
-                    continue; /* another user's: it would be waited for until it ends by itself */
+                    continue; /* another user's process: we may not kill it and do not wait for it */
                 found++;
                 while (waitpid(p[i].pid, NULL, 0) < 0 && errno == EINTR)
                     ;

@@ -1,6 +1,6 @@
-/* waits.c -- what a process waits in, as /proc tells: the call, its file or the other end of its connection,
- * and whether others must do something before it goes on. Where /proc may not be read nothing is known, and
- * no process counts as waiting for others. */
+/* waits.c -- reads from /proc what a process waits for: the system call, its file or the other end of its
+ * connection, and whether another process must act first. If /proc cannot be read, no process counts as
+ * waiting for others. */
 #include "proc/look.h"
 
 #include <arpa/inet.h>
@@ -71,7 +71,8 @@ static bool read_small(char *out, size_t size, int pid, const char *name)
     return n > 0;
 }
 
-/* Eight or thirty-two hex digits of /proc/net/tcp: words of the address as they lie in memory. */
+/* An address in /proc/net/tcp: 8 or 32 hex digits, each group of 8 a 32-bit integer in this machine's byte
+ * order. */
 static bool address_text(char *out, size_t size, const char *hex)
 {
     uint32_t words[4] = {0};
@@ -84,7 +85,7 @@ static bool address_text(char *out, size_t size, const char *hex)
     return inet_ntop(n == 1 || inside ? AF_INET : AF_INET6, inside ? &words[3] : words, out, (socklen_t)size);
 }
 
-/* "socket:[123]", as a link in /proc shows it, is connected to whom? */
+/* Finds the other end of "socket:[123]", which is how a link in /proc names a socket. */
 static bool socket_peer(char *out, size_t size, int pid, const char *link)
 {
     static const char *const tables[] = {"tcp", "tcp6"};
@@ -110,7 +111,7 @@ static bool socket_peer(char *out, size_t size, int pid, const char *link)
     return found;
 }
 
-/* " of FILE", or of the other end of a connection; true: it is a socket. */
+/* Appends " of FILE" or " of a connection to ..."; true: it is a socket. */
 static bool add_file(co_proc_wait *w, pid_t pid, unsigned long fd)
 {
     char path[64], file[PATH_MAX], peer[128];

@@ -89,7 +89,7 @@ void co_code_text(char out[CO_CODE_TEXT], const co_code *c)
     explicit_bzero(digit, sizeof digit);
 }
 
-/* How many bytes a code with this first byte has; 0: there is none such. */
+/* How many bytes a code with this first byte has; 0: no code begins with it. */
 static size_t bytes_of(unsigned head)
 {
     int n = (int)(head >> 4 & 3) + 1;
@@ -164,7 +164,7 @@ co_err co_code_parse(co_code *out, const char *text)
         return co_fail(CO_EINPUT, "the code is cut off: it has %d of its groups", n > 0);
     size_t len = bytes_of((unsigned)(digit[0] << 3 | digit[1] >> 2));
     if (len == 0)
-        return co_fail(CO_EINPUT, "this is no join code, or one of a newer version of cohort");
+        return co_fail(CO_EINPUT, "this is not a join code, or it is from a newer version of cohort");
     int want = (int)CO_BASE32_DIGITS(len);
     if (n != want)
         return co_fail(CO_EINPUT, "the code is %s: it has %d groups, not %d",
@@ -197,7 +197,7 @@ static void add_number(co_code *c, const char *text)
     c->at[c->n++] = a;
 }
 
-/* An address that the user gave: a number, or a name for some. */
+/* Adds the addresses of `host`, which the user gave: a numeric address, or a name that may have several. */
 static void add_given(co_code *c, const char *host)
 {
     co_patience p = co_patience_s(5);
@@ -208,13 +208,13 @@ static void add_given(co_code *c, const char *host)
     if (!*host || co_net_resolve(found, CO_CODE_ADDRS, &n, host, 0, &p))
         return;
     for (int i = 0; i < n; i++)
-        if (!co_addr_is_loopback(&found[i])) { /* many a host's /etc/hosts has its own name at 127.0.1.1 */
+        if (!co_addr_is_loopback(&found[i])) { /* /etc/hosts often maps the host's own name to 127.0.1.1 */
             co_addr_text(text, sizeof text, &found[i]);
             add_number(c, text);
         }
 }
 
-/* The address that packets to the world at large leave from; nothing is sent. */
+/* Adds our address on the default route, from which packets to the internet leave. Nothing is sent. */
 static void add_default_route(co_code *c, const char *anywhere)
 {
     co_code far = {0};
@@ -251,7 +251,7 @@ co_err co_code_of(co_code *out, const co_meet *where)
                 *next++ = '\0';
             add_number(&c, word);
         }
-        if (c.n == 0) /* no network at all: this machine's own processes may still join */
+        if (c.n == 0) /* there is no network, but processes on this machine may still join */
             add_number(&c, "127.0.0.1");
     }
     if (c.n == 0)

@@ -1,5 +1,5 @@
-/* local.c -- the roster of a job with one host: there is nobody to meet, so every event follows from the
- * last call.
+/* local.c -- the roster of a job with one host. There is no other host, so every event follows from the
+ * agent's last call.
  *
  *     BEGIN --done--> OVER 0
  *       |---failed--> STOP --stopped--> BEGIN (restarts left) | OVER (status of the first failure)
@@ -21,7 +21,7 @@ typedef struct local {
     co_terms terms;
     co_round round;
     co_roster_event next; /* NOTHING: none */
-    co_failure first;     /* of this round, by time */
+    co_failure first;     /* the earliest failure of this round */
     bool failed;
 } local;
 
@@ -90,7 +90,7 @@ static void local_leave(co_roster *r, const co_leave *how)
 
     l->next = leave_event(how);
     l->next.round = l->round;
-    if (l->failed && l->round.restarts >= l->terms.max_restarts) /* the failure had ended the job already */
+    if (l->failed && l->round.restarts >= l->terms.max_restarts) /* the failure has already ended the job */
         l->next.status = co_failure_status(&l->first);
 }
 

@@ -1,10 +1,10 @@
-/* roster.h -- where the hosts of a job meet: who is in, in which order, and when a round of workers begins
- * and ends.
+/* roster.h -- where the hosts of a job meet. A roster decides which hosts are in the job, in which order, and
+ * when a round of workers begins and ends.
  *
- * A job is a sequence of rounds. In a round every host runs its workers with one agreed numbering. A round
- * ends when all workers are done, when one has failed, or when a host comes or goes; then, if restarts are
- * left, another begins. The local roster (one host) and the one over the network answer the same calls;
- * the agent that runs workers does not know which it has.
+ * A job is a sequence of rounds. In a round every host runs its workers, and all hosts agree on the ranks. A
+ * round ends when all workers are done, when one has failed, or when a host comes or goes. After a failure
+ * another round begins if restarts are left. The local roster (for one host) and the roster over the network
+ * have the same interface: the agent, which runs the workers, does not know which one it uses.
  *
  *     co_roster *r;
  *     CO_TRY(co_roster_local(&r, &terms));                 // or co_roster_open(&r, &terms, &where)
@@ -20,55 +20,55 @@
 #include "base/str.h"
 
 enum { CO_MAX_HOSTS = 1024, CO_MAX_WORKERS = 1024 /* of one host */, CO_HOST_NAME = 256 };
-enum { CO_EXIT_PREEMPTED = 75 }; /* of a job that was asked to end or lost its roster: start it again */
-enum { CO_MEET_PORT = 29400 };   /* of an endpoint without one, as torchrun has it */
+enum { CO_EXIT_PREEMPTED = 75 }; /* the job was asked to end, or lost its roster: it can be started again */
+enum { CO_MEET_PORT = 29400 };   /* the port of an endpoint that names none; torchrun has the same default */
 
-/* What all hosts of a job must agree about (but nproc, which may differ), each as its command line says
- * it. */
+/* What a host's command line says about the job. All hosts must agree on run_id, min_hosts, max_hosts,
+ * program and version. */
 typedef struct co_terms {
     char run_id[128];
     int min_hosts, max_hosts;
     int nproc;     /* workers on this host */
-    int host_rank; /* wished for; -1: as it comes */
+    int host_rank; /* the host's number that the user asked for; -1: any */
     int max_restarts;
     char program[256]; /* what runs, for comparison and messages */
     char version[32];
 } co_terms;
 
-/* One round, as seen by one host. */
+/* One round from the point of view of one host. */
 typedef struct co_round {
     int64_t number;     /* 1 for the first */
-    int restarts;       /* failures that were answered with a restart so far */
-    int hosts, my_host; /* how many, and which this is: 0 .. hosts - 1 */
+    int restarts;       /* restarts after a failure so far */
+    int hosts, my_host; /* number of hosts, and the number of this one: 0 .. hosts - 1 */
     int first_rank, world;
     char master_addr[CO_HOST_NAME];
-    /* at which the others reach this host; "": there are none, or it is not known */
+    /* the address by which the others reach this host; "": there are no others, or it is not known */
     char my_addr[CO_HOST_NAME];
     int master_port; /* free on the first host when the round began */
 } co_round;
 
-/* A worker that ended badly. The first in time, over all hosts, is the job's cause. */
+/* A worker that failed. The earliest failure on any host is the cause of the job's failure. */
 typedef struct co_failure {
     char host[CO_HOST_NAME];
-    int host_rank, rank, local_rank, pid; /* rank -1: not a worker but the host itself was lost */
-    int status;                           /* as of waitpid */
-    int64_t when_ns;                      /* CLOCK_REALTIME less co_roster_clock_offset: the roster's clock */
+    int host_rank, rank, local_rank, pid; /* rank -1: the host itself was lost, not a worker */
+    int status;                           /* wait status */
+    int64_t when_ns;                      /* on the roster's clock: CLOCK_REALTIME - co_roster_clock_offset */
     char how[256];                        /* "exited with status 3", "killed by SIGSEGV (11)" */
     char advice[256];                     /* one line, or "" */
-    char last[4096];                      /* its last lines */
+    char last[4096];                      /* the worker's last lines of output */
 } co_failure;
 int co_failure_status(const co_failure *f); /* as an exit status */
 
 /* Who wants a job to end. The numbers go over the wire (docs/formats/wire.md). */
 typedef enum {
-    CO_ORIGIN_JOB,       /* nobody: it ended by itself */
-    CO_ORIGIN_USER,      /* Ctrl-C and other signals of a terminal */
+    CO_ORIGIN_JOB,       /* nobody: the job ended by itself */
+    CO_ORIGIN_USER,      /* Ctrl-C and other signals from a terminal */
     CO_ORIGIN_SCHEDULER, /* SIGTERM and SIGUSR1 */
     CO_ORIGIN_CONDUCTOR, /* the command that started the launchers of all hosts */
     CO_ORIGIN_HOST       /* a host that cannot go on */
 } co_origin;
 
-/* How a job ends, and at whose wish. */
+/* How a job ends, and who wanted it to end. */
 typedef struct co_leave {
     int sig; /* 0: no signal */
     co_origin origin;
@@ -78,10 +78,10 @@ typedef struct co_leave {
 } co_leave;
 
 typedef enum {
-    CO_ROSTER_NOTHING, /* the time was over */
+    CO_ROSTER_NOTHING, /* no event came before the time-out */
     CO_ROSTER_BEGIN,   /* start workers for `round` */
-    CO_ROSTER_STOP,    /* end this round's workers; why in `text`; then tell co_roster_stopped */
-    /* the job is over: exit with `status` after ending what runs; why in `text`, cause if has_cause */
+    CO_ROSTER_STOP,    /* end this round's workers, then call co_roster_stopped; `text` says why */
+    /* the job is over: end all workers and exit with `status`; `text` says why; `cause` if has_cause */
     CO_ROSTER_OVER,
     CO_ROSTER_TALK /* a line for the terminal in `text` */
 } co_roster_kind;
@@ -90,7 +90,7 @@ typedef struct co_roster_event {
     co_roster_kind kind;
     co_round round;
     int status;              /* OVER: exit status of the job */
-    int sig;                 /* OVER: the signal that a host got, which ended the job; 0: none did */
+    int sig;                 /* OVER: the signal that ended the job, which one of its hosts got; 0: none */
     co_origin origin;        /* OVER: who wanted the end */
     char host[CO_HOST_NAME]; /* OVER: the host that got the signal */
     bool has_cause;
@@ -98,76 +98,81 @@ typedef struct co_roster_event {
     char text[1024]; /* for people */
 } co_roster_event;
 
-/* Where and how to meet. Zeroed is: the endpoint decides, token made or asked for, default times. */
+/* Where and how to meet. In a zeroed co_meet the endpoint decides who serves, the server makes the token, and
+ * all times are the defaults. */
 typedef enum { CO_MEET_AUTO, CO_MEET_SERVE, CO_MEET_JOIN } co_meet_role;
-/* An etcd cluster that holds who keeps the roster, so that another host may keep it when that one is lost. */
+/* An etcd cluster that stores which host keeps the roster. When that host is lost, another can take over. */
 typedef struct co_meet_etcd {
-    /* host:port or URLs, comma between; NULL: no etcd. Borrowed until co_roster_close, like the others */
+    /* host:port or URLs, separated by commas; NULL: no etcd. Pointers are borrowed until co_roster_close */
     const char *members;
     bool tls;                    /* members without a scheme are https:// */
     const char *ca, *cert, *key; /* files in PEM, or NULL */
-    double lease_s;              /* 0: 10. How long a lost keeper's place stays taken */
+    double lease_s;              /* 0: 10. How long the place of a lost keeper stays taken */
 } co_meet_etcd;
 typedef struct co_meet {
-    /* host:port, [v6]:port; port 0: any, said in a TALK. With etcd: where a keeper listens */
+    /* host:port or [v6]:port. Port 0: any free port, reported by a TALK. With etcd: where a keeper listens */
     char endpoint[CO_HOST_NAME + 8];
-    co_meet_role role; /* AUTO: rank 0, or whoever has the endpoint's address and gets its port, serves */
-    char token[64];    /* "": the server makes one (loopback: none is needed); a joiner is refused */
-    bool insecure;     /* neither TLS nor token */
-    char host[CO_HOST_NAME];   /* this host's name in messages; "": gethostname */
-    char listen[CO_HOST_NAME]; /* to listen on; "": every address; loopback's endpoint, no token: loopback */
-    char advertise[CO_HOST_NAME]; /* this host's address for others; "": as seen by the roster */
-    /* a joiner: further addresses of the endpoint, comma between; whichever answers is taken */
+    /* AUTO: rank 0 serves; without ranks, the host that has the endpoint's address and gets its port */
+    co_meet_role role;
+    char token[64];          /* "": a server makes one (on loopback none is needed); a joiner is refused */
+    bool insecure;           /* neither TLS nor token */
+    char host[CO_HOST_NAME]; /* this host's name in messages; "": gethostname */
+    /* the address to listen on; "": all, but only loopback if the endpoint is loopback without a token */
+    char listen[CO_HOST_NAME];
+    /* the address of this host for others; "": the address from which its connection to the roster comes */
+    char advertise[CO_HOST_NAME];
+    /* for a joiner: further addresses of the endpoint, separated by commas; the first that answers is used */
     char also[512];
-    int listener; /* a server: co_meet_listen's socket; 0: none, co_roster_open listens itself */
-    const char *plan; /* a server: what those who ask are told to run (code.h), borrowed; NULL: nobody may ask. Its user has
-                         told the others where to come: no TALK does */
+    int listener; /* for a server: the socket of co_meet_listen; 0: none, co_roster_open listens itself */
+    /* for a server: the plan that `cohort join` gets (code.h), borrowed; NULL: nobody may ask for it. With a
+     * plan the caller shows where to join, and no TALK says so. */
+    const char *plan;
     double join_timeout_s; /* 0: 600. How long to wait for the roster and for enough hosts */
     double last_call_s;    /* 0: 30. How long an elastic job with enough hosts waits for more */
     double lost_after_s;   /* 0: 3. Silence after which a host counts as lost */
-    double grace_s;        /* what this host gives its workers to end: it is not lost before */
-    bool logs;             /* a server: it wants what the others log (co_roster_logged) */
-    int64_t skew_ns;       /* for tests: this host's clock is off by so much */
+    double grace_s;        /* how long this host's workers have to end; it does not count as lost before */
+    bool logs;             /* for a server: it wants the log lines of the others (co_roster_logged) */
+    int64_t skew_ns;       /* for tests: pretends that this host's clock is wrong by this much */
     co_meet_etcd etcd;
 } co_meet;
 
 typedef struct co_roster co_roster;
 co_err co_roster_local(co_roster **out, const co_terms *terms);
-/* Returns when it is clear who serves: at once, but for an endpoint by name without a role, which is
- * resolved here (up to 10 s). Connecting, waiting and answering go on in a thread of the roster's own.
- * CO_EINPUT: the endpoint cannot be understood, its port is taken (the message names the holder), or a
+/* Returns when it is clear who serves. That is immediate, unless the role is AUTO and the endpoint is a
+ * name, which is resolved here (up to 10 s). A thread of the roster then connects, waits and answers.
+ * CO_EINPUT: the endpoint is malformed, its port is taken (the message names the process that has it), or a
  * joiner has no token. */
 co_err co_roster_open(co_roster **out, const co_terms *terms, const co_meet *where);
-/* Before the others are told where: listens at the endpoint (port 0: any; no host: this one), makes a
- * token if there is none and one is needed. Then endpoint, token and listener say what to tell them;
- * co_roster_open takes the listener. */
+/* For a server that must know its port and token before co_roster_open, to pass them to the others. Listens
+ * at the endpoint (port 0: any; no host: this one) and makes a token if one is needed and there is none.
+ * Fills in endpoint, token and listener. co_roster_open takes the listener. */
 co_err co_meet_listen(co_meet *where);
-/* Whether this host would join somebody else's roster and lacks the token for it: before co_roster_open is
- * the time to ask the user. Looks at the endpoint's name (up to 10 s), local addresses and the port, or at
- * etcd, which has a few seconds. */
+/* Whether this host would join another host's roster and lacks the token. Call it before co_roster_open, and
+ * ask the user for the token. It resolves the endpoint's name (up to 10 s) and checks local addresses and the
+ * port; with etcd, it waits a few seconds for etcd's answer. */
 bool co_meet_needs_token(const co_terms *terms, const co_meet *where);
-/* Waits up to timeout_ms for the next event. CO_EINPUT: refused (terms that do not agree); CO_EFAIL: cut
- * off. */
+/* Waits up to timeout_ms for the next event. CO_EINPUT: this host was refused, for example because its terms
+ * do not agree. CO_EFAIL: it is cut off. */
 co_err co_roster_turn(co_roster *r, int timeout_ms, co_roster_event *ev);
-int co_roster_fd(const co_roster *r);               /* to poll on with other things; -1: none */
-int64_t co_roster_clock_offset(const co_roster *r); /* this host's CLOCK_REALTIME less the roster's, ns */
+int co_roster_fd(const co_roster *r);               /* readable when an event waits; -1: there is none */
+int64_t co_roster_clock_offset(const co_roster *r); /* ns: this host's CLOCK_REALTIME minus the roster's */
 void co_roster_done(co_roster *r);                  /* all workers of this host ended well */
 void co_roster_failed(co_roster *r, const co_failure *f);
 void co_roster_stopped(co_roster *r); /* this host's workers are gone, as STOP asked */
-/* This host shall end, and with it the job: OVER on all hosts has the fields of `how`. In an elastic job
- * that can go on without this host, SIGINT ends only this host's part. */
+/* This host must end, and the job with it: OVER on all hosts has the fields of `how`. In an elastic job that
+ * can go on without this host, SIGINT ends only this host's part. */
 void co_roster_leave(co_roster *r, const co_leave *how);
-/* Logs of all hosts in one place. Whole lines of this host's, for whoever keeps the roster, if that host
- * wants them; false: more of them wait than may. */
+/* The host that keeps the roster can collect the logs of all hosts. This sends whole log lines of this host
+ * to it, if it wants them. False: too many lines wait to be sent already, and these were not taken. */
 bool co_roster_log(co_roster *r, const char *lines, size_t n);
-bool co_roster_keeps(const co_roster *r); /* this host does: what others log comes to it */
-/* Adds what came since the last call. How many lines were lost because nobody took them. */
+bool co_roster_keeps(const co_roster *r); /* this host keeps the roster and gets the others' log lines */
+/* Appends the lines that came since the last call. Returns how many were lost because the buffer was full. */
 long long co_roster_logged(co_roster *r, co_str *out);
-/* After OVER. Of a host that keeps the roster: all others have logged their last and are gone; of another:
- * its own is on its way. */
+/* Call after OVER. On the host that keeps the roster: true once all others have sent their last log lines and
+ * are gone. On another host: true once its own lines are on their way. */
 bool co_roster_settled(co_roster *r);
-/* After that: returns when all hosts know that the job is over, or after 2 s. Then there is
- * co_roster_logged and co_roster_close only. */
+/* Call after co_roster_settled. Returns when all hosts know that the job is over, or after 2 s. After it,
+ * call only co_roster_logged and co_roster_close. */
 void co_roster_finish(co_roster *r);
 void co_roster_close(co_roster *r); /* NULL is fine */
 

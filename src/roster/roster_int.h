@@ -1,5 +1,5 @@
-/* roster_int.h -- what a kind of roster provides. Its own struct begins with a co_roster; roster.c passes
- * the calls on. */
+/* roster_int.h -- the functions that each kind of roster provides. The struct of a kind begins with a
+ * co_roster; roster.c passes the calls on. */
 #ifndef CO_ROSTER_ROSTER_INT_H
 #define CO_ROSTER_ROSTER_INT_H
 
@@ -14,7 +14,7 @@ struct roster_ops {
     void (*leave)(co_roster *r, const co_leave *how);
     void (*close)(co_roster *r);                 /* frees r too */
     int64_t (*clock_offset)(const co_roster *r); /* NULL: 0 */
-    /* NULL, all five: there is one host */
+    /* these five are NULL for a roster of one host */
     bool (*log)(co_roster *r, const char *lines, size_t n);
     bool (*keeps)(const co_roster *r);
     long long (*logged)(co_roster *r, co_str *out);
@@ -27,7 +27,7 @@ struct co_roster {
 };
 
 void leave_text(char *out, size_t size, const co_leave *how); /* how->text, or "SIGTERM on node2" */
-/* OVER with the fields of `how`. */
+/* An OVER event with the fields of `how`. */
 co_roster_event leave_event(const co_leave *how);
 
 #endif

@@ -20,28 +20,28 @@ enum {
     REFUSED_MS = 2000, /* how long a refused host has to read why */
     BEAT_MS = 1000,    /* between pings; a third of lost_after_s if that is shorter */
     TURN_MS = 100,     /* the longest sleep of the carrier */
-    LATE_TURN_MS =
-        200, /* a longer turn counts as this long, so that suspend and Ctrl-Z are not taken for silence */
+    /* a longer turn counts as this long, so that suspend and Ctrl-Z are not taken for silence */
+    LATE_TURN_MS = 200,
 
     /* A round. */
     CLOCK_MS = 1000,        /* how long a round waits for a host's clock to be measured */
-    STOPPING_MS = 120000,   /* a host whose workers still run by then is lost, */
-    AFTER_GRACE_MS = 30000, /* but never before its grace period and this much more have passed */
+    STOPPING_MS = 120000,   /* a host whose workers still run by then counts as lost */
+    AFTER_GRACE_MS = 30000, /* but a host counts as lost this long after its grace period at the earliest */
 
     /* The end. */
     LAST_FRAMES_MS = 2000, /* how long the last frames have to go out */
     LAST_LOGS_MS = 10000,  /* the same for log lines, which are many */
 
     /* etcd. */
-    ETCD_ANSWER_MS = 2000, /* a member that has not answered by then: the next one is tried */
-    ETCD_LOOK_MS = 1000,   /* between two looks at etcd while hosts meet */
+    ETCD_ANSWER_MS = 2000, /* a member has this long to answer; then the next one is tried */
+    ETCD_LOOK_MS = 1000,   /* between two queries of etcd while hosts meet */
     ETCD_JOIN_MS = 2000,   /* one attempt to join the keeper that etcd names; then etcd may name another */
     ETCD_REJOIN_MS = 1000, /* the same for a keeper we have just lost: it is most likely dead */
-    ETCD_REFUSED_MS =
-        7000, /* after lost_after_s: how long a returning host may be refused because of its old seat */
+    /* after lost_after_s: how long a returning host may be refused because of its old seat */
+    ETCD_REFUSED_MS = 7000,
     ETCD_RETRY_MS = 1000,    /* between attempts to renew a lease when etcd does not answer */
     ETCD_FAREWELL_MS = 2000, /* writing down how the job ended */
-    ETCD_AWAY_MS = 10000,    /* etcd does not answer for this long: worth a line */
+    ETCD_AWAY_MS = 10000,    /* a line is printed when etcd has not answered for this long */
     ETCD_TTL_S = 10,         /* the keeper's lease, unless co_meet.etcd.lease_s says otherwise */
     ETCD_RUNS_LEASES = 6,    /* a silent job counts as running for this many lease periods */
     ETCD_OVER_S = 600        /* how long the end of a job is remembered */

@@ -1,10 +1,11 @@
-/* carry.c -- our own program on the other host: the one in PATH if it is the same to the byte, otherwise a
- * copy in the user's cache, sent over the same connection. It needs nothing there but libc.
+/* carry.c -- makes the command that runs our own program on another host. The host uses the cohort in its
+ * PATH if every byte is the same as ours; otherwise we send a copy to the user's cache there, over the same
+ * connection. The program needs only libc.
  *
- * The login shell may be anything, so the line it gets is `exec sh -c '...'`, whose inside has no single
- * quote, newline, backslash before a quote or exclamation mark: sh, bash, zsh, fish and csh read it alike.
- * The copy arrives under a name of its own, is checked (size, and SHA-256 where sha256sum exists), then
- * renamed: two copies at once do no harm, and a home that several hosts share gets one copy. Copies older
+ * The login shell may be of any kind, so it gets `exec sh -c '...'`. The script inside has no single quote,
+ * newline, exclamation mark, or backslash before a quote: sh, bash, zsh, fish and csh all read it in the same
+ * way. The copy arrives under a temporary name, is checked (size, and SHA-256 if sha256sum exists), and is
+ * then renamed. So two copies at once do no harm, and hosts that share a home share one copy. Copies older
  * than a month are deleted.
  */
 #include "ssh/ssh_int.h"

@@ -1,5 +1,5 @@
-/* command.c -- what ssh is called with. The user's configuration comes first; `ssh -G HOST` shows it. What
- * it leaves open we set so that nothing waits for ever. */
+/* command.c -- the command line of ssh. The user's configuration, which `ssh -G HOST` prints, comes first.
+ * Time-outs that it does not set we set, so that nothing waits for ever. */
 #include "ssh/ssh_int.h"
 
 #include <pwd.h>
@@ -11,7 +11,7 @@
 
 #include "proc/command.h"
 
-/* One word at *at, quotes taken off; NULL: an open quote, or no memory. */
+/* Takes one word at *at, without its quotes; NULL: a quote is not closed, or no memory. */
 static char *take_word(co_pool *pool, const char **at)
 {
     co_str s = {0};
@@ -96,7 +96,7 @@ void config_ask(ssh_config *out, const char *const *ssh, int n_ssh, const char *
     co_free(argv);
 }
 
-/* This host's own name, whole or up to its first dot, even if it does not resolve. */
+/* Is it this host's own name, whole or up to its first dot? The name need not resolve. */
 static bool is_own_name(const char *name)
 {
     char own[CO_HOST_NAME] = "";
@@ -107,8 +107,8 @@ static bool is_own_name(const char *name)
     return n && (n == whole || n == brief) && strncasecmp(name, own, n) == 0;
 }
 
-/* A name that leads to one of our addresses by another port, user or proxy is somebody else: a container,
- * a tunnel. */
+/* A name that leads to one of our addresses with another port, user or proxy is not this host: it may be a
+ * container or a tunnel. */
 bool config_is_here(const ssh_config *c, const char *name, const co_patience *p)
 {
     const struct passwd *me = getpwuid(geteuid());
@@ -122,7 +122,7 @@ bool config_is_here(const ssh_config *c, const char *name, const co_patience *p)
     if (is_own_name(c->hostname))
         return true;
     if (co_net_resolve(a, (int)CO_COUNT(a), &n, c->hostname, 22, p)) {
-        co_errclear(); /* ssh will say so */
+        co_errclear(); /* ssh will report it */
         return false;
     }
     for (int i = 0; i < n; i++)
@@ -141,7 +141,7 @@ char **command_words(co_pool *pool, const char *const *ssh, int n_ssh, const ssh
         return NULL;
     for (; n < n_ssh; n++)
         w[n] = co_pool_str(pool, ssh[n]);
-    w[n++] = "-T"; /* pipes, whatever RequestTTY says */
+    w[n++] = "-T"; /* no terminal there, whatever RequestTTY says */
     if (!may_ask)
         w[n++] = "-oBatchMode=yes";
     if (!c->connect_timeout)
@@ -150,7 +150,7 @@ char **command_words(co_pool *pool, const char *const *ssh, int n_ssh, const ssh
         w[n++] = co_pool_printf(pool, "-oServerAliveInterval=%d", ALIVE_S);
         w[n++] = "-oServerAliveCountMax=3";
     }
-    w[n++] = "-oClearAllForwardings=yes"; /* their ports would be taken for every host but one */
+    w[n++] = "-oClearAllForwardings=yes"; /* only the first ssh could get a forwarded port */
     if (c->remote_command)
         w[n++] = "-oRemoteCommand=none";
     w[n++] = co_pool_str(pool, name);

@@ -1,5 +1,5 @@
-/* conduct.c -- all hosts of a job in one loop, asleep in poll: starts them, passes on their output and our
- * signals, and ends all when one is lost.
+/* conduct.c -- one loop around poll for all hosts of a job: starts them, passes on their output and our
+ * signals, and ends all of them when one is lost.
  *
  * The exit status is the first, in time, that is not 0. If we were asked to end, it is the first that
  * differs from the status of such an end. A host that ssh lost counts as status 1. Invariants: a host gets
@@ -17,6 +17,7 @@
 #include <unistd.h>
 
 #include "base/clock.h"
+#include "proc/death.h"
 
 enum { EXIT_LOST = 1, EXIT_NOT_STARTED = 2, SECOND_MS = 5000 };
 
@@ -44,7 +45,7 @@ static bool say_broken(conductor *c)
 }
 
 /* --- losing --------------------------------------------------------------------------------------------- */
-/* sig 0: END. */
+/* sig 0: no signal came; hosts get the word END instead. */
 static void end_all(conductor *c, int sig)
 {
     for (int i = 0; i < c->job->n; i++)
@@ -117,15 +118,15 @@ static void tell_lost(far_host *h)
     if (*h->stuck)
         conduct_say(c, "host %s: %s%s%s%s", name, h->stuck, *last ? " (" : "", last, *last ? ")" : "");
     else if (h->here)
-        conduct_say(c, "host %s: cohort ended without a word, status %d%s%s", name, code, *last ? ": " : "",
-                    last);
+        conduct_say(c, "host %s: cohort ended without saying why, status %d%s%s", name, code,
+                    *last ? ": " : "", last);
     else if (killed)
-        conduct_say(c, "host %s: ssh was killed by SIG%s", name, sigabbrev_np(WTERMSIG(h->exit)));
+        conduct_say(c, "host %s: ssh was killed by %s", name, co_signal_name(WTERMSIG(h->exit)));
     else if (h->stage >= HOST_READY)
-        conduct_say(c, "host %s: the connection was lost (ssh: %s)", name, *last ? last : "no word");
+        conduct_say(c, "host %s: the connection was lost (ssh: %s)", name, *last ? last : "no message");
     else if (code == 255)
         conduct_say(c, "host %s: ssh: %s (does `%s %s true` work here?)", name,
-                    *last ? last : "ended with status 255, without a word",
+                    *last ? last : "ended with status 255 and no message",
                     c->job->command ? c->job->command : "ssh", h->spec->name);
     else
         conduct_say(c, "host %s: cohort does not start there (status %d)%s%s", name, code, *last ? ": " : "",
@@ -170,9 +171,9 @@ static void asked_to_end(conductor *c, int sig)
     c->asked = sig;
     c->asked_ns = again ? c->asked_ns : co_now_ns();
     if (!again && c->told)
-        conduct_say(c, "SIG%s: passed on to all workers; they have %g s", sigabbrev_np(sig), c->job->grace_s);
+        conduct_say(c, "%s: passed on to all workers; they have %g s", co_signal_name(sig), c->job->grace_s);
     end_all(c, sig);
-    if (again) /* hosts kill their workers now; an ssh that is stuck gets no more time than that takes */
+    if (again) /* hosts kill their workers now; after the time this takes, an ssh that is stuck is killed */
         c->kill_ns = co_now_ns() + SECOND_MS * UINT64_C(1000000);
 }
 
@@ -186,7 +187,7 @@ static void hear_signals(conductor *c)
 }
 
 /* --- the loop ------------------------------------------------------------------------------------------- */
-/* The next host whose ssh may ask at the terminal, if it is free. */
+/* Starts the next host whose ssh may ask at the terminal, if no other ssh is using it. */
 static void let_one_ask(conductor *c)
 {
     far_host *next = NULL;
@@ -226,7 +227,7 @@ static int longest_sleep(const conductor *c)
     return until <= now ? 0 : (int)((until - now) / 1000000) + 1;
 }
 
-/* p has room for 3 and 3 per host. */
+/* `p` has room for 3 descriptors and 3 more per host. */
 static void wait_and_act(conductor *c, struct pollfd *p)
 {
     int n = 2, hosts = c->job->n;
@@ -308,7 +309,7 @@ static co_err set_up(conductor *c)
     if (!c->remote)
         return CO_ENOMEM;
     co_patience names =
-        co_patience_s(NAMES_S); /* all of them together: without a name server ssh says so itself */
+        co_patience_s(NAMES_S); /* for all names together; if no name server answers, ssh reports it */
     for (int i = 0; i < j->n; i++) {
         far_host *h = &c->hosts[i];
         config_ask(&h->conf, c->ssh, c->n_ssh, j->hosts[i].name);

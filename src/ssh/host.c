@@ -3,9 +3,9 @@
  *     QUEUED -> CALLING --want--> COPYING --start--> READY --order--> TOLD --where--> RUNNING -> GONE
  *                  +--------------start---------------^                 (the first host; others run at once)
  *
- * Up to READY, standard output is a login's chatter, and of standard error only the last line is kept,
- * which says why ssh failed. After the order both are the job's output, passed on in whole lines (as they
- * come if there is only one host).
+ * Before READY, standard output is what the login prints, and it is dropped. Of standard error the last line
+ * is kept: if ssh fails, it says why. After the order both are the job's output. It is passed on in whole
+ * lines, or as it comes if there is only one host.
  */
 #include "ssh/ssh_int.h"
 
@@ -34,7 +34,7 @@ _Noreturn static void become(const far_host *h, char *const *argv, const int in,
     for (size_t i = 0; h->asks && i < CO_COUNT(keys); i++)
         signal(keys[i], SIG_IGN);
     if (!h->here)
-        prctl(PR_SET_PDEATHSIG, SIGTERM); /* our own program on this host sees the end of its input instead */
+        prctl(PR_SET_PDEATHSIG, SIGTERM); /* our own program does not need it: it sees the end of its input */
     signal(SIGPIPE, SIG_DFL);
     signal(SIGXFSZ, SIG_DFL);
     setrlimit(RLIMIT_NOFILE, &h->c->old_nofile);
@@ -127,7 +127,7 @@ void host_push(far_host *h)
     }
     if (h->stage != HOST_COPYING) {
         if (h->unsent.p)
-            explicit_bzero(h->unsent.p, h->unsent.len); /* the token was in it */
+            explicit_bzero(h->unsent.p, h->unsent.len); /* it contained the token */
         co_str_clear(&h->unsent);
         h->sent = 0;
     }
@@ -185,7 +185,7 @@ static void heed(far_host *h, const char *words)
     } else if (strcmp(words, "start") == 0 && h->stage <= HOST_COPYING) {
         h->stage = HOST_READY;
         h->last[0] = '\0';
-        co_str_clear(&h->held[1]); /* a banner, warnings of ssh */
+        co_str_clear(&h->held[1]); /* a login banner, or warnings of ssh */
         c->report->ready(c, h);
     } else if (h->stage == HOST_TOLD && sscanf(words, "where %d %n", &port, &at) == 1 && at && port > 0 &&
                port < 65536) {
@@ -197,8 +197,8 @@ static void heed(far_host *h, const char *words)
     }
 }
 
-/* Once we were asked to end we do not wait for a slow reader: bytes that find the outlet overfull are
- * counted, not shown. */
+/* Once we are asked to end, we do not wait for a slow reader: bytes that do not fit into the outlet are
+ * counted and dropped. */
 static void show(conductor *c, int which, const char *bytes, size_t n)
 {
     co_outlet *o = co_outlets_at(&c->out, which);
@@ -216,8 +216,8 @@ static void pass(far_host *h, int which, size_t n)
     drop(&h->held[which], n);
 }
 
-/* Takes marks out. Text between them is a login's chatter before the job runs there, and the job's output
- * after. */
+/* Takes marks out of standard output. The text between them comes from the login until the job runs, and from
+ * the job after that. */
 static void take_marks(far_host *h)
 {
     co_str *s = &h->held[0];
@@ -286,7 +286,7 @@ void host_read(far_host *h, int which)
             take(h, which, buf, (size_t)n);
             continue;
         }
-        if (h->stage >= HOST_READY) /* before that it is ssh's message: h->last has it */
+        if (h->stage >= HOST_READY) /* before READY it is a message of ssh, which h->last keeps */
             pass_lines(h, which, true);
         close(h->out[which]);
         h->out[which] = -1;
@@ -297,7 +297,7 @@ void host_read(far_host *h, int which)
 void host_kill(far_host *h)
 {
     if (h->pid > 0 && h->here && h->in >= 0)
-        host_close_input(h); /* it was asked before: now it kills its workers */
+        host_close_input(h); /* the host was asked to end before, so now it kills its workers */
     else if (h->pid > 0)
         kill(h->pid, SIGKILL);
 }

@@ -1,11 +1,11 @@
-/* hostfile.c -- which hosts: a list on the command line, or a file as mpirun has it.
+/* hostfile.c -- parses the names of hosts: a list on the command line, or a file in mpirun's format.
  *
  *     node1 slots=4        # four workers
  *     root@node2
  *
  * Names go to ssh as they are typed, so that the user's ssh configuration applies. A name that could be
- * taken for an option or for shell code is refused. Slots are workers; max_slots is mpirun's and is
- * ignored.
+ * taken for an option or for shell code is refused. Slots are workers. max_slots has a meaning for mpirun
+ * only and is ignored.
  */
 #include "ssh/ssh_int.h"
 
@@ -38,7 +38,7 @@ static co_err check_name(const char *name, size_t len)
     return CO_OK;
 }
 
-/* One more of *n; the array grows by doubling. */
+/* Appends a host and counts it in *n; the array grows by doubling. */
 static co_err add(co_ssh_host **list, int *n, const char *name, size_t len, int slots)
 {
     CO_TRY(check_name(name, len));
@@ -90,7 +90,7 @@ static bool is_blank(char c)
     return c == ' ' || c == '\t' || c == '\r';
 }
 
-/* The next word of a line; its length, 0 at the end. */
+/* Moves *at to the next word of a line and returns its length, 0 at the end. */
 static size_t next_word(const char **at, const char *end)
 {
     size_t n = 0;

@@ -1,8 +1,8 @@
-/* marks.c -- what a host says to the conductor on the same standard output as everything else.
+/* marks.c -- messages from a host to the conductor, mixed into the host's standard output.
  *
- * A mark may come anywhere, even after an unfinished line: it begins with a byte that text does not have.
- * The host's stage decides which marks count. Before our program starts there, the text between marks is a
- * login's chatter.
+ * A mark may come anywhere, even after an unfinished line: it begins with a byte that does not occur in text.
+ * The host's stage decides which marks count. Until our program starts there, the text between marks comes
+ * from the login.
  */
 #include "ssh/ssh_int.h"
 

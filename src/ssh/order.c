@@ -1,9 +1,10 @@
 /* order.c -- a host's order, the first line on its standard input: one line of JSON.
  *
- *     {"format":1,"host":"b","rank":1,"hosts":2,"token":"...","also":"10.0.0.1","cwd":"/home/me","words":[...],"env":[...]}
+ *     {"format":1,"host":"b","rank":1,"hosts":2,"token":"...","also":"10.0.0.1",
+ *      "cwd":"/home/me","words":[...],"env":[...]}
  *
- * Every value is checked, and an error names the field. JSON cannot carry bytes that are not UTF-8, so
- * these are refused where the line is made.
+ * The reader checks every value, and an error names the field. JSON cannot carry bytes that are not UTF-8:
+ * the writer refuses them.
  */
 #include "ssh/ssh_int.h"
 
@@ -50,7 +51,7 @@ co_err co_ssh_order_text(char **out, const co_ssh_order *o)
                       "env", env);
         text = v ? co_json_text(v) : NULL;
         line = text ? co_sprintf("%s\n", text) : NULL;
-        err = line ? CO_OK : co_fail(CO_ENOMEM, "out of memory for the line that a host is told");
+        err = line ? CO_OK : co_fail(CO_ENOMEM, "out of memory for a host's order");
     }
     if (!err && strlen(line) > CO_SSH_ORDER_MOST)
         err = co_fail(CO_EINPUT, "the program's arguments are too long to be passed on: %zu bytes, at most %d",
@@ -93,14 +94,14 @@ static co_err take_list(const char ***out, co_pool *pool, const json_t *v, const
     const char **made;
 
     if (!json_is_array(list) || n > MOST_STRINGS)
-        return co_fail(CO_EFORMAT, "%s is no list", key);
+        return co_fail(CO_EFORMAT, "%s is not a list", key);
     made = co_pool_alloc(pool, (n + 1) * sizeof *made);
     if (!made)
         return CO_ENOMEM;
     for (size_t i = 0; i < n; i++) {
         const char *s = json_string_value(json_array_get(list, i));
         if (!s)
-            return co_fail(CO_EFORMAT, "%s has something that is no text", key);
+            return co_fail(CO_EFORMAT, "%s has an entry that is not text", key);
         if (!(made[i] = co_pool_str(pool, s)))
             return CO_ENOMEM;
     }
@@ -108,7 +109,7 @@ static co_err take_list(const char ***out, co_pool *pool, const json_t *v, const
     return CO_OK;
 }
 
-/* NAME=VALUE, with a name that a shell would take. */
+/* Is it NAME=VALUE, with a name that a shell accepts? */
 static bool is_variable(const char *s)
 {
     size_t n = strspn(s, "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz_0123456789");
@@ -131,12 +132,12 @@ static co_err take_all(co_ssh_order *o, const json_t *v)
     CO_TRY(take_list(&o->words, &o->pool, v, "words"));
     CO_TRY(take_list(&o->env, &o->pool, v, "env"));
     if (*o->token && co_token_parse(&token, o->token))
-        return co_fail(CO_EFORMAT, "token is none");
+        return co_fail(CO_EFORMAT, "token is malformed");
     if (o->cwd[0] != '/')
         return co_fail(CO_EFORMAT, "cwd does not begin with /");
     for (int i = 0; o->env[i]; i++)
         if (!is_variable(o->env[i]))
-            return co_fail(CO_EFORMAT, "env has something that is no NAME=VALUE");
+            return co_fail(CO_EFORMAT, "env has an entry that is not NAME=VALUE");
     return CO_OK;
 }
 
@@ -167,7 +168,7 @@ void co_ssh_order_fini(co_ssh_order *o)
     explicit_bzero(o->token, sizeof o->token);
 }
 
-/* A byte at a time: what comes after the line is for the job. */
+/* Reads a byte at a time, because the bytes after the line are for the job. */
 static co_err read_line(co_str *line, int fd)
 {
     for (;;) {
@@ -180,7 +181,7 @@ static co_err read_line(co_str *line, int fd)
         if (n < 0 && (errno == EINTR || errno == EAGAIN))
             continue;
         if (n <= 0)
-            return co_fail(CO_EPEER, "nobody says what to start here: the command that called this is gone");
+            return co_fail(CO_EPEER, "no order came: the command that started this one is gone");
         if (c == '\n' && line->len)
             return co_str_err(line);
         if (c != '\n')

@@ -1,4 +1,4 @@
-/* orders.c -- gives each host its order: the first as soon as it is ready, the others once the first
+/* orders.c -- gives each host its order: the first host as soon as it is ready, the others once the first one
  * listens. */
 #include "ssh/ssh_int.h"
 
@@ -16,7 +16,8 @@ static int count(const char *const *list)
     return n;
 }
 
-/* The words of `cohort launch` on this host: what all have, what is its own, the program. */
+/* The command line of `cohort launch` on this host: the flags that all hosts get, this host's own flags, and
+ * the program. */
 static const char **words_for(conductor *c, const far_host *h)
 {
     const co_ssh_job *j = c->job;
@@ -82,8 +83,8 @@ void conduct_ready(conductor *c, far_host *h)
         give_order(c, h);
 }
 
-/* Other hosts reach the first by the name that ssh uses, unless that is a loopback name; they also try all
- * its addresses. */
+/* Other hosts reach the first host by the name that ssh uses for it, unless that is a loopback name. They
+ * also try all its addresses. */
 void conduct_where(conductor *c, far_host *h, int port, const char *addresses)
 {
     char name[CO_HOST_NAME];

@@ -19,7 +19,7 @@
 
 enum { BARS_MOST = 16 };
 
-/* The terminal the block is on: standard error, where progress bars go, or else standard output. */
+/* The terminal that shows the block: standard error, where progress bars go, or else standard output. */
 static co_outlet *terminal(co_screen *c)
 {
     for (int i = 1; i >= 0; i--)
@@ -48,8 +48,8 @@ static struct winsize size_of(const co_outlet *o)
     return w;
 }
 
-/* How many lines the block may have. The cursor is on the line below it; with one line more, the top line
- * would scroll away at every drawing. */
+/* How many lines the block may have. The cursor is on the line below the block, so one more line would scroll
+ * the top line away at every drawing. */
 static int room_of(const co_outlet *o)
 {
     int room = size_of(o).ws_row - 1;
@@ -57,7 +57,7 @@ static int room_of(const co_outlet *o)
     return room < BARS_MOST ? room : BARS_MOST;
 }
 
-/* As many bytes of UTF-8 as fill at most `most` columns; a control character that is no colour ends it. */
+/* How many bytes of UTF-8 fit into `most` columns; a control character other than a colour ends the text. */
 static size_t fitting(const char *text, size_t len, int most)
 {
     size_t at = 0;
@@ -91,7 +91,7 @@ static void draw_one(co_screen *c, co_outlet *o, int local_rank, const co_row *r
     c->bars++;
 }
 
-/* Is this row worth a line of the block? A line that is just being written soon gets its newline. */
+/* Is this row worth a line of the block? Text that was just written may soon get its newline and is not. */
 static bool is_drawn(const co_lines *l, int i, uint64_t now)
 {
     const co_row *r = &l->rows[i];
@@ -101,7 +101,7 @@ static bool is_drawn(const co_lines *l, int i, uint64_t now)
 
 typedef struct block {
     int n;        /* rows to draw */
-    bool open;    /* there is text that may become such a row */
+    bool open;    /* there is text that may become a row */
     bool changed; /* since the block was last drawn */
 } block;
 
@@ -111,7 +111,7 @@ typedef struct sources {
     uint64_t now_ns;
 } sources;
 
-/* Surveys the block, and draws its first `most` rows. */
+/* Counts the rows of the block, and draws the first `most` of them. */
 static block walk(co_screen *c, const sources *from, co_outlet *o, int most)
 {
     block b = {0};

@@ -1,11 +1,11 @@
-/* escape.c -- where an escape sequence ends, however its bytes come in pieces.
+/* escape.c -- finds the end of an escape sequence, even if its bytes arrive in pieces.
  *
- *     ESC [ parameters letter      colours, movements of the cursor: handed out whole
- *     ESC ] text BEL (or ESC \\)   a window's title, a link: passed over
- *     ESC ( letter, ESC letter     character sets, saved places: passed over
+ *     ESC [ parameters letter      colours, movements of the cursor: returned whole
+ *     ESC ] text BEL (or ESC \\)   a window's title, a link: skipped
+ *     ESC ( letter, ESC letter     character sets, saved positions: skipped
  *
- * A control character among them ends what has begun and is itself no part of it: a newline is never lost to
- * a sequence that was cut off.
+ * A control character inside a sequence ends it and is not part of it, so a newline is never lost in an
+ * incomplete sequence.
  */
 #include "term/term_int.h"
 
@@ -32,7 +32,7 @@ escape_state escape_feed(co_escape *e, char c)
     bool fits = e->len < sizeof e->text - 1;
     if (fits)
         e->text[e->len++] = c;
-    if (e->len == 2) /* the kind; ESC 7, ESC M: that is all */
+    if (e->len == 2) /* the second byte is the kind; ESC 7 and ESC M end here */
         return c == '[' || c == ']' || code < 0x30 ? ESCAPE_PART : ends(e, ESCAPE_PART);
     if (kind == ']' || code < (kind == '[' ? 0x40 : 0x30))
         return ESCAPE_PART;

@@ -1,8 +1,9 @@
-/* help.c -- prints help texts: never wider than the terminal, with the program named as it was called.
+/* help.c -- prints help texts, never wider than the terminal, with the name by which the program was called.
  *
- * A line that is too long is broken between words. Its rest stands below the line's last column: below the meaning in a
- * table of flags, below the first word in a paragraph. Where the last column leaves too little room, all of it moves to
- * lines of its own. A broken example gets the shell's backslash, so that it can still be copied.
+ * A line that is too long is broken between words. The rest is indented to the line's last column: to the
+ * description in a table of flags, to the first word in a paragraph. If the last column is too narrow, the
+ * description moves to lines of its own. A broken example gets the shell's backslash, so that it can still be
+ * copied.
  */
 #include "term/help.h"
 
@@ -28,15 +29,15 @@ static int width_of(void)
 }
 
 /* --- the program's name -------------------------------------------------------------------------------- */
-/* A long path would drown the text: there the plain name stays. */
+/* A long path would fill the text, so it is not used; the plain name is. */
 static const char *short_name(void)
 {
     return strlen(co_program()) > NAME_MOST ? "cohort" : co_program();
 }
 
-/* Texts say "cohort train ..." where the reader may have typed build/cohort. Examples and what stands in backticks are
- * for typing; elsewhere "cohort train" is the command's name. Columns stay where they are, as far as the blanks before
- * them reach. */
+/* Texts say "cohort train ..." where the reader may have typed build/cohort. The name is replaced in examples
+ * and in backticks, which are for typing; elsewhere "cohort train" is the command's name. Columns stay
+ * aligned as long as there are blanks to remove. */
 static void name_program(co_str *out, const char *text)
 {
     static const char ours[] = "cohort ";
@@ -61,7 +62,8 @@ static void name_program(co_str *out, const char *text)
 }
 
 /* --- breaking lines ------------------------------------------------------------------------------------ */
-/* How many bytes of a text of `len` fit into `room`: up to a blank; in a longer word, up to a bar or comma; else all. */
+/* How many bytes of a text of `len` fit into `room`: up to a blank; in a longer word, up to a bar or comma;
+ * else all. */
 static size_t fitting(const char *text, size_t len, size_t room)
 {
     if (len <= room)
@@ -75,7 +77,8 @@ static size_t fitting(const char *text, size_t len, size_t room)
     return room;
 }
 
-/* Words from column `at` on; further lines begin at column `hang` and, with `mark`, end in a backslash before. */
+/* Prints words from column `at` on. Further lines begin at column `hang`; with `mark`, each broken line ends
+ * in a backslash. */
 static void put_words(FILE *to, const char *text, size_t len, size_t at, size_t hang, size_t width, bool mark)
 {
     while (len > 0) {
@@ -92,7 +95,8 @@ static void put_words(FILE *to, const char *text, size_t len, size_t at, size_t 
     }
 }
 
-/* Where the last column begins: after the last two blanks in a row. The indentation, if there is but one. */
+/* Where the last column begins: after the last two blanks in a row. If the line has only one column, its
+ * indentation. */
 static size_t last_column(const char *text, size_t len, size_t indent)
 {
     for (size_t i = len; i > indent + 2; i--)

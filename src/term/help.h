@@ -4,8 +4,8 @@
 
 #include <stdio.h>
 
-/* Prints a text wrapped to the terminal's width (80 columns where standard output is none), with "cohort COMMAND" in its
- * examples named as this program was called. */
+/* Prints a text wrapped to the terminal's width (80 columns if standard output is not a terminal). "cohort
+ * COMMAND" in its examples becomes the name by which this program was called. */
 void co_help_print(FILE *to, const char *text);
 
 #endif

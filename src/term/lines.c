@@ -1,23 +1,24 @@
-/* lines.c -- bytes to lines, as a terminal would end up showing them.
+/* lines.c -- turns bytes into lines as a terminal would finally show them.
  *
- * A carriage return goes back to the beginning of the line: what comes after it takes the place of what was
- * there (progress bars). So a line is the last state before its newline. "\r\n" is a newline. A line of more
- * than CO_LINE_MOST bytes is cut into several.
+ * After a carriage return, new text replaces the text of the line (progress bars). A line is therefore the
+ * last text before its newline. "\r\n" is a newline. A line of more than CO_LINE_MOST bytes is cut into
+ * several.
  *
- * Several bars of one program go down and up again, so a newline after a bar may end it or only pass it by:
+ * A program with several bars moves the cursor down and up again, so a newline after a bar may end the bar or
+ * only move past it:
  *
  *     \r epochs 1/3 \n\r steps 40% \033[A \n\r steps 41% \033[A \r epochs 2/3 ...
  *
  *     rows[0]     epochs 2/3     <- at: where the cursor is
  *     rows[last]  steps 41%
  *
- * That is why a bar's row stays open after its newline. It is a line when an ordinary line has ended below
- * it, or when the cursor has not come back for CO_PARTIAL_MS. An ordinary line waits for nothing. What a bar
- * shows meanwhile is told every CO_BAR_LINE_MS: where nobody sees it move, an epoch of an hour would be an
- * hour of silence.
+ * That is why a bar's row stays open after its newline. It becomes a line when an ordinary line has ended
+ * below it, or when the cursor has not come back for CO_PARTIAL_MS. An ordinary line never waits. The text of
+ * an open bar becomes a line every CO_BAR_LINE_MS, because in a file an epoch of an hour would otherwise be
+ * an hour of silence.
  *
- * Of escape sequences colours stay; where the others go is followed as far as bars need it, and they end
- * here: a prefix, or a file, moves everything to another place.
+ * Colours are kept. Movements of the cursor are followed as far as bars need them and then removed: with a
+ * prefix, or in a file, they would point to the wrong place.
  */
 #include "term/term_int.h"
 
@@ -39,7 +40,7 @@ bool co_row_blank(const co_row *r)
     return true;
 }
 
-/* The highest row goes, the others move up. */
+/* Removes the top row; the others move up. */
 static void drop_top(co_lines *l)
 {
     co_row top = l->rows[0];
@@ -52,7 +53,8 @@ static void drop_top(co_lines *l)
     if (l->at > 0)
         l->at--;
     else
-        l->home = true, l->returned = false; /* the cursor was in it, and is at the beginning of the next one */
+        /* the cursor was in this row and is now at the start of the next */
+        l->home = true, l->returned = false;
 }
 
 static void emit_top(co_lines *l, co_line_fn each, void *ctx)
@@ -112,11 +114,11 @@ static void go_to_row(co_lines *l, int at)
     for (int i = l->at; i < at; i++)
         l->rows[i].left_ns = l->since_ns;
     l->at = at < 0 ? 0 : at > l->last ? l->last : at;
-    l->home = true; /* not as a terminal: who prints there without a \r does not want to be behind a bar */
+    l->home = true; /* unlike a terminal: text printed here without \r is not meant to follow the bar */
     l->returned = false;
 }
 
-/* What is erased from the cursor on: at the beginning of a row all of it, behind its text nothing. */
+/* Erases from the cursor on: the whole row if the cursor is at its start, nothing if it is after the text. */
 static void erase(co_lines *l, int how, bool below)
 {
     if (how == 2 || (how == 0 && l->home))

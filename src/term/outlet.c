@@ -1,13 +1,13 @@
-/* outlet.c -- standard output and error without ever waiting for whoever reads them.
+/* outlet.c -- writes standard output and error without ever waiting for the reader.
  *
- * A stopped terminal or pager must not keep us from seeing deaths and signals. Terminals and pipes are opened
- * once more, for a descriptor of our own that does not block (the flag belongs to the open file, which others
- * share). What does not go out is held; from CO_OUTLET_FULL on the caller reads no more of the workers'
- * output, and they wait in their turn. While the job ends workers do not wait, because they must get to save
- * their work; then up to CO_OUTLET_MOST is held. A descriptor that cannot be opened anew (a socket, another
- * user's terminal) is written to as it is.
+ * A stopped terminal or pager must not keep us from noticing deaths and signals. So we open terminals and
+ * pipes a second time, to get a non-blocking descriptor of our own (O_NONBLOCK belongs to the open file,
+ * which other processes share). Bytes that cannot be written yet are held. From CO_OUTLET_FULL on the caller
+ * stops reading the workers' output, so the workers wait too. While the job ends, workers must be able to
+ * save their work and do not wait; then up to CO_OUTLET_MOST is held. A descriptor that cannot be opened anew
+ * (a socket, another user's terminal) is written to directly.
  *
- * Standard output and standard error are a pair: one queue if they end up in the same place, two if not.
+ * Standard output and standard error are a pair: one queue if they lead to the same file, otherwise two.
  */
 #include "term/term.h"
 
@@ -40,9 +40,9 @@ void co_outlet_add(co_outlet *o, const char *bytes, size_t n)
         co_str_addn(&o->held, bytes, n);
 }
 
-/* A reader that is always a little behind never lets `held` run empty. So bytes that went out are dropped as
- * soon as they are more than the bytes that wait: `held` is at most twice what waits, and each byte is moved
- * at most once. */
+/* With a reader that is always a little behind, `held` is never empty. So written bytes are removed as soon
+ * as they outnumber the waiting bytes: `held` is at most twice what waits, and each byte is moved at most
+ * once. */
 static void drop_written(co_outlet *o)
 {
     if (o->done <= o->held.len / 2)
@@ -66,7 +66,7 @@ void co_outlet_push(co_outlet *o)
         if (o->failing && !o->error)
             o->error = errno;
         o->gone = n < 0 && errno == EPIPE;
-        if (n < 0) /* what is held is lost; a disk that was full may have room for what comes next */
+        if (n < 0) /* the held bytes are lost; a full disk may have room again for later output */
             break;
         o->done += (size_t)n;
     }

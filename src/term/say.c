@@ -1,4 +1,5 @@
-/* say.c -- lines for the user. Each is one write: other processes may write to the same terminal. */
+/* say.c -- prints lines for the user. Each line is one write, because other processes may write to the same
+ * terminal. */
 #include "term/say.h"
 
 #include <stdarg.h>
@@ -41,7 +42,7 @@ int co_say_error(co_err err)
 
     if (!*line)
         line = err == CO_ENOMEM ? "memory is out" : "it failed, and nothing says why (this is a bug in cohort)";
-    for (;; line++) { /* the mistakes of a command line come together */
+    for (;; line++) { /* all mistakes of a command line are reported in one message */
         size_t n = strcspn(line, "\n");
         co_say("cohort: %.*s", (int)n, line);
         line += n;

@@ -1,5 +1,5 @@
-/* say.h -- what the program says to its user: whole lines on standard error, or to whoever listens instead.
- * */
+/* say.h -- messages to the user: whole lines on standard error, or to a listener instead.
+ */
 #ifndef CO_TERM_SAY_H
 #define CO_TERM_SAY_H
 

@@ -1,15 +1,16 @@
-/* screen.c -- what people see of the workers' output: whose line it is, and equal lines of many ranks once.
+/* screen.c -- how people see the workers' output: each line with its rank, equal lines of many ranks folded
+ * into one.
  *
  *     [0-7] x8 loading the data
  *     [3] loss 2.31
  *
  * Lines wait in a queue, in the order they came, for at most CO_FOLD_MS. A line joins an equal one in the
- * queue unless its rank already has a line there or further back: so each rank's lines keep their order. The
- * head of the queue goes out when its time is over or when all ranks have joined it. With one worker, or
- * without prefixes, nothing is held.
+ * queue, unless its rank already has a line at that place or behind it; this keeps each rank's lines in
+ * order. The head of the queue is printed when its time is over or when all ranks have joined it. With one
+ * worker, or without prefixes, nothing is held.
  *
- * A slow reader makes the workers wait. While the job ends they do not wait: output that finds an outlet
- * overfull is dropped and counted. What we say ourselves is never dropped.
+ * A slow reader makes the workers wait. While the job ends they do not wait: output is dropped and counted
+ * while an outlet is overfull. Our own messages are never dropped.
  *
  * Cost per line: a search through the queue from its end. The queue is short (CO_FOLD_MS of output,
  * QUEUE_MOST lines).
@@ -148,7 +149,7 @@ void co_screen_line(co_screen *c, int local_rank, int to, const char *text, size
         put(s, local_rank);
     } else {
         char *copy = co_alloc(len + 1);
-        if (!copy || !(s = new_one(c))) { /* no memory to hold it: it is not shown, files have it */
+        if (!copy || !(s = new_one(c))) { /* no memory to hold it: it is not shown, but files have it */
             co_free(copy);
             return;
         }

@@ -1,10 +1,10 @@
-/* screen.h -- the output of many workers on one screen: whose line it is, equal lines of many ranks once,
- * progress bars below everything else.
+/* screen.h -- the output of many workers on one screen: each line with its rank, equal lines of many ranks
+ * folded into one, progress bars below everything else.
  *
  *     co_screen_open(&screen, STDOUT_FILENO, STDERR_FILENO);
  *     co_screen_view_set(&screen, &(co_screen_view){.prefix = true, .host = "", .nproc = 4});
  *     co_screen_line(&screen, local_rank, 0, text, len);
- *     co_screen_flush(&screen, false);                    // what has waited long enough goes to the outlets
+ *     co_screen_flush(&screen, false);                    // moves lines that waited long enough to the outlets
  *     co_outlets_push(&screen.out, fds);                   // and from there to the descriptors
  */
 #ifndef CO_TERM_SCREEN_H
@@ -35,7 +35,7 @@ typedef struct co_screen_view {
 
 typedef struct co_screen {
     co_outlets out;
-    bool hurries;       /* the job ends: output that finds an outlet overfull is dropped */
+    bool hurries;       /* the job ends: output is dropped while an outlet is overfull */
     uint64_t not_shown; /* bytes that were dropped */
     bool prefix;
     char host[CO_SCREEN_HOST];
@@ -52,7 +52,7 @@ void co_screen_view_set(co_screen *c, const co_screen_view *view); /* from the n
 void co_screen_line(co_screen *c, int local_rank, int to, const char *text, size_t len);
 void co_screen_teed(co_screen *c, int to, const char *prefix, const char *text, size_t len);
 void co_screen_raw(co_screen *c, int to, const char *bytes, size_t n);
-/* What we say ourselves, to standard error, after the lines that are held. */
+/* Messages of our own, to standard error, after the lines that are held. */
 void co_screen_say(co_screen *c, const char *text);
 void co_screen_sayf(co_screen *c, const char *fmt, ...)
     __attribute__((format(printf, 2, 3))); /* "cohort: " first */
@@ -66,8 +66,9 @@ typedef struct co_bar_source {
     int local_rank;
     const co_lines *lines; /* borrowed */
 } co_bar_source;
-/* Draws the block if it has changed and it is time. Returns the ms until it may be time; -1: nothing to do.
- * */
+/* Draws the block if it has changed and its time has come. Returns the ms until the next drawing; -1: nothing
+ * to draw.
+ */
 int co_screen_draw_bars(co_screen *c, const co_bar_source *sources, int n, uint64_t now_ns);
 
 #endif

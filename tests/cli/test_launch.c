@@ -361,7 +361,8 @@ TEST(what_a_shell_runs_has_the_grace_period_and_one_sigterm)
 {
     char beside[64];
 
-    /* in a session of its own it has not had the signal: it is asked, and so says when others would have been */
+    /* in a session of its own it has not had the signal: it is asked, and so says when others would have
+     * been */
     snprintf(beside, sizeof beside, "setsid sleep 3000.%d & ", (int)getpid());
     pid_t pid = start_saving("", beside);
     kill(pid, SIGTERM);

@@ -1,4 +1,5 @@
-/* `cohort predict RUN FILE...`: pictures of one's own give what the same pictures give as samples of a split. */
+/* `cohort predict RUN FILE...`: pictures of one's own give what the same pictures give as samples of a
+ * split. */
 #include "data/pictures.h"
 
 #include <jansson.h>

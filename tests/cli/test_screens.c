@@ -1,4 +1,5 @@
-/* What a person sees before, during and after a run: the first screen, plan, epoch lines, notices, the end. */
+/* What a person sees before, during and after a run: the first screen, plan, epoch lines, notices, the
+ * end. */
 #include "cli/runs.h"
 
 #include <math.h>

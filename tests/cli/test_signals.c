@@ -71,7 +71,8 @@ TEST(sigusr1_saves_and_exits_with_75_and_the_line_to_continue_with)
     stops_on(SIGUSR1);
 }
 
-/* The lease is the first file there: the signal comes before the first step, mostly before there are ranks. */
+/* The lease is the first file there: the signal comes before the first step, mostly before there are
+ * ranks. */
 TEST(a_signal_before_the_first_step_is_answered_too)
 {
     for (int i = 0; i < 5; i++) {

@@ -1,5 +1,6 @@
 /* The lines of the guides, typed as they stand there, each in a folder with its data. Where a line would
- * train for hours a limit is added, and nothing else. The pictures are made up: what is tested is the line. */
+ * train for hours a limit is added, and nothing else. The pictures are made up: what is tested is the
+ * line. */
 #include "cli/runs.h"
 
 #include <png.h>

@@ -1,6 +1,7 @@
 /* accidents.c -- see accidents.h.
  *
- * A short stop that lasted too long (a busy machine) may count as a loss: then nobody can say what must come of it.
+ * A short stop that lasted too long (a busy machine) may count as a loss: then nobody can say what must come
+ * of it.
  */
 #include "accidents.h"
 

@@ -1,6 +1,7 @@
 /* accidents.h -- a job on hosts of a lan to which the steps of a schedule happen.
  *
- * The workers are those of worker.h that say by a file who they are and wait for the file `go`. All in the current folder.
+ * The workers are those of worker.h that say by a file who they are and wait for the file `go`. All in the
+ * current folder.
  */
 #ifndef TESTS_LAUNCH_ACCIDENTS_H
 #define TESTS_LAUNCH_ACCIDENTS_H

@@ -1,9 +1,11 @@
-/* hosts.h -- `cohort launch` on the hosts of a lan (net/ns.h): started, its screen read, the time that it took.
+/* hosts.h -- `cohort launch` on the hosts of a lan (net/ns.h): started, its screen read, the time that it
+ * took.
  *
  *     pid_t pid = launch(&lan, 1, token_env(), "--nnodes=2 ... sh -c 'exit 0'");    // its screen is the file out1
  *     fault_ends(__func__, "closed port", began, 10, pid, 1, 1, "nothing listens there");
  *
- * A fault_row is a line of docs/faults.md: build/release/tests -k fault | sed -n 's/^ *# row: //p' prints them all.
+ * A fault_row is a line of docs/faults.md: build/release/tests -k fault | sed -n 's/^ *# row: //p' prints
+ * them all.
  */
 #ifndef TESTS_LAUNCH_HOSTS_H
 #define TESTS_LAUNCH_HOSTS_H

@@ -1,4 +1,5 @@
-/* A job that is asked to end: its workers save, and end well, end otherwise, or crash. What is said, and with which status. */
+/* A job that is asked to end: its workers save, and end well, end otherwise, or crash. What is said, and with
+ * which status. */
 #include "harness.h"
 
 #include <signal.h>

@@ -1,4 +1,5 @@
-/* Faults on one host: what is said, with which status, within which time. docs/faults.md is the table of them. */
+/* Faults on one host: what is said, with which status, within which time. docs/faults.md is the table of
+ * them. */
 #include "hosts.h"
 
 #include "worker.h"

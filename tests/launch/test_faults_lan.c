@@ -1,4 +1,5 @@
-/* Faults between hosts: what each side says, with which status, within which time. docs/faults.md is the table of them. */
+/* Faults between hosts: what each side says, with which status, within which time. docs/faults.md is the
+ * table of them. */
 #include "hosts.h"
 
 #include <signal.h>

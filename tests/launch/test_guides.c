@@ -1,5 +1,6 @@
-/* The launch lines of guides that people follow, typed as they are there, on two hosts. `cohort launch` stands where the guide has
- * torchrun or python -m torch.distributed.launch; addresses are those of the hosts. */
+/* The launch lines of guides that people follow, typed as they are there, on two hosts. `cohort launch`
+ * stands where the guide has torchrun or python -m torch.distributed.launch; addresses are those of the
+ * hosts. */
 #include "hosts.h"
 
 #include <signal.h>

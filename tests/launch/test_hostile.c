@@ -1,8 +1,9 @@
-/* Two thousand strangers at the door of a job of two hosts: nobody gets in, the job ends well and hardly later.
+/* Two thousand strangers at the door of a job of two hosts: nobody gets in, the job ends well and hardly
+ * later.
  *
- * Four kinds in turn: random bytes; connected and silent; a byte at a time; the very bytes that a true host has sent, recorded by a
- * proxy between it and the roster, from the first to the last. They come from a third host. The job could take a third one
- * (--nnodes=2:3), so whoever got in would be seen as a member.
+ * Four kinds in turn: random bytes; connected and silent; a byte at a time; the very bytes that a true host
+ * has sent, recorded by a proxy between it and the roster, from the first to the last. They come from a third
+ * host. The job could take a third one (--nnodes=2:3), so whoever got in would be seen as a member.
  */
 #include "hosts.h"
 
@@ -167,8 +168,8 @@ static void goes_on(struct siege *s, struct stranger *o)
     o->fd = -1;
 }
 
-/* The job on one CPU and the strangers on another, as hosts have it: what they compute to annoy is not the job's time. Where there is
- * one CPU only they share it. */
+/* The job on one CPU and the strangers on another, as hosts have it: what they compute to annoy is not the
+ * job's time. Where there is one CPU only they share it. */
 static void stay_on(int which)
 {
     cpu_set_t one;
@@ -303,11 +304,13 @@ TEST_WITHIN(two_thousand_strangers_neither_get_in_nor_hold_a_job_up, 120)
     times calm = {0}, hostile = {0};
 
     besieged(&calm, &hostile, 1, 1500, STRANGERS / 10); /* all of them where the machine has the time */
-    /* Held up, not merely slowed on a busy machine, perhaps under a sanitizer; the twentieth is the long test's. */
+    /* Held up, not merely slowed on a busy machine, perhaps under a sanitizer; the twentieth is the long
+     * test's. */
     CHECK(hostile.best < 3 * calm.best + 10, "%.2f s, %.2f s without strangers", hostile.best, calm.best);
 }
 
-/* By the clock where the machine has nothing else to do; where calm runs differ by more among themselves, by CPU time alone. */
+/* By the clock where the machine has nothing else to do; where calm runs differ by more among themselves, by
+ * CPU time alone. */
 TEST_LONG(two_thousand_strangers_cost_less_than_a_twentieth)
 {
     times calm = {0}, hostile = {0};

@@ -1,4 +1,5 @@
-/* `cohort host` and `cohort join` on hosts with a network of their own; secrets typed at a terminal, and where there is none. */
+/* `cohort host` and `cohort join` on hosts with a network of their own; secrets typed at a terminal, and
+ * where there is none. */
 #include "launch/pty.h"
 
 #include <stdlib.h>
@@ -85,7 +86,8 @@ TEST(three_hosts_run_a_program_together_and_nobody_typed_an_address)
     CHECK(r.status == 1, "the code, or a name of a secret, is in a worker's environment or a log file");
 }
 
-/* The host's likeliest addresses lead nowhere from the joiner: a network of the same numbers swallows them. */
+/* The host's likeliest addresses lead nowhere from the joiner: a network of the same numbers swallows
+ * them. */
 TEST(addresses_that_do_not_answer_are_passed_over_within_three_seconds)
 {
     ns_lan lan = ns_open(2);

@@ -1,4 +1,5 @@
-/* The words of `cohort launch`: every flag in each spelling, what is moved to the program, what is refused. */
+/* The words of `cohort launch`: every flag in each spelling, what is moved to the program, what is
+ * refused. */
 #include "cli/runs.h"
 
 #include <unistd.h>

@@ -1,5 +1,5 @@
-/* `cohort launch` under real mpiruns: Open MPI's (PMIx) and MPICH's (PMI-1). Several hosts are one machine under two names, which
- * neither can tell from two machines. */
+/* `cohort launch` under real mpiruns: Open MPI's (PMIx) and MPICH's (PMI-1). Several hosts are one machine
+ * under two names, which neither can tell from two machines. */
 #include "harness.h"
 
 #include <signal.h>
@@ -64,7 +64,8 @@ static void has_own_id(const char *mpirun)
     free(r.out);
 }
 
-/* MPICH's mpirun itself dies of SIGPIPE now and then, when all its processes end at once on a busy machine: then it is asked again. */
+/* MPICH's mpirun itself dies of SIGPIPE now and then, when all its processes end at once on a busy machine:
+ * then it is asked again. */
 static void ends(const char *line, int status, const char *words)
 {
     test_run r = test_sh("%s", line);
@@ -149,8 +150,8 @@ TEST(mpirun_of_mpich_may_have_more_tasks_on_one_host_than_on_another)
 #undef UNEQUAL
 }
 
-/* A task that never comes to its launcher. Both mpiruns end everything when a launcher ends with a failure; MPICH's status may be that
- * of the task which it then kills. */
+/* A task that never comes to its launcher. Both mpiruns end everything when a launcher ends with a failure;
+ * MPICH's status may be that of the task which it then kills. */
 static void gives_up(const char *mpirun, const char *absent)
 {
     test_run r = test_sh("%s -n 2 sh -c '[ %s ] && exec sleep 30; exec $COHORT launch"

@@ -1,5 +1,5 @@
-/* Seeded schedules of accidents on two to four hosts: after each step the job is where the model says, nothing hangs, and at the end
- * nothing is left: no process, no port, no shared memory, no folder.
+/* Seeded schedules of accidents on two to four hosts: after each step the job is where the model says,
+ * nothing hangs, and at the end nothing is left: no process, no port, no shared memory, no folder.
  *
  *     COHORT_SEED=17 build/release/tests -v -k twenty_schedules        # one of them, again; 17:100 is a hundred from there on
  */

@@ -1,5 +1,5 @@
-/* `cohort launch` inside a real Slurm: a controller, two nodes on this machine, a munge daemon of their own. Each test starts them
- * in its folder and ends them. */
+/* `cohort launch` inside a real Slurm: a controller, two nodes on this machine, a munge daemon of their own.
+ * Each test starts them in its folder and ends them. */
 #include "harness.h"
 
 #include <signal.h>

@@ -1,4 +1,5 @@
-/* worker.c -- programs for launchers to start: with TEST_WORKER=ROLE in its environment the test program is one of them. */
+/* worker.c -- programs for launchers to start: with TEST_WORKER=ROLE in its environment the test program is
+ * one of them. */
 #include "worker.h"
 
 #include <arpa/inet.h>
@@ -37,7 +38,8 @@ static void exit_as_told(int sig, siginfo_t *info, void *unused)
     _exit(info->si_value.sival_int);
 }
 
-/* Says who it is by a file's name, then waits for the file `go`. SIGUSR2 with a number: exits with it at once. */
+/* Says who it is by a file's name, then waits for the file `go`. SIGUSR2 with a number: exits with it at
+ * once. */
 static int wait_for_go(void)
 {
     struct sigaction told = {.sa_sigaction = exit_as_told, .sa_flags = SA_SIGINFO};
@@ -83,7 +85,8 @@ static int call_the_other(void)
     }
 }
 
-/* As where an all-reduce waits: ranks 0 to 2 in a lock, a poll, a socket. A moment later rank 3 hangs: the cause. */
+/* As where an all-reduce waits: ranks 0 to 2 in a lock, a poll, a socket. A moment later rank 3 hangs: the
+ * cause. */
 static int hang_together(void)
 {
     uint32_t lock = 0;
@@ -107,7 +110,8 @@ static int hang_together(void)
         sleep(100);
 }
 
-/* Rank 0 waits in a lock, rank 2 in a poll, as for an all-reduce; rank 1 computes and never comes: the cause. */
+/* Rank 0 waits in a lock, rank 2 in a poll, as for an all-reduce; rank 1 computes and never comes: the
+ * cause. */
 static int spin_together(void)
 {
     uint32_t lock = 0;

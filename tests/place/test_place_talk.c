@@ -80,11 +80,11 @@ TEST(a_pmi_server_may_answer_anything_and_only_a_card_is_taken)
           "cmd=finalize_ack\n"},
          NULL},
         {{NULL}, "PMI"}, /* closed before or after our first word */
-        {{"\n"}, "something else than response_to_init"},
+        {{"\n"}, "something other than response_to_init"},
         {{"cmd=response_to_init rc=-1\n"}, "refused"},
         {{INIT, "cmd=my_kvsname\n"}, "names no key-value space"},
         {{INIT, NAME, "cmd=barrier_out rc=1\n"}, "refused"},
-        {{INIT, NAME, "cmd=barrier_out\n", "cmd=get_result rc=0 msg=success\n"}, "no word from the first"},
+        {{INIT, NAME, "cmd=barrier_out\n", "cmd=get_result rc=0 msg=success\n"}, "no card from the first"},
         {{INIT, NAME, "cmd=barrier_out\n", "cmd=get_result rc=0 value=nonsense\n", "cmd=finalize_ack\n"},
          "card"},
         {{INIT, NAME, "cmd=barrier_out\n", "cmd=get_result rc=0 value=a:1||secret\n", "cmd=finalize_ack\n"},

@@ -1,4 +1,4 @@
-/* What `cohort launch --hosts` reads: lists of hosts, and the line that a host is told. */
+/* What `cohort launch --hosts` reads: lists of hosts, and the order, a line of JSON for each host. */
 #include "harness.h"
 
 #include <stdlib.h>
@@ -109,12 +109,12 @@ TEST(a_line_that_is_no_order_is_refused_by_what_is_wrong)
         {"\"hosts\":2", "\"hosts\":99999", "hosts is not"},
         {"\"host\":\"b\"", "\"host\":null", "host is missing"},
         {"\"cwd\":\"/tmp", "\"cwd\":\"tmp", "cwd does not begin with /"},
-        {"\"token\":\"\"", "\"token\":\"AAAA\"", "token is none"},
-        {"\"words\":[", "\"words\":[7,", "words has something that is no text"},
-        {"\"words\":[", "\"other\":[", "words is no list"},
-        {"\"A=1\"", "\"A\"", "no NAME=VALUE"},
-        {"\"A=1\"", "\"1A=1\"", "no NAME=VALUE"},
-        {"\"A=1\"", "\"=1\"", "no NAME=VALUE"},
+        {"\"token\":\"\"", "\"token\":\"AAAA\"", "token is malformed"},
+        {"\"words\":[", "\"words\":[7,", "words has an entry that is not text"},
+        {"\"words\":[", "\"other\":[", "words is not a list"},
+        {"\"A=1\"", "\"A\"", "not NAME=VALUE"},
+        {"\"A=1\"", "\"1A=1\"", "not NAME=VALUE"},
+        {"\"A=1\"", "\"=1\"", "not NAME=VALUE"},
     };
     co_ssh_order o = sample(), back;
     char *line = NULL, bad[4096];

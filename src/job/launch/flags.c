@@ -1,9 +1,9 @@
-/* flags.c -- the words of `cohort launch`: flags of ours, then a program, then its own.
+/* flags.c -- reads the command line of `cohort launch`: our flags, then a program, then its arguments.
  *
- * A flag that stands before the program and is not ours goes to the program, with a note; one that is nearly ours is
- * refused with the nearest. Whether such a flag has a value is not known: the word after it is its value unless it looks
- * like a program (launch_looks_like_program), or nothing comes after it. As in argparse, the beginning of a flag will do
- * where only one flag begins so.
+ * An unknown flag before the program goes to the program, with a note. If its name is close to one of our
+ * flags, it is refused and the message names that flag. We cannot know whether an unknown flag has a value:
+ * the next argument is its value, unless it looks like a program (launch_looks_like_program) or is the last
+ * one. As in argparse, a flag may be shortened as long as only one flag begins with these letters.
  */
 #include "job/launch/launch_int.h"
 
@@ -40,7 +40,7 @@ static const struct {
     const char *name, *means;
 } shorts[] = {{"-m", "--module"}, {"-r", "--redirects"}, {"-t", "--tee"}};
 
-/* How many letters of `name` the word's flag part has; -1: another flag. */
+/* How many letters of `name` the argument has before '='; -1: it is another flag. */
 static int matches(const char *word, size_t len, const char *name)
 {
     if (len > strlen(name))
@@ -51,7 +51,7 @@ static int matches(const char *word, size_t len, const char *name)
     return (int)len;
 }
 
-/* The row of a flag; *n_begin: how many begin so, if it is none as a whole. */
+/* The row of a flag. If no flag has exactly this name, *n_begin is the number of flags that begin with it. */
 static const row *find_row(const char *word, int *n_begin)
 {
     size_t len = strcspn(word, "=");
@@ -102,7 +102,7 @@ static void pet_name(char *out, size_t size, const char *of)
         out[i] = out[i] == '-' ? '_' : (char)(out[i] >= 'a' && out[i] <= 'z' ? out[i] - 32 : out[i]);
 }
 
-/* The environment's defaults: flags on the line come after and win. */
+/* Reads defaults from the environment. Flags on the command line are read later and win. */
 static co_err read_environment(launch_args *a)
 {
     for (size_t i = 0; i < CO_COUNT(rows); i++) {
@@ -152,7 +152,8 @@ static co_err refuse_near(const char *word, int n_begin)
     return CO_OK;
 }
 
-/* Does the word after an unknown flag belong to it? Not if it is a program itself, and not if none comes after it. */
+/* Does the argument after an unknown flag belong to it? Not if it is a program itself or the last
+ * argument. */
 static bool is_value(const launch_args *a, int argc, char **argv, int at)
 {
     if (at >= argc || argv[at][0] == '-' || launch_looks_like_program(a, argv[at]))
@@ -174,7 +175,7 @@ static void tell_moved(void (*note)(const char *), char **words, int n)
     co_str_fini(&s);
 }
 
-/* The flags up to the program; *at is where the program is. Unknown ones go to moved[]. */
+/* Reads the flags up to the program; *at is the program's index. Unknown flags go to moved[]. */
 static co_err take_flags(launch_args *a, int argc, char **argv, int *at, char **moved, int *n_moved)
 {
     int i = 1;
@@ -204,7 +205,7 @@ static co_err take_flags(launch_args *a, int argc, char **argv, int *at, char **
     return CO_OK;
 }
 
-/* A program that a flag before it took for its value: `--nproc-per-node ./x.sh`. */
+/* Did a flag take the program as its value, as in `--nproc-per-node ./x.sh`? */
 static co_err no_program(const launch_args *a, int argc, char **argv, const char *moved)
 {
     const char *last = argv[argc - 1],

@@ -1,5 +1,6 @@
-/* from_stdin.c -- `cohort launch --from-stdin`: the other end of --hosts, started by ssh on each host and typed by nobody.
- * Its order comes on standard input, which then takes the conductor's words; workers read from nowhere.
+/* from_stdin.c -- `cohort launch --from-stdin`: the other end of --hosts, started by ssh on each host and
+ * typed by nobody. Its order comes on standard input, followed by the conductor's control lines. Workers have
+ * no standard input.
  */
 #include "job/launch/launch_int.h"
 
@@ -13,7 +14,7 @@
 
 extern char **environ;
 
-/* Everybody writes to one screen: whose words these are. */
+/* All hosts write to one screen, so each message names its host. */
 static void say_here(void *ctx, const char *text)
 {
     fprintf(stderr, "cohort: %s: %s\n", (const char *)ctx, text + (strncmp(text, "cohort: ", 8) == 0 ? 8 : 0));
@@ -24,7 +25,7 @@ static void note(const char *text)
     co_say("%s", text);
 }
 
-/* The job's variables; not the flags' defaults that this host's own shell may have set. */
+/* Sets the job's variables. Defaults for flags (PET_...) that this host's shell may have set are ignored. */
 static void set_environment(const co_ssh_order *o)
 {
     for (int i = 0; environ && environ[i];) {
@@ -53,14 +54,15 @@ static void go_there(const char *dir)
     co_say("there is no folder %s here: workers start in %s", dir, here);
 }
 
-/* Sockets cannot be opened once more for a job that must not wait for its reader: they do not block by themselves. */
+/* A job must not wait for its reader. Sockets cannot be opened a second time for that, so they are made
+ * non-blocking here. */
 static void block_output(bool block)
 {
     for (int fd = STDOUT_FILENO; fd <= STDERR_FILENO; fd++)
         fcntl(fd, F_SETFL, block ? 0 : O_NONBLOCK);
 }
 
-/* From now on standard input is nothing, and the control is elsewhere. */
+/* Moves the control connection to another descriptor; standard input becomes /dev/null. */
 static co_err move_input(int *control)
 {
     int nowhere = open("/dev/null", O_RDONLY | O_CLOEXEC);
@@ -131,7 +133,7 @@ int launch_from_stdin(void)
 
     if (!err)
         err = p ? co_ssh_order_take(&o, STDIN_FILENO) : CO_ENOMEM;
-    if (err == CO_EPEER) { /* nobody is there to be told */
+    if (err == CO_EPEER) { /* the conductor is gone: nobody to report to */
         co_free(p);
         return CO_EXIT_FAILED;
     }

@@ -1,5 +1,6 @@
-/* host.c -- `cohort host`: the first host of a job whose others type no address. It listens, and shows a code that has its
- * addresses, its port and the token in it; `cohort join` on the others asks for it and learns the rest from here.
+/* host.c -- `cohort host`: the first host of a job that other hosts join with a code instead of an address.
+ * It listens and shows a code that holds its addresses, its port and the token. `cohort join` on the other
+ * hosts asks for the code and gets everything else from this host.
  */
 #include "job/launch/launch_int.h"
 
@@ -54,7 +55,7 @@ static co_err choose_place(launch_args *a, co_pool *pool)
     return a->rdzv_id ? CO_OK : name_job(pool, &a->rdzv_id);
 }
 
-/* What joiners are told; the caller's. */
+/* The description of the job that joiners get; owned by the caller. */
 static char *plan_words(const launch_args *a, co_pool *pool)
 {
     size_t most = JOB_FLAGS_MOST + LAUNCH_ENV_MOST + 1 + (size_t)a->n;

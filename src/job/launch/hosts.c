@@ -1,7 +1,7 @@
-/* hosts.c -- `cohort launch --hosts a,b` and `--hostfile FILE`: this process starts the job on other hosts over ssh
- * (ssh/ssh.h) and runs no workers itself, unless a listed host is this one.
+/* hosts.c -- `cohort launch --hosts a,b` and `--hostfile FILE`: this process starts the job on other hosts
+ * over ssh (ssh/ssh.h) and runs no workers itself, unless a listed host is this one.
  *
- * What the line says is checked here, once; the program and the number of GPUs are looked for where they are used.
+ * The command line is checked here, once. Each host looks for the program and counts GPUs itself.
  */
 #include "job/launch/launch_int.h"
 
@@ -57,7 +57,8 @@ static co_err read_hosts(co_ssh_host **out, int *n, const launch_args *a)
     return err;
 }
 
-/* The line as if it were for this host: mistakes are said before anything is started anywhere. */
+/* Checks the command line as if it were for this host, so mistakes are reported before anything is started
+ * anywhere. */
 static co_err check_line(launch_plan *p, const launch_args *a, const co_ssh_host *hosts, int n)
 {
     static const char *self[] = {"/proc/self/exe", NULL};
@@ -65,7 +66,7 @@ static co_err check_line(launch_plan *p, const launch_args *a, const co_ssh_host
     long long most = 1;
 
     if (a->nproc && !co_str_to_i64(a->nproc, &most))
-        b.nproc = b.redirects = b.tee = NULL; /* how many there are is known over there */
+        b.nproc = b.redirects = b.tee = NULL; /* these depend on the other host's number of workers */
     for (int i = 0; i < n; i++)
         most = hosts[i].slots > most ? hosts[i].slots : most;
     if (b.nproc || most > 1)
@@ -84,7 +85,7 @@ static co_err check_line(launch_plan *p, const launch_args *a, const co_ssh_host
     return CO_OK;
 }
 
-/* --- the job ---------------------------------------------------------------------------------------------------------- */
+/* --- the job -------------------------------------------------------------------------------------------- */
 static bool has_terminal(void)
 {
     int tty = isatty(STDERR_FILENO) ? open("/dev/tty", O_RDWR | O_CLOEXEC | O_NOCTTY) : -1;
@@ -121,7 +122,7 @@ static co_err conduct(launch_plan *p, launch_args *a, co_ssh_host *hosts, int n,
     CO_TRY(variables_list(env, &p->pool, a, always));
     if (!getcwd(cwd, sizeof cwd))
         return co_fail(CO_EIO, "the working directory: %m");
-    if (n > 1) /* nobody but these can join: nothing to wait for once all are here */
+    if (n > 1) /* only these hosts can join: no need to wait for more */
         a->nnodes = co_pool_printf(&p->pool, t->min_hosts < n ? "%d:%d" : "%d",
                                    t->min_hosts < n ? t->min_hosts : n, n);
     else

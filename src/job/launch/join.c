@@ -1,9 +1,10 @@
-/* join.c -- `cohort join`: takes part in a job that `cohort host` began elsewhere. All it needs is the code that the host shows:
+/* join.c -- `cohort join`: takes part in a job that `cohort host` began elsewhere. All it needs is the code
+ * that the host shows:
  *
  *     code -> where, token -> the host says what runs (launch/code.h) -> the same as `cohort launch` with these words
  *
- * The code is never an argument: everybody on a machine can read those. What the host may say is a list of flags (job_flags) and a
- * program; what this host says on its own line comes after and wins.
+ * The code is never an argument, because every user of a machine can read arguments. The host may send only
+ * flags of a list (job_flags) and a program. Flags on this host's own command line come later and win.
  */
 #include "job/launch/launch_int.h"
 
@@ -13,7 +14,7 @@
 #include "base/fs.h"
 #include "roster/code.h"
 
-enum { REACH_S = 20 }; /* the host listens since it showed the code: no need to wait long */
+enum { REACH_S = 20 }; /* the host was listening before it showed the code: no need to wait long */
 
 /* What may differ from host to host. */
 static const char *const own_flags[] = {"--nproc-per-node",
@@ -62,8 +63,9 @@ static bool is_in(const char *name, const char *const *list)
 
 static void quiet(const char *text) {}
 
-/* --- this host's own line ----------------------------------------------------------------------------------------------- */
-/* CO_EINPUT if it says what is not its to say. *help, *insecure: it asks for help, or says so. */
+/* --- this host's own line ------------------------------------------------------------------------------- */
+/* CO_EINPUT if it has a flag that only the first host may give. *help, *insecure: the line has --help,
+ * --insecure. */
 static co_err check_line(int argc, char **argv, bool *help, bool *insecure)
 {
     static char end[] = "--", none[] = "program";
@@ -96,7 +98,7 @@ static co_err check_line(int argc, char **argv, bool *help, bool *insecure)
     return err;
 }
 
-/* --- the code ------------------------------------------------------------------------------------------------------------ */
+/* --- the code ------------------------------------------------------------------------------------------- */
 static co_err take_code(void *ctx, const char *typed)
 {
     return co_code_parse(ctx, typed);
@@ -131,7 +133,7 @@ static co_err read_code(co_code *out)
     return err ? co_fail_in(err, "join") : CO_OK;
 }
 
-/* --- what the host says -------------------------------------------------------------------------------------------------- */
+/* --- what the host says --------------------------------------------------------------------------------- */
 /* The line to run: the host's flags, then ours, then the program. */
 static co_err put_together(char ***out, int *n, const co_job_plan *plan, int argc, char **argv)
 {
@@ -164,7 +166,7 @@ static co_err put_together(char ***out, int *n, const co_job_plan *plan, int arg
     return CO_OK;
 }
 
-/* Those of the host, each as one word, then this host's own environment is as if it had been started so. */
+/* Sets the host's --env variables in our own environment, as if we had been started with them. */
 static co_err set_variables(const co_job_plan *plan, co_pool *pool)
 {
     for (int i = 0; i < plan->n && strcmp(plan->words[i], "--") != 0; i++)
@@ -184,7 +186,7 @@ static void go_there(const co_job_plan *plan)
     co_say("cohort: %.200s runs in %.300s, which is not here: running in %s", plan->host, plan->cwd, here);
 }
 
-/* Words for a screen: no control characters, not more than fits. */
+/* Says in one line what will run here: at most 300 bytes, without control characters. */
 static void announce(const launch_args *a, const launch_plan *p, const co_job_plan *plan)
 {
     co_str s = {0};

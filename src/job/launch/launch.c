@@ -1,5 +1,5 @@
-/* launch.c -- `cohort launch`: torchrun's command line for any program. The flags are launch_int.h's table; what runs the
- * workers is launch/job.h. */
+/* launch.c -- `cohort launch`: torchrun's command line for any program. The flags are in the table of
+ * launch_int.h; job/job.h runs the workers. */
 #include "job/launch/launch_int.h"
 
 #include <string.h>

@@ -1,8 +1,9 @@
-/* launch_int.h -- the flags of `cohort launch`: one table makes the fields, the parser, PET_ variables, --help and completion.
+/* launch_int.h -- the flags of `cohort launch`: one table gives the fields, the parser, PET_ variables,
+ * --help and completion.
  *
- * A row: field, flag, what its value is, help. VALUE rows are const char * (NULL: not given), SWITCH rows bool. A flag is
- * written with dashes or underscores, its value after '=' or as the next word; PET_<FLAG> in the environment is its
- * default.
+ * A row: field, flag, what its value is, help. VALUE rows are const char * (NULL: not given), SWITCH rows
+ * bool. A flag may have dashes or underscores; its value follows '=' or is the next argument. PET_<FLAG> in
+ * the environment is its default.
  */
 #ifndef CO_JOB_LAUNCH_LAUNCH_INT_H
 #define CO_JOB_LAUNCH_LAUNCH_INT_H
@@ -30,20 +31,20 @@
     VALUE(endpoint, "--rdzv-endpoint", "HOST[:PORT]", "where the hosts meet (default port 29400)")              \
     VALUE(backend, "--rdzv-backend", "static|c10d|etcd-v3",                                                     \
           "how they meet (default static); etcd-v3: the endpoint is HOST:2379,HOST:2379,...")                   \
-    VALUE(rdzv_id, "--rdzv-id", "ID", "the job's name; all hosts say the same")                                 \
+    VALUE(rdzv_id, "--rdzv-id", "ID", "the job's name, the same on all hosts")                                  \
     VALUE(conf, "--rdzv-conf", "KEY=VALUE,...", "join_timeout, last_call_timeout, lost_after: seconds")         \
     VALUE(local_addr, "--local-addr", "HOST", "this host's address for the others")                             \
     VALUE(hosts, "--hosts", "HOST,HOST,...",                                                                    \
           "start the job on these hosts over ssh (user@host, or as ~/.ssh/config has it)")                      \
-    VALUE(hostfile, "--hostfile", "FILE", "likewise: a line per host, slots=N: so many workers there")          \
+    VALUE(hostfile, "--hostfile", "FILE", "the same from a file: a line per host; slots=N: N workers there")    \
     VALUE(ssh, "--ssh", "COMMAND", "with --hosts: ssh and its options (default: COHORT_SSH, or ssh)")           \
-    VALUE(env, "--env", "NAME,NAME=VALUE,...", "variables for the workers, of all hosts with --hosts")          \
-    VALUE(max_restarts, "--max-restarts", "N", "failures after which all workers start again (default 0)")      \
+    VALUE(env, "--env", "NAME,NAME=VALUE,...", "variables for the workers; with --hosts: on all hosts")         \
+    VALUE(max_restarts, "--max-restarts", "N", "how often all workers start again after a failure (default 0)") \
     SWITCH(module, "--module", "the program is a Python module; short: -m")                                     \
     SWITCH(no_python, "--no-python", "run the program as it is, not through Python")                            \
     SWITCH(run_path, "--run-path", "the program is a Python script, given from / on")                           \
-    SWITCH(legacy, "--legacy-local-rank", "the script gets --local-rank=N as its first argument, known or not") \
-    SWITCH(use_env, "--use-env", "LOCAL_RANK in the environment only: no --local-rank=N for scripts that ask")  \
+    SWITCH(legacy, "--legacy-local-rank", "pass --local-rank=N to every script as its first argument")          \
+    SWITCH(use_env, "--use-env", "set LOCAL_RANK only; never pass --local-rank=N")                              \
     VALUE(log_dir, "--log-dir", "FOLDER", "files for every worker, merged.log, blame.json; /dev/null: none")    \
     VALUE(redirects, "--redirects", "0|1|2|3|RANK:N,...",                                                       \
           "to files only: 1 stdout, 2 stderr, 3 both; short: -r")                                               \
@@ -55,38 +56,40 @@
     VALUE(role, "--role", "NAME", "the workers' role (default \"default\")")                                    \
     VALUE(grace, "--grace", "SECONDS", "from asking workers to end to SIGKILL (default 30)")                    \
     VALUE(shutdown_timeout, "--shutdown-timeout", "SECONDS", "the same")                                        \
-    VALUE(stall, "--stall-after", "SECONDS", "a worker that neither prints nor computes so long ends the job")  \
+    VALUE(stall, "--stall-after", "SECONDS",                                                                    \
+          "end the job if a worker neither prints nor computes for this long")                                  \
     VALUE(signals, "--signals-to-handle", "SIGTERM,...", "signals that workers get before the job ends")        \
     SWITCH(virtual_rank, "--virtual-local-rank", "LOCAL_RANK=0 and one GPU in CUDA_VISIBLE_DEVICES for each")   \
     SWITCH(insecure, "--insecure", "several hosts without token and TLS")                                       \
-    VALUE(monitor, "--monitor-interval", "SECONDS", "taken, not needed: ends of workers are seen at once")      \
-    VALUE(start_method, "--start-method", "spawn|fork|forkserver", "taken, not needed: workers are programs")   \
-    VALUE(events, "--event-log-handler", "NAME", "taken; there is none but null")                               \
+    VALUE(monitor, "--monitor-interval", "SECONDS", "ignored: the end of a worker is noticed at once")          \
+    VALUE(start_method, "--start-method", "spawn|fork|forkserver", "ignored: workers are programs")             \
+    VALUE(events, "--event-log-handler", "NAME", "ignored: there is only the null handler")                     \
     VALUE(logs_specs, "--logs-specs", "NAME", "refused: a plugin of Python")                                    \
-    VALUE(numa, "--numa-binding", "node|socket|exclusive|core-complex",                                         \
-          "refused: numactl in the script does it")                                                             \
+    VALUE(numa, "--numa-binding", "node|socket|exclusive|core-complex", "refused: use numactl in the script")   \
     VALUE(dup_out, "--duplicate-stdout-filters", "WORD,...", "refused: grep merged.log of --log-dir")           \
-    VALUE(dup_err, "--duplicate-stderr-filters", "WORD,...", "refused, likewise")
+    VALUE(dup_err, "--duplicate-stderr-filters", "WORD,...", "refused: grep merged.log of --log-dir")
 
 #define VALUE_FIELD(field, name, what, help) const char *field;
 #define SWITCH_FIELD(field, name, help)      bool field;
 typedef struct launch_args {
     LAUNCH_FLAGS(VALUE_FIELD, SWITCH_FIELD)
     bool help;
-    const char **program; /* NULL-terminated: the program's word, then its arguments */
+    const char **program; /* NULL-terminated: the program, then its arguments */
     int n;
-    char *const *line; /* the whole line, if it may be started again by a scheduler; else NULL */
+    char *const *line; /* the whole command line, if a scheduler may start it again; else NULL */
 } launch_args;
 
-/* flags.c. Reads a line. A flag before the program that is not in the table goes to the program, and `note` says so. */
+/* flags.c. Reads a line. A flag before the program that is not in the table goes to the program, and `note`
+ * says so. */
 co_err launch_parse(launch_args *a, int argc, char **argv, void (*note)(const char *text));
 void launch_args_free(launch_args *a);
-/* "--nnodes" for "--nnodes=2"; NULL: no flag, or the beginning of several. */
+/* The flag's full name: "--nnodes" for "--nnodes=2". NULL: not a flag, or several flags begin like this. */
 const char *launch_flag_name(const char *word);
-/* The words that give the flags in `names` the values they have in `a`. Returns how many; `out` has room for each. */
+/* Writes the arguments that give the flags in `names` their values in `a`. Returns how many; `out` has room
+ * for all. */
 int launch_words(const char **out, co_pool *pool, const launch_args *a, const char *const *names);
 
-/* values.c: a flag's value, or CO_EINPUT with what is needed. */
+/* values.c: read a flag's value; CO_EINPUT with a message that says what is needed. */
 co_err flag_whole(int *out, const char *name, const char *text, int min, int max);
 co_err flag_seconds(double *out, const char *name, const char *text);
 co_err flag_one_of(const char *name, const char *text, const char *choices);
@@ -96,7 +99,7 @@ typedef struct launch_plan {
     co_job_spec spec;
     bool local; /* one host: no roster over the network */
     co_meet meet;
-    co_place *place; /* the scheduler that started us, if it says where the hosts meet; the pool's */
+    co_place *place; /* the scheduler that started us, if it knows where the hosts meet; in the pool */
     uint8_t redirects[CO_MAX_WORKERS], tee[CO_MAX_WORKERS];
     bool shown[CO_MAX_WORKERS];
     co_pool pool;
@@ -122,8 +125,8 @@ bool launch_looks_like_program(const launch_args *a, const char *word); /* a fil
 /* token.c */
 co_err token_from_env(co_meet *where);                         /* and removes it from the environment */
 co_err token_from_user(const co_terms *terms, co_meet *where); /* asks at the terminal if a token is needed */
-/* Reads a line at the terminal without echo, up to three times until `take` accepts it; says why it was not accepted.
- * False: no terminal, or the user typed nothing. */
+/* Reads a line at the terminal without echo, up to three times until `take` accepts it; after each refusal it
+ * says why. False: no terminal, or the user typed nothing. */
 bool ask_secret(const char *prompt, co_err (*take)(void *ctx, const char *typed), void *ctx);
 
 /* hosts.c: --hosts and --hostfile; from_stdin.c: the other end of it. The exit status. */
@@ -132,15 +135,15 @@ int launch_from_stdin(void);
 
 /* variables.c: --env */
 enum { LAUNCH_ENV_MOST = 256 };
-/* Entries NAME=VALUE, NULL-terminated, into `env` (zeroed, [LAUNCH_ENV_MOST + 1]): those of `always` that are set, then
- * those of the line. */
+/* Entries NAME=VALUE, NULL-terminated, into `env` (zeroed, [LAUNCH_ENV_MOST + 1]): those of `always` that are
+ * set, then those of the line. */
 co_err variables_list(const char **env, co_pool *pool, const launch_args *a, const char *const *always);
 co_err variable_set(const char *entry, co_pool *pool);     /* NAME=VALUE; the value may have any bytes */
 co_err variables_set(const launch_args *a, co_pool *pool); /* into our own environment, for the workers */
 
 /* shared.c: used by `cohort host`, `cohort join` and --hosts */
 enum { JOB_FLAGS_MOST = 32 };
-extern const char *const job_flags[JOB_FLAGS_MOST]; /* what the first host tells the others, NULL-terminated */
-co_err name_job(co_pool *pool, const char **out); /* a short new name; the job's log folders are called by it */
+extern const char *const job_flags[JOB_FLAGS_MOST]; /* flags that the first host passes on; NULL-terminated */
+co_err name_job(co_pool *pool, const char **out); /* a short new name for the job; its log folders carry it */
 
 #endif

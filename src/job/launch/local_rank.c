@@ -1,8 +1,9 @@
 /* local_rank.c -- does a script expect its local rank as an argument?
  *
- * `python -m torch.distributed.launch` passes --local-rank=N (before PyTorch 2: --local_rank=N); torchrun does not. The line
- * that users type here looks the same for both, so the script decides: it gets the argument if it defines one of that name
- * and never mentions LOCAL_RANK, where it could read the number otherwise. --use-env turns this off.
+ * `python -m torch.distributed.launch` passes --local-rank=N (before PyTorch 2: --local_rank=N); torchrun
+ * does not. Users of both type the same command line here, so the script decides: it gets the argument if it
+ * defines one with that name and never mentions LOCAL_RANK, the variable that holds the same number.
+ * --use-env turns this off.
  */
 #include "job/launch/launch_int.h"
 
@@ -25,7 +26,7 @@ static bool is_quoted(const char *text, const char *flag)
     return false;
 }
 
-/* The file of "package.train"; the pool's. */
+/* The file of the module "package.train", in the pool. */
 static const char *module_file(co_pool *pool, const char *module)
 {
     char *path = co_pool_printf(pool, "%s.py", module);

@@ -1,4 +1,4 @@
-/* plan.c -- the flags' values, checked: every mistake is said before anything is started. */
+/* plan.c -- checks the flags' values, so every mistake is reported before anything is started. */
 #include "job/launch/launch_int.h"
 
 #include <signal.h>
@@ -10,7 +10,7 @@
 
 static const char default_signals[] = "SIGTERM,SIGINT,SIGHUP,SIGQUIT";
 
-/* --- how many --------------------------------------------------------------------------------------------------------- */
+/* --- how many ------------------------------------------------------------------------------------------- */
 static int count_gpus(void)
 {
     const char *visible = getenv("CUDA_VISIBLE_DEVICES");
@@ -77,7 +77,7 @@ static co_err set_nnodes(co_terms *t, const char *text)
     return CO_OK;
 }
 
-/* --- what goes where -------------------------------------------------------------------------------------------------- */
+/* --- what goes where ------------------------------------------------------------------------------------ */
 /* "3", or "0:3,1:1". */
 static co_err set_streams(uint8_t *out, int n, const char *name, const char *text)
 {
@@ -158,7 +158,7 @@ static co_err set_signals(launch_plan *p, const char *text)
     return CO_OK;
 }
 
-/* --- all -------------------------------------------------------------------------------------------------------------- */
+/* --- all ------------------------------------------------------------------------------------------------ */
 static co_err refuse_unsupported(const launch_args *a)
 {
     if (a->logs_specs)

@@ -1,4 +1,4 @@
-/* program.c -- what is executed: Python with a script or a module, or the program itself.
+/* program.c -- decides what is executed: Python with a script or a module, or the program itself.
  *
  *     -m package.train            python -u -m package.train
  *     train.py, or no executable  python -u train.py
@@ -31,7 +31,7 @@ static bool ends(const char *word, const char *tail)
     return n >= m && strcmp(word + n - m, tail) == 0;
 }
 
-/* The executable that a word without '/' is in PATH; the pool's, or NULL. */
+/* Finds a name without '/' in PATH. The path is in the pool; NULL: not found. */
 static char *in_path(co_pool *pool, const char *name)
 {
     const char *path = getenv("PATH");
@@ -48,7 +48,7 @@ static char *in_path(co_pool *pool, const char *name)
     return NULL;
 }
 
-/* "package.train" as a file or a folder from here on. */
+/* Is "package.train" a file or a folder below this folder? */
 static bool is_module(const char *word)
 {
     char path[1024];
@@ -104,7 +104,7 @@ static co_err no_such(const char *word, const launch_args *a)
                    strchr(word, '/') ? "" : " or in PATH");
 }
 
-/* The interpreter and its first words; argv has room. */
+/* Adds the interpreter and its options; argv has room. */
 static co_err use_python(launch_plan *p, const launch_args *a, const char **argv, int *n)
 {
     const char *given = getenv("PYTHON_EXEC");
@@ -144,7 +144,7 @@ co_err plan_program(launch_plan *p, const launch_args *a)
     if (!python && !a->no_python && is_file(word)) {
         python = access(word, X_OK) != 0 || (given && *given && is_python_script(word));
         if (!python && is_python_script(word))
-            setenv("PYTHONUNBUFFERED", "1", 0); /* as -u does for the others */
+            setenv("PYTHONUNBUFFERED", "1", 0); /* has the effect of -u */
     }
     if (a->no_python && !a->run_path)
         python = false;
@@ -153,7 +153,7 @@ co_err plan_program(launch_plan *p, const launch_args *a)
             return no_such(word, a);
         CO_TRY(use_python(p, a, argv, &n));
     } else {
-        /* a file of this folder goes before one of PATH: as with a Python script */
+        /* a file in this folder wins over one in PATH, as for a Python script */
         p->spec.file = is_file(word) ? co_pool_printf(&p->pool, "%s%s", strchr(word, '/') ? "" : "./", word)
                                      : in_path(&p->pool, word);
         if (!p->spec.file || access(p->spec.file, X_OK) != 0)

@@ -1,4 +1,5 @@
-/* shared.c -- what all hosts of one job have in common, whoever tells them: `cohort host` or --hosts. */
+/* shared.c -- what `cohort host`, `cohort join` and --hosts share: the flags that are the same on all hosts,
+ * and the job's name. */
 #include "job/launch/launch_int.h"
 
 #include "net/net.h"

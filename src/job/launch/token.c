@@ -1,5 +1,5 @@
-/* token.c -- where a secret comes from: the environment, or somebody who reads it off the first host's screen and types
- * it here. What is typed is not shown, and a signal meanwhile (Ctrl-C, Ctrl-Z) leaves the terminal as it was. */
+/* token.c -- gets a secret from the environment or from the user, who copies it from the first host's screen.
+ * The typed text is not shown, and a signal during input (Ctrl-C, Ctrl-Z) restores the terminal. */
 #include "job/launch/launch_int.h"
 
 #include <errno.h>
@@ -35,7 +35,8 @@ static void note_signal(int sig)
 
 static const int noted[] = {SIGINT, SIGTERM, SIGHUP, SIGQUIT, SIGTSTP};
 
-/* Waits for input or one of the noted signals, which come nowhere else: none is lost between a look and a wait. */
+/* Waits for input or one of the noted signals. They are unblocked only during this wait, so no signal is lost
+ * between a check and the wait. */
 static ssize_t read_or_note(int tty, const sigset_t *outside, char *out, size_t size)
 {
     struct pollfd p = {.fd = tty, .events = POLLIN};
@@ -45,7 +46,7 @@ static ssize_t read_or_note(int tty, const sigset_t *outside, char *out, size_t 
     return read(tty, out, size);
 }
 
-/* A line without echo, which is off before the prompt is seen; false: end of file. */
+/* Reads a line without echo; echo is off before the prompt appears. False: end of file. */
 static bool read_line(int tty, const char *prompt, char *out, size_t size)
 {
     struct sigaction mine = {.sa_handler = note_signal}, old[CO_COUNT(noted)];
@@ -76,10 +77,10 @@ static bool read_line(int tty, const char *prompt, char *out, size_t size)
     for (size_t i = 0; i < CO_COUNT(noted); i++)
         sigaction(noted[i], &old[i], NULL);
     if (came)
-        raise(came); /* when it is let through: ends or stops us with the terminal as it was */
+        raise(came); /* takes effect when it is unblocked, after the terminal is restored */
     sigprocmask(SIG_SETMASK, &outside, NULL);
     out[n > 0 ? n : 0] = '\0';
-    return n > 0 || again; /* stopped and continued: asked once more */
+    return n > 0 || again; /* stopped and continued: prompt again */
 }
 
 bool ask_secret(const char *prompt, co_err (*take)(void *ctx, const char *typed), void *ctx)

@@ -1,4 +1,4 @@
-/* values.c -- the value of a flag, checked: a whole number, a time, one of several words. */
+/* values.c -- checks the value of a flag: a whole number, a time, one of several names. */
 #include "job/launch/launch_int.h"
 
 #include <string.h>

@@ -4,7 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* How long a NAME begins here; 0: none does. */
+/* The length of the NAME that begins here; 0: none does. */
 static size_t name_length(const char *word)
 {
     size_t n = strspn(word, "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz_0123456789");
@@ -12,7 +12,7 @@ static size_t name_length(const char *word)
     return *word >= '0' && *word <= '9' ? 0 : n;
 }
 
-/* NAME as it is here, or NAME=VALUE. */
+/* Adds NAME with its value on this host, or NAME=VALUE. */
 static co_err add_variable(const char **env, int *n, co_pool *pool, const char *word, size_t len)
 {
     char *entry = co_pool_strn(pool, word, len);
@@ -37,7 +37,8 @@ static co_err add_variable(const char **env, int *n, co_pool *pool, const char *
     return CO_OK;
 }
 
-/* Whether what follows a comma is a variable; otherwise the comma belongs to the value before it (CUDA_VISIBLE_DEVICES=0,1). */
+/* Does a new variable begin after this comma? If not, the comma belongs to the value before it
+ * (CUDA_VISIBLE_DEVICES=0,1). */
 static bool is_variable(const char *word)
 {
     char name[256];
@@ -70,7 +71,8 @@ co_err variables_list(const char **env, co_pool *pool, const launch_args *a, con
         if (getenv(*always))
             CO_TRY(add_variables(env, &n, pool, *always));
     int before = n;
-    for (int i = 1; a->line[i] && a->line[i] != a->program[0]; i++) { /* several: the line has them all */
+    /* --env may be given several times: read all of the line */
+    for (int i = 1; a->line[i] && a->line[i] != a->program[0]; i++) {
         const char *name = launch_flag_name(a->line[i]), *eq = strchr(a->line[i], '=');
         if (name && strcmp(name, "--env") == 0)
             CO_TRY(add_variables(env, &n, pool, eq ? eq + 1 : a->line[++i]));

@@ -1,4 +1,5 @@
-/* where.c -- where the hosts of a job meet, from the flags: nowhere (one host), at an endpoint, or at the master's. */
+/* where.c -- decides from the flags where the hosts of a job meet: nowhere (one host), at the endpoint, or at
+ * the master's address. */
 #include "job/launch/launch_int.h"
 
 #include <stdlib.h>
@@ -21,7 +22,8 @@ static void new_id(char out[37])
                        r[i]);
 }
 
-/* Keys of --rdzv-conf that need no warning: torchrun's that have no effect here, and those that where_etcd.c reads. */
+/* Keys of --rdzv-conf that need no warning: torchrun's that have no effect here, and those that where_etcd.c
+ * reads. */
 static bool passes(const char *key)
 {
     static const char *const others[] = {"close_timeout",
@@ -45,7 +47,7 @@ static bool passes(const char *key)
     return false;
 }
 
-/* The keys of --rdzv-conf that mean something here. */
+/* Reads the keys of --rdzv-conf that have an effect here. */
 static co_err set_conf(co_meet *m, const char *text)
 {
     for (const char *at = text; at && *at;) {
@@ -70,8 +72,8 @@ static co_err set_conf(co_meet *m, const char *text)
     return CO_OK;
 }
 
-/* COHORT_FAULT=version=9.9.9,clock=300: this host as one of another version, or with a clock that is 300 s ahead, so that what the
- * others say to it can be rehearsed. Nothing else in the program reads it. */
+/* COHORT_FAULT=version=9.9.9,clock=300: this host pretends to have another version, or a clock that is 300 s
+ * ahead, so that tests and users can try how the other hosts react. Nothing else in the program reads it. */
 static co_err set_fault(launch_plan *p, const char *text)
 {
     double ahead_s;
@@ -105,7 +107,7 @@ static co_err add_port(co_meet *m, const char *host, const char *port)
                                   : co_fail(CO_EINPUT, "launch: the address %.40s... is too long", host);
 }
 
-/* One host: the workers' own port is the only one there is. */
+/* One host: the only port is the one that the workers use. */
 static co_err stay_local(launch_plan *p, const launch_args *a, int port)
 {
     co_terms *t = &p->spec.terms;

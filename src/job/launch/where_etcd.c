@@ -1,4 +1,5 @@
-/* where_etcd.c -- --rdzv-backend=etcd-v3: hosts meet through an etcd cluster, whose members --rdzv-endpoint names. */
+/* where_etcd.c -- --rdzv-backend=etcd-v3: hosts meet through an etcd cluster; --rdzv-endpoint lists its
+ * members. */
 #include "job/launch/launch_int.h"
 
 #include <string.h>

@@ -1,5 +1,6 @@
-/* where_place.c -- a launcher that Slurm, mpirun, Kubernetes or a script with RANK and WORLD_SIZE started: what these know need
- * not be said again in flags. --standalone, --rdzv-endpoint, --master-addr and etcd are said on purpose: then nothing is looked at.
+/* where_place.c -- takes the hosts and the meeting point from Slurm, mpirun, Kubernetes, or RANK and
+ * WORLD_SIZE of a script, so that they need no flags. If the user gives --standalone, --rdzv-endpoint,
+ * --master-addr or etcd, the scheduler's variables are ignored.
  */
 #include "job/launch/launch_int.h"
 
@@ -13,7 +14,7 @@ static void tell(const char *text)
     co_say("cohort: %s", text);
 }
 
-/* In a batch script or an interactive shell: Slurm's own srun starts this very line on each node. */
+/* In a batch script or an interactive shell of Slurm, srun starts the same command line on each node. */
 static co_err go_into_step(const co_place *place, const launch_args *a, co_pool *pool)
 {
     co_str typed = {0};
@@ -75,7 +76,7 @@ co_err plan_find_place(launch_plan *p, const launch_args *a)
     if (*place->host)
         p->spec.host = place->host;
     p->spec.hushed = place->quiet;
-    if (place->tasks_most == 1 && ask.max_hosts) /* MIN:MAX stays what it is */
+    if (place->tasks_most == 1 && ask.max_hosts) /* keep MIN:MAX */
         return CO_OK;
     t->min_hosts = t->max_hosts = place->seats;
     return CO_OK;
@@ -89,7 +90,7 @@ co_err plan_where_place(launch_plan *p)
         return CO_OK;
     if (!p->local) {
         CO_TRY(co_place_share(p->place, &p->meet, tell));
-        if (*p->place->run_id && strcmp(p->spec.terms.run_id, "none") == 0) /* PMI says it only now */
+        if (*p->place->run_id && strcmp(p->spec.terms.run_id, "none") == 0) /* PMI knows it only now */
             snprintf(p->spec.terms.run_id, sizeof p->spec.terms.run_id, "%s", p->place->run_id);
         co_place_say(text, sizeof text, p->place, &p->meet);
         if (*text)

@@ -2,9 +2,9 @@
  *
  *     2026-11-16T10:04:05.123456Z [host:rank] text           rank "-": the launcher itself
  *
- * Stamps do not fall within a file (in a job.log by seconds at most), so a time is found by halving (some
- * twenty reads in a file of gigabytes). The last lines are found by looking at a window at the end, four
- * times as large each time until it has enough of them.
+ * Stamps never decrease within a file (in a job.log by a few seconds at most), so a time is found by binary
+ * search: about twenty reads in a file of gigabytes. To find the last lines, a window at the end is read and
+ * made four times as large until it holds enough of them.
  */
 #include "job/logs_int.h"
 
@@ -33,7 +33,7 @@ static bool is_stamp(const char *p)
     return true;
 }
 
-/* "[host:rank] "; how long it is, 0: it is none. */
+/* The length of a prefix "[host:rank] "; 0: there is none. */
 static size_t take_place(co_log_line *out, const char *p, size_t n)
 {
     size_t most = n < CO_HOST_NAME + 16 ? n : CO_HOST_NAME + 16;
@@ -138,7 +138,7 @@ static void seek(log_source *s, off_t at)
     s->pending = false;
 }
 
-/* Reads on behind what is in the buffer; *more false: there is nothing, for now. */
+/* Reads more bytes after those in the buffer; *more is false if there are none for now. */
 static co_err fill(log_source *s, bool *more)
 {
     if (s->start) {
@@ -154,8 +154,8 @@ static co_err fill(log_source *s, bool *more)
     return CO_OK;
 }
 
-/* The next line of the file: *p, *n (without its newline). NULL: none. One that does not fit into the buffer
- * comes in pieces. */
+/* The next line of the file: *p, *n (without its newline). NULL: no line. A line longer than the buffer comes
+ * in pieces. */
 static co_err raw_line(log_source *s, const char **p, size_t *n, bool whole)
 {
     bool more = true;
@@ -181,7 +181,7 @@ static co_err raw_line(log_source *s, const char **p, size_t *n, bool whole)
     }
 }
 
-/* A line of the file as one of the log; text NULL: none. */
+/* Parses a line of the file; text NULL: it is not a line of a log. */
 static co_err next_line(log_source *s, co_log_line *out, bool whole)
 {
     const char *p;
@@ -226,7 +226,7 @@ static off_t size_of(const log_source *s)
     return fstat(s->fd, &st) == 0 ? st.st_size : 0;
 }
 
-/* To the beginning of the first line that begins after `at`, or at 0. */
+/* Moves to the first line that begins at or after `at`. */
 static co_err seek_line(log_source *s, off_t at)
 {
     const char *p;
@@ -236,7 +236,7 @@ static co_err seek_line(log_source *s, off_t at)
     return at > 0 ? raw_line(s, &p, &n, true) : CO_OK;
 }
 
-/* The stamp of so many seconds earlier. */
+/* The stamp that is `seconds` earlier. */
 static void earlier(char out[CO_STAMP], const char *stamp, int seconds)
 {
     struct tm tm = {0};
@@ -326,13 +326,13 @@ co_err source_span(char first[CO_STAMP], char last[CO_STAMP], char host[CO_HOST_
     while (!err && l.text);
     if (*s.last.stamp)
         snprintf(last, CO_STAMP, "%s", s.last.stamp);
-    if (flock(s.fd, LOCK_SH | LOCK_NB) != 0) /* its launcher is still at it */
+    if (flock(s.fd, LOCK_SH | LOCK_NB) != 0) /* its launcher still writes it */
         snprintf(last, CO_STAMP, "9999-12-31T23:59:59.999999Z");
     source_close(&s);
     return err;
 }
 
-/* The launcher holds a lock on its file. Only on this host can it be asked for with certainty. */
+/* The launcher holds a lock on its file. The lock is a reliable sign only on this host. */
 void source_look(log_source *s)
 {
     if (s->ended || !s->here || flock(s->fd, LOCK_SH | LOCK_NB) != 0)

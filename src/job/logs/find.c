@@ -1,12 +1,13 @@
-/* find.c -- which files a word means. Runs lie in <log_dir>/<run id>_<8 random>/merged.log, one folder for
- * each host; the log_dir may be shared by the hosts, or there is one from each, copied together below a
- * folder.
+/* find.c -- finds the files that an argument of `cohort logs` names. Runs lie in <log_dir>/<run id>_<8
+ * random>/merged.log, one folder for each host; hosts may share one log_dir, or each host's log_dir was
+ * copied into a common folder.
  *
- *     a merged.log, a folder with one   itself
- *     a folder above such               the newest run there: the file that began last, and those of the same id whose time
- *                                       overlaps with it (its other hosts). Jobs without an id share one, "none": there
- *                                       two files of one host at one time are two jobs, and the later one is shown
- *     no file or folder                 a run id: likewise, of this id, below this folder
+ *     a merged.log, a folder with one   that file
+ *     a folder above them               the newest run there: the file that began last, and the files with the
+ *                                       same id that overlap with it in time (its other hosts). Jobs without
+ *                                       an id share the id "none": if one host has two such files at one time,
+ *                                       they are two jobs, and the later one is shown
+ *     no file or folder                 a run id: the newest run with this id below this folder
  */
 #include "job/logs_int.h"
 
@@ -26,7 +27,7 @@ typedef struct candidate {
 typedef struct search {
     candidate *list;
     int n, looks;
-    bool trained; /* a run of `cohort train` was seen */
+    bool trained; /* a run of `cohort train` was found */
 } search;
 
 void found_free(found *f)
@@ -44,7 +45,7 @@ static void search_free(search *s)
     co_free(s->list);
 }
 
-/* "job_x7tq0a_b" is job's. */
+/* "job_x7tq0a_b" is a folder of the run id "job". */
 static void id_of(char out[CO_HOST_NAME], const char *folder)
 {
     const char *slash = strrchr(folder, '/');
@@ -114,8 +115,8 @@ static bool overlap(const candidate *a, const candidate *b)
     return strcmp(a->id, b->id) == 0 && strcmp(a->first, b->last) <= 0 && strcmp(a->last, b->first) >= 0;
 }
 
-/* Whether it is of another job without an id: the same host began a later one, which goes with `newest` as
- * well. */
+/* Is it a file of another job without an id? It is if the same host began a later job that also overlaps with
+ * `newest`. */
 static bool is_others(const search *s, const candidate *c, const candidate *newest)
 {
     for (int i = 0; i < s->n && strcmp(c->id, "none") == 0; i++) {
@@ -127,7 +128,7 @@ static bool is_others(const search *s, const candidate *c, const candidate *newe
     return false;
 }
 
-/* The newest, of this id if one is given, and what ran with it. */
+/* The newest run (of this id, if one is given) and the files that overlap with it. */
 static co_err choose(found *out, const search *s, const char *id)
 {
     const candidate *newest = NULL;

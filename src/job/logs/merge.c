@@ -1,10 +1,9 @@
-/* merge.c -- several files as one stream: of the lines that are next in their files, the one with the
- * smallest stamp.
+/* merge.c -- merges several files into one stream by always taking the line with the smallest stamp.
  *
- * While they grow, the smallest line waits until every other host has said something later, or a fifth of a
- * second: what a host wrote earlier, but through a slower disk, still comes before it. Once a second the
- * words are looked up again: a host that came late has a folder of its own. Where one folder is all there is,
- * the job.log in it is read instead.
+ * While the files grow, the earliest line waits up to a fifth of a second for a later line from every other
+ * host: a host with a slow disk may still deliver an earlier one. Once a second the arguments are resolved
+ * again, because a host that joins late has a folder of its own. If there is only one folder, its job.log is
+ * read instead.
  */
 #include "job/logs_int.h"
 
@@ -24,11 +23,12 @@ struct co_logs {
     wanted wanted;
     log_source *s;
     int n;
-    long long skip; /* of the first lines: --tail of the whole is less than that of each */
+    /* lines to skip at first: each file was read for --tail, but only the last lines of all are shown */
+    long long skip;
     uint64_t looked_ns;
-    bool named; /* a word is a file */
+    bool named; /* an argument is a file */
     bool whole; /* the first source is a job.log: it has all hosts */
-    char *own;  /* then: the merged.log beside it */
+    char *own;  /* if whole: the merged.log beside it */
 };
 
 static bool has_path(const co_logs *l, const char *path)
@@ -52,7 +52,7 @@ static co_err add_source(co_logs *l, const char *path)
     return CO_OK;
 }
 
-/* Of a later look: is it still the same run, with more hosts perhaps? */
+/* Do the files that were found later still belong to the same run, perhaps with more hosts? */
 static bool is_same_run(const co_logs *l, const found *f)
 {
     for (int i = 0; i < f->n; i++)
@@ -77,7 +77,8 @@ static co_err add_all(co_logs *l, bool again)
     return CO_OK;
 }
 
-/* Of one host there is a folder here: if that one kept the roster, its job.log has the others, too. */
+/* There is a folder of one host only. If that host kept the roster, its job.log has the lines of all
+ * hosts. */
 static co_err take_job_log(co_logs *l)
 {
     char *path = l->n == 1 && !l->named ? co_strdup(l->s[0].path) : NULL;
@@ -106,8 +107,8 @@ static co_err take_job_log(co_logs *l)
     return err;
 }
 
-/* job.log is a moment behind: what a launcher that was killed did not come to write there is in its
- * merged.log. */
+/* job.log is written a moment later than merged.log. Lines that a killed launcher could not write to job.log
+ * are in its merged.log. */
 static co_err add_rest(co_logs *l)
 {
     char first[CO_STAMP], last[CO_STAMP], host[CO_HOST_NAME];
@@ -115,7 +116,7 @@ static co_err add_rest(co_logs *l)
     if (!l->whole || l->n != 1 || l->s[0].foreign)
         return CO_OK;
     CO_TRY(source_span(first, last, host, l->s[0].path));
-    if (*last == '9') /* its launcher is at it */
+    if (*last == '9') /* its launcher still writes it */
         return CO_OK;
     CO_TRY(add_source(l, l->own));
     snprintf(l->s[1].after, sizeof l->s[1].after, "%s", last);
@@ -176,21 +177,21 @@ void co_logs_close(co_logs *l)
     co_free(l);
 }
 
-/* Late hosts, and launchers that were killed. */
+/* Finds hosts that joined late and launchers that were killed. */
 static co_err look_again(co_logs *l)
 {
     int had = l->n;
 
     l->looked_ns = co_now_ns();
     if (!l->whole && add_all(l, true) != CO_OK)
-        co_errclear(); /* a folder that is being made or removed: the next look sees it */
+        co_errclear(); /* a folder is being made or removed: the next search finds out */
     for (int i = 0; i < had; i++)
         if (!l->s[i].pending)
             source_look(&l->s[i]);
     return add_rest(l);
 }
 
-/* The source whose line is next; NULL: none, or it must wait for the others. */
+/* The source whose line comes next; NULL: there is none, or the line must wait for other hosts. */
 static log_source *next_source(co_logs *l)
 {
     log_source *first = NULL;
@@ -258,6 +259,6 @@ const char *co_logs_cut(const co_logs *l)
 {
     for (int i = 0; i < l->n; i++)
         if (l->s[i].gone && !l->s[i].ended)
-            return l->s[i].me; /* only of this host it can be known */
+            return l->s[i].me; /* we can know it for this host only */
     return NULL;
 }

@@ -1,18 +1,22 @@
-/* etcd_int.h -- hosts that find each other through etcd: it holds who keeps the roster and what runs, and
- * nothing else.
+/* etcd_int.h -- hosts that find each other through etcd. It stores which host keeps the roster and which job
+ * runs, and nothing else.
  *
- *     /cohort/RUN_ID/keeper      {endpoint, also, host, job}, with the keeper's lease: vanishes with the keeper
- *     /cohort/RUN_ID/running     {job, host}, from the first round on, with a longer lease: a keeper that is cut off from
- *                                etcd goes on
- *     /cohort/RUN_ID/over/JOB    {status, text}, for ten minutes after the end: for hosts that were cut off at that time
+ *     /cohort/RUN_ID/keeper      {endpoint, also, host, job}, with the keeper's lease: vanishes with the
+ *                                keeper
+ *     /cohort/RUN_ID/running     {job, host}, from the first round on, with a longer lease: a keeper that is
+ *                                cut off from etcd goes on
+ *     /cohort/RUN_ID/over/JOB    {status, sig, origin, host, text}, for ten minutes after the end: for hosts
+ *                                that were cut off at that time
  *
  * Calls point down this list:
- *     finder.c     the row `finder_etcd`: looks who keeps the roster; joins that host or becomes it
+ *     finder.c     the row `finder_etcd`: finds the host that keeps the roster, and joins it or becomes it
  *     campaign.c   becomes the keeper
  *     keep.c       the keeper: how long it may go on
  *     lost.c       the keeper was lost: what is left of the round
  *     lease.c      the keeper's thread: holds the lease, gives it back
- *     kv.c         what the roster asks of etcd; json.c  the parts of those requests; call.c  one call to one member
+ *     kv.c         the requests that the roster sends to etcd
+ *     json.c       the parts of those requests
+ *     call.c       one call to one member
  */
 #ifndef CO_ROSTER_ETCD_ETCD_INT_H
 #define CO_ROSTER_ETCD_ETCD_INT_H
@@ -39,9 +43,9 @@ typedef struct keeper {
 typedef struct keeping { /* what etcd says */
     bool there;          /* somebody keeps the roster: `who` */
     keeper who;
-    bool over; /* the job we looked for has ended: how */
+    bool over; /* the job that we asked about has ended: how */
     co_leave end;
-    char running[33]; /* the job that runs, or may run cut off from etcd; "": none does */
+    char running[33]; /* the job that runs, or may still run without etcd; "": none */
     char running_host[CO_HOST_NAME];
     int64_t running_lease;
 } keeping;
@@ -53,13 +57,13 @@ json_t *kv_over(const etcd *db, const char *job);
 json_t *kv_running_value(const char *job, const char *host);
 /* Parts of a transaction. They take the JSON they are given. */
 json_t *kv_absent(json_t *key);
-/* "that job runs, and that host said so" */
+/* A condition: this job runs, and this host has noted that it does. */
 json_t *kv_runs(const etcd *db, const char *job, const char *host);
 json_t *kv_read_all(const etcd *db, const char *job);
 json_t *kv_put(json_t *key, json_t *value, int64_t lease);
 json_t *kv_lease(int64_t id);
 int64_t kv_number(const json_t *obj, const char *key);
-/* to kv_read_all; *id: the keeper's lease */
+/* Parses the answer to kv_read_all; *id: the keeper's lease. */
 void kv_understand(keeping *out, int64_t *id, const json_t *answer);
 
 /* CO_EINPUT: no libcurl, or a malformed URL. where->etcd is borrowed. */
@@ -68,11 +72,11 @@ void etcd_close(etcd *db);                /* NULL is fine */
 const char *etcd_members(const etcd *db); /* for messages */
 /* POSTs body, which it takes; *out: an object that the caller owns. */
 co_err etcd_call(etcd *db, json_t **out, const char *path, json_t *body, const co_patience *patience);
-/* All calls below return CO_EFAIL with what each member said when no member gave a useful answer, or
- * CO_ESTOP. */
+/* If no member gives a useful answer, the calls below return CO_EFAIL, with what each member said. They may
+ * also return CO_ESTOP. */
 co_err etcd_look(etcd *db, keeping *out, const char *job, const co_patience *patience);
-/* Puts `me` into the keeper's place if it is empty and no other job runs. *id: the lease. 0: the place was
- * not free, and *out says who has it, who ended the job, or what runs. */
+/* Puts `me` into the keeper's place if the place is empty and no other job runs. *id is the lease. If it is
+ * 0, the place was not free, and *out says which host has it, how the job ended, or which job runs. */
 co_err etcd_campaign(etcd *db, keeping *out, int64_t *id, const keeper *me, int ttl_s,
                      const co_patience *patience);
 co_err etcd_stay(etcd *db, bool *held, int64_t id, const co_patience *patience);
@@ -81,7 +85,7 @@ co_err etcd_stay(etcd *db, bool *held, int64_t id, const co_patience *patience);
 co_err etcd_mark(etcd *db, bool *held, int64_t *id, const keeper *me, int64_t place, int ttl_s,
                  const co_patience *patience);
 int etcd_seconds_left(etcd *db, int64_t id, const co_patience *patience); /* of a lease */
-void etcd_owe(etcd *db, int64_t id); /* the next look gives this lease back */
+void etcd_owe(etcd *db, int64_t id); /* the next etcd_look gives this lease back */
 /* Empties the place, notes that the job no longer runs, and remembers how it ended. */
 co_err etcd_end(etcd *db, int64_t id, const keeper *me, const co_leave *how, const co_patience *patience);
 /* For a host that lost its keeper and knows that the job cannot go on: notes the end, unless one is noted
@@ -91,7 +95,7 @@ co_err etcd_give_up(etcd *db, const keeper *lost, const co_leave *how, const co_
 /* ---- the lease ---- */
 typedef struct lease lease;
 typedef struct lease_spec {
-    etcd *etcd; /* the lease's alone until lease_end */
+    etcd *etcd; /* nobody else may use it until lease_end */
     keeper me;
     int64_t id;
     int ttl_s;
@@ -107,10 +111,10 @@ uint64_t lease_sure_ns(const lease *held);
 bool lease_lost(const lease *held);     /* etcd says that another host has the place */
 void lease_hurry(lease *held);          /* renews now */
 void lease_watch(lease *held, bool on); /* on: each renewal also checks whether a host has ended the job */
-bool lease_over(lease *held, keeping *out); /* a host has: how */
+bool lease_over(lease *held, keeping *out); /* a host has ended the job; *out says how */
 /* Begins an orderly end: gives the place back and notes the end, if etcd answers soon. */
 void lease_finish(lease *held, const co_leave *how);
-/* Without lease_finish before it, the next look at etcd gives the place back. NULL is fine. */
+/* If lease_finish was not called, the next etcd_look gives the place back. NULL is fine. */
 void lease_end(lease *held);
 
 /* ---- the finder ---- */

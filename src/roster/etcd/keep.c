@@ -5,9 +5,9 @@
  *     that its job runs.
  *   - After it lost a host, it begins the next round only after etcd has confirmed this again. If its lease
  *     has run out by then, or another host has the place, it steps down.
- *   - A keeper that has all its hosts goes on without etcd. Its place becomes free when its lease ends, but for
- *     ETCD_RUNS_LEASES lease periods only to hosts of its own job. If it is cut off for longer, a job that
- *     was begun anew may run beside it.
+ *   - A keeper that has all its hosts goes on without etcd. Its place becomes free when its lease ends, but
+ *     for ETCD_RUNS_LEASES lease periods only hosts of its own job may take it. If the keeper is cut off for
+ *     longer, somebody may start the job again, and both run.
  */
 #include "roster/etcd/etcd_int.h"
 
@@ -73,7 +73,7 @@ void keep_turn(network *net)
         return;
     }
     if (lease_lost(find->lease)) {
-        step_down(net, "another host keeps it, as etcd has it");
+        step_down(net, "etcd says that another host keeps it");
     } else if (sure <= find->doubt_ns && now > sure + (uint64_t)find->ttl_s * 1000000000 &&
                now > find->doubt_ns + ETCD_ANSWER_MS * 1000000ull) { /* etcd had time to answer */
         snprintf(why, sizeof why, "it has %snot reached etcd for %.0f s: the others may go on without it",

@@ -1,4 +1,4 @@
-/* kv.c -- what the roster asks of etcd: txn, lease/grant, lease/keepalive, lease/revoke, lease/timetolive.
+/* kv.c -- the roster's requests to etcd: txn, lease/grant, lease/keepalive, lease/revoke, lease/timetolive.
  *
  * A call may be carried out twice (call.c), and each is safe to repeat: a campaign whose first answer was
  * lost finds its own name on the key.
@@ -51,7 +51,7 @@ static bool same(const keeper *a, const keeper *b)
            strcmp(a->host, b->host) == 0 && strcmp(a->job, b->job) == 0;
 }
 
-/* One attempt, on condition that `running` holds; NULL: that no job runs. */
+/* One attempt, on the condition `running`; NULL: on the condition that no job runs. */
 static co_err take_place(etcd *db, bool *won, keeping *out, int64_t *theirs, const keeper *me, int64_t mine,
                          json_t *running, const co_patience *patience)
 {

@@ -24,7 +24,7 @@ struct lease {
     co_leave how;                /* the job ends, once `orderly` */
     atomic_ullong sure_ns;
     atomic_bool lost, give_up;
-    bool talked; /* said that etcd does not answer */
+    bool talked; /* we have reported that etcd does not answer */
     atomic_bool watch, run;
     int64_t running_id; /* lease of the note that the job runs; 0: none yet */
     keeping end;        /* under the lock */
@@ -139,7 +139,7 @@ static void *lease_main(void *arg)
     pthread_mutex_unlock(&held->lock);
     if (orderly) {
         co_patience soon = co_patience_s(ETCD_FAREWELL_MS / 1000.0);
-        /* else the lease runs out */
+        /* if this fails, the lease runs out by itself */
         etcd_end(held->spec.etcd, held->spec.id, &held->spec.me, &held->how, &soon);
     }
     return NULL;

@@ -1,4 +1,4 @@
-/* lost.c -- the keeper was lost: what becomes of this host's part of the round, before the hosts meet
+/* lost.c -- the keeper was lost: decides what happens to this host's part of the round before the hosts meet
  * again.
  *
  * As with any lost host, the round ends and a restart is used up; if none is left, or too few hosts are,
@@ -43,7 +43,8 @@ static bool hopeless(const network *net, char *text, size_t size)
     return true;
 }
 
-/* Hosts that are done would wait for this one. The agent ends its workers in the meantime. */
+/* Notes the end in etcd, because hosts that are done would wait for this one. The agent ends its workers in
+ * the meantime. */
 static void note_end(const network *net, int status, const char *text)
 {
     co_patience soon = co_patience_s(ETCD_FAREWELL_MS / 1000.0);

@@ -37,8 +37,7 @@ char *co_job_plan_text(const char *version, const char *const *words, int n)
     host_own_name(host, sizeof host, &(co_meet){0});
     for (int i = 0; i < n; i++)
         if (json_array_append_new(list, json_string(words[i]))) {
-            co_fail(CO_EINPUT,
-                    "the words of the line are not UTF-8 text, so they cannot be told to other hosts");
+            co_fail(CO_EINPUT, "the command line is not UTF-8 text, so it cannot be sent to other hosts");
             json_decref(list);
             return NULL;
         }
@@ -47,7 +46,7 @@ char *co_job_plan_text(const char *version, const char *const *words, int n)
     char *text = plan ? co_json_text(plan) : NULL;
     json_decref(plan);
     if (text && strlen(text) > PLAN_MOST) {
-        co_fail(CO_EINPUT, "the line is too long to be told to other hosts");
+        co_fail(CO_EINPUT, "the command line is too long to be sent to other hosts");
         co_free(text);
         return NULL;
     }
@@ -61,7 +60,7 @@ static co_err take_plan(co_job_plan *out, const json_t *body)
     co_job_plan plan = {{0}};
 
     if (n == 0 || n > CO_PLAN_WORDS)
-        return co_fail(CO_EFORMAT, "the host tells %zu words to run, not 1 to %d", n, CO_PLAN_WORDS);
+        return co_fail(CO_EFORMAT, "the host sent a command of %zu words, not 1 to %d", n, CO_PLAN_WORDS);
     field_text(plan.host, sizeof plan.host, body, "host");
     field_text(plan.version, sizeof plan.version, body, "version");
     const char *cwd = co_json_str(body, "cwd");
@@ -79,7 +78,7 @@ static co_err take_plan(co_job_plan *out, const json_t *body)
     }
     if (plan.n < (int)n) {
         co_job_plan_free(&plan);
-        return co_fail(CO_EFORMAT, "the host tells words to run that are no text");
+        return co_fail(CO_EFORMAT, "the host sent a command with words that are not text");
     }
     *out = plan;
     return CO_OK;

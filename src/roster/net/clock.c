@@ -1,6 +1,6 @@
-/* clock.c -- how far the clocks of the hosts are apart.
+/* clock.c -- measures how far apart the clocks of the hosts are.
  *
- * Every PING carries our time, the PONG brings it back together with theirs. The exchange with the
+ * Every PING carries our time, and the PONG brings it back together with the host's. The exchange with the
  * shortest round trip so far gives the offset, which is wrong by at most half of that trip. An exchange
  * that contradicts it shows that a clock was set or has drifted: measuring starts again.
  */

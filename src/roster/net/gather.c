@@ -97,7 +97,7 @@ void gather_port(server *srv, seat *peer, int port)
     for (int at = 0; at < now->round.hosts; at++) {
         seat *other = host_number(srv, at);
         if (!other)
-            continue; /* lost in this very turn: the sweep stops the round */
+            continue; /* this host was lost in this turn: the sweep stops the round */
         now->round.my_host = at;
         address_of(srv, other, now->round.my_addr, sizeof now->round.my_addr);
         now->round.first_rank = rank;

@@ -25,7 +25,7 @@ static const seat *holder_of(const server *srv, const seat *peer, int host_rank)
     return NULL;
 }
 
-/* What comparing the terms does not show: ranks that are taken, a job that is full. */
+/* Checks what comparing the terms does not show: the rank may be taken, or the job may be full. */
 static bool has_place(server *srv, const seat *peer, char *to_it, char *to_us, size_t size)
 {
     int rank = peer->terms.host_rank, last = srv->terms.max_hosts - 1;
@@ -119,7 +119,7 @@ static void ask(server *srv, seat *peer, const json_t *body)
            "the job was not started by `cohort host`: run the same `cohort launch` line here as there", to_us);
 }
 
-/* It knows the plan and cannot follow it. */
+/* The host has the plan but cannot follow it, and says why. */
 static void decline(server *srv, seat *peer, const json_t *body)
 {
     char why[512], name[300];

@@ -26,17 +26,17 @@ typedef struct finder_ops {
     const char *name;
     bool (*wanted)(const co_meet *where);
     bool (*needs_token)(const co_terms *terms, const co_meet *where); /* see co_meet_needs_token */
-    co_err (*open)(network *net);                                     /* may serve already */
-    co_err (*enter)(network *net,
-                    const co_patience *patience); /* then it serves, is seated elsewhere, or is over */
-    void (*refused)(void *net, co_err err, const char *text); /* the host that was entered does not take us */
+    co_err (*open)(network *net);                                     /* this host may serve from here on */
+    /* On return this host serves, has a seat at another host's server, or the job is over. */
+    co_err (*enter)(network *net, const co_patience *patience);
+    void (*refused)(void *net, co_err err, const char *text); /* the host that we reached refuses us */
 
-    /* NULL, all that follow: a lost keeper is the end of the job. */
+    /* The rest are NULL if a lost keeper ends the job. */
     void (*lost)(void *net, const char *why); /* the keeper is lost; `enter` may find another */
     void (*failed)(network *net);             /* `enter` found none in time: co_errmsg */
     void (*turn)(network *net);               /* this host keeps the roster: may it go on? */
-    void (*let_go)(network *net);             /* it no longer does: others may take its place */
-    void (*end)(network *net);                /* it did until the end of the job: frees its place */
+    void (*let_go)(network *net);             /* this host no longer keeps the roster: frees its place */
+    void (*end)(network *net);                /* the job is over, and this host kept it: frees its place */
     void (*close)(network *net);
 } finder_ops;
 extern const finder_ops finder_given, finder_etcd;
@@ -54,10 +54,10 @@ struct network {
     co_tls *tls;
     client client;
     client_events report; /* what the client calls */
-    server *server;       /* NULL: elsewhere */
+    server *server;       /* NULL: another host serves */
     const finder_ops *find;
     struct finder *finder; /* etcd/'s state; NULL: it has none */
-    json_t *leave;         /* what the agent said when it was asked to end; NULL: it was not */
+    json_t *leave;         /* body of the agent's LEAVE; NULL: the agent was not asked to end */
 
     /* Both sides'. */
     atomic_bool closing, seated; /* seated: there is a server to send orders to. Changed under queue.lock */
@@ -83,7 +83,7 @@ void join_seated(network *net, bool seated);
 void join_leave_alone(network *net);
 
 /* ---- logs.c ---- */
-void logs_end(network *net);   /* this host has no more: the server hears of it, once */
-void logs_carry(network *net); /* to the server, as many as go */
+void logs_end(network *net);   /* tells the server, once, that this host has no more log lines */
+void logs_carry(network *net); /* sends as many log lines to the server as the connection takes */
 
 #endif

@@ -12,7 +12,7 @@
 
 #include "roster/net/frame_int.h"
 
-typedef struct order { /* what the agent wants to be sent */
+typedef struct order { /* a frame that the agent wants to send */
     struct order *next;
     frame_type type;
     json_t *body;
@@ -43,7 +43,7 @@ void queue_calm(int fd);                                  /* after waking up */
 
 /* The agent's side. */
 void queue_order(queue *q, frame_type type, json_t *body); /* takes body */
-/* NOTHING: none came. An error is the last */
+/* CO_ROSTER_NOTHING: no event came. After an error no event follows. */
 co_err queue_next(queue *q, int timeout_ms, co_roster_event *ev);
 bool queue_log_out(queue *q, const char *lines, size_t n); /* false: too many wait already */
 long long queue_logged(queue *q, co_str *out);             /* adds other hosts' lines; how many were lost */

@@ -21,7 +21,8 @@
 #include "base/clock.h"
 #include "roster/times_int.h"
 
-/* Why we are not connected. Of several addresses, the one that came furthest tells most: its text is kept. */
+/* Why we are not connected. Of several addresses, the text of the one that came furthest is kept: it is the
+ * most useful. */
 struct trouble {
     int step; /* 1 resolve, 2 route, 3 connect, 4 TLS */
     co_err err;
@@ -232,7 +233,7 @@ co_err reach_roster(reached *out, const role *to, co_tls *tls, const co_patience
             return err;
         uint64_t now = co_now_ns();
         if (!*trouble.text || now < patience->until_ns ||
-            last.final) /* an attempt cut short by the deadline tells less */
+            last.final) /* the message of an attempt that the deadline cut short says less */
             trouble = last;
         bool over =
             to->from_code && trouble.step == 3 && !trouble.other && now - began_ns > GONE_MS * 1000000ull;

@@ -62,7 +62,7 @@ void rounds_lost(server *srv, seat *peer)
         return;
     }
     if (peer->number < 0 || peer->done || now->stage == GATHER ||
-        now->stage == PICK) { /* no work of it is missing */
+        now->stage == PICK) { /* no work of that host is missing */
         seats_talk(&srv->seats, true, "host %s is gone (%s); %d of %d hosts are here", name, peer->gone,
                    seats_joined(&srv->seats), srv->terms.min_hosts);
         if (now->stage == PICK)
@@ -108,7 +108,7 @@ void rounds_left(server *srv, seat *peer, const co_leave *how)
 
     seat_name(name, sizeof name, peer);
     leave_text(why, sizeof why, how);
-    /* the others wait on for enough hosts */
+    /* the others go on waiting until there are enough hosts */
     if (now->stage == GATHER && !stage_between(srv) && !peer->local) {
         dismiss(srv, peer, how);
         seats_talk(&srv->seats, true, "host %s left before the start: %s; %d of %d hosts are here", name, why,
@@ -162,7 +162,7 @@ static void after_stop(server *srv, int unfinished)
     int n = seats_joined(&srv->seats);
     char text[200] = "";
 
-    if (!now->counts && !unfinished && !now->undone) { /* a host came when the last were done */
+    if (!now->counts && !unfinished && !now->undone) { /* a host joined when all work was done */
         stage_over(srv, 0, "");
         return;
     }

@@ -59,7 +59,7 @@ typedef enum { GATHER, PICK, RUN, STOPPING, OVER } stage;
 typedef struct rounds { /* stage.c, gather.c, rounds.c */
     stage stage;
     double stage_ms;     /* in this stage */
-    double last_call_ms; /* since enough hosts are here; -1: there are not */
+    double last_call_ms; /* time since enough hosts are here; -1: there are too few */
     co_round round;
     bool counts;    /* the round that is being stopped ended by a failure */
     bool some_done; /* a host of this round is done; it may be gone by now */
@@ -86,7 +86,7 @@ struct server {
 
     co_gate *gate; /* server.c */
     uint64_t wrong_token_told;
-    double wrong_token_ms;                               /* since then */
+    double wrong_token_ms;                               /* time since that was last reported */
     void (*log)(void *ctx, const char *lines, size_t n); /* see server_logs_to */
     void *log_ctx;
 
@@ -114,7 +114,7 @@ void clock_pong(server *srv, seat *peer, const json_t *body);
 void stage_enter(rounds *all, stage to);
 void stage_stop(server *srv, bool counts, const char *why); /* ends the round, if one runs */
 void stage_end(server *srv, const co_leave *how);           /* ends the job, if it is not over */
-void stage_over(server *srv, int status, const char *text); /* the same, at nobody's wish */
+void stage_over(server *srv, int status, const char *text); /* ends the job by itself, at nobody's request */
 bool stage_between(const server *srv);   /* a round has run, here or before a lost keeper */
 bool stage_regathers(const server *srv); /* after a lost keeper: its hosts are on their way, in any order */
 bool stage_unsure(const server *srv); /* lost hosts may have gone on without us: etcd must be asked first */

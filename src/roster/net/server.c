@@ -159,7 +159,7 @@ static void serve(server *srv, seat *peer)
 
     snprintf(why, sizeof why, "%s", err ? co_errmsg() : "");
     if (!seat_stays(peer) && !peer->local && co_conn_unread(peer->conn) > GREETING_MOST)
-        seat_drop(peer, "too long a greeting");
+        seat_drop(peer, "its first frame is too long");
     while (got && !*peer->gone) {
         if (co_conn_next(peer->conn, &frame, &got))
             seat_drop(peer, co_errmsg());
@@ -230,7 +230,7 @@ static void sweep(server *srv)
             rounds_lost(srv, peer);
         }
         seat_free(peer);
-        i = 0; /* telling the others may have lost one more */
+        i = 0; /* sending this to the others may have lost one more */
     }
 }
 
@@ -267,7 +267,7 @@ static void make_room(server *srv)
             oldest = peer;
     }
     if (n >= CO_STRANGERS)
-        seat_drop(oldest, "others came");
+        seat_drop(oldest, "too many others came");
 }
 
 /* --- the loop ------------------------------------------------------------------------------------------- */
