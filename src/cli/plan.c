@@ -9,7 +9,7 @@
 
 #include "base/clock.h"
 
-/* The regions of the shared memory by what stands before the first point of their names. */
+/* Classes of shared-memory regions, by the part of their names before the first dot. */
 static const struct {
     const char *name, *what;
 } classes[] = {{"weights", "parameters and running statistics, one copy for all ranks"},
@@ -52,8 +52,8 @@ static bool is_known(const co_region *r)
     return false;
 }
 
-/* Calls row for every class that has bytes, for what is in none, and for what pages round up to: together the
- * arena. */
+/* Calls `row` for every class that has bytes, for the regions of no class, and for the bytes lost to page
+ * rounding. The sum is the whole arena. */
 static void each_class(const co_plan_facts *f,
                        void (*row)(void *ctx, const char *name, size_t bytes, const char *what), void *ctx)
 {

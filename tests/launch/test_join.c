@@ -59,7 +59,7 @@ TEST(three_hosts_run_a_program_together_and_nobody_typed_an_address)
     char code[CO_CODE_TEXT], line[1024];
     pid_t pid[3];
 
-    setenv("OPTS", "lr=1,bs=2", 1); /* one variable, also where the host's word for it is read */
+    setenv("OPTS", "lr=1,bs=2", 1); /* a comma in the value must not make it two variables */
     pid[0] = host(
         &lan,
         "--nnodes=3 --nproc-per-node=2 --log-dir=logs --rdzv-id=talk --env DEVICES=0,1 --env SIZE=9 --env "
@@ -86,8 +86,8 @@ TEST(three_hosts_run_a_program_together_and_nobody_typed_an_address)
     CHECK(r.status == 1, "the code, or a name of a secret, is in a worker's environment or a log file");
 }
 
-/* The host's likeliest addresses lead nowhere from the joiner: a network of the same numbers swallows
- * them. */
+/* The joiner cannot reach the host's likeliest addresses: a network with the same numbers swallows the
+ * packets. */
 TEST(addresses_that_do_not_answer_are_passed_over_within_three_seconds)
 {
     ns_lan lan = ns_open(2);
@@ -122,7 +122,7 @@ TEST(a_code_is_asked_for_at_the_terminal_and_not_shown)
     pid_t a = host(&lan, "-- sh -c 'echo hello $RANK'", code);
     snprintf(line, sizeof line, "%s\n", code);
     snprintf(bad, sizeof bad, "%s", line);
-    bad[13] = bad[13] == '7' ? '8' : '7'; /* of the third group */
+    bad[13] = bad[13] == '7' ? '8' : '7'; /* a letter of the third group */
     ns_enter(&lan, 1);
     pty_open(&p, "$COHORT join; stty -a | grep -o '[-]*echo '");
     ns_leave(&lan);

@@ -1,5 +1,5 @@
-/* The words of `cohort launch`: every flag in each spelling, what is moved to the program, what is
- * refused. */
+/* The command line of `cohort launch`: every flag in each spelling, flags that go to the program, flags that
+ * are refused. */
 #include "cli/runs.h"
 
 #include <unistd.h>
