@@ -28,7 +28,8 @@ TEST(a_signal_does_not_lift_the_time_limit_of_a_command)
     struct itimerval soon = {.it_value = {.tv_usec = 100000}};
     char out[64];
 
-    CHECK(sigaction(SIGALRM, &(struct sigaction){.sa_handler = hear, .sa_flags = SA_RESTART}, NULL) == 0, "sigaction");
+    CHECK(sigaction(SIGALRM, &(struct sigaction){.sa_handler = hear, .sa_flags = SA_RESTART}, NULL) == 0,
+          "sigaction");
     setitimer(ITIMER_REAL, &soon, NULL);
     CHECK_FAILS(co_command_read(out, sizeof out, argv, 0.5), CO_EIO, "has not answered within 0.5 s");
 }
