@@ -99,7 +99,7 @@ static void show_time(const co_plan_facts *f, const co_calibration *c)
     char all[32];
     double epochs = (double)(f->steps - f->start_step) / (double)f->steps_per_epoch;
 
-    printf("\ntime, foretold from a few slices on this machine as it is now\n");
+    printf("\ntime, predicted from a few slices on this machine as it is now\n");
     printf("  a slice    %10.3f ms, and %.3f ms to fill it\n", c->slice_ms, c->load_ms);
     printf("  sum, apply %10.3f ms\n", c->sum_apply_ms);
     printf("  a step     %10.3f ms with %d rank%s: %.0f samples/s\n", c->step_ms, f->ranks,

@@ -225,7 +225,7 @@ TEST(what_python_cannot_read_is_named_and_a_shell_script_without_x_is_told_apart
     test_may_leak();
     succeeds("printf 'def f(\\n' > p.py; printf 'set -e\\necho hello there\\n' > s.sh");
     gives(1, "exited with status 1: SyntaxError: ", LAUNCH "p.py");
-    gives(1, "chmod +x s.sh, if it is no Python: a file that may not be executed is run by Python",
+    gives(1, "chmod +x s.sh, unless it is a Python script: a file without execute permission is run by Python",
           LAUNCH "s.sh");
     test_run r = test_sh("TMPDIR=$PWD " LAUNCH "p.py");
     CHECK(!strstr(r.out, "chmod"), "%s", r.out);
@@ -484,7 +484,7 @@ static bool log_says(void *words)
 /* A debugger holds the worker, as the kernel may. */
 TEST(a_third_key_leaves_alone_what_does_not_end_when_killed)
 {
-    static char passed_on[] = "passed on to all", once_more[] = "asked once more";
+    static char passed_on[] = "passed on to all", once_more[] = "a second request to end";
 
     signal(SIGINT, SIG_DFL);
     script("p", "trap '' INT; echo $$ > worker; exec sleep 1000");

@@ -129,7 +129,7 @@ TEST(near_misses_and_bad_values_are_refused_before_anything_starts)
         {"--local-rank p.py", "--local-rank is the script's"},
         {"--local-rank 0 p.py", "with --legacy-local-rank"},
         {"--max-restarts=-1 p.sh", "--max-restarts=-1"},
-        {"--signals-to-handle=SIGKILL p.sh", "SIGKILL is no signal that can be handled"},
+        {"--signals-to-handle=SIGKILL p.sh", "SIGKILL is not a signal that can be handled"},
         {"--signals-to-handle=SIGFOO p.sh", "SIGFOO"},
         {"--start-method=thread p.sh", "spawn|fork|forkserver"},
         {"--grace=soon p.sh", "number of seconds"},

@@ -78,7 +78,7 @@ static co_err check_line(int argc, char **argv, bool *help, bool *insecure)
         const char *name = launch_flag_name(argv[i]);
         if (name && !is_in(name, own_flags))
             err = co_fail(CO_EINPUT,
-                          "join: %s is for the first host to say: it goes into its `cohort host` line", name);
+                          "join: only the first host may give %s: put it into its `cohort host` line", name);
     }
     if (!err && !*help) {
         memcpy(all, argv, (size_t)argc * sizeof *all);
@@ -87,9 +87,9 @@ static co_err check_line(int argc, char **argv, bool *help, bool *insecure)
         err = launch_parse(&a, argc + 2, all, quiet);
     }
     if (!err && !*help && a.program[0] != none)
-        err =
-            co_fail(CO_EINPUT, "join: no words but flags: others on this machine can read what is on a line, "
-                               "so the code does not go there. Type `cohort join` alone: it asks for it");
+        err = co_fail(CO_EINPUT,
+                      "join: only flags are accepted. The code must not be an argument, because other users "
+                      "of this machine could read it. Type `cohort join` alone: it asks for the code");
     else if (!err && !*help && a.n > 1)
         err = co_fail(CO_EINPUT, "join: no flag %s (cohort join --help)", a.program[1]);
     *insecure = a.insecure;
@@ -186,7 +186,7 @@ static void go_there(const co_job_plan *plan)
     if (!getcwd(here, sizeof here))
         here[0] = '\0';
     co_utf8_clean(there, sizeof there, plan->cwd);
-    co_say("cohort: %.200s runs in %s, which is not here: running in %s", plan->host, there, here);
+    co_say("cohort: %.200s runs in %s, which does not exist here: running in %s", plan->host, there, here);
 }
 
 /* Says in one line what will run here: at most 300 bytes, without control characters. The program gets its
@@ -282,9 +282,8 @@ int co_join_run(int argc, char **argv, int (*help)(const char *command))
     if (!err)
         err = read_code(&code);
     if (!err && !code.has_token && !insecure)
-        err =
-            co_fail(CO_EINPUT,
-                    "join: this code has no token (its host runs with --insecure), so whoever is on the way "
-                    "there could say what runs here: `cohort join --insecure` if that is no worry");
+        err = co_fail(CO_EINPUT,
+                      "join: this code has no token (its host runs with --insecure), so anybody on the "
+                      "network path could choose what runs here; `cohort join --insecure` accepts that");
     return err ? co_say_error(err) : run(&code, argc, argv);
 }
