@@ -12,7 +12,7 @@
 
 #include "term/help.h"
 
-/* Keys of the first page, each with few words; the tables say the rest. */
+/* Keys of the first page, with short descriptions; the option tables have the full ones. */
 static const struct {
     const char *key, *means;
 } often[] = {{"data.batch_size=N", "samples per step, over all ranks and hosts"},
