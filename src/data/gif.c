@@ -62,7 +62,7 @@ static bool take_palette(gif *g, reader *in, uint8_t flags)
 /* An extension: its kind, then pieces of up to 255 bytes until an empty one. */
 static bool take_extension(gif *g, reader *in)
 {
-    const uint8_t *kind = take(in, 1), *piece, *len;
+    const uint8_t *kind = take(in, 1), *piece, *len = NULL;
 
     while (kind && (len = take(in, 1)) != NULL && *len > 0) {
         if (!(piece = take(in, *len)))
