@@ -124,9 +124,11 @@ static co_err read_record(struct feed *f, record_reader *r)
 
     for (bool end = false;;) {
         CO_TRY(hand_over_all(f, r, &waiting));
-        note_memory(f);
-        if (end)
-            return flush(f);
+        if (end) {
+            co_err last = flush(f);
+            note_memory(f);
+            return last;
+        }
         double now_s = co_now_s();
         if (waiting && now_s >= next_s) {
             co_err err = flush(f);
