@@ -1,7 +1,7 @@
 /* bench_jpeg.c -- JPEG pictures a second on one core: read, decoded and made into samples, as a loader thread
  * does it.
  *
- *     bench_jpeg [DIR]          an image folder; without it 64 pictures of 64x64 (quality 90, 4:2:0) are made up
+ *     bench_jpeg [DIR]          an image folder; default: 64 made-up pictures of 64x64 (quality 90, 4:2:0)
  *
  * Three tasks: the pictures at their own size (64x64), the pictures with a random resized crop to that size
  * and a flip, and decoding alone. Time is the CPU time of this thread, the median of ROUNDS rounds. The

@@ -62,11 +62,11 @@ int main(void)
     /* The run's folder holds its configuration, so nothing has to be repeated here. */
     char from[sizeof s.run_dir + 16];
     snprintf(from, sizeof from, "ckpt_path='%s'", s.run_dir);
-    const char *look[] = {from};
-    cohort_job ask = {.words = look, .n_words = 1, .on_prediction = on_prediction};
+    const char *ckpt_words[] = {from};
+    cohort_job after = {.words = ckpt_words, .n_words = 1, .on_prediction = on_prediction};
     cohort_eval e;
-    if (cohort_evaluate(&ask, COHORT_TEST, &e) != COHORT_OK)
+    if (cohort_evaluate(&after, COHORT_TEST, &e) != COHORT_OK)
         return failed("evaluate");
     printf("test: %.1f %% of %lld right; weights %s\n", 100 * e.metric, (long long)e.count, e.weights_sha256);
-    return cohort_predict(&ask, COHORT_TEST, 10) == COHORT_OK ? 0 : failed("predict");
+    return cohort_predict(&after, COHORT_TEST, 10) == COHORT_OK ? 0 : failed("predict");
 }

@@ -2,7 +2,7 @@
  *
  *     make
  *     ./own_model train model=residual data=spirals                     a few seconds
- *     ./own_model train model=residual data=spirals model.width=128 data.turns=2 optim.lr=0.01 trainer.devices=2
+ *     ./own_model train model=residual data=spirals model.width=128 data.turns=2 trainer.devices=2
  *     ./own_model train -m model=residual data=spirals model.blocks=1,2,4 seed=1,2        a sweep
  *     ./own_model train --help model                                    the keys below are in it
  *

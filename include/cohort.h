@@ -61,7 +61,7 @@ typedef enum cohort_err {
     COHORT_ENOMEM,   /* not enough memory */
     COHORT_EPEER,    /* a rank or host is gone */
     COHORT_ETIMEOUT, /* a deadline passed */
-    COHORT_ESTOP,    /* asked to stop */
+    COHORT_ESTOP,    /* a stop was requested */
     COHORT_EFAIL     /* the run itself failed: a loss that is not finite, repeated deaths */
 } cohort_err;
 
@@ -173,8 +173,8 @@ cohort_node *cohort_gelu(cohort_graph *g, cohort_node *x);
 cohort_node *cohort_softmax(cohort_graph *g, cohort_node *x); /* over the last dimension */
 /* In training each value is 0 with probability p, else divided by 1 - p; ids is cohort_build's. */
 cohort_node *cohort_dropout(cohort_graph *g, cohort_node *x, cohort_node *ids, float p, const char *name);
-cohort_node *cohort_add(cohort_graph *g, cohort_node *a, cohort_node *b); /* b's dimensions: the last ones of a */
-cohort_node *cohort_mul(cohort_graph *g, cohort_node *a, cohort_node *b); /* likewise */
+cohort_node *cohort_add(cohort_graph *g, cohort_node *a, cohort_node *b); /* b's dimensions are a's last */
+cohort_node *cohort_mul(cohort_graph *g, cohort_node *a, cohort_node *b); /* b's dimensions are a's last */
 cohort_node *cohort_scale(cohort_graph *g, cohort_node *x, float value);
 cohort_node *cohort_fill(cohort_graph *g, cohort_shape shape, float value); /* a constant */
 cohort_node *cohort_matmul(cohort_graph *g, cohort_node *a, cohort_node *b, bool transpose_a, bool transpose_b);
@@ -214,9 +214,9 @@ typedef struct cohort_dataset {
     size_t cfg_size;
     cohort_err (*open)(cohort_samples *out, const void *cfg);
     /* Writes one sample. Called by several threads and processes at once. Return 0, or another value if the
-     * sample cannot be read (cohort_fail may say why). Such a sample, or one whose class or token does not
-     * exist, is left out and counted. With REGRESS it ends the run, because no value of y means "left
-     * out". */
+     * sample cannot be read (cohort_fail may say why). A sample that cannot be read, or whose class or token
+     * does not exist, is left out and counted. With REGRESS it ends the run, because no value of y means
+     * "left out". */
     int (*fill)(void *self, cohort_split split, uint32_t id, const cohort_draw *draw, void *x, void *y);
     int (*length)(void *self, cohort_split split, uint32_t id); /* TOKENS only: 1..max_len */
     const char *(*class_name)(void *self, int64_t label);       /* NULL, or gives NULL: has none */
@@ -238,7 +238,7 @@ double cohort_pow(double x, double y);
 /* --- the program -------------------------------------------------------------------------------------- */
 typedef struct cohort_parts {
     const cohort_model *const *models;     /* end with NULL; NULL: none */
-    const cohort_dataset *const *datasets; /* likewise */
+    const cohort_dataset *const *datasets; /* ends with NULL; NULL: none */
     const char *program;                   /* its name in messages; NULL: argv[0]'s */
 } cohort_parts;
 

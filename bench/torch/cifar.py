@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""The PyTorch arm of the accuracy comparison: CIFAR-10, torchvision's resnet18, the recipe of `experiment=cifar`.
+"""The PyTorch arm of the accuracy comparison: CIFAR-10, resnet18 of torchvision, recipe `experiment=cifar`.
 
 SGD with Nesterov momentum and weight decay, one cycle of the learning rate (and of the momentum, as OneCycleLR has it),
 crops of padded pictures and flips; 45,000 pictures to train on, 5,000 to validate, 10,000 to test. Batch statistics are

@@ -1,8 +1,8 @@
 #!/usr/bin/env python3
-"""The PyTorch arm of `cohort bench vs-torch`: trains the same model and batch on made-up tensors and prints one JSON
-object.
+"""The PyTorch arm of `cohort bench vs-torch`: trains the same model and batch on made-up tensors and
+prints one JSON object.
 
-Fair to PyTorch: the data are in memory in the layout asked for before the clock starts, nothing is logged or
+Fair to PyTorch: the data is in memory in the requested layout before the clock starts, nothing is logged or
 evaluated, the loss is not fetched between steps, and the bench runs it both with the default layout and with
 --channels-last and takes the better. Eager mode, as a training script has it by default.
 

@@ -263,13 +263,13 @@ co_err co_fs_list(char ***names, size_t *n, const char *path)
         err = co_fail(CO_EIO, "open folder %s: %m", path);
     while (!err) {
         errno = 0;
-        struct dirent *e = readdir(dir);
-        if (!e && errno)
+        struct dirent *entry = readdir(dir);
+        if (!entry && errno)
             err = co_fail(CO_EIO, "read folder %s: %m", path);
-        if (!e)
+        if (!entry)
             break;
-        if (strcmp(e->d_name, ".") != 0 && strcmp(e->d_name, "..") != 0)
-            err = add_name(&list, &count, &room, e->d_name);
+        if (strcmp(entry->d_name, ".") != 0 && strcmp(entry->d_name, "..") != 0)
+            err = add_name(&list, &count, &room, entry->d_name);
     }
     if (dir)
         closedir(dir);

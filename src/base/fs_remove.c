@@ -31,15 +31,15 @@ static co_err empty_folder(int fd, const char *path, int depth)
     }
     while (!err) {
         errno = 0;
-        struct dirent *e = readdir(dir);
-        if (!e && errno)
+        struct dirent *entry = readdir(dir);
+        if (!entry && errno)
             err = co_fail(CO_EIO, "read folder %s: %m", path);
-        if (!e)
+        if (!entry)
             break;
-        if (strcmp(e->d_name, ".") == 0 || strcmp(e->d_name, "..") == 0)
+        if (strcmp(entry->d_name, ".") == 0 || strcmp(entry->d_name, "..") == 0)
             continue;
-        char *inner = co_sprintf("%s/%s", path, e->d_name);
-        err = inner ? remove_at(dirfd(dir), e->d_name, inner, depth + 1) : CO_ENOMEM;
+        char *inner = co_sprintf("%s/%s", path, entry->d_name);
+        err = inner ? remove_at(dirfd(dir), entry->d_name, inner, depth + 1) : CO_ENOMEM;
         co_free(inner);
     }
     closedir(dir);

@@ -1,4 +1,4 @@
-/* bench.c -- `cohort bench NAME`: the measurements of the design, one JSON object a line. */
+/* bench.c -- `cohort bench NAME`: the table of measurements; each prints one JSON object a line. */
 #include "bench/bench_int.h"
 
 #include <stdio.h>
@@ -18,12 +18,12 @@ static const bench benches[] = {
      "one weights_sha256 over ranks, loaders, stops, kills; --other PROGRAM, --columns NAMES, --cifar FOLDER",
      bench_sameness},
     {"kills", "recovery from SIGKILLs at random and in each phase; --kills N", bench_kills},
-    {"start", "command to first finished step, digits/mlp with 2 ranks", bench_start},
-    {"scaling", "two ranks over one, digits/cnn with batch 512", bench_scaling},
+    {"start", "time from the command to the end of the first step, digits/mlp with 2 ranks", bench_start},
+    {"scaling", "speed of two ranks relative to one, digits/cnn with batch 512", bench_scaling},
     {"vs-torch",
      "the same training in PyTorch, in turn: samples/s, memory, start; --task resnet18 --rounds N --python P",
      bench_versus},
-    {"apply", "a step's cost of sum and apply for 10 million parameters", bench_apply},
+    {"apply", "the time of sum and apply in a step with 10 million parameters", bench_apply},
     {0}};
 
 static bool wants_help(int argc, char **argv)

@@ -15,7 +15,7 @@
 
 #include "base/alloc.h"
 
-enum { LOOK_MS = 20, DEEPEST = 4 };
+enum { SAMPLE_MS = 20, DEEPEST = 4 };
 
 struct memory_watch {
     pthread_t thread;
@@ -54,14 +54,14 @@ static size_t pss_below(long pid, int depth)
     return sum;
 }
 
-static void *look(void *arg)
+static void *sample_peak(void *arg)
 {
     memory_watch *w = arg;
 
     while (!atomic_load(&w->end)) {
         size_t now = pss_below(getpid(), 0);
         w->peak = now > w->peak ? now : w->peak;
-        nanosleep(&(struct timespec){.tv_nsec = LOOK_MS * 1000000L}, NULL);
+        nanosleep(&(struct timespec){.tv_nsec = SAMPLE_MS * 1000000L}, NULL);
     }
     return NULL;
 }
@@ -72,9 +72,9 @@ co_err memory_watch_start(memory_watch **out)
 
     if (!w)
         return CO_ENOMEM;
-    if (pthread_create(&w->thread, NULL, look, w) != 0) {
+    if (pthread_create(&w->thread, NULL, sample_peak, w) != 0) {
         co_free(w);
-        return co_fail(CO_EFAIL, "start a thread");
+        return co_fail(CO_EFAIL, "measuring memory: cannot start a thread");
     }
     *out = w;
     return CO_OK;

@@ -163,7 +163,8 @@ int app_trackers(const app *a, const co_tracker_def *out[CO_TRACKERS_MOST])
     return n;
 }
 
-/* Given only steps, the limit of epochs of an earlier file, or the default one, no longer holds. */
+/* If the user gives only a limit of steps, a limit of epochs from a file or from the defaults no longer
+ * applies. */
 static void settle_limits(co_conf *c)
 {
     co_train_cfg *cfg = co_conf_core(c);

@@ -1,9 +1,9 @@
-/* attach.c -- `cohort attach`: a run's screen, from another terminal.
+/* attach.c -- `cohort attach`: shows a run's screen on another terminal.
  *
- * What the run tells is in its train.log, and its last progress beside its entry in the list of live runs:
- * attach reads both and shows them as the run itself would. It never writes to the run: any number may watch,
- * and leaving (Ctrl-C) changes nothing. When the run ends, its end is shown and its exit status is ours, as
- * summary.json tells it. */
+ * A run's messages are in its train.log, and its last progress is beside its entry in the list of live runs.
+ * attach reads both and shows them as the run itself would. It never writes to the run: any number of users
+ * may watch, and leaving (Ctrl-C) changes nothing. When the run ends, attach exits with the exit status in
+ * the run's summary.json. */
 #include "cli/cli_int.h"
 
 #include <errno.h>
@@ -28,7 +28,7 @@ typedef struct watch {
     int pid; /* 0: it has ended */
     int log;
     co_console *console;
-    co_str line; /* begun, its end not yet written */
+    co_str line; /* a line whose end is not yet written */
 } watch;
 
 /* "[2026-11-16 03:04:05] text": the date is for the file. */
@@ -45,7 +45,7 @@ static void show_line(watch *w)
     co_str_clear(&w->line);
 }
 
-/* What the log has grown by. */
+/* Shows the lines that were added to the log. */
 static void show_news(watch *w)
 {
     char text[PIECE];
@@ -91,7 +91,7 @@ static void show_progress(watch *w)
         co_console_progress(w->console, &p, false);
 }
 
-/* Until the run ends (true) or somebody leaves. */
+/* Shows the run until it ends (true) or the user leaves (false). */
 static bool follow(watch *w, int ended, int signals)
 {
     struct pollfd fds[] = {{.fd = ended, .events = POLLIN}, {.fd = signals, .events = POLLIN}};
@@ -173,7 +173,7 @@ static int attach(const char *dir, int pid)
     return CO_EXIT_DONE;
 }
 
-/* No word: the only run there is. */
+/* Without an argument: the only run there is. */
 static int attach_line(const line *l, const co_live_run *runs, int n)
 {
     const char *word = l->n ? l->words[0] : NULL;

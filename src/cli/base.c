@@ -25,7 +25,7 @@ static bool is_one_of(const char *const *keys, const char *key)
 
 struct wanted {
     const char *const *keys;
-    char *value; /* of the last word with one of these keys; NULL: none */
+    char *value; /* the value of the last word with one of these keys; NULL: none */
 };
 
 static void take_value(void *ctx, const char *key, const char *value)

@@ -16,7 +16,7 @@ static char *root_of(const char *path)
     return has(path, "checkpoints") ? co_sprintf("%s/checkpoints", path) : co_strdup(path);
 }
 
-/* The reason alone: the path stands before it already. */
+/* The error message without the path, which was already printed. */
 static const char *why_not(const char *path)
 {
     const char *why = co_errmsg();
@@ -111,7 +111,8 @@ static int hash(const line *l)
         return co_fail(CO_EINPUT, "ckpt hash takes one checkpoint: cohort ckpt hash "
                                   "logs/train/runs/DATE/checkpoints/last"),
                co_say_error(CO_EINPUT);
-    co_err err = find_checkpoint(&path, l->words[1]); /* verified: the file's own hash is the manifest's */
+    /* find_checkpoint verified it: the manifest's hash is that of the file */
+    co_err err = find_checkpoint(&path, l->words[1]);
     if (!err)
         err = co_ckpt_read_meta(&meta, path);
     if (!err && l->json)
@@ -150,7 +151,7 @@ static bool verify_path(const char *path, bool json)
         return verify_one(path, json);
     char *root = root_of(path);
     if (!root || co_ckpt_ls(&c, &n, root) != CO_OK || n == 0)
-        good = verify_one(path, json); /* says what it lacks */
+        good = verify_one(path, json); /* prints what is wrong */
     for (int i = 0; i < n; i++) {
         char *one = co_sprintf("%s/%s", root, c[i].name);
         good = one && verify_one(one, json) && good;

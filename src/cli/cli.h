@@ -1,9 +1,10 @@
-/* cli.h -- the command line for whoever brings parts of their own: the program, and the library.
+/* cli.h -- the command line, for callers that add their own models and data sets: the program and the
+ * library.
  *
- *     CO_TRY(co_cli_use(&parts));                  // these models and data sets stand beside the built-in ones
+ *     CO_TRY(co_cli_use(&parts));                  // models and data sets beside the built-in ones
  *     int status = co_cli_main(argc, argv);
  *
- * The parts are the process's, until the next co_cli_use. One call at a time.
+ * The parts apply to the whole process until the next co_cli_use. One call at a time.
  */
 #ifndef CO_CLI_CLI_H
 #define CO_CLI_CLI_H
@@ -12,17 +13,17 @@
 
 typedef struct co_cli_parts {
     const co_model_def *const *models;     /* NULL-terminated; NULL: none */
-    const co_dataset_def *const *datasets; /* likewise */
-    const char *program;                   /* "cohort" if NULL: in the lines that tell what to type */
+    const co_dataset_def *const *datasets; /* NULL-terminated; NULL: none */
+    const char *program;                   /* the name in lines for the user to type; NULL: "cohort" */
 } co_cli_parts;
 
-/* Borrowed until the next one; NULL: no more parts. CO_EINPUT for a name that is there already, or too
- * many. */
+/* `parts` is borrowed until the next call; NULL: only the built-in ones. CO_EINPUT: a name exists already, or
+ * there are too many. */
 co_err co_cli_use(const co_cli_parts *parts);
 
 int co_cli_main(int argc, char **argv); /* prints; the exit status */
 
-/* --- without printing: everything that would be said goes to `text` ------------------------------------- */
+/* --- without printing: all messages go to `text` ------------------------------------------------------- */
 typedef struct co_cli_job {
     const char *const *words;
     int n;
@@ -37,7 +38,7 @@ typedef struct co_cli_done {
     char run_dir[1024];
 } co_cli_done;
 
-/* `cohort train`, its run folder and record too. Signal mask and handlers are put back. */
+/* Does what `cohort train` does, with run folder and record. Restores the signal mask and handlers. */
 co_err co_cli_train(const co_cli_job *job, co_cli_done *out);
 co_err co_cli_evaluate(const co_cli_job *job, co_split split, co_eval_result *out, char weights_sha256[65]);
 co_err co_cli_predict(const co_cli_job *job, co_split split, int64_t limit,

@@ -23,13 +23,13 @@ typedef struct command {
     const char *help;                  /* what it is for, in one line */
     int (*run)(int argc, char **argv); /* argv[0] is the command's name */
     const char *usage;                 /* lines of examples and flags, at most 80 columns wide */
-    bool prints; /* does nothing but print: ends when nobody reads (`cohort predict ... | head`) */
+    bool prints;                       /* only prints: ends when nobody reads (`cohort predict ... | head`) */
 } command;
 extern const command commands[]; /* ends with {0} */
 
 const command *command_find(const char *name); /* NULL if there is none */
-bool command_is_planned(const char *name);     /* says so on standard error */
-void command_unknown(const char *name);        /* says so, with the nearest and the list */
+bool command_is_planned(const char *name);     /* if it is, prints that on standard error */
+void command_unknown(const char *name);        /* prints an error with the nearest name and the list */
 void list_commands(FILE *to);
 
 int cmd_train(int argc, char **argv);
@@ -48,7 +48,7 @@ int cmd_stop(int argc, char **argv);
 int cmd_token(int argc, char **argv);
 int cmd_completion(int argc, char **argv);
 int cmd_complete(int argc, char **argv); /* not in the table: the shells call it */
-int cmd_man(int argc, char **argv); /* not in the table: `cohort help --man [COMMAND]` makes the manual pages */
+int cmd_man(int argc, char **argv); /* not in the table: `cohort help --man [COMMAND]`, the manual pages */
 
 /* --- command lines ------------------------------------------------------------------------------------ */
 /* The words of a line, and the flags that every command has. */
@@ -60,7 +60,7 @@ typedef struct line {
     const char **words; /* everything that is not a flag, in order */
     int n;
     const char **held; /* the array of `words`, with room for two more in front */
-    char *base;        /* the word that line_use_run put there */
+    char *base;        /* the word that line_use_run put in front */
     co_pool pool;      /* words made of other programs' flags */
     char *found;       /* a word that a search added */
 } line;
@@ -92,14 +92,16 @@ typedef struct app {
 } app;
 
 co_err app_open(app *a, const line *l);
-int app_trackers(const app *a, const co_tracker_def *out[CO_TRACKERS_MOST]); /* those of logger=; how many */
+/* the trackers of logger=; returns how many */
+int app_trackers(const app *a, const co_tracker_def *out[CO_TRACKERS_MOST]);
 void app_close(app *a);
 const co_conf_spec *app_conf_spec(const char *config_dir);
-const char *app_program(void); /* as it was called, for lines to type; or the program that has cohort inside */
+/* the program's name for lines to type; with the library: that of the user's program */
+const char *app_program(void);
 /* resume.c. If the line continues a run and does not describe it, puts the run's configuration before the
  * words. */
 co_err line_use_continued(line *l);
-/* Turns ckpt_path into a checkpoint folder (and, for auto, a run folder to go on in). */
+/* Turns ckpt_path into a checkpoint folder and, for auto, the run folder to continue in. */
 co_err app_find_resume(app *a);
 
 /* --- runs below logs/ (runs.c) ------------------------------------------------------------------------ */
@@ -114,7 +116,8 @@ co_err find_checkpoint(char **out, const char *path);
 /* --- runs of this machine ----------------------------------------------------------------------------- */
 /* The run a word names: its pid, its folder or its id; NULL if none. */
 const co_live_run *live_find(const co_live_run *runs, int n, const char *word);
-void live_print(const co_live_run *r, int n, bool json, FILE *to); /* ps.c: a table, or an object a line */
-void show_here(void); /* here.c: what there is, for `cohort` alone */
+/* ps.c: a table, or a JSON object per line */
+void live_print(const co_live_run *r, int n, bool json, FILE *to);
+void show_here(void); /* here.c: what `cohort` without a command shows */
 
 #endif

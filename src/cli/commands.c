@@ -126,7 +126,7 @@ int show_usage(const char *command_name)
     return CO_EXIT_DONE;
 }
 
-/* Commands of the design that do not exist yet, and what serves meanwhile. */
+/* Commands of the design that do not exist yet, and what to use meanwhile. */
 static const struct {
     const char *name, *what, *meanwhile;
 } planned[] = {

@@ -1,8 +1,8 @@
-/* complete.c -- what may stand where the cursor is: `cohort complete -- WORD... LAST` prints the candidates
- * for LAST, a line each. Shells ask it through the lines of completion.c.
+/* complete.c -- completion: `cohort complete -- WORD... LAST` prints the candidates for LAST, one per line.
+ * The shell functions of completion.c call it.
  *
  * All of it comes from the table of commands (its usage lines name flags and subcommands) and from the option
- * tables, so completion knows what the program knows. Keys are offered up to their next dot. "<files>" asks
+ * tables, so completion always agrees with the program. Keys are offered up to their next dot. "<files>" asks
  * the shell for paths.
  */
 #include "cli/cli_int.h"
@@ -39,7 +39,8 @@ static const char *next_line(const char **at, size_t *len)
     return NULL;
 }
 
-/* " --split val|test which samples": each flag of such a line, and (if it has a value) the value's word. */
+/* " --split val|test which samples": calls `each` for every flag of a line, with its value's name if it has a
+ * value. */
 static void each_flag(const char *usage, void (*each)(void *ctx, const char *name, const char *value), void *ctx)
 {
     size_t len;
@@ -54,13 +55,13 @@ static void each_flag(const char *usage, void (*each)(void *ctx, const char *nam
             snprintf(value, sizeof value, "%.*s", (int)v, l + n + 1);
             each(ctx, name, value);
             l += n + (v ? v + 1 : 0);
-            l += *l == ',' ? strspn(l, ", ") : 0; /* "--multirun, -m": one more */
+            l += *l == ',' ? strspn(l, ", ") : 0; /* "--multirun, -m": a second name */
         }
 }
 
 struct flag_search {
-    const char *name; /* whose value? NULL: offer names */
-    const char *head; /* what stands before the value in the same word: "--split=", or "" */
+    const char *name; /* the flag whose value is completed; NULL: complete names */
+    const char *head; /* the part of the word before the value: "--split=", or "" */
     const char *last;
     bool found;
 };
@@ -130,7 +131,7 @@ typedef struct setting {
     const char *offered; /* the last "trainer." */
 } setting;
 
-/* The group's choice as the words before say it: the last one. */
+/* The group's choice in the words before the cursor; the last one counts. */
 static const char *choice_of(const setting *s, const co_conf_group *g)
 {
     const char *choice = g->fallback ? g->fallback : "";
@@ -142,7 +143,7 @@ static const char *choice_of(const setting *s, const co_conf_group *g)
     return choice;
 }
 
-/* Up to the next dot after what stands there already; the same head once. */
+/* Offers a key up to the next dot after the typed part; each such prefix once. */
 static void offer_key(setting *s, const char *prefix, const char *key)
 {
     char *word = co_pool_printf(&s->pool, "%s%s=", prefix, key);
@@ -252,8 +253,7 @@ static void offer_settings(char **words, int n, const char *last)
 }
 
 /* --- the commands ------------------------------------------------------------------------------------- */
-/* Commands that read their line by themselves, without --json; not all of them take words that are no
- * flags. */
+/* Commands that parse their own line and have no --json; only some of them take words other than flags. */
 static const struct own_line {
     const char *name;
     bool words;
@@ -267,8 +267,8 @@ static const struct own_line *find_own_line(const char *name)
     return NULL;
 }
 
-/* The value of a flag: the whole word after it, or what comes after its '='. False: no flag with a value is
- * there. */
+/* If the cursor is in the value of a flag, offers values: in the word after the flag, or after its "=".
+ * False: it is not. */
 static bool offer_value(const command *c, const char *before, const char *last)
 {
     char name[64], head[66];
@@ -285,7 +285,7 @@ static bool offer_value(const command *c, const char *before, const char *last)
     return next.found || same.found;
 }
 
-/* words[0] is the command, words[n - 1] the one before the cursor. */
+/* words[0] is the command, words[n - 1] the word before the cursor. */
 static void offer_words(char **words, int n, const char *last)
 {
     const command *c = command_find(words[0]);

@@ -1,5 +1,5 @@
-/* completion.c -- `cohort completion bash|zsh`: the few lines of shell that ask `cohort complete` and hand on
- * what it says. For a program that has cohort inside, under its own name. */
+/* completion.c -- `cohort completion bash|zsh`: prints the shell functions that call `cohort complete` and
+ * offer its output. In a program that uses cohort as a library, they carry that program's name. */
 #include "cli/cli_int.h"
 
 #include <stdio.h>

@@ -1,11 +1,11 @@
-/* detach.c -- `cohort train --detach`: the run goes on in a session of its own, without this terminal.
+/* detach.c -- `cohort train --detach`: the run continues in its own session, without this terminal.
  *
- *     parent   waits, handing on what the child says, until the ranks run or the child has ended
- *     child    plans, opens the folder, shows the first screen, starts the ranks; then lets go of the parent
+ *     parent   passes on the child's output until the ranks run or the child has ended
+ *     child    plans, opens the folder, shows the first screen, starts the ranks; then releases the parent
  *
- * So what is wrong with a line is told here, with its exit status, and 0 means that a run is going on. The
- * child is the supervisor: its standard input, output and error are /dev/null from then on, train.log has
- * what it says. Ctrl-C before that reaches the child as a request to stop. */
+ * So mistakes in the command line are reported here, with an exit status, and status 0 means that the run has
+ * started. The child is the supervisor. From then on its standard input, output and error are /dev/null, and
+ * its messages are in train.log. Ctrl-C before that reaches the child as a request to stop. */
 #include "cli/train_int.h"
 
 #include <errno.h>
@@ -25,7 +25,7 @@
 
 enum { OUT, ERR, READY, PIPES };
 
-/* Hands on what there is. */
+/* Passes on the output that is there. */
 static void relay(int from, int to)
 {
     char text[4096];
@@ -92,7 +92,7 @@ static void tell_started(const line *l, pid_t pid, const char *dir)
     printf("%s\n", dir);
 }
 
-/* Until the run says that it has started, or ends. */
+/* Passes on output until the run has started or ended. */
 static int wait_for_start(const line *l, pid_t pid, int pipes[PIPES][2], int signals)
 {
     char dir[PATH_MAX + 2] = "";
@@ -124,7 +124,7 @@ static int wait_for_start(const line *l, pid_t pid, int pipes[PIPES][2], int sig
         int st;
         if (waitpid(pid, &st, WNOHANG) == pid) {
             status = WIFEXITED(st) ? WEXITSTATUS(st) : 128 + WTERMSIG(st);
-            relay(pipes[OUT][0], STDOUT_FILENO); /* said between the last look and the end */
+            relay(pipes[OUT][0], STDOUT_FILENO); /* output from between the last check and the end */
             relay(pipes[ERR][0], STDERR_FILENO);
             break;
         }
@@ -134,7 +134,7 @@ static int wait_for_start(const line *l, pid_t pid, int pipes[PIPES][2], int sig
     return status;
 }
 
-/* Signals come to the parent through a descriptor from before the fork on: none is lost between the two. */
+/* The parent reads signals from a descriptor that is opened before the fork, so that none is lost. */
 static int open_signals(sigset_t *before)
 {
     sigset_t set;

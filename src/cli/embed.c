@@ -1,9 +1,9 @@
-/* embed.c -- train, evaluate and predict for a program that has all this inside: the commands without their
- * screens.
+/* embed.c -- train, evaluate and predict for a program that uses cohort as a library: the commands without
+ * their screens.
  *
- * What would be said goes to the job's `text`. A job that asks to stop sends itself SIGTERM, which is blocked
- * and read by the supervisor like one from outside: there is one way to stop. Mask and handlers are put back
- * at the end. */
+ * Messages go to the job's `text`. To stop, a job sends SIGTERM to its own process; the signal is blocked,
+ * and the supervisor reads it like one from outside, so there is only one way to stop. The signal mask and
+ * handlers are restored at the end. */
 #include <signal.h>
 #include <stdio.h>
 #include <string.h>
@@ -11,7 +11,7 @@
 #include "base/alloc.h"
 #include "base/clock.h"
 #include "cli/cli.h"
-#include "cli/look_int.h"
+#include "cli/eval_int.h"
 #include "cli/train_int.h"
 
 static void mute(void *ctx, const char *text) {}
@@ -43,7 +43,8 @@ static void restore_signals(const kept *k)
     const struct timespec now = {0};
     sigset_t set;
 
-    /* A request that came too late, or twice, was answered by this run's end: it must not end the program. */
+    /* A request to stop that came too late, or a second one, must not end the program: the run has ended
+     * anyway. */
     sigemptyset(&set);
     for (size_t i = 0; i < CO_COUNT(ours); i++)
         if (!sigismember(&k->mask, ours[i]))
@@ -55,7 +56,8 @@ static void restore_signals(const kept *k)
     sigprocmask(SIG_SETMASK, &k->mask, NULL);
 }
 
-/* The program asks to stop; once, because a second request would mean: without saving. */
+/* The program asks the run to stop. The signal is sent once, because a second one would mean: stop without
+ * saving. */
 static void ask_to_stop(training *s)
 {
     if (!s->stop_asked)
@@ -91,7 +93,7 @@ co_train_hooks job_hooks(training *s)
     return all;
 }
 
-/* A run folder that was done before: what its summary says. */
+/* The run folder was already complete: the results come from its summary. */
 static void tell_done(const training *s, co_cli_done *out)
 {
     char *path = co_sprintf("%s/summary.json", s->app.run_dir);
@@ -124,12 +126,12 @@ static co_err train(training *s, line *l, co_cli_done *out)
     err = training_run(s, &wrote);
     out->summary = s->summary;
     snprintf(out->run_dir, sizeof out->run_dir, "%s", co_folder_path(s->folder));
-    if (err) /* the record may have said something since */
+    if (err) /* the record may have changed the message since */
         return s->summary.blame[0] ? co_fail(err, "%s", s->summary.blame) : err;
     return wrote;
 }
 
-/* The words as line_parse takes them: the command first. */
+/* The words in the form that line_parse expects: the command comes first. */
 static co_err line_of(line *l, const co_cli_job *job, const char *name)
 {
     const char **argv = co_array((size_t)job->n + 2, sizeof *argv);
@@ -165,25 +167,25 @@ co_err co_cli_train(const co_cli_job *job, co_cli_done *out)
 }
 
 /* --- evaluating and predicting ------------------------------------------------------------------------ */
-static co_err open_job(look_line *t, const co_cli_job *job, co_split split, int64_t limit)
+static co_err open_job(eval_line *t, const co_cli_job *job, co_split split, int64_t limit)
 {
-    *t = (look_line){.split_name = split == CO_SPLIT_VAL ? "val" : "test", .limit = limit};
+    *t = (eval_line){.split_name = split == CO_SPLIT_VAL ? "val" : "test", .limit = limit};
     if (split != CO_SPLIT_VAL && split != CO_SPLIT_TEST)
         return co_fail(CO_EINPUT, "evaluation is on VAL or TEST");
     listen_to(job);
     CO_TRY(line_of(&t->line, job, "test"));
-    return look_line_open(t);
+    return eval_line_open(t);
 }
 
-static void close_job(look_line *t)
+static void close_job(eval_line *t)
 {
-    look_line_close(t);
+    eval_line_close(t);
     co_say_to(NULL, NULL);
 }
 
 co_err co_cli_evaluate(const co_cli_job *job, co_split split, co_eval_result *out, char weights_sha256[65])
 {
-    look_line t;
+    eval_line t;
     co_err err = open_job(&t, job, split, -1);
 
     if (!err)
@@ -195,7 +197,7 @@ co_err co_cli_evaluate(const co_cli_job *job, co_split split, co_eval_result *ou
 co_err co_cli_predict(const co_cli_job *job, co_split split, int64_t limit,
                       void (*each)(void *ctx, const co_prediction *r))
 {
-    look_line t;
+    eval_line t;
     co_err err = open_job(&t, job, split, limit);
 
     if (!err)

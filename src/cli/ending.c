@@ -13,8 +13,8 @@ static bool is_checkpoint_folder(const char *word)
     return strncmp(word + strspn(word, "+"), "callbacks.model_checkpoint.dirpath=", 35) == 0;
 }
 
-/* The line's words but for those that say where the run is and what it continues from. To do it again
- * (`base`), the checkpoints need another folder too. */
+/* The line's words without those that say where the run is and what it continues from. With `base` (to repeat
+ * the run), the checkpoints' folder is left out too. */
 static void add_words(co_str *out, const line *l, bool base)
 {
     if (l->config_dir) {
@@ -34,7 +34,7 @@ static void add_setting(co_str *out, const char *key, const char *value)
     co_free(word);
 }
 
-/* A run's config.yaml has that run's folder in it: doing it again needs another. */
+/* A run's config.yaml names that run's folder; to repeat the run, another folder is needed. */
 static void add_new_place(co_str *out, const training *s, const line *l)
 {
     char *file = line_value(l, "experiment");
@@ -101,7 +101,7 @@ static void results(training *s)
     co_str_fini(&out);
 }
 
-/* What lets a run that is done go on: more steps, more patience, or nothing but another go (max_time). */
+/* What continues a finished run: more steps, more patience, or just another start (max_time). */
 static void add_more(co_str *out, const training *s)
 {
     const co_train_cfg *c = s->app.cfg;
@@ -121,7 +121,7 @@ static void next_commands(training *s)
 
     const char *best =
         s->summary.tested_best && s->summary.tested_step != s->summary.steps ? "/checkpoints/best" : "";
-    char *weights = co_sprintf("%s%s", dir, best); /* those that the test of the run was of */
+    char *weights = co_sprintf("%s%s", dir, best); /* the weights that the run's own test used */
 
     add_setting(&from, "ckpt_path", weights ? weights : dir);
     co_free(weights);

@@ -6,8 +6,8 @@
 
 #include "base/clock.h"
 
-#define SHARE_NS 500000000u /* between two looks of who attaches */
-#define RATE_NS  500000000u /* over which samples/s are counted */
+#define SHARE_NS 500000000u /* how often the progress is written for `cohort attach` */
+#define RATE_NS  500000000u /* the period over which samples/s are counted */
 
 /* --- console=imagenet --------------------------------------------------------------------------------- */
 /* Which accuracies are shown: 2 top-1 and top-5, 1 top-1, 0 none. With five classes or fewer, top-5 is always
@@ -30,7 +30,7 @@ static bool is_imagenet(const training *s)
     return s->app.cfg->console == CO_CONSOLE_IMAGENET;
 }
 
-/* Its batch i of 0, print_freq, 2 print_freq ... is shown as i + 1. */
+/* main.py of pytorch/examples prints batches 0, print_freq, 2 print_freq ... and numbers them from 1. */
 static void meter_step(training *s, const co_step_result *r)
 {
     const co_plan_facts *f = co_plan_facts_of(s->plan);
@@ -49,7 +49,7 @@ static void meter_step(training *s, const co_step_result *r)
     tell_text(s, &text);
 }
 
-/* Items of an evaluation are computed in any order by whoever is free: one line, when all are done. */
+/* Free ranks compute the items of an evaluation in any order, so there is one line when all are done. */
 static void meter_eval(training *s, const co_eval_result *r, double secs)
 {
     int64_t items = (r->count + s->app.cfg->eval_slice - 1) / s->app.cfg->eval_slice;
@@ -62,7 +62,7 @@ static void meter_eval(training *s, const co_eval_result *r, double secs)
 }
 
 /* --- progress ----------------------------------------------------------------------------------------- */
-/* Training to come at the present rate, and validations at the price of the last one. */
+/* Estimates the time left: training at the present rate, each validation as long as the last one. */
 static double time_left(const training *s)
 {
     const co_plan_facts *f = co_plan_facts_of(s->plan);
@@ -183,10 +183,10 @@ static void tell_epoch(training *s, const co_eval_result *r)
     if (!f->endless)
         co_str_addf(&text, "/%lld", (long long)f->epochs);
     co_str_addf(&text, "  step %lld", (long long)r->step);
-    if (s->epoch_samples) /* within an epoch: of its steps so far */
+    if (s->epoch_samples) /* within an epoch: the means of its steps so far */
         co_str_addf(&text, "  train loss %.4f %s %.4f", s->epoch_loss / (double)s->epoch_samples, f->metric,
                     s->epoch_metric / (double)s->epoch_samples);
-    else if (s->epochs_closed) /* if not, the epoch was trained by an earlier start */
+    else if (s->epochs_closed) /* otherwise an earlier start trained the epoch */
         co_str_addf(&text, "  train loss %.4f %s %.4f", s->mean_loss, f->metric, s->mean_metric);
     co_str_addf(&text, "  val loss %.4f %s %.4f", r->loss, f->metric, r->metric);
     if (tops_of(s) == 2)
@@ -227,7 +227,7 @@ void follow_eval(void *ctx, const co_eval_result *r)
     if (r->count == 0)
         return; /* no sample could be read: there are no figures, and the end says why */
     record_eval(s, r, val ? "val" : "test");
-    s->last_ns = s->rate_mark_ns = r->t_ns; /* evaluation is no part of the training's rate */
+    s->last_ns = s->rate_mark_ns = r->t_ns; /* the training rate excludes evaluations */
     if (val)
         s->eval_s = secs;
     if (val && is_imagenet(s))

@@ -1,5 +1,4 @@
-/* habits.c -- translates flags and bare words of other programs into our words, and tells the user each
- * time.
+/* habits.c -- translates flags and bare words of other programs into our words, and prints a note for each.
  *
  *     -a resnet18 -b 32 --epochs 1 DIR      pytorch/examples' main.py and its children
  *     --batch_size 8 --preload latest       the transformer's train.py
@@ -162,7 +161,7 @@ static bool is_script(const char *word)
     return *word != '-' && !strchr(word, '=') && n > 3 && strcmp(word + n - 3, ".py") == 0;
 }
 
-/* Does a word name what is trained on, or a run that knows it? */
+/* Does any word name the data, or a run whose configuration names it? */
 static bool names_data(const habit_line *h)
 {
     static const char *const heads[] = {"data=",       "data.",      "datamodule",

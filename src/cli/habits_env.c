@@ -1,6 +1,5 @@
 /* habits_env.c -- warns about variables that launchers set. A run here is on one host and starts its own
- * ranks, so it ignores them. If they ask for more than one process, a note says so, and how they were
- * understood. */
+ * ranks, so it ignores them. If they ask for more than one process, a note says how they were understood. */
 #include "cli/habits_int.h"
 
 #include <stdlib.h>

@@ -12,7 +12,7 @@
 
 #include "term/help.h"
 
-/* Keys of the first page, each with few words; the tables say the rest. */
+/* Keys of the first page, with short descriptions; the option tables have the full ones. */
 static const struct {
     const char *key, *means;
 } often[] = {{"data.batch_size=N", "samples per step, over all ranks and hosts"},
@@ -31,7 +31,7 @@ static void add_choice(void *ctx, const char *name, const char *help, size_t len
     co_str_addf(ctx, " %s", name);
 }
 
-/* "  model=mlp         cnn linear lm ...": the default, then all choices. `debug` is for its own page. */
+/* "  model=mlp         cnn linear lm ...": the default, then all choices. The group `debug` is left out. */
 static void add_groups(co_str *out, const co_conf_spec *spec)
 {
     co_str_add(out, "\nGroups, each with its default and its choices:\n");

@@ -1,5 +1,5 @@
-/* here.c -- what `cohort` without a command shows: CPUs, memory, GPUs, data sets, and runs, both running and
- * unfinished. */
+/* here.c -- what `cohort` without a command shows: CPUs, memory, GPUs, data sets, running and unfinished
+ * runs. */
 #include "cli/cli_int.h"
 
 #include <stdio.h>

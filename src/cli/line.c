@@ -1,9 +1,9 @@
-/* line.c -- a command line's flags and words.
+/* line.c -- splits a command line into flags and words (everything that is not a flag).
  *
  * A word that begins with a dash is a flag, and the command must know it: a mistyped flag is refused, never
  * taken for a setting. Dashes and underscores inside a flag are the same; its value follows '=' or is the
- * next word. If the command takes settings, flags of other programs are understood too (habits.c), after
- * the command's own. */
+ * next word. A command that takes settings also understands flags of other programs (habits.c), unless it has
+ * a flag with the same name. */
 #include "cli/habits_int.h"
 
 #include <stdio.h>

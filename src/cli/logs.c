@@ -1,4 +1,4 @@
-/* logs.c -- `cohort logs`: what the workers of a job printed, all hosts in one stream, from the files of
+/* logs.c -- `cohort logs`: prints the output of a job's workers, all hosts in one stream, from the files of
  * --log-dir. job/logs.h reads them. */
 #include "cli/cli_int.h"
 
@@ -23,7 +23,7 @@ const char logs_usage[] = "  cohort logs                                   the n
                           "  --time                the time (UTC) before each line\n"
                           "  --json                an object per line\n";
 
-/* "10m" ago, or a time as merged.log has it, cut off anywhere. */
+/* "10m" (ago), or a time in the format of merged.log, of which the end may be missing. */
 static co_err read_since(char out[CO_STAMP], const char *text)
 {
     static const char form[] = "0000-01-01T00:00:00.000000Z";
@@ -60,7 +60,7 @@ static void print_object(const co_log_line *l)
 {
     json_t *text = json_stringn(l->text, l->len);
 
-    if (!text) { /* not UTF-8: what can be shown of it */
+    if (!text) { /* not UTF-8: only the valid part */
         char *copy = co_sprintf("%.*s", (int)l->len, l->text);
         for (char *c = copy; c && *c; c++)
             if ((unsigned char)*c >= 0x80)
@@ -86,7 +86,7 @@ static void print_line(const co_log_line *l, bool time)
     putchar('\n');
 }
 
-/* Why there is nothing to see, or no end: on standard error, as it is none of the lines. */
+/* Says on standard error why no line was printed, or why the job's last line is missing. */
 static void explain(const co_logs *logs, const co_logs_spec *spec, bool any)
 {
     char there[1000];

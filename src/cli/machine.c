@@ -1,8 +1,8 @@
-/* machine.c -- what the run takes of the machine while it goes on: looked at once a second, written as events
- * (system/...), mean and most in the summary.
+/* machine.c -- the use of the machine during a run: measured once a second, written as events (system/...),
+ * with mean and maximum in the summary.
  *
  * A long run does not need a line every second for hours: the pause between two lines of a figure grows to
- * 1/600 of the time so far, which makes some 3,000 of them in ten hours. The looks go on every second. */
+ * 1/600 of the time so far, about 3,000 lines in ten hours. Measuring goes on every second. */
 #include "cli/train_int.h"
 
 #include <math.h>
@@ -36,7 +36,8 @@ static void look_at_gpus(machine *m)
     }
 }
 
-/* Names and figures, one after the other: system/load, system/gpu.0.percent ... False past the last. */
+/* Returns names and figures one after the other: system/load, system/gpu.0.percent ... False past the
+ * last. */
 static bool figure_at(const machine *m, int i, char name[40], const figure **out)
 {
     static const char *const names[FIGURES] = {"cpu_percent", "run_cpu_percent", "memory_mb",

@@ -1,4 +1,5 @@
-/* main.c -- from argv to a command. Alone, `cohort` says what it is and what to type first. */
+/* main.c -- finds the command in argv and runs it. Without a command, `cohort` says what it is and what to
+ * type first. */
 #include "cli/cli.h"
 #include "cli/cli_int.h"
 
@@ -33,8 +34,8 @@ static void log_sink(void *ctx, co_log_level level, const char *text)
     co_say("%s%s", level == CO_LOG_ERROR ? "error: " : level == CO_LOG_WARN ? "warning: " : "", text);
 }
 
-/* With 0, 1 or 2 closed, the next file we open would become standard output or error, and talk would go into
- * it. */
+/* If descriptor 0, 1 or 2 is closed, the next file we open would become standard output or error, and
+ * messages would be written into it. */
 static void hold_standard_descriptors(void)
 {
     int fd;
@@ -46,8 +47,8 @@ static void hold_standard_descriptors(void)
 }
 
 /* SIGCHLD may be ignored by inheritance: the kernel would reap our children and never tell us. Writing to a
- * closed pipe or beyond a file-size limit is an error to report, not a reason to die: there are ranks and
- * records to put away. What we exec gets the defaults back (proc's and ssh's children). */
+ * closed pipe or beyond a file-size limit must be an error, not a death: ranks must be stopped and records
+ * closed. Programs that we exec get the default handlers back (children of proc and ssh). */
 static void settle_signals(void)
 {
     struct sigaction was;
@@ -99,7 +100,7 @@ int co_cli_main(int argc, char **argv)
     hold_standard_descriptors();
     settle_signals();
     co_log_to(log_sink, NULL, CO_LOG_INFO);
-    if (strcmp(co_program(), "cohort") == 0) /* else co_cli_use has named it */
+    if (strcmp(co_program(), "cohort") == 0) /* otherwise co_cli_use has set the name */
         co_program_set(argc > 0 ? argv[0] : NULL);
     if (argc < 2) {
         introduce();

@@ -1,5 +1,5 @@
 /* man.c -- the manual pages, made at build time from the table of commands and the option tables, so that
- * they say what the program does: `cohort help --man` writes cohort(1), `cohort help --man train`
+ * they agree with the program: `cohort help --man` writes cohort(1), `cohort help --man train`
  * cohort-train(1). */
 #include "cli/cli_int.h"
 
@@ -39,7 +39,7 @@ static void put_bold(const char *head, const char *text)
     printf("\\fR");
 }
 
-/* As it stands: examples and columns. */
+/* Prints text unchanged: examples and columns. */
 static void put_block(const char *text)
 {
     printf(".EX\n");

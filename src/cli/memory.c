@@ -1,14 +1,14 @@
 /* memory.c -- what the record of a run remembers across a stop: sums over the epoch in progress, and the
  * recent losses that spikes are measured against.
  *
- * A checkpoint carries it in its manifest (extra.record), as it stood when the checkpoint's step had been
- * recorded and no later one. So a run that continues inside an epoch records the means of the whole epoch.
+ * A checkpoint holds it in its manifest (extra.record), in the state right after the checkpoint's step was
+ * recorded. So a run that continues inside an epoch records the means of the whole epoch.
  */
 #include "cli/train_int.h"
 
 #include <stddef.h>
 
-/* Where each number lies; both directions walk these tables. */
+/* Where each number is stored; saving and loading both use these tables. */
 static const struct {
     const char *key;
     size_t offset;

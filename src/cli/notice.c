@@ -1,5 +1,5 @@
-/* notice.c -- what is worth a line while a run goes on: a loss that jumps, ranks that wait for data, how long
- * it will take. Each is said once, or seldom. */
+/* notice.c -- messages during a run: a loss that jumps, ranks that wait for data, the expected time. Each is
+ * printed once, or rarely. */
 #include "cli/train_int.h"
 
 #include <math.h>
@@ -21,7 +21,7 @@ static void notice_spike(training *s, const co_step_result *r)
                                        co_json_num(s->spikes.was_mean), "deviations", above));
 }
 
-/* Once the first steps are timed. What is over soon needs no forecast. */
+/* Prints the expected time once the first steps are timed. A short run needs no forecast. */
 static void notice_time(training *s, const co_step_result *r)
 {
     int64_t done = r->step - s->first_step;
@@ -34,7 +34,8 @@ static void notice_time(training *s, const co_step_result *r)
     double step_s = (double)(r->t_ns - s->first_ns) * 1e-9 / (TIMED_STEPS - 1);
     const co_plan_facts *f = co_plan_facts_of(s->plan);
     double secs = step_s * (double)(f->steps - r->step);
-    double samples = (double)f->samples_per_epoch / (double)f->steps_per_epoch; /* of a step, in the mean */
+    /* samples of a step, on average */
+    double samples = (double)f->samples_per_epoch / (double)f->steps_per_epoch;
     if (!f->endless && secs >= WORTH_SAYING_S)
         tell(s, "time      about %s left: %.1f ms per step, %.0f samples/s (evaluation comes on top)",
              co_time_text(left, secs), step_s * 1e3, samples / step_s);

@@ -1,9 +1,9 @@
-/* own_pictures.c -- `cohort predict RUN FILE...`: a checkpoint's classes for picture files of the user's own.
+/* own_pictures.c -- `cohort predict RUN FILE...`: predicts the classes of the user's own picture files.
  *
  * A line for each file: its name, then up to five classes with their probabilities, likeliest first. A file
- * that cannot be read has a line too, the reason goes to standard error, and the exit status is 1.
+ * that cannot be read has a line too; the reason is printed on standard error, and the exit status is 1.
  */
-#include "cli/look_int.h"
+#include "cli/eval_int.h"
 
 #include <stdio.h>
 #include <string.h>
@@ -12,7 +12,7 @@
 #include "base/fs.h"
 #include "base/maths.h"
 
-/* A picture by its name, or a folder that is neither a run's nor a checkpoint's. */
+/* Is the word a picture file (by its name), or a folder that is neither a run nor a checkpoint? */
 static bool is_own(const char *word)
 {
     if (strchr(word, '=') || *word == '-' || *word == '~')
@@ -54,7 +54,7 @@ typedef struct shown {
     int unreadable; /* files that could not be read */
 } shown;
 
-/* The likeliest classes, likeliest first; of two alike the lower number. */
+/* The likeliest classes, likeliest first; of two equal ones the lower number first. */
 static int top_classes(const co_prediction *r, int64_t top[TOP])
 {
     int n = 0;
@@ -136,7 +136,7 @@ static void print_own_json(void *ctx, const co_prediction *r)
     co_json_print(j);
 }
 
-co_err predict_own_files(look_line *t, const own_files *own, bool logits, int *status)
+co_err predict_own_files(eval_line *t, const own_files *own, bool logits, int *status)
 {
     co_dataset *files;
 

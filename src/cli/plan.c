@@ -9,7 +9,7 @@
 
 #include "base/clock.h"
 
-/* The regions of the shared memory by what stands before the first point of their names. */
+/* Classes of shared-memory regions, by the part of their names before the first dot. */
 static const struct {
     const char *name, *what;
 } classes[] = {{"weights", "parameters and running statistics, one copy for all ranks"},
@@ -52,8 +52,8 @@ static bool is_known(const co_region *r)
     return false;
 }
 
-/* Calls row for every class that has bytes, for what is in none, and for what pages round up to: together the
- * arena. */
+/* Calls `row` for every class that has bytes, for the regions of no class, and for the bytes lost to page
+ * rounding. The sum is the whole arena. */
 static void each_class(const co_plan_facts *f,
                        void (*row)(void *ctx, const char *name, size_t bytes, const char *what), void *ctx)
 {
@@ -99,7 +99,7 @@ static void show_time(const co_plan_facts *f, const co_calibration *c)
     char all[32];
     double epochs = (double)(f->steps - f->start_step) / (double)f->steps_per_epoch;
 
-    printf("\ntime, foretold from a few slices on this machine as it is now\n");
+    printf("\ntime, predicted from a few slices on this machine as it is now\n");
     printf("  a slice    %10.3f ms, and %.3f ms to fill it\n", c->slice_ms, c->load_ms);
     printf("  sum, apply %10.3f ms\n", c->sum_apply_ms);
     printf("  a step     %10.3f ms with %d rank%s: %.0f samples/s\n", c->step_ms, f->ranks,

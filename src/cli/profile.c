@@ -1,6 +1,6 @@
-/* profile.c -- trainer.profiler=simple: where a slice's time goes, by kind of operator and by the dearest
- * single ones. Measured after the run, on one slice in this process, so that the run itself is not slowed
- * down. */
+/* profile.c -- trainer.profiler=simple: where a slice's time goes, by kind of operator and for the slowest
+ * single operators. Measured after the run, on one slice in this process, so that the run itself is not
+ * slowed down. */
 #include <stdlib.h>
 #include <string.h>
 

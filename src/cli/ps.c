@@ -1,8 +1,8 @@
 /* ps.c -- `cohort ps` and `cohort stop`: the runs of this user on this machine, and a request to save and
  * end.
  *
- * A run is asked through a pidfd that was open before the list of live runs named it, so that a number that
- * went to another process in between is never signalled. */
+ * A run is signalled through a pidfd that is opened first and then compared with the list of live runs, so
+ * that another process that got the same pid is never signalled. */
 #include "cli/cli_int.h"
 
 #include <errno.h>
@@ -182,7 +182,7 @@ static const co_live_run *by_pid(const co_live_run *runs, int n, int pid)
     return NULL;
 }
 
-/* Is this still the process that the list names? Asked after the pidfd was opened. */
+/* Is this still the process that the list names? Call it after the pidfd was opened. */
 static bool still_ours(const co_live_run *r)
 {
     co_live_run *now = NULL;
@@ -232,7 +232,7 @@ static void wait_for_end(const stop_line *s, const co_live_run *r, int fd)
     tell(s, r, "stopped");
 }
 
-/* All are asked before any is waited for. */
+/* Asks all runs to stop before it waits for any. */
 static int stop_marked(const stop_line *s, const bool *marked)
 {
     int status = CO_EXIT_DONE;
@@ -252,7 +252,7 @@ static int stop_marked(const stop_line *s, const bool *marked)
     return status;
 }
 
-/* Marks the runs that the words name; false if one names none. */
+/* Marks the runs that the words name; false if a word names no run. */
 static bool mark(const stop_line *s, bool *marked)
 {
     for (int i = 0; i < s->line.n; i++) {

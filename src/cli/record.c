@@ -1,5 +1,5 @@
-/* record.c -- the run's record: files at the start, what is told on the screen and in train.log, and what
- * happens to the ranks and checkpoints. follow.c has the steps. */
+/* record.c -- the run's record: its first files, messages on the screen and in train.log, events of ranks and
+ * checkpoints. follow.c records the steps. */
 #include "cli/train_int.h"
 
 #include <stdarg.h>
@@ -25,7 +25,7 @@ static void put(training *s, bool quiet, const char *text)
     fflush(s->log);
 }
 
-/* With console=quiet, into train.log alone. */
+/* With console=quiet, prints to train.log only. */
 void tell(training *s, const char *fmt, ...)
 {
     char text[4096];
@@ -60,7 +60,7 @@ static co_err write_text(training *s, const char *name, void (*print)(const co_c
     return err;
 }
 
-/* A resumed run adds a segment to the header that is there. */
+/* A resumed run adds a segment to the existing header. */
 static co_err write_header(training *s)
 {
     const co_plan_facts *f = co_plan_facts_of(s->plan);
@@ -114,7 +114,7 @@ static co_err open_log(training *s)
 
 co_err record_open(training *s)
 {
-    forget(s, "summary.json"); /* of an earlier start: until this one ends there is none */
+    forget(s, "summary.json"); /* an earlier start's: until this one ends there must be none */
     forget(s, "blame.json");
     CO_TRY(open_log(s));
     CO_TRY(co_events_open(s->folder));
@@ -204,14 +204,14 @@ static co_err on_turn(void *ctx)
         if (err == CO_EFAIL) /* another run has taken the folder over */
             return err;
         if (err)
-            co_errclear(); /* a full disk: kept and told by the folder itself */
+            co_errclear(); /* a full disk: the folder keeps the error and reports it */
         co_tracking_more(s->tracking);
         co_tracking_troubles(s->tracking, record_warn, s);
     }
     return CO_OK;
 }
 
-/* What was told so far goes to events.jsonl; the sync is left to publish, which runs in the saver. */
+/* Writes the events so far to events.jsonl. Publishing, which runs in the saver, syncs the file. */
 static co_err on_record(void *ctx)
 {
     training *s = ctx;

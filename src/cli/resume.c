@@ -1,4 +1,4 @@
-/* resume.c -- which run a line continues.
+/* resume.c -- decides which run a command line continues.
  *
  *     ckpt_path=auto                    the newest unfinished run, with its own configuration
  *     ckpt_path=auto WORDS              the newest unfinished run of that configuration, or a new run
@@ -6,7 +6,7 @@
  *     run.dir=X ckpt_path=auto WORDS    the run in X, or a new run there
  *     ckpt_path=FOLDER                  that checkpoint, or the newest one of that run, in a new run folder
  *
- * If there is no such run, and the line does not say what to train, it is refused.
+ * If there is no such run and the line does not say what to train, the line is refused.
  */
 #include "cli/cli_int.h"
 

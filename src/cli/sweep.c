@@ -1,5 +1,5 @@
-/* sweep.c -- `cohort train -m`: runs the jobs of a sweep one after the other, each as a `cohort train` of
- * its own in logs/TASK/multiruns/DATE/NUMBER.
+/* sweep.c -- `cohort train -m`: runs the jobs of a sweep one after the other, each as a separate `cohort
+ * train` in logs/TASK/multiruns/DATE/NUMBER.
  *
  * All jobs are composed before the first one starts, so a bad word leaves nothing behind. A signal to stop
  * is passed on to the running job, and the sweep ends with it. A failed job does not stop the others. With
@@ -31,7 +31,7 @@ typedef struct sweep {
     json_t *rows; /* an object per job that ran */
 } sweep;
 
-/* The words that make a job what it is: "optim.lr=0.1 seed=2". */
+/* The words in which a job differs from the others: "optim.lr=0.1 seed=2". */
 static void add_label(co_str *out, const sweep *s, int job)
 {
     size_t before = out->len;

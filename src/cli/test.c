@@ -1,8 +1,8 @@
-/* test.c -- `cohort test` and `cohort predict`: a checkpoint's weights on a split, in this process alone.
+/* test.c -- `cohort test` and `cohort predict`: runs a checkpoint's weights on a split, in this process.
  *
- * The run's own config.yaml, where the checkpoint lies in a run folder, is the configuration; words override
- * it. So the value is the one that training printed for the same state. */
-#include "cli/look_int.h"
+ * If the checkpoint is in a run folder, the run's config.yaml is the configuration, and words override it. So
+ * the result is the one that training printed for the same state. */
+#include "cli/eval_int.h"
 
 #include <stdio.h>
 #include <string.h>
@@ -17,7 +17,7 @@ static const char *bare_word(const line *l)
     return NULL;
 }
 
-static co_err add_base(look_line *t)
+static co_err add_base(eval_line *t)
 {
     char *path = line_value(&t->line, "ckpt_path");
     bool none = !path || !*path || strcmp(path, "null") == 0, weights = line_has(&t->line, "weights");
@@ -31,7 +31,7 @@ static co_err add_base(look_line *t)
     else if (!none && weights)
         err = co_fail(CO_EINPUT, "%s: ckpt_path and weights both say what to load; give one", t->line.command);
     else if (none && weights)
-        err = CO_OK; /* the words alone say which model and data */
+        err = CO_OK; /* weights=FILE: the words must name model and data */
     else if (none)
         err =
             co_fail(CO_EINPUT,
@@ -48,7 +48,7 @@ static co_err add_base(look_line *t)
 }
 
 /* --- what both share ---------------------------------------------------------------------------------- */
-static co_err read_flags(look_line *t)
+static co_err read_flags(eval_line *t)
 {
     long long n = -1;
 
@@ -61,7 +61,7 @@ static co_err read_flags(look_line *t)
     return CO_OK;
 }
 
-co_err look_line_open(look_line *t)
+co_err eval_line_open(eval_line *t)
 {
     CO_TRY(read_flags(t));
     CO_TRY(add_base(t));
@@ -74,21 +74,21 @@ co_err look_line_open(look_line *t)
     return co_plan_to_look(&t->plan, &t->app.spec);
 }
 
-void look_line_close(look_line *t)
+void eval_line_close(eval_line *t)
 {
     co_plan_free(t->plan);
     app_close(&t->app);
     line_free(&t->line);
 }
 
-static int close_look(look_line *t, int status)
+static int close_eval(eval_line *t, int status)
 {
-    look_line_close(t);
+    eval_line_close(t);
     return status;
 }
 
 /* --- test --------------------------------------------------------------------------------------------- */
-static void print_result(const look_line *t, const co_eval_result *r, const char *sha)
+static void print_result(const eval_line *t, const co_eval_result *r, const char *sha)
 {
     const co_plan_facts *f = co_plan_facts_of(t->plan);
     const char *unit = f->data->io.task == CO_TASK_LM ? "tokens" : "samples";
@@ -108,8 +108,8 @@ static void print_result(const look_line *t, const co_eval_result *r, const char
     co_json_print(j);
 }
 
-/* Accuracy by class, where the split is the test's and the classes are not too many to look at. */
-static void print_classes(const look_line *t)
+/* Accuracy by class, for the test split and only if there are few classes. */
+static void print_classes(const eval_line *t)
 {
     enum { SHOWN = 100 };
     co_class_result *c;
@@ -130,7 +130,7 @@ static void print_classes(const look_line *t)
 
 int cmd_test(int argc, char **argv)
 {
-    look_line t = {.split_name = "test"};
+    eval_line t = {.split_name = "test"};
     co_eval_result r;
     char sha[65];
 
@@ -138,12 +138,12 @@ int cmd_test(int argc, char **argv)
                    (const co_flag[]){{"--split", "val|test", .value = &t.split_name}, {0}}) != CO_OK)
         return co_say_error(CO_EINPUT);
     if (t.line.help)
-        return close_look(&t, show_usage("test"));
-    co_err err = look_line_open(&t);
+        return close_eval(&t, show_usage("test"));
+    co_err err = eval_line_open(&t);
     if (!err)
         err = co_evaluate(t.plan, t.split, &r, sha);
     if (err)
-        return close_look(&t, co_say_error(err));
+        return close_eval(&t, co_say_error(err));
     if (t.app.resume)
         co_say("checkpoint %s, step %lld", t.app.resume, (long long)r.step);
     else
@@ -155,7 +155,7 @@ int cmd_test(int argc, char **argv)
                r.bad_names);
     print_classes(&t);
     print_result(&t, &r, sha);
-    return close_look(&t, CO_EXIT_DONE);
+    return close_eval(&t, CO_EXIT_DONE);
 }
 
 /* --- predict ------------------------------------------------------------------------------------------ */
@@ -164,7 +164,7 @@ typedef struct shown {
     bool logits; /* were asked for */
 } shown;
 
-/* NULL: its number is all. */
+/* NULL: only its number is known. */
 static const char *name_of(const shown *s, const co_prediction *r)
 {
     return r->task == CO_TASK_CLASSIFY && s->data->class_name ? s->data->class_name(s->data, r->choice) : NULL;
@@ -228,7 +228,7 @@ static void print_prediction_json(void *ctx, const co_prediction *r)
 /* --- the command -------------------------------------------------------------------------------------- */
 int cmd_predict(int argc, char **argv)
 {
-    look_line t = {.split_name = "test"};
+    eval_line t = {.split_name = "test"};
     shown s = {0};
     own_files own = {0};
 
@@ -244,9 +244,9 @@ int cmd_predict(int argc, char **argv)
     }
     if (t.line.help) {
         co_free(own.argv);
-        return close_look(&t, show_usage("predict"));
+        return close_eval(&t, show_usage("predict"));
     }
-    co_err err = look_line_open(&t);
+    co_err err = eval_line_open(&t);
     int status = CO_EXIT_DONE;
     if (!err && own.n)
         err = predict_own_files(&t, &own, s.logits, &status);
@@ -255,5 +255,5 @@ int cmd_predict(int argc, char **argv)
         err = co_predict(t.plan, t.split, t.limit, t.line.json ? print_prediction_json : print_prediction, &s);
     }
     co_free(own.argv);
-    return close_look(&t, err ? co_say_error(err) : status);
+    return close_eval(&t, err ? co_say_error(err) : status);
 }

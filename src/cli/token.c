@@ -1,5 +1,5 @@
-/* token.c -- `cohort token`: prints a new token for COHORT_TOKEN, where nobody can type one: in a Kubernetes
- * Secret, or in a batch job without munge. */
+/* token.c -- `cohort token`: prints a new token for COHORT_TOKEN, for places where nobody can type one: a
+ * Kubernetes Secret, or a batch job without munge. */
 #include "cli/cli_int.h"
 
 #include <string.h>

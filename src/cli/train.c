@@ -30,8 +30,8 @@ static co_err refuse_to_mix(const training *s, const char *path)
         "run.dir: %s holds a run already: add ckpt_path=auto to continue it, or choose another folder", path);
 }
 
-/* Refuses a callbacks.model_checkpoint.dirpath that has another run's checkpoints: ours would replace those
- * of the same name, and prune others. */
+/* Refuses a callbacks.model_checkpoint.dirpath that has another run's checkpoints: ours would replace
+ * checkpoints of the same name and prune others. */
 static co_err refuse_foreign(const training *s)
 {
     const char *dir = s->app.cfg->ckpt_dir;
@@ -56,8 +56,8 @@ static co_err refuse_foreign(const training *s)
     return CO_OK;
 }
 
-/* Two runs must not save into one folder: each would replace and prune the other's. The folder has a lease
- * of its own, unless it lies in the run folder, or is it. */
+/* Two runs must not save into one folder: each would replace and prune the other's checkpoints. The folder
+ * gets a lease of its own, unless it is the run folder or inside it. */
 static co_err lease_checkpoints(training *s, const char *at)
 {
     char run[PATH_MAX];
@@ -168,7 +168,7 @@ co_err training_plan(training *s, line *l)
 co_err training_open(training *s, line *l)
 {
     CO_TRY(compose(s, l));
-    if (s->app.cfg->tune_lr && s->app.run_dir) /* before the search, not after it */
+    if (s->app.cfg->tune_lr && s->app.run_dir) /* check it before the search */
         CO_TRY(refuse_to_mix(s, s->app.run_dir));
     CO_TRY(tune_search(s, l));
     CO_TRY(make_plan(s));
@@ -255,7 +255,7 @@ static int run_line(training *s, line *l)
     }
     co_err wrote;
     err = training_run(s, &wrote);
-    char lost[1024]; /* what the report says may take the message away */
+    char lost[1024]; /* a copy: writing the report may replace the error message */
     snprintf(lost, sizeof lost, "%s", wrote ? co_errmsg() : "");
     int status = report(s, l, err);
     if (wrote) {

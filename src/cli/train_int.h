@@ -8,7 +8,7 @@
 
 struct search; /* for a learning rate */
 
-/* What was seen of one figure of the machine. */
+/* Statistics of one figure of the machine. */
 typedef struct figure {
     double last, sum, most;
     int64_t n;
@@ -43,57 +43,57 @@ typedef struct training {
     FILE *log; /* train.log */
     uint64_t rate_mark_ns, rate_spent_ns, flush_ns;
     int64_t rate_samples;
-    struct search *search;        /* NULL: none was asked for */
-    const struct co_cli_job *job; /* of the library's; NULL: the command itself, which has a screen */
-    bool stop_asked;              /* by that job */
-    co_train_hooks record;        /* with a job: what goes into the run folder, before the job hears of it */
-    /* what is worth a line */
+    struct search *search;        /* NULL: no search */
+    const struct co_cli_job *job; /* the library's job; NULL: the command itself, which has a screen */
+    bool stop_asked;              /* that job has asked to stop */
+    co_train_hooks record; /* with a job: hooks that write the run folder before the job's own are called */
+    /* notice.c */
     co_spikes spikes;
     co_meters meters;   /* of this epoch, for console=imagenet */
-    double data_wait;   /* share of the time, of the recent steps */
+    double data_wait;   /* share of the time of recent steps that went into waiting */
     double eval_s;      /* what the last validation took */
     uint64_t first_ns;  /* when this start's first step was done */
     uint64_t last_ns;   /* when the last step or evaluation was */
-    uint64_t shared_ns; /* when the progress was last left for who attaches */
+    uint64_t shared_ns; /* when the progress was last written for `cohort attach` */
     bool wait_told;
     machine machine;
-    char *reproduce; /* the line that does it again */
+    char *reproduce; /* the command line that repeats the run */
     bool changed;    /* on resume: configuration or data */
     /* --detach */
-    bool detached; /* and somebody waits at `ready` to hear that the ranks run */
+    bool detached; /* a parent waits at `ready` until the ranks run */
     int ready;
 } training;
 
-/* train.c: the three parts of a run, for the command and for the library. After open without a folder: the
- * run folder that was given has all its steps already. *wrote: of the record's files. */
+/* train.c: the three parts of a run, for the command and for the library. If open leaves no folder, the given
+ * run folder already has all its steps. *wrote: the error of writing the record's files. */
 co_err training_open(training *s, line *l);
 co_err training_run(training *s, co_err *wrote);
 void training_close(training *s);
 const char *limit_key(const training *s); /* the key whose limit is the run's last step */
 co_train_hooks job_hooks(training *s);    /* embed.c */
-/* Everything but to start: for `cohort plan`. */
+/* Prepares everything without starting: for `cohort plan`. */
 co_err training_plan(training *s, line *l);
 
 /* record.c: what goes into the run folder and onto the screen while it runs. */
 co_err record_open(training *s); /* config.yaml, overrides.yaml, config_tree.log, header.json */
 void record_first_screen(training *s);
-void record_track(training *s); /* starts the trackers; what cannot be started is a warning */
+void record_track(training *s); /* starts the trackers; one that cannot start is a warning */
 void record_warn(void *training, const char *text);
 void tell(training *s, const char *fmt, ...) __attribute__((format(printf, 2, 3))); /* console and train.log */
 void shout(training *s, const char *fmt, ...)
     __attribute__((format(printf, 2, 3))); /* the same, with console=quiet too */
 co_train_hooks record_hooks(training *s);
 void profile_tell(training *s);        /* profile.c: trainer.profiler */
-void record_end_progress(training *s); /* the bar is done; what follows are plain lines */
-/* summary.c: summary.json, blame.json, exec_time.log; the trackers read to the end and close */
+void record_end_progress(training *s); /* ends the progress bar; plain lines follow */
+/* summary.c: writes summary.json, blame.json, exec_time.log; the trackers read all events and close */
 co_err record_close(training *s);
 json_t *summary_of(const training *s);
 
-/* memory.c: what a checkpoint keeps of the record in progress, and a continued run takes up again */
+/* memory.c: the part of the record that a checkpoint keeps and a continued run restores */
 json_t *memory_json(void *training);
 void memory_recall(training *s);
 
-/* follow.c: hooks, and what a person sees between them; `now`: in any case. */
+/* follow.c: hooks, and the progress line between them; `now`: print it without waiting. */
 void follow_start(void *ctx, double ms);
 void follow_step(void *ctx, const co_step_result *r);
 void follow_eval(void *ctx, const co_eval_result *r);
@@ -105,17 +105,17 @@ int tops_of(const training *s); /* accuracies to show: 2 with the best five clas
 void notice_step(training *s, const co_step_result *r);
 
 /* machine.c: utilisation of cores, memory, GPUs */
-void machine_look(training *s); /* often; looks about once a second */
+void machine_look(training *s); /* call it often; it measures about once a second */
 json_t *machine_json(const training *s);
 
 /* ending.c */
 void ending_tell(training *s, const line *l);
 char *ending_reproduce(const training *s, const line *l); /* the caller's; NULL if memory is out */
 
-/* detach.c: --detach. True in the process that is to run; false in the one that waited, which has a status.
+/* detach.c: --detach. True in the child, which runs; false in the parent, which then has an exit status.
  */
 bool detach(training *s, const line *l, int *status);
-void detach_ready(training *s); /* lets go of the one who waits, if there is one */
+void detach_ready(training *s); /* releases the waiting parent, if there is one */
 
 /* tune.c. Both do nothing without tune.lr. The first changes the line's words and opens the app again. */
 co_err tune_search(training *s, line *l);

@@ -1,9 +1,9 @@
-/* tune.c -- tune.lr=true: look for a learning rate, then train with it as if it had been typed.
+/* tune.c -- tune.lr=true: searches for a learning rate, then trains as if the user had typed it.
  *
- *     search   a run of tune.steps steps from the same first weights, its rate rising from tune.lr_min to tune.lr_max;
- *              no folder, no checkpoints, no evaluation. Its losses are those of any number of ranks, bit for bit, and
- *              so is what is found.
- *     words    optim.lr=FOUND takes the place of tune.lr=true in the line. Everything after sees those words only: the
+ *     search   a run of tune.steps steps from the same first weights, with a rate that rises from tune.lr_min
+ *              to tune.lr_max; no folder, no checkpoints, no evaluation. Its losses, and so its result, are the
+ *              same for any number of ranks, bit for bit.
+ *     words    optim.lr=FOUND replaces tune.lr=true in the line. Everything later uses only those words: the
  *              record, the fingerprint and a resume know nothing of the search.
  *     record   lr_find.csv, lr_find.svg, and the curve on the screen, once there is a folder.
  */
@@ -19,7 +19,7 @@
 #include "cli/train_int.h"
 #include "track/plot.h"
 
-enum { EDGE = 6 }; /* points: so near to the last, the range was too short */
+enum { EDGE = 6 }; /* a rate within this many points of the last one means that the range was too short */
 
 struct search {
     lr_curve curve;
@@ -93,13 +93,13 @@ static co_err make_schedule(const co_train_cfg *c, const co_schedule_def *range,
     return err;
 }
 
-/* The same configuration but for what has no part in a search. */
+/* The same configuration without the parts that a search does not need. */
 static co_train_cfg config_of_search(const co_train_cfg *asked)
 {
     co_train_cfg c = *asked; /* borrows its texts */
 
     c.test = c.fast_dev_run = c.ckpt_enabled = false;
-    c.max_epochs = c.max_steps = c.tune_steps; /* an epoch has a step at least */
+    c.max_epochs = c.max_steps = c.tune_steps; /* every epoch has at least one step */
     c.min_epochs = c.min_steps = c.eval_every = c.early_patience = 0;
     c.warmup_steps = c.warmup_epochs = 0;
     c.max_time = NULL;
@@ -146,7 +146,7 @@ static co_err run_search(training *s, struct search *f)
 /* --- the words ------------------------------------------------------------------------------------------ */
 struct only {
     int pairs;
-    bool rate; /* one of them is a rate, or asks to search for it */
+    bool rate; /* one of them sets the rate or asks for a search */
 };
 
 static void see(void *ctx, const char *key, const char *value)
@@ -158,7 +158,7 @@ static void see(void *ctx, const char *key, const char *value)
     o->rate |= strcmp(key, "tune.lr") == 0 || strcmp(key, "optim.lr") == 0;
 }
 
-/* Does this word set the rate, or ask for the search, and nothing else? */
+/* Does this word only set the rate or ask for the search? */
 static bool is_replaced(const char *word)
 {
     struct only o = {0};
@@ -168,11 +168,11 @@ static bool is_replaced(const char *word)
     return o.pairs == 1 && o.rate;
 }
 
-/* optim.lr=FOUND at the end instead of what asked for it. */
+/* Removes the words that asked for the search and adds optim.lr=FOUND at the end. */
 static co_err use_found(line *l, double found)
 {
     const char **held = co_array((size_t)l->n + 3, sizeof *held),
-               **words = held + 1; /* one free in front, two more */
+               **words = held + 1; /* room for one word in front and two at the end */
     int n = 0;
 
     if (!held || !(l->found = co_sprintf("optim.lr=%.3g", found))) {
@@ -194,7 +194,7 @@ static co_err reopen(training *s, line *l)
 {
     app_close(&s->app);
     CO_TRY(app_open(&s->app, l));
-    if (s->app.cfg->tune_lr) { /* a file asked for it */
+    if (s->app.cfg->tune_lr) { /* a configuration file asked for the search */
         l->words[l->n++] = "tune.lr=false";
         app_close(&s->app);
         CO_TRY(app_open(&s->app, l));
@@ -270,7 +270,7 @@ static co_err write_csv(training *s)
     return err;
 }
 
-/* A terminal that says of itself that it has no UTF-8. */
+/* Does the terminal's locale lack UTF-8? */
 static bool only_ascii(void)
 {
     static const char *const names[] = {"LC_ALL", "LC_CTYPE", "LANG"};
@@ -310,7 +310,7 @@ static co_err show(training *s, co_plot *p)
     return err;
 }
 
-/* How many points to draw: not the loss shooting up at the end, beside which nothing else could be seen. */
+/* How many points to draw: without the steep rise at the end, which would flatten the rest of the curve. */
 static size_t worth_seeing(const lr_curve *c)
 {
     size_t n = c->n;

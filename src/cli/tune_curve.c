@@ -1,10 +1,10 @@
-/* tune_curve.c -- the learning-rate range test: the rate rises from step to step, and where the loss falls
- * fastest is a good rate (L. Smith, Cyclical Learning Rates, WACV 2017; the rules are those of fastai and
- * Lightning).
+/* tune_curve.c -- the learning-rate range test: the rate rises with every step, and the rate at which the
+ * loss falls fastest is a good one (L. Smith, Cyclical Learning Rates, WACV 2017; the rules are those of
+ * fastai and Lightning).
  *
- * Losses are smoothed by an exponential average of 0.98 whose bias to zero is taken out; a smoothed loss
- * above four times the best ends the search. A function of the losses alone, in our own maths: the same bits
- * give the same rate. */
+ * Losses are smoothed by an exponential average (0.98) with bias correction. A smoothed loss above four times
+ * the best ends the search. The result depends on the losses alone and is computed with our own maths
+ * functions: the same bits give the same rate. */
 #include "cli/tune_int.h"
 
 #include <math.h>
@@ -14,7 +14,7 @@
 
 #define BETA     0.98
 #define RUN_AWAY 4.0
-#define NOISE    0.005 /* a fall by less is none */
+#define NOISE    0.005 /* a smaller fall of the loss does not count */
 
 co_err lr_curve_init(lr_curve *c, size_t room)
 {
@@ -45,7 +45,7 @@ void lr_curve_add(lr_curve *c, double lr, double loss)
         return;
     }
     c->mean = BETA * c->mean + (1 - BETA) * loss;
-    c->weight *= BETA; /* BETA^n: what is missing to a whole average */
+    c->weight *= BETA; /* BETA^n: the weight that the average still lacks */
     double smooth = c->mean / (1 - c->weight);
     c->lr[c->n] = lr;
     c->loss[c->n] = loss;

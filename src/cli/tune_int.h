@@ -7,15 +7,15 @@
 
 #include "base/err.h"
 
-/* Points at either end that suggest nothing: the average has yet to settle, the last one may have run
- * away. */
+/* Points at either end that are not used: at first the average has not settled, and the last losses may have
+ * diverged. */
 enum { LR_SKIP_FIRST = 10, LR_SKIP_LAST = 1, LR_LEAST_STEPS = 20 };
 
 typedef struct lr_curve {
     double *lr, *loss, *smooth; /* [n] of [room] */
     size_t n, room;
     double mean, weight, best; /* of the average so far */
-    bool over;                 /* the loss ran away, or is not finite: what follows is not taken */
+    bool over;                 /* the loss diverged or is not finite: later points are ignored */
     size_t at;                 /* the point that lr_curve_suggest chose */
 } lr_curve;
 

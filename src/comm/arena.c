@@ -80,22 +80,22 @@ co_err co_arena_fits(const co_arena *a)
         (double)a->bytes / 1048576, (double)room / 1048576);
 }
 
-co_err co_arena_open(co_arena *a)
+co_err co_arena_open(co_arena *arena)
 {
-    CO_TRY(co_arena_fits(a));
+    CO_TRY(co_arena_fits(arena));
     int fd = memfd_create("cohort", MFD_CLOEXEC);
     if (fd < 0)
         return co_fail(CO_EIO, "memfd_create: %m");
     void *base = MAP_FAILED;
-    if (ftruncate(fd, (off_t)a->bytes) == 0)
-        base = mmap(NULL, a->bytes, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_POPULATE, fd, 0);
+    if (ftruncate(fd, (off_t)arena->bytes) == 0)
+        base = mmap(NULL, arena->bytes, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_POPULATE, fd, 0);
     if (base == MAP_FAILED) {
-        co_err err = co_fail(CO_ENOMEM, "map %zu bytes of shared memory: %m", a->bytes);
+        co_err err = co_fail(CO_ENOMEM, "map %zu bytes of shared memory: %m", arena->bytes);
         close(fd);
         return err;
     }
-    a->fd = fd;
-    a->base = base;
+    arena->fd = fd;
+    arena->base = base;
     return CO_OK;
 }
 

@@ -9,9 +9,9 @@ static uint64_t pack(co_who w, uint64_t state)
     return (uint64_t)w.unit << 32 | (uint64_t)(w.slot & 0xff) << 24 | (uint64_t)(w.inc & 0x3fffff) << 2 | state;
 }
 
-co_claimed co_claim_take(co_claim *c, co_who who)
+co_claimed co_claim_take(co_claim *claim, co_who who)
 {
-    uint64_t old = atomic_load_explicit(&c->word, memory_order_acquire);
+    uint64_t old = atomic_load_explicit(&claim->word, memory_order_acquire);
 
     for (;;) {
         uint32_t unit = (uint32_t)(old >> 32);
@@ -25,8 +25,8 @@ co_claimed co_claim_take(co_claim *c, co_who who)
                 return CO_CLAIM_BUSY;
             redo = true;
         }
-        if (atomic_compare_exchange_weak_explicit(&c->word, &old, pack(who, CLAIMED), memory_order_acq_rel,
-                                                  memory_order_acquire))
+        if (atomic_compare_exchange_weak_explicit(&claim->word, &old, pack(who, CLAIMED),
+                                                  memory_order_acq_rel, memory_order_acquire))
             return redo ? CO_CLAIM_REDO : CO_CLAIM_FRESH;
     }
 }

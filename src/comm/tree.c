@@ -60,43 +60,43 @@ static void give(struct buffers *b, int i)
 }
 
 /* While the two newest nodes are siblings, merges them. */
-static void merge(co_fold *f, struct buffers *free_)
+static void merge(co_fold *fold, struct buffers *free_)
 {
-    while (f->n_held >= 2) {
-        co_held *x = &f->held[f->n_held - 2], *y = &f->held[f->n_held - 1];
-        if (x->level != y->level || (x->index & 1) || y->index != x->index + 1)
+    while (fold->n_held >= 2) {
+        co_held *left = &fold->held[fold->n_held - 2], *right = &fold->held[fold->n_held - 1];
+        if (left->level != right->level || (left->index & 1) || right->index != left->index + 1)
             return;
-        co_held node = {(int16_t)(x->level + 1), (int16_t)(x->index / 2), -1};
-        if (x->buffer < 0 || y->buffer < 0) {
-            node.buffer = x->buffer < 0 ? y->buffer : x->buffer;
+        co_held node = {(int16_t)(left->level + 1), (int16_t)(left->index / 2), -1};
+        if (left->buffer < 0 || right->buffer < 0) {
+            node.buffer = left->buffer < 0 ? right->buffer : left->buffer;
         } else {
             node.buffer = (int16_t)take(free_);
-            f->op[f->n_ops++] = (co_fold_op){-1, node.buffer, x->buffer, y->buffer};
-            give(free_, x->buffer);
-            give(free_, y->buffer);
+            fold->op[fold->n_ops++] = (co_fold_op){-1, node.buffer, left->buffer, right->buffer};
+            give(free_, left->buffer);
+            give(free_, right->buffer);
         }
-        f->n_held--;
-        f->held[f->n_held - 1] = node;
+        fold->n_held--;
+        fold->held[fold->n_held - 1] = node;
     }
 }
 
-void co_fold_make(co_fold *f, const co_cut *cut, int from, int to)
+void co_fold_make(co_fold *fold, const co_cut *cut, int from, int to)
 {
     struct buffers b = {0};
 
-    memset(f, 0, sizeof *f);
+    memset(fold, 0, sizeof *fold);
     for (int leaf = from; leaf < to; leaf++) {
         uint32_t lo, hi;
         co_held node = {0, (int16_t)leaf, -1};
         co_cut_range(cut, leaf, &lo, &hi);
         if (lo < hi) {
             node.buffer = (int16_t)take(&b);
-            f->op[f->n_ops++] = (co_fold_op){(int16_t)leaf, node.buffer, -1, -1};
+            fold->op[fold->n_ops++] = (co_fold_op){(int16_t)leaf, node.buffer, -1, -1};
         }
-        f->held[f->n_held++] = node;
-        merge(f, &b);
+        fold->held[fold->n_held++] = node;
+        merge(fold, &b);
     }
-    f->n_buffers = b.most;
+    fold->n_buffers = b.most;
 }
 
 co_err co_tree_init(co_tree *t, const co_cut *cut, int slots)
@@ -131,14 +131,14 @@ int co_tree_buffers(const co_tree *t)
 
 /* The slot's entry that holds this node; NULL if no slot holds it and it must be added up from smaller
  * nodes. */
-static const co_held *holder(const co_tree *t, int level, int index, int *slot)
+static const co_held *holder(const co_tree *tree, int level, int index, int *slot)
 {
-    for (int r = 0; r < t->slots; r++)
-        for (int i = 0; i < t->fold[r].n_held; i++) {
-            const co_held *h = &t->fold[r].held[i];
-            if (h->level == level && h->index == index) {
+    for (int r = 0; r < tree->slots; r++)
+        for (int i = 0; i < tree->fold[r].n_held; i++) {
+            const co_held *held = &tree->fold[r].held[i];
+            if (held->level == level && held->index == index) {
                 *slot = r;
-                return h;
+                return held;
             }
         }
     return NULL;
@@ -157,19 +157,19 @@ static bool absent(const co_tree *t, int level, int index)
 }
 
 /* If only one child has samples, the node equals that child. So we walk down until a slot holds the node. */
-bool co_tree_root(const co_tree *t, int *slot, int *i)
+bool co_tree_root(const co_tree *tree, int *slot, int *i)
 {
-    int level = __builtin_ctz((unsigned)t->slices), index = 0;
+    int level = __builtin_ctz((unsigned)tree->slices), index = 0;
 
     for (;; level--) {
-        const co_held *h = holder(t, level, index, slot);
-        if (h && h->buffer >= 0) {
-            *i = h->buffer;
+        const co_held *held = holder(tree, level, index, slot);
+        if (held && held->buffer >= 0) {
+            *i = held->buffer;
             return true;
         }
-        if (h || level == 0)
+        if (held || level == 0)
             return false;
-        bool left = !absent(t, level - 1, 2 * index), right = !absent(t, level - 1, 2 * index + 1);
+        bool left = !absent(tree, level - 1, 2 * index), right = !absent(tree, level - 1, 2 * index + 1);
         if (left == right)
             return false;
         index = 2 * index + (right ? 1 : 0);
@@ -203,22 +203,22 @@ struct summing {
 
 /* The elements of a node: a pointer into a slot's buffer, or to `dst` if they had to be added up. NULL if
  * absent. */
-static const float *node_of(const struct summing *s, int level, int index, float *dst)
+static const float *node_of(const struct summing *sum, int level, int index, float *dst)
 {
     int slot;
-    const co_held *h = holder(s->t, level, index, &slot);
+    const co_held *held = holder(sum->t, level, index, &slot);
 
-    if (h)
-        return h->buffer < 0 ? NULL : s->buffer(s->ctx, slot, h->buffer) + s->lo;
+    if (held)
+        return held->buffer < 0 ? NULL : sum->buffer(sum->ctx, slot, held->buffer) + sum->lo;
     CO_ASSERT(level > 0, "no slot holds this leaf");
-    if (absent(s->t, level - 1, 2 * index + 1))
-        return node_of(s, level - 1, 2 * index, dst);
-    if (absent(s->t, level - 1, 2 * index))
-        return node_of(s, level - 1, 2 * index + 1, dst);
+    if (absent(sum->t, level - 1, 2 * index + 1))
+        return node_of(sum, level - 1, 2 * index, dst);
+    if (absent(sum->t, level - 1, 2 * index))
+        return node_of(sum, level - 1, 2 * index + 1, dst);
     /* The left child stays in its level's part of scratch while the right child is computed in dst. */
-    const float *left = node_of(s, level - 1, 2 * index, s->scratch + (size_t)(level - 1) * s->n);
-    const float *right = node_of(s, level - 1, 2 * index + 1, dst);
-    co_leaf_add(s->kind, dst, left, right, s->n);
+    const float *left = node_of(sum, level - 1, 2 * index, sum->scratch + (size_t)(level - 1) * sum->n);
+    const float *right = node_of(sum, level - 1, 2 * index + 1, dst);
+    co_leaf_add(sum->kind, dst, left, right, sum->n);
     return dst;
 }
 

@@ -4,9 +4,9 @@
  *                                        its rule emits dx and sends it to each input
  *
  * A value read several times gets several contributions. They are added in the order of use in the forward
- * graph (operator, then input position), whatever order they arrive in, so the bits of the sum do not depend
- * on the order of the backward walk. A parameter's gradient is complete before it enters the leaf: no kernel
- * adds into a leaf.
+ * graph (operator, then input position), not in the order in which they arrive, so the bits of the sum do not
+ * depend on the order of the backward walk. A parameter's gradient is complete before it enters the leaf: no
+ * kernel adds into a leaf.
  *
  * At the end every parameter has one value whose home is the leaf: the gradient itself (the compiler lets its
  * operator write there, without a copy), a copy if that value already has another home, or zeros if there is

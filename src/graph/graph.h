@@ -80,7 +80,8 @@ co_node *co_add(co_graph *g, co_node *a, co_node *b);
 co_node *co_mul(co_graph *g, co_node *a, co_node *b);
 co_node *co_scale(co_graph *g, co_node *x, float value);
 co_node *co_fill(co_graph *g, co_shape shape, float value); /* a constant; no gradient */
-co_node *co_reshape(co_graph *g, co_node *x, co_shape shape); /* no copy: same memory; one dimension may be -1 */
+/* Shares x's memory, without a copy; one dimension may be -1. */
+co_node *co_reshape(co_graph *g, co_node *x, co_shape shape);
 co_node *co_transpose(co_graph *g, co_node *x, const int *perm);
 co_node *co_concat(co_graph *g, co_node *const *x, int n, int axis);
 co_node *co_slice(co_graph *g, co_node *x, int axis, int64_t start, int64_t len);

@@ -45,7 +45,7 @@ static const struct {
      "a data loader was killed, most often for memory: fewer loader processes, or a smaller batch"},
     {"killed by signal: Terminated",
      "SIGTERM ends data loaders before the script has saved: save on SIGUSR1, which they "
-     "outlive if its handler sets a flag alone (sbatch --signal=USR1@60, without B:)"},
+     "survive if its handler only sets a flag (sbatch --signal=USR1@60, without B:)"},
     {"Address already in use", "a port is taken: leave --master-port and --rdzv-endpoint out (a free one is "
                                "found), or ss -ltnp says who has it"},
     {"EADDRINUSE", "a port is taken: leave --master-port and --rdzv-endpoint out (a free one is found), or "
@@ -62,7 +62,7 @@ static const struct {
     {"Connection closed by peer", consequence},
     {"Connection reset by peer", consequence},
     {"No CUDA GPUs are available",
-     "no GPU is seen here: nvidia-smi, CUDA_VISIBLE_DEVICES, or a gloo backend on CPUs"},
+     "no GPU was found here: check nvidia-smi and CUDA_VISIBLE_DEVICES, or use the gloo backend on CPUs"},
     {"invalid device ordinal", "more processes than GPUs: --nproc-per-node=gpu starts one for each"},
     {"Too many open files", "ulimit -n raises the number of open files"},
 };
@@ -93,8 +93,10 @@ static void advise_chmod(co_failure *f, const job *j, const char *exception)
     if (!unread || n == 0 || (n > 3 && strcmp(script + n - 3, ".py") == 0) || access(script, F_OK) != 0 ||
         access(script, X_OK) == 0 || f->advice[0])
         return;
-    snprintf(f->advice, sizeof f->advice,
-             "chmod +x %.120s, if it is no Python: a file that may not be executed is run by Python", script);
+    snprintf(
+        f->advice, sizeof f->advice,
+        "chmod +x %.120s, unless it is a Python script: a file without execute permission is run by Python",
+        script);
 }
 
 static void by_kernel(co_failure *f, job *j, const worker *w)

@@ -40,7 +40,7 @@ void control_read(job *j)
 
     if (n < 0 && (errno == EAGAIN || errno == EINTR)) {
         if (co_now_ns() >= control_due_ns(j))
-            control_ended(j, "has said nothing for a minute");
+            control_ended(j, "has been silent for a minute");
         return;
     }
     if (n <= 0) {

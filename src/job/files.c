@@ -1,7 +1,7 @@
 /* files.c -- what a job leaves on disk: a folder in torchrun's layout.
  *
  *     <log_dir>/<run_id>_<8 random>/merged.log                    every line of this host, in time order
- *                                  /job.log                       every line of all hosts, on the roster's host
+ *                                  /job.log                       the lines of all hosts (roster's host)
  *                                  /blame.json                    when something failed
  *                                  /attempt_<restarts>/<local rank>/{stdout.log,stderr.log,error.json}
  *

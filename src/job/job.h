@@ -5,7 +5,7 @@
  * the worker is gone. When the process that called co_job_run dies, however it dies, the guards kill what is
  * left.
  *
- *     co_job_spec spec = {.terms = terms, .file = file, .argv = argv, .out_fd = 1, .err_fd = 2, .grace_s = 30};
+ *     co_job_spec spec = {.terms = terms, .file = file, .argv = argv, .out_fd = 1, .err_fd = 2};
  *     int status;
  *     CO_TRY(co_job_run(&spec, roster, &status));       // the job's exit status
  */
@@ -35,8 +35,8 @@ typedef struct co_job_spec {
     const char *master_addr;     /* for a single host: instead of the roster's; NULL: the roster's */
     int master_port;             /* for a single host: instead of the roster's; 0: the roster's */
     bool omp_one;                /* OMP_NUM_THREADS=1 */
-    int local_first,
-        local_world; /* several launchers share this host: our first LOCAL_RANK, how many workers it has; 0, 0 */
+    /* If several launchers share this host: our first LOCAL_RANK, and the workers of the host; else 0, 0. */
+    int local_first, local_world;
     int group, groups;       /* several launchers: GROUP_RANK and GROUP_WORLD_SIZE; groups 0: one launcher */
     bool virtual_local_rank; /* LOCAL_RANK=0 and one device of CUDA_VISIBLE_DEVICES each */
 

@@ -39,7 +39,7 @@ static void set_aside(joblog *l, long long round)
     files_log_close(l->files, &l->file);
     if (old && rename(path, old) == 0)
         co_screen_sayf(l->screen,
-                       "another host keeps the roster now and goes on with job.log; what this one has is %s",
+                       "another host keeps the roster now and continues job.log; the part of this host is %s",
                        old);
     co_free(path);
     co_free(old);
@@ -172,7 +172,7 @@ bool joblog_settled(joblog *l)
     if (is_open(l) && !l->wait_said && since_s > TELL_S) {
         co_screen_sayf(
             l->screen,
-            "waiting for the last lines of the other hosts, for job.log; Ctrl-C does without them");
+            "waiting for the other hosts' last lines, which go into job.log; Ctrl-C ends without them");
         l->wait_said = true;
     }
     return (!l->unsent && co_roster_settled(l->roster)) ||

@@ -124,7 +124,7 @@ static void say_killed(job *j, const worker *w)
     snprintf(who, sizeof who, w->ended ? "what rank %d (pid %d) left running" : "rank %d (pid %d)", w->rank,
              (int)w->pid);
     if (j->round.kill_ns == AT_ONCE)
-        co_screen_sayf(&j->screen, "asked once more: %s is killed", who);
+        co_screen_sayf(&j->screen, "a second request to end: %s is killed", who);
     else
         co_screen_sayf(&j->screen, "%s has not ended within %g s: killed", who, j->spec->grace_s);
 }

@@ -34,8 +34,8 @@ static void say_request(job *j, int sig, co_origin origin)
     if (origin == CO_ORIGIN_CONDUCTOR)
         return;
     if (j->round.state == ROUND_RUNNING)
-        co_screen_sayf(&j->screen, "%s: passed on to all workers; they have %g s; once more kills them", name,
-                       j->spec->grace_s);
+        co_screen_sayf(&j->screen, "%s: passed on to all workers; they have %g s; a second signal kills them",
+                       name, j->spec->grace_s);
     else if (j->round.state == ROUND_IDLE && !j->round.is.number)
         co_screen_sayf(&j->screen, "%s: ended before the job began", name);
 }

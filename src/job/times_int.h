@@ -5,7 +5,7 @@
 enum {
     OWN_SIGNAL_MS = 200,  /* a worker died of a signal: how long we wait for the same signal to reach us */
     BLAME_WAIT_MS = 2000, /* how long we wait for the roster to say which failure was the first */
-    OVER_WAIT_MS = 10000, /* our workers are gone and we left the job: how long we wait for the roster's answer */
+    OVER_WAIT_MS = 10000, /* we have left the job: how long we wait for the roster's answer */
     HANG_SAY_S = 300,     /* without --stall-after: we report that there was no output for this long */
 
     /* job.log */

@@ -172,7 +172,8 @@ static void guard_went(worker *w)
         ;
     if (w->ended)
         return;
-    w->ended = true; /* somebody killed the guard: the worker died with it, and we adopted its other processes */
+    /* Somebody killed the guard: the worker died with it, and we adopted its other processes. */
+    w->ended = true;
     w->status = SIGKILL;
     w->when_ns = (int64_t)(co_wall_s() * 1e9);
     snprintf(run, sizeof run, "TORCHELASTIC_RUN_ID=%s", w->run_id);

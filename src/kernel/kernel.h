@@ -9,9 +9,10 @@
  * simd/: the same sources compiled for different instructions, over the rows of ref. `far` is ref over memory
  * that is PROT_NONE outside its own calls; it proves that no other code touches device memory.
  *
- * A provider's numerics says in which order its sums run, and its version counts the changes to that. Providers
- * that give the same bits share a numerics: a run may move between them. Numerics and version ("avx2.1") are in
- * the run's header; a new version means changed hashes, and a line in CHANGELOG.
+ * `numerics` names the order in which a provider's sums run, and `version` counts the changes of that order.
+ * Providers that give the same bits have the same numerics, and a run may move between them. Numerics and
+ * version ("avx2.1") are in the run's header. A new version means changed hashes, and needs a line in
+ * CHANGELOG.
  *
  * What each operator computes. R is the product of all leading dimensions; x [R,C] means that the last
  * dimension of x is C. Tensors are F32 unless a row names another type. dY is the gradient of Y. `ids` I64
@@ -20,7 +21,7 @@
  *
  *   MATMUL             a [..,M,K] (ta: [..,K,M]), b [..,K,N] (tb: [..,N,K])    -> c [..,M,N]; same leading
  *                      dims, or b of 2 dims shared by all leading indices of a
- *   MATMUL_TN_SUM      a [R,M], b [R,N] (leading dims flattened)               -> c [M,N] = sum over R of a^T b
+ *   MATMUL_TN_SUM      a [R,M], b [R,N] (leading dims flattened)               -> c [M,N] = sum of a^T b
  *   LINEAR             x [R,I], w [O,I], optional bias [O]                     -> y [R,O]
  *   SUM_ROWS           x [R,C] (C = product of out dims)                       -> y [C], sum over R
  *   SUM_CHANNELS       x [N,C,...]                                             -> y [C], sum over the rest
@@ -41,7 +42,7 @@
  *   RELU, RELU_GRAD    x -> y; (dy, y) -> dx
  *   GELU, GELU_GRAD    exact (erf) form; x -> y; (dy, x) -> dx
  *   SOFTMAX, _GRAD     over the last dimension; x -> y; (dy, y) -> dx
- *   DROPOUT            x [n,...], ids [n]; p, stream                           -> y = x / (1-p) where kept, else 0
+ *   DROPOUT            x [n,...], ids [n]; p, stream                           -> y = x / (1-p); dropped: 0
  *                      element q of sample i is kept when unit(draw(stream, step, ids[i], q/4)[q%4]) >= p;
  *                      its own gradient operator
  *   ADD, MUL           a, b with b's dims a suffix of a's                      -> like a
@@ -52,27 +53,29 @@
  *   CONCAT             x0..xk; axis                                            -> y
  *   SLICE              x; axis, start (length from out's shape)                -> y
  *   PAD                dy; axis, start                                         -> dx, zero outside
- *   EMBEDDING          table [V,D], idx I32 [..]                               -> y [..,D]; idx out of range: zeros
+ *   EMBEDDING          table [V,D], idx I32 [..]                               -> y [..,D]
+ *                      zeros where idx is out of range
  *   EMBEDDING_GRAD     dy [..,D], idx; sparse                                  -> dtable [V,D], marks U32 [V]
- *                      duplicates added in position order; absent rows: mark 0, values zero if !sparse, else
- *                      untouched (the one exception to "writes every element")
+ *                      duplicates are added in position order. An absent row has mark 0; its values are
+ *                      zero if !sparse, else untouched (the one exception to "writes every element")
  *   ATTENTION          q [B,Tq,C], k, v [B,Tk,C], optional lens I32 [B]; heads, causal
- *                                                                              -> y [B,Tq,C], probs [B,heads,Tq,Tk]
- *                      scores scaled by 1/sqrt(C/heads); keys at or past lens[b], and keys later than the query
- *                      if causal, are masked: probability exactly 0; a row with no key gives zeros
+ *                                                               -> y [B,Tq,C], probs [B,heads,Tq,Tk]
+ *                      scores are scaled by 1/sqrt(C/heads). Keys at or past lens[b] are masked, and if
+ *                      causal also keys later than the query: their probability is exactly 0. A row
+ *                      without keys gives zeros
  *   ATTENTION_GRAD     dy, q, k, v, probs; heads, causal                       -> dq, dk, dv
- *   CROSS_ENTROPY      logits [R,C], target I32 [R]; smooth, ignore            -> loss [R], lse [R]; ignored rows: 0
- *                      (1-s) * nll + s * mean over classes of -log p, as PyTorch; target out of range and not
- *                      `ignore`: loss nan, gradient nan
+ *   CROSS_ENTROPY      logits [R,C], target I32 [R]; smooth, ignore            -> loss [R], lse [R]
+ *                      loss = (1-s) * nll + s * mean over classes of -log p, as in PyTorch; 0 in ignored
+ *                      rows; loss and gradient are nan where target is out of range and not `ignore`
  *   CROSS_ENTROPY_GRAD dloss [R], logits, target, lse                          -> dlogits
- *   VALID              target I32 [..]; ignore                                 -> like target: 1, where ignored 0
- *   MSE, MAE, BCE      pred [n,..], target (same shape)                        -> loss [n], mean over the sample's
- *                      elements. BCE takes logits.
+ *   VALID              target I32 [..]; ignore                                 -> like target: 1; ignored: 0
+ *   MSE, MAE, BCE      pred [n,..], target (same shape)                        -> loss [n]
+ *                      mean over the elements of a sample. BCE takes logits.
  *   MSE_GRAD, ...      dloss [n], pred, target                                 -> dpred
- *   SUM_ALL            x (any dims)                                            -> F64 scalar, in index order, double
+ *   SUM_ALL            x (any dims)                                            -> F64 scalar, in index order
  *   COUNT_VALID        target I32; ignore                                      -> F64 scalar
- *   CORRECT            logits [R,C], target I32 [R]; ignore, k                 -> F64 scalar: rows whose target is
- *                      among the k largest (ties: lower index first)
+ *   CORRECT            logits [R,C], target I32 [R]; ignore, k                 -> F64 scalar
+ *                      number of rows whose target is among the k largest (ties: lower index first)
  */
 #ifndef CO_KERNEL_KERNEL_H
 #define CO_KERNEL_KERNEL_H

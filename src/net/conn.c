@@ -37,25 +37,25 @@ struct co_conn {
     struct bytes in, out;
 };
 
-static co_err room_for(struct bytes *b, size_t more)
+static co_err room_for(struct bytes *buf, size_t more)
 {
-    if (b->at == b->len)
-        b->at = b->len = 0;
-    if (b->room - b->len >= more)
+    if (buf->at == buf->len)
+        buf->at = buf->len = 0;
+    if (buf->room - buf->len >= more)
         return CO_OK;
-    if (b->at) {
-        memmove(b->p, b->p + b->at, b->len - b->at);
-        b->len -= b->at;
-        b->at = 0;
+    if (buf->at) {
+        memmove(buf->p, buf->p + buf->at, buf->len - buf->at);
+        buf->len -= buf->at;
+        buf->at = 0;
     }
-    if (b->room - b->len >= more)
+    if (buf->room - buf->len >= more)
         return CO_OK;
-    size_t room = b->len + more + b->room / 2;
-    uint8_t *p = co_realloc(b->p, room);
+    size_t room = buf->len + more + buf->room / 2;
+    uint8_t *p = co_realloc(buf->p, room);
     if (!p)
         return CO_ENOMEM;
-    b->p = p;
-    b->room = room;
+    buf->p = p;
+    buf->room = room;
     return CO_OK;
 }
 
@@ -69,16 +69,16 @@ static co_err append(struct bytes *b, const void *bytes, size_t len)
 
 co_err co_conn_new(co_conn **out, int fd, co_tls *tls, co_conn_side side)
 {
-    co_conn *c = co_zalloc(sizeof *c);
+    co_conn *conn = co_zalloc(sizeof *conn);
     BIO *rd = NULL, *wr = NULL;
 
-    if (!c)
+    if (!conn)
         goto fail;
-    c->side = side;
-    c->known = !tls && side == CO_CONN_CLIENT;
+    conn->side = side;
+    conn->known = !tls && side == CO_CONN_CLIENT;
     if (tls) {
-        c->ssl = tls_session(tls, side);
-        if (!c->ssl)
+        conn->ssl = tls_session(tls, side);
+        if (!conn->ssl)
             goto fail;
         rd = BIO_new(BIO_s_mem());
         wr = BIO_new(BIO_s_mem());
@@ -89,112 +89,112 @@ co_err co_conn_new(co_conn **out, int fd, co_tls *tls, co_conn_side side)
             goto fail;
         }
         BIO_set_mem_eof_return(rd, -1);
-        SSL_set_bio(c->ssl, rd, wr);
+        SSL_set_bio(conn->ssl, rd, wr);
     }
-    c->fd = fd;
-    *out = c;
+    conn->fd = fd;
+    *out = conn;
     return CO_OK;
 fail:
     close(fd);
-    if (c)
-        SSL_free(c->ssl);
-    co_free(c);
+    if (conn)
+        SSL_free(conn->ssl);
+    co_free(conn);
     return CO_ENOMEM;
 }
 
-void co_conn_free(co_conn *c)
+void co_conn_free(co_conn *conn)
 {
-    if (!c)
+    if (!conn)
         return;
-    SSL_free(c->ssl);
-    close(c->fd);
-    co_free(c->in.p);
-    co_free(c->out.p);
-    co_free(c);
+    SSL_free(conn->ssl);
+    close(conn->fd);
+    co_free(conn->in.p);
+    co_free(conn->out.p);
+    co_free(conn);
 }
 
-int co_conn_fd(const co_conn *c)
+int co_conn_fd(const co_conn *conn)
 {
-    return c->fd;
+    return conn->fd;
 }
 
-static bool reader_is_behind(const co_conn *c)
+static bool reader_is_behind(const co_conn *conn)
 {
-    return c->in.len - c->in.at >= CO_FRAME_HEAD + CO_FRAME_MOST;
+    return conn->in.len - conn->in.at >= CO_FRAME_HEAD + CO_FRAME_MOST;
 }
 
-int co_conn_events(const co_conn *c)
+int co_conn_events(const co_conn *conn)
 {
-    return (reader_is_behind(c) || c->ended ? 0 : POLLIN) | (co_conn_unsent(c) ? POLLOUT : 0);
+    return (reader_is_behind(conn) || conn->ended ? 0 : POLLIN) | (co_conn_unsent(conn) ? POLLOUT : 0);
 }
 
-bool co_conn_known(const co_conn *c)
+bool co_conn_known(const co_conn *conn)
 {
-    return c->known;
+    return conn->known;
 }
 
-size_t co_conn_unsent(const co_conn *c)
+size_t co_conn_unsent(const co_conn *conn)
 {
-    return c->out.len - c->out.at;
+    return conn->out.len - conn->out.at;
 }
 
-bool co_conn_settled(const co_conn *c)
+bool co_conn_settled(const co_conn *conn)
 {
     int there = 0;
 
-    return co_conn_unsent(c) == 0 && (ioctl(c->fd, SIOCOUTQ, &there) != 0 || there == 0);
+    return co_conn_unsent(conn) == 0 && (ioctl(conn->fd, SIOCOUTQ, &there) != 0 || there == 0);
 }
 
-size_t co_conn_unread(const co_conn *c)
+size_t co_conn_unread(const co_conn *conn)
 {
-    return c->in.len - c->in.at;
+    return conn->in.len - conn->in.at;
 }
 
-static co_err flush(co_conn *c)
+static co_err flush(co_conn *conn)
 {
-    while (c->out.at < c->out.len) {
-        ssize_t n = send(c->fd, c->out.p + c->out.at, c->out.len - c->out.at, MSG_NOSIGNAL);
+    while (conn->out.at < conn->out.len) {
+        ssize_t n = send(conn->fd, conn->out.p + conn->out.at, conn->out.len - conn->out.at, MSG_NOSIGNAL);
         if (n < 0 && errno == EINTR)
             continue;
         if (n < 0 && errno == EAGAIN)
             return CO_OK;
         if (n < 0)
             return co_fail(CO_EPEER, "the connection broke: %m");
-        c->out.at += (size_t)n;
+        conn->out.at += (size_t)n;
     }
     return CO_OK;
 }
 
 /* Moves what TLS wants to send into `out`. */
-static co_err drain(co_conn *c)
+static co_err drain(co_conn *conn)
 {
     char *p;
-    long n = BIO_get_mem_data(SSL_get_wbio(c->ssl), &p);
+    long n = BIO_get_mem_data(SSL_get_wbio(conn->ssl), &p);
 
     if (n > 0) {
-        CO_TRY(append(&c->out, p, (size_t)n));
-        (void)BIO_reset(SSL_get_wbio(c->ssl));
+        CO_TRY(append(&conn->out, p, (size_t)n));
+        (void)BIO_reset(SSL_get_wbio(conn->ssl));
     }
     return CO_OK;
 }
 
 /* One side speaks TLS and the other does not. The server answers once in the client's protocol, so that the
  * client can explain the failure. The answer contains no application data. */
-static co_err wrong_dialect(co_conn *c, const uint8_t *first)
+static co_err wrong_dialect(co_conn *conn, const uint8_t *first)
 {
     static const uint8_t alert[7] = {0x15, 3, 3, 0, 2, 2, 70}; /* fatal, protocol version */
     uint8_t head[CO_FRAME_HEAD];
-    bool answer = c->side == CO_CONN_SERVER && !c->raw_in;
+    bool answer = conn->side == CO_CONN_SERVER && !conn->raw_in;
 
-    if (c->ssl && first[0] == 'C') {
-        if (answer && send(c->fd, alert, sizeof alert, MSG_NOSIGNAL) < 0)
+    if (conn->ssl && first[0] == 'C') {
+        if (answer && send(conn->fd, alert, sizeof alert, MSG_NOSIGNAL) < 0)
             errno = 0; /* the peer will notice that we close */
         return co_fail(CO_EFORMAT,
                        "the other side does not use TLS: it was started with --insecure, this one was not");
     }
-    if (!c->ssl && (first[0] == 0x15 || first[0] == 0x16)) {
+    if (!conn->ssl && (first[0] == 0x15 || first[0] == 0x16)) {
         co_frame_head(head, &(co_frame){0});
-        if (answer && send(c->fd, head, sizeof head, MSG_NOSIGNAL) < 0)
+        if (answer && send(conn->fd, head, sizeof head, MSG_NOSIGNAL) < 0)
             errno = 0;
         return co_fail(CO_EFORMAT,
                        "the other side uses TLS: it has a token, this one was started with --insecure");
@@ -202,165 +202,165 @@ static co_err wrong_dialect(co_conn *c, const uint8_t *first)
     return CO_OK;
 }
 
-static co_err decrypt(co_conn *c)
+static co_err decrypt(co_conn *conn)
 {
     for (;;) {
-        CO_TRY(room_for(&c->in, PIECE));
+        CO_TRY(room_for(&conn->in, PIECE));
         ERR_clear_error();
-        int n = SSL_read(c->ssl, c->in.p + c->in.len, PIECE);
+        int n = SSL_read(conn->ssl, conn->in.p + conn->in.len, PIECE);
         if (n > 0)
-            c->in.len += (size_t)n;
-        else if (SSL_get_error(c->ssl, n) == SSL_ERROR_WANT_READ)
+            conn->in.len += (size_t)n;
+        else if (SSL_get_error(conn->ssl, n) == SSL_ERROR_WANT_READ)
             return CO_OK;
         else
-            return tls_failure(c->ssl, n);
+            return tls_failure(conn->ssl, n);
     }
 }
 
-static co_err shake_hands(co_conn *c)
+static co_err shake_hands(co_conn *conn)
 {
     ERR_clear_error();
-    int n = SSL_do_handshake(c->ssl);
+    int n = SSL_do_handshake(conn->ssl);
 
-    if (n == 1 && !SSL_session_reused(c->ssl))
+    if (n == 1 && !SSL_session_reused(conn->ssl))
         return co_fail(CO_EINPUT, "the other side does not have the token");
     if (n == 1)
-        c->known = true;
-    else if (SSL_get_error(c->ssl, n) != SSL_ERROR_WANT_READ)
-        return tls_failure(c->ssl, n);
+        conn->known = true;
+    else if (SSL_get_error(conn->ssl, n) != SSL_ERROR_WANT_READ)
+        return tls_failure(conn->ssl, n);
     return CO_OK;
 }
 
-static co_err take_in(co_conn *c, const uint8_t *piece, size_t n)
+static co_err take_in(co_conn *conn, const uint8_t *piece, size_t n)
 {
     co_err err = CO_OK;
 
-    if (!c->raw_in && n)
-        CO_TRY(wrong_dialect(c, piece));
-    if (!c->known || !c->raw_in)
-        c->raw_in += n;
-    if (c->ssl) {
-        if (BIO_write(SSL_get_rbio(c->ssl), piece, (int)n) != (int)n)
+    if (!conn->raw_in && n)
+        CO_TRY(wrong_dialect(conn, piece));
+    if (!conn->known || !conn->raw_in)
+        conn->raw_in += n;
+    if (conn->ssl) {
+        if (BIO_write(SSL_get_rbio(conn->ssl), piece, (int)n) != (int)n)
             return co_fail(CO_ENOMEM, "out of memory for a TLS connection");
-        if (!c->known)
-            err = shake_hands(c);
-        if (!err && c->known)
-            err = decrypt(c);
-        co_err more = drain(c); /* this includes the alert that says why we refuse */
+        if (!conn->known)
+            err = shake_hands(conn);
+        if (!err && conn->known)
+            err = decrypt(conn);
+        co_err more = drain(conn); /* this includes the alert that says why we refuse */
         return err ? err : more;
     }
-    CO_TRY(append(&c->in, piece, n));
-    if (!c->known) {
+    CO_TRY(append(&conn->in, piece, n));
+    if (!conn->known) {
         co_frame head;
         size_t used;
-        CO_TRY(co_frame_parse(&head, &used, c->in.p + c->in.at, c->in.len - c->in.at));
-        c->known = c->in.len - c->in.at >= CO_FRAME_HEAD;
+        CO_TRY(co_frame_parse(&head, &used, conn->in.p + conn->in.at, conn->in.len - conn->in.at));
+        conn->known = conn->in.len - conn->in.at >= CO_FRAME_HEAD;
     }
     return CO_OK;
 }
 
-static co_err receive(co_conn *c)
+static co_err receive(co_conn *conn)
 {
     uint8_t piece[PIECE];
 
-    for (int i = 0; i < PIECES && !reader_is_behind(c); i++) {
-        size_t want = c->known ? PIECE : CO_STRANGER_BYTES - c->raw_in;
+    for (int i = 0; i < PIECES && !reader_is_behind(conn); i++) {
+        size_t want = conn->known ? PIECE : CO_STRANGER_BYTES - conn->raw_in;
         if (!want)
             return co_fail(CO_EFORMAT, "the other side sent %d bytes and did not prove that it knows the token",
                            CO_STRANGER_BYTES);
-        ssize_t n = recv(c->fd, piece, want, 0);
+        ssize_t n = recv(conn->fd, piece, want, 0);
         if (n < 0 && errno == EINTR)
             continue;
         if (n < 0 && errno == EAGAIN)
             return CO_OK;
         if (n <= 0) {
-            c->ended = true;
+            conn->ended = true;
             return n < 0 ? co_fail(CO_EPEER, "the connection broke: %m")
                          : co_fail(CO_EPEER, "the other side closed the connection");
         }
-        CO_TRY(take_in(c, piece, (size_t)n));
+        CO_TRY(take_in(conn, piece, (size_t)n));
         if ((size_t)n < want)
             return CO_OK;
     }
     return CO_OK;
 }
 
-co_err co_conn_work(co_conn *c)
+co_err co_conn_work(co_conn *conn)
 {
     co_err err = CO_OK;
 
-    if (c->ssl && !c->known && !c->raw_in && c->side == CO_CONN_CLIENT) {
-        CO_TRY(shake_hands(c)); /* the client sends the first message */
-        CO_TRY(drain(c));
+    if (conn->ssl && !conn->known && !conn->raw_in && conn->side == CO_CONN_CLIENT) {
+        CO_TRY(shake_hands(conn)); /* the client sends the first message */
+        CO_TRY(drain(conn));
     }
-    err = receive(c);
+    err = receive(conn);
     if (err == CO_EPEER)
         return err;
-    co_err sent = flush(c);
+    co_err sent = flush(conn);
     return err ? err : sent;
 }
 
-co_err co_conn_next(co_conn *c, co_frame *out, bool *got)
+co_err co_conn_next(co_conn *conn, co_frame *out, bool *got)
 {
     size_t used = 0;
 
     *got = false;
-    if (c->in.len == c->in.at)
+    if (conn->in.len == conn->in.at)
         return CO_OK;
-    CO_TRY(co_frame_parse(out, &used, c->in.p + c->in.at, c->in.len - c->in.at));
-    c->in.at += used;
+    CO_TRY(co_frame_parse(out, &used, conn->in.p + conn->in.at, conn->in.len - conn->in.at));
+    conn->in.at += used;
     *got = used > 0;
     return CO_OK;
 }
 
-static co_err encrypt(co_conn *c, const void *bytes, size_t len)
+static co_err encrypt(co_conn *conn, const void *bytes, size_t len)
 {
     const uint8_t *at = bytes;
 
     for (size_t n = 0; len; at += n, len -= n) {
         ERR_clear_error();
-        int status = SSL_write_ex(c->ssl, at, len, &n);
+        int status = SSL_write_ex(conn->ssl, at, len, &n);
         if (status != 1)
-            return tls_failure(c->ssl, status);
-        CO_TRY(drain(c));
+            return tls_failure(conn->ssl, status);
+        CO_TRY(drain(conn));
     }
     return CO_OK;
 }
 
-co_err co_conn_send(co_conn *c, const co_frame *f)
+co_err co_conn_send(co_conn *conn, const co_frame *f)
 {
     uint8_t head[CO_FRAME_HEAD];
 
-    CO_ASSERT(c->known, "a frame was sent before the peer was known");
+    CO_ASSERT(conn->known, "a frame was sent before the peer was known");
     CO_ASSERT(f->len <= CO_FRAME_MOST, "a frame is longer than CO_FRAME_MOST");
-    if (co_conn_unsent(c) + f->len > CO_CONN_QUEUE)
-        return co_fail(CO_EPEER, "the other side does not read: %zu bytes wait for it", co_conn_unsent(c));
+    if (co_conn_unsent(conn) + f->len > CO_CONN_QUEUE)
+        return co_fail(CO_EPEER, "the other side does not read: %zu bytes wait for it", co_conn_unsent(conn));
     co_frame_head(head, f);
-    CO_TRY(c->ssl ? encrypt(c, head, sizeof head) : append(&c->out, head, sizeof head));
+    CO_TRY(conn->ssl ? encrypt(conn, head, sizeof head) : append(&conn->out, head, sizeof head));
     if (f->len)
-        CO_TRY(c->ssl ? encrypt(c, f->body, f->len) : append(&c->out, f->body, f->len));
-    return flush(c);
+        CO_TRY(conn->ssl ? encrypt(conn, f->body, f->len) : append(&conn->out, f->body, f->len));
+    return flush(conn);
 }
 
-co_err co_conn_meet(co_conn *c, const co_patience *p)
+co_err co_conn_meet(co_conn *conn, const co_patience *p)
 {
     for (;;) {
-        CO_TRY(co_conn_work(c));
-        if (c->known)
+        CO_TRY(co_conn_work(conn));
+        if (conn->known)
             return CO_OK;
-        CO_TRY(patience_poll(c->fd, co_conn_events(c), p));
+        CO_TRY(patience_poll(conn->fd, co_conn_events(conn), p));
     }
 }
 
-co_err co_conn_wait(co_conn *c, co_frame *out, const co_patience *p)
+co_err co_conn_wait(co_conn *conn, co_frame *out, const co_patience *p)
 {
     for (bool got = false;;) {
-        CO_TRY(co_conn_next(c, out, &got));
+        CO_TRY(co_conn_next(conn, out, &got));
         if (got)
             return CO_OK;
-        CO_TRY(patience_poll(c->fd, co_conn_events(c), p));
-        co_err err = co_conn_work(c);
-        co_err more = co_conn_next(c, out, &got);
+        CO_TRY(patience_poll(conn->fd, co_conn_events(conn), p));
+        co_err err = co_conn_work(conn);
+        co_err more = co_conn_next(conn, out, &got);
         if (got)
             return CO_OK;
         CO_TRY(more);

@@ -95,20 +95,20 @@ static void *wait_for_the_name(void *arg)
 
 void curl_pair_abandon(curl_pair *pair, void *headers)
 {
-    struct abandoned *a = co_zalloc(sizeof *a);
+    struct abandoned *left = co_zalloc(sizeof *left);
     curl_pair new;
     pthread_t thread;
 
-    if (a && curl_pair_open(&new) == CO_OK) {
-        *a = (struct abandoned){.pair = *pair, .headers = headers};
-        if (co_thread_start(&thread, wait_for_the_name, a) == 0) {
+    if (left && curl_pair_open(&new) == CO_OK) {
+        *left = (struct abandoned){.pair = *pair, .headers = headers};
+        if (co_thread_start(&thread, wait_for_the_name, left) == 0) {
             pthread_detach(thread);
             *pair = new;
             return;
         }
         curl_pair_close(&new);
     }
-    co_free(a);
+    co_free(left);
     curl.multi_remove_handle(pair->multi, pair->easy); /* no thread or memory: wait for the lookup here */
     curl.slist_free_all(headers);
 }

@@ -39,51 +39,51 @@ struct co_gate {
 
 enum { LISTENER = CO_STRANGERS }; /* epoll's id of the listener; strangers use their index */
 
-static void listen_again(co_gate *g, bool yes)
+static void listen_again(co_gate *gate, bool yes)
 {
     struct epoll_event ev = {.events = yes ? EPOLLIN : 0, .data.u32 = LISTENER};
 
-    epoll_ctl(g->epoll, EPOLL_CTL_MOD, g->listener, &ev);
-    g->deaf = !yes;
-    g->deaf_since_ns = co_now_ns();
+    epoll_ctl(gate->epoll, EPOLL_CTL_MOD, gate->listener, &ev);
+    gate->deaf = !yes;
+    gate->deaf_since_ns = co_now_ns();
 }
 
 co_err co_gate_open(co_gate **out, int listen_fd, co_tls *tls)
 {
-    co_gate *g = co_zalloc(sizeof *g);
+    co_gate *gate = co_zalloc(sizeof *gate);
     struct epoll_event ev = {.events = EPOLLIN, .data.u32 = LISTENER};
-    int epoll = g ? epoll_create1(EPOLL_CLOEXEC) : -1;
+    int epoll = gate ? epoll_create1(EPOLL_CLOEXEC) : -1;
 
-    if (!g || epoll < 0 || epoll_ctl(epoll, EPOLL_CTL_ADD, listen_fd, &ev) != 0) {
-        co_err err = g ? co_fail(CO_EIO, "epoll: %m") : CO_ENOMEM;
+    if (!gate || epoll < 0 || epoll_ctl(epoll, EPOLL_CTL_ADD, listen_fd, &ev) != 0) {
+        co_err err = gate ? co_fail(CO_EIO, "epoll: %m") : CO_ENOMEM;
         close(listen_fd);
         if (epoll >= 0)
             close(epoll);
-        co_free(g);
+        co_free(gate);
         return err;
     }
-    g->listener = listen_fd;
-    g->epoll = epoll;
-    g->tls = tls;
-    *out = g;
+    gate->listener = listen_fd;
+    gate->epoll = epoll;
+    gate->tls = tls;
+    *out = gate;
     return CO_OK;
 }
 
-int co_gate_fd(const co_gate *g)
+int co_gate_fd(const co_gate *gate)
 {
-    return g->epoll;
+    return gate->epoll;
 }
 
-co_gate_counts co_gate_count(const co_gate *g)
+co_gate_counts co_gate_count(const co_gate *gate)
 {
-    return g->counts;
+    return gate->counts;
 }
 
-static void send_away(co_gate *g, struct stranger *s)
+static void send_away(co_gate *gate, struct stranger *stranger)
 {
-    co_conn_free(s->conn); /* close removes it from epoll */
-    s->conn = NULL;
-    g->counts.sent_away++;
+    co_conn_free(stranger->conn); /* close removes it from epoll */
+    stranger->conn = NULL;
+    gate->counts.sent_away++;
 }
 
 /* One number for all addresses that a single machine can choose from: all of loopback, or an IPv6 /64
@@ -100,111 +100,111 @@ static uint64_t number_of(const co_addr *a)
     return co_fnv1a64(text, strlen(text));
 }
 
-static int from_same(const co_gate *g, const struct stranger *s)
+static int from_same(const co_gate *gate, const struct stranger *s)
 {
     int n = 0;
 
     for (int i = 0; i < CO_STRANGERS; i++)
-        n += g->at[i].conn && g->at[i].host == s->host;
+        n += gate->at[i].conn && gate->at[i].host == s->host;
     return n;
 }
 
 /* Returns a free place. If there is none, sends a stranger away to make one. */
-static struct stranger *place(co_gate *g)
+static struct stranger *place(co_gate *gate)
 {
     struct stranger *worst = NULL;
     int most = 0;
 
     for (int i = 0; i < CO_STRANGERS; i++)
-        if (!g->at[i].conn)
-            return &g->at[i];
+        if (!gate->at[i].conn)
+            return &gate->at[i];
     for (int i = 0; i < CO_STRANGERS; i++) {
-        int n = from_same(g, &g->at[i]);
-        if (n > most || (n == most && g->at[i].since_ns < worst->since_ns)) {
+        int n = from_same(gate, &gate->at[i]);
+        if (n > most || (n == most && gate->at[i].since_ns < worst->since_ns)) {
             most = n;
-            worst = &g->at[i];
+            worst = &gate->at[i];
         }
     }
-    send_away(g, worst);
+    send_away(gate, worst);
     return worst;
 }
 
 /* False: no connection is waiting, or none can be accepted now. */
-static bool accept_one(co_gate *g)
+static bool accept_one(co_gate *gate)
 {
     co_addr from = {0};
     socklen_t len = sizeof from;
-    int one = 1, fd = accept4(g->listener, &from.sa, &len, SOCK_NONBLOCK | SOCK_CLOEXEC);
+    int one = 1, fd = accept4(gate->listener, &from.sa, &len, SOCK_NONBLOCK | SOCK_CLOEXEC);
 
     if (fd < 0) {
         if (errno == EMFILE || errno == ENFILE || errno == ENOBUFS || errno == ENOMEM)
-            listen_again(g, false);
+            listen_again(gate, false);
         return errno == EINTR || errno == ECONNABORTED;
     }
     setsockopt(fd, IPPROTO_TCP, TCP_NODELAY, &one, sizeof one);
-    g->counts.accepted++;
-    struct stranger *s = place(g);
-    struct epoll_event ev = {.events = EPOLLIN, .data.u32 = (uint32_t)(s - g->at)};
-    *s = (struct stranger){.from = from, .host = number_of(&from), .since_ns = co_now_ns()};
-    if (co_conn_new(&s->conn, fd, g->tls, CO_CONN_SERVER))
-        s->conn = NULL;
-    else if (epoll_ctl(g->epoll, EPOLL_CTL_ADD, fd, &ev) != 0)
-        send_away(g, s);
+    gate->counts.accepted++;
+    struct stranger *stranger = place(gate);
+    struct epoll_event ev = {.events = EPOLLIN, .data.u32 = (uint32_t)(stranger - gate->at)};
+    *stranger = (struct stranger){.from = from, .host = number_of(&from), .since_ns = co_now_ns()};
+    if (co_conn_new(&stranger->conn, fd, gate->tls, CO_CONN_SERVER))
+        stranger->conn = NULL;
+    else if (epoll_ctl(gate->epoll, EPOLL_CTL_ADD, fd, &ev) != 0)
+        send_away(gate, stranger);
     return true;
 }
 
-static void serve(co_gate *g, struct stranger *s)
+static void serve(co_gate *gate, struct stranger *stranger)
 {
-    if (!s->conn)
+    if (!stranger->conn)
         return;
-    co_err err = co_conn_work(s->conn);
+    co_err err = co_conn_work(stranger->conn);
     if (err) {
         if (err == CO_EINPUT) {
-            g->counts.wrong_token++;
-            g->counts.wrong_from = s->from;
+            gate->counts.wrong_token++;
+            gate->counts.wrong_from = stranger->from;
         }
-        send_away(g, s);
-    } else if (co_conn_known(s->conn)) {
-        epoll_ctl(g->epoll, EPOLL_CTL_DEL, co_conn_fd(s->conn), NULL);
-        g->known[g->n_known++] = s->conn;
-        g->counts.let_in++;
-        s->conn = NULL;
+        send_away(gate, stranger);
+    } else if (co_conn_known(stranger->conn)) {
+        epoll_ctl(gate->epoll, EPOLL_CTL_DEL, co_conn_fd(stranger->conn), NULL);
+        gate->known[gate->n_known++] = stranger->conn;
+        gate->counts.let_in++;
+        stranger->conn = NULL;
     }
 }
 
-co_conn *co_gate_turn(co_gate *g)
+co_conn *co_gate_turn(co_gate *gate)
 {
     struct epoll_event ev[TURN];
     uint64_t now = co_now_ns();
 
-    if (g->n_known) /* hand these out first: known[] has no room to let them pile up */
-        return g->known[--g->n_known];
+    if (gate->n_known) /* hand these out first: known[] has no room to let them pile up */
+        return gate->known[--gate->n_known];
     for (int i = 0; i < CO_STRANGERS; i++)
-        if (g->at[i].conn && now - g->at[i].since_ns > CO_STRANGER_MS * 1000000ull)
-            send_away(g, &g->at[i]);
-    if (g->deaf && now - g->deaf_since_ns > DEAF_MS * 1000000ull)
-        listen_again(g, true);
-    int n = epoll_wait(g->epoll, ev, TURN, 0);
+        if (gate->at[i].conn && now - gate->at[i].since_ns > CO_STRANGER_MS * 1000000ull)
+            send_away(gate, &gate->at[i]);
+    if (gate->deaf && now - gate->deaf_since_ns > DEAF_MS * 1000000ull)
+        listen_again(gate, true);
+    int n = epoll_wait(gate->epoll, ev, TURN, 0);
     bool more = false;
     for (int i = 0; i < n; i++)
         if (ev[i].data.u32 == LISTENER)
             more = true;
         else
-            serve(g, &g->at[ev[i].data.u32]);
+            serve(gate, &gate->at[ev[i].data.u32]);
     for (int i = 0; more && i < TURN; i++)
-        more = accept_one(g);
-    return g->n_known ? g->known[--g->n_known] : NULL;
+        more = accept_one(gate);
+    return gate->n_known ? gate->known[--gate->n_known] : NULL;
 }
 
-void co_gate_close(co_gate *g)
+void co_gate_close(co_gate *gate)
 {
-    if (!g)
+    if (!gate)
         return;
     for (int i = 0; i < CO_STRANGERS; i++)
-        co_conn_free(g->at[i].conn);
-    while (g->n_known)
-        co_conn_free(g->known[--g->n_known]);
-    close(g->listener);
-    close(g->epoll);
-    co_free(g);
+        co_conn_free(gate->at[i].conn);
+    while (gate->n_known)
+        co_conn_free(gate->known[--gate->n_known]);
+    close(gate->listener);
+    close(gate->epoll);
+    co_free(gate);
 }

@@ -42,8 +42,8 @@ static bool has_open(const char *pid, const char *link)
 
     snprintf(path, sizeof path, "/proc/%s/fd", pid);
     DIR *d = opendir(path);
-    for (struct dirent *e; d && !found && (e = readdir(d));) {
-        snprintf(path, sizeof path, "/proc/%s/fd/%s", pid, e->d_name);
+    for (struct dirent *entry; d && !found && (entry = readdir(d));) {
+        snprintf(path, sizeof path, "/proc/%s/fd/%s", pid, entry->d_name);
         ssize_t n = readlink(path, to, sizeof to - 1);
         if (n > 0) {
             to[n] = '\0';
@@ -88,10 +88,10 @@ bool co_net_holder(co_holder *out, int port)
         return false;
     snprintf(link, sizeof link, "socket:[%lu]", inode);
     DIR *d = opendir("/proc");
-    for (struct dirent *e; d && !out->pid && (e = readdir(d));)
-        if (isdigit((unsigned char)e->d_name[0]) && has_open(e->d_name, link)) {
-            out->pid = atoi(e->d_name);
-            command_of(out->command, sizeof out->command, e->d_name);
+    for (struct dirent *entry; d && !out->pid && (entry = readdir(d));)
+        if (isdigit((unsigned char)entry->d_name[0]) && has_open(entry->d_name, link)) {
+            out->pid = atoi(entry->d_name);
+            command_of(out->command, sizeof out->command, entry->d_name);
         }
     if (d)
         closedir(d);

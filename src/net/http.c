@@ -93,16 +93,16 @@ static void *header_list(const co_http_request *rq)
     return list;
 }
 
-static void set_up(co_http *h, const co_http_request *rq, void *headers, struct intake *in)
+static void set_up(co_http *http, const co_http_request *rq, void *headers, struct intake *in)
 {
-    void *e = h->pair.easy;
+    void *e = http->pair.easy;
 
     curl.easy_reset(e); /* keeps the connections open */
     curl.easy_setopt(e, OPT_URL, rq->url);
     curl.easy_setopt(e, OPT_PROTOCOLS, (long)PROTO_HTTP_AND_S);
     curl.easy_setopt(e, OPT_NOSIGNAL, 1L);
     curl.easy_setopt(e, OPT_USERAGENT, "cohort");
-    curl.easy_setopt(e, OPT_ERRORBUFFER, h->error);
+    curl.easy_setopt(e, OPT_ERRORBUFFER, http->error);
     curl.easy_setopt(e, OPT_HTTPHEADER, headers);
     curl.easy_setopt(e, OPT_WRITEFUNCTION, take_body);
     curl.easy_setopt(e, OPT_WRITEDATA, in);
@@ -150,34 +150,34 @@ static const char *why_late(const co_http *h)
 }
 
 /* Drives the transfer until it is done; *result is curl's code. */
-static co_err turn(co_http *h, int *result, const co_patience *p, const char *shown)
+static co_err turn(co_http *http, int *result, const co_patience *patience, const char *shown)
 {
     int running = 1, left;
 
     for (;;) {
-        if (curl.multi_perform(h->pair.multi, &running) != 0)
+        if (curl.multi_perform(http->pair.multi, &running) != 0)
             return co_fail(CO_EIO, "%s: curl_multi_perform fails", shown);
-        for (struct curl_message *m; (m = curl.multi_info_read(h->pair.multi, &left));)
-            if (m->what == 1) {
-                *result = m->data.result;
+        for (struct curl_message *message; (message = curl.multi_info_read(http->pair.multi, &left));)
+            if (message->what == 1) {
+                *result = message->data.result;
                 return CO_OK;
             }
         uint64_t now = co_now_ns();
-        if (p->give_up && atomic_load(p->give_up))
+        if (patience->give_up && atomic_load(patience->give_up))
             return co_fail(CO_ESTOP, "%s: asked to stop", shown);
-        if (now >= p->until_ns)
+        if (now >= patience->until_ns)
             break;
-        uint64_t ms = (p->until_ns - now) / 1000000 + 1;
-        curl.multi_poll(h->pair.multi, NULL, 0, ms < WAIT_MS ? (int)ms : WAIT_MS, NULL);
+        uint64_t ms = (patience->until_ns - now) / 1000000 + 1;
+        curl.multi_poll(http->pair.multi, NULL, 0, ms < WAIT_MS ? (int)ms : WAIT_MS, NULL);
     }
-    return co_fail(CO_ETIMEOUT, "%s%s", shown, why_late(h));
+    return co_fail(CO_ETIMEOUT, "%s%s", shown, why_late(http));
 }
 
 /* Takes ownership of headers. */
 static void end_transfer(co_http *h, bool given_up, void *headers)
 {
     if (given_up && !has_passed(h, INFO_NAMELOOKUP_TIME_T)) {
-        curl.easy_setopt(h->pair.easy, OPT_ERRORBUFFER, NULL); /* curl may use it after h is freed */
+        curl.easy_setopt(h->pair.easy, OPT_ERRORBUFFER, NULL); /* curl may use it after the co_http is freed */
         curl_pair_abandon(&h->pair, headers);
         return;
     }
@@ -185,16 +185,16 @@ static void end_transfer(co_http *h, bool given_up, void *headers)
     curl.slist_free_all(headers);
 }
 
-static co_err explain(const co_http *h, int code, const struct intake *in, const char *shown)
+static co_err explain(const co_http *http, int code, const struct intake *in, const char *shown)
 {
-    const char *what = *h->error ? h->error : curl.easy_strerror(code);
+    const char *what = *http->error ? http->error : curl.easy_strerror(code);
 
     if (in->body.failed)
         return co_fail(CO_ENOMEM, "%s: out of memory for the answer", shown);
     if (in->too_much)
         return co_fail(CO_EFORMAT, "%s: the answer is larger than the %zu bytes allowed", shown,
                        in->headers > CO_HTTP_HEADERS ? (size_t)CO_HTTP_HEADERS : in->most);
-    if (code == E_UNSUPPORTED_PROTOCOL && was_sent(h)) /* "HTTP/0.9" */
+    if (code == E_UNSUPPORTED_PROTOCOL && was_sent(http)) /* "HTTP/0.9" */
         code = E_WEIRD_SERVER_REPLY;
     switch (code) {
     case E_UNSUPPORTED_PROTOCOL:
@@ -216,7 +216,7 @@ static co_err explain(const co_http *h, int code, const struct intake *in, const
     }
 }
 
-co_err co_http_do(co_http *h, co_http_answer *out, const co_http_request *rq, const co_patience *p)
+co_err co_http_do(co_http *http, co_http_answer *out, const co_http_request *rq, const co_patience *patience)
 {
     struct intake in = {.most = rq->most};
     char shown[300];
@@ -227,16 +227,16 @@ co_err co_http_do(co_http *h, co_http_answer *out, const co_http_request *rq, co
     if (!headers)
         return co_fail(CO_ENOMEM, "out of memory for a request");
     show_url(shown, sizeof shown, rq->url);
-    h->error[0] = '\0';
-    set_up(h, rq, headers, &in);
-    co_err err = curl.multi_add_handle(h->pair.multi, h->pair.easy) == 0
-                     ? turn(h, &result, p, shown)
+    http->error[0] = '\0';
+    set_up(http, rq, headers, &in);
+    co_err err = curl.multi_add_handle(http->pair.multi, http->pair.easy) == 0
+                     ? turn(http, &result, patience, shown)
                      : co_fail(CO_EIO, "curl_multi_add_handle");
-    end_transfer(h, err == CO_ETIMEOUT || err == CO_ESTOP, headers);
+    end_transfer(http, err == CO_ETIMEOUT || err == CO_ESTOP, headers);
     if (!err && result != 0)
-        err = explain(h, result, &in, shown);
+        err = explain(http, result, &in, shown);
     if (!err) {
-        curl.easy_getinfo(h->pair.easy, INFO_RESPONSE_CODE, &status);
+        curl.easy_getinfo(http->pair.easy, INFO_RESPONSE_CODE, &status);
         co_str_addn(&in.body, "", 0); /* makes a buffer even for an empty body */
         size_t len = in.body.len;
         char *body = co_str_take(&in.body);

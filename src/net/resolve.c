@@ -58,28 +58,28 @@ static void *ask(void *arg)
 
 static co_err start_asking(struct question **out, const char *host, int port)
 {
-    struct question *q = co_zalloc(sizeof *q);
+    struct question *question = co_zalloc(sizeof *question);
     pthread_condattr_t how;
     pthread_t thread;
 
-    if (!q)
+    if (!question)
         return CO_ENOMEM;
-    pthread_mutex_init(&q->lock, NULL);
+    pthread_mutex_init(&question->lock, NULL);
     pthread_condattr_init(&how);
     pthread_condattr_setclock(&how, CLOCK_MONOTONIC);
-    pthread_cond_init(&q->answered, &how);
+    pthread_cond_init(&question->answered, &how);
     pthread_condattr_destroy(&how);
-    q->holders = 2;
-    snprintf(q->host, sizeof q->host, "%s", host);
-    snprintf(q->port, sizeof q->port, "%d", port);
-    if (co_thread_start(&thread, ask, q) != 0) {
-        q->holders = 1;
-        pthread_mutex_lock(&q->lock);
-        let_go(q);
+    question->holders = 2;
+    snprintf(question->host, sizeof question->host, "%s", host);
+    snprintf(question->port, sizeof question->port, "%d", port);
+    if (co_thread_start(&thread, ask, question) != 0) {
+        question->holders = 1;
+        pthread_mutex_lock(&question->lock);
+        let_go(question);
         return co_fail(CO_EIO, "cannot start a thread to resolve %s", host);
     }
     pthread_detach(thread);
-    *out = q;
+    *out = question;
     return CO_OK;
 }
 
@@ -110,30 +110,30 @@ static bool is_number(co_addr *out, const char *host, int port)
     return true;
 }
 
-co_err co_net_resolve(co_addr *out, int most, int *n, const char *host, int port, const co_patience *p)
+co_err co_net_resolve(co_addr *out, int most, int *n, const char *host, int port, const co_patience *patience)
 {
-    struct question *q = NULL;
+    struct question *question = NULL;
     co_err err = CO_OK;
 
     if (is_number(out, host, port)) {
         *n = 1;
         return CO_OK;
     }
-    CO_TRY(start_asking(&q, host, port));
-    pthread_mutex_lock(&q->lock);
-    while (!q->done && !err) {
-        int slice = patience_slice(p, 100, &err);
+    CO_TRY(start_asking(&question, host, port));
+    pthread_mutex_lock(&question->lock);
+    while (!question->done && !err) {
+        int slice = patience_slice(patience, 100, &err);
         uint64_t at = co_now_ns() + (uint64_t)slice * 1000000;
         struct timespec ts = {(time_t)(at / 1000000000), (long)(at % 1000000000)};
         if (!err)
-            pthread_cond_timedwait(&q->answered, &q->lock, &ts);
+            pthread_cond_timedwait(&question->answered, &question->lock, &ts);
     }
     if (err == CO_ETIMEOUT)
         co_fail(err, "the name %s was not resolved in time (name servers do not answer)", host);
-    else if (!err && q->status)
-        err = co_fail(CO_EIO, "the name %s cannot be resolved: %s", host, gai_strerror(q->status));
-    else if (!err && (*n = take_answers(out, most, q->list)) == 0)
+    else if (!err && question->status)
+        err = co_fail(CO_EIO, "the name %s cannot be resolved: %s", host, gai_strerror(question->status));
+    else if (!err && (*n = take_answers(out, most, question->list)) == 0)
         err = co_fail(CO_EIO, "the name %s has no IPv4 or IPv6 address", host);
-    let_go(q);
+    let_go(question);
     return err;
 }

@@ -47,9 +47,9 @@ typedef struct co_optim_def {
 extern const co_optim_def *const co_optims[]; /* sgd, adam, adamw, sparse_adam; NULL-terminated */
 const co_optim_def *co_optim_find(const char *name);
 
-/* --- schedules: the learning rate of every step, as PyTorch's schedulers give it --------------------------------
- * Warm-up comes before any of them: for the first `warmup` steps the rate rises in a straight line from
- * start * base to base, and the schedule's own clock begins after it. */
+/* --- schedules: the learning rate of every step, as PyTorch's schedulers give it ------------------------
+ * A warm-up may precede any of them: for the first `warmup` steps the rate rises linearly from start * base
+ * to base, and the schedule's own clock starts after it. */
 typedef struct co_pace {
     int64_t step;  /* steps done before this one: 0 for the first, counted from the end of the warm-up */
     int64_t steps; /* of the whole run, without the warm-up */
@@ -82,7 +82,7 @@ double co_schedule_lr(const co_schedule_def *def, const void *cfg, double base, 
 double co_schedule_momentum(const co_schedule_def *def, const void *cfg, int64_t warmup,
                             const co_pace *absolute);
 
-/* What a plateau remembers; all zero but drop = 1 before the first evaluation. Plain numbers, kept in checkpoints. */
+/* The state of a plateau, kept in checkpoints. Before the first evaluation drop is 1 and the rest is 0. */
 typedef struct co_plateau {
     double best, drop;
     int64_t bad, cooldown, seen;
@@ -92,7 +92,7 @@ typedef struct co_plateau {
 void co_plateau_see(const void *cfg, double base, double value, co_plateau *p);
 const char *co_plateau_monitor(const void *cfg); /* which value it wants: "val/loss", "val/acc" ... */
 
-/* --- the average of the weights ------------------------------------------------------------------------------ */
+/* --- the average of the weights ------------------------------------------------------------------------- */
 /* ema = w after the first applied step (t = 1), then ema + (1 - decay) * (w - ema). Any division into chunks
  * gives the same bits. */
 void co_ema_apply(float *ema, const float *w, size_t n, double decay, int64_t t);

@@ -1,5 +1,5 @@
-/* optim_int.h -- what the optimisers and the schedules share: the definitions that the tables list, Adam's fields,
- * a schedule's clock. */
+/* optim_int.h -- shared by the optimisers and the schedules: the definitions listed in the tables, Adam's
+ * fields, a schedule's clock. */
 #ifndef CO_OPTIM_OPTIM_INT_H
 #define CO_OPTIM_OPTIM_INT_H
 

@@ -22,7 +22,7 @@ static const co_option options[] = {
      "fraction of the previous step that is kept", .min = 0, .max = 1},
     {"dampening", CO_OPT_FLOAT, offsetof(struct sgd_cfg, dampening), "0",
      "share of the gradient left out of the momentum", .min = 0, .max = 1},
-    {"nesterov", CO_OPT_BOOL, offsetof(struct sgd_cfg, nesterov), "false", "look one momentum step ahead"},
+    {"nesterov", CO_OPT_BOOL, offsetof(struct sgd_cfg, nesterov), "false", "use Nesterov momentum"},
     {"weight_decay", CO_OPT_FLOAT, offsetof(struct sgd_cfg, weight_decay), "0",
      "added to the gradient, times the weight", .min = 0, .max = 1e6, .alias = "model.optimizer.weight_decay"},
     {0}};

@@ -13,9 +13,9 @@
 
 enum { JOIN_S = 600, SAY_MS = 3000, SAY_AGAIN_MS = 15000, SPEAKERS = 2 };
 
-waiting waiting_begin(const co_place *p, const co_patience *patience, void (*told)(const char *))
+waiting waiting_begin(const co_place *p, const co_patience *patience, void (*talk)(const char *))
 {
-    return (waiting){p, patience, told, co_now_ns() + SAY_MS * UINT64_C(1000000)};
+    return (waiting){p, patience, talk, co_now_ns() + SAY_MS * UINT64_C(1000000)};
 }
 
 int waiting_turn(waiting *w)
@@ -28,8 +28,8 @@ int waiting_turn(waiting *w)
     if (now >= w->say_ns) {
         snprintf(line, sizeof line, "%s: waiting; not all of the %d tasks have come to their `cohort launch`",
                  w->place->name, w->place->seats);
-        if (w->told && w->place->task < SPEAKERS)
-            w->told(line);
+        if (w->talk && w->place->task < SPEAKERS)
+            w->talk(line);
         w->say_ns = now + SAY_AGAIN_MS * UINT64_C(1000000);
     }
     uint64_t due = until < w->say_ns ? until : w->say_ns, ms = (due - now) / 1000000 + 1;
@@ -65,7 +65,7 @@ static co_err first_address(char *out, size_t size, const co_place *p)
     return CO_OK;
 }
 
-static co_err serve(co_place *p, co_meet *where, const co_patience *patience, void (*told)(const char *))
+static co_err serve(co_place *p, co_meet *where, const co_patience *patience, void (*talk)(const char *))
 {
     char host[CO_HOST_NAME];
     card c = {0};
@@ -82,7 +82,7 @@ static co_err serve(co_place *p, co_meet *where, const co_patience *patience, vo
     snprintf(c.token, sizeof c.token, "%s", where->insecure ? "" : where->token);
     if (!alone(p))
         co_addr_mine(c.also, sizeof c.also);
-    co_err err = p->row->share(p, &c, patience, told);
+    co_err err = p->row->share(p, &c, patience, talk);
     explicit_bzero(&c, sizeof c);
     if (err) {
         close(where->listener);
@@ -91,11 +91,11 @@ static co_err serve(co_place *p, co_meet *where, const co_patience *patience, vo
     return err;
 }
 
-static co_err join(co_place *p, co_meet *where, const co_patience *patience, void (*told)(const char *))
+static co_err join(co_place *p, co_meet *where, const co_patience *patience, void (*talk)(const char *))
 {
     card c;
 
-    CO_TRY(p->row->share(p, &c, patience, told));
+    CO_TRY(p->row->share(p, &c, patience, talk));
     if (!*c.token && !where->insecure)
         return co_fail(
             CO_EINPUT,
@@ -108,7 +108,7 @@ static co_err join(co_place *p, co_meet *where, const co_patience *patience, voi
     return CO_OK;
 }
 
-co_err co_place_share(co_place *p, co_meet *where, void (*told)(const char *line))
+co_err co_place_share(co_place *p, co_meet *where, void (*talk)(const char *line))
 {
     co_patience patience = co_patience_s(where->join_timeout_s > 0 ? where->join_timeout_s : JOIN_S);
     char host[CO_HOST_NAME];
@@ -134,7 +134,7 @@ co_err co_place_share(co_place *p, co_meet *where, void (*told)(const char *line
         co_endpoint_text(where->endpoint, sizeof where->endpoint, host, lobby_port(p->run_id, 0));
         return CO_OK;
     }
-    return p->seat == 0 ? serve(p, where, &patience, told) : join(p, where, &patience, told);
+    return p->seat == 0 ? serve(p, where, &patience, talk) : join(p, where, &patience, talk);
 }
 
 void co_place_say(char *out, size_t size, const co_place *p, const co_meet *where)

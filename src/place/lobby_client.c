@@ -94,7 +94,7 @@ static co_err ask_all(card *out, munge *m, const char *host, const char *run_id,
             co_addr_set_port(&to[i], lobby_port(run_id, k));
             co_err err = ask_one(out, m, greeting, &to[i], p);
             co_addr_text(via, sizeof via, &to[i]);
-            if (!err) { /* this address works, so the roster will be reached by it, too */
+            if (!err) { /* this address works: use it for the roster as well */
                 co_endpoint_parse(&at, out->endpoint);
                 co_endpoint_text(out->endpoint, sizeof out->endpoint, via, at.port);
                 return CO_OK;
@@ -106,7 +106,7 @@ static co_err ask_all(card *out, munge *m, const char *host, const char *run_id,
 }
 
 co_err lobby_ask(card *out, const char *host, const char *run_id, int seat, const co_patience *p,
-                 void (*told)(const char *))
+                 void (*talk)(const char *))
 {
     char greeting[200], line[800];
     uint64_t began = co_now_ns(), say_at = began + TALK_MS * UINT64_C(1000000);
@@ -123,7 +123,7 @@ co_err lobby_ask(card *out, const char *host, const char *run_id, int seat, cons
             break;
         }
         if (now >= say_at) {
-            told(line);
+            talk(line);
             say_at = now + 5 * TALK_MS * UINT64_C(1000000);
         }
         poll(NULL, 0, now - began < UINT64_C(1000000000) ? 30 : 200);

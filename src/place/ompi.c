@@ -46,9 +46,9 @@ static bool learn_hosts(co_place *p)
     return true;
 }
 
-static co_err share(co_place *p, card *c, const co_patience *patience, void (*told)(const char *))
+static co_err share(co_place *p, card *c, const co_patience *patience, void (*talk)(const char *))
 {
-    waiting w = waiting_begin(p, patience, told);
+    waiting w = waiting_begin(p, patience, talk);
     char text[CARD_TEXT] = "";
 
     CO_TRY(enter(p));

@@ -52,8 +52,8 @@ typedef struct co_place {
 co_err co_place_find(co_place *out, const co_place_ask *ask);
 /* Fills in the endpoint, role, token, further addresses and this host's name. The first launcher listens
  * and sends this to the others, which wait for it (under mpirun every launcher waits for all), at most
- * where->join_timeout_s. `told` is called with a line of text when the wait is long. */
-co_err co_place_share(co_place *p, co_meet *where, void (*told)(const char *line));
+ * where->join_timeout_s. `talk` is called with a line of text when the wait is long. */
+co_err co_place_share(co_place *p, co_meet *where, void (*talk)(const char *line));
 /* "Slurm job 12 step 0: 2 hosts, this is 0 (node1); they meet at node1:29400"; "" if another launcher
  * prints it. */
 void co_place_say(char *out, size_t size, const co_place *p, const co_meet *where);

@@ -38,7 +38,7 @@ typedef struct place_row {
      * with all its addresses. */
     co_err (*address)(char *out, size_t size, const co_place *p);
     /* Seat 0 sends `c`, the others receive it. NULL: p->endpoint is known from the environment. */
-    co_err (*share)(co_place *p, card *c, const co_patience *patience, void (*told)(const char *));
+    co_err (*share)(co_place *p, card *c, const co_patience *patience, void (*talk)(const char *));
     void (*close)(co_place *p); /* or NULL */
     const char *one_each;       /* command that starts one launcher on each host; %d: number of hosts */
     bool needs_token;           /* there is no screen to show a token on: COHORT_TOKEN must be set */
@@ -86,7 +86,7 @@ bool lobby_greeted(int *seat, const char *text, const char *run_id, int seats); 
 co_err lobby_open(lobby **out, const char *address, const char *run_id, int seats, const card *c);
 void lobby_close(lobby *l); /* NULL is fine */
 co_err lobby_ask(card *out, const char *host, const char *run_id, int seat, const co_patience *p,
-                 void (*told)(const char *));
+                 void (*talk)(const char *));
 
 /* ---- which tasks are on one host ---- */
 bool layout_alone(co_place *p); /* true, and p is filled in, if all tasks are on this host */
@@ -98,10 +98,10 @@ void layout_take(co_place *p, const int *host);
 typedef struct waiting {
     const co_place *place;
     const co_patience *patience;
-    void (*told)(const char *line);
+    void (*talk)(const char *line);
     uint64_t say_ns; /* when the next line is due */
 } waiting;
-waiting waiting_begin(const co_place *p, const co_patience *patience, void (*told)(const char *));
+waiting waiting_begin(const co_place *p, const co_patience *patience, void (*talk)(const char *));
 /* Call before each sleep: returns how many ms to sleep at most; 0: the time is over. When the wait is long,
  * two launchers of each host print a line: one of the two may be the one that has not come. */
 int waiting_turn(waiting *w);

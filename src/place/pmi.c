@@ -174,9 +174,9 @@ static co_err pass(co_place *p, char text[CARD_TEXT], waiting *w)
                : co_fail(CO_EFORMAT, "PMI has no card from the first process");
 }
 
-static co_err share(co_place *p, card *c, const co_patience *patience, void (*told)(const char *))
+static co_err share(co_place *p, card *c, const co_patience *patience, void (*talk)(const char *))
 {
-    waiting w = waiting_begin(p, patience, told);
+    waiting w = waiting_begin(p, patience, talk);
     char text[CARD_TEXT] = "";
     co_err err = p->channel ? CO_OK : enter(p, &w); /* no channel yet if all tasks are on this host */
 

@@ -1,8 +1,8 @@
 /* slurm.c -- inside Slurm. In a step there is a launcher for each task. A batch script or an interactive
  * shell is not in a step: there the launcher runs itself again under srun.
  *
- * SLURM_STEP_ID does not prove that we are in a step: newer versions set it in batch scripts and interactive
- * shells, too, to numbers near 2^32. The first name in SLURM_STEP_NODELIST is the first host. If that name
+ * SLURM_STEP_ID does not prove that we are in a step: newer versions set it to numbers near 2^32 in batch
+ * scripts and interactive shells. The first name in SLURM_STEP_NODELIST is the first host. If that name
  * does not resolve, scontrol gives the address.
  */
 #include "place/place_int.h"
@@ -122,7 +122,7 @@ static co_err first_host(char *out, size_t size, const co_place *p)
         p->name, *p->first ? p->first : "not named", p->nodes);
 }
 
-static co_err share(co_place *p, card *c, const co_patience *patience, void (*told)(const char *))
+static co_err share(co_place *p, card *c, const co_patience *patience, void (*talk)(const char *))
 {
     char host[CO_HOST_NAME];
     co_err err;
@@ -131,7 +131,7 @@ static co_err share(co_place *p, card *c, const co_patience *patience, void (*to
         err = lobby_open(&p->lobby, strncmp(c->endpoint, "127.", 4) == 0 ? "127.0.0.1" : "", p->run_id,
                          p->seats, c);
     else if (!(err = first_host(host, sizeof host, p)))
-        err = lobby_ask(c, host, p->run_id, p->seat, patience, told);
+        err = lobby_ask(c, host, p->run_id, p->seat, patience, talk);
     if (err != CO_EIO)
         return err;
     char why[300];

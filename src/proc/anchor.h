@@ -7,7 +7,7 @@
  * inherit. It runs in a session of its own, ignores signals, and sleeps until the launcher is gone. Processes
  * that changed their environment, or belong to another user, are not found.
  *
- *     co_anchor_start(&anchor, "COHORT_LAUNCHER=1234-5678");   // before the first worker, which gets this entry
+ *     co_anchor_start(&anchor, "COHORT_LAUNCHER=1234-5678");   // before the first worker gets this entry
  *     ...
  *     co_anchor_release(&anchor);                              // all workers are gone: nothing to kill
  */

@@ -9,7 +9,7 @@
  *     co_death_traces_take(&before, "");
  *     ...
  *     co_death_cause cause;
- *     co_death_tell(&cause, status, pid, &before);     // "killed by SIGKILL (9), by the kernel's out-of-memory killer"
+ *     co_death_tell(&cause, status, pid, &before);     // "killed by SIGKILL (9), by the kernel's ..."
  */
 #ifndef CO_PROC_DEATH_H
 #define CO_PROC_DEATH_H

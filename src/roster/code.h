@@ -49,12 +49,12 @@ typedef struct co_job_plan {
 } co_job_plan;
 /* The text for co_meet.plan; the caller owns it (co_free). */
 char *co_job_plan_text(const char *version, const char *const *words, int n);
-/* Asks the host at `where` for its plan and waits for the answer, as long as `p` allows. `told` is called
+/* Asks the host at `where` for its plan and waits for the answer, as long as `p` allows. `talk` is called
  * with a line of text when that takes long. The connection stays open until co_ask_close, whose `why`, if
  * not NULL, tells that host why this one does not join. */
 typedef struct co_ask co_ask;
 co_err co_ask_open(co_ask **out, co_job_plan *plan, const co_meet *where, const co_patience *p,
-                   void (*told)(void *, const char *), void *ctx);
+                   void (*talk)(void *, const char *), void *ctx);
 void co_ask_close(co_ask *a, const char *why); /* NULL is fine */
 void co_job_plan_free(co_job_plan *plan);
 

@@ -38,55 +38,56 @@ void co_layout_fini(co_layout *l)
     *l = (co_layout){0};
 }
 
-static co_err check_entry(const co_layout *l, const co_entry *e, size_t *count)
+static co_err check_entry(const co_layout *layout, const co_entry *entry, size_t *count)
 {
     char text[128];
     size_t bytes;
-    co_dtype want = e->kind == CO_KIND_COUNTER ? CO_I64 : CO_F32;
+    co_dtype want = entry->kind == CO_KIND_COUNTER ? CO_I64 : CO_F32;
 
-    if (co_layout_find(l, e->name))
-        return co_fail(CO_EINPUT, "'%s' is declared twice: names in a model are unique", e->name);
-    if (e->dtype != want || (e->kind == CO_KIND_COUNTER && e->shape.nd != 0))
+    if (co_layout_find(layout, entry->name))
+        return co_fail(CO_EINPUT, "'%s' is declared twice: names in a model are unique", entry->name);
+    if (entry->dtype != want || (entry->kind == CO_KIND_COUNTER && entry->shape.nd != 0))
         return co_fail(CO_EINPUT, "'%s' is %s %s: parameters and statistics are F32, counters are I64 scalars",
-                       e->name, co_dtype_name(e->dtype), co_shape_text(text, sizeof text, &e->shape));
-    if (!co_shape_bytes(&bytes, &e->shape, e->dtype) || bytes / 4 > MAX_ENTRY)
-        return co_fail(CO_EINPUT, "'%s' %s is too large: at most 2^34 elements", e->name,
-                       co_shape_text(text, sizeof text, &e->shape));
+                       entry->name, co_dtype_name(entry->dtype),
+                       co_shape_text(text, sizeof text, &entry->shape));
+    if (!co_shape_bytes(&bytes, &entry->shape, entry->dtype) || bytes / 4 > MAX_ENTRY)
+        return co_fail(CO_EINPUT, "'%s' %s is too large: at most 2^34 elements", entry->name,
+                       co_shape_text(text, sizeof text, &entry->shape));
     if (bytes == 0)
-        return co_fail(CO_EINPUT, "'%s' %s has no elements", e->name,
-                       co_shape_text(text, sizeof text, &e->shape));
-    if (e->sparse && (e->kind != CO_KIND_PARAM || e->shape.nd < 1))
-        return co_fail(CO_EINPUT, "'%s' cannot be sparse: only a parameter with rows can", e->name);
+        return co_fail(CO_EINPUT, "'%s' %s has no elements", entry->name,
+                       co_shape_text(text, sizeof text, &entry->shape));
+    if (entry->sparse && (entry->kind != CO_KIND_PARAM || entry->shape.nd < 1))
+        return co_fail(CO_EINPUT, "'%s' cannot be sparse: only a parameter with rows can", entry->name);
     *count = bytes / 4;
     return CO_OK;
 }
 
-co_err co_layout_add(co_layout *l, const co_entry *e)
+co_err co_layout_add(co_layout *layout, const co_entry *entry)
 {
     size_t count = 0, end;
 
-    CO_ASSERT(!l->closed, "an entry was added to a closed layout");
-    CO_TRY(check_entry(l, e, &count));
-    if (__builtin_add_overflow(l->count, aligned(count), &end) || end > ((size_t)1 << 60))
-        return co_fail(CO_EINPUT, "'%s': the model is too large", e->name);
-    if (l->n == l->room) {
-        int room = l->room ? 2 * l->room : 32;
-        co_entry *grown = co_realloc(l->entry, (size_t)room * sizeof *grown);
+    CO_ASSERT(!layout->closed, "an entry was added to a closed layout");
+    CO_TRY(check_entry(layout, entry, &count));
+    if (__builtin_add_overflow(layout->count, aligned(count), &end) || end > ((size_t)1 << 60))
+        return co_fail(CO_EINPUT, "'%s': the model is too large", entry->name);
+    if (layout->n == layout->room) {
+        int room = layout->room ? 2 * layout->room : 32;
+        co_entry *grown = co_realloc(layout->entry, (size_t)room * sizeof *grown);
         if (!grown)
             return CO_ENOMEM;
-        l->entry = grown;
-        l->room = room;
+        layout->entry = grown;
+        layout->room = room;
     }
-    const char *name = co_pool_str(&l->pool, e->name);
+    const char *name = co_pool_str(&layout->pool, entry->name);
     if (!name)
         return CO_ENOMEM;
-    co_entry *mine = &l->entry[l->n++];
-    *mine = *e;
+    co_entry *mine = &layout->entry[layout->n++];
+    *mine = *entry;
     mine->name = name;
-    mine->offset = l->count;
+    mine->offset = layout->count;
     mine->count = count;
     mine->marks_offset = 0;
-    l->count = end;
+    layout->count = end;
     return CO_OK;
 }
 
@@ -181,24 +182,24 @@ int *co_layout_by_name(const co_layout *l)
     return idx;
 }
 
-void co_layout_initialise(const co_layout *l, float *state, uint64_t seed)
+void co_layout_initialise(const co_layout *layout, float *state, uint64_t seed)
 {
     co_rng_key key = co_rng_key_make(seed, CO_RNG_INIT);
 
-    memset(state, 0, l->count * sizeof *state); /* sets padding, zero entries and counters */
-    for (int i = 0; i < l->n; i++) {
-        const co_entry *e = &l->entry[i];
-        float *x = state + e->offset; /* [shape], row-major */
-        uint32_t stream = co_rng_stream(e->name);
+    memset(state, 0, layout->count * sizeof *state); /* sets padding, zero entries and counters */
+    for (int i = 0; i < layout->n; i++) {
+        const co_entry *entry = &layout->entry[i];
+        float *x = state + entry->offset; /* [shape], row-major */
+        uint32_t stream = co_rng_stream(entry->name);
 
-        if (e->kind == CO_KIND_COUNTER)
+        if (entry->kind == CO_KIND_COUNTER)
             continue;
-        if (e->init.kind == CO_INIT_UNIFORM)
-            co_rng_uniform(x, e->count, -e->init.a, e->init.a, key, stream, 0, 0);
-        else if (e->init.kind == CO_INIT_NORMAL)
-            co_rng_normal(x, e->count, 0.0f, e->init.a, key, stream, 0, 0);
-        else if (e->init.kind == CO_INIT_ONE)
-            for (size_t k = 0; k < e->count; k++)
+        if (entry->init.kind == CO_INIT_UNIFORM)
+            co_rng_uniform(x, entry->count, -entry->init.a, entry->init.a, key, stream, 0, 0);
+        else if (entry->init.kind == CO_INIT_NORMAL)
+            co_rng_normal(x, entry->count, 0.0f, entry->init.a, key, stream, 0, 0);
+        else if (entry->init.kind == CO_INIT_ONE)
+            for (size_t k = 0; k < entry->count; k++)
                 x[k] = 1.0f;
     }
 }

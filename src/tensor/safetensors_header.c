@@ -72,56 +72,57 @@ co_err st_parse_length(uint64_t *out, const char *bytes, uint64_t file_len, cons
     return CO_OK;
 }
 
-static co_err parse_shape(co_st_tensor *t, const json_t *shape, const char *what)
+static co_err parse_shape(co_st_tensor *tensor, const json_t *shape, const char *what)
 {
     size_t nd = json_array_size(shape);
 
     if (!json_is_array(shape))
-        return co_fail(CO_EFORMAT, "%s: tensor %s has no shape", what, t->name);
+        return co_fail(CO_EFORMAT, "%s: tensor %s has no shape", what, tensor->name);
     if (nd > CO_MAX_DIMS)
         return co_fail(CO_EFORMAT, "%s: tensor %s has %zu dimensions; at most %d are supported", what,
-                       t->name, nd, CO_MAX_DIMS);
+                       tensor->name, nd, CO_MAX_DIMS);
     for (size_t i = 0; i < nd; i++) {
         const json_t *d = json_array_get(shape, i);
         if (!json_is_integer(d) || json_integer_value(d) < 0)
-            return co_fail(CO_EFORMAT, "%s: tensor %s: dimension %zu is not a whole number", what, t->name, i);
-        t->shape.d[i] = json_integer_value(d);
+            return co_fail(CO_EFORMAT, "%s: tensor %s: dimension %zu is not a whole number", what,
+                           tensor->name, i);
+        tensor->shape.d[i] = json_integer_value(d);
     }
-    t->shape.nd = (int)nd;
+    tensor->shape.nd = (int)nd;
     return CO_OK;
 }
 
-static co_err parse_dtype(co_st_tensor *t, const char *dtype, const char *what)
+static co_err parse_dtype(co_st_tensor *tensor, const char *dtype, const char *what)
 {
     if (!dtype || dtype_bits(dtype) == 0)
-        return co_fail(CO_EFORMAT, "%s: tensor %s: dtype '%.32s' is not one of safetensors", what, t->name,
-                       dtype ? dtype : "");
-    snprintf(t->dtype_name, sizeof t->dtype_name, "%s", dtype);
-    if (!co_dtype_parse(&t->dtype, dtype))
-        t->dtype = CO_DTYPE_COUNT;
+        return co_fail(CO_EFORMAT, "%s: tensor %s: dtype '%.32s' is not one of safetensors", what,
+                       tensor->name, dtype ? dtype : "");
+    snprintf(tensor->dtype_name, sizeof tensor->dtype_name, "%s", dtype);
+    if (!co_dtype_parse(&tensor->dtype, dtype))
+        tensor->dtype = CO_DTYPE_COUNT;
     return CO_OK;
 }
 
 /* Checks begin and end against dtype and shape. */
-static co_err check_length(const co_st_tensor *t, const char *what)
+static co_err check_length(const co_st_tensor *tensor, const char *what)
 {
     uint64_t bits = 1;
     bool fits = true;
     char shape[160];
 
-    for (int i = 0; i < t->shape.nd; i++)
-        fits = fits && !__builtin_mul_overflow(bits, (uint64_t)t->shape.d[i], &bits);
-    fits = fits && !__builtin_mul_overflow(bits, (uint64_t)dtype_bits(t->dtype_name), &bits);
-    co_shape_text(shape, sizeof shape, &t->shape);
+    for (int i = 0; i < tensor->shape.nd; i++)
+        fits = fits && !__builtin_mul_overflow(bits, (uint64_t)tensor->shape.d[i], &bits);
+    fits = fits && !__builtin_mul_overflow(bits, (uint64_t)dtype_bits(tensor->dtype_name), &bits);
+    co_shape_text(shape, sizeof shape, &tensor->shape);
     if (!fits)
-        return co_fail(CO_EFORMAT, "%s: tensor %s: the size of %s %s overflows", what, t->name, t->dtype_name,
-                       shape);
+        return co_fail(CO_EFORMAT, "%s: tensor %s: the size of %s %s overflows", what, tensor->name,
+                       tensor->dtype_name, shape);
     if (bits % 8 != 0)
-        return co_fail(CO_EFORMAT, "%s: tensor %s: %s %s is not a whole number of bytes", what, t->name,
-                       t->dtype_name, shape);
-    if (bits / 8 != t->len)
+        return co_fail(CO_EFORMAT, "%s: tensor %s: %s %s is not a whole number of bytes", what, tensor->name,
+                       tensor->dtype_name, shape);
+    if (bits / 8 != tensor->len)
         return co_fail(CO_EFORMAT, "%s: tensor %s: %s %s is %" PRIu64 " bytes, data_offsets span %" PRIu64,
-                       what, t->name, t->dtype_name, shape, bits / 8, t->len);
+                       what, tensor->name, tensor->dtype_name, shape, bits / 8, tensor->len);
     return CO_OK;
 }
 
@@ -161,23 +162,23 @@ static co_err expect(cursor *c, char want)
 }
 
 /* Copies a string into the pool. Most strings are plain printable ASCII and need no JSON parser. */
-static co_err take_string(const char **out, cursor *c, co_pool *pool)
+static co_err take_string(const char **out, cursor *cur, co_pool *pool)
 {
     json_t *v = NULL;
 
-    if (next_char(c) != '"')
+    if (next_char(cur) != '"')
         return co_fail(CO_EFORMAT, "%s: not valid JSON: a string was expected at byte %zu of the header",
-                       c->what, c->at);
-    size_t end = c->at + 1;
-    while (end < c->len && c->bytes[end] >= ' ' && c->bytes[end] < 0x7f && c->bytes[end] != '"' &&
-           c->bytes[end] != '\\')
+                       cur->what, cur->at);
+    size_t end = cur->at + 1;
+    while (end < cur->len && cur->bytes[end] >= ' ' && cur->bytes[end] < 0x7f && cur->bytes[end] != '"' &&
+           cur->bytes[end] != '\\')
         end++;
-    if (end < c->len && c->bytes[end] == '"') {
-        *out = co_pool_strn(pool, c->bytes + c->at + 1, end - c->at - 1);
-        c->at = end + 1;
+    if (end < cur->len && cur->bytes[end] == '"') {
+        *out = co_pool_strn(pool, cur->bytes + cur->at + 1, end - cur->at - 1);
+        cur->at = end + 1;
         return *out ? CO_OK : CO_ENOMEM;
     }
-    CO_TRY(co_json_parse_at(&v, &c->at, c->bytes, c->len, c->what));
+    CO_TRY(co_json_parse_at(&v, &cur->at, cur->bytes, cur->len, cur->what));
     *out = co_pool_str(pool, json_string_value(v));
     json_decref(v);
     return *out ? CO_OK : CO_ENOMEM;
@@ -207,21 +208,21 @@ static co_err take_meta(co_st_file *f, cursor *c, const char *key)
     return CO_OK;
 }
 
-static co_err take_tensor(co_st_file *f, cursor *c, const char *name)
+static co_err take_tensor(co_st_file *file, cursor *cur, const char *name)
 {
-    bool cut = c->len - c->at > MAX_ENTRY;
+    bool cut = cur->len - cur->at > MAX_ENTRY;
     json_t *v = NULL;
 
-    CO_TRY(grow((void **)&f->tensor, f->n, sizeof *f->tensor));
-    co_err err = co_json_parse_at(&v, &c->at, c->bytes, cut ? c->at + MAX_ENTRY : c->len, f->what);
+    CO_TRY(grow((void **)&file->tensor, file->n, sizeof *file->tensor));
+    co_err err = co_json_parse_at(&v, &cur->at, cur->bytes, cut ? cur->at + MAX_ENTRY : cur->len, file->what);
     if (err == CO_EFORMAT && cut)
         return co_fail(CO_EFORMAT, "%s: tensor %s: its entry is not valid JSON, or is longer than %d bytes",
-                       f->what, name, MAX_ENTRY);
+                       file->what, name, MAX_ENTRY);
     if (err)
         return err;
-    co_st_tensor *t = &f->tensor[f->n++];
-    *t = (co_st_tensor){.name = name};
-    err = parse_tensor(f, t, v, ST_LENGTH + c->len);
+    co_st_tensor *tensor = &file->tensor[file->n++];
+    *tensor = (co_st_tensor){.name = name};
+    err = parse_tensor(file, tensor, v, ST_LENGTH + cur->len);
     json_decref(v);
     return err;
 }
@@ -279,42 +280,42 @@ static int key_order(const void *a, const void *b)
 }
 
 /* Checks that there is no gap and no overlap, and that the last tensor ends where the file ends. */
-static co_err check_tiling(const co_st_file *f, uint64_t base, uint64_t file_len)
+static co_err check_tiling(const co_st_file *file, uint64_t base, uint64_t file_len)
 {
     uint64_t at = base;
 
-    for (int i = 0; i < f->n; i++) {
-        const co_st_tensor *t = &f->tensor[i];
-        if (t->offset != at)
+    for (int i = 0; i < file->n; i++) {
+        const co_st_tensor *tensor = &file->tensor[i];
+        if (tensor->offset != at)
             return co_fail(CO_EFORMAT,
                            "%s: tensor %s begins at byte %" PRIu64
                            " of the data, the one before ends at %" PRIu64 ": %s",
-                           f->what, t->name, t->offset - base, at - base,
-                           t->offset < at ? "they overlap" : "a hole");
-        at += t->len;
+                           file->what, tensor->name, tensor->offset - base, at - base,
+                           tensor->offset < at ? "they overlap" : "a hole");
+        at += tensor->len;
     }
     if (at != file_len)
         return co_fail(CO_EFORMAT, "%s: the header describes %" PRIu64 " bytes, the file has %" PRIu64 ": %s",
-                       f->what, at, file_len, at > file_len ? "cut short" : "extra bytes at the end");
+                       file->what, at, file_len, at > file_len ? "cut short" : "extra bytes at the end");
     return CO_OK;
 }
 
-static co_err sort_names(co_st_file *f)
+static co_err sort_names(co_st_file *file)
 {
-    f->by_name = co_array((size_t)f->n, sizeof *f->by_name);
-    if (!f->by_name)
+    file->by_name = co_array((size_t)file->n, sizeof *file->by_name);
+    if (!file->by_name)
         return CO_ENOMEM;
-    for (int i = 0; i < f->n; i++)
-        f->by_name[i] = &f->tensor[i];
-    qsort(f->by_name, (size_t)f->n, sizeof *f->by_name, name_order);
-    for (int i = 1; i < f->n; i++)
-        if (strcmp(f->by_name[i - 1]->name, f->by_name[i]->name) == 0)
-            return co_fail(CO_EFORMAT, "%s: duplicate tensor %s", f->what, f->by_name[i]->name);
-    if (f->n_meta > 1)
-        qsort(f->meta, (size_t)f->n_meta, sizeof *f->meta, key_order);
-    for (int i = 1; i < f->n_meta; i++)
-        if (strcmp(f->meta[i - 1].key, f->meta[i].key) == 0)
-            return co_fail(CO_EFORMAT, "%s: duplicate __metadata__ '%s'", f->what, f->meta[i].key);
+    for (int i = 0; i < file->n; i++)
+        file->by_name[i] = &file->tensor[i];
+    qsort(file->by_name, (size_t)file->n, sizeof *file->by_name, name_order);
+    for (int i = 1; i < file->n; i++)
+        if (strcmp(file->by_name[i - 1]->name, file->by_name[i]->name) == 0)
+            return co_fail(CO_EFORMAT, "%s: duplicate tensor %s", file->what, file->by_name[i]->name);
+    if (file->n_meta > 1)
+        qsort(file->meta, (size_t)file->n_meta, sizeof *file->meta, key_order);
+    for (int i = 1; i < file->n_meta; i++)
+        if (strcmp(file->meta[i - 1].key, file->meta[i].key) == 0)
+            return co_fail(CO_EFORMAT, "%s: duplicate __metadata__ '%s'", file->what, file->meta[i].key);
     return CO_OK;
 }
 
@@ -358,16 +359,16 @@ co_err co_st_parse(co_st_file **out, const char *bytes, size_t len, uint64_t fil
         return co_fail(CO_EFORMAT, "%s: the header does not begin with '{' (is it a safetensors file?)", what);
 
     co_err err = CO_ENOMEM;
-    co_st_file *f = co_zalloc(sizeof *f);
-    if (f) {
-        f->fd = -1;
-        f->what = co_pool_str(&f->pool, what);
-        if (f->what)
-            err = parse_header(f, &(cursor){bytes + ST_LENGTH, n, 0, what}, file_len);
+    co_st_file *file = co_zalloc(sizeof *file);
+    if (file) {
+        file->fd = -1;
+        file->what = co_pool_str(&file->pool, what);
+        if (file->what)
+            err = parse_header(file, &(cursor){bytes + ST_LENGTH, n, 0, what}, file_len);
     }
     if (err)
-        co_st_close(f);
+        co_st_close(file);
     else
-        *out = f;
+        *out = file;
     return err;
 }

@@ -70,14 +70,16 @@ static co_err add_tensors(json_t *root, const co_st_tensor *tensors, int n, uint
     size_t len;
 
     for (int i = 0; i < n; i++) {
-        const co_st_tensor *t = &tensors[i];
-        if (!co_shape_bytes(&len, &t->shape, t->dtype) || len > INT64_MAX - at)
-            return co_fail(CO_EINPUT, "%s: tensor %s is too large, or its dtype is unknown", path, t->name);
-        if (json_object_get(root, t->name))
-            return co_fail(CO_EINPUT, "%s: two tensors are named %s", path, t->name);
-        json_t *v = tensor_json(t, at, at + len);
-        if (!v || json_object_set_new(root, t->name, v) != 0)
-            return co_fail(CO_ENOMEM, "%s: no memory for tensor %s, or its name is not UTF-8", path, t->name);
+        const co_st_tensor *tensor = &tensors[i];
+        if (!co_shape_bytes(&len, &tensor->shape, tensor->dtype) || len > INT64_MAX - at)
+            return co_fail(CO_EINPUT, "%s: tensor %s is too large, or its dtype is unknown", path,
+                           tensor->name);
+        if (json_object_get(root, tensor->name))
+            return co_fail(CO_EINPUT, "%s: two tensors are named %s", path, tensor->name);
+        json_t *v = tensor_json(tensor, at, at + len);
+        if (!v || json_object_set_new(root, tensor->name, v) != 0)
+            return co_fail(CO_ENOMEM, "%s: no memory for tensor %s, or its name is not UTF-8", path,
+                           tensor->name);
         at += len;
     }
     *data = at;
@@ -163,26 +165,26 @@ co_err co_st_create(co_st_writer **out, const char *path, const co_st_tensor *te
     char *header = NULL;
     uint64_t data = 0;
     co_err err = CO_ENOMEM;
-    co_st_writer *w = NULL;
+    co_st_writer *writer = NULL;
 
     if (metadata && !all_strings(metadata))
         return co_fail(CO_EINPUT, "%s: the values of __metadata__ must be strings", path);
     CO_TRY(header_text(&header, tensors, n, metadata, &data, path));
-    w = co_zalloc(sizeof *w);
-    if (w) {
-        w->fd = -1;
-        w->path = co_strdup(path);
-        w->block = co_alloc(BLOCK);
-        if (w->path && w->block)
-            err = start(w, header, data);
+    writer = co_zalloc(sizeof *writer);
+    if (writer) {
+        writer->fd = -1;
+        writer->path = co_strdup(path);
+        writer->block = co_alloc(BLOCK);
+        if (writer->path && writer->block)
+            err = start(writer, header, data);
     }
     co_free(header);
     if (!err)
-        *out = w;
-    else if (w && w->fd >= 0)
-        co_st_abort(w);
+        *out = writer;
+    else if (writer && writer->fd >= 0)
+        co_st_abort(writer);
     else
-        writer_free(w);
+        writer_free(writer);
     return err;
 }
 
@@ -194,30 +196,30 @@ co_err co_st_write(co_st_writer *w, const void *bytes, size_t len)
     return put(w, bytes, len);
 }
 
-co_err co_st_finish(co_st_writer *w, char hex[65], uint64_t *file_len)
+co_err co_st_finish(co_st_writer *writer, char hex[65], uint64_t *file_len)
 {
     co_err err = CO_OK;
 
-    if (w->written != w->total)
-        err = co_fail(CO_EINPUT, "%s: %" PRIu64 " bytes of the declared tensors were never written", w->path,
-                      w->total - w->written);
+    if (writer->written != writer->total)
+        err = co_fail(CO_EINPUT, "%s: %" PRIu64 " bytes of the declared tensors were never written",
+                      writer->path, writer->total - writer->written);
     if (!err)
-        err = flush(w);
-    if (!err && fsync(w->fd) != 0)
-        err = co_fail(CO_EIO, "fsync %s: %m", w->path);
+        err = flush(writer);
+    if (!err && fsync(writer->fd) != 0)
+        err = co_fail(CO_EIO, "fsync %s: %m", writer->path);
     if (!err) {
-        int fd = w->fd;
-        w->fd = -1;
+        int fd = writer->fd;
+        writer->fd = -1;
         if (close(fd) != 0)
-            err = co_fail(CO_EIO, "close %s: %m", w->path);
+            err = co_fail(CO_EIO, "close %s: %m", writer->path);
     }
     if (err) {
-        co_st_abort(w);
+        co_st_abort(writer);
         return err;
     }
-    co_sha256_hex(&w->sha, hex);
-    *file_len = w->total;
-    writer_free(w);
+    co_sha256_hex(&writer->sha, hex);
+    *file_len = writer->total;
+    writer_free(writer);
     return CO_OK;
 }
 

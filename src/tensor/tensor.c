@@ -53,19 +53,19 @@ bool co_shape_eq(const co_shape *a, const co_shape *b)
     return true;
 }
 
-const char *co_shape_text(char *buf, size_t size, const co_shape *s)
+const char *co_shape_text(char *buf, size_t size, const co_shape *shape)
 {
     size_t at = 0;
 
     if (size == 0)
         return buf;
     buf[0] = '\0';
-    for (int i = -1; i <= s->nd && at < size; i++) {
+    for (int i = -1; i <= shape->nd && at < size; i++) {
         int n;
         if (i < 0)
             n = snprintf(buf + at, size - at, "[");
-        else if (i < s->nd)
-            n = snprintf(buf + at, size - at, "%s%lld", i ? "," : "", (long long)s->d[i]);
+        else if (i < shape->nd)
+            n = snprintf(buf + at, size - at, "%s%lld", i ? "," : "", (long long)shape->d[i]);
         else
             n = snprintf(buf + at, size - at, "]");
         at += n > 0 ? (size_t)n : 0;

@@ -2,7 +2,7 @@
  * else.
  *
  *     [0] loss 2.31
- *     [0]  45%|#########            | 450/1000      <- the live block: erased before anything else is written,
+ *     [0]  45%|#########            | 450/1000      <- the live block: erased before other text is written,
  *     [1]  44%|########             | 441/1000         drawn again after it, at most every CO_BAR_MS
  *
  * The block never fills the terminal: its last line counts the rows that do not fit ("and 5 more").

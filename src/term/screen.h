@@ -4,7 +4,7 @@
  *     co_screen_open(&screen, STDOUT_FILENO, STDERR_FILENO);
  *     co_screen_view_set(&screen, &(co_screen_view){.prefix = true, .host = "", .nproc = 4});
  *     co_screen_line(&screen, local_rank, 0, text, len);
- *     co_screen_flush(&screen, false);                    // moves lines that waited long enough to the outlets
+ *     co_screen_flush(&screen, false);                    // lines that waited long enough go to the outlets
  *     co_outlets_push(&screen.out, fds);                   // and from there to the descriptors
  */
 #ifndef CO_TERM_SCREEN_H

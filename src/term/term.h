@@ -1,8 +1,8 @@
 /* term.h -- carries the output of other programs to people: bytes become lines, and lines go to descriptors
  * whose reader may be slow or absent.
  *
- *     co_lines_feed(&lines, bytes, n, each_line, ctx);       // lines.c: rows, progress bars, escape sequences
- *     co_outlet_add(co_outlets_at(&out, 1), text, len);      // outlet.c: never waits; co_outlets_push writes
+ *     co_lines_feed(&lines, bytes, n, each_line, ctx);     // lines.c: rows, progress bars, escape sequences
+ *     co_outlet_add(co_outlets_at(&out, 1), text, len);    // outlet.c: never waits; co_outlets_push writes
  */
 #ifndef CO_TERM_TERM_H
 #define CO_TERM_TERM_H
@@ -63,7 +63,7 @@ void co_lines_end(co_lines *l, co_line_fn each, void *ctx); /* unfinished rows b
 bool co_row_blank(const co_row *r);                         /* it shows nothing: a bar that was erased */
 void co_lines_fini(co_lines *l);
 
-/* --- outlet.c: writes to slow descriptors without waiting ---------------------------------- */
+/* --- outlet.c: writes to slow descriptors without waiting ---------------------------------------------- */
 enum { CO_OUTLET_FULL = 1 << 18, CO_OUTLET_MOST = 1 << 23 };
 
 typedef struct co_outlet {

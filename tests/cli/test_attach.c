@@ -1,4 +1,5 @@
-/* `cohort train --detach` and `cohort attach`: a run without a terminal, and one looked at from another. */
+/* `cohort train --detach` and `cohort attach`: a run without a terminal, and a run watched from another
+ * terminal. */
 #include "cli/runs.h"
 #include "train/program.h"
 
@@ -10,7 +11,7 @@
 #define LONG_RUN                                                                                             \
     SMALL " trainer.max_epochs=1000000 trainer.max_time=2m callbacks.model_checkpoint.every_n_steps=50"
 
-/* Runs of this test alone are seen. */
+/* Only runs of this test are listed. */
 static void own_runtime_dir(void)
 {
     char cwd[2048], path[2100];
@@ -70,7 +71,7 @@ TEST(a_detached_run_has_started_when_the_command_returns_and_outlives_its_sessio
           "%s", r.out);
     CHECK(test_contains(r.out, "/dev/null\n/dev/null\n/dev/null\n"), "%s", r.out);
     free(r.out);
-    kill(pid, SIGHUP); /* the terminal goes */
+    kill(pid, SIGHUP); /* the terminal is closed */
     struct text more = {"r/train.log", "epoch 2/"};
     test_until(has_said, &more, 20, "a second epoch");
     r = test_sh("$COHORT stop r --wait");

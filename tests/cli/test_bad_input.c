@@ -1,5 +1,5 @@
-/* What is wrong on a line is refused before anything is made: exit 2, within a second, naming the culprit and
- * what to do, and the working directory is as it was. */
+/* Mistakes in a command line are refused before anything is created: exit status 2 within a second, a message
+ * that names the culprit and what to do, and an unchanged working directory. */
 #include "cli/runs.h"
 
 #include <unistd.h>

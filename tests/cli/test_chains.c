@@ -1,5 +1,5 @@
-/* test_chains.c -- a run that is stopped, killed and continued any number of times leaves the record, the
- * table and the summary of one that never was; and its best checkpoint is the best. */
+/* test_chains.c -- a run that is stopped, killed and continued any number of times leaves the same record,
+ * table and summary as a run that never stopped; and its best checkpoint is really the best. */
 #include "harness.h"
 
 #include <math.h>
@@ -18,7 +18,7 @@
     "console=quiet callbacks.model_checkpoint.every_n_steps=7 callbacks.model_checkpoint.keep=3 "
 
 /* --- reading records ------------------------------------------------------------------------------------ */
-/* Values that a clock makes differ from run to run. */
+/* Values that depend on the clock and differ from run to run. */
 static bool by_the_clock(const char *name)
 {
     return strncmp(name, "system/", 7) == 0 || strcmp(name, "train/data_wait") == 0;
@@ -275,7 +275,7 @@ static json_t *tested_of(const char *dir)
 
 TEST_WITHIN(the_final_test_is_of_the_best_weights_at_any_number_of_ranks_and_says_so, 180)
 {
-    /* The other way round, the best is an early one for certain. */
+    /* With the opposite mode, the best checkpoint is certainly an early one. */
     static const char *const more[] = {"callbacks.model_checkpoint.mode=min ",
                                        "optim.ema=0.9 callbacks.model_checkpoint.mode=min "};
     for (int m = 0; m < 2; m++) {

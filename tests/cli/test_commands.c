@@ -25,7 +25,7 @@ static double value_in(const json_t *v, const char *key)
     return x;
 }
 
-/* What training wrote for its last state is what test finds in the checkpoint, to the last bit. */
+/* `cohort test` on the last checkpoint gives what training recorded, to the last bit. */
 static void agrees_with_training(const char *words, const char *metric, const char *dir)
 {
     char line[512], key[32];

@@ -1,4 +1,4 @@
-/* Completion and manual pages: both come from the tables, and are as a shell or a pager meets them. */
+/* Completion and manual pages: both come from the tables; they are tested with a real shell and pager. */
 #include <string.h>
 
 #include "cli/runs.h"
@@ -95,7 +95,7 @@ TEST(bash_completes_by_the_words_that_readline_sees)
         test_skip("bash is not installed");
     free(r.out);
     bash_offers("cohort tra", "train");
-    bash_offers("cohort train model=", "cnn"); /* readline has broken the word at = */
+    bash_offers("cohort train model=", "cnn"); /* readline splits the word at = */
     bash_offers("cohort train optim=sgd optim.l", "optim.lr=");
     bash_offers("cohort test --split v", "val");
     bash_offers("cohort launch --rdzv-backend=c", "c10d");

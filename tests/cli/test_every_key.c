@@ -1,8 +1,7 @@
-/* Every key of the option tables is given values that nobody expects: the answer is a plan, or a sentence
- * and nothing else.
+/* Every key of the option tables gets unexpected values: the answer must be a plan or one error message.
  *
- * Each key has a process of its own, so that a crash or a hang is told with the key. Nothing is started:
- * the line goes as far as the plan, where all keys have been read. */
+ * Each key has a process of its own, so that a crash or a hang is reported with the key. Nothing is started:
+ * the plan has read all keys. */
 #include <signal.h>
 #include <stdlib.h>
 #include <string.h>
@@ -17,7 +16,7 @@ enum { DEADLINE_S = 20 };
 static const char *const odd[] = {
     "null", "", "99999999999999999999", "9000000000000000000", "1e300", "-1", "-1e30", "[1,2]", "0.5", "nan"};
 
-/* The first line of what a refusal says; "" if there is a plan. */
+/* The first line of the error message; "" if there is a plan. */
 static void plan_of(char *said, size_t room, const char *choice, const char *key, const char *value)
 {
     char name[] = "train", word[512], group[128];

@@ -1,5 +1,5 @@
-/* What people type from habit is what they mean: each line of the table composes to the same configuration as
- * the line in our own words, and says so. */
+/* Command lines that people type from habit: each line of the table gives the same configuration as the line
+ * in our own words, with a note. */
 #include "cli/runs.h"
 
 #include "cli/habits_int.h"

@@ -1,5 +1,5 @@
-/* cohort launch on one host: what workers find, what becomes of their output, how they end and what is left:
- * nothing. */
+/* cohort launch on one host: the workers' environment, their output, how they end, and that nothing is
+ * left. */
 #include "cli/runs.h"
 
 #include <signal.h>
@@ -21,7 +21,7 @@ static void script(const char *name, const char *text)
     free(r.out);
 }
 
-/* Runs a line; what it printed must have these words, its status must be this one. */
+/* Runs a command line and checks its output and exit status. */
 static void gives(int status, const char *words, const char *line)
 {
     test_run r = test_sh("export OMP_NUM_THREADS=1 TMPDIR=$PWD; %s", line);
@@ -225,7 +225,7 @@ TEST(what_python_cannot_read_is_named_and_a_shell_script_without_x_is_told_apart
     test_may_leak();
     succeeds("printf 'def f(\\n' > p.py; printf 'set -e\\necho hello there\\n' > s.sh");
     gives(1, "exited with status 1: SyntaxError: ", LAUNCH "p.py");
-    gives(1, "chmod +x s.sh, if it is no Python: a file that may not be executed is run by Python",
+    gives(1, "chmod +x s.sh, unless it is a Python script: a file without execute permission is run by Python",
           LAUNCH "s.sh");
     test_run r = test_sh("TMPDIR=$PWD " LAUNCH "p.py");
     CHECK(!strstr(r.out, "chmod"), "%s", r.out);
@@ -284,7 +284,7 @@ static bool has_two_lines(void *path)
     return count_of("cat %s 2>/dev/null | wc -l", path) >= 2;
 }
 
-/* No process of the test's own session of scripts is left: they carry a number of their own. */
+/* Checks that no process of the test's scripts is left; each carries a number of this test. */
 static bool nobody(void *mark)
 {
     return count_of("ps -eo args | grep -v grep | grep -c 'sleep %s'", mark) == 0;
@@ -361,8 +361,7 @@ TEST(what_a_shell_runs_has_the_grace_period_and_one_sigterm)
 {
     char beside[64];
 
-    /* in a session of its own it has not had the signal: it is asked, and so says when others would have
-     * been */
+    /* in its own session it has not got the signal, so it gets SIGTERM and shows when others would get it */
     snprintf(beside, sizeof beside, "setsid sleep 3000.%d & ", (int)getpid());
     pid_t pid = start_saving("", beside);
     kill(pid, SIGTERM);
@@ -382,7 +381,7 @@ TEST(what_a_shell_runs_is_killed_after_the_grace_period_and_the_status_says_so)
     gives(0, "left running has not ended within 0.6 s: killed", "cat log");
 }
 
-/* A shell's background processes ignore SIGINT: they have not been asked yet. */
+/* A shell's background processes ignore SIGINT, so they still need SIGTERM. */
 TEST(what_ignores_the_signal_that_ended_its_shell_is_asked_with_sigterm)
 {
     char mark[32];
@@ -401,7 +400,7 @@ struct twice {
     int first, second, status;
 };
 
-/* Workers that save when there is a file `go`. False: this machine was too slow for one moment. */
+/* Workers that save when the file `go` exists. False: this machine was too slow. */
 static bool is_signalled(const struct twice *t)
 {
     bool key = t->second == SIGINT;
@@ -422,8 +421,8 @@ static bool is_signalled(const struct twice *t)
     return !late;
 }
 
-/* A window that is closed: the shell's SIGHUP, then the kernel's. systemd: SIGTERM, then SIGHUP. A key is
- * another matter. */
+/* A window that is closed: the shell's SIGHUP, then the kernel's. systemd: SIGTERM, then SIGHUP. Ctrl-C is
+ * different. */
 TEST(a_signal_that_comes_twice_within_a_moment_is_one_request_and_a_key_twice_is_two)
 {
     static const struct twice rows[] = {{"", SIGHUP, SIGHUP, 129},
@@ -485,7 +484,7 @@ static bool log_says(void *words)
 /* A debugger holds the worker, as the kernel may. */
 TEST(a_third_key_leaves_alone_what_does_not_end_when_killed)
 {
-    static char passed_on[] = "passed on to all", once_more[] = "asked once more";
+    static char passed_on[] = "passed on to all", once_more[] = "a second request to end";
 
     signal(SIGINT, SIG_DFL);
     script("p", "trap '' INT; echo $$ > worker; exec sleep 1000");

@@ -1,4 +1,5 @@
-/* `cohort logs`: several hosts' files as one stream, filtered, followed, and large ones not read whole. */
+/* `cohort logs`: several hosts' files as one stream, filtered and followed; large files are not read
+ * completely. */
 #include "cli/runs.h"
 
 #include <fcntl.h>
@@ -32,7 +33,7 @@ static void put(const char *folder, int ms, const char *host, const char *rank, 
     fclose(f);
 }
 
-/* Two hosts, lines in turn, and runs that are none of theirs. */
+/* Two hosts with alternating lines, and other runs beside them. */
 static void two_hosts(void)
 {
     put("logs/job_aaaaaaaa", 1000, "a", "-", "begins: attempt 0, ranks 0 to 1 of 4");
@@ -98,7 +99,7 @@ TEST(the_files_of_all_hosts_are_one_stream_in_time_order)
     shows("logs --since 2026-11-16T10:00:02.040 --rank 0-3", "[a:0] line 4\n[b:2] line 5\n");
     shows("logs --since 2026-11-16T10:00:02.020 --rank 0-3 --tail 2", "[a:0] line 4\n[b:2] line 5\n");
     shows("logs --since '2026-11-17 00:00'", "");
-    shows("logs --follow --rank 3", "[b:3] line 3\n"); /* it has ended: so does this */
+    shows("logs --follow --rank 3", "[b:3] line 3\n"); /* the job has ended, so --follow ends */
     shows("logs --json --rank 2 --tail 1",
           "{\"time\":\"2026-11-16T10:00:02.050000Z\",\"host\":\"b\",\"rank\":2,\"text\":\"line 5\"}\n");
     shows("logs --json --tail 1 --host a", "{\"time\":\"2026-11-16T10:00:03.000000Z\",\"host\":\"a\","
@@ -140,7 +141,7 @@ TEST(lines_that_are_none_stay_with_the_line_before_them)
     shows("l", "[a:0] first\n[a:0] more of it\n[a:0] [a:1] no time\n[a:0] 2026-11-16T10:00:00.002000Z [a:x] "
                "no rank\n"
                "[a:0] 2026-11-16T10:00:00.002000Z [\n[a:0] \n[a:0] 2026-11-16T10:00:00.002\n[a:1] \xff\x01 "
-               "bytes\n[a:1] \n"); /* but for one that a full disk has torn */
+               "bytes\n[a:1] \n"); /* except a line that a full disk has cut */
     test_run r = test_sh("$COHORT logs l --json --since 2026-11-16T10:00:00.005 --tail 2 | head -1");
     CHECK(strstr(r.out, "\"text\":\"?\\u0001 bytes\"}"), "%s", r.out);
     free(r.out);

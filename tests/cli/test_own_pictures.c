@@ -1,4 +1,4 @@
-/* `cohort predict RUN FILE...`: pictures of one's own give what the same pictures give as samples of a
+/* `cohort predict RUN FILE...`: the user's own pictures get the same classes as the same pictures in a
  * split. */
 #include "data/pictures.h"
 
@@ -84,7 +84,7 @@ TEST(predict_names_the_pictures_it_cannot_read_and_predicts_the_others)
     free(r.out);
 }
 
-/* Wider, higher, smaller: the middle is taken, and black appears nowhere. */
+/* Wider, higher and smaller pictures: the middle is used, and no black border appears. */
 TEST(a_picture_of_another_size_is_made_to_cover_the_size_of_the_set)
 {
     static const uint32_t sizes[][2] = {{8, 8}, {8, 50}, {50, 8}, {3, 5}, {1, 40}, {64, 64}};

@@ -1,5 +1,5 @@
-/* A run that is asked to stop saves, exits with 75 and says how to go on; and nobody else may write where it
- * writes. */
+/* A run that is asked to stop saves, exits with 75 and says how to continue; no other run may write to its
+ * folder meanwhile. */
 #include "cli/runs.h"
 
 #include <signal.h>

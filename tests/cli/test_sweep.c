@@ -1,4 +1,5 @@
-/* `cohort train -m`: every job in its folder with the bits it has alone; --cfg shows what would be run. */
+/* `cohort train -m`: every job in its own folder, with the same bits as when it runs alone; --cfg shows what
+ * would run. */
 #include "cli/runs.h"
 
 #include <signal.h>

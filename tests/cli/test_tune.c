@@ -1,4 +1,4 @@
-/* tune.lr: what the curve suggests, and that a run with the rate found is the run with the rate typed. */
+/* tune.lr: what the curve suggests; a run with the found rate equals a run with that rate typed. */
 #include "cli/tune_int.h"
 
 #include <math.h>
@@ -151,7 +151,7 @@ TEST(a_folder_that_holds_a_run_is_refused_before_the_search)
     free(r.out);
 }
 
-/* Small data: the search goes on over the epochs. */
+/* With little data the search goes on over several epochs. */
 TEST(a_search_longer_than_an_epoch_goes_on_into_the_next)
 {
     succeeds("$COHORT train " SMALL

@@ -1,6 +1,5 @@
-/* The lines of the guides, typed as they stand there, each in a folder with its data. Where a line would
- * train for hours a limit is added, and nothing else. The pictures are made up: what is tested is the
- * line. */
+/* The lines of the guides, run unchanged, each in a folder with its data. Where a line would train for hours
+ * a limit is added, and nothing else. The pictures are made up: what is tested is the line. */
 #include "cli/runs.h"
 
 #include <png.h>

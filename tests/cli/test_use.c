@@ -1,4 +1,4 @@
-/* What a user and a user's scripts see of a run: its folder, its summary, how it goes on after a stop. */
+/* What users and their scripts see of a run: its folder, its summary, how it continues after a stop. */
 #include "cli/runs.h"
 
 #include <math.h>

@@ -31,7 +31,7 @@ void rig_fill(rig *r, uint64_t seed);
 void rig_poison(rig *r, unsigned char byte); /* the workspace, if the host can reach it */
 void rig_run(rig *r);
 
-double rig_get(const rig *r, const void *base, size_t i); /* F32 element i of a base, whatever its width */
+double rig_get(const rig *r, const void *base, size_t i); /* F32 element i of a base */
 void rig_set(rig *r, void *base, size_t i, double x);
 double rig_leaf(const rig *r, const char *name, size_t i); /* gradient of element i of a parameter */
 void *rig_input(const rig *r, const char *name);

@@ -65,7 +65,7 @@ TEST(a_small_graph_gives_the_numbers_worked_out_by_hand)
         CHECK(s.nd == 2 && s.d[0] == 2 && s.d[1] == 1 && co_exec_info_of(r.e)->output_bytes == 8,
               "output shape");
         void *output = r.b.output;
-        r.b.output = NULL; /* nobody wants it */
+        r.b.output = NULL; /* the caller does not want the output */
         rig_run(&r);
         r.b.output = output;
         rig_close(&r);
@@ -79,7 +79,8 @@ TEST(flops_forward_calls_and_beat_are_counted)
     _Atomic uint32_t beat = 0;
     rig_open(&r, g, rig_kernels("ref"));
     const co_exec_info *info = co_exec_info_of(r.e);
-    CHECK(info->flops == 2 * 2 * 2 * 1 * 2, "flops %g", info->flops); /* forward and dw; x needs no gradient */
+    /* forward and dw; x needs no gradient */
+    CHECK(info->flops == 2 * 2 * 2 * 1 * 2, "flops %g", info->flops);
     CHECK(info->forward_calls == 3, "%d forward", info->forward_calls);
     CHECK(info->calls == 3 + 4, "%d calls", info->calls); /* fill, mse_grad, matmul_tn_sum, sum_rows */
     CHECK(info->input_bytes == 128, "inputs at 64-byte steps: %zu", info->input_bytes);
@@ -226,7 +227,7 @@ TEST(a_sparse_table_that_the_loss_does_not_reach_has_no_marks)
     const uint32_t *mark = (const uint32_t *)r.b.leaf + e->marks_offset;
     for (int i = 0; i < 5; i++)
         CHECK(mark[i] == 0, "row %d is marked", i);
-    CHECK(co_exec_info_of(r.e)->forward_calls == 3, "the embedding runs though nobody reads it");
+    CHECK(co_exec_info_of(r.e)->forward_calls == 3, "the embedding runs although its result is not used");
     co_graph_free(g);
     rig_close(&r);
 }

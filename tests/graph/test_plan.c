@@ -81,7 +81,7 @@ static void check_calls(const co_exec *e)
                           "%s reads what %s wrote over", c->name, e->call[w].name);
                     writer = w;
                 }
-            CHECK(writer >= 0, "%s reads what nobody wrote", c->name);
+            CHECK(writer >= 0, "%s reads bytes that no call wrote", c->name);
         }
     }
 }

@@ -15,7 +15,7 @@ static void nothing(void *ctx, const char *text, size_t len)
     CHECK(false, "%.*s is no line, %p", (int)len, text, ctx);
 }
 
-/* Rank 1 has a bar that has not ended; its standard error is fd. What is in merged.log after a period. */
+/* Rank 1 has an unfinished bar; its standard error is fd. Returns the text of merged.log after one period. */
 static char *bar_of_a_period(int fd)
 {
     static worker w;

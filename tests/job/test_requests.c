@@ -11,7 +11,7 @@
 #include "job/job.h"
 #include "roster/roster_int.h"
 
-/* A round of one worker, which ends as the test's event says once the worker is ready. */
+/* A roster with a round of one worker; when the worker is ready, the round ends with the test's event. */
 typedef struct scripted {
     co_roster base;
     bool begun, over;
@@ -35,7 +35,7 @@ static co_err turn(co_roster *r, int timeout_ms, co_roster_event *ev)
 
 static const struct roster_ops ops = {.turn = turn};
 
-/* What a job prints whose roster ends it like this. */
+/* The output of a job that the roster ends with this event. */
 static void run(char *out, size_t size, co_roster_event ending)
 {
     const char *argv[] = {"sh", "-c",
@@ -99,7 +99,7 @@ TEST(a_request_of_the_conductor_is_not_repeated_by_its_hosts_whatever_its_text_s
     CHECK(strstr(out, text), "a user's request was not said: %s", out);
 }
 
-/* Ends when it is asked to. */
+/* A worker that ends on SIGTERM. */
 typedef struct obliging {
     co_roster base;
     bool begun;

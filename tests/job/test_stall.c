@@ -1,5 +1,6 @@
-/* Workers that make no progress: who is blamed, who only looks as if, and what is said without --stall-after.
- * */
+/* Workers that make no progress: which are blamed, which only seem idle, and what is printed without
+ * --stall-after.
+ */
 #include "harness.h"
 
 #include <fcntl.h>
@@ -91,7 +92,7 @@ TEST(a_worker_that_computes_while_all_others_wait_for_it_is_blamed)
     free(r.out);
 }
 
-/* The job of two workers that do `text`, without --stall-after; silence of a second is said. */
+/* Runs two workers that execute `text`, without --stall-after; a second of silence is reported. */
 static int run_quietly(const char *text, int fd)
 {
     const char *argv[] = {"sh", "-c", text, NULL};

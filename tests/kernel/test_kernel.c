@@ -1,4 +1,4 @@
-/* The table of providers, and `far`, whose memory nobody may touch from outside. */
+/* The table of providers, and `far`, whose memory only its own calls may touch. */
 #include <signal.h>
 #include <stdlib.h>
 #include <string.h>

@@ -4,7 +4,7 @@
  *
  * Bounds, by kind of row:
  *   SAME     the reference's bits
- *   CHAIN    |diff| <= K * 2^-23 * sum |a||b|, K = the length of the sum; the sum is the reference of |inputs|
+ *   CHAIN    |diff| <= K * 2^-23 * sum |a||b|, K = the length of the sum, which is the reference of |inputs|
  *   NEAR     |diff| <= tol * the largest |value| of that output
  */
 #include <math.h>

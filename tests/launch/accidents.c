@@ -1,7 +1,7 @@
 /* accidents.c -- see accidents.h.
  *
- * A short stop that lasted too long (a busy machine) may count as a loss: then nobody can say what must come
- * of it.
+ * On a busy machine a short stop may last so long that it counts as a loss; then the outcome cannot be
+ * predicted.
  */
 #include "accidents.h"
 
@@ -16,7 +16,7 @@
 enum { MOST_UP = 256 };
 static const double lost_s = 2, short_s = 0.15;
 
-/* A worker that is up. */
+/* A worker that runs. */
 typedef struct up {
     int host, rank, world, restarts, pid;
 } up;
@@ -36,7 +36,7 @@ void start_agent(stage *g, int host)
     g->agent[host] = launch_to(g->lan, host, out, env, args);
 }
 
-/* ---- who is up ---- */
+/* ---- which workers run ---- */
 static int all_up(up *out)
 {
     DIR *d = opendir("up");
@@ -53,7 +53,7 @@ static int all_up(up *out)
     return n;
 }
 
-/* Exactly the workers that should run do; those of `but` (-1: nobody) are not looked at. */
+/* Do exactly the workers run that should? Those of host `but` are not checked (-1: all are). */
 static bool is_as(const stage *g, const outlook *o, int but, char *says, size_t size)
 {
     up u[MOST_UP];
@@ -80,7 +80,7 @@ void say_screens(void)
     free(r.out);
 }
 
-/* ---- what must have come of a step ---- */
+/* ---- the expected outcome of a step ---- */
 void ends_with(stage *g, int host, int want)
 {
     int status = test_wait(g->agent[host], BOUND_S);
@@ -107,7 +107,7 @@ void settles(stage *g, const outlook *o, int but)
 }
 
 /* ---- steps ---- */
-/* A worker of the round that runs: of this host, or (not) of any other. */
+/* A worker of the current round: on this host, or (with `other`) on any other. */
 static pid_t worker_of(const stage *g, const outlook *o, int host, int local, bool other)
 {
     up u[MOST_UP];
@@ -133,7 +133,7 @@ static bool is_stopped(void *pid)
     return at && (at[2] == 'T' || at[2] == 'Z');
 }
 
-/* Nobody is signalled as process 0: in haste there may be no such worker. */
+/* Never signals process 0: in a hasty schedule the worker may not exist. */
 static void signal_to(pid_t pid, int sig)
 {
     if (pid > 0)
@@ -145,7 +145,7 @@ static bool is_stopped_or_gone(void *pid)
     return kill(*(pid_t *)pid, 0) != 0 || is_stopped(pid);
 }
 
-/* Stopped for sure: a signal that comes before would be first. */
+/* Waits until it is really stopped: a later signal could otherwise take effect first. */
 static void stop(pid_t pid)
 {
     if (pid <= 0)
@@ -178,10 +178,10 @@ void lets_go(void)
 
     CHECK(f && fclose(f) == 0, "%m");
     for (int i = 0; i < HOSTS; i++)
-        signal_all_of(i, SIGCONT); /* in haste one may have been stopped for a step that then missed its aim */
+        signal_all_of(i, SIGCONT); /* a hasty step may have stopped one and then failed to continue it */
 }
 
-/* Something that lasts a short time; false: it lasted so long that it may count as a loss. */
+/* Does something for a short time; false: it took so long that it may count as a loss. */
 static bool shortly(double began)
 {
     poll(NULL, 0, (int)(short_s * 1e3));

@@ -29,7 +29,7 @@ char *output_of(const char *path)
     char *text = NULL;
     size_t len;
 
-    test_may_leak(); /* what was printed is kept to the end of the test */
+    test_may_leak(); /* the output is kept until the end of the test */
     CHECK_OK(co_fs_read(&text, &len, path, 1 << 20));
     return text;
 }

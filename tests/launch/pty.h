@@ -1,4 +1,4 @@
-/* pty.h -- a program at a terminal of its own: what it shows is read, what somebody would type is written. */
+/* pty.h -- runs a program on a terminal of its own: the test reads its output and types its input. */
 #ifndef TESTS_LAUNCH_PTY_H
 #define TESTS_LAUNCH_PTY_H
 
@@ -18,7 +18,7 @@ typedef struct pty {
     int fd;
     pid_t pid;
     char seen[1 << 16];
-    size_t len, looked; /* looked: how far pty_expect has come */
+    size_t len, looked; /* looked: how far pty_expect has read */
 } pty;
 
 static inline void pty_open(pty *p, const char *line)
@@ -35,7 +35,7 @@ static inline void pty_open(pty *p, const char *line)
     fcntl(p->fd, F_SETFL, O_NONBLOCK);
 }
 
-/* Reads what there is, waiting up to 50 ms; false: the terminal is closed. */
+/* Reads the output that is there, waiting up to 50 ms; false: the terminal is closed. */
 static inline bool pty_read(pty *p)
 {
     struct pollfd at = {.fd = p->fd, .events = POLLIN};
@@ -49,7 +49,7 @@ static inline bool pty_read(pty *p)
     return n > 0 || (n < 0 && errno == EAGAIN);
 }
 
-/* Waits for these words after those of the last call. */
+/* Waits for this text, after the text of the last call. */
 static inline void pty_expect(pty *p, const char *words)
 {
     double until = co_now_s() + 15;
@@ -68,7 +68,7 @@ static inline void pty_type(pty *p, const char *text)
     CHECK(write(p->fd, text, strlen(text)) == (ssize_t)strlen(text), "write: %s", strerror(errno));
 }
 
-/* The program's exit status; everything it showed is in seen. */
+/* The program's exit status; all its output is in `seen`. */
 static inline int pty_end(pty *p)
 {
     double until = co_now_s() + 15;

@@ -1,5 +1,5 @@
-/* A job that is asked to end: its workers save, and end well, end otherwise, or crash. What is said, and with
- * which status. */
+/* A job that is asked to end. Its workers save and exit with 0, exit with another status, or crash; the tests
+ * check the messages and the exit status. */
 #include "harness.h"
 
 #include <signal.h>
@@ -10,7 +10,7 @@
 #define TRACEBACK(exception)                                                                                 \
     "echo \"Traceback (most recent call last):\n  File \\\"p\\\", line 1\n" exception "\" >&2; "
 
-/* What rank 1 does first, and when it gets SIGTERM; rank 0 ends well. */
+/* What rank 1 does first, and what it does on SIGTERM; rank 0 exits with 0. */
 typedef struct answer {
     const char *before, *then;
     int status;
@@ -93,7 +93,7 @@ static bool both_are_up(void *unused)
     return all;
 }
 
-/* Rank 0 crashes when the launcher of rank 1, the parent of its guard, has long ended with 75. */
+/* Rank 0 crashes long after the launcher of rank 1, the parent of rank 1's guard, has exited with 75. */
 TEST(of_several_hosts_the_one_with_a_crash_says_the_status_even_if_it_is_the_last)
 {
     FILE *f = fopen("p", "w");

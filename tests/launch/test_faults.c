@@ -1,5 +1,4 @@
-/* Faults on one host: what is said, with which status, within which time. docs/faults.md is the table of
- * them. */
+/* Faults on one host: what is printed, the exit status, and how soon. docs/faults.md lists them. */
 #include "hosts.h"
 
 #include "worker.h"

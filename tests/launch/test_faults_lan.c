@@ -1,5 +1,4 @@
-/* Faults between hosts: what each side says, with which status, within which time. docs/faults.md is the
- * table of them. */
+/* Faults between hosts: what each side prints, its exit status, and how soon. docs/faults.md lists them. */
 #include "hosts.h"
 
 #include <signal.h>
@@ -81,7 +80,7 @@ TEST(fault_of_a_port_that_is_taken)
     test_wait(holder, 5);
 }
 
-/* The second of two hosts is sent away at once; the first says so, waits on for another, and ends. */
+/* The second of two hosts is refused at once; the first reports that, waits for another host, and ends. */
 TEST(fault_of_hosts_that_do_not_agree)
 {
     static const struct {

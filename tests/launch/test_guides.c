@@ -1,11 +1,10 @@
-/* The launch lines of guides that people follow, typed as they are there, on two hosts. `cohort launch`
- * stands where the guide has torchrun or python -m torch.distributed.launch; addresses are those of the
- * hosts. */
+/* The launch lines of guides that people follow, run unchanged on two hosts. Only torchrun or python -m
+ * torch.distributed.launch is replaced by `cohort launch`, and the addresses by those of the hosts. */
 #include "hosts.h"
 
 #include <signal.h>
 
-/* A script of this name in the test's folder that says what it was given. */
+/* Makes a script with this name in the test's folder; it prints its place in the job and its arguments. */
 static void script(const char *name)
 {
     test_run have = test_sh("python3 -c 1");
@@ -103,7 +102,7 @@ TEST(the_slave_line_of_the_torchrun_guide_without_a_token_says_where_it_would_be
     has(1, "A first host that shows none was started for itself alone: with --nnodes=1, or at 127.0.0.1");
 }
 
-/* What both sides are told to type, typed. */
+/* Runs the command lines that both sides are told to type. */
 TEST(the_corrected_lines_of_the_torchrun_guide_run)
 {
     ns_lan lan = ns_open(2);

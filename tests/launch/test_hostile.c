@@ -1,9 +1,9 @@
-/* Two thousand strangers at the door of a job of two hosts: nobody gets in, the job ends well and hardly
- * later.
+/* Two thousand strangers at the door of a job of two hosts: nobody gets in, and the job succeeds with hardly
+ * any delay.
  *
- * Four kinds in turn: random bytes; connected and silent; a byte at a time; the very bytes that a true host
- * has sent, recorded by a proxy between it and the roster, from the first to the last. They come from a third
- * host. The job could take a third one (--nnodes=2:3), so whoever got in would be seen as a member.
+ * Four kinds in turn: random bytes; connected and silent; a byte at a time; the exact bytes that a real host
+ * sent, all of them, recorded by a proxy between it and the roster. They come from a third host. The job
+ * could take a third one (--nnodes=2:3), so a stranger that got in would show up as a member.
  */
 #include "hosts.h"
 
@@ -20,7 +20,7 @@
 enum { STRANGERS = 2000, RECORD = 1 << 16 };
 enum { NOISE, SILENT, SLOW, REPLAY, KINDS };
 
-static cpu_set_t all_cpus; /* that the test may use */
+static cpu_set_t all_cpus; /* the CPUs that the test may use */
 static uint8_t record[RECORD];
 static size_t recorded;
 
@@ -40,7 +40,7 @@ struct proxy {
     int listener;
 };
 
-/* One direction; false: ended. What goes to the roster is kept. */
+/* Forwards one direction and records what goes to the roster; false: the connection has ended. */
 static bool pass(int from, int to, bool keep)
 {
     uint8_t buf[4096];
@@ -120,7 +120,7 @@ static void ends_well(const pid_t pid[2])
 /* ---- strangers ---- */
 struct siege {
     const ns_lan *lan;
-    int came, closed, heard; /* heard: bytes that they were sent */
+    int came, closed, heard; /* heard: bytes sent to them */
     double longest_s;        /* until one was closed */
     double took_s;           /* until all had come */
     atomic_bool over;
@@ -149,7 +149,7 @@ static void comes(struct siege *s, struct stranger *o, int i, const co_addr *to,
         send(o->fd, record, recorded, MSG_NOSIGNAL | MSG_DONTWAIT);
 }
 
-/* Reads what it was sent, says one more byte if it is slow. */
+/* Reads what was sent to a stranger; a slow stranger sends one more byte. */
 static void goes_on(struct siege *s, struct stranger *o)
 {
     uint8_t buf[4096];
@@ -168,8 +168,8 @@ static void goes_on(struct siege *s, struct stranger *o)
     o->fd = -1;
 }
 
-/* The job on one CPU and the strangers on another, as hosts have it: what they compute to annoy is not the
- * job's time. Where there is one CPU only they share it. */
+/* The job runs on one CPU and the strangers on another, as on separate hosts, so that the strangers' own
+ * computing does not delay the job. With a single CPU they share it. */
 static void stay_on(int which)
 {
     cpu_set_t one;
@@ -249,7 +249,8 @@ static void record_a_true_host(const ns_lan *lan)
     CHECK(recorded > 500, "only %zu bytes were recorded", recorded);
 }
 
-/* Of some runs: the best and the worst by the clock, the least CPU time (launchers, guards and workers). */
+/* Results of several runs: the shortest and longest time, and the least CPU time (launchers, guards and
+ * workers). */
 typedef struct times {
     double best, worst, cpu;
 } times;
@@ -271,7 +272,8 @@ static double cpu_s(void)
            1e-6 * (double)(u.ru_utime.tv_usec + u.ru_stime.tv_usec);
 }
 
-/* Alternating, without and with strangers, of whom at least so many must come while the job runs. */
+/* Runs the job alternately without and with strangers; at least `least` strangers must come while the job
+ * runs. */
 static void besieged(times *calm, times *hostile, int runs, int work, int least)
 {
     ns_lan lan = ns_open(3);
@@ -303,14 +305,14 @@ TEST_WITHIN(two_thousand_strangers_neither_get_in_nor_hold_a_job_up, 120)
 {
     times calm = {0}, hostile = {0};
 
-    besieged(&calm, &hostile, 1, 1500, STRANGERS / 10); /* all of them where the machine has the time */
-    /* Held up, not merely slowed on a busy machine, perhaps under a sanitizer; the twentieth is the long
-     * test's. */
+    besieged(&calm, &hostile, 1, 1500, STRANGERS / 10); /* all of them on an idle machine */
+    /* This limit finds a job that is held up, not one that a busy machine or a sanitizer slows down. The long
+     * test has the limit of a twentieth. */
     CHECK(hostile.best < 3 * calm.best + 10, "%.2f s, %.2f s without strangers", hostile.best, calm.best);
 }
 
-/* By the clock where the machine has nothing else to do; where calm runs differ by more among themselves, by
- * CPU time alone. */
+/* Compares the time only on an idle machine. If the calm runs differ by more among themselves, only CPU time
+ * is compared. */
 TEST_LONG(two_thousand_strangers_cost_less_than_a_twentieth)
 {
     times calm = {0}, hostile = {0};

@@ -213,7 +213,7 @@ static bool is_there(void *path)
     return co_fs_exists(path);
 }
 
-/* What a terminal of 40 columns was sent. */
+/* The bytes that a terminal of 40 columns received. */
 static char *on_rows(int rows, const char *text, int nproc)
 {
     static char got[1 << 16];
@@ -241,7 +241,8 @@ static char *on_terminal(const char *text, int nproc)
     return on_rows(24, text, nproc);
 }
 
-/* The screen after these bytes: of control sequences, one line up and the rest of the line erased. */
+/* The screen after these bytes. It knows two control sequences: one line up, and erase the rest of the
+ * line. */
 static const char *screen_of(const char *bytes)
 {
     enum { ROWS = 64, WIDTH = 200 };
@@ -303,7 +304,7 @@ TEST(bars_below_each_other_are_lines_of_the_block_and_nothing_of_them_is_left)
     CHECK(!strstr(screen, "steps") && !strstr(screen, "0/2"), "%s", screen);
 }
 
-/* Lines that the cursor went down at most without coming up again. */
+/* The largest number of lines that the cursor went down without coming up again. */
 static int deepest(const char *bytes)
 {
     int y = 0, most = 0;
@@ -318,7 +319,7 @@ static int deepest(const char *bytes)
 
 TEST(more_bars_than_a_terminal_has_rows_are_counted)
 {
-    /* wiped away at the end, so that all that the terminal gets is the block */
+    /* the bars are erased at the end, so the terminal gets only the block */
     char *got = on_rows(5,
                         "printf \"\\rbar of $RANK\" >&2; : > up.$RANK; "
                         "while [ $(ls up.* | wc -l) -lt 7 ]; do sleep 0.02; done; "
@@ -352,7 +353,7 @@ TEST(a_reader_that_does_not_read_keeps_nobody_from_ending_the_job)
     CHECK(status == 75, "%d", status);
 }
 
-/* Prints 64 MB when it is asked to end. */
+/* A worker that prints 64 MB when it gets SIGTERM. */
 static const char talks_at_the_end[] = "trap 'yes 0123456789 | head -c 64000000; exit 0' TERM; : > ready; "
                                        "while :; do sleep 0.05; done";
 

@@ -1,4 +1,4 @@
-/* A job under a roster that says what the test wants, when it wants. */
+/* A job with a fake roster that sends events when the test wants them. */
 #include "harness.h"
 
 #include <fcntl.h>
@@ -10,8 +10,8 @@
 #include "job/job.h"
 #include "roster/roster_int.h"
 
-/* The first round comes and goes before anybody looks; the second is run, and the job is over when it is
- * done. */
+/* The first round begins and stops before the job reads its events. The second round is run; then the job is
+ * over. */
 typedef struct hasty {
     co_roster base;
     int said;
@@ -47,13 +47,13 @@ static void done(co_roster *r)
     ((hasty *)r)->done = true;
 }
 
-/* Never answers who leaves. When the worker is gone a second signal says that nobody waits. */
+/* A roster that never answers a host that leaves. When the worker is gone, a second signal ends the wait. */
 typedef struct deaf {
     co_roster base;
     bool begun, left;
 } deaf;
 
-/* Guards, but for the one child that watches over the launcher itself. */
+/* Are there guards, that is, children other than the anchor? */
 static bool has_guards(void)
 {
     char text[64];

@@ -1,4 +1,4 @@
-/* job.log: the lines of all hosts in one file, in the order of time, where the roster is kept. */
+/* job.log: the lines of all hosts in one file, in time order, on the host that keeps the roster. */
 #include <signal.h>
 
 #include "hosts.h"
@@ -34,8 +34,8 @@ static void in_order(char *text)
     }
 }
 
-/* Each says a line when it has seen the other's in the file of the other's launcher: so the order is known.
- * */
+/* Each worker prints a line when the other's line is in the other launcher's file, so the order is known.
+ */
 #define RELAY                                                                                                \
     "--no-python sh -c 'for i in 1 2 3 4 5; do"                                                              \
     " [ $RANK = 1 ] && until grep -qs \"step $i of 0\" log0/*/merged.log; do sleep 0.01; done;"              \
@@ -74,7 +74,7 @@ TEST(job_log_has_the_lines_of_all_hosts_in_the_order_of_time)
     CHECK(logs.status == 0 && count_of(logs.out, "step 3 of 1") == 1, "cohort logs log0 log1: %s", logs.out);
 }
 
-/* One of two hosts gets SIGTERM; both workers have a last word. */
+/* One of two hosts gets SIGTERM; both workers print a last line. */
 #define SAVES                                                                                                \
     "--no-python sh -c 'trap \"echo saved $RANK; exit 0\" TERM; >up$RANK; while :; do sleep 0.02; done'"
 
@@ -172,7 +172,7 @@ TEST(a_keeper_that_was_killed_is_read_to_its_last_line)
     CHECK(logs.status == 0 && count_of(logs.out, "] last words") == 1, "%s", logs.out);
 }
 
-/* 1 MB at 8 Mbit/s: when the worker has ended most of it is on its way. */
+/* 1 MB at 8 Mbit/s: when the worker has ended, most of it is still being sent. */
 TEST(the_last_lines_come_through_a_slow_network)
 {
     ns_lan lan = ns_open(2);

@@ -59,7 +59,7 @@ TEST(three_hosts_run_a_program_together_and_nobody_typed_an_address)
     char code[CO_CODE_TEXT], line[1024];
     pid_t pid[3];
 
-    setenv("OPTS", "lr=1,bs=2", 1); /* one variable, also where the host's word for it is read */
+    setenv("OPTS", "lr=1,bs=2", 1); /* a comma in the value must not make it two variables */
     pid[0] = host(
         &lan,
         "--nnodes=3 --nproc-per-node=2 --log-dir=logs --rdzv-id=talk --env DEVICES=0,1 --env SIZE=9 --env "
@@ -86,8 +86,8 @@ TEST(three_hosts_run_a_program_together_and_nobody_typed_an_address)
     CHECK(r.status == 1, "the code, or a name of a secret, is in a worker's environment or a log file");
 }
 
-/* The host's likeliest addresses lead nowhere from the joiner: a network of the same numbers swallows
- * them. */
+/* The joiner cannot reach the host's likeliest addresses: a network with the same numbers swallows the
+ * packets. */
 TEST(addresses_that_do_not_answer_are_passed_over_within_three_seconds)
 {
     ns_lan lan = ns_open(2);
@@ -122,7 +122,7 @@ TEST(a_code_is_asked_for_at_the_terminal_and_not_shown)
     pid_t a = host(&lan, "-- sh -c 'echo hello $RANK'", code);
     snprintf(line, sizeof line, "%s\n", code);
     snprintf(bad, sizeof bad, "%s", line);
-    bad[13] = bad[13] == '7' ? '8' : '7'; /* of the third group */
+    bad[13] = bad[13] == '7' ? '8' : '7'; /* a letter of the third group */
     ns_enter(&lan, 1);
     pty_open(&p, "$COHORT join; stty -a | grep -o '[-]*echo '");
     ns_leave(&lan);
@@ -199,8 +199,8 @@ static void refused(const char *line, const char *words)
 
 TEST(what_is_not_for_a_line_of_join_or_host_is_refused)
 {
-    refused("$COHORT join AAM05-BG00C-081F0", "others on this machine can read what is on a line");
-    refused("$COHORT join --nnodes=3", "--nnodes is for the first host to say");
+    refused("$COHORT join AAM05-BG00C-081F0", "other users of this machine could read it");
+    refused("$COHORT join --nnodes=3", "only the first host may give --nnodes");
     refused("$COHORT join --nproc-per-nod", "--nproc-per-node");
     refused("$COHORT join --epochs=3", "join: no flag --epochs=3");
     refused("COHORT_JOIN=AAM05 $COHORT join", "COHORT_JOIN: the code is cut off");
@@ -230,7 +230,7 @@ TEST(a_job_without_token_has_a_short_code_and_a_host_may_come_late)
     CHECK(!c.has_token && strlen(code) == 21, "%s", code);
     test_until(host_says, "one of 1", 20, "the host to begin alone");
     snprintf(line, sizeof line, "COHORT_JOIN=%s exec $COHORT join", code);
-    ends(start(&lan, 1, "no.out", line), 2, "no.out", "`cohort join --insecure` if that is no worry");
+    ends(start(&lan, 1, "no.out", line), 2, "no.out", "`cohort join --insecure` accepts that");
     strcat(line, " --insecure");
     ends(start(&lan, 1, "one.out", line), 0, "one.out", "one of 2");
     ends(a, 0, "host.out", "one of 2");
@@ -249,7 +249,7 @@ TEST(a_program_that_is_absent_on_a_host_is_said_on_both)
     test_until(code_is_shown, code, 20, "a code");
     CHECK(test_sh("mv a b").status == 0, "mv");
     snprintf(line, sizeof line, "COHORT_JOIN=%s exec $COHORT join", code);
-    ends(start(&lan, 1, "one.out", line), 2, "one.out", "which is not here: running in");
+    ends(start(&lan, 1, "one.out", line), 2, "one.out", "which does not exist here: running in");
     CHECK(strstr(text_of("one.out"), "no program ./here-only in"), "%s", text_of("one.out"));
     test_until(host_says, "(10.77.0.2) does not join: launch: no program ./here-only in", 5,
                "a line on the host");
@@ -300,10 +300,10 @@ TEST(what_a_host_says_is_checked_before_it_is_run)
     for (int i = 0; i < 5000; i++)
         at += sprintf(at, ",\"\"");
     sprintf(at, "]}");
-    told("{}", "0 words to run, not 1 to", "$COHORT join");
-    told("{\"words\": 3}", "0 words to run, not 1 to", "$COHORT join");
-    told("{\"words\": [\"--\", 3]}", "words to run that are no text", "$COHORT join");
-    told(large, "5001 words to run, not 1 to", "$COHORT join");
+    told("{}", "a command of 0 words, not 1 to", "$COHORT join");
+    told("{\"words\": 3}", "a command of 0 words, not 1 to", "$COHORT join");
+    told("{\"words\": [\"--\", 3]}", "words that are not text", "$COHORT join");
+    told(large, "a command of 5001 words, not 1 to", "$COHORT join");
     told("{\"words\": [\"--\", \"true\"], \"words\": []}", "words", "$COHORT join");
     told("[1]", "no object", "$COHORT join");
     told("{\"words\": [\"--rdzv-endpoint=10.0.0.1:1\", \"--\", \"true\"]}",

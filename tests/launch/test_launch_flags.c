@@ -1,5 +1,5 @@
-/* The words of `cohort launch`: every flag in each spelling, what is moved to the program, what is
- * refused. */
+/* The command line of `cohort launch`: every flag in each spelling, flags that go to the program, flags that
+ * are refused. */
 #include "cli/runs.h"
 
 #include <unistd.h>
@@ -126,7 +126,7 @@ TEST(near_misses_and_bad_values_are_refused_before_anything_starts)
         {"--tee=5:1 p.sh", "no local rank 5"},
         {"--local-ranks-filter=a p.sh", "numbers with commas"},
         {"--max-restarts=-1 p.sh", "--max-restarts=-1"},
-        {"--signals-to-handle=SIGKILL p.sh", "SIGKILL is no signal that can be handled"},
+        {"--signals-to-handle=SIGKILL p.sh", "SIGKILL is not a signal that can be handled"},
         {"--signals-to-handle=SIGFOO p.sh", "SIGFOO"},
         {"--start-method=thread p.sh", "spawn|fork|forkserver"},
         {"--grace=soon p.sh", "number of seconds"},

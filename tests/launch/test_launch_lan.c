@@ -144,7 +144,7 @@ static bool screen_has(void *words)
     return access("out1", F_OK) == 0 && strstr(output(1), words);
 }
 
-/* Host 1 is told to be the first, with an address of host 0. */
+/* Host 1 is started as the first host, but with an address of host 0. */
 static void waits_with(const ns_lan *lan, const char *args, const char *words, const char *not_these)
 {
     char line[400];
@@ -182,7 +182,7 @@ TEST(an_endpoint_at_localhost_says_who_can_come)
     waits_with(&lan, "--rdzv-endpoint=10.77.0.2:29400", "", "Only launchers");
 }
 
-/* Of an elastic job: the other one goes on. */
+/* In an elastic job the other host goes on. */
 TEST(a_host_that_cannot_start_its_workers_costs_a_restart_not_the_job)
 {
     ns_lan lan = ns_open(2);

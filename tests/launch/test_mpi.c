@@ -1,5 +1,5 @@
-/* `cohort launch` under real mpiruns: Open MPI's (PMIx) and MPICH's (PMI-1). Several hosts are one machine
- * under two names, which neither can tell from two machines. */
+/* `cohort launch` under real mpiruns: Open MPI's (PMIx) and MPICH's (PMI-1). "Several hosts" are one machine
+ * with two names; mpirun cannot tell the difference. */
 #include "harness.h"
 
 #include <signal.h>
@@ -20,7 +20,7 @@ static void needs(const char *program, const char *package)
         test_skip("no %s here (package %s)", program, package);
     test_may_leak();
     CHECK(test_sh("echo leak:libpmix > lsan").status == 0,
-          "lsan"); /* it does not free all that it holds, nor do we for it */
+          "lsan"); /* the MPI library does not free all its memory */
     test_run here = test_sh("printf 'suppressions=%%s/lsan:print_suppressions=0' \"$PWD\"");
     setenv("LSAN_OPTIONS", here.out, 1);
     setenv("OMPI_ALLOW_RUN_AS_ROOT", "1", 1);
@@ -32,11 +32,11 @@ static void needs(const char *program, const char *package)
                     " token=$COHORT_TOKEN pmi=$PMI_FD.\n");
     script("gpu", "#!/bin/sh\necho gpu $CUDA_VISIBLE_DEVICES is $LOCAL_RANK of $RANK\n");
     script("fails", "#!/bin/sh\n[ $RANK = 1 ] && exit 7; exec sleep 50\n");
-    script("shell", "#!/bin/sh\n" /* a remote shell that goes nowhere */
+    script("shell", "#!/bin/sh\n" /* a remote shell that runs the command on this machine */
                     "while [ \"${1#-}\" != \"$1\" ]; do shift; done\nshift\nexec /bin/sh -c \"$*\"\n");
 }
 
-/* `n` workers, so many on each host, each where it should be. */
+/* Checks that there are `n` workers, the right number on each host. */
 static void runs(const char *line, int n, int per_host)
 {
     test_run r = test_sh("%s", line);
@@ -53,7 +53,8 @@ static void runs(const char *line, int n, int per_host)
     free(r.out);
 }
 
-/* What the launchers of one mpirun call the job, and no other does: the name of the log folders. */
+/* The job's name: the same for all launchers of one mpirun and different for another mpirun. Log folders
+ * carry it. */
 static void has_own_id(const char *mpirun)
 {
     test_run r = test_sh("for i in 1 2; do %s $COHORT launch --log-dir=logs ./place || exit 1; done; "
@@ -64,8 +65,8 @@ static void has_own_id(const char *mpirun)
     free(r.out);
 }
 
-/* MPICH's mpirun itself dies of SIGPIPE now and then, when all its processes end at once on a busy machine:
- * then it is asked again. */
+/* On a busy machine MPICH's mpirun itself sometimes dies of SIGPIPE when all its processes end at once; then
+ * the test runs it again. */
 static void ends(const char *line, int status, const char *words)
 {
     test_run r = test_sh("%s", line);
@@ -113,7 +114,7 @@ TEST(mpirun_of_mpich_starts_a_worker_for_each_task_or_a_launcher_for_each_host)
          "gpu 4 is 0 of 1");
 }
 
-/* Three tasks as 2 + 1: the host with one, where anything that it concludes from itself is wrong. */
+/* Three tasks as 2 + 1: the host with one task must not conclude the layout from itself. */
 static void runs_unequal(const char *line)
 {
     static const char *const places[] = {"place 0/3 0/2 0/2 ", "place 1/3 1/2 0/2 ", "place 2/3 0/1 1/2 "};
@@ -150,8 +151,8 @@ TEST(mpirun_of_mpich_may_have_more_tasks_on_one_host_than_on_another)
 #undef UNEQUAL
 }
 
-/* A task that never comes to its launcher. Both mpiruns end everything when a launcher ends with a failure;
- * MPICH's status may be that of the task which it then kills. */
+/* A task that never starts its launcher. Both mpiruns end all tasks when a launcher fails; MPICH's exit
+ * status may be that of a task that it killed. */
 static void gives_up(const char *mpirun, const char *absent)
 {
     test_run r = test_sh("%s -n 2 sh -c '[ %s ] && exec sleep 30; exec $COHORT launch"
@@ -185,7 +186,7 @@ TEST(without_a_channel_to_the_others_mpi_processes_are_refused_with_what_to_do)
     ends("PMI_RANK=0 PMI_SIZE=2 PMI_FD=9 $COHORT launch ./place 9<>/dev/null", 1, "PMI closed the connection");
 }
 
-/* The declarations by hand against those of an installed header: compiled, and run. */
+/* Compares our own declarations with those of an installed header: compiles and runs a check. */
 TEST(what_is_declared_of_pmix_is_what_its_header_says)
 {
     static const char program[] =

@@ -1,7 +1,7 @@
-/* Seeded schedules of accidents on two to four hosts: after each step the job is where the model says,
- * nothing hangs, and at the end nothing is left: no process, no port, no shared memory, no folder.
+/* Random schedules of accidents on two to four hosts. After each step the job must be in the state that the
+ * model predicts. Nothing hangs, and at the end no process, port, shared memory or folder is left.
  *
- *     COHORT_SEED=17 build/release/tests -v -k twenty_schedules        # one of them, again; 17:100 is a hundred from there on
+ *     COHORT_SEED=17 build/release/tests -v -k twenty_schedules        # schedule 17 again; 17:100: 100 from it
  */
 #include "accidents.h"
 
@@ -33,7 +33,7 @@ static void no_port_listens(const stage *g)
         }
 }
 
-/* Everybody who ever was below us is our child now. */
+/* All processes that were ever below us are our children now. */
 static void no_process_is_left(const stage *g)
 {
     double until = co_now_s() + 10;
@@ -54,7 +54,7 @@ static void no_process_is_left(const stage *g)
     free(r.out);
 }
 
-/* Folders that stay hold a blame.json, or are those of a supervisor that was killed. */
+/* A folder may stay only if it holds a blame.json or its supervisor was killed. */
 static void no_file_is_left(const stage *g)
 {
     test_run r = test_sh("ls -A /dev/shm; for d in tmp*/*; do [ -e \"$d\" ] || continue; ls $d/*/blame.json "
@@ -64,7 +64,7 @@ static void no_file_is_left(const stage *g)
     free(r.out);
 }
 
-/* Steps in haste, then the ends that are possible. */
+/* Does the steps without waiting, then accepts every possible outcome. */
 static void run_hastily(stage *g)
 {
     outlook o = outlook_start(&g->s), next;
@@ -73,7 +73,8 @@ static void run_hastily(stage *g)
     for (int i = 0; i < g->s.n; i++, o = next) {
         next = outlook_after(&g->s, o, &g->s.at[i]);
         happens(g, &o, &next, &g->s.at[i]);
-        poll(NULL, 0, (int)(g->s.seed % 7 * 10)); /* into the restart, or before, or after */
+        /* so that the step falls before, into or after the restart */
+        poll(NULL, 0, (int)(g->s.seed % 7 * 10));
     }
     lets_go();
     for (int i = 0; i < HOSTS; i++) {
@@ -88,7 +89,7 @@ static void run_hastily(stage *g)
     }
 }
 
-/* True: to its end, and judged. */
+/* Runs a schedule to its end and checks it. True: it could be checked. */
 static bool run(const ns_lan *lan, uint64_t seed)
 {
     stage g = {.lan = lan, .s = schedule_draw(seed)};

@@ -65,7 +65,7 @@ static bool answers(void *path)
     return access(path, F_OK) == 0;
 }
 
-/* What the workers are: scripts, so that no quoting stands between srun and them. */
+/* The workers are scripts, so that nothing has to be quoted for srun. */
 static void script(const char *name, const char *text)
 {
     CHECK_OK(co_fs_write_atomic(name, text, strlen(text)));
@@ -122,7 +122,7 @@ static void slurm_down(void)
     }
 }
 
-/* Both nodes for all steps of a test: a job of its own for each would wait for the one before. */
+/* Allocates both nodes for all steps of a test: with a job per step, each would wait for the one before. */
 static void take_nodes(void)
 {
     test_run r = test_sh("salloc -N2 --no-shell 2>&1");
@@ -145,7 +145,7 @@ static void has_places(const char *text, int n, int per_node)
     }
 }
 
-/* Refused by every task at once, with both values and the line that works. */
+/* Every task refuses at once; the message has both values and the command line that works. */
 static void refused(const char *srun, const char *flags, const char *words, const char *line)
 {
     test_run r = test_sh("srun --jobid=$JOB -N2 %s $COHORT launch %s ./place", srun, flags);

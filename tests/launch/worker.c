@@ -38,8 +38,8 @@ static void exit_as_told(int sig, siginfo_t *info, void *unused)
     _exit(info->si_value.sival_int);
 }
 
-/* Says who it is by a file's name, then waits for the file `go`. SIGUSR2 with a number: exits with it at
- * once. */
+/* Creates a file named after itself, then waits for the file `go`. SIGUSR2 with a number: exits with that
+ * status at once. */
 static int wait_for_go(void)
 {
     struct sigaction told = {.sa_sigaction = exit_as_told, .sa_flags = SA_SIGINFO};
@@ -64,7 +64,7 @@ static int fill_shm(void)
 
     if (p == MAP_FAILED)
         return 9;
-    signal(SIGBUS, SIG_DFL); /* a sanitizer may have taken it */
+    signal(SIGBUS, SIG_DFL); /* a sanitizer may have a handler for it */
     memset(p, 1, len);
     return 0;
 }
@@ -85,8 +85,8 @@ static int call_the_other(void)
     }
 }
 
-/* As where an all-reduce waits: ranks 0 to 2 in a lock, a poll, a socket. A moment later rank 3 hangs: the
- * cause. */
+/* Imitates an all-reduce that waits: ranks 0 to 2 wait in a lock, a poll and a socket. A moment later rank 3
+ * hangs; it is the cause. */
 static int hang_together(void)
 {
     uint32_t lock = 0;
@@ -110,7 +110,7 @@ static int hang_together(void)
         sleep(100);
 }
 
-/* Rank 0 waits in a lock, rank 2 in a poll, as for an all-reduce; rank 1 computes and never comes: the
+/* Imitates an all-reduce: rank 0 waits in a lock, rank 2 in a poll. Rank 1 computes for ever; it is the
  * cause. */
 static int spin_together(void)
 {
@@ -126,7 +126,7 @@ static int spin_together(void)
     return 9;
 }
 
-/* Threads that look at a clock, as libraries have them, and nothing else: half a percent of a core. */
+/* Threads that only check a clock, like those of libraries: half a percent of a core. */
 static int idle(void)
 {
     for (clock_t until = clock(); until != -1; poll(NULL, 0, 100)) {
@@ -137,7 +137,7 @@ static int idle(void)
     return 9;
 }
 
-/* TEST_WORK millions of steps that cannot be left out; rank 0 says when it began. */
+/* Computes TEST_WORK million steps that the compiler cannot remove; rank 0 prints when it began. */
 static int compute(void)
 {
     uint64_t x = 1;

@@ -92,7 +92,7 @@ TEST(an_installed_library_makes_a_program_that_trains_its_own_model_to_one_hash)
     sha_of_run(other, "killed");
     CHECK(strcmp(one, other) == 0, "alone %s, killed %s", one, other);
     json_t *s = json_of("%s/summary.json", "killed");
-    CHECK(number_in(s, "recoveries") > 0, "nobody was killed");
+    CHECK(number_in(s, "recoveries") > 0, "no rank was killed");
     json_decref(s);
 
     test_run r = with_stage("ex/own_model train --help model");

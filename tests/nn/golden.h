@@ -59,8 +59,8 @@ co_exec *golden_compile(const golden *r, co_slice_shape shape, co_mode mode);
 void golden_load(const co_exec *exec, char *input, const char *name, const void *from); /* one whole input */
 /* Step t = 1, 2, ...: gives the loss and the gradient's norm, both per row that counts. */
 void golden_step(golden *r, int t, double *loss, double *norm);
-/* Steps 1 to `steps` against the case's losses (relative difference at most `bound`) and grad_norms; gives the worst of
- * each. */
+/* Compares steps 1 to `steps` with the case's losses (relative difference at most `bound`) and grad_norms;
+ * gives the largest difference of each. */
 void golden_replay(golden *r, int steps, double bound, double *worst_loss, double *worst_norm);
 
 void *golden_room(size_t bytes); /* zeroed, aligned as executors want it */

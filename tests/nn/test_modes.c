@@ -141,7 +141,7 @@ TEST(evaluation_measures_what_prediction_predicts)
         double want[CO_STATS];
         sit(&eval, nn_fits[i].model, cfg, nn_fits[i].io, nn_shape(nn_fits[i].io, 9), CO_MODE_EVAL);
         sit(&pred, nn_fits[i].model, cfg, nn_fits[i].io, nn_shape(nn_fits[i].io, 9), CO_MODE_PREDICT);
-        CHECK(!input_of(&pred, "y"), "%s asks for the answer to predict", nn_fits[i].model);
+        CHECK(!input_of(&pred, "y"), "%s has y as an input in prediction", nn_fits[i].model);
         load(&eval);
         load(&pred);
         run(&eval, 1);
@@ -222,7 +222,8 @@ TEST(a_later_character_does_not_change_an_earlier_prediction)
     ((int32_t *)input_of(&s, "x"))[5] = 17;
     run(&s, 1);
     CHECK(memcmp(before, s.output, 5 * 29 * sizeof(float)) == 0, "the model looks ahead");
-    CHECK(memcmp(before + 5 * 29, s.output + 5 * 29, 3 * 29 * sizeof(float)) != 0, "the model does not look");
+    CHECK(memcmp(before + 5 * 29, s.output + 5 * 29, 3 * 29 * sizeof(float)) != 0,
+          "the later character changes nothing at all");
     leave(&s);
     co_free(cfg);
 }

@@ -314,7 +314,7 @@ TEST(nesterov_without_momentum_is_refused_with_what_to_set)
 
 TEST(the_clip_factor_is_pytorch_s)
 {
-    CHECK(co_clip_factor(10, 0) == 1 && co_clip_factor(10, -1) == 1, "no clipping asked for");
+    CHECK(co_clip_factor(10, 0) == 1 && co_clip_factor(10, -1) == 1, "clips without a max_norm");
     CHECK(co_clip_factor(0.5, 1) == 1, "a short gradient is scaled by %g", co_clip_factor(0.5, 1));
     CHECK(co_clip_factor(4, 1) == 1 / (4 + 1e-6), "got %.17g", co_clip_factor(4, 1));
     CHECK(co_clip_factor(1, 1) < 1, "the small term is missing");

@@ -1,5 +1,5 @@
-/* What the environment says, read into a place: every scheduler as a table, and the words they use, well
- * formed or not. */
+/* Reading the environment into a place: a table of every scheduler's variables, and the text that schedulers
+ * send, well formed and malformed. */
 #include "proc/command.h"
 #include "place/place_int.h"
 
@@ -114,7 +114,7 @@ TEST(a_program_that_is_asked_may_be_absent_fail_or_never_answer)
     CHECK(strlen(out) == sizeof out - 1, "%zu bytes", strlen(out));
 }
 
-/* ---- what launchers tell each other ---- */
+/* ---- what launchers send each other ---- */
 TEST(a_card_comes_back_as_it_was_and_nothing_else_is_one)
 {
     co_token token = {{1, 2, 3}};
@@ -236,7 +236,7 @@ static const char *const known[] = {"RANK",
                                     "SLURMD_NODENAME",
                                     "JOB_COMPLETION_INDEX"};
 
-/* "A=1 B=2" and nothing else of what a place looks at. */
+/* Sets "A=1 B=2" and unsets every other variable that a place reads. */
 static co_err find_in(co_place *p, const char *env, int nnodes, int nproc)
 {
     co_place_ask ask = {.min_hosts = nnodes, .max_hosts = nnodes, .nproc = nproc, .node_rank = -1};
@@ -269,7 +269,7 @@ static co_err find_in(co_place *p, const char *env, int nnodes, int nproc)
 typedef struct row {
     const char *env;
     int nnodes, nproc;
-    const char *name; /* how it begins; NULL: refused, with these words: */
+    const char *name; /* how the place's name begins; NULL: refused, with the text in the next field */
     const char *words;
     int seats, seat, nodes, node, tasks, task;
 } row;
@@ -296,8 +296,8 @@ static const row table[] = {
     /* a worker that launches again */
     {"RANK=1 WORLD_SIZE=2 MASTER_ADDR=a LOCAL_RANK=0 TORCHELASTIC_RUN_ID=none " PAIR, 0, 2, "", "", 1, 0, 0,
      -1, 1, 0},
-    /* mpirun, in a Slurm job too; of several hosts more is asked than the environment (test_place_talk.c,
-     * test_mpi.c) */
+    /* mpirun, also inside a Slurm job. With several hosts we also query mpirun: test_place_talk.c and
+     * test_mpi.c test that. */
     {OMPI, 0, 1, "mpirun (Open MPI)", "", 4, 3, 1, 0, 4, 3},
     {OMPI " SLURM_JOB_ID=1 SLURM_STEP_ID=0 SLURM_PROCID=0 SLURM_STEP_NUM_TASKS=2", 0, 1, "mpirun", "", 4, 3,
      1, 0, 4, 3},
@@ -310,7 +310,7 @@ static const row table[] = {
     {"PMI_RANK=1 PMI_SIZE=2 MPI_LOCALRANKID=1 MPI_LOCALNRANKS=2", 0, 2, NULL,
      "mpirun -n 1 -ppn 1 cohort launch"},
     {"PMI_RANK=1 PMI_SIZE=1", 0, 1, NULL, "PMI_RANK=1"},
-    /* Slurm; srun's own PMI and PMIx are Slurm's */
+    /* Slurm; variables of PMI and PMIx that srun sets count as Slurm */
     {STEP, 0, 1, "Slurm job 12 step 0", "gpu01", 7, 5, 4, 2, 2, 1},
     {PAIR, 0, 8, "Slurm job 12 step 3", "a", 2, 1, 2, 1, 1, 0},
     {PAIR, 2, 8, "Slurm job 12 step 3", "a", 2, 1, 2, 1, 1, 0},
@@ -339,7 +339,7 @@ static void check_row(const row *r)
     if (!r->name) {
         char said[1024];
         snprintf(said, sizeof said, "%s", co_errmsg());
-        if (err == CO_EINPUT && strstr(said, "task 0 says why")) { /* one terminal: it is said once */
+        if (err == CO_EINPUT && strstr(said, "task 0 says why")) { /* only task 0 prints the reason */
             char first[2048];
             snprintf(first, sizeof first,
                      "%s OMPI_COMM_WORLD_RANK=%s SLURM_PROCID=0 SLURM_NODEID=0 SLURM_LOCALID=0 PMI_RANK=0",
@@ -377,7 +377,7 @@ TEST(a_job_of_several_nodes_outside_a_step_is_started_with_srun)
     CHECK(p.outside && strstr(p.start, "srun --nodes=3 --ntasks=3 --ntasks-per-node=1"), "%s", p.start);
     CHECK_OK(find_in(&p, "SLURM_JOB_ID=12 SLURM_PROCID=0 SLURM_JOB_NUM_NODES=3", 2, 4));
     CHECK(p.outside && strstr(p.start, "srun --nodes=2 --ntasks=2 --ntasks-per-node=1"), "%s", p.start);
-    /* the interactive step of salloc, and batch scripts of newer versions: numbers near 2^32 */
+    /* SLURM_STEP_ID is near 2^32 in the interactive step of salloc and in batch scripts of newer versions */
     CHECK_OK(find_in(&p, PAIR " SLURM_STEP_ID=4294967290 SLURM_JOB_NUM_NODES=2", 0, 4));
     CHECK(p.outside, "%s", p.name);
 }

@@ -1,11 +1,11 @@
-/* `cohort launch` without flags on hosts with a network of their own: RANK and WORLD_SIZE, URLs,
+/* `cohort launch` without flags about hosts, on hosts that are network namespaces: RANK and WORLD_SIZE, URLs,
  * Kubeflow's variables, pods. */
 #include "launch/hosts.h"
 
 static const char place[] = " --no-python sh -c 'echo place $RANK/$WORLD_SIZE $LOCAL_RANK/$LOCAL_WORLD_SIZE"
                             " $GROUP_RANK/$GROUP_WORLD_SIZE token=$COHORT_TOKEN.'";
 
-/* Both hosts of `pid` ended well, each with its two workers. */
+/* Checks that both launchers ended with status 0, each with its two workers. */
 static void both_ran(const pid_t pid[2])
 {
     char want[100];
@@ -72,7 +72,7 @@ TEST(pods_of_kubeflow_meet_by_its_variables)
         "", "");
 }
 
-/* A pod on host i: its own host name, its own /etc/hosts. */
+/* Starts a pod on host i, with its own host name and its own /etc/hosts. */
 static pid_t pod(const ns_lan *lan, int i, int index, const char *env)
 {
     char out[16];

@@ -1,5 +1,5 @@
-/* What launchers say to each other before they meet: PMI-1 with a server that answers anything, and the
- * lobby of a Slurm step with a munge daemon of its own and strangers at the door. */
+/* What launchers exchange before they meet: PMI-1 with a server that gives any answer, and the lobby of a
+ * Slurm step with its own munge daemon and with clients that do not belong to the job. */
 #include "place/place_int.h"
 
 #include <poll.h>
@@ -16,7 +16,7 @@
 /* ---- PMI ---- */
 typedef struct dialogue {
     int fd;
-    const char *const *answers; /* in order, each after a line was heard; NULL ends it */
+    const char *const *answers; /* one for each line that comes, in order; NULL ends the list */
 } dialogue;
 
 static void *answer_each(void *arg)
@@ -35,7 +35,7 @@ static void *answer_each(void *arg)
     return NULL;
 }
 
-/* A server at the descriptor PMI_FD; its thread. */
+/* Starts a server at the descriptor PMI_FD and returns its thread. */
 static pthread_t pmi_up(dialogue *d, const char *const *answers)
 {
     int fd[2];
@@ -105,13 +105,13 @@ TEST(a_pmi_server_may_answer_anything_and_only_a_card_is_taken)
 }
 
 typedef struct layout_case {
-    const char *size, *rank, *mapping; /* what PMI answers when it is asked for it */
+    const char *size, *rank, *mapping; /* mapping: PMI's answer about PMI_process_mapping */
     int nodes, node, tasks, task, tasks_most;
 } layout_case;
 
 #define MAPPING(text) "cmd=get_result rc=0 msg=success value=" text "\n"
 
-/* Each host has as many tasks as the whole job's list says, whatever this one's own variables are. */
+/* The number of tasks on each host comes from the list of the whole job, not from this host's variables. */
 static void check_layout(const layout_case *c)
 {
     const char *answers[] = {INIT, NAME, c->mapping, "cmd=finalize_ack\n", NULL};
@@ -152,7 +152,7 @@ TEST(what_pmi_says_of_all_hosts_counts_and_not_what_this_one_has)
         check_layout(&cases[i]);
 }
 
-/* Task 0, of another host, may have nothing to refuse. */
+/* Task 0 is on another host and may have nothing to refuse, so it would print nothing. */
 TEST(where_hosts_are_unknown_a_refusal_is_said_by_whom_it_concerns)
 {
     static const char *const answers[] = {INIT, NAME, "cmd=get_result rc=-1 msg=no value=unknown\n",
@@ -178,7 +178,7 @@ static bool answers(void *path)
     return access(path, F_OK) == 0;
 }
 
-/* A daemon in the test's folder, and a scontrol that says where it listens. */
+/* Starts a munge daemon in the test's folder, and writes a scontrol that prints where it listens. */
 static void munge_up(void)
 {
     char dir[1024], path[4096];
@@ -234,7 +234,7 @@ static int knock(int port)
     return fd;
 }
 
-/* What a stranger gets for these bytes: how many of the lobby's. */
+/* Sends these bytes to the lobby and returns how many bytes it answers. */
 static ssize_t stranger(int port, const char *bytes)
 {
     char got[64];
@@ -281,7 +281,7 @@ TEST(the_lobby_answers_its_own_seats_and_nobody_else)
     char run_id[120];
     co_holder taken;
     int port;
-    for (int i = 0; i == 0 || co_net_holder(&taken, port); i++) { /* one whose first port is free here */
+    for (int i = 0; i == 0 || co_net_holder(&taken, port); i++) { /* until the first port is free */
         snprintf(run_id, sizeof run_id, "%s.%d", greeting, i);
         port = lobby_port(run_id, 0);
     }
@@ -308,7 +308,7 @@ TEST(the_lobby_answers_its_own_seats_and_nobody_else)
     munge_close(m);
 
     int idle[3 * CO_STRANGERS];
-    for (size_t i = 0; i < CO_COUNT(idle); i++) /* more than it keeps: the oldest go */
+    for (size_t i = 0; i < CO_COUNT(idle); i++) /* more than it keeps: it closes the oldest */
         idle[i] = knock(port);
     for (int seat = 1; seat < 4; seat++) {
         CHECK_OK(lobby_ask(&got, "127.0.0.1", run_id, seat, &patience, untold));
@@ -316,7 +316,7 @@ TEST(the_lobby_answers_its_own_seats_and_nobody_else)
     }
     for (size_t i = 0; i < CO_COUNT(idle); i++)
         close(idle[i]);
-    co_holder who; /* every seat has it: the door is closed, with the job still running */
+    co_holder who; /* every seat has the card: the lobby is closed, though the job still runs */
     for (int i = 0; i < 500 && co_net_holder(&who, port); i++)
         poll(NULL, 0, 10);
     CHECK(!co_net_holder(&who, port), "it still listens");
@@ -336,7 +336,7 @@ TEST(a_lobby_whose_port_is_taken_is_found_at_the_next)
     snprintf(run_id, sizeof run_id, "slurm-taken-%d", (int)getpid());
     CHECK_OK(co_net_listen(&fd, "127.0.0.1", lobby_port(run_id, 0)));
     CHECK_OK(lobby_open(&l, "127.0.0.1", run_id, 2, &c));
-    close(fd); /* nobody answers there: the joiner goes on to the next */
+    close(fd); /* nobody answers on this port: the joiner tries the next */
     CHECK_OK(lobby_ask(&got, "127.0.0.1", run_id, 1, &patience, untold));
     CHECK(strcmp(got.token, c.token) == 0, "another card");
     lobby_close(l);

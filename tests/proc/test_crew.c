@@ -1,4 +1,4 @@
-/* A crew of tiny functions: replaced when they die, fenced when they stall, let alone when they are only
+/* A crew of tiny functions: replaced when they die, fenced when they stall, left alone when they are only
  * slow. */
 #include "proc/crew.h"
 
@@ -24,14 +24,14 @@ struct board {
     _Atomic uint64_t turns[MOST];
     _Atomic bool waiting[MOST];
     _Atomic int pid[MOST];
-    _Atomic int failed; /* what a member saw and should not have */
+    _Atomic int failed; /* a member found something wrong */
     _Atomic int deaths;
 };
 
 struct scene {
     struct board *b;
     int (*act)(struct board *b, int slot, uint32_t inc);
-    co_verdict verdict; /* for those that died badly; a good exit is let go */
+    co_verdict verdict; /* the verdict on members that failed; members that exit with 0 are let go */
     int n_deaths, notices;
     co_death death[64];
 };
@@ -99,7 +99,7 @@ static double now_s(void)
     return (double)co_now_ns() * 1e-9;
 }
 
-/* Turns for so long, or until somebody died. */
+/* Runs turns for this long, or until a member dies. */
 static void run_for(co_crew *c, const struct scene *s, double secs)
 {
     for (double end = now_s() + secs; now_s() < end && s->n_deaths == 0;)
@@ -112,7 +112,7 @@ static int dies_thrice(struct board *b, int slot, uint32_t inc)
     int before = b->pid[slot];
 
     if (inc > 0 && (kill(before, 0) == 0 || errno != ESRCH))
-        b->failed = 1; /* the predecessor is still there */
+        b->failed = 1; /* the previous process still exists */
     b->pid[slot] = getpid();
     if (slot == 1 || inc == 3)
         return 0;
@@ -205,7 +205,7 @@ static void stopped_is_fenced(bool while_waiting)
     scene_open(&s, works);
     co_crew *c = crew_of(&s, 2, stall_s);
     test_until(works_already, s.b, 10, "members at work");
-    run_for(c, &s, 1.0); /* at work is no stall */
+    run_for(c, &s, 1.0); /* a member that computes is not stalled */
     CHECK(s.n_deaths == 0, "fenced at work");
     s.b->waiting[1] = while_waiting;
     double t0 = now_s();
@@ -230,7 +230,7 @@ TEST(a_stopped_member_is_fenced_past_its_deadline_and_not_before)
 
 TEST(a_stopped_member_is_fenced_also_while_it_waits_for_others)
 {
-    stopped_is_fenced(true); /* it will never see that its wait is over */
+    stopped_is_fenced(true); /* it cannot notice that its wait is over */
 }
 
 TEST(a_member_that_sleeps_without_waiting_is_fenced)
@@ -274,7 +274,7 @@ static void *computes_in_a_thread(void *b)
     return (void *)(intptr_t)computes(b, 0, 0);
 }
 
-/* As a rank that waits for its loader's threads. */
+/* Imitates a rank that waits for its loader's threads. */
 static int lets_a_thread_compute(struct board *b, int slot, uint32_t inc)
 {
     pthread_t t;
@@ -301,7 +301,7 @@ TEST(a_long_computation_is_no_stall_in_whichever_thread)
     co_crew_free(d);
 }
 
-/* Runs only when nobody else wants the CPU; and two others always do. */
+/* A member that runs only when no other process wants the CPU, while two others always want it. */
 static int starves(struct board *b, int slot, uint32_t inc)
 {
     cpu_set_t first;
@@ -388,7 +388,7 @@ TEST(a_stop_of_the_whole_group_past_the_deadline_fences_nobody)
     test_until(works_already, s.b, 10, "members at work");
     for (int i = 0; i < 3; i++) {
         kill(-pid, SIGSTOP);
-        poll(NULL, 0, 700); /* the length of the stop is what is tested */
+        poll(NULL, 0, 700); /* the test is about the length of this stop */
         uint64_t before = s.b->turns[0];
         kill(-pid, SIGCONT);
         for (double end = now_s() + 10; s.b->turns[0] < before + 100 && now_s() < end;)

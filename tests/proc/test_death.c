@@ -113,7 +113,8 @@ TEST(a_sigkill_is_the_out_of_memory_killers_only_if_the_kernels_records_say_so)
     tells(EXITED_3, 12, &before,
           "exited with status 3; the kernel's out-of-memory killer has struck here since the start", "");
     tells(SIGKILL, 12, &before, by_kernel, "memory is full");
-    tells(SIGKILL, 13, &before, "killed by SIGKILL (9)", "somebody sent SIGKILL"); /* that count is used up */
+    /* the first death has used up that kill */
+    tells(SIGKILL, 13, &before, "killed by SIGKILL (9)", "somebody sent SIGKILL");
     write_text("r/dev/kmsg", "3,1,5,-;Out of memory: Killed process 14 (python3) total-vm:1kB\n");
     tells(SIGKILL, 14, &before, by_kernel, "memory is full");
 }

@@ -1,4 +1,4 @@
-/* A guard alone: what it does to a tree of processes, and what it tells. */
+/* A guard without a job: what it does to a tree of processes, and what it reports. */
 #include "harness.h"
 
 #include <poll.h>
@@ -33,7 +33,7 @@ static guarded start(const char *line)
     return g;
 }
 
-/* The next word; its end must not come before it. */
+/* The next report; the socket must not end before it. */
 static co_guard_report hears(const guarded *g, co_guard_kind kind, int most_s)
 {
     struct pollfd at = {.fd = g->sock, .events = POLLIN};
@@ -71,9 +71,9 @@ static pid_t pid_in(const char *path)
     return pid;
 }
 
-/* A shell that dies of SIGTERM, before the launcher's word of the same comes; what it ran saves until there
- * is a file `go`. How many of them the guard then asks to end; -1: this machine was too slow to be in time.
- * */
+/* A shell dies of SIGTERM before the launcher's own SIGTERM arrives; the program that it ran saves until the
+ * file `go` exists. Returns how many processes the guard then asks to end; -1: this machine was too slow.
+ */
 static int asked_after(bool everybody)
 {
     guarded g =
@@ -110,7 +110,7 @@ TEST(who_was_signalled_with_everybody_else_is_not_asked_again)
     CHECK(alone == 1, "only the shell had SIGTERM, and %d others were asked", alone);
 }
 
-/* Whom a debugger holds ends for its parent only when the debugger says so: as if it hung in the kernel. */
+/* A process under a debugger does not end before the debugger lets it, as if it hung in the kernel. */
 TEST(a_process_that_does_not_end_by_sigkill_is_told_of_and_left_alone)
 {
     guarded g = start("echo $$ > up; exec sleep 1000");
@@ -120,7 +120,7 @@ TEST(a_process_that_does_not_end_by_sigkill_is_told_of_and_left_alone)
     if (ptrace(PTRACE_SEIZE, held, NULL, NULL) != 0)
         test_skip("no ptrace here: %m");
     co_guard_signal(g.sock, SIGKILL);
-    co_guard_signal(g.sock, SIGKILL); /* once more: it is not waited for as long */
+    co_guard_signal(g.sock, SIGKILL); /* a second SIGKILL shortens the wait */
     co_guard_report w = hears(&g, CO_GUARD_STUCK, HOPELESS_MS / 1000 + 8);
     CHECK(w.who == held && w.n == 1 && w.status == 0, "%d processes, %d, errno %d", w.n, w.who, w.status);
     ends(&g);

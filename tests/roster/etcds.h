@@ -1,5 +1,5 @@
-/* etcds.h -- a real etcd cluster for a test: in the test's folder, on free ports, ended with it; and hosts
- * that meet there. */
+/* etcds.h -- a real etcd cluster in the test's folder, on free ports, which ends with the test; and hosts
+ * that meet through it. */
 #ifndef TESTS_LAUNCH_ETCDS_H
 #define TESTS_LAUNCH_ETCDS_H
 
@@ -24,7 +24,7 @@ typedef struct etcds {
     co_http *http;
 } etcds;
 
-/* POST to member i; NULL: no answer, or a status that is none of success. The caller's. */
+/* POSTs to member i. The caller owns the answer; NULL: none, or its status is not a success. */
 static inline json_t *etcds_call(const etcds *e, int i, const char *path, const char *body)
 {
     co_patience p = co_patience_s(2);
@@ -43,7 +43,7 @@ static inline json_t *etcds_call(const etcds *e, int i, const char *path, const 
     return v;
 }
 
-/* Whether a member that lives can write: there is a leader. */
+/* Whether a living member can write, which shows that there is a leader. */
 static inline bool etcds_healthy(void *cluster)
 {
     const etcds *e = cluster;
@@ -185,8 +185,8 @@ static inline bool host_0_says(void *words)
     return access("out0", F_OK) == 0 && strstr(output(0), words);
 }
 
-/* A worker that says it runs by a file named after its rank and the restarts, and goes on until it may
- * end. */
+/* A worker that creates a file named after its rank and the number of restarts, and then runs until the test
+ * lets it end. */
 #define WAITS                                                                                                \
     "echo rank $RANK of $WORLD_SIZE, restart $TORCHELASTIC_RESTART_COUNT.;"                                  \
     "touch began$RANK.$TORCHELASTIC_RESTART_COUNT; while ! test -e go; do sleep 0.05; done; echo ended "     \

@@ -1,5 +1,5 @@
-/* rosters.h -- several hosts' rosters in one process: each has its carrier thread, the test plays all
- * agents. */
+/* rosters.h -- the rosters of several hosts in one process. Each has its own carrier thread; the test plays
+ * all agents. */
 #ifndef TESTS_ROSTER_ROSTERS_H
 #define TESTS_ROSTER_ROSTERS_H
 
@@ -48,7 +48,7 @@ static inline void leave(co_roster *r, int sig, int status)
     co_roster_leave(r, &(co_leave){.sig = sig, .origin = CO_ORIGIN_USER, .status = status});
 }
 
-/* The next event that is no talk; it must be of this kind. */
+/* The next event other than TALK; it must be of this kind. */
 static inline co_roster_event event(co_roster *r, co_roster_kind kind)
 {
     double until = co_now_s() + 20;
@@ -66,7 +66,7 @@ static inline co_roster_event event(co_roster *r, co_roster_kind kind)
     return ev;
 }
 
-/* A line of talk with these words. */
+/* Waits for a TALK that contains these words. */
 static inline void talk(co_roster *r, const char *words)
 {
     double until = co_now_s() + 20;
@@ -81,7 +81,7 @@ static inline void talk(co_roster *r, const char *words)
     test_note("%s", ev.text);
 }
 
-/* Refused or cut off, with these words. */
+/* Waits until the roster fails with this code and these words: it was refused or cut off. */
 static inline void broken(co_roster *r, co_err code, const char *words)
 {
     double until = co_now_s() + 20;

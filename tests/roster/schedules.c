@@ -52,7 +52,7 @@ static void fails(const schedule *s, outlook *o, int status)
         ends(o, status);
 }
 
-/* Nobody hears of `host` any more; it goes with this status, if it goes. */
+/* The other hosts lose `host`. Its launcher ends with `status`, if it ends. */
 static void is_lost(const schedule *s, outlook *o, int host, int status)
 {
     int left = outlook_hosts(o) - 1;
@@ -68,7 +68,7 @@ static void is_lost(const schedule *s, outlook *o, int host, int status)
     if (status == 137) { /* it was killed */
         leaves(o, 0, 137);
         o->over = true;
-    } else if (left > 0) { /* to the keeper all the others are lost at once */
+    } else if (left > 0) { /* the keeper loses all the others at once */
         fails(s, o, 1);
     }
 }
@@ -152,7 +152,7 @@ bool schedule_allows(const schedule *s, int host, int status)
         case EV_CUT_SHORT:
             may |= status == 75 || status == 1;
             break;
-        case EV_JOIN: /* into a job that is full, or over */
+        case EV_JOIN: /* the job is full, or over */
             may |= mine && (status == 2 || status == 1 || status == 75);
             break;
         case EV_STOP_WORKER:

@@ -1,9 +1,10 @@
-/* schedules.h -- a schedule of accidents drawn from a seed, and a model of what must become of the job.
+/* schedules.h -- a random schedule of accidents, made from a seed, and a model that predicts how the job
+ * ends.
  *
- * The model knows nothing of the program but its promises: a failure costs a restart, a lost host too, a
- * host that joins none; a signal to a supervisor ends the job with 75; without the host that keeps the
- * roster (host 0 here) the others end with 75. In two of three schedules a step waits until the last one
- * has settled, so that the model has one answer; the others are hasty.
+ * The model contains only what the program promises. A failure or a lost host costs a restart; a host that
+ * joins does not. A signal to a supervisor ends the job with 75. If the host that keeps the roster (host 0
+ * here) is lost, the others end with 75. In two of three schedules each step waits until the effects of the
+ * last one are over, so that the model has one answer. The others are hasty: their steps do not wait.
  */
 #ifndef TESTS_LAUNCH_SCHEDULES_H
 #define TESTS_LAUNCH_SCHEDULES_H
@@ -14,7 +15,8 @@
 
 enum { HOSTS = 4, EVENTS = 3 };
 
-/* What happens, in the words that are printed. Short: less than silence may last; long: more. */
+/* What can happen, with the words that are printed. SHORT: too short for a host to count as lost; LONG: long
+ * enough. */
 #define EVENT_KINDS(X)                                                                                       \
     X(KILL_WORKER, "kill -9 of worker")                                                                      \
     X(EXIT_WORKER, "bad exit of worker")                                                                     \
@@ -34,8 +36,8 @@ typedef enum { EVENT_KINDS(EVENT_NAME) EVENT_COUNT } event_kind;
 
 typedef struct event {
     event_kind kind;
-    int host, local; /* whom */
-    int status;      /* EXIT_WORKER: with which */
+    int host, local; /* the host, and the worker on it */
+    int status;      /* EXIT_WORKER: the exit status */
 } event;
 
 /* Whether the job goes on, and how each host's launcher has ended. */
@@ -48,7 +50,7 @@ typedef struct outlook {
 typedef struct schedule {
     uint64_t seed;
     int hosts, min, max, nproc, restarts; /* hosts: at the start */
-    bool hasty;                           /* steps come one after the other, whatever has come of the last */
+    bool hasty;                           /* steps do not wait for the effects of the last one */
     int n;
     event at[EVENTS];
 } schedule;
@@ -58,9 +60,10 @@ void schedule_text(char *out, size_t size, const schedule *s);
 outlook outlook_start(const schedule *s);
 outlook outlook_after(const schedule *s, outlook now, const event *e);
 int outlook_hosts(const outlook *o);
-/* Hasty ones have many ends. Whether a launcher on this host may end with this status in any of them. */
+/* A hasty schedule can end in several ways. Whether a launcher on this host may end with this status in one.
+ */
 bool schedule_allows(const schedule *s, int host, int status);
-/* Whether no step was aimed at its supervisor or its cable: such hosts all end alike. */
+/* Whether no step concerns the host's supervisor or its cable. All hosts of this kind end with one status. */
 bool schedule_spares(const schedule *s, int host);
 
 #endif

@@ -1,5 +1,5 @@
-/* Join codes as text: what is made reads back however it is typed, every single mistake is seen, and
- * nothing else gets through. */
+/* Join codes as text: a code can be typed in several forms, every single mistake is detected, and text that
+ * is not a code is refused. */
 #include "roster/code.h"
 
 #include <arpa/inet.h>
@@ -67,7 +67,7 @@ TEST(a_join_code_reads_back_however_it_is_typed)
         }
 }
 
-/* What is in text[at] besides itself: a letter that reads as the same digit is no mistake. */
+/* Whether `c` instead of text[at] is a mistake: a letter that reads as the same digit is not. */
 static bool is_mistake(const char *text, int at, char c)
 {
     return co_base32_digit(text[at]) != co_base32_digit(c);

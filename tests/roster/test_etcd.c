@@ -1,4 +1,4 @@
-/* Hosts that meet through a real etcd, and what becomes of them when it is away. */
+/* Hosts that meet through a real etcd, and what happens to them when etcd does not answer. */
 #include "roster/etcds.h"
 
 #include <poll.h>
@@ -27,7 +27,7 @@ TEST(hosts_find_each_other_through_etcd_and_the_same_id_serves_one_job_after_ano
 
     etcds_open(&e, 3, "127.0.0.1");
     for (int i = 0; i < 3;
-         i++) { /* whoever is through with a job goes on to the next while the others still end */
+         i++) { /* a host that is done with a job goes on to the next while the others still end */
         char out[16];
         snprintf(out, sizeof out, "out%d", i);
         pid[i] =
@@ -105,7 +105,7 @@ TEST(the_death_of_etcds_leader_is_not_noticed_by_a_run)
     etcds_kill(&e, etcds_leader(&e));
     test_until(etcds_healthy, &e, 20, "a new leader");
     test_note("etcd had a new leader after %.1f s", co_now_s() - began);
-    while (co_now_s() - began < 3) /* the lease would be over: it was prolonged meanwhile */
+    while (co_now_s() - began < 3) /* longer than the lease, which must be renewed in this time */
         poll(NULL, 0, 50);
     go();
     for (int i = 0; i < 2; i++) {
@@ -131,8 +131,7 @@ TEST(etcd_that_cannot_be_used_is_told_by_its_step)
     double before = co_now_s();
     pid = launch(&e, 0, "--nnodes=2 --rdzv-conf=join_timeout=2.5", "true");
     ends(pid, 0, 1, "cannot join the job job: step etcd: no member is of use");
-    CHECK(strstr(output(0), "took the request but has not answered") &&
-              strstr(output(0), "Failed to connect"),
+    CHECK(strstr(output(0), "took the request but did not answer") && strstr(output(0), "Failed to connect"),
           "%s", output(0));
     CHECK(co_now_s() - before < 8, "took %g s", co_now_s() - before);
     etcds_kill(&e, 1);

@@ -52,7 +52,7 @@ TEST(without_restarts_or_enough_hosts_a_lost_keeper_ends_the_job)
     etcds_close(&e);
 }
 
-/* So many hosts at etcd, soon lost. */
+/* The scene of n hosts that meet through etcd and count as lost after 1 s. */
 static scene some_hosts(const etcds *e, int n)
 {
     scene s = scene_of(n, n, "");
@@ -64,7 +64,7 @@ static scene some_hosts(const etcds *e, int n)
     return s;
 }
 
-/* A roster that keeps its job's in a process of its own. */
+/* Starts a process with a host that keeps the roster. */
 static pid_t keeper_process(scene s, void (*plays)(co_roster *a))
 {
     pid_t pid = fork();
@@ -91,7 +91,7 @@ static void is_done_for_ever(co_roster *a)
 
 static void is_done_last(co_roster *a)
 {
-    talk(a, "is gone ("); /* nothing of it is missing */
+    talk(a, "is gone ("); /* no work of that host is missing */
     co_roster_done(a);
     CHECK(event(a, CO_ROSTER_OVER).status == 0, "status");
 }
@@ -109,7 +109,7 @@ static bool keeper_is_done(void *roster)
     return __atomic_load_n(&((network *)roster)->client.past.keeper_done, __ATOMIC_RELAXED);
 }
 
-/* What it said was sent: nothing that a keeper still hears comes after. */
+/* Whether this host's DONE has been sent. After it the host sends nothing that the keeper needs. */
 static bool has_said_done(void *roster)
 {
     return __atomic_load_n(&((network *)roster)->client.past.done, __ATOMIC_RELAXED);
@@ -124,8 +124,8 @@ TEST(a_job_whose_hosts_were_all_done_ends_well_though_the_keeper_dies)
     pid_t pid = keeper_process(s, is_done_for_ever);
     co_roster *b = host(s, "b");
     event(b, CO_ROSTER_BEGIN);
-    test_until(keeper_is_done, b, 10, "the keeper's word that it is done");
-    suspend(pid); /* what the other says from now on it does not hear */
+    test_until(keeper_is_done, b, 10, "the keeper to say that it is done");
+    suspend(pid); /* from now on the keeper does not hear what b sends */
     co_roster_done(b);
     talk(b, "and it kept the roster: no sign of life");
     co_roster_event over = event(b, CO_ROSTER_OVER);
@@ -142,16 +142,15 @@ TEST(a_host_that_is_done_hears_how_the_job_ends_from_a_keeper_that_was_only_sile
 
     etcds_open(&e, 1, "127.0.0.1");
     scene s = some_hosts(&e, 2);
-    s.where.etcd.lease_s = 10; /* the place stays the keeper's */
+    s.where.etcd.lease_s = 10; /* the keeper does not lose its place */
     pid_t pid = keeper_process(s, is_done_last);
     co_roster *b = host(s, "b");
     event(b, CO_ROSTER_BEGIN);
     co_roster_done(b);
     test_until(has_said_done, b, 10, "what b said to be on its way");
     suspend(pid);
-    test_note("%s",
-              /* restarts there are none, but b alone cannot know that it matters */
-              event(b, CO_ROSTER_STOP).text);
+    /* no restart is left, but b alone cannot know whether the job needs one */
+    test_note("%s", event(b, CO_ROSTER_STOP).text);
     co_roster_stopped(b);
     kill(pid, SIGCONT);
     co_roster_event over = event(b, CO_ROSTER_OVER);
@@ -162,7 +161,7 @@ TEST(a_host_that_is_done_hears_how_the_job_ends_from_a_keeper_that_was_only_sile
     etcds_close(&e);
 }
 
-/* A host, in a process of its own, that is not done when the keeper is lost. */
+/* Starts a process with a host that is not done when the keeper is lost. */
 static pid_t undone_process(scene s)
 {
     pid_t pid = fork();
@@ -178,8 +177,8 @@ static pid_t undone_process(scene s)
     _exit(0);
 }
 
-/* Hosts a, the keeper, and b are done, c is not; a is killed. Without a restart c ends: what it leaves in
- * etcd ends b as well. */
+/* Host a keeps the roster. Hosts a and b are done, c is not, and a is killed. No restart is left, so c ends
+ * and notes this in etcd, which ends b as well. */
 static void ends_what_waits(bool c_is_late)
 {
     etcds e;
@@ -191,7 +190,7 @@ static void ends_what_waits(bool c_is_late)
     co_roster *b = host(s, "b");
     event(b, CO_ROSTER_BEGIN);
     co_roster_done(b);
-    test_until(keeper_is_done, b, 10, "the keeper's word that it is done");
+    test_until(keeper_is_done, b, 10, "the keeper to say that it is done");
     wait_for("began");
     if (c_is_late)
         suspend(c);
@@ -229,7 +228,7 @@ TEST(a_host_that_is_asked_to_end_while_the_keeper_is_lost_ends)
 
     etcds_open(&e, 1, "127.0.0.1");
     start(&e, pid, 2, "--nnodes=1:2 --max-restarts=2 --rdzv-conf=lease=2,lost_after=1,last_call_timeout=1");
-    kill(pid[0], SIGSTOP); /* the other's word is on its way, but is not heard */
+    kill(pid[0], SIGSTOP); /* what the other host sends arrives, but nobody reads it */
     double before = co_now_s();
     kill(pid[1], SIGTERM);
     ends(pid[1], 1, 75, "SIGTERM: passed on to all workers");
@@ -371,7 +370,7 @@ TEST_LONG(a_keeper_that_was_suspended_finds_its_place_taken_and_joins_the_others
     wait_for("began0.1");
     wait_for("began1.1");
     kill(pid[0], SIGCONT);
-    wait_for("began2.1"); /* three again; a host that joins costs no restart */
+    wait_for("began2.1"); /* three hosts again; a host that joins does not cost a restart */
     go();
     for (int i = 0; i < 3; i++)
         ends(pid[i], i, 0, "of 3, restart 1.");

@@ -1,4 +1,4 @@
-/* The finder's parts, called one by one. */
+/* The parts of the etcd finder, called one by one. */
 #include "roster/etcds.h"
 
 #include <dirent.h>
@@ -21,7 +21,7 @@ TEST(a_campaign_whose_answer_was_lost_finds_itself_in_the_place)
     etcds_open(&e, 1, "127.0.0.1");
     CHECK_OK(etcd_open(&one, "job", &(co_meet_etcd){.members = e.members}));
     CHECK_OK(etcd_campaign(one, &other, &first, &me, 10, &p));
-    CHECK_OK(etcd_campaign(one, &other, &again, &me, 10, &p)); /* as if the first had not been answered */
+    CHECK_OK(etcd_campaign(one, &other, &again, &me, 10, &p)); /* as if the first answer had been lost */
     CHECK(first != 0 && again == first, "lease %lld, then %lld", (long long)first, (long long)again);
     CHECK_OK(etcd_stay(one, &held, again, &p));
     CHECK(held, "the lease is gone");
@@ -91,7 +91,7 @@ TEST(a_job_that_runs_keeps_its_name_without_a_keeper_until_it_ends_or_is_not_hea
     CHECK(!wins(&c), "an end is there already, so nothing of this one was to be done");
     CHECK_OK(etcd_end(one, b.id, &mate, &(co_leave){.status = 0}, &p));
     CHECK(wins(&c), "the end of the job is not enough");
-    CHECK_OK(etcd_mark(one, &held, &running, &new, c.id, 1, &p)); /* it ends without a word */
+    CHECK_OK(etcd_mark(one, &held, &running, &new, c.id, 1, &p)); /* the job ends without noting its end */
     leave_place(one, c.id);
     static const keeper last = {.endpoint = "127.0.0.1:9", .host = "d", .job = "j3"};
     struct race d = {.etcd = one, .me = &last};
@@ -107,7 +107,7 @@ TEST(a_host_that_comes_back_is_patient_until_its_old_seat_is_missed)
     int port;
     network r = {.terms.run_id = "job", .where.lost_after_s = 30, .client.past.number = 1};
 
-    CHECK_OK(co_net_free_port(&port)); /* nobody is there */
+    CHECK_OK(co_net_free_port(&port)); /* nobody listens there */
     snprintf(members, sizeof members, "127.0.0.1:%d", port);
     r.where.etcd.members = members;
     if (finder_etcd.open(&r))
@@ -131,7 +131,8 @@ static int descriptors(void)
     return n;
 }
 
-/* A user of its own may have one thread besides the first: the carrier's, but not the lease's. */
+/* Runs as a user who may have two threads: the main one and the carrier's. The lease's thread cannot start.
+ */
 static void fail_to_keep(const char *members)
 {
     struct rlimit threads = {.rlim_cur = 2, .rlim_max = 16};

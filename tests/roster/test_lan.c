@@ -1,4 +1,5 @@
-/* Rosters of hosts that have a network of their own: addresses, lost cables, dropped packets, a siege. */
+/* Rosters of hosts that are network namespaces: addresses, pulled cables, dropped packets, and hundreds of
+ * strangers that connect. */
 #include "roster/rosters.h"
 
 #include <pthread.h>
@@ -31,7 +32,7 @@ static void meet(int n)
     co_roster *r[NS_MOST];
     double before = co_now_s();
 
-    for (int i = n; i-- > 0;) /* the one that serves comes last */
+    for (int i = n; i-- > 0;) /* the host that serves starts last */
         r[i] = host_at(&lan, i, s, "h");
     for (int i = 0; i < n; i++) {
         co_round o = event(r[i], CO_ROSTER_BEGIN).round;
@@ -125,7 +126,7 @@ TEST(packets_that_are_dropped_and_networks_that_are_not_there_are_told_apart)
     broken(r, CO_EFAIL, "step route: no route to 192.0.2.1");
     co_roster_close(r);
     ns_sh(lan.host[1],
-          "ip route add 192.0.2.1 via 10.77.0.1"); /* a host that forwards nothing: dropped on the way */
+          "ip route add 192.0.2.1 via 10.77.0.1"); /* that host forwards nothing, so packets are dropped */
     ns_sh(lan.host[0], "echo 0 > /proc/sys/net/ipv4/ip_forward");
     r = host_at(&lan, 1, s, "b");
     broken(r, CO_EFAIL, "step connect: 192.0.2.1:29400 does not answer (tried from 10.77.0.2)");
@@ -133,11 +134,11 @@ TEST(packets_that_are_dropped_and_networks_that_are_not_there_are_told_apart)
     co_roster_close(r);
 }
 
-/* Strangers of four kinds, until told to stop. */
+/* A thread that connects as four kinds of strangers until `stop` is set. */
 struct siege {
     const ns_lan *lan;
     co_addr at;
-    uint8_t hello[512]; /* of a true client, to be replayed */
+    uint8_t hello[512]; /* first bytes of a real client, to be replayed */
     size_t hello_len;
     atomic_bool stop;
     atomic_int came;
@@ -161,7 +162,7 @@ static void *besiege(void *arg)
         ssize_t n = i % 4 == 0   ? write(fd, noise, sizeof noise)
                     : i % 4 == 1 ? write(fd, noise, 1)
                     : i % 4 == 2 ? write(fd, s->hello, s->hello_len)
-                                 : 0; /* and the fourth is silent */
+                                 : 0; /* the fourth kind sends nothing */
         (void)n;
         if (open_fd[k])
             close(open_fd[k]);
@@ -172,7 +173,7 @@ static void *besiege(void *arg)
     return NULL;
 }
 
-/* What a true client says first. */
+/* Records the first bytes that a real client sends. */
 static void record_hello(struct siege *s, const co_token *t)
 {
     co_tls *tls;
@@ -211,7 +212,7 @@ TEST(five_hundred_strangers_do_not_harm_a_job)
     CHECK(co_thread_start(&thread, besiege, &siege) == 0, "no thread");
     while (atomic_load(&siege.came) < 100)
         co_roster_turn(a, 1, &(co_roster_event){0});
-    c = host_at(&lan, 2, s, "c"); /* comes while they are at it */
+    c = host_at(&lan, 2, s, "c"); /* joins while the strangers connect */
     event(c, CO_ROSTER_BEGIN);
     event(a, CO_ROSTER_BEGIN);
     double before = co_now_s();

@@ -95,7 +95,7 @@ TEST(the_first_failure_in_time_is_the_cause_whatever_the_clocks_say)
     event(a, CO_ROSTER_STOP);
     co_roster_event stop = event(b, CO_ROSTER_STOP);
     CHECK(stop.has_cause && stop.cause.rank == 0, "the cause so far");
-    co_roster_failed(b, &early); /* heard later, but it was earlier */
+    co_roster_failed(b, &early); /* reported later, but it happened earlier */
     co_roster_stopped(b);
     co_roster_stopped(a);
     for (int i = 0; i < 2; i++) {
@@ -147,7 +147,7 @@ TEST(a_worker_that_failed_before_a_host_was_lost_stays_the_cause)
     event(a, CO_ROSTER_BEGIN);
     event(b, CO_ROSTER_BEGIN);
     co_roster_event none;
-    /* the first pongs are heard: b's last word is older than the failure */
+    /* wait for the first pongs, so that b's last frame is older than the failure */
     CHECK_OK(co_roster_turn(b, 100, &none));
     co_failure f = failure(1, 3, wall_ns());
     co_roster_failed(a, &f);
@@ -178,7 +178,7 @@ TEST(an_elastic_job_takes_in_a_host_and_goes_on_without_a_lost_one)
         co_round o = event(r[i], CO_ROSTER_BEGIN).round;
         CHECK(o.hosts == 3 && o.world == 6 && o.restarts == 0, "%d hosts", o.hosts);
     }
-    co_roster_close(r[1]); /* gone without a word */
+    co_roster_close(r[1]); /* leaves without a LEAVE frame */
     for (int i = 0; i < 3; i += 2) {
         co_roster_event ev = event(r[i], CO_ROSTER_STOP);
         CHECK(ev.has_cause && ev.cause.rank == -1 && strcmp(ev.cause.host, "b") == 0 &&
@@ -209,7 +209,7 @@ TEST(a_host_that_comes_when_the_last_are_done_does_not_start_them_again)
     r[2] = host(s, "c");
     for (int i = 0; i < 2; i++) {
         event(r[i], CO_ROSTER_STOP);
-        co_roster_done(r[i]); /* they were, before they heard of it */
+        co_roster_done(r[i]); /* they were done before they heard of the new host */
         co_roster_stopped(r[i]);
     }
     for (int i = 0; i < 3; i++)
@@ -279,7 +279,7 @@ TEST(ctrl_c_on_a_host_of_an_elastic_job_is_its_own_affair)
     co_roster_event again = event(a, CO_ROSTER_BEGIN);
     CHECK(again.round.hosts == 1 && again.round.restarts == 0, "%d hosts, %d restarts", again.round.hosts,
           again.round.restarts);
-    leave(a, SIGINT, 130); /* too few would be left */
+    leave(a, SIGINT, 130); /* too few hosts would be left, so the job ends */
     CHECK(event(a, CO_ROSTER_OVER).status == 130, "a");
     co_roster_close(b);
     co_roster_close(a);
@@ -400,7 +400,7 @@ TEST(a_host_that_is_asked_to_end_between_two_rounds_ends_the_job)
         event(b, CO_ROSTER_STOP);
         co_roster_stopped(b);
         co_roster_stopped(a);
-        double until = co_now_s() + ms * 1e-3; /* somewhere between the rounds, or in the second */
+        double until = co_now_s() + ms * 1e-3; /* a moment between the rounds, or in the second round */
         while (co_now_s() < until)
             ;
         leave(b, SIGTERM, 75);

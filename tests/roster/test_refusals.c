@@ -1,4 +1,4 @@
-/* Each way of not getting in: its sentence on both sides, quickly, and the job goes on. */
+/* Each reason for which a host is refused: both sides print their message quickly, and the job goes on. */
 #include "roster/rosters.h"
 
 #include <signal.h>
@@ -6,7 +6,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-/* A job of one host that waits for another; `other` differs in one thing. */
+/* One host waits for another, which has the scene `other`, different in one thing, and is refused. */
 static void refused(const scene *s, const scene *other, const char *there, const char *here)
 {
     co_roster *a = host(*s, "a"), *b = host(*other, "b");
@@ -182,7 +182,7 @@ TEST(a_taken_endpoint_names_the_process_that_has_it)
     CHECK_OK(co_endpoint_parse(&e, s.where.endpoint));
     CHECK(pipe(ready) == 0, "pipe");
     CHECK_OK(co_net_listen(&fd, "127.0.0.1", e.port));
-    pid_t pid = fork(); /* another program: its standard output carries the listener on */
+    pid_t pid = fork(); /* another program that holds the listener as its standard output */
     if (pid == 0) {
         dup2(fd, 0);
         dup2(ready[1], 1);

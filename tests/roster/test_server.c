@@ -1,4 +1,4 @@
-/* The roster's server, turned by the test: hours pass as fast as it likes. */
+/* The roster's server without its thread: the test calls server_turn and decides how much time passes. */
 #include "roster/rosters.h"
 
 #include <unistd.h>
@@ -24,7 +24,7 @@ static void open_desk(desk *d, const past *p)
     role m;
     int pair[2];
 
-    d->scene.where.lost_after_s = 1e6; /* time passes in leaps */
+    d->scene.where.lost_after_s = 1e6; /* time advances in large steps: no host may count as silent */
     co_meet where = d->scene.where;
     where.role = CO_MEET_SERVE;
     d->scene.where.role = CO_MEET_JOIN;
@@ -162,7 +162,7 @@ TEST(a_clock_that_is_set_during_a_job_is_measured_again)
     open_desk(&d, NULL);
     co_roster *b = host(d.scene, "b");
     until_stage(&d, RUN);
-    d.server->seats.at[1]->clock.best_rtt_ns = 1; /* better than any to come */
+    d.server->seats.at[1]->clock.best_rtt_ns = 1; /* shorter than any later round trip */
     for (size_t i = 0; i < CO_COUNT(ahead_s); i++) {
         double until = co_now_s() + 20;
         d.server->where.skew_ns = (int64_t)(-ahead_s[i] * 1e9); /* the server's clock: b is ahead of it */
@@ -233,7 +233,7 @@ TEST(a_pong_with_an_impossible_time_changes_nothing_on_the_server)
             snprintf(json, sizeof json, "{\"t\": %s, \"mine\": %s}", k < CO_COUNT(times) ? times[k] : now,
                      times[i]);
             CHECK_OK(co_json_parse(&body, json, strlen(json), "test"));
-            own->clock.best_rtt_ns = k % 2 ? -1 : 1000000000; /* as if it were the first, or one of many */
+            own->clock.best_rtt_ns = k % 2 ? -1 : 1000000000; /* without and with an earlier measurement */
             own->clock.offset_ns = -3600000000000;
             clock_pong(d.server, own, body);
             CHECK(own->clock.offset_ns == -3600000000000, "%s moves the clock by %g s", json,

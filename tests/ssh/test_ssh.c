@@ -1,9 +1,9 @@
 /* `cohort launch --hosts`: real sshd on two hosts that are namespaces (net/ns.h), the conductor on a
  * third.
  *
- * Each host has a home of its own; the second one's shell prints junk when somebody logs in. Whatever the
- * job started is known by a variable of its workers and by this folder's name in the command lines of ssh
- * and of the copied programs.
+ * Each host has its own home. The shell of the second host prints junk at login. The tests recognise every
+ * process of a job by a variable of its workers, and by the name of the test's folder in the command lines of
+ * ssh and of the copied programs.
  */
 #include "harness.h"
 
@@ -67,7 +67,7 @@ static void start_sshd(const ns_lan *lan, int i)
     ns_leave(lan);
 }
 
-/* Hosts a and b with sshd; the conductor's is the third. */
+/* Opens hosts a and b with sshd, and a third host for the conductor. */
 static ns_lan open_hosts(void)
 {
     ns_lan lan = ns_open(3);
@@ -138,7 +138,7 @@ static bool has_words(const char *pid, const char *file, const char *words)
     return n && memmem(text, n, words, strlen(words));
 }
 
-/* Processes of any kind with these words in their command line or environment, but this test. */
+/* Counts processes, other than this test, with these words in their command line or environment. */
 static int processes_with(const char *in_command, const char *in_environment)
 {
     DIR *d = opendir("/proc");
@@ -249,8 +249,8 @@ TEST(signals_to_the_conductor_end_every_host_and_so_does_its_death)
     kill(pid, SIGUSR1);
     test_until(is_file_there, "heard0", 10, "rank 0 to hear");
     test_until(is_file_there, "heard1", 10, "rank 1 to hear");
-    kill(pid, SIGUSR1); /* of the same moment: the same request */
-    kill(pid, SIGINT);  /* a key: it kills */
+    kill(pid, SIGUSR1); /* comes at the same moment, so it counts as the same request */
+    kill(pid, SIGINT);  /* the user pressed Ctrl-C: kills the workers */
     int status = test_wait(pid, 10);
     CHECK(status == 128 + SIGUSR1, "status %d: %s", status, output_of("out"));
     check_nothing_left("two signals");
@@ -304,7 +304,8 @@ TEST(a_home_that_takes_no_copy_is_said)
     CHECK(!*text && !co_fs_exists("home0/.cache"), "copied although it is in PATH: %s", text);
 }
 
-/* Sessions of sshd that were cut off would wait for their clients longer than this test lasts. */
+/* Kills the sessions of sshd that were cut off: they would wait for their clients longer than the test
+ * lasts. */
 static void end_all_on(const ns_lan *lan)
 {
     for (int i = 0; i < lan->n; i++) {
@@ -371,7 +372,7 @@ TEST(this_hosts_own_name_needs_no_ssh_whether_or_not_it_leads_anywhere)
     write_text("cfg", "Host other\n HostName nowhere\nHost far\n HostName nowhere.invalid\n Port 2222\n");
     test_run r = test_sh(line, "nowhere,nowhere.invalid");
     CHECK(r.status == 0, "status %d: %s", r.status, r.out);
-    /* both of one job, with an id of its own */
+    /* both hosts belong to one job, which has its own id */
     r = test_sh("ls logs | sed 's/.........$//' | sort | uniq -c");
     CHECK(strstr(r.out, " 2 ") && !strstr(r.out, "none") && strlen(r.out) < 20, "%s", r.out);
     r = test_sh(line, "other");
@@ -416,7 +417,7 @@ TEST(what_hosts_print_while_a_job_over_ssh_ends_and_nobody_reads_is_counted_not_
     int fd = open("unread", O_RDWR | O_CLOEXEC);
     CHECK(fd >= 0, "%m");
     pid_t pid =
-        test_spawn("out", /* 64 MB when it is asked to end */
+        test_spawn("out", /* the worker prints 64 MB when it is asked to end */
                    "exec %s launch --hosts localhost --no-python sh -c 'trap \"yes 0123456789 |"
                    " head -c 64000000; exit 0\" TERM; : > ready; while :; do sleep 0.05; done' > unread",
                    test_cohort());

@@ -1,4 +1,4 @@
-/* Lines, folding of equal lines, outlets: the way of output to people. */
+/* Lines, folding of equal lines, outlets: the path of output to people. */
 #include "harness.h"
 
 #include <fcntl.h>
@@ -21,7 +21,7 @@ static void add_line(void *ctx, const char *text, size_t len)
 
 static void feed_to(const char *bytes, const char *want)
 {
-    for (size_t step = 1; step <= strlen(bytes); step++) { /* however the bytes come in pieces */
+    for (size_t step = 1; step <= strlen(bytes); step++) { /* the bytes come in pieces of every size */
         co_lines l = {0};
         co_str got = {0};
         for (size_t at = 0; at < strlen(bytes); at += step)
@@ -44,7 +44,7 @@ TEST(a_line_is_what_a_terminal_would_show_of_it)
     feed_to("\n", "<>");
 }
 
-/* The outer bar's text, then the inner one's below it and back up: as tqdm writes them. */
+/* Writes bars like tqdm: the outer bar, then the inner one below it, then back up. */
 #define BELOW(text) "\n\r" text "\033[A"
 
 TEST(bars_below_each_other_replace_their_own_states_and_leave_lines_whole)
@@ -128,7 +128,7 @@ TEST(a_line_without_end_is_cut)
     co_str_fini(&got);
 }
 
-/* What a console writes for lines "rank:text" in this order. */
+/* The screen's output for lines "rank:text" in this order. */
 static void folds_to(int nproc, const char *const *in, const char *want)
 {
     int p[2];
@@ -165,7 +165,7 @@ TEST(an_outlet_forgets_what_a_slow_reader_has_read)
 
     CHECK(pipe(p) == 0, "%m");
     co_outlet_open(&o, p[1]);
-    for (int i = 0; i < 4096; i++) { /* 64 MiB; from the first full pipe on the reader takes as much as comes */
+    for (int i = 0; i < 4096; i++) { /* 64 MiB; once the pipe is full, the reader takes as much as comes */
         co_outlet_add(&o, piece, sizeof piece);
         co_outlet_push(&o);
         CHECK(!co_outlet_waits(&o) || read(p[0], got, sizeof got) == sizeof got, "%m");
@@ -209,7 +209,7 @@ TEST(lines_for_both_outputs_keep_their_order_where_both_are_one_pipe)
     CHECK(waitpid(pid, &status, 0) == pid && status == 0, "status %x", (unsigned)status);
 }
 
-/* A limit of the file's size stands in for a full disk. */
+/* A file-size limit stands in for a full disk. */
 static void show_within(co_screen *c, rlim_t most, const char *text)
 {
     struct pollfd wait[2];

@@ -144,7 +144,8 @@ static co_err refuse_near(const char *word, int n_begin)
         names[i] = rows[i].name + 2;
     const char *near = strncmp(bare, "--", 2) == 0 ? co_str_nearest(bare + 2, names, CO_COUNT(rows)) : NULL;
     if (near && n_begin > 1)
-        return co_fail(CO_EINPUT, "launch: %s may be several flags, --%s among them: write it out", bare, near);
+        return co_fail(CO_EINPUT, "launch: %s could be several flags, for example --%s: write it in full",
+                       bare, near);
     if (near)
         return co_fail(
             CO_EINPUT, "launch: no flag %s; did you mean --%s? (a flag of the program goes after the program)",

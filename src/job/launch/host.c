@@ -86,11 +86,11 @@ static co_err invite(const launch_plan *p)
                  t->max_hosts - 1);
     if (co_addr_is_loopback(&code.at[0]))
         co_say("cohort: this host has no network: only processes on it can join");
-    co_say(
-        "cohort: on %s type `cohort join` and give it this code (it is a secret: who has it can join):\n\n   "
-        " "
-        "%s\n",
-        others, text);
+    co_say("cohort: on %s type `cohort join` and give it this code (it is a secret: whoever has it can "
+           "join):\n\n   "
+           " "
+           "%s\n",
+           others, text);
     explicit_bzero(text, sizeof text);
     return CO_OK;
 }

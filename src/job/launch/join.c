@@ -1,7 +1,7 @@
 /* join.c -- `cohort join`: takes part in a job that `cohort host` began elsewhere. All it needs is the code
  * that the host shows:
  *
- *     code -> where, token -> the host says what runs (launch/code.h) -> the same as `cohort launch` with these words
+ *     code -> address, token -> the host sends its command line (roster/code.h) -> run it as `cohort launch` does
  *
  * The code is never an argument, because every user of a machine can read arguments. The host may send only
  * flags of a list (job_flags) and a program. Flags on this host's own command line come later and win.
@@ -78,7 +78,7 @@ static co_err check_line(int argc, char **argv, bool *help, bool *insecure)
         const char *name = launch_flag_name(argv[i]);
         if (name && !is_in(name, own_flags))
             err = co_fail(CO_EINPUT,
-                          "join: %s is for the first host to say: it goes into its `cohort host` line", name);
+                          "join: only the first host may give %s: put it into its `cohort host` line", name);
     }
     if (!err && !*help) {
         memcpy(all, argv, (size_t)argc * sizeof *all);
@@ -87,9 +87,9 @@ static co_err check_line(int argc, char **argv, bool *help, bool *insecure)
         err = launch_parse(&a, argc + 2, all, quiet);
     }
     if (!err && !*help && a.program[0] != none)
-        err =
-            co_fail(CO_EINPUT, "join: no words but flags: others on this machine can read what is on a line, "
-                               "so the code does not go there. Type `cohort join` alone: it asks for it");
+        err = co_fail(CO_EINPUT,
+                      "join: only flags are accepted. The code must not be an argument, because other users "
+                      "of this machine could read it. Type `cohort join` alone: it asks for the code");
     else if (!err && !*help && a.n > 1)
         err = co_fail(CO_EINPUT, "join: no flag %s (cohort join --help)", a.program[1]);
     *insecure = a.insecure;
@@ -183,7 +183,8 @@ static void go_there(const co_job_plan *plan)
         return;
     if (!getcwd(here, sizeof here))
         here[0] = '\0';
-    co_say("cohort: %.200s runs in %.300s, which is not here: running in %s", plan->host, plan->cwd, here);
+    co_say("cohort: %.200s runs in %.300s, which does not exist here: running in %s", plan->host, plan->cwd,
+           here);
 }
 
 /* Says in one line what will run here: at most 300 bytes, without control characters. */
@@ -279,9 +280,8 @@ int co_join_run(int argc, char **argv, int (*help)(const char *command))
     if (!err)
         err = read_code(&code);
     if (!err && !code.has_token && !insecure)
-        err =
-            co_fail(CO_EINPUT,
-                    "join: this code has no token (its host runs with --insecure), so whoever is on the way "
-                    "there could say what runs here: `cohort join --insecure` if that is no worry");
+        err = co_fail(CO_EINPUT,
+                      "join: this code has no token (its host runs with --insecure), so anybody on the "
+                      "network path could choose what runs here; `cohort join --insecure` accepts that");
     return err ? co_say_error(err) : run(&code, argc, argv);
 }

@@ -41,7 +41,7 @@ static co_err set_nproc(co_terms *t, const char *text)
         t->nproc = gpus;
         return gpus ? CO_OK
                     : co_fail(CO_EINPUT,
-                              "launch: --nproc-per-node=gpu: no GPU is seen here (CUDA_VISIBLE_DEVICES, "
+                              "launch: --nproc-per-node=gpu: no GPU was found here (CUDA_VISIBLE_DEVICES, "
                               "nvidia-smi); --nproc-per-node=cpu starts one worker for each CPU");
     }
     if (strcmp(text, "xpu") == 0)
@@ -110,7 +110,8 @@ static co_err set_filter(launch_plan *p, const char *text)
         long rank = strtol(at, &end, 10);
         if (end == at || rank < 0 || (*end && *end != ','))
             return co_fail(CO_EINPUT,
-                           "launch: --local-ranks-filter=%s: numbers with commas between are needed", text);
+                           "launch: --local-ranks-filter=%s: numbers with commas between them are needed",
+                           text);
         if (rank < CO_MAX_WORKERS)
             p->shown[rank] = true;
         at = end + (*end == ',');
@@ -145,8 +146,9 @@ static co_err set_signals(launch_plan *p, const char *text)
         size_t n = strcspn(at, ",");
         int sig = signal_of(at, n);
         if (!sig || sig == SIGKILL || sig == SIGSTOP)
-            return co_fail(CO_EINPUT, "launch: --signals-to-handle=%s: %.*s is no signal that can be handled",
-                           text, (int)n, at);
+            return co_fail(CO_EINPUT,
+                           "launch: --signals-to-handle=%s: %.*s is not a signal that can be handled", text,
+                           (int)n, at);
         sigaddset(set, sig);
         at += n + (at[n] == ',');
     }

@@ -114,7 +114,7 @@ static co_err use_python(launch_plan *p, const launch_args *a, const char **argv
     if (!file && !python)
         file = in_path(&p->pool, "python");
     if (!file && python)
-        return co_fail(CO_EINPUT, "launch: PYTHON_EXEC=%s is no executable", python);
+        return co_fail(CO_EINPUT, "launch: PYTHON_EXEC=%s is not executable", python);
     if (!file)
         return co_fail(
             CO_EINPUT,

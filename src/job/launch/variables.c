@@ -22,7 +22,7 @@ static co_err add_variable(const char **env, int *n, co_pool *pool, const char *
         return CO_ENOMEM;
     size_t name = name_length(entry);
     if (!name || (entry[name] && entry[name] != '='))
-        return co_fail(CO_EINPUT, "launch: --env: \"%s\" is no NAME and no NAME=VALUE", entry);
+        return co_fail(CO_EINPUT, "launch: --env: \"%s\" is neither NAME nor NAME=VALUE", entry);
     if (strncmp(entry, "COHORT_TOKEN", name) == 0 && name == 12)
         return co_fail(CO_EINPUT, "launch: --env: COHORT_TOKEN is not for workers");
     if (*n == LAUNCH_ENV_MOST)

@@ -66,7 +66,7 @@ static co_err set_conf(co_meet *m, const char *text)
         else if (strcmp(key, "is_host") == 0)
             m->role = strchr("1tTyY", value[0]) && value[0] ? CO_MEET_SERVE : CO_MEET_JOIN;
         else if (!passes(key))
-            co_say("cohort: --rdzv-conf: %s means nothing here and is passed over", key);
+            co_say("cohort: --rdzv-conf: %s has no effect here and is ignored", key);
         at += n + (at[n] == ',');
     }
     return CO_OK;

@@ -3,10 +3,10 @@
  * copied into a common folder.
  *
  *     a merged.log, a folder with one   that file
- *     a folder above them               the newest run there: the file that began last, and the files with the
- *                                       same id that overlap with it in time (its other hosts). Jobs without
- *                                       an id share the id "none": if one host has two such files at one time,
- *                                       they are two jobs, and the later one is shown
+ *     a folder above them               the newest run there: the file that began last, and the files with
+ *                                       the same id that overlap with it in time (its other hosts). Jobs
+ *                                       without an id share the id "none": if one host has two such files at
+ *                                       one time, they are two jobs, and the later one is shown
  *     no file or folder                 a run id: the newest run with this id below this folder
  */
 #include "job/logs_int.h"

@@ -4,9 +4,9 @@
  * - pad, ow * stride + j - pad), where that lies inside the image. For one tap, the positions inside the
  * image form a rectangle, so the innermost loop needs no test and runs along memory.
  *
- *     conv2d     y  chain over (c, i, j)      planes (n, o) shared out
- *     conv2d_dx  dx chain over (o, i, j)      planes (n, c) shared out
- *     conv2d_dw  dw chain over (n, oh, ow)    filters o shared out, four channels at a time
+ *     conv2d     y  chain over (c, i, j)      threads divide planes (n, o)
+ *     conv2d_dx  dx chain over (o, i, j)      threads divide planes (n, c)
+ *     conv2d_dw  dw chain over (n, oh, ow)    threads divide filters o; four channels at a time
  */
 #include "kernel/ref/real.h"
 

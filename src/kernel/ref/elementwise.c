@@ -1,4 +1,4 @@
-/* elementwise.c -- add, mul, scale, dropout: elements are shared out (dropout: samples). */
+/* elementwise.c -- add, mul, scale, dropout: threads divide the elements (in dropout the samples). */
 #include "kernel/ref/real.h"
 
 #include "base/rng.h"

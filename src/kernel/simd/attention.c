@@ -89,7 +89,8 @@ static void attention_grad(const co_call *c)
     const float *v = c->in[3].p, *probs = c->in[4].p;               /* [B,Tk,C], [B,heads,Tq,Tk] */
     float *dq = c->out[0].p, *dk = c->out[1].p, *dv = c->out[2].p;  /* [B,Tq,C], [B,Tk,C], [B,Tk,C] */
     heads s = heads_of(c->attr, &c->in[1].shape, &c->in[2].shape);
-    float *ds = (float *)c->scratch + (size_t)c->ith * (head_scratch(&s) + (size_t)(s.Tq * s.Tk)); /* [Tq,Tk] */
+    /* [Tq,Tk] */
+    float *ds = (float *)c->scratch + (size_t)c->ith * (head_scratch(&s) + (size_t)(s.Tq * s.Tk));
     float *scratch = ds + s.Tq * s.Tk;
     int64_t lo, hi;
     co_share(s.B * s.n, c->ith, c->nth, &lo, &hi);

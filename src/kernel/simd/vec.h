@@ -1,17 +1,17 @@
-/* vec.h -- the vector types over which every kernel of this folder is written once, and compiled once per level.
+/* vec.h -- the vector types of this folder. Every kernel is written once and compiled once per level.
  *
  * A level is a set of instructions. The Makefile sets SIMD_LEVEL, and vec_LEVEL.h has the types and functions
  * listed below. SIMD_LEVEL is also the suffix of every name that the linker sees: LEVEL(gemm_run) is
  * gemm_run_avx2. No other file of this folder uses intrinsics.
  *
  * No kernel's result depends on VW: an element of a product is one chain (gemm.h), a row is summed over 16
- * partial sums whatever the width (sums.h), and everything else computes lane by lane. So levels of different
+ * partial sums for every width (sums.h), and everything else computes lane by lane. So levels of different
  * widths give the same bits, as long as each function below gives the same lanes.
  *
  *   VW                        floats in a vector: 4, 8 or 16
- *   MR                        rows of a product's register tile, at most VW and MAX_MR; it has NR = 2 * VW columns
- *   vf, vi, vd                VW floats; VW words (uint32_t); VW / 2 doubles. Operators + - * / (and ^ >> on vi) are
- *                             lane by lane. A product is fused with a sum only where v_fma says so.
+ *   MR                        rows of a product's register tile, at most VW and MAX_MR; NR = 2 * VW columns
+ *   vf, vi, vd                VW floats; VW words (uint32_t); VW / 2 doubles. Operators + - * / (on vi also
+ *                             ^ and >>) work lane by lane. Only v_fma fuses a product with a sum.
  *
  *   v_zero v_set v_load v_store
  *   v_fma                     a * b + c, rounded once
@@ -22,7 +22,7 @@
  *   v_gt v_ge v_le v_nan      masks: lanes of all ones or all zeros; false where either is nan (v_nan: true)
  *   v_either v_pick           of masks: or; pick(mask, yes, no)
  *   v_keep                    the first n lanes, +0 elsewhere; 0 <= n <= VW
- *   v_load_n v_store_n        the first n lanes, 0 <= n <= VW; memory past them is not touched; others load as +0
+ *   v_load_n v_store_n        the first n lanes, 0 <= n <= VW; no access past them; other lanes load as +0
  *   v_store_few               the same for n < VW or n = MR, by parts: masked stores are slow on some CPUs
  *   v_load_halves             VW / 2 floats from each of two places
  *   v_load_even               p[0], p[2], ...: VW of them; memory past the last is not touched
@@ -32,7 +32,7 @@
  *   vi_set vi_load vi_store
  *   vi_lanes                  0, 1, ... VW - 1
  *   vi_mul_wide               low and high words of the 64-bit products with a constant
- *   vi_turn4                  u[j] lane b = word j of block b  ->  words of block 0, of block 1, ... one after another
+ *   vi_turn4                  from u[j] lane b = word j of block b to all words of block 0, block 1, ...
  *   vd_set vd_sqrt
  *   vd_low vd_high            the halves of a vf, as doubles
  *   v_of_halves               the other way, rounded
@@ -64,7 +64,8 @@
 #include LEVEL_FILE(LEVEL(vec))
 
 enum { NR = 2 * VW, MAX_MR = 6 };
-_Static_assert(MR <= VW && (int)MR <= MAX_MR && 16 % VW == 0, "tiles and sums are written for such widths");
+_Static_assert(MR <= VW && (int)MR <= MAX_MR && 16 % VW == 0,
+               "tiles and sums need 16 to be a multiple of VW, and MR <= VW");
 
 typedef int32_t vi_signed __attribute__((vector_size(4 * VW)));
 

@@ -166,7 +166,8 @@ ALWAYS_INLINE vf v_load_halves(const float *lo, const float *hi)
 
 ALWAYS_INLINE vf v_load_even(const float *p)
 {
-    __m256d pairs = _mm256_castps_pd(_mm256_shuffle_ps(v_load(p), v_load(p + VW - 1), 0xd8)); /* 02 8A 46 CE */
+    /* 02 8A 46 CE */
+    __m256d pairs = _mm256_castps_pd(_mm256_shuffle_ps(v_load(p), v_load(p + VW - 1), 0xd8));
     return _mm256_castpd_ps(_mm256_permute4x64_pd(pairs, 0xd8));
 }
 

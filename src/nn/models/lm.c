@@ -74,7 +74,8 @@ static co_node *mlp_block(const co_build *b, const struct lm_cfg *c, co_node *x,
     char name[NAME_MAX_LEN];
 
     co_node *h = co_nn_layer_norm(g, x, in_block(name, block, "norm2"));
-    h = co_gelu(g, co_nn_linear(g, h, 4 * c->d_model, true, in_block(name, block, "mlp.fc1"))); /* [n,len,4d] */
+    /* [n, len, 4d] */
+    h = co_gelu(g, co_nn_linear(g, h, 4 * c->d_model, true, in_block(name, block, "mlp.fc1")));
     h = co_nn_linear(g, h, c->d_model, true, in_block(name, block, "mlp.fc2"));
     return co_dropout(g, h, b->ids, (float)c->dropout, in_block(name, block, "mlp.drop"));
 }

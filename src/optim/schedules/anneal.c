@@ -1,8 +1,8 @@
 /* anneal.c -- schedules that go from one rate to another over the whole run, smoothly.
  *
  *   cosine       end + (base - end) * (1 + cos(pi p)) / 2        PyTorch's CosineAnnealingLR
- *   polynomial   end + (base - end) * (1 - p) ^ power            PyTorch's PolynomialLR, which has no end but 0
- *   range        start * (end / start) ^ p                       what a search for a learning rate walks through
+ *   polynomial   end + (base - end) * (1 - p) ^ power            PyTorch's PolynomialLR, whose end is 0
+ *   range        start * (end / start) ^ p                       for a search of the learning rate
  *
  * p is the part of the run that is done: t / T, where t of T steps (or epochs, if the option says so) precede
  * this one. The end rate would therefore come one step after the last. Only `range` divides by T - 1, so its
@@ -30,7 +30,7 @@ static double part_done(int by, const co_pace *at)
     return t >= whole ? 1 : (double)t / (double)whole;
 }
 
-/* --- cosine ---------------------------------------------------------------------------------------------- */
+/* --- cosine --------------------------------------------------------------------------------------------- */
 
 static const co_option cosine_options[] = {{"eta_min", CO_OPT_FLOAT, offsetof(struct anneal_cfg, end), "0",
                                             "the rate at the end", .min = 0, .max = 1e6},
@@ -56,7 +56,7 @@ const co_schedule_def cosine_def = {
     .lr = cosine_lr,
 };
 
-/* --- polynomial ------------------------------------------------------------------------------------------ */
+/* --- polynomial ----------------------------------------------------------------------------------------- */
 
 static const co_option polynomial_options[] = {
     {"power", CO_OPT_FLOAT, offsetof(struct anneal_cfg, power), "1",
@@ -81,7 +81,7 @@ const co_schedule_def polynomial_def = {
     .lr = polynomial_lr,
 };
 
-/* --- range ----------------------------------------------------------------------------------------------- */
+/* --- range ---------------------------------------------------------------------------------------------- */
 
 static const co_option range_options[] = {{"start_lr", CO_OPT_FLOAT, offsetof(struct anneal_cfg, start),
                                            "1e-6", "the first step's rate", .min = 1e-12, .max = 1e6},
@@ -103,7 +103,7 @@ static double range_lr(const void *cfg, double base, const co_pace *at)
 
 const co_schedule_def range_def = {
     .name = "range",
-    .help = "from one rate to another by equal factors, whatever optim.lr is",
+    .help = "from one rate to another by equal factors, independent of optim.lr",
     .options = range_options,
     .cfg_size = sizeof(struct anneal_cfg),
     .lr = range_lr,

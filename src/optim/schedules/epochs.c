@@ -20,7 +20,7 @@ struct epochs_cfg {
     char *milestones;
 };
 
-/* --- step ------------------------------------------------------------------------------------------------ */
+/* --- step ----------------------------------------------------------------------------------------------- */
 
 static const co_option step_options[] = {{"step_size", CO_OPT_INT, offsetof(struct epochs_cfg, step_size),
                                           "30", "epochs between two drops", .min = 1, .max = 1e9},
@@ -43,7 +43,7 @@ const co_schedule_def step_def = {
     .lr = step_lr,
 };
 
-/* --- multistep ------------------------------------------------------------------------------------------- */
+/* --- multistep ------------------------------------------------------------------------------------------ */
 
 static const co_option multistep_options[] = {{"milestones", CO_OPT_STR,
                                                offsetof(struct epochs_cfg, milestones), "30,60,80",
@@ -113,7 +113,7 @@ const co_schedule_def multistep_def = {
     .lr = multistep_lr,
 };
 
-/* --- exponential ----------------------------------------------------------------------------------------- */
+/* --- exponential ---------------------------------------------------------------------------------------- */
 
 static const co_option exponential_options[] = {{"gamma", CO_OPT_FLOAT, offsetof(struct epochs_cfg, gamma),
                                                  "0.95", "what an epoch leaves of the rate", .min = 0,

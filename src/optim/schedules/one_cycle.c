@@ -1,5 +1,5 @@
-/* one_cycle.c -- one rise and one long fall of the rate, with the momentum going the other way (Smith and Topin,
- * 2018), as PyTorch's OneCycleLR:
+/* one_cycle.c -- the rate rises once and falls once, and the momentum does the opposite (Smith and Topin,
+ * 2018), as in PyTorch's OneCycleLR:
  *
  *   rate       max / div_factor  ->  max  ->  max / div_factor / final_div_factor
  *   momentum   max_momentum      ->  base_momentum  ->  max_momentum
@@ -106,7 +106,7 @@ static double momentum(const void *cfg, const co_pace *at)
 
 const co_schedule_def one_cycle_def = {
     .name = "one_cycle",
-    .help = "rises to optim.lr and falls far below, momentum going the other way",
+    .help = "rises to optim.lr, then falls far below its start; momentum does the opposite",
     .options = options,
     .cfg_size = sizeof(struct one_cycle_cfg),
     .check = check,

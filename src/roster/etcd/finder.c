@@ -5,8 +5,8 @@
  *      | +--<--------------+                                                            |
  *      +--somebody--> join --welcome--> a client --keeper lost--> (lost.c)--------------+--> look
  *
- * The token never goes into etcd: whoever can write there could send hosts to a wrong address, but no
- * further than a TLS handshake that fails.
+ * The token never goes into etcd. Somebody who can write to etcd could send hosts to a wrong address, but the
+ * TLS handshake would fail there.
  */
 #include "roster/etcd/etcd_int.h"
 

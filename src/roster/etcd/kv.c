@@ -168,7 +168,7 @@ co_err etcd_end(etcd *db, int64_t id, const keeper *me, const co_leave *how, con
                                "failure", nobodys),
                      patience));
     json_decref(answer);
-    revoke(db, id, patience); /* deletes the keeper's key, too */
+    revoke(db, id, patience); /* this also deletes the keeper's key */
     return CO_OK;
 }
 

@@ -1,6 +1,6 @@
 /* hello.c -- the first frame of a connection says what it wants: a seat in the job (HELLO), to know what
- * runs (ASK), or to say that it does not join (LEAVE). Whoever is refused hears why, and so does the
- * terminal of the host that keeps the roster.
+ * runs (ASK), or to say that it does not join (LEAVE). A host that is refused gets the reason, which the host
+ * that keeps the roster also prints.
  */
 #include "roster/net/seat_int.h"
 

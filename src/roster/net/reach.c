@@ -179,7 +179,7 @@ static co_err race(reached *out, struct attempt *tries, int n, co_tls *tls, cons
     return err;
 }
 
-/* The endpoint's other addresses, which the host that listens there has told us. */
+/* The endpoint's other addresses, which came from the host that listens there. */
 static int further(co_addr *out, int most, const role *to, const co_patience *patience)
 {
     char host[CO_NAME_MOST];

@@ -1,0 +1,33 @@
+/* eval_int.h -- evaluating a checkpoint: what `cohort test`, `cohort predict` and the library's calls
+ * share. */
+#ifndef CO_CLI_EVAL_INT_H
+#define CO_CLI_EVAL_INT_H
+
+#include "cli/cli_int.h"
+
+typedef struct eval_line {
+    line line;
+    const char *split_name, *limit_text;
+    co_split split;
+    int64_t limit;
+    app app;
+    co_plan *plan;
+} eval_line;
+
+/* Turns a parsed line into a plan with the checkpoint's weights. Call eval_line_close in any case, also after
+ * a failure. */
+co_err eval_line_open(eval_line *t);
+void eval_line_close(eval_line *t);
+
+/* own_pictures.c: files and folders of pictures among the words of a line. */
+typedef struct own_files {
+    char **argv; /* the line without the pictures; co_free(argv) frees all of this */
+    int argc;
+    const char *const *paths; /* [n] */
+    int n;
+} own_files;
+co_err take_own_files(own_files *own, int argc, char **argv);
+/* Predicts and prints them. *status: CO_EXIT_FAILED if a file could not be read. */
+co_err predict_own_files(eval_line *t, const own_files *own, bool logits, int *status);
+
+#endif
