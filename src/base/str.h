@@ -48,5 +48,8 @@ enum { CO_CODE_POINTS = 0x110000 };
 int co_utf8_get(uint32_t *code, const char *at, size_t len);
 int co_utf8_put(char out[4], uint32_t code); /* bytes written; not NUL-terminated */
 bool co_utf8_valid(const char *s);
+/* Copies text from outside so that it can be shown on a terminal: control characters other than newline and
+ * tab (C0, DEL, C1), and bytes that are no UTF-8, become '?'. Cut to `size` at a whole character. */
+void co_utf8_clean(char *out, size_t size, const char *text);
 
 #endif

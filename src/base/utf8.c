@@ -2,6 +2,8 @@
  * nothing past U+10FFFF). */
 #include "base/str.h"
 
+#include <string.h>
+
 int co_utf8_get(uint32_t *code, const char *at, size_t len)
 {
     static const uint32_t least[5] = {0, 0, 0x80, 0x800, 0x10000};
@@ -49,4 +51,23 @@ bool co_utf8_valid(const char *s)
         s += n;
     }
     return true;
+}
+
+void co_utf8_clean(char *out, size_t size, const char *text)
+{
+    size_t at = 0;
+
+    while (*text) {
+        uint32_t code = 0;
+        int n = co_utf8_get(&code, text, 4);
+        bool control = (code < 0x20 && code != '\n' && code != '\t') || (code >= 0x7f && code < 0xa0);
+        bool bad = n == 0 || control;
+        size_t len = bad ? 1 : (size_t)n;
+        if (at + len >= size)
+            break;
+        memcpy(out + at, bad ? "?" : text, len);
+        at += len;
+        text += n ? n : 1;
+    }
+    out[at] = '\0';
 }

@@ -146,7 +146,7 @@ co_err round_start(job *j, const co_round *r)
     for (int i = 0; i < spec->terms.nproc; i++) {
         worker *w = &j->round.workers[i];
         *w = (worker){.events = &j->events,
-                      .run_id = spec->terms.run_id,
+                      .mark = j->process.mark,
                       .local_rank = i,
                       .rank = r->first_rank + i,
                       .sock = -1};

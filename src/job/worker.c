@@ -164,7 +164,7 @@ bool worker_failed(const worker *w)
 
 static void guard_went(worker *w)
 {
-    char run[160], rank[32];
+    char rank[32];
 
     close(w->sock);
     w->sock = -1;
@@ -176,9 +176,8 @@ static void guard_went(worker *w)
     w->ended = true;
     w->status = SIGKILL;
     w->when_ns = (int64_t)(co_wall_s() * 1e9);
-    snprintf(run, sizeof run, "TORCHELASTIC_RUN_ID=%s", w->run_id);
     snprintf(rank, sizeof rank, "RANK=%d", w->rank);
-    co_proc_kill_adopted(w->pid ? w->pid : -1, run, rank);
+    co_proc_kill_adopted(w->pid ? w->pid : -1, w->mark, rank);
 }
 
 /* The guard gave up on processes that cannot be killed, perhaps the worker itself. We do not wait for them.

@@ -32,7 +32,7 @@ typedef struct worker_events {
 
 typedef struct worker {
     const worker_events *events;
-    const char *run_id;
+    const char *mark; /* in the environment of all that it starts: "COHORT_LAUNCHER=..." */
     int local_rank, rank;
     pid_t guard, pid;
     int sock; /* -1: the guard is gone */

@@ -16,8 +16,11 @@
 #include <string.h>
 #include <sys/prctl.h>
 #include <sys/socket.h>
+#include <sys/syscall.h>
 #include <sys/wait.h>
 #include <unistd.h>
+
+extern char **environ;
 
 enum { ENTRY_MOST = 128 };
 
@@ -60,18 +63,24 @@ static bool has_entry(const hunt *h, int fd)
     return false;
 }
 
+/* The process is held by a descriptor while its environment is read. If it ends meanwhile and its number goes
+ * to another process, the signal reaches nobody. */
 static void kill_if_marked(void *ctx, const char *pid)
 {
     hunt *h = ctx;
-    int fd = open_environ(pid);
+    int process = (int)syscall(SYS_pidfd_open, number_of(pid), 0), fd = open_environ(pid);
 
-    if (fd < 0)
-        return;
-    if (has_entry(h, fd)) {
-        kill(number_of(pid), SIGKILL);
+    if (fd >= 0 && has_entry(h, fd)) {
+        if (process >= 0)
+            syscall(SYS_pidfd_send_signal, process, SIGKILL, NULL, 0);
+        else
+            kill(number_of(pid), SIGKILL); /* Linux before 5.3 */
         h->found++;
     }
-    close(fd);
+    if (fd >= 0)
+        close(fd);
+    if (process >= 0)
+        close(process);
 }
 
 /* A process may fork while we read /proc. So we repeat until two searches in a row find nobody, or the time
@@ -86,13 +95,25 @@ static void sweep_marked(hunt *h)
     }
 }
 
+/* A launcher that is itself a worker of another launcher has that one's entry, and so have we. If the outer
+ * anchor killed us for it, what our launcher's workers started would live on. The kernel shows these bytes
+ * in /proc/PID/environ; the launcher keeps its own copy. */
+static void hide_from_other_anchors(const hunt *h)
+{
+    size_t name = strcspn(h->entry, "=") + 1;
+
+    for (char **at = environ; at && *at; at++)
+        if (strncmp(*at, h->entry, name) == 0)
+            **at = '-';
+}
+
 _Noreturn static void anchor_main(int sock, hunt *h)
 {
     int nowhere = open("/dev/null", O_RDWR | O_CLOEXEC);
     sigset_t all;
     char byte;
-    ssize_t n;
 
+    hide_from_other_anchors(h);
     setsid();
     sigfillset(&all);
     sigprocmask(SIG_SETMASK, &all, NULL);
@@ -101,10 +122,9 @@ _Noreturn static void anchor_main(int sock, hunt *h)
         dup2(nowhere, fd);
     dup2(sock, 3);
     close_range(4, ~0U, 0);
-    while ((n = read(3, &byte, 1)) < 0 && errno == EINTR)
+    while (read(3, &byte, 1) < 0 && errno == EINTR) /* returns when the launcher is gone */
         ;
-    if (n <= 0) /* not released: the launcher was killed */
-        sweep_marked(h);
+    sweep_marked(h);
     _exit(0);
 }
 
@@ -112,14 +132,18 @@ void co_anchor_start(co_anchor *out, const char *entry)
 {
     hunt h = {.len = strlen(entry) + 1};
     int pair[2];
+    sigset_t all, before;
 
     *out = (co_anchor){.sock = -1};
     if (h.len > sizeof h.entry || socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, pair) < 0)
         return;
     memcpy(h.entry, entry, h.len);
+    sigfillset(&all);
+    pthread_sigmask(SIG_SETMASK, &all, &before); /* no handler of ours runs in the child */
     pid_t pid = fork();
     if (pid == 0)
         anchor_main(pair[1], &h);
+    pthread_sigmask(SIG_SETMASK, &before, NULL);
     close(pair[1]);
     if (pid < 0)
         close(pair[0]);
@@ -131,10 +155,9 @@ void co_anchor_release(co_anchor *anchor)
 {
     if (!anchor->pid)
         return;
-    if (send(anchor->sock, "", 1, MSG_NOSIGNAL) < 0) { /* somebody killed the anchor */
-    }
-    close(anchor->sock);
+    kill(anchor->pid, SIGKILL); /* before the socket ends: it has nothing to do, and it may be stopped */
     while (waitpid(anchor->pid, NULL, 0) < 0 && errno == EINTR)
         ;
+    close(anchor->sock);
     anchor->pid = 0;
 }

@@ -23,6 +23,6 @@ typedef struct co_anchor {
 
 /* If the fork fails, the job runs without an anchor. */
 void co_anchor_start(co_anchor *out, const char *entry);
-void co_anchor_release(co_anchor *anchor);
+void co_anchor_release(co_anchor *anchor); /* ends it; it kills nobody */
 
 #endif

@@ -13,6 +13,7 @@
 #include <unistd.h>
 
 #include "base/clock.h"
+#include "proc/death.h"
 
 extern char **environ;
 
@@ -59,7 +60,10 @@ static bool drain(char *out, size_t size, int fd, double seconds)
     for (;;) {
         uint64_t now = co_now_ns();
         struct pollfd f = {.fd = fd, .events = POLLIN};
-        if (now >= until || poll(&f, 1, (int)((until - now) / 1000000) + 1) == 0) {
+        int ready = now >= until ? 0 : poll(&f, 1, (int)((until - now) / 1000000) + 1);
+        if (ready < 0 && errno == EINTR)
+            continue;
+        if (ready == 0) {
             out[have] = '\0';
             return false;
         }
@@ -76,11 +80,21 @@ static bool drain(char *out, size_t size, int fd, double seconds)
     return true;
 }
 
+static co_err refuse(const char *const *argv, int status, pid_t pid, co_death_traces *before)
+{
+    co_death_cause cause;
+
+    co_death_tell(&cause, status, pid, before);
+    return co_fail(CO_EIO, "%s %s %s", argv[0], argv[1] ? argv[1] : "", cause.how);
+}
+
 co_err co_command_read(char *out, size_t size, const char *const *argv, double seconds)
 {
     pid_t pid;
     int from = -1, status = 0;
+    co_death_traces before;
 
+    co_death_traces_take(&before, "");
     CO_TRY(start(&pid, &from, argv));
     bool ended = drain(out, size, from, seconds);
     close(from);
@@ -90,7 +104,5 @@ co_err co_command_read(char *out, size_t size, const char *const *argv, double s
         ;
     if (!ended)
         return co_fail(CO_EIO, "%s has not answered within %g s", argv[0], seconds);
-    if (status)
-        return co_fail(CO_EIO, "%s %s failed (status %d)", argv[0], argv[1], WEXITSTATUS(status));
-    return CO_OK;
+    return status ? refuse(argv, status, pid, &before) : CO_OK;
 }

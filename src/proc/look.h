@@ -34,8 +34,9 @@ uint64_t co_proc_ticks(const co_proc *p, int n, pid_t top);
  * top waits for; else top. */
 const co_proc *co_proc_suspect(const co_proc *p, int n, pid_t top);
 /* Kills and reaps processes that we adopted from a worker: those of its session, and those with both entries
- * in their environment. */
-void co_proc_kill_adopted(pid_t session, const char *run_entry, const char *rank_entry);
+ * in their environment. `mark` must be in the environment of this job's workers alone: our guards and the
+ * anchor are children, too, and have the environment that we were started with. */
+void co_proc_kill_adopted(pid_t session, const char *mark, const char *rank);
 
 /* What a process waits for. */
 typedef struct co_proc_wait {

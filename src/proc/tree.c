@@ -135,15 +135,15 @@ static bool in_environ(pid_t pid, const char *entry)
     return found;
 }
 
-void co_proc_kill_adopted(pid_t session, const char *run_entry, const char *rank_entry)
+void co_proc_kill_adopted(pid_t session, const char *mark, const char *rank)
 {
     /* children of a killed process become ours, and are killed next */
     for (int again = 0; again < 100; again++) {
         co_proc *p;
         int n = co_proc_scan(&p), found = 0;
         for (int i = 0; i < n; i++)
-            if (p[i].ppid == getpid() && (p[i].session == session || (in_environ(p[i].pid, run_entry) &&
-                                                                      in_environ(p[i].pid, rank_entry)))) {
+            if (p[i].ppid == getpid() &&
+                (p[i].session == session || (in_environ(p[i].pid, mark) && in_environ(p[i].pid, rank)))) {
                 if (kill(p[i].pid, SIGKILL) != 0)
                     continue; /* another user's process: we may not kill it and do not wait for it */
                 found++;

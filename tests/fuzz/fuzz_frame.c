@@ -21,7 +21,8 @@ static void read_words(const co_frame *f)
     if (frame_read(&body, f))
         return;
     terms_unpack(&terms, body);
-    round_unpack(&round, body);
+    if (round_unpack(&round, body) == CO_OK && (round.my_host >= round.hosts || round.first_rank >= round.world))
+        abort();
     failure_unpack(&failure, body);
     leave_unpack(&how, body);
     json_decref(leave_pack(&how));

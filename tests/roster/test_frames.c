@@ -51,6 +51,68 @@ TEST(a_request_to_end_with_fields_out_of_range_names_no_signal_and_blames_the_ho
     CHECK(strcmp(how.host, "a?[2Jb") == 0 && strcmp(how.text, "?") == 0, "%s, %s", how.host, how.text);
 }
 
+static co_err round_of(co_round *r, const char *json)
+{
+    json_t *body = NULL;
+
+    CHECK_OK(co_json_parse(&body, json, strlen(json), "test"));
+    co_err err = round_unpack(r, body);
+    json_decref(body);
+    return err;
+}
+
+TEST(a_round_whose_numbers_contradict_each_other_is_refused)
+{
+    static const char form[] =
+        "{\"number\": %s, \"restarts\": 0, \"hosts\": %s, \"my_host\": %s, \"first_rank\": %s,"
+        " \"world\": %s, \"master_port\": %s, \"master_addr\": \"a\", \"my_addr\": \"b\"}";
+    static const char *const wrong[][6] = {
+        {"1", "2", "2", "0", "4", "29500"},          /* my_host is not one of the hosts */
+        {"1", "2", "1", "2147483647", "4", "29500"}, /* first_rank + workers overflows */
+        {"1", "2", "1", "4", "4", "29500"},          /* no rank of the world is left */
+        {"1", "2", "1", "2", "4", "0"},              /* no port */
+        {"1", "2", "1", "2", "4", "65536"},
+        {"1", "2", "1", "2", "4", "null"},
+        {"4294967295", "2", "1", "2", "4", "1"}, /* HELLO could not name it again */
+        {"0", "2", "1", "2", "4", "1"},
+        {"1", "0", "0", "0", "4", "1"},
+        {"1", "2", "1", "-1", "4", "1"},
+        {"1", "2", "1", "0", "2147483648", "1"},
+    };
+    char json[400];
+    co_round r;
+
+    for (size_t i = 0; i < CO_COUNT(wrong); i++) {
+        const char *const *w = wrong[i];
+        snprintf(json, sizeof json, form, w[0], w[1], w[2], w[3], w[4], w[5]);
+        CHECK_FAILS(round_of(&r, json), CO_EFORMAT, "a round");
+    }
+    snprintf(json, sizeof json, form, "2147483647", "2", "1", "2", "4", "29500");
+    CHECK_OK(round_of(&r, json));
+    CHECK(r.hosts == 2 && r.my_host == 1 && r.first_rank == 2 && r.world == 4 && r.master_port == 29500,
+          "%d hosts, host %d, rank %d of %d", r.hosts, r.my_host, r.first_rank, r.world);
+}
+
+TEST(text_from_another_host_has_no_control_characters_and_ends_with_a_whole_character)
+{
+    static const char *const cases[][2] = {
+        {"a\\u009b2Jb", "a?2Jb"},              /* C1: the one-character form of ESC [ */
+        {"\\u0080\\u009f\\u00a0", "??\u00a0"}, /* the first and last of C1, and the first that is none */
+        {"1234567\\u00e9", "1234567"},         /* 8 bytes with the NUL: the last character does not fit */
+        {"12345\\u00e9", "12345\u00e9"},
+    };
+    char json[100], out[8];
+
+    for (size_t i = 0; i < CO_COUNT(cases); i++) {
+        json_t *body = NULL;
+        snprintf(json, sizeof json, "{\"text\": \"%s\"}", cases[i][0]);
+        CHECK_OK(co_json_parse(&body, json, strlen(json), "test"));
+        field_text(out, sizeof out, body, "text");
+        json_decref(body);
+        CHECK(strcmp(out, cases[i][1]) == 0, "case %zu: \"%s\"", i, out);
+    }
+}
+
 TEST(terms_of_a_roster_are_compared_as_values_and_not_as_they_are_printed)
 {
     host_name here = {.name = "a", .addr = "10.0.0.1"}, there = {.name = "b", .addr = "10.0.0.2"};

@@ -115,6 +115,19 @@ static co_err read_environment(launch_args *a)
     return CO_OK;
 }
 
+/* "--local-rank" is an argument of scripts, not short for --local-ranks-filter. */
+static co_err refuse_local_rank(const char *word)
+{
+    static const char name[] = "--local-rank";
+    size_t len = strcspn(word, "=");
+
+    if (len != strlen(name) || matches(word, len, name) < 0)
+        return CO_OK;
+    return co_fail(CO_EINPUT,
+                   "launch: --local-rank is the script's: it gets it by itself if it defines it, or "
+                   "with --legacy-local-rank");
+}
+
 /* argv[*i] is a flag of ours. */
 static co_err take_flag(launch_args *a, const row *r, int argc, char **argv, int *i)
 {
@@ -192,6 +205,7 @@ static co_err take_flags(launch_args *a, int argc, char **argv, int *at, char **
             a->help = true;
             continue;
         }
+        CO_TRY(refuse_local_rank(word));
         const row *r = word[1] == '-' ? find_row(word, &n_begin) : find_short(word);
         if (r) {
             CO_TRY(take_flag(a, r, argc, argv, &i));

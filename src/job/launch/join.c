@@ -149,11 +149,13 @@ static co_err put_together(char ***out, int *n, const co_job_plan *plan, int arg
         if (flag_name && strcmp(flag_name, "--env") == 0)
             continue; /* set_variables */
         if (!is_in(flag_name, job_flags)) {
+            char shown[61];
+            co_utf8_clean(shown, sizeof shown, plan->words[at]);
             co_free(all);
             return co_fail(CO_EINPUT,
-                           "host %.200s (cohort %s) says %.60s, which this version (%s) does not know: the "
+                           "host %.200s (cohort %s) says %s, which this version (%s) does not know: the "
                            "same version is needed on all hosts",
-                           plan->host, plan->version, plan->words[at], COHORT_VERSION);
+                           plan->host, plan->version, shown, COHORT_VERSION);
         }
         all[k++] = plan->words[at];
     }
@@ -177,31 +179,31 @@ static co_err set_variables(const co_job_plan *plan, co_pool *pool)
 
 static void go_there(const co_job_plan *plan)
 {
-    char here[1024] = "?";
+    char here[1024] = "?", there[300];
 
     if (*plan->cwd == '/' && chdir(plan->cwd) == 0)
         return;
     if (!getcwd(here, sizeof here))
         here[0] = '\0';
-    co_say("cohort: %.200s runs in %.300s, which does not exist here: running in %s", plan->host, plan->cwd,
-           here);
+    co_utf8_clean(there, sizeof there, plan->cwd);
+    co_say("cohort: %.200s runs in %s, which does not exist here: running in %s", plan->host, there, here);
 }
 
-/* Says in one line what will run here: at most 300 bytes, without control characters. */
+/* Says in one line what will run here: at most 300 bytes, without control characters. The program gets its
+ * words as the host sent them. */
 static void announce(const launch_args *a, const launch_plan *p, const co_job_plan *plan)
 {
     co_str s = {0};
+    char line[301];
 
     for (int i = 0; i < a->n && s.len < 300; i++)
         co_str_addf(&s, "%s%.200s", i ? " " : "", a->program[i]);
-    if (s.len > 300)
-        co_str_add(&s, " ...");
-    for (size_t i = 0; i < s.len; i++)
-        if ((unsigned char)s.p[i] < 0x20 || s.p[i] == 0x7f)
-            s.p[i] = ' ';
+    co_utf8_clean(line, sizeof line, co_str_text(&s));
+    for (char *at = line; *at; at++)
+        *at = *at == '\n' || *at == '\t' ? ' ' : *at;
     int n = p->spec.terms.nproc;
-    co_say("cohort: will run: %s (%d worker%s) as part of job %s with host %s; %s", co_str_text(&s), n,
-           n == 1 ? "" : "s", p->spec.terms.run_id, plan->host,
+    co_say("cohort: will run: %s%s (%d worker%s) as part of job %s with host %s; %s", line,
+           s.len >= sizeof line ? " ..." : "", n, n == 1 ? "" : "s", p->spec.terms.run_id, plan->host,
            p->spec.terms.min_hosts < p->spec.terms.max_hosts ? "Ctrl-C to leave it" : "Ctrl-C ends it for all");
     co_str_fini(&s);
 }

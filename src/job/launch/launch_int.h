@@ -44,7 +44,8 @@
     SWITCH(no_python, "--no-python", "run the program as it is, not through Python")                            \
     SWITCH(run_path, "--run-path", "the program is a Python script, given from / on")                           \
     SWITCH(legacy, "--legacy-local-rank", "pass --local-rank=N to every script as its first argument")          \
-    SWITCH(use_env, "--use-env", "set LOCAL_RANK only; never pass --local-rank=N")                              \
+    SWITCH(use_env, "--use-env",                                                                                \
+           "no effect unless the script defines --local-rank: the local rank is then only in LOCAL_RANK")       \
     VALUE(log_dir, "--log-dir", "FOLDER", "files for every worker, merged.log, blame.json; /dev/null: none")    \
     VALUE(redirects, "--redirects", "0|1|2|3|RANK:N,...",                                                       \
           "to files only: 1 stdout, 2 stderr, 3 both; short: -r")                                               \

@@ -109,7 +109,17 @@ static void answer_ping(client *cl, const json_t *body)
                          (json_int_t)host_clock_ns(cl->where)));
 }
 
-static void act(client *cl, const co_frame *frame, const json_t *body)
+/* A round that has room for our workers. */
+static co_err take_round(co_round *r, const client *cl, const json_t *body)
+{
+    CO_TRY(round_unpack(r, body));
+    if (r->first_rank + cl->terms->nproc > r->world)
+        return co_fail(CO_EFORMAT, "a round that contradicts itself: %d workers from rank %d of %d",
+                       cl->terms->nproc, r->first_rank, r->world);
+    return CO_OK;
+}
+
+static co_err act(client *cl, const co_frame *frame, const json_t *body)
 {
     co_roster_event ev = {.kind = CO_ROSTER_NOTHING};
     char at[CO_HOST_NAME], name[CO_HOST_NAME];
@@ -127,7 +137,7 @@ static void act(client *cl, const co_frame *frame, const json_t *body)
         end(cl);
         cl->report->refused(
             cl->ctx, cl->report->lost && field_int(body, "over", 0, 1, 0) ? CO_EPEER : CO_EINPUT, ev.text);
-        return;
+        return CO_OK;
     case FRAME_PING:
         answer_ping(cl, body);
         break;
@@ -139,9 +149,9 @@ static void act(client *cl, const co_frame *frame, const json_t *body)
         name_port(cl);
         break;
     case FRAME_BEGIN:
+        CO_TRY(take_round(&ev.round, cl, body));
         cl->view = frame->view;
         ev.kind = CO_ROSTER_BEGIN;
-        round_unpack(&ev.round, body);
         cl->past = (past){.number = frame->view, .restarts = ev.round.restarts, .hosts = ev.round.hosts};
         cl->agent = CLIENT_RUNS;
         break;
@@ -163,6 +173,7 @@ static void act(client *cl, const co_frame *frame, const json_t *body)
     }
     if (ev.kind != CO_ROSTER_NOTHING)
         cl->report->event(cl->ctx, &ev);
+    return CO_OK;
 }
 
 co_err client_hear(client *cl, const co_frame *frame)
@@ -171,9 +182,9 @@ co_err client_hear(client *cl, const co_frame *frame)
 
     CO_TRY(frame_read(&body, frame));
     cl->silent_ms = 0;
-    act(cl, frame, body);
+    co_err err = act(cl, frame, body);
     json_decref(body);
-    return CO_OK;
+    return err;
 }
 
 /* The job is over, but this host still sends log lines: pings are answered, and whatever is wrong closes

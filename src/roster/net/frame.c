@@ -1,7 +1,8 @@
 /* frame.c -- the bodies of the roster's frames: small JSON objects.
  *
  * Every value that comes in is bounded here: text is cut to its field and loses its control characters, a
- * number outside its range becomes the default. So no caller has to check a value before using it.
+ * number outside its range becomes the default. So no caller has to check a value before using it. Only a
+ * round has no defaults: its numbers depend on each other, so a bad one makes the whole round bad.
  */
 #include "roster/net/frame_int.h"
 
@@ -11,6 +12,10 @@
 
 #include "base/alloc.h"
 #include "base/hash.h"
+#include "base/str.h"
+
+/* Of a host, and of a job. Their sum fits an int, so a host may add its workers to any first rank. */
+enum { HOST_RANKS_MOST = 1 << 16, RANKS_MOST = CO_MAX_HOSTS * HOST_RANKS_MOST };
 
 uint64_t run_number(const char *run_id)
 {
@@ -48,15 +53,12 @@ co_err frame_read(json_t **out, const co_frame *f)
     return CO_OK;
 }
 
-/* Text from other hosts is shown on terminals: control characters other than newline and tab become '?'. */
+/* Text from other hosts is shown on terminals. */
 void field_text(char *out, size_t size, const json_t *body, const char *key)
 {
     const char *text = co_json_str(body, key);
 
-    snprintf(out, size, "%s", text ? text : "");
-    for (; *out; out++)
-        if (((unsigned char)*out < 0x20 && *out != '\n' && *out != '\t') || *out == 0x7f)
-            *out = '?';
+    co_utf8_clean(out, size, text ? text : "");
 }
 
 int64_t field_int(const json_t *body, const char *key, int64_t least, int64_t most, int64_t otherwise)
@@ -77,7 +79,7 @@ void terms_unpack(co_terms *t, const json_t *body)
 {
     *t = (co_terms){.min_hosts = (int)field_int(body, "min", 1, CO_MAX_HOSTS, 1),
                     .max_hosts = (int)field_int(body, "max", 1, CO_MAX_HOSTS, 1),
-                    .nproc = (int)field_int(body, "nproc", 1, 1 << 16, 1),
+                    .nproc = (int)field_int(body, "nproc", 1, HOST_RANKS_MOST, 1),
                     .host_rank = (int)field_int(body, "rank", -1, CO_MAX_HOSTS - 1, -1),
                     .max_restarts = (int)field_int(body, "restarts", 0, INT32_MAX, 0)};
     field_text(t->run_id, sizeof t->run_id, body, "run_id");
@@ -93,17 +95,25 @@ json_t *round_pack(const co_round *r)
                      "master_port", r->master_port);
 }
 
-void round_unpack(co_round *r, const json_t *body)
+/* A number that is outside its range becomes -1, which no relation below allows. */
+co_err round_unpack(co_round *r, const json_t *body)
 {
-    *r = (co_round){.number = field_int(body, "number", 1, UINT32_MAX, 1),
-                    .restarts = (int)field_int(body, "restarts", 0, INT32_MAX, 0),
-                    .hosts = (int)field_int(body, "hosts", 1, CO_MAX_HOSTS, 1),
-                    .my_host = (int)field_int(body, "my_host", 0, CO_MAX_HOSTS - 1, 0),
-                    .first_rank = (int)field_int(body, "first_rank", 0, INT32_MAX, 0),
-                    .world = (int)field_int(body, "world", 1, INT32_MAX, 1),
-                    .master_port = (int)field_int(body, "master_port", 1, 65535, 0)};
+    *r = (co_round){.number = field_int(body, "number", 1, INT32_MAX, -1),
+                    .restarts = (int)field_int(body, "restarts", 0, INT32_MAX, -1),
+                    .hosts = (int)field_int(body, "hosts", 1, CO_MAX_HOSTS, -1),
+                    .my_host = (int)field_int(body, "my_host", 0, CO_MAX_HOSTS - 1, -1),
+                    .first_rank = (int)field_int(body, "first_rank", 0, RANKS_MOST - 1, -1),
+                    .world = (int)field_int(body, "world", 1, RANKS_MOST, -1),
+                    .master_port = (int)field_int(body, "master_port", 1, 65535, -1)};
     field_text(r->master_addr, sizeof r->master_addr, body, "master_addr");
     field_text(r->my_addr, sizeof r->my_addr, body, "my_addr");
+    if (r->number < 0 || r->restarts < 0 || r->hosts < 0 || r->my_host < 0 || r->first_rank < 0 ||
+        r->world < 0 || r->master_port < 0)
+        return co_fail(CO_EFORMAT, "a round with a number that is missing or out of range");
+    if (r->my_host >= r->hosts || r->first_rank >= r->world)
+        return co_fail(CO_EFORMAT, "a round that contradicts itself: host %d of %d, rank %d of %d",
+                       r->my_host, r->hosts, r->first_rank, r->world);
+    return CO_OK;
 }
 
 json_t *failure_pack(const co_failure *f)

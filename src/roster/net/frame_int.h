@@ -48,7 +48,7 @@ int64_t field_int(const json_t *body, const char *key, int64_t least, int64_t mo
 json_t *terms_pack(const co_terms *terms);
 void terms_unpack(co_terms *terms, const json_t *body);
 json_t *round_pack(const co_round *round);
-void round_unpack(co_round *round, const json_t *body);
+co_err round_unpack(co_round *round, const json_t *body); /* CO_EFORMAT: the numbers contradict each other */
 json_t *failure_pack(const co_failure *failure);
 void failure_unpack(co_failure *failure, const json_t *body);
 json_t *leave_pack(const co_leave *how);
