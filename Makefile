@@ -163,7 +163,7 @@ install: all $(B)/lib/libcohort.a $(B)/share/done
 	install -D -m 644 $(B)/share/cohort.bash $(DEST)/share/bash-completion/completions/cohort
 	install -D -m 644 $(B)/share/_cohort $(DEST)/share/zsh/site-functions/_cohort
 	install -m 644 $(B)/share/man/*.1 $(DEST)/share/man/man1
-	cd docs && find . -name '*.md' -exec install -D -m 644 {} $(abspath $(DEST))/share/doc/cohort/{} \;
+	cd docs && find . '(' -name '*.md' -o -name layers.txt ')' -exec install -D -m 644 {} $(abspath $(DEST))/share/doc/cohort/{} \;
 uninstall:
 	cd $(DEST) && rm -f $(INSTALLED) && rm -rf share/doc/cohort
 

@@ -130,6 +130,8 @@ co_err co_option_set(const co_option *row, void *fields, const char *full, const
 {
     if (strcmp(value, "null") == 0 && (row->type != CO_OPT_STR || row->needed))
         value = row->fallback;
+    if (row->check && strcmp(value, row->fallback) != 0)
+        CO_TRY(row->check(full, value));
     return readers[row->type](row, field(row, fields), full, value);
 }
 

@@ -39,6 +39,9 @@ typedef struct co_option {
     bool may_change;      /* a resume may change it freely */
     bool needed;          /* STR: must not be NULL, so null means the default */
     bool path;            /* STR: a file or folder; the run record stores the absolute path */
+    /* Checks a value that its type and limits allow; NULL: no more checks. "null" is passed as text if the
+     * string may be absent. CO_EINPUT: the message begins with `full`, the key as the user typed it. */
+    co_err (*check)(const char *full, const char *value);
 } co_option;
 
 /* Sets every field of the table to its default. Strings are allocated: free with co_options_fini. */

@@ -152,8 +152,8 @@ void ending_tell(training *s, const line *l)
     if (o->status != CO_STATUS_DONE && o->saved[0])
         continue_line(s, l);
     if (s->changed)
-        tell(s, "reproduce: no one line does; the configuration or data changed on the way (header.json, "
-                "segments)");
+        tell(s, "reproduce: not possible with one line: the configuration or data changed when the run was "
+                "continued (see segments in header.json)");
     else if (s->reproduce)
         tell(s, "reproduce: %s", s->reproduce);
 }

@@ -82,11 +82,13 @@ const co_conf_habit habit_keys[] = {
     REFUSE("model.net.pretrained model.pretrained", NULL, NO_WEIGHTS),
     DROP("model.net.num_classes model.num_classes model.net.output_size model.net.input_size", NULL,
          "not needed: the sizes of samples and the number of classes come from the data"),
-    BECOMES_SAYS("model._target_", "*.MNISTLitModule", "model.name=mlp", "without its batch norm"),
-    BECOMES("model.net._target_", "*.SimpleDenseNet", "model.layers=3"),
+    BECOMES("model._target_", "*.MNISTLitModule", "model.name=mlp"),
+    {"model.net._target_", "*.SimpleDenseNet", CO_HABIT_BECOMES, "model.layers=3",
+     .says = "the mlp here has no batch norm", .also = "model.dropout=0", .loud = true},
     BECOMES_SAYS("model.net.lin1_size", NULL, "model.hidden", "one width for all hidden layers of model=mlp"),
-    DROP("model.net.lin2_size model.net.lin3_size", NULL,
-         "model=mlp has one width for all hidden layers: model.hidden (model.net.lin1_size)"),
+    {"model.net.lin2_size model.net.lin3_size", NULL, CO_HABIT_DROPPED,
+     .says = "not used: the mlp here has one width for all hidden layers", .loud = true,
+     .unless = "model.hidden"},
     BECOMES("model.lr", NULL, "optim.lr"),
     BECOMES("model.weight_decay", NULL, "optim.weight_decay"),
     BECOMES("model.optimizer._target_", "*.SGD", "optim=sgd"),
@@ -118,6 +120,8 @@ const co_conf_habit habit_keys[] = {
     BECOMES_SAYS("paths.data_dir", NULL, "data.dir", "with a set that has files"),
 
     /* callbacks, loggers */
+    BECOMES("callbacks.model_checkpoint", "null|[Ff]alse", "callbacks.model_checkpoint.enabled=false"),
+    BECOMES("callbacks.early_stopping", "null|[Ff]alse", "callbacks.early_stopping.patience=0"),
     DROP("callbacks.model_summary.* callbacks.rich_progress_bar.* callbacks.lr_monitor.* callbacks.timer.*",
          NULL, "the first screen, the progress and the learning rate are always there"),
     DROP("callbacks.model_checkpoint.auto_insert_metric_name callbacks.model_checkpoint.verbose "

@@ -21,7 +21,7 @@ static const struct {
              {"trainer.max_epochs=N", "passes over the data; trainer.max_steps counts steps"},
              {"trainer.devices=N", "ranks on this host (default: a rank for each CPU)"},
              {"run.dir=FOLDER", "run folder (default: logs/train/runs/DATE)"},
-             {"ckpt_path=auto", "continue the newest unfinished run"},
+             {"ckpt_path=auto", "continue the newest unfinished run in logs/"},
              {"weights=FILE", "start from a safetensors file or a checkpoint"}};
 
 static void add_choice(void *ctx, const char *name, const char *help, size_t len)
@@ -31,15 +31,13 @@ static void add_choice(void *ctx, const char *name, const char *help, size_t len
     co_str_addf(ctx, " %s", name);
 }
 
-/* "  model=mlp         cnn linear lm ...": the default, then all choices. The group `debug` is left out. */
+/* "  model=mlp         cnn linear lm ...": the default, then all choices. */
 static void add_groups(co_str *out, const co_conf_spec *spec)
 {
     co_str_add(out, "\nGroups, each with its default and its choices:\n");
     for (int g = 0; g < spec->n_groups; g++) {
         const co_conf_group *group = &spec->groups[g];
         char head[64];
-        if (strcmp(group->name, "debug") == 0)
-            continue;
         snprintf(head, sizeof head, "%s=%s", group->name, group->fallback ? group->fallback : "");
         co_str_addf(out, "  %-18s ", head);
         if (co_conf_each_choice(spec, group->name, add_choice, out) != CO_OK)

@@ -74,12 +74,10 @@ static co_err use_dir(line *l, const char *dir)
     }
     if (has(dir, "header.json") || describes_run(l))
         return CO_OK;
-    return co_fail(
-        CO_EINPUT,
-        "run.dir=%s ckpt_path=auto: there is no run in %s, and no word says what to train; `%s` alone shows "
-        "the newest unfinished run; to begin one there, add its words (experiment=demo, or data=NAME "
-        "model=NAME)",
-        dir, dir, app_program());
+    return co_fail(CO_EINPUT,
+                   "run.dir=%s ckpt_path=auto: there is no run in %s. To start one there, say what to train: "
+                   "experiment=demo, or data=NAME model=NAME",
+                   dir, dir);
 }
 
 static co_err use_newest(line *l)
@@ -88,9 +86,8 @@ static co_err use_newest(line *l)
 
     if (!dir && only_places(l))
         return co_fail(CO_EINPUT,
-                       "ckpt_path=auto: there is no unfinished run below logs/, and no word says what to "
-                       "train; name the "
-                       "run with run.dir=FOLDER, or begin one: %s train experiment=demo",
+                       "ckpt_path=auto: no unfinished run in logs/. To continue a run elsewhere: "
+                       "run.dir=FOLDER ckpt_path=auto. To start one: %s train experiment=demo",
                        app_program());
     if (!dir)
         return CO_OK;

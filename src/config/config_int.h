@@ -199,6 +199,6 @@ co_err conf_habits_apply(co_conf *c, conf_source *s, int from);
 co_err conf_resolve(co_conf *c);
 
 /* unknown.c: the sentence for a key that no slot has. */
-co_err conf_fail_unknown(const co_conf *c, const char *key);
+co_err conf_fail_unknown(co_conf *c, const char *key);
 
 #endif

@@ -37,10 +37,13 @@ co_err conf_no_such_choice(co_conf *c, const co_conf_group *g, const char *choic
     CO_TRY(conf_choices(&names, &n, &c->pool, c->spec, g));
     for (int i = 0; i < n; i++)
         co_str_addf(&list, " %s", names[i]);
+    const char *near = co_str_nearest(choice, names, (size_t)n);
     co_err err = co_str_err(&list);
     if (!err)
-        err = co_fail(CO_EINPUT, "no %s \"%s\"; there are:%s", g->name, choice,
-                      n ? co_str_text(&list) : " none");
+        err = near ? co_fail(CO_EINPUT, "no %s \"%s\"; did you mean %s? There are:%s", g->name, choice, near,
+                             co_str_text(&list))
+                   : co_fail(CO_EINPUT, "no %s \"%s\"; there are:%s", g->name, choice,
+                             n ? co_str_text(&list) : " none");
     co_str_fini(&list);
     return conf_fail_at(err, s, by);
 }

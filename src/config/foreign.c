@@ -130,11 +130,11 @@ static co_err say_found(const co_conf *c, const char *dir, const char *with_clas
     co_str text = {0};
     if (!c->spec->note)
         return CO_OK;
-    co_str_addf(&text,
-                "%s/ belongs to another program (%s names Python classes): keys that exist here are taken "
-                "from it, the "
-                "built-in groups are used for the rest",
-                dir, with_class);
+    co_str_addf(
+        &text,
+        "%s/ is a Lightning/Hydra project (%s names Python classes): cohort uses the keys it knows and "
+        "its own defaults for the others",
+        dir, with_class);
     co_err err = co_str_err(&text);
     if (!err)
         c->spec->note(co_str_text(&text));

@@ -67,20 +67,26 @@ static const co_conf_habit *find(const co_conf_spec *spec, const conf_pair *p)
     return NULL;
 }
 
-/* For a file of another program's folder, only a warning (`spared`) is printed. */
+/* For a file of another program's folder, only rows that are `spared` or `loud` print something. */
 static co_err tell(const co_conf_spec *spec, const conf_source *s, const conf_pair *p, const char *word,
-                   const char *says, bool spared)
+                   const co_conf_habit *row)
 {
+    const conf_pair *other = row->unless ? conf_source_last(s, row->unless) : NULL;
+    const char *says = row->says;
     co_str text = {0};
-    if (!spec->note || (!word && !says) || (s->foreign && !spared))
+    if (!spec->note || (!word && !says) || (s->foreign && !row->spared && !row->loud))
         return CO_OK;
-    if (spared)
+    if (other && other->value && strcmp(other->value, p->value) == 0)
+        return CO_OK;
+    if (s->foreign)
         co_str_addf(&text, "%s:%d: ", s->name, p->line);
     co_str_addf(&text, "%s=%s", p->key, p->value);
     if (word)
         co_str_addf(&text, " -> %s", word);
     if (says)
         co_str_addf(&text, word ? " (%s)" : ": %s", says);
+    if (other && other->value)
+        co_str_addf(&text, ", %s=%s", other->key, other->value);
     co_err err = co_str_err(&text);
     if (!err)
         spec->note(co_str_text(&text));
@@ -98,7 +104,7 @@ static co_err become(co_conf *c, const conf_source *s, conf_pair *p, const co_co
     co_str_fini(&word);
     if (!text)
         return CO_ENOMEM;
-    CO_TRY(tell(c->spec, s, p, text, row->says, false));
+    CO_TRY(tell(c->spec, s, p, text, row));
     char *eq = strchr(text, '=');
     *eq = '\0';
     p->key = text;
@@ -108,6 +114,19 @@ static co_err become(co_conf *c, const conf_source *s, conf_pair *p, const co_co
     if (s->name && !p->defaults && conf_group_index(c->spec, text, strlen(text)) >= 0)
         p->defaults = CONF_DEFAULT | CONF_OVERRIDE;
     return CO_OK;
+}
+
+/* Adds the second word of a row. */
+static co_err add_also(co_conf *c, conf_source *s, const conf_pair *p, const char *also)
+{
+    char *key = also ? co_pool_str(&c->pool, also) : NULL;
+    if (!also)
+        return CO_OK;
+    if (!key)
+        return CO_ENOMEM;
+    char *eq = strchr(key, '=');
+    *eq = '\0';
+    return conf_source_add(s, &c->pool, (conf_pair){.key = key, .value = eq + 1, .line = p->line});
 }
 
 static co_err add_one(co_conf *c, conf_source *s, conf_pair p)
@@ -123,13 +142,14 @@ static co_err add_one(co_conf *c, conf_source *s, conf_pair p)
             return conf_fail_at(co_fail(CO_EINPUT, "%s=%s: %s", p.key, p.value, row->says), s, &p);
         }
         if (row->act == CO_HABIT_DROPPED || spared)
-            return tell(c->spec, s, &p, NULL, row->says, spared);
+            return tell(c->spec, s, &p, NULL, row);
         if (row->act == CO_HABIT_UNSETS) {
-            CO_TRY(tell(c->spec, s, &p, NULL, row->says, false));
+            CO_TRY(tell(c->spec, s, &p, NULL, row));
             CO_TRY(conf_source_add(s, &c->pool,
                                    (conf_pair){.key = row->becomes, .line = p.line, .op = CONF_DELETE}));
             break;
         }
+        CO_TRY(add_also(c, s, &p, row->also));
         CO_TRY(become(c, s, &p, row));
     }
     return conf_source_add(s, &c->pool, p);

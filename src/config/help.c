@@ -18,6 +18,8 @@ void co_conf_limits(co_str *out, const co_option *o)
         co_str_addf(&s, "at least %.15g", o->min);
     else if ((o->min != 0 || o->max != 0) && isinf(o->min))
         co_str_addf(&s, "at most %.15g", o->max);
+    else if (o->type == CO_OPT_INT && (o->min != 0 || o->max != 0))
+        co_str_addf(&s, "%.0f to %.0f", o->min, o->max);
     else if (o->min != 0 || o->max != 0)
         co_str_addf(&s, "%.15g to %.15g", o->min, o->max);
     if (o->alias && *o->alias)
@@ -112,9 +114,10 @@ static void add_choices(co_str *out, const co_conf_spec *spec, const co_conf_gro
 static void add_group(co_str *out, const co_conf_spec *spec, const co_conf_group *g, bool markdown)
 {
     size_t head = strlen(g->name);
+    bool chosen = g->fallback && *g->fallback;
     co_str_addf(out, markdown ? "## `%s=`\n\n%s%s%s%s\n\n" : "%s=  %s%s%s%s\n", g->name,
-                g->help ? g->help : "", g->fallback ? (markdown ? " (default `" : " (default ") : "",
-                g->fallback ? g->fallback : "", g->fallback ? (markdown ? "`)" : ")") : "");
+                g->help ? g->help : "", chosen ? (markdown ? " (default `" : " (default ") : "",
+                chosen ? g->fallback : "", chosen ? (markdown ? "`)" : ")") : "");
     add_choices(out, spec, g, markdown);
     co_str prefix = {0};
     co_str_addf(&prefix, "%s.", g->name);

@@ -28,8 +28,12 @@ static co_err other_row(const co_conf *c, const co_conf_group *g, const char *ke
     for (int r = 0; r < g->n_rows; r++)
         if (row_option(&g->rows[r], g->name, key))
             co_str_addf(&rows, "%s%s=%s", rows.len ? ", " : "", g->name, g->rows[r].name);
+    bool chosen = c->picks[conf_group_index(c->spec, g->name, n)].set;
     co_err err = co_str_err(&keys) ? co_str_err(&keys) : co_str_err(&rows);
-    if (!err)
+    if (!err && !chosen)
+        err = co_fail(CO_EINPUT, "%s needs %s; the line has %s=%s, the default", key, co_str_text(&rows),
+                      g->name, mine->name);
+    else if (!err)
         err = co_fail(CO_EINPUT, "%s=%s has no key \"%s\" (%s has); its keys:%s", g->name, mine->name,
                       strncmp(key, g->name, n) == 0 && key[n] == '.' ? key + n + 1 : key, co_str_text(&rows),
                       keys.len ? co_str_text(&keys) : " none");
@@ -38,7 +42,51 @@ static co_err other_row(const co_conf *c, const co_conf_group *g, const char *ke
     return err;
 }
 
-co_err conf_fail_unknown(const co_conf *c, const char *key)
+/* The names below `group`, without the group; all names if it is NULL. */
+static size_t list_names(const char **names, const co_conf *c, const char *group)
+{
+    size_t n = 0, head = group ? strlen(group) + 1 : 0;
+    for (int i = 0; i < c->n_slots; i++)
+        if (!group || conf_is_below(c->slots[i].key, group))
+            names[n++] = c->slots[i].key + head;
+    for (int g = 0; g < c->spec->n_groups && !group; g++)
+        names[n++] = c->spec->groups[g].name;
+    return n;
+}
+
+/* Is the last word of `near` the last word of the key, or one that differs little from it? */
+static bool ends_alike(const char *key, const char *near)
+{
+    const char *own = strrchr(key, '.'), *its = strrchr(near, '.');
+    its = its ? its + 1 : near;
+    return !own || strcmp(own + 1, its) == 0 || (strlen(its) > 3 && co_str_nearest(own + 1, &its, 1));
+}
+
+/* The nearest name of the same group. If the group has none: of any group, but then the last word must be
+ * nearly the same, as in trainer.lr for optim.lr. *near is NULL if there is none. */
+static co_err nearest_key(const char **near, co_conf *c, const char *key)
+{
+    size_t n = strcspn(key, ".");
+    const char *tail = key[n] ? key + n + 1 : NULL;
+    const char **names = co_array((size_t)(c->n_slots + c->spec->n_groups) + 1, sizeof *names);
+    char *group = co_pool_strn(&c->pool, key, n);
+    co_err err = names && group ? CO_OK : CO_ENOMEM;
+    *near = NULL;
+    if (!err && tail) {
+        *near = co_str_nearest(tail, names, list_names(names, c, group));
+        if (*near && !(*near = co_pool_printf(&c->pool, "%s.%s", group, *near)))
+            err = CO_ENOMEM;
+    }
+    if (!err && !*near) {
+        *near = co_str_nearest(key, names, list_names(names, c, NULL));
+        if (*near && !ends_alike(key, *near))
+            *near = NULL;
+    }
+    co_free(names);
+    return err;
+}
+
+co_err conf_fail_unknown(co_conf *c, const char *key)
 {
     const co_conf_spec *spec = c->spec;
     for (int g = 0; g < spec->n_groups; g++)
@@ -46,18 +94,11 @@ co_err conf_fail_unknown(const co_conf *c, const char *key)
             if (c->picks[g].row >= 0 && row_option(&spec->groups[g].rows[r], spec->groups[g].name, key))
                 return other_row(c, &spec->groups[g], key);
 
-    size_t n = 0;
-    const char **names = co_array((size_t)(c->n_slots + spec->n_groups) + 1, sizeof *names);
-    if (!names)
-        return CO_ENOMEM;
-    for (int i = 0; i < c->n_slots; i++)
-        names[n++] = c->slots[i].key;
-    for (int g = 0; g < spec->n_groups; g++)
-        names[n++] = spec->groups[g].name;
-    const char *near = co_str_nearest(key, names, n);
-    co_free(names);
+    const char *near;
+    CO_TRY(nearest_key(&near, c, key));
     if (near)
-        return co_fail(CO_EINPUT, "unknown key \"%s\"; did you mean %s? (cohort train --help lists all keys)",
-                       key, near);
-    return co_fail(CO_EINPUT, "unknown key \"%s\" (cohort train --help lists all keys)", key);
+        return co_fail(CO_EINPUT,
+                       "unknown key \"%s\"; did you mean %s? (cohort train --help all lists all keys)", key,
+                       near);
+    return co_fail(CO_EINPUT, "unknown key \"%s\" (cohort train --help all lists all keys)", key);
 }

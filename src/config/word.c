@@ -82,7 +82,7 @@ co_err conf_word_split(co_pool *pool, const char *word, const char **key, const 
     if (!eq && *op == CONF_SET)
         return co_fail(CO_EINPUT,
                        "\"%s\" is not key=value; write for example trainer.max_epochs=5 or model=mlp "
-                       "(cohort train --help lists all keys)",
+                       "(cohort train --help all lists all keys)",
                        word);
     from += *op == CONF_DELETE;
     for (int plus = 0; *op == CONF_SET && plus < 2 && *from == '+'; plus++)

@@ -41,8 +41,8 @@ co_err images_check_dir(const char *name, const struct images_cfg *c)
         return co_fail(
             CO_EINPUT,
             "data=%s: data.dir: %s: %s; put its files there, or name their folder with data.dir=FOLDER "
-            "(docs/data.md says which files)",
-            name, c->dir, co_fs_exists(c->dir) ? "not a folder" : strerror(ENOENT));
+            "(%s says which files)",
+            name, c->dir, co_fs_exists(c->dir) ? "not a folder" : strerror(ENOENT), co_doc(doc, "data.md"));
     return CO_OK;
 }
 

@@ -50,20 +50,44 @@ static co_err unknown(const char *level)
         size_t used = strlen(names);
         snprintf(names + used, sizeof names - used, ", %s", providers[i].name);
     }
-    return co_fail(CO_EINPUT, "kernels '%s': no such level (there are %s)", level, names);
+    return co_fail(CO_EINPUT, "'%s': no such level (there are %s)", level, names);
+}
+
+/* Is `level` the provider's name, or NAME.VERSION as the first screen and the record write it? */
+static bool is_named(int i, const char *level)
+{
+    return strcmp(level, providers[i].name) == 0 || (tables[i].name[0] && strcmp(level, tables[i].name) == 0);
+}
+
+co_err co_kernels_check(const char *level)
+{
+    size_t n = strcspn(level, ".");
+
+    pthread_once(&filled, fill);
+    if (strcmp(level, "auto") == 0)
+        return CO_OK;
+    for (int i = 0; i < provider_count; i++)
+        if (is_named(i, level))
+            return CO_OK;
+    for (int i = 0; i < provider_count; i++)
+        if (level[n] && strlen(providers[i].name) == n && memcmp(level, providers[i].name, n) == 0)
+            return tables[i].name[0] ? co_fail(CO_EINPUT, "'%s': this program has %s", level, tables[i].name)
+                                     : co_fail(CO_EINPUT, "'%s': this CPU lacks %s (use 'auto' or 'ref')",
+                                               level, providers[i].needs);
+    return unknown(level);
 }
 
 co_err co_kernels_get(const co_kernels **out, const char *level)
 {
     bool best = !strcmp(level, "auto");
 
-    pthread_once(&filled, fill);
+    CO_TRY(co_kernels_check(level));
     for (int i = 0; i < provider_count; i++) {
         const provider *p = &providers[i];
-        if (!best && strcmp(level, p->name) != 0)
+        if (!best && !is_named(i, level))
             continue;
         if (!best && !p->has())
-            return co_fail(CO_EINPUT, "kernels '%s': this CPU lacks %s (use 'auto' or 'ref')", level, p->needs);
+            return co_fail(CO_EINPUT, "'%s': this CPU lacks %s (use 'auto' or 'ref')", level, p->needs);
         if (p->has()) {
             *out = &tables[i].k;
             return CO_OK;

@@ -6,20 +6,16 @@
 
 #include "base/str.h"
 
-static co_err limit_batches(const char *key, const char *text, int64_t all, int64_t *out)
+/* The text was checked: a whole number, or a fraction with a point. A fraction above 0 is one batch or more. */
+static int64_t limit_batches(const char *text, int64_t all)
 {
     long long n;
-    double f;
+    double f = 1;
 
-    if (co_str_to_i64(text, &n) && n >= 1)
-        *out = n < all ? n : all;
-    else if (strchr(text, '.') && co_str_to_f64(text, &f) && f > 0 && f <= 1)
-        *out = (int64_t)((double)all * f) < 1 ? 1 : (int64_t)((double)all * f);
-    else
-        return co_fail(CO_EINPUT,
-                       "trainer.%s: \"%s\" is not a number of batches (20) or a fraction with a point (0.1)",
-                       key, text);
-    return CO_OK;
+    if (co_str_to_i64(text, &n))
+        return n < all ? n : all;
+    co_str_to_f64(text, &f);
+    return (int64_t)((double)all * f) < 1 && f > 0 ? 1 : (int64_t)((double)all * f);
 }
 
 /* trainer.val_check_interval: steps between two evaluations of an epoch, from a number of them or a
@@ -90,8 +86,8 @@ static co_err limit_steps(co_plan *plan, int64_t per_epoch)
     const int64_t most = UINT32_MAX / 4, epochs = plan->cfg.max_epochs, steps = plan->cfg.max_steps;
     int64_t *out = &plan->units.steps;
 
-    if (epochs == 0)
-        return co_fail(CO_EINPUT, "trainer.max_epochs: 0 is out of range (allowed: 1 to 1e9; -1: no limit)");
+    if (epochs == 0 || steps == 0)
+        return check_limit(epochs == 0 ? "trainer.max_epochs" : "trainer.max_steps", "0");
     *out = epochs > 0 ? per_epoch * epochs : INT64_MAX;
     if (steps >= 0 && steps < *out)
         *out = steps;
@@ -114,7 +110,8 @@ co_err choose_steps(co_plan *plan)
 
     if (count < 1)
         return co_fail(CO_EINPUT, "data=%s has no training samples", plan->spec.data->name);
-    CO_TRY(limit_batches("limit_train_batches", plan->cfg.limit_train_batches, all, &per_epoch));
+    CO_TRY(check_train_batches("trainer.limit_train_batches", plan->cfg.limit_train_batches));
+    per_epoch = limit_batches(plan->cfg.limit_train_batches, all);
     if (plan->cfg.overfit_batches)
         per_epoch = plan->cfg.overfit_batches < all ? plan->cfg.overfit_batches : all;
     if (plan->cfg.fast_dev_run)
@@ -139,7 +136,8 @@ static co_err limit_eval(co_plan *plan, co_split split, const char *key, const c
                    : plan->start.global_batch > 0 ? plan->start.global_batch
                                                   : plan->cfg.batch_size;
 
-    CO_TRY(limit_batches(key, text, (count + size - 1) / size, &n));
+    CO_TRY(check_eval_batches(key, text));
+    n = limit_batches(text, (count + size - 1) / size);
     if (plan->cfg.fast_dev_run)
         n = 1;
     plan->eval_count[split] = (uint32_t)(n * size < count ? n * size : count);
@@ -148,6 +146,6 @@ static co_err limit_eval(co_plan *plan, co_split split, const char *key, const c
 
 co_err choose_eval(co_plan *plan)
 {
-    CO_TRY(limit_eval(plan, CO_SPLIT_VAL, "limit_val_batches", plan->cfg.limit_val_batches));
-    return limit_eval(plan, CO_SPLIT_TEST, "limit_test_batches", plan->cfg.limit_test_batches);
+    CO_TRY(limit_eval(plan, CO_SPLIT_VAL, "trainer.limit_val_batches", plan->cfg.limit_val_batches));
+    return limit_eval(plan, CO_SPLIT_TEST, "trainer.limit_test_batches", plan->cfg.limit_test_batches);
 }

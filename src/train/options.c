@@ -1,6 +1,6 @@
 /* options.c -- the core keys: one row each, from which parsing, --help, docs/keys.md and the run record
  * come. */
-#include "train/train.h"
+#include "train/plan_int.h"
 
 #include <stddef.h>
 
@@ -49,27 +49,30 @@ static const co_option data[] = {
 
 static const co_option trainer[] = {
     {"devices", CO_OPT_STR, AT(devices), "auto", "ranks on this host; auto: as many as CPUs may be used",
-     .may_change = true, .needed = true},
+     .may_change = true, .needed = true, .check = check_devices},
     {"num_nodes", CO_OPT_INT, AT(num_nodes), "1", "hosts", .min = 1, .max = 1, .may_change = true},
     {"strategy", CO_OPT_ENUM, AT(strategy), "ddp",
      "how state is spread over hosts; one host holds one copy either way", .choices = "ddp|fsdp",
      .may_change = true},
     {"max_epochs", CO_OPT_INT, AT(max_epochs), "10",
-     "passes over the training data; -1: no limit, as with max_steps alone", .min = -1, .max = 1e9,
-     .may_change = true},
+     "passes over the training data; -1: no limit. If only max_steps is given, it is -1", .min = -1,
+     .max = 1e9, .may_change = true, .check = check_limit},
     {"max_steps", CO_OPT_INT, AT(max_steps), "-1",
      "steps of the whole run; with max_epochs too, whichever comes first; -1: no limit", .min = -1,
-     .max = 4e9, .may_change = true},
+     .max = 4e9, .may_change = true, .check = check_limit},
     {"slices", CO_OPT_INT, AT(slices), "0",
      "parts of a batch, a power of two, and the most ranks that can work; 0: by batch and model", .min = 0,
-     .max = 256},
+     .max = 256, .check = check_slices},
     {"limit_train_batches", CO_OPT_STR, AT(limit_train_batches), "1.0",
-     "batches per epoch: a whole number, or a fraction with a point", .needed = true},
+     "batches per epoch: a whole number, or a fraction with a point", .needed = true,
+     .check = check_train_batches},
     {"eval_every", CO_OPT_INT, AT(eval_every), "1",
      "evaluate the validation split every n epochs; 0: never; -1: by val_check_interval over the whole run",
      .min = -1, .max = 1e9, .alias = "trainer.check_val_every_n_epoch"},
     {"val_check_interval", CO_OPT_STR, AT(val_check_interval), "1.0",
-     "within such an epoch, evaluate after every n steps (500) or part of the epoch (0.25)"},
+     "validate every n steps (500) or after each fraction of an epoch (0.25), in the epochs that "
+     "trainer.eval_every chooses",
+     .check = check_interval},
     {"on_nan", CO_OPT_ENUM, AT(on_nan), "stop",
      "what a step does whose gradient is not finite: end the run, or be skipped", .choices = "stop|skip"},
     {"clip_norm", CO_OPT_FLOAT, AT(clip_norm), "0", "clip the gradient's norm to this; 0: no clipping",
@@ -88,11 +91,14 @@ static const co_option trainer[] = {
      "early stopping and max_time do not end the run before this many steps", .min = 0, .max = 4e9,
      .may_change = true},
     {"max_time", CO_OPT_STR, AT(max_time), "null",
-     "end the run, saved, after this long: 90s, 15m, 2h, 1d or DD:HH:MM:SS", .may_change = true},
+     "end the run, saved, after this long: 90s, 15m, 2h, 1d or DD:HH:MM:SS", .may_change = true,
+     .check = check_time},
     {"limit_val_batches", CO_OPT_STR, AT(limit_val_batches), "1.0",
-     "validate on this many batches only: a whole number, or a fraction with a point", .needed = true},
+     "validate on this many batches only: a whole number (0: none), or a fraction with a point",
+     .needed = true, .check = check_eval_batches},
     {"limit_test_batches", CO_OPT_STR, AT(limit_test_batches), "1.0",
-     "test on this many batches only: a whole number, or a fraction with a point", .needed = true},
+     "test on this many batches only: a whole number (0: none), or a fraction with a point", .needed = true,
+     .check = check_eval_batches},
     {"overfit_batches", CO_OPT_INT, AT(overfit_batches), "0",
      "n: train on the first n batches only, again and again; a model that cannot learn them is broken",
      .min = 0, .max = 1e9},
@@ -105,7 +111,7 @@ static const co_option trainer[] = {
      .may_change = true},
     {"kernels", CO_OPT_STR, AT(kernels), "auto",
      "instruction level: auto (the best of this CPU), avx2, fma128, ref (plain C), or far (for tests)",
-     .needed = true},
+     .needed = true, .check = check_kernels},
     {"stall_s", CO_OPT_FLOAT, AT(stall_s), "3", "seconds without progress after which a rank is replaced",
      .min = 0.05, .max = 86400, .may_change = true},
     {"pin", CO_OPT_BOOL, AT(pin), "true", "pin each rank to a CPU of its own, if there are enough",

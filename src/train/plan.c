@@ -17,13 +17,11 @@
 /* --- ranks, batch, slices ------------------------------------------------------------------------------- */
 static co_err choose_ranks(co_plan *plan)
 {
-    long long n;
+    long long n = co_cpus_usable() < CO_MAX_SLOTS ? co_cpus_usable() : CO_MAX_SLOTS;
 
-    if (strcmp(plan->cfg.devices, "auto") == 0)
-        n = co_cpus_usable() < CO_MAX_SLOTS ? co_cpus_usable() : CO_MAX_SLOTS;
-    else if (!co_str_to_i64(plan->cfg.devices, &n) || n < 1 || n > CO_MAX_SLOTS)
-        return co_fail(CO_EINPUT, "trainer.devices: \"%s\" is not auto or a number from 1 to %d",
-                       plan->cfg.devices, CO_MAX_SLOTS);
+    CO_TRY(check_devices("trainer.devices", plan->cfg.devices));
+    if (strcmp(plan->cfg.devices, "auto") != 0)
+        co_str_to_i64(plan->cfg.devices, &n);
     if (plan->cfg.batch_size_per_rank) {
         if (plan->cfg.batch_size_per_rank * n > 1048576)
             return co_fail(CO_EINPUT, "data.batch_size_per_rank=%lld times %lld ranks is more than 1048576",
@@ -133,7 +131,9 @@ static void fill_facts(co_plan *plan)
 static co_err make_parts(co_plan *plan)
 {
     plan->loss = (co_loss){.label_smoothing = plan->cfg.label_smoothing};
-    CO_TRY(co_kernels_get(&plan->kernels, plan->cfg.kernels));
+    co_err err = co_kernels_get(&plan->kernels, plan->cfg.kernels);
+    if (err)
+        return co_fail_in(err, "trainer.kernels");
     CO_TRY(co_dataset_open(&plan->data, plan->spec.data, plan->spec.data_cfg));
     if (plan->spec.model->check)
         CO_TRY(plan->spec.model->check(plan->spec.model_cfg, &plan->data->io));

@@ -84,8 +84,18 @@ co_err choose_steps(co_plan *plan); /* needs the former */
 /* resume.c */
 co_err check_weights(const co_plan *plan);
 co_err check_resume(const co_plan *plan);
-co_err make_recipe(co_plan *plan);                     /* recipe.c; refuses what fits nothing */
-void plan_lines(co_plan *plan);                        /* screen.c: the first screen */
+co_err make_recipe(co_plan *plan); /* recipe.c; refuses what fits nothing */
+void plan_lines(co_plan *plan);    /* screen.c: the first screen */
+/* values.c: checks of the option tables; `key` begins the message. */
+co_err check_devices(const char *key, const char *text);
+co_err check_kernels(const char *key, const char *text);
+co_err check_slices(const char *key, const char *text);
+co_err check_limit(const char *key, const char *text); /* max_epochs, max_steps: not 0 */
+co_err check_train_batches(const char *key, const char *text);
+co_err check_eval_batches(const char *key, const char *text);
+co_err check_interval(const char *key, const char *text);
+co_err check_time(const char *key, const char *text);
+
 co_err parse_duration(const char *text, uint64_t *ns); /* duration.c: "90s", "2h", "00:12:00:00" */
 
 #endif

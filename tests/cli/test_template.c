@@ -37,7 +37,7 @@ static void checkout(bool with_mnist)
     put_idx("t10k-labels-idx1-ubyte", 1, TEST_SET, 1, true);
 }
 
-static const char folder_line[] = "configs/ belongs to another program (configs/trainer/";
+static const char folder_line[] = "configs/ is a Lightning/Hydra project (configs/trainer/";
 
 TEST(an_unmodified_template_trains_mnist_with_its_own_lines)
 {
@@ -67,6 +67,28 @@ TEST(an_unmodified_template_trains_mnist_with_its_own_lines)
               test_contains(r.out, "  hidden: 128\n") && test_contains(r.out, "  layers: 3\n") &&
               test_contains(r.out, "    monitor: val/acc\n"),
           "%s", r.out);
+    free(r.out);
+}
+
+TEST(a_model_of_the_template_that_is_changed_here_is_noted_with_file_and_line)
+{
+    checkout(true);
+    test_run r = test_sh("$COHORT plan 2>&1");
+    CHECK(r.status == 0, "%s", r.out);
+    CHECK(test_contains(r.out,
+                        "configs/model/mnist.yaml:20: model.net.lin2_size=128: not used: the mlp here has "
+                        "one width for all hidden layers, model.hidden=64\n"),
+          "%s", r.out);
+    CHECK(!strstr(r.out, "lin3_size"), "lin3_size is that width: %s", r.out);
+    CHECK(test_contains(r.out, "configs/model/mnist.yaml:17: model.net._target_=") &&
+              test_contains(r.out, "the mlp here has no batch norm"),
+          "%s", r.out);
+    free(r.out);
+    r = test_sh("$COHORT train --cfg job 2>/dev/null");
+    CHECK(test_contains(r.out, "  dropout: 0\n"), "its file sets no dropout: %s", r.out);
+    free(r.out);
+    r = test_sh("$COHORT train model.dropout=0.3 --cfg job 2>/dev/null");
+    CHECK(test_contains(r.out, "  dropout: 0.3\n"), "%s", r.out);
     free(r.out);
 }
 
@@ -107,7 +129,7 @@ static const struct {
     {"'tags=[\"mnist\",\"experiment_X\"]'", 0, "kept in overrides.yaml"},
     {"task_name=mine seed=7", 0, "30 in all"},
     {"model.no_such_key=1", 2, "unknown key \"model.no_such_key\""},
-    {"experiment=exampel", 2, "no experiment \"exampel\"; there are: cifar demo example"}};
+    {"experiment=exampel", 2, "no experiment \"exampel\"; did you mean example? There are: cifar demo example"}};
 
 TEST_WITHIN(each_line_of_the_template_s_readme_is_planned_or_answered, 120)
 {

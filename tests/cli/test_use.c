@@ -193,7 +193,7 @@ TEST(auto_continues_the_folder_given_or_the_newest_unfinished_run_or_begins)
 TEST(auto_alone_continues_the_newest_unfinished_run_with_its_own_configuration)
 {
     test_run r = test_sh("$COHORT train ckpt_path=auto");
-    CHECK(r.status == 2 && test_contains(r.out, "no unfinished run below logs/"), "%s", r.out);
+    CHECK(r.status == 2 && test_contains(r.out, "no unfinished run in logs/"), "%s", r.out);
     CHECK(!co_fs_exists("logs"), "something was trained");
     free(r.out);
     succeeds(
@@ -414,4 +414,17 @@ TEST(a_run_on_a_file_named_from_here_goes_on_from_anywhere)
     succeeds("$COHORT train data=text data.path=./d/t.txt model=lm trainer.max_steps=2 run.dir=a 2>a.err");
     succeeds("cd d && $COHORT train run.dir=../a ckpt_path=auto trainer.max_steps=4 >../b.out 2>../b.err && "
              "! grep 'is not that of the checkpoint' ../b.err");
+}
+
+TEST(null_switches_a_callback_off_and_no_batches_are_no_validation)
+{
+    test_run r = test_sh("$COHORT train callbacks.model_checkpoint=null callbacks.early_stopping=null "
+                         "callbacks.early_stopping.monitor=val/acc --cfg job 2>&1");
+    CHECK(r.status == 0 && test_contains(r.out, "    enabled: false\n") &&
+              test_contains(r.out, "    patience: 0\n"),
+          "%s", r.out);
+    free(r.out);
+    r = test_sh("$COHORT train " SMALL " trainer.limit_val_batches=0 trainer.kernels=ref.1 2>&1");
+    CHECK(r.status == 0 && !strstr(r.out, "val/loss"), "%s", r.out);
+    free(r.out);
 }

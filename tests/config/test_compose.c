@@ -134,22 +134,26 @@ TEST(every_mistake_is_answered_by_what_was_meant)
 {
     static const char *const bad[][2] = {
         {"optim.lrr=1",
-         "unknown key \"optim.lrr\"; did you mean optim.lr? (cohort train --help lists all keys)"},
+         "unknown key \"optim.lrr\"; did you mean optim.lr? (cohort train --help all lists all keys)"},
         {"trainer.max_epoch=1", "did you mean trainer.max_epochs?"},
         {"modle=mlp", "unknown key \"modle\"; did you mean model?"},
         {"qqqqqqq.zzzzz=1", "unknown key \"qqqqqqq.zzzzz\" (cohort"},
-        {"model.heads=3", "model=mlp has no key \"heads\" (model=lm has); its keys: hidden dropout"},
-        {"data.path=/x", "data=digits has no key \"path\" (data=folder has); its keys: batch_size"},
+        {"model.heads=3", "model.heads needs model=lm; the line has model=mlp, the default"},
+        {"data.path=/x", "data.path needs data=folder; the line has data=digits, the default"},
         {"model=resnt", "no model \"resnt\"; there are: cnn linear lm mlp"},
         {"model=null", "no model \"null\""},
         {"model.name=resnt", "no model \"resnt\""},
-        {"trainer=dpp", "no trainer \"dpp\"; there are: cpu ddp ddp_sim default fsdp single"},
+        {"trainer=dpp",
+         "no trainer \"dpp\"; did you mean ddp? There are: cpu ddp ddp_sim default fsdp single"},
         {"trainer=../../etc/passwd", "no trainer \"../../etc/passwd\""},
-        {"experiment=demoo", "no experiment \"demoo\"; there are: cifar demo imagenet toy"},
+        {"experiment=demoo",
+         "no experiment \"demoo\"; did you mean demo? There are: cifar demo imagenet toy"},
         {"seed=x", "seed"},
         {"model.hidden=0", "model.hidden: 0 is out of range"},
         {"trainer.on_nan=go", "stop|skip"},
         {"foo", "\"foo\" is not key=value"},
+        {"trainer.foo.bar=1", "unknown key \"trainer.foo.bar\" (cohort train --help all"},
+        {"optim.foo=1", "unknown key \"optim.foo\" (cohort train --help all"},
     };
     co_conf *c = NULL;
     for (size_t i = 0; i < CO_COUNT(bad); i++) {
@@ -165,26 +169,28 @@ TEST(all_mistakes_of_a_line_are_told_at_once_a_line_each)
     CHECK_FAILS(
         compose(&c, "foo", "optim.lrr=1", "seed=x", "trainer=a", "model.hidden=0", "task_name=${no.such}"),
         CO_EINPUT, "");
-    CHECK(strcmp(co_errmsg(),
-                 "\"foo\" is not key=value; write for example trainer.max_epochs=5 or model=mlp (cohort "
-                 "train --help "
-                 "lists all keys)\n"
-                 "configs/trainer/a.yaml:1: trainer.devices: \"x\" is not a whole number (for example 0)\n"
-                 "configs/trainer/a.yaml:2: unknown key \"trainer.max_epoch\"; did you mean "
-                 "trainer.max_epochs? (cohort "
-                 "train --help lists all keys)\n"
-                 "unknown key \"optim.lrr\"; did you mean optim.lr? (cohort train --help lists all keys)\n"
-                 "seed: \"x\" is not a whole number (for example 0)\n"
-                 "model.hidden: 0 is out of range (allowed: 1 to 65536)\n"
-                 "task_name: ${no.such}: unknown key \"no.such\" (cohort train --help lists all keys)") == 0,
-          "%s", co_errmsg());
+    CHECK(
+        strcmp(co_errmsg(),
+               "\"foo\" is not key=value; write for example trainer.max_epochs=5 or model=mlp (cohort "
+               "train --help "
+               "all lists all keys)\n"
+               "configs/trainer/a.yaml:1: trainer.devices: \"x\" is not a whole number (for example 0)\n"
+               "configs/trainer/a.yaml:2: unknown key \"trainer.max_epoch\"; did you mean "
+               "trainer.max_epochs? (cohort "
+               "train --help all lists all keys)\n"
+               "unknown key \"optim.lrr\"; did you mean optim.lr? (cohort train --help all lists all keys)\n"
+               "seed: \"x\" is not a whole number (for example 0)\n"
+               "model.hidden: 0 is out of range (allowed: 1 to 65536)\n"
+               "task_name: ${no.such}: unknown key \"no.such\" (cohort train --help all lists all keys)") == 0,
+        "%s", co_errmsg());
     CHECK(!c, "out was written");
 
     /* what is unknown only because of an earlier mistake is not told */
     CHECK_FAILS(compose(&c, "model=resnt", "model.blocks=3", "trainer=dpp", "seed=x"), CO_EINPUT, "no model");
-    CHECK(strcmp(co_errmsg(), "no model \"resnt\"; there are: cnn linear lm mlp\n"
-                              "no trainer \"dpp\"; there are: a cpu ddp ddp_sim default fsdp single\n"
-                              "seed: \"x\" is not a whole number (for example 0)") == 0,
+    CHECK(strcmp(co_errmsg(),
+                 "no model \"resnt\"; there are: cnn linear lm mlp\n"
+                 "no trainer \"dpp\"; did you mean ddp? There are: a cpu ddp ddp_sim default fsdp single\n"
+                 "seed: \"x\" is not a whole number (for example 0)") == 0,
           "%s", co_errmsg());
     CHECK_FAILS(compose(&c, "experiment=demoo", "model.heads=3"), CO_EINPUT, "no experiment");
     CHECK(!strchr(co_errmsg(), '\n'), "%s", co_errmsg());
@@ -227,7 +233,7 @@ TEST(a_mistake_in_a_file_names_file_and_line)
     CHECK_FAILS(compose(&c, "experiment=b"), CO_EINPUT,
                 "configs/experiment/b.yaml:2: unknown key \"modl\"; did you mean model");
     CHECK_FAILS(compose(&c, "experiment=c"), CO_EINPUT,
-                "configs/experiment/c.yaml:3: model=mlp has no key \"heads\"");
+                "configs/experiment/c.yaml:3: model.heads needs model=lm");
     CHECK_FAILS(compose(&c, "experiment=d"), CO_EINPUT,
                 "configs/experiment/d.yaml:2: an experiment cannot choose");
     CHECK_FAILS(compose(&c, "experiment=e", "model=cnn"), CO_EINPUT,
