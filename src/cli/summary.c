@@ -147,24 +147,22 @@ static co_err write_blame(training *s)
         json_pack("{s:s, s:I}", "what", s->summary.blame, "step", (json_int_t)s->summary.steps + 1));
 }
 
+/* summary.json comes last: whoever waits for it finds everything else whole. */
 co_err record_close(training *s)
 {
     char text[128];
-
-    s->summary.peak_memory_bytes += co_tracking_memory(s->tracking);
-    json_t *j = summary_of(s);
-    co_err err = co_folder_write_json(s->folder, "summary.json", j);
-
-    json_decref(j);
-    if (!err && s->summary.status == CO_STATUS_FAILED)
-        err = write_blame(s);
     int n = snprintf(text, sizeof text, "'%s' execution time: %.3f (s)\n", s->app.cfg->task_name,
                      s->summary.wall_s);
+    co_err err = co_events_flush(s->folder);
+
+    s->summary.peak_memory_bytes += co_tracking_close(s->tracking, CO_TRACKING_END_S, record_warn, s);
+    s->tracking = NULL;
+    if (!err && s->summary.status == CO_STATUS_FAILED)
+        err = write_blame(s);
     if (!err)
         err = co_folder_write(s->folder, "exec_time.log", text, (size_t)n);
-    if (!err)
-        err = co_events_flush(s->folder);
-    co_tracking_close(s->tracking, CO_TRACKING_END_S, record_warn, s);
-    s->tracking = NULL;
-    return err;
+    json_t *j = summary_of(s);
+    co_err wrote = co_folder_write_json(s->folder, "summary.json", j);
+    json_decref(j);
+    return err ? err : wrote;
 }

@@ -92,12 +92,14 @@ static co_err make_root(sweep *s)
     return err;
 }
 
-static void become_job(char **argv, const sigset_t *mask)
+static void become_job(char **argv, const sigset_t *mask, pid_t parent)
 {
-    int none = open("/dev/null", O_WRONLY);
+    int none = open("/dev/null", O_WRONLY | O_CLOEXEC);
 
     setpgid(0, 0); /* Ctrl-C reaches the job through the sweep only, so that it counts once */
     prctl(PR_SET_PDEATHSIG, SIGTERM);
+    if (getppid() != parent)
+        _exit(1); /* the sweep ended before that call */
     sigprocmask(SIG_SETMASK, mask, NULL);
     if (none >= 0)
         dup2(none, STDOUT_FILENO);
@@ -138,9 +140,10 @@ static co_err start_job(pid_t *pid, const sweep *s, int job, const char *dir, co
             argv[n++] = words[i];
         argv[n++] = run_dir;
         fflush(NULL);
+        pid_t self = getpid();
         *pid = fork();
         if (*pid == 0)
-            become_job((char **)(uintptr_t)argv, mask);
+            become_job((char **)(uintptr_t)argv, mask, self);
     }
     co_err err = !argv || !run_dir ? CO_ENOMEM : *pid < 0 ? co_fail(CO_EIO, "fork: %m") : CO_OK;
     co_free(argv);
@@ -156,8 +159,11 @@ static co_err keep_row(sweep *s, int job, const char *dir, int status)
     json_t *summary = NULL;
 
     add_label(&label, s, job);
-    if (!path || co_str_err(&label))
+    if (!path || co_str_err(&label)) {
+        co_free(path);
+        co_str_fini(&label);
         return CO_ENOMEM;
+    }
     if (!co_fs_exists(path) || co_json_read(&summary, path, 1 << 20) != CO_OK)
         co_errclear();
     const char *how = summary ? co_json_str(summary, "status") : NULL, *sha = NULL;

@@ -36,6 +36,7 @@ static const char consequence[] = "likely a consequence: another rank went first
 /* Advice for exceptions and last lines. */
 static const struct {
     const char *has, *advice;
+    bool by_others; /* another rank's end causes it */
 } sayings[] = {
     {"CUDA out of memory", "the GPU's memory is full: a smaller batch per process, or more GPUs"},
     {"OutOfMemoryError", "memory is full: a smaller batch per process, or fewer processes"},
@@ -59,8 +60,8 @@ static const struct {
      "it is not installed in the Python that ran: PYTHON_EXEC=/path/to/python chooses another"},
     {"KeyError: 'RANK'", "the script was started without the environment of a launcher"},
     {"No space left on device", "a disk is full: df -h says which"},
-    {"Connection closed by peer", consequence},
-    {"Connection reset by peer", consequence},
+    {"Connection closed by peer", consequence, true},
+    {"Connection reset by peer", consequence, true},
     {"No CUDA GPUs are available",
      "no GPU was found here: check nvidia-smi and CUDA_VISIBLE_DEVICES, or use the gloo backend on CPUs"},
     {"invalid device ordinal", "more processes than GPUs: --nproc-per-node=gpu starts one for each"},
@@ -73,12 +74,13 @@ static void advise(co_failure *f, const char *advice)
         snprintf(f->advice, sizeof f->advice, "%s", advice);
 }
 
-static void add_how(co_failure *f, const char *before, const char *text)
+/* As much of the text as fits. */
+static void add_how(co_failure *f, const char *text)
 {
-    size_t n = strlen(f->how);
+    size_t n = strlen(f->how), room = sizeof f->how - 1 - n, len = strnlen(text, room);
 
-    if (n < sizeof f->how)
-        snprintf(f->how + n, sizeof f->how - n, "%s%s", before, text);
+    memcpy(f->how + n, text, len);
+    f->how[n + len] = '\0';
 }
 
 /* A file without execute permission is run by Python, which fails if it is a shell script. */
@@ -116,8 +118,10 @@ static void by_own_words(co_failure *f, job *j, const worker *w)
     co_free(path);
     if (!found)
         snprintf(says, sizeof says, "%s", w->exception[0] ? w->exception : w->earlier);
-    if (says[0])
-        add_how(f, ": ", says);
+    if (says[0]) {
+        add_how(f, ": ");
+        add_how(f, says);
+    }
     advise_chmod(f, j, says);
     for (size_t i = 0; i < CO_COUNT(sayings); i++)
         if (strstr(says, sayings[i].has) || strstr(f->last, sayings[i].has))
@@ -183,7 +187,7 @@ bool cause_excused(const char *exception)
     for (size_t i = 0; i < CO_COUNT(own); i++)
         is |= strncmp(exception, own[i], strlen(own[i])) == 0;
     for (size_t i = 0; i < CO_COUNT(sayings); i++)
-        is |= sayings[i].advice == consequence && strstr(exception, sayings[i].has);
+        is |= sayings[i].by_others && strstr(exception, sayings[i].has);
     return is;
 }
 
@@ -225,10 +229,10 @@ void cause_of_stall(co_failure *f, job *j, const bystander *who, double since_s,
         snprintf(place, sizeof place, "; pid %d is %s%s%s%s", (int)who->suspect->pid, in->state,
                  in->where[0] ? " in " : "", in->where, in->means);
     if (who->spins)
-        snprintf(f->how, sizeof f->how, "computed for %.0f s without output while all others waited for it%s",
-                 since_s, place);
+        snprintf(f->how, sizeof f->how, "computed for %.0f s without output while all others waited for it",
+                 since_s);
     else
-        snprintf(f->how, sizeof f->how, "made no progress for %.0f s: no output, no CPU time%s", since_s,
-                 place);
+        snprintf(f->how, sizeof f->how, "made no progress for %.0f s: no output, no CPU time", since_s);
+    add_how(f, place);
     snprintf(f->advice, sizeof f->advice, "%s%s", stall_advice(who, j->round.is.hosts > 1), all);
 }

@@ -25,7 +25,7 @@ enum { LABELLED_MOST = CO_LINE_MOST + CO_HOST_NAME + 16 }; /* a line with "[host
 /* --- the child ------------------------------------------------------------------------------------------ */
 /* An ssh that may ask the user stays in our process group and leaves Ctrl-C to us; the others get a group
  * of their own. */
-_Noreturn static void become(const far_host *h, char *const *argv, const int in, const int out[2])
+_Noreturn static void become(const far_host *h, char *const *argv, pid_t parent, const int in, const int out[2])
 {
     static const int keys[] = {SIGINT, SIGQUIT, SIGHUP, SIGTSTP};
 
@@ -35,6 +35,8 @@ _Noreturn static void become(const far_host *h, char *const *argv, const int in,
         signal(keys[i], SIG_IGN);
     if (!h->here)
         prctl(PR_SET_PDEATHSIG, SIGTERM); /* our own program does not need it: it sees the end of its input */
+    if (getppid() != parent)
+        _exit(1); /* it ended before that call */
     signal(SIGPIPE, SIG_DFL);
     signal(SIGXFSZ, SIG_DFL);
     setrlimit(RLIMIT_NOFILE, &h->c->old_nofile);
@@ -53,9 +55,9 @@ static co_err start_child(far_host *h, char *const *argv)
     for (int i = 0; i < 3 && !err; i++)
         if (pipe2(p[i], O_CLOEXEC) < 0)
             err = co_fail(CO_EIO, "pipe: %m");
-    pid_t pid = err ? -1 : fork();
+    pid_t self_pid = getpid(), pid = err ? -1 : fork();
     if (pid == 0)
-        become(h, argv, p[0][0], (int[]){p[1][1], p[2][1]});
+        become(h, argv, self_pid, p[0][0], (int[]){p[1][1], p[2][1]});
     if (!err && pid < 0)
         err = co_fail(CO_EIO, "fork: %m");
     int theirs[] = {p[0][0], p[1][1], p[2][1]}, ours[] = {p[0][1], p[1][0], p[2][0]};

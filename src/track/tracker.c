@@ -20,6 +20,7 @@
 #include <stdio.h>
 #include <string.h>
 #include <sys/mman.h>
+#include <sys/signalfd.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
 #include <sys/wait.h>
@@ -53,6 +54,7 @@ struct feed {
 struct co_tracking {
     struct feed feed[CO_TRACKERS_MOST];
     int n;
+    co_death_traces before; /* the kernel's counters when the feeds started */
     _Atomic size_t *memory; /* [CO_TRACKERS_MOST] shared: the most private memory that each feed has had */
 };
 
@@ -118,6 +120,7 @@ static co_err read_record(struct feed *f, record_reader *r)
 {
     double next_s = co_now_s() + FLUSH_S;
     int64_t waiting = 0; /* lines taken since the last flush */
+    bool told = false;   /* the owner knows that the last flush failed */
 
     for (bool end = false;;) {
         CO_TRY(hand_over_all(f, r, &waiting));
@@ -126,10 +129,16 @@ static co_err read_record(struct feed *f, record_reader *r)
             return flush(f);
         double now_s = co_now_s();
         if (waiting && now_s >= next_s) {
-            CO_TRY(flush(f));
+            co_err err = flush(f);
+            if (err && err != CO_EIO)
+                return err;
+            if (err && !told) /* a full disk, say */
+                send(f->sock, co_errmsg(), strnlen(co_errmsg(), sizeof f->why - 1),
+                     MSG_DONTWAIT | MSG_NOSIGNAL);
+            told = err;
             double took_s = co_now_s() - now_s;
             next_s = co_now_s() + (took_s * FLUSH_SHARE > FLUSH_S ? took_s * FLUSH_SHARE : FLUSH_S);
-            waiting = 0;
+            waiting = err ? waiting : 0;
         }
         end = wait_for_more(f, waiting ? next_s : 0);
     }
@@ -196,7 +205,7 @@ static co_err start_feed(struct feed *f, const co_folder *folder, const co_track
     co_err err = f->dir && path ? start_process(f) : CO_ENOMEM;
     co_free(path);
     if (err)
-        co_free(f->dir);
+        f->pid = 0;
     return err;
 }
 
@@ -210,14 +219,14 @@ co_err co_tracking_open(co_tracking **out, const co_folder *f, const co_tracker_
     void *shared = mmap(NULL, MEMORY_BYTES, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
     co_err err = shared == MAP_FAILED ? co_fail(CO_ENOMEM, "mmap for the trackers: %m") : CO_OK;
     t->memory = err ? NULL : shared;
-    for (int i = 0; i < n && !err; i++) {
-        err = start_feed(&t->feed[t->n], f, defs[i], &t->memory[t->n]);
-        t->n += !err;
-    }
+    co_death_traces_take(&t->before, "");
+    for (int i = 0; i < n && !err; i++, t->n++)
+        if (start_feed(&t->feed[i], f, defs[i], &t->memory[i]) != CO_OK)
+            snprintf(t->feed[i].why, sizeof t->feed[i].why, "%s", co_errmsg());
     if (!err)
         *out = t;
     else
-        co_tracking_close(t, CO_TRACKING_END_S, NULL, NULL);
+        co_free(t);
     return err;
 }
 
@@ -237,33 +246,50 @@ size_t co_tracking_memory(const co_tracking *t)
     return sum;
 }
 
-/* Waits up to timeout_ms for the process to end; then takes its reason. True: it has ended. */
-static bool reap(struct feed *f, int timeout_ms)
+/* The text that the feed sent, into f->why; false: none. */
+static bool hear(struct feed *f)
+{
+    char text[sizeof f->why];
+    ssize_t n;
+
+    do /* reset: it ended with bytes of ours unread; its text comes after that */
+        n = recv(f->sock, text, sizeof text - 1, MSG_DONTWAIT);
+    while (n < 0 && errno == ECONNRESET);
+    if (n <= 0)
+        return false;
+    memcpy(f->why, text, (size_t)n);
+    f->why[n] = '\0';
+    return true;
+}
+
+static void let_go(struct feed *f)
+{
+    close(f->pidfd);
+    close(f->sock);
+    f->pid = 0;
+}
+
+/* Has the process ended? Then f->why says why, if it failed. */
+static bool reap(co_tracking *t, struct feed *f)
 {
     struct pollfd p = {.fd = f->pidfd, .events = POLLIN};
-    co_death_traces traces;
     co_death_cause cause;
     int status = 0;
 
     if (!f->pid)
         return true;
-    if (poll(&p, 1, timeout_ms) <= 0)
+    if (poll(&p, 1, 0) <= 0)
         return false;
     while (waitpid(f->pid, &status, 0) < 0 && errno == EINTR)
         ;
-    ssize_t n;
-    do /* reset: it ended with bytes of ours unread; its reason is still behind that */
-        n = recv(f->sock, f->why, sizeof f->why - 1, MSG_DONTWAIT);
-    while (n < 0 && errno == ECONNRESET);
-    f->why[n > 0 ? n : 0] = '\0';
-    if (n <= 0 && status != 0) {
-        co_death_traces_take(&traces, "");
-        co_death_tell(&cause, status, f->pid, &traces);
+    bool told = hear(f);
+    if (!told && status != 0) {
+        co_death_tell(&cause, status, f->pid, &t->before);
         snprintf(f->why, sizeof f->why, "its process ended: %s", cause.how);
     }
-    close(f->pidfd);
-    close(f->sock);
-    f->pid = 0;
+    if (status == 0)
+        f->why[0] = '\0'; /* what it could not write for a while is written */
+    let_go(f);
     return true;
 }
 
@@ -281,36 +307,80 @@ static void report(struct feed *f, const char *why, co_tracking_tell tell, void 
 
 void co_tracking_troubles(co_tracking *t, co_tracking_tell tell, void *ctx)
 {
-    for (int i = 0; t && i < t->n; i++)
-        if (reap(&t->feed[i], 0))
-            report(&t->feed[i], t->feed[i].why, tell, ctx);
-}
+    char text[768];
 
-static void end_feed(struct feed *f, double until_s, double secs, co_tracking_tell tell, void *ctx)
-{
-    double left_s = until_s - co_now_s();
-    char why[96] = "";
-
-    if (!reap(f, left_s > 0 ? (int)(left_s * 1000) + 1 : 0)) {
-        snprintf(why, sizeof why, "it was not through %g s after the run's end", secs);
-        report(f, why, tell, ctx);
-        kill(f->pid, SIGKILL);
-        reap(f, CO_FENCE_MS);
+    for (int i = 0; t && i < t->n; i++) {
+        struct feed *f = &t->feed[i];
+        if (reap(t, f)) {
+            report(f, f->why, tell, ctx);
+        } else if (hear(f) && tell) {
+            snprintf(text, sizeof text, "logger=%s cannot write: %s; it tries again", f->def->name, f->why);
+            tell(ctx, text);
+        }
     }
-    report(f, f->why, tell, ctx);
-    co_free(f->dir);
 }
 
-void co_tracking_close(co_tracking *t, double secs, co_tracking_tell tell, void *ctx)
+/* Waits until all feeds have ended. False: the time was over, or a signal asks to stop. */
+static bool wait_for_all(co_tracking *t, double secs, int signals)
 {
+    struct pollfd p[CO_TRACKERS_MOST + 1] = {{.fd = signals, .events = POLLIN}};
     double until_s = co_now_s() + secs;
 
-    for (int i = 0; t && i < t->n; i++)
+    for (;;) {
+        bool all = true;
+        for (int i = 0; i < t->n; i++) {
+            bool gone = reap(t, &t->feed[i]);
+            p[i + 1] = (struct pollfd){.fd = gone ? -1 : t->feed[i].pidfd, .events = POLLIN};
+            all = all && gone;
+        }
+        double left_s = until_s - co_now_s();
+        if (all || left_s <= 0)
+            return all;
+        poll(p, (nfds_t)t->n + 1, (int)(left_s * 1000) + 1);
+        if (p[0].revents)
+            return false;
+    }
+}
+
+/* A feed that is still there is killed; one that the kernel holds is left behind. */
+static void fence(co_tracking *t, struct feed *f, double secs)
+{
+    struct pollfd p = {.fd = f->pidfd, .events = POLLIN};
+
+    if (!f->pid)
+        return;
+    kill(f->pid, SIGKILL);
+    poll(&p, 1, CO_FENCE_MS);
+    if (!reap(t, f))
+        let_go(f);
+    snprintf(f->why, sizeof f->why, "it had not finished %g s after the run ended, or was asked to stop", secs);
+}
+
+size_t co_tracking_close(co_tracking *t, double secs, co_tracking_tell tell, void *ctx)
+{
+    sigset_t stops;
+
+    if (!t)
+        return 0;
+    sigemptyset(&stops);
+    sigaddset(&stops, SIGINT);
+    sigaddset(&stops, SIGTERM);
+    sigaddset(&stops, SIGUSR1);
+    int signals = signalfd(-1, &stops, SFD_CLOEXEC | SFD_NONBLOCK); /* -1 is passed over by poll */
+    for (int i = 0; i < t->n; i++)
         if (t->feed[i].pid)
             shutdown(t->feed[i].sock, SHUT_WR);
-    for (int i = 0; t && i < t->n; i++)
-        end_feed(&t->feed[i], until_s, secs, tell, ctx);
-    if (t && t->memory)
+    wait_for_all(t, secs, signals);
+    if (signals >= 0)
+        close(signals);
+    size_t memory = co_tracking_memory(t);
+    for (int i = 0; i < t->n; i++) {
+        fence(t, &t->feed[i], secs);
+        report(&t->feed[i], t->feed[i].why, tell, ctx);
+        co_free(t->feed[i].dir);
+    }
+    if (t->memory)
         munmap(t->memory, MEMORY_BYTES);
     co_free(t);
+    return memory;
 }

@@ -47,7 +47,8 @@ extern const co_tracker_def *const co_trackers[]; /* ends with NULL */
 typedef struct co_tracking co_tracking;
 enum { CO_TRACKING_END_S = 30 }; /* how long the end of a run waits for its trackers */
 
-/* Starts the n trackers on the folder's record. The defs must outlive *out. */
+/* Starts the n trackers on the folder's record. One that cannot start is reported by co_tracking_troubles; the others
+ * go on. The defs must outlive *out. */
 co_err co_tracking_open(co_tracking **out, const co_folder *f, const co_tracker_def *const *defs, int n);
 void co_tracking_more(co_tracking *t); /* the record has more lines; NULL is fine, as in the two below */
 typedef void (*co_tracking_tell)(void *ctx, const char *text);
@@ -55,8 +56,9 @@ typedef void (*co_tracking_tell)(void *ctx, const char *text);
 void co_tracking_troubles(co_tracking *t, co_tracking_tell tell, void *ctx);
 /* The most private memory that the trackers' processes have had, in bytes. */
 size_t co_tracking_memory(const co_tracking *t);
-/* Lets every tracker read to the end of the record, flush and close. One that is not through after `secs`
- * is killed, and reported like one that failed. */
-void co_tracking_close(co_tracking *t, double secs, co_tracking_tell tell, void *ctx);
+/* Lets every tracker read to the end of the record, flush and close. One that has not finished after `secs`, or when
+ * SIGINT, SIGTERM or SIGUSR1 comes, is killed and reported like one that failed. Returns what co_tracking_memory says
+ * at the end. */
+size_t co_tracking_close(co_tracking *t, double secs, co_tracking_tell tell, void *ctx);
 
 #endif

@@ -268,7 +268,7 @@ TEST(a_stuck_tracker_costs_the_supervisor_nothing_and_is_left_at_the_end)
     }
     CHECK(co_now_s() - before < 10 && !times_told, "took %g s; told: %s", co_now_s() - before, told);
     co_tracking_close(t, 3, remember, NULL);
-    CHECK(times_told == 1 && test_contains(told, "logger=stuck was dropped: it was not through 3 s after"),
+    CHECK(times_told == 1 && test_contains(told, "logger=stuck was dropped: it had not finished 3 s after"),
           "%s", told);
     CHECK(co_fs_exists("run/csv/metrics.csv"), "the other one is done all the same");
     co_folder_close(f);

@@ -5,6 +5,7 @@
  */
 #include "roster/etcd/etcd_int.h"
 
+#include <limits.h>
 #include <string.h>
 
 static co_err grant(etcd *db, int64_t *id, int ttl_s, const co_patience *patience)
@@ -135,7 +136,7 @@ int etcd_seconds_left(etcd *db, int64_t id, const co_patience *patience)
         return 0;
     int64_t left = kv_number(answer, "TTL");
     json_decref(answer);
-    return left > 0 ? (int)left : 0;
+    return left <= 0 ? 0 : left < INT_MAX ? (int)left : INT_MAX;
 }
 
 /* Notes how the job ended and, if `who` was the last to note that it runs, that it no longer does. */
