@@ -19,13 +19,6 @@
 
 enum { WARM_UNITS = 50, SPIN = 4000 };
 
-void ring_bell(const struct rank *rank)
-{
-    ssize_t n = rank->bell >= 0 ? write(rank->bell, &(uint64_t){1}, 8) : 0;
-
-    (void)n; /* if it fails, the supervisor notices a little later by itself */
-}
-
 /* --- the beginning of a unit ---------------------------------------------------------------------------- */
 /* pc has the flag PC_SNAP: announces the checkpoint of the state before this unit, before any rank can change
  * it. */
