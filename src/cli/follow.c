@@ -224,6 +224,8 @@ void follow_eval(void *ctx, const co_eval_result *r)
     co_str text = {0};
 
     s->evaluating = NULL;
+    if (r->count == 0)
+        return; /* no sample could be read: there are no figures, and the end says why */
     record_eval(s, r, val ? "val" : "test");
     s->last_ns = s->rate_mark_ns = r->t_ns; /* the training rate excludes evaluations */
     if (val)

@@ -36,7 +36,7 @@ static void notice_time(training *s, const co_step_result *r)
     double secs = step_s * (double)(f->steps - r->step);
     /* samples of a step, on average */
     double samples = (double)f->samples_per_epoch / (double)f->steps_per_epoch;
-    if (secs >= WORTH_SAYING_S)
+    if (!f->endless && secs >= WORTH_SAYING_S)
         tell(s, "time      about %s left: %.1f ms per step, %.0f samples/s (evaluation comes on top)",
              co_time_text(left, secs), step_s * 1e3, samples / step_s);
 }

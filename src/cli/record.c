@@ -163,7 +163,8 @@ static void on_saved(void *ctx, int64_t step, const char *path, const char *fail
     training *s = ctx;
 
     if (failure) {
-        shout(s, "checkpoint of step %lld NOT saved: %s; earlier ones stay good", (long long)step, failure);
+        shout(s, "checkpoint of step %lld NOT saved: %s%s", (long long)step, failure,
+              s->summary.saved[0] || co_plan_facts_of(s->plan)->start_step ? "; earlier ones stay good" : "");
         co_event_json(s->folder, json_pack("{s:s, s:I, s:s}", "name", "checkpoint_failed", "step",
                                            (json_int_t)step, "why", failure));
         return;

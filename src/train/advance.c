@@ -37,8 +37,8 @@ static bool supervisor_keeps_up(struct rank *rank, int64_t unused)
     int64_t behind = (int64_t)rank->who.unit -
                      (int64_t)atomic_load_explicit(&rank->regions->ctl->consumed, memory_order_acquire);
 
-    if (behind >= RING / 2 && rank->bell >= 0 && write(rank->bell, &(uint64_t){1}, 8) < 0)
-        return behind < RING - 4;
+    if (behind >= RING / 2)
+        ring_bell(rank);
     return behind < RING - 4;
 }
 
@@ -57,6 +57,14 @@ static bool free_or_moved_on(struct rank *rank, int64_t unused)
 
 typedef enum { SAVE_NOT, SAVE_NOW, SAVE_AND_STOP } save_decision;
 
+/* Waits for the saver. Not free after that: pc moved on, and what we say does not count; or a stop, which
+ * saves this state as the last one. */
+static save_decision save_when_free(struct rank *rank)
+{
+    wait_for(rank, free_or_moved_on, 0, CO_PHASE_SNAPSHOT);
+    return snapshot_is_free(rank, 0) ? SAVE_NOW : SAVE_AND_STOP;
+}
+
 /* Is the state after this step to be saved? Steps by count are exact, and the best state so far is always
  * kept: for both the ranks wait until the saver is free. Other epochs go by the clock and are left out while
  * it works. Decided at the last unit that looks at the state, so that the checkpoint knows how good it is. */
@@ -73,12 +81,8 @@ static save_decision save_due(struct rank *rank, const unit *done, const watch *
 
     if (!plan->spec.ckpt_root || step == plan->units.steps || evaluated_next)
         return SAVE_NOT;
-    if (by_steps || best) {
-        wait_for(rank, free_or_moved_on, 0, CO_PHASE_SNAPSHOT);
-        /* Not free: pc moved on, and what we say does not count; or a stop, which saves this state as the
-         * last one. */
-        return snapshot_is_free(rank, 0) ? SAVE_NOW : SAVE_AND_STOP;
-    }
+    if (by_steps || best)
+        return save_when_free(rank);
     if (!by_epochs || !snapshot_is_free(rank, 0))
         return SAVE_NOT;
     double since = (double)(co_now_ns() - atomic_load(&ctl->snap_at_ns)) * 1e-9;
@@ -124,9 +128,13 @@ static uint64_t go_on(struct rank *rank, const unit *done, const decision *decid
     if (atomic_load_explicit(&ctl->stop_request, memory_order_relaxed))
         return cut | PC_STOP;
     save_decision save = SAVE_NOT;
-    if (!cut && done->kind != UNIT_TEST && atomic_load(&ctl->pc) == rank->pc)
+    if (atomic_load(&ctl->pc) != rank->pc)
+        return cut; /* it moved on: what we say does not count */
+    if (unit_of(&order, next).kind == UNIT_TEST)
+        save = rank->plan->spec.ckpt_root ? save_when_free(rank) : SAVE_NOT; /* the training is done: keep it */
+    else if (!cut && done->kind != UNIT_TEST)
         save = save_due(rank, done, now);
-    return save == SAVE_NOW ? PC_SNAP : save == SAVE_AND_STOP ? PC_STOP : cut;
+    return cut | (save == SAVE_NOW ? PC_SNAP : save == SAVE_AND_STOP ? PC_STOP : 0);
 }
 
 void advance(struct rank *rank, const unit *done, const decision *decided, const watch *now)

@@ -29,14 +29,16 @@ static void report_left_out(const struct run *run)
 }
 
 /* Finds the `bad` samples of the group that cannot be read. all: name them again if they were named before,
- * and report none. `first` gets the message of the first. Each check reads and decodes a file, so it ends
+ * and report none. `names` gets the messages of up to three. Each check reads and decodes a file, so it ends
  * with the last bad one. */
 static int name_bad(const struct run *run, struct bad_samples *known, const struct group *group, uint64_t bad,
-                    bool all, char *first, size_t room)
+                    bool all, char *names, size_t room)
 {
     const co_dataset *data = run->plan->data;
     uint64_t nobody = 0;
+    enum { NAMED = 3 };
     int found = 0;
+    size_t at = 0;
     bool lost = bad == UINT64_MAX; /* then it is the one that was there and is gone or changed */
 
     for (uint32_t i = 0; i < group->n && bad > 0 && data->check; i++) {
@@ -50,10 +52,11 @@ static int name_bad(const struct run *run, struct bad_samples *known, const stru
         bad--;
         if (named)
             continue;
-        if (found++ == 0) {
-            snprintf(first, room, "%s", co_errmsg());
+        if (found == 0)
             known->changed = state == CO_EFORMAT;
-        }
+        if (found < NAMED && at < room)
+            at += (size_t)snprintf(names + at, room - at, "%s%s", found ? "; " : "", co_errmsg());
+        found++;
         run->out->bad_samples += !(*word & bit);
         *word |= bit;
         if (!all)
@@ -97,7 +100,7 @@ static const char *advice(const struct run *run, const struct bad_samples *known
     if (failed->kind != UNIT_TRAIN)
         return "; none is left to evaluate on: is data.dir right?";
     return co_option_find(run->plan->spec.data->options, "on_error")
-               ? "; mend or remove the file, or leave such samples out with data.on_error=skip."
+               ? ". Repair or remove the file, or add data.on_error=skip."
                : ".";
 }
 

@@ -120,8 +120,8 @@ static bool chosen_or_stopping(struct rank *rank, int64_t unused)
 /* The supervisor checks by itself now and then; the bell makes it check at once. */
 static void wait_for_choice(struct rank *rank)
 {
-    if (!test_is_chosen(rank) && rank->bell >= 0 && write(rank->bell, &(uint64_t){1}, 8) < 0)
-        rank_phase(rank, CO_PHASE_WAIT, 0);
+    if (!test_is_chosen(rank))
+        ring_bell(rank);
     wait_for(rank, chosen_or_stopping, 0, CO_PHASE_WAIT);
 }
 

@@ -70,6 +70,16 @@ static co_err choose_evals(co_plan *plan, int64_t per_epoch)
     return CO_OK;
 }
 
+/* Does the schedule's rate depend on how many steps the run has? Asked of its formula itself. */
+static bool schedule_uses_length(const co_plan *plan)
+{
+    const co_schedule_def *def = plan->spec.schedule;
+    co_pace shorter = {.step = 500, .steps = 1000, .steps_per_epoch = 10, .drop = 1}, longer = shorter;
+
+    longer.steps = 4000;
+    return def && def->lr(plan->spec.schedule_cfg, 1, &shorter) != def->lr(plan->spec.schedule_cfg, 1, &longer);
+}
+
 /* max_epochs or max_steps, whichever comes first; without either, as many steps as can be counted. */
 static co_err limit_steps(co_plan *plan, int64_t per_epoch)
 {
@@ -82,6 +92,9 @@ static co_err limit_steps(co_plan *plan, int64_t per_epoch)
     if (steps >= 0 && steps < *out)
         *out = steps;
     plan->facts.endless = *out == INT64_MAX;
+    if (plan->facts.endless && schedule_uses_length(plan))
+        return co_fail(CO_EINPUT, "schedule=%s needs an end: give trainer.max_epochs or trainer.max_steps",
+                       plan->spec.schedule->name);
     if (plan->facts.endless)
         *out = most;
     if (*out > most)

@@ -40,9 +40,8 @@ static void announce_snapshot(struct rank *rank, const unit *open)
     }
     atomic_store(&ctl->snap_at_ns, co_now_ns());
     fault_point(rank, CO_FAULT_NONE);
-    if (atomic_compare_exchange_strong(&ctl->snap, &old, (uint64_t)rank->who.unit << 1 | 1) &&
-        rank->bell >= 0 && write(rank->bell, &(uint64_t){1}, 8) < 0)
-        return; /* the supervisor notices it a little later, without the bell */
+    if (atomic_compare_exchange_strong(&ctl->snap, &old, (uint64_t)rank->who.unit << 1 | 1))
+        ring_bell(rank);
 }
 
 static void count_steady(struct rank *rank)

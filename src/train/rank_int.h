@@ -39,6 +39,7 @@ typedef struct decision {
 } decision;
 
 /* rank.c: its life */
+void ring_bell(const struct rank *rank); /* the supervisor looks at the control words at once */
 co_err rank_open(struct rank *rank, co_plan *plan, struct regions *regions, int slot, uint32_t inc, int bell);
 void rank_close(struct rank *rank);
 void rank_loop(struct rank *rank); /* units until the end; what TSan runs in threads */

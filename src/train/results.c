@@ -170,7 +170,7 @@ static void consume_until(struct supervisor *super, uint64_t end)
 void consume_results(struct supervisor *super)
 {
     uint64_t pc = atomic_load_explicit(&super->run.regions->ctl->pc, memory_order_acquire) >> 8;
-    uint32_t wanted = super->lost || super->stop.at_once ? 0 : saver_wanted(&super->saver);
+    uint32_t wanted = super->lost ? 0 : saver_wanted(&super->saver);
 
     if (wanted) {
         consume_until(super, wanted);

@@ -89,7 +89,7 @@ static void say_killed(const struct saver *saver, int sig, char *why, size_t siz
                  "(callbacks.model_checkpoint.stall_s sets the deadline)",
                  saver->run->plan->cfg.ckpt_stall_s);
     else
-        snprintf(why, size, "the saver was killed by %s", strsignal(sig));
+        snprintf(why, size, "the saver was killed by %s", co_signal_name(sig));
 }
 
 /* The child is gone: saved, failed with a reason, or killed. One that was killed by somebody else, or
@@ -107,6 +107,8 @@ static void finish(struct saver *saver, int status)
     }
     if (WIFSIGNALED(status))
         say_killed(saver, WTERMSIG(status), why, sizeof why);
+    else if (why[0] == '\0')
+        snprintf(why, sizeof why, "the saver exited with status %d and gave no reason", WEXITSTATUS(status));
     report(saver, WIFEXITED(status) && WEXITSTATUS(status) == 0 ? NULL : why);
     release(saver);
 }
@@ -253,10 +255,14 @@ void saver_turn(struct saver *saver)
 
 void saver_finish(struct saver *saver, struct stop *stop, bool lost)
 {
+    uint64_t asked_ns = 0; /* when we saw that the run is to be left at once */
+
     while (saver->child.pid) {
         struct pollfd fds[2] = {{.fd = saver->child.pidfd, .events = POLLIN},
                                 {.fd = stop->signals, .events = POLLIN}};
-        if (lost || stop->at_once) {
+        if (stop->at_once && !asked_ns)
+            asked_ns = co_now_ns();
+        if (lost || (asked_ns && co_now_ns() - asked_ns > LEAVE_SAVE_MS * UINT64_C(1000000))) {
             saver->tries = SAVE_TRIES; /* not again */
             child_kill(&saver->child);
         }

@@ -81,11 +81,13 @@ static void add_ranks(co_plan *plan)
     co_plan_facts *facts = &plan->facts;
     int idle = facts->ranks_asked - plan->ranks;
 
-    add(facts, "ranks     %d on this host; %d slices keep at most %d busy", plan->ranks, plan->slices,
-        plan->slices);
     if (idle > 0)
-        add(facts, ": the other %d asked for would be idle and are not started", idle);
-    add(facts, "\n");
+        add(facts, "ranks     %d rank%s: the batch has only %d slice%s, so %d of the %d ranks asked for %s not started\n",
+            plan->ranks, plan->ranks == 1 ? "" : "s", plan->slices, plan->slices == 1 ? "" : "s", idle,
+            facts->ranks_asked, idle == 1 ? "is" : "are");
+    else
+        add(facts, "ranks     %d on this host; %d slice%s at most %d busy\n", plan->ranks, plan->slices,
+            plan->slices == 1 ? " keeps" : "s keep", plan->slices);
 }
 
 static void add_memory(co_plan *plan)

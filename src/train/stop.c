@@ -40,7 +40,9 @@ void stop_turn(const struct run *run, struct stop *stop)
         stop->asked_ns = now;
         if (before && now - before < STOP_AGAIN_MS * UINT64_C(1000000)) {
             if (!stop->at_once)
-                run_notice(run, "asked twice to stop: leaving at once, without saving");
+                run_notice(
+                    run,
+                    "asked twice to stop: leaving at once; a checkpoint that is being written has 5 s left");
             stop->at_once = true;
         } else {
             say_first(run);

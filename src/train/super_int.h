@@ -64,8 +64,8 @@ uint32_t saver_wanted(const struct saver *saver);
 /* Starts a saver for it. All results of the units before, and none of later ones, have been handed to the
  * hooks. */
 void saver_start(struct saver *saver, uint32_t unit);
-/* Waits for the one that is under way, until its deadline; `lost`: it may not write any more. Ends it when
- * `stop` says to leave at once. */
+/* Waits for the one that is under way, until its deadline; `lost`: it may not write any more. When `stop` says
+ * to leave at once, it has LEAVE_SAVE_MS left. */
 void saver_finish(struct saver *saver, struct stop *stop, bool lost);
 /* The last state, after `step` steps, unless it is saved already. */
 co_err save_last(struct saver *saver, struct stop *stop, int64_t step);

@@ -243,7 +243,9 @@ static co_err leave_at_once(struct supervisor *super)
     co_train_summary *out = super->run.out;
     bool saved = super->saver.saved_step >= 0;
 
-    out->steps = saved ? super->saver.saved_step : plan->start.step;
+    out->steps = saved               ? super->saver.saved_step
+                 : plan->spec.resume ? plan->start.step
+                                     : steps_done(&super->run);
     out->samples = samples_until(plan, out->steps);
     if (!saved && plan->spec.resume && plan->spec.ckpt_root)
         snprintf(out->saved, sizeof out->saved, "%s", plan->spec.resume);
@@ -275,7 +277,7 @@ static co_err conclude(struct supervisor *super, co_err err)
     saver_turn(&super->saver);
     consume_results(super); /* starts the saver that was requested just before the end */
     saver_finish(&super->saver, &super->stop, super->lost != CO_OK);
-    if (super->stop.at_once && !err)
+    if (super->stop.at_once && !err && !(pc & PC_FAIL))
         return leave_at_once(super);
     out->status = err || (pc & PC_FAIL) ? CO_STATUS_FAILED : pc & PC_END ? CO_STATUS_DONE : CO_STATUS_STOPPED;
     if (pc & PC_FAIL)

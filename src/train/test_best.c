@@ -1,7 +1,7 @@
 /* test_best.c -- which weights the final test looks at: the best ones, if they are not the last.
  *
- * The ranks of a TEST unit wait until the supervisor has chosen. By then no saver is at work and none will
- * start, so the memory that lies aside for savers is free: the best checkpoint is read into it, and the ranks
+ * The ranks of a TEST unit wait until the supervisor has chosen. The only saver that may be at work then
+ * saves the state before the test, which no step changes, so the memory that lies aside for savers is free: the best checkpoint is read into it, and the ranks
  * evaluate it there. The state itself is not touched. Every rank reads one word, so all evaluate the same
  * weights, whoever dies on the way.
  */
@@ -56,6 +56,14 @@ static uint32_t choose(const struct run *run, int64_t best_step, int64_t last_st
     return TEST_STATE;
 }
 
+/* Only the saver of the state before unit `test` may be at work: no step follows, so it reads nothing aside. */
+static bool aside_is_free(const control *ctl, uint64_t test)
+{
+    uint64_t snap = atomic_load_explicit(&ctl->snap, memory_order_acquire);
+
+    return !(snap & 1) || snap >> 1 == test;
+}
+
 void choose_test(struct supervisor *super)
 {
     const struct run *run = &super->run;
@@ -64,8 +72,7 @@ void choose_test(struct supervisor *super)
     unit now = unit_now(run->plan, ctl, (uint32_t)(pc >> 8));
 
     if (atomic_load(&ctl->test_of) != TEST_UNDECIDED || pc & (PC_STOP | PC_END | PC_FAIL) ||
-        now.kind != UNIT_TEST || super->saver.child.pid || saver_wanted(&super->saver) ||
-        atomic_load(&ctl->consumed) + 1 < pc >> 8)
+        now.kind != UNIT_TEST || !aside_is_free(ctl, pc >> 8) || atomic_load(&ctl->consumed) + 1 < pc >> 8)
         return;
     atomic_store_explicit(&ctl->test_of, choose(run, super->results.seen.best_step, now.step),
                           memory_order_release);

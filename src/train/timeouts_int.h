@@ -6,6 +6,7 @@
 
 enum {
     SLOW_SAVE_MS = 30000, /* a save that takes longer is reported, once */
+    LEAVE_SAVE_MS = 5000, /* what a save under way may still take when the run is left at once */
     STOP_AGAIN_MS = 5000  /* a second request to stop within this time means: leave at once */
 };
 

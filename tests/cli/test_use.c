@@ -272,10 +272,36 @@ TEST(no_limit_of_epochs_is_minus_one_or_null)
     }
     test_run r = test_sh("$COHORT train " SMALL " trainer.max_epochs=-1 trainer.max_time=1s run.dir=t 2>&1");
     CHECK(r.status == 0 && test_contains(r.out, "no limit"), "%d: %s", r.status, r.out);
+    CHECK(!test_contains(r.out, " left: "), "no end, no time left: %s", r.out);
     free(r.out);
     r = test_sh("$COHORT train " SMALL " trainer.max_epochs=0");
     CHECK(r.status == 2 && test_contains(r.out, "trainer.max_epochs: 0 is out of range"), "%s", r.out);
     free(r.out);
+}
+
+TEST(a_schedule_that_spans_the_run_is_refused_in_a_run_without_an_end)
+{
+    static const char *const spans[] = {"one_cycle", "cosine", "polynomial", "range"};
+    static const char *const others[] = {"constant", "step", "multistep", "exponential", "plateau"};
+    char wanted[120];
+
+    for (size_t i = 0; i < CO_COUNT(spans); i++) {
+        test_run r = test_sh("$COHORT plan " SMALL " schedule=%s trainer.max_epochs=%s 2>&1", spans[i],
+                             i % 2 ? "null" : "-1");
+        snprintf(wanted, sizeof wanted,
+                 "schedule=%s needs an end: give trainer.max_epochs or trainer.max_steps", spans[i]);
+        CHECK(r.status == 2 && test_contains(r.out, wanted), "%d: %s", r.status, r.out);
+        free(r.out);
+        r = test_sh("$COHORT plan " SMALL " schedule=%s trainer.max_epochs=-1 trainer.max_steps=30 2>&1",
+                    spans[i]);
+        CHECK(r.status == 0, "%d: %s", r.status, r.out);
+        free(r.out);
+    }
+    for (size_t i = 0; i < CO_COUNT(others); i++) {
+        test_run r = test_sh("$COHORT plan " SMALL " schedule=%s trainer.max_epochs=-1 2>&1", others[i]);
+        CHECK(r.status == 0, "%s: %d: %s", others[i], r.status, r.out);
+        free(r.out);
+    }
 }
 
 TEST(a_line_that_only_names_the_run_continues_it_with_its_own_configuration)

@@ -107,6 +107,9 @@ TEST(an_evaluation_without_one_readable_picture_ends_the_run_with_a_sentence)
     CHECK(o.status == 1 && test_contains(o.out, "4 samples could not be read") &&
               test_contains(o.out, "none is left to evaluate on"),
           "exit %d\n%s", o.status, o.out);
+    CHECK(!test_contains(o.out, "nan"), "%s", o.out);
+    CHECK(test_contains(o.out, "ant/0.jpg") && test_contains(o.out, "ant/1.jpg") && test_contains(o.out, "bee/"),
+          "three are named: %s", o.out);
 }
 
 TEST(one_corrupt_picture_ends_the_run_at_the_same_step_for_any_number_of_ranks)

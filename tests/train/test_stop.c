@@ -26,6 +26,7 @@ static const char *const words[] = {"model=mlp",
 static struct shared {
     _Atomic int split;  /* that waits; -1: none */
     _Atomic int asked;  /* the stop was requested */
+    _Atomic int twice;  /* ... for the second time */
     _Atomic int filled; /* its items, since then */
 } * shared;
 static co_dataset *real;
@@ -34,6 +35,8 @@ static int waiting_fill(const co_dataset *data, co_split split, const uint32_t *
                         const co_draw *draw, const co_slice_dst *dst)
 {
     (void)data;
+    if (split == CO_SPLIT_TRAIN && shared->split == CO_SPLIT_TRAIN)
+        return 1; /* one sample cannot be read */
     if ((int)split == shared->split) {
         for (int i = 0; ids[0] >= 8 && !shared->asked && i < 20000; i++)
             poll(NULL, 0, 1);
@@ -54,6 +57,7 @@ static co_err open_waiting(co_dataset **out, const void *cfg)
     *out = malloc(sizeof **out);
     **out = *real;
     (*out)->fill = waiting_fill;
+    (*out)->stop_on_bad = true;
     (*out)->close = close_both;
     return CO_OK;
 }
@@ -69,6 +73,8 @@ static void on_notice(void *ctx, const char *text)
     snprintf(notices + at, sizeof notices - at, "%s\n", text);
     if (test_contains(text, "asked to stop"))
         shared->asked = 1;
+    if (test_contains(text, "asked twice to stop"))
+        shared->twice = 1;
     if (test_contains(text, "asked to stop") && requests > 0 && requests--)
         raise(SIGINT);
 }
@@ -79,6 +85,25 @@ static void on_evaluating(void *ctx, co_split split, int64_t done, int64_t of)
     CHECK(done >= 0 && done <= of && of == 64, "%lld of %lld", (long long)done, (long long)of);
     if ((int)split == shared->split && done >= 1 && saved >= save_first && requests > 0 && requests--)
         raise(SIGINT);
+}
+
+/* A step that ends the run: the requests come when it has failed already. */
+static void on_step(void *ctx, const co_step_result *step)
+{
+    (void)ctx;
+    (void)step;
+    if (shared->split == CO_SPLIT_TRAIN && requests > 0 && requests--)
+        raise(SIGINT);
+}
+
+/* In the saver: the checkpoint is written and not yet visible. */
+static bool slow_save;
+static co_err on_publish(void *ctx)
+{
+    (void)ctx;
+    for (int i = 0; slow_save && !shared->twice && i < 20000; i++)
+        poll(NULL, 0, 1);
+    return CO_OK;
 }
 
 static void on_saved(void *ctx, int64_t step, const char *path, const char *failure)
@@ -93,13 +118,18 @@ static co_err run(stage *g, int stop_in, int n_requests, co_train_summary *out)
     co_plan *plan;
 
     shared->split = stop_in;
-    shared->asked = shared->filled = 0;
+    shared->asked = shared->twice = shared->filled = 0;
     requests = n_requests;
     saved = 0;
     notices[0] = '\0';
     CHECK_OK(co_plan_new(&plan, &g->spec));
-    co_err err = co_train_run(
-        plan, &(co_train_hooks){.notice = on_notice, .evaluating = on_evaluating, .saved = on_saved}, out);
+    co_err err = co_train_run(plan,
+                              &(co_train_hooks){.notice = on_notice,
+                                                .evaluating = on_evaluating,
+                                                .saved = on_saved,
+                                                .step = on_step,
+                                                .publish = on_publish},
+                              out);
     co_plan_free(plan);
     return err;
 }
@@ -160,12 +190,55 @@ TEST(a_second_request_leaves_at_once_and_the_last_checkpoint_stands)
 
     open_stage(&g, &def);
     stage_set(&g, "callbacks.model_checkpoint.every_n_steps=6");
-    save_first = 12;
-    CHECK_OK(run(&g, CO_SPLIT_TEST, 2, &out));
-    CHECK(out.status == CO_STATUS_STOPPED && out.steps == 12, "status %d, %lld steps\n%s", (int)out.status,
+    save_first = 6;
+    CHECK_OK(run(&g, CO_SPLIT_VAL, 2, &out));
+    CHECK(out.status == CO_STATUS_STOPPED && out.steps == 6, "status %d, %lld steps\n%s", (int)out.status,
           (long long)out.steps, notices);
-    CHECK(test_contains(out.saved, "step_00000012"), "%s", out.saved);
-    CHECK(test_contains(notices, "the checkpoint of step 12 stands"), "%s", notices);
+    CHECK(test_contains(out.saved, "step_00000006"), "%s", out.saved);
+    CHECK(test_contains(notices, "the checkpoint of step 6 stands"), "%s", notices);
+    stage_close(&g);
+}
+
+TEST(two_requests_in_the_final_test_keep_the_finished_training)
+{
+    stage g;
+    co_dataset_def def;
+    co_train_summary out;
+
+    open_stage(&g, &def);
+    slow_save = true; /* still at work when the second request comes */
+    CHECK_OK(run(&g, CO_SPLIT_TEST, 2, &out));
+    CHECK(out.status == CO_STATUS_STOPPED && out.steps == 16, "status %d, %lld steps\n%s", (int)out.status,
+          (long long)out.steps, notices);
+    CHECK(out.saved[0] && saved == 16, "saved \"%s\", step %lld", out.saved, (long long)saved);
+    stage_close(&g);
+}
+
+TEST(a_save_under_way_in_a_validation_outlives_the_second_request)
+{
+    stage g;
+    co_dataset_def def;
+    co_train_summary out;
+
+    open_stage(&g, &def);
+    stage_set(&g, "callbacks.model_checkpoint.every_n_steps=6");
+    slow_save = true;
+    CHECK_OK(run(&g, CO_SPLIT_VAL, 2, &out));
+    CHECK(out.status == CO_STATUS_STOPPED && out.steps == 6, "status %d, %lld steps\n%s", (int)out.status,
+          (long long)out.steps, notices);
+    stage_close(&g);
+}
+
+TEST(a_run_that_failed_stays_failed_when_it_is_asked_twice_to_stop)
+{
+    stage g;
+    co_dataset_def def;
+    co_train_summary out;
+
+    open_stage(&g, &def);
+    CHECK_FAILS(run(&g, CO_SPLIT_TRAIN, 2, &out), CO_EFAIL, "could not be read");
+    CHECK(out.status == CO_STATUS_FAILED && test_contains(out.blame, "step 1"), "status %d: %s",
+          (int)out.status, out.blame);
     stage_close(&g);
 }
 

@@ -87,6 +87,7 @@ static co_err run_with_savers(int how, int step, const char *every)
     at_step = step;
     stage_open(&g, words);
     stage_set(&g, every);
+    stage_set(&g, step ? "test=false" : "test=true"); /* the state before a test is saved twice if need be */
     /* Long enough for a saver that is only short of CPU. */
     stage_set(&g, how == HANGS ? "callbacks.model_checkpoint.stall_s=2"
                                : "callbacks.model_checkpoint.stall_s=20");
