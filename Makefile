@@ -113,6 +113,7 @@ layers: $(OBJ)
 	tools/layers $(B)/obj
 format:
 	clang-format --dry-run -Werror $$(git ls-files '*.c' '*.h')
+	@! LC_ALL=C.UTF-8 grep -nE '^.{121,}' $$(git ls-files '*.c' '*.h')
 warnings:
 	$(MAKE) --no-print-directory -j$(JOBS) CI=1 B=build/werror/$(V) COHORT=build/werror/$(V)/cohort all tests
 	$(MAKE) --no-print-directory -j$(JOBS) CI=1 V=clang all tests

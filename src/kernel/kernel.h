@@ -176,13 +176,13 @@ typedef struct co_kernels {
     co_kernel_row row[CO_OP_COUNT];
 } co_kernels;
 
-/* Is there such a level? Accepts "auto", a provider's name, or NAME.VERSION of a provider. Whether this CPU can
- * run it is not checked. */
+/* Is there such a level? Accepts "auto", a provider's name, or NAME.VERSION of a provider. Whether this CPU
+ * can run it is not checked. */
 co_err co_kernels_check(const char *level);
 
-/* `level` is a provider's name, or "auto" for the best that this CPU has, or NAME.VERSION. An unknown name gives CO_EINPUT
- * with a list of the names; a level that this CPU cannot run gives CO_EINPUT with what the CPU lacks. *out is
- * static. */
+/* `level` is a provider's name, or "auto" for the best that this CPU has, or NAME.VERSION. An unknown name
+ * gives CO_EINPUT with a list of the names; a level that this CPU cannot run gives CO_EINPUT with what the
+ * CPU lacks. *out is static. */
 co_err co_kernels_get(const co_kernels **out, const char *level);
 /* "avx2.1": numerics and version, as written in header.json and checkpoints. */
 const char *co_kernels_name(const co_kernels *k);

@@ -82,7 +82,9 @@ static void add_ranks(co_plan *plan)
     int idle = facts->ranks_asked - plan->ranks;
 
     if (idle > 0)
-        add(facts, "ranks     %d rank%s: the batch has only %d slice%s, so %d of the %d ranks asked for %s not started\n",
+        add(facts,
+            "ranks     %d rank%s: the batch has only %d slice%s, so %d of the %d ranks asked for %s not "
+            "started\n",
             plan->ranks, plan->ranks == 1 ? "" : "s", plan->slices, plan->slices == 1 ? "" : "s", idle,
             facts->ranks_asked, idle == 1 ? "is" : "are");
     else

@@ -1,9 +1,9 @@
 /* test_best.c -- which weights the final test looks at: the best ones, if they are not the last.
  *
  * The ranks of a TEST unit wait until the supervisor has chosen. The only saver that may be at work then
- * saves the state before the test, which no step changes, so the memory that lies aside for savers is free: the best checkpoint is read into it, and the ranks
- * evaluate it there. The state itself is not touched. Every rank reads one word, so all evaluate the same
- * weights, whoever dies on the way.
+ * saves the state before the test, which no step changes, so the memory that lies aside for savers is free:
+ * the best checkpoint is read into it, and the ranks evaluate it there. The state itself is not touched.
+ * Every rank reads one word, so all evaluate the same weights, whoever dies on the way.
  */
 #include "train/super_int.h"
 
