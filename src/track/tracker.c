@@ -20,6 +20,7 @@
 #include <stdio.h>
 #include <string.h>
 #include <sys/mman.h>
+#include <sys/prctl.h>
 #include <sys/signalfd.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
@@ -167,6 +168,7 @@ static int feed_main(void *ctx)
     struct feed *f = ctx;
     sigset_t all;
 
+    prctl(PR_SET_NAME, "cohort-tracker");
     sigfillset(&all);
     sigprocmask(SIG_SETMASK, &all, NULL);
     if (f->sock != STDERR_FILENO + 1)

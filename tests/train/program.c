@@ -85,6 +85,19 @@ outcome program_end(pid_t pid, const char *dir)
     return o;
 }
 
+static bool is_tracker(pid_t pid)
+{
+    char path[64], name[32] = "";
+
+    snprintf(path, sizeof path, "/proc/%d/comm", (int)pid);
+    FILE *f = fopen(path, "re");
+    if (f && !fgets(name, sizeof name, f))
+        name[0] = '\0';
+    if (f)
+        fclose(f);
+    return strcmp(name, "cohort-tracker\n") == 0;
+}
+
 int program_ranks(pid_t supervisor, pid_t *pids, int most)
 {
     char path[64];
@@ -93,7 +106,7 @@ int program_ranks(pid_t supervisor, pid_t *pids, int most)
     snprintf(path, sizeof path, "/proc/%d/task/%d/children", (int)supervisor, (int)supervisor);
     FILE *f = fopen(path, "re");
     while (f && n < most && fscanf(f, "%d", &pids[n]) == 1)
-        n++;
+        n += !is_tracker(pids[n]);
     if (f)
         fclose(f);
     return n;
