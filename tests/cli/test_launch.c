@@ -253,14 +253,14 @@ TEST(variables_are_set_on_one_host_too_and_flags_for_others_refused)
           "$COHORT launch --env D=0,1,N=eth0,eth1 --env C=7 --no-python sh -c 'echo $D $N $C'");
     gives(0, "D=0/here",
           "MINE=here $COHORT launch --env D=0,MINE --no-python sh -c 'echo D=$D/$MINE'"); /* it is set here */
-    gives(2, "no NAME", "$COHORT launch --env 0,1 --no-python true");
+    gives(2, "neither NAME nor NAME=VALUE", "$COHORT launch --env 0,1 --no-python true");
     gives(2, "--ssh is for --hosts", "$COHORT launch --ssh 'ssh -p 1' --no-python true");
     gives(2, "log files: mkdir", "touch file; $COHORT launch --log-dir file --no-python true");
 }
 
 TEST(a_key_of_rdzv_conf_that_means_nothing_is_said)
 {
-    gives(0, "foo means nothing here",
+    gives(0, "foo has no effect here",
           "$COHORT launch --nnodes=1 --rdzv-endpoint=localhost:0 --rdzv-conf=foo=1,read_timeout=3 "
           "--no-python true");
 }
