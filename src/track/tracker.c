@@ -49,6 +49,7 @@ struct feed {
     int pidfd, sock;
     _Atomic size_t *memory; /* its place in the tracking's */
     char why[512];          /* "" unless it failed */
+    bool failed;            /* it sent its last reason */
     bool told;              /* the failure was reported */
 };
 
@@ -87,6 +88,17 @@ static co_err hand_over_all(struct feed *f, record_reader *r, int64_t *n)
             return CO_OK;
         CO_TRY(hand_over(f, line, len, offset));
     }
+}
+
+/* What a feed tells its owner: a byte that says how serious it is, then the text. */
+enum { FAILED = 'f', TRIES_AGAIN = 't' };
+
+static void say_why(struct feed *f, char kind)
+{
+    char text[sizeof f->why];
+    int n = snprintf(text, sizeof text, "%c%s", kind, co_errmsg());
+
+    send(f->sock, text, n < (int)sizeof text ? (size_t)n : sizeof text - 1, MSG_DONTWAIT | MSG_NOSIGNAL);
 }
 
 static co_err flush(struct feed *f)
@@ -136,8 +148,7 @@ static co_err read_record(struct feed *f, record_reader *r)
             if (err && err != CO_EIO)
                 return err;
             if (err && !told) /* a full disk, say */
-                send(f->sock, co_errmsg(), strnlen(co_errmsg(), sizeof f->why - 1),
-                     MSG_DONTWAIT | MSG_NOSIGNAL);
+                say_why(f, TRIES_AGAIN);
             told = err;
             double took_s = co_now_s() - now_s;
             next_s = co_now_s() + (took_s * FLUSH_SHARE > FLUSH_S ? took_s * FLUSH_SHARE : FLUSH_S);
@@ -176,8 +187,7 @@ static int feed_main(void *ctx)
     close_range(STDERR_FILENO + 2, ~0u, 0);
     if (track(f) == CO_OK)
         return 0;
-    size_t len = strlen(co_errmsg());
-    send(f->sock, co_errmsg(), len < sizeof f->why ? len : sizeof f->why - 1, MSG_NOSIGNAL);
+    say_why(f, FAILED);
     return 1;
 }
 
@@ -250,8 +260,8 @@ size_t co_tracking_memory(const co_tracking *t)
     return sum;
 }
 
-/* The text that the feed sent, into f->why; false: none. */
-static bool hear(struct feed *f)
+/* What the feed sent, its text into f->why; 0: nothing. */
+static char hear(struct feed *f)
 {
     char text[sizeof f->why];
     ssize_t n;
@@ -260,10 +270,11 @@ static bool hear(struct feed *f)
         n = recv(f->sock, text, sizeof text - 1, MSG_DONTWAIT);
     while (n < 0 && errno == ECONNRESET);
     if (n <= 0)
-        return false;
-    memcpy(f->why, text, (size_t)n);
-    f->why[n] = '\0';
-    return true;
+        return 0;
+    text[n] = '\0';
+    snprintf(f->why, sizeof f->why, "%s", text + 1);
+    f->failed = f->failed || text[0] == FAILED;
+    return text[0];
 }
 
 static void let_go(struct feed *f)
@@ -286,8 +297,8 @@ static bool reap(co_tracking *t, struct feed *f)
         return false;
     while (waitpid(f->pid, &status, 0) < 0 && errno == EINTR)
         ;
-    bool told = hear(f);
-    if (!told && status != 0) {
+    hear(f);
+    if (!f->failed && status != 0) {
         co_death_tell(&cause, status, f->pid, &t->before);
         snprintf(f->why, sizeof f->why, "its process ended: %s", cause.how);
     }
@@ -317,7 +328,7 @@ void co_tracking_troubles(co_tracking *t, co_tracking_tell tell, void *ctx)
         struct feed *f = &t->feed[i];
         if (reap(t, f)) {
             report(f, f->why, tell, ctx);
-        } else if (hear(f) && tell) {
+        } else if (hear(f) == TRIES_AGAIN && tell) {
             snprintf(text, sizeof text, "logger=%s cannot write: %s; it tries again", f->def->name, f->why);
             tell(ctx, text);
         }
