@@ -90,8 +90,8 @@ co_err seen_keep(seen *s, const char *path, const char fingerprint[65], uint32_t
 {
     size_t len = HEADER + (size_t)s->n * sizeof *s->hash;
     char header[HEADER] = "";
-    void *map;
-    bool is_new;
+    void *map = NULL;
+    bool is_new = false;
 
     *differs = s->n;
     if (!s->hash)
