@@ -21,9 +21,9 @@ static co_team *team_of(int threads, int spin)
 }
 
 struct work {
-    int x[ITEMS];      /* each share adds 1 to its own elements: plain writes */
-    int calls[MOST];   /* by thread */
-    int of[MOST];      /* the nth that it was given */
+    int x[ITEMS];    /* each share adds 1 to its own elements: plain writes */
+    int calls[MOST]; /* by thread */
+    int of[MOST];    /* the nth that it was given */
     pthread_t me[MOST];
 };
 
