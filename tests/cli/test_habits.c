@@ -97,10 +97,10 @@ static const struct habit table[] = {
      {"datamodule.batch_size=384: the batch of all ranks together here"}},
     {"logger=tensorboard",
      "",
-     {"logger=tensorboard -> logger=csv (this tracker is not built yet: use logger=csv and none"}},
+     {"logger=tensorboard -> logger=csv (this tracker is not built yet: use logger=csv, which writes"}},
     {"'logger=[csv,wandb]' logger.wandb.project=x",
      "",
-     {"this tracker is not built yet: use logger=csv and none"}},
+     {"this tracker is not built yet: use logger=csv, which writes"}},
     {"callbacks=none", "callbacks=none callbacks.model_checkpoint.enabled=false", {0}},
     {"'callbacks=[default,early_stopping]'",
      "'callbacks=[default,early_stopping]' callbacks.early_stopping.monitor=val/loss "
