@@ -9,8 +9,7 @@ static void same_run(const rig *a, const rig *b, const char *what)
 {
     CHECK(memcmp(a->b.leaf, b->b.leaf, a->leaf_len) == 0, "%s: other gradients", what);
     CHECK(memcmp(a->stat, b->stat, sizeof a->stat) == 0, "%s: other statistics", what);
-    CHECK(memcmp(a->b.output, b->b.output, co_exec_info_of(a->e)->output_bytes) == 0, "%s: other output",
-          what);
+    CHECK(memcmp(a->b.output, b->b.output, co_exec_info_of(a->e)->output_bytes) == 0, "%s: other output", what);
 }
 
 static void any_team_agrees(const char *level, bool training)
