@@ -88,8 +88,9 @@ TEST_WITHIN(a_best_checkpoint_that_hangs_is_given_up_and_the_last_weights_are_te
     CHECK(out.status == CO_STATUS_DONE && out.steps == 16 && out.tested_step == 16 && !out.tested_best,
           "status %d, %lld steps, tested step %lld", (int)out.status, (long long)out.steps,
           (long long)out.tested_step);
-    CHECK(best_step == 8 && test_contains(notices, "the best weights, of step 8, cannot be tested: reading the "
-                                                   "checkpoint made no progress for 1 s: is the disk hung?"),
+    CHECK(best_step == 8 &&
+              test_contains(notices, "the best weights, of step 8, cannot be tested: reading the "
+                                     "checkpoint made no progress for 1 s: is the disk hung?"),
           "best step %lld\n%s", (long long)best_step, notices);
 }
 
