@@ -148,7 +148,8 @@ bool evaluate_items(struct rank *rank, co_split split)
                           .work = rank->work,
                           .stat = rank->regions->eval_stat[split][i].stat,
                           .output = choices ? rank->regions->eval_output[rank->who.slot] : NULL,
-                          .work_bytes = rank->work_bytes};
+                          .work_bytes = rank->work_bytes,
+                          .team = rank->team};
         int bad = run_item(rank->plan, &rank->plan->eval, split, i, &bases, &rank->me->record.call);
         rank->regions->eval_stat[split][i].bad = bad < 0 ? LOST : bad;
         if (choices)

@@ -60,6 +60,21 @@ static co_err choose_slices(co_plan *plan)
     return CO_OK;
 }
 
+/* As many threads for each rank as there are CPUs for it. Kernels that compute in a memory space of their own
+ * are called by one thread. */
+static co_err choose_threads(co_plan *plan)
+{
+    long long n = co_cpus_usable() / plan->ranks;
+
+    CO_TRY(check_threads("trainer.threads", plan->cfg.threads));
+    if (strcmp(plan->cfg.threads, "auto") != 0)
+        co_str_to_i64(plan->cfg.threads, &n);
+    if (n < 1 || plan->kernels->space)
+        n = 1;
+    plan->threads = n < CO_TEAM_MOST ? (int)n : CO_TEAM_MOST;
+    return CO_OK;
+}
+
 static co_err make_trees(co_plan *plan)
 {
     bool stats = plan->spec.model->batch_stats;
@@ -75,6 +90,7 @@ static co_err make_trees(co_plan *plan)
 enum {
     RANK_EXTRA = 80 << 10,
     LOAD_EXTRA = 24 << 10,
+    TEAM_EXTRA = 48 << 10,
     HELPER_EXTRA = 64 << 10,
     SUPERVISOR_EXTRA = 32 << 10,
     SAVE_BUFFER = 1 << 20
@@ -86,7 +102,8 @@ static size_t private_plan(const co_plan *plan)
     size_t state = plan->spec.ckpt_root ? plan->layout->count * sizeof(float) : 0;
 
     return now + plan->data->shared_bytes + SUPERVISOR_EXTRA + (state < SAVE_BUFFER ? state : SAVE_BUFFER) +
-           (size_t)plan->ranks * (now + RANK_EXTRA + depth * LOAD_EXTRA) +
+           (size_t)plan->ranks *
+               (now + RANK_EXTRA + depth * LOAD_EXTRA + (size_t)(plan->threads - 1) * TEAM_EXTRA) +
            (size_t)plan->spec.helpers * (now + HELPER_EXTRA);
 }
 
@@ -95,6 +112,7 @@ static void fill_facts(co_plan *plan)
     co_plan_facts *facts = &plan->facts;
 
     facts->ranks = plan->ranks;
+    facts->threads = plan->threads;
     facts->slices = plan->slices;
     facts->batch = plan->batch;
     facts->steps_per_epoch = plan->units.steps_per_epoch;
@@ -145,6 +163,7 @@ static co_err make_to_train(co_plan *plan)
     CO_TRY(choose_ranks(plan));
     CO_TRY(choose_slices(plan));
     CO_TRY(make_parts(plan));
+    CO_TRY(choose_threads(plan));
     if (plan->spec.optim->check)
         CO_TRY(plan->spec.optim->check(plan->spec.optim_cfg));
     if (plan->spec.schedule && plan->spec.schedule->check)
@@ -195,6 +214,7 @@ static co_err plan_new(co_plan **out, const co_train_spec *spec, co_err (*make)(
         return CO_ENOMEM;
     plan->spec = *spec;
     plan->cfg = *spec->cfg;
+    plan->threads = 1;
     if (plan->cfg.fast_dev_run)
         plan->spec.ckpt_root = NULL;
     co_err err = make(plan);

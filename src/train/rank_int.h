@@ -13,6 +13,7 @@ struct rank {
     rank_slot *me;
     co_who who; /* unit in progress, slot, incarnation */
     int spin;
+    co_team *team; /* the threads that compute with this one; NULL: it is alone */
     co_loader *loader;
     uint64_t job; /* next index of the loader's sequence */
     struct jobs *jobs;
