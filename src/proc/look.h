@@ -26,6 +26,9 @@ bool co_proc_read(co_proc *out, pid_t pid);
 /* Like co_proc_read, but if any thread runs or waits for a disk, the state is that thread's: the main thread
  * may only sleep until it is done. */
 bool co_proc_read_busiest(co_proc *out, pid_t pid);
+/* The bytes that it has read so far, from files and pipes; 0 if the kernel does not say. They stand still while
+ * a read hangs; CPU time may grow, because the kernel tries again and again. */
+uint64_t co_proc_bytes_read(pid_t pid);
 
 /* Reads the beginning of /proc/PID/NAME; pid 0: of /proc/NAME. Returns its length; 0 and "" if it cannot be
  * read. System calls only. */

@@ -1,4 +1,4 @@
-/* stat.c -- parses /proc/PID/stat; nothing else in the program does.
+/* stat.c -- parses /proc/PID/stat and /proc/PID/io; nothing else in the program does.
  *
  * System calls only, nothing allocated: guards call this, and they were forked from a process that may have
  * threads.
@@ -65,4 +65,13 @@ bool read_thread(co_proc *out, pid_t pid, pid_t thread)
     task_name(name, thread, "stat");
     out->pid = thread;
     return read_name(out, pid, name);
+}
+
+uint64_t co_proc_bytes_read(pid_t pid)
+{
+    char text[512];
+
+    co_proc_text(text, sizeof text, pid, "io");
+    int64_t n = co_proc_number(text, "rchar");
+    return n > 0 ? (uint64_t)n : 0;
 }
