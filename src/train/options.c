@@ -111,7 +111,7 @@ static const co_option trainer[] = {
      .may_change = true},
     {"kernels", CO_OPT_STR, AT(kernels), "auto",
      "instruction level: auto (the best of this CPU), avx2, fma128, ref (plain C), or far (for tests)",
-     .needed = true, .check = check_kernels},
+     .needed = true, .check = check_kernels, .hashed = co_kernels_plain},
     {"stall_s", CO_OPT_FLOAT, AT(stall_s), "3", "seconds without progress after which a rank is replaced",
      .min = 0.05, .max = 86400, .may_change = true},
     {"pin", CO_OPT_BOOL, AT(pin), "true", "pin each rank to a CPU of its own, if there are enough",
