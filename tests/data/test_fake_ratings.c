@@ -6,8 +6,8 @@
 static co_dataset *open_ratings(const char *noise, const char *seed)
 {
     co_dataset *d = NULL;
-    CHECK_OK(set_try(&d, "fake_ratings", "users", "7", "items", "5", "count", "400", "noise", noise, "seed", seed,
-                     (char *)NULL));
+    CHECK_OK(set_try(&d, "fake_ratings", "users", "7", "items", "5", "count", "400", "noise", noise, "seed",
+                     seed, (char *)NULL));
     return d;
 }
 
@@ -51,7 +51,8 @@ TEST(without_noise_a_fake_rating_depends_on_user_and_item_alone_in_all_splits)
 
 TEST(noise_on_fake_ratings_has_the_spread_asked_for)
 {
-    co_dataset *clean = open_ratings("0", "3"), *noisy = open_ratings("0.5", "3"), *other = open_ratings("0", "4");
+    co_dataset *clean = open_ratings("0", "3"), *noisy = open_ratings("0.5", "3"),
+               *other = open_ratings("0", "4");
     double squares = 0;
 
     for (uint32_t id = 0; id < 400; id++) {

@@ -15,12 +15,11 @@ struct factors_cfg {
     bool sparse;
 };
 
-static const co_option options[] = {
-    {"width", CO_OPT_INT, offsetof(struct factors_cfg, width), "32", "numbers per user and per item",
-     .min = 1, .max = 65536},
-    {"sparse", CO_OPT_BOOL, offsetof(struct factors_cfg, sparse), "true",
-     "row-sparse gradients and lazy updates for users and items"},
-    {0}};
+static const co_option options[] = {{"width", CO_OPT_INT, offsetof(struct factors_cfg, width), "32",
+                                     "numbers per user and per item", .min = 1, .max = 65536},
+                                    {"sparse", CO_OPT_BOOL, offsetof(struct factors_cfg, sparse), "true",
+                                     "row-sparse gradients and lazy updates for users and items"},
+                                    {0}};
 
 static co_err check(const void *cfg, const co_io *io)
 {
@@ -31,8 +30,8 @@ static co_err check(const void *cfg, const co_io *io)
 }
 
 /* The rows of `table` for these users or items: idx [n] -> [n, width] */
-static co_node *rows_of(co_graph *g, const struct factors_cfg *c, const char *table, co_node *idx, int64_t count,
-                        int64_t width, co_init init)
+static co_node *rows_of(co_graph *g, const struct factors_cfg *c, const char *table, co_node *idx,
+                        int64_t count, int64_t width, co_init init)
 {
     int flags = c->sparse ? CO_PARAM_SPARSE : 0;
     co_node *weight = co_param(g, table, CO_SHAPE(count, width), init, flags);
