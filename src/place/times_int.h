@@ -9,9 +9,9 @@ enum {
     SAY_AGAIN_MS = 15000, /* and reported again after each further period */
 
     /* Slurm: the lobby in the first launcher, and those who ask it. */
-    SCONTROL_S = 5,     /* scontrol is killed; we go on without what it would have said */
-    TRY_MS = 2000,      /* one address has not answered: the next one is tried */
-    RETRY_MS = 30,      /* no address answered: time until the next attempt, in the first second ... */
+    SCONTROL_S = 5,      /* scontrol is killed; we go on without what it would have said */
+    TRY_MS = 2000,       /* one address has not answered: the next one is tried */
+    RETRY_MS = 30,       /* no address answered: time until the next attempt, in the first second ... */
     RETRY_LATE_MS = 200, /* ... and after it */
     LOBBY_TURN_MS = 100, /* the longest sleep of a lobby with guests; then guests that took too long are closed */
     LOBBY_FULL_MS = 100, /* no descriptor is free for a guest: time until we accept again */
