@@ -55,19 +55,45 @@ static void *address(void *const base[BASE_COUNT], struct place at)
     return (char *)base[at.base] + at.offset;
 }
 
-static void resolve(co_arg *to, const struct arg *from, int n, void *const base[BASE_COUNT])
+static void resolve(co_arg *to, const struct arg *from, int n, void *const base[BASE_COUNT], bool add)
 {
-    for (int i = 0; i < n; i++)
-        to[i] = (co_arg){address(base, from[i].at), from[i].dtype, from[i].shape};
+    for (int i = 0; i < n; i++) {
+        bool twin = add && from[i].at.base == BASE_LEAF;
+        to[i] = (co_arg){address(base, twin ? from[i].twin : from[i].at), from[i].dtype, from[i].shape};
+    }
 }
 
-static void run_call(const struct call *call, void *const base[BASE_COUNT], const co_run *run,
+/* dst += src, element by element: a finished gradient into its finished sibling. Row marks are combined. */
+static void add_to(void *dst, const void *src, size_t n, co_dtype dtype, int real_size)
+{
+    if (dtype == CO_U32)
+        for (size_t i = 0; i < n; i++)
+            ((uint32_t *)dst)[i] |= ((const uint32_t *)src)[i];
+    else if (real_size == sizeof(double))
+        for (size_t i = 0; i < n; i++)
+            ((double *)dst)[i] += ((const double *)src)[i];
+    else
+        for (size_t i = 0; i < n; i++)
+            ((float *)dst)[i] += ((const float *)src)[i];
+}
+
+static void add_outputs(const co_exec *e, const struct call *call, void *const base[BASE_COUNT])
+{
+    for (int i = 0; i < call->n_out; i++) {
+        const struct arg *out = &call->out[i];
+        if (out->at.base == BASE_LEAF)
+            add_to(address(base, out->at), address(base, out->twin), (size_t)co_shape_count(&out->shape),
+                   out->dtype, e->real_size);
+    }
+}
+
+static void run_call(const struct call *call, void *const base[BASE_COUNT], const co_run *run, bool add,
                      co_arg out[CO_MAX_OUT])
 {
     co_arg in[CO_MAX_IN];
 
-    resolve(in, call->in, call->n_in, base);
-    resolve(out, call->out, call->n_out, base);
+    resolve(in, call->in, call->n_in, base, add);
+    resolve(out, call->out, call->n_out, base, add);
     call->fn(&(co_call){.attr = &call->attr,
                         .in = in,
                         .out = out,
@@ -79,10 +105,29 @@ static void run_call(const struct call *call, void *const base[BASE_COUNT], cons
                         .nth = 1});
 }
 
-static void fetch(const co_exec *e, const struct move *m, void *const base[BASE_COUNT], size_t work_bytes)
+/* A gradient that lies in the provider's space is added to the leaf piece by piece. */
+static void fetch_and_add(const co_exec *e, const struct move *m, void *const base[BASE_COUNT],
+                          size_t work_bytes)
+{
+    double piece[256]; /* aligned for both sizes of an element */
+    char *dst = address(base, m->to), *src = address(base, m->from);
+
+    for (size_t at = 0; at < m->len; at += sizeof piece) {
+        size_t len = m->len - at < sizeof piece ? m->len - at : sizeof piece;
+        e->space->get(base[BASE_WORK], work_bytes, piece, src + at, len);
+        add_to(dst + at, piece, len / (size_t)e->real_size, CO_F32, e->real_size);
+    }
+}
+
+static void fetch(const co_exec *e, const struct move *m, void *const base[BASE_COUNT], size_t work_bytes,
+                  bool add)
 {
     if (!base[m->to.base]) /* the caller does not want the output */
         return;
+    if (add && m->to.base == BASE_LEAF) {
+        fetch_and_add(e, m, base, work_bytes);
+        return;
+    }
     void *dst = address(base, m->to), *src = address(base, m->from);
     if (e->space)
         e->space->get(base[BASE_WORK], work_bytes, dst, src, m->len);
@@ -106,14 +151,16 @@ static void run_all(const co_exec *e, const co_bases *bases, const co_run *run, 
         if (space)
             space->enter(bases->work, bases->work_bytes);
         co_arg out[CO_MAX_OUT];
-        run_call(&e->call[i], base, run, out);
+        run_call(&e->call[i], base, run, bases->add, out);
+        if (bases->add && !space)
+            add_outputs(e, &e->call[i], base);
         if (w)
             w->after(w->ctx, i, out, e->call[i].n_out);
         if (space)
             space->leave(bases->work, bases->work_bytes);
     }
     for (int i = 0; i < e->n_get; i++)
-        fetch(e, &e->get[i], base, bases->work_bytes);
+        fetch(e, &e->get[i], base, bases->work_bytes, bases->add);
 }
 
 void co_exec_run(const co_exec *e, const co_bases *bases, const co_run *run, _Atomic uint32_t *beat)

@@ -69,10 +69,11 @@ void choose_test(struct supervisor *super)
     const struct run *run = &super->run;
     control *ctl = run->regions->ctl;
     uint64_t pc = atomic_load_explicit(&ctl->pc, memory_order_acquire);
-    unit now = unit_now(run->plan, ctl, (uint32_t)(pc >> 8));
+    unit now = unit_now(run->plan, ctl, pc_unit(pc));
 
     if (atomic_load(&ctl->test_of) != TEST_UNDECIDED || pc & (PC_STOP | PC_END | PC_FAIL) ||
-        now.kind != UNIT_TEST || !aside_is_free(ctl, pc >> 8) || atomic_load(&ctl->consumed) + 1 < pc >> 8)
+        now.kind != UNIT_TEST || !aside_is_free(ctl, pc_unit(pc)) ||
+        atomic_load(&ctl->consumed) + 1 < pc_unit(pc))
         return;
     atomic_store_explicit(&ctl->test_of, choose(run, super->results.seen.best_step, now.step),
                           memory_order_release);
