@@ -103,6 +103,7 @@ static void become_job(char **argv, const sigset_t *mask, pid_t parent)
     sigprocmask(SIG_SETMASK, mask, NULL);
     if (none >= 0)
         dup2(none, STDOUT_FILENO);
+    setenv(SWEEP_JOB, "1", 1);
     execv("/proc/self/exe", argv);
     _exit(127);
 }
@@ -200,7 +201,7 @@ static void say_rest(const sweep *s, int last)
     else
         co_say("stopped in job %d%s", last,
                left ? "; the job after it, the last one, was not started" : ", the last one");
-    co_say("continue with: %s ckpt_path=auto", co_str_text(&text));
+    co_say("continue the sweep with: %s ckpt_path=auto", co_str_text(&text));
     co_str_fini(&text);
     co_free(dir);
 }

@@ -2,6 +2,9 @@
  *
  * An executor is read-only. Each call's addresses are computed on the stack from the caller's bases, so
  * threads can share one executor, each with its own bases. Running allocates nothing and cannot fail.
+ *
+ * The threads of a team run the same call, each with its own (ith, nth), and meet before the next call
+ * begins. The compiler decided how many threads a call is worth; the caller computes the small ones alone.
  */
 #include "graph/graph_int.h"
 
@@ -77,32 +80,69 @@ static void add_to(void *dst, const void *src, size_t n, co_dtype dtype, int rea
             ((float *)dst)[i] += ((const float *)src)[i];
 }
 
-static void add_outputs(const co_exec *e, const struct call *call, void *const base[BASE_COUNT])
+struct addition {
+    const co_exec *e;
+    const struct call *call;
+    void *const *base;
+};
+
+/* Adds thread ith's share of the gradients that a call has made. */
+static void add_share(void *ctx, int ith, int nth)
 {
-    for (int i = 0; i < call->n_out; i++) {
-        const struct arg *out = &call->out[i];
-        if (out->at.base == BASE_LEAF)
-            add_to(address(base, out->at), address(base, out->twin), (size_t)co_shape_count(&out->shape),
-                   out->dtype, e->real_size);
+    const struct addition *all = ctx;
+
+    for (int i = 0; i < all->call->n_out; i++) {
+        const struct arg *out = &all->call->out[i];
+        size_t size = out->dtype == CO_F32 ? (size_t)all->e->real_size : co_dtype_size(out->dtype);
+        int64_t lo, hi;
+        if (out->at.base != BASE_LEAF)
+            continue;
+        co_share(co_shape_count(&out->shape), ith, nth, &lo, &hi);
+        char *dst = address(all->base, out->at), *src = address(all->base, out->twin);
+        add_to(dst + (size_t)lo * size, src + (size_t)lo * size, (size_t)(hi - lo), out->dtype,
+               all->e->real_size);
     }
 }
 
-static void run_call(const struct call *call, void *const base[BASE_COUNT], const co_run *run, bool add,
-                     co_arg out[CO_MAX_OUT])
+static int threads_of(const struct call *call, const co_team *team)
+{
+    int size = co_team_size(team);
+
+    return call->threads < size ? call->threads : size;
+}
+
+struct whole_call {
+    co_kernel_fn fn;
+    co_call args;
+};
+
+/* Thread ith's share of a call. */
+static void run_share(void *ctx, int ith, int nth)
+{
+    const struct whole_call *whole = ctx;
+    co_call share = whole->args;
+
+    share.ith = ith;
+    share.nth = nth;
+    whole->fn(&share);
+}
+
+static void run_call(const struct call *call, void *const base[BASE_COUNT], const co_run *run,
+                     const co_bases *how, co_arg out[CO_MAX_OUT])
 {
     co_arg in[CO_MAX_IN];
+    struct whole_call whole = {.fn = call->fn,
+                               .args = {.attr = &call->attr,
+                                        .in = in,
+                                        .out = out,
+                                        .n_in = call->n_in,
+                                        .n_out = call->n_out,
+                                        .scratch = address(base, (struct place){BASE_WORK, call->scratch}),
+                                        .run = run}};
 
-    resolve(in, call->in, call->n_in, base, add);
-    resolve(out, call->out, call->n_out, base, add);
-    call->fn(&(co_call){.attr = &call->attr,
-                        .in = in,
-                        .out = out,
-                        .n_in = call->n_in,
-                        .n_out = call->n_out,
-                        .scratch = address(base, (struct place){BASE_WORK, call->scratch}),
-                        .run = run,
-                        .ith = 0,
-                        .nth = 1});
+    resolve(in, call->in, call->n_in, base, how->add);
+    resolve(out, call->out, call->n_out, base, how->add);
+    co_team_run(how->team, threads_of(call, how->team), run_share, &whole);
 }
 
 /* A gradient that lies in the provider's space is added to the leaf piece by piece. */
@@ -151,9 +191,10 @@ static void run_all(const co_exec *e, const co_bases *bases, const co_run *run, 
         if (space)
             space->enter(bases->work, bases->work_bytes);
         co_arg out[CO_MAX_OUT];
-        run_call(&e->call[i], base, run, bases->add, out);
+        run_call(&e->call[i], base, run, bases, out);
         if (bases->add && !space)
-            add_outputs(e, &e->call[i], base);
+            co_team_run(bases->team, threads_of(&e->call[i], bases->team), add_share,
+                        &(struct addition){e, &e->call[i], base});
         if (w)
             w->after(w->ctx, i, out, e->call[i].n_out);
         if (space)

@@ -180,6 +180,10 @@ typedef struct co_kernels {
  * can run it is not checked. */
 co_err co_kernels_check(const char *level);
 
+/* NAME of a NAME.VERSION that this program has, so that "avx2.1" and "avx2" are one text; any other text as
+ * it is. */
+const char *co_kernels_plain(const char *level);
+
 /* `level` is a provider's name, or "auto" for the best that this CPU has, or NAME.VERSION. An unknown name
  * gives CO_EINPUT with a list of the names; a level that this CPU cannot run gives CO_EINPUT with what the
  * CPU lacks. *out is static. */

@@ -73,11 +73,12 @@ TEST(a_stopped_sweep_says_what_is_left_and_the_line_that_goes_on_with_it)
     CHECK(test_wait(pid, 30) == 75, "not stopped");
     test_run log = test_sh("cat log");
     CHECK(test_contains(log.out, "stopped in job 0; jobs 1 to 2 were not started\n"), "%s", log.out);
-    const char *line = strstr(log.out, "\ncontinue with: ");
-    while (line && strstr(line + 1, "\ncontinue with: "))
-        line = strstr(line + 1, "\ncontinue with: "); /* the job says its own line first */
+    CHECK(test_contains(log.out, "\ncontinue this job alone with: ") &&
+              !test_contains(log.out, "\ncontinue with: "),
+          "%s", log.out);
+    const char *line = strstr(log.out, "\ncontinue the sweep with: ");
     CHECK(line && strstr(line, " train -m " SMALL " seed=1,2,3 "), "%s", log.out);
-    line += strlen("\ncontinue with: ");
+    line += strlen("\ncontinue the sweep with: ");
     test_run r = test_sh("%.*s trainer.max_epochs=1", (int)strcspn(line, "\n"), line);
     CHECK(co_fs_exists("all/2/summary.json"), "%d: %s", r.status, r.out);
     free(r.out);
