@@ -153,7 +153,7 @@ static co_err set_host_rank(launch_plan *p, const launch_args *a)
 
 /* The run id and this host's rank in a job of several hosts. Ranks are given out by the roster (-1), unless
  * the flags or the scheduler number the hosts. */
-static void name_job(launch_plan *p, const launch_args *a, const char *backend)
+static void set_seat(launch_plan *p, const launch_args *a, const char *backend)
 {
     co_terms *terms = &p->spec.terms;
     bool numbered = a->node_rank || (strcmp(backend, "static") == 0 && !a->endpoint);
@@ -205,6 +205,6 @@ co_err plan_where(launch_plan *p, const launch_args *a)
     p->local = a->standalone || (most == 1 && !a->endpoint && !wants_etcd(a));
     if (p->local)
         return stay_local(p, a, port);
-    name_job(p, a, backend);
+    set_seat(p, a, backend);
     return set_meeting(p, a);
 }
