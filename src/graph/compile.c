@@ -27,7 +27,13 @@ struct compile {
     struct value *v;
     struct op **live; /* [calls] */
     int *scratch;     /* [calls] number of the scratch's buffer, or -1 */
+    int threads;      /* of the team */
+    int64_t grain;    /* work that is worth a thread */
 };
+
+/* Work is counted in elements of the arguments; a product's floating-point operations are worth less. A grain
+ * takes a thread a few microseconds, several times as long as meeting the others does. */
+enum { GRAIN = 8192, FLOPS_PER_ELEMENT = 16 };
 
 static size_t bytes_of(const struct compile *c, const co_node *n)
 {
@@ -151,7 +157,26 @@ static void touch(struct compile *c, co_node *n, int call, const char *name)
         c->e->buffer[v->at.offset].last = call;
 }
 
-static size_t scratch_bytes(const struct compile *c, const struct op *op)
+/* How many threads share a call. A single number is a reduction, which is never divided. */
+static int threads_of(const struct compile *c, const struct op *op)
+{
+    const struct op_row *row = op_row_of(op->id);
+    int64_t work = row->flops ? (int64_t)(row->flops(op) / FLOPS_PER_ELEMENT) : 0, most = 0;
+
+    if (c->k->space)
+        return 1; /* another memory space is entered by one thread */
+    for (int i = 0; i < op->n_in; i++)
+        work += co_shape_count(&op->in[i]->shape);
+    for (int i = 0; i < op->n_out; i++) {
+        int64_t n = co_shape_count(&op->out[i]->shape);
+        work += n;
+        most = n > most ? n : most;
+    }
+    int64_t worth = most > 1 ? work / c->grain : 1;
+    return worth < 1 ? 1 : worth < c->threads ? (int)worth : c->threads;
+}
+
+static size_t scratch_bytes(const struct compile *c, const struct op *op, int threads)
 {
     co_scratch_fn fn = c->k->row[op->id].scratch;
     co_arg in[CO_MAX_IN] = {0}, out[CO_MAX_OUT] = {0};
@@ -163,7 +188,7 @@ static size_t scratch_bytes(const struct compile *c, const struct op *op)
     for (int i = 0; i < op->n_out; i++)
         out[i] = (co_arg){NULL, op->out[i]->dtype, op->out[i]->shape};
     return fn(&(co_call){
-        .attr = &op->attr, .in = in, .out = out, .n_in = op->n_in, .n_out = op->n_out, .ith = 0, .nth = 1});
+        .attr = &op->attr, .in = in, .out = out, .n_in = op->n_in, .n_out = op->n_out, .ith = 0, .nth = threads});
 }
 
 static co_err place_all(struct compile *c)
@@ -185,7 +210,9 @@ static co_err place_all(struct compile *c)
             touch(c, op->in[k], i, kept);
         for (int k = 0; k < op->n_out; k++)
             touch(c, op->out[k], i, kept);
-        size_t scratch = scratch_bytes(c, op);
+        e->call[i].threads = threads_of(c, op);
+        e->info.split_calls += e->call[i].threads > 1;
+        size_t scratch = scratch_bytes(c, op, e->call[i].threads);
         c->scratch[i] = scratch ? add_buffer(c, scratch, i, i, kept) : -1;
         e->info.flops += row->flops ? row->flops(op) : 0;
     }
@@ -310,8 +337,13 @@ static co_err compile(struct compile *c, int n_forward)
 
 co_err co_exec_new(co_exec **out, co_graph *g, const co_kernels *kernels)
 {
+    return co_exec_new_team(out, g, kernels, 1, 0);
+}
+
+co_err co_exec_new_team(co_exec **out, co_graph *g, const co_kernels *kernels, int threads, int64_t grain)
+{
     int n_op = g->n_op, n_node = g->n_node;
-    struct compile c = {.g = g, .k = kernels};
+    struct compile c = {.g = g, .k = kernels, .threads = threads, .grain = grain > 0 ? grain : GRAIN};
     co_err err;
 
     CO_TRY(co_graph_error(g));

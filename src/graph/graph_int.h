@@ -159,6 +159,7 @@ struct call {
     int n_in, n_out;
     struct arg *in, *out;
     size_t scratch; /* offset in the workspace */
+    int threads;    /* the most that compute it: scratch is planned for them */
     const char *name;
 };
 

@@ -2,6 +2,9 @@
  *
  * An executor is read-only. Each call's addresses are computed on the stack from the caller's bases, so
  * threads can share one executor, each with its own bases. Running allocates nothing and cannot fail.
+ *
+ * The threads of a team run the same call, each with its own (ith, nth), and meet before the next call
+ * begins. The compiler decided how many threads a call is worth; the caller computes the small ones alone.
  */
 #include "graph/graph_int.h"
 
@@ -61,22 +64,39 @@ static void resolve(co_arg *to, const struct arg *from, int n, void *const base[
         to[i] = (co_arg){address(base, from[i].at), from[i].dtype, from[i].shape};
 }
 
-static void run_call(const struct call *call, void *const base[BASE_COUNT], const co_run *run,
+struct whole_call {
+    co_kernel_fn fn;
+    co_call args;
+};
+
+/* Thread ith's share of a call. */
+static void run_share(void *ctx, int ith, int nth)
+{
+    const struct whole_call *whole = ctx;
+    co_call share = whole->args;
+
+    share.ith = ith;
+    share.nth = nth;
+    whole->fn(&share);
+}
+
+static void run_call(const struct call *call, void *const base[BASE_COUNT], const co_run *run, co_team *team,
                      co_arg out[CO_MAX_OUT])
 {
     co_arg in[CO_MAX_IN];
+    struct whole_call whole = {.fn = call->fn,
+                               .args = {.attr = &call->attr,
+                                        .in = in,
+                                        .out = out,
+                                        .n_in = call->n_in,
+                                        .n_out = call->n_out,
+                                        .scratch = address(base, (struct place){BASE_WORK, call->scratch}),
+                                        .run = run}};
+    int size = co_team_size(team);
 
     resolve(in, call->in, call->n_in, base);
     resolve(out, call->out, call->n_out, base);
-    call->fn(&(co_call){.attr = &call->attr,
-                        .in = in,
-                        .out = out,
-                        .n_in = call->n_in,
-                        .n_out = call->n_out,
-                        .scratch = address(base, (struct place){BASE_WORK, call->scratch}),
-                        .run = run,
-                        .ith = 0,
-                        .nth = 1});
+    co_team_run(team, call->threads < size ? call->threads : size, run_share, &whole);
 }
 
 static void fetch(const co_exec *e, const struct move *m, void *const base[BASE_COUNT], size_t work_bytes)
@@ -106,7 +126,7 @@ static void run_all(const co_exec *e, const co_bases *bases, const co_run *run, 
         if (space)
             space->enter(bases->work, bases->work_bytes);
         co_arg out[CO_MAX_OUT];
-        run_call(&e->call[i], base, run, out);
+        run_call(&e->call[i], base, run, bases->team, out);
         if (w)
             w->after(w->ctx, i, out, e->call[i].n_out);
         if (space)

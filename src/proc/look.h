@@ -25,6 +25,9 @@ bool co_proc_read_thread(co_proc *out, pid_t pid, pid_t thread);
 /* Like co_proc_read, but if any thread runs or waits for a disk, the state is that thread's: the main thread
  * may only sleep until it is done. */
 bool co_proc_read_busiest(co_proc *out, pid_t pid);
+/* The bytes that it has read so far, from files and pipes; 0 if the kernel does not say. They stand still while
+ * a read hangs; CPU time may grow, because the kernel tries again and again. */
+uint64_t co_proc_bytes_read(pid_t pid);
 
 /* All processes that /proc lists, by pid; the caller frees *out with co_free. 0 if /proc cannot be read. */
 int co_proc_scan(co_proc **out);

@@ -1,4 +1,4 @@
-/* stat.c -- reads /proc/PID/stat; nothing else in the program does.
+/* stat.c -- reads /proc/PID/stat and /proc/PID/io; nothing else in the program does.
  *
  * System calls only, nothing allocated: guards call this, and they were forked from a process that may have
  * threads.
@@ -67,17 +67,23 @@ static bool parse(co_proc *out, const char *text)
     return true;
 }
 
-static bool read_path(co_proc *out, const char *path)
+static bool read_text(char *text, size_t size, const char *path)
 {
-    char text[1024];
     int fd = open(path, O_RDONLY | O_CLOEXEC);
 
     if (fd < 0)
         return false;
-    ssize_t n = read(fd, text, sizeof text - 1);
+    ssize_t n = read(fd, text, size - 1);
     close(fd);
     text[n < 0 ? 0 : n] = '\0';
-    return parse(out, text);
+    return true;
+}
+
+static bool read_path(co_proc *out, const char *path)
+{
+    char text[1024];
+
+    return read_text(text, sizeof text, path) && parse(out, text);
 }
 
 bool co_proc_read(co_proc *out, pid_t pid)
@@ -99,4 +105,17 @@ bool co_proc_read_thread(co_proc *out, pid_t pid, pid_t thread)
     *add_text(end, "/stat") = '\0';
     out->pid = thread;
     return read_path(out, path);
+}
+
+uint64_t co_proc_bytes_read(pid_t pid)
+{
+    static const char first[] = "rchar:";
+    char text[512], path[64], *end = add_text(path, "/proc/");
+
+    end = add_number(end, (unsigned long)pid);
+    *add_text(end, "/io") = '\0';
+    if (!read_text(text, sizeof text, path) || strncmp(text, first, sizeof first - 1) != 0)
+        return 0;
+    const char *at = text + sizeof first - 1;
+    return next_number(&at);
 }

@@ -58,6 +58,7 @@ co_err exec_set_add(exec_set *set, const co_plan *plan, co_slice_shape shape, co
     shaped->y = input_at(shaped->exec, "y");
     shaped->ids = input_at(shaped->exec, "ids");
     shaped->lens = input_at(shaped->exec, "lens");
+    shaped->items = input_at(shaped->exec, "items");
     shaped->y2 = input_at(shaped->exec, "y2");
     shaped->lam = input_at(shaped->exec, "lam");
     const co_exec_info *info = co_exec_info_of(shaped->exec);
@@ -136,6 +137,7 @@ void slice_dst(const shape_exec *shaped, char *buffer, co_slice_dst *dst)
         .y = shaped->y == SIZE_MAX ? NULL : buffer + shaped->y,
         .ids = shaped->ids == SIZE_MAX ? NULL : (int64_t *)(void *)(buffer + shaped->ids),
         .lens = shaped->lens == SIZE_MAX ? NULL : (int32_t *)(void *)(buffer + shaped->lens),
+        .items = shaped->items == SIZE_MAX ? NULL : (int32_t *)(void *)(buffer + shaped->items),
         .y2 = shaped->y2 == SIZE_MAX ? NULL : (int32_t *)(void *)(buffer + shaped->y2),
         .lam = shaped->lam == SIZE_MAX ? NULL : (float *)(void *)(buffer + shaped->lam),
     };

@@ -132,13 +132,14 @@ static co_err watch_over(struct supervisor *super)
     const struct run *run = &super->run;
 
     while (co_crew_alive(super->crew) > 0 && !super->stop.at_once) {
-        struct pollfd fds[3] = {
+        struct pollfd fds[4] = {
             {.fd = super->stop.signals, .events = POLLIN},
             {.fd = run->bell, .events = POLLIN},
-            {.fd = super->saver.child.pid ? super->saver.child.pidfd : -1, .events = POLLIN}};
+            {.fd = super->saver.child.pid ? super->saver.child.pidfd : -1, .events = POLLIN},
+            {.fd = super->reader.child.pid ? super->reader.child.pidfd : -1, .events = POLLIN}};
         uint64_t rings;
         int before = run->out->recoveries;
-        co_err err = crew_turn(super, fds, 3);
+        co_err err = crew_turn(super, fds, 4);
         if (err)
             return err == CO_ESTOP ? CO_OK : err;
         if (run->out->recoveries != before)
@@ -274,6 +275,7 @@ static co_err conclude(struct supervisor *super, co_err err)
     co_crew_free(super->crew);
     super->crew = NULL;
     uint64_t pc = atomic_load(&run->regions->ctl->pc); /* the ranks are gone: it does not change any more */
+    end_reader(&super->reader);
     saver_turn(&super->saver);
     consume_results(super); /* starts the saver that was requested just before the end */
     saver_finish(&super->saver, &super->stop, super->lost != CO_OK);

@@ -23,8 +23,13 @@ const co_kernels *rig_kernels(const char *level)
 
 void rig_open(rig *r, co_graph *g, const co_kernels *k)
 {
+    rig_open_team(r, g, k, 1, 0);
+}
+
+void rig_open_team(rig *r, co_graph *g, const co_kernels *k, int threads, int64_t grain)
+{
     *r = (rig){.k = k, .run = {.seed = 7, .step = 3}};
-    CHECK_OK(co_exec_new(&r->e, g, k));
+    CHECK_OK(co_exec_new_team(&r->e, g, k, threads, grain));
     const co_exec_info *info = co_exec_info_of(r->e);
     const co_layout *l = co_exec_layout(r->e);
     r->state_len = l->count * (size_t)k->real_size;
@@ -35,6 +40,7 @@ void rig_open(rig *r, co_graph *g, const co_kernels *k)
                       .output = room(info->output_bytes),
                       .stat = r->stat,
                       .work_bytes = info->work_bytes};
+    CHECK_OK(co_team_start(&r->b.team, threads, CO_TEAM_SPIN, false));
     if (k->space)
         CHECK_OK(k->space->open(&r->b.work, info->work_bytes));
     else
@@ -51,6 +57,7 @@ void rig_close(rig *r)
     free(r->b.leaf);
     free(r->b.input);
     free(r->b.output);
+    co_team_stop(r->b.team);
     co_exec_free(r->e);
 }
 

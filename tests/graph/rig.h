@@ -24,6 +24,8 @@ typedef struct rig {
 } rig;
 
 void rig_open(rig *r, co_graph *g, const co_kernels *k); /* everything zero */
+/* The same with a team of threads; grain as in co_exec_new_team. */
+void rig_open_team(rig *r, co_graph *g, const co_kernels *k, int threads, int64_t grain);
 void rig_close(rig *r);
 /* State and inputs. F32: [-1,1). I64: distinct ids. I32 by the input's name:
  * "below N": 0..N-1; "upto N": 0..N; "maybe N": 0..N-1 or now and then -100. */
