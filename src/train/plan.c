@@ -32,42 +32,14 @@ static co_err choose_ranks(co_plan *plan)
     return CO_OK;
 }
 
-static co_err choose_slices(co_plan *plan)
+static co_err make_cuts(co_plan *plan)
 {
-    int64_t s = plan->cfg.slices, batch = plan->cfg.batch_size;
     bool stats = plan->spec.model->batch_stats;
 
-    if (s & (s - 1))
-        return co_fail(CO_EINPUT, "trainer.slices: %lld is not a power of two (1, 2, 4, 8 ...)", (long long)s);
-    if (s == 0)
-        s = co_slices_for((uint32_t)batch, stats);
-    int64_t least = stats ? 2 : 1;
-    if (batch / s < least)
-        return co_fail(CO_EINPUT,
-                       "data.batch_size=%lld is too small for %lld slices of at least %lld sample%s%s: take "
-                       "data.batch_size=%lld or more, or fewer trainer.slices",
-                       (long long)batch, (long long)s, (long long)least, least == 1 ? "" : "s",
-                       stats ? " (the model has batch statistics)" : "", (long long)(s * least));
-    if ((batch + s - 1) / s > CO_SLICE_MAX)
-        return co_fail(CO_EINPUT,
-                       "data.batch_size=%lld in %lld slices makes slices of more than %d samples: take more "
-                       "trainer.slices",
-                       (long long)batch, (long long)s, CO_SLICE_MAX);
-    plan->slices = (int)s;
-    plan->batch = (uint32_t)batch;
-    if (plan->ranks > plan->slices)
-        plan->ranks = plan->slices; /* more ranks would be idle; the first screen says so */
+    plan->cut[CUT_FULL] = co_cut_make(plan->batch, plan->batch, plan->slices, stats);
+    plan->cut[CUT_SHORT] =
+        co_cut_make(plan->short_n ? plan->short_n : plan->batch, plan->batch, plan->slices, stats);
     return CO_OK;
-}
-
-static co_err make_trees(co_plan *plan)
-{
-    bool stats = plan->spec.model->batch_stats;
-    co_cut full = co_cut_make(plan->batch, plan->batch, plan->slices, stats);
-    co_cut last = co_cut_make(plan->short_n ? plan->short_n : plan->batch, plan->batch, plan->slices, stats);
-
-    CO_TRY(co_tree_init(&plan->tree[CUT_FULL], &full, plan->ranks));
-    return co_tree_init(&plan->tree[CUT_SHORT], &last, plan->ranks);
 }
 
 /* The memory that a process adds to what it inherits: stack, libc's buffers, the loader; a saver's buffer of
@@ -82,7 +54,7 @@ enum {
 
 static size_t private_plan(const co_plan *plan)
 {
-    size_t now = co_memory_private(), depth = (size_t)(plan->cfg.workers ? plan->cfg.workers + 2 : 1);
+    size_t now = co_memory_private(), depth = (size_t)loader_depth(plan);
     size_t state = plan->spec.ckpt_root ? plan->layout->count * sizeof(float) : 0;
 
     return now + plan->data->shared_bytes + SUPERVISOR_EXTRA + (state < SAVE_BUFFER ? state : SAVE_BUFFER) +
@@ -117,7 +89,7 @@ static void fill_facts(co_plan *plan)
     if (!plan->train.n)
         return;
     facts->epochs = (plan->units.steps + plan->units.steps_per_epoch - 1) / plan->units.steps_per_epoch;
-    const co_cut *cut = &plan->tree[CUT_FULL].cut;
+    const co_cut *cut = &plan->cut[CUT_FULL];
     for (int leaf = 0; leaf < cut->slices; leaf++) {
         uint32_t lo, hi;
         co_cut_range(cut, leaf, &lo, &hi);
@@ -149,10 +121,11 @@ enum {
     EVALS = 1 << 14,
     STEPS = 1 << 15,
     MONITOR = 1 << 16,
-    TREES = 1 << 17,
+    CUTS_MADE = 1 << 17,
     GRAPHS = 1 << 18,
     EVAL_GRAPHS = 1 << 19,
-    RECIPE = 1 << 20
+    RECIPE = 1 << 20,
+    GIVEN = 1 << 21 /* trainer.slices fits the batch, if it is given */
 };
 
 typedef struct decision {
@@ -162,7 +135,6 @@ typedef struct decision {
 
 static co_err find_kernels(co_plan *plan)
 {
-    plan->loss = (co_loss){.label_smoothing = plan->cfg.label_smoothing};
     co_err err = co_kernels_get(&plan->kernels, plan->cfg.kernels);
     return err ? co_fail_in(err, "trainer.kernels") : CO_OK;
 }
@@ -216,12 +188,13 @@ static co_err choose_updates(co_plan *plan)
 }
 
 static const decision to_train[] = {{choose_ranks, TRAINER | DATA_KEYS, RANKS},
-                                    {choose_slices, RANKS | MODEL, SLICES},
-                                    {check_accumulate, TRAINER | SLICES, 0},
+                                    {check_given_slices, RANKS | MODEL, GIVEN},
                                     {find_kernels, TRAINER, KERNELS},
                                     {open_data, DATA_KEYS, DATA},
                                     {check_model, MODEL | DATA, FITS},
                                     {read_start, 0, START},
+                                    {choose_slices, GIVEN | FITS | START, SLICES},
+                                    {check_accumulate, TRAINER | RANKS, 0},
                                     {check_optim, OPTIM_KEYS, OPTIM},
                                     {check_schedule, SCHEDULE_KEYS, SCHEDULE},
                                     {choose_eval, TRAINER | DATA | SLICES | START, EVALS},
@@ -231,8 +204,8 @@ static const decision to_train[] = {{choose_ranks, TRAINER | DATA_KEYS, RANKS},
                                     {choose_plateau, SCHEDULE | DATA, 0},
                                     {make_watch, MONITOR | STEPS, 0},
                                     {check_save_name, MONITOR | STEPS, 0},
-                                    {make_trees, STEPS, TREES},
-                                    {make_train_graphs, KERNELS | FITS | TREES, GRAPHS},
+                                    {make_cuts, STEPS, CUTS_MADE},
+                                    {make_train_graphs, KERNELS | FITS | CUTS_MADE, GRAPHS},
                                     {make_eval_graphs, GRAPHS | EVALS, EVAL_GRAPHS},
                                     {make_order, SLICES | DATA, 0},
                                     {choose_updates, GRAPHS | OPTIM | SCHEDULE | STEPS, RECIPE},
@@ -283,7 +256,9 @@ static co_err decide_all(co_plan *plan, const decision *row, unsigned have, co_m
 /* --- plans ------------------------------------------------------------------------------------------------ */
 static co_err finish_to_train(co_plan *plan)
 {
+    plan->hosts = plan->spec.hosts > 1 ? plan->spec.hosts : 1;
     unit_order_close(&plan->units);
+    CO_TRY(choose_buffers(plan));
     regions_reserve(plan);
     fill_facts(plan);
     plan_lines(plan);
@@ -304,6 +279,7 @@ static co_plan *plan_begin(const co_train_spec *spec)
         return NULL;
     plan->spec = *spec;
     plan->cfg = *spec->cfg;
+    plan->loss = (co_loss){.label_smoothing = plan->cfg.label_smoothing};
     if (plan->cfg.fast_dev_run)
         plan->spec.ckpt_root = NULL;
     return plan;
@@ -362,8 +338,6 @@ void co_plan_free(co_plan *plan)
 {
     if (!plan)
         return;
-    co_tree_fini(&plan->tree[CUT_FULL]);
-    co_tree_fini(&plan->tree[CUT_SHORT]);
     exec_set_fini(&plan->train);
     exec_set_fini(&plan->eval);
     co_order_free(plan->order);

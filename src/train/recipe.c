@@ -201,7 +201,7 @@ co_err check_accumulate(co_plan *plan)
             "trainer.accumulate=%lld: there is nothing to accumulate by hand here. data.batch_size is the "
             "whole batch of a step, and its slices are computed one after another in the memory of one: "
             "give data.batch_size=%lld",
-            (long long)cfg->accumulate, (long long)(cfg->accumulate * plan->batch));
+            (long long)cfg->accumulate, (long long)(cfg->accumulate * cfg->batch_size));
     return CO_OK;
 }
 
