@@ -46,6 +46,8 @@ static void add_data(co_plan *plan)
         data->count[CO_SPLIT_TRAIN], data->count[CO_SPLIT_VAL], data->count[CO_SPLIT_TEST]);
     if (data->io.task == CO_TASK_LM)
         add(facts, "text, %lld tokens", (long long)data->io.classes);
+    else if (data->io.users)
+        add(facts, "ratings of %lld items by %lld users", (long long)data->io.items, (long long)data->io.users);
     else
         add(facts, "sample %s", co_shape_text(shape, sizeof shape, &data->io.x));
     if (data->io.task == CO_TASK_CLASSIFY)

@@ -14,9 +14,8 @@
 
 static outcome run(const char *dir, const char *model, const char *more)
 {
-    outcome o = strcmp(model, "cnn") == 0
-                    ? program_run(dir, CNN "%s", more)
-                    : program_run(dir, LM "%s", test_repo("tests/data/verse.txt"), more);
+    outcome o = strcmp(model, "cnn") == 0 ? program_run(dir, CNN "%s", more)
+                                          : program_run(dir, LM "%s", test_repo("tests/data/verse.txt"), more);
 
     CHECK(o.status == 0, "%s with %s: exit %d\n%s", model, more, o.status, o.out);
     return o;
@@ -67,8 +66,9 @@ TEST_WITHIN(ranks_with_threads_that_are_killed_end_in_the_same_weights, 150)
 
 TEST_WITHIN(steady_steps_of_a_team_allocate_nothing_and_take_no_fault, 120)
 {
-    outcome o = program_run("steady", "data=digits model=cnn model.width=8 optim=adamw trainer.devices=2 "
-                                      "trainer.threads=2 trainer.eval_every=0 test=false trainer.max_epochs=15");
+    outcome o =
+        program_run("steady", "data=digits model=cnn model.width=8 optim=adamw trainer.devices=2 "
+                              "trainer.threads=2 trainer.eval_every=0 test=false trainer.max_epochs=15");
 
     CHECK(o.status == 0 && o.steps == 345, "exit %d\n%s", o.status, o.out);
 #ifdef __SANITIZE_ADDRESS__
@@ -86,7 +86,8 @@ TEST(the_first_screen_and_the_plan_say_how_many_threads_a_rank_has)
         {"trainer.devices=2 trainer.threads=2", "ranks     2 ranks x 2 threads on this host; "},
         {"trainer.devices=1 trainer.threads=3", "ranks     1 rank x 3 threads on this host; "},
         {"trainer.devices=2 trainer.threads=1", "ranks     2 on this host; "},
-        {"trainer.devices=3 trainer.slices=1 trainer.threads=2", "ranks     1 rank x 2 threads: the batch has only "},
+        {"trainer.devices=3 trainer.slices=1 trainer.threads=2",
+         "ranks     1 rank x 2 threads: the batch has only "},
         {"trainer.devices=2 trainer.threads=2 trainer.kernels=far", "ranks     2 on this host; "},
     };
 
@@ -106,8 +107,9 @@ TEST(the_first_screen_and_the_plan_say_how_many_threads_a_rank_has)
 /* auto: the CPUs that one rank cannot use become its threads. */
 TEST(threads_default_to_the_cpus_divided_by_the_ranks)
 {
-    test_run r = test_sh("n=$(nproc); for d in 1 $n; do $COHORT plan data=digits model=mlp trainer.devices=$d "
-                         "--json | grep -o '\"threads\": *[0-9]*' | grep -o '[0-9]*'; done; echo $n");
+    test_run r =
+        test_sh("n=$(nproc); for d in 1 $n; do $COHORT plan data=digits model=mlp trainer.devices=$d "
+                "--json | grep -o '\"threads\": *[0-9]*' | grep -o '[0-9]*'; done; echo $n");
     int one = 0, each = 0, cpus = 0;
 
     CHECK(r.status == 0 && sscanf(r.out, "%d %d %d", &one, &each, &cpus) == 3, "%s", r.out);
