@@ -32,7 +32,7 @@ static double number(const trial *t, const char *key)
 static int ended(co_err err, const char *root)
 {
     if (err) {
-        co_say("cohort: %s (logs in %s)", co_errmsg(), root);
+        co_notice("%s (logs in %s)", co_errmsg(), root);
         return CO_EXIT_FAILED;
     }
     co_fs_remove_tree(root);
