@@ -19,7 +19,7 @@
 #include "base/clock.h"
 #include "base/signal.h"
 
-enum { EXIT_LOST = 1, EXIT_NOT_STARTED = 2, SECOND_MS = 5000 };
+enum { EXIT_LOST = 1, EXIT_NOT_STARTED = 2 };
 
 void conduct_say(conductor *c, const char *fmt, ...)
 {

@@ -16,8 +16,7 @@
 #include "base/clock.h"
 #include "base/fs.h"
 #include "base/json.h"
-
-enum { RENEW_S = 5 };
+#include "track/times_int.h"
 
 /* Cuts the last part off a path, in place; false if there is only one part. */
 static bool cut_last(char *path)

@@ -13,8 +13,7 @@
 
 #include "base/fs.h"
 #include "roster/code.h"
-
-enum { REACH_S = 20 }; /* the host was listening before it showed the code: no need to wait long */
+#include "job/times_int.h"
 
 /* What may differ from host to host. */
 static const char *const own_flags[] = {"--nproc-per-node",
