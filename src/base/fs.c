@@ -6,7 +6,6 @@
  */
 #include "base/fs.h"
 
-#include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <stdatomic.h>
@@ -17,6 +16,7 @@
 #include <unistd.h>
 
 #include "base/alloc.h"
+#include "base/fs_int.h"
 
 static co_err too_long(const char *path, size_t limit)
 {
@@ -252,6 +252,20 @@ static co_err add_name(char ***names, size_t *n, size_t *room, const char *name)
     return CO_OK;
 }
 
+co_err next_entry(const char **name, DIR *dir, const char *path)
+{
+    struct dirent *entry;
+
+    do {
+        errno = 0;
+        entry = readdir(dir);
+    } while (entry && (strcmp(entry->d_name, ".") == 0 || strcmp(entry->d_name, "..") == 0));
+    if (!entry && errno)
+        return co_fail(CO_EIO, "read folder %s: %m", path);
+    *name = entry ? entry->d_name : NULL;
+    return CO_OK;
+}
+
 co_err co_fs_list(char ***names, size_t *n, const char *path)
 {
     char **list = co_alloc(0); /* an empty folder gives an array too */
@@ -261,16 +275,8 @@ co_err co_fs_list(char ***names, size_t *n, const char *path)
 
     if (list && !dir)
         err = co_fail(CO_EIO, "open folder %s: %m", path);
-    while (!err) {
-        errno = 0;
-        struct dirent *entry = readdir(dir);
-        if (!entry && errno)
-            err = co_fail(CO_EIO, "read folder %s: %m", path);
-        if (!entry)
-            break;
-        if (strcmp(entry->d_name, ".") != 0 && strcmp(entry->d_name, "..") != 0)
-            err = add_name(&list, &count, &room, entry->d_name);
-    }
+    for (const char *name; !err && !(err = next_entry(&name, dir, path)) && name;)
+        err = add_name(&list, &count, &room, name);
     if (dir)
         closedir(dir);
     if (err) {
