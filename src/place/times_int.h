@@ -13,7 +13,8 @@ enum {
     TRY_MS = 2000,       /* one address has not answered: the next one is tried */
     RETRY_MS = 30,       /* no address answered: time until the next attempt, in the first second ... */
     RETRY_LATE_MS = 200, /* ... and after it */
-    LOBBY_TURN_MS = 100, /* the longest sleep of a lobby with guests; then guests that took too long are closed */
+    /* the longest sleep of a lobby with guests; then guests that took too long are closed */
+    LOBBY_TURN_MS = 100,
     LOBBY_FULL_MS = 100, /* no descriptor is free for a guest: time until we accept again */
 
     /* PMI. */

@@ -50,6 +50,11 @@ static co_err refuse(const co_plan *plan, int64_t slices)
     return CO_OK;
 }
 
+co_err check_given_slices(co_plan *plan)
+{
+    return plan->cfg.slices > 0 ? refuse(plan, plan->cfg.slices) : CO_OK;
+}
+
 /* The most that a slot of this host needs if the host has leaves [from, to). */
 static int buffers_for(co_plan *plan, co_tree *tree, int from, int to)
 {
