@@ -37,7 +37,8 @@ static size_t span(const co_exchange_map *map, size_t c, size_t *lo)
 /* Where piece number `piece` (of all that come from others) of own chunk c lies. */
 static float *place(const co_deal *deal, const co_exchange_map *map, int piece, size_t c)
 {
-    size_t first = first_own(deal, deal->me, map->chunks), n = first_own(deal, deal->me + 1, map->chunks) - first;
+    size_t first = first_own(deal, deal->me, map->chunks),
+           n = first_own(deal, deal->me + 1, map->chunks) - first;
 
     return map->inbox + ((size_t)piece * n + (c - first)) * map->chunk;
 }
@@ -83,7 +84,8 @@ size_t co_exchange_inbox(size_t chunk, size_t chunks, int hosts, int pieces)
     size_t most = 0;
 
     for (int h = 2; h <= hosts; h++) {
-        size_t own = (chunks + (size_t)h - 1) / (size_t)h, need = own * (size_t)(h - 1) * (size_t)pieces * chunk;
+        size_t own = (chunks + (size_t)h - 1) / (size_t)h,
+               need = own * (size_t)(h - 1) * (size_t)pieces * chunk;
         most = need > most ? need : most;
     }
     return most;

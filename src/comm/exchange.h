@@ -25,11 +25,11 @@
 
 /* What it reads and writes in the arena. */
 typedef struct co_exchange_map {
-    size_t count, chunk, chunks; /* elements of the gradient, of a chunk; chunks */
-    float *sum;                  /* [count] */
-    float *outbox;               /* [pieces][count] */
-    float *inbox;                /* see co_exchange_piece */
-    co_mark *here;               /* [chunks] (turn, 1) */
+    size_t count, chunk, chunks;     /* elements of the gradient, of a chunk; chunks */
+    float *sum;                      /* [count] */
+    float *outbox;                   /* [pieces][count] */
+    float *inbox;                    /* see co_exchange_piece */
+    co_mark *here;                   /* [chunks] (turn, 1) */
     const co_claim *pieced, *summed; /* [chunks] by turn */
 } co_exchange_map;
 
