@@ -99,7 +99,7 @@ double trial_number(const trial *t, const char *key)
 int trial_ended(co_err err, const char *root)
 {
     if (err) {
-        co_say("cohort: %s (logs in %s)", co_errmsg(), root);
+        co_notice("%s (logs in %s)", co_errmsg(), root);
         return CO_EXIT_FAILED;
     }
     co_fs_remove_tree(root);

@@ -272,7 +272,7 @@ static int run_line(training *s, line *l)
     snprintf(lost, sizeof lost, "%s", wrote ? co_errmsg() : "");
     int status = report(s, l, err);
     if (wrote) {
-        co_say("cohort: the record is not whole: %s", lost);
+        co_notice("the record is not whole: %s", lost);
         return status == CO_EXIT_DONE ? CO_EXIT_FAILED : status;
     }
     return status;
@@ -286,7 +286,7 @@ static int show_config(line *l, const char *what, bool resolve)
     co_str text = {0};
 
     if (strcmp(what, "job") != 0) {
-        co_say("cohort: --cfg %s: only --cfg job exists; there is no configuration but the job's", what);
+        co_notice("--cfg %s: only --cfg job exists; there is no configuration but the job's", what);
         return CO_EXIT_USAGE;
     }
     co_err err = co_mistake(&l->mistakes, line_use_continued(l));

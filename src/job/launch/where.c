@@ -66,7 +66,7 @@ static co_err set_conf(co_meet *m, const char *text)
         else if (strcmp(key, "is_host") == 0)
             m->role = strchr("1tTyY", value[0]) && value[0] ? CO_MEET_SERVE : CO_MEET_JOIN;
         else if (!passes(key))
-            co_say("cohort: --rdzv-conf: %s has no effect here and is ignored", key);
+            co_notice("--rdzv-conf: %s has no effect here and is ignored", key);
         at += n + (at[n] == ',');
     }
     return CO_OK;
@@ -146,8 +146,7 @@ static co_err set_host_rank(launch_plan *p, const launch_args *a)
                        a->node_rank);
     CO_TRY(flag_whole(&terms->host_rank, "--node-rank", a->node_rank, 0, terms->max_hosts - 1));
     if (alone)
-        co_say(
-            "cohort: --node-rank=0 without --nnodes: a job of this host alone; --nnodes=N if there are more");
+        co_notice("--node-rank=0 without --nnodes: a job of this host alone; --nnodes=N if there are more");
     return CO_OK;
 }
 
