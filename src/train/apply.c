@@ -183,6 +183,17 @@ static void update(struct rank *rank, size_t c, int64_t step, const decision *de
     }
 }
 
+/* A newcomer applies only to the chunks that it has been given, each from its unit on. */
+static bool holds(const struct rank *rank, size_t c)
+{
+    const co_deal *deal = rank->regions->deal;
+
+    if (deal->whole >> deal->me & 1)
+        return true;
+    uint64_t from = atomic_load_explicit(&rank->regions->fed[c].word, memory_order_acquire) >> 32;
+    return from != 0 && from <= rank->who.unit;
+}
+
 static bool all_applied(struct rank *rank, int64_t step)
 {
     (void)step;
@@ -202,6 +213,11 @@ void apply_chunks(struct rank *rank, int64_t step, const decision *decided)
         if (got == CO_CLAIM_BUSY || got == CO_CLAIM_DONE)
             continue;
         rank_phase(rank, CO_PHASE_APPLY, (uint32_t)c);
+        if (!holds(rank, c)) {
+            co_claim_finish(&rank->regions->apply_claim[c], rank->who);
+            co_event_ring(&rank->regions->ctl->event);
+            continue;
+        }
         if (got == CO_CLAIM_REDO)
             put_back(rank, c);
         fault_point(rank, CO_FAULT_APPLY);

@@ -64,6 +64,28 @@ static void walk_slot(const co_plan *plan, struct walk *walk, struct regions *re
     regions->marks[i] = region(walk, "scratch.marks", plan->sparse ? chunk : 0);
 }
 
+/* What several hosts exchange. Planned for any deal: a host alone may have to hold all leaves. */
+static void walk_wire(const co_plan *plan, struct walk *walk, struct regions *regions)
+{
+    bool several = plan->hosts > 1;
+    size_t pieces = several ? (size_t)co_exchange_pieces(plan->slices) : 0, chunks = several ? plan->chunks : 0;
+    size_t inbox = several ? co_exchange_inbox(plan->chunk, plan->chunks, plan->hosts, (int)pieces) : 0;
+    co_exchange_map *wire = &regions->wire;
+
+    regions->sum = region(walk, "sum", (several ? plan->layout->count : 0) * sizeof(float));
+    wire->outbox = region(walk, "wire.out", pieces * plan->layout->count * sizeof(float));
+    wire->inbox = region(walk, "wire.in", inbox * sizeof(float));
+    wire->here = region(walk, "marks.here", chunks * sizeof *wire->here);
+    regions->piece_claim = region(walk, "marks.piece", chunks * sizeof *regions->piece_claim);
+    regions->fed = region(walk, "marks.fed", chunks * sizeof *regions->fed);
+    wire->sum = regions->sum;
+    wire->pieced = regions->piece_claim;
+    wire->summed = regions->sum_claim;
+    wire->count = plan->layout->count;
+    wire->chunk = plan->chunk;
+    wire->chunks = plan->chunks;
+}
+
 static void walk_all(const co_plan *plan, struct walk *walk, struct regions *regions)
 {
     size_t state = plan->layout->count * sizeof(float);
@@ -75,12 +97,12 @@ static void walk_all(const co_plan *plan, struct walk *walk, struct regions *reg
     regions->state = region(walk, "weights", state);
     for (int j = 0; j < plan->moments; j++)
         regions->moment[j] = region(walk, "moments", state);
-    regions->sum = region(walk, "sum", plan->hosts > 1 ? plan->layout->leaf_count * sizeof(float) : 0);
     for (int j = 0; j <= plan->moments; j++)
         regions->aside[j] = region(walk, "aside", plan->spec.ckpt_root ? state : 0);
     regions->aside_mark = region(walk, "marks.aside", plan->chunks * sizeof *regions->aside_mark);
     regions->sum_claim = region(walk, "marks.sum", plan->chunks * sizeof *regions->sum_claim);
     regions->apply_claim = region(walk, "marks.apply", plan->chunks * sizeof *regions->apply_claim);
+    walk_wire(plan, walk, regions);
     for (int parity = 0; parity < 2; parity++) {
         regions->leaf[parity] = region(walk, "stats.leaf", (size_t)plan->slices * sizeof **regions->leaf);
         regions->norm[parity] = region(walk, "stats.norm", plan->chunks * sizeof **regions->norm);
