@@ -39,8 +39,8 @@ static co_err read_line(arms *a, int argc, char **argv)
         if (!*numbers[i].text)
             continue;
         if (!co_str_to_i64(*numbers[i].text, &n) || n < numbers[i].least || n > numbers[i].most)
-            return co_fail(CO_EINPUT, "bench threads: %s %s is not a number from %lld to %lld", numbers[i].flag,
-                           *numbers[i].text, numbers[i].least, numbers[i].most);
+            return co_fail(CO_EINPUT, "bench threads: %s %s is not a number from %lld to %lld",
+                           numbers[i].flag, *numbers[i].text, numbers[i].least, numbers[i].most);
         *numbers[i].out = (int)n;
     }
     return CO_OK;
@@ -99,7 +99,8 @@ int bench_threads(int argc, char **argv)
                    a.rate[0][i], a.threads, a.rate[1][i], a.ratio[i]);
     }
     if (!err)
-        printf("{\"task\":\"threads\",\"model\":\"resnet18\",\"size\":64,\"batch\":64,\"ranks\":1,\"threads\":%d,"
+        printf("{\"task\":\"threads\",\"model\":\"resnet18\",\"size\":64,\"batch\":64,\"ranks\":1,"
+               "\"threads\":%d,"
                "\"rounds\":%d,\"steps\":%d,\"one_thread_samples_per_s\":%.2f,\"threads_samples_per_s\":%.2f,"
                "\"ratio\":%.3f,\"aim\":1.75,\"weights_sha256\":\"%s\"}\n",
                a.threads, a.rounds, a.steps, median(a.rate[0], a.rounds), median(a.rate[1], a.rounds),
