@@ -7,6 +7,8 @@
  *      with the first and last call that touches it. If the kernels have a memory space of their own,
  *      everything is a buffer, and what the host gives or gets is a list of moves before the first and after
  *      the last call
+ *      A value at home in the leaf also has a twin in the workspace: a run that adds to the leaf writes the
+ *      twin, reads the twin, and adds it to the leaf once
  *   4. plan.c gives the buffers offsets, and the calls are bound to them
  *
  * Compiling leaves the graph unchanged: the operators that differentiation added are removed again, so the
@@ -18,6 +20,7 @@
 struct value { /* by node id; set for roots only */
     bool needed, placed;
     struct place at;
+    int twin; /* number of the buffer that stands for a place in a leaf, or -1 */
 };
 
 struct compile {
@@ -138,8 +141,11 @@ static void place_value(struct compile *c, co_node *root, int call, const char *
     bool outside = host_place(c, root, &host);
 
     v->placed = true;
+    v->twin = -1;
     if (outside && !c->k->space) {
         v->at = host;
+        if (host.base == BASE_LEAF && !(root->op->id == CO_OP_EMBEDDING_GRAD && root->op->attr.sparse))
+            v->twin = add_buffer(c, bytes_of(c, root), call, call, name);
         return;
     }
     int b = add_buffer(c, bytes_of(c, root), call, call, root->kind == NODE_VALUE ? name : root->name);
@@ -153,8 +159,9 @@ static void touch(struct compile *c, co_node *n, int call, const char *name)
     struct value *v = value_of(c, n);
     if (!v->placed)
         place_value(c, root_of(n), call, name);
-    if (v->at.base == BASE_WORK && c->e->buffer[v->at.offset].last < call)
-        c->e->buffer[v->at.offset].last = call;
+    int b = v->at.base == BASE_WORK ? (int)v->at.offset : v->twin;
+    if (b >= 0 && c->e->buffer[b].last < call)
+        c->e->buffer[b].last = call;
 }
 
 /* How many threads share a call. A single number is a reduction, which is never divided. */
@@ -233,8 +240,11 @@ static struct place planned(const struct compile *c, struct place p)
 static struct arg *bind_args(struct compile *c, co_node **n, int count)
 {
     struct arg *a = co_pool_alloc(&c->e->pool, (size_t)count * sizeof *a + 1);
-    for (int i = 0; a && i < count; i++)
-        a[i] = (struct arg){planned(c, value_of(c, n[i])->at), n[i]->dtype, n[i]->shape};
+    for (int i = 0; a && i < count; i++) {
+        const struct value *v = value_of(c, n[i]);
+        struct place twin = {BASE_WORK, v->twin < 0 ? 0 : c->e->buffer[v->twin].offset};
+        a[i] = (struct arg){planned(c, v->at), twin, n[i]->dtype, n[i]->shape};
+    }
     return a;
 }
 
@@ -272,6 +282,27 @@ static void bind_moves(struct compile *c)
         e->put[i].to = planned(c, e->put[i].to);
     for (int i = 0; i < e->n_get; i++)
         e->get[i].from = planned(c, e->get[i].from);
+}
+
+double co_graph_flops(const co_graph *g)
+{
+    double sum = 0;
+
+    for (int i = 0; i < g->n_op; i++) {
+        const struct op_row *row = op_row_of(g->op[i]->id);
+        sum += row && row->flops ? row->flops(g->op[i]) : 0;
+    }
+    return sum;
+}
+
+size_t co_graph_params(const co_graph *g)
+{
+    size_t sum = 0;
+
+    for (int i = 0; i < g->n_entry; i++)
+        if (g->entry[i].e.kind == CO_KIND_PARAM)
+            sum += (size_t)co_shape_count(&g->entry[i].e.shape);
+    return sum;
 }
 
 /* --- the whole --------------------------------------------------------------------------------------- */
@@ -352,6 +383,7 @@ co_err co_exec_new_team(co_exec **out, co_graph *g, const co_kernels *kernels, i
         return CO_ENOMEM;
     co_layout_init(&c.e->layout);
     c.e->space = kernels->space;
+    c.e->real_size = kernels->real_size;
     err = g->training ? graph_differentiate(g) : CO_OK;
     if (!err)
         err = compile(&c, n_op);

@@ -112,6 +112,7 @@ typedef struct co_bases {
     void *output;      /* output_bytes; NULL if the caller does not want it */
     size_t work_bytes; /* of `work`, for the provider's space ops */
     co_team *team;     /* the threads that compute; NULL: the caller alone */
+    bool add;          /* add each finished gradient to what the leaf holds (its sibling), do not store it */
 } co_bases;
 
 typedef struct co_exec_info {
@@ -122,6 +123,9 @@ typedef struct co_exec_info {
     int split_calls;          /* calls that more than one thread computes */
 } co_exec_info;
 
+/* Floating-point operations of the matrix products and convolutions of the forward pass. */
+double co_graph_flops(const co_graph *g);
+size_t co_graph_params(const co_graph *g); /* elements of all parameters */
 /* Differentiates (if training), plans memory by liveness, binds kernels. CO_EINPUT if building the graph
  * failed. */
 co_err co_exec_new(co_exec **out, co_graph *g, const co_kernels *kernels);

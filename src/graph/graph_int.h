@@ -148,7 +148,7 @@ struct place {
 };
 
 struct arg {
-    struct place at;
+    struct place at, twin; /* twin: in the workspace, instead of a place in a leaf that is added to */
     co_dtype dtype;
     co_shape shape;
 };
@@ -178,6 +178,7 @@ struct input {
 struct co_exec {
     co_pool pool;
     const co_space_ops *space;
+    int real_size;
     co_exec_info info;
     co_layout layout;
     struct call *call;

@@ -58,10 +58,57 @@ static void *address(void *const base[BASE_COUNT], struct place at)
     return (char *)base[at.base] + at.offset;
 }
 
-static void resolve(co_arg *to, const struct arg *from, int n, void *const base[BASE_COUNT])
+static void resolve(co_arg *to, const struct arg *from, int n, void *const base[BASE_COUNT], bool add)
 {
-    for (int i = 0; i < n; i++)
-        to[i] = (co_arg){address(base, from[i].at), from[i].dtype, from[i].shape};
+    for (int i = 0; i < n; i++) {
+        bool twin = add && from[i].at.base == BASE_LEAF;
+        to[i] = (co_arg){address(base, twin ? from[i].twin : from[i].at), from[i].dtype, from[i].shape};
+    }
+}
+
+/* dst += src, element by element: a finished gradient into its finished sibling. Row marks are combined. */
+static void add_to(void *dst, const void *src, size_t n, co_dtype dtype, int real_size)
+{
+    if (dtype == CO_U32)
+        for (size_t i = 0; i < n; i++)
+            ((uint32_t *)dst)[i] |= ((const uint32_t *)src)[i];
+    else if (real_size == sizeof(double))
+        for (size_t i = 0; i < n; i++)
+            ((double *)dst)[i] += ((const double *)src)[i];
+    else
+        for (size_t i = 0; i < n; i++)
+            ((float *)dst)[i] += ((const float *)src)[i];
+}
+
+struct addition {
+    const co_exec *e;
+    const struct call *call;
+    void *const *base;
+};
+
+/* Adds thread ith's share of the gradients that a call has made. */
+static void add_share(void *ctx, int ith, int nth)
+{
+    const struct addition *all = ctx;
+
+    for (int i = 0; i < all->call->n_out; i++) {
+        const struct arg *out = &all->call->out[i];
+        size_t size = out->dtype == CO_F32 ? (size_t)all->e->real_size : co_dtype_size(out->dtype);
+        int64_t lo, hi;
+        if (out->at.base != BASE_LEAF)
+            continue;
+        co_share(co_shape_count(&out->shape), ith, nth, &lo, &hi);
+        char *dst = address(all->base, out->at), *src = address(all->base, out->twin);
+        add_to(dst + (size_t)lo * size, src + (size_t)lo * size, (size_t)(hi - lo), out->dtype,
+               all->e->real_size);
+    }
+}
+
+static int threads_of(const struct call *call, const co_team *team)
+{
+    int size = co_team_size(team);
+
+    return call->threads < size ? call->threads : size;
 }
 
 struct whole_call {
@@ -80,8 +127,8 @@ static void run_share(void *ctx, int ith, int nth)
     whole->fn(&share);
 }
 
-static void run_call(const struct call *call, void *const base[BASE_COUNT], const co_run *run, co_team *team,
-                     co_arg out[CO_MAX_OUT])
+static void run_call(const struct call *call, void *const base[BASE_COUNT], const co_run *run,
+                     const co_bases *how, co_arg out[CO_MAX_OUT])
 {
     co_arg in[CO_MAX_IN];
     struct whole_call whole = {.fn = call->fn,
@@ -92,17 +139,35 @@ static void run_call(const struct call *call, void *const base[BASE_COUNT], cons
                                         .n_out = call->n_out,
                                         .scratch = address(base, (struct place){BASE_WORK, call->scratch}),
                                         .run = run}};
-    int size = co_team_size(team);
 
-    resolve(in, call->in, call->n_in, base);
-    resolve(out, call->out, call->n_out, base);
-    co_team_run(team, call->threads < size ? call->threads : size, run_share, &whole);
+    resolve(in, call->in, call->n_in, base, how->add);
+    resolve(out, call->out, call->n_out, base, how->add);
+    co_team_run(how->team, threads_of(call, how->team), run_share, &whole);
 }
 
-static void fetch(const co_exec *e, const struct move *m, void *const base[BASE_COUNT], size_t work_bytes)
+/* A gradient that lies in the provider's space is added to the leaf piece by piece. */
+static void fetch_and_add(const co_exec *e, const struct move *m, void *const base[BASE_COUNT],
+                          size_t work_bytes)
+{
+    double piece[256]; /* aligned for both sizes of an element */
+    char *dst = address(base, m->to), *src = address(base, m->from);
+
+    for (size_t at = 0; at < m->len; at += sizeof piece) {
+        size_t len = m->len - at < sizeof piece ? m->len - at : sizeof piece;
+        e->space->get(base[BASE_WORK], work_bytes, piece, src + at, len);
+        add_to(dst + at, piece, len / (size_t)e->real_size, CO_F32, e->real_size);
+    }
+}
+
+static void fetch(const co_exec *e, const struct move *m, void *const base[BASE_COUNT], size_t work_bytes,
+                  bool add)
 {
     if (!base[m->to.base]) /* the caller does not want the output */
         return;
+    if (add && m->to.base == BASE_LEAF) {
+        fetch_and_add(e, m, base, work_bytes);
+        return;
+    }
     void *dst = address(base, m->to), *src = address(base, m->from);
     if (e->space)
         e->space->get(base[BASE_WORK], work_bytes, dst, src, m->len);
@@ -126,14 +191,17 @@ static void run_all(const co_exec *e, const co_bases *bases, const co_run *run, 
         if (space)
             space->enter(bases->work, bases->work_bytes);
         co_arg out[CO_MAX_OUT];
-        run_call(&e->call[i], base, run, bases->team, out);
+        run_call(&e->call[i], base, run, bases, out);
+        if (bases->add && !space)
+            co_team_run(bases->team, threads_of(&e->call[i], bases->team), add_share,
+                        &(struct addition){e, &e->call[i], base});
         if (w)
             w->after(w->ctx, i, out, e->call[i].n_out);
         if (space)
             space->leave(bases->work, bases->work_bytes);
     }
     for (int i = 0; i < e->n_get; i++)
-        fetch(e, &e->get[i], base, bases->work_bytes);
+        fetch(e, &e->get[i], base, bases->work_bytes, bases->add);
 }
 
 void co_exec_run(const co_exec *e, const co_bases *bases, const co_run *run, _Atomic uint32_t *beat)

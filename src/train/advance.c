@@ -48,11 +48,16 @@ static bool snapshot_is_free(struct rank *rank, int64_t unused)
     return !(atomic_load_explicit(&rank->regions->ctl->snap, memory_order_acquire) & 1);
 }
 
+/* One host's own request is everybody's: it need not wait for the next turn. */
+static bool stops_alone(const struct rank *rank)
+{
+    return rank->regions->deal->hosts == 1 &&
+           atomic_load_explicit(&rank->regions->ctl->stop_request, memory_order_relaxed);
+}
+
 static bool free_or_moved_on(struct rank *rank, int64_t unused)
 {
-    return atomic_load_explicit(&rank->regions->ctl->pc, memory_order_acquire) != rank->pc ||
-           snapshot_is_free(rank, unused) ||
-           atomic_load_explicit(&rank->regions->ctl->stop_request, memory_order_relaxed);
+    return turn_is_over(rank) || snapshot_is_free(rank, unused) || stops_alone(rank);
 }
 
 typedef enum { SAVE_NOT, SAVE_NOW, SAVE_AND_STOP } save_decision;
@@ -97,9 +102,8 @@ static bool long_enough(const co_plan *plan, int64_t step)
 /* Is this state the last to be trained? */
 static bool cut_here(const struct rank *rank, const unit *done, const watch *now)
 {
-    const control *ctl = rank->regions->ctl;
     bool wanted = done->kind == UNIT_VAL     ? now->why != GO_ON
-                  : done->kind == UNIT_TRAIN ? atomic_load_explicit(&ctl->time_is_up, memory_order_relaxed)
+                  : done->kind == UNIT_TRAIN ? (wishes(rank) & WISH_TIME_IS_UP) != 0
                                              : false;
 
     return wanted && long_enough(rank->plan, done->step);
@@ -125,10 +129,10 @@ static uint64_t go_on(struct rank *rank, const unit *done, const decision *decid
     }
     if (next > order.last_unit)
         return cut | PC_END;
-    if (atomic_load_explicit(&ctl->stop_request, memory_order_relaxed))
+    if ((wishes(rank) & WISH_STOP) || stops_alone(rank))
         return cut | PC_STOP;
     save_decision save = SAVE_NOT;
-    if (atomic_load(&ctl->pc) != rank->pc)
+    if (turn_is_over(rank))
         return cut; /* it moved on: what we say does not count */
     if (unit_of(&order, next).kind == UNIT_TEST)
         save = rank->plan->spec.ckpt_root ? save_when_free(rank) : SAVE_NOT; /* the training is done: keep it */
@@ -140,14 +144,15 @@ static uint64_t go_on(struct rank *rank, const unit *done, const decision *decid
 void advance(struct rank *rank, const unit *done, const decision *decided, const watch *now)
 {
     control *ctl = rank->regions->ctl;
-    uint64_t seen = rank->pc;
+    uint64_t gate = done->kind == UNIT_TRAIN ? PC_READY : 0;
+    uint64_t seen = (rank->pc & ~(uint64_t)PC_FROZEN) | gate;
 
     fault_point(rank, CO_FAULT_NONE);
     if (done->kind == UNIT_TRAIN)
         atomic_store_explicit(&ctl->applied[done->step & 1], decided->t, memory_order_relaxed);
     publish(rank, done, decided);
     wait_for(rank, supervisor_keeps_up, 0, CO_PHASE_WAIT);
-    uint64_t next = ((uint64_t)rank->who.unit + 1) << 8 | go_on(rank, done, decided, now);
+    uint64_t next = pc_of(rank->who.unit + 1, pc_redeals(rank->pc), go_on(rank, done, decided, now));
     fault_point(rank, CO_FAULT_NONE);
     if (atomic_compare_exchange_strong_explicit(&ctl->pc, &seen, next, memory_order_acq_rel,
                                                 memory_order_acquire))
@@ -158,13 +163,13 @@ bool evaluation_left(const struct rank *rank)
 {
     uint64_t pc = atomic_load_explicit(&rank->regions->ctl->pc, memory_order_acquire);
 
-    return pc >> 8 == rank->who.unit && (pc & PC_STOP);
+    return !((pc ^ rank->pc) >> 8) && (pc & PC_STOP);
 }
 
 bool leave_evaluation(struct rank *rank)
 {
     control *ctl = rank->regions->ctl;
-    uint64_t seen = rank->pc, stopped = (uint64_t)rank->who.unit << 8 | (rank->pc & PC_CUT) | PC_STOP;
+    uint64_t seen = rank->pc, stopped = pc_of(rank->who.unit, pc_redeals(seen), (seen & PC_CUT) | PC_STOP);
 
     if (!atomic_load_explicit(&ctl->stop_request, memory_order_relaxed))
         return evaluation_left(rank);

@@ -80,11 +80,11 @@ static void update_counter(float *w)
     memcpy(w, &v, sizeof v);
 }
 
-/* Clips each element of the mean gradient to plus or minus clip_value. The result lies in the slot's scratch
- * memory. */
+/* Clips each element of the mean gradient to plus or minus clip_value. The result lies in the slot's memory for
+ * it. */
 static void clip(const struct rank *rank, co_apply *given, float scale)
 {
-    float *to = rank->regions->scratch[rank->who.slot], most = (float)rank->plan->recipe.clip_value;
+    float *to = rank->regions->clipped[rank->who.slot], most = (float)rank->plan->recipe.clip_value;
 
     if (!(most > 0))
         return;
@@ -96,24 +96,22 @@ static void clip(const struct rank *rank, co_apply *given, float scale)
     given->scale = 1;
 }
 
-/* Updates elements [from, to) of a row-sparse entry, row by row; rows without a gradient are skipped. */
-static void update_rows(const struct rank *rank, const co_entry *entry, const float *sum, co_apply *given,
-                        size_t from, size_t to)
+/* Updates elements [from, to) of a row-sparse entry, whose gradient begins at `sum`, row by row; rows without a
+ * gradient, which hold -0.0 only and have no mark, are skipped. */
+static void update_rows(struct rank *rank, const co_entry *entry, const float *sum, const uint32_t *marks,
+                        co_apply *given, size_t from, size_t to)
 {
     const co_optim_def *def = rank->plan->spec.optim;
-    const float *mark = sum + entry->marks_offset;
     float scale = given->scale;
-    size_t width = entry->count / (size_t)entry->shape.d[0];
+    size_t width = entry->count / (size_t)entry->shape.d[0], first = (from - entry->offset) / width;
 
     for (size_t at = from; at < to;) {
         size_t row = (at - entry->offset) / width, end = entry->offset + (row + 1) * width;
-        uint32_t present;
         if (end > to)
             end = to;
-        memcpy(&present, &mark[row], sizeof present);
-        if (present) {
+        if (marks[row - first]) {
             given->w = rank->regions->state + at;
-            given->g = sum + at;
+            given->g = sum + (at - from);
             given->n = end - at;
             for (int j = 0; j < rank->plan->moments; j++)
                 given->m[j] = rank->regions->moment[j] + at;
@@ -124,18 +122,32 @@ static void update_rows(const struct rank *rank, const co_entry *entry, const fl
     }
 }
 
-static void update_param(const struct rank *rank, const co_entry *entry, const float *sum, co_apply *given,
+static void update_param(struct rank *rank, const co_entry *entry, const uint32_t *marks, co_apply *given,
                          size_t from, size_t to)
 {
     if (entry->sparse) {
-        update_rows(rank, entry, sum, given, from, to);
+        update_rows(rank, entry, given->g, marks, given, from, to);
         return;
     }
     clip(rank, given, given->scale);
     rank->plan->spec.optim->apply(rank->plan->spec.optim_cfg, given);
 }
 
-static void update(struct rank *rank, size_t c, const float *sum, const decision *decided)
+/* The marks of the rows of a row-sparse entry that elements [from, to) touch; NULL if it is dense. */
+static const uint32_t *marks_of(struct rank *rank, int64_t step, const co_entry *entry, size_t from, size_t to)
+{
+    if (!entry->sparse)
+        return NULL;
+    size_t width = entry->count / (size_t)entry->shape.d[0], first = (from - entry->offset) / width,
+           last = (to - 1 - entry->offset) / width, n = last - first + 1, lo = entry->marks_offset + first;
+    const float *sum = sum_of_chunk(rank, step, lo, lo + n, CO_ADD_MARKS);
+    uint32_t *marks = rank->regions->marks[rank->who.slot];
+
+    memcpy(marks, sum, n * sizeof *marks);
+    return marks;
+}
+
+static void update(struct rank *rank, size_t c, int64_t step, const decision *decided)
 {
     const co_plan *plan = rank->plan;
     size_t lo, hi = span(plan, c, &lo);
@@ -148,8 +160,9 @@ static void update(struct rank *rank, size_t c, const float *sum, const decision
         if (from >= to)
             continue;
         const param_rule *how = &plan->recipe.rule[i];
+        const uint32_t *marks = marks_of(rank, step, entry, from, to);
         co_apply given = {.w = rank->regions->state + from,
-                          .g = sum + from,
+                          .g = sum_of_chunk(rank, step, from, to, CO_ADD_VALUES),
                           .n = to - from,
                           .scale = decided->scale,
                           .lr = decided->lr * how->rate,
@@ -163,7 +176,7 @@ static void update(struct rank *rank, size_t c, const float *sum, const decision
         else if (entry->kind == CO_KIND_COUNTER)
             update_counter(given.w);
         else if (!how->frozen)
-            update_param(rank, entry, sum, &given, from, to);
+            update_param(rank, entry, marks, &given, from, to);
         if (plan->ema >= 0 && entry->kind != CO_KIND_COUNTER)
             co_ema_apply(rank->regions->moment[plan->ema] + from, rank->regions->state + from, to - from,
                          plan->cfg.ema, decided->t);
@@ -182,7 +195,6 @@ static bool all_applied(struct rank *rank, int64_t step)
 void apply_chunks(struct rank *rank, int64_t step, const decision *decided)
 {
     size_t n = rank->plan->chunks, first = n * rank->who.slot / (size_t)rank->plan->ranks;
-    const float *sum = sum_of_step(rank->plan, rank->regions, step);
 
     for (size_t i = 0; i < n; i++) {
         size_t c = (first + i) % n;
@@ -197,7 +209,7 @@ void apply_chunks(struct rank *rank, int64_t step, const decision *decided)
         fault_point(rank, CO_FAULT_NONE);
         keep_journal(rank, c);
         fault_point(rank, CO_FAULT_NONE);
-        update(rank, c, sum, decided);
+        update(rank, c, step, decided);
         fault_point(rank, CO_FAULT_NONE);
         co_claim_finish(&rank->regions->apply_claim[c], rank->who);
         co_event_ring(&rank->regions->ctl->event);

@@ -38,7 +38,7 @@ static size_t lines(size_t bytes)
  * is cut as its short batch is. */
 static const uint32_t *first_slice(const co_plan *plan, uint32_t *n)
 {
-    const co_cut *cut = &plan->tree[cut_of_step(plan, 1)].cut;
+    const co_cut *cut = &plan->cut[cut_of_step(plan, 1)];
     uint32_t lo = 0, hi = 0;
 
     for (int leaf = 0; leaf < cut->slices && lo == hi; leaf++)

@@ -25,14 +25,14 @@ static double tree_of_leaves(const struct rank *rank, int64_t step, int which, i
     if (n > 1)
         return tree_of_leaves(rank, step, which, from, n / 2) +
                tree_of_leaves(rank, step, which, from + n / 2, n / 2);
-    co_cut_range(&rank->plan->tree[cut_of_step(rank->plan, step)].cut, from, &lo, &hi);
+    co_cut_range(&rank->plan->cut[cut_of_step(rank->plan, step)], from, &lo, &hi);
     const double *stat = (const double *)&rank->regions->leaf[step & 1][from];
     return lo < hi ? stat[which] : 0;
 }
 
 static int first_not_finite(const struct rank *rank, int64_t step)
 {
-    const co_cut *cut = &rank->plan->tree[cut_of_step(rank->plan, step)].cut;
+    const co_cut *cut = &rank->plan->cut[cut_of_step(rank->plan, step)];
 
     for (int i = 0; i < rank->plan->slices; i++) {
         uint32_t lo, hi;

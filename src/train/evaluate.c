@@ -100,7 +100,7 @@ void note_choices(const co_plan *plan, uint32_t item, const float *logits, const
 static bool all_evaluated(struct rank *rank, int64_t split)
 {
     for (uint32_t i = rank->plan->eval_items[split]; i-- > 0;)
-        if (!co_claim_is_done(&rank->regions->eval_claim[i], rank->who.unit))
+        if (!co_claim_is_done(&rank->regions->eval_claim[i], rank->turn))
             return false;
     return true;
 }
@@ -137,7 +137,7 @@ bool evaluate_items(struct rank *rank, co_split split)
     for (uint32_t i = 0; i < rank->plan->eval_items[split]; i++) {
         if (leave_evaluation(rank))
             return false;
-        co_claimed got = co_claim_take(&rank->regions->eval_claim[i], rank->who);
+        co_claimed got = co_claim_take(&rank->regions->eval_claim[i], turn_of(rank));
         if (got == CO_CLAIM_BUSY || got == CO_CLAIM_DONE)
             continue;
         rank_phase(rank, CO_PHASE_EVAL, i);
@@ -154,7 +154,7 @@ bool evaluate_items(struct rank *rank, co_split split)
         if (choices)
             note_choices(rank->plan, i, bases.output, bases.input, rank->regions->choice);
         fault_point(rank, CO_FAULT_NONE);
-        co_claim_finish(&rank->regions->eval_claim[i], rank->who);
+        co_claim_finish(&rank->regions->eval_claim[i], turn_of(rank));
         co_event_ring(&rank->regions->ctl->event);
     }
     wait_for(rank, evaluated_or_left, split, CO_PHASE_WAIT);

@@ -101,9 +101,9 @@ static co_err add_cut(co_plan *plan, const co_cut *cut)
 
 co_err make_train_graphs(co_plan *plan)
 {
-    CO_TRY(add_cut(plan, &plan->tree[CUT_FULL].cut));
+    CO_TRY(add_cut(plan, &plan->cut[CUT_FULL]));
     if (plan->short_n)
-        CO_TRY(add_cut(plan, &plan->tree[CUT_SHORT].cut));
+        CO_TRY(add_cut(plan, &plan->cut[CUT_SHORT]));
     plan->layout = co_exec_layout(plan->train.e[0].exec);
     return CO_OK;
 }

@@ -49,7 +49,7 @@ static const uint32_t *slice_ids(const co_plan *plan, int64_t step, int slice, i
 {
     uint32_t lo, hi;
 
-    co_cut_range(&plan->tree[cut_of_step(plan, step)].cut, slice, &lo, &hi);
+    co_cut_range(&plan->cut[cut_of_step(plan, step)], slice, &lo, &hi);
     *n = (int)(hi - lo);
     return ids_of_step(plan, step) + lo;
 }

@@ -32,42 +32,13 @@ static co_err choose_ranks(co_plan *plan)
     return CO_OK;
 }
 
-static co_err choose_slices(co_plan *plan)
-{
-    int64_t s = plan->cfg.slices, batch = plan->cfg.batch_size;
-    bool stats = plan->spec.model->batch_stats;
-
-    if (s & (s - 1))
-        return co_fail(CO_EINPUT, "trainer.slices: %lld is not a power of two (1, 2, 4, 8 ...)", (long long)s);
-    if (s == 0)
-        s = co_slices_for((uint32_t)batch, stats);
-    int64_t least = stats ? 2 : 1;
-    if (batch / s < least)
-        return co_fail(CO_EINPUT,
-                       "data.batch_size=%lld is too small for %lld slices of at least %lld sample%s%s: take "
-                       "data.batch_size=%lld or more, or fewer trainer.slices",
-                       (long long)batch, (long long)s, (long long)least, least == 1 ? "" : "s",
-                       stats ? " (the model has batch statistics)" : "", (long long)(s * least));
-    if ((batch + s - 1) / s > CO_SLICE_MAX)
-        return co_fail(CO_EINPUT,
-                       "data.batch_size=%lld in %lld slices makes slices of more than %d samples: take more "
-                       "trainer.slices",
-                       (long long)batch, (long long)s, CO_SLICE_MAX);
-    plan->slices = (int)s;
-    plan->batch = (uint32_t)batch;
-    if (plan->ranks > plan->slices)
-        plan->ranks = plan->slices; /* more ranks would be idle; the first screen says so */
-    return CO_OK;
-}
-
-static co_err make_trees(co_plan *plan)
+static void make_cuts(co_plan *plan)
 {
     bool stats = plan->spec.model->batch_stats;
-    co_cut full = co_cut_make(plan->batch, plan->batch, plan->slices, stats);
-    co_cut last = co_cut_make(plan->short_n ? plan->short_n : plan->batch, plan->batch, plan->slices, stats);
 
-    CO_TRY(co_tree_init(&plan->tree[CUT_FULL], &full, plan->ranks));
-    return co_tree_init(&plan->tree[CUT_SHORT], &last, plan->ranks);
+    plan->cut[CUT_FULL] = co_cut_make(plan->batch, plan->batch, plan->slices, stats);
+    plan->cut[CUT_SHORT] =
+        co_cut_make(plan->short_n ? plan->short_n : plan->batch, plan->batch, plan->slices, stats);
 }
 
 /* The memory that a process adds to what it inherits: stack, libc's buffers, the loader; a saver's buffer of
@@ -82,7 +53,7 @@ enum {
 
 static size_t private_plan(const co_plan *plan)
 {
-    size_t now = co_memory_private(), depth = (size_t)(plan->cfg.workers ? plan->cfg.workers + 2 : 1);
+    size_t now = co_memory_private(), depth = (size_t)loader_depth(plan);
     size_t state = plan->spec.ckpt_root ? plan->layout->count * sizeof(float) : 0;
 
     return now + plan->data->shared_bytes + SUPERVISOR_EXTRA + (state < SAVE_BUFFER ? state : SAVE_BUFFER) +
@@ -117,7 +88,7 @@ static void fill_facts(co_plan *plan)
     if (!plan->train.n)
         return;
     facts->epochs = (plan->units.steps + plan->units.steps_per_epoch - 1) / plan->units.steps_per_epoch;
-    const co_cut *cut = &plan->tree[CUT_FULL].cut;
+    const co_cut *cut = &plan->cut[CUT_FULL];
     for (int leaf = 0; leaf < cut->slices; leaf++) {
         uint32_t lo, hi;
         co_cut_range(cut, leaf, &lo, &hi);
@@ -143,8 +114,8 @@ static co_err make_parts(co_plan *plan)
 static co_err make_to_train(co_plan *plan)
 {
     CO_TRY(choose_ranks(plan));
-    CO_TRY(choose_slices(plan));
     CO_TRY(make_parts(plan));
+    CO_TRY(choose_slices(plan));
     if (plan->spec.optim->check)
         CO_TRY(plan->spec.optim->check(plan->spec.optim_cfg));
     if (plan->spec.schedule && plan->spec.schedule->check)
@@ -153,7 +124,7 @@ static co_err make_to_train(co_plan *plan)
     CO_TRY(choose_steps(plan));
     CO_TRY(make_watch(plan));
     CO_TRY(check_save_name(plan));
-    CO_TRY(make_trees(plan));
+    make_cuts(plan);
     CO_TRY(make_train_graphs(plan));
     CO_TRY(make_eval_graphs(plan));
     CO_TRY(co_order_new(&plan->order, plan->data, CO_SPLIT_TRAIN, plan->batch, (uint64_t)plan->cfg.seed,
@@ -164,9 +135,11 @@ static co_err make_to_train(co_plan *plan)
     plan->chunk = co_layout_chunk(plan->layout);
     plan->chunks = co_layout_chunks(plan->layout);
     plan->sparse = plan->layout->leaf_count > plan->layout->count;
+    plan->hosts = plan->spec.hosts > 1 ? plan->spec.hosts : 1;
     CO_TRY(check_resume(plan));
     CO_TRY(check_weights(plan));
     unit_order_close(&plan->units);
+    CO_TRY(choose_buffers(plan));
     regions_reserve(plan);
     fill_facts(plan);
     plan_lines(plan);
@@ -220,8 +193,6 @@ void co_plan_free(co_plan *plan)
 {
     if (!plan)
         return;
-    co_tree_fini(&plan->tree[CUT_FULL]);
-    co_tree_fini(&plan->tree[CUT_SHORT]);
     exec_set_fini(&plan->train);
     exec_set_fini(&plan->eval);
     co_order_free(plan->order);

@@ -56,7 +56,9 @@ struct co_plan {
     uint64_t max_time_ns;
     int ranks, slices;
     uint32_t batch, short_n; /* samples of a whole batch, of the last one of an epoch (0: all are whole) */
-    co_tree tree[CUTS];
+    co_cut cut[CUTS];
+    int hosts;     /* members of the largest view; 1: this host alone */
+    int n_buffers; /* leaf buffers of a slot, for the worst deal */
     uint32_t eval_count[CO_SPLIT_COUNT], eval_items[CO_SPLIT_COUNT], max_items;
     recipe recipe;
     monitors monitors;
@@ -78,9 +80,16 @@ bool must_stop(const co_plan *plan, double bad);
  * read. */
 bool must_stop_eval(const co_plan *plan, double bad, double count);
 
+/* regions.c: slices that a loader keeps ready, and the room of one */
+int loader_depth(const co_plan *plan);
+size_t loader_slot_bytes(const co_plan *plan);
+
 /* lengths.c */
 co_err choose_eval(co_plan *plan);  /* samples of each split that are evaluated */
 co_err choose_steps(co_plan *plan); /* needs the former */
+/* slices.c */
+co_err choose_slices(co_plan *plan);  /* needs the data */
+co_err choose_buffers(co_plan *plan); /* leaf buffers for the worst deal */
 /* resume.c */
 co_err check_weights(const co_plan *plan);
 co_err check_resume(const co_plan *plan);

@@ -72,14 +72,28 @@ static void count_data(struct rank *rank)
     atomic_store_explicit(&rank->me->augment_ns, t.augment_ns, memory_order_relaxed);
 }
 
+/* Up to the gate. READY already: a predecessor was past it, or another host gave the sum. False: the turn is
+ * over. */
+static bool up_to_the_gate(struct rank *rank, const unit *open, uint64_t *t0)
+{
+    bool ready = rank->pc & PC_READY;
+
+    if (!ready && !leaves(rank, open->step))
+        return false;
+    *t0 = co_now_ns();
+    if (!ready && !sum_chunks(rank, open->step))
+        return false;
+    rank->phase_ns = co_now_ns() - *t0;
+    return ready || pass_gate(rank);
+}
+
 static void train_unit(struct rank *rank, const unit *open)
 {
     decision d;
+    uint64_t t0;
 
-    leaves(rank, open->step);
-    uint64_t t0 = co_now_ns();
-    sum_chunks(rank, open->step);
-    rank->phase_ns = co_now_ns() - t0;
+    if (!up_to_the_gate(rank, open, &t0))
+        return;
     decide(rank, open->step, &d);
     if (d.apply)
         apply_chunks(rank, open->step, &d);
@@ -123,7 +137,13 @@ void rank_loop(struct rank *rank)
         rank->pc = atomic_load_explicit(&rank->regions->ctl->pc, memory_order_acquire);
         if (rank->pc & (PC_STOP | PC_END | PC_FAIL))
             break;
-        rank->who.unit = (uint32_t)(rank->pc >> 8);
+        rank->who.unit = pc_unit(rank->pc);
+        rank->turn = pc_turn(rank->pc);
+        if (rank->pc & PC_FROZEN) {
+            wait_at_gate(rank);
+            continue;
+        }
+        follow_deal(rank);
         if (rank->pc & PC_CUT) /* remembered before anybody can go on to the next unit */
             atomic_compare_exchange_strong(&rank->regions->ctl->cut, &(uint64_t){0}, rank->who.unit);
         unit open = unit_now(rank->plan, rank->regions->ctl, rank->who.unit);
@@ -149,7 +169,12 @@ co_err rank_open(struct rank *rank, co_plan *plan, struct regions *regions, int 
                           .who = {.slot = (uint32_t)slot, .inc = inc},
                           .bell = bell};
     rank->spin = plan->ranks <= co_cpus_usable() ? SPIN : 0;
-    rank->who.unit = (uint32_t)(atomic_load(&regions->ctl->pc) >> 8);
+    rank->pc = atomic_load(&regions->ctl->pc);
+    rank->who.unit = pc_unit(rank->pc);
+    rank->turn = pc_turn(rank->pc);
+    for (int cut = 0; cut < CUTS; cut++)
+        CO_TRY(co_tree_init(&rank->tree[cut], plan->ranks));
+    follow_deal(rank);
     rank->work_bytes = train > eval ? train : eval;
     rank->work = regions->work[slot];
     rank->waited_ns = atomic_load(&rank->me->wait_ns);
@@ -168,6 +193,8 @@ void rank_close(struct rank *rank)
 {
     co_loader_stop(rank->loader);
     co_free(rank->jobs);
+    for (int cut = 0; cut < CUTS; cut++)
+        co_tree_fini(&rank->tree[cut]);
     if (rank->plan->kernels->space)
         rank->plan->kernels->space->close(rank->work, rank->work_bytes);
 }

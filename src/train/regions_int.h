@@ -14,7 +14,7 @@
 
 /* One rank's place. Only the rank that holds the slot writes it. */
 typedef struct rank_slot {
-    _Alignas(64) co_mark progress; /* operations of the fold done */
+    _Alignas(64) co_mark progress; /* (turn, 1): all leaves of this turn are done */
     _Alignas(64) co_mark journal;  /* (unit, chunk + 1): the journal holds the old bytes of that chunk */
     co_record record;
     _Atomic uint64_t allocs, faults;                          /* since warm-up */
@@ -38,11 +38,12 @@ typedef struct chunk_stat {
 /* Pointers into the arena, the same in every process. */
 struct regions {
     control *ctl;
+    co_deal *deal;
     rank_slot *slots; /* [ranks] */
     float *state, *moment[CO_MAX_MOMENTS], *sum;
     float *aside[CO_MAX_MOMENTS + 1];
     co_mark *aside_mark;                  /* [chunks] */
-    co_claim *sum_claim, *apply_claim;    /* [chunks + 1], [chunks] */
+    co_claim *sum_claim, *apply_claim;    /* [chunks], [chunks] */
     leaf_stat *leaf[2];                   /* by step parity: [slices] */
     chunk_stat *norm[2];                  /* by step parity: [chunks] */
     co_claim *eval_claim;                 /* [max_items] */
@@ -52,13 +53,13 @@ struct regions {
     int32_t *choice; /* [test samples][2]: the likeliest class, and the right one */
     float *eval_output[CO_MAX_SLOTS];
     char *work[CO_MAX_SLOTS], *input[CO_MAX_SLOTS], *eval_input[CO_MAX_SLOTS];
-    float *journal[CO_MAX_SLOTS], *scratch[CO_MAX_SLOTS];
+    float *journal[CO_MAX_SLOTS], *scratch[CO_MAX_SLOTS], *clipped[CO_MAX_SLOTS];
+    uint32_t *marks[CO_MAX_SLOTS];
 };
 
 void regions_reserve(co_plan *plan);                       /* lays out the arena */
 void regions_bind(co_plan *plan, struct regions *regions); /* after it is open */
 float *leaf_buffer_of(const co_plan *plan, const struct regions *regions, int slot, int i);
-const float *sum_of_step(const co_plan *plan, const struct regions *regions, int64_t step);
 
 /* state.c */
 co_err open_state(co_plan *plan); /* the arena, with the first state (or the checkpoint's) and pc in it */

@@ -2,7 +2,8 @@
  * measures each chunk: its squares, and whether all its numbers are finite.
  *
  * Any free rank claims the next chunk. The partial sums are only read, so a chunk whose rank died is simply
- * summed again.
+ * summed again. On one host the sum is not kept: whoever applies a chunk adds it up again, with the same bits.
+ * Several hosts exchange it (exchange.c), and each keeps the whole.
  */
 #include "train/rank_int.h"
 
@@ -18,8 +19,19 @@ static const float *buffer_of(void *ctx, int slot, int i)
     return leaf_buffer_of(rank->plan, rank->regions, slot, i);
 }
 
-/* Elements [lo, hi) of the sum. Only trained parameters count for the norm; running statistics must be finite
- * too. */
+const float *sum_of_chunk(struct rank *rank, int64_t step, size_t lo, size_t hi, co_add_kind kind)
+{
+    const co_tree *tree = &rank->tree[cut_of_step(rank->plan, step)];
+    const co_sources from = {.buffer = buffer_of, .ctx = rank};
+
+    if (rank->regions->deal->hosts > 1)
+        return rank->regions->sum + lo;
+    return co_tree_node(tree, kind, __builtin_ctz((unsigned)tree->slices), 0, lo, hi, &from,
+                        rank->regions->scratch[rank->who.slot]);
+}
+
+/* Elements [lo, hi) of the sum, which begin at `sum`. Only trained parameters count for the norm; running
+ * statistics must be finite too. */
 static chunk_stat measure(const co_plan *plan, const float *sum, size_t lo, size_t hi)
 {
     const co_layout *layout = plan->layout;
@@ -32,7 +44,7 @@ static chunk_stat measure(const co_plan *plan, const float *sum, size_t lo, size
         size_t to = entry->offset + entry->count < hi ? entry->offset + entry->count : hi;
         if (from >= to || entry->kind == CO_KIND_COUNTER || plan->recipe.rule[i].frozen)
             continue;
-        double s = co_sum_squares(sum + from, to - from, &finite);
+        double s = co_sum_squares(sum + (from - lo), to - from, &finite);
         if (entry->kind == CO_KIND_PARAM)
             squares += s;
     }
@@ -42,52 +54,36 @@ static chunk_stat measure(const co_plan *plan, const float *sum, size_t lo, size
 static void sum_chunk(struct rank *rank, int64_t step, size_t c)
 {
     const co_plan *plan = rank->plan;
-    const co_tree *tree = &plan->tree[cut_of_step(plan, step)];
-    bool marks = c == plan->chunks;
-    size_t lo = marks ? plan->layout->count : c * plan->chunk;
-    size_t hi = marks                                    ? plan->layout->leaf_count
-                : lo + plan->chunk < plan->layout->count ? lo + plan->chunk
-                                                         : plan->layout->count;
-    int slot, i;
+    size_t lo = c * plan->chunk, end = plan->layout->count,
+           hi = lo + plan->chunk < end ? lo + plan->chunk : end;
 
-    if (!co_tree_root(tree, &slot, &i))
-        for (size_t at = lo; at < hi; at += plan->chunk) /* the marks may be longer than a chunk's scratch */
-            co_tree_sum(tree, marks ? CO_ADD_MARKS : CO_ADD_VALUES, at,
-                        at + plan->chunk < hi ? at + plan->chunk : hi, buffer_of, rank, rank->regions->sum,
-                        rank->regions->scratch[rank->who.slot]);
-    if (!marks)
-        rank->regions->norm[step & 1][c] = measure(plan, sum_of_step(plan, rank->regions, step), lo, hi);
+    rank->regions->norm[step & 1][c] = measure(plan, sum_of_chunk(rank, step, lo, hi, CO_ADD_VALUES), lo, hi);
 }
 
-static size_t chunks_to_sum(const co_plan *plan)
+static bool all_summed(struct rank *rank, int64_t unused)
 {
-    return plan->chunks + (plan->sparse ? 1 : 0);
-}
-
-static bool all_summed(struct rank *rank, int64_t step)
-{
-    (void)step;
-    for (size_t c = chunks_to_sum(rank->plan); c-- > 0;)
-        if (!co_claim_is_done(&rank->regions->sum_claim[c], rank->who.unit))
+    (void)unused;
+    for (size_t c = rank->plan->chunks; c-- > 0;)
+        if (!co_claim_is_done(&rank->regions->sum_claim[c], rank->turn))
             return false;
-    return true;
+    return all_wished(rank);
 }
 
-void sum_chunks(struct rank *rank, int64_t step)
+bool sum_chunks(struct rank *rank, int64_t step)
 {
-    size_t n = chunks_to_sum(rank->plan), first = n * rank->who.slot / (size_t)rank->plan->ranks;
+    size_t n = rank->plan->chunks, first = n * rank->who.slot / (size_t)rank->plan->ranks;
 
     for (size_t i = 0; i < n; i++) {
         size_t c = (first + i) % n;
-        co_claimed got = co_claim_take(&rank->regions->sum_claim[c], rank->who);
+        co_claimed got = co_claim_take(&rank->regions->sum_claim[c], turn_of(rank));
         if (got == CO_CLAIM_BUSY || got == CO_CLAIM_DONE)
             continue;
         rank_phase(rank, CO_PHASE_SUM, (uint32_t)c);
         fault_point(rank, CO_FAULT_SUM);
         sum_chunk(rank, step, c);
         fault_point(rank, CO_FAULT_NONE);
-        co_claim_finish(&rank->regions->sum_claim[c], rank->who);
+        co_claim_finish(&rank->regions->sum_claim[c], turn_of(rank));
         co_event_ring(&rank->regions->ctl->event);
     }
-    wait_for(rank, all_summed, step, CO_PHASE_WAIT);
+    return wait_for(rank, all_summed, 0, CO_PHASE_WAIT);
 }

@@ -172,7 +172,7 @@ static size_t private_memory(const struct run *run)
 /* No chunk of the open step was touched: the state is wholly that of the step before. */
 static bool state_is_whole(const struct run *run)
 {
-    uint32_t open = (uint32_t)(atomic_load(&run->regions->ctl->pc) >> 8);
+    uint32_t open = pc_unit(atomic_load(&run->regions->ctl->pc));
 
     for (size_t c = 0; c < run->plan->chunks; c++)
         if ((uint32_t)(atomic_load(&run->regions->apply_claim[c].word) >> 32) >= open)
@@ -212,7 +212,7 @@ static void close_books(struct supervisor *super)
 static void blame_unit(struct supervisor *super, uint64_t pc)
 {
     const struct run *run = &super->run;
-    uint32_t n = (uint32_t)(pc >> 8) - 1;
+    uint32_t n = pc_unit(pc) - 1;
     unit failed = unit_now(run->plan, run->regions->ctl, n);
     const result *published = &run->regions->ctl->ring[n % RING];
     uint64_t bad = atomic_load(&published->bad);

@@ -191,7 +191,7 @@ void choose_test(struct supervisor *super)
     struct best_reader *reader = &super->reader;
     control *ctl = run->regions->ctl;
     uint64_t pc = atomic_load_explicit(&ctl->pc, memory_order_acquire);
-    unit now = unit_now(run->plan, ctl, (uint32_t)(pc >> 8));
+    unit now = unit_now(run->plan, ctl, pc_unit(pc));
     int64_t best = super->results.seen.best_step;
 
     if (reader->child.pid) {
@@ -199,7 +199,8 @@ void choose_test(struct supervisor *super)
         return;
     }
     if (atomic_load(&ctl->test_of) != TEST_UNDECIDED || pc & (PC_STOP | PC_END | PC_FAIL) ||
-        now.kind != UNIT_TEST || !aside_is_free(ctl, pc >> 8) || atomic_load(&ctl->consumed) + 1 < pc >> 8)
+        now.kind != UNIT_TEST || !aside_is_free(ctl, pc_unit(pc)) ||
+        atomic_load(&ctl->consumed) + 1 < pc_unit(pc))
         return;
     run->out->tested_step = now.step;
     run->out->tested_best = best == now.step;

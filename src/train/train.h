@@ -109,6 +109,7 @@ typedef struct co_train_spec {
     const char *ckpt_root; /* where checkpoints go; NULL: none are written */
     const char *resume;    /* checkpoint folder to start from; NULL: from the beginning */
     const char *log_dir;   /* a file per rank; NULL: none */
+    int hosts;             /* members of the largest view; 0 or 1: this host alone */
     int helpers; /* processes that the caller forks beside the ranks: only their memory is planned */
 } co_train_spec;
 

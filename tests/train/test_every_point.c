@@ -125,13 +125,13 @@ static int run(const stage *g, const course *c, int first, int second)
         CHECK_OK(co_crew_turn(crew, 1, NULL, 0));
         stage_attend(c, s.plan, what);
         CHECK((double)co_now_ns() * 1e-9 < end, "%s: hangs at unit %u", what,
-              (unsigned)(atomic_load(&s.plan->regions->ctl->pc) >> 8));
+              pc_unit(atomic_load(&s.plan->regions->ctl->pc)));
     }
     stage_attend(c, s.plan, what);
     co_crew_free(crew);
     int points = atomic_load(&fate->count), want = (first && first <= points) + (second && second <= points);
     CHECK(s.deaths == want, "%s: %d deaths", what, s.deaths);
-    CHECK(atomic_load(&s.plan->regions->ctl->pc) >> 8 == (uint64_t)c->units + 1, "%s: not all units", what);
+    CHECK(pc_unit(atomic_load(&s.plan->regions->ctl->pc)) == (uint32_t)c->units + 1, "%s: not all units", what);
     course_check_state(c, s.plan, c->steps, what);
     co_plan_free(s.plan);
     return points;
