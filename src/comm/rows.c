@@ -17,6 +17,7 @@
 
 /* A key is | row 32 | part 8 | place 24 |. */
 enum { PLACE_BITS = 24, LEVELS = 9 };
+_Static_assert(CO_ROWS_MOST == 1 << PLACE_BITS, "a place fits in a key");
 
 size_t co_rows_scratch(size_t total, size_t width)
 {

@@ -12,6 +12,8 @@
 
 #include "tensor/rows.h"
 
+enum { CO_ROWS_MOST = 1 << 24 }; /* rows in one part */
+
 typedef struct co_rows_of {
     co_rows rows;
     int leaf; /* the first leaf below the node */

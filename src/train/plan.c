@@ -134,7 +134,7 @@ static co_err make_to_train(co_plan *plan)
     CO_TRY(make_recipe(plan));
     plan->chunk = co_layout_chunk(plan->layout);
     plan->chunks = co_layout_chunks(plan->layout);
-    plan->sparse = plan->layout->leaf_count > plan->layout->count;
+    CO_TRY(plan_rows(plan));
     plan->hosts = plan->spec.hosts > 1 ? plan->spec.hosts : 1;
     CO_TRY(check_resume(plan));
     CO_TRY(check_weights(plan));

@@ -54,16 +54,26 @@ static chunk_stat measure(const co_plan *plan, const float *sum, size_t lo, size
 static void sum_chunk(struct rank *rank, int64_t step, size_t c)
 {
     const co_plan *plan = rank->plan;
-    size_t lo = c * plan->chunk, end = plan->layout->count,
+    size_t lo = c * plan->chunk, end = plan->layout->dense,
            hi = lo + plan->chunk < end ? lo + plan->chunk : end;
 
+    if (c >= plan->chunks) {
+        sum_rows(rank, step, (int)(c - plan->chunks));
+        return;
+    }
     rank->regions->norm[step & 1][c] = measure(plan, sum_of_chunk(rank, step, lo, hi, CO_ADD_VALUES), lo, hi);
+}
+
+/* The chunks of the dense part, then the lists of rows. */
+static size_t parts_to_sum(const co_plan *plan)
+{
+    return plan->chunks + (size_t)plan->rows.n;
 }
 
 static bool all_summed(struct rank *rank, int64_t unused)
 {
     (void)unused;
-    for (size_t c = rank->plan->chunks; c-- > 0;)
+    for (size_t c = parts_to_sum(rank->plan); c-- > 0;)
         if (!co_claim_is_done(&rank->regions->sum_claim[c], rank->turn))
             return false;
     return all_wished(rank);
@@ -71,7 +81,7 @@ static bool all_summed(struct rank *rank, int64_t unused)
 
 bool sum_chunks(struct rank *rank, int64_t step)
 {
-    size_t n = rank->plan->chunks, first = n * rank->who.slot / (size_t)rank->plan->ranks;
+    size_t n = parts_to_sum(rank->plan), first = n * rank->who.slot / (size_t)rank->plan->ranks;
 
     for (size_t i = 0; i < n; i++) {
         size_t c = (first + i) % n;
