@@ -70,8 +70,8 @@ int co_bench_run(int argc, char **argv)
         return CO_EXIT_DONE;
     }
     const char *near = co_str_nearest(argv[1], names, n);
-    co_say("cohort: no bench \"%s\"%s%s%s", argv[1], near ? "; did you mean " : "", near ? near : "",
-           near ? "?" : "");
+    co_notice("no bench \"%s\"%s%s%s", argv[1], near ? "; did you mean " : "", near ? near : "",
+              near ? "?" : "");
     show_benches(stderr);
     return CO_EXIT_USAGE;
 }

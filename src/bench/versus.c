@@ -392,7 +392,7 @@ int bench_versus(int argc, char **argv)
     if (!err)
         err = measure(v);
     if (err)
-        co_say("cohort: %s (logs in %s)", co_errmsg(), v->root);
+        co_notice("%s (logs in %s)", co_errmsg(), v->root);
     else {
         report(v);
         co_fs_remove_tree(v->root);

@@ -25,6 +25,7 @@ static const struct {
                {"marks", "who does what, and what is done"},
                {"stats", "losses, metrics and norms"},
                {"control", "the unit in progress, and results on their way"},
+               {"deal", "which rank has which leaves"},
                {"slots", "each rank's progress and flight record"},
                {"choices", "predicted and right classes of the test"}};
 

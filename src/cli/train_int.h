@@ -125,7 +125,7 @@ co_err tune_record(training *s); /* curve and rate: lr_find.svg, lr_find.csv, an
 void tune_free(training *s);
 
 /* sweep.c: `cohort train -m`. The exit status. */
-int sweep_run(const line *l);
+int sweep_run(line *l);
 #define SWEEP_JOB "COHORT_SWEEP_JOB" /* in the environment of each of its jobs */
 
 #endif

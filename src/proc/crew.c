@@ -22,6 +22,7 @@
 
 #include "base/alloc.h"
 #include "base/clock.h"
+#include "base/fs.h"
 #include "proc/look.h"
 
 struct member {
@@ -85,14 +86,16 @@ static void become_child(pid_t parent)
 static void log_to(const char *dir, int slot)
 {
     char host[64] = "host", path[4096];
+    int fd;
 
     if (!dir)
         return;
     gethostname(host, sizeof host - 1);
     snprintf(path, sizeof path, "%s/%s-%d.log", dir, host, slot);
-    int fd = open(path, O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC, 0644);
-    if (fd < 0)
-        return; /* a missing log must not stop a rank */
+    if (co_fs_open_log(&fd, path) != CO_OK) { /* a missing log must not stop a rank */
+        dprintf(STDERR_FILENO, "cohort: rank %d writes here: %s\n", slot, co_errmsg());
+        return;
+    }
     dup2(fd, STDERR_FILENO);
     close(fd);
 }

@@ -7,7 +7,7 @@
 
 #include "proc/look.h"
 
-/* All times of guards and of the anchor; those of a crew are in crew.h. */
+/* All times of guards, of the anchor and of signals; those of a crew are in crew.h. */
 enum {
     LINGER_MS = 250,       /* how long processes that a worker left may run before they get SIGTERM */
     LEFT_BEHIND_MS = 5000, /* from that SIGTERM to SIGKILL */
@@ -15,7 +15,8 @@ enum {
     HOPELESS_MS = 2000,    /* the same for a process that we may not kill, or after a second order to kill */
     ADOPTED_MS = 2,      /* between two searches for adopted processes while one of them is in an exec ... */
     ADOPTED_TURNS = 100, /* ... and how many searches there are at most; who is left then lives on */
-    SWEEP_MS = 20        /* from one search for processes to kill to the next */
+    ONE_REQUEST_MS = 1000, /* signals from programs within this time are one request; a later one is another */
+    SWEEP_MS = 20          /* from one search for processes to kill to the next */
 };
 
 /* children.c: a guard's children, found and signalled by system calls alone. */

@@ -111,7 +111,7 @@ static void update(struct rank *rank, size_t c, const decision *decided)
             continue;
         const param_rule *how = &plan->recipe.rule[i];
         co_apply given = {.w = rank->regions->state + from,
-                          .g = sum_of_chunk(rank, decided->step, from, to, CO_ADD_VALUES),
+                          .g = sum_of_chunk(rank, decided->step, from, to),
                           .n = to - from,
                           .scale = decided->scale,
                           .lr = decided->lr * how->rate,

@@ -110,7 +110,7 @@ static void compute(struct bench *bench)
 
 static void add(struct bench *bench)
 {
-    co_leaf_add(CO_ADD_VALUES, bench->other, bench->other, bench->leaf, bench->plan->layout->dense);
+    co_leaf_add(bench->other, bench->other, bench->leaf, bench->plan->layout->dense);
 }
 
 /* Stands for the optimiser: an update with one moment, which moves about as much memory as any other. */

@@ -50,7 +50,7 @@ static void add_node(struct rank *rank, const co_fold_op *op)
     const float *right = leaf_buffer_of(plan, rank->regions, (int)rank->who.slot, op->a);
 
     rank_phase(rank, CO_PHASE_SUM, (uint32_t)op->dst);
-    co_leaf_add(CO_ADD_VALUES, left, left, right, plan->layout->dense);
+    co_leaf_add(left, left, right, plan->layout->dense);
 }
 
 static bool all_arrived(struct rank *rank, int64_t unused)

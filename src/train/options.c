@@ -160,14 +160,14 @@ static const co_option early[] = {
     {"patience", CO_OPT_INT, AT(early_patience), "0",
      "end after this many evaluations in a row without an improvement; 0: never", .min = 0, .max = 1e9},
     {"monitor", CO_OPT_STR, AT(early_monitor), "val/loss",
-     "what has to improve: val/loss, val/acc, val/acc5 or val/mae", .needed = true},
+     "what has to improve: val/loss, val/acc, val/acc5 or val/mae", .needed = true, .check = check_monitor},
     {"mode", CO_OPT_ENUM, AT(early_mode), "auto", "auto: max for accuracies, min for the rest",
      .choices = "auto|min|max"},
     {"min_delta", CO_OPT_FLOAT, AT(early_delta), "0", "less than this is no improvement", .min = 0, .max = 1e30},
     {"stopping_threshold", CO_OPT_STR, AT(early_reach), "null",
-     "end when the monitored value reaches this (good enough)"},
+     "end when the monitored value reaches this (good enough)", .check = check_threshold},
     {"divergence_threshold", CO_OPT_STR, AT(early_diverge), "null",
-     "end when the monitored value gets as bad as this (hopeless)"},
+     "end when the monitored value gets as bad as this (hopeless)", .check = check_threshold},
     {0}};
 
 static const co_option checkpoint[] = {
@@ -192,7 +192,7 @@ static const co_option checkpoint[] = {
      .may_change = true},
     {"monitor", CO_OPT_STR, AT(ckpt_monitor), "null",
      "what decides which one is best: val/loss, val/acc, val/acc5, val/mae; null: val/acc or val/mae",
-     .may_change = true},
+     .may_change = true, .check = check_monitor},
     {"mode", CO_OPT_ENUM, AT(ckpt_mode), "auto", "auto: max for accuracies, min for the rest",
      .choices = "auto|min|max", .may_change = true},
     {"save_top_k", CO_OPT_INT, AT(ckpt_top), "1",

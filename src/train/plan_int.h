@@ -89,11 +89,13 @@ size_t loader_slot_bytes(const co_plan *plan);
 co_err choose_eval(co_plan *plan);  /* samples of each split that are evaluated */
 co_err choose_steps(co_plan *plan); /* needs the former */
 /* slices.c */
+co_err check_given_slices(co_plan *plan);
 co_err choose_slices(co_plan *plan);  /* needs the data */
 co_err choose_buffers(co_plan *plan); /* leaf buffers for the worst deal */
 /* resume.c */
-co_err check_weights(const co_plan *plan);
-co_err check_resume(const co_plan *plan);
+co_err check_weights(co_plan *plan);
+co_err check_resume(co_plan *plan);
+co_err check_accumulate(co_plan *plan);
 co_err make_recipe(co_plan *plan); /* recipe.c; refuses what fits nothing */
 void plan_lines(co_plan *plan);    /* screen.c: the first screen */
 /* values.c: checks of the option tables; `key` begins the message. */

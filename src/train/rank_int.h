@@ -65,7 +65,7 @@ void clip(const struct rank *rank, co_apply *given, float scale);
 
 /* sum.c: where the sum of chunk c of this step lies: element lo of it. It may lie in this slot's scratch memory,
  * until the next call. */
-const float *sum_of_chunk(struct rank *rank, int64_t step, size_t lo, size_t hi, co_add_kind kind);
+const float *sum_of_chunk(struct rank *rank, int64_t step, size_t lo, size_t hi);
 
 /* gate.c: turns and wishes */
 co_who turn_of(const struct rank *rank); /* who, for marks by turn */

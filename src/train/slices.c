@@ -50,13 +50,18 @@ static co_err refuse(const co_plan *plan, int64_t slices)
     return CO_OK;
 }
 
+co_err check_given_slices(co_plan *plan)
+{
+    return plan->cfg.slices > 0 ? refuse(plan, plan->cfg.slices) : CO_OK;
+}
+
 /* The most that a slot of this host needs if the host has leaves [from, to). */
 static int buffers_for(co_plan *plan, co_tree *tree, int from, int to)
 {
     int most = 1;
 
     for (int cut = 0; cut < CUTS; cut++) {
-        co_tree_deal(tree, &plan->cut[cut], from, to, true);
+        co_tree_deal(tree, &plan->cut[cut], from, to);
         most = co_tree_buffers(tree) > most ? co_tree_buffers(tree) : most;
     }
     return most;

@@ -19,14 +19,14 @@ static const float *buffer_of(void *ctx, int slot, int i)
     return leaf_buffer_of(rank->plan, rank->regions, slot, i);
 }
 
-const float *sum_of_chunk(struct rank *rank, int64_t step, size_t lo, size_t hi, co_add_kind kind)
+const float *sum_of_chunk(struct rank *rank, int64_t step, size_t lo, size_t hi)
 {
     const co_tree *tree = &rank->tree[cut_of_step(rank->plan, step)];
     const co_sources from = {.buffer = buffer_of, .ctx = rank};
 
     if (rank->regions->deal->hosts > 1)
         return rank->regions->sum + lo;
-    return co_tree_node(tree, kind, __builtin_ctz((unsigned)tree->slices), 0, lo, hi, &from,
+    return co_tree_node(tree, __builtin_ctz((unsigned)tree->slices), 0, lo, hi, &from,
                         rank->regions->scratch[rank->who.slot]);
 }
 
@@ -61,7 +61,7 @@ static void sum_chunk(struct rank *rank, int64_t step, size_t c)
         sum_rows(rank, step, (int)(c - plan->chunks));
         return;
     }
-    rank->regions->norm[step & 1][c] = measure(plan, sum_of_chunk(rank, step, lo, hi, CO_ADD_VALUES), lo, hi);
+    rank->regions->norm[step & 1][c] = measure(plan, sum_of_chunk(rank, step, lo, hi), lo, hi);
 }
 
 /* The chunks of the dense part, then the lists of rows. */

@@ -19,6 +19,7 @@
 
 #include "base/alloc.h"
 #include "base/clock.h"
+#include "base/signal.h"
 #include "proc/look.h"
 #include "train/timeouts_int.h"
 

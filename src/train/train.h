@@ -17,6 +17,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+#include "base/mistakes.h"
 #include "base/option.h"
 #include "ckpt/ckpt.h"
 #include "comm/arena.h"
@@ -116,6 +117,18 @@ typedef struct co_train_spec {
 /* What was decided. Printable; memory to the byte. */
 typedef struct co_plan co_plan;
 co_err co_plan_new(co_plan **out, const co_train_spec *spec);
+/* For a configuration with mistakes: adds those that only a plan finds. `sure` are the parts that have no mistake;
+ * the others are not looked at, and their rows in the spec may be NULL. */
+enum {
+    CO_SURE_TRAINER = 1,
+    CO_SURE_CALLBACKS = 2,
+    CO_SURE_MODEL = 4,
+    CO_SURE_DATA = 8,
+    CO_SURE_OPTIM = 16,
+    CO_SURE_SCHEDULE = 32,
+    CO_SURE_ALL = 63
+};
+co_err co_plan_check(const co_train_spec *spec, unsigned sure, co_mistakes *mistakes);
 void co_plan_free(co_plan *p); /* NULL is fine */
 /* Sets where the run writes. The folder is made only after the plan was accepted. Both strings are
  * borrowed. */
@@ -259,6 +272,7 @@ co_err co_plan_profile(co_plan *p, co_op_time **out, int *n);
 /* A plan that serves only the two functions below. It trains nothing, so batch, seed and kernels may differ
  * from the checkpoint's. */
 co_err co_plan_to_look(co_plan **out, const co_train_spec *spec);
+co_err co_plan_check_look(const co_train_spec *spec, unsigned sure, co_mistakes *mistakes);
 
 /* Evaluates CO_SPLIT_VAL or CO_SPLIT_TEST. Gives the same values for a state as the run's own evaluation
  * did. */

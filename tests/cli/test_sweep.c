@@ -36,7 +36,7 @@ TEST(a_sweep_without_run_dir_stands_in_multiruns)
 TEST(a_bad_job_is_refused_before_the_first_one_starts)
 {
     test_run r = test_sh("$COHORT train -m seed=1,x trainer.max_steps=2");
-    CHECK(r.status == 2 && test_contains(r.out, "job 1: seed: \"x\" is not a whole number"), "%s", r.out);
+    CHECK(r.status == 2 && test_contains(r.out, "cohort: seed: \"x\" is not a whole number"), "%s", r.out);
     CHECK(!co_fs_exists("logs"), "something was made");
     free(r.out);
     r = test_sh("$COHORT train seed=1,2");
