@@ -10,6 +10,7 @@ int bench_scaling(int argc, char **argv)
                                   "model=cnn",
                                   "data.batch_size=512",
                                   "",
+                                  "trainer.threads=1",
                                   "trainer.max_steps=24",
                                   "trainer.max_epochs=1000",
                                   "console=quiet",

@@ -251,6 +251,7 @@ static co_err run_cohort(versus *v, int round)
     words[n++] = steps;
     if (strcmp(words[0], "data=fake_images") == 0)
         words[n++] = size;
+    words[n++] = "trainer.threads=1"; /* as many threads in all as PyTorch has */
     words[n++] = "optim=sgd";
     words[n++] = "optim.lr=0.01";
     words[n++] = "optim.momentum=0.9";

@@ -1,9 +1,10 @@
 /* kernel.h -- the kernel table: one row per operator, one column per provider.
  *
- * A kernel is a pure function of its inputs, its attributes and the run's counters. It takes (ith, nth) and
- * divides independent outputs among the threads of a team and never divides a reduction. Today nth is 1. It
- * allocates nothing, keeps nothing between calls, and writes every element of every output (outputs hold
- * garbage before the call).
+ * A kernel is a pure function of its inputs, its attributes and the run's counters. All nth threads of a team
+ * call it at the same time, each with its own ith; each computes its own share of the outputs. A kernel
+ * divides independent outputs among the threads, never a reduction, so nth does not change a bit. No thread
+ * may read what another writes in the same call. A kernel allocates nothing, keeps nothing between calls, and
+ * writes every element of every output (outputs hold garbage before the call).
  *
  * Providers (providers.c): `ref` is plain C for any CPU, and the oracle. `avx2` and `fma128` are levels of
  * simd/: the same sources compiled for different instructions, over the rows of ref. `far` is ref over memory
@@ -147,7 +148,7 @@ typedef struct co_call {
     const co_attr *attr;
     const co_arg *in, *out;
     int n_in, n_out; /* optional inputs come last; absent ones are not counted */
-    void *scratch;   /* row's scratch() bytes, 64-byte aligned */
+    void *scratch;   /* row's scratch() bytes for all nth threads, 64-byte aligned */
     const co_run *run;
     int ith, nth;
 } co_call;

@@ -47,20 +47,20 @@ struct co_crew {
     struct member m[CO_CREW_MOST];
 };
 
-static void pin_to(int nth)
+/* Binds this process to CPUs slot * each, slot * each + 1, ... of those that it may use. */
+static void pin_to(int slot, int each)
 {
-    cpu_set_t may, one;
+    cpu_set_t may, ours;
 
     if (sched_getaffinity(0, sizeof may, &may) != 0)
         return;
-    int n = CPU_COUNT(&may);
-    for (int cpu = 0, i = 0; n && cpu < CPU_SETSIZE; cpu++)
-        if (CPU_ISSET(cpu, &may) && i++ == nth % n) {
-            CPU_ZERO(&one);
-            CPU_SET(cpu, &one);
-            sched_setaffinity(0, sizeof one, &one);
-            return;
-        }
+    int groups = CPU_COUNT(&may) / each, i = 0;
+    CPU_ZERO(&ours);
+    for (int cpu = 0; groups && cpu < CPU_SETSIZE; cpu++)
+        if (CPU_ISSET(cpu, &may) && i++ / each == slot % groups)
+            CPU_SET(cpu, &ours);
+    if (groups)
+        sched_setaffinity(0, sizeof ours, &ours);
 }
 
 /* Makes the out-of-memory killer choose ranks, never the supervisor. */
@@ -132,7 +132,7 @@ static co_err hire(co_crew *c, int slot)
         become_child(parent);
         log_to(c->spec.log_dir, slot);
         if (c->spec.pin)
-            pin_to(slot);
+            pin_to(slot, c->spec.cpus_each > 0 ? c->spec.cpus_each : 1);
         _exit(c->spec.main(c->spec.ctx, slot, m->inc));
     }
     int fd;

@@ -26,8 +26,8 @@ bool co_proc_read(co_proc *out, pid_t pid);
 /* Like co_proc_read, but if any thread runs or waits for a disk, the state is that thread's: the main thread
  * may only sleep until it is done. */
 bool co_proc_read_busiest(co_proc *out, pid_t pid);
-/* The bytes that it has read so far, from files and pipes; 0 if the kernel does not say. They stand still while
- * a read hangs; CPU time may grow, because the kernel tries again and again. */
+/* The bytes that it has read so far, from files and pipes; 0 if the kernel does not say. They stand still
+ * while a read hangs; CPU time may grow, because the kernel tries again and again. */
 uint64_t co_proc_bytes_read(pid_t pid);
 
 /* Reads the beginning of /proc/PID/NAME; pid 0: of /proc/NAME. Returns its length; 0 and "" if it cannot be
@@ -35,7 +35,8 @@ uint64_t co_proc_bytes_read(pid_t pid);
 size_t co_proc_text(char *out, size_t size, pid_t pid, const char *name);
 /* The number in the line "KEY: NUMBER ..." of such a text; -1 if there is none. */
 int64_t co_proc_number(const char *text, const char *key);
-/* The children of the process's main thread; how many, at most `most`; -1 if the kernel does not list them. */
+/* The children of the process's main thread, at most `most`. Returns their number; -1 if the kernel does not
+ * list them. */
 int co_proc_children(pid_t *out, int most, pid_t pid);
 
 /* All processes that /proc lists, by pid; the caller frees *out with co_free. 0 if /proc cannot be read. */

@@ -15,7 +15,7 @@ enum {
     HOPELESS_MS = 2000,    /* the same for a process that we may not kill, or after a second order to kill */
     ADOPTED_MS = 2,      /* between two searches for adopted processes while one of them is in an exec ... */
     ADOPTED_TURNS = 100, /* ... and how many searches there are at most; who is left then lives on */
-    ONE_REQUEST_MS = 1000, /* signals from programs within this time are one request; a later one is another */
+    ONE_REQUEST_MS = 1000, /* signals from programs within this time are one request */
     SWEEP_MS = 20          /* from one search for processes to kill to the next */
 };
 

@@ -1,8 +1,8 @@
-/* read.c -- opens, lists and reads the files of /proc. All readers of /proc/PID/... in proc/ and the rooms above
- * it stand on these functions.
+/* read.c -- opens, lists and reads the files of /proc. All readers of /proc/PID/... in proc/ and in the rooms
+ * above it use these functions.
  *
- * System calls only, nothing allocated: guards and the anchor call them, and they were forked from a process that
- * may have threads.
+ * System calls only, nothing allocated: guards and the anchor call them, and they were forked from a process
+ * that may have threads.
  */
 #include "proc/look.h"
 #include "proc/proc_int.h"

@@ -51,7 +51,7 @@ static bool snapshot_is_free(struct rank *rank, int64_t unused)
 /* One host's own request is everybody's: it need not wait for the next turn. */
 static bool stops_alone(const struct rank *rank)
 {
-    return rank->regions->deal->hosts == 1 &&
+    return rank->plan->hosts == 1 &&
            atomic_load_explicit(&rank->regions->ctl->stop_request, memory_order_relaxed);
 }
 
@@ -103,7 +103,7 @@ static bool long_enough(const co_plan *plan, int64_t step)
 static bool cut_here(const struct rank *rank, const unit *done, const watch *now)
 {
     bool wanted = done->kind == UNIT_VAL     ? now->why != GO_ON
-                  : done->kind == UNIT_TRAIN ? (wishes(rank) & WISH_TIME_IS_UP) != 0
+                  : done->kind == UNIT_TRAIN ? (settled(rank) & WISH_TIME_IS_UP) != 0
                                              : false;
 
     return wanted && long_enough(rank->plan, done->step);
@@ -129,7 +129,7 @@ static uint64_t go_on(struct rank *rank, const unit *done, const decision *decid
     }
     if (next > order.last_unit)
         return cut | PC_END;
-    if ((wishes(rank) & WISH_STOP) || stops_alone(rank))
+    if ((settled(rank) & WISH_STOP) || stops_alone(rank))
         return cut | PC_STOP;
     save_decision save = SAVE_NOT;
     if (turn_is_over(rank))
@@ -141,22 +141,35 @@ static uint64_t go_on(struct rank *rank, const unit *done, const decision *decid
     return cut | (save == SAVE_NOW ? PC_SNAP : save == SAVE_AND_STOP ? PC_STOP : 0);
 }
 
+/* Moves pc from this unit, whose gate is READY, to the next. A gate that was frozen meanwhile stays so: the next
+ * unit waits for the new view. */
+static void move_on(struct rank *rank, uint64_t flags)
+{
+    control *ctl = rank->regions->ctl;
+    uint64_t seen = atomic_load_explicit(&ctl->pc, memory_order_acquire);
+
+    while (!((seen ^ rank->pc) >> 8)) {
+        uint64_t next = pc_of(rank->who.unit + 1, pc_redeals(seen), flags | (seen & PC_FROZEN));
+        if (atomic_compare_exchange_strong_explicit(&ctl->pc, &seen, next, memory_order_acq_rel,
+                                                    memory_order_acquire)) {
+            co_event_ring(&ctl->event);
+            return;
+        }
+    }
+}
+
 void advance(struct rank *rank, const unit *done, const decision *decided, const watch *now)
 {
     control *ctl = rank->regions->ctl;
-    uint64_t gate = done->kind == UNIT_TRAIN ? PC_READY : 0;
-    uint64_t seen = (rank->pc & ~(uint64_t)PC_FROZEN) | gate;
 
     fault_point(rank, CO_FAULT_NONE);
     if (done->kind == UNIT_TRAIN)
         atomic_store_explicit(&ctl->applied[done->step & 1], decided->t, memory_order_relaxed);
     publish(rank, done, decided);
     wait_for(rank, supervisor_keeps_up, 0, CO_PHASE_WAIT);
-    uint64_t next = pc_of(rank->who.unit + 1, pc_redeals(rank->pc), go_on(rank, done, decided, now));
+    uint64_t flags = go_on(rank, done, decided, now);
     fault_point(rank, CO_FAULT_NONE);
-    if (atomic_compare_exchange_strong_explicit(&ctl->pc, &seen, next, memory_order_acq_rel,
-                                                memory_order_acquire))
-        co_event_ring(&ctl->event);
+    move_on(rank, flags);
 }
 
 bool evaluation_left(const struct rank *rank)
@@ -166,17 +179,32 @@ bool evaluation_left(const struct rank *rank)
     return !((pc ^ rank->pc) >> 8) && (pc & PC_STOP);
 }
 
-bool leave_evaluation(struct rank *rank)
+/* Several hosts leave together: the wish travels, and once all wishes are here everybody knows. */
+static bool leave_together(struct rank *rank)
+{
+    if (atomic_load_explicit(&rank->regions->ctl->stop_request, memory_order_relaxed))
+        latch_wish(rank, WISH_LEAVE);
+    return (wishes(rank) & WISH_LEAVE) != 0;
+}
+
+bool stop_evaluation(struct rank *rank)
 {
     control *ctl = rank->regions->ctl;
     uint64_t seen = rank->pc, stopped = pc_of(rank->who.unit, pc_redeals(seen), (seen & PC_CUT) | PC_STOP);
 
-    if (!atomic_load_explicit(&ctl->stop_request, memory_order_relaxed))
-        return evaluation_left(rank);
     fault_point(rank, CO_FAULT_NONE);
     /* If this fails, another rank either left the evaluation or found it complete. pc says which. */
     if (atomic_compare_exchange_strong_explicit(&ctl->pc, &seen, stopped, memory_order_acq_rel,
                                                 memory_order_acquire))
         co_event_ring(&ctl->event);
     return evaluation_left(rank);
+}
+
+bool leave_evaluation(struct rank *rank)
+{
+    if (rank->plan->hosts > 1)
+        return leave_together(rank);
+    return atomic_load_explicit(&rank->regions->ctl->stop_request, memory_order_relaxed)
+               ? stop_evaluation(rank)
+               : evaluation_left(rank);
 }

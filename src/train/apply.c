@@ -143,6 +143,17 @@ struct kind {
 static const struct kind chunk_kind = {put_back, set_aside, keep_journal, update};
 static const struct kind rows_kind = {rows_put_back, rows_set_aside, rows_keep, rows_update};
 
+/* A newcomer applies only to the chunks that it has been given, each from its unit on. */
+static bool holds(const struct rank *rank, size_t c)
+{
+    const co_deal *deal = rank->regions->deal;
+
+    if ((deal->whole >> deal->me & 1) || c >= rank->plan->chunks)
+        return true;
+    uint64_t from = atomic_load_explicit(&rank->regions->fed[c].word, memory_order_acquire) >> 32;
+    return from != 0 && from <= rank->who.unit;
+}
+
 /* The i-th part of this step, as a number among the claims: the chunks, then the pieces of all lists. */
 static size_t part_number(const struct rank *rank, size_t i)
 {
@@ -189,7 +200,8 @@ void apply_chunks(struct rank *rank, const decision *decided)
         if (got == CO_CLAIM_BUSY || got == CO_CLAIM_DONE)
             continue;
         rank_phase(rank, CO_PHASE_APPLY, (uint32_t)c);
-        apply_part(rank, c, got == CO_CLAIM_REDO, decided);
+        if (holds(rank, c))
+            apply_part(rank, c, got == CO_CLAIM_REDO, decided);
         co_claim_finish(&rank->regions->apply_claim[c], rank->who);
         co_event_ring(&rank->regions->ctl->event);
     }

@@ -3,7 +3,7 @@
  *
  *     step = the most slices that one rank has * (load + slice) + sum and apply
  *
- * Each rank is assumed to have a CPU of its own if there are enough; otherwise they share.
+ * Each thread of each rank is assumed to have a CPU of its own if there are enough; otherwise they share.
  */
 #include "train/evaluate_int.h"
 
@@ -25,6 +25,7 @@ struct bench {
     float *state, *leaf, *other, *lists;
     co_rows rows[MAX_LISTS];
     char *input, *work;
+    co_team *team;
     leaf_stat stat;
     const uint32_t *ids; /* [shape.n], the order's */
     co_slice_shape shape;
@@ -74,11 +75,12 @@ static co_err bench_open(struct bench *bench, co_plan *plan)
     bench->e = exec_for(&plan->train, bench->shape);
     co_fpu_init();
     co_layout_initialise(plan->layout, bench->state, (uint64_t)plan->cfg.seed);
-    return CO_OK;
+    return co_team_start(&bench->team, plan->threads, CO_TEAM_SPIN, false);
 }
 
 static void bench_close(struct bench *bench)
 {
+    co_team_stop(bench->team);
     co_free(bench->block);
 }
 
@@ -98,7 +100,8 @@ static co_bases bases_of(struct bench *bench)
                       .rows = bench->rows,
                       .input = bench->input,
                       .work = bench->work,
-                      .stat = bench->stat.stat};
+                      .stat = bench->stat.stat,
+                      .team = bench->team};
 }
 
 static void compute(struct bench *bench)
@@ -164,7 +167,8 @@ co_err co_plan_calibrate(co_plan *plan, co_calibration *out)
     struct bench bench = {0};
     co_err err = bench_open(&bench, plan);
     int most = (plan->slices + plan->ranks - 1) / plan->ranks;
-    double cpus = plan->ranks < co_cpus_usable() ? plan->ranks : co_cpus_usable(), crowd = plan->ranks / cpus;
+    int usable = co_cpus_usable(), wide = plan->threads < usable ? plan->threads : usable;
+    double cpus = plan->ranks * wide < usable ? plan->ranks * wide : usable, crowd = plan->ranks * wide / cpus;
 
     *out = (co_calibration){0};
     if (!err) {

@@ -67,8 +67,9 @@ typedef struct control {
     _Alignas(64) _Atomic uint64_t consumed; /* last unit whose result was read */
     _Atomic uint32_t stop_request;          /* this host's; see WISH_STOP */
     _Atomic uint32_t time_is_up;
-    _Atomic uint64_t wish[CO_MAX_HOSTS];         /* by member of the view: turn << 8 | wishes */
-    _Atomic uint64_t cut;                        /* first unit with PC_CUT; 0: none yet */
+    _Atomic uint64_t wish[CO_MAX_HOSTS]; /* by member of the view: turn << 8 | wishes */
+    _Atomic uint64_t settled[2]; /* all of them, by unit & 1: unit << 8 | wishes, once the gate is READY */
+    _Atomic uint64_t cut;        /* first unit with PC_CUT; 0: none yet */
     _Atomic uint64_t watch[2][WATCH_WORDS];      /* after k evaluations, at k & 1 */
     _Atomic uint64_t snap_watch[2][WATCH_WORDS]; /* of the snapshot's state: before and after its evaluation */
     _Atomic int64_t applied[2];                  /* applied steps after step k, at k & 1 */

@@ -66,6 +66,14 @@ uint64_t wishes(const struct rank *rank)
     return all;
 }
 
+uint64_t settled(const struct rank *rank)
+{
+    uint64_t word =
+        atomic_load_explicit(&rank->regions->ctl->settled[rank->who.unit & 1], memory_order_acquire);
+
+    return word >> 8 == rank->who.unit ? word & 0xff : 0;
+}
+
 /* --- the gate ------------------------------------------------------------------------------------------- */
 static bool gate_moves(struct rank *rank, int64_t unused)
 {
@@ -92,6 +100,9 @@ bool pass_gate(struct rank *rank)
             wait_at_gate(rank);
             continue;
         }
+        /* Every rank stores the same word: all wishes of this turn are here. */
+        atomic_store_explicit(&ctl->settled[rank->who.unit & 1], (uint64_t)rank->who.unit << 8 | wishes(rank),
+                              memory_order_relaxed);
         fault_point(rank, CO_FAULT_NONE);
         if (atomic_compare_exchange_strong_explicit(&ctl->pc, &pc, pc | PC_READY, memory_order_acq_rel,
                                                     memory_order_acquire))

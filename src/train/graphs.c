@@ -49,7 +49,7 @@ co_err exec_set_add(exec_set *set, const co_plan *plan, co_slice_shape shape, co
                           mode));
     shape_exec *shaped = &set->e[set->n];
     *shaped = (shape_exec){.shape = shape};
-    co_err err = co_exec_new(&shaped->exec, graph, plan->kernels);
+    co_err err = co_exec_new_team(&shaped->exec, graph, plan->kernels, plan->threads, 0);
     co_graph_free(graph);
     if (err)
         return co_fail_in(err, "model=%s", plan->spec.model->name);

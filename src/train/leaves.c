@@ -37,7 +37,8 @@ static void compute(struct rank *rank, int64_t step, const co_fold_op *op)
                             .work = rank->work,
                             .stat = rank->regions->leaf[step & 1][op->leaf].stat,
                             .work_bytes = rank->work_bytes,
-                            .add = op->adds},
+                            .add = op->adds,
+                            .team = rank->team},
                 &(co_run){.seed = (uint64_t)plan->cfg.seed, .step = (uint32_t)step}, &rank->me->record.call);
     rank->compute_ns = co_now_ns() - t0;
 }

@@ -50,6 +50,11 @@ static const co_option data[] = {
 static const co_option trainer[] = {
     {"devices", CO_OPT_STR, AT(devices), "auto", "ranks on this host; auto: as many as CPUs may be used",
      .may_change = true, .needed = true, .check = check_devices},
+    {"threads", CO_OPT_STR, AT(threads), "auto",
+     "threads of each rank; auto: the usable CPUs divided by the ranks, so that no CPU is idle when a batch "
+     "has "
+     "fewer slices than the host has CPUs. The results are the same for any number",
+     .may_change = true, .needed = true, .check = check_threads},
     {"num_nodes", CO_OPT_INT, AT(num_nodes), "1", "hosts", .min = 1, .max = 1, .may_change = true},
     {"strategy", CO_OPT_ENUM, AT(strategy), "ddp",
      "how state is spread over hosts; one host holds one copy either way", .choices = "ddp|fsdp",

@@ -42,11 +42,27 @@ static co_err make_cuts(co_plan *plan)
     return CO_OK;
 }
 
+/* As many threads for each rank as there are CPUs for it. Kernels that compute in a memory space of their own
+ * are called by one thread. */
+static co_err choose_threads(co_plan *plan)
+{
+    long long n = co_cpus_usable() / plan->ranks;
+
+    CO_TRY(check_threads("trainer.threads", plan->cfg.threads));
+    if (strcmp(plan->cfg.threads, "auto") != 0)
+        co_str_to_i64(plan->cfg.threads, &n);
+    if (n < 1 || plan->kernels->space)
+        n = 1;
+    plan->threads = n < CO_TEAM_MOST ? (int)n : CO_TEAM_MOST;
+    return CO_OK;
+}
+
 /* The memory that a process adds to what it inherits: stack, libc's buffers, the loader; a saver's buffer of
  * up to 1 MiB. Measured, not derived. */
 enum {
     RANK_EXTRA = 80 << 10,
     LOAD_EXTRA = 24 << 10,
+    TEAM_EXTRA = 48 << 10,
     HELPER_EXTRA = 64 << 10,
     SUPERVISOR_EXTRA = 32 << 10,
     SAVE_BUFFER = 1 << 20
@@ -58,7 +74,8 @@ static size_t private_plan(const co_plan *plan)
     size_t state = plan->spec.ckpt_root ? plan->layout->count * sizeof(float) : 0;
 
     return now + plan->data->shared_bytes + SUPERVISOR_EXTRA + (state < SAVE_BUFFER ? state : SAVE_BUFFER) +
-           (size_t)plan->ranks * (now + RANK_EXTRA + depth * LOAD_EXTRA) +
+           (size_t)plan->ranks *
+               (now + RANK_EXTRA + depth * LOAD_EXTRA + (size_t)(plan->threads - 1) * TEAM_EXTRA) +
            (size_t)plan->spec.helpers * (now + HELPER_EXTRA);
 }
 
@@ -67,6 +84,7 @@ static void fill_facts(co_plan *plan)
     co_plan_facts *facts = &plan->facts;
 
     facts->ranks = plan->ranks;
+    facts->threads = plan->threads;
     facts->slices = plan->slices;
     facts->batch = plan->batch;
     facts->steps_per_epoch = plan->units.steps_per_epoch;
@@ -125,7 +143,8 @@ enum {
     GRAPHS = 1 << 18,
     EVAL_GRAPHS = 1 << 19,
     RECIPE = 1 << 20,
-    GIVEN = 1 << 21 /* trainer.slices fits the batch, if it is given */
+    GIVEN = 1 << 21, /* trainer.slices fits the batch, if it is given */
+    THREADS = 1 << 22
 };
 
 typedef struct decision {
@@ -193,6 +212,7 @@ static const decision to_train[] = {{choose_ranks, TRAINER | DATA_KEYS, RANKS},
                                     {check_model, MODEL | DATA, FITS},
                                     {read_start, 0, START},
                                     {choose_slices, GIVEN | FITS | START, SLICES},
+                                    {choose_threads, KERNELS | SLICES, THREADS},
                                     {check_accumulate, TRAINER | RANKS, 0},
                                     {check_optim, OPTIM_KEYS, OPTIM},
                                     {check_schedule, SCHEDULE_KEYS, SCHEDULE},
@@ -204,7 +224,7 @@ static const decision to_train[] = {{choose_ranks, TRAINER | DATA_KEYS, RANKS},
                                     {make_watch, MONITOR | STEPS, 0},
                                     {check_save_name, MONITOR | STEPS, 0},
                                     {make_cuts, STEPS, CUTS_MADE},
-                                    {make_train_graphs, KERNELS | FITS | CUTS_MADE, GRAPHS},
+                                    {make_train_graphs, KERNELS | FITS | CUTS_MADE | THREADS, GRAPHS},
                                     {make_eval_graphs, GRAPHS | EVALS, EVAL_GRAPHS},
                                     {make_order, SLICES | DATA, 0},
                                     {choose_updates, GRAPHS | OPTIM | SCHEDULE | STEPS, RECIPE},
@@ -278,6 +298,7 @@ static co_plan *plan_begin(const co_train_spec *spec)
         return NULL;
     plan->spec = *spec;
     plan->cfg = *spec->cfg;
+    plan->threads = 1;
     plan->loss = (co_loss){.label_smoothing = plan->cfg.label_smoothing};
     if (plan->cfg.fast_dev_run)
         plan->spec.ckpt_root = NULL;

@@ -56,6 +56,7 @@ struct co_plan {
     unit_order units;
     uint64_t max_time_ns;
     int ranks, slices;
+    int threads;             /* of each rank: the team that computes its slices */
     uint32_t batch, short_n; /* samples of a whole batch, of the last one of an epoch (0: all are whole) */
     co_cut cut[CUTS];
     int hosts;     /* members of the largest view; 1: this host alone */
@@ -100,6 +101,7 @@ co_err make_recipe(co_plan *plan); /* recipe.c; refuses what fits nothing */
 void plan_lines(co_plan *plan);    /* screen.c: the first screen */
 /* values.c: checks of the option tables; `key` begins the message. */
 co_err check_devices(const char *key, const char *text);
+co_err check_threads(const char *key, const char *text);
 co_err check_kernels(const char *key, const char *text);
 co_err check_slices(const char *key, const char *text);
 co_err check_limit(const char *key, const char *text); /* max_epochs, max_steps: not 0 */

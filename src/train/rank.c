@@ -168,7 +168,8 @@ co_err rank_open(struct rank *rank, co_plan *plan, struct regions *regions, int 
                           .me = &regions->slots[slot],
                           .who = {.slot = (uint32_t)slot, .inc = inc},
                           .bell = bell};
-    rank->spin = plan->ranks <= co_cpus_usable() ? SPIN : 0;
+    bool room = plan->ranks * plan->threads <= co_cpus_usable();
+    rank->spin = room ? SPIN : 0;
     rank->pc = atomic_load(&regions->ctl->pc);
     rank->who.unit = pc_unit(rank->pc);
     rank->turn = pc_turn(rank->pc);
@@ -184,13 +185,15 @@ co_err rank_open(struct rank *rank, co_plan *plan, struct regions *regions, int 
         CO_TRY(plan->kernels->space->open(&mem, rank->work_bytes));
         rank->work = mem;
     }
-    return jobs_start(rank);
+    CO_TRY(jobs_start(rank)); /* before the team binds this thread to a CPU: the loader's may use all of ours */
+    return co_team_start(&rank->team, plan->threads, room ? CO_TEAM_SPIN : 0, room && plan->cfg.pin);
 }
 
 /* Waits for the loader's threads. A rank in a process of its own does not call this: a loader may hang with
  * its disk, and the exit ends its threads. */
 void rank_close(struct rank *rank)
 {
+    co_team_stop(rank->team);
     co_loader_stop(rank->loader);
     co_free(rank->jobs);
     for (int cut = 0; cut < CUTS; cut++)

@@ -15,7 +15,9 @@ struct rank {
     uint32_t turn;      /* of that unit: for marks by turn, see turn_of */
     co_tree tree[CUTS]; /* this host's leaves, as dealt for this turn */
     uint32_t dealt;     /* 1 + the number of the deal that they follow */
+    int cut;            /* of the step in progress: CUT_FULL or CUT_SHORT */
     int spin;
+    co_team *team; /* the threads that compute with this one; NULL: it is alone */
     co_loader *loader;
     uint64_t job; /* next index of the loader's sequence */
     struct jobs *jobs;
@@ -75,12 +77,14 @@ void follow_deal(struct rank *rank);               /* the leaves of this host's 
 void latch_wish(struct rank *rank, uint64_t more); /* fixes what this host wishes for this turn, once */
 bool all_wished(const struct rank *rank);          /* every host's wishes of this turn are here */
 uint64_t wishes(const struct rank *rank);          /* of all hosts, as far as they are here */
+uint64_t settled(const struct rank *rank);         /* of all hosts, past the gate */
 
 /* advance.c: the end of a unit. `now`: after a VAL unit; NULL after the others */
 void advance(struct rank *rank, const unit *done, const decision *decided, const watch *now);
 /* In the middle of an evaluation: if a stop was requested, moves pc to "stopped before this unit". True: the
  * evaluation was left, by this rank or another. */
 bool leave_evaluation(struct rank *rank);
+bool stop_evaluation(struct rank *rank); /* the move itself */
 bool evaluation_left(const struct rank *rank);
 
 /* decide.c: a sum of doubles along the fixed binary tree over n places, `stride` doubles apart */

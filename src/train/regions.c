@@ -67,6 +67,28 @@ static void walk_slot(const co_plan *plan, struct walk *walk, struct regions *re
         region(walk, "scratch.rows", own > plan->rows.sum_scratch ? own : plan->rows.sum_scratch);
 }
 
+/* What several hosts exchange. Planned for any deal: a host alone may have to hold all leaves. */
+static void walk_wire(const co_plan *plan, struct walk *walk, struct regions *regions)
+{
+    bool several = plan->hosts > 1;
+    size_t pieces = several ? (size_t)co_exchange_pieces(plan->slices) : 0, chunks = several ? plan->chunks : 0;
+    size_t inbox = several ? co_exchange_inbox(plan->chunk, plan->chunks, plan->hosts, (int)pieces) : 0;
+    co_exchange_map *wire = &regions->wire;
+
+    regions->sum = region(walk, "sum", (several ? plan->layout->dense : 0) * sizeof(float));
+    wire->outbox = region(walk, "wire.out", pieces * plan->layout->dense * sizeof(float));
+    wire->inbox = region(walk, "wire.in", inbox * sizeof(float));
+    wire->here = region(walk, "marks.here", chunks * sizeof *wire->here);
+    regions->piece_claim = region(walk, "marks.piece", chunks * sizeof *regions->piece_claim);
+    regions->fed = region(walk, "marks.fed", chunks * sizeof *regions->fed);
+    wire->sum = regions->sum;
+    wire->pieced = regions->piece_claim;
+    wire->summed = regions->sum_claim;
+    wire->count = plan->layout->dense;
+    wire->chunk = plan->chunk;
+    wire->chunks = plan->chunks;
+}
+
 static void walk_all(const co_plan *plan, struct walk *walk, struct regions *regions)
 {
     size_t state = plan->layout->count * sizeof(float);
@@ -78,7 +100,6 @@ static void walk_all(const co_plan *plan, struct walk *walk, struct regions *reg
     regions->state = region(walk, "weights", state);
     for (int j = 0; j < plan->moments; j++)
         regions->moment[j] = region(walk, "moments", state);
-    regions->sum = region(walk, "sum", plan->hosts > 1 ? plan->layout->dense * sizeof(float) : 0);
     regions->leaf_rows =
         region(walk, "rows.leaves", (size_t)plan->slices * plan->rows.leaf_elements * sizeof(float));
     regions->sum_rows = region(walk, "rows.sum", plan->rows.sum_elements * sizeof(float));
@@ -91,6 +112,7 @@ static void walk_all(const co_plan *plan, struct walk *walk, struct regions *reg
     regions->sum_claim = region(walk, "marks.sum", (plan->chunks + lists) * sizeof *regions->sum_claim);
     regions->apply_claim =
         region(walk, "marks.apply", (plan->chunks + plan->rows.pieces) * sizeof *regions->apply_claim);
+    walk_wire(plan, walk, regions);
     for (int parity = 0; parity < 2; parity++) {
         regions->leaf[parity] = region(walk, "stats.leaf", (size_t)plan->slices * sizeof **regions->leaf);
         regions->norm[parity] = region(walk, "stats.norm", (plan->chunks + lists) * sizeof **regions->norm);

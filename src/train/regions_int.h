@@ -7,6 +7,7 @@
 #include <stdatomic.h>
 #include <stdint.h>
 
+#include "comm/exchange.h"
 #include "comm/mark.h"
 #include "comm/recorder.h"
 #include "train/control_int.h"
@@ -42,12 +43,15 @@ struct regions {
     rank_slot *slots; /* [ranks] */
     float *state, *moment[CO_MAX_MOMENTS], *sum;
     float *aside[CO_MAX_MOMENTS + 1];
-    co_mark *aside_mark;                  /* [chunks], then [ranges] of the tables of rows */
-    co_claim *aside_claim;                /* [ranges] */
-    co_claim *sum_claim, *apply_claim;    /* [chunks], then [lists]; [chunks], then [pieces] */
-    leaf_stat *leaf[2];                   /* by step parity: [slices] */
-    chunk_stat *norm[2];                  /* by step parity: [chunks], then [lists] */
-    co_claim *eval_claim;                 /* [max_items] */
+    co_mark *aside_mark;               /* [chunks], then [ranges] of the tables of rows */
+    co_claim *aside_claim;             /* [ranges] */
+    co_claim *sum_claim, *apply_claim; /* [chunks], then [lists]; [chunks], then [pieces] */
+    co_exchange_map wire;              /* several hosts: what is exchanged, and its marks */
+    co_claim *piece_claim;             /* [chunks]: wire.pieced, for those who write it */
+    co_mark *fed;                      /* [chunks] (unit, 1): a newcomer holds the chunk from this unit on */
+    leaf_stat *leaf[2];                /* by step parity: [slices] */
+    chunk_stat *norm[2];               /* by step parity: [chunks], then [lists] */
+    co_claim *eval_claim;              /* [max_items] */
     leaf_stat *eval_stat[CO_SPLIT_COUNT]; /* by split: [its items]. A slow rank may still add up VAL in TEST */
     float *leaf_buffer[CO_MAX_SLOTS];     /* n_buffers * dense elements each */
     int n_buffers;

@@ -54,6 +54,11 @@ co_err plan_rows(co_plan *plan)
     if (layout->lists > MAX_LISTS)
         return co_fail(CO_EINPUT, "model=%s has %d row-sparse parameters; at most %d are possible",
                        plan->spec.model->name, layout->lists, MAX_LISTS);
+    if (layout->lists > 0 && plan->spec.hosts > 1)
+        return co_fail(CO_EINPUT,
+                       "model=%s has row-sparse parameters, which several hosts cannot exchange yet: "
+                       "declare them dense",
+                       plan->spec.model->name);
     *all = (rows_plan){.n = layout->lists};
     for (int i = 0; i < layout->n; i++) {
         if (!layout->entry[i].sparse)

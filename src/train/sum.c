@@ -11,6 +11,7 @@
 #include "base/maths.h"
 
 #include <math.h>
+#include <string.h>
 
 static const float *buffer_of(void *ctx, int slot, int i)
 {
@@ -19,15 +20,29 @@ static const float *buffer_of(void *ctx, int slot, int i)
     return leaf_buffer_of(rank->plan, rank->regions, slot, i);
 }
 
+static const float *given_piece(void *ctx, int level, int index, size_t lo)
+{
+    const struct rank *rank = ctx;
+
+    return co_exchange_piece(rank->regions->deal, &rank->plan->cut[rank->cut], &rank->regions->wire, level,
+                             index, lo);
+}
+
+/* Elements [lo, hi) of a node of this step's tree. */
+static const float *node(struct rank *rank, int level, int index, size_t lo, size_t hi)
+{
+    const co_sources from = {buffer_of, rank->plan->hosts > 1 ? given_piece : NULL, rank};
+
+    return co_tree_node(&rank->tree[rank->cut], level, index, lo, hi, &from,
+                        rank->regions->scratch[rank->who.slot]);
+}
+
 const float *sum_of_chunk(struct rank *rank, int64_t step, size_t lo, size_t hi)
 {
-    const co_tree *tree = &rank->tree[cut_of_step(rank->plan, step)];
-    const co_sources from = {.buffer = buffer_of, .ctx = rank};
-
-    if (rank->regions->deal->hosts > 1)
+    rank->cut = cut_of_step(rank->plan, step);
+    if (rank->plan->hosts > 1)
         return rank->regions->sum + lo;
-    return co_tree_node(tree, __builtin_ctz((unsigned)tree->slices), 0, lo, hi, &from,
-                        rank->regions->scratch[rank->who.slot]);
+    return node(rank, __builtin_ctz((unsigned)rank->plan->slices), 0, lo, hi);
 }
 
 /* Elements [lo, hi) of the sum, which begin at `sum`. Only trained parameters count for the norm; running
@@ -51,17 +66,34 @@ static chunk_stat measure(const co_plan *plan, const float *sum, size_t lo, size
     return (chunk_stat){squares, finite};
 }
 
+static size_t span(const co_plan *plan, size_t c, size_t *lo)
+{
+    *lo = c * plan->chunk;
+    return *lo + plan->chunk < plan->layout->dense ? plan->chunk : plan->layout->dense - *lo;
+}
+
+/* Adds up an own chunk. Only final bytes are written to the sum. */
+static void combine(struct rank *rank, size_t lo, size_t n)
+{
+    const float *sum = node(rank, __builtin_ctz((unsigned)rank->plan->slices), 0, lo, lo + n);
+
+    memcpy(rank->regions->sum + lo, sum, n * sizeof *sum);
+}
+
 static void sum_chunk(struct rank *rank, int64_t step, size_t c)
 {
     const co_plan *plan = rank->plan;
-    size_t lo = c * plan->chunk, end = plan->layout->dense,
-           hi = lo + plan->chunk < end ? lo + plan->chunk : end;
+    const co_deal *deal = rank->regions->deal;
+    size_t lo, n;
 
     if (c >= plan->chunks) {
         sum_rows(rank, step, (int)(c - plan->chunks));
         return;
     }
-    rank->regions->norm[step & 1][c] = measure(plan, sum_of_chunk(rank, step, lo, hi), lo, hi);
+    n = span(plan, c, &lo);
+    if (plan->hosts > 1 && co_deal_owner(deal, c, plan->chunks) == deal->me)
+        combine(rank, lo, n);
+    rank->regions->norm[step & 1][c] = measure(plan, sum_of_chunk(rank, step, lo, lo + n), lo, lo + n);
 }
 
 /* The chunks of the dense part, then the lists of rows. */
@@ -70,21 +102,75 @@ static size_t parts_to_sum(const co_plan *plan)
     return plan->chunks + (size_t)plan->rows.n;
 }
 
-static bool all_summed(struct rank *rank, int64_t unused)
+/* This host's pieces of a chunk that another host adds up, into the outbox. */
+static void make_pieces(struct rank *rank, size_t c)
 {
-    (void)unused;
+    const co_exchange_map *wire = &rank->regions->wire;
+    const co_deal *deal = rank->regions->deal;
+    co_piece list[2 * CO_MAX_LEVELS];
+    int n_pieces = co_deal_pieces(deal, &rank->plan->cut[rank->cut], deal->me, list);
+    size_t lo, n = span(rank->plan, c, &lo);
+
+    for (int i = 0; i < n_pieces; i++)
+        memcpy(wire->outbox + (size_t)i * wire->count + lo,
+               node(rank, list[i].level, list[i].index, lo, lo + n), n * sizeof(float));
+}
+
+static void all_pieces(struct rank *rank)
+{
+    const co_deal *deal = rank->regions->deal;
+    size_t n = rank->plan->chunks;
+
+    for (size_t c = 0; c < n; c++) {
+        if (co_deal_owner(deal, c, n) == deal->me)
+            continue;
+        co_claimed got = co_claim_take(&rank->regions->piece_claim[c], turn_of(rank));
+        if (got == CO_CLAIM_BUSY || got == CO_CLAIM_DONE)
+            continue;
+        rank_phase(rank, CO_PHASE_SUM, (uint32_t)c);
+        fault_point(rank, CO_FAULT_SUM);
+        make_pieces(rank, c);
+        fault_point(rank, CO_FAULT_NONE);
+        co_claim_finish(&rank->regions->piece_claim[c], turn_of(rank));
+        co_event_ring(&rank->regions->ctl->event);
+    }
+}
+
+/* Is everything there that this chunk's sum needs? On one host: always. */
+static bool is_here(const struct rank *rank, size_t c)
+{
+    return rank->plan->hosts == 1 || c >= rank->plan->chunks ||
+           co_mark_get(&rank->regions->wire.here[c], rank->turn) != 0;
+}
+
+static bool all_summed(const struct rank *rank)
+{
     for (size_t c = parts_to_sum(rank->plan); c-- > 0;)
         if (!co_claim_is_done(&rank->regions->sum_claim[c], rank->turn))
             return false;
     return all_wished(rank);
 }
 
-bool sum_chunks(struct rank *rank, int64_t step)
+/* All are summed, or there is something to do. */
+static bool summed_or_more(struct rank *rank, int64_t unused)
+{
+    (void)unused;
+    if (all_summed(rank))
+        return true;
+    for (size_t c = 0; rank->plan->hosts > 1 && c < rank->plan->chunks; c++)
+        if (is_here(rank, c) && co_claim_is_free(&rank->regions->sum_claim[c], rank->turn))
+            return true;
+    return false;
+}
+
+static void sum_what_is_here(struct rank *rank, int64_t step)
 {
     size_t n = parts_to_sum(rank->plan), first = n * rank->who.slot / (size_t)rank->plan->ranks;
 
     for (size_t i = 0; i < n; i++) {
         size_t c = (first + i) % n;
+        if (!is_here(rank, c))
+            continue;
         co_claimed got = co_claim_take(&rank->regions->sum_claim[c], turn_of(rank));
         if (got == CO_CLAIM_BUSY || got == CO_CLAIM_DONE)
             continue;
@@ -95,5 +181,17 @@ bool sum_chunks(struct rank *rank, int64_t step)
         co_claim_finish(&rank->regions->sum_claim[c], turn_of(rank));
         co_event_ring(&rank->regions->ctl->event);
     }
-    return wait_for(rank, all_summed, 0, CO_PHASE_WAIT);
+}
+
+bool sum_chunks(struct rank *rank, int64_t step)
+{
+    rank->cut = cut_of_step(rank->plan, step);
+    if (rank->plan->hosts > 1)
+        all_pieces(rank);
+    do {
+        sum_what_is_here(rank, step);
+        if (!wait_for(rank, summed_or_more, 0, CO_PHASE_WAIT))
+            return false;
+    } while (!all_summed(rank));
+    return true;
 }

@@ -79,17 +79,18 @@ static co_err start_crew(struct supervisor *super)
 {
     const co_plan *plan = super->run.plan;
 
-    return co_crew_start(&super->crew,
-                         &(co_crew_spec){.size = plan->ranks,
-                                         .ctx = super,
-                                         .main = start_rank,
-                                         .turns = turns,
-                                         .waiting = waiting,
-                                         .died = rank_died,
-                                         .notice = notice,
-                                         .stall_s = plan->cfg.stall_s,
-                                         .log_dir = plan->spec.log_dir,
-                                         .pin = plan->cfg.pin && plan->ranks <= co_cpus_usable()});
+    return co_crew_start(
+        &super->crew, &(co_crew_spec){.size = plan->ranks,
+                                      .ctx = super,
+                                      .main = start_rank,
+                                      .turns = turns,
+                                      .waiting = waiting,
+                                      .died = rank_died,
+                                      .notice = notice,
+                                      .stall_s = plan->cfg.stall_s,
+                                      .log_dir = plan->spec.log_dir,
+                                      .pin = plan->cfg.pin && plan->ranks * plan->threads <= co_cpus_usable(),
+                                      .cpus_each = plan->threads});
 }
 
 /* --- during --------------------------------------------------------------------------------------------- */

@@ -50,7 +50,7 @@ typedef struct co_train_cfg {
     /* data. */
     int64_t batch_size, batch_size_per_rank, workers, eval_slice;
     /* trainer. */
-    char *devices, *limit_train_batches, *kernels;
+    char *devices, *threads, *limit_train_batches, *kernels;
     char *limit_val_batches, *limit_test_batches, *max_time, *val_check_interval;
     int64_t num_nodes, max_epochs, max_steps, min_epochs, min_steps, slices, eval_every, accumulate,
         overfit_batches;
@@ -135,7 +135,7 @@ void co_plan_free(co_plan *p); /* NULL is fine */
 void co_plan_place(co_plan *p, const char *ckpt_root, const char *log_dir);
 
 typedef struct co_plan_facts {
-    int ranks, ranks_asked, slices;
+    int ranks, ranks_asked, threads, slices; /* threads: of a rank */
     int64_t batch, steps_per_epoch, steps, epochs, samples_per_epoch;
     double evals_per_step;    /* validations */
     bool endless;             /* neither epochs nor steps are limited: `steps` is as far as is counted */

@@ -42,7 +42,7 @@ TEST(the_first_screen_has_every_fact_that_was_decided)
     says(out, " trainable, ");
     free(out);
     out = said(0, "$COHORT train " SMALL
-                  " trainer.slices=1 trainer.devices=3 trainer.max_steps=1 run.dir=g 2>&1");
+                  " trainer.slices=1 trainer.devices=3 trainer.threads=1 trainer.max_steps=1 run.dir=g 2>&1");
     says(out, "1 rank: the batch has only 1 slice, so 2 of the 3 ranks asked for are not started");
     free(out);
 }
