@@ -2,8 +2,8 @@
  *
  * Entries follow each other, each rounded up to 16 elements (one cache line). No two entries share a cache
  * line, and a vector load never crosses into the next entry. Row-sparse entries follow all others, so that the
- * gradients of the others are one array. Names are found by linear search: a model has hundreds of entries, and no search happens
- * on the step path.
+ * gradients of the others are one array. Names are found by linear search: a model has hundreds of entries, and
+ * no search happens on the step path.
  */
 #include "tensor/layout.h"
 
