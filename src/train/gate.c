@@ -26,8 +26,7 @@ void follow_deal(struct rank *rank)
         return;
     rank->dealt = number;
     for (int cut = 0; cut < CUTS; cut++)
-        co_tree_deal(&rank->tree[cut], &plan->cut[cut], deal->from[deal->me], deal->from[deal->me + 1],
-                     !plan->sparse);
+        co_tree_deal(&rank->tree[cut], &plan->cut[cut], deal->from[deal->me], deal->from[deal->me + 1]);
     if (rank->jobs)
         jobs_dealt(rank);
 }

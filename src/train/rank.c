@@ -96,7 +96,7 @@ static void train_unit(struct rank *rank, const unit *open)
         return;
     decide(rank, open->step, &d);
     if (d.apply)
-        apply_chunks(rank, open->step, &d);
+        apply_chunks(rank, &d);
     rank->sum_apply_ns = co_now_ns() - t0;
     count_data(rank);
     advance(rank, open, &d, NULL);
@@ -214,12 +214,12 @@ static void populate(const struct rank *rank)
     co_populate(plan->arena.base, (size_t)((char *)rank->regions->leaf_buffer[0] - plan->arena.base));
     for (int s = 0; s < plan->ranks; s++) /* `sum` reads any other rank's buffers */
         co_populate(rank->regions->leaf_buffer[s],
-                    (size_t)rank->regions->n_buffers * plan->layout->leaf_count * sizeof(float));
+                    (size_t)rank->regions->n_buffers * plan->layout->dense * sizeof(float));
     for (int i = 0; i < plan->arena.n; i++) {
         char *at = co_arena_at(&plan->arena, plan->arena.region[i].offset);
         if (at == (char *)rank->work || at == rank->regions->input[slot] ||
             at == (char *)rank->regions->journal[slot] || at == (char *)rank->regions->scratch[slot] ||
-            at == rank->regions->eval_input[slot])
+            at == (char *)rank->regions->row_scratch[slot] || at == rank->regions->eval_input[slot])
             co_populate(at, plan->arena.region[i].bytes);
     }
 }
