@@ -6,9 +6,9 @@
  */
 #include "base/fs.h"
 
-#include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
+#include <poll.h>
 #include <stdatomic.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -17,11 +17,24 @@
 #include <unistd.h>
 
 #include "base/alloc.h"
+#include "base/fs_int.h"
 
 static co_err too_long(const char *path, size_t limit)
 {
     return co_fail(CO_EFORMAT, "%s is longer than the %zu bytes allowed here (is it the right file?)", path,
                    limit);
+}
+
+enum { PIPE_WAIT_MS = 30000 };
+
+/* Waits for bytes, or the end, of a pipe that is not ready yet. */
+static co_err wait_for_pipe(int fd, const char *path)
+{
+    int n = poll(&(struct pollfd){.fd = fd, .events = POLLIN}, 1, PIPE_WAIT_MS);
+
+    if (n == 0)
+        return co_fail(CO_EIO, "read %s: a pipe whose writer sent nothing for %d s", path, PIPE_WAIT_MS / 1000);
+    return n < 0 && errno != EINTR ? co_fail(CO_EIO, "wait for %s: %m", path) : CO_OK;
 }
 
 /* Reads until end of file into *buf, which holds `room` bytes and grows as needed: pipes and /proc files
@@ -39,6 +52,10 @@ static co_err read_fd(char **buf, size_t *len, size_t room, int fd, const char *
         ssize_t n = read(fd, *buf + *len, room - *len);
         if (n < 0 && errno == EINTR)
             continue;
+        if (n < 0 && errno == EAGAIN) {
+            CO_TRY(wait_for_pipe(fd, path));
+            continue;
+        }
         if (n < 0)
             return co_fail(CO_EIO, "read %s: %m", path);
         if (n == 0)
@@ -51,27 +68,45 @@ static co_err read_fd(char **buf, size_t *len, size_t room, int fd, const char *
     return CO_OK;
 }
 
+/* O_NONBLOCK: opening a FIFO that nobody writes into would wait for ever. Only a FIFO keeps the flag. */
+static co_err open_to_read(int *out, struct stat *st, const char *path)
+{
+    int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
+
+    if (fd < 0 && errno == EAGAIN) /* another process holds a lease on the file: wait until it gives it up */
+        fd = open(path, O_RDONLY | O_CLOEXEC);
+    if (fd < 0)
+        return co_fail(CO_EIO, "open %s: %m", path);
+    if (fstat(fd, st) != 0 || (!S_ISFIFO(st->st_mode) && fcntl(fd, F_SETFL, 0) != 0)) {
+        co_err err = co_fail(CO_EIO, "stat %s: %m", path);
+        close(fd);
+        return err;
+    }
+    *out = fd;
+    return CO_OK;
+}
+
 co_err co_fs_read(char **out, size_t *len, const char *path, size_t limit)
 {
     char *buf = NULL;
     size_t got = 0;
     struct stat st;
-    co_err err = CO_OK;
-    int fd = open(path, O_RDONLY | O_CLOEXEC);
+    int fd = -1;
+    co_err err = open_to_read(&fd, &st, path);
 
-    if (fd < 0)
-        return co_fail(CO_EIO, "open %s: %m", path);
-    if (fstat(fd, &st) != 0)
-        err = co_fail(CO_EIO, "stat %s: %m", path);
-    else if (S_ISREG(st.st_mode) && (uint64_t)st.st_size > limit)
-        err = too_long(path, limit);
     if (err)
+        return err;
+    if (S_ISREG(st.st_mode) && (uint64_t)st.st_size > limit) {
+        err = too_long(path, limit);
         goto out;
+    }
 
     /* one byte more than the file has, so that the read which finds the end needs no larger buffer */
     size_t room = (S_ISREG(st.st_mode) ? (size_t)st.st_size : 4095) + 1;
     buf = co_alloc(room + 1);
     err = buf ? read_fd(&buf, &got, room, fd, path, limit) : co_fail_in(CO_ENOMEM, "read %s", path);
+    if (!err && got == 0 && S_ISFIFO(st.st_mode))
+        err = co_fail(CO_EIO, "%s is a pipe and nobody writes into it", path);
     if (err)
         goto out;
     *out = buf;
@@ -176,6 +211,25 @@ co_err co_fs_write_private(const char *path, const void *bytes, size_t len)
     return write_atomic(path, bytes, len, 0600);
 }
 
+co_err co_fs_open_log(int *fd, const char *path)
+{
+    struct stat st;
+    co_err err = CO_OK;
+    int at = open(path, O_RDWR | O_APPEND | O_CREAT | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK, 0666);
+
+    if (at < 0 && errno == ELOOP)
+        err = co_fail(CO_EINPUT, "%s is a link; a run writes into its own folder only: remove the link", path);
+    else if (at < 0)
+        err = co_fail(CO_EIO, "open %s: %m", path);
+    else if (fstat(at, &st) != 0 || !S_ISREG(st.st_mode))
+        err = co_fail(CO_EINPUT, "%s is not a regular file: remove it", path);
+    if (!err)
+        *fd = at;
+    else if (at >= 0)
+        close(at);
+    return err;
+}
+
 co_err co_fs_sync_dir(const char *path)
 {
     co_err err = CO_OK;
@@ -252,6 +306,20 @@ static co_err add_name(char ***names, size_t *n, size_t *room, const char *name)
     return CO_OK;
 }
 
+co_err next_entry(const char **name, DIR *dir, const char *path)
+{
+    struct dirent *entry;
+
+    do {
+        errno = 0;
+        entry = readdir(dir);
+    } while (entry && (strcmp(entry->d_name, ".") == 0 || strcmp(entry->d_name, "..") == 0));
+    if (!entry && errno)
+        return co_fail(CO_EIO, "read folder %s: %m", path);
+    *name = entry ? entry->d_name : NULL;
+    return CO_OK;
+}
+
 co_err co_fs_list(char ***names, size_t *n, const char *path)
 {
     char **list = co_alloc(0); /* an empty folder gives an array too */
@@ -261,16 +329,8 @@ co_err co_fs_list(char ***names, size_t *n, const char *path)
 
     if (list && !dir)
         err = co_fail(CO_EIO, "open folder %s: %m", path);
-    while (!err) {
-        errno = 0;
-        struct dirent *entry = readdir(dir);
-        if (!entry && errno)
-            err = co_fail(CO_EIO, "read folder %s: %m", path);
-        if (!entry)
-            break;
-        if (strcmp(entry->d_name, ".") != 0 && strcmp(entry->d_name, "..") != 0)
-            err = add_name(&list, &count, &room, entry->d_name);
-    }
+    for (const char *name; !err && !(err = next_entry(&name, dir, path)) && name;)
+        err = add_name(&list, &count, &room, name);
     if (dir)
         closedir(dir);
     if (err) {

@@ -12,13 +12,18 @@
 #include "base/err.h"
 
 /* Reads the whole file and adds a NUL byte; *out is the caller's (co_free). Refuses files over `limit`
- * bytes. */
+ * bytes. A pipe (`<(command)`) is read to its end; one that nobody writes into, or that brings nothing for 30 s,
+ * is an error. */
 co_err co_fs_read(char **out, size_t *len, const char *path, size_t limit);
 
 /* Atomic: writes a temporary file beside `path`, fsyncs it, renames it to `path`, fsyncs the folder. */
 co_err co_fs_write_atomic(const char *path, const void *bytes, size_t len);
 /* As co_fs_write, but only the owner may read the file. */
 co_err co_fs_write_private(const char *path, const void *bytes, size_t len);
+
+/* Opens a log file to append to, made if it is missing. Refuses a link, and what is not a regular file; a FIFO
+ * does not make it wait. System calls only, apart from the message of an error. */
+co_err co_fs_open_log(int *fd, const char *path);
 
 co_err co_fs_mkdirs(const char *path); /* mkdir -p */
 co_err co_fs_sync_dir(const char *path);

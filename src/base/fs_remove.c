@@ -6,13 +6,13 @@
  */
 #include "base/fs.h"
 
-#include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <string.h>
 #include <unistd.h>
 
 #include "base/alloc.h"
+#include "base/fs_int.h"
 
 enum { DEEPEST = 64 }; /* far deeper than any folder we make; bounds descriptors and stack */
 
@@ -29,17 +29,9 @@ static co_err empty_folder(int fd, const char *path, int depth)
         close(fd);
         return err;
     }
-    while (!err) {
-        errno = 0;
-        struct dirent *entry = readdir(dir);
-        if (!entry && errno)
-            err = co_fail(CO_EIO, "read folder %s: %m", path);
-        if (!entry)
-            break;
-        if (strcmp(entry->d_name, ".") == 0 || strcmp(entry->d_name, "..") == 0)
-            continue;
-        char *inner = co_sprintf("%s/%s", path, entry->d_name);
-        err = inner ? remove_at(dirfd(dir), entry->d_name, inner, depth + 1) : CO_ENOMEM;
+    for (const char *name; !err && !(err = next_entry(&name, dir, path)) && name;) {
+        char *inner = co_sprintf("%s/%s", path, name);
+        err = inner ? remove_at(dirfd(dir), name, inner, depth + 1) : CO_ENOMEM;
         co_free(inner);
     }
     closedir(dir);

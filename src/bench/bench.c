@@ -20,6 +20,8 @@ static const bench benches[] = {
     {"kills", "recovery from SIGKILLs at random and in each phase; --kills N", bench_kills},
     {"start", "time from the command to the end of the first step, digits/mlp with 2 ranks", bench_start},
     {"scaling", "speed of two ranks relative to one, digits/cnn with batch 512", bench_scaling},
+    {"threads", "resnet18 with one rank: several threads relative to one; --threads N, --rounds N, --steps N",
+     bench_threads},
     {"vs-torch",
      "the same training in PyTorch, in turn: samples/s, memory, start; --task resnet18 --rounds N --python P",
      bench_versus},
@@ -70,8 +72,8 @@ int co_bench_run(int argc, char **argv)
         return CO_EXIT_DONE;
     }
     const char *near = co_str_nearest(argv[1], names, n);
-    co_say("cohort: no bench \"%s\"%s%s%s", argv[1], near ? "; did you mean " : "", near ? near : "",
-           near ? "?" : "");
+    co_notice("no bench \"%s\"%s%s%s", argv[1], near ? "; did you mean " : "", near ? near : "",
+              near ? "?" : "");
     show_benches(stderr);
     return CO_EXIT_USAGE;
 }

@@ -22,6 +22,7 @@ int bench_kills(int argc, char **argv);
 int bench_start(int argc, char **argv);
 int bench_scaling(int argc, char **argv);
 int bench_apply(int argc, char **argv);
+int bench_threads(int argc, char **argv);
 int bench_versus(int argc, char **argv);
 
 /* trial.c: runs `cohort train` with these arguments (NULL-terminated) in a fresh folder below `dir`. */
@@ -35,6 +36,11 @@ typedef struct trial {
 co_err trial_run(trial *t, const char *program, const char *dir, const char *const *words);
 void trial_free(trial *t);
 co_err trial_folder(char path[64]); /* a fresh folder under TMPDIR */
+/* Runs in ROOT/r, which is emptied first; a run that does not end with 0 is an error. */
+co_err trial_once(trial *t, const char *root, const char *const *words);
+double trial_number(const trial *t, const char *key); /* of its summary; 0: not there */
+/* Reports the error and gives the exit status. Removes `root` after success; after a failure it has the logs. */
+int trial_ended(co_err err, const char *root);
 
 int by_double(const void *a, const void *b);
 double median(double *x, int n);

@@ -92,7 +92,7 @@ int bench_kills(int argc, char **argv)
     for (size_t i = 0; i < CO_COUNT(phases) && !err; i++)
         err = campaign(root, phases[i], i == 0 ? kills * 10 : kills, epochs, want, &wrong);
     if (err) {
-        co_say("cohort: %s (logs in %s)", co_errmsg(), root);
+        co_notice("%s (logs in %s)", co_errmsg(), root);
         return CO_EXIT_FAILED;
     }
     co_fs_remove_tree(root);

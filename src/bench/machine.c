@@ -14,8 +14,9 @@
 #include <unistd.h>
 
 #include "base/alloc.h"
+#include "proc/look.h"
 
-enum { SAMPLE_MS = 20, DEEPEST = 4 };
+enum { SAMPLE_MS = 20, DEEPEST = 4, CHILDREN_MOST = 1024 };
 
 struct memory_watch {
     pthread_t thread;
@@ -23,34 +24,24 @@ struct memory_watch {
     size_t peak;
 };
 
-static size_t pss_of(long pid)
+static size_t pss_of(pid_t pid)
 {
-    char path[64], text[128];
-    size_t kib = 0;
+    char text[1024];
 
-    snprintf(path, sizeof path, "/proc/%ld/smaps_rollup", pid);
-    FILE *f = fopen(path, "re");
-    while (f && fgets(text, sizeof text, f))
-        if (sscanf(text, "Pss: %zu", &kib) == 1)
-            break;
-    if (f)
-        fclose(f);
-    return kib * 1024;
+    co_proc_text(text, sizeof text, pid, "smaps_rollup");
+    int64_t kib = co_proc_number(text, "Pss");
+    return kib > 0 ? (size_t)kib * 1024 : 0;
 }
 
 /* The sum over all descendants of pid; a process that ends meanwhile counts 0. */
-static size_t pss_below(long pid, int depth)
+static size_t pss_below(pid_t pid, int depth)
 {
-    char path[64];
+    pid_t children[CHILDREN_MOST];
     size_t sum = 0;
-    long child;
+    int n = depth < DEEPEST ? co_proc_children(children, CHILDREN_MOST, pid) : 0;
 
-    snprintf(path, sizeof path, "/proc/%ld/task/%ld/children", pid, pid);
-    FILE *f = depth < DEEPEST ? fopen(path, "re") : NULL;
-    while (f && fscanf(f, "%ld", &child) == 1)
-        sum += pss_of(child) + pss_below(child, depth + 1);
-    if (f)
-        fclose(f);
+    for (int i = 0; i < n; i++)
+        sum += pss_of(children[i]) + pss_below(children[i], depth + 1);
     return sum;
 }
 

@@ -257,7 +257,7 @@ int bench_sameness(int argc, char **argv)
         if (wanted(&columns[c], &s))
             err = run_column(&columns[c], &s, &done, &wrong);
     if (err) {
-        co_say("cohort: %s (logs in %s)", co_errmsg(), s.root);
+        co_notice("%s (logs in %s)", co_errmsg(), s.root);
         return CO_EXIT_FAILED;
     }
     co_fs_remove_tree(s.root);

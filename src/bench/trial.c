@@ -12,6 +12,7 @@
 
 #include "base/alloc.h"
 #include "base/clock.h"
+#include "base/fs.h"
 #include "config/config.h"
 
 enum { MAX_WORDS = 64 };
@@ -74,4 +75,33 @@ void trial_free(trial *t)
     json_decref(t->summary);
     co_free(t->dir);
     memset(t, 0, sizeof *t);
+}
+
+co_err trial_once(trial *t, const char *root, const char *const *words)
+{
+    char dir[80];
+
+    snprintf(dir, sizeof dir, "%s/r", root);
+    CO_TRY(co_fs_remove_tree(dir));
+    CO_TRY(co_fs_mkdirs(dir));
+    CO_TRY(trial_run(t, self(), dir, words));
+    return t->status == 0 ? CO_OK : co_fail(CO_EFAIL, "a run ended with exit status %d", t->status);
+}
+
+double trial_number(const trial *t, const char *key)
+{
+    double x = 0;
+
+    co_json_f64(t->summary, key, &x);
+    return x;
+}
+
+int trial_ended(co_err err, const char *root)
+{
+    if (err) {
+        co_notice("%s (logs in %s)", co_errmsg(), root);
+        return CO_EXIT_FAILED;
+    }
+    co_fs_remove_tree(root);
+    return CO_EXIT_DONE;
 }

@@ -251,6 +251,7 @@ static co_err run_cohort(versus *v, int round)
     words[n++] = steps;
     if (strcmp(words[0], "data=fake_images") == 0)
         words[n++] = size;
+    words[n++] = "trainer.threads=1"; /* as many threads in all as PyTorch has */
     words[n++] = "optim=sgd";
     words[n++] = "optim.lr=0.01";
     words[n++] = "optim.momentum=0.9";
@@ -392,7 +393,7 @@ int bench_versus(int argc, char **argv)
     if (!err)
         err = measure(v);
     if (err)
-        co_say("cohort: %s (logs in %s)", co_errmsg(), v->root);
+        co_notice("%s (logs in %s)", co_errmsg(), v->root);
     else {
         report(v);
         co_fs_remove_tree(v->root);

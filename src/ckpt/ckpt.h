@@ -63,6 +63,8 @@ co_err co_ckpt_parse_manifest(co_ckpt_meta *out, const char *bytes, size_t len,
 /* Every file's size and SHA-256 against the manifest, safetensors headers parsed, weights_sha256 computed
  * again. */
 co_err co_ckpt_verify(const char *path);
+/* The same, but the message does not begin with the path: for a caller that has printed it. */
+co_err co_ckpt_examine(const char *path);
 
 /* Verifies, then loads into state and moments (each layout->count). A checkpoint of another model: CO_EINPUT
  * naming the first differing tensor (bytewise name order) with both shapes. moment files that do not match:

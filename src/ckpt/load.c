@@ -113,12 +113,19 @@ co_err verify(struct manifest *out, const char *path)
     return err;
 }
 
-co_err co_ckpt_verify(const char *path)
+co_err co_ckpt_examine(const char *path)
 {
     struct manifest m = {0};
     co_err err = verify(&m, path);
 
     manifest_fini(&m);
+    return err;
+}
+
+co_err co_ckpt_verify(const char *path)
+{
+    co_err err = co_ckpt_examine(path);
+
     return err ? co_fail_in(err, "checkpoint %s", path) : CO_OK;
 }
 

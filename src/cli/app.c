@@ -200,24 +200,51 @@ const co_conf_spec *app_conf_spec(const char *config_dir)
     return &spec;
 }
 
-co_err app_open(app *a, const line *l)
+/* The rows that are known; NULL where the choice was wrong. */
+static void bind(app *a)
 {
-    memset(a, 0, sizeof *a);
-    CO_TRY(co_conf_compose(&a->conf, app_conf_spec(l->config_dir), l->words, l->n));
+    int model = co_conf_row_of(a->conf, "model"), data = co_conf_row_of(a->conf, "data");
+    int optim = co_conf_row_of(a->conf, "optim"), schedule = co_conf_row_of(a->conf, "schedule");
+
     a->cfg = co_conf_core(a->conf);
     a->spec = (co_train_spec){.cfg = a->cfg,
-                              .model = model_at(co_conf_row_of(a->conf, "model")),
+                              .model = model < 0 ? NULL : model_at(model),
                               .model_cfg = co_conf_fields(a->conf, "model"),
-                              .data = dataset_at(co_conf_row_of(a->conf, "data")),
+                              .data = data < 0 ? NULL : dataset_at(data),
                               .data_cfg = co_conf_fields(a->conf, "data"),
-                              .optim = co_optims[co_conf_row_of(a->conf, "optim")],
+                              .optim = optim < 0 ? NULL : co_optims[optim],
                               .optim_cfg = co_conf_fields(a->conf, "optim"),
-                              .schedule = co_schedules[co_conf_row_of(a->conf, "schedule")],
+                              .schedule = schedule < 0 ? NULL : co_schedules[schedule],
                               .schedule_cfg = co_conf_fields(a->conf, "schedule")};
+}
+
+co_err app_open(app *a, line *l)
+{
+    memset(a, 0, sizeof *a);
+    co_err err = co_conf_compose_all(&a->conf, &l->mistakes, app_conf_spec(l->config_dir), l->words, l->n);
+    CO_TRY(co_mistake(&l->mistakes, err));
+    if (!a->conf)
+        return co_mistakes_tell(&l->mistakes);
+    bind(a);
     const co_tracker_def *chosen[CO_TRACKERS_MOST];
     a->spec.helpers = app_trackers(a, chosen);
     co_conf_sha256(a->conf, a->spec.config_sha256);
     return CO_OK;
+}
+
+unsigned app_sure(const app *a)
+{
+    static const struct {
+        const char *group;
+        unsigned bit;
+    } parts[] = {{"trainer", CO_SURE_TRAINER}, {"callbacks", CO_SURE_CALLBACKS},
+                 {"model", CO_SURE_MODEL},     {"data", CO_SURE_DATA},
+                 {"optim", CO_SURE_OPTIM},     {"schedule", CO_SURE_SCHEDULE}};
+    unsigned sure = 0;
+
+    for (size_t i = 0; i < CO_COUNT(parts); i++)
+        sure |= co_conf_is_sure(a->conf, parts[i].group) ? parts[i].bit : 0;
+    return sure;
 }
 
 void app_close(app *a)

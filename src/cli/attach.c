@@ -186,11 +186,9 @@ static int attach_line(const line *l, const co_live_run *runs, int n)
     if (word && has(word, "train.log"))
         return attach(word, 0);
     if (word)
-        co_say("cohort: no run is \"%s\"%s", word, n ? "; there are:" : "; there is none on this machine");
+        co_notice("no run is \"%s\"%s", word, n ? "; there are:" : "; there is none on this machine");
     else
-        co_say(n ? "cohort: there are %d runs; give the pid or the folder of one:"
-                 : "cohort: no runs on this machine",
-               n);
+        co_notice(n ? "there are %d runs; give the pid or the folder of one:" : "no runs on this machine", n);
     live_print(runs, n, false, stderr);
     return CO_EXIT_USAGE;
 }

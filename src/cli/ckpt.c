@@ -16,18 +16,6 @@ static char *root_of(const char *path)
     return has(path, "checkpoints") ? co_sprintf("%s/checkpoints", path) : co_strdup(path);
 }
 
-/* The error message without the path, which was already printed. */
-static const char *why_not(const char *path)
-{
-    const char *why = co_errmsg();
-    size_t n = strlen(path);
-
-    if (strncmp(why, "checkpoint ", 11) == 0 && strncmp(why + 11, path, n) == 0 &&
-        strncmp(why + 11 + n, ": ", 2) == 0)
-        why += 11 + n + 2;
-    return why;
-}
-
 /* --- ls ----------------------------------------------------------------------------------------------- */
 /* What the link root/which points to; "" if there is none. */
 static void read_link(const char *root, const char *which, char name[256])
@@ -91,9 +79,9 @@ static int list(const line *l)
     }
     for (int i = 0; i < n && !err; i++) {
         char *path = co_sprintf("%s/%s", root, c[i].name);
-        bool good = path && co_ckpt_verify(path) == CO_OK;
-        print_one(&c[i], good ? "" : why_not(path ? path : ""), strcmp(last, c[i].name) == 0,
-                  strcmp(best, c[i].name) == 0, l->json);
+        bool good = path && co_ckpt_examine(path) == CO_OK;
+        print_one(&c[i], good ? "" : co_errmsg(), strcmp(last, c[i].name) == 0, strcmp(best, c[i].name) == 0,
+                  l->json);
         co_free(path);
     }
     co_ckpt_ls_free(c, n);
@@ -122,7 +110,7 @@ static int hash(const line *l)
         printf("%s\n", meta.weights_sha256);
     co_ckpt_meta_fini(&meta);
     co_free(path);
-    return err == CO_EFORMAT ? (co_say("cohort: %s", co_errmsg()), CO_EXIT_FAILED)
+    return err == CO_EFORMAT ? (co_notice("%s", co_errmsg()), CO_EXIT_FAILED)
            : err             ? co_say_error(err)
                              : CO_EXIT_DONE;
 }
@@ -130,13 +118,13 @@ static int hash(const line *l)
 /* --- verify ------------------------------------------------------------------------------------------- */
 static bool verify_one(const char *path, bool json)
 {
-    bool good = co_ckpt_verify(path) == CO_OK;
+    bool good = co_ckpt_examine(path) == CO_OK;
 
     if (json)
         co_json_print(good ? json_pack("{s:s, s:b}", "path", path, "ok", 1)
-                           : json_pack("{s:s, s:b, s:s}", "path", path, "ok", 0, "why", why_not(path)));
+                           : json_pack("{s:s, s:b, s:s}", "path", path, "ok", 0, "why", co_errmsg()));
     else
-        printf("%s: %s\n", path, good ? "ok" : why_not(path));
+        printf("%s: %s\n", path, good ? "ok" : co_errmsg());
     return good;
 }
 
@@ -203,8 +191,8 @@ static int unknown(const char *what)
     static const char *const names[] = {"ls", "hash", "verify", "export"};
     const char *near = co_str_nearest(what, names, CO_COUNT(names));
 
-    co_say("cohort: ckpt has no \"%s\"%s%s%s there are ls, hash, verify and export", what,
-           near ? "; did you mean " : "", near ? near : "", near ? "?" : ";");
+    co_notice("ckpt has no \"%s\"%s%s%s there are ls, hash, verify and export", what,
+              near ? "; did you mean " : "", near ? near : "", near ? "?" : ";");
     return CO_EXIT_USAGE;
 }
 

@@ -59,12 +59,14 @@ typedef struct line {
     bool json, help;
     const char **words; /* everything that is not a flag, in order */
     int n;
-    const char **held; /* the array of `words`, with room for two more in front */
-    char *base;        /* the word that line_use_run put in front */
-    co_pool pool;      /* words made of other programs' flags */
-    char *found;       /* a word that a search added */
+    const char **held;    /* the array of `words`, with room for two more in front */
+    char *base;           /* the word that line_use_run put in front */
+    co_pool pool;         /* words made of other programs' flags */
+    char *found;          /* a word that a search added */
+    co_mistakes mistakes; /* found so far; whoever has found them all tells them */
 } line;
-/* CO_EINPUT for an unknown flag, with the nearest name; the line then needs no line_free. */
+/* An unknown flag gives CO_EINPUT with the nearest name; the line then needs no line_free. With `settings` it is
+ * noted in the line's mistakes instead, so that those of the words come with it. */
 co_err line_parse(line *l, int argc, char **argv, bool settings, const co_flag *more);
 void line_free(line *l);
 /* base.c */
@@ -91,7 +93,10 @@ typedef struct app {
     char *run_dir;      /* folder to write to, or NULL for a new one */
 } app;
 
-co_err app_open(app *a, const line *l);
+/* Composes the words. Their mistakes are added to the line's; the app then has only what is known. CO_EINPUT:
+ * there is nothing to go on with; the message has all mistakes. */
+co_err app_open(app *a, line *l);
+unsigned app_sure(const app *a); /* CO_SURE_...: the parts without a mistake */
 /* the trackers of logger=; returns how many */
 int app_trackers(const app *a, const co_tracker_def *out[CO_TRACKERS_MOST]);
 void app_close(app *a);
@@ -102,7 +107,7 @@ const char *app_program(void);
  * words. */
 co_err line_use_continued(line *l);
 /* Turns ckpt_path into a checkpoint folder and, for auto, the run folder to continue in. */
-co_err app_find_resume(app *a);
+co_err app_find_resume(app *a, const line *l);
 
 /* --- runs below logs/ (runs.c) ------------------------------------------------------------------------ */
 bool has(const char *dir, const char *name); /* does dir/name exist? */

@@ -62,7 +62,7 @@ int cmd_completion(int argc, char **argv)
     else if (strcmp(shell, "zsh") == 0)
         printf(zsh_lines, co_program_name());
     else {
-        co_say("cohort: completion takes a shell: bash or zsh");
+        co_notice("completion takes a shell: bash or zsh");
         status = CO_EXIT_USAGE;
     }
     line_free(&l);

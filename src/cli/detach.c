@@ -166,7 +166,7 @@ bool detach(training *s, const line *l, int *status)
         return true;
     }
     if (pid < 0)
-        co_say("cohort: --detach: %s", strerror(errno));
+        co_notice("--detach: %s", strerror(errno));
     for (int i = 0; i < made; i++)
         close(pipes[i][1]);
     if (pid > 0)

@@ -4,6 +4,7 @@
 
 #include <math.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "base/alloc.h"
@@ -69,7 +70,8 @@ static void continue_line(training *s, const line *l)
 
     add_words(&words, l, false);
     add_setting(&words, "run.dir", co_folder_path(s->folder));
-    shout(s, "continue with: %s train%s ckpt_path=auto", app_program(), co_str_text(&words));
+    shout(s, "continue %swith: %s train%s ckpt_path=auto", getenv(SWEEP_JOB) ? "this job alone " : "",
+          app_program(), co_str_text(&words));
     co_str_fini(&words);
 }
 

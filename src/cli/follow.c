@@ -1,6 +1,7 @@
 /* follow.c -- a run's results as they come: an event per scalar, the progress, a line per epoch. */
 #include "cli/train_int.h"
 
+#include <limits.h>
 #include <math.h>
 #include <stdio.h>
 
@@ -173,25 +174,55 @@ void follow_step(void *ctx, const co_step_result *r)
         close_epoch(s, r->step);
 }
 
+/* What an epoch's line leaves out when the terminal is narrow, one thing more with each. The line below it has
+ * both accuracies of the validation. */
+enum brevity { ALL, NO_TOP5, NO_STEP, NO_TRAIN_METRIC, NO_TRAIN, BREVITIES };
+
+static void add_train(co_str *text, const training *s, enum brevity brevity)
+{
+    bool within = s->epoch_samples > 0; /* within an epoch: the means of its steps so far */
+    double n = (double)s->epoch_samples;
+
+    if (brevity >= NO_TRAIN || (!within && !s->epochs_closed))
+        return; /* an earlier start may have trained the epoch */
+    co_str_addf(text, "  train loss %.4f", within ? s->epoch_loss / n : s->mean_loss);
+    if (brevity < NO_TRAIN_METRIC)
+        co_str_addf(text, " %s %.4f", co_plan_facts_of(s->plan)->metric,
+                    within ? s->epoch_metric / n : s->mean_metric);
+}
+
 /* "epoch 3/15  step 66  train loss 0.1 acc 0.97  val loss 0.2 acc 0.95 acc5 0.99" */
-static void tell_epoch(training *s, const co_eval_result *r)
+static void add_epoch(co_str *text, const training *s, const co_eval_result *r, enum brevity brevity)
 {
     const co_plan_facts *f = co_plan_facts_of(s->plan);
-    co_str text = {0};
 
-    co_str_addf(&text, "epoch %lld", (long long)r->epoch + 1);
+    co_str_addf(text, "epoch %lld", (long long)r->epoch + 1);
     if (!f->endless)
-        co_str_addf(&text, "/%lld", (long long)f->epochs);
-    co_str_addf(&text, "  step %lld", (long long)r->step);
-    if (s->epoch_samples) /* within an epoch: the means of its steps so far */
-        co_str_addf(&text, "  train loss %.4f %s %.4f", s->epoch_loss / (double)s->epoch_samples, f->metric,
-                    s->epoch_metric / (double)s->epoch_samples);
-    else if (s->epochs_closed) /* otherwise an earlier start trained the epoch */
-        co_str_addf(&text, "  train loss %.4f %s %.4f", s->mean_loss, f->metric, s->mean_metric);
-    co_str_addf(&text, "  val loss %.4f %s %.4f", r->loss, f->metric, r->metric);
-    if (tops_of(s) == 2)
-        co_str_addf(&text, " acc5 %.4f", r->top5);
-    tell_text(s, &text);
+        co_str_addf(text, "/%lld", (long long)f->epochs);
+    if (brevity < NO_STEP)
+        co_str_addf(text, "  step %lld", (long long)r->step);
+    add_train(text, s, brevity);
+    co_str_addf(text, "  val loss %.4f %s %.4f", r->loss, f->metric, r->metric);
+    if (tops_of(s) == 2 && brevity < NO_TOP5)
+        co_str_addf(text, " acc5 %.4f", r->top5);
+}
+
+/* train.log has all figures, the terminal as many as fit a line. */
+static void tell_epoch(training *s, const co_eval_result *r)
+{
+    int width = s->console ? co_console_width(s->console) : INT_MAX;
+    co_str all = {0}, fits = {0};
+
+    add_epoch(&all, s, r, ALL);
+    for (enum brevity brevity = ALL; brevity < BREVITIES; brevity++) {
+        co_str_clear(&fits);
+        add_epoch(&fits, s, r, brevity);
+        if (fits.len <= (size_t)width)
+            break;
+    }
+    tell_both(s, co_str_text(&all), co_str_text(&fits));
+    co_str_fini(&all);
+    co_str_fini(&fits);
 }
 
 static void record_eval(training *s, const co_eval_result *r, const char *split)

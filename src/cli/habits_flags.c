@@ -12,8 +12,7 @@
 #define SEVERAL                                                                                              \
     "several hosts are not in this version; on this host: --nproc_per_node=N (trainer.devices=N) with no "   \
     "--nnodes"
-#define TRACKERS                                                                                             \
-    "not built yet: the trackers are csv and none; events.jsonl in the run folder has every value"
+#define TRACKERS   "this tracker is not built yet: use logger=csv, which writes csv/metrics.csv, or logger=none"
 #define RANK_FILES "not needed: each rank has its file in ranks/ of the run folder"
 #define TRANSLATION                                                                                          \
     "translation models come later; data=text data.path=FILE model=lm trains a language model on a text "    \

@@ -13,8 +13,7 @@
 #define LATER_MODEL                                                                                          \
     "vision transformers come later; there are resnet18, resnet34, resnet50, resnet101, resnet152 "          \
     "(model=resnet18)"
-#define TRACKERS                                                                                             \
-    "not built yet: the trackers are csv and none; events.jsonl in the run folder has every value"
+#define TRACKERS      "this tracker is not built yet: use logger=csv, which writes csv/metrics.csv, or logger=none"
 #define OWN_SCHEDULES "the schedules here are the rows of schedule= (cohort train --help schedule)"
 
 #define BECOMES(keys, values, to)                                                                            \

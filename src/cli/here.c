@@ -64,7 +64,7 @@ void show_here(void)
         printf("Running: %s (%s attach %d)\n", live[i].dir, app_program(), live[i].pid);
     char *open = unfinished_run(NULL, NULL);
     if (open)
-        printf("Unfinished: %s (%s train ckpt_path=auto)\n", open, app_program());
+        printf("Unfinished: %s (%s train ckpt_path=auto continues it)\n", open, app_program());
     co_free(open);
     co_free(live);
 }

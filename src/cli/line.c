@@ -57,16 +57,8 @@ static co_err other_word(habit_line *h, int *i, const co_flag *const *sets, int 
     return CO_OK;
 }
 
-/* Moves the message of the last error to the mistakes of the line, one per line. */
-static co_err collect(co_str *mistakes)
-{
-    co_str_addf(mistakes, "%s%s", mistakes->len ? "\n" : "", co_errmsg());
-    co_errclear();
-    return co_str_err(mistakes);
-}
-
 /* Reads on after a wrong flag, so that the user sees all mistakes at once. */
-static co_err parse(line *l, int argc, char **argv, const co_flag *const *sets, int n_sets, co_str *mistakes)
+static co_err parse(line *l, int argc, char **argv, const co_flag *const *sets, int n_sets)
 {
     habit_line h = {.line = l, .argc = argc, .argv = argv};
 
@@ -80,38 +72,11 @@ static co_err parse(line *l, int argc, char **argv, const co_flag *const *sets, 
         for (int s = 0; s < n_sets && !f && w[0] == '-' && w[1]; s++)
             f = co_flag_find(sets[s], w, &value);
         co_err err = f ? co_flag_set(l->command, f, value, argv, argc, &i) : other_word(&h, &i, sets, n_sets);
-        if (err && (err != CO_EINPUT || !l->settings))
+        if (err && !l->settings)
             return err;
-        if (err)
-            CO_TRY(collect(mistakes));
+        CO_TRY(co_mistake(&l->mistakes, err));
     }
-    if (mistakes->len)
-        return CO_EINPUT;
     return l->help || !l->settings ? CO_OK : habits_end(&h);
-}
-
-/* Adds the mistakes of the words to those of the flags. The words of a sweep, and of a command whose run is
- * found first (test, predict), cannot be read on their own. */
-static co_err check_words(line *l, int argc, char **argv, co_str *mistakes)
-{
-    bool alone = strcmp(l->command, "train") == 0 || strcmp(l->command, "plan") == 0;
-    co_conf *c = NULL;
-
-    for (int i = 1; i < argc && alone; i++)
-        alone = strcmp(argv[i], "-m") != 0 && strcmp(argv[i], "--multirun") != 0;
-    if (!alone || line_has(l, "ckpt_path"))
-        return CO_OK;
-    co_err err = co_conf_compose(&c, app_conf_spec(l->config_dir), l->words, l->n);
-    if (!err)
-        co_conf_free(c);
-    return err == CO_EINPUT ? collect(mistakes) : err;
-}
-
-/* All mistakes as one message. */
-static co_err fail_with_all(line *l, int argc, char **argv, co_str *mistakes)
-{
-    CO_TRY(check_words(l, argc, argv, mistakes));
-    return co_fail(CO_EINPUT, "%s", co_str_text(mistakes));
 }
 
 co_err line_parse(line *l, int argc, char **argv, bool settings, const co_flag *more)
@@ -123,12 +88,7 @@ co_err line_parse(line *l, int argc, char **argv, bool settings, const co_flag *
     const co_flag common[] = {
         {"--json", .on = &l->json}, {"--help", .on = &l->help}, {"-h", .on = &l->help}, {0}};
     const co_flag configured[] = {{"--config-dir", "FOLDER", .value = &l->config_dir}, {0}};
-    co_str mistakes = {0};
-    co_err err = parse(l, argc, argv, (const co_flag *const[]){common, more, settings ? configured : NULL}, 3,
-                       &mistakes);
-    if (err == CO_EINPUT && mistakes.len && !l->help)
-        err = fail_with_all(l, argc, argv, &mistakes);
-    co_str_fini(&mistakes);
+    co_err err = parse(l, argc, argv, (const co_flag *const[]){common, more, settings ? configured : NULL}, 3);
     if (err && l->help) { /* --help works even if the rest of the line is wrong */
         co_errclear();
         err = CO_OK;
@@ -144,6 +104,7 @@ void line_free(line *l)
     co_free(l->base);
     co_free(l->found);
     co_pool_fini(&l->pool);
+    co_mistakes_fini(&l->mistakes);
     l->held = NULL;
     l->base = l->found = NULL;
 }

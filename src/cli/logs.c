@@ -94,15 +94,14 @@ static void explain(const co_logs *logs, const co_logs_spec *spec, bool any)
 
     if (!any && (spec->ranks || spec->host)) {
         co_logs_has(logs, there, sizeof there);
-        co_say("cohort: no line of %s%s%s%s%s; what there is: %s", spec->ranks ? "rank " : "",
-               spec->ranks ? spec->ranks : "", spec->ranks && spec->host ? " on " : "",
-               spec->host ? "host " : "", spec->host ? spec->host : "", there);
+        co_notice("no line of %s%s%s%s%s; what there is: %s", spec->ranks ? "rank " : "",
+                  spec->ranks ? spec->ranks : "", spec->ranks && spec->host ? " on " : "",
+                  spec->host ? "host " : "", spec->host ? spec->host : "", there);
     }
     if (cut)
-        co_say(
-            "cohort: the launcher on %s is gone and wrote no \"ends:\" line: it was killed, or its disk was "
-            "full",
-            cut);
+        co_notice("the launcher on %s is gone and wrote no \"ends:\" line: it was killed, or its disk was "
+                  "full",
+                  cut);
 }
 
 static int show(co_logs *logs, const co_logs_spec *spec, bool json, bool time)

@@ -21,7 +21,6 @@ static void introduce(void)
     co_help_print(stdout, "  cohort train experiment=demo          train the built-in digits in seconds\n"
                           "  cohort train --help                   examples, groups, keys\n"
                           "  cohort plan ...                       memory, steps and time of a training\n"
-                          "  cohort train ckpt_path=auto           continue the newest unfinished run\n"
                           "  cohort ps                             training runs on this machine\n"
                           "  cohort launch --help                  programs of any kind, on many hosts\n"
                           "  cohort help                           all commands\n\n");

@@ -184,7 +184,7 @@ int cmd_man(int argc, char **argv)
     }
     const command *c = command_find(argv[1]);
     if (!c) {
-        co_say("cohort: no command \"%s\" to write a page of", argv[1]);
+        co_notice("no command \"%s\" to write a page of", argv[1]);
         return CO_EXIT_USAGE;
     }
     man_command(c);

@@ -25,6 +25,7 @@ static const struct {
                {"marks", "who does what, and what is done"},
                {"stats", "losses, metrics and norms"},
                {"control", "the unit in progress, and results on their way"},
+               {"deal", "which rank has which leaves"},
                {"slots", "each rank's progress and flight record"},
                {"choices", "predicted and right classes of the test"}};
 
@@ -102,8 +103,10 @@ static void show_time(const co_plan_facts *f, const co_calibration *c)
     printf("\ntime, predicted from a few slices on this machine as it is now\n");
     printf("  a slice    %10.3f ms, and %.3f ms to fill it\n", c->slice_ms, c->load_ms);
     printf("  sum, apply %10.3f ms\n", c->sum_apply_ms);
-    printf("  a step     %10.3f ms with %d rank%s: %.0f samples/s\n", c->step_ms, f->ranks,
-           f->ranks == 1 ? "" : "s", c->step_ms > 0 ? 1e3 * (double)f->batch / c->step_ms : 0.0);
+    printf("  a step     %10.3f ms with %d rank%s", c->step_ms, f->ranks, f->ranks == 1 ? "" : "s");
+    if (f->threads > 1)
+        printf(" x %d threads", f->threads);
+    printf(": %.0f samples/s\n", c->step_ms > 0 ? 1e3 * (double)f->batch / c->step_ms : 0.0);
     printf("  an epoch   %10.1f s with its evaluation", c->epoch_s);
     if (f->endless)
         printf("; nothing limits how many there are\n");
@@ -134,6 +137,7 @@ static json_t *json_of_plan(const training *s, const co_calibration *c)
                   "slices", f->slices, "ranks", f->ranks, "ranks_asked", f->ranks_asked, "steps_per_epoch",
                   (json_int_t)f->steps_per_epoch, "steps", (json_int_t)f->steps, "epochs",
                   (json_int_t)f->epochs, "start_step", (json_int_t)f->start_step);
+    json_object_set_new(j, "threads", json_integer(f->threads));
     json_object_set_new(j, "optim", json_string(spec->optim->name));
     json_object_set_new(j, "schedule", json_string(spec->schedule->name));
     json_object_set_new(j, "kernels", json_string(f->kernels));

@@ -212,7 +212,7 @@ static int ask(const stop_line *s, const co_live_run *r, int *status)
     if (fd < 0 || !still_ours(r))
         tell(s, r, "has ended by itself");
     else if (syscall(SYS_pidfd_send_signal, fd, SIGTERM, NULL, 0) != 0) {
-        co_say("cohort: stop pid %d: %s", r->pid, strerror(errno));
+        co_notice("stop pid %d: %s", r->pid, strerror(errno));
         *status = CO_EXIT_FAILED;
     } else {
         tell(s, r, "asked to save and stop");
@@ -258,8 +258,8 @@ static bool mark(const stop_line *s, bool *marked)
     for (int i = 0; i < s->line.n; i++) {
         const co_live_run *r = live_find(s->runs, s->n, s->line.words[i]);
         if (!r) {
-            co_say("cohort: no live run is \"%s\"%s", s->line.words[i],
-                   s->n ? "; there are:" : "; there is none on this machine");
+            co_notice("no live run is \"%s\"%s", s->line.words[i],
+                      s->n ? "; there are:" : "; there is none on this machine");
             live_print(s->runs, s->n, false, stderr);
             return false;
         }

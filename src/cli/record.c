@@ -10,14 +10,14 @@
 #include "base/clock.h"
 #include "base/fs.h"
 
-static void put(training *s, bool quiet, const char *text)
+static void put(training *s, bool quiet, const char *text, const char *shown)
 {
     char date[32];
 
     if (s->console && !s->job && s->app.cfg->console != CO_CONSOLE_QUIET)
-        co_console_line(s->console, "%s", text);
+        co_console_line(s->console, "%s", shown);
     else if (!quiet || s->job)
-        co_say("%s", text);
+        co_say("%s", shown);
     if (!s->log)
         return;
     co_date(date, sizeof date, "%Y-%m-%d %H:%M:%S", co_wall_s());
@@ -26,6 +26,11 @@ static void put(training *s, bool quiet, const char *text)
 }
 
 /* With console=quiet, prints to train.log only. */
+void tell_both(training *s, const char *logged, const char *shown)
+{
+    put(s, s->app.cfg->console == CO_CONSOLE_QUIET, logged, shown);
+}
+
 void tell(training *s, const char *fmt, ...)
 {
     char text[4096];
@@ -34,7 +39,7 @@ void tell(training *s, const char *fmt, ...)
     va_start(ap, fmt);
     vsnprintf(text, sizeof text, fmt, ap);
     va_end(ap);
-    put(s, s->app.cfg->console == CO_CONSOLE_QUIET, text);
+    tell_both(s, text, text);
 }
 
 void shout(training *s, const char *fmt, ...)
@@ -45,7 +50,7 @@ void shout(training *s, const char *fmt, ...)
     va_start(ap, fmt);
     vsnprintf(text, sizeof text, fmt, ap);
     va_end(ap);
-    put(s, false, text);
+    put(s, false, text, text);
 }
 
 static co_err write_text(training *s, const char *name, void (*print)(const co_conf *, co_str *))

@@ -160,7 +160,7 @@ static co_err find_auto(app *a)
     return err ? co_fail_in(err, "ckpt_path=auto") : CO_OK;
 }
 
-co_err app_find_resume(app *a)
+co_err app_find_resume(app *a, const line *l)
 {
     const char *path = a->cfg->ckpt_path;
 
@@ -169,7 +169,7 @@ co_err app_find_resume(app *a)
     if (!path || !path[0])
         return CO_OK;
     if (strcmp(path, "auto") == 0)
-        return find_auto(a);
+        return l->mistakes.n ? CO_OK : find_auto(a); /* with a mistake, no run has this configuration */
     co_err err = find_checkpoint(&a->resume, path);
     return err ? co_fail_in(err, "ckpt_path") : CO_OK;
 }

@@ -77,13 +77,13 @@ static json_t *hosts_of(const training *s)
     const co_train_summary *o = &s->summary;
     char name[256] = "localhost";
     double cpu = o->cpu_user_s + o->cpu_sys_s;
-    int ranks = co_plan_facts_of(s->plan)->ranks;
+    const co_plan_facts *f = co_plan_facts_of(s->plan);
 
     gethostname(name, sizeof name - 1);
-    return json_pack("[{s:s, s:i, s:f, s:f, s:f, s:f, s:I}]", "name", name, "ranks", ranks, "cpu_user_s",
-                     o->cpu_user_s, "cpu_sys_s", o->cpu_sys_s, "wall_s", o->wall_s, "utilisation",
-                     o->wall_s > 0 ? cpu / (o->wall_s * ranks) : 0.0, "peak_memory_bytes",
-                     (json_int_t)o->peak_memory_bytes);
+    return json_pack("[{s:s, s:i, s:i, s:f, s:f, s:f, s:f, s:I}]", "name", name, "ranks", f->ranks, "threads",
+                     f->threads, "cpu_user_s", o->cpu_user_s, "cpu_sys_s", o->cpu_sys_s, "wall_s", o->wall_s,
+                     "utilisation", o->wall_s > 0 ? cpu / (o->wall_s * f->ranks * f->threads) : 0.0,
+                     "peak_memory_bytes", (json_int_t)o->peak_memory_bytes);
 }
 
 json_t *summary_of(const training *s)
@@ -111,6 +111,7 @@ json_t *summary_of(const training *s)
                             json_pack("{s:s, s:I}", "weights", o->tested_best ? "best" : "last", "step",
                                       (json_int_t)o->tested_step));
     json_object_set_new(j, "ranks", json_integer(f->ranks));
+    json_object_set_new(j, "threads", json_integer(f->threads));
     json_object_set_new(j, "slices", json_integer(f->slices));
     json_object_set_new(j, "global_batch", json_integer(f->batch));
     json_object_set_new(j, "parameters", json_integer((json_int_t)f->params));

@@ -24,10 +24,11 @@
 #include "base/program.h"
 
 typedef struct sweep {
-    const line *line;
+    line *line;
     co_conf_jobs *jobs;
     char *root;
     bool given;   /* root is run.dir */
+    bool planned; /* a job with a mistake was checked by a plan */
     json_t *rows; /* an object per job that ran */
 } sweep;
 
@@ -41,31 +42,45 @@ static void add_label(co_str *out, const sweep *s, int job)
             co_str_addf(out, "%s%s", out->len > before ? " " : "", co_conf_jobs_words(s->jobs, job)[i]);
 }
 
-/* Composes every job. The first one gives the folder: run.dir, or a name made of the task and the time. */
+/* The folder: run.dir, or a name made of the task and the time. */
+static co_err name_root(sweep *s, const co_train_cfg *cfg)
+{
+    char date[32];
+    time_t now = time(NULL);
+    struct tm tm;
+
+    strftime(date, sizeof date, "%Y-%m-%d_%H-%M-%S", localtime_r(&now, &tm));
+    s->given = cfg->run_dir != NULL;
+    s->root = cfg->run_dir ? co_strdup(cfg->run_dir) : co_sprintf("logs/%s/multiruns/%s", cfg->task_name, date);
+    return s->root ? CO_OK : CO_ENOMEM;
+}
+
+/* Composes a job. With the first mistake, those that only a plan finds are added, once for all jobs. */
+static co_err check_job(sweep *s, int job)
+{
+    line words = {.command = s->line->command, .config_dir = s->line->config_dir, .n = s->line->n};
+    app one;
+
+    words.words = (const char **)(uintptr_t)co_conf_jobs_words(s->jobs, job);
+    words.mistakes = s->line->mistakes; /* of all jobs */
+    co_err err = app_open(&one, &words);
+    bool first = words.mistakes.n && !s->planned;
+    s->planned |= first;
+    if (!err && first)
+        err = co_plan_check(&one.spec, app_sure(&one), &words.mistakes);
+    if (!err && job == 0)
+        err = name_root(s, one.cfg);
+    s->line->mistakes = words.mistakes;
+    app_close(&one);
+    return err;
+}
+
+/* Checks every job before the first one starts. */
 static co_err check_jobs(sweep *s)
 {
-    const co_conf_spec *spec = app_conf_spec(s->line->config_dir);
-
-    for (int k = 0; k < co_conf_jobs_count(s->jobs); k++) {
-        co_conf *c;
-        co_err err = co_conf_compose(&c, spec, co_conf_jobs_words(s->jobs, k), s->line->n);
-        if (err)
-            return co_fail_in(err, "job %d", k);
-        const co_train_cfg *cfg = co_conf_core(c);
-        if (k == 0) {
-            char date[32];
-            time_t now = time(NULL);
-            struct tm tm;
-            strftime(date, sizeof date, "%Y-%m-%d_%H-%M-%S", localtime_r(&now, &tm));
-            s->given = cfg->run_dir != NULL;
-            s->root = cfg->run_dir ? co_strdup(cfg->run_dir)
-                                   : co_sprintf("logs/%s/multiruns/%s", cfg->task_name, date);
-        }
-        co_conf_free(c);
-        if (!s->root)
-            return CO_ENOMEM;
-    }
-    return CO_OK;
+    for (int k = 0; k < co_conf_jobs_count(s->jobs); k++)
+        CO_TRY(check_job(s, k));
+    return co_mistakes_tell(&s->line->mistakes);
 }
 
 /* Makes the folder. If it exists, another sweep started in the same second: a number is added to the name. */
@@ -103,6 +118,7 @@ static void become_job(char **argv, const sigset_t *mask, pid_t parent)
     sigprocmask(SIG_SETMASK, mask, NULL);
     if (none >= 0)
         dup2(none, STDOUT_FILENO);
+    setenv(SWEEP_JOB, "1", 1);
     execv("/proc/self/exe", argv);
     _exit(127);
 }
@@ -200,7 +216,7 @@ static void say_rest(const sweep *s, int last)
     else
         co_say("stopped in job %d%s", last,
                left ? "; the job after it, the last one, was not started" : ", the last one");
-    co_say("continue with: %s ckpt_path=auto", co_str_text(&text));
+    co_say("continue the sweep with: %s ckpt_path=auto", co_str_text(&text));
     co_str_fini(&text);
     co_free(dir);
 }
@@ -320,14 +336,20 @@ static co_err write_record(const sweep *s)
     return err;
 }
 
-int sweep_run(const line *l)
+/* The values to sweep over are wrong: without them there are no jobs to check. */
+static co_err refuse(sweep *s, co_err err)
+{
+    CO_TRY(co_mistake(&s->line->mistakes, err));
+    return co_mistakes_tell(&s->line->mistakes);
+}
+
+int sweep_run(line *l)
 {
     sweep s = {.line = l, .rows = json_array()};
     int worst = CO_EXIT_DONE;
     co_err err = co_conf_sweep(&s.jobs, app_conf_spec(l->config_dir), l->words, l->n);
 
-    if (!err)
-        err = check_jobs(&s);
+    err = err ? refuse(&s, err) : check_jobs(&s);
     if (!err && make_root(&s) != CO_OK)
         err = CO_EINPUT; /* nothing was started */
     if (!err)

@@ -48,29 +48,54 @@ static co_err add_base(eval_line *t)
 }
 
 /* --- what both share ---------------------------------------------------------------------------------- */
-static co_err read_flags(eval_line *t)
+static co_err read_split(eval_line *t)
 {
-    long long n = -1;
-
     if (strcmp(t->split_name, "val") != 0 && strcmp(t->split_name, "test") != 0)
         return co_fail(CO_EINPUT, "%s: --split %s: there are val and test", t->line.command, t->split_name);
     t->split = strcmp(t->split_name, "val") == 0 ? CO_SPLIT_VAL : CO_SPLIT_TEST;
+    return CO_OK;
+}
+
+static co_err read_limit(eval_line *t)
+{
+    long long n = -1;
+
     if (t->limit_text && (!co_str_to_i64(t->limit_text, &n) || n < 0))
         return co_fail(CO_EINPUT, "%s: --limit %s is not a number of samples", t->line.command, t->limit_text);
     t->limit = n;
     return CO_OK;
 }
 
-co_err eval_line_open(eval_line *t)
+/* Without the run, its configuration is not known, and words that override it cannot be checked. */
+static co_err find_base(eval_line *t)
 {
-    CO_TRY(read_flags(t));
-    CO_TRY(add_base(t));
-    CO_TRY(app_open(&t->app, &t->line));
+    co_err err = add_base(t);
+
+    CO_TRY(co_mistake(&t->line.mistakes, err));
+    return err ? co_mistakes_tell(&t->line.mistakes) : CO_OK;
+}
+
+static co_err find_weights(eval_line *t)
+{
     const char *path = t->app.cfg->ckpt_path;
     co_err err = path && *path ? find_checkpoint(&t->app.resume, path) : CO_OK;
-    if (err)
-        return co_fail_in(err, "ckpt_path");
+
+    return err ? co_fail_in(err, "ckpt_path") : CO_OK;
+}
+
+co_err eval_line_open(eval_line *t)
+{
+    co_mistakes *wrong = &t->line.mistakes;
+
+    CO_TRY(co_mistake(wrong, read_split(t)));
+    CO_TRY(co_mistake(wrong, read_limit(t)));
+    CO_TRY(find_base(t));
+    CO_TRY(app_open(&t->app, &t->line));
+    CO_TRY(co_mistake(wrong, find_weights(t)));
     t->app.spec.resume = t->app.resume;
+    if (wrong->n)
+        CO_TRY(co_plan_check_look(&t->app.spec, app_sure(&t->app), wrong));
+    CO_TRY(co_mistakes_tell(wrong));
     return co_plan_to_look(&t->plan, &t->app.spec);
 }
 

@@ -141,35 +141,48 @@ static void tell_changes(training *s)
     co_ckpt_meta_fini(&m);
 }
 
+/* Where the run starts from, and whether it saves. A search for a learning rate does neither. */
+static void settle_spec(app *a)
+{
+    a->spec.resume = a->resume;
+    a->spec.ckpt_root = a->cfg->ckpt_enabled ? "" : NULL; /* known once the folder is open */
+}
+
+/* Composes the configuration and finds what it continues. CO_EINPUT has all mistakes of the line; if there are
+ * any, those that only a plan finds come with them. */
 static co_err compose(training *s, line *l)
 {
-    CO_TRY(line_use_continued(l));
+    co_mistakes *wrong = &l->mistakes;
+
+    CO_TRY(co_mistake(wrong, line_use_continued(l)));
     CO_TRY(app_open(&s->app, l));
-    return app_find_resume(&s->app);
+    CO_TRY(co_mistake(wrong, app_find_resume(&s->app, l)));
+    if (s->app.run_dir)
+        CO_TRY(co_mistake(wrong, refuse_to_mix(s, s->app.run_dir)));
+    if (s->app.cfg->ckpt_dir && s->app.cfg->ckpt_enabled)
+        CO_TRY(co_mistake(wrong, refuse_foreign(s)));
+    if (!wrong->n)
+        return CO_OK;
+    settle_spec(&s->app);
+    CO_TRY(co_plan_check(&s->app.spec, app_sure(&s->app), wrong));
+    return co_mistakes_tell(wrong);
 }
 
 static co_err make_plan(training *s)
 {
-    if (s->app.cfg->ckpt_dir && s->app.cfg->ckpt_enabled)
-        CO_TRY(refuse_foreign(s));
-    s->app.spec.resume = s->app.resume;
-    s->app.spec.ckpt_root = s->app.cfg->ckpt_enabled ? "" : NULL; /* known once the folder is open */
+    settle_spec(&s->app);
     return co_plan_new(&s->plan, &s->app.spec);
 }
 
 co_err training_plan(training *s, line *l)
 {
     CO_TRY(compose(s, l));
-    if (s->app.run_dir)
-        CO_TRY(refuse_to_mix(s, s->app.run_dir));
     return make_plan(s);
 }
 
 co_err training_open(training *s, line *l)
 {
     CO_TRY(compose(s, l));
-    if (s->app.cfg->tune_lr && s->app.run_dir) /* check it before the search */
-        CO_TRY(refuse_to_mix(s, s->app.run_dir));
     CO_TRY(tune_search(s, l));
     CO_TRY(make_plan(s));
     if (is_done(s))
@@ -259,7 +272,7 @@ static int run_line(training *s, line *l)
     snprintf(lost, sizeof lost, "%s", wrote ? co_errmsg() : "");
     int status = report(s, l, err);
     if (wrote) {
-        co_say("cohort: the record is not whole: %s", lost);
+        co_notice("the record is not whole: %s", lost);
         return status == CO_EXIT_DONE ? CO_EXIT_FAILED : status;
     }
     return status;
@@ -273,12 +286,16 @@ static int show_config(line *l, const char *what, bool resolve)
     co_str text = {0};
 
     if (strcmp(what, "job") != 0) {
-        co_say("cohort: --cfg %s: only --cfg job exists; there is no configuration but the job's", what);
+        co_notice("--cfg %s: only --cfg job exists; there is no configuration but the job's", what);
         return CO_EXIT_USAGE;
     }
-    co_err err = line_use_continued(l);
+    co_err err = co_mistake(&l->mistakes, line_use_continued(l));
     if (!err)
-        err = co_conf_compose(&c, app_conf_spec(l->config_dir), l->words, l->n);
+        err = co_conf_compose_all(&c, &l->mistakes, app_conf_spec(l->config_dir), l->words, l->n);
+    if (!err && co_mistakes_tell(&l->mistakes) != CO_OK) {
+        err = CO_EINPUT;
+        co_conf_free(c);
+    }
     if (err)
         return co_say_error(err);
     if (resolve)
@@ -317,9 +334,8 @@ int cmd_train(int argc, char **argv)
         return status;
     }
     if (multirun && background) {
-        line_free(&l);
-        return co_fail(CO_EINPUT, "--detach starts one run; a sweep (-m) waits for each of its own"),
-               co_say_error(CO_EINPUT);
+        co_fail(CO_EINPUT, "--detach starts one run; a sweep (-m) waits for each of its own");
+        co_mistake(&l.mistakes, CO_EINPUT);
     }
     if (cfg || multirun) {
         int status = cfg ? show_config(&l, cfg, resolve) : sweep_run(&l);

@@ -80,6 +80,8 @@ void record_first_screen(training *s);
 void record_track(training *s); /* starts the trackers; one that cannot start is a warning */
 void record_warn(void *training, const char *text);
 void tell(training *s, const char *fmt, ...) __attribute__((format(printf, 2, 3))); /* console and train.log */
+/* The first text to train.log, the second to the console. */
+void tell_both(training *s, const char *logged, const char *shown);
 void shout(training *s, const char *fmt, ...)
     __attribute__((format(printf, 2, 3))); /* the same, with console=quiet too */
 co_train_hooks record_hooks(training *s);
@@ -123,6 +125,7 @@ co_err tune_record(training *s); /* curve and rate: lr_find.svg, lr_find.csv, an
 void tune_free(training *s);
 
 /* sweep.c: `cohort train -m`. The exit status. */
-int sweep_run(const line *l);
+int sweep_run(line *l);
+#define SWEEP_JOB "COHORT_SWEEP_JOB" /* in the environment of each of its jobs */
 
 #endif

@@ -199,7 +199,7 @@ static co_err reopen(training *s, line *l)
         app_close(&s->app);
         CO_TRY(app_open(&s->app, l));
     }
-    return app_find_resume(&s->app);
+    return app_find_resume(&s->app, l);
 }
 
 static co_err search_and_use(training *s, line *l, struct search *f)

@@ -44,6 +44,11 @@ bool co_claim_is_done(const co_claim *c, uint32_t unit)
     return of > unit || (of == unit && (w & 3) == DONE);
 }
 
+bool co_claim_is_free(const co_claim *c, uint32_t unit)
+{
+    return atomic_load_explicit(&c->word, memory_order_acquire) >> 32 < unit;
+}
+
 void co_mark_set(co_mark *m, uint32_t unit, uint32_t count)
 {
     atomic_store_explicit(&m->word, (uint64_t)unit << 32 | count, memory_order_release);

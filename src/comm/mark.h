@@ -43,6 +43,7 @@ co_claimed co_claim_take(co_claim *c, co_who who);
 /* release: a rank that sees DONE also sees all earlier writes of the holder */
 void co_claim_finish(co_claim *c, co_who who);
 bool co_claim_is_done(const co_claim *c, uint32_t unit);
+bool co_claim_is_free(const co_claim *c, uint32_t unit); /* nobody has begun this work */
 
 /* Progress of a single writer: (unit, count) in one word. */
 typedef struct co_mark {

@@ -1,5 +1,5 @@
-/* tree.c -- cuts, folds and sums. A fold of k leaves does at most k - 1 additions and keeps at most 2 log2 k
- * + 2 buffers. The sum adds the nodes that the slots hold, once per element. */
+/* tree.c -- cuts, folds and sums. A fold of k leaves does k - 1 additions. The sum adds the nodes that the slots
+ * hold, once per element. */
 #include "comm/tree.h"
 
 #include <string.h>
@@ -28,12 +28,16 @@ void co_cut_range(const co_cut *c, int leaf, uint32_t *lo, uint32_t *hi)
     *hi = (uint32_t)((j + 1) * c->n / (uint64_t)c->used);
 }
 
-int co_slices_for(uint32_t batch, bool batch_stats)
+int co_slices_for(const co_slicing *of)
 {
-    uint32_t least = batch_stats ? 16 : 4;
-    int s = 32;
+    enum { MOST = 32, LEAST_OF_LARGE = 8, LARGE = 1 << 18 /* elements: 1 MiB */, USES = 128 };
+    uint32_t least = of->batch_stats ? 16 : 4;
+    int s = MOST;
 
-    while (s > 1 && batch / (uint32_t)s < least)
+    while (s > 1 && of->batch / (uint32_t)s < least)
+        s /= 2;
+    while (s > LEAST_OF_LARGE && of->params > LARGE &&
+           of->macs * (double)(of->batch / (uint32_t)s) < USES * of->params)
         s /= 2;
     return s;
 }
@@ -59,20 +63,18 @@ static void give(struct buffers *b, int i)
     b->busy &= ~((uint64_t)1 << i);
 }
 
-/* While the two newest nodes are siblings, merges them. */
+/* While the two newest nodes are siblings, adds the right one to the left one. */
 static void merge(co_fold *fold, struct buffers *free_)
 {
     while (fold->n_held >= 2) {
         co_held *left = &fold->held[fold->n_held - 2], *right = &fold->held[fold->n_held - 1];
         if (left->level != right->level || (left->index & 1) || right->index != left->index + 1)
             return;
-        co_held node = {(int16_t)(left->level + 1), (int16_t)(left->index / 2), -1};
-        if (left->buffer < 0 || right->buffer < 0) {
-            node.buffer = left->buffer < 0 ? right->buffer : left->buffer;
-        } else {
-            node.buffer = (int16_t)take(free_);
-            fold->op[fold->n_ops++] = (co_fold_op){-1, node.buffer, left->buffer, right->buffer};
-            give(free_, left->buffer);
+        co_held node = {(int16_t)(left->level + 1), (int16_t)(left->index / 2), left->buffer};
+        if (left->buffer < 0) {
+            node.buffer = right->buffer;
+        } else if (right->buffer >= 0) {
+            fold->op[fold->n_ops++] = (co_fold_op){-1, left->buffer, right->buffer, false};
             give(free_, right->buffer);
         }
         fold->n_held--;
@@ -80,37 +82,79 @@ static void merge(co_fold *fold, struct buffers *free_)
     }
 }
 
+static bool no_samples(const co_cut *cut, int from, int to)
+{
+    for (int leaf = from; leaf < to; leaf++) {
+        uint32_t lo, hi;
+        co_cut_range(cut, leaf, &lo, &hi);
+        if (lo < hi)
+            return false;
+    }
+    return true;
+}
+
+/* The newest node, if `node` (which has samples) is its right sibling and it has samples too. `node` first
+ * grows by absent siblings on its right, up to `to`, as far as that leads to such a sibling. */
+static co_held *left_sibling(co_fold *fold, const co_cut *cut, co_held *node, int to)
+{
+    co_held *newest = fold->n_held ? &fold->held[fold->n_held - 1] : NULL;
+    co_held at = *node;
+
+    while (newest && newest->buffer >= 0 && at.level <= newest->level) {
+        if (at.level == newest->level) {
+            *node = at;
+            return (at.index & 1) && newest->index == at.index - 1 ? newest : NULL;
+        }
+        int right = (at.index + 1) << at.level, end = (at.index + 2) << at.level;
+        if ((at.index & 1) || end > to || !no_samples(cut, right, end))
+            return NULL;
+        at = (co_held){(int16_t)(at.level + 1), (int16_t)(at.index / 2), -1};
+    }
+    return NULL;
+}
+
 void co_fold_make(co_fold *fold, const co_cut *cut, int from, int to)
 {
     struct buffers b = {0};
 
     memset(fold, 0, sizeof *fold);
-    for (int leaf = from; leaf < to; leaf++) {
-        uint32_t lo, hi;
-        co_held node = {0, (int16_t)leaf, -1};
-        co_cut_range(cut, leaf, &lo, &hi);
-        if (lo < hi) {
-            node.buffer = (int16_t)take(&b);
-            fold->op[fold->n_ops++] = (co_fold_op){(int16_t)leaf, node.buffer, -1, -1};
+    for (int leaf = from; leaf < to;) {
+        co_held node = {0, (int16_t)leaf, -1}, *left = NULL;
+        if (!no_samples(cut, leaf, leaf + 1)) {
+            left = left_sibling(fold, cut, &node, to);
+            int dst = left ? left->buffer : take(&b);
+            fold->op[fold->n_ops++] = (co_fold_op){(int16_t)leaf, (int16_t)dst, -1, left != NULL};
+            node.buffer = (int16_t)dst;
         }
-        fold->held[fold->n_held++] = node;
+        if (!left) {
+            node.level = 0;
+            node.index = (int16_t)leaf;
+        }
+        leaf = (node.index + 1) << node.level;
+        if (left)
+            *left = (co_held){(int16_t)(node.level + 1), (int16_t)(node.index / 2), node.buffer};
+        else
+            fold->held[fold->n_held++] = node;
         merge(fold, &b);
     }
     fold->n_buffers = b.most;
 }
 
-co_err co_tree_init(co_tree *t, const co_cut *cut, int slots)
+co_err co_tree_init(co_tree *t, int slots)
 {
-    CO_ASSERT(cut->slices <= CO_MAX_SLICES && slots >= 1 && slots <= cut->slices, "more slots than slices");
-    t->fold = co_array((size_t)slots, sizeof *t->fold);
-    if (!t->fold)
-        return CO_ENOMEM;
+    *t = (co_tree){.slots = slots, .fold = co_array((size_t)slots, sizeof *t->fold)};
+    return t->fold ? CO_OK : CO_ENOMEM;
+}
+
+void co_tree_deal(co_tree *t, const co_cut *cut, int from, int to)
+{
+    int n = to - from;
+
+    CO_ASSERT(cut->slices <= CO_MAX_SLICES && from >= 0 && to <= cut->slices, "leaves of this tree");
     t->slices = cut->slices;
-    t->slots = slots;
     t->cut = *cut;
-    for (int r = 0; r < slots; r++)
-        co_fold_make(&t->fold[r], cut, r * t->slices / slots, (r + 1) * t->slices / slots);
-    return CO_OK;
+    for (int r = 0; r < t->slots; r++)
+        co_fold_make(&t->fold[r], cut, from + r * n / t->slots, from + (r + 1) * n / t->slots);
 }
 
 void co_tree_fini(co_tree *t)
@@ -147,20 +191,12 @@ static const co_held *holder(const co_tree *tree, int level, int index, int *slo
 /* True if no sample lies below this node. */
 static bool absent(const co_tree *t, int level, int index)
 {
-    for (int leaf = index << level; leaf < (index + 1) << level; leaf++) {
-        uint32_t lo, hi;
-        co_cut_range(&t->cut, leaf, &lo, &hi);
-        if (lo < hi)
-            return false;
-    }
-    return true;
+    return no_samples(&t->cut, index << level, (index + 1) << level);
 }
 
 /* If only one child has samples, the node equals that child. So we walk down until a slot holds the node. */
-bool co_tree_root(const co_tree *tree, int *slot, int *i)
+bool co_tree_holds(const co_tree *tree, int level, int index, int *slot, int *i)
 {
-    int level = __builtin_ctz((unsigned)tree->slices), index = 0;
-
     for (;; level--) {
         const co_held *held = holder(tree, level, index, slot);
         if (held && held->buffer >= 0) {
@@ -176,59 +212,54 @@ bool co_tree_root(const co_tree *tree, int *slot, int *i)
     }
 }
 
-void co_leaf_add(co_add_kind kind, float *dst, const float *a, const float *b, size_t n)
+bool co_tree_root(const co_tree *tree, int *slot, int *i)
 {
-    if (kind == CO_ADD_VALUES) {
-        for (size_t i = 0; i < n; i++)
-            dst[i] = a[i] + b[i];
-        return;
-    }
-    for (size_t i = 0; i < n; i++) {
-        uint32_t x, y;
-        memcpy(&x, &a[i], 4);
-        memcpy(&y, &b[i], 4);
-        x |= y;
-        memcpy(&dst[i], &x, 4);
-    }
+    return co_tree_holds(tree, __builtin_ctz((unsigned)tree->slices), 0, slot, i);
+}
+
+void co_leaf_add(float *dst, const float *a, const float *b, size_t n)
+{
+    for (size_t i = 0; i < n; i++)
+        dst[i] = a[i] + b[i];
 }
 
 struct summing {
     const co_tree *t;
-    co_add_kind kind;
     size_t lo, n;
-    co_buffer_of buffer;
-    void *ctx;
+    const co_sources *from;
     float *scratch;
 };
 
-/* The elements of a node: a pointer into a slot's buffer, or to `dst` if they had to be added up. NULL if
- * absent. */
+/* The elements of a node: a pointer into a source, or to `dst` if they had to be added up. NULL if absent. */
 static const float *node_of(const struct summing *sum, int level, int index, float *dst)
 {
+    const co_sources *from = sum->from;
     int slot;
     const co_held *held = holder(sum->t, level, index, &slot);
 
     if (held)
-        return held->buffer < 0 ? NULL : sum->buffer(sum->ctx, slot, held->buffer) + sum->lo;
-    CO_ASSERT(level > 0, "no slot holds this leaf");
+        return held->buffer < 0 ? NULL : from->buffer(from->ctx, slot, held->buffer) + sum->lo;
+    if (absent(sum->t, level, index))
+        return NULL;
+    const float *given = from->other ? from->other(from->ctx, level, index, sum->lo) : NULL;
+    if (given)
+        return given;
+    CO_ASSERT(level > 0, "nobody holds this leaf");
     if (absent(sum->t, level - 1, 2 * index + 1))
         return node_of(sum, level - 1, 2 * index, dst);
     if (absent(sum->t, level - 1, 2 * index))
         return node_of(sum, level - 1, 2 * index + 1, dst);
     /* The left child stays in its level's part of scratch while the right child is computed in dst. */
-    const float *left = node_of(sum, level - 1, 2 * index, sum->scratch + (size_t)(level - 1) * sum->n);
+    const float *left = node_of(sum, level - 1, 2 * index, sum->scratch + (size_t)level * sum->n);
     const float *right = node_of(sum, level - 1, 2 * index + 1, dst);
-    co_leaf_add(sum->kind, dst, left, right, sum->n);
+    co_leaf_add(dst, left, right, sum->n);
     return dst;
 }
 
-void co_tree_sum(const co_tree *t, co_add_kind kind, size_t lo, size_t hi, co_buffer_of buffer, void *ctx,
-                 float *sum, float *scratch)
+const float *co_tree_node(const co_tree *t, int level, int index, size_t lo, size_t hi,
+                          const co_sources *from, float *scratch)
 {
-    struct summing s = {t, kind, lo, hi - lo, buffer, ctx, scratch};
-    const float *root = node_of(&s, __builtin_ctz((unsigned)t->slices), 0, sum + lo);
+    struct summing s = {t, lo, hi - lo, from, scratch};
 
-    CO_ASSERT(root, "a step without samples");
-    if (root != sum + lo)
-        memcpy(sum + lo, root, (hi - lo) * sizeof *sum);
+    return node_of(&s, level, index, scratch);
 }

@@ -4,14 +4,14 @@
  * of a node is left + right, element by element; an absent child (no samples below it) is the identity. Any
  * rank may compute a node, but the additions that make it are fixed.
  *
- * A slot owns the leaves [from, to). It folds them as they come: it computes a leaf into a free buffer, and
- * whenever the two newest nodes are siblings it adds them into a third buffer. At the end it holds the fewest
- * aligned subtrees that cover its leaves. The sequence is planned beforehand (co_fold), no operation
- * overwrites its sources, and one counter records the progress. A successor therefore continues where its
- * predecessor died.
+ * A slot owns the leaves [from, to). It folds them as they come, in place: a leaf is computed into a free
+ * buffer or, if it is the right sibling of the newest node, added to that node's buffer while it is computed;
+ * whenever the two newest nodes are siblings, the right one is added to the left one. At the end the slot
+ * holds the fewest aligned subtrees that cover its leaves, in at most max(1, log2 k) buffers for k aligned
+ * leaves. The sequence is planned beforehand (co_fold). A fold that was interrupted begins again.
  *
- *     leaves 0..3:   L0>a  L1>b  a+b>c  L2>a  L3>b  a+b>d  c+d>a
- *     7 operations, 4 buffers; holds node (2, 0)
+ *     leaves 0..3:   L0>a  a+=L1  L2>b  b+=L3  a+=b
+ *     5 operations, 2 buffers; holds node (2, 0) in a
  */
 #ifndef CO_COMM_TREE_H
 #define CO_COMM_TREE_H
@@ -36,14 +36,23 @@ typedef struct co_cut {
 co_cut co_cut_make(uint32_t n, uint32_t full, int slices, bool batch_stats);
 /* The samples [*lo, *hi) of the block that belong to this leaf; lo == hi if there are none. */
 void co_cut_range(const co_cut *c, int leaf, uint32_t *lo, uint32_t *hi);
-/* The largest power of two up to 32 with at least 16 samples per slice (batch statistics) or 4 (none); at
- * least 1. */
-int co_slices_for(uint32_t batch, bool batch_stats);
+/* How many slices a batch is cut into: the largest power of two up to 32 that leaves a slice 16 samples where
+ * the model has batch statistics, 4 elsewhere. Then it is halved, down to 8 at the lowest, as long as the
+ * parameters exceed 1 MiB and a slice uses a parameter fewer than 128 times: below that, moving gradients costs
+ * more than computing them. */
+typedef struct co_slicing {
+    uint32_t batch;
+    bool batch_stats;
+    double params; /* elements */
+    double macs;   /* multiply-adds of a sample's forward pass */
+} co_slicing;
+int co_slices_for(const co_slicing *of);
 
 /* --- the fold --- */
 typedef struct co_fold_op {
-    int16_t leaf;      /* >= 0: compute this leaf into dst; -1: dst = a + b */
-    int16_t dst, a, b; /* buffers */
+    int16_t leaf; /* >= 0: compute this leaf into dst; -1: dst += a */
+    int16_t dst, a;
+    bool adds; /* the leaf is added to what dst holds, its left sibling */
 } co_fold_op;
 
 typedef struct co_held {
@@ -59,33 +68,37 @@ typedef struct co_fold {
 
 void co_fold_make(co_fold *f, const co_cut *cut, int from, int to);
 
-/* --- the whole tree over all slots of this host, for one cut --- */
+/* --- the tree over all slots of one host, for one cut --- */
 typedef struct co_tree {
     int slices, slots;
     co_cut cut;
     co_fold *fold; /* [slots] */
 } co_tree;
 
-/* Slot r owns leaves [r S / slots, (r + 1) S / slots). */
-co_err co_tree_init(co_tree *t, const co_cut *cut, int slots);
+/* Slot r owns leaves [from + r n / slots, from + (r + 1) n / slots) of the n = to - from leaves of the host. */
+co_err co_tree_init(co_tree *t, int slots);
+void co_tree_deal(co_tree *t, const co_cut *cut, int from, int to);
 void co_tree_fini(co_tree *t);
 int co_tree_buffers(const co_tree *t); /* the largest number of buffers that a slot needs */
 
-/* True if a single slot holds the root. The step's sum is then buffer *i of *slot, and no additions are
- * needed. */
-bool co_tree_root(const co_tree *t, int *slot, int *i);
+/* True if a single slot holds this node, or the only part of it that has samples: it is then buffer *i of
+ * *slot, and no additions are needed. */
+bool co_tree_holds(const co_tree *t, int level, int index, int *slot, int *i);
+bool co_tree_root(const co_tree *t, int *slot, int *i); /* of the whole tree */
 
-/* How two children make a node. Values are float sums. An absent row of a row-sparse entry holds -0.0, the
- * exact identity of IEEE addition (-0.0 + x is x, bit for bit), so absent rows need no branch. Marks record
- * which rows are present; they are combined with a bitwise or. */
-typedef enum { CO_ADD_VALUES, CO_ADD_MARKS } co_add_kind;
-void co_leaf_add(co_add_kind kind, float *dst, const float *a, const float *b, size_t n);
+/* How two children make a node: dst = a + b, element by element. `dst` may be `a`. */
+void co_leaf_add(float *dst, const float *a, const float *b, size_t n);
 
-/* Writes elements [lo, hi) of the root into sum[lo..hi). `buffer(ctx, slot, i)` returns the slot's i-th leaf
- * buffer; `scratch` holds CO_MAX_LEVELS * (hi - lo) elements. The sources do not change, so the sum can be
- * repeated. */
-typedef const float *(*co_buffer_of)(void *ctx, int slot, int i);
-void co_tree_sum(const co_tree *t, co_add_kind kind, size_t lo, size_t hi, co_buffer_of buffer, void *ctx,
-                 float *sum, float *scratch);
+/* Elements [lo, hi) of a node, from what this host's slots hold and, for nodes that lie elsewhere, from
+ * `other`: a pointer to element lo, into a source or into scratch. NULL: absent. `scratch` holds
+ * (log2 S + 1) * (hi - lo) elements. The sources do not change, so this can be repeated. */
+typedef struct co_sources {
+    const float *(*buffer)(void *ctx, int slot, int i); /* a slot's i-th leaf buffer */
+    /* Element lo of a node that another host holds; NULL function, or NULL: nobody gave it */
+    const float *(*other)(void *ctx, int level, int index, size_t lo);
+    void *ctx;
+} co_sources;
+const float *co_tree_node(const co_tree *t, int level, int index, size_t lo, size_t hi,
+                          const co_sources *from, float *scratch);
 
 #endif

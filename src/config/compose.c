@@ -172,7 +172,10 @@ static co_err keep_words(co_conf *c, const char *const *words, int n)
         return CO_ENOMEM;
     for (int i = 0; i < n; i++) {
         int from = c->words.n;
-        CO_TRY(conf_mistake(c, conf_word_parse(&c->words, &c->pool, words[i])));
+        co_err err = conf_word_parse(&c->words, &c->pool, words[i]);
+        if (err)
+            conf_doubt(c, words[i]);
+        CO_TRY(conf_mistake(c, err));
         CO_TRY(conf_habits_apply(c, &c->words, from));
         raw[i] = co_pool_str(&c->pool, words[i]);
         if (!raw[i])
@@ -211,23 +214,40 @@ static co_err compose(co_conf *c, const char *const *words, int n)
     for (int i = 0; (s = source_at(c, i)); i++)
         CO_TRY(conf_apply(c, s));
     CO_TRY(conf_resolve(c));
-    CO_TRY(conf_mistakes_tell(c));
     if (spec->settle)
         spec->settle(c);
     return CO_OK;
 }
 
-co_err co_conf_compose(co_conf **out, const co_conf_spec *spec, const char *const *words, int n)
+co_err co_conf_compose_all(co_conf **out, co_mistakes *mistakes, const co_conf_spec *spec,
+                           const char *const *words, int n)
 {
     co_conf *c = co_zalloc(sizeof *c);
     if (!c)
         return CO_ENOMEM;
     c->spec = spec;
+    c->mistakes = mistakes;
     co_err err = compose(c, words, n);
+    c->mistakes = NULL;
     if (err)
         co_conf_free(c);
     else
         *out = c;
+    return err;
+}
+
+co_err co_conf_compose(co_conf **out, const co_conf_spec *spec, const char *const *words, int n)
+{
+    co_mistakes mistakes = {0};
+    co_conf *c;
+    co_err err = co_conf_compose_all(&c, &mistakes, spec, words, n);
+    if (!err && mistakes.n)
+        co_conf_free(c);
+    else if (!err)
+        *out = c;
+    if (!err)
+        err = co_mistakes_tell(&mistakes);
+    co_mistakes_fini(&mistakes);
     return err;
 }
 
@@ -244,7 +264,6 @@ void co_conf_free(co_conf *c)
         co_free(pick->fields);
     }
     co_free(c->core);
-    co_str_fini(&c->mistakes);
     co_pool_fini(&c->pool);
     co_free(c);
 }

@@ -19,6 +19,7 @@
 #define CO_CONFIG_CONFIG_H
 
 #include "base/err.h"
+#include "base/mistakes.h"
 #include "base/option.h"
 #include "base/str.h"
 
@@ -97,6 +98,12 @@ typedef struct co_conf co_conf;
 
 /* The spec and what it points to must outlive *out. */
 co_err co_conf_compose(co_conf **out, const co_conf_spec *spec, const char *const *words, int n);
+/* The same; mistakes are added to those that the caller has, and *out is what could be composed: a group whose
+ * choice was wrong has no row, a key whose value was wrong has its default. */
+co_err co_conf_compose_all(co_conf **out, co_mistakes *mistakes, const co_conf_spec *spec,
+                           const char *const *words, int n);
+/* Are the group's choice and all keys below it as the user meant them? False if there was a mistake in them. */
+bool co_conf_is_sure(const co_conf *c, const char *group);
 void co_conf_free(co_conf *c); /* NULL is fine */
 
 void *co_conf_core(co_conf *c);                                  /* the core struct, owned by c */

@@ -122,6 +122,7 @@ typedef struct conf_pick {
     const char *choice;      /* "" if none */
     bool set, by_word, many; /* many: a list of files */
     bool wrong;              /* the choice was refused: unknown keys below it are not reported */
+    bool doubtful;           /* there was a mistake in a key of this group */
     int rank; /* of the source that chose: 0 a word, 1 the experiment, 2.. files of groups; the lowest wins */
     const conf_source *source; /* who chose; NULL: the fallback */
     const conf_pair *by;
@@ -147,10 +148,9 @@ struct co_conf {
     conf_pair *nested; /* `override /group/below: x` seen in files */
     int n_nested, nested_room;
     conf_source words;
-    const char *foreign; /* the folder, if it is another program's; NULL: it is ours, or there is none */
-    conf_source root;    /* that program's main file */
-    co_str mistakes;     /* a line each */
-    int n_mistakes, n_untold;
+    const char *foreign;    /* the folder, if it is another program's; NULL: it is ours, or there is none */
+    conf_source root;       /* that program's main file */
+    co_mistakes *mistakes;  /* the caller's */
     long long now;          /* seconds, the same for all ${now:...}; 0: not read yet */
     const char *const *raw; /* the words as given, copied */
     int n_raw;
@@ -183,10 +183,11 @@ co_err conf_foreign_sift(co_conf *c, conf_source *file, bool from_root);
 /* mistakes.c */
 /* Records the message of a CO_EINPUT and returns CO_OK, so that composing goes on. Returns other errors. */
 co_err conf_mistake(co_conf *c, co_err err);
+void conf_doubt(co_conf *c,
+                const char *key); /* a mistake has to do with this key, or with this word of the line */
 void conf_mistake_group(co_conf *c, const char *group); /* this group's choice was wrong */
 bool conf_follows_mistake(const co_conf *c,
                           const char *key); /* is the key unknown because of an earlier mistake? */
-co_err conf_mistakes_tell(co_conf *c);      /* CO_EINPUT with all of them; CO_OK: there was none */
 
 /* slots.c: values into fields. */
 co_err conf_apply(co_conf *c, const conf_source *s);

@@ -10,6 +10,7 @@
 #include "config/config_int.h"
 
 #include <limits.h>
+#include <ctype.h>
 #include <string.h>
 
 #include "base/fs.h"
@@ -28,6 +29,43 @@ typedef struct builder {
     bool changed;
 } builder;
 
+/* Adds the names that a habit's list of patterns has for this group: "tensorboard" of "*tensorboard*|*wandb*".
+ * Patterns with a wildcard inside are left out. */
+static co_err add_habit_names(const char **names, int *n, co_pool *pool, const char *list)
+{
+    enum { MOST_NAMES = 64 };
+    for (; *list && *n < MOST_NAMES; list += strspn(list, "|")) {
+        size_t len = strcspn(list, "|"), from = strspn(list, "*"), to = len;
+        while (to > from && list[to - 1] == '*')
+            to--;
+        char *name = co_pool_strn(pool, list + from, to > from ? to - from : 0);
+        if (!name)
+            return CO_ENOMEM;
+        if (*name && !strpbrk(name, "*?[]"))
+            names[(*n)++] = name;
+        list += len;
+    }
+    return CO_OK;
+}
+
+/* The nearest choice that other programs have and that is answered here with a sentence. NULL: there is none.
+ */
+static co_err near_habit(const char **near, const co_conf_habit **by, co_conf *c, const char *group,
+                         const char *choice)
+{
+    *near = NULL;
+    for (const co_conf_habit *row = c->spec->habits; row && row->keys && !*near; row++) {
+        const char *names[64];
+        int n = 0;
+        if (strcmp(row->keys, group) != 0 || !row->values || !row->says)
+            continue;
+        CO_TRY(add_habit_names(names, &n, &c->pool, row->values));
+        *near = co_str_nearest(choice, names, (size_t)n);
+        *by = row;
+    }
+    return CO_OK;
+}
+
 co_err conf_no_such_choice(co_conf *c, const co_conf_group *g, const char *choice, const conf_source *s,
                            const conf_pair *by)
 {
@@ -37,9 +75,15 @@ co_err conf_no_such_choice(co_conf *c, const co_conf_group *g, const char *choic
     CO_TRY(conf_choices(&names, &n, &c->pool, c->spec, g));
     for (int i = 0; i < n; i++)
         co_str_addf(&list, " %s", names[i]);
-    const char *near = co_str_nearest(choice, names, (size_t)n);
+    const char *near = co_str_nearest(choice, names, (size_t)n), *planned = NULL;
+    const co_conf_habit *row = NULL;
     co_err err = co_str_err(&list);
-    if (!err)
+    if (!err && !near)
+        err = near_habit(&planned, &row, c, g->name, choice);
+    if (!err && planned)
+        err = co_fail(CO_EINPUT, "no %s \"%s\"; did you mean %s=%s? %c%s", g->name, choice, g->name, planned,
+                      toupper((unsigned char)row->says[0]), row->says + 1);
+    else if (!err)
         err = near ? co_fail(CO_EINPUT, "no %s \"%s\"; did you mean %s? There are:%s", g->name, choice, near,
                              co_str_text(&list))
                    : co_fail(CO_EINPUT, "no %s \"%s\"; there are:%s", g->name, choice,

@@ -139,6 +139,7 @@ static co_err add_one(co_conf *c, conf_source *s, conf_pair p)
         bool spared = s->foreign && row->spared;
         if (row->act == CO_HABIT_REFUSED && !spared) {
             conf_mistake_group(c, p.key);
+            conf_doubt(c, p.key);
             return conf_fail_at(co_fail(CO_EINPUT, "%s=%s: %s", p.key, p.value, row->says), s, &p);
         }
         if (row->act == CO_HABIT_DROPPED || spared)

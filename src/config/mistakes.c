@@ -1,4 +1,4 @@
-/* mistakes.c -- collects the mistakes of a command line, to report all of them at once, one per line.
+/* mistakes.c -- the mistakes of a configuration. All of them are reported at once, one per line.
  *
  * Composing goes on after a mistake with what is left. Some keys are then unknown only because of an
  * earlier mistake: those below a group whose choice was wrong, and those of a row that a misspelt
@@ -8,30 +8,20 @@
 
 #include <string.h>
 
-enum { MOST_BYTES = 3500 }; /* less than the room of co_errmsg() */
-
-/* Is `line` a whole line of the text? */
-static bool has_line(const char *text, const char *line)
-{
-    size_t n = strlen(line);
-    for (const char *at = text; (at = strstr(at, line)) != NULL; at++)
-        if ((at == text || at[-1] == '\n') && (at[n] == '\0' || at[n] == '\n'))
-            return true;
-    return false;
-}
-
 co_err conf_mistake(co_conf *c, co_err err)
 {
-    if (err != CO_EINPUT)
-        return err;
-    bool told = has_line(co_str_text(&c->mistakes), co_errmsg());
-    bool room = c->n_mistakes == 0 || c->mistakes.len + strlen(co_errmsg()) < MOST_BYTES;
-    if (!told && room)
-        co_str_addf(&c->mistakes, "%s%s", c->mistakes.len ? "\n" : "", co_errmsg());
-    c->n_mistakes += !told;
-    c->n_untold += !told && !room;
-    co_errclear();
-    return co_str_err(&c->mistakes);
+    return co_mistake(c->mistakes, err);
+}
+
+void conf_doubt(co_conf *c, const char *key)
+{
+    const conf_slot *slot = c->slots ? conf_slot_find(c, key) : NULL; /* the key may be an alias */
+    if (slot)
+        key = slot->key;
+    key += strspn(key, "+~");
+    int g = conf_group_index(c->spec, key, strcspn(key, "./=@"));
+    if (g >= 0)
+        c->picks[g].doubtful = true;
 }
 
 void conf_mistake_group(co_conf *c, const char *group)
@@ -52,11 +42,14 @@ bool conf_follows_mistake(const co_conf *c, const char *key)
     return false;
 }
 
-co_err conf_mistakes_tell(co_conf *c)
+bool co_conf_is_sure(const co_conf *c, const char *group)
 {
-    if (c->n_mistakes == 0)
-        return CO_OK;
-    if (c->n_untold)
-        return co_fail(CO_EINPUT, "%s\nand %d more", co_str_text(&c->mistakes), c->n_untold);
-    return co_fail(CO_EINPUT, "%s", co_str_text(&c->mistakes));
+    static const char *const all[] = {"experiment", "debug"}; /* their files set keys of any group */
+    for (size_t i = 0; i < CO_COUNT(all); i++) {
+        int g = conf_group_index(c->spec, all[i], strlen(all[i]));
+        if (g >= 0 && (c->picks[g].wrong || c->picks[g].doubtful))
+            return false;
+    }
+    int g = conf_group_index(c->spec, group, strlen(group));
+    return g >= 0 && !c->picks[g].wrong && !c->picks[g].doubtful;
 }

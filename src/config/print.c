@@ -246,6 +246,8 @@ static void hash_value(co_sha256 *h, const conf_slot *s)
     const char *at = s->option ? (const char *)s->fields + s->option->offset : NULL;
     if (at && s->option->type == CO_OPT_STR) {
         text = string_of(s, room);
+        if (text && s->option->hashed)
+            text = s->option->hashed(text);
         len = text ? strlen(text) : 0;
     } else if (at && s->option->type == CO_OPT_ENUM) {
         text = s->option->choices;

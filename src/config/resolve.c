@@ -348,6 +348,8 @@ co_err conf_resolve(co_conf *c)
             conf_fail_at(err, s->source, s->by);
         else if (err)
             co_fail_in(err, "%s", s->key);
+        if (err)
+            conf_doubt(c, s->key);
         CO_TRY(conf_mistake(c, err));
     }
     return CO_OK;

@@ -140,6 +140,8 @@ co_err conf_apply(co_conf *c, const conf_source *s)
 {
     for (int i = 0; i < s->n; i++) {
         co_err err = apply_one(c, s, &s->pairs[i]);
+        if (err)
+            conf_doubt(c, s->pairs[i].key);
         CO_TRY(conf_mistake(c, err ? conf_fail_at(err, s, &s->pairs[i]) : CO_OK));
     }
     return CO_OK;

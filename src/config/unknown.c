@@ -97,6 +97,8 @@ co_err conf_fail_unknown(co_conf *c, const char *key)
     const char *near;
     CO_TRY(nearest_key(&near, c, key));
     if (near)
+        conf_doubt(c, near); /* `modle=cnn` may mean that group */
+    if (near)
         return co_fail(CO_EINPUT,
                        "unknown key \"%s\"; did you mean %s? (cohort train --help all lists all keys)", key,
                        near);

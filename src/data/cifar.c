@@ -251,7 +251,7 @@ static co_err open_set(co_dataset **out, const struct cifar *set, const struct i
 {
     images *im;
 
-    CO_TRY(images_check_dir(set->spec.name, c));
+    CO_TRY(images_check_dir(set->spec.name, NULL, c));
     CO_TRY(images_new(&im, &set->spec, c));
     co_err err = read_set(im, set, c->dir);
     if (!err)

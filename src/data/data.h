@@ -17,8 +17,9 @@ typedef struct co_slice_dst {
     void *x, *y;
     int64_t *ids;
     int32_t *lens;
-    int32_t *y2; /* io.mix: the other label of each sample, */
-    float *lam;  /* and the first one's weight */
+    int32_t *items; /* ratings: the item of each sample; x is its user */
+    int32_t *y2;    /* io.mix: the other label of each sample, */
+    float *lam;     /* and the first one's weight */
 } co_slice_dst;
 
 /* Time spent filling. fill adds to it. */

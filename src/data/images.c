@@ -30,20 +30,22 @@ const co_option images_options[] = {
     {0},
 };
 
-co_err images_check_dir(const char *name, const struct images_cfg *c)
+co_err images_check_dir(const char *name, const char *files, const struct images_cfg *c)
 {
-    char doc[PATH_MAX];
+    char doc[PATH_MAX], list[PATH_MAX + 32];
 
+    if (c->dir && *c->dir && co_fs_is_dir(c->dir))
+        return CO_OK;
+    if (files)
+        snprintf(list, sizeof list, "%s", files);
+    else
+        snprintf(list, sizeof list, "%s says which files", co_doc(doc, "data.md"));
     if (!c->dir || !*c->dir)
-        return co_fail(CO_EINPUT, "data=%s needs data.dir=FOLDER with its files (%s says which)", name,
-                       co_doc(doc, "data.md"));
-    if (!co_fs_is_dir(c->dir))
-        return co_fail(
-            CO_EINPUT,
-            "data=%s: data.dir: %s: %s; put its files there, or name their folder with data.dir=FOLDER "
-            "(%s says which files)",
-            name, c->dir, co_fs_exists(c->dir) ? "not a folder" : strerror(ENOENT), co_doc(doc, "data.md"));
-    return CO_OK;
+        return co_fail(CO_EINPUT, "data=%s needs data.dir=FOLDER with its files (%s)", name, list);
+    return co_fail(CO_EINPUT,
+                   "data=%s: data.dir: %s: %s; put its files there, or name their folder with "
+                   "data.dir=FOLDER (%s)",
+                   name, c->dir, co_fs_exists(c->dir) ? "not a folder" : strerror(ENOENT), list);
 }
 
 /* The row's pixels through the table of values; x [planes,height,width]. */

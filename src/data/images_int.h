@@ -77,8 +77,8 @@ typedef struct images {
 co_err images_new(images **out, const images_spec *spec, const struct images_cfg *c);
 void images_finish(images *im, double val_fraction); /* splits, fingerprint */
 void images_free(images *im);                        /* NULL is fine */
-/* "data=NAME needs data.dir=FOLDER" and the like. */
-co_err images_check_dir(const char *name, const struct images_cfg *c);
+/* Is data.dir a folder? The message names `files`, or the page that does if it is NULL. */
+co_err images_check_dir(const char *name, const char *files, const struct images_cfg *c);
 
 /* Files to read whole into memory, each `want` bytes. By as many threads as there are CPUs; none is left when
  * it returns. The failure is that of the first file, in order, that failed. */

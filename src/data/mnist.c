@@ -92,7 +92,10 @@ static co_err open_mnist(co_dataset **out, const void *cfg)
     images *im = NULL;
     packed *in[2] = {0};
 
-    CO_TRY(images_check_dir("mnist", c));
+    CO_TRY(images_check_dir("mnist",
+                            "train-images-idx3-ubyte, train-labels-idx1-ubyte, t10k-images-idx3-ubyte and "
+                            "t10k-labels-idx1-ubyte, each plain or .gz",
+                            c));
     co_err err = read_set(&im, in, c);
     packed_close(in[0]);
     packed_close(in[1]);

@@ -8,6 +8,7 @@
  */
 #include "data/pictures_int.h"
 
+#include <errno.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/stat.h>
@@ -36,7 +37,7 @@ bool co_picture_named(const char *name)
 static const uint8_t *read_whole(const char *path, size_t *len, char why[WHY_LEN])
 {
     struct stat st;
-    int fd = file_open(path);
+    int fd = file_open(path), errno_was = errno;
     uint8_t *room = NULL;
     ssize_t got = -1;
 
@@ -47,8 +48,10 @@ static const uint8_t *read_whole(const char *path, size_t *len, char why[WHY_LEN
         *len = (size_t)st.st_size;
     } else if (fd >= 0)
         snprintf(why, WHY_LEN, "more than 256 MiB");
+    else if (file_check_regular(path) == CO_OK)
+        snprintf(why, WHY_LEN, "%s", strerror(errno_was)); /* the caller names the file */
     else
-        snprintf(why, WHY_LEN, "%s", co_errmsg());
+        snprintf(why, WHY_LEN, "not a regular file");
     if (fd >= 0)
         close(fd);
     return got >= 0 && (size_t)got == *len ? room : NULL;

@@ -7,6 +7,8 @@
  *      with the first and last call that touches it. If the kernels have a memory space of their own,
  *      everything is a buffer, and what the host gives or gets is a list of moves before the first and after
  *      the last call
+ *      A value at home in the leaf also has a twin in the workspace: a run that adds to the leaf writes the
+ *      twin, reads the twin, and adds it to the leaf once
  *   4. plan.c gives the buffers offsets, and the calls are bound to them
  *
  * Compiling leaves the graph unchanged: the operators that differentiation added are removed again, so the
@@ -18,6 +20,7 @@
 struct value { /* by node id; set for roots only */
     bool needed, placed;
     struct place at;
+    int twin; /* number of the buffer that stands for a place in a leaf, or -1 */
 };
 
 struct compile {
@@ -27,7 +30,13 @@ struct compile {
     struct value *v;
     struct op **live; /* [calls] */
     int *scratch;     /* [calls] number of the scratch's buffer, or -1 */
+    int threads;      /* of the team */
+    int64_t grain;    /* work that is worth a thread */
 };
+
+/* Work is counted in elements of the arguments; a product's floating-point operations are worth less. A grain
+ * takes a thread a few microseconds, several times as long as meeting the others does. */
+enum { GRAIN = 8192, FLOPS_PER_ELEMENT = 16 };
 
 static size_t bytes_of(const struct compile *c, const co_node *n)
 {
@@ -96,8 +105,8 @@ static bool host_place(const struct compile *c, const co_node *n, struct place *
         *at = (struct place){BASE_INPUT, c->e->input[n->entry].offset};
     else if (n->home == HOME_LEAF)
         *at = (struct place){BASE_LEAF, entry[n->home_at].offset * real};
-    else if (n->home == HOME_MARKS)
-        *at = (struct place){BASE_LEAF, entry[n->home_at].marks_offset * real};
+    else if (n->home == HOME_ROWS)
+        *at = (struct place){BASE_ROWS, (size_t)entry[n->home_at].list * sizeof(co_rows) + n->home_part};
     else if (n->home == HOME_STAT)
         *at = (struct place){BASE_STAT, (size_t)n->home_at * sizeof(double)};
     else
@@ -106,15 +115,13 @@ static bool host_place(const struct compile *c, const co_node *n, struct place *
 }
 
 /* With a memory space, values from the host are copied in before the first call, and values with a home are
- * copied out after the last. The table of a row-sparse gradient is copied both ways, because absent rows keep
- * what they held. */
+ * copied out after the last. */
 static void add_moves(struct compile *c, const co_node *n, struct place host, struct place work)
 {
     co_exec *e = c->e;
     struct buffer *b = &e->buffer[work.offset];
-    bool partly_written = n->home == HOME_LEAF && n->op->id == CO_OP_EMBEDDING_GRAD && n->op->attr.sparse;
 
-    if (!n->home || partly_written) {
+    if (!n->home) {
         e->put[e->n_put++] = (struct move){host, work, b->bytes};
         b->first = 0;
     }
@@ -132,8 +139,13 @@ static void place_value(struct compile *c, co_node *root, int call, const char *
     bool outside = host_place(c, root, &host);
 
     v->placed = true;
+    v->twin = -1;
+    if (root->home == HOME_ROWS && root->home_part == offsetof(co_rows, value))
+        c->e->rows[c->e->layout.entry[root->home_at].list] = (size_t)root->shape.d[0];
     if (outside && !c->k->space) {
         v->at = host;
+        if (host.base == BASE_LEAF)
+            v->twin = add_buffer(c, bytes_of(c, root), call, call, name);
         return;
     }
     int b = add_buffer(c, bytes_of(c, root), call, call, root->kind == NODE_VALUE ? name : root->name);
@@ -147,11 +159,31 @@ static void touch(struct compile *c, co_node *n, int call, const char *name)
     struct value *v = value_of(c, n);
     if (!v->placed)
         place_value(c, root_of(n), call, name);
-    if (v->at.base == BASE_WORK && c->e->buffer[v->at.offset].last < call)
-        c->e->buffer[v->at.offset].last = call;
+    int b = v->at.base == BASE_WORK ? (int)v->at.offset : v->twin;
+    if (b >= 0 && c->e->buffer[b].last < call)
+        c->e->buffer[b].last = call;
 }
 
-static size_t scratch_bytes(const struct compile *c, const struct op *op)
+/* How many threads share a call. A single number is a reduction, which is never divided. */
+static int threads_of(const struct compile *c, const struct op *op)
+{
+    const struct op_row *row = op_row_of(op->id);
+    int64_t work = row->flops ? (int64_t)(row->flops(op) / FLOPS_PER_ELEMENT) : 0, most = 0;
+
+    if (c->k->space)
+        return 1; /* another memory space is entered by one thread */
+    for (int i = 0; i < op->n_in; i++)
+        work += co_shape_count(&op->in[i]->shape);
+    for (int i = 0; i < op->n_out; i++) {
+        int64_t n = co_shape_count(&op->out[i]->shape);
+        work += n;
+        most = n > most ? n : most;
+    }
+    int64_t worth = most > 1 ? work / c->grain : 1;
+    return worth < 1 ? 1 : worth < c->threads ? (int)worth : c->threads;
+}
+
+static size_t scratch_bytes(const struct compile *c, const struct op *op, int threads)
 {
     co_scratch_fn fn = c->k->row[op->id].scratch;
     co_arg in[CO_MAX_IN] = {0}, out[CO_MAX_OUT] = {0};
@@ -163,7 +195,7 @@ static size_t scratch_bytes(const struct compile *c, const struct op *op)
     for (int i = 0; i < op->n_out; i++)
         out[i] = (co_arg){NULL, op->out[i]->dtype, op->out[i]->shape};
     return fn(&(co_call){
-        .attr = &op->attr, .in = in, .out = out, .n_in = op->n_in, .n_out = op->n_out, .ith = 0, .nth = 1});
+        .attr = &op->attr, .in = in, .out = out, .n_in = op->n_in, .n_out = op->n_out, .ith = 0, .nth = threads});
 }
 
 static co_err place_all(struct compile *c)
@@ -185,7 +217,9 @@ static co_err place_all(struct compile *c)
             touch(c, op->in[k], i, kept);
         for (int k = 0; k < op->n_out; k++)
             touch(c, op->out[k], i, kept);
-        size_t scratch = scratch_bytes(c, op);
+        e->call[i].threads = threads_of(c, op);
+        e->info.split_calls += e->call[i].threads > 1;
+        size_t scratch = scratch_bytes(c, op, e->call[i].threads);
         c->scratch[i] = scratch ? add_buffer(c, scratch, i, i, kept) : -1;
         e->info.flops += row->flops ? row->flops(op) : 0;
     }
@@ -206,8 +240,11 @@ static struct place planned(const struct compile *c, struct place p)
 static struct arg *bind_args(struct compile *c, co_node **n, int count)
 {
     struct arg *a = co_pool_alloc(&c->e->pool, (size_t)count * sizeof *a + 1);
-    for (int i = 0; a && i < count; i++)
-        a[i] = (struct arg){planned(c, value_of(c, n[i])->at), n[i]->dtype, n[i]->shape};
+    for (int i = 0; a && i < count; i++) {
+        const struct value *v = value_of(c, n[i]);
+        struct place twin = {BASE_WORK, v->twin < 0 ? 0 : c->e->buffer[v->twin].offset};
+        a[i] = (struct arg){planned(c, v->at), twin, n[i]->dtype, n[i]->shape};
+    }
     return a;
 }
 
@@ -247,6 +284,27 @@ static void bind_moves(struct compile *c)
         e->get[i].from = planned(c, e->get[i].from);
 }
 
+double co_graph_flops(const co_graph *g)
+{
+    double sum = 0;
+
+    for (int i = 0; i < g->n_op; i++) {
+        const struct op_row *row = op_row_of(g->op[i]->id);
+        sum += row && row->flops ? row->flops(g->op[i]) : 0;
+    }
+    return sum;
+}
+
+size_t co_graph_params(const co_graph *g)
+{
+    size_t sum = 0;
+
+    for (int i = 0; i < g->n_entry; i++)
+        if (g->entry[i].e.kind == CO_KIND_PARAM)
+            sum += (size_t)co_shape_count(&g->entry[i].e.shape);
+    return sum;
+}
+
 /* --- the whole --------------------------------------------------------------------------------------- */
 
 static co_err lay_out(struct compile *c)
@@ -254,7 +312,8 @@ static co_err lay_out(struct compile *c)
     for (int i = 0; i < c->g->n_entry; i++)
         CO_TRY(co_layout_add(&c->e->layout, &c->g->entry[i].e));
     co_layout_close(&c->e->layout);
-    return CO_OK;
+    c->e->rows = co_pool_alloc(&c->e->pool, (size_t)c->e->layout.lists * sizeof *c->e->rows + 1);
+    return c->e->rows ? CO_OK : CO_ENOMEM;
 }
 
 static co_err lay_out_inputs(struct compile *c)
@@ -310,8 +369,13 @@ static co_err compile(struct compile *c, int n_forward)
 
 co_err co_exec_new(co_exec **out, co_graph *g, const co_kernels *kernels)
 {
+    return co_exec_new_team(out, g, kernels, 1, 0);
+}
+
+co_err co_exec_new_team(co_exec **out, co_graph *g, const co_kernels *kernels, int threads, int64_t grain)
+{
     int n_op = g->n_op, n_node = g->n_node;
-    struct compile c = {.g = g, .k = kernels};
+    struct compile c = {.g = g, .k = kernels, .threads = threads, .grain = grain > 0 ? grain : GRAIN};
     co_err err;
 
     CO_TRY(co_graph_error(g));
@@ -320,6 +384,7 @@ co_err co_exec_new(co_exec **out, co_graph *g, const co_kernels *kernels)
         return CO_ENOMEM;
     co_layout_init(&c.e->layout);
     c.e->space = kernels->space;
+    c.e->real_size = kernels->real_size;
     err = g->training ? graph_differentiate(g) : CO_OK;
     if (!err)
         err = compile(&c, n_op);

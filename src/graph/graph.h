@@ -33,8 +33,10 @@
 
 #include "base/err.h"
 #include "base/str.h"
+#include "base/team.h"
 #include "kernel/kernel.h"
 #include "tensor/layout.h"
+#include "tensor/rows.h"
 #include "tensor/tensor.h"
 
 typedef struct co_graph co_graph;
@@ -103,13 +105,18 @@ void co_graph_output(co_graph *g, co_node *n); /* predictions, at offset 0 of th
 
 /* --- compiled ---------------------------------------------------------------------------------------- */
 typedef struct co_bases {
-    void *state;       /* layout.count elements of real_size (4) bytes; read only here */
-    void *leaf;        /* layout.leaf_count elements of real_size bytes; NULL in evaluation */
+    void *state; /* layout.count elements of real_size (4) bytes; read only here */
+    void *leaf;  /* layout.dense elements of real_size bytes; NULL in evaluation */
+    /* [layout.lists] where the gradients of the row-sparse parameters go, each with room for as many rows as
+     * co_exec_rows says; NULL in evaluation. They are stored even if `add` is set. */
+    const co_rows *rows;
     void *input;       /* input_bytes */
     void *work;        /* work_bytes, 64-byte aligned; the provider's space if it has one */
     double *stat;      /* one per stat slot */
     void *output;      /* output_bytes; NULL if the caller does not want it */
     size_t work_bytes; /* of `work`, for the provider's space ops */
+    co_team *team;     /* the threads that compute; NULL: the caller alone */
+    bool add; /* add each finished dense gradient to what the leaf holds (its sibling), do not store it */
 } co_bases;
 
 typedef struct co_exec_info {
@@ -117,14 +124,24 @@ typedef struct co_exec_info {
     int calls, forward_calls; /* calls [0, forward_calls) are the forward pass */
     double flops;             /* of the matrix products and convolutions in one run */
     size_t naive_bytes;       /* workspace without reuse, for comparison */
+    int split_calls;          /* calls that more than one thread computes */
 } co_exec_info;
 
+/* Floating-point operations of the matrix products and convolutions of the forward pass. */
+double co_graph_flops(const co_graph *g);
+size_t co_graph_params(const co_graph *g); /* elements of all parameters */
 /* Differentiates (if training), plans memory by liveness, binds kernels. CO_EINPUT if building the graph
  * failed. */
 co_err co_exec_new(co_exec **out, co_graph *g, const co_kernels *kernels);
+/* The same for a team of `threads`. A call is divided among as many threads as its work is worth: one for
+ * each `grain` elements of its arguments (0: a sensible number), and never more than there are. That is a
+ * formula of the shapes, and does not change a bit of the results. */
+co_err co_exec_new_team(co_exec **out, co_graph *g, const co_kernels *kernels, int threads, int64_t grain);
 void co_exec_free(co_exec *e); /* NULL is fine */
 const co_exec_info *co_exec_info_of(const co_exec *e);
 const co_layout *co_exec_layout(const co_exec *e); /* state space; the executor's */
+/* The most rows that a run puts into list i of the layout; 0 in evaluation. */
+size_t co_exec_rows(const co_exec *e, int i);
 /* Offset and shape of an input inside the input base (64-byte aligned). CO_EINPUT if no input has that
  * name. */
 co_err co_exec_input(const co_exec *e, const char *name, size_t *offset, co_dtype *dtype, co_shape *shape);
@@ -132,7 +149,8 @@ co_shape co_exec_output_shape(const co_exec *e);
 /* "conv2d 'layer1.conv'" of call i, for blame reports and the flight recorder. */
 const char *co_exec_call_name(const co_exec *e, int i);
 
-/* Runs all calls in order. Stores i + 1 to *beat before call i; beat may be NULL. Cannot fail. */
+/* Runs all calls in order; the threads of bases->team meet after each call that they share. Stores i + 1 to
+ * *beat before call i; beat may be NULL. Cannot fail. */
 void co_exec_run(const co_exec *e, const co_bases *bases, const co_run *run, _Atomic uint32_t *beat);
 
 /* Runs all calls and invokes `after` after each one with its number and outputs, to find the cause of a value

@@ -2,6 +2,9 @@
  *
  * An executor is read-only. Each call's addresses are computed on the stack from the caller's bases, so
  * threads can share one executor, each with its own bases. Running allocates nothing and cannot fail.
+ *
+ * The threads of a team run the same call, each with its own (ith, nth), and meet before the next call
+ * begins. The compiler decided how many threads a call is worth; the caller computes the small ones alone.
  */
 #include "graph/graph_int.h"
 
@@ -24,6 +27,11 @@ const co_exec_info *co_exec_info_of(const co_exec *e)
 const co_layout *co_exec_layout(const co_exec *e)
 {
     return &e->layout;
+}
+
+size_t co_exec_rows(const co_exec *e, int i)
+{
+    return e->rows[i];
 }
 
 co_shape co_exec_output_shape(const co_exec *e)
@@ -52,37 +60,117 @@ co_err co_exec_input(const co_exec *e, const char *name, size_t *offset, co_dtyp
 
 static void *address(void *const base[BASE_COUNT], struct place at)
 {
-    return (char *)base[at.base] + at.offset;
+    char *place = (char *)base[at.base] + at.offset;
+
+    return at.base == BASE_ROWS ? *(void **)(void *)place : place;
 }
 
-static void resolve(co_arg *to, const struct arg *from, int n, void *const base[BASE_COUNT])
+static void resolve(co_arg *to, const struct arg *from, int n, void *const base[BASE_COUNT], bool add)
 {
-    for (int i = 0; i < n; i++)
-        to[i] = (co_arg){address(base, from[i].at), from[i].dtype, from[i].shape};
+    for (int i = 0; i < n; i++) {
+        bool twin = add && from[i].at.base == BASE_LEAF;
+        to[i] = (co_arg){address(base, twin ? from[i].twin : from[i].at), from[i].dtype, from[i].shape};
+    }
+}
+
+/* dst += src, element by element: a finished gradient into its finished sibling. */
+static void add_to(void *dst, const void *src, size_t n, int real_size)
+{
+    if (real_size == sizeof(double))
+        for (size_t i = 0; i < n; i++)
+            ((double *)dst)[i] += ((const double *)src)[i];
+    else
+        for (size_t i = 0; i < n; i++)
+            ((float *)dst)[i] += ((const float *)src)[i];
+}
+
+struct addition {
+    const co_exec *e;
+    const struct call *call;
+    void *const *base;
+};
+
+/* Adds thread ith's share of the gradients that a call has made. */
+static void add_share(void *ctx, int ith, int nth)
+{
+    const struct addition *all = ctx;
+
+    for (int i = 0; i < all->call->n_out; i++) {
+        const struct arg *out = &all->call->out[i];
+        size_t size = (size_t)all->e->real_size;
+        int64_t lo, hi;
+        if (out->at.base != BASE_LEAF)
+            continue;
+        co_share(co_shape_count(&out->shape), ith, nth, &lo, &hi);
+        char *dst = address(all->base, out->at), *src = address(all->base, out->twin);
+        add_to(dst + (size_t)lo * size, src + (size_t)lo * size, (size_t)(hi - lo), all->e->real_size);
+    }
+}
+
+static int threads_of(const struct call *call, const co_team *team)
+{
+    int size = co_team_size(team);
+
+    return call->threads < size ? call->threads : size;
+}
+
+struct whole_call {
+    co_kernel_fn fn;
+    co_call args;
+};
+
+/* Thread ith's share of a call. */
+static void run_share(void *ctx, int ith, int nth)
+{
+    const struct whole_call *whole = ctx;
+    co_call share = whole->args;
+
+    share.ith = ith;
+    share.nth = nth;
+    whole->fn(&share);
 }
 
 static void run_call(const struct call *call, void *const base[BASE_COUNT], const co_run *run,
-                     co_arg out[CO_MAX_OUT])
+                     const co_bases *how, co_arg out[CO_MAX_OUT])
 {
     co_arg in[CO_MAX_IN];
+    struct whole_call whole = {.fn = call->fn,
+                               .args = {.attr = &call->attr,
+                                        .in = in,
+                                        .out = out,
+                                        .n_in = call->n_in,
+                                        .n_out = call->n_out,
+                                        .scratch = address(base, (struct place){BASE_WORK, call->scratch}),
+                                        .run = run}};
 
-    resolve(in, call->in, call->n_in, base);
-    resolve(out, call->out, call->n_out, base);
-    call->fn(&(co_call){.attr = &call->attr,
-                        .in = in,
-                        .out = out,
-                        .n_in = call->n_in,
-                        .n_out = call->n_out,
-                        .scratch = address(base, (struct place){BASE_WORK, call->scratch}),
-                        .run = run,
-                        .ith = 0,
-                        .nth = 1});
+    resolve(in, call->in, call->n_in, base, how->add);
+    resolve(out, call->out, call->n_out, base, how->add);
+    co_team_run(how->team, threads_of(call, how->team), run_share, &whole);
 }
 
-static void fetch(const co_exec *e, const struct move *m, void *const base[BASE_COUNT], size_t work_bytes)
+/* A gradient that lies in the provider's space is added to the leaf piece by piece. */
+static void fetch_and_add(const co_exec *e, const struct move *m, void *const base[BASE_COUNT],
+                          size_t work_bytes)
+{
+    double piece[256]; /* aligned for both sizes of an element */
+    char *dst = address(base, m->to), *src = address(base, m->from);
+
+    for (size_t at = 0; at < m->len; at += sizeof piece) {
+        size_t len = m->len - at < sizeof piece ? m->len - at : sizeof piece;
+        e->space->get(base[BASE_WORK], work_bytes, piece, src + at, len);
+        add_to(dst + at, piece, len / (size_t)e->real_size, e->real_size);
+    }
+}
+
+static void fetch(const co_exec *e, const struct move *m, void *const base[BASE_COUNT], size_t work_bytes,
+                  bool add)
 {
     if (!base[m->to.base]) /* the caller does not want the output */
         return;
+    if (add && m->to.base == BASE_LEAF) {
+        fetch_and_add(e, m, base, work_bytes);
+        return;
+    }
     void *dst = address(base, m->to), *src = address(base, m->from);
     if (e->space)
         e->space->get(base[BASE_WORK], work_bytes, dst, src, m->len);
@@ -93,8 +181,8 @@ static void fetch(const co_exec *e, const struct move *m, void *const base[BASE_
 static void run_all(const co_exec *e, const co_bases *bases, const co_run *run, _Atomic uint32_t *beat,
                     const co_watcher *w)
 {
-    void *const base[BASE_COUNT] = {bases->state, bases->leaf, bases->input,
-                                    bases->work,  bases->stat, bases->output};
+    void *const base[BASE_COUNT] = {bases->state, bases->leaf,   bases->input,       bases->work,
+                                    bases->stat,  bases->output, (void *)bases->rows};
     const co_space_ops *space = e->space;
 
     for (int i = 0; i < e->n_put; i++)
@@ -106,14 +194,17 @@ static void run_all(const co_exec *e, const co_bases *bases, const co_run *run, 
         if (space)
             space->enter(bases->work, bases->work_bytes);
         co_arg out[CO_MAX_OUT];
-        run_call(&e->call[i], base, run, out);
+        run_call(&e->call[i], base, run, bases, out);
+        if (bases->add && !space)
+            co_team_run(bases->team, threads_of(&e->call[i], bases->team), add_share,
+                        &(struct addition){e, &e->call[i], base});
         if (w)
             w->after(w->ctx, i, out, e->call[i].n_out);
         if (space)
             space->leave(bases->work, bases->work_bytes);
     }
     for (int i = 0; i < e->n_get; i++)
-        fetch(e, &e->get[i], base, bases->work_bytes);
+        fetch(e, &e->get[i], base, bases->work_bytes, bases->add);
 }
 
 void co_exec_run(const co_exec *e, const co_bases *bases, const co_run *run, _Atomic uint32_t *beat)

@@ -86,22 +86,15 @@ static void mix(joblog *l, const char *line, size_t len)
         l->n--;
 }
 
-/* Does job.log take this text from another host? It takes every line except "ends:", after which readers
- * would stop. */
-static bool is_welcome(const char *line, size_t len)
-{
-    co_log_line l;
-
-    return log_line_parse(&l, line, len - 1) && (l.rank >= 0 || l.len < 5 || memcmp(l.text, "ends:", 5) != 0);
-}
-
+/* foreign: of another host. What is not a line of a log is left out. */
 static void mix_all(joblog *l, const char *text, size_t n, bool foreign)
 {
     const char *end;
+    co_log_line line;
 
     for (; n && (end = memchr(text, '\n', n)); n -= (size_t)(end + 1 - text), text = end + 1) {
         size_t len = (size_t)(end + 1 - text);
-        if (!foreign || is_welcome(text, len))
+        if (!foreign || log_line_parse(&line, text, len - 1))
             mix(l, text, len);
         if (l->text.len > MIX_MOST)
             joblog_write(l, true);
@@ -243,10 +236,14 @@ void joblog_write(joblog *l, bool all)
     l->wrote_ns = now;
 }
 
+/* What follows is the host's "ends:" line. In job.log readers would stop there, so only the host that keeps it
+ * may write one. */
 void joblog_finish(joblog *l)
 {
-    if (!is_open(l))
+    if (!is_open(l)) {
+        l->files->share = NULL;
         return;
+    }
     co_roster_finish(l->roster);
     joblog_receive(l);
 }

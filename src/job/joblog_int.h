@@ -38,7 +38,8 @@ void joblog_receive(joblog *l);     /* takes the lines of other hosts */
 int joblog_due_ms(const joblog *l); /* -1: nothing waits */
 void joblog_write(joblog *l, bool all);
 bool joblog_settled(joblog *l); /* the job is over: have all hosts sent their last lines? */
-void joblog_finish(joblog *l);  /* takes what other hosts send at the end */
+/* Takes what other hosts send at the end. A host without a job.log sends nothing after it. */
+void joblog_finish(joblog *l);
 void joblog_close(joblog *l);
 
 #endif

@@ -13,6 +13,7 @@
 #include <sys/wait.h>
 
 #include "base/clock.h"
+#include "base/signal.h"
 
 void judge_begin(job *j)
 {

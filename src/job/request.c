@@ -14,6 +14,7 @@
 #include <sys/wait.h>
 
 #include "base/clock.h"
+#include "base/signal.h"
 
 /* The job's exit status if this signal asked it to end. */
 int request_status(int sig)

@@ -15,6 +15,13 @@ enum {
     SETTLE_MS = 20,    /* the job is over here: time between two checks for the other hosts' last lines */
     TELL_S = 3,        /* after this time we say that we wait for those lines */
     LAST_LINES_S = 2,  /* how long beyond the grace period we wait for them */
+
+    /* cohort logs --follow */
+    FOLLOW_TURN_MS = 50,   /* no new line: time until the files are read again */
+    FOLLOW_LOOK_MS = 1000, /* time until we look for files of new workers and rounds */
+
+    /* cohort join */
+    REACH_S = 20, /* joining fails then. Short: the host was listening before it showed the code */
 };
 
 #endif

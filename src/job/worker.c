@@ -180,18 +180,13 @@ static void guard_went(worker *w)
     co_proc_kill_adopted(w->pid ? w->pid : -1, w->mark, rank);
 }
 
-/* The guard gave up on processes that cannot be killed, perhaps the worker itself. We do not wait for them.
- * */
+/* The guard gave up on processes that cannot be killed, perhaps the worker itself. We do not wait for them. */
 static void hear_stuck(worker *w, const co_guard_report *g)
 {
-    char path[32], name[32] = "", others[32] = "", text[256];
+    char name[32], others[32] = "", text[256];
 
-    snprintf(path, sizeof path, "/proc/%d/comm", g->who);
-    FILE *f = fopen(path, "re");
-    if (f && fgets(name, sizeof name, f))
-        name[strcspn(name, "\n")] = '\0';
-    if (f)
-        fclose(f);
+    co_proc_text(name, sizeof name, g->who, "comm");
+    name[strcspn(name, "\n")] = '\0';
     if (g->n > 1)
         snprintf(others, sizeof others, " and %d more", g->n - 1);
     snprintf(text, sizeof text, "rank %d: process %d%s%s%s%s %s%s; left alone", w->rank, g->who,

@@ -77,6 +77,15 @@ co_err co_kernels_check(const char *level)
     return unknown(level);
 }
 
+const char *co_kernels_plain(const char *level)
+{
+    pthread_once(&filled, fill);
+    for (int i = 0; i < provider_count; i++)
+        if (tables[i].name[0] && strcmp(level, tables[i].name) == 0)
+            return providers[i].numerics;
+    return level;
+}
+
 co_err co_kernels_get(const co_kernels **out, const char *level)
 {
     bool best = !strcmp(level, "auto");

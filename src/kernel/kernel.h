@@ -1,9 +1,10 @@
 /* kernel.h -- the kernel table: one row per operator, one column per provider.
  *
- * A kernel is a pure function of its inputs, its attributes and the run's counters. It takes (ith, nth) and
- * divides independent outputs among the threads of a team and never divides a reduction. Today nth is 1. It
- * allocates nothing, keeps nothing between calls, and writes every element of every output (outputs hold
- * garbage before the call).
+ * A kernel is a pure function of its inputs, its attributes and the run's counters. All nth threads of a team
+ * call it at the same time, each with its own ith; each computes its own share of the outputs. A kernel
+ * divides independent outputs among the threads, never a reduction, so nth does not change a bit. No thread
+ * may read what another writes in the same call. A kernel allocates nothing, keeps nothing between calls, and
+ * writes every element of every output (outputs hold garbage before the call).
  *
  * Providers (providers.c): `ref` is plain C for any CPU, and the oracle. `avx2` and `fma128` are levels of
  * simd/: the same sources compiled for different instructions, over the rows of ref. `far` is ref over memory
@@ -55,9 +56,11 @@
  *   PAD                dy; axis, start                                         -> dx, zero outside
  *   EMBEDDING          table [V,D], idx I32 [..]                               -> y [..,D]
  *                      zeros where idx is out of range
- *   EMBEDDING_GRAD     dy [..,D], idx; sparse                                  -> dtable [V,D], marks U32 [V]
- *                      duplicates are added in position order. An absent row has mark 0; its values are
- *                      zero if !sparse, else untouched (the one exception to "writes every element")
+ *   EMBEDDING_GRAD     dy [..,D], idx                                          -> dtable [V,D]
+ *                      duplicates are added in position order; rows that do not occur are zero
+ *   EMBEDDING_ROWS     dy [..,D], idx; rows = V                                -> value [cap,D], row U32 [cap],
+ *                      count U32 [1]: the same gradient as a sorted list (tensor/rows.h) of the rows that
+ *                      occur; cap = min(V, positions). The cost does not depend on V
  *   ATTENTION          q [B,Tq,C], k, v [B,Tk,C], optional lens I32 [B]; heads, causal
  *                                                               -> y [B,Tq,C], probs [B,heads,Tq,Tk]
  *                      scores are scaled by 1/sqrt(C/heads). Keys at or past lens[b] are masked, and if
@@ -100,7 +103,8 @@
     X(ATTENTION, "attention") X(ATTENTION_GRAD, "attention_grad") X(CROSS_ENTROPY, "cross_entropy")            \
     X(CROSS_ENTROPY_GRAD, "cross_entropy_grad") X(MSE, "mse") X(MSE_GRAD, "mse_grad") X(MAE, "mae")            \
     X(MAE_GRAD, "mae_grad") X(BCE, "bce") X(BCE_GRAD, "bce_grad") X(SUM_ALL, "sum_all")                        \
-    X(COUNT_VALID, "count_valid") X(CORRECT, "correct") X(VALID, "valid")
+    X(COUNT_VALID, "count_valid") X(CORRECT, "correct") X(VALID, "valid")                                      \
+    X(EMBEDDING_ROWS, "embedding_rows")
 /* clang-format on */
 
 typedef enum {
@@ -123,7 +127,7 @@ typedef struct co_attr {
     int heads, causal;       /* attention */
     int ignore;              /* cross_entropy and its metrics: rows with this target are not counted */
     int k;                   /* correct */
-    int sparse;              /* embedding_grad */
+    int64_t rows;            /* embedding_rows: V of the table */
     float eps, p, smooth, value;
     uint32_t stream; /* dropout: co_rng_stream(operator name) */
 } co_attr;
@@ -144,7 +148,7 @@ typedef struct co_call {
     const co_attr *attr;
     const co_arg *in, *out;
     int n_in, n_out; /* optional inputs come last; absent ones are not counted */
-    void *scratch;   /* row's scratch() bytes, 64-byte aligned */
+    void *scratch;   /* row's scratch() bytes for all nth threads, 64-byte aligned */
     const co_run *run;
     int ith, nth;
 } co_call;
@@ -179,6 +183,10 @@ typedef struct co_kernels {
 /* Is there such a level? Accepts "auto", a provider's name, or NAME.VERSION of a provider. Whether this CPU
  * can run it is not checked. */
 co_err co_kernels_check(const char *level);
+
+/* NAME of a NAME.VERSION that this program has, so that "avx2.1" and "avx2" are one text; any other text as
+ * it is. */
+const char *co_kernels_plain(const char *level);
 
 /* `level` is a provider's name, or "auto" for the best that this CPU has, or NAME.VERSION. An unknown name
  * gives CO_EINPUT with a list of the names; a level that this CPU cannot run gives CO_EINPUT with what the

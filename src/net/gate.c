@@ -16,8 +16,9 @@
 #include "base/alloc.h"
 #include "base/clock.h"
 #include "base/hash.h"
+#include "net/times_int.h"
 
-enum { TURN = 32, DEAF_MS = 100 };
+enum { TURN = 32 };
 
 struct stranger {
     co_conn *conn; /* NULL: the place is free */

@@ -2,7 +2,8 @@
  * search for the process that has it open.
  *
  * It reads the descriptor list of every process. That takes a few milliseconds and happens only when a port
- * is taken.
+ * is taken. It reads /proc itself: it lists descriptors and sockets, which proc/ never does, and net/ stands
+ * below proc/.
  */
 #include "net/net.h"
 
@@ -76,6 +77,16 @@ static void command_of(char *out, size_t size, const char *pid)
     snprintf(out + (n > 0 ? n : 0), size - (size_t)(n > 0 ? n : 0), "%s", n > 0 ? "" : "unnamed");
 }
 
+static bool runs_our_program(const char *pid)
+{
+    char link[64], theirs[512] = "", ours[512] = "";
+
+    snprintf(link, sizeof link, "/proc/%.20s/exe", pid);
+    ssize_t a = readlink(link, theirs, sizeof theirs - 1),
+            b = readlink("/proc/self/exe", ours, sizeof ours - 1);
+    return a > 0 && a == b && strcmp(theirs, ours) == 0;
+}
+
 bool co_net_holder(co_holder *out, int port)
 {
     char link[64];
@@ -92,6 +103,7 @@ bool co_net_holder(co_holder *out, int port)
         if (isdigit((unsigned char)entry->d_name[0]) && has_open(entry->d_name, link)) {
             out->pid = atoi(entry->d_name);
             command_of(out->command, sizeof out->command, entry->d_name);
+            out->same_program = runs_our_program(entry->d_name);
         }
     if (d)
         closedir(d);

@@ -9,8 +9,7 @@
 #include "base/alloc.h"
 #include "base/clock.h"
 #include "base/str.h"
-
-enum { WAIT_MS = 100 }; /* how often the deadline is checked */
+#include "net/times_int.h"
 
 struct co_http {
     curl_pair pair;
@@ -168,7 +167,7 @@ static co_err turn(co_http *http, int *result, const co_patience *patience, cons
         if (now >= patience->until_ns)
             break;
         uint64_t ms = (patience->until_ns - now) / 1000000 + 1;
-        curl.multi_poll(http->pair.multi, NULL, 0, ms < WAIT_MS ? (int)ms : WAIT_MS, NULL);
+        curl.multi_poll(http->pair.multi, NULL, 0, ms < SLICE_MS ? (int)ms : SLICE_MS, NULL);
     }
     return co_fail(CO_ETIMEOUT, "%s%s", shown, why_late(http));
 }

@@ -104,6 +104,7 @@ co_err co_net_free_port(int *port);
 typedef struct co_holder {
     int pid; /* 0: not found (another user's process, or another namespace) */
     char command[CO_NAME_MOST];
+    bool same_program; /* it runs the executable that we run */
 } co_holder;
 bool co_net_holder(co_holder *out, int port); /* who listens on this TCP port; false: nobody does */
 

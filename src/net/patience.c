@@ -6,6 +6,7 @@
 
 #include "base/clock.h"
 #include "net/net_int.h"
+#include "net/times_int.h"
 
 co_patience co_patience_s(double seconds)
 {
@@ -34,7 +35,7 @@ co_err patience_poll(int fd, int events, const co_patience *p)
     co_err err = CO_OK;
 
     for (;;) {
-        int slice = patience_slice(p, 100, &err);
+        int slice = patience_slice(p, SLICE_MS, &err);
         if (err)
             return err;
         if (poll(&at, 1, slice) > 0)

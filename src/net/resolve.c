@@ -16,6 +16,7 @@
 #include "base/alloc.h"
 #include "base/clock.h"
 #include "net/net_int.h"
+#include "net/times_int.h"
 
 struct question {
     pthread_mutex_t lock;
@@ -122,7 +123,7 @@ co_err co_net_resolve(co_addr *out, int most, int *n, const char *host, int port
     CO_TRY(start_asking(&question, host, port));
     pthread_mutex_lock(&question->lock);
     while (!question->done && !err) {
-        int slice = patience_slice(patience, 100, &err);
+        int slice = patience_slice(patience, SLICE_MS, &err);
         uint64_t at = co_now_ns() + (uint64_t)slice * 1000000;
         struct timespec ts = {(time_t)(at / 1000000000), (long)(at % 1000000000)};
         if (!err)

@@ -12,7 +12,7 @@
 #include <string.h>
 
 const co_model_def *const co_models[] = {
-    &linear_def,     &mlp_def,        &cnn_def,        &lm_def,         &resnet_defs[0],
+    &linear_def,     &mlp_def,        &cnn_def,        &lm_def,         &factors_def, &resnet_defs[0],
     &resnet_defs[1], &resnet_defs[2], &resnet_defs[3], &resnet_defs[4], NULL};
 
 const co_model_def *co_model_find(const char *name)
@@ -32,6 +32,16 @@ co_err check_is_numbers(const char *model, const co_io *io)
 {
     if (io->task == CO_TASK_LM)
         return co_fail(CO_EINPUT, "model=%s needs samples of numbers; the data is text; try model=lm", model);
+    return check_is_not_ratings(model, io);
+}
+
+co_err check_is_not_ratings(const char *model, const co_io *io)
+{
+    if (io->users)
+        return co_fail(CO_EINPUT,
+                       "model=%s cannot use ratings; the data has pairs of a user and an item; try "
+                       "model=factors",
+                       model);
     return CO_OK;
 }
 
@@ -60,7 +70,7 @@ struct answer {
     co_node *y, *y2, *lam;
 };
 
-/* Declares the inputs x, ids and lens, and returns the targets (all NULL when predicting). */
+/* Declares the inputs x, items, ids and lens, and returns the targets (all NULL when predicting). */
 static struct answer declare_inputs(co_build *b, co_mode mode)
 {
     const co_io *io = b->io;
@@ -77,7 +87,13 @@ static struct answer declare_inputs(co_build *b, co_mode mode)
         y_type = CO_F32;
         y = CO_SHAPE(n, io->y_width);
     }
+    if (io->users) {
+        x_type = CO_I32;
+        x = CO_SHAPE(n);
+    }
     b->x = co_input(b->g, "x", x_type, x);
+    if (io->users)
+        b->items = co_input(b->g, "items", CO_I32, CO_SHAPE(n));
     struct answer a = {.y = mode == CO_MODE_PREDICT ? NULL : co_input(b->g, "y", y_type, y)};
     if (mode == CO_MODE_TRAIN && io->mix && io->task == CO_TASK_CLASSIFY) {
         a.y2 = co_input(b->g, "y2", CO_I32, y);

@@ -33,7 +33,7 @@ typedef struct co_build {
     co_graph *g;
     const co_io *io;
     co_slice_shape shape;
-    co_node *x, *ids, *lens;
+    co_node *x, *items, *ids, *lens;
 } co_build;
 
 typedef struct co_model_def {

@@ -19,6 +19,18 @@ int64_t pace_epoch(const co_pace *at);     /* the epoch that the step lies in, f
 struct adam_cfg {
     double lr, beta1, beta2, eps, weight_decay;
 };
+/* The rows of their option tables that are the same for all three. */
+/* clang-format off */
+#define ADAM_OPTIONS \
+    {"lr", CO_OPT_FLOAT, offsetof(struct adam_cfg, lr), "1e-3", "learning rate", .min = 0, .max = 1e6, \
+     .alias = "model.optimizer.lr"}, \
+    {"beta1", CO_OPT_FLOAT, offsetof(struct adam_cfg, beta1), "0.9", "memory of the mean gradient", .min = 0, \
+     .max = 0.9999999}, \
+    {"beta2", CO_OPT_FLOAT, offsetof(struct adam_cfg, beta2), "0.999", "memory of the mean squared gradient", \
+     .min = 0, .max = 0.9999999}, \
+    {"eps", CO_OPT_FLOAT, offsetof(struct adam_cfg, eps), "1e-8", "keeps the division finite", \
+     .min = 0, .max = 1}
+/* clang-format on */
 int adam_moments(const void *cfg, const char *names[CO_MAX_MOMENTS]);
 double adam_lr(const void *cfg);
 double adam_beta1(const struct adam_cfg *c, const co_apply *a); /* the step's own, or the configuration's */

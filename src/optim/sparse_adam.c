@@ -16,15 +16,7 @@
 
 #include "base/maths.h"
 
-static const co_option options[] = {{"lr", CO_OPT_FLOAT, offsetof(struct adam_cfg, lr), "1e-3",
-                                     "learning rate", .min = 0, .max = 1e6, .alias = "model.optimizer.lr"},
-                                    {"beta1", CO_OPT_FLOAT, offsetof(struct adam_cfg, beta1), "0.9",
-                                     "memory of the mean gradient", .min = 0, .max = 0.9999999},
-                                    {"beta2", CO_OPT_FLOAT, offsetof(struct adam_cfg, beta2), "0.999",
-                                     "memory of the mean squared gradient", .min = 0, .max = 0.9999999},
-                                    {"eps", CO_OPT_FLOAT, offsetof(struct adam_cfg, eps), "1e-8",
-                                     "keeps the division finite", .min = 0, .max = 1},
-                                    {0}};
+static const co_option options[] = {ADAM_OPTIONS, {0}};
 
 void sparse_adam_apply(const void *cfg, const co_apply *a)
 {

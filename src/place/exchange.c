@@ -10,8 +10,9 @@
 #include <unistd.h>
 
 #include "base/clock.h"
+#include "place/times_int.h"
 
-enum { JOIN_S = 600, SAY_MS = 3000, SAY_AGAIN_MS = 15000, SPEAKERS = 2 };
+enum { SPEAKERS = 2 };
 
 waiting waiting_begin(const co_place *p, const co_patience *patience, void (*talk)(const char *))
 {

@@ -23,6 +23,7 @@
 #include "base/alloc.h"
 #include "base/clock.h"
 #include "base/hash.h"
+#include "place/times_int.h"
 
 typedef struct guest {
     int fd; /* -1: this slot is free */
@@ -63,7 +64,7 @@ static void admit(lobby *l)
 
     if (fd < 0) {
         if (errno == EMFILE || errno == ENFILE)
-            poll(NULL, 0, 100); /* the listener stays readable, so sleep instead of spinning */
+            poll(NULL, 0, LOBBY_FULL_MS); /* the listener stays readable, so sleep instead of spinning */
         return;
     }
     for (int i = 0; i < CO_STRANGERS && g->fd >= 0; i++)
@@ -132,7 +133,7 @@ static void *serve(void *arg)
             f[2 + i] = (struct pollfd){.fd = l->guests[i].fd, .events = POLLIN};
             busy |= l->guests[i].fd >= 0;
         }
-        poll(f, CO_COUNT(f), busy ? 100 : -1);
+        poll(f, CO_COUNT(f), busy ? LOBBY_TURN_MS : -1);
         if (f[0].revents)
             break;
         for (int i = 0; i < CO_STRANGERS; i++) {

@@ -13,8 +13,9 @@
 #include <unistd.h>
 
 #include "base/clock.h"
+#include "place/times_int.h"
 
-enum { ADDRESSES = 8, TRY_MS = 2000, TALK_MS = 3000 };
+enum { ADDRESSES = 8 };
 
 static co_patience soon(const co_patience *p)
 {
@@ -109,7 +110,7 @@ co_err lobby_ask(card *out, const char *host, const char *run_id, int seat, cons
                  void (*talk)(const char *))
 {
     char greeting[200], line[800];
-    uint64_t began = co_now_ns(), say_at = began + TALK_MS * UINT64_C(1000000);
+    uint64_t began = co_now_ns(), say_at = began + SAY_MS * UINT64_C(1000000);
     munge *m;
 
     CO_TRY(munge_open(&m));
@@ -124,9 +125,9 @@ co_err lobby_ask(card *out, const char *host, const char *run_id, int seat, cons
         }
         if (now >= say_at) {
             talk(line);
-            say_at = now + 5 * TALK_MS * UINT64_C(1000000);
+            say_at = now + SAY_AGAIN_MS * UINT64_C(1000000);
         }
-        poll(NULL, 0, now - began < UINT64_C(1000000000) ? 30 : 200);
+        poll(NULL, 0, now - began < UINT64_C(1000000000) ? RETRY_MS : RETRY_LATE_MS);
     }
     munge_close(m);
     return err;

@@ -16,6 +16,7 @@
 #include "base/alloc.h"
 #include "base/library.h"
 #include "proc/command.h"
+#include "place/times_int.h"
 
 /* Values of munge.h. */
 enum { OPT_CIPHER = 0, OPT_SOCKET = 8, OPT_UID = 9, CIPHER_AES128 = 4 };
@@ -49,7 +50,8 @@ static bool socket_of(char *out, size_t size)
     const char *argv[] = {"scontrol", "show", "config", NULL};
     char info[1024];
 
-    if (co_command_read(text, sizeof text, argv, 5) || !scontrol_value(info, sizeof info, text, "AuthInfo"))
+    if (co_command_read(text, sizeof text, argv, SCONTROL_S) ||
+        !scontrol_value(info, sizeof info, text, "AuthInfo"))
         return false;
     const char *at = strstr(info, "socket=");
     size_t n = at ? strcspn(at + 7, ",") : 0;

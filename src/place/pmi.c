@@ -29,8 +29,7 @@
 
 #include "base/alloc.h"
 #include "base/fs.h"
-
-enum { ANSWER_S = 30, FAREWELL_S = 2 };
+#include "place/times_int.h"
 
 typedef struct pmi {
     int fd;

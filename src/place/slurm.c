@@ -14,6 +14,7 @@
 
 #include "base/clock.h"
 #include "proc/command.h"
+#include "place/times_int.h"
 
 static bool in_step(void)
 {
@@ -112,7 +113,7 @@ static co_err first_host(char *out, size_t size, const co_place *p)
     snprintf(out, size, "%s", p->nodes == 1 ? "127.0.0.1" : p->first);
     if (p->nodes == 1 || co_net_resolve(&a, 1, &n, p->first, 0, &patience) == CO_OK)
         return CO_OK;
-    if (*p->first && co_command_read(text, sizeof text, argv, 5) == CO_OK &&
+    if (*p->first && co_command_read(text, sizeof text, argv, SCONTROL_S) == CO_OK &&
         scontrol_value(out, size, text, "NodeAddr"))
         return CO_OK;
     return co_fail(

@@ -25,60 +25,24 @@ extern char **environ;
 enum { ENTRY_MOST = 128 };
 
 typedef struct hunt {
-    char entry[ENTRY_MOST]; /* with its NUL, as in /proc/PID/environ */
-    size_t len;
+    char entry[ENTRY_MOST];
     int found;
 } hunt;
 
-static int open_environ(const char *pid)
-{
-    char path[64] = "/proc/";
-    size_t n = strlen(pid);
-
-    if (n > 10)
-        return -1;
-    memcpy(path + 6, pid, n);
-    memcpy(path + 6 + n, "/environ", sizeof "/environ");
-    return open(path, O_RDONLY | O_CLOEXEC);
-}
-
-/* Is the entry in this environment? The file is read in pieces; the end of each piece is kept, because an
- * entry may span two pieces. */
-static bool has_entry(const hunt *h, int fd)
-{
-    char text[8192];
-    size_t have = 0;
-    bool first = true;
-
-    for (ssize_t n; (n = read(fd, text + have, sizeof text - have)) > 0;) {
-        have += (size_t)n;
-        for (char *at = text; (at = memmem(at, have - (size_t)(at - text), h->entry, h->len)); at++)
-            if ((at == text && first) || (at > text && at[-1] == '\0'))
-                return true;
-        size_t keep = have < h->len ? have : h->len;
-        memmove(text, text + have - keep, keep);
-        first = first && keep == have;
-        have = keep;
-    }
-    return false;
-}
-
 /* The process is held by a descriptor while its environment is read. If it ends meanwhile and its number goes
  * to another process, the signal reaches nobody. */
-static void kill_if_marked(void *ctx, const char *pid)
+static void kill_if_marked(void *ctx, pid_t pid)
 {
     hunt *h = ctx;
-    int process = (int)syscall(SYS_pidfd_open, number_of(pid), 0), fd = open_environ(pid);
+    int process = (int)syscall(SYS_pidfd_open, pid, 0);
 
-    if (fd >= 0 && has_entry(h, fd)) {
+    if (in_environ(pid, h->entry)) {
         if (process >= 0)
             syscall(SYS_pidfd_send_signal, process, SIGKILL, NULL, 0);
         else
-            kill(number_of(pid), SIGKILL); /* Linux before 5.3 */
+            kill(pid, SIGKILL); /* Linux before 5.3 */
         h->found++;
     }
-    if (fd >= 0)
-        close(fd);
     if (process >= 0)
         close(process);
 }
@@ -130,14 +94,15 @@ _Noreturn static void anchor_main(int sock, hunt *h)
 
 void co_anchor_start(co_anchor *out, const char *entry)
 {
-    hunt h = {.len = strlen(entry) + 1};
+    hunt h = {.found = 0};
+    size_t len = strlen(entry) + 1;
     int pair[2];
     sigset_t all, before;
 
     *out = (co_anchor){.sock = -1};
-    if (h.len > sizeof h.entry || socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, pair) < 0)
+    if (len > sizeof h.entry || socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, pair) < 0)
         return;
-    memcpy(h.entry, entry, h.len);
+    memcpy(h.entry, entry, len);
     sigfillset(&all);
     pthread_sigmask(SIG_SETMASK, &all, &before); /* no handler of ours runs in the child */
     pid_t pid = fork();

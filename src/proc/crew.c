@@ -22,6 +22,7 @@
 
 #include "base/alloc.h"
 #include "base/clock.h"
+#include "base/fs.h"
 #include "proc/look.h"
 
 struct member {
@@ -46,20 +47,20 @@ struct co_crew {
     struct member m[CO_CREW_MOST];
 };
 
-static void pin_to(int nth)
+/* Binds this process to CPUs slot * each, slot * each + 1, ... of those that it may use. */
+static void pin_to(int slot, int each)
 {
-    cpu_set_t may, one;
+    cpu_set_t may, ours;
 
     if (sched_getaffinity(0, sizeof may, &may) != 0)
         return;
-    int n = CPU_COUNT(&may);
-    for (int cpu = 0, i = 0; n && cpu < CPU_SETSIZE; cpu++)
-        if (CPU_ISSET(cpu, &may) && i++ == nth % n) {
-            CPU_ZERO(&one);
-            CPU_SET(cpu, &one);
-            sched_setaffinity(0, sizeof one, &one);
-            return;
-        }
+    int groups = CPU_COUNT(&may) / each, i = 0;
+    CPU_ZERO(&ours);
+    for (int cpu = 0; groups && cpu < CPU_SETSIZE; cpu++)
+        if (CPU_ISSET(cpu, &may) && i++ / each == slot % groups)
+            CPU_SET(cpu, &ours);
+    if (groups)
+        sched_setaffinity(0, sizeof ours, &ours);
 }
 
 /* Makes the out-of-memory killer choose ranks, never the supervisor. */
@@ -85,14 +86,16 @@ static void become_child(pid_t parent)
 static void log_to(const char *dir, int slot)
 {
     char host[64] = "host", path[4096];
+    int fd;
 
     if (!dir)
         return;
     gethostname(host, sizeof host - 1);
     snprintf(path, sizeof path, "%s/%s-%d.log", dir, host, slot);
-    int fd = open(path, O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC, 0644);
-    if (fd < 0)
-        return; /* a missing log must not stop a rank */
+    if (co_fs_open_log(&fd, path) != CO_OK) { /* a missing log must not stop a rank */
+        dprintf(STDERR_FILENO, "cohort: rank %d writes here: %s\n", slot, co_errmsg());
+        return;
+    }
     dup2(fd, STDERR_FILENO);
     close(fd);
 }
@@ -129,7 +132,7 @@ static co_err hire(co_crew *c, int slot)
         become_child(parent);
         log_to(c->spec.log_dir, slot);
         if (c->spec.pin)
-            pin_to(slot);
+            pin_to(slot, c->spec.cpus_each > 0 ? c->spec.cpus_each : 1);
         _exit(c->spec.main(c->spec.ctx, slot, m->inc));
     }
     int fd;

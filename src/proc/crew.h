@@ -60,7 +60,8 @@ typedef struct co_crew_spec {
     void (*notice)(void *ctx, int slot, const char *text); /* "rank 1 (pid 12) is stopped ..." */
     double stall_s;
     const char *log_dir; /* a file per rank for its standard error; NULL: inherited */
-    bool pin;            /* rank i on the i-th CPU that this process may use */
+    bool pin;            /* rank i on CPUs of its own among those that this process may use */
+    int cpus_each;       /* so many; 0: one */
 } co_crew_spec;
 
 typedef struct co_crew co_crew;

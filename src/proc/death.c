@@ -8,57 +8,29 @@
 #include <sys/wait.h>
 
 #include "base/err.h"
+#include "base/signal.h"
 #include "proc/evidence.h"
 
-/* What each signal usually means; "" if it has no usual meaning. */
+/* What a signal usually means; signals without a usual meaning have no row. */
 static const struct {
     int sig;
-    const char *name, *advice;
+    const char *advice;
 } signals[] = {
-    {SIGSEGV, "SIGSEGV",
+    {SIGSEGV,
      "a crash in native code: PYTHONFAULTHANDLER=1 shows the Python line, gdb --args the native one"},
-    {SIGABRT, "SIGABRT",
-     "it ended itself (a failed assertion, an uncaught C++ exception): its last lines say why"},
-    {SIGFPE, "SIGFPE", "an integer division by zero in native code: gdb --args shows where"},
-    {SIGBUS, "SIGBUS",
-     "memory behind a mapping is missing: a full /dev/shm or disk, or a mapped file that was cut"},
-    {SIGILL, "SIGILL", "an instruction this CPU does not have: build the program for this machine"},
-    {SIGKILL, "SIGKILL",
-     "somebody sent SIGKILL: a memory or time limit of the scheduler, an administrator, kill -9"},
-    {SIGTERM, "SIGTERM", "somebody sent SIGTERM to this worker alone: a scheduler, an administrator, kill"},
-    {SIGINT, "SIGINT", "somebody sent SIGINT to this worker alone"},
-    {SIGHUP, "SIGHUP", "somebody sent SIGHUP to this worker alone"},
-    {SIGXCPU, "SIGXCPU", "its limit of CPU time is used up: ulimit -t"},
-    {SIGXFSZ, "SIGXFSZ", "its limit of file size is reached: ulimit -f"},
-    {SIGSYS, "SIGSYS", "a system call that is forbidden here (seccomp): the container's profile"},
-    {SIGPIPE, "SIGPIPE", "it wrote to a pipe or socket that nobody reads"},
-    {SIGQUIT, "SIGQUIT", ""},
-    {SIGTRAP, "SIGTRAP", ""},
-    {SIGUSR1, "SIGUSR1", ""},
-    {SIGUSR2, "SIGUSR2", ""},
-    {SIGALRM, "SIGALRM", ""},
-    {SIGSTKFLT, "SIGSTKFLT", ""},
-    {SIGCHLD, "SIGCHLD", ""},
-    {SIGCONT, "SIGCONT", ""},
-    {SIGSTOP, "SIGSTOP", ""},
-    {SIGTSTP, "SIGTSTP", ""},
-    {SIGTTIN, "SIGTTIN", ""},
-    {SIGTTOU, "SIGTTOU", ""},
-    {SIGURG, "SIGURG", ""},
-    {SIGVTALRM, "SIGVTALRM", ""},
-    {SIGPROF, "SIGPROF", ""},
-    {SIGWINCH, "SIGWINCH", ""},
-    {SIGIO, "SIGIO", ""},
-    {SIGPWR, "SIGPWR", ""},
+    {SIGABRT, "it ended itself (a failed assertion, an uncaught C++ exception): its last lines say why"},
+    {SIGFPE, "an integer division by zero in native code: gdb --args shows where"},
+    {SIGBUS, "memory behind a mapping is missing: a full /dev/shm or disk, or a mapped file that was cut"},
+    {SIGILL, "an instruction this CPU does not have: build the program for this machine"},
+    {SIGKILL, "somebody sent SIGKILL: a memory or time limit of the scheduler, an administrator, kill -9"},
+    {SIGTERM, "somebody sent SIGTERM to this worker alone: a scheduler, an administrator, kill"},
+    {SIGINT, "somebody sent SIGINT to this worker alone"},
+    {SIGHUP, "somebody sent SIGHUP to this worker alone"},
+    {SIGXCPU, "its limit of CPU time is used up: ulimit -t"},
+    {SIGXFSZ, "its limit of file size is reached: ulimit -f"},
+    {SIGSYS, "a system call that is forbidden here (seccomp): the container's profile"},
+    {SIGPIPE, "it wrote to a pipe or socket that nobody reads"},
 };
-
-const char *co_signal_name(int sig)
-{
-    for (size_t i = 0; i < CO_COUNT(signals); i++)
-        if (signals[i].sig == sig)
-            return signals[i].name;
-    return "SIG?";
-}
 
 void co_death_traces_take(co_death_traces *out, const char *root)
 {

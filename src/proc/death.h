@@ -35,7 +35,4 @@ void co_death_traces_take(co_death_traces *out, const char *root);
  * later SIGKILL from somebody else is not blamed on the same kill. */
 void co_death_tell(co_death_cause *out, int wait_status, pid_t pid, co_death_traces *before);
 
-/* "SIGKILL"; "SIG?" if the number has no name. */
-const char *co_signal_name(int sig);
-
 #endif

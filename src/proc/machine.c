@@ -4,11 +4,11 @@
 #include <errno.h>
 #include <sched.h>
 #include <signal.h>
-#include <stdio.h>
 #include <sys/signalfd.h>
 #include <unistd.h>
 
 #include "base/cgroup.h"
+#include "proc/look.h"
 
 int co_cpus_usable(void)
 {
@@ -22,16 +22,11 @@ int co_cpus_usable(void)
 
 size_t co_memory_private(void)
 {
-    FILE *f = fopen("/proc/self/status", "re");
-    char line[128];
-    unsigned long kib = 0;
+    char text[4096];
 
-    while (f && fgets(line, sizeof line, f))
-        if (sscanf(line, "RssAnon: %lu", &kib) == 1)
-            break;
-    if (f)
-        fclose(f);
-    return (size_t)kib * 1024;
+    co_proc_text(text, sizeof text, getpid(), "status");
+    int64_t kib = co_proc_number(text, "RssAnon");
+    return kib > 0 ? (size_t)kib * 1024 : 0;
 }
 
 sigset_t co_signals_hold(void)

@@ -4,9 +4,7 @@
 #include <signal.h>
 
 #include "base/clock.h"
-
-/* Signals from programs count as one request when they come within this time. */
-enum { ONE_REQUEST_MS = 1000 };
+#include "proc/proc_int.h"
 
 bool co_signal_repeats(int sig, uint64_t first_ns)
 {

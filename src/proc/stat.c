@@ -1,36 +1,12 @@
-/* stat.c -- reads /proc/PID/stat; nothing else in the program does.
+/* stat.c -- parses /proc/PID/stat and /proc/PID/io; nothing else in the program does.
  *
  * System calls only, nothing allocated: guards call this, and they were forked from a process that may have
  * threads.
  */
 #include "proc/look.h"
+#include "proc/proc_int.h"
 
-#include <fcntl.h>
-#include <stddef.h>
 #include <string.h>
-#include <unistd.h>
-
-/* Appends a number's digits; returns the new end. */
-static char *add_number(char *end, unsigned long number)
-{
-    char digits[20];
-    int n = 0;
-
-    do
-        digits[n++] = (char)('0' + number % 10);
-    while ((number /= 10));
-    while (n)
-        *end++ = digits[--n];
-    return end;
-}
-
-static char *add_text(char *end, const char *text)
-{
-    size_t n = strlen(text);
-
-    memcpy(end, text, n);
-    return end + n;
-}
 
 /* The next field of a line as a number; *at moves past it. A minus sign is skipped: no field that we use is
  * negative. */
@@ -45,10 +21,11 @@ static uint64_t next_number(const char **at)
     return number;
 }
 
-/* pid (name) state ppid pgrp session tty tpgid flags minflt cminflt majflt cmajflt utime stime ... */
+/* pid (name) state ppid pgrp session tty tpgid flags minflt cminflt majflt cmajflt utime stime cutime cstime
+ * priority nice threads itrealvalue starttime ... */
 static bool parse(co_proc *out, const char *text)
 {
-    enum { PPID, PGRP, SESSION, UTIME = 10, STIME, FIELDS };
+    enum { PPID, PGRP, SESSION, UTIME = 10, STIME, STARTED = 18, FIELDS };
     uint64_t field[FIELDS];
     const char *at = strrchr(text, ')'); /* the name may contain anything */
 
@@ -64,39 +41,37 @@ static bool parse(co_proc *out, const char *text)
     out->ppid = (pid_t)field[PPID];
     out->session = (pid_t)field[SESSION];
     out->ticks = field[UTIME] + field[STIME];
+    out->started = field[STARTED];
     return true;
 }
 
-static bool read_path(co_proc *out, const char *path)
+static bool read_name(co_proc *out, pid_t pid, const char *name)
 {
     char text[1024];
-    int fd = open(path, O_RDONLY | O_CLOEXEC);
 
-    if (fd < 0)
-        return false;
-    ssize_t n = read(fd, text, sizeof text - 1);
-    close(fd);
-    text[n < 0 ? 0 : n] = '\0';
-    return parse(out, text);
+    return pid > 0 && co_proc_text(text, sizeof text, pid, name) && parse(out, text);
 }
 
 bool co_proc_read(co_proc *out, pid_t pid)
 {
-    char path[64], *end = add_text(path, "/proc/");
-
-    end = add_number(end, (unsigned long)pid);
-    *add_text(end, "/stat") = '\0';
     out->pid = pid;
-    return read_path(out, path);
+    return read_name(out, pid, "stat");
 }
 
-bool co_proc_read_thread(co_proc *out, pid_t pid, pid_t thread)
+bool read_thread(co_proc *out, pid_t pid, pid_t thread)
 {
-    char path[96], *end = add_text(path, "/proc/");
+    char name[TASK_NAME];
 
-    end = add_text(add_number(end, (unsigned long)pid), "/task/");
-    end = add_number(end, (unsigned long)thread);
-    *add_text(end, "/stat") = '\0';
+    task_name(name, thread, "stat");
     out->pid = thread;
-    return read_path(out, path);
+    return read_name(out, pid, name);
+}
+
+uint64_t co_proc_bytes_read(pid_t pid)
+{
+    char text[512];
+
+    co_proc_text(text, sizeof text, pid, "io");
+    int64_t n = co_proc_number(text, "rchar");
+    return n > 0 ? (uint64_t)n : 0;
 }

@@ -1,18 +1,18 @@
 /* tree.c -- the tree of processes in /proc, and how much CPU time they have used. */
 #include "proc/look.h"
+#include "proc/proc_int.h"
 
 #include <dirent.h>
 #include <errno.h>
+#include <poll.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
-#include <string.h>
 #include <sys/syscall.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
 #include "base/alloc.h"
-#include "base/fs.h"
 
 static int by_pid(const void *a, const void *b)
 {
@@ -21,29 +21,35 @@ static int by_pid(const void *a, const void *b)
     return (x > y) - (x < y);
 }
 
+typedef struct list {
+    co_proc *all;
+    int n, room;
+} list;
+
+static void add_to_list(void *ctx, pid_t pid)
+{
+    list *to = ctx;
+
+    if (to->n == to->room) {
+        int room = to->room ? 2 * to->room : 256;
+        co_proc *more = co_realloc(to->all, (size_t)room * sizeof *more);
+        if (!more)
+            return;
+        to->all = more;
+        to->room = room;
+    }
+    to->n += co_proc_read(&to->all[to->n], pid);
+}
+
 int co_proc_scan(co_proc **out)
 {
-    DIR *d = opendir("/proc");
-    co_proc *all = NULL;
-    int n = 0, room = 0;
+    list found = {0};
 
-    for (struct dirent *e; d && (e = readdir(d));) {
-        if (e->d_name[0] < '1' || e->d_name[0] > '9')
-            continue;
-        if (n == room) {
-            co_proc *more = co_realloc(all, (size_t)(room = room ? 2 * room : 256) * sizeof *all);
-            if (!more)
-                break;
-            all = more;
-        }
-        n += co_proc_read(&all[n], (pid_t)atoi(e->d_name));
-    }
-    if (d)
-        closedir(d);
-    if (n)
-        qsort(all, (size_t)n, sizeof *all, by_pid);
-    *out = all;
-    return n;
+    each_process(add_to_list, &found);
+    if (found.n)
+        qsort(found.all, (size_t)found.n, sizeof *found.all, by_pid);
+    *out = found.all;
+    return found.n;
 }
 
 bool co_proc_read_busiest(co_proc *out, pid_t pid)
@@ -56,8 +62,7 @@ bool co_proc_read_busiest(co_proc *out, pid_t pid)
     snprintf(path, sizeof path, "/proc/%d/task", (int)pid);
     DIR *threads = opendir(path);
     for (struct dirent *e; threads && out->state == 'S' && (e = readdir(threads));)
-        if (co_proc_read_thread(&thread, pid, (pid_t)atoi(e->d_name)) &&
-            (thread.state == 'R' || thread.state == 'D'))
+        if (read_thread(&thread, pid, (pid_t)atoi(e->d_name)) && (thread.state == 'R' || thread.state == 'D'))
             out->state = thread.state;
     if (threads)
         closedir(threads);
@@ -94,16 +99,11 @@ uint64_t co_proc_ticks(const co_proc *p, int n, pid_t top)
 /* Does the process sleep until a child ends? Then the child is the suspect. */
 static bool waits_for_child(pid_t pid)
 {
-    char path[64];
-    long nr = -1;
+    char text[256];
+    long nr;
 
-    snprintf(path, sizeof path, "/proc/%d/syscall", (int)pid);
-    FILE *f = fopen(path, "re");
-    if (f && fscanf(f, "%ld", &nr) != 1)
-        nr = -1;
-    if (f)
-        fclose(f);
-    return nr == SYS_wait4 || nr == SYS_waitid;
+    co_proc_text(text, sizeof text, pid, "syscall");
+    return sscanf(text, "%ld", &nr) == 1 && (nr == SYS_wait4 || nr == SYS_waitid);
 }
 
 const co_proc *co_proc_suspect(const co_proc *p, int n, pid_t top)
@@ -119,39 +119,40 @@ const co_proc *co_proc_suspect(const co_proc *p, int n, pid_t top)
     return at;
 }
 
-/* Is `entry` one of the NUL-terminated strings in /proc/PID/environ? */
-static bool in_environ(pid_t pid, const char *entry)
+/* A process in the middle of exec shows an empty environment for a moment. */
+static bool shows_no_environ(const co_proc *p)
 {
-    char path[64], *text = NULL;
-    size_t len = 0, n = strlen(entry) + 1;
-    bool found = false;
+    char byte[2];
 
-    snprintf(path, sizeof path, "/proc/%d/environ", (int)pid);
-    if (co_fs_read(&text, &len, path, 1 << 22) != CO_OK)
-        return false;
-    for (size_t at = 0; at + n <= len + 1 && !found; at += strlen(text + at) + 1)
-        found = strcmp(text + at, entry) == 0;
-    co_free(text);
-    return found;
+    return p->state != 'Z' && !co_proc_text(byte, sizeof byte, p->pid, "environ");
+}
+
+static bool kill_and_reap(pid_t pid)
+{
+    if (kill(pid, SIGKILL) != 0)
+        return false; /* another user's process: we may not kill it and do not wait for it */
+    while (waitpid(pid, NULL, 0) < 0 && errno == EINTR)
+        ;
+    return true;
 }
 
 void co_proc_kill_adopted(pid_t session, const char *mark, const char *rank)
 {
     /* children of a killed process become ours, and are killed next */
-    for (int again = 0; again < 100; again++) {
+    for (int again = 0; again < ADOPTED_TURNS; again++) {
         co_proc *p;
-        int n = co_proc_scan(&p), found = 0;
+        int n = co_proc_scan(&p), found = 0, unknown = 0;
         for (int i = 0; i < n; i++)
-            if (p[i].ppid == getpid() &&
-                (p[i].session == session || (in_environ(p[i].pid, mark) && in_environ(p[i].pid, rank)))) {
-                if (kill(p[i].pid, SIGKILL) != 0)
-                    continue; /* another user's process: we may not kill it and do not wait for it */
-                found++;
-                while (waitpid(p[i].pid, NULL, 0) < 0 && errno == EINTR)
-                    ;
-            }
+            if (p[i].ppid != getpid())
+                continue;
+            else if (p[i].session == session || (in_environ(p[i].pid, mark) && in_environ(p[i].pid, rank)))
+                found += kill_and_reap(p[i].pid);
+            else
+                unknown += shows_no_environ(&p[i]);
         co_free(p);
-        if (!found)
+        if (!found && !unknown)
             return;
+        if (!found)
+            poll(NULL, 0, ADOPTED_MS);
     }
 }

@@ -57,20 +57,6 @@ static const struct {
 #endif
 };
 
-static bool read_small(char *out, size_t size, int pid, const char *name)
-{
-    char path[64];
-
-    snprintf(path, sizeof path, "/proc/%d/%s", pid, name);
-    int fd = open(path, O_RDONLY | O_CLOEXEC);
-    ssize_t n = fd >= 0 ? read(fd, out, size - 1) : -1;
-    if (fd >= 0)
-        close(fd);
-    out[n > 0 ? n : 0] = '\0';
-    out[strcspn(out, "\n")] = '\0';
-    return n > 0;
-}
-
 /* An address in /proc/net/tcp: 8 or 32 hex digits, each group of 8 a 32-bit integer in this machine's byte
  * order. */
 static bool address_text(char *out, size_t size, const char *hex)
@@ -138,7 +124,7 @@ void co_proc_wait_of(co_proc_wait *w, const co_proc *p)
                                  : p->state == 'T' ? "stopped"
                                  : p->state == 'Z' ? "a zombie"
                                                    : "asleep"};
-    if (read_small(text, sizeof text, p->pid, "syscall") && sscanf(text, "%ld %lx", &nr, &fd) == 2)
+    if (co_proc_text(text, sizeof text, p->pid, "syscall") && sscanf(text, "%ld %lx", &nr, &fd) == 2)
         for (size_t i = 0; i < CO_COUNT(calls); i++)
             if (calls[i].nr == nr) {
                 snprintf(w->where, sizeof w->where, "%s", calls[i].name);
@@ -147,6 +133,6 @@ void co_proc_wait_of(co_proc_wait *w, const co_proc *p)
                 w->for_others = p->state == 'S' && (socket || calls[i].kind == FOR_OTHERS);
                 return;
             }
-    if (read_small(text, sizeof text, p->pid, "wchan") && strcmp(text, "0") != 0)
-        snprintf(w->where, sizeof w->where, "the kernel's %.60s", text);
+    if (co_proc_text(text, sizeof text, p->pid, "wchan") && strcmp(text, "0") != 0)
+        snprintf(w->where, sizeof w->where, "the kernel's %.*s", (int)strcspn(text, "\n"), text);
 }

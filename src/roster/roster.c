@@ -1,10 +1,11 @@
 /* roster.c -- the calls of roster.h, passed on to whichever kind of roster it is. */
 #include "roster/roster_int.h"
 
-#include <signal.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/wait.h>
+
+#include "base/signal.h"
 
 co_err co_roster_turn(co_roster *r, int timeout_ms, co_roster_event *ev)
 {
@@ -69,14 +70,14 @@ void co_roster_finish(co_roster *r)
 
 void leave_text(char *out, size_t size, const co_leave *how)
 {
-    const char *name = how->sig > 0 && how->sig < NSIG ? sigabbrev_np(how->sig) : NULL;
+    const char *name = co_signal_name(how->sig);
 
     if (*how->text || !how->sig)
         snprintf(out, size, "%s", how->text);
     else if (how->origin == CO_ORIGIN_CONDUCTOR)
-        snprintf(out, size, "SIG%s from the command that started the job", name ? name : "?");
+        snprintf(out, size, "%s from the command that started the job", name);
     else
-        snprintf(out, size, "SIG%s on %.40s", name ? name : "?", how->host);
+        snprintf(out, size, "%s on %.40s", name, how->host);
 }
 
 co_roster_event leave_event(const co_leave *how)

@@ -11,7 +11,8 @@ enum {
     STAGGER_MS = 250,     /* an endpoint with several addresses: delay before the next one is tried as well */
     ANSWER_MS = 10000,    /* from HELLO to WELCOME */
     GONE_MS = 3000,       /* a join code's address refuses connections for this long: the job is over */
-    FAREWELL_MS = 1000,   /* saying why we do not join */
+    FAREWELL_MS = 1000,   /* saying why we do not join; then we close, said or not */
+    FAREWELL_TURN_MS = 5, /* between two attempts to send it */
     FIRST_TALK_MS = 2000, /* trouble that lasts this long is reported */
     RETALK_MS = 15000,    /* and reported again after each further period */
 

@@ -17,9 +17,9 @@
 #include <unistd.h>
 
 #include "base/clock.h"
-#include "proc/death.h"
+#include "base/signal.h"
 
-enum { EXIT_LOST = 1, EXIT_NOT_STARTED = 2, SECOND_MS = 5000 };
+enum { EXIT_LOST = 1, EXIT_NOT_STARTED = 2 };
 
 void conduct_say(conductor *c, const char *fmt, ...)
 {
@@ -100,7 +100,8 @@ void conduct_lose(conductor *c, far_host *h)
 }
 
 /* --- ends ----------------------------------------------------------------------------------------------- */
-/* ssh failed for lack of a password or of a known host key: a person at the terminal could help. */
+/* ssh failed for lack of a password or of a known host key: a person at the terminal could help. OpenSSH says
+ * this only in its message, which is not translated; its exit status is 255 for every failure. */
 static bool may_be_asked(const far_host *h)
 {
     return h->c->job->may_ask && !h->here && !h->asks && !h->ending && h->stage == HOST_CALLING &&

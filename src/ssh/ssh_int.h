@@ -30,7 +30,9 @@ enum {
     /* after one host failed: how long hosts that we are still calling have to report their own reasons */
     REASON_MS = 2000,
     SLACK_MS = 15000, /* how long after the grace period ssh itself is killed */
-    JUNK_MOST = 4096  /* bytes kept of what a login prints before our program starts */
+    /* how long after a second signal ssh itself is killed, and how long until the next attempt to kill it */
+    SECOND_MS = 5000,
+    JUNK_MOST = 4096 /* bytes kept of what a login prints before our program starts */
 };
 
 /* --- command.c ------------------------------------------------------------------------------------------ */

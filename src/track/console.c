@@ -10,6 +10,7 @@
  */
 #include "track/track.h"
 
+#include <limits.h>
 #include <math.h>
 #include <pthread.h>
 #include <stdarg.h>
@@ -251,6 +252,11 @@ static char *format(const char *fmt, va_list ap)
     if (text)
         vsnprintf(text, (size_t)n + 1, fmt, ap);
     return text;
+}
+
+int co_console_width(const co_console *c)
+{
+    return isatty(c->fd) ? columns(c) : INT_MAX;
 }
 
 bool co_console_is_bar(const co_console *c)

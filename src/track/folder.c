@@ -16,8 +16,7 @@
 #include "base/clock.h"
 #include "base/fs.h"
 #include "base/json.h"
-
-enum { RENEW_S = 5 };
+#include "track/times_int.h"
 
 /* Cuts the last part off a path, in place; false if there is only one part. */
 static bool cut_last(char *path)
@@ -251,23 +250,9 @@ co_err folder_is_ours(co_folder *f)
 
 co_err co_folder_append(co_folder *f, const char *name, int *fd)
 {
-    struct stat st;
     char *path = co_sprintf("%s/%s", f->path, name);
+    co_err err = path ? co_fs_open_log(fd, path) : CO_ENOMEM;
 
-    if (!path)
-        return CO_ENOMEM;
-    co_err err = CO_OK;
-    int at = open(path, O_RDWR | O_APPEND | O_CREAT | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK, 0666);
-    if (at < 0 && errno == ELOOP)
-        err = co_fail(CO_EINPUT, "%s is a link; a run writes into its own folder only: remove the link", path);
-    else if (at < 0)
-        err = co_fail(CO_EIO, "open %s: %m", path);
-    else if (fstat(at, &st) != 0 || !S_ISREG(st.st_mode))
-        err = co_fail(CO_EINPUT, "%s is not a regular file: remove it", path);
-    if (!err)
-        *fd = at;
-    else if (at >= 0)
-        close(at);
     co_free(path);
     return err;
 }

@@ -29,14 +29,9 @@
 #include "base/alloc.h"
 #include "base/fs.h"
 #include "base/json.h"
+#include "track/times_int.h"
 
-enum {
-    LEASE_STALE_S = 120,
-    LEASE_TRIES = 1000,
-    LEASE_CHAIN = 16,
-    LEASE_BYTES = 1 << 16,
-    HEADER_BYTES = 1 << 20
-};
+enum { LEASE_TRIES = 1000, LEASE_CHAIN = 16, LEASE_BYTES = 1 << 16, HEADER_BYTES = 1 << 20 };
 
 typedef struct lease {
     process_id who;

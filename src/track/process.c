@@ -1,43 +1,33 @@
 /* process.c -- does the process that wrote a file still run, or has another one got its pid? */
 #include "track/track_int.h"
 
-#include <fcntl.h>
+#include <limits.h>
 #include <stdio.h>
 #include <string.h>
 #include <unistd.h>
 
 #include "base/json.h"
+#include "proc/look.h"
 
-/* Reads the beginning of a small file of /proc; "" if it cannot be read. */
-static void read_file(char *out, size_t size, const char *path)
-{
-    int fd = open(path, O_RDONLY | O_CLOEXEC);
-    ssize_t n = fd < 0 ? 0 : read(fd, out, size - 1);
-    out[n > 0 ? n : 0] = '\0';
-    if (fd >= 0)
-        close(fd);
-}
-
-/* Start time of a process; 0 if it is gone or a zombie. The name field may hold blanks and brackets: the
- * fields start after the last ')'. */
+/* Start time of a process; 0 if it is gone or a zombie. */
 static long long start_of(long long pid)
 {
-    char path[64], text[1024];
-    long long start = 0;
-    char state = 'X';
-    snprintf(path, sizeof path, "/proc/%lld/stat", pid);
-    read_file(text, sizeof text, path);
-    const char *after = strrchr(text, ')');
-    if (!after ||
-        sscanf(after, ") %c %*d %*d %*d %*d %*d %*u %*u %*u %*u %*u %*u %*u %*d %*d %*d %*d %*d %*d %lld",
-               &state, &start) != 2)
+    co_proc p;
+
+    if (pid > INT_MAX || !co_proc_read(&p, (pid_t)pid) || strchr("ZXx", p.state))
         return 0;
-    return strchr("ZXx", state) ? 0 : start;
+    return (long long)p.started;
 }
 
+/* The first line of a small file; "" if it cannot be read. */
 static void read_line(char *out, size_t size, const char *path)
 {
-    read_file(out, size, path);
+    FILE *f = fopen(path, "re");
+
+    if (!f || !fgets(out, (int)size, f))
+        *out = '\0';
+    if (f)
+        fclose(f);
     out[strcspn(out, "\n")] = '\0';
 }
 

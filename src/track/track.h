@@ -72,6 +72,7 @@ typedef struct co_progress {
 co_err co_console_open(co_console **out, int fd, co_console_style style); /* AUTO: a bar if fd is a terminal */
 void co_console_close(co_console *c);
 bool co_console_is_bar(const co_console *c);
+int co_console_width(const co_console *c); /* columns of a line that does not wrap; INT_MAX: no terminal */
 /* Called often; draws at most 10 times a second (bar), or one line per second (plain); `now`: in any case. */
 void co_console_progress(co_console *c, const co_progress *p, bool now);
 void co_console_line(co_console *c, const char *fmt, ...)

@@ -33,10 +33,11 @@
 #include "proc/crew.h"
 #include "proc/death.h"
 #include "track/track_int.h"
+#include "track/times_int.h"
 
 const co_tracker_def *const co_trackers[] = {&csv_def, &none_def, NULL};
 
-enum { FLUSH_S = 5, FLUSH_SHARE = 50 }; /* at most every 5 s, and at most a 50th of the time */
+enum { FLUSH_SHARE = 50 }; /* flushing takes at most a 50th of the time */
 
 enum { MEMORY_BYTES = CO_TRACKERS_MOST * sizeof(size_t) };
 

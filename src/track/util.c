@@ -10,33 +10,22 @@
  * that cannot be read is nan and left out. */
 #include "track/track_int.h"
 
-#include <fcntl.h>
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
+#include "proc/look.h"
+
 enum { CHILDREN_MOST = 1024 };
 
-/* Reads the beginning of a file of /proc; false if it cannot be read. */
-static bool read_text(char *out, size_t size, const char *path)
+/* A number of a text of "key: number" lines; nan if it is not there. */
+static double number_in(const char *text, const char *key)
 {
-    int fd = open(path, O_RDONLY | O_CLOEXEC);
-    ssize_t n = fd < 0 ? -1 : read(fd, out, size - 1);
+    int64_t number = co_proc_number(text, key);
 
-    out[n > 0 ? n : 0] = '\0';
-    if (fd >= 0)
-        close(fd);
-    return n > 0;
-}
-
-/* What follows `key` in a text of "key: number" lines; nan if it is not there. */
-static double number_after(const char *text, const char *key)
-{
-    const char *at = strstr(text, key);
-
-    return at ? strtod(at + strlen(key), NULL) : NAN;
+    return number < 0 ? NAN : (double)number;
 }
 
 /* Clock ticks of all CPUs since boot: busy ones, and all. Time spent waiting for a disk counts as idle. */
@@ -45,7 +34,7 @@ static bool read_machine(double *busy, double *all)
     char text[512];
     unsigned long long t[8] = {0};
 
-    if (!read_text(text, sizeof text, "/proc/stat") ||
+    if (!co_proc_text(text, sizeof text, 0, "stat") ||
         sscanf(text, "cpu %llu %llu %llu %llu %llu %llu %llu %llu", &t[0], &t[1], &t[2], &t[3], &t[4], &t[5],
                &t[6], &t[7]) < 4)
         return false;
@@ -61,39 +50,17 @@ struct process_use {
     double anon_kb, shmem_kb; /* resident */
 };
 
-static bool read_process(struct process_use *u, int pid)
+static bool read_process(struct process_use *u, pid_t pid)
 {
-    char path[64], text[4096];
-    unsigned long long user, sys;
+    char text[4096];
+    co_proc p;
 
-    snprintf(path, sizeof path, "/proc/%d/stat", pid);
-    const char *after = read_text(text, sizeof text, path) ? strrchr(text, ')') : NULL;
-    if (!after || sscanf(after, ") %*c %*d %*d %*d %*d %*d %*u %*u %*u %*u %*u %llu %llu", &user, &sys) != 2)
+    if (!co_proc_read(&p, pid) || !co_proc_text(text, sizeof text, pid, "status"))
         return false;
-    u->ticks = (double)user + (double)sys;
-    snprintf(path, sizeof path, "/proc/%d/status", pid);
-    if (!read_text(text, sizeof text, path))
-        return false;
-    u->anon_kb = number_after(text, "RssAnon:");
-    u->shmem_kb = number_after(text, "RssShmem:");
+    u->ticks = (double)p.ticks;
+    u->anon_kb = number_in(text, "RssAnon");
+    u->shmem_kb = number_in(text, "RssShmem");
     return !isnan(u->anon_kb) && !isnan(u->shmem_kb); /* a zombie has neither */
-}
-
-static int children(int *pids, int most)
-{
-    char path[64], text[16384];
-    int n = 0;
-
-    snprintf(path, sizeof path, "/proc/self/task/%d/children", (int)getpid());
-    if (!read_text(text, sizeof text, path))
-        return 0;
-    for (char *at = text, *end; n < most; at = end) {
-        long pid = strtol(at, &end, 10);
-        if (end == at)
-            break;
-        pids[n++] = (int)pid;
-    }
-    return n;
 }
 
 /* CPU time of one process since the last call; if the process is new, all of its CPU time. */
@@ -108,15 +75,15 @@ static double ticks_since(const co_util *u, int pid, double ticks)
 /* This process and its children: CPU time since the last look, and memory. */
 static void look_at_run(co_util *u, double *ticks, double *memory_kb)
 {
-    int pids[CHILDREN_MOST];
+    pid_t pids[CHILDREN_MOST];
     double shared = 0;
     struct process_use now;
     co_util next = {0};
-    int n = children(pids + 1, CHILDREN_MOST - 1) + 1;
+    int n = co_proc_children(pids + 1, CHILDREN_MOST - 1, getpid());
 
-    pids[0] = (int)getpid();
+    pids[0] = getpid();
     *ticks = *memory_kb = 0;
-    for (int i = 0; i < n; i++) {
+    for (int i = 0; i <= n || i == 0; i++) {
         if (!read_process(&now, pids[i]))
             continue;
         *ticks += ticks_since(u, pids[i], now.ticks);
@@ -136,9 +103,9 @@ static double host_memory_percent(void)
 {
     char text[2048];
 
-    if (!read_text(text, sizeof text, "/proc/meminfo"))
+    if (!co_proc_text(text, sizeof text, 0, "meminfo"))
         return NAN;
-    double total = number_after(text, "MemTotal:"), left = number_after(text, "MemAvailable:");
+    double total = number_in(text, "MemTotal"), left = number_in(text, "MemAvailable");
     return total > 0 ? 100 * (total - left) / total : NAN;
 }
 
@@ -154,7 +121,7 @@ bool co_util_look(co_util *u, double now_s, co_sample *out)
                        .run_cpu_percent = took > 0 ? 100 * ticks / second / took : NAN,
                        .memory_mb = memory_kb * 1024 / 1e6,
                        .host_memory_percent = host_memory_percent(),
-                       .load = read_text(text, sizeof text, "/proc/loadavg") ? strtod(text, NULL) : NAN};
+                       .load = co_proc_text(text, sizeof text, 0, "loadavg") ? strtod(text, NULL) : NAN};
     u->at_s = now_s;
     u->busy = busy;
     u->all = all;

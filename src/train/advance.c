@@ -48,11 +48,16 @@ static bool snapshot_is_free(struct rank *rank, int64_t unused)
     return !(atomic_load_explicit(&rank->regions->ctl->snap, memory_order_acquire) & 1);
 }
 
+/* One host's own request is everybody's: it need not wait for the next turn. */
+static bool stops_alone(const struct rank *rank)
+{
+    return rank->plan->hosts == 1 &&
+           atomic_load_explicit(&rank->regions->ctl->stop_request, memory_order_relaxed);
+}
+
 static bool free_or_moved_on(struct rank *rank, int64_t unused)
 {
-    return atomic_load_explicit(&rank->regions->ctl->pc, memory_order_acquire) != rank->pc ||
-           snapshot_is_free(rank, unused) ||
-           atomic_load_explicit(&rank->regions->ctl->stop_request, memory_order_relaxed);
+    return turn_is_over(rank) || snapshot_is_free(rank, unused) || stops_alone(rank);
 }
 
 typedef enum { SAVE_NOT, SAVE_NOW, SAVE_AND_STOP } save_decision;
@@ -97,9 +102,8 @@ static bool long_enough(const co_plan *plan, int64_t step)
 /* Is this state the last to be trained? */
 static bool cut_here(const struct rank *rank, const unit *done, const watch *now)
 {
-    const control *ctl = rank->regions->ctl;
     bool wanted = done->kind == UNIT_VAL     ? now->why != GO_ON
-                  : done->kind == UNIT_TRAIN ? atomic_load_explicit(&ctl->time_is_up, memory_order_relaxed)
+                  : done->kind == UNIT_TRAIN ? (settled(rank) & WISH_TIME_IS_UP) != 0
                                              : false;
 
     return wanted && long_enough(rank->plan, done->step);
@@ -125,10 +129,10 @@ static uint64_t go_on(struct rank *rank, const unit *done, const decision *decid
     }
     if (next > order.last_unit)
         return cut | PC_END;
-    if (atomic_load_explicit(&ctl->stop_request, memory_order_relaxed))
+    if ((settled(rank) & WISH_STOP) || stops_alone(rank))
         return cut | PC_STOP;
     save_decision save = SAVE_NOT;
-    if (atomic_load(&ctl->pc) != rank->pc)
+    if (turn_is_over(rank))
         return cut; /* it moved on: what we say does not count */
     if (unit_of(&order, next).kind == UNIT_TEST)
         save = rank->plan->spec.ckpt_root ? save_when_free(rank) : SAVE_NOT; /* the training is done: keep it */
@@ -137,41 +141,70 @@ static uint64_t go_on(struct rank *rank, const unit *done, const decision *decid
     return cut | (save == SAVE_NOW ? PC_SNAP : save == SAVE_AND_STOP ? PC_STOP : 0);
 }
 
+/* Moves pc from this unit, whose gate is READY, to the next. A gate that was frozen meanwhile stays so: the next
+ * unit waits for the new view. */
+static void move_on(struct rank *rank, uint64_t flags)
+{
+    control *ctl = rank->regions->ctl;
+    uint64_t seen = atomic_load_explicit(&ctl->pc, memory_order_acquire);
+
+    while (!((seen ^ rank->pc) >> 8)) {
+        uint64_t next = pc_of(rank->who.unit + 1, pc_redeals(seen), flags | (seen & PC_FROZEN));
+        if (atomic_compare_exchange_strong_explicit(&ctl->pc, &seen, next, memory_order_acq_rel,
+                                                    memory_order_acquire)) {
+            co_event_ring(&ctl->event);
+            return;
+        }
+    }
+}
+
 void advance(struct rank *rank, const unit *done, const decision *decided, const watch *now)
 {
     control *ctl = rank->regions->ctl;
-    uint64_t seen = rank->pc;
 
     fault_point(rank, CO_FAULT_NONE);
     if (done->kind == UNIT_TRAIN)
         atomic_store_explicit(&ctl->applied[done->step & 1], decided->t, memory_order_relaxed);
     publish(rank, done, decided);
     wait_for(rank, supervisor_keeps_up, 0, CO_PHASE_WAIT);
-    uint64_t next = ((uint64_t)rank->who.unit + 1) << 8 | go_on(rank, done, decided, now);
+    uint64_t flags = go_on(rank, done, decided, now);
     fault_point(rank, CO_FAULT_NONE);
-    if (atomic_compare_exchange_strong_explicit(&ctl->pc, &seen, next, memory_order_acq_rel,
-                                                memory_order_acquire))
-        co_event_ring(&ctl->event);
+    move_on(rank, flags);
 }
 
 bool evaluation_left(const struct rank *rank)
 {
     uint64_t pc = atomic_load_explicit(&rank->regions->ctl->pc, memory_order_acquire);
 
-    return pc >> 8 == rank->who.unit && (pc & PC_STOP);
+    return !((pc ^ rank->pc) >> 8) && (pc & PC_STOP);
 }
 
-bool leave_evaluation(struct rank *rank)
+/* Several hosts leave together: the wish travels, and once all wishes are here everybody knows. */
+static bool leave_together(struct rank *rank)
+{
+    if (atomic_load_explicit(&rank->regions->ctl->stop_request, memory_order_relaxed))
+        latch_wish(rank, WISH_LEAVE);
+    return (wishes(rank) & WISH_LEAVE) != 0;
+}
+
+bool stop_evaluation(struct rank *rank)
 {
     control *ctl = rank->regions->ctl;
-    uint64_t seen = rank->pc, stopped = (uint64_t)rank->who.unit << 8 | (rank->pc & PC_CUT) | PC_STOP;
+    uint64_t seen = rank->pc, stopped = pc_of(rank->who.unit, pc_redeals(seen), (seen & PC_CUT) | PC_STOP);
 
-    if (!atomic_load_explicit(&ctl->stop_request, memory_order_relaxed))
-        return evaluation_left(rank);
     fault_point(rank, CO_FAULT_NONE);
     /* If this fails, another rank either left the evaluation or found it complete. pc says which. */
     if (atomic_compare_exchange_strong_explicit(&ctl->pc, &seen, stopped, memory_order_acq_rel,
                                                 memory_order_acquire))
         co_event_ring(&ctl->event);
     return evaluation_left(rank);
+}
+
+bool leave_evaluation(struct rank *rank)
+{
+    if (rank->plan->hosts > 1)
+        return leave_together(rank);
+    return atomic_load_explicit(&rank->regions->ctl->stop_request, memory_order_relaxed)
+               ? stop_evaluation(rank)
+               : evaluation_left(rank);
 }

@@ -9,7 +9,7 @@ unit_order unit_order_now(const co_plan *plan, const control *ctl)
     if (!(pc & PC_CUT))
         return plan->units;
     /* If ctl->cut is not stored yet, this unit is the first with PC_CUT. */
-    return unit_order_cut(&plan->units, (uint32_t)(cut ? cut : pc >> 8));
+    return unit_order_cut(&plan->units, (uint32_t)(cut ? cut : pc_unit(pc)));
 }
 
 unit unit_now(const co_plan *plan, const control *ctl, uint32_t u)

@@ -6,6 +6,7 @@
 #include <stdatomic.h>
 #include <stdint.h>
 
+#include "comm/deal.h"
 #include "comm/event.h"
 #include "train/plan_int.h"
 #include "train/units_int.h"
@@ -13,9 +14,39 @@
 
 enum { RING = 4096 }; /* results that the supervisor may be behind by */
 
-/* Flags of pc: unit << 8 | flags. PC_CUT stays once it is set: the run ends with the state that its first
- * unit found. */
-enum { PC_STOP = 1, PC_END = 2, PC_FAIL = 4, PC_SNAP = 8, PC_CUT = 16 };
+/* pc: | unit 32 | redeals 24 | flags 8 |, changed by compare-and-swap only.
+ *
+ * The turn of a unit is one attempt at it: unit + redeals. A unit that is dealt anew, because a host was lost,
+ * is a new turn of the same unit. Marks of leaves, sums and evaluation items are stamped by turn. Marks of
+ * apply, of the journal and of copies aside are stamped by unit, so that nothing is applied twice.
+ *
+ * PC_READY and PC_FROZEN are the gate of a step (neither: it is open). A rank makes it READY when the whole sum
+ * and everybody's wishes are there: from then on the step can only be finished. The carrier makes an open gate
+ * FROZEN before it says where this host stands: from then on the step cannot be finished without a new view.
+ *
+ * PC_CUT stays once it is set: the run ends with the state that its first unit found. */
+enum { PC_STOP = 1, PC_END = 2, PC_FAIL = 4, PC_SNAP = 8, PC_CUT = 16, PC_READY = 32, PC_FROZEN = 64 };
+
+static inline uint64_t pc_of(uint32_t number, uint32_t redeals, uint64_t flags)
+{
+    return (uint64_t)number << 32 | (uint64_t)(redeals & 0xffffff) << 8 | flags;
+}
+static inline uint32_t pc_unit(uint64_t pc)
+{
+    return (uint32_t)(pc >> 32);
+}
+static inline uint32_t pc_redeals(uint64_t pc)
+{
+    return (uint32_t)(pc >> 8) & 0xffffff;
+}
+static inline uint32_t pc_turn(uint64_t pc)
+{
+    return pc_unit(pc) + pc_redeals(pc);
+}
+
+/* What a host wants of the run. It is fixed once per turn, travels with the statistics of its leaves, and the
+ * wishes of all hosts together take effect after the unit, everywhere. */
+enum { WISH_STOP = 1, WISH_TIME_IS_UP = 2, WISH_LEAVE = 4 /* leaves this evaluation in its midst */ };
 
 typedef struct result {
     _Atomic uint64_t unit;                   /* the other fields are this unit's once it is stored */
@@ -34,9 +65,11 @@ typedef struct control {
     _Atomic uint64_t snap_at_ns;            /* when the last save was requested */
     _Atomic uint64_t save_beat;             /* changes while a saver gets on */
     _Alignas(64) _Atomic uint64_t consumed; /* last unit whose result was read */
-    _Atomic uint32_t stop_request;
+    _Atomic uint32_t stop_request;          /* this host's; see WISH_STOP */
     _Atomic uint32_t time_is_up;
-    _Atomic uint64_t cut;                        /* first unit with PC_CUT; 0: none yet */
+    _Atomic uint64_t wish[CO_MAX_HOSTS]; /* by member of the view: turn << 8 | wishes */
+    _Atomic uint64_t settled[2]; /* all of them, by unit & 1: unit << 8 | wishes, once the gate is READY */
+    _Atomic uint64_t cut;        /* first unit with PC_CUT; 0: none yet */
     _Atomic uint64_t watch[2][WATCH_WORDS];      /* after k evaluations, at k & 1 */
     _Atomic uint64_t snap_watch[2][WATCH_WORDS]; /* of the snapshot's state: before and after its evaluation */
     _Atomic int64_t applied[2];                  /* applied steps after step k, at k & 1 */

@@ -124,7 +124,7 @@ co_verdict rank_died(void *ctx, const co_death *death)
     const struct run *run = &super->run;
     control *ctl = run->regions->ctl;
     uint64_t pc = atomic_load(&ctl->pc);
-    unit open = unit_now(run->plan, ctl, (uint32_t)(pc >> 8));
+    unit open = unit_now(run->plan, ctl, pc_unit(pc));
     bool staged = rehearsed(run, death);
     co_death_cause cause = {0};
     co_str doing = {0};
@@ -133,8 +133,7 @@ co_verdict rank_died(void *ctx, const co_death *death)
         return CO_CREW_LET_GO;
     how_it_died(&super->deaths, death, staged, &cause);
     what_it_did(run, death->slot, &doing);
-    int times =
-        count_death(&super->deaths, death->slot, place_of(run, death->slot, (uint32_t)(pc >> 8)), staged);
+    int times = count_death(&super->deaths, death->slot, place_of(run, death->slot, pc_unit(pc)), staged);
     uint64_t struck = atomic_exchange(&ctl->fault_at_ns, 0);
     if (struck)
         accident_struck(&super->accidents, struck);

@@ -97,10 +97,22 @@ void note_choices(const co_plan *plan, uint32_t item, const float *logits, const
     }
 }
 
+void eval_share(const co_plan *plan, const co_deal *deal, int h, co_split split, uint32_t *lo, uint32_t *hi)
+{
+    uint64_t items = plan->eval_items[split], slices = (uint64_t)plan->slices;
+
+    *lo = (uint32_t)((uint64_t)deal->from[h] * items / slices);
+    *hi = (uint32_t)((uint64_t)deal->from[h + 1] * items / slices);
+}
+
+/* This host's items. */
 static bool all_evaluated(struct rank *rank, int64_t split)
 {
-    for (uint32_t i = rank->plan->eval_items[split]; i-- > 0;)
-        if (!co_claim_is_done(&rank->regions->eval_claim[i], rank->who.unit))
+    uint32_t lo, hi;
+
+    eval_share(rank->plan, rank->regions->deal, rank->regions->deal->me, (co_split)split, &lo, &hi);
+    for (uint32_t i = hi; i-- > lo;)
+        if (!co_claim_is_done(&rank->regions->eval_claim[i], rank->turn))
             return false;
     return true;
 }
@@ -127,17 +139,46 @@ static void wait_for_choice(struct rank *rank)
 
 static bool evaluated_or_left(struct rank *rank, int64_t split)
 {
-    return evaluation_left(rank) || all_evaluated(rank, split);
+    return evaluation_left(rank) || all_evaluated(rank, split) || (wishes(rank) & WISH_LEAVE);
+}
+
+static bool everybody_wished(struct rank *rank, int64_t unused)
+{
+    (void)unused;
+    return all_wished(rank);
+}
+
+/* Our items are done, or somebody wants to leave: with everybody's items or wishes, all hosts agree on how it
+ * ends. */
+static bool meet_the_others(struct rank *rank)
+{
+    latch_wish(rank, 0);
+    co_event_ring(&rank->regions->ctl->event);
+    if (!wait_for(rank, everybody_wished, 0, CO_PHASE_WAIT))
+        return false;
+    if (wishes(rank) & WISH_LEAVE) {
+        stop_evaluation(rank);
+        return false;
+    }
+    return pass_gate(rank);
 }
 
 bool evaluate_items(struct rank *rank, co_split split)
 {
+    uint32_t lo, hi;
+
+    if (rank->pc & PC_READY)
+        return true;
+    eval_share(rank->plan, rank->regions->deal, rank->regions->deal->me, split, &lo, &hi);
     if (split == CO_SPLIT_TEST)
         wait_for_choice(rank);
-    for (uint32_t i = 0; i < rank->plan->eval_items[split]; i++) {
-        if (leave_evaluation(rank))
-            return false;
-        co_claimed got = co_claim_take(&rank->regions->eval_claim[i], rank->who);
+    for (uint32_t i = lo; i < hi; i++) {
+        if (leave_evaluation(rank)) {
+            if (rank->plan->hosts == 1)
+                return false;
+            break;
+        }
+        co_claimed got = co_claim_take(&rank->regions->eval_claim[i], turn_of(rank));
         if (got == CO_CLAIM_BUSY || got == CO_CLAIM_DONE)
             continue;
         rank_phase(rank, CO_PHASE_EVAL, i);
@@ -148,15 +189,17 @@ bool evaluate_items(struct rank *rank, co_split split)
                           .work = rank->work,
                           .stat = rank->regions->eval_stat[split][i].stat,
                           .output = choices ? rank->regions->eval_output[rank->who.slot] : NULL,
-                          .work_bytes = rank->work_bytes};
+                          .work_bytes = rank->work_bytes,
+                          .team = rank->team};
         int bad = run_item(rank->plan, &rank->plan->eval, split, i, &bases, &rank->me->record.call);
         rank->regions->eval_stat[split][i].bad = bad < 0 ? LOST : bad;
         if (choices)
             note_choices(rank->plan, i, bases.output, bases.input, rank->regions->choice);
         fault_point(rank, CO_FAULT_NONE);
-        co_claim_finish(&rank->regions->eval_claim[i], rank->who);
+        co_claim_finish(&rank->regions->eval_claim[i], turn_of(rank));
         co_event_ring(&rank->regions->ctl->event);
     }
-    wait_for(rank, evaluated_or_left, split, CO_PHASE_WAIT);
-    return all_evaluated(rank, split);
+    if (!wait_for(rank, evaluated_or_left, split, CO_PHASE_WAIT) || evaluation_left(rank))
+        return false;
+    return meet_the_others(rank);
 }

@@ -13,6 +13,8 @@ co_slice_shape item_samples(const co_plan *plan, co_split split, uint32_t item, 
 /* Returns how many of its samples could not be read. */
 int run_item(const co_plan *plan, const exec_set *set, co_split split, uint32_t item, const co_bases *bases,
              _Atomic uint32_t *beat);
+/* The items [*lo, *hi) that member h of a deal computes. */
+void eval_share(const co_plan *plan, const co_deal *deal, int h, co_split split, uint32_t *lo, uint32_t *hi);
 void eval_total(const co_plan *plan, const leaf_stat *items, co_split split, double total[LEAF_STATS]);
 /* The first few unreadable samples of an evaluation, each "file: reason", from the items' statistics. */
 void eval_bad_names(const co_plan *plan, const leaf_stat *items, co_split split, char *out, size_t room);

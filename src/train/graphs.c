@@ -49,7 +49,7 @@ co_err exec_set_add(exec_set *set, const co_plan *plan, co_slice_shape shape, co
                           mode));
     shape_exec *shaped = &set->e[set->n];
     *shaped = (shape_exec){.shape = shape};
-    co_err err = co_exec_new(&shaped->exec, graph, plan->kernels);
+    co_err err = co_exec_new_team(&shaped->exec, graph, plan->kernels, plan->threads, 0);
     co_graph_free(graph);
     if (err)
         return co_fail_in(err, "model=%s", plan->spec.model->name);
@@ -58,6 +58,7 @@ co_err exec_set_add(exec_set *set, const co_plan *plan, co_slice_shape shape, co
     shaped->y = input_at(shaped->exec, "y");
     shaped->ids = input_at(shaped->exec, "ids");
     shaped->lens = input_at(shaped->exec, "lens");
+    shaped->items = input_at(shaped->exec, "items");
     shaped->y2 = input_at(shaped->exec, "y2");
     shaped->lam = input_at(shaped->exec, "lam");
     const co_exec_info *info = co_exec_info_of(shaped->exec);
@@ -100,9 +101,9 @@ static co_err add_cut(co_plan *plan, const co_cut *cut)
 
 co_err make_train_graphs(co_plan *plan)
 {
-    CO_TRY(add_cut(plan, &plan->tree[CUT_FULL].cut));
+    CO_TRY(add_cut(plan, &plan->cut[CUT_FULL]));
     if (plan->short_n)
-        CO_TRY(add_cut(plan, &plan->tree[CUT_SHORT].cut));
+        CO_TRY(add_cut(plan, &plan->cut[CUT_SHORT]));
     plan->layout = co_exec_layout(plan->train.e[0].exec);
     return CO_OK;
 }
@@ -136,6 +137,7 @@ void slice_dst(const shape_exec *shaped, char *buffer, co_slice_dst *dst)
         .y = shaped->y == SIZE_MAX ? NULL : buffer + shaped->y,
         .ids = shaped->ids == SIZE_MAX ? NULL : (int64_t *)(void *)(buffer + shaped->ids),
         .lens = shaped->lens == SIZE_MAX ? NULL : (int32_t *)(void *)(buffer + shaped->lens),
+        .items = shaped->items == SIZE_MAX ? NULL : (int32_t *)(void *)(buffer + shaped->items),
         .y2 = shaped->y2 == SIZE_MAX ? NULL : (int32_t *)(void *)(buffer + shaped->y2),
         .lam = shaped->lam == SIZE_MAX ? NULL : (float *)(void *)(buffer + shaped->lam),
     };

@@ -13,7 +13,7 @@
 typedef struct shape_exec {
     co_slice_shape shape;
     co_exec *exec;
-    size_t x, y, ids, lens, y2, lam; /* offsets in the input buffer; SIZE_MAX: absent */
+    size_t x, items, y, ids, lens, y2, lam; /* offsets in the input buffer; SIZE_MAX: absent */
 } shape_exec;
 
 typedef struct exec_set {

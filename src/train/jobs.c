@@ -1,7 +1,7 @@
 /* jobs.c -- a slot's endless sequence of slices, for its loader.
  *
  * Job j of a slot is one of its leaves in one batch of one epoch. Which one follows from j by arithmetic, so
- * a replaced rank or a resumed run can begin at any job:
+ * a replaced rank, a resumed run or a new deal can begin at any job:
  *
  *     epoch:   | whole batch: full leaves | whole batch: full leaves | ... | short batch: its leaves |
  */
@@ -17,10 +17,12 @@ struct jobs {
     int64_t per_epoch;
 };
 
-static void count_jobs(struct jobs *jobs, const co_plan *plan, int slot)
+static void count_jobs(struct jobs *jobs, const struct rank *rank)
 {
+    const co_plan *plan = rank->plan;
+
     for (int cut = 0; cut < CUTS; cut++) {
-        const co_fold *fold = &plan->tree[cut].fold[slot];
+        const co_fold *fold = &rank->tree[cut].fold[rank->who.slot];
         for (int i = 0; i < fold->n_ops; i++)
             if (fold->op[i].leaf >= 0)
                 jobs->leaf[cut][jobs->n[cut]++] = fold->op[i].leaf;
@@ -50,7 +52,7 @@ static bool next(void *ctx, uint64_t index, co_load *job)
     }
     if (epoch * plan->units.steps_per_epoch + batch >= plan->units.steps)
         return false;
-    co_cut_range(&plan->tree[cut].cut, jobs->leaf[cut][nth], &lo, &hi);
+    co_cut_range(&plan->cut[cut], jobs->leaf[cut][nth], &lo, &hi);
     const uint32_t *ids = ids_of_step(plan, epoch * plan->units.steps_per_epoch + batch + 1);
     job->split = CO_SPLIT_TRAIN;
     job->draw = (co_draw){
@@ -69,44 +71,61 @@ static void where(void *ctx, void *buffer, co_load *job)
     slice_dst(exec_for(&jobs->rank->plan->train, job->shape), buffer, &job->dst);
 }
 
-/* The first job that is still to be computed: in the unit in progress, or in the next training step. */
-static uint64_t first_job(const struct jobs *jobs, const struct rank *rank)
+static uint64_t job_of_step(const struct jobs *jobs, const co_plan *plan, int64_t step)
+{
+    int64_t epoch = (step - 1) / plan->units.steps_per_epoch, batch = (step - 1) % plan->units.steps_per_epoch;
+
+    return (uint64_t)(epoch * jobs->per_epoch + batch * jobs->n[CUT_FULL]);
+}
+
+static co_err start_at(struct rank *rank, uint64_t job)
 {
     const co_plan *plan = rank->plan;
-    unit u = unit_now(plan, rank->regions->ctl, rank->who.unit);
-    int64_t done = u.kind == UNIT_TRAIN ? u.step - 1 : u.step; /* whole steps */
-    int64_t epoch = done / plan->units.steps_per_epoch, batch = done % plan->units.steps_per_epoch;
-    uint64_t index = (uint64_t)(epoch * jobs->per_epoch + batch * jobs->n[CUT_FULL]);
 
-    if (u.kind != UNIT_TRAIN)
-        return index;
-    const co_fold *fold = &plan->tree[cut_of_step(plan, u.step)].fold[rank->who.slot];
-    uint32_t ops = co_mark_get(&rank->me->progress, rank->who.unit);
-    for (uint32_t i = 0; i < ops && i < (uint32_t)fold->n_ops; i++)
-        index += fold->op[i].leaf >= 0;
-    return index;
+    rank->job = job;
+    return co_loader_start(&rank->loader, &(co_loader_spec){.data = plan->data,
+                                                            .threads = (int)plan->cfg.workers,
+                                                            .depth = loader_depth(plan),
+                                                            .ring = rank->regions->input[rank->who.slot],
+                                                            .slot_bytes = loader_slot_bytes(plan),
+                                                            .first = job,
+                                                            .next = next,
+                                                            .where = where,
+                                                            .ctx = rank->jobs});
 }
 
 co_err jobs_start(struct rank *rank)
 {
     const co_plan *plan = rank->plan;
-    struct jobs *jobs = co_zalloc(sizeof *jobs);
-    int threads = (int)plan->cfg.workers;
+    unit u = unit_now(plan, rank->regions->ctl, rank->who.unit);
+    bool done = u.kind != UNIT_TRAIN || co_mark_get(&rank->me->progress, rank->turn) != 0;
 
-    if (!jobs)
+    if (!rank->jobs)
+        rank->jobs = co_zalloc(sizeof *rank->jobs);
+    if (!rank->jobs)
         return CO_ENOMEM;
-    jobs->rank = rank;
-    count_jobs(jobs, plan, (int)rank->who.slot);
-    rank->job = first_job(jobs, rank);
-    rank->jobs = jobs;
-    return co_loader_start(&rank->loader,
-                           &(co_loader_spec){.data = plan->data,
-                                             .threads = threads,
-                                             .depth = threads ? threads + 2 : 1,
-                                             .ring = rank->regions->input[rank->who.slot],
-                                             .slot_bytes = (plan->train.input_bytes + 63) & ~(size_t)63,
-                                             .first = rank->job,
-                                             .next = next,
-                                             .where = where,
-                                             .ctx = jobs});
+    *rank->jobs = (struct jobs){.rank = rank};
+    count_jobs(rank->jobs, rank);
+    return start_at(rank, job_of_step(rank->jobs, plan, u.step + (done ? 1 : 0)));
+}
+
+void jobs_follow(struct rank *rank, int64_t step)
+{
+    uint64_t job = job_of_step(rank->jobs, rank->plan, step);
+    co_err err = CO_OK;
+
+    if (rank->job == job)
+        return;
+    rank->waited_ns += co_loader_wait_ns(rank->loader);
+    co_loader_stop(rank->loader);
+    rank->loader = NULL;
+    err = start_at(rank, job);
+    CO_ASSERT(err == CO_OK, "a loader that ran can run again");
+}
+
+void jobs_dealt(struct rank *rank)
+{
+    *rank->jobs = (struct jobs){.rank = rank};
+    count_jobs(rank->jobs, rank);
+    rank->job = UINT64_MAX; /* nobody's: the loader starts again with the next step */
 }

@@ -1,22 +1,14 @@
 /* leaves.c -- the first phase of a step: forward and backward pass of each of this slot's slices.
  *
- * Each gradient is added along the tree as soon as it is there. After every operation a mark says how many
- * are done; a successor goes on from the mark.
+ * Each gradient is added along the tree as soon as it is there, in place. So the buffers of a rank that died
+ * are of no use: its successor computes the slot's slices again. A mark says when all are done. Gradients of
+ * row-sparse parameters are lists, which stay as they are until sum_rows adds up those of all leaves.
  */
 #include "train/rank_int.h"
 
 #include <string.h>
 
 #include "base/clock.h"
-
-/* Absent rows of row-sparse gradients are -0.0, the identity of addition (see comm/tree.h). */
-static void clear_sparse(const co_layout *layout, float *leaf)
-{
-    for (int i = 0; i < layout->n; i++)
-        if (layout->entry[i].sparse)
-            for (size_t q = 0; q < layout->entry[i].count; q++)
-                leaf[layout->entry[i].offset + q] = -0.0f;
-}
 
 static void compute(struct rank *rank, int64_t step, const co_fold_op *op)
 {
@@ -33,57 +25,65 @@ static void compute(struct rank *rank, int64_t step, const co_fold_op *op)
     fault_point(rank, CO_FAULT_BACKWARD);
     const shape_exec *shaped = exec_for(&plan->train, job->shape);
     float *leaf = leaf_buffer_of(plan, rank->regions, (int)rank->who.slot, op->dst);
-    if (plan->sparse)
-        clear_sparse(plan->layout, leaf);
+    co_rows rows[MAX_LISTS];
+    rows_of_leaf(plan, rank->regions, op->leaf, rows);
     rank->regions->leaf[step & 1][op->leaf].bad = job->bad < 0 ? LOST : job->bad;
     uint64_t t0 = co_now_ns();
     co_exec_run(shaped->exec,
                 &(co_bases){.state = rank->regions->state,
                             .leaf = leaf,
+                            .rows = rows,
                             .input = input,
                             .work = rank->work,
                             .stat = rank->regions->leaf[step & 1][op->leaf].stat,
-                            .work_bytes = rank->work_bytes},
+                            .work_bytes = rank->work_bytes,
+                            .add = op->adds,
+                            .team = rank->team},
                 &(co_run){.seed = (uint64_t)plan->cfg.seed, .step = (uint32_t)step}, &rank->me->record.call);
     rank->compute_ns = co_now_ns() - t0;
 }
 
-static bool all_arrived(struct rank *rank, int64_t step)
+/* Adds a node to its left sibling. */
+static void add_node(struct rank *rank, const co_fold_op *op)
 {
-    const co_tree *t = &rank->plan->tree[cut_of_step(rank->plan, step)];
+    const co_plan *plan = rank->plan;
+    float *left = leaf_buffer_of(plan, rank->regions, (int)rank->who.slot, op->dst);
+    const float *right = leaf_buffer_of(plan, rank->regions, (int)rank->who.slot, op->a);
 
-    for (int s = 0; s < t->slots; s++)
-        if (co_mark_get(&rank->regions->slots[s].progress, rank->who.unit) < (uint32_t)t->fold[s].n_ops + 1)
+    rank_phase(rank, CO_PHASE_SUM, (uint32_t)op->dst);
+    co_leaf_add(left, left, right, plan->layout->dense);
+}
+
+static bool all_arrived(struct rank *rank, int64_t unused)
+{
+    (void)unused;
+    for (int slot = 0; slot < rank->plan->ranks; slot++)
+        if (co_mark_get(&rank->regions->slots[slot].progress, rank->turn) == 0)
             return false;
     return true;
 }
 
-void leaves(struct rank *rank, int64_t step)
+bool leaves(struct rank *rank, int64_t step)
 {
-    const co_plan *plan = rank->plan;
-    const co_fold *fold = &plan->tree[cut_of_step(plan, step)].fold[rank->who.slot];
-    int slot = (int)rank->who.slot;
+    const co_fold *fold = &rank->tree[cut_of_step(rank->plan, step)].fold[rank->who.slot];
+    bool arrived = co_mark_get(&rank->me->progress, rank->turn) != 0; /* then our predecessor did all of them */
 
-    for (uint32_t i = co_mark_get(&rank->me->progress, rank->who.unit); i < (uint32_t)fold->n_ops; i++) {
-        const co_fold_op *op = &fold->op[i];
-        if (op->leaf >= 0) {
-            compute(rank, step, op);
-        } else {
-            float *dst = leaf_buffer_of(plan, rank->regions, slot, op->dst);
-            const float *a = leaf_buffer_of(plan, rank->regions, slot, op->a),
-                        *b = leaf_buffer_of(plan, rank->regions, slot, op->b);
-            size_t n = plan->layout->count;
-            rank_phase(rank, CO_PHASE_SUM, i);
-            co_leaf_add(CO_ADD_VALUES, dst, a, b, n);
-            co_leaf_add(CO_ADD_MARKS, dst + n, a + n, b + n, plan->layout->leaf_count - n);
-        }
+    if (!arrived)
+        jobs_follow(rank, step);
+    for (int i = 0; !arrived && i < fold->n_ops; i++) {
+        if (fold->op[i].leaf >= 0)
+            compute(rank, step, &fold->op[i]);
+        else
+            add_node(rank, &fold->op[i]);
         fault_point(rank, CO_FAULT_NONE);
-        co_mark_set(&rank->me->progress, rank->who.unit, i + 1);
+        if (turn_is_over(rank))
+            return false;
     }
-    /* One more than the number of operations means "arrived"; a slot without work arrives too. All ranks wait
-     * for it, so no rank is ever more than one step behind, and statistics need only two places, one for odd
-     * and one for even steps. */
-    co_mark_set(&rank->me->progress, rank->who.unit, (uint32_t)fold->n_ops + 1);
+    /* A slot without leaves arrives too. All ranks wait for it, so no rank is ever more than one step behind,
+     * and statistics need only two places, one for odd and one for even steps. */
+    latch_wish(rank, 0);
+    fault_point(rank, CO_FAULT_NONE);
+    co_mark_set(&rank->me->progress, rank->turn, 1);
     co_event_ring(&rank->regions->ctl->event);
-    wait_for(rank, all_arrived, step, CO_PHASE_WAIT);
+    return wait_for(rank, all_arrived, 0, CO_PHASE_WAIT);
 }

@@ -94,7 +94,7 @@ void save_name(const co_plan *plan, int64_t step, const watch *now, char name[SA
         plain(plan, step, name);
 }
 
-co_err check_save_name(const co_plan *plan)
+co_err check_save_name(co_plan *plan)
 {
     const char *text = plan->cfg.ckpt_filename;
     int64_t step = plan->units.steps; /* as many digits as it will have */

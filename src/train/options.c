@@ -50,6 +50,11 @@ static const co_option data[] = {
 static const co_option trainer[] = {
     {"devices", CO_OPT_STR, AT(devices), "auto", "ranks on this host; auto: as many as CPUs may be used",
      .may_change = true, .needed = true, .check = check_devices},
+    {"threads", CO_OPT_STR, AT(threads), "auto",
+     "threads of each rank; auto: the usable CPUs divided by the ranks, so that no CPU is idle when a batch "
+     "has "
+     "fewer slices than the host has CPUs. The results are the same for any number",
+     .may_change = true, .needed = true, .check = check_threads},
     {"num_nodes", CO_OPT_INT, AT(num_nodes), "1", "hosts", .min = 1, .max = 1, .may_change = true},
     {"strategy", CO_OPT_ENUM, AT(strategy), "ddp",
      "how state is spread over hosts; one host holds one copy either way", .choices = "ddp|fsdp",
@@ -111,7 +116,7 @@ static const co_option trainer[] = {
      .may_change = true},
     {"kernels", CO_OPT_STR, AT(kernels), "auto",
      "instruction level: auto (the best of this CPU), avx2, fma128, ref (plain C), or far (for tests)",
-     .needed = true, .check = check_kernels},
+     .needed = true, .check = check_kernels, .hashed = co_kernels_plain},
     {"stall_s", CO_OPT_FLOAT, AT(stall_s), "3", "seconds without progress after which a rank is replaced",
      .min = 0.05, .max = 86400, .may_change = true},
     {"pin", CO_OPT_BOOL, AT(pin), "true", "pin each rank to a CPU of its own, if there are enough",
@@ -160,14 +165,14 @@ static const co_option early[] = {
     {"patience", CO_OPT_INT, AT(early_patience), "0",
      "end after this many evaluations in a row without an improvement; 0: never", .min = 0, .max = 1e9},
     {"monitor", CO_OPT_STR, AT(early_monitor), "val/loss",
-     "what has to improve: val/loss, val/acc, val/acc5 or val/mae", .needed = true},
+     "what has to improve: val/loss, val/acc, val/acc5 or val/mae", .needed = true, .check = check_monitor},
     {"mode", CO_OPT_ENUM, AT(early_mode), "auto", "auto: max for accuracies, min for the rest",
      .choices = "auto|min|max"},
     {"min_delta", CO_OPT_FLOAT, AT(early_delta), "0", "less than this is no improvement", .min = 0, .max = 1e30},
     {"stopping_threshold", CO_OPT_STR, AT(early_reach), "null",
-     "end when the monitored value reaches this (good enough)"},
+     "end when the monitored value reaches this (good enough)", .check = check_threshold},
     {"divergence_threshold", CO_OPT_STR, AT(early_diverge), "null",
-     "end when the monitored value gets as bad as this (hopeless)"},
+     "end when the monitored value gets as bad as this (hopeless)", .check = check_threshold},
     {0}};
 
 static const co_option checkpoint[] = {
@@ -180,8 +185,8 @@ static const co_option checkpoint[] = {
     {"min_interval_s", CO_OPT_FLOAT, AT(ckpt_min_interval_s), "10",
      "at least this many seconds between two epoch checkpoints", .min = 0, .max = 1e9, .may_change = true},
     {"stall_s", CO_OPT_FLOAT, AT(ckpt_stall_s), "600",
-     "seconds without progress after which a save is given up; training goes on", .min = 0.05, .max = 1e6,
-     .may_change = true},
+     "seconds without progress after which a save, or reading the best one to test it, is given up",
+     .min = 0.05, .max = 1e6, .may_change = true},
     {"keep", CO_OPT_INT, AT(ckpt_keep), "2", "how many of the newest checkpoints are kept, besides the best",
      .min = 2, .max = 1e6, .may_change = true},
     {"dirpath", CO_OPT_STR, AT(ckpt_dir), "null", "where they go; null: checkpoints/ in the run folder",
@@ -192,7 +197,7 @@ static const co_option checkpoint[] = {
      .may_change = true},
     {"monitor", CO_OPT_STR, AT(ckpt_monitor), "null",
      "what decides which one is best: val/loss, val/acc, val/acc5, val/mae; null: val/acc or val/mae",
-     .may_change = true},
+     .may_change = true, .check = check_monitor},
     {"mode", CO_OPT_ENUM, AT(ckpt_mode), "auto", "auto: max for accuracies, min for the rest",
      .choices = "auto|min|max", .may_change = true},
     {"save_top_k", CO_OPT_INT, AT(ckpt_top), "1",

@@ -8,19 +8,24 @@ void rank_phase(struct rank *rank, co_phase phase, uint32_t item)
     co_record_phase(&rank->me->record, phase, rank->who.unit, item);
 }
 
-void wait_for(struct rank *rank, bool (*done)(struct rank *rank, int64_t arg), int64_t arg, co_phase phase)
+bool wait_for(struct rank *rank, bool (*done)(struct rank *rank, int64_t arg), int64_t arg, co_phase phase)
 {
     co_event *ev = &rank->regions->ctl->event;
-    bool told = false;
+    bool said = false;
 
     for (;;) {
         uint32_t seen = co_event_now(ev);
         if (done(rank, arg))
-            return;
-        if (!told)
+            return true;
+        if (turn_is_over(rank))
+            return false;
+        if (!said)
             rank_phase(rank, phase, 0);
-        told = true;
-        co_event_wait(ev, seen, rank->who.slot, rank->spin);
+        said = true;
+        if (rank->pause)
+            rank->pause(rank);
+        else
+            co_event_wait(ev, seen, rank->who.slot, rank->spin);
     }
 }
 

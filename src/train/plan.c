@@ -32,42 +32,29 @@ static co_err choose_ranks(co_plan *plan)
     return CO_OK;
 }
 
-static co_err choose_slices(co_plan *plan)
+static co_err make_cuts(co_plan *plan)
 {
-    int64_t s = plan->cfg.slices, batch = plan->cfg.batch_size;
     bool stats = plan->spec.model->batch_stats;
 
-    if (s & (s - 1))
-        return co_fail(CO_EINPUT, "trainer.slices: %lld is not a power of two (1, 2, 4, 8 ...)", (long long)s);
-    if (s == 0)
-        s = co_slices_for((uint32_t)batch, stats);
-    int64_t least = stats ? 2 : 1;
-    if (batch / s < least)
-        return co_fail(CO_EINPUT,
-                       "data.batch_size=%lld is too small for %lld slices of at least %lld sample%s%s: take "
-                       "data.batch_size=%lld or more, or fewer trainer.slices",
-                       (long long)batch, (long long)s, (long long)least, least == 1 ? "" : "s",
-                       stats ? " (the model has batch statistics)" : "", (long long)(s * least));
-    if ((batch + s - 1) / s > CO_SLICE_MAX)
-        return co_fail(CO_EINPUT,
-                       "data.batch_size=%lld in %lld slices makes slices of more than %d samples: take more "
-                       "trainer.slices",
-                       (long long)batch, (long long)s, CO_SLICE_MAX);
-    plan->slices = (int)s;
-    plan->batch = (uint32_t)batch;
-    if (plan->ranks > plan->slices)
-        plan->ranks = plan->slices; /* more ranks would be idle; the first screen says so */
+    plan->cut[CUT_FULL] = co_cut_make(plan->batch, plan->batch, plan->slices, stats);
+    plan->cut[CUT_SHORT] =
+        co_cut_make(plan->short_n ? plan->short_n : plan->batch, plan->batch, plan->slices, stats);
     return CO_OK;
 }
 
-static co_err make_trees(co_plan *plan)
+/* As many threads for each rank as there are CPUs for it. Kernels that compute in a memory space of their own
+ * are called by one thread. */
+static co_err choose_threads(co_plan *plan)
 {
-    bool stats = plan->spec.model->batch_stats;
-    co_cut full = co_cut_make(plan->batch, plan->batch, plan->slices, stats);
-    co_cut last = co_cut_make(plan->short_n ? plan->short_n : plan->batch, plan->batch, plan->slices, stats);
+    long long n = co_cpus_usable() / plan->ranks;
 
-    CO_TRY(co_tree_init(&plan->tree[CUT_FULL], &full, plan->ranks));
-    return co_tree_init(&plan->tree[CUT_SHORT], &last, plan->ranks);
+    CO_TRY(check_threads("trainer.threads", plan->cfg.threads));
+    if (strcmp(plan->cfg.threads, "auto") != 0)
+        co_str_to_i64(plan->cfg.threads, &n);
+    if (n < 1 || plan->kernels->space)
+        n = 1;
+    plan->threads = n < CO_TEAM_MOST ? (int)n : CO_TEAM_MOST;
+    return CO_OK;
 }
 
 /* The memory that a process adds to what it inherits: stack, libc's buffers, the loader; a saver's buffer of
@@ -75,6 +62,7 @@ static co_err make_trees(co_plan *plan)
 enum {
     RANK_EXTRA = 80 << 10,
     LOAD_EXTRA = 24 << 10,
+    TEAM_EXTRA = 48 << 10,
     HELPER_EXTRA = 64 << 10,
     SUPERVISOR_EXTRA = 32 << 10,
     SAVE_BUFFER = 1 << 20
@@ -82,11 +70,12 @@ enum {
 
 static size_t private_plan(const co_plan *plan)
 {
-    size_t now = co_memory_private(), depth = (size_t)(plan->cfg.workers ? plan->cfg.workers + 2 : 1);
+    size_t now = co_memory_private(), depth = (size_t)loader_depth(plan);
     size_t state = plan->spec.ckpt_root ? plan->layout->count * sizeof(float) : 0;
 
     return now + plan->data->shared_bytes + SUPERVISOR_EXTRA + (state < SAVE_BUFFER ? state : SAVE_BUFFER) +
-           (size_t)plan->ranks * (now + RANK_EXTRA + depth * LOAD_EXTRA) +
+           (size_t)plan->ranks *
+               (now + RANK_EXTRA + depth * LOAD_EXTRA + (size_t)(plan->threads - 1) * TEAM_EXTRA) +
            (size_t)plan->spec.helpers * (now + HELPER_EXTRA);
 }
 
@@ -95,6 +84,7 @@ static void fill_facts(co_plan *plan)
     co_plan_facts *facts = &plan->facts;
 
     facts->ranks = plan->ranks;
+    facts->threads = plan->threads;
     facts->slices = plan->slices;
     facts->batch = plan->batch;
     facts->steps_per_epoch = plan->units.steps_per_epoch;
@@ -117,7 +107,7 @@ static void fill_facts(co_plan *plan)
     if (!plan->train.n)
         return;
     facts->epochs = (plan->units.steps + plan->units.steps_per_epoch - 1) / plan->units.steps_per_epoch;
-    const co_cut *cut = &plan->tree[CUT_FULL].cut;
+    const co_cut *cut = &plan->cut[CUT_FULL];
     for (int leaf = 0; leaf < cut->slices; leaf++) {
         uint32_t lo, hi;
         co_cut_range(cut, leaf, &lo, &hi);
@@ -127,77 +117,206 @@ static void fill_facts(co_plan *plan)
     }
 }
 
-/* Finds the kernels, opens the data, and checks that the model can be trained on it. */
-static co_err make_parts(co_plan *plan)
+/* --- the decisions ----------------------------------------------------------------------------------------
+ * Each row of a table is one decision. It needs parts of the configuration and results of earlier rows; if one
+ * of them is missing, because there was a mistake, the row is left out. So a mistake hides only the mistakes
+ * that cannot be found without the thing that is wrong. */
+enum {
+    TRAINER = CO_SURE_TRAINER,
+    CALLBACKS = CO_SURE_CALLBACKS,
+    MODEL = CO_SURE_MODEL,
+    DATA_KEYS = CO_SURE_DATA,
+    OPTIM_KEYS = CO_SURE_OPTIM,
+    SCHEDULE_KEYS = CO_SURE_SCHEDULE,
+    RANKS = 1 << 6,
+    SLICES = 1 << 7,
+    KERNELS = 1 << 8,
+    DATA = 1 << 9,
+    FITS = 1 << 10, /* the model and the data belong together */
+    OPTIM = 1 << 11,
+    SCHEDULE = 1 << 12,
+    START = 1 << 13, /* the checkpoint's description, if there is one */
+    EVALS = 1 << 14,
+    STEPS = 1 << 15,
+    MONITOR = 1 << 16,
+    CUTS_MADE = 1 << 17,
+    GRAPHS = 1 << 18,
+    EVAL_GRAPHS = 1 << 19,
+    RECIPE = 1 << 20,
+    GIVEN = 1 << 21, /* trainer.slices fits the batch, if it is given */
+    THREADS = 1 << 22
+};
+
+typedef struct decision {
+    co_err (*make)(co_plan *plan);
+    unsigned needs, gives;
+} decision;
+
+static co_err find_kernels(co_plan *plan)
 {
-    plan->loss = (co_loss){.label_smoothing = plan->cfg.label_smoothing};
     co_err err = co_kernels_get(&plan->kernels, plan->cfg.kernels);
-    if (err)
-        return co_fail_in(err, "trainer.kernels");
-    CO_TRY(co_dataset_open(&plan->data, plan->spec.data, plan->spec.data_cfg));
-    if (plan->spec.model->check)
-        CO_TRY(plan->spec.model->check(plan->spec.model_cfg, &plan->data->io));
+    return err ? co_fail_in(err, "trainer.kernels") : CO_OK;
+}
+
+static co_err open_data(co_plan *plan)
+{
+    return co_dataset_open(&plan->data, plan->spec.data, plan->spec.data_cfg);
+}
+
+static co_err check_model(co_plan *plan)
+{
+    const co_model_def *model = plan->spec.model;
+
+    return model->check ? model->check(plan->spec.model_cfg, &plan->data->io) : CO_OK;
+}
+
+static co_err read_start(co_plan *plan)
+{
     return plan->spec.resume ? co_ckpt_read_meta(&plan->start, plan->spec.resume) : CO_OK;
 }
 
-static co_err make_to_train(co_plan *plan)
+static co_err check_optim(co_plan *plan)
 {
-    CO_TRY(choose_ranks(plan));
-    CO_TRY(choose_slices(plan));
-    CO_TRY(make_parts(plan));
-    if (plan->spec.optim->check)
-        CO_TRY(plan->spec.optim->check(plan->spec.optim_cfg));
-    if (plan->spec.schedule && plan->spec.schedule->check)
-        CO_TRY(plan->spec.schedule->check(plan->spec.schedule_cfg));
-    CO_TRY(choose_eval(plan));
-    CO_TRY(choose_steps(plan));
-    CO_TRY(make_watch(plan));
-    CO_TRY(check_save_name(plan));
-    CO_TRY(make_trees(plan));
-    CO_TRY(make_train_graphs(plan));
-    CO_TRY(make_eval_graphs(plan));
-    CO_TRY(co_order_new(&plan->order, plan->data, CO_SPLIT_TRAIN, plan->batch, (uint64_t)plan->cfg.seed,
-                        plan->cfg.overfit_batches == 0));
+    const co_optim_def *optim = plan->spec.optim;
+
+    return optim->check ? optim->check(plan->spec.optim_cfg) : CO_OK;
+}
+
+static co_err check_schedule(co_plan *plan)
+{
+    const co_schedule_def *schedule = plan->spec.schedule;
+
+    return schedule && schedule->check ? schedule->check(plan->spec.schedule_cfg) : CO_OK;
+}
+
+static co_err make_order(co_plan *plan)
+{
+    return co_order_new(&plan->order, plan->data, CO_SPLIT_TRAIN, plan->batch, (uint64_t)plan->cfg.seed,
+                        plan->cfg.overfit_batches == 0);
+}
+
+static co_err choose_updates(co_plan *plan)
+{
     plan->moments = plan->spec.optim->moments(plan->spec.optim_cfg, plan->moment_name);
     plan->recipe.lr = plan->spec.optim->lr(plan->spec.optim_cfg);
     CO_TRY(make_recipe(plan));
     plan->chunk = co_layout_chunk(plan->layout);
     plan->chunks = co_layout_chunks(plan->layout);
-    plan->sparse = plan->layout->leaf_count > plan->layout->count;
-    CO_TRY(check_resume(plan));
-    CO_TRY(check_weights(plan));
+    return plan_rows(plan);
+}
+
+static const decision to_train[] = {{choose_ranks, TRAINER | DATA_KEYS, RANKS},
+                                    {check_given_slices, RANKS | MODEL, GIVEN},
+                                    {find_kernels, TRAINER, KERNELS},
+                                    {open_data, DATA_KEYS, DATA},
+                                    {check_model, MODEL | DATA, FITS},
+                                    {read_start, 0, START},
+                                    {choose_slices, GIVEN | FITS | START, SLICES},
+                                    {choose_threads, KERNELS | SLICES, THREADS},
+                                    {check_accumulate, TRAINER | RANKS, 0},
+                                    {check_optim, OPTIM_KEYS, OPTIM},
+                                    {check_schedule, SCHEDULE_KEYS, SCHEDULE},
+                                    {choose_eval, TRAINER | DATA | SLICES | START, EVALS},
+                                    {choose_steps, SLICES | EVALS | SCHEDULE, STEPS},
+                                    {choose_best, CALLBACKS | DATA, MONITOR},
+                                    {choose_early, CALLBACKS | DATA, 0},
+                                    {choose_plateau, SCHEDULE | DATA, 0},
+                                    {make_watch, MONITOR | STEPS, 0},
+                                    {check_save_name, MONITOR | STEPS, 0},
+                                    {make_cuts, STEPS, CUTS_MADE},
+                                    {make_train_graphs, KERNELS | FITS | CUTS_MADE | THREADS, GRAPHS},
+                                    {make_eval_graphs, GRAPHS | EVALS, EVAL_GRAPHS},
+                                    {make_order, SLICES | DATA, 0},
+                                    {choose_updates, GRAPHS | OPTIM | SCHEDULE | STEPS, RECIPE},
+                                    {check_resume, RECIPE | START, 0},
+                                    {check_weights, GRAPHS, 0},
+                                    {0}};
+
+static co_err check_splits(co_plan *plan)
+{
+    return plan->layout
+               ? CO_OK
+               : co_fail(CO_EINPUT, "data=%s has nothing to validate or test with", plan->spec.data->name);
+}
+
+static co_err check_checkpoint(co_plan *plan)
+{
+    return plan->spec.resume ? co_ckpt_fits(plan->spec.resume, plan->layout, 0, NULL) : CO_OK;
+}
+
+static const decision to_look[] = {{find_kernels, TRAINER, KERNELS},
+                                   {open_data, DATA_KEYS, DATA},
+                                   {check_model, MODEL | DATA, FITS},
+                                   {read_start, 0, START},
+                                   {choose_eval, TRAINER | DATA | START, EVALS},
+                                   {make_eval_graphs, KERNELS | FITS | EVALS, EVAL_GRAPHS},
+                                   {check_splits, EVAL_GRAPHS, GRAPHS},
+                                   {check_checkpoint, GRAPHS, 0},
+                                   {check_weights, GRAPHS, 0},
+                                   {0}};
+
+/* Runs the table. An error that is not the user's mistake ends it; mistakes found before are reported first. */
+static co_err decide_all(co_plan *plan, const decision *row, unsigned have, co_mistakes *mistakes)
+{
+    for (; row->make; row++) {
+        if ((row->needs & have) != row->needs)
+            continue;
+        co_err err = row->make(plan);
+        if (!err)
+            have |= row->gives;
+        else if (err != CO_EINPUT && err != CO_ENOMEM && mistakes->n)
+            break;
+        CO_TRY(co_mistake(mistakes, err));
+    }
+    co_errclear();
+    return CO_OK;
+}
+
+/* --- plans ------------------------------------------------------------------------------------------------ */
+static co_err finish_to_train(co_plan *plan)
+{
+    plan->hosts = plan->spec.hosts > 1 ? plan->spec.hosts : 1;
     unit_order_close(&plan->units);
+    CO_TRY(choose_buffers(plan));
     regions_reserve(plan);
     fill_facts(plan);
     plan_lines(plan);
     return co_arena_fits(&plan->arena);
 }
 
-static co_err make_to_look(co_plan *plan)
+static co_err finish_to_look(co_plan *plan)
 {
-    CO_TRY(make_parts(plan));
-    CO_TRY(choose_eval(plan));
-    CO_TRY(make_eval_graphs(plan));
-    if (!plan->layout)
-        return co_fail(CO_EINPUT, "data=%s has nothing to validate or test with", plan->spec.data->name);
-    if (plan->spec.resume)
-        CO_TRY(co_ckpt_fits(plan->spec.resume, plan->layout, 0, NULL));
-    CO_TRY(check_weights(plan));
     fill_facts(plan);
     return CO_OK;
 }
 
-static co_err plan_new(co_plan **out, const co_train_spec *spec, co_err (*make)(co_plan *plan))
+static co_plan *plan_begin(const co_train_spec *spec)
 {
     co_plan *plan = co_zalloc(sizeof *plan);
 
     if (!plan)
-        return CO_ENOMEM;
+        return NULL;
     plan->spec = *spec;
     plan->cfg = *spec->cfg;
+    plan->threads = 1;
+    plan->loss = (co_loss){.label_smoothing = plan->cfg.label_smoothing};
     if (plan->cfg.fast_dev_run)
         plan->spec.ckpt_root = NULL;
-    co_err err = make(plan);
+    return plan;
+}
+
+static co_err plan_new(co_plan **out, const co_train_spec *spec, const decision *rows,
+                       co_err (*finish)(co_plan *plan))
+{
+    co_plan *plan = plan_begin(spec);
+    co_mistakes mistakes = {0};
+    co_err err = plan ? decide_all(plan, rows, CO_SURE_ALL, &mistakes) : CO_ENOMEM;
+
+    if (!err)
+        err = co_mistakes_tell(&mistakes);
+    co_mistakes_fini(&mistakes);
+    if (!err)
+        err = finish(plan);
     if (err) {
         co_plan_free(plan);
         return err;
@@ -208,20 +327,37 @@ static co_err plan_new(co_plan **out, const co_train_spec *spec, co_err (*make)(
 
 co_err co_plan_new(co_plan **out, const co_train_spec *spec)
 {
-    return plan_new(out, spec, make_to_train);
+    return plan_new(out, spec, to_train, finish_to_train);
 }
 
 co_err co_plan_to_look(co_plan **out, const co_train_spec *spec)
 {
-    return plan_new(out, spec, make_to_look);
+    return plan_new(out, spec, to_look, finish_to_look);
+}
+
+static co_err plan_check(const co_train_spec *spec, const decision *rows, unsigned sure, co_mistakes *mistakes)
+{
+    co_plan *plan = plan_begin(spec);
+    co_err err = plan ? decide_all(plan, rows, sure, mistakes) : CO_ENOMEM;
+
+    co_plan_free(plan);
+    return err;
+}
+
+co_err co_plan_check(const co_train_spec *spec, unsigned sure, co_mistakes *mistakes)
+{
+    return plan_check(spec, to_train, sure, mistakes);
+}
+
+co_err co_plan_check_look(const co_train_spec *spec, unsigned sure, co_mistakes *mistakes)
+{
+    return plan_check(spec, to_look, sure, mistakes);
 }
 
 void co_plan_free(co_plan *plan)
 {
     if (!plan)
         return;
-    co_tree_fini(&plan->tree[CUT_FULL]);
-    co_tree_fini(&plan->tree[CUT_SHORT]);
     exec_set_fini(&plan->train);
     exec_set_fini(&plan->eval);
     co_order_free(plan->order);

@@ -9,6 +9,7 @@
 #include "comm/arena.h"
 #include "comm/tree.h"
 #include "train/graphs_int.h"
+#include "train/rows_int.h"
 #include "train/train.h"
 #include "train/units_int.h"
 #include "train/watch_int.h"
@@ -46,8 +47,8 @@ struct co_plan {
     exec_set train, eval;
     co_loss loss;
     const co_layout *layout;
-    size_t chunk, chunks; /* elements per chunk, chunks of the state */
-    bool sparse;          /* there are marks: one more chunk to sum */
+    size_t chunk, chunks; /* elements per chunk, chunks of the dense part of the state */
+    rows_plan rows;       /* the row-sparse part */
     int moments;
     const char *moment_name[CO_MAX_MOMENTS];
     int ema; /* which moment is the average of the weights; -1: none */
@@ -55,8 +56,11 @@ struct co_plan {
     unit_order units;
     uint64_t max_time_ns;
     int ranks, slices;
+    int threads;             /* of each rank: the team that computes its slices */
     uint32_t batch, short_n; /* samples of a whole batch, of the last one of an epoch (0: all are whole) */
-    co_tree tree[CUTS];
+    co_cut cut[CUTS];
+    int hosts;     /* members of the largest view; 1: this host alone */
+    int n_buffers; /* leaf buffers of a slot, for the worst deal */
     uint32_t eval_count[CO_SPLIT_COUNT], eval_items[CO_SPLIT_COUNT], max_items;
     recipe recipe;
     monitors monitors;
@@ -78,16 +82,26 @@ bool must_stop(const co_plan *plan, double bad);
  * read. */
 bool must_stop_eval(const co_plan *plan, double bad, double count);
 
+/* regions.c: slices that a loader keeps ready, and the room of one */
+int loader_depth(const co_plan *plan);
+size_t loader_slot_bytes(const co_plan *plan);
+
 /* lengths.c */
 co_err choose_eval(co_plan *plan);  /* samples of each split that are evaluated */
 co_err choose_steps(co_plan *plan); /* needs the former */
+/* slices.c */
+co_err check_given_slices(co_plan *plan);
+co_err choose_slices(co_plan *plan);  /* needs the data */
+co_err choose_buffers(co_plan *plan); /* leaf buffers for the worst deal */
 /* resume.c */
-co_err check_weights(const co_plan *plan);
-co_err check_resume(const co_plan *plan);
+co_err check_weights(co_plan *plan);
+co_err check_resume(co_plan *plan);
+co_err check_accumulate(co_plan *plan);
 co_err make_recipe(co_plan *plan); /* recipe.c; refuses what fits nothing */
 void plan_lines(co_plan *plan);    /* screen.c: the first screen */
 /* values.c: checks of the option tables; `key` begins the message. */
 co_err check_devices(const char *key, const char *text);
+co_err check_threads(const char *key, const char *text);
 co_err check_kernels(const char *key, const char *text);
 co_err check_slices(const char *key, const char *text);
 co_err check_limit(const char *key, const char *text); /* max_epochs, max_steps: not 0 */

@@ -6,7 +6,7 @@ void report_evaluation(const struct run *run, struct eval_progress *last)
 {
     const control *ctl = run->regions->ctl;
     uint64_t pc = atomic_load_explicit(&ctl->pc, memory_order_acquire);
-    uint32_t n = (uint32_t)(pc >> 8);
+    uint32_t n = pc_unit(pc);
     unit open = unit_now(run->plan, ctl, n);
     co_split split = open.kind == UNIT_VAL ? CO_SPLIT_VAL : CO_SPLIT_TEST;
     uint32_t items = run->plan->eval_items[split];
@@ -17,7 +17,7 @@ void report_evaluation(const struct run *run, struct eval_progress *last)
         *last = (struct eval_progress){.unit = n};
     /* Items are claimed in order, so those before the first that is not done are all but a few of the done
      * ones. */
-    while (last->done < items && co_claim_is_done(&run->regions->eval_claim[last->done], n))
+    while (last->done < items && co_claim_is_done(&run->regions->eval_claim[last->done], pc_turn(pc)))
         last->done++;
     run->hooks->evaluating(run->hooks->ctx, split, last->done, items);
 }

@@ -72,17 +72,31 @@ static void count_data(struct rank *rank)
     atomic_store_explicit(&rank->me->augment_ns, t.augment_ns, memory_order_relaxed);
 }
 
+/* Up to the gate. READY already: a predecessor was past it, or another host gave the sum. False: the turn is
+ * over. */
+static bool up_to_the_gate(struct rank *rank, const unit *open, uint64_t *t0)
+{
+    bool ready = rank->pc & PC_READY;
+
+    if (!ready && !leaves(rank, open->step))
+        return false;
+    *t0 = co_now_ns();
+    if (!ready && !sum_chunks(rank, open->step))
+        return false;
+    rank->phase_ns = co_now_ns() - *t0;
+    return ready || pass_gate(rank);
+}
+
 static void train_unit(struct rank *rank, const unit *open)
 {
     decision d;
+    uint64_t t0;
 
-    leaves(rank, open->step);
-    uint64_t t0 = co_now_ns();
-    sum_chunks(rank, open->step);
-    rank->phase_ns = co_now_ns() - t0;
+    if (!up_to_the_gate(rank, open, &t0))
+        return;
     decide(rank, open->step, &d);
     if (d.apply)
-        apply_chunks(rank, open->step, &d);
+        apply_chunks(rank, &d);
     rank->sum_apply_ns = co_now_ns() - t0;
     count_data(rank);
     advance(rank, open, &d, NULL);
@@ -123,7 +137,13 @@ void rank_loop(struct rank *rank)
         rank->pc = atomic_load_explicit(&rank->regions->ctl->pc, memory_order_acquire);
         if (rank->pc & (PC_STOP | PC_END | PC_FAIL))
             break;
-        rank->who.unit = (uint32_t)(rank->pc >> 8);
+        rank->who.unit = pc_unit(rank->pc);
+        rank->turn = pc_turn(rank->pc);
+        if (rank->pc & PC_FROZEN) {
+            wait_at_gate(rank);
+            continue;
+        }
+        follow_deal(rank);
         if (rank->pc & PC_CUT) /* remembered before anybody can go on to the next unit */
             atomic_compare_exchange_strong(&rank->regions->ctl->cut, &(uint64_t){0}, rank->who.unit);
         unit open = unit_now(rank->plan, rank->regions->ctl, rank->who.unit);
@@ -148,8 +168,14 @@ co_err rank_open(struct rank *rank, co_plan *plan, struct regions *regions, int 
                           .me = &regions->slots[slot],
                           .who = {.slot = (uint32_t)slot, .inc = inc},
                           .bell = bell};
-    rank->spin = plan->ranks <= co_cpus_usable() ? SPIN : 0;
-    rank->who.unit = (uint32_t)(atomic_load(&regions->ctl->pc) >> 8);
+    bool room = plan->ranks * plan->threads <= co_cpus_usable();
+    rank->spin = room ? SPIN : 0;
+    rank->pc = atomic_load(&regions->ctl->pc);
+    rank->who.unit = pc_unit(rank->pc);
+    rank->turn = pc_turn(rank->pc);
+    for (int cut = 0; cut < CUTS; cut++)
+        CO_TRY(co_tree_init(&rank->tree[cut], plan->ranks));
+    follow_deal(rank);
     rank->work_bytes = train > eval ? train : eval;
     rank->work = regions->work[slot];
     rank->waited_ns = atomic_load(&rank->me->wait_ns);
@@ -159,15 +185,19 @@ co_err rank_open(struct rank *rank, co_plan *plan, struct regions *regions, int 
         CO_TRY(plan->kernels->space->open(&mem, rank->work_bytes));
         rank->work = mem;
     }
-    return jobs_start(rank);
+    CO_TRY(jobs_start(rank)); /* before the team binds this thread to a CPU: the loader's may use all of ours */
+    return co_team_start(&rank->team, plan->threads, room ? CO_TEAM_SPIN : 0, room && plan->cfg.pin);
 }
 
 /* Waits for the loader's threads. A rank in a process of its own does not call this: a loader may hang with
  * its disk, and the exit ends its threads. */
 void rank_close(struct rank *rank)
 {
+    co_team_stop(rank->team);
     co_loader_stop(rank->loader);
     co_free(rank->jobs);
+    for (int cut = 0; cut < CUTS; cut++)
+        co_tree_fini(&rank->tree[cut]);
     if (rank->plan->kernels->space)
         rank->plan->kernels->space->close(rank->work, rank->work_bytes);
 }
@@ -184,12 +214,12 @@ static void populate(const struct rank *rank)
     co_populate(plan->arena.base, (size_t)((char *)rank->regions->leaf_buffer[0] - plan->arena.base));
     for (int s = 0; s < plan->ranks; s++) /* `sum` reads any other rank's buffers */
         co_populate(rank->regions->leaf_buffer[s],
-                    (size_t)rank->regions->n_buffers * plan->layout->leaf_count * sizeof(float));
+                    (size_t)rank->regions->n_buffers * plan->layout->dense * sizeof(float));
     for (int i = 0; i < plan->arena.n; i++) {
         char *at = co_arena_at(&plan->arena, plan->arena.region[i].offset);
         if (at == (char *)rank->work || at == rank->regions->input[slot] ||
             at == (char *)rank->regions->journal[slot] || at == (char *)rank->regions->scratch[slot] ||
-            at == rank->regions->eval_input[slot])
+            at == (char *)rank->regions->row_scratch[slot] || at == rank->regions->eval_input[slot])
             co_populate(at, plan->arena.region[i].bytes);
     }
 }

@@ -11,22 +11,28 @@ struct rank {
     co_plan *plan;
     struct regions *regions;
     rank_slot *me;
-    co_who who; /* unit in progress, slot, incarnation */
+    co_who who;         /* unit in progress, slot, incarnation: for marks by unit */
+    uint32_t turn;      /* of that unit: for marks by turn, see turn_of */
+    co_tree tree[CUTS]; /* this host's leaves, as dealt for this turn */
+    uint32_t dealt;     /* 1 + the number of the deal that they follow */
+    int cut;            /* of the step in progress: CUT_FULL or CUT_SHORT */
     int spin;
+    co_team *team; /* the threads that compute with this one; NULL: it is alone */
     co_loader *loader;
     uint64_t job; /* next index of the loader's sequence */
     struct jobs *jobs;
     char *work; /* this rank's workspace: arena, or the provider's own space */
     size_t work_bytes;
-    uint64_t pc;                   /* as it was when the unit began */
+    uint64_t pc;                   /* as it was when the turn began */
     uint64_t compute_ns, phase_ns; /* last leaf's time, last phase's: where an accident is aimed */
     uint64_t sum_apply_ns;
     uint64_t waited_ns; /* for data, by earlier incarnations */
     uint64_t base_allocs, base_faults;
     uint32_t units_done;
-    bool doomed;                      /* by an accident that strikes soon */
-    int bell;                         /* eventfd to the supervisor; -1: none */
-    void (*point)(struct rank *rank); /* for tests: called at every place where dying makes a difference; NULL */
+    bool doomed; /* by an accident that strikes soon */
+    int bell;    /* eventfd to the supervisor; -1: none */
+    /* For tests; NULL: called at every place where dying makes a difference, and instead of sleeping. */
+    void (*point)(struct rank *rank), (*pause)(struct rank *rank);
 };
 
 /* What the root decides about a step: the same in every rank, from the same bytes. */
@@ -36,6 +42,7 @@ typedef struct decision {
     bool finite, apply;
     int slice; /* the first with a loss that is not finite; -1: none */
     int64_t t; /* applied steps, this one included */
+    int64_t step;
 } decision;
 
 /* rank.c: its life */
@@ -44,18 +51,40 @@ co_err rank_open(struct rank *rank, co_plan *plan, struct regions *regions, int 
 void rank_close(struct rank *rank);
 void rank_loop(struct rank *rank); /* units until the end; what TSan runs in threads */
 
-/* The phases, in order. Each returns when all ranks are through with it. */
-void leaves(struct rank *rank, int64_t step);
-void sum_chunks(struct rank *rank, int64_t step);
+/* The phases, in order. Each returns when all ranks are through with it, or when the turn is over: false. */
+bool leaves(struct rank *rank, int64_t step);
+bool sum_chunks(struct rank *rank, int64_t step);
+bool pass_gate(struct rank *rank);    /* gate.c */
+void wait_at_gate(struct rank *rank); /* as long as it is frozen */
 void decide(const struct rank *rank, int64_t step, decision *out);
-void apply_chunks(struct rank *rank, int64_t step, const decision *decided);
+void apply_chunks(struct rank *rank, const decision *decided);
 bool evaluate_items(struct rank *rank, co_split split); /* false: left before its end, see leave_evaluation */
+
+/* apply.c: weights (part 0), a moment (1 ...); clips each element of the mean gradient to plus or minus
+ * clip_value. The result lies in the slot's memory for it. */
+float *part_of(const struct rank *rank, int part);
+void clip(const struct rank *rank, co_apply *given, float scale);
+
+/* sum.c: where the sum of chunk c of this step lies: element lo of it. It may lie in this slot's scratch memory,
+ * until the next call. */
+const float *sum_of_chunk(struct rank *rank, int64_t step, size_t lo, size_t hi);
+
+/* gate.c: turns and wishes */
+co_who turn_of(const struct rank *rank); /* who, for marks by turn */
+/* The turn is over: the unit is done, or was dealt anew. */
+bool turn_is_over(const struct rank *rank);
+void follow_deal(struct rank *rank);               /* the leaves of this host's slots in this turn */
+void latch_wish(struct rank *rank, uint64_t more); /* fixes what this host wishes for this turn, once */
+bool all_wished(const struct rank *rank);          /* every host's wishes of this turn are here */
+uint64_t wishes(const struct rank *rank);          /* of all hosts, as far as they are here */
+uint64_t settled(const struct rank *rank);         /* of all hosts, past the gate */
 
 /* advance.c: the end of a unit. `now`: after a VAL unit; NULL after the others */
 void advance(struct rank *rank, const unit *done, const decision *decided, const watch *now);
 /* In the middle of an evaluation: if a stop was requested, moves pc to "stopped before this unit". True: the
  * evaluation was left, by this rank or another. */
 bool leave_evaluation(struct rank *rank);
+bool stop_evaluation(struct rank *rank); /* the move itself */
 bool evaluation_left(const struct rank *rank);
 
 /* decide.c: a sum of doubles along the fixed binary tree over n places, `stride` doubles apart */
@@ -63,10 +92,13 @@ double tree_of(const double *x, size_t stride, size_t n);
 
 /* jobs.c: starts the loader, from where this slot stands */
 co_err jobs_start(struct rank *rank);
+void jobs_follow(struct rank *rank, int64_t step); /* the next job is the first of this step, also after a jump */
+void jobs_dealt(struct rank *rank);                /* this slot's leaves have changed */
 
 /* phase.c: what every phase needs */
 void rank_phase(struct rank *rank, co_phase phase, uint32_t item);
-void wait_for(struct rank *rank, bool (*done)(struct rank *rank, int64_t arg), int64_t arg, co_phase phase);
+/* False: the turn was over first. */
+bool wait_for(struct rank *rank, bool (*done)(struct rank *rank, int64_t arg), int64_t arg, co_phase phase);
 
 /* fault.c: accidents on request. Dies here, or soon, if one is armed. CO_FAULT_NONE: a place that only tests
  * aim at. */

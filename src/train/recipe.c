@@ -191,7 +191,7 @@ static bool trains_something(const co_plan *plan)
     return false;
 }
 
-co_err make_recipe(co_plan *plan)
+co_err check_accumulate(co_plan *plan)
 {
     const co_train_cfg *cfg = &plan->cfg;
 
@@ -201,7 +201,14 @@ co_err make_recipe(co_plan *plan)
             "trainer.accumulate=%lld: there is nothing to accumulate by hand here. data.batch_size is the "
             "whole batch of a step, and its slices are computed one after another in the memory of one: "
             "give data.batch_size=%lld",
-            (long long)cfg->accumulate, (long long)(cfg->accumulate * plan->batch));
+            (long long)cfg->accumulate, (long long)(cfg->accumulate * cfg->batch_size));
+    return CO_OK;
+}
+
+co_err make_recipe(co_plan *plan)
+{
+    const co_train_cfg *cfg = &plan->cfg;
+
     plan->recipe.rule = co_array((size_t)plan->layout->n, sizeof *plan->recipe.rule);
     if (!plan->recipe.rule)
         return CO_ENOMEM;

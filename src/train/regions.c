@@ -26,9 +26,14 @@ static void *region(struct walk *walk, const char *name, size_t bytes)
     return co_arena_at(walk->a, r->offset);
 }
 
-static size_t loader_depth(const co_plan *plan)
+int loader_depth(const co_plan *plan)
 {
-    return plan->cfg.workers ? (size_t)plan->cfg.workers + 2 : 1;
+    return plan->cfg.workers ? (int)plan->cfg.workers + 2 : 1;
+}
+
+size_t loader_slot_bytes(const co_plan *plan)
+{
+    return (plan->train.input_bytes + 63) & ~(size_t)63;
 }
 
 /* Room for two classes of each test sample: the predicted one and the right one. */
@@ -43,43 +48,74 @@ static void walk_slot(const co_plan *plan, struct walk *walk, struct regions *re
 {
     size_t work =
         plan->train.work_bytes > plan->eval.work_bytes ? plan->train.work_bytes : plan->eval.work_bytes;
+    size_t chunk =
+        (plan->chunk > plan->rows.piece_elements ? plan->chunk : plan->rows.piece_elements) * sizeof(float);
     size_t levels = (size_t)__builtin_ctz((unsigned)plan->slices) + 1;
-    size_t slot_bytes = (plan->train.input_bytes + 63) & ~(size_t)63;
 
     regions->leaf_buffer[i] =
-        region(walk, "leaves", (size_t)regions->n_buffers * plan->layout->leaf_count * sizeof(float));
+        region(walk, "leaves", (size_t)regions->n_buffers * plan->layout->dense * sizeof(float));
     regions->work[i] = region(walk, "work", plan->kernels->space ? 0 : work);
-    regions->input[i] = region(walk, "input", loader_depth(plan) * slot_bytes);
+    regions->input[i] = region(walk, "input", (size_t)loader_depth(plan) * loader_slot_bytes(plan));
     regions->eval_input[i] = region(walk, "input.eval", plan->eval.input_bytes);
     regions->eval_output[i] = region(walk, "output.eval", choices_bytes(plan) ? plan->eval.output_bytes : 0);
-    regions->journal[i] = region(walk, "journal", (size_t)(1 + plan->moments) * plan->chunk * sizeof(float));
-    regions->scratch[i] = region(walk, "scratch",
-                                 (plan->ranks > 1               ? levels
-                                  : plan->recipe.clip_value > 0 ? 1
-                                                                : 0) *
-                                     plan->chunk * sizeof(float));
+    regions->journal[i] = region(walk, "journal", (size_t)(1 + plan->moments) * chunk);
+    bool adds = plan->ranks > 1 || plan->hosts > 1; /* else a single slot holds the root */
+    regions->scratch[i] = region(walk, "scratch", (adds ? levels : 0) * plan->chunk * sizeof(float));
+    regions->clipped[i] = region(walk, "scratch.clip", plan->recipe.clip_value > 0 ? chunk : 0);
+    size_t own = (size_t)(1 + plan->moments) * plan->rows.piece_elements * sizeof(float);
+    regions->row_scratch[i] =
+        region(walk, "scratch.rows", own > plan->rows.sum_scratch ? own : plan->rows.sum_scratch);
+}
+
+/* What several hosts exchange. Planned for any deal: a host alone may have to hold all leaves. */
+static void walk_wire(const co_plan *plan, struct walk *walk, struct regions *regions)
+{
+    bool several = plan->hosts > 1;
+    size_t pieces = several ? (size_t)co_exchange_pieces(plan->slices) : 0, chunks = several ? plan->chunks : 0;
+    size_t inbox = several ? co_exchange_inbox(plan->chunk, plan->chunks, plan->hosts, (int)pieces) : 0;
+    co_exchange_map *wire = &regions->wire;
+
+    regions->sum = region(walk, "sum", (several ? plan->layout->dense : 0) * sizeof(float));
+    wire->outbox = region(walk, "wire.out", pieces * plan->layout->dense * sizeof(float));
+    wire->inbox = region(walk, "wire.in", inbox * sizeof(float));
+    wire->here = region(walk, "marks.here", chunks * sizeof *wire->here);
+    regions->piece_claim = region(walk, "marks.piece", chunks * sizeof *regions->piece_claim);
+    regions->fed = region(walk, "marks.fed", chunks * sizeof *regions->fed);
+    wire->sum = regions->sum;
+    wire->pieced = regions->piece_claim;
+    wire->summed = regions->sum_claim;
+    wire->count = plan->layout->dense;
+    wire->chunk = plan->chunk;
+    wire->chunks = plan->chunks;
 }
 
 static void walk_all(const co_plan *plan, struct walk *walk, struct regions *regions)
 {
     size_t state = plan->layout->count * sizeof(float);
-    int full = co_tree_buffers(&plan->tree[CUT_FULL]), last = co_tree_buffers(&plan->tree[CUT_SHORT]);
 
-    regions->n_buffers = full > last ? full : last;
+    regions->n_buffers = plan->n_buffers;
     regions->ctl = region(walk, "control", sizeof *regions->ctl);
+    regions->deal = region(walk, "deal", sizeof *regions->deal);
     regions->slots = region(walk, "slots", (size_t)plan->ranks * sizeof *regions->slots);
     regions->state = region(walk, "weights", state);
     for (int j = 0; j < plan->moments; j++)
         regions->moment[j] = region(walk, "moments", state);
-    regions->sum = region(walk, "sum", plan->ranks > 1 ? plan->layout->leaf_count * sizeof(float) : 0);
+    regions->leaf_rows =
+        region(walk, "rows.leaves", (size_t)plan->slices * plan->rows.leaf_elements * sizeof(float));
+    regions->sum_rows = region(walk, "rows.sum", plan->rows.sum_elements * sizeof(float));
     for (int j = 0; j <= plan->moments; j++)
         regions->aside[j] = region(walk, "aside", plan->spec.ckpt_root ? state : 0);
-    regions->aside_mark = region(walk, "marks.aside", plan->chunks * sizeof *regions->aside_mark);
-    regions->sum_claim = region(walk, "marks.sum", (plan->chunks + 1) * sizeof *regions->sum_claim);
-    regions->apply_claim = region(walk, "marks.apply", plan->chunks * sizeof *regions->apply_claim);
+    size_t lists = (size_t)plan->rows.n;
+    regions->aside_mark =
+        region(walk, "marks.aside", (plan->chunks + plan->rows.ranges) * sizeof *regions->aside_mark);
+    regions->aside_claim = region(walk, "marks.ranges", plan->rows.ranges * sizeof *regions->aside_claim);
+    regions->sum_claim = region(walk, "marks.sum", (plan->chunks + lists) * sizeof *regions->sum_claim);
+    regions->apply_claim =
+        region(walk, "marks.apply", (plan->chunks + plan->rows.pieces) * sizeof *regions->apply_claim);
+    walk_wire(plan, walk, regions);
     for (int parity = 0; parity < 2; parity++) {
         regions->leaf[parity] = region(walk, "stats.leaf", (size_t)plan->slices * sizeof **regions->leaf);
-        regions->norm[parity] = region(walk, "stats.norm", plan->chunks * sizeof **regions->norm);
+        regions->norm[parity] = region(walk, "stats.norm", (plan->chunks + lists) * sizeof **regions->norm);
     }
     regions->eval_claim = region(walk, "marks.eval", plan->max_items * sizeof *regions->eval_claim);
     for (int split = 0; split < CO_SPLIT_COUNT; split++)
@@ -110,14 +146,5 @@ void regions_bind(co_plan *plan, struct regions *regions)
 
 float *leaf_buffer_of(const co_plan *plan, const struct regions *regions, int slot, int i)
 {
-    return regions->leaf_buffer[slot] + (size_t)i * plan->layout->leaf_count;
-}
-
-const float *sum_of_step(const co_plan *plan, const struct regions *regions, int64_t step)
-{
-    int slot, i;
-
-    if (co_tree_root(&plan->tree[cut_of_step(plan, step)], &slot, &i))
-        return leaf_buffer_of(plan, regions, slot, i);
-    return regions->sum;
+    return regions->leaf_buffer[slot] + (size_t)i * plan->layout->dense;
 }

@@ -7,6 +7,7 @@
 #include <stdatomic.h>
 #include <stdint.h>
 
+#include "comm/exchange.h"
 #include "comm/mark.h"
 #include "comm/recorder.h"
 #include "train/control_int.h"
@@ -14,7 +15,7 @@
 
 /* One rank's place. Only the rank that holds the slot writes it. */
 typedef struct rank_slot {
-    _Alignas(64) co_mark progress; /* operations of the fold done */
+    _Alignas(64) co_mark progress; /* (turn, 1): all leaves of this turn are done */
     _Alignas(64) co_mark journal;  /* (unit, chunk + 1): the journal holds the old bytes of that chunk */
     co_record record;
     _Atomic uint64_t allocs, faults;                          /* since warm-up */
@@ -38,27 +39,33 @@ typedef struct chunk_stat {
 /* Pointers into the arena, the same in every process. */
 struct regions {
     control *ctl;
+    co_deal *deal;
     rank_slot *slots; /* [ranks] */
     float *state, *moment[CO_MAX_MOMENTS], *sum;
     float *aside[CO_MAX_MOMENTS + 1];
-    co_mark *aside_mark;                  /* [chunks] */
-    co_claim *sum_claim, *apply_claim;    /* [chunks + 1], [chunks] */
-    leaf_stat *leaf[2];                   /* by step parity: [slices] */
-    chunk_stat *norm[2];                  /* by step parity: [chunks] */
-    co_claim *eval_claim;                 /* [max_items] */
+    co_mark *aside_mark;               /* [chunks], then [ranges] of the tables of rows */
+    co_claim *aside_claim;             /* [ranges] */
+    co_claim *sum_claim, *apply_claim; /* [chunks], then [lists]; [chunks], then [pieces] */
+    co_exchange_map wire;              /* several hosts: what is exchanged, and its marks */
+    co_claim *piece_claim;             /* [chunks]: wire.pieced, for those who write it */
+    co_mark *fed;                      /* [chunks] (unit, 1): a newcomer holds the chunk from this unit on */
+    leaf_stat *leaf[2];                /* by step parity: [slices] */
+    chunk_stat *norm[2];               /* by step parity: [chunks], then [lists] */
+    co_claim *eval_claim;              /* [max_items] */
     leaf_stat *eval_stat[CO_SPLIT_COUNT]; /* by split: [its items]. A slow rank may still add up VAL in TEST */
-    float *leaf_buffer[CO_MAX_SLOTS];     /* n_buffers * leaf_count each */
+    float *leaf_buffer[CO_MAX_SLOTS];     /* n_buffers * dense elements each */
     int n_buffers;
     int32_t *choice; /* [test samples][2]: the likeliest class, and the right one */
     float *eval_output[CO_MAX_SLOTS];
     char *work[CO_MAX_SLOTS], *input[CO_MAX_SLOTS], *eval_input[CO_MAX_SLOTS];
-    float *journal[CO_MAX_SLOTS], *scratch[CO_MAX_SLOTS];
+    float *journal[CO_MAX_SLOTS], *scratch[CO_MAX_SLOTS], *clipped[CO_MAX_SLOTS];
+    float *leaf_rows, *sum_rows; /* the lists of rows of every leaf; their sums */
+    void *row_scratch[CO_MAX_SLOTS];
 };
 
 void regions_reserve(co_plan *plan);                       /* lays out the arena */
 void regions_bind(co_plan *plan, struct regions *regions); /* after it is open */
 float *leaf_buffer_of(const co_plan *plan, const struct regions *regions, int slot, int i);
-const float *sum_of_step(const co_plan *plan, const struct regions *regions, int64_t step);
 
 /* state.c */
 co_err open_state(co_plan *plan); /* the arena, with the first state (or the checkpoint's) and pc in it */

@@ -169,14 +169,14 @@ static void consume_until(struct supervisor *super, uint64_t end)
  * was read yet. */
 void consume_results(struct supervisor *super)
 {
-    uint64_t pc = atomic_load_explicit(&super->run.regions->ctl->pc, memory_order_acquire) >> 8;
+    uint32_t open = pc_unit(atomic_load_explicit(&super->run.regions->ctl->pc, memory_order_acquire));
     uint32_t wanted = super->lost ? 0 : saver_wanted(&super->saver);
 
     if (wanted) {
         consume_until(super, wanted);
         saver_start(&super->saver, wanted);
     }
-    consume_until(super, pc);
+    consume_until(super, open);
 }
 
 static int by_value(const void *a, const void *b)

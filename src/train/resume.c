@@ -4,7 +4,7 @@
 #include <string.h>
 
 /* Refuses first weights that do not fit. A run that continues does not need them. */
-co_err check_weights(const co_plan *plan)
+co_err check_weights(co_plan *plan)
 {
     if (plan->cfg.weights_skip && !plan->cfg.weights)
         return co_fail(CO_EINPUT, "weights_skip=%s without weights=FILE", plan->cfg.weights_skip);
@@ -14,7 +14,7 @@ co_err check_weights(const co_plan *plan)
 }
 
 /* Refuses a checkpoint of another model, optimiser, batch or seed: continuing it would be another run. */
-co_err check_resume(const co_plan *plan)
+co_err check_resume(co_plan *plan)
 {
     const co_ckpt_meta *meta = &plan->start;
 

@@ -30,6 +30,6 @@ enum { SAVE_NAME = 160 };
 /* name.c: epoch_009, step_00000123, or as callbacks.model_checkpoint.filename says. `now`: after the state's
  * evaluation. */
 void save_name(const co_plan *plan, int64_t step, const watch *now, char name[SAVE_NAME]);
-co_err check_save_name(const co_plan *plan);
+co_err check_save_name(co_plan *plan);
 
 #endif

@@ -12,6 +12,7 @@
 #include <unistd.h>
 
 #include "base/clock.h"
+#include "base/signal.h"
 #include "train/timeouts_int.h"
 
 static void path_of(const struct saver *saver, int64_t step, char path[1024])

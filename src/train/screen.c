@@ -46,6 +46,8 @@ static void add_data(co_plan *plan)
         data->count[CO_SPLIT_TRAIN], data->count[CO_SPLIT_VAL], data->count[CO_SPLIT_TEST]);
     if (data->io.task == CO_TASK_LM)
         add(facts, "text, %lld tokens", (long long)data->io.classes);
+    else if (data->io.users)
+        add(facts, "ratings of %lld items by %lld users", (long long)data->io.items, (long long)data->io.users);
     else
         add(facts, "sample %s", co_shape_text(shape, sizeof shape, &data->io.x));
     if (data->io.task == CO_TASK_CLASSIFY)
@@ -80,16 +82,22 @@ static void add_ranks(co_plan *plan)
 {
     co_plan_facts *facts = &plan->facts;
     int idle = facts->ranks_asked - plan->ranks;
+    char team[32] = "";
 
+    if (plan->threads > 1)
+        snprintf(team, sizeof team, " x %d threads", plan->threads);
     if (idle > 0)
         add(facts,
-            "ranks     %d rank%s: the batch has only %d slice%s, so %d of the %d ranks asked for %s not "
+            "ranks     %d rank%s%s: the batch has only %d slice%s, so %d of the %d ranks asked for %s not "
             "started\n",
-            plan->ranks, plan->ranks == 1 ? "" : "s", plan->slices, plan->slices == 1 ? "" : "s", idle,
+            plan->ranks, plan->ranks == 1 ? "" : "s", team, plan->slices, plan->slices == 1 ? "" : "s", idle,
             facts->ranks_asked, idle == 1 ? "is" : "are");
     else
-        add(facts, "ranks     %d on this host; %d slice%s at most %d busy\n", plan->ranks, plan->slices,
-            plan->slices == 1 ? " keeps" : "s keep", plan->slices);
+        add(facts, "ranks     %d%s%s on this host; %d slice%s at most %d busy\n", plan->ranks,
+            plan->threads == 1 ? ""
+            : plan->ranks == 1 ? " rank"
+                               : " ranks",
+            team, plan->slices, plan->slices == 1 ? " keeps" : "s keep", plan->slices);
 }
 
 static void add_memory(co_plan *plan)

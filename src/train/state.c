@@ -32,6 +32,7 @@ co_err open_state(co_plan *plan)
     atomic_store(&ctl->test_of, TEST_STATE);
     atomic_store(&ctl->consumed, plan->units.first_unit - 1);
     bool nothing_left = plan->units.first_unit > plan->units.last_unit;
-    atomic_store(&ctl->pc, (uint64_t)plan->units.first_unit << 8 | (nothing_left ? PC_END : 0));
+    *regions->deal = co_deal_alone(plan->slices);
+    atomic_store(&ctl->pc, pc_of(plan->units.first_unit, 0, nothing_left ? PC_END : 0));
     return CO_OK;
 }

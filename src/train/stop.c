@@ -16,7 +16,7 @@ static void say_first(const struct run *run)
 {
     const control *ctl = run->regions->ctl;
     uint64_t pc = atomic_load(&ctl->pc);
-    unit open = unit_now(run->plan, ctl, (uint32_t)(pc >> 8));
+    unit open = unit_now(run->plan, ctl, pc_unit(pc));
     char text[160];
 
     snprintf(text, sizeof text, "asked to stop: %s; once more within %d s leaves at once",

@@ -121,7 +121,16 @@ struct deaths {
 };
 
 /* --- test_best.c: which weights the final test looks at ------------------------------------------------- */
+struct best_reader {
+    const struct run *run;
+    struct child child; /* pid 0: none is under way */
+    int pipe, tries;
+    int64_t step; /* the best one */
+    uint64_t began_ns;
+    bool slow_reported;
+};
 bool test_wants_best(const co_plan *plan);
+void end_reader(struct best_reader *reader); /* kills the one that is under way */
 struct supervisor;
 void choose_test(struct supervisor *super); /* once the ranks wait for it */
 
@@ -132,6 +141,7 @@ struct supervisor {
     struct stop stop;
     co_err lost; /* the run folder is no longer ours: write nothing */
     struct saver saver;
+    struct best_reader reader;
     struct bad_samples bad;
     struct results results;
     struct accidents accidents;

@@ -79,17 +79,18 @@ static co_err start_crew(struct supervisor *super)
 {
     const co_plan *plan = super->run.plan;
 
-    return co_crew_start(&super->crew,
-                         &(co_crew_spec){.size = plan->ranks,
-                                         .ctx = super,
-                                         .main = start_rank,
-                                         .turns = turns,
-                                         .waiting = waiting,
-                                         .died = rank_died,
-                                         .notice = notice,
-                                         .stall_s = plan->cfg.stall_s,
-                                         .log_dir = plan->spec.log_dir,
-                                         .pin = plan->cfg.pin && plan->ranks <= co_cpus_usable()});
+    return co_crew_start(
+        &super->crew, &(co_crew_spec){.size = plan->ranks,
+                                      .ctx = super,
+                                      .main = start_rank,
+                                      .turns = turns,
+                                      .waiting = waiting,
+                                      .died = rank_died,
+                                      .notice = notice,
+                                      .stall_s = plan->cfg.stall_s,
+                                      .log_dir = plan->spec.log_dir,
+                                      .pin = plan->cfg.pin && plan->ranks * plan->threads <= co_cpus_usable(),
+                                      .cpus_each = plan->threads});
 }
 
 /* --- during --------------------------------------------------------------------------------------------- */
@@ -132,13 +133,14 @@ static co_err watch_over(struct supervisor *super)
     const struct run *run = &super->run;
 
     while (co_crew_alive(super->crew) > 0 && !super->stop.at_once) {
-        struct pollfd fds[3] = {
+        struct pollfd fds[4] = {
             {.fd = super->stop.signals, .events = POLLIN},
             {.fd = run->bell, .events = POLLIN},
-            {.fd = super->saver.child.pid ? super->saver.child.pidfd : -1, .events = POLLIN}};
+            {.fd = super->saver.child.pid ? super->saver.child.pidfd : -1, .events = POLLIN},
+            {.fd = super->reader.child.pid ? super->reader.child.pidfd : -1, .events = POLLIN}};
         uint64_t rings;
         int before = run->out->recoveries;
-        co_err err = crew_turn(super, fds, 3);
+        co_err err = crew_turn(super, fds, 4);
         if (err)
             return err == CO_ESTOP ? CO_OK : err;
         if (run->out->recoveries != before)
@@ -171,9 +173,9 @@ static size_t private_memory(const struct run *run)
 /* No chunk of the open step was touched: the state is wholly that of the step before. */
 static bool state_is_whole(const struct run *run)
 {
-    uint32_t open = (uint32_t)(atomic_load(&run->regions->ctl->pc) >> 8);
+    uint32_t open = pc_unit(atomic_load(&run->regions->ctl->pc));
 
-    for (size_t c = 0; c < run->plan->chunks; c++)
+    for (size_t c = 0; c < run->plan->chunks + run->plan->rows.pieces; c++)
         if ((uint32_t)(atomic_load(&run->regions->apply_claim[c].word) >> 32) >= open)
             return false;
     return true;
@@ -211,7 +213,7 @@ static void close_books(struct supervisor *super)
 static void blame_unit(struct supervisor *super, uint64_t pc)
 {
     const struct run *run = &super->run;
-    uint32_t n = (uint32_t)(pc >> 8) - 1;
+    uint32_t n = pc_unit(pc) - 1;
     unit failed = unit_now(run->plan, run->regions->ctl, n);
     const result *published = &run->regions->ctl->ring[n % RING];
     uint64_t bad = atomic_load(&published->bad);
@@ -274,6 +276,7 @@ static co_err conclude(struct supervisor *super, co_err err)
     co_crew_free(super->crew);
     super->crew = NULL;
     uint64_t pc = atomic_load(&run->regions->ctl->pc); /* the ranks are gone: it does not change any more */
+    end_reader(&super->reader);
     saver_turn(&super->saver);
     consume_results(super); /* starts the saver that was requested just before the end */
     saver_finish(&super->saver, &super->stop, super->lost != CO_OK);

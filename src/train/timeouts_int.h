@@ -1,11 +1,12 @@
-/* timeouts_int.h -- all time-outs of this room that are not keys. A rank's deadline is trainer.stall_s, a
- * saver's is callbacks.model_checkpoint.stall_s; how long a killed process may take to exit is CO_FENCE_MS of
+/* timeouts_int.h -- all time-outs of this room that are not keys. A rank's deadline is trainer.stall_s. The
+ * deadline of a saver, and of the process that reads the best checkpoint, is
+ * callbacks.model_checkpoint.stall_s. How long a killed process may take to exit is CO_FENCE_MS of
  * proc/crew.h. Seen by this room only. */
 #ifndef CO_TRAIN_TIMEOUTS_INT_H
 #define CO_TRAIN_TIMEOUTS_INT_H
 
 enum {
-    SLOW_SAVE_MS = 30000, /* a save that takes longer is reported, once */
+    SLOW_SAVE_MS = 30000, /* saving or reading a checkpoint that takes longer is reported, once */
     LEAVE_SAVE_MS = 5000, /* what a save under way may still take when the run is left at once */
     STOP_AGAIN_MS = 5000  /* a second request to stop within this time means: leave at once */
 };

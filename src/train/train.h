@@ -17,6 +17,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+#include "base/mistakes.h"
 #include "base/option.h"
 #include "ckpt/ckpt.h"
 #include "comm/arena.h"
@@ -49,7 +50,7 @@ typedef struct co_train_cfg {
     /* data. */
     int64_t batch_size, batch_size_per_rank, workers, eval_slice;
     /* trainer. */
-    char *devices, *limit_train_batches, *kernels;
+    char *devices, *threads, *limit_train_batches, *kernels;
     char *limit_val_batches, *limit_test_batches, *max_time, *val_check_interval;
     int64_t num_nodes, max_epochs, max_steps, min_epochs, min_steps, slices, eval_every, accumulate,
         overfit_batches;
@@ -109,19 +110,32 @@ typedef struct co_train_spec {
     const char *ckpt_root; /* where checkpoints go; NULL: none are written */
     const char *resume;    /* checkpoint folder to start from; NULL: from the beginning */
     const char *log_dir;   /* a file per rank; NULL: none */
+    int hosts;             /* members of the largest view; 0 or 1: this host alone */
     int helpers; /* processes that the caller forks beside the ranks: only their memory is planned */
 } co_train_spec;
 
 /* What was decided. Printable; memory to the byte. */
 typedef struct co_plan co_plan;
 co_err co_plan_new(co_plan **out, const co_train_spec *spec);
+/* For a configuration with mistakes: adds those that only a plan finds. `sure` are the parts that have no mistake;
+ * the others are not looked at, and their rows in the spec may be NULL. */
+enum {
+    CO_SURE_TRAINER = 1,
+    CO_SURE_CALLBACKS = 2,
+    CO_SURE_MODEL = 4,
+    CO_SURE_DATA = 8,
+    CO_SURE_OPTIM = 16,
+    CO_SURE_SCHEDULE = 32,
+    CO_SURE_ALL = 63
+};
+co_err co_plan_check(const co_train_spec *spec, unsigned sure, co_mistakes *mistakes);
 void co_plan_free(co_plan *p); /* NULL is fine */
 /* Sets where the run writes. The folder is made only after the plan was accepted. Both strings are
  * borrowed. */
 void co_plan_place(co_plan *p, const char *ckpt_root, const char *log_dir);
 
 typedef struct co_plan_facts {
-    int ranks, ranks_asked, slices;
+    int ranks, ranks_asked, threads, slices; /* threads: of a rank */
     int64_t batch, steps_per_epoch, steps, epochs, samples_per_epoch;
     double evals_per_step;    /* validations */
     bool endless;             /* neither epochs nor steps are limited: `steps` is as far as is counted */
@@ -258,6 +272,7 @@ co_err co_plan_profile(co_plan *p, co_op_time **out, int *n);
 /* A plan that serves only the two functions below. It trains nothing, so batch, seed and kernels may differ
  * from the checkpoint's. */
 co_err co_plan_to_look(co_plan **out, const co_train_spec *spec);
+co_err co_plan_check_look(const co_train_spec *spec, unsigned sure, co_mistakes *mistakes);
 
 /* Evaluates CO_SPLIT_VAL or CO_SPLIT_TEST. Gives the same values for a state as the run's own evaluation
  * did. */

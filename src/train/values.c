@@ -8,6 +8,7 @@
 #include <string.h>
 
 #include "base/str.h"
+#include "base/team.h"
 #include "comm/mark.h"
 
 co_err check_devices(const char *key, const char *text)
@@ -23,6 +24,15 @@ co_err check_devices(const char *key, const char *text)
         return co_fail(CO_EINPUT, "%s: %s: a list names GPUs; for %d rank%s: %s=%d", key, text, items,
                        items == 1 ? "" : "s", key, items);
     return co_fail(CO_EINPUT, "%s: \"%s\" is not auto or a number from 1 to %d", key, text, CO_MAX_SLOTS);
+}
+
+co_err check_threads(const char *key, const char *text)
+{
+    long long n;
+
+    if (strcmp(text, "auto") == 0 || (co_str_to_i64(text, &n) && n >= 1 && n <= CO_TEAM_MOST))
+        return CO_OK;
+    return co_fail(CO_EINPUT, "%s: \"%s\" is not auto or a number from 1 to %d", key, text, CO_TEAM_MOST);
 }
 
 co_err check_kernels(const char *key, const char *text)

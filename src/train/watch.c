@@ -30,16 +30,30 @@ double monitor_value(monitor m, const double total[])
     return total[stat] / total[CO_STAT_COUNT];
 }
 
+static const struct {
+    const char *name;
+    monitor_kind of;
+    bool up;
+} known[] = {{"val/loss", MONITOR_LOSS, false},  {"val/acc", MONITOR_METRIC, true},
+             {"val/acc1", MONITOR_METRIC, true}, {"val/acc_best", MONITOR_METRIC, true},
+             {"val/mae", MONITOR_METRIC, false}, {"val/acc5", MONITOR_TOP5, true}};
+
+co_err check_monitor(const char *key, const char *text)
+{
+    for (size_t i = 0; i < CO_COUNT(known); i++)
+        if (strcmp(text, known[i].name) == 0)
+            return CO_OK;
+    if (strcmp(text, "null") == 0)
+        return CO_OK;
+    return co_fail(CO_EINPUT,
+                   "%s: \"%s\" is not measured here; there are val/loss, val/acc and val/acc5, and with data "
+                   "to regress on val/loss and val/mae",
+                   key, text);
+}
+
 /* mode: 0 auto, 1 min, 2 max */
 static co_err find_monitor(const co_plan *plan, const char *key, const char *name, int mode, monitor *out)
 {
-    static const struct {
-        const char *name;
-        monitor_kind of;
-        bool up;
-    } known[] = {{"val/loss", MONITOR_LOSS, false},  {"val/acc", MONITOR_METRIC, true},
-                 {"val/acc1", MONITOR_METRIC, true}, {"val/acc_best", MONITOR_METRIC, true},
-                 {"val/mae", MONITOR_METRIC, false}, {"val/acc5", MONITOR_TOP5, true}};
     bool regress = plan->data->io.task == CO_TASK_REGRESS;
 
     for (size_t i = 0; i < CO_COUNT(known); i++) {
@@ -59,6 +73,13 @@ static co_err threshold(const char *key, const char *text, double *out)
     if (text && !co_str_to_f64(text, out))
         return co_fail(CO_EINPUT, "%s: \"%s\" is not a number", key, text);
     return CO_OK;
+}
+
+co_err check_threshold(const char *key, const char *text)
+{
+    double unused;
+
+    return strcmp(text, "null") == 0 ? CO_OK : threshold(key, text, &unused);
 }
 
 /* --- one more evaluation -------------------------------------------------------------------------------- */
@@ -210,32 +231,50 @@ static void read_watch(co_plan *plan)
     take_count(early, "seen", &now->early_seen);
 }
 
-co_err make_watch(co_plan *plan)
+static bool has_plateau(const co_plan *plan)
+{
+    return plan->spec.schedule && plan->spec.schedule->watches;
+}
+
+co_err choose_best(co_plan *plan)
 {
     const co_train_cfg *cfg = &plan->cfg;
-    bool regress = plan->data->io.task == CO_TASK_REGRESS,
-         plateau = plan->spec.schedule && plan->spec.schedule->watches;
+    const char *usual = plan->data->io.task == CO_TASK_REGRESS ? "val/mae" : "val/acc";
+
+    return find_monitor(plan, "callbacks.model_checkpoint.monitor",
+                        cfg->ckpt_monitor ? cfg->ckpt_monitor : usual, cfg->ckpt_mode, &plan->monitors.best);
+}
+
+co_err choose_early(co_plan *plan)
+{
+    const co_train_cfg *cfg = &plan->cfg;
     double unused;
 
-    CO_TRY(find_monitor(plan, "callbacks.model_checkpoint.monitor",
-                        cfg->ckpt_monitor ? cfg->ckpt_monitor
-                        : regress         ? "val/mae"
-                                          : "val/acc",
-                        cfg->ckpt_mode, &plan->monitors.best));
     CO_TRY(find_monitor(plan, "callbacks.early_stopping.monitor",
                         cfg->early_monitor ? cfg->early_monitor : "val/loss", cfg->early_mode,
                         &plan->monitors.early));
     CO_TRY(threshold("callbacks.early_stopping.stopping_threshold", cfg->early_reach, &unused));
-    CO_TRY(threshold("callbacks.early_stopping.divergence_threshold", cfg->early_diverge, &unused));
-    if (plateau)
-        CO_TRY(find_monitor(plan, "schedule.monitor", co_plateau_monitor(plan->spec.schedule_cfg), 0,
-                            &plan->monitors.plateau));
-    if ((plateau || cfg->early_patience) && !plan->units.cycle)
+    return threshold("callbacks.early_stopping.divergence_threshold", cfg->early_diverge, &unused);
+}
+
+co_err choose_plateau(co_plan *plan)
+{
+    if (!has_plateau(plan))
+        return CO_OK;
+    return find_monitor(plan, "schedule.monitor", co_plateau_monitor(plan->spec.schedule_cfg), 0,
+                        &plan->monitors.plateau);
+}
+
+co_err make_watch(co_plan *plan)
+{
+    bool plateau = has_plateau(plan);
+
+    if ((plateau || plan->cfg.early_patience) && !plan->units.cycle)
         return co_fail(CO_EINPUT,
                        "%s needs evaluations, and there are none: trainer.eval_every=%lld, %u validation "
                        "samples",
-                       plateau ? "schedule=plateau" : "callbacks.early_stopping", (long long)cfg->eval_every,
-                       plan->data->count[CO_SPLIT_VAL]);
+                       plateau ? "schedule=plateau" : "callbacks.early_stopping",
+                       (long long)plan->cfg.eval_every, plan->data->count[CO_SPLIT_VAL]);
     read_watch(plan);
     return CO_OK;
 }

@@ -34,7 +34,14 @@ typedef struct watch {
 } watch;
 enum { WATCH_WORDS = sizeof(watch) / 8 };
 
-co_err make_watch(co_plan *plan); /* the monitors, and what the checkpoint remembers */
+/* Checks of the option tables; `key` begins the message. */
+co_err check_monitor(const char *key, const char *text);
+co_err check_threshold(const char *key, const char *text);
+/* The monitors; each says which key is wrong. */
+co_err choose_best(co_plan *plan);
+co_err choose_early(co_plan *plan);
+co_err choose_plateau(co_plan *plan);
+co_err make_watch(co_plan *plan); /* what the checkpoint remembers */
 void watch_see(const co_plan *plan, const double total[], int64_t step, watch *now);
 const char *watch_why(const co_plan *plan, const watch *now, char text[200]);
 void watch_put(_Atomic uint64_t *words, const watch *now);

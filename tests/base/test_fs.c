@@ -1,9 +1,13 @@
 #include "harness.h"
 
 #include <fcntl.h>
+#include <poll.h>
 #include <signal.h>
+#include <stdio.h>
 #include <string.h>
+#include <sys/ioctl.h>
 #include <sys/resource.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include "base/alloc.h"
@@ -20,6 +24,36 @@ static void holds(const char *path, const char *want)
     size_t len;
     CHECK_OK(co_fs_read(&got, &len, path, 1 << 20));
     CHECK(len == strlen(want) && memcmp(got, want, len + 1) == 0, "%s holds \"%s\"", path, got);
+    co_free(got);
+}
+
+TEST_WITHIN(a_fifo_that_nobody_writes_into_is_an_error_and_no_hang, 10)
+{
+    char *got;
+
+    CHECK(mkfifo("fifo", 0600) == 0, "%m");
+    CHECK_FAILS(co_fs_read(&got, NULL, "fifo", 100), CO_EIO, "fifo is a pipe and nobody writes into it");
+}
+
+/* `--hostfile=<(command)` gives such a path. The bytes come in two parts, the second after the first was read. */
+TEST(a_pipe_is_read_to_its_end)
+{
+    int ends[2], left = 1;
+    char path[64], *got;
+    size_t len;
+
+    CHECK(pipe(ends) == 0 && write(ends[1], "one ", 4) == 4, "pipe: %m");
+    snprintf(path, sizeof path, "/dev/fd/%d", ends[0]);
+    pid_t pid = fork();
+    if (pid == 0) {
+        while (ioctl(ends[0], FIONREAD, &left) == 0 && left > 0)
+            poll(NULL, 0, 1);
+        _exit(write(ends[1], "two", 3) != 3);
+    }
+    close(ends[1]);
+    CHECK_OK(co_fs_read(&got, &len, path, 100));
+    CHECK(len == 7 && strcmp(got, "one two") == 0, "\"%s\"", got);
+    CHECK(test_wait(pid, 10) == 0, "the writer");
     co_free(got);
 }
 

@@ -6,7 +6,7 @@
 
 struct wrong {
     const char *what, *line; /* after $COHORT */
-    const char *says[3];     /* all must be in the message */
+    const char *says[5];     /* all must be in the message */
 };
 
 static const struct wrong table[] = {
@@ -61,6 +61,33 @@ static const struct wrong table[] = {
     {"nothing to resume", "train --resume nowhere", {"ckpt_path", "nowhere", "does not exist"}},
     {"a script's module", "train --module pkg.train", {"--module", "runs no script"}},
     /* all mistakes of a line at once */
+    {"a key, the data and what to monitor",
+     "train optim.lrr=1 data=mnist data.dir=nowhere callbacks.model_checkpoint.monitor=val/foo",
+     {"optim.lrr", "data.dir: nowhere", "\"val/foo\" is not measured"}},
+    {"three that only the plan finds",
+     "train data.batch_size=4 trainer.slices=8 data=mnist data.dir=nowhere schedule=step "
+     "schedule.step_size=0",
+     {"too small for 8 slices", "data.dir: nowhere", "schedule.step_size"}},
+    {"what to monitor, and parameters to freeze",
+     "train callbacks.early_stopping.monitor=val/mae callbacks.model_checkpoint.monitor=val/mae "
+     "optim.freeze=nope",
+     {"early_stopping.monitor: \"val/mae\"", "model_checkpoint.monitor: \"val/mae\"", "\"nope\""}},
+    {"a flag, a checkpoint and a key",
+     "train --foo ckpt_path=nowhere optim.lrr=1",
+     {"--foo", "ckpt_path: nowhere does not exist", "optim.lrr"}},
+    {"a flag and auto", "train --foo ckpt_path=auto optim.lrr=1 run.dir=run", {"--foo", "optim.lrr"}},
+    {"a flag and a folder in use",
+     "train --foo run.dir=run seed=x",
+     {"--foo", "holds a run already", "seed: \"x\""}},
+    {"a flag and the jobs of a sweep",
+     "train -m --foo seed=1,x optim.lrr=1 data=mnist data.dir=nowhere",
+     {"--foo", "seed: \"x\"", "optim.lrr", "data.dir: nowhere"}},
+    {"flags and keys of test", "test run --foo --split x optim.lrr=1", {"--foo", "--split x", "optim.lrr"}},
+    {"flags and keys of predict",
+     "predict run --foo --limit x optim.lrr=1 seed=y",
+     {"--foo", "--limit x", "optim.lrr", "seed: \"y\""}},
+    {"a flag and no run to test", "test --foo nowhere", {"--foo", "nowhere is neither a run's folder"}},
+    {"a flag and --cfg", "train --cfg job --foo seed=x", {"--foo", "seed: \"x\""}},
     {"a flag and keys", "train seed=x --foo model=cnnn", {"--foo", "seed: \"x\"", "did you mean cnn?"}},
     {"four values",
      "train trainer.devices=x optim.lr=abc trainer.kernels=foo trainer.precision=16",
@@ -148,9 +175,9 @@ static const struct wrong table[] = {
     {"unknown key", "train trainer.max_epoch=3", {"trainer.max_epoch", "did you mean trainer.max_epochs?"}},
     {"wrong type", "train trainer.max_epochs=three", {"trainer.max_epochs", "three", "whole number"}},
     {"out of range", "train data.batch_size=0", {"data.batch_size", "0", "allowed: 1 to 1048576"}},
-    {"unknown choice", "train model=resnt", {"model \"resnt\"", "cnn linear lm mlp"}},
+    {"unknown choice", "train model=resnt", {"model \"resnt\"", "linear lm mlp"}},
     {"empty choice", "train data=", {"data \"\"", "cifar10 cifar100 digits fake"}},
-    {"key of another model", "train model=linear model.width=3", {"model=linear", "width", "model=cnn has"}},
+    {"key of another model", "train model=linear model.width=3", {"model=linear", "width", "(model=cnn, "}},
     {"no such experiment", "train experiment=demmo", {"experiment \"demmo\"", "demo"}},
     {"experiment file missing", "train experiment=./no.yaml", {"./no.yaml", "No such file"}},
     {"no configuration folder", "train --config-dir nowhere", {"nowhere", "not there"}},
@@ -273,4 +300,23 @@ TEST(every_wrong_line_is_refused_at_once_by_name_and_leaves_nothing_behind)
     }
     test_note("%zu wrong lines, the slowest took %.0f ms", CO_COUNT(table), slowest * 1e3);
     free(before);
+}
+
+/* What follows from a mistake is not reported as another one. */
+TEST(a_mistake_brings_no_other_that_only_follows_from_it)
+{
+    static const char *const lines[][2] = {
+        {"train data=mnist data.dirr=x", "needs data.dir"},
+        {"train experiment=cifr data=mnist", "needs data.dir"},
+        {"train data=mnist data.dir", "needs data.dir"},
+        {"train modle=lm data=text data.path=$REPO/tests/data/verse.txt", "model=mlp"},
+        {"train trainer.slicess=1 data.batch_size=4", "too small"},
+        {"test nowhere model.depth=3", "model.depth"},
+    };
+
+    for (size_t i = 0; i < CO_COUNT(lines); i++) {
+        test_run r = test_sh("$COHORT %s", lines[i][0]);
+        CHECK(r.status == 2 && !test_contains(r.out, lines[i][1]), "%s: %d %s", lines[i][0], r.status, r.out);
+        free(r.out);
+    }
 }

@@ -33,7 +33,7 @@ static const struct habit table[] = {
     {"--checkpoint-file /tmp/c.pth.tar --local_rank=0 --wandb_project p --wandb_run_group=g",
      "",
      {"--checkpoint-file /tmp/c.pth.tar: ", "--local_rank=0: not needed",
-      "not built yet: the trackers are csv"}},
+      "this tracker is not built yet: use logger=csv"}},
     /* the transformer's train.py */
     {"--num_epochs 5 --lr 1e-3 --model_folder weights --preload latest --wandb_group exp1",
      "trainer.max_epochs=5 optim.lr=1e-3 run.dir=weights ckpt_path=auto",
@@ -97,8 +97,10 @@ static const struct habit table[] = {
      {"datamodule.batch_size=384: the batch of all ranks together here"}},
     {"logger=tensorboard",
      "",
-     {"logger=tensorboard -> logger=csv (not built yet: the trackers are csv and none"}},
-    {"'logger=[csv,wandb]' logger.wandb.project=x", "", {"not built yet: the trackers are csv and none"}},
+     {"logger=tensorboard -> logger=csv (this tracker is not built yet: use logger=csv, which writes"}},
+    {"'logger=[csv,wandb]' logger.wandb.project=x",
+     "",
+     {"this tracker is not built yet: use logger=csv, which writes"}},
     {"callbacks=none", "callbacks=none callbacks.model_checkpoint.enabled=false", {0}},
     {"'callbacks=[default,early_stopping]'",
      "'callbacks=[default,early_stopping]' callbacks.early_stopping.monitor=val/loss "

@@ -70,7 +70,7 @@ TEST(predict_names_the_pictures_it_cannot_read_and_predicts_the_others)
     test_run r = test_sh("$COHORT predict run broken.jpg large.jpg missing.png scan.tiff");
     CHECK(r.status == 1 && test_contains(r.out, "broken.jpg unreadable") &&
               test_contains(r.out, "large.jpg  ") &&
-              test_contains(r.out, "missing.png: open missing.png: No such file") &&
+              test_contains(r.out, "\nmissing.png: No such file or directory\n") &&
               test_contains(r.out, "scan.tiff: unsupported format"),
           "exit %d\n%s", r.status, r.out);
     free(r.out);

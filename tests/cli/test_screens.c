@@ -42,7 +42,7 @@ TEST(the_first_screen_has_every_fact_that_was_decided)
     says(out, " trainable, ");
     free(out);
     out = said(0, "$COHORT train " SMALL
-                  " trainer.slices=1 trainer.devices=3 trainer.max_steps=1 run.dir=g 2>&1");
+                  " trainer.slices=1 trainer.devices=3 trainer.threads=1 trainer.max_steps=1 run.dir=g 2>&1");
     says(out, "1 rank: the batch has only 1 slice, so 2 of the 3 ranks asked for are not started");
     free(out);
 }
@@ -119,6 +119,14 @@ TEST(alone_it_says_what_it_is_and_what_it_found)
     says(out, " of memory that this process may use");
     says(out, "cohort train data=cifar10 data.dir=data");
     says(out, "Unfinished: logs/mine/runs/");
+    says(out, "train ckpt_path=auto continues it)");
+    free(out);
+}
+
+TEST(alone_it_offers_to_continue_a_run_only_if_there_is_one)
+{
+    char *out = said(0, "$COHORT");
+    CHECK(!test_contains(out, "ckpt_path=auto") && !test_contains(out, "nfinished"), "%s", out);
     free(out);
 }
 
@@ -150,6 +158,23 @@ TEST(an_epoch_s_line_has_both_accuracies_in_the_form_of_the_example)
     CHECK(fabs(100 * acc - acc1) < 0.001 && acc5 >= acc1 && acc5 <= 100, "%g, %g, %g", acc, acc1, acc5);
     json_decref(s);
     free(out);
+}
+
+TEST(an_epoch_s_line_fits_the_terminal_and_train_log_has_all_of_it)
+{
+    for (int columns = 40; columns <= 100; columns += 20) {
+        test_run r = test_sh("rm -rf r; script -qec 'stty cols %d rows 24; exec $COHORT train " SMALL
+                             " trainer.max_epochs=2 run.dir=r' /dev/null | tr '\\r' '\\n' |"
+                             " sed 's/\\x1b\\[[0-9]*[Km]//g' | grep -a '^epoch [^[]* val loss'",
+                             columns);
+        for (char *line = strtok(r.out, "\n"); line; line = strtok(NULL, "\n"))
+            CHECK((int)strlen(line) < columns, "%d columns are %zu: %s", columns, strlen(line), line);
+        free(r.out);
+        char *out =
+            said(0, "grep -c 'epoch ./2  step .* train loss .* acc .* val .* acc .* acc5 ' r/train.log");
+        says(out, "2");
+        free(out);
+    }
 }
 
 TEST(console_imagenet_prints_the_lines_that_scripts_know)

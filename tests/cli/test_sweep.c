@@ -36,7 +36,7 @@ TEST(a_sweep_without_run_dir_stands_in_multiruns)
 TEST(a_bad_job_is_refused_before_the_first_one_starts)
 {
     test_run r = test_sh("$COHORT train -m seed=1,x trainer.max_steps=2");
-    CHECK(r.status == 2 && test_contains(r.out, "job 1: seed: \"x\" is not a whole number"), "%s", r.out);
+    CHECK(r.status == 2 && test_contains(r.out, "cohort: seed: \"x\" is not a whole number"), "%s", r.out);
     CHECK(!co_fs_exists("logs"), "something was made");
     free(r.out);
     r = test_sh("$COHORT train seed=1,2");
@@ -73,11 +73,12 @@ TEST(a_stopped_sweep_says_what_is_left_and_the_line_that_goes_on_with_it)
     CHECK(test_wait(pid, 30) == 75, "not stopped");
     test_run log = test_sh("cat log");
     CHECK(test_contains(log.out, "stopped in job 0; jobs 1 to 2 were not started\n"), "%s", log.out);
-    const char *line = strstr(log.out, "\ncontinue with: ");
-    while (line && strstr(line + 1, "\ncontinue with: "))
-        line = strstr(line + 1, "\ncontinue with: "); /* the job says its own line first */
+    CHECK(test_contains(log.out, "\ncontinue this job alone with: ") &&
+              !test_contains(log.out, "\ncontinue with: "),
+          "%s", log.out);
+    const char *line = strstr(log.out, "\ncontinue the sweep with: ");
     CHECK(line && strstr(line, " train -m " SMALL " seed=1,2,3 "), "%s", log.out);
-    line += strlen("\ncontinue with: ");
+    line += strlen("\ncontinue the sweep with: ");
     test_run r = test_sh("%.*s trainer.max_epochs=1", (int)strcspn(line, "\n"), line);
     CHECK(co_fs_exists("all/2/summary.json"), "%d: %s", r.status, r.out);
     free(r.out);

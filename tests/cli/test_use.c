@@ -121,6 +121,16 @@ TEST(a_run_s_config_file_read_back_is_the_same_configuration)
     json_decref(b);
 }
 
+TEST(kernels_with_their_version_are_the_same_configuration)
+{
+    succeeds("$COHORT train " SMALL
+             " trainer.kernels=ref trainer.max_steps=2 >dir; rm $(cat dir)/summary.json");
+    test_run r = test_sh("$COHORT train " SMALL
+                         " trainer.kernels=ref.1 trainer.max_steps=3 ckpt_path=auto >again; cmp dir again");
+    CHECK(r.status == 0 && !test_contains(r.out, "changed"), "%d: %s", r.status, r.out);
+    free(r.out);
+}
+
 TEST(standard_output_is_exactly_the_run_folder_s_name)
 {
     test_run r = test_sh("$COHORT train " SMALL " trainer.max_steps=2 run.dir=some/run 2>err");
@@ -199,7 +209,7 @@ TEST(auto_alone_continues_the_newest_unfinished_run_with_its_own_configuration)
     succeeds(
         "$COHORT train data=fake model=linear optim=sgd trainer.max_steps=9 task_name=other 2>err >dir && "
         "rm $(cat dir)/summary.json");
-    r = test_sh("$COHORT >here && grep -F \"$(cat dir) ($COHORT train ckpt_path=auto)\" here");
+    r = test_sh("$COHORT >here && grep -F \"$(cat dir) ($COHORT train ckpt_path=auto continues it)\" here");
     CHECK(r.status == 0, "%s", r.out);
     free(r.out);
     r = test_sh("$COHORT train ckpt_path=auto trainer.max_steps=12 2>err >again; cat err; cmp dir again");

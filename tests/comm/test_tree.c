@@ -67,15 +67,18 @@ TEST(short_blocks_of_batch_norm_models_keep_slices_of_eight)
 TEST(slices_follow_batch_and_model)
 {
     static const struct {
-        uint32_t batch;
-        bool stats;
+        co_slicing of;
         int want;
-    } rows[] = {{1, false, 1},    {4, false, 1},     {8, false, 2}, {64, false, 16}, {127, false, 16},
-                {128, false, 32}, {4096, false, 32}, {16, true, 1}, {64, true, 4},   {512, true, 32}};
+    } rows[] = {
+        {{1, false, 1e3, 1e3}, 1},      {{4, false, 1e3, 1e3}, 1},      {{8, false, 1e3, 1e3}, 2},
+        {{64, false, 1e3, 1e3}, 16},    {{127, false, 1e3, 1e3}, 16},   {{128, false, 1e3, 1e3}, 32},
+        {{4096, false, 1e3, 1e3}, 32},  {{16, true, 1e3, 1e3}, 1},      {{64, true, 1e7, 1e9}, 4},
+        {{512, true, 1e7, 1e9}, 32},    {{128, false, 262144, 0}, 32}, /* 1 MiB: not above it */
+        {{128, false, 262145, 0}, 8},   {{128, false, 1e6, 1.6e7}, 16}, /* slices of 8 use a parameter 128 times */
+        {{128, false, 1e6, 3.3e7}, 32}, {{32, false, 1e9, 1e9}, 8}};
 
     for (size_t i = 0; i < CO_COUNT(rows); i++)
-        CHECK(co_slices_for(rows[i].batch, rows[i].stats) == rows[i].want, "batch %u: %d", rows[i].batch,
-              co_slices_for(rows[i].batch, rows[i].stats));
+        CHECK(co_slices_for(&rows[i].of) == rows[i].want, "row %zu: %d", i, co_slices_for(&rows[i].of));
 }
 
 /* --- the expression --- */
@@ -110,25 +113,25 @@ struct slot {
     bool full[2 * CO_MAX_LEVELS + 2]; /* the buffer holds a value that is still needed */
 };
 
-/* Runs the fold on strings. No operation may overwrite a value that is still needed, or one of its own
- * sources. */
+/* Runs the fold on strings. No operation may overwrite a value that is still needed. */
 static void fold(const co_fold *f, struct slot *s)
 {
     memset(s, 0, sizeof *s);
     for (int i = 0; i < f->n_ops; i++) {
         const co_fold_op *op = &f->op[i];
         CHECK(op->dst >= 0 && op->dst < f->n_buffers, "buffer %d of %d", op->dst, f->n_buffers);
-        CHECK(!s->full[op->dst], "op %d overwrites %s", i, s->buffer[op->dst]);
-        if (op->leaf >= 0) {
-            snprintf(s->buffer[op->dst], TEXT, "%d", op->leaf);
-        } else {
-            CHECK(op->dst != op->a && op->dst != op->b && op->a != op->b, "op %d works in place", i);
-            CHECK(s->full[op->a] && s->full[op->b], "op %d adds what is not there", i);
-            char sum[TEXT];
-            add(sum, s->buffer[op->a], s->buffer[op->b]);
-            memcpy(s->buffer[op->dst], sum, sizeof sum);
-            s->full[op->a] = s->full[op->b] = false;
-        }
+        char right[TEXT], sum[TEXT];
+        bool adds = op->leaf < 0 || op->adds;
+        CHECK(s->full[op->dst] == adds, "op %d: buffer %d holds '%s'", i, op->dst, s->buffer[op->dst]);
+        CHECK(op->leaf >= 0 || (op->a != op->dst && s->full[op->a]), "op %d adds what is not there", i);
+        if (op->leaf >= 0)
+            snprintf(right, sizeof right, "%d", op->leaf);
+        else
+            snprintf(right, sizeof right, "%s", s->buffer[op->a]);
+        add(sum, adds ? s->buffer[op->dst] : "", right);
+        memcpy(s->buffer[op->dst], sum, sizeof sum);
+        if (op->leaf < 0)
+            s->full[op->a] = false;
         s->full[op->dst] = true;
     }
     int held = 0, full = 0;
@@ -173,10 +176,14 @@ static void same_expression(const co_cut *cut, int slots)
     int levels = __builtin_ctz((unsigned)cut->slices), root_slot, root;
     co_tree t;
 
-    CHECK_OK(co_tree_init(&t, cut, slots));
-    for (int r = 0; r < slots; r++) {
+    CHECK_OK(co_tree_init(&t, slots));
+    co_tree_deal(&t, cut, 0, cut->slices);
+    for (int r = 0; r < slots; r++)
         fold(&t.fold[r], &s[r]);
-        CHECK(t.fold[r].n_buffers <= 2 * levels + 2, "%d buffers for S %d", t.fold[r].n_buffers, cut->slices);
+    if ((slots & (slots - 1)) == 0) {
+        int k = __builtin_ctz((unsigned)(cut->slices / slots)), most = k > 1 ? k : 1;
+        CHECK(co_tree_buffers(&t) <= most, "%d buffers for S %d, %d slots", co_tree_buffers(&t), cut->slices,
+              slots);
     }
     defined(cut, levels, 0, want);
     combined(&t, s, levels, 0, got);
@@ -215,7 +222,7 @@ static const float *buffer_of(void *ctx, int slot, int i)
     return ((struct numbers *)ctx)->buffer[slot][i];
 }
 
-static bool direct(const co_cut *c, co_add_kind kind, int level, int index, float *out)
+static bool direct(const co_cut *c, int level, int index, float *out)
 {
     float left[N], right[N];
     uint32_t lo, hi;
@@ -225,35 +232,41 @@ static bool direct(const co_cut *c, co_add_kind kind, int level, int index, floa
         memcpy(out, num.leaf[index], sizeof left);
         return lo < hi;
     }
-    bool l = direct(c, kind, level - 1, 2 * index, left), r = direct(c, kind, level - 1, 2 * index + 1, right);
+    bool l = direct(c, level - 1, 2 * index, left), r = direct(c, level - 1, 2 * index + 1, right);
     if (l && r)
-        co_leaf_add(kind, out, left, right, N);
+        co_leaf_add(out, left, right, N);
     else
         memcpy(out, l ? left : right, sizeof left);
     return l || r;
 }
 
-static void sums_match(const co_cut *cut, int slots, co_add_kind kind)
+static void sums_match(const co_cut *cut, int slots)
 {
     static float scratch[CO_MAX_LEVELS * N];
     float want[N], got[N];
+    int levels = __builtin_ctz((unsigned)cut->slices);
     co_tree t;
 
-    CHECK_OK(co_tree_init(&t, cut, slots));
+    CHECK_OK(co_tree_init(&t, slots));
+    co_tree_deal(&t, cut, 0, cut->slices);
     for (int r = 0; r < slots; r++)
         for (int i = 0; i < t.fold[r].n_ops; i++) {
             const co_fold_op *op = &t.fold[r].op[i];
-            float *dst = num.buffer[r][op->dst];
-            if (op->leaf >= 0)
-                memcpy(dst, num.leaf[op->leaf], sizeof want);
+            float *dst = num.buffer[r][op->dst],
+                  *right = op->leaf >= 0 ? num.leaf[op->leaf] : num.buffer[r][op->a];
+            if (op->leaf >= 0 && !op->adds)
+                memcpy(dst, right, sizeof want);
             else
-                co_leaf_add(kind, dst, num.buffer[r][op->a], num.buffer[r][op->b], N);
+                co_leaf_add(dst, dst, right, N);
         }
-    direct(cut, kind, __builtin_ctz((unsigned)cut->slices), 0, want);
+    direct(cut, __builtin_ctz((unsigned)cut->slices), 0, want);
     static const size_t borders[] = {0, 1, 8, 20, N}; /* the sum is done in chunks of uneven lengths */
     for (int again = 0; again < 2; again++) /* an interrupted chunk is summed again: same sources, same sum */
         for (size_t i = 0; i + 1 < CO_COUNT(borders); i++)
-            co_tree_sum(&t, kind, borders[i], borders[i + 1], buffer_of, &num, got, scratch);
+            memcpy(got + borders[i],
+                   co_tree_node(&t, levels, 0, borders[i], borders[i + 1],
+                                &(co_sources){.buffer = buffer_of, .ctx = &num}, scratch),
+                   (borders[i + 1] - borders[i]) * sizeof *got);
     CHECK(memcmp(want, got, sizeof want) == 0, "S %d, n %u, %d slots", cut->slices, cut->n, slots);
     co_tree_fini(&t);
 }
@@ -270,32 +283,7 @@ TEST(the_sum_has_the_bits_of_the_plain_recursion)
                         num.leaf[i][q] = test_unit(&rng) * ldexpf(1, (int)(test_u32(&rng) % 40) - 20);
                 for (int stats = 0; stats < 2; stats++) {
                     co_cut cut = co_cut_make(n, 70, s, stats);
-                    sums_match(&cut, slots, CO_ADD_VALUES);
-                    sums_match(&cut, slots, CO_ADD_MARKS);
+                    sums_match(&cut, slots);
                 }
             }
-}
-
-TEST(minus_zero_is_the_identity_to_the_bit)
-{
-    float x[] = {0.0f, -0.0f, 1.0f, -1.5f, 1e-45f, -1e-45f, 3.4e38f, -3.4e38f, INFINITY, -INFINITY};
-    float none[CO_COUNT(x)], sum[CO_COUNT(x)];
-
-    for (size_t i = 0; i < CO_COUNT(x); i++)
-        none[i] = -0.0f;
-    co_leaf_add(CO_ADD_VALUES, sum, none, x, CO_COUNT(x));
-    CHECK(memcmp(sum, x, sizeof x) == 0, "-0.0 + x");
-    co_leaf_add(CO_ADD_VALUES, sum, x, none, CO_COUNT(x));
-    CHECK(memcmp(sum, x, sizeof x) == 0, "x + -0.0");
-    co_leaf_add(CO_ADD_VALUES, sum, none, none, CO_COUNT(x));
-    CHECK(memcmp(sum, none, sizeof x) == 0, "absent + absent");
-}
-
-TEST(marks_are_ored_bit_by_bit)
-{
-    uint32_t a[] = {0, 1, 0, 1, 0x80000000u, 0x7fc00001u}, b[] = {0, 0, 1, 1, 1, 0xffffffffu}, got[6];
-
-    co_leaf_add(CO_ADD_MARKS, (float *)got, (float *)a, (float *)b, 6);
-    for (int i = 0; i < 6; i++)
-        CHECK(got[i] == (a[i] | b[i]), "%x | %x = %x", a[i], b[i], got[i]);
 }

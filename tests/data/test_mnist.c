@@ -174,6 +174,9 @@ TEST(an_idx_file_cut_anywhere_is_refused_by_name)
     CHECK(unlink("t10k-labels-idx1-ubyte") == 0, "%m");
     CHECK_FAILS(try_dir("."), CO_EINPUT, "data.dir: . has no t10k-labels-idx1-ubyte, plain or .gz");
     CHECK_FAILS(try_dir("no/folder"), CO_EINPUT, "data.dir: no/folder: No such file or directory");
+    CHECK_FAILS(try_dir("no/folder"), CO_EINPUT,
+                "(train-images-idx3-ubyte, train-labels-idx1-ubyte, t10k-images-idx3-ubyte and "
+                "t10k-labels-idx1-ubyte, each plain or .gz)");
     CHECK_FAILS(try_dir("train-images-idx3-ubyte"), CO_EINPUT, "not a folder");
     co_dataset *d = NULL;
     CHECK_FAILS(set_try(&d, "mnist", (char *)NULL), CO_EINPUT, "data=mnist needs data.dir=FOLDER");

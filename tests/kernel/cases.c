@@ -33,7 +33,7 @@
     {                                                                                                        \
         CO_I64, DIMS(__VA_ARGS__), 0, 1000                                                                   \
     }
-#define MARKS(...)                                                                                           \
+#define U(...)                                                                                               \
     {                                                                                                        \
         CO_U32, DIMS(__VA_ARGS__), 0, 0                                                                      \
     }
@@ -124,8 +124,11 @@ static const op_case table[] = {
     ROW(PAD, (.axis = 1, .start = 2), IN(X(3, 4, 5)), OUT(X(3, 7, 5))),
     ROW(PAD, (.axis = 0, .start = 0), IN(X(3, 4)), OUT(X(5, 4))),
     ROW(EMBEDDING, (0),            IN(X(11, 6), INT(-1, 12, 4, 5)), OUT(X(4, 5, 6))),
-    ROW(EMBEDDING_GRAD, (0),       IN(X(4, 5, 6), INT(-1, 12, 4, 5)), OUT(X(11, 6), MARKS(11))),
-    ROW(EMBEDDING_GRAD, (0),       IN(X(64, 1), IDX(2, 64)), OUT(X(2, 1), MARKS(2))),
+    ROW(EMBEDDING_GRAD, (0),       IN(X(4, 5, 6), INT(-1, 12, 4, 5)), OUT(X(11, 6))),
+    ROW(EMBEDDING_GRAD, (0),       IN(X(64, 1), IDX(2, 64)), OUT(X(2, 1))),
+    ROW(EMBEDDING_ROWS, (.rows = 11), IN(X(4, 5, 6), INT(-1, 12, 4, 5)), OUT(X(11, 6), U(11), U(1))),
+    ROW(EMBEDDING_ROWS, (.rows = 2), IN(X(64, 1), IDX(2, 64)), OUT(X(2, 1), U(2), U(1))),
+    ROW(EMBEDDING_ROWS, (.rows = 5000), IN(X(70, 3), IDX(5000, 70)), OUT(X(70, 3), U(70), U(1))),
     ROW(ATTENTION, (.heads = 2),   IN(X(3, 5, 12), X(3, 7, 12), X(3, 7, 12), INT(0, 9, 3)),
         OUT(X(3, 5, 12), X(3, 2, 5, 7))),
     ROW(ATTENTION, (.heads = 4, .causal = 1), IN(X(2, 9, 16), X(2, 9, 16), X(2, 9, 16)),
@@ -166,8 +169,24 @@ size_t op_arg_size(const co_kernels *k, co_dtype dtype, const co_shape *shape)
     return (size_t)co_shape_count(shape) * (dtype == CO_F32 ? (size_t)k->real_size : co_dtype_size(dtype));
 }
 
-void op_call(const co_kernels *k, co_op op, const co_attr *attr, const co_run *run, const co_arg *in,
-             int n_in, const co_arg *out, int n_out, int nth)
+struct shared_call {
+    co_kernel_fn fn;
+    co_call c;
+};
+
+static void share(void *ctx, int ith, int nth)
+{
+    struct shared_call *s = ctx;
+    co_call c = s->c;
+
+    CHECK(nth == c.nth, "%d threads", nth);
+    c.ith = ith;
+    s->fn(&c);
+}
+
+/* With a team its threads make the call; without one, nth shares are computed one after the other. */
+static void call_by(co_team *team, const co_kernels *k, co_op op, const co_attr *attr, const co_run *run,
+                    const co_arg *in, int n_in, const co_arg *out, int n_out, int nth)
 {
     co_call c = {.attr = attr, .in = in, .out = out, .n_in = n_in, .n_out = n_out, .run = run, .nth = nth};
     size_t need = k->row[op].scratch ? k->row[op].scratch(&c) : 0;
@@ -175,9 +194,18 @@ void op_call(const co_kernels *k, co_op op, const co_attr *attr, const co_run *r
     c.scratch = need ? aligned_alloc(64, (need + 63) & ~(size_t)63) : NULL;
     if (need)
         memset(c.scratch, 0xff, need);
-    for (c.ith = 0; c.ith < nth; c.ith++)
-        k->row[op].fn(&c);
+    if (team)
+        co_team_run(team, nth, share, &(struct shared_call){k->row[op].fn, c});
+    else
+        for (c.ith = 0; c.ith < nth; c.ith++)
+            k->row[op].fn(&c);
     free(c.scratch);
+}
+
+void op_call(const co_kernels *k, co_op op, const co_attr *attr, const co_run *run, const co_arg *in,
+             int n_in, const co_arg *out, int n_out, int nth)
+{
+    call_by(NULL, k, op, attr, run, in, n_in, out, n_out, nth);
 }
 
 /* Writes n values in [lo, hi) as elements of `dtype`, the same values for every provider. */
@@ -213,7 +241,7 @@ static size_t lay_out(const co_kernels *k, const case_arg *a, int n, co_arg *arg
     return at;
 }
 
-void *op_case_run(const co_kernels *k, const op_case *c, int nth, int garbage, size_t *len)
+static void *run_case(co_team *team, const co_kernels *k, const op_case *c, int nth, int garbage, size_t *len)
 {
     const co_run run = {.seed = 99, .step = 7};
     co_arg in[CO_MAX_IN] = {0}, out[CO_MAX_OUT] = {0};
@@ -235,7 +263,7 @@ void *op_case_run(const co_kernels *k, const op_case *c, int nth, int garbage, s
     }
     lay_out(k, c->in, c->n_in, in, mem, 0);
     lay_out(k, c->out, c->n_out, out, mem, outs_at);
-    op_call(k, c->op, &c->attr, &run, in, c->n_in, out, c->n_out, nth);
+    call_by(team, k, c->op, &c->attr, &run, in, c->n_in, out, c->n_out, nth);
     if (k->space) {
         k->space->leave(mem, size);
         k->space->get(mem, size, host, mem, size);
@@ -252,6 +280,16 @@ void *op_case_run(const co_kernels *k, const op_case *c, int nth, int garbage, s
     }
     free(host);
     return result;
+}
+
+void *op_case_run(const co_kernels *k, const op_case *c, int nth, int garbage, size_t *len)
+{
+    return run_case(NULL, k, c, nth, garbage, len);
+}
+
+void *op_case_run_team(const co_kernels *k, const op_case *c, co_team *team, size_t *len)
+{
+    return run_case(team, k, c, co_team_size(team), 0xff, len);
 }
 
 /* --- expect */

@@ -7,6 +7,7 @@
 #ifndef TESTS_KERNEL_CASES_H
 #define TESTS_KERNEL_CASES_H
 
+#include "base/team.h"
 #include "kernel/kernel.h"
 
 /* Makes one call with nth threads, run one after the other; allocates and frees the scratch. */
@@ -87,6 +88,8 @@ const op_case *op_case_at(int i);
  * every byte. A provider with its own memory space computes there. The caller frees the result; *len is in
  * bytes. */
 void *op_case_run(const co_kernels *k, const op_case *c, int nth, int garbage, size_t *len);
+/* The same by the threads of a team, all at once; not in a memory space of its own. */
+void *op_case_run_team(const co_kernels *k, const op_case *c, co_team *team, size_t *len);
 
 size_t op_arg_size(const co_kernels *k, co_dtype dtype, const co_shape *shape); /* bytes */
 

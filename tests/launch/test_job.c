@@ -213,6 +213,23 @@ static bool is_there(void *path)
     return co_fs_exists(path);
 }
 
+/* Texts that the terminal test waits for: when text k has appeared, a file shown.k is made for the workers. */
+static const char *awaited[4];
+#define AWAIT(k) "until [ -e shown." #k " ]; do sleep 0.02; done; "
+
+static void tell_workers(const char *got)
+{
+    char path[16];
+
+    for (int k = 0; k < 4; k++) {
+        if (!awaited[k] || !strstr(got, awaited[k]))
+            continue;
+        snprintf(path, sizeof path, "shown.%d", k);
+        CHECK_OK(co_fs_write_atomic(path, "", 0));
+        awaited[k] = NULL;
+    }
+}
+
 /* The bytes that a terminal of 40 columns received. */
 static char *on_rows(int rows, const char *text, int nproc)
 {
@@ -227,9 +244,11 @@ static char *on_rows(int rows, const char *text, int nproc)
     if (pid == 0)
         _exit(run_sh(text, nproc, slave, slave));
     close(slave);
-    for (ssize_t n; (n = read(master, got + len, sizeof got - 1 - (size_t)len)) > 0;)
+    for (ssize_t n; (n = read(master, got + len, sizeof got - 1 - (size_t)len)) > 0;) {
         len += (int)n;
-    got[len] = '\0';
+        got[len] = '\0';
+        tell_workers(got);
+    }
     close(master);
     waitpid(pid, &status, 0);
     CHECK(status == 0, "status %x\n%s", (unsigned)status, got);
@@ -273,10 +292,14 @@ static const char *screen_of(const char *bytes)
 
 TEST(progress_bars_have_a_line_each_on_a_terminal)
 {
-    char *got =
-        on_terminal("printf \"bar of $RANK 10%%\\r\" >&2; sleep 0.4; printf \"bar of $RANK 99%%\\r\" >&2; "
-                    "sleep 0.4; echo \"end of $RANK\"; printf '\\n' >&2",
-                    2);
+    awaited[0] = "[0] bar of 0 10%";
+    awaited[1] = "[1] bar of 1 10%";
+    awaited[2] = "[0] bar of 0 99%";
+    awaited[3] = "[1] bar of 1 99%";
+    char *got = on_terminal("printf \"bar of $RANK 10%%\\r\" >&2; " AWAIT(0)
+                                AWAIT(1) "printf \"bar of $RANK 99%%\\r\" >&2; " AWAIT(2)
+                                    AWAIT(3) "echo \"end of $RANK\"; printf '\\n' >&2",
+                            2);
     const char *first = strstr(got, "[0] bar of 0 10%"),
                *erased = first ? strstr(first, "\033[A\r\033[K") : NULL;
 
@@ -289,11 +312,14 @@ TEST(progress_bars_have_a_line_each_on_a_terminal)
 
 TEST(bars_below_each_other_are_lines_of_the_block_and_nothing_of_them_is_left)
 {
-    char *got =
-        on_terminal("printf \"\\repochs 0/2 of $RANK\\n\\rsteps 1\\033[A\" >&2; sleep 0.4; "
-                    "printf \"\\n\\rsteps 2\\033[A\" >&2; sleep 0.4; "
-                    "printf \"\\n\\r       \\033[A\\repochs 2/2 of $RANK\\n\" >&2; echo \"end of $RANK\"",
-                    2);
+    awaited[0] = "[0] epochs 0/2 of 0\r\n[0] steps 1\r\n[1] epochs 0/2 of 1\r\n[1] steps 1\r\n";
+    awaited[1] = "[0] steps 2\r\n";
+    awaited[2] = "[1] steps 2\r\n";
+    char *got = on_terminal(
+        "printf \"\\repochs 0/2 of $RANK\\n\\rsteps 1\\033[A\" >&2; " AWAIT(
+            0) "printf \"\\n\\rsteps 2\\033[A\" >&2; " AWAIT(1)
+            AWAIT(2) "printf \"\\n\\r       \\033[A\\repochs 2/2 of $RANK\\n\" >&2; echo \"end of $RANK\"",
+        2);
 
     CHECK(strstr(got, "[0] epochs 0/2 of 0\r\n[0] steps 1\r\n[1] epochs 0/2 of 1\r\n[1] steps 1\r\n"), "%s",
           got);
@@ -320,11 +346,8 @@ static int deepest(const char *bytes)
 TEST(more_bars_than_a_terminal_has_rows_are_counted)
 {
     /* the bars are erased at the end, so the terminal gets only the block */
-    char *got = on_rows(5,
-                        "printf \"\\rbar of $RANK\" >&2; : > up.$RANK; "
-                        "while [ $(ls up.* | wc -l) -lt 7 ]; do sleep 0.02; done; "
-                        "sleep 0.4; printf '\\r              ' >&2; sleep 0.2",
-                        7);
+    awaited[0] = "[0] bar of 0\r\n[1] bar of 1\r\n[2] bar of 2\r\nand 4 more\r\n";
+    char *got = on_rows(5, "printf \"\\rbar of $RANK\" >&2; " AWAIT(0) "printf '\\r              ' >&2", 7);
 
     CHECK(strstr(got, "[0] bar of 0\r\n[1] bar of 1\r\n[2] bar of 2\r\nand 4 more\r\n"), "%s", got);
     CHECK(deepest(got) == 4, "%d rows down, of 5:\n%s", deepest(got), got);

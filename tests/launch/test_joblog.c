@@ -108,9 +108,10 @@ TEST(last_words_after_a_signal_to_another_host_are_in_job_log)
 TEST(last_words_that_take_longer_than_the_keepers_are_in_job_log)
 {
     ns_lan lan = ns_open(2);
-    const char *slow =
-        "--no-python sh -c 'trap \"[ $RANK = 0 ] || { sleep 2.6; echo saved late; }; exit 0\" TERM; >up$RANK;"
-        " while :; do sleep 0.02; done'";
+    const char *slow = "--no-python sh -c 'late() { until grep -qs \"waiting for the other hosts\" out0; do "
+                       "sleep 0.02; done;"
+                       " echo saved late; }; trap \"[ $RANK = 0 ] || late; exit 0\" TERM; >up$RANK;"
+                       " while :; do sleep 0.02; done'";
     char line[2][512];
     pid_t pid[2];
 

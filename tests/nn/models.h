@@ -4,7 +4,7 @@
 
 #include "nn/nn.h"
 
-extern const co_io nn_images, nn_rows, nn_prices, nn_text;
+extern const co_io nn_images, nn_rows, nn_prices, nn_text, nn_ratings;
 
 typedef struct nn_fit {
     const char *model; /* NULL: the end */

@@ -13,9 +13,11 @@ const co_io nn_rows = {.task = CO_TASK_CLASSIFY, .x = {1, {20}}, .classes = 5};
 const co_io nn_prices = {.task = CO_TASK_REGRESS, .x = {2, {4, 3}}, .y_width = 2};
 const co_io nn_text = {.task = CO_TASK_LM, .classes = 29, .max_len = 16, .len_step = 4};
 
+const co_io nn_ratings = {.task = CO_TASK_REGRESS, .y_width = 1, .users = 11, .items = 6};
+
 const nn_fit nn_fits[] = {
-    {"linear", &nn_images}, {"linear", &nn_prices}, {"mlp", &nn_rows}, {"mlp", &nn_prices},
-    {"cnn", &nn_images},    {"lm", &nn_text},       {NULL, NULL}};
+    {"linear", &nn_images}, {"linear", &nn_prices}, {"mlp", &nn_rows},        {"mlp", &nn_prices},
+    {"cnn", &nn_images},    {"lm", &nn_text},       {"factors", &nn_ratings}, {NULL, NULL}};
 
 void *nn_cfg(const char *model, const char *key, const char *value)
 {
@@ -108,6 +110,16 @@ TEST(lm_has_pytorch_s_names_and_shapes)
               "head.weight [29,64]\n");
 }
 
+TEST(factors_has_a_row_and_a_bias_per_user_and_per_item)
+{
+    layout_is("factors", &nn_ratings, NULL, NULL,
+              "user.weight [11,32] sparse\nitem.weight [6,32] sparse\n"
+              "user_bias.weight [11,1] sparse\nitem_bias.weight [6,1] sparse\nbias [1] no_decay\n");
+    layout_is("factors", &nn_ratings, "sparse", "false",
+              "user.weight [11,32]\nitem.weight [6,32]\n"
+              "user_bias.weight [11,1]\nitem_bias.weight [6,1]\nbias [1] no_decay\n");
+}
+
 TEST(every_slice_shape_and_mode_of_a_model_has_one_layout)
 {
     static const co_mode modes[] = {CO_MODE_TRAIN, CO_MODE_EVAL, CO_MODE_PREDICT};
@@ -193,7 +205,9 @@ TEST(biases_and_norms_of_every_model_are_marked_as_not_to_be_decayed)
 
     for (int m = 0; co_models[m]; m++) {
         const char *name = co_models[m]->name;
-        const co_io *io = strcmp(name, "lm") == 0 ? &nn_text : &photos;
+        const co_io *io = strcmp(name, "lm") == 0        ? &nn_text
+                          : strcmp(name, "factors") == 0 ? &nn_ratings
+                                                         : &photos;
         void *cfg = nn_cfg(name, NULL, NULL);
         co_exec *exec = nn_compile(name, cfg, io, nn_shape(io, 2), CO_MODE_TRAIN);
         const co_layout *l = co_exec_layout(exec);
@@ -220,6 +234,10 @@ TEST(data_that_does_not_fit_is_refused_with_what_would)
         {"cnn", &nn_rows, "model=cnn needs images [C,H,W]; the data has [20]; try model=linear or model=mlp"},
         {"cnn", &nn_text, "model=cnn needs samples of numbers; the data is text; try model=lm"},
         {"linear", &nn_text, "the data is text; try model=lm"},
+        {"mlp", &nn_ratings, "model=mlp cannot use ratings"},
+        {"lm", &nn_ratings, "pairs of a user and an item; try model=factors"},
+        {"factors", &nn_rows,
+         "model=factors needs ratings (pairs of a user and an item); try data=fake_ratings"},
         {"mlp", &nn_text, "the data is text; try model=lm"},
         {"lm", &nn_rows, "model=lm needs text; the data has numbers [20]; try model=linear or model=mlp"},
         {"lm", &nn_images, "[1,8,8]; try model=linear or model=mlp or model=cnn"},

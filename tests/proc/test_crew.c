@@ -3,6 +3,7 @@
 #include "proc/crew.h"
 
 #include <errno.h>
+#include <fcntl.h>
 #include <pthread.h>
 #include <sched.h>
 #include <signal.h>
@@ -11,6 +12,7 @@
 #include <sys/mman.h>
 #include <sys/prctl.h>
 #include <sys/resource.h>
+#include <sys/stat.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -426,6 +428,42 @@ TEST(a_members_standard_error_goes_to_its_log)
     co_crew_free(c);
     test_run r = test_sh("cat *-1.log");
     CHECK(strcmp(r.out, "slot 1 says 0\n") == 0, "%s", r.out);
+    free(r.out);
+}
+
+/* A planted link would make a rank write elsewhere, a FIFO would make it wait. Both write to our own standard
+ * error instead and say why. */
+TEST_WITHIN(a_link_or_a_fifo_in_place_of_a_members_log_is_refused_and_nobody_waits, 20)
+{
+    struct scene s;
+    co_crew *c;
+    char host[64] = "", path[3][100];
+
+    gethostname(host, sizeof host - 1);
+    for (int i = 0; i < 3; i++)
+        snprintf(path[i], sizeof path[i], "%.60s-%d.log", host, i);
+    CHECK(symlink("victim", path[0]) == 0 && mkfifo(path[1], 0600) == 0, "%m");
+    int saved = dup(STDERR_FILENO), to = open("said", O_WRONLY | O_CREAT | O_APPEND, 0600);
+    CHECK(saved >= 0 && to >= 0 && dup2(to, STDERR_FILENO) >= 0, "%m");
+    scene_open(&s, complains);
+    co_err err = co_crew_start(&c, &(co_crew_spec){.size = 3,
+                                                   .ctx = &s,
+                                                   .main = member,
+                                                   .turns = turns,
+                                                   .waiting = waiting,
+                                                   .died = died,
+                                                   .stall_s = 5,
+                                                   .log_dir = "."});
+    while (!err && co_crew_alive(c) > 0)
+        err = co_crew_turn(c, 20, NULL, 0);
+    dup2(saved, STDERR_FILENO);
+    CHECK_OK(err);
+    co_crew_free(c);
+    test_run r = test_sh("cat said; test -e victim && echo written");
+    CHECK(test_contains(r.out, "-0.log is a link; ") && test_contains(r.out, "slot 0 says 0"), "%s", r.out);
+    CHECK(test_contains(r.out, "-1.log is not a regular file") && test_contains(r.out, "slot 1 says 0"), "%s",
+          r.out);
+    CHECK(!test_contains(r.out, "slot 2") && !test_contains(r.out, "written"), "%s", r.out);
     free(r.out);
 }
 

@@ -91,14 +91,6 @@ TEST(a_death_is_told_by_its_signal_or_exit_status)
     tells(34, 1, &before, "killed by SIG? (34)", "");
 }
 
-TEST(every_signal_has_its_name)
-{
-    for (int sig = 1; sig < 32; sig++)
-        CHECK(strncmp(co_signal_name(sig), "SIG", 3) == 0 &&
-                  (strcmp(co_signal_name(sig) + 3, sigabbrev_np(sig)) == 0 || sig == SIGIO),
-              "%d is %s", sig, co_signal_name(sig));
-}
-
 TEST(a_sigkill_is_the_out_of_memory_killers_only_if_the_kernels_records_say_so)
 {
     static const char by_kernel[] = "killed by SIGKILL (9), by the kernel's out-of-memory killer";

@@ -117,7 +117,7 @@ static course *recording; /* for the point below: one course at a time */
 /* The one rank at any of its points: when it has just begun to end a step, the state is that step's. */
 static void record_state(struct rank *rank)
 {
-    uint32_t done = (uint32_t)(atomic_load(&rank->regions->ctl->pc) >> 8) - 1;
+    uint32_t done = pc_unit(atomic_load(&rank->regions->ctl->pc)) - 1;
     unit u = unit_now(rank->plan, rank->regions->ctl, done ? done : 1);
     int64_t step = done ? u.step : 0;
 
@@ -208,7 +208,7 @@ static void check_snapshot(const course *c, const co_plan *plan, uint32_t of, co
 void stage_attend(const course *c, const co_plan *plan, const char *what)
 {
     control *ctl = plan->regions->ctl;
-    uint64_t pc = atomic_load_explicit(&ctl->pc, memory_order_acquire) >> 8;
+    uint32_t pc = pc_unit(atomic_load_explicit(&ctl->pc, memory_order_acquire));
     uint64_t snap = atomic_load_explicit(&ctl->snap, memory_order_acquire);
 
     for (uint64_t u = atomic_load(&ctl->consumed) + 1; u < pc; u++) {

@@ -103,8 +103,10 @@ static void all_teams_agree(const char *const *words, const char *more)
         stage_set(&g, more);
     course_open(&c, &g);
     for (int ranks = 1; ranks <= 4; ranks++)
-        for (int workers = 0; workers <= 2; workers += 2)
+        for (int workers = 0; workers <= 2; workers += 2) {
+            stage_set(&g, workers ? "trainer.threads=2" : "trainer.threads=1");
             threads_agree(&g, &c, ranks, workers, NULL);
+        }
     course_close(&c);
     stage_close(&g);
 }

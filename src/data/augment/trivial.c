@@ -9,78 +9,135 @@
 
 #include <math.h>
 
+/* A picture, a second canvas for operations that move pixels, and the strength. */
+typedef struct work {
+    canvas here, there;
+    picture from; /* `here`, to read */
+    double m;
+    float factor; /* of colours: 1 + m */
+} work;
+
+static canvas shear_x(work w)
+{
+    picture_affine(w.there, w.from, (const double[6]){1, w.m, 0, 0, 1, 0});
+    return w.there;
+}
+
+static canvas shear_y(work w)
+{
+    picture_affine(w.there, w.from, (const double[6]){1, 0, 0, w.m, 1, 0});
+    return w.there;
+}
+
+static canvas translate_x(work w)
+{
+    picture_crop(w.there, w.from, 0, -(int32_t)w.m);
+    return w.there;
+}
+
+static canvas translate_y(work w)
+{
+    picture_crop(w.there, w.from, -(int32_t)w.m, 0);
+    return w.there;
+}
+
+static canvas rotate(work w)
+{
+    picture_rotate(w.there, w.from, w.m);
+    return w.there;
+}
+
+static canvas brightness(work w)
+{
+    canvas_brightness(w.here, w.factor);
+    return w.here;
+}
+
+static canvas color(work w)
+{
+    canvas_saturation(w.here, w.factor);
+    return w.here;
+}
+
+static canvas contrast(work w)
+{
+    canvas_contrast(w.here, w.factor);
+    return w.here;
+}
+
+static canvas sharpness(work w)
+{
+    canvas_sharpness(w.here, w.factor);
+    return w.here;
+}
+
+static canvas posterize(work w)
+{
+    canvas_posterize(w.here, (int)rint(w.m)); /* rounded to even, as torch does */
+    return w.here;
+}
+
+static canvas solarize(work w)
+{
+    canvas_solarize(w.here, 255.0 * w.m);
+    return w.here;
+}
+
+static canvas auto_contrast(work w)
+{
+    canvas_auto_contrast(w.here);
+    return w.here;
+}
+
+static canvas equalize(work w)
+{
+    canvas_equalize(w.here);
+    return w.here;
+}
+
+static canvas identity(work w)
+{
+    return w.here;
+}
+
 static const struct {
+    canvas (*apply)(work w); /* returns the canvas that has the result */
     float from, to;
     bool both_ways;
-} range[TRIVIAL_OPS] = {
-    [TRIVIAL_SHEAR_X] = {0, 0.99f, true},   [TRIVIAL_SHEAR_Y] = {0, 0.99f, true},
-    [TRIVIAL_TRANSLATE_X] = {0, 32, true},  [TRIVIAL_TRANSLATE_Y] = {0, 32, true},
-    [TRIVIAL_ROTATE] = {0, 135, true},      [TRIVIAL_BRIGHTNESS] = {0, 0.99f, true},
-    [TRIVIAL_COLOR] = {0, 0.99f, true},     [TRIVIAL_CONTRAST] = {0, 0.99f, true},
-    [TRIVIAL_SHARPNESS] = {0, 0.99f, true}, [TRIVIAL_POSTERIZE] = {8, 2, false},
-    [TRIVIAL_SOLARIZE] = {1, 0, false},
+} ops[TRIVIAL_OPS] = {
+    [TRIVIAL_IDENTITY] = {identity, 0, 0, false},
+    [TRIVIAL_SHEAR_X] = {shear_x, 0, 0.99f, true},
+    [TRIVIAL_SHEAR_Y] = {shear_y, 0, 0.99f, true},
+    [TRIVIAL_TRANSLATE_X] = {translate_x, 0, 32, true},
+    [TRIVIAL_TRANSLATE_Y] = {translate_y, 0, 32, true},
+    [TRIVIAL_ROTATE] = {rotate, 0, 135, true},
+    [TRIVIAL_BRIGHTNESS] = {brightness, 0, 0.99f, true},
+    [TRIVIAL_COLOR] = {color, 0, 0.99f, true},
+    [TRIVIAL_CONTRAST] = {contrast, 0, 0.99f, true},
+    [TRIVIAL_SHARPNESS] = {sharpness, 0, 0.99f, true},
+    [TRIVIAL_POSTERIZE] = {posterize, 8, 2, false},
+    [TRIVIAL_SOLARIZE] = {solarize, 1, 0, false},
+    [TRIVIAL_AUTO_CONTRAST] = {auto_contrast, 0, 0, false},
+    [TRIVIAL_EQUALIZE] = {equalize, 0, 0, false},
 };
 
 /* torch.linspace: a float step, counted from the nearer end and rounded once. */
 float trivial_magnitude(enum trivial_op op, int bin)
 {
     int i = bin < 0 ? -1 - bin : bin;
-    double from = range[op].from, to = range[op].to, step = (float)((to - from) / (TRIVIAL_BINS - 1));
+    double from = ops[op].from, to = ops[op].to, step = (float)((to - from) / (TRIVIAL_BINS - 1));
     float m = (float)(i < TRIVIAL_BINS / 2 ? from + step * i : to - step * (TRIVIAL_BINS - 1 - i));
 
-    return bin < 0 && range[op].both_ways ? -m : m;
+    return bin < 0 && ops[op].both_ways ? -m : m;
 }
 
 canvas trivial_apply(canvas c, uint8_t *other, enum trivial_op op, int bin)
 {
     double m = trivial_magnitude(op, bin);
-    float factor = (float)(1.0 + m);
-    picture p = {c.bytes, c.height, c.width, c.planes, canvas_row(&c)};
-    canvas moved = {other, c.height, c.width, c.planes};
 
-    switch (op) {
-    case TRIVIAL_SHEAR_X:
-        picture_affine(moved, p, (const double[6]){1, m, 0, 0, 1, 0});
-        return moved;
-    case TRIVIAL_SHEAR_Y:
-        picture_affine(moved, p, (const double[6]){1, 0, 0, m, 1, 0});
-        return moved;
-    case TRIVIAL_TRANSLATE_X:
-        picture_crop(moved, p, 0, -(int32_t)m);
-        return moved;
-    case TRIVIAL_TRANSLATE_Y:
-        picture_crop(moved, p, -(int32_t)m, 0);
-        return moved;
-    case TRIVIAL_ROTATE:
-        picture_rotate(moved, p, m);
-        return moved;
-    case TRIVIAL_BRIGHTNESS:
-        canvas_brightness(c, factor);
-        return c;
-    case TRIVIAL_COLOR:
-        canvas_saturation(c, factor);
-        return c;
-    case TRIVIAL_CONTRAST:
-        canvas_contrast(c, factor);
-        return c;
-    case TRIVIAL_SHARPNESS:
-        canvas_sharpness(c, factor);
-        return c;
-    case TRIVIAL_POSTERIZE:
-        canvas_posterize(c, (int)rint(m)); /* rounded to even, as torch does */
-        return c;
-    case TRIVIAL_SOLARIZE:
-        canvas_solarize(c, 255.0 * m);
-        return c;
-    case TRIVIAL_AUTO_CONTRAST:
-        canvas_auto_contrast(c);
-        return c;
-    case TRIVIAL_EQUALIZE:
-        canvas_equalize(c);
-        return c;
-    case TRIVIAL_IDENTITY:
-    case TRIVIAL_OPS:
-        break;
-    }
-    return c;
+    return ops[op].apply((work){.here = c,
+                                .there = {other, c.height, c.width, c.planes},
+                                .from = {c.bytes, c.height, c.width, c.planes, canvas_row(&c)},
+                                .m = m,
+                                .factor = (float)(1.0 + m)});
 }

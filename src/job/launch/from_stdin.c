@@ -14,15 +14,9 @@
 
 extern char **environ;
 
-/* All hosts write to one screen, so each message names its host. */
-static void say_here(void *ctx, const char *text)
-{
-    fprintf(stderr, "cohort: %s: %s\n", (const char *)ctx, text + (strncmp(text, "cohort: ", 8) == 0 ? 8 : 0));
-}
-
 static void note(const char *text)
 {
-    co_say("%s", text);
+    co_notice("%s", text);
 }
 
 /* Sets the job's variables. Defaults for flags (PET_...) that this host's shell may have set are ignored. */
@@ -51,7 +45,7 @@ static void go_there(const char *dir)
         return;
     if (!getcwd(here, sizeof here))
         snprintf(here, sizeof here, "?");
-    co_say("there is no folder %s here: workers start in %s", dir, here);
+    co_notice("there is no folder %s here: workers start in %s", dir, here);
 }
 
 /* A job must not wait for its reader. Sockets cannot be opened a second time for that, so they are made
@@ -140,15 +134,15 @@ int launch_from_stdin(void)
     if (err) {
         status = co_say_error(err);
     } else {
-        co_say_to(say_here, o.host);
+        co_say_host(o.host);
         set_environment(&o);
         go_there(o.cwd);
         block_output(false);
         status = run(&o, p);
         block_output(true);
         plan_free(p);
+        co_say_host(NULL);
         co_ssh_order_fini(&o);
-        co_say_to(NULL, NULL);
     }
     fflush(stderr);
     co_ssh_say_end(STDOUT_FILENO, status);

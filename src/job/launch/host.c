@@ -85,12 +85,12 @@ static co_err invite(const launch_plan *p)
         snprintf(others, sizeof others, "%s%d other hosts", t->min_hosts < t->max_hosts ? "up to " : "",
                  t->max_hosts - 1);
     if (co_addr_is_loopback(&code.at[0]))
-        co_say("cohort: this host has no network: only processes on it can join");
-    co_say("cohort: on %s type `cohort join` and give it this code (it is a secret: whoever has it can "
-           "join):\n\n   "
-           " "
-           "%s\n",
-           others, text);
+        co_notice("this host has no network: only processes on it can join");
+    co_notice("on %s type `cohort join` and give it this code (it is a secret: whoever has it can "
+              "join):\n\n   "
+              " "
+              "%s\n",
+              others, text);
     explicit_bzero(text, sizeof text);
     return CO_OK;
 }
@@ -124,7 +124,7 @@ static int run(launch_args *a)
 
 static void note(const char *text)
 {
-    co_say("cohort: %s", text);
+    co_notice("%s", text);
 }
 
 int co_host_run(int argc, char **argv, int (*help)(const char *command))

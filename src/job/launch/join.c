@@ -13,8 +13,7 @@
 
 #include "base/fs.h"
 #include "roster/code.h"
-
-enum { REACH_S = 20 }; /* the host was listening before it showed the code: no need to wait long */
+#include "job/times_int.h"
 
 /* What may differ from host to host. */
 static const char *const own_flags[] = {"--nproc-per-node",
@@ -186,7 +185,7 @@ static void go_there(const co_job_plan *plan)
     if (!getcwd(here, sizeof here))
         here[0] = '\0';
     co_utf8_clean(there, sizeof there, plan->cwd);
-    co_say("cohort: %.200s runs in %s, which does not exist here: running in %s", plan->host, there, here);
+    co_notice("%.200s runs in %s, which does not exist here: running in %s", plan->host, there, here);
 }
 
 /* Says in one line what will run here: at most 300 bytes, without control characters. The program gets its
@@ -202,9 +201,10 @@ static void announce(const launch_args *a, const launch_plan *p, const co_job_pl
     for (char *at = line; *at; at++)
         *at = *at == '\n' || *at == '\t' ? ' ' : *at;
     int n = p->spec.terms.nproc;
-    co_say("cohort: will run: %s%s (%d worker%s) as part of job %s with host %s; %s", line,
-           s.len >= sizeof line ? " ..." : "", n, n == 1 ? "" : "s", p->spec.terms.run_id, plan->host,
-           p->spec.terms.min_hosts < p->spec.terms.max_hosts ? "Ctrl-C to leave it" : "Ctrl-C ends it for all");
+    co_notice("will run: %s%s (%d worker%s) as part of job %s with host %s; %s", line,
+              s.len >= sizeof line ? " ..." : "", n, n == 1 ? "" : "s", p->spec.terms.run_id, plan->host,
+              p->spec.terms.min_hosts < p->spec.terms.max_hosts ? "Ctrl-C to leave it"
+                                                                : "Ctrl-C ends it for all");
     co_str_fini(&s);
 }
 
@@ -243,7 +243,7 @@ static co_err make_plan(launch_plan *p, const co_job_plan *plan, const co_code *
 
 static void tell(void *ctx, const char *text)
 {
-    co_say("cohort: %s", text);
+    co_notice("%s", text);
 }
 
 static int run(const co_code *code, int argc, char **argv)

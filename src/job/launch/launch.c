@@ -6,7 +6,7 @@
 
 static void note(const char *text)
 {
-    co_say("cohort: %s", text);
+    co_notice("%s", text);
 }
 
 int co_launch_run(int argc, char **argv, int (*help)(const char *command))

@@ -56,8 +56,8 @@ void plan_local_rank(launch_plan *p, const launch_args *a, int at)
     p->spec.local_rank_at = at;
     p->spec.local_rank_flag = found ? found : "--local_rank";
     if (!a->legacy)
-        co_say("cohort: %s defines %s and does not read LOCAL_RANK: it gets %s=N, as from "
-               "torch.distributed.launch"
-               " (--use-env: it does not)",
-               script, found, found);
+        co_notice("%s defines %s and does not read LOCAL_RANK: it gets %s=N, as from "
+                  "torch.distributed.launch"
+                  " (--use-env: it does not)",
+                  script, found, found);
 }

@@ -26,9 +26,8 @@ int launch_run(const launch_plan *p)
     if (err)
         return co_say_error(err);
     if (p->spec.omp_one && !p->spec.hushed)
-        co_say(
-            "cohort: OMP_NUM_THREADS=1 for each worker, so that they do not compete for the CPUs; set it to "
-            "choose");
+        co_notice("OMP_NUM_THREADS=1 for each worker, so that they do not compete for the CPUs; set it to "
+                  "choose");
     err = co_job_run(&p->spec, roster, &status);
     co_roster_close(roster);
     return err ? co_say_error(err) : status;

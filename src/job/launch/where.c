@@ -66,7 +66,7 @@ static co_err set_conf(co_meet *m, const char *text)
         else if (strcmp(key, "is_host") == 0)
             m->role = strchr("1tTyY", value[0]) && value[0] ? CO_MEET_SERVE : CO_MEET_JOIN;
         else if (!passes(key))
-            co_say("cohort: --rdzv-conf: %s has no effect here and is ignored", key);
+            co_notice("--rdzv-conf: %s has no effect here and is ignored", key);
         at += n + (at[n] == ',');
     }
     return CO_OK;
@@ -131,42 +131,43 @@ static co_err stay_local(launch_plan *p, const launch_args *a, int port)
     return CO_OK;
 }
 
-co_err plan_where(launch_plan *p, const launch_args *a)
+/* --node-rank, which is only of use together with --nnodes or a scheduler. */
+static co_err set_host_rank(launch_plan *p, const launch_args *a)
 {
-    co_terms *t = &p->spec.terms;
-    const char *backend = a->backend ? a->backend : "static";
-    int port = 0;
+    co_terms *terms = &p->spec.terms;
+    bool alone = !a->nnodes && !p->place;
 
-    CO_TRY(plan_find_place(p, a));
-    CO_TRY(token_from_env(&p->meet));
-    CO_TRY(flag_one_of("--rdzv-backend", backend, "static|c10d|etcd-v3|etcd|etcd-v2"));
-    if (a->master_port)
-        CO_TRY(flag_whole(&port, "--master-port", a->master_port, 0, 65535));
-    if (a->node_rank && !a->nnodes && !p->place && strcmp(a->node_rank, "0") != 0)
+    if (!a->node_rank)
+        return CO_OK;
+    if (alone && strcmp(a->node_rank, "0") != 0)
         return co_fail(CO_EINPUT,
                        "launch: --node-rank=%s, but there is no --nnodes, so this is a job of one host: "
                        "--nnodes=N on every host says how many there are",
                        a->node_rank);
-    if (a->node_rank)
-        CO_TRY(flag_whole(&t->host_rank, "--node-rank", a->node_rank, 0, t->max_hosts - 1));
-    if (a->node_rank && !a->nnodes && !p->place)
-        co_say(
-            "cohort: --node-rank=0 without --nnodes: a job of this host alone; --nnodes=N if there are more");
-    if (a->standalone && t->max_hosts > 1)
-        return co_fail(CO_EINPUT, "launch: --standalone is one host, --nnodes=%s is not: leave one of them out",
-                       a->nnodes);
-    p->local = a->standalone || (t->max_hosts == 1 && !a->endpoint && !wants_etcd(a));
-    if (p->local)
-        return stay_local(p, a, port);
-    snprintf(t->run_id, sizeof t->run_id, "%s", a->rdzv_id ? a->rdzv_id : "none");
-    t->host_rank = strcmp(backend, "static") == 0 && !a->endpoint ? t->host_rank
-                   : a->node_rank                                 ? t->host_rank
-                                                                  : -1;
-    if (p->place) {
-        t->host_rank = p->place->seat;
-        if (!a->rdzv_id && *p->place->run_id)
-            snprintf(t->run_id, sizeof t->run_id, "%s", p->place->run_id);
-    } else if (!a->endpoint && !a->master_addr && !wants_etcd(a))
+    CO_TRY(flag_whole(&terms->host_rank, "--node-rank", a->node_rank, 0, terms->max_hosts - 1));
+    if (alone)
+        co_notice("--node-rank=0 without --nnodes: a job of this host alone; --nnodes=N if there are more");
+    return CO_OK;
+}
+
+/* The run id and this host's rank in a job of several hosts. Ranks are given out by the roster (-1), unless
+ * the flags or the scheduler number the hosts. */
+static void set_seat(launch_plan *p, const launch_args *a, const char *backend)
+{
+    co_terms *terms = &p->spec.terms;
+    bool numbered = a->node_rank || (strcmp(backend, "static") == 0 && !a->endpoint);
+    const char *id = a->rdzv_id ? a->rdzv_id : p->place && *p->place->run_id ? p->place->run_id : "none";
+
+    snprintf(terms->run_id, sizeof terms->run_id, "%s", id);
+    if (p->place)
+        terms->host_rank = p->place->seat;
+    else if (!numbered)
+        terms->host_rank = -1;
+}
+
+static co_err set_meeting(launch_plan *p, const launch_args *a)
+{
+    if (!p->place && !a->endpoint && !a->master_addr && !wants_etcd(a))
         return co_fail(
             CO_EINPUT,
             "launch: --nnodes=%s needs a place where the hosts meet: --rdzv-endpoint=HOST:29400 on all of "
@@ -183,4 +184,26 @@ co_err plan_where(launch_plan *p, const launch_args *a)
         return CO_OK; /* plan_where_place does the rest */
     return a->endpoint ? add_port(&p->meet, a->endpoint, "29400")
                        : add_port(&p->meet, a->master_addr, a->master_port ? a->master_port : "29500");
+}
+
+co_err plan_where(launch_plan *p, const launch_args *a)
+{
+    int port = 0;
+    const char *backend = a->backend ? a->backend : "static";
+
+    CO_TRY(plan_find_place(p, a));
+    CO_TRY(token_from_env(&p->meet));
+    CO_TRY(flag_one_of("--rdzv-backend", backend, "static|c10d|etcd-v3|etcd|etcd-v2"));
+    if (a->master_port)
+        CO_TRY(flag_whole(&port, "--master-port", a->master_port, 0, 65535));
+    CO_TRY(set_host_rank(p, a));
+    int most = p->spec.terms.max_hosts;
+    if (a->standalone && most > 1)
+        return co_fail(CO_EINPUT, "launch: --standalone is one host, --nnodes=%s is not: leave one of them out",
+                       a->nnodes);
+    p->local = a->standalone || (most == 1 && !a->endpoint && !wants_etcd(a));
+    if (p->local)
+        return stay_local(p, a, port);
+    set_seat(p, a, backend);
+    return set_meeting(p, a);
 }

@@ -49,9 +49,8 @@ co_err plan_where_etcd(launch_plan *p, const launch_args *a)
         return co_fail(CO_EINPUT, "launch: --rdzv-backend=%s needs --rdzv-id=NAME: etcd tells jobs apart by it",
                        a->backend);
     if (strcmp(a->backend, "etcd-v3") != 0)
-        co_say(
-            "cohort: --rdzv-backend=%s is taken for etcd-v3: etcd is spoken to through version 3 of its API",
-            a->backend);
+        co_notice("--rdzv-backend=%s is taken for etcd-v3: etcd is spoken to through version 3 of its API",
+                  a->backend);
     if (protocol)
         CO_TRY(flag_one_of("--rdzv-conf protocol", protocol, "http|https"));
     if (lease)

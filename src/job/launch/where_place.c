@@ -11,7 +11,7 @@
 
 static void tell(const char *text)
 {
-    co_say("cohort: %s", text);
+    co_notice("%s", text);
 }
 
 /* In a batch script or an interactive shell of Slurm, srun starts the same command line on each node. */
@@ -36,8 +36,8 @@ static co_err go_into_step(const co_place *place, const launch_args *a, co_pool 
         argv[n++] = a->line[i];
     for (int i = 0; i < n; i++)
         co_str_addf(&typed, " %s", argv[i]);
-    co_say("cohort: %s has %d nodes and this is not a step of it; starting one:%s", place->name, place->nodes,
-           co_str_text(&typed));
+    co_notice("%s has %d nodes and this is not a step of it; starting one:%s", place->name, place->nodes,
+              co_str_text(&typed));
     signal(SIGPIPE, SIG_DFL); /* srun is to have the defaults */
     signal(SIGXFSZ, SIG_DFL);
     execvp(argv[0], (char *const *)argv);

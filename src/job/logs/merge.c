@@ -13,10 +13,10 @@
 
 #include "base/clock.h"
 #include "base/fs.h"
+#include "job/times_int.h"
 
 #define HOLD_NS 200000000u
-#define LOOK_NS 1000000000u
-enum { PAUSE_MS = 50, NEWEST_MOST = 1024 };
+enum { NEWEST_MOST = 1024 };
 
 struct co_logs {
     co_logs_spec spec;
@@ -215,10 +215,10 @@ co_err co_logs_next(co_logs *l, co_log_line *line)
         log_source *s = next_source(l);
         if (!s) {
             line->text = NULL;
-            if (l->spec.follow && co_now_ns() - l->looked_ns > LOOK_NS)
+            if (l->spec.follow && co_now_ns() - l->looked_ns > FOLLOW_LOOK_MS * UINT64_C(1000000))
                 return look_again(l);
             if (l->spec.follow && !co_logs_over(l))
-                poll(NULL, 0, PAUSE_MS);
+                poll(NULL, 0, FOLLOW_TURN_MS);
             return CO_OK;
         }
         s->pending = false;

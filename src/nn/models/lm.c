@@ -33,6 +33,7 @@ static co_err check(const void *cfg, const co_io *io)
     const struct lm_cfg *c = cfg;
     char text[96];
 
+    CO_TRY(check_is_not_ratings("lm", io));
     if (io->task != CO_TASK_LM)
         return co_fail(CO_EINPUT,
                        "model=lm needs text; the data has numbers %s; try model=linear or model=mlp%s",

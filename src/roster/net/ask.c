@@ -152,7 +152,7 @@ void co_ask_close(co_ask *ask, const char *why)
         !frame_send(ask->conn, FRAME_LEAVE, 0, 0,
                     json_pack("{si so}", "status", 2, "text", co_json_string(why))))
         while (co_conn_unsent(ask->conn) && co_now_ns() < soon.until_ns && !co_conn_work(ask->conn))
-            poll(NULL, 0, 5);
+            poll(NULL, 0, FAREWELL_TURN_MS);
     co_conn_free(ask->conn);
     co_tls_free(ask->tls);
     co_free(ask);

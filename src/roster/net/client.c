@@ -119,58 +119,104 @@ static co_err take_round(co_round *r, const client *cl, const json_t *body)
     return CO_OK;
 }
 
+/* ---- frames: each function acts on one type and fills in the event for the agent, if there is one ---- */
+static co_err hear_welcome(client *cl, const co_frame *frame, const json_t *body, co_roster_event *ev)
+{
+    char at[CO_HOST_NAME], name[CO_HOST_NAME];
+
+    (void)frame, (void)ev;
+    snprintf(at, sizeof at, "%.200s", cl->server);
+    field_text(name, sizeof name, body, "host");
+    snprintf(cl->server, sizeof cl->server, *at ? "%.255s (%.200s)" : "%.255s", name, at);
+    cl->logs = field_int(body, "logs", 0, 1, 0);
+    return CO_OK;
+}
+
+static co_err hear_refused(client *cl, const co_frame *frame, const json_t *body, co_roster_event *ev)
+{
+    bool over = field_int(body, "over", 0, 1, 0);
+
+    (void)frame;
+    end(cl);
+    cl->report->refused(cl->ctx, cl->report->lost && over ? CO_EPEER : CO_EINPUT, ev->text);
+    return CO_OK;
+}
+
+static co_err hear_ping(client *cl, const co_frame *frame, const json_t *body, co_roster_event *ev)
+{
+    (void)frame, (void)ev;
+    answer_ping(cl, body);
+    return CO_OK;
+}
+
+static co_err hear_talk(client *cl, const co_frame *frame, const json_t *body, co_roster_event *ev)
+{
+    (void)cl, (void)frame, (void)body;
+    ev->kind = CO_ROSTER_TALK;
+    return CO_OK;
+}
+
+static co_err hear_pick(client *cl, const co_frame *frame, const json_t *body, co_roster_event *ev)
+{
+    (void)body, (void)ev;
+    cl->view = frame->view;
+    name_port(cl);
+    return CO_OK;
+}
+
+static co_err hear_begin(client *cl, const co_frame *frame, const json_t *body, co_roster_event *ev)
+{
+    CO_TRY(take_round(&ev->round, cl, body));
+    cl->view = frame->view;
+    ev->kind = CO_ROSTER_BEGIN;
+    cl->past = (past){.number = frame->view, .restarts = ev->round.restarts, .hosts = ev->round.hosts};
+    cl->agent = CLIENT_RUNS;
+    return CO_OK;
+}
+
+static co_err hear_stop(client *cl, const co_frame *frame, const json_t *body, co_roster_event *ev)
+{
+    (void)frame;
+    ev->kind = CO_ROSTER_STOP;
+    take_cause(ev, body);
+    cl->past.has_cause = ev->has_cause;
+    cl->past.cause = ev->cause;
+    cl->agent = CLIENT_STOPS;
+    return CO_OK;
+}
+
+static co_err hear_over(client *cl, const co_frame *frame, const json_t *body, co_roster_event *ev)
+{
+    co_leave how;
+
+    (void)frame;
+    leave_unpack(&how, body);
+    *ev = leave_event(&how);
+    take_cause(ev, body);
+    if (!cl->logs)
+        end(cl);
+    cl->over = true;
+    return CO_OK;
+}
+
+static const struct {
+    frame_type type;
+    co_err (*hear)(client *cl, const co_frame *frame, const json_t *body, co_roster_event *ev);
+} frames[] = {
+    {FRAME_WELCOME, hear_welcome}, {FRAME_REFUSED, hear_refused}, {FRAME_PING, hear_ping},
+    {FRAME_TALK, hear_talk},       {FRAME_PICK, hear_pick},       {FRAME_BEGIN, hear_begin},
+    {FRAME_STOP, hear_stop},       {FRAME_OVER, hear_over},
+};
+
+/* Frames of other types are not for a client and are ignored. */
 static co_err act(client *cl, const co_frame *frame, const json_t *body)
 {
     co_roster_event ev = {.kind = CO_ROSTER_NOTHING};
-    char at[CO_HOST_NAME], name[CO_HOST_NAME];
-    co_leave how;
 
     field_text(ev.text, sizeof ev.text, body, "text");
-    switch (frame->type) {
-    case FRAME_WELCOME:
-        snprintf(at, sizeof at, "%.200s", cl->server);
-        field_text(name, sizeof name, body, "host");
-        snprintf(cl->server, sizeof cl->server, *at ? "%.255s (%.200s)" : "%.255s", name, at);
-        cl->logs = field_int(body, "logs", 0, 1, 0);
-        break;
-    case FRAME_REFUSED:
-        end(cl);
-        cl->report->refused(
-            cl->ctx, cl->report->lost && field_int(body, "over", 0, 1, 0) ? CO_EPEER : CO_EINPUT, ev.text);
-        return CO_OK;
-    case FRAME_PING:
-        answer_ping(cl, body);
-        break;
-    case FRAME_TALK:
-        ev.kind = CO_ROSTER_TALK;
-        break;
-    case FRAME_PICK:
-        cl->view = frame->view;
-        name_port(cl);
-        break;
-    case FRAME_BEGIN:
-        CO_TRY(take_round(&ev.round, cl, body));
-        cl->view = frame->view;
-        ev.kind = CO_ROSTER_BEGIN;
-        cl->past = (past){.number = frame->view, .restarts = ev.round.restarts, .hosts = ev.round.hosts};
-        cl->agent = CLIENT_RUNS;
-        break;
-    case FRAME_STOP:
-        ev.kind = CO_ROSTER_STOP;
-        take_cause(&ev, body);
-        cl->past.has_cause = ev.has_cause;
-        cl->past.cause = ev.cause;
-        cl->agent = CLIENT_STOPS;
-        break;
-    case FRAME_OVER:
-        leave_unpack(&how, body);
-        ev = leave_event(&how);
-        take_cause(&ev, body);
-        if (!cl->logs)
-            end(cl);
-        cl->over = true;
-        break;
-    }
+    for (size_t i = 0; i < CO_COUNT(frames); i++)
+        if (frames[i].type == frame->type)
+            CO_TRY(frames[i].hear(cl, frame, body, &ev));
     if (ev.kind != CO_ROSTER_NOTHING)
         cl->report->event(cl->ctx, &ev);
     return CO_OK;

@@ -88,17 +88,12 @@ static const char *listen_address(const co_endpoint *at, const co_meet *where)
 /* Whether the program that has the port may be another launcher of this job on this host. */
 static bool holder_is_cohort(int port)
 {
-    char link[64], theirs[512] = "", ours[512] = "";
     co_holder who;
 
     if (!co_net_holder(&who, port))
         return false;
-    if (!who.pid || strstr(who.command, "cohort")) /* pid 0: another user's; it may be */
-        return true;
-    snprintf(link, sizeof link, "/proc/%d/exe", who.pid);
-    ssize_t a = readlink(link, theirs, sizeof theirs - 1),
-            b = readlink("/proc/self/exe", ours, sizeof ours - 1);
-    return a > 0 && a == b && strcmp(theirs, ours) == 0;
+    /* pid 0: another user's; it may be */
+    return !who.pid || who.same_program || strstr(who.command, "cohort");
 }
 
 static co_err take_port(role *my, const co_meet *where, bool may_join)

@@ -1,0 +1,43 @@
+/* deal.h -- which leaves are whose: the members of a view, and the contiguous run of leaves of each.
+ *
+ * A deal lies in the arena. It changes only while the gate of the open unit is shut (train/gate_int.h), and a
+ * new turn begins with it, so every rank reads it once per turn.
+ */
+#ifndef CO_COMM_DEAL_H
+#define CO_COMM_DEAL_H
+
+#include <stdint.h>
+
+#include "comm/tree.h"
+
+enum { CO_MAX_HOSTS = 64 };
+
+typedef struct co_deal {
+    uint32_t view;                  /* from 1 */
+    int32_t hosts;                  /* members */
+    int32_t me;                     /* this host's place among them */
+    uint64_t whole;                 /* bits: members that hold the whole state; the others are being fed */
+    int16_t from[CO_MAX_HOSTS + 1]; /* member h has leaves [from[h], from[h + 1]); none: a spare */
+    uint8_t id[CO_MAX_HOSTS];       /* the members' places in the run: their addresses on a link */
+} co_deal;
+
+/* One host with all leaves. */
+co_deal co_deal_alone(int slices);
+/* A run of leaves for each member in proportion to its weight (all zero weights: equal ones; weight 0 among
+ * others: a spare). With equal weights the borders are as even as they can be. */
+void co_deal_leaves(co_deal *d, int slices, const int *weight);
+
+/* The fewest aligned subtrees that cover member h's leaves: what it sends for each chunk. Subtrees without
+ * samples are left out. At most 2 * CO_MAX_LEVELS. */
+typedef struct co_piece {
+    int16_t level, index;
+} co_piece;
+int co_deal_pieces(const co_deal *d, const co_cut *cut, int h, co_piece out[2 * CO_MAX_LEVELS]);
+
+/* The member that adds up chunk c. Equal shares in runs of neighbouring chunks. */
+static inline int co_deal_owner(const co_deal *d, size_t c, size_t chunks)
+{
+    return (int)(c * (size_t)d->hosts / chunks);
+}
+
+#endif

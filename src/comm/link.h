@@ -1,0 +1,77 @@
+/* link.h -- moves bytes between the hosts of a run, for the carrier alone. One row per transport.
+ *
+ * A receive is posted before its bytes come, so they land where they belong. A send's bytes stay as they are
+ * until it is reported as done. Every message carries a tag; a receive takes the message with the same tag from
+ * the same host.
+ *
+ *     co_link_post(link, from, &tag, to, len);
+ *     co_link_send(link, to, &tag, bytes, len);
+ *     co_link_turn(link, 0);                    // reports what is done, through link->done
+ *     co_link_cut(link, view);                  // nothing of earlier views can land any more
+ *
+ * Rows: `self` (several hosts in one process, for tests: link_self.h). `tcp` and `mpi` follow.
+ */
+#ifndef CO_COMM_LINK_H
+#define CO_COMM_LINK_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "base/err.h"
+
+typedef enum {
+    CO_MSG_PIECE, /* a piece of a chunk, to the chunk's owner; node: its place in the sender's list of pieces */
+    CO_MSG_SUM,   /* the sum of a chunk, from its owner */
+    CO_MSG_STATS, /* a host's statistics and wishes of a unit */
+    CO_MSG_GIVEN, /* the sum of a chunk of a unit that the receiver missed, from a donor */
+    CO_MSG_NEWS,  /* what a donor knows besides: statistics and wishes of all, control words */
+    CO_MSG_FED    /* the state of a chunk, for a newcomer; node: its part (weights, moments) */
+} co_msg;
+
+typedef struct co_tag {
+    uint32_t view, unit;
+    uint16_t kind; /* co_msg */
+    uint16_t node;
+    uint32_t chunk;
+} co_tag;
+
+typedef struct co_link co_link;
+
+typedef struct co_link_ops {
+    const char *name;
+    co_err (*post)(co_link *link, int from, const co_tag *tag, void *to, size_t len);
+    co_err (*send)(co_link *link, int to, const co_tag *tag, const void *bytes, size_t len);
+    co_err (*turn)(co_link *link, int timeout_ms);
+    void (*cut)(co_link *link, uint32_t view);
+} co_link_ops;
+
+struct co_link {
+    const co_link_ops *ops;
+    int me; /* this host's address; hosts are addressed by their place in the run (co_deal.id) */
+    /* Reports, from within turn: a receive from, or a send to, `peer` is done. */
+    void (*done)(void *ctx, bool sent, int peer, const co_tag *tag);
+    void *ctx;
+};
+
+static inline co_err co_link_post(co_link *l, int from, const co_tag *tag, void *to, size_t len)
+{
+    return l->ops->post(l, from, tag, to, len);
+}
+static inline co_err co_link_send(co_link *l, int to, const co_tag *tag, const void *bytes, size_t len)
+{
+    return l->ops->send(l, to, tag, bytes, len);
+}
+static inline co_err co_link_turn(co_link *l, int timeout_ms)
+{
+    return l->ops->turn(l, timeout_ms);
+}
+/* Cancels all posted receives and all sends of views before `view`: their memory is the caller's again, and
+ * whatever of theirs comes later is dropped. */
+static inline void co_link_cut(co_link *l, uint32_t view)
+{
+    l->ops->cut(l, view);
+}
+bool co_tag_same(const co_tag *a, const co_tag *b);
+
+#endif

@@ -1,0 +1,36 @@
+/* view.h -- what a change of the members decides: a pure function of where everybody stands.
+ *
+ * Before a change every member freezes its gate and says where it stands: the unit in progress, and whether its
+ * gate is READY. Such a member, or one that is past a unit, holds all that the unit needs. Let m be the last unit
+ * that anybody holds. Members that do not hold m are frozen at m, and are given it by one that does. If nobody
+ * holds the unit in progress, it is computed again, as a new turn with the new deal.
+ *
+ * Positions differ by one unit at most, because a unit becomes READY only with a part of everybody.
+ */
+#ifndef CO_COMM_VIEW_H
+#define CO_COMM_VIEW_H
+
+#include "comm/deal.h"
+
+typedef struct co_position {
+    uint32_t unit; /* in progress, or the one at which the run has ended */
+    bool ready;    /* its gate */
+    bool ended;    /* this member has stopped, ended or failed: it only gives */
+    bool whole;    /* it holds the whole state; else it is being fed */
+    bool fresh;    /* it has no state, and no position */
+} co_position;
+
+typedef struct co_view {
+    co_deal deal;                /* `me` is each member's own */
+    uint32_t held;               /* m: after the change everybody holds it */
+    int8_t giver[CO_MAX_HOSTS];  /* by member: who gives it m; -1: it holds m */
+    int8_t feeder[CO_MAX_HOSTS]; /* by member: who feeds it; -1: it is whole */
+    bool stops;                  /* a member left an evaluation: the others leave it too */
+} co_view;
+
+/* `weight`: how many leaves each member gets, in proportion; members that are not whole get none. CO_EFAIL if no
+ * member is whole. */
+co_err co_view_decide(co_view *view, uint32_t number, int hosts, const uint8_t *id, const co_position *at,
+                      const int *weight, int slices);
+
+#endif

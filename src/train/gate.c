@@ -1,0 +1,111 @@
+/* gate.c -- turns, wishes, and the gate that a step passes before any parameter is touched. See control_int.h. */
+#include "train/rank_int.h"
+
+static uint64_t pc_now(const struct rank *rank)
+{
+    return atomic_load_explicit(&rank->regions->ctl->pc, memory_order_acquire);
+}
+
+co_who turn_of(const struct rank *rank)
+{
+    return (co_who){.unit = rank->turn, .slot = rank->who.slot, .inc = rank->who.inc};
+}
+
+bool turn_is_over(const struct rank *rank)
+{
+    return (pc_now(rank) ^ rank->pc) >> 8 != 0;
+}
+
+void follow_deal(struct rank *rank)
+{
+    const co_plan *plan = rank->plan;
+    const co_deal *deal = rank->regions->deal;
+    uint32_t number = 1 + pc_redeals(rank->pc);
+
+    if (rank->dealt == number)
+        return;
+    rank->dealt = number;
+    for (int cut = 0; cut < CUTS; cut++)
+        co_tree_deal(&rank->tree[cut], &plan->cut[cut], deal->from[deal->me], deal->from[deal->me + 1]);
+    if (rank->jobs)
+        jobs_dealt(rank);
+}
+
+/* --- wishes --------------------------------------------------------------------------------------------- */
+void latch_wish(struct rank *rank, uint64_t more)
+{
+    control *ctl = rank->regions->ctl;
+    _Atomic uint64_t *mine = &ctl->wish[rank->regions->deal->me];
+    uint64_t old = atomic_load_explicit(mine, memory_order_acquire), bits = more;
+
+    if (atomic_load_explicit(&ctl->stop_request, memory_order_relaxed))
+        bits |= WISH_STOP;
+    if (atomic_load_explicit(&ctl->time_is_up, memory_order_relaxed))
+        bits |= WISH_TIME_IS_UP;
+    while (old >> 8 < rank->turn) /* else another rank fixed it */
+        if (atomic_compare_exchange_weak(mine, &old, (uint64_t)rank->turn << 8 | bits))
+            return;
+}
+
+bool all_wished(const struct rank *rank)
+{
+    for (int h = 0; h < rank->regions->deal->hosts; h++)
+        if (atomic_load_explicit(&rank->regions->ctl->wish[h], memory_order_acquire) >> 8 < rank->turn)
+            return false;
+    return true;
+}
+
+uint64_t wishes(const struct rank *rank)
+{
+    uint64_t all = 0;
+
+    for (int h = 0; h < rank->regions->deal->hosts; h++) {
+        uint64_t word = atomic_load_explicit(&rank->regions->ctl->wish[h], memory_order_acquire);
+        all |= word >> 8 == rank->turn ? word & 0xff : 0;
+    }
+    return all;
+}
+
+uint64_t settled(const struct rank *rank)
+{
+    uint64_t word =
+        atomic_load_explicit(&rank->regions->ctl->settled[rank->who.unit & 1], memory_order_acquire);
+
+    return word >> 8 == rank->who.unit ? word & 0xff : 0;
+}
+
+/* --- the gate ------------------------------------------------------------------------------------------- */
+static bool gate_moves(struct rank *rank, int64_t unused)
+{
+    (void)unused;
+    return !(pc_now(rank) & PC_FROZEN);
+}
+
+void wait_at_gate(struct rank *rank)
+{
+    wait_for(rank, gate_moves, 0, CO_PHASE_WAIT);
+}
+
+bool pass_gate(struct rank *rank)
+{
+    control *ctl = rank->regions->ctl;
+
+    for (;;) {
+        uint64_t pc = pc_now(rank);
+        if ((pc ^ rank->pc) >> 8)
+            return false;
+        if (pc & PC_READY)
+            return true;
+        if (pc & PC_FROZEN) {
+            wait_at_gate(rank);
+            continue;
+        }
+        /* Every rank stores the same word: all wishes of this turn are here. */
+        atomic_store_explicit(&ctl->settled[rank->who.unit & 1], (uint64_t)rank->who.unit << 8 | wishes(rank),
+                              memory_order_relaxed);
+        fault_point(rank, CO_FAULT_NONE);
+        if (atomic_compare_exchange_strong_explicit(&ctl->pc, &pc, pc | PC_READY, memory_order_acq_rel,
+                                                    memory_order_acquire))
+            co_event_ring(&ctl->event);
+    }
+}

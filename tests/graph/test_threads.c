@@ -1,0 +1,113 @@
+/* An executor with a team: the same bits for any number of threads, and small calls are left alone. */
+#include <string.h>
+
+#include "graph/graph_int.h"
+#include "graph/rig.h"
+#include "harness.h"
+
+static void same_run(const rig *a, const rig *b, const char *what)
+{
+    CHECK(memcmp(a->b.leaf, b->b.leaf, a->leaf_len) == 0, "%s: other gradients", what);
+    CHECK(memcmp(a->stat, b->stat, sizeof a->stat) == 0, "%s: other statistics", what);
+    CHECK(memcmp(a->b.output, b->b.output, co_exec_info_of(a->e)->output_bytes) == 0, "%s: other output", what);
+}
+
+static void any_team_agrees(const char *level, bool training)
+{
+    static const int sizes[] = {2, 3, 5};
+    co_graph *g = rig_net(training);
+    rig one;
+    char what[64];
+
+    rig_open(&one, g, rig_kernels(level));
+    rig_fill(&one, 9);
+    rig_run(&one);
+    CHECK(co_exec_info_of(one.e)->split_calls == 0, "one thread divides nothing");
+    for (size_t t = 0; t < CO_COUNT(sizes); t++) {
+        rig many;
+        snprintf(what, sizeof what, "%s, %d threads", level, sizes[t]);
+        rig_open_team(&many, g, rig_kernels(level), sizes[t], 1);
+        const co_exec_info *info = co_exec_info_of(many.e);
+        CHECK(one.k->space ? info->split_calls == 0 : info->split_calls > info->calls / 2,
+              "%s: %d of %d calls are divided", what, info->split_calls, info->calls);
+        CHECK(info->work_bytes >= co_exec_info_of(one.e)->work_bytes, "%s: scratch for one thread", what);
+        rig_fill(&many, 9);
+        for (int round = 0; round < 3; round++) {
+            rig_poison(&many, 0xff);
+            rig_run(&many);
+            same_run(&one, &many, what);
+        }
+        rig_close(&many);
+    }
+    rig_close(&one);
+    co_graph_free(g);
+}
+
+TEST(an_executor_gives_the_same_bits_with_any_team_tsan)
+{
+    any_team_agrees("auto", true);
+    any_team_agrees("ref", true);
+    any_team_agrees("auto", false);
+}
+
+TEST(a_memory_space_is_computed_in_by_one_thread)
+{
+    any_team_agrees("far", true);
+}
+
+/* [n,n] x [n,n], and the sum of the result. */
+static co_graph *product(int64_t n)
+{
+    co_graph *g;
+
+    CHECK_OK(co_graph_new(&g, false));
+    co_node *x = co_input(g, "x", CO_F32, CO_SHAPE(n, n));
+    co_node *y = co_matmul(g, x, x, false, false);
+    co_graph_stat(g, 0, co_sum_all(g, y));
+    co_graph_output(g, y);
+    return g;
+}
+
+TEST(a_call_is_divided_by_its_size_and_a_single_number_never)
+{
+    static const struct {
+        int64_t n;
+        int threads, divided;
+    } rows[] = {{8, 4, 1}, {64, 2, 2}, {64, 4, 4}, {256, 64, 64}, {256, 1, 1}};
+
+    for (size_t i = 0; i < CO_COUNT(rows); i++) {
+        co_graph *g = product(rows[i].n);
+        co_exec *e;
+        CHECK_OK(co_exec_new_team(&e, g, rig_kernels("auto"), rows[i].threads, 0));
+        CHECK(e->info.calls == 2 && e->call[0].threads == rows[i].divided && e->call[1].threads == 1,
+              "%lld x %lld for %d threads: %d and %d", (long long)rows[i].n, (long long)rows[i].n,
+              rows[i].threads, e->call[0].threads, e->call[1].threads);
+        co_exec_free(e);
+        co_graph_free(g);
+    }
+}
+
+/* A team may be larger or smaller than the executor was made for. */
+TEST(an_executor_runs_with_a_team_of_another_size)
+{
+    co_graph *g = rig_net(true);
+    rig one, many;
+
+    rig_open(&one, g, rig_kernels("auto"));
+    rig_open_team(&many, g, rig_kernels("auto"), 4, 1);
+    rig_fill(&one, 9);
+    rig_fill(&many, 9);
+    rig_run(&one);
+    co_team *four = many.b.team;
+    many.b.team = NULL;
+    rig_run(&many);
+    same_run(&one, &many, "no team");
+    one.b.team = four;
+    rig_run(&one);
+    one.b.team = NULL;
+    many.b.team = four;
+    same_run(&one, &many, "a team for an executor of one thread");
+    rig_close(&many);
+    rig_close(&one);
+    co_graph_free(g);
+}
