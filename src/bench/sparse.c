@@ -91,8 +91,8 @@ static void count_both(arms *a)
 {
     char program[4200], dir[4096];
 
-    snprintf(dir, sizeof dir, "%s", self());
-    char *slash = strrchr(dir, '/');
+    ssize_t n = readlink(self(), dir, sizeof dir - 1);
+    char *slash = n > 0 ? memrchr(dir, '/', (size_t)n) : NULL;
     if (!slash)
         return;
     *slash = 0;
