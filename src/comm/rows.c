@@ -1,8 +1,8 @@
 /* rows.c -- sums of row-sparse gradients.
  *
  * All rows of all parts become keys (row number, part, place). The parts are sorted, so their keys are merged
- * pair by pair. Then each run of equal row numbers is one row of the sum. The tree of a run splits at the highest bit in which its
- * leaves differ:
+ * pair by pair. Then each run of equal row numbers is one row of the sum. The tree of a run splits at the
+ * highest bit in which its leaves differ:
  *
  *     leaves 1, 4, 6 of 8:   1 | 4 6  ->  1 + (4 + 6)
  *
