@@ -37,6 +37,7 @@ co_err co_view_decide(co_view *view, uint32_t number, int hosts, const uint8_t *
         view->giver[h] = (int8_t)(!at[h].fresh && held_by(&at[h]) < view->held ? giver : -1);
         view->feeder[h] = (int8_t)(works ? -1 : giver);
         view->stops = view->stops || (at[h].ended && at[h].unit == view->held + 1);
+        view->fed[h] = at[h].fresh ? 0 : at[h].fed;
         share[h] = works ? weight[h] : 0;
         any += share[h];
     }

@@ -18,6 +18,7 @@ typedef struct co_position {
     bool ended;    /* this member has stopped, ended or failed: it only gives */
     bool whole;    /* it holds the whole state; else it is being fed */
     bool fresh;    /* it has no state, and no position */
+    uint32_t fed;  /* chunks of the state that it holds, if it is not whole */
 } co_position;
 
 typedef struct co_view {
@@ -25,6 +26,7 @@ typedef struct co_view {
     uint32_t held;               /* m: after the change everybody holds it */
     int8_t giver[CO_MAX_HOSTS];  /* by member: who gives it m; -1: it holds m */
     int8_t feeder[CO_MAX_HOSTS]; /* by member: who feeds it; -1: it is whole */
+    uint32_t fed[CO_MAX_HOSTS];  /* by member: chunks that it holds */
     bool stops;                  /* a member left an evaluation: the others leave it too */
 } co_view;
 

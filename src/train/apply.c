@@ -186,7 +186,7 @@ static void update(struct rank *rank, size_t c, int64_t step, const decision *de
 /* A newcomer applies only to the chunks that it has been given, each from its unit on. */
 static bool holds(const struct rank *rank, size_t c)
 {
-    const co_deal *deal = rank->regions->deal;
+    const co_deal *deal = &rank->deal;
 
     if (deal->whole >> deal->me & 1)
         return true;
