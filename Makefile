@@ -1,5 +1,5 @@
 # make            build/cohort                         make test        all tests, under 3 minutes
-# make demo       set up, build, train digits          make check       test + layers, format, warnings, sanitizers, clang
+# make demo       set up, build, train digits          make check       test + layers, format, model, warnings, sanitizers, clang
 # make bench      the measurements, as JSON            make check-long  campaigns of kills and fuzzing
 # make fmt        clang-format 14                      make install     PREFIX=/usr/local; make uninstall
 # V=release|clang|asan|tsan chooses the variant; everything of a variant lives under build/$(V)/. VERBOSE=1: whole commands.
@@ -49,7 +49,7 @@ COHORT := $(if $(filter release,$(V)),build/cohort,$(B)/cohort)
 say = $(if $(VERBOSE),,@echo '$(1) $(2)';)
 TESTS  := $(B)/tests
 
-.PHONY: all setup demo test tests check check-long bench fmt install uninstall clean layers format warnings fuzz
+.PHONY: all setup demo test tests check check-long bench fmt install uninstall clean layers format warnings fuzz model
 all: $(COHORT)
 
 setup:
@@ -117,9 +117,13 @@ format:
 warnings:
 	$(MAKE) --no-print-directory -j$(JOBS) CI=1 B=build/werror/$(V) COHORT=build/werror/$(V)/cohort all tests
 	$(MAKE) --no-print-directory -j$(JOBS) CI=1 V=clang all tests
+# The protocol of the step over several hosts, checked with spin (docs/model).
+model:
+	@tools/setup spin
+	tools/model
 check:
 	@tools/setup clang clang-format libclang-rt-14-dev strace iproute2 $$(tools/daemons)
-	@$(MAKE) --no-print-directory layers format warnings test
+	@$(MAKE) --no-print-directory layers format model warnings test
 	$(MAKE) --no-print-directory -j$(JOBS) V=asan all tests && build/asan/tests
 	$(MAKE) --no-print-directory -j$(JOBS) V=tsan all tests && build/tsan/tests -k tsan
 	$(MAKE) --no-print-directory -j$(JOBS) V=clang all tests && build/clang/tests

@@ -20,6 +20,8 @@ static const bench benches[] = {
     {"kills", "recovery from SIGKILLs at random and in each phase; --kills N", bench_kills},
     {"start", "time from the command to the end of the first step, digits/mlp with 2 ranks", bench_start},
     {"scaling", "speed of two ranks relative to one, digits/cnn with batch 512", bench_scaling},
+    {"threads", "resnet18 with one rank: several threads relative to one; --threads N, --rounds N, --steps N",
+     bench_threads},
     {"vs-torch",
      "the same training in PyTorch, in turn: samples/s, memory, start; --task resnet18 --rounds N --python P",
      bench_versus},

@@ -113,7 +113,7 @@ static co_held *left_sibling(co_fold *fold, const co_cut *cut, co_held *node, in
     return NULL;
 }
 
-void co_fold_make(co_fold *fold, const co_cut *cut, int from, int to, bool direct)
+void co_fold_make(co_fold *fold, const co_cut *cut, int from, int to)
 {
     struct buffers b = {0};
 
@@ -121,7 +121,7 @@ void co_fold_make(co_fold *fold, const co_cut *cut, int from, int to, bool direc
     for (int leaf = from; leaf < to;) {
         co_held node = {0, (int16_t)leaf, -1}, *left = NULL;
         if (!no_samples(cut, leaf, leaf + 1)) {
-            left = direct ? left_sibling(fold, cut, &node, to) : NULL;
+            left = left_sibling(fold, cut, &node, to);
             int dst = left ? left->buffer : take(&b);
             fold->op[fold->n_ops++] = (co_fold_op){(int16_t)leaf, (int16_t)dst, -1, left != NULL};
             node.buffer = (int16_t)dst;
@@ -146,7 +146,7 @@ co_err co_tree_init(co_tree *t, int slots)
     return t->fold ? CO_OK : CO_ENOMEM;
 }
 
-void co_tree_deal(co_tree *t, const co_cut *cut, int from, int to, bool direct)
+void co_tree_deal(co_tree *t, const co_cut *cut, int from, int to)
 {
     int n = to - from;
 
@@ -154,7 +154,7 @@ void co_tree_deal(co_tree *t, const co_cut *cut, int from, int to, bool direct)
     t->slices = cut->slices;
     t->cut = *cut;
     for (int r = 0; r < t->slots; r++)
-        co_fold_make(&t->fold[r], cut, from + r * n / t->slots, from + (r + 1) * n / t->slots, direct);
+        co_fold_make(&t->fold[r], cut, from + r * n / t->slots, from + (r + 1) * n / t->slots);
 }
 
 void co_tree_fini(co_tree *t)
@@ -217,25 +217,14 @@ bool co_tree_root(const co_tree *tree, int *slot, int *i)
     return co_tree_holds(tree, __builtin_ctz((unsigned)tree->slices), 0, slot, i);
 }
 
-void co_leaf_add(co_add_kind kind, float *dst, const float *a, const float *b, size_t n)
+void co_leaf_add(float *dst, const float *a, const float *b, size_t n)
 {
-    if (kind == CO_ADD_VALUES) {
-        for (size_t i = 0; i < n; i++)
-            dst[i] = a[i] + b[i];
-        return;
-    }
-    for (size_t i = 0; i < n; i++) {
-        uint32_t x, y;
-        memcpy(&x, &a[i], 4);
-        memcpy(&y, &b[i], 4);
-        x |= y;
-        memcpy(&dst[i], &x, 4);
-    }
+    for (size_t i = 0; i < n; i++)
+        dst[i] = a[i] + b[i];
 }
 
 struct summing {
     const co_tree *t;
-    co_add_kind kind;
     size_t lo, n;
     const co_sources *from;
     float *scratch;
@@ -263,14 +252,14 @@ static const float *node_of(const struct summing *sum, int level, int index, flo
     /* The left child stays in its level's part of scratch while the right child is computed in dst. */
     const float *left = node_of(sum, level - 1, 2 * index, sum->scratch + (size_t)level * sum->n);
     const float *right = node_of(sum, level - 1, 2 * index + 1, dst);
-    co_leaf_add(sum->kind, dst, left, right, sum->n);
+    co_leaf_add(dst, left, right, sum->n);
     return dst;
 }
 
-const float *co_tree_node(const co_tree *t, co_add_kind kind, int level, int index, size_t lo, size_t hi,
+const float *co_tree_node(const co_tree *t, int level, int index, size_t lo, size_t hi,
                           const co_sources *from, float *scratch)
 {
-    struct summing s = {t, kind, lo, hi - lo, from, scratch};
+    struct summing s = {t, lo, hi - lo, from, scratch};
 
     return node_of(&s, level, index, scratch);
 }

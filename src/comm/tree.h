@@ -66,8 +66,7 @@ typedef struct co_fold {
     co_held held[2 * CO_MAX_LEVELS];
 } co_fold;
 
-/* `direct`: a leaf may be added to its sibling while it is computed. */
-void co_fold_make(co_fold *f, const co_cut *cut, int from, int to, bool direct);
+void co_fold_make(co_fold *f, const co_cut *cut, int from, int to);
 
 /* --- the tree over all slots of one host, for one cut --- */
 typedef struct co_tree {
@@ -78,7 +77,7 @@ typedef struct co_tree {
 
 /* Slot r owns leaves [from + r n / slots, from + (r + 1) n / slots) of the n = to - from leaves of the host. */
 co_err co_tree_init(co_tree *t, int slots);
-void co_tree_deal(co_tree *t, const co_cut *cut, int from, int to, bool direct);
+void co_tree_deal(co_tree *t, const co_cut *cut, int from, int to);
 void co_tree_fini(co_tree *t);
 int co_tree_buffers(const co_tree *t); /* the largest number of buffers that a slot needs */
 
@@ -87,11 +86,8 @@ int co_tree_buffers(const co_tree *t); /* the largest number of buffers that a s
 bool co_tree_holds(const co_tree *t, int level, int index, int *slot, int *i);
 bool co_tree_root(const co_tree *t, int *slot, int *i); /* of the whole tree */
 
-/* How two children make a node. Values are float sums. An absent row of a row-sparse entry holds -0.0, the
- * exact identity of IEEE addition (-0.0 + x is x, bit for bit), so absent rows need no branch. Marks record
- * which rows are present; they are combined with a bitwise or. */
-typedef enum { CO_ADD_VALUES, CO_ADD_MARKS } co_add_kind;
-void co_leaf_add(co_add_kind kind, float *dst, const float *a, const float *b, size_t n);
+/* How two children make a node: dst = a + b, element by element. `dst` may be `a`. */
+void co_leaf_add(float *dst, const float *a, const float *b, size_t n);
 
 /* Elements [lo, hi) of a node, from what this host's slots hold and, for nodes that lie elsewhere, from
  * `other`: a pointer to element lo, into a source or into scratch. NULL: absent. `scratch` holds
@@ -102,7 +98,7 @@ typedef struct co_sources {
     const float *(*other)(void *ctx, int level, int index, size_t lo);
     void *ctx;
 } co_sources;
-const float *co_tree_node(const co_tree *t, co_add_kind kind, int level, int index, size_t lo, size_t hi,
+const float *co_tree_node(const co_tree *t, int level, int index, size_t lo, size_t hi,
                           const co_sources *from, float *scratch);
 
 #endif

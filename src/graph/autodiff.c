@@ -37,7 +37,7 @@ void grad_add(co_graph *g, const struct op *op, int i, co_node *d)
 
     if (g->err || !d || !x->grad)
         return;
-    CO_ASSERT(co_shape_eq(&d->shape, &x->shape), "a gradient has its value's shape");
+    CO_ASSERT(x->sparse || co_shape_eq(&d->shape, &x->shape), "a gradient has its value's shape");
     struct part *p = co_pool_alloc(&g->pool, sizeof *p);
     if (!p) {
         graph_nomem(g);
@@ -89,16 +89,38 @@ static void send_home(co_node *value, home_kind home, int entry)
     value->home_at = entry;
 }
 
+static void send_to_list(co_node *value, int entry, size_t part)
+{
+    send_home(value, HOME_ROWS, entry);
+    if (value)
+        value->home_part = part;
+}
+
+/* Gives the list of a row-sparse parameter its parts: those of the gradient, or a count of zero if there is
+ * none. */
+static void settle_rows(co_graph *g, co_node *x, co_node *d)
+{
+    if (!d) { /* zero has the same bits as a float and as an integer */
+        send_to_list(constant(g, CO_SHAPE(1), 0), x->entry, offsetof(co_rows, count));
+        return;
+    }
+    send_to_list(d->op->out[0], x->entry, offsetof(co_rows, value));
+    send_to_list(d->op->out[1], x->entry, offsetof(co_rows, row));
+    send_to_list(d->op->out[2], x->entry, offsetof(co_rows, count));
+}
+
 /* Gives the leaf of `x` its value: the gradient d, or zeros if there is none. */
 static void settle(co_graph *g, co_node *x, co_node *d)
 {
+    if (x->sparse) {
+        settle_rows(g, x, d);
+        return;
+    }
     co_node *value = d ? root_of(d) : constant(g, x->shape, 0);
 
     if (value && (!value->op || value->home))
         value = EMIT(g, CO_OP_COPY, NULL, NULL, d);
     send_home(value, HOME_LEAF, x->entry);
-    if (x->sparse && !d) /* marks: no row is present; zero has the same bits as a float and as an integer */
-        send_home(constant(g, CO_SHAPE(x->shape.d[0]), 0), HOME_MARKS, x->entry);
 }
 
 static void settle_all(co_graph *g)

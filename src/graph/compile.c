@@ -105,8 +105,8 @@ static bool host_place(const struct compile *c, const co_node *n, struct place *
         *at = (struct place){BASE_INPUT, c->e->input[n->entry].offset};
     else if (n->home == HOME_LEAF)
         *at = (struct place){BASE_LEAF, entry[n->home_at].offset * real};
-    else if (n->home == HOME_MARKS)
-        *at = (struct place){BASE_LEAF, entry[n->home_at].marks_offset * real};
+    else if (n->home == HOME_ROWS)
+        *at = (struct place){BASE_ROWS, (size_t)entry[n->home_at].list * sizeof(co_rows) + n->home_part};
     else if (n->home == HOME_STAT)
         *at = (struct place){BASE_STAT, (size_t)n->home_at * sizeof(double)};
     else
@@ -115,15 +115,13 @@ static bool host_place(const struct compile *c, const co_node *n, struct place *
 }
 
 /* With a memory space, values from the host are copied in before the first call, and values with a home are
- * copied out after the last. The table of a row-sparse gradient is copied both ways, because absent rows keep
- * what they held. */
+ * copied out after the last. */
 static void add_moves(struct compile *c, const co_node *n, struct place host, struct place work)
 {
     co_exec *e = c->e;
     struct buffer *b = &e->buffer[work.offset];
-    bool partly_written = n->home == HOME_LEAF && n->op->id == CO_OP_EMBEDDING_GRAD && n->op->attr.sparse;
 
-    if (!n->home || partly_written) {
+    if (!n->home) {
         e->put[e->n_put++] = (struct move){host, work, b->bytes};
         b->first = 0;
     }
@@ -142,9 +140,11 @@ static void place_value(struct compile *c, co_node *root, int call, const char *
 
     v->placed = true;
     v->twin = -1;
+    if (root->home == HOME_ROWS && root->home_part == offsetof(co_rows, value))
+        c->e->rows[c->e->layout.entry[root->home_at].list] = (size_t)root->shape.d[0];
     if (outside && !c->k->space) {
         v->at = host;
-        if (host.base == BASE_LEAF && !(root->op->id == CO_OP_EMBEDDING_GRAD && root->op->attr.sparse))
+        if (host.base == BASE_LEAF)
             v->twin = add_buffer(c, bytes_of(c, root), call, call, name);
         return;
     }
@@ -312,7 +312,8 @@ static co_err lay_out(struct compile *c)
     for (int i = 0; i < c->g->n_entry; i++)
         CO_TRY(co_layout_add(&c->e->layout, &c->g->entry[i].e));
     co_layout_close(&c->e->layout);
-    return CO_OK;
+    c->e->rows = co_pool_alloc(&c->e->pool, (size_t)c->e->layout.lists * sizeof *c->e->rows + 1);
+    return c->e->rows ? CO_OK : CO_ENOMEM;
 }
 
 static co_err lay_out_inputs(struct compile *c)

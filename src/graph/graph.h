@@ -36,6 +36,7 @@
 #include "base/team.h"
 #include "kernel/kernel.h"
 #include "tensor/layout.h"
+#include "tensor/rows.h"
 #include "tensor/tensor.h"
 
 typedef struct co_graph co_graph;
@@ -104,15 +105,18 @@ void co_graph_output(co_graph *g, co_node *n); /* predictions, at offset 0 of th
 
 /* --- compiled ---------------------------------------------------------------------------------------- */
 typedef struct co_bases {
-    void *state;       /* layout.count elements of real_size (4) bytes; read only here */
-    void *leaf;        /* layout.leaf_count elements of real_size bytes; NULL in evaluation */
+    void *state; /* layout.count elements of real_size (4) bytes; read only here */
+    void *leaf;  /* layout.dense elements of real_size bytes; NULL in evaluation */
+    /* [layout.lists] where the gradients of the row-sparse parameters go, each with room for as many rows as
+     * co_exec_rows says; NULL in evaluation. They are stored even if `add` is set. */
+    const co_rows *rows;
     void *input;       /* input_bytes */
     void *work;        /* work_bytes, 64-byte aligned; the provider's space if it has one */
     double *stat;      /* one per stat slot */
     void *output;      /* output_bytes; NULL if the caller does not want it */
     size_t work_bytes; /* of `work`, for the provider's space ops */
     co_team *team;     /* the threads that compute; NULL: the caller alone */
-    bool add;          /* add each finished gradient to what the leaf holds (its sibling), do not store it */
+    bool add; /* add each finished dense gradient to what the leaf holds (its sibling), do not store it */
 } co_bases;
 
 typedef struct co_exec_info {
@@ -136,6 +140,8 @@ co_err co_exec_new_team(co_exec **out, co_graph *g, const co_kernels *kernels, i
 void co_exec_free(co_exec *e); /* NULL is fine */
 const co_exec_info *co_exec_info_of(const co_exec *e);
 const co_layout *co_exec_layout(const co_exec *e); /* state space; the executor's */
+/* The most rows that a run puts into list i of the layout; 0 in evaluation. */
+size_t co_exec_rows(const co_exec *e, int i);
 /* Offset and shape of an input inside the input base (64-byte aligned). CO_EINPUT if no input has that
  * name. */
 co_err co_exec_input(const co_exec *e, const char *name, size_t *offset, co_dtype *dtype, co_shape *shape);

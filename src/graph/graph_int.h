@@ -8,8 +8,8 @@
  * differentiated. A reshape is an operator OP_ALIAS without kernel and row: its value is another view of the
  * memory of root_of(value). Values are written once and never changed, so they can be shared freely.
  *
- * A value that must end up outside the workspace has a home: the leaf (gradients, slice statistics), the
- * leaf's row marks, or a stat slot. A value has at most one home.
+ * A value that must end up outside the workspace has a home: the leaf (gradients, slice statistics), a
+ * list of rows (gradients of row-sparse tables), or a stat slot. A value has at most one home.
  */
 #ifndef CO_GRAPH_GRAPH_INT_H
 #define CO_GRAPH_GRAPH_INT_H
@@ -20,7 +20,7 @@
 enum { OP_ALIAS = CO_OP_COUNT, MAX_STAT_SLOTS = 64, ALIGN = 64 };
 
 typedef enum { NODE_VALUE, NODE_INPUT, NODE_PARAM, NODE_STAT } node_kind;
-typedef enum { HOME_NONE, HOME_LEAF, HOME_MARKS, HOME_STAT } home_kind;
+typedef enum { HOME_NONE, HOME_LEAF, HOME_ROWS, HOME_STAT } home_kind;
 
 struct op;
 struct walk;
@@ -37,7 +37,8 @@ struct co_node {
     bool sparse;      /* PARAM: row-sparse gradient */
     struct op *only;  /* sparse PARAM: the embedding that reads it; STAT: the norm that writes it */
     home_kind home;
-    int home_at; /* entry, or stat slot */
+    int home_at;      /* entry, or stat slot */
+    size_t home_part; /* ROWS: offset of the pointer in a co_rows */
 };
 
 struct op {
@@ -140,11 +141,20 @@ struct buffer {
 co_err plan_buffers(struct buffer *b, int n, size_t *work_bytes, size_t *naive_bytes);
 
 /* --- the executor: compile.c makes it, run.c runs it ------------------------------------------------- */
-typedef enum { BASE_STATE, BASE_LEAF, BASE_INPUT, BASE_WORK, BASE_STAT, BASE_OUTPUT, BASE_COUNT } base_kind;
+typedef enum {
+    BASE_STATE,
+    BASE_LEAF,
+    BASE_INPUT,
+    BASE_WORK,
+    BASE_STAT,
+    BASE_OUTPUT,
+    BASE_ROWS,
+    BASE_COUNT
+} base_kind;
 
 struct place {
     base_kind base;
-    size_t offset; /* bytes */
+    size_t offset; /* bytes; BASE_ROWS: where in the array of co_rows the pointer lies */
 };
 
 struct arg {
@@ -181,6 +191,7 @@ struct co_exec {
     int real_size;
     co_exec_info info;
     co_layout layout;
+    size_t *rows; /* [layout.lists] the most rows of each */
     struct call *call;
     struct move *put, *get; /* before the first call, after the last */
     int n_put, n_get;

@@ -29,6 +29,11 @@ const co_layout *co_exec_layout(const co_exec *e)
     return &e->layout;
 }
 
+size_t co_exec_rows(const co_exec *e, int i)
+{
+    return e->rows[i];
+}
+
 co_shape co_exec_output_shape(const co_exec *e)
 {
     return e->output_shape;
@@ -55,7 +60,9 @@ co_err co_exec_input(const co_exec *e, const char *name, size_t *offset, co_dtyp
 
 static void *address(void *const base[BASE_COUNT], struct place at)
 {
-    return (char *)base[at.base] + at.offset;
+    char *place = (char *)base[at.base] + at.offset;
+
+    return at.base == BASE_ROWS ? *(void **)(void *)place : place;
 }
 
 static void resolve(co_arg *to, const struct arg *from, int n, void *const base[BASE_COUNT], bool add)
@@ -66,13 +73,10 @@ static void resolve(co_arg *to, const struct arg *from, int n, void *const base[
     }
 }
 
-/* dst += src, element by element: a finished gradient into its finished sibling. Row marks are combined. */
-static void add_to(void *dst, const void *src, size_t n, co_dtype dtype, int real_size)
+/* dst += src, element by element: a finished gradient into its finished sibling. */
+static void add_to(void *dst, const void *src, size_t n, int real_size)
 {
-    if (dtype == CO_U32)
-        for (size_t i = 0; i < n; i++)
-            ((uint32_t *)dst)[i] |= ((const uint32_t *)src)[i];
-    else if (real_size == sizeof(double))
+    if (real_size == sizeof(double))
         for (size_t i = 0; i < n; i++)
             ((double *)dst)[i] += ((const double *)src)[i];
     else
@@ -93,14 +97,13 @@ static void add_share(void *ctx, int ith, int nth)
 
     for (int i = 0; i < all->call->n_out; i++) {
         const struct arg *out = &all->call->out[i];
-        size_t size = out->dtype == CO_F32 ? (size_t)all->e->real_size : co_dtype_size(out->dtype);
+        size_t size = (size_t)all->e->real_size;
         int64_t lo, hi;
         if (out->at.base != BASE_LEAF)
             continue;
         co_share(co_shape_count(&out->shape), ith, nth, &lo, &hi);
         char *dst = address(all->base, out->at), *src = address(all->base, out->twin);
-        add_to(dst + (size_t)lo * size, src + (size_t)lo * size, (size_t)(hi - lo), out->dtype,
-               all->e->real_size);
+        add_to(dst + (size_t)lo * size, src + (size_t)lo * size, (size_t)(hi - lo), all->e->real_size);
     }
 }
 
@@ -155,7 +158,7 @@ static void fetch_and_add(const co_exec *e, const struct move *m, void *const ba
     for (size_t at = 0; at < m->len; at += sizeof piece) {
         size_t len = m->len - at < sizeof piece ? m->len - at : sizeof piece;
         e->space->get(base[BASE_WORK], work_bytes, piece, src + at, len);
-        add_to(dst + at, piece, len / (size_t)e->real_size, CO_F32, e->real_size);
+        add_to(dst + at, piece, len / (size_t)e->real_size, e->real_size);
     }
 }
 
@@ -178,8 +181,8 @@ static void fetch(const co_exec *e, const struct move *m, void *const base[BASE_
 static void run_all(const co_exec *e, const co_bases *bases, const co_run *run, _Atomic uint32_t *beat,
                     const co_watcher *w)
 {
-    void *const base[BASE_COUNT] = {bases->state, bases->leaf, bases->input,
-                                    bases->work,  bases->stat, bases->output};
+    void *const base[BASE_COUNT] = {bases->state, bases->leaf,   bases->input,       bases->work,
+                                    bases->stat,  bases->output, (void *)bases->rows};
     const co_space_ops *space = e->space;
 
     for (int i = 0; i < e->n_put; i++)

@@ -56,9 +56,11 @@
  *   PAD                dy; axis, start                                         -> dx, zero outside
  *   EMBEDDING          table [V,D], idx I32 [..]                               -> y [..,D]
  *                      zeros where idx is out of range
- *   EMBEDDING_GRAD     dy [..,D], idx; sparse                                  -> dtable [V,D], marks U32 [V]
- *                      duplicates are added in position order. An absent row has mark 0; its values are
- *                      zero if !sparse, else untouched (the one exception to "writes every element")
+ *   EMBEDDING_GRAD     dy [..,D], idx                                          -> dtable [V,D]
+ *                      duplicates are added in position order; rows that do not occur are zero
+ *   EMBEDDING_ROWS     dy [..,D], idx; rows = V                                -> value [cap,D], row U32 [cap],
+ *                      count U32 [1]: the same gradient as a sorted list (tensor/rows.h) of the rows that
+ *                      occur; cap = min(V, positions). The cost does not depend on V
  *   ATTENTION          q [B,Tq,C], k, v [B,Tk,C], optional lens I32 [B]; heads, causal
  *                                                               -> y [B,Tq,C], probs [B,heads,Tq,Tk]
  *                      scores are scaled by 1/sqrt(C/heads). Keys at or past lens[b] are masked, and if
@@ -101,7 +103,8 @@
     X(ATTENTION, "attention") X(ATTENTION_GRAD, "attention_grad") X(CROSS_ENTROPY, "cross_entropy")            \
     X(CROSS_ENTROPY_GRAD, "cross_entropy_grad") X(MSE, "mse") X(MSE_GRAD, "mse_grad") X(MAE, "mae")            \
     X(MAE_GRAD, "mae_grad") X(BCE, "bce") X(BCE_GRAD, "bce_grad") X(SUM_ALL, "sum_all")                        \
-    X(COUNT_VALID, "count_valid") X(CORRECT, "correct") X(VALID, "valid")
+    X(COUNT_VALID, "count_valid") X(CORRECT, "correct") X(VALID, "valid")                                      \
+    X(EMBEDDING_ROWS, "embedding_rows")
 /* clang-format on */
 
 typedef enum {
@@ -124,7 +127,7 @@ typedef struct co_attr {
     int heads, causal;       /* attention */
     int ignore;              /* cross_entropy and its metrics: rows with this target are not counted */
     int k;                   /* correct */
-    int sparse;              /* embedding_grad */
+    int64_t rows;            /* embedding_rows: V of the table */
     float eps, p, smooth, value;
     uint32_t stream; /* dropout: co_rng_stream(operator name) */
 } co_attr;

@@ -1,9 +1,9 @@
 /* layout.c -- building the flat state space, its chunk grid, its first values and its hash.
  *
  * Entries follow each other, each rounded up to 16 elements (one cache line). No two entries share a cache
- * line, and a vector load never crosses into the next entry. The row marks of sparse entries follow the state
- * in the same way. Names are found by linear search: a model has hundreds of entries, and no search happens
- * on the step path.
+ * line, and a vector load never crosses into the next entry. Row-sparse entries follow all others, so that the
+ * gradients of the others are one array. Names are found by linear search: a model has hundreds of entries, and
+ * no search happens on the step path.
  */
 #include "tensor/layout.h"
 
@@ -84,26 +84,34 @@ co_err co_layout_add(co_layout *layout, const co_entry *entry)
     co_entry *mine = &layout->entry[layout->n++];
     *mine = *entry;
     mine->name = name;
-    mine->offset = layout->count;
     mine->count = count;
-    mine->marks_offset = 0;
     layout->count = end;
     return CO_OK;
 }
 
-void co_layout_close(co_layout *l)
+static size_t place(co_layout *l, bool sparse, size_t at)
 {
-    size_t at = l->count;
-
     for (int i = 0; i < l->n; i++) {
         co_entry *e = &l->entry[i];
-        if (!e->sparse)
+        if (e->sparse != sparse)
             continue;
-        e->marks_offset = at;
-        at += aligned((size_t)e->shape.d[0]);
+        e->offset = at;
+        e->list = sparse ? l->lists++ : 0;
+        at += aligned(e->count);
     }
-    l->leaf_count = at;
+    return at;
+}
+
+void co_layout_close(co_layout *l)
+{
+    l->dense = place(l, false, 0);
+    place(l, true, l->dense);
     l->closed = true;
+}
+
+size_t co_entry_width(const co_entry *e)
+{
+    return e->count / (size_t)e->shape.d[0];
 }
 
 const co_entry *co_layout_find(const co_layout *l, const char *name)
@@ -150,7 +158,7 @@ size_t co_layout_chunk(const co_layout *l)
 {
     size_t chunk = 1024;
 
-    while (chunk < 65536 && chunk * 64 < l->count)
+    while (chunk < 65536 && chunk * 64 < l->dense)
         chunk *= 2;
     return chunk;
 }
@@ -159,7 +167,7 @@ size_t co_layout_chunks(const co_layout *l)
 {
     size_t chunk = co_layout_chunk(l);
 
-    return (l->count + chunk - 1) / chunk;
+    return (l->dense + chunk - 1) / chunk;
 }
 
 static int name_order(const void *a, const void *b, void *entries)

@@ -1,14 +1,15 @@
 /* layout.h -- the model's state as one flat space of 4-byte elements.
  *
- *     offset 0            w0           w1     (16 elements = one cache line of alignment)       count
- *     | fc1.weight | fc1.bias | bn1.weight | bn1.running_mean | ... | num_batches_tracked | ... |
+ *     offset 0      (16 elements = one cache line of alignment)                    dense                    count
+ *     | fc1.weight | fc1.bias | bn1.weight | bn1.running_mean | num_batches_tracked | user.weight | tok.weight |
+ *     |<------------------------ dense entries ----------------------------------->|<- row-sparse entries --->|
  *
- * Weights, moments, leaves and sums all use the same offsets: element i of a leaf is the gradient of element
- * i of the state (for running statistics: the slice's statistic times its samples). A leaf is followed by the
- * row marks of its sparse entries: one uint32 per row, 1 = present, at [marks_offset, marks_offset + rows),
- * so a leaf has `leaf_count` >= `count` elements. Padding between entries is zero everywhere, always.
+ * Weights and moments use these offsets. Leaves and sums have the first `dense` elements only: element i is the
+ * gradient of element i of the state (for running statistics: the slice's statistic times its samples). The
+ * gradient of a row-sparse entry is a sorted list of rows (tensor/rows.h). Padding between entries is zero
+ * everywhere, always.
  *
- * The chunk grid (the pieces that are summed, normed, applied, journalled and sent) is a formula of `count`
+ * The chunk grid (the pieces that are summed, normed, applied, journalled and sent) is a formula of `dense`
  * alone.
  */
 #ifndef CO_TENSOR_LAYOUT_H
@@ -38,31 +39,35 @@ typedef struct co_entry {
     co_shape shape;
     size_t offset, count; /* in 4-byte elements; an I64 scalar takes 2 */
     co_init init;
-    bool sparse;         /* row-sparse gradient */
-    size_t marks_offset; /* in a leaf; sparse only */
-    float momentum;      /* STAT only */
-    bool no_decay;       /* bias and norm: exempt from weight decay where the recipe says so */
+    bool sparse;    /* row-sparse gradient */
+    int list;       /* sparse only: which of the layout's lists its gradient is */
+    float momentum; /* STAT only */
+    bool no_decay;  /* bias and norm: exempt from weight decay where the recipe says so */
 } co_entry;
 
 typedef struct co_layout {
     co_pool pool;
-    co_entry *entry; /* in order of offset */
+    co_entry *entry; /* in the order in which they were added */
     int n, room;
-    size_t count;      /* state elements, multiple of 16 */
-    size_t leaf_count; /* count + row marks, multiple of 16 */
+    size_t count; /* state elements, multiple of 16 */
+    size_t dense; /* elements of the dense entries, which come first; multiple of 16 */
+    int lists;    /* row-sparse entries */
     bool closed;
 } co_layout;
 
 void co_layout_init(co_layout *l);
 void co_layout_fini(co_layout *l);
-/* Adds an entry and fills in its offset and count; copies the name. Refuses a name that exists already. */
+/* Adds an entry; copies the name. Refuses a name that exists already. */
 co_err co_layout_add(co_layout *l, const co_entry *e);
-void co_layout_close(co_layout *l); /* fixes leaf_count and marks_offset; no entry may be added after it */
+void co_layout_close(co_layout *l); /* gives all entries their offsets; no entry may be added after it */
+/* Elements of one row of a sparse entry. */
+size_t co_entry_width(const co_entry *e);
 const co_entry *co_layout_find(const co_layout *l, const char *name);
 /* Compares names, kinds, shapes and offsets. CO_EINPUT names the first entry that differs. */
 co_err co_layout_same(const co_layout *a, const co_layout *b);
 
-/* Chunk grid: the elements per chunk are a power of two in [1024, 65536], about count / 64. */
+/* Chunk grid over the dense entries: the elements per chunk are a power of two in [1024, 65536], about
+ * dense / 64. There may be no chunk. */
 size_t co_layout_chunk(const co_layout *l);
 size_t co_layout_chunks(const co_layout *l);
 

@@ -17,14 +17,15 @@
 
 #include <string.h>
 
+/* --- chunks of the dense part --------------------------------------------------------------------------- */
+
 static size_t span(const co_plan *plan, size_t c, size_t *lo)
 {
     *lo = c * plan->chunk;
-    return *lo + plan->chunk < plan->layout->count ? plan->chunk : plan->layout->count - *lo;
+    return *lo + plan->chunk < plan->layout->dense ? plan->chunk : plan->layout->dense - *lo;
 }
 
-/* part 0: weights; 1..: moments */
-static float *part_of(const struct rank *rank, int part)
+float *part_of(const struct rank *rank, int part)
 {
     return part == 0 ? rank->regions->state : rank->regions->moment[part - 1];
 }
@@ -50,16 +51,12 @@ static void keep_journal(struct rank *rank, size_t c)
     for (int part = 0; part <= rank->plan->moments; part++)
         memcpy(rank->regions->journal[rank->who.slot] + (size_t)part * rank->plan->chunk,
                part_of(rank, part) + lo, n * sizeof(float));
-    co_mark_set(&rank->me->journal, rank->who.unit, (uint32_t)c + 1);
-    atomic_thread_fence(memory_order_seq_cst); /* the journal's mark is there before the state changes */
 }
 
 static void put_back(struct rank *rank, size_t c)
 {
     size_t lo, n = span(rank->plan, c, &lo);
 
-    if (co_mark_get(&rank->me->journal, rank->who.unit) != (uint32_t)c + 1)
-        return;
     for (int part = 0; part <= rank->plan->moments; part++)
         memcpy(part_of(rank, part) + lo,
                rank->regions->journal[rank->who.slot] + (size_t)part * rank->plan->chunk, n * sizeof(float));
@@ -80,9 +77,7 @@ static void update_counter(float *w)
     memcpy(w, &v, sizeof v);
 }
 
-/* Clips each element of the mean gradient to plus or minus clip_value. The result lies in the slot's memory for
- * it. */
-static void clip(const struct rank *rank, co_apply *given, float scale)
+void clip(const struct rank *rank, co_apply *given, float scale)
 {
     float *to = rank->regions->clipped[rank->who.slot], most = (float)rank->plan->recipe.clip_value;
 
@@ -96,58 +91,13 @@ static void clip(const struct rank *rank, co_apply *given, float scale)
     given->scale = 1;
 }
 
-/* Updates elements [from, to) of a row-sparse entry, whose gradient begins at `sum`, row by row; rows without a
- * gradient, which hold -0.0 only and have no mark, are skipped. */
-static void update_rows(struct rank *rank, const co_entry *entry, const float *sum, const uint32_t *marks,
-                        co_apply *given, size_t from, size_t to)
+static void update_param(struct rank *rank, co_apply *given)
 {
-    const co_optim_def *def = rank->plan->spec.optim;
-    float scale = given->scale;
-    size_t width = entry->count / (size_t)entry->shape.d[0], first = (from - entry->offset) / width;
-
-    for (size_t at = from; at < to;) {
-        size_t row = (at - entry->offset) / width, end = entry->offset + (row + 1) * width;
-        if (end > to)
-            end = to;
-        if (marks[row - first]) {
-            given->w = rank->regions->state + at;
-            given->g = sum + (at - from);
-            given->n = end - at;
-            for (int j = 0; j < rank->plan->moments; j++)
-                given->m[j] = rank->regions->moment[j] + at;
-            clip(rank, given, scale);
-            def->apply_sparse(rank->plan->spec.optim_cfg, given);
-        }
-        at = end;
-    }
-}
-
-static void update_param(struct rank *rank, const co_entry *entry, const uint32_t *marks, co_apply *given,
-                         size_t from, size_t to)
-{
-    if (entry->sparse) {
-        update_rows(rank, entry, given->g, marks, given, from, to);
-        return;
-    }
     clip(rank, given, given->scale);
     rank->plan->spec.optim->apply(rank->plan->spec.optim_cfg, given);
 }
 
-/* The marks of the rows of a row-sparse entry that elements [from, to) touch; NULL if it is dense. */
-static const uint32_t *marks_of(struct rank *rank, int64_t step, const co_entry *entry, size_t from, size_t to)
-{
-    if (!entry->sparse)
-        return NULL;
-    size_t width = entry->count / (size_t)entry->shape.d[0], first = (from - entry->offset) / width,
-           last = (to - 1 - entry->offset) / width, n = last - first + 1, lo = entry->marks_offset + first;
-    const float *sum = sum_of_chunk(rank, step, lo, lo + n, CO_ADD_MARKS);
-    uint32_t *marks = rank->regions->marks[rank->who.slot];
-
-    memcpy(marks, sum, n * sizeof *marks);
-    return marks;
-}
-
-static void update(struct rank *rank, size_t c, int64_t step, const decision *decided)
+static void update(struct rank *rank, size_t c, const decision *decided)
 {
     const co_plan *plan = rank->plan;
     size_t lo, hi = span(plan, c, &lo);
@@ -160,9 +110,8 @@ static void update(struct rank *rank, size_t c, int64_t step, const decision *de
         if (from >= to)
             continue;
         const param_rule *how = &plan->recipe.rule[i];
-        const uint32_t *marks = marks_of(rank, step, entry, from, to);
         co_apply given = {.w = rank->regions->state + from,
-                          .g = sum_of_chunk(rank, step, from, to, CO_ADD_VALUES),
+                          .g = sum_of_chunk(rank, decided->step, from, to),
                           .n = to - from,
                           .scale = decided->scale,
                           .lr = decided->lr * how->rate,
@@ -176,59 +125,85 @@ static void update(struct rank *rank, size_t c, int64_t step, const decision *de
         else if (entry->kind == CO_KIND_COUNTER)
             update_counter(given.w);
         else if (!how->frozen)
-            update_param(rank, entry, marks, &given, from, to);
+            update_param(rank, &given);
         if (plan->ema >= 0 && entry->kind != CO_KIND_COUNTER)
             co_ema_apply(rank->regions->moment[plan->ema] + from, rank->regions->state + from, to - from,
                          plan->cfg.ema, decided->t);
     }
 }
 
+/* --- chunks and pieces ---------------------------------------------------------------------------------- */
+/* What is done with a part of the state: a chunk of the dense part, or a piece of a list of rows. */
+struct kind {
+    void (*put_back)(struct rank *rank, size_t part);
+    void (*set_aside)(struct rank *rank, size_t part);
+    void (*keep)(struct rank *rank, size_t part); /* to the journal */
+    void (*update)(struct rank *rank, size_t part, const decision *decided);
+};
+static const struct kind chunk_kind = {put_back, set_aside, keep_journal, update};
+static const struct kind rows_kind = {rows_put_back, rows_set_aside, rows_keep, rows_update};
+
 /* A newcomer applies only to the chunks that it has been given, each from its unit on. */
 static bool holds(const struct rank *rank, size_t c)
 {
     const co_deal *deal = &rank->deal;
 
-    if (deal->whole >> deal->me & 1)
+    if ((deal->whole >> deal->me & 1) || c >= rank->plan->chunks)
         return true;
     uint64_t from = atomic_load_explicit(&rank->regions->fed[c].word, memory_order_acquire) >> 32;
     return from != 0 && from <= rank->who.unit;
 }
 
-static bool all_applied(struct rank *rank, int64_t step)
+/* The i-th part of this step, as a number among the claims: the chunks, then the pieces of all lists. */
+static size_t part_number(const struct rank *rank, size_t i)
 {
-    (void)step;
-    for (size_t c = rank->plan->chunks; c-- > 0;)
-        if (!co_claim_is_done(&rank->regions->apply_claim[c], rank->who.unit))
+    size_t chunks = rank->plan->chunks;
+
+    return i < chunks ? i : chunks + piece_number(rank, i - chunks);
+}
+
+static bool all_applied(struct rank *rank, int64_t parts)
+{
+    for (size_t i = (size_t)parts; i-- > 0;)
+        if (!co_claim_is_done(&rank->regions->apply_claim[part_number(rank, i)], rank->who.unit))
             return false;
     return true;
 }
 
-void apply_chunks(struct rank *rank, int64_t step, const decision *decided)
+static void apply_part(struct rank *rank, size_t c, bool redo, const decision *decided)
 {
-    size_t n = rank->plan->chunks, first = n * rank->who.slot / (size_t)rank->plan->ranks;
+    bool dense = c < rank->plan->chunks;
+    const struct kind *kind = dense ? &chunk_kind : &rows_kind;
+    size_t part = dense ? c : c - rank->plan->chunks;
+
+    if (redo && co_mark_get(&rank->me->journal, rank->who.unit) == (uint32_t)c + 1)
+        kind->put_back(rank, part);
+    fault_point(rank, CO_FAULT_APPLY);
+    kind->set_aside(rank, part);
+    fault_point(rank, CO_FAULT_NONE);
+    kind->keep(rank, part);
+    co_mark_set(&rank->me->journal, rank->who.unit, (uint32_t)c + 1);
+    atomic_thread_fence(memory_order_seq_cst); /* the journal's mark is there before the state changes */
+    fault_point(rank, CO_FAULT_NONE);
+    kind->update(rank, part, decided);
+    fault_point(rank, CO_FAULT_NONE);
+}
+
+void apply_chunks(struct rank *rank, const decision *decided)
+{
+    size_t n = rank->plan->chunks + pieces_of_step(rank),
+           first = n * rank->who.slot / (size_t)rank->plan->ranks;
 
     for (size_t i = 0; i < n; i++) {
-        size_t c = (first + i) % n;
+        size_t c = part_number(rank, (first + i) % n);
         co_claimed got = co_claim_take(&rank->regions->apply_claim[c], rank->who);
         if (got == CO_CLAIM_BUSY || got == CO_CLAIM_DONE)
             continue;
         rank_phase(rank, CO_PHASE_APPLY, (uint32_t)c);
-        if (!holds(rank, c)) {
-            co_claim_finish(&rank->regions->apply_claim[c], rank->who);
-            co_event_ring(&rank->regions->ctl->event);
-            continue;
-        }
-        if (got == CO_CLAIM_REDO)
-            put_back(rank, c);
-        fault_point(rank, CO_FAULT_APPLY);
-        set_aside(rank, c);
-        fault_point(rank, CO_FAULT_NONE);
-        keep_journal(rank, c);
-        fault_point(rank, CO_FAULT_NONE);
-        update(rank, c, step, decided);
-        fault_point(rank, CO_FAULT_NONE);
+        if (holds(rank, c))
+            apply_part(rank, c, got == CO_CLAIM_REDO, decided);
         co_claim_finish(&rank->regions->apply_claim[c], rank->who);
         co_event_ring(&rank->regions->ctl->event);
     }
-    wait_for(rank, all_applied, step, CO_PHASE_WAIT);
+    wait_for(rank, all_applied, (int64_t)n, CO_PHASE_WAIT);
 }

@@ -22,7 +22,8 @@ struct bench {
     co_plan *plan;
     const shape_exec *e;
     void *block;
-    float *state, *leaf, *other;
+    float *state, *leaf, *other, *lists;
+    co_rows rows[MAX_LISTS];
     char *input, *work;
     co_team *team;
     leaf_stat stat;
@@ -50,21 +51,25 @@ static const uint32_t *first_slice(const co_plan *plan, uint32_t *n)
 
 static co_err bench_open(struct bench *bench, co_plan *plan)
 {
-    size_t state = lines(plan->layout->leaf_count * sizeof(float)), input = lines(plan->train.input_bytes);
+    size_t state = lines(plan->layout->count * sizeof(float)),
+           dense = lines(plan->layout->dense * sizeof(float)),
+           rows = lines(plan->rows.leaf_elements * sizeof(float)), input = lines(plan->train.input_bytes);
     uint32_t n;
 
     if (plan->kernels->space)
         return co_fail(CO_EINPUT, "trainer.kernels=%s computes elsewhere: nothing to measure here",
                        plan->cfg.kernels);
     *bench = (struct bench){.plan = plan, .ids = first_slice(plan, &n)};
-    bench->block = co_zalloc(64 + 3 * state + input + plan->train.work_bytes);
+    bench->block = co_zalloc(64 + state + 2 * dense + rows + input + plan->train.work_bytes);
     if (!bench->block)
         return CO_ENOMEM;
     char *at = (char *)(((uintptr_t)bench->block + 63) & ~(uintptr_t)63);
     bench->state = (float *)(void *)at;
     bench->leaf = (float *)(void *)(at + state);
-    bench->other = (float *)(void *)(at + 2 * state);
-    bench->input = at + 3 * state;
+    bench->other = (float *)(void *)(at + state + dense);
+    bench->lists = (float *)(void *)(at + state + 2 * dense);
+    bench->input = at + state + 2 * dense + rows;
+    rows_of_leaf(plan, &(struct regions){.leaf_rows = bench->lists}, 0, bench->rows);
     bench->work = bench->input + input;
     bench->shape = (co_slice_shape){(int)n, co_slice_len(plan->data, CO_SPLIT_TRAIN, bench->ids, (int)n)};
     bench->e = exec_for(&plan->train, bench->shape);
@@ -92,6 +97,7 @@ static co_bases bases_of(struct bench *bench)
 {
     return (co_bases){.state = bench->state,
                       .leaf = bench->leaf,
+                      .rows = bench->rows,
                       .input = bench->input,
                       .work = bench->work,
                       .stat = bench->stat.stat,
@@ -107,7 +113,7 @@ static void compute(struct bench *bench)
 
 static void add(struct bench *bench)
 {
-    co_leaf_add(CO_ADD_VALUES, bench->other, bench->other, bench->leaf, bench->plan->layout->count);
+    co_leaf_add(bench->other, bench->other, bench->leaf, bench->plan->layout->dense);
 }
 
 /* Stands for the optimiser: an update with one moment, which moves about as much memory as any other. */
@@ -115,7 +121,7 @@ static void update(struct bench *bench)
 {
     float *w = bench->state, *m = bench->other;
 
-    for (size_t i = 0; i < bench->plan->layout->count; i++) {
+    for (size_t i = 0; i < bench->plan->layout->dense; i++) {
         m[i] = 0.9f * m[i] + bench->leaf[i];
         w[i] -= 1e-30f * m[i];
     }

@@ -69,15 +69,16 @@ void decide(const struct rank *rank, int64_t step, decision *out)
     double count = tree_of_leaves(rank, step, CO_STAT_COUNT, 0, plan->slices);
     double right = tree_of_leaves(rank, step, CO_STAT_METRIC, 0, plan->slices);
     double inv = count > 0 ? 1.0 / count : 0;
-    double squares = tree_of(&norm[0].squares, sizeof *norm / sizeof(double), plan->chunks);
+    size_t parts = plan->chunks + (size_t)plan->rows.n;
+    double squares = parts ? tree_of(&norm[0].squares, sizeof *norm / sizeof(double), parts) : 0;
 
-    *out = (decision){.loss = loss * inv, .metric = right * inv, .count = count, .slice = -1};
+    *out = (decision){.loss = loss * inv, .metric = right * inv, .count = count, .slice = -1, .step = step};
     out->top5 = tree_of_leaves(rank, step, CO_STAT_TOP5, 0, plan->slices) * inv;
     out->bad = tree_of_leaves(rank, step, STAT_BAD, 0, plan->slices);
     pace(rank, step, out);
     out->norm = sqrt(squares) * inv;
     out->finite = isfinite(loss) && isfinite(out->norm);
-    for (size_t c = 0; c < plan->chunks; c++)
+    for (size_t c = 0; c < parts; c++)
         out->finite = out->finite && norm[c].finite;
     if (!out->finite)
         out->slice = first_not_finite(rank, step);

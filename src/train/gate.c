@@ -30,7 +30,7 @@ bool follow_deal(struct rank *rank)
     rank->dealt = number;
     for (int cut = 0; cut < CUTS; cut++)
         co_tree_deal(&rank->tree[cut], &plan->cut[cut], rank->deal.from[rank->deal.me],
-                     rank->deal.from[rank->deal.me + 1], !plan->sparse);
+                     rank->deal.from[rank->deal.me + 1]);
     if (rank->jobs)
         jobs_dealt(rank);
     return true;

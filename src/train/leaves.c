@@ -1,22 +1,14 @@
 /* leaves.c -- the first phase of a step: forward and backward pass of each of this slot's slices.
  *
  * Each gradient is added along the tree as soon as it is there, in place. So the buffers of a rank that died
- * are of no use: its successor computes the slot's slices again. A mark says when all are done.
+ * are of no use: its successor computes the slot's slices again. A mark says when all are done. Gradients of
+ * row-sparse parameters are lists, which stay as they are until sum_rows adds up those of all leaves.
  */
 #include "train/rank_int.h"
 
 #include <string.h>
 
 #include "base/clock.h"
-
-/* Absent rows of row-sparse gradients are -0.0, the identity of addition (see comm/tree.h). */
-static void clear_sparse(const co_layout *layout, float *leaf)
-{
-    for (int i = 0; i < layout->n; i++)
-        if (layout->entry[i].sparse)
-            for (size_t q = 0; q < layout->entry[i].count; q++)
-                leaf[layout->entry[i].offset + q] = -0.0f;
-}
 
 static void compute(struct rank *rank, int64_t step, const co_fold_op *op)
 {
@@ -33,13 +25,14 @@ static void compute(struct rank *rank, int64_t step, const co_fold_op *op)
     fault_point(rank, CO_FAULT_BACKWARD);
     const shape_exec *shaped = exec_for(&plan->train, job->shape);
     float *leaf = leaf_buffer_of(plan, rank->regions, (int)rank->who.slot, op->dst);
-    if (plan->sparse)
-        clear_sparse(plan->layout, leaf);
+    co_rows rows[MAX_LISTS];
+    rows_of_leaf(plan, rank->regions, op->leaf, rows);
     rank->regions->leaf[step & 1][op->leaf].bad = job->bad < 0 ? LOST : job->bad;
     uint64_t t0 = co_now_ns();
     co_exec_run(shaped->exec,
                 &(co_bases){.state = rank->regions->state,
                             .leaf = leaf,
+                            .rows = rows,
                             .input = input,
                             .work = rank->work,
                             .stat = rank->regions->leaf[step & 1][op->leaf].stat,
@@ -56,11 +49,9 @@ static void add_node(struct rank *rank, const co_fold_op *op)
     const co_plan *plan = rank->plan;
     float *left = leaf_buffer_of(plan, rank->regions, (int)rank->who.slot, op->dst);
     const float *right = leaf_buffer_of(plan, rank->regions, (int)rank->who.slot, op->a);
-    size_t n = plan->layout->count;
 
     rank_phase(rank, CO_PHASE_SUM, (uint32_t)op->dst);
-    co_leaf_add(CO_ADD_VALUES, left, left, right, n);
-    co_leaf_add(CO_ADD_MARKS, left + n, left + n, right + n, plan->layout->leaf_count - n);
+    co_leaf_add(left, left, right, plan->layout->dense);
 }
 
 static bool all_arrived(struct rank *rank, int64_t unused)

@@ -74,9 +74,12 @@ static const char *first_call(const struct run *run, int64_t step, int slice, bo
 
     slice_dst(shaped, run->regions->input[0], &dst);
     plan->data->fill(plan->data, CO_SPLIT_TRAIN, ids, shape, &draw, &dst);
+    co_rows rows[MAX_LISTS];
+    rows_of_leaf(plan, run->regions, 0, rows);
     co_exec_run_watched(shaped->exec,
                         &(co_bases){.state = run->regions->state,
                                     .leaf = leaf_buffer_of(plan, run->regions, 0, 0),
+                                    .rows = rows,
                                     .input = run->regions->input[0],
                                     .work = run->regions->work[0],
                                     .stat = stat.stat},

@@ -202,8 +202,7 @@ static co_err choose_updates(co_plan *plan)
     CO_TRY(make_recipe(plan));
     plan->chunk = co_layout_chunk(plan->layout);
     plan->chunks = co_layout_chunks(plan->layout);
-    plan->sparse = plan->layout->leaf_count > plan->layout->count;
-    return CO_OK;
+    return plan_rows(plan);
 }
 
 static const decision to_train[] = {{choose_ranks, TRAINER | DATA_KEYS, RANKS},

@@ -9,6 +9,7 @@
 #include "comm/arena.h"
 #include "comm/tree.h"
 #include "train/graphs_int.h"
+#include "train/rows_int.h"
 #include "train/train.h"
 #include "train/units_int.h"
 #include "train/watch_int.h"
@@ -46,8 +47,8 @@ struct co_plan {
     exec_set train, eval;
     co_loss loss;
     const co_layout *layout;
-    size_t chunk, chunks; /* elements per chunk, chunks of the state */
-    bool sparse;          /* there are marks: one more chunk to sum */
+    size_t chunk, chunks; /* elements per chunk, chunks of the dense part of the state */
+    rows_plan rows;       /* the row-sparse part */
     int moments;
     const char *moment_name[CO_MAX_MOMENTS];
     int ema; /* which moment is the average of the weights; -1: none */

@@ -97,7 +97,7 @@ static void train_unit(struct rank *rank, const unit *open)
         return;
     decide(rank, open->step, &d);
     if (d.apply)
-        apply_chunks(rank, open->step, &d);
+        apply_chunks(rank, &d);
     rank->sum_apply_ns = co_now_ns() - t0;
     count_data(rank);
     advance(rank, open, &d, NULL);
@@ -178,7 +178,7 @@ co_err rank_open(struct rank *rank, co_plan *plan, struct regions *regions, int 
     for (int cut = 0; cut < CUTS; cut++)
         CO_TRY(co_tree_init(&rank->tree[cut], plan->ranks));
     for (int cut = 0; cut < CUTS; cut++) /* nobody's until the first turn deals */
-        co_tree_deal(&rank->tree[cut], &plan->cut[cut], 0, 0, !plan->sparse);
+        co_tree_deal(&rank->tree[cut], &plan->cut[cut], 0, 0);
     follow_deal(rank);
     atomic_store(&rank->me->summing, 0);
     rank->work_bytes = train > eval ? train : eval;
@@ -219,12 +219,12 @@ static void populate(const struct rank *rank)
     co_populate(plan->arena.base, (size_t)((char *)rank->regions->leaf_buffer[0] - plan->arena.base));
     for (int s = 0; s < plan->ranks; s++) /* `sum` reads any other rank's buffers */
         co_populate(rank->regions->leaf_buffer[s],
-                    (size_t)rank->regions->n_buffers * plan->layout->leaf_count * sizeof(float));
+                    (size_t)rank->regions->n_buffers * plan->layout->dense * sizeof(float));
     for (int i = 0; i < plan->arena.n; i++) {
         char *at = co_arena_at(&plan->arena, plan->arena.region[i].offset);
         if (at == (char *)rank->work || at == rank->regions->input[slot] ||
             at == (char *)rank->regions->journal[slot] || at == (char *)rank->regions->scratch[slot] ||
-            at == rank->regions->eval_input[slot])
+            at == (char *)rank->regions->row_scratch[slot] || at == rank->regions->eval_input[slot])
             co_populate(at, plan->arena.region[i].bytes);
     }
 }

@@ -43,6 +43,7 @@ typedef struct decision {
     bool finite, apply;
     int slice; /* the first with a loss that is not finite; -1: none */
     int64_t t; /* applied steps, this one included */
+    int64_t step;
 } decision;
 
 /* rank.c: its life */
@@ -57,12 +58,17 @@ bool sum_chunks(struct rank *rank, int64_t step);
 bool pass_gate(struct rank *rank);    /* gate.c */
 void wait_at_gate(struct rank *rank); /* as long as it is frozen */
 void decide(const struct rank *rank, int64_t step, decision *out);
-void apply_chunks(struct rank *rank, int64_t step, const decision *decided);
+void apply_chunks(struct rank *rank, const decision *decided);
 bool evaluate_items(struct rank *rank, co_split split); /* false: left before its end, see leave_evaluation */
+
+/* apply.c: weights (part 0), a moment (1 ...); clips each element of the mean gradient to plus or minus
+ * clip_value. The result lies in the slot's memory for it. */
+float *part_of(const struct rank *rank, int part);
+void clip(const struct rank *rank, co_apply *given, float scale);
 
 /* sum.c: where the sum of chunk c of this step lies: element lo of it. It may lie in this slot's scratch memory,
  * until the next call. */
-const float *sum_of_chunk(struct rank *rank, int64_t step, size_t lo, size_t hi, co_add_kind kind);
+const float *sum_of_chunk(struct rank *rank, int64_t step, size_t lo, size_t hi);
 
 /* gate.c: turns and wishes */
 co_who turn_of(const struct rank *rank); /* who, for marks by turn */

@@ -48,20 +48,23 @@ static void walk_slot(const co_plan *plan, struct walk *walk, struct regions *re
 {
     size_t work =
         plan->train.work_bytes > plan->eval.work_bytes ? plan->train.work_bytes : plan->eval.work_bytes;
-    size_t chunk = plan->chunk * sizeof(float);
+    size_t chunk =
+        (plan->chunk > plan->rows.piece_elements ? plan->chunk : plan->rows.piece_elements) * sizeof(float);
     size_t levels = (size_t)__builtin_ctz((unsigned)plan->slices) + 1;
 
     regions->leaf_buffer[i] =
-        region(walk, "leaves", (size_t)regions->n_buffers * plan->layout->leaf_count * sizeof(float));
+        region(walk, "leaves", (size_t)regions->n_buffers * plan->layout->dense * sizeof(float));
     regions->work[i] = region(walk, "work", plan->kernels->space ? 0 : work);
     regions->input[i] = region(walk, "input", (size_t)loader_depth(plan) * loader_slot_bytes(plan));
     regions->eval_input[i] = region(walk, "input.eval", plan->eval.input_bytes);
     regions->eval_output[i] = region(walk, "output.eval", choices_bytes(plan) ? plan->eval.output_bytes : 0);
-    regions->journal[i] = region(walk, "journal", (size_t)(1 + plan->moments) * plan->chunk * sizeof(float));
+    regions->journal[i] = region(walk, "journal", (size_t)(1 + plan->moments) * chunk);
     bool adds = plan->ranks > 1 || plan->hosts > 1; /* else a single slot holds the root */
-    regions->scratch[i] = region(walk, "scratch", (adds ? levels : 0) * chunk);
+    regions->scratch[i] = region(walk, "scratch", (adds ? levels : 0) * plan->chunk * sizeof(float));
     regions->clipped[i] = region(walk, "scratch.clip", plan->recipe.clip_value > 0 ? chunk : 0);
-    regions->marks[i] = region(walk, "scratch.marks", plan->sparse ? chunk : 0);
+    size_t own = (size_t)(1 + plan->moments) * plan->rows.piece_elements * sizeof(float);
+    regions->row_scratch[i] =
+        region(walk, "scratch.rows", own > plan->rows.sum_scratch ? own : plan->rows.sum_scratch);
 }
 
 /* What several hosts exchange. Planned for any deal: a host alone may have to hold all leaves. */
@@ -72,8 +75,8 @@ static void walk_wire(const co_plan *plan, struct walk *walk, struct regions *re
     size_t inbox = several ? co_exchange_inbox(plan->chunk, plan->chunks, plan->hosts, (int)pieces) : 0;
     co_exchange_map *wire = &regions->wire;
 
-    regions->sum = region(walk, "sum", (several ? plan->layout->count : 0) * sizeof(float));
-    wire->outbox = region(walk, "wire.out", pieces * plan->layout->count * sizeof(float));
+    regions->sum = region(walk, "sum", (several ? plan->layout->dense : 0) * sizeof(float));
+    wire->outbox = region(walk, "wire.out", pieces * plan->layout->dense * sizeof(float));
     wire->inbox = region(walk, "wire.in", inbox * sizeof(float));
     wire->here = region(walk, "marks.here", chunks * sizeof *wire->here);
     regions->piece_claim = region(walk, "marks.piece", chunks * sizeof *regions->piece_claim);
@@ -81,7 +84,7 @@ static void walk_wire(const co_plan *plan, struct walk *walk, struct regions *re
     wire->sum = regions->sum;
     wire->pieced = regions->piece_claim;
     wire->summed = regions->sum_claim;
-    wire->count = plan->layout->count;
+    wire->count = plan->layout->dense;
     wire->chunk = plan->chunk;
     wire->chunks = plan->chunks;
 }
@@ -97,15 +100,22 @@ static void walk_all(const co_plan *plan, struct walk *walk, struct regions *reg
     regions->state = region(walk, "weights", state);
     for (int j = 0; j < plan->moments; j++)
         regions->moment[j] = region(walk, "moments", state);
+    regions->leaf_rows =
+        region(walk, "rows.leaves", (size_t)plan->slices * plan->rows.leaf_elements * sizeof(float));
+    regions->sum_rows = region(walk, "rows.sum", plan->rows.sum_elements * sizeof(float));
     for (int j = 0; j <= plan->moments; j++)
         regions->aside[j] = region(walk, "aside", plan->spec.ckpt_root ? state : 0);
-    regions->aside_mark = region(walk, "marks.aside", plan->chunks * sizeof *regions->aside_mark);
-    regions->sum_claim = region(walk, "marks.sum", plan->chunks * sizeof *regions->sum_claim);
-    regions->apply_claim = region(walk, "marks.apply", plan->chunks * sizeof *regions->apply_claim);
+    size_t lists = (size_t)plan->rows.n;
+    regions->aside_mark =
+        region(walk, "marks.aside", (plan->chunks + plan->rows.ranges) * sizeof *regions->aside_mark);
+    regions->aside_claim = region(walk, "marks.ranges", plan->rows.ranges * sizeof *regions->aside_claim);
+    regions->sum_claim = region(walk, "marks.sum", (plan->chunks + lists) * sizeof *regions->sum_claim);
+    regions->apply_claim =
+        region(walk, "marks.apply", (plan->chunks + plan->rows.pieces) * sizeof *regions->apply_claim);
     walk_wire(plan, walk, regions);
     for (int parity = 0; parity < 2; parity++) {
         regions->leaf[parity] = region(walk, "stats.leaf", (size_t)plan->slices * sizeof **regions->leaf);
-        regions->norm[parity] = region(walk, "stats.norm", plan->chunks * sizeof **regions->norm);
+        regions->norm[parity] = region(walk, "stats.norm", (plan->chunks + lists) * sizeof **regions->norm);
     }
     regions->eval_claim = region(walk, "marks.eval", plan->max_items * sizeof *regions->eval_claim);
     for (int split = 0; split < CO_SPLIT_COUNT; split++)
@@ -136,5 +146,5 @@ void regions_bind(co_plan *plan, struct regions *regions)
 
 float *leaf_buffer_of(const co_plan *plan, const struct regions *regions, int slot, int i)
 {
-    return regions->leaf_buffer[slot] + (size_t)i * plan->layout->leaf_count;
+    return regions->leaf_buffer[slot] + (size_t)i * plan->layout->dense;
 }

@@ -44,22 +44,24 @@ struct regions {
     rank_slot *slots; /* [ranks] */
     float *state, *moment[CO_MAX_MOMENTS], *sum;
     float *aside[CO_MAX_MOMENTS + 1];
-    co_mark *aside_mark;               /* [chunks] */
-    co_claim *sum_claim, *apply_claim; /* [chunks], [chunks] */
+    co_mark *aside_mark;               /* [chunks], then [ranges] of the tables of rows */
+    co_claim *aside_claim;             /* [ranges] */
+    co_claim *sum_claim, *apply_claim; /* [chunks], then [lists]; [chunks], then [pieces] */
     co_exchange_map wire;              /* several hosts: what is exchanged, and its marks */
     co_claim *piece_claim;             /* [chunks]: wire.pieced, for those who write it */
     co_mark *fed;                      /* [chunks] (unit, 1): a newcomer holds the chunk from this unit on */
     leaf_stat *leaf[2];                /* by step parity: [slices] */
-    chunk_stat *norm[2];               /* by step parity: [chunks] */
+    chunk_stat *norm[2];               /* by step parity: [chunks], then [lists] */
     co_claim *eval_claim;              /* [max_items] */
     leaf_stat *eval_stat[CO_SPLIT_COUNT]; /* by split: [its items]. A slow rank may still add up VAL in TEST */
-    float *leaf_buffer[CO_MAX_SLOTS];     /* n_buffers * leaf_count each */
+    float *leaf_buffer[CO_MAX_SLOTS];     /* n_buffers * dense elements each */
     int n_buffers;
     int32_t *choice; /* [test samples][2]: the likeliest class, and the right one */
     float *eval_output[CO_MAX_SLOTS];
     char *work[CO_MAX_SLOTS], *input[CO_MAX_SLOTS], *eval_input[CO_MAX_SLOTS];
     float *journal[CO_MAX_SLOTS], *scratch[CO_MAX_SLOTS], *clipped[CO_MAX_SLOTS];
-    uint32_t *marks[CO_MAX_SLOTS];
+    float *leaf_rows, *sum_rows; /* the lists of rows of every leaf; their sums */
+    void *row_scratch[CO_MAX_SLOTS];
 };
 
 void regions_reserve(co_plan *plan);                       /* lays out the arena */

@@ -26,12 +26,15 @@ co_err snapshot_read(void *ctx, int part, size_t offset, size_t count, float *ds
 {
     const snapshot *snap = ctx;
     const float *live = part == 0 ? snap->regions->state : snap->regions->moment[part - 1];
-    size_t chunk = snap->plan->chunk;
+    size_t chunk = snap->plan->chunk, dense = snap->plan->layout->dense;
 
     while (count > 0) {
-        size_t c = offset / chunk, n = (c + 1) * chunk - offset;
-        if (n > count)
-            n = count;
+        size_t c = offset / chunk, end = (c + 1) * chunk;
+        if (end > dense)
+            end = dense;
+        if (offset >= dense)
+            c = snap->plan->chunks + range_of_offset(snap->plan, offset, &end);
+        size_t n = end - offset < count ? end - offset : count;
         atomic_fetch_add_explicit(&snap->regions->ctl->save_beat, 1, memory_order_relaxed);
         racy_copy(dst, live + offset, n);
         atomic_thread_fence(memory_order_seq_cst);

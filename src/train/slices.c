@@ -61,7 +61,7 @@ static int buffers_for(co_plan *plan, co_tree *tree, int from, int to)
     int most = 1;
 
     for (int cut = 0; cut < CUTS; cut++) {
-        co_tree_deal(tree, &plan->cut[cut], from, to, !plan->sparse);
+        co_tree_deal(tree, &plan->cut[cut], from, to);
         most = co_tree_buffers(tree) > most ? co_tree_buffers(tree) : most;
     }
     return most;

@@ -20,7 +20,7 @@ static const float *buffer_of(void *ctx, int slot, int i)
     return leaf_buffer_of(rank->plan, rank->regions, slot, i);
 }
 
-static const float *piece_of(void *ctx, int level, int index, size_t lo)
+static const float *given_piece(void *ctx, int level, int index, size_t lo)
 {
     const struct rank *rank = ctx;
 
@@ -28,20 +28,20 @@ static const float *piece_of(void *ctx, int level, int index, size_t lo)
 }
 
 /* Elements [lo, hi) of a node of this step's tree. */
-static const float *node(struct rank *rank, co_add_kind kind, int level, int index, size_t lo, size_t hi)
+static const float *node(struct rank *rank, int level, int index, size_t lo, size_t hi)
 {
-    const co_sources from = {buffer_of, rank->plan->hosts > 1 ? piece_of : NULL, rank};
+    const co_sources from = {buffer_of, rank->plan->hosts > 1 ? given_piece : NULL, rank};
 
-    return co_tree_node(&rank->tree[rank->cut], kind, level, index, lo, hi, &from,
+    return co_tree_node(&rank->tree[rank->cut], level, index, lo, hi, &from,
                         rank->regions->scratch[rank->who.slot]);
 }
 
-const float *sum_of_chunk(struct rank *rank, int64_t step, size_t lo, size_t hi, co_add_kind kind)
+const float *sum_of_chunk(struct rank *rank, int64_t step, size_t lo, size_t hi)
 {
     rank->cut = cut_of_step(rank->plan, step);
     if (rank->plan->hosts > 1)
         return rank->regions->sum + lo;
-    return node(rank, kind, __builtin_ctz((unsigned)rank->plan->slices), 0, lo, hi);
+    return node(rank, __builtin_ctz((unsigned)rank->plan->slices), 0, lo, hi);
 }
 
 /* Elements [lo, hi) of the sum, which begin at `sum`. Only trained parameters count for the norm; running
@@ -68,13 +68,13 @@ static chunk_stat measure(const co_plan *plan, const float *sum, size_t lo, size
 static size_t span(const co_plan *plan, size_t c, size_t *lo)
 {
     *lo = c * plan->chunk;
-    return *lo + plan->chunk < plan->layout->count ? plan->chunk : plan->layout->count - *lo;
+    return *lo + plan->chunk < plan->layout->dense ? plan->chunk : plan->layout->dense - *lo;
 }
 
 /* Adds up an own chunk. Only final bytes are written to the sum. */
 static void combine(struct rank *rank, size_t lo, size_t n)
 {
-    const float *sum = node(rank, CO_ADD_VALUES, __builtin_ctz((unsigned)rank->plan->slices), 0, lo, lo + n);
+    const float *sum = node(rank, __builtin_ctz((unsigned)rank->plan->slices), 0, lo, lo + n);
 
     memcpy(rank->regions->sum + lo, sum, n * sizeof *sum);
 }
@@ -83,12 +83,22 @@ static void sum_chunk(struct rank *rank, int64_t step, size_t c)
 {
     const co_plan *plan = rank->plan;
     const co_deal *deal = &rank->deal;
-    size_t lo, n = span(plan, c, &lo);
+    size_t lo, n;
 
+    if (c >= plan->chunks) {
+        sum_rows(rank, step, (int)(c - plan->chunks));
+        return;
+    }
+    n = span(plan, c, &lo);
     if (plan->hosts > 1 && !(rank->pc & PC_READY) && co_deal_owner(deal, c, plan->chunks) == deal->me)
         combine(rank, lo, n);
-    rank->regions->norm[step & 1][c] =
-        measure(plan, sum_of_chunk(rank, step, lo, lo + n, CO_ADD_VALUES), lo, lo + n);
+    rank->regions->norm[step & 1][c] = measure(plan, sum_of_chunk(rank, step, lo, lo + n), lo, lo + n);
+}
+
+/* The chunks of the dense part, then the lists of rows. */
+static size_t parts_to_sum(const co_plan *plan)
+{
+    return plan->chunks + (size_t)plan->rows.n;
 }
 
 /* This host's pieces of a chunk that another host adds up, into the outbox. */
@@ -102,7 +112,7 @@ static void make_pieces(struct rank *rank, size_t c)
 
     for (int i = 0; i < n_pieces; i++)
         memcpy(wire->outbox + (size_t)i * wire->count + lo,
-               node(rank, CO_ADD_VALUES, list[i].level, list[i].index, lo, lo + n), n * sizeof(float));
+               node(rank, list[i].level, list[i].index, lo, lo + n), n * sizeof(float));
 }
 
 static void all_pieces(struct rank *rank)
@@ -128,12 +138,13 @@ static void all_pieces(struct rank *rank)
 /* Is everything there that this chunk's sum needs? On one host: always. */
 static bool is_here(const struct rank *rank, size_t c)
 {
-    return rank->plan->hosts == 1 || co_mark_get(&rank->regions->wire.here[c], rank->turn) != 0;
+    return rank->plan->hosts == 1 || c >= rank->plan->chunks ||
+           co_mark_get(&rank->regions->wire.here[c], rank->turn) != 0;
 }
 
 static bool all_summed(const struct rank *rank)
 {
-    for (size_t c = rank->plan->chunks; c-- > 0;)
+    for (size_t c = parts_to_sum(rank->plan); c-- > 0;)
         if (!co_claim_is_done(&rank->regions->sum_claim[c], rank->turn))
             return false;
     return (rank->pc & PC_READY) || all_wished(rank);
@@ -167,7 +178,7 @@ static bool may_sum(struct rank *rank)
 
 static void sum_what_is_here(struct rank *rank, int64_t step)
 {
-    size_t n = rank->plan->chunks, first = n * rank->who.slot / (size_t)rank->plan->ranks;
+    size_t n = parts_to_sum(rank->plan), first = n * rank->who.slot / (size_t)rank->plan->ranks;
 
     for (size_t i = 0; i < n; i++) {
         size_t c = (first + i) % n;

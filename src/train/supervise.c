@@ -175,7 +175,7 @@ static bool state_is_whole(const struct run *run)
 {
     uint32_t open = pc_unit(atomic_load(&run->regions->ctl->pc));
 
-    for (size_t c = 0; c < run->plan->chunks; c++)
+    for (size_t c = 0; c < run->plan->chunks + run->plan->rows.pieces; c++)
         if ((uint32_t)(atomic_load(&run->regions->apply_claim[c].word) >> 32) >= open)
             return false;
     return true;

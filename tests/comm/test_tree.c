@@ -169,7 +169,7 @@ static void combined(const co_tree *t, const struct slot *slots, int level, int 
     add(out, left, right);
 }
 
-static void same_expression(const co_cut *cut, int slots, bool at_once)
+static void same_expression(const co_cut *cut, int slots)
 {
     static struct slot s[MOST];
     char want[TEXT], got[TEXT];
@@ -177,11 +177,11 @@ static void same_expression(const co_cut *cut, int slots, bool at_once)
     co_tree t;
 
     CHECK_OK(co_tree_init(&t, slots));
-    co_tree_deal(&t, cut, 0, cut->slices, at_once);
+    co_tree_deal(&t, cut, 0, cut->slices);
     for (int r = 0; r < slots; r++)
         fold(&t.fold[r], &s[r]);
     if ((slots & (slots - 1)) == 0) {
-        int k = __builtin_ctz((unsigned)(cut->slices / slots)), most = at_once ? (k > 1 ? k : 1) : k + 1;
+        int k = __builtin_ctz((unsigned)(cut->slices / slots)), most = k > 1 ? k : 1;
         CHECK(co_tree_buffers(&t) <= most, "%d buffers for S %d, %d slots", co_tree_buffers(&t), cut->slices,
               slots);
     }
@@ -203,10 +203,8 @@ TEST(the_sum_is_the_same_expression_for_every_number_of_slots)
         for (size_t i = 0; i < CO_COUNT(sizes); i++)
             for (int stats = 0; stats < 2; stats++) {
                 co_cut cut = co_cut_make(sizes[i], 256, s, stats);
-                for (int slots = 1; slots <= s; slots++) {
-                    same_expression(&cut, slots, false);
-                    same_expression(&cut, slots, true);
-                }
+                for (int slots = 1; slots <= s; slots++)
+                    same_expression(&cut, slots);
             }
 }
 
@@ -224,7 +222,7 @@ static const float *buffer_of(void *ctx, int slot, int i)
     return ((struct numbers *)ctx)->buffer[slot][i];
 }
 
-static bool direct(const co_cut *c, co_add_kind kind, int level, int index, float *out)
+static bool direct(const co_cut *c, int level, int index, float *out)
 {
     float left[N], right[N];
     uint32_t lo, hi;
@@ -234,15 +232,15 @@ static bool direct(const co_cut *c, co_add_kind kind, int level, int index, floa
         memcpy(out, num.leaf[index], sizeof left);
         return lo < hi;
     }
-    bool l = direct(c, kind, level - 1, 2 * index, left), r = direct(c, kind, level - 1, 2 * index + 1, right);
+    bool l = direct(c, level - 1, 2 * index, left), r = direct(c, level - 1, 2 * index + 1, right);
     if (l && r)
-        co_leaf_add(kind, out, left, right, N);
+        co_leaf_add(out, left, right, N);
     else
         memcpy(out, l ? left : right, sizeof left);
     return l || r;
 }
 
-static void sums_match(const co_cut *cut, int slots, co_add_kind kind)
+static void sums_match(const co_cut *cut, int slots)
 {
     static float scratch[CO_MAX_LEVELS * N];
     float want[N], got[N];
@@ -250,7 +248,7 @@ static void sums_match(const co_cut *cut, int slots, co_add_kind kind)
     co_tree t;
 
     CHECK_OK(co_tree_init(&t, slots));
-    co_tree_deal(&t, cut, 0, cut->slices, true);
+    co_tree_deal(&t, cut, 0, cut->slices);
     for (int r = 0; r < slots; r++)
         for (int i = 0; i < t.fold[r].n_ops; i++) {
             const co_fold_op *op = &t.fold[r].op[i];
@@ -259,14 +257,14 @@ static void sums_match(const co_cut *cut, int slots, co_add_kind kind)
             if (op->leaf >= 0 && !op->adds)
                 memcpy(dst, right, sizeof want);
             else
-                co_leaf_add(kind, dst, dst, right, N);
+                co_leaf_add(dst, dst, right, N);
         }
-    direct(cut, kind, __builtin_ctz((unsigned)cut->slices), 0, want);
+    direct(cut, __builtin_ctz((unsigned)cut->slices), 0, want);
     static const size_t borders[] = {0, 1, 8, 20, N}; /* the sum is done in chunks of uneven lengths */
     for (int again = 0; again < 2; again++) /* an interrupted chunk is summed again: same sources, same sum */
         for (size_t i = 0; i + 1 < CO_COUNT(borders); i++)
             memcpy(got + borders[i],
-                   co_tree_node(&t, kind, levels, 0, borders[i], borders[i + 1],
+                   co_tree_node(&t, levels, 0, borders[i], borders[i + 1],
                                 &(co_sources){.buffer = buffer_of, .ctx = &num}, scratch),
                    (borders[i + 1] - borders[i]) * sizeof *got);
     CHECK(memcmp(want, got, sizeof want) == 0, "S %d, n %u, %d slots", cut->slices, cut->n, slots);
@@ -285,32 +283,7 @@ TEST(the_sum_has_the_bits_of_the_plain_recursion)
                         num.leaf[i][q] = test_unit(&rng) * ldexpf(1, (int)(test_u32(&rng) % 40) - 20);
                 for (int stats = 0; stats < 2; stats++) {
                     co_cut cut = co_cut_make(n, 70, s, stats);
-                    sums_match(&cut, slots, CO_ADD_VALUES);
-                    sums_match(&cut, slots, CO_ADD_MARKS);
+                    sums_match(&cut, slots);
                 }
             }
-}
-
-TEST(minus_zero_is_the_identity_to_the_bit)
-{
-    float x[] = {0.0f, -0.0f, 1.0f, -1.5f, 1e-45f, -1e-45f, 3.4e38f, -3.4e38f, INFINITY, -INFINITY};
-    float none[CO_COUNT(x)], sum[CO_COUNT(x)];
-
-    for (size_t i = 0; i < CO_COUNT(x); i++)
-        none[i] = -0.0f;
-    co_leaf_add(CO_ADD_VALUES, sum, none, x, CO_COUNT(x));
-    CHECK(memcmp(sum, x, sizeof x) == 0, "-0.0 + x");
-    co_leaf_add(CO_ADD_VALUES, sum, x, none, CO_COUNT(x));
-    CHECK(memcmp(sum, x, sizeof x) == 0, "x + -0.0");
-    co_leaf_add(CO_ADD_VALUES, sum, none, none, CO_COUNT(x));
-    CHECK(memcmp(sum, none, sizeof x) == 0, "absent + absent");
-}
-
-TEST(marks_are_ored_bit_by_bit)
-{
-    uint32_t a[] = {0, 1, 0, 1, 0x80000000u, 0x7fc00001u}, b[] = {0, 0, 1, 1, 1, 0xffffffffu}, got[6];
-
-    co_leaf_add(CO_ADD_MARKS, (float *)got, (float *)a, (float *)b, 6);
-    for (int i = 0; i < 6; i++)
-        CHECK(got[i] == (a[i] | b[i]), "%x | %x = %x", a[i], b[i], got[i]);
 }

@@ -33,13 +33,21 @@ void rig_open_team(rig *r, co_graph *g, const co_kernels *k, int threads, int64_
     const co_exec_info *info = co_exec_info_of(r->e);
     const co_layout *l = co_exec_layout(r->e);
     r->state_len = l->count * (size_t)k->real_size;
-    r->leaf_len = l->leaf_count * (size_t)k->real_size;
+    r->leaf_len = l->count * (size_t)k->real_size;
     r->b = (co_bases){.state = room(r->state_len),
                       .leaf = room(r->leaf_len),
                       .input = room(info->input_bytes),
                       .output = room(info->output_bytes),
                       .stat = r->stat,
                       .work_bytes = info->work_bytes};
+    CHECK(l->lists <= RIG_LISTS, "%d lists", l->lists);
+    for (int i = 0; i < l->n; i++)
+        if (l->entry[i].sparse) {
+            size_t cap = co_exec_rows(r->e, l->entry[i].list), width = co_entry_width(&l->entry[i]);
+            r->rows[l->entry[i].list] =
+                (co_rows){room(4), room(cap * 4), room(cap * width * (size_t)k->real_size)};
+        }
+    r->b.rows = r->rows;
     CHECK_OK(co_team_start(&r->b.team, threads, CO_TEAM_SPIN, false));
     if (k->space)
         CHECK_OK(k->space->open(&r->b.work, info->work_bytes));
@@ -55,6 +63,11 @@ void rig_close(rig *r)
         free(r->b.work);
     free(r->b.state);
     free(r->b.leaf);
+    for (int i = 0; i < RIG_LISTS; i++) {
+        free(r->rows[i].count);
+        free(r->rows[i].row);
+        free(r->rows[i].value);
+    }
     free(r->b.input);
     free(r->b.output);
     co_team_stop(r->b.team);
@@ -127,9 +140,25 @@ void rig_poison(rig *r, unsigned char byte)
         memset(r->b.work, byte, r->b.work_bytes);
 }
 
+static void spread_rows(rig *r, const co_entry *e)
+{
+    const co_rows *list = &r->rows[e->list];
+    size_t real = (size_t)r->k->real_size, width = co_entry_width(e);
+    char *at = (char *)r->b.leaf + e->offset * real;
+
+    memset(at, 0, e->count * real);
+    for (uint32_t i = 0; i < *list->count; i++)
+        memcpy(at + list->row[i] * width * real, (const char *)list->value + i * width * real, width * real);
+}
+
 void rig_run(rig *r)
 {
+    const co_layout *l = co_exec_layout(r->e);
+
     co_exec_run(r->e, &r->b, &r->run, NULL);
+    for (int i = 0; r->b.leaf && i < l->n; i++)
+        if (l->entry[i].sparse)
+            spread_rows(r, &l->entry[i]);
 }
 
 /* --- the net ----------------------------------------------------------------------------------------- */

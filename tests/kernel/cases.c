@@ -33,7 +33,7 @@
     {                                                                                                        \
         CO_I64, DIMS(__VA_ARGS__), 0, 1000                                                                   \
     }
-#define MARKS(...)                                                                                           \
+#define U(...)                                                                                               \
     {                                                                                                        \
         CO_U32, DIMS(__VA_ARGS__), 0, 0                                                                      \
     }
@@ -124,8 +124,11 @@ static const op_case table[] = {
     ROW(PAD, (.axis = 1, .start = 2), IN(X(3, 4, 5)), OUT(X(3, 7, 5))),
     ROW(PAD, (.axis = 0, .start = 0), IN(X(3, 4)), OUT(X(5, 4))),
     ROW(EMBEDDING, (0),            IN(X(11, 6), INT(-1, 12, 4, 5)), OUT(X(4, 5, 6))),
-    ROW(EMBEDDING_GRAD, (0),       IN(X(4, 5, 6), INT(-1, 12, 4, 5)), OUT(X(11, 6), MARKS(11))),
-    ROW(EMBEDDING_GRAD, (0),       IN(X(64, 1), IDX(2, 64)), OUT(X(2, 1), MARKS(2))),
+    ROW(EMBEDDING_GRAD, (0),       IN(X(4, 5, 6), INT(-1, 12, 4, 5)), OUT(X(11, 6))),
+    ROW(EMBEDDING_GRAD, (0),       IN(X(64, 1), IDX(2, 64)), OUT(X(2, 1))),
+    ROW(EMBEDDING_ROWS, (.rows = 11), IN(X(4, 5, 6), INT(-1, 12, 4, 5)), OUT(X(11, 6), U(11), U(1))),
+    ROW(EMBEDDING_ROWS, (.rows = 2), IN(X(64, 1), IDX(2, 64)), OUT(X(2, 1), U(2), U(1))),
+    ROW(EMBEDDING_ROWS, (.rows = 5000), IN(X(70, 3), IDX(5000, 70)), OUT(X(70, 3), U(70), U(1))),
     ROW(ATTENTION, (.heads = 2),   IN(X(3, 5, 12), X(3, 7, 12), X(3, 7, 12), INT(0, 9, 3)),
         OUT(X(3, 5, 12), X(3, 2, 5, 7))),
     ROW(ATTENTION, (.heads = 4, .causal = 1), IN(X(2, 9, 16), X(2, 9, 16), X(2, 9, 16)),

@@ -1,6 +1,7 @@
 /* Small cases whose answers can be checked by hand, on every provider: products, convolution, moving,
  * sums. */
 #include "harness.h"
+#include "tensor/rows.h"
 #include "kernel/cases.h"
 
 static const float count[] = {1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15, 16};
@@ -144,40 +145,23 @@ TEST(an_embedding_gradient_adds_duplicates_in_position_order)
     static const float dy[] = {1, 16777216, 1, 1, 16777216, 1, 5, 5};
     static const int32_t idx[] = {1, 0, 1, 0, 1, 0, -1, 3};
     static const float in_order[] = {16777216, 16777218, 0};
-    static const uint32_t marks[] = {1, 1, 0};
     const char *levels[] = {"ref", "auto"};
 
     for (size_t l = 0; l < CO_COUNT(levels); l++) {
         const co_kernels *k;
-        float got[3];
-        uint32_t got_marks[3];
+        float got[3], value[3];
+        uint32_t row[3], rows;
         co_arg in[] = {{(void *)dy, CO_F32, CO_SHAPE(8, 1)}, {(void *)idx, CO_I32, CO_SHAPE(8)}};
-        co_arg out[] = {{got, CO_F32, CO_SHAPE(3, 1)}, {got_marks, CO_U32, CO_SHAPE(3)}};
+        co_arg out[] = {{got, CO_F32, CO_SHAPE(3, 1)}};
+        co_arg list[] = {
+            {value, CO_F32, CO_SHAPE(3, 1)}, {row, CO_U32, CO_SHAPE(3)}, {&rows, CO_U32, CO_SHAPE(1)}};
         CHECK_OK(co_kernels_get(&k, levels[l]));
-        op_call(k, CO_OP_EMBEDDING_GRAD, &(co_attr){0}, &(co_run){0}, in, 2, out, 2, 1);
+        op_call(k, CO_OP_EMBEDDING_GRAD, &(co_attr){0}, &(co_run){0}, in, 2, out, 1, 1);
+        op_call(k, CO_OP_EMBEDDING_ROWS, &(co_attr){.rows = 3}, &(co_run){0}, in, 2, list, 3, 1);
+        CHECK(rows == 2 && row[0] == 0 && row[1] == 1 && row[2] == CO_NO_ROW, "%u rows: %u %u %u", rows,
+              row[0], row[1], row[2]);
         for (int i = 0; i < 3; i++)
-            CHECK(got[i] == in_order[i] && got_marks[i] == marks[i], "%s, row %d: %g, mark %u", k->level, i,
-                  got[i], got_marks[i]);
-    }
-}
-
-TEST(a_sparse_embedding_gradient_leaves_absent_rows_alone)
-{
-    const char *levels[] = {"ref", "auto"};
-    const float dy[] = {1, 2, 3, 4};
-    const int32_t idx[] = {2, 2};
-
-    for (size_t l = 0; l < CO_COUNT(levels); l++) {
-        const co_kernels *k;
-        float got[6] = {-7, -7, -7, -7, -7, -7};
-        const float want[6] = {-7, -7, -7, -7, 4, 6};
-        uint32_t marks[3] = {9, 9, 9};
-        CHECK_OK(co_kernels_get(&k, levels[l]));
-        co_arg in[] = {{(void *)dy, CO_F32, CO_SHAPE(2, 2)}, {(void *)idx, CO_I32, CO_SHAPE(2)}};
-        co_arg out[] = {{got, CO_F32, CO_SHAPE(3, 2)}, {marks, CO_U32, CO_SHAPE(3)}};
-        op_call(k, CO_OP_EMBEDDING_GRAD, &(co_attr){.sparse = 1}, &(co_run){0}, in, 2, out, 2, 1);
-        for (int i = 0; i < 6; i++)
-            CHECK(got[i] == want[i], "%s: element %d: %g", k->level, i, got[i]);
-        CHECK(marks[0] == 0 && marks[1] == 0 && marks[2] == 1, "marks %u %u %u", marks[0], marks[1], marks[2]);
+            CHECK(got[i] == in_order[i] && value[i] == in_order[i], "%s, row %d: %g, in the list %g",
+                  k->level, i, got[i], value[i]);
     }
 }

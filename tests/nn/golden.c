@@ -226,6 +226,39 @@ static void open_slice(golden *r, int at, int s)
     r->slice[at][s].shape = shape;
 }
 
+/* The rows of all sparse entries before entry `n`. */
+static size_t all_rows(const co_layout *l, int n)
+{
+    size_t rows = 0;
+
+    for (int i = 0; i < n; i++)
+        rows += l->entry[i].sparse ? (size_t)l->entry[i].shape.d[0] : 0;
+    return rows;
+}
+
+void golden_lists(const golden *r, const co_exec *exec, co_rows rows[GOLDEN_LISTS])
+{
+    CHECK(r->layout->lists <= GOLDEN_LISTS, "%d lists", r->layout->lists);
+    for (int i = 0; i < r->layout->n; i++) {
+        const co_entry *e = &r->layout->entry[i];
+        size_t cap = e->sparse ? co_exec_rows(exec, e->list) : 0;
+        if (e->sparse)
+            rows[e->list] =
+                co_rows_in(golden_room(co_rows_elements(cap, co_entry_width(e)) * sizeof(float)), cap);
+    }
+}
+
+void golden_lists_free(const golden *r, co_rows rows[GOLDEN_LISTS])
+{
+    for (int k = 0; k < r->layout->lists; k++)
+        free(rows[k].count);
+}
+
+uint32_t *golden_marks(const golden *r, float *leaf, const co_entry *e)
+{
+    return (uint32_t *)leaf + r->layout->count + all_rows(r->layout, (int)(e - r->layout->entry));
+}
+
 void golden_open(golden *r, const json_t *c, const co_kernels *kernels, int slices)
 {
     uint64_t words = (uint64_t)golden_int(c, "seed", 0);
@@ -243,7 +276,7 @@ void golden_open(golden *r, const json_t *c, const co_kernels *kernels, int slic
         CHECK_OK(co_layout_same(r->layout, co_exec_layout(r->slice[i / slices][i % slices].exec)));
     r->state = golden_room(r->layout->count * sizeof(float));
     for (int s = 0; s < slices; s++)
-        r->leaf[s] = golden_room(r->layout->leaf_count * sizeof(float));
+        r->leaf[s] = golden_room((r->layout->count + all_rows(r->layout, r->layout->n)) * sizeof(float));
     for (int k = r->optim->moments(r->optim_cfg, names); k > 0; k--)
         r->moment[k - 1] = golden_room(r->layout->count * sizeof(float));
     if (r->ema_decay > 0)

@@ -44,7 +44,7 @@ typedef struct golden {
         co_slice_shape shape;
     } slice[GOLDEN_BATCHES][GOLDEN_SLICES];
     const co_layout *layout;
-    float *state, *ema, *leaf[GOLDEN_SLICES], *moment[CO_MAX_MOMENTS]; /* [count], leaves [leaf_count] */
+    float *state, *ema, *leaf[GOLDEN_SLICES], *moment[CO_MAX_MOMENTS]; /* [count], leaves with marks */
     void *work;
     size_t work_bytes;
 } golden;
@@ -54,6 +54,12 @@ json_t *golden_cases(const char *name, const char *level, const co_kernels **ker
 int golden_int(const json_t *c, const char *key, int fallback);
 double golden_at(const json_t *c, const char *list, size_t i); /* fails if there is no such number */
 
+/* Memory for the lists of rows of a run. */
+enum { GOLDEN_LISTS = 4 };
+void golden_lists(const golden *r, const co_exec *exec, co_rows rows[GOLDEN_LISTS]);
+void golden_lists_free(const golden *r, co_rows rows[GOLDEN_LISTS]);
+/* The marks of a sparse entry's rows in a leaf: 1: present. They follow the state. */
+uint32_t *golden_marks(const golden *r, float *leaf, const co_entry *e);
 void golden_open(golden *r, const json_t *c, const co_kernels *kernels, int slices);
 co_exec *golden_compile(const golden *r, co_slice_shape shape, co_mode mode);
 void golden_load(const co_exec *exec, char *input, const char *name, const void *from); /* one whole input */

@@ -13,8 +13,10 @@ static void add(float *a, const float *b, size_t n)
 }
 
 /* a = a + b. A row that is absent in one is taken from the other; a row absent in both stays absent. */
-static void add_leaf(const co_layout *l, float *a, const float *b)
+static void add_leaf(const golden *r, float *a, float *b)
 {
+    const co_layout *l = r->layout;
+
     for (int i = 0; i < l->n; i++) {
         const co_entry *e = &l->entry[i];
         if (!e->sparse) {
@@ -22,8 +24,8 @@ static void add_leaf(const co_layout *l, float *a, const float *b)
             continue;
         }
         size_t width = (size_t)e->shape.d[1];
-        uint32_t *in_a = (uint32_t *)a + e->marks_offset;
-        const uint32_t *in_b = (const uint32_t *)b + e->marks_offset;
+        uint32_t *in_a = golden_marks(r, a, e);
+        const uint32_t *in_b = golden_marks(r, b, e);
         for (size_t row = 0; row < (size_t)e->shape.d[0]; row++) {
             size_t at = e->offset + row * width;
             if (in_a[row] && in_b[row])
@@ -43,7 +45,7 @@ static void each_present(golden *r, visitor visit, void *ctx)
     for (int i = 0; i < r->layout->n; i++) {
         const co_entry *e = &r->layout->entry[i];
         size_t rows = e->sparse ? (size_t)e->shape.d[0] : 1;
-        const uint32_t *marks = (const uint32_t *)r->leaf[0] + e->marks_offset;
+        const uint32_t *marks = golden_marks(r, r->leaf[0], e);
         for (size_t row = 0; row < rows; row++)
             if (!e->sparse || marks[row])
                 visit(r, e, e->offset + row * (e->count / rows), e->count / rows, ctx);
@@ -86,25 +88,47 @@ static void average(golden *r, int t)
     }
 }
 
+/* Puts the rows of a list into the leaf, where the whole table has its place, and marks them. */
+static void spread_rows(golden *r, float *leaf, const co_rows *rows)
+{
+    for (int i = 0; i < r->layout->n; i++) {
+        const co_entry *e = &r->layout->entry[i];
+        if (!e->sparse)
+            continue;
+        const co_rows *list = &rows[e->list];
+        size_t width = co_entry_width(e);
+        memset(golden_marks(r, leaf, e), 0, (size_t)e->shape.d[0] * sizeof(uint32_t));
+        for (uint32_t k = 0; k < *list->count; k++) {
+            memcpy(leaf + e->offset + list->row[k] * width, list->value + k * width, width * sizeof *leaf);
+            golden_marks(r, leaf, e)[list->row[k]] = 1;
+        }
+    }
+}
+
 static void run_slices(golden *r, int t, double total[CO_STATS])
 {
     double stat[CO_STATS];
+    co_rows rows[GOLDEN_LISTS];
 
     for (int s = 0; s < r->slices; s++) {
         int b = (t - 1) % GOLDEN_BATCHES;
         co_bases bases = {.state = r->state,
                           .leaf = r->leaf[s],
+                          .rows = rows,
                           .input = r->slice[b][s].input,
                           .work = r->work,
                           .work_bytes = r->work_bytes,
                           .stat = stat};
+        golden_lists(r, r->slice[b][s].exec, rows);
         co_exec_run(r->slice[b][s].exec, &bases, &(co_run){.seed = 1, .step = (uint32_t)t}, NULL);
+        spread_rows(r, r->leaf[s], rows);
+        golden_lists_free(r, rows);
         for (int k = 0; k < CO_STATS; k++)
             total[k] += stat[k];
     }
     for (int gap = 1; gap < r->slices; gap *= 2)
         for (int s = 0; s < r->slices; s += 2 * gap)
-            add_leaf(r->layout, r->leaf[s], r->leaf[s + gap]);
+            add_leaf(r, r->leaf[s], r->leaf[s + gap]);
 }
 
 void golden_step(golden *r, int t, double *loss, double *norm)

@@ -9,12 +9,15 @@
 #include "base/alloc.h"
 #include "harness.h"
 
+enum { LISTS = 4 };
+
 struct seat {
     co_exec *exec;
     co_io io;
     co_slice_shape shape;
     char *input;
     float *state, *leaf, *output;
+    co_rows rows[LISTS];
     void *work;
     double stat[CO_STATS];
 };
@@ -35,7 +38,13 @@ static void sit(struct seat *s, const char *model, const void *cfg, const co_io 
     const co_layout *l = co_exec_layout(s->exec);
     s->input = room(info->input_bytes);
     s->state = room(l->count * sizeof(float));
-    s->leaf = room(l->leaf_count * sizeof(float));
+    s->leaf = room(l->dense * sizeof(float));
+    for (int i = 0; i < l->n; i++) {
+        const co_entry *e = &l->entry[i];
+        size_t cap = e->sparse ? co_exec_rows(s->exec, e->list) : 0;
+        if (e->sparse)
+            s->rows[e->list] = co_rows_in(room(co_rows_elements(cap, co_entry_width(e)) * sizeof(float)), cap);
+    }
     s->output = room(info->output_bytes);
     s->work = room(info->work_bytes);
     co_layout_initialise(l, s->state, 5);
@@ -47,6 +56,8 @@ static void leave(struct seat *s)
     free(s->input);
     free(s->state);
     free(s->leaf);
+    for (int k = 0; k < LISTS; k++)
+        free(s->rows[k].count);
     free(s->output);
     free(s->work);
 }
@@ -64,6 +75,7 @@ static void run(struct seat *s, uint32_t step)
 {
     co_bases bases = {.state = s->state,
                       .leaf = s->leaf,
+                      .rows = s->rows,
                       .input = s->input,
                       .work = s->work,
                       .stat = s->stat,

@@ -1,4 +1,4 @@
-/* The flat state: offsets, marks, chunk grid, initial values, hash. */
+/* The flat state: offsets, chunk grid, initial values, hash. */
 #include "harness.h"
 
 #include <stdlib.h>
@@ -29,17 +29,18 @@ static void small(co_layout *l)
     co_layout_close(l);
 }
 
-TEST(entries_lie_on_cache_lines_and_marks_follow_the_state)
+TEST(entries_lie_on_cache_lines_and_sparse_ones_follow_the_others)
 {
     co_layout l;
     small(&l);
-    size_t offset[] = {0, 48, 112, 128, 144}, count[] = {35, 51, 2, 5, 2};
+    size_t offset[] = {0, 80, 48, 64, 144}, count[] = {35, 51, 2, 5, 2};
     for (int i = 0; i < l.n; i++)
         CHECK(l.entry[i].offset == offset[i] && l.entry[i].count == count[i], "entry %d at %zu, %zu elements",
               i, l.entry[i].offset, l.entry[i].count);
     CHECK(l.count == 160, "count %zu", l.count);
-    CHECK(l.entry[1].marks_offset == 160 && l.entry[4].marks_offset == 192 && l.leaf_count == 208,
-          "marks at %zu and %zu, leaf of %zu", l.entry[1].marks_offset, l.entry[4].marks_offset, l.leaf_count);
+    CHECK(l.dense == 80 && l.lists == 2, "%zu dense elements, %d lists", l.dense, l.lists);
+    CHECK(l.entry[1].list == 0 && l.entry[4].list == 1, "lists %d and %d", l.entry[1].list, l.entry[4].list);
+    CHECK(co_entry_width(&l.entry[1]) == 3 && co_entry_width(&l.entry[4]) == 1, "widths");
     CHECK(co_layout_find(&l, "emb") == &l.entry[1] && !co_layout_find(&l, "em"), "find");
     co_layout_fini(&l);
 }
@@ -74,7 +75,7 @@ TEST(layouts_that_differ_name_the_first_entry)
     small(&b);
     CHECK_OK(co_layout_same(&a, &b));
     b.entry[1].shape.d[1] = 4;
-    CHECK_FAILS(co_layout_same(&a, &b), CO_EINPUT, "'emb' [17,3] at 48 against sparse parameter 'emb' [17,4]");
+    CHECK_FAILS(co_layout_same(&a, &b), CO_EINPUT, "'emb' [17,3] at 80 against sparse parameter 'emb' [17,4]");
     b.entry[1].shape.d[1] = 3;
     b.n--;
     CHECK_FAILS(co_layout_same(&a, &b), CO_EINPUT, "'Z' [2] at 144 against nothing");
@@ -82,14 +83,14 @@ TEST(layouts_that_differ_name_the_first_entry)
     co_layout_fini(&b);
 }
 
-TEST(the_chunk_grid_is_a_formula_of_the_count)
+TEST(the_chunk_grid_is_a_formula_of_the_dense_elements)
 {
     static const struct {
         size_t count, chunk, chunks;
     } want[] = {{0, 1024, 0},      {16, 1024, 1},        {65536, 1024, 64},
                 {65552, 2048, 33}, {1 << 20, 16384, 64}, {11689984, 65536, 179}};
     for (size_t i = 0; i < CO_COUNT(want); i++) {
-        co_layout l = {.count = want[i].count};
+        co_layout l = {.dense = want[i].count};
         CHECK(co_layout_chunk(&l) == want[i].chunk && co_layout_chunks(&l) == want[i].chunks,
               "%zu elements: %zu chunks of %zu", want[i].count, co_layout_chunks(&l), co_layout_chunk(&l));
     }
@@ -123,15 +124,15 @@ TEST(first_values_depend_on_seed_and_name_only)
     co_layout_initialise(&l, x, 42);
     co_layout_initialise(&alone, y, 42);
     co_layout_initialise(&alone, z, 43);
-    CHECK(memcmp(x + 48, y, 51 * 4) == 0, "emb differs by place");
+    CHECK(memcmp(x + 80, y, 51 * 4) == 0, "emb differs by place");
     CHECK(memcmp(y, z, 51 * 4) != 0, "the seed has no effect");
     float want[35];
     co_rng_uniform(want, 35, -0.5f, 0.5f, co_rng_key_make(42, CO_RNG_INIT), co_rng_stream("fc.weight"), 0, 0);
     CHECK(memcmp(x, want, sizeof want) == 0, "fc.weight is not what the format page says");
     for (int i = 0; i < 160; i++) {
-        if ((i >= 35 && i < 48) || (i >= 99 && i < 128) || i >= 133)
+        if ((i >= 35 && i < 64) || (i >= 69 && i < 80) || i >= 131)
             CHECK(x[i] == 0, "padding, counter or zero entry: x[%d] = %g", i, x[i]);
-        if (i >= 128 && i < 133)
+        if (i >= 64 && i < 69)
             CHECK(x[i] == 1, "running_var x[%d] = %g", i, x[i]);
     }
     co_layout_fini(&l);

@@ -245,6 +245,42 @@ TEST(deaths_change_nothing_where_gradients_are_sparse)
     stage_close(&g);
 }
 
+/* Four tables, in several ranges and pieces. The checkpoint of every step is read while rows change. */
+static const char *const factors[] = {"model=factors",
+                                      "data=fake_ratings",
+                                      "optim=adamw",
+                                      "model.width=700",
+                                      "data.users=23",
+                                      "data.items=9",
+                                      "data.count=48",
+                                      "data.batch_size=16",
+                                      "data.eval_slice=16",
+                                      "trainer.slices=4",
+                                      "trainer.max_steps=3",
+                                      "callbacks.model_checkpoint.every_n_steps=1",
+                                      NULL};
+
+TEST(deaths_change_nothing_of_a_factorisation)
+{
+    stage g;
+
+    stage_open(&g, factors);
+    die_everywhere(&g, "trainer.devices=2", 9, 0);
+    die_everywhere(&g, "trainer.devices=3", 31, 1);
+    stage_close(&g);
+}
+
+TEST(deaths_change_nothing_of_a_factorisation_with_an_average_of_its_weights)
+{
+    stage g;
+
+    stage_open(&g, factors);
+    stage_set(&g, "optim.ema=0.9");
+    stage_set(&g, "trainer.clip_value=0.01");
+    die_everywhere(&g, "trainer.devices=2", 23, 0);
+    stage_close(&g);
+}
+
 TEST_LONG_WITHIN(deaths_at_every_point_of_larger_crews_change_nothing, 1800)
 {
     stage g;
@@ -258,5 +294,8 @@ TEST_LONG_WITHIN(deaths_at_every_point_of_larger_crews_change_nothing, 1800)
     open_lm(&g);
     die_everywhere(&g, "trainer.devices=2", 1, 0);
     die_everywhere(&g, "trainer.devices=4", 1, 1);
+    stage_close(&g);
+    stage_open(&g, factors);
+    die_everywhere(&g, "trainer.devices=2", 1, 0);
     stage_close(&g);
 }

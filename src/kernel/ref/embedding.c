@@ -1,11 +1,14 @@
 /* embedding.c -- rows of a table by index, and their gradient.
  *
- * The gradient divides the rows of the table among the threads. Each thread walks all positions and handles
- * those whose row it owns, so duplicates are added in position order for any number of threads. A row is
- * cleared at its first position, so sparse and dense gradients agree in the rows that are present. */
+ * The gradient divides the rows among the threads. Each thread walks all positions and handles those whose row
+ * it owns, so duplicates are added in position order for any number of threads. As a list of rows it has the
+ * bits of the whole table's rows. */
 #include "kernel/ref/real.h"
 
 #include <string.h>
+
+#include "base/sort.h"
+#include "tensor/rows.h"
 
 static void embedding(const co_call *c)
 {
@@ -28,26 +31,71 @@ static void embedding_grad(const co_call *c)
     const real *dy = c->in[0].p;     /* [n,D] */
     const int32_t *idx = c->in[1].p; /* [n] */
     real *dtable = c->out[0].p;      /* [V,D] */
-    uint32_t *marks = c->out[1].p;   /* [V] */
     int64_t V = c->out[0].shape.d[0], D = c->out[0].shape.d[1], n = co_shape_count(&c->in[1].shape), lo, hi;
 
     co_share(V, c->ith, c->nth, &lo, &hi);
-    memset(marks + lo, 0, (size_t)(hi - lo) * sizeof *marks);
-    if (!c->attr->sparse)
-        memset(dtable + lo * D, 0, (size_t)((hi - lo) * D) * sizeof(real));
-    for (int64_t i = 0; i < n; i++) {
-        if (idx[i] < lo || idx[i] >= hi)
+    memset(dtable + lo * D, 0, (size_t)((hi - lo) * D) * sizeof(real));
+    for (int64_t i = 0; i < n; i++)
+        if (idx[i] >= lo && idx[i] < hi)
+            add_scaled(dtable + idx[i] * D, 1, dy + i * D, D);
+}
+
+/* The positions whose row exists as keys | row 32 | position 32 |, sorted by row. */
+static int64_t sort_positions(uint64_t *key, const int32_t *idx, int64_t n, int64_t V)
+{
+    int64_t found = 0;
+
+    for (int64_t i = 0; i < n; i++)
+        if (idx[i] >= 0 && idx[i] < V)
+            key[found++] = (uint64_t)idx[i] << 32 | (uint64_t)i;
+    co_sort_keys(key, key + n, (size_t)found);
+    return found;
+}
+
+/* value = 0 + dy of the first position + dy of the second ..., as in the dense gradient */
+static void add_positions(real *restrict value, const real *dy, const uint64_t *key, int64_t n, int64_t D)
+{
+    for (int64_t j = 0; j < D; j++)
+        value[j] = 0 + dy[(int64_t)(uint32_t)key[0] * D + j];
+    for (int64_t i = 1; i < n; i++)
+        add_scaled(value, 1, dy + (int64_t)(uint32_t)key[i] * D, D);
+}
+
+static void embedding_rows(const co_call *c)
+{
+    const real *dy = c->in[0].p;     /* [n,D] */
+    const int32_t *idx = c->in[1].p; /* [n] */
+    real *value = c->out[0].p;       /* [cap,D] */
+    uint32_t *row = c->out[1].p;     /* [cap] */
+    int64_t cap = c->out[0].shape.d[0], D = c->out[0].shape.d[1], n = co_shape_count(&c->in[1].shape), lo, hi;
+    uint64_t *key = (uint64_t *)c->scratch + c->ith * 2 * n; /* [2 n] */
+    int64_t found = sort_positions(key, idx, n, c->attr->rows), rows = 0;
+
+    co_share(cap, c->ith, c->nth, &lo, &hi); /* every thread walks all keys and adds up its own rows */
+    for (int64_t at = 0, end; at < found; at = end, rows++) {
+        for (end = at + 1; end < found && key[end] >> 32 == key[at] >> 32;)
+            end++;
+        if (rows < lo || rows >= hi)
             continue;
-        real *row = dtable + idx[i] * D;
-        if (!marks[idx[i]])
-            memset(row, 0, (size_t)D * sizeof(real));
-        marks[idx[i]] = 1;
-        add_scaled(row, 1, dy + i * D, D);
+        row[rows] = (uint32_t)(key[at] >> 32);
+        add_positions(value + rows * D, dy, key + at, end - at, D);
     }
+    for (int64_t i = rows > lo ? rows : lo; i < hi; i++) {
+        row[i] = CO_NO_ROW;
+        memset(value + i * D, 0, (size_t)D * sizeof(real));
+    }
+    if (c->ith == 0)
+        *(uint32_t *)c->out[2].p = (uint32_t)rows;
+}
+
+static size_t embedding_rows_scratch(const co_call *c)
+{
+    return (size_t)c->nth * 2 * (size_t)co_shape_count(&c->in[1].shape) * sizeof(uint64_t);
 }
 
 void REF(embedding)(co_kernel_row *row)
 {
     row[CO_OP_EMBEDDING].fn = embedding;
     row[CO_OP_EMBEDDING_GRAD].fn = embedding_grad;
+    row[CO_OP_EMBEDDING_ROWS] = (co_kernel_row){embedding_rows, embedding_rows_scratch};
 }

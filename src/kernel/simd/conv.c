@@ -9,7 +9,11 @@
  * k runs in index order; padding takes part in the chain as zeros. DX with a stride is one product per phase
  * ((h + pad) mod stride, (w + pad) mod stride): only the taps that reach a pixel of that phase are in the
  * pixel's chain. Images go in groups that make about GEMM_NC columns (GEMM_KC of k for DW), so scratch does
- * not grow with n. Threads share images (CONV2D, DX) or output channels (DW), and each pads what it reads.
+ * not grow with n.
+ *
+ * Threads divide the images or the rows of C (CONV2D, DX), the columns or the rows of C (DW), and each pads and
+ * packs what it reads. What they do not divide is packed by every thread, so they divide whatever leaves less
+ * to pack twice: A if there are many columns, B if there are many rows.
  */
 #include "kernel/simd/simd_int.h"
 
@@ -88,6 +92,23 @@ static void table(int32_t *t, int64_t na, int64_t sa, int64_t nb, int64_t sb, in
                 *t++ = (int32_t)(a * sa + b * sb + c * sc);
 }
 
+/* A thread's share of a product: images [i0, i1) and rows [r0, r1) of C. */
+typedef struct share {
+    int64_t i0, i1, r0, r1;
+} share;
+
+static share share_of(const co_call *c, int64_t images, int64_t rows, bool few_columns)
+{
+    share s = {0, images, 0, rows};
+    bool by_rows = images < c->nth ? rows > images : few_columns;
+
+    if (by_rows)
+        co_share(rows, c->ith, c->nth, &s.r0, &s.r1);
+    else
+        co_share(images, c->ith, c->nth, &s.i0, &s.i1);
+    return s;
+}
+
 /* ---- forward ---- */
 
 typedef struct fwd {
@@ -135,31 +156,31 @@ static void conv2d(const co_call *c)
     fwd f = fwd_plan(&g, &s);
     const float *x = c->in[0].p; /* [N,C,H,W] */
     float *y = c->out[0].p;      /* [N,O,OH,OW] */
-    int64_t p = g.oh * g.ow, plane = f.hp * f.wp, taps = g.c * g.kh * g.kw, lo, hi;
+    int64_t p = g.oh * g.ow, plane = f.hp * f.wp, taps = g.c * g.kh * g.kw;
+    share own = share_of(c, g.n, g.o, g.n * p < g.o);
     table(f.col, f.images, g.c * plane, g.oh, g.stride * f.wp, g.ow, g.stride);
     table(f.out, f.images, g.o * p, 1, 0, p, 1);
     table(f.k, g.c, plane, g.kh, f.wp, g.kw, 1);
     gemm m = {
-        .m = g.o,
+        .m = own.r1 - own.r0,
         .k = taps,
-        .a = {.p = c->in[1].p, .si = taps, .sk = 1}, /* w [O,C,KH,KW] */
+        .a = {.p = (const float *)c->in[1].p + own.r0 * taps, .si = taps, .sk = 1}, /* w [O,C,KH,KW] */
         .b = {.ti = f.col, .tk = f.k, .rising = true},
         .cm = p,
         .tn = f.out,
-        .bias_m = c->n_in > 2 ? c->in[2].p : NULL, /* [O] */
+        .bias_m = c->n_in > 2 ? (const float *)c->in[2].p + own.r0 : NULL, /* [O] */
     };
-    co_share(g.n, c->ith, c->nth, &lo, &hi);
     if (g.pad)
         clear(f.padded, f.images * g.c * plane);
-    for (int64_t i = lo; i < hi; i += f.images) {
-        int64_t n = f.images < hi - i ? f.images : hi - i;
+    for (int64_t i = own.i0; i < own.i1; i += f.images) {
+        int64_t n = f.images < own.i1 - i ? f.images : own.i1 - i;
         m.b.p = x + i * g.c * g.h * g.w;
         if (g.pad) {
             pad_planes(f.padded, m.b.p, n * g.c, g.h, g.w, g.pad, g.pad, f.hp, f.wp);
             m.b.p = f.padded;
         }
         m.n = n * p;
-        m.c = y + i * g.o * p;
+        m.c = y + (i * g.o + own.r0) * p;
         gemm_run(&m, f.gemm, 0, 1);
     }
 }
@@ -197,7 +218,7 @@ static void reach(int64_t *lo, int64_t *n, int64_t size, int64_t k, int64_t stri
 }
 
 typedef struct back {
-    int64_t images;
+    int64_t images, pixels;    /* in a group; of one phase of an image, at most */
     int64_t top, left, hp, wp; /* padded row r is output row r + top (top may be negative) */
     float *padded;             /* [images,O,hp,wp] */
     int32_t *col, *out, *k, *wk;
@@ -210,6 +231,7 @@ static back back_plan(const geom *g, space *s)
     int64_t pixels = ((g->h + g->stride - 1) / g->stride) * ((g->w + g->stride - 1) / g->stride);
     int64_t taps = g->o * g->kh * g->kw;
     b.images = group(GEMM_NC, pixels, g->n);
+    b.pixels = pixels;
     reach(&b.top, &b.hp, g->h, g->kh, g->stride, g->pad);
     reach(&b.left, &b.wp, g->w, g->kw, g->stride, g->pad);
     b.padded = take(s, b.images * g->o * b.hp * b.wp, sizeof(float));
@@ -260,20 +282,21 @@ static void conv2d_dx(const co_call *c)
     back b = back_plan(&g, &s);
     const float *dy = c->in[0].p; /* [N,O,OH,OW] */
     float *dx = c->out[0].p;      /* [N,C,H,W] */
-    int64_t lo, hi;
+    /* Packing A costs more here than packing B: w is read across its rows. */
+    share own = share_of(c, g.n, g.c, g.n * b.pixels <= 2 * g.c);
+    const float *w = (const float *)c->in[1].p + own.r0 * g.kh * g.kw; /* [O,C,KH,KW] */
     gemm m = {
-        .m = g.c,
-        .a = {.p = c->in[1].p, .si = g.kh * g.kw, .tk = b.wk, .rising = true}, /* w [O,C,KH,KW] */
+        .m = own.r1 - own.r0,
+        .a = {.p = w, .si = g.kh * g.kw, .tk = b.wk, .rising = true},
         .b = {.ti = b.col, .tk = b.k},
         .cm = g.h * g.w,
         .tn = b.out,
     };
-    co_share(g.n, c->ith, c->nth, &lo, &hi);
     clear(b.padded, b.images * g.o * b.hp * b.wp);
-    for (int64_t i = lo; i < hi; i += b.images) {
-        int64_t n = b.images < hi - i ? b.images : hi - i;
+    for (int64_t i = own.i0; i < own.i1; i += b.images) {
+        int64_t n = b.images < own.i1 - i ? b.images : own.i1 - i;
         pad_planes(b.padded, dy + i * g.o * g.oh * g.ow, n * g.o, g.oh, g.ow, -b.top, -b.left, b.hp, b.wp);
-        m.c = dx + i * g.c * g.h * g.w;
+        m.c = dx + (i * g.c + own.r0) * g.h * g.w;
         for (int64_t fh = 0; fh < g.stride; fh++)
             for (int64_t fw = 0; fw < g.stride; fw++)
                 back_phase(&g, &b, &m, phase_of(fh, g.h, g.kh, g.stride, g.pad),
@@ -316,6 +339,27 @@ static size_t conv2d_dw_scratch(const co_call *c)
     return s.used * (size_t)call_threads(c);
 }
 
+/* A thread's share of dw: rows [r0, r1), columns [c0, c1), which need channels [ch0, ch1) of x. */
+typedef struct dw_share {
+    int64_t r0, r1, c0, c1, ch0, ch1;
+} dw_share;
+
+static dw_share dw_share_of(const co_call *c, const geom *g)
+{
+    int64_t cols = g->c * g->kh * g->kw, taps = g->kh * g->kw, slivers = (cols + NR - 1) / NR;
+    dw_share s = {0, g->o, 0, cols, 0, g->c};
+
+    if (cols > g->o && slivers >= c->nth) {
+        co_share(slivers, c->ith, c->nth, &s.c0, &s.c1);
+        s.c0 *= NR;
+        s.c1 = s.c1 * NR < cols ? s.c1 * NR : cols;
+        s.ch0 = s.c0 / taps;
+        s.ch1 = (s.c1 + taps - 1) / taps;
+    } else
+        co_share(g->o, c->ith, c->nth, &s.r0, &s.r1);
+    return s;
+}
+
 static void conv2d_dw(const co_call *c)
 {
     geom g = wgrad_geom(c);
@@ -323,17 +367,17 @@ static void conv2d_dw(const co_call *c)
     wgrad f = wgrad_plan(&g, &s);
     const float *dy = c->in[0].p; /* [N,O,OH,OW] */
     const float *x = c->in[1].p;  /* [N,C,H,W] */
-    int64_t p = g.oh * g.ow, plane = f.hp * f.wp, cols = g.c * g.kh * g.kw, lo, hi;
+    int64_t p = g.oh * g.ow, plane = f.hp * f.wp, cols = g.c * g.kh * g.kw;
+    dw_share own = dw_share_of(c, &g);
     table(f.col, g.c, plane, g.kh, f.wp, g.kw, 1);
     table(f.k, f.images, g.c * plane, g.oh, g.stride * f.wp, g.ow, g.stride);
     table(f.dyk, f.images, g.o * p, 1, 0, p, 1);
-    co_share(g.o, c->ith, c->nth, &lo, &hi);
     gemm m = {
-        .m = hi - lo,
-        .n = cols,
+        .m = own.r1 - own.r0,
+        .n = own.c1 - own.c0,
         .a = {.si = p, .tk = f.dyk, .rising = true},
-        .b = {.ti = f.col, .tk = f.k, .rising = true},
-        .c = (float *)c->out[0].p + lo * cols, /* [O,C,KH,KW] */
+        .b = {.ti = f.col + own.c0, .tk = f.k, .rising = true},
+        .c = (float *)c->out[0].p + own.r0 * cols + own.c0, /* [O,C,KH,KW] */
         .cm = cols,
         .cn = 1,
     };
@@ -344,10 +388,13 @@ static void conv2d_dw(const co_call *c)
         int64_t n = f.images < g.n - i ? f.images : g.n - i;
         m.b.p = x + i * g.c * g.h * g.w;
         if (g.pad) {
-            pad_planes(f.padded, m.b.p, n * g.c, g.h, g.w, g.pad, g.pad, f.hp, f.wp);
+            for (int64_t image = 0; image < n; image++)
+                pad_planes(f.padded + (image * g.c + own.ch0) * plane,
+                           m.b.p + (image * g.c + own.ch0) * g.h * g.w, own.ch1 - own.ch0, g.h, g.w, g.pad,
+                           g.pad, f.hp, f.wp);
             m.b.p = f.padded;
         }
-        m.a.p = dy + (i * g.o + lo) * p;
+        m.a.p = dy + (i * g.o + own.r0) * p;
         m.k = n * p;
         m.resume = i > 0;
         gemm_run(&m, f.gemm, 0, 1);

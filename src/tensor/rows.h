@@ -1,0 +1,29 @@
+/* rows.h -- a row-sparse gradient: the rows of a table [V,D] that a batch touched, in ascending order.
+ *
+ *     count   how many rows there are
+ *     row     [cap] their numbers, ascending; the places after `count` hold CO_NO_ROW
+ *     value   [cap,D] their values in the same order; the places after `count` hold zeros
+ *
+ * A row that is not in the list is absent, which is not the same as a row of zeros: a lazy optimiser leaves an
+ * absent row and its moments alone. The memory belongs to whoever made the list.
+ */
+#ifndef CO_TENSOR_ROWS_H
+#define CO_TENSOR_ROWS_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+#define CO_NO_ROW UINT32_MAX
+
+typedef struct co_rows {
+    uint32_t *count;
+    uint32_t *row;
+    float *value;
+} co_rows;
+
+/* The 4-byte elements that a list of up to `cap` rows of `width` values takes, and the list in such a piece of
+ * memory. Each part begins on a cache line if `memory` does. */
+size_t co_rows_elements(size_t cap, size_t width);
+co_rows co_rows_in(float *memory, size_t cap);
+
+#endif

@@ -1,0 +1,178 @@
+/* apply_rows.c -- the optimiser on one piece of a list of rows, step by step as apply.c does it for a chunk.
+ *
+ * The rows of a piece lie scattered in the tables of weights and moments. They are gathered into the journal,
+ * and once more into this slot's memory, where the optimiser updates them in one call; then they are put into
+ * the tables. With an average of the weights a piece is a whole range of the table, because the average of
+ * every row moves in every step.
+ *
+ * A range of the table is copied aside for a checkpoint before its first row changes. Several ranks may have
+ * rows of one range, so whoever comes first claims the range, and the others wait until it is copied.
+ */
+#include "train/rank_int.h"
+
+#include <string.h>
+
+static void copy_row(float *dst, const float *src, size_t width)
+{
+    if (width == 1)
+        *dst = *src;
+    else
+        memcpy(dst, src, width * sizeof *dst);
+}
+
+/* The elements of the piece in the weights (part 0) or a moment, one row after the other. */
+static void gather(const struct rank *rank, const piece *p, int part, float *dst)
+{
+    const float *table = part_of(rank, part) + p->entry->offset;
+    size_t width = p->of->width;
+
+    for (size_t i = 0; i < p->n; i++)
+        copy_row(dst + i * width, table + p->row[i] * width, width);
+}
+
+static void scatter(struct rank *rank, const piece *p, int part, const float *src, size_t from, size_t to)
+{
+    float *table = part_of(rank, part) + p->entry->offset;
+    size_t width = p->of->width;
+
+    for (size_t i = from; i < to; i++)
+        copy_row(table + p->row[i] * width, src + i * width, width);
+}
+
+static size_t part_size(const struct rank *rank)
+{
+    return rank->plan->rows.piece_elements;
+}
+
+/* --- copies aside --------------------------------------------------------------------------------------- */
+struct range {
+    size_t number; /* among all ranges of all tables */
+    size_t lo, n;  /* elements */
+};
+
+static struct range range_of_row(const piece *p, size_t row)
+{
+    size_t i = row / p->of->piece, size = p->of->piece * p->of->width, left = p->entry->count - i * size;
+
+    return (struct range){p->of->first_range + i, p->entry->offset + i * size, left < size ? left : size};
+}
+
+static bool is_aside(struct rank *rank, int64_t range)
+{
+    uint32_t of = (uint32_t)(atomic_load_explicit(&rank->regions->ctl->snap, memory_order_acquire) >> 1);
+
+    return co_claim_is_done(&rank->regions->aside_claim[range], of);
+}
+
+static void set_range_aside(struct rank *rank, const struct range *range, uint32_t of)
+{
+    co_claim *claim = &rank->regions->aside_claim[range->number];
+    co_who who = {.unit = of, .slot = rank->who.slot, .inc = rank->who.inc};
+    co_claimed got = co_claim_take(claim, who);
+
+    if (got == CO_CLAIM_BUSY)
+        wait_for(rank, is_aside, (int64_t)range->number, CO_PHASE_WAIT);
+    if (got == CO_CLAIM_BUSY || got == CO_CLAIM_DONE)
+        return;
+    fault_point(rank, CO_FAULT_NONE);
+    for (int part = 0; part <= rank->plan->moments; part++)
+        memcpy(rank->regions->aside[part] + range->lo, part_of(rank, part) + range->lo,
+               range->n * sizeof(float));
+    fault_point(rank, CO_FAULT_NONE);
+    co_mark_set(&rank->regions->aside_mark[rank->plan->chunks + range->number], of, 1);
+    co_claim_finish(claim, who);
+    co_event_ring(&rank->regions->ctl->event);
+}
+
+void rows_set_aside(struct rank *rank, size_t number)
+{
+    uint64_t snap = atomic_load_explicit(&rank->regions->ctl->snap, memory_order_acquire);
+    piece p = piece_of(rank, number);
+    size_t last = SIZE_MAX;
+
+    if (!(snap & 1))
+        return;
+    if (p.to_row) {
+        struct range range = range_of_row(&p, p.from_row);
+        set_range_aside(rank, &range, (uint32_t)(snap >> 1));
+    }
+    for (size_t i = 0; !p.to_row && i < p.n; i++) {
+        struct range range = range_of_row(&p, p.row[i]);
+        if (range.number != last)
+            set_range_aside(rank, &range, (uint32_t)(snap >> 1));
+        last = range.number;
+    }
+    atomic_thread_fence(memory_order_seq_cst); /* the marks are there before the state changes */
+}
+
+/* --- the journal ---------------------------------------------------------------------------------------- */
+static float *journal_of(const struct rank *rank, int part)
+{
+    return rank->regions->journal[rank->who.slot] + (size_t)part * part_size(rank);
+}
+
+void rows_keep(struct rank *rank, size_t number)
+{
+    piece p = piece_of(rank, number);
+    size_t lo = p.entry->offset + p.from_row * p.of->width, n = (p.to_row - p.from_row) * p.of->width;
+
+    for (int part = 0; part <= rank->plan->moments; part++)
+        if (p.to_row)
+            memcpy(journal_of(rank, part), part_of(rank, part) + lo, n * sizeof(float));
+        else
+            gather(rank, &p, part, journal_of(rank, part));
+}
+
+void rows_put_back(struct rank *rank, size_t number)
+{
+    piece p = piece_of(rank, number);
+    size_t lo = p.entry->offset + p.from_row * p.of->width, n = (p.to_row - p.from_row) * p.of->width;
+
+    for (int part = 0; part <= rank->plan->moments; part++)
+        if (p.to_row)
+            memcpy(part_of(rank, part) + lo, journal_of(rank, part), n * sizeof(float));
+        else
+            scatter(rank, &p, part, journal_of(rank, part), 0, p.n);
+}
+
+/* --- the update ----------------------------------------------------------------------------------------- */
+static void optimise(struct rank *rank, const piece *p, const decision *decided)
+{
+    const co_plan *plan = rank->plan;
+    const param_rule *how = &plan->recipe.rule[p->of->entry];
+    float *own = rank->regions->row_scratch[rank->who.slot];
+    co_apply given = {.w = own,
+                      .g = p->value,
+                      .n = p->n * p->of->width,
+                      .scale = decided->scale,
+                      .lr = decided->lr * how->rate,
+                      .t = decided->t,
+                      .no_decay = how->no_decay,
+                      .momentum = decided->momentum};
+
+    for (int part = 0; part <= plan->moments; part++) {
+        gather(rank, p, part, own + (size_t)part * part_size(rank));
+        if (part > 0)
+            given.m[part - 1] = own + (size_t)part * part_size(rank);
+    }
+    clip(rank, &given, given.scale);
+    plan->spec.optim->apply_sparse(plan->spec.optim_cfg, &given);
+    for (int part = 0; part <= plan->moments; part++) {
+        scatter(rank, p, part, own + (size_t)part * part_size(rank), 0, p->n / 2);
+        fault_point(rank, CO_FAULT_NONE);
+        scatter(rank, p, part, own + (size_t)part * part_size(rank), p->n / 2, p->n);
+    }
+}
+
+void rows_update(struct rank *rank, size_t number, const decision *decided)
+{
+    const co_plan *plan = rank->plan;
+    piece p = piece_of(rank, number);
+    size_t lo = p.entry->offset + p.from_row * p.of->width, n = (p.to_row - p.from_row) * p.of->width;
+
+    if (p.n > 0 && !plan->recipe.rule[p.of->entry].frozen)
+        optimise(rank, &p, decided);
+    if (p.to_row)
+        co_ema_apply(rank->regions->moment[plan->ema] + lo, rank->regions->state + lo, n, plan->cfg.ema,
+                     decided->t);
+}

@@ -1,0 +1,42 @@
+/* test_sort.c -- sorting keys: against the plainest sort, for every small number of keys and some large ones. */
+#include "base/sort.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/rng.h"
+#include "harness.h"
+
+enum { MOST = 3000 };
+
+static int by_row_then_place(const void *a, const void *b)
+{
+    uint64_t x = *(const uint64_t *)a, y = *(const uint64_t *)b;
+
+    return x < y ? -1 : x > y;
+}
+
+static void check_sort(size_t n, uint32_t rows, uint32_t draw)
+{
+    static uint64_t key[MOST], tmp[MOST], want[MOST];
+
+    for (size_t i = 0; i < n; i++) {
+        uint32_t u[4];
+        co_rng_draw(u, co_rng_key_make(1, CO_RNG_TEST), draw, rows, (uint32_t)i, 0);
+        want[i] = key[i] = (uint64_t)(rows ? u[0] % rows : u[0]) << 32 | i;
+    }
+    co_sort_keys(key, tmp, n);
+    qsort(want, n, sizeof *want, by_row_then_place); /* places make all keys different: this is the stable order */
+    CHECK(memcmp(key, want, n * sizeof *key) == 0, "%zu keys of %u rows are not in order", n, rows);
+}
+
+TEST(keys_are_sorted_by_their_upper_half_and_equal_ones_keep_their_order)
+{
+    static const uint32_t rows[] = {1, 2, 10, 300, 70000, 20000000, 0};
+
+    for (size_t r = 0; r < CO_COUNT(rows); r++) {
+        for (size_t n = 0; n <= 130; n++)
+            check_sort(n, rows[r], 1);
+        check_sort(MOST, rows[r], 2);
+    }
+}
