@@ -25,14 +25,16 @@ co_err carrier_open(struct carrier *carrier, co_plan *plan, struct regions *regi
     carrier->stats_bytes = stats_room(plan);
     link->done = done;
     link->ctx = carrier;
-    carrier->mine = co_zalloc(carrier->stats_bytes);
+    carrier->mine[0] = co_zalloc(carrier->stats_bytes);
+    carrier->mine[1] = co_zalloc(carrier->stats_bytes);
     carrier->news = co_zalloc(carrier->stats_bytes);
-    carrier->parts = co_array(plan->chunks, sizeof *carrier->parts);
-    bool ok = carrier->mine && carrier->news && carrier->parts;
+    carrier->parts = co_array(feed_parts(plan), sizeof *carrier->parts);
+    bool ok = carrier->mine[0] && carrier->mine[1] && carrier->news && carrier->parts;
     for (int h = 0; h < plan->hosts; h++)
         ok = (carrier->theirs[h] = co_zalloc(carrier->stats_bytes)) && ok;
     for (int i = 0; i < FEED_AT_ONCE; i++)
-        ok = (carrier->feeding[i].part = co_array((1 + (size_t)plan->moments) * plan->chunk, sizeof(float))) &&
+        ok = (carrier->feeding[i].part =
+                  co_array((1 + (size_t)plan->moments) * feed_size(plan), sizeof(float))) &&
              ok;
     return ok ? co_exchange_init(&carrier->exchange, link, regions->deal, &regions->wire) : CO_ENOMEM;
 }
@@ -40,7 +42,8 @@ co_err carrier_open(struct carrier *carrier, co_plan *plan, struct regions *regi
 void carrier_close(struct carrier *carrier)
 {
     co_exchange_fini(&carrier->exchange);
-    co_free(carrier->mine);
+    co_free(carrier->mine[0]);
+    co_free(carrier->mine[1]);
     co_free(carrier->news);
     co_free(carrier->parts);
     for (int h = 0; h < CO_MAX_HOSTS; h++)
@@ -87,10 +90,15 @@ static bool may_speak(const struct carrier *carrier, const unit *u)
     return true;
 }
 
+static co_err each_list(struct carrier *carrier, int h, int64_t step, uint32_t open,
+                        co_err (*act)(struct carrier *carrier, int h, const co_tag *tag, float *lists,
+                                      size_t bytes));
+static co_err send_lists(struct carrier *carrier, int me, const co_tag *tag, float *lists, size_t bytes);
+
 static co_err speak(struct carrier *carrier, const unit *u, uint32_t open)
 {
     const co_deal *deal = carrier->regions->deal;
-    struct stats *mine = carrier->mine;
+    struct stats *mine = carrier->mine[open & 1];
     uint32_t lo, hi;
     size_t n;
     const leaf_stat *stats = stats_of(carrier, u, &n);
@@ -106,9 +114,67 @@ static co_err speak(struct carrier *carrier, const unit *u, uint32_t open)
             CO_TRY(co_link_send(carrier->link, deal->id[h], &tag, mine, sizeof *mine + n * sizeof *stats));
     }
     carrier->said = true;
+    return u->kind == UNIT_TRAIN ? each_list(carrier, deal->me, u->step, open, send_lists) : CO_OK;
+}
+
+/* --- lists of rows -------------------------------------------------------------------------------------- */
+/* Everybody has everybody's lists, and adds them up itself. That overwrites the sum of the step before: so everybody
+ * must have begun this one. */
+static void rows_are_here(struct carrier *carrier)
+{
+    const co_plan *plan = carrier->plan;
+    const co_deal *deal = carrier->regions->deal;
+    uint64_t others = (((uint64_t)1 << deal->hosts) - 1) & ~((uint64_t)1 << deal->me);
+
+    if (carrier->rows_missing == 0 && (carrier->heard & others) == others)
+        co_mark_set(&carrier->regions->wire.here[plan->chunks], carrier->turn, 1);
+}
+
+static float *lists_of(const struct carrier *carrier, int leaf, size_t *bytes)
+{
+    *bytes = carrier->plan->rows.leaf_elements * sizeof(float);
+    return carrier->regions->leaf_rows + (size_t)leaf * carrier->plan->rows.leaf_elements;
+}
+
+/* Each leaf of member h that has samples: what is to be done with its lists. */
+static co_err each_list(struct carrier *carrier, int h, int64_t step, uint32_t open,
+                        co_err (*act)(struct carrier *carrier, int h, const co_tag *tag, float *lists,
+                                      size_t bytes))
+{
+    const co_deal *deal = carrier->regions->deal;
+    const co_cut *cut = &carrier->plan->cut[cut_of_step(carrier->plan, step)];
+
+    for (int leaf = deal->from[h]; carrier->plan->rows.n > 0 && leaf < deal->from[h + 1]; leaf++) {
+        co_tag tag = {deal->view, open, CO_MSG_ROWS, 0, (uint32_t)leaf};
+        uint32_t lo, hi;
+        size_t bytes;
+        float *lists = lists_of(carrier, leaf, &bytes);
+        co_cut_range(cut, leaf, &lo, &hi);
+        if (lo < hi)
+            CO_TRY(act(carrier, h, &tag, lists, bytes));
+    }
     return CO_OK;
 }
 
+static co_err post_lists(struct carrier *carrier, int h, const co_tag *tag, float *lists, size_t bytes)
+{
+    carrier->rows_missing++;
+    return co_link_post(carrier->link, carrier->regions->deal->id[h], tag, lists, bytes);
+}
+
+static co_err send_lists(struct carrier *carrier, int me, const co_tag *tag, float *lists, size_t bytes)
+{
+    const co_deal *deal = carrier->regions->deal;
+
+    for (int h = 0; h < deal->hosts; h++)
+        if (h != me) {
+            carrier->rows_unsent++;
+            CO_TRY(co_link_send(carrier->link, deal->id[h], tag, lists, bytes));
+        }
+    return CO_OK;
+}
+
+/* --- hearing the others --------------------------------------------------------------------------------- */
 /* Member h's statistics have come. Those of a newcomer's feeder count only with all that it has fed. */
 static void hear(struct carrier *carrier, int h, uint32_t open)
 {
@@ -129,6 +195,8 @@ static void hear(struct carrier *carrier, int h, uint32_t open)
     memcpy(stats + lo, theirs->stat + (size_t)lo * LEAF_STATS, (hi - lo) * sizeof *stats);
     atomic_store_explicit(&regions->ctl->wish[h], (uint64_t)carrier->turn << 8 | (theirs->wish & 0xff),
                           memory_order_release);
+    carrier->heard |= (uint64_t)1 << h;
+    rows_are_here(carrier);
     co_event_ring(&regions->ctl->event);
 }
 
@@ -149,6 +217,12 @@ static void done(void *ctx, bool sent, int peer, const co_tag *tag)
     if (sent) {
         if (tag->kind == CO_MSG_FED)
             feed_sent(carrier, tag);
+        if (tag->kind == CO_MSG_ROWS && tag->view == deal->view)
+            carrier->rows_unsent--;
+    } else if (tag->kind == CO_MSG_ROWS) {
+        carrier->rows_missing--;
+        rows_are_here(carrier);
+        co_event_ring(&carrier->regions->ctl->event);
     } else if (tag->kind == CO_MSG_STATS) {
         if (h >= 0 && tag->view == deal->view)
             hear(carrier, h, tag->unit);
@@ -169,6 +243,8 @@ static co_err begin(struct carrier *carrier, const unit *u, uint64_t pc)
 
     carrier->turn = pc_turn(pc);
     carrier->said = false;
+    carrier->rows_missing = carrier->rows_unsent = 0;
+    carrier->heard = 0;
     stats_of(carrier, u, &n);
     for (int h = 0; h < deal->hosts; h++) {
         co_tag tag = {deal->view, pc_unit(pc), CO_MSG_STATS, 0, 0};
@@ -179,6 +255,10 @@ static co_err begin(struct carrier *carrier, const unit *u, uint64_t pc)
     }
     if (u->kind != UNIT_TRAIN)
         return CO_OK;
+    for (int h = 0; h < deal->hosts; h++)
+        if (h != deal->me)
+            CO_TRY(each_list(carrier, h, u->step, pc_unit(pc), post_lists));
+    rows_are_here(carrier);
     CO_TRY(co_exchange_begin(&carrier->exchange, pc_unit(pc), carrier->turn,
                              &carrier->plan->cut[cut_of_step(carrier->plan, u->step)]));
     co_event_ring(&carrier->regions->ctl->event);
@@ -202,7 +282,7 @@ static co_err go_on(struct carrier *carrier, uint64_t pc)
     if (u.kind == UNIT_TRAIN)
         CO_TRY(co_exchange_turn(&carrier->exchange));
     if (carrier->said && (u.kind != UNIT_TRAIN || co_exchange_sent(&carrier->exchange)) &&
-        co_mark_get(&carrier->regions->ctl->sent, carrier->turn) == 0) {
+        carrier->rows_unsent == 0 && co_mark_get(&carrier->regions->ctl->sent, carrier->turn) == 0) {
         co_mark_set(&carrier->regions->ctl->sent, carrier->turn, 1);
         co_event_ring(&carrier->regions->ctl->event);
     }
@@ -226,5 +306,5 @@ bool carrier_is_whole(const struct carrier *carrier)
 {
     const co_deal *deal = carrier->regions->deal;
 
-    return !carrier->fresh && ((deal->whole >> deal->me & 1) || carrier->fed == carrier->plan->chunks);
+    return !carrier->fresh && ((deal->whole >> deal->me & 1) || carrier->fed == feed_parts(carrier->plan));
 }

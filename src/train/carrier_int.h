@@ -45,20 +45,23 @@ struct carrier {
     uint32_t turn; /* for which receives are posted; 0: none yet */
     bool said;     /* this host's statistics of that turn are sent */
     size_t stats_bytes;
-    struct stats *mine, *theirs[CO_MAX_HOSTS], *news;
-    bool held_back[CO_MAX_HOSTS]; /* a feeder's statistics have come, and not all that it has fed */
+    struct stats *mine[2]; /* by unit & 1: the one before may still be on its way */
+    struct stats *theirs[CO_MAX_HOSTS], *news;
+    int rows_missing, rows_unsent; /* lists of leaves that have not come, that were not taken */
+    uint64_t heard;                /* bits: members whose statistics of this turn are in */
+    bool held_back[CO_MAX_HOSTS];  /* a feeder's statistics have come, and not all that it has fed */
 
     /* a change of the members */
     bool frozen, changing;
-    co_view view; /* the one that is being entered, or was entered last */
-    int missing;  /* messages of the giver that have not come */
-    bool taking;  /* what this host missed */
-    bool fresh;   /* this host has no state yet */
+    co_view view;   /* the one that is being entered, or was entered last */
+    int missing;    /* messages of the giver that have not come */
+    bool taking;    /* what this host missed */
+    bool fresh;     /* this host has no state yet */
+    uint32_t since; /* the first unit that it took part in */
 
     /* feeding a newcomer, or being fed */
     struct feeding feeding[FEED_AT_ONCE];
     size_t fed;      /* chunks that were sent, or that are counted */
-    size_t landed;   /* being fed: parts that have come, in order of chunks */
     uint16_t *parts; /* [chunks] parts that have come */
     int fed_member;  /* whom this host feeds; -1: nobody */
 };
@@ -72,7 +75,9 @@ co_err carrier_view(struct carrier *carrier, const co_view *view, int me);
 bool carrier_is_whole(const struct carrier *carrier);
 
 /* feed.c: a newcomer is fed while the others go on */
-co_err feed_post(struct carrier *carrier);                /* the newcomer's receives */
+size_t feed_parts(const co_plan *plan);    /* parts of the state: chunks, and ranges of tables */
+size_t feed_size(const co_plan *plan);     /* elements of the largest part */
+co_err feed_post(struct carrier *carrier); /* the newcomer's receives */
 co_err feed_turn(struct carrier *carrier, uint32_t open); /* the feeder: sends chunks of the state before `open` */
 void feed_sent(struct carrier *carrier, const co_tag *tag);
 void feed_took(struct carrier *carrier, const co_tag *tag);

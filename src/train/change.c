@@ -31,7 +31,8 @@ co_position carrier_freeze(struct carrier *carrier, uint32_t view)
                          .ended = (pc & (PC_STOP | PC_END | PC_FAIL)) != 0,
                          .whole = carrier_is_whole(carrier),
                          .fresh = carrier->fresh,
-                         .fed = (uint32_t)carrier->fed};
+                         .fed = (uint32_t)carrier->fed,
+                         .since = carrier->since};
 }
 
 /* --- giving --------------------------------------------------------------------------------------------- */
@@ -54,6 +55,11 @@ static void write_news(struct carrier *carrier, uint32_t held)
     memcpy(news->stat, stats, n * sizeof *stats);
 }
 
+static size_t rows_bytes(const struct carrier *carrier)
+{
+    return carrier->plan->rows.sum_elements * sizeof(float);
+}
+
 static co_err give(struct carrier *carrier, int to)
 {
     const co_view *view = &carrier->view;
@@ -67,7 +73,10 @@ static co_err give(struct carrier *carrier, int to)
         co_tag given = {view->deal.view, view->held, CO_MSG_GIVEN, 0, (uint32_t)c};
         CO_TRY(co_link_send(carrier->link, view->deal.id[to], &given, wire->sum + lo, n * sizeof(float)));
     }
-    return CO_OK;
+    co_tag rows = {view->deal.view, view->held, CO_MSG_GIVEN, 0, (uint32_t)wire->chunks};
+    return sums && carrier->plan->rows.n > 0 ? co_link_send(carrier->link, view->deal.id[to], &rows,
+                                                            carrier->regions->sum_rows, rows_bytes(carrier))
+                                             : CO_OK;
 }
 
 /* A giver's own step may still be READY: its sum is whole, and what it settled is known. The words that a newcomer
@@ -108,7 +117,11 @@ static co_err post_all(struct carrier *carrier)
         CO_TRY(co_link_post(carrier->link, from, &given, wire->sum + lo, n * sizeof(float)));
     }
     carrier->taking = true;
-    return CO_OK;
+    if (!sums || carrier->plan->rows.n == 0)
+        return CO_OK;
+    co_tag rows = {view->deal.view, view->held, CO_MSG_GIVEN, 0, (uint32_t)wire->chunks};
+    carrier->missing++;
+    return co_link_post(carrier->link, from, &rows, carrier->regions->sum_rows, rows_bytes(carrier));
 }
 
 void change_took(struct carrier *carrier, const co_tag *tag)
@@ -127,7 +140,7 @@ static void read_missed(struct carrier *carrier, uint64_t pc)
     leaf_stat *stats = stats_of(carrier, &u, &n);
 
     memcpy(stats, carrier->news->stat, n * sizeof *stats);
-    for (size_t c = 0; c < carrier->plan->chunks; c++) /* for the turn that enter() begins */
+    for (size_t c = 0; c <= carrier->plan->chunks; c++) /* for the turn that enter() begins */
         co_mark_set(&carrier->regions->wire.here[c], pc_turn(pc) + 1, 1);
     atomic_store(&ctl->settled[held & 1], (uint64_t)held << 8 | (carrier->news->wish & 0xff));
 }
@@ -145,6 +158,7 @@ static void read_words(struct carrier *carrier)
     }
     atomic_store(&ctl->consumed, carrier->view.held);
     carrier->fresh = false;
+    carrier->since = carrier->view.held + 1;
 }
 
 /* --- entering ------------------------------------------------------------------------------------------- */
@@ -223,7 +237,10 @@ co_err carrier_view(struct carrier *carrier, const co_view *view, int me)
     carrier->view = *view;
     carrier->view.deal.me = me;
     carrier->changing = true;
-    if (view->feeder[me] >= 0 && !carrier->fresh)
+    carrier->fresh = view->anew[me];
+    if (view->feeder[me] >= 0)
         carrier->fed = view->fed[me];
+    for (size_t i = 0; carrier->fresh && i < feed_parts(carrier->plan); i++)
+        co_mark_set(&carrier->regions->fed[i], 0, 0);
     return change_turn(carrier);
 }

@@ -9,10 +9,18 @@
 
 #include <string.h>
 
+/* The state in parts: the chunks of the dense parameters, then the ranges of the tables. */
+static size_t parts_of(const co_plan *plan)
+{
+    return plan->chunks + plan->rows.ranges;
+}
+
 static size_t span(const co_plan *plan, size_t c, size_t *lo)
 {
+    if (c >= plan->chunks)
+        return range_span(plan, c - plan->chunks, lo);
     *lo = c * plan->chunk;
-    return *lo + plan->chunk < plan->layout->count ? plan->chunk : plan->layout->count - *lo;
+    return *lo + plan->chunk < plan->layout->dense ? plan->chunk : plan->layout->dense - *lo;
 }
 
 static float *part_of(const struct regions *regions, int part)
@@ -31,8 +39,8 @@ co_err feed_post(struct carrier *carrier)
     const co_deal *deal = &carrier->view.deal;
     int from = deal->id[carrier->view.feeder[deal->me]];
 
-    memset(carrier->parts, 0, plan->chunks * sizeof *carrier->parts);
-    for (size_t c = carrier->fed; c < plan->chunks; c++)
+    memset(carrier->parts, 0, parts_of(plan) * sizeof *carrier->parts);
+    for (size_t c = carrier->fed; c < parts_of(plan); c++)
         for (int part = 0; part <= plan->moments; part++) {
             size_t lo, n = span(plan, c, &lo);
             co_tag tag = fed_tag(carrier, part, c);
@@ -42,7 +50,17 @@ co_err feed_post(struct carrier *carrier)
     return CO_OK;
 }
 
-/* Copies a chunk as it is before unit `open`. False: a rank has begun to apply that unit to it. */
+size_t feed_size(const co_plan *plan)
+{
+    return plan->chunk > plan->rows.piece_elements ? plan->chunk : plan->rows.piece_elements;
+}
+
+size_t feed_parts(const co_plan *plan)
+{
+    return parts_of(plan);
+}
+
+/* Copies a chunk as it is before unit `open`. False: the unit may be applied already. */
 static bool copy_chunk(struct carrier *carrier, struct feeding *to, uint32_t open)
 {
     const co_plan *plan = carrier->plan;
@@ -50,10 +68,10 @@ static bool copy_chunk(struct carrier *carrier, struct feeding *to, uint32_t ope
     size_t lo, n = span(plan, to->chunk, &lo);
 
     for (int part = 0; part <= plan->moments; part++)
-        memcpy(to->part + (size_t)part * plan->chunk, part_of(regions, part) + lo, n * sizeof(float));
+        memcpy(to->part + (size_t)part * feed_size(plan), part_of(regions, part) + lo, n * sizeof(float));
     atomic_thread_fence(memory_order_seq_cst);
-    return co_claim_is_free(&regions->apply_claim[to->chunk], open) &&
-           pc_unit(atomic_load(&regions->ctl->pc)) == open;
+    uint64_t pc = atomic_load(&regions->ctl->pc);
+    return pc_unit(pc) == open && !(pc & PC_READY);
 }
 
 co_err feed_turn(struct carrier *carrier, uint32_t open)
@@ -61,7 +79,7 @@ co_err feed_turn(struct carrier *carrier, uint32_t open)
     const co_plan *plan = carrier->plan;
     const co_deal *deal = carrier->regions->deal;
 
-    for (int i = 0; i < FEED_AT_ONCE && carrier->fed < plan->chunks; i++) {
+    for (int i = 0; i < FEED_AT_ONCE && carrier->fed < parts_of(plan); i++) {
         struct feeding *to = &carrier->feeding[i];
         if (to->busy)
             continue;
@@ -74,7 +92,7 @@ co_err feed_turn(struct carrier *carrier, uint32_t open)
             size_t lo, n = span(plan, to->chunk, &lo);
             co_tag tag = fed_tag(carrier, part, to->chunk);
             CO_TRY(co_link_send(carrier->link, deal->id[carrier->fed_member], &tag,
-                                to->part + (size_t)part * plan->chunk, n * sizeof(float)));
+                                to->part + (size_t)part * feed_size(plan), n * sizeof(float)));
         }
     }
     return CO_OK;
@@ -91,13 +109,13 @@ void feed_sent(struct carrier *carrier, const co_tag *tag)
 
 void feed_took(struct carrier *carrier, const co_tag *tag)
 {
-    if (tag->chunk < carrier->plan->chunks)
+    if (tag->chunk < parts_of(carrier->plan))
         carrier->parts[tag->chunk]++;
 }
 
 bool feed_has(const struct carrier *carrier, uint64_t count)
 {
-    for (size_t c = carrier->fed; c < count && c < carrier->plan->chunks; c++)
+    for (size_t c = carrier->fed; c < count && c < parts_of(carrier->plan); c++)
         if (carrier->parts[c] <= carrier->plan->moments)
             return false;
     return true;
@@ -105,6 +123,6 @@ bool feed_has(const struct carrier *carrier, uint64_t count)
 
 void feed_count(struct carrier *carrier, uint64_t count, uint32_t open)
 {
-    for (; carrier->fed < count && carrier->fed < carrier->plan->chunks; carrier->fed++)
+    for (; carrier->fed < count && carrier->fed < parts_of(carrier->plan); carrier->fed++)
         co_mark_set(&carrier->regions->fed[carrier->fed], open, 1);
 }

@@ -55,6 +55,9 @@ void rank_loop(struct rank *rank); /* units until the end; what TSan runs in thr
 /* The phases, in order. Each returns when all ranks are through with it, or when the turn is over: false. */
 bool leaves(struct rank *rank, int64_t step);
 bool sum_chunks(struct rank *rank, int64_t step);
+/* apply.c: a newcomer applies only to the parts of the state that it has been given, each from its unit on: chunks,
+ * then ranges of the tables. */
+bool holds_part(const struct rank *rank, size_t part);
 bool pass_gate(struct rank *rank);    /* gate.c */
 void wait_at_gate(struct rank *rank); /* as long as it is frozen */
 void decide(const struct rank *rank, int64_t step, decision *out);

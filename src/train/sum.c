@@ -138,8 +138,10 @@ static void all_pieces(struct rank *rank)
 /* Is everything there that this chunk's sum needs? On one host: always. */
 static bool is_here(const struct rank *rank, size_t c)
 {
-    return rank->plan->hosts == 1 || c >= rank->plan->chunks ||
-           co_mark_get(&rank->regions->wire.here[c], rank->turn) != 0;
+    size_t chunks = rank->plan->chunks;
+
+    return rank->plan->hosts == 1 ||
+           co_mark_get(&rank->regions->wire.here[c < chunks ? c : chunks], rank->turn) != 0;
 }
 
 static bool all_summed(const struct rank *rank)
@@ -157,7 +159,7 @@ static bool summed_or_more(struct rank *rank, int64_t unused)
     if (all_summed(rank))
         return true;
     bool frozen = turn_is_over(rank) || pc_is_frozen(atomic_load(&rank->regions->ctl->pc));
-    for (size_t c = 0; rank->plan->hosts > 1 && !frozen && c < rank->plan->chunks; c++)
+    for (size_t c = 0; rank->plan->hosts > 1 && !frozen && c < parts_to_sum(rank->plan); c++)
         if (is_here(rank, c) && co_claim_is_free(&rank->regions->sum_claim[c], rank->turn))
             return true;
     return false;

@@ -352,6 +352,14 @@ static void run_seat(struct host *host)
     swapcontext(&now->loop, &seat->context);
 }
 
+static void attend(struct host *host)
+{
+    char what[200];
+
+    snprintf(what, sizeof what, "%s: host %d", now->what, (int)(host - now->host));
+    stage_attend(now->scene->course, host->plan, what);
+}
+
 static void turn(void)
 {
     struct host *host = &now->host[draw(HOSTS_MOST)];
@@ -363,7 +371,7 @@ static void turn(void)
         run_seat(host);
         if (host->alive && draw(2)) {
             CHECK_OK(carrier_turn(&host->carrier));
-            stage_attend(now->scene->course, host->plan, now->what);
+            attend(host);
         }
     }
     if ((ready = co_wire_ready(now->wire)) > 0) {
@@ -392,7 +400,7 @@ static void check_member(int h, int64_t *steps)
     char what[200];
 
     snprintf(what, sizeof what, "%s: host %d", now->what, h);
-    stage_attend(now->scene->course, host->plan, what);
+    attend(host);
     int64_t done = pc_unit(pc) <= host->plan->units.first_unit ? 0 : steps_done(&run);
     CHECK(*steps < 0 || *steps == done, "%s: ended after step %lld, others after %lld", what, (long long)done,
           (long long)*steps);

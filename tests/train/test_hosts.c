@@ -11,11 +11,33 @@ static const char *const mlp[] = {
     "data.n=52",      "data.inputs=8",     "data.batch_size=16",   "data.eval_slice=3",
     "data.workers=0", "trainer.slices=16", "trainer.max_epochs=2", NULL};
 
+static const char *const lm[] = {"model=lm",
+                                 "data=text",
+                                 "optim=adamw",
+                                 "model.d_model=16",
+                                 "model.heads=2",
+                                 "model.layers=1",
+                                 "data.max_len=16",
+                                 "data.batch_size=16",
+                                 "data.eval_slice=5",
+                                 "data.workers=0",
+                                 "trainer.slices=16",
+                                 "trainer.limit_train_batches=3",
+                                 "trainer.limit_val_batches=2",
+                                 "trainer.limit_test_batches=1",
+                                 "trainer.max_epochs=2",
+                                 NULL};
+
 static void open_stage(stage *g, course *c, const char *const *words, int ranks)
 {
     char word[32];
 
     stage_open(g, words);
+    if (words == lm) {
+        char text[1024];
+        snprintf(text, sizeof text, "data.path=%s", test_repo("tests/data/verse.txt"));
+        stage_set(g, text);
+    }
     snprintf(word, sizeof word, "trainer.devices=%d", ranks);
     stage_set(g, word);
     course_open(c, g);
@@ -102,4 +124,11 @@ TEST(a_host_may_leave_at_any_point)
 TEST(a_stop_is_the_same_step_everywhere)
 {
     accident_everywhere(mlp, 3, 2, STOP_WISHED, 2, 61);
+}
+
+TEST(hosts_exchange_lists_of_rows)
+{
+    accident_everywhere(lm, 2, 2, HOST_DIES, 1, 211);
+    accident_everywhere(lm, 3, 1, HOST_CUT_OFF, 0, 211);
+    accident_everywhere(lm, 2, 1, HOST_JOINS, 2, 211);
 }
