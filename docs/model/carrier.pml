@@ -1,7 +1,8 @@
 /* carrier.pml -- the carrier of a host: it sends, receives, freezes the gate and installs views.
  *
- * Frames that one action sends to several hosts, or several frames to one host, leave together. This loses no behaviour:
- * each receiver may freeze before it takes any of them, which is what a sender's death half-way looks like to it.
+ * Frames that one action sends to several hosts, or several frames to one host, leave together. This loses no
+ * behaviour: each receiver may freeze before it takes any of them, which is what a sender's death half-way looks
+ * like to it.
  */
 
 /* Sends one frame. A host that froze for a later view would drop it, and a dead host cannot take it. */
@@ -62,7 +63,8 @@ inline give(h, c) {
     to_give[h] = to_give[h] & ~BIT(c);
     for (j : 0 .. HOSTS - 1) {
         if
-        :: IN(takers[h], j) -> send(h, j, GIFT + c, AT(ready_step[h], gate_turn[h]), sum[HC(h, c)] | (ready_stop[h] << 4))
+        :: IN(takers[h], j) ->
+            send(h, j, GIFT + c, AT(ready_step[h], gate_turn[h]), sum[HC(h, c)] | (ready_stop[h] << 4))
         :: else
         fi
     }
@@ -105,6 +107,12 @@ inline take_gift(h, s, c) {
         stop[h] = flag[h];
 #else
         stop[h] = x >> 4;
+#endif
+#ifdef REACH_GIFT_TO_JOINER
+        assert(fed[h] == CHUNKS);
+#endif
+#ifdef REACH_GIFT_STOPS
+        assert(!stop[h]);
 #endif
         gate[h] = READY;
         check_ready(h)
@@ -154,6 +162,9 @@ inline install(h, view, mem, who, m, ended, donor, takes, chunks_fed) {
     if
     :: fresh[h] || (!based[h] && gate_step[h] > m + 1) ->
         /* A joiner, or one that was fed by a host that died with a step nobody else holds. */
+#ifdef REACH_JOINER_RESTARTS
+        assert(fresh[h]);
+#endif
         forget(h);
         gate_step[h] = m + 1; fresh[h] = 0;
 #ifndef MUT_JOINER_NOT_TOLD_END
@@ -173,7 +184,8 @@ inline install(h, view, mem, who, m, ended, donor, takes, chunks_fed) {
 #ifdef MUT_SUMS_BY_UNIT
     for (i : 0 .. CHUNKS - 1) {
         if
-        :: gate[h] == OPEN && OWNER(i, view, mem) == h && sum_mark[HC(h, i)] == SUM_NOW(h) -> unsent_sums[h] = unsent_sums[h] | BIT(i)
+        :: gate[h] == OPEN && OWNER(i, view, mem) == h && sum_mark[HC(h, i)] == SUM_NOW(h) ->
+            unsent_sums[h] = unsent_sums[h] | BIT(i)
         :: else
         fi
     }
@@ -250,7 +262,8 @@ end:
 #ifdef MUT_NO_FAREWELL
     :: d_step { over[h] && gate[h] == OPEN && IN_VIEW(h) -> left_at = gate_step[h] - 1; kill(h) }
 #else
-    :: d_step { over[h] && gate[h] == OPEN && IN_VIEW(h) && done_view[h] != gate_turn[h] -> done_view[h] = gate_turn[h] }
+    :: d_step { over[h] && gate[h] == OPEN && IN_VIEW(h) && done_view[h] != gate_turn[h] ->
+        done_view[h] = gate_turn[h] }
 #endif
     RECEIVE(0)
     RECEIVE(1)

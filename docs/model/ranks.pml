@@ -5,7 +5,7 @@
 
 /* Host h has, for its chunk of the sum, the piece of host s. */
 #ifdef MUT_NO_RULE_B
-#define HAS_PIECE(h, s) ((s) == (h) || RUN(s, gate_turn[h], whole[h] & members[h]) == 0 || inbox_mark[HS(h, s)] == PIECE_NOW(h))
+#define HAS_PIECE(h, s) ((s) == (h) || RUN(s, gate_turn[h], whole[h]) == 0 || inbox_mark[HS(h, s)] == PIECE_NOW(h))
 #else
 #define HAS_PIECE(h, s) ((s) == (h) || !IN(members[h], s) || inbox_mark[HS(h, s)] == PIECE_NOW(h))
 #endif
@@ -50,7 +50,8 @@ inline end_sum(h) {
     sum_mark[HC(h, busy_chunk[h])] = busy_at[h] & 240;
 #else
     /* Marks only rise. */
-    sum_mark[HC(h, busy_chunk[h])] = (busy_at[h] > sum_mark[HC(h, busy_chunk[h])] -> busy_at[h] : sum_mark[HC(h, busy_chunk[h])]);
+    x = sum_mark[HC(h, busy_chunk[h])];
+    sum_mark[HC(h, busy_chunk[h])] = (busy_at[h] > x -> busy_at[h] : x);
 #endif
     if
     :: busy_at[h] == NOW(h) && IN_VIEW(h) -> unsent_sums[h] = unsent_sums[h] | BIT(busy_chunk[h])
@@ -91,6 +92,9 @@ inline advance(h) {
 inline fold(h, w) {
     piece[h] = AT(gate_step[h], RUN(h, gate_turn[h], whole[h]));
     piece_mark[h] = PIECE_NOW(h);
+#ifdef REACH_JOINER_COMPUTES
+    assert(IN(MEMBERS, h) || (piece[h] & WHOLE) == 0);
+#endif
     wish[HS(h, h)] = w
 }
 

@@ -60,7 +60,8 @@ inline gather() {
         :: else
         fi;
         if
-        :: IN(in_view, i) && told_fed[i] < CHUNKS && told_next[i] > 0 && told_next[i] <= m + 1 -> chunks_fed = told_fed[i]
+        :: IN(in_view, i) && told_fed[i] < CHUNKS && told_next[i] > 0 && told_next[i] <= m + 1 ->
+            chunks_fed = told_fed[i]
         :: else
         fi
     }
@@ -76,7 +77,8 @@ inline send_views() {
     phase = RUNNING;
     for (i : 0 .. HOSTS - 1) {
         if
-        :: IN(in_view, i) && HERE(i) -> order[i] ! VIEW, view, in_view, whole_mask, m, ended, donor, takers_mask, chunks_fed
+        :: IN(in_view, i) && HERE(i) ->
+            order[i] ! VIEW, view, in_view, whole_mask, m, ended, donor, takers_mask, chunks_fed
         :: else
         fi
     }
@@ -148,6 +150,7 @@ proctype roster() {
         for (j : 0 .. HOSTS - 1) {
             kill(j)
         }
-        last_view = 0; last_members = 0; last_m = 0; deaths = 0; view = 0; in_view = 0; outside = 0; cuts = 0; joins = 0; deals = 0
+        last_view = 0; last_members = 0; last_m = 0; deaths = 0;
+        view = 0; in_view = 0; outside = 0; cuts = 0; joins = 0; deals = 0
     }
 }

@@ -1,7 +1,7 @@
 /* words.pml -- the words that the processes of the model share, and the formulas every host knows.
  *
- * Arrays indexed [host] are a host's arena; HS(h, s) is the slot at host h for what comes from host s, HC(h, c) the
- * slot at host h for chunk c. A byte holds a step in its upper and a view in its lower four bits where both are needed.
+ * Arrays indexed [host] are a host's arena; HS(h, s) is the slot at host h for what comes from host s, HC(h, c)
+ * the slot at host h for chunk c. Where a byte holds both a step and a view, the step is its upper four bits.
  */
 
 /* The configuration; tools/model sets these. Masks have one bit per host. */
@@ -63,8 +63,10 @@
 #define WORKERS(whole) (((whole) & ~SPARES) != 0 -> ((whole) & ~SPARES) : (whole))
 /* The leaves of host h: contiguous runs, cut elsewhere in odd than in even views. */
 #define RUN2(h, view, w) ((h) == FIRST(w) -> ((view) & 1 -> 3 : 1) : ((view) & 1 -> 12 : 14))
-#define RUN3(h, view) ((h) == 0 -> ((view) & 1 -> 1 : 3) : ((h) == 1 -> ((view) & 1 -> 2 : 4) : ((view) & 1 -> 12 : 8)))
-#define RUNW(h, view, w) (!IN(w, h) -> 0 : (COUNT(w) == 1 -> WHOLE : (COUNT(w) == 2 -> RUN2(h, view, w) : RUN3(h, view))))
+#define RUN3(h, view) \
+    ((h) == 0 -> ((view) & 1 -> 1 : 3) : ((h) == 1 -> ((view) & 1 -> 2 : 4) : ((view) & 1 -> 12 : 8)))
+#define RUNW(h, view, w) \
+    (!IN(w, h) -> 0 : (COUNT(w) == 1 -> WHOLE : (COUNT(w) == 2 -> RUN2(h, view, w) : RUN3(h, view))))
 #define RUN(h, view, whole) RUNW(h, view, WORKERS(whole))
 
 /* The gate: one word (step, turn, state). The number of the view serves as the turn. */
@@ -124,7 +126,8 @@ byte done_view[HOSTS];
 chan link[HOSTS * HOSTS] = [ROOM] of { byte, byte, byte };
 #define LINK(from, to) link[(from) * HOSTS + (to)]
 
-/* Orders of the roster. FREEZE: view, 1 for a joiner. VIEW: view, members, whole members, m, ended, donor, takers, chunks fed. */
+/* Orders of the roster. FREEZE: view, 1 for a joiner. VIEW: view, members, whole members, m, whether m was the last
+ * step, donor, takers, chunks fed. */
 #define FREEZE 0
 #define VIEW 1
 chan order[HOSTS] = [4] of { bit, byte, byte, byte, byte, bit, byte, byte, byte };
@@ -211,10 +214,15 @@ inline forget_step(h) {
 inline check_ready(h) {
     assert(left_at == 0 || gate_step[h] <= left_at);
     if
+#ifdef REACH_EVICTED_FINISHES
+    :: !IN(last_members, h) -> assert(gate_step[h] <= last_m)
+#else
     :: !IN(last_members, h) -> assert(gate_step[h] <= last_m + 1)
+#endif
     :: else ->
         for (i : 0 .. HOSTS - 1) {
-            assert(i == h || !IN(last_members, i) || gate[i] == DEAD || ready_step[i] != gate_step[h] || ready_stop[i] == stop[h]);
+            assert(i == h || !IN(last_members, i) || gate[i] == DEAD || ready_step[i] != gate_step[h] ||
+                   ready_stop[i] == stop[h]);
         }
         i = 0
     fi;

@@ -5,7 +5,7 @@
  *     claim      CAS on the chunk's word
  *     aside      if a checkpoint of this state is being written and still needs the chunk: copy it aside
  *     journal    old bytes (weights, moments, statistics) to the slot's journal, then the journal's mark
- *     update     in place
+ *     update     in place, as the copies before by all threads of the rank's team
  *     done       store to the chunk's word
  *
  * A successor may find a chunk that its slot's dead incarnation had claimed. If the journal's mark names this
@@ -44,13 +44,51 @@ static void set_aside(struct rank *rank, size_t c)
     atomic_thread_fence(memory_order_seq_cst); /* the mark is there before the state changes */
 }
 
+/* A chunk that the threads of the rank's team work on together. Every element is worked on alone, so that it
+ * does not matter where the chunk is cut. */
+struct shared_chunk {
+    struct rank *rank;
+    size_t lo, n;
+    const decision *decided;
+};
+
+/* Thread ith's elements [from, to) of the state. Cuts lie between entries' first elements: at multiples of
+ * 16, as those do. */
+static void chunk_share(const struct shared_chunk *chunk, int ith, int nth, size_t *from, size_t *to)
+{
+    enum { BLOCK = 16 };
+    size_t blocks = (chunk->n + BLOCK - 1) / BLOCK, share = (size_t)ith, of = (size_t)nth;
+    size_t end = blocks * (share + 1) / of * BLOCK;
+
+    *from = chunk->lo + blocks * share / of * BLOCK;
+    *to = chunk->lo + (end < chunk->n ? end : chunk->n);
+}
+
+static void run_shares(co_team_fn fn, struct rank *rank, size_t c, const decision *decided)
+{
+    enum { GRAIN = 8192 }; /* elements that are worth a thread */
+    struct shared_chunk chunk = {.rank = rank, .decided = decided};
+
+    chunk.n = span(rank->plan, c, &chunk.lo);
+    size_t worth = chunk.n / GRAIN, most = (size_t)co_team_size(rank->team);
+    co_team_run(rank->team, worth < 1 ? 1 : (int)(worth < most ? worth : most), fn, &chunk);
+}
+
+static void keep_share(void *ctx, int ith, int nth)
+{
+    const struct shared_chunk *chunk = ctx;
+    const struct rank *rank = chunk->rank;
+    size_t from, to;
+
+    chunk_share(chunk, ith, nth, &from, &to);
+    for (int part = 0; part <= rank->plan->moments; part++)
+        memcpy(rank->regions->journal[rank->who.slot] + (size_t)part * rank->plan->chunk + (from - chunk->lo),
+               part_of(rank, part) + from, (to - from) * sizeof(float));
+}
+
 static void keep_journal(struct rank *rank, size_t c)
 {
-    size_t lo, n = span(rank->plan, c, &lo);
-
-    for (int part = 0; part <= rank->plan->moments; part++)
-        memcpy(rank->regions->journal[rank->who.slot] + (size_t)part * rank->plan->chunk,
-               part_of(rank, part) + lo, n * sizeof(float));
+    run_shares(keep_share, rank, c, NULL);
 }
 
 static void put_back(struct rank *rank, size_t c)
@@ -77,9 +115,9 @@ static void update_counter(float *w)
     memcpy(w, &v, sizeof v);
 }
 
-void clip(const struct rank *rank, co_apply *given, float scale)
+void clip(const struct rank *rank, co_apply *given, float scale, size_t at)
 {
-    float *to = rank->regions->clipped[rank->who.slot], most = (float)rank->plan->recipe.clip_value;
+    float *to = rank->regions->clipped[rank->who.slot] + at, most = (float)rank->plan->recipe.clip_value;
 
     if (!(most > 0))
         return;
@@ -93,16 +131,19 @@ void clip(const struct rank *rank, co_apply *given, float scale)
 
 static void update_param(struct rank *rank, co_apply *given)
 {
-    clip(rank, given, given->scale);
+    clip(rank, given, given->scale, (size_t)(given->w - rank->regions->state) % rank->plan->chunk);
     rank->plan->spec.optim->apply(rank->plan->spec.optim_cfg, given);
 }
 
-static void update(struct rank *rank, size_t c, const decision *decided)
+static void update_share(void *ctx, int ith, int nth)
 {
+    const struct shared_chunk *chunk = ctx;
+    struct rank *rank = chunk->rank;
+    const decision *decided = chunk->decided;
     const co_plan *plan = rank->plan;
-    size_t lo, hi = span(plan, c, &lo);
+    size_t lo, hi;
 
-    hi += lo;
+    chunk_share(chunk, ith, nth, &lo, &hi);
     for (int i = 0; i < plan->layout->n; i++) {
         const co_entry *entry = &plan->layout->entry[i];
         size_t from = entry->offset > lo ? entry->offset : lo;
@@ -130,6 +171,11 @@ static void update(struct rank *rank, size_t c, const decision *decided)
             co_ema_apply(rank->regions->moment[plan->ema] + from, rank->regions->state + from, to - from,
                          plan->cfg.ema, decided->t);
     }
+}
+
+static void update(struct rank *rank, size_t c, const decision *decided)
+{
+    run_shares(update_share, rank, c, decided);
 }
 
 /* --- chunks and pieces ---------------------------------------------------------------------------------- */
@@ -193,6 +239,7 @@ void apply_chunks(struct rank *rank, const decision *decided)
     size_t n = rank->plan->chunks + pieces_of_step(rank),
            first = n * rank->who.slot / (size_t)rank->plan->ranks;
 
+    rank->cut = cut_of_step(rank->plan, decided->step); /* from here on the team's threads read it */
     for (size_t i = 0; i < n; i++) {
         size_t c = part_number(rank, (first + i) % n);
         co_claimed got = co_claim_take(&rank->regions->apply_claim[c], rank->who);

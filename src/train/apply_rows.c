@@ -158,7 +158,7 @@ static void optimise(struct rank *rank, const piece *p, const decision *decided)
         if (part > 0)
             given.m[part - 1] = own + (size_t)part * part_size(rank);
     }
-    clip(rank, &given, given.scale);
+    clip(rank, &given, given.scale, 0);
     plan->spec.optim->apply_sparse(plan->spec.optim_cfg, &given);
     for (int part = 0; part <= plan->moments; part++) {
         scatter(rank, p, part, own + (size_t)part * part_size(rank), 0, p->n / 2);

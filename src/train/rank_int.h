@@ -65,12 +65,12 @@ void apply_chunks(struct rank *rank, const decision *decided);
 bool evaluate_items(struct rank *rank, co_split split); /* false: left before its end, see leave_evaluation */
 
 /* apply.c: weights (part 0), a moment (1 ...); clips each element of the mean gradient to plus or minus
- * clip_value. The result lies in the slot's memory for it. */
+ * clip_value. The result lies in the slot's memory for it, from element `at` on. */
 float *part_of(const struct rank *rank, int part);
-void clip(const struct rank *rank, co_apply *given, float scale);
+void clip(const struct rank *rank, co_apply *given, float scale, size_t at);
 
-/* sum.c: where the sum of chunk c of this step lies: element lo of it. It may lie in this slot's scratch memory,
- * until the next call. */
+/* sum.c: elements [lo, hi) of this step's sum, all of one chunk. They may lie in this slot's scratch memory, until
+ * the next call for these elements; threads may call it for different ones at the same time. */
 const float *sum_of_chunk(struct rank *rank, int64_t step, size_t lo, size_t hi);
 
 /* gate.c: turns and wishes */

@@ -27,18 +27,24 @@ static const float *given_piece(void *ctx, int level, int index, size_t lo)
     return co_exchange_piece(&rank->deal, &rank->plan->cut[rank->cut], &rank->regions->wire, level, index, lo);
 }
 
-/* Elements [lo, hi) of a node of this step's tree. */
+/* Elements [lo, hi) of a node of this step's tree; all in one chunk. Threads may add up different parts of a
+ * chunk at the same time: each part has its own place in scratch. */
 static const float *node(struct rank *rank, int level, int index, size_t lo, size_t hi)
 {
-    const co_sources from = {buffer_of, rank->plan->hosts > 1 ? given_piece : NULL, rank};
+    const co_plan *plan = rank->plan;
+    const co_sources from = {buffer_of, plan->hosts > 1 ? given_piece : NULL, rank};
+    size_t levels = (size_t)__builtin_ctz((unsigned)plan->slices) + 1;
 
     return co_tree_node(&rank->tree[rank->cut], level, index, lo, hi, &from,
-                        rank->regions->scratch[rank->who.slot]);
+                        rank->regions->scratch[rank->who.slot] + levels * (lo % plan->chunk));
 }
 
 const float *sum_of_chunk(struct rank *rank, int64_t step, size_t lo, size_t hi)
 {
-    rank->cut = cut_of_step(rank->plan, step);
+    int cut = cut_of_step(rank->plan, step);
+
+    if (rank->cut != cut)
+        rank->cut = cut;
     if (rank->plan->hosts > 1)
         return rank->regions->sum + lo;
     return node(rank, __builtin_ctz((unsigned)rank->plan->slices), 0, lo, hi);

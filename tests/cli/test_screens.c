@@ -21,9 +21,9 @@ static void says(const char *text, const char *words)
 /* --- before --------------------------------------------------------------------------------------------- */
 TEST(the_first_screen_has_every_fact_that_was_decided)
 {
-    char *out =
-        said(0, "$COHORT train data=digits model=cnn trainer.devices=2 trainer.max_steps=2 optim.lr=0.003 "
-                "schedule=cosine schedule.warmup_steps=1 run.dir=r 2>&1 >/dev/null");
+    char *out = said(0, "$COHORT train data=digits model=cnn trainer.devices=2 trainer.threads=1 "
+                        "trainer.max_steps=2 optim.lr=0.003 "
+                        "schedule=cosine schedule.warmup_steps=1 run.dir=r 2>&1 >/dev/null");
     says(out, "model     cnn: 56554 parameters\n");
     says(out, "data      digits: 1437 train, 180 val, 180 test; sample [1,8,8], 10 classes; fingerprint ");
     says(out, "batch     global batch 64 = slice 16 x 4 slices\n");

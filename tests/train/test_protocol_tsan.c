@@ -116,6 +116,25 @@ TEST(ranks_and_a_saver_of_an_mlp_do_not_race_tsan)
     all_teams_agree(mlp, NULL);
 }
 
+/* Its chunks are large enough to be divided among the threads of a rank. */
+TEST(the_teams_of_two_ranks_do_not_race_over_chunks_tsan)
+{
+    static const char *const more[] = {
+        "model.hidden=1100", "model.layers=2", "trainer.max_epochs=1", "trainer.clip_value=0.5",
+        "trainer.threads=2", "data.n=40",      "trainer.slices=4",     "trainer.eval_every=0"};
+    stage g;
+    course c;
+
+    stage_open(&g, mlp);
+    for (size_t i = 0; i < CO_COUNT(more); i++)
+        stage_set(&g, more[i]);
+    course_open(&c, &g);
+    for (int ranks = 1; ranks <= 2; ranks++)
+        threads_agree(&g, &c, ranks, 0, NULL);
+    course_close(&c);
+    stage_close(&g);
+}
+
 TEST(ranks_and_a_saver_of_a_sparse_lm_do_not_race_tsan)
 {
     char path[512];

@@ -47,6 +47,30 @@ TEST_WITHIN(any_number_of_threads_trains_an_lm_to_the_same_weights, 120)
     any_number_agrees("lm");
 }
 
+/* Chunks of this model have 32,768 elements: the optimiser's threads divide them. */
+#define LARGE                                                                                                \
+    "data=digits model=mlp model.hidden=1100 model.layers=2 data.batch_size=32 trainer.slices=4 "            \
+    "optim=adamw "                                                                                           \
+    "optim.ema=0.9 trainer.clip_value=0.01 trainer.clip_norm=1 test=false trainer.eval_every=0 "
+
+TEST_WITHIN(threads_that_divide_the_chunks_of_the_state_give_the_same_weights, 120)
+{
+    static const char *const ways[] = {
+        "trainer.devices=1 trainer.threads=2", "trainer.devices=1 trainer.threads=3",
+        "trainer.devices=2 trainer.threads=2", "trainer.devices=3 trainer.threads=5",
+        "trainer.devices=2 trainer.threads=2 fault.phase=apply fault.kills=5 fault.mean_ms=20"};
+    outcome one = program_run("one", LARGE "trainer.max_steps=30 trainer.devices=1 trainer.threads=1");
+
+    program_same(&one, &one, "one thread");
+    for (size_t i = 0; i < CO_COUNT(ways); i++) {
+        char dir[16];
+        snprintf(dir, sizeof dir, "way%zu", i);
+        outcome o = program_run(dir, LARGE "trainer.max_steps=30 %s", ways[i]);
+        program_same(&one, &o, ways[i]);
+        CHECK(o.recoveries > 0 || !strstr(ways[i], "fault"), "%s: nobody was killed", ways[i]);
+    }
+}
+
 /* A rank's helpers die with it; its successor starts a team of its own. */
 TEST_WITHIN(ranks_with_threads_that_are_killed_end_in_the_same_weights, 150)
 {
