@@ -112,11 +112,27 @@ static float *journal_of(const struct rank *rank, int part)
     return rank->regions->journal[rank->who.slot] + (size_t)part * part_size(rank);
 }
 
+/* Asks for the rows of the moments while those of the weights, which the slices have just read, are gathered: in
+ * a large table every row is somewhere else. */
+static void fetch_moments(const struct rank *rank, const piece *p)
+{
+    enum { LINE = 16 }; /* elements */
+
+    for (int j = 0; j < rank->plan->moments; j++)
+        for (size_t i = 0; i < p->n; i++) {
+            const float *row = rank->regions->moment[j] + p->entry->offset + p->row[i] * p->of->width;
+            for (size_t at = 0; at < p->of->width; at += LINE)
+                __builtin_prefetch(row + at, 1);
+        }
+}
+
 void rows_keep(struct rank *rank, size_t number)
 {
     piece p = piece_of(rank, number);
     size_t lo = p.entry->offset + p.from_row * p.of->width, n = (p.to_row - p.from_row) * p.of->width;
 
+    if (!p.to_row)
+        fetch_moments(rank, &p);
     for (int part = 0; part <= rank->plan->moments; part++)
         if (p.to_row)
             memcpy(journal_of(rank, part), part_of(rank, part) + lo, n * sizeof(float));
@@ -154,7 +170,10 @@ static void optimise(struct rank *rank, const piece *p, const decision *decided)
                       .momentum = decided->momentum};
 
     for (int part = 0; part <= plan->moments; part++) {
-        gather(rank, p, part, own + (size_t)part * part_size(rank));
+        if (p->to_row)
+            gather(rank, p, part, own + (size_t)part * part_size(rank));
+        else
+            memcpy(own + (size_t)part * part_size(rank), journal_of(rank, part), given.n * sizeof(float));
         if (part > 0)
             given.m[part - 1] = own + (size_t)part * part_size(rank);
     }
