@@ -36,7 +36,8 @@ static void scatter(struct rank *rank, const piece *p, int part, const float *sr
     size_t width = p->of->width;
 
     for (size_t i = from; i < to; i++)
-        copy_row(table + p->row[i] * width, src + i * width, width);
+        if (holds_part(rank, rank->plan->chunks + p->of->first_range + p->row[i] / p->of->piece))
+            copy_row(table + p->row[i] * width, src + i * width, width);
 }
 
 static size_t part_size(const struct rank *rank)
@@ -145,7 +146,9 @@ void rows_put_back(struct rank *rank, size_t number)
     size_t lo = p.entry->offset + p.from_row * p.of->width, n = (p.to_row - p.from_row) * p.of->width;
 
     for (int part = 0; part <= rank->plan->moments; part++)
-        if (p.to_row)
+        if (p.to_row && !holds_part(rank, rank->plan->chunks + p.of->first_range + p.from_row / p.of->piece))
+            continue;
+        else if (p.to_row)
             memcpy(part_of(rank, part) + lo, journal_of(rank, part), n * sizeof(float));
         else
             scatter(rank, &p, part, journal_of(rank, part), 0, p.n);
@@ -191,7 +194,7 @@ void rows_update(struct rank *rank, size_t number, const decision *decided)
 
     if (p.n > 0 && !plan->recipe.rule[p.of->entry].frozen)
         optimise(rank, &p, decided);
-    if (p.to_row)
+    if (p.to_row && holds_part(rank, rank->plan->chunks + p.of->first_range + p.from_row / p.of->piece))
         co_ema_apply(rank->regions->moment[plan->ema] + lo, rank->regions->state + lo, n, plan->cfg.ema,
                      decided->t);
 }
