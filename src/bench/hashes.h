@@ -15,12 +15,14 @@ static const expected_hash expected_hashes[] = {
     {"digits/mlp", "avx2.1", "8cbf969ae2df0e8215d98c9b7d801bcff342bb5c9d77827348d210a1a4866868"},
     {"fake/linear", "avx2.1", "c25027ff8186e2490195255d199817380e8980227e96ecfa7a0ca047f9ab299c"},
     {"pictures/resnet50", "avx2.1", "f51aeab872a82f08abe9e187e4070fea080329ccfb745bb8cb05c7c31bfbe059"},
+    {"ratings/factors", "avx2.1", "b2351816eb3302a12e4754c34e0ec73cc638976d01475896fd5da25c02ca1ba4"},
     {"text/lm", "avx2.1", "654c5f6a647de7fb1bb8287bc0ae86e4791b359e5a7c18c5d5cd7e8ff665cbad"},
     {"cifar10/resnet18", "ref.1", "6f3b4a592e167560ec584f137b284ea878feee3ffdead2753a08fb3e30e211fd"},
     {"digits/cnn", "ref.1", "425afdb3c561b3757df3036c23ae841be6b4f94bef58a412e3e672c412f25e48"},
     {"digits/mlp", "ref.1", "af9812575082ec99f0d4f78755acbe4dc3fac71045ea10401f72afb978325e9b"},
     {"fake/linear", "ref.1", "ecdc941de13567d108f4d3bc5787df5957d175b1fd0a376adcde2c9077873ad7"},
     {"pictures/resnet50", "ref.1", "4b60d0fb6e2f175f07a861ceb219c0de29d9f34fb785684923506019e46227ca"},
+    {"ratings/factors", "ref.1", "b2351816eb3302a12e4754c34e0ec73cc638976d01475896fd5da25c02ca1ba4"},
     {"text/lm", "ref.1", "bc5fd76d760a83f0f8594d6774ffba8ec24b375d7bb3aae7abd247db702347bc"},
 };
 /* clang-format on */

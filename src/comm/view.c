@@ -7,13 +7,15 @@ static uint32_t held_by(const co_position *at)
     return at->fresh ? 0 : at->ready ? at->unit : at->unit - 1;
 }
 
-/* A member that holds unit m and the whole state; -1: none. Those that go on come first. */
-static int holder(const co_position *at, int hosts, uint32_t m)
+/* A member that holds unit m and the whole state, and can give the unit too if `gives`; -1: none. Those that go on
+ * come first. */
+static int holder(const co_position *at, int hosts, uint32_t m, bool gives)
 {
     int found = -1;
 
     for (int h = 0; h < hosts; h++)
-        if (!at[h].fresh && at[h].whole && held_by(&at[h]) >= m && (found < 0 || at[found].ended))
+        if (!at[h].fresh && at[h].whole && held_by(&at[h]) >= m && (!gives || at[h].since <= m) &&
+            (found < 0 || at[found].ended))
             found = h;
     return found;
 }
@@ -27,15 +29,18 @@ co_err co_view_decide(co_view *view, uint32_t number, int hosts, const uint8_t *
     for (int h = 0; h < hosts; h++)
         if (held_by(&at[h]) > view->held)
             view->held = held_by(&at[h]);
-    int giver = holder(at, hosts, view->held);
-    if (giver < 0)
+    int giver = holder(at, hosts, view->held, true), feeder = holder(at, hosts, view->held, false);
+    if (feeder < 0)
         return co_fail(CO_EFAIL, "no host that is left holds the whole state");
     for (int h = 0; h < hosts; h++) {
-        bool works = at[h].whole && !at[h].fresh;
+        bool misses = !at[h].fresh && held_by(&at[h]) < view->held;
+        view->anew[h] = at[h].fresh || (misses && giver < 0);
+        bool works = at[h].whole && !view->anew[h];
         view->deal.id[h] = id[h];
         view->deal.whole |= (uint64_t)works << h;
-        view->giver[h] = (int8_t)(!at[h].fresh && held_by(&at[h]) < view->held ? giver : -1);
-        view->feeder[h] = (int8_t)(works ? -1 : giver);
+        view->giver[h] = (int8_t)(misses && giver >= 0 ? giver : -1);
+        view->feeder[h] = (int8_t)(works ? -1 : feeder);
+        view->fed[h] = view->anew[h] ? 0 : at[h].fed;
         view->stops = view->stops || (at[h].ended && at[h].unit == view->held + 1);
         share[h] = works ? weight[h] : 0;
         any += share[h];

@@ -172,7 +172,7 @@ static int threads_of(const struct compile *c, const struct op *op)
 
     if (c->k->space)
         return 1; /* another memory space is entered by one thread */
-    for (int i = 0; i < op->n_in; i++)
+    for (int i = op->id == CO_OP_EMBEDDING ? 1 : 0; i < op->n_in; i++) /* of its table it reads few rows */
         work += co_shape_count(&op->in[i]->shape);
     for (int i = 0; i < op->n_out; i++) {
         int64_t n = co_shape_count(&op->out[i]->shape);

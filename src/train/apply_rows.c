@@ -36,7 +36,8 @@ static void scatter(struct rank *rank, const piece *p, int part, const float *sr
     size_t width = p->of->width;
 
     for (size_t i = from; i < to; i++)
-        copy_row(table + p->row[i] * width, src + i * width, width);
+        if (holds_part(rank, rank->plan->chunks + p->of->first_range + p->row[i] / p->of->piece))
+            copy_row(table + p->row[i] * width, src + i * width, width);
 }
 
 static size_t part_size(const struct rank *rank)
@@ -111,11 +112,27 @@ static float *journal_of(const struct rank *rank, int part)
     return rank->regions->journal[rank->who.slot] + (size_t)part * part_size(rank);
 }
 
+/* Asks for the rows of the moments while those of the weights, which the slices have just read, are gathered: in
+ * a large table every row is somewhere else. */
+static void fetch_moments(const struct rank *rank, const piece *p)
+{
+    enum { LINE = 16 }; /* elements */
+
+    for (int j = 0; j < rank->plan->moments; j++)
+        for (size_t i = 0; i < p->n; i++) {
+            const float *row = rank->regions->moment[j] + p->entry->offset + p->row[i] * p->of->width;
+            for (size_t at = 0; at < p->of->width; at += LINE)
+                __builtin_prefetch(row + at, 1);
+        }
+}
+
 void rows_keep(struct rank *rank, size_t number)
 {
     piece p = piece_of(rank, number);
     size_t lo = p.entry->offset + p.from_row * p.of->width, n = (p.to_row - p.from_row) * p.of->width;
 
+    if (!p.to_row)
+        fetch_moments(rank, &p);
     for (int part = 0; part <= rank->plan->moments; part++)
         if (p.to_row)
             memcpy(journal_of(rank, part), part_of(rank, part) + lo, n * sizeof(float));
@@ -129,7 +146,9 @@ void rows_put_back(struct rank *rank, size_t number)
     size_t lo = p.entry->offset + p.from_row * p.of->width, n = (p.to_row - p.from_row) * p.of->width;
 
     for (int part = 0; part <= rank->plan->moments; part++)
-        if (p.to_row)
+        if (p.to_row && !holds_part(rank, rank->plan->chunks + p.of->first_range + p.from_row / p.of->piece))
+            continue;
+        else if (p.to_row)
             memcpy(part_of(rank, part) + lo, journal_of(rank, part), n * sizeof(float));
         else
             scatter(rank, &p, part, journal_of(rank, part), 0, p.n);
@@ -151,7 +170,10 @@ static void optimise(struct rank *rank, const piece *p, const decision *decided)
                       .momentum = decided->momentum};
 
     for (int part = 0; part <= plan->moments; part++) {
-        gather(rank, p, part, own + (size_t)part * part_size(rank));
+        if (p->to_row)
+            gather(rank, p, part, own + (size_t)part * part_size(rank));
+        else
+            memcpy(own + (size_t)part * part_size(rank), journal_of(rank, part), given.n * sizeof(float));
         if (part > 0)
             given.m[part - 1] = own + (size_t)part * part_size(rank);
     }
@@ -172,7 +194,7 @@ void rows_update(struct rank *rank, size_t number, const decision *decided)
 
     if (p.n > 0 && !plan->recipe.rule[p.of->entry].frozen)
         optimise(rank, &p, decided);
-    if (p.to_row)
+    if (p.to_row && holds_part(rank, rank->plan->chunks + p.of->first_range + p.from_row / p.of->piece))
         co_ema_apply(rank->regions->moment[plan->ema] + lo, rank->regions->state + lo, n, plan->cfg.ema,
                      decided->t);
 }

@@ -50,6 +50,20 @@ TEST(an_executor_gives_the_same_bits_with_any_team_tsan)
     any_team_agrees("auto", false);
 }
 
+TEST(a_few_rows_of_a_large_table_are_not_worth_a_second_thread)
+{
+    co_graph *g;
+    rig r;
+
+    CHECK_OK(co_graph_new(&g, true));
+    co_node *table = co_param(g, "t", CO_SHAPE(100000, 32), (co_init){CO_INIT_ZERO, 0}, CO_PARAM_SPARSE);
+    co_graph_loss(g, co_embedding(g, table, co_input(g, "below 100000", CO_I32, CO_SHAPE(16))));
+    rig_open_team(&r, g, rig_kernels("auto"), 4, 0);
+    CHECK(co_exec_info_of(r.e)->split_calls == 0, "%d calls are divided", co_exec_info_of(r.e)->split_calls);
+    rig_close(&r);
+    co_graph_free(g);
+}
+
 TEST(a_memory_space_is_computed_in_by_one_thread)
 {
     any_team_agrees("far", true);
