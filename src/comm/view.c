@@ -7,14 +7,41 @@ static uint32_t held_by(const co_position *at)
     return at->fresh ? 0 : at->ready ? at->unit : at->unit - 1;
 }
 
-/* A member that holds unit m and the whole state, and can give the unit too if `gives`; -1: none. Those that go on
- * come first. */
+/* It took part in the last unit that it holds, so it can give it. A newcomer has what it entered with from others. */
+static bool took_part(const co_position *at)
+{
+    return at->since <= held_by(at);
+}
+
+static bool is_whole(const co_position *at)
+{
+    return at->whole && !at->fresh;
+}
+
+/* The last unit that a whole member holds and can give; if only newcomers are whole, that they hold. False: nobody
+ * is whole. */
+static bool find_held(const co_position *at, int hosts, uint32_t *m)
+{
+    bool any = false, gives = false;
+
+    for (int h = 0; h < hosts; h++)
+        gives = gives || (is_whole(&at[h]) && took_part(&at[h]));
+    for (int h = 0; h < hosts; h++) {
+        if (!is_whole(&at[h]) || (gives && !took_part(&at[h])))
+            continue;
+        *m = any && *m > held_by(&at[h]) ? *m : held_by(&at[h]);
+        any = true;
+    }
+    return any;
+}
+
+/* A whole member that holds unit m, and can give it if `gives`; -1: none. Those that go on come first. */
 static int holder(const co_position *at, int hosts, uint32_t m, bool gives)
 {
     int found = -1;
 
     for (int h = 0; h < hosts; h++)
-        if (!at[h].fresh && at[h].whole && held_by(&at[h]) >= m && (!gives || at[h].since <= m) &&
+        if (is_whole(&at[h]) && held_by(&at[h]) == m && (!gives || took_part(&at[h])) &&
             (found < 0 || at[found].ended))
             found = h;
     return found;
@@ -26,15 +53,12 @@ co_err co_view_decide(co_view *view, uint32_t number, int hosts, const uint8_t *
     int share[CO_MAX_HOSTS], any = 0;
 
     *view = (co_view){.deal = {.view = number, .hosts = hosts}};
-    for (int h = 0; h < hosts; h++)
-        if (held_by(&at[h]) > view->held)
-            view->held = held_by(&at[h]);
-    int giver = holder(at, hosts, view->held, true), feeder = holder(at, hosts, view->held, false);
-    if (feeder < 0)
+    if (!find_held(at, hosts, &view->held))
         return co_fail(CO_EFAIL, "no host that is left holds the whole state");
+    int giver = holder(at, hosts, view->held, true), feeder = holder(at, hosts, view->held, false);
     for (int h = 0; h < hosts; h++) {
         bool misses = !at[h].fresh && held_by(&at[h]) < view->held;
-        view->anew[h] = at[h].fresh || (misses && giver < 0);
+        view->anew[h] = at[h].fresh || held_by(&at[h]) > view->held || (misses && giver < 0);
         bool works = at[h].whole && !view->anew[h];
         view->deal.id[h] = id[h];
         view->deal.whole |= (uint64_t)works << h;

@@ -5,8 +5,8 @@
  * that anybody holds. Members that do not hold m are frozen at m, and are given it by one that does. If nobody
  * holds the unit in progress, it is computed again, as a new turn with the new deal.
  *
- * A newcomer holds the units before it came only in its state: it can feed others, but not give them such a unit. If
- * nobody else is left, members that miss the unit are fed anew.
+ * A newcomer holds the units before it came only in its state: such a unit it can neither give nor is it waited for.
+ * A member whose state is of no use (a newcomer ahead of everybody who is whole) is fed anew.
  *
  * Positions differ by one unit at most, because a unit becomes READY only with a part of everybody.
  */

@@ -117,6 +117,19 @@ static void seat_start(struct host *host, int slot)
 }
 
 /* --- hosts ---------------------------------------------------------------------------------------------- */
+/* What a newcomer has is garbage: all of it must be given. Padding between entries is zero everywhere. */
+static void spoil(struct host *host)
+{
+    const co_layout *layout = host->plan->layout;
+    struct regions *regions = host->plan->regions;
+
+    for (int i = 0; i < layout->n; i++)
+        for (int part = 0; part <= host->plan->moments; part++)
+            memset((part ? regions->moment[part - 1] : regions->state) + layout->entry[i].offset, 0x7f,
+                   layout->entry[i].count * sizeof(float));
+    host->carrier.fresh = true;
+}
+
 static void host_start(int h, bool fresh)
 {
     struct host *host = &now->host[h];
@@ -126,12 +139,8 @@ static void host_start(int h, bool fresh)
     struct regions *regions = host->plan->regions;
     CHECK_OK(co_wire_end(now->wire, h, &link));
     CHECK_OK(carrier_open(&host->carrier, host->plan, regions, link));
-    if (fresh) { /* what it has is garbage: all of it must be given */
-        memset(regions->state, 0x7f, host->plan->layout->count * sizeof(float));
-        for (int j = 0; j < host->plan->moments; j++)
-            memset(regions->moment[j], 0x7f, host->plan->layout->count * sizeof(float));
-        host->carrier.fresh = true;
-    }
+    if (fresh)
+        spoil(host);
     atomic_fetch_or(&regions->ctl->pc, PC_FROZEN); /* until the first view */
     host->carrier.frozen = true;
     for (int slot = 0; slot < host->plan->ranks; slot++) {
