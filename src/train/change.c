@@ -47,6 +47,7 @@ static void write_news(struct carrier *carrier, uint32_t held)
     news->wish = atomic_load(&ctl->settled[held & 1]) & 0xff;
     news->fed = 0;
     news->cut = atomic_load(&ctl->cut);
+    news->over = atomic_load(&ctl->pc) & (PC_STOP | PC_END | PC_FAIL);
     for (int i = 0; i < 2; i++) {
         news->applied[i] = atomic_load(&ctl->applied[i]);
         for (int w = 0; w < (int)WATCH_WORDS; w++)
@@ -182,7 +183,8 @@ static void entered_with(struct carrier *carrier, uint64_t pc)
         return;
     }
     read_words(carrier);
-    enter(carrier, pc | (carrier->news->cut ? PC_CUT : 0), carrier->view.held + 1, 0);
+    enter(carrier, pc | (carrier->news->cut ? PC_CUT : 0), carrier->view.held + 1,
+          carrier->news->over & (PC_STOP | PC_END | PC_FAIL));
 }
 
 /* The unit that was READY is finished: takes its part in the view. */
