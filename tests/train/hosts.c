@@ -335,12 +335,19 @@ static void strike(int i)
     }
 }
 
+/* Too few members are left: nothing moves until somebody comes. */
+static bool everybody_waits(void)
+{
+    return now->changing && now->members < now->scene->min && all_known() && now->still > 1000;
+}
+
 static void accidents(void)
 {
     const scene *s = now->scene;
 
     for (int i = 0; i < 3; i++)
-        if (s->plan[i].what > RANK_DIES && !now->struck[i] && now->points >= s->plan[i].when)
+        if (s->plan[i].what > RANK_DIES && !now->struck[i] &&
+            (now->points >= s->plan[i].when || (s->plan[i].what == HOST_JOINS && everybody_waits())))
             strike(i);
 }
 

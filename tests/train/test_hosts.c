@@ -148,6 +148,27 @@ TEST(a_host_may_leave_at_any_point)
     accident_everywhere(mlp, 3, 1, HOST_LEAVES, 0, 61);
 }
 
+TEST(too_few_hosts_wait_for_another)
+{
+    stage g;
+    course c;
+
+    open_stage(&g, &c, mlp);
+    set_number(&g, "trainer.devices", 2);
+    for (long when = 1; when < 900; when += 97) {
+        outcome o = hosts_run(&(scene){.stage = &g,
+                                       .course = &c,
+                                       .hosts = 2,
+                                       .ranks = 2,
+                                       .min = 2,
+                                       .seed = (uint64_t)when,
+                                       .plan = {{HOST_DIES, (int)when % 2, when}, {HOST_JOINS, 3, 1 << 20}}});
+        CHECK(o.newcomers == 1 && o.steps == c.steps, "%d came, %lld steps", o.newcomers, (long long)o.steps);
+    }
+    course_close(&c);
+    stage_close(&g);
+}
+
 TEST(a_stop_is_the_same_step_everywhere)
 {
     accident_everywhere(mlp, 3, 2, STOP_WISHED, 2, 61);
