@@ -1,8 +1,8 @@
 /* sameness.c -- checks that training gives the same weights however it is run. Each column is one training
  * run, and each row runs it in another way. All rows of a column must end with the same weights, bit for bit.
  *
- *     rows: ranks 1 2 3 4 8; loader threads; stopped at odd steps and continued with other ranks; a rank
- *           killed at a random instant; another build of the program (--other); every kernel level
+ *     rows: ranks 1 2 3 4 8; threads of a rank; loader threads; stopped at odd steps and continued with other
+ *           ranks; a rank killed at a random instant; another build of the program (--other); every kernel level
  */
 #include "bench/bench_int.h"
 
@@ -76,12 +76,12 @@ typedef struct row {
 } row;
 
 static const row rows[] = {
-    {"1 rank", "auto", {{1, END}}, {0}, false},
+    {"1 rank", "auto", {{1, END}}, {"trainer.threads=1"}, false},
     {"2 ranks", "auto", {{2, END}}, {0}, false},
     {"3 ranks", "auto", {{3, END}}, {0}, false},
     {"4 ranks", "auto", {{4, END}}, {0}, false},
     {"8 ranks", "auto", {{8, END}}, {0}, false},
-    {"2 ranks, 2 loader threads", "auto", {{2, END}}, {"data.workers=2"}, false},
+    {"2 ranks x 3 threads, 2 loaders", "auto", {{2, END}}, {"trainer.threads=3", "data.workers=2"}, false},
     {"stopped twice, ranks 2 3 1", "auto", {{2, FIRST}, {3, SECOND}, {1, END}}, {0}, false},
     {"stopped once, ranks 1 8", "auto", {{1, SECOND}, {8, END}}, {0}, false},
     {"a rank killed", "auto", {{3, END}}, {"fault.phase=random", "fault.kills=2", "fault.mean_ms=5"}, false},
@@ -191,7 +191,7 @@ static void print_row(const column *c, const row *r, const char *kernels, const 
                "\"expected\":\"%s\",\"same\":%s,\"ratio\":%d}\n",
                c->name, r->name, kernels, sha, want ? want : "", same ? "true" : "false", same ? 1 : 0);
     else
-        printf("%-17s %-27s %-8s %.16s  %s\n", c->name, r->name, kernels, sha,
+        printf("%-17s %-31s %-8s %.16s  %s\n", c->name, r->name, kernels, sha,
                same   ? "same"
                : want ? "DIFFERENT"
                       : "no expected hash");

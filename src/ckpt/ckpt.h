@@ -40,11 +40,13 @@ void co_ckpt_meta_fini(co_ckpt_meta *m);
 /* Where the state comes from while it is saved: part 0 is the weights, 1.. the moments. `read` fills dst
  * with `count` elements from `offset`; it may be called for any range, in any order. `ready` (NULL: none)
  * is called once, when all is written and the next thing is to make the checkpoint visible: an error from
- * it means that nothing is saved. */
+ * it means that nothing is saved. `read_through` (NULL: none) is called once, as soon as nothing will be read
+ * any more: before anything is fsynced. */
 typedef struct co_ckpt_source {
     co_err (*read)(void *ctx, int part, size_t offset, size_t count, float *dst);
     void *ctx;
     co_err (*ready)(void *ctx);
+    void (*read_through)(void *ctx);
 } co_ckpt_source;
 
 /* Saves as root/name and points root/last at it. A checkpoint of that name is replaced once the new one is
@@ -68,7 +70,9 @@ co_err co_ckpt_examine(const char *path);
 
 /* Verifies, then loads into state and moments (each layout->count). A checkpoint of another model: CO_EINPUT
  * naming the first differing tensor (bytewise name order) with both shapes. moment files that do not match:
- * likewise. moments = 0 loads weights only. Nothing is written to state unless everything fits. */
+ * the same. moments = 0 loads weights only. A moment whose place is NULL is compared and not loaded; one whose
+ * place is `state` takes the place of the weights that it covers. Nothing is written to state unless everything
+ * fits. */
 co_err co_ckpt_load(const char *path, const co_layout *layout, float *state, int moments,
                     const char *const *moment_names, float *const *moment, co_ckpt_meta *meta);
 

@@ -4,6 +4,7 @@
 
 #include "base/alloc.h"
 #include "ckpt/ckpt.h"
+#include "tensor/safetensors.h"
 
 #define MODEL_FILE    "model.safetensors"
 #define OPTIM_FILE    "optim.safetensors"
@@ -42,6 +43,10 @@ bool moment_covers(const char *moment, const co_entry *e);
 /* A name that is one plain part of a path: letters, digits and "._+-=@", not beginning with a dot, up to
  * 200. */
 bool plain_name(const char *name);
+
+/* load.c: a file of the folder `dir`; weights_sha256 of a model file. */
+co_err open_file(co_st_file **out, const char *dir, const char *name);
+co_err hash_weights(co_st_file *f, char hex[65]);
 
 /* Reads the manifest and checks every byte of the folder against it. *out is the caller's on success. */
 co_err verify(struct manifest *out, const char *path);

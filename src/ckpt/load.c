@@ -47,7 +47,7 @@ static co_err check_file(const char *dir, const struct manifest_file *f)
     return err;
 }
 
-static co_err open_file(co_st_file **out, const char *dir, const char *name)
+co_err open_file(co_st_file **out, const char *dir, const char *name)
 {
     char *path = co_sprintf("%s/%s", dir, name);
     co_err err = path ? co_st_open(out, path) : CO_ENOMEM;
@@ -67,10 +67,8 @@ static co_err hash_tensor(co_sha256 *h, co_st_file *f, const co_st_tensor *t, un
     return CO_OK;
 }
 
-/* weights_sha256 from the file, against the manifest's. */
-static co_err check_weights(co_st_file *f, const char *want)
+co_err hash_weights(co_st_file *f, char hex[65])
 {
-    char hex[65];
     co_sha256 h;
     unsigned char *piece = co_alloc(PIECE);
     co_err err = piece ? CO_OK : CO_ENOMEM;
@@ -79,9 +77,18 @@ static co_err check_weights(co_st_file *f, const char *want)
     for (int i = 0; i < co_st_count(f) && !err; i++)
         err = hash_tensor(&h, f, co_st_by_name(f, i), piece);
     co_sha256_hex(&h, hex);
+    co_free(piece);
+    return err;
+}
+
+/* weights_sha256 from the file, against the manifest's. */
+static co_err check_weights(co_st_file *f, const char *want)
+{
+    char hex[65];
+    co_err err = hash_weights(f, hex);
+
     if (!err && strcmp(hex, want) != 0)
         err = co_fail(CO_EFORMAT, MODEL_FILE ": weights_sha256 differs from the manifest");
-    co_free(piece);
     return err;
 }
 
@@ -135,7 +142,7 @@ co_err co_ckpt_verify(const char *path)
 struct want {
     const char *name;
     const co_entry *e;
-    float *dst; /* [e->shape] */
+    float *dst; /* [e->shape]; NULL: only compared */
 };
 
 static co_err compare(const struct want *w, const co_st_tensor *t)
@@ -173,7 +180,8 @@ static co_err read_all(const struct want *want, int n, co_st_file *f)
 {
     for (int i = 0; i < n; i++) {
         const co_st_tensor *t = co_st_find(f, want[i].name);
-        CO_TRY(co_st_read(f, t, 0, want[i].dst, t->len)); /* t->len is e->count elements: match() has checked that */
+        if (want[i].dst) /* t->len is e->count elements: match() has checked that */
+            CO_TRY(co_st_read(f, t, 0, want[i].dst, t->len));
     }
     return CO_OK;
 }
@@ -212,7 +220,7 @@ static struct want *want_optim(int *n, const co_layout *layout, int moments, con
                 co_free(w);
                 return NULL;
             }
-            w[(*n)++] = (struct want){name, e, moment ? moment[k] + e->offset : NULL};
+            w[(*n)++] = (struct want){name, e, moment && moment[k] ? moment[k] + e->offset : NULL};
         }
     }
     if (w)
@@ -242,7 +250,8 @@ static co_err load_files(const char *path, const co_layout *layout, float *state
     if (!err && state) {
         memset(state, 0, layout->count * sizeof *state);
         for (int k = 0; k < moments; k++)
-            memset(moment[k], 0, layout->count * sizeof *moment[k]);
+            if (moment[k])
+                memset(moment[k], 0, layout->count * sizeof *moment[k]);
         err = read_all(w_model, n_model, model);
     }
     if (!err && state && optim)

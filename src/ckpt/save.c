@@ -1,7 +1,8 @@
 /* save.c -- a checkpoint appears whole or not at all.
  *
- *     1  .tmp-NAME~HOST-PID/ is made; model, optim and last the manifest are written into it, each fsynced
- *     2  the source's `ready` is asked: it may still refuse
+ *     1  .tmp-NAME~HOST-PID/ is made; model and optim are written into it. After the last byte is read, the
+ *        source's `read_through` is called. Then both are fsynced, and the manifest is written and fsynced
+ *     2  the source's `ready` is called: it may still refuse
  *     3  NAME, if there is one, becomes .old-NAME
  *     4  .tmp-NAME~HOST-PID becomes NAME            <- the moment it exists
  *     5  root/last is moved, .old-NAME removed
@@ -11,9 +12,9 @@
  * and is swept by co_ckpt_prune once its writer is gone (temp.c). When a step fails, the ones before are
  * undone.
  *
- * The state is read through the source in pieces of 1 MiB: once in name order for weights_sha256, once in the
- * order of the file (I64 first, so that every tensor lies on a multiple of its element). Memory: two blocks
- * of 1 MiB and the names.
+ * The source is read once, in pieces of 1 MiB, in the order of the files (I64 first, so that every tensor lies
+ * on a multiple of its element). weights_sha256 goes by name order, so it is computed from the file just
+ * written. Memory: at most four blocks of 1 MiB and the names.
  */
 #include "ckpt/ckpt_int.h"
 
@@ -37,44 +38,18 @@ struct save {
     float *piece;    /* [PIECE] */
     const char *dir; /* .tmp-NAME */
     struct manifest_file file[2];
+    co_st_writer *writer[2]; /* of each file, until it is finished */
     int files;
 };
 
-typedef co_err (*sink)(void *to, const void *bytes, size_t len);
-
-static co_err to_hash(void *to, const void *bytes, size_t len)
-{
-    co_sha256_add(to, bytes, len);
-    return CO_OK;
-}
-
-static co_err to_file(void *to, const void *bytes, size_t len)
-{
-    return co_st_write(to, bytes, len);
-}
-
-/* Copies one entry of one part to a sink, piece by piece. */
-static co_err pour(struct save *s, int part, const co_entry *e, sink put, void *to)
+/* Copies one entry of one part to a file, piece by piece. */
+static co_err pour(struct save *s, int part, const co_entry *e, co_st_writer *to)
 {
     for (size_t i = 0; i < e->count; i += PIECE) {
         size_t n = e->count - i < PIECE ? e->count - i : PIECE;
         CO_TRY(s->src->read(s->src->ctx, part, e->offset + i, n, s->piece));
-        CO_TRY(put(to, s->piece, n * sizeof *s->piece));
+        CO_TRY(co_st_write(to, s->piece, n * sizeof *s->piece));
     }
-    return CO_OK;
-}
-
-static co_err hash_weights(struct save *s, char hex[65])
-{
-    co_sha256 h;
-
-    co_sha256_init(&h);
-    for (int i = 0; i < s->layout->n; i++) {
-        const co_entry *e = &s->layout->entry[s->by_name[i]];
-        co_layout_sha256_head(&h, e->name, co_dtype_name(e->dtype), &e->shape);
-        CO_TRY(pour(s, 0, e, to_hash, &h));
-    }
-    co_sha256_hex(&h, hex);
     return CO_OK;
 }
 
@@ -84,28 +59,44 @@ struct row {
     int part;
 };
 
-/* Streams n rows to dir/name and notes size and hash for the manifest. */
+/* Streams n rows to dir/name, which stays open: see finish_files. */
 static co_err write_file(struct save *s, const char *name, const struct row *row, const co_st_tensor *tensor,
                          int n)
 {
-    struct manifest_file *f = &s->file[s->files];
-    co_st_writer *w = NULL;
+    co_st_writer **w = &s->writer[s->files];
     char *path = co_sprintf("%s/%s", s->dir, name);
-    co_err err = path ? co_st_create(&w, path, tensor, n, NULL) : CO_ENOMEM;
+    co_err err = path ? co_st_create(w, path, tensor, n, NULL) : CO_ENOMEM;
 
     co_free(path);
     if (err)
         return err;
+    s->file[s->files++].name = name;
     for (int i = 0; i < n && !err; i++)
-        err = pour(s, row[i].part, row[i].e, to_file, w);
-    if (err) {
-        co_st_abort(w);
-        return err;
+        err = pour(s, row[i].part, row[i].e, *w);
+    return err;
+}
+
+/* Fsyncs and closes both files and notes size and hash for the manifest. */
+static co_err finish_files(struct save *s)
+{
+    co_err err = CO_OK;
+
+    for (int i = 0; i < s->files && !err; i++) {
+        err = co_st_finish(s->writer[i], s->file[i].sha256, &s->file[i].bytes);
+        s->writer[i] = NULL;
     }
-    CO_TRY(co_st_finish(w, f->sha256, &f->bytes));
-    f->name = name;
-    s->files++;
-    return CO_OK;
+    return err;
+}
+
+static co_err hash_model(const struct save *s, char hex[65])
+{
+    co_st_file *f = NULL;
+    co_err err = open_file(&f, s->dir, MODEL_FILE);
+
+    if (!err)
+        err = hash_weights(f, hex);
+    co_st_close(f);
+    return err;
 }
 
 static co_err write_model(struct save *s)
@@ -173,6 +164,16 @@ static co_err write_manifest(struct save *s, const co_ckpt_meta *meta)
     return err;
 }
 
+static co_err write_tensors(struct save *s, int moments, const char *const *moment_names)
+{
+    CO_TRY(write_model(s));
+    if (moments > 0)
+        CO_TRY(write_optim(s, moments, moment_names));
+    if (s->src->read_through)
+        s->src->read_through(s->src->ctx);
+    return finish_files(s);
+}
+
 /* Step 1: everything into `dir`. */
 static co_err write_all(const char *dir, const co_layout *layout, int moments,
                         const char *const *moment_names, co_ckpt_meta *meta, const co_ckpt_source *src)
@@ -184,15 +185,15 @@ static co_err write_all(const char *dir, const co_layout *layout, int moments,
     s.by_name = co_layout_by_name(layout);
     s.piece = co_array(PIECE, sizeof *s.piece);
     if (s.by_name && s.piece)
-        err = hash_weights(&s, full.weights_sha256);
+        err = write_tensors(&s, moments, moment_names);
     if (!err)
-        err = write_model(&s);
-    if (!err && moments > 0)
-        err = write_optim(&s, moments, moment_names);
+        err = hash_model(&s, full.weights_sha256);
     if (!err)
         err = write_manifest(&s, &full);
     if (!err)
         memcpy(meta->weights_sha256, full.weights_sha256, sizeof full.weights_sha256);
+    for (int i = 0; i < s.files; i++)
+        co_st_abort(s.writer[i]);
     co_free(s.piece);
     co_free(s.by_name);
     return err;

@@ -5,7 +5,7 @@
 
 #include "base/alloc.h"
 
-enum { SENT_PIECES = 1, SENT_SUM = 2, NO_PIECE = 0xffff };
+enum { NO_PIECE = 0xffff };
 
 co_err co_exchange_init(co_exchange *x, co_link *link, const co_deal *deal, const co_exchange_map *map)
 {
@@ -141,6 +141,7 @@ co_err co_exchange_begin(co_exchange *x, uint32_t unit, uint32_t turn, const co_
     x->turn = turn;
     x->cut = *cut;
     memset(x->sent, 0, x->map.chunks);
+    x->unsent = x->map.chunks;
     for (int h = 0; h < x->deal->hosts; h++) {
         x->pieces[h] = co_deal_pieces(x->deal, cut, h, list);
         x->before[h] = before;
@@ -186,13 +187,18 @@ co_err co_exchange_turn(co_exchange *x)
         int owner = co_deal_owner(x->deal, c, x->map.chunks);
         bool own = owner == x->deal->me;
         const co_claim *done = own ? &x->map.summed[c] : &x->map.pieced[c];
-        uint8_t bit = own ? SENT_SUM : SENT_PIECES;
-        if ((x->sent[c] & bit) || !co_claim_is_done(done, x->turn))
+        if (x->sent[c] || !co_claim_is_done(done, x->turn))
             continue;
-        x->sent[c] |= bit;
+        x->sent[c] = 1;
+        x->unsent--;
         CO_TRY(own ? send_sum(x, c) : send_pieces(x, c, owner));
     }
     return CO_OK;
+}
+
+bool co_exchange_sent(const co_exchange *x)
+{
+    return x->unsent == 0;
 }
 
 bool co_exchange_took(co_exchange *x, const co_tag *tag)

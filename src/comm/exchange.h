@@ -42,7 +42,8 @@ typedef struct co_exchange {
     int pieces[CO_MAX_HOSTS]; /* of each member; 0: it sends an empty one */
     int before[CO_MAX_HOSTS]; /* pieces of the members before it, this host's own left out */
     uint16_t *missing;        /* [chunks] messages that an addition still waits for */
-    uint8_t *sent;            /* [chunks] bits: pieces, sum */
+    uint8_t *sent;            /* [chunks] this host's part of it */
+    size_t unsent;            /* chunks without */
 } co_exchange;
 
 co_err co_exchange_init(co_exchange *x, co_link *link, const co_deal *deal, const co_exchange_map *map);
@@ -51,6 +52,7 @@ void co_exchange_fini(co_exchange *x);
 co_err co_exchange_begin(co_exchange *x, uint32_t unit, uint32_t turn, const co_cut *cut);
 /* Sends what has become ready. */
 co_err co_exchange_turn(co_exchange *x);
+bool co_exchange_sent(const co_exchange *x); /* all pieces and own sums of this step were handed to the link */
 /* A message of this unit has come. True: a mark was set, ring the event. */
 bool co_exchange_took(co_exchange *x, const co_tag *tag);
 

@@ -23,6 +23,7 @@
 typedef enum {
     CO_MSG_PIECE, /* a piece of a chunk, to the chunk's owner; node: its place in the sender's list of pieces */
     CO_MSG_SUM,   /* the sum of a chunk, from its owner */
+    CO_MSG_ROWS,  /* the row-sparse gradients of a leaf; chunk: the leaf */
     CO_MSG_STATS, /* a host's statistics and wishes of a unit */
     CO_MSG_GIVEN, /* the sum of a chunk of a unit that the receiver missed, from a donor */
     CO_MSG_NEWS,  /* what a donor knows besides: statistics and wishes of all, control words */

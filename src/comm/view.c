@@ -7,13 +7,42 @@ static uint32_t held_by(const co_position *at)
     return at->fresh ? 0 : at->ready ? at->unit : at->unit - 1;
 }
 
-/* A member that holds unit m and the whole state; -1: none. Those that go on come first. */
-static int holder(const co_position *at, int hosts, uint32_t m)
+/* It took part in the last unit that it holds, so it can give it. A newcomer has what it entered with from others. */
+static bool took_part(const co_position *at)
+{
+    return at->since <= held_by(at);
+}
+
+static bool is_whole(const co_position *at)
+{
+    return at->whole && !at->fresh;
+}
+
+/* The last unit that a whole member holds and can give; if only newcomers are whole, that they hold. False: nobody
+ * is whole. */
+static bool find_held(const co_position *at, int hosts, uint32_t *m)
+{
+    bool any = false, gives = false;
+
+    for (int h = 0; h < hosts; h++)
+        gives = gives || (is_whole(&at[h]) && took_part(&at[h]));
+    for (int h = 0; h < hosts; h++) {
+        if (!is_whole(&at[h]) || (gives && !took_part(&at[h])))
+            continue;
+        *m = any && *m > held_by(&at[h]) ? *m : held_by(&at[h]);
+        any = true;
+    }
+    return any;
+}
+
+/* A whole member that holds unit m, and can give it if `gives`; -1: none. Those that go on come first. */
+static int holder(const co_position *at, int hosts, uint32_t m, bool gives)
 {
     int found = -1;
 
     for (int h = 0; h < hosts; h++)
-        if (!at[h].fresh && at[h].whole && held_by(&at[h]) >= m && (found < 0 || at[found].ended))
+        if (is_whole(&at[h]) && held_by(&at[h]) == m && (!gives || took_part(&at[h])) &&
+            (found < 0 || at[found].ended))
             found = h;
     return found;
 }
@@ -24,18 +53,18 @@ co_err co_view_decide(co_view *view, uint32_t number, int hosts, const uint8_t *
     int share[CO_MAX_HOSTS], any = 0;
 
     *view = (co_view){.deal = {.view = number, .hosts = hosts}};
-    for (int h = 0; h < hosts; h++)
-        if (held_by(&at[h]) > view->held)
-            view->held = held_by(&at[h]);
-    int giver = holder(at, hosts, view->held);
-    if (giver < 0)
+    if (!find_held(at, hosts, &view->held))
         return co_fail(CO_EFAIL, "no host that is left holds the whole state");
+    int giver = holder(at, hosts, view->held, true), feeder = holder(at, hosts, view->held, false);
     for (int h = 0; h < hosts; h++) {
-        bool works = at[h].whole && !at[h].fresh;
+        bool misses = !at[h].fresh && held_by(&at[h]) < view->held;
+        view->anew[h] = at[h].fresh || held_by(&at[h]) > view->held || (misses && giver < 0);
+        bool works = at[h].whole && !view->anew[h];
         view->deal.id[h] = id[h];
         view->deal.whole |= (uint64_t)works << h;
-        view->giver[h] = (int8_t)(!at[h].fresh && held_by(&at[h]) < view->held ? giver : -1);
-        view->feeder[h] = (int8_t)(works ? -1 : giver);
+        view->giver[h] = (int8_t)(misses && giver >= 0 ? giver : -1);
+        view->feeder[h] = (int8_t)(works ? -1 : feeder);
+        view->fed[h] = view->anew[h] ? 0 : at[h].fed;
         view->stops = view->stops || (at[h].ended && at[h].unit == view->held + 1);
         share[h] = works ? weight[h] : 0;
         any += share[h];

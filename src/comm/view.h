@@ -5,6 +5,9 @@
  * that anybody holds. Members that do not hold m are frozen at m, and are given it by one that does. If nobody
  * holds the unit in progress, it is computed again, as a new turn with the new deal.
  *
+ * A newcomer holds the units before it came only in its state: such a unit it can neither give nor is it waited for.
+ * A member whose state is of no use (a newcomer ahead of everybody who is whole) is fed anew.
+ *
  * Positions differ by one unit at most, because a unit becomes READY only with a part of everybody.
  */
 #ifndef CO_COMM_VIEW_H
@@ -13,11 +16,13 @@
 #include "comm/deal.h"
 
 typedef struct co_position {
-    uint32_t unit; /* in progress, or the one at which the run has ended */
-    bool ready;    /* its gate */
-    bool ended;    /* this member has stopped, ended or failed: it only gives */
-    bool whole;    /* it holds the whole state; else it is being fed */
-    bool fresh;    /* it has no state, and no position */
+    uint32_t unit;  /* in progress, or the one at which the run has ended */
+    bool ready;     /* its gate */
+    bool ended;     /* this member has stopped, ended or failed: it only gives */
+    bool whole;     /* it holds the whole state; else it is being fed */
+    bool fresh;     /* it has no state, and no position */
+    uint32_t fed;   /* chunks of the state that it holds, if it is not whole */
+    uint32_t since; /* the first unit that it took part in: it can give this one and later ones */
 } co_position;
 
 typedef struct co_view {
@@ -25,6 +30,8 @@ typedef struct co_view {
     uint32_t held;               /* m: after the change everybody holds it */
     int8_t giver[CO_MAX_HOSTS];  /* by member: who gives it m; -1: it holds m */
     int8_t feeder[CO_MAX_HOSTS]; /* by member: who feeds it; -1: it is whole */
+    uint32_t fed[CO_MAX_HOSTS];  /* by member: chunks that it holds */
+    bool anew[CO_MAX_HOSTS];     /* by member: what it has is of no use, it is fed like a newcomer */
     bool stops;                  /* a member left an evaluation: the others leave it too */
 } co_view;
 

@@ -189,14 +189,13 @@ struct kind {
 static const struct kind chunk_kind = {put_back, set_aside, keep_journal, update};
 static const struct kind rows_kind = {rows_put_back, rows_set_aside, rows_keep, rows_update};
 
-/* A newcomer applies only to the chunks that it has been given, each from its unit on. */
-static bool holds(const struct rank *rank, size_t c)
+bool holds_part(const struct rank *rank, size_t part)
 {
-    const co_deal *deal = rank->regions->deal;
+    const co_deal *deal = &rank->deal;
 
-    if ((deal->whole >> deal->me & 1) || c >= rank->plan->chunks)
+    if (deal->whole >> deal->me & 1)
         return true;
-    uint64_t from = atomic_load_explicit(&rank->regions->fed[c].word, memory_order_acquire) >> 32;
+    uint64_t from = atomic_load_explicit(&rank->regions->fed[part].word, memory_order_acquire) >> 32;
     return from != 0 && from <= rank->who.unit;
 }
 
@@ -247,7 +246,7 @@ void apply_chunks(struct rank *rank, const decision *decided)
         if (got == CO_CLAIM_BUSY || got == CO_CLAIM_DONE)
             continue;
         rank_phase(rank, CO_PHASE_APPLY, (uint32_t)c);
-        if (holds(rank, c))
+        if (c >= rank->plan->chunks || holds_part(rank, c))
             apply_part(rank, c, got == CO_CLAIM_REDO, decided);
         co_claim_finish(&rank->regions->apply_claim[c], rank->who);
         co_event_ring(&rank->regions->ctl->event);

@@ -29,13 +29,20 @@ static void gather(const struct rank *rank, const piece *p, int part, float *dst
         copy_row(dst + i * width, table + p->row[i] * width, width);
 }
 
+/* A newcomer changes only the ranges of the table that it has been given. */
+static bool holds_row(const struct rank *rank, const piece *p, size_t row)
+{
+    return holds_part(rank, rank->plan->chunks + p->of->first_range + row / p->of->piece);
+}
+
 static void scatter(struct rank *rank, const piece *p, int part, const float *src)
 {
     float *table = part_of(rank, part) + p->entry->offset;
     size_t width = p->of->width;
 
     for (size_t i = 0; i < p->n; i++)
-        copy_row(table + p->row[i] * width, src + i * width, width);
+        if (holds_row(rank, p, p->row[i]))
+            copy_row(table + p->row[i] * width, src + i * width, width);
 }
 
 static size_t part_size(const struct rank *rank)
@@ -145,33 +152,47 @@ void rows_put_back(struct rank *rank, size_t number)
     size_t lo = p.entry->offset + p.from_row * p.of->width, n = (p.to_row - p.from_row) * p.of->width;
 
     for (int part = 0; part <= rank->plan->moments; part++)
-        if (p.to_row)
+        if (p.to_row && !holds_row(rank, &p, p.from_row))
+            continue;
+        else if (p.to_row)
             memcpy(part_of(rank, part) + lo, journal_of(rank, part), n * sizeof(float));
         else
             scatter(rank, &p, part, journal_of(rank, part));
 }
 
 /* --- the update ----------------------------------------------------------------------------------------- */
-/* In place, in the tables. */
-static void optimise(struct rank *rank, const piece *p, const decision *decided)
+/* Rows [from, to) of the piece, in place, in the tables. */
+static void optimise(struct rank *rank, const piece *p, size_t from, size_t to, const decision *decided)
 {
     const co_plan *plan = rank->plan;
     const param_rule *how = &plan->recipe.rule[p->of->entry];
     co_apply given = {.w = rank->regions->state + p->entry->offset,
-                      .g = p->value,
-                      .n = p->n * p->of->width,
+                      .g = p->value + from * p->of->width,
+                      .n = (to - from) * p->of->width,
                       .scale = decided->scale,
                       .lr = decided->lr * how->rate,
                       .t = decided->t,
                       .no_decay = how->no_decay,
                       .momentum = decided->momentum,
-                      .row = p->row,
+                      .row = p->row + from,
                       .width = p->of->width};
 
     for (int j = 0; j < plan->moments; j++)
         given.m[j] = rank->regions->moment[j] + p->entry->offset;
     clip(rank, &given, given.scale, 0);
     plan->spec.optim->apply_sparse(plan->spec.optim_cfg, &given);
+}
+
+/* Runs of rows that this host holds: everywhere but in a newcomer that is a single one. */
+static void optimise_held(struct rank *rank, const piece *p, const decision *decided)
+{
+    for (size_t from = 0, to; from < p->n; from = to) {
+        bool held = holds_row(rank, p, p->row[from]);
+        for (to = from + 1; to < p->n && holds_row(rank, p, p->row[to]) == held;)
+            to++;
+        if (held)
+            optimise(rank, p, from, to, decided);
+    }
 }
 
 void rows_update(struct rank *rank, size_t number, const decision *decided)
@@ -181,8 +202,8 @@ void rows_update(struct rank *rank, size_t number, const decision *decided)
     size_t lo = p.entry->offset + p.from_row * p.of->width, n = (p.to_row - p.from_row) * p.of->width;
 
     if (p.n > 0 && !plan->recipe.rule[p.of->entry].frozen)
-        optimise(rank, &p, decided);
-    if (p.to_row)
+        optimise_held(rank, &p, decided);
+    if (p.to_row && holds_row(rank, &p, p.from_row))
         co_ema_apply(rank->regions->moment[plan->ema] + lo, rank->regions->state + lo, n, plan->cfg.ema,
                      decided->t);
 }

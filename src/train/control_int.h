@@ -8,6 +8,7 @@
 
 #include "comm/deal.h"
 #include "comm/event.h"
+#include "comm/mark.h"
 #include "train/plan_int.h"
 #include "train/units_int.h"
 #include "train/watch_int.h"
@@ -44,6 +45,13 @@ static inline uint32_t pc_turn(uint64_t pc)
     return pc_unit(pc) + pc_redeals(pc);
 }
 
+/* Frozen before it was READY. A READY unit is finished, also when the gate is frozen after that: then the next unit
+ * waits for the new view. */
+static inline bool pc_is_frozen(uint64_t pc)
+{
+    return (pc & (PC_FROZEN | PC_READY)) == PC_FROZEN;
+}
+
 /* What a host wants of the run. It is fixed once per turn, travels with the statistics of its leaves, and the
  * wishes of all hosts together take effect after the unit, everywhere. */
 enum { WISH_STOP = 1, WISH_TIME_IS_UP = 2, WISH_LEAVE = 4 /* leaves this evaluation in its midst */ };
@@ -69,7 +77,8 @@ typedef struct control {
     _Atomic uint32_t time_is_up;
     _Atomic uint64_t wish[CO_MAX_HOSTS]; /* by member of the view: turn << 8 | wishes */
     _Atomic uint64_t settled[2]; /* all of them, by unit & 1: unit << 8 | wishes, once the gate is READY */
-    _Atomic uint64_t cut;        /* first unit with PC_CUT; 0: none yet */
+    co_mark sent; /* several hosts: (turn, 1): the carrier has sent all that the others need of this host */
+    _Atomic uint64_t cut;                        /* first unit with PC_CUT; 0: none yet */
     _Atomic uint64_t watch[2][WATCH_WORDS];      /* after k evaluations, at k & 1 */
     _Atomic uint64_t snap_watch[2][WATCH_WORDS]; /* of the snapshot's state: before and after its evaluation */
     _Atomic int64_t applied[2];                  /* applied steps after step k, at k & 1 */

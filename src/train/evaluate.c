@@ -110,7 +110,7 @@ static bool all_evaluated(struct rank *rank, int64_t split)
 {
     uint32_t lo, hi;
 
-    eval_share(rank->plan, rank->regions->deal, rank->regions->deal->me, (co_split)split, &lo, &hi);
+    eval_share(rank->plan, &rank->deal, rank->deal.me, (co_split)split, &lo, &hi);
     for (uint32_t i = hi; i-- > lo;)
         if (!co_claim_is_done(&rank->regions->eval_claim[i], rank->turn))
             return false;
@@ -169,7 +169,7 @@ bool evaluate_items(struct rank *rank, co_split split)
 
     if (rank->pc & PC_READY)
         return true;
-    eval_share(rank->plan, rank->regions->deal, rank->regions->deal->me, split, &lo, &hi);
+    eval_share(rank->plan, &rank->deal, rank->deal.me, split, &lo, &hi);
     if (split == CO_SPLIT_TEST)
         wait_for_choice(rank);
     for (uint32_t i = lo; i < hi; i++) {

@@ -16,26 +16,31 @@ bool turn_is_over(const struct rank *rank)
     return (pc_now(rank) ^ rank->pc) >> 8 != 0;
 }
 
-void follow_deal(struct rank *rank)
+bool follow_deal(struct rank *rank)
 {
     const co_plan *plan = rank->plan;
-    const co_deal *deal = rank->regions->deal;
     uint32_t number = 1 + pc_redeals(rank->pc);
 
     if (rank->dealt == number)
-        return;
+        return true;
+    rank->deal = *rank->regions->deal;
+    atomic_thread_fence(memory_order_seq_cst);
+    if (turn_is_over(rank) || pc_is_frozen(pc_now(rank)))
+        return false; /* it may have changed while it was read */
     rank->dealt = number;
     for (int cut = 0; cut < CUTS; cut++)
-        co_tree_deal(&rank->tree[cut], &plan->cut[cut], deal->from[deal->me], deal->from[deal->me + 1]);
+        co_tree_deal(&rank->tree[cut], &plan->cut[cut], rank->deal.from[rank->deal.me],
+                     rank->deal.from[rank->deal.me + 1]);
     if (rank->jobs)
         jobs_dealt(rank);
+    return true;
 }
 
 /* --- wishes --------------------------------------------------------------------------------------------- */
 void latch_wish(struct rank *rank, uint64_t more)
 {
     control *ctl = rank->regions->ctl;
-    _Atomic uint64_t *mine = &ctl->wish[rank->regions->deal->me];
+    _Atomic uint64_t *mine = &ctl->wish[rank->deal.me];
     uint64_t old = atomic_load_explicit(mine, memory_order_acquire), bits = more;
 
     if (atomic_load_explicit(&ctl->stop_request, memory_order_relaxed))
@@ -49,17 +54,17 @@ void latch_wish(struct rank *rank, uint64_t more)
 
 bool all_wished(const struct rank *rank)
 {
-    for (int h = 0; h < rank->regions->deal->hosts; h++)
+    for (int h = 0; h < rank->deal.hosts; h++)
         if (atomic_load_explicit(&rank->regions->ctl->wish[h], memory_order_acquire) >> 8 < rank->turn)
             return false;
-    return true;
+    return rank->plan->hosts == 1 || co_mark_get(&rank->regions->ctl->sent, rank->turn) != 0;
 }
 
 uint64_t wishes(const struct rank *rank)
 {
     uint64_t all = 0;
 
-    for (int h = 0; h < rank->regions->deal->hosts; h++) {
+    for (int h = 0; h < rank->deal.hosts; h++) {
         uint64_t word = atomic_load_explicit(&rank->regions->ctl->wish[h], memory_order_acquire);
         all |= word >> 8 == rank->turn ? word & 0xff : 0;
     }
@@ -78,7 +83,7 @@ uint64_t settled(const struct rank *rank)
 static bool gate_moves(struct rank *rank, int64_t unused)
 {
     (void)unused;
-    return !(pc_now(rank) & PC_FROZEN);
+    return !pc_is_frozen(pc_now(rank));
 }
 
 void wait_at_gate(struct rank *rank)
@@ -96,7 +101,7 @@ bool pass_gate(struct rank *rank)
             return false;
         if (pc & PC_READY)
             return true;
-        if (pc & PC_FROZEN) {
+        if (pc_is_frozen(pc)) {
             wait_at_gate(rank);
             continue;
         }

@@ -81,7 +81,8 @@ static bool up_to_the_gate(struct rank *rank, const unit *open, uint64_t *t0)
     if (!ready && !leaves(rank, open->step))
         return false;
     *t0 = co_now_ns();
-    if (!ready && !sum_chunks(rank, open->step))
+    if (!(ready && rank->plan->hosts == 1) &&
+        !sum_chunks(rank, open->step)) /* a given sum is still to be measured */
         return false;
     rank->phase_ns = co_now_ns() - *t0;
     return ready || pass_gate(rank);
@@ -139,11 +140,12 @@ void rank_loop(struct rank *rank)
             break;
         rank->who.unit = pc_unit(rank->pc);
         rank->turn = pc_turn(rank->pc);
-        if (rank->pc & PC_FROZEN) {
+        if (pc_is_frozen(rank->pc)) {
             wait_at_gate(rank);
             continue;
         }
-        follow_deal(rank);
+        if (!follow_deal(rank))
+            continue;
         if (rank->pc & PC_CUT) /* remembered before anybody can go on to the next unit */
             atomic_compare_exchange_strong(&rank->regions->ctl->cut, &(uint64_t){0}, rank->who.unit);
         unit open = unit_now(rank->plan, rank->regions->ctl, rank->who.unit);
@@ -175,7 +177,10 @@ co_err rank_open(struct rank *rank, co_plan *plan, struct regions *regions, int 
     rank->turn = pc_turn(rank->pc);
     for (int cut = 0; cut < CUTS; cut++)
         CO_TRY(co_tree_init(&rank->tree[cut], plan->ranks));
+    for (int cut = 0; cut < CUTS; cut++) /* nobody's until the first turn deals */
+        co_tree_deal(&rank->tree[cut], &plan->cut[cut], 0, 0);
     follow_deal(rank);
+    atomic_store(&rank->me->summing, 0);
     rank->work_bytes = train > eval ? train : eval;
     rank->work = regions->work[slot];
     rank->waited_ns = atomic_load(&rank->me->wait_ns);

@@ -13,6 +13,7 @@ struct rank {
     rank_slot *me;
     co_who who;         /* unit in progress, slot, incarnation: for marks by unit */
     uint32_t turn;      /* of that unit: for marks by turn, see turn_of */
+    co_deal deal;       /* a copy, of this turn */
     co_tree tree[CUTS]; /* this host's leaves, as dealt for this turn */
     uint32_t dealt;     /* 1 + the number of the deal that they follow */
     int cut;            /* of the step in progress: CUT_FULL or CUT_SHORT */
@@ -54,6 +55,9 @@ void rank_loop(struct rank *rank); /* units until the end; what TSan runs in thr
 /* The phases, in order. Each returns when all ranks are through with it, or when the turn is over: false. */
 bool leaves(struct rank *rank, int64_t step);
 bool sum_chunks(struct rank *rank, int64_t step);
+/* apply.c: a newcomer applies only to the parts of the state that it has been given, each from its unit on: chunks,
+ * then ranges of the tables. */
+bool holds_part(const struct rank *rank, size_t part);
 bool pass_gate(struct rank *rank);    /* gate.c */
 void wait_at_gate(struct rank *rank); /* as long as it is frozen */
 void decide(const struct rank *rank, int64_t step, decision *out);
@@ -73,11 +77,11 @@ const float *sum_of_chunk(struct rank *rank, int64_t step, size_t lo, size_t hi)
 co_who turn_of(const struct rank *rank); /* who, for marks by turn */
 /* The turn is over: the unit is done, or was dealt anew. */
 bool turn_is_over(const struct rank *rank);
-void follow_deal(struct rank *rank);               /* the leaves of this host's slots in this turn */
+bool follow_deal(struct rank *rank);               /* the leaves of this turn; false: it is over */
 void latch_wish(struct rank *rank, uint64_t more); /* fixes what this host wishes for this turn, once */
-bool all_wished(const struct rank *rank);          /* every host's wishes of this turn are here */
-uint64_t wishes(const struct rank *rank);          /* of all hosts, as far as they are here */
-uint64_t settled(const struct rank *rank);         /* of all hosts, past the gate */
+bool all_wished(const struct rank *rank);  /* every host's wishes of this turn are here, and ours are sent */
+uint64_t wishes(const struct rank *rank);  /* of all hosts, as far as they are here */
+uint64_t settled(const struct rank *rank); /* of all hosts, past the gate */
 
 /* advance.c: the end of a unit. `now`: after a VAL unit; NULL after the others */
 void advance(struct rank *rank, const unit *done, const decision *decided, const watch *now);

@@ -76,9 +76,10 @@ static void walk_wire(const co_plan *plan, struct walk *walk, struct regions *re
     regions->sum = region(walk, "sum", (several ? plan->layout->dense : 0) * sizeof(float));
     wire->outbox = region(walk, "wire.out", pieces * plan->layout->dense * sizeof(float));
     wire->inbox = region(walk, "wire.in", inbox * sizeof(float));
-    wire->here = region(walk, "marks.here", chunks * sizeof *wire->here);
+    wire->here = region(walk, "marks.here", (chunks + several) * sizeof *wire->here);
     regions->piece_claim = region(walk, "marks.piece", chunks * sizeof *regions->piece_claim);
-    regions->fed = region(walk, "marks.fed", chunks * sizeof *regions->fed);
+    regions->fed =
+        region(walk, "marks.fed", (chunks + (several ? plan->rows.ranges : 0)) * sizeof *regions->fed);
     wire->sum = regions->sum;
     wire->pieced = regions->piece_claim;
     wire->summed = regions->sum_claim;

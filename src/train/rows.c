@@ -24,7 +24,8 @@ void sum_rows(struct rank *rank, int64_t step, int list)
         float *lists = rank->regions->leaf_rows + (size_t)leaf * plan->rows.leaf_elements;
         part[n++] = (co_rows_of){co_rows_in(lists + of->leaf_at, of->leaf_cap), leaf};
     }
-    co_rows_sum(&sum, of->cap, part, n, of->width, rank->regions->row_scratch[rank->who.slot]);
+    if (!(rank->pc & PC_READY)) /* else another host gave the sum, and it is only to be measured */
+        co_rows_sum(&sum, of->cap, part, n, of->width, rank->regions->row_scratch[rank->who.slot]);
 
     bool finite = true, frozen = plan->recipe.rule[of->entry].frozen;
     double squares = frozen ? 0 : co_sum_squares(sum.value, *sum.count * of->width, &finite);

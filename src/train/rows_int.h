@@ -46,6 +46,8 @@ void rows_of_leaf(const co_plan *plan, const struct regions *regions, int leaf, 
 co_rows rows_of_sum(const co_plan *plan, const struct regions *regions, int list);
 /* The copy aside that holds element `offset` of a row-sparse entry, and the end of what it covers. */
 size_t range_of_offset(const co_plan *plan, size_t offset, size_t *end);
+/* The elements of a range of the tables: *lo, and how many. */
+size_t range_span(const co_plan *plan, size_t range, size_t *lo);
 
 /* Adds up list `list` of this step. The chunk_stat of the sum goes to its place after those of the chunks. */
 void sum_rows(struct rank *rank, int64_t step, int list);

@@ -54,11 +54,6 @@ co_err plan_rows(co_plan *plan)
     if (layout->lists > MAX_LISTS)
         return co_fail(CO_EINPUT, "model=%s has %d row-sparse parameters; at most %d are possible",
                        plan->spec.model->name, layout->lists, MAX_LISTS);
-    if (layout->lists > 0 && plan->spec.hosts > 1)
-        return co_fail(CO_EINPUT,
-                       "model=%s has row-sparse parameters, which several hosts cannot exchange yet: "
-                       "declare them dense",
-                       plan->spec.model->name);
     *all = (rows_plan){.n = layout->lists};
     for (int i = 0; i < layout->n; i++) {
         if (!layout->entry[i].sparse)
@@ -102,4 +97,18 @@ size_t range_of_offset(const co_plan *plan, size_t offset, size_t *end)
         k + 1 < plan->rows.n ? plan->layout->entry[plan->rows.list[k + 1].entry].offset : plan->layout->count;
     *end = range + 1 < list->ranges ? start + (range + 1) * size : next;
     return list->first_range + range;
+}
+
+size_t range_span(const co_plan *plan, size_t range, size_t *lo)
+{
+    int k = plan->rows.n - 1;
+
+    while (plan->rows.list[k].first_range > range)
+        k--;
+    const row_plan *list = &plan->rows.list[k];
+    const co_entry *entry = &plan->layout->entry[list->entry];
+    size_t size = list->piece * list->width, at = (range - list->first_range) * size;
+
+    *lo = entry->offset + at;
+    return least(size, entry->count - at);
 }

@@ -24,8 +24,7 @@ static const float *given_piece(void *ctx, int level, int index, size_t lo)
 {
     const struct rank *rank = ctx;
 
-    return co_exchange_piece(rank->regions->deal, &rank->plan->cut[rank->cut], &rank->regions->wire, level,
-                             index, lo);
+    return co_exchange_piece(&rank->deal, &rank->plan->cut[rank->cut], &rank->regions->wire, level, index, lo);
 }
 
 /* Elements [lo, hi) of a node of this step's tree; all in one chunk. Threads may add up different parts of a
@@ -89,7 +88,7 @@ static void combine(struct rank *rank, size_t lo, size_t n)
 static void sum_chunk(struct rank *rank, int64_t step, size_t c)
 {
     const co_plan *plan = rank->plan;
-    const co_deal *deal = rank->regions->deal;
+    const co_deal *deal = &rank->deal;
     size_t lo, n;
 
     if (c >= plan->chunks) {
@@ -97,7 +96,7 @@ static void sum_chunk(struct rank *rank, int64_t step, size_t c)
         return;
     }
     n = span(plan, c, &lo);
-    if (plan->hosts > 1 && co_deal_owner(deal, c, plan->chunks) == deal->me)
+    if (plan->hosts > 1 && !(rank->pc & PC_READY) && co_deal_owner(deal, c, plan->chunks) == deal->me)
         combine(rank, lo, n);
     rank->regions->norm[step & 1][c] = measure(plan, sum_of_chunk(rank, step, lo, lo + n), lo, lo + n);
 }
@@ -112,7 +111,7 @@ static size_t parts_to_sum(const co_plan *plan)
 static void make_pieces(struct rank *rank, size_t c)
 {
     const co_exchange_map *wire = &rank->regions->wire;
-    const co_deal *deal = rank->regions->deal;
+    const co_deal *deal = &rank->deal;
     co_piece list[2 * CO_MAX_LEVELS];
     int n_pieces = co_deal_pieces(deal, &rank->plan->cut[rank->cut], deal->me, list);
     size_t lo, n = span(rank->plan, c, &lo);
@@ -124,7 +123,7 @@ static void make_pieces(struct rank *rank, size_t c)
 
 static void all_pieces(struct rank *rank)
 {
-    const co_deal *deal = rank->regions->deal;
+    const co_deal *deal = &rank->deal;
     size_t n = rank->plan->chunks;
 
     for (size_t c = 0; c < n; c++) {
@@ -145,8 +144,10 @@ static void all_pieces(struct rank *rank)
 /* Is everything there that this chunk's sum needs? On one host: always. */
 static bool is_here(const struct rank *rank, size_t c)
 {
-    return rank->plan->hosts == 1 || c >= rank->plan->chunks ||
-           co_mark_get(&rank->regions->wire.here[c], rank->turn) != 0;
+    size_t chunks = rank->plan->chunks;
+
+    return rank->plan->hosts == 1 ||
+           co_mark_get(&rank->regions->wire.here[c < chunks ? c : chunks], rank->turn) != 0;
 }
 
 static bool all_summed(const struct rank *rank)
@@ -154,7 +155,7 @@ static bool all_summed(const struct rank *rank)
     for (size_t c = parts_to_sum(rank->plan); c-- > 0;)
         if (!co_claim_is_done(&rank->regions->sum_claim[c], rank->turn))
             return false;
-    return all_wished(rank);
+    return (rank->pc & PC_READY) || all_wished(rank);
 }
 
 /* All are summed, or there is something to do. */
@@ -163,9 +164,23 @@ static bool summed_or_more(struct rank *rank, int64_t unused)
     (void)unused;
     if (all_summed(rank))
         return true;
-    for (size_t c = 0; rank->plan->hosts > 1 && c < rank->plan->chunks; c++)
+    bool frozen = turn_is_over(rank) || pc_is_frozen(atomic_load(&rank->regions->ctl->pc));
+    for (size_t c = 0; rank->plan->hosts > 1 && !frozen && c < parts_to_sum(rank->plan); c++)
         if (is_here(rank, c) && co_claim_is_free(&rank->regions->sum_claim[c], rank->turn))
             return true;
+    return false;
+}
+
+/* Says that this rank is about to write sums, unless the gate is frozen: the carrier freezes it and then waits
+ * until no rank says so, before anything of a new view can land there. */
+static bool may_sum(struct rank *rank)
+{
+    if (rank->plan->hosts == 1)
+        return true;
+    atomic_store(&rank->me->summing, 1);
+    if (!turn_is_over(rank) && !pc_is_frozen(atomic_load(&rank->regions->ctl->pc)))
+        return true;
+    atomic_store(&rank->me->summing, 0);
     return false;
 }
 
@@ -175,16 +190,19 @@ static void sum_what_is_here(struct rank *rank, int64_t step)
 
     for (size_t i = 0; i < n; i++) {
         size_t c = (first + i) % n;
-        if (!is_here(rank, c))
+        if (!is_here(rank, c) || !may_sum(rank))
             continue;
         co_claimed got = co_claim_take(&rank->regions->sum_claim[c], turn_of(rank));
-        if (got == CO_CLAIM_BUSY || got == CO_CLAIM_DONE)
+        if (got == CO_CLAIM_BUSY || got == CO_CLAIM_DONE) {
+            atomic_store(&rank->me->summing, 0);
             continue;
+        }
         rank_phase(rank, CO_PHASE_SUM, (uint32_t)c);
         fault_point(rank, CO_FAULT_SUM);
         sum_chunk(rank, step, c);
         fault_point(rank, CO_FAULT_NONE);
         co_claim_finish(&rank->regions->sum_claim[c], turn_of(rank));
+        atomic_store(&rank->me->summing, 0);
         co_event_ring(&rank->regions->ctl->event);
     }
 }
@@ -192,7 +210,7 @@ static void sum_what_is_here(struct rank *rank, int64_t step)
 bool sum_chunks(struct rank *rank, int64_t step)
 {
     rank->cut = cut_of_step(rank->plan, step);
-    if (rank->plan->hosts > 1)
+    if (rank->plan->hosts > 1 && !(rank->pc & PC_READY))
         all_pieces(rank);
     do {
         sum_what_is_here(rank, step);

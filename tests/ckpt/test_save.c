@@ -252,6 +252,70 @@ static bool small_disk(const char *path, const char *size)
            mount("none", path, "tmpfs", 0, options) == 0;
 }
 
+/* Counts what is read of the source, and notes what the folder holds when it is read through. */
+struct counted {
+    struct small *s;
+    size_t read, through_at, through;
+    bool manifest;
+};
+
+static co_err read_counted(void *ctx, int part, size_t offset, size_t count, float *dst)
+{
+    struct counted *c = ctx;
+
+    c->read += count;
+    return small_read(c->s, part, offset, count, dst);
+}
+
+static void note_through(void *ctx)
+{
+    struct counted *c = ctx;
+    test_run r = test_sh("ls r/.tmp-*/manifest.json");
+
+    c->manifest = r.status == 0;
+    free(r.out);
+    c->through_at = c->read;
+    c->through++;
+}
+
+TEST(each_element_is_read_once_and_the_source_is_told_before_the_manifest_is_written)
+{
+    struct small s;
+    co_ckpt_meta meta = small_meta(1);
+    size_t want = 0;
+
+    small_init(&s, 4);
+    for (int i = 0; i < s.l.n; i++)
+        want += s.l.entry[i].count * (s.l.entry[i].kind == CO_KIND_PARAM ? 1 + SMALL_MOMENTS : 1);
+    struct counted c = {.s = &s};
+    CHECK_OK(co_ckpt_save("r", "x", &s.l, SMALL_MOMENTS, small_moments, &meta,
+                          &(co_ckpt_source){read_counted, &c, .read_through = note_through}));
+    CHECK(c.read == want && c.through_at == want && c.through == 1, "%zu elements read, %zu before, want %zu",
+          c.read, c.through_at, want);
+    CHECK(!c.manifest, "the manifest was there");
+    CHECK_OK(small_load(&s, "r/x", NULL));
+    small_fini(&s);
+}
+
+TEST(a_moment_can_be_loaded_in_place_of_the_weights)
+{
+    struct small s, got;
+
+    small_init(&s, 4);
+    small_init(&got, 4);
+    CHECK_OK(small_save(&s, "r", "x", 1));
+    memset(got.part[0], 0xff, s.l.count * 4);
+    CHECK_OK(co_ckpt_load("r/x", &got.l, got.part[0], SMALL_MOMENTS, small_moments,
+                          (float *const[]){NULL, got.part[0]}, NULL));
+    for (int i = 0; i < s.l.n; i++) {
+        const co_entry *e = &s.l.entry[i];
+        const float *want = s.part[e->kind == CO_KIND_PARAM ? 2 : 0] + e->offset;
+        CHECK(memcmp(got.part[0] + e->offset, want, e->count * 4) == 0, "%s", e->name);
+    }
+    small_fini(&s);
+    small_fini(&got);
+}
+
 static co_err refuse(void *ctx)
 {
     return co_fail(CO_EFAIL, "the folder belongs to another run now");

@@ -219,7 +219,7 @@ static const char *awaited[4];
 
 static void tell_workers(const char *got)
 {
-    char path[16];
+    char path[32];
 
     for (int k = 0; k < 4; k++) {
         if (!awaited[k] || !strstr(got, awaited[k]))

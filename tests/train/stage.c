@@ -180,8 +180,8 @@ void course_check_unit(const course *c, const co_plan *plan, uint32_t u, const c
     double loss = value_of(plan, u, false), metric = value_of(plan, u, true);
 
     CHECK(bits_of(loss) == bits_of(c->loss[u]) && bits_of(metric) == bits_of(c->metric[u]),
-          "%s: unit %u: loss %.17g metric %.17g, want %.17g %.17g", what, u, loss, metric, c->loss[u],
-          c->metric[u]);
+          "%s: unit %u of pc %llx: loss %.17g metric %.17g, want %.17g %.17g", what, u,
+          (unsigned long long)atomic_load(&plan->regions->ctl->pc), loss, metric, c->loss[u], c->metric[u]);
 }
 
 /* Reads a snapshot in odd pieces, slowly, while the ranks go on, and compares it. */

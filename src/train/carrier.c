@@ -1,0 +1,310 @@
+/* carrier.c -- see carrier_int.h. What happens within a view; view changes are in change.c. */
+#include "train/carrier_int.h"
+#include "train/change_int.h"
+#include "train/evaluate_int.h"
+
+#include <string.h>
+
+#include "base/alloc.h"
+
+/* --- opening and closing -------------------------------------------------------------------------------- */
+static size_t stats_room(const co_plan *plan)
+{
+    size_t most = (size_t)plan->slices;
+
+    for (int split = 0; split < CO_SPLIT_COUNT; split++)
+        most = plan->eval_items[split] > most ? plan->eval_items[split] : most;
+    return sizeof(struct stats) + most * LEAF_STATS * sizeof(double);
+}
+
+static void done(void *ctx, bool sent, int peer, const co_tag *tag);
+
+co_err carrier_open(struct carrier *carrier, co_plan *plan, struct regions *regions, co_link *link)
+{
+    *carrier = (struct carrier){.plan = plan, .regions = regions, .link = link, .fed_member = -1};
+    carrier->stats_bytes = stats_room(plan);
+    link->done = done;
+    link->ctx = carrier;
+    carrier->mine[0] = co_zalloc(carrier->stats_bytes);
+    carrier->mine[1] = co_zalloc(carrier->stats_bytes);
+    carrier->news = co_zalloc(carrier->stats_bytes);
+    carrier->parts = co_array(feed_parts(plan), sizeof *carrier->parts);
+    bool ok = carrier->mine[0] && carrier->mine[1] && carrier->news && carrier->parts;
+    for (int h = 0; h < plan->hosts; h++)
+        ok = (carrier->theirs[h] = co_zalloc(carrier->stats_bytes)) && ok;
+    for (int i = 0; i < FEED_AT_ONCE; i++)
+        ok = (carrier->feeding[i].part =
+                  co_array((1 + (size_t)plan->moments) * feed_size(plan), sizeof(float))) &&
+             ok;
+    return ok ? co_exchange_init(&carrier->exchange, link, regions->deal, &regions->wire) : CO_ENOMEM;
+}
+
+void carrier_close(struct carrier *carrier)
+{
+    co_exchange_fini(&carrier->exchange);
+    co_free(carrier->mine[0]);
+    co_free(carrier->mine[1]);
+    co_free(carrier->news);
+    co_free(carrier->parts);
+    for (int h = 0; h < CO_MAX_HOSTS; h++)
+        co_free(carrier->theirs[h]);
+    for (int i = 0; i < FEED_AT_ONCE; i++)
+        co_free(carrier->feeding[i].part);
+}
+
+/* --- statistics and wishes ------------------------------------------------------------------------------ */
+/* The statistics of the unit: leaves of a step, items of an evaluation. */
+leaf_stat *stats_of(const struct carrier *carrier, const unit *u, size_t *n)
+{
+    const struct regions *regions = carrier->regions;
+    co_split split = u->kind == UNIT_VAL ? CO_SPLIT_VAL : CO_SPLIT_TEST;
+
+    *n = u->kind == UNIT_TRAIN ? (size_t)carrier->plan->slices : carrier->plan->eval_items[split];
+    return u->kind == UNIT_TRAIN ? regions->leaf[u->step & 1] : regions->eval_stat[split];
+}
+
+/* Which of them are member h's. */
+static void share_of(const struct carrier *carrier, const unit *u, int h, uint32_t *lo, uint32_t *hi)
+{
+    const co_deal *deal = carrier->regions->deal;
+
+    if (u->kind != UNIT_TRAIN) {
+        eval_share(carrier->plan, deal, h, u->kind == UNIT_VAL ? CO_SPLIT_VAL : CO_SPLIT_TEST, lo, hi);
+        return;
+    }
+    *lo = (uint32_t)deal->from[h];
+    *hi = (uint32_t)deal->from[h + 1];
+}
+
+/* Everything of this host is in the arena: its ranks have arrived, or done (or left) their items. */
+static bool may_speak(const struct carrier *carrier, const unit *u)
+{
+    const struct regions *regions = carrier->regions;
+    uint64_t wish = atomic_load_explicit(&regions->ctl->wish[regions->deal->me], memory_order_acquire);
+
+    if (wish >> 8 != carrier->turn)
+        return false;
+    for (int slot = 0; u->kind == UNIT_TRAIN && slot < carrier->plan->ranks; slot++)
+        if (co_mark_get(&regions->slots[slot].progress, carrier->turn) == 0)
+            return false;
+    return true;
+}
+
+static co_err each_list(struct carrier *carrier, int h, int64_t step, uint32_t open,
+                        co_err (*act)(struct carrier *carrier, int h, const co_tag *tag, float *lists,
+                                      size_t bytes));
+static co_err send_lists(struct carrier *carrier, int me, const co_tag *tag, float *lists, size_t bytes);
+
+static co_err speak(struct carrier *carrier, const unit *u, uint32_t open)
+{
+    const co_deal *deal = carrier->regions->deal;
+    struct stats *mine = carrier->mine[open & 1];
+    uint32_t lo, hi;
+    size_t n;
+    const leaf_stat *stats = stats_of(carrier, u, &n);
+
+    share_of(carrier, u, deal->me, &lo, &hi);
+    memset(mine, 0, sizeof *mine);
+    mine->wish = atomic_load(&carrier->regions->ctl->wish[deal->me]) & 0xff;
+    mine->fed = carrier->fed_member >= 0 ? carrier->fed : 0;
+    memcpy(mine->stat + (size_t)lo * LEAF_STATS, stats + lo, (hi - lo) * sizeof *stats);
+    for (int h = 0; h < deal->hosts; h++) {
+        co_tag tag = {deal->view, open, CO_MSG_STATS, 0, 0};
+        if (h != deal->me)
+            CO_TRY(co_link_send(carrier->link, deal->id[h], &tag, mine, sizeof *mine + n * sizeof *stats));
+    }
+    carrier->said = true;
+    return u->kind == UNIT_TRAIN ? each_list(carrier, deal->me, u->step, open, send_lists) : CO_OK;
+}
+
+/* --- lists of rows -------------------------------------------------------------------------------------- */
+/* Everybody has everybody's lists, and adds them up itself. That overwrites the sum of the step before: so everybody
+ * must have begun this one. */
+static void rows_are_here(struct carrier *carrier)
+{
+    const co_plan *plan = carrier->plan;
+    const co_deal *deal = carrier->regions->deal;
+    uint64_t others = (((uint64_t)1 << deal->hosts) - 1) & ~((uint64_t)1 << deal->me);
+
+    if (carrier->rows_missing == 0 && (carrier->heard & others) == others)
+        co_mark_set(&carrier->regions->wire.here[plan->chunks], carrier->turn, 1);
+}
+
+static float *lists_of(const struct carrier *carrier, int leaf, size_t *bytes)
+{
+    *bytes = carrier->plan->rows.leaf_elements * sizeof(float);
+    return carrier->regions->leaf_rows + (size_t)leaf * carrier->plan->rows.leaf_elements;
+}
+
+/* Each leaf of member h that has samples: what is to be done with its lists. */
+static co_err each_list(struct carrier *carrier, int h, int64_t step, uint32_t open,
+                        co_err (*act)(struct carrier *carrier, int h, const co_tag *tag, float *lists,
+                                      size_t bytes))
+{
+    const co_deal *deal = carrier->regions->deal;
+    const co_cut *cut = &carrier->plan->cut[cut_of_step(carrier->plan, step)];
+
+    for (int leaf = deal->from[h]; carrier->plan->rows.n > 0 && leaf < deal->from[h + 1]; leaf++) {
+        co_tag tag = {deal->view, open, CO_MSG_ROWS, 0, (uint32_t)leaf};
+        uint32_t lo, hi;
+        size_t bytes;
+        float *lists = lists_of(carrier, leaf, &bytes);
+        co_cut_range(cut, leaf, &lo, &hi);
+        if (lo < hi)
+            CO_TRY(act(carrier, h, &tag, lists, bytes));
+    }
+    return CO_OK;
+}
+
+static co_err post_lists(struct carrier *carrier, int h, const co_tag *tag, float *lists, size_t bytes)
+{
+    carrier->rows_missing++;
+    return co_link_post(carrier->link, carrier->regions->deal->id[h], tag, lists, bytes);
+}
+
+static co_err send_lists(struct carrier *carrier, int me, const co_tag *tag, float *lists, size_t bytes)
+{
+    const co_deal *deal = carrier->regions->deal;
+
+    for (int h = 0; h < deal->hosts; h++)
+        if (h != me) {
+            carrier->rows_unsent++;
+            CO_TRY(co_link_send(carrier->link, deal->id[h], tag, lists, bytes));
+        }
+    return CO_OK;
+}
+
+/* --- hearing the others --------------------------------------------------------------------------------- */
+/* Member h's statistics have come. Those of a newcomer's feeder count only with all that it has fed. */
+static void hear(struct carrier *carrier, int h, uint32_t open)
+{
+    const struct regions *regions = carrier->regions;
+    const struct stats *theirs = carrier->theirs[h];
+    unit u = unit_now(carrier->plan, regions->ctl, open);
+    bool feeds_me = !carrier_is_whole(carrier) && carrier->view.feeder[regions->deal->me] == h;
+    uint32_t lo, hi;
+    size_t n;
+    leaf_stat *stats = stats_of(carrier, &u, &n);
+
+    carrier->held_back[h] = feeds_me && !feed_has(carrier, theirs->fed);
+    if (carrier->held_back[h])
+        return;
+    if (feeds_me)
+        feed_count(carrier, theirs->fed, open);
+    share_of(carrier, &u, h, &lo, &hi);
+    memcpy(stats + lo, theirs->stat + (size_t)lo * LEAF_STATS, (hi - lo) * sizeof *stats);
+    atomic_store_explicit(&regions->ctl->wish[h], (uint64_t)carrier->turn << 8 | (theirs->wish & 0xff),
+                          memory_order_release);
+    carrier->heard |= (uint64_t)1 << h;
+    rows_are_here(carrier);
+    co_event_ring(&regions->ctl->event);
+}
+
+static int member_of(const co_deal *deal, int id)
+{
+    for (int h = 0; h < deal->hosts; h++)
+        if (deal->id[h] == id)
+            return h;
+    return -1;
+}
+
+static void done(void *ctx, bool sent, int peer, const co_tag *tag)
+{
+    struct carrier *carrier = ctx;
+    const co_deal *deal = carrier->regions->deal;
+    int h = member_of(deal, peer);
+
+    if (sent) {
+        if (tag->kind == CO_MSG_FED)
+            feed_sent(carrier, tag);
+        if (tag->kind == CO_MSG_ROWS && tag->view == deal->view)
+            carrier->rows_unsent--;
+    } else if (tag->kind == CO_MSG_ROWS) {
+        carrier->rows_missing--;
+        rows_are_here(carrier);
+        co_event_ring(&carrier->regions->ctl->event);
+    } else if (tag->kind == CO_MSG_STATS) {
+        if (h >= 0 && tag->view == deal->view)
+            hear(carrier, h, tag->unit);
+    } else if (tag->kind == CO_MSG_FED) {
+        feed_took(carrier, tag);
+    } else if (tag->kind == CO_MSG_GIVEN || tag->kind == CO_MSG_NEWS) {
+        change_took(carrier, tag);
+    } else if (co_exchange_took(&carrier->exchange, tag)) {
+        co_event_ring(&carrier->regions->ctl->event);
+    }
+}
+
+/* --- a unit --------------------------------------------------------------------------------------------- */
+static co_err begin(struct carrier *carrier, const unit *u, uint64_t pc)
+{
+    const co_deal *deal = carrier->regions->deal;
+    size_t n;
+
+    carrier->turn = pc_turn(pc);
+    carrier->said = false;
+    carrier->rows_missing = carrier->rows_unsent = 0;
+    carrier->heard = 0;
+    stats_of(carrier, u, &n);
+    for (int h = 0; h < deal->hosts; h++) {
+        co_tag tag = {deal->view, pc_unit(pc), CO_MSG_STATS, 0, 0};
+        carrier->held_back[h] = false;
+        if (h != deal->me)
+            CO_TRY(co_link_post(carrier->link, deal->id[h], &tag, carrier->theirs[h],
+                                sizeof(struct stats) + n * sizeof(leaf_stat)));
+    }
+    if (u->kind != UNIT_TRAIN)
+        return CO_OK;
+    for (int h = 0; h < deal->hosts; h++)
+        if (h != deal->me)
+            CO_TRY(each_list(carrier, h, u->step, pc_unit(pc), post_lists));
+    rows_are_here(carrier);
+    CO_TRY(co_exchange_begin(&carrier->exchange, pc_unit(pc), carrier->turn,
+                             &carrier->plan->cut[cut_of_step(carrier->plan, u->step)]));
+    co_event_ring(&carrier->regions->ctl->event);
+    return CO_OK;
+}
+
+static co_err go_on(struct carrier *carrier, uint64_t pc)
+{
+    uint32_t open = pc_unit(pc);
+    unit u = unit_now(carrier->plan, carrier->regions->ctl, open);
+
+    if (carrier->turn != pc_turn(pc))
+        CO_TRY(begin(carrier, &u, pc));
+    for (int h = 0; h < carrier->regions->deal->hosts; h++)
+        if (carrier->held_back[h])
+            hear(carrier, h, open);
+    if (carrier->fed_member >= 0 && !carrier->said)
+        CO_TRY(feed_turn(carrier, open));
+    if (!carrier->said && may_speak(carrier, &u))
+        CO_TRY(speak(carrier, &u, open));
+    if (u.kind == UNIT_TRAIN)
+        CO_TRY(co_exchange_turn(&carrier->exchange));
+    if (carrier->said && (u.kind != UNIT_TRAIN || co_exchange_sent(&carrier->exchange)) &&
+        carrier->rows_unsent == 0 && co_mark_get(&carrier->regions->ctl->sent, carrier->turn) == 0) {
+        co_mark_set(&carrier->regions->ctl->sent, carrier->turn, 1);
+        co_event_ring(&carrier->regions->ctl->event);
+    }
+    return CO_OK;
+}
+
+co_err carrier_turn(struct carrier *carrier)
+{
+    CO_TRY(co_link_turn(carrier->link, 0));
+    if (carrier->frozen)
+        return change_turn(carrier);
+    uint64_t pc = atomic_load_explicit(&carrier->regions->ctl->pc, memory_order_acquire);
+    if (pc & (PC_STOP | PC_END | PC_FAIL | PC_FROZEN))
+        return CO_OK;
+    if (pc & PC_READY) /* all that this host owes the others was sent before, or the unit was given */
+        return CO_OK;
+    return go_on(carrier, pc);
+}
+
+bool carrier_is_whole(const struct carrier *carrier)
+{
+    const co_deal *deal = carrier->regions->deal;
+
+    return !carrier->fresh && ((deal->whole >> deal->me & 1) || carrier->fed == feed_parts(carrier->plan));
+}
