@@ -19,12 +19,6 @@
 
 /* --- chunks of the dense part --------------------------------------------------------------------------- */
 
-static size_t span(const co_plan *plan, size_t c, size_t *lo)
-{
-    *lo = c * plan->chunk;
-    return *lo + plan->chunk < plan->layout->dense ? plan->chunk : plan->layout->dense - *lo;
-}
-
 float *part_of(const struct rank *rank, int part)
 {
     return part == 0 ? rank->regions->state : rank->regions->moment[part - 1];
@@ -34,7 +28,7 @@ static void set_aside(struct rank *rank, size_t c)
 {
     uint64_t snap = atomic_load_explicit(&rank->regions->ctl->snap, memory_order_acquire);
     uint32_t of = (uint32_t)(snap >> 1);
-    size_t lo, n = span(rank->plan, c, &lo);
+    size_t lo, n = chunk_span(rank->plan, c, &lo);
 
     if (!(snap & 1) || co_mark_get(&rank->regions->aside_mark[c], of) != 0)
         return;
@@ -69,7 +63,7 @@ static void run_shares(co_team_fn fn, struct rank *rank, size_t c, const decisio
     enum { GRAIN = 8192 }; /* elements that are worth a thread */
     struct shared_chunk chunk = {.rank = rank, .decided = decided};
 
-    chunk.n = span(rank->plan, c, &chunk.lo);
+    chunk.n = chunk_span(rank->plan, c, &chunk.lo);
     size_t worth = chunk.n / GRAIN, most = (size_t)co_team_size(rank->team);
     co_team_run(rank->team, worth < 1 ? 1 : (int)(worth < most ? worth : most), fn, &chunk);
 }
@@ -93,7 +87,7 @@ static void keep_journal(struct rank *rank, size_t c)
 
 static void put_back(struct rank *rank, size_t c)
 {
-    size_t lo, n = span(rank->plan, c, &lo);
+    size_t lo, n = chunk_span(rank->plan, c, &lo);
 
     for (int part = 0; part <= rank->plan->moments; part++)
         memcpy(part_of(rank, part) + lo,

@@ -70,7 +70,7 @@ static co_err give(struct carrier *carrier, int to)
 
     CO_TRY(co_link_send(carrier->link, view->deal.id[to], &tag, carrier->news, carrier->stats_bytes));
     for (size_t c = 0; sums && c < wire->chunks; c++) {
-        size_t lo = c * wire->chunk, n = lo + wire->chunk < wire->count ? wire->chunk : wire->count - lo;
+        size_t lo, n = chunk_span(carrier->plan, c, &lo);
         co_tag given = {view->deal.view, view->held, CO_MSG_GIVEN, 0, (uint32_t)c};
         CO_TRY(co_link_send(carrier->link, view->deal.id[to], &given, wire->sum + lo, n * sizeof(float)));
     }
@@ -113,7 +113,7 @@ static co_err post_all(struct carrier *carrier)
     CO_TRY(co_link_post(carrier->link, from, &tag, carrier->news, carrier->stats_bytes));
     carrier->missing = 1;
     for (size_t c = 0; sums && c < wire->chunks; c++, carrier->missing++) {
-        size_t lo = c * wire->chunk, n = lo + wire->chunk < wire->count ? wire->chunk : wire->count - lo;
+        size_t lo, n = chunk_span(carrier->plan, c, &lo);
         co_tag given = {view->deal.view, view->held, CO_MSG_GIVEN, 0, (uint32_t)c};
         CO_TRY(co_link_post(carrier->link, from, &given, wire->sum + lo, n * sizeof(float)));
     }
