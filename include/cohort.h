@@ -212,6 +212,7 @@ typedef struct cohort_dataset {
     const char *name, *help;      /* data=NAME */
     const cohort_option *options; /* NULL: none */
     size_t cfg_size;
+    /* Files that it leaves open stay open in the ranks, where `fill` is called; no others of the program do. */
     cohort_err (*open)(cohort_samples *out, const void *cfg);
     /* Writes one sample. Called by several threads and processes at once. Return 0, or another value if the
      * sample cannot be read (cohort_fail may say why). A sample that cannot be read, or whose class or token

@@ -251,6 +251,7 @@ co_train_hooks record_hooks(training *s)
                             .notice = on_notice,
                             .record = on_record,
                             .publish = on_publish,
+                            .publish_fd = co_folder_settle_fd(s->folder),
                             .remember = memory_json,
                             .turn = on_turn};
 }

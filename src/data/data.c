@@ -24,9 +24,13 @@ const co_dataset_def *co_dataset_find(const char *name)
 co_err co_dataset_open(co_dataset **out, const co_dataset_def *def, const void *cfg)
 {
     co_dataset *d;
+    co_fds before;
 
+    co_fds_open_now(&before);
     CO_TRY(def->open_row ? def->open_row(&d, def, cfg) : def->open(&d, cfg));
     d->def = def;
+    co_fds_open_now(&d->fds);
+    co_fds_subtract(&d->fds, &before);
     *out = d;
     return CO_OK;
 }

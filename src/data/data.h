@@ -6,6 +6,7 @@
 #ifndef CO_DATA_DATA_H
 #define CO_DATA_DATA_H
 
+#include "base/fds.h"
 #include "base/option.h"
 #include "tensor/io.h"
 
@@ -43,6 +44,7 @@ typedef struct co_dataset {
     char fingerprint[65]; /* SHA-256 of the content as used */
     char note[160];       /* what was decided for the user, for the first screen; "": nothing */
     size_t shared_bytes;  /* taken with co_alloc_shared: one copy for all ranks */
+    co_fds fds;           /* descriptors that `open` left open: ranks inherit these and no others */
     /* Sample ids are 0..count-1 within a split. */
     int (*length)(const struct co_dataset *d, co_split s, uint32_t id); /* NULL unless LM */
     /* Fills n samples padded to `len`. Thread-safe; allocates nothing after the first calls. Returns how many

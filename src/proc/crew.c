@@ -75,11 +75,14 @@ static void offer_to_oom_killer(void)
     close(fd);
 }
 
-static void become_child(pid_t parent)
+/* Descriptors of the parent are closed first: whoever is at their other end must learn at once that the
+ * parent closed them. */
+static void become_child(pid_t parent, const co_fds *keep)
 {
     prctl(PR_SET_PDEATHSIG, SIGKILL);
     if (getppid() != parent)
         _exit(1); /* it died before we asked */
+    co_fds_close_others(keep);
     offer_to_oom_killer();
 }
 
@@ -129,7 +132,7 @@ static co_err hire(co_crew *c, int slot)
     if (pid < 0)
         return co_fail(CO_EFAIL, "fork rank %d: %m", slot);
     if (pid == 0) {
-        become_child(parent);
+        become_child(parent, &c->spec.keep);
         log_to(c->spec.log_dir, slot);
         if (c->spec.pin)
             pin_to(slot, c->spec.cpus_each > 0 ? c->spec.cpus_each : 1);
@@ -328,7 +331,7 @@ void co_crew_free(co_crew *c)
     co_free(c);
 }
 
-co_err co_child_start(pid_t *pid, int *pidfd, int (*child)(void *ctx), void *ctx)
+co_err co_child_start(pid_t *pid, int *pidfd, const co_child_spec *spec)
 {
     pid_t parent = getpid();
 
@@ -337,8 +340,8 @@ co_err co_child_start(pid_t *pid, int *pidfd, int (*child)(void *ctx), void *ctx
     if (p < 0)
         return co_fail(CO_EIO, "fork: %m");
     if (p == 0) {
-        become_child(parent);
-        _exit(child(ctx));
+        become_child(parent, &spec->keep);
+        _exit(spec->main(spec->ctx));
     }
     CO_TRY(open_pidfd(pidfd, p, "a child process", CO_EIO));
     *pid = p;

@@ -25,6 +25,7 @@
 #include <sys/types.h>
 
 #include "base/err.h"
+#include "base/fds.h"
 
 enum { CO_CREW_MOST = 64 }; /* members of a crew */
 
@@ -62,6 +63,7 @@ typedef struct co_crew_spec {
     const char *log_dir; /* a file per rank for its standard error; NULL: inherited */
     bool pin;            /* rank i on CPUs of its own among those that this process may use */
     int cpus_each;       /* so many; 0: one */
+    co_fds keep;         /* stay open in a rank, beside the standard streams; all others are closed */
 } co_crew_spec;
 
 typedef struct co_crew co_crew;
@@ -76,7 +78,12 @@ void co_crew_kill(co_crew *c, int slot);       /* SIGKILL; the death is handled 
 void co_crew_free(co_crew *c);                 /* kills and reaps the ranks that are left; NULL is fine */
 
 /* A single child of ours, for background work: forked like a rank, watched by pidfd. */
-co_err co_child_start(pid_t *pid, int *pidfd, int (*main)(void *ctx), void *ctx);
+typedef struct co_child_spec {
+    int (*main)(void *ctx); /* in the child; its return value is the exit status */
+    void *ctx;
+    co_fds keep; /* stay open in the child, beside the standard streams; all others are closed */
+} co_child_spec;
+co_err co_child_start(pid_t *pid, int *pidfd, const co_child_spec *spec);
 
 /* Private (anonymous) memory of this process that is resident, in bytes; pages still shared with the parent
  * count too. */

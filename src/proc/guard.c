@@ -32,6 +32,8 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "base/fds.h"
+
 typedef struct guard {
     const co_guard_spec *spec;
     pid_t parent, self, worker;
@@ -251,6 +253,7 @@ static int wait_ms(const guard *g)
 _Noreturn static void guard_main(guard *g)
 {
     sigset_t all;
+    co_fds keep = {0};
     int nowhere = open("/dev/null", O_RDWR | O_CLOEXEC);
 
     g->self = getpid();
@@ -276,12 +279,9 @@ _Noreturn static void guard_main(guard *g)
     dup2(nowhere, STDIN_FILENO);
     dup2(nowhere, STDOUT_FILENO);
     dup2(nowhere, STDERR_FILENO);
-    int low = g->sock < g->signals ? g->sock : g->signals, high = g->sock < g->signals ? g->signals : g->sock;
-    if (low > 3)
-        close_range(3, (unsigned)low - 1, 0);
-    if (high > low + 1)
-        close_range((unsigned)low + 1, (unsigned)high - 1, 0);
-    close_range((unsigned)high + 1, ~0U, 0);
+    co_fds_add(&keep, g->sock);
+    co_fds_add(&keep, g->signals);
+    co_fds_close_others(&keep);
     while (reap(g)) {
         struct pollfd p[2] = {{.fd = g->sock, .events = POLLIN}, {.fd = g->signals, .events = POLLIN}};
         poll(p, 2, wait_ms(g));

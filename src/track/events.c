@@ -169,6 +169,11 @@ co_err co_events_flush(co_folder *f)
     return f->pending.len || f->lost ? flush_pending(f) : CO_OK;
 }
 
+int co_folder_settle_fd(const co_folder *f)
+{
+    return f->events_fd;
+}
+
 co_err co_folder_settle(const co_folder *f)
 {
     if (f->events_fd >= 0 && fdatasync(f->events_fd) != 0)

@@ -46,6 +46,7 @@ co_err co_events_open(co_folder *f); /* at once instead of at the first flush: r
  * and the folder still belongs to this run. So no checkpoint is ahead of the record, and none appears in
  * another run's folder. */
 co_err co_folder_settle(const co_folder *f);
+int co_folder_settle_fd(const co_folder *f); /* the descriptor that it uses; -1: none */
 
 /* --- console -----------------------------------------------------------------------------------------------
  */

@@ -13,7 +13,6 @@
 #include "track/tracker.h"
 
 #include <errno.h>
-#include <linux/close_range.h>
 #include <poll.h>
 #include <signal.h>
 #include <stdatomic.h>
@@ -174,7 +173,7 @@ static co_err track(struct feed *f)
     return err;
 }
 
-/* Keeps its socket and the three standard descriptors. Signals of the terminal are the supervisor's. */
+/* Signals of the terminal are the supervisor's. */
 static int feed_main(void *ctx)
 {
     struct feed *f = ctx;
@@ -183,9 +182,6 @@ static int feed_main(void *ctx)
     prctl(PR_SET_NAME, "cohort-tracker");
     sigfillset(&all);
     sigprocmask(SIG_SETMASK, &all, NULL);
-    if (f->sock != STDERR_FILENO + 1)
-        f->sock = dup2(f->sock, STDERR_FILENO + 1);
-    close_range(STDERR_FILENO + 2, ~0u, 0);
     if (track(f) == CO_OK)
         return 0;
     say_why(f, FAILED);
@@ -195,12 +191,14 @@ static int feed_main(void *ctx)
 /* --- the owner's side ----------------------------------------------------------------------------------- */
 static co_err start_process(struct feed *f)
 {
+    co_child_spec spec = {.main = feed_main, .ctx = f};
     int ends[2];
 
     if (socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, ends) != 0)
         return co_fail(CO_EIO, "logger=%s: socketpair: %m", f->def->name);
     f->sock = ends[1];
-    co_err err = co_child_start(&f->pid, &f->pidfd, feed_main, f);
+    co_fds_add(&spec.keep, f->sock);
+    co_err err = co_child_start(&f->pid, &f->pidfd, &spec);
     close(ends[1]);
     f->sock = ends[0];
     if (err)

@@ -50,7 +50,7 @@ static void run_shares(co_team_fn fn, struct rank *rank, size_t c, const decisio
     enum { GRAIN = 8192 }; /* elements that are worth a thread */
     struct shared_chunk chunk = {.rank = rank, .decided = decided};
 
-    chunk.n = part_span(rank->plan, c, &chunk.lo);
+    chunk.n = chunk_span(rank->plan, c, &chunk.lo);
     size_t worth = chunk.n / GRAIN, most = (size_t)co_team_size(rank->team);
     co_team_run(rank->team, worth < 1 ? 1 : (int)(worth < most ? worth : most), fn, &chunk);
 }
@@ -74,7 +74,7 @@ static void keep_journal(struct rank *rank, size_t c)
 
 static void put_back(struct rank *rank, size_t c)
 {
-    size_t lo, n = part_span(rank->plan, c, &lo);
+    size_t lo, n = chunk_span(rank->plan, c, &lo);
 
     for (int part = 0; part <= rank->plan->moments; part++)
         memcpy(part_of(rank, part) + lo,

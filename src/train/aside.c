@@ -39,12 +39,7 @@ bool aside_holds_all(const co_plan *plan)
 
 size_t part_span(const co_plan *plan, size_t part, size_t *lo)
 {
-    size_t dense = plan->layout->dense;
-
-    if (part >= plan->chunks)
-        return range_span(plan, part - plan->chunks, lo);
-    *lo = part * plan->chunk;
-    return *lo + plan->chunk < dense ? plan->chunk : dense - *lo;
+    return part < plan->chunks ? chunk_span(plan, part, lo) : range_span(plan, part - plan->chunks, lo);
 }
 
 uint32_t aside_needed(const struct regions *regions)

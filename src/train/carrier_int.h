@@ -23,7 +23,7 @@ struct stats {
     uint64_t wish;
     uint64_t fed; /* chunks that the newcomer was sent up to and with this unit */
     /* Of CO_MSG_NEWS only, for a newcomer: the words that evaluations and steps leave behind. */
-    uint64_t cut;
+    uint64_t cut, over; /* over: flags of pc, if the run has ended with the unit that is held */
     int64_t applied[2];
     uint64_t watch[2][WATCH_WORDS];
     double stat[]; /* of the unit's leaves or items, LEAF_STATS each */

@@ -47,6 +47,7 @@ static void write_news(struct carrier *carrier, uint32_t held)
     news->wish = atomic_load(&ctl->settled[held & 1]) & 0xff;
     news->fed = 0;
     news->cut = atomic_load(&ctl->cut);
+    news->over = atomic_load(&ctl->pc) & (PC_STOP | PC_END | PC_FAIL);
     for (int i = 0; i < 2; i++) {
         news->applied[i] = atomic_load(&ctl->applied[i]);
         for (int w = 0; w < (int)WATCH_WORDS; w++)
@@ -69,7 +70,7 @@ static co_err give(struct carrier *carrier, int to)
 
     CO_TRY(co_link_send(carrier->link, view->deal.id[to], &tag, carrier->news, carrier->stats_bytes));
     for (size_t c = 0; sums && c < wire->chunks; c++) {
-        size_t lo = c * wire->chunk, n = lo + wire->chunk < wire->count ? wire->chunk : wire->count - lo;
+        size_t lo, n = chunk_span(carrier->plan, c, &lo);
         co_tag given = {view->deal.view, view->held, CO_MSG_GIVEN, 0, (uint32_t)c};
         CO_TRY(co_link_send(carrier->link, view->deal.id[to], &given, wire->sum + lo, n * sizeof(float)));
     }
@@ -112,7 +113,7 @@ static co_err post_all(struct carrier *carrier)
     CO_TRY(co_link_post(carrier->link, from, &tag, carrier->news, carrier->stats_bytes));
     carrier->missing = 1;
     for (size_t c = 0; sums && c < wire->chunks; c++, carrier->missing++) {
-        size_t lo = c * wire->chunk, n = lo + wire->chunk < wire->count ? wire->chunk : wire->count - lo;
+        size_t lo, n = chunk_span(carrier->plan, c, &lo);
         co_tag given = {view->deal.view, view->held, CO_MSG_GIVEN, 0, (uint32_t)c};
         CO_TRY(co_link_post(carrier->link, from, &given, wire->sum + lo, n * sizeof(float)));
     }
@@ -182,7 +183,8 @@ static void entered_with(struct carrier *carrier, uint64_t pc)
         return;
     }
     read_words(carrier);
-    enter(carrier, pc | (carrier->news->cut ? PC_CUT : 0), carrier->view.held + 1, 0);
+    enter(carrier, pc | (carrier->news->cut ? PC_CUT : 0), carrier->view.held + 1,
+          carrier->news->over & (PC_STOP | PC_END | PC_FAIL));
 }
 
 /* The unit that was READY is finished: takes its part in the view. */

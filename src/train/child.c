@@ -16,11 +16,11 @@
 
 #include "base/clock.h"
 
-co_err child_start(struct child *child, int (*run)(void *ctx), void *ctx)
+co_err child_start(struct child *child, const co_child_spec *spec)
 {
     struct child born = {.last_ns = co_now_ns()};
 
-    CO_TRY(co_child_start(&born.pid, &born.pidfd, run, ctx));
+    CO_TRY(co_child_start(&born.pid, &born.pidfd, spec));
     *child = born;
     return CO_OK;
 }

@@ -19,8 +19,7 @@ static size_t span(const co_plan *plan, size_t c, size_t *lo)
 {
     if (c >= plan->chunks)
         return range_span(plan, c - plan->chunks, lo);
-    *lo = c * plan->chunk;
-    return *lo + plan->chunk < plan->layout->dense ? plan->chunk : plan->layout->dense - *lo;
+    return chunk_span(plan, c, lo);
 }
 
 static float *part_of(const struct regions *regions, int part)

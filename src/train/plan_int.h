@@ -77,6 +77,8 @@ const uint32_t *ids_of_step(const co_plan *plan, int64_t step);
 int cut_of_step(const co_plan *plan, int64_t step); /* CUT_FULL or CUT_SHORT */
 uint32_t samples_of_step(const co_plan *plan, int64_t step);
 int64_t samples_until(const co_plan *plan, int64_t step); /* trained on when `step` steps are done */
+/* The elements of chunk c of the dense parameters: *lo, and how many. */
+size_t chunk_span(const co_plan *plan, size_t c, size_t *lo);
 /* Do training samples that cannot be read end the run? `bad` is a sum of leaf_stat.bad. */
 bool must_stop(const co_plan *plan, double bad);
 /* The same for an evaluation, which leaves such samples out; `count` is the number of those that could be

@@ -65,6 +65,7 @@ static void report(struct saver *saver, const char *failure)
 
 static void start(struct saver *saver)
 {
+    co_child_spec spec = {.main = saver_main, .ctx = saver};
     int ends[2] = {-1, -1};
 
     if (pipe2(ends, O_CLOEXEC) != 0) {
@@ -73,7 +74,9 @@ static void start(struct saver *saver)
         return;
     }
     saver->pipe = ends[1];
-    co_err err = child_start(&saver->child, saver_main, saver);
+    co_fds_add(&spec.keep, saver->pipe);
+    co_fds_add(&spec.keep, saver->run->hooks->publish_fd);
+    co_err err = child_start(&saver->child, &spec);
     close(ends[1]);
     saver->pipe = ends[0];
     if (err) {

@@ -27,6 +27,12 @@ int64_t samples_until(const co_plan *plan, int64_t step)
     return whole * epoch + rest * plan->batch;
 }
 
+size_t chunk_span(const co_plan *plan, size_t c, size_t *lo)
+{
+    *lo = c * plan->chunk;
+    return *lo + plan->chunk < plan->layout->dense ? plan->chunk : plan->layout->dense - *lo;
+}
+
 bool must_stop(const co_plan *plan, double bad)
 {
     return bad < 0 || (bad > 0 && plan->data->stop_on_bad);

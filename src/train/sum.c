@@ -71,12 +71,6 @@ static chunk_stat measure(const co_plan *plan, const float *sum, size_t lo, size
     return (chunk_stat){squares, finite};
 }
 
-static size_t span(const co_plan *plan, size_t c, size_t *lo)
-{
-    *lo = c * plan->chunk;
-    return *lo + plan->chunk < plan->layout->dense ? plan->chunk : plan->layout->dense - *lo;
-}
-
 /* Adds up an own chunk. Only final bytes are written to the sum. */
 static void combine(struct rank *rank, size_t lo, size_t n)
 {
@@ -95,7 +89,7 @@ static void sum_chunk(struct rank *rank, int64_t step, size_t c)
         sum_rows(rank, step, (int)(c - plan->chunks));
         return;
     }
-    n = span(plan, c, &lo);
+    n = chunk_span(plan, c, &lo);
     if (plan->hosts > 1 && !(rank->pc & PC_READY) && co_deal_owner(deal, c, plan->chunks) == deal->me)
         combine(rank, lo, n);
     rank->regions->norm[step & 1][c] = measure(plan, sum_of_chunk(rank, step, lo, lo + n), lo, lo + n);
@@ -114,7 +108,7 @@ static void make_pieces(struct rank *rank, size_t c)
     const co_deal *deal = &rank->deal;
     co_piece list[2 * CO_MAX_LEVELS];
     int n_pieces = co_deal_pieces(deal, &rank->plan->cut[rank->cut], deal->me, list);
-    size_t lo, n = span(rank->plan, c, &lo);
+    size_t lo, n = chunk_span(rank->plan, c, &lo);
 
     for (int i = 0; i < n_pieces; i++)
         memcpy(wire->outbox + (size_t)i * wire->count + lo,

@@ -32,7 +32,7 @@ struct child {
     bool killed;
     child_fenced fenced; /* why it was killed for its deadline */
 };
-co_err child_start(struct child *child, int (*run)(void *ctx), void *ctx);
+co_err child_start(struct child *child, const co_child_spec *spec);
 void child_kill(struct child *child);
 /* One turn: notices its exit (GONE, with *status), kills it when `beat` does not change for its limit. HELD:
  * it was killed and does not exit. */

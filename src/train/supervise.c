@@ -78,19 +78,21 @@ static void notice(void *super, int slot, const char *text)
 static co_err start_crew(struct supervisor *super)
 {
     const co_plan *plan = super->run.plan;
+    co_crew_spec spec = {.size = plan->ranks,
+                         .ctx = super,
+                         .main = start_rank,
+                         .turns = turns,
+                         .waiting = waiting,
+                         .died = rank_died,
+                         .notice = notice,
+                         .stall_s = plan->cfg.stall_s,
+                         .log_dir = plan->spec.log_dir,
+                         .pin = plan->cfg.pin && plan->ranks * plan->threads <= co_cpus_usable(),
+                         .cpus_each = plan->threads,
+                         .keep = plan->data->fds};
 
-    return co_crew_start(
-        &super->crew, &(co_crew_spec){.size = plan->ranks,
-                                      .ctx = super,
-                                      .main = start_rank,
-                                      .turns = turns,
-                                      .waiting = waiting,
-                                      .died = rank_died,
-                                      .notice = notice,
-                                      .stall_s = plan->cfg.stall_s,
-                                      .log_dir = plan->spec.log_dir,
-                                      .pin = plan->cfg.pin && plan->ranks * plan->threads <= co_cpus_usable(),
-                                      .cpus_each = plan->threads});
+    co_fds_add(&spec.keep, super->run.bell);
+    return co_crew_start(&super->crew, &spec);
 }
 
 /* --- during --------------------------------------------------------------------------------------------- */

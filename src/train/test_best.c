@@ -78,6 +78,7 @@ static void test_last(const struct best_reader *reader, const char *why)
 
 static void start(struct best_reader *reader)
 {
+    co_child_spec spec = {.main = reader_main, .ctx = reader};
     int ends[2];
 
     if (pipe2(ends, O_CLOEXEC) != 0) {
@@ -85,7 +86,8 @@ static void start(struct best_reader *reader)
         return;
     }
     reader->pipe = ends[1];
-    co_err err = child_start(&reader->child, reader_main, reader);
+    co_fds_add(&spec.keep, reader->pipe);
+    co_err err = child_start(&reader->child, &spec);
     close(ends[1]);
     reader->pipe = ends[0];
     if (err) {

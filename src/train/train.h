@@ -204,6 +204,7 @@ typedef struct co_train_hooks {
      * record. */
     co_err (*record)(void *ctx);
     co_err (*publish)(void *ctx);
+    int publish_fd; /* a descriptor that publish uses: it stays open in that process; 0 or -1: none */
     /* What the record needs again when the run continues from this state: a new object, or NULL. The manifest
      * keeps it; the continued run's plan has it as facts.remembered. */
     json_t *(*remember)(void *ctx);

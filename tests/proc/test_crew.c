@@ -12,6 +12,7 @@
 #include <sys/mman.h>
 #include <sys/prctl.h>
 #include <sys/resource.h>
+#include <sys/socket.h>
 #include <sys/stat.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -402,6 +403,87 @@ TEST(a_stop_of_the_whole_group_past_the_deadline_fences_nobody)
     test_wait(pid, 10);
 }
 
+/* --- descriptors --------------------------------------------------------------------------------------- */
+/* How many are open beyond the standard ones, and whether `expected` is one of them. */
+static int others_open(int expected, bool *has)
+{
+    co_fds now;
+    int n = 0;
+
+    co_fds_open_now(&now);
+    for (int fd = 3; fd < CO_FDS_MOST; fd++)
+        n += co_fds_has(&now, fd);
+    *has = co_fds_has(&now, expected);
+    return n;
+}
+
+static int kept; /* the descriptor that members keep */
+
+static int counts_descriptors(struct board *b, int slot, uint32_t inc)
+{
+    bool has;
+    int n = others_open(kept, &has);
+
+    if (n != 1 || !has)
+        b->failed = 1 + n;
+    b->pid[slot] = getpid();
+    for (;;) {
+        b->turns[slot] += 1 + inc;
+        usleep(1000);
+    }
+    return 0;
+}
+
+static bool all_counted(void *ctx)
+{
+    struct board *b = ctx;
+
+    return b->pid[0] && b->pid[1];
+}
+
+TEST(a_member_keeps_only_what_its_spec_names_and_a_close_of_ours_reaches_the_peer)
+{
+    struct scene s;
+    co_crew *c;
+    int peers[2], pair[2];
+    char byte;
+
+    scene_open(&s, counts_descriptors);
+    CHECK(socketpair(AF_UNIX, SOCK_STREAM, 0, peers) == 0 && pipe(pair) == 0, "%m");
+    kept = pair[1];
+    co_crew_spec spec = {
+        .size = 2, .ctx = &s, .main = member, .turns = turns, .waiting = waiting, .died = died, .stall_s = 60};
+    co_fds_add(&spec.keep, kept);
+    CHECK_OK(co_crew_start(&c, &spec));
+    test_until(all_counted, s.b, 10, "members");
+    CHECK(s.b->failed == 0, "a member has %d descriptors more", s.b->failed - 1);
+    close(peers[0]);
+    struct pollfd p = {.fd = peers[1], .events = POLLIN};
+    CHECK(poll(&p, 1, 10000) == 1 && read(peers[1], &byte, 1) == 0, "the peer does not see the end");
+    CHECK(co_crew_alive(c) == 2 && s.n_deaths == 0, "the members live");
+    co_crew_free(c);
+}
+
+static int counts_alone(void *ctx)
+{
+    bool has;
+
+    return others_open(*(int *)ctx, &has) == 1 && has ? 7 : 1;
+}
+
+TEST(a_child_keeps_only_what_its_spec_names)
+{
+    pid_t pid;
+    int fd, status, pair[2];
+
+    CHECK(pipe(pair) == 0, "%m");
+    co_child_spec spec = {.main = counts_alone, .ctx = &pair[1]};
+    co_fds_add(&spec.keep, pair[1]);
+    CHECK_OK(co_child_start(&pid, &fd, &spec));
+    CHECK(waitpid(pid, &status, 0) == pid && WEXITSTATUS(status) == 7, "exit status %d", WEXITSTATUS(status));
+    close(fd);
+}
+
 /* --- the rest ------------------------------------------------------------------------------------------ */
 static int complains(struct board *b, int slot, uint32_t inc)
 {
@@ -477,7 +559,7 @@ TEST(a_child_of_ones_own_is_watched_by_its_descriptor)
     pid_t pid;
     int fd, status, seven = 7;
 
-    CHECK_OK(co_child_start(&pid, &fd, fails, &seven));
+    CHECK_OK(co_child_start(&pid, &fd, &(co_child_spec){.main = fails, .ctx = &seven}));
     struct pollfd p = {.fd = fd, .events = POLLIN};
     CHECK(poll(&p, 1, 10000) == 1, "its exit shows");
     CHECK(waitpid(pid, &status, WNOHANG) == pid && WEXITSTATUS(status) == 7, "its status");
@@ -492,7 +574,7 @@ TEST(a_limit_of_open_files_is_named_when_it_keeps_a_child_from_being_watched)
 
     CHECK(getrlimit(RLIMIT_NOFILE, &before) == 0, "getrlimit");
     setrlimit(RLIMIT_NOFILE, &(struct rlimit){3, before.rlim_max});
-    co_err err = co_child_start(&pid, &fd, fails, &seven);
+    co_err err = co_child_start(&pid, &fd, &(co_child_spec){.main = fails, .ctx = &seven});
     setrlimit(RLIMIT_NOFILE, &before);
     CHECK(err == CO_EIO && test_contains(co_errmsg(), "ulimit -n") && !test_contains(co_errmsg(), "Linux 5.3"),
           "error %d: %s", err, co_errmsg());
