@@ -24,6 +24,10 @@ typedef struct co_apply {
     int64_t t;   /* applied steps including this one: 1 for the first */
     bool no_decay;
     double momentum; /* momentum (Adam: beta1) set by a schedule; 0: use the configuration's */
+    /* apply_sparse only; NULL: w and m are [n] as above. Else w and m are whole tables, and g [n] holds rows of
+     * `width` elements one after the other: number i belongs to row row[i] of the tables. */
+    const uint32_t *row;
+    size_t width;
 } co_apply;
 
 typedef struct co_optim_def {

@@ -36,4 +36,18 @@ double adam_lr(const void *cfg);
 double adam_beta1(const struct adam_cfg *c, const co_apply *a); /* the step's own, or the configuration's */
 void sparse_adam_apply(const void *cfg, const co_apply *a);
 
+/* The parts of an update in which elements lie one after the other: row i of the list, or everything at once. */
+static inline size_t parts_of_update(const co_apply *a)
+{
+    return a->row ? a->n / a->width : 1;
+}
+static inline size_t part_length(const co_apply *a)
+{
+    return a->row ? a->width : a->n;
+}
+static inline size_t part_start(const co_apply *a, size_t i) /* in w and m; in g: i * part_length */
+{
+    return a->row ? a->row[i] * a->width : 0;
+}
+
 #endif

@@ -55,28 +55,25 @@ static double lr(const void *cfg)
     return ((const struct sgd_cfg *)cfg)->lr;
 }
 
-static void plain(const co_apply *a, float step, float decay)
+static void plain(float *restrict w, const float *restrict g, size_t n, float scale, float step, float decay)
 {
-    float *restrict w = a->w;       /* [n] */
-    const float *restrict g = a->g; /* [n] */
-    float scale = a->scale;
-
-    for (size_t i = 0; i < a->n; i++) {
+    for (size_t i = 0; i < n; i++) {
         float d = g[i] * scale + decay * w[i];
         w[i] = w[i] - step * d;
     }
 }
 
 /* The buffer b becomes keep * b + add * d, and the step direction is ahead * d + along * b. */
-static void with_momentum(const co_apply *a, float step, float decay, float keep, float add, float ahead,
-                          float along)
-{
-    float *restrict w = a->w;       /* [n] */
-    float *restrict b = a->m[0];    /* [n] */
-    const float *restrict g = a->g; /* [n] */
-    float scale = a->scale;
+struct momentum {
+    float keep, add, ahead, along;
+};
 
-    for (size_t i = 0; i < a->n; i++) {
+static void with_momentum(float *restrict w, float *restrict b, const float *restrict g, size_t n,
+                          float scale, float step, float decay, const struct momentum *m)
+{
+    float keep = m->keep, add = m->add, ahead = m->ahead, along = m->along;
+
+    for (size_t i = 0; i < n; i++) {
         float d = g[i] * scale + decay * w[i];
         float next = keep * b[i] + add * d;
         b[i] = next;
@@ -90,12 +87,16 @@ static void apply(const void *cfg, const co_apply *a)
     float step = (float)a->lr;
     float decay = a->no_decay ? 0.0f : (float)c->weight_decay;
     float momentum = (float)(a->momentum > 0 ? a->momentum : c->momentum);
+    struct momentum m = {momentum, a->t == 1 ? 1.0f : (float)(1 - c->dampening), c->nesterov ? 1.0f : 0.0f,
+                         c->nesterov ? momentum : 1.0f};
 
-    if (c->momentum == 0) /* without a buffer a schedule's momentum has no effect */
-        plain(a, step, decay);
-    else
-        with_momentum(a, step, decay, momentum, a->t == 1 ? 1.0f : (float)(1 - c->dampening),
-                      c->nesterov ? 1.0f : 0.0f, c->nesterov ? momentum : 1.0f);
+    for (size_t i = 0, n = part_length(a); i < parts_of_update(a); i++) {
+        size_t at = part_start(a, i);
+        if (c->momentum == 0) /* without a buffer a schedule's momentum has no effect */
+            plain(a->w + at, a->g + i * n, n, a->scale, step, decay);
+        else
+            with_momentum(a->w + at, a->m[0] + at, a->g + i * n, n, a->scale, step, decay, &m);
+    }
 }
 
 const co_optim_def sgd_def = {

@@ -18,26 +18,36 @@
 
 static const co_option options[] = {ADAM_OPTIONS, {0}};
 
-void sparse_adam_apply(const void *cfg, const co_apply *a)
-{
-    const struct adam_cfg *c = cfg;
-    float *restrict w = a->w;       /* [n] */
-    float *restrict m = a->m[0];    /* [n] */
-    float *restrict v = a->m[1];    /* [n] */
-    const float *restrict g = a->g; /* [n] */
-    float scale = a->scale, eps = (float)c->eps;
-    double beta1 = adam_beta1(c, a);
-    float add1 = (float)(1 - beta1), add2 = (float)(1 - c->beta2);
-    double correct1 = 1 - co_pow(beta1, (double)a->t), correct2 = 1 - co_pow(c->beta2, (double)a->t);
-    float size = (float)(a->lr * sqrt(correct2) / correct1);
+struct scalars {
+    float scale, eps, add1, add2, size;
+};
 
-    for (size_t i = 0; i < a->n; i++) {
+static void update(float *restrict w, float *restrict m, float *restrict v, const float *restrict g, size_t n,
+                   const struct scalars *s)
+{
+    float scale = s->scale, eps = s->eps, add1 = s->add1, add2 = s->add2, size = s->size;
+
+    for (size_t i = 0; i < n; i++) {
         float d = g[i] * scale;
         float mean = m[i] + add1 * (d - m[i]);
         float square = v[i] + add2 * (d * d - v[i]);
         m[i] = mean;
         v[i] = square;
         w[i] = w[i] - size * (mean / (sqrtf(square) + eps));
+    }
+}
+
+void sparse_adam_apply(const void *cfg, const co_apply *a)
+{
+    const struct adam_cfg *c = cfg;
+    double beta1 = adam_beta1(c, a);
+    double correct1 = 1 - co_pow(beta1, (double)a->t), correct2 = 1 - co_pow(c->beta2, (double)a->t);
+    struct scalars s = {a->scale, (float)c->eps, (float)(1 - beta1), (float)(1 - c->beta2),
+                        (float)(a->lr * sqrt(correct2) / correct1)};
+
+    for (size_t i = 0, n = part_length(a); i < parts_of_update(a); i++) {
+        size_t at = part_start(a, i);
+        update(a->w + at, a->m[0] + at, a->m[1] + at, a->g + i * n, n, &s);
     }
 }
 

@@ -1,9 +1,8 @@
 /* apply_rows.c -- the optimiser on one piece of a list of rows, step by step as apply.c does it for a chunk.
  *
- * The rows of a piece lie scattered in the tables of weights and moments. They are gathered into the journal,
- * and once more into this slot's memory, where the optimiser updates them in one call; then they are put into
- * the tables. With an average of the weights a piece is a whole range of the table, because the average of
- * every row moves in every step.
+ * The rows of a piece lie scattered in the tables of weights and moments. They are gathered into the journal, and
+ * the optimiser then updates them where they lie. With an average of the weights a piece is a whole range of the
+ * table, because the average of every row moves in every step.
  *
  * A range of the table is copied aside for a checkpoint before its first row changes. Several ranks may have
  * rows of one range, so whoever comes first claims the range, and the others wait until it is copied.
@@ -30,13 +29,19 @@ static void gather(const struct rank *rank, const piece *p, int part, float *dst
         copy_row(dst + i * width, table + p->row[i] * width, width);
 }
 
-static void scatter(struct rank *rank, const piece *p, int part, const float *src, size_t from, size_t to)
+/* A newcomer changes only the ranges of the table that it has been given. */
+static bool holds_row(const struct rank *rank, const piece *p, size_t row)
+{
+    return holds_part(rank, rank->plan->chunks + p->of->first_range + row / p->of->piece);
+}
+
+static void scatter(struct rank *rank, const piece *p, int part, const float *src)
 {
     float *table = part_of(rank, part) + p->entry->offset;
     size_t width = p->of->width;
 
-    for (size_t i = from; i < to; i++)
-        if (holds_part(rank, rank->plan->chunks + p->of->first_range + p->row[i] / p->of->piece))
+    for (size_t i = 0; i < p->n; i++)
+        if (holds_row(rank, p, p->row[i]))
             copy_row(table + p->row[i] * width, src + i * width, width);
 }
 
@@ -112,17 +117,20 @@ static float *journal_of(const struct rank *rank, int part)
     return rank->regions->journal[rank->who.slot] + (size_t)part * part_size(rank);
 }
 
-/* Asks for the rows of the moments while those of the weights, which the slices have just read, are gathered: in
- * a large table every row is somewhere else. */
-static void fetch_moments(const struct rank *rank, const piece *p)
+/* Nothing has read the moments of these rows lately, and in a large table each row lies somewhere else. */
+void rows_fetch_moments(const struct rank *rank, const co_rows *leaf)
 {
     enum { LINE = 16 }; /* elements */
+    const rows_plan *all = &rank->plan->rows;
 
-    for (int j = 0; j < rank->plan->moments; j++)
-        for (size_t i = 0; i < p->n; i++) {
-            const float *row = rank->regions->moment[j] + p->entry->offset + p->row[i] * p->of->width;
-            for (size_t at = 0; at < p->of->width; at += LINE)
-                __builtin_prefetch(row + at, 1);
+    for (int k = 0; k < all->n; k++)
+        for (int j = 0; j < rank->plan->moments; j++) {
+            const float *table =
+                rank->regions->moment[j] + rank->plan->layout->entry[all->list[k].entry].offset;
+            size_t width = all->list[k].width;
+            for (uint32_t i = 0, n = *leaf[k].count; i < n; i++)
+                for (size_t at = 0; at < width; at += LINE)
+                    __builtin_prefetch(table + leaf[k].row[i] * width + at, 1);
         }
 }
 
@@ -131,8 +139,6 @@ void rows_keep(struct rank *rank, size_t number)
     piece p = piece_of(rank, number);
     size_t lo = p.entry->offset + p.from_row * p.of->width, n = (p.to_row - p.from_row) * p.of->width;
 
-    if (!p.to_row)
-        fetch_moments(rank, &p);
     for (int part = 0; part <= rank->plan->moments; part++)
         if (p.to_row)
             memcpy(journal_of(rank, part), part_of(rank, part) + lo, n * sizeof(float));
@@ -146,43 +152,46 @@ void rows_put_back(struct rank *rank, size_t number)
     size_t lo = p.entry->offset + p.from_row * p.of->width, n = (p.to_row - p.from_row) * p.of->width;
 
     for (int part = 0; part <= rank->plan->moments; part++)
-        if (p.to_row && !holds_part(rank, rank->plan->chunks + p.of->first_range + p.from_row / p.of->piece))
+        if (p.to_row && !holds_row(rank, &p, p.from_row))
             continue;
         else if (p.to_row)
             memcpy(part_of(rank, part) + lo, journal_of(rank, part), n * sizeof(float));
         else
-            scatter(rank, &p, part, journal_of(rank, part), 0, p.n);
+            scatter(rank, &p, part, journal_of(rank, part));
 }
 
 /* --- the update ----------------------------------------------------------------------------------------- */
-static void optimise(struct rank *rank, const piece *p, const decision *decided)
+/* Rows [from, to) of the piece, in place, in the tables. */
+static void optimise(struct rank *rank, const piece *p, size_t from, size_t to, const decision *decided)
 {
     const co_plan *plan = rank->plan;
     const param_rule *how = &plan->recipe.rule[p->of->entry];
-    float *own = rank->regions->row_scratch[rank->who.slot];
-    co_apply given = {.w = own,
-                      .g = p->value,
-                      .n = p->n * p->of->width,
+    co_apply given = {.w = rank->regions->state + p->entry->offset,
+                      .g = p->value + from * p->of->width,
+                      .n = (to - from) * p->of->width,
                       .scale = decided->scale,
                       .lr = decided->lr * how->rate,
                       .t = decided->t,
                       .no_decay = how->no_decay,
-                      .momentum = decided->momentum};
+                      .momentum = decided->momentum,
+                      .row = p->row + from,
+                      .width = p->of->width};
 
-    for (int part = 0; part <= plan->moments; part++) {
-        if (p->to_row)
-            gather(rank, p, part, own + (size_t)part * part_size(rank));
-        else
-            memcpy(own + (size_t)part * part_size(rank), journal_of(rank, part), given.n * sizeof(float));
-        if (part > 0)
-            given.m[part - 1] = own + (size_t)part * part_size(rank);
-    }
+    for (int j = 0; j < plan->moments; j++)
+        given.m[j] = rank->regions->moment[j] + p->entry->offset;
     clip(rank, &given, given.scale, 0);
     plan->spec.optim->apply_sparse(plan->spec.optim_cfg, &given);
-    for (int part = 0; part <= plan->moments; part++) {
-        scatter(rank, p, part, own + (size_t)part * part_size(rank), 0, p->n / 2);
-        fault_point(rank, CO_FAULT_NONE);
-        scatter(rank, p, part, own + (size_t)part * part_size(rank), p->n / 2, p->n);
+}
+
+/* Runs of rows that this host holds: everywhere but in a newcomer that is a single one. */
+static void optimise_held(struct rank *rank, const piece *p, const decision *decided)
+{
+    for (size_t from = 0, to; from < p->n; from = to) {
+        bool held = holds_row(rank, p, p->row[from]);
+        for (to = from + 1; to < p->n && holds_row(rank, p, p->row[to]) == held;)
+            to++;
+        if (held)
+            optimise(rank, p, from, to, decided);
     }
 }
 
@@ -193,8 +202,8 @@ void rows_update(struct rank *rank, size_t number, const decision *decided)
     size_t lo = p.entry->offset + p.from_row * p.of->width, n = (p.to_row - p.from_row) * p.of->width;
 
     if (p.n > 0 && !plan->recipe.rule[p.of->entry].frozen)
-        optimise(rank, &p, decided);
-    if (p.to_row && holds_part(rank, rank->plan->chunks + p.of->first_range + p.from_row / p.of->piece))
+        optimise_held(rank, &p, decided);
+    if (p.to_row && holds_row(rank, &p, p.from_row))
         co_ema_apply(rank->regions->moment[plan->ema] + lo, rank->regions->state + lo, n, plan->cfg.ema,
                      decided->t);
 }

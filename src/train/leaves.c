@@ -40,6 +40,7 @@ static void compute(struct rank *rank, int64_t step, const co_fold_op *op)
                             .add = op->adds,
                             .team = rank->team},
                 &(co_run){.seed = (uint64_t)plan->cfg.seed, .step = (uint32_t)step}, &rank->me->record.call);
+    rows_fetch_moments(rank, rows);
     rank->compute_ns = co_now_ns() - t0;
 }
 

@@ -62,9 +62,7 @@ static void walk_slot(const co_plan *plan, struct walk *walk, struct regions *re
     bool adds = plan->ranks > 1 || plan->hosts > 1; /* else a single slot holds the root */
     regions->scratch[i] = region(walk, "scratch", (adds ? levels : 0) * plan->chunk * sizeof(float));
     regions->clipped[i] = region(walk, "scratch.clip", plan->recipe.clip_value > 0 ? chunk : 0);
-    size_t own = (size_t)(1 + plan->moments) * plan->rows.piece_elements * sizeof(float);
-    regions->row_scratch[i] =
-        region(walk, "scratch.rows", own > plan->rows.sum_scratch ? own : plan->rows.sum_scratch);
+    regions->row_scratch[i] = region(walk, "scratch.rows", plan->rows.sum_scratch);
 }
 
 /* What several hosts exchange. Planned for any deal: a host alone may have to hold all leaves. */

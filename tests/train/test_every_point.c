@@ -38,13 +38,17 @@ static void in_halves(void (*apply)(const void *, const co_apply *), const void 
 {
     co_apply first = *a, second = *a;
 
-    first.n = a->n / 2;
+    first.n = a->row ? a->n / a->width / 2 * a->width : a->n / 2;
     second.n = a->n - first.n;
-    second.w += first.n;
     second.g += first.n;
-    for (int j = 0; j < CO_MAX_MOMENTS; j++)
-        if (second.m[j])
-            second.m[j] += first.n;
+    if (a->row) {
+        second.row += first.n / a->width;
+    } else {
+        second.w += first.n;
+        for (int j = 0; j < CO_MAX_MOMENTS; j++)
+            if (second.m[j])
+                second.m[j] += first.n;
+    }
     apply(cfg, &first);
     maybe_die(NULL);
     apply(cfg, &second);
@@ -266,7 +270,7 @@ TEST(deaths_change_nothing_of_a_factorisation)
 
     stage_open(&g, factors);
     die_everywhere(&g, "trainer.devices=2", 9, 0);
-    die_everywhere(&g, "trainer.devices=3", 31, 1);
+    die_everywhere(&g, "trainer.devices=3", 19, 1);
     stage_close(&g);
 }
 
