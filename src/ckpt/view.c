@@ -29,8 +29,8 @@ static bool read_name(const char *entry, unsigned *run, unsigned *view)
     size_t prefix = strlen(VIEW_PREFIX);
     int used = 0;
 
-    return strncmp(entry, VIEW_PREFIX, prefix) == 0 && sscanf(entry + prefix, "%8x-%u%n", run, view, &used) == 2 &&
-           !entry[prefix + (size_t)used];
+    return strncmp(entry, VIEW_PREFIX, prefix) == 0 &&
+           sscanf(entry + prefix, "%8x-%u%n", run, view, &used) == 2 && !entry[prefix + (size_t)used];
 }
 
 co_err view_check(const char *root, const co_ckpt_writer *by)
@@ -74,5 +74,6 @@ bool view_is_left_over(const char *entry, const co_ckpt_writer *me)
 {
     unsigned run, view;
 
-    return run_digits(me) && read_name(entry, &run, &view) && (run != run_digits(me) || (int64_t)view < me->view);
+    return run_digits(me) && read_name(entry, &run, &view) &&
+           (run != run_digits(me) || (int64_t)view < me->view);
 }

@@ -77,7 +77,8 @@ static void end_older(pid_t pid)
     int status;
 
     CHECK(write(go_on[1], "g", 1) == 1, "%m");
-    CHECK(waitpid(pid, &status, 0) == pid && WIFEXITED(status) && WEXITSTATUS(status) == 7, "status %x", status);
+    CHECK(waitpid(pid, &status, 0) == pid && WIFEXITED(status) && WEXITSTATUS(status) == 7, "status %x",
+          status);
 }
 
 TEST(of_two_writers_that_race_the_one_with_the_older_view_is_refused_and_leaves_nothing)
@@ -157,7 +158,8 @@ TEST(of_other_hosts_entries_a_sweep_takes_only_those_of_an_older_view_of_the_sam
     place_of_another_host(&s, "older", writer(RUN_A, 1));
     place_of_another_host(&s, "stranger", writer(RUN_B, 1));
     CHECK_OK(co_ckpt_prune("r", "", 9, NULL));
-    CHECK(entries("^.tmp-older~") == 1 && entries("^.tmp-stranger~") == 1, "swept by somebody who cannot know");
+    CHECK(entries("^.tmp-older~") == 1 && entries("^.tmp-stranger~") == 1,
+          "swept by somebody who cannot know");
     CHECK_OK(co_ckpt_prune("r", "", 9, &me));
     CHECK(entries("^.tmp-older~") == 0, "an older view's entry stays");
     CHECK(entries("^.tmp-stranger~") == 1, "another run's entry went");
