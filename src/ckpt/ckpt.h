@@ -47,8 +47,8 @@ typedef struct co_ckpt_writer {
 /* Where the state comes from while it is saved: part 0 is the weights, 1.. the moments. `read` fills dst
  * with `count` elements from `offset`; it may be called for any range, in any order. `ready` (NULL: none)
  * is called once, with the writer's view, when all is written and the next thing is to make the checkpoint
- * visible: an error from it means that nothing is saved. `read_through` (NULL: none) is called once, as soon as nothing will be read
- * any more: before anything is fsynced. */
+ * visible: an error from it means that nothing is saved. `read_through` (NULL: none) is called once, as soon as
+ * nothing will be read any more: before anything is fsynced. */
 typedef struct co_ckpt_source {
     co_err (*read)(void *ctx, int part, size_t offset, size_t count, float *dst);
     void *ctx;
