@@ -76,12 +76,22 @@ void snapshot_read_through(void *ctx)
         aside_done(snap->regions, snap->unit);
 }
 
-/* Everything is written: may it become visible? */
-static co_err snapshot_ready(void *ctx)
+/* The hosts may change while a saver, another process, reads this. */
+static int64_t view_of(const struct regions *regions)
 {
-    const co_train_hooks *hooks = ((const snapshot *)ctx)->hooks;
+    return __atomic_load_n(&regions->deal->view, __ATOMIC_RELAXED);
+}
 
-    return hooks && hooks->publish ? hooks->publish(hooks->ctx) : CO_OK;
+co_err snapshot_ready(void *ctx, int64_t view)
+{
+    const snapshot *snap = ctx;
+    const co_train_hooks *hooks = snap->hooks;
+    int64_t newest = view_of(snap->regions);
+
+    if (newest != view)
+        return co_fail(CO_EFAIL, "it was begun in view %lld of the hosts, and now it is view %lld",
+                       (long long)view, (long long)newest);
+    return hooks && hooks->publish ? hooks->publish(hooks->ctx, view) : CO_OK;
 }
 
 /* The manifest's `extra`: what evaluations led to, and the results. NULL if memory is out. */
@@ -98,9 +108,10 @@ static json_t *extra_of(const co_plan *plan, const saved_state *what)
 }
 
 /* Too many checkpoints are a nuisance, not a checkpoint that failed. */
-static void prune(const co_plan *plan)
+static void prune(const co_plan *plan, const co_ckpt_writer *me)
 {
-    if (co_ckpt_prune_but_best(plan->spec.ckpt_root, (int)plan->cfg.ckpt_keep, (int)plan->cfg.ckpt_top) != CO_OK)
+    if (co_ckpt_prune_but_best(plan->spec.ckpt_root, (int)plan->cfg.ckpt_keep, (int)plan->cfg.ckpt_top, me) !=
+        CO_OK)
         co_log_say(CO_LOG_WARN, "old checkpoints could not be removed: %s", co_errmsg());
 }
 
@@ -108,13 +119,15 @@ co_err save_state(const struct run *run, const saved_state *what)
 {
     const co_plan *plan = run->plan;
     snapshot snap = {plan, run->regions, what->unit, run->hooks};
+    co_ckpt_writer me = {plan->spec.run_id, view_of(run->regions)};
     co_ckpt_meta meta = {.step = what->step,
                          .applied = what->applied,
                          .epoch = what->step / plan->units.steps_per_epoch,
                          .samples = samples_until(plan, what->step),
                          .seed = (uint64_t)plan->cfg.seed,
                          .slices = plan->slices,
-                         .global_batch = plan->batch};
+                         .global_batch = plan->batch,
+                         .view = me.view};
     char name[SAVE_NAME];
 
     snprintf(meta.model, sizeof meta.model, "%s", plan->spec.model->name);
@@ -126,10 +139,11 @@ co_err save_state(const struct run *run, const saved_state *what)
     if (!(meta.extra = extra_of(plan, what)))
         return co_fail(CO_ENOMEM, "no memory for the manifest");
     save_name(plan, what->step, &what->seen[1], name);
-    co_err err = co_ckpt_save(plan->spec.ckpt_root, name, plan->layout, plan->moments, plan->moment_name, &meta,
-                              &(co_ckpt_source){snapshot_read, &snap, snapshot_ready, snapshot_read_through});
+    const co_ckpt_source src = {snapshot_read, &snap, snapshot_ready, snapshot_read_through, .by = me};
+    co_err err =
+        co_ckpt_save(plan->spec.ckpt_root, name, plan->layout, plan->moments, plan->moment_name, &meta, &src);
     json_decref(meta.extra);
     if (!err)
-        prune(plan);
+        prune(plan, &me);
     return err;
 }

@@ -50,9 +50,9 @@ static void on_started(void *ctx, double ms) /* from here on, forks are savers *
     started = true;
 }
 
-static co_err on_publish(void *ctx)
+static co_err on_publish(void *ctx, int64_t view)
 {
-    (void)ctx;
+    (void)ctx, (void)view;
     if (!dies_first)
         die_once();
     return CO_OK;
