@@ -5,7 +5,7 @@
  *                                 manifest.json          meta, and name, bytes, SHA-256 of each file
  *     checkpoints/last -> epoch_003                       (a link, moved atomically)
  *
- * A save goes to ".tmp-<name>~<writer>" beside it; files are fsynced, the manifest written, the folder
+ * A save goes to ".tmp-<name>~<writer>" beside it (temp.c); files are fsynced, the manifest written, the folder
  * fsynced and renamed: it is there whole or not at all. Loading checks every byte against the manifest first.
  * Format: docs/formats/checkpoint.md.
  */
@@ -26,7 +26,7 @@ typedef struct co_ckpt_meta {
     int64_t epoch, samples;
     uint64_t seed;
     int64_t slices, global_batch;
-    int64_t view;
+    int64_t view; /* of the hosts that the state is from; 1 on one host */
     char model[64], data[64], optim[32], kernels[32];
     char config_sha256[65], data_sha256[65], weights_sha256[65];
     json_t *extra; /* free-form object, owned by the meta (best-so-far and the like); NULL if none */
@@ -37,23 +37,32 @@ void co_ckpt_meta_fini(co_ckpt_meta *m);
  * the weights; it covers running statistics as well. */
 #define CO_CKPT_AVERAGE "ema"
 
+/* Who saves. Of two writers of one run, the one with the larger view is right: the other was cut off and may
+ * not know it yet. */
+typedef struct co_ckpt_writer {
+    const char *run; /* the run's id; NULL: unknown, and the view means nothing */
+    int64_t view;
+} co_ckpt_writer;
+
 /* Where the state comes from while it is saved: part 0 is the weights, 1.. the moments. `read` fills dst
  * with `count` elements from `offset`; it may be called for any range, in any order. `ready` (NULL: none)
- * is called once, when all is written and the next thing is to make the checkpoint visible: an error from
- * it means that nothing is saved. `read_through` (NULL: none) is called once, as soon as nothing will be read
- * any more: before anything is fsynced. */
+ * is called once, with the writer's view, when all is written and the next thing is to make the checkpoint
+ * visible: an error from it means that nothing is saved. `read_through` (NULL: none) is called once, as soon as
+ * nothing will be read any more: before anything is fsynced. */
 typedef struct co_ckpt_source {
     co_err (*read)(void *ctx, int part, size_t offset, size_t count, float *dst);
     void *ctx;
-    co_err (*ready)(void *ctx);
+    co_err (*ready)(void *ctx, int64_t view);
     void (*read_through)(void *ctx);
+    co_ckpt_writer by;
 } co_ckpt_source;
 
 /* Saves as root/name and points root/last at it. A checkpoint of that name is replaced once the new one is
  * whole. A name has letters, digits and ._+-=@ and does not begin with a dot. meta's weights_sha256 is
  * computed here and written back. A full disk or a read-only folder is CO_EIO with path and errno, and
  * nothing half-made is left. If the link cannot be moved, the checkpoint is saved all the same and the log
- * has a warning. root is made if it is missing, its parents are not. */
+ * has a warning. root is made if it is missing, its parents are not. CO_EFAIL, and
+ * nothing is saved, if a writer of the same run with a larger view has begun to save here. */
 co_err co_ckpt_save(const char *root, const char *name, const co_layout *layout, int moments,
                     const char *const *moment_names, co_ckpt_meta *meta, const co_ckpt_source *src);
 
@@ -70,8 +79,8 @@ co_err co_ckpt_examine(const char *path);
 
 /* Verifies, then loads into state and moments (each layout->count). A checkpoint of another model: CO_EINPUT
  * naming the first differing tensor (bytewise name order) with both shapes. moment files that do not match:
- * the same. moments = 0 loads weights only. A moment whose place is NULL is compared and not loaded; one whose
- * place is `state` takes the place of the weights that it covers. Nothing is written to state unless everything
+ * the same. moments = 0 loads weights only. A moment whose place is NULL is compared and not loaded; one
+ * whose place is `state` replaces the weights that it covers. Nothing is written to state unless everything
  * fits. */
 co_err co_ckpt_load(const char *path, const co_layout *layout, float *state, int moments,
                     const char *const *moment_names, float *const *moment, co_ckpt_meta *meta);
@@ -101,12 +110,12 @@ co_err co_ckpt_ls(co_ckpt_info **out, int *n, const char *root);
 void co_ckpt_ls_free(co_ckpt_info *list, int n);
 
 /* Removes all but the newest `keep` whose names begin with `prefix`, never what last or best points to nor
- * a folder whose manifest does not read; and leftovers: .tmp- folders whose writer is gone, and .old- ones
- * whose successor is there. */
-co_err co_ckpt_prune(const char *root, const char *prefix, int keep);
+ * a folder whose manifest does not read; and leftovers: .tmp- folders that nobody can publish any more (`me`, the
+ * writer that asks, helps to tell; NULL: nobody), and .old- ones whose successor is there. */
+co_err co_ckpt_prune(const char *root, const char *prefix, int keep, const co_ckpt_writer *me);
 /* The same, sparing also the `top` best by the value in their meta's extra ("value" with "up", as the
  * train room writes it; < 0: all that have one), and moves root/best to the best of them. */
-co_err co_ckpt_prune_but_best(const char *root, int keep, int top);
+co_err co_ckpt_prune_but_best(const char *root, int keep, int top, const co_ckpt_writer *me);
 
 /* First weights from a safetensors file with the model's names (or from a checkpoint's folder, or a run's:
  * its last). Every tensor must be there with the same shape and dtype, and none too many: else CO_EINPUT

@@ -12,9 +12,18 @@
 #define TMP_PREFIX    ".tmp-" /* not whole yet, or on its way out */
 #define OLD_PREFIX    ".old-" /* whole; being replaced by one of the same name */
 
-/* temp.c: root/.tmp-WHATNAME~HOST-PID, the caller's; and whether an entry of that kind has no live writer. */
-char *temp_path(const char *root, const char *what, const char *name);
-bool temp_is_left_over(const char *root, const char *entry);
+#define VIEW_PREFIX ".view~" /* an empty file: a writer of this view has been here */
+
+/* temp.c: root/.tmp-WHATNAME~RUN-VIEW-HOST-PID, the caller's. `by` may be NULL. */
+char *temp_path(const char *root, const char *what, const char *name, const co_ckpt_writer *by);
+/* Has the entry no writer that could still publish it? */
+bool temp_is_left_over(const char *root, const char *entry, const co_ckpt_writer *me);
+
+/* view.c: the newest view of a run that has saved in this folder. */
+co_err view_enter(const char *root, const co_ckpt_writer *by); /* leaves its mark; refused like view_check */
+co_err view_check(const char *root, const co_ckpt_writer *by); /* CO_EFAIL: a larger view has been here */
+bool view_is_left_over(const char *entry, const co_ckpt_writer *me);
+uint32_t run_digits(const co_ckpt_writer *by); /* 0: unknown */
 
 struct manifest_file {
     const char *name; /* in the manifest's pool */

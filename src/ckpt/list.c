@@ -15,6 +15,7 @@
 #include <unistd.h>
 
 #include "base/fs.h"
+#include "base/hash.h"
 
 static bool begins(const char *s, const char *prefix)
 {
@@ -205,10 +206,11 @@ static co_err points_to(bool *yes, const char *root, const char *link, const cha
     return CO_OK;
 }
 
-static co_err remove_one(const char *root, const char *name)
+/* By way of another name: a writer that is still at work then fails to publish it, and publishes no half. */
+static co_err remove_as(const char *root, const char *name, const char *as)
 {
     char *path = co_sprintf("%s/%s", root, name);
-    char *tmp = temp_path(root, "gone-", name);
+    char *tmp = temp_path(root, "gone-", as, NULL);
     co_err err = path && tmp ? co_fs_remove_tree(tmp) : CO_ENOMEM;
 
     if (!err && rename(path, tmp) != 0)
@@ -220,8 +222,23 @@ static co_err remove_one(const char *root, const char *name)
     return err;
 }
 
-/* Leftovers: every .tmp- without a live writer, and every .old- whose successor reads. */
-static co_err sweep(const char *root, const co_ckpt_info *list, int n)
+static co_err remove_one(const char *root, const char *name)
+{
+    return remove_as(root, name, name);
+}
+
+/* The name of a leftover may be too long for one more prefix. */
+static co_err remove_left_over(const char *root, const char *name)
+{
+    char as[24];
+
+    snprintf(as, sizeof as, "%016llx", (unsigned long long)co_fnv1a64(name, strlen(name)));
+    return remove_as(root, name, as);
+}
+
+/* Leftovers: every .tmp- that nobody can publish any more, marks of older views, and every .old- whose
+ * successor reads. */
+static co_err sweep(const char *root, const co_ckpt_info *list, int n, const co_ckpt_writer *me)
 {
     char **names;
     size_t count;
@@ -229,14 +246,12 @@ static co_err sweep(const char *root, const co_ckpt_info *list, int n)
     CO_TRY(co_fs_list(&names, &count, root));
     co_err err = CO_OK;
     for (size_t i = 0; i < count && !err; i++) {
-        bool go = begins(names[i], TMP_PREFIX) && temp_is_left_over(root, names[i]);
+        bool go = (begins(names[i], TMP_PREFIX) && temp_is_left_over(root, names[i], me)) ||
+                  view_is_left_over(names[i], me);
         for (int k = 0; k < n && begins(names[i], OLD_PREFIX); k++)
             go = go || (!list[k].why_bad[0] && strcmp(list[k].name, names[i] + strlen(OLD_PREFIX)) == 0);
-        if (go) {
-            char *path = co_sprintf("%s/%s", root, names[i]);
-            err = path ? co_fs_remove_tree(path) : CO_ENOMEM;
-            co_free(path);
-        }
+        if (go)
+            err = remove_left_over(root, names[i]);
     }
     co_fs_list_free(names, count);
     return err;
@@ -301,9 +316,10 @@ co_err co_ckpt_of_step(char **path, const char *root, int64_t step)
 }
 
 /* Removes what is neither among the newest `keep` of the prefix, nor among the best `top`, nor linked to. */
-static co_err prune(const char *root, const co_ckpt_info *list, int n, const char *prefix, int keep, int top)
+static co_err prune(const char *root, const co_ckpt_info *list, int n, const char *prefix, int keep, int top,
+                    const co_ckpt_writer *me)
 {
-    co_err err = sweep(root, list, n);
+    co_err err = sweep(root, list, n, me);
     double value;
 
     for (int i = n - 1; i >= 0 && !err; i--) {
@@ -321,18 +337,18 @@ static co_err prune(const char *root, const co_ckpt_info *list, int n, const cha
     return err;
 }
 
-co_err co_ckpt_prune(const char *root, const char *prefix, int keep)
+co_err co_ckpt_prune(const char *root, const char *prefix, int keep, const co_ckpt_writer *me)
 {
     co_ckpt_info *list;
     int n;
 
     CO_TRY(co_ckpt_ls(&list, &n, root));
-    co_err err = prune(root, list, n, prefix, keep, 0);
+    co_err err = prune(root, list, n, prefix, keep, 0, me);
     co_ckpt_ls_free(list, n);
     return err ? co_fail_in(err, "prune %s", root) : CO_OK;
 }
 
-co_err co_ckpt_prune_but_best(const char *root, int keep, int top)
+co_err co_ckpt_prune_but_best(const char *root, int keep, int top, const co_ckpt_writer *me)
 {
     co_ckpt_info *list;
     double value;
@@ -344,7 +360,7 @@ co_err co_ckpt_prune_but_best(const char *root, int keep, int top)
         if (merit(list, n, i, &value) && rank_of(list, n, i) == 0)
             err = co_ckpt_link(root, "best", list[i].name);
     if (!err)
-        err = prune(root, list, n, "", keep, top);
+        err = prune(root, list, n, "", keep, top, me);
     co_ckpt_ls_free(list, n);
     return err ? co_fail_in(err, "prune %s", root) : CO_OK;
 }

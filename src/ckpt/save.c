@@ -1,10 +1,10 @@
 /* save.c -- a checkpoint appears whole or not at all.
  *
- *     1  .tmp-NAME~HOST-PID/ is made; model and optim are written into it. After the last byte is read, the
+ *     1  .tmp-NAME~WRITER/ is made; model and optim are written into it. After the last byte is read, the
  *        source's `read_through` is called. Then both are fsynced, and the manifest is written and fsynced
- *     2  the source's `ready` is called: it may still refuse
+ *     2  the source's `ready` is called, and the folder is searched for a newer view (view.c): both may refuse
  *     3  NAME, if there is one, becomes .old-NAME
- *     4  .tmp-NAME~HOST-PID becomes NAME            <- the moment it exists
+ *     4  .tmp-NAME~WRITER becomes NAME              <- the moment it exists
  *     5  root/last is moved, .old-NAME removed
  *
  * Killed before 4, what was there before is still whole, as NAME or as .old-NAME, and co_ckpt_newest looks at
@@ -12,8 +12,8 @@
  * and is swept by co_ckpt_prune once its writer is gone (temp.c). When a step fails, the ones before are
  * undone.
  *
- * The source is read once, in pieces of 1 MiB, in the order of the files (I64 first, so that every tensor lies
- * on a multiple of its element). weights_sha256 goes by name order, so it is computed from the file just
+ * The source is read once, in pieces of 1 MiB, in the order of the files (I64 first, so that every tensor
+ * lies on a multiple of its element). weights_sha256 goes by name order, so it is computed from the file just
  * written. Memory: at most four blocks of 1 MiB and the names.
  */
 #include "ckpt/ckpt_int.h"
@@ -234,6 +234,14 @@ static co_err make_tmp(const char *root, const char *tmp, const char *final)
     return CO_OK;
 }
 
+/* Step 2. */
+static co_err may_appear(const char *root, const co_ckpt_source *src)
+{
+    if (src->ready)
+        CO_TRY(src->ready(src->ctx, src->by.view));
+    return view_check(root, &src->by);
+}
+
 /* Removes what a failed save does not need any more, keeping its message. */
 static co_err undo(co_err err, const char *path)
 {
@@ -268,15 +276,17 @@ co_err co_ckpt_save(const char *root, const char *name, const co_layout *layout,
     if (!plain_name(name))
         return co_fail(CO_EINPUT, "checkpoint name '%s': letters, digits and ._+-=@ only, no dot first", name);
 
-    char *tmp = temp_path(root, "", name);
+    char *tmp = temp_path(root, "", name, &src->by);
     char *old = co_sprintf("%s/" OLD_PREFIX "%s", root, name);
     char *final = co_sprintf("%s/%s", root, name);
     co_err err = tmp && old && final ? make_tmp(root, tmp, final) : CO_ENOMEM;
 
     if (!err) {
-        err = write_all(tmp, layout, moments, moment_names, meta, src);
-        if (!err && src->ready)
-            err = src->ready(src->ctx);
+        err = view_enter(root, &src->by);
+        if (!err)
+            err = write_all(tmp, layout, moments, moment_names, meta, src);
+        if (!err)
+            err = may_appear(root, src);
         if (!err)
             err = put_in_place(root, tmp, final, old);
         if (err)
@@ -294,7 +304,7 @@ co_err co_ckpt_save(const char *root, const char *name, const co_layout *layout,
 
 co_err co_ckpt_link(const char *root, const char *link, const char *name)
 {
-    char *tmp = temp_path(root, "link-", link);
+    char *tmp = temp_path(root, "link-", link, NULL);
     char *path = co_sprintf("%s/%s", root, link);
     co_err err = tmp && path ? CO_OK : CO_ENOMEM;
 

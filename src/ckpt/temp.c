@@ -1,9 +1,14 @@
-/* temp.c -- names of what is not finished: ".tmp-NAME~HOST-PID".
+/* temp.c -- names of what is not finished: ".tmp-NAME~RUN-VIEW-HOST-PID".
  *
- * HOST is eight digits made of the host's name, its boot and the pid namespace; PID is the writer. So two
- * runs that save into one folder never use one name, and a sweep can tell a leftover from the work of a live
- * process: the writer is gone, or it is this very process, or it was on another host and the folder has not
- * changed for a day. Names without a writer are from older versions and go after a day, too.
+ * RUN is eight digits made of the run's id, VIEW the writer's view of the hosts (both 0: unknown). HOST is eight
+ * digits made of the host's name, its boot and the pid namespace; PID is the writer. So two writers never use one
+ * name, and none can publish what another one has half written.
+ *
+ * A sweep removes an entry only if nobody can publish it any more:
+ * - its writer was a process of this host that is gone, or is this very process (it saves one at a time);
+ * - its writer is on another host and belongs to an older view of our run: view.c refuses to publish it;
+ * - its writer is on another host, and the entry has not changed for a day.
+ * Names of older versions, without a run or without a writer, follow the same rules.
  */
 #include "ckpt/ckpt_int.h"
 
@@ -38,9 +43,31 @@ static uint32_t host_digits(void)
     return (uint32_t)co_fnv1a64(text, len);
 }
 
-char *temp_path(const char *root, const char *what, const char *name)
+char *temp_path(const char *root, const char *what, const char *name, const co_ckpt_writer *by)
 {
-    return co_sprintf("%s/" TMP_PREFIX "%s%s~%08x-%d", root, what, name, host_digits(), (int)getpid());
+    return co_sprintf("%s/" TMP_PREFIX "%s%s~%08x-%u-%08x-%d", root, what, name, run_digits(by),
+                      by ? (unsigned)by->view : 0u, host_digits(), (int)getpid());
+}
+
+/* Who wrote an entry, from its name. run is 0 in names of older versions. */
+struct tag {
+    unsigned run, view, host;
+    int pid;
+};
+
+static bool read_tag(struct tag *out, const char *entry)
+{
+    const char *text = strrchr(entry, '~');
+    int used = 0;
+
+    *out = (struct tag){0};
+    if (!text)
+        return false;
+    if (sscanf(text, "~%8x-%u-%8x-%d%n", &out->run, &out->view, &out->host, &out->pid, &used) == 4 &&
+        !text[used])
+        return out->pid > 0;
+    *out = (struct tag){0};
+    return sscanf(text, "~%8x-%d%n", &out->host, &out->pid, &used) == 2 && !text[used] && out->pid > 0;
 }
 
 /* Has nobody changed it for a day? */
@@ -51,15 +78,15 @@ static bool is_stale(const char *path)
     return lstat(path, &st) == 0 && time(NULL) - st.st_mtime > STALE_S;
 }
 
-bool temp_is_left_over(const char *root, const char *entry)
+bool temp_is_left_over(const char *root, const char *entry, const co_ckpt_writer *me)
 {
-    const char *tag = strrchr(entry, '~');
-    unsigned host;
-    int pid, used = 0;
-    bool known = tag && sscanf(tag, "~%8x-%d%n", &host, &pid, &used) == 2 && !tag[used] && pid > 0;
+    struct tag tag;
+    bool known = read_tag(&tag, entry);
 
-    if (known && host == host_digits())
-        return pid == getpid() || (kill(pid, 0) != 0 && errno == ESRCH);
+    if (known && tag.host == host_digits())
+        return tag.pid == getpid() || (kill(tag.pid, 0) != 0 && errno == ESRCH);
+    if (known && tag.run && tag.run == run_digits(me) && (int64_t)tag.view < me->view)
+        return true;
     char *path = co_sprintf("%s/%s", root, entry);
     bool stale = path && is_stale(path);
     co_free(path);

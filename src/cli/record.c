@@ -226,8 +226,10 @@ static co_err on_record(void *ctx)
     return CO_OK;
 }
 
-static co_err on_publish(void *ctx)
+/* The folder is leased to one run, whatever its view. */
+static co_err on_publish(void *ctx, int64_t view)
 {
+    (void)view;
     return co_folder_settle(((training *)ctx)->folder);
 }
 

@@ -108,7 +108,8 @@ static co_err prepare_folder(training *s)
     CO_TRY(co_fs_mkdirs(s->log_dir));
     if (s->app.cfg->ckpt_enabled)
         CO_TRY(co_fs_mkdirs(s->ckpt_root));
-    co_plan_place(s->plan, s->app.cfg->ckpt_enabled ? s->ckpt_root : NULL, s->log_dir);
+    co_plan_place(s->plan, s->app.cfg->ckpt_enabled ? s->ckpt_root : NULL, s->log_dir,
+                  co_folder_run_id(s->folder));
     CO_TRY(record_open(s));
     if (co_live_register(s->folder, s->app.cfg->task_name) != CO_OK)
         tell(s, "note      `cohort ps` will not list this run: %s", co_errmsg());

@@ -261,6 +261,15 @@ static co_err bury(co_crew *c, int slot)
     return CO_OK;
 }
 
+/* A slot whose rank was killed and does not exit; -1: none. */
+static int held_slot(const co_crew *c)
+{
+    for (int i = 0; i < c->spec.size; i++)
+        if (c->m[i].pid && c->m[i].fenced_ms > CO_FENCE_MS)
+            return i;
+    return -1;
+}
+
 co_err co_crew_turn(co_crew *c, int timeout_ms, struct pollfd *fds, int n_fds)
 {
     struct pollfd p[CO_CREW_MOST + 8];
@@ -286,12 +295,13 @@ co_err co_crew_turn(co_crew *c, int timeout_ms, struct pollfd *fds, int n_fds)
     double dt = (double)(now - c->last_ns) * 1e-9;
     c->last_ns = now;
     watch(c, dt > CO_LATE_TURN_MS * 1e-3 ? CO_LATE_TURN_MS * 1e-3 : dt);
-    for (int i = 0; i < c->spec.size; i++)
-        if (c->m[i].pid && c->m[i].fenced_ms > CO_FENCE_MS)
-            return co_fail(CO_EFAIL,
-                           "rank %d (pid %d) was killed and does not exit (state %c): the kernel holds it, "
-                           "look at its disk or network mount",
-                           i, (int)c->m[i].pid, c->m[i].state);
+    int held = held_slot(c);
+    if (held >= 0)
+        return co_fail(
+            CO_EFAIL,
+            "rank %d (pid %d) was killed and does not exit (state %c): the kernel holds it, look at its "
+            "disk or network mount",
+            held, (int)c->m[held].pid, c->m[held].state);
     return CO_OK;
 }
 

@@ -8,8 +8,7 @@
 #include <sys/wait.h>
 
 #include "base/clock.h"
-
-enum { SAME_PLACE_LIMIT = 3 }; /* the run ends when a slot dies this often in a row at one place */
+#include "train/remedy_int.h"
 
 /* How far the slot has come, as one number. The phase is not part of it, because a loader thread may crash
  * while the rank starts, loads or computes. */
@@ -137,7 +136,9 @@ co_verdict rank_died(void *ctx, const co_death *death)
     uint64_t struck = atomic_exchange(&ctl->fault_at_ns, 0);
     if (struck)
         accident_struck(&super->accidents, struck);
-    co_verdict verdict = times >= SAME_PLACE_LIMIT ? CO_CREW_END : CO_CREW_REPLACE;
+    remedy what = remedy_for(&(trouble){.hosts = run->regions->deal->hosts, .in_a_row = times});
+    /* Whether this host leaves or the run ends: its own ranks end, with the same report. */
+    co_verdict verdict = what == REMEDY_REPLACE ? CO_CREW_REPLACE : CO_CREW_END;
     if (verdict == CO_CREW_END)
         blame(run, death, times, &cause, co_str_text(&doing), open.step);
     run->out->recoveries += verdict == CO_CREW_REPLACE;

@@ -281,6 +281,7 @@ static co_err finish_to_train(co_plan *plan)
     plan->hosts = plan->spec.hosts > 1 ? plan->spec.hosts : 1;
     unit_order_close(&plan->units);
     CO_TRY(choose_buffers(plan));
+    choose_aside(plan);
     regions_reserve(plan);
     fill_facts(plan);
     plan_lines(plan);
@@ -373,12 +374,13 @@ void co_plan_free(co_plan *plan)
     co_free(plan);
 }
 
-void co_plan_place(co_plan *plan, const char *ckpt_root, const char *log_dir)
+void co_plan_place(co_plan *plan, const char *ckpt_root, const char *log_dir, const char *run_id)
 {
     CO_ASSERT(plan->cfg.fast_dev_run || !plan->spec.ckpt_root == !ckpt_root,
               "whether to save was planned for");
     plan->spec.ckpt_root = plan->cfg.fast_dev_run ? NULL : ckpt_root;
     plan->spec.log_dir = log_dir;
+    plan->spec.run_id = run_id;
 }
 
 const co_plan_facts *co_plan_facts_of(const co_plan *plan)

@@ -15,6 +15,7 @@
 #include "base/alloc.h"
 #include "base/clock.h"
 #include "base/maths.h"
+#include "train/remedy_int.h"
 
 /* --- before --------------------------------------------------------------------------------------------- */
 static co_err open_memory(struct supervisor *super)
@@ -122,8 +123,10 @@ static bool all_at_the_end(struct supervisor *super)
 static co_err crew_turn(struct supervisor *super, struct pollfd *fds, int n)
 {
     co_err err = co_crew_turn(super->crew, accidents_timeout_ms(&super->accidents), fds, n);
-
-    if (err != CO_EFAIL || !all_at_the_end(super))
+    if (err != CO_EFAIL)
+        return err;
+    trouble held = {.hosts = super->run.regions->deal->hosts, .held = true, .done = all_at_the_end(super)};
+    if (remedy_for(&held) != REMEDY_LET_GO)
         return err;
     run_notice(&super->run, co_errmsg());
     co_errclear();

@@ -110,7 +110,9 @@ typedef struct co_train_spec {
     const char *ckpt_root; /* where checkpoints go; NULL: none are written */
     const char *resume;    /* checkpoint folder to start from; NULL: from the beginning */
     const char *log_dir;   /* a file per rank; NULL: none */
+    const char *run_id;    /* names the writer of checkpoints; NULL: none */
     int hosts;             /* members of the largest view; 0 or 1: this host alone */
+    size_t aside_bytes;    /* the most memory for copies aside while a checkpoint is written; 0: 16 MiB */
     int helpers; /* processes that the caller forks beside the ranks: only their memory is planned */
 } co_train_spec;
 
@@ -132,7 +134,7 @@ co_err co_plan_check(const co_train_spec *spec, unsigned sure, co_mistakes *mist
 void co_plan_free(co_plan *p); /* NULL is fine */
 /* Sets where the run writes. The folder is made only after the plan was accepted. Both strings are
  * borrowed. */
-void co_plan_place(co_plan *p, const char *ckpt_root, const char *log_dir);
+void co_plan_place(co_plan *p, const char *ckpt_root, const char *log_dir, const char *run_id);
 
 typedef struct co_plan_facts {
     int ranks, ranks_asked, threads, slices; /* threads: of a rank */
@@ -202,7 +204,7 @@ typedef struct co_train_hooks {
      * error from either means that the checkpoint is not made. So a checkpoint is never ahead of the
      * record. */
     co_err (*record)(void *ctx);
-    co_err (*publish)(void *ctx);
+    co_err (*publish)(void *ctx, int64_t view); /* of the hosts, when the checkpoint was begun */
     int publish_fd; /* a descriptor that publish uses: it stays open in that process; 0 or -1: none */
     /* What the record needs again when the run continues from this state: a new object, or NULL. The manifest
      * keeps it; the continued run's plan has it as facts.remembered. */

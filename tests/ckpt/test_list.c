@@ -118,7 +118,7 @@ TEST(prune_keeps_the_newest_and_what_links_point_to)
                           "touch -h -d '2 days ago' r/.tmp-epoch_7 r/.tmp-link-last");
     CHECK(cp.status == 0, "%s", cp.out);
     free(cp.out);
-    CHECK_OK(co_ckpt_prune("r", "epoch_", 2));
+    CHECK_OK(co_ckpt_prune("r", "epoch_", 2, NULL));
     const char *stays[] = {"epoch_1", "epoch_2",     "epoch_5",      "epoch_6",
                            "final",   "epoch_notes", ".old-epoch_8", ".tmp-epoch_8"};
     const char *goes[] = {"epoch_3", "epoch_4", ".tmp-epoch_7", ".tmp-link-last", ".old-epoch_6"};
@@ -130,7 +130,7 @@ TEST(prune_keeps_the_newest_and_what_links_point_to)
     }
     CHECK_OK(small_load(&s, "r/best", NULL));
     CHECK_OK(small_load(&s, "r/last", NULL));
-    CHECK_FAILS(co_ckpt_prune("absent", "", 1), CO_EINPUT, "absent");
+    CHECK_FAILS(co_ckpt_prune("absent", "", 1, NULL), CO_EINPUT, "absent");
     small_fini(&s);
 }
 
@@ -164,12 +164,12 @@ TEST(the_best_is_chosen_among_values_of_one_kind)
     save_valued(&s, "e1", 1, "val/acc", 0.7, true);
     save_valued(&s, "e2", 2, "val/acc", 0.9, true);
     save_valued(&s, "e3", 3, "val/acc", 0.8, true);
-    CHECK_OK(co_ckpt_prune_but_best("r", 2, 1));
+    CHECK_OK(co_ckpt_prune_but_best("r", 2, 1, NULL));
     best_is("e2");
     save_valued(&s, "e4", 4, "val/loss", 0.3, false);
     save_valued(&s, "e5", 5, "val/loss", 0.4, false);
     CHECK_OK(small_save(&s, "r", "e6", 6)); /* does not say how good it is */
-    CHECK_OK(co_ckpt_prune_but_best("r", 2, 1));
+    CHECK_OK(co_ckpt_prune_but_best("r", 2, 1, NULL));
     best_is("e4");
     CHECK(lstat("r/e2", &st) != 0 && lstat("r/e4", &st) == 0 && lstat("r/e6", &st) == 0,
           "the wrong ones went");
@@ -177,7 +177,7 @@ TEST(the_best_is_chosen_among_values_of_one_kind)
 }
 
 /* A process that saves into r and hangs before its checkpoint is visible; then it is killed, or not. */
-static co_err hang(void *ctx)
+static co_err hang(void *ctx, int64_t view)
 {
     for (;;)
         pause();
@@ -205,11 +205,11 @@ TEST(a_sweep_leaves_the_work_of_live_writers_alone)
     }
     test_until(one_is_there, NULL, 30, "the other's half-made checkpoint");
     CHECK_OK(small_save(&s, "r", "mine", 2));
-    CHECK_OK(co_ckpt_prune("r", "", 1));
+    CHECK_OK(co_ckpt_prune("r", "", 1, NULL));
     CHECK(one_is_there(NULL), "the sweep took the folder that a live process writes");
     kill(other, SIGKILL);
     CHECK(waitpid(other, NULL, 0) == other, "%m");
-    CHECK_OK(co_ckpt_prune("r", "", 1));
+    CHECK_OK(co_ckpt_prune("r", "", 1, NULL));
     CHECK(!one_is_there(NULL), "the leftover of a dead process stays");
     small_fini(&s);
 }
@@ -229,7 +229,7 @@ TEST(a_checkpoint_of_step_0_is_never_the_best)
         CHECK_OK(co_ckpt_save("r", name, &s.l, 0, NULL, &meta, &(co_ckpt_source){small_read, &s}));
         co_ckpt_meta_fini(&meta);
     }
-    CHECK_OK(co_ckpt_prune_but_best("r", 1, 1));
+    CHECK_OK(co_ckpt_prune_but_best("r", 1, 1, NULL));
     CHECK(readlink("r/best", target, sizeof target - 1) > 0 && strcmp(target, "e1") == 0, "%s", target);
     CHECK(co_fs_exists("r/e1"), "the true best went");
     small_fini(&s);
@@ -259,7 +259,7 @@ static co_err list_all(void *ctx)
     co_ckpt_ls_free(list, n);
     CO_TRY(co_ckpt_newest(&path, "r", NULL, NULL));
     co_free(path);
-    return co_ckpt_prune("r", "epoch", 1);
+    return co_ckpt_prune("r", "epoch", 1, NULL);
 }
 
 TEST(listing_survives_each_failing_allocation)

@@ -147,7 +147,7 @@ TEST(a_kill_while_replacing_leaves_one_good_checkpoint)
     test_run old = test_sh("touch -d '2 days ago' r/.tmp-x~00000000-1"); /* of a host that is gone */
     CHECK(old.status == 0, "%s", old.out);
     free(old.out);
-    CHECK_OK(co_ckpt_prune("r", "", 1)); /* must not take the only one */
+    CHECK_OK(co_ckpt_prune("r", "", 1, NULL)); /* must not take the only one */
     CHECK(!co_fs_exists("r/.tmp-x~00000000-1"), ".tmp- stays");
     small_fill(&s, 2);
     CHECK_OK(small_save(&s, "r", "x", 2));
@@ -316,7 +316,7 @@ TEST(a_moment_can_be_loaded_in_place_of_the_weights)
     small_fini(&got);
 }
 
-static co_err refuse(void *ctx)
+static co_err refuse(void *ctx, int64_t view)
 {
     return co_fail(CO_EFAIL, "the folder belongs to another run now");
 }
@@ -365,7 +365,7 @@ TEST(a_read_only_disk_is_reported)
     CHECK(mount("none", "disk", "tmpfs", MS_REMOUNT | MS_RDONLY, NULL) == 0, "%m");
     CHECK_FAILS(small_save(&s, "disk/r", "x", 2), CO_EIO, "disk/r/.tmp-x~");
     CHECK_FAILS(co_ckpt_link("disk/r", "best", "x"), CO_EIO, "Read-only file system");
-    CHECK_FAILS(co_ckpt_prune("disk/r", "", 1), CO_EIO, "disk/r/.tmp-gone-a~");
+    CHECK_FAILS(co_ckpt_prune("disk/r", "", 1, NULL), CO_EIO, "disk/r/.tmp-gone-a~");
     CHECK_OK(small_load(&s, "disk/r/last", NULL));
     small_fini(&s);
 }

@@ -33,13 +33,14 @@ struct scene {
 };
 
 /* In the saver: beside the standard streams it has the record and its pipe. */
-static co_err publish(void *ctx)
+static co_err publish(void *ctx, int64_t view)
 {
     struct scene *s = ctx;
     co_fds now;
     struct stat st;
     int others = 0;
 
+    CHECK(view == 1, "view %lld", (long long)view);
     co_fds_open_now(&now);
     for (int fd = 3; fd < CO_FDS_MOST; fd++)
         if (co_fds_has(&now, fd) && fd != s->record)

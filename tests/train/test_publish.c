@@ -21,6 +21,12 @@ static co_err refuse(void *ctx)
     return co_fail(CO_EFAIL, "the folder belongs to another run now");
 }
 
+static co_err refuse_to_publish(void *ctx, int64_t view)
+{
+    CHECK(view == 1, "view %lld", (long long)view);
+    return refuse(ctx);
+}
+
 static int refused;
 static void on_saved(void *ctx, int64_t step, const char *path, const char *failure)
 {
@@ -51,12 +57,35 @@ static void no_checkpoint_appears(co_train_hooks hooks)
 
 TEST(a_checkpoint_that_is_refused_before_it_is_published_never_becomes_visible)
 {
-    no_checkpoint_appears((co_train_hooks){.publish = refuse});
+    no_checkpoint_appears((co_train_hooks){.publish = refuse_to_publish});
 }
 
 TEST(no_checkpoint_is_made_while_the_record_cannot_be_written)
 {
     no_checkpoint_appears((co_train_hooks){.record = refuse});
+}
+
+TEST(a_checkpoint_says_its_view_and_is_refused_when_the_hosts_have_changed_meanwhile)
+{
+    stage g;
+    co_plan *p;
+    co_train_summary sum;
+    co_ckpt_meta meta = {0};
+
+    stage_open(&g, words);
+    g.spec.ckpt_root = "checkpoints";
+    mkdir("checkpoints", 0755);
+    CHECK_OK(co_plan_new(&p, &g.spec));
+    CHECK_OK(co_train_run(p, &(co_train_hooks){0}, &sum));
+    CHECK_OK(co_ckpt_read_meta(&meta, "checkpoints/last"));
+    CHECK(meta.view == 1, "view %lld", (long long)meta.view);
+    co_ckpt_meta_fini(&meta);
+    snapshot snap = {.plan = p, .regions = p->regions};
+    CHECK_OK(snapshot_ready(&snap, 1));
+    p->regions->deal->view = 2;
+    CHECK_FAILS(snapshot_ready(&snap, 1), CO_EFAIL, "begun in view 1 of the hosts, and now it is view 2");
+    co_plan_free(p);
+    stage_close(&g);
 }
 
 TEST(a_checkpoint_before_the_first_step_does_not_say_how_good_it_is)

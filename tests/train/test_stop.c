@@ -98,9 +98,10 @@ static void on_step(void *ctx, const co_step_result *step)
 
 /* In the saver: the checkpoint is written and not yet visible. */
 static bool slow_save;
-static co_err on_publish(void *ctx)
+static co_err on_publish(void *ctx, int64_t view)
 {
     (void)ctx;
+    (void)view;
     for (int i = 0; slow_save && !shared->twice && i < 20000; i++)
         poll(NULL, 0, 1);
     return CO_OK;
