@@ -106,6 +106,9 @@ const char *app_program(void);
 /* resume.c. If the line continues a run and does not describe it, puts the run's configuration before the
  * words. */
 co_err line_use_continued(line *l);
+/* Puts the configuration of the run in `dir` before the words, unless they choose a group. No run: nothing
+ * happens. */
+co_err line_use_own(line *l, const char *dir);
 /* Turns ckpt_path into a checkpoint folder and, for auto, the run folder to continue in. */
 co_err app_find_resume(app *a, const line *l);
 
