@@ -333,10 +333,10 @@ TEST_LONG(a_host_may_die_at_every_point)
 TEST_LONG(hosts_may_die_and_come_after_a_join_at_every_point)
 {
     for (long gap = 10; gap <= 310; gap += 100) {
-        after_a_join(mlp, 2, HOST_DIES, 0, gap, 3);
-        after_a_join(mlp, 3, HOST_DIES, 1, gap, 3);
-        after_a_join(mlp, 2, HOST_JOINS, 3, gap, 3);
-        after_a_join(mlp, 2, RANK_DIES, 4, gap, 3);
+        after_a_join(mlp, 2, HOST_DIES, 0, gap, 9);
+        after_a_join(mlp, 3, HOST_DIES, 0, gap, 9);
+        after_a_join(mlp, 2, HOST_JOINS, 3, gap, 9);
+        after_a_join(mlp, 2, RANK_DIES, 4, gap, 9);
     }
 }
 
