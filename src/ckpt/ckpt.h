@@ -79,8 +79,8 @@ co_err co_ckpt_examine(const char *path);
 
 /* Verifies, then loads into state and moments (each layout->count). A checkpoint of another model: CO_EINPUT
  * naming the first differing tensor (bytewise name order) with both shapes. moment files that do not match:
- * the same. moments = 0 loads weights only. A moment whose place is NULL is compared and not loaded; one whose
- * place is `state` takes the place of the weights that it covers. Nothing is written to state unless everything
+ * the same. moments = 0 loads weights only. A moment whose place is NULL is compared and not loaded; one
+ * whose place is `state` replaces the weights that it covers. Nothing is written to state unless everything
  * fits. */
 co_err co_ckpt_load(const char *path, const co_layout *layout, float *state, int moments,
                     const char *const *moment_names, float *const *moment, co_ckpt_meta *meta);

@@ -12,8 +12,8 @@
  * and is swept by co_ckpt_prune once its writer is gone (temp.c). When a step fails, the ones before are
  * undone.
  *
- * The source is read once, in pieces of 1 MiB, in the order of the files (I64 first, so that every tensor lies
- * on a multiple of its element). weights_sha256 goes by name order, so it is computed from the file just
+ * The source is read once, in pieces of 1 MiB, in the order of the files (I64 first, so that every tensor
+ * lies on a multiple of its element). weights_sha256 goes by name order, so it is computed from the file just
  * written. Memory: at most four blocks of 1 MiB and the names.
  */
 #include "ckpt/ckpt_int.h"

@@ -7,15 +7,19 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <poll.h>
+#include <signal.h>
 #include <string.h>
 #include <sys/random.h>
 #include <sys/stat.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 #include "base/alloc.h"
 #include "base/clock.h"
 #include "base/fs.h"
 #include "base/json.h"
+#include "proc/crew.h"
 #include "track/times_int.h"
 
 /* Cuts the last part off a path, in place; false if there is only one part. */
@@ -182,8 +186,69 @@ co_err co_folder_lease_too(co_folder *f, const char *dir, const char *key)
     return err;
 }
 
-static void give_leases_back(const co_folder *f)
+/* --- the second folder's lease -------------------------------------------------------------------------- */
+/* It is renewed by a process of its own: that folder may be on a mount that hangs, while the run folder is
+ * not, and the supervisor must not wait for it. A checkpoint still cannot appear in a folder that we lost:
+ * the saver reads the lease again before it publishes. */
+static bool is_lost(co_err err)
 {
+    return err == CO_EFAIL || err == CO_EINPUT; /* other errors, like a full disk, leave the lease ours */
+}
+
+static int renew_second(void *ctx)
+{
+    const co_folder *f = ctx;
+
+    return is_lost(lease_renew(f->second, f->run_id));
+}
+
+/* Waits for its end, at most wait_ms; false: it is still at work. */
+static bool reap_renewer(co_folder *f, int wait_ms)
+{
+    struct pollfd p = {.fd = f->renewer_fd, .events = POLLIN};
+    int status = 0;
+
+    if (poll(&p, 1, wait_ms) <= 0)
+        return false;
+    while (waitpid(f->renewer, &status, 0) < 0 && errno == EINTR)
+        ;
+    close(f->renewer_fd);
+    f->renewer = 0;
+    f->second_lost = WIFEXITED(status) && WEXITSTATUS(status) == 1;
+    return true;
+}
+
+/* What the last renewer found. While it is at work, the lease counts as ours. */
+static co_err second_is_ours(co_folder *f)
+{
+    if (f->renewer)
+        reap_renewer(f, 0);
+    return f->second_lost ? lease_is_ours(f->second, f->run_id) : CO_OK; /* for the message: that disk answers */
+}
+
+static void start_renewer(co_folder *f)
+{
+    co_child_spec spec = {.main = renew_second, .ctx = f};
+
+    if (f->second && !f->renewer && co_child_start(&f->renewer, &f->renewer_fd, &spec) != CO_OK)
+        f->renewer = 0; /* tried again in a few seconds */
+}
+
+/* So that it does not take the lease again once it is given back. */
+static void end_renewer(co_folder *f)
+{
+    if (!f->renewer)
+        return;
+    kill(f->renewer, SIGKILL);
+    if (!reap_renewer(f, CO_FENCE_MS)) {
+        close(f->renewer_fd); /* the kernel holds it: nothing of ours runs in it any more */
+        f->renewer = 0;
+    }
+}
+
+static void give_leases_back(co_folder *f)
+{
+    end_renewer(f);
     if (f->second)
         lease_give_back(f->second, f->run_id);
     lease_give_back(f->path, f->run_id);
@@ -204,6 +269,7 @@ void co_folder_discard(co_folder *f)
         return;
     co_str_clear(&f->pending);
     events_close(f);
+    end_renewer(f);
     if (f->second)
         lease_give_back(f->second, f->run_id);
     if (f->made_from) {
@@ -236,14 +302,16 @@ co_err folder_is_ours(co_folder *f)
                        "run folder %s is gone: it was removed or moved while the run was writing to it",
                        f->path);
     }
-    if (!f->taken && now - f->renewed_s <= RENEW_S)
+    err = second_is_ours(f);
+    if (!is_lost(err) && !f->taken && now - f->renewed_s <= RENEW_S)
         return CO_OK;
     f->renewed_s = now;
-    err = lease_renew(f->path, f->run_id);
-    if (!err && f->second)
-        err = lease_renew(f->second, f->run_id);
-    if (err != CO_EFAIL && err != CO_EINPUT)
-        return CO_OK; /* a lease that cannot be renewed (a full disk) is still ours */
+    if (!is_lost(err))
+        err = lease_renew(f->path, f->run_id);
+    if (!is_lost(err)) {
+        start_renewer(f);
+        return CO_OK;
+    }
     f->taken = true;
     return co_fail(CO_EFAIL, "%s", co_errmsg());
 }

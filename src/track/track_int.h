@@ -62,11 +62,14 @@ struct co_folder {
     ino_t inode;
     char run_id[64];
     double renewed_s;
-    bool taken;      /* another holds the lease now, or the folder is gone: not one more byte from us */
-    int events_fd;   /* -1: not open yet */
-    co_str pending;  /* events not yet in the file */
-    bool disk_fails; /* the last write failed, and that was logged */
-    int64_t lost;    /* events dropped since */
+    pid_t renewer; /* the process that renews the lease of `second`; 0: none is at it */
+    int renewer_fd;
+    bool second_lost; /* a renewer found the lease to be another's */
+    bool taken;       /* another holds the lease now, or the folder is gone: not one more byte from us */
+    int events_fd;    /* -1: not open yet */
+    co_str pending;   /* events not yet in the file */
+    bool disk_fails;  /* the last write failed, and that was logged */
+    int64_t lost;     /* events dropped since */
 };
 
 void events_close(co_folder *f); /* flushes as far as possible */

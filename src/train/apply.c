@@ -3,7 +3,7 @@
  *
  * For each chunk, in this order:
  *     claim      CAS on the chunk's word
- *     aside      if a checkpoint of this state is being written and still needs the chunk: copy it aside
+ *     aside      if a checkpoint in progress still needs the chunk: copy it aside, or wait (see aside.c)
  *     journal    old bytes (weights, moments, statistics) to the slot's journal, then the journal's mark
  *     update     in place, as the copies before by all threads of the rank's team
  *     done       store to the chunk's word
@@ -13,6 +13,7 @@
  * of times). If not, the state was not touched. In both cases the chunk is now whole and old, and the
  * successor goes on with `aside`.
  */
+#include "train/aside_int.h"
 #include "train/rank_int.h"
 
 #include <string.h>
@@ -22,20 +23,6 @@
 float *part_of(const struct rank *rank, int part)
 {
     return part == 0 ? rank->regions->state : rank->regions->moment[part - 1];
-}
-
-static void set_aside(struct rank *rank, size_t c)
-{
-    uint64_t snap = atomic_load_explicit(&rank->regions->ctl->snap, memory_order_acquire);
-    uint32_t of = (uint32_t)(snap >> 1);
-    size_t lo, n = chunk_span(rank->plan, c, &lo);
-
-    if (!(snap & 1) || co_mark_get(&rank->regions->aside_mark[c], of) != 0)
-        return;
-    for (int part = 0; part <= rank->plan->moments; part++)
-        memcpy(rank->regions->aside[part] + lo, part_of(rank, part) + lo, n * sizeof(float));
-    co_mark_set(&rank->regions->aside_mark[c], of, 1);
-    atomic_thread_fence(memory_order_seq_cst); /* the mark is there before the state changes */
 }
 
 /* A chunk that the threads of the rank's team work on together. Every element is worked on alone, so that it
@@ -180,7 +167,7 @@ struct kind {
     void (*keep)(struct rank *rank, size_t part); /* to the journal */
     void (*update)(struct rank *rank, size_t part, const decision *decided);
 };
-static const struct kind chunk_kind = {put_back, set_aside, keep_journal, update};
+static const struct kind chunk_kind = {put_back, copy_aside, keep_journal, update};
 static const struct kind rows_kind = {rows_put_back, rows_set_aside, rows_keep, rows_update};
 
 bool holds_part(const struct rank *rank, size_t part)

@@ -7,6 +7,7 @@
  * A range of the table is copied aside for a checkpoint before its first row changes. Several ranks may have
  * rows of one range, so whoever comes first claims the range, and the others wait until it is copied.
  */
+#include "train/aside_int.h"
 #include "train/rank_int.h"
 
 #include <string.h>
@@ -51,16 +52,9 @@ static size_t part_size(const struct rank *rank)
 }
 
 /* --- copies aside --------------------------------------------------------------------------------------- */
-struct range {
-    size_t number; /* among all ranges of all tables */
-    size_t lo, n;  /* elements */
-};
-
-static struct range range_of_row(const piece *p, size_t row)
+static size_t range_of_row(const piece *p, size_t row)
 {
-    size_t i = row / p->of->piece, size = p->of->piece * p->of->width, left = p->entry->count - i * size;
-
-    return (struct range){p->of->first_range + i, p->entry->offset + i * size, left < size ? left : size};
+    return p->of->first_range + row / p->of->piece;
 }
 
 static bool is_aside(struct rank *rank, int64_t range)
@@ -70,43 +64,38 @@ static bool is_aside(struct rank *rank, int64_t range)
     return co_claim_is_done(&rank->regions->aside_claim[range], of);
 }
 
-static void set_range_aside(struct rank *rank, const struct range *range, uint32_t of)
+static void set_range_aside(struct rank *rank, size_t range, uint32_t snap)
 {
-    co_claim *claim = &rank->regions->aside_claim[range->number];
-    co_who who = {.unit = of, .slot = rank->who.slot, .inc = rank->who.inc};
+    co_claim *claim = &rank->regions->aside_claim[range];
+    co_who who = {.unit = snap, .slot = rank->who.slot, .inc = rank->who.inc};
     co_claimed got = co_claim_take(claim, who);
 
     if (got == CO_CLAIM_BUSY)
-        wait_for(rank, is_aside, (int64_t)range->number, CO_PHASE_WAIT);
+        wait_for(rank, is_aside, (int64_t)range, CO_PHASE_WAIT);
     if (got == CO_CLAIM_BUSY || got == CO_CLAIM_DONE)
         return;
     fault_point(rank, CO_FAULT_NONE);
-    for (int part = 0; part <= rank->plan->moments; part++)
-        memcpy(rank->regions->aside[part] + range->lo, part_of(rank, part) + range->lo,
-               range->n * sizeof(float));
+    copy_aside(rank, rank->plan->chunks + range);
     fault_point(rank, CO_FAULT_NONE);
-    co_mark_set(&rank->regions->aside_mark[rank->plan->chunks + range->number], of, 1);
     co_claim_finish(claim, who);
     co_event_ring(&rank->regions->ctl->event);
 }
 
 void rows_set_aside(struct rank *rank, size_t number)
 {
-    uint64_t snap = atomic_load_explicit(&rank->regions->ctl->snap, memory_order_acquire);
+    uint32_t snap = aside_needed(rank->regions);
     piece p = piece_of(rank, number);
     size_t last = SIZE_MAX;
 
-    if (!(snap & 1))
+    if (!snap)
         return;
-    if (p.to_row) {
-        struct range range = range_of_row(&p, p.from_row);
-        set_range_aside(rank, &range, (uint32_t)(snap >> 1));
-    }
+    if (p.to_row)
+        set_range_aside(rank, range_of_row(&p, p.from_row), snap);
     for (size_t i = 0; !p.to_row && i < p.n; i++) {
-        struct range range = range_of_row(&p, p.row[i]);
-        if (range.number != last)
-            set_range_aside(rank, &range, (uint32_t)(snap >> 1));
-        last = range.number;
+        size_t range = range_of_row(&p, p.row[i]);
+        if (range != last)
+            set_range_aside(rank, range, snap);
+        last = range;
     }
     atomic_thread_fence(memory_order_seq_cst); /* the marks are there before the state changes */
 }

@@ -69,6 +69,8 @@ typedef struct control {
     co_event event;
     _Alignas(64) _Atomic uint64_t pc;
     _Alignas(64) _Atomic uint64_t snap;     /* unit << 1 | pending: the state before `unit` is being saved */
+    co_mark snap_read;                      /* (unit, 1): its saver has read all it needs; see aside.c */
+    _Atomic uint64_t aside_used;            /* unit << 32 | elements of the pool for copies aside */
     _Atomic int64_t snap_applied;           /* applied steps of that state */
     _Atomic uint64_t snap_at_ns;            /* when the last save was requested */
     _Atomic uint64_t save_beat;             /* changes while a saver gets on */
@@ -88,8 +90,8 @@ typedef struct control {
     result ring[RING];
 } control;
 
-/* test_of: not chosen yet; the state; part 0, 1 ... of what lies aside. */
-enum { TEST_UNDECIDED, TEST_STATE, TEST_ASIDE };
+/* test_of: not chosen yet; the state, or its average; the best weights, read from their checkpoint. */
+enum { TEST_UNDECIDED, TEST_STATE, TEST_BEST };
 
 /* The order of units as the run goes: cut short, or not. */
 unit_order unit_order_now(const co_plan *plan, const control *ctl);

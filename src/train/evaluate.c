@@ -72,8 +72,8 @@ static float *state_to_evaluate(const struct rank *rank)
     unit u = unit_now(rank->plan, rank->regions->ctl, rank->who.unit);
     uint32_t test_of = atomic_load_explicit(&rank->regions->ctl->test_of, memory_order_acquire);
 
-    if (u.kind == UNIT_TEST && test_of >= TEST_ASIDE)
-        return rank->regions->aside[test_of - TEST_ASIDE];
+    if (u.kind == UNIT_TEST && test_of == TEST_BEST)
+        return rank->regions->best;
     return rank->plan->ema >= 0 && atomic_load(&rank->regions->ctl->applied[u.step & 1]) > 0
                ? rank->regions->moment[rank->plan->ema]
                : rank->regions->state;

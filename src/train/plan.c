@@ -278,6 +278,7 @@ static co_err finish_to_train(co_plan *plan)
     plan->hosts = plan->spec.hosts > 1 ? plan->spec.hosts : 1;
     unit_order_close(&plan->units);
     CO_TRY(choose_buffers(plan));
+    choose_aside(plan);
     regions_reserve(plan);
     fill_facts(plan);
     plan_lines(plan);

@@ -51,7 +51,8 @@ struct co_plan {
     rows_plan rows;       /* the row-sparse part */
     int moments;
     const char *moment_name[CO_MAX_MOMENTS];
-    int ema; /* which moment is the average of the weights; -1: none */
+    size_t aside_room; /* elements of the pool for copies aside */
+    int ema;           /* which moment is the average of the weights; -1: none */
 
     unit_order units;
     uint64_t max_time_ns;
@@ -93,8 +94,10 @@ co_err choose_eval(co_plan *plan);  /* samples of each split that are evaluated 
 co_err choose_steps(co_plan *plan); /* needs the former */
 /* slices.c */
 co_err check_given_slices(co_plan *plan);
-co_err choose_slices(co_plan *plan);  /* needs the data */
-co_err choose_buffers(co_plan *plan); /* leaf buffers for the worst deal */
+co_err choose_slices(co_plan *plan);       /* needs the data */
+co_err choose_buffers(co_plan *plan);      /* leaf buffers for the worst deal */
+void choose_aside(co_plan *plan);          /* aside.c: plan->aside_room */
+bool test_wants_best(const co_plan *plan); /* watch.c: the final test is of the best weights, not of the last */
 /* resume.c */
 co_err check_weights(co_plan *plan);
 co_err check_resume(co_plan *plan);

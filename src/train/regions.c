@@ -88,6 +88,20 @@ static void walk_wire(const co_plan *plan, struct walk *walk, struct regions *re
     wire->chunks = plan->chunks;
 }
 
+/* Where the best weights go for the final test. No step follows, so they may use what only steps use: the
+ * pool for copies aside, or the leaf buffers of the first slot. */
+enum best_place { BEST_NOWHERE, BEST_ASIDE, BEST_LEAVES, BEST_ALONE };
+
+static enum best_place best_share(const co_plan *plan)
+{
+    size_t need = plan->layout->count;
+
+    return !test_wants_best(plan)                                  ? BEST_NOWHERE
+           : plan->aside_room >= need                              ? BEST_ASIDE
+           : (size_t)plan->n_buffers * plan->layout->dense >= need ? BEST_LEAVES
+                                                                   : BEST_ALONE;
+}
+
 static void walk_all(const co_plan *plan, struct walk *walk, struct regions *regions)
 {
     size_t state = plan->layout->count * sizeof(float);
@@ -102,8 +116,8 @@ static void walk_all(const co_plan *plan, struct walk *walk, struct regions *reg
     regions->leaf_rows =
         region(walk, "rows.leaves", (size_t)plan->slices * plan->rows.leaf_elements * sizeof(float));
     regions->sum_rows = region(walk, "rows.sum", plan->rows.sum_elements * sizeof(float));
-    for (int j = 0; j <= plan->moments; j++)
-        regions->aside[j] = region(walk, "aside", plan->spec.ckpt_root ? state : 0);
+    regions->aside = region(walk, "aside", plan->aside_room * sizeof(float));
+    regions->best = region(walk, "best", best_share(plan) == BEST_ALONE ? state : 0);
     size_t lists = (size_t)plan->rows.n;
     regions->aside_mark =
         region(walk, "marks.aside", (plan->chunks + plan->rows.ranges) * sizeof *regions->aside_mark);
@@ -125,6 +139,10 @@ static void walk_all(const co_plan *plan, struct walk *walk, struct regions *reg
         regions->choice = NULL;
     for (int i = 0; i < plan->ranks; i++)
         walk_slot(plan, walk, regions, i);
+    if (best_share(plan) == BEST_ASIDE)
+        regions->best = regions->aside;
+    else if (best_share(plan) == BEST_LEAVES)
+        regions->best = regions->leaf_buffer[0];
 }
 
 void regions_reserve(co_plan *plan)

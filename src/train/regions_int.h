@@ -43,9 +43,10 @@ struct regions {
     co_deal *deal;
     rank_slot *slots; /* [ranks] */
     float *state, *moment[CO_MAX_MOMENTS], *sum;
-    float *aside[CO_MAX_MOMENTS + 1];
-    co_mark *aside_mark;               /* [chunks], then [ranges] of the tables of rows */
-    co_claim *aside_claim;             /* [ranges] */
+    float *aside;          /* [plan->aside_room]: the pool for copies aside */
+    float *best;           /* [layout->count]: weights read for the final test; may share memory */
+    co_mark *aside_mark;   /* (unit, 1 + place) [chunks], then [ranges] of the tables of rows */
+    co_claim *aside_claim; /* [ranges] */
     co_claim *sum_claim, *apply_claim; /* [chunks], then [lists]; [chunks], then [pieces] */
     co_exchange_map wire;              /* several hosts: what is exchanged, and its marks */
     co_claim *piece_claim;             /* [chunks]: wire.pieced, for those who write it */

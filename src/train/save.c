@@ -4,6 +4,10 @@
  * aside; otherwise they are still in place. The saver copies the chunk in place first and looks at the
  * chunk's aside mark after that: whoever changes a chunk sets the mark before, so a copy is good if the mark
  * was still unset after copying.
+ *
+ * If the pool for copies aside is smaller than the state, ranks may wait for the saver. So the saver says when
+ * it has read everything (snapshot_read_through), before it waits for the disk. From then on state k is only
+ * in the saver's files: if the saver dies later, this checkpoint is lost.
  */
 #include "train/save_int.h"
 
@@ -11,6 +15,7 @@
 #include <string.h>
 
 #include "base/log.h"
+#include "train/aside_int.h"
 
 /* Copies bytes that another process may be changing. The copy is used only if the mark says that nobody
  * did. */
@@ -22,29 +27,53 @@ __attribute__((no_sanitize("thread"))) static void racy_copy(float *dst, const f
         dst[i] = from[i];
 }
 
-co_err snapshot_read(void *ctx, int part, size_t offset, size_t count, float *dst)
+/* If the part was changed, replaces the n elements from `offset` on by its copy. Padding after a table has no
+ * copy: it never changes. */
+static void read_aside(const snapshot *snap, size_t part, int array, size_t offset, size_t n, float *dst)
+{
+    const float *copy = aside_find(snap->plan, snap->regions, snap->unit, part, array);
+    size_t lo, span = part_span(snap->plan, part, &lo);
+
+    if (!copy || offset >= lo + span)
+        return;
+    size_t most = lo + span - offset;
+    memcpy(dst, copy + (offset - lo), (n < most ? n : most) * sizeof *dst);
+}
+
+co_err snapshot_read(void *ctx, int array, size_t offset, size_t count, float *dst)
 {
     const snapshot *snap = ctx;
-    const float *live = part == 0 ? snap->regions->state : snap->regions->moment[part - 1];
+    const float *live = array == 0 ? snap->regions->state : snap->regions->moment[array - 1];
     size_t chunk = snap->plan->chunk, dense = snap->plan->layout->dense;
 
     while (count > 0) {
-        size_t c = offset / chunk, end = (c + 1) * chunk;
+        size_t part = offset / chunk, end = (part + 1) * chunk;
         if (end > dense)
             end = dense;
         if (offset >= dense)
-            c = snap->plan->chunks + range_of_offset(snap->plan, offset, &end);
+            part = snap->plan->chunks + range_of_offset(snap->plan, offset, &end);
         size_t n = end - offset < count ? end - offset : count;
         atomic_fetch_add_explicit(&snap->regions->ctl->save_beat, 1, memory_order_relaxed);
         racy_copy(dst, live + offset, n);
         atomic_thread_fence(memory_order_seq_cst);
-        if (snap->unit && co_mark_get(&snap->regions->aside_mark[c], snap->unit) == 1)
-            memcpy(dst, snap->regions->aside[part] + offset, n * sizeof *dst);
+        if (snap->unit)
+            read_aside(snap, part, array, offset, n, dst);
         dst += n;
         offset += n;
         count -= n;
     }
     return CO_OK;
+}
+
+/* Lets the ranks change the state without copies, unless that gains nothing: no rank waits if the pool holds
+ * everything, or if no step follows (unit 0: the last state; a test). Then a saver that dies can be replaced. */
+void snapshot_read_through(void *ctx)
+{
+    const snapshot *snap = ctx;
+
+    if (snap->unit && !aside_holds_all(snap->plan) &&
+        unit_now(snap->plan, snap->regions->ctl, snap->unit).kind != UNIT_TEST)
+        aside_done(snap->regions, snap->unit);
 }
 
 /* The hosts may change while a saver, another process, reads this. */
@@ -110,8 +139,9 @@ co_err save_state(const struct run *run, const saved_state *what)
     if (!(meta.extra = extra_of(plan, what)))
         return co_fail(CO_ENOMEM, "no memory for the manifest");
     save_name(plan, what->step, &what->seen[1], name);
-    co_err err = co_ckpt_save(plan->spec.ckpt_root, name, plan->layout, plan->moments, plan->moment_name,
-                              &meta, &(co_ckpt_source){snapshot_read, &snap, snapshot_ready, .by = me});
+    const co_ckpt_source src = {snapshot_read, &snap, snapshot_ready, snapshot_read_through, .by = me};
+    co_err err =
+        co_ckpt_save(plan->spec.ckpt_root, name, plan->layout, plan->moments, plan->moment_name, &meta, &src);
     json_decref(meta.extra);
     if (!err)
         prune(plan, &me);

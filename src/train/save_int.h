@@ -15,7 +15,8 @@ typedef struct snapshot {
     uint32_t unit;
     const co_train_hooks *hooks; /* NULL: nobody is asked before it becomes visible */
 } snapshot;
-co_err snapshot_read(void *snapshot, int part, size_t offset, size_t count, float *dst);
+co_err snapshot_read(void *snapshot, int array, size_t offset, size_t count, float *dst);
+void snapshot_read_through(void *snapshot); /* all that is needed has been read */
 /* Everything is written: may it become visible? Not if the hosts are no longer those of `view`. */
 co_err snapshot_ready(void *snapshot, int64_t view);
 

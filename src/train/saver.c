@@ -13,6 +13,7 @@
 
 #include "base/clock.h"
 #include "base/signal.h"
+#include "train/aside_int.h"
 #include "train/timeouts_int.h"
 
 static void path_of(const struct saver *saver, int64_t step, char path[1024])
@@ -85,6 +86,12 @@ static void start(struct saver *saver)
     }
 }
 
+/* The state is not in memory any more: the saver had read all of it, so ranks changed it without copies. */
+static bool state_is_gone(const struct saver *saver)
+{
+    return saver->what.unit && aside_is_done(saver->run->regions, saver->what.unit);
+}
+
 static void say_killed(const struct saver *saver, int sig, char *why, size_t size)
 {
     if (saver->child.fenced == FENCED_STALLED)
@@ -93,11 +100,22 @@ static void say_killed(const struct saver *saver, int sig, char *why, size_t siz
                  "(callbacks.model_checkpoint.stall_s sets the deadline)",
                  saver->run->plan->cfg.ckpt_stall_s);
     else
-        snprintf(why, size, "the saver was killed by %s", co_signal_name(sig));
+        snprintf(why, size, "the saver was killed by %s%s", co_signal_name(sig),
+                 state_is_gone(saver)
+                     ? " when training had already gone on with the memory of this state: it "
+                       "cannot be saved again; the next checkpoint is saved as usual"
+                     : "");
+}
+
+static bool try_again(struct saver *saver, int status)
+{
+    return WIFSIGNALED(status) && saver->child.fenced != FENCED_STALLED && !state_is_gone(saver) &&
+           saver->tries++ < SAVE_TRIES;
 }
 
 /* The child is gone: saved, failed with a reason, or killed. One that was killed by somebody else, or
- * stopped, is tried again, three times; one that hung would hang again. */
+ * stopped, is tried again, three times, as long as the state can still be read. One that hung would hang
+ * again. */
 static void finish(struct saver *saver, int status)
 {
     char why[1024] = "";
@@ -105,7 +123,7 @@ static void finish(struct saver *saver, int status)
 
     why[n > 0 ? n : 0] = '\0';
     close(saver->pipe);
-    if (WIFSIGNALED(status) && saver->child.fenced != FENCED_STALLED && saver->tries++ < SAVE_TRIES) {
+    if (try_again(saver, status)) {
         start(saver);
         return;
     }

@@ -129,7 +129,6 @@ struct best_reader {
     uint64_t began_ns;
     bool slow_reported;
 };
-bool test_wants_best(const co_plan *plan);
 void end_reader(struct best_reader *reader); /* kills the one that is under way */
 struct supervisor;
 void choose_test(struct supervisor *super); /* once the ranks wait for it */

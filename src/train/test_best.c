@@ -1,8 +1,9 @@
 /* test_best.c -- which weights the final test looks at: the best ones, if they are not the last.
  *
  * The ranks of a TEST unit wait until the supervisor has chosen. The only saver that may be at work then
- * saves the state before the test, which no step changes, so the memory that lies aside for savers is free:
- * the best checkpoint is read into it, and the ranks evaluate it there. The state itself is not touched.
+ * saves the state before the test, which no step changes, so the memory for copies aside and for leaves is
+ * free: the best weights are read into it (regions->best), and the ranks evaluate them there. The state itself
+ * is not touched.
  * Every rank reads one word, so all evaluate the same weights, whoever dies on the way.
  *
  * A child process reads the checkpoint, so a hung disk does not keep the supervisor from answering signals. If
@@ -23,38 +24,35 @@
 #include "proc/look.h"
 #include "train/timeouts_int.h"
 
-bool test_wants_best(const co_plan *plan)
-{
-    return plan->units.final_test && plan->units.cycle && plan->spec.ckpt_root && plan->cfg.ckpt_top != 0 &&
-           plan->cfg.test_ckpt == CO_TEST_BEST;
-}
-
-/* Reads the checkpoint of that step into the memory aside. *part: which part of it to evaluate. */
-static co_err load_best(const struct run *run, int64_t step, uint32_t *part)
+/* Reads the weights of that step's checkpoint, or their average if the run keeps one. */
+static co_err load_best(const struct run *run, int64_t step)
 {
     const co_plan *plan = run->plan;
-    struct regions *regions = run->regions;
+    float *best = run->regions->best, *moment[CO_MAX_MOMENTS] = {0};
     co_ckpt_meta meta = {0};
     char *path;
 
     CO_TRY(co_ckpt_of_step(&path, plan->spec.ckpt_root, step));
-    co_err err = co_ckpt_load(path, plan->layout, regions->aside[0], plan->moments, plan->moment_name,
-                              regions->aside + 1, &meta);
-    *part = plan->ema >= 0 && meta.applied > 0 ? 1 + (uint32_t)plan->ema : 0;
+    co_err err = co_ckpt_read_meta(&meta, path);
+    bool average = plan->ema >= 0 && meta.applied > 0;
+    if (average)
+        moment[plan->ema] = best;
+    if (!err)
+        err = co_ckpt_load(path, plan->layout, best, average ? plan->moments : 0, plan->moment_name, moment,
+                           NULL);
     co_ckpt_meta_fini(&meta);
     co_free(path);
     return err;
 }
 
 /* --- the process that reads it -------------------------------------------------------------------------- */
-/* In the child: sends the part through the pipe, or on failure the reason. */
+/* In the child: on failure sends the reason through the pipe. */
 static int reader_main(void *ctx)
 {
     const struct best_reader *reader = ctx;
-    uint32_t part = 0;
 
-    if (load_best(reader->run, reader->step, &part) == CO_OK)
-        return write(reader->pipe, &part, sizeof part) == sizeof part ? 0 : 2;
+    if (load_best(reader->run, reader->step) == CO_OK)
+        return 0;
     const char *why = co_errmsg();
     return write(reader->pipe, why, strlen(why)) < 0 ? 2 : 1;
 }
@@ -119,18 +117,16 @@ static void finish(struct best_reader *reader, int status)
 {
     const struct run *run = reader->run;
     char why[1024] = "";
-    uint32_t part;
     ssize_t n = read(reader->pipe, why, sizeof why - 1);
 
     close(reader->pipe);
     why[n > 0 ? n : 0] = '\0';
     if (WIFSIGNALED(status) && reader->child.fenced != FENCED_STALLED && reader->tries++ < SAVE_TRIES) {
         start(reader);
-    } else if (WIFEXITED(status) && WEXITSTATUS(status) == 0 && n == sizeof part) {
-        memcpy(&part, why, sizeof part);
+    } else if (WIFEXITED(status) && WEXITSTATUS(status) == 0) {
         run->out->tested_best = true;
         run->out->tested_step = reader->step;
-        decide_test(run, TEST_ASIDE + part);
+        decide_test(run, TEST_BEST);
     } else {
         say_ended(reader, status, why, sizeof why);
         test_last(reader, why);

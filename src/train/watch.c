@@ -278,3 +278,9 @@ co_err make_watch(co_plan *plan)
     read_watch(plan);
     return CO_OK;
 }
+
+bool test_wants_best(const co_plan *plan)
+{
+    return plan->units.final_test && plan->units.cycle && plan->spec.ckpt_root && plan->cfg.ckpt_top != 0 &&
+           plan->cfg.test_ckpt == CO_TEST_BEST;
+}

@@ -2,6 +2,10 @@
 #include "track_test.h"
 #include "track/track_int.h"
 
+#include <unistd.h>
+#include <sys/syscall.h>
+#include <stdlib.h>
+#include <poll.h>
 #include <errno.h>
 #include <math.h>
 #include <fcntl.h>
@@ -187,5 +191,56 @@ TEST(a_lease_is_renewed_while_events_are_flushed)
     f->renewed_s = -1000;
     CHECK_OK(co_events_flush(f));
     CHECK(co_fs_exists("run/lease.json"), "taken again");
+    co_folder_close(f);
+}
+
+static bool renewer_is_gone(void *ctx)
+{
+    co_folder *f = ctx;
+    struct pollfd p = {.fd = f->renewer_fd, .events = POLLIN};
+
+    return poll(&p, 1, 0) == 1;
+}
+
+/* The next flush after this one sees what its renewer found. */
+static co_err flush_and_flush(co_folder *f)
+{
+    f->renewed_s = -1000;
+    CHECK_OK(co_events_flush(f));
+    CHECK(f->renewer > 0, "nobody renews the second lease");
+    test_until(renewer_is_gone, f, 10, "the renewer's end");
+    return co_events_flush(f);
+}
+
+/* The renewer is stopped as if its disk hung. */
+TEST_WITHIN(a_flush_does_not_wait_for_the_lease_of_a_second_folder_and_learns_of_its_loss, 20)
+{
+    co_folder *f;
+
+    CHECK(mkdir("elsewhere", 0777) == 0, "%m");
+    CHECK_OK(co_folder_open(&f, "run", "t"));
+    CHECK_OK(co_folder_lease_too(f, "elsewhere", "dirpath"));
+    CHECK_OK(flush_and_flush(f));
+    CHECK(f->renewer == 0, "it was not reaped");
+    pid_t hung = fork(); /* in the renewer's place */
+    if (hung == 0)
+        for (;;)
+            pause();
+    f->renewer = hung;
+    f->renewer_fd = (int)syscall(SYS_pidfd_open, hung, 0);
+    for (int i = 0; i < 3; i++) {
+        f->renewed_s = -1000;
+        CHECK_OK(co_events_flush(f));
+        CHECK(f->renewer == hung, "another one was started beside it");
+    }
+    kill(hung, SIGKILL);
+    test_until(renewer_is_gone, f, 10, "the renewer's end");
+    CHECK_OK(co_events_flush(f));
+    test_run r = test_sh("sed -i 's/\"run_id\": *\"[^\"]*\"/\"run_id\":\"another\"/' elsewhere/lease.json && "
+                         "cat elsewhere/lease.json");
+    CHECK(test_contains(r.out, "another"), "%s", r.out);
+    free(r.out);
+    CHECK_FAILS(flush_and_flush(f), CO_EFAIL, "elsewhere was taken over");
+    CHECK_FAILS(co_events_flush(f), CO_EFAIL, "elsewhere was taken over");
     co_folder_close(f);
 }

@@ -7,6 +7,7 @@
 
 #include "base/maths.h"
 #include "harness.h"
+#include "train/aside_int.h"
 
 static void *defaults(const co_option *options, size_t size)
 {
@@ -203,6 +204,7 @@ static void check_snapshot(const course *c, const co_plan *plan, uint32_t of, co
                   part, at);
             sched_yield();
         }
+    snapshot_read_through(&snap);
 }
 
 void stage_attend(const course *c, const co_plan *plan, const char *what)
@@ -215,9 +217,13 @@ void stage_attend(const course *c, const co_plan *plan, const char *what)
         course_check_unit(c, plan, (uint32_t)u, what);
         atomic_store_explicit(&ctl->consumed, u, memory_order_release);
     }
-    if (snap & 1) {
+    if (!(snap & 1))
+        return;
+    bool was_read = aside_is_done(plan->regions, (uint32_t)(snap >> 1));
+    if (!was_read)
         check_snapshot(c, plan, (uint32_t)(snap >> 1), what);
-        atomic_store_explicit(&ctl->snap, snap & ~(uint64_t)1, memory_order_release);
-        co_event_ring(&ctl->event);
-    }
+    if (!was_read && aside_is_done(plan->regions, (uint32_t)(snap >> 1)))
+        return; /* the pool was smaller than the state: until the next call, ranks go on without copies */
+    atomic_store_explicit(&ctl->snap, snap & ~(uint64_t)1, memory_order_release);
+    co_event_ring(&ctl->event);
 }

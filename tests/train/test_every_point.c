@@ -11,6 +11,7 @@
 #include "base/maths.h"
 #include "harness.h"
 #include "proc/crew.h"
+#include "train/aside_int.h"
 #include "train/stage.h"
 
 /* Shared with the ranks: how often any of them has come to a point, and at which counts the one there
@@ -117,6 +118,7 @@ static int run(const stage *g, const course *c, int first, int second)
     double end = (double)co_now_ns() * 1e-9 + 20;
 
     snprintf(what, sizeof what, "death at point %d (and %d)", first, second);
+    CHECK(aside_holds_all(s.plan) == !g->spec.aside_bytes, "a pool of %zu bytes", g->spec.aside_bytes);
     *fate = (struct fate){.die_at = {first, second}};
     CHECK_OK(co_crew_start(&crew, &(co_crew_spec){.size = s.plan->ranks,
                                                   .ctx = &s,
@@ -285,6 +287,31 @@ TEST(deaths_change_nothing_of_a_factorisation_with_an_average_of_its_weights)
     stage_close(&g);
 }
 
+/* Room aside for none, or for some of the chunks and ranges: ranks wait until the checkpoint is read. */
+TEST_WITHIN(deaths_change_nothing_while_ranks_wait_for_a_checkpoint_to_be_read, 120)
+{
+    stage g;
+
+    stage_open(&g, small);
+    stage_set(&g, "model.hidden=300");
+    stage_set(&g, "trainer.max_steps=3");
+    g.spec.aside_bytes = 20000;
+    die_everywhere(&g, "trainer.devices=2", 5, 0);
+    g.spec.aside_bytes = 1;
+    die_everywhere(&g, "trainer.devices=3", 13, 1);
+    stage_close(&g);
+    open_lm(&g);
+    g.spec.aside_bytes = 14000;
+    die_everywhere(&g, "trainer.devices=2", 13, 0);
+    stage_close(&g);
+    stage_open(&g, factors);
+    g.spec.aside_bytes = 150000;
+    die_everywhere(&g, "trainer.devices=2", 17, 0);
+    stage_set(&g, "optim.ema=0.9");
+    die_everywhere(&g, "trainer.devices=3", 29, 1);
+    stage_close(&g);
+}
+
 TEST_LONG_WITHIN(deaths_at_every_point_of_larger_crews_change_nothing, 1800)
 {
     stage g;
@@ -301,5 +328,12 @@ TEST_LONG_WITHIN(deaths_at_every_point_of_larger_crews_change_nothing, 1800)
     stage_close(&g);
     stage_open(&g, factors);
     die_everywhere(&g, "trainer.devices=2", 1, 0);
+    g.spec.aside_bytes = 150000;
+    die_everywhere(&g, "trainer.devices=2", 1, 0);
+    stage_close(&g);
+    stage_open(&g, small);
+    stage_set(&g, "model.hidden=300");
+    g.spec.aside_bytes = 20000;
+    die_everywhere(&g, "trainer.devices=3", 1, 0);
     stage_close(&g);
 }

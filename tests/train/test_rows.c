@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "harness.h"
+#include "train/aside_int.h"
 #include "train/stage.h"
 
 #define RATINGS                                                                                              \
@@ -122,8 +123,9 @@ TEST(a_range_whose_copy_was_interrupted_is_copied_by_the_successor)
     CHECK(co_claim_take(&regions->aside_claim[0], (co_who){.unit = 1, .slot = 1, .inc = 0}) == CO_CLAIM_FRESH,
           "its predecessor copies");
     rows_set_aside(&scene.rank, 0);
-    CHECK(co_mark_get(&regions->aside_mark[scene.plan->chunks], 1) == 1, "the range is not marked");
-    CHECK(memcmp(regions->aside[0] + lo, regions->state + lo, n * sizeof(float)) == 0, "weights differ");
+    const float *copy = aside_find(scene.plan, regions, 1, scene.plan->chunks, 0);
+    CHECK(copy, "the range is not marked");
+    CHECK(memcmp(copy, regions->state + lo, n * sizeof(float)) == 0, "weights differ");
     CHECK(co_claim_is_done(&regions->aside_claim[0], 1), "others still wait");
     clear_scene();
 }
