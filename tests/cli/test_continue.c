@@ -52,8 +52,7 @@ TEST(the_line_that_repeats_a_run_that_max_time_ended_gives_its_steps)
 
 TEST(a_run_that_max_time_ended_under_a_schedule_of_its_length_is_said_not_to_be_repeatable)
 {
-    says(0,
-         "$COHORT train " SMALL " schedule=cosine trainer.max_epochs=100000 trainer.max_time=1s run.dir=a",
+    says(0, "$COHORT train " SMALL " schedule=cosine trainer.max_epochs=100000 trainer.max_time=1s run.dir=a",
          "reproduce: not possible with one line: trainer.max_time ended the run at step ");
 }
 
@@ -70,7 +69,8 @@ TEST(a_run_s_config_file_as_an_experiment_begins_a_new_run_elsewhere)
     succeeds("$COHORT train run.dir=mine ckpt_path=auto trainer.max_epochs=2");
     succeeds("rm -r copy && cp -r mine copy && $COHORT train experiment=mine/config.yaml >dir && "
              "grep -q ^logs/ dir && diff -r mine copy");
-    succeeds("cd mine && $COHORT train experiment=config.yaml run.dir=../third && test -f ../third/header.json");
+    succeeds(
+        "cd mine && $COHORT train experiment=config.yaml run.dir=../third && test -f ../third/header.json");
 }
 
 TEST(auto_without_a_run_to_continue_and_with_nothing_but_limits_is_refused)
