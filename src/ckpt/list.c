@@ -63,6 +63,13 @@ static co_err read_info(co_ckpt_info *info, const char *root, const char *name)
         co_pool_fini(&m.pool); /* the meta is info's */
         if (!err)
             err = folder_bytes(&info->bytes, path);
+        if (err == CO_EIO && !co_fs_is_dir(path)) { /* a live run has removed it meanwhile */
+            co_ckpt_meta_fini(&info->meta);
+            *info = (co_ckpt_info){0};
+            co_errclear();
+            co_free(path);
+            return CO_OK;
+        }
         if (!err && !(info->name = co_strdup(name)))
             err = CO_ENOMEM;
         if (err)

@@ -16,6 +16,16 @@
 #include "base/fs.h"
 #include "proc/crew.h"
 
+/* Somebody may be using the folder; who it is, co_folder_open says. */
+static bool is_leased(const char *path)
+{
+    char *lease = co_sprintf("%s/lease.json", path);
+    bool there = lease && co_fs_exists(lease);
+
+    co_free(lease);
+    return there;
+}
+
 /* A folder that holds a run may only be continued: two runs in one folder would spoil each other. */
 static co_err refuse_to_mix(const training *s, const char *path)
 {
@@ -160,7 +170,7 @@ static co_err compose(training *s, line *l)
     CO_TRY(app_open(&s->app, l));
     CO_TRY(co_mistake(wrong, app_find_resume(&s->app, l)));
     if (s->app.run_dir)
-        CO_TRY(co_mistake(wrong, refuse_to_mix(s, s->app.run_dir)));
+        CO_TRY(co_mistake(wrong, is_leased(s->app.run_dir) ? CO_OK : refuse_to_mix(s, s->app.run_dir)));
     if (s->app.cfg->ckpt_dir && s->app.cfg->ckpt_enabled)
         CO_TRY(co_mistake(wrong, refuse_foreign(s)));
     if (!wrong->n)

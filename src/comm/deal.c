@@ -24,17 +24,6 @@ void co_deal_leaves(co_deal *d, int slices, const int *weight)
     d->from[d->hosts] = (int16_t)slices;
 }
 
-static bool has_samples(const co_cut *cut, int from, int to)
-{
-    for (int leaf = from; leaf < to; leaf++) {
-        uint32_t lo, hi;
-        co_cut_range(cut, leaf, &lo, &hi);
-        if (lo < hi)
-            return true;
-    }
-    return false;
-}
-
 int co_deal_pieces(const co_deal *d, const co_cut *cut, int h, co_piece out[2 * CO_MAX_LEVELS])
 {
     int n = 0;
@@ -43,7 +32,7 @@ int co_deal_pieces(const co_deal *d, const co_cut *cut, int h, co_piece out[2 * 
         int level = at ? __builtin_ctz((unsigned)at) : CO_MAX_LEVELS - 1;
         while (at + (1 << level) > d->from[h + 1])
             level--;
-        if (has_samples(cut, at, at + (1 << level)))
+        if (!co_cut_is_empty(cut, at, at + (1 << level)))
             out[n++] = (co_piece){(int16_t)level, (int16_t)(at >> level)};
         at += 1 << level;
     }

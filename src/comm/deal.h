@@ -1,7 +1,7 @@
 /* deal.h -- which leaves are whose: the members of a view, and the contiguous run of leaves of each.
  *
- * A deal lies in the arena. It changes only while the gate of the open unit is shut (train/gate_int.h), and a
- * new turn begins with it, so every rank reads it once per turn.
+ * A deal lies in the arena. It changes only while the gate of the open unit is frozen, and a new turn begins with it,
+ * so every rank reads it once per turn.
  */
 #ifndef CO_COMM_DEAL_H
 #define CO_COMM_DEAL_H
@@ -16,6 +16,7 @@ typedef struct co_deal {
     uint32_t view;                  /* from 1 */
     int32_t hosts;                  /* members */
     int32_t me;                     /* this host's place among them */
+    int32_t writer;                 /* the member that writes checkpoints: the first that is whole */
     uint64_t whole;                 /* bits: members that hold the whole state; the others are being fed */
     int16_t from[CO_MAX_HOSTS + 1]; /* member h has leaves [from[h], from[h + 1]); none: a spare */
     uint8_t id[CO_MAX_HOSTS];       /* the members' places in the run: their addresses on a link */

@@ -67,8 +67,8 @@ static inline co_err co_link_turn(co_link *l, int timeout_ms)
 {
     return l->ops->turn(l, timeout_ms);
 }
-/* Cancels all posted receives and all sends of views before `view`: their memory is the caller's again, and
- * whatever of theirs comes later is dropped. */
+/* Cancels all posted receives and all sends of views before `view`: their memory is the caller's again, nothing of
+ * theirs is reported any more, and whatever of theirs comes later is dropped. */
 static inline void co_link_cut(co_link *l, uint32_t view)
 {
     l->ops->cut(l, view);

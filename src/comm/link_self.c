@@ -44,12 +44,6 @@ struct co_wire {
     struct end end[];
 };
 
-bool co_tag_same(const co_tag *a, const co_tag *b)
-{
-    return a->view == b->view && a->unit == b->unit && a->kind == b->kind && a->node == b->node &&
-           a->chunk == b->chunk;
-}
-
 /* Room for one more. */
 static co_err grow(void *list, int n, int *room, size_t size)
 {
@@ -99,6 +93,10 @@ static co_err self_send(co_link *link, int to, const co_tag *tag, const void *by
     if (!copy)
         return CO_ENOMEM;
     memcpy(copy, bytes, len);
+    if (w->end[to].view > tag->view) { /* the other side has left that view */
+        co_free(copy);
+        return CO_OK;
+    }
     w->message[w->n_message++] = (struct message){link->me, to, *tag, copy, len};
     return CO_OK;
 }

@@ -28,6 +28,17 @@ void co_cut_range(const co_cut *c, int leaf, uint32_t *lo, uint32_t *hi)
     *hi = (uint32_t)((j + 1) * c->n / (uint64_t)c->used);
 }
 
+bool co_cut_is_empty(const co_cut *cut, int from, int to)
+{
+    for (int leaf = from; leaf < to; leaf++) {
+        uint32_t lo, hi;
+        co_cut_range(cut, leaf, &lo, &hi);
+        if (lo < hi)
+            return false;
+    }
+    return true;
+}
+
 int co_slices_for(const co_slicing *of)
 {
     enum { MOST = 32, LEAST_OF_LARGE = 8, LARGE = 1 << 18 /* elements: 1 MiB */, USES = 128 };
@@ -82,17 +93,6 @@ static void merge(co_fold *fold, struct buffers *free_)
     }
 }
 
-static bool no_samples(const co_cut *cut, int from, int to)
-{
-    for (int leaf = from; leaf < to; leaf++) {
-        uint32_t lo, hi;
-        co_cut_range(cut, leaf, &lo, &hi);
-        if (lo < hi)
-            return false;
-    }
-    return true;
-}
-
 /* The newest node, if `node` (which has samples) is its right sibling and it has samples too. `node` first
  * grows by absent siblings on its right, up to `to`, as far as that leads to such a sibling. */
 static co_held *left_sibling(co_fold *fold, const co_cut *cut, co_held *node, int to)
@@ -106,7 +106,7 @@ static co_held *left_sibling(co_fold *fold, const co_cut *cut, co_held *node, in
             return (at.index & 1) && newest->index == at.index - 1 ? newest : NULL;
         }
         int right = (at.index + 1) << at.level, end = (at.index + 2) << at.level;
-        if ((at.index & 1) || end > to || !no_samples(cut, right, end))
+        if ((at.index & 1) || end > to || !co_cut_is_empty(cut, right, end))
             return NULL;
         at = (co_held){(int16_t)(at.level + 1), (int16_t)(at.index / 2), -1};
     }
@@ -120,7 +120,7 @@ void co_fold_make(co_fold *fold, const co_cut *cut, int from, int to)
     memset(fold, 0, sizeof *fold);
     for (int leaf = from; leaf < to;) {
         co_held node = {0, (int16_t)leaf, -1}, *left = NULL;
-        if (!no_samples(cut, leaf, leaf + 1)) {
+        if (!co_cut_is_empty(cut, leaf, leaf + 1)) {
             left = left_sibling(fold, cut, &node, to);
             int dst = left ? left->buffer : take(&b);
             fold->op[fold->n_ops++] = (co_fold_op){(int16_t)leaf, (int16_t)dst, -1, left != NULL};
@@ -191,7 +191,7 @@ static const co_held *holder(const co_tree *tree, int level, int index, int *slo
 /* True if no sample lies below this node. */
 static bool absent(const co_tree *t, int level, int index)
 {
-    return no_samples(&t->cut, index << level, (index + 1) << level);
+    return co_cut_is_empty(&t->cut, index << level, (index + 1) << level);
 }
 
 /* If only one child has samples, the node equals that child. So we walk down until a slot holds the node. */

@@ -36,6 +36,8 @@ typedef struct co_cut {
 co_cut co_cut_make(uint32_t n, uint32_t full, int slices, bool batch_stats);
 /* The samples [*lo, *hi) of the block that belong to this leaf; lo == hi if there are none. */
 void co_cut_range(const co_cut *c, int leaf, uint32_t *lo, uint32_t *hi);
+/* True if no sample lies in leaves [from, to). */
+bool co_cut_is_empty(const co_cut *c, int from, int to);
 /* How many slices a batch is cut into: the largest power of two up to 32 that leaves a slice 16 samples where
  * the model has batch statistics, 4 elsewhere. Then it is halved, down to 8 at the lowest, as long as the
  * parameters exceed 1 MiB and a slice uses a parameter fewer than 128 times: below that, moving gradients costs

@@ -72,5 +72,22 @@ co_err co_view_decide(co_view *view, uint32_t number, int hosts, const uint8_t *
     for (int h = 0; h < hosts && any == 0; h++)
         share[h] = view->deal.whole >> h & 1;
     co_deal_leaves(&view->deal, slices, share);
+    view->deal.writer = __builtin_ctzll(view->deal.whole);
     return CO_OK;
+}
+
+uint64_t co_view_unfit(int hosts, const co_position *at)
+{
+    uint64_t out = 0;
+    uint32_t m;
+    bool ended = false;
+
+    if (!find_held(at, hosts, &m))
+        return 0;
+    for (int h = 0; h < hosts; h++)
+        ended = ended || at[h].ended;
+    for (int h = 0; h < hosts; h++)
+        if ((at[h].fresh && ended) || (at[h].ended && held_by(&at[h]) > m))
+            out |= (uint64_t)1 << h;
+    return out;
 }

@@ -5,7 +5,8 @@
  * that anybody holds. Members that do not hold m are frozen at m, and are given it by one that does. If nobody
  * holds the unit in progress, it is computed again, as a new turn with the new deal.
  *
- * A newcomer holds the units before it came only in its state: such a unit it can neither give nor is it waited for.
+ * A newcomer holds the units before it came only in its state: it cannot give such a unit, and its position does not
+ * count.
  * A member whose state is of no use (a newcomer ahead of everybody who is whole) is fed anew.
  *
  * Positions differ by one unit at most, because a unit becomes READY only with a part of everybody.
@@ -39,5 +40,9 @@ typedef struct co_view {
  * member is whole. */
 co_err co_view_decide(co_view *view, uint32_t number, int hosts, const uint8_t *id, const co_position *at,
                       const int *weight, int slices);
+
+/* Bits: members that cannot be in the next view. A host without a state, once the run has ended; one that ended ahead
+ * of everybody who is whole, and whose ranks are gone. They may come as newcomers. */
+uint64_t co_view_unfit(int hosts, const co_position *at);
 
 #endif

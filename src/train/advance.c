@@ -70,6 +70,12 @@ static save_decision save_when_free(struct rank *rank)
     return snapshot_is_free(rank, 0) ? SAVE_NOW : SAVE_AND_STOP;
 }
 
+/* One host of a view writes. */
+static bool writes_checkpoints(const struct rank *rank)
+{
+    return rank->plan->spec.ckpt_root && rank->deal.me == rank->deal.writer;
+}
+
 /* Is the state after this step to be saved? Steps by count are exact, and the best state so far is always
  * kept: for both the ranks wait until the saver is free. Other epochs go by the clock and are left out while
  * it works. Decided at the last unit that looks at the state, so that the checkpoint knows how good it is. */
@@ -84,7 +90,7 @@ static save_decision save_due(struct rank *rank, const unit *done, const watch *
     bool best = done->kind == UNIT_VAL && now->best_step == step && plan->cfg.ckpt_top != 0 &&
                 (plan->cfg.ckpt_every_steps || plan->cfg.ckpt_every_epochs);
 
-    if (!plan->spec.ckpt_root || step == plan->units.steps || evaluated_next)
+    if (!writes_checkpoints(rank) || step == plan->units.steps || evaluated_next)
         return SAVE_NOT;
     if (by_steps || best)
         return save_when_free(rank);
@@ -135,7 +141,7 @@ static uint64_t go_on(struct rank *rank, const unit *done, const decision *decid
     if (turn_is_over(rank))
         return cut; /* it moved on: what we say does not count */
     if (unit_of(&order, next).kind == UNIT_TEST)
-        save = rank->plan->spec.ckpt_root ? save_when_free(rank) : SAVE_NOT; /* the training is done: keep it */
+        save = writes_checkpoints(rank) ? save_when_free(rank) : SAVE_NOT; /* the training is done: keep it */
     else if (!cut && done->kind != UNIT_TEST)
         save = save_due(rank, done, now);
     return cut | (save == SAVE_NOW ? PC_SNAP : save == SAVE_AND_STOP ? PC_STOP : 0);

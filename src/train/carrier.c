@@ -107,6 +107,7 @@ static co_err speak(struct carrier *carrier, const unit *u, uint32_t open)
     memset(mine, 0, sizeof *mine);
     mine->wish = atomic_load(&carrier->regions->ctl->wish[deal->me]) & 0xff;
     mine->fed = carrier->fed_member >= 0 ? carrier->fed : 0;
+    mine->fed_to = carrier->fed_member >= 0 ? 1 + (uint64_t)deal->id[carrier->fed_member] : 0;
     memcpy(mine->stat + (size_t)lo * LEAF_STATS, stats + lo, (hi - lo) * sizeof *stats);
     for (int h = 0; h < deal->hosts; h++) {
         co_tag tag = {deal->view, open, CO_MSG_STATS, 0, 0};
@@ -124,7 +125,7 @@ static void rows_are_here(struct carrier *carrier)
 {
     const co_plan *plan = carrier->plan;
     const co_deal *deal = carrier->regions->deal;
-    uint64_t others = (((uint64_t)1 << deal->hosts) - 1) & ~((uint64_t)1 << deal->me);
+    uint64_t others = (UINT64_MAX >> (64 - deal->hosts)) & ~((uint64_t)1 << deal->me);
 
     if (carrier->rows_missing == 0 && (carrier->heard & others) == others)
         co_mark_set(&carrier->regions->wire.here[plan->chunks], carrier->turn, 1);
@@ -181,7 +182,8 @@ static void hear(struct carrier *carrier, int h, uint32_t open)
     const struct regions *regions = carrier->regions;
     const struct stats *theirs = carrier->theirs[h];
     unit u = unit_now(carrier->plan, regions->ctl, open);
-    bool feeds_me = !carrier_is_whole(carrier) && carrier->view.feeder[regions->deal->me] == h;
+    bool feeds_me = !carrier_is_whole(carrier) && carrier->view.feeder[regions->deal->me] == h &&
+                    theirs->fed_to == 1 + (uint64_t)carrier->link->me;
     uint32_t lo, hi;
     size_t n;
     leaf_stat *stats = stats_of(carrier, &u, &n);
@@ -214,6 +216,8 @@ static void done(void *ctx, bool sent, int peer, const co_tag *tag)
     const co_deal *deal = carrier->regions->deal;
     int h = member_of(deal, peer);
 
+    if (tag->view != carrier->view.deal.view)
+        return; /* of a view that was left */
     if (sent) {
         if (tag->kind == CO_MSG_FED)
             feed_sent(carrier, tag);
@@ -221,6 +225,8 @@ static void done(void *ctx, bool sent, int peer, const co_tag *tag)
             carrier->rows_unsent--;
     } else if (tag->kind == CO_MSG_ROWS) {
         carrier->rows_missing--;
+        if (!rows_are_sound(carrier->plan, lists_of(carrier, (int)tag->chunk, &(size_t){0}), false))
+            carrier->err = co_fail(CO_EIO, "host %d sent lists of rows that are not in order", peer);
         rows_are_here(carrier);
         co_event_ring(&carrier->regions->ctl->event);
     } else if (tag->kind == CO_MSG_STATS) {
@@ -292,6 +298,7 @@ static co_err go_on(struct carrier *carrier, uint64_t pc)
 co_err carrier_turn(struct carrier *carrier)
 {
     CO_TRY(co_link_turn(carrier->link, 0));
+    CO_TRY(carrier->err);
     if (carrier->frozen)
         return change_turn(carrier);
     uint64_t pc = atomic_load_explicit(&carrier->regions->ctl->pc, memory_order_acquire);

@@ -21,7 +21,8 @@ enum { FEED_AT_ONCE = 4 }; /* chunks that are on their way to a newcomer */
 /* What travels besides sums: of one host (CO_MSG_STATS), or all that a giver knows (CO_MSG_NEWS). */
 struct stats {
     uint64_t wish;
-    uint64_t fed; /* chunks that the newcomer was sent up to and with this unit */
+    uint64_t fed,
+        fed_to; /* parts of the state that were sent up to and with this unit; to which host, 1 + its id */
     /* Of CO_MSG_NEWS only, for a newcomer: the words that evaluations and steps leave behind. */
     uint64_t cut, over; /* over: flags of pc, if the run has ended with the unit that is held */
     int64_t applied[2];
@@ -43,6 +44,7 @@ struct carrier {
     co_link *link;
     co_exchange exchange;
     uint32_t turn; /* for which receives are posted; 0: none yet */
+    co_err err;    /* a host sent what cannot be used */
     bool said;     /* this host's statistics of that turn are sent */
     size_t stats_bytes;
     struct stats *mine[2]; /* by unit & 1: the one before may still be on its way */

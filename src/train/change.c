@@ -5,8 +5,8 @@
  *                 if it takes: posts receives for them, and makes a READY turn of the unit when all have come
  *                 otherwise: a new turn of the unit in progress, with the new deal
  *
- * The deal and pc are changed here only, while the gate is frozen and no step is READY. So no rank depends on the
- * old deal any more: whatever it still computes carries the stamp of an old turn.
+ * The deal is changed here only, while the gate is frozen, no step is READY, and no rank writes what hosts share. So
+ * no rank depends on the old deal any more: whatever it still computes carries the stamp of an old turn.
  */
 #include "train/change_int.h"
 
@@ -46,8 +46,11 @@ static void write_news(struct carrier *carrier, uint32_t held)
 
     news->wish = atomic_load(&ctl->settled[held & 1]) & 0xff;
     news->fed = 0;
-    news->cut = atomic_load(&ctl->cut);
-    news->over = atomic_load(&ctl->pc) & (PC_STOP | PC_END | PC_FAIL);
+    uint64_t pc = atomic_load(&ctl->pc), cut = atomic_load(&ctl->cut);
+    news->cut = !(pc & PC_CUT) ? 0
+                : cut          ? cut
+                               : pc_unit(pc); /* ranks store it only when they begin the unit */
+    news->over = pc & (PC_STOP | PC_END | PC_FAIL);
     for (int i = 0; i < 2; i++) {
         news->applied[i] = atomic_load(&ctl->applied[i]);
         for (int w = 0; w < (int)WATCH_WORDS; w++)
@@ -80,8 +83,8 @@ static co_err give(struct carrier *carrier, int to)
                                              : CO_OK;
 }
 
-/* A giver's own step may still be READY: its sum is whole, and what it settled is known. The words that a newcomer
- * needs are known only once the step is finished. */
+/* This host's own step is finished by now, so the words that a newcomer needs are known too. Newcomers are fed one
+ * after the other. */
 static co_err give_all(struct carrier *carrier)
 {
     const co_view *view = &carrier->view;
@@ -92,7 +95,7 @@ static co_err give_all(struct carrier *carrier)
         bool feeds = view->feeder[h] == view->deal.me;
         if (view->giver[h] == view->deal.me || feeds)
             CO_TRY(give(carrier, h));
-        if (feeds) {
+        if (feeds && carrier->fed_member < 0) {
             carrier->fed_member = h;
             carrier->fed = view->fed[h];
         }
@@ -146,6 +149,17 @@ static void read_missed(struct carrier *carrier, uint64_t pc)
     atomic_store(&ctl->settled[held & 1], (uint64_t)held << 8 | (carrier->news->wish & 0xff));
 }
 
+/* A host that is fed anew may come to units that it has applied in vain. No rank applies now: the gate is frozen. */
+static void forget(struct carrier *carrier)
+{
+    const co_plan *plan = carrier->plan;
+
+    for (size_t i = 0; i < plan->chunks + plan->rows.pieces; i++)
+        atomic_store(&carrier->regions->apply_claim[i].word, 0);
+    for (int slot = 0; slot < plan->ranks; slot++)
+        co_mark_set(&carrier->regions->slots[slot].journal, 0, 0);
+}
+
 /* A newcomer's words. */
 static void read_words(struct carrier *carrier)
 {
@@ -158,6 +172,7 @@ static void read_words(struct carrier *carrier)
             atomic_store(&ctl->watch[i][w], carrier->news->watch[i][w]);
     }
     atomic_store(&ctl->consumed, carrier->view.held);
+    forget(carrier);
     carrier->fresh = false;
     carrier->since = carrier->view.held + 1;
 }
@@ -166,11 +181,13 @@ static void read_words(struct carrier *carrier)
 static void enter(struct carrier *carrier, uint64_t pc, uint32_t open, uint64_t gate)
 {
     uint64_t flags = (pc & (PC_SNAP | PC_CUT)) | gate;
+    uint32_t back = pc_unit(pc) > open ? pc_unit(pc) - open : 0; /* turns only rise, also when units do not */
 
     *carrier->regions->deal = carrier->view.deal;
     carrier->changing = carrier->taking = carrier->frozen = false;
     carrier->turn = 0;
-    atomic_store_explicit(&ctl_of(carrier)->pc, pc_of(open, pc_redeals(pc) + 1, flags), memory_order_release);
+    atomic_store_explicit(&ctl_of(carrier)->pc, pc_of(open, pc_redeals(pc) + 1 + back, flags),
+                          memory_order_release);
     co_event_ring(&ctl_of(carrier)->event);
 }
 
@@ -202,11 +219,11 @@ static co_err take_part(struct carrier *carrier, uint64_t pc)
     return CO_OK;
 }
 
-/* A rank of the old turn writes sums. */
-static bool somebody_sums(const struct carrier *carrier)
+/* A rank of the old turn writes sums or lists of rows. */
+static bool somebody_writes(const struct carrier *carrier)
 {
     for (int slot = 0; slot < carrier->plan->ranks; slot++)
-        if (atomic_load(&carrier->regions->slots[slot].summing))
+        if (atomic_load(&carrier->regions->slots[slot].writes))
             return true;
     return false;
 }
@@ -215,11 +232,14 @@ co_err change_turn(struct carrier *carrier)
 {
     uint64_t pc = atomic_load_explicit(&ctl_of(carrier)->pc, memory_order_acquire);
 
-    if (!carrier->changing || (pc & PC_READY) || somebody_sums(carrier))
+    if (!carrier->changing || (pc & PC_READY) || somebody_writes(carrier))
         return CO_OK;
     if (carrier->taking) {
-        if (carrier->missing == 0)
-            entered_with(carrier, pc);
+        if (carrier->missing > 0)
+            return CO_OK;
+        if (!rows_are_sound(carrier->plan, carrier->regions->sum_rows, true))
+            return co_fail(CO_EIO, "a host gave sums of rows that are not in order");
+        entered_with(carrier, pc);
         return CO_OK;
     }
     if (pc & (PC_STOP | PC_END | PC_FAIL)) { /* this host has ended: it only gives */
@@ -229,7 +249,7 @@ co_err change_turn(struct carrier *carrier)
     }
     if (carrier->view.stops && !carrier->fresh && pc_unit(pc) == carrier->view.held + 1) {
         enter(carrier, pc, pc_unit(pc), PC_STOP);
-        return CO_OK;
+        return give_all(carrier);
     }
     return take_part(carrier, pc);
 }

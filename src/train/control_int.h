@@ -15,7 +15,8 @@
 
 enum { RING = 4096 }; /* results that the supervisor may be behind by */
 
-/* pc: | unit 32 | redeals 24 | flags 8 |, changed by compare-and-swap only.
+/* pc: | unit 32 | redeals 24 | flags 8 |. Ranks change it by compare-and-swap; the carrier freezes it by an atomic or,
+ * and stores a new one only while it is frozen.
  *
  * The turn of a unit is one attempt at it: unit + redeals. A unit that is dealt anew, because a host was lost,
  * is a new turn of the same unit. Marks of leaves, sums and evaluation items are stamped by turn. Marks of

@@ -130,11 +130,11 @@ static bool chosen_or_stopping(struct rank *rank, int64_t unused)
 }
 
 /* The supervisor checks by itself now and then; the bell makes it check at once. */
-static void wait_for_choice(struct rank *rank)
+static bool wait_for_choice(struct rank *rank)
 {
     if (!test_is_chosen(rank))
         ring_bell(rank);
-    wait_for(rank, chosen_or_stopping, 0, CO_PHASE_WAIT);
+    return wait_for(rank, chosen_or_stopping, 0, CO_PHASE_WAIT);
 }
 
 static bool evaluated_or_left(struct rank *rank, int64_t split)
@@ -170,9 +170,11 @@ bool evaluate_items(struct rank *rank, co_split split)
     if (rank->pc & PC_READY)
         return true;
     eval_share(rank->plan, &rank->deal, rank->deal.me, split, &lo, &hi);
-    if (split == CO_SPLIT_TEST)
-        wait_for_choice(rank);
+    if (split == CO_SPLIT_TEST && !wait_for_choice(rank))
+        return false;
     for (uint32_t i = lo; i < hi; i++) {
+        if (rank->plan->hosts > 1 && turn_is_over(rank))
+            return false;
         if (leave_evaluation(rank)) {
             if (rank->plan->hosts == 1)
                 return false;

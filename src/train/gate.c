@@ -16,6 +16,30 @@ bool turn_is_over(const struct rank *rank)
     return (pc_now(rank) ^ rank->pc) >> 8 != 0;
 }
 
+bool turn_is_open(const struct rank *rank)
+{
+    uint64_t pc = atomic_load(&rank->regions->ctl->pc); /* one read decides both */
+
+    return !((pc ^ rank->pc) >> 8) && !pc_is_frozen(pc);
+}
+
+bool begin_write(struct rank *rank)
+{
+    if (rank->plan->hosts == 1)
+        return true;
+    atomic_store(&rank->me->writes, 1);
+    if (turn_is_open(rank))
+        return true;
+    atomic_store(&rank->me->writes, 0);
+    return false;
+}
+
+void end_write(struct rank *rank)
+{
+    if (rank->plan->hosts > 1)
+        atomic_store(&rank->me->writes, 0);
+}
+
 bool follow_deal(struct rank *rank)
 {
     const co_plan *plan = rank->plan;
@@ -25,7 +49,7 @@ bool follow_deal(struct rank *rank)
         return true;
     rank->deal = *rank->regions->deal;
     atomic_thread_fence(memory_order_seq_cst);
-    if (turn_is_over(rank) || pc_is_frozen(pc_now(rank)))
+    if (!turn_is_open(rank))
         return false; /* it may have changed while it was read */
     rank->dealt = number;
     for (int cut = 0; cut < CUTS; cut++)

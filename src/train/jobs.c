@@ -109,6 +109,15 @@ co_err jobs_start(struct rank *rank)
     return start_at(rank, job_of_step(rank->jobs, plan, u.step + (done ? 1 : 0)));
 }
 
+static void stop_loader(struct rank *rank)
+{
+    if (!rank->loader)
+        return;
+    rank->waited_ns += co_loader_wait_ns(rank->loader);
+    co_loader_stop(rank->loader);
+    rank->loader = NULL;
+}
+
 void jobs_follow(struct rank *rank, int64_t step)
 {
     uint64_t job = job_of_step(rank->jobs, rank->plan, step);
@@ -116,15 +125,14 @@ void jobs_follow(struct rank *rank, int64_t step)
 
     if (rank->job == job)
         return;
-    rank->waited_ns += co_loader_wait_ns(rank->loader);
-    co_loader_stop(rank->loader);
-    rank->loader = NULL;
+    stop_loader(rank);
     err = start_at(rank, job);
     CO_ASSERT(err == CO_OK, "a loader that ran can run again");
 }
 
 void jobs_dealt(struct rank *rank)
 {
+    stop_loader(rank); /* its threads read what follows */
     *rank->jobs = (struct jobs){.rank = rank};
     count_jobs(rank->jobs, rank);
     rank->job = UINT64_MAX; /* nobody's: the loader starts again with the next step */

@@ -72,10 +72,15 @@ bool leaves(struct rank *rank, int64_t step)
     if (!arrived)
         jobs_follow(rank, step);
     for (int i = 0; !arrived && i < fold->n_ops; i++) {
+        bool lists = fold->op[i].leaf >= 0 && rank->plan->rows.n > 0;
+        if (lists && !begin_write(rank))
+            return false;
         if (fold->op[i].leaf >= 0)
             compute(rank, step, &fold->op[i]);
         else
             add_node(rank, &fold->op[i]);
+        if (lists)
+            end_write(rank);
         fault_point(rank, CO_FAULT_NONE);
         if (turn_is_over(rank))
             return false;

@@ -63,6 +63,8 @@ static void count_steady(struct rank *rank)
 /* Publishes how much time went into loading data. */
 static void count_data(struct rank *rank)
 {
+    if (!rank->loader)
+        return; /* a new deal, and no step of it yet */
     co_fill_times t = co_loader_times(rank->loader);
 
     atomic_store_explicit(&rank->me->wait_ns, rank->waited_ns + co_loader_wait_ns(rank->loader),
@@ -180,7 +182,7 @@ co_err rank_open(struct rank *rank, co_plan *plan, struct regions *regions, int 
     for (int cut = 0; cut < CUTS; cut++) /* nobody's until the first turn deals */
         co_tree_deal(&rank->tree[cut], &plan->cut[cut], 0, 0);
     follow_deal(rank);
-    atomic_store(&rank->me->summing, 0);
+    atomic_store(&rank->me->writes, 0);
     rank->work_bytes = train > eval ? train : eval;
     rank->work = regions->work[slot];
     rank->waited_ns = atomic_load(&rank->me->wait_ns);

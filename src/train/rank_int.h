@@ -77,6 +77,11 @@ const float *sum_of_chunk(struct rank *rank, int64_t step, size_t lo, size_t hi)
 co_who turn_of(const struct rank *rank); /* who, for marks by turn */
 /* The turn is over: the unit is done, or was dealt anew. */
 bool turn_is_over(const struct rank *rank);
+bool turn_is_open(const struct rank *rank); /* neither over nor frozen */
+/* Around writing what other hosts' bytes may land in: sums, and lists of rows. The carrier freezes the gate and then
+ * waits until no rank writes, before anything of a new view can land. False: the gate is frozen, write nothing. */
+bool begin_write(struct rank *rank);
+void end_write(struct rank *rank);
 bool follow_deal(struct rank *rank);               /* the leaves of this turn; false: it is over */
 void latch_wish(struct rank *rank, uint64_t more); /* fixes what this host wishes for this turn, once */
 bool all_wished(const struct rank *rank);  /* every host's wishes of this turn are here, and ours are sent */

@@ -17,7 +17,7 @@
 typedef struct rank_slot {
     _Alignas(64) co_mark progress; /* (turn, 1): all leaves of this turn are done */
     _Alignas(64) co_mark journal;  /* (unit, chunk + 1): the journal holds the old bytes of that chunk */
-    _Atomic uint32_t summing;      /* several hosts: a chunk is being added up or measured; see change.c */
+    _Atomic uint32_t writes; /* several hosts: it writes a sum or a leaf's lists of rows; see change.c */
     co_record record;
     _Atomic uint64_t allocs, faults;                          /* since warm-up */
     _Atomic uint64_t wait_ns, read_ns, decode_ns, augment_ns; /* for data, in all */

@@ -48,6 +48,8 @@ co_rows rows_of_sum(const co_plan *plan, const struct regions *regions, int list
 size_t range_of_offset(const co_plan *plan, size_t offset, size_t *end);
 /* The elements of a range of the tables: *lo, and how many. */
 size_t range_span(const co_plan *plan, size_t range, size_t *lo);
+/* Lists that came from another host, of a leaf or the sums: counts within bounds, rows ascending and in the table. */
+bool rows_are_sound(const co_plan *plan, float *lists, bool sum);
 
 /* Adds up list `list` of this step. The chunk_stat of the sum goes to its place after those of the chunks. */
 void sum_rows(struct rank *rank, int64_t step, int list);

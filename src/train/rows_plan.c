@@ -112,3 +112,18 @@ size_t range_span(const co_plan *plan, size_t range, size_t *lo)
     *lo = entry->offset + at;
     return least(size, entry->count - at);
 }
+
+bool rows_are_sound(const co_plan *plan, float *lists, bool sum)
+{
+    for (int k = 0; k < plan->rows.n; k++) {
+        const row_plan *of = &plan->rows.list[k];
+        size_t cap = sum ? of->cap : of->leaf_cap;
+        co_rows rows = co_rows_in(lists + (sum ? of->sum_at : of->leaf_at), cap);
+        if (*rows.count > cap)
+            return false;
+        for (uint32_t i = 0; i < *rows.count; i++)
+            if (rows.row[i] >= of->rows || (i > 0 && rows.row[i] <= rows.row[i - 1]))
+                return false;
+    }
+    return true;
+}

@@ -158,23 +158,10 @@ static bool summed_or_more(struct rank *rank, int64_t unused)
     (void)unused;
     if (all_summed(rank))
         return true;
-    bool frozen = turn_is_over(rank) || pc_is_frozen(atomic_load(&rank->regions->ctl->pc));
+    bool frozen = !turn_is_open(rank);
     for (size_t c = 0; rank->plan->hosts > 1 && !frozen && c < parts_to_sum(rank->plan); c++)
         if (is_here(rank, c) && co_claim_is_free(&rank->regions->sum_claim[c], rank->turn))
             return true;
-    return false;
-}
-
-/* Says that this rank is about to write sums, unless the gate is frozen: the carrier freezes it and then waits
- * until no rank says so, before anything of a new view can land there. */
-static bool may_sum(struct rank *rank)
-{
-    if (rank->plan->hosts == 1)
-        return true;
-    atomic_store(&rank->me->summing, 1);
-    if (!turn_is_over(rank) && !pc_is_frozen(atomic_load(&rank->regions->ctl->pc)))
-        return true;
-    atomic_store(&rank->me->summing, 0);
     return false;
 }
 
@@ -184,11 +171,11 @@ static void sum_what_is_here(struct rank *rank, int64_t step)
 
     for (size_t i = 0; i < n; i++) {
         size_t c = (first + i) % n;
-        if (!is_here(rank, c) || !may_sum(rank))
+        if (!is_here(rank, c) || !begin_write(rank))
             continue;
         co_claimed got = co_claim_take(&rank->regions->sum_claim[c], turn_of(rank));
         if (got == CO_CLAIM_BUSY || got == CO_CLAIM_DONE) {
-            atomic_store(&rank->me->summing, 0);
+            end_write(rank);
             continue;
         }
         rank_phase(rank, CO_PHASE_SUM, (uint32_t)c);
@@ -196,7 +183,7 @@ static void sum_what_is_here(struct rank *rank, int64_t step)
         sum_chunk(rank, step, c);
         fault_point(rank, CO_FAULT_NONE);
         co_claim_finish(&rank->regions->sum_claim[c], turn_of(rank));
-        atomic_store(&rank->me->summing, 0);
+        end_write(rank);
         co_event_ring(&rank->regions->ctl->event);
     }
 }

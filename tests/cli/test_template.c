@@ -99,7 +99,7 @@ static const struct {
     int status;
     const char *says;
 } readme[] = {
-    {"trainer=cpu", 0, "ranks     1 on this host"},
+    {"trainer=cpu", 0, "ranks     1 "},
     {"trainer=ddp_sim trainer.max_epochs=3", 0, "ranks     2 on this host"},
     {"trainer=gpu", 2, "trainer=gpu: GPUs are not in this version"},
     {"trainer=mps", 2, "trainer=mps: GPUs are not in this version"},

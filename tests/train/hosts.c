@@ -216,20 +216,20 @@ static bool all_known(void)
     return now->members > 0;
 }
 
-/* The run has ended: a newcomer without a state is sent away. */
-static bool send_newcomers_away(void)
+/* Those that cannot be in the view are sent away. */
+static bool send_unfit_away(void)
 {
-    bool ended = false, sent = false;
+    co_position at[HOSTS_MOST];
 
     for (int i = 0; i < now->members; i++)
-        ended = ended || now->host[now->member[i]].position.ended;
-    for (int i = 0; ended && i < now->members; i++)
-        if (now->host[now->member[i]].position.fresh) {
+        at[i] = now->host[now->member[i]].position;
+    uint64_t out = co_view_unfit(now->members, at);
+    for (int i = 0; i < now->members; i++)
+        if (out >> i & 1) {
             host_end(now->member[i]);
             now->host[now->member[i]] = (struct host){0};
-            sent = true;
         }
-    return sent;
+    return out != 0;
 }
 
 static void decide_view(void)
@@ -296,7 +296,7 @@ static void roster_turn(void)
     int least = now->scene->min > 1 ? now->scene->min : 1;
     if (!now->changing || !all_known() || now->members < least)
         return;
-    if (send_newcomers_away())
+    if (send_unfit_away())
         begin_change();
     else
         decide_view();
@@ -335,12 +335,19 @@ static void strike(int i)
     }
 }
 
+/* Too few members are left: nothing moves until somebody comes. */
+static bool everybody_waits(void)
+{
+    return now->changing && now->members < now->scene->min && all_known() && now->still > 1000;
+}
+
 static void accidents(void)
 {
     const scene *s = now->scene;
 
     for (int i = 0; i < 3; i++)
-        if (s->plan[i].what > RANK_DIES && !now->struck[i] && now->points >= s->plan[i].when)
+        if (s->plan[i].what > RANK_DIES && !now->struck[i] &&
+            (now->points >= s->plan[i].when || (s->plan[i].what == HOST_JOINS && everybody_waits())))
             strike(i);
 }
 

@@ -26,6 +26,7 @@ static const char *const lm[] = {"model=lm",
                                  "trainer.limit_val_batches=2",
                                  "trainer.limit_test_batches=1",
                                  "trainer.max_epochs=2",
+                                 "callbacks.model_checkpoint.every_n_steps=1",
                                  NULL};
 
 /* A small convolutional network on the digits. */
@@ -67,6 +68,7 @@ static void open_stage(stage *g, course *c, const char *const *words)
     set_number(g, "trainer.devices", 1);
     course_open(c, g);
     g->spec.hosts = HOSTS_MOST;
+    g->spec.ckpt_root = "nowhere"; /* snapshots are asked for, and checked: the test is the saver */
 }
 
 TEST(two_hosts_give_the_bits_of_one)
@@ -86,13 +88,13 @@ TEST(two_hosts_give_the_bits_of_one)
 /* Runs a scene with its first accident at `from`, from + stride, ... until a run is over before it. */
 static void everywhere(scene s, long stride)
 {
-    long points = 0;
+    long points = 0, gap = s.plan[1].when ? s.plan[1].when : 150;
     int runs = 0, views = 0, given = 0;
 
     for (long when = 1; points == 0 || when <= points; when += stride, runs++) {
         s.plan[0].when = when;
         if (s.plan[1].what)
-            s.plan[1].when = when + 150;
+            s.plan[1].when = when + gap;
         s.seed = (uint64_t)when;
         outcome o = hosts_run(&s);
         points = o.points;
@@ -146,6 +148,56 @@ TEST(a_host_may_join_at_any_point)
 TEST(a_host_may_leave_at_any_point)
 {
     accident_everywhere(mlp, 3, 1, HOST_LEAVES, 0, 61);
+}
+
+/* A newcomer comes, and `gap` points later something else happens. */
+static void after_a_join(const char *const *words, int hosts, accident then, int host, long gap, long stride)
+{
+    stage g;
+    course c;
+
+    open_stage(&g, &c, words);
+    everywhere((scene){.stage = &g,
+                       .course = &c,
+                       .hosts = hosts,
+                       .ranks = 1,
+                       .plan = {{HOST_JOINS, 4, 0}, {then, host, gap}}},
+               stride);
+    course_close(&c);
+    stage_close(&g);
+}
+
+TEST(the_host_that_feeds_a_newcomer_may_die)
+{
+    after_a_join(mlp, 2, HOST_DIES, 0, 60, 61);
+    after_a_join(factors, 3, HOST_DIES, 0, 110, 131);
+}
+
+TEST(two_hosts_may_join_at_a_time)
+{
+    after_a_join(mlp, 2, HOST_JOINS, 3, 5, 61);
+    after_a_join(mlp, 1, HOST_JOINS, 2, 70, 61);
+}
+
+TEST(too_few_hosts_wait_for_another)
+{
+    stage g;
+    course c;
+
+    open_stage(&g, &c, mlp);
+    set_number(&g, "trainer.devices", 2);
+    for (long when = 1; when < 900; when += 97) {
+        outcome o = hosts_run(&(scene){.stage = &g,
+                                       .course = &c,
+                                       .hosts = 2,
+                                       .ranks = 2,
+                                       .min = 2,
+                                       .seed = (uint64_t)when,
+                                       .plan = {{HOST_DIES, (int)when % 2, when}, {HOST_JOINS, 3, 1 << 20}}});
+        CHECK(o.newcomers == 1 && o.steps == c.steps, "%d came, %lld steps", o.newcomers, (long long)o.steps);
+    }
+    course_close(&c);
+    stage_close(&g);
 }
 
 TEST(a_stop_is_the_same_step_everywhere)
@@ -276,6 +328,16 @@ TEST_LONG(a_host_may_die_at_every_point)
     accident_everywhere(mlp, 2, 2, HOST_DIES, 1, 1);
     accident_everywhere(mlp, 3, 1, HOST_DIES, 0, 1);
     accident_everywhere(lm, 3, 2, HOST_DIES, 2, 7);
+}
+
+TEST_LONG(hosts_may_die_and_come_after_a_join_at_every_point)
+{
+    for (long gap = 10; gap <= 310; gap += 100) {
+        after_a_join(mlp, 2, HOST_DIES, 0, gap, 3);
+        after_a_join(mlp, 3, HOST_DIES, 1, gap, 3);
+        after_a_join(mlp, 2, HOST_JOINS, 3, gap, 3);
+        after_a_join(mlp, 2, RANK_DIES, 4, gap, 3);
+    }
 }
 
 TEST_LONG(a_host_may_come_and_go_at_every_point)
