@@ -111,6 +111,9 @@ co_err line_use_continued(line *l);
 /* differ.c: "optim.lr=0.5 (the run has 0.001)" for each key in which the line differs from the run that it
  * continues; the caller's, NULL if there is none. */
 char *app_differences(const app *a, const line *l);
+/* Puts the configuration of the run in `dir` before the words, unless they choose a group. No run: nothing
+ * happens. */
+co_err line_use_own(line *l, const char *dir);
 /* Turns ckpt_path into a checkpoint folder and, for auto, the run folder to continue in. */
 co_err app_find_resume(app *a, const line *l);
 

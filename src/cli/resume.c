@@ -56,10 +56,15 @@ static bool names_a_group(const line *l)
     return false;
 }
 
+co_err line_use_own(line *l, const char *dir)
+{
+    return has(dir, "config.yaml") && !names_a_group(l) ? line_use_run(l, dir) : CO_OK;
+}
+
 static co_err use_dir(line *l, const char *dir)
 {
     if (has(dir, "config.yaml") && !names_a_group(l)) {
-        CO_TRY(line_use_run(l, dir));
+        CO_TRY(line_use_own(l, dir));
         if (l->base)
             co_say("continuing with the configuration of %s", dir);
         return CO_OK;

@@ -1,10 +1,14 @@
 /* sweep.c -- `cohort train -m`: runs the jobs of a sweep one after the other, each as a separate `cohort
  * train` in logs/TASK/multiruns/DATE/NUMBER.
  *
- * All jobs are composed before the first one starts, so a bad word leaves nothing behind. A signal to stop
- * is passed on to the running job, and the sweep ends with it. A failed job does not stop the others. With
- * run.dir=FOLDER the jobs are in FOLDER/NUMBER, and the same line with ckpt_path=auto continues the sweep. */
-#include "cli/train_int.h"
+ * All jobs are checked before the first one starts (sweep_check.c). A signal to stop is passed on to the
+ * running job, and the sweep ends with it. A failed job does not stop the others. With run.dir=FOLDER the jobs
+ * are in FOLDER/NUMBER, and the same line with ckpt_path=auto continues the sweep.
+ *
+ * multirun.json has a row for each job that has ended, and is written after each of them. A job's figures come
+ * from the summary.json of this start. A job that was refused leaves the summary of an earlier start as it was;
+ * that one is not used. */
+#include "cli/sweep_int.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -16,21 +20,11 @@
 #include <sys/prctl.h>
 #include <sys/stat.h>
 #include <sys/wait.h>
-#include <time.h>
 #include <unistd.h>
 
 #include "base/alloc.h"
 #include "base/fs.h"
 #include "base/program.h"
-
-typedef struct sweep {
-    line *line;
-    co_conf_jobs *jobs;
-    char *root;
-    bool given;   /* root is run.dir */
-    bool planned; /* a job with a mistake was checked by a plan */
-    json_t *rows; /* an object per job that ran */
-} sweep;
 
 /* The words in which a job differs from the others: "optim.lr=0.1 seed=2". */
 static void add_label(co_str *out, const sweep *s, int job)
@@ -40,47 +34,6 @@ static void add_label(co_str *out, const sweep *s, int job)
     for (int i = 0; i < s->line->n; i++)
         if (co_conf_jobs_swept(s->jobs, i))
             co_str_addf(out, "%s%s", out->len > before ? " " : "", co_conf_jobs_words(s->jobs, job)[i]);
-}
-
-/* The folder: run.dir, or a name made of the task and the time. */
-static co_err name_root(sweep *s, const co_train_cfg *cfg)
-{
-    char date[32];
-    time_t now = time(NULL);
-    struct tm tm;
-
-    strftime(date, sizeof date, "%Y-%m-%d_%H-%M-%S", localtime_r(&now, &tm));
-    s->given = cfg->run_dir != NULL;
-    s->root = cfg->run_dir ? co_strdup(cfg->run_dir) : co_sprintf("logs/%s/multiruns/%s", cfg->task_name, date);
-    return s->root ? CO_OK : CO_ENOMEM;
-}
-
-/* Composes a job. With the first mistake, those that only a plan finds are added, once for all jobs. */
-static co_err check_job(sweep *s, int job)
-{
-    line words = {.command = s->line->command, .config_dir = s->line->config_dir, .n = s->line->n};
-    app one;
-
-    words.words = (const char **)(uintptr_t)co_conf_jobs_words(s->jobs, job);
-    words.mistakes = s->line->mistakes; /* of all jobs */
-    co_err err = app_open(&one, &words);
-    bool first = words.mistakes.n && !s->planned;
-    s->planned |= first;
-    if (!err && first)
-        err = co_plan_check(&one.spec, app_sure(&one), &words.mistakes);
-    if (!err && job == 0)
-        err = name_root(s, one.cfg);
-    s->line->mistakes = words.mistakes;
-    app_close(&one);
-    return err;
-}
-
-/* Checks every job before the first one starts. */
-static co_err check_jobs(sweep *s)
-{
-    for (int k = 0; k < co_conf_jobs_count(s->jobs); k++)
-        CO_TRY(check_job(s, k));
-    return co_mistakes_tell(&s->line->mistakes);
 }
 
 /* Makes the folder. If it exists, another sweep started in the same second: a number is added to the name. */
@@ -105,6 +58,21 @@ static co_err make_root(sweep *s)
     if (s->root != first)
         co_free(first);
     return err;
+}
+
+typedef struct signals {
+    sigset_t set;  /* those that the sweep waits for */
+    sigset_t mask; /* the mask before, for the jobs */
+} signals;
+
+static void hold_signals(signals *out)
+{
+    static const int all[] = {SIGINT, SIGTERM, SIGUSR1, SIGCHLD};
+
+    sigemptyset(&out->set);
+    for (size_t i = 0; i < CO_COUNT(all); i++)
+        sigaddset(&out->set, all[i]);
+    sigprocmask(SIG_BLOCK, &out->set, &out->mask);
 }
 
 static void become_job(char **argv, const sigset_t *mask, pid_t parent)
@@ -167,37 +135,76 @@ static co_err start_job(pid_t *pid, const sweep *s, int job, const char *dir, co
     return err;
 }
 
-/* What the job left in its summary.json, and how it ended. */
-static co_err keep_row(sweep *s, int job, const char *dir, int status)
+/* How a job ended. */
+typedef struct outcome {
+    int status;         /* its exit status */
+    bool stopped;       /* by a signal, before it was done */
+    struct stat before; /* its summary.json as an earlier start left it; st_ino 0: there was none */
+    char *dir, *summary_path;
+} outcome;
+
+/* The job's summary.json, the caller's; NULL if it wrote none. A job that had all its steps before is done
+ * without writing one; then the summary of the earlier start is right. */
+static json_t *read_summary(const outcome *o)
 {
-    co_str label = {0};
-    char *path = co_sprintf("%s/summary.json", dir);
+    struct stat now;
     json_t *summary = NULL;
 
-    add_label(&label, s, job);
-    if (!path || co_str_err(&label)) {
-        co_free(path);
-        co_str_fini(&label);
-        return CO_ENOMEM;
-    }
-    if (!co_fs_exists(path) || co_json_read(&summary, path, 1 << 20) != CO_OK)
+    if (stat(o->summary_path, &now) != 0)
+        return NULL;
+    bool old = now.st_ino == o->before.st_ino && now.st_mtim.tv_sec == o->before.st_mtim.tv_sec &&
+               now.st_mtim.tv_nsec == o->before.st_mtim.tv_nsec;
+    if (old && o->status != CO_EXIT_DONE)
+        return NULL;
+    if (co_json_read(&summary, o->summary_path, 1 << 20) != CO_OK)
         co_errclear();
-    const char *how = summary ? co_json_str(summary, "status") : NULL, *sha = NULL;
-    sha = summary ? co_json_str(summary, "weights_sha256") : NULL;
+    return summary;
+}
+
+static json_t *row_of(int job, const char *words, const outcome *o, const json_t *summary)
+{
+    const char *how = summary ? co_json_str(summary, "status") : NULL;
+    const char *sha = summary ? co_json_str(summary, "weights_sha256") : NULL;
     json_t *metrics = summary ? json_object_get(summary, "metrics") : NULL;
-    json_t *row = json_pack("{s:i, s:s, s:s, s:i, s:s, s:s, s:o}", "job", job, "words", co_str_text(&label),
-                            "status", how ? how : "failed", "exit_status", status, "dir", dir, "weights_sha256",
-                            sha ? sha : "", "metrics", metrics ? json_incref(metrics) : json_object());
-    json_decref(summary);
+
+    return json_pack("{s:i, s:s, s:s, s:i, s:s, s:s, s:o}", "job", job, "words", words, "status",
+                     o->stopped ? "stopped"
+                     : how      ? how
+                                : "failed",
+                     "exit_status", o->stopped ? CO_EXIT_STOPPED : o->status, "dir", o->dir, "weights_sha256",
+                     sha ? sha : "", "metrics", metrics ? json_incref(metrics) : json_object());
+}
+
+static co_err write_rows(const sweep *s)
+{
+    char *path = co_sprintf("%s/multirun.json", s->root);
+    co_err err = path ? co_json_write(s->rows, path) : CO_ENOMEM;
+
     co_free(path);
+    return err;
+}
+
+static co_err keep_row(sweep *s, int job, const outcome *o)
+{
+    co_str label = {0};
+
+    add_label(&label, s, job);
+    co_err err = co_str_err(&label);
+    if (!err) {
+        json_t *summary = read_summary(o), *row = row_of(job, co_str_text(&label), o, summary);
+        json_decref(summary);
+        if (!row || json_array_append_new(s->rows, row) != 0)
+            err = co_fail(CO_ENOMEM, "out of memory");
+    }
     co_str_fini(&label);
-    return row && json_array_append_new(s->rows, row) == 0 ? CO_OK : co_fail(CO_ENOMEM, "out of memory");
+    return err ? err : write_rows(s);
 }
 
 /* Says which jobs a stopped sweep left out, and the line that continues it. */
-static void say_rest(const sweep *s, int last)
+static void say_rest(const sweep *s, int last, bool done)
 {
     int count = co_conf_jobs_count(s->jobs), left = count - last - 1;
+    const char *where = done ? "after" : "in";
     co_str text = {0};
     char *dir = co_conf_word("run.dir", s->root);
 
@@ -212,47 +219,64 @@ static void say_rest(const sweep *s, int last)
     if (dir)
         add_shell_word(&text, dir);
     if (left > 1)
-        co_say("stopped in job %d; jobs %d to %d were not started", last, last + 1, count - 1);
+        co_say("stopped %s job %d; jobs %d to %d were not started", where, last, last + 1, count - 1);
     else
-        co_say("stopped in job %d%s", last,
+        co_say("stopped %s job %d%s", where, last,
                left ? "; the job after it, the last one, was not started" : ", the last one");
     co_say("continue the sweep with: %s ckpt_path=auto", co_str_text(&text));
     co_str_fini(&text);
     co_free(dir);
 }
 
+static void say_job(const sweep *s, int job)
+{
+    co_str label = {0};
+
+    add_label(&label, s, job);
+    co_say("job %d of %d: %s", job, co_conf_jobs_count(s->jobs), co_str_text(&label));
+    co_str_fini(&label);
+}
+
+/* Runs one job to its end. *stopped: a signal asked the sweep to stop, or the job was stopped otherwise. */
+static co_err run_job(sweep *s, int job, const signals *sig, outcome *o, bool *stopped)
+{
+    pid_t pid = -1;
+
+    o->dir = co_sprintf("%s/%d", s->root, job);
+    o->summary_path = o->dir ? co_sprintf("%s/summary.json", o->dir) : NULL;
+    if (!o->summary_path)
+        return CO_ENOMEM;
+    if (stat(o->summary_path, &o->before) != 0)
+        o->before = (struct stat){0};
+    say_job(s, job);
+    CO_TRY(start_job(&pid, s, job, o->dir, &sig->mask));
+    o->status = wait_job(pid, &sig->set, stopped);
+    *stopped |= o->status == CO_EXIT_STOPPED;
+    o->stopped = *stopped && o->status != CO_EXIT_DONE;
+    return keep_row(s, job, o);
+}
+
 static co_err run_jobs(sweep *s, int *worst)
 {
-    sigset_t set, mask;
+    signals sig;
     bool stopped = false;
     int count = co_conf_jobs_count(s->jobs);
 
-    sigemptyset(&set);
-    sigaddset(&set, SIGINT);
-    sigaddset(&set, SIGTERM);
-    sigaddset(&set, SIGUSR1);
-    sigaddset(&set, SIGCHLD);
-    sigprocmask(SIG_BLOCK, &set, &mask);
+    hold_signals(&sig);
     for (int k = 0; k < count && !stopped; k++) {
-        co_str label = {0};
-        char *dir = co_sprintf("%s/%d", s->root, k);
-        pid_t pid = -1;
-        add_label(&label, s, k);
-        co_say("job %d of %d: %s", k, count, co_str_text(&label));
-        co_str_fini(&label);
-        co_err err = dir ? start_job(&pid, s, k, dir, &mask) : CO_ENOMEM;
-        int status = err ? CO_EXIT_FAILED : wait_job(pid, &set, &stopped);
-        stopped |= status == CO_EXIT_STOPPED;
-        if (status != CO_EXIT_DONE && *worst != CO_EXIT_STOPPED)
-            *worst = status == CO_EXIT_STOPPED ? CO_EXIT_STOPPED : CO_EXIT_FAILED;
-        if (!err)
-            err = keep_row(s, k, dir, status);
-        co_free(dir);
+        outcome o = {0};
+        co_err err = run_job(s, k, &sig, &o, &stopped);
+        co_free(o.dir);
+        co_free(o.summary_path);
         if (err)
             return err;
+        if (o.status != CO_EXIT_DONE)
+            *worst = CO_EXIT_FAILED;
+        stopped &= o.stopped || k + 1 < count; /* a last job that is done leaves nothing to continue */
         if (stopped)
-            say_rest(s, k);
+            say_rest(s, k, !o.stopped);
     }
+    *worst = stopped ? CO_EXIT_STOPPED : *worst;
     return CO_OK;
 }
 
@@ -319,21 +343,19 @@ static void show_table(const sweep *s)
     }
 }
 
-static co_err write_record(const sweep *s)
+/* multirun.yaml, and a multirun.json without rows. */
+static co_err begin_record(const sweep *s)
 {
     co_str text = {0};
-    char *words = co_sprintf("%s/multirun.yaml", s->root), *rows = co_sprintf("%s/multirun.json", s->root);
+    char *path = co_sprintf("%s/multirun.yaml", s->root);
 
     co_conf_list_words(s->line->words, s->line->n, &text);
-    co_err err = words && rows ? co_str_err(&text) : CO_ENOMEM;
+    co_err err = path ? co_str_err(&text) : CO_ENOMEM;
     if (!err)
-        err = co_fs_write_atomic(words, co_str_text(&text), text.len);
-    if (!err)
-        err = co_json_write(s->rows, rows);
+        err = co_fs_write_atomic(path, co_str_text(&text), text.len);
     co_str_fini(&text);
-    co_free(words);
-    co_free(rows);
-    return err;
+    co_free(path);
+    return err ? err : write_rows(s);
 }
 
 /* The values to sweep over are wrong: without them there are no jobs to check. */
@@ -345,19 +367,17 @@ static co_err refuse(sweep *s, co_err err)
 
 int sweep_run(line *l)
 {
-    sweep s = {.line = l, .rows = json_array()};
+    sweep s = {.line = l, .opened = json_object(), .rows = json_array()};
     int worst = CO_EXIT_DONE;
     co_err err = co_conf_sweep(&s.jobs, app_conf_spec(l->config_dir), l->words, l->n);
 
-    err = err ? refuse(&s, err) : check_jobs(&s);
+    err = err ? refuse(&s, err) : sweep_check(&s);
     if (!err && make_root(&s) != CO_OK)
         err = CO_EINPUT; /* nothing was started */
     if (!err)
-        err = write_record(&s);
+        err = begin_record(&s);
     if (!err)
         err = run_jobs(&s, &worst);
-    if (!err)
-        err = write_record(&s);
     if (err) {
         worst = co_say_error(err);
     } else if (l->json) {
@@ -366,6 +386,7 @@ int sweep_run(line *l)
         show_table(&s);
         printf("%s\n", s.root);
     }
+    json_decref(s.opened);
     json_decref(s.rows);
     co_conf_jobs_free(s.jobs);
     co_free(s.root);

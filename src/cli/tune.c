@@ -17,6 +17,7 @@
 
 #include "base/alloc.h"
 #include "cli/train_int.h"
+#include "proc/crew.h"
 #include "track/plot.h"
 
 enum { EDGE = 6 }; /* a rate within this many points of the last one means that the range was too short */
@@ -132,7 +133,10 @@ static co_err run_search(training *s, struct search *f)
         if (f->curve.over)
             err = CO_OK; /* ended by us */
         else if (!err && summary.status == CO_STATUS_STOPPED)
-            err = co_fail(CO_ESTOP, "stopped while looking for a learning rate; nothing was written");
+            err = co_fail(
+                CO_ESTOP,
+                "stopped while looking for a learning rate: nothing was written, so there is nothing to "
+                "continue from");
         else if (err)
             co_fail_in(err, "tune.lr");
     }
@@ -206,6 +210,7 @@ static co_err search_and_use(training *s, line *l, struct search *f)
 {
     const co_train_cfg *c = s->app.cfg;
 
+    co_signals_hold(); /* from the first message on, a signal to stop gets an answer */
     f->steps = c->tune_steps;
     f->was = s->app.spec.optim->lr(s->app.spec.optim_cfg);
     CO_TRY(lr_curve_init(&f->curve, (size_t)c->tune_steps));

@@ -44,6 +44,26 @@ TEST(a_bad_job_is_refused_before_the_first_one_starts)
     free(r.out);
 }
 
+TEST(all_jobs_of_a_sweep_are_planned_before_the_first_one_starts)
+{
+    static const struct {
+        const char *words, *says;
+    } lines[] = {{"data=digits,mnist", "cohort: data=mnist needs data.dir=FOLDER"},
+                 {"data=digits model=mlp,lm", "cohort: model=lm needs text"},
+                 {"optim.lr=0.1,0.2 model=mlp,lm data=mnist,digits", "cohort: model=lm needs text"},
+                 {"seed=1,2 data=digits trainer.devices=1,99999", "cohort: trainer.devices"},
+                 {"seed=1,2 ckpt_path=nowhere", "cohort: ckpt_path: nowhere does not exist"}};
+
+    for (size_t i = 0; i < CO_COUNT(lines); i++) {
+        test_run r = test_sh("$COHORT train -m %s trainer.max_steps=2", lines[i].words);
+        CHECK(r.status == 2 && test_contains(r.out, lines[i].says), "%s: %d: %s", lines[i].words, r.status,
+              r.out);
+        CHECK(!test_contains(r.out, "job 0 of"), "%s: a job was started: %s", lines[i].words, r.out);
+        CHECK(!co_fs_exists("logs"), "%s: something was made", lines[i].words);
+        free(r.out);
+    }
+}
+
 static bool has_first_step(void *ctx)
 {
     return co_fs_exists("all/0/events.jsonl");
@@ -62,6 +82,86 @@ TEST(a_sweep_asked_to_stop_stops_its_job_and_starts_no_other)
     CHECK(json_array_size(rows) == 1 && !strcmp(text_in(json_array_get(rows, 0), "status"), "stopped"),
           "row");
     json_decref(rows);
+}
+
+static bool log_has(void *text)
+{
+    test_run r = test_sh("cat log");
+    bool there = test_contains(r.out, text);
+
+    free(r.out);
+    return there;
+}
+
+static void check_stopped(pid_t pid, const char *when)
+{
+    int status = test_wait(pid, 30);
+    json_t *rows = json_of("%s/multirun.json", "all"), *row = json_array_get(rows, 0);
+
+    CHECK(status == 75, "%s: status %d", when, status);
+    CHECK(json_array_size(rows) == 1 && !strcmp(text_in(row, "status"), "stopped"), "%s: %s", when,
+          text_in(row, "status"));
+    CHECK(number_in(row, "exit_status") == 75, "%s: exit_status", when);
+    CHECK(log_has("continue the sweep with: "), "%s: no line to continue with", when);
+    json_decref(rows);
+}
+
+TEST(a_sweep_that_is_stopped_as_a_job_begins_is_stopped_and_not_failed)
+{
+    pid_t pid =
+        test_spawn("log", "exec $COHORT train -m " SMALL " seed=1,2 trainer.max_epochs=100000 run.dir=all");
+    test_until(log_has, "job 0 of 2", 20, "the first job");
+    kill(pid, SIGINT);
+    check_stopped(pid, "at once");
+}
+
+TEST(a_sweep_that_is_stopped_in_a_search_for_a_learning_rate_is_stopped)
+{
+    pid_t pid = test_spawn("log", "exec $COHORT train -m " SMALL
+                                  " seed=1,2 tune.lr=true tune.steps=90000 run.dir=all");
+    test_until(log_has, "looking for a learning rate", 20, "the search");
+    kill(pid, SIGINT);
+    check_stopped(pid, "in the search");
+    CHECK(log_has("there is nothing to continue from"), "no reason");
+}
+
+TEST(a_sweep_that_is_stopped_twice_before_a_checkpoint_is_stopped)
+{
+    pid_t pid = test_spawn("log", "exec $COHORT train -m " SMALL
+                                  " seed=1,2 trainer.max_epochs=100000 console=plain run.dir=all");
+    test_until(log_has, "run       all/0", 20, "the first job");
+    kill(pid, SIGINT);
+    test_until(log_has, "asked to stop", 20, "the answer");
+    kill(pid, SIGINT);
+    check_stopped(pid, "twice");
+}
+
+TEST(a_search_for_a_learning_rate_answers_a_signal_from_its_first_message_on)
+{
+    pid_t pid = test_spawn("log", "exec $COHORT train " SMALL " tune.lr=true tune.steps=90000");
+    test_until(log_has, "looking for a learning rate", 20, "the search");
+    kill(pid, SIGINT);
+    int status = test_wait(pid, 30);
+    CHECK(status == 75, "status %d", status);
+    CHECK(log_has("stopped while looking for a learning rate"), "not said");
+    CHECK(!co_fs_exists("logs"), "something was made");
+}
+
+static bool second_job_runs(void *ctx)
+{
+    return co_fs_exists("all/1/events.jsonl");
+}
+
+TEST(multirun_json_has_a_job_as_soon_as_it_has_ended)
+{
+    pid_t pid = test_spawn("log", "exec $COHORT train -m " SMALL " trainer.max_epochs=1,100000 run.dir=all");
+    test_until(second_job_runs, NULL, 20, "the second job");
+    json_t *rows = json_of("%s/multirun.json", "all");
+    CHECK(json_array_size(rows) == 1 && !strcmp(text_in(json_array_get(rows, 0), "status"), "done"),
+          "%zu rows", json_array_size(rows));
+    json_decref(rows);
+    kill(pid, SIGTERM);
+    CHECK(test_wait(pid, 30) == 75, "not stopped");
 }
 
 TEST(a_stopped_sweep_says_what_is_left_and_the_line_that_goes_on_with_it)
