@@ -36,6 +36,7 @@ typedef struct training {
     co_step_result last;    /* of the last step, for the progress line */
     const char *evaluating; /* "validating" or "testing" while that goes on */
     double evaluated;       /* share of it that is done */
+    bool tested;            /* the last line of results is printed: no progress after it */
     int64_t first_step, epoch_samples, epochs_closed;
     double epoch_loss, epoch_metric; /* sums over the epoch so far */
     double mean_loss, mean_metric;   /* of the last whole epoch */

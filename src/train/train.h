@@ -299,7 +299,8 @@ typedef struct co_prediction {
  */
 co_err co_predict(co_plan *p, co_split split, int64_t limit, void (*each)(void *ctx, const co_prediction *r),
                   void *ctx);
-/* The same for every sample of CO_SPLIT_TEST of another set, made for this plan by co_pictures_open. */
-co_err co_predict_on(co_plan *p, co_dataset *data, void (*each)(void *ctx, const co_prediction *r), void *ctx);
+/* The same for the samples of CO_SPLIT_TEST of another set, made for this plan by co_pictures_open. */
+co_err co_predict_on(co_plan *p, co_dataset *data, int64_t limit,
+                     void (*each)(void *ctx, const co_prediction *r), void *ctx);
 
 #endif
