@@ -376,8 +376,8 @@ TEST(a_reader_that_does_not_read_keeps_nobody_from_ending_the_job)
     CHECK(status == 75, "%d", status);
 }
 
-/* A worker that prints 64 MB when it gets SIGTERM. */
-static const char talks_at_the_end[] = "trap 'yes 0123456789 | head -c 64000000; exit 0' TERM; : > ready; "
+/* A worker that prints 24 MB when it gets SIGTERM: within its time to end, also under sanitizers on a busy machine. */
+static const char talks_at_the_end[] = "trap 'yes 0123456789 | head -c 24000000; exit 0' TERM; : > ready; "
                                        "while :; do sleep 0.05; done";
 
 TEST(what_workers_print_while_the_job_ends_and_nobody_reads_is_counted_not_kept)
@@ -396,12 +396,12 @@ TEST(what_workers_print_while_the_job_ends_and_nobody_reads_is_counted_not_kept)
     int kb = 0;
     at = at ? strstr(at, "\ncohort: ") : NULL;
     CHECK(at && sscanf(at, "\ncohort: %d kB that workers printed while the job ended are not shown", &kb) == 1 &&
-              kb > 50000 && kb <= 64000,
+              kb > 15000 && kb <= 24000,
           "%d: %s", kb, text);
     co_free(text);
     test_note("at most %ld kB of memory", u.ru_maxrss);
 #ifndef __SANITIZE_ADDRESS__ /* which adds memory of its own */
-    CHECK(u.ru_maxrss < 50000, "%ld kB", u.ru_maxrss);
+    CHECK(u.ru_maxrss < 20000, "%ld kB", u.ru_maxrss);
 #endif
 }
 
