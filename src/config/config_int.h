@@ -11,6 +11,7 @@
 #include <stdint.h>
 
 #include "base/alloc.h"
+#include "base/hash.h"
 #include "config/config.h"
 
 enum { CONF_MAX_DEPTH = 32, CONF_MAX_BYTES = 1 << 20, CONF_MAX_PAIRS = 4096 };
@@ -198,6 +199,10 @@ co_err conf_habits_apply(co_conf *c, conf_source *s, int from);
 
 /* resolve.c: ${...} in slots. */
 co_err conf_resolve(co_conf *c);
+
+/* print.c */
+void conf_print_value(co_str *out, const conf_slot *s); /* as YAML; from the environment: its expression */
+void conf_hash_value(co_sha256 *h, const conf_slot *s);
 
 /* unknown.c: the sentence for a key that no slot has. */
 co_err conf_fail_unknown(co_conf *c, const char *key);
