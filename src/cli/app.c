@@ -173,6 +173,20 @@ static void settle_limits(co_conf *c)
         cfg->max_epochs = -1;
 }
 
+/* A run's config.yaml repeats the run, or gives its configuration to one that continues it. Where that run
+ * was, and what it continued from, is not part of it. */
+static bool is_place_of_run(const char *path, const char *key)
+{
+    if (strcmp(key, "run.dir") != 0 && strcmp(key, "ckpt_path") != 0)
+        return false;
+    const char *slash = strrchr(path, '/');
+    char *header = co_sprintf("%.*sheader.json", slash ? (int)(slash + 1 - path) : 0, path);
+    bool is_run = header && strcmp(slash ? slash + 1 : path, "config.yaml") == 0 && co_fs_exists(header);
+
+    co_free(header);
+    return is_run;
+}
+
 const co_conf_spec *app_conf_spec(const char *config_dir)
 {
     static co_conf_row models[MAX_ROWS], datas[MAX_ROWS], optims[MAX_ROWS], schedules[MAX_ROWS];
@@ -195,8 +209,8 @@ const co_conf_spec *app_conf_spec(const char *config_dir)
         (co_conf_group){"logger", "csv", NULL, 0, "trackers: where values are written besides events.jsonl"};
     groups[7] = (co_conf_group){"experiment", "", NULL, 0, "a file of settings"};
     groups[8] = (co_conf_group){"debug", "", NULL, 0, "a quick look whether it works at all"};
-    spec = (co_conf_spec){tables,     n,          sizeof(struct core), groups,       9,
-                          config_dir, habit_keys, habits_note,         settle_limits};
+    spec = (co_conf_spec){tables,     n,          sizeof(struct core), groups,          9,
+                          config_dir, habit_keys, habits_note,         is_place_of_run, settle_limits};
     return &spec;
 }
 

@@ -95,8 +95,7 @@ bool word_is_place(const char *word)
     return p.keys > 0 && p.places == p.keys;
 }
 
-/* The config.yaml of the run at `path`, or up to two folders above it; NULL if there is none. */
-static char *config_of(const char *path)
+char *run_config_of(const char *path)
 {
     char at[PATH_MAX];
 
@@ -115,7 +114,7 @@ static char *config_of(const char *path)
 
 co_err line_use_run(line *l, const char *path)
 {
-    char *config = config_of(path);
+    char *config = run_config_of(path);
 
     if (!config)
         return CO_OK;

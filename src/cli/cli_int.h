@@ -76,6 +76,8 @@ bool line_has(const line *l, const char *key);
 char *line_run_dir(const line *l);    /* run.dir under any of its names; the caller's, or NULL */
 char *line_ckpt_path(const line *l);  /* ckpt_path under any of its names; the caller's, or NULL */
 bool word_is_place(const char *word); /* does the word only say where a run is, or what it continues from? */
+/* The config.yaml of the run at `path`, or up to two folders above it; the caller's, NULL if there is none. */
+char *run_config_of(const char *path);
 /* Puts the configuration of the run at `path`, or around it, before all words. No run: nothing happens. */
 co_err line_use_run(line *l, const char *path);
 #define print_json co_json_print
@@ -106,6 +108,9 @@ const char *app_program(void);
 /* resume.c. If the line continues a run and does not describe it, puts the run's configuration before the
  * words. */
 co_err line_use_continued(line *l);
+/* differ.c: "optim.lr=0.5 (the run has 0.001)" for each key in which the line differs from the run that it
+ * continues; the caller's, NULL if there is none. */
+char *app_differences(const app *a, const line *l);
 /* Puts the configuration of the run in `dir` before the words, unless they choose a group. No run: nothing
  * happens. */
 co_err line_use_own(line *l, const char *dir);

@@ -47,8 +47,8 @@ const command commands[] = {
      "  file and up to five classes with their probabilities, the likeliest first.\n\n"
      "  A line of a split has the sample's number, then its class, probability, class\n"
      "  name and file; for regression its values; for text the likeliest next token.\n\n"
-     "  --split val|test      which samples (default: test)\n"
-     "  --limit N             the first N only\n"
+     "  --split val|test      which samples (default: test); not with pictures\n"
+     "  --limit N             the first N only, samples or pictures\n"
      "  --logits              the numbers behind the choice, too\n"
      "  --json                an object per sample, with the label that the data give it\n"
      "  --config-dir FOLDER   your own groups of YAML files (default: ./configs)\n",

@@ -14,16 +14,34 @@ static bool is_checkpoint_folder(const char *word)
     return strncmp(word + strspn(word, "+"), "callbacks.model_checkpoint.dirpath=", 35) == 0;
 }
 
+static bool is_time(const char *word)
+{
+    return strncmp(word + strspn(word, "+"), "trainer.max_time=", 17) == 0;
+}
+
+/* trainer.max_time, and the limit of steps that takes its place when the run is repeated. */
+static bool is_limit(const char *word)
+{
+    return is_time(word) || strncmp(word + strspn(word, "+"), "trainer.max_steps=", 18) == 0;
+}
+
+/* trainer.max_time ended the run, or early stopping did before it: another run may be faster or slower. */
+static bool ended_by_time(const training *s)
+{
+    return s->app.cfg->max_time && s->summary.status == CO_STATUS_DONE && s->summary.early;
+}
+
 /* The line's words without those that say where the run is and what it continues from. With `base` (to repeat
- * the run), the checkpoints' folder is left out too. */
-static void add_words(co_str *out, const line *l, bool base)
+ * the run), the checkpoints' folder is left out too, and with `timed` the limits of time and steps. */
+static void add_words(co_str *out, const line *l, bool base, bool timed)
 {
     if (l->config_dir) {
         co_str_add(out, " --config-dir");
         add_shell_word(out, l->config_dir);
     }
     for (int i = 0; i < l->n; i++)
-        if (!word_is_place(l->words[i]) && (base ? !is_checkpoint_folder(l->words[i]) : l->words[i] != l->base))
+        if (!word_is_place(l->words[i]) && !(timed && is_limit(l->words[i])) &&
+            (base ? !is_checkpoint_folder(l->words[i]) : l->words[i] != l->base))
             add_shell_word(out, l->words[i]);
 }
 
@@ -48,13 +66,30 @@ static void add_new_place(co_str *out, const training *s, const line *l)
     co_free(file);
 }
 
+/* The steps that the run had time for, instead of the time. */
+static void add_steps(co_str *out, const training *s, const line *l)
+{
+    bool by_word = false;
+
+    for (int i = 0; i < l->n; i++)
+        by_word |= is_time(l->words[i]);
+    if (!by_word)
+        co_str_add(out, " trainer.max_time=null"); /* a file sets it */
+    co_str_addf(out, " trainer.max_steps=%lld", (long long)s->summary.steps);
+}
+
 char *ending_reproduce(const training *s, const line *l)
 {
     const co_plan_facts *f = co_plan_facts_of(s->plan);
+    bool timed = ended_by_time(s);
     co_str out = {0};
 
+    if (timed && f->schedule_spans)
+        return NULL; /* with another limit of steps, the learning rates would be others */
     co_str_addf(&out, "%s train", app_program());
-    add_words(&out, l, true);
+    add_words(&out, l, true, timed);
+    if (timed)
+        add_steps(&out, s, l);
     add_new_place(&out, s, l);
     if (!line_has(l, "seed"))
         co_str_addf(&out, " seed=%lld", (long long)s->app.cfg->seed);
@@ -68,7 +103,7 @@ static void continue_line(training *s, const line *l)
 {
     co_str words = {0};
 
-    add_words(&words, l, false);
+    add_words(&words, l, false, false);
     add_setting(&words, "run.dir", co_folder_path(s->folder));
     shout(s, "continue %swith: %s train%s ckpt_path=auto", getenv(SWEEP_JOB) ? "this job alone " : "",
           app_program(), co_str_text(&words));
@@ -156,6 +191,11 @@ void ending_tell(training *s, const line *l)
     if (s->changed)
         tell(s, "reproduce: not possible with one line: the configuration or data changed when the run was "
                 "continued (see segments in header.json)");
+    else if (ended_by_time(s) && co_plan_facts_of(s->plan)->schedule_spans)
+        tell(s,
+             "reproduce: not possible with one line: trainer.max_time ended the run at step %lld, and "
+             "schedule=%s depends on the number of steps that were planned",
+             (long long)o->steps, s->app.spec.schedule->name);
     else if (s->reproduce)
         tell(s, "reproduce: %s", s->reproduce);
 }

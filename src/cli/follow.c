@@ -255,6 +255,7 @@ void follow_eval(void *ctx, const co_eval_result *r)
     co_str text = {0};
 
     s->evaluating = NULL;
+    s->tested = !val;
     if (r->count == 0)
         return; /* no sample could be read: there are no figures, and the end says why */
     record_eval(s, r, val ? "val" : "test");

@@ -81,6 +81,8 @@ static int help(int argc, char **argv)
 {
     static char flag_help[] = "--help";
 
+    if (argc > 1 && is_word(argv[1], "--help", "-h"))
+        argc = 1;
     if (argc > 1 && strcmp(argv[1], "--man") == 0)
         return cmd_man(argc - 1, argv + 1);
     if (argc > 1) {

@@ -142,7 +142,7 @@ co_err predict_own_files(eval_line *t, const own_files *own, bool logits, int *s
 
     CO_TRY(co_pictures_open(&files, co_plan_facts_of(t->plan)->data, own->paths, own->n));
     shown s = {.data = files, .logits = logits};
-    co_err err = co_predict_on(t->plan, files, t->line.json ? print_own_json : print_own, &s);
+    co_err err = co_predict_on(t->plan, files, t->limit, t->line.json ? print_own_json : print_own, &s);
     co_dataset_close(files);
     *status = s.unreadable ? CO_EXIT_FAILED : CO_EXIT_DONE;
     return err;

@@ -188,6 +188,15 @@ static int plan(training *s, line *l, bool parameters)
     return CO_EXIT_DONE;
 }
 
+/* Does the line ask for a sweep? Planning is for one run. */
+static bool is_sweep(int argc, char **argv)
+{
+    for (int i = 1; i < argc; i++)
+        if (strcmp(argv[i], "-m") == 0 || strcmp(argv[i], "--multirun") == 0)
+            return true;
+    return false;
+}
+
 int cmd_plan(int argc, char **argv)
 {
     training s = {.began_ns = co_now_ns()};
@@ -195,6 +204,10 @@ int cmd_plan(int argc, char **argv)
     bool parameters = false;
     const co_flag flags[] = {{"--parameters", .on = &parameters}, {0}};
 
+    if (is_sweep(argc, argv)) {
+        co_notice("plan takes one run, not a sweep (-m): leave -m out and give each key one value");
+        return CO_EXIT_USAGE;
+    }
     if (line_parse(&l, argc, argv, true, flags) != CO_OK)
         return co_say_error(CO_EINPUT);
     int status = l.help ? show_usage("plan") : plan(&s, &l, parameters);

@@ -200,7 +200,7 @@ static co_err on_turn(void *ctx)
     training *s = ctx;
     uint64_t now = co_now_ns();
 
-    if (s->last.step || s->evaluating)
+    if (!s->tested && (s->last.step || s->evaluating))
         follow_progress(s, false);
     machine_look(s);
     if (now - s->flush_ns > 1000000000u) {

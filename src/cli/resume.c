@@ -46,14 +46,6 @@ static bool describes_run(const line *l)
     return k.describes;
 }
 
-static bool only_places(const line *l)
-{
-    for (int i = 0; i < l->n; i++)
-        if (!word_is_place(l->words[i]))
-            return false;
-    return true;
-}
-
 static bool names_a_group(const line *l)
 {
     static const char *const groups[] = {"experiment", "model", "data", "optim", "trainer"};
@@ -89,13 +81,11 @@ static co_err use_newest(line *l)
 {
     char *dir = unfinished_run(NULL, NULL);
 
-    if (!dir && only_places(l))
+    if (!dir)
         return co_fail(CO_EINPUT,
                        "ckpt_path=auto: no unfinished run in logs/. To continue a run elsewhere: "
-                       "run.dir=FOLDER ckpt_path=auto. To start one: %s train experiment=demo",
-                       app_program());
-    if (!dir)
-        return CO_OK;
+                       "run.dir=FOLDER ckpt_path=auto. To start one, say what to train: experiment=demo, or "
+                       "data=NAME model=NAME");
     char *word = co_conf_word("run.dir", dir), *kept = word ? co_pool_str(&l->pool, word) : NULL;
     co_err err = kept ? line_use_run(l, dir) : CO_ENOMEM;
     if (!err) {

@@ -56,7 +56,8 @@ static co_err job_line(line *out, const sweep *s, int job, const char *dir)
         out->words[i] = co_conf_jobs_words(s->jobs, job)[i];
     out->words[s->line->n] = kept;
     char *path = line_ckpt_path(out);
-    co_err err = path && strcmp(path, "auto") == 0 ? line_use_own(out, dir) : CO_OK;
+    bool automatic = path && (strcmp(path, "auto") == 0 || strcmp(path, "last") == 0);
+    co_err err = automatic ? line_use_own(out, dir) : CO_OK;
     co_free(path);
     return err;
 }

@@ -250,17 +250,27 @@ static void print_prediction_json(void *ctx, const co_prediction *r)
     co_json_print(j);
 }
 
+/* Notes the mistake, so that those of the rest of the line come with it. */
+static co_err refuse_split(eval_line *t, const char *file)
+{
+    return co_mistake(&t->line.mistakes,
+                      co_fail(CO_EINPUT,
+                              "predict: --split %s: %s is predicted, which is in no split; leave one out",
+                              t->split_name, file));
+}
+
 /* --- the command -------------------------------------------------------------------------------------- */
 int cmd_predict(int argc, char **argv)
 {
     eval_line t = {.split_name = "test"};
+    const char *split = NULL;
     shown s = {0};
     own_files own = {0};
 
     if (take_own_files(&own, argc, argv) != CO_OK)
         return co_say_error(CO_EINPUT);
     if (line_parse(&t.line, own.argc, own.argv, true,
-                   (const co_flag[]){{"--split", "val|test", .value = &t.split_name},
+                   (const co_flag[]){{"--split", "val|test", .value = &split},
                                      {"--limit", "N", .value = &t.limit_text},
                                      {"--logits", .on = &s.logits},
                                      {0}}) != CO_OK) {
@@ -271,7 +281,10 @@ int cmd_predict(int argc, char **argv)
         co_free(own.argv);
         return close_eval(&t, show_usage("predict"));
     }
-    co_err err = eval_line_open(&t);
+    t.split_name = split ? split : t.split_name;
+    co_err err = split && own.n ? refuse_split(&t, own.paths[0]) : CO_OK;
+    if (!err)
+        err = eval_line_open(&t);
     int status = CO_EXIT_DONE;
     if (!err && own.n)
         err = predict_own_files(&t, &own, s.logits, &status);

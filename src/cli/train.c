@@ -146,7 +146,8 @@ static void tell_changes(training *s)
     if (strcmp(m.data_sha256, co_plan_facts_of(s->plan)->data->fingerprint) != 0)
         tell(s, "changed   the data is not that of the checkpoint: a new segment begins");
     else if (strcmp(m.config_sha256, s->app.spec.config_sha256) != 0)
-        tell(s, "changed   the configuration is not that of the checkpoint: a new segment begins");
+        tell(s, "changed   the configuration is not that of the checkpoint: a new segment begins%s%s",
+             s->differences ? ": " : "", s->differences ? s->differences : "");
     else
         s->changed = false;
     co_ckpt_meta_fini(&m);
@@ -196,10 +197,10 @@ co_err training_open(training *s, line *l)
     CO_TRY(compose(s, l));
     CO_TRY(tune_search(s, l));
     CO_TRY(make_plan(s));
+    s->line = l;
+    s->differences = app_differences(&s->app, l); /* before the run's config.yaml is written anew */
     if (is_done(s))
         return CO_OK;
-    if (!(s->reproduce = ending_reproduce(s, l)))
-        return CO_ENOMEM;
     co_signals_hold(); /* from here on the supervisor handles signals: there is a run to save */
     CO_TRY(s->job ? co_console_open(&s->console, -1, CO_CONSOLE_QUIET)
                   : co_console_open(&s->console, STDERR_FILENO, (co_console_style)s->app.cfg->console));
@@ -225,6 +226,7 @@ void training_close(training *s)
     co_free(s->ckpt_root);
     co_free(s->log_dir);
     co_free(s->reproduce);
+    co_free(s->differences);
     tune_free(s);
 }
 
@@ -255,6 +257,7 @@ co_err training_run(training *s, co_err *wrote)
     if (err && !s->summary.weights_sha256[0] && !s->summary.blame[0])
         snprintf(s->summary.blame, sizeof s->summary.blame, "%s", co_errmsg());
     record_end_progress(s);
+    s->reproduce = ending_reproduce(s, s->line);
     *wrote = record_close(s);
     return err;
 }
@@ -274,6 +277,8 @@ static int run_line(training *s, line *l)
     if (!s->folder) {
         co_say("%s has all its %lld steps; raise %s to go on", s->app.run_dir,
                (long long)co_plan_facts_of(s->plan)->steps, limit_key(s));
+        if (s->differences)
+            co_say("this line differs from the run, and nothing was trained with it: %s", s->differences);
         printf("%s\n", s->app.run_dir);
         return CO_EXIT_DONE;
     }

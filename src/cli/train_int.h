@@ -36,6 +36,7 @@ typedef struct training {
     co_step_result last;    /* of the last step, for the progress line */
     const char *evaluating; /* "validating" or "testing" while that goes on */
     double evaluated;       /* share of it that is done */
+    bool tested;            /* the last line of results is printed: no progress after it */
     int64_t first_step, epoch_samples, epochs_closed;
     double epoch_loss, epoch_metric; /* sums over the epoch so far */
     double mean_loss, mean_metric;   /* of the last whole epoch */
@@ -57,8 +58,10 @@ typedef struct training {
     uint64_t shared_ns; /* when the progress was last written for `cohort attach` */
     bool wait_told;
     machine machine;
-    char *reproduce; /* the command line that repeats the run */
-    bool changed;    /* on resume: configuration or data */
+    const line *line;  /* the caller's, from open to close */
+    char *reproduce;   /* the command line that repeats the run, once it has ended; NULL: there is none */
+    char *differences; /* from the configuration of the run that is continued; NULL: none */
+    bool changed;      /* on resume: configuration or data */
     /* --detach */
     bool detached; /* a parent waits at `ready` until the ranks run */
     int ready;
@@ -112,7 +115,8 @@ json_t *machine_json(const training *s);
 
 /* ending.c */
 void ending_tell(training *s, const line *l);
-char *ending_reproduce(const training *s, const line *l); /* the caller's; NULL if memory is out */
+/* The line that repeats the run which has ended; the caller's. NULL: no line does, or memory is out. */
+char *ending_reproduce(const training *s, const line *l);
 
 /* detach.c: --detach. True in the child, which runs; false in the parent, which then has an exit status.
  */

@@ -213,6 +213,7 @@ static co_err compose(co_conf *c, const char *const *words, int n)
     CO_TRY(lay_out(c));
     for (int i = 0; (s = source_at(c, i)); i++)
         CO_TRY(conf_apply(c, s));
+    conf_habits_say(c);
     CO_TRY(conf_resolve(c));
     if (spec->settle)
         spec->settle(c);

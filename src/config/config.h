@@ -85,6 +85,8 @@ typedef struct co_conf_spec {
     const char *config_dir;         /* NULL: "configs" if it exists */
     const co_conf_habit *habits;    /* ends with {0}; NULL: none */
     void (*note)(const char *text); /* is told what became of a habit; NULL: nobody is */
+    /* Is this key left out of the experiment file at `path`? NULL: none is. */
+    bool (*skips)(const char *path, const char *key);
     void (*settle)(struct co_conf *c); /* makes keys agree that depend on each other, at the end; NULL: none do */
 } co_conf_spec;
 
@@ -130,6 +132,10 @@ void co_conf_list_words(const char *const *words, int n, co_str *out); /* the sa
 char *co_conf_word(const char *key, const char *text);
 /* SHA-256 over the resolved keys that may not change on resume (option.may_change = false). */
 void co_conf_sha256(const co_conf *c, char hex[65]);
+
+/* Calls `each` for every key whose value differs, of those that the hash above covers and both have. */
+typedef void (*co_conf_difference)(void *ctx, const char *key, const char *in_a, const char *in_b);
+co_err co_conf_differences(const co_conf *a, const co_conf *b, co_conf_difference each, void *ctx);
 
 /* Turns words with alternatives (`a=1,2`, choice(), range(), glob()) into the words of each job: the
  * cartesian product, with the last word varying fastest. Without alternatives there is one job. */

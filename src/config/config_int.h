@@ -11,6 +11,7 @@
 #include <stdint.h>
 
 #include "base/alloc.h"
+#include "base/hash.h"
 #include "config/config.h"
 
 enum { CONF_MAX_DEPTH = 32, CONF_MAX_BYTES = 1 << 20, CONF_MAX_PAIRS = 4096 };
@@ -136,6 +137,13 @@ typedef struct conf_layer {
     int group;
 } conf_layer;
 
+/* What is to be said about a value of another program's file, if the value counts in the end. */
+typedef struct conf_note {
+    const conf_source *file;
+    const char *key; /* the key that must have its value from this file; NULL: none must */
+    const char *text;
+} conf_note;
+
 struct co_conf {
     const co_conf_spec *spec;
     co_pool pool;
@@ -147,6 +155,8 @@ struct co_conf {
     int n_layers, layers_room;
     conf_pair *nested; /* `override /group/below: x` seen in files */
     int n_nested, nested_room;
+    conf_note *notes;
+    int n_notes, notes_room;
     conf_source words;
     const char *foreign;    /* the folder, if it is another program's; NULL: it is ours, or there is none */
     conf_source root;       /* that program's main file */
@@ -195,9 +205,14 @@ co_err conf_slot_set(conf_slot *slot, const char *key, const char *value, conf_k
 
 /* habits.c: replaces the source's pairs, from index `from` on, by what the table of habits makes of them. */
 co_err conf_habits_apply(co_conf *c, conf_source *s, int from);
+void conf_habits_say(const co_conf *c); /* the notes about files, once all slots are filled */
 
 /* resolve.c: ${...} in slots. */
 co_err conf_resolve(co_conf *c);
+
+/* print.c */
+void conf_print_value(co_str *out, const conf_slot *s); /* as YAML; from the environment: its expression */
+void conf_hash_value(co_sha256 *h, const conf_slot *s);
 
 /* unknown.c: the sentence for a key that no slot has. */
 co_err conf_fail_unknown(co_conf *c, const char *key);

@@ -123,6 +123,17 @@ static co_err load_path(conf_source *file, bool *found, co_pool *pool, const cha
     return err;
 }
 
+/* Drops the keys that the program does not take from such a file. */
+static void leave_out(conf_source *file, const co_conf_spec *spec)
+{
+    int kept = 0;
+    for (int i = 0; i < file->n && spec->skips; i++)
+        if (!spec->skips(file->name, file->pairs[i].key))
+            file->pairs[kept++] = file->pairs[i];
+    if (spec->skips)
+        file->n = kept;
+}
+
 static bool is_path(const char *group, const char *choice)
 {
     size_t n = strlen(choice);
@@ -136,8 +147,11 @@ co_err conf_file_load(conf_source *file, bool *found, co_pool *pool, const co_co
     *found = false;
     if (spec->config_dir && !co_fs_is_dir(spec->config_dir))
         return co_fail(CO_EINPUT, "the configuration folder %s is not there", spec->config_dir);
-    if (is_path(group, choice))
-        return load_path(file, found, pool, group, choice);
+    if (is_path(group, choice)) {
+        CO_TRY(load_path(file, found, pool, group, choice));
+        leave_out(file, spec);
+        return CO_OK;
+    }
     if (!is_file_name(choice))
         return CO_OK;
     if (dir) {

@@ -67,29 +67,73 @@ static const co_conf_habit *find(const co_conf_spec *spec, const conf_pair *p)
     return NULL;
 }
 
-/* For a file of another program's folder, only rows that are `spared` or `loud` print something. */
-static co_err tell(const co_conf_spec *spec, const conf_source *s, const conf_pair *p, const char *word,
+static co_err hold(co_conf *c, conf_note note)
+{
+    if (c->n_notes == c->notes_room) {
+        int room = c->notes_room ? 2 * c->notes_room : 16;
+        conf_note *more = co_pool_alloc(&c->pool, (size_t)room * sizeof *more);
+        if (!more)
+            return CO_ENOMEM;
+        if (c->n_notes)
+            memcpy(more, c->notes, (size_t)c->n_notes * sizeof *more);
+        c->notes = more;
+        c->notes_room = room;
+    }
+    c->notes[c->n_notes++] = note;
+    return note.text ? CO_OK : CO_ENOMEM;
+}
+
+/* Is the file one of those that filled the slots, and is the value of the note's key the file's own? */
+static bool counts(const co_conf *c, const conf_note *note)
+{
+    const conf_slot *slot = note->key ? conf_slot_find(c, note->key) : NULL;
+    bool used = false;
+    for (int i = 0; i < c->n_layers; i++)
+        used |= c->layers[i].file == note->file;
+    return used && (!slot || slot->source == note->file);
+}
+
+void conf_habits_say(const co_conf *c)
+{
+    for (int i = 0; i < c->n_notes; i++)
+        if (counts(c, &c->notes[i]))
+            c->spec->note(c->notes[i].text);
+}
+
+static void add_note(co_str *text, const conf_source *s, const conf_pair *p, const char *word,
+                     const co_conf_habit *row, const conf_pair *other)
+{
+    if (s->foreign)
+        co_str_addf(text, "%s:%d: ", s->name, p->line);
+    co_str_addf(text, "%s=%s", p->key, p->value);
+    if (word)
+        co_str_addf(text, " -> %s", word);
+    if (row->says)
+        co_str_addf(text, word ? " (%s)" : ": %s", row->says);
+    if (other && other->value)
+        co_str_addf(text, ", %s=%s", other->key, other->value);
+}
+
+/* For a file of another program's folder, only rows that are `spared` or `loud` print something, and only if no
+ * later file or word overrides the value. */
+static co_err tell(co_conf *c, const conf_source *s, const conf_pair *p, const char *word,
                    const co_conf_habit *row)
 {
     const conf_pair *other = row->unless ? conf_source_last(s, row->unless) : NULL;
-    const char *says = row->says;
     co_str text = {0};
-    if (!spec->note || (!word && !says) || (s->foreign && !row->spared && !row->loud))
+    if (!c->spec->note || (!word && !row->says) || (s->foreign && !row->spared && !row->loud))
         return CO_OK;
     if (other && other->value && strcmp(other->value, p->value) == 0)
         return CO_OK;
-    if (s->foreign)
-        co_str_addf(&text, "%s:%d: ", s->name, p->line);
-    co_str_addf(&text, "%s=%s", p->key, p->value);
-    if (word)
-        co_str_addf(&text, " -> %s", word);
-    if (says)
-        co_str_addf(&text, word ? " (%s)" : ": %s", says);
-    if (other && other->value)
-        co_str_addf(&text, ", %s=%s", other->key, other->value);
+    add_note(&text, s, p, word, row, other);
     co_err err = co_str_err(&text);
-    if (!err)
-        spec->note(co_str_text(&text));
+    const char *key = row->unless;
+    if (!err && word && !key)
+        key = co_pool_strn(&c->pool, word, strcspn(word, "="));
+    if (!err && s->foreign)
+        err = hold(c, (conf_note){s, key, co_pool_str(&c->pool, co_str_text(&text))});
+    else if (!err)
+        c->spec->note(co_str_text(&text));
     co_str_fini(&text);
     return err;
 }
@@ -104,7 +148,7 @@ static co_err become(co_conf *c, const conf_source *s, conf_pair *p, const co_co
     co_str_fini(&word);
     if (!text)
         return CO_ENOMEM;
-    CO_TRY(tell(c->spec, s, p, text, row));
+    CO_TRY(tell(c, s, p, text, row));
     char *eq = strchr(text, '=');
     *eq = '\0';
     p->key = text;
@@ -143,9 +187,9 @@ static co_err add_one(co_conf *c, conf_source *s, conf_pair p)
             return conf_fail_at(co_fail(CO_EINPUT, "%s=%s: %s", p.key, p.value, row->says), s, &p);
         }
         if (row->act == CO_HABIT_DROPPED || spared)
-            return tell(c->spec, s, &p, NULL, row);
+            return tell(c, s, &p, NULL, row);
         if (row->act == CO_HABIT_UNSETS) {
-            CO_TRY(tell(c->spec, s, &p, NULL, row));
+            CO_TRY(tell(c, s, &p, NULL, row));
             CO_TRY(conf_source_add(s, &c->pool,
                                    (conf_pair){.key = row->becomes, .line = p.line, .op = CONF_DELETE}));
             break;

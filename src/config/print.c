@@ -48,7 +48,7 @@ static const char *string_of(const conf_slot *s, char room[PATH_MAX])
     return n < PATH_MAX ? room : text;
 }
 
-static void add_value(co_str *out, const conf_slot *s)
+void conf_print_value(co_str *out, const conf_slot *s)
 {
     char room[PATH_MAX];
     if (s->expr && s->from_env)
@@ -122,7 +122,7 @@ static void yaml_section(const co_conf *c, co_str *out, const char *prefix, cons
         co_str_addf(out, "%s%.*s:", lead, (int)list[i].len, list[i].name);
         if (list[i].leaf) {
             co_str_add(out, " ");
-            add_value(out, list[i].leaf);
+            conf_print_value(out, list[i].leaf);
         }
         co_str_add(out, "\n");
         if (!list[i].leaf)
@@ -184,7 +184,7 @@ static void tree_section(const co_conf *c, co_str *out, const char *prefix, cons
         co_str_addf(out, "%s%s %.*s", lead, last ? "└──" : "├──", (int)list[i].len, list[i].name);
         if (list[i].leaf) {
             co_str_add(out, ": ");
-            add_value(out, list[i].leaf);
+            conf_print_value(out, list[i].leaf);
         }
         co_str_add(out, "\n");
         char *deeper = co_sprintf("%s%s", lead, last ? "    " : "│   ");
@@ -238,7 +238,7 @@ char *co_conf_word(const char *key, const char *text)
 }
 
 /* Adds the value's exact bits to the hash. Nothing is allocated, so hashing cannot fail half way. */
-static void hash_value(co_sha256 *h, const conf_slot *s)
+void conf_hash_value(co_sha256 *h, const conf_slot *s)
 {
     char buf[32] = "", room[PATH_MAX];
     const char *text = s->row_name;
@@ -284,7 +284,7 @@ void co_conf_sha256(const co_conf *c, char hex[65])
             break;
         last = next->key;
         co_sha256_add(&h, next->key, strlen(next->key));
-        hash_value(&h, next);
+        conf_hash_value(&h, next);
     }
     co_sha256_hex(&h, hex);
 }

@@ -7,6 +7,8 @@
 
 #include <string.h>
 
+#include "base/program.h"
+
 static const char word_chars[] = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789_-";
 
 bool conf_key_is_plain(const char *key)
@@ -41,7 +43,8 @@ static co_err flatten(conf_source *s, co_pool *pool, const char *word, conf_pair
 {
     if (v->kind == CONF_SWEEP || v->kind == CONF_CALL)
         return co_fail(CO_EINPUT,
-                       "%s: several values for one run; add -m to run them all, or quote the value", word);
+                       "%s: several values for one run; `%s train -m` runs them all; or quote the value",
+                       word, co_program());
     pair.kind = v->kind;
     if (v->kind == CONF_PLAIN || v->kind == CONF_STRING)
         pair.value = v->text;

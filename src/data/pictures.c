@@ -159,14 +159,18 @@ static co_err add(struct pictures *set, const char *path)
 
 static co_err add_folder(struct pictures *set, const char *folder)
 {
+    int len = (int)strlen(folder);
     listing l = {.fd = -1, .root = co_strdup(folder)};
     co_err err = l.root ? listing_walk(&l) : CO_ENOMEM;
     uint32_t before = set->n;
     char kinds[256];
 
+    while (len > 0 && folder[len - 1] == '/') /* "holiday/" */
+        len--;
     for (size_t i = 0; i < l.n && !err; i++)
         if (l.entries[i].kind == ENTRY_PICTURE)
-            err = add(set, co_pool_printf(&set->pool, "%s/%s", folder, listing_path(&l, l.entries[i].path)));
+            err = add(set,
+                      co_pool_printf(&set->pool, "%.*s/%s", len, folder, listing_path(&l, l.entries[i].path)));
     if (!err && set->n == before)
         err = co_fail(CO_EINPUT, "%s has no pictures (" PICTURE_ENDINGS ")%s%s", folder,
                       *listing_unsupported(&l, kinds) ? "; unsupported format: " : "", kinds);

@@ -12,11 +12,13 @@
 #include <string.h>
 
 #include "base/maths.h"
+#include "base/mistakes.h"
 
 const float imagenet_mean[3] = {0.485f, 0.456f, 0.406f}, imagenet_std[3] = {0.229f, 0.224f, 0.225f};
 static const float cifar_mean[3] = {0.4914f, 0.4822f, 0.4465f}, cifar_std[3] = {0.2470f, 0.2435f, 0.2616f};
 
 enum { SIZE_MAX_ASKED = 4096 };
+#define NORMALIZE_WANTED "imagenet, cifar, none, or for each plane a mean, then for each a std, is wanted"
 
 /* Numbers with , : ; / x or blanks between them, perhaps in brackets. How many; -1: something is not a
  * number. */
@@ -41,7 +43,7 @@ static int numbers(const char *text, double *out, int most)
 
 static co_err bad(const char *key, const char *value, const char *wanted)
 {
-    return co_fail(CO_EINPUT, "data.%s=%s: %s", key, value, wanted);
+    return co_fail(CO_EINPUT, "%s=%s: %s", key, value, wanted);
 }
 
 /* "224" or "224x192"; *n: how many were given, 0 for null. */
@@ -73,7 +75,7 @@ static co_err read_range(const char *key, const char *text, double range[2], dou
     return CO_OK;
 }
 
-static co_err read_flip(const char *text, double *flip)
+static co_err read_flip(const char *key, const char *text, double *flip)
 {
     bool yes;
 
@@ -82,18 +84,18 @@ static co_err read_flip(const char *text, double *flip)
     if (co_str_to_bool(text, &yes))
         *flip = yes ? 0.5 : 0;
     else if (!co_str_to_f64(text, flip) || !(*flip >= 0 && *flip <= 1))
-        return bad("flip", text, "true, false, or a probability from 0 to 1 is wanted");
+        return bad(key, text, "true, false, or a probability from 0 to 1 is wanted");
     return CO_OK;
 }
 
-static co_err read_pad(const char *text, uint32_t *pad)
+static co_err read_pad(const char *key, const char *text, uint32_t *pad)
 {
     long long v;
 
     if (!text || !*text)
         return CO_OK;
     if (!co_str_to_i64(text, &v) || v < 0 || v > SIZE_MAX_ASKED)
-        return bad("pad", text, "a number of pixels from 0 to 4096 is wanted");
+        return bad(key, text, "a number of pixels from 0 to 4096 is wanted");
     *pad = (uint32_t)v;
     return CO_OK;
 }
@@ -106,20 +108,19 @@ static co_err read_normalize(transform *t, const char *text, const float *mean, 
 
     if (text && (strcmp(text, "imagenet") == 0 || strcmp(text, "cifar") == 0)) {
         if (planes != 3)
-            return bad("normalize", text, "the pictures are grey");
+            return bad("data.normalize", text, "the pictures are grey");
         mean = *text == 'i' ? imagenet_mean : cifar_mean;
         std = *text == 'i' ? imagenet_std : cifar_std;
     } else if (text && *text) {
         for (int k = 0; k < planes; k++)
             v[k] = 0, v[planes + k] = 1;
         if (strcmp(text, "none") != 0 && numbers(text, v, 6) != 2 * planes)
-            return bad("normalize", text,
-                       "imagenet, cifar, none, or for each plane a mean, then for each a std, is wanted");
+            return bad("data.normalize", text, NORMALIZE_WANTED);
         for (int k = 0; k < planes; k++) {
             own[0][k] = (float)v[k];
             own[1][k] = (float)v[planes + k];
             if (!(own[1][k] > 0 && own[1][k] < INFINITY && fabsf(own[0][k]) < INFINITY))
-                return bad("normalize", text, "a std must be above 0");
+                return bad("data.normalize", text, "a std must be above 0");
         }
         mean = own[0];
         std = own[1];
@@ -127,6 +128,65 @@ static co_err read_normalize(transform *t, const char *text, const float *mean, 
     for (int k = 0; k < planes; k++)
         for (int b = 0; b < 256; b++)
             t->value[k][b] = ((float)b / 255.0f - mean[k]) / std[k];
+    return CO_OK;
+}
+
+/* --- checks of values as they are typed ---------------------------------------------------------------------
+ * "null" is an absent value. */
+static const char *given(const char *value)
+{
+    return strcmp(value, "null") == 0 ? NULL : value;
+}
+
+co_err transform_check_size(const char *key, const char *value)
+{
+    uint32_t size[2];
+    int n;
+
+    return read_size(key, given(value), size, &n);
+}
+
+co_err transform_check_pad(const char *key, const char *value)
+{
+    uint32_t pad;
+
+    return read_pad(key, given(value), &pad);
+}
+
+co_err transform_check_flip(const char *key, const char *value)
+{
+    double flip;
+
+    return read_flip(key, given(value), &flip);
+}
+
+co_err transform_check_scale(const char *key, const char *value)
+{
+    double range[2];
+
+    return read_range(key, given(value), range, 1);
+}
+
+co_err transform_check_ratio(const char *key, const char *value)
+{
+    double range[2];
+
+    return read_range(key, given(value), range, 1000);
+}
+
+/* How many numbers there must be depends on the pictures: two for grey ones, six for those in colour. */
+co_err transform_check_normalize(const char *key, const char *value)
+{
+    double v[6];
+    int n = numbers(value, v, 6);
+    bool named = !*value || !given(value) || strcmp(value, "imagenet") == 0 || strcmp(value, "cifar") == 0 ||
+                 strcmp(value, "none") == 0;
+
+    if (!named && n != 2 && n != 6)
+        return bad(key, value, NORMALIZE_WANTED);
+    for (int k = n / 2; !named && k < n; k++)
+        if (!(v[k] > 0))
+            return bad(key, value, "a std must be above 0");
     return CO_OK;
 }
 
@@ -155,8 +215,8 @@ static co_err set_size(transform *t, const struct transform_cfg *c, uint32_t in_
     uint32_t crop[2] = {0}, resize[2] = {0}, h = in_h, w = in_w;
     int crops, resizes;
 
-    CO_TRY(read_size("crop", c->crop, crop, &crops));
-    CO_TRY(read_size("resize", c->resize, resize, &resizes));
+    CO_TRY(read_size("data.crop", c->crop, crop, &crops));
+    CO_TRY(read_size("data.resize", c->resize, resize, &resizes));
     t->resize_short = resizes == 1 ? resize[0] : 0;
     t->resize_h = resizes == 2 ? resize[0] : 0;
     t->resize_w = resizes == 2 ? resize[1] : 0;
@@ -192,34 +252,59 @@ bool transform_varies(const transform *t)
     return t->crops || t->flip > 0 || transform_jitters(t) || t->trivial || t->erase > 0;
 }
 
-co_err transform_init(transform *t, const struct transform_cfg *c, uint32_t in_h, uint32_t in_w,
-                      uint32_t planes, const float *mean, const float *std)
+static co_err check_pad(const transform *t)
 {
-    CO_ASSERT(planes == 1 || planes == 3, "grey or colour");
-    *t = (transform){.planes = planes};
-    t->random_box = c->random_resized_crop || c->augment == TRANSFORM_AUGMENT_IMAGENET;
-    t->flip = c->augment == TRANSFORM_AUGMENT_NONE ? 0 : 0.5;
-    t->pad = c->augment == TRANSFORM_AUGMENT_CIFAR ? 4 : 0;
-    CO_TRY(read_flip(c->flip, &t->flip));
-    CO_TRY(read_pad(c->pad, &t->pad));
-    if (t->random_box && t->pad)
-        return co_fail(CO_EINPUT, "data.pad=%u: there is no padding with data.random_resized_crop", t->pad);
-    CO_TRY(read_range("scale", c->scale, t->scale, 1));
-    CO_TRY(read_range("ratio", c->ratio, t->ratio, 1000));
-    for (int i = 0; i < 2; i++)
-        t->log_ratio[i] = co_log(t->ratio[i]);
-    CO_TRY(set_size(t, c, in_h, in_w));
-    t->numbers = (size_t)planes * t->height * t->width;
-    CO_TRY(read_normalize(t, c->normalize, mean, std));
-    memcpy(t->jitter, (const double[4]){c->brightness, c->contrast, c->saturation, c->hue}, sizeof t->jitter);
-    t->trivial = c->trivial_augment;
-    t->erase = c->erase;
+    return t->random_box && t->pad
+               ? co_fail(CO_EINPUT, "data.pad=%u: there is no padding with data.random_resized_crop", t->pad)
+               : CO_OK;
+}
+
+static co_err set_mixing(transform *t, const struct transform_cfg *c)
+{
     if ((c->mixup > 0 && c->mixup < 1e-3) || (c->cutmix > 0 && c->cutmix < 1e-3))
         return co_fail(CO_EINPUT, "data.mixup=%g, data.cutmix=%g: 0 is none, and the least is 0.001",
                        c->mixup, c->cutmix);
     t->mixup = c->mixup;
     t->cutmix = c->cutmix;
     t->mix = t->mixup > 0 || t->cutmix > 0;
+    return CO_OK;
+}
+
+/* Everything that may be refused. Mistakes are collected. */
+static co_err set_checked(co_mistakes *wrong, transform *t, const struct transform_cfg *c, uint32_t in_h,
+                          uint32_t in_w, const float *mean, const float *std)
+{
+    CO_TRY(co_mistake(wrong, read_flip("data.flip", c->flip, &t->flip)));
+    CO_TRY(co_mistake(wrong, read_pad("data.pad", c->pad, &t->pad)));
+    CO_TRY(co_mistake(wrong, check_pad(t)));
+    CO_TRY(co_mistake(wrong, read_range("data.scale", c->scale, t->scale, 1)));
+    CO_TRY(co_mistake(wrong, read_range("data.ratio", c->ratio, t->ratio, 1000)));
+    CO_TRY(co_mistake(wrong, set_size(t, c, in_h, in_w)));
+    CO_TRY(co_mistake(wrong, read_normalize(t, c->normalize, mean, std)));
+    CO_TRY(co_mistake(wrong, set_mixing(t, c)));
+    return co_mistakes_tell(wrong);
+}
+
+co_err transform_init(transform *t, const struct transform_cfg *c, uint32_t in_h, uint32_t in_w,
+                      uint32_t planes, const float *mean, const float *std)
+{
+    co_mistakes wrong = {0};
+
+    CO_ASSERT(planes == 1 || planes == 3, "grey or colour");
+    *t = (transform){.planes = planes};
+    t->random_box = c->random_resized_crop || c->augment == TRANSFORM_AUGMENT_IMAGENET;
+    t->flip = c->augment == TRANSFORM_AUGMENT_NONE ? 0 : 0.5;
+    t->pad = c->augment == TRANSFORM_AUGMENT_CIFAR ? 4 : 0;
+    co_err err = set_checked(&wrong, t, c, in_h, in_w, mean, std);
+    co_mistakes_fini(&wrong);
+    if (err)
+        return err;
+    for (int i = 0; i < 2; i++)
+        t->log_ratio[i] = co_log(t->ratio[i]);
+    t->numbers = (size_t)planes * t->height * t->width;
+    memcpy(t->jitter, (const double[4]){c->brightness, c->contrast, c->saturation, c->hue}, sizeof t->jitter);
+    t->trivial = c->trivial_augment;
+    t->erase = c->erase;
     t->plain_eval = in_h == t->height && in_w == t->width && !t->resize_h && !t->resize_short;
     t->plain = t->plain_eval && !transform_varies(t) && !t->mix;
     return CO_OK;

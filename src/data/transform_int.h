@@ -48,6 +48,14 @@ struct transform_cfg {
     double brightness, contrast, saturation, hue, erase, mixup, cutmix;
 };
 
+/* Check what the user gave for a key; `key` is its full name. */
+co_err transform_check_size(const char *key, const char *value);
+co_err transform_check_pad(const char *key, const char *value);
+co_err transform_check_flip(const char *key, const char *value);
+co_err transform_check_scale(const char *key, const char *value);
+co_err transform_check_ratio(const char *key, const char *value);
+co_err transform_check_normalize(const char *key, const char *value);
+
 #define TRANSFORM_AT(STRUCT, FIELD, NAME) (offsetof(STRUCT, FIELD) + offsetof(struct transform_cfg, NAME))
 /* Rows for the table of STRUCT, which has a struct transform_cfg FIELD. */
 /* clang-format off */
@@ -56,19 +64,25 @@ struct transform_cfg {
      "a recipe for what is not set below: cifar (pad 4, crop, flip), imagenet (random resized crop, flip)", \
      0, 0, "none|cifar|imagenet"}, \
     {"resize", CO_OPT_STR, TRANSFORM_AT(STRUCT, FIELD, resize), "null", \
-     "size before the crop: 256 (the shorter side) or 224x224 (height x width)"}, \
+     "size before the crop: 256 (the shorter side) or 224x224 (height x width)", \
+     .check = transform_check_size}, \
     {"crop", CO_OPT_STR, TRANSFORM_AT(STRUCT, FIELD, crop), "null", \
-     "size of the sample: 224 or 224x192; random in training, central otherwise"}, \
+     "size of the sample: 224 or 224x192; random in training, central otherwise", \
+     .check = transform_check_size}, \
     {"pad", CO_OPT_STR, TRANSFORM_AT(STRUCT, FIELD, pad), "null", \
-     "black pixels put around a picture before its random crop"}, \
+     "black pixels put around a picture before its random crop", \
+     .check = transform_check_pad}, \
     {"random_resized_crop", CO_OPT_BOOL, TRANSFORM_AT(STRUCT, FIELD, random_resized_crop), "false", \
      "in training, resize a random box of the picture to data.crop"}, \
     {"scale", CO_OPT_STR, TRANSFORM_AT(STRUCT, FIELD, scale), "0.08:1", \
-     "area of that box, least and most, as part of the picture"}, \
+     "area of that box, least and most, as part of the picture", \
+     .check = transform_check_scale}, \
     {"ratio", CO_OPT_STR, TRANSFORM_AT(STRUCT, FIELD, ratio), "0.75:1.3333333333333333", \
-     "width / height of that box, least and most"}, \
+     "width / height of that box, least and most", \
+     .check = transform_check_ratio}, \
     {"flip", CO_OPT_STR, TRANSFORM_AT(STRUCT, FIELD, flip), "null", \
-     "how often left and right are swapped in training: true (0.5), false, or a probability"}, \
+     "how often left and right are swapped in training: true (0.5), false, or a probability", \
+     .check = transform_check_flip}, \
     {"brightness", CO_OPT_FLOAT, TRANSFORM_AT(STRUCT, FIELD, brightness), "0", \
      "colour jitter: brightness times 1 - b to 1 + b", 0, 100}, \
     {"contrast", CO_OPT_FLOAT, TRANSFORM_AT(STRUCT, FIELD, contrast), "0", \
@@ -87,7 +101,8 @@ struct transform_cfg {
      "CutMix within a slice: alpha of its Beta distribution; with data.mixup too, each slice gets one of them", \
      0, 1000}, \
     {"normalize", CO_OPT_STR, TRANSFORM_AT(STRUCT, FIELD, normalize), "null", \
-     "mean and std taken out: imagenet, cifar, none, or numbers as 0.5:0.5:0.5/1:1:1; null: the set's own"}
+     "mean and std taken out: imagenet, cifar, none, or numbers as 0.5:0.5:0.5/1:1:1; null: the set's own", \
+     .check = transform_check_normalize}
 /* clang-format on */
 
 enum { TRANSFORM_AUGMENT_NONE, TRANSFORM_AUGMENT_CIFAR, TRANSFORM_AUGMENT_IMAGENET };

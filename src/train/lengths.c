@@ -92,7 +92,8 @@ static co_err limit_steps(co_plan *plan, int64_t per_epoch)
     if (steps >= 0 && steps < *out)
         *out = steps;
     plan->facts.endless = *out == INT64_MAX;
-    if (plan->facts.endless && schedule_uses_length(plan))
+    plan->facts.schedule_spans = schedule_uses_length(plan);
+    if (plan->facts.endless && plan->facts.schedule_spans)
         return co_fail(CO_EINPUT, "schedule=%s needs an end: give trainer.max_epochs or trainer.max_steps",
                        plan->spec.schedule->name);
     if (plan->facts.endless)

@@ -144,7 +144,11 @@ enum {
     EVAL_GRAPHS = 1 << 19,
     RECIPE = 1 << 20,
     GIVEN = 1 << 21, /* trainer.slices fits the batch, if it is given */
-    THREADS = 1 << 22
+    THREADS = 1 << 22,
+    WEIGHTS = 1 << 23,    /* the file of first weights is there, if one is given */
+    SAME_MODEL = 1 << 24, /* as in the checkpoint; also if there is none */
+    SAME_BATCH = 1 << 25,
+    SAME_OPTIM = 1 << 26
 };
 
 typedef struct decision {
@@ -228,8 +232,16 @@ static const decision to_train[] = {{choose_ranks, TRAINER | DATA_KEYS, RANKS},
                                     {make_eval_graphs, GRAPHS | EVALS, EVAL_GRAPHS},
                                     {make_order, SLICES | DATA, 0},
                                     {choose_updates, GRAPHS | OPTIM | SCHEDULE | STEPS, RECIPE},
-                                    {check_resume, RECIPE | START, 0},
-                                    {check_weights, GRAPHS, 0},
+                                    {check_same_model, GRAPHS | START, SAME_MODEL},
+                                    {check_same_batch, SLICES | START, SAME_BATCH},
+                                    {check_same_epochs, STEPS | SAME_BATCH, 0},
+                                    {check_same_seed, START, 0},
+                                    {check_same_optim, OPTIM | START, SAME_OPTIM},
+                                    {check_same_kernels, KERNELS | START, 0},
+                                    {check_same_moments, RECIPE | SAME_MODEL | SAME_OPTIM, 0},
+                                    {check_steps_left, STEPS | SAME_BATCH, 0},
+                                    {find_weights, 0, WEIGHTS},
+                                    {check_weights, GRAPHS | WEIGHTS, 0},
                                     {0}};
 
 static co_err check_splits(co_plan *plan)
@@ -252,7 +264,8 @@ static const decision to_look[] = {{find_kernels, TRAINER, KERNELS},
                                    {make_eval_graphs, KERNELS | FITS | EVALS, EVAL_GRAPHS},
                                    {check_splits, EVAL_GRAPHS, GRAPHS},
                                    {check_checkpoint, GRAPHS, 0},
-                                   {check_weights, GRAPHS, 0},
+                                   {find_weights, 0, WEIGHTS},
+                                   {check_weights, GRAPHS | WEIGHTS, 0},
                                    {0}};
 
 /* Runs the table. An error that is not the user's mistake ends it; mistakes found before are reported first. */

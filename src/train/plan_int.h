@@ -100,7 +100,15 @@ void choose_aside(co_plan *plan);          /* aside.c: plan->aside_room */
 bool test_wants_best(const co_plan *plan); /* watch.c: the final test is of the best weights, not of the last */
 /* resume.c */
 co_err check_weights(co_plan *plan);
-co_err check_resume(co_plan *plan);
+co_err find_weights(co_plan *plan);
+co_err check_same_model(co_plan *plan);
+co_err check_same_batch(co_plan *plan);
+co_err check_same_epochs(co_plan *plan);
+co_err check_same_seed(co_plan *plan);
+co_err check_same_optim(co_plan *plan);
+co_err check_same_kernels(co_plan *plan);
+co_err check_same_moments(co_plan *plan);
+co_err check_steps_left(co_plan *plan);
 co_err check_accumulate(co_plan *plan);
 co_err make_recipe(co_plan *plan); /* recipe.c; refuses what fits nothing */
 void plan_lines(co_plan *plan);    /* screen.c: the first screen */

@@ -121,14 +121,15 @@ co_err co_predict(co_plan *plan, co_split split, int64_t limit,
     return err;
 }
 
-co_err co_predict_on(co_plan *plan, co_dataset *data, void (*each)(void *ctx, const co_prediction *r), void *ctx)
+co_err co_predict_on(co_plan *plan, co_dataset *data, int64_t limit,
+                     void (*each)(void *ctx, const co_prediction *r), void *ctx)
 {
     co_dataset *own = plan->data;
     uint32_t count = plan->eval_count[CO_SPLIT_TEST];
 
     plan->data = data;
     plan->eval_count[CO_SPLIT_TEST] = data->count[CO_SPLIT_TEST];
-    co_err err = co_predict(plan, CO_SPLIT_TEST, -1, each, ctx);
+    co_err err = co_predict(plan, CO_SPLIT_TEST, limit, each, ctx);
     plan->data = own;
     plan->eval_count[CO_SPLIT_TEST] = count;
     return err;

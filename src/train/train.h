@@ -141,6 +141,7 @@ typedef struct co_plan_facts {
     int64_t batch, steps_per_epoch, steps, epochs, samples_per_epoch;
     double evals_per_step;    /* validations */
     bool endless;             /* neither epochs nor steps are limited: `steps` is as far as is counted */
+    bool schedule_spans;      /* the schedule's rates depend on `steps` */
     int64_t start_step;       /* 0, or where the checkpoint stands */
     const json_t *remembered; /* what hooks.remember gave for that checkpoint; NULL: nothing */
     size_t params, state_elements;
@@ -298,7 +299,8 @@ typedef struct co_prediction {
  */
 co_err co_predict(co_plan *p, co_split split, int64_t limit, void (*each)(void *ctx, const co_prediction *r),
                   void *ctx);
-/* The same for every sample of CO_SPLIT_TEST of another set, made for this plan by co_pictures_open. */
-co_err co_predict_on(co_plan *p, co_dataset *data, void (*each)(void *ctx, const co_prediction *r), void *ctx);
+/* The same for the samples of CO_SPLIT_TEST of another set, made for this plan by co_pictures_open. */
+co_err co_predict_on(co_plan *p, co_dataset *data, int64_t limit,
+                     void (*each)(void *ctx, const co_prediction *r), void *ctx);
 
 #endif

@@ -40,8 +40,8 @@ TEST(predict_gives_pictures_of_ones_own_the_probabilities_of_the_same_samples)
     int chosen;
     double p;
     CHECK(sscanf(of_split.out, "0 %d %lf", &chosen, &p) == 2, "%s", of_split.out);
-    sh("mkdir mine && cp set/val/ant/0.jpg mine/some.jpg && cp mine/some.jpg other.jpg && mkdir val");
-    test_run own = test_sh("$COHORT predict run --split val mine other.jpg");
+    sh("mkdir mine && cp set/val/ant/0.jpg mine/some.jpg && cp mine/some.jpg other.jpg && mkdir 2");
+    test_run own = test_sh("$COHORT predict run --limit 2 mine other.jpg");
     snprintf(want, sizeof want, "mine/some.jpg  %s ", classes[chosen]);
     CHECK(own.status == 0 && fabs(number_after(own.out, want) - p) < 1e-4, "%s\n%s", own.out, of_split.out);
     snprintf(want, sizeof want, "\nother.jpg  %s ", classes[chosen]);
@@ -56,6 +56,26 @@ TEST(predict_gives_pictures_of_ones_own_the_probabilities_of_the_same_samples)
     free(json.out);
     free(own.out);
     free(of_split.out);
+}
+
+TEST(a_limit_counts_for_pictures_of_ones_own_and_a_split_is_refused)
+{
+    put_classes("set/train", classes, 2);
+    put_classes("set/val", classes, 1);
+    train("");
+    sh("mkdir -p holiday/deep && cp set/val/ant/0.jpg holiday/a.jpg && cp set/val/bee/0.jpg "
+       "holiday/deep/b.jpg && "
+       "cp set/val/cat/0.jpg c.jpg");
+    test_run r = test_sh("$COHORT predict ckpt_path=run c.jpg holiday// --limit 2");
+    CHECK(r.status == 0 && test_contains(r.out, "c.jpg  ") && test_contains(r.out, "\nholiday/a.jpg  ") &&
+              !test_contains(r.out, "b.jpg"),
+          "exit %d\n%s", r.status, r.out);
+    free(r.out);
+    r = test_sh("$COHORT predict ckpt_path=run c.jpg --split val --limit x");
+    CHECK(r.status == 2 && test_contains(r.out, "--split val: c.jpg is predicted") &&
+              test_contains(r.out, "--limit x"),
+          "exit %d\n%s", r.status, r.out);
+    free(r.out);
 }
 
 TEST(predict_names_the_pictures_it_cannot_read_and_predicts_the_others)

@@ -40,7 +40,7 @@ TEST(a_bad_job_is_refused_before_the_first_one_starts)
     CHECK(!co_fs_exists("logs"), "something was made");
     free(r.out);
     r = test_sh("$COHORT train seed=1,2");
-    CHECK(r.status == 2 && test_contains(r.out, "add -m"), "%s", r.out);
+    CHECK(r.status == 2 && test_contains(r.out, " train -m` runs them all"), "%s", r.out);
     free(r.out);
 }
 
@@ -211,4 +211,17 @@ TEST(cfg_job_shows_the_configuration_and_runs_nothing)
     CHECK(r.status == 2 && test_contains(r.out, "only --cfg job exists"), "%s", r.out);
     free(r.out);
     CHECK(!co_fs_exists("logs"), "something was made");
+}
+
+TEST(plan_says_in_one_sentence_that_it_plans_no_sweeps)
+{
+    static const char *const lines[] = {"-m optim.lr=1,2", "optim.lr=1,2 --multirun", "-m seed=1"};
+
+    for (size_t i = 0; i < CO_COUNT(lines); i++) {
+        test_run r = test_sh("$COHORT plan %s", lines[i]);
+        CHECK(r.status == 2 && test_contains(r.out, "cohort: plan takes one run, not a sweep (-m): "),
+              "%s: %d: %s", lines[i], r.status, r.out);
+        CHECK(strchr(r.out, '\n') == r.out + strlen(r.out) - 1, "%s: more than a line: %s", lines[i], r.out);
+        free(r.out);
+    }
 }

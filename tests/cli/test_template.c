@@ -84,6 +84,15 @@ TEST(a_model_of_the_template_that_is_changed_here_is_noted_with_file_and_line)
               test_contains(r.out, "the mlp here has no batch norm"),
           "%s", r.out);
     free(r.out);
+    r = test_sh("$COHORT plan experiment=example 2>&1");
+    CHECK(r.status == 0 && !strstr(r.out, "model.hidden=64") && !strstr(r.out, "mnist.yaml:20") &&
+              test_contains(r.out, "model.net.lin2_size=256: not used") &&
+              test_contains(r.out, "model.hidden=128\n"),
+          "a value that is overridden is noted: %s", r.out);
+    free(r.out);
+    r = test_sh("$COHORT plan model.hidden=32 2>&1");
+    CHECK(r.status == 0 && !strstr(r.out, "lin2_size"), "%s", r.out);
+    free(r.out);
     r = test_sh("$COHORT train --cfg job 2>/dev/null");
     CHECK(test_contains(r.out, "  dropout: 0\n"), "its file sets no dropout: %s", r.out);
     free(r.out);

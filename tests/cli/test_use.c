@@ -361,6 +361,27 @@ TEST(the_program_alone_says_what_it_is_and_what_to_type)
     free(r.out);
 }
 
+TEST(help_on_help_is_help)
+{
+    static const char *const lines[] = {"help", "help --help", "help -h"};
+
+    for (size_t i = 0; i < CO_COUNT(lines); i++) {
+        test_run r = test_sh("$COHORT %s", lines[i]);
+        CHECK(r.status == 0 && test_contains(r.out, "\nCommands:\n"), "`%s` exits with %d: %s", lines[i],
+              r.status, r.out);
+        free(r.out);
+    }
+}
+
+TEST(no_progress_is_printed_after_the_line_of_the_test)
+{
+    test_run r = test_sh("$COHORT train " SMALL " trainer.max_epochs=60 console=plain run.dir=p 2>&1");
+    const char *at = strstr(r.out, "test loss ");
+
+    CHECK(r.status == 0 && at && !strstr(at, "  eta ") && !strstr(at, "step 1380/1380"), "%s", r.out);
+    free(r.out);
+}
+
 TEST(every_command_has_help_with_examples_and_refuses_what_it_does_not_know)
 {
     static const char *const names[] = {"train", "test", "predict", "ckpt", "bench", "ps", "stop"};

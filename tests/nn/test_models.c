@@ -239,7 +239,9 @@ TEST(data_that_does_not_fit_is_refused_with_what_would)
         {"factors", &nn_rows,
          "model=factors needs ratings (pairs of a user and an item); try data=fake_ratings"},
         {"mlp", &nn_text, "the data is text; try model=lm"},
-        {"lm", &nn_rows, "model=lm needs text; the data has numbers [20]; try model=linear or model=mlp"},
+        {"lm", &nn_rows,
+         "model=lm needs text (data=text data.path=FILE); the data has numbers [20]; try "
+         "model=linear or model=mlp"},
         {"lm", &nn_images, "[1,8,8]; try model=linear or model=mlp or model=cnn"},
     };
     static const co_io slim = {.task = CO_TASK_CLASSIFY, .x = {3, {1, 1, 8}}, .classes = 2};

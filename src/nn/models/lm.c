@@ -35,9 +35,11 @@ static co_err check(const void *cfg, const co_io *io)
 
     CO_TRY(check_is_not_ratings("lm", io));
     if (io->task != CO_TASK_LM)
-        return co_fail(CO_EINPUT,
-                       "model=lm needs text; the data has numbers %s; try model=linear or model=mlp%s",
-                       co_shape_text(text, sizeof text, &io->x), io->x.nd == 3 ? " or model=cnn" : "");
+        return co_fail(
+            CO_EINPUT,
+            "model=lm needs text (data=text data.path=FILE); the data has numbers %s; try model=linear or "
+            "model=mlp%s",
+            co_shape_text(text, sizeof text, &io->x), io->x.nd == 3 ? " or model=cnn" : "");
     if (c->d_model % c->heads != 0)
         return co_fail(
             CO_EINPUT,
