@@ -367,6 +367,9 @@ static void report(const versus *v)
     json_object_set_new(j, "ratio", json_real(middle_ratio(v->rate[COHORT], v->rate[best], v->rounds)));
     json_object_set_new(j, "memory_ratio", json_real((double)v->peak[COHORT] / (double)v->peak[best]));
     json_object_set_new(j, "torch_pss_before_first_step_bytes", json_integer((json_int_t)v->rest));
+    if (v->peak[best] > v->rest) /* what training itself takes there, without interpreter and libraries */
+        json_object_set_new(j, "memory_ratio_without_libraries",
+                            json_real((double)v->peak[COHORT] / (double)(v->peak[best] - v->rest)));
     json_object_set_new(j, "start_ratio",
                         json_real(middle_ratio(v->start_s[COHORT], v->start_s[best], v->rounds)));
     json_object_set_new(j, "kernels", json_string(v->kernels));
