@@ -8,6 +8,7 @@
  */
 #include "graph/graph_int.h"
 
+#include <pthread.h>
 #include <string.h>
 
 void co_exec_free(co_exec *e)
@@ -148,18 +149,22 @@ static void run_call(const struct call *call, void *const base[BASE_COUNT], cons
     co_team_run(how->team, threads_of(call, how->team), run_share, &whole);
 }
 
-/* A gradient that lies in the provider's space is added to the leaf piece by piece. */
+/* A gradient that lies in the provider's space is added to the leaf piece by piece. Each get may cost much (far changes
+ * the protection of its whole memory), so pieces are large and shared by all threads of the process. */
 static void fetch_and_add(const co_exec *e, const struct move *m, void *const base[BASE_COUNT],
                           size_t work_bytes)
 {
-    double piece[256]; /* aligned for both sizes of an element */
+    static pthread_mutex_t one_at_a_time = PTHREAD_MUTEX_INITIALIZER;
+    static double piece[1 << 19]; /* 4 MiB, aligned for both sizes of an element; untouched without a space */
     char *dst = address(base, m->to), *src = address(base, m->from);
 
+    pthread_mutex_lock(&one_at_a_time);
     for (size_t at = 0; at < m->len; at += sizeof piece) {
         size_t len = m->len - at < sizeof piece ? m->len - at : sizeof piece;
         e->space->get(base[BASE_WORK], work_bytes, piece, src + at, len);
         add_to(dst + at, piece, len / (size_t)e->real_size, e->real_size);
     }
+    pthread_mutex_unlock(&one_at_a_time);
 }
 
 static void fetch(const co_exec *e, const struct move *m, void *const base[BASE_COUNT], size_t work_bytes,
