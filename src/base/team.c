@@ -24,6 +24,7 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
+#include "base/thread.h"
 #include "base/alloc.h"
 #include "base/maths.h"
 
@@ -54,16 +55,6 @@ struct co_team {
     seat seat[]; /* [threads]; 0 is the caller's and has no turn */
 };
 
-/* Tells the CPU core that this is a spin loop. */
-static void relax(void)
-{
-#if defined(__x86_64__) || defined(__i386__)
-    __builtin_ia32_pause();
-#elif defined(__aarch64__)
-    __asm__ volatile("yield");
-#endif
-}
-
 /* --- waiting ------------------------------------------------------------------------------------------- */
 static void bell_wake(bell *b)
 {
@@ -80,7 +71,7 @@ static uint32_t bell_wait(bell *b, bool (*done)(uint32_t now, uint32_t arg), uin
         now = atomic_load_explicit(&b->word, memory_order_acquire);
         if (done(now, arg))
             return now;
-        relax();
+        co_relax();
     }
     atomic_store(&b->sleeping, 1);
     while (!done(now = atomic_load(&b->word), arg))
@@ -175,24 +166,19 @@ static void choose_cpus(co_team *team, bool pin)
     bind_to(team->seat[0].cpu);
 }
 
-/* Helpers are born with all signals blocked but those of a crash. */
 static co_err start_helpers(co_team *team)
 {
-    static const int crashes[] = {SIGSEGV, SIGBUS, SIGFPE, SIGILL, SIGABRT};
-    sigset_t all, before;
+    sigset_t before;
     int rc = 0;
 
-    sigfillset(&all);
-    for (size_t i = 0; i < CO_COUNT(crashes); i++)
-        sigdelset(&all, crashes[i]);
-    pthread_sigmask(SIG_SETMASK, &all, &before);
+    co_threads_begin(&before);
     for (int i = 1; i < team->threads && rc == 0; i++) {
         team->seat[i].team = team;
         team->seat[i].ith = i;
         rc = pthread_create(&team->seat[i].thread, NULL, help, &team->seat[i]);
         team->started += rc == 0;
     }
-    pthread_sigmask(SIG_SETMASK, &before, NULL);
+    co_threads_end(&before);
     if (rc == 0)
         return CO_OK;
     errno = rc;

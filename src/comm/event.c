@@ -8,21 +8,13 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "base/thread.h"
+
 void co_event_ring(co_event *e)
 {
     atomic_fetch_add_explicit(&e->seq, 1, memory_order_seq_cst);
     if (atomic_load_explicit(&e->sleepers, memory_order_seq_cst))
         syscall(SYS_futex, &e->seq, FUTEX_WAKE, INT_MAX, NULL, NULL, 0);
-}
-
-/* Tells the CPU core that this is a spin loop. */
-static void relax(void)
-{
-#if defined(__x86_64__) || defined(__i386__)
-    __builtin_ia32_pause();
-#elif defined(__aarch64__)
-    __asm__ volatile("yield");
-#endif
 }
 
 void co_event_wait(co_event *e, uint32_t seen, uint32_t slot, int spin)
@@ -33,7 +25,7 @@ void co_event_wait(co_event *e, uint32_t seen, uint32_t slot, int spin)
     for (int i = 0; i < spin; i++) {
         if (co_event_now(e) != seen)
             return;
-        relax();
+        co_relax();
     }
     atomic_fetch_or_explicit(&e->sleepers, bit, memory_order_seq_cst);
     if (co_event_now(e) == seen)

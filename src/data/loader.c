@@ -24,6 +24,7 @@
 #include <signal.h>
 #include <stdatomic.h>
 
+#include "base/thread.h"
 #include "base/alloc.h"
 #include "base/clock.h"
 #include "base/maths.h"
@@ -120,23 +121,17 @@ static void *work(void *loader)
     return NULL;
 }
 
-/* Signals are for the threads that expect them: the loader's are born with all blocked but those of a
- * crash. */
 static co_err start_threads(co_loader *l)
 {
-    static const int crashes[] = {SIGSEGV, SIGBUS, SIGFPE, SIGILL, SIGABRT};
-    sigset_t all, before;
+    sigset_t before;
     int rc = 0;
 
-    sigfillset(&all);
-    for (size_t i = 0; i < CO_COUNT(crashes); i++)
-        sigdelset(&all, crashes[i]);
-    pthread_sigmask(SIG_SETMASK, &all, &before);
+    co_threads_begin(&before);
     while (l->started < l->spec.threads && !rc) {
         rc = pthread_create(&l->threads[l->started], NULL, work, l);
         l->started += !rc;
     }
-    pthread_sigmask(SIG_SETMASK, &before, NULL);
+    co_threads_end(&before);
     errno = rc;
     return rc ? co_fail(CO_EIO, "start loader thread %d of %d: %m (data.workers asks for them)",
                         l->started + 1, l->spec.threads)

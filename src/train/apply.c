@@ -22,7 +22,7 @@
 
 float *part_of(const struct rank *rank, int part)
 {
-    return part == 0 ? rank->regions->state : rank->regions->moment[part - 1];
+    return state_part(rank->regions, part);
 }
 
 /* A chunk that the threads of the rank's team work on together. Every element is worked on alone, so that it

@@ -90,11 +90,6 @@ static bool may_speak(const struct carrier *carrier, const unit *u)
     return true;
 }
 
-static co_err each_list(struct carrier *carrier, int h, int64_t step, uint32_t open,
-                        co_err (*act)(struct carrier *carrier, int h, const co_tag *tag, float *lists,
-                                      size_t bytes));
-static co_err send_lists(struct carrier *carrier, int me, const co_tag *tag, float *lists, size_t bytes);
-
 static co_err speak(struct carrier *carrier, const unit *u, uint32_t open)
 {
     const co_deal *deal = carrier->regions->deal;
@@ -115,64 +110,7 @@ static co_err speak(struct carrier *carrier, const unit *u, uint32_t open)
             CO_TRY(co_link_send(carrier->link, deal->id[h], &tag, mine, sizeof *mine + n * sizeof *stats));
     }
     carrier->said = true;
-    return u->kind == UNIT_TRAIN ? each_list(carrier, deal->me, u->step, open, send_lists) : CO_OK;
-}
-
-/* --- lists of rows -------------------------------------------------------------------------------------- */
-/* Everybody has everybody's lists, and adds them up itself. That overwrites the sum of the step before: so everybody
- * must have begun this one. */
-static void rows_are_here(struct carrier *carrier)
-{
-    const co_plan *plan = carrier->plan;
-    const co_deal *deal = carrier->regions->deal;
-    uint64_t others = (UINT64_MAX >> (64 - deal->hosts)) & ~((uint64_t)1 << deal->me);
-
-    if (carrier->rows_missing == 0 && (carrier->heard & others) == others)
-        co_mark_set(&carrier->regions->wire.here[plan->chunks], carrier->turn, 1);
-}
-
-static float *lists_of(const struct carrier *carrier, int leaf, size_t *bytes)
-{
-    *bytes = carrier->plan->rows.leaf_elements * sizeof(float);
-    return carrier->regions->leaf_rows + (size_t)leaf * carrier->plan->rows.leaf_elements;
-}
-
-/* Each leaf of member h that has samples: what is to be done with its lists. */
-static co_err each_list(struct carrier *carrier, int h, int64_t step, uint32_t open,
-                        co_err (*act)(struct carrier *carrier, int h, const co_tag *tag, float *lists,
-                                      size_t bytes))
-{
-    const co_deal *deal = carrier->regions->deal;
-    const co_cut *cut = &carrier->plan->cut[cut_of_step(carrier->plan, step)];
-
-    for (int leaf = deal->from[h]; carrier->plan->rows.n > 0 && leaf < deal->from[h + 1]; leaf++) {
-        co_tag tag = {deal->view, open, CO_MSG_ROWS, 0, (uint32_t)leaf};
-        uint32_t lo, hi;
-        size_t bytes;
-        float *lists = lists_of(carrier, leaf, &bytes);
-        co_cut_range(cut, leaf, &lo, &hi);
-        if (lo < hi)
-            CO_TRY(act(carrier, h, &tag, lists, bytes));
-    }
-    return CO_OK;
-}
-
-static co_err post_lists(struct carrier *carrier, int h, const co_tag *tag, float *lists, size_t bytes)
-{
-    carrier->rows_missing++;
-    return co_link_post(carrier->link, carrier->regions->deal->id[h], tag, lists, bytes);
-}
-
-static co_err send_lists(struct carrier *carrier, int me, const co_tag *tag, float *lists, size_t bytes)
-{
-    const co_deal *deal = carrier->regions->deal;
-
-    for (int h = 0; h < deal->hosts; h++)
-        if (h != me) {
-            carrier->rows_unsent++;
-            CO_TRY(co_link_send(carrier->link, deal->id[h], tag, lists, bytes));
-        }
-    return CO_OK;
+    return u->kind == UNIT_TRAIN ? lists_send(carrier, u->step, open) : CO_OK;
 }
 
 /* --- hearing the others --------------------------------------------------------------------------------- */
@@ -198,7 +136,7 @@ static void hear(struct carrier *carrier, int h, uint32_t open)
     atomic_store_explicit(&regions->ctl->wish[h], (uint64_t)carrier->turn << 8 | (theirs->wish & 0xff),
                           memory_order_release);
     carrier->heard |= (uint64_t)1 << h;
-    rows_are_here(carrier);
+    lists_check(carrier);
     co_event_ring(&regions->ctl->event);
 }
 
@@ -224,11 +162,7 @@ static void done(void *ctx, bool sent, int peer, const co_tag *tag)
         if (tag->kind == CO_MSG_ROWS && tag->view == deal->view)
             carrier->rows_unsent--;
     } else if (tag->kind == CO_MSG_ROWS) {
-        carrier->rows_missing--;
-        if (!rows_are_sound(carrier->plan, lists_of(carrier, (int)tag->chunk, &(size_t){0}), false))
-            carrier->err = co_fail(CO_EIO, "host %d sent lists of rows that are not in order", peer);
-        rows_are_here(carrier);
-        co_event_ring(&carrier->regions->ctl->event);
+        lists_took(carrier, peer, tag);
     } else if (tag->kind == CO_MSG_STATS) {
         if (h >= 0 && tag->view == deal->view)
             hear(carrier, h, tag->unit);
@@ -261,10 +195,7 @@ static co_err begin(struct carrier *carrier, const unit *u, uint64_t pc)
     }
     if (u->kind != UNIT_TRAIN)
         return CO_OK;
-    for (int h = 0; h < deal->hosts; h++)
-        if (h != deal->me)
-            CO_TRY(each_list(carrier, h, u->step, pc_unit(pc), post_lists));
-    rows_are_here(carrier);
+    CO_TRY(lists_post(carrier, u->step, pc_unit(pc)));
     CO_TRY(co_exchange_begin(&carrier->exchange, pc_unit(pc), carrier->turn,
                              &carrier->plan->cut[cut_of_step(carrier->plan, u->step)]));
     co_event_ring(&carrier->regions->ctl->event);

@@ -21,8 +21,8 @@ enum { FEED_AT_ONCE = 4 }; /* chunks that are on their way to a newcomer */
 /* What travels besides sums: of one host (CO_MSG_STATS), or all that a giver knows (CO_MSG_NEWS). */
 struct stats {
     uint64_t wish;
-    uint64_t fed,
-        fed_to; /* parts of the state that were sent up to and with this unit; to which host, 1 + its id */
+    uint64_t fed;    /* parts of the state that were sent up to and with this unit */
+    uint64_t fed_to; /* 1 + the id of the host that got them; 0: nobody */
     /* Of CO_MSG_NEWS only, for a newcomer: the words that evaluations and steps leave behind. */
     uint64_t cut, over; /* over: flags of pc, if the run has ended with the unit that is held */
     int64_t applied[2];
@@ -75,6 +75,12 @@ co_position carrier_freeze(struct carrier *carrier, uint32_t view);
 /* `me`: this host's place among the members. */
 co_err carrier_view(struct carrier *carrier, const co_view *view, int me);
 bool carrier_is_whole(const struct carrier *carrier);
+
+/* lists.c: the lists of rows of every host's leaves */
+co_err lists_post(struct carrier *carrier, int64_t step, uint32_t open); /* the receives of a step */
+co_err lists_send(struct carrier *carrier, int64_t step, uint32_t open); /* this host's, to everybody */
+void lists_took(struct carrier *carrier, int peer, const co_tag *tag);
+void lists_check(struct carrier *carrier); /* all have come, and everybody has begun this step: marks it */
 
 /* feed.c: a newcomer is fed while the others go on */
 size_t feed_parts(const co_plan *plan);    /* parts of the state: chunks, and ranges of tables */

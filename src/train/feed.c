@@ -10,21 +10,16 @@
 #include <string.h>
 
 /* The state in parts: the chunks of the dense parameters, then the ranges of the tables. */
-static size_t parts_of(const co_plan *plan)
+size_t feed_parts(const co_plan *plan)
 {
     return plan->chunks + plan->rows.ranges;
 }
 
-static size_t span(const co_plan *plan, size_t c, size_t *lo)
+static size_t part_span(const co_plan *plan, size_t c, size_t *lo)
 {
     if (c >= plan->chunks)
         return range_span(plan, c - plan->chunks, lo);
     return chunk_span(plan, c, lo);
-}
-
-static float *part_of(const struct regions *regions, int part)
-{
-    return part == 0 ? regions->state : regions->moment[part - 1];
 }
 
 static co_tag fed_tag(const struct carrier *carrier, int part, size_t c)
@@ -38,12 +33,12 @@ co_err feed_post(struct carrier *carrier)
     const co_deal *deal = &carrier->view.deal;
     int from = deal->id[carrier->view.feeder[deal->me]];
 
-    memset(carrier->parts, 0, parts_of(plan) * sizeof *carrier->parts);
-    for (size_t c = carrier->fed; c < parts_of(plan); c++)
+    memset(carrier->parts, 0, feed_parts(plan) * sizeof *carrier->parts);
+    for (size_t c = carrier->fed; c < feed_parts(plan); c++)
         for (int part = 0; part <= plan->moments; part++) {
-            size_t lo, n = span(plan, c, &lo);
+            size_t lo, n = part_span(plan, c, &lo);
             co_tag tag = fed_tag(carrier, part, c);
-            CO_TRY(co_link_post(carrier->link, from, &tag, part_of(carrier->regions, part) + lo,
+            CO_TRY(co_link_post(carrier->link, from, &tag, state_part(carrier->regions, part) + lo,
                                 n * sizeof(float)));
         }
     return CO_OK;
@@ -54,20 +49,15 @@ size_t feed_size(const co_plan *plan)
     return plan->chunk > plan->rows.piece_elements ? plan->chunk : plan->rows.piece_elements;
 }
 
-size_t feed_parts(const co_plan *plan)
-{
-    return parts_of(plan);
-}
-
 /* Copies a chunk as it is before unit `open`. False: the unit may be applied already. */
 static bool copy_chunk(struct carrier *carrier, struct feeding *to, uint32_t open)
 {
     const co_plan *plan = carrier->plan;
     const struct regions *regions = carrier->regions;
-    size_t lo, n = span(plan, to->chunk, &lo);
+    size_t lo, n = part_span(plan, to->chunk, &lo);
 
     for (int part = 0; part <= plan->moments; part++)
-        memcpy(to->part + (size_t)part * feed_size(plan), part_of(regions, part) + lo, n * sizeof(float));
+        memcpy(to->part + (size_t)part * feed_size(plan), state_part(regions, part) + lo, n * sizeof(float));
     atomic_thread_fence(memory_order_seq_cst);
     uint64_t pc = atomic_load(&regions->ctl->pc);
     return pc_unit(pc) == open && !(pc & PC_READY);
@@ -78,7 +68,7 @@ co_err feed_turn(struct carrier *carrier, uint32_t open)
     const co_plan *plan = carrier->plan;
     const co_deal *deal = carrier->regions->deal;
 
-    for (int i = 0; i < FEED_AT_ONCE && carrier->fed < parts_of(plan); i++) {
+    for (int i = 0; i < FEED_AT_ONCE && carrier->fed < feed_parts(plan); i++) {
         struct feeding *to = &carrier->feeding[i];
         if (to->busy)
             continue;
@@ -88,7 +78,7 @@ co_err feed_turn(struct carrier *carrier, uint32_t open)
         *to = (struct feeding){true, 1 + plan->moments, to->chunk, to->part};
         carrier->fed++;
         for (int part = 0; part <= plan->moments; part++) {
-            size_t lo, n = span(plan, to->chunk, &lo);
+            size_t lo, n = part_span(plan, to->chunk, &lo);
             co_tag tag = fed_tag(carrier, part, to->chunk);
             CO_TRY(co_link_send(carrier->link, deal->id[carrier->fed_member], &tag,
                                 to->part + (size_t)part * feed_size(plan), n * sizeof(float)));
@@ -108,13 +98,13 @@ void feed_sent(struct carrier *carrier, const co_tag *tag)
 
 void feed_took(struct carrier *carrier, const co_tag *tag)
 {
-    if (tag->chunk < parts_of(carrier->plan))
+    if (tag->chunk < feed_parts(carrier->plan))
         carrier->parts[tag->chunk]++;
 }
 
 bool feed_has(const struct carrier *carrier, uint64_t count)
 {
-    for (size_t c = carrier->fed; c < count && c < parts_of(carrier->plan); c++)
+    for (size_t c = carrier->fed; c < count && c < feed_parts(carrier->plan); c++)
         if (carrier->parts[c] <= carrier->plan->moments)
             return false;
     return true;
@@ -122,6 +112,6 @@ bool feed_has(const struct carrier *carrier, uint64_t count)
 
 void feed_count(struct carrier *carrier, uint64_t count, uint32_t open)
 {
-    for (; carrier->fed < count && carrier->fed < parts_of(carrier->plan); carrier->fed++)
+    for (; carrier->fed < count && carrier->fed < feed_parts(carrier->plan); carrier->fed++)
         co_mark_set(&carrier->regions->fed[carrier->fed], open, 1);
 }

@@ -161,6 +161,11 @@ void regions_bind(co_plan *plan, struct regions *regions)
     walk_all(plan, &walk, regions);
 }
 
+float *state_part(const struct regions *regions, int part)
+{
+    return part == 0 ? regions->state : regions->moment[part - 1];
+}
+
 float *leaf_buffer_of(const co_plan *plan, const struct regions *regions, int slot, int i)
 {
     return regions->leaf_buffer[slot] + (size_t)i * plan->layout->dense;

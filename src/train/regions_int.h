@@ -67,6 +67,8 @@ struct regions {
 
 void regions_reserve(co_plan *plan);                       /* lays out the arena */
 void regions_bind(co_plan *plan, struct regions *regions); /* after it is open */
+/* Part 0 of the state: weights; 1, 2 ...: moments. */
+float *state_part(const struct regions *regions, int part);
 float *leaf_buffer_of(const co_plan *plan, const struct regions *regions, int slot, int i);
 
 /* state.c */
