@@ -10,16 +10,16 @@
 
 #include "comm/tree.h"
 
-enum { CO_MAX_HOSTS = 64 };
+enum { CO_MAX_MEMBERS = 64 };
 
 typedef struct co_deal {
-    uint32_t view;                  /* from 1 */
-    int32_t hosts;                  /* members */
-    int32_t me;                     /* this host's place among them */
-    int32_t writer;                 /* the member that writes checkpoints: the first that is whole */
-    uint64_t whole;                 /* bits: members that hold the whole state; the others are being fed */
-    int16_t from[CO_MAX_HOSTS + 1]; /* member h has leaves [from[h], from[h + 1]); none: a spare */
-    uint8_t id[CO_MAX_HOSTS];       /* the members' places in the run: their addresses on a link */
+    uint32_t view;                    /* from 1 */
+    int32_t hosts;                    /* members */
+    int32_t me;                       /* this host's place among them */
+    int32_t writer;                   /* the member that writes checkpoints: the first that is whole */
+    uint64_t whole;                   /* bits: members that hold the whole state; the others are being fed */
+    int16_t from[CO_MAX_MEMBERS + 1]; /* member h has leaves [from[h], from[h + 1]); none: a spare */
+    uint8_t id[CO_MAX_MEMBERS];       /* the members' places in the run: their addresses on a link */
 } co_deal;
 
 /* One host with all leaves. */

@@ -39,11 +39,11 @@ typedef struct co_exchange {
     co_exchange_map map;
     co_cut cut;
     uint32_t unit, turn;
-    int pieces[CO_MAX_HOSTS]; /* of each member; 0: it sends an empty one */
-    int before[CO_MAX_HOSTS]; /* pieces of the members before it, this host's own left out */
-    uint16_t *missing;        /* [chunks] messages that an addition still waits for */
-    uint8_t *sent;            /* [chunks] this host's part of it */
-    size_t unsent;            /* chunks without */
+    int pieces[CO_MAX_MEMBERS]; /* of each member; 0: it sends an empty one */
+    int before[CO_MAX_MEMBERS]; /* pieces of the members before it, this host's own left out */
+    uint16_t *missing;          /* [chunks] messages that an addition still waits for */
+    uint8_t *sent;              /* [chunks] this host's part of it */
+    size_t unsent;              /* chunks without */
 } co_exchange;
 
 co_err co_exchange_init(co_exchange *x, co_link *link, const co_deal *deal, const co_exchange_map *map);

@@ -9,7 +9,14 @@
  *     co_link_turn(link, 0);                    // reports what is done, through link->done
  *     co_link_cut(link, view);                  // nothing of earlier views can land any more
  *
- * Rows: `self` (several hosts in one process, for tests: link_self.h). `tcp` and `mpi` follow.
+ * Between two hosts messages come in the order in which they were sent. A message whose receive is not posted yet
+ * waits, and holds up what the same host sent after it: its view or its unit has not begun here. Messages of views that
+ * were cut are dropped.
+ *
+ * A link that loses a connection never repeats a message by itself. It reports the peer (co_link_lost); the members
+ * then go through a change of the view, which begins the unit anew.
+ *
+ * Rows: `self` (several hosts in one process, for tests: link_self.h), `tcp` and `mpi` (link/links.h).
  */
 #ifndef CO_COMM_LINK_H
 #define CO_COMM_LINK_H
@@ -39,12 +46,32 @@ typedef struct co_tag {
 
 typedef struct co_link co_link;
 
+/* Where a host is found. `birth` is a number that no earlier process at this place had: a host that comes back is
+ * another one. */
+typedef struct co_link_peer {
+    int id;
+    uint64_t birth;
+    char host[256]; /* a numeric address, or a name */
+    int port;
+} co_link_peer;
+
+/* Since the link was opened. `payload` counts the bytes of messages; `wire` all that went through sockets. */
+typedef struct co_link_counts {
+    uint64_t payload_sent, payload_got, wire_sent, wire_got;
+} co_link_counts;
+
 typedef struct co_link_ops {
     const char *name;
     co_err (*post)(co_link *link, int from, const co_tag *tag, void *to, size_t len);
     co_err (*send)(co_link *link, int to, const co_tag *tag, const void *bytes, size_t len);
     co_err (*turn)(co_link *link, int timeout_ms);
     void (*cut)(co_link *link, uint32_t view);
+    /* The rest may be NULL: the link has nothing to do there. */
+    co_err (*meet)(co_link *link, const co_link_peer *peers, int n);
+    int (*fd)(const co_link *link);
+    bool (*lost)(co_link *link, int *peer, char *why, size_t size);
+    co_link_counts (*counts)(const co_link *link);
+    void (*close)(co_link *link);
 } co_link_ops;
 
 struct co_link {
@@ -73,6 +100,15 @@ static inline void co_link_cut(co_link *l, uint32_t view)
 {
     l->ops->cut(l, view);
 }
+/* The hosts of the next view, this one among them. Connections to others, or to earlier lives of these, are closed;
+ * missing ones are made while turns go on. Nothing waits here. Messages may be sent at once. */
+co_err co_link_meet(co_link *link, const co_link_peer *peers, int n);
+/* A descriptor to poll for POLLIN: a turn has something to do. -1: call turn often. */
+int co_link_fd(const co_link *link);
+/* True: the connection to *peer is lost, and *why says how. Each loss is reported once. */
+bool co_link_lost(co_link *link, int *peer, char *why, size_t size);
+co_link_counts co_link_count(const co_link *link);
+void co_link_close(co_link *link); /* frees it; NULL is fine */
 bool co_tag_same(const co_tag *a, const co_tag *b);
 
 #endif

@@ -50,7 +50,7 @@ static int holder(const co_position *at, int hosts, uint32_t m, bool gives)
 co_err co_view_decide(co_view *view, uint32_t number, int hosts, const uint8_t *id, const co_position *at,
                       const int *weight, int slices)
 {
-    int share[CO_MAX_HOSTS], any = 0;
+    int share[CO_MAX_MEMBERS], any = 0;
 
     *view = (co_view){.deal = {.view = number, .hosts = hosts}};
     if (!find_held(at, hosts, &view->held))

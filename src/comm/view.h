@@ -27,13 +27,13 @@ typedef struct co_position {
 } co_position;
 
 typedef struct co_view {
-    co_deal deal;                /* `me` is each member's own */
-    uint32_t held;               /* m: after the change everybody holds it */
-    int8_t giver[CO_MAX_HOSTS];  /* by member: who gives it m; -1: it holds m */
-    int8_t feeder[CO_MAX_HOSTS]; /* by member: who feeds it; -1: it is whole */
-    uint32_t fed[CO_MAX_HOSTS];  /* by member: chunks that it holds */
-    bool anew[CO_MAX_HOSTS];     /* by member: what it has is of no use, it is fed like a newcomer */
-    bool stops;                  /* a member left an evaluation: the others leave it too */
+    co_deal deal;                  /* `me` is each member's own */
+    uint32_t held;                 /* m: after the change everybody holds it */
+    int8_t giver[CO_MAX_MEMBERS];  /* by member: who gives it m; -1: it holds m */
+    int8_t feeder[CO_MAX_MEMBERS]; /* by member: who feeds it; -1: it is whole */
+    uint32_t fed[CO_MAX_MEMBERS];  /* by member: chunks that it holds */
+    bool anew[CO_MAX_MEMBERS];     /* by member: what it has is of no use, it is fed like a newcomer */
+    bool stops;                    /* a member left an evaluation: the others leave it too */
 } co_view;
 
 /* `weight`: how many leaves each member gets, in proportion; members that are not whole get none. CO_EFAIL if no

@@ -46,6 +46,9 @@ static void follow(job *j, const co_roster_event *ev)
 {
     switch (ev->kind) {
     case CO_ROSTER_NOTHING:
+    case CO_ROSTER_FREEZE: /* of a job of views, which this is not */
+    case CO_ROSTER_VIEW:
+    case CO_ROSTER_WAIT:
         return;
     case CO_ROSTER_TALK:
         if (!j->spec->hushed)

@@ -9,6 +9,12 @@
  *     co_roster *r;
  *     CO_TRY(co_roster_local(&r, &terms));                 // or co_roster_open(&r, &terms, &where)
  *     while (co_roster_turn(r, 100, &ev) == CO_OK && ev.kind != CO_ROSTER_OVER) ...
+ *
+ * A training job (terms.views) is a sequence of views instead of rounds. Its hosts keep their processes and memory when
+ * another comes or goes:
+ *
+ *     FREEZE   every host freezes its step and answers with its position
+ *     VIEW     the members, what each of them computes, and who gives what to whom (comm/view.h)
  */
 #ifndef CO_ROSTER_ROSTER_H
 #define CO_ROSTER_ROSTER_H
@@ -18,6 +24,7 @@
 
 #include "base/err.h"
 #include "base/str.h"
+#include "comm/view.h"
 
 enum { CO_MAX_HOSTS = 1024, CO_MAX_WORKERS = 1024 /* of one host */, CO_HOST_NAME = 256 };
 enum { CO_EXIT_PREEMPTED = 75 }; /* the job was asked to end, or lost its roster: it can be started again */
@@ -33,7 +40,30 @@ typedef struct co_terms {
     int max_restarts;
     char program[256]; /* what runs, for comparison and messages */
     char version[32];
+
+    /* The rest is for a job of views. */
+    bool views;
+    int least_hosts; /* with fewer members a run that has begun waits for more; min_hosts are needed to begin */
+    int bulk_port;   /* where this host's link listens; 0: nowhere */
+    uint64_t birth; /* see co_link_peer */
+    /* What must be the same on all hosts: a JSON object of texts, {"data": "sha256 ...", "config.seed": "1"}. A host
+     * that differs from the first one is refused, and the refusal names the first key that differs, with both values.
+     * Borrowed until co_roster_close; NULL: nothing is compared. */
+    const char *facts;
 } co_terms;
+
+/* A member of a view. */
+typedef struct co_member {
+    int id; /* its place in the run */
+    uint64_t birth;
+    char name[CO_HOST_NAME], addr[CO_HOST_NAME];
+    int port, ranks; /* where its link listens; its workers */
+} co_member;
+
+typedef struct co_roster_view {
+    co_view view; /* with deal.me of this host */
+    co_member member[CO_MAX_MEMBERS];
+} co_roster_view;
 
 /* One round from the point of view of one host. */
 typedef struct co_round {
@@ -83,7 +113,11 @@ typedef enum {
     CO_ROSTER_STOP,    /* end this round's workers, then call co_roster_stopped; `text` says why */
     /* the job is over: end all workers and exit with `status`; `text` says why; `cause` if has_cause */
     CO_ROSTER_OVER,
-    CO_ROSTER_TALK /* a line for the terminal in `text` */
+    CO_ROSTER_TALK, /* a line for the terminal in `text` */
+    /* For a job of views. */
+    CO_ROSTER_FREEZE, /* freeze for view `number`, then call co_roster_position; `text` says why */
+    CO_ROSTER_VIEW,   /* `view` begins */
+    CO_ROSTER_WAIT    /* too few hosts are left: all stay frozen until others come; `text` says so */
 } co_roster_kind;
 
 typedef struct co_roster_event {
@@ -95,7 +129,10 @@ typedef struct co_roster_event {
     char host[CO_HOST_NAME]; /* OVER: the host that got the signal */
     bool has_cause;
     co_failure cause;
-    char text[1024]; /* for people */
+    char text[1024];      /* for people */
+    uint32_t number;      /* FREEZE, WAIT: of the view */
+    int id;               /* FREEZE: this host's place in the run */
+    co_roster_view *view; /* VIEW: the receiver frees it (co_free) */
 } co_roster_event;
 
 /* Where and how to meet. In a zeroed co_meet the endpoint decides who serves, the server makes the token, and
@@ -159,6 +196,19 @@ int64_t co_roster_clock_offset(const co_roster *r); /* ns: this host's CLOCK_REA
 void co_roster_done(co_roster *r);                  /* all workers of this host ended well */
 void co_roster_failed(co_roster *r, const co_failure *f);
 void co_roster_stopped(co_roster *r); /* this host's workers are gone, as STOP asked */
+
+/* A job of views. `view` is the number that the caller speaks of: what comes too late is dropped. */
+/* Answers FREEZE. `weight`: how fast this host is, in any unit that all hosts share; 0: not known yet. */
+void co_roster_position(co_roster *r, uint32_t view, const co_position *at, int weight);
+void co_roster_whole(co_roster *r, uint32_t view); /* this newcomer holds the whole state now */
+/* This host lost its connection to the member at place `id`, which may be alive. */
+void co_roster_cut(co_roster *r, uint32_t view, int id, const char *why);
+/* This host's part of the run is over. It goes on answering FREEZE until OVER, which comes when all members are
+ * done. */
+void co_roster_ended(co_roster *r, uint32_t view);
+/* This host is faster or slower than before: asks for a new deal. */
+void co_roster_weigh(co_roster *r, uint32_t view, int weight);
+
 /* This host must end, and the job with it: OVER on all hosts has the fields of `how`. In an elastic job that
  * can go on without this host, SIGINT ends only this host's part. */
 void co_roster_leave(co_roster *r, const co_leave *how);

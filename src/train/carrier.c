@@ -46,7 +46,7 @@ void carrier_close(struct carrier *carrier)
     co_free(carrier->mine[1]);
     co_free(carrier->news);
     co_free(carrier->parts);
-    for (int h = 0; h < CO_MAX_HOSTS; h++)
+    for (int h = 0; h < CO_MAX_MEMBERS; h++)
         co_free(carrier->theirs[h]);
     for (int i = 0; i < FEED_AT_ONCE; i++)
         co_free(carrier->feeding[i].part);

@@ -48,10 +48,10 @@ struct carrier {
     bool said;     /* this host's statistics of that turn are sent */
     size_t stats_bytes;
     struct stats *mine[2]; /* by unit & 1: the one before may still be on its way */
-    struct stats *theirs[CO_MAX_HOSTS], *news;
-    int rows_missing, rows_unsent; /* lists of leaves that have not come, that were not taken */
-    uint64_t heard;                /* bits: members whose statistics of this turn are in */
-    bool held_back[CO_MAX_HOSTS];  /* a feeder's statistics have come, and not all that it has fed */
+    struct stats *theirs[CO_MAX_MEMBERS], *news;
+    int rows_missing, rows_unsent;  /* lists of leaves that have not come, that were not taken */
+    uint64_t heard;                 /* bits: members whose statistics of this turn are in */
+    bool held_back[CO_MAX_MEMBERS]; /* a feeder's statistics have come, and not all that it has fed */
 
     /* a change of the members */
     bool frozen, changing;

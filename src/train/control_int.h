@@ -78,7 +78,7 @@ typedef struct control {
     _Alignas(64) _Atomic uint64_t consumed; /* last unit whose result was read */
     _Atomic uint32_t stop_request;          /* this host's; see WISH_STOP */
     _Atomic uint32_t time_is_up;
-    _Atomic uint64_t wish[CO_MAX_HOSTS]; /* by member of the view: turn << 8 | wishes */
+    _Atomic uint64_t wish[CO_MAX_MEMBERS]; /* by member of the view: turn << 8 | wishes */
     _Atomic uint64_t settled[2]; /* all of them, by unit & 1: unit << 8 | wishes, once the gate is READY */
     co_mark sent; /* several hosts: (turn, 1): the carrier has sent all that the others need of this host */
     _Atomic uint64_t cut;                        /* first unit with PC_CUT; 0: none yet */

@@ -288,9 +288,9 @@ static co_err decide_all(co_plan *plan, const decision *row, unsigned have, co_m
 /* --- plans ------------------------------------------------------------------------------------------------ */
 static co_err finish_to_train(co_plan *plan)
 {
-    if (plan->spec.hosts > CO_MAX_HOSTS)
+    if (plan->spec.hosts > CO_MAX_MEMBERS)
         return co_fail(CO_EINPUT, "%d hosts are more than the %d that are possible", plan->spec.hosts,
-                       CO_MAX_HOSTS);
+                       CO_MAX_MEMBERS);
     plan->hosts = plan->spec.hosts > 1 ? plan->spec.hosts : 1;
     unit_order_close(&plan->units);
     CO_TRY(choose_buffers(plan));
