@@ -308,7 +308,8 @@ co_err co_conf_facts(const co_conf *c, co_conf_fact each, void *ctx)
     co_str value = {0};
     co_err err = CO_OK;
 
-    for (const conf_slot *s = next_slot(c, "", of_all_hosts); s && !err; s = next_slot(c, s->key, of_all_hosts)) {
+    for (const conf_slot *s = next_slot(c, "", of_all_hosts); s && !err;
+         s = next_slot(c, s->key, of_all_hosts)) {
         co_str_clear(&value);
         conf_print_value(&value, s);
         err = co_str_err(&value);

@@ -16,7 +16,8 @@ static const co_option top[] = {
      "run)",
      .alias = "trainer.resume_from_checkpoint", .may_change = true, .of_host = true},
     {"weights", CO_OPT_STR, AT(weights), "null",
-     "first weights: a safetensors file with the model's names (torchvision's for resnets), or a checkpoint", .of_host = true},
+     "first weights: a safetensors file with the model's names (torchvision's for resnets), or a checkpoint",
+     .of_host = true},
     {"weights_skip", CO_OPT_STR, AT(weights_skip), "null",
      "tensors to leave out of `weights`, by pattern (\"fc.*\" for other classes); they start as usual"},
     {"test", CO_OPT_BOOL, AT(test), "true", "evaluate the test split at the end", .may_change = true},
@@ -31,10 +32,10 @@ static const co_option top[] = {
      .max = 1e9, .alias = "trainer.log_every_n_steps", .may_change = true, .of_host = true},
     {0}};
 
-static const co_option run[] = {{"dir", CO_OPT_STR, AT(run_dir), "null",
-                                 "run folder; null: logs/<task_name>/runs/<date_time>",
-                                 .alias = "trainer.default_root_dir hydra.run.dir", .may_change = true, .of_host = true},
-                                {0}};
+static const co_option run[] = {
+    {"dir", CO_OPT_STR, AT(run_dir), "null", "run folder; null: logs/<task_name>/runs/<date_time>",
+     .alias = "trainer.default_root_dir hydra.run.dir", .may_change = true, .of_host = true},
+    {0}};
 
 static const co_option data[] = {
     {"batch_size", CO_OPT_INT, AT(batch_size), "64",
@@ -42,8 +43,8 @@ static const co_option data[] = {
      .alias = "datamodule.batch_size"},
     {"batch_size_per_rank", CO_OPT_INT, AT(batch_size_per_rank), "0",
      "0, or samples per rank: multiplied by the ranks into data.batch_size", .min = 0, .max = 1048576},
-    {"workers", CO_OPT_INT, AT(workers), "0", "loader threads per rank; 0: the rank loads by itself",
-     .min = 0, .max = 64, .alias = "data.num_workers datamodule.num_workers", .may_change = true, .of_host = true},
+    {"workers", CO_OPT_INT, AT(workers), "0", "loader threads per rank; 0: the rank loads by itself", .min = 0,
+     .max = 64, .alias = "data.num_workers datamodule.num_workers", .may_change = true, .of_host = true},
     {"eval_slice", CO_OPT_INT, AT(eval_slice), "32", "samples evaluated together", .min = 1, .max = 4096},
     {0}};
 
@@ -55,7 +56,8 @@ static const co_option trainer[] = {
      "has "
      "fewer slices than the host has CPUs. The results are the same for any number",
      .may_change = true, .needed = true, .check = check_threads, .of_host = true},
-    {"num_nodes", CO_OPT_INT, AT(num_nodes), "1", "hosts", .min = 1, .max = 1, .may_change = true, .of_host = true},
+    {"num_nodes", CO_OPT_INT, AT(num_nodes), "1", "hosts", .min = 1, .max = 1, .may_change = true,
+     .of_host = true},
     {"strategy", CO_OPT_ENUM, AT(strategy), "ddp",
      "how state is spread over hosts; one host holds one copy either way", .choices = "ddp|fsdp",
      .may_change = true},
@@ -153,10 +155,12 @@ static const co_option loss[] = {{"label_smoothing", CO_OPT_FLOAT, AT(label_smoo
 
 static const co_option tune[] = {
     {"lr", CO_OPT_BOOL, AT(tune_lr), "false",
-     "search for a learning rate first, show the curve, and train with that rate", .may_change = true, .of_host = true},
+     "search for a learning rate first, show the curve, and train with that rate", .may_change = true,
+     .of_host = true},
     {"lr_min", CO_OPT_FLOAT, AT(tune_min), "1e-6", "where the search begins", .min = 1e-12, .max = 10,
      .may_change = true, .of_host = true},
-    {"lr_max", CO_OPT_FLOAT, AT(tune_max), "1", "and ends", .min = 1e-12, .max = 1e4, .may_change = true, .of_host = true},
+    {"lr_max", CO_OPT_FLOAT, AT(tune_max), "1", "and ends", .min = 1e-12, .max = 1e4, .may_change = true,
+     .of_host = true},
     {"steps", CO_OPT_INT, AT(tune_steps), "100", "steps of the search", .min = 10, .max = 1e5,
      .may_change = true, .of_host = true},
     {0}};
@@ -183,7 +187,8 @@ static const co_option checkpoint[] = {
      "save at the end of every n-th epoch, not more often than min_interval_s; 0: only at the end", .min = 0,
      .max = 1e9, .may_change = true},
     {"min_interval_s", CO_OPT_FLOAT, AT(ckpt_min_interval_s), "10",
-     "at least this many seconds between two epoch checkpoints", .min = 0, .max = 1e9, .may_change = true, .of_host = true},
+     "at least this many seconds between two epoch checkpoints", .min = 0, .max = 1e9, .may_change = true,
+     .of_host = true},
     {"stall_s", CO_OPT_FLOAT, AT(ckpt_stall_s), "600",
      "seconds without progress after which a save, or reading the best one to test it, is given up",
      .min = 0.05, .max = 1e6, .may_change = true, .of_host = true},
