@@ -45,8 +45,8 @@ static co_err refuse_both(const line *l, const char *flag, const char *key, cons
     co_err err = CO_OK;
 
     if (a && b && !agree(a, b))
-        err = co_fail(CO_EINPUT, "%s=%s and %s=%s are both on the line, and both say %s: leave one of them out", flag, a,
-                      key, b, what);
+        err = co_fail(CO_EINPUT, "%s=%s and %s=%s are both on the line, and both say %s: leave one of them out",
+                      flag, a, key, b, what);
     co_free(b);
     return err;
 }
@@ -73,8 +73,11 @@ static co_err refuse_hosts(line *l, const co_conf *conf)
 
     if (looks || !n || strcmp(n, "1") == 0)
         return CO_OK;
-    return co_fail(CO_EINPUT, "trainer.num_nodes=%s: this trains on one host; `cohort train` by itself, without -m, trains "
-                              "over several", n);
+    return co_fail(
+        CO_EINPUT,
+        "trainer.num_nodes=%s: this trains on one host; `cohort train` by itself, without -m, trains "
+        "over several",
+        n);
 }
 
 co_err line_find_hosts(line *l, const co_conf *conf)
@@ -97,7 +100,10 @@ co_err line_refuse_hosts(line *l, const char *what)
     bool several = hosts->terms.max_hosts > 1;
     co_hosts_line_count(count, sizeof count, hosts);
     co_hosts_line_free(hosts);
-    return several ? co_fail(CO_EINPUT, "%s on one host, and the line or the environment has %s: --standalone leaves the "
-                                        "others out", what, count)
-                   : CO_OK;
+    return several
+               ? co_fail(CO_EINPUT,
+                         "%s on one host, and the line or the environment has %s: --standalone leaves the "
+                         "others out",
+                         what, count)
+               : CO_OK;
 }

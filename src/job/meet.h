@@ -21,18 +21,18 @@
 /* Everything is borrowed until co_hosts_line_free. */
 typedef struct co_hosts_ask {
     const char *const *flags; /* the host flags of the line, "--nnodes=2"; NULL-terminated */
-    const char *num_nodes;    /* the value of trainer.num_nodes, used if there is no --nnodes; NULL: not given */
-    char *const *line;        /* the whole line from the command on, which srun may start again; NULL-terminated */
+    const char *num_nodes; /* the value of trainer.num_nodes, used if there is no --nnodes; NULL: not given */
+    char *const *line; /* the whole line from the command on, which srun may start again; NULL-terminated */
 } co_hosts_ask;
 
 typedef struct co_hosts_line {
     /* views, run_id, min_hosts, max_hosts, least_hosts, host_rank, program and version are filled in; nproc is the
      * ranks on this host, or 0 if trainer.devices decides. */
     co_terms terms;
-    co_meet meet;   /* complete after co_hosts_line_meet */
-    bool alone;     /* one host, and nowhere to meet */
-    bool quiet;     /* another host shares this terminal and prints what concerns all hosts */
-    int neighbours; /* hosts of the training that are tasks on this machine, this one among them; else 1 */
+    co_meet meet;    /* complete after co_hosts_line_meet */
+    bool alone;      /* one host, and nowhere to meet */
+    bool quiet;      /* another host shares this terminal and prints what concerns all hosts */
+    int neighbours;  /* hosts of the training that are tasks on this machine, this one among them; else 1 */
     char place[160]; /* where hosts and numbers come from: "Slurm job 12 step 0"; "": from the flags */
     struct launch_plan *plan;
 } co_hosts_line;
