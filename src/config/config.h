@@ -63,7 +63,8 @@ typedef struct co_conf_habit {
     const char *says;    /* why, or what to do */
     const char *takes;   /* of a flag: what its value is called; NULL: it has none */
     const char *with;    /* of a flag: the row applies only if this flag is also given */
-    const char *host; /* of a flag: the flag of `cohort launch` that it is; says which hosts train and where they meet */
+    /* of a flag that says which hosts train and where they meet: its name in `cohort launch` */
+    const char *host;
     const char *base;   /* of a flag: the experiment to use when the line names none */
     bool spared;        /* of a refused key: in another program's folder, warn and ignore it instead */
     bool loud;          /* it changes the result: `says` is printed for another program's folder too */
