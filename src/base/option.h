@@ -37,6 +37,7 @@ typedef struct co_option {
     const char *choices;  /* ENUM: "stop|skip" */
     const char *alias;    /* other full names that people use, separated by blanks: "datamodule.batch_size" */
     bool may_change;      /* a resume may change it freely */
+    bool of_host;         /* each host of a run may have its own, as with a path */
     bool needed;          /* STR: must not be NULL, so null means the default */
     bool path;            /* STR: a file or folder; the run record stores the absolute path */
     /* Checks a value that its type and limits allow; NULL: no more checks. "null" is passed as text if the

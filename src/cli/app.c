@@ -146,7 +146,8 @@ static int tracker_tables(co_conf_table *tables, int most)
                                     .offset = offsetof(struct core, tracker) + (size_t)n * sizeof(bool),
                                     .fallback = "false",
                                     .help = co_trackers[n]->help,
-                                    .may_change = true};
+                                    .may_change = true,
+                                    .of_host = true};
         tables[n] = (co_conf_table){prefix[n], options[n]};
     }
     return n;

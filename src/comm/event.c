@@ -15,6 +15,18 @@ void co_event_ring(co_event *e)
     atomic_fetch_add_explicit(&e->seq, 1, memory_order_seq_cst);
     if (atomic_load_explicit(&e->sleepers, memory_order_seq_cst))
         syscall(SYS_futex, &e->seq, FUTEX_WAKE, INT_MAX, NULL, NULL, 0);
+    if (atomic_load_explicit(&e->polled, memory_order_seq_cst) && atomic_exchange(&e->polled, 0))
+        (void)!write(e->fd, &(uint64_t){1}, 8); /* if it fails, the poll ends by itself a little later */
+}
+
+void co_event_poll(co_event *e, bool on)
+{
+    uint64_t rings;
+
+    if (!on && !atomic_exchange(&e->polled, 0))
+        (void)!read(e->fd, &rings, sizeof rings);
+    if (on)
+        atomic_store_explicit(&e->polled, 1, memory_order_seq_cst);
 }
 
 void co_event_wait(co_event *e, uint32_t seen, uint32_t slot, int spin)

@@ -47,12 +47,41 @@ static int holder(const co_position *at, int hosts, uint32_t m, bool gives)
     return found;
 }
 
-co_err co_view_decide(co_view *view, uint32_t number, int hosts, const uint8_t *id, const co_position *at,
+/* Whose start is the run's: -1 if the run has begun, or if nobody has a state. */
+static int first_of_all(const co_position *at, int hosts)
+{
+    int first = -1;
+
+    for (int h = 0; h < hosts; h++) {
+        if (!at[h].starts && !at[h].fresh)
+            return -1;
+        if (is_whole(&at[h]) && (first < 0 || at[h].unit > at[first].unit))
+            first = h;
+    }
+    return first;
+}
+
+/* The positions, with those marked as fresh whose state is not the run's. */
+static void find_newcomers(co_position *out, const co_position *at, int hosts)
+{
+    int first = first_of_all(at, hosts);
+
+    for (int h = 0; h < hosts; h++) {
+        out[h] = at[h];
+        if (at[h].starts)
+            out[h].fresh =
+                at[h].fresh || first < 0 || at[h].unit != at[first].unit || at[h].start != at[first].start;
+    }
+}
+
+co_err co_view_decide(co_view *view, uint32_t number, int hosts, const uint8_t *id, const co_position *given,
                       const int *weight, int slices)
 {
     int share[CO_MAX_MEMBERS], any = 0;
+    co_position at[CO_MAX_MEMBERS];
 
     *view = (co_view){.deal = {.view = number, .hosts = hosts}};
+    find_newcomers(at, given, hosts);
     if (!find_held(at, hosts, &view->held))
         return co_fail(CO_EFAIL, "no host that is left holds the whole state");
     int giver = holder(at, hosts, view->held, true), feeder = holder(at, hosts, view->held, false);
@@ -76,12 +105,14 @@ co_err co_view_decide(co_view *view, uint32_t number, int hosts, const uint8_t *
     return CO_OK;
 }
 
-uint64_t co_view_unfit(int hosts, const co_position *at)
+uint64_t co_view_unfit(int hosts, const co_position *given)
 {
     uint64_t out = 0;
     uint32_t m;
     bool ended = false;
+    co_position at[CO_MAX_MEMBERS];
 
+    find_newcomers(at, given, hosts);
     if (!find_held(at, hosts, &m))
         return 0;
     for (int h = 0; h < hosts; h++)

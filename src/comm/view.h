@@ -5,6 +5,10 @@
  * that anybody holds. Members that do not hold m are frozen at m, and are given it by one that does. If nobody
  * holds the unit in progress, it is computed again, as a new turn with the new deal.
  *
+ * Before the first view every host has the state that it started from. The one that is furthest (a checkpoint), of
+ * several the first in order, has the state of the run. Hosts that started from another state, or that come later,
+ * are newcomers: they are fed.
+ *
  * A newcomer holds the units before it came only in its state: it cannot give such a unit, and its position does not
  * count.
  * A member whose state is of no use (a newcomer ahead of everybody who is whole) is fed anew.
@@ -24,6 +28,8 @@ typedef struct co_position {
     bool fresh;     /* it has no state, and no position */
     uint32_t fed;   /* chunks of the state that it holds, if it is not whole */
     uint32_t since; /* the first unit that it took part in: it can give this one and later ones */
+    bool starts;    /* it was in no view yet: its state is the one that it started from */
+    uint64_t start; /* then: a number for that state. Equal numbers are equal states */
 } co_position;
 
 typedef struct co_view {

@@ -137,6 +137,11 @@ void co_conf_sha256(const co_conf *c, char hex[65]);
 typedef void (*co_conf_difference)(void *ctx, const char *key, const char *in_a, const char *in_b);
 co_err co_conf_differences(const co_conf *a, const co_conf *b, co_conf_difference each, void *ctx);
 
+/* Calls `each` for every key that all hosts of a run must agree on (not option.of_host, not a path), in the order of
+ * the keys. */
+typedef void (*co_conf_fact)(void *ctx, const char *key, const char *value);
+co_err co_conf_facts(const co_conf *c, co_conf_fact each, void *ctx);
+
 /* Turns words with alternatives (`a=1,2`, choice(), range(), glob()) into the words of each job: the
  * cartesian product, with the last word varying fastest. Without alternatives there is one job. */
 typedef struct co_conf_jobs co_conf_jobs;

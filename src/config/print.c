@@ -267,24 +267,55 @@ void conf_hash_value(co_sha256 *h, const conf_slot *s)
     co_sha256_add(h, "", 1);
 }
 
+/* The slot after `last` in the order of the keys, whatever the order of the tables; NULL: there is none. */
+static const conf_slot *next_slot(const co_conf *c, const char *last, bool (*counts)(const co_option *))
+{
+    const conf_slot *next = NULL;
+
+    for (int i = 0; i < c->n_slots; i++) {
+        const conf_slot *s = &c->slots[i];
+        if (!s->twin && (!s->option || counts(s->option)) && strcmp(s->key, last) > 0 &&
+            (!next || strcmp(s->key, next->key) < 0))
+            next = s;
+    }
+    return next;
+}
+
+static bool may_not_change(const co_option *option)
+{
+    return !option->may_change;
+}
+
+static bool of_all_hosts(const co_option *option)
+{
+    return !option->of_host && !option->path;
+}
+
 void co_conf_sha256(const co_conf *c, char hex[65])
 {
     co_sha256 h;
-    const char *last = "";
+
     co_sha256_init(&h);
-    for (;;) { /* in the order of the keys, whatever the order of the tables */
-        const conf_slot *next = NULL;
-        for (int i = 0; i < c->n_slots; i++) {
-            const conf_slot *s = &c->slots[i];
-            bool counts = !s->twin && !(s->option && s->option->may_change);
-            if (counts && strcmp(s->key, last) > 0 && (!next || strcmp(s->key, next->key) < 0))
-                next = s;
-        }
-        if (!next)
-            break;
-        last = next->key;
-        co_sha256_add(&h, next->key, strlen(next->key));
-        conf_hash_value(&h, next);
+    for (const conf_slot *s = next_slot(c, "", may_not_change); s; s = next_slot(c, s->key, may_not_change)) {
+        co_sha256_add(&h, s->key, strlen(s->key));
+        conf_hash_value(&h, s);
     }
     co_sha256_hex(&h, hex);
+}
+
+co_err co_conf_facts(const co_conf *c, co_conf_fact each, void *ctx)
+{
+    co_str value = {0};
+    co_err err = CO_OK;
+
+    for (const conf_slot *s = next_slot(c, "", of_all_hosts); s && !err;
+         s = next_slot(c, s->key, of_all_hosts)) {
+        co_str_clear(&value);
+        conf_print_value(&value, s);
+        err = co_str_err(&value);
+        if (!err)
+            each(ctx, s->key, co_str_text(&value));
+    }
+    co_str_fini(&value);
+    return err;
 }

@@ -50,7 +50,7 @@ static const co_option options[] = {
      "part of the pictures to test on, where there is no folder train; 0: none", .min = 0, .max = 0.9},
     {"cache_mb", CO_OPT_INT, offsetof(struct folder_cfg, cache_mb), "1024",
      "files are kept in memory if all of them are not more than this, in MiB", .min = 0, .max = 1 << 30,
-     .may_change = true},
+     .may_change = true, .of_host = true},
     {"on_error", CO_OPT_ENUM, offsetof(struct folder_cfg, on_error), "stop",
      "a file that cannot be decoded ends the run, or is left out and counted", .choices = "stop|skip",
      .may_change = true},

@@ -10,13 +10,14 @@ static const co_option top[] = {
     {"seed", CO_OPT_INT, AT(seed), "0", "everything random is a function of it", .min = 0,
      .max = 9007199254740991.0},
     {"task_name", CO_OPT_STR, AT(task_name), "train", "run folders are logs/<task_name>/runs/<date_time>",
-     .may_change = true, .needed = true},
+     .may_change = true, .needed = true, .of_host = true},
     {"ckpt_path", CO_OPT_STR, AT(ckpt_path), "null",
      "checkpoint to continue from: a folder, or auto (newest good one of run.dir or of the newest unfinished "
      "run)",
-     .alias = "trainer.resume_from_checkpoint", .may_change = true},
+     .alias = "trainer.resume_from_checkpoint", .may_change = true, .of_host = true},
     {"weights", CO_OPT_STR, AT(weights), "null",
-     "first weights: a safetensors file with the model's names (torchvision's for resnets), or a checkpoint"},
+     "first weights: a safetensors file with the model's names (torchvision's for resnets), or a checkpoint",
+     .of_host = true},
     {"weights_skip", CO_OPT_STR, AT(weights_skip), "null",
      "tensors to leave out of `weights`, by pattern (\"fc.*\" for other classes); they start as usual"},
     {"test", CO_OPT_BOOL, AT(test), "true", "evaluate the test split at the end", .may_change = true},
@@ -26,15 +27,15 @@ static const co_option top[] = {
      "the last",
      .choices = "best|last", .may_change = true},
     {"console", CO_OPT_ENUM, AT(console), "auto", "progress: a bar on a terminal, lines elsewhere",
-     .choices = "auto|plain|bar|quiet|imagenet", .may_change = true},
+     .choices = "auto|plain|bar|quiet|imagenet", .may_change = true, .of_host = true},
     {"log_every", CO_OPT_INT, AT(log_every), "10", "record the training loss every n steps", .min = 1,
-     .max = 1e9, .alias = "trainer.log_every_n_steps", .may_change = true},
+     .max = 1e9, .alias = "trainer.log_every_n_steps", .may_change = true, .of_host = true},
     {0}};
 
-static const co_option run[] = {{"dir", CO_OPT_STR, AT(run_dir), "null",
-                                 "run folder; null: logs/<task_name>/runs/<date_time>",
-                                 .alias = "trainer.default_root_dir hydra.run.dir", .may_change = true},
-                                {0}};
+static const co_option run[] = {
+    {"dir", CO_OPT_STR, AT(run_dir), "null", "run folder; null: logs/<task_name>/runs/<date_time>",
+     .alias = "trainer.default_root_dir hydra.run.dir", .may_change = true, .of_host = true},
+    {0}};
 
 static const co_option data[] = {
     {"batch_size", CO_OPT_INT, AT(batch_size), "64",
@@ -42,20 +43,21 @@ static const co_option data[] = {
      .alias = "datamodule.batch_size"},
     {"batch_size_per_rank", CO_OPT_INT, AT(batch_size_per_rank), "0",
      "0, or samples per rank: multiplied by the ranks into data.batch_size", .min = 0, .max = 1048576},
-    {"workers", CO_OPT_INT, AT(workers), "0", "loader threads per rank; 0: the rank loads by itself",
-     .min = 0, .max = 64, .alias = "data.num_workers datamodule.num_workers", .may_change = true},
+    {"workers", CO_OPT_INT, AT(workers), "0", "loader threads per rank; 0: the rank loads by itself", .min = 0,
+     .max = 64, .alias = "data.num_workers datamodule.num_workers", .may_change = true, .of_host = true},
     {"eval_slice", CO_OPT_INT, AT(eval_slice), "32", "samples evaluated together", .min = 1, .max = 4096},
     {0}};
 
 static const co_option trainer[] = {
     {"devices", CO_OPT_STR, AT(devices), "auto", "ranks on this host; auto: as many as CPUs may be used",
-     .may_change = true, .needed = true, .check = check_devices},
+     .may_change = true, .needed = true, .check = check_devices, .of_host = true},
     {"threads", CO_OPT_STR, AT(threads), "auto",
      "threads of each rank; auto: the usable CPUs divided by the ranks, so that no CPU is idle when a batch "
      "has "
      "fewer slices than the host has CPUs. The results are the same for any number",
-     .may_change = true, .needed = true, .check = check_threads},
-    {"num_nodes", CO_OPT_INT, AT(num_nodes), "1", "hosts", .min = 1, .max = 1, .may_change = true},
+     .may_change = true, .needed = true, .check = check_threads, .of_host = true},
+    {"num_nodes", CO_OPT_INT, AT(num_nodes), "1", "hosts", .min = 1, .max = 1, .may_change = true,
+     .of_host = true},
     {"strategy", CO_OPT_ENUM, AT(strategy), "ddp",
      "how state is spread over hosts; one host holds one copy either way", .choices = "ddp|fsdp",
      .may_change = true},
@@ -110,17 +112,17 @@ static const co_option trainer[] = {
     {"fast_dev_run", CO_OPT_BOOL, AT(fast_dev_run), "false",
      "one batch to train, validate and test on, no checkpoints: does it run at all?"},
     {"profiler", CO_OPT_ENUM, AT(profiler), "none", "where the time goes, by operator, at the end",
-     .choices = "none|simple", .may_change = true},
+     .choices = "none|simple", .may_change = true, .of_host = true},
     {"spike", CO_OPT_FLOAT, AT(spike), "6",
      "report a loss this many standard deviations above its recent mean; 0: never", .min = 0, .max = 1e6,
-     .may_change = true},
+     .may_change = true, .of_host = true},
     {"kernels", CO_OPT_STR, AT(kernels), "auto",
      "instruction level: auto (the best of this CPU), avx2, fma128, ref (plain C), or far (for tests)",
-     .needed = true, .check = check_kernels, .hashed = co_kernels_plain},
+     .needed = true, .check = check_kernels, .hashed = co_kernels_plain, .of_host = true},
     {"stall_s", CO_OPT_FLOAT, AT(stall_s), "3", "seconds without progress after which a rank is replaced",
-     .min = 0.05, .max = 86400, .may_change = true},
+     .min = 0.05, .max = 86400, .may_change = true, .of_host = true},
     {"pin", CO_OPT_BOOL, AT(pin), "true", "pin each rank to a CPU of its own, if there are enough",
-     .may_change = true},
+     .may_change = true, .of_host = true},
     {0}};
 
 static const co_option optim[] = {
@@ -153,12 +155,14 @@ static const co_option loss[] = {{"label_smoothing", CO_OPT_FLOAT, AT(label_smoo
 
 static const co_option tune[] = {
     {"lr", CO_OPT_BOOL, AT(tune_lr), "false",
-     "search for a learning rate first, show the curve, and train with that rate", .may_change = true},
+     "search for a learning rate first, show the curve, and train with that rate", .may_change = true,
+     .of_host = true},
     {"lr_min", CO_OPT_FLOAT, AT(tune_min), "1e-6", "where the search begins", .min = 1e-12, .max = 10,
-     .may_change = true},
-    {"lr_max", CO_OPT_FLOAT, AT(tune_max), "1", "and ends", .min = 1e-12, .max = 1e4, .may_change = true},
+     .may_change = true, .of_host = true},
+    {"lr_max", CO_OPT_FLOAT, AT(tune_max), "1", "and ends", .min = 1e-12, .max = 1e4, .may_change = true,
+     .of_host = true},
     {"steps", CO_OPT_INT, AT(tune_steps), "100", "steps of the search", .min = 10, .max = 1e5,
-     .may_change = true},
+     .may_change = true, .of_host = true},
     {0}};
 
 static const co_option early[] = {
@@ -183,18 +187,19 @@ static const co_option checkpoint[] = {
      "save at the end of every n-th epoch, not more often than min_interval_s; 0: only at the end", .min = 0,
      .max = 1e9, .may_change = true},
     {"min_interval_s", CO_OPT_FLOAT, AT(ckpt_min_interval_s), "10",
-     "at least this many seconds between two epoch checkpoints", .min = 0, .max = 1e9, .may_change = true},
+     "at least this many seconds between two epoch checkpoints", .min = 0, .max = 1e9, .may_change = true,
+     .of_host = true},
     {"stall_s", CO_OPT_FLOAT, AT(ckpt_stall_s), "600",
      "seconds without progress after which a save, or reading the best one to test it, is given up",
-     .min = 0.05, .max = 1e6, .may_change = true},
+     .min = 0.05, .max = 1e6, .may_change = true, .of_host = true},
     {"keep", CO_OPT_INT, AT(ckpt_keep), "2", "how many of the newest checkpoints are kept, besides the best",
-     .min = 2, .max = 1e6, .may_change = true},
+     .min = 2, .max = 1e6, .may_change = true, .of_host = true},
     {"dirpath", CO_OPT_STR, AT(ckpt_dir), "null", "where they go; null: checkpoints/ in the run folder",
-     .may_change = true},
+     .may_change = true, .of_host = true},
     {"filename", CO_OPT_STR, AT(ckpt_filename), "null",
      "their names, as Lightning's: \"epoch_{epoch:03d}\", \"{step}-{val/acc:.2f}\"; null: epoch_009, "
      "step_00000123",
-     .may_change = true},
+     .may_change = true, .of_host = true},
     {"monitor", CO_OPT_STR, AT(ckpt_monitor), "null",
      "what decides which one is best: val/loss, val/acc, val/acc5, val/mae; null: val/acc or val/mae",
      .may_change = true, .check = check_monitor},
@@ -204,20 +209,20 @@ static const co_option checkpoint[] = {
      "how many of the best are kept, besides the newest; a new best is always saved; -1: all, 0: none",
      .min = -1, .max = 1e6, .may_change = true},
     {"save_last", CO_OPT_BOOL, AT(ckpt_last), "true",
-     "a link `last` to the newest: always made, it is how runs continue", .may_change = true},
+     "a link `last` to the newest: always made, it is how runs continue", .may_change = true, .of_host = true},
     {0}};
 
 static const co_option fault[] = {
     {"phase", CO_OPT_ENUM, AT(fault_phase), "none",
      "rehearsal: when ranks are killed (or, with stopped, SIGSTOPped)",
      .choices = "none|random|loading|forward|backward|sum|apply|evaluation|checkpoint|stopped",
-     .may_change = true},
+     .may_change = true, .of_host = true},
     {"kills", CO_OPT_INT, AT(fault_kills), "0", "rehearsal: how many kills", .min = 0, .max = 1e6,
-     .may_change = true},
+     .may_change = true, .of_host = true},
     {"mean_ms", CO_OPT_FLOAT, AT(fault_mean_ms), "20", "rehearsal: mean time between two", .min = 0.01,
-     .max = 1e9, .may_change = true},
+     .max = 1e9, .may_change = true, .of_host = true},
     {"seed", CO_OPT_INT, AT(fault_seed), "1", "rehearsal: which ranks, when", .min = 0, .max = 1e15,
-     .may_change = true},
+     .may_change = true, .of_host = true},
     {0}};
 
 const co_train_table co_train_tables[] = {{"", top},
