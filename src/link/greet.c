@@ -1,11 +1,11 @@
 /* greet.c -- how two hosts come to share a connection.
  *
- * Of two hosts the one with the lower place connects. It sends its hello; the other one answers with its own. Each side
- * checks the other's run, place and birth. Strangers are the gate's matter (net/gate.c): what comes out of it knows the
- * token and has sent a hello.
+ * Of two hosts the one with the lower place connects. It sends its hello; the other one answers with its
+ * own. Each side checks the other's run, place and birth. Strangers are the gate's matter (net/gate.c):
+ * what comes out of it knows the token and has sent a hello.
  *
- * A host may be connected to before it has met the other one, because views do not arrive everywhere at once. Such a
- * connection waits, unanswered, until meet brings its host, or for LINK_MEET_MS.
+ * A host may be connected to before it has met the other one, because views do not arrive everywhere at
+ * once. Such a connection waits, unanswered, until meet brings its host, or for LINK_MEET_MS.
  */
 #include "link/tcp_int.h"
 

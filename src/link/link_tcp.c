@@ -1,11 +1,12 @@
 /* link_tcp.c -- the link `tcp`: one connection between each two hosts, driven by turns of one thread.
  *
- * All sockets are watched by one epoll, edge by edge: a peer remembers that it can be read or written until a read or
- * write moves nothing. A turn moves at most LINK_ROUND bytes per peer and direction, so no peer starves the others. What
- * is done is collected and reported at the end of the turn; a report may post, send, cut or meet.
+ * All sockets are watched by one epoll, edge by edge: a peer remembers that it can be read or written
+ * until a read or write moves nothing. A turn moves at most LINK_ROUND bytes per peer and direction, so no
+ * peer starves the others. What is done is collected and reported at the end of the turn; a report may
+ * post, send, cut or meet.
  *
- * A host that was out of a view and comes back without a new birth calls meet with itself alone when it learns that it
- * is out. Its old connections are then closed on both sides before new ones are made.
+ * A host that was out of a view and comes back without a new birth calls meet with itself alone when it
+ * learns that it is out. Its old connections are then closed on both sides before new ones are made.
  */
 #include "link/tcp_int.h"
 

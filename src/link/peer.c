@@ -1,11 +1,11 @@
 /* peer.c -- one peer: its connection from the first byte of a message to its loss.
  *
- * A lost connection is not made again by itself: messages of the view may have been lost with it. All that waits for
- * the peer is given up, the loss is reported once, and the next meet begins anew.
+ * A lost connection is not made again by itself: messages of the view may have been lost with it. All that
+ * waits for the peer is given up, the loss is reported once, and the next meet begins anew.
  *
- * A dead wire is noticed by the kernel's own measurements. TCP_USER_TIMEOUT would be simpler, but it also ends a
- * connection whose other side lives and does not read for a while, and that is allowed here: its receives may not be
- * posted yet.
+ * A dead wire is noticed by the kernel's own measurements. TCP_USER_TIMEOUT would be simpler, but it also
+ * ends a connection whose other side lives and does not read for a while, and that is allowed here: its
+ * receives may not be posted yet.
  */
 #include "link/tcp_int.h"
 

@@ -1,9 +1,9 @@
 /* receives.c -- the receives that are posted for one peer, and reading its messages into them.
  *
- * Receives lie in a hash table that grows and stays. A message is read straight into the memory of its receive; with it
- * the head of the next one, so that a message costs one system call. A message without a receive stops the reading from
- * this peer until the receive is posted: TCP then holds up the sender. A message of a view that was cut is read and
- * dropped.
+ * Receives lie in a hash table that grows and stays. A message is read straight into the memory of its
+ * receive; with it the head of the next one, so that a message costs one system call. A message without a
+ * receive stops the reading from this peer until the receive is posted: TCP then holds up the sender. A
+ * message of a view that was cut is read and dropped.
  */
 #include "link/tcp_int.h"
 

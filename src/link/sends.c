@@ -1,8 +1,9 @@
 /* sends.c -- the messages that wait to be sent to one peer, in a ring that grows and stays.
  *
- * A message is a head and a payload, written from the caller's memory. When its last byte is handed to the stream, the
- * send is reported. A message that is cut when a part of it is on the wire must still be sent to its end, with the right
- * bytes, because the other side may have its receive posted: the rest is copied, and nothing is reported.
+ * A message is a head and a payload, written from the caller's memory. When its last byte is handed to the
+ * stream, the send is reported. A message that is cut when a part of it is on the wire must still be sent
+ * to its end, with the right bytes, because the other side may have its receive posted: the rest is
+ * copied, and nothing is reported.
  */
 #include "link/tcp_int.h"
 

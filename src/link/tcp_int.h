@@ -165,7 +165,7 @@ void receives_clear(struct receives *receives); /* memory stays */
 void receives_fini(struct receives *receives);
 bool receives_take(struct receives *receives, const co_tag *tag, struct receive *out);
 co_err receives_turn(struct tcp *tcp, struct peer *peer);
-co_err reading_match(struct tcp *tcp, struct peer *peer); /* looks for the receive of the message that waits */
+co_err reading_match(struct tcp *tcp, struct peer *peer); /* finds the receive of the message that waits */
 void reading_cut(struct tcp *tcp, struct peer *peer);
 
 void report_add(struct tcp *tcp, bool sent, int peer, const co_tag *tag);

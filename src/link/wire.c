@@ -1,4 +1,5 @@
-/* wire.c -- the hello of a connection and the head of a message as bytes, little-endian: docs/formats/wire.md. */
+/* wire.c -- the hello of a connection and the head of a message as bytes, little-endian:
+ * docs/formats/wire.md. */
 #include "link/tcp_int.h"
 
 #include <string.h>

@@ -178,9 +178,10 @@ co_err co_conn_send(co_conn *c, const co_frame *f);
 co_err co_conn_meet(co_conn *c, const co_patience *p);                /* until the peer is known */
 co_err co_conn_wait(co_conn *c, co_frame *out, const co_patience *p); /* until a frame has arrived */
 
-/* ---- streams: bulk data ---- A stream carries bytes of the caller's own format between two hosts, plain or inside
- * TLS 1.3, without a queue: it reads into the caller's memory and writes from it. First each side sends a hello of
- * CO_STREAM_HELLO bytes. Until the other side's hello has come, the other side is a stranger. */
+/* ---- streams: bulk data ---- A stream carries bytes of the caller's own format between two hosts, plain
+ * or inside TLS 1.3, without a queue: it reads into the caller's memory and writes from it. First each
+ * side sends a hello of CO_STREAM_HELLO bytes. Until the other side's hello has come, the other side is a
+ * stranger. */
 enum { CO_STREAM_HELLO = 64 };
 typedef struct co_stream co_stream;
 /* Takes ownership of fd, even on failure. */
@@ -192,10 +193,11 @@ void co_stream_say(co_stream *s, const uint8_t hello[CO_STREAM_HELLO]); /* copie
 co_err co_stream_work(co_stream *s);
 bool co_stream_trusts(const co_stream *s);          /* the other side knows the token, or there is none */
 const uint8_t *co_stream_heard(const co_stream *s); /* the other side's hello; NULL: it has not come */
-/* After both hellos. *got or *took 0: nothing can be moved now. A read or write may move less than could be moved, so
- * repeat it until it moves nothing. CO_EPEER: closed or broken; CO_EFORMAT: not the protocol. */
+/* After both hellos. *got or *took 0: nothing can be moved now. A read or write may move less than could
+ * be moved, so repeat it until it moves nothing. CO_EPEER: closed or broken; CO_EFORMAT: not the protocol. */
 co_err co_stream_read(co_stream *s, const struct iovec *to, int n, size_t *got);
-/* The memory of the bytes that it took is the caller's again. They may wait in a small buffer until co_stream_flush. */
+/* The memory of the bytes that it took is the caller's again. They may wait in a small buffer until
+ * co_stream_flush. */
 co_err co_stream_write(co_stream *s, const struct iovec *from, int n, size_t *took);
 co_err co_stream_flush(co_stream *s, size_t *left); /* *left: bytes that the socket does not take now */
 uint64_t co_stream_raw_got(const co_stream *s);     /* bytes through the socket */

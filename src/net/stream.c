@@ -3,11 +3,12 @@
  *     plain   socket <----------------------------> the caller's memory
  *     TLS     socket <--in, out--> OpenSSL <------> the caller's memory      (stream_tls.c)
  *
- * Each side first sends a hello of CO_STREAM_HELLO bytes. Until the other side's hello has come, the other side is a
- * stranger, and we read at most CO_STRANGER_BYTES from it. The content of a hello is the caller's matter.
+ * Each side first sends a hello of CO_STREAM_HELLO bytes. Until the other side's hello has come, the other
+ * side is a stranger, and we read at most CO_STRANGER_BYTES from it. The content of a hello is the
+ * caller's matter.
  *
- * Unlike a connection (conn.c) a stream never queues what the caller sends, except for the encrypted bytes of at most
- * a few records. It never gives up a slow reader.
+ * Unlike a connection (conn.c) a stream never queues what the caller sends, except for the encrypted bytes
+ * of at most a few records. It never gives up a slow reader.
  */
 #include "net/stream_int.h"
 
@@ -83,8 +84,8 @@ void co_stream_say(co_stream *stream, const uint8_t hello[CO_STREAM_HELLO])
 }
 
 /* --- the socket ----------------------------------------------------------------------------------------- */
-/* One side uses TLS and the other does not. The server answers once in the client's protocol, so that the client can
- * explain the failure. The answer contains no application data. */
+/* One side uses TLS and the other does not. The server answers once in the client's protocol, so that the
+ * client can explain the failure. The answer contains no application data. */
 static co_err wrong_dialect(co_stream *stream, uint8_t first)
 {
     static const uint8_t alert[7] = {0x15, 3, 3, 0, 2, 2, 70}; /* fatal, protocol version */

@@ -1,4 +1,5 @@
-/* stream_int.h -- the inside of a bulk stream: stream.c has the socket, stream_tls.c the encryption. Seen by net only. */
+/* stream_int.h -- the inside of a bulk stream: stream.c has the socket, stream_tls.c the encryption. Seen
+ * by net only. */
 #ifndef CO_NET_STREAM_INT_H
 #define CO_NET_STREAM_INT_H
 

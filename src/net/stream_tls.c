@@ -1,11 +1,12 @@
 /* stream_tls.c -- the encryption of a bulk stream.
  *
- * OpenSSL reads from `in` and writes to `out`; we move these from and to the socket in large pieces. A write into `out`
- * always fits, because we flush first and encrypt only as much as there is room for. So OpenSSL never holds half a
- * record of the caller's bytes, and the caller may change its mind about what it sends next.
+ * OpenSSL reads from `in` and writes to `out`; we move these from and to the socket in large pieces. A
+ * write into `out` always fits, because we flush first and encrypt only as much as there is room for. So
+ * OpenSSL never holds half a record of the caller's bytes, and the caller may change its mind about what
+ * it sends next.
  *
- * Keys: AES-GCM may encrypt 2^24.5 records with one key (RFC 8446, 5.5), some 388 GB. We take new keys after every
- * REKEY_BYTES sent.
+ * Keys: AES-GCM may encrypt 2^24.5 records with one key (RFC 8446, 5.5), some 388 GB. We take new keys
+ * after every REKEY_BYTES sent.
  */
 #include "net/stream_int.h"
 
