@@ -13,7 +13,7 @@
 
 #include "base/alloc.h"
 #include "base/hash.h"
-#include "kernel/kernel.h"
+#include "net/net.h"
 
 /* --- what must be the same on all hosts ----------------------------------------------------------------- */
 static void add_fact(void *facts, const char *key, const char *value)
@@ -60,23 +60,23 @@ static co_err open_port(over *o, co_terms *terms)
 
 co_err over_open(training *s)
 {
-    co_hosts_line *line = s->app.hosts;
+    co_hosts_line *mine = s->app.hosts;
 
-    if (!line || line->alone)
+    if (!mine || mine->alone)
         return CO_OK;
     over *o = s->over = co_zalloc(sizeof *o);
     if (!o)
         return CO_ENOMEM;
     o->given.listener = -1;
-    CO_TRY(co_hosts_line_meet(line));
+    CO_TRY(co_hosts_line_meet(mine));
     if (!(o->facts = facts_of(s)))
         return CO_ENOMEM;
-    CO_TRY(open_port(o, &line->terms));
-    line->terms.facts = o->facts;
-    line->terms.nproc = co_plan_facts_of(s->plan)->ranks;
-    CO_TRY(co_roster_open(&o->given.roster, &line->terms, &line->meet));
+    CO_TRY(open_port(o, &mine->terms));
+    mine->terms.facts = o->facts;
+    mine->terms.nproc = co_plan_facts_of(s->plan)->ranks;
+    CO_TRY(co_roster_open(&o->given.roster, &mine->terms, &mine->meet));
     o->given.tls = co_roster_tls(o->given.roster);
-    o->given.run = co_fnv1a64(line->terms.run_id, strlen(line->terms.run_id));
+    o->given.run = co_fnv1a64(mine->terms.run_id, strlen(mine->terms.run_id));
     o->guest = !co_roster_keeps(o->given.roster);
     return CO_OK;
 }
@@ -116,8 +116,8 @@ static void on_view(void *ctx, const co_roster_view *view)
                                                deal->from[h + 1] - deal->from[h], "whole",
                                                (int)(deal->whole >> h & 1)));
     if (s->folder)
-        co_event_json(s->folder, json_pack("{ss sI sI so}", "name", "view", "step", (json_int_t)s->last.step, "view",
-                                           (json_int_t)deal->view, "hosts", hosts));
+        co_event_json(s->folder, json_pack("{ss sI sI so}", "name", "view", "step", (json_int_t)s->last.step,
+                                           "view", (json_int_t)deal->view, "hosts", hosts));
     else
         json_decref(hosts);
     snprintf(s->over->writer, sizeof s->over->writer, "%s", view->member[deal->writer].name);

@@ -115,14 +115,14 @@ static co_err perform(int number, over_end *end)
     meet.role = number == 0 ? CO_MEET_SERVE : CO_MEET_JOIN;
     snprintf(meet.host, sizeof meet.host, "h%d", number);
     meet.lost_after_s = 1;
+    meet.last_call_s = 0.2;
     meet.insecure = s->plain;
     meet.join_timeout_s = 20;
     if (!s->plain)
         CO_TRY(co_tls_new(&hosts.tls, &play.token, "over"));
     CO_TRY(co_roster_open(&hosts.roster, &terms, &meet));
     co_err err = co_train_run_over(
-        plan, &hosts,
-        &(co_train_hooks){.step = on_step, .view = on_view, .notice = on_notice}, &out);
+        plan, &hosts, &(co_train_hooks){.step = on_step, .view = on_view, .notice = on_notice}, &out);
     if (err)
         snprintf(end->why, sizeof end->why, "%s", co_errmsg());
     end->status = (int)out.status;

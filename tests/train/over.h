@@ -13,7 +13,8 @@ typedef enum {
     OVER_KILL_RANK, /* one rank of it */
     OVER_KILL_CARRIER,
     OVER_STOP, /* SIGTERM to the supervisor */
-    OVER_FREEZE, OVER_THAW, /* SIGSTOP, SIGCONT to all processes of the host */
+    OVER_FREEZE,
+    OVER_THAW, /* SIGSTOP, SIGCONT to all processes of the host */
     OVER_JOIN  /* this host comes */
 } over_what;
 
