@@ -126,7 +126,7 @@ static inline void play(cast *all)
     do {                                                                                                     \
         double until_ = co_now_s() + 20;                                                                     \
         while (!(what)) {                                                                                    \
-            CHECK(co_now_s() < until_, "waited in vain for " #what);                                        \
+            CHECK(co_now_s() < until_, "waited in vain for " #what);                                         \
             play(all);                                                                                       \
         }                                                                                                    \
     } while (0)

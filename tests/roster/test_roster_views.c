@@ -7,10 +7,10 @@ static void check_deal(const cast *all, int n, int slices)
     for (int i = 0; i < n; i++) {
         const co_roster_view *view = all->host[i].view;
         const co_deal *deal = &view->view.deal;
-        CHECK(deal->hosts == n && deal->from[0] == 0 && deal->from[n] == slices, "host %d: %d hosts, %d slices", i,
-              deal->hosts, deal->from[n]);
-        CHECK(leaves(&all->host[i]) >= slices / n && leaves(&all->host[i]) <= slices / n + 1, "host %d has %d", i,
-              leaves(&all->host[i]));
+        CHECK(deal->hosts == n && deal->from[0] == 0 && deal->from[n] == slices,
+              "host %d: %d hosts, %d slices", i, deal->hosts, deal->from[n]);
+        CHECK(leaves(&all->host[i]) >= slices / n && leaves(&all->host[i]) <= slices / n + 1,
+              "host %d has %d", i, leaves(&all->host[i]));
         CHECK(view->member[deal->me].port == 40000 + i && view->member[deal->me].id == all->host[i].id &&
                   deal->id[deal->me] == all->host[i].id && view->member[deal->me].ranks == 2 &&
                   strcmp(view->member[deal->me].addr, "127.0.0.1") == 0,
@@ -55,8 +55,10 @@ TEST(members_of_a_view_are_in_the_order_of_their_node_ranks)
     leave_stage(&all.host[3]); /* rank 1: the others keep their order */
     PLAY_UNTIL(&all, in_view(&all, 3, 2));
     for (int i = 0; i < 3; i++)
-        CHECK(all.host[i].view->view.deal.me == (i == 0 ? 0 : i == 2 ? 1 : 2), "host %d is member %d", i,
-              all.host[i].view->view.deal.me);
+        CHECK(all.host[i].view->view.deal.me == (i == 0   ? 0
+                                                 : i == 2 ? 1
+                                                          : 2),
+              "host %d is member %d", i, all.host[i].view->view.deal.me);
     cast_close(&all);
 }
 
@@ -73,7 +75,8 @@ TEST(a_lost_host_of_a_run_leaves_its_slices_to_the_others)
     leave_stage(&all.host[1]);
     PLAY_UNTIL(&all, in_view(&all, 2, before + 1));
     const co_view *view = &all.host[2].view->view;
-    CHECK(view->held == 5 && view->giver[view->deal.me] == 1 - view->deal.me && view->giver[1 - view->deal.me] == -1,
+    CHECK(view->held == 5 && view->giver[view->deal.me] == 1 - view->deal.me &&
+              view->giver[1 - view->deal.me] == -1,
           "host c, which lacks unit %u, gets it from member %d", view->held, view->giver[view->deal.me]);
     CHECK(leaves(&all.host[0]) == 8 && leaves(&all.host[2]) == 8, "%d and %d slices", leaves(&all.host[0]),
           leaves(&all.host[2]));
@@ -123,9 +126,11 @@ TEST(one_host_with_a_checkpoint_is_enough_to_continue_a_run)
     enter_as(&all, 2, nothing_yet);
     PLAY_UNTIL(&all, in_view(&all, 3, 1));
     const co_view *view = &all.host[1].view->view;
-    CHECK(view->held == 100 && leaves(&all.host[1]) == 16, "unit %u, %d slices", view->held, leaves(&all.host[1]));
+    CHECK(view->held == 100 && leaves(&all.host[1]) == 16, "unit %u, %d slices", view->held,
+          leaves(&all.host[1]));
     for (int h = 0; h < 3; h++)
-        CHECK(view->anew[h] == (h != view->deal.me) && view->feeder[h] == (h == view->deal.me ? -1 : view->deal.me),
+        CHECK(view->anew[h] == (h != view->deal.me) &&
+                  view->feeder[h] == (h == view->deal.me ? -1 : view->deal.me),
               "member %d is fed by %d", h, view->feeder[h]);
     cast_close(&all);
 }
@@ -197,8 +202,8 @@ TEST(a_run_ends_when_all_of_its_members_have_ended)
     all.host[0].at = all.host[1].at = (co_position){.unit = 9, .ended = true, .whole = true, .since = 1};
     leave_stage(&all.host[2]); /* the last one is lost: nothing is missing */
     PLAY_UNTIL(&all, all.host[0].over && all.host[1].over);
-    CHECK(all.host[0].status == 0 && all.host[0].freezes == 1, "status %d, %d changes: %s", all.host[0].status,
-          all.host[0].freezes, all.host[0].text);
+    CHECK(all.host[0].status == 0 && all.host[0].freezes == 1, "status %d, %d changes: %s",
+          all.host[0].status, all.host[0].freezes, all.host[0].text);
     cast_close(&all);
 }
 
@@ -229,7 +234,8 @@ TEST(a_run_that_nobody_holds_any_more_ends_and_says_how_to_continue)
     PLAY_UNTIL(&all, in_view(&all, 2, 1));
     leave_stage(&all.host[1]);
     PLAY_UNTIL(&all, all.host[0].over);
-    CHECK(all.host[0].status == CO_EXIT_PREEMPTED && test_contains(all.host[0].text, "no host that is left holds"),
+    CHECK(all.host[0].status == CO_EXIT_PREEMPTED &&
+              test_contains(all.host[0].text, "no host that is left holds"),
           "status %d: %s", all.host[0].status, all.host[0].text);
     cast_close(&all);
 }

@@ -23,8 +23,7 @@ static seat *member_at(const server *srv, int place)
 
 static void forget(views *all, int i)
 {
-    memmove(&all->accused[i], &all->accused[i + 1],
-            (size_t)(--all->accusations - i) * sizeof all->accused[0]);
+    memmove(&all->accused[i], &all->accused[i + 1], (size_t)(--all->accusations - i) * sizeof all->accused[0]);
 }
 
 void accuse(server *srv, seat *by, int whom, const char *why)
@@ -47,7 +46,8 @@ void accuse(server *srv, seat *by, int whom, const char *why)
         return;
     all->settles_ms = 0;
     seat_name(name, sizeof name, other);
-    snprintf(all->cut, sizeof all->cut, "host %.80s lost its connection to %.80s: %.80s", by->who.name, name, why);
+    snprintf(all->cut, sizeof all->cut, "host %.80s lost its connection to %.80s: %.80s", by->who.name, name,
+             why);
 }
 
 static bool of_pair(const accusation *one, int a, int b)
@@ -89,7 +89,8 @@ static void evict(server *srv, seat *a, seat *b)
     char name[300];
 
     snprintf(how.text, sizeof how.text,
-             "host %.100s and host %.100s lost their connection %d times within %d s: the run goes on without host "
+             "host %.100s and host %.100s lost their connection %d times within %d s: the run goes on "
+             "without host "
              "%.100s. Check the network between the two, then start it there again",
              who->who.name, other->who.name, CUTS_MOST, ACCUSED_MS / 1000, who->who.name);
     for (int i = all->accusations; i-- > 0;)
@@ -98,7 +99,7 @@ static void evict(server *srv, seat *a, seat *b)
     seat_name(name, sizeof name, who);
     stage_dismiss(srv, who, &how);
     views_want(all, "host %s is sent away: it lost its connection to %.100s %d times", name, other->who.name,
-                CUTS_MOST);
+               CUTS_MOST);
 }
 
 static void settle(server *srv)

@@ -18,9 +18,8 @@ co_err facts_check(const json_t *facts)
 
     if (!json_is_object(facts))
         return co_fail(CO_EINPUT, "what must be the same on all hosts is not a JSON object");
-    json_object_foreach((json_t *)facts, key, value)
-        if (!json_is_string(value))
-            return co_fail(CO_EINPUT, "what must be the same on all hosts: %.100s is not a text", key);
+    json_object_foreach((json_t *)facts, key, value) if (!json_is_string(value)) return co_fail(
+        CO_EINPUT, "what must be the same on all hosts: %.100s is not a text", key);
     return CO_OK;
 }
 
@@ -81,8 +80,8 @@ static void differ(const server *srv, const seat *peer, const char *key, const c
     say(there, sizeof there, theirs, mine);
     snprintf(me.name, sizeof me.name, "%s", srv->me);
     co_endpoint_text(me.addr, sizeof me.addr, peer->via, srv->at.port);
-    snprintf(text, sizeof text, "%s is not the same: %.150s %s, %.150s %s", name, me.name, here, peer->who.name,
-             there);
+    snprintf(text, sizeof text, "%s is not the same: %.150s %s, %.150s %s", name, me.name, here,
+             peer->who.name, there);
     snprintf(to_it, size, "host %.150s (%.60s) refuses this host: %s", me.name, me.addr, text);
     snprintf(to_us, size, "host %.150s (%.60s) was refused: %s", peer->who.name, peer->who.addr, text);
 }

@@ -33,9 +33,9 @@ static bool field_bool(const json_t *body, const char *key)
 /* --- positions ------------------------------------------------------------------------------------------ */
 json_t *position_pack(uint32_t number, const co_position *at, int weight)
 {
-    return json_pack("{sI sI sb sb sb sb sI sI si}", "number", (json_int_t)number, "unit", (json_int_t)at->unit,
-                     "ready", at->ready, "ended", at->ended, "whole", at->whole, "fresh", at->fresh, "fed",
-                     (json_int_t)at->fed, "since", (json_int_t)at->since, "weight", weight);
+    return json_pack("{sI sI sb sb sb sb sI sI si}", "number", (json_int_t)number, "unit",
+                     (json_int_t)at->unit, "ready", at->ready, "ended", at->ended, "whole", at->whole, "fresh",
+                     at->fresh, "fed", (json_int_t)at->fed, "since", (json_int_t)at->since, "weight", weight);
 }
 
 co_err position_unpack(co_position *at, int *weight, const json_t *body)
@@ -97,7 +97,8 @@ static bool member_unpack(co_roster_view *all, int h, const json_t *body)
     co_member *who = &all->member[h];
     int last = view->deal.hosts - 1;
     int leaves = (int)field_int(body, "leaves", 0, CO_MAX_SLICES, -2);
-    int giver = (int)field_int(body, "giver", -1, last, -2), feeder = (int)field_int(body, "feeder", -1, last, -2);
+    int giver = (int)field_int(body, "giver", -1, last, -2),
+        feeder = (int)field_int(body, "feeder", -1, last, -2);
     int64_t fed = field_int(body, "fed", 0, UINT32_MAX, -2);
     bool whole = field_bool(body, "whole");
 

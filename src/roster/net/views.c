@@ -41,8 +41,8 @@ static void joined(server *srv, seat *peer)
         gather_joined(srv, peer);
     } else if (now == WAITING && !views_enough(srv)) {
         views_wait(srv, peer);
-        seats_talk(&srv->seats, true, "host %s joins; %d of %d hosts are here", name, seats_joined(&srv->seats),
-                   srv->terms.least_hosts);
+        seats_talk(&srv->seats, true, "host %s joins; %d of %d hosts are here", name,
+                   seats_joined(&srv->seats), srv->terms.least_hosts);
     } else if (now != OVER) {
         views_want(&srv->views, "host %s joins", name);
     }
@@ -91,7 +91,8 @@ static void left(server *srv, seat *peer, const co_leave *how)
     leave_text(why, sizeof why, how);
     seat_name(name, sizeof name, peer);
     if (peer->local) {
-        snprintf(all.text, sizeof all.text, "host %s, which keeps the roster, was asked to end: %.500s", name, why);
+        snprintf(all.text, sizeof all.text, "host %s, which keeps the roster, was asked to end: %.500s", name,
+                 why);
         stage_end(srv, &all);
     } else if (srv->job.stage == GATHER) {
         gather_left(srv, peer, how);
@@ -201,10 +202,11 @@ static void waiting_turn(server *srv)
     if (srv->views.wanted) {
         views_freeze(srv);
     } else if (srv->job.stage_ms > limit_ms) {
-        snprintf(text, sizeof text,
-                 "%d of %d hosts were here, and no other joined within %.0f s: start the run again, it continues "
-                 "from its last checkpoint",
-                 seats_joined(&srv->seats), srv->terms.least_hosts, limit_ms / 1000);
+        snprintf(
+            text, sizeof text,
+            "%d of %d hosts were here, and no other joined within %.0f s: start the run again, it continues "
+            "from its last checkpoint",
+            seats_joined(&srv->seats), srv->terms.least_hosts, limit_ms / 1000);
         stage_over(srv, CO_EXIT_PREEMPTED, text);
     }
 }

@@ -176,8 +176,9 @@ static bool send_unfit_away(server *srv, const co_position *at, int n)
 {
     uint64_t unfit = co_view_unfit(n, at);
     co_leave how = {.status = CO_EXIT_PREEMPTED,
-                    .text = "the run has gone on, or has ended, without this host's last steps. If it goes on, "
-                            "start this host again: it joins as a new one"};
+                    .text =
+                        "the run has gone on, or has ended, without this host's last steps. If it goes on, "
+                        "start this host again: it joins as a new one"};
     char name[300];
 
     for (int h = 0; h < n; h++) {
@@ -280,9 +281,10 @@ static void decide(server *srv, const co_position *at, const uint8_t *id, int n)
         return;
     if (!state_survives(at, n) || views_weights(srv, weight) != n ||
         co_view_decide(&view, (uint32_t)srv->seats.view, n, id, at, weight, srv->slices) != CO_OK)
-        stage_over(srv, CO_EXIT_PREEMPTED,
-                   "no host that is left holds the whole state: start the run again, it continues from its last "
-                   "checkpoint");
+        stage_over(
+            srv, CO_EXIT_PREEMPTED,
+            "no host that is left holds the whole state: start the run again, it continues from its last "
+            "checkpoint");
     else
         begin_view(srv, &view, at);
 }
