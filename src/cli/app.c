@@ -9,6 +9,7 @@
 #include "base/alloc.h"
 #include "base/fs.h"
 #include "base/program.h"
+#include "job/meet.h"
 
 enum { MAX_ROWS = 256, MAX_TABLES = 32 };
 
@@ -175,10 +176,10 @@ static void settle_limits(co_conf *c)
 }
 
 /* A run's config.yaml repeats the run, or gives its configuration to one that continues it. Where that run
- * was, and what it continued from, is not part of it. */
+ * was, on how many hosts, and what it continued from, is not part of it. */
 static bool is_place_of_run(const char *path, const char *key)
 {
-    if (strcmp(key, "run.dir") != 0 && strcmp(key, "ckpt_path") != 0)
+    if (strcmp(key, "run.dir") != 0 && strcmp(key, "ckpt_path") != 0 && strcmp(key, "trainer.num_nodes") != 0)
         return false;
     const char *slash = strrchr(path, '/');
     char *header = co_sprintf("%.*sheader.json", slash ? (int)(slash + 1 - path) : 0, path);
@@ -241,6 +242,9 @@ co_err app_open(app *a, line *l)
     if (!a->conf)
         return co_mistakes_tell(&l->mistakes);
     bind(a);
+    CO_TRY(co_mistake(&l->mistakes, line_find_hosts(l, a->conf)));
+    a->hosts = l->hosts && !l->hosts->alone ? l->hosts : NULL;
+    a->spec.hosts = l->hosts ? l->hosts->terms.max_hosts : 1;
     const co_tracker_def *chosen[CO_TRACKERS_MOST];
     a->spec.helpers = app_trackers(a, chosen);
     co_conf_sha256(a->conf, a->spec.config_sha256);

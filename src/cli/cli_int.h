@@ -59,11 +59,17 @@ typedef struct line {
     bool json, help;
     const char **words; /* everything that is not a flag, in order */
     int n;
-    const char **held;    /* the array of `words`, with room for two more in front */
-    char *base;           /* the word that line_use_run put in front */
-    co_pool pool;         /* words made of other programs' flags */
-    char *found;          /* a word that a search added */
-    co_mistakes mistakes; /* found so far; whoever has found them all tells them */
+    const char **held; /* the array of `words`, with room for two more in front */
+    char *base;        /* the word that line_use_run put in front */
+    co_pool pool;      /* words made of other programs' flags */
+    /* Flags that say which hosts train and where they meet, "--nnodes=2"; NULL-terminated. The line without them: */
+    const char **host_flags, **rest;
+    int n_host_flags, n_rest;
+    char *const *typed; /* the command's line, if it is for all hosts of a training; NULL: for this host alone */
+    struct co_hosts_line *hosts; /* of a training; NULL: this host alone, or not known yet (app_open) */
+    bool hosts_given;            /* the hosts are the caller's; the environment is not read */
+    char *found;                 /* a word that a search added */
+    co_mistakes mistakes;        /* found so far; whoever has found them all tells them */
 } line;
 /* An unknown flag gives CO_EINPUT with the nearest name; the line then needs no line_free. With `settings` it is
  * noted in the line's mistakes instead, so that those of the words come with it. */
@@ -89,12 +95,17 @@ int show_habits(void);                        /* `cohort train --help habits` */
 /* --- the configuration -------------------------------------------------------------------------------- */
 typedef struct app {
     co_conf *conf;
-    co_train_cfg *cfg;  /* the conf's */
-    co_train_spec spec; /* bound to the conf's structs */
-    char *resume;       /* checkpoint to continue from, or NULL */
-    char *run_dir;      /* folder to write to, or NULL for a new one */
+    co_train_cfg *cfg;           /* the conf's */
+    co_train_spec spec;          /* bound to the conf's structs */
+    char *resume;                /* checkpoint to continue from, or NULL */
+    char *run_dir;               /* folder to write to, or NULL for a new one */
+    struct co_hosts_line *hosts; /* the line's, or NULL: this host alone */
 } app;
 
+/* hosts.c. The hosts of a training, from the line's flags, trainer.num_nodes and the environment. */
+co_err line_find_hosts(line *l, const co_conf *conf);
+/* For what runs on one host: "a sweep (-m) runs". CO_EINPUT: the line or the environment has several. */
+co_err line_refuse_hosts(line *l, const char *what);
 /* Composes the words. Their mistakes are added to the line's; the app then has only what is known. CO_EINPUT:
  * there is nothing to go on with; the message has all mistakes. */
 co_err app_open(app *a, line *l);

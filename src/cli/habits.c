@@ -35,6 +35,11 @@ void habits_note(const char *text)
     say_once(text);
 }
 
+static bool only_looks(const line *l)
+{
+    return strcmp(l->command, "test") == 0 || strcmp(l->command, "predict") == 0;
+}
+
 /* "--nproc_per_node=4" to "--nproc-per-node"; what follows '=' is *value. "-b32" is "-b" with 32. */
 static char *flag_name(co_pool *pool, const char *word, const char **value)
 {
@@ -99,6 +104,26 @@ static char *make_word(co_pool *pool, const co_conf_habit *row, const char *valu
     return kept;
 }
 
+/* A flag about hosts. `cohort test` and `cohort predict` run on this one. */
+static co_err take_host_flag(habit_line *h, const co_conf_habit *row, const char *typed, const char *value)
+{
+    line *l = h->line;
+
+    if (only_looks(l)) {
+        char *text = co_pool_printf(&l->pool, "%s: no effect: `%s %s` runs on this host", typed,
+                                    app_program(), l->command);
+        if (text && row->act == CO_HABIT_DROPPED)
+            say_once(text);
+        return CO_OK;
+    }
+    h->is_host = true;
+    const char *word = row->takes ? co_pool_printf(&l->pool, "%s=%s", row->host, value) : row->host;
+    if (!word)
+        return CO_ENOMEM;
+    l->host_flags[l->n_host_flags++] = word;
+    return CO_OK;
+}
+
 static co_err apply(habit_line *h, const co_conf_habit *row, const char *typed, const char *value)
 {
     line *l = h->line;
@@ -107,6 +132,8 @@ static co_err apply(habit_line *h, const co_conf_habit *row, const char *typed, 
         h->base = row;
     if (row->act == CO_HABIT_REFUSED)
         return co_fail(CO_EINPUT, "%s: %s", typed, row->says);
+    if (row->host)
+        CO_TRY(take_host_flag(h, row, typed, value));
     if (row->act == CO_HABIT_DROPPED) {
         char *text = row->says ? co_pool_printf(&l->pool, "%s: %s", typed, row->says) : NULL;
         if (text)
@@ -186,7 +213,7 @@ co_err habits_script(habit_line *h)
 
     while (at < h->argc && !is_script(h->argv[at]))
         at++;
-    if (at == h->argc || strcmp(h->line->command, "test") == 0 || strcmp(h->line->command, "predict") == 0)
+    if (at == h->argc || only_looks(h->line))
         return CO_OK;
     const co_conf_habit *row = fitting(h, "SCRIPT", h->argv[at]);
     if (row->base || names_data(h))
@@ -237,11 +264,9 @@ co_err habits_word(habit_line *h, const char *word)
 co_err habits_end(habit_line *h)
 {
     line *l = h->line;
-    bool looks = strcmp(l->command, "test") == 0 || strcmp(l->command, "predict") == 0;
 
-    if (!looks)
-        habits_environment();
-    if (!h->base || looks || line_has(l, "experiment") || line_has(l, "data") || line_has(l, "datamodule"))
+    if (!h->base || only_looks(l) || line_has(l, "experiment") || line_has(l, "data") ||
+        line_has(l, "datamodule"))
         return CO_OK;
     char *word = co_pool_printf(&l->pool, "experiment=%s", h->base->base);
     if (!word)
@@ -280,7 +305,11 @@ static void add_rows(co_str *out, const co_conf_habit *row)
         if (row->values || row->takes)
             co_str_addf(out, "%s%s", dashed ? " " : "=",
                         row->values ? (*row->values ? row->values : "''") : row->takes);
-        co_str_addf(out, "%s%s", how[row->act], row->act == CO_HABIT_BECOMES ? row->becomes : "");
+        bool hosts = row->host && row->act == CO_HABIT_DROPPED;
+        co_str_addf(out, "%s%s", hosts ? ": as in cohort launch" : how[row->act],
+                    row->act == CO_HABIT_BECOMES ? row->becomes : "");
+        if (hosts && strcmp(row->host, row->keys) != 0)
+            co_str_addf(out, "'s %s", row->host);
         co_str_addf(out, "%s%s\n", row->says ? "; " : "", row->says ? row->says : "");
     }
 }

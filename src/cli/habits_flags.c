@@ -8,12 +8,9 @@
 
 #define PER_PROCESS                                                                                          \
     "per process: a step's batch is this times the ranks; of all ranks together: data.batch_size"
-#define ONE_HOST "not needed: one host, and its ranks share memory"
-#define SEVERAL                                                                                              \
-    "several hosts are not in this version; on this host: --nproc_per_node=N (trainer.devices=N) with no "   \
-    "--nnodes"
-#define TRACKERS   "this tracker is not built yet: use logger=csv, which writes csv/metrics.csv, or logger=none"
-#define RANK_FILES "not needed: each rank has its file in ranks/ of the run folder"
+#define GIVEN_BY_RUN "not needed: the run has its own exchange between ranks and between hosts"
+#define TRACKERS     "this tracker is not built yet: use logger=csv, which writes csv/metrics.csv, or logger=none"
+#define RANK_FILES   "not needed: each rank has its file in ranks/ of the run folder"
 #define TRANSLATION                                                                                          \
     "translation models come later; data=text data.path=FILE model=lm trains a language model on a text "    \
     "file"
@@ -30,6 +27,11 @@
 #define KEY_SAYS(names, what, key, s)                                                                        \
     {                                                                                                        \
         names, NULL, CO_HABIT_BECOMES, key, s, what                                                          \
+    }
+/* a flag that says which hosts train, and where they meet */
+#define HOSTS(names, what, flag)                                                                             \
+    {                                                                                                        \
+        names, NULL, CO_HABIT_DROPPED, .takes = what, .host = flag                                           \
     }
 #define DROP(names, what, s)                                                                                 \
     {                                                                                                        \
@@ -78,11 +80,16 @@ const co_conf_habit habit_flags[] = {
     KEY("--resume", "FOLDER", "ckpt_path"),
     REFUSE("-e --evaluate", NULL, "evaluating is a command of its own: cohort test ckpt_path=FOLDER"),
     REFUSE("--pretrained", NULL, NO_WEIGHTS),
-    {"--world-size", "-1|1", CO_HABIT_DROPPED, .says = ONE_HOST, .takes = "N"},
-    REFUSE("--world-size", "N", SEVERAL),
-    {"--rank", "-1|0", CO_HABIT_DROPPED, .says = ONE_HOST, .takes = "N"},
-    REFUSE("--rank", "N", SEVERAL),
-    DROP("--dist-url --dist-backend", "TEXT", ONE_HOST),
+    {"--world-size", "-1", CO_HABIT_DROPPED, .takes = "N"},
+    HOSTS("--world-size", "N", "--nnodes"),
+    {"--rank", "-1", CO_HABIT_DROPPED, .takes = "N"},
+    HOSTS("--rank", "N", "--node-rank"),
+    {"--dist-url", "env://*", CO_HABIT_DROPPED, .takes = "TEXT"},
+    {"--dist-url", "file://*", CO_HABIT_REFUSED,
+     .says = "hosts meet at an address: --dist-url tcp://HOST:PORT, HOST being the first one's",
+     .takes = "TEXT"},
+    HOSTS("--dist-url", "TEXT", "--rdzv-endpoint"),
+    DROP("--dist-backend", "TEXT", GIVEN_BY_RUN),
     KEY("--seed", "N", "seed"),
     REFUSE("--gpu", "N", "GPUs are not in this version; without it the ranks are processes on CPUs"),
     DROP("--no-accel --no-cuda", NULL, "no effect: ranks always run on CPUs"),
@@ -108,23 +115,29 @@ const co_conf_habit habit_flags[] = {
     REFUSE("--preload", "latest", "give the checkpoint's folder: ckpt_path=RUN/checkpoints/epoch_009"),
 
     /* torchrun */
-    DROP("--standalone", NULL, "no effect: a run is always on one host"),
-    {"--nproc-per-node", "auto|cpu", CO_HABIT_BECOMES, "trainer.devices=auto", "ranks on this host", "N"},
+    HOSTS("--standalone", NULL, "--standalone"),
+    {"--nproc-per-node", "auto|cpu", CO_HABIT_BECOMES, "trainer.devices=auto", "ranks on this host", "N",
+     .host = "--nproc-per-node"},
     {"--nproc-per-node", "gpu|cuda|xpu|mps", CO_HABIT_REFUSED,
      .says = "GPUs are not in this version; --nproc_per_node=cpu takes every CPU", .takes = "N"},
-    KEY_SAYS("--nproc-per-node", "N", "trainer.devices", "ranks on this host"),
-    {"--nnodes", "1|1:1", CO_HABIT_DROPPED, .says = "no effect: a run is always on one host", .takes = "N"},
-    REFUSE("--nnodes", "N", SEVERAL),
-    {"--node-rank", "0", CO_HABIT_DROPPED, .says = ONE_HOST, .takes = "N"},
-    REFUSE("--node-rank", "N", SEVERAL),
-    DROP("--rdzv-id --rdzv-backend --rdzv-endpoint --rdzv-conf --master-addr --master-port --local-addr",
-         "TEXT", ONE_HOST),
+    {"--nproc-per-node", NULL, CO_HABIT_BECOMES, "trainer.devices", "ranks on this host", "N",
+     .host = "--nproc-per-node"},
+    HOSTS("--nnodes", "N|MIN:MAX", "--nnodes"),
+    HOSTS("--node-rank", "N", "--node-rank"),
+    HOSTS("--rdzv-id", "ID", "--rdzv-id"),
+    HOSTS("--rdzv-backend", "NAME", "--rdzv-backend"),
+    HOSTS("--rdzv-endpoint", "HOST:PORT", "--rdzv-endpoint"),
+    HOSTS("--rdzv-conf", "KEY=VALUE,...", "--rdzv-conf"),
+    HOSTS("--master-addr", "HOST", "--master-addr"),
+    HOSTS("--master-port", "PORT", "--master-port"),
+    HOSTS("--local-addr", "HOST", "--local-addr"),
+    HOSTS("--insecure", NULL, "--insecure"),
     DROP("--max-restarts", "N",
          "not needed: a rank that dies is replaced within its step, as often as it takes"),
     DROP("--log-dir", "FOLDER", RANK_FILES),
     DROP("-t --tee -r --redirects --local-ranks-filter --logs-specs", "WHICH", RANK_FILES),
     DROP("--monitor-interval --start-method --role --event-log-handler --signals-to-handle --numa-binding",
          "TEXT", "not needed: ranks are watched, started and placed on CPUs by the run itself"),
-    DROP("--virtual-local-rank", NULL, ONE_HOST),
+    DROP("--virtual-local-rank", NULL, GIVEN_BY_RUN),
     REFUSE("--no-python --run-path --module", NULL, NO_SCRIPT),
     {0}};

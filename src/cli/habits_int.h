@@ -14,6 +14,7 @@ typedef struct habit_line {
     int argc;
     char **argv;
     bool known;           /* the last flag or word was found in the table */
+    bool is_host;         /* the last flag was about hosts */
     int numbers, folders; /* bare words so far */
     const co_conf_habit *base;
 } habit_line;
@@ -28,8 +29,6 @@ co_err habits_word(habit_line *h, const char *word);  /* the same for a word tha
 co_err habits_end(habit_line *h);                     /* adds the experiment that the flags imply */
 size_t habits_names(const char **names, size_t room); /* the names of all flags, for "did you mean" */
 
-/* Warns about variables of launchers that a run on one host ignores. */
-void habits_environment(void);
 void habits_note(const char *text); /* standard error, each text once */
 
 #endif

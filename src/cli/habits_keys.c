@@ -51,8 +51,6 @@ const co_conf_habit habit_keys[] = {
     DROP("trainer.precision", "32|32-true|fp32|float32|null", NULL),
     {"trainer.precision", NULL, CO_HABIT_REFUSED,
      .says = "everything is computed in 32-bit floats here (trainer.precision=32)", .spared = true},
-    REFUSE("trainer.num_nodes", "[2-9]*|1?*",
-           "several hosts are not in this version; on this host: trainer.num_nodes=1 trainer.devices=N"),
     BECOMES("trainer.strategy", "auto|ddp_*|single_device", "trainer.strategy=ddp"),
     BECOMES("trainer.strategy", "fsdp_*|fully_sharded*", "trainer.strategy=fsdp"),
     DROP("trainer.sync_batchnorm", NULL,

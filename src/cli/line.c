@@ -9,6 +9,8 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "job/meet.h"
+
 enum { MAX_FLAGS = 128 };
 
 static co_err unknown_flag(const line *l, const char *word, const co_flag *const *sets, int n_sets)
@@ -66,24 +68,35 @@ static co_err parse(line *l, int argc, char **argv, const co_flag *const *sets, 
         l->help |= strcmp(argv[i], "--help") == 0 || strcmp(argv[i], "-h") == 0;
     if (l->settings && !l->help)
         CO_TRY(habits_script(&h));
-    for (int i = 1; i < argc; i++) {
+    for (int i = 1, at = 1; i < argc; i++, at = i) {
         const char *w = argv[i], *value = NULL;
         const co_flag *f = NULL;
         for (int s = 0; s < n_sets && !f && w[0] == '-' && w[1]; s++)
             f = co_flag_find(sets[s], w, &value);
+        h.is_host = false;
         co_err err = f ? co_flag_set(l->command, f, value, argv, argc, &i) : other_word(&h, &i, sets, n_sets);
         if (err && !l->settings)
             return err;
         CO_TRY(co_mistake(&l->mistakes, err));
+        for (; at <= i && at < argc && !h.is_host; at++)
+            l->rest[l->n_rest++] = argv[at];
     }
     return l->help || !l->settings ? CO_OK : habits_end(&h);
 }
 
 co_err line_parse(line *l, int argc, char **argv, bool settings, const co_flag *more)
 {
-    *l = (line){.command = argv[0], .settings = settings, .held = co_array((size_t)argc + 3, sizeof *l->words)};
-    if (!l->held)
+    size_t most = (size_t)argc + 4;
+
+    *l = (line){.command = argv[0], .settings = settings, .held = co_array(most, sizeof *l->words)};
+    l->host_flags = co_pool_alloc(&l->pool, most * sizeof *l->host_flags);
+    l->rest = co_pool_alloc(&l->pool, most * sizeof *l->rest);
+    if (!l->held || !l->host_flags || !l->rest) {
+        line_free(l);
         return CO_ENOMEM;
+    }
+    memset(l->host_flags, 0, most * sizeof *l->host_flags);
+    memset(l->rest, 0, most * sizeof *l->rest);
     l->words = l->held + 2; /* room for two in front */
     const co_flag common[] = {
         {"--json", .on = &l->json}, {"--help", .on = &l->help}, {"-h", .on = &l->help}, {0}};
@@ -103,6 +116,9 @@ void line_free(line *l)
     co_free(l->held);
     co_free(l->base);
     co_free(l->found);
+    if (!l->hosts_given)
+        co_hosts_line_free(l->hosts);
+    l->hosts = NULL;
     co_pool_fini(&l->pool);
     co_mistakes_fini(&l->mistakes);
     l->held = NULL;

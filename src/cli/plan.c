@@ -8,6 +8,7 @@
 #include <string.h>
 
 #include "base/clock.h"
+#include "job/meet.h"
 
 /* Classes of shared-memory regions, by the part of their names before the first dot. */
 static const struct {
@@ -96,6 +97,25 @@ static void show_memory(const co_plan_facts *f)
     printf("  %-10s %15zu\n", "in all", f->arena_bytes + f->private_bytes);
 }
 
+/* The first line, if there are several hosts. */
+static void show_hosts(const training *s)
+{
+    const co_hosts_line *hosts = s->app.hosts;
+    char count[64];
+
+    if (!hosts || hosts->terms.max_hosts == 1)
+        return;
+    co_hosts_line_count(count, sizeof count, hosts);
+    printf("hosts     %s", count);
+    if (hosts->place[0])
+        printf(" (%s)", hosts->place);
+    if (hosts->terms.host_rank >= 0)
+        printf("; this is %d", hosts->terms.host_rank);
+    if (hosts->meet.endpoint[0])
+        printf("; they meet at %s", hosts->meet.endpoint);
+    printf("\n");
+}
+
 static void show_time(const co_plan_facts *f, const co_calibration *c)
 {
     char all[32];
@@ -138,6 +158,7 @@ static json_t *json_of_plan(const training *s, const co_calibration *c)
                   "slices", f->slices, "ranks", f->ranks, "ranks_asked", f->ranks_asked, "steps_per_epoch",
                   (json_int_t)f->steps_per_epoch, "steps", (json_int_t)f->steps, "epochs",
                   (json_int_t)f->epochs, "start_step", (json_int_t)f->start_step);
+    json_object_set_new(j, "hosts", json_integer(spec->hosts));
     json_object_set_new(j, "threads", json_integer(f->threads));
     json_object_set_new(j, "optim", json_string(spec->optim->name));
     json_object_set_new(j, "schedule", json_string(spec->schedule->name));
@@ -180,6 +201,7 @@ static int plan(training *s, line *l, bool parameters)
         co_json_print(json_of_plan(s, &c));
         return CO_EXIT_DONE;
     }
+    show_hosts(s);
     fputs(co_plan_facts_of(s->plan)->lines, stdout);
     show_memory(co_plan_facts_of(s->plan));
     show_time(co_plan_facts_of(s->plan), &c);
@@ -210,6 +232,7 @@ int cmd_plan(int argc, char **argv)
     }
     if (line_parse(&l, argc, argv, true, flags) != CO_OK)
         return co_say_error(CO_EINPUT);
+    l.typed = argv;
     int status = l.help ? show_usage("plan") : plan(&s, &l, parameters);
     if (s.plan || s.app.conf)
         training_close(&s);

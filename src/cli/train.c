@@ -14,6 +14,7 @@
 #include "base/alloc.h"
 #include "base/clock.h"
 #include "base/fs.h"
+#include "job/meet.h"
 #include "proc/crew.h"
 
 /* Somebody may be using the folder; who it is, co_folder_open says. */
@@ -186,6 +187,24 @@ static co_err make_plan(training *s)
     return co_plan_new(&s->plan, &s->app.spec);
 }
 
+/* Several hosts do not train together yet. */
+static co_err hosts_not_yet(const training *s)
+{
+    const co_hosts_line *hosts = s->app.hosts;
+    char count[64], number[32] = "";
+
+    if (!hosts || hosts->terms.max_hosts == 1)
+        return CO_OK;
+    co_hosts_line_count(count, sizeof count, hosts);
+    if (hosts->terms.host_rank >= 0)
+        snprintf(number, sizeof number, ", this is host %d", hosts->terms.host_rank);
+    return co_fail(
+        CO_EINPUT,
+        "%s%s, run %s%s%s: training over several hosts is not in this version; --standalone trains on this "
+        "host alone",
+        count, number, hosts->terms.run_id, *hosts->meet.endpoint ? ", meeting at " : "", hosts->meet.endpoint);
+}
+
 co_err training_plan(training *s, line *l)
 {
     CO_TRY(compose(s, l));
@@ -195,6 +214,9 @@ co_err training_plan(training *s, line *l)
 co_err training_open(training *s, line *l)
 {
     CO_TRY(compose(s, l));
+    if (s->app.hosts)
+        CO_TRY(co_hosts_line_enter(s->app.hosts));
+    CO_TRY(hosts_not_yet(s));
     CO_TRY(tune_search(s, l));
     CO_TRY(make_plan(s));
     s->line = l;
@@ -348,6 +370,11 @@ int cmd_train(int argc, char **argv)
         int status = train_help(&l, markdown);
         line_free(&l);
         return status;
+    }
+    l.typed = getenv(SWEEP_JOB) ? NULL : argv; /* a job of a sweep has one host */
+    if (multirun) {
+        co_mistake(&l.mistakes, line_refuse_hosts(&l, "a sweep (-m) runs"));
+        l.typed = NULL;
     }
     if (multirun && background) {
         co_fail(CO_EINPUT, "--detach starts one run; a sweep (-m) waits for each of its own");

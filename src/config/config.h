@@ -63,11 +63,13 @@ typedef struct co_conf_habit {
     const char *says;    /* why, or what to do */
     const char *takes;   /* of a flag: what its value is called; NULL: it has none */
     const char *with;    /* of a flag: the row applies only if this flag is also given */
-    const char *base;    /* of a flag: the experiment to use when the line names none */
-    bool spared;         /* of a refused key: in another program's folder, warn and ignore it instead */
-    bool loud;           /* it changes the result: `says` is printed for another program's folder too */
-    const char *unless;  /* of a loud row: silent if the same file gives this key the same value */
-    const char *also;    /* of a key that becomes another: a second word, "model.dropout=0" */
+    /* of a flag that says which hosts train and where they meet: its name in `cohort launch` */
+    const char *host;
+    const char *base;   /* of a flag: the experiment to use when the line names none */
+    bool spared;        /* of a refused key: in another program's folder, warn and ignore it instead */
+    bool loud;          /* it changes the result: `says` is printed for another program's folder too */
+    const char *unless; /* of a loud row: silent if the same file gives this key the same value */
+    const char *also;   /* of a key that becomes another: a second word, "model.dropout=0" */
 } co_conf_habit;
 
 bool co_conf_habit_is(const co_conf_habit *row, const char *key, const char *value);

@@ -19,6 +19,11 @@ waiting waiting_begin(const co_place *p, const co_patience *patience, void (*tal
     return (waiting){p, patience, talk, co_now_ns() + SAY_MS * UINT64_C(1000000)};
 }
 
+static const char *command(const co_place *p)
+{
+    return p->training ? "train" : "launch";
+}
+
 int waiting_turn(waiting *w)
 {
     uint64_t now = co_now_ns(), until = w->patience->until_ns;
@@ -27,8 +32,8 @@ int waiting_turn(waiting *w)
     if (now >= until)
         return 0;
     if (now >= w->say_ns) {
-        snprintf(line, sizeof line, "%s: waiting; not all of the %d tasks have come to their `cohort launch`",
-                 w->place->name, w->place->seats);
+        snprintf(line, sizeof line, "%s: waiting; not all of the %d tasks have come to their `cohort %s`",
+                 w->place->name, w->place->seats, command(w->place));
         if (w->talk && w->place->task < SPEAKERS)
             w->talk(line);
         w->say_ns = now + SAY_AGAIN_MS * UINT64_C(1000000);
@@ -39,11 +44,10 @@ int waiting_turn(waiting *w)
 
 co_err waiting_over(const waiting *w)
 {
-    return co_fail(
-        CO_ETIMEOUT,
-        "not all of the %d tasks came to their `cohort launch` in time (--rdzv-conf=join_timeout=S):"
-        " does one hang, or start something else before it?",
-        w->place->seats);
+    return co_fail(CO_ETIMEOUT,
+                   "not all of the %d tasks came to their `cohort %s` in time (--rdzv-conf=join_timeout=S):"
+                   " does one hang, or start something else before it?",
+                   w->place->seats, command(w->place));
 }
 
 /* All launchers are on this host, so no other host needs to reach it. */
@@ -141,7 +145,9 @@ co_err co_place_share(co_place *p, co_meet *where, void (*talk)(const char *line
 void co_place_say(char *out, size_t size, const co_place *p, const co_meet *where)
 {
     char host[CO_HOST_NAME] = "";
-    bool tasks = p->tasks_most > 1;
+    const char *what = p->tasks_most == 1 ? "hosts"
+                       : p->training      ? "tasks on this machine, each a host of its own"
+                                          : "tasks, a worker each";
 
     *out = '\0';
     if (p->quiet)
@@ -150,8 +156,8 @@ void co_place_say(char *out, size_t size, const co_place *p, const co_meet *wher
         snprintf(host, sizeof host, "%s", p->host);
     else if (gethostname(host, sizeof host - 1) != 0)
         *host = '\0';
-    int n = snprintf(out, size, "%s: %d %s, this is %d (%s); they meet at %s", p->name, p->seats,
-                     tasks ? "tasks, a worker each" : "hosts", p->seat, host, where->endpoint);
+    int n = snprintf(out, size, "%s: %d %s, this is %d (%s); they meet at %s", p->name, p->seats, what,
+                     p->seat, host, where->endpoint);
     if (*p->reading && n > 0 && (size_t)n < size)
         snprintf(out + n, size - (size_t)n, ". %s", p->reading);
 }

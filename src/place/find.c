@@ -63,18 +63,29 @@ static void one_each(char *out, size_t size, const co_place *p, int hosts)
 #pragma GCC diagnostic pop
 }
 
-/* Checks the command line against what the place has. */
-static co_err fits(const co_place *p, const co_place_ask *ask)
+/* A training: tasks that are all on this machine are hosts of their own. On several machines, one process on each of
+ * them starts its ranks, which share memory. */
+static co_err fits_training(const co_place *p, const co_place_ask *ask, const char *wish, const char *start)
 {
-    char start[200], wish[40];
+    if (p->tasks_most == 1)
+        return CO_OK;
+    if (p->nodes != 1 && p->tasks < p->seats)
+        return co_fail(
+            CO_EINPUT,
+            "%s starts %d tasks on a host. A training has one process on each host, and that process starts "
+            "its ranks: `%s cohort train --nproc-per-node=%d ...`",
+            p->name, p->tasks_most, start, ask->nproc > 0 ? ask->nproc : p->tasks_most);
+    if (ask->max_hosts && (p->seats < ask->min_hosts || p->seats > ask->max_hosts))
+        return co_fail(
+            CO_EINPUT,
+            "%s has %d tasks on this machine, and each is a host of the training, but --nnodes=%s: leave "
+            "--nnodes out, or start %d",
+            p->name, p->seats, wish, ask->max_hosts);
+    return CO_OK;
+}
 
-    one_each(start, sizeof start, p, p->nodes ? p->nodes : p->seats / p->tasks_most);
-    snprintf(wish, sizeof wish, ask->min_hosts < ask->max_hosts ? "%d:%d" : "%d", ask->min_hosts,
-             ask->max_hosts);
-    if (p->seats > CO_MAX_HOSTS)
-        return co_fail(CO_EINPUT,
-                       "%s has %d tasks; at most %d launchers meet. One for each host will do: `%s ...`",
-                       p->name, p->seats, CO_MAX_HOSTS, start);
+static co_err fits_launch(const co_place *p, const co_place_ask *ask, const char *wish, const char *start)
+{
     if (p->tasks_most > 1 && ask->nproc > 1)
         return co_fail(
             CO_EINPUT,
@@ -86,14 +97,32 @@ static co_err fits(const co_place *p, const co_place_ask *ask)
         return co_fail(CO_EINPUT,
                        "%s: --nnodes=%s needs one launcher on each host: `%s cohort launch --nnodes=%s ...`",
                        p->name, wish, start, wish);
-    if (ask->max_hosts && p->nodes && (p->nodes < ask->min_hosts || p->nodes > ask->max_hosts)) {
+    return CO_OK;
+}
+
+/* Checks the command line against what the place has. */
+static co_err fits(const co_place *p, const co_place_ask *ask)
+{
+    char start[200], wish[40];
+    const char *command = ask->training ? "train" : "launch";
+    bool crowd = ask->training && p->tasks_most > 1; /* tasks are counted, not machines */
+
+    one_each(start, sizeof start, p, p->nodes ? p->nodes : p->seats / p->tasks_most);
+    snprintf(wish, sizeof wish, ask->min_hosts < ask->max_hosts ? "%d:%d" : "%d", ask->min_hosts,
+             ask->max_hosts);
+    if (p->seats > CO_MAX_HOSTS)
+        return co_fail(CO_EINPUT,
+                       "%s has %d tasks; at most %d launchers meet. One for each host will do: `%s ...`",
+                       p->name, p->seats, CO_MAX_HOSTS, start);
+    CO_TRY(ask->training ? fits_training(p, ask, wish, start) : fits_launch(p, ask, wish, start));
+    if (!crowd && ask->max_hosts && p->nodes && (p->nodes < ask->min_hosts || p->nodes > ask->max_hosts)) {
         one_each(start, sizeof start, p, ask->max_hosts);
         return co_fail(
             CO_EINPUT,
-            "%s has %d host%s, but --nnodes=%s. Leave --nnodes out, or: `%s cohort launch --nnodes=%s ...`",
-            p->name, p->nodes, p->nodes == 1 ? "" : "s", wish, start, wish);
+            "%s has %d host%s, but --nnodes=%s. Leave --nnodes out, or: `%s cohort %s --nnodes=%s ...`",
+            p->name, p->nodes, p->nodes == 1 ? "" : "s", wish, start, command, wish);
     }
-    if (ask->node_rank >= 0 && p->node >= 0 && ask->node_rank != p->node)
+    if (!crowd && ask->node_rank >= 0 && p->node >= 0 && ask->node_rank != p->node)
         return co_fail(CO_EINPUT, "%s: this is host %d, but --node-rank=%d: leave --node-rank out", p->name,
                        p->node, ask->node_rank);
     return CO_OK;
@@ -120,6 +149,21 @@ static co_err close_failed(co_place *p, co_err err)
     return co_fail(err, "%s", why);
 }
 
+/* Variables that begin to say where to meet, and do not say it: better no job than several that never meet. */
+static co_err refuse_half(const co_place_ask *ask)
+{
+    const char *world = env_text("WORLD_SIZE");
+    const char *which = env_text("RANK") || !ask->training ? "RANK" : "NODE_RANK", *rank = env_text(which);
+
+    if (!rank || !world || strcmp(world, "1") == 0)
+        return CO_OK;
+    return co_fail(
+        CO_EINPUT,
+        "launch: %s=%.20s and WORLD_SIZE=%.20s are in the environment, but not MASTER_ADDR, where to meet; "
+        "--standalone %s on this host alone",
+        which, rank, world, ask->training ? "trains" : "starts workers");
+}
+
 co_err co_place_find(co_place *out, const co_place_ask *ask)
 {
     static const co_place none = {.seats = 1, .node = -1, .tasks = 1, .tasks_most = 1};
@@ -127,7 +171,7 @@ co_err co_place_find(co_place *out, const co_place_ask *ask)
     const char *rank = env_text("RANK");
 
     *out = none;
-    if (env_text("TORCHELASTIC_RUN_ID") && env_text("LOCAL_RANK")) {
+    if (env_text("TORCHELASTIC_RUN_ID") && env_text("LOCAL_RANK") && !ask->training) {
         snprintf(out->reading, sizeof out->reading,
                  "inside worker %.20s of another launch: its variables are not taken for ours",
                  rank ? rank : "?");
@@ -141,13 +185,8 @@ co_err co_place_find(co_place *out, const co_place_ask *ask)
             return close_failed(&p, co_fail_in(err, "launch"));
     }
     if (!*p.name)
-        return rank && env_text("WORLD_SIZE") && strcmp(env_text("WORLD_SIZE"), "1") != 0
-                   ? co_fail(CO_EINPUT,
-                             "launch: RANK=%.20s and WORLD_SIZE=%.20s are in the environment, but not "
-                             "MASTER_ADDR, where to"
-                             " meet; --standalone starts workers on this host alone",
-                             rank, env_text("WORLD_SIZE"))
-                   : CO_OK;
+        return refuse_half(ask);
+    p.training = ask->training;
     p.quiet = p.row->one_terminal && p.seat > 0;
     if (!p.outside && fits(&p, ask))
         return close_failed(&p, refuse(&p));

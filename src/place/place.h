@@ -25,6 +25,9 @@ typedef struct co_place_ask {
     int min_hosts, max_hosts; /* 0: --nnodes was not given */
     int nproc;
     int node_rank; /* -1: not given */
+    /* It is a training, which has one process on each host. Tasks that share a machine with all others are hosts of
+     * their own. */
+    bool training;
 } co_place_ask;
 
 typedef struct co_place {
@@ -38,6 +41,7 @@ typedef struct co_place {
     int nodes, node;                 /* number of hosts, and the index of this one; 0, -1: not known */
     int tasks, task;                 /* number of launchers on this host, and the index of this one */
     int tasks_most;  /* the most launchers on any host; if the hosts are not known, those on this host */
+    bool training;   /* as asked */
     bool quiet;      /* another launcher on the same terminal prints what concerns all */
     bool outside;    /* in a Slurm allocation but not in a step: run `start` to get into one */
     char start[256]; /* the command to put before our own; it starts us once on each host */
@@ -48,7 +52,7 @@ typedef struct co_place {
 
 /* CO_EINPUT: the command line does not fit this place (the message has both values and the right line), or
  * the environment contradicts itself. A launcher inside a worker of another launcher counts as outside any
- * scheduler: it starts its workers on this host alone. */
+ * scheduler: it starts its workers on this host alone. A training there takes the worker's variables. */
 co_err co_place_find(co_place *out, const co_place_ask *ask);
 /* Fills in the endpoint, role, token, further addresses and this host's name. The first launcher listens
  * and sends this to the others, which wait for it (under mpirun every launcher waits for all), at most

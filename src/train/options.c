@@ -4,6 +4,8 @@
 
 #include <stddef.h>
 
+#include "comm/deal.h"
+
 #define AT(field) offsetof(co_train_cfg, field)
 
 static const co_option top[] = {
@@ -56,8 +58,9 @@ static const co_option trainer[] = {
      "has "
      "fewer slices than the host has CPUs. The results are the same for any number",
      .may_change = true, .needed = true, .check = check_threads, .of_host = true},
-    {"num_nodes", CO_OPT_INT, AT(num_nodes), "1", "hosts", .min = 1, .max = 1, .may_change = true,
-     .of_host = true},
+    {"num_nodes", CO_OPT_INT, AT(num_nodes), "1",
+     "hosts, as --nnodes=N; flags or the environment say where they meet", .min = 1, .max = CO_MAX_MEMBERS,
+     .may_change = true, .of_host = true},
     {"strategy", CO_OPT_ENUM, AT(strategy), "ddp",
      "how state is spread over hosts; one host holds one copy either way", .choices = "ddp|fsdp",
      .may_change = true},

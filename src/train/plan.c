@@ -23,10 +23,11 @@ static co_err choose_ranks(co_plan *plan)
     if (strcmp(plan->cfg.devices, "auto") != 0)
         co_str_to_i64(plan->cfg.devices, &n);
     if (plan->cfg.batch_size_per_rank) {
-        if (plan->cfg.batch_size_per_rank * n > 1048576)
+        long long all = n * (plan->spec.hosts > 1 ? plan->spec.hosts : 1); /* every host has as many */
+        if (plan->cfg.batch_size_per_rank * all > 1048576)
             return co_fail(CO_EINPUT, "data.batch_size_per_rank=%lld times %lld ranks is more than 1048576",
-                           (long long)plan->cfg.batch_size_per_rank, n);
-        plan->cfg.batch_size = plan->cfg.batch_size_per_rank * n;
+                           (long long)plan->cfg.batch_size_per_rank, all);
+        plan->cfg.batch_size = plan->cfg.batch_size_per_rank * all;
     }
     plan->facts.ranks_asked = plan->ranks = (int)n;
     return CO_OK;

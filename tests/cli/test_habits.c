@@ -21,7 +21,7 @@ static const struct habit table[] = {
     {"-b 256 --multiprocessing-distributed --world-size 1 --rank 0 --dist-url tcp://127.0.0.1:1 "
      "--dist-backend nccl",
      "data.batch_size=256",
-     {"-b 256 -> data.batch_size=256 (of all ranks together", "--dist-backend nccl: not needed", "--rank 0: "}},
+     {"-b 256 -> data.batch_size=256 (of all ranks together", "--dist-backend nccl: not needed"}},
     {"--epochs 3 --lr 0.05 --wd 1e-4 optim=sgd --momentum 0.9",
      "trainer.max_epochs=3 optim.lr=0.05 optim.weight_decay=1e-4 optim=sgd optim.momentum=0.9",
      {"--epochs 3 -> trainer.max_epochs=3", "--lr 0.05 -> optim.lr=0.05",
@@ -45,11 +45,11 @@ static const struct habit table[] = {
     /* torchrun and the DDP tutorial */
     {"--standalone --nproc_per_node=4 multigpu_torchrun.py 50 10",
      "experiment=toy trainer.devices=4 trainer.max_epochs=50 callbacks.model_checkpoint.every_n_epochs=10",
-     {"--standalone: ", "multigpu_torchrun.py: the tutorial's script is not run",
+     {"multigpu_torchrun.py: the tutorial's script is not run",
       "10 -> callbacks.model_checkpoint.every_n_epochs=10"}},
     {"--nproc-per-node auto --nnodes=1:1 --node_rank 0",
      "trainer.devices=auto",
-     {"--nproc-per-node auto -> trainer.devices=auto", "--nnodes=1:1: no effect"}},
+     {"--nproc-per-node auto -> trainer.devices=auto"}},
     {"single_gpu.py 20 5 --batch_size 16",
      "experiment=toy trainer.devices=1 trainer.max_epochs=20 callbacks.model_checkpoint.every_n_epochs=5 "
      "data.batch_size_per_rank=16",
@@ -59,7 +59,7 @@ static const struct habit table[] = {
      "multinode.py 50 10 --batch_size 8",
      "experiment=toy trainer.devices=2 trainer.max_epochs=50 callbacks.model_checkpoint.every_n_epochs=10 "
      "data.batch_size_per_rank=8",
-     {"--rdzv_id=456: not needed", "--rdzv_endpoint=127.0.0.1:48123: not needed"}},
+     {"--nproc_per_node=2 -> trainer.devices=2"}},
     {"--nproc_per_node=2 train.py --batch_size 8 data=digits",
      "trainer.devices=2 data.batch_size_per_rank=8 data=digits",
      {"train.py: not run"}},
@@ -208,23 +208,30 @@ TEST(habits_in_a_file_are_those_of_words_and_are_refused_with_their_line)
     free(r.out);
 }
 
-TEST(what_launchers_leave_in_the_environment_is_ignored_and_said)
+TEST(what_launchers_leave_in_the_environment_says_which_hosts_train)
 {
-    test_run r =
-        test_sh("MASTER_PORT=29501 MASTER_ADDR=127.0.0.1 WORLD_SIZE=1 NODE_RANK=0 $COHORT train --cfg job "
-                "trainer.num_nodes=1 2>&1 >/dev/null");
+    static const struct {
+        const char *env, *says;
+    } rows[] = {
+        {"WORLD_SIZE=2 NODE_RANK=1",
+         "NODE_RANK=1 and WORLD_SIZE=2 are in the environment, but not MASTER_ADDR"},
+        {"RANK=3 WORLD_SIZE=4", "RANK=3 and WORLD_SIZE=4 are in the environment, but not MASTER_ADDR"},
+        {"MASTER_ADDR=tcp://10.0.0.1:7 WORLD_SIZE=2 NODE_RANK=1",
+         "2 hosts, this is host 1, run none, meeting at 10.0.0.1:7"}};
+
+    test_run r = test_sh(
+        "MASTER_PORT=29501 MASTER_ADDR=127.0.0.1 WORLD_SIZE=1 NODE_RANK=0 $COHORT plan trainer.num_nodes=1 "
+        "2>&1 >/dev/null");
     CHECK(r.status == 0 && !*r.out, "one host says: %s", r.out);
     free(r.out);
-    r = test_sh("WORLD_SIZE=2 NODE_RANK=1 $COHORT train --cfg job trainer.num_nodes=1 2>&1 >/dev/null");
-    CHECK(r.status == 0 && test_contains(r.out, "WORLD_SIZE=2 is ignored. Taken as Lightning means it") &&
-              test_contains(r.out, "NODE_RANK=1 is ignored"),
-          "%s", r.out);
-    free(r.out);
-    r = test_sh("RANK=3 WORLD_SIZE=4 $COHORT train --cfg job 2>&1 >/dev/null");
-    CHECK(r.status == 0 && test_contains(r.out, "Taken as torchrun means them") &&
-              test_contains(r.out, "trainer.devices=4"),
-          "%s", r.out);
-    free(r.out);
+    for (size_t i = 0; i < CO_COUNT(rows); i++) {
+        r = test_sh("%s $COHORT train data=digits", rows[i].env);
+        CHECK(r.status == 2 && test_contains(r.out, rows[i].says), "%s: %d %s", rows[i].env, r.status, r.out);
+        free(r.out);
+        r = test_sh("%s $COHORT plan --standalone data=digits", rows[i].env);
+        CHECK(r.status == 0 && !test_contains(r.out, "hosts"), "%s: %d %s", rows[i].env, r.status, r.out);
+        free(r.out);
+    }
 }
 
 TEST(no_row_is_for_a_key_that_exists_or_behind_one_that_fits_all)

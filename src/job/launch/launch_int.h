@@ -75,7 +75,9 @@
 typedef struct launch_args {
     LAUNCH_FLAGS(VALUE_FIELD, SWITCH_FIELD)
     bool help;
-    const char **program; /* NULL-terminated: the program, then its arguments */
+    bool train;             /* the program is our own training: `train WORDS` (program.c) */
+    const char *nnodes_key; /* the setting that gave nnodes, for messages; NULL: the flag */
+    const char **program;   /* NULL-terminated: the program, then its arguments */
     int n;
     char *const *line; /* the whole command line, if a scheduler may start it again; else NULL */
 } launch_args;
@@ -103,9 +105,12 @@ typedef struct launch_plan {
     co_place *place; /* the scheduler that started us, if it knows where the hosts meet; in the pool */
     uint8_t redirects[CO_MAX_WORKERS], tee[CO_MAX_WORKERS];
     bool shown[CO_MAX_WORKERS];
+    char *const *line; /* of the launch_args */
     co_pool pool;
 } launch_plan;
 
+/* how_many.c: the hosts and where they meet; the part of a plan that does not depend on what runs. */
+co_err plan_hosts(launch_plan *p, const launch_args *a);
 /* plan.c */
 co_err plan_make(launch_plan *p, const launch_args *a); /* CO_EINPUT: a value is refused */
 void plan_free(launch_plan *p);
@@ -117,6 +122,8 @@ bool wants_etcd(const launch_args *a);
 co_err plan_where_etcd(launch_plan *p, const launch_args *a);
 co_err plan_find_place(launch_plan *p, const launch_args *a); /* reads the environment only */
 co_err plan_where_place(launch_plan *p);                      /* waits until the first launcher says where */
+/* In a batch script or a shell of Slurm (place->outside): becomes srun with this line. Returns only if that fails. */
+co_err plan_into_step(launch_plan *p);
 
 /* program.c: what is executed. */
 co_err plan_program(launch_plan *p, const launch_args *a);
@@ -129,6 +136,10 @@ co_err token_from_user(const co_terms *terms, co_meet *where); /* asks at the te
 /* Reads a line at the terminal without echo, up to three times until `take` accepts it; after each refusal it
  * says why. False: no terminal, or the user typed nothing. */
 bool ask_secret(const char *prompt, co_err (*take)(void *ctx, const char *typed), void *ctx);
+
+/* meet.c: what job/meet.h shows of a plan, which the caller keeps. */
+struct co_hosts_line;
+void hosts_line_fill(struct co_hosts_line *hosts, launch_plan *p);
 
 /* hosts.c: --hosts and --hostfile; from_stdin.c: the other end of it. The exit status. */
 int launch_on_hosts(launch_args *a);

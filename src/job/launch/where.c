@@ -113,7 +113,7 @@ static co_err stay_local(launch_plan *p, const launch_args *a, int port)
     co_terms *t = &p->spec.terms;
     co_holder who;
 
-    if (port && !a->standalone) {
+    if (port && !a->standalone && !a->train) { /* the ranks of a training use no port */
         if (co_net_holder(&who, port))
             return co_fail(
                 CO_EINPUT, "launch: --master-port=%d is taken by %s; leave it out and a free one is found",
@@ -170,9 +170,9 @@ static co_err set_meeting(launch_plan *p, const launch_args *a)
     if (!p->place && !a->endpoint && !a->master_addr && !wants_etcd(a))
         return co_fail(
             CO_EINPUT,
-            "launch: --nnodes=%s needs a place where the hosts meet: --rdzv-endpoint=HOST:29400 on all of "
+            "launch: %s=%s needs a place where the hosts meet: --rdzv-endpoint=HOST:29400 on all of "
             "them, HOST being the first one's name or address",
-            a->nnodes);
+            a->nnodes_key ? a->nnodes_key : "--nnodes", a->nnodes);
     p->meet.insecure = a->insecure;
     if (a->local_addr)
         snprintf(p->meet.advertise, sizeof p->meet.advertise, "%s", a->local_addr);
@@ -192,6 +192,8 @@ co_err plan_where(launch_plan *p, const launch_args *a)
     const char *backend = a->backend ? a->backend : "static";
 
     CO_TRY(plan_find_place(p, a));
+    if (p->place && p->place->outside)
+        return CO_OK; /* plan_into_step: the rest is read again in the step, the token too */
     CO_TRY(token_from_env(&p->meet));
     CO_TRY(flag_one_of("--rdzv-backend", backend, "static|c10d|etcd-v3|etcd|etcd-v2"));
     if (a->master_port)

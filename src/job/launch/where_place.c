@@ -15,8 +15,10 @@ static void tell(const char *text)
 }
 
 /* In a batch script or an interactive shell of Slurm, srun starts the same command line on each node. */
-static co_err go_into_step(const co_place *place, const launch_args *a, co_pool *pool)
+co_err plan_into_step(launch_plan *p)
 {
+    const co_place *place = p->place;
+    co_pool *pool = &p->pool;
     co_str typed = {0};
     int n = 0, words = 0;
     char exe[4096];
@@ -24,7 +26,7 @@ static co_err go_into_step(const co_place *place, const launch_args *a, co_pool 
 
     ssize_t len = readlink("/proc/self/exe", exe, sizeof exe - 1);
     exe[len > 0 ? len : 0] = '\0';
-    while (a->line[words])
+    while (p->line[words])
         words++;
     const char **argv = co_pool_alloc(pool, ((size_t)words + 16) * sizeof *argv);
     if (!argv || !start)
@@ -33,7 +35,7 @@ static co_err go_into_step(const co_place *place, const launch_args *a, co_pool 
         argv[n++] = w;
     argv[n++] = exe;
     for (int i = 0; i < words; i++)
-        argv[n++] = a->line[i];
+        argv[n++] = p->line[i];
     for (int i = 0; i < n; i++)
         co_str_addf(&typed, " %s", argv[i]);
     co_notice("%s has %d nodes and this is not a step of it; starting one:%s", place->name, place->nodes,
@@ -55,7 +57,8 @@ co_err plan_find_place(launch_plan *p, const launch_args *a)
     co_place_ask ask = {.min_hosts = a->nnodes ? t->min_hosts : 0,
                         .max_hosts = a->nnodes ? t->max_hosts : 0,
                         .nproc = t->nproc,
-                        .node_rank = -1};
+                        .node_rank = -1,
+                        .training = a->train};
 
     if (!a->line || a->standalone || a->endpoint || a->master_addr || wants_etcd(a))
         return CO_OK;
@@ -70,13 +73,15 @@ co_err plan_find_place(launch_plan *p, const launch_args *a)
             tell(place->reading);
         return CO_OK;
     }
-    if (place->outside)
-        return go_into_step(place, a, &p->pool);
     p->place = place;
+    if (place->outside) {
+        t->min_hosts = t->max_hosts = place->nodes;
+        return CO_OK;
+    }
     if (*place->host)
         p->spec.host = place->host;
     p->spec.hushed = place->quiet;
-    if (place->tasks_most == 1 && ask.max_hosts) /* keep MIN:MAX */
+    if (ask.max_hosts && (place->tasks_most == 1 || a->train)) /* keep MIN:MAX */
         return CO_OK;
     t->min_hosts = t->max_hosts = place->seats;
     return CO_OK;
