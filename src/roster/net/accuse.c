@@ -97,7 +97,7 @@ static void evict(server *srv, seat *a, seat *b)
         if (all->accused[i].by == who->member.place || all->accused[i].whom == who->member.place)
             forget(all, i);
     seat_name(name, sizeof name, who);
-    stage_dismiss(srv, who, &how);
+    views_dismiss(srv, who, &how);
     views_want(all, "host %s is sent away: it lost its connection to %.100s %d times", name, other->who.name,
                CUTS_MOST);
 }

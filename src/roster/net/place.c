@@ -7,6 +7,7 @@
 #include "roster/net/seat_int.h"
 
 #include <stdio.h>
+#include <string.h>
 
 static bool is_taken(const seats *all, const seat *peer, int place)
 {
@@ -35,6 +36,18 @@ static int place_for(const server *srv, const seat *peer, int had)
     return is_free(srv, peer, 0) ? 0 : -1;
 }
 
+/* The seat of the same process, which has lost its connection and come back before the loss was noticed here. */
+static seat *old_seat(const server *srv, const seat *peer)
+{
+    for (int i = 0; i < srv->seats.n; i++) {
+        seat *other = srv->seats.at[i];
+        if (other != peer && other->joined && peer->terms.birth && other->terms.birth == peer->terms.birth &&
+            strcmp(other->who.name, peer->who.name) == 0)
+            return other;
+    }
+    return NULL;
+}
+
 static bool refuses(server *srv, const seat *peer, const char *why, char *to_it, char *to_us, size_t size)
 {
     snprintf(to_it, size, "host %.200s refuses this host: %s", srv->me, why);
@@ -51,6 +64,12 @@ bool views_admit(server *srv, seat *peer, const json_t *hello, char *to_it, char
         return refuses(srv, peer, co_errmsg(), to_it, to_us, size);
     if (!facts_agree(srv, peer, facts, to_it, to_us, size))
         return false;
+    seat *old = old_seat(srv, peer);
+    if (old) {
+        seat_drop(old, "it has come back by another connection");
+        return refuses(srv, peer, "its connection before this one has only now been given up: it may try again",
+                       to_it, to_us, size);
+    }
     peer->member.place = place_for(srv, peer, had);
     if (peer->member.place < 0)
         return refuses(srv, peer, "all 64 places of this run are taken, or were by hosts that started later",

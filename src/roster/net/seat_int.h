@@ -209,8 +209,9 @@ void views_freeze(server *srv);
 void views_change(server *srv);
 void views_position(server *srv, seat *peer, const json_t *body);
 void views_want(views *all, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
-bool views_enough(const server *srv);              /* hosts, for a run that has begun */
-void views_wait(server *srv, seat *peer);          /* that host hears that too few are here */
+void views_dismiss(server *srv, seat *peer, const co_leave *how); /* the others go on without this host */
+bool views_enough(const server *srv);                             /* hosts, for a run that has begun */
+void views_wait(server *srv, seat *peer);                         /* that host hears that too few are here */
 int views_weights(const server *srv, int *weight); /* by number; returns how many members there are */
 
 /* ---- accuse.c ---- */

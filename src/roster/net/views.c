@@ -97,7 +97,7 @@ static void left(server *srv, seat *peer, const co_leave *how)
     } else if (srv->job.stage == GATHER) {
         gather_left(srv, peer, how);
     } else {
-        stage_dismiss(srv, peer, how);
+        views_dismiss(srv, peer, how);
         snprintf(text, sizeof text, "left: %s", why);
         go_on_without(srv, peer, text);
     }
@@ -233,8 +233,10 @@ static void regather(server *srv, double elapsed_ms)
 {
     int n = seats_joined(&srv->seats), were = srv->handover.past.hosts - 1;
 
-    if (!gather_waits(srv, elapsed_ms, gather_call_ms(srv), n, were))
-        gather_begin(srv);
+    if (gather_waits(srv, elapsed_ms, gather_call_ms(srv), n, were))
+        return;
+    snprintf(srv->views.why, sizeof srv->views.why, "the host that kept the roster is lost");
+    gather_begin(srv);
 }
 
 const policy policy_views = {.name = "views",

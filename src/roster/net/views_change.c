@@ -171,6 +171,13 @@ static bool collect(const server *srv, co_position *at, uint8_t *id, int n)
     return true;
 }
 
+/* It may be cut off and not hear this, so it counts as lost. */
+void views_dismiss(server *srv, seat *peer, const co_leave *how)
+{
+    srv->handover.losses++;
+    stage_dismiss(srv, peer, how);
+}
+
 /* Members that cannot be in the next view are sent away, and the change begins again. */
 static bool send_unfit_away(server *srv, const co_position *at, int n)
 {
@@ -190,7 +197,7 @@ static bool send_unfit_away(server *srv, const co_position *at, int n)
             return true;
         }
         seat_name(name, sizeof name, peer);
-        stage_dismiss(srv, peer, &how);
+        views_dismiss(srv, peer, &how);
         views_want(&srv->views, "host %s is sent away", name);
     }
     return unfit != 0;
