@@ -92,6 +92,11 @@ bool co_roster_settled(co_roster *r)
     return r->ops->settled ? r->ops->settled(r) : true;
 }
 
+struct co_tls *co_roster_tls(const co_roster *r)
+{
+    return r->ops->tls ? r->ops->tls(r) : NULL;
+}
+
 void co_roster_finish(co_roster *r)
 {
     if (r->ops->finish)

@@ -217,6 +217,8 @@ void co_roster_leave(co_roster *r, const co_leave *how);
 /* The host that keeps the roster can collect the logs of all hosts. This sends whole log lines of this host
  * to it, if it wants them. False: too many lines wait to be sent already, and these were not taken. */
 bool co_roster_log(co_roster *r, const char *lines, size_t n);
+/* The key of the job, for other connections between its hosts; NULL: the job has none. Lives until co_roster_close. */
+struct co_tls *co_roster_tls(const co_roster *r);
 bool co_roster_keeps(const co_roster *r); /* this host keeps the roster and gets the others' log lines */
 /* Appends the lines that came since the last call. Returns how many were lost because the buffer was full. */
 long long co_roster_logged(co_roster *r, co_str *out);

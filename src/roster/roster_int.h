@@ -25,6 +25,7 @@ struct roster_ops {
     long long (*logged)(co_roster *r, co_str *out);
     bool (*settled)(co_roster *r);
     void (*finish)(co_roster *r);
+    struct co_tls *(*tls)(const co_roster *r);
 };
 
 struct co_roster {

@@ -74,7 +74,7 @@ static bool add_views(json_t *body, const co_terms *t)
     json_t *facts = NULL;
     char birth[20];
 
-    birth_text(birth, t->birth);
+    long_text(birth, t->birth);
     bool ok = facts_parse(&facts, t->facts) == CO_OK && json_object_set_new(body, "views", json_true()) == 0 &&
               json_object_set_new(body, "least", json_integer(t->least_hosts)) == 0 &&
               json_object_set_new(body, "port", json_integer(t->bulk_port)) == 0 &&
@@ -108,7 +108,7 @@ void terms_unpack(co_terms *t, const json_t *body)
                     .views = json_is_true(json_object_get(body, "views")),
                     .least_hosts = (int)field_int(body, "least", 0, CO_MAX_HOSTS, 0),
                     .bulk_port = (int)field_int(body, "port", 0, 65535, 0),
-                    .birth = birth_parse(body)};
+                    .birth = long_parse(body, "birth")};
     field_text(t->run_id, sizeof t->run_id, body, "run_id");
     field_text(t->program, sizeof t->program, body, "program");
     field_text(t->version, sizeof t->version, body, "version");

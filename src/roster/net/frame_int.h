@@ -73,8 +73,8 @@ co_err position_unpack(co_position *at, int *weight, const json_t *body); /* CO_
 json_t *view_pack(const co_roster_view *view);
 /* CO_EFORMAT: the numbers contradict each other. What passes can be used as it is. */
 co_err view_unpack(co_roster_view *view, const json_t *body, uint32_t number);
-void birth_text(char out[20], uint64_t birth);
-uint64_t birth_parse(const json_t *body); /* 0: none */
+void long_text(char out[20], uint64_t birth);
+uint64_t long_parse(const json_t *body, const char *key); /* 0: none */
 
 /* ---- facts.c ---- */
 /* *out is the caller's; NULL if text is. CO_EINPUT: not an object of texts, or too long. */

@@ -121,6 +121,11 @@ static void network_leave(co_roster *base, const co_leave *how)
     queue_order(&net->queue, FRAME_LEAVE, leave_pack(&mine));
 }
 
+static co_tls *network_tls(const co_roster *base)
+{
+    return ((const network *)base)->tls;
+}
+
 static bool network_keeps(const co_roster *base)
 {
     return atomic_load(&((const network *)base)->keeps);
@@ -190,6 +195,8 @@ static const struct roster_ops ops = {.turn = network_turn,
                                       .keeps = network_keeps,
                                       .logged = network_logged,
                                       .settled = network_settled,
+
+                                      .tls = network_tls,
                                       .finish = network_finish};
 
 static void pass_event(void *net, const co_roster_event *ev)

@@ -10,15 +10,15 @@
 
 #include "roster/net/frame_int.h"
 
-/* JSON's integers are signed, so a birth travels as text. */
-void birth_text(char out[20], uint64_t birth)
+/* JSON's integers are signed, so a number of 64 bits travels as text. */
+void long_text(char out[20], uint64_t number)
 {
-    snprintf(out, 20, "%016" PRIx64, birth);
+    snprintf(out, 20, "%016" PRIx64, number);
 }
 
-uint64_t birth_parse(const json_t *body)
+uint64_t long_parse(const json_t *body, const char *key)
 {
-    const char *text = co_json_str(body, "birth");
+    const char *text = co_json_str(body, key);
 
     if (!text || strlen(text) != 16 || strspn(text, "0123456789abcdef") != 16)
         return 0;
@@ -33,9 +33,13 @@ static bool field_bool(const json_t *body, const char *key)
 /* --- positions ------------------------------------------------------------------------------------------ */
 json_t *position_pack(uint32_t number, const co_position *at, int weight)
 {
-    return json_pack("{sI sI sb sb sb sb sI sI si}", "number", (json_int_t)number, "unit",
-                     (json_int_t)at->unit, "ready", at->ready, "ended", at->ended, "whole", at->whole, "fresh",
-                     at->fresh, "fed", (json_int_t)at->fed, "since", (json_int_t)at->since, "weight", weight);
+    char start[20];
+
+    long_text(start, at->start);
+    return json_pack("{sI sI sb sb sb sb sI sI si sb ss}", "number", (json_int_t)number, "unit",
+                     (json_int_t)at->unit, "ready", at->ready, "ended", at->ended, "whole", at->whole,
+                     "fresh", at->fresh, "fed", (json_int_t)at->fed, "since", (json_int_t)at->since, "weight",
+                     weight, "starts", at->starts, "start", start);
 }
 
 co_err position_unpack(co_position *at, int *weight, const json_t *body)
@@ -54,7 +58,9 @@ co_err position_unpack(co_position *at, int *weight, const json_t *body)
                         .whole = field_bool(body, "whole") && !fresh,
                         .fresh = fresh,
                         .fed = (uint32_t)fed,
-                        .since = (uint32_t)since};
+                        .since = (uint32_t)since,
+                        .starts = field_bool(body, "starts"),
+                        .start = long_parse(body, "start")};
     *weight = (int)w;
     return CO_OK;
 }
@@ -66,7 +72,7 @@ static json_t *member_pack(const co_roster_view *all, int h)
     const co_member *who = &all->member[h];
     char birth[20];
 
-    birth_text(birth, who->birth);
+    long_text(birth, who->birth);
     return json_pack("{si ss so so si si si sb si si sI sb}", "place", who->id, "birth", birth, "name",
                      co_json_string(who->name), "addr", co_json_string(who->addr), "port", who->port, "ranks",
                      who->ranks, "leaves", view->deal.from[h + 1] - view->deal.from[h], "whole",
@@ -103,7 +109,7 @@ static bool member_unpack(co_roster_view *all, int h, const json_t *body)
     bool whole = field_bool(body, "whole");
 
     *who = (co_member){.id = (int)field_int(body, "place", 0, CO_MAX_MEMBERS - 1, -2),
-                       .birth = birth_parse(body),
+                       .birth = long_parse(body, "birth"),
                        .port = (int)field_int(body, "port", 0, 65535, -2),
                        .ranks = (int)field_int(body, "ranks", 1, INT32_MAX, -2)};
     field_text(who->name, sizeof who->name, body, "name");
