@@ -1,5 +1,6 @@
-/* table.h -- a server of views and its hosts in one thread: the test decides how much time passes, and can send any
- * frame. Host 0 has the server's own seat. Each host answers FREEZE with its position, unless it is mute. */
+/* table.h -- a server of views and its hosts in one thread: the test decides how much time passes, and can
+ * send any frame. Host 0 has the server's own seat. Each host answers FREEZE with its position, unless it is
+ * mute. */
 #ifndef TESTS_ROSTER_TABLE_H
 #define TESTS_ROSTER_TABLE_H
 

@@ -16,7 +16,8 @@ static cast cast_with_etcd(const etcds *e, int min, int max, int least)
     return all;
 }
 
-/* Starts a process with host a, which keeps the roster and plays until it is killed, or until the run is over. */
+/* Starts a process with host a, which keeps the roster and plays until it is killed, or until the run is
+ * over. */
 static pid_t keeper_process(cast *all)
 {
     pid_t pid = fork();

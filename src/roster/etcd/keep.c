@@ -8,9 +8,9 @@
  *   - A keeper that has all its hosts goes on without etcd. Its place becomes free when its lease ends, but
  *     for ETCD_RUNS_LEASES lease periods only hosts of its own job may take it. If the keeper is cut off for
  *     longer, somebody may start the job again, and both run.
- *   - In a job of views, a keeper that has ever lost a host does not go on without etcd: the lost hosts may be alive,
- *     hold a state, and take its place. It steps down a little before its lease ends, so that its own host is frozen
- *     when another keeper's first view begins.
+ *   - In a job of views, a keeper that has ever lost a host does not go on without etcd: the lost hosts may
+ *     be alive, hold a state, and take its place. It steps down a little before its lease ends, so that its
+ *     own host is frozen when another keeper's first view begins.
  */
 #include "roster/etcd/etcd_int.h"
 
@@ -59,8 +59,8 @@ static void ask_etcd(network *net, int losses)
     lease_hurry(find->lease);
 }
 
-/* Whether another host may keep the roster by now, as far as this one knows. `sure`: when etcd last confirmed that
- * it does not. */
+/* Whether another host may keep the roster by now, as far as this one knows. `sure`: when etcd last confirmed
+ * that it does not. */
 static bool may_be_replaced(const network *net, uint64_t sure, int losses)
 {
     const finder *find = net->finder;

@@ -1,13 +1,13 @@
 /* lost.c -- the keeper was lost: decides what happens to this host's part of the job before the hosts meet
  * again.
  *
- * In a job of views this host freezes: it goes on only in a view of the next keeper, so two halves of a run never
- * both go on. Its position and its place are as good there as they were here.
+ * In a job of views this host freezes: it goes on only in a view of the next keeper, so two halves of a run
+ * never both go on. Its position and its place are as good there as they were here.
  *
- * In a job of rounds, as with any lost host, the round ends and a restart is used up; if none is left, or too few hosts are,
- * the job is over. Nothing ends if no work is missing: before the first round, or when this host and the
- * keeper were both done. A host that is done does not decide alone: a keeper that was only silent needs
- * nothing more from it and goes on, so this host waits to hear from the others how the job ends.
+ * In a job of rounds, as with any lost host, the round ends and a restart is used up; if none is left, or too
+ * few hosts are, the job is over. Nothing ends if no work is missing: before the first round, or when this
+ * host and the keeper were both done. A host that is done does not decide alone: a keeper that was only
+ * silent needs nothing more from it and goes on, so this host waits to hear from the others how the job ends.
  */
 #include "roster/etcd/etcd_int.h"
 
@@ -94,7 +94,8 @@ static co_roster_event lose_round(network *net, const co_failure *loss)
     return ev;
 }
 
-/* The number of this change is this host's own. The next keeper's numbers are higher than any that a host brings. */
+/* The number of this change is this host's own. The next keeper's numbers are higher than any that a host
+ * brings. */
 static co_roster_event lose_view(network *net, const co_failure *loss)
 {
     past *mine = &net->client.past;

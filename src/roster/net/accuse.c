@@ -1,8 +1,9 @@
 /* accuse.c -- members that have lost their connection to each other, though both still talk to the roster.
  *
- * After a short while, in which a host that died is noticed, a change with the same members makes new connections. If
- * one pair loses its connection in three views within a minute, the one of the two that more hosts accuse is sent
- * away; if as many accuse both, the one that joined later. The host that keeps the roster always stays.
+ * After a short while, in which a host that died is noticed, a change with the same members makes new
+ * connections. If one pair loses its connection in three views within a minute, the one of the two that more
+ * hosts accuse is sent away; if as many accuse both, the one that joined later. The host that keeps the
+ * roster always stays.
  */
 #include "roster/net/seat_int.h"
 

@@ -1,8 +1,8 @@
 /* place.c -- whether a host may join a run of views, and its place in the run.
  *
- * A place is the host's address on the links, 0 to 63. The host that keeps the roster from the start has place 0. The
- * place of a host that is gone is given to another only if that one was born later: then the members can tell the two
- * apart. A host that lost its keeper brings the place that it had, and keeps it.
+ * A place is the host's address on the links, 0 to 63. The host that keeps the roster from the start has
+ * place 0. The place of a host that is gone is given to another only if that one was born later: then the
+ * members can tell the two apart. A host that lost its keeper brings the place that it had, and keeps it.
  */
 #include "roster/net/seat_int.h"
 
@@ -24,8 +24,8 @@ static bool is_free(const server *srv, const seat *peer, int place)
     return !is_taken(&srv->seats, peer, place) && (last == 0 || last < peer->terms.birth);
 }
 
-/* The place that the host had, or a free one. Place 0 is the keeper's, and another host's only if no other is free.
- * -1: there is none. */
+/* The place that the host had, or a free one. Place 0 is the keeper's, and another host's only if no other is
+ * free. -1: there is none. */
 static int place_for(const server *srv, const seat *peer, int had)
 {
     if (had >= 0 && srv->views.born[had] <= peer->terms.birth && !is_taken(&srv->seats, peer, had))
@@ -36,7 +36,8 @@ static int place_for(const server *srv, const seat *peer, int had)
     return is_free(srv, peer, 0) ? 0 : -1;
 }
 
-/* The seat of the same process, which has lost its connection and come back before the loss was noticed here. */
+/* The seat of the same process, which has lost its connection and come back before the loss was noticed
+ * here. */
 static seat *old_seat(const server *srv, const seat *peer)
 {
     for (int i = 0; i < srv->seats.n; i++) {
