@@ -20,24 +20,97 @@
 
 enum { TURN = 32 };
 
+/* What a gate does with a connection of its kind. */
+struct kind {
+    co_err (*open)(void **out, int fd, co_tls *tls); /* takes fd */
+    co_err (*work)(void *conn);
+    bool (*known)(const void *conn);
+    int (*fd)(const void *conn);
+    void (*free)(void *conn);
+};
+
 struct stranger {
-    co_conn *conn; /* NULL: the place is free */
+    void *conn; /* NULL: the place is free */
     co_addr from;
     uint64_t host; /* `from` as a number: a full gate compares all pairs */
     uint64_t since_ns;
 };
 
 struct co_gate {
+    const struct kind *kind;
     int listener, epoll;
     co_tls *tls;
     bool deaf; /* out of descriptors: we pause accepting for DEAF_MS */
     uint64_t deaf_since_ns;
     int n_known;
-    co_conn *known[CO_STRANGERS];
+    void *known[CO_STRANGERS];
     struct stranger at[CO_STRANGERS];
     co_gate_counts counts;
 };
 
+/* --- the kinds ------------------------------------------------------------------------------------------ */
+static co_err conn_open(void **out, int fd, co_tls *tls)
+{
+    co_conn *conn = NULL;
+    co_err err = co_conn_new(&conn, fd, tls, CO_CONN_SERVER);
+
+    *out = conn;
+    return err;
+}
+
+static co_err conn_work(void *conn)
+{
+    return co_conn_work(conn);
+}
+
+static bool conn_known(const void *conn)
+{
+    return co_conn_known(conn);
+}
+
+static int conn_fd(const void *conn)
+{
+    return co_conn_fd(conn);
+}
+
+static void conn_free(void *conn)
+{
+    co_conn_free(conn);
+}
+
+static co_err stream_open(void **out, int fd, co_tls *tls)
+{
+    co_stream *stream = NULL;
+    co_err err = co_stream_new(&stream, fd, tls, CO_CONN_SERVER);
+
+    *out = stream;
+    return err;
+}
+
+static co_err stream_work(void *stream)
+{
+    return co_stream_work(stream);
+}
+
+static bool stream_known(const void *stream)
+{
+    return co_stream_heard(stream) != NULL;
+}
+
+static int stream_fd(const void *stream)
+{
+    return co_stream_fd(stream);
+}
+
+static void stream_free(void *stream)
+{
+    co_stream_free(stream);
+}
+
+static const struct kind conns = {conn_open, conn_work, conn_known, conn_fd, conn_free};
+static const struct kind streams = {stream_open, stream_work, stream_known, stream_fd, stream_free};
+
+/* --- the gate ------------------------------------------------------------------------------------------- */
 enum { LISTENER = CO_STRANGERS }; /* epoll's id of the listener; strangers use their index */
 
 static void listen_again(co_gate *gate, bool yes)
@@ -49,7 +122,7 @@ static void listen_again(co_gate *gate, bool yes)
     gate->deaf_since_ns = co_now_ns();
 }
 
-co_err co_gate_open(co_gate **out, int listen_fd, co_tls *tls)
+static co_err open_kind(co_gate **out, int listen_fd, co_tls *tls, const struct kind *kind)
 {
     co_gate *gate = co_zalloc(sizeof *gate);
     struct epoll_event ev = {.events = EPOLLIN, .data.u32 = LISTENER};
@@ -63,11 +136,22 @@ co_err co_gate_open(co_gate **out, int listen_fd, co_tls *tls)
         co_free(gate);
         return err;
     }
+    gate->kind = kind;
     gate->listener = listen_fd;
     gate->epoll = epoll;
     gate->tls = tls;
     *out = gate;
     return CO_OK;
+}
+
+co_err co_gate_open(co_gate **out, int listen_fd, co_tls *tls)
+{
+    return open_kind(out, listen_fd, tls, &conns);
+}
+
+co_err co_gate_open_streams(co_gate **out, int listen_fd, co_tls *tls)
+{
+    return open_kind(out, listen_fd, tls, &streams);
 }
 
 int co_gate_fd(const co_gate *gate)
@@ -82,7 +166,7 @@ co_gate_counts co_gate_count(const co_gate *gate)
 
 static void send_away(co_gate *gate, struct stranger *stranger)
 {
-    co_conn_free(stranger->conn); /* close removes it from epoll */
+    gate->kind->free(stranger->conn); /* close removes it from epoll */
     stranger->conn = NULL;
     gate->counts.sent_away++;
 }
@@ -147,7 +231,7 @@ static bool accept_one(co_gate *gate)
     struct stranger *stranger = place(gate);
     struct epoll_event ev = {.events = EPOLLIN, .data.u32 = (uint32_t)(stranger - gate->at)};
     *stranger = (struct stranger){.from = from, .host = number_of(&from), .since_ns = co_now_ns()};
-    if (co_conn_new(&stranger->conn, fd, gate->tls, CO_CONN_SERVER))
+    if (gate->kind->open(&stranger->conn, fd, gate->tls))
         stranger->conn = NULL;
     else if (epoll_ctl(gate->epoll, EPOLL_CTL_ADD, fd, &ev) != 0)
         send_away(gate, stranger);
@@ -158,22 +242,22 @@ static void serve(co_gate *gate, struct stranger *stranger)
 {
     if (!stranger->conn)
         return;
-    co_err err = co_conn_work(stranger->conn);
+    co_err err = gate->kind->work(stranger->conn);
     if (err) {
         if (err == CO_EINPUT) {
             gate->counts.wrong_token++;
             gate->counts.wrong_from = stranger->from;
         }
         send_away(gate, stranger);
-    } else if (co_conn_known(stranger->conn)) {
-        epoll_ctl(gate->epoll, EPOLL_CTL_DEL, co_conn_fd(stranger->conn), NULL);
+    } else if (gate->kind->known(stranger->conn)) {
+        epoll_ctl(gate->epoll, EPOLL_CTL_DEL, gate->kind->fd(stranger->conn), NULL);
         gate->known[gate->n_known++] = stranger->conn;
         gate->counts.let_in++;
         stranger->conn = NULL;
     }
 }
 
-co_conn *co_gate_turn(co_gate *gate)
+static void *turn(co_gate *gate)
 {
     struct epoll_event ev[TURN];
     uint64_t now = co_now_ns();
@@ -197,14 +281,27 @@ co_conn *co_gate_turn(co_gate *gate)
     return gate->n_known ? gate->known[--gate->n_known] : NULL;
 }
 
+co_conn *co_gate_turn(co_gate *gate)
+{
+    CO_ASSERT(gate->kind == &conns, "a gate for connections");
+    return turn(gate);
+}
+
+co_stream *co_gate_turn_stream(co_gate *gate)
+{
+    CO_ASSERT(gate->kind == &streams, "a gate for streams");
+    return turn(gate);
+}
+
 void co_gate_close(co_gate *gate)
 {
     if (!gate)
         return;
     for (int i = 0; i < CO_STRANGERS; i++)
-        co_conn_free(gate->at[i].conn);
+        if (gate->at[i].conn)
+            gate->kind->free(gate->at[i].conn);
     while (gate->n_known)
-        co_conn_free(gate->known[--gate->n_known]);
+        gate->kind->free(gate->known[--gate->n_known]);
     close(gate->listener);
     close(gate->epoll);
     co_free(gate);

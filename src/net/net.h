@@ -22,6 +22,7 @@
 #include <stddef.h>
 #include <stdint.h>
 #include <sys/socket.h>
+#include <sys/uio.h>
 
 #include "base/err.h"
 
@@ -177,14 +178,42 @@ co_err co_conn_send(co_conn *c, const co_frame *f);
 co_err co_conn_meet(co_conn *c, const co_patience *p);                /* until the peer is known */
 co_err co_conn_wait(co_conn *c, co_frame *out, const co_patience *p); /* until a frame has arrived */
 
+/* ---- streams: bulk data ---- A stream carries bytes of the caller's own format between two hosts, plain
+ * or inside TLS 1.3, without a queue: it reads into the caller's memory and writes from it. First each
+ * side sends a hello of CO_STREAM_HELLO bytes. Until the other side's hello has come, the other side is a
+ * stranger. */
+enum { CO_STREAM_HELLO = 64 };
+typedef struct co_stream co_stream;
+/* Takes ownership of fd, even on failure. */
+co_err co_stream_new(co_stream **out, int fd, co_tls *tls, co_conn_side side);
+void co_stream_free(co_stream *s); /* NULL is fine */
+int co_stream_fd(const co_stream *s);
+void co_stream_say(co_stream *s, const uint8_t hello[CO_STREAM_HELLO]); /* copied; co_stream_work sends it */
+/* Handshake and hellos, as far as possible without waiting. The codes are those of co_conn_work. */
+co_err co_stream_work(co_stream *s);
+bool co_stream_trusts(const co_stream *s);          /* the other side knows the token, or there is none */
+const uint8_t *co_stream_heard(const co_stream *s); /* the other side's hello; NULL: it has not come */
+/* After both hellos. *got or *took 0: nothing can be moved now. A read or write may move less than could
+ * be moved, so repeat it until it moves nothing. CO_EPEER: closed or broken; CO_EFORMAT: not the protocol. */
+co_err co_stream_read(co_stream *s, const struct iovec *to, int n, size_t *got);
+/* The memory of the bytes that it took is the caller's again. They may wait in a small buffer until
+ * co_stream_flush. */
+co_err co_stream_write(co_stream *s, const struct iovec *from, int n, size_t *took);
+co_err co_stream_flush(co_stream *s, size_t *left); /* *left: bytes that the socket does not take now */
+uint64_t co_stream_raw_got(const co_stream *s);     /* bytes through the socket */
+uint64_t co_stream_raw_sent(const co_stream *s);
+
 /* ---- the gate: a listening socket and its strangers ---- Holds at most CO_STRANGERS strangers. When it
  * is full, the address that has the most loses its oldest one. One turn does a bounded amount of work. */
 typedef struct co_gate co_gate;
 co_err co_gate_open(co_gate **out, int listen_fd, co_tls *tls); /* takes listen_fd */
-int co_gate_fd(const co_gate *g);                               /* readable: call co_gate_turn */
+/* A gate for streams; its connections come from co_gate_turn_stream, with their hello. */
+co_err co_gate_open_streams(co_gate **out, int listen_fd, co_tls *tls);
+int co_gate_fd(const co_gate *g); /* readable: call co_gate_turn */
 /* One turn. Returns a connection whose peer is known, now the caller's, or NULL. After a connection call it
  * again at once. Also call it twice a second, so that it closes strangers who are late. */
 co_conn *co_gate_turn(co_gate *g);
+co_stream *co_gate_turn_stream(co_gate *g);
 typedef struct co_gate_counts {
     uint64_t accepted, let_in, sent_away;
     uint64_t wrong_token; /* strangers with another token; the last came from wrong_from */
