@@ -139,9 +139,9 @@ co_err line_refuse_hosts(line *l, const char *what)
     co_hosts_line_count(count, sizeof count, hosts);
     if (hosts != l->hosts)
         co_hosts_line_free(hosts);
-    return several
-               ? co_fail(
-                     CO_EINPUT, "%s on one host, and the line or the environment has %s: --standalone leaves the others out",
-                     what, count)
-               : CO_OK;
+    return several ? co_fail(CO_EINPUT,
+                             "%s on one host, and the line or the environment has %s: --standalone leaves "
+                             "the others out",
+                             what, count)
+                   : CO_OK;
 }
