@@ -253,7 +253,7 @@ co_train_hooks record_hooks(training *s)
                             .notice = on_notice,
                             .record = on_record,
                             .publish = on_publish,
-                            .publish_fd = co_folder_settle_fd(s->folder),
+                            .publish_fd = s->folder ? co_folder_settle_fd(s->folder) : -1,
                             .remember = memory_json,
                             .turn = on_turn};
 }

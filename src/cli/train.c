@@ -1,6 +1,6 @@
 /* train.c -- `cohort train`: compose, plan, open the run folder, run, write the record. Nothing is created
  * before the plan is complete, so bad input leaves nothing behind. */
-#include "cli/train_int.h"
+#include "cli/over_int.h"
 
 #include <math.h>
 #include <signal.h>
@@ -95,7 +95,7 @@ static co_err link_elsewhere(training *s)
     return CO_OK;
 }
 
-static co_err prepare_folder(training *s)
+co_err training_folder(training *s)
 {
     CO_TRY(co_folder_open(&s->folder, s->app.run_dir, s->app.cfg->task_name));
     const char *path = co_folder_path(s->folder);
@@ -187,24 +187,6 @@ static co_err make_plan(training *s)
     return co_plan_new(&s->plan, &s->app.spec);
 }
 
-/* Several hosts do not train together yet. */
-static co_err hosts_not_yet(const training *s)
-{
-    const co_hosts_line *hosts = s->app.hosts;
-    char count[64], number[32] = "";
-
-    if (!hosts || hosts->terms.max_hosts == 1)
-        return CO_OK;
-    co_hosts_line_count(count, sizeof count, hosts);
-    if (hosts->terms.host_rank >= 0)
-        snprintf(number, sizeof number, ", this is host %d", hosts->terms.host_rank);
-    return co_fail(
-        CO_EINPUT,
-        "%s%s, run %s%s%s: training over several hosts is not in this version; --standalone trains on this "
-        "host alone",
-        count, number, hosts->terms.run_id, *hosts->meet.endpoint ? ", meeting at " : "", hosts->meet.endpoint);
-}
-
 co_err training_plan(training *s, line *l)
 {
     CO_TRY(compose(s, l));
@@ -216,7 +198,6 @@ co_err training_open(training *s, line *l)
     CO_TRY(compose(s, l));
     if (s->app.hosts)
         CO_TRY(co_hosts_line_enter(s->app.hosts));
-    CO_TRY(hosts_not_yet(s));
     CO_TRY(tune_search(s, l));
     CO_TRY(make_plan(s));
     s->line = l;
@@ -226,8 +207,10 @@ co_err training_open(training *s, line *l)
     co_signals_hold(); /* from here on the supervisor handles signals: there is a run to save */
     CO_TRY(s->job ? co_console_open(&s->console, -1, CO_CONSOLE_QUIET)
                   : co_console_open(&s->console, STDERR_FILENO, (co_console_style)s->app.cfg->console));
-    co_err err = prepare_folder(s);
-    if (!err)
+    co_err err = over_open(s);
+    if (!err && !over_guest(s))
+        err = training_folder(s);
+    if (!err && s->folder)
         err = tune_record(s);
     if (err && s->folder) {
         co_folder_discard(s->folder);
@@ -238,6 +221,7 @@ co_err training_open(training *s, line *l)
 
 void training_close(training *s)
 {
+    over_close(s);
     co_live_unregister();
     co_console_close(s->console);
     if (s->log)
@@ -269,13 +253,29 @@ static int report(training *s, const line *l, co_err err)
     return err ? CO_EXIT_FAILED : CO_EXIT_DONE;
 }
 
+/* A guest's run has no record. */
+static co_err run_as_guest(training *s)
+{
+    tell(s, "guest     the record and the progress of this run are on the host that keeps the roster");
+    co_err err = co_train_run_over(s->plan, &s->over->given, over_hooks(s), &s->summary);
+    if (s->folder) { /* it had to write after all */
+        record_end_progress(s);
+        record_close(s);
+    }
+    return err;
+}
+
 co_err training_run(training *s, co_err *wrote)
 {
+    *wrote = CO_OK;
+    if (over_guest(s))
+        return run_as_guest(s);
     record_track(s);
     record_first_screen(s);
     tell_changes(s);
     co_train_hooks hooks = s->job ? job_hooks(s) : record_hooks(s);
-    co_err err = co_train_run(s->plan, &hooks, &s->summary);
+    co_err err = s->over ? co_train_run_over(s->plan, &s->over->given, over_hooks(s), &s->summary)
+                         : co_train_run(s->plan, &hooks, &s->summary);
     if (err && !s->summary.weights_sha256[0] && !s->summary.blame[0])
         snprintf(s->summary.blame, sizeof s->summary.blame, "%s", co_errmsg());
     record_end_progress(s);
@@ -296,7 +296,7 @@ static int run_line(training *s, line *l)
     co_err err = training_open(s, l);
     if (err)
         return co_say_error(err);
-    if (!s->folder) {
+    if (!s->folder && !s->over) {
         co_say("%s has all its %lld steps; raise %s to go on", s->app.run_dir,
                (long long)co_plan_facts_of(s->plan)->steps, limit_key(s));
         if (s->differences)
@@ -308,7 +308,7 @@ static int run_line(training *s, line *l)
     err = training_run(s, &wrote);
     char lost[1024]; /* a copy: writing the report may replace the error message */
     snprintf(lost, sizeof lost, "%s", wrote ? co_errmsg() : "");
-    int status = report(s, l, err);
+    int status = over_guest(s) ? over_report(s, l, err) : report(s, l, err);
     if (wrote) {
         co_notice("the record is not whole: %s", lost);
         return status == CO_EXIT_DONE ? CO_EXIT_FAILED : status;

@@ -24,8 +24,11 @@ typedef struct machine {
     int gpus;
 } machine;
 
+struct over; /* several hosts: over_int.h */
+
 typedef struct training {
     app app;
+    struct over *over; /* NULL: this host alone */
     co_plan *plan;
     co_folder *folder;
     co_tracking *tracking; /* the trackers of logger=, while the run goes on */
@@ -72,6 +75,7 @@ typedef struct training {
 co_err training_open(training *s, line *l);
 co_err training_run(training *s, co_err *wrote);
 void training_close(training *s);
+co_err training_folder(training *s);      /* opens the run folder and its record */
 const char *limit_key(const training *s); /* the key whose limit is the run's last step */
 co_train_hooks job_hooks(training *s);    /* embed.c */
 /* Prepares everything without starting: for `cohort plan`. */

@@ -107,6 +107,8 @@ co_err co_roster_local(co_roster **out, const co_terms *terms)
                                           .stopped = local_stopped,
                                           .leave = local_leave,
                                           .close = local_close};
+    if (terms->views)
+        return co_fail(CO_EINPUT, "a job of views needs a roster over the network, also for one host");
     local *l = co_zalloc(sizeof *l);
 
     if (!l)

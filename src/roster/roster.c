@@ -37,6 +37,36 @@ void co_roster_stopped(co_roster *r)
     r->ops->stopped(r);
 }
 
+void co_roster_position(co_roster *r, uint32_t view, const co_position *at, int weight)
+{
+    if (r->ops->position)
+        r->ops->position(r, view, at, weight);
+}
+
+void co_roster_whole(co_roster *r, uint32_t view)
+{
+    if (r->ops->whole)
+        r->ops->whole(r, view);
+}
+
+void co_roster_cut(co_roster *r, uint32_t view, int id, const char *why)
+{
+    if (r->ops->cut)
+        r->ops->cut(r, view, id, why);
+}
+
+void co_roster_ended(co_roster *r, uint32_t view)
+{
+    if (r->ops->ended)
+        r->ops->ended(r, view);
+}
+
+void co_roster_weigh(co_roster *r, uint32_t view, int weight)
+{
+    if (r->ops->weigh)
+        r->ops->weigh(r, view, weight);
+}
+
 void co_roster_leave(co_roster *r, const co_leave *how)
 {
     r->ops->leave(r, how);
@@ -60,6 +90,11 @@ long long co_roster_logged(co_roster *r, co_str *out)
 bool co_roster_settled(co_roster *r)
 {
     return r->ops->settled ? r->ops->settled(r) : true;
+}
+
+struct co_tls *co_roster_tls(const co_roster *r)
+{
+    return r->ops->tls ? r->ops->tls(r) : NULL;
 }
 
 void co_roster_finish(co_roster *r)

@@ -14,12 +14,18 @@ struct roster_ops {
     void (*leave)(co_roster *r, const co_leave *how);
     void (*close)(co_roster *r);                 /* frees r too */
     int64_t (*clock_offset)(const co_roster *r); /* NULL: 0 */
-    /* these five are NULL for a roster of one host */
+    /* the rest are NULL for a roster of one host */
+    void (*position)(co_roster *r, uint32_t view, const co_position *at, int weight);
+    void (*whole)(co_roster *r, uint32_t view);
+    void (*cut)(co_roster *r, uint32_t view, int id, const char *why);
+    void (*ended)(co_roster *r, uint32_t view);
+    void (*weigh)(co_roster *r, uint32_t view, int weight);
     bool (*log)(co_roster *r, const char *lines, size_t n);
     bool (*keeps)(const co_roster *r);
     long long (*logged)(co_roster *r, co_str *out);
     bool (*settled)(co_roster *r);
     void (*finish)(co_roster *r);
+    struct co_tls *(*tls)(const co_roster *r);
 };
 
 struct co_roster {

@@ -58,6 +58,7 @@ struct carrier {
     co_view view;   /* the one that is being entered, or was entered last */
     int missing;    /* messages of the giver that have not come */
     bool taking;    /* what this host missed */
+    bool begun;     /* this host was in a view */
     bool fresh;     /* this host has no state yet */
     uint32_t since; /* the first unit that it took part in */
 

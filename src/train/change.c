@@ -32,7 +32,9 @@ co_position carrier_freeze(struct carrier *carrier, uint32_t view)
                          .whole = carrier_is_whole(carrier),
                          .fresh = carrier->fresh,
                          .fed = (uint32_t)carrier->fed,
-                         .since = carrier->since};
+                         .since = carrier->since,
+                         .starts = !carrier->begun,
+                         .start = atomic_load(&ctl_of(carrier)->host.start)};
 }
 
 /* --- giving --------------------------------------------------------------------------------------------- */
@@ -258,7 +260,7 @@ co_err carrier_view(struct carrier *carrier, const co_view *view, int me)
 {
     carrier->view = *view;
     carrier->view.deal.me = me;
-    carrier->changing = true;
+    carrier->changing = carrier->begun = true;
     carrier->fresh = view->anew[me];
     if (view->feeder[me] >= 0)
         carrier->fed = view->fed[me];

@@ -10,8 +10,9 @@ struct run {
     co_plan *plan;
     struct regions *regions;
     const co_train_hooks *hooks;
-    co_train_summary *out; /* each file fills in the fields that it knows */
-    int bell;              /* eventfd: a rank has something for the supervisor */
+    const co_train_hosts *hosts; /* NULL: this host is alone */
+    co_train_summary *out;       /* each file fills in the fields that it knows */
+    int bell;                    /* eventfd: a rank has something for the supervisor */
     uint64_t began_ns;
 };
 

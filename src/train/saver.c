@@ -212,6 +212,14 @@ static co_err write_record(const struct run *run)
     return run->hooks->record ? run->hooks->record(run->hooks->ctx) : CO_OK;
 }
 
+/* A host that did not write before has no place for it yet. */
+static co_err find_place(const struct run *run)
+{
+    if (run->plan->spec.ckpt_root[0] || !run->hooks->adopt)
+        return CO_OK;
+    return run->hooks->adopt(run->hooks->ctx);
+}
+
 static void begin(struct saver *saver)
 {
     saver->tries = 0;
@@ -219,7 +227,7 @@ static void begin(struct saver *saver)
     saver->slow_reported = false;
     if (still_held(saver)) {
         report_held(saver);
-    } else if (write_record(saver->run) == CO_OK) {
+    } else if (find_place(saver->run) == CO_OK && write_record(saver->run) == CO_OK) {
         start(saver);
     } else {
         report(saver, co_errmsg()); /* a disk that does not take the record: the checkpoint would be ahead of it */

@@ -7,6 +7,7 @@
 
 #include "proc/crew.h"
 #include "proc/death.h"
+#include "train/carry_int.h"
 #include "train/run_int.h"
 #include "train/save_int.h"
 #include "train/watch_int.h"
@@ -85,6 +86,23 @@ void blame_bad_samples(const struct run *run, struct bad_samples *known, const u
 void blame_not_finite(const struct run *run, int64_t step, int slice);
 void report_skipped(const struct run *run, int64_t step, int slice, bool empty); /* empty: nothing in it counted */
 
+/* --- hosts.c: this host among others -------------------------------------------------------------------- */
+enum { CARRIER_DEATHS = 5 }; /* a carrier that dies more often is not replaced: this host leaves */
+struct hosts {
+    struct child child; /* the carrier; pid 0: none yet */
+    struct carry carry;
+    int socket, roster_fd, id;
+    uint32_t number; /* of the view, or of the one that is coming */
+    bool frozen;     /* it is coming */
+    bool writer;     /* this host writes checkpoints */
+    bool saved;      /* the last state */
+    bool ended;      /* this host's ranks have ended */
+    bool over;       /* the roster has let this host go, with `status` */
+    int status, views, deaths, weight;
+    uint64_t over_ns;
+    char why[256]; /* what the carrier said last */
+};
+
 /* --- results.c: what the ranks published ---------------------------------------------------------------- */
 enum { STEPS_KEPT = 65536 };
 struct results {
@@ -146,6 +164,7 @@ struct supervisor {
     struct accidents accidents;
     struct deaths deaths;
     struct eval_progress evaluation;
+    struct hosts hosts;
 };
 /* Hands new results to the hooks, and starts a saver where one is wanted. */
 void consume_results(struct supervisor *super);

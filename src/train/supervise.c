@@ -15,6 +15,7 @@
 #include "base/alloc.h"
 #include "base/clock.h"
 #include "base/maths.h"
+#include "train/hosts_int.h"
 #include "train/remedy_int.h"
 
 /* --- before --------------------------------------------------------------------------------------------- */
@@ -93,6 +94,8 @@ static co_err start_crew(struct supervisor *super)
                          .keep = plan->data->fds};
 
     co_fds_add(&spec.keep, super->run.bell);
+    if (super->run.hosts)
+        co_fds_add(&spec.keep, super->run.regions->ctl->event.fd);
     return co_crew_start(&super->crew, &spec);
 }
 
@@ -138,14 +141,17 @@ static co_err watch_over(struct supervisor *super)
     const struct run *run = &super->run;
 
     while (co_crew_alive(super->crew) > 0 && !super->stop.at_once) {
-        struct pollfd fds[4] = {
+        struct pollfd fds[4 + HOSTS_FDS] = {
             {.fd = super->stop.signals, .events = POLLIN},
             {.fd = run->bell, .events = POLLIN},
             {.fd = super->saver.child.pid ? super->saver.child.pidfd : -1, .events = POLLIN},
             {.fd = super->reader.child.pid ? super->reader.child.pidfd : -1, .events = POLLIN}};
         uint64_t rings;
         int before = run->out->recoveries;
-        co_err err = crew_turn(super, fds, 4);
+        hosts_fds(&super->hosts, fds + 4);
+        co_err err = crew_turn(super, fds, run->hosts ? 4 + HOSTS_FDS : 4);
+        if (!err)
+            err = hosts_turn(super);
         if (err)
             return err == CO_ESTOP ? CO_OK : err;
         if (run->out->recoveries != before)
@@ -180,6 +186,8 @@ static bool state_is_whole(const struct run *run)
 {
     uint32_t open = pc_unit(atomic_load(&run->regions->ctl->pc));
 
+    if (run->hosts && !atomic_load(&run->regions->ctl->host.whole))
+        return false; /* a newcomer that was not given all of it */
     for (size_t c = 0; c < run->plan->chunks + run->plan->rows.pieces; c++)
         if ((uint32_t)(atomic_load(&run->regions->apply_claim[c].word) >> 32) >= open)
             return false;
@@ -294,7 +302,9 @@ static co_err conclude(struct supervisor *super, co_err err)
     out->early = pc & PC_CUT;
     check_applied(run);
     bool whole = state_is_whole(run) && !super->lost;
-    co_err kept = whole ? save_last(&super->saver, &super->stop, out->steps) : CO_OK;
+    bool keeps = whole && (hosts_writes(super) || hosts_were_left(super));
+    co_err kept = keeps ? save_last(&super->saver, &super->stop, out->steps) : CO_OK;
+    hosts_stay(super, kept == CO_OK && keeps);
     if (kept && super->stop.at_once && out->status != CO_STATUS_FAILED)
         return leave_at_once(super);
     out->samples = samples_until(run->plan, out->steps);
@@ -347,11 +357,12 @@ static co_err open_run(struct supervisor *super)
     CO_TRY(open_memory(super));
     CO_TRY(co_signals_open(&super->stop.signals));
     super->run.bell = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
-    return super->run.bell < 0 ? co_fail(CO_EIO, "eventfd: %m") : CO_OK;
+    return super->run.bell < 0 ? co_fail(CO_EIO, "eventfd: %m") : hosts_open(super);
 }
 
 static void close_run(struct supervisor *super)
 {
+    hosts_close(super);
     if (super->stop.signals >= 0)
         close(super->stop.signals);
     if (super->run.bell >= 0)
@@ -361,13 +372,20 @@ static void close_run(struct supervisor *super)
 
 co_err co_train_run(co_plan *plan, const co_train_hooks *hooks, co_train_summary *out)
 {
+    return co_train_run_over(plan, NULL, hooks, out);
+}
+
+co_err co_train_run_over(co_plan *plan, const co_train_hosts *hosts, const co_train_hooks *hooks,
+                         co_train_summary *out)
+{
     struct supervisor *super = co_zalloc(sizeof *super);
 
     *out = nothing_yet(plan);
     if (!super)
         return CO_ENOMEM;
     *super = (struct supervisor){
-        .run = {.plan = plan, .hooks = hooks, .out = out, .bell = -1, .began_ns = co_now_ns()},
+        .run = {.plan = plan, .hosts = hosts, .hooks = hooks, .out = out, .bell = -1, .began_ns = co_now_ns()},
+        .hosts = {.socket = -1, .roster_fd = -1},
         .stop = {.signals = -1},
         .saver = {.run = &super->run, .saved_step = -1},
         .accidents = {

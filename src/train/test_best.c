@@ -22,6 +22,7 @@
 #include "base/clock.h"
 #include "base/signal.h"
 #include "proc/look.h"
+#include "train/hosts_int.h"
 #include "train/timeouts_int.h"
 
 /* Reads the weights of that step's checkpoint, or their average if the run keeps one. */
@@ -197,8 +198,8 @@ void choose_test(struct supervisor *super)
         attend(reader);
         return;
     }
-    if (atomic_load(&ctl->test_of) != TEST_UNDECIDED || pc & (PC_STOP | PC_END | PC_FAIL) ||
-        now.kind != UNIT_TEST || !aside_is_free(ctl, pc_unit(pc)) ||
+    if (!hosts_writes(super) || atomic_load(&ctl->test_of) != TEST_UNDECIDED ||
+        pc & (PC_STOP | PC_END | PC_FAIL) || now.kind != UNIT_TEST || !aside_is_free(ctl, pc_unit(pc)) ||
         atomic_load(&ctl->consumed) + 1 < pc_unit(pc))
         return;
     run->out->tested_step = now.step;

@@ -25,6 +25,7 @@
 #include "kernel/kernel.h"
 #include "nn/nn.h"
 #include "optim/optim.h"
+#include "roster/roster.h"
 
 typedef enum { CO_ON_NAN_STOP, CO_ON_NAN_SKIP } co_on_nan;
 typedef enum { CO_TEST_BEST, CO_TEST_LAST } co_test_ckpt;
@@ -210,6 +211,10 @@ typedef struct co_train_hooks {
     /* What the record needs again when the run continues from this state: a new object, or NULL. The manifest
      * keeps it; the continued run's plan has it as facts.remembered. */
     json_t *(*remember)(void *ctx);
+    /* Several hosts: a new view. `adopt`: this host is the one that writes from now on, and had no place for it:
+     * opens one (co_plan_place). */
+    void (*view)(void *ctx, const co_roster_view *view);
+    co_err (*adopt)(void *ctx);
     /* About 20 times a second. An error ends the run at once and nothing more is saved: the folder is not
      * ours. */
     co_err (*turn)(void *ctx);
@@ -251,8 +256,19 @@ typedef struct co_class_result {
 /* *out is the caller's (co_free); NULL and 0 where there is nothing to tell. */
 co_err co_plan_classes(const co_plan *p, co_class_result **out, int *n);
 
+/* Several hosts: how this one meets the others. */
+typedef struct co_train_hosts {
+    co_roster *roster;  /* open, for a job of views; its events are taken here from now on */
+    struct co_tls *tls; /* for the link; NULL: plain */
+    int listener;       /* where the link of this host listens; -1: nowhere */
+    uint64_t run, birth;
+} co_train_hosts;
+
 /* CO_OK also for a requested stop (status says which). CO_EFAIL: summary->blame says why. */
 co_err co_train_run(co_plan *p, const co_train_hooks *hooks, co_train_summary *out);
+/* The same with other hosts. The plan was made with spec.hosts. */
+co_err co_train_run_over(co_plan *p, const co_train_hosts *hosts, const co_train_hooks *hooks,
+                         co_train_summary *out);
 
 /* --- measured beforehand -------------------------------------------------------------------------------- */
 typedef struct co_calibration {

@@ -217,7 +217,7 @@ TEST(what_launchers_leave_in_the_environment_says_which_hosts_train)
          "NODE_RANK=1 and WORLD_SIZE=2 are in the environment, but not MASTER_ADDR"},
         {"RANK=3 WORLD_SIZE=4", "RANK=3 and WORLD_SIZE=4 are in the environment, but not MASTER_ADDR"},
         {"MASTER_ADDR=tcp://10.0.0.1:7 WORLD_SIZE=2 NODE_RANK=1",
-         "2 hosts, this is host 1, run none, meeting at 10.0.0.1:7"}};
+         "NODE_RANK and WORLD_SIZE of the environment: 2 hosts, this is 1 ("}};
 
     test_run r = test_sh(
         "MASTER_PORT=29501 MASTER_ADDR=127.0.0.1 WORLD_SIZE=1 NODE_RANK=0 $COHORT plan trainer.num_nodes=1 "

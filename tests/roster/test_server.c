@@ -66,8 +66,8 @@ static void until_stage(desk *d, stage to)
 {
     double until = co_now_s() + 20;
 
-    while (d->server->rounds.stage != to) {
-        CHECK(co_now_s() < until, "stage %d, not %d", d->server->rounds.stage, to);
+    while (d->server->job.stage != to) {
+        CHECK(co_now_s() < until, "stage %d, not %d", d->server->job.stage, to);
         turn(d, 0);
     }
 }
@@ -84,7 +84,7 @@ TEST(a_host_that_drops_while_the_others_come_back_to_a_new_keeper_ends_nothing)
     until_joined(&d, 2);
     co_roster_close(c);
     until_joined(&d, 1);
-    CHECK(!server_over(d.server), "the job is over: %s", d.server->rounds.ending.text);
+    CHECK(!server_over(d.server), "the job is over: %s", d.server->job.ending.text);
     co_roster *late = host(d.scene, "d");
     until_joined(&d, 2);
     turn(&d, 1000); /* the last call is over */
@@ -135,7 +135,7 @@ TEST(a_new_keeper_that_waits_for_the_others_says_so_every_fifteen_seconds)
     turn(&d, 13000);
     turn(&d, 2000);
     talk(c, "2 of 3 hosts are here after 31 s");
-    CHECK(!server_over(d.server), "the job is over: %s", d.server->rounds.ending.text);
+    CHECK(!server_over(d.server), "the job is over: %s", d.server->job.ending.text);
     co_roster_close(c);
     close_desk(&d);
 }

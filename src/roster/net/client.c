@@ -16,7 +16,7 @@ static void remember(client *cl, frame_type type, const json_t *body)
 {
     co_failure frame;
 
-    if (type == FRAME_DONE)
+    if (type == FRAME_DONE || type == FRAME_ENDED)
         cl->past.done = true;
     if (type == FRAME_DONE || type == FRAME_STOPPED)
         cl->agent = CLIENT_IDLE;
@@ -51,7 +51,7 @@ co_err client_hello(client *cl, const char *via)
         json_object_set_new(body, "round", json_integer(cl->past.number)) ||
         json_object_set_new(body, "used",
                             json_integer(cl->past.restarts - (cl->past.done && cl->past.counted))) ||
-        json_object_set_new(body, "done", json_integer(cl->past.done))) {
+        json_object_set_new(body, "done", json_integer(cl->past.done)) || !client_add_past_views(cl, body)) {
         json_decref(body);
         return co_fail(CO_ENOMEM, "out of memory for a greeting");
     }
@@ -129,6 +129,7 @@ static co_err hear_welcome(client *cl, const co_frame *frame, const json_t *body
     field_text(name, sizeof name, body, "host");
     snprintf(cl->server, sizeof cl->server, *at ? "%.255s (%.200s)" : "%.255s", name, at);
     cl->logs = field_int(body, "logs", 0, 1, 0);
+    cl->place = (int)field_int(body, "place", 0, CO_MAX_MEMBERS - 1, -1);
     return CO_OK;
 }
 
@@ -205,7 +206,8 @@ static const struct {
 } frames[] = {
     {FRAME_WELCOME, hear_welcome}, {FRAME_REFUSED, hear_refused}, {FRAME_PING, hear_ping},
     {FRAME_TALK, hear_talk},       {FRAME_PICK, hear_pick},       {FRAME_BEGIN, hear_begin},
-    {FRAME_STOP, hear_stop},       {FRAME_OVER, hear_over},
+    {FRAME_STOP, hear_stop},       {FRAME_OVER, hear_over},       {FRAME_FREEZE, hear_freeze},
+    {FRAME_VIEW, hear_view},       {FRAME_WAIT, hear_wait},
 };
 
 /* Frames of other types are not for a client and are ignored. */

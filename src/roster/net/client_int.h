@@ -16,6 +16,9 @@ typedef struct past {
     bool counted; /* the loss is in restarts */
     bool has_cause;
     co_failure cause;
+    /* In a job of views, where `number` is the highest that the host has heard of. */
+    int64_t view, frozen; /* the last view that began here, and the last for which a keeper froze this host */
+    uint64_t born[CO_MAX_MEMBERS]; /* by place: the birth of the last member that this host knows of */
 } past;
 
 /* What the client reports; the carrier thread makes all these calls. */
@@ -38,11 +41,19 @@ typedef struct client {
     bool over;
     bool logs;   /* the server wants our log lines, so we stay connected until the agent closes */
     bool logged; /* the server knows that no more lines will come */
+    int place;   /* in a run of views; -1: none yet */
     past past;
     enum { CLIENT_IDLE, CLIENT_RUNS, CLIENT_STOPS } agent; /* what the agent's workers do */
     atomic_llong offset_ns;                                /* our clock less the server's */
 } client;
 
+/* ---- client_views.c: frames of a job of views (see `frames` in client.c) ---- */
+co_err hear_freeze(client *cl, const co_frame *frame, const json_t *body, co_roster_event *ev);
+co_err hear_view(client *cl, const co_frame *frame, const json_t *body, co_roster_event *ev);
+co_err hear_wait(client *cl, const co_frame *frame, const json_t *body, co_roster_event *ev);
+bool client_add_past_views(const client *cl, json_t *hello);
+
+/* ---- client.c ---- */
 co_err client_hello(client *cl, const char *via);
 co_err client_hear(client *cl, const co_frame *frame); /* CO_EFORMAT: not a message */
 void client_turn(client *cl, double elapsed_ms);

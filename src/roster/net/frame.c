@@ -68,11 +68,34 @@ int64_t field_int(const json_t *body, const char *key, int64_t least, int64_t mo
     return co_json_i64(body, key, &x) && x >= least && x <= most ? x : otherwise;
 }
 
+/* What a job of views adds. */
+static bool add_views(json_t *body, const co_terms *t)
+{
+    json_t *facts = NULL;
+    char birth[20];
+
+    long_text(birth, t->birth);
+    bool ok = facts_parse(&facts, t->facts) == CO_OK && json_object_set_new(body, "views", json_true()) == 0 &&
+              json_object_set_new(body, "least", json_integer(t->least_hosts)) == 0 &&
+              json_object_set_new(body, "port", json_integer(t->bulk_port)) == 0 &&
+              json_object_set_new(body, "birth", json_string(birth)) == 0 &&
+              (!facts || json_object_set(body, "facts", facts) == 0);
+    json_decref(facts);
+    return ok;
+}
+
 json_t *terms_pack(const co_terms *t)
 {
-    return json_pack("{so si si si si si so so}", "run_id", co_json_string(t->run_id), "min", t->min_hosts,
-                     "max", t->max_hosts, "nproc", t->nproc, "rank", t->host_rank, "restarts", t->max_restarts,
-                     "program", co_json_string(t->program), "version", co_json_string(t->version));
+    json_t *body =
+        json_pack("{so si si si si si so so}", "run_id", co_json_string(t->run_id), "min", t->min_hosts,
+                  "max", t->max_hosts, "nproc", t->nproc, "rank", t->host_rank, "restarts", t->max_restarts,
+                  "program", co_json_string(t->program), "version", co_json_string(t->version));
+
+    if (body && t->views && !add_views(body, t)) {
+        json_decref(body);
+        return NULL;
+    }
+    return body;
 }
 
 void terms_unpack(co_terms *t, const json_t *body)
@@ -81,7 +104,11 @@ void terms_unpack(co_terms *t, const json_t *body)
                     .max_hosts = (int)field_int(body, "max", 1, CO_MAX_HOSTS, 1),
                     .nproc = (int)field_int(body, "nproc", 1, HOST_RANKS_MOST, 1),
                     .host_rank = (int)field_int(body, "rank", -1, CO_MAX_HOSTS - 1, -1),
-                    .max_restarts = (int)field_int(body, "restarts", 0, INT32_MAX, 0)};
+                    .max_restarts = (int)field_int(body, "restarts", 0, INT32_MAX, 0),
+                    .views = json_is_true(json_object_get(body, "views")),
+                    .least_hosts = (int)field_int(body, "least", 0, CO_MAX_HOSTS, 0),
+                    .bulk_port = (int)field_int(body, "port", 0, 65535, 0),
+                    .birth = long_parse(body, "birth")};
     field_text(t->run_id, sizeof t->run_id, body, "run_id");
     field_text(t->program, sizeof t->program, body, "program");
     field_text(t->version, sizeof t->version, body, "version");

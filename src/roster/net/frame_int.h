@@ -13,7 +13,7 @@
 /* S: from the server, C: from a client. */
 typedef enum {
     FRAME_HELLO = 1, /* C: terms, host, via, advertise, grace; a host that comes back: round, used, done */
-    FRAME_WELCOME,   /* S: host, logs */
+    FRAME_WELCOME,   /* S: host, logs, place */
     FRAME_REFUSED,   /* S: text, over */
     FRAME_PING,      /* S: t, offset, done */
     FRAME_PONG,      /* C: t as sent, mine */
@@ -29,9 +29,22 @@ typedef enum {
     FRAME_OVER,      /* S: leave, cause */
     FRAME_LOG,       /* C: log lines as they are, no JSON */
     FRAME_LOGGED,    /* C: no more log lines; it closes */
-    FRAME_ASK = 32,  /* C, instead of HELLO: host */
-    FRAME_PLAN       /* S: answers ASK with what runs: host, version, cwd, words */
+    FRAME_FREEZE,    /* S: place, text. From here on: a job of views. The head has the view's number */
+    FRAME_POSITION, /* C: position. `number`, in this frame and the next ones of a client: the view it speaks of */
+    FRAME_VIEW,     /* S: view */
+    FRAME_WAIT,     /* S: text */
+    FRAME_WHOLE,    /* C: number */
+    FRAME_CUT,      /* C: number, place, text */
+    FRAME_ENDED,    /* C: number */
+    FRAME_WEIGH,    /* C: number, weight */
+    FRAME_ASK = 32, /* C, instead of HELLO: host */
+    FRAME_PLAN      /* S: answers ASK with what runs: host, version, cwd, words */
 } frame_type;
+
+enum {
+    FACTS_MOST = 512 << 10, /* bytes of co_terms.facts */
+    WEIGHT_MOST = 1 << 24   /* of a host; the sum of 64 fits an int */
+};
 
 /* No host's clock is past this, ns (in 2096). The difference of two times below it fits 64 bits with room
  * to spare. */
@@ -53,6 +66,20 @@ json_t *failure_pack(const co_failure *failure);
 void failure_unpack(co_failure *failure, const json_t *body);
 json_t *leave_pack(const co_leave *how);
 void leave_unpack(co_leave *how, const json_t *body);
+
+/* ---- view_frame.c ---- */
+json_t *position_pack(uint32_t number, const co_position *at, int weight);
+co_err position_unpack(co_position *at, int *weight, const json_t *body); /* CO_EFORMAT: no host stands there */
+json_t *view_pack(const co_roster_view *view);
+/* CO_EFORMAT: the numbers contradict each other. What passes can be used as it is. */
+co_err view_unpack(co_roster_view *view, const json_t *body, uint32_t number);
+void long_text(char out[20], uint64_t birth);
+uint64_t long_parse(const json_t *body, const char *key); /* 0: none */
+
+/* ---- facts.c ---- */
+/* *out is the caller's; NULL if text is. CO_EINPUT: not an object of texts, or too long. */
+co_err facts_parse(json_t **out, const char *text);
+co_err facts_check(const json_t *facts);
 
 /* ---- terms.c ---- */
 typedef struct host_name {

@@ -10,7 +10,7 @@
 static void refuse(server *srv, seat *peer, const char *to_it, const char *to_us)
 {
     seat_say(&srv->seats, peer, FRAME_REFUSED,
-             json_pack("{so si}", "text", co_json_string(to_it), "over", srv->rounds.stage == OVER));
+             json_pack("{so si}", "text", co_json_string(to_it), "over", srv->job.stage == OVER));
     peer->closing = true;
     seats_talk(&srv->seats, false, "%s", to_us);
 }
@@ -29,7 +29,7 @@ static const seat *holder_of(const server *srv, const seat *peer, int host_rank)
 static bool has_place(server *srv, const seat *peer, char *to_it, char *to_us, size_t size)
 {
     int rank = peer->terms.host_rank, last = srv->terms.max_hosts - 1;
-    bool over = srv->rounds.stage == OVER;
+    bool over = srv->job.stage == OVER;
     const seat *holder = holder_of(srv, peer, rank);
     char name[300], other[300];
 
@@ -79,9 +79,10 @@ static void hello(server *srv, seat *peer, const json_t *body)
     read_hello(peer, body);
     snprintf(me.name, sizeof me.name, "%s", srv->me);
     co_endpoint_text(me.addr, sizeof me.addr, peer->via, srv->at.port);
-    if ((srv->rounds.stage != OVER &&
+    if ((srv->job.stage != OVER &&
          !terms_agree(to_it, to_us, sizeof to_it, &srv->terms, &peer->terms, &me, &peer->who)) ||
-        !has_place(srv, peer, to_it, to_us, sizeof to_it)) {
+        !has_place(srv, peer, to_it, to_us, sizeof to_it) ||
+        (srv->policy->admit && !srv->policy->admit(srv, peer, body, to_it, to_us, sizeof to_it))) {
         refuse(srv, peer, to_it, to_us);
         return;
     }
@@ -94,9 +95,10 @@ static void hello(server *srv, seat *peer, const json_t *body)
     if (used > from->least_restarts)
         from->least_restarts = used < srv->terms.max_restarts ? used : srv->terms.max_restarts;
     seat_say(&srv->seats, peer, FRAME_WELCOME,
-             json_pack("{so si}", "host", co_json_string(srv->me), "logs", peer->logs));
+             json_pack("{so si si}", "host", co_json_string(srv->me), "logs", peer->logs, "place",
+                       peer->member.place));
     clock_ping(srv, peer);
-    rounds_joined(srv, peer);
+    srv->policy->joined(srv, peer);
 }
 
 /* `cohort join` wants to know what runs. It is not a seat of the job: it joins by another connection. */

@@ -18,8 +18,8 @@ void server_resume(server *srv, const past *before)
     srv->handover.past = *before;
     srv->handover.least_restarts =
         before->restarts < srv->terms.max_restarts ? before->restarts : srv->terms.max_restarts;
-    srv->rounds.has_cause = before->has_cause;
-    srv->rounds.cause = before->cause;
+    srv->job.has_cause = before->has_cause;
+    srv->job.cause = before->cause;
 }
 
 int server_losses(const server *srv)
@@ -39,17 +39,17 @@ void server_clear(server *srv, int losses)
 
 bool server_over(const server *srv)
 {
-    return srv->rounds.stage == OVER;
+    return srv->job.stage == OVER;
 }
 
 const co_leave *server_ending(const server *srv)
 {
-    return &srv->rounds.ending;
+    return &srv->job.ending;
 }
 
 bool server_idle(const server *srv)
 {
-    if (srv->rounds.stage != OVER)
+    if (srv->job.stage != OVER)
         return false;
     for (int i = 0; i < srv->seats.n; i++) /* other hosts close their connection once they have heard OVER */
         if (!srv->seats.at[i]->local && seat_stays(srv->seats.at[i]))

@@ -69,6 +69,37 @@ static void network_stopped(co_roster *base)
     queue_order(&((network *)base)->queue, FRAME_STOPPED, NULL);
 }
 
+static void network_position(co_roster *base, uint32_t view, const co_position *at, int weight)
+{
+    int w = weight < 0 ? 0 : weight > WEIGHT_MOST ? WEIGHT_MOST : weight;
+
+    queue_order(&((network *)base)->queue, FRAME_POSITION, position_pack(view, at, w));
+}
+
+static void network_whole(co_roster *base, uint32_t view)
+{
+    queue_order(&((network *)base)->queue, FRAME_WHOLE, json_pack("{sI}", "number", (json_int_t)view));
+}
+
+static void network_cut(co_roster *base, uint32_t view, int id, const char *why)
+{
+    queue_order(&((network *)base)->queue, FRAME_CUT,
+                json_pack("{sI si so}", "number", (json_int_t)view, "place", id, "text", co_json_string(why)));
+}
+
+static void network_ended(co_roster *base, uint32_t view)
+{
+    queue_order(&((network *)base)->queue, FRAME_ENDED, json_pack("{sI}", "number", (json_int_t)view));
+}
+
+static void network_weigh(co_roster *base, uint32_t view, int weight)
+{
+    int w = weight > WEIGHT_MOST ? WEIGHT_MOST : weight;
+
+    queue_order(&((network *)base)->queue, FRAME_WEIGH,
+                json_pack("{sI si}", "number", (json_int_t)view, "weight", w));
+}
+
 static void network_leave(co_roster *base, const co_leave *how)
 {
     network *net = (network *)base;
@@ -88,6 +119,11 @@ static void network_leave(co_roster *base, const co_leave *how)
         return;
     }
     queue_order(&net->queue, FRAME_LEAVE, leave_pack(&mine));
+}
+
+static co_tls *network_tls(const co_roster *base)
+{
+    return ((const network *)base)->tls;
 }
 
 static bool network_keeps(const co_roster *base)
@@ -147,6 +183,11 @@ static const struct roster_ops ops = {.turn = network_turn,
                                       .done = network_done,
                                       .failed = network_failed,
                                       .stopped = network_stopped,
+                                      .position = network_position,
+                                      .whole = network_whole,
+                                      .cut = network_cut,
+                                      .ended = network_ended,
+                                      .weigh = network_weigh,
                                       .leave = network_leave,
                                       .close = network_close,
                                       .clock_offset = network_clock_offset,
@@ -154,6 +195,8 @@ static const struct roster_ops ops = {.turn = network_turn,
                                       .keeps = network_keeps,
                                       .logged = network_logged,
                                       .settled = network_settled,
+
+                                      .tls = network_tls,
                                       .finish = network_finish};
 
 static void pass_event(void *net, const co_roster_event *ev)
@@ -161,12 +204,31 @@ static void pass_event(void *net, const co_roster_event *ev)
     queue_event(&((network *)net)->queue, ev);
 }
 
+/* What a job of views needs besides. */
+static co_err check_views(const co_terms *terms)
+{
+    json_t *facts;
+
+    if (!terms->views)
+        return CO_OK;
+    if (terms->max_hosts > CO_MAX_MEMBERS)
+        return co_fail(CO_EINPUT, "--nnodes=%d: a training runs on %d hosts at most", terms->max_hosts,
+                       CO_MAX_MEMBERS);
+    CO_TRY(facts_parse(&facts, terms->facts));
+    json_decref(facts);
+    return CO_OK;
+}
+
 co_err co_roster_open(co_roster **out, const co_terms *terms, const co_meet *where)
 {
-    network *net = co_zalloc(sizeof *net);
+    co_err bad = check_views(terms);
+    network *net = bad ? NULL : co_zalloc(sizeof *net);
 
-    if (!net)
-        return CO_ENOMEM;
+    if (!net) {
+        if (where->listener > 0)
+            close(where->listener);
+        return bad ? bad : CO_ENOMEM;
+    }
     *net = (network){.base.ops = &ops, .terms = *terms, .where = *where, .role.listener = -1};
     net->find = finder_for(where);
     net->report = (client_events){.event = pass_event, .refused = net->find->refused, .lost = net->find->lost};
@@ -175,6 +237,7 @@ co_err co_roster_open(co_roster **out, const co_terms *terms, const co_meet *whe
     net->client.report = &net->report;
     net->client.ctx = net;
     net->client.run = run_number(terms->run_id);
+    net->client.place = -1;
     co_err err = queue_init(&net->queue);
     if (err && where->listener > 0)
         close(where->listener);

@@ -40,6 +40,7 @@ void queue_fini(queue *q)
 {
     for (struct event_item *next, *it = q->events; it; it = next) {
         next = it->next;
+        co_free(it->ev.view);
         co_free(it);
     }
     for (order *next, *one = q->orders; one; one = next) {
@@ -89,6 +90,7 @@ static void put(queue *q, co_err err, const co_roster_event *ev)
     struct event_item *it = co_zalloc(sizeof *it);
 
     if (!it) {
+        co_free(ev->view);
         starve(q);
         return;
     }

@@ -1,4 +1,4 @@
-/* rounds.c -- when a round ends, and what follows. How one begins: gather.c.
+/* rounds.c -- when a round ends, and what follows. How one begins: begin.c.
  *
  *     GATHER --enough hosts--> PICK --host 0 named a port--> RUN --all done--> OVER 0
  *        ^                      | host comes or goes          |  failure, lost host, new host
@@ -22,12 +22,33 @@
 
 static void consider(server *srv, const co_failure *f)
 {
-    rounds *now = &srv->rounds;
+    job *now = &srv->job;
 
     if (now->has_cause && now->cause.when_ns <= f->when_ns)
         return;
     now->cause = *f;
     now->has_cause = true;
+}
+
+/* Ends the round, if one runs. */
+static void stop(server *srv, bool counts, const char *why)
+{
+    srv->rounds.counts = srv->rounds.counts || counts;
+    if (srv->job.stage != RUN)
+        return;
+    stage_enter(&srv->job, STOPPING);
+    for (int i = 0; i < srv->seats.n; i++)
+        if (srv->seats.at[i]->number >= 0) {
+            json_t *body = json_pack("{so}", "text", co_json_string(why));
+            stage_add_cause(&srv->job, body);
+            seat_say(&srv->seats, srv->seats.at[i], FRAME_STOP, body);
+        }
+}
+
+/* A round has run, here or before a lost keeper. */
+static bool has_run(const server *srv)
+{
+    return srv->rounds.round.world > 0 || srv->handover.past.number > 0;
 }
 
 static void stop_failed(server *srv)
@@ -37,10 +58,10 @@ static void stop_failed(server *srv)
     if (srv->rounds.round.restarts < srv->terms.max_restarts)
         snprintf(why, sizeof why, "all workers start again (restart %d of %d)",
                  srv->rounds.round.restarts + 1, srv->terms.max_restarts);
-    stage_stop(srv, true, why);
+    stop(srv, true, why);
 }
 
-void rounds_failed(server *srv, seat *peer, const co_failure *f)
+static void failed(server *srv, seat *peer, const co_failure *f)
 {
     co_failure mine = *f;
 
@@ -49,25 +70,22 @@ void rounds_failed(server *srv, seat *peer, const co_failure *f)
     stop_failed(srv);
 }
 
-void rounds_lost(server *srv, seat *peer)
+static void lost(server *srv, seat *peer)
 {
-    rounds *now = &srv->rounds;
-    char name[300];
+    job *now = &srv->job;
 
     if (now->stage == OVER)
         return;
-    seat_name(name, sizeof name, peer);
     if (peer->local) { /* the carrier of this host closed its seat: this process ends */
         stage_over(srv, CO_EXIT_PREEMPTED, "the host that keeps the roster ended");
         return;
     }
     if (peer->number < 0 || peer->done || now->stage == GATHER ||
         now->stage == PICK) { /* no work of that host is missing */
-        seats_talk(&srv->seats, true, "host %s is gone (%s); %d of %d hosts are here", name, peer->gone,
-                   seats_joined(&srv->seats), srv->terms.min_hosts);
+        gather_gone(srv, peer);
         if (now->stage == PICK)
             stage_enter(now, GATHER);
-        if (now->stage == GATHER && stage_between(srv) && !stage_regathers(srv) &&
+        if (now->stage == GATHER && has_run(srv) && !stage_regathers(srv) &&
             seats_joined(&srv->seats) < srv->terms.min_hosts)
             stage_over(srv, 1, "too few hosts are left to start again");
         return;
@@ -87,73 +105,54 @@ void rounds_lost(server *srv, seat *peer)
 static bool may_leave(const server *srv, const seat *peer, const co_leave *how)
 {
     return how->sig == SIGINT && !peer->local && srv->terms.min_hosts < srv->terms.max_hosts &&
-           seats_joined(&srv->seats) > srv->terms.min_hosts && srv->rounds.stage != OVER;
+           seats_joined(&srv->seats) > srv->terms.min_hosts && srv->job.stage != OVER;
 }
 
-/* The job is over for this host alone. */
-static void dismiss(server *srv, seat *peer, const co_leave *how)
+static void left(server *srv, seat *peer, const co_leave *how)
 {
-    seat_say(&srv->seats, peer, FRAME_OVER, leave_pack(how));
-    peer->joined = false;
-    peer->closing = true;
-    peer->number = -1;
-    peer->age_ms = 0;
-}
-
-void rounds_left(server *srv, seat *peer, const co_leave *how)
-{
-    rounds *now = &srv->rounds;
+    job *now = &srv->job;
     char name[300], why[512], text[900];
     co_leave all = *how;
 
     seat_name(name, sizeof name, peer);
     leave_text(why, sizeof why, how);
-    /* the others go on waiting until there are enough hosts */
-    if (now->stage == GATHER && !stage_between(srv) && !peer->local) {
-        dismiss(srv, peer, how);
-        seats_talk(&srv->seats, true, "host %s left before the start: %s; %d of %d hosts are here", name, why,
-                   seats_joined(&srv->seats), srv->terms.min_hosts);
+    if (now->stage == GATHER && !has_run(srv) && !peer->local) {
+        gather_left(srv, peer, how); /* the others go on waiting until there are enough hosts */
         return;
     }
     if (may_leave(srv, peer, how)) {
-        now->undone = now->undone || (peer->number >= 0 && !peer->done);
-        dismiss(srv, peer, how);
+        srv->rounds.undone = srv->rounds.undone || (peer->number >= 0 && !peer->done);
+        stage_dismiss(srv, peer, how);
         snprintf(text, sizeof text, "host %s left (%.300s): all workers start again on %d host%s", name, why,
                  seats_joined(&srv->seats), seats_joined(&srv->seats) == 1 ? "" : "s");
         if (now->stage == PICK)
             stage_enter(now, GATHER);
-        stage_stop(srv, false, text);
+        stop(srv, false, text);
         return;
     }
     /* A failure that had ended the job already keeps its status. */
-    if (now->stage == STOPPING && now->has_cause && now->round.restarts >= srv->terms.max_restarts)
+    if (now->stage == STOPPING && now->has_cause && srv->rounds.round.restarts >= srv->terms.max_restarts)
         all.status = co_failure_status(&now->cause);
     snprintf(all.text, sizeof all.text, "host %s was asked to end: %.500s", name, why);
     stage_end(srv, &all);
 }
 
-void rounds_joined(server *srv, seat *peer)
+static void joined(server *srv, seat *peer)
 {
-    rounds *now = &srv->rounds;
+    job *now = &srv->job;
     char name[300], text[900];
-    bool finishing = now->some_done;
+    bool finishing = srv->rounds.some_done || (peer->past_done && peer->past_round == srv->rounds.round.number);
 
     seat_name(name, sizeof name, peer);
     if (now->stage == PICK)
         stage_enter(now, GATHER);
-    if (now->stage == GATHER && seats_joined(&srv->seats) < srv->terms.min_hosts && now->round.number == 0 &&
-        !peer->local) {
-        snprintf(text, sizeof text, "%d of %d hosts are here", seats_joined(&srv->seats), srv->terms.min_hosts);
-        seat_say(&srv->seats, peer, FRAME_TALK, json_pack("{so}", "text", co_json_string(text)));
-        if (now->stage_ms > FIRST_TALK_MS) /* hosts that start together need no count */
-            seats_talk(&srv->seats, false, "%s; the last to come is %s", text, name);
-    }
-    finishing = finishing || (peer->past_done && peer->past_round == now->round.number);
+    if (now->stage == GATHER)
+        gather_joined(srv, peer);
     if (now->stage != RUN || finishing)
         return; /* it waits for the next round, or to hear that the job is over */
     snprintf(text, sizeof text, "host %s joins: all workers start again on %d hosts", name,
              seats_joined(&srv->seats));
-    stage_stop(srv, false, text);
+    stop(srv, false, text);
 }
 
 static void after_stop(server *srv, int unfinished)
@@ -168,7 +167,7 @@ static void after_stop(server *srv, int unfinished)
     }
     if (!now->counts || (now->round.restarts < srv->terms.max_restarts && n >= srv->terms.min_hosts)) {
         now->round.restarts += now->counts;
-        stage_enter(now, GATHER);
+        stage_enter(&srv->job, GATHER);
         return;
     }
     if (stage_unsure(srv))
@@ -176,12 +175,12 @@ static void after_stop(server *srv, int unfinished)
         return;
     if (now->round.restarts < srv->terms.max_restarts)
         snprintf(text, sizeof text, "%d hosts are left, at least %d are needed", n, srv->terms.min_hosts);
-    stage_over(srv, co_failure_status(&now->cause), text);
+    stage_over(srv, co_failure_status(&srv->job.cause), text);
 }
 
-void rounds_turn(server *srv, double elapsed_ms)
+static void turn(server *srv, double elapsed_ms)
 {
-    rounds *now = &srv->rounds;
+    job *now = &srv->job;
     int busy = 0, unfinished = 0;
 
     now->stage_ms += elapsed_ms;
@@ -202,3 +201,40 @@ void rounds_turn(server *srv, double elapsed_ms)
     else if (now->stage == STOPPING && !busy)
         after_stop(srv, unfinished);
 }
+
+/* --- what hosts say ------------------------------------------------------------------------------------- */
+static void done(server *srv, seat *peer)
+{
+    peer->done = srv->rounds.some_done = true;
+    for (int i = 0; i < srv->seats.n && peer->local; i++)
+        if (srv->seats.at[i]->joined)
+            clock_ping(srv, srv->seats.at[i]); /* all learn at once that the keeper's part is done */
+}
+
+/* Frames of an earlier round, or of a host that is not in this one, are dropped. */
+static void hear(server *srv, seat *peer, const co_frame *frame, const json_t *body)
+{
+    co_failure failure;
+
+    if (frame->view != (uint32_t)srv->rounds.round.number || peer->number < 0)
+        return;
+    if (frame->type == FRAME_PORT) {
+        begin_port(srv, peer, (int)field_int(body, "port", 1, 65535, 0));
+    } else if (frame->type == FRAME_DONE) {
+        done(srv, peer);
+    } else if (frame->type == FRAME_STOPPED) {
+        peer->stopped = true;
+    } else if (frame->type == FRAME_FAILED) {
+        failure_unpack(&failure, body);
+        failed(srv, peer, &failure);
+    }
+}
+
+const policy policy_rounds = {.name = "rounds",
+                              .joined = joined,
+                              .lost = lost,
+                              .left = left,
+                              .hear = hear,
+                              .turn = turn,
+                              .begin = begin_pick,
+                              .regather = begin_regather};

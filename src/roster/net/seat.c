@@ -21,7 +21,7 @@ seat *seat_new(seats *all, co_conn *conn)
     if (!peer)
         return NULL;
     peer->conn = conn;
-    peer->number = -1;
+    peer->number = peer->member.place = -1;
     peer->clock.best_rtt_ns = -1;
     peer->from = co_net_peer(co_conn_fd(conn));
     co_addr_text(peer->who.addr, sizeof peer->who.addr, &peer->from);
@@ -71,6 +71,32 @@ int seats_joined(const seats *all)
     for (int i = 0; i < all->n; i++)
         n += all->at[i]->joined && !*all->at[i]->gone;
     return n;
+}
+
+seat *seats_number(const seats *all, int number)
+{
+    for (int i = 0; i < all->n; i++)
+        if (all->at[i]->number == number && !*all->at[i]->gone)
+            return all->at[i];
+    return NULL;
+}
+
+/* The address that the host advertises; for the server's own machine, the one by which a host from elsewhere came;
+ * otherwise the one its connection comes from. Loopback only if all hosts are on this machine. */
+void seats_address(const seats *all, const seat *one, char *out, size_t size)
+{
+    bool here = one->local || co_addr_is_loopback(&one->from);
+
+    snprintf(out, size, "%s", here ? "127.0.0.1" : one->who.addr);
+    for (int i = 0; here && i < all->n; i++) {
+        const seat *peer = all->at[i];
+        if (peer->number >= 0 && !peer->local && !co_addr_is_loopback(&peer->from)) {
+            snprintf(out, size, "%s", peer->via);
+            here = false;
+        }
+    }
+    if (*one->advertise)
+        snprintf(out, size, "%s", one->advertise);
 }
 
 void seats_talk(const seats *all, bool to_all, const char *fmt, ...)

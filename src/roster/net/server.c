@@ -14,7 +14,11 @@
 #include "base/clock.h"
 #include "roster/times_int.h"
 
-enum { GREETING_MOST = 1 << 16 }; /* bytes from a connection that has not said yet who it is */
+/* bytes from a connection that has not said yet who it is */
+enum { GREETING_MOST = FACTS_MOST + (1 << 16) };
+
+/* By co_terms.views. */
+static const policy *const policies[2] = {&policy_rounds, &policy_views};
 
 static seat *sit_down(server *srv, co_conn *conn)
 {
@@ -44,17 +48,21 @@ co_err server_open(server **out, const co_terms *terms, const co_meet *where, co
         return err;
     }
     srv->terms = *terms;
+    srv->policy = policies[terms->views];
+    srv->views.settles_ms = -1;
     srv->where = *where;
     srv->at = here->at;
     srv->seats.run = run_number(terms->run_id);
-    srv->rounds.last_call_ms = -1;
+    srv->job.last_call_ms = -1;
     srv->handover.checked = where->etcd.members != NULL;
     host_own_name(srv->me, sizeof srv->me, where);
-    seat *own = sit_down(srv, mine);
+    err = facts_parse(&srv->facts, terms->facts);
+    srv->slices = facts_slices(srv->facts);
+    seat *own = err ? NULL : sit_down(srv, mine);
     if (!own) {
         co_conn_free(mine);
         server_close(srv);
-        return CO_ENOMEM;
+        return err ? err : CO_ENOMEM;
     }
     own->local = true;
     snprintf(own->who.addr, sizeof own->who.addr, "here");
@@ -70,6 +78,7 @@ void server_close(server *srv)
         seat_free(srv->seats.at[i]);
     co_free(srv->seats.at);
     co_gate_close(srv->gate);
+    json_decref(srv->facts);
     explicit_bzero(srv->where.token, sizeof srv->where.token);
     co_free(srv);
 }
@@ -87,34 +96,8 @@ int server_fds(const server *srv, struct pollfd *fds, int most)
 }
 
 /* --- what hosts say ------------------------------------------------------------------------------------- */
-static void done(server *srv, seat *peer)
-{
-    peer->done = srv->rounds.some_done = true;
-    for (int i = 0; i < srv->seats.n && peer->local; i++)
-        if (srv->seats.at[i]->joined)
-            clock_ping(srv, srv->seats.at[i]); /* all learn at once that the keeper's part is done */
-}
-
-/* A frame of a host that is in this round. Frames of an earlier round are dropped. */
-static void hear_in_round(server *srv, seat *peer, frame_type type, const json_t *body)
-{
-    co_failure failure;
-
-    if (type == FRAME_PORT) {
-        gather_port(srv, peer, (int)field_int(body, "port", 1, 65535, 0));
-    } else if (type == FRAME_DONE) {
-        done(srv, peer);
-    } else if (type == FRAME_STOPPED) {
-        peer->stopped = true;
-    } else if (type == FRAME_FAILED) {
-        failure_unpack(&failure, body);
-        rounds_failed(srv, peer, &failure);
-    }
-}
-
 static void hear_body(server *srv, seat *peer, const co_frame *frame, const json_t *body)
 {
-    bool of_this_round = frame->view == (uint32_t)srv->rounds.round.number && peer->number >= 0;
     co_leave how;
 
     if (!peer->joined) {
@@ -124,9 +107,9 @@ static void hear_body(server *srv, seat *peer, const co_frame *frame, const json
         clock_pong(srv, peer, body);
     } else if (frame->type == FRAME_LEAVE) {
         leave_unpack(&how, body);
-        rounds_left(srv, peer, &how);
-    } else if (of_this_round) {
-        hear_in_round(srv, peer, frame->type, body);
+        srv->policy->left(srv, peer, &how);
+    } else {
+        srv->policy->hear(srv, peer, frame, body);
     }
 }
 
@@ -227,7 +210,7 @@ static void sweep(server *srv)
         note_unlogged(srv, peer);
         if (peer->joined) {
             srv->handover.losses++;
-            rounds_lost(srv, peer);
+            srv->policy->lost(srv, peer);
         }
         seat_free(peer);
         i = 0; /* sending this to the others may have lost one more */
@@ -286,5 +269,5 @@ void server_turn(server *srv, double elapsed_ms)
         check_silence(srv, all->at[i], elapsed_ms);
     tell_wrong_tokens(srv, elapsed_ms);
     sweep(srv);
-    rounds_turn(srv, elapsed_ms);
+    srv->policy->turn(srv, elapsed_ms);
 }

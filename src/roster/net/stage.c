@@ -1,16 +1,16 @@
-/* stage.c -- the steps from stage to stage that all hosts hear of: STOP for a round, OVER for the job. */
+/* stage.c -- the steps from stage to stage that all hosts hear of, in jobs of rounds and of views alike. */
 #include "roster/net/seat_int.h"
 
 #include <stdio.h>
 
-void stage_enter(rounds *all, stage to)
+void stage_enter(job *all, stage to)
 {
     all->stage = to;
     all->stage_ms = 0;
     all->last_call_ms = -1;
 }
 
-static void add_cause(const rounds *all, json_t *body)
+void stage_add_cause(const job *all, json_t *body)
 {
     if (all->has_cause && body)
         json_object_set_new(body, "cause", failure_pack(&all->cause));
@@ -18,7 +18,7 @@ static void add_cause(const rounds *all, json_t *body)
 
 void stage_end(server *srv, const co_leave *how)
 {
-    rounds *all = &srv->rounds;
+    job *all = &srv->job;
 
     if (all->stage == OVER)
         return;
@@ -27,7 +27,7 @@ void stage_end(server *srv, const co_leave *how)
     for (int i = 0; i < srv->seats.n; i++)
         if (srv->seats.at[i]->joined) {
             json_t *body = leave_pack(how);
-            add_cause(all, body);
+            stage_add_cause(all, body);
             seat_say(&srv->seats, srv->seats.at[i], FRAME_OVER, body);
         }
 }
@@ -40,30 +40,27 @@ void stage_over(server *srv, int status, const char *text)
     stage_end(srv, &how);
 }
 
-void stage_stop(server *srv, bool counts, const char *why)
+void stage_dismiss(server *srv, seat *peer, const co_leave *how)
 {
-    rounds *all = &srv->rounds;
-
-    all->counts = all->counts || counts;
-    if (all->stage != RUN)
-        return;
-    stage_enter(all, STOPPING);
-    for (int i = 0; i < srv->seats.n; i++)
-        if (srv->seats.at[i]->number >= 0) {
-            json_t *body = json_pack("{so}", "text", co_json_string(why));
-            add_cause(all, body);
-            seat_say(&srv->seats, srv->seats.at[i], FRAME_STOP, body);
-        }
+    seat_say(&srv->seats, peer, FRAME_OVER, leave_pack(how));
+    peer->joined = false;
+    peer->closing = true;
+    peer->number = -1;
+    peer->age_ms = 0;
 }
 
-bool stage_between(const server *srv)
+int64_t stage_next_number(server *srv)
 {
-    return srv->rounds.round.world > 0 || srv->handover.past.number > 0;
+    seats *all = &srv->seats;
+    int64_t least = srv->handover.least_number;
+
+    all->view = (all->view > least ? all->view : least) + 1;
+    return all->view;
 }
 
 bool stage_regathers(const server *srv)
 {
-    return srv->handover.past.number > 0 && srv->rounds.round.number == 0;
+    return srv->handover.past.number > 0 && srv->seats.view == 0;
 }
 
 bool stage_unsure(const server *srv)

@@ -31,6 +31,16 @@ static void version(char *out, size_t size, const co_terms *t)
     snprintf(out, size, "cohort %.31s", t->version);
 }
 
+static void kind(char *out, size_t size, const co_terms *t)
+{
+    snprintf(out, size, t->views ? "a training of cohort's own" : "a program of its own");
+}
+
+static bool same_kind(const co_terms *a, const co_terms *b)
+{
+    return a->views == b->views;
+}
+
 static bool same_version(const co_terms *a, const co_terms *b)
 {
     return strcmp(a->version, b->version) == 0;
@@ -61,6 +71,7 @@ static const struct {
      "Two jobs share this endpoint: give both hosts the same --rdzv-id, or one of the jobs another port."},
     {same_nnodes, nnodes, "Count all hosts of the job, this one too, and give every host the same --nnodes: "},
     {same_program, program, "Every host must run the same program."},
+    {same_kind, kind, "Every host must be started by the same command."},
 };
 
 bool terms_agree(char *to_b, char *to_a, size_t size, const co_terms *a, const co_terms *b,

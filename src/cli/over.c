@@ -1,0 +1,225 @@
+/* over.c -- a training over several hosts. The host that keeps the roster writes the record and has the screen; the
+ * others are guests. A guest opens a run folder only if it has to write: when the host that wrote is lost.
+ *
+ *     over_open     after the plan: this host's facts, its port, the roster
+ *     over_hooks    record.c's hooks; for a guest they do nothing until it has a folder
+ */
+#include "cli/over_int.h"
+
+#include <stdio.h>
+#include <string.h>
+#include <sys/random.h>
+#include <unistd.h>
+
+#include "base/alloc.h"
+#include "base/hash.h"
+#include "net/net.h"
+
+/* --- what must be the same on all hosts ----------------------------------------------------------------- */
+static void add_fact(void *facts, const char *key, const char *value)
+{
+    char name[200];
+
+    snprintf(name, sizeof name, "config.%s", key);
+    json_object_set_new(facts, name, co_json_string(value));
+}
+
+/* In the order in which they are compared: what explains most comes first. */
+static char *facts_of(const training *s)
+{
+    const co_plan_facts *plan = co_plan_facts_of(s->plan);
+    json_t *facts = json_object();
+    char number[32];
+
+    json_object_set_new(facts, "kernels", json_string(plan->kernels));
+    if (co_conf_facts(s->app.conf, add_fact, facts) != CO_OK) {
+        json_decref(facts);
+        return NULL;
+    }
+    json_object_set_new(facts, "data", co_json_string(plan->data->fingerprint));
+    snprintf(number, sizeof number, "%lld", (long long)plan->batch);
+    json_object_set_new(facts, "batch", json_string(number));
+    snprintf(number, sizeof number, "%d", plan->slices);
+    json_object_set_new(facts, "slices", json_string(number));
+    char *text = co_json_text(facts);
+    json_decref(facts);
+    return text;
+}
+
+/* --- opening and closing -------------------------------------------------------------------------------- */
+static co_err open_port(over *o, co_terms *terms)
+{
+    CO_TRY(co_net_listen(&o->given.listener, "", 0));
+    co_addr mine = co_net_local(o->given.listener);
+    terms->bulk_port = co_addr_port(&mine);
+    if (getrandom(&o->given.birth, sizeof o->given.birth, 0) != (ssize_t)sizeof o->given.birth)
+        return co_fail(CO_EIO, "getrandom: %m");
+    terms->birth = o->given.birth;
+    return CO_OK;
+}
+
+co_err over_open(training *s)
+{
+    co_hosts_line *mine = s->app.hosts;
+
+    if (!mine || mine->alone)
+        return CO_OK;
+    over *o = s->over = co_zalloc(sizeof *o);
+    if (!o)
+        return CO_ENOMEM;
+    o->given.listener = -1;
+    CO_TRY(co_hosts_line_meet(mine));
+    if (!(o->facts = facts_of(s)))
+        return CO_ENOMEM;
+    CO_TRY(open_port(o, &mine->terms));
+    mine->terms.facts = o->facts;
+    mine->terms.nproc = co_plan_facts_of(s->plan)->ranks;
+    CO_TRY(co_roster_open(&o->given.roster, &mine->terms, &mine->meet));
+    o->given.tls = co_roster_tls(o->given.roster);
+    o->given.run = co_fnv1a64(mine->terms.run_id, strlen(mine->terms.run_id));
+    o->guest = !co_roster_keeps(o->given.roster);
+    return CO_OK;
+}
+
+void over_close(training *s)
+{
+    over *o = s->over;
+
+    if (!o)
+        return;
+    if (o->given.roster)
+        co_roster_finish(o->given.roster);
+    co_roster_close(o->given.roster);
+    if (o->given.listener >= 0)
+        close(o->given.listener);
+    co_free(o->facts);
+    co_free(o);
+    s->over = NULL;
+}
+
+bool over_guest(const training *s)
+{
+    return s->over && s->over->guest;
+}
+
+/* --- hooks ---------------------------------------------------------------------------------------------- */
+/* For the record and the screen: who has how many slices. */
+static void on_view(void *ctx, const co_roster_view *view)
+{
+    training *s = ctx;
+    const co_deal *deal = &view->view.deal;
+    json_t *hosts = json_array();
+
+    for (int h = 0; h < deal->hosts; h++)
+        json_array_append_new(hosts, json_pack("{so si si sb}", "host", co_json_string(view->member[h].name),
+                                               "ranks", view->member[h].ranks, "slices",
+                                               deal->from[h + 1] - deal->from[h], "whole",
+                                               (int)(deal->whole >> h & 1)));
+    if (s->folder)
+        co_event_json(s->folder, json_pack("{ss sI sI so}", "name", "view", "step", (json_int_t)s->last.step,
+                                           "view", (json_int_t)deal->view, "hosts", hosts));
+    else
+        json_decref(hosts);
+    snprintf(s->over->writer, sizeof s->over->writer, "%s", view->member[deal->writer].name);
+}
+
+static void guest_notice(void *ctx, const char *text)
+{
+    tell(ctx, "%s", text);
+}
+
+static co_err guest_adopt(void *ctx)
+{
+    training *s = ctx;
+
+    CO_TRY(training_folder(s));
+    s->over->hooks.publish_fd = co_folder_settle_fd(s->folder);
+    tell(s, "run       this host writes from now on: %s", co_folder_path(s->folder));
+    return CO_OK;
+}
+
+/* Each does what record.c's does once there is a folder. */
+static void guest_step(void *ctx, const co_step_result *r)
+{
+    training *s = ctx;
+
+    if (s->folder)
+        s->over->record.step(ctx, r);
+    s->last = *r;
+}
+static void guest_eval(void *ctx, const co_eval_result *r)
+{
+    if (((training *)ctx)->folder)
+        ((training *)ctx)->over->record.eval(ctx, r);
+}
+static void guest_saved(void *ctx, int64_t step, const char *path, const char *failure)
+{
+    training *s = ctx;
+
+    if (s->folder)
+        s->over->record.saved(ctx, step, path, failure);
+    else if (failure)
+        shout(s, "checkpoint of step %lld NOT saved: %s", (long long)step, failure);
+}
+static void guest_recovery(void *ctx, const co_recovery *r)
+{
+    training *s = ctx;
+
+    if (s->folder)
+        s->over->record.recovery(ctx, r);
+    else
+        tell(s, "rank %d (pid %d) %s at step %lld: replaced, nothing lost", r->slot, r->pid, r->how,
+             (long long)r->step);
+}
+static co_err guest_record(void *ctx)
+{
+    return ((training *)ctx)->folder ? ((training *)ctx)->over->record.record(ctx) : CO_OK;
+}
+static co_err guest_publish(void *ctx, int64_t view)
+{
+    return ((training *)ctx)->folder ? ((training *)ctx)->over->record.publish(ctx, view) : CO_OK;
+}
+static co_err guest_turn(void *ctx)
+{
+    return ((training *)ctx)->folder ? ((training *)ctx)->over->record.turn(ctx) : CO_OK;
+}
+
+const co_train_hooks *over_hooks(training *s)
+{
+    over *o = s->over;
+
+    o->record = record_hooks(s);
+    o->hooks = o->record;
+    if (o->guest)
+        o->hooks = (co_train_hooks){.ctx = s,
+                                    .step = guest_step,
+                                    .eval = guest_eval,
+                                    .saved = guest_saved,
+                                    .recovery = guest_recovery,
+                                    .notice = guest_notice,
+                                    .record = guest_record,
+                                    .publish = guest_publish,
+                                    .publish_fd = -1,
+                                    .remember = o->record.remember,
+                                    .turn = guest_turn,
+                                    .adopt = guest_adopt};
+    o->hooks.view = on_view;
+    return &o->hooks;
+}
+
+/* --- the end of a guest --------------------------------------------------------------------------------- */
+int over_report(training *s, const line *l, co_err err)
+{
+    const co_train_summary *out = &s->summary;
+    static const char *const names[] = {"done", "stopped", "failed"};
+
+    if (err)
+        shout(s, "failed    %s", out->blame[0] ? out->blame : co_errmsg());
+    else
+        tell(s, "%-9s step %lld, weights %.16s; the record is on %s", names[out->status], (long long)out->steps,
+             out->weights_sha256, s->over->writer[0] ? s->over->writer : "the first host");
+    if (l->json)
+        co_json_print(json_pack("{ss sI ss}", "status", names[out->status], "steps", (json_int_t)out->steps,
+                                "weights_sha256", out->weights_sha256));
+    return err ? CO_EXIT_FAILED : out->status == CO_STATUS_STOPPED ? CO_EXIT_STOPPED : CO_EXIT_DONE;
+}

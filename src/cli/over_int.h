@@ -1,0 +1,23 @@
+/* over_int.h -- one `cohort train` among several hosts. */
+#ifndef CO_CLI_OVER_INT_H
+#define CO_CLI_OVER_INT_H
+
+#include "cli/train_int.h"
+#include "job/meet.h"
+
+typedef struct over {
+    co_train_hosts given;
+    bool guest;  /* another host writes the record */
+    char *facts; /* what must be the same on all hosts */
+    char writer[CO_HOST_NAME];
+    co_train_hooks record, hooks;
+} over;
+
+/* After the plan. Does nothing for one host. */
+co_err over_open(training *s);
+void over_close(training *s); /* returns when all hosts know that the run is over, or after 2 s */
+bool over_guest(const training *s);
+const co_train_hooks *over_hooks(training *s);
+int over_report(training *s, const line *l, co_err err); /* a guest's last lines; the exit status */
+
+#endif

@@ -1,0 +1,62 @@
+/* place.c -- whether a host may join a run of views, and its place in the run.
+ *
+ * A place is the host's address on the links, 0 to 63. The host that keeps the roster from the start has place 0. The
+ * place of a host that is gone is given to another only if that one was born later: then the members can tell the two
+ * apart. A host that lost its keeper brings the place that it had, and keeps it.
+ */
+#include "roster/net/seat_int.h"
+
+#include <stdio.h>
+
+static bool is_taken(const seats *all, const seat *peer, int place)
+{
+    for (int i = 0; i < all->n; i++)
+        if (all->at[i] != peer && all->at[i]->joined && all->at[i]->member.place == place)
+            return true;
+    return false;
+}
+
+static bool is_free(const server *srv, const seat *peer, int place)
+{
+    uint64_t last = srv->views.born[place];
+
+    return !is_taken(&srv->seats, peer, place) && (last == 0 || last < peer->terms.birth);
+}
+
+/* The place that the host had, or a free one. Place 0 is the keeper's, and another host's only if no other is free.
+ * -1: there is none. */
+static int place_for(const server *srv, const seat *peer, int had)
+{
+    if (had >= 0 && srv->views.born[had] <= peer->terms.birth && !is_taken(&srv->seats, peer, had))
+        return had;
+    for (int i = peer->local ? 0 : 1; i < CO_MAX_MEMBERS; i++)
+        if (is_free(srv, peer, i))
+            return i;
+    return is_free(srv, peer, 0) ? 0 : -1;
+}
+
+static bool refuses(server *srv, const seat *peer, const char *why, char *to_it, char *to_us, size_t size)
+{
+    snprintf(to_it, size, "host %.200s refuses this host: %s", srv->me, why);
+    snprintf(to_us, size, "host %.200s (%.60s) was refused: %s", peer->who.name, peer->who.addr, why);
+    return false;
+}
+
+bool views_admit(server *srv, seat *peer, const json_t *hello, char *to_it, char *to_us, size_t size)
+{
+    const json_t *facts = json_object_get(hello, "facts");
+    int had = (int)field_int(hello, "place", 0, CO_MAX_MEMBERS - 1, -1);
+
+    if (srv->facts && facts && facts_check(facts))
+        return refuses(srv, peer, co_errmsg(), to_it, to_us, size);
+    if (!facts_agree(srv, peer, facts, to_it, to_us, size))
+        return false;
+    peer->member.place = place_for(srv, peer, had);
+    if (peer->member.place < 0)
+        return refuses(srv, peer, "all 64 places of this run are taken, or were by hosts that started later",
+                       to_it, to_us, size);
+    srv->views.born[peer->member.place] = peer->terms.birth;
+    peer->member.past_view = field_int(hello, "view", 0, INT32_MAX, 0);
+    peer->member.past_frozen = field_int(hello, "frozen", 0, INT32_MAX, 0);
+    return true;
+}

@@ -1,0 +1,27 @@
+/* hosts_int.h -- the supervisor's part among several hosts. Seen by this room only.
+ *
+ *     roster --FREEZE, VIEW, OVER--> supervisor --orders--> carrier process
+ *     roster <--position, whole, cut, ended-- supervisor <--reports--
+ */
+#ifndef CO_TRAIN_HOSTS_INT_H
+#define CO_TRAIN_HOSTS_INT_H
+
+#include "train/carry_int.h"
+#include "train/super_int.h"
+
+/* The descriptors that wake the supervisor: the roster's, and the carrier's reports. */
+enum { HOSTS_FDS = 2 };
+void hosts_fds(const struct hosts *hosts, struct pollfd fds[HOSTS_FDS]);
+
+co_err hosts_open(struct supervisor *super); /* before the ranks: they begin frozen */
+void hosts_close(struct supervisor *super);  /* ends the carrier */
+co_err hosts_turn(struct supervisor *super); /* CO_ESTOP: this host goes on no longer; its step is finished */
+/* This host is the one that writes. True if it is alone. */
+bool hosts_writes(const struct supervisor *super);
+/* The others are lost to this host, or it to them: it keeps what it has. */
+bool hosts_were_left(const struct supervisor *super);
+/* The ranks have ended, and this host has saved the last state, or need not: stays until all others have ended. If the
+ * host that writes is lost meanwhile, saves. */
+void hosts_stay(struct supervisor *super, bool saved);
+
+#endif
