@@ -1,8 +1,9 @@
 /* accuse.c -- members that have lost their connection to each other, though both still talk to the roster.
  *
- * After a short while, in which a host that died is noticed, a change with the same members makes new connections. If
- * one pair loses its connection in three views within a minute, the one of the two that more hosts accuse is sent
- * away; if as many accuse both, the one that joined later. The host that keeps the roster always stays.
+ * After a short while, in which a host that died is noticed, a change with the same members makes new
+ * connections. If one pair loses its connection in three views within a minute, the one of the two that more
+ * hosts accuse is sent away; if as many accuse both, the one that joined later. The host that keeps the
+ * roster always stays.
  */
 #include "roster/net/seat_int.h"
 
@@ -97,7 +98,7 @@ static void evict(server *srv, seat *a, seat *b)
         if (all->accused[i].by == who->member.place || all->accused[i].whom == who->member.place)
             forget(all, i);
     seat_name(name, sizeof name, who);
-    stage_dismiss(srv, who, &how);
+    views_dismiss(srv, who, &how);
     views_want(all, "host %s is sent away: it lost its connection to %.100s %d times", name, other->who.name,
                CUTS_MOST);
 }
