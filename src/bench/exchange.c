@@ -1,0 +1,208 @@
+/* exchange.c -- how long two hosts take to add up a gradient: 45 MB over the link tcp on loopback, plain
+ * and with TLS.
+ *
+ * Two processes run the real exchange (comm/exchange.h): each owns half of the chunks, is sent the other's
+ * pieces of them, adds them up and sends the sums back. So every byte of the gradient goes through the
+ * wire once each way. One thread of each process moves the bytes and adds; in training, ranks do the
+ * additions. The median of the rounds counts, and the sums are checked.
+ */
+#include "bench/bench_int.h"
+
+#include <signal.h>
+#include <string.h>
+#include <sys/prctl.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "base/clock.h"
+#include "comm/exchange.h"
+#include "link/links.h"
+
+enum { COUNT = 11250000, CHUNK = 65536, CHUNKS = (COUNT + CHUNK - 1) / CHUNK, MAX_ROUNDS = 1000, WARM = 3 };
+
+/* One of the two hosts. */
+struct side {
+    co_link *link;
+    co_deal deal;
+    co_exchange_map map;
+    co_claim pieced[CHUNKS], summed[CHUNKS];
+    co_mark here[CHUNKS];
+    co_exchange exchange;
+    co_cut cut;
+    uint32_t turn;
+    size_t missing; /* chunks whose sum is not here */
+};
+
+static void stamp(co_claim *claim, uint32_t turn)
+{
+    co_who who = {.unit = turn, .slot = 0, .inc = 1};
+
+    co_claim_take(claim, who);
+    co_claim_finish(claim, who);
+}
+
+/* A chunk has come: the other's piece of an own one, which is added up, or a sum. */
+static void took(void *ctx, bool sent, int peer, const co_tag *tag)
+{
+    struct side *side = ctx;
+
+    (void)peer;
+    if (sent || !co_exchange_took(&side->exchange, tag))
+        return;
+    side->missing--;
+    if (tag->kind == CO_MSG_SUM)
+        return;
+    size_t lo = (size_t)tag->chunk * CHUNK, n = lo + CHUNK < COUNT ? CHUNK : COUNT - lo;
+    const float *theirs = co_exchange_piece(&side->deal, &side->cut, &side->map, 0, 1 - side->deal.me, lo);
+    co_leaf_add(side->map.sum + lo, side->map.outbox + lo, theirs, n);
+    stamp(&side->summed[tag->chunk], side->turn);
+}
+
+static co_err side_open(struct side *side, int me, const co_link_peer peer[2], int listener, co_tls *tls)
+{
+    co_link_spec spec = {.me = me, .birth = peer[me].birth, .run = 1, .listener = listener, .tls = tls};
+    size_t inbox = co_exchange_inbox(CHUNK, CHUNKS, 2, 1);
+
+    side->deal = (co_deal){.view = 1, .hosts = 2, .me = me, .from = {0, 1, 2}, .id = {0, 1}};
+    side->cut = co_cut_make(2, 2, 2, false);
+    side->map = (co_exchange_map){.count = COUNT,
+                                  .chunk = CHUNK,
+                                  .chunks = CHUNKS,
+                                  .sum = co_array(COUNT, sizeof(float)),
+                                  .outbox = co_array(COUNT, sizeof(float)),
+                                  .inbox = co_array(inbox, sizeof(float)),
+                                  .here = side->here,
+                                  .pieced = side->pieced,
+                                  .summed = side->summed};
+    if (!side->map.sum || !side->map.outbox || !side->map.inbox)
+        return CO_ENOMEM;
+    for (size_t i = 0; i < COUNT; i++)
+        side->map.outbox[i] = (float)(i % 1000) * (me ? 3 : 1);
+    CO_TRY(co_link_tcp(&side->link, &spec));
+    side->link->done = took;
+    side->link->ctx = side;
+    CO_TRY(co_exchange_init(&side->exchange, side->link, &side->deal, &side->map));
+    return co_link_meet(side->link, peer, 2);
+}
+
+static co_err step(struct side *side)
+{
+    char why[400];
+    int peer;
+
+    side->turn++;
+    side->missing = CHUNKS;
+    for (size_t c = 0; c < CHUNKS; c++)
+        stamp(&side->pieced[c], side->turn);
+    CO_TRY(co_exchange_begin(&side->exchange, side->turn, side->turn, &side->cut));
+    while (side->missing || !co_exchange_sent(&side->exchange)) {
+        CO_TRY(co_exchange_turn(&side->exchange));
+        CO_TRY(co_link_turn(side->link, 100));
+        if (co_link_lost(side->link, &peer, why, sizeof why))
+            return co_fail(CO_EPEER, "%s", why);
+    }
+    return CO_OK;
+}
+
+static co_err check(const struct side *side)
+{
+    for (size_t i = 0; i < COUNT; i++)
+        if (side->map.sum[i] != (float)(i % 1000) * 4)
+            return co_fail(CO_EFAIL, "the sum of element %zu is %g, not %g", i, (double)side->map.sum[i],
+                           (double)(i % 1000) * 4);
+    return CO_OK;
+}
+
+static co_err run_side(int me, const co_link_peer peer[2], int listener, co_tls *tls, int rounds, double *ms)
+{
+    static struct side side;
+    co_err err = side_open(&side, me, peer, listener, tls);
+
+    for (int i = -WARM; i < rounds && !err; i++) {
+        double before = co_now_s();
+        err = step(&side);
+        if (i >= 0)
+            ms[i] = 1e3 * (co_now_s() - before);
+    }
+    if (!err)
+        err = check(&side);
+    for (int i = 0; i < 1000 && !err; i++) /* until the other one has all it needs, and closes */
+        if (co_link_turn(side.link, 10) != CO_OK || co_link_lost(side.link, &(int){0}, (char[400]){0}, 400) ||
+            !me)
+            break;
+    co_link_close(side.link);
+    co_exchange_fini(&side.exchange);
+    co_free(side.map.sum);
+    co_free(side.map.outbox);
+    co_free(side.map.inbox);
+    memset(&side, 0, sizeof side);
+    return err;
+}
+
+/* Host 1 is a child process. */
+static co_err run_both(bool with_tls, int rounds, double *ms)
+{
+    co_link_peer peer[2] = {{.id = 0, .birth = 1, .host = "127.0.0.1"},
+                            {.id = 1, .birth = 2, .host = "127.0.0.1"}};
+    co_token token;
+    co_tls *tls = NULL;
+    int listener, status = 0;
+
+    CO_TRY(co_net_listen(&listener, "127.0.0.1", 0));
+    co_addr at = co_net_local(listener);
+    peer[1].port = co_addr_port(&at);
+    CO_TRY(co_token_make(&token));
+    if (with_tls)
+        CO_TRY(co_tls_new(&tls, &token, "bench"));
+    pid_t child = fork();
+    if (child == 0) {
+        prctl(PR_SET_PDEATHSIG, SIGKILL);
+        co_err err = run_side(1, peer, listener, tls, rounds, ms);
+        if (err)
+            co_say("cohort: host 1: %s", co_errmsg());
+        _exit(err ? 1 : 0);
+    }
+    close(listener);
+    co_err err = child < 0 ? co_fail(CO_EIO, "fork: %m") : run_side(0, peer, -1, tls, rounds, ms);
+    if (child > 0 && err)
+        kill(child, SIGKILL);
+    if (child > 0 && (waitpid(child, &status, 0) != child || status != 0) && !err)
+        err = co_fail(CO_EFAIL, "the second host failed");
+    co_tls_free(tls);
+    return err;
+}
+
+static co_err read_line(int *rounds, int argc, char **argv)
+{
+    const char *text = NULL;
+    bool json = false; /* it always is */
+    long long n = 30;
+
+    CO_TRY(co_flags_parse("bench exchange", argc, argv,
+                          (const co_flag[]){{"--rounds", "N", .value = &text}, {"--json", .on = &json}, {0}}));
+    if (text && (!co_str_to_i64(text, &n) || n < 1 || n > MAX_ROUNDS))
+        return co_fail(CO_EINPUT, "bench exchange: --rounds %s is not a number from 1 to %d", text, MAX_ROUNDS);
+    *rounds = (int)n;
+    return CO_OK;
+}
+
+int bench_exchange(int argc, char **argv)
+{
+    static double ms[2][MAX_ROUNDS];
+    double bytes = COUNT * sizeof(float), middle[2];
+    int rounds = 0;
+
+    if (read_line(&rounds, argc, argv) != CO_OK)
+        return co_say_error(CO_EINPUT);
+    for (int tls = 0; tls < 2; tls++) {
+        co_err err = run_both(tls, rounds, ms[tls]);
+        if (err)
+            return co_say_error(err);
+        middle[tls] = median(ms[tls], rounds);
+    }
+    printf(
+        "{\"task\":\"exchange\",\"link\":\"tcp\",\"hosts\":2,\"bytes\":%.0f,\"rounds\":%d,\"plain_ms\":%.2f,"
+        "\"plain_gb_per_s\":%.3f,\"tls_ms\":%.2f,\"tls_gb_per_s\":%.3f}\n",
+        bytes, rounds, middle[0], 1e-6 * bytes / middle[0], middle[1], 1e-6 * bytes / middle[1]);
+    return CO_EXIT_DONE;
+}
