@@ -34,8 +34,8 @@ uint64_t outvoted(const uint64_t *hash, int members);
 uint64_t outvoted_leaves(const co_plan *plan, const co_deal *deal, const unit *u,
                          const uint64_t hash[CO_MAX_MEMBERS][AUDITORS]);
 
-/* A rank's part. `audit_others` computes leaves of others again, before this rank's own; `audit_own` is called for each own leaf
- * after it was computed. */
+/* A rank's part. `audit_others` computes leaves of others again, before this rank's own; `audit_own` is called for
+ * each own leaf after it was computed. */
 struct rank;
 void audit_others(struct rank *rank, int64_t step);
 void audit_own(struct rank *rank, int64_t step, int leaf, const float *gradient, const double *stat);
