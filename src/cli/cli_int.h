@@ -104,6 +104,8 @@ typedef struct app {
 
 /* hosts.c. The hosts of a training, from the line's flags, trainer.num_nodes and the environment. */
 co_err line_find_hosts(line *l, const co_conf *conf);
+/* The training's hosts are known already: those of `cohort host`, `cohort join`, `cohort launch`. They are borrowed. */
+co_err line_take_hosts(line *l, struct co_hosts_line *hosts);
 /* For what runs on one host: "a sweep (-m) runs". CO_EINPUT: the line or the environment has several. */
 co_err line_refuse_hosts(line *l, const char *what);
 /* Composes the words. Their mistakes are added to the line's; the app then has only what is known. CO_EINPUT:

@@ -91,19 +91,57 @@ co_err line_find_hosts(line *l, const co_conf *conf)
     return co_hosts_line_make(&l->hosts, &(co_hosts_ask){l->host_flags, num_nodes(l, conf), l->typed});
 }
 
+co_err line_take_hosts(line *l, co_hosts_line *hosts)
+{
+    char *devices = typed_value(l, "trainer.devices"), *nodes = typed_value(l, "trainer.num_nodes");
+    char nproc[16], most[16];
+    co_err err = CO_OK;
+
+    l->hosts = hosts;
+    l->hosts_given = true;
+    snprintf(nproc, sizeof nproc, "%d", hosts->terms.nproc);
+    snprintf(most, sizeof most, "%d", hosts->terms.max_hosts);
+    if (l->n_host_flags)
+        err = co_fail(CO_EINPUT,
+                      "%s is about hosts: it goes before the word train, to the command that starts it",
+                      l->host_flags[0]);
+    else if (devices && hosts->terms.nproc && strcmp(devices, nproc) != 0)
+        err = co_fail(
+            CO_EINPUT,
+            "--nproc-per-node=%s and trainer.devices=%s both say how many ranks this host has: leave one of "
+            "them out",
+            nproc, devices);
+    else if (nodes && strcmp(nodes, most) != 0)
+        err = co_fail(
+            CO_EINPUT,
+            "trainer.num_nodes=%s, but the command that starts this training has %s host%s: leave it out",
+            nodes, most, hosts->terms.max_hosts == 1 ? "" : "s");
+    if (!err && hosts->terms.nproc) {
+        const char *word = co_pool_printf(&l->pool, "trainer.devices=%s", nproc);
+        if (word)
+            l->words[l->n++] = word;
+        else
+            err = CO_ENOMEM;
+    }
+    co_free(devices);
+    co_free(nodes);
+    return err;
+}
+
 co_err line_refuse_hosts(line *l, const char *what)
 {
     char count[64];
-    co_hosts_line *hosts = NULL;
+    co_hosts_line *hosts = l->hosts;
 
-    CO_TRY(co_hosts_line_make(&hosts, &(co_hosts_ask){l->host_flags, NULL, l->typed}));
+    if (!hosts)
+        CO_TRY(co_hosts_line_make(&hosts, &(co_hosts_ask){l->host_flags, NULL, l->typed}));
     bool several = hosts->terms.max_hosts > 1;
     co_hosts_line_count(count, sizeof count, hosts);
-    co_hosts_line_free(hosts);
-    return several
-               ? co_fail(CO_EINPUT,
-                         "%s on one host, and the line or the environment has %s: --standalone leaves the "
-                         "others out",
-                         what, count)
-               : CO_OK;
+    if (hosts != l->hosts)
+        co_hosts_line_free(hosts);
+    return several ? co_fail(CO_EINPUT,
+                             "%s on one host, and the line or the environment has %s: --standalone leaves "
+                             "the others out",
+                             what, count)
+                   : CO_OK;
 }

@@ -106,7 +106,8 @@ static void show_hosts(const training *s)
     if (!hosts || hosts->terms.max_hosts == 1)
         return;
     co_hosts_line_count(count, sizeof count, hosts);
-    printf("hosts     %s", count);
+    int ranks = co_plan_facts_of(s->plan)->ranks;
+    printf("hosts     %s with %d rank%s each", count, ranks, ranks == 1 ? "" : "s");
     if (hosts->place[0])
         printf(" (%s)", hosts->place);
     if (hosts->terms.host_rank >= 0)

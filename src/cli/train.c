@@ -348,48 +348,94 @@ static int show_config(line *l, const char *what, bool resolve)
     return err ? co_say_error(err) : CO_EXIT_DONE;
 }
 
-int cmd_train(int argc, char **argv)
+/* --hosts: checks the words here, then starts the training on each host. */
+static int conduct(line *l, const co_hosts_ask *ask)
 {
-    training s = {.began_ns = co_now_ns()};
-    line l;
-    bool markdown = false, multirun = false, resolve = false, background = false;
-    const char *cfg = NULL;
-    const co_flag flags[] = {{"--markdown", .on = &markdown}, /* of --help: how docs/keys.md is made */
-                             {"--multirun", .on = &multirun},
-                             {"-m", .on = &multirun},
-                             {"--cfg", "job", .value = &cfg},
-                             {"-c", "job", .value = &cfg},
-                             {"--resolve", .on = &resolve},
-                             {"--detach", .on = &background},
+    co_conf *c = NULL;
+    co_err err = co_conf_compose_all(&c, &l->mistakes, app_conf_spec(l->config_dir), l->words, l->n);
+
+    if (!err)
+        err = co_mistakes_tell(&l->mistakes);
+    co_conf_free(c);
+    return err ? co_say_error(err) : co_hosts_line_conduct(ask, l->rest, l->n_rest);
+}
+
+/* The flags of `cohort train` itself. */
+typedef struct switches {
+    bool markdown, multirun, resolve, background;
+    const char *cfg;
+} switches;
+
+static co_err parse(line *l, switches *on, int argc, char **argv)
+{
+    const co_flag flags[] = {{"--markdown", .on = &on->markdown}, /* of --help: how docs/keys.md is made */
+                             {"--multirun", .on = &on->multirun},
+                             {"-m", .on = &on->multirun},
+                             {"--cfg", "job", .value = &on->cfg},
+                             {"-c", "job", .value = &on->cfg},
+                             {"--resolve", .on = &on->resolve},
+                             {"--detach", .on = &on->background},
                              {0}};
 
-    signal(SIGHUP, SIG_IGN);
-    if (line_parse(&l, argc, argv, true, flags) != CO_OK)
-        return co_say_error(CO_EINPUT);
-    if (l.help) {
-        int status = train_help(&l, markdown);
-        line_free(&l);
-        return status;
-    }
-    l.typed = getenv(SWEEP_JOB) ? NULL : argv; /* a job of a sweep has one host */
-    if (multirun) {
-        co_mistake(&l.mistakes, line_refuse_hosts(&l, "a sweep (-m) runs"));
-        l.typed = NULL;
-    }
-    if (multirun && background) {
-        co_fail(CO_EINPUT, "--detach starts one run; a sweep (-m) waits for each of its own");
-        co_mistake(&l.mistakes, CO_EINPUT);
-    }
-    if (cfg || multirun) {
-        int status = cfg ? show_config(&l, cfg, resolve) : sweep_run(&l);
-        line_free(&l);
-        return status;
-    }
+    return line_parse(l, argc, argv, true, flags);
+}
+
+static int run_once(line *l, bool background)
+{
+    training s = {.began_ns = co_now_ns()};
     int status = CO_EXIT_FAILED;
-    if (!background || detach(&s, &l, &status))
-        status = run_line(&s, &l);
+
+    if (!background || detach(&s, l, &status))
+        status = run_line(&s, l);
     if (s.plan || s.app.conf)
         training_close(&s);
+    return status;
+}
+
+static int run(line *l, const switches *on, char **argv)
+{
+    const co_hosts_ask ask = {l->host_flags, NULL, argv};
+    bool conducts = !l->hosts && co_hosts_line_conducts(&ask);
+
+    if (on->multirun) {
+        co_mistake(&l->mistakes, line_refuse_hosts(l, "a sweep (-m) runs"));
+        l->typed = NULL;
+    }
+    if (on->background && (on->multirun || conducts)) {
+        co_fail(CO_EINPUT, "--detach starts one run here; %s",
+                on->multirun ? "a sweep (-m) waits for each of its own"
+                             : "--hosts waits for those of the other hosts");
+        co_mistake(&l->mistakes, CO_EINPUT);
+    }
+    if (on->cfg)
+        return show_config(l, on->cfg, on->resolve);
+    if (on->multirun)
+        return sweep_run(l);
+    return conducts ? conduct(l, &ask) : run_once(l, on->background);
+}
+
+int train_with(int argc, char **argv, co_hosts_line *hosts)
+{
+    line l;
+    switches on = {0};
+
+    signal(SIGHUP, SIG_IGN);
+    if (parse(&l, &on, argc, argv) != CO_OK)
+        return co_say_error(CO_EINPUT);
+    int status;
+    l.typed = getenv(SWEEP_JOB) ? NULL : argv; /* a job of a sweep has one host */
+    if (l.help)
+        status = train_help(&l, on.markdown);
+    else {
+        if (hosts)
+            co_mistake(&l.mistakes, line_take_hosts(&l, hosts));
+        status = run(&l, &on, argv);
+    }
     line_free(&l);
     return status;
+}
+
+int cmd_train(int argc, char **argv)
+{
+    return train_with(argc, argv, NULL);
 }

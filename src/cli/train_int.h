@@ -81,6 +81,9 @@ co_train_hooks job_hooks(training *s);    /* embed.c */
 /* Prepares everything without starting: for `cohort plan`. */
 co_err training_plan(training *s, line *l);
 
+/* `cohort train` with hosts that somebody else has found, borrowed; NULL: it finds them itself. The exit status. */
+int train_with(int argc, char **argv, struct co_hosts_line *hosts);
+
 /* record.c: what goes into the run folder and onto the screen while it runs. */
 co_err record_open(training *s); /* config.yaml, overrides.yaml, config_tree.log, header.json */
 void record_first_screen(training *s);

@@ -3,7 +3,7 @@
  *
  *     co_hosts_line *hosts;
  *     CO_TRY(co_hosts_line_make(&hosts, &ask));     // reads flags and environment; waits for nothing
- *     CO_TRY(co_hosts_line_enter(hosts));           // a batch script of Slurm: this process becomes srun
+ *     CO_TRY(co_hosts_line_enter(hosts));           // before planning; in a batch script of Slurm it becomes srun
  *     if (!hosts->alone) {
  *         CO_TRY(co_hosts_line_meet(hosts));        // may wait for the first host, may ask for the token
  *         CO_TRY(co_roster_open(&roster, &hosts->terms, &hosts->meet));
@@ -39,13 +39,18 @@ typedef struct co_hosts_line {
 
 /* CO_EINPUT: a flag is wrong, or flags and environment disagree. */
 co_err co_hosts_line_make(co_hosts_line **out, const co_hosts_ask *ask);
-/* Outside a step of Slurm, in an allocation of several nodes: starts the line on each node with srun and does not
- * return. Otherwise it does nothing. */
+/* Before anything is planned. Outside a step of Slurm, in an allocation of several nodes: starts the line on each node
+ * with srun and does not return. Tasks on one machine, each a host of its own: keeps to this one's part of the CPUs. */
 co_err co_hosts_line_enter(co_hosts_line *hosts);
 /* Completes terms.run_id and meet. Under a scheduler it waits until the first host says where to meet. Asks at the
- * terminal for a token that is needed and missing. */
+ * terminal for a token that is needed and missing; `cohort host` shows its code. */
 co_err co_hosts_line_meet(co_hosts_line *hosts);
 void co_hosts_line_free(co_hosts_line *hosts); /* NULL is fine; forgets the token */
+
+/* Do the flags name hosts to start the training on (--hosts, --hostfile)? Then this process only conducts: it starts
+ * `cohort train WORDS` on each of them over ssh. Returns the exit status. */
+bool co_hosts_line_conducts(const co_hosts_ask *ask);
+int co_hosts_line_conduct(const co_hosts_ask *ask, const char *const *words, int n);
 
 /* "2 hosts", "1 to 4 hosts" */
 void co_hosts_line_count(char *out, size_t size, const co_hosts_line *hosts);

@@ -82,8 +82,8 @@ TEST_WITHIN(the_lightning_guides_master_line_trains_a_resnet_and_says_that_vit_c
     CHECK(r.status == 0, "no run folder: %s", r.out);
     free(r.out);
     r = test_sh(
-        "MASTER_PORT=29501 WORLD_SIZE=2 NODE_RANK=0 $COHORT train experiment=cifar trainer.num_nodes=2");
-    CHECK(r.status == 2 && test_contains(r.out, "2 hosts, this is host 0"), "%s", r.out);
+        "MASTER_PORT=29501 WORLD_SIZE=2 NODE_RANK=0 $COHORT plan experiment=cifar trainer.num_nodes=2");
+    CHECK(r.status == 0 && test_contains(r.out, "hosts     2 hosts with "), "%s", r.out);
     free(r.out);
 }
 

@@ -429,3 +429,54 @@ TEST(what_hosts_print_while_a_job_over_ssh_ends_and_nobody_reads_is_counted_not_
           status, text);
     close(fd);
 }
+
+/* The conductor's line is `cohort train`; each host is told its number and where to meet. */
+TEST(hosts_on_a_train_line_make_every_host_run_the_training)
+{
+    ns_lan lan = open_hosts();
+    char line[400];
+
+    ns_enter(&lan, 2);
+    snprintf(line, sizeof line,
+             "exec $COHORT train data=digits --hosts a,b --nproc_per_node=2 --env TMPDIR=$PWD --ssh \"ssh -F "
+             "'%s/cfg'\" "
+             "trainer.max_steps=1",
+             here);
+    int status = test_wait(test_spawn("out", "%s", line), 40);
+    ns_leave(&lan);
+    char *text = output_of("out");
+    CHECK(status == 0, "status %d: %s", status, text);
+    const char *sha = strstr(text, "weights_sha256 "), *guest = strstr(text, ", weights ");
+    CHECK(sha && guest && strncmp(sha + 15, guest + 10, 16) == 0, "the hosts do not agree: %s", text);
+    char hash[65];
+    snprintf(hash, sizeof hash, "%.64s", sha + 15);
+    test_run alone = test_sh("$COHORT train data=digits trainer.devices=1 trainer.max_steps=1 run.dir=alone");
+    CHECK(alone.status == 0 && strstr(alone.out, hash), "one host has other weights: %s", alone.out);
+    free(alone.out);
+    status = test_wait(test_spawn("out", "exec $COHORT train dta=digits --hosts a,b"), 40);
+    text = output_of("out");
+    CHECK(status == 2 && strstr(text, "unknown key \"dta\"") && !strstr(text, "ssh"), "status %d: %s", status,
+          text);
+    status = test_wait(test_spawn("out", "exec $COHORT train --hosts a,b --detach"), 40);
+    text = output_of("out");
+    CHECK(status == 2 && strstr(text, "--detach starts one run here"), "status %d: %s", status, text);
+}
+
+TEST(one_host_of_a_list_trains_there_and_the_conductor_passes_its_signals_on)
+{
+    ns_lan lan = open_hosts();
+
+    ns_enter(&lan, 2);
+    pid_t pid = test_spawn(
+        "out",
+        "exec $COHORT train data=digits --hosts a --nproc_per_node=1 --env TMPDIR=$PWD --ssh \"ssh -F "
+        "'%s/cfg'\" trainer.max_epochs=-1 run.dir=there",
+        here);
+    test_until(is_file_there, "there/events.jsonl", 20, "the training to begin");
+    kill(pid, SIGTERM);
+    int status = test_wait(pid, 40);
+    ns_leave(&lan);
+    char *text = output_of("out");
+    CHECK(status == 75, "status %d: %s", status, text);
+    CHECK(strstr(text, "ranks     1 ") && strstr(text, "continue with: cohort train data=digits"), "%s", text);
+}

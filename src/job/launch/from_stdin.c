@@ -9,6 +9,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "base/program.h"
 #include "ssh/ssh.h"
 #include "net/net.h"
 
@@ -91,7 +92,20 @@ static co_err set_plan(launch_plan *p, const co_ssh_order *o)
     return co_ssh_say_where(STDOUT_FILENO, at.port, addresses);
 }
 
-static int run(const co_ssh_order *o, launch_plan *p)
+/* The training's own output waits for its reader, as everywhere; what the conductor says becomes signals. */
+static int run_training(launch_plan *p, const co_launch_calls *calls)
+{
+    conductor *c = NULL;
+    co_err err = conductor_start(&c, p->spec.control_fd);
+
+    block_output(true);
+    co_program_set("cohort"); /* lines to type name what the user typed, not this host's copy of it */
+    int status = err ? co_say_error(err) : launch_run(p, calls);
+    conductor_stop(c);
+    return status;
+}
+
+static int run(const co_ssh_order *o, launch_plan *p, const co_launch_calls *calls)
 {
     launch_args a;
     char **argv;
@@ -106,10 +120,12 @@ static int run(const co_ssh_order *o, launch_plan *p)
     memcpy(argv + 1, o->words, (size_t)n * sizeof *argv);
     co_err err = launch_parse(&a, n + 1, argv, note);
     if (!err) {
-        err = plan_make(p, &a);
+        err = own_training(&a);
+        if (!err)
+            err = plan_make(p, &a);
         if (!err)
             err = set_plan(p, o);
-        status = err ? co_say_error(err) : launch_run(p);
+        status = err ? co_say_error(err) : a.train ? run_training(p, calls) : launch_run(p, calls);
         launch_args_free(&a);
     } else {
         status = co_say_error(err);
@@ -118,7 +134,7 @@ static int run(const co_ssh_order *o, launch_plan *p)
     return status;
 }
 
-int launch_from_stdin(void)
+int launch_from_stdin(const co_launch_calls *calls)
 {
     co_ssh_order o;
     launch_plan *p = co_zalloc(sizeof *p);
@@ -138,7 +154,7 @@ int launch_from_stdin(void)
         set_environment(&o);
         go_there(o.cwd);
         block_output(false);
-        status = run(&o, p);
+        status = run(&o, p, calls);
         block_output(true);
         plan_free(p);
         co_say_host(NULL);

@@ -11,7 +11,8 @@
 const char co_host_usage[] =
     "  cohort host train.py --epochs 10                          this host and one more\n"
     "  cohort host --nnodes=4 --nproc-per-node=8 -- train.py     this one and three more\n"
-    "  cohort host --nnodes=1:4 --max-restarts=3 -- train.py     starts alone, up to three join\n\n"
+    "  cohort host --nnodes=1:4 --max-restarts=3 -- train.py     starts alone, up to three join\n"
+    "  cohort host -- train data=digits model=cnn                `cohort train` on both\n\n"
     "  It prints a code. `cohort join` on the other hosts asks for the code and runs\n"
     "  the same program there. The code is a secret: whoever has it can join the job.\n\n"
     "  --nnodes N|MIN:MAX    hosts, this one among them (default 2)\n"
@@ -95,30 +96,36 @@ static co_err invite(const launch_plan *p)
     return CO_OK;
 }
 
-static int run(launch_args *a)
+co_err host_listen(launch_plan *p)
+{
+    CO_TRY(co_meet_listen(&p->meet));
+    p->meet.plan = p->told;
+    return invite(p);
+}
+
+static co_err prepare(launch_plan *p, launch_args *a)
+{
+    CO_TRY(choose_place(a, &p->pool));
+    CO_TRY(own_training(a));
+    CO_TRY(variables_set(a, &p->pool));
+    CO_TRY(plan_make(p, a));
+    p->told = plan_words(a, &p->pool);
+    if (!p->told)
+        return CO_EINPUT;
+    return a->train ? CO_OK : host_listen(p); /* a training shows the code once its own words are checked */
+}
+
+static int run(launch_args *a, const co_launch_calls *calls)
 {
     launch_plan *p = co_zalloc(sizeof *p);
-    char *told = NULL;
-    int status = CO_EXIT_FAILED;
-    co_err err = p ? choose_place(a, &p->pool) : CO_ENOMEM;
+    co_err err = p ? prepare(p, a) : CO_ENOMEM;
+    int status = err ? co_say_error(err) : launch_run(p, calls);
 
-    if (!err)
-        err = variables_set(a, &p->pool);
-    if (!err)
-        err = plan_make(p, a);
-    if (!err && !(told = plan_words(a, &p->pool)))
-        err = CO_EINPUT;
-    if (!err)
-        err = co_meet_listen(&p->meet);
-    if (!err) {
-        p->meet.plan = told;
-        err = invite(p);
-    }
-    status = err ? co_say_error(err) : launch_run(p);
-    if (p)
+    if (p) {
+        co_free(p->told);
         plan_free(p);
+    }
     co_free(p);
-    co_free(told);
     return status;
 }
 
@@ -127,7 +134,7 @@ static void note(const char *text)
     co_notice("%s", text);
 }
 
-int co_host_run(int argc, char **argv, int (*help)(const char *command))
+int co_host_run(int argc, char **argv, const co_launch_calls *calls)
 {
     launch_args a;
     co_err err = launch_parse(&a, argc, argv, note);
@@ -135,7 +142,7 @@ int co_host_run(int argc, char **argv, int (*help)(const char *command))
     if (err)
         return co_say_error(err);
     a.line = argv;
-    int status = a.help ? help("host") : run(&a);
+    int status = a.help ? calls->help("host") : run(&a, calls);
     launch_args_free(&a);
     return status;
 }

@@ -195,14 +195,17 @@ static void announce(const launch_args *a, const launch_plan *p, const co_job_pl
     co_str s = {0};
     char line[301];
 
-    for (int i = 0; i < a->n && s.len < 300; i++)
-        co_str_addf(&s, "%s%.200s", i ? " " : "", a->program[i]);
+    for (int i = a->train; i < a->n && s.len < 300; i++) /* a training: without the program's path */
+        co_str_addf(&s, "%s%.200s", i > a->train ? " " : "", a->program[i]);
     co_utf8_clean(line, sizeof line, co_str_text(&s));
     for (char *at = line; *at; at++)
         *at = *at == '\n' || *at == '\t' ? ' ' : *at;
     int n = p->spec.terms.nproc;
-    co_notice("will run: %s%s (%d worker%s) as part of job %s with host %s; %s", line,
-              s.len >= sizeof line ? " ..." : "", n, n == 1 ? "" : "s", p->spec.terms.run_id, plan->host,
+    char workers[40] = "";
+    if (!a->train)
+        snprintf(workers, sizeof workers, " (%d worker%s)", n, n == 1 ? "" : "s");
+    co_notice("will run: %s%s%s as part of job %s with host %s; %s", line, s.len >= sizeof line ? " ..." : "",
+              workers, p->spec.terms.run_id, plan->host,
               p->spec.terms.min_hosts < p->spec.terms.max_hosts ? "Ctrl-C to leave it"
                                                                 : "Ctrl-C ends it for all");
     co_str_fini(&s);
@@ -226,6 +229,8 @@ static co_err make_plan(launch_plan *p, const co_job_plan *plan, const co_code *
     co_code_meet(&where, code);
     if (!err)
         err = launch_parse(&a, n, all, quiet);
+    if (!err)
+        err = own_training(&a);
     if (!err) {
         only_the_code(&a, &where);
         err = set_variables(plan, &p->pool);
@@ -246,7 +251,7 @@ static void tell(void *ctx, const char *text)
     co_notice("%s", text);
 }
 
-static int run(const co_code *code, int argc, char **argv)
+static int run(const co_code *code, int argc, char **argv, const co_launch_calls *calls)
 {
     co_patience p = co_patience_s(REACH_S);
     launch_plan *mine = co_zalloc(sizeof *mine);
@@ -263,7 +268,7 @@ static int run(const co_code *code, int argc, char **argv)
         err = make_plan(mine, &plan, code, argc, argv);
     }
     co_ask_close(ask, err ? co_errmsg() : NULL);
-    int status = err ? co_say_error(err) : launch_run(mine);
+    int status = err ? co_say_error(err) : launch_run(mine, calls);
     co_job_plan_free(&plan);
     if (mine)
         plan_free(mine);
@@ -271,19 +276,19 @@ static int run(const co_code *code, int argc, char **argv)
     return status;
 }
 
-int co_join_run(int argc, char **argv, int (*help)(const char *command))
+int co_join_run(int argc, char **argv, const co_launch_calls *calls)
 {
     bool wants_help = false, insecure = false;
     co_code code;
     co_err err = check_line(argc, argv, &wants_help, &insecure);
 
     if (wants_help)
-        return help("join");
+        return calls->help("join");
     if (!err)
         err = read_code(&code);
     if (!err && !code.has_token && !insecure)
         err = co_fail(CO_EINPUT,
                       "join: this code has no token (its host runs with --insecure), so anybody on the "
                       "network path could choose what runs here; `cohort join --insecure` accepts that");
-    return err ? co_say_error(err) : run(&code, argc, argv);
+    return err ? co_say_error(err) : run(&code, argc, argv, calls);
 }

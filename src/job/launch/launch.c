@@ -9,34 +9,36 @@ static void note(const char *text)
     co_notice("%s", text);
 }
 
-int co_launch_run(int argc, char **argv, int (*help)(const char *command))
+int co_launch_run(int argc, char **argv, const co_launch_calls *calls)
 {
     launch_args a;
 
     if (argc == 2 && strcmp(argv[1], "--from-stdin") == 0)
-        return launch_from_stdin();
+        return launch_from_stdin(calls);
     co_err err = launch_parse(&a, argc, argv, note);
 
     if (err)
         return co_say_error(err);
     if (a.help) {
         launch_args_free(&a);
-        return help("launch");
+        return calls->help("launch");
     }
     a.line = argv;
-    if (a.hosts || a.hostfile) {
+    err = own_training(&a);
+    if (!err && (a.hosts || a.hostfile)) {
         int status_of_all = launch_on_hosts(&a);
         launch_args_free(&a);
         return status_of_all;
     }
     launch_plan *p = co_zalloc(sizeof *p);
     int status = CO_EXIT_FAILED;
-    err = p ? variables_set(&a, &p->pool) : CO_ENOMEM;
+    if (!err)
+        err = p ? variables_set(&a, &p->pool) : CO_ENOMEM;
     if (!err)
         err = plan_make(p, &a);
-    if (!err)
+    if (!err && !a.train)
         err = plan_where_place(p);
-    status = err ? co_say_error(err) : launch_run(p);
+    status = err ? co_say_error(err) : launch_run(p, calls);
     if (p)
         plan_free(p);
     co_free(p);

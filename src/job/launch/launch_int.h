@@ -106,6 +106,9 @@ typedef struct launch_plan {
     uint8_t redirects[CO_MAX_WORKERS], tee[CO_MAX_WORKERS];
     bool shown[CO_MAX_WORKERS];
     char *const *line; /* of the launch_args */
+    char **train;      /* our own training: "train" and its words, NULL-terminated; NULL: another program */
+    int n_train;
+    char *told; /* `cohort host`: what `cohort join` is told about the job; NULL: nobody joins with a code */
     co_pool pool;
 } launch_plan;
 
@@ -114,7 +117,8 @@ co_err plan_hosts(launch_plan *p, const launch_args *a);
 /* plan.c */
 co_err plan_make(launch_plan *p, const launch_args *a); /* CO_EINPUT: a value is refused */
 void plan_free(launch_plan *p);
-int launch_run(const launch_plan *p); /* start.c: runs the job to its end; the exit status */
+int launch_run(launch_plan *p,
+               const co_launch_calls *calls); /* start.c: runs the job to its end; the exit status */
 
 /* where.c: where the hosts meet, from the flags; where_etcd.c, where_place.c: from etcd, from a scheduler. */
 co_err plan_where(launch_plan *p, const launch_args *a);
@@ -125,7 +129,14 @@ co_err plan_where_place(launch_plan *p);                      /* waits until the
 /* In a batch script or a shell of Slurm (place->outside): becomes srun with this line. Returns only if that fails. */
 co_err plan_into_step(launch_plan *p);
 
+#define OWN_PROGRAM "/proc/self/exe" /* this binary, on every host */
+/* own.c: our own training as the program. Sets a->train, and a->program to a form that means the same on all hosts. */
+co_err own_training(launch_args *a);
+co_err plan_own_training(launch_plan *p, const launch_args *a); /* instead of plan_program */
+
 /* program.c: what is executed. */
+bool program_is_file(const char *path);
+char *program_in_path(co_pool *pool, const char *name); /* in the pool; NULL: not found */
 co_err plan_program(launch_plan *p, const launch_args *a);
 void plan_local_rank(launch_plan *p, const launch_args *a, int at); /* local_rank.c: as word `at` of argv */
 bool launch_looks_like_program(const launch_args *a, const char *word); /* a file, or a program in PATH */
@@ -137,13 +148,23 @@ co_err token_from_user(const co_terms *terms, co_meet *where); /* asks at the te
  * says why. False: no terminal, or the user typed nothing. */
 bool ask_secret(const char *prompt, co_err (*take)(void *ctx, const char *typed), void *ctx);
 
+/* cpus.c: this task's part of the CPUs, if several tasks of this machine train. */
+void cpus_share(const co_place *place);
+
+/* host.c: listens and shows the code. */
+co_err host_listen(launch_plan *p);
+
 /* meet.c: what job/meet.h shows of a plan, which the caller keeps. */
 struct co_hosts_line;
 void hosts_line_fill(struct co_hosts_line *hosts, launch_plan *p);
 
 /* hosts.c: --hosts and --hostfile; from_stdin.c: the other end of it. The exit status. */
 int launch_on_hosts(launch_args *a);
-int launch_from_stdin(void);
+int launch_from_stdin(const co_launch_calls *calls);
+/* conductor.c: while a training runs, passes on what the conductor says on `fd` as signals to this process. */
+typedef struct conductor conductor;
+co_err conductor_start(conductor **out, int fd);
+void conductor_stop(conductor *c); /* NULL is fine */
 
 /* variables.c: --env */
 enum { LAUNCH_ENV_MOST = 256 };

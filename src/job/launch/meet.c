@@ -56,18 +56,26 @@ void hosts_line_fill(co_hosts_line *hosts, launch_plan *p)
     snprintf(hosts->place, sizeof hosts->place, "%s", p->place ? p->place->name : "");
 }
 
+static void settle(launch_args *a, const co_hosts_ask *ask)
+{
+    a->train = true;
+    a->line = ask->line;
+    if (!a->nnodes && ask->num_nodes) {
+        a->nnodes = ask->num_nodes;
+        a->nnodes_key = "trainer.num_nodes";
+    }
+}
+
 static co_err make(launch_plan *p, const co_hosts_ask *ask)
 {
     launch_args a;
 
     CO_TRY(parse(&a, ask));
-    a.train = true;
-    a.line = ask->line;
-    if (!a.nnodes && ask->num_nodes) {
-        a.nnodes = ask->num_nodes;
-        a.nnodes_key = "trainer.num_nodes";
-    }
-    co_err err = plan_hosts(p, &a);
+    settle(&a, ask);
+    co_err err = a.ssh ? co_fail(CO_EINPUT, "--ssh is for --hosts and --hostfile, which are not here")
+                       : variables_set(&a, &p->pool);
+    if (!err)
+        err = plan_hosts(p, &a);
     launch_args_free(&a);
     return err;
 }
@@ -94,14 +102,19 @@ co_err co_hosts_line_enter(co_hosts_line *hosts)
 {
     const co_place *place = hosts->plan->place;
 
-    return place && place->outside ? without_name(plan_into_step(hosts->plan)) : CO_OK;
+    if (!place)
+        return CO_OK;
+    if (place->outside)
+        return without_name(plan_into_step(hosts->plan));
+    cpus_share(place);
+    return CO_OK;
 }
 
 co_err co_hosts_line_meet(co_hosts_line *hosts)
 {
     if (hosts->alone)
         return CO_OK;
-    co_err err = plan_where_place(hosts->plan);
+    co_err err = hosts->plan->told ? host_listen(hosts->plan) : plan_where_place(hosts->plan);
     if (err)
         return without_name(err);
     hosts_line_fill(hosts, hosts->plan);
@@ -116,6 +129,43 @@ void co_hosts_line_free(co_hosts_line *hosts)
     co_free(hosts->plan);
     explicit_bzero(hosts->meet.token, sizeof hosts->meet.token);
     co_free(hosts);
+}
+
+static bool names(const char *flag, const char *name)
+{
+    size_t n = strlen(name);
+
+    return strncmp(flag, name, n) == 0 && (flag[n] == '=' || !flag[n]);
+}
+
+bool co_hosts_line_conducts(const co_hosts_ask *ask)
+{
+    for (int i = 0; ask->flags[i]; i++)
+        if (names(ask->flags[i], "--hosts") || names(ask->flags[i], "--hostfile"))
+            return true;
+    return false;
+}
+
+int co_hosts_line_conduct(const co_hosts_ask *ask, const char *const *words, int n)
+{
+    const char **program = co_array((size_t)n + 3, sizeof *program);
+    launch_args a = {0};
+    co_err err = program ? parse(&a, ask) : CO_ENOMEM;
+
+    if (err) {
+        co_free(program);
+        return co_say_error(without_name(err));
+    }
+    settle(&a, ask);
+    program[0] = OWN_PROGRAM;
+    program[1] = "train";
+    memcpy(program + 2, words, (size_t)n * sizeof *program);
+    launch_args_free(&a);
+    a.program = program;
+    a.n = n + 2;
+    int status = launch_on_hosts(&a);
+    launch_args_free(&a);
+    return status;
 }
 
 void co_hosts_line_count(char *out, size_t size, const co_hosts_line *hosts)

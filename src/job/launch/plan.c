@@ -139,8 +139,8 @@ co_err plan_make(launch_plan *p, const launch_args *a)
         return plan_into_step(p);
     CO_TRY(set_times(p, a));
     CO_TRY(set_signals(p, a->signals));
-    if (a->train) /* the training starts its own ranks */
-        return CO_OK;
+    if (a->train)
+        return plan_own_training(p, a);
     if (a->max_restarts)
         CO_TRY(flag_whole(&t->max_restarts, "--max-restarts", a->max_restarts, 0, 1000000));
     if (a->start_method)

@@ -17,7 +17,7 @@
 
 #include "base/fs.h"
 
-static bool is_file(const char *path)
+bool program_is_file(const char *path)
 {
     struct stat st;
 
@@ -31,17 +31,17 @@ static bool ends(const char *word, const char *tail)
     return n >= m && strcmp(word + n - m, tail) == 0;
 }
 
-/* Finds a name without '/' in PATH. The path is in the pool; NULL: not found. */
-static char *in_path(co_pool *pool, const char *name)
+/* Finds a name without '/' in PATH. */
+char *program_in_path(co_pool *pool, const char *name)
 {
     const char *path = getenv("PATH");
 
     if (strchr(name, '/'))
-        return is_file(name) && access(name, X_OK) == 0 ? co_pool_str(pool, name) : NULL;
+        return program_is_file(name) && access(name, X_OK) == 0 ? co_pool_str(pool, name) : NULL;
     for (const char *at = path ? path : "/usr/local/bin:/usr/bin:/bin"; *name && *at;) {
         size_t n = strcspn(at, ":");
         char *file = n ? co_pool_printf(pool, "%.*s/%s", (int)n, at, name) : co_pool_str(pool, name);
-        if (file && is_file(file) && access(file, X_OK) == 0)
+        if (file && program_is_file(file) && access(file, X_OK) == 0)
             return file;
         at += n + (at[n] == ':');
     }
@@ -61,16 +61,16 @@ static bool is_module(const char *word)
     if (co_fs_is_dir(path))
         return true;
     strcat(path, ".py");
-    return is_file(path);
+    return program_is_file(path);
 }
 
 bool launch_looks_like_program(const launch_args *a, const char *word)
 {
     co_pool pool = {0};
-    bool is = a->module ? is_module(word) : is_file(word) || ends(word, ".py") || ends(word, ".sh");
+    bool is = a->module ? is_module(word) : program_is_file(word) || ends(word, ".py") || ends(word, ".sh");
 
     if (!is && a->no_python)
-        is = in_path(&pool, word) != NULL;
+        is = program_in_path(&pool, word) != NULL;
     co_pool_fini(&pool);
     return is;
 }
@@ -97,7 +97,7 @@ static co_err no_such(const char *word, const launch_args *a)
         cwd[0] = '\0';
     if (co_fs_is_dir(word))
         return co_fail(CO_EINPUT, "launch: %s is a folder; a program is needed", word);
-    if (is_file(word))
+    if (program_is_file(word))
         return co_fail(CO_EINPUT, "launch: %s may not be executed: chmod +x %s%s", word, word,
                        a->no_python ? ", or leave --no-python out if it is a Python script" : "");
     return co_fail(CO_EINPUT, "launch: no program %s in %s%s", word, cwd,
@@ -109,10 +109,10 @@ static co_err use_python(launch_plan *p, const launch_args *a, const char **argv
 {
     const char *given = getenv("PYTHON_EXEC");
     const char *python = given && *given ? given : NULL;
-    char *file = python ? in_path(&p->pool, python) : in_path(&p->pool, "python3");
+    char *file = python ? program_in_path(&p->pool, python) : program_in_path(&p->pool, "python3");
 
     if (!file && !python)
-        file = in_path(&p->pool, "python");
+        file = program_in_path(&p->pool, "python");
     if (!file && python)
         return co_fail(CO_EINPUT, "launch: PYTHON_EXEC=%s is not executable", python);
     if (!file)
@@ -141,7 +141,7 @@ co_err plan_program(launch_plan *p, const launch_args *a)
         return co_fail(CO_EINPUT, "launch: --run-path takes a script from / on, not %s", word);
     const char *given = getenv("PYTHON_EXEC");
     bool python = a->module || a->run_path || ends(word, ".py");
-    if (!python && !a->no_python && is_file(word)) {
+    if (!python && !a->no_python && program_is_file(word)) {
         python = access(word, X_OK) != 0 || (given && *given && is_python_script(word));
         if (!python && is_python_script(word))
             setenv("PYTHONUNBUFFERED", "1", 0); /* has the effect of -u */
@@ -149,13 +149,14 @@ co_err plan_program(launch_plan *p, const launch_args *a)
     if (a->no_python && !a->run_path)
         python = false;
     if (python) {
-        if (!a->module && !is_file(word))
+        if (!a->module && !program_is_file(word))
             return no_such(word, a);
         CO_TRY(use_python(p, a, argv, &n));
     } else {
         /* a file in this folder wins over one in PATH, as for a Python script */
-        p->spec.file = is_file(word) ? co_pool_printf(&p->pool, "%s%s", strchr(word, '/') ? "" : "./", word)
-                                     : in_path(&p->pool, word);
+        p->spec.file = program_is_file(word)
+                           ? co_pool_printf(&p->pool, "%s%s", strchr(word, '/') ? "" : "./", word)
+                           : program_in_path(&p->pool, word);
         if (!p->spec.file || access(p->spec.file, X_OK) != 0)
             return no_such(word, a);
     }

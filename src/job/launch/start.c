@@ -17,10 +17,24 @@ static co_err open_roster(co_roster **out, const launch_plan *p)
     return err;
 }
 
-int launch_run(const launch_plan *p)
+/* The training opens the roster itself: its hosts keep their processes when another comes or goes. */
+static int train(launch_plan *p, const co_launch_calls *calls)
+{
+    co_hosts_line hosts = {0};
+
+    hosts_line_fill(&hosts, p);
+    int status = calls->train(p->n_train, p->train, &hosts);
+    explicit_bzero(hosts.meet.token, sizeof hosts.meet.token);
+    return status;
+}
+
+int launch_run(launch_plan *p, const co_launch_calls *calls)
 {
     co_roster *roster;
     int status = CO_EXIT_FAILED;
+
+    if (p->train)
+        return train(p, calls);
     co_err err = open_roster(&roster, p);
 
     if (err)

@@ -76,6 +76,7 @@ co_err plan_find_place(launch_plan *p, const launch_args *a)
     p->place = place;
     if (place->outside) {
         t->min_hosts = t->max_hosts = place->nodes;
+        t->host_rank = -1; /* srun numbers them */
         return CO_OK;
     }
     if (*place->host)
