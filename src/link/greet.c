@@ -285,11 +285,11 @@ static void too_late(struct tcp *tcp, struct peer *peer)
     co_gate_counts strangers = tcp->gate ? co_gate_count(tcp->gate) : (co_gate_counts){0};
 
     if (tcp->spec.me < peer->who.id) {
-        snprintf(why, sizeof why, "not connected within %d s; %s: %s", LINK_MEET_MS / 1000, peer->step,
+        snprintf(why, sizeof why, "not connected within %d s; %s: %s", tcp->meet_ms / 1000, peer->step,
                  peer->trouble[0] ? peer->trouble : "no answer");
     } else {
         co_addr_text(from, sizeof from, &strangers.wrong_from);
-        snprintf(why, sizeof why, "it did not connect to this host within %d s%s%s", LINK_MEET_MS / 1000,
+        snprintf(why, sizeof why, "it did not connect to this host within %d s%s%s", tcp->meet_ms / 1000,
                  strangers.wrong_token ? "; a host with another token tried, from " : "",
                  strangers.wrong_token ? from : "");
     }
@@ -326,6 +326,6 @@ void greet_tick(struct tcp *tcp)
     for (int i = 0; i < tcp->n_met; i++)
         tick_peer(tcp, tcp->peer[tcp->met[i]], now);
     for (int i = 0; i < LINK_WAITING; i++)
-        if (tcp->waiting[i] && now > after_ms(tcp->waiting_since_ns[i], LINK_MEET_MS))
+        if (tcp->waiting[i] && now > after_ms(tcp->waiting_since_ns[i], tcp->meet_ms))
             stop_waiting(tcp, i);
 }

@@ -25,4 +25,19 @@ typedef struct co_link_spec {
 
 co_err co_link_tcp(co_link **out, const co_link_spec *spec);
 
+/* Calls MPI_Init, which waits until all processes of mpirun have called it; an error in there ends the process.
+ * The calling process may be a child of the one that mpirun started, made by fork, but only one process per MPI
+ * rank may open a link. Messages go straight from and to the callers' memory. A cut may wait up to 5 s for a
+ * piece of a message that is half-way; a link that had to give up then says so in every turn, and the
+ * process must end, because MPI may still write into the memory.
+ *
+ * A host that is lost stays lost. co_link_close waits for the others to close too (5 s). If they do not, MPI
+ * is left as it is. */
+co_err co_link_mpi(co_link **out, const co_link_spec *spec);
+
+/* The link that trainer.link=WANTED (auto, tcp, mpi) means here: "tcp" or "mpi". auto is mpi if mpirun or srun
+ * started this program and the library loads. `say` gets a sentence for the first screen. NULL: mpi is wanted
+ * and cannot be had; co_errmsg() says why. All hosts of a run must choose the same. */
+const char *co_link_choose(const char *wanted, char *say, size_t size);
+
 #endif

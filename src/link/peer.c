@@ -47,7 +47,7 @@ void peer_wanted(struct tcp *tcp, struct peer *peer)
     uint64_t now = co_now_ns();
 
     peer->lost = false;
-    peer->deadline_ns = now + LINK_MEET_MS * 1000000ull;
+    peer->deadline_ns = now + (uint64_t)tcp->meet_ms * 1000000;
     if (peer->state == PEER_CONNECTING || peer->state == PEER_GREETING || peer->state == PEER_UP)
         return;
     peer->state = PEER_WANTED;

@@ -126,6 +126,7 @@ struct tcp {
     bool hurry;             /* somebody was met: connect in the next turn */
     bool rung;              /* the bell rings: work is left */
     uint64_t gate_rests_ns; /* until then members come first */
+    int meet_ms;            /* LINK_MEET_MS; tests shorten it */
     uint32_t view;          /* messages of earlier ones are dropped */
     struct peer *peer[LINK_IDS];
     uint8_t met[LINK_IDS]; /* ids of the peers, n_met of them */

@@ -188,7 +188,8 @@ static co_err share(co_place *p, card *c, const co_patience *patience, void (*ta
     explicit_bzero(text, sizeof text);
     if (err)
         return co_fail_in(err, "%s", p->name);
-    leave(p);
+    if (!p->for_mpi) /* MPI greets the server again, on the same connection */
+        leave(p);
     return CO_OK;
 }
 

@@ -10,8 +10,8 @@
  *     CO_TRY(co_roster_local(&r, &terms));                 // or co_roster_open(&r, &terms, &where)
  *     while (co_roster_turn(r, 100, &ev) == CO_OK && ev.kind != CO_ROSTER_OVER) ...
  *
- * A training job (terms.views) is a sequence of views instead of rounds. Its hosts keep their processes and memory when
- * another comes or goes:
+ * A training job (terms.views) is a sequence of views instead of rounds. Its hosts keep their processes and
+ * memory when another comes or goes:
  *
  *     FREEZE   every host freezes its step and answers with its position
  *     VIEW     the members, what each of them computes, and who gives what to whom (comm/view.h)
@@ -43,14 +43,15 @@ typedef struct co_terms {
 
     /* The rest is for a job of views. */
     bool views;
-    /* with fewer members a run that has begun waits for more; min_hosts are needed to begin. The keeper's counts. */
+    /* with fewer members a run that has begun waits for more; min_hosts are needed to begin. The keeper's
+     * counts. */
     int least_hosts;
     int bulk_port;  /* where this host's link listens; 0: nowhere */
     uint64_t birth; /* see co_link_peer */
-    /* What must be the same on all hosts: a JSON object of texts, {"data": "sha256 ...", "config.seed": "1"}. A host
-     * that differs from the first one is refused, and the refusal names the first key that differs, with both values.
-     * "slices" is how many slices a step has, 1 to CO_MAX_SLICES; without it the roster deals one.
-     * At most 512 KiB. Borrowed until co_roster_close; NULL: nothing is compared. */
+    /* What must be the same on all hosts: a JSON object of texts, {"data": "sha256 ...", "config.seed": "1"}.
+     * A host that differs from the first one is refused, and the refusal names the first key that differs,
+     * with both values. "slices" is how many slices a step has, 1 to CO_MAX_SLICES; without it the roster
+     * deals one. At most 512 KiB. Borrowed until co_roster_close; NULL: nothing is compared. */
     const char *facts;
 } co_terms;
 
@@ -203,10 +204,11 @@ void co_roster_stopped(co_roster *r); /* this host's workers are gone, as STOP a
 /* Answers FREEZE. `weight`: how fast this host is, in any unit that all hosts share; 0: not known yet. */
 void co_roster_position(co_roster *r, uint32_t view, const co_position *at, int weight);
 void co_roster_whole(co_roster *r, uint32_t view); /* this newcomer holds the whole state now */
-/* This host lost its connection to the member at place `id`, which may be alive. */
+/* This host lost its connection to the member at place `id`, which may be alive. Its own place: it lost all of
+ * its connections, and makes them anew in the next view. */
 void co_roster_cut(co_roster *r, uint32_t view, int id, const char *why);
-/* This host's part of the run is over. It goes on answering FREEZE until OVER, which comes when all members of a view
- * have ended. A host that has ended says so again in each view, by this call or in its position. */
+/* This host's part of the run is over. It goes on answering FREEZE until OVER, which comes when all members
+ * of a view have ended. A host that has ended says so again in each view, by this call or in its position. */
 void co_roster_ended(co_roster *r, uint32_t view);
 /* This host is faster or slower than before: asks for a new deal. */
 void co_roster_weigh(co_roster *r, uint32_t view, int weight);
@@ -217,7 +219,8 @@ void co_roster_leave(co_roster *r, const co_leave *how);
 /* The host that keeps the roster can collect the logs of all hosts. This sends whole log lines of this host
  * to it, if it wants them. False: too many lines wait to be sent already, and these were not taken. */
 bool co_roster_log(co_roster *r, const char *lines, size_t n);
-/* The key of the job, for other connections between its hosts; NULL: the job has none. Lives until co_roster_close. */
+/* The key of the job, for other connections between its hosts; NULL: the job has none. Lives until
+ * co_roster_close. */
 struct co_tls *co_roster_tls(const co_roster *r);
 bool co_roster_keeps(const co_roster *r); /* this host keeps the roster and gets the others' log lines */
 /* Appends the lines that came since the last call. Returns how many were lost because the buffer was full. */

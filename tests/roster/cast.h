@@ -1,5 +1,5 @@
-/* cast.h -- the hosts of a job of views in one process. The test plays their agents: each answers FREEZE with its
- * position at once, and keeps the last view. */
+/* cast.h -- the hosts of a job of views in one process. The test plays their agents: each answers FREEZE with
+ * its position at once, and keeps the last view. */
 #ifndef TESTS_ROSTER_CAST_H
 #define TESTS_ROSTER_CAST_H
 

@@ -191,7 +191,9 @@ static void finder_failed(network *net)
 {
     const past *mine = &net->client.past;
     co_roster_event ev = {.kind = CO_ROSTER_OVER,
-                          .status = mine->has_cause ? co_failure_status(&mine->cause) : 1,
+                          .status = mine->has_cause    ? co_failure_status(&mine->cause)
+                                    : net->terms.views ? CO_EXIT_PREEMPTED
+                                                       : 1,
                           .has_cause = mine->has_cause,
                           .cause = mine->cause};
 

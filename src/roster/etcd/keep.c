@@ -8,6 +8,9 @@
  *   - A keeper that has all its hosts goes on without etcd. Its place becomes free when its lease ends, but
  *     for ETCD_RUNS_LEASES lease periods only hosts of its own job may take it. If the keeper is cut off for
  *     longer, somebody may start the job again, and both run.
+ *   - In a job of views, a keeper that has ever lost a host does not go on without etcd: the lost hosts may
+ *     be alive, hold a state, and take its place. It steps down a little before its lease ends, so that its
+ *     own host is frozen when another keeper's first view begins.
  */
 #include "roster/etcd/etcd_int.h"
 
@@ -56,10 +59,23 @@ static void ask_etcd(network *net, int losses)
     lease_hurry(find->lease);
 }
 
+/* Whether another host may keep the roster by now, as far as this one knows. `sure`: when etcd last confirmed
+ * that it does not. */
+static bool may_be_replaced(const network *net, uint64_t sure, int losses)
+{
+    const finder *find = net->finder;
+    uint64_t now = co_now_ns(), lease_ns = (uint64_t)find->ttl_s * 1000000000;
+
+    if (net->terms.views && losses > 0 && now > sure + lease_ns / 5 * 4)
+        return true;
+    return sure <= find->doubt_ns && now > sure + lease_ns &&
+           now > find->doubt_ns + ETCD_ANSWER_MS * 1000000ull; /* etcd had time to answer */
+}
+
 void keep_turn(network *net)
 {
     finder *find = net->finder;
-    uint64_t now = co_now_ns(), sure = lease_sure_ns(find->lease);
+    uint64_t sure = lease_sure_ns(find->lease);
     int losses = server_losses(net->server);
     char why[300];
 
@@ -74,10 +90,9 @@ void keep_turn(network *net)
     }
     if (lease_lost(find->lease)) {
         step_down(net, "etcd says that another host keeps it");
-    } else if (sure <= find->doubt_ns && now > sure + (uint64_t)find->ttl_s * 1000000000 &&
-               now > find->doubt_ns + ETCD_ANSWER_MS * 1000000ull) { /* etcd had time to answer */
+    } else if (may_be_replaced(net, sure, losses)) {
         snprintf(why, sizeof why, "it has %snot reached etcd for %.0f s: the others may go on without it",
-                 losses ? "lost a host and " : "", (double)(now - sure) / 1e9);
+                 losses ? "lost a host and " : "", (double)(co_now_ns() - sure) / 1e9);
         step_down(net, why);
     }
 }

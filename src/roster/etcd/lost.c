@@ -1,10 +1,13 @@
-/* lost.c -- the keeper was lost: decides what happens to this host's part of the round before the hosts meet
+/* lost.c -- the keeper was lost: decides what happens to this host's part of the job before the hosts meet
  * again.
  *
- * As with any lost host, the round ends and a restart is used up; if none is left, or too few hosts are,
- * the job is over. Nothing ends if no work is missing: before the first round, or when this host and the
- * keeper were both done. A host that is done does not decide alone: a keeper that was only silent needs
- * nothing more from it and goes on, so this host waits to hear from the others how the job ends.
+ * In a job of views this host freezes: it goes on only in a view of the next keeper, so two halves of a run
+ * never both go on. Its position and its place are as good there as they were here.
+ *
+ * In a job of rounds, as with any lost host, the round ends and a restart is used up; if none is left, or too
+ * few hosts are, the job is over. Nothing ends if no work is missing: before the first round, or when this
+ * host and the keeper were both done. A host that is done does not decide alone: a keeper that was only
+ * silent needs nothing more from it and goes on, so this host waits to hear from the others how the job ends.
  */
 #include "roster/etcd/etcd_int.h"
 
@@ -57,21 +60,14 @@ static void note_end(const network *net, int status, const char *text)
     etcd_give_up(net->finder->etcd, &net->finder->now, &how, &soon);
 }
 
-void keep_lost(void *ctx, const char *why)
+/* The round is lost, or nothing was missing. */
+static co_roster_event lose_round(network *net, const co_failure *loss)
 {
-    network *net = ctx;
     past *mine = &net->client.past;
     co_roster_event ev = {.kind = CO_ROSTER_STOP};
-    co_failure loss;
 
-    join_seated(net, false);
-    if (net->leave) {
-        join_leave_alone(net);
-        return;
-    }
-    describe(net, &loss, why);
-    if (!mine->has_cause || loss.when_ns < mine->cause.when_ns)
-        mine->cause = loss;
+    if (!mine->has_cause || loss->when_ns < mine->cause.when_ns)
+        mine->cause = *loss;
     mine->has_cause = true;
     bool missing = mine->number && !mine->counted && !(mine->done && mine->keeper_done);
     mine->restarts += mine->number && !mine->counted;
@@ -90,11 +86,42 @@ void keep_lost(void *ctx, const char *why)
         net->client.agent = CLIENT_STOPS;
     } else {
         ev.kind = CO_ROSTER_TALK;
-        snprintf(ev.text, sizeof ev.text, "host %.200s %.250s; the hosts meet again through etcd", loss.host,
-                 loss.how);
+        snprintf(ev.text, sizeof ev.text, "host %.200s %.250s; the hosts meet again through etcd", loss->host,
+                 loss->how);
     }
     ev.has_cause = ev.kind != CO_ROSTER_TALK;
     ev.cause = mine->cause;
+    return ev;
+}
+
+/* The number of this change is this host's own. The next keeper's numbers are higher than any that a host
+ * brings. */
+static co_roster_event lose_view(network *net, const co_failure *loss)
+{
+    past *mine = &net->client.past;
+    co_roster_event ev = {.kind = mine->number ? CO_ROSTER_FREEZE : CO_ROSTER_TALK, .id = net->client.place};
+
+    mine->counted = mine->number > 0;
+    mine->number += mine->number > 0;
+    net->client.view = mine->number;
+    ev.number = (uint32_t)mine->number;
+    snprintf(ev.text, sizeof ev.text, "host %.200s %.250s; the hosts meet again through etcd", loss->host,
+             loss->how);
+    return ev;
+}
+
+void keep_lost(void *ctx, const char *why)
+{
+    network *net = ctx;
+    co_failure loss;
+
+    join_seated(net, false);
+    if (net->leave) {
+        join_leave_alone(net);
+        return;
+    }
+    describe(net, &loss, why);
+    co_roster_event ev = net->terms.views ? lose_view(net, &loss) : lose_round(net, &loss);
     queue_event(&net->queue, &ev);
     if (ev.kind == CO_ROSTER_OVER)
         note_end(net, ev.status, ev.text);

@@ -1,7 +1,7 @@
 /* client_views.c -- the seat of a host in a job of views: FREEZE, VIEW and WAIT become events.
  *
- * The numbers of views rise. A FREEZE with a number that the host has heard of before is old, and so is a VIEW with
- * another number than that of the last FREEZE: both are dropped.
+ * The numbers of views rise. A FREEZE with a number that the host has heard of before is old, and so is a
+ * VIEW with another number than that of the last FREEZE: both are dropped.
  */
 #include <stdio.h>
 

@@ -1,7 +1,8 @@
-/* facts.c -- what must be the same on all hosts of a training: data, configuration, numerics (co_terms.facts).
+/* facts.c -- what must be the same on all hosts of a training: data, configuration, numerics
+ * (co_terms.facts).
  *
- * The first host's object decides the order: the first of its keys that differs on the other host is named, with both
- * values, on both sides. Keys that only the other host has come last.
+ * The first host's object decides the order: the first of its keys that differs on the other host is named,
+ * with both values, on both sides. Keys that only the other host has come last.
  */
 #include <stdio.h>
 #include <string.h>

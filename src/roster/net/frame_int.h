@@ -29,8 +29,10 @@ typedef enum {
     FRAME_OVER,      /* S: leave, cause */
     FRAME_LOG,       /* C: log lines as they are, no JSON */
     FRAME_LOGGED,    /* C: no more log lines; it closes */
-    FRAME_FREEZE,    /* S: place, text. From here on: a job of views. The head has the view's number */
-    FRAME_POSITION, /* C: position. `number`, in this frame and the next ones of a client: the view it speaks of */
+    /* From here on: a job of views. The head of a server's frame has the view's number. In a client's frame
+     * `number` is the view that it speaks of. */
+    FRAME_FREEZE,   /* S: place, text */
+    FRAME_POSITION, /* C: position */
     FRAME_VIEW,     /* S: view */
     FRAME_WAIT,     /* S: text */
     FRAME_WHOLE,    /* C: number */
@@ -69,7 +71,8 @@ void leave_unpack(co_leave *how, const json_t *body);
 
 /* ---- view_frame.c ---- */
 json_t *position_pack(uint32_t number, const co_position *at, int weight);
-co_err position_unpack(co_position *at, int *weight, const json_t *body); /* CO_EFORMAT: no host stands there */
+/* CO_EFORMAT: no host stands there. */
+co_err position_unpack(co_position *at, int *weight, const json_t *body);
 json_t *view_pack(const co_roster_view *view);
 /* CO_EFORMAT: the numbers contradict each other. What passes can be used as it is. */
 co_err view_unpack(co_roster_view *view, const json_t *body, uint32_t number);

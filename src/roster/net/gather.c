@@ -1,5 +1,5 @@
-/* gather.c -- waits until enough hosts are here for the first round or view, or until the hosts of a lost keeper
- * have come back. How the round or view then begins is the policy's matter. */
+/* gather.c -- waits until enough hosts are here for the first round or view, or until the hosts of a lost
+ * keeper have come back. How the round or view then begins is the policy's matter. */
 #include "roster/net/seat_int.h"
 
 #include <stdio.h>

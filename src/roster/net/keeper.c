@@ -2,6 +2,8 @@
  * begin. */
 #include "roster/net/seat_int.h"
 
+#include <string.h>
+
 void server_end(server *srv, const co_leave *how)
 {
     stage_end(srv, how);
@@ -18,6 +20,7 @@ void server_resume(server *srv, const past *before)
     srv->handover.past = *before;
     srv->handover.least_restarts =
         before->restarts < srv->terms.max_restarts ? before->restarts : srv->terms.max_restarts;
+    memcpy(srv->views.born, before->born, sizeof srv->views.born);
     srv->job.has_cause = before->has_cause;
     srv->job.cause = before->cause;
 }

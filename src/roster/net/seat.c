@@ -81,8 +81,8 @@ seat *seats_number(const seats *all, int number)
     return NULL;
 }
 
-/* The address that the host advertises; for the server's own machine, the one by which a host from elsewhere came;
- * otherwise the one its connection comes from. Loopback only if all hosts are on this machine. */
+/* The address that the host advertises; for the server's own machine, the one by which a host from elsewhere
+ * came; otherwise the one its connection comes from. Loopback only if all hosts are on this machine. */
 void seats_address(const seats *all, const seat *one, char *out, size_t size)
 {
     bool here = one->local || co_addr_is_loopback(&one->from);

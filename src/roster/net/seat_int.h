@@ -1,16 +1,19 @@
-/* seat_int.h -- inside the server: hosts and seats below, and above them two policies, one of which runs the job:
- * rounds of workers (any program), or views (training). Calls point down this list:
+/* seat_int.h -- inside the server: hosts and seats below, and above them two policies, one of which runs the
+ * job: rounds of workers (any program), or views (training). Calls point down this list:
  *
- *     server.c    the loop: reads every connection, drops the silent ones
- *     hello.c     the first frame of a connection: a seat, a refusal, or the plan for a host that only asks
- *     rounds.c    when a round ends, and what follows       views.c           when a view ends, and what follows
- *                                                           accuse.c          members that lost their connection
- *     begin.c     how a round begins                        views_change.c    how a view begins
- *     gather.c    waits for enough hosts
- *     place.c     the hosts' places in a run of views       facts.c     what must be the same on all hosts
- *     stage.c     the steps from stage to stage, which all hosts hear of
- *     clock.c     how far the hosts' clocks are apart
- *     seat.c      one host's connection: frames to it, lines for its terminal
+ *     server.c         the loop: reads every connection, drops the silent ones
+ *     hello.c          the first frame of a connection: a seat, a refusal, or the plan for a host that only asks
+ *     rounds.c         when a round ends, and what follows
+ *     begin.c          how a round begins
+ *     views.c          when a view ends, and what follows
+ *     accuse.c         members of a view that lost their connection to each other
+ *     views_change.c   how a view begins
+ *     gather.c         waits for enough hosts
+ *     place.c          the hosts' places in a run of views
+ *     facts.c          what must be the same on all hosts
+ *     stage.c          the steps from stage to stage, which all hosts hear of
+ *     clock.c          how far the hosts' clocks are apart
+ *     seat.c           one host's connection: frames to it, lines for its terminal
  */
 #ifndef CO_ROSTER_NET_SEAT_INT_H
 #define CO_ROSTER_NET_SEAT_INT_H
@@ -118,8 +121,8 @@ typedef struct handover { /* of a keeper whose place another host could have tak
     int losses, cleared; /* see server_clear */
 } handover;
 
-/* How a job goes on: one row for each kind of job. `peer->gone` of a lost host says how it was lost; it is out of
- * the list already. */
+/* How a job goes on: one row for each kind of job. `peer->gone` of a lost host says how it was lost; it is
+ * out of the list already. */
 typedef struct policy {
     const char *name;
     /* More that a host must have to join: false, with what to say to each side. NULL: nothing. */
@@ -187,7 +190,8 @@ bool stage_unsure(const server *srv); /* lost hosts may have gone on without us:
 double gather_limit_ms(const server *srv); /* how long we wait for enough hosts, */
 double gather_call_ms(const server *srv);  /* and for more than enough */
 void gather_turn(server *srv, double elapsed_ms);
-void gather_begin(server *srv); /* enough hosts are here: begins, unless lost hosts may have gone on without us */
+/* Enough hosts are here: begins, unless lost hosts may have gone on without us. */
+void gather_begin(server *srv);
 void gather_joined(server *srv, seat *peer);
 void gather_gone(server *srv, const seat *peer);
 void gather_left(server *srv, seat *peer, const co_leave *how);
@@ -209,8 +213,9 @@ void views_freeze(server *srv);
 void views_change(server *srv);
 void views_position(server *srv, seat *peer, const json_t *body);
 void views_want(views *all, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
-bool views_enough(const server *srv);              /* hosts, for a run that has begun */
-void views_wait(server *srv, seat *peer);          /* that host hears that too few are here */
+void views_dismiss(server *srv, seat *peer, const co_leave *how); /* the others go on without this host */
+bool views_enough(const server *srv);                             /* hosts, for a run that has begun */
+void views_wait(server *srv, seat *peer);                         /* that host hears that too few are here */
 int views_weights(const server *srv, int *weight); /* by number; returns how many members there are */
 
 /* ---- accuse.c ---- */

@@ -1,7 +1,7 @@
 /* view_frame.c -- a host's position and a view as JSON, and the checks of what comes in.
  *
- * A view says who computes, gives and feeds what: its receiver indexes arrays with these numbers. So view_unpack
- * checks every number against the others, and refuses the whole view if one is wrong.
+ * A view says who computes, gives and feeds what: its receiver indexes arrays with these numbers. So
+ * view_unpack checks every number against the others, and refuses the whole view if one is wrong.
  */
 #include <inttypes.h>
 #include <stdio.h>

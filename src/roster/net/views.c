@@ -1,14 +1,16 @@
 /* views.c -- a job of views: when a view ends, and what follows. How one begins: views_change.c.
  *
  *     GATHER --enough hosts--> FREEZING --all positions--> RUN --all members ended--> OVER 0
- *                              |   ^  ^                     |  a host is lost, leaves or joins; a newcomer is whole;
- *       too few for a run      v   |  +---------------------+  a connection is cut; the deal no longer fits the speeds
- *       that has begun      WAITING+ more have joined
+ *                              |   ^  ^                     |
+ *     too few are left         v   |  +---------------------+  a change (below)
+ *     of a run that began    WAITING   more have joined
  *
+ * A change: a host is lost, leaves or joins; a newcomer holds the whole state; a connection between two
+ * members is cut; the deal no longer fits the hosts' speeds.
  * A host that is lost, leaves or joins while a change is under way makes it begin again.
  *
- * The deal follows the hosts' speeds: a weight that a host reports leads to a change if some member's share of the
- * slices would grow or shrink by at least a tenth, and the view is at least REDEAL_MS old.
+ * The deal follows the hosts' speeds: a weight that a host reports leads to a change if some member's share
+ * of the slices would grow or shrink by at least a tenth, and the view is at least REDEAL_MS old.
  */
 #include "roster/net/seat_int.h"
 
@@ -97,7 +99,7 @@ static void left(server *srv, seat *peer, const co_leave *how)
     } else if (srv->job.stage == GATHER) {
         gather_left(srv, peer, how);
     } else {
-        stage_dismiss(srv, peer, how);
+        views_dismiss(srv, peer, how);
         snprintf(text, sizeof text, "left: %s", why);
         go_on_without(srv, peer, text);
     }
@@ -233,8 +235,10 @@ static void regather(server *srv, double elapsed_ms)
 {
     int n = seats_joined(&srv->seats), were = srv->handover.past.hosts - 1;
 
-    if (!gather_waits(srv, elapsed_ms, gather_call_ms(srv), n, were))
-        gather_begin(srv);
+    if (gather_waits(srv, elapsed_ms, gather_call_ms(srv), n, were))
+        return;
+    snprintf(srv->views.why, sizeof srv->views.why, "the host that kept the roster is lost");
+    gather_begin(srv);
 }
 
 const policy policy_views = {.name = "views",

@@ -1,15 +1,15 @@
 /* views_change.c -- from one view to the next: FREEZE to all hosts, everybody's position, VIEW.
  *
- * Who is in: every host that has joined. If one is lost or another joins meanwhile, the change begins again with the
- * next number; a host stays frozen until a VIEW with the number for which it froze last. Who computes, gives and feeds
- * what follows from the positions alone (comm/view.h).
+ * Who is in: every host that has joined. If one is lost or another joins meanwhile, the change begins again
+ * with the next number; a host stays frozen until a VIEW with the number for which it froze last. Who
+ * computes, gives and feeds what follows from the positions alone (comm/view.h).
  *
- * What a host brings counts only if it was a member of the last view. Once the run has begun, any other host is fed
- * like one that has nothing: its state may be of a checkpoint or of steps that the run has redone. Before the first
- * view all positions count, so one host with a checkpoint is enough.
+ * What a host brings counts only if it was a member of the last view. Once the run has begun, any other host
+ * is fed like one that has nothing: its state may be of a checkpoint or of steps that the run has redone.
+ * Before the first view all positions count, so one host with a checkpoint is enough.
  *
- * A view needs a member of the last view that holds the whole state, and least_hosts members unless all have ended.
- * With etcd, no view begins before etcd has confirmed that the lost hosts cannot go on without us.
+ * A view needs a member of the last view that holds the whole state, and least_hosts members unless all have
+ * ended. With etcd, no view begins before etcd has confirmed that the lost hosts cannot go on without us.
  */
 #include "roster/net/seat_int.h"
 
@@ -45,7 +45,8 @@ static int64_t last_view(const server *srv)
     return last > srv->handover.past.view ? last : srv->handover.past.view;
 }
 
-/* After a lost keeper, a host that froze for the last view was to be in it, whether or not it heard that it began. */
+/* After a lost keeper, a host that froze for the last view was to be in it, whether or not it heard that it
+ * began. */
 static bool was_member(const server *srv, const seat *peer)
 {
     return srv->views.decided ? peer->member.in_view : peer->member.past_frozen >= last_view(srv);
@@ -146,7 +147,8 @@ int views_weights(const server *srv, int *weight)
         const seat *peer = srv->seats.at[i];
         if (peer->number < 0)
             continue;
-        int64_t guess = ranks ? sum * peer->terms.nproc / ranks : peer->terms.nproc; /* as fast as the others */
+        /* a host whose speed is not known is taken to be as fast as the others */
+        int64_t guess = ranks ? sum * peer->terms.nproc / ranks : peer->terms.nproc;
         guess = guess < 1 ? 1 : guess > WEIGHT_MOST ? WEIGHT_MOST : guess;
         weight[peer->number] = peer->member.weight ? peer->member.weight : (int)guess;
         n++;
@@ -171,6 +173,13 @@ static bool collect(const server *srv, co_position *at, uint8_t *id, int n)
     return true;
 }
 
+/* It may be cut off and not hear this, so it counts as lost. */
+void views_dismiss(server *srv, seat *peer, const co_leave *how)
+{
+    srv->handover.losses++;
+    stage_dismiss(srv, peer, how);
+}
+
 /* Members that cannot be in the next view are sent away, and the change begins again. */
 static bool send_unfit_away(server *srv, const co_position *at, int n)
 {
@@ -190,7 +199,7 @@ static bool send_unfit_away(server *srv, const co_position *at, int n)
             return true;
         }
         seat_name(name, sizeof name, peer);
-        stage_dismiss(srv, peer, &how);
+        views_dismiss(srv, peer, &how);
         views_want(&srv->views, "host %s is sent away", name);
     }
     return unfit != 0;

@@ -1,0 +1,147 @@
+/* The link mpi under real mpiruns: Open MPI's and MPICH's. */
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "harness.h"
+#include "link/mpi_part.h"
+
+static const struct mpirun {
+    const char *program, *package, *line, *name;
+} open_mpi = {"mpirun.openmpi", "openmpi-bin", "mpirun.openmpi --oversubscribe", "Open MPI"},
+  mpich = {"mpirun.mpich", "mpich", "mpirun.mpich", "MPICH"};
+
+static void prepare(const struct mpirun *mpirun)
+{
+    if (test_sh("command -v %s", mpirun->program).status != 0)
+        test_skip("no %s here (package %s)", mpirun->program, mpirun->package);
+    setenv("OMPI_ALLOW_RUN_AS_ROOT", "1", 1);
+    setenv("OMPI_ALLOW_RUN_AS_ROOT_CONFIRM", "1", 1);
+    setenv("OMPI_MCA_oob_tcp_if_include", "lo", 1);
+    setenv("OMPI_MCA_btl_tcp_if_include", "lo", 1);
+    setenv("ASAN_OPTIONS", "detect_leaks=0", 1); /* MPI does not free all its memory */
+    setenv("TMPDIR", "/tmp", 1);                 /* Open MPI's sockets need a short path */
+}
+
+static void all_play(const struct mpirun *mpirun, const char *part, int hosts, const char *more)
+{
+    char program[1024], want[60];
+    ssize_t n = readlink("/proc/self/exe", program, sizeof program - 1);
+
+    CHECK(n > 0, "readlink");
+    program[n] = '\0';
+    test_run r = test_sh("%s -n %d env TEST_LINK_MPI=%s %s %s", mpirun->line, hosts, part, more, program);
+    CHECK(r.status == 0, "%s of %d hosts, %s: status %d: %s", part, hosts, mpirun->name, r.status, r.out);
+    for (int h = 0; h < hosts; h++) {
+        snprintf(want, sizeof want, "host %d of %d: all is well", h, hosts);
+        CHECK(strstr(r.out, want), "%s: no \"%s\" in: %s", part, want, r.out);
+    }
+    test_note("%s, %d hosts, %s: %.2f s", part, hosts, mpirun->name, r.secs);
+    free(r.out);
+}
+
+static void traffic(const struct mpirun *mpirun)
+{
+    prepare(mpirun);
+    all_play(mpirun, "traffic", 2, "TEST_SEED=1");
+    all_play(mpirun, "traffic", 3, "TEST_SEED=2");
+}
+
+TEST(messages_over_open_mpi_come_whole_and_in_order_and_wait_for_their_receives)
+{
+    traffic(&open_mpi);
+}
+
+TEST(messages_over_mpich_come_whole_and_in_order_and_wait_for_their_receives)
+{
+    traffic(&mpich);
+}
+
+static void views(const struct mpirun *mpirun)
+{
+    prepare(mpirun);
+    all_play(mpirun, "views", 2, "TEST_SEED=1");
+    all_play(mpirun, "views", 3, "TEST_SEED=2");
+}
+
+TEST(nothing_lands_over_open_mpi_after_a_cut_and_nothing_that_was_cut_is_reported)
+{
+    views(&open_mpi);
+}
+
+TEST(nothing_lands_over_mpich_after_a_cut_and_nothing_that_was_cut_is_reported)
+{
+    views(&mpich);
+}
+
+TEST(a_host_that_leaves_over_open_mpi_is_lost_after_its_last_message)
+{
+    prepare(&open_mpi);
+    all_play(&open_mpi, "leave", 3, "");
+}
+
+TEST(a_host_that_leaves_over_mpich_is_lost_after_its_last_message)
+{
+    prepare(&mpich);
+    all_play(&mpich, "leave", 3, "");
+}
+
+/* The launcher's own connection (PMIx, PMI) was used before, by the parent. */
+TEST(a_child_opens_the_link_over_open_mpi_after_its_parent_met_the_others)
+{
+    prepare(&open_mpi);
+    all_play(&open_mpi, "fork", 2, "");
+}
+
+TEST(a_child_opens_the_link_over_mpich_after_its_parent_met_the_others)
+{
+    prepare(&mpich);
+    all_play(&mpich, "fork", 2, "");
+}
+
+/* --- choosing ------------------------------------------------------------------------------------------- */
+static void chooses(const char *wanted, const char *link, const char *words)
+{
+    char say[600] = "";
+    const char *got = co_link_choose(wanted, say, sizeof say);
+
+    CHECK(link ? got && strcmp(got, link) == 0 : !got, "trainer.link=%s gives %s", wanted,
+          got ? got : "nothing");
+    CHECK(test_contains(link ? say : co_errmsg(), words), "trainer.link=%s says \"%s\", wanted \"%s\"",
+          wanted, link ? say : co_errmsg(), words);
+}
+
+static void forget_launchers(void)
+{
+    static const char *const names[] = {"OMPI_COMM_WORLD_SIZE", "PMIX_RANK", "PMIX_NAMESPACE", "PMI_RANK",
+                                        "PMI_SIZE"};
+
+    for (size_t i = 0; i < sizeof names / sizeof *names; i++)
+        unsetenv(names[i]);
+}
+
+TEST(without_mpirun_the_link_is_tcp_and_mpi_is_refused_with_the_line_that_works)
+{
+    co_link_spec spec = {.me = 0, .listener = -1};
+    co_link *link;
+
+    forget_launchers();
+    chooses("auto", "tcp", "link: tcp");
+    chooses("tcp", "tcp", "link: tcp");
+    chooses("mpi", NULL, "trainer.link=mpi: no MPI has started this program. Start it with mpirun");
+    CHECK_FAILS(co_link_mpi(&link, &spec), CO_EINPUT, "no MPI has started this program");
+}
+
+TEST(under_mpirun_the_link_is_mpi_where_its_library_loads)
+{
+    prepare(&open_mpi);
+    forget_launchers();
+    setenv("OMPI_COMM_WORLD_SIZE", "2", 1);
+    chooses("auto", "mpi", "link: mpi (Open MPI, libmpi.so.40)");
+    chooses("tcp", "tcp", "link: tcp");
+    forget_launchers();
+    prepare(&mpich);
+    setenv("PMI_RANK", "0", 1);
+    setenv("PMI_SIZE", "2", 1);
+    chooses("auto", "mpi", "link: mpi (MPICH, libmpich.so.12)");
+}
