@@ -73,20 +73,18 @@ TEST_WITHIN(the_lightning_guides_two_lines_train_together, 180)
     "--nproc_per_node=2 --nnodes=" nodes " --rdzv_id=456 --rdzv_backend=c10d --rdzv_endpoint=" at ":48123 "  \
     "train.py --batch_size 8 data=digits"
 
-TEST(the_torchrun_guides_master_and_slave_lines_are_refused_with_both_numbers)
+TEST(the_torchrun_guides_master_line_is_one_host_and_has_its_weights)
 {
-    ns_lan lan = ns_open(2);
-    pid_t master = type(&lan, 0, token_env(), GUIDE_003("1", "127.0.0.1") " trainer.max_epochs=-1 run.dir=m");
+    char hash[65];
 
-    test_until(is_file_there, "m/events.jsonl", 20, "the master to train");
-    pid_t slave = type(&lan, 1, token_env(), GUIDE_003("2", "10.77.0.1") " run.dir=s");
-    int status = test_wait(slave, 30);
-    CHECK(status == 1 || status == 2, "%d: %s", status, output(1));
-    CHECK(strstr(output(1), "it was started with --nnodes=1, this one with --nnodes=2"), "%s", output(1));
-    kill(master, SIGTERM);
-    status = test_wait(master, 30);
-    CHECK(status == 75 && strstr(output(0), "it was started with --nnodes=2, this one with --nnodes=1"),
-          "%d: %s", status, output(0));
+    test_run r = test_sh("$COHORT train %s", GUIDE_003("1", "127.0.0.1") " trainer.max_steps=300");
+    const char *sha = strstr(r.out, "weights_sha256 ");
+    CHECK(r.status == 0 && sha, "%d: %s", r.status, r.out);
+    snprintf(hash, sizeof hash, "%.64s", sha + 15);
+    free(r.out);
+    r = test_sh("$COHORT train data=digits data.batch_size=16 trainer.devices=1 trainer.max_steps=300");
+    CHECK(r.status == 0 && strstr(r.out, hash), "other weights than %s: %s", hash, r.out);
+    free(r.out);
 }
 
 TEST_WITHIN(the_torchrun_guides_corrected_lines_train_together, 100)
