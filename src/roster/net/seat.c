@@ -64,6 +64,17 @@ void seat_say(const seats *all, seat *peer, frame_type type, json_t *body)
         seat_drop(peer, co_errmsg());
 }
 
+/* The connection is closed right after this, so the frame must leave at once or not at all. */
+void seat_farewell(const seats *all, seat *peer, frame_type type, json_t *body)
+{
+    if (!co_conn_known(peer->conn)) {
+        json_decref(body);
+        return;
+    }
+    if (frame_send(peer->conn, type, all->run, all->view, body) == CO_OK)
+        co_conn_work(peer->conn); /* it may be gone: nobody needs to know whether this arrived */
+}
+
 int seats_joined(const seats *all)
 {
     int n = 0;

@@ -164,8 +164,9 @@ seat *seat_new(seats *all, co_conn *conn);
 void seat_free(seat *peer);
 void seat_drop(seat *peer, const char *why); /* at the end of this turn */
 void seat_say(const seats *all, seat *peer, frame_type type,
-              json_t *body);                              /* takes body; a failure drops the seat */
-void seat_name(char *out, size_t size, const seat *peer); /* "b (10.0.0.2)" */
+              json_t *body); /* takes body; a failure drops the seat */
+void seat_farewell(const seats *all, seat *peer, frame_type type, json_t *body); /* to a seat that is dropped */
+void seat_name(char *out, size_t size, const seat *peer);                        /* "b (10.0.0.2)" */
 bool seat_stays(const seat *peer); /* in the job, or it left and its log lines are still to come */
 int seats_joined(const seats *all);
 seat *seats_number(const seats *all, int number); /* NULL: lost */
