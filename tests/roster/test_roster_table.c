@@ -200,6 +200,27 @@ TEST(a_host_that_does_not_stop_its_step_counts_as_lost)
     table_close(&all);
 }
 
+TEST(a_host_that_was_only_silent_hears_that_the_run_goes_on_without_it)
+{
+    table all = table_of(3, 3, 1);
+
+    fill(&all, 3);
+    all.server->where.lost_after_s = 3;
+    all.guest[2].here = false; /* it is stopped */
+    for (int i = 0; i < 4; i++) {
+        pass(&all, 1000);
+        calm(&all);
+    }
+    PASS_UNTIL(&all, table_runs(&all, 2, 2));
+    all.guest[2].here = true;
+    PASS_UNTIL(&all, all.guest[2].over);
+    CHECK(
+        all.guest[2].status == CO_EXIT_PREEMPTED &&
+            test_contains(all.guest[2].text, "the run goes on without this host: no sign of life for 4.0 s"),
+        "%s", all.guest[2].text);
+    table_close(&all);
+}
+
 TEST(a_member_of_a_run_that_leaves_goes_alone)
 {
     table all = table_of(3, 3, 1);
