@@ -95,6 +95,19 @@ co_err over_open(training *s)
     return CO_OK;
 }
 
+void over_decline(const training *s)
+{
+    co_hosts_line *mine = s->app.hosts;
+    char why[1024];
+
+    if (!mine || mine->alone || s->over || !mine->meet.endpoint[0])
+        return;
+    snprintf(why, sizeof why, "%s", co_errmsg());
+    if (co_hosts_line_meet(mine) == CO_OK)
+        co_roster_decline(&mine->terms, &mine->meet, why);
+    co_fail(CO_EINPUT, "%s", why);
+}
+
 /* A guest's last lines are on their way, or there was no time for it. */
 static void see_off(over *o)
 {

@@ -295,8 +295,10 @@ const char *limit_key(const training *s)
 static int run_line(training *s, line *l)
 {
     co_err err = training_open(s, l);
-    if (err)
+    if (err) {
+        over_decline(s);
         return co_say_error(err);
+    }
     if (!s->folder && !s->over) {
         co_say("%s has all its %lld steps; raise %s to go on", s->app.run_dir,
                (long long)co_plan_facts_of(s->plan)->steps, limit_key(s));
