@@ -35,9 +35,13 @@ co_err co_link_tcp(co_link **out, const co_link_spec *spec);
  * is left as it is. */
 co_err co_link_mpi(co_link **out, const co_link_spec *spec);
 
-/* The link that trainer.link=WANTED (auto, tcp, mpi) means here: "tcp" or "mpi". auto is mpi if mpirun or srun
- * started this program and the library loads. `say` gets a sentence for the first screen. NULL: mpi is wanted
- * and cannot be had; co_errmsg() says why. All hosts of a run must choose the same. */
-const char *co_link_choose(const char *wanted, char *say, size_t size);
+/* trainer.link */
+typedef enum { CO_LINK_AUTO, CO_LINK_TCP, CO_LINK_MPI } co_link_kind;
+
+/* Which link `wanted` means here: tcp or mpi. auto is mpi if mpirun or srun --mpi started this program and the
+ * library of that MPI loads. `say` gets a sentence for the first screen. CO_EINPUT: mpi is wanted and cannot be had.
+ * All hosts of a run must choose the same. The library is tried in a child process, and not loaded here. */
+co_err co_link_choose(co_link_kind *out, co_link_kind wanted, char *say, size_t size);
+co_err co_link_open(co_link **out, co_link_kind kind, const co_link_spec *spec); /* tcp or mpi */
 
 #endif

@@ -1,7 +1,7 @@
 /* mpi_int.h -- the link `mpi`, as its files share it. Seen by this room only.
  *
  *     mpi_ompi.c, mpi_mpich.c   the calls of one MPI each, loaded at run time: the rows of a table
- *     mpi_choose.c              which row belongs to the launcher that started this program
+ *     mpi_library.c             which row belongs to the launcher that started this program
  *     link_mpi.c                the row of comm/link.h: turns, cutting, closing
  *     mpi_greet.c               which MPI rank is which host; losses; farewell
  *     mpi_out.c                 messages to a peer

@@ -109,13 +109,27 @@ static void meet_and_fork(struct part *part)
     co_place_close(&place);
 }
 
+static void choose(struct part *part)
+{
+    co_link_kind got;
+    char say[1024] = "";
+    co_err err = co_link_choose(&got, CO_LINK_AUTO, say, sizeof say);
+
+    (void)part;
+    printf("auto: %s\n", err ? co_errmsg() : say);
+    printf("mpi: %s\n", co_link_choose(&got, CO_LINK_MPI, say, sizeof say) ? co_errmsg() : say);
+}
+
 __attribute__((constructor)) static void be_a_part(void)
 {
     static const struct {
         const char *name;
         void (*body)(struct part *);
-    } parts[] = {
-        {"traffic", part_traffic}, {"views", part_views}, {"leave", part_leave}, {"fork", meet_and_fork}};
+    } parts[] = {{"traffic", part_traffic},
+                 {"views", part_views},
+                 {"leave", part_leave},
+                 {"fork", meet_and_fork},
+                 {"choose", choose}};
     const char *name = getenv("TEST_LINK_MPI");
 
     for (size_t i = 0; name && i < sizeof parts / sizeof *parts; i++)
