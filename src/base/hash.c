@@ -6,6 +6,8 @@
 #define OPENSSL_SUPPRESS_DEPRECATED
 #include "base/hash.h"
 
+#include <string.h>
+
 #include <errno.h>
 #include <fcntl.h>
 #include <openssl/sha.h>
@@ -91,4 +93,22 @@ uint64_t co_fnv1a64(const void *bytes, size_t len)
     for (size_t i = 0; i < len; i++)
         h = (h ^ p[i]) * 0x100000001b3u;
     return h;
+}
+
+uint64_t co_hash_large(const void *bytes, size_t len)
+{
+    const uint64_t prime = 0x9e3779b97f4a7c15u;
+    uint64_t lane[8] = {1, 2, 3, 4, 5, 6, 7, 8}, word[8], all = len;
+    const unsigned char *p = bytes;
+
+    for (; len >= sizeof word; p += sizeof word, len -= sizeof word) {
+        memcpy(word, p, sizeof word);
+        for (int i = 0; i < 8; i++) {
+            lane[i] = (lane[i] ^ word[i]) * prime;
+            lane[i] ^= lane[i] >> 29;
+        }
+    }
+    for (int i = 0; i < 8; i++)
+        all = (all ^ lane[i]) * prime;
+    return (all ^ co_fnv1a64(p, len)) * prime;
 }

@@ -1,5 +1,5 @@
 /* exchange.c -- how long two hosts take to add up a gradient: 45 MB over the link tcp on loopback, plain
- * and with TLS.
+ * and with TLS; or, started by mpirun -n 2, over the link mpi, beside MPI_Allreduce of the same bytes.
  *
  * Two processes run the real exchange (comm/exchange.h): each owns half of the chunks, is sent the other's
  * pieces of them, adds them up and sends the sums back. So every byte of the gradient goes through the
@@ -9,6 +9,7 @@
 #include "bench/bench_int.h"
 
 #include <signal.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/prctl.h>
 #include <sys/wait.h>
@@ -58,9 +59,10 @@ static void took(void *ctx, bool sent, int peer, const co_tag *tag)
     stamp(&side->summed[tag->chunk], side->turn);
 }
 
-static co_err side_open(struct side *side, int me, const co_link_peer peer[2], int listener, co_tls *tls)
+static co_err side_open(struct side *side, co_link_kind kind, const co_link_spec *spec,
+                        const co_link_peer peer[2])
 {
-    co_link_spec spec = {.me = me, .birth = peer[me].birth, .run = 1, .listener = listener, .tls = tls};
+    int me = spec->me;
     size_t inbox = co_exchange_inbox(CHUNK, CHUNKS, 2, 1);
 
     side->deal = (co_deal){.view = 1, .hosts = 2, .me = me, .from = {0, 1, 2}, .id = {0, 1}};
@@ -78,7 +80,7 @@ static co_err side_open(struct side *side, int me, const co_link_peer peer[2], i
         return CO_ENOMEM;
     for (size_t i = 0; i < COUNT; i++)
         side->map.outbox[i] = (float)(i % 1000) * (me ? 3 : 1);
-    CO_TRY(co_link_tcp(&side->link, &spec));
+    CO_TRY(co_link_open(&side->link, kind, spec));
     side->link->done = took;
     side->link->ctx = side;
     CO_TRY(co_exchange_init(&side->exchange, side->link, &side->deal, &side->map));
@@ -113,10 +115,26 @@ static co_err check(const struct side *side)
     return CO_OK;
 }
 
-static co_err run_side(int me, const co_link_peer peer[2], int listener, co_tls *tls, int rounds, double *ms)
+/* MPI's own sum of the same floats. */
+static co_err run_allreduce(struct side *side, int rounds, double *ms)
+{
+    co_err err = CO_OK;
+
+    for (int i = -WARM; i < rounds && !err; i++) {
+        double before = co_now_s();
+        err = co_link_mpi_sum(side->link, side->map.outbox, side->map.sum, COUNT);
+        if (i >= 0)
+            ms[i] = 1e3 * (co_now_s() - before);
+    }
+    return err ? err : check(side);
+}
+
+/* allreduce_ms: NULL, or what MPI's own call takes. */
+static co_err run_side(co_link_kind kind, const co_link_spec *spec, const co_link_peer peer[2], int rounds,
+                       double *ms, double *allreduce_ms)
 {
     static struct side side;
-    co_err err = side_open(&side, me, peer, listener, tls);
+    co_err err = side_open(&side, kind, spec, peer);
 
     for (int i = -WARM; i < rounds && !err; i++) {
         double before = co_now_s();
@@ -126,9 +144,11 @@ static co_err run_side(int me, const co_link_peer peer[2], int listener, co_tls 
     }
     if (!err)
         err = check(&side);
+    if (!err && allreduce_ms)
+        err = run_allreduce(&side, rounds, allreduce_ms);
     for (int i = 0; i < 1000 && !err; i++) /* until the other one has all it needs, and closes */
         if (co_link_turn(side.link, 10) != CO_OK || co_link_lost(side.link, &(int){0}, (char[400]){0}, 400) ||
-            !me)
+            !spec->me)
             break;
     co_link_close(side.link);
     co_exchange_fini(&side.exchange);
@@ -157,13 +177,15 @@ static co_err run_both(bool with_tls, int rounds, double *ms)
     pid_t child = fork();
     if (child == 0) {
         prctl(PR_SET_PDEATHSIG, SIGKILL);
-        co_err err = run_side(1, peer, listener, tls, rounds, ms);
+        co_link_spec spec = {.me = 1, .birth = 2, .run = 1, .listener = listener, .tls = tls};
+        co_err err = run_side(CO_LINK_TCP, &spec, peer, rounds, ms, NULL);
         if (err)
             co_say("cohort: host 1: %s", co_errmsg());
         _exit(err ? 1 : 0);
     }
     close(listener);
-    co_err err = child < 0 ? co_fail(CO_EIO, "fork: %m") : run_side(0, peer, -1, tls, rounds, ms);
+    co_link_spec spec = {.me = 0, .birth = 1, .run = 1, .listener = -1, .tls = tls};
+    co_err err = child < 0 ? co_fail(CO_EIO, "fork: %m") : run_side(CO_LINK_TCP, &spec, peer, rounds, ms, NULL);
     if (child > 0 && err)
         kill(child, SIGKILL);
     if (child > 0 && (waitpid(child, &status, 0) != child || status != 0) && !err)
@@ -186,14 +208,58 @@ static co_err read_line(int *rounds, int argc, char **argv)
     return CO_OK;
 }
 
+/* --- under mpirun ---------------------------------------------------------------------------------------- */
+static co_err whole(int *out, const char *ompi, const char *pmi)
+{
+    const char *text = getenv(ompi) ? getenv(ompi) : getenv(pmi);
+    long long n;
+
+    if (!text || !co_str_to_i64(text, &n) || n < 0 || n > 1 << 20)
+        return co_fail(CO_EINPUT, "bench exchange: neither %s nor %s is a number", ompi, pmi);
+    *out = (int)n;
+    return CO_OK;
+}
+
+static co_err run_mpi(const char *says, int rounds)
+{
+    static double ms[2][MAX_ROUNDS];
+    const co_link_peer peer[2] = {{.id = 0, .birth = 1}, {.id = 1, .birth = 2}};
+    double bytes = COUNT * sizeof(float), middle[2];
+    int me, n;
+
+    CO_TRY(whole(&me, "OMPI_COMM_WORLD_RANK", "PMI_RANK"));
+    CO_TRY(whole(&n, "OMPI_COMM_WORLD_SIZE", "PMI_SIZE"));
+    if (n != 2)
+        return co_fail(CO_EINPUT, "bench exchange: it measures two hosts, start it with mpirun -n 2 (not %d)",
+                       n);
+    co_link_spec spec = {.me = me, .birth = peer[me].birth, .run = 1, .listener = -1};
+    CO_TRY(run_side(CO_LINK_MPI, &spec, peer, rounds, ms[0], ms[1]));
+    for (int i = 0; i < 2; i++)
+        middle[i] = median(ms[i], rounds);
+    if (me == 0)
+        printf("{\"task\":\"exchange\",\"link\":\"mpi\",\"says\":\"%s\",\"hosts\":2,\"bytes\":%.0f,"
+               "\"rounds\":%d,\"plain_ms\":%.2f,\"plain_gb_per_s\":%.3f,\"allreduce_ms\":%.2f,"
+               "\"allreduce_gb_per_s\":%.3f}\n",
+               says, bytes, rounds, middle[0], 1e-6 * bytes / middle[0], middle[1], 1e-6 * bytes / middle[1]);
+    return CO_OK;
+}
+
 int bench_exchange(int argc, char **argv)
 {
+    co_link_kind kind = CO_LINK_TCP;
+    char says[600];
+
     static double ms[2][MAX_ROUNDS];
     double bytes = COUNT * sizeof(float), middle[2];
     int rounds = 0;
 
     if (read_line(&rounds, argc, argv) != CO_OK)
         return co_say_error(CO_EINPUT);
+    co_err chosen = co_link_choose(&kind, CO_LINK_AUTO, says, sizeof says);
+    if (!chosen && kind == CO_LINK_MPI)
+        chosen = run_mpi(says, rounds);
+    if (chosen || kind == CO_LINK_MPI)
+        return chosen ? co_say_error(chosen) : CO_EXIT_DONE;
     for (int tls = 0; tls < 2; tls++) {
         co_err err = run_both(tls, rounds, ms[tls]);
         if (err)

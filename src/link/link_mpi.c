@@ -374,6 +374,18 @@ static void mpi_close(co_link *link)
     co_free(mpi);
 }
 
+co_err co_link_mpi_sum(co_link *link, const float *from, float *to, int n)
+{
+    struct mpi *mpi = mpi_of(link);
+    char text[300] = "";
+    int code = mpi->calls->add_up(from, to, n);
+
+    if (code == 0)
+        return CO_OK;
+    mpi->calls->text(code, text, sizeof text);
+    return co_fail(CO_EPEER, "%s: %s", mpi->calls->name, text);
+}
+
 static const co_link_ops ops = {"mpi",    mpi_post, mpi_put,  mpi_turn,   mpi_cut,
                                 mpi_meet, mpi_fd,   mpi_lost, mpi_counts, mpi_close};
 

@@ -1,10 +1,5 @@
 /* link_tcp.c -- the link `tcp`: one connection between each two hosts, driven by turns of one thread.
  *
- * All sockets are watched by one epoll, edge by edge: a peer remembers that it can be read or written
- * until a read or write moves nothing. A turn moves at most LINK_ROUND bytes per peer and direction, so no
- * peer starves the others. What is done is collected and reported at the end of the turn; a report may
- * post, send, cut or meet.
- *
  * A host that was out of a view and comes back without a new birth calls meet with itself alone when it
  * learns that it is out. Its old connections are then closed on both sides before new ones are made.
  */
@@ -25,84 +20,9 @@ static struct tcp *tcp_of(const co_link *link)
     return (struct tcp *)(void *)((char *)link - offsetof(struct tcp, link));
 }
 
-/* --- reports -------------------------------------------------------------------------------------------- */
-void report_add(struct tcp *tcp, bool sent, int peer, const co_tag *tag)
-{
-    if (tcp->n_report == tcp->room_report) {
-        size_t room = tcp->room_report ? 2 * tcp->room_report : 256;
-        struct report *more = co_realloc(tcp->report, room * sizeof *more);
-        if (!more) {
-            tcp->err = CO_ENOMEM;
-            return;
-        }
-        tcp->report = more;
-        tcp->room_report = room;
-    }
-    tcp->report[tcp->n_report++] = (struct report){sent, peer, *tag};
-}
-
-/* A report may call cut, which marks reports of earlier views; more may be added meanwhile. */
-static void deliver(struct tcp *tcp)
-{
-    for (size_t i = 0; i < tcp->n_report; i++) {
-        struct report report = tcp->report[i];
-        if (report.tag.view >= tcp->view && tcp->link.done)
-            tcp->link.done(tcp->link.ctx, report.sent, report.peer, &report.tag);
-    }
-    tcp->n_report = 0;
-}
-
-/* --- turns ---------------------------------------------------------------------------------------------- */
-/* The bell makes the epoll descriptor readable while work is left that no event will announce. */
-static void ring(struct tcp *tcp)
-{
-    bool work = tcp->hurry;
-    uint64_t one = 1;
-
-    for (int i = 0; i < tcp->n_met && !work; i++)
-        work = peer_has_work(tcp->peer[tcp->met[i]]);
-    if (work == tcp->rung)
-        return;
-    ssize_t n = work ? write(tcp->bell, &one, sizeof one) : read(tcp->bell, &one, sizeof one);
-    tcp->rung = n == sizeof one ? work : tcp->rung;
-}
-
-static void take_event(struct tcp *tcp, const struct epoll_event *ev)
-{
-    uint64_t ticks;
-
-    if (ev->data.u32 == EVENT_TIMER && read(tcp->timer, &ticks, sizeof ticks) == sizeof ticks)
-        greet_tick(tcp);
-    if (ev->data.u32 == EVENT_GATE)
-        greet_gate(tcp);
-    struct peer *peer = ev->data.u32 < LINK_IDS ? tcp->peer[ev->data.u32] : NULL;
-    if (!peer)
-        return;
-    if (peer->state != PEER_UP) {
-        greet_event(tcp, peer);
-        return;
-    }
-    peer->ended |= (ev->events & (EPOLLRDHUP | EPOLLHUP | EPOLLERR)) != 0;
-    peer->can_read |= (ev->events & (EPOLLIN | EPOLLRDHUP | EPOLLHUP | EPOLLERR)) != 0;
-    peer->can_write |= (ev->events & (EPOLLOUT | EPOLLERR)) != 0;
-}
-
 static co_err tcp_turn(co_link *link, int timeout_ms)
 {
-    struct tcp *tcp = tcp_of(link);
-    struct epoll_event ev[LINK_WAITING];
-    int n = epoll_wait(tcp->epoll, ev, LINK_WAITING, tcp->rung ? 0 : timeout_ms);
-
-    for (int i = 0; i < n; i++)
-        take_event(tcp, &ev[i]);
-    if (tcp->hurry)
-        greet_tick(tcp);
-    tcp->turn = tcp->n_met ? (tcp->turn + 1) % tcp->n_met : 0;
-    for (int i = 0; i < tcp->n_met; i++)
-        peer_turn(tcp, tcp->peer[tcp->met[(tcp->turn + i) % tcp->n_met]]);
-    deliver(tcp);
-    ring(tcp);
-    return tcp->err;
+    return turn_run(tcp_of(link), timeout_ms);
 }
 
 /* --- messages ------------------------------------------------------------------------------------------- */
@@ -130,7 +50,7 @@ static co_err tcp_post(co_link *link, int from, const co_tag *tag, void *to, siz
         return CO_OK;
     if (reading_match(tcp, peer))
         peer_lose(tcp, peer, co_errmsg());
-    ring(tcp);
+    turn_ring(tcp);
     return CO_OK;
 }
 
@@ -145,7 +65,7 @@ static co_err tcp_send(co_link *link, int to, const co_tag *tag, const void *byt
     if (!peer || tag->view < tcp->view)
         return CO_OK;
     CO_TRY(sends_add(&peer->sends, tag, bytes, (uint32_t)len));
-    ring(tcp);
+    turn_ring(tcp);
     return CO_OK;
 }
 
@@ -161,7 +81,7 @@ static void tcp_cut(co_link *link, uint32_t view)
         if (sends_cut(&peer->sends, view))
             peer_lose(tcp, peer, co_errmsg());
     }
-    ring(tcp);
+    turn_ring(tcp);
 }
 
 /* --- who is met ----------------------------------------------------------------------------------------- */
@@ -203,7 +123,7 @@ static co_err meet_one(struct tcp *tcp, const co_link_peer *who)
     peer->who = *who;
     peer_wanted(tcp, peer);
     if (who->id < tcp->spec.me)
-        greet_waiting(tcp, peer);
+        accept_waiting(tcp, peer);
     return CO_OK;
 }
 
@@ -229,7 +149,7 @@ static co_err tcp_meet(co_link *link, const co_link_peer *peers, int n)
             tcp->met[tcp->n_met++] = (uint8_t)peers[i].id;
     }
     tcp->hurry = true; /* names are resolved in a turn: nothing waits here */
-    ring(tcp);
+    turn_ring(tcp);
     return CO_OK;
 }
 
@@ -291,7 +211,7 @@ static const co_link_ops tcp_ops = {"tcp",    tcp_post, tcp_send, tcp_turn,   tc
 
 static co_err watch(struct tcp *tcp, int fd, uint32_t event)
 {
-    struct epoll_event ev = {.events = EPOLLIN, .data.u32 = event};
+    struct epoll_event ev = {.events = EPOLLIN, .data.u64 = event};
 
     return fd >= 0 && epoll_ctl(tcp->epoll, EPOLL_CTL_ADD, fd, &ev) == 0 ? CO_OK : co_fail(CO_EIO, "epoll: %m");
 }
@@ -325,6 +245,7 @@ co_err co_link_tcp(co_link **out, const co_link_spec *spec)
         return CO_ENOMEM;
     tcp->link = (co_link){.ops = &tcp_ops, .me = spec->me};
     tcp->spec = *spec;
+    tcp->meet_ms = LINK_MEET_MS;
     tcp->epoll = tcp->timer = tcp->bell = -1;
     co_err err = open_all(tcp);
     if (err) {

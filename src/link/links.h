@@ -35,6 +35,9 @@ co_err co_link_tcp(co_link **out, const co_link_spec *spec);
  * is left as it is. */
 co_err co_link_mpi(co_link **out, const co_link_spec *spec);
 
+/* MPI_Allreduce of n floats over all processes, to compare with. `link` is of co_link_mpi. */
+co_err co_link_mpi_sum(co_link *link, const float *from, float *to, int n);
+
 /* trainer.link */
 typedef enum { CO_LINK_AUTO, CO_LINK_TCP, CO_LINK_MPI } co_link_kind;
 

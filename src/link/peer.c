@@ -47,7 +47,7 @@ void peer_wanted(struct tcp *tcp, struct peer *peer)
     uint64_t now = co_now_ns();
 
     peer->lost = false;
-    peer->deadline_ns = now + LINK_MEET_MS * 1000000ull;
+    peer->deadline_ns = now + (uint64_t)tcp->meet_ms * 1000000;
     if (peer->state == PEER_CONNECTING || peer->state == PEER_GREETING || peer->state == PEER_UP)
         return;
     peer->state = PEER_WANTED;
@@ -59,7 +59,7 @@ void peer_wanted(struct tcp *tcp, struct peer *peer)
 co_err peer_watch(struct tcp *tcp, struct peer *peer, int fd)
 {
     struct epoll_event ev = {.events = EPOLLIN | EPOLLOUT | EPOLLRDHUP | EPOLLET,
-                             .data.u32 = (uint32_t)peer->who.id};
+                             .data.u64 = (uint64_t)++peer->watched << 32 | (uint32_t)peer->who.id};
 
     return epoll_ctl(tcp->epoll, EPOLL_CTL_ADD, fd, &ev) == 0 ? CO_OK : co_fail(CO_EIO, "epoll: %m");
 }

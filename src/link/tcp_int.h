@@ -1,7 +1,10 @@
 /* tcp_int.h -- the link `tcp`, as its files share it. Seen by this room only.
  *
- *     link_tcp.c   the row of the table: turns, and who is met
- *     greet.c      how a connection is made: connecting, accepting, hellos, deadlines
+ *     link_tcp.c   the row of the table, and who is met
+ *     turn.c       what a turn does: events, deadlines, a round of all peers
+ *     report.c     what is done, for the caller
+ *     connect.c    how a connection is made
+ *     accept.c     how a connection is accepted
  *     peer.c       one connection: its life, its loss
  *     sends.c      the queue of messages to a peer
  *     receives.c   the posted receives of a peer, and what it reads
@@ -101,6 +104,7 @@ struct peer {
     char trouble[256];   /* what the last attempt met with */
     int fd;              /* while connecting; -1: none */
     co_stream *stream;
+    uint32_t watched;         /* counts its descriptors: an event of an earlier one is out of date */
     bool can_read, can_write; /* as far as epoll has said */
     bool ended;               /* the other side has closed, or the connection broke */
     bool unflushed;           /* the stream holds bytes that the socket did not take */
@@ -126,6 +130,7 @@ struct tcp {
     bool hurry;             /* somebody was met: connect in the next turn */
     bool rung;              /* the bell rings: work is left */
     uint64_t gate_rests_ns; /* until then members come first */
+    int meet_ms;            /* LINK_MEET_MS; tests shorten it */
     uint32_t view;          /* messages of earlier ones are dropped */
     struct peer *peer[LINK_IDS];
     uint8_t met[LINK_IDS]; /* ids of the peers, n_met of them */
@@ -168,11 +173,23 @@ co_err receives_turn(struct tcp *tcp, struct peer *peer);
 co_err reading_match(struct tcp *tcp, struct peer *peer); /* finds the receive of the message that waits */
 void reading_cut(struct tcp *tcp, struct peer *peer);
 
-void report_add(struct tcp *tcp, bool sent, int peer, const co_tag *tag);
+/* --- connect.c --- */
+hello hello_to(const struct tcp *tcp, int id, uint64_t birth);
+void connect_start(struct tcp *tcp, struct peer *peer, uint64_t now);
+void connect_event(struct tcp *tcp, struct peer *peer);   /* of a peer that is not up yet */
+void connect_give_up(struct tcp *tcp, struct peer *peer); /* the attempt takes too long */
 
-void greet_tick(struct tcp *tcp);                       /* attempts and deadlines, every LINK_TICK_MS */
-void greet_event(struct tcp *tcp, struct peer *peer);   /* of a peer that is not up yet */
-void greet_gate(struct tcp *tcp);                       /* the listener's */
-void greet_waiting(struct tcp *tcp, struct peer *peer); /* has this peer connected before it was met? */
+/* --- accept.c --- */
+void accept_turn(struct tcp *tcp);
+void accept_tick(struct tcp *tcp, uint64_t now);
+void accept_waiting(struct tcp *tcp, struct peer *peer); /* takes its connection if it came before it was met */
+
+/* --- report.c --- */
+void report_add(struct tcp *tcp, bool sent, int peer, const co_tag *tag);
+void report_all(struct tcp *tcp); /* those of views that were cut are left out */
+
+/* --- turn.c --- */
+co_err turn_run(struct tcp *tcp, int timeout_ms);
+void turn_ring(struct tcp *tcp); /* work may have been added or taken away since the last turn */
 
 #endif

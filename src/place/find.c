@@ -63,6 +63,11 @@ static void one_each(char *out, size_t size, const co_place *p, int hosts)
 #pragma GCC diagnostic pop
 }
 
+const char *hosts_key(const co_place_ask *ask)
+{
+    return ask->hosts_key ? ask->hosts_key : "--nnodes";
+}
+
 /* A training: tasks that are all on this machine are hosts of their own. On several machines, one process on each of
  * them starts its ranks, which share memory. */
 static co_err fits_training(const co_place *p, const co_place_ask *ask, const char *wish, const char *start)
@@ -78,9 +83,9 @@ static co_err fits_training(const co_place *p, const co_place_ask *ask, const ch
     if (ask->max_hosts && (p->seats < ask->min_hosts || p->seats > ask->max_hosts))
         return co_fail(
             CO_EINPUT,
-            "%s has %d tasks on this machine, and each is a host of the training, but --nnodes=%s: leave "
-            "--nnodes out, or start %d",
-            p->name, p->seats, wish, ask->max_hosts);
+            "%s has %d tasks on this machine, and each is a host of the training, but %s=%s: leave "
+            "it out, or start %d",
+            p->name, p->seats, hosts_key(ask), wish, ask->max_hosts);
     return CO_OK;
 }
 
@@ -117,10 +122,9 @@ static co_err fits(const co_place *p, const co_place_ask *ask)
     CO_TRY(ask->training ? fits_training(p, ask, wish, start) : fits_launch(p, ask, wish, start));
     if (!crowd && ask->max_hosts && p->nodes && (p->nodes < ask->min_hosts || p->nodes > ask->max_hosts)) {
         one_each(start, sizeof start, p, ask->max_hosts);
-        return co_fail(
-            CO_EINPUT,
-            "%s has %d host%s, but --nnodes=%s. Leave --nnodes out, or: `%s cohort %s --nnodes=%s ...`",
-            p->name, p->nodes, p->nodes == 1 ? "" : "s", wish, start, command, wish);
+        return co_fail(CO_EINPUT, "%s has %d host%s, but %s=%s. Leave %s out, or: `%s cohort %s %s=%s ...`",
+                       p->name, p->nodes, p->nodes == 1 ? "" : "s", hosts_key(ask), wish, hosts_key(ask),
+                       start, command, hosts_key(ask), wish);
     }
     if (!crowd && ask->node_rank >= 0 && p->node >= 0 && ask->node_rank != p->node)
         return co_fail(CO_EINPUT, "%s: this is host %d, but --node-rank=%d: leave --node-rank out", p->name,

@@ -23,6 +23,7 @@
 /* What the command line says. */
 typedef struct co_place_ask {
     int min_hosts, max_hosts; /* 0: --nnodes was not given */
+    const char *hosts_key;    /* the setting that gave them, for messages; NULL: --nnodes */
     int nproc;
     int node_rank; /* -1: not given */
     /* It is a training, which has one process on each host. Tasks that share a machine with all others are hosts of

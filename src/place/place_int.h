@@ -47,6 +47,8 @@ typedef struct place_row {
 
 extern const place_row place_torchenv, place_ompi, place_pmi, place_slurm, place_kube;
 
+const char *hosts_key(const co_place_ask *ask); /* how the user gave the number of hosts: "--nnodes" */
+
 /* ---- the environment ---- */
 const char *env_text(const char *name); /* NULL also if it is empty */
 /* *out is `otherwise` if the variable is unset. CO_EINPUT: it is not a number from least to most. */

@@ -34,9 +34,9 @@ static co_err read_world(co_place *p, const co_place_ask *ask, int world)
         if (ask->training && (world < ask->min_hosts || world > ask->max_hosts))
             return co_fail(
                 CO_EINPUT,
-                "WORLD_SIZE=%d in the environment counts hosts here, but --nnodes=%d: leave one of them out "
+                "WORLD_SIZE=%d in the environment counts hosts here, but %s=%d: leave one of them out "
                 "(env -u WORLD_SIZE)",
-                world, ask->max_hosts);
+                world, hosts_key(ask), ask->max_hosts);
         if (!ask->training && world != ask->max_hosts * ask->nproc)
             return co_fail(
                 CO_EINPUT,

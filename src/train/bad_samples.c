@@ -16,7 +16,8 @@ static struct group group_of(const co_plan *plan, const unit *done)
     co_split split = done->kind == UNIT_VAL ? CO_SPLIT_VAL : CO_SPLIT_TEST;
 
     if (done->kind == UNIT_TRAIN)
-        return (struct group){CO_SPLIT_TRAIN, ids_of_step(plan, done->step), samples_of_step(plan, done->step)};
+        return (struct group){CO_SPLIT_TRAIN, ids_of_step(plan, plan->order, done->step),
+                              samples_of_step(plan, done->step)};
     return (struct group){split, NULL, plan->eval_count[split]};
 }
 

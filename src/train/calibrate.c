@@ -46,7 +46,7 @@ static const uint32_t *first_slice(const co_plan *plan, uint32_t *n)
     for (int leaf = 0; leaf < cut->slices && lo == hi; leaf++)
         co_cut_range(cut, leaf, &lo, &hi);
     *n = hi - lo;
-    return ids_of_step(plan, 1) + lo;
+    return ids_of_step(plan, plan->order, 1) + lo;
 }
 
 static co_err bench_open(struct bench *bench, co_plan *plan)

@@ -52,6 +52,48 @@ void carrier_close(struct carrier *carrier)
         co_free(carrier->feeding[i].part);
 }
 
+/* --- do all hosts agree? -------------------------------------------------------------------------------- */
+/* Nobody changes the state before this host's statistics are sent. */
+static void hash_state(struct carrier *carrier, const unit *u)
+{
+    int me = carrier->regions->deal->me;
+
+    memset(carrier->state_hash, 0, sizeof carrier->state_hash);
+    memset(carrier->leaf_hash, 0, sizeof carrier->leaf_hash);
+    carrier->known = 0;
+    if (carrier->flip_at && u->kind == UNIT_TRAIN && u->step == carrier->flip_at) {
+        ((uint32_t *)(void *)carrier->regions->state)[0] ^= 1u << 12;
+        carrier->flip_at = 0;
+    }
+    if (verify_due(carrier->plan, u) && carrier_is_whole(carrier))
+        carrier->state_hash[me] = hash_of_state(carrier->plan, carrier->regions);
+}
+
+/* Member h's hashes have come. With all of them: does everybody agree? */
+static void verify(struct carrier *carrier, const unit *u, int h, const struct stats *said)
+{
+    int hosts = carrier->regions->deal->hosts;
+
+    carrier->state_hash[h] = said->state_hash;
+    memcpy(carrier->leaf_hash[h], said->leaf_hash, sizeof said->leaf_hash);
+    carrier->known |= (uint64_t)1 << h;
+    if (carrier->known != UINT64_MAX >> (64 - hosts))
+        return;
+    carrier->wrong = outvoted(carrier->state_hash, hosts);
+    if (!carrier->wrong) {
+        carrier->wrong = outvoted_leaves(carrier->plan, carrier->regions->deal, u, carrier->leaf_hash);
+        carrier->wrong_leaf = carrier->wrong != 0;
+    }
+}
+
+/* In a unit that is verified nobody's part is taken before all hashes are known and agree. So no host makes it READY if
+ * two differ. */
+static bool may_take(const struct carrier *carrier, const unit *u)
+{
+    return !verify_due(carrier->plan, u) ||
+           (carrier->known == UINT64_MAX >> (64 - carrier->regions->deal->hosts) && !carrier->wrong);
+}
+
 /* --- statistics and wishes ------------------------------------------------------------------------------ */
 /* The statistics of the unit: leaves of a step, items of an evaluation. */
 leaf_stat *stats_of(const struct carrier *carrier, const unit *u, size_t *n)
@@ -102,6 +144,11 @@ static co_err speak(struct carrier *carrier, const unit *u, uint32_t open)
     memset(mine, 0, sizeof *mine);
     mine->wish = atomic_load(&carrier->regions->ctl->wish[deal->me]) & 0xff;
     mine->fed = carrier->fed_member >= 0 ? carrier->fed : 0;
+    mine->state_hash = carrier->state_hash[deal->me];
+    for (int i = 0; i < AUDITORS; i++)
+        if (atomic_load_explicit(&carrier->regions->ctl->host.audited[i], memory_order_acquire) == carrier->turn)
+            mine->leaf_hash[i] =
+                atomic_load_explicit(&carrier->regions->ctl->host.audit[i], memory_order_relaxed);
     mine->fed_to = carrier->fed_member >= 0 ? 1 + (uint64_t)deal->id[carrier->fed_member] : 0;
     memcpy(mine->stat + (size_t)lo * LEAF_STATS, stats + lo, (hi - lo) * sizeof *stats);
     for (int h = 0; h < deal->hosts; h++) {
@@ -110,6 +157,7 @@ static co_err speak(struct carrier *carrier, const unit *u, uint32_t open)
             CO_TRY(co_link_send(carrier->link, deal->id[h], &tag, mine, sizeof *mine + n * sizeof *stats));
     }
     carrier->said = true;
+    verify(carrier, u, deal->me, mine);
     return u->kind == UNIT_TRAIN ? lists_send(carrier, u->step, open) : CO_OK;
 }
 
@@ -126,7 +174,8 @@ static void hear(struct carrier *carrier, int h, uint32_t open)
     size_t n;
     leaf_stat *stats = stats_of(carrier, &u, &n);
 
-    carrier->held_back[h] = feeds_me && !feed_has(carrier, theirs->fed);
+    verify(carrier, &u, h, theirs);
+    carrier->held_back[h] = (feeds_me && !feed_has(carrier, theirs->fed)) || !may_take(carrier, &u);
     if (carrier->held_back[h])
         return;
     if (feeds_me)
@@ -185,6 +234,7 @@ static co_err begin(struct carrier *carrier, const unit *u, uint64_t pc)
     carrier->said = false;
     carrier->rows_missing = carrier->rows_unsent = 0;
     carrier->heard = 0;
+    hash_state(carrier, u);
     stats_of(carrier, u, &n);
     for (int h = 0; h < deal->hosts; h++) {
         co_tag tag = {deal->view, pc_unit(pc), CO_MSG_STATS, 0, 0};
@@ -209,13 +259,13 @@ static co_err go_on(struct carrier *carrier, uint64_t pc)
 
     if (carrier->turn != pc_turn(pc))
         CO_TRY(begin(carrier, &u, pc));
-    for (int h = 0; h < carrier->regions->deal->hosts; h++)
-        if (carrier->held_back[h])
-            hear(carrier, h, open);
     if (carrier->fed_member >= 0 && !carrier->said)
         CO_TRY(feed_turn(carrier, open));
     if (!carrier->said && may_speak(carrier, &u))
         CO_TRY(speak(carrier, &u, open));
+    for (int h = 0; h < carrier->regions->deal->hosts; h++)
+        if (carrier->held_back[h])
+            hear(carrier, h, open);
     if (u.kind == UNIT_TRAIN)
         CO_TRY(co_exchange_turn(&carrier->exchange));
     if (carrier->said && (u.kind != UNIT_TRAIN || co_exchange_sent(&carrier->exchange)) &&

@@ -13,6 +13,7 @@
 
 #include "comm/exchange.h"
 #include "comm/view.h"
+#include "train/agree_int.h"
 #include "train/plan_int.h"
 #include "train/regions_int.h"
 
@@ -21,8 +22,9 @@ enum { FEED_AT_ONCE = 4 }; /* chunks that are on their way to a newcomer */
 /* What travels besides sums: of one host (CO_MSG_STATS), or all that a giver knows (CO_MSG_NEWS). */
 struct stats {
     uint64_t wish;
-    uint64_t fed;    /* parts of the state that were sent up to and with this unit */
-    uint64_t fed_to; /* 1 + the id of the host that got them; 0: nobody */
+    uint64_t fed;                             /* parts of the state that were sent up to and with this unit */
+    uint64_t fed_to;                          /* 1 + the id of the host that got them; 0: nobody */
+    uint64_t state_hash, leaf_hash[AUDITORS]; /* 0: none; see agree_int.h */
     /* Of CO_MSG_NEWS only, for a newcomer: the words that evaluations and steps leave behind. */
     uint64_t cut, over; /* over: flags of pc, if the run has ended with the unit that is held */
     int64_t applied[2];
@@ -52,6 +54,13 @@ struct carrier {
     int rows_missing, rows_unsent;  /* lists of leaves that have not come, that were not taken */
     uint64_t heard;                 /* bits: members whose statistics of this turn are in */
     bool held_back[CO_MAX_MEMBERS]; /* a feeder's statistics have come, and not all that it has fed */
+
+    /* agree.c: hashes of this unit, by member */
+    uint64_t state_hash[CO_MAX_MEMBERS], leaf_hash[CO_MAX_MEMBERS][AUDITORS];
+    uint64_t known; /* bits: members whose hashes are in */
+    uint64_t wrong; /* bits: members that are outvoted; the run ends */
+    bool wrong_leaf;
+    int64_t flip_at; /* for tests */
 
     /* a change of the members */
     bool frozen, changing;

@@ -13,6 +13,7 @@
 struct carrying {
     const struct carry *carry;
     struct carrier carrier;
+    bool wrong;        /* it was reported that members disagree */
     bool whole;        /* as it was reported, */
     uint32_t whole_in; /* in this view */
 };
@@ -34,7 +35,8 @@ static void report(const struct carrying *now, const struct report *what)
 /* --- orders --------------------------------------------------------------------------------------------- */
 static void freeze(struct carrying *now, uint32_t number)
 {
-    struct report answer = {REPORT_POSITION, number, carrier_freeze(&now->carrier, number), -1, ""};
+    struct report answer = {
+        .kind = REPORT_POSITION, .number = number, .at = carrier_freeze(&now->carrier, number)};
 
     report(now, &answer);
 }
@@ -84,6 +86,18 @@ static void report_whole(struct carrying *now)
     report(now, &(struct report){.kind = REPORT_WHOLE, .number = now->whole_in});
 }
 
+/* Members disagree. No host goes on from here. */
+static void report_wrong(struct carrying *now)
+{
+    if (!now->carrier.wrong || now->wrong)
+        return;
+    now->wrong = true;
+    report(now, &(struct report){.kind = REPORT_WRONG,
+                                 .number = now->carrier.view.deal.view,
+                                 .bits = now->carrier.wrong,
+                                 .leaf = now->carrier.wrong_leaf});
+}
+
 /* What a successor must know. */
 static void remember(struct carrying *now)
 {
@@ -129,6 +143,7 @@ static co_err loop(struct carrying *now)
             return err;
         report_cuts(now);
         report_whole(now);
+        report_wrong(now);
         remember(now);
         poll(fds, 3, CARRIER_NAP_MS);
         co_event_poll(event, false);
@@ -157,6 +172,7 @@ int carry_main(void *ctx)
     if (!err)
         err = carrier_open(&now.carrier, run->plan, run->regions, link);
     if (!err) {
+        now.carrier.flip_at = run->hosts->flip_at;
         recall(&now);
         err = loop(&now);
     }

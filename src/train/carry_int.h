@@ -26,7 +26,8 @@ typedef enum {
     REPORT_POSITION, /* answers FREEZE */
     REPORT_WHOLE,    /* this newcomer holds the whole state */
     REPORT_CUT,      /* the connection to `peer` is lost: `why` */
-    REPORT_FAILED    /* the carrier cannot go on: `why`; it exits */
+    REPORT_WRONG, /* the members of `bits` are outvoted: they hold other weights, or (`leaf`) compute wrong */
+    REPORT_FAILED /* the carrier cannot go on: `why`; it exits */
 } report_kind;
 
 struct report {
@@ -34,6 +35,8 @@ struct report {
     uint32_t number; /* of the view that it speaks of */
     co_position at;
     int peer;
+    uint64_t bits;
+    bool leaf;
     char why[256];
 };
 

@@ -100,6 +100,41 @@ static co_err attend_carrier(struct supervisor *super)
 }
 
 /* --- what the carrier reports --------------------------------------------------------------------------- */
+static void add_names(const struct hosts *hosts, uint64_t bits, char *out, size_t size)
+{
+    size_t at = 0;
+
+    for (int h = 0; h < hosts->members; h++)
+        if (bits >> h & 1 && at < size)
+            at += (size_t)snprintf(out + at, size - at, "%s%s", at ? " and " : "", hosts->name[h]);
+}
+
+/* Hosts disagree: a fault of memory or of a CPU. Who is wrong is known if most of them agree. */
+static void blame_wrong(struct supervisor *super, const struct report *what)
+{
+    struct hosts *hosts = &super->hosts;
+    co_train_summary *out = super->run.out;
+    char names[300] = "", since[200];
+    bool all = __builtin_popcountll(what->bits) == hosts->members || hosts->members == 2;
+
+    hosts->wrong = true;
+    add_names(hosts, what->bits, names, sizeof names);
+    snprintf(since, sizeof since,
+             out->saved[0] ? "continue from the last checkpoint that all agreed on: %s"
+                           : "no checkpoint was saved yet%s: start again",
+             out->saved[0] ? out->saved : "");
+    snprintf(out->blame, sizeof out->blame,
+             "%s %s %s. A fault of memory or of a CPU: %s. Nothing of this state is saved; %s",
+             all ? "hosts" : "host", names,
+             what->leaf ? all ? "computed the same slice to different gradients"
+                              : "computed a slice to another gradient than the others did"
+             : all      ? "hold different weights"
+                        : "holds other weights than the others",
+             all ? "which of them is wrong, they cannot tell; a third host could"
+                 : "leave that host out, and test it",
+             since);
+}
+
 static void hear_report(struct supervisor *super, const struct report *what)
 {
     struct hosts *hosts = &super->hosts;
@@ -116,6 +151,9 @@ static void hear_report(struct supervisor *super, const struct report *what)
     case REPORT_CUT:
         if (what->number == hosts->number)
             co_roster_cut(roster, what->number, what->peer, what->why);
+        break;
+    case REPORT_WRONG:
+        blame_wrong(super, what);
         break;
     case REPORT_FAILED:
         snprintf(hosts->why, sizeof hosts->why, "%s", what->why);
@@ -161,6 +199,9 @@ static void begin_view(struct supervisor *super, const co_roster_view *view)
         what.peer[h] = (co_link_peer){.id = member->id, .birth = member->birth, .port = member->port};
         snprintf(what.peer[h].host, sizeof what.peer[h].host, "%s", member->addr);
     }
+    hosts->members = what.peers;
+    for (int h = 0; h < what.peers; h++)
+        snprintf(hosts->name[h], sizeof hosts->name[h], "%.63s", view->member[h].name);
     hosts->frozen = false;
     hosts->writer = view->view.deal.writer == view->view.deal.me;
     hosts->views++;
@@ -242,6 +283,8 @@ co_err hosts_turn(struct supervisor *super)
     if (!super->run.hosts)
         return CO_OK;
     hear_carrier(super);
+    if (super->hosts.wrong)
+        return co_fail(CO_EFAIL, "%s", super->run.out->blame);
     CO_TRY(attend_carrier(super));
     if (!super->hosts.over)
         CO_TRY(hear_roster(super));
@@ -302,7 +345,7 @@ void hosts_stay(struct supervisor *super, bool saved)
 {
     struct hosts *hosts = &super->hosts;
 
-    if (!super->run.hosts || hosts->over)
+    if (!super->run.hosts || hosts->over || hosts->wrong)
         return;
     hosts->ended = true;
     hosts->saved = saved;

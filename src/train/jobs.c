@@ -31,12 +31,27 @@ static void count_jobs(struct jobs *jobs, const struct rank *rank)
     jobs->per_epoch = jobs->whole * jobs->n[CUT_FULL] + (plan->short_n ? jobs->n[CUT_SHORT] : 0);
 }
 
+void load_of_leaf(const co_plan *plan, co_order *order, int64_t step, int leaf, co_load *load)
+{
+    const uint32_t *ids = ids_of_step(plan, order, step);
+    uint32_t lo, hi;
+
+    co_cut_range(&plan->cut[cut_of_step(plan, step)], leaf, &lo, &hi);
+    load->split = CO_SPLIT_TRAIN;
+    load->draw = (co_draw){.seed = (uint64_t)plan->cfg.seed,
+                           .epoch = (uint32_t)((step - 1) / plan->units.steps_per_epoch),
+                           .augment = plan->cfg.overfit_batches == 0};
+    for (uint32_t i = lo; i < hi; i++)
+        load->ids[i - lo] = ids[i];
+    load->shape.n = (int)(hi - lo);
+    load->shape.len = co_slice_len(plan->data, CO_SPLIT_TRAIN, load->ids, load->shape.n);
+}
+
 static bool next(void *ctx, uint64_t index, co_load *job)
 {
     struct jobs *jobs = ctx;
     const co_plan *plan = jobs->rank->plan;
     int64_t epoch, rest, batch, nth;
-    uint32_t lo, hi;
 
     if (jobs->per_epoch == 0)
         return false;
@@ -52,15 +67,7 @@ static bool next(void *ctx, uint64_t index, co_load *job)
     }
     if (epoch * plan->units.steps_per_epoch + batch >= plan->units.steps)
         return false;
-    co_cut_range(&plan->cut[cut], jobs->leaf[cut][nth], &lo, &hi);
-    const uint32_t *ids = ids_of_step(plan, epoch * plan->units.steps_per_epoch + batch + 1);
-    job->split = CO_SPLIT_TRAIN;
-    job->draw = (co_draw){
-        .seed = (uint64_t)plan->cfg.seed, .epoch = (uint32_t)epoch, .augment = plan->cfg.overfit_batches == 0};
-    for (uint32_t i = lo; i < hi; i++)
-        job->ids[i - lo] = ids[i];
-    job->shape.n = (int)(hi - lo);
-    job->shape.len = co_slice_len(plan->data, CO_SPLIT_TRAIN, job->ids, job->shape.n);
+    load_of_leaf(plan, plan->order, epoch * plan->units.steps_per_epoch + batch + 1, jobs->leaf[cut][nth], job);
     return true;
 }
 

@@ -4,6 +4,7 @@
  * are of no use: its successor computes the slot's slices again. A mark says when all are done. Gradients of
  * row-sparse parameters are lists, which stay as they are until sum_rows adds up those of all leaves.
  */
+#include "train/agree_int.h"
 #include "train/rank_int.h"
 
 #include <string.h>
@@ -41,6 +42,9 @@ static void compute(struct rank *rank, int64_t step, const co_fold_op *op)
                             .team = rank->team},
                 &(co_run){.seed = (uint64_t)plan->cfg.seed, .step = (uint32_t)step}, &rank->me->record.call);
     rows_fetch_moments(rank, rows);
+    if (rank->spoil_from && step >= rank->spoil_from)
+        leaf[0] += 1;
+    audit_own(rank, step, op->leaf, leaf, rank->regions->leaf[step & 1][op->leaf].stat);
     rank->compute_ns = co_now_ns() - t0;
 }
 
@@ -69,8 +73,10 @@ bool leaves(struct rank *rank, int64_t step)
     const co_fold *fold = &rank->tree[cut_of_step(rank->plan, step)].fold[rank->who.slot];
     bool arrived = co_mark_get(&rank->me->progress, rank->turn) != 0; /* then our predecessor did all of them */
 
-    if (!arrived)
+    if (!arrived) {
         jobs_follow(rank, step);
+        audit_others(rank, step);
+    }
     for (int i = 0; !arrived && i < fold->n_ops; i++) {
         bool lists = fold->op[i].leaf >= 0 && rank->plan->rows.n > 0;
         if (lists && !begin_write(rank))

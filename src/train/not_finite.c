@@ -51,7 +51,7 @@ static const uint32_t *slice_ids(const co_plan *plan, int64_t step, int slice, i
 
     co_cut_range(&plan->cut[cut_of_step(plan, step)], slice, &lo, &hi);
     *n = (int)(hi - lo);
-    return ids_of_step(plan, step) + lo;
+    return ids_of_step(plan, plan->order, step) + lo;
 }
 
 /* Computes a slice again; the name of the first call whose result is not finite, or NULL. */

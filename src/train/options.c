@@ -119,6 +119,11 @@ static const co_option trainer[] = {
     {"overfit_batches", CO_OPT_INT, AT(overfit_batches), "0",
      "n: train on the first n batches only, again and again; a model that cannot learn them is broken",
      .min = 0, .max = 1e9},
+    {"verify_every", CO_OPT_INT, AT(verify_every), "100",
+     "several hosts: every n steps, and when a checkpoint is due, they compare the hashes of their weights, "
+     "and one "
+     "slice is computed by two or three of them; 0: never",
+     .min = 0, .max = 1e9, .may_change = true},
     {"fast_dev_run", CO_OPT_BOOL, AT(fast_dev_run), "false",
      "one batch to train, validate and test on, no checkpoints: does it run at all?"},
     {"profiler", CO_OPT_ENUM, AT(profiler), "none", "where the time goes, by operator, at the end",

@@ -194,6 +194,14 @@ static co_err check_schedule(co_plan *plan)
     return schedule && schedule->check ? schedule->check(plan->spec.schedule_cfg) : CO_OK;
 }
 
+static co_err make_audit_order(co_plan *plan)
+{
+    if (plan->hosts == 1)
+        return CO_OK;
+    return co_order_new(&plan->audit_order, plan->data, CO_SPLIT_TRAIN, plan->batch, (uint64_t)plan->cfg.seed,
+                        plan->cfg.overfit_batches == 0);
+}
+
 static co_err make_order(co_plan *plan)
 {
     return co_order_new(&plan->order, plan->data, CO_SPLIT_TRAIN, plan->batch, (uint64_t)plan->cfg.seed,
@@ -232,6 +240,7 @@ static const decision to_train[] = {{choose_ranks, TRAINER | DATA_KEYS, RANKS},
                                     {make_train_graphs, KERNELS | FITS | CUTS_MADE | THREADS, GRAPHS},
                                     {make_eval_graphs, GRAPHS | EVALS, EVAL_GRAPHS},
                                     {make_order, SLICES | DATA, 0},
+                                    {make_audit_order, SLICES | DATA, 0},
                                     {choose_updates, GRAPHS | OPTIM | SCHEDULE | STEPS, RECIPE},
                                     {check_same_model, GRAPHS | START, SAME_MODEL},
                                     {check_same_batch, SLICES | START, SAME_BATCH},
@@ -379,6 +388,7 @@ void co_plan_free(co_plan *plan)
     exec_set_fini(&plan->train);
     exec_set_fini(&plan->eval);
     co_order_free(plan->order);
+    co_order_free(plan->audit_order);
     co_dataset_close(plan->data);
     co_arena_close(&plan->arena);
     co_free(plan->regions);

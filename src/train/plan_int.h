@@ -41,8 +41,9 @@ struct co_plan {
     co_train_cfg cfg; /* a copy; strings stay the spec's */
     const co_kernels *kernels;
     co_dataset *data;
-    co_order *order;    /* of the training samples; every rank inherits it through fork */
-    co_ckpt_meta start; /* of the checkpoint, or zero */
+    co_order *order;       /* of the training samples; every rank inherits it through fork */
+    co_order *audit_order; /* the same for agree.c, if a rank's loader has threads; NULL: one host */
+    co_ckpt_meta start;    /* of the checkpoint, or zero */
 
     exec_set train, eval;
     co_loss loss;
@@ -72,8 +73,8 @@ struct co_plan {
     co_plan_facts facts;
 };
 
-/* The samples of step `step`, in order: samples_of_step of them. One thread at a time. */
-const uint32_t *ids_of_step(const co_plan *plan, int64_t step);
+/* The samples of step `step`, in order: samples_of_step of them. One thread at a time uses an order. */
+const uint32_t *ids_of_step(const co_plan *plan, co_order *order, int64_t step);
 int cut_of_step(const co_plan *plan, int64_t step); /* CUT_FULL or CUT_SHORT */
 uint32_t samples_of_step(const co_plan *plan, int64_t step);
 int64_t samples_until(const co_plan *plan, int64_t step); /* trained on when `step` steps are done */

@@ -243,6 +243,8 @@ int rank_main(const struct run *run, int slot, uint32_t inc)
         fprintf(stderr, "rank %d: %s\n", slot, co_errmsg());
         return 1;
     }
+    if (run->hosts)
+        rank.spoil_from = run->hosts->spoil_from;
     if (inc == 0)
         populate(&rank);
     rank_loop(&rank);

@@ -30,8 +30,10 @@ struct rank {
     uint64_t waited_ns; /* for data, by earlier incarnations */
     uint64_t base_allocs, base_faults;
     uint32_t units_done;
-    bool doomed; /* by an accident that strikes soon */
-    int bell;    /* eventfd to the supervisor; -1: none */
+    co_load audit;      /* a leaf that is computed again; see agree.c */
+    int64_t spoil_from; /* for tests: its leaves are wrong from this step on; 0: never */
+    bool doomed;        /* by an accident that strikes soon */
+    int bell;           /* eventfd to the supervisor; -1: none */
     /* For tests; NULL: called at every place where dying makes a difference, and instead of sleeping. */
     void (*point)(struct rank *rank), (*pause)(struct rank *rank);
 };
@@ -102,7 +104,9 @@ double tree_of(const double *x, size_t stride, size_t n);
 /* jobs.c: starts the loader, from where this slot stands */
 co_err jobs_start(struct rank *rank);
 void jobs_follow(struct rank *rank, int64_t step); /* the next job is the first of this step, also after a jump */
-void jobs_dealt(struct rank *rank);                /* this slot's leaves have changed */
+/* The samples of a leaf of a step, and how they are drawn; not where they go. */
+void load_of_leaf(const co_plan *plan, co_order *order, int64_t step, int leaf, co_load *load);
+void jobs_dealt(struct rank *rank); /* this slot's leaves have changed */
 
 /* phase.c: what every phase needs */
 void rank_phase(struct rank *rank, co_phase phase, uint32_t item);

@@ -59,7 +59,7 @@ struct regions {
     int n_buffers;
     int32_t *choice; /* [test samples][2]: the likeliest class, and the right one */
     float *eval_output[CO_MAX_SLOTS];
-    char *work[CO_MAX_SLOTS], *input[CO_MAX_SLOTS], *eval_input[CO_MAX_SLOTS];
+    char *work[CO_MAX_SLOTS], *input[CO_MAX_SLOTS], *eval_input[CO_MAX_SLOTS], *audit_input[CO_MAX_SLOTS];
     float *journal[CO_MAX_SLOTS], *scratch[CO_MAX_SLOTS], *clipped[CO_MAX_SLOTS];
     float *leaf_rows, *sum_rows; /* the lists of rows of every leaf; their sums */
     void *row_scratch[CO_MAX_SLOTS];

@@ -2,11 +2,11 @@
  * slices. */
 #include "train/plan_int.h"
 
-const uint32_t *ids_of_step(const co_plan *plan, int64_t step)
+const uint32_t *ids_of_step(const co_plan *plan, co_order *order, int64_t step)
 {
     int64_t per = plan->units.steps_per_epoch;
 
-    return co_order_epoch(plan->order, (uint32_t)((step - 1) / per)) + (step - 1) % per * plan->batch;
+    return co_order_epoch(order, (uint32_t)((step - 1) / per)) + (step - 1) % per * plan->batch;
 }
 
 int cut_of_step(const co_plan *plan, int64_t step)

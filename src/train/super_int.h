@@ -101,6 +101,9 @@ struct hosts {
     int status, views, deaths, weight;
     uint64_t over_ns;
     char why[256]; /* what the carrier said last */
+    bool wrong;    /* hosts disagree about the weights: nothing more is saved */
+    int members;
+    char name[CO_MAX_MEMBERS][64];
 };
 
 /* --- results.c: what the ranks published ---------------------------------------------------------------- */

@@ -292,7 +292,7 @@ static co_err conclude(struct supervisor *super, co_err err)
     end_reader(&super->reader);
     saver_turn(&super->saver);
     consume_results(super); /* starts the saver that was requested just before the end */
-    saver_finish(&super->saver, &super->stop, super->lost != CO_OK);
+    saver_finish(&super->saver, &super->stop, super->lost != CO_OK || super->hosts.wrong);
     if (super->stop.at_once && !err && !(pc & PC_FAIL))
         return leave_at_once(super);
     out->status = err || (pc & PC_FAIL) ? CO_STATUS_FAILED : pc & PC_END ? CO_STATUS_DONE : CO_STATUS_STOPPED;
@@ -301,7 +301,7 @@ static co_err conclude(struct supervisor *super, co_err err)
     out->steps = steps_done(run);
     out->early = pc & PC_CUT;
     check_applied(run);
-    bool whole = state_is_whole(run) && !super->lost;
+    bool whole = state_is_whole(run) && !super->lost && !super->hosts.wrong;
     bool keeps = whole && (hosts_writes(super) || hosts_were_left(super));
     co_err kept = keeps ? save_last(&super->saver, &super->stop, out->steps) : CO_OK;
     hosts_stay(super, kept == CO_OK && keeps);

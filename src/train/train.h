@@ -54,7 +54,7 @@ typedef struct co_train_cfg {
     char *devices, *threads, *limit_train_batches, *kernels;
     char *limit_val_batches, *limit_test_batches, *max_time, *val_check_interval;
     int64_t num_nodes, max_epochs, max_steps, min_epochs, min_steps, slices, eval_every, accumulate,
-        overfit_batches;
+        overfit_batches, verify_every;
     int on_nan, strategy, link /* co_link_kind */, profiler, clip_how;
     double clip_norm, clip_value, stall_s, spike;
     bool pin, fast_dev_run;
@@ -262,6 +262,9 @@ typedef struct co_train_hosts {
     struct co_tls *tls; /* for the link; NULL: plain */
     int listener;       /* where the link of this host listens; -1: nowhere */
     uint64_t run, birth;
+    /* For tests: a bit of this host's weights flips before this step; its leaves are wrong from this step on. 0:
+     * never */
+    int64_t flip_at, spoil_from;
 } co_train_hosts;
 
 /* CO_OK also for a requested stop (status says which). CO_EFAIL: summary->blame says why. */

@@ -18,6 +18,9 @@ static void fill(table *all, int n)
         sit(all, i, start);
         PASS_UNTIL(all, seats_joined(&all->server->seats) == i + 1);
     }
+    PASS_UNTIL(all, seats_joined(&all->server->seats) == n);
+    if (n < all->scene.terms.max_hosts)
+        pass(all, 1000); /* the last call is over */
     PASS_UNTIL(all, table_runs(all, n, 1));
 }
 
@@ -43,6 +46,21 @@ TEST(a_cut_between_two_members_leads_to_a_new_view_with_the_same_members)
     CHECK(all.guest[0].number == before + 1, "view %u after %u", all.guest[0].number, before);
     CHECK(test_contains(all.guest[0].talk, "host b lost its connection to c (127.0.0.1): reset"), "%s",
           all.guest[0].talk);
+    table_close(&all);
+}
+
+TEST(a_member_that_lost_all_of_its_connections_gets_a_new_view_and_nobody_is_blamed)
+{
+    table all = table_of(1, 1, 1);
+
+    fill(&all, 1);
+    for (uint32_t i = 1; i <= 5; i++) {
+        say_cut(&all.guest[0], 0);
+        calm(&all);
+        pass(&all, 250);
+        PASS_UNTIL(&all, table_runs(&all, 1, i + 1));
+    }
+    CHECK(!all.guest[0].over, "%s", all.guest[0].text);
     table_close(&all);
 }
 
@@ -240,7 +258,6 @@ TEST(frames_that_no_honest_member_sends_change_nothing)
         "{\"number\": 1, \"place\": 64, \"text\": 7}",
         "{\"number\": 1, \"place\": 63}",
         "{\"number\": 1, \"place\": -1}",
-        "{\"number\": 1, \"place\": 2}", /* its own */
         "{\"number\": 1, \"weight\": -3}",
         "{\"number\": 1, \"weight\": 99999999999}",
         "{\"number\": 1, \"unit\": 3, \"fed\": 0, \"since\": 0, \"weight\": 1}", /* nobody asked */
@@ -287,6 +304,25 @@ TEST(a_position_that_cannot_be_is_dropped_and_the_host_is_lost_if_it_sends_no_ot
     CHECK(all.server->job.stage == FREEZING, "a view began");
     CHECK_OK(client_say(&all.guest[1].client, FRAME_POSITION, position_pack(2, &start, 0)));
     PASS_UNTIL(&all, table_runs(&all, 2, 2));
+    table_close(&all);
+}
+
+TEST(a_place_of_a_run_is_given_again_only_when_no_unused_one_is_left)
+{
+    table all = table_of(1, 2, 1);
+    uint64_t used = 0;
+
+    fill(&all, 1);
+    for (int i = 0; i < 70; i++) {
+        uint32_t before = all.guest[0].number;
+        guest *one = sit(&all, 1, start);
+        PASS_UNTIL(&all, table_runs(&all, 2, before + 1));
+        int place = one->client.place;
+        CHECK(place > 0 && (i >= 63 || !(used >> place & 1)), "host %d gets place %d", i, place);
+        used |= (uint64_t)1 << place;
+        stand_up(one);
+        PASS_UNTIL(&all, table_runs(&all, 1, before + 2));
+    }
     table_close(&all);
 }
 

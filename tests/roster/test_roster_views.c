@@ -150,7 +150,7 @@ TEST(a_run_with_too_few_hosts_waits_for_more)
           "%s", all.host[1].wait);
     enter_as(&all, 2, nothing_yet);
     PLAY_UNTIL(&all, in_view(&all, 3, 2));
-    CHECK(all.host[0].waits == 1 && all.host[1].waits == 1 && all.host[2].waits == 0 && all.host[2].id == place,
+    CHECK(all.host[0].waits == 1 && all.host[1].waits == 1 && all.host[2].waits == 0 && all.host[2].id != place,
           "%d, %d, %d waits, place %d", all.host[0].waits, all.host[1].waits, all.host[2].waits,
           all.host[2].id);
     CHECK(leaves(&all.host[2]) == 0, "the newcomer has %d slices", leaves(&all.host[2]));

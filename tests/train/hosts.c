@@ -5,12 +5,15 @@
 #include <string.h>
 #include <sys/mman.h>
 #include <ucontext.h>
+#include <unistd.h>
 
+#include "base/clock.h"
 #include "base/maths.h"
 #include "comm/link_self.h"
 #include "harness.h"
+#include "link/links.h"
 
-enum { RANKS_MOST = 4, STACK = 1 << 20, PATIENCE = 200000 };
+enum { RANKS_MOST = 4, STACK = 1 << 20, PATIENCE = 200000, TCP_PATIENCE_S = 20 };
 
 struct seat {
     struct rank rank;
@@ -23,6 +26,10 @@ struct seat {
 struct host {
     bool alive, off; /* off: cut off from everybody */
     co_plan *plan;
+    co_link *tcp;    /* NULL: the link is self */
+    co_link_peer me; /* of tcp */
+    int listener;
+    uint64_t came; /* bytes that were received */
     struct carrier carrier;
     struct seat seat[RANKS_MOST];
     /* the roster's side */
@@ -34,6 +41,9 @@ struct host {
 static struct cluster {
     const scene *scene;
     co_wire *wire;
+    co_tls *tls;
+    uint64_t births;
+    double moved_s; /* when a message came last */
     struct host host[HOSTS_MOST];
     ucontext_t loop;
     struct seat *running;
@@ -130,6 +140,27 @@ static void spoil(struct host *host)
     host->carrier.fresh = true;
 }
 
+static void open_tcp(struct host *host, int h)
+{
+    CHECK_OK(co_net_listen(&host->listener, "127.0.0.1", 0));
+    co_addr at = co_net_local(host->listener);
+    host->me = (co_link_peer){.id = h, .birth = ++now->births, .host = "127.0.0.1", .port = co_addr_port(&at)};
+    co_link_spec spec = {
+        .me = h, .birth = host->me.birth, .run = 1, .listener = host->listener, .tls = now->tls};
+    CHECK_OK(co_link_tcp(&host->tcp, &spec));
+}
+
+/* The members of the next view, for the link of one of them. */
+static void meet(struct host *host)
+{
+    co_link_peer peers[HOSTS_MOST];
+
+    for (int i = 0; i < now->members; i++)
+        peers[i] = now->host[now->member[i]].me;
+    if (host->tcp)
+        CHECK_OK(co_link_meet(host->tcp, peers, now->members));
+}
+
 static void host_start(int h, bool fresh)
 {
     struct host *host = &now->host[h];
@@ -138,6 +169,10 @@ static void host_start(int h, bool fresh)
     *host = (struct host){.alive = true, .plan = stage_plan(now->scene->stage)};
     struct regions *regions = host->plan->regions;
     CHECK_OK(co_wire_end(now->wire, h, &link));
+    if (now->scene->tcp) {
+        open_tcp(host, h);
+        link = host->tcp;
+    }
     CHECK_OK(carrier_open(&host->carrier, host->plan, regions, link));
     if (fresh)
         spoil(host);
@@ -157,6 +192,11 @@ static void host_end(int h)
     if (!host->alive)
         return;
     co_wire_drop(now->wire, h);
+    if (host->tcp) {
+        co_link_close(host->tcp);
+        close(host->listener);
+        host->tcp = NULL;
+    }
     for (int slot = 0; slot < host->plan->ranks; slot++) {
         rank_close(&host->seat[slot].rank);
         munmap(host->seat[slot].stack, STACK);
@@ -287,6 +327,7 @@ static void roster_turn(void)
         now->still = 0;
     } else if (host->to_view && draw(3) == 0) {
         host->to_view = false;
+        meet(host);
         for (int i = 0; i < now->members; i++)
             if (now->member[i] == h)
                 CHECK_OK(carrier_view(&host->carrier, &now->next, i));
@@ -376,6 +417,31 @@ static void attend(struct host *host)
     stage_attend(now->scene->course, host->plan, what);
 }
 
+/* A message that came over tcp is a point, as one that `self` delivers. A loss is no news: the roster knows who died.
+ */
+static void watch_tcp(struct host *host)
+{
+    uint64_t came = host->tcp ? co_link_count(host->tcp).payload_got : 0;
+    char why[400];
+    int peer;
+
+    if (came != host->came) {
+        now->points++;
+        now->still = 0;
+        now->moved_s = co_now_s();
+    }
+    host->came = came;
+    while (host->tcp && co_link_lost(host->tcp, &peer, why, sizeof why))
+        CHECK(!now->host[peer].member || !now->host[peer].alive || now->host[peer].off || host->off ||
+                  !host->member || change_is_due() || now->changing,
+              "%s: %s", now->what, why);
+}
+
+static bool hangs(void)
+{
+    return now->still > PATIENCE && (!now->scene->tcp || co_now_s() - now->moved_s > TCP_PATIENCE_S);
+}
+
 static void turn(void)
 {
     struct host *host = &now->host[draw(HOSTS_MOST)];
@@ -387,6 +453,7 @@ static void turn(void)
         run_seat(host);
         if (host->alive && draw(2)) {
             CHECK_OK(carrier_turn(&host->carrier));
+            watch_tcp(host);
             attend(host);
         }
     }
@@ -467,6 +534,9 @@ outcome hosts_run(const scene *s)
              name_of(s->plan[1].what), s->plan[1].when, (unsigned long long)s->seed);
     co_fpu_init();
     CHECK_OK(co_wire_new(&now->wire, HOSTS_MOST));
+    now->moved_s = co_now_s();
+    if (s->tcp)
+        CHECK_OK(co_tls_new(&now->tls, &(co_token){{1, 2, 3}}, "hosts"));
     for (int h = 0; h < s->hosts; h++) {
         host_start(h, false);
         now->host[h].wants_in = true;
@@ -474,9 +544,9 @@ outcome hosts_run(const scene *s)
     while (!all_over()) {
         turn();
         now->still++;
-        if (now->still > PATIENCE)
+        if (hangs())
             say_where();
-        CHECK(now->still <= PATIENCE, "%s: hangs at point %ld, view %u", now->what, now->points, now->view);
+        CHECK(!hangs(), "%s: hangs at point %ld, view %u", now->what, now->points, now->view);
     }
     for (int h = 0; h < HOSTS_MOST; h++)
         if (now->host[h].member)
@@ -484,6 +554,7 @@ outcome hosts_run(const scene *s)
     for (int h = 0; h < HOSTS_MOST; h++)
         host_end(h);
     co_wire_free(now->wire);
+    co_tls_free(now->tls);
     now->out.points = now->points;
     now->out.steps = steps;
     return now->out;

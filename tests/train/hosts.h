@@ -1,6 +1,9 @@
 /* hosts.h -- several hosts in one test: each with its arena, its ranks and its carrier, on the link `self`, with a
  * roster. Ranks are coroutines. One loop decides, from a seed, who goes on next and which message is delivered, so a
- * run can be repeated, and an accident can be put at any place. */
+ * run can be repeated, and an accident can be put at any place.
+ *
+ * On the link `tcp` the same hosts are joined by sockets. Then the kernel decides when a message comes, so a run
+ * cannot be repeated exactly. */
 #ifndef TESTS_TRAIN_HOSTS_H
 #define TESTS_TRAIN_HOSTS_H
 
@@ -23,6 +26,7 @@ typedef enum {
 typedef struct scene {
     const stage *stage; /* spec.hosts and the ranks are set by hosts_run */
     const course *course;
+    bool tcp;               /* the link: tcp with TLS; otherwise self */
     int hosts, ranks;       /* at the beginning */
     int min;                /* fewer members: the roster waits for a newcomer. 0: 1 */
     int weight[HOSTS_MOST]; /* of the deal; all 0: equal */

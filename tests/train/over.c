@@ -91,7 +91,8 @@ static co_err perform(int number, over_end *end)
 {
     const over_scene *s = play.scene;
     co_train_summary out = {0};
-    co_train_hosts hosts = {.run = 7, .listener = -1};
+    co_train_hosts hosts = {
+        .run = 7, .listener = -1, .flip_at = s->flip_at[number], .spoil_from = s->spoil_from[number]};
     co_meet meet = play.meet;
     co_plan *plan;
     char facts[64], devices[40];

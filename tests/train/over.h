@@ -19,10 +19,11 @@ typedef enum {
 } over_what;
 
 typedef struct over_scene {
-    const char *const *words; /* of the stage */
-    int hosts, ranks;         /* at the beginning; each */
-    int most, least;          /* hosts; 0: as many as at the beginning, 1 */
-    bool plain;               /* without TLS */
+    const char *const *words;                            /* of the stage */
+    int hosts, ranks;                                    /* at the beginning; each */
+    int most, least;                                     /* hosts; 0: as many as at the beginning, 1 */
+    bool plain;                                          /* without TLS */
+    int64_t flip_at[OVER_HOSTS], spoil_from[OVER_HOSTS]; /* see co_train_hosts */
     struct {
         over_what what;
         int host;

@@ -105,15 +105,15 @@ static void everywhere(scene s, long stride)
               points, views, given);
 }
 
-static void accident_everywhere(const char *const *words, int hosts, int ranks, accident what, int host,
-                                long stride)
+static void link_everywhere(bool tcp, const char *const *words, int hosts, int ranks, accident what, int host,
+                            long stride)
 {
     stage g;
     course c;
 
     open_stage(&g, &c, words);
     set_number(&g, "trainer.devices", ranks);
-    scene s = {.stage = &g, .course = &c, .hosts = hosts, .ranks = ranks, .plan = {{what, host, 0}}};
+    scene s = {.stage = &g, .course = &c, .tcp = tcp, .hosts = hosts, .ranks = ranks, .plan = {{what, host, 0}}};
     if (what == HOST_CUT_OFF) {
         s.plan[1].what = HOST_JOINS;
         s.plan[1].host = host;
@@ -121,6 +121,31 @@ static void accident_everywhere(const char *const *words, int hosts, int ranks, 
     everywhere(s, stride);
     course_close(&c);
     stage_close(&g);
+}
+
+static void accident_everywhere(const char *const *words, int hosts, int ranks, accident what, int host,
+                                long stride)
+{
+    link_everywhere(false, words, hosts, ranks, what, host, stride);
+}
+
+static void accidents_over_tcp(long stride)
+{
+    link_everywhere(true, mlp, 3, 2, HOST_DIES, 1, stride);
+    link_everywhere(true, mlp, 3, 1, HOST_CUT_OFF, 0, stride);
+    link_everywhere(true, mlp, 2, 2, HOST_JOINS, 2, stride);
+    link_everywhere(true, mlp, 3, 1, HOST_LEAVES, 2, stride);
+    link_everywhere(true, factors, 2, 1, HOST_DIES, 0, stride);
+}
+
+TEST(hosts_train_over_tcp_and_may_die_be_cut_off_join_and_leave)
+{
+    accidents_over_tcp(211);
+}
+
+TEST_LONG(hosts_train_over_tcp_with_an_accident_at_every_eleventh_point)
+{
+    accidents_over_tcp(11);
 }
 
 TEST(a_host_may_die_at_any_point)

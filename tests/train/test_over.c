@@ -93,3 +93,52 @@ TEST(a_stop_on_one_host_stops_all_at_the_same_step)
               "host %d: status %d after step %lld: %s", h, end[h].status, (long long)end[h].steps, end[h].why);
     CHECK(strcmp(end[0].sha, end[1].sha) == 0, "one state");
 }
+
+/* --- hosts that go wrong silently ------------------------------------------------------------------------ */
+static const char *const verified[] = {"model=cnn",
+                                       "data=digits",
+                                       "optim=adamw",
+                                       "data.batch_size=64",
+                                       "trainer.slices=16",
+                                       "trainer.max_epochs=4",
+                                       "trainer.verify_every=10",
+                                       "callbacks.model_checkpoint.enabled=false",
+                                       NULL};
+
+static void check_blamed(const over_scene *s, const char *says, int64_t before)
+{
+    over_end end[OVER_HOSTS];
+
+    over_run(s, end);
+    for (int h = 0; h < s->hosts; h++)
+        CHECK(end[h].there && end[h].err == CO_EFAIL && strstr(end[h].why, says) && end[h].steps < before,
+              "host %d, after step %lld: %s", h, (long long)end[h].steps, end[h].why);
+}
+
+TEST(a_bit_that_flips_on_one_of_three_hosts_is_found_and_the_host_is_named)
+{
+    over_scene s = {.words = verified, .hosts = 3, .ranks = 1, .flip_at = {0, 12, 0}};
+
+    check_blamed(&s, "host h1 holds other weights than the others", 23);
+}
+
+TEST(a_bit_that_flips_on_one_of_two_hosts_is_found)
+{
+    over_scene s = {.words = verified, .hosts = 2, .ranks = 1, .flip_at = {0, 12}};
+
+    check_blamed(&s, "hosts h0 and h1 hold different weights", 23);
+}
+
+TEST(a_host_that_computes_wrong_is_found_by_an_audit_and_named_by_three)
+{
+    over_scene s = {.words = verified, .hosts = 3, .ranks = 2, .spoil_from = {0, 0, 3}};
+
+    check_blamed(&s, "host h2 computed a slice to another gradient than the others did", 13);
+}
+
+TEST(two_hosts_of_which_one_computes_wrong_disagree)
+{
+    over_scene s = {.words = verified, .hosts = 2, .ranks = 1, .spoil_from = {3, 0}};
+
+    check_blamed(&s, "hosts h0 and h1 computed the same slice to different gradients", 13);
+}

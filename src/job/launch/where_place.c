@@ -56,6 +56,7 @@ co_err plan_find_place(launch_plan *p, const launch_args *a)
     co_terms *t = &p->spec.terms;
     co_place_ask ask = {.min_hosts = a->nnodes ? t->min_hosts : 0,
                         .max_hosts = a->nnodes ? t->max_hosts : 0,
+                        .hosts_key = a->nnodes_key,
                         .nproc = t->nproc,
                         .node_rank = -1,
                         .training = a->train};

@@ -4,6 +4,8 @@
  * connections. If one pair loses its connection in three views within a minute, the one of the two that more
  * hosts accuse is sent away; if as many accuse both, the one that joined later. The host that keeps the
  * roster always stays.
+ *
+ * A host that names itself has lost all of its connections. Then a change follows too, and nobody is blamed.
  */
 #include "roster/net/seat_int.h"
 
@@ -27,25 +29,34 @@ static void forget(views *all, int i)
     memmove(&all->accused[i], &all->accused[i + 1], (size_t)(--all->accusations - i) * sizeof all->accused[0]);
 }
 
+static void remember(views *all, const accusation *one)
+{
+    for (int i = 0; i < all->accusations; i++)
+        if (all->accused[i].number == one->number && all->accused[i].by == one->by &&
+            all->accused[i].whom == one->whom)
+            return;
+    if (all->accusations == ACCUSATIONS)
+        forget(all, 0);
+    all->accused[all->accusations++] = *one;
+}
+
 void accuse(server *srv, seat *by, int whom, const char *why)
 {
     views *all = &srv->views;
     const seat *other = member_at(srv, whom);
-    accusation one = {.number = srv->seats.view, .by = by->member.place, .whom = whom};
     char name[300];
 
-    if (!other || other == by)
+    if (!other)
         return;
-    for (int i = 0; i < all->accusations; i++)
-        if (all->accused[i].number == one.number && all->accused[i].by == one.by &&
-            all->accused[i].whom == one.whom)
-            return;
-    if (all->accusations == ACCUSATIONS)
-        forget(all, 0);
-    all->accused[all->accusations++] = one;
+    if (other != by)
+        remember(all, &(accusation){.number = srv->seats.view, .by = by->member.place, .whom = whom});
     if (all->settles_ms >= 0)
         return;
     all->settles_ms = 0;
+    if (other == by) {
+        snprintf(all->cut, sizeof all->cut, "host %.80s makes its connections anew: %.200s", by->who.name, why);
+        return;
+    }
     seat_name(name, sizeof name, other);
     snprintf(all->cut, sizeof all->cut, "host %.80s lost its connection to %.80s: %.80s", by->who.name, name,
              why);

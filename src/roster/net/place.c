@@ -1,8 +1,8 @@
 /* place.c -- whether a host may join a run of views, and its place in the run.
  *
  * A place is the host's address on the links, 0 to 63. The host that keeps the roster from the start has
- * place 0. The place of a host that is gone is given to another only if that one was born later: then the
- * members can tell the two apart. A host that lost its keeper brings the place that it had, and keeps it.
+ * place 0. The place of a host that is gone is given to another one only when no unused place is left: a host
+ * that lost its keeper comes back with the place that it had, and keeps it.
  */
 #include "roster/net/seat_int.h"
 
@@ -17,23 +17,33 @@ static bool is_taken(const seats *all, const seat *peer, int place)
     return false;
 }
 
-static bool is_free(const server *srv, const seat *peer, int place)
+/* How well a place suits a host: 3, nobody has had it; 2, the last host that had it was born earlier; 1, the
+ * last host had another birth; 0, it is taken. */
+static int suits(const server *srv, const seat *peer, int place)
 {
-    uint64_t last = srv->views.born[place];
+    uint64_t last = srv->views.born[place], birth = peer->terms.birth;
 
-    return !is_taken(&srv->seats, peer, place) && (last == 0 || last < peer->terms.birth);
+    if (is_taken(&srv->seats, peer, place))
+        return 0;
+    return !last ? 3 : last < birth ? 2 : last != birth;
 }
 
-/* The place that the host had, or a free one. Place 0 is the keeper's, and another host's only if no other is
- * free. -1: there is none. */
+/* The place that the host had, or the best free one. Place 0 is for a keeper: another host gets it only if no
+ * other is left. -1: there is none. */
 static int place_for(const server *srv, const seat *peer, int had)
 {
-    if (had >= 0 && srv->views.born[had] <= peer->terms.birth && !is_taken(&srv->seats, peer, had))
+    int best = -1, most = 0;
+
+    if (had >= 0 && srv->views.born[had] == peer->terms.birth && !is_taken(&srv->seats, peer, had))
         return had;
-    for (int i = peer->local ? 0 : 1; i < CO_MAX_MEMBERS; i++)
-        if (is_free(srv, peer, i))
-            return i;
-    return is_free(srv, peer, 0) ? 0 : -1;
+    for (int i = 0; i < CO_MAX_MEMBERS; i++) {
+        int value = i || peer->local ? 1 + suits(srv, peer, i) : 1;
+        if (suits(srv, peer, i) && value > most) {
+            best = i;
+            most = value;
+        }
+    }
+    return best;
 }
 
 /* The seat of the same process, which has lost its connection and come back before the loss was noticed
