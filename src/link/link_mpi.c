@@ -1,9 +1,10 @@
-/* link_mpi.c -- the link `mpi`: messages through the MPI whose launcher started this program. See mpi_int.h.
+/* link_mpi.c -- the link `mpi`: messages through the MPI whose launcher started this program. See
+ * mpi_int.h.
  *
- * MPI has no descriptor that says when something has come, so the descriptor of this link is a timer: short while
- * pieces are under way, longer while a message is expected, slow otherwise. Elasticity is tcp's: a host that is
- * lost stays lost. A link that has lost a host, or had an error of MPI, is closed without MPI_Finalize, which
- * would wait for the lost one.
+ * MPI has no descriptor that says when something has come, so the descriptor of this link is a timer:
+ * short while pieces are under way, longer while a message is expected, slow otherwise. Elasticity is
+ * tcp's: a host that is lost stays lost. A link that has lost a host, or had an error of MPI, is closed
+ * without MPI_Finalize, which would wait for the lost one.
  */
 #include "link/mpi_int.h"
 

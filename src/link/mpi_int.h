@@ -15,9 +15,10 @@
  *                                     <- for a long one the answer says "go"
  *     bytes, in pieces of PIECE_LEN   -> straight into the memory of the receive
  *
- * The memory of a receive is in MPI's hands only between "go" and the last piece, and the memory of a long send
- * only while a piece is on its way. So a cut waits at most for pieces that both sides have agreed on. A sender
- * that has cut a message answers "go" with an empty piece. A receiver drops a message by an answer without "go".
+ * The memory of a receive is in MPI's hands only between "go" and the last piece, and the memory of a long
+ * send only while a piece is on its way. So a cut waits at most for pieces that both sides have agreed on.
+ * A sender that has cut a message answers "go" with an empty piece. A receiver drops a message by an
+ * answer without "go".
  *
  * At most WINDOW heads are under way, and both sides have a slot for each: MPI buffers nothing for us.
  */

@@ -1,4 +1,5 @@
-/* mpi_library.c -- which MPI library belongs to the launcher that started this program, and whether it loads. */
+/* mpi_library.c -- which MPI library belongs to the launcher that started this program, and whether it
+ * loads. */
 #include "link/mpi_int.h"
 
 #include <errno.h>

@@ -44,8 +44,9 @@ typedef struct co_place {
     int tasks_most; /* the most launchers on any host; if the hosts are not known, those on this host */
     bool training;  /* as asked */
     bool quiet;     /* another launcher on the same terminal prints what concerns all */
-    /* May be set before co_place_share: a child of this process, made by fork, is going to call MPI_Init. It
-     * needs the connection to PMI, which then stays open until co_place_close; call that after the child ended. */
+    /* May be set before co_place_share: a child of this process, made by fork, is going to call MPI_Init.
+     * It needs the connection to PMI, which then stays open until co_place_close. Call that after the child
+     * has ended. */
     bool for_mpi;
     bool outside;    /* in a Slurm allocation but not in a step: run `start` to get into one */
     char start[256]; /* the command to put before our own; it starts us once on each host */

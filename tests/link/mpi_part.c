@@ -87,7 +87,8 @@ static void play(void (*body)(struct part *))
     fflush(stdout);
 }
 
-/* As a run does it: the supervisor meets the others through the launcher; its child, the carrier, opens the link. */
+/* As a run does it: the supervisor meets the others through the launcher, and its child, the carrier, opens
+ * the link. */
 static void meet_and_fork(struct part *part)
 {
     co_place place;

@@ -1,6 +1,7 @@
-/* mpi_traffic.c -- the parts of mpi_part.h: random messages between all hosts; views that are cut; a host that
- * leaves. Every host knows what every other sends: lengths and bytes are functions of sender, receiver, view
- * and number. */
+/* mpi_traffic.c -- the parts of mpi_part.h: random messages between all hosts; views that are cut; a host
+ * that leaves. Every host knows what every other sends: lengths and bytes are functions of sender,
+ * receiver, view and number.
+ */
 #include "link/mpi_part.h"
 
 #include <stdlib.h>

@@ -105,6 +105,32 @@ TEST(a_child_opens_the_link_over_mpich_after_its_parent_met_the_others)
     all_play(&mpich, "fork", 2, "");
 }
 
+/* --- measuring ------------------------------------------------------------------------------------------ */
+static void measures(const struct mpirun *mpirun)
+{
+    prepare(mpirun);
+    test_run r = test_sh("%s -n 2 $COHORT bench exchange --rounds 3", mpirun->line);
+    CHECK(r.status == 0 && strstr(r.out, "\"link\":\"mpi\"") && strstr(r.out, mpirun->name) &&
+              strstr(r.out, "\"allreduce_ms\":"),
+          "status %d: %s", r.status, r.out);
+    test_note("%s", strchr(r.out, '{'));
+    free(r.out);
+    r = test_sh("%s -n 3 $COHORT bench exchange", mpirun->line);
+    CHECK(r.status != 0 && strstr(r.out, "start it with mpirun -n 2 (not 3)"), "status %d: %s", r.status,
+          r.out);
+    free(r.out);
+}
+
+TEST(bench_exchange_under_mpirun_of_open_mpi_measures_its_link_and_its_allreduce)
+{
+    measures(&open_mpi);
+}
+
+TEST(bench_exchange_under_mpirun_of_mpich_measures_its_link_and_its_allreduce)
+{
+    measures(&mpich);
+}
+
 /* --- choosing ------------------------------------------------------------------------------------------- */
 static void chooses(co_link_kind wanted, co_link_kind link, const char *words)
 {
