@@ -6,14 +6,18 @@
  */
 #include "cli/over_int.h"
 
+#include <poll.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/random.h>
 #include <unistd.h>
 
 #include "base/alloc.h"
+#include "base/clock.h"
 #include "base/hash.h"
 #include "net/net.h"
+
+enum { LAST_LINES_MS = 3000, LISTEN_MS = 5 }; /* how long the last lines of guests have; between two looks */
 
 /* --- what must be the same on all hosts ----------------------------------------------------------------- */
 static void add_fact(void *facts, const char *key, const char *value)
@@ -68,17 +72,29 @@ co_err over_open(training *s)
     if (!o)
         return CO_ENOMEM;
     o->given.listener = -1;
+    o->figures = json_array();
     CO_TRY(co_hosts_line_meet(mine));
     if (!(o->facts = facts_of(s)))
         return CO_ENOMEM;
     CO_TRY(open_port(o, &mine->terms));
     mine->terms.facts = o->facts;
     mine->terms.nproc = co_plan_facts_of(s->plan)->ranks;
+    mine->meet.logs = true; /* what guests say comes to the record */
     CO_TRY(co_roster_open(&o->given.roster, &mine->terms, &mine->meet));
     o->given.tls = co_roster_tls(o->given.roster);
     o->given.run = co_fnv1a64(mine->terms.run_id, strlen(mine->terms.run_id));
     o->guest = !co_roster_keeps(o->given.roster);
     return CO_OK;
+}
+
+/* A guest's last lines are on their way, or there was no time for it. */
+static void see_off(over *o)
+{
+    uint64_t until = co_now_ns() + LAST_LINES_MS * UINT64_C(1000000);
+
+    while (!co_roster_settled(o->given.roster) && co_now_ns() < until)
+        poll(NULL, 0, LISTEN_MS);
+    co_roster_finish(o->given.roster);
 }
 
 void over_close(training *s)
@@ -88,7 +104,8 @@ void over_close(training *s)
     if (!o)
         return;
     if (o->given.roster)
-        co_roster_finish(o->given.roster);
+        see_off(o);
+    json_decref(o->figures);
     co_roster_close(o->given.roster);
     if (o->given.listener >= 0)
         close(o->given.listener);
@@ -100,6 +117,68 @@ void over_close(training *s)
 bool over_guest(const training *s)
 {
     return s->over && s->over->guest;
+}
+
+/* --- what guests say, for the one record ---------------------------------------------------------------- */
+/* A line of text, or a JSON object with the figures of its host. */
+static void log_line(training *s, const char *text)
+{
+    char name[256] = "localhost";
+    co_str said = {0};
+
+    gethostname(name, sizeof name - 1);
+    if (*text == '{')
+        co_str_addf(&said, "%s\n", text);
+    else
+        co_str_addf(&said, "[%s] %s\n", name, text);
+    if (!co_str_err(&said))
+        co_roster_log(s->over->given.roster, co_str_text(&said), strlen(co_str_text(&said)));
+    co_str_fini(&said);
+}
+
+static void take_line(training *s, const char *said, size_t n)
+{
+    json_t *figures = NULL;
+
+    if (*said == '{' && co_json_parse(&figures, said, n, "a guest's figures") == CO_OK)
+        json_array_append_new(s->over->figures, figures);
+    else if (*said != '{' && s->log)
+        fprintf(s->log, "%.*s\n", (int)n, said);
+    co_errclear();
+}
+
+void over_listen(training *s, bool last)
+{
+    uint64_t until = co_now_ns() + (last ? LAST_LINES_MS * UINT64_C(1000000) : 0);
+    bool settled;
+
+    if (!s->over || s->over->guest)
+        return;
+    do {
+        co_str lines = {0};
+        settled = !last || co_roster_settled(s->over->given.roster);
+        co_roster_logged(s->over->given.roster, &lines);
+        for (const char *at = co_str_text(&lines); *at;) {
+            size_t n = strcspn(at, "\n");
+            take_line(s, at, n);
+            at += n + (at[n] == '\n');
+        }
+        co_str_fini(&lines);
+        if (!settled)
+            poll(NULL, 0, LISTEN_MS);
+    } while (!settled && co_now_ns() < until);
+}
+
+void over_add_figures(const training *s, json_t *hosts)
+{
+    if (s->over)
+        json_array_extend(hosts, s->over->figures);
+}
+
+static co_err listening_turn(void *ctx)
+{
+    over_listen(ctx, false);
+    return ((training *)ctx)->over->record.turn(ctx);
 }
 
 /* --- hooks ---------------------------------------------------------------------------------------------- */
@@ -126,6 +205,7 @@ static void on_view(void *ctx, const co_roster_view *view)
 static void guest_notice(void *ctx, const char *text)
 {
     tell(ctx, "%s", text);
+    log_line(ctx, text);
 }
 
 static co_err guest_adopt(void *ctx)
@@ -167,9 +247,12 @@ static void guest_recovery(void *ctx, const co_recovery *r)
 
     if (s->folder)
         s->over->record.recovery(ctx, r);
-    else
-        tell(s, "rank %d (pid %d) %s at step %lld: replaced, nothing lost", r->slot, r->pid, r->how,
-             (long long)r->step);
+    char text[700];
+    snprintf(text, sizeof text, "rank %d (pid %d) %s at step %lld: replaced, nothing lost", r->slot, r->pid,
+             r->how, (long long)r->step);
+    if (!s->folder)
+        tell(s, "%s", text);
+    log_line(s, text);
 }
 static co_err guest_record(void *ctx)
 {
@@ -203,6 +286,8 @@ const co_train_hooks *over_hooks(training *s)
                                     .remember = o->record.remember,
                                     .turn = guest_turn,
                                     .adopt = guest_adopt};
+    else
+        o->hooks.turn = listening_turn;
     o->hooks.view = on_view;
     return &o->hooks;
 }
@@ -212,7 +297,13 @@ int over_report(training *s, const line *l, co_err err)
 {
     const co_train_summary *out = &s->summary;
     static const char *const names[] = {"done", "stopped", "failed"};
+    json_t *figures = figures_of_host(s);
+    char *text = figures ? co_json_text(figures) : NULL;
 
+    if (text)
+        log_line(s, text);
+    co_free(text);
+    json_decref(figures);
     if (err)
         shout(s, "failed    %s", out->blame[0] ? out->blame : co_errmsg());
     else

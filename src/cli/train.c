@@ -278,6 +278,7 @@ co_err training_run(training *s, co_err *wrote)
                          : co_train_run(s->plan, &hooks, &s->summary);
     if (err && !s->summary.weights_sha256[0] && !s->summary.blame[0])
         snprintf(s->summary.blame, sizeof s->summary.blame, "%s", co_errmsg());
+    over_listen(s, true);
     record_end_progress(s);
     s->reproduce = ending_reproduce(s, s->line);
     *wrote = record_close(s);

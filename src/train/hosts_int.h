@@ -24,4 +24,6 @@ bool hosts_were_left(const struct supervisor *super);
  * host that writes is lost meanwhile, saves. */
 void hosts_stay(struct supervisor *super, bool saved);
 
+void hosts_close_books(struct supervisor *super); /* where the time went, and bytes, into the summary */
+
 #endif

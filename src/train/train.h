@@ -222,6 +222,11 @@ typedef struct co_train_hooks {
 
 typedef enum { CO_STATUS_DONE, CO_STATUS_STOPPED, CO_STATUS_FAILED } co_status;
 
+/* Where the ranks' time went, summed over the ranks of this host. */
+typedef struct co_time_split {
+    double input_s, compute_s, exchange_s, wait_s; /* exchange: for other hosts; wait: for other ranks */
+} co_time_split;
+
 typedef struct co_train_summary {
     co_status status;
     int64_t steps, epochs, samples;
@@ -240,6 +245,9 @@ typedef struct co_train_summary {
     int recoveries;
     double recovery_median_ms, recovery_p99_ms; /* nan if none */
     double cpu_user_s, cpu_sys_s;
+    co_time_split split;
+    int views;                             /* several hosts: how many this host was in */
+    uint64_t wire_sent, wire_got;          /* bytes of messages to and from other hosts */
     uint64_t steady_allocs, steady_faults; /* after warm-up, in the rank that had most */
     uint64_t first_step_ns;                /* when the first step was done, co_now_ns() */
     double sum_apply_ms;                   /* median cost of sum + apply of a step */
