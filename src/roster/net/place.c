@@ -28,8 +28,8 @@ static int suits(const server *srv, const seat *peer, int place)
     return !last ? 3 : last < birth ? 2 : last != birth;
 }
 
-/* The place that the host had, and no other; or the best free one for a new host. Place 0 is for a keeper: another host gets it only if no
- * other is left. -1: there is none. */
+/* The place that the host had, and no other; or the best free one for a new host. Place 0 is for a keeper:
+ * another host gets it only if no other is left. -1: there is none. */
 static int place_for(const server *srv, const seat *peer, int had)
 {
     int best = -1, most = 0;
