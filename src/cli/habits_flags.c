@@ -69,7 +69,7 @@ const co_conf_habit habit_flags[] = {
     {"--start-epoch", "0", CO_HABIT_DROPPED, .takes = "N"},
     REFUSE("--start-epoch", "N", "a checkpoint knows its epoch; ckpt_path=FOLDER continues from it"),
     {"-b --batch-size", NULL, CO_HABIT_BECOMES, "data.batch_size",
-     "of all ranks together, as main.py means it with --multiprocessing-distributed", "N",
+     "of all ranks together; main.py with --multiprocessing-distributed means the batch of one host", "N",
      .with = "--multiprocessing-distributed"},
     KEY_SAYS("-b --batch-size", "N", "data.batch_size_per_rank", PER_PROCESS),
     KEY("--lr --learning-rate", "RATE", "optim.lr"),

@@ -3,6 +3,7 @@
  *     cohort train --help            examples, flags, the groups' choices, the keys that are used most
  *     cohort train --help WORD       a group, a key, or all keys below a name
  *     cohort train --help all        every key (with --markdown: docs/keys.md)
+ *     cohort train --help hosts      how several hosts are given
  *     cohort train --help habits     what the flags of other programs become
  */
 #include "cli/cli_int.h"
@@ -21,7 +22,6 @@ static const struct {
              {"trainer.max_epochs=N", "passes over the data; trainer.max_steps counts steps"},
              {"trainer.devices=N", "ranks on this host (default: a rank for each CPU)"},
              {"run.dir=FOLDER", "run folder (default: logs/train/runs/DATE)"},
-             {"ckpt_path=auto", "continue the newest unfinished run in logs/"},
              {"weights=FILE", "start from a safetensors file or a checkpoint"}};
 
 static void add_choice(void *ctx, const char *name, const char *help, size_t len)
@@ -56,13 +56,40 @@ static void first_page(const co_conf_spec *spec)
     for (size_t i = 0; i < CO_COUNT(often); i++)
         co_str_addf(&text, "  %-22s %s\n", often[i].key, often[i].means);
     co_str_add(&text, "\nMore:\n"
-                      "  cohort train --help optim                    a group: its choices, keys\n"
-                      "  cohort train --help trainer.max_steps        a key: default, meaning, limits\n"
+                      "  cohort train --help optim                    a group; optim.lr: a key\n"
                       "  cohort train --help all                      every key\n"
+                      "  cohort train --help hosts                    several hosts\n"
                       "  cohort train --help habits                   flags of torchrun and main.py\n");
     co_help_print(stdout, co_str_text(&text));
     co_str_fini(&text);
 }
+
+static const char hosts_page[] =
+    "Several hosts train one model together, to the weights of one host, bit for bit.\n\n"
+    "  cohort train --hosts node1,node2 data=digits             from here, over ssh\n"
+    "  cohort train --nnodes=2 --rdzv-endpoint=node1:29400 data=digits\n"
+    "        the same line on both hosts; node1 shows a token, the other asks for it\n"
+    "  cohort host -- train data=digits                         shows a code\n"
+    "  cohort join                                              asks for it\n"
+    "  srun cohort train data=digits                            in a job of Slurm\n"
+    "  mpirun -n 2 --map-by ppr:1:node cohort train data=digits\n\n"
+    "  --nnodes N|MIN:MAX    hosts, as trainer.num_nodes (default 1). N are needed to\n"
+    "                        begin; a run that has begun goes on with those that are\n"
+    "                        left. With MIN:MAX it waits when fewer than MIN are left\n"
+    "  --nproc-per-node N    ranks on this host, as trainer.devices\n"
+    "  --rdzv-endpoint HOST:PORT\n"
+    "                        where the hosts meet; HOST is the first one, PORT is\n"
+    "                        29400 if left out. tcp://HOST:PORT is the same\n"
+    "  --node-rank N         which of the hosts this is; without it they are numbered\n"
+    "                        as they come\n"
+    "  --master-addr HOST    with --node-rank: the address of host 0\n"
+    "  --master-port PORT    its port (default 29500)\n"
+    "  --hosts HOST,HOST     start the training on these hosts, over ssh\n"
+    "  --standalone          this host alone, whatever the environment says\n\n"
+    "  These flags may stand anywhere on the line. More of them are in\n"
+    "  `cohort launch --help`. No flag is needed in Slurm, mpirun and Kubernetes, or\n"
+    "  with MASTER_ADDR, MASTER_PORT and NODE_RANK in the environment; WORLD_SIZE\n"
+    "  beside NODE_RANK counts hosts. COHORT_TOKEN carries the token.\n";
 
 int train_help(const line *l, bool markdown)
 {
@@ -73,6 +100,10 @@ int train_help(const line *l, bool markdown)
 
     if (strcmp(word, "habits") == 0)
         return show_habits();
+    if (strcmp(word, "hosts") == 0) {
+        co_help_print(stdout, hosts_page);
+        return CO_EXIT_DONE;
+    }
     if (!*word && !markdown) {
         first_page(spec);
         return CO_EXIT_DONE;

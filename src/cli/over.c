@@ -6,14 +6,26 @@
  */
 #include "cli/over_int.h"
 
+#include <poll.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/random.h>
 #include <unistd.h>
 
 #include "base/alloc.h"
+#include "base/clock.h"
 #include "base/hash.h"
 #include "net/net.h"
+
+enum {
+    LAST_LINES_MS = 3000, /* how long the last lines of guests have */
+    LISTEN_MS = 5,        /* between two looks for lines */
+    RETURN_MS = 15000,    /* how long a guest that was left looks for the others */
+    REFUSED_MS = 2000,    /* a port that refuses for this long has nobody behind it */
+    RETRY_MS = 200,
+    RETURNS_MOST = 100 /* how often a guest comes back */
+};
 
 /* --- what must be the same on all hosts ----------------------------------------------------------------- */
 static void add_fact(void *facts, const char *key, const char *value)
@@ -68,17 +80,29 @@ co_err over_open(training *s)
     if (!o)
         return CO_ENOMEM;
     o->given.listener = -1;
+    o->figures = json_array();
     CO_TRY(co_hosts_line_meet(mine));
     if (!(o->facts = facts_of(s)))
         return CO_ENOMEM;
     CO_TRY(open_port(o, &mine->terms));
     mine->terms.facts = o->facts;
     mine->terms.nproc = co_plan_facts_of(s->plan)->ranks;
+    mine->meet.logs = true; /* what guests say comes to the record */
     CO_TRY(co_roster_open(&o->given.roster, &mine->terms, &mine->meet));
     o->given.tls = co_roster_tls(o->given.roster);
     o->given.run = co_fnv1a64(mine->terms.run_id, strlen(mine->terms.run_id));
     o->guest = !co_roster_keeps(o->given.roster);
     return CO_OK;
+}
+
+/* A guest's last lines are on their way, or there was no time for it. */
+static void see_off(over *o)
+{
+    uint64_t until = co_now_ns() + LAST_LINES_MS * UINT64_C(1000000);
+
+    while (!co_roster_settled(o->given.roster) && co_now_ns() < until)
+        poll(NULL, 0, LISTEN_MS);
+    co_roster_finish(o->given.roster);
 }
 
 void over_close(training *s)
@@ -88,7 +112,8 @@ void over_close(training *s)
     if (!o)
         return;
     if (o->given.roster)
-        co_roster_finish(o->given.roster);
+        see_off(o);
+    json_decref(o->figures);
     co_roster_close(o->given.roster);
     if (o->given.listener >= 0)
         close(o->given.listener);
@@ -100,6 +125,68 @@ void over_close(training *s)
 bool over_guest(const training *s)
 {
     return s->over && s->over->guest;
+}
+
+/* --- what guests say, for the one record ---------------------------------------------------------------- */
+/* A line of text, or a JSON object with the figures of its host. */
+static void log_line(training *s, const char *text)
+{
+    char name[256] = "localhost";
+    co_str said = {0};
+
+    gethostname(name, sizeof name - 1);
+    if (*text == '{')
+        co_str_addf(&said, "%s\n", text);
+    else
+        co_str_addf(&said, "[%s] %s\n", name, text);
+    if (!co_str_err(&said))
+        co_roster_log(s->over->given.roster, co_str_text(&said), strlen(co_str_text(&said)));
+    co_str_fini(&said);
+}
+
+static void take_line(training *s, const char *said, size_t n)
+{
+    json_t *figures = NULL;
+
+    if (*said == '{' && co_json_parse(&figures, said, n, "a guest's figures") == CO_OK)
+        json_array_append_new(s->over->figures, figures);
+    else if (*said != '{' && s->log)
+        fprintf(s->log, "%.*s\n", (int)n, said);
+    co_errclear();
+}
+
+void over_listen(training *s, bool last)
+{
+    uint64_t until = co_now_ns() + (last ? LAST_LINES_MS * UINT64_C(1000000) : 0);
+    bool settled;
+
+    if (!s->over || s->over->guest)
+        return;
+    do {
+        co_str lines = {0};
+        settled = !last || co_roster_settled(s->over->given.roster);
+        co_roster_logged(s->over->given.roster, &lines);
+        for (const char *at = co_str_text(&lines); *at;) {
+            size_t n = strcspn(at, "\n");
+            take_line(s, at, n);
+            at += n + (at[n] == '\n');
+        }
+        co_str_fini(&lines);
+        if (!settled)
+            poll(NULL, 0, LISTEN_MS);
+    } while (!settled && co_now_ns() < until);
+}
+
+void over_add_figures(const training *s, json_t *hosts)
+{
+    if (s->over)
+        json_array_extend(hosts, s->over->figures);
+}
+
+static co_err listening_turn(void *ctx)
+{
+    over_listen(ctx, false);
+    return ((training *)ctx)->over->record.turn(ctx);
 }
 
 /* --- hooks ---------------------------------------------------------------------------------------------- */
@@ -126,6 +213,7 @@ static void on_view(void *ctx, const co_roster_view *view)
 static void guest_notice(void *ctx, const char *text)
 {
     tell(ctx, "%s", text);
+    log_line(ctx, text);
 }
 
 static co_err guest_adopt(void *ctx)
@@ -136,6 +224,37 @@ static co_err guest_adopt(void *ctx)
     s->over->hooks.publish_fd = co_folder_settle_fd(s->folder);
     tell(s, "run       this host writes from now on: %s", co_folder_path(s->folder));
     return CO_OK;
+}
+
+/* Whether somebody listens where the roster was. A port that refuses for a while has nobody behind it any more; a wire
+ * that says nothing may come back. */
+static bool guest_comes_back(void *ctx)
+{
+    training *s = ctx;
+    co_patience patience = co_patience_s(RETURN_MS / 1000.0);
+    co_endpoint at;
+    co_addr to[4];
+    int n = 0, fd;
+    uint64_t began = co_now_ns();
+
+    if (s->app.hosts->meet.etcd.members || co_endpoint_parse(&at, s->app.hosts->meet.endpoint) != CO_OK)
+        return false;
+    tell(s, "looking for the others for up to %d s, to join them again", RETURN_MS / 1000);
+    while (co_now_ns() < patience.until_ns) {
+        co_patience once = co_patience_s(1);
+        co_err err = co_net_resolve(to, 4, &n, at.host, at.port < 0 ? CO_MEET_PORT : at.port, &once);
+        if (!err)
+            err = co_net_connect(&fd, &to[0], &once);
+        if (!err) {
+            close(fd);
+            return s->over->comes_back = true;
+        }
+        if (err == CO_EPEER && co_now_ns() - began > REFUSED_MS * UINT64_C(1000000))
+            break;
+        poll(NULL, 0, RETRY_MS);
+    }
+    co_errclear();
+    return false;
 }
 
 /* Each does what record.c's does once there is a folder. */
@@ -167,9 +286,12 @@ static void guest_recovery(void *ctx, const co_recovery *r)
 
     if (s->folder)
         s->over->record.recovery(ctx, r);
-    else
-        tell(s, "rank %d (pid %d) %s at step %lld: replaced, nothing lost", r->slot, r->pid, r->how,
-             (long long)r->step);
+    char text[700];
+    snprintf(text, sizeof text, "rank %d (pid %d) %s at step %lld: replaced, nothing lost", r->slot, r->pid,
+             r->how, (long long)r->step);
+    if (!s->folder)
+        tell(s, "%s", text);
+    log_line(s, text);
 }
 static co_err guest_record(void *ctx)
 {
@@ -202,7 +324,10 @@ const co_train_hooks *over_hooks(training *s)
                                     .publish_fd = -1,
                                     .remember = o->record.remember,
                                     .turn = guest_turn,
-                                    .adopt = guest_adopt};
+                                    .adopt = guest_adopt,
+                                    .comes_back = guest_comes_back};
+    else
+        o->hooks.turn = listening_turn;
     o->hooks.view = on_view;
     return &o->hooks;
 }
@@ -212,7 +337,13 @@ int over_report(training *s, const line *l, co_err err)
 {
     const co_train_summary *out = &s->summary;
     static const char *const names[] = {"done", "stopped", "failed"};
+    json_t *figures = figures_of_host(s);
+    char *text = figures ? co_json_text(figures) : NULL;
 
+    if (text)
+        log_line(s, text);
+    co_free(text);
+    json_decref(figures);
     if (err)
         shout(s, "failed    %s", out->blame[0] ? out->blame : co_errmsg());
     else
@@ -222,4 +353,31 @@ int over_report(training *s, const line *l, co_err err)
         co_json_print(json_pack("{ss sI ss}", "status", names[out->status], "steps", (json_int_t)out->steps,
                                 "weights_sha256", out->weights_sha256));
     return err ? CO_EXIT_FAILED : out->status == CO_STATUS_STOPPED ? CO_EXIT_STOPPED : CO_EXIT_DONE;
+}
+
+/* The same process with the same line: whoever started it sees no difference. */
+void over_return(training *s, const line *l)
+{
+    const char *before = getenv("COHORT_RETURNS");
+    int n = before ? atoi(before) : 0, words = 0;
+    char count[16];
+
+    if (!l->typed || n >= RETURNS_MOST)
+        return;
+    while (l->typed[words])
+        words++;
+    char **argv = co_array((size_t)words + 2, sizeof *argv);
+    if (!argv)
+        return;
+    argv[0] = (char *)(uintptr_t)app_program();
+    memcpy(argv + 1, l->typed, (size_t)words * sizeof *argv);
+    snprintf(count, sizeof count, "%d", n + 1);
+    setenv("COHORT_RETURNS", count, 1);
+    if (s->app.hosts->meet.token[0])
+        setenv("COHORT_TOKEN", s->app.hosts->meet.token, 1);
+    tell(s, "this host joins the others again, as a new one");
+    over_close(s);
+    execv("/proc/self/exe", argv);
+    co_notice("this command could not be started again: %m");
+    exit(CO_EXIT_STOPPED);
 }

@@ -1,6 +1,6 @@
 /* summary.c -- the end of the record: summary.json (its fields are a promise to scripts), blame.json,
  * exec_time.log, and the trackers' last lines. */
-#include "cli/train_int.h"
+#include "cli/over_int.h"
 
 #include <math.h>
 #include <stdio.h>
@@ -72,7 +72,7 @@ static json_t *data_of(const training *s)
                      "decode_s", 1e-9 * (double)t->decode_ns, "augment_s", 1e-9 * (double)t->augment_ns);
 }
 
-static json_t *hosts_of(const training *s)
+json_t *figures_of_host(const training *s)
 {
     const co_train_summary *o = &s->summary;
     char name[256] = "localhost";
@@ -80,10 +80,23 @@ static json_t *hosts_of(const training *s)
     const co_plan_facts *f = co_plan_facts_of(s->plan);
 
     gethostname(name, sizeof name - 1);
-    return json_pack("[{s:s, s:i, s:i, s:f, s:f, s:f, s:f, s:I}]", "name", name, "ranks", f->ranks, "threads",
-                     f->threads, "cpu_user_s", o->cpu_user_s, "cpu_sys_s", o->cpu_sys_s, "wall_s", o->wall_s,
-                     "utilisation", o->wall_s > 0 ? cpu / (o->wall_s * f->ranks * f->threads) : 0.0,
-                     "peak_memory_bytes", (json_int_t)o->peak_memory_bytes);
+    return json_pack("{s:s, s:i, s:i, s:f, s:f, s:f, s:f, s:I, s:f, s:f, s:f, s:f, s:I, s:I}", "name", name,
+                     "ranks", f->ranks, "threads", f->threads, "cpu_user_s", o->cpu_user_s, "cpu_sys_s",
+                     o->cpu_sys_s, "wall_s", o->wall_s, "utilisation",
+                     o->wall_s > 0 ? cpu / (o->wall_s * f->ranks * f->threads) : 0.0, "peak_memory_bytes",
+                     (json_int_t)o->peak_memory_bytes, "input_s", o->split.input_s, "compute_s",
+                     o->split.compute_s, "exchange_s", o->split.exchange_s, "wait_s", o->split.wait_s,
+                     "sent_bytes", (json_int_t)o->wire_sent, "received_bytes", (json_int_t)o->wire_got);
+}
+
+/* This one first. */
+static json_t *hosts_of(const training *s)
+{
+    json_t *all = json_array();
+
+    json_array_append_new(all, figures_of_host(s));
+    over_add_figures(s, all);
+    return all;
 }
 
 json_t *summary_of(const training *s)

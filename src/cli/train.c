@@ -278,6 +278,7 @@ co_err training_run(training *s, co_err *wrote)
                          : co_train_run(s->plan, &hooks, &s->summary);
     if (err && !s->summary.weights_sha256[0] && !s->summary.blame[0])
         snprintf(s->summary.blame, sizeof s->summary.blame, "%s", co_errmsg());
+    over_listen(s, true);
     record_end_progress(s);
     s->reproduce = ending_reproduce(s, s->line);
     *wrote = record_close(s);
@@ -308,6 +309,8 @@ static int run_line(training *s, line *l)
     err = training_run(s, &wrote);
     char lost[1024]; /* a copy: writing the report may replace the error message */
     snprintf(lost, sizeof lost, "%s", wrote ? co_errmsg() : "");
+    if (over_guest(s) && s->over->comes_back)
+        over_return(s, l);
     int status = over_guest(s) ? over_report(s, l, err) : report(s, l, err);
     if (wrote) {
         co_notice("the record is not whole: %s", lost);

@@ -100,6 +100,7 @@ void record_end_progress(training *s); /* ends the progress bar; plain lines fol
 /* summary.c: writes summary.json, blame.json, exec_time.log; the trackers read all events and close */
 co_err record_close(training *s);
 json_t *summary_of(const training *s);
+json_t *figures_of_host(const training *s); /* of this one */
 
 /* memory.c: the part of the record that a checkpoint keeps and a continued run restores */
 json_t *memory_json(void *training);

@@ -254,6 +254,39 @@ static co_err hear_roster(struct supervisor *super)
     }
 }
 
+/* --- how fast this host is ------------------------------------------------------------------------------ */
+/* Slices in 1000 s of all ranks together, while they compute. */
+static int speed_since(const struct hosts *hosts, uint64_t leaves, uint64_t compute_ns, int ranks)
+{
+    double seconds = (double)(compute_ns - hosts->compute_ns) * 1e-9;
+
+    return seconds > 0 ? (int)(1000 * (double)(leaves - hosts->leaves) * ranks / seconds) : 0;
+}
+
+/* Every WEIGH_MS, if this host has computed: a speed that changed is reported, and the roster may deal anew. */
+static void weigh(struct supervisor *super)
+{
+    struct hosts *hosts = &super->hosts;
+    const struct run *run = &super->run;
+    uint64_t now = co_now_ns(), leaves = 0, compute_ns = 0;
+
+    if (hosts->weighed_ns && now - hosts->weighed_ns < WEIGH_MS * UINT64_C(1000000))
+        return;
+    for (int slot = 0; slot < run->plan->ranks; slot++) {
+        leaves += atomic_load_explicit(&run->regions->slots[slot].leaves, memory_order_relaxed);
+        compute_ns += atomic_load_explicit(&run->regions->slots[slot].compute_ns, memory_order_relaxed);
+    }
+    int speed = hosts->weighed_ns ? speed_since(hosts, leaves, compute_ns, run->plan->ranks) : 0;
+    hosts->weighed_ns = now;
+    hosts->leaves = leaves;
+    hosts->compute_ns = compute_ns;
+    if (speed <= 0)
+        return;
+    hosts->weight = hosts->weight ? (3 * hosts->weight + speed) / 4 : speed;
+    if (!hosts->frozen && hosts->members > 1)
+        co_roster_weigh(run->hosts->roster, hosts->number, hosts->weight);
+}
+
 /* --- turns ---------------------------------------------------------------------------------------------- */
 void hosts_fds(const struct hosts *hosts, struct pollfd fds[HOSTS_FDS])
 {
@@ -288,6 +321,7 @@ co_err hosts_turn(struct supervisor *super)
     CO_TRY(attend_carrier(super));
     if (!super->hosts.over)
         CO_TRY(hear_roster(super));
+    weigh(super);
     return super->hosts.over && is_settled(super) ? CO_ESTOP : CO_OK;
 }
 
@@ -336,9 +370,13 @@ void hosts_close(struct supervisor *super)
 }
 
 /* --- the end -------------------------------------------------------------------------------------------- */
-bool hosts_were_left(const struct supervisor *super)
+bool hosts_were_left(struct supervisor *super)
 {
-    return super->run.hosts && super->hosts.over && !super->hosts.ended && super->hosts.status != 0;
+    const co_train_hooks *hooks = super->run.hooks;
+
+    if (!super->run.hosts || !super->hosts.over || super->hosts.ended || super->hosts.status == 0)
+        return false;
+    return super->stop.asked_ns || !hooks->comes_back || !hooks->comes_back(hooks->ctx);
 }
 
 void hosts_stay(struct supervisor *super, bool saved)
@@ -362,4 +400,22 @@ void hosts_stay(struct supervisor *super, bool saved)
         if (hosts->writer && !hosts->saved)
             hosts->saved = save_last(&super->saver, &super->stop, super->run.out->steps) == CO_OK;
     }
+}
+
+void hosts_close_books(struct supervisor *super)
+{
+    const struct run *run = &super->run;
+    co_train_summary *out = run->out;
+
+    out->split = (co_time_split){0};
+    for (int slot = 0; slot < run->plan->ranks; slot++) {
+        const rank_slot *from = &run->regions->slots[slot];
+        out->split.input_s += 1e-9 * (double)atomic_load(&from->wait_ns);
+        out->split.compute_s += 1e-9 * (double)atomic_load(&from->compute_ns);
+        out->split.exchange_s += 1e-9 * (double)atomic_load(&from->exchange_ns);
+        out->split.wait_s += 1e-9 * (double)atomic_load(&from->idle_ns);
+    }
+    out->views = super->hosts.views;
+    out->wire_sent = atomic_load(&run->regions->ctl->host.sent);
+    out->wire_got = atomic_load(&run->regions->ctl->host.got);
 }

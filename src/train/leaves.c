@@ -46,6 +46,8 @@ static void compute(struct rank *rank, int64_t step, const co_fold_op *op)
         leaf[0] += 1;
     audit_own(rank, step, op->leaf, leaf, rank->regions->leaf[step & 1][op->leaf].stat);
     rank->compute_ns = co_now_ns() - t0;
+    rank->spent.compute_ns += rank->compute_ns;
+    rank->spent.leaves++;
 }
 
 /* Adds a node to its left sibling. */
@@ -97,5 +99,8 @@ bool leaves(struct rank *rank, int64_t step)
     fault_point(rank, CO_FAULT_NONE);
     co_mark_set(&rank->me->progress, rank->turn, 1);
     co_event_ring(&rank->regions->ctl->event);
-    return wait_for(rank, all_arrived, 0, CO_PHASE_WAIT);
+    uint64_t t0 = co_now_ns();
+    bool all = wait_for(rank, all_arrived, 0, CO_PHASE_WAIT);
+    rank->spent.idle_ns += co_now_ns() - t0;
+    return all;
 }

@@ -60,9 +60,13 @@ static void count_steady(struct rank *rank)
     atomic_store_explicit(&rank->me->faults, faults - rank->base_faults, memory_order_relaxed);
 }
 
-/* Publishes how much time went into loading data. */
+/* Publishes how much time went into what. */
 static void count_data(struct rank *rank)
 {
+    atomic_store_explicit(&rank->me->compute_ns, rank->spent.compute_ns, memory_order_relaxed);
+    atomic_store_explicit(&rank->me->exchange_ns, rank->spent.exchange_ns, memory_order_relaxed);
+    atomic_store_explicit(&rank->me->idle_ns, rank->spent.idle_ns, memory_order_relaxed);
+    atomic_store_explicit(&rank->me->leaves, rank->spent.leaves, memory_order_relaxed);
     if (!rank->loader)
         return; /* a new deal, and no step of it yet */
     co_fill_times t = co_loader_times(rank->loader);
@@ -186,6 +190,10 @@ co_err rank_open(struct rank *rank, co_plan *plan, struct regions *regions, int 
     rank->work_bytes = train > eval ? train : eval;
     rank->work = regions->work[slot];
     rank->waited_ns = atomic_load(&rank->me->wait_ns);
+    rank->spent.compute_ns = atomic_load(&rank->me->compute_ns);
+    rank->spent.exchange_ns = atomic_load(&rank->me->exchange_ns);
+    rank->spent.idle_ns = atomic_load(&rank->me->idle_ns);
+    rank->spent.leaves = atomic_load(&rank->me->leaves);
     co_record_begin(&rank->me->record);
     if (plan->kernels->space) {
         void *mem;

@@ -28,6 +28,9 @@ struct rank {
     uint64_t compute_ns, phase_ns; /* last leaf's time, last phase's: where an accident is aimed */
     uint64_t sum_apply_ns;
     uint64_t waited_ns; /* for data, by earlier incarnations */
+    struct {            /* in all, with those of earlier incarnations */
+        uint64_t compute_ns, exchange_ns, idle_ns, leaves;
+    } spent;
     uint64_t base_allocs, base_faults;
     uint32_t units_done;
     co_load audit;      /* a leaf that is computed again; see agree.c */

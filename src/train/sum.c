@@ -195,7 +195,10 @@ bool sum_chunks(struct rank *rank, int64_t step)
         all_pieces(rank);
     do {
         sum_what_is_here(rank, step);
-        if (!wait_for(rank, summed_or_more, 0, CO_PHASE_WAIT))
+        uint64_t t0 = co_now_ns();
+        bool more = wait_for(rank, summed_or_more, 0, CO_PHASE_WAIT);
+        *(rank->deal.hosts > 1 ? &rank->spent.exchange_ns : &rank->spent.idle_ns) += co_now_ns() - t0;
+        if (!more)
             return false;
     } while (!all_summed(rank));
     return true;

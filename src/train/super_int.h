@@ -98,10 +98,12 @@ struct hosts {
     bool saved;      /* the last state */
     bool ended;      /* this host's ranks have ended */
     bool over;       /* the roster has let this host go, with `status` */
-    int status, views, deaths, weight;
+    int status, views, deaths;
     uint64_t over_ns;
-    char why[256]; /* what the carrier said last */
-    bool wrong;    /* hosts disagree about the weights: nothing more is saved */
+    int weight; /* how fast this host was when it was measured last: slices in 1000 s; 0: not known */
+    uint64_t weighed_ns, leaves, compute_ns; /* then */
+    char why[256];                           /* what the carrier said last */
+    bool wrong;                              /* hosts disagree about the weights: nothing more is saved */
     int members;
     char name[CO_MAX_MEMBERS][64];
 };

@@ -220,6 +220,7 @@ static void close_books(struct supervisor *super)
         out->steady_allocs = allocs > out->steady_allocs ? allocs : out->steady_allocs;
         out->steady_faults = faults > out->steady_faults ? faults : out->steady_faults;
     }
+    hosts_close_books(super);
 }
 
 /* A unit ended the run: which, and why. */

@@ -9,6 +9,7 @@ enum {
     SLOW_SAVE_MS = 30000,    /* saving or reading a checkpoint that takes longer is reported, once */
     LEAVE_SAVE_MS = 5000,    /* what a save under way may still take when the run is left at once */
     STOP_AGAIN_MS = 5000,    /* a second request to stop within this time means: leave at once */
+    WEIGH_MS = 5000,         /* between two measurements of this host's speed */
     CARRIER_NAP_MS = 20,     /* the longest sleep of the carrier: a rank may die before it rings */
     CARRIER_STALL_MS = 5000, /* a carrier that makes no turn for this long is replaced */
     SETTLE_MS = 30000 /* a host that leaves the others finishes its step within this time, or gives it up */

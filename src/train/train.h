@@ -215,12 +215,20 @@ typedef struct co_train_hooks {
      * opens one (co_plan_place). */
     void (*view)(void *ctx, const co_roster_view *view);
     co_err (*adopt)(void *ctx);
+    /* The others go on without this host, or are out of reach. True: it will join them again, so what it has need not
+     * be saved. May take a while. */
+    bool (*comes_back)(void *ctx);
     /* About 20 times a second. An error ends the run at once and nothing more is saved: the folder is not
      * ours. */
     co_err (*turn)(void *ctx);
 } co_train_hooks;
 
 typedef enum { CO_STATUS_DONE, CO_STATUS_STOPPED, CO_STATUS_FAILED } co_status;
+
+/* Where the ranks' time went, summed over the ranks of this host. */
+typedef struct co_time_split {
+    double input_s, compute_s, exchange_s, wait_s; /* exchange: for other hosts; wait: for other ranks */
+} co_time_split;
 
 typedef struct co_train_summary {
     co_status status;
@@ -240,6 +248,9 @@ typedef struct co_train_summary {
     int recoveries;
     double recovery_median_ms, recovery_p99_ms; /* nan if none */
     double cpu_user_s, cpu_sys_s;
+    co_time_split split;
+    int views;                             /* several hosts: how many this host was in */
+    uint64_t wire_sent, wire_got;          /* bytes of messages to and from other hosts */
     uint64_t steady_allocs, steady_faults; /* after warm-up, in the rank that had most */
     uint64_t first_step_ns;                /* when the first step was done, co_now_ns() */
     double sum_apply_ms;                   /* median cost of sum + apply of a step */

@@ -153,3 +153,15 @@ TEST(lines_to_type_name_the_program_as_it_was_called)
           "%s", r.out);
     free(r.out);
 }
+
+TEST(the_help_on_hosts_names_every_way_to_meet)
+{
+    static const char *const says[] = {"--hosts node1,node2", "--nnodes=2 --rdzv-endpoint=node1:29400",
+                                       "host -- train",       "srun cohort train",
+                                       "mpirun -n 2",         "NODE_RANK"};
+    test_run r = test_sh("$COHORT train --help hosts");
+
+    for (size_t i = 0; i < CO_COUNT(says); i++)
+        CHECK(r.status == 0 && test_contains(r.out, says[i]), "no \"%s\": %s", says[i], r.out);
+    free(r.out);
+}

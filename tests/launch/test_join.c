@@ -313,3 +313,34 @@ TEST(what_a_host_says_is_checked_before_it_is_run)
     told("{\"words\": [\"--nnodes=2\"]}", "no program to run", "$COHORT join");
     told(NULL, "the job was not started by `cohort host`", "$COHORT join");
 }
+
+/* The program is our own training: the code is all that the other host needs, and it may have another number of
+ * ranks. */
+TEST(hosts_that_join_with_a_code_train_together)
+{
+    ns_lan lan = ns_open(2);
+    char code[CO_CODE_TEXT], line[1024], hash[17];
+    pid_t pid[2];
+
+    pid[0] = host(&lan, "-- train data=digits trainer.max_steps=5 data.batch_size=64 run.dir=both", code);
+    snprintf(line, sizeof line, "COHORT_JOIN=%s exec $COHORT join --nproc-per-node=3", code);
+    pid[1] = start(&lan, 1, "one.out", line);
+    ends(pid[0], 0, "host.out", "view 1: 2 hosts");
+    ends(pid[1], 0, "one.out", "will run: train data=digits trainer.max_steps=5");
+    const char *sha = strstr(text_of("host.out"), "weights_sha256 ");
+    CHECK(sha, "%s", text_of("host.out"));
+    snprintf(hash, sizeof hash, "%.16s", sha + 15);
+    test_run r = test_sh("$COHORT train data=digits trainer.max_steps=5 data.batch_size=64 run.dir=alone");
+    CHECK(r.status == 0 && strstr(r.out, hash) && strstr(text_of("one.out"), hash), "not %s: %s\n%s", hash,
+          r.out, text_of("one.out"));
+    free(r.out);
+}
+
+TEST(a_training_with_a_mistake_shows_no_code)
+{
+    test_run r = test_sh("$COHORT host -- train dta=digits");
+
+    CHECK(r.status == 2 && strstr(r.out, "unknown key \"dta\"") && !strstr(r.out, "cohort join"), "%d: %s",
+          r.status, r.out);
+    free(r.out);
+}

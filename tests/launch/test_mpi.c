@@ -231,3 +231,71 @@ TEST(what_is_declared_of_pmix_is_what_its_header_says)
     free(r.out);
     free(at.out);
 }
+
+/* --- trainings ------------------------------------------------------------------------------------------ */
+#define SHORT_TRAINING "$COHORT train data=digits trainer.devices=1 trainer.max_steps=5"
+
+/* Two tasks on this machine are two hosts of one training, which ends with the weights of one host. */
+static void trains_together(const char *start)
+{
+    test_run alone = test_sh(SHORT_TRAINING " run.dir=alone"),
+             both = test_sh("%s " SHORT_TRAINING " run.dir=both", start);
+    const char *sha = strstr(alone.out, "weights_sha256 ");
+    char hash[65];
+
+    CHECK(alone.status == 0 && sha, "%s", alone.out);
+    snprintf(hash, sizeof hash, "%.64s", sha + 15);
+    CHECK(both.status == 0 && strstr(both.out, hash), "%s: %d, and not %s: %s", start, both.status, hash,
+          both.out);
+    CHECK(strstr(both.out, "2 tasks on this machine, each a host of its own") &&
+              strstr(both.out, "view 1: 2 hosts"),
+          "%s: %s", start, both.out);
+    free(alone.out);
+    free(both.out);
+    CHECK(test_sh("rm -r alone both").status == 0, "rm");
+}
+
+TEST(tasks_of_open_mpi_on_one_machine_are_hosts_of_a_training)
+{
+    needs("mpirun.openmpi", "openmpi-bin");
+    trains_together("mpirun.openmpi --oversubscribe -n 2");
+}
+
+TEST(tasks_of_mpich_on_one_machine_are_hosts_of_a_training)
+{
+    needs("mpirun.mpich", "mpich");
+    trains_together("mpirun.mpich -n 2");
+}
+
+TEST(workers_of_a_launch_on_one_machine_are_hosts_of_a_training)
+{
+    trains_together("$COHORT launch --nproc-per-node=2 --no-python");
+}
+
+/* Without --no-python the launcher sees that the program is itself: one training with two ranks. */
+TEST(a_launch_of_this_program_is_the_training_itself)
+{
+    test_run r = test_sh(
+        "$COHORT launch --nproc-per-node=2 --log-dir=x $COHORT train data=digits trainer.max_steps=1");
+
+    CHECK(r.status == 0 && strstr(r.out, "ranks     2 on this host") && !strstr(r.out, "view"), "%d: %s",
+          r.status, r.out);
+    CHECK(strstr(r.out, "--log-dir=x has no effect on a training"), "%s", r.out);
+    free(r.out);
+    r = test_sh("$COHORT launch --nproc-per-node=2 $COHORT train data=digits trainer.devices=3");
+    CHECK(r.status == 2 && strstr(r.out, "--nproc-per-node=2 and trainer.devices=3"), "%d: %s", r.status,
+          r.out);
+    free(r.out);
+    r = test_sh("$COHORT launch $COHORT train --nnodes=2 data=digits");
+    CHECK(r.status == 2 && strstr(r.out, "--nnodes=2 is about hosts: it goes before the word train"),
+          "%d: %s", r.status, r.out);
+    free(r.out);
+}
+
+TEST(a_file_named_train_is_a_program_and_not_our_training)
+{
+    script("train", "#!/bin/sh\necho mine $*\n");
+    test_run r = test_sh("$COHORT launch train data=digits");
+    CHECK(r.status == 0 && strstr(r.out, "mine data=digits"), "%d: %s", r.status, r.out);
+    free(r.out);
+}

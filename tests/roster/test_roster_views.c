@@ -191,7 +191,7 @@ TEST(a_host_that_is_lost_during_a_change_makes_it_begin_again)
     cast_close(&all);
 }
 
-TEST(a_run_ends_when_all_of_its_members_have_ended)
+TEST(a_run_ends_when_all_of_its_members_have_ended_tsan)
 {
     cast all = cast_of(3, 3, 3);
 

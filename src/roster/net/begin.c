@@ -58,7 +58,7 @@ void begin_port(server *srv, seat *peer, int port)
         return;
     }
     now->round.master_port = port;
-    seats_address(&srv->seats, peer, now->round.master_addr, sizeof now->round.master_addr);
+    seats_address(&srv->seats, peer, NULL, now->round.master_addr, sizeof now->round.master_addr);
     for (int i = 0; i < srv->seats.n; i++)
         world += srv->seats.at[i]->number >= 0 ? srv->seats.at[i]->terms.nproc : 0;
     now->round.world = world;
@@ -68,7 +68,7 @@ void begin_port(server *srv, seat *peer, int port)
         if (!other)
             continue; /* this host was lost in this turn: the sweep stops the round */
         now->round.my_host = at;
-        seats_address(&srv->seats, other, now->round.my_addr, sizeof now->round.my_addr);
+        seats_address(&srv->seats, other, NULL, now->round.my_addr, sizeof now->round.my_addr);
         now->round.first_rank = rank;
         rank += other->terms.nproc;
         seat_say(&srv->seats, other, FRAME_BEGIN, round_pack(&now->round));

@@ -64,6 +64,17 @@ void seat_say(const seats *all, seat *peer, frame_type type, json_t *body)
         seat_drop(peer, co_errmsg());
 }
 
+/* The connection is closed right after this, so the frame must leave at once or not at all. */
+void seat_farewell(const seats *all, seat *peer, frame_type type, json_t *body)
+{
+    if (!co_conn_known(peer->conn)) {
+        json_decref(body);
+        return;
+    }
+    if (frame_send(peer->conn, type, all->run, all->view, body) == CO_OK)
+        co_conn_work(peer->conn); /* it may be gone: nobody needs to know whether this arrived */
+}
+
 int seats_joined(const seats *all)
 {
     int n = 0;
@@ -81,22 +92,27 @@ seat *seats_number(const seats *all, int number)
     return NULL;
 }
 
-/* The address that the host advertises; for the server's own machine, the one by which a host from elsewhere
- * came; otherwise the one its connection comes from. Loopback only if all hosts are on this machine. */
-void seats_address(const seats *all, const seat *one, char *out, size_t size)
+static bool from_elsewhere(const seat *peer)
 {
-    bool here = one->local || co_addr_is_loopback(&one->from);
+    return !peer->local && !co_addr_is_loopback(&peer->from);
+}
 
-    snprintf(out, size, "%s", here ? "127.0.0.1" : one->who.addr);
-    for (int i = 0; here && i < all->n; i++) {
-        const seat *peer = all->at[i];
-        if (peer->number >= 0 && !peer->local && !co_addr_is_loopback(&peer->from)) {
-            snprintf(out, size, "%s", peer->via);
-            here = false;
-        }
-    }
+/* The address that the host advertises; for the server's own machine, the one by which `to`, or any host from
+ * elsewhere, came; otherwise the one its connection comes from. Loopback only if all hosts are on this
+ * machine. */
+void seats_address(const seats *all, const seat *one, const seat *to, char *out, size_t size)
+{
+    const seat *guest = to && from_elsewhere(to) ? to : NULL;
+
+    for (int i = 0; !guest && i < all->n; i++)
+        if (all->at[i]->number >= 0 && from_elsewhere(all->at[i]))
+            guest = all->at[i];
     if (*one->advertise)
         snprintf(out, size, "%s", one->advertise);
+    else if (from_elsewhere(one))
+        snprintf(out, size, "%s", one->who.addr);
+    else
+        snprintf(out, size, "%s", guest ? guest->via : "127.0.0.1");
 }
 
 void seats_talk(const seats *all, bool to_all, const char *fmt, ...)

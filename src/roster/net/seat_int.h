@@ -164,12 +164,14 @@ seat *seat_new(seats *all, co_conn *conn);
 void seat_free(seat *peer);
 void seat_drop(seat *peer, const char *why); /* at the end of this turn */
 void seat_say(const seats *all, seat *peer, frame_type type,
-              json_t *body);                              /* takes body; a failure drops the seat */
-void seat_name(char *out, size_t size, const seat *peer); /* "b (10.0.0.2)" */
+              json_t *body); /* takes body; a failure drops the seat */
+void seat_farewell(const seats *all, seat *peer, frame_type type, json_t *body); /* to a seat that is dropped */
+void seat_name(char *out, size_t size, const seat *peer);                        /* "b (10.0.0.2)" */
 bool seat_stays(const seat *peer); /* in the job, or it left and its log lines are still to come */
 int seats_joined(const seats *all);
-seat *seats_number(const seats *all, int number);                               /* NULL: lost */
-void seats_address(const seats *all, const seat *peer, char *out, size_t size); /* by which others reach it */
+seat *seats_number(const seats *all, int number); /* NULL: lost */
+/* The address by which `to` reaches a host; NULL: any of the others. */
+void seats_address(const seats *all, const seat *peer, const seat *to, char *out, size_t size);
 void seats_talk(const seats *all, bool to_all, const char *fmt, ...) __attribute__((format(printf, 3, 4)));
 
 /* ---- clock.c ---- */

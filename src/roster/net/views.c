@@ -65,6 +65,19 @@ static void go_on_without(server *srv, const seat *peer, const char *how)
         views_want(&srv->views, "host %s %s", name, how);
 }
 
+/* A host that was only silent learns that the others went on. With etcd it finds them again by itself. */
+static void say_farewell(server *srv, seat *peer)
+{
+    co_leave how = {.status = CO_EXIT_PREEMPTED};
+
+    if (srv->handover.checked)
+        return;
+    snprintf(how.text, sizeof how.text,
+             "the run goes on without this host: %.250s. Start it here again: it joins as a new host",
+             peer->gone);
+    seat_farewell(&srv->seats, peer, FRAME_OVER, leave_pack(&how));
+}
+
 static void lost(server *srv, seat *peer)
 {
     char how[400];
@@ -77,6 +90,7 @@ static void lost(server *srv, seat *peer)
     } else if (srv->job.stage == GATHER) {
         gather_gone(srv, peer);
     } else {
+        say_farewell(srv, peer);
         snprintf(how, sizeof how, "is lost: %.300s", peer->gone);
         go_on_without(srv, peer, how);
     }

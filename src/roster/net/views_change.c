@@ -205,14 +205,25 @@ static bool send_unfit_away(server *srv, const co_position *at, int n)
     return unfit != 0;
 }
 
-static void fill_member(const server *srv, co_member *out, const seat *peer)
+static void fill_member(co_member *out, const seat *peer)
 {
     *out = (co_member){.id = peer->member.place,
                        .birth = peer->terms.birth,
                        .port = peer->terms.bulk_port,
                        .ranks = peer->terms.nproc};
     snprintf(out->name, sizeof out->name, "%s", peer->who.name);
-    seats_address(&srv->seats, peer, out->addr, sizeof out->addr);
+}
+
+/* The view as `peer` gets it: with its own number, and with addresses that it reaches. */
+static void send_view(const server *srv, co_roster_view *all, seat *peer)
+{
+    all->view.deal.me = peer->number;
+    for (int h = 0; h < all->view.deal.hosts; h++) {
+        const seat *member = seats_number(&srv->seats, h);
+        if (member)
+            seats_address(&srv->seats, member, peer, all->member[h].addr, sizeof all->member[h].addr);
+    }
+    seat_say(&srv->seats, peer, FRAME_VIEW, view_pack(all));
 }
 
 /* "view 3: 2 hosts, a has 8 slices, b has 8 (host c is lost: ...)" */
@@ -251,17 +262,17 @@ static void begin_view(server *srv, const co_view *view, const co_position *at)
     co_roster_view all = {.view = *view};
 
     for (int h = 0; h < view->deal.hosts; h++)
-        fill_member(srv, &all.member[h], seats_number(&srv->seats, h));
+        fill_member(&all.member[h], seats_number(&srv->seats, h));
     announce(srv, &all);
     for (int i = 0; i < srv->seats.n; i++) {
         seat *peer = srv->seats.at[i];
-        int h = all.view.deal.me = peer->number;
+        int h = peer->number;
         peer->member.in_view = h >= 0;
         if (h < 0)
             continue;
         /* one that has ended and lacks nothing has nothing left to do */
         peer->done = at[h].ended && view->giver[h] < 0 && view->feeder[h] < 0;
-        seat_say(&srv->seats, peer, FRAME_VIEW, view_pack(&all));
+        send_view(srv, &all, peer);
     }
     now->view = *view;
     now->decided = srv->seats.view;
