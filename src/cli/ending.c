@@ -33,6 +33,12 @@ static bool ended_by_time(const training *s)
 
 /* The line's words without those that say where the run is and what it continues from. With `base` (to repeat
  * the run), the checkpoints' folder is left out too, and with `timed` the limits of time and steps. */
+/* One host repeats a run of several, to the bit. */
+static bool is_about_hosts(const char *word)
+{
+    return strncmp(word, "trainer.num_nodes=", 18) == 0;
+}
+
 static void add_words(co_str *out, const line *l, bool base, bool timed)
 {
     if (l->config_dir) {
@@ -41,6 +47,7 @@ static void add_words(co_str *out, const line *l, bool base, bool timed)
     }
     for (int i = 0; i < l->n; i++)
         if (!word_is_place(l->words[i]) && !(timed && is_limit(l->words[i])) &&
+            !(base && is_about_hosts(l->words[i])) &&
             (base ? !is_checkpoint_folder(l->words[i]) : l->words[i] != l->base))
             add_shell_word(out, l->words[i]);
 }
@@ -91,6 +98,8 @@ char *ending_reproduce(const training *s, const line *l)
     if (timed)
         add_steps(&out, s, l);
     add_new_place(&out, s, l);
+    if (s->app.hosts && s->app.cfg->batch_size_per_rank) /* it counted the ranks of all hosts */
+        co_str_addf(&out, " data.batch_size=%lld", (long long)f->batch);
     if (!line_has(l, "seed"))
         co_str_addf(&out, " seed=%lld", (long long)s->app.cfg->seed);
     co_str_addf(&out, "  # kernels %s", f->kernels);
@@ -99,10 +108,20 @@ char *ending_reproduce(const training *s, const line *l)
     return co_str_take(&out);
 }
 
+/* Of a run over hosts: where they meet. --nproc-per-node is the word trainer.devices by now. */
+static void add_host_flags(co_str *out, const line *l)
+{
+    for (int i = 0; i < l->n_host_flags; i++)
+        if (strncmp(l->host_flags[i], "--nproc-per-node", 16) != 0)
+            add_shell_word(out, l->host_flags[i]);
+}
+
 static void continue_line(training *s, const line *l)
 {
     co_str words = {0};
 
+    if (s->app.hosts)
+        add_host_flags(&words, l);
     add_words(&words, l, false, false);
     add_setting(&words, "run.dir", co_folder_path(s->folder));
     shout(s, "continue %swith: %s train%s ckpt_path=auto", getenv(SWEEP_JOB) ? "this job alone " : "",

@@ -8,6 +8,7 @@
 
 #include <poll.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/random.h>
 #include <unistd.h>
@@ -17,7 +18,14 @@
 #include "base/hash.h"
 #include "net/net.h"
 
-enum { LAST_LINES_MS = 3000, LISTEN_MS = 5 }; /* how long the last lines of guests have; between two looks */
+enum {
+    LAST_LINES_MS = 3000, /* how long the last lines of guests have */
+    LISTEN_MS = 5,        /* between two looks for lines */
+    RETURN_MS = 15000,    /* how long a guest that was left looks for the others */
+    REFUSED_MS = 2000,    /* a port that refuses for this long has nobody behind it */
+    RETRY_MS = 200,
+    RETURNS_MOST = 100 /* how often a guest comes back */
+};
 
 /* --- what must be the same on all hosts ----------------------------------------------------------------- */
 static void add_fact(void *facts, const char *key, const char *value)
@@ -218,6 +226,37 @@ static co_err guest_adopt(void *ctx)
     return CO_OK;
 }
 
+/* Whether somebody listens where the roster was. A port that refuses for a while has nobody behind it any more; a wire
+ * that says nothing may come back. */
+static bool guest_comes_back(void *ctx)
+{
+    training *s = ctx;
+    co_patience patience = co_patience_s(RETURN_MS / 1000.0);
+    co_endpoint at;
+    co_addr to[4];
+    int n = 0, fd;
+    uint64_t began = co_now_ns();
+
+    if (s->app.hosts->meet.etcd.members || co_endpoint_parse(&at, s->app.hosts->meet.endpoint) != CO_OK)
+        return false;
+    tell(s, "looking for the others for up to %d s, to join them again", RETURN_MS / 1000);
+    while (co_now_ns() < patience.until_ns) {
+        co_patience once = co_patience_s(1);
+        co_err err = co_net_resolve(to, 4, &n, at.host, at.port < 0 ? CO_MEET_PORT : at.port, &once);
+        if (!err)
+            err = co_net_connect(&fd, &to[0], &once);
+        if (!err) {
+            close(fd);
+            return s->over->comes_back = true;
+        }
+        if (err == CO_EPEER && co_now_ns() - began > REFUSED_MS * UINT64_C(1000000))
+            break;
+        poll(NULL, 0, RETRY_MS);
+    }
+    co_errclear();
+    return false;
+}
+
 /* Each does what record.c's does once there is a folder. */
 static void guest_step(void *ctx, const co_step_result *r)
 {
@@ -285,7 +324,8 @@ const co_train_hooks *over_hooks(training *s)
                                     .publish_fd = -1,
                                     .remember = o->record.remember,
                                     .turn = guest_turn,
-                                    .adopt = guest_adopt};
+                                    .adopt = guest_adopt,
+                                    .comes_back = guest_comes_back};
     else
         o->hooks.turn = listening_turn;
     o->hooks.view = on_view;
@@ -313,4 +353,31 @@ int over_report(training *s, const line *l, co_err err)
         co_json_print(json_pack("{ss sI ss}", "status", names[out->status], "steps", (json_int_t)out->steps,
                                 "weights_sha256", out->weights_sha256));
     return err ? CO_EXIT_FAILED : out->status == CO_STATUS_STOPPED ? CO_EXIT_STOPPED : CO_EXIT_DONE;
+}
+
+/* The same process with the same line: whoever started it sees no difference. */
+void over_return(training *s, const line *l)
+{
+    const char *before = getenv("COHORT_RETURNS");
+    int n = before ? atoi(before) : 0, words = 0;
+    char count[16];
+
+    if (!l->typed || n >= RETURNS_MOST)
+        return;
+    while (l->typed[words])
+        words++;
+    char **argv = co_array((size_t)words + 2, sizeof *argv);
+    if (!argv)
+        return;
+    argv[0] = (char *)(uintptr_t)app_program();
+    memcpy(argv + 1, l->typed, (size_t)words * sizeof *argv);
+    snprintf(count, sizeof count, "%d", n + 1);
+    setenv("COHORT_RETURNS", count, 1);
+    if (s->app.hosts->meet.token[0])
+        setenv("COHORT_TOKEN", s->app.hosts->meet.token, 1);
+    tell(s, "this host joins the others again, as a new one");
+    over_close(s);
+    execv("/proc/self/exe", argv);
+    co_notice("this command could not be started again: %m");
+    exit(CO_EXIT_STOPPED);
 }

@@ -10,6 +10,7 @@ typedef struct over {
     bool guest;  /* another host writes the record */
     char *facts; /* what must be the same on all hosts */
     char writer[CO_HOST_NAME];
+    bool comes_back; /* this guest was left by the others, and joins them again */
     json_t *figures; /* of the other hosts, as they sent them */
     co_train_hooks record, hooks;
 } over;
@@ -22,6 +23,7 @@ const co_train_hooks *over_hooks(training *s);
 /* The host with the record: takes what the others have logged; `last`: waits for their last lines. */
 void over_listen(training *s, bool last);
 void over_add_figures(const training *s, json_t *hosts);
+void over_return(training *s, const line *l); /* starts this command again, as a newcomer; returns if it cannot */
 int over_report(training *s, const line *l, co_err err); /* a guest's last lines; the exit status */
 
 #endif

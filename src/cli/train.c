@@ -309,6 +309,8 @@ static int run_line(training *s, line *l)
     err = training_run(s, &wrote);
     char lost[1024]; /* a copy: writing the report may replace the error message */
     snprintf(lost, sizeof lost, "%s", wrote ? co_errmsg() : "");
+    if (over_guest(s) && s->over->comes_back)
+        over_return(s, l);
     int status = over_guest(s) ? over_report(s, l, err) : report(s, l, err);
     if (wrote) {
         co_notice("the record is not whole: %s", lost);

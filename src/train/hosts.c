@@ -370,9 +370,13 @@ void hosts_close(struct supervisor *super)
 }
 
 /* --- the end -------------------------------------------------------------------------------------------- */
-bool hosts_were_left(const struct supervisor *super)
+bool hosts_were_left(struct supervisor *super)
 {
-    return super->run.hosts && super->hosts.over && !super->hosts.ended && super->hosts.status != 0;
+    const co_train_hooks *hooks = super->run.hooks;
+
+    if (!super->run.hosts || !super->hosts.over || super->hosts.ended || super->hosts.status == 0)
+        return false;
+    return super->stop.asked_ns || !hooks->comes_back || !hooks->comes_back(hooks->ctx);
 }
 
 void hosts_stay(struct supervisor *super, bool saved)

@@ -18,8 +18,8 @@ void hosts_close(struct supervisor *super);  /* ends the carrier */
 co_err hosts_turn(struct supervisor *super); /* CO_ESTOP: this host goes on no longer; its step is finished */
 /* This host is the one that writes. True if it is alone. */
 bool hosts_writes(const struct supervisor *super);
-/* The others are lost to this host, or it to them: it keeps what it has. */
-bool hosts_were_left(const struct supervisor *super);
+/* The others are lost to this host, or it to them, and it does not come back: it keeps what it has. */
+bool hosts_were_left(struct supervisor *super);
 /* The ranks have ended, and this host has saved the last state, or need not: stays until all others have ended. If the
  * host that writes is lost meanwhile, saves. */
 void hosts_stay(struct supervisor *super, bool saved);

@@ -215,6 +215,9 @@ typedef struct co_train_hooks {
      * opens one (co_plan_place). */
     void (*view)(void *ctx, const co_roster_view *view);
     co_err (*adopt)(void *ctx);
+    /* The others go on without this host, or are out of reach. True: it will join them again, so what it has need not
+     * be saved. May take a while. */
+    bool (*comes_back)(void *ctx);
     /* About 20 times a second. An error ends the run at once and nothing more is saved: the folder is not
      * ours. */
     co_err (*turn)(void *ctx);

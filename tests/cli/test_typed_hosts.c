@@ -40,6 +40,9 @@ static void same_weights(const char *const env[2], const char *const line[2], co
     test_run r = test_sh("$COHORT train %s", alone);
     CHECK(r.status == 0 && strstr(r.out, hash), "one host has other weights than %s: %s", hash, r.out);
     free(r.out);
+    r = test_sh("eval \"$(sed -n 's/^reproduce: //p' out0)\"");
+    CHECK(r.status == 0 && strstr(r.out, hash), "its own line does not reproduce %s: %s", hash, r.out);
+    free(r.out);
 }
 
 #define GUIDE_000(n)                                                                                         \
