@@ -35,8 +35,7 @@ enum {
     LINK_DEAD_MS = 10000,    /* a wire without any answer is dead after this time */
     LINK_RESOLVE_MS = 500,   /* a turn waits this long for a name server, */
     LINK_NAMES_MS = 2000,    /* and this is the time between two attempts */
-    LINK_ADDRESSES = 4,
-    LINK_SOCKET_BYTES = 4 << 20 /* buffers of a socket, where the host allows it */
+    LINK_ADDRESSES = 4
 };
 
 /* --- wire.c --- */
