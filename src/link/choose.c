@@ -1,7 +1,11 @@
 /* choose.c -- the links as a table, and which of them trainer.link means. */
 #include "link/mpi_int.h"
 
+#include <limits.h>
 #include <stdio.h>
+#include <stdlib.h>
+
+#include "base/str.h"
 
 static co_err (*const open_link[])(co_link **, const co_link_spec *) = {
     [CO_LINK_TCP] = co_link_tcp, [CO_LINK_MPI] = co_link_mpi};
@@ -10,6 +14,14 @@ co_err co_link_open(co_link **out, co_link_kind kind, const co_link_spec *spec)
 {
     CO_ASSERT(kind == CO_LINK_TCP || kind == CO_LINK_MPI, "co_link_choose has chosen");
     return open_link[kind](out, spec);
+}
+
+int co_link_inherits(co_link_kind kind)
+{
+    const char *text = kind == CO_LINK_MPI ? getenv("PMI_FD") : NULL;
+    long long fd;
+
+    return text && co_str_to_i64(text, &fd) && fd >= 0 && fd <= INT_MAX ? (int)fd : -1;
 }
 
 co_err co_link_choose(co_link_kind *out, co_link_kind wanted, char *say, size_t size)

@@ -45,6 +45,9 @@ typedef enum { CO_LINK_AUTO, CO_LINK_TCP, CO_LINK_MPI } co_link_kind;
  * cannot be had. All hosts of a run must choose the same. The library is tried in a child process, and is
  * not loaded here. */
 co_err co_link_choose(co_link_kind *out, co_link_kind wanted, char *say, size_t size);
+/* A descriptor that the process which opens the link has inherited and must keep: MPICH's connection to its
+ * mpirun (PMI_FD). -1: none. */
+int co_link_inherits(co_link_kind kind);
 co_err co_link_open(co_link **out, co_link_kind kind, const co_link_spec *spec); /* tcp or mpi */
 
 #endif

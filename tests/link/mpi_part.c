@@ -9,6 +9,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include "base/fds.h"
 #include "harness.h"
 #include "place/place.h"
 
@@ -103,6 +104,9 @@ static void meet_and_fork(struct part *part)
         part_fail(part, "%s", co_errmsg());
     pid_t child = fork();
     if (child == 0) {
+        co_fds keep = {0};
+        co_fds_add(&keep, co_link_inherits(CO_LINK_MPI));
+        co_fds_close_others(&keep);
         part_traffic(part);
         _exit(0);
     }
