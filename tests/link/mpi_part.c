@@ -32,9 +32,10 @@ static void done(void *ctx, bool sent, int peer, const co_tag *tag)
     part->done(part, sent, peer, tag);
 }
 
-static int number(const char *a, const char *b)
+/* The first of these variables that is set. */
+static int number(const char *a, const char *b, const char *c)
 {
-    const char *text = getenv(a) ? getenv(a) : getenv(b);
+    const char *text = getenv(a) ? getenv(a) : getenv(b) ? getenv(b) : getenv(c);
 
     return text ? atoi(text) : -1;
 }
@@ -77,10 +78,10 @@ void part_fill(uint8_t *bytes, size_t len, uint64_t seed)
 
 static void play(void (*body)(struct part *))
 {
-    struct part part = {.random = (uint64_t)number("TEST_SEED", "") + 1};
-    int rank = number("OMPI_COMM_WORLD_RANK", "PMI_RANK");
+    struct part part = {.random = (uint64_t)number("TEST_SEED", "", "") + 1};
+    int rank = number("OMPI_COMM_WORLD_RANK", "PMI_RANK", "SLURM_PROCID");
 
-    part.hosts = number("OMPI_COMM_WORLD_SIZE", "PMI_SIZE");
+    part.hosts = number("OMPI_COMM_WORLD_SIZE", "PMI_SIZE", "SLURM_NTASKS");
     part.me = (rank + 1) % part.hosts; /* places differ from ranks */
     part.random += (uint64_t)part.me << 32;
     body(&part);
