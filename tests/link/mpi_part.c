@@ -131,11 +131,8 @@ __attribute__((constructor)) static void be_a_part(void)
     static const struct {
         const char *name;
         void (*body)(struct part *);
-    } parts[] = {{"traffic", part_traffic},
-                 {"views", part_views},
-                 {"leave", part_leave},
-                 {"fork", meet_and_fork},
-                 {"choose", choose}};
+    } parts[] = {{"traffic", part_traffic}, {"views", part_views},   {"leave", part_leave},
+                 {"stall", part_stall},     {"fork", meet_and_fork}, {"choose", choose}};
     const char *name = getenv("TEST_LINK_MPI");
 
     for (size_t i = 0; name && i < sizeof parts / sizeof *parts; i++)

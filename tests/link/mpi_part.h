@@ -29,5 +29,6 @@ void part_fill(uint8_t *bytes, size_t len, uint64_t seed);
 void part_traffic(struct part *part);
 void part_views(struct part *part);
 void part_leave(struct part *part);
+void part_stall(struct part *part);
 
 #endif

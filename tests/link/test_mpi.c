@@ -92,6 +92,25 @@ TEST(a_host_that_leaves_over_mpich_is_lost_after_its_last_message)
     all_play(&mpich, "leave", 3, "");
 }
 
+/* Nothing may land after a cut, even if the sender wakes up later: the link tells its owner to end the process. */
+static void stalls(const struct mpirun *mpirun)
+{
+    prepare(mpirun);
+    test_run r = test_sh("%s -n 2 env TEST_LINK_MPI=stall %s", mpirun->line, program());
+    CHECK(strstr(r.out, "host 0 of 2: all is well"), "status %d: %s", r.status, r.out);
+    free(r.out);
+}
+
+TEST(a_cut_over_open_mpi_gives_up_on_a_host_that_hangs_in_the_middle_of_a_message)
+{
+    stalls(&open_mpi);
+}
+
+TEST(a_cut_over_mpich_gives_up_on_a_host_that_hangs_in_the_middle_of_a_message)
+{
+    stalls(&mpich);
+}
+
 /* The launcher's own connection (PMIx, PMI) was used before, by the parent. */
 TEST(a_child_opens_the_link_over_open_mpi_after_its_parent_met_the_others)
 {
