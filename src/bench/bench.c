@@ -27,7 +27,9 @@ static const bench benches[] = {
      bench_versus},
     {"sparse", "a factorisation of 20,000 and of 2,000,000 rows: samples/s, instructions; --rounds N, --steps N",
      bench_sparse},
-    {"exchange", "45 MB added up between two processes over the link tcp, plain and with TLS; --rounds N",
+    {"exchange",
+     "45 MB added up between two processes over the link tcp, plain and with TLS; under mpirun "
+     "-n 2 over the link mpi, beside MPI_Allreduce; --rounds N",
      bench_exchange},
     {"apply", "the time of sum and apply in a step with 10 million parameters", bench_apply},
     {0}};

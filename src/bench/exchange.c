@@ -1,5 +1,5 @@
 /* exchange.c -- how long two hosts take to add up a gradient: 45 MB over the link tcp on loopback, plain
- * and with TLS.
+ * and with TLS; or, started by mpirun -n 2, over the link mpi, beside MPI_Allreduce of the same bytes.
  *
  * Two processes run the real exchange (comm/exchange.h): each owns half of the chunks, is sent the other's
  * pieces of them, adds them up and sends the sums back. So every byte of the gradient goes through the
@@ -10,6 +10,7 @@
 #include "bench/bench_int.h"
 
 #include <signal.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/prctl.h>
 #include <sys/resource.h>
@@ -33,7 +34,7 @@ struct side {
     co_cut cut;
     uint32_t turn;
     size_t missing; /* chunks whose sum is not here */
-    bool farewell;  /* the other side has all sums */
+    int farewells;  /* the other side has all sums: its last message has come; ours is sent */
 };
 
 static void stamp(co_claim *claim, uint32_t turn)
@@ -50,7 +51,7 @@ static void took(void *ctx, bool sent, int peer, const co_tag *tag)
     struct side *side = ctx;
 
     (void)peer;
-    side->farewell = side->farewell || (!sent && tag->kind == CO_MSG_NEWS);
+    side->farewells += tag->kind == CO_MSG_NEWS;
     if (sent || !co_exchange_took(&side->exchange, tag))
         return;
     side->missing--;
@@ -62,9 +63,10 @@ static void took(void *ctx, bool sent, int peer, const co_tag *tag)
     stamp(&side->summed[tag->chunk], side->turn);
 }
 
-static co_err side_open(struct side *side, int me, const co_link_peer peer[2], int listener, co_tls *tls)
+static co_err side_open(struct side *side, co_link_kind kind, const co_link_spec *spec,
+                        const co_link_peer peer[2])
 {
-    co_link_spec spec = {.me = me, .birth = peer[me].birth, .run = 1, .listener = listener, .tls = tls};
+    int me = spec->me;
     size_t inbox = co_exchange_inbox(CHUNK, CHUNKS, 2, 1);
 
     side->deal = (co_deal){.view = 1, .hosts = 2, .me = me, .from = {0, 1, 2}, .id = {0, 1}};
@@ -82,7 +84,7 @@ static co_err side_open(struct side *side, int me, const co_link_peer peer[2], i
         return CO_ENOMEM;
     for (size_t i = 0; i < COUNT; i++)
         side->map.outbox[i] = (float)(i % 1000) * (me ? 3 : 1);
-    CO_TRY(co_link_tcp(&side->link, &spec));
+    CO_TRY(co_link_open(&side->link, kind, spec));
     side->link->done = took;
     side->link->ctx = side;
     CO_TRY(co_exchange_init(&side->exchange, side->link, &side->deal, &side->map));
@@ -117,7 +119,7 @@ static co_err part(struct side *side)
 
     CO_TRY(co_link_post(side->link, 1 - side->deal.me, &tag, NULL, 0));
     CO_TRY(co_link_send(side->link, 1 - side->deal.me, &tag, NULL, 0));
-    while (!side->farewell && !co_link_lost(side->link, &peer, why, sizeof why))
+    while (side->farewells < 2 && !co_link_lost(side->link, &peer, why, sizeof why))
         CO_TRY(co_link_turn(side->link, 100));
     return CO_OK;
 }
@@ -146,11 +148,26 @@ struct result {
     double cpu_ms;         /* of all rounds */
 };
 
-static co_err run_side(int me, const co_link_peer peer[2], int listener, co_tls *tls, int rounds,
-                       struct result *result)
+/* MPI's own sum of the same floats. */
+static co_err run_allreduce(struct side *side, int rounds, double *ms)
+{
+    co_err err = CO_OK;
+
+    for (int i = -WARM; i < rounds && !err; i++) {
+        double before = co_now_s();
+        err = co_link_mpi_sum(side->link, side->map.outbox, side->map.sum, COUNT);
+        if (i >= 0)
+            ms[i] = 1e3 * (co_now_s() - before);
+    }
+    return err ? err : check(side);
+}
+
+/* allreduce_ms: NULL, or gets the times of MPI's own call. */
+static co_err run_side(co_link_kind kind, const co_link_spec *spec, const co_link_peer peer[2], int rounds,
+                       struct result *result, double *allreduce_ms)
 {
     static struct side side;
-    co_err err = side_open(&side, me, peer, listener, tls);
+    co_err err = side_open(&side, kind, spec, peer);
 
     for (int i = -WARM; i < rounds && !err; i++) {
         double before = co_now_s();
@@ -165,6 +182,8 @@ static co_err run_side(int me, const co_link_peer peer[2], int listener, co_tls 
         err = part(&side);
     if (!err)
         err = check(&side);
+    if (!err && allreduce_ms)
+        err = run_allreduce(&side, rounds, allreduce_ms);
     co_link_close(side.link);
     co_exchange_fini(&side.exchange);
     co_free(side.map.sum);
@@ -192,13 +211,16 @@ static co_err run_both(bool with_tls, int rounds, struct result *result)
     pid_t child = fork();
     if (child == 0) {
         prctl(PR_SET_PDEATHSIG, SIGKILL);
-        co_err err = run_side(1, peer, listener, tls, rounds, result);
+        co_link_spec spec = {.me = 1, .birth = 2, .run = 1, .listener = listener, .tls = tls};
+        co_err err = run_side(CO_LINK_TCP, &spec, peer, rounds, result, NULL);
         if (err)
             co_say("cohort: host 1: %s", co_errmsg());
         _exit(err ? 1 : 0);
     }
     close(listener);
-    co_err err = child < 0 ? co_fail(CO_EIO, "fork: %m") : run_side(0, peer, -1, tls, rounds, result);
+    co_link_spec spec = {.me = 0, .birth = 1, .run = 1, .listener = -1, .tls = tls};
+    co_err err =
+        child < 0 ? co_fail(CO_EIO, "fork: %m") : run_side(CO_LINK_TCP, &spec, peer, rounds, result, NULL);
     if (child > 0 && err)
         kill(child, SIGKILL);
     if (child > 0 && (waitpid(child, &status, 0) != child || status != 0) && !err)
@@ -221,14 +243,58 @@ static co_err read_line(int *rounds, int argc, char **argv)
     return CO_OK;
 }
 
+/* --- under mpirun --------------------------------------------------------------------------------------- */
+static co_err whole(int *out, const char *ompi, const char *pmi)
+{
+    const char *text = getenv(ompi) ? getenv(ompi) : getenv(pmi);
+    long long n;
+
+    if (!text || !co_str_to_i64(text, &n) || n < 0 || n > 1 << 20)
+        return co_fail(CO_EINPUT, "bench exchange: neither %s nor %s is a number", ompi, pmi);
+    *out = (int)n;
+    return CO_OK;
+}
+
+static co_err run_mpi(const char *says, int rounds)
+{
+    static struct result result;
+    static double allreduce_ms[MAX_ROUNDS];
+    const co_link_peer peer[2] = {{.id = 0, .birth = 1}, {.id = 1, .birth = 2}};
+    double bytes = COUNT * sizeof(float);
+    int me, n;
+
+    CO_TRY(whole(&me, "OMPI_COMM_WORLD_RANK", "PMI_RANK"));
+    CO_TRY(whole(&n, "OMPI_COMM_WORLD_SIZE", "PMI_SIZE"));
+    if (n != 2 || me > 1)
+        return co_fail(CO_EINPUT, "bench exchange: it measures two hosts, start it with mpirun -n 2 (not %d)",
+                       n);
+    co_link_spec spec = {.me = me, .birth = peer[me].birth, .run = 1, .listener = -1};
+    CO_TRY(run_side(CO_LINK_MPI, &spec, peer, rounds, &result, allreduce_ms));
+    double exchange = median(result.ms, rounds), allreduce = median(allreduce_ms, rounds);
+    if (me == 0)
+        printf("{\"task\":\"exchange\",\"link\":\"mpi\",\"says\":\"%s\",\"hosts\":2,\"bytes\":%.0f,"
+               "\"rounds\":%d,\"plain_ms\":%.2f,\"plain_gb_per_s\":%.3f,\"plain_cpu_ms\":%.2f,"
+               "\"allreduce_ms\":%.2f,\"allreduce_gb_per_s\":%.3f}\n",
+               says, bytes, rounds, exchange, 1e-6 * bytes / exchange, result.cpu_ms / rounds, allreduce,
+               1e-6 * bytes / allreduce);
+    return CO_OK;
+}
+
 int bench_exchange(int argc, char **argv)
 {
+    co_link_kind kind = CO_LINK_TCP;
+    char says[600];
     static struct result result[2];
     double bytes = COUNT * sizeof(float), middle[2];
     int rounds = 0;
 
     if (read_line(&rounds, argc, argv) != CO_OK)
         return co_say_error(CO_EINPUT);
+    co_err chosen = co_link_choose(&kind, CO_LINK_AUTO, says, sizeof says);
+    if (!chosen && kind == CO_LINK_MPI)
+        chosen = run_mpi(says, rounds);
+    if (chosen || kind == CO_LINK_MPI)
+        return chosen ? co_say_error(chosen) : CO_EXIT_DONE;
     for (int tls = 0; tls < 2; tls++) {
         co_err err = run_both(tls, rounds, &result[tls]);
         if (err)

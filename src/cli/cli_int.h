@@ -62,17 +62,18 @@ typedef struct line {
     const char **held; /* the array of `words`, with room for two more in front */
     char *base;        /* the word that line_use_run put in front */
     co_pool pool;      /* words made of other programs' flags */
-    /* Flags that say which hosts train and where they meet, "--nnodes=2"; NULL-terminated. The line without them: */
+    /* Flags that say which hosts train and where they meet, "--nnodes=2"; NULL-terminated. The line
+     * without them: */
     const char **host_flags, **rest;
     int n_host_flags, n_rest;
-    char *const *typed; /* the command's line, if it is for all hosts of a training; NULL: for this host alone */
+    char *const *typed; /* the whole line, if it may be for several hosts; NULL: for this host alone */
     struct co_hosts_line *hosts; /* of a training; NULL: this host alone, or not known yet (app_open) */
     bool hosts_given;            /* the hosts are the caller's; the environment is not read */
     char *found;                 /* a word that a search added */
     co_mistakes mistakes;        /* found so far; whoever has found them all tells them */
 } line;
-/* An unknown flag gives CO_EINPUT with the nearest name; the line then needs no line_free. With `settings` it is
- * noted in the line's mistakes instead, so that those of the words come with it. */
+/* An unknown flag gives CO_EINPUT with the nearest name; the line then needs no line_free. With `settings`
+ * it is noted in the line's mistakes instead, so that those of the words come with it. */
 co_err line_parse(line *l, int argc, char **argv, bool settings, const co_flag *more);
 void line_free(line *l);
 /* base.c */
@@ -82,7 +83,8 @@ bool line_has(const line *l, const char *key);
 char *line_run_dir(const line *l);    /* run.dir under any of its names; the caller's, or NULL */
 char *line_ckpt_path(const line *l);  /* ckpt_path under any of its names; the caller's, or NULL */
 bool word_is_place(const char *word); /* does the word only say where a run is, or what it continues from? */
-/* The config.yaml of the run at `path`, or up to two folders above it; the caller's, NULL if there is none. */
+/* The config.yaml of the run at `path`, or up to two folders above it; the caller's, NULL if there is
+ * none. */
 char *run_config_of(const char *path);
 /* Puts the configuration of the run at `path`, or around it, before all words. No run: nothing happens. */
 co_err line_use_run(line *l, const char *path);
@@ -104,7 +106,8 @@ typedef struct app {
 
 /* hosts.c. The hosts of a training, from the line's flags, trainer.num_nodes and the environment. */
 co_err line_find_hosts(line *l, const co_conf *conf);
-/* The training's hosts are known already: those of `cohort host`, `cohort join`, `cohort launch`. They are borrowed. */
+/* The training's hosts are known already: those of `cohort host`, `cohort join`, `cohort launch`. They are
+ * borrowed. */
 co_err line_take_hosts(line *l, struct co_hosts_line *hosts);
 /* For what runs on one host: "a sweep (-m) runs". CO_EINPUT: the line or the environment has several. */
 co_err line_refuse_hosts(line *l, const char *what);

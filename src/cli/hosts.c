@@ -1,7 +1,7 @@
 /* hosts.c -- the hosts of a training: flags of the line, settings, and the environment together.
  *
- * --nnodes and trainer.num_nodes mean the same, and so do --nproc-per-node and trainer.devices. If a line has both and
- * they differ, it is refused. A setting in a file gives way to a flag.
+ * --nnodes and trainer.num_nodes mean the same, and so do --nproc-per-node and trainer.devices. If a line
+ * has both and they differ, it is refused. A setting in a file gives way to a flag.
  */
 #include "cli/cli_int.h"
 

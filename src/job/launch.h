@@ -1,10 +1,10 @@
-/* launch.h -- the command lines of `cohort launch`, `cohort host` and `cohort join`: torchrun's flags for any
- * program.
+/* launch.h -- the command lines of `cohort launch`, `cohort host` and `cohort join`: torchrun's flags for
+ * any program.
  *
  * argv[0] is the command's name. Each returns the exit status.
  *
- * If the program is our own training (`train WORDS`, or this binary with `train WORDS`), no worker is started: every
- * host calls `train` with its words and the hosts that the command has found.
+ * If the program is our own training (`train WORDS`, or this binary with `train WORDS`), no worker is
+ * started: every host calls `train` with its words and the hosts that the command has found.
  */
 #ifndef CO_JOB_LAUNCH_H
 #define CO_JOB_LAUNCH_H

@@ -1,9 +1,9 @@
-/* meet.h -- which hosts a training has and where they meet, from `cohort launch`'s flags and from the environment:
- * Slurm, mpirun, Kubernetes, MASTER_ADDR and its companions.
+/* meet.h -- which hosts a training has and where they meet, from `cohort launch`'s flags and from the
+ * environment: Slurm, mpirun, Kubernetes, MASTER_ADDR and its companions.
  *
  *     co_hosts_line *hosts;
  *     CO_TRY(co_hosts_line_make(&hosts, &ask));     // reads flags and environment; waits for nothing
- *     CO_TRY(co_hosts_line_enter(hosts));           // before planning; in a batch script of Slurm it becomes srun
+ *     CO_TRY(co_hosts_line_enter(hosts));           // before planning; in a batch script: becomes srun
  *     if (!hosts->alone) {
  *         CO_TRY(co_hosts_line_meet(hosts));        // may wait for the first host, may ask for the token
  *         CO_TRY(co_roster_open(&roster, &hosts->terms, &hosts->meet));
@@ -26,8 +26,8 @@ typedef struct co_hosts_ask {
 } co_hosts_ask;
 
 typedef struct co_hosts_line {
-    /* views, run_id, min_hosts, max_hosts, least_hosts, host_rank, program and version are filled in; nproc is the
-     * ranks on this host, or 0 if trainer.devices decides. */
+    /* views, run_id, min_hosts, max_hosts, least_hosts, host_rank, program and version are filled in;
+     * nproc is the ranks on this host, or 0 if trainer.devices decides. */
     co_terms terms;
     co_meet meet;    /* complete after co_hosts_line_meet */
     bool alone;      /* one host, and nowhere to meet */
@@ -39,16 +39,17 @@ typedef struct co_hosts_line {
 
 /* CO_EINPUT: a flag is wrong, or flags and environment disagree. */
 co_err co_hosts_line_make(co_hosts_line **out, const co_hosts_ask *ask);
-/* Before anything is planned. Outside a step of Slurm, in an allocation of several nodes: starts the line on each node
- * with srun and does not return. Tasks on one machine, each a host of its own: keeps to this one's part of the CPUs. */
+/* Before anything is planned. Outside a step of Slurm, in an allocation of several nodes: starts the line
+ * on each node with srun and does not return. Tasks on one machine, each a host of its own: keeps to this
+ * one's part of the CPUs. */
 co_err co_hosts_line_enter(co_hosts_line *hosts);
-/* Completes terms.run_id and meet. Under a scheduler it waits until the first host says where to meet. Asks at the
- * terminal for a token that is needed and missing; `cohort host` shows its code. */
+/* Completes terms.run_id and meet. Under a scheduler it waits until the first host says where to meet.
+ * Asks at the terminal for a token that is needed and missing; `cohort host` shows its code. */
 co_err co_hosts_line_meet(co_hosts_line *hosts);
 void co_hosts_line_free(co_hosts_line *hosts); /* NULL is fine; forgets the token */
 
-/* Do the flags name hosts to start the training on (--hosts, --hostfile)? Then this process only conducts: it starts
- * `cohort train WORDS` on each of them over ssh. Returns the exit status. */
+/* Do the flags name hosts to start the training on (--hosts, --hostfile)? Then this process only conducts:
+ * it starts `cohort train WORDS` on each of them over ssh. Returns the exit status. */
 bool co_hosts_line_conducts(const co_hosts_ask *ask);
 int co_hosts_line_conduct(const co_hosts_ask *ask, const char *const *words, int n);
 

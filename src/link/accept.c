@@ -97,14 +97,12 @@ void accept_waiting(struct tcp *tcp, struct peer *peer)
     }
 }
 
-/* Why a hello is refused, or NULL. */
-static const char *refusal(const struct tcp *tcp, const hello *theirs)
+/* The hello is of this version and run, for this host, from one with a lower place. */
+static bool fits(const struct tcp *tcp, const hello *theirs)
 {
-    return theirs->version != HELLO_VERSION                                         ? "version"
-           : theirs->run != tcp->spec.run                                           ? "run"
-           : (int)theirs->to != tcp->spec.me || theirs->to_birth != tcp->spec.birth ? "address"
-           : theirs->from >= (uint32_t)tcp->spec.me                                 ? "place"
-                                                                                    : NULL;
+    return theirs->version == HELLO_VERSION && theirs->run == tcp->spec.run &&
+           theirs->to == (uint32_t)tcp->spec.me && theirs->to_birth == tcp->spec.birth &&
+           theirs->from < (uint32_t)tcp->spec.me;
 }
 
 /* Somebody who knows the token has sent a hello. Takes the stream. */
@@ -117,7 +115,7 @@ static void let_in(struct tcp *tcp, co_stream *stream)
         co_stream_free(stream);
         return;
     }
-    if (refusal(tcp, &theirs)) { /* our own hello tells the other side what is wrong */
+    if (!fits(tcp, &theirs)) { /* our own hello tells the other side what is wrong */
         hello mine = hello_to(tcp, (int)theirs.from, theirs.from_birth);
         hello_write(bytes, &mine);
         co_stream_say(stream, bytes);

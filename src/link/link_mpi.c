@@ -1,9 +1,10 @@
-/* link_mpi.c -- the link `mpi`: messages through the MPI whose launcher started this program. See mpi_int.h.
+/* link_mpi.c -- the link `mpi`: messages through the MPI whose launcher started this program. See
+ * mpi_int.h.
  *
- * MPI has no descriptor that says when something has come, so the descriptor of this link is a timer: short while
- * pieces are under way, longer while a message is expected, slow otherwise. Elasticity is tcp's: a host that is
- * lost stays lost. A link that has lost a host, or had an error of MPI, is closed without MPI_Finalize, which
- * would wait for the lost one.
+ * MPI has no descriptor that says when something has come, so the descriptor of this link is a timer:
+ * short while pieces are under way, longer while a message is expected, slow otherwise. Elasticity is
+ * tcp's: a host that is lost stays lost. A link that has lost a host, or had an error of MPI, is closed
+ * without MPI_Finalize, which would wait for the lost one.
  */
 #include "link/mpi_int.h"
 
@@ -372,6 +373,18 @@ static void mpi_close(co_link *link)
         co_free(mpi->peer[mpi->ids[i]]);
     co_free(mpi->ranks);
     co_free(mpi);
+}
+
+co_err co_link_mpi_sum(co_link *link, const float *from, float *to, int n)
+{
+    struct mpi *mpi = mpi_of(link);
+    char text[300] = "";
+    int code = mpi->calls->add_up(from, to, n);
+
+    if (code == 0)
+        return CO_OK;
+    mpi->calls->text(code, text, sizeof text);
+    return co_fail(CO_EPEER, "%s: %s", mpi->calls->name, text);
 }
 
 static const co_link_ops ops = {"mpi",    mpi_post, mpi_put,  mpi_turn,   mpi_cut,

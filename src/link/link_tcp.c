@@ -246,6 +246,7 @@ co_err co_link_tcp(co_link **out, const co_link_spec *spec)
     tcp->link = (co_link){.ops = &tcp_ops, .me = spec->me};
     tcp->spec = *spec;
     tcp->meet_ms = LINK_MEET_MS;
+    tcp->dead_ms = LINK_DEAD_MS;
     tcp->epoll = tcp->timer = tcp->bell = -1;
     co_err err = open_all(tcp);
     if (err) {

@@ -25,19 +25,29 @@ typedef struct co_link_spec {
 
 co_err co_link_tcp(co_link **out, const co_link_spec *spec);
 
-/* Calls MPI_Init, which waits until all processes of mpirun have called it; an error in there ends the process.
- * The calling process may be a child of the one that mpirun started, made by fork, but only one process per MPI
- * rank may open a link. Messages go straight from and to the callers' memory. A cut may wait up to 5 s for a
- * piece of a message that is half-way; a link that had to give up then says so in every turn, and the
- * process must end, because MPI may still write into the memory.
+/* Calls MPI_Init, which waits until all processes of mpirun have called it. An error in there ends the
+ * process. The caller may be a child, made by fork, of the process that mpirun started, but only one process
+ * per MPI rank may open a link. Messages go straight from and to the callers' memory.
  *
- * A host that is lost stays lost. co_link_close waits for the others to close too (5 s). If they do not, MPI
- * is left as it is. */
+ * A cut may wait up to 5 s for a piece of a message that is half-way. If it has to give up, every later turn
+ * fails and the process must end, because MPI may still write into the memory. A host that is lost stays lost.
+ * co_link_close waits up to 5 s for the others to close too; if they do not, MPI is left as it is. */
 co_err co_link_mpi(co_link **out, const co_link_spec *spec);
 
-/* The link that trainer.link=WANTED (auto, tcp, mpi) means here: "tcp" or "mpi". auto is mpi if mpirun or srun
- * started this program and the library loads. `say` gets a sentence for the first screen. NULL: mpi is wanted
- * and cannot be had; co_errmsg() says why. All hosts of a run must choose the same. */
-const char *co_link_choose(const char *wanted, char *say, size_t size);
+/* MPI_Allreduce of n floats over all processes, to compare with. `link` is of co_link_mpi. */
+co_err co_link_mpi_sum(co_link *link, const float *from, float *to, int n);
+
+/* trainer.link */
+typedef enum { CO_LINK_AUTO, CO_LINK_TCP, CO_LINK_MPI } co_link_kind;
+
+/* Which link `wanted` means here: tcp or mpi. auto is mpi if mpirun or srun --mpi started this program and
+ * the library of that MPI loads. `say` gets a sentence for the first screen. CO_EINPUT: mpi is wanted and
+ * cannot be had. All hosts of a run must choose the same. The library is tried in a child process, and is
+ * not loaded here. */
+co_err co_link_choose(co_link_kind *out, co_link_kind wanted, char *say, size_t size);
+/* A descriptor that the process which opens the link has inherited and must keep: MPICH's connection to its
+ * mpirun (PMI_FD). -1: none. */
+int co_link_inherits(co_link_kind kind);
+co_err co_link_open(co_link **out, co_link_kind kind, const co_link_spec *spec); /* tcp or mpi */
 
 #endif

@@ -1,8 +1,8 @@
 /* mpi_greet.c -- which MPI rank is which host, and who leaves.
  *
- * After MPI_Init every process sends its hello (that of tcp, without a receiver) to every rank. A host that was
- * met is known when a hello with its place and birth has come. A process that closes its link sends a bye with
- * the number of messages that it sent before, so that none of them is missed.
+ * After MPI_Init every process sends its hello (that of tcp, without a receiver) to every rank. A host
+ * that was met is known when a hello with its place and birth has come. A process that closes its link
+ * sends a bye with the number of messages that it sent before, so that none of them is missed.
  */
 #include "link/mpi_int.h"
 

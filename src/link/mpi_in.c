@@ -1,8 +1,8 @@
 /* mpi_in.c -- messages from a peer: taken up in order when their receive is posted, reported in order.
  *
- * Heads come into the link's own slots, one for each message that the window allows. A head without a receive
- * stays in its slot and holds up those behind it. What is taken up is answered: at once for a long message,
- * whose sender waits for it; for short ones when half of the window is used.
+ * Heads come into the link's own slots, one for each message that the window allows. A head without a
+ * receive stays in its slot and holds up those behind it. What is taken up is answered: at once for a long
+ * message, whose sender waits for it; for short ones when half of the window is used.
  */
 #include "link/mpi_int.h"
 

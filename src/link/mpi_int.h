@@ -1,7 +1,7 @@
 /* mpi_int.h -- the link `mpi`, as its files share it. Seen by this room only.
  *
  *     mpi_ompi.c, mpi_mpich.c   the calls of one MPI each, loaded at run time: the rows of a table
- *     mpi_choose.c              which row belongs to the launcher that started this program
+ *     mpi_library.c             which row belongs to the launcher that started this program
  *     link_mpi.c                the row of comm/link.h: turns, cutting, closing
  *     mpi_greet.c               which MPI rank is which host; losses; farewell
  *     mpi_out.c                 messages to a peer
@@ -15,9 +15,10 @@
  *                                     <- for a long one the answer says "go"
  *     bytes, in pieces of PIECE_LEN   -> straight into the memory of the receive
  *
- * The memory of a receive is in MPI's hands only between "go" and the last piece, and the memory of a long send
- * only while a piece is on its way. So a cut waits at most for pieces that both sides have agreed on. A sender
- * that has cut a message answers "go" with an empty piece. A receiver drops a message by an answer without "go".
+ * The memory of a receive is in MPI's hands only between "go" and the last piece, and the memory of a long
+ * send only while a piece is on its way. So a cut waits at most for pieces that both sides have agreed on.
+ * A sender that has cut a message answers "go" with an empty piece. A receiver drops a message by an
+ * answer without "go".
  *
  * At most WINDOW heads are under way, and both sides have a slot for each: MPI buffers nothing for us.
  */

@@ -1,5 +1,5 @@
-/* mpi_mpich.c -- the calls of MPICH and of the MPIs that share its binary interface (Intel's, Cray's, MVAPICH).
- * Handles are numbers, which this interface fixes. */
+/* mpi_mpich.c -- the calls of MPICH and of the MPIs that share its binary interface (Intel's, Cray's,
+ * MVAPICH). Handles are numbers, which this interface fixes. */
 #include "link/mpi_int.h"
 
 #include <dlfcn.h>

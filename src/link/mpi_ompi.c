@@ -1,9 +1,10 @@
-/* mpi_ompi.c -- Open MPI's calls. Its handles are pointers; the predefined ones are the addresses of variables
- * of the library.
+/* mpi_ompi.c -- Open MPI's calls. Its handles are pointers; the predefined ones are the addresses of
+ * variables of the library.
  *
- * A rank's first PMIx client gets what the server knows through shared memory, and a second client of the same
- * rank finds nothing there (Open MPI 4.1.4 with PMIx 4.2.2: "getting local rank failed"). The launcher may have
- * been a client before (place/pmix.c), so we ask for the data over the socket: PMIX_MCA_gds=hash.
+ * A rank's first PMIx client gets what the server knows through shared memory, and a second client of the
+ * same rank finds nothing there (Open MPI 4.1.4 with PMIx 4.2.2: "getting local rank failed"). The
+ * launcher may have been a client before (place/pmix.c), so we ask for the data over the socket:
+ * PMIX_MCA_gds=hash.
  */
 #include "link/mpi_int.h"
 

@@ -1,9 +1,9 @@
 /* mpi_out.c -- messages to a peer: begun in order while the window allows, ended and reported in order.
  *
- * A short message is copied into the slot of its head, so its send is over when MPI has read the slot. A long
- * one waits for the receiver's answer. An answer has two numbers: `taken`, how many of our messages the receiver
- * has taken up, and `go`, 1 if it waits for the bytes of the last of them. A long message that is taken without
- * "go" was dropped.
+ * A short message is copied into the slot of its head, so its send is over when MPI has read the slot. A
+ * long one waits for the receiver's answer. An answer has two numbers: `taken`, how many of our messages
+ * the receiver has taken up, and `go`, 1 if it waits for the bytes of the last of them. A long message
+ * that is taken without "go" was dropped.
  */
 #include "link/mpi_int.h"
 

@@ -66,16 +66,16 @@ co_err peer_watch(struct tcp *tcp, struct peer *peer, int fd)
 
 void peer_up(struct tcp *tcp, struct peer *peer)
 {
-    int fd = co_stream_fd(peer->stream), on = 1, idle = LINK_DEAD_MS / 2000, each = 1,
-        times = LINK_DEAD_MS / 2000;
+    int fd = co_stream_fd(peer->stream), on = 1, each = 1, half = tcp->dead_ms / 2000;
 
     setsockopt(fd, SOL_SOCKET, SO_KEEPALIVE, &on, sizeof on);
-    setsockopt(fd, IPPROTO_TCP, TCP_KEEPIDLE, &idle, sizeof idle);
+    setsockopt(fd, IPPROTO_TCP, TCP_KEEPIDLE, &half, sizeof half);
     setsockopt(fd, IPPROTO_TCP, TCP_KEEPINTVL, &each, sizeof each);
-    setsockopt(fd, IPPROTO_TCP, TCP_KEEPCNT, &times, sizeof times);
+    setsockopt(fd, IPPROTO_TCP, TCP_KEEPCNT, &half, sizeof half);
     peer->state = PEER_UP;
     peer->can_read = peer->can_write = true;
     peer->ended = peer->unflushed = peer->moved = false;
+    peer->silent_since_ns = 0;
     memset(&peer->reading, 0, sizeof peer->reading);
 }
 
@@ -128,15 +128,21 @@ void peer_turn(struct tcp *tcp, struct peer *peer)
         peer_lose(tcp, peer, co_errmsg());
 }
 
-void peer_check(struct tcp *tcp, struct peer *peer)
+void peer_check(struct tcp *tcp, struct peer *peer, uint64_t now)
 {
     struct tcp_info info = {0};
     socklen_t len = sizeof info;
+    char why[80];
 
     if (getsockopt(co_stream_fd(peer->stream), IPPROTO_TCP, TCP_INFO, &info, &len) != 0)
         return;
     /* Segments that nobody acknowledges, or probes of a closed window that nobody answers. */
-    bool unanswered = (info.tcpi_unacked > 0 && info.tcpi_retransmits > 1) || info.tcpi_probes > 2;
-    if (unanswered && info.tcpi_last_ack_recv > LINK_DEAD_MS)
-        peer_lose(tcp, peer, "no answer for 10 s: the host or the network between is down");
+    bool unanswered = (info.tcpi_unacked > 0 && info.tcpi_retransmits > 0) || info.tcpi_probes > 0;
+    peer->silent_since_ns = !unanswered ? 0 : peer->silent_since_ns ? peer->silent_since_ns : now;
+    bool dead = unanswered && now - peer->silent_since_ns > (uint64_t)tcp->dead_ms * 1000000;
+    if (!dead || info.tcpi_last_ack_recv <= (uint32_t)tcp->dead_ms)
+        return;
+    snprintf(why, sizeof why, "no answer for %d s: the host or the network between is down",
+             tcp->dead_ms / 1000);
+    peer_lose(tcp, peer, why);
 }

@@ -7,6 +7,7 @@
  */
 #include "link/tcp_int.h"
 
+#include <errno.h>
 #include <string.h>
 
 #include "base/alloc.h"
@@ -201,6 +202,18 @@ static co_err take_in(struct tcp *tcp, struct peer *peer, size_t got)
     return CO_OK;
 }
 
+/* The connection ended while its next message waits for a receive: no read will tell. */
+static co_err how_it_ended(const struct peer *peer)
+{
+    int why = 0;
+    socklen_t len = sizeof why;
+
+    getsockopt(co_stream_fd(peer->stream), SOL_SOCKET, SO_ERROR, &why, &len);
+    errno = why;
+    return why ? co_fail(CO_EPEER, "the connection broke: %m")
+               : co_fail(CO_EPEER, "the other side closed the connection");
+}
+
 co_err receives_turn(struct tcp *tcp, struct peer *peer)
 {
     struct iovec to[2];
@@ -217,7 +230,5 @@ co_err receives_turn(struct tcp *tcp, struct peer *peer)
         peer->moved = true;
         CO_TRY(take_in(tcp, peer, got));
     }
-    if (peer->ended && peer->reading.waits)
-        return co_fail(CO_EPEER, "the other side closed the connection");
-    return CO_OK;
+    return peer->ended && peer->reading.waits ? how_it_ended(peer) : CO_OK;
 }

@@ -35,8 +35,7 @@ enum {
     LINK_DEAD_MS = 10000,    /* a wire without any answer is dead after this time */
     LINK_RESOLVE_MS = 500,   /* a turn waits this long for a name server, */
     LINK_NAMES_MS = 2000,    /* and this is the time between two attempts */
-    LINK_ADDRESSES = 4,
-    LINK_SOCKET_BYTES = 4 << 20 /* buffers of a socket, where the host allows it */
+    LINK_ADDRESSES = 4
 };
 
 /* --- wire.c --- */
@@ -104,6 +103,7 @@ struct peer {
     char trouble[256];   /* what the last attempt met with */
     int fd;              /* while connecting; -1: none */
     co_stream *stream;
+    uint64_t silent_since_ns; /* something was sent and nobody answers; 0: no */
     uint32_t watched;         /* counts its descriptors: an event of an earlier one is out of date */
     bool can_read, can_write; /* as far as epoll has said */
     bool ended;               /* the other side has closed, or the connection broke */
@@ -130,7 +130,7 @@ struct tcp {
     bool hurry;             /* somebody was met: connect in the next turn */
     bool rung;              /* the bell rings: work is left */
     uint64_t gate_rests_ns; /* until then members come first */
-    int meet_ms;            /* LINK_MEET_MS; tests shorten it */
+    int meet_ms, dead_ms;   /* LINK_MEET_MS, LINK_DEAD_MS; tests shorten them */
     uint32_t view;          /* messages of earlier ones are dropped */
     struct peer *peer[LINK_IDS];
     uint8_t met[LINK_IDS]; /* ids of the peers, n_met of them */
@@ -156,7 +156,7 @@ void peer_hang_up(struct tcp *tcp, struct peer *peer);         /* closes what is
 void peer_lose(struct tcp *tcp, struct peer *peer, const char *why);
 bool peer_has_work(const struct peer *peer);
 void peer_turn(struct tcp *tcp, struct peer *peer);
-void peer_check(struct tcp *tcp, struct peer *peer); /* loses the peer when the wire is dead */
+void peer_check(struct tcp *tcp, struct peer *peer, uint64_t now); /* loses the peer when the wire is dead */
 
 co_err sends_add(struct sends *sends, const co_tag *tag, const void *bytes, uint32_t len);
 co_err sends_cut(struct sends *sends, uint32_t view);

@@ -33,7 +33,7 @@ static void too_late(struct tcp *tcp, struct peer *peer)
 static void tick_peer(struct tcp *tcp, struct peer *peer, uint64_t now)
 {
     if (peer->state == PEER_UP) {
-        peer_check(tcp, peer);
+        peer_check(tcp, peer, now);
         return;
     }
     if (peer->state == PEER_LOST)

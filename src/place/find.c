@@ -68,8 +68,8 @@ const char *hosts_key(const co_place_ask *ask)
     return ask->hosts_key ? ask->hosts_key : "--nnodes";
 }
 
-/* A training: tasks that are all on this machine are hosts of their own. On several machines, one process on each of
- * them starts its ranks, which share memory. */
+/* A training: tasks that are all on this machine are hosts of their own. On several machines, one process
+ * on each of them starts its ranks, which share memory. */
 static co_err fits_training(const co_place *p, const co_place_ask *ask, const char *wish, const char *start)
 {
     if (p->tasks_most == 1)
@@ -153,7 +153,8 @@ static co_err close_failed(co_place *p, co_err err)
     return co_fail(err, "%s", why);
 }
 
-/* Variables that begin to say where to meet, and do not say it: better no job than several that never meet. */
+/* Variables that begin to say where to meet, and do not say it: better no job than several that never
+ * meet. */
 static co_err refuse_half(const co_place_ask *ask)
 {
     const char *world = env_text("WORLD_SIZE");

@@ -26,8 +26,8 @@ typedef struct co_place_ask {
     const char *hosts_key;    /* the setting that gave them, for messages; NULL: --nnodes */
     int nproc;
     int node_rank; /* -1: not given */
-    /* It is a training, which has one process on each host. Tasks that share a machine with all others are hosts of
-     * their own. */
+    /* It is a training, which has one process on each host. Tasks that share a machine with all others are
+     * hosts of their own. */
     bool training;
 } co_place_ask;
 
@@ -44,8 +44,9 @@ typedef struct co_place {
     int tasks_most; /* the most launchers on any host; if the hosts are not known, those on this host */
     bool training;  /* as asked */
     bool quiet;     /* another launcher on the same terminal prints what concerns all */
-    /* May be set before co_place_share: a child of this process, made by fork, is going to call MPI_Init. It
-     * needs the connection to PMI, which then stays open until co_place_close; call that after the child ended. */
+    /* May be set before co_place_share: a child of this process, made by fork, is going to call MPI_Init.
+     * It needs the connection to PMI, which then stays open until co_place_close; call that after the
+     * child ended. */
     bool for_mpi;
     bool outside;    /* in a Slurm allocation but not in a step: run `start` to get into one */
     char start[256]; /* the command to put before our own; it starts us once on each host */

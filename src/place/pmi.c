@@ -10,7 +10,8 @@
  *     cmd=get kvsname=kvs_1 key=k                 cmd=get_result rc=0 value=v
  *     cmd=finalize                                cmd=finalize_ack
  *
- * The launcher uses the descriptor up, so the workers' environment does not name it (job/env.c). PMI protects
+ * The launcher uses the descriptor up, so the workers' environment does not name it (job/env.c). Only a
+ * training over the link mpi leaves it open (co_place.for_mpi): MPI then sends init again on it. PMI protects
  * the card, token included, no better than mpirun's own connections are protected, and most installations do
  * not encrypt them. After a failure the descriptor stays open until the process ends: Hydra kills all
  * processes when one closes it without `finalize`, and nobody would read the error message.

@@ -56,8 +56,8 @@ static co_err read_world(co_place *p, const co_place_ask *ask, int world)
     return CO_OK;
 }
 
-/* Started by torchrun or the like, once for each RANK: WORLD_SIZE counts processes, LOCAL_WORLD_SIZE those of this
- * host. */
+/* Started by torchrun or the like, once for each RANK: WORLD_SIZE counts processes, LOCAL_WORLD_SIZE those
+ * of this host. */
 static bool is_worker(void)
 {
     return env_text("RANK") && env_text("LOCAL_RANK") && env_text("LOCAL_WORLD_SIZE");
@@ -76,8 +76,8 @@ static co_err read_worker(co_place *p, int world)
     return CO_OK;
 }
 
-/* The endpoint. torchrun keeps its own store at MASTER_PORT; the next port is free for us. The first of Lightning's
- * hosts needs no MASTER_ADDR: it is there itself. */
+/* The endpoint. torchrun keeps its own store at MASTER_PORT; the next port is free for us. The first of
+ * Lightning's hosts needs no MASTER_ADDR: it is there itself. */
 static co_err read_master(co_place *p, const char *addr)
 {
     const char *store = env_text("TORCHELASTIC_USE_AGENT_STORE");

@@ -206,8 +206,8 @@ void co_roster_stopped(co_roster *r); /* this host's workers are gone, as STOP a
 /* Answers FREEZE. `weight`: how fast this host is, in any unit that all hosts share; 0: not known yet. */
 void co_roster_position(co_roster *r, uint32_t view, const co_position *at, int weight);
 void co_roster_whole(co_roster *r, uint32_t view); /* this newcomer holds the whole state now */
-/* This host lost its connection to the member at place `id`, which may be alive. Its own place: it lost all of
- * its connections, and makes them anew in the next view. */
+/* This host lost its connection to the member at place `id`, which may be alive. Its own place: it lost all
+ * of its connections, and makes them anew in the next view. */
 void co_roster_cut(co_roster *r, uint32_t view, int id, const char *why);
 /* This host's part of the run is over. It goes on answering FREEZE until OVER, which comes when all members
  * of a view have ended. A host that has ended says so again in each view, by this call or in its position. */

@@ -61,6 +61,13 @@ static const co_option trainer[] = {
     {"num_nodes", CO_OPT_INT, AT(num_nodes), "1",
      "hosts, as --nnodes=N; flags or the environment say where they meet", .min = 1, .max = CO_MAX_MEMBERS,
      .may_change = true, .of_host = true},
+    {"link", CO_OPT_ENUM, AT(link), "auto",
+     "what carries the messages between hosts: tcp, or the MPI that drives the cluster's network. auto: mpi "
+     "under "
+     "mpirun or srun --mpi where its library loads, else tcp. The results are the same; only with tcp a run "
+     "goes on "
+     "when a host is lost",
+     .choices = "auto|tcp|mpi", .may_change = true},
     {"strategy", CO_OPT_ENUM, AT(strategy), "ddp",
      "how state is spread over hosts; one host holds one copy either way", .choices = "ddp|fsdp",
      .may_change = true},

@@ -1,5 +1,6 @@
-/* The guides' lines for two machines, typed on two hosts of a lan: only the program's name, the addresses and a model
- * that does not exist are replaced, and a limit makes them short. Both hosts end with the weights of one host. */
+/* The guides' lines for two machines, typed on two hosts of a lan: only the program's name, the addresses
+ * and a model that does not exist are replaced, and a limit makes them short. Both hosts end with the
+ * weights of one host. */
 #include "cli/typed.h"
 
 #include <signal.h>

@@ -1,5 +1,5 @@
-/* Which hosts a training has and where they meet: a table of command lines and environments, each with the terms and
- * the meeting that follow from it, or with the refusal. */
+/* Which hosts a training has and where they meet: a table of command lines and environments, each with the
+ * terms and the meeting that follow from it, or with the refusal. */
 #include "harness.h"
 
 #include <stdlib.h>

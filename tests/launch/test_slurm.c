@@ -9,6 +9,7 @@
 
 #include "base/clock.h"
 #include "base/fs.h"
+#include "launch/worker.h"
 #include "net/net.h"
 
 static pid_t daemons[4];
@@ -184,6 +185,36 @@ TEST(slurm_steps_run_over_two_nodes_without_a_token_and_mismatches_are_refused)
             "srun --nodes=2 --ntasks=2 --ntasks-per-node=1 cohort launch --nproc-per-node=3");
     refused("-n2", "--nnodes=3", "has 2 hosts, but --nnodes=3",
             "srun --nodes=3 --ntasks=3 --ntasks-per-node=1");
+    slurm_down();
+}
+
+/* The parts are those of the link's own tests (tests/link/mpi_part.h). */
+static void carries(const char *mpi)
+{
+    test_run r =
+        test_sh("srun --jobid=$JOB -N2 -n2 --mpi=%s env TEST_LINK_MPI=choose %s && srun --jobid=$JOB -N2 -n2 "
+                "--mpi=%s env TEST_LINK_MPI=traffic %s",
+                mpi, worker_program(), mpi, worker_program());
+
+    CHECK(r.status == 0 && strstr(r.out, "auto: link: mpi (") && strstr(r.out, "host 0 of 2: all is well") &&
+              strstr(r.out, "host 1 of 2: all is well"),
+          "--mpi=%s: status %d: %s", mpi, r.status, r.out);
+    test_note("--mpi=%s: %.2f s", mpi, r.secs);
+    free(r.out);
+}
+
+TEST(srun_with_pmix_gives_the_link_open_mpi_and_with_pmi2_mpich)
+{
+    if (test_sh("command -v mpirun.openmpi && command -v mpirun.mpich").status != 0)
+        test_skip("no mpirun.openmpi or no mpirun.mpich here (packages openmpi-bin, mpich)");
+    slurm_up();
+    take_nodes();
+    setenv("ASAN_OPTIONS", "detect_leaks=0", 1); /* MPI does not free all its memory */
+    carries("pmi2");
+    if (test_sh("ls /usr/lib/*/pmix2/lib/libpmix.so").status == 0)
+        carries("pmix");
+    else
+        test_note("--mpi=pmix: not tried, Slurm's plugin does not find libpmix.so (package libpmix-dev)");
     slurm_down();
 }
 

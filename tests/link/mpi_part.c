@@ -9,6 +9,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include "base/fds.h"
 #include "harness.h"
 #include "place/place.h"
 
@@ -31,9 +32,10 @@ static void done(void *ctx, bool sent, int peer, const co_tag *tag)
     part->done(part, sent, peer, tag);
 }
 
-static int number(const char *a, const char *b)
+/* The first of these variables that is set. */
+static int number(const char *a, const char *b, const char *c)
 {
-    const char *text = getenv(a) ? getenv(a) : getenv(b);
+    const char *text = getenv(a) ? getenv(a) : getenv(b) ? getenv(b) : getenv(c);
 
     return text ? atoi(text) : -1;
 }
@@ -76,10 +78,10 @@ void part_fill(uint8_t *bytes, size_t len, uint64_t seed)
 
 static void play(void (*body)(struct part *))
 {
-    struct part part = {.random = (uint64_t)number("TEST_SEED", "") + 1};
-    int rank = number("OMPI_COMM_WORLD_RANK", "PMI_RANK");
+    struct part part = {.random = (uint64_t)number("TEST_SEED", "", "") + 1};
+    int rank = number("OMPI_COMM_WORLD_RANK", "PMI_RANK", "SLURM_PROCID");
 
-    part.hosts = number("OMPI_COMM_WORLD_SIZE", "PMI_SIZE");
+    part.hosts = number("OMPI_COMM_WORLD_SIZE", "PMI_SIZE", "SLURM_NTASKS");
     part.me = (rank + 1) % part.hosts; /* places differ from ranks */
     part.random += (uint64_t)part.me << 32;
     body(&part);
@@ -87,7 +89,8 @@ static void play(void (*body)(struct part *))
     fflush(stdout);
 }
 
-/* As a run does it: the supervisor meets the others through the launcher; its child, the carrier, opens the link. */
+/* As a run does it: the supervisor meets the others through the launcher, and its child, the carrier, opens
+ * the link. */
 static void meet_and_fork(struct part *part)
 {
     co_place place;
@@ -102,6 +105,9 @@ static void meet_and_fork(struct part *part)
         part_fail(part, "%s", co_errmsg());
     pid_t child = fork();
     if (child == 0) {
+        co_fds keep = {0};
+        co_fds_add(&keep, co_link_inherits(CO_LINK_MPI));
+        co_fds_close_others(&keep);
         part_traffic(part);
         _exit(0);
     }
@@ -109,13 +115,24 @@ static void meet_and_fork(struct part *part)
     co_place_close(&place);
 }
 
+static void choose(struct part *part)
+{
+    co_link_kind got;
+    char say[1024] = "";
+    co_err err = co_link_choose(&got, CO_LINK_AUTO, say, sizeof say);
+
+    (void)part;
+    printf("auto: %s\n", err ? co_errmsg() : say);
+    printf("mpi: %s\n", co_link_choose(&got, CO_LINK_MPI, say, sizeof say) ? co_errmsg() : say);
+}
+
 __attribute__((constructor)) static void be_a_part(void)
 {
     static const struct {
         const char *name;
         void (*body)(struct part *);
-    } parts[] = {
-        {"traffic", part_traffic}, {"views", part_views}, {"leave", part_leave}, {"fork", meet_and_fork}};
+    } parts[] = {{"traffic", part_traffic}, {"views", part_views},   {"leave", part_leave},
+                 {"stall", part_stall},     {"fork", meet_and_fork}, {"choose", choose}};
     const char *name = getenv("TEST_LINK_MPI");
 
     for (size_t i = 0; name && i < sizeof parts / sizeof *parts; i++)

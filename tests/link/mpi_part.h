@@ -1,5 +1,7 @@
-/* mpi_part.h -- what a process of mpirun does in the tests of the link mpi. TEST_LINK_MPI in its environment names the
- * part; then the test program plays it instead of running tests. A part prints "host H of N: all is well". */
+/* mpi_part.h -- what a process of mpirun does in the tests of the link mpi. TEST_LINK_MPI in its
+ * environment names the part; then the test program plays it instead of running tests. A part prints "host
+ * H of N: all is well".
+ */
 #ifndef TESTS_LINK_MPI_PART_H
 #define TESTS_LINK_MPI_PART_H
 
@@ -27,5 +29,6 @@ void part_fill(uint8_t *bytes, size_t len, uint64_t seed);
 void part_traffic(struct part *part);
 void part_views(struct part *part);
 void part_leave(struct part *part);
+void part_stall(struct part *part);
 
 #endif

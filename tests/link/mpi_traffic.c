@@ -1,10 +1,14 @@
-/* mpi_traffic.c -- the parts of mpi_part.h: random messages between all hosts; views that are cut; a host that
- * leaves. Every host knows what every other sends: lengths and bytes are functions of sender, receiver, view
- * and number. */
+/* mpi_traffic.c -- the parts of mpi_part.h: random messages between all hosts; views that are cut; a host
+ * that leaves. Every host knows what every other sends: lengths and bytes are functions of sender,
+ * receiver, view and number.
+ */
 #include "link/mpi_part.h"
 
+#include <signal.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "base/clock.h"
 #include "harness.h"
@@ -275,4 +279,46 @@ void part_leave(struct part *part)
     else
         hear_it_late(part, last);
     co_link_close(part->link);
+}
+
+/* --- a host that hangs ---------------------------------------------------------------------------------- */
+/* Host 1 announces a long message and stops. Host 0 waits for its bytes when it cuts the view: it gives up, and says
+ * so from then on. */
+void part_stall(struct part *part)
+{
+    static uint8_t bytes[1 << 20];
+    co_tag tag = tag_of(1, 0);
+    FILE *f;
+    int pid = 0, peer;
+
+    part->done = took;
+    part->ctx = &traffic;
+    part_open(part);
+    if (part->me == 1) {
+        co_link_send(part->link, 0, &tag, bytes, sizeof bytes);
+        while (co_link_count(part->link).wire_sent == 0)
+            co_link_turn(part->link, 0);
+        f = fopen("stopped.new", "w");
+        PART_CHECK(part, f && fprintf(f, "%d", (int)getpid()) > 0 && fclose(f) == 0, "stopped.new");
+        rename("stopped.new", "stopped");
+        raise(SIGSTOP);
+    }
+    while (access("stopped", F_OK) != 0)
+        part_turn(part);
+    co_link_post(part->link, 1, &tag, bytes, sizeof bytes);
+    while (co_link_count(part->link).wire_sent == 0) /* until it says go */
+        part_turn(part);
+    double before = co_now_s();
+    co_link_cut(part->link, 2);
+    PART_CHECK(part, co_now_s() - before > 4 && co_now_s() - before < 30, "the cut took %.1f s",
+               co_now_s() - before);
+    PART_CHECK(part,
+               co_link_turn(part->link, 0) == CO_EPEER &&
+                   strstr(co_errmsg(), "the link mpi is given up: host 1"),
+               "%s", co_errmsg());
+    PART_CHECK(part, co_link_lost(part->link, &peer, part->why, sizeof part->why) && peer == 1,
+               "nobody is lost");
+    co_link_close(part->link);
+    f = fopen("stopped", "r");
+    PART_CHECK(part, f && fscanf(f, "%d", &pid) == 1 && pid > 1 && kill(pid, SIGKILL) == 0, "kill %d", pid);
 }

@@ -23,14 +23,20 @@ static void prepare(const struct mpirun *mpirun)
     setenv("TMPDIR", "/tmp", 1);                 /* Open MPI's sockets need a short path */
 }
 
-static void all_play(const struct mpirun *mpirun, const char *part, int hosts, const char *more)
+static const char *program(void)
 {
-    char program[1024], want[60];
-    ssize_t n = readlink("/proc/self/exe", program, sizeof program - 1);
+    static char path[1024];
+    ssize_t n = readlink("/proc/self/exe", path, sizeof path - 1);
 
     CHECK(n > 0, "readlink");
-    program[n] = '\0';
-    test_run r = test_sh("%s -n %d env TEST_LINK_MPI=%s %s %s", mpirun->line, hosts, part, more, program);
+    path[n] = '\0';
+    return path;
+}
+
+static void all_play(const struct mpirun *mpirun, const char *part, int hosts, const char *more)
+{
+    char want[60];
+    test_run r = test_sh("%s -n %d env TEST_LINK_MPI=%s %s %s", mpirun->line, hosts, part, more, program());
     CHECK(r.status == 0, "%s of %d hosts, %s: status %d: %s", part, hosts, mpirun->name, r.status, r.out);
     for (int h = 0; h < hosts; h++) {
         snprintf(want, sizeof want, "host %d of %d: all is well", h, hosts);
@@ -86,6 +92,25 @@ TEST(a_host_that_leaves_over_mpich_is_lost_after_its_last_message)
     all_play(&mpich, "leave", 3, "");
 }
 
+/* Nothing may land after a cut, even if the sender wakes up later: the link tells its owner to end the process. */
+static void stalls(const struct mpirun *mpirun)
+{
+    prepare(mpirun);
+    test_run r = test_sh("%s -n 2 env TEST_LINK_MPI=stall %s", mpirun->line, program());
+    CHECK(strstr(r.out, "host 0 of 2: all is well"), "status %d: %s", r.status, r.out);
+    free(r.out);
+}
+
+TEST(a_cut_over_open_mpi_gives_up_on_a_host_that_hangs_in_the_middle_of_a_message)
+{
+    stalls(&open_mpi);
+}
+
+TEST(a_cut_over_mpich_gives_up_on_a_host_that_hangs_in_the_middle_of_a_message)
+{
+    stalls(&mpich);
+}
+
 /* The launcher's own connection (PMIx, PMI) was used before, by the parent. */
 TEST(a_child_opens_the_link_over_open_mpi_after_its_parent_met_the_others)
 {
@@ -99,16 +124,41 @@ TEST(a_child_opens_the_link_over_mpich_after_its_parent_met_the_others)
     all_play(&mpich, "fork", 2, "");
 }
 
-/* --- choosing ------------------------------------------------------------------------------------------- */
-static void chooses(const char *wanted, const char *link, const char *words)
+/* --- measuring ------------------------------------------------------------------------------------------ */
+static void measures(const struct mpirun *mpirun)
 {
-    char say[600] = "";
-    const char *got = co_link_choose(wanted, say, sizeof say);
+    prepare(mpirun);
+    test_run r = test_sh("%s -n 2 $COHORT bench exchange --rounds 3", mpirun->line);
+    CHECK(r.status == 0 && strstr(r.out, "\"link\":\"mpi\"") && strstr(r.out, mpirun->name) &&
+              strstr(r.out, "\"allreduce_ms\":"),
+          "status %d: %s", r.status, r.out);
+    test_note("%s", strchr(r.out, '{'));
+    free(r.out);
+    r = test_sh("%s -n 3 $COHORT bench exchange", mpirun->line);
+    CHECK(r.status != 0 && strstr(r.out, "start it with mpirun -n 2 (not 3)"), "status %d: %s", r.status,
+          r.out);
+    free(r.out);
+}
 
-    CHECK(link ? got && strcmp(got, link) == 0 : !got, "trainer.link=%s gives %s", wanted,
-          got ? got : "nothing");
-    CHECK(test_contains(link ? say : co_errmsg(), words), "trainer.link=%s says \"%s\", wanted \"%s\"",
-          wanted, link ? say : co_errmsg(), words);
+TEST(bench_exchange_under_mpirun_of_open_mpi_measures_its_link_and_its_allreduce)
+{
+    measures(&open_mpi);
+}
+
+TEST(bench_exchange_under_mpirun_of_mpich_measures_its_link_and_its_allreduce)
+{
+    measures(&mpich);
+}
+
+/* --- choosing ------------------------------------------------------------------------------------------- */
+static void chooses(co_link_kind wanted, co_link_kind link, const char *words)
+{
+    co_link_kind got = CO_LINK_AUTO;
+    char say[600] = "";
+
+    CHECK_OK(co_link_choose(&got, wanted, say, sizeof say));
+    CHECK(got == link, "%d gives %d", wanted, got);
+    CHECK(test_contains(say, words), "it says \"%s\", wanted \"%s\"", say, words);
 }
 
 static void forget_launchers(void)
@@ -123,13 +173,16 @@ static void forget_launchers(void)
 TEST(without_mpirun_the_link_is_tcp_and_mpi_is_refused_with_the_line_that_works)
 {
     co_link_spec spec = {.me = 0, .listener = -1};
+    co_link_kind got;
     co_link *link;
+    char say[600];
 
     forget_launchers();
-    chooses("auto", "tcp", "link: tcp");
-    chooses("tcp", "tcp", "link: tcp");
-    chooses("mpi", NULL, "trainer.link=mpi: no MPI has started this program. Start it with mpirun");
-    CHECK_FAILS(co_link_mpi(&link, &spec), CO_EINPUT, "no MPI has started this program");
+    chooses(CO_LINK_AUTO, CO_LINK_TCP, "link: tcp");
+    chooses(CO_LINK_TCP, CO_LINK_TCP, "link: tcp");
+    CHECK_FAILS(co_link_choose(&got, CO_LINK_MPI, say, sizeof say), CO_EINPUT,
+                "trainer.link=mpi: no MPI has started this program. Start it with mpirun");
+    CHECK_FAILS(co_link_open(&link, CO_LINK_MPI, &spec), CO_EINPUT, "no MPI has started this program");
 }
 
 TEST(under_mpirun_the_link_is_mpi_where_its_library_loads)
@@ -137,11 +190,27 @@ TEST(under_mpirun_the_link_is_mpi_where_its_library_loads)
     prepare(&open_mpi);
     forget_launchers();
     setenv("OMPI_COMM_WORLD_SIZE", "2", 1);
-    chooses("auto", "mpi", "link: mpi (Open MPI, libmpi.so.40)");
-    chooses("tcp", "tcp", "link: tcp");
+    chooses(CO_LINK_AUTO, CO_LINK_MPI, "link: mpi (Open MPI, libmpi.so.40)");
+    chooses(CO_LINK_TCP, CO_LINK_TCP, "link: tcp");
     forget_launchers();
     prepare(&mpich);
     setenv("PMI_RANK", "0", 1);
     setenv("PMI_SIZE", "2", 1);
-    chooses("auto", "mpi", "link: mpi (MPICH, libmpich.so.12)");
+    chooses(CO_LINK_AUTO, CO_LINK_MPI, "link: mpi (MPICH, libmpich.so.12)");
+}
+
+/* A library that does not load: auto falls back with the reason, mpi is refused with it. */
+TEST(under_mpirun_without_its_library_the_link_is_tcp_and_says_why)
+{
+    test_run r =
+        test_sh("touch libmpi.so.40; OMPI_COMM_WORLD_RANK=0 OMPI_COMM_WORLD_SIZE=2 LD_LIBRARY_PATH=$PWD "
+                "TEST_LINK_MPI=choose %s",
+                program());
+
+    CHECK(r.status == 0, "status %d: %s", r.status, r.out);
+    CHECK(strstr(r.out, "auto: link: tcp, because no library of Open MPI loads (") &&
+              strstr(r.out, "file too short"),
+          "%s", r.out);
+    CHECK(strstr(r.out, "mpi: trainer.link=mpi: no library of Open MPI loads ("), "%s", r.out);
+    free(r.out);
 }

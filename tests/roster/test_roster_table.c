@@ -347,6 +347,47 @@ TEST(a_place_of_a_run_is_given_again_only_when_no_unused_one_is_left)
     table_close(&all);
 }
 
+TEST(a_host_that_comes_back_to_a_run_gets_its_own_place_or_none)
+{
+    table all = table_of(2, 4, 1);
+
+    fill(&all, 2);
+    guest *back = bring(&all, 2, start);
+    back->client.place = 40; /* as a host that lost its keeper */
+    CHECK_OK(client_hello(&back->client, "127.0.0.1"));
+    PASS_UNTIL(&all, table_runs(&all, 3, 2));
+    CHECK(back->client.place == 40, "place %d", back->client.place);
+    guest *other = bring(&all, 3, start);
+    other->client.place = 40;
+    CHECK_OK(client_hello(&other->client, "127.0.0.1"));
+    PASS_UNTIL(&all, other->refused);
+    CHECK(test_contains(other->text, "another host has its place by now"), "%s", other->text);
+    table_close(&all);
+}
+
+TEST(a_process_that_comes_back_before_its_loss_was_noticed_gets_in_at_its_second_attempt)
+{
+    table all = table_of(2, 4, 1);
+
+    fill(&all, 2);
+    uint64_t birth = all.guest[1].terms.birth;
+    int place = all.guest[1].client.place;
+    all.guest[1].here = false; /* its first connection hangs */
+    for (int attempt = 0; attempt < 2; attempt++) {
+        guest *back = bring(&all, 2, start);
+        back->terms.birth = birth;
+        back->client.place = place;
+        snprintf(back->where.host, sizeof back->where.host, "b");
+        CHECK_OK(client_hello(&back->client, "127.0.0.1"));
+        PASS_UNTIL(&all, attempt ? table_runs(&all, 2, 2) : back->refused);
+        if (!attempt)
+            stand_up(back);
+    }
+    CHECK(all.guest[2].client.place == place && slices_of(&all.guest[2]) == 0, "place %d, %d slices",
+          all.guest[2].client.place, slices_of(&all.guest[2]));
+    table_close(&all);
+}
+
 TEST(no_host_beyond_the_last_place_of_a_run_is_taken)
 {
     table all = table_of(2, 2, 1);

@@ -1,5 +1,6 @@
-/* Random schedules for a server of views: hosts come, go, fall silent and accuse each other, at any time. Whatever
- * happens, the members end up in one view or hear that the run is over, and no unit that was held is lost. */
+/* Random schedules for a server of views: hosts come, go, fall silent and accuse each other, at any time.
+ * Whatever happens, the members end up in one view or hear that the run is over, and no unit that was held is
+ * lost. */
 #include "roster/table.h"
 
 typedef struct game {

@@ -1,6 +1,7 @@
-/* conductor.c -- while a training runs on a host of --hosts, a thread reads what the conductor says: the name of a
- * signal, END, or an empty line as a sign of life (ssh/ssh.h). Each becomes a signal to this process, where it is
- * handled like one from the terminal. The end of the conductor, or a minute of silence, is SIGTERM.
+/* conductor.c -- while a training runs on a host of --hosts, a thread reads what the conductor says: the
+ * name of a signal, END, or an empty line as a sign of life (ssh/ssh.h). Each becomes a signal to this
+ * process, where it is handled like one from the terminal. The end of the conductor, or a minute of
+ * silence, is SIGTERM.
  */
 #include "job/launch/launch_int.h"
 

@@ -1,8 +1,9 @@
-/* cpus.c -- divides the CPUs of this machine among the tasks of mpirun or srun that train on it as hosts of their own.
+/* cpus.c -- divides the CPUs of this machine among the tasks of mpirun or srun that train on it as hosts
+ * of their own.
  *
- * Each of them would take all CPUs, and they would slow each other down. So each keeps a part of its own: task 1 of 2
- * on CPUs 0 to 7 keeps 4 to 7. If the starter has bound its tasks already, or there are fewer CPUs than tasks, nothing
- * changes.
+ * Each of them would take all CPUs, and they would slow each other down. So each keeps a part of its own:
+ * task 1 of 2 on CPUs 0 to 7 keeps 4 to 7. If the starter has bound its tasks already, or there are fewer
+ * CPUs than tasks, nothing changes.
  */
 #include "job/launch/launch_int.h"
 

@@ -1,5 +1,5 @@
-/* how_many.c -- how many hosts a job has, how many workers each of them runs, and where they meet. `cohort launch`
- * and `cohort train` read it from the same flags and the same environment.
+/* how_many.c -- how many hosts a job has, how many workers each of them runs, and where they meet. `cohort
+ * launch` and `cohort train` read it from the same flags and the same environment.
  */
 #include "job/launch/launch_int.h"
 

@@ -126,11 +126,13 @@ bool wants_etcd(const launch_args *a);
 co_err plan_where_etcd(launch_plan *p, const launch_args *a);
 co_err plan_find_place(launch_plan *p, const launch_args *a); /* reads the environment only */
 co_err plan_where_place(launch_plan *p);                      /* waits until the first launcher says where */
-/* In a batch script or a shell of Slurm (place->outside): becomes srun with this line. Returns only if that fails. */
+/* In a batch script or a shell of Slurm (place->outside): becomes srun with this line. Returns only if
+ * that fails. */
 co_err plan_into_step(launch_plan *p);
 
 #define OWN_PROGRAM "/proc/self/exe" /* this binary, on every host */
-/* own.c: our own training as the program. Sets a->train, and a->program to a form that means the same on all hosts. */
+/* own.c: our own training as the program. Sets a->train, and a->program to a form that means the same on
+ * all hosts. */
 co_err own_training(launch_args *a);
 co_err plan_own_training(launch_plan *p, const launch_args *a); /* instead of plan_program */
 
@@ -161,7 +163,8 @@ void hosts_line_fill(struct co_hosts_line *hosts, launch_plan *p);
 /* hosts.c: --hosts and --hostfile; from_stdin.c: the other end of it. The exit status. */
 int launch_on_hosts(launch_args *a);
 int launch_from_stdin(const co_launch_calls *calls);
-/* conductor.c: while a training runs, passes on what the conductor says on `fd` as signals to this process. */
+/* conductor.c: while a training runs, passes on what the conductor says on `fd` as signals to this
+ * process. */
 typedef struct conductor conductor;
 co_err conductor_start(conductor **out, int fd);
 void conductor_stop(conductor *c); /* NULL is fine */

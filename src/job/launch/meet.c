@@ -1,5 +1,6 @@
-/* meet.c -- the hosts of a training: `cohort launch`'s flags and the environment, read by the same code as for
- * `cohort launch`. A plan without a program holds what was read; the caller sees a copy of its terms and meeting.
+/* meet.c -- the hosts of a training: `cohort launch`'s flags and the environment, read by the same code as
+ * for `cohort launch`. A plan without a program holds what was read; the caller sees a copy of its terms
+ * and meeting.
  */
 #include "job/launch/launch_int.h"
 

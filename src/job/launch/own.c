@@ -3,9 +3,9 @@
  *     cohort host -- train data=digits            the word `train`, if there is no program of that name
  *     cohort launch --nnodes=2 cohort train ...   this binary itself, by its name or path
  *
- * No worker is started. On every host the launcher's process becomes `cohort train`, with the meeting that the
- * launcher knows. Other hosts are sent /proc/self/exe train WORDS, which means the same everywhere, whatever files
- * they have.
+ * No worker is started. On every host the launcher's process becomes `cohort train`, with the meeting that
+ * the launcher knows. Other hosts are sent /proc/self/exe train WORDS, which means the same everywhere,
+ * whatever files they have.
  */
 #include "job/launch/launch_int.h"
 

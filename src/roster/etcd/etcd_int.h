@@ -12,7 +12,7 @@
  *     finder.c     the row `finder_etcd`: finds the host that keeps the roster, and joins it or becomes it
  *     campaign.c   becomes the keeper
  *     keep.c       the keeper: how long it may go on
- *     lost.c       the keeper was lost: what is left of the round
+ *     lost.c       the keeper was lost: what becomes of the round or view
  *     lease.c      the keeper's thread: holds the lease, gives it back
  *     kv.c         the requests that the roster sends to etcd
  *     json.c       the parts of those requests
@@ -123,9 +123,10 @@ typedef struct finder {
     lease *lease; /* while this host keeps the roster */
     keeper now;   /* who keeps it, or kept it last */
     int ttl_s;
-    int losses;        /* hosts that this keeper lost */
-    bool may_begin;    /* a round wants to begin: etcd must note that the job runs */
-    uint64_t doubt_ns; /* when either changed: no round before etcd has answered after that */
+    int losses;     /* hosts that this keeper lost */
+    bool may_begin; /* a round or view is about to begin: etcd must store that the job runs */
+    /* when `losses` or `may_begin` changed: nothing begins before etcd has answered a later request */
+    uint64_t doubt_ns;
     char refused[600]; /* not "": why the keeper does not take this host just now */
     uint64_t refused_until_ns;
     char step_down[400]; /* not "": why this host no longer keeps the roster */

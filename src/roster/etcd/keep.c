@@ -1,6 +1,6 @@
 /* keep.c -- the host that keeps the roster: how long it may go on.
  *
- * Invariant: two hosts never both keep the roster of one run and both begin a round.
+ * Invariant: two hosts never both begin a round or a view of one job.
  *   - A keeper begins its first round only after etcd has confirmed that the place is its own and noted
  *     that its job runs.
  *   - After it lost a host, it begins the next round only after etcd has confirmed this again. If its lease

@@ -32,7 +32,7 @@ static void describe(const network *net, co_failure *loss, const char *why)
              "Is host %.60s (%.100s) up, its network too? Was cohort killed there?", was->host, was->endpoint);
 }
 
-/* Whether the job cannot go on, as far as this host knows, and what to say about it. */
+/* Whether the job cannot go on, as far as this host knows; `text` says why. */
 static bool hopeless(const network *net, char *text, size_t size)
 {
     const past *mine = &net->client.past;
@@ -60,7 +60,8 @@ static void note_end(const network *net, int status, const char *text)
     etcd_give_up(net->finder->etcd, &net->finder->now, &how, &soon);
 }
 
-/* The round is lost, or nothing was missing. */
+/* What the loss means for this host's part of the round: it stops, the job ends, or nothing was missing and
+ * this host waits. */
 static co_roster_event lose_round(network *net, const co_failure *loss)
 {
     past *mine = &net->client.past;

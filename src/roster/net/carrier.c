@@ -41,7 +41,7 @@ static bool enter(network *net)
     co_err err;
 
     patience.give_up = &net->closing;
-    do { /* a connection that is closed unread: many hosts come at once, or the server just ended */
+    do { /* the other side closes without reading: many hosts come at once, or the server just ended */
         err = net->find->enter(net, &patience);
         if ((err == CO_EPEER || err == CO_ETIMEOUT) && co_now_ns() >= talk_ns) {
             talk_of_trouble(net);
@@ -84,7 +84,7 @@ static bool enters_again(network *net)
     if (!net->find->lost || net->client.conn || net->client.over)
         return false;
     net->find->let_go(net);
-    carry_orders(net); /* given before the agent could know of the loss */
+    carry_orders(net); /* which the agent gave before it heard of the loss */
     while (net->client.agent == CLIENT_STOPS && !net->client.over && !atomic_load(&net->closing)) {
         poll(&p, 1, TURN_MS);
         queue_calm(net->queue.order_fd);
@@ -106,7 +106,7 @@ static void sleep_until_something(network *net, int timeout_ms)
     queue_calm(net->queue.order_fd);
 }
 
-/* One turn of everything. False: there is no connection any more, or no reason for one. */
+/* One turn of orders, client and server. False: the connection is gone, or nobody needs it any more. */
 static bool turn(network *net, double elapsed_ms)
 {
     client *cl = &net->client;
@@ -127,7 +127,7 @@ static bool turn(network *net, double elapsed_ms)
 static void carry(network *net)
 {
     uint64_t last_ns = co_now_ns(), until_ns = 0;
-    bool first = true; /* frames that came with WELCOME are there already */
+    bool first = true; /* frames may have come together with WELCOME: the first turn does not sleep */
 
     for (bool closing = false, on = true; on && (!closing || !finished(net, &until_ns));) {
         closing = atomic_load(&net->closing); /* what was ordered before still goes out in this turn */

@@ -1,8 +1,8 @@
 /* client.c -- this host's seat: frames from the server become events, the agent's orders become frames.
  *
- * The server pings every second. When it has been silent for too long, not counting time in which this
- * process itself did not run, or when the connection ends before OVER came, the job is over for this host,
- * unless another keeper of the roster can be found (etcd/lost.c).
+ * The server pings every second. The job is over for this host when the server has been silent for too long,
+ * or when the connection ends before OVER came, unless another keeper of the roster can be found
+ * (etcd/lost.c). Time in which this process itself did not run does not count as silence.
  */
 #include "roster/net/client_int.h"
 
@@ -235,8 +235,8 @@ co_err client_hear(client *cl, const co_frame *frame)
     return err;
 }
 
-/* The job is over, but this host still sends log lines: pings are answered, and whatever is wrong closes
- * the connection. */
+/* The job is over, but this host still sends log lines. Pings are answered; any error closes the
+ * connection. */
 static void stay_for_logs(client *cl)
 {
     json_t *body;

@@ -11,7 +11,7 @@ static bool given_wanted(const co_meet *where)
     return true; /* the last row of the table */
 }
 
-/* Tells the reader of the terminal what the other hosts need to know to come. */
+/* Prints what to type on the other hosts. */
 static void invite(network *net)
 {
     char line[1000], made[120] = "";

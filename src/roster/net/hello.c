@@ -25,7 +25,7 @@ static const seat *holder_of(const server *srv, const seat *peer, int host_rank)
     return NULL;
 }
 
-/* Checks what comparing the terms does not show: the rank may be taken, or the job may be full. */
+/* Terms that agree are not enough: the rank may be taken, or the job may be full. */
 static bool has_place(server *srv, const seat *peer, char *to_it, char *to_us, size_t size)
 {
     int rank = peer->terms.host_rank, last = srv->terms.max_hosts - 1;

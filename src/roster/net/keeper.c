@@ -1,5 +1,5 @@
-/* keeper.c -- what the carrier and etcd/ ask of a server: how it ends, where logs go, whether a round may
- * begin. */
+/* keeper.c -- calls to the server from the carrier and from etcd/: how it ends, where logs go, whether a
+ * round or view may begin. */
 #include "roster/net/seat_int.h"
 
 #include <string.h>

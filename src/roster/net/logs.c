@@ -7,7 +7,7 @@
 #include "roster/net/network_int.h"
 
 enum {
-    LOG_UNSENT = 1 << 18, /* the carrier takes no more while this much waits in the connection */
+    LOG_UNSENT = 1 << 18, /* while this many bytes wait in the connection, the carrier takes no more lines */
     LOG_FRAME = 1 << 16   /* about the length of a frame; other frames may go between two of them */
 };
 

@@ -7,10 +7,11 @@
  *     given.c, etcd/        two kinds of finder: the endpoint is given, or etcd knows it
  *     join.c                takes this host's seat, at its own server or at another's
  *     logs.c                log lines of all hosts, on their way to the host that keeps the roster
- *     server.c, client.c    both ends of a seat (seat_int.h has the server's inside)
+ *     server.c, client.c    both ends of a seat (seat_int.h shows the inside of the server)
  *     role.c, reach.c       who serves; how to get there
- *     queue.c               between agent and carrier
- *     terms.c, frame.c      what is compared; the frames
+ *     queue.c               what the agent and the carrier thread hand to each other
+ *     terms.c               what the hosts' command lines must have in common
+ *     frame.c, view_frame.c the frames, and the checks of what they contain
  */
 #ifndef CO_ROSTER_NET_NETWORK_INT_H
 #define CO_ROSTER_NET_NETWORK_INT_H

@@ -28,14 +28,14 @@ static int suits(const server *srv, const seat *peer, int place)
     return !last ? 3 : last < birth ? 2 : last != birth;
 }
 
-/* The place that the host had, or the best free one. Place 0 is for a keeper: another host gets it only if no
- * other is left. -1: there is none. */
+/* The place that the host had, and no other; or the best free one for a new host. Place 0 is for a keeper:
+ * another host gets it only if no other is left. -1: there is none. */
 static int place_for(const server *srv, const seat *peer, int had)
 {
     int best = -1, most = 0;
 
-    if (had >= 0 && srv->views.born[had] == peer->terms.birth && !is_taken(&srv->seats, peer, had))
-        return had;
+    if (had >= 0)
+        return is_taken(&srv->seats, peer, had) ? -1 : had;
     for (int i = 0; i < CO_MAX_MEMBERS; i++) {
         int value = i || peer->local ? 1 + suits(srv, peer, i) : 1;
         if (suits(srv, peer, i) && value > most) {
@@ -83,7 +83,9 @@ bool views_admit(server *srv, seat *peer, const json_t *hello, char *to_it, char
     }
     peer->member.place = place_for(srv, peer, had);
     if (peer->member.place < 0)
-        return refuses(srv, peer, "all 64 places of this run are taken, or were by hosts that started later",
+        return refuses(srv, peer,
+                       had < 0 ? "all places of this run are taken"
+                               : "another host has its place by now: start it again, it joins as a new host",
                        to_it, to_us, size);
     srv->views.born[peer->member.place] = peer->terms.birth;
     peer->member.past_view = field_int(hello, "view", 0, INT32_MAX, 0);

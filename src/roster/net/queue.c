@@ -1,9 +1,9 @@
 /* queue.c -- orders and events between the agent and the carrier thread, and the log lines that go both
  * ways.
  *
- * Log lines have limits: a slow network or a slow disk costs lines in the common log, which then says how
- * many, and never a worker's time or the roster's own frames. Every host has its own lines in a file of
- * its own.
+ * The queues of log lines are limited. If the network or the disk is slow, lines are left out of the common
+ * log, which says how many. Workers never wait for it, and the roster's own frames are not delayed. Every
+ * host also keeps all of its own lines in a file.
  */
 #include "roster/net/queue_int.h"
 

@@ -2,7 +2,7 @@
  *
  *     agent --orders, log lines--> carrier        carrier --events, other hosts' log lines--> agent
  *
- * One lock; a descriptor wakes each side.
+ * There is one lock. Each side has a descriptor that wakes it.
  */
 #ifndef CO_ROSTER_NET_QUEUE_INT_H
 #define CO_ROSTER_NET_QUEUE_INT_H

@@ -217,7 +217,7 @@ static void sweep(server *srv)
     }
 }
 
-/* A host without the right token tried to join: one line now and then, not one each time. */
+/* Reports hosts that tried to join with a wrong token: one line every RETALK_MS at most. */
 static void tell_wrong_tokens(server *srv, double elapsed_ms)
 {
     co_gate_counts n = co_gate_count(srv->gate);

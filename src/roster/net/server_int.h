@@ -25,10 +25,10 @@ const co_leave *server_ending(const server *srv); /* once it is over */
 void server_close(server *srv);                   /* NULL is fine */
 
 /* For a keeper whose place another host could have taken (etcd/). */
-void server_resume(server *srv, const past *before); /* goes on where a lost keeper was */
+void server_resume(server *srv, const past *before); /* continues the job of a keeper that was lost */
 int server_losses(const server *srv);                /* hosts lost so far */
-bool server_wants_clearance(const server *srv);      /* a round would begin if it were cleared */
-void server_clear(server *srv,
-                  int losses); /* the hosts of the first `losses` losses have no roster of their own */
+bool server_wants_clearance(const server *srv);      /* a round or view waits for server_clear */
+/* None of the first `losses` hosts that were lost keeps a roster of its own. */
+void server_clear(server *srv, int losses);
 
 #endif

@@ -1,4 +1,5 @@
-/* mpi_choose.c -- which link a run uses, and which MPI library belongs to the launcher that started it. */
+/* mpi_library.c -- which MPI library belongs to the launcher that started this program, and whether it
+ * loads. */
 #include "link/mpi_int.h"
 
 #include <errno.h>
@@ -68,30 +69,4 @@ bool mpi_loads(const mpi_calls *calls, char *file, size_t size, char *why, size_
     bool ok = WIFEXITED(status) && WEXITSTATUS(status) == 0 && have > 0;
     snprintf(ok ? file : why, ok ? size : why_size, "%s", have ? text : "its library ends the program");
     return ok;
-}
-
-const char *co_link_choose(const char *wanted, char *say, size_t size)
-{
-    const mpi_calls *calls = mpi_launcher();
-    bool must = strcmp(wanted, "mpi") == 0;
-    char file[80], why[1024];
-
-    if (strcmp(wanted, "tcp") == 0 || (!calls && !must)) {
-        snprintf(say, size, "link: tcp");
-        return "tcp";
-    }
-    if (!calls) {
-        co_fail(CO_EINPUT, "trainer.link=mpi: " MPI_NOT_LAUNCHED ", or use trainer.link=tcp");
-        return NULL;
-    }
-    if (mpi_loads(calls, file, sizeof file, why, sizeof why)) {
-        snprintf(say, size, "link: mpi (%s, %s)", calls->name, file);
-        return "mpi";
-    }
-    if (must) {
-        co_fail(CO_EINPUT, "trainer.link=mpi: %s", why);
-        return NULL;
-    }
-    snprintf(say, size, "link: tcp, because %s", why);
-    return "tcp";
 }
