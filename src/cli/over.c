@@ -365,7 +365,10 @@ int over_report(training *s, const line *l, co_err err)
     if (l->json)
         co_json_print(json_pack("{ss sI ss}", "status", names[out->status], "steps", (json_int_t)out->steps,
                                 "weights_sha256", out->weights_sha256));
-    return err ? CO_EXIT_FAILED : out->status == CO_STATUS_STOPPED ? CO_EXIT_STOPPED : CO_EXIT_DONE;
+    return err == CO_EINPUT                   ? CO_EXIT_USAGE
+           : err                              ? CO_EXIT_FAILED
+           : out->status == CO_STATUS_STOPPED ? CO_EXIT_STOPPED
+                                              : CO_EXIT_DONE;
 }
 
 /* The same process with the same line: whoever started it sees no difference. */

@@ -202,7 +202,7 @@ static void begin_view(struct supervisor *super, const co_roster_view *view)
     hosts->members = what.peers;
     for (int h = 0; h < what.peers; h++)
         snprintf(hosts->name[h], sizeof hosts->name[h], "%.63s", view->member[h].name);
-    hosts->frozen = false;
+    hosts->frozen = hosts->waits = false;
     hosts->writer = view->view.deal.writer == view->view.deal.me;
     hosts->views++;
     order(hosts, &what);
@@ -242,8 +242,11 @@ static co_err hear_roster(struct supervisor *super)
         case CO_ROSTER_OVER:
             be_over(super, &event);
             return CO_OK;
-        case CO_ROSTER_TALK:
         case CO_ROSTER_WAIT:
+            super->hosts.waits = true;
+            run_notice(&super->run, event.text);
+            break;
+        case CO_ROSTER_TALK:
             run_notice(&super->run, event.text);
             break;
         case CO_ROSTER_NOTHING:
@@ -311,10 +314,24 @@ static bool is_settled(const struct supervisor *super)
     return pc_is_frozen(pc) || co_now_ns() - super->hosts.over_ns > SETTLE_MS * UINT64_C(1000000);
 }
 
+/* A request to stop travels with a step. If no step is under way, because hosts are missing, this host leaves. */
+static void leave_if_asked(struct supervisor *super)
+{
+    struct hosts *hosts = &super->hosts;
+    bool idle = hosts->views == 0 || hosts->waits;
+
+    if (!super->stop.asked_ns || !idle || hosts->leaving || hosts->over)
+        return;
+    hosts->leaving = true;
+    co_roster_leave(super->run.hosts->roster,
+                    &(co_leave){.status = CO_EXIT_PREEMPTED, .text = "asked to stop"});
+}
+
 co_err hosts_turn(struct supervisor *super)
 {
     if (!super->run.hosts)
         return CO_OK;
+    leave_if_asked(super);
     hear_carrier(super);
     if (super->hosts.wrong)
         return co_fail(CO_EFAIL, "%s", super->run.out->blame);

@@ -94,6 +94,8 @@ struct hosts {
     int socket, roster_fd, id;
     uint32_t number; /* of the view, or of the one that is coming */
     bool frozen;     /* it is coming */
+    bool waits;      /* too few hosts are left: no view is coming until others join */
+    bool leaving;    /* this host was asked to stop while it waited */
     bool writer;     /* this host writes checkpoints */
     bool saved;      /* the last state */
     bool ended;      /* this host's ranks have ended */

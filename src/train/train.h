@@ -113,6 +113,7 @@ typedef struct co_train_spec {
     const char *log_dir;   /* a file per rank; NULL: none */
     const char *run_id;    /* names the writer of checkpoints; NULL: none */
     int hosts;             /* members of the largest view; 0 or 1: this host alone */
+    bool meets;            /* co_train_run_over is used, also if this host is the only member */
     size_t aside_bytes;    /* the most memory for copies aside while a checkpoint is written; 0: 16 MiB */
     int helpers; /* processes that the caller forks beside the ranks: only their memory is planned */
 } co_train_spec;

@@ -102,6 +102,7 @@ static co_err perform(int number, over_end *end)
     snprintf(devices, sizeof devices, "trainer.devices=%d", s->ranks);
     stage_set(&g, devices);
     g.spec.hosts = s->most ? s->most : s->hosts;
+    g.spec.meets = true;
     CO_TRY(co_plan_new(&plan, &g.spec));
     co_signals_hold();
     CO_TRY(co_net_listen(&hosts.listener, "127.0.0.1", 0));

@@ -20,8 +20,9 @@ static void say(co_conn *conn, const co_meet *where, const char *why)
     char host[CO_HOST_NAME];
 
     host_own_name(host, sizeof host, where);
-    if (frame_send(conn, FRAME_LEAVE, 0, 0,
-                   json_pack("{si so so}", "status", 2, "host", co_json_string(host), "text", co_json_string(why))))
+    if (frame_send(
+            conn, FRAME_LEAVE, 0, 0,
+            json_pack("{si so so}", "status", 2, "host", co_json_string(host), "text", co_json_string(why))))
         return;
     while (!co_conn_settled(conn) && co_now_ns() < soon.until_ns && !co_conn_work(conn))
         poll(NULL, 0, FAREWELL_TURN_MS);
