@@ -8,11 +8,11 @@
  */
 #include "link/mpi_int.h"
 
+#include <poll.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/timerfd.h>
-#include <time.h>
 #include <unistd.h>
 
 #include "base/alloc.h"
@@ -114,9 +114,13 @@ static int next_nap(const struct mpi *mpi, bool moved)
     return 2 * mpi->nap_us < NAP_MOST_US ? 2 * mpi->nap_us : NAP_MOST_US;
 }
 
-static void nap(int us)
+/* On the timer, because a plain sleep may take 50 us longer than it should. */
+static void nap(struct mpi *mpi, int us)
 {
-    nanosleep(&(struct timespec){0, us * 1000L}, NULL);
+    struct pollfd timer = {.fd = mpi->timer, .events = POLLIN};
+
+    arm(mpi, us);
+    poll(&timer, 1, 100);
 }
 
 /* --- turns ---------------------------------------------------------------------------------------------- */
@@ -155,9 +159,9 @@ static co_err mpi_turn(co_link *link, int timeout_ms)
             moved = true;
         }
         arm(mpi, next_nap(mpi, moved));
-        if (moved || mpi->err || !until || (timeout_ms > 0 && co_now_ns() >= until))
+        if (moved || mpi->err || !until || co_now_ns() >= until)
             break;
-        nap(mpi->nap_us);
+        nap(mpi, mpi->nap_us);
     }
     return mpi->err ? co_fail(mpi->err, "%s", mpi->why) : CO_OK;
 }
@@ -245,7 +249,7 @@ static void mpi_cut(co_link *link, uint32_t view)
         if (mpi->moved)
             until = co_now_ns() + stall;
         else
-            nap(NAP_BUSY_US);
+            nap(mpi, NAP_BUSY_US);
     }
 }
 
@@ -348,7 +352,7 @@ static bool farewell(struct mpi *mpi)
         if (mpi_all_left(mpi) && all_sent(mpi))
             return true;
         progress(mpi);
-        nap(NAP_BUSY_US);
+        nap(mpi, NAP_BUSY_US);
     }
     return false;
 }

@@ -30,8 +30,8 @@ co_err co_link_tcp(co_link **out, const co_link_spec *spec);
  * per MPI rank may open a link. Messages go straight from and to the callers' memory.
  *
  * A cut may wait up to 5 s for a piece of a message that is half-way. If it has to give up, every later turn
- * fails and the process must end, because MPI may still write into the memory. A host that is lost stays lost.
- * co_link_close waits up to 5 s for the others to close too; if they do not, MPI is left as it is. */
+ * fails and the process must end, because MPI may still write into the memory. A host that is lost stays
+ * lost. co_link_close waits up to 5 s for the others to close too; if they do not, MPI is left as it is. */
 co_err co_link_mpi(co_link **out, const co_link_spec *spec);
 
 /* MPI_Allreduce of n floats over all processes, to compare with. `link` is of co_link_mpi. */

@@ -282,8 +282,8 @@ void part_leave(struct part *part)
 }
 
 /* --- a host that hangs ---------------------------------------------------------------------------------- */
-/* Host 1 announces a long message and stops. Host 0 waits for its bytes when it cuts the view: it gives up, and says
- * so from then on. */
+/* Host 1 announces a long message and stops. Host 0 waits for its bytes when it cuts the view. It gives up,
+ * and every later turn fails. */
 void part_stall(struct part *part)
 {
     static uint8_t bytes[1 << 20];
