@@ -16,6 +16,7 @@
 #include "base/alloc.h"
 #include "base/clock.h"
 #include "base/hash.h"
+#include "link/links.h"
 #include "net/net.h"
 
 enum {
@@ -44,6 +45,7 @@ static char *facts_of(const training *s)
     char number[32];
 
     json_object_set_new(facts, "kernels", json_string(plan->kernels));
+    json_object_set_new(facts, "link", json_string(s->over->given.link == CO_LINK_MPI ? "mpi" : "tcp"));
     if (co_conf_facts(s->app.conf, add_fact, facts) != CO_OK) {
         json_decref(facts);
         return NULL;
@@ -81,6 +83,12 @@ co_err over_open(training *s)
         return CO_ENOMEM;
     o->given.listener = -1;
     o->figures = json_array();
+    char say[600];
+    co_link_kind kind;
+    CO_TRY(co_link_choose(&kind, (co_link_kind)s->app.cfg->link, say, sizeof say));
+    o->given.link = (int)kind;
+    if (kind == CO_LINK_MPI)
+        tell(s, "link      %s", strncmp(say, "link: ", 6) == 0 ? say + 6 : say);
     CO_TRY(co_hosts_line_meet(mine));
     if (!(o->facts = facts_of(s)))
         return CO_ENOMEM;

@@ -35,6 +35,7 @@ static co_err start_carrier(struct supervisor *super)
     co_child_spec spec = {.main = carry_main, .ctx = &hosts->carry, .keep = super->run.plan->data->fds};
     co_fds_add(&spec.keep, ends[1]);
     co_fds_add(&spec.keep, given->listener);
+    co_fds_add(&spec.keep, co_link_inherits((co_link_kind)given->link));
     co_fds_add(&spec.keep, super->run.regions->ctl->event.fd);
     co_err err = child_start(&hosts->child, &spec);
     close(ends[1]);
@@ -56,6 +57,22 @@ static void order_freeze(struct hosts *hosts, uint32_t number)
     order(hosts, &(struct order){.kind = ORDER_FREEZE, .number = number});
 }
 
+/* Under mpi no host can be replaced: what this one has is saved, and the run can be continued. */
+static void end_mpi(struct supervisor *super, const char *why)
+{
+    struct hosts *hosts = &super->hosts;
+    char text[400];
+
+    if (hosts->over || hosts->ended)
+        return;
+    snprintf(text, sizeof text, "the run ends here, saved: %.250s. With trainer.link=tcp it would go on", why);
+    run_notice(&super->run, text);
+    hosts->over = true;
+    hosts->over_ns = co_now_ns();
+    hosts->status = CO_EXIT_PREEMPTED;
+    order_freeze(hosts, UINT32_MAX);
+}
+
 /* A carrier is gone. Its successor knows nothing of the unit under way: the members begin it anew. */
 static co_err replace_carrier(struct supervisor *super, int status)
 {
@@ -65,6 +82,10 @@ static co_err replace_carrier(struct supervisor *super, int status)
     drop_carrier(hosts);
     if (hosts->over)
         return CO_OK;
+    if (super->run.hosts->link == CO_LINK_MPI) {
+        end_mpi(super, *hosts->why ? hosts->why : "the carrier, which talks to the other hosts, is gone");
+        return CO_OK;
+    }
     if (++hosts->deaths > CARRIER_DEATHS)
         return co_fail(CO_EFAIL, "the carrier, which talks to the other hosts, died %d times: %s",
                        hosts->deaths,
@@ -92,8 +113,10 @@ static co_err attend_carrier(struct supervisor *super)
     if (!hosts->child.pid)
         return CO_OK;
     uint64_t beat = atomic_load_explicit(&super->run.regions->ctl->host.beat, memory_order_relaxed);
-    child_state state =
-        child_turn(&hosts->child, beat, super->run.plan->cfg.stall_s, CARRIER_STALL_MS * 1e-3, &status);
+    bool opens = beat == 0 && super->run.hosts->link == CO_LINK_MPI; /* MPI waits for all processes */
+    double stall_s = 1e-3 * (opens ? MPI_OPENS_MS : CARRIER_STALL_MS);
+    child_state state = child_turn(&hosts->child, beat, super->run.plan->cfg.stall_s + (opens ? stall_s : 0),
+                                   stall_s, &status);
     if (state == CHILD_HELD)
         return co_fail(CO_EFAIL, "the carrier, which talks to the other hosts, was killed and does not exit");
     return state == CHILD_GONE ? replace_carrier(super, status) : CO_OK;
@@ -149,7 +172,9 @@ static void hear_report(struct supervisor *super, const struct report *what)
         co_roster_whole(roster, what->number);
         break;
     case REPORT_CUT:
-        if (what->number == hosts->number)
+        if (super->run.hosts->link == CO_LINK_MPI)
+            end_mpi(super, what->why);
+        else if (what->number == hosts->number)
             co_roster_cut(roster, what->number, what->peer, what->why);
         break;
     case REPORT_WRONG:
@@ -192,6 +217,10 @@ static void begin_view(struct supervisor *super, const co_roster_view *view)
 
     if (view->view.deal.view != hosts->number)
         return; /* a later FREEZE has come */
+    if (super->run.hosts->link == CO_LINK_MPI && hosts->members && view->view.deal.hosts != hosts->members) {
+        end_mpi(super, "a host was lost");
+        return;
+    }
     what = (struct order){
         .kind = ORDER_VIEW, .number = hosts->number, .view = view->view, .peers = view->view.deal.hosts};
     for (int h = 0; h < what.peers; h++) {
@@ -378,10 +407,9 @@ void hosts_close(struct supervisor *super)
 
     if (!super->run.hosts)
         return;
-    child_kill(&hosts->child);
-    while (hosts->child.pid && child_turn(&hosts->child, 0, 1, 1, &status) == CHILD_RUNS)
+    drop_carrier(hosts); /* the carrier takes it as the order to end */
+    while (hosts->child.pid && child_turn(&hosts->child, 0, 1, 1e-3 * CARRIER_ENDS_MS, &status) == CHILD_RUNS)
         poll(&(struct pollfd){.fd = hosts->child.pidfd, .events = POLLIN}, 1, CO_TURN_MS);
-    drop_carrier(hosts);
     if (super->run.regions && super->run.regions->ctl->event.fd > 0)
         close(super->run.regions->ctl->event.fd);
 }

@@ -273,6 +273,7 @@ typedef struct co_train_hosts {
     co_roster *roster;  /* open, for a job of views; its events are taken here from now on */
     struct co_tls *tls; /* for the link; NULL: plain */
     int listener;       /* where the link of this host listens; -1: nowhere */
+    int link;           /* co_link_kind: tcp or mpi, the same on all hosts */
     uint64_t run, birth;
     /* For tests: a bit of this host's weights flips before this step; its leaves are wrong from this step on. 0:
      * never */

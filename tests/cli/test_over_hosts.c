@@ -87,15 +87,15 @@ TEST(lines_with_different_numbers_of_hosts_are_refused_naming_both)
     int port;
 
     CHECK_OK(co_net_free_port(&port));
-    test_run r =
-        test_sh("export COHORT_TOKEN=$($COHORT token | head -1)\n"
-                "where='--rdzv-id=7 --rdzv-backend=c10d --rdzv-endpoint=127.0.0.1:%d'\n"
-                "$COHORT train --nnodes=1 $where trainer.max_epochs=200 run.dir=r > 0.out 2>&1 & K=$!\n"
-                "for i in $(seq 200); do grep -q 'view 1' 0.out && break; sleep 0.05; done\n"
-                "timeout 10 $COHORT train --nnodes=2 $where trainer.max_epochs=200 > 1.out 2>&1; echo status "
-                "$? >> 1.out\n"
-                "kill $K; wait $K; echo status $? >> 0.out",
-                port);
+    test_run r = test_sh(
+        "export COHORT_TOKEN=$($COHORT token | head -1)\n"
+        "where='--rdzv-id=7 --rdzv-backend=c10d --rdzv-endpoint=127.0.0.1:%d'\n"
+        "$COHORT train --nnodes=1 $where trainer.max_epochs=100000 run.dir=r > 0.out 2>&1 & K=$!\n"
+        "for i in $(seq 200); do grep -q 'epoch 1' 0.out && break; sleep 0.05; done\n"
+        "timeout 10 $COHORT train --nnodes=2 $where trainer.max_epochs=100000 > 1.out 2>&1; echo status "
+        "$? >> 1.out\n"
+        "kill $K; wait $K; echo status $? >> 0.out",
+        port);
     free(r.out);
     CHECK(says("1.out", "--nnodes=1") && says("1.out", "--nnodes=2") && says("1.out", "status 2"),
           "the second");

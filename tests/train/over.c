@@ -12,6 +12,7 @@
 
 #include "base/clock.h"
 #include "harness.h"
+#include "link/links.h"
 #include "net/net.h"
 #include "proc/crew.h"
 #include "proc/look.h"
@@ -91,8 +92,11 @@ static co_err perform(int number, over_end *end)
 {
     const over_scene *s = play.scene;
     co_train_summary out = {0};
-    co_train_hosts hosts = {
-        .run = 7, .listener = -1, .flip_at = s->flip_at[number], .spoil_from = s->spoil_from[number]};
+    co_train_hosts hosts = {.run = 7,
+                            .listener = -1,
+                            .link = CO_LINK_TCP,
+                            .flip_at = s->flip_at[number],
+                            .spoil_from = s->spoil_from[number]};
     co_meet meet = play.meet;
     co_plan *plan;
     char facts[64], devices[40];
