@@ -362,7 +362,7 @@ co_err hosts_turn(struct supervisor *super)
         return CO_OK;
     leave_if_asked(super);
     hear_carrier(super);
-    if (super->hosts.wrong)
+    if (super->hosts.wrong && !super->hosts.ended)
         return co_fail(CO_EFAIL, "%s", super->run.out->blame);
     CO_TRY(attend_carrier(super));
     if (!super->hosts.over)
@@ -428,13 +428,15 @@ void hosts_stay(struct supervisor *super, bool saved)
 {
     struct hosts *hosts = &super->hosts;
 
-    if (!super->run.hosts || hosts->over || hosts->wrong)
+    uint64_t until = hosts->wrong ? co_now_ns() + WRONG_MS * UINT64_C(1000000) : UINT64_MAX;
+
+    if (!super->run.hosts || hosts->over)
         return;
     hosts->ended = true;
-    hosts->saved = saved;
+    hosts->saved = saved || hosts->wrong; /* a state that is wrong is not saved */
     if (!hosts->frozen)
         co_roster_ended(super->run.hosts->roster, hosts->number);
-    while (!hosts->over && !super->stop.at_once) {
+    while (!hosts->over && !super->stop.at_once && co_now_ns() < until) {
         struct pollfd fds[HOSTS_FDS + 1];
         hosts_fds(hosts, fds);
         fds[HOSTS_FDS] = (struct pollfd){.fd = super->stop.signals, .events = POLLIN};
