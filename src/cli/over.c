@@ -1,5 +1,6 @@
 /* over.c -- a training over several hosts. The host that keeps the roster writes the record and has the screen; the
- * others are guests. A guest opens a run folder only if it has to write: when the host that wrote is lost.
+ * others are guests. A guest opens a run folder only if a view makes it the writer: when the host that wrote is lost,
+ * or with etcd, where no host knows before the first view which of them keeps the roster.
  *
  *     over_open     after the plan: this host's facts, its port, the roster
  *     over_hooks    record.c's hooks; for a guest they do nothing until it has a folder
@@ -181,7 +182,7 @@ void over_listen(training *s, bool last)
     uint64_t until = co_now_ns() + (last ? LAST_LINES_MS * UINT64_C(1000000) : 0);
     bool settled;
 
-    if (!s->over || s->over->guest)
+    if (!s->over || !s->folder)
         return;
     do {
         co_str lines = {0};
@@ -211,6 +212,30 @@ static co_err listening_turn(void *ctx)
 }
 
 /* --- hooks ---------------------------------------------------------------------------------------------- */
+static co_err guest_adopt(void *ctx)
+{
+    training *s = ctx;
+
+    CO_TRY(training_folder(s));
+    s->over->hooks.publish_fd = co_folder_settle_fd(s->folder);
+    record_track(s);
+    if (s->over->seen_view)
+        tell(s, "run       this host writes from now on: %s", co_folder_path(s->folder));
+    else
+        record_first_screen(s);
+    return CO_OK;
+}
+
+/* A guest learns from the view whether it writes. If its folder does not open, the first checkpoint tries again. */
+static void guest_view(training *s, const co_deal *deal)
+{
+    if (deal->me == deal->writer && !s->folder && guest_adopt(s) != CO_OK)
+        shout(s, "warning   this host is to write the record, and cannot: %s", co_errmsg());
+    else if (deal->me != deal->writer && !s->over->seen_view)
+        tell(s, "guest     the record and the progress of this run are on another host");
+    s->over->seen_view = true;
+}
+
 /* For the record and the screen: who has how many slices. */
 static void on_view(void *ctx, const co_roster_view *view)
 {
@@ -218,6 +243,8 @@ static void on_view(void *ctx, const co_roster_view *view)
     const co_deal *deal = &view->view.deal;
     json_t *hosts = json_array();
 
+    if (s->over->guest)
+        guest_view(s, deal);
     for (int h = 0; h < deal->hosts; h++)
         json_array_append_new(hosts, json_pack("{so si si sb}", "host", co_json_string(view->member[h].name),
                                                "ranks", view->member[h].ranks, "slices",
@@ -235,16 +262,6 @@ static void guest_notice(void *ctx, const char *text)
 {
     tell(ctx, "%s", text);
     log_line(ctx, text);
-}
-
-static co_err guest_adopt(void *ctx)
-{
-    training *s = ctx;
-
-    CO_TRY(training_folder(s));
-    s->over->hooks.publish_fd = co_folder_settle_fd(s->folder);
-    tell(s, "run       this host writes from now on: %s", co_folder_path(s->folder));
-    return CO_OK;
 }
 
 /* Whether somebody listens where the roster was. A port that refuses for a while has nobody behind it any more; a wire
@@ -324,7 +341,7 @@ static co_err guest_publish(void *ctx, int64_t view)
 }
 static co_err guest_turn(void *ctx)
 {
-    return ((training *)ctx)->folder ? ((training *)ctx)->over->record.turn(ctx) : CO_OK;
+    return ((training *)ctx)->folder ? listening_turn(ctx) : CO_OK;
 }
 
 const co_train_hooks *over_hooks(training *s)

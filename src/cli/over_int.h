@@ -10,6 +10,7 @@ typedef struct over {
     bool guest;  /* another host writes the record */
     char *facts; /* what must be the same on all hosts */
     char writer[CO_HOST_NAME];
+    bool seen_view;  /* the first view of this host has begun */
     bool comes_back; /* this guest was left by the others, and joins them again */
     json_t *figures; /* of the other hosts, as they sent them */
     co_train_hooks record, hooks;
