@@ -207,7 +207,7 @@ static bool listen_once(over_end end[OVER_HOSTS])
 
 static void check_deadline(uint64_t began_ns)
 {
-    enum { DEADLINE_S = 25 };
+    enum { DEADLINE_S = 45 };
 
     if (co_now_ns() - began_ns < DEADLINE_S * UINT64_C(1000000000))
         return;

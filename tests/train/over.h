@@ -61,7 +61,7 @@ typedef struct over_end {
     double wall_s;
 } over_end;
 
-/* Runs it to its end, or fails after 25 s. */
+/* Runs it to its end, or fails after 45 s. */
 void over_run(const over_scene *scene, over_end end[OVER_HOSTS]);
 /* The weights of the same stage trained by one host with one rank. */
 void over_alone(const char *const *words, char sha[65]);

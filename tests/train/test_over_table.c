@@ -11,13 +11,11 @@
 
 typedef enum { UNDISTURBED, RANK_KILLED, HOST_KILLED, STOPPED, JOINED, UNEQUAL, WRITER_KILLED, KINDS } kind;
 
-static const char *const kind_name[] = {"undisturbed",
-                                        "a rank killed",
-                                        "a host killed",
-                                        "a host stopped too long, and a new one in its place",
-                                        "a host joined",
-                                        "unequal speeds",
-                                        "the writer killed"};
+static const char *const kind_name[] = {
+    "undisturbed",      "a rank killed",
+    "a host killed",    "a host stopped too long, and a new one in its place",
+    "a host joined",    "unequal speeds",
+    "the writer killed"};
 
 /* Keys that all models share, and then each one's own. */
 static const char *const digits[] = {"model=cnn",
@@ -145,8 +143,8 @@ static void check_state(const struct part *of, const over_end *end, int h, const
     words[n++] = most;
     words[n] = NULL;
     over_alone(words, sha);
-    CHECK(strcmp(end[h].sha, sha) == 0, "%s: host %d has not the state of step %lld: %.16s, not %.16s", row, h,
-          (long long)end[h].steps, end[h].sha, sha);
+    CHECK(strcmp(end[h].sha, sha) == 0, "%s: host %d has not the state of step %lld: %.16s, not %.16s", row,
+          h, (long long)end[h].steps, end[h].sha, sha);
 }
 
 static void run_row(const struct part *of, const char *sha, int hosts, int ranks, kind what)
@@ -187,7 +185,7 @@ static void open_parts(void)
 }
 
 /* Every value of every column, and each disturbance with several hosts. */
-TEST(ten_rows_of_hosts_ranks_and_accidents_give_the_weights_of_one_host)
+TEST_WITHIN(ten_rows_of_hosts_ranks_and_accidents_give_the_weights_of_one_host, 150)
 {
     static const struct {
         int hosts, ranks;
