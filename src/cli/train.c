@@ -256,7 +256,6 @@ static int report(training *s, const line *l, co_err err)
 /* A guest's run has no record. */
 static co_err run_as_guest(training *s)
 {
-    tell(s, "guest     the record and the progress of this run are on the host that keeps the roster");
     co_err err = co_train_run_over(s->plan, &s->over->given, over_hooks(s), &s->summary);
     if (s->folder) { /* it had to write after all */
         record_end_progress(s);
