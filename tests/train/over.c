@@ -13,6 +13,7 @@
 
 #include "base/clock.h"
 #include "harness.h"
+#include "link/links.h"
 #include "net/ns.h"
 #include "proc/crew.h"
 #include "train/over_int.h"
@@ -70,8 +71,11 @@ static co_err perform(int number, over_end *end)
 {
     const over_scene *s = over_play.scene;
     co_train_summary out = {0};
-    co_train_hosts hosts = {
-        .run = 7, .listener = -1, .flip_at = s->flip_at[number], .spoil_from = s->spoil_from[number]};
+    co_train_hosts hosts = {.run = 7,
+                            .listener = -1,
+                            .link = CO_LINK_TCP,
+                            .flip_at = s->flip_at[number],
+                            .spoil_from = s->spoil_from[number]};
     co_meet meet = over_play.meet;
     co_plan *plan;
     char facts[64], devices[40], address[32] = "127.0.0.1";
@@ -86,6 +90,7 @@ static co_err perform(int number, over_end *end)
     snprintf(devices, sizeof devices, "trainer.devices=%d", s->ranks);
     stage_set(&g, devices);
     g.spec.hosts = s->most ? s->most : s->hosts;
+    g.spec.meets = true;
     CO_TRY(co_plan_new(&plan, &g.spec));
     co_signals_hold();
     CO_TRY(co_net_listen(&hosts.listener, address, 0));

@@ -33,8 +33,7 @@ TEST_WITHIN(three_hundred_strangers_at_the_port_of_a_host_change_no_weight_and_n
     over_end end[OVER_HOSTS];
     over_story story;
     char sha[65];
-    over_scene s = {
-        .words = digits, .hosts = 2, .ranks = 1, .story = &story, .event = {{OVER_STRANGERS, 1, 2}}};
+    over_scene s = {.words = digits, .hosts = 2, .ranks = 1, .story = &story, .event = {{OVER_STRANGERS, 1, 2}}};
 
     over_alone(digits, sha);
     over_run(&s, end);
@@ -71,9 +70,8 @@ static int open_tap(const ns_lan *lan)
 
     ns_go(lan->hub);
     int fd = socket(AF_PACKET, SOCK_RAW | SOCK_CLOEXEC, htons(ETH_P_ALL));
-    struct sockaddr_ll at = {.sll_family = AF_PACKET,
-                             .sll_protocol = htons(ETH_P_ALL),
-                             .sll_ifindex = (int)if_nametoindex("p0")};
+    struct sockaddr_ll at = {
+        .sll_family = AF_PACKET, .sll_protocol = htons(ETH_P_ALL), .sll_ifindex = (int)if_nametoindex("p0")};
     ns_leave(lan);
     if (fd < 0)
         test_skip("no packet sockets here: %s (needs root)", strerror(errno));
@@ -118,7 +116,8 @@ static int tap_close(tap *wire, const float *state, size_t count, int *of)
         *of += planted;
         found += planted && memmem(bytes, (size_t)st.st_size, state + at, FLOATS * sizeof *state) != NULL;
     }
-    test_note("%lld bytes recorded: %d of %d patterns of eight weights found", (long long)st.st_size, found, *of);
+    test_note("%lld bytes recorded: %d of %d patterns of eight weights found", (long long)st.st_size, found,
+              *of);
     munmap((void *)(uintptr_t)bytes, (size_t)st.st_size);
     close(wire->file);
     return found;
@@ -156,8 +155,8 @@ TEST_WITHIN(weights_are_found_on_the_wire_of_a_run_without_tls_and_not_of_one_wi
     size_t count = plan->layout->count;
     const float *state = plan->regions->state;
     int found = found_on_the_wire(&lan, true, state, count, &of);
-    CHECK(of > 10 && found > of / 2, "%d of %d patterns found without TLS: this test would not see them", found,
-          of);
+    CHECK(of > 10 && found > of / 2, "%d of %d patterns found without TLS: this test would not see them",
+          found, of);
     found = found_on_the_wire(&lan, false, state, count, &of);
     CHECK(found == 0, "%d of %d patterns found with TLS", found, of);
     co_plan_free(plan);
