@@ -21,7 +21,7 @@
 struct theatre over_play;
 
 /* --- a host --------------------------------------------------------------------------------------------- */
-static int out_fd, my_views;
+static int out_fd, my_views, my_redeals;
 
 static void say(const struct told *what)
 {
@@ -47,6 +47,7 @@ static void on_notice(void *ctx, const char *text)
 
     (void)ctx;
     snprintf(line.text, sizeof line.text, "%s", text);
+    my_redeals += strstr(text, "speeds have changed") != NULL;
     say(&line);
 }
 
@@ -120,6 +121,7 @@ static co_err perform(int number, over_end *end)
     end->steps = out.steps;
     end->wall_s = out.wall_s;
     end->views = my_views;
+    end->redeals = my_redeals;
     memcpy(end->sha, out.weights_sha256, sizeof end->sha);
     if (co_roster_keeps(hosts.roster))
         co_roster_finish(hosts.roster);
@@ -225,7 +227,7 @@ static void check_deadline(uint64_t began_ns)
         }
     if (getenv("OVER_HOLD"))
         sleep(600); /* for a debugger */
-    CHECK(false, "the hosts do not end");
+    CHECK(false, "%s: the hosts do not end", over_play.scene->name ? over_play.scene->name : "this run");
 }
 
 static void open_roster(const over_scene *scene)

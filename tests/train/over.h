@@ -34,6 +34,7 @@ typedef struct over_story {
 struct ns_lan;
 
 typedef struct over_scene {
+    const char *name;                                    /* for messages; may be NULL */
     const char *const *words;                            /* of the stage */
     int hosts, ranks;                                    /* at the beginning; each */
     int most, least;                                     /* hosts; 0: as many as at the beginning, 1 */
@@ -58,6 +59,7 @@ typedef struct over_end {
     int64_t steps;
     char sha[65], why[512];
     int views;
+    int redeals; /* of these: because the hosts' speeds had changed */
     double wall_s;
 } over_end;
 

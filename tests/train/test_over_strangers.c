@@ -40,7 +40,7 @@ TEST_WITHIN(three_hundred_strangers_at_the_port_of_a_host_change_no_weight_and_n
     for (int h = 0; h < 2; h++)
         CHECK(end[h].there && !end[h].err && strcmp(end[h].sha, sha) == 0, "host %d: %.16s, not %.16s: %s", h,
               end[h].sha, sha, end[h].why);
-    CHECK(end[0].views == 1, "%d views", end[0].views);
+    CHECK(end[0].views - end[0].redeals == 1, "%d views", end[0].views);
     CHECK(story.strangers == 300, "the run was over before all strangers had come");
 }
 
