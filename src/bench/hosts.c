@@ -119,10 +119,11 @@ int bench_hosts(int argc, char **argv)
         ratio[i] = rate[1][i] / rate[0][i];
     }
     if (!err)
-        printf("{\"task\":\"hosts\",\"model\":\"resnet18 64x64\",\"%.10s\":%s,\"one_host_samples_per_s\":%.1f,"
-               "\"two_hosts_samples_per_s\":%.1f,\"ratio\":%.3f,\"sent_bytes_a_step\":%.0f,"
-               "\"planned_bytes_a_step\":%.0f}\n",
-               "batch", batch + sizeof "data.batch_size", median(rate[0], TIMES), median(rate[1], TIMES),
-               median(ratio, TIMES), sent, planned);
+        printf(
+            "{\"task\":\"hosts\",\"model\":\"resnet18 64x64\",\"%.10s\":%s,\"one_host_samples_per_s\":%.1f,"
+            "\"two_hosts_samples_per_s\":%.1f,\"ratio\":%.3f,\"sent_bytes_a_step\":%.0f,"
+            "\"planned_bytes_a_step\":%.0f}\n",
+            "batch", batch + sizeof "data.batch_size", median(rate[0], TIMES), median(rate[1], TIMES),
+            median(ratio, TIMES), sent, planned);
     return trial_ended(err, root);
 }

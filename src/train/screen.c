@@ -117,7 +117,8 @@ static void add_wire(co_plan *plan)
     double rows = 4.0 * (double)plan->rows.leaf_elements * plan->slices / hosts * others;
     double stats = (sizeof(struct stats) + (double)plan->slices * sizeof(leaf_stat)) * others;
     plan->facts.wire_bytes = dense * others / hosts * (pieces / hosts + 1) + rows + stats;
-    add(&plan->facts, "wire      %.2f MB a step from each of %d hosts\n", plan->facts.wire_bytes * 1e-6, deal.hosts);
+    add(&plan->facts, "wire      %.2f MB a step from each of %d hosts\n", plan->facts.wire_bytes * 1e-6,
+        deal.hosts);
 }
 
 static void add_memory(co_plan *plan)

@@ -154,7 +154,7 @@ typedef struct co_plan_facts {
     const co_arena *arena; /* its regions, named */
     double flops_per_step;
     double wire_bytes; /* several hosts: what each sends in a step, if all have the same share */
-    char lines[2048]; /* the first screen, a line per fact */
+    char lines[2048];  /* the first screen, a line per fact */
 } co_plan_facts;
 const co_plan_facts *co_plan_facts_of(const co_plan *p);
 
