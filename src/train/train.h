@@ -153,7 +153,8 @@ typedef struct co_plan_facts {
     const char *kernels, *metric;
     const co_arena *arena; /* its regions, named */
     double flops_per_step;
-    char lines[2048]; /* the first screen, a line per fact */
+    double wire_bytes; /* several hosts: what each sends in a step, if all have the same share */
+    char lines[2048];  /* the first screen, a line per fact */
 } co_plan_facts;
 const co_plan_facts *co_plan_facts_of(const co_plan *p);
 
