@@ -21,6 +21,7 @@
 #include "net/net.h"
 
 enum {
+    LAST_CALL_S = 2,      /* how long an elastic run with enough hosts waits for more before it begins */
     LAST_LINES_MS = 3000, /* how long the last lines of guests have */
     LISTEN_MS = 5,        /* between two looks for lines */
     RETURN_MS = 15000,    /* how long a guest that was left looks for the others */
@@ -45,6 +46,9 @@ static char *facts_of(const training *s)
     json_t *facts = json_object();
     char number[32];
 
+    json_object_set_new(facts, "model", json_string(s->app.spec.model->name));
+    json_object_set_new(facts, "data set", json_string(s->app.spec.data->name));
+    json_object_set_new(facts, "optimiser", json_string(s->app.spec.optim->name));
     json_object_set_new(facts, "kernels", json_string(plan->kernels));
     json_object_set_new(facts, "link", json_string(s->over->given.link == CO_LINK_MPI ? "mpi" : "tcp"));
     if (co_conf_facts(s->app.conf, add_fact, facts) != CO_OK) {
@@ -96,6 +100,9 @@ co_err over_open(training *s)
     CO_TRY(open_port(o, &mine->terms));
     mine->terms.facts = o->facts;
     mine->terms.nproc = co_plan_facts_of(s->plan)->ranks;
+    if (mine->meet.last_call_s <= 0)
+        mine->meet.last_call_s = LAST_CALL_S; /* whoever comes later joins the run */
+    o->given.elastic_min = mine->terms.min_hosts < mine->terms.max_hosts ? mine->terms.min_hosts : 0;
     mine->meet.logs = true; /* what guests say comes to the record */
     CO_TRY(co_roster_open(&o->given.roster, &mine->terms, &mine->meet));
     o->given.tls = co_roster_tls(o->given.roster);
@@ -172,8 +179,8 @@ static void take_line(training *s, const char *said, size_t n)
 
     if (*said == '{' && co_json_parse(&figures, said, n, "a guest's figures") == CO_OK)
         json_array_append_new(s->over->figures, figures);
-    else if (*said != '{' && s->log)
-        fprintf(s->log, "%.*s\n", (int)n, said);
+    else if (*said != '{')
+        tell(s, "%.*s", (int)n, said);
     co_errclear();
 }
 
@@ -219,7 +226,7 @@ static co_err guest_adopt(void *ctx)
     CO_TRY(training_folder(s));
     s->over->hooks.publish_fd = co_folder_settle_fd(s->folder);
     record_track(s);
-    if (s->over->seen_view)
+    if (s->over->writer[0])
         tell(s, "run       this host writes from now on: %s", co_folder_path(s->folder));
     else
         record_first_screen(s);
@@ -227,13 +234,12 @@ static co_err guest_adopt(void *ctx)
 }
 
 /* A guest learns from the view whether it writes. If its folder does not open, the first checkpoint tries again. */
-static void guest_view(training *s, const co_deal *deal)
+static void guest_view(training *s, const co_deal *deal, const char *writer)
 {
     if (deal->me == deal->writer && !s->folder && guest_adopt(s) != CO_OK)
         shout(s, "warning   this host is to write the record, and cannot: %s", co_errmsg());
-    else if (deal->me != deal->writer && !s->over->seen_view)
-        tell(s, "guest     the record and the progress of this run are on another host");
-    s->over->seen_view = true;
+    else if (deal->me != deal->writer && !s->over->writer[0])
+        tell(s, "guest     the record and the progress of this run are on %s", writer);
 }
 
 /* For the record and the screen: who has how many slices. */
@@ -244,7 +250,7 @@ static void on_view(void *ctx, const co_roster_view *view)
     json_t *hosts = json_array();
 
     if (s->over->guest)
-        guest_view(s, deal);
+        guest_view(s, deal, view->member[deal->writer].name);
     for (int h = 0; h < deal->hosts; h++)
         json_array_append_new(hosts, json_pack("{so si si sb}", "host", co_json_string(view->member[h].name),
                                                "ranks", view->member[h].ranks, "slices",
@@ -261,7 +267,14 @@ static void on_view(void *ctx, const co_roster_view *view)
 static void guest_notice(void *ctx, const char *text)
 {
     tell(ctx, "%s", text);
-    log_line(ctx, text);
+    if (!((training *)ctx)->folder)
+        log_line(ctx, text);
+}
+
+/* All hosts hear it. */
+static void guest_talk(void *ctx, const char *text)
+{
+    tell(ctx, "%s", text);
 }
 
 /* Whether somebody listens where the roster was. A port that refuses for a while has nobody behind it any more; a wire
@@ -327,8 +340,9 @@ static void guest_recovery(void *ctx, const co_recovery *r)
     char text[700];
     snprintf(text, sizeof text, "rank %d (pid %d) %s at step %lld: replaced, nothing lost", r->slot, r->pid,
              r->how, (long long)r->step);
-    if (!s->folder)
-        tell(s, "%s", text);
+    if (s->folder)
+        return;
+    tell(s, "%s", text);
     log_line(s, text);
 }
 static co_err guest_record(void *ctx)
@@ -357,6 +371,7 @@ const co_train_hooks *over_hooks(training *s)
                                     .saved = guest_saved,
                                     .recovery = guest_recovery,
                                     .notice = guest_notice,
+                                    .talk = guest_talk,
                                     .record = guest_record,
                                     .publish = guest_publish,
                                     .publish_fd = -1,

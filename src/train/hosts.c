@@ -254,6 +254,16 @@ static void be_over(struct supervisor *super, const co_roster_event *event)
         order_freeze(hosts, UINT32_MAX); /* a step that is READY is finished; no other begins */
 }
 
+static void talk(const struct supervisor *super, const char *text)
+{
+    const co_train_hooks *hooks = super->run.hooks;
+
+    if (hooks->talk)
+        hooks->talk(hooks->ctx, text);
+    else
+        run_notice(&super->run, text);
+}
+
 static co_err hear_roster(struct supervisor *super)
 {
     co_roster_event event;
@@ -273,10 +283,10 @@ static co_err hear_roster(struct supervisor *super)
             return CO_OK;
         case CO_ROSTER_WAIT:
             super->hosts.waits = true;
-            run_notice(&super->run, event.text);
+            talk(super, event.text);
             break;
         case CO_ROSTER_TALK:
-            run_notice(&super->run, event.text);
+            talk(super, event.text);
             break;
         case CO_ROSTER_NOTHING:
         case CO_ROSTER_BEGIN:
@@ -348,8 +358,10 @@ static void leave_if_asked(struct supervisor *super)
 {
     struct hosts *hosts = &super->hosts;
     bool idle = hosts->views == 0 || hosts->waits;
+    int least = super->run.hosts->elastic_min;
 
-    if (!super->stop.asked_ns || !idle || hosts->leaving || hosts->over)
+    super->stop.may_leave = least > 0 && hosts->members > least && !co_roster_keeps(super->run.hosts->roster);
+    if (!super->stop.asked_ns || !(idle || super->stop.leaves) || hosts->leaving || hosts->over)
         return;
     hosts->leaving = true;
     co_roster_leave(super->run.hosts->roster,
@@ -419,7 +431,8 @@ bool hosts_were_left(struct supervisor *super)
 {
     const co_train_hooks *hooks = super->run.hooks;
 
-    if (!super->run.hosts || !super->hosts.over || super->hosts.ended || super->hosts.status == 0)
+    if (!super->run.hosts || !super->hosts.over || super->hosts.ended || super->hosts.status == 0 ||
+        super->stop.leaves)
         return false;
     return super->stop.asked_ns || !hooks->comes_back || !hooks->comes_back(hooks->ctx);
 }

@@ -17,6 +17,8 @@ struct stop {
     int signals;       /* descriptor; -1: none */
     uint64_t asked_ns; /* when the last request came; 0: none yet */
     bool at_once;      /* a second one came soon after the first */
+    bool may_leave;    /* this host may leave alone; the others go on */
+    bool leaves;       /* it does */
 };
 void stop_turn(const struct run *run, struct stop *stop);
 

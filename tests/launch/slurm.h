@@ -52,10 +52,12 @@ static inline void write_conf(const char *dir)
     for (int i = 1; i <= 2; i++)
         fprintf(f, "NodeName=node%d NodeHostname=localhost NodeAddr=127.0.0.1 Port=%d CPUs=2 RealMemory=1000\n",
                 i, port[i]);
-    fprintf(f, "PreemptType=preempt/partition_prio\nPreemptMode=REQUEUE\nJobRequeue=1\n"
-               "SlurmctldParameters=preempt_send_user_signal\n"
-               "PartitionName=all Nodes=ALL Default=YES PriorityTier=1 GraceTime=20 PreemptMode=REQUEUE State=UP\n"
-               "PartitionName=urgent Nodes=ALL PriorityTier=10 State=UP\n");
+    fprintf(
+        f,
+        "PreemptType=preempt/partition_prio\nPreemptMode=REQUEUE\nJobRequeue=1\n"
+        "SlurmctldParameters=preempt_send_user_signal\n"
+        "PartitionName=all Nodes=ALL Default=YES PriorityTier=1 GraceTime=20 PreemptMode=REQUEUE State=UP\n"
+        "PartitionName=urgent Nodes=ALL PriorityTier=10 State=UP\n");
     fclose(f);
 }
 

@@ -4,7 +4,8 @@
 
 #include "base/clock.h"
 
-#define TRAINING "data=digits model=cnn trainer.slices=16 trainer.devices=1 trainer.threads=1 trainer.max_epochs=24"
+#define TRAINING                                                                                             \
+    "data=digits model=cnn trainer.slices=16 trainer.devices=1 trainer.threads=1 trainer.max_epochs=24"
 
 static bool said(void *words)
 {
