@@ -31,6 +31,8 @@ static const bench benches[] = {
      "45 MB added up between two processes over the link tcp, plain and with TLS; under mpirun "
      "-n 2 over the link mpi, beside MPI_Allreduce; --rounds N",
      bench_exchange},
+    {"hosts", "resnet18 on two hosts over TLS, relative to one host with two ranks; a word: the batch",
+     bench_hosts},
     {"apply", "the time of sum and apply in a step with 10 million parameters", bench_apply},
     {0}};
 

@@ -23,6 +23,7 @@ int bench_start(int argc, char **argv);
 int bench_scaling(int argc, char **argv);
 int bench_apply(int argc, char **argv);
 int bench_sparse(int argc, char **argv);
+int bench_hosts(int argc, char **argv);
 int bench_exchange(int argc, char **argv);
 int bench_threads(int argc, char **argv);
 int bench_versus(int argc, char **argv);

@@ -243,8 +243,8 @@ co_err app_open(app *a, line *l)
         return co_mistakes_tell(&l->mistakes);
     bind(a);
     CO_TRY(co_mistake(&l->mistakes, line_find_hosts(l, a->conf)));
-    /* A job of one host has no views: its plan has no room for the carrier's freezes. */
-    a->hosts = l->hosts && !l->hosts->alone && l->hosts->terms.max_hosts > 1 ? l->hosts : NULL;
+    a->hosts = l->hosts && !l->hosts->alone ? l->hosts : NULL;
+    a->spec.meets = a->hosts != NULL;
     a->spec.hosts = l->hosts ? l->hosts->terms.max_hosts : 1;
     const co_tracker_def *chosen[CO_TRACKERS_MOST];
     a->spec.helpers = app_trackers(a, chosen);

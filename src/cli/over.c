@@ -16,9 +16,11 @@
 #include "base/alloc.h"
 #include "base/clock.h"
 #include "base/hash.h"
+#include "link/links.h"
 #include "net/net.h"
 
 enum {
+    LAST_CALL_S = 2,      /* how long an elastic run with enough hosts waits for more before it begins */
     LAST_LINES_MS = 3000, /* how long the last lines of guests have */
     LISTEN_MS = 5,        /* between two looks for lines */
     RETURN_MS = 15000,    /* how long a guest that was left looks for the others */
@@ -43,7 +45,11 @@ static char *facts_of(const training *s)
     json_t *facts = json_object();
     char number[32];
 
+    json_object_set_new(facts, "model", json_string(s->app.spec.model->name));
+    json_object_set_new(facts, "data set", json_string(s->app.spec.data->name));
+    json_object_set_new(facts, "optimiser", json_string(s->app.spec.optim->name));
     json_object_set_new(facts, "kernels", json_string(plan->kernels));
+    json_object_set_new(facts, "link", json_string(s->over->given.link == CO_LINK_MPI ? "mpi" : "tcp"));
     if (co_conf_facts(s->app.conf, add_fact, facts) != CO_OK) {
         json_decref(facts);
         return NULL;
@@ -81,18 +87,40 @@ co_err over_open(training *s)
         return CO_ENOMEM;
     o->given.listener = -1;
     o->figures = json_array();
+    char say[600];
+    co_link_kind kind;
+    CO_TRY(co_link_choose(&kind, (co_link_kind)s->app.cfg->link, say, sizeof say));
+    o->given.link = (int)kind;
+    if (kind == CO_LINK_MPI)
+        tell(s, "link      %s", strncmp(say, "link: ", 6) == 0 ? say + 6 : say);
     CO_TRY(co_hosts_line_meet(mine));
     if (!(o->facts = facts_of(s)))
         return CO_ENOMEM;
     CO_TRY(open_port(o, &mine->terms));
     mine->terms.facts = o->facts;
     mine->terms.nproc = co_plan_facts_of(s->plan)->ranks;
+    if (mine->meet.last_call_s <= 0)
+        mine->meet.last_call_s = LAST_CALL_S; /* whoever comes later joins the run */
+    o->given.elastic_min = mine->terms.min_hosts < mine->terms.max_hosts ? mine->terms.min_hosts : 0;
     mine->meet.logs = true; /* what guests say comes to the record */
     CO_TRY(co_roster_open(&o->given.roster, &mine->terms, &mine->meet));
     o->given.tls = co_roster_tls(o->given.roster);
     o->given.run = co_fnv1a64(mine->terms.run_id, strlen(mine->terms.run_id));
     o->guest = !co_roster_keeps(o->given.roster);
     return CO_OK;
+}
+
+void over_decline(const training *s)
+{
+    co_hosts_line *mine = s->app.hosts;
+    char why[1024];
+
+    if (!mine || mine->alone || s->over || !mine->meet.endpoint[0])
+        return;
+    snprintf(why, sizeof why, "%s", co_errmsg());
+    if (co_hosts_line_meet(mine) == CO_OK)
+        co_roster_decline(&mine->terms, &mine->meet, why);
+    co_fail(CO_EINPUT, "%s", why);
 }
 
 /* A guest's last lines are on their way, or there was no time for it. */
@@ -150,8 +178,8 @@ static void take_line(training *s, const char *said, size_t n)
 
     if (*said == '{' && co_json_parse(&figures, said, n, "a guest's figures") == CO_OK)
         json_array_append_new(s->over->figures, figures);
-    else if (*said != '{' && s->log)
-        fprintf(s->log, "%.*s\n", (int)n, said);
+    else if (*said != '{')
+        tell(s, "%.*s", (int)n, said);
     co_errclear();
 }
 
@@ -207,6 +235,8 @@ static void on_view(void *ctx, const co_roster_view *view)
                                            "view", (json_int_t)deal->view, "hosts", hosts));
     else
         json_decref(hosts);
+    if (s->over->guest && !s->over->writer[0])
+        tell(s, "guest     the record and the progress of this run are on %s", view->member[deal->writer].name);
     snprintf(s->over->writer, sizeof s->over->writer, "%s", view->member[deal->writer].name);
 }
 
@@ -214,6 +244,12 @@ static void guest_notice(void *ctx, const char *text)
 {
     tell(ctx, "%s", text);
     log_line(ctx, text);
+}
+
+/* All hosts hear it. */
+static void guest_talk(void *ctx, const char *text)
+{
+    tell(ctx, "%s", text);
 }
 
 static co_err guest_adopt(void *ctx)
@@ -319,6 +355,7 @@ const co_train_hooks *over_hooks(training *s)
                                     .saved = guest_saved,
                                     .recovery = guest_recovery,
                                     .notice = guest_notice,
+                                    .talk = guest_talk,
                                     .record = guest_record,
                                     .publish = guest_publish,
                                     .publish_fd = -1,
@@ -347,12 +384,20 @@ int over_report(training *s, const line *l, co_err err)
     if (err)
         shout(s, "failed    %s", out->blame[0] ? out->blame : co_errmsg());
     else
-        tell(s, "%-9s step %lld, weights %.16s; the record is on %s", names[out->status], (long long)out->steps,
-             out->weights_sha256, s->over->writer[0] ? s->over->writer : "the first host");
+        tell(s, "%-9s step %lld, weights %.16s; the record is %s%s", names[out->status],
+             (long long)out->steps, out->weights_sha256, s->folder ? "here: " : "on ",
+             s->folder            ? co_folder_path(s->folder)
+             : s->over->writer[0] ? s->over->writer
+                                  : "the first host");
+    if (!err && s->folder && out->status == CO_STATUS_STOPPED)
+        shout(s, "continue with: %s train run.dir=%s ckpt_path=auto", app_program(), co_folder_path(s->folder));
     if (l->json)
         co_json_print(json_pack("{ss sI ss}", "status", names[out->status], "steps", (json_int_t)out->steps,
                                 "weights_sha256", out->weights_sha256));
-    return err ? CO_EXIT_FAILED : out->status == CO_STATUS_STOPPED ? CO_EXIT_STOPPED : CO_EXIT_DONE;
+    return err == CO_EINPUT                   ? CO_EXIT_USAGE
+           : err                              ? CO_EXIT_FAILED
+           : out->status == CO_STATUS_STOPPED ? CO_EXIT_STOPPED
+                                              : CO_EXIT_DONE;
 }
 
 /* The same process with the same line: whoever started it sees no difference. */

@@ -17,6 +17,8 @@ typedef struct over {
 
 /* After the plan. Does nothing for one host. */
 co_err over_open(training *s);
+/* What is wrong here is told to the host that waits for this one. */
+void over_decline(const training *s);
 void over_close(training *s); /* returns when all hosts know that the run is over, or after 2 s */
 bool over_guest(const training *s);
 const co_train_hooks *over_hooks(training *s);

@@ -144,6 +144,8 @@ json_t *summary_of(const training *s)
     json_object_set_new(j, "steady_page_faults", json_integer((json_int_t)o->steady_faults));
     json_object_set_new(j, "kernels", json_string(f->kernels));
     json_object_set_new(j, "hosts", hosts_of(s));
+    if (f->wire_bytes > 0)
+        json_object_set_new(j, "planned_wire_bytes", json_real(f->wire_bytes)); /* a step, each host */
     json_object_set_new(j, "system", machine_json(s));
     json_object_set_new(j, "data", data_of(s));
     json_t *by_class = isnan(o->test_loss) ? NULL : classes_of(s);

@@ -256,7 +256,6 @@ static int report(training *s, const line *l, co_err err)
 /* A guest's run has no record. */
 static co_err run_as_guest(training *s)
 {
-    tell(s, "guest     the record and the progress of this run are on the host that keeps the roster");
     co_err err = co_train_run_over(s->plan, &s->over->given, over_hooks(s), &s->summary);
     if (s->folder) { /* it had to write after all */
         record_end_progress(s);
@@ -295,8 +294,10 @@ const char *limit_key(const training *s)
 static int run_line(training *s, line *l)
 {
     co_err err = training_open(s, l);
-    if (err)
+    if (err) {
+        over_decline(s);
         return co_say_error(err);
+    }
     if (!s->folder && !s->over) {
         co_say("%s has all its %lld steps; raise %s to go on", s->app.run_dir,
                (long long)co_plan_facts_of(s->plan)->steps, limit_key(s));

@@ -191,6 +191,8 @@ co_err co_meet_listen(co_meet *where);
  * ask the user for the token. It resolves the endpoint's name (up to 10 s) and checks local addresses and the
  * port; with etcd, it waits a few seconds for etcd's answer. */
 bool co_meet_needs_token(const co_terms *terms, const co_meet *where);
+/* This host was to take part and cannot: tells the host that keeps the roster why, if it is reached within 3 s. */
+void co_roster_decline(const co_terms *terms, const co_meet *where, const char *why);
 /* Waits up to timeout_ms for the next event. CO_EINPUT: this host was refused, for example because its terms
  * do not agree. CO_EFAIL: it is cut off. */
 co_err co_roster_turn(co_roster *r, int timeout_ms, co_roster_event *ev);

@@ -154,11 +154,12 @@ static co_err open_link(const struct carry *carry, co_link **link)
 {
     const co_train_hosts *hosts = carry->run->hosts;
 
-    return co_link_tcp(link, &(co_link_spec){.me = carry->id,
-                                             .birth = hosts->birth,
-                                             .run = hosts->run,
-                                             .listener = hosts->listener,
-                                             .tls = hosts->tls});
+    return co_link_open(link, (co_link_kind)hosts->link,
+                        &(co_link_spec){.me = carry->id,
+                                        .birth = hosts->birth,
+                                        .run = hosts->run,
+                                        .listener = hosts->listener,
+                                        .tls = hosts->tls});
 }
 
 int carry_main(void *ctx)
@@ -176,8 +177,10 @@ int carry_main(void *ctx)
         recall(&now);
         err = loop(&now);
     }
-    if (!err)
+    if (!err) {
+        co_link_close(link); /* MPI ends with all of its processes */
         return 0;
+    }
     struct report failed = {.kind = REPORT_FAILED};
     snprintf(failed.why, sizeof failed.why, "%s", co_errmsg());
     report(&now, &failed);

@@ -95,8 +95,8 @@ static co_err give_all(struct carrier *carrier)
     carrier->fed_member = -1;
     for (int h = 0; h < view->deal.hosts; h++) {
         bool feeds = view->feeder[h] == view->deal.me;
-        if (view->giver[h] == view->deal.me || feeds)
-            CO_TRY(give(carrier, h));
+        if (view->giver[h] == view->deal.me || (feeds && view->anew[h]))
+            CO_TRY(give(carrier, h)); /* nobody else posts a receive: a message would stop all that follow it */
         if (feeds && carrier->fed_member < 0) {
             carrier->fed_member = h;
             carrier->fed = view->fed[h];

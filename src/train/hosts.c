@@ -35,6 +35,7 @@ static co_err start_carrier(struct supervisor *super)
     co_child_spec spec = {.main = carry_main, .ctx = &hosts->carry, .keep = super->run.plan->data->fds};
     co_fds_add(&spec.keep, ends[1]);
     co_fds_add(&spec.keep, given->listener);
+    co_fds_add(&spec.keep, co_link_inherits((co_link_kind)given->link));
     co_fds_add(&spec.keep, super->run.regions->ctl->event.fd);
     co_err err = child_start(&hosts->child, &spec);
     close(ends[1]);
@@ -56,6 +57,22 @@ static void order_freeze(struct hosts *hosts, uint32_t number)
     order(hosts, &(struct order){.kind = ORDER_FREEZE, .number = number});
 }
 
+/* Under mpi no host can be replaced: what this one has is saved, and the run can be continued. */
+static void end_mpi(struct supervisor *super, const char *why)
+{
+    struct hosts *hosts = &super->hosts;
+    char text[400];
+
+    if (hosts->over || hosts->ended)
+        return;
+    snprintf(text, sizeof text, "the run ends here, saved: %.250s. With trainer.link=tcp it would go on", why);
+    run_notice(&super->run, text);
+    hosts->over = true;
+    hosts->over_ns = co_now_ns();
+    hosts->status = CO_EXIT_PREEMPTED;
+    order_freeze(hosts, UINT32_MAX);
+}
+
 /* A carrier is gone. Its successor knows nothing of the unit under way: the members begin it anew. */
 static co_err replace_carrier(struct supervisor *super, int status)
 {
@@ -65,6 +82,10 @@ static co_err replace_carrier(struct supervisor *super, int status)
     drop_carrier(hosts);
     if (hosts->over)
         return CO_OK;
+    if (super->run.hosts->link == CO_LINK_MPI) {
+        end_mpi(super, *hosts->why ? hosts->why : "the carrier, which talks to the other hosts, is gone");
+        return CO_OK;
+    }
     if (++hosts->deaths > CARRIER_DEATHS)
         return co_fail(CO_EFAIL, "the carrier, which talks to the other hosts, died %d times: %s",
                        hosts->deaths,
@@ -92,8 +113,10 @@ static co_err attend_carrier(struct supervisor *super)
     if (!hosts->child.pid)
         return CO_OK;
     uint64_t beat = atomic_load_explicit(&super->run.regions->ctl->host.beat, memory_order_relaxed);
-    child_state state =
-        child_turn(&hosts->child, beat, super->run.plan->cfg.stall_s, CARRIER_STALL_MS * 1e-3, &status);
+    bool opens = beat == 0 && super->run.hosts->link == CO_LINK_MPI; /* MPI waits for all processes */
+    double stall_s = 1e-3 * (opens ? MPI_OPENS_MS : CARRIER_STALL_MS);
+    child_state state = child_turn(&hosts->child, beat, super->run.plan->cfg.stall_s + (opens ? stall_s : 0),
+                                   stall_s, &status);
     if (state == CHILD_HELD)
         return co_fail(CO_EFAIL, "the carrier, which talks to the other hosts, was killed and does not exit");
     return state == CHILD_GONE ? replace_carrier(super, status) : CO_OK;
@@ -149,7 +172,9 @@ static void hear_report(struct supervisor *super, const struct report *what)
         co_roster_whole(roster, what->number);
         break;
     case REPORT_CUT:
-        if (what->number == hosts->number)
+        if (super->run.hosts->link == CO_LINK_MPI)
+            end_mpi(super, what->why);
+        else if (what->number == hosts->number)
             co_roster_cut(roster, what->number, what->peer, what->why);
         break;
     case REPORT_WRONG:
@@ -192,6 +217,10 @@ static void begin_view(struct supervisor *super, const co_roster_view *view)
 
     if (view->view.deal.view != hosts->number)
         return; /* a later FREEZE has come */
+    if (super->run.hosts->link == CO_LINK_MPI && hosts->members && view->view.deal.hosts != hosts->members) {
+        end_mpi(super, "a host was lost");
+        return;
+    }
     what = (struct order){
         .kind = ORDER_VIEW, .number = hosts->number, .view = view->view, .peers = view->view.deal.hosts};
     for (int h = 0; h < what.peers; h++) {
@@ -202,7 +231,7 @@ static void begin_view(struct supervisor *super, const co_roster_view *view)
     hosts->members = what.peers;
     for (int h = 0; h < what.peers; h++)
         snprintf(hosts->name[h], sizeof hosts->name[h], "%.63s", view->member[h].name);
-    hosts->frozen = false;
+    hosts->frozen = hosts->waits = false;
     hosts->writer = view->view.deal.writer == view->view.deal.me;
     hosts->views++;
     order(hosts, &what);
@@ -225,6 +254,16 @@ static void be_over(struct supervisor *super, const co_roster_event *event)
         order_freeze(hosts, UINT32_MAX); /* a step that is READY is finished; no other begins */
 }
 
+static void talk(const struct supervisor *super, const char *text)
+{
+    const co_train_hooks *hooks = super->run.hooks;
+
+    if (hooks->talk)
+        hooks->talk(hooks->ctx, text);
+    else
+        run_notice(&super->run, text);
+}
+
 static co_err hear_roster(struct supervisor *super)
 {
     co_roster_event event;
@@ -242,9 +281,12 @@ static co_err hear_roster(struct supervisor *super)
         case CO_ROSTER_OVER:
             be_over(super, &event);
             return CO_OK;
-        case CO_ROSTER_TALK:
         case CO_ROSTER_WAIT:
-            run_notice(&super->run, event.text);
+            super->hosts.waits = true;
+            talk(super, event.text);
+            break;
+        case CO_ROSTER_TALK:
+            talk(super, event.text);
             break;
         case CO_ROSTER_NOTHING:
         case CO_ROSTER_BEGIN:
@@ -311,12 +353,28 @@ static bool is_settled(const struct supervisor *super)
     return pc_is_frozen(pc) || co_now_ns() - super->hosts.over_ns > SETTLE_MS * UINT64_C(1000000);
 }
 
+/* A request to stop travels with a step. If no step is under way, because hosts are missing, this host leaves. */
+static void leave_if_asked(struct supervisor *super)
+{
+    struct hosts *hosts = &super->hosts;
+    bool idle = hosts->views == 0 || hosts->waits;
+    int least = super->run.hosts->elastic_min;
+
+    super->stop.may_leave = least > 0 && hosts->members > least && !co_roster_keeps(super->run.hosts->roster);
+    if (!super->stop.asked_ns || !(idle || super->stop.leaves) || hosts->leaving || hosts->over)
+        return;
+    hosts->leaving = true;
+    co_roster_leave(super->run.hosts->roster,
+                    &(co_leave){.status = CO_EXIT_PREEMPTED, .text = "asked to stop"});
+}
+
 co_err hosts_turn(struct supervisor *super)
 {
     if (!super->run.hosts)
         return CO_OK;
+    leave_if_asked(super);
     hear_carrier(super);
-    if (super->hosts.wrong)
+    if (super->hosts.wrong && !super->hosts.ended)
         return co_fail(CO_EFAIL, "%s", super->run.out->blame);
     CO_TRY(attend_carrier(super));
     if (!super->hosts.over)
@@ -361,10 +419,9 @@ void hosts_close(struct supervisor *super)
 
     if (!super->run.hosts)
         return;
-    child_kill(&hosts->child);
-    while (hosts->child.pid && child_turn(&hosts->child, 0, 1, 1, &status) == CHILD_RUNS)
+    drop_carrier(hosts); /* the carrier takes it as the order to end */
+    while (hosts->child.pid && child_turn(&hosts->child, 0, 1, 1e-3 * CARRIER_ENDS_MS, &status) == CHILD_RUNS)
         poll(&(struct pollfd){.fd = hosts->child.pidfd, .events = POLLIN}, 1, CO_TURN_MS);
-    drop_carrier(hosts);
     if (super->run.regions && super->run.regions->ctl->event.fd > 0)
         close(super->run.regions->ctl->event.fd);
 }
@@ -374,7 +431,8 @@ bool hosts_were_left(struct supervisor *super)
 {
     const co_train_hooks *hooks = super->run.hooks;
 
-    if (!super->run.hosts || !super->hosts.over || super->hosts.ended || super->hosts.status == 0)
+    if (!super->run.hosts || !super->hosts.over || super->hosts.ended || super->hosts.status == 0 ||
+        super->stop.leaves)
         return false;
     return super->stop.asked_ns || !hooks->comes_back || !hooks->comes_back(hooks->ctx);
 }
@@ -383,13 +441,15 @@ void hosts_stay(struct supervisor *super, bool saved)
 {
     struct hosts *hosts = &super->hosts;
 
-    if (!super->run.hosts || hosts->over || hosts->wrong)
+    uint64_t until = hosts->wrong ? co_now_ns() + WRONG_MS * UINT64_C(1000000) : UINT64_MAX;
+
+    if (!super->run.hosts || hosts->over)
         return;
     hosts->ended = true;
-    hosts->saved = saved;
+    hosts->saved = saved || hosts->wrong; /* a state that is wrong is not saved */
     if (!hosts->frozen)
         co_roster_ended(super->run.hosts->roster, hosts->number);
-    while (!hosts->over && !super->stop.at_once) {
+    while (!hosts->over && !super->stop.at_once && co_now_ns() < until) {
         struct pollfd fds[HOSTS_FDS + 1];
         hosts_fds(hosts, fds);
         fds[HOSTS_FDS] = (struct pollfd){.fd = super->stop.signals, .events = POLLIN};

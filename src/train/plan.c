@@ -301,7 +301,8 @@ static co_err finish_to_train(co_plan *plan)
     if (plan->spec.hosts > CO_MAX_MEMBERS)
         return co_fail(CO_EINPUT, "%d hosts are more than the %d that are possible", plan->spec.hosts,
                        CO_MAX_MEMBERS);
-    plan->hosts = plan->spec.hosts > 1 ? plan->spec.hosts : 1;
+    int least = plan->spec.meets ? 2 : 1; /* a plan for several can be frozen */
+    plan->hosts = plan->spec.hosts > least ? plan->spec.hosts : least;
     unit_order_close(&plan->units);
     CO_TRY(choose_buffers(plan));
     choose_aside(plan);

@@ -1,4 +1,5 @@
 /* screen.c -- the first screen of a run: what the plan decided, one line for each fact. */
+#include "train/carrier_int.h"
 #include "train/plan_int.h"
 
 #include <stdarg.h>
@@ -100,6 +101,26 @@ static void add_ranks(co_plan *plan)
             team, plan->slices, plan->slices == 1 ? " keeps" : "s keep", plan->slices);
 }
 
+/* Pieces to the owners of chunks, sums from them, statistics to everybody; with equal shares. */
+static void add_wire(co_plan *plan)
+{
+    co_deal deal = {.hosts = plan->spec.hosts};
+    co_piece list[2 * CO_MAX_LEVELS];
+    int equal[CO_MAX_MEMBERS] = {0}, pieces = 0;
+
+    if (plan->spec.hosts < 2)
+        return;
+    co_deal_leaves(&deal, plan->slices, equal);
+    for (int h = 0; h < deal.hosts; h++)
+        pieces += co_deal_pieces(&deal, &plan->cut[CUT_FULL], h, list);
+    double hosts = deal.hosts, others = hosts - 1, dense = 4.0 * (double)plan->layout->dense;
+    double rows = 4.0 * (double)plan->rows.leaf_elements * plan->slices / hosts * others;
+    double stats = (sizeof(struct stats) + (double)plan->slices * sizeof(leaf_stat)) * others;
+    plan->facts.wire_bytes = dense * others / hosts * (pieces / hosts + 1) + rows + stats;
+    add(&plan->facts, "wire      %.2f MB a step from each of %d hosts\n", plan->facts.wire_bytes * 1e-6,
+        deal.hosts);
+}
+
 static void add_memory(co_plan *plan)
 {
     const co_arena *a = &plan->arena;
@@ -144,6 +165,7 @@ void plan_lines(co_plan *plan)
     add_batch(plan);
     add_ranks(plan);
     add_memory(plan);
+    add_wire(plan);
     add_recipe(plan);
     add(&plan->facts, "kernels   %s\n", plan->facts.kernels);
 }

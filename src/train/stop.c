@@ -6,6 +6,7 @@
  */
 #include "train/super_int.h"
 
+#include <signal.h>
 #include <stdio.h>
 
 #include "base/clock.h"
@@ -38,6 +39,11 @@ void stop_turn(const struct run *run, struct stop *stop)
         if (co_signal_repeats(sig, before))
             continue;
         stop->asked_ns = now;
+        if (sig == SIGINT && stop->may_leave && !before) {
+            stop->leaves = true; /* see hosts.c */
+            run_notice(run, "asked to stop: this host leaves, the others go on");
+            continue;
+        }
         if (before && now - before < STOP_AGAIN_MS * UINT64_C(1000000)) {
             if (!stop->at_once)
                 run_notice(

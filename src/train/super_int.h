@@ -17,6 +17,8 @@ struct stop {
     int signals;       /* descriptor; -1: none */
     uint64_t asked_ns; /* when the last request came; 0: none yet */
     bool at_once;      /* a second one came soon after the first */
+    bool may_leave;    /* this host may leave alone; the others go on */
+    bool leaves;       /* it does */
 };
 void stop_turn(const struct run *run, struct stop *stop);
 
@@ -94,6 +96,8 @@ struct hosts {
     int socket, roster_fd, id;
     uint32_t number; /* of the view, or of the one that is coming */
     bool frozen;     /* it is coming */
+    bool waits;      /* too few hosts are left: no view is coming until others join */
+    bool leaving;    /* this host was asked to stop while it waited */
     bool writer;     /* this host writes checkpoints */
     bool saved;      /* the last state */
     bool ended;      /* this host's ranks have ended */

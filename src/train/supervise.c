@@ -312,8 +312,8 @@ static co_err conclude(struct supervisor *super, co_err err)
     if (whole)
         CO_TRY(co_layout_sha256(run->plan->layout, run->regions->state, out->weights_sha256));
     close_books(super);
-    if (out->status == CO_STATUS_FAILED)
-        return co_fail(CO_EFAIL, "%s", out->blame);
+    if (out->status == CO_STATUS_FAILED) /* CO_EINPUT: the other hosts refused this one */
+        return co_fail(err == CO_EINPUT ? err : CO_EFAIL, "%s", out->blame);
     if (kept) {
         out->status = CO_STATUS_FAILED;
         snprintf(out->blame, sizeof out->blame, "the last state could not be saved: %s", co_errmsg());
@@ -381,6 +381,7 @@ co_err co_train_run_over(co_plan *plan, const co_train_hosts *hosts, const co_tr
 {
     struct supervisor *super = co_zalloc(sizeof *super);
 
+    CO_ASSERT(!hosts || plan->hosts > 1, "a run over hosts has a plan for several");
     *out = nothing_yet(plan);
     if (!super)
         return CO_ENOMEM;

@@ -113,6 +113,7 @@ typedef struct co_train_spec {
     const char *log_dir;   /* a file per rank; NULL: none */
     const char *run_id;    /* names the writer of checkpoints; NULL: none */
     int hosts;             /* members of the largest view; 0 or 1: this host alone */
+    bool meets;            /* co_train_run_over is used, also if this host is the only member */
     size_t aside_bytes;    /* the most memory for copies aside while a checkpoint is written; 0: 16 MiB */
     int helpers; /* processes that the caller forks beside the ranks: only their memory is planned */
 } co_train_spec;
@@ -152,7 +153,8 @@ typedef struct co_plan_facts {
     const char *kernels, *metric;
     const co_arena *arena; /* its regions, named */
     double flops_per_step;
-    char lines[2048]; /* the first screen, a line per fact */
+    double wire_bytes; /* several hosts: what each sends in a step, if all have the same share */
+    char lines[2048];  /* the first screen, a line per fact */
 } co_plan_facts;
 const co_plan_facts *co_plan_facts_of(const co_plan *p);
 
@@ -214,6 +216,7 @@ typedef struct co_train_hooks {
     /* Several hosts: a new view. `adopt`: this host is the one that writes from now on, and had no place for it:
      * opens one (co_plan_place). */
     void (*view)(void *ctx, const co_roster_view *view);
+    void (*talk)(void *ctx, const char *text); /* a line of the roster, which all hosts hear; NULL: see notice */
     co_err (*adopt)(void *ctx);
     /* The others go on without this host, or are out of reach. True: it will join them again, so what it has need not
      * be saved. May take a while. */
@@ -272,6 +275,8 @@ typedef struct co_train_hosts {
     co_roster *roster;  /* open, for a job of views; its events are taken here from now on */
     struct co_tls *tls; /* for the link; NULL: plain */
     int listener;       /* where the link of this host listens; -1: nowhere */
+    int elastic_min;    /* this host may leave alone (SIGINT) while so many are left; 0: all stop together */
+    int link;           /* co_link_kind: tcp or mpi, the same on all hosts */
     uint64_t run, birth;
     /* For tests: a bit of this host's weights flips before this step; its leaves are wrong from this step on. 0:
      * never */

@@ -6,41 +6,22 @@
 #include <signal.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/prctl.h>
 #include <sys/random.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
 #include "base/clock.h"
 #include "harness.h"
-#include "net/net.h"
+#include "link/links.h"
+#include "net/ns.h"
 #include "proc/crew.h"
-#include "proc/look.h"
+#include "train/over_int.h"
 
-/* What a host tells the test. */
-struct told {
-    int kind; /* 0: a step; 1: the end; 2: a line */
-    int64_t step;
-    over_end end;
-    char text[400];
-};
-
-struct player {
-    pid_t pid; /* 0: not started, or reaped */
-    int pipe;
-    bool started;
-};
-
-static struct theatre {
-    const over_scene *scene;
-    char endpoint[64];
-    co_meet meet;
-    co_token token;
-    struct player host[OVER_HOSTS];
-    bool done[OVER_EVENTS];
-} play;
+struct theatre over_play;
 
 /* --- a host --------------------------------------------------------------------------------------------- */
-static int out_fd, my_views;
+static int out_fd, my_views, my_redeals;
 
 static void say(const struct told *what)
 {
@@ -51,7 +32,7 @@ static void say(const struct told *what)
 static void on_step(void *ctx, const co_step_result *r)
 {
     (void)ctx;
-    say(&(struct told){.kind = 0, .step = r->step});
+    say(&(struct told){.kind = TOLD_STEP, .step = r->step, .views = my_views, .t_ns = co_now_ns()});
 }
 
 static void on_view(void *ctx, const co_roster_view *view)
@@ -62,14 +43,15 @@ static void on_view(void *ctx, const co_roster_view *view)
 
 static void on_notice(void *ctx, const char *text)
 {
-    struct told line = {.kind = 2};
+    struct told line = {.kind = TOLD_LINE};
 
     (void)ctx;
     snprintf(line.text, sizeof line.text, "%s", text);
+    my_redeals += strstr(text, "speeds have changed") != NULL;
     say(&line);
 }
 
-static co_terms terms_of(const over_scene *s, int number, int port, uint64_t birth)
+static co_terms terms_of(const over_scene *s, int port, uint64_t birth)
 {
     co_terms terms = {.min_hosts = s->hosts,
                       .max_hosts = s->most ? s->most : s->hosts,
@@ -83,32 +65,41 @@ static co_terms terms_of(const over_scene *s, int number, int port, uint64_t bir
                       .program = "train",
                       .version = "test"};
 
-    (void)number;
     return terms;
 }
 
 static co_err perform(int number, over_end *end)
 {
-    const over_scene *s = play.scene;
+    const over_scene *s = over_play.scene;
     co_train_summary out = {0};
-    co_train_hosts hosts = {
-        .run = 7, .listener = -1, .flip_at = s->flip_at[number], .spoil_from = s->spoil_from[number]};
-    co_meet meet = play.meet;
+    co_train_hosts hosts = {.run = 7,
+                            .listener = -1,
+                            .link = CO_LINK_TCP,
+                            .flip_at = s->flip_at[number],
+                            .spoil_from = s->spoil_from[number]};
+    co_meet meet = over_play.meet;
     co_plan *plan;
-    char facts[64], devices[40];
+    char facts[64], devices[40], address[32] = "127.0.0.1";
     stage g;
+
+    if (s->lan) {
+        ns_enter(s->lan, number);
+        snprintf(address, sizeof address, "10.77.0.%d", number + 1);
+    }
 
     stage_open(&g, s->words);
     snprintf(devices, sizeof devices, "trainer.devices=%d", s->ranks);
     stage_set(&g, devices);
     g.spec.hosts = s->most ? s->most : s->hosts;
+    g.spec.meets = true;
     CO_TRY(co_plan_new(&plan, &g.spec));
     co_signals_hold();
-    CO_TRY(co_net_listen(&hosts.listener, "127.0.0.1", 0));
+    CO_TRY(co_net_listen(&hosts.listener, address, 0));
     co_addr mine = co_net_local(hosts.listener);
+    say(&(struct told){.kind = TOLD_PORT, .step = co_addr_port(&mine)});
     if (getrandom(&hosts.birth, sizeof hosts.birth, 0) < 0)
         return CO_EFAIL;
-    co_terms terms = terms_of(s, number, co_addr_port(&mine), hosts.birth);
+    co_terms terms = terms_of(s, co_addr_port(&mine), hosts.birth);
     snprintf(facts, sizeof facts, "{\"slices\": \"%d\"}", co_plan_facts_of(plan)->slices);
     terms.facts = facts;
     if (number > 0)
@@ -120,7 +111,7 @@ static co_err perform(int number, over_end *end)
     meet.insecure = s->plain;
     meet.join_timeout_s = 20;
     if (!s->plain)
-        CO_TRY(co_tls_new(&hosts.tls, &play.token, "over"));
+        CO_TRY(co_tls_new(&hosts.tls, &over_play.token, "over"));
     CO_TRY(co_roster_open(&hosts.roster, &terms, &meet));
     co_err err = co_train_run_over(
         plan, &hosts, &(co_train_hooks){.step = on_step, .view = on_view, .notice = on_notice}, &out);
@@ -130,6 +121,7 @@ static co_err perform(int number, over_end *end)
     end->steps = out.steps;
     end->wall_s = out.wall_s;
     end->views = my_views;
+    end->redeals = my_redeals;
     memcpy(end->sha, out.weights_sha256, sizeof end->sha);
     if (co_roster_keeps(hosts.roster))
         co_roster_finish(hosts.roster);
@@ -137,15 +129,17 @@ static co_err perform(int number, over_end *end)
     return err;
 }
 
-static void start(int number)
+void over_start(int number)
 {
     int ends[2];
 
     CHECK(pipe(ends) == 0, "pipe");
+    fflush(NULL);
     pid_t pid = fork();
     if (pid == 0) {
-        struct told last = {.kind = 1};
+        struct told last = {.kind = TOLD_END};
         setpgid(0, 0);
+        prctl(PR_SET_PDEATHSIG, SIGKILL);
         out_fd = ends[1];
         close(ends[0]);
         last.end.err = perform(number, &last.end);
@@ -157,70 +151,47 @@ static void start(int number)
     }
     close(ends[1]);
     setpgid(pid, pid);
-    play.host[number] = (struct player){.pid = pid, .pipe = ends[0], .started = true};
+    over_play.host[number] = (struct player){.pid = pid, .pipe = ends[0]};
 }
 
-/* --- what happens --------------------------------------------------------------------------------------- */
-/* The n-th child of a process: ranks first, then the carrier. */
-static pid_t child_of(pid_t pid, int n)
-{
-    char path[80];
-    int child = 0;
-
-    snprintf(path, sizeof path, "/proc/%d/task/%d/children", (int)pid, (int)pid);
-    FILE *f = fopen(path, "r");
-    for (int i = 0; f && i <= n; i++)
-        if (fscanf(f, "%d", &child) != 1)
-            child = 0;
-    if (f)
-        fclose(f);
-    return child;
-}
-
-static void happen(int i)
-{
-    int h = play.scene->event[i].host;
-    pid_t pid = play.host[h].pid;
-
-    play.done[i] = true;
-    switch (play.scene->event[i].what) {
-    case OVER_NOTHING:
-        break;
-    case OVER_KILL:
-        kill(-pid, SIGKILL);
-        break;
-    case OVER_KILL_RANK:
-    case OVER_KILL_CARRIER: {
-        int n = play.scene->event[i].what == OVER_KILL_RANK ? 0 : play.scene->ranks;
-        pid_t child = child_of(pid, n);
-        CHECK(child > 0, "host %d has no such child", h);
-        kill(child, SIGKILL);
-        break;
-    }
-    case OVER_STOP:
-        kill(pid, SIGTERM);
-        break;
-    case OVER_FREEZE:
-        kill(-pid, SIGSTOP);
-        break;
-    case OVER_THAW:
-        kill(-pid, SIGCONT);
-        break;
-    case OVER_JOIN:
-        start(h);
-        break;
-    }
-}
-
+/* --- the loop ------------------------------------------------------------------------------------------- */
 static void hear(int h, const struct told *what, over_end end[OVER_HOSTS])
 {
-    if (what->kind == 2 && getenv("OVER_TALK"))
-        printf("     # h%d: %s\n", h, what->text);
-    if (what->kind == 1)
+    struct player *host = &over_play.host[h];
+
+    if (getenv("OVER_TALK") && what->kind == TOLD_LINE)
+        test_note("h%d, step %lld: %s", h, (long long)host->step, what->text);
+    if (what->kind == TOLD_END)
         end[h] = what->end;
-    for (int i = 0; what->kind == 0 && i < OVER_EVENTS; i++)
-        if (h == 0 && play.scene->event[i].what && !play.done[i] && what->step >= play.scene->event[i].after)
-            happen(i);
+    if (what->kind == TOLD_PORT)
+        host->port = (int)what->step;
+    if (what->kind != TOLD_STEP)
+        return;
+    host->step = what->step;
+    host->views = what->views;
+    if (h > 0)
+        return;
+    over_first_steps(what);
+    for (int i = 0; i < OVER_EVENTS; i++)
+        if (over_play.scene->event[i].what && !over_play.done[i] &&
+            what->step >= over_play.scene->event[i].after && what->views >= over_play.scene->event[i].in_view)
+            over_happen(i);
+}
+
+static void hear_host(int h, over_end end[OVER_HOSTS])
+{
+    struct player *host = &over_play.host[h];
+    struct told what;
+    ssize_t n = read(host->pipe, &what, sizeof what);
+
+    if (n == (ssize_t)sizeof what) {
+        hear(h, &what, end);
+    } else if (n <= 0) {
+        kill(host->pid, SIGCONT); /* it may have been stopped on its way out */
+        waitpid(host->pid, NULL, 0);
+        close(host->pipe);
+        host->pid = 0;
+    }
 }
 
 static bool listen_once(over_end end[OVER_HOSTS])
@@ -228,41 +199,70 @@ static bool listen_once(over_end end[OVER_HOSTS])
     struct pollfd fds[OVER_HOSTS];
     int left = 0;
 
+    over_accident_turn(co_now_ns());
     for (int h = 0; h < OVER_HOSTS; h++) {
-        fds[h] = (struct pollfd){.fd = play.host[h].pid ? play.host[h].pipe : -1, .events = POLLIN};
-        left += play.host[h].pid != 0;
+        fds[h] = (struct pollfd){.fd = over_play.host[h].pid ? over_play.host[h].pipe : -1, .events = POLLIN};
+        left += over_play.host[h].pid != 0;
     }
-    if (!left || poll(fds, OVER_HOSTS, 100) < 0)
+    if (!left || poll(fds, OVER_HOSTS, 10) < 0)
         return left > 0;
-    for (int h = 0; h < OVER_HOSTS; h++) {
-        struct told what;
-        if (!play.host[h].pid || !fds[h].revents)
-            continue;
-        ssize_t n = read(play.host[h].pipe, &what, sizeof what);
-        if (n == (ssize_t)sizeof what) {
-            hear(h, &what, end);
-        } else if (n <= 0) {
-            waitpid(play.host[h].pid, NULL, 0);
-            close(play.host[h].pipe);
-            play.host[h].pid = 0;
-        }
-    }
+    for (int h = 0; h < OVER_HOSTS; h++)
+        if (over_play.host[h].pid && fds[h].revents)
+            hear_host(h, end);
     return true;
+}
+
+static void check_deadline(uint64_t began_ns)
+{
+    enum { DEADLINE_S = 45 };
+
+    if (co_now_ns() - began_ns < DEADLINE_S * UINT64_C(1000000000))
+        return;
+    for (int h = 0; h < OVER_HOSTS; h++)
+        if (over_play.host[h].pid) {
+            test_note("host %d is after step %lld, in its view %d", h, (long long)over_play.host[h].step,
+                      over_play.host[h].views);
+            if (getenv("OVER_HOLD"))
+                test_note("pid %d", (int)over_play.host[h].pid);
+        }
+    if (getenv("OVER_HOLD"))
+        sleep(600); /* for a debugger */
+    CHECK(false, "%s: the hosts do not end", over_play.scene->name ? over_play.scene->name : "this run");
+}
+
+static void open_roster(const over_scene *scene)
+{
+    over_play.meet = (co_meet){.insecure = scene->plain};
+    snprintf(over_play.meet.endpoint, sizeof over_play.meet.endpoint,
+             scene->lan ? "10.77.0.1:0" : "127.0.0.1:0");
+    CHECK_OK(co_token_make(&over_play.token));
+    if (!scene->plain)
+        co_token_text(over_play.meet.token, &over_play.token);
+    if (scene->lan)
+        ns_enter(scene->lan, 0);
+    CHECK_OK(co_meet_listen(&over_play.meet));
+    if (scene->lan)
+        ns_leave(scene->lan);
 }
 
 void over_run(const over_scene *scene, over_end end[OVER_HOSTS])
 {
+    uint64_t began_ns = co_now_ns();
+
     memset(end, 0, OVER_HOSTS * sizeof *end);
-    play = (struct theatre){.scene = scene, .meet = {.endpoint = "127.0.0.1:0", .insecure = scene->plain}};
-    CHECK_OK(co_token_make(&play.token));
-    if (!scene->plain)
-        co_token_text(play.meet.token, &play.token);
-    CHECK_OK(co_meet_listen(&play.meet));
+    over_play = (struct theatre){.scene = scene};
+    prctl(PR_SET_CHILD_SUBREAPER, 1);
+    open_roster(scene);
     for (int h = 0; h < scene->hosts; h++)
-        start(h);
-    close(play.meet.listener);
+        over_start(h);
+    close(over_play.meet.listener);
     while (listen_once(end))
-        ;
+        check_deadline(began_ns);
+    if (over_play.strangers)
+        kill(over_play.strangers, SIGKILL);
+    over_play.story.orphans = over_reap_orphans();
+    if (scene->story)
+        *scene->story = over_play.story;
 }
 
 void over_alone(const char *const *words, char sha[65])

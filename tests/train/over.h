@@ -5,29 +5,50 @@
 
 #include "train/stage.h"
 
-enum { OVER_HOSTS = 6, OVER_EVENTS = 6 };
+enum { OVER_HOSTS = 8, OVER_EVENTS = 16 };
 
 typedef enum {
     OVER_NOTHING,
-    OVER_KILL,      /* the supervisor, and with it all processes of the host */
+    OVER_KILL,      /* all processes of the host */
+    OVER_KILL_HEAD, /* the supervisor; the other processes of the host must follow it */
     OVER_KILL_RANK, /* one rank of it */
     OVER_KILL_CARRIER,
     OVER_STOP, /* SIGTERM to the supervisor */
     OVER_FREEZE,
-    OVER_THAW, /* SIGSTOP, SIGCONT to all processes of the host */
-    OVER_JOIN  /* this host comes */
+    OVER_THAW,       /* SIGSTOP, SIGCONT to all processes of the host */
+    OVER_JOIN,       /* this host comes */
+    OVER_PAUSE,      /* SIGSTOP to all processes of the host, SIGCONT `ms` later */
+    OVER_PAUSE_RANK, /* the same for one rank */
+    OVER_STRANGERS   /* hundreds connect to the port of this host's link */
 } over_what;
 
+/* What the test saw of the first host, and what was left behind. */
+typedef struct over_story {
+    int64_t reported; /* it reported the steps 1 to this one, each once and in order; -1: it did not */
+    int recoveries;
+    double recovery_s[OVER_EVENTS]; /* from an accident to the first step after it */
+    int orphans;                    /* processes that outlived the supervisor of their host */
+    int strangers;                  /* that connected while the run went on */
+} over_story;
+
+struct ns_lan;
+
 typedef struct over_scene {
+    const char *name;                                    /* for messages; may be NULL */
     const char *const *words;                            /* of the stage */
     int hosts, ranks;                                    /* at the beginning; each */
     int most, least;                                     /* hosts; 0: as many as at the beginning, 1 */
     bool plain;                                          /* without TLS */
+    int slow;                                            /* this host's first rank is slowed down; 0: none */
+    const struct ns_lan *lan;                            /* hosts are namespaces; NULL: all on loopback */
+    over_story *story;                                   /* may be NULL */
     int64_t flip_at[OVER_HOSTS], spoil_from[OVER_HOSTS]; /* see co_train_hosts */
     struct {
         over_what what;
         int host;
         int64_t after; /* the first host has reported this step */
+        int ms, rank;
+        int in_view; /* in its so many-th view, or a later one */
     } event[OVER_EVENTS];
 } over_scene;
 
@@ -38,10 +59,11 @@ typedef struct over_end {
     int64_t steps;
     char sha[65], why[512];
     int views;
+    int redeals; /* of these: because the hosts' speeds had changed */
     double wall_s;
 } over_end;
 
-/* Runs it to its end. */
+/* Runs it to its end, or fails after 45 s. */
 void over_run(const over_scene *scene, over_end end[OVER_HOSTS]);
 /* The weights of the same stage trained by one host with one rank. */
 void over_alone(const char *const *words, char sha[65]);

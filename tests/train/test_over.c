@@ -82,6 +82,16 @@ TEST(a_host_that_joins_in_the_middle_takes_part_and_changes_no_weight)
     CHECK(end[0].views >= 3, "%d views: alone, with a newcomer, with two that work", end[0].views);
 }
 
+TEST(two_hosts_that_join_at_a_time_are_fed_one_after_the_other)
+{
+    over_end end[OVER_HOSTS];
+    over_scene s = {
+        .words = digits, .hosts = 2, .ranks = 1, .most = 4, .event = {{OVER_JOIN, 2, 5}, {OVER_JOIN, 3, 5}}};
+
+    over_run(&s, end);
+    check_same(&s, end, 15);
+}
+
 TEST(a_stop_on_one_host_stops_all_at_the_same_step)
 {
     over_end end[OVER_HOSTS];

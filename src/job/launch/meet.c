@@ -115,6 +115,8 @@ co_err co_hosts_line_meet(co_hosts_line *hosts)
 {
     if (hosts->alone)
         return CO_OK;
+    if (hosts->plan->place)
+        hosts->plan->place->for_mpi = true; /* the carrier may open it */
     co_err err = hosts->plan->told ? host_listen(hosts->plan) : plan_where_place(hosts->plan);
     if (err)
         return without_name(err);

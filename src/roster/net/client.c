@@ -76,7 +76,9 @@ void client_cut_off(client *cl, const char *why)
         return;
     }
     snprintf(ev.text, sizeof ev.text,
-             "host %s, which keeps the roster, was lost: %s. Without it no host can go on: the job ends here",
+             cl->terms->views ? "host %s, which keeps the roster, was lost: %s"
+                              : "host %s, which keeps the roster, was lost: %s. Without it no host can go "
+                                "on: the job ends here",
              cl->server, why);
     end(cl);
     cl->report->event(cl->ctx, &ev);

@@ -121,12 +121,14 @@ static void ask(server *srv, seat *peer, const json_t *body)
            "the job was not started by `cohort host`: run the same `cohort launch` line here as there", to_us);
 }
 
-/* The host has the plan but cannot follow it, and says why. */
+/* The host was to take part but cannot, and says why. */
 static void decline(server *srv, seat *peer, const json_t *body)
 {
     char why[512], name[300];
 
     field_text(why, sizeof why, body, "text");
+    if (!peer->who.name[0])
+        field_text(peer->who.name, sizeof peer->who.name, body, "host");
     seat_name(name, sizeof name, peer);
     seats_talk(&srv->seats, false, "host %s does not join: %s", name, why);
     peer->closing = true;

@@ -1,0 +1,104 @@
+/* `cohort train` on several hosts, which are processes of this machine: what people type, and what they read when the
+ * hosts do not fit together. */
+#include <stdlib.h>
+#include <string.h>
+
+#include "harness.h"
+#include "net/net.h"
+
+/* Two hosts with one line; words of its own for each. Their output is in 0.out and 1.out, their status at its end. */
+static void two_hosts(const char *both, const char *first, const char *second)
+{
+    int port;
+
+    CHECK_OK(co_net_free_port(&port));
+    test_run r =
+        test_sh("export COHORT_TOKEN=$($COHORT token | head -1)\n"
+                "line=\"--nnodes=2 --master-addr=127.0.0.1 --master-port=%d %s\"\n"
+                "mkdir -p 0 1; (cd 0; exec $COHORT train $line --node-rank=0 %s) > 0.out 2>&1 & K=$!\n"
+                "(cd 1; exec timeout 20 $COHORT train $line --node-rank=1 %s) > 1.out 2>&1\n"
+                "echo status $? >> 1.out\n"
+                "for i in $(seq 100); do kill -0 $K 2> /dev/null || break; "
+                "grep -q -e 'is not the same' -e 'does not join' 0.out && kill $K; sleep 0.05; done\n"
+                "kill $K 2> /dev/null; wait $K; echo status $? >> 0.out",
+                port, both, first, second);
+    free(r.out);
+}
+
+static bool says(const char *file, const char *text)
+{
+    test_run r = test_sh("cat %s", file);
+    bool there = test_contains(r.out, text);
+
+    if (!there)
+        printf("     # %s does not say \"%s\":\n%s\n", file, text, r.out);
+    free(r.out);
+    return there;
+}
+
+TEST(two_hosts_with_one_line_give_the_weights_of_one)
+{
+    two_hosts("model=cnn trainer.max_epochs=2 trainer.devices=1", "run.dir=r", "");
+    CHECK(says("0.out", "status 0") && says("1.out", "status 0"), "both are done");
+    test_run r = test_sh(
+        "$COHORT train model=cnn trainer.max_epochs=2 trainer.devices=1 run.dir=one > /dev/null 2>&1; "
+        "grep -h weights_sha256 one/summary.json 0/r/summary.json | sort -u | wc -l; "
+        "grep -c compute_s 0/r/summary.json; ls 1");
+    CHECK(strncmp(r.out, "1\n2\n", 4) == 0, "one hash, the figures of two hosts: %s", r.out);
+    CHECK(strlen(r.out) == 4, "the guest's folder is empty: %s", r.out + 4);
+    free(r.out);
+}
+
+TEST(hosts_that_do_not_fit_say_so_on_both_sides)
+{
+    static const struct {
+        const char *first, *second, *guest, *keeper;
+    } rows[] = {
+        {"seed=1", "seed=2", "config.seed is not the same", "config.seed is not the same"},
+        {"optim.lr=0.1", "optim.lr=0.2", "config.optim.lr is not the same", "config.optim.lr is not the same"},
+        {"data=text data.path=../a.txt model=lm", "data=text data.path=../b.txt model=lm",
+         "data is not the same", "data is not the same"},
+        {"trainer.kernels=avx2", "trainer.kernels=ref", "kernels is not the same", "kernels is not the same"},
+        {"data=text data.path=../a.txt model=lm", "data=text data.path=../none.txt model=lm", "none.txt",
+         "does not join: "},
+        {"trainer.max_epochs=2", "trainer.max_epochs=3", "config.trainer.max_epochs is not the same",
+         "config.trainer.max_epochs is not the same"},
+    };
+
+    free(test_sh("for i in $(seq 40); do echo a line $i >> a.txt; echo another $i >> b.txt; done").out);
+    for (size_t i = 0; i < CO_COUNT(rows); i++) {
+        two_hosts("trainer.devices=1", rows[i].first, rows[i].second);
+        CHECK(says("1.out", rows[i].guest) && says("1.out", "status 2"), "row %zu: the guest", i);
+        CHECK(says("0.out", rows[i].keeper), "row %zu: the first host", i);
+    }
+}
+
+/* Keys of a host may differ: folders, ranks, dates. */
+TEST(what_belongs_to_a_host_may_differ)
+{
+    two_hosts("trainer.max_epochs=1", "trainer.devices=1 trainer.default_root_dir=one console=plain",
+              "trainer.devices=2 trainer.default_root_dir=two log_every=3 data.workers=1");
+    CHECK(says("0.out", "status 0") && says("1.out", "status 0"), "both are done");
+}
+
+/* The second line of guide 003's pair has another number of hosts. */
+TEST(lines_with_different_numbers_of_hosts_are_refused_naming_both)
+{
+    int port;
+
+    CHECK_OK(co_net_free_port(&port));
+    test_run r = test_sh(
+        "export COHORT_TOKEN=$($COHORT token | head -1)\n"
+        "where='--rdzv-id=7 --rdzv-backend=c10d --rdzv-endpoint=127.0.0.1:%d'\n"
+        "$COHORT train --nnodes=1 $where trainer.max_epochs=100000 run.dir=r > 0.out 2>&1 & K=$!\n"
+        "for i in $(seq 200); do grep -q 'epoch 1' 0.out && break; sleep 0.05; done\n"
+        "timeout 10 $COHORT train --nnodes=2 $where trainer.max_epochs=100000 > 1.out 2>&1; echo status "
+        "$? >> 1.out\n"
+        "kill $K; wait $K; echo status $? >> 0.out",
+        port);
+    free(r.out);
+    CHECK(says("1.out", "--nnodes=1") && says("1.out", "--nnodes=2") && says("1.out", "status 2"),
+          "the second");
+    CHECK(says("0.out", "--nnodes=1") && says("0.out", "--nnodes=2") && says("0.out", "status 75"),
+          "the first");
+}
