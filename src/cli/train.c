@@ -207,7 +207,9 @@ co_err training_open(training *s, line *l)
     co_signals_hold(); /* from here on the supervisor handles signals: there is a run to save */
     CO_TRY(s->job ? co_console_open(&s->console, -1, CO_CONSOLE_QUIET)
                   : co_console_open(&s->console, STDERR_FILENO, (co_console_style)s->app.cfg->console));
-    co_err err = over_open(s);
+    co_err err = spot_open(s);
+    if (!err)
+        err = over_open(s);
     if (!err && !over_guest(s))
         err = training_folder(s);
     if (!err && s->folder)
@@ -221,6 +223,7 @@ co_err training_open(training *s, line *l)
 
 void training_close(training *s)
 {
+    spot_close(s);
     over_close(s);
     co_live_unregister();
     co_console_close(s->console);

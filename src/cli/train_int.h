@@ -25,10 +25,12 @@ typedef struct machine {
 } machine;
 
 struct over; /* several hosts: over_int.h */
+struct spot; /* spot.c */
 
 typedef struct training {
     app app;
     struct over *over; /* NULL: this host alone */
+    struct spot *spot; /* NULL: no trainer.spot_url */
     co_plan *plan;
     co_folder *folder;
     co_tracking *tracking; /* the trackers of logger=, while the run goes on */
@@ -130,6 +132,10 @@ char *ending_reproduce(const training *s, const line *l);
  */
 bool detach(training *s, const line *l, int *status);
 void detach_ready(training *s); /* releases the waiting parent, if there is one */
+
+/* spot.c: trainer.spot_url. Opened after signals are held. */
+co_err spot_open(training *s);
+void spot_close(training *s);
 
 /* tune.c. Both do nothing without tune.lr. The first changes the line's words and opens the app again. */
 co_err tune_search(training *s, line *l);

@@ -110,6 +110,11 @@ static const co_option trainer[] = {
     {"max_time", CO_OPT_STR, AT(max_time), "null",
      "end the run, saved, after this long: 90s, 15m, 2h, 1d or DD:HH:MM:SS", .may_change = true,
      .check = check_time},
+    {"spot_url", CO_OPT_STR, AT(spot_url), "null",
+     "a cloud's address that answers with 200 when this machine is about to be taken away; asked every 5 s, "
+     "and then "
+     "the run ends, saved, with status 75",
+     .may_change = true, .of_host = true},
     {"limit_val_batches", CO_OPT_STR, AT(limit_val_batches), "1.0",
      "validate on this many batches only: a whole number (0: none), or a fraction with a point",
      .needed = true, .check = check_eval_batches},
