@@ -1,5 +1,6 @@
 /* over.c -- a training over several hosts. The host that keeps the roster writes the record and has the screen; the
- * others are guests. A guest opens a run folder only if it has to write: when the host that wrote is lost.
+ * others are guests. A guest opens a run folder only if a view makes it the writer: when the host that wrote is lost,
+ * or with etcd, where no host knows before the first view which of them keeps the roster.
  *
  *     over_open     after the plan: this host's facts, its port, the roster
  *     over_hooks    record.c's hooks; for a guest they do nothing until it has a folder
@@ -188,7 +189,7 @@ void over_listen(training *s, bool last)
     uint64_t until = co_now_ns() + (last ? LAST_LINES_MS * UINT64_C(1000000) : 0);
     bool settled;
 
-    if (!s->over || s->over->guest)
+    if (!s->over || !s->folder)
         return;
     do {
         co_str lines = {0};
@@ -218,6 +219,29 @@ static co_err listening_turn(void *ctx)
 }
 
 /* --- hooks ---------------------------------------------------------------------------------------------- */
+static co_err guest_adopt(void *ctx)
+{
+    training *s = ctx;
+
+    CO_TRY(training_folder(s));
+    s->over->hooks.publish_fd = co_folder_settle_fd(s->folder);
+    record_track(s);
+    if (s->over->writer[0])
+        tell(s, "run       this host writes from now on: %s", co_folder_path(s->folder));
+    else
+        record_first_screen(s);
+    return CO_OK;
+}
+
+/* A guest learns from the view whether it writes. If its folder does not open, the first checkpoint tries again. */
+static void guest_view(training *s, const co_deal *deal, const char *writer)
+{
+    if (deal->me == deal->writer && !s->folder && guest_adopt(s) != CO_OK)
+        shout(s, "warning   this host is to write the record, and cannot: %s", co_errmsg());
+    else if (deal->me != deal->writer && !s->over->writer[0])
+        tell(s, "guest     the record and the progress of this run are on %s", writer);
+}
+
 /* For the record and the screen: who has how many slices. */
 static void on_view(void *ctx, const co_roster_view *view)
 {
@@ -225,6 +249,8 @@ static void on_view(void *ctx, const co_roster_view *view)
     const co_deal *deal = &view->view.deal;
     json_t *hosts = json_array();
 
+    if (s->over->guest)
+        guest_view(s, deal, view->member[deal->writer].name);
     for (int h = 0; h < deal->hosts; h++)
         json_array_append_new(hosts, json_pack("{so si si sb}", "host", co_json_string(view->member[h].name),
                                                "ranks", view->member[h].ranks, "slices",
@@ -235,31 +261,20 @@ static void on_view(void *ctx, const co_roster_view *view)
                                            "view", (json_int_t)deal->view, "hosts", hosts));
     else
         json_decref(hosts);
-    if (s->over->guest && !s->over->writer[0])
-        tell(s, "guest     the record and the progress of this run are on %s", view->member[deal->writer].name);
     snprintf(s->over->writer, sizeof s->over->writer, "%s", view->member[deal->writer].name);
 }
 
 static void guest_notice(void *ctx, const char *text)
 {
     tell(ctx, "%s", text);
-    log_line(ctx, text);
+    if (!((training *)ctx)->folder)
+        log_line(ctx, text);
 }
 
 /* All hosts hear it. */
 static void guest_talk(void *ctx, const char *text)
 {
     tell(ctx, "%s", text);
-}
-
-static co_err guest_adopt(void *ctx)
-{
-    training *s = ctx;
-
-    CO_TRY(training_folder(s));
-    s->over->hooks.publish_fd = co_folder_settle_fd(s->folder);
-    tell(s, "run       this host writes from now on: %s", co_folder_path(s->folder));
-    return CO_OK;
 }
 
 /* Whether somebody listens where the roster was. A port that refuses for a while has nobody behind it any more; a wire
@@ -325,8 +340,9 @@ static void guest_recovery(void *ctx, const co_recovery *r)
     char text[700];
     snprintf(text, sizeof text, "rank %d (pid %d) %s at step %lld: replaced, nothing lost", r->slot, r->pid,
              r->how, (long long)r->step);
-    if (!s->folder)
-        tell(s, "%s", text);
+    if (s->folder)
+        return;
+    tell(s, "%s", text);
     log_line(s, text);
 }
 static co_err guest_record(void *ctx)
@@ -339,7 +355,7 @@ static co_err guest_publish(void *ctx, int64_t view)
 }
 static co_err guest_turn(void *ctx)
 {
-    return ((training *)ctx)->folder ? ((training *)ctx)->over->record.turn(ctx) : CO_OK;
+    return ((training *)ctx)->folder ? listening_turn(ctx) : CO_OK;
 }
 
 const co_train_hooks *over_hooks(training *s)
@@ -384,13 +400,8 @@ int over_report(training *s, const line *l, co_err err)
     if (err)
         shout(s, "failed    %s", out->blame[0] ? out->blame : co_errmsg());
     else
-        tell(s, "%-9s step %lld, weights %.16s; the record is %s%s", names[out->status],
-             (long long)out->steps, out->weights_sha256, s->folder ? "here: " : "on ",
-             s->folder            ? co_folder_path(s->folder)
-             : s->over->writer[0] ? s->over->writer
-                                  : "the first host");
-    if (!err && s->folder && out->status == CO_STATUS_STOPPED)
-        shout(s, "continue with: %s train run.dir=%s ckpt_path=auto", app_program(), co_folder_path(s->folder));
+        tell(s, "%-9s step %lld, weights %.16s; the record is on %s", names[out->status], (long long)out->steps,
+             out->weights_sha256, s->over->writer[0] ? s->over->writer : "the first host");
     if (l->json)
         co_json_print(json_pack("{ss sI ss}", "status", names[out->status], "steps", (json_int_t)out->steps,
                                 "weights_sha256", out->weights_sha256));

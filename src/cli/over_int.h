@@ -7,11 +7,11 @@
 
 typedef struct over {
     co_train_hosts given;
-    bool guest;  /* another host writes the record */
-    char *facts; /* what must be the same on all hosts */
-    char writer[CO_HOST_NAME];
-    bool comes_back; /* this guest was left by the others, and joins them again */
-    json_t *figures; /* of the other hosts, as they sent them */
+    bool guest;                /* another host writes the record */
+    char *facts;               /* what must be the same on all hosts */
+    char writer[CO_HOST_NAME]; /* of the last view; "": there was none yet */
+    bool comes_back;           /* this guest was left by the others, and joins them again */
+    json_t *figures;           /* of the other hosts, as they sent them */
     co_train_hooks record, hooks;
 } over;
 
@@ -26,6 +26,7 @@ const co_train_hooks *over_hooks(training *s);
 void over_listen(training *s, bool last);
 void over_add_figures(const training *s, json_t *hosts);
 void over_return(training *s, const line *l); /* starts this command again, as a newcomer; returns if it cannot */
-int over_report(training *s, const line *l, co_err err); /* a guest's last lines; the exit status */
+int over_report(training *s, const line *l,
+                co_err err); /* the last lines of a guest without a record; the exit status */
 
 #endif

@@ -253,30 +253,21 @@ static int report(training *s, const line *l, co_err err)
     return err ? CO_EXIT_FAILED : CO_EXIT_DONE;
 }
 
-/* A guest's run has no record. */
-static co_err run_as_guest(training *s)
-{
-    co_err err = co_train_run_over(s->plan, &s->over->given, over_hooks(s), &s->summary);
-    if (s->folder) { /* it had to write after all */
-        record_end_progress(s);
-        record_close(s);
-    }
-    return err;
-}
-
 co_err training_run(training *s, co_err *wrote)
 {
     *wrote = CO_OK;
-    if (over_guest(s))
-        return run_as_guest(s);
-    record_track(s);
-    record_first_screen(s);
-    tell_changes(s);
+    if (s->folder) {
+        record_track(s);
+        record_first_screen(s);
+        tell_changes(s);
+    }
     co_train_hooks hooks = s->job ? job_hooks(s) : record_hooks(s);
     co_err err = s->over ? co_train_run_over(s->plan, &s->over->given, over_hooks(s), &s->summary)
                          : co_train_run(s->plan, &hooks, &s->summary);
     if (err && !s->summary.weights_sha256[0] && !s->summary.blame[0])
         snprintf(s->summary.blame, sizeof s->summary.blame, "%s", co_errmsg());
+    if (!s->folder)
+        return err; /* a guest, which did not have to write */
     over_listen(s, true);
     record_end_progress(s);
     s->reproduce = ending_reproduce(s, s->line);
@@ -312,7 +303,7 @@ static int run_line(training *s, line *l)
     snprintf(lost, sizeof lost, "%s", wrote ? co_errmsg() : "");
     if (over_guest(s) && s->over->comes_back)
         over_return(s, l);
-    int status = over_guest(s) ? over_report(s, l, err) : report(s, l, err);
+    int status = s->folder ? report(s, l, err) : over_report(s, l, err);
     if (wrote) {
         co_notice("the record is not whole: %s", lost);
         return status == CO_EXIT_DONE ? CO_EXIT_FAILED : status;

@@ -1,126 +1,16 @@
-/* `cohort launch` inside a real Slurm: a controller, two nodes on this machine, a munge daemon of their own.
- * Each test starts them in its folder and ends them. */
-#include "harness.h"
-
-#include <signal.h>
-#include <stdlib.h>
-#include <string.h>
-#include <unistd.h>
+/* `cohort launch` inside a real Slurm with two nodes (slurm.h). Each test starts it in its folder and ends it. */
+#include "launch/slurm.h"
 
 #include "base/clock.h"
-#include "base/fs.h"
 #include "launch/worker.h"
-#include "net/net.h"
 
-static pid_t daemons[4];
-static const char *const programs[] = {"munged", "slurmctld", "slurmd", "srun", "sbatch", "scancel"};
-
-static int free_port(void)
+/* A worker that prints its place. */
+static void up_with_place(void)
 {
-    int port;
-
-    CHECK_OK(co_net_free_port(&port));
-    return port;
-}
-
-static void write_conf(const char *dir)
-{
-    int port[3];
-    FILE *f = fopen("slurm.conf", "w");
-
-    do
-        for (int i = 0; i < 3; i++)
-            port[i] = free_port();
-    while (port[0] == port[1] || port[1] == port[2] || port[0] == port[2]);
-    CHECK(f, "slurm.conf");
-    fprintf(f,
-            "ClusterName=lab\nSlurmctldHost=localhost(127.0.0.1)\nSlurmctldPort=%d\nSlurmUser="
-            "root\nSlurmdUser=root\n"
-            "AuthType=auth/munge\nAuthInfo=socket=%s/munge.sock,cred_expire=5\nCredType=cred/"
-            "munge\nMpiDefault=none\n"
-            "ProctrackType=proctrack/linuxproc\nTaskPlugin=task/none\nSwitchType=switch/none\n"
-            "JobAcctGatherType=jobacct_gather/none\nAccountingStorageType=accounting_storage/none\n"
-            "SelectType=select/linear\nSchedulerType=sched/builtin\nReturnToService=2\nKillWait=5\n"
-            "StateSaveLocation=%s/state\nSlurmdSpoolDir=%s/spool.%%n\nTmpFS=%s/tmp.%%n\n"
-            "SlurmctldPidFile=%s/ctl.pid\nSlurmdPidFile=%s/slurmd.%%n.pid\nSlurmctldLogFile=%s/ctl.log\n"
-            "SlurmdLogFile=%s/slurmd.%%n.log\nSlurmdParameters=config_overrides\n",
-            port[0], dir, dir, dir, dir, dir, dir, dir, dir);
-    for (int i = 1; i <= 2; i++)
-        fprintf(f, "NodeName=node%d NodeHostname=localhost NodeAddr=127.0.0.1 Port=%d CPUs=2 RealMemory=1000\n",
-                i, port[i]);
-    fprintf(f, "PartitionName=all Nodes=ALL Default=YES State=UP\n");
-    fclose(f);
-}
-
-static bool both_idle(void *unused)
-{
-    test_run r = test_sh("sinfo -h -N -o %%T 2>/dev/null | grep -c idle");
-    bool are = atoi(r.out) == 2;
-
-    free(r.out);
-    return are;
-}
-
-static bool answers(void *path)
-{
-    return access(path, F_OK) == 0;
-}
-
-/* The workers are scripts, so that nothing has to be quoted for srun. */
-static void script(const char *name, const char *text)
-{
-    CHECK_OK(co_fs_write_atomic(name, text, strlen(text)));
-    CHECK(test_sh("chmod +x %s", name).status == 0, "chmod %s", name);
-}
-
-static void slurm_up(void)
-{
-    char dir[1024], conf[1100], path[4096];
-
-    snprintf(path, sizeof path, "%s:/usr/sbin:/sbin", getenv("PATH"));
-    setenv("PATH", path, 1);
-    for (size_t i = 0; i < CO_COUNT(programs); i++)
-        if (test_sh("command -v %s", programs[i]).status != 0)
-            test_skip("no %s here (packages munge, slurmctld, slurmd, slurm-client)", programs[i]);
-    if (geteuid() != 0)
-        test_skip("slurmd needs root");
-    test_may_leak();
-    CHECK(getcwd(dir, sizeof dir), "getcwd");
-    if (strlen(dir) > 80)
-        test_skip("the path of munge's socket would be too long: %s", dir);
-    CHECK(test_sh("mkdir state spool.node1 spool.node2 tmp.node1 tmp.node2 && umask 077 &&"
-                  " head -c 1024 /dev/urandom > munge.key")
-                  .status == 0,
-          "folders");
-    write_conf(dir);
-    snprintf(conf, sizeof conf, "%s/slurm.conf", dir);
-    setenv("SLURM_CONF", conf, 1);
-    setenv("TMPDIR", dir, 1);
-    daemons[0] =
-        test_spawn("munged.out",
-                   "exec munged -F -f -S %s/munge.sock --key-file=%s/munge.key --pid-file=%s/munged.pid"
-                   " --log-file=%s/munged.log --seed-file=%s/munged.seed",
-                   dir, dir, dir, dir, dir);
-    test_until(answers, "munge.sock", 10, "munged");
-    daemons[1] = test_spawn("ctl.out", "exec slurmctld -D");
-    daemons[2] = test_spawn("node1.out", "exec slurmd -N node1 -D");
-    daemons[3] = test_spawn("node2.out", "exec slurmd -N node2 -D");
-    test_until(both_idle, NULL, 30, "two nodes");
+    slurm_up();
     script("place", "#!/bin/sh\n"
                     "echo place $RANK/$WORLD_SIZE $LOCAL_RANK/$LOCAL_WORLD_SIZE $GROUP_RANK/$GROUP_WORLD_SIZE"
                     " $MASTER_ADDR token=$COHORT_TOKEN.\n");
-}
-
-static void slurm_down(void)
-{
-    free(test_sh("scancel -u root --full -s KILL 2>/dev/null; scancel -u root 2>/dev/null").out);
-    for (int i = 3; i >= 0; i--) {
-        kill(daemons[i], SIGTERM);
-        if (test_wait(daemons[i], 5) < 0) {
-            kill(daemons[i], SIGKILL);
-            test_wait(daemons[i], 5);
-        }
-    }
 }
 
 /* Allocates both nodes for all steps of a test: with a job per step, each would wait for the one before. */
@@ -158,7 +48,7 @@ static void refused(const char *srun, const char *flags, const char *words, cons
 
 TEST(slurm_steps_run_over_two_nodes_without_a_token_and_mismatches_are_refused)
 {
-    slurm_up();
+    up_with_place();
     take_nodes();
     test_run r = test_sh("srun --jobid=$JOB -N2 -n2 $COHORT launch --nproc-per-node=2 ./place");
     CHECK(r.status == 0, "status %d: %s", r.status, r.out);
@@ -207,7 +97,7 @@ TEST(srun_with_pmix_gives_the_link_open_mpi_and_with_pmi2_mpich)
 {
     if (test_sh("command -v mpirun.openmpi && command -v mpirun.mpich").status != 0)
         test_skip("no mpirun.openmpi or no mpirun.mpich here (packages openmpi-bin, mpich)");
-    slurm_up();
+    up_with_place();
     take_nodes();
     setenv("ASAN_OPTIONS", "detect_leaks=0", 1); /* MPI does not free all its memory */
     carries("pmi2");
@@ -223,7 +113,7 @@ TEST(a_batch_script_without_srun_starts_a_step_by_itself)
     char *text;
     size_t len;
 
-    slurm_up();
+    up_with_place();
     test_run r = test_sh(
         "printf '#!/bin/sh\\n%%s launch --nproc-per-node=2 ./place; echo $? > batch.end\\n' $COHORT > batch;"
         " sbatch -N2 -o batch.out batch");
@@ -263,7 +153,7 @@ static void signalled(const char *sig)
 
 TEST(a_signal_of_slurm_reaches_every_worker_of_every_node)
 {
-    slurm_up();
+    up_with_place();
     take_nodes();
     script("waits",
            "#!/bin/bash\n"
