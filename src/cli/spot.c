@@ -59,7 +59,8 @@ co_err spot_open(training *s)
     if (!s->app.cfg->spot_url)
         return CO_OK;
     if (strncmp(s->app.cfg->spot_url, "http://", 7) != 0 && strncmp(s->app.cfg->spot_url, "https://", 8) != 0)
-        return co_fail(CO_EINPUT, "trainer.spot_url=%s: an address that begins with http:// or https:// is needed",
+        return co_fail(CO_EINPUT,
+                       "trainer.spot_url=%s: an address that begins with http:// or https:// is needed",
                        s->app.cfg->spot_url);
     struct spot *spot = co_zalloc(sizeof *spot);
     if (!spot)

@@ -23,7 +23,8 @@ TEST_WITHIN(hosts_that_were_stopped_continue_with_the_same_lines_from_the_checkp
         "kill -USR1 $B; wait $A; echo $?; wait $B; echo $?\n"
         "both b; wait $A; echo $?; wait $B; echo $?\n"
         "$COHORT train $what run.dir=one > one.out 2>&1\n"
-        "cat one/summary.json 0/r/summary.json | grep weights_sha256 | sort -u | wc -l; ls 1 | wc -l; cat *.out?",
+        "cat one/summary.json 0/r/summary.json | grep weights_sha256 | sort -u | wc -l; ls 1 | wc -l; cat "
+        "*.out?",
         port);
     CHECK(strncmp(r.out, "75\n75\n0\n0\n1\n0\n", 14) == 0,
           "75 on both, done on both, one hash, no folder of the second: %s", r.out);

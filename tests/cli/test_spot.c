@@ -10,17 +10,17 @@
 #include "net/net.h"
 
 /* Answers in turn; the last one again and again. */
-static const char *const answers[] = {"HTTP/1.1 404 Not Found\r\nContent-Length: 0\r\nConnection: close\r\n\r\n",
-                                      "HTTP/1.1 200 OK\r\nContent-Length: 5\r\nConnection: close\r\n\r\nFALSE",
-                                      "HTTP/1.1 200 OK\r\nContent-Length: 4\r\nConnection: close\r\n\r\nTRUE"};
+static const char *const answers[] = {
+    "HTTP/1.1 404 Not Found\r\nContent-Length: 0\r\nConnection: close\r\n\r\n",
+    "HTTP/1.1 200 OK\r\nContent-Length: 5\r\nConnection: close\r\n\r\nFALSE",
+    "HTTP/1.1 200 OK\r\nContent-Length: 4\r\nConnection: close\r\n\r\nTRUE"};
 
 static void stand_in(int listener)
 {
     for (size_t i = 0;; i += i + 1 < CO_COUNT(answers)) {
         char request[4096];
         int fd = accept(listener, NULL, NULL);
-        if (fd < 0 || read(fd, request, sizeof request) <= 0 ||
-            write(fd, answers[i], strlen(answers[i])) < 0)
+        if (fd < 0 || read(fd, request, sizeof request) <= 0 || write(fd, answers[i], strlen(answers[i])) < 0)
             _exit(1);
         close(fd);
     }
