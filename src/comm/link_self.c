@@ -175,11 +175,14 @@ co_err co_wire_end(co_wire *w, int me, co_link **out)
     return CO_OK;
 }
 
-/* The receive that a message goes to; -1: none is posted, or it cannot be delivered. */
+/* The receive that a message goes to; -1: none is posted, or it cannot be delivered, or an earlier one waits. */
 static int receive_for(const co_wire *w, const struct message *m)
 {
     if (w->end[m->from].off || w->end[m->to].off)
         return -1;
+    for (const struct message *before = w->message; before < m; before++)
+        if (before->from == m->from && before->to == m->to)
+            return -1;
     for (int i = 0; i < w->n_receive; i++) {
         const struct receive *r = &w->receive[i];
         if (r->at == m->to && r->from == m->from && co_tag_same(&r->tag, &m->tag))
@@ -201,7 +204,7 @@ void co_wire_deliver(co_wire *w, int nth)
 {
     for (int i = 0; i < w->n_message; i++) {
         const struct message m = w->message[i];
-        int r = receive_for(w, &m);
+        int r = receive_for(w, &w->message[i]);
         if (r < 0 || nth-- > 0)
             continue;
         CO_ASSERT(w->receive[r].len == m.len, "both ends agree about a message's length");
