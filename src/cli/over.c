@@ -411,22 +411,34 @@ int over_report(training *s, const line *l, co_err err)
                                               : CO_EXIT_DONE;
 }
 
+/* Where the hosts meet, for a line that does not say it itself: `cohort join` and --hosts were told. */
+static int add_meeting(char **argv, co_pool *pool, const co_hosts_line *hosts)
+{
+    argv[0] = co_pool_printf(pool, "--nnodes=%d:%d", hosts->terms.min_hosts, hosts->terms.max_hosts);
+    argv[1] = co_pool_printf(pool, "--rdzv-endpoint=%s", hosts->meet.endpoint);
+    argv[2] = co_pool_printf(pool, "--rdzv-id=%s", hosts->terms.run_id);
+    return argv[0] && argv[1] && argv[2] ? 3 : 0;
+}
+
 /* The same process with the same line: whoever started it sees no difference. */
 void over_return(training *s, const line *l)
 {
     const char *before = getenv("COHORT_RETURNS");
     int n = before ? atoi(before) : 0, words = 0;
+    co_pool pool = {0};
     char count[16];
 
     if (!l->typed || n >= RETURNS_MOST)
         return;
     while (l->typed[words])
         words++;
-    char **argv = co_array((size_t)words + 2, sizeof *argv);
+    char **argv = co_array((size_t)words + 5, sizeof *argv);
     if (!argv)
         return;
     argv[0] = (char *)(uintptr_t)app_program();
     memcpy(argv + 1, l->typed, (size_t)words * sizeof *argv);
+    if (l->hosts_given)
+        add_meeting(argv + 1 + words, &pool, s->app.hosts);
     snprintf(count, sizeof count, "%d", n + 1);
     setenv("COHORT_RETURNS", count, 1);
     if (s->app.hosts->meet.token[0])

@@ -17,7 +17,7 @@ static const char *const kind_name[] = {
     "a host joined",    "unequal speeds",
     "the writer killed"};
 
-/* Keys that all models share, and then each one's own. */
+/* Runs that are long enough for a host to join: a second or two. */
 static const char *const digits[] = {"model=cnn",
                                      "data=digits",
                                      "optim=adamw",
@@ -61,7 +61,7 @@ static const char *const factors[] = {"model=factors",
                                       "data.workers=0",
                                       "model.width=8",
                                       "trainer.slices=16",
-                                      "trainer.max_epochs=3",
+                                      "trainer.max_epochs=15",
                                       "callbacks.model_checkpoint.enabled=false",
                                       NULL};
 
