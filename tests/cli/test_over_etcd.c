@@ -49,7 +49,7 @@ static int folders(void)
     return n;
 }
 
-TEST_WITHIN(a_training_outlives_the_leader_of_etcd_and_the_host_that_keeps_the_roster, 150)
+TEST_LONG_WITHIN(a_training_outlives_the_leader_of_etcd_and_the_host_that_keeps_the_roster, 150)
 {
     etcds e;
     pid_t pid[HOSTS];

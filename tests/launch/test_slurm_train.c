@@ -44,7 +44,7 @@ static void submit(const char *line)
     free(r.out);
 }
 
-TEST_WITHIN(a_preempted_training_of_slurm_is_requeued_and_ends_with_the_weights_of_one_host, 240)
+TEST_LONG_WITHIN(a_preempted_training_of_slurm_is_requeued_and_ends_with_the_weights_of_one_host, 240)
 {
     slurm_up();
     take_script();
