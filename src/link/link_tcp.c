@@ -40,7 +40,7 @@ static co_err peer_for(const struct tcp *tcp, int id, struct peer **out)
 static co_err tcp_post(co_link *link, int from, const co_tag *tag, void *to, size_t len)
 {
     struct tcp *tcp = tcp_of(link);
-    struct peer *peer;
+    struct peer *peer = NULL;
 
     CO_TRY(peer_for(tcp, from, &peer));
     if (!peer || tag->view < tcp->view)
@@ -57,7 +57,7 @@ static co_err tcp_post(co_link *link, int from, const co_tag *tag, void *to, siz
 static co_err tcp_send(co_link *link, int to, const co_tag *tag, const void *bytes, size_t len)
 {
     struct tcp *tcp = tcp_of(link);
-    struct peer *peer;
+    struct peer *peer = NULL;
 
     CO_TRY(peer_for(tcp, to, &peer));
     if (len > UINT32_MAX)
