@@ -26,7 +26,7 @@ enum { SLOWER = 1 };
 
 #include "base/alloc.h"
 
-enum { SKIPPED = 77, MAX_JOBS = 8, MAX_EXCEPT = 8 };
+enum { SKIPPED = 77, MAX_JOBS = 8, MAX_EXCEPT = 32 };
 
 static test *tests;
 static char repo[PATH_MAX], program[PATH_MAX], scratch[PATH_MAX / 2];
