@@ -116,8 +116,8 @@ void over_decline(const training *s)
     co_hosts_line *mine = s->app.hosts;
     char why[1024];
 
-    if (!mine || mine->alone || s->over || !mine->meet.endpoint[0])
-        return;
+    if (!mine || mine->alone || co_hosts_line_first(mine) || s->over || !mine->meet.endpoint[0])
+        return; /* nobody waits for the first host */
     snprintf(why, sizeof why, "%s", co_errmsg());
     if (co_hosts_line_meet(mine) == CO_OK)
         co_roster_decline(&mine->terms, &mine->meet, why);

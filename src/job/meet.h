@@ -46,6 +46,8 @@ co_err co_hosts_line_enter(co_hosts_line *hosts);
 /* Completes terms.run_id and meet. Under a scheduler it waits until the first host says where to meet.
  * Asks at the terminal for a token that is needed and missing; `cohort host` shows its code. */
 co_err co_hosts_line_meet(co_hosts_line *hosts);
+/* The others come to this host: nobody else waits for it. */
+bool co_hosts_line_first(const co_hosts_line *hosts);
 void co_hosts_line_free(co_hosts_line *hosts); /* NULL is fine; forgets the token */
 
 /* Do the flags name hosts to start the training on (--hosts, --hostfile)? Then this process only conducts:

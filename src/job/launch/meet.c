@@ -124,6 +124,11 @@ co_err co_hosts_line_meet(co_hosts_line *hosts)
     return token_from_user(&hosts->terms, &hosts->meet);
 }
 
+bool co_hosts_line_first(const co_hosts_line *hosts)
+{
+    return hosts->plan->told || hosts->terms.host_rank == 0 || hosts->meet.role == CO_MEET_SERVE;
+}
+
 void co_hosts_line_free(co_hosts_line *hosts)
 {
     if (!hosts)
