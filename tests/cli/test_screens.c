@@ -241,7 +241,7 @@ TEST(an_early_end_is_told_after_the_figures_it_is_about_and_more_patience_is_off
 
 TEST(what_a_run_takes_of_the_machine_is_recorded_all_along)
 {
-    succeeds("$COHORT train " SMALL " trainer.max_epochs=1000000 trainer.max_time=2s trainer.eval_every=0 "
+    succeeds("$COHORT train " SMALL " trainer.max_epochs=1000000 trainer.max_time=3s trainer.eval_every=0 "
              "callbacks.model_checkpoint.enabled=false run.dir=r");
     static const char *const names[] = {"cpu_percent", "run_cpu_percent", "memory_mb", "host_memory_percent",
                                         "load"};

@@ -78,9 +78,8 @@ TEST(what_workers_of_a_launch_in_a_launch_started_ends_when_all_launchers_and_gu
     pid_t inner = child_of(outer_guard, "cohort");
     pid_t inner_guard = child_of(inner, "cohort-guard"), inner_anchor = child_of(inner, "job-anchor");
     kill(inner_anchor, SIGSTOP);
-    test_run r = test_sh("kill -9 %d %d %d %d", (int)outer, (int)outer_guard, (int)inner, (int)inner_guard);
-    CHECK(r.status == 0, "%s", r.out);
-    free(r.out);
+    /* a guard may end what is below it before its turn comes */
+    free(test_sh("kill -9 %d %d %d %d", (int)outer, (int)outer_guard, (int)inner, (int)inner_guard).out);
     test_until(is_gone, &outer_anchor, 20, "the end of the outer anchor");
     kill(inner_anchor, SIGCONT);
     CHECK(test_wait(outer, 10) == 137, "the launcher is gone");
