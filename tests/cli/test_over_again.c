@@ -7,7 +7,7 @@
 #include "net/net.h"
 
 /* The first host alone has a checkpoint: the second one is fed. */
-TEST_WITHIN(hosts_that_were_stopped_continue_with_the_same_lines_from_the_checkpoint_of_one, 120)
+TEST_LONG_WITHIN(hosts_that_were_stopped_continue_with_the_same_lines_from_the_checkpoint_of_one, 120)
 {
     int port;
 
