@@ -33,7 +33,8 @@ static void stay_on(int cpu) /* -1: both */
     for (int i = 0; i < 2; i++)
         if (cpu < 0 || cpu == i)
             CPU_SET(i, &set);
-    sched_setaffinity(0, sizeof set, &set);
+    if (sched_setaffinity(0, sizeof set, &set) != 0)
+        fprintf(stderr, "bench hosts: this process cannot be bound to a CPU: %m\n");
 }
 
 static int words_of(const char **words, const char *batch, const char *devices)
@@ -120,10 +121,10 @@ int bench_hosts(int argc, char **argv)
     }
     if (!err)
         printf(
-            "{\"task\":\"hosts\",\"model\":\"resnet18 64x64\",\"%.10s\":%s,\"one_host_samples_per_s\":%.1f,"
+            "{\"task\":\"hosts\",\"model\":\"resnet18 64x64\",\"batch\":%s,\"one_host_samples_per_s\":%.1f,"
             "\"two_hosts_samples_per_s\":%.1f,\"ratio\":%.3f,\"sent_bytes_a_step\":%.0f,"
             "\"planned_bytes_a_step\":%.0f}\n",
-            "batch", batch + sizeof "data.batch_size", median(rate[0], TIMES), median(rate[1], TIMES),
+            batch + sizeof "data.batch_size", median(rate[0], TIMES), median(rate[1], TIMES),
             median(ratio, TIMES), sent, planned);
     return trial_ended(err, root);
 }

@@ -25,8 +25,21 @@ const co_train_hooks *over_hooks(training *s);
 /* The host with the record: takes what the others have logged; `last`: waits for their last lines. */
 void over_listen(training *s, bool last);
 void over_add_figures(const training *s, json_t *hosts);
-void over_return(training *s, const line *l); /* starts this command again, as a newcomer; returns if it cannot */
-int over_report(training *s, const line *l,
-                co_err err); /* the last lines of a guest without a record; the exit status */
+bool over_can_return(const line *l);
+_Noreturn void over_return(training *s, const line *l); /* starts this command again, as a newcomer */
+/* The last lines of a guest without a record; the exit status. */
+int over_report(training *s, const line *l, co_err err);
+
+/* --- between the files of this part --------------------------------------------------------------------- */
+enum { LAST_LINES_MS = 3000 }; /* how long the last lines of guests have */
+/* In the order in which they are compared: what explains most comes first. NULL: out of memory. */
+char *facts_of(const training *s);
+/* To the host with the record: a line of text, or a JSON object with the figures of this host. */
+void log_line(training *s, const char *text);
+co_err listening_turn(void *ctx); /* the hook `turn` of the host with the record */
+co_train_hooks guest_hooks(training *s);
+bool guest_comes_back(void *ctx);
+/* A guest learns from the view whether it writes. If its folder does not open, the first checkpoint tries again. */
+void guest_view(training *s, const co_deal *deal, const char *writer);
 
 #endif

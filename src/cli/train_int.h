@@ -77,7 +77,12 @@ typedef struct training {
 co_err training_open(training *s, line *l);
 co_err training_run(training *s, co_err *wrote);
 void training_close(training *s);
-co_err training_folder(training *s);      /* opens the run folder and its record */
+co_err training_folder(training *s); /* opens the run folder and its record */
+/* A folder that holds a run may only be continued: two runs in one folder would spoil each other. */
+co_err refuse_to_mix(const training *s, const char *path);
+/* Refuses a callbacks.model_checkpoint.dirpath that has another run's checkpoints: ours would replace
+ * checkpoints of the same name and prune others. */
+co_err refuse_foreign(const training *s);
 const char *limit_key(const training *s); /* the key whose limit is the run's last step */
 co_train_hooks job_hooks(training *s);    /* embed.c */
 /* Prepares everything without starting: for `cohort plan`. */

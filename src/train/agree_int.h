@@ -16,8 +16,6 @@
 #include "train/plan_int.h"
 #include "train/regions_int.h"
 
-enum { AUDITORS = 3 }; /* the host whose leaf it is, and those that compute it again */
-
 /* Which leaf of member `member[0]` is audited in a step, and who computes it again. n < 2: none. */
 typedef struct audit {
     int leaf, n;

@@ -66,6 +66,8 @@ typedef struct result {
     _Atomic uint64_t slice; /* 1 + the first slice whose loss is not finite; 0: none */
 } result;
 
+enum { AUDITORS = 3 }; /* of a leaf: the host whose it is, and those that compute it again */
+
 typedef struct control {
     co_event event;
     _Alignas(64) _Atomic uint64_t pc;
@@ -82,11 +84,12 @@ typedef struct control {
     _Atomic uint64_t settled[2]; /* all of them, by unit & 1: unit << 8 | wishes, once the gate is READY */
     co_mark sent; /* several hosts: (turn, 1): the carrier has sent all that the others need of this host */
     struct {      /* several hosts: the carrier's words. A successor goes on with them */
-        _Atomic uint32_t begun, since, whole;  /* see struct carrier */
-        _Atomic uint64_t start;                /* a number for the state that this host started from */
-        _Atomic uint64_t audit[3], audited[3]; /* hashes of leaves, and their turns; see agree_int.h */
-        _Atomic uint64_t beat;                 /* changes while the carrier gets on */
-        _Atomic uint64_t sent, got;            /* bytes of messages */
+        _Atomic uint32_t begun, since, whole; /* see struct carrier */
+        _Atomic uint64_t start;               /* a number for the state that this host started from */
+        _Atomic uint64_t audit[AUDITORS],
+            audited[AUDITORS];      /* hashes of leaves, and their turns; see agree_int.h */
+        _Atomic uint64_t beat;      /* changes while the carrier gets on */
+        _Atomic uint64_t sent, got; /* bytes of messages */
     } host;
     _Atomic uint64_t cut;                        /* first unit with PC_CUT; 0: none yet */
     _Atomic uint64_t watch[2][WATCH_WORDS];      /* after k evaluations, at k & 1 */

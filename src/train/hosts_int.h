@@ -26,4 +26,21 @@ void hosts_stay(struct supervisor *super, bool saved);
 
 void hosts_close_books(struct supervisor *super); /* where the time went, and bytes, into the summary */
 
+/* --- hosts_carrier.c: the carrier process --------------------------------------------------------------- */
+co_err start_carrier(struct supervisor *super);
+void drop_carrier(struct hosts *hosts); /* it takes this as the order to end */
+/* Does not wait. A carrier that does not take its orders is killed. */
+void order(struct hosts *hosts, const struct order *what);
+void order_freeze(struct hosts *hosts, uint32_t number);
+co_err attend_carrier(struct supervisor *super); /* replaces one that is gone */
+/* Under mpi no host can be replaced: what this one has is saved, and the run can be continued. */
+void end_mpi(struct supervisor *super, const char *why);
+
+/* --- hosts_reports.c ------------------------------------------------------------------------------------ */
+void hear_carrier(struct supervisor *super);
+
+/* --- hosts_speed.c -------------------------------------------------------------------------------------- */
+/* Every WEIGH_MS, if this host has computed: a speed that changed is reported, and the roster may deal anew. */
+void weigh(struct supervisor *super);
+
 #endif

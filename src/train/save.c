@@ -86,10 +86,13 @@ co_err snapshot_ready(void *ctx, int64_t view)
 {
     const snapshot *snap = ctx;
     const co_train_hooks *hooks = snap->hooks;
+    const co_deal *deal = snap->regions->deal;
     int64_t newest = view_of(snap->regions);
 
-    if (newest != view)
-        return co_fail(CO_EFAIL, "it was begun in view %lld of the hosts, and now it is view %lld",
+    if (newest != view &&
+        __atomic_load_n(&deal->writer, __ATOMIC_RELAXED) != __atomic_load_n(&deal->me, __ATOMIC_RELAXED))
+        return co_fail(CO_EFAIL,
+                       "it was begun in view %lld of the hosts, and in view %lld another host writes them",
                        (long long)view, (long long)newest);
     return hooks && hooks->publish ? hooks->publish(hooks->ctx, view) : CO_OK;
 }

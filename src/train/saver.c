@@ -215,8 +215,10 @@ static co_err write_record(const struct run *run)
 /* A host that did not write before has no place for it yet. */
 static co_err find_place(const struct run *run)
 {
-    if (run->plan->spec.ckpt_root[0] || !run->hooks->adopt)
+    if (run->plan->spec.ckpt_root[0])
         return CO_OK;
+    if (!run->hooks->adopt)
+        return co_fail(CO_EIO, "there is no folder for checkpoints");
     return run->hooks->adopt(run->hooks->ctx);
 }
 
