@@ -2,10 +2,7 @@
  * before the plan is complete, so bad input leaves nothing behind. */
 #include "cli/over_int.h"
 
-#include <math.h>
 #include <signal.h>
-#include <errno.h>
-#include <limits.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>

@@ -11,17 +11,45 @@ co_deal co_deal_alone(int slices)
     return d;
 }
 
-void co_deal_leaves(co_deal *d, int slices, const int *weight)
+/* Borders at the nearest slice. */
+static void deal_shares(co_deal *d, int slices, const int *share)
 {
     int64_t all = 0, before = 0;
 
     for (int h = 0; h < d->hosts; h++)
-        all += weight[h];
+        all += share[h];
     for (int h = 0; h < d->hosts; h++) {
-        d->from[h] = (int16_t)(all ? before * slices / all : (int64_t)h * slices / d->hosts);
-        before += weight[h];
+        d->from[h] = (int16_t)((2 * before * slices + all) / (2 * all));
+        before += share[h];
     }
     d->from[d->hosts] = (int16_t)slices;
+}
+
+double co_deal_time(const co_deal *d, const int *weight)
+{
+    double most = 0;
+
+    for (int h = 0; h < d->hosts; h++) {
+        double leaves = d->from[h + 1] - d->from[h], time = leaves / (weight[h] > 0 ? weight[h] : 1e-9);
+        most = time > most ? time : most;
+    }
+    return most;
+}
+
+void co_deal_leaves(co_deal *d, int slices, const int *weight)
+{
+    int equal[CO_MAX_MEMBERS], known = 0;
+    co_deal even = *d;
+
+    for (int h = 0; h < d->hosts; h++)
+        known += weight[h] > 0;
+    for (int h = 0; h < d->hosts; h++)
+        equal[h] = !known || weight[h] > 0;
+    deal_shares(&even, slices, equal);
+    if (known)
+        deal_shares(d, slices, weight);
+    if (!known || CO_DEAL_GAIN * co_deal_time(&even, weight) < co_deal_time(d, weight))
+        memcpy(d->from, even.from, sizeof d->from);
 }
 
 int co_deal_pieces(const co_deal *d, const co_cut *cut, int h, co_piece out[2 * CO_MAX_LEVELS])

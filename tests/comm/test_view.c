@@ -83,6 +83,26 @@ TEST(leaves_follow_weights_and_every_leaf_is_dealt_once)
     CHECK(d.from[0] == 0 && d.from[4] == 16 && d.from[1] == d.from[2], "all leaves, and a spare");
 }
 
+TEST(hosts_that_are_nearly_as_fast_get_equal_shares)
+{
+    static const struct {
+        int weight[3], from[4];
+    } rows[] = {{{1000, 1001}, {0, 8, 16}},      {{1001, 1000}, {0, 8, 16}},
+                {{100, 85}, {0, 8, 16}},         {{85, 100}, {0, 8, 16}},
+                {{100, 50}, {0, 11, 16}},        {{50, 100}, {0, 5, 16}},
+                {{100, 0}, {0, 16, 16}},         {{0, 0}, {0, 8, 16}},
+                {{10, 10, 10}, {0, 5, 11, 16}},  {{10, 11, 10}, {0, 5, 11, 16}},
+                {{40, 10, 10}, {0, 11, 13, 16}}, {{0, 10, 11}, {0, 0, 8, 16}}};
+
+    for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
+        co_deal d = {.hosts = rows[i].from[3] ? 3 : 2};
+        co_deal_leaves(&d, 16, rows[i].weight);
+        for (int h = 0; h <= d.hosts; h++)
+            CHECK(d.from[h] == rows[i].from[h], "row %zu: border %d is %d, not %d", i, h, d.from[h],
+                  rows[i].from[h]);
+    }
+}
+
 TEST(the_pieces_of_a_deal_cover_it_once)
 {
     co_cut cut = co_cut_make(16, 16, 16, false);

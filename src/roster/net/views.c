@@ -9,13 +9,12 @@
  * members is cut; the deal no longer fits the hosts' speeds.
  * A host that is lost, leaves or joins while a change is under way makes it begin again.
  *
- * The deal follows the hosts' speeds: a weight that a host reports leads to a change if some member's share
- * of the slices would grow or shrink by at least a tenth, and the view is at least REDEAL_MS old.
+ * The deal follows the hosts' speeds: a weight that a host reports leads to a change if steps would become faster by
+ * a tenth, and the view is at least REDEAL_MS old.
  */
 #include "roster/net/seat_int.h"
 
 #include <stdio.h>
-#include <stdlib.h>
 
 #include "roster/times_int.h"
 
@@ -187,12 +186,7 @@ static bool deal_is_off(const server *srv)
     for (int h = 0; h < deal->hosts; h++)
         weight[h] = deal->whole >> h & 1 ? weight[h] : 0;
     co_deal_leaves(&next, srv->slices, weight);
-    for (int h = 0; h < deal->hosts; h++) {
-        int has = deal->from[h + 1] - deal->from[h], gets = next.from[h + 1] - next.from[h];
-        if (has != gets && 10 * abs(gets - has) >= has)
-            return true;
-    }
-    return false;
+    return co_deal_time(&next, weight) < CO_DEAL_GAIN * co_deal_time(deal, weight);
 }
 
 static void run_turn(server *srv)
