@@ -43,10 +43,8 @@ TEST(a_host_that_rehearses_its_death_is_killed_after_that_step_and_the_others_go
 TEST(a_host_that_rehearses_a_cut_is_lost_to_the_others_and_goes_no_further_than_them)
 {
     over_end end[OVER_HOSTS];
-    over_scene s = {.words = digits,
-                    .hosts = 2,
-                    .ranks = 2,
-                    .own = {[1] = {"fault.host_cut=10", "fault.host_cut_s=1.6"}}};
+    over_scene s = {
+        .words = digits, .hosts = 2, .ranks = 2, .own = {[1] = {"fault.host_cut=10", "fault.host_cut_s=1.6"}}};
 
     run_to_one_hash(&s, end, 1);
     CHECK(end[0].views - end[0].redeals == 2, "%d views", end[0].views);
@@ -59,10 +57,8 @@ TEST(a_host_that_rehearses_a_cut_is_lost_to_the_others_and_goes_no_further_than_
 TEST(a_host_that_rehearses_a_short_cut_stays_a_member)
 {
     over_end end[OVER_HOSTS];
-    over_scene s = {.words = digits,
-                    .hosts = 2,
-                    .ranks = 1,
-                    .own = {[1] = {"fault.host_cut=10", "fault.host_cut_s=0.2"}}};
+    over_scene s = {
+        .words = digits, .hosts = 2, .ranks = 1, .own = {[1] = {"fault.host_cut=10", "fault.host_cut_s=0.2"}}};
 
     run_to_one_hash(&s, end, 3);
     CHECK(end[0].views - end[0].redeals == 1, "%d views", end[0].views);
