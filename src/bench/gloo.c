@@ -59,7 +59,8 @@ static co_err check_torch(gloo *g)
 {
     if (torch_run(&g->torch, (const char *const[]){"--check", NULL}, true, &g->versions) != CO_OK)
         return torch_missing(&g->torch, "PyTorch");
-    return json_is_true(json_object_get(g->versions, "gloo")) ? CO_OK : torch_missing(&g->torch, "PyTorch's gloo");
+    return json_is_true(json_object_get(g->versions, "gloo")) ? CO_OK
+                                                              : torch_missing(&g->torch, "PyTorch's gloo");
 }
 
 /* --- PyTorch's two processes ---------------------------------------------------------------------------- */
@@ -103,7 +104,8 @@ static co_err train_torch(gloo *g, int arm, int round, double *parameters)
     snprintf(steps, sizeof steps, "%d", g->steps);
     const char *more[MORE] = {"train", "--size", "64", "--batch", batch, "--steps", steps, "--channels-last"};
     CO_TRY(run_torch(g, more, arm == DDP_LAST ? 8 : 7, &j));
-    bool there = co_json_f64(j, "samples_per_s", &g->rate[arm][round]) && co_json_f64(j, "parameters", parameters);
+    bool there =
+        co_json_f64(j, "samples_per_s", &g->rate[arm][round]) && co_json_f64(j, "parameters", parameters);
     json_decref(j);
     return there ? CO_OK : co_fail(CO_EFAIL, "%s: a figure is missing from its output", g->torch.script);
 }
@@ -136,7 +138,8 @@ static co_err train_in_turn(gloo *g)
             CO_TRY(arm == COHORT ? train_cohort(g, round, &parameters[arm])
                                  : train_torch(g, arm, round, &parameters[arm]));
             if (parameters[arm] != parameters[COHORT])
-                return co_fail(CO_EFAIL, "resnet18 has %.0f parameters here, %.0f in PyTorch: not the same model",
+                return co_fail(CO_EFAIL,
+                               "resnet18 has %.0f parameters here, %.0f in PyTorch: not the same model",
                                parameters[COHORT], parameters[arm]);
             co_say("round %d of %d: %-18s %.1f samples/s", round + 1, g->rounds, arm_names[arm],
                    g->rate[arm][round]);
@@ -156,12 +159,12 @@ static void report_training(gloo *g)
     for (int i = 0; i < g->rounds; i++)
         ratio[i] = g->rate[COHORT][i] / g->rate[best][i];
     cpu_fact("model name", cpu, sizeof cpu);
-    json_t *j = json_pack("{ss ss ss si si si si sf sf sf ss sf sO ss}", "task", "gloo", "model", "resnet18 64x64",
-                          "network", g->lan || g->mbit ? "bridge" : "loopback", "mbit", g->mbit, "batch", g->batch,
-                          "rounds", g->rounds, "steps", g->steps, "cohort_tls_samples_per_s", middle[COHORT],
-                          "ddp_samples_per_s", middle[DDP], "ddp_channels_last_samples_per_s", middle[DDP_LAST],
-                          "compared_with", arm_names[best], "ratio", median(ratio, g->rounds), "versions",
-                          g->versions, "cpu", cpu);
+    json_t *j = json_pack("{ss ss ss si si si si sf sf sf ss sf sO ss}", "task", "gloo", "model",
+                          "resnet18 64x64", "network", g->lan || g->mbit ? "bridge" : "loopback", "mbit",
+                          g->mbit, "batch", g->batch, "rounds", g->rounds, "steps", g->steps,
+                          "cohort_tls_samples_per_s", middle[COHORT], "ddp_samples_per_s", middle[DDP],
+                          "ddp_channels_last_samples_per_s", middle[DDP_LAST], "compared_with", arm_names[best],
+                          "ratio", median(ratio, g->rounds), "versions", g->versions, "cpu", cpu);
     co_json_print(j);
 }
 
@@ -193,16 +196,16 @@ static co_err exchange_in_turn(gloo *g)
         CO_TRY(exchange_measure(&g->pair, false, n, ours, &cpu_ms));
         CO_TRY(add_up_torch(g, theirs));
         ratio[round] = median(theirs, n) / median(ours, n);
-        co_say("round %d of %d: exchange %.1f ms, gloo's all-reduce %.1f ms", round + 1, g->rounds, median(ours, n),
-               median(theirs, n));
+        co_say("round %d of %d: exchange %.1f ms, gloo's all-reduce %.1f ms", round + 1, g->rounds,
+               median(ours, n), median(theirs, n));
     }
     for (int i = 0; i < 2; i++)
         middle[i] = median(g->ms[i], all);
     json_t *j = json_pack("{ss ss ss si si si sf sf sf sO}", "task", "gloo exchange", "network",
-                          g->lan || g->mbit ? "bridge" : "loopback", "tls", "plain on both sides", "mbit", g->mbit,
-                          "bytes", (int)(EXCHANGE_COUNT * sizeof(float)), "exchanges", all, "cohort_plain_ms",
-                          middle[0], "gloo_plain_ms", middle[1], "ratio", median(ratio, g->rounds), "gloo_tls",
-                          json_object_get(g->versions, "gloo_tls"));
+                          g->lan || g->mbit ? "bridge" : "loopback", "tls", "plain on both sides", "mbit",
+                          g->mbit, "bytes", (int)(EXCHANGE_COUNT * sizeof(float)), "exchanges", all,
+                          "cohort_plain_ms", middle[0], "gloo_plain_ms", middle[1], "ratio",
+                          median(ratio, g->rounds), "gloo_tls", json_object_get(g->versions, "gloo_tls"));
     co_json_print(j);
     return CO_OK;
 }

@@ -37,9 +37,10 @@ static co_err run_in(int netns, const char *lines)
         _exit(127);
     }
     if (pid < 0 || waitpid(pid, &status, 0) != pid || status != 0)
-        return co_fail(CO_EFAIL,
-                       "two hosts cannot be joined by a bridge here (needs root, the package iproute2, and a kernel "
-                       "with veth, bridge and tbf); what failed stands above");
+        return co_fail(
+            CO_EFAIL,
+            "two hosts cannot be joined by a bridge here (needs root, the package iproute2, and a kernel "
+            "with veth, bridge and tbf); what failed stands above");
     return CO_OK;
 }
 
@@ -51,9 +52,10 @@ static co_err join(int hub, const int netns[2], int mbit, const char *const addr
     snprintf(lines, sizeof lines, "ip link add br0 type bridge\nip link set br0 up\n");
     for (int h = 0; h < 2; h++) {
         size_t at = strlen(lines);
-        snprintf(lines + at, sizeof lines - at,
-                 "ip link add p%d type veth peer name %s netns /proc/%d/fd/%d\nip link set p%d master br0 up\n", h,
-                 device, me, netns[h], h);
+        snprintf(
+            lines + at, sizeof lines - at,
+            "ip link add p%d type veth peer name %s netns /proc/%d/fd/%d\nip link set p%d master br0 up\n", h,
+            device, me, netns[h], h);
     }
     CO_TRY(run_in(hub, lines));
     for (int h = 0; h < 2; h++) {

@@ -34,9 +34,10 @@ co_err torch_find(torch_side *torch, const char *bench, const char *file, const 
     while (!co_fs_exists(torch->script)) {
         char *slash = strrchr(dir, '/');
         if (!slash)
-            return co_fail(CO_EINPUT,
-                           "bench %s needs bench/torch/%s of the source tree: run it there, or give --script FILE",
-                           bench, file);
+            return co_fail(
+                CO_EINPUT,
+                "bench %s needs bench/torch/%s of the source tree: run it there, or give --script FILE",
+                bench, file);
         *slash = '\0';
         snprintf(torch->script, sizeof torch->script, "%s/bench/torch/%s", dir, file);
     }

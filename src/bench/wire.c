@@ -73,8 +73,8 @@ static co_err measure(const wire_line *l, const pair *p, const char *root, figur
         }
         trial_free(&t);
         CO_TRY(err);
-        co_say("round %d of %d: step %.0f ms, compute %.0f ms, one host %.0f ms", i + 1, l->rounds, f->step_ms[i],
-               f->compute_ms[i], f->one_host_ms[i]);
+        co_say("round %d of %d: step %.0f ms, compute %.0f ms, one host %.0f ms", i + 1, l->rounds,
+               f->step_ms[i], f->compute_ms[i], f->one_host_ms[i]);
     }
     return CO_OK;
 }
@@ -87,12 +87,13 @@ static void report(const wire_line *l, figures *f)
         ratio[i] = f->step_ms[i] / (f->compute_ms[i] > wire ? f->compute_ms[i] : wire);
         of_one[i] = f->step_ms[i] / (f->one_host_ms[i] > wire ? f->one_host_ms[i] : wire);
     }
-    printf("{\"task\":\"wire\",\"model\":\"resnet18 64x64\",\"batch\":%d,\"mbit\":%d,\"tls\":true,\"rounds\":%d,"
-           "\"step_ms\":%.1f,\"compute_ms\":%.1f,\"wire_ms\":%.1f,\"ratio\":%.3f,\"one_host_ms\":%.1f,"
-           "\"ratio_one_host\":%.3f,\"planned_bytes_a_step\":%.0f,\"sent_bytes_a_step\":%.0f}\n",
-           l->batch, l->mbit, l->rounds, median(f->step_ms, l->rounds), median(f->compute_ms, l->rounds), wire,
-           median(ratio, l->rounds), median(f->one_host_ms, l->rounds), median(of_one, l->rounds), f->planned,
-           f->sent);
+    printf(
+        "{\"task\":\"wire\",\"model\":\"resnet18 64x64\",\"batch\":%d,\"mbit\":%d,\"tls\":true,\"rounds\":%d,"
+        "\"step_ms\":%.1f,\"compute_ms\":%.1f,\"wire_ms\":%.1f,\"ratio\":%.3f,\"one_host_ms\":%.1f,"
+        "\"ratio_one_host\":%.3f,\"planned_bytes_a_step\":%.0f,\"sent_bytes_a_step\":%.0f}\n",
+        l->batch, l->mbit, l->rounds, median(f->step_ms, l->rounds), median(f->compute_ms, l->rounds), wire,
+        median(ratio, l->rounds), median(f->one_host_ms, l->rounds), median(of_one, l->rounds), f->planned,
+        f->sent);
 }
 
 int bench_wire(int argc, char **argv)

@@ -33,19 +33,20 @@ TEST(bench_gloo_without_pytorch_says_how_to_install_it)
 /* Both sides run; a stand-in for PyTorch's side answers what gloo.py would. */
 TEST_WITHIN(bench_gloo_runs_both_sides_in_turn_and_prints_ratios, 120)
 {
-    test_run r = test_sh("cat >stand-in <<'END'\n"
-                         "#!/bin/sh\n"
-                         "case \"$*\" in\n"
-                         "*--check*) echo '{\"torch\": \"none\", \"gloo\": true, \"gloo_tls\": false}';;\n"
-                         "*allreduce*'--rank 0'*) echo '{\"ms\": [9,9,9,9,9,9,9,9,9,9]}';;\n"
-                         "*train*'--rank 0'*) echo '{\"samples_per_s\": 10, \"parameters\": 11181642}';;\n"
-                         "*'--rank 1'*) ;;\n"
-                         "*) exit 1;;\n"
-                         "esac\n"
-                         "END\n"
-                         "chmod +x stand-in; touch s.py\n"
-                         "TMPDIR=$PWD $COHORT bench gloo --python ./stand-in --script s.py --batch 16 --rounds 1 "
-                         "--steps 1 2>talk || cat talk");
+    test_run r =
+        test_sh("cat >stand-in <<'END'\n"
+                "#!/bin/sh\n"
+                "case \"$*\" in\n"
+                "*--check*) echo '{\"torch\": \"none\", \"gloo\": true, \"gloo_tls\": false}';;\n"
+                "*allreduce*'--rank 0'*) echo '{\"ms\": [9,9,9,9,9,9,9,9,9,9]}';;\n"
+                "*train*'--rank 0'*) echo '{\"samples_per_s\": 10, \"parameters\": 11181642}';;\n"
+                "*'--rank 1'*) ;;\n"
+                "*) exit 1;;\n"
+                "esac\n"
+                "END\n"
+                "chmod +x stand-in; touch s.py\n"
+                "TMPDIR=$PWD $COHORT bench gloo --python ./stand-in --script s.py --batch 16 --rounds 1 "
+                "--steps 1 2>talk || cat talk");
     json_t *exchange = answer_of(&r);
 
     CHECK(number(exchange, "gloo_plain_ms") == 9 && number(exchange, "cohort_plain_ms") > 0 &&
@@ -55,8 +56,8 @@ TEST_WITHIN(bench_gloo_runs_both_sides_in_turn_and_prints_ratios, 120)
     CHECK(second, "%s", r.out);
     json_t *training = json_loads(strstr(r.out, "\n") + 1, JSON_DISABLE_EOF_CHECK, NULL);
     double ours = number(training, "cohort_tls_samples_per_s");
-    CHECK(number(training, "ddp_samples_per_s") == 10 && ours > 0 && number(training, "ratio") == ours / 10, "%s",
-          r.out);
+    CHECK(number(training, "ddp_samples_per_s") == 10 && ours > 0 && number(training, "ratio") == ours / 10,
+          "%s", r.out);
     json_decref(exchange);
     json_decref(training);
 }
@@ -71,12 +72,13 @@ TEST_WITHIN(bench_wire_limits_the_rate_between_two_namespaces_and_leaves_none, 1
     if (r.status != 0 && test_sh("grep 'cannot be joined by a bridge' talk").status == 0)
         test_skip("this kernel lacks veth, bridge or tbf");
     json_t *j = answer_of(&r);
-    double wire = number(j, "wire_ms"), step = number(j, "step_ms"), planned = number(j, "planned_bytes_a_step");
+    double wire = number(j, "wire_ms"), step = number(j, "step_ms"),
+           planned = number(j, "planned_bytes_a_step");
 
-    CHECK(wire > planned * 8 / 300e3 - 0.1 && wire < planned * 8 / 300e3 + 0.1,
-          "%s", r.out);
+    CHECK(wire > planned * 8 / 300e3 - 0.1 && wire < planned * 8 / 300e3 + 0.1, "%s", r.out);
     CHECK(step > 0.9 * wire, "a step of %g ms, %g ms of wire: is the rate limited?", step, wire);
-    CHECK(number(j, "ratio") > 0.9 && number(j, "ratio_one_host") > 0.9 && number(j, "compute_ms") > 0, "%s", r.out);
+    CHECK(number(j, "ratio") > 0.9 && number(j, "ratio_one_host") > 0.9 && number(j, "compute_ms") > 0, "%s",
+          r.out);
     test_run after = test_sh("ip netns list; ip -o link | wc -l");
     CHECK(strcmp(before.out, after.out) == 0, "before: %s after: %s", before.out, after.out);
     json_decref(j);
@@ -84,9 +86,10 @@ TEST_WITHIN(bench_wire_limits_the_rate_between_two_namespaces_and_leaves_none, 1
 
 TEST(benches_of_two_hosts_refuse_what_is_no_number)
 {
-    static const char *const lines[][2] = {{"bench wire --mbit 0", "bench wire: --mbit 0 is not a number"},
-                                           {"bench hosts many", "bench hosts: the batch many is not a number"},
-                                           {"bench gloo --steps -1", "bench gloo: --steps -1 is not a number"}};
+    static const char *const lines[][2] = {
+        {"bench wire --mbit 0", "bench wire: --mbit 0 is not a number"},
+        {"bench hosts many", "bench hosts: the batch many is not a number"},
+        {"bench gloo --steps -1", "bench gloo: --steps -1 is not a number"}};
 
     for (size_t i = 0; i < sizeof lines / sizeof *lines; i++) {
         test_run r = test_sh("$COHORT %s", lines[i][0]);
