@@ -16,7 +16,7 @@
 
 /* An epoch's batches are cut into slices in two ways: whole batches, and the last one if it is shorter. */
 enum { CUT_FULL, CUT_SHORT, CUTS };
-enum { GROUP_PARTS = 17 };
+enum { GROUP_PARTS = 17, GROUP_SLICES = 32 }; /* the most of each */
 
 /* How one parameter is updated. */
 typedef struct param_rule {
@@ -80,8 +80,9 @@ struct co_plan {
     co_plan_facts facts;
 };
 
-void group_plan(co_plan *plan);          /* group.c: its parts, and how many slices */
-size_t group_bytes(const co_plan *plan); /* of the memory that a slot needs for it */
+void group_plan(co_plan *plan);               /* group_plan.c: its parts, and how many slices */
+size_t group_bytes(const co_plan *plan);      /* of the memory that a slot needs for it, */
+size_t group_work_bytes(const co_plan *plan); /* in which each slice but the first has a workspace */
 /* The samples of step `step`, in order: samples_of_step of them. One thread at a time uses an order. */
 const uint32_t *ids_of_step(const co_plan *plan, co_order *order, int64_t step);
 int cut_of_step(const co_plan *plan, int64_t step); /* CUT_FULL or CUT_SHORT */
