@@ -65,8 +65,8 @@ static inline int ns_new(void)
     return ns_here();
 }
 
-/* Whether this process may make namespaces, bridges and cables, and slow the cables down. ns_open skips the test where it
- * may not; ask first in a test that has something else to do then. */
+/* Whether this process may make namespaces, bridges and cables, and slow the cables down. Where it may not,
+ * ns_open skips the test; a test that can do without asks first. */
 static inline bool ns_allowed(void)
 {
     test_run tried =
