@@ -2,8 +2,9 @@
  * others are guests. A guest opens a run folder only if a view makes it the writer: when the host that wrote is lost,
  * or with etcd, where no host knows before the first view which of them keeps the roster.
  *
- *     over_open     after the plan: this host's facts, its port, the roster
- *     over_hooks    record.c's hooks; for a guest they do nothing until it has a folder
+ *     over_come_late   a rehearsed delay, before anything is opened
+ *     over_open        after the plan: this host's facts, its port, the roster
+ *     over_hooks       record.c's hooks; for a guest they do nothing until it has a folder
  */
 #include "cli/over_int.h"
 
@@ -37,6 +38,18 @@ static co_err open_port(over *o, co_terms *terms)
     return CO_OK;
 }
 
+void over_come_late(const training *s)
+{
+    double seconds = s->app.cfg->fault_host_join_s;
+    uint64_t until = co_now_ns() + (uint64_t)(seconds * 1e9);
+
+    if (!s->app.hosts || s->app.hosts->alone || seconds <= 0 || returns_so_far() > 0)
+        return;
+    co_say("rehearsal: this host comes in %g s (fault.host_join_s)", seconds);
+    for (uint64_t now; (now = co_now_ns()) < until;)
+        poll(NULL, 0, (int)((until - now) / 1000000) + 1);
+}
+
 co_err over_open(training *s)
 {
     co_hosts_line *mine = s->app.hosts;
@@ -47,6 +60,7 @@ co_err over_open(training *s)
     if (!o)
         return CO_ENOMEM;
     o->given.listener = -1;
+    o->given.returned = returns_so_far() > 0;
     o->figures = json_array();
     char say[600];
     co_link_kind kind;

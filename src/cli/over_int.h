@@ -15,6 +15,8 @@ typedef struct over {
     co_train_hooks record, hooks;
 } over;
 
+/* Rehearsal (fault.host_join_s): waits before this host looks for the others. */
+void over_come_late(const training *s);
 /* After the plan. Does nothing for one host. */
 co_err over_open(training *s);
 /* What is wrong here is told to the host that waits for this one. */
@@ -39,6 +41,7 @@ void log_line(training *s, const char *text);
 co_err listening_turn(void *ctx); /* the hook `turn` of the host with the record */
 co_train_hooks guest_hooks(training *s);
 bool guest_comes_back(void *ctx);
+int returns_so_far(void); /* how often this guest has come back */
 /* A guest learns from the view whether it writes. If its folder does not open, the first checkpoint tries again. */
 void guest_view(training *s, const co_deal *deal, const char *writer);
 

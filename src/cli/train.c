@@ -111,6 +111,7 @@ co_err training_open(training *s, line *l)
     s->differences = app_differences(&s->app, l); /* before the run's config.yaml is written anew */
     if (is_done(s))
         return CO_OK;
+    over_come_late(s);
     co_signals_hold(); /* from here on the supervisor handles signals: there is a run to save */
     CO_TRY(s->job ? co_console_open(&s->console, -1, CO_CONSOLE_QUIET)
                   : co_console_open(&s->console, STDERR_FILENO, (co_console_style)s->app.cfg->console));

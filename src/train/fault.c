@@ -1,4 +1,4 @@
-/* fault.c -- accidents on request, so that recovery can be rehearsed and tested at every phase.
+/* fault.c -- accidents of ranks on request, so that recovery can be rehearsed and tested at every phase.
  *
  * The supervisor arms one accident at a time: (phase, slot, seed). When that rank reaches the phase, it sets
  * a timer that sends it SIGKILL at a random moment within the time that the phase took last. */
@@ -50,4 +50,17 @@ void fault_point(struct rank *rank, co_fault phase)
     uint64_t delay = length * (from + (w >> 16) % (to - from)) / 1024;
     atomic_store(&ctl->fault_at_ns, co_now_ns() + delay);
     strike_after(delay);
+}
+
+void fault_slow(struct rank *rank, uint64_t t0_ns)
+{
+    enum { NAP_NS = 20000000 }; /* far below trainer.stall_s: a slow rank is no stalled one */
+    double more = rank->plan->cfg.fault_host_slow - 1;
+    uint64_t now = co_now_ns(), until = now + (uint64_t)(more * (double)(now - t0_ns));
+
+    for (; now < until && turn_is_open(rank); now = co_now_ns()) {
+        uint64_t left = until - now;
+        rank_phase(rank, CO_PHASE_COMPUTE, 0);
+        nanosleep(&(struct timespec){.tv_nsec = (long)(left < NAP_NS ? left : NAP_NS)}, NULL);
+    }
 }

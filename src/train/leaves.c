@@ -45,6 +45,7 @@ static void compute(struct rank *rank, int64_t step, const co_fold_op *op)
     if (rank->spoil_from && step >= rank->spoil_from)
         leaf[0] += 1;
     audit_own(rank, step, op->leaf, leaf, rank->regions->leaf[step & 1][op->leaf].stat);
+    fault_slow(rank, t0);
     rank->compute_ns = co_now_ns() - t0;
     rank->spent.compute_ns += rank->compute_ns;
     rank->spent.leaves++;

@@ -243,6 +243,22 @@ static const co_option fault[] = {
      .max = 1e9, .may_change = true, .of_host = true},
     {"seed", CO_OPT_INT, AT(fault_seed), "1", "rehearsal: which ranks, when", .min = 0, .max = 1e15,
      .may_change = true, .of_host = true},
+    {"host_kill", CO_OPT_INT, AT(fault_host_kill), "0",
+     "rehearsal: this host is killed (SIGKILL) after this step; 0: never", .min = 0, .max = 4e9,
+     .may_change = true, .of_host = true},
+    {"host_cut", CO_OPT_INT, AT(fault_host_cut), "0",
+     "rehearsal: after this step the other hosts hear nothing of this one for fault.host_cut_s seconds; its "
+     "supervisor and its carrier are stopped for that long. 0: never",
+     .min = 0, .max = 4e9, .may_change = true, .of_host = true},
+    {"host_cut_s", CO_OPT_FLOAT, AT(fault_host_cut_s), "5",
+     "rehearsal: how long fault.host_cut lasts; a host that is silent for 3 s counts as lost", .min = 0.01,
+     .max = 86400, .may_change = true, .of_host = true},
+    {"host_slow", CO_OPT_FLOAT, AT(fault_host_slow), "1",
+     "rehearsal: the ranks of this host take this many times as long for each slice", .min = 1, .max = 1000,
+     .may_change = true, .of_host = true},
+    {"host_join_s", CO_OPT_FLOAT, AT(fault_host_join_s), "0",
+     "rehearsal: this host waits so many seconds before it looks for the others", .min = 0, .max = 86400,
+     .may_change = true, .of_host = true},
     {0}};
 
 const co_train_table co_train_tables[] = {{"", top},

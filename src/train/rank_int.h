@@ -120,5 +120,7 @@ bool wait_for(struct rank *rank, bool (*done)(struct rank *rank, int64_t arg), i
  * aim at. */
 void fault_point(struct rank *rank, co_fault phase);
 uint64_t fault_word(co_fault phase, int slot, uint64_t seed);
+/* What began at `t0_ns` takes fault.host_slow times as long. Returns early if the turn is frozen or over. */
+void fault_slow(struct rank *rank, uint64_t t0_ns);
 
 #endif

@@ -77,6 +77,7 @@ static void take_step(struct supervisor *super, const unit *done, const result *
     accident_recovered(&super->accidents, out.t_ns);
     if (run->hooks->step)
         run->hooks->step(run->hooks->ctx, &out);
+    host_accident(super, out.step);
 }
 
 /* Draws the same conclusions from this evaluation as the ranks did. True: the run ends because of it. */

@@ -140,6 +140,10 @@ int accidents_timeout_ms(const struct accidents *state);
 void accident_struck(struct accidents *state, uint64_t at_ns);
 void accident_recovered(struct accidents *state, uint64_t t_ns);
 
+/* --- host_accidents.c: rehearsed accidents of the whole host -------------------------------------------- */
+struct supervisor;
+void host_accident(const struct supervisor *super, int64_t step); /* after this step */
+
 /* --- deaths.c: ranks that are gone ---------------------------------------------------------------------- */
 struct deaths {
     co_death_traces traces;       /* the kernel's counters when the ranks were started */
@@ -157,8 +161,7 @@ struct best_reader {
     bool slow_reported;
 };
 void end_reader(struct best_reader *reader); /* kills the one that is under way */
-struct supervisor;
-void choose_test(struct supervisor *super); /* once the ranks wait for it */
+void choose_test(struct supervisor *super);  /* once the ranks wait for it */
 
 /* --- together ------------------------------------------------------------------------------------------- */
 struct supervisor {

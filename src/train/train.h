@@ -88,6 +88,8 @@ typedef struct co_train_cfg {
     int fault_phase;
     int64_t fault_kills, fault_seed;
     double fault_mean_ms;
+    int64_t fault_host_kill, fault_host_cut; /* steps */
+    double fault_host_cut_s, fault_host_slow, fault_host_join_s;
 } co_train_cfg;
 
 /* Tables by key prefix, ending with {0}; offsets are into co_train_cfg. */
@@ -278,6 +280,7 @@ typedef struct co_train_hosts {
     int elastic_min;    /* this host may leave alone (SIGINT) while so many are left; 0: all stop together */
     int link;           /* co_link_kind: tcp or mpi, the same on all hosts */
     uint64_t run, birth;
+    bool returned; /* it was cut off and came back: what fault.host_* rehearses is behind it */
     /* For tests: a bit of this host's weights flips before this step; its leaves are wrong from this step on. 0:
      * never */
     int64_t flip_at, spoil_from;

@@ -124,3 +124,44 @@ TEST(lines_with_different_numbers_of_hosts_are_refused_naming_both)
     CHECK(says("0.out", "--nnodes=1") && says("0.out", "--nnodes=2") && says("0.out", "status 75"),
           "the first");
 }
+
+/* One line for two hosts, of which the first is slow, so that there is time for something on the second. */
+static void rehearse(const char *nnodes, const char *second)
+{
+    int port;
+
+    CHECK_OK(co_net_free_port(&port));
+    test_run r = test_sh(
+        "export COHORT_TOKEN=$($COHORT token | head -1)\n"
+        "line='--nnodes=%s --rdzv-conf=last_call_timeout=0.1,lost_after=1 --rdzv-endpoint=127.0.0.1:%d "
+        "model=cnn trainer.max_epochs=4 trainer.devices=1'\n"
+        "mkdir -p 0 1; (cd 0; exec $COHORT train $line run.dir=r fault.host_slow=6) > 0.out 2>&1 & K=$!\n"
+        "cd 1; %s\n"
+        "cd ..; wait $K; echo status $? >> 0.out\n"
+        "$COHORT train model=cnn trainer.max_epochs=4 trainer.devices=1 run.dir=one > /dev/null 2>&1\n"
+        "grep -h weights_sha256 one/summary.json 0/r/summary.json | sort -u | wc -l",
+        nnodes, port, second);
+    CHECK(says("0.out", "status 0"), "the first host is done");
+    CHECK(strcmp(r.out, "1\n") == 0, "one hash: %s", r.out);
+    free(r.out);
+}
+
+TEST_WITHIN(a_host_that_rehearses_to_come_late_waits_and_then_joins_in_the_middle, 60)
+{
+    rehearse("1:2", "for i in $(seq 500); do grep -q 'view 1: 1 host' ../0.out && break; sleep 0.02; done\n"
+                    "timeout 1 $COHORT train $line fault.host_join_s=100 > ../early.out 2>&1\n"
+                    "grep -c joins ../0.out > ../joined\n"
+                    "$COHORT train $line fault.host_join_s=0.1 > ../1.out 2>&1; echo status $? >> ../1.out");
+    CHECK(says("early.out", "rehearsal: this host comes in 100 s") && says("joined", "0"), "it waits");
+    CHECK(says("0.out", "joins") && says("1.out", "status 0"), "it joined");
+}
+
+TEST_WITHIN(a_host_that_rehearses_a_cut_joins_the_others_again, 60)
+{
+    rehearse("2", "timeout 40 $COHORT train $line fault.host_cut=5 fault.host_cut_s=2 > ../1.out 2>&1\n"
+                  "echo status $? >> ../1.out");
+    CHECK(says("1.out", "rehearsal: this host is silent for 2 s after step 5"), "it says so");
+    CHECK(says("0.out", "is lost") && says("1.out", "this host joins the others again") &&
+              says("1.out", "status 0"),
+          "it came back");
+}

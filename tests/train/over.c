@@ -90,6 +90,8 @@ static co_err perform(int number, over_end *end)
     stage_open(&g, s->words);
     snprintf(devices, sizeof devices, "trainer.devices=%d", s->ranks);
     stage_set(&g, devices);
+    for (int i = 0; i < (int)CO_COUNT(s->own[number]) && s->own[number][i]; i++)
+        stage_set(&g, s->own[number][i]);
     g.spec.hosts = s->most ? s->most : s->hosts;
     g.spec.meets = true;
     CO_TRY(co_plan_new(&plan, &g.spec));

@@ -36,6 +36,7 @@ struct ns_lan;
 typedef struct over_scene {
     const char *name;                                    /* for messages; may be NULL */
     const char *const *words;                            /* of the stage */
+    const char *own[OVER_HOSTS][3];                      /* further words of each host */
     int hosts, ranks;                                    /* at the beginning; each */
     int most, least;                                     /* hosts; 0: as many as at the beginning, 1 */
     bool plain;                                          /* without TLS */
