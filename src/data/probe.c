@@ -178,7 +178,8 @@ static co_err probe_augmenting(const picture_use *use, fact_fn fact, void *ctx)
     return CO_OK;
 }
 
-co_err co_dataset_probe(const co_dataset *d, void (*fact)(void *ctx, const char *what, const char *hash), void *ctx)
+co_err co_dataset_probe(const co_dataset *d, void (*fact)(void *ctx, const char *what, const char *hash),
+                        void *ctx)
 {
     const picture_use *use = d->pictures;
 

@@ -72,10 +72,21 @@ TEST(the_probe_of_decoding_is_a_hash_of_pillows_pixels)
 TEST(the_probe_is_the_same_every_time_and_depends_on_every_transform)
 {
     static const char *const keys[][2] = {
-        {"augment", "imagenet"}, {"resize", "7"},     {"pad", "2"},        {"random_resized_crop", "true"},
-        {"flip", "0.01"},        {"erase", "0.001"},  {"brightness", "1"}, {"contrast", "1"},
-        {"saturation", "1"},     {"hue", "0.1"},      {"mixup", "0.2"},    {"cutmix", "1"},
-        {"normalize", "none"},   {"scale", "0.5:0.6"}, {"trivial_augment", "true"},
+        {"augment", "imagenet"},
+        {"resize", "7"},
+        {"pad", "2"},
+        {"random_resized_crop", "true"},
+        {"flip", "0.01"},
+        {"erase", "0.001"},
+        {"brightness", "1"},
+        {"contrast", "1"},
+        {"saturation", "1"},
+        {"hue", "0.1"},
+        {"mixup", "0.2"},
+        {"cutmix", "1"},
+        {"normalize", "none"},
+        {"scale", "0.5:0.6"},
+        {"trivial_augment", "true"},
     };
 
     put_folder();
@@ -110,8 +121,8 @@ TEST(a_probe_takes_a_few_milliseconds)
     uint64_t best = UINT64_MAX;
 
     put_folder();
-    CHECK_OK(set_try(&d, "imagefolder", "dir", "d", "crop", "1024", "augment", "imagenet", "trivial_augment", "true",
-                     "hue", "0.1", "mixup", "1", "cutmix", "1", (char *)NULL));
+    CHECK_OK(set_try(&d, "imagefolder", "dir", "d", "crop", "1024", "augment", "imagenet", "trivial_augment",
+                     "true", "hue", "0.1", "mixup", "1", "cutmix", "1", (char *)NULL));
     for (int i = 0; i < 5; i++) {
         uint64_t began = co_now_ns();
         probe(d);
