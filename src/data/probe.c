@@ -8,9 +8,9 @@
  *     decoding     the pixels of probe/probe.jpg, .png and .webp; only for sets that decode picture files
  *     augmenting   each picture as in evaluation, then DRAWS samples as in training, then both ways of mixing
  *
- * Probabilities are raised where it is needed, so that every transform that the keys turn on is used, with each operation
- * of TrivialAugment. Samples are halved until no side is longer than SIDE_MOST: the code that runs is the same, and the
- * probe of a set with large samples costs no more than that of a small one.
+ * Probabilities are raised where it is needed, so that every transform that the keys turn on is used, with each
+ * operation of TrivialAugment. Samples are halved until no side is longer than SIDE_MOST: the code that runs is the
+ * same, and the probe of a set with large samples costs no more than that of a small one.
  *
  * Cost: one to four milliseconds, and 0.7 MB of memory while it runs.
  */

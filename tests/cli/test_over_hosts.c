@@ -6,8 +6,8 @@
 #include "harness.h"
 #include "net/net.h"
 
-/* Two hosts with one line; words of its own for each. Their output is in 0.out and 1.out, their status at its end. PRETEND is for
- * the second one's environment. */
+/* Two hosts with one line; words of its own for each. Their output is in 0.out and 1.out, their status at
+ * its end. PRETEND is for the second one's environment. */
 static void two_hosts(const char *both, const char *first, const char *second)
 {
     int port;
