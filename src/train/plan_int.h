@@ -89,6 +89,8 @@ bool must_stop_eval(const co_plan *plan, double bad, double count);
 /* regions.c: slices that a loader keeps ready, and the room of one */
 int loader_depth(const co_plan *plan);
 size_t loader_slot_bytes(const co_plan *plan);
+/* Two classes of each sample of the final test, the predicted and the right one; 0: they are not kept. */
+size_t choices_bytes(const co_plan *plan);
 
 /* lengths.c */
 co_err choose_eval(co_plan *plan);  /* samples of each split that are evaluated */

@@ -36,8 +36,7 @@ size_t loader_slot_bytes(const co_plan *plan)
     return (plan->train.input_bytes + 63) & ~(size_t)63;
 }
 
-/* Room for two classes of each test sample: the predicted one and the right one. */
-static size_t choices_bytes(const co_plan *plan)
+size_t choices_bytes(const co_plan *plan)
 {
     bool wanted = plan->data->io.task == CO_TASK_CLASSIFY && plan->units.final_test;
 

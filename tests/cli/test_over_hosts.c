@@ -50,6 +50,29 @@ TEST(two_hosts_with_one_line_give_the_weights_of_one)
     free(r.out);
 }
 
+/* Each host evaluates a share of the test; the record has the classes of all samples. With test_ckpt=best one host
+ * evaluates all of it. */
+TEST(two_hosts_report_the_accuracy_by_class_of_one)
+{
+    static const char *const keys[] = {"test_ckpt=last", "test_ckpt=best",
+                                       "callbacks.model_checkpoint.enabled=false data.eval_slice=7"};
+
+    for (size_t i = 0; i < CO_COUNT(keys); i++) {
+        char words[200];
+        snprintf(words, sizeof words, "model=mlp trainer.max_epochs=2 trainer.devices=1 %s", keys[i]);
+        free(test_sh("rm -rf 0 1 one").out);
+        two_hosts(words, "run.dir=r", "");
+        CHECK(says("0.out", "status 0") && says("1.out", "status 0"), "both are done");
+        test_run r = test_sh(
+            "$COHORT train %s run.dir=one > /dev/null 2>&1\n"
+            "for d in one 0/r; do sed -n '/\"test_classes\"/,/]/p' $d/summary.json > classes.$(basename $d); "
+            "done; grep -c '\"class\"' classes.one; cmp classes.one classes.r && echo same",
+            words);
+        CHECK(test_contains(r.out, "same") && r.out[0] != '0', "%s: %s", keys[i], r.out);
+        free(r.out);
+    }
+}
+
 TEST(hosts_that_do_not_fit_say_so_on_both_sides)
 {
     static const struct {
