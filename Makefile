@@ -43,7 +43,8 @@ SRC   := $(filter-out src/lib/main.c $(SIMD),$(wildcard src/*/*.c src/*/*/*.c))
 OBJ   := $(SRC:src/%.c=$(B)/obj/%.o) $(foreach l,$(LEVELS),$(SIMD:src/kernel/simd/%.c=$(B)/obj/kernel/simd/$(l)/%.o))
 TSRC  := $(filter-out tests/fuzz/%,$(wildcard tests/*.c tests/*/*.c))
 TOBJ  := $(TSRC:tests/%.c=$(B)/tests-obj/%.o)
-GEN   := $(B)/gen/digits.inc $(B)/gen/builtins.inc
+PROBES := $(patsubst src/data/probe/%,$(B)/gen/%.inc,$(wildcard src/data/probe/*))
+GEN   := $(B)/gen/digits.inc $(B)/gen/builtins.inc $(PROBES)
 COHORT := $(if $(filter release,$(V)),build/cohort,$(B)/cohort)
 # A word and a file per command; VERBOSE=1 shows the commands.
 say = $(if $(VERBOSE),,@echo '$(1) $(2)';)
@@ -91,10 +92,13 @@ $(B)/tests-obj/%.o: tests/%.c Makefile | $(GEN)
 	@mkdir -p $(@D)
 	$(call say,CC,$<) $(CC) $(CFLAGS) -Itests -MMD -MP -c -o $@ $<
 
-# The digits and the configuration groups are inside the program.
+# The digits, the pictures of data/probe.c and the configuration groups are inside the program.
 $(B)/gen/digits.inc: src/data/digits.csv.gz
 	@mkdir -p $(@D)
 	$(call say,GEN,$@) gzip -dc $< | sed 's/$$/,/' > $@
+$(PROBES): $(B)/gen/%.inc: src/data/probe/%
+	@mkdir -p $(@D)
+	$(call say,GEN,$@) od -An -v -tx1 $< | sed 's/ \([0-9a-f]*\)/0x\1,/g' > $@
 $(B)/gen/builtins.inc: $(shell find configs -name '*.yaml' 2>/dev/null) tools/embed
 	@mkdir -p $(@D)
 	$(call say,GEN,$@) tools/embed configs > $@

@@ -31,8 +31,21 @@ static const bench benches[] = {
      "45 MB added up between two processes over the link tcp, plain and with TLS; under mpirun "
      "-n 2 over the link mpi, beside MPI_Allreduce; --rounds N",
      bench_exchange},
-    {"hosts", "resnet18 on two hosts over TLS, relative to one host with two ranks; a word: the batch",
+    {"hosts",
+     "resnet18 on two hosts over TLS, relative to one host with two ranks; a word: the batch; --lan, --mbit "
+     "N, "
+     "--rounds N, --steps N",
      bench_hosts},
+    {"wire",
+     "resnet18 on two hosts over TLS and a wire of 1 Gbit/s: step time over the larger of compute and wire; "
+     "needs "
+     "root; --mbit N, --batch N, --rounds N, --steps N",
+     bench_wire},
+    {"gloo",
+     "resnet18 on two hosts over TLS, beside PyTorch's DDP over gloo, and both exchanges alone; --python P, "
+     "--lan, "
+     "--mbit N, --batch N, --rounds N, --steps N",
+     bench_gloo},
     {"apply", "the time of sum and apply in a step with 10 million parameters", bench_apply},
     {0}};
 
@@ -103,4 +116,17 @@ double median(double *x, int n)
 const char *self(void)
 {
     return "/proc/self/exe";
+}
+
+co_err bench_number(const char *bench_name, const char *flag, const char *text, long long most, int *out)
+{
+    long long n;
+
+    if (!text)
+        return CO_OK;
+    if (!co_str_to_i64(text, &n) || n < 1 || n > most)
+        return co_fail(CO_EINPUT, "bench %s: %s %s is not a number from 1 to %lld", bench_name, flag, text,
+                       most);
+    *out = (int)n;
+    return CO_OK;
 }

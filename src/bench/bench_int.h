@@ -2,9 +2,11 @@
 #ifndef CO_BENCH_BENCH_INT_H
 #define CO_BENCH_BENCH_INT_H
 
+#include <sched.h>
 #include <stdbool.h>
 #include <stdint.h>
 #include <stdio.h>
+#include <sys/types.h>
 
 #include "base/alloc.h"
 #include "base/err.h"
@@ -25,6 +27,8 @@ int bench_apply(int argc, char **argv);
 int bench_sparse(int argc, char **argv);
 int bench_hosts(int argc, char **argv);
 int bench_exchange(int argc, char **argv);
+int bench_wire(int argc, char **argv);
+int bench_gloo(int argc, char **argv);
 int bench_threads(int argc, char **argv);
 int bench_versus(int argc, char **argv);
 
@@ -48,6 +52,48 @@ int trial_ended(co_err err, const char *root);
 int by_double(const void *a, const void *b);
 double median(double *x, int n);
 const char *self(void); /* this program's file */
+/* A flag's value from 1 to `most` into *out, which stays as it is if text is NULL. */
+co_err bench_number(const char *bench_name, const char *flag, const char *text, long long most, int *out);
+
+/* pair.c: two hosts on this machine, each on a CPU of its own. They talk over loopback, or (lan) each has a network
+ * namespace, joined by a bridge at `mbit` Mbit/s each way (0: as fast as it goes). Namespaces need root, and go with
+ * this process. */
+typedef struct pair {
+    cpu_set_t all; /* where this process may run */
+    int cpu[2];
+    int home, hub, netns[2]; /* descriptors of network namespaces; -1: loopback */
+    const char *address[2], *device;
+} pair;
+co_err pair_open(pair *p, bool lan, int mbit);
+void pair_close(pair *p);
+co_err pair_enter(const pair *p, int host); /* this process, and what it starts, is on that host ... */
+void pair_leave(const pair *p);             /* ... up to here */
+/* `cohort train` with these words on both hosts, over TLS; `words` has room for four more. The trial is the first
+ * host's. */
+co_err pair_train(trial *t, const pair *p, const char *root, const char **words, int n);
+/* Fills `words` for a short training of resnet18 on made-up pictures of 64x64; how many there are. */
+enum { PAIR_WORDS = 32 };
+int pair_words(const char *words[PAIR_WORDS], const char *batch, const char *steps, const char *devices);
+double pair_figure(const trial *t, int host, const char *key); /* of a host in the summary; 0: not there */
+
+/* lan.c: the namespaces of a pair. The caller closes what was made, after an error too. */
+co_err lan_make(int home, int netns[2], int *hub, int mbit, const char *const address[2], const char *device);
+
+/* exchange.c: the rounds of an exchange of 45 MB between the hosts of a pair (NULL: loopback, any CPU). */
+enum { EXCHANGE_COUNT = 11250000 }; /* floats */
+co_err exchange_measure(const pair *p, bool tls, int rounds, double *ms, double *cpu_ms);
+
+/* torch.c: a script of bench/torch/ and the Python that runs it. */
+typedef struct torch_side {
+    const char *bench, *python; /* python: NULL before torch_find: $COHORT_PYTHON, or python3 */
+    char script[4096];
+} torch_side;
+/* The script, below the current folder or a parent of the program's folder, or as given. */
+co_err torch_find(torch_side *torch, const char *bench, const char *file, const char *script_given);
+co_err torch_missing(const torch_side *torch, const char *what); /* the error that says how to install it */
+/* Runs it and parses what it prints. CO_EFAIL if it fails. `quiet`: its standard error goes nowhere. */
+co_err torch_run(const torch_side *torch, const char *const *more, bool quiet, json_t **out);
+pid_t torch_start(const torch_side *torch, const char *const *more, const char *log); /* does not wait for it */
 
 /* machine.c: the peak memory of all descendants of this process together, from start to stop. */
 typedef struct memory_watch memory_watch;

@@ -21,7 +21,13 @@
 #include "comm/exchange.h"
 #include "link/links.h"
 
-enum { COUNT = 11250000, CHUNK = 65536, CHUNKS = (COUNT + CHUNK - 1) / CHUNK, MAX_ROUNDS = 1000, WARM = 3 };
+enum {
+    COUNT = EXCHANGE_COUNT,
+    CHUNK = 65536,
+    CHUNKS = (COUNT + CHUNK - 1) / CHUNK,
+    MAX_ROUNDS = 1000,
+    WARM = 3
+};
 
 /* One of the two hosts. */
 struct side {
@@ -193,40 +199,77 @@ static co_err run_side(co_link_kind kind, const co_link_spec *spec, const co_lin
     return err;
 }
 
-/* Host 1 is a child process. */
-static co_err run_both(bool with_tls, int rounds, struct result *result)
+/* On a host of the pair; NULL: here. */
+static co_err run_on(const pair *p, const co_link_spec *spec, const co_link_peer peer[2], int rounds,
+                     struct result *result)
 {
-    co_link_peer peer[2] = {{.id = 0, .birth = 1, .host = "127.0.0.1"},
-                            {.id = 1, .birth = 2, .host = "127.0.0.1"}};
+    co_err err = p ? pair_enter(p, spec->me) : CO_OK;
+
+    if (!err)
+        err = run_side(CO_LINK_TCP, spec, peer, rounds, result, NULL);
+    if (p)
+        pair_leave(p);
+    return err;
+}
+
+/* Its socket stays in the namespace of host 1. */
+static co_err listen_there(const pair *p, const char *address, int *listener)
+{
+    co_err err = p ? pair_enter(p, 1) : CO_OK;
+
+    if (!err)
+        err = co_net_listen(listener, address, 0);
+    if (p)
+        pair_leave(p);
+    return err;
+}
+
+/* Host 1 is a child process. */
+static co_err run_both(const pair *p, bool with_tls, int rounds, struct result *result)
+{
+    co_link_peer peer[2] = {{.id = 0, .birth = 1}, {.id = 1, .birth = 2}};
     co_token token;
     co_tls *tls = NULL;
     int listener, status = 0;
 
-    CO_TRY(co_net_listen(&listener, "127.0.0.1", 0));
+    for (int h = 0; h < 2; h++)
+        snprintf(peer[h].host, sizeof peer[h].host, "%s", p ? p->address[h] : "127.0.0.1");
+    CO_TRY(listen_there(p, peer[1].host, &listener));
     co_addr at = co_net_local(listener);
     peer[1].port = co_addr_port(&at);
     CO_TRY(co_token_make(&token));
     if (with_tls)
         CO_TRY(co_tls_new(&tls, &token, "bench"));
+    fflush(NULL);
     pid_t child = fork();
     if (child == 0) {
         prctl(PR_SET_PDEATHSIG, SIGKILL);
         co_link_spec spec = {.me = 1, .birth = 2, .run = 1, .listener = listener, .tls = tls};
-        co_err err = run_side(CO_LINK_TCP, &spec, peer, rounds, result, NULL);
+        co_err err = run_on(p, &spec, peer, rounds, result);
         if (err)
             co_say("cohort: host 1: %s", co_errmsg());
         _exit(err ? 1 : 0);
     }
     close(listener);
     co_link_spec spec = {.me = 0, .birth = 1, .run = 1, .listener = -1, .tls = tls};
-    co_err err =
-        child < 0 ? co_fail(CO_EIO, "fork: %m") : run_side(CO_LINK_TCP, &spec, peer, rounds, result, NULL);
+    co_err err = child < 0 ? co_fail(CO_EIO, "fork: %m") : run_on(p, &spec, peer, rounds, result);
     if (child > 0 && err)
         kill(child, SIGKILL);
     if (child > 0 && (waitpid(child, &status, 0) != child || status != 0) && !err)
         err = co_fail(CO_EFAIL, "the second host failed");
     co_tls_free(tls);
     return err;
+}
+
+co_err exchange_measure(const pair *p, bool tls, int rounds, double *ms, double *cpu)
+{
+    static struct result result;
+
+    CO_ASSERT(rounds <= MAX_ROUNDS, "the caller limits the rounds");
+    CO_TRY(run_both(p, tls, rounds, &result));
+    memcpy(ms, result.ms, (size_t)rounds * sizeof *ms);
+    *cpu = result.cpu_ms / rounds;
+    return CO_OK;
 }
 
 static co_err read_line(int *rounds, int argc, char **argv)
@@ -296,7 +339,7 @@ int bench_exchange(int argc, char **argv)
     if (chosen || kind == CO_LINK_MPI)
         return chosen ? co_say_error(chosen) : CO_EXIT_DONE;
     for (int tls = 0; tls < 2; tls++) {
-        co_err err = run_both(tls, rounds, &result[tls]);
+        co_err err = run_both(NULL, tls, rounds, &result[tls]);
         if (err)
             return co_say_error(err);
         middle[tls] = median(result[tls].ms, rounds);

@@ -1,130 +1,86 @@
-/* hosts.c -- what a second host costs: two hosts with one rank on one CPU each, TLS between them over loopback, against
- * one host with two ranks on the same two CPUs. The two alternate; the medians count. */
+/* hosts.c -- what a second host costs: two hosts with one rank on one CPU each, TLS between them, against one host with
+ * two ranks on the same two CPUs. The two alternate; the medians count. The hosts talk over loopback, or with --lan
+ * each has a network namespace of its own. */
 #include "bench/bench_int.h"
 
-#include <sched.h>
-#include <stdlib.h>
-#include <sys/wait.h>
-#include <unistd.h>
+enum { MAX_ROUNDS = 50 };
 
-#include "net/net.h"
+typedef struct host_line {
+    int rounds;
+    bool lan;
+    int mbit;
+    char batch[40], steps[40];
+} host_line;
 
-enum { TIMES = 5, WORDS = 24 };
-
-static const char *const common[] = {"data=fake_images",
-                                     "data.size=64",
-                                     "model=resnet18",
-                                     "optim=sgd",
-                                     "trainer.max_steps=6",
-                                     "trainer.max_epochs=1000",
-                                     "trainer.threads=1",
-                                     "trainer.verify_every=0",
-                                     "console=quiet",
-                                     "test=false",
-                                     "trainer.eval_every=0",
-                                     "callbacks.model_checkpoint.enabled=false",
-                                     NULL};
-
-static void stay_on(int cpu) /* -1: both */
+static co_err read_line(host_line *l, int argc, char **argv)
 {
-    cpu_set_t set;
+    const char *mbit = NULL, *rounds = NULL, *steps = NULL;
+    bool word = argc > 1 && argv[1][0] != '-', json = false; /* it always is JSON */
+    int batch = 256, n = 6;
 
-    CPU_ZERO(&set);
-    for (int i = 0; i < 2; i++)
-        if (cpu < 0 || cpu == i)
-            CPU_SET(i, &set);
-    if (sched_setaffinity(0, sizeof set, &set) != 0)
-        fprintf(stderr, "bench hosts: this process cannot be bound to a CPU: %m\n");
+    *l = (host_line){.rounds = 5};
+    if (word)
+        CO_TRY(bench_number("hosts", "the batch", argv[1], 65536, &batch));
+    CO_TRY(co_flags_parse("bench hosts", argc - word, argv + word,
+                          (const co_flag[]){{"--lan", .on = &l->lan},
+                                            {"--mbit", "N", .value = &mbit},
+                                            {"--rounds", "N", .value = &rounds},
+                                            {"--steps", "N", .value = &steps},
+                                            {"--json", .on = &json},
+                                            {0}}));
+    CO_TRY(bench_number("hosts", "--mbit", mbit, 1000000, &l->mbit));
+    CO_TRY(bench_number("hosts", "--rounds", rounds, MAX_ROUNDS, &l->rounds));
+    CO_TRY(bench_number("hosts", "--steps", steps, 1000000, &n));
+    snprintf(l->batch, sizeof l->batch, "data.batch_size=%d", batch);
+    snprintf(l->steps, sizeof l->steps, "trainer.max_steps=%d", n);
+    return CO_OK;
 }
 
-static int words_of(const char **words, const char *batch, const char *devices)
+static co_err measure(const host_line *l, const pair *p, const char *root)
 {
-    int n = 0;
+    const char *words[PAIR_WORDS];
+    double rate[2][MAX_ROUNDS], ratio[MAX_ROUNDS], sent = 0, planned = 0;
+    co_err err = CO_OK;
+    trial t;
 
-    for (; common[n]; n++)
-        words[n] = common[n];
-    words[n++] = batch;
-    words[n++] = devices;
-    words[n] = NULL;
-    return n;
-}
-
-/* The second host, on the second CPU. */
-static pid_t start_guest(const char *const *words, int n)
-{
-    const char *line[WORDS + 4] = {"cohort", "train"};
-    pid_t pid = fork();
-
-    if (pid != 0)
-        return pid;
-    for (int i = 0; i < n; i++)
-        line[2 + i] = words[i];
-    line[2 + n] = "--node-rank=1";
-    stay_on(1);
-    if (freopen("/dev/null", "w", stdout) && freopen("/dev/null", "w", stderr))
-        execv(self(), (char *const *)(uintptr_t)line);
-    _exit(127);
-}
-
-static co_err two_hosts(trial *t, const char *root, const char **words, int n)
-{
-    char token[CO_TOKEN_TEXT], where[80];
-    co_token made;
-    int port, status;
-
-    CO_TRY(co_token_make(&made));
-    co_token_text(token, &made);
-    setenv("COHORT_TOKEN", token, 1);
-    CO_TRY(co_net_free_port(&port));
-    snprintf(where, sizeof where, "--rdzv-endpoint=127.0.0.1:%d", port);
-    words[n++] = "--nnodes=2";
-    words[n++] = where;
-    pid_t guest = start_guest(words, n);
-    words[n++] = "--node-rank=0";
-    words[n] = NULL;
-    stay_on(0);
-    co_err err = trial_once(t, root, words);
-    stay_on(-1);
-    waitpid(guest, &status, 0);
-    return err;
-}
-
-static double of_first_host(const trial *t, const char *key)
-{
-    return json_number_value(json_object_get(json_array_get(json_object_get(t->summary, "hosts"), 0), key));
+    for (int i = 0; i < l->rounds; i++) {
+        for (int arm = 0; arm < 2; arm++) {
+            int n = pair_words(words, l->batch, l->steps, arm ? "trainer.devices=1" : "trainer.devices=2");
+            err = arm ? pair_train(&t, p, root, words, n) : trial_once(&t, root, words);
+            rate[arm][i] = err ? 0 : trial_number(&t, "samples_per_s");
+            if (!err && arm) {
+                sent = pair_figure(&t, 0, "sent_bytes") / trial_number(&t, "steps");
+                planned = trial_number(&t, "planned_wire_bytes");
+            }
+            trial_free(&t);
+            CO_TRY(err);
+        }
+        ratio[i] = rate[1][i] / rate[0][i];
+    }
+    printf("{\"task\":\"hosts\",\"model\":\"resnet18 64x64\",\"batch\":%s,\"network\":\"%s\",\"mbit\":%d,"
+           "\"one_host_samples_per_s\":%.1f,\"two_hosts_samples_per_s\":%.1f,\"ratio\":%.3f,"
+           "\"sent_bytes_a_step\":%.0f,\"planned_bytes_a_step\":%.0f}\n",
+           l->batch + sizeof "data.batch_size", p->home >= 0 ? "bridge" : "loopback", l->mbit,
+           median(rate[0], l->rounds), median(rate[1], l->rounds), median(ratio, l->rounds), sent, planned);
+    return CO_OK;
 }
 
 int bench_hosts(int argc, char **argv)
 {
-    const char *words[WORDS], *batch = "data.batch_size=256";
-    double rate[2][TIMES], ratio[TIMES], sent = 0, planned = 0;
-    char root[64], word[40];
-    trial t;
+    host_line l;
+    char root[64];
+    pair p;
 
-    if (argc > 1) {
-        snprintf(word, sizeof word, "data.batch_size=%.16s", argv[1]);
-        batch = word;
+    if (read_line(&l, argc, argv) != CO_OK)
+        return co_say_error(CO_EINPUT);
+    co_err err = pair_open(&p, l.lan, l.mbit);
+    if (err) {
+        pair_close(&p);
+        return co_say_error(err);
     }
-    co_err err = trial_folder(root);
-    for (int i = 0; i < TIMES && !err; i++) {
-        for (int arm = 0; arm < 2 && !err; arm++) {
-            int n = words_of(words, batch, arm ? "trainer.devices=1" : "trainer.devices=2");
-            err = arm ? two_hosts(&t, root, words, n) : trial_once(&t, root, words);
-            rate[arm][i] = err ? 0 : trial_number(&t, "samples_per_s");
-            if (!err && arm) {
-                sent = of_first_host(&t, "sent_bytes") / trial_number(&t, "steps");
-                planned = trial_number(&t, "planned_wire_bytes");
-            }
-            trial_free(&t);
-        }
-        ratio[i] = rate[1][i] / rate[0][i];
-    }
+    err = trial_folder(root);
     if (!err)
-        printf(
-            "{\"task\":\"hosts\",\"model\":\"resnet18 64x64\",\"batch\":%s,\"one_host_samples_per_s\":%.1f,"
-            "\"two_hosts_samples_per_s\":%.1f,\"ratio\":%.3f,\"sent_bytes_a_step\":%.0f,"
-            "\"planned_bytes_a_step\":%.0f}\n",
-            batch + sizeof "data.batch_size", median(rate[0], TIMES), median(rate[1], TIMES),
-            median(ratio, TIMES), sent, planned);
+        err = measure(&l, &p, root);
+    pair_close(&p);
     return trial_ended(err, root);
 }

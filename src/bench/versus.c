@@ -11,20 +11,15 @@
  */
 #include "bench/bench_int.h"
 
-#include <signal.h>
-#include <errno.h>
-#include <fcntl.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/wait.h>
-#include <unistd.h>
 
 #include "base/alloc.h"
 #include "base/clock.h"
 #include "base/fs.h"
 
-enum { MAX_ROUNDS = 50, MAX_ANSWER = 65536 };
+enum { MAX_ROUNDS = 50 };
 enum { COHORT, TORCH, TORCH_LAST, ARMS };
 static const char *const arm_names[] = {"cohort", "torch", "torch, channels_last"};
 
@@ -45,8 +40,9 @@ static const task tasks[] = {
 typedef struct versus {
     const task *task;
     int rounds, steps, batch, size, ranks;
-    const char *python, *script_given;
-    char script[4096], root[64];
+    torch_side torch;
+    const char *script_given;
+    char root[64];
     json_t *versions; /* of PyTorch */
     double rate[ARMS][MAX_ROUNDS], start_s[ARMS][MAX_ROUNDS];
     size_t peak[ARMS], rest; /* rest: PyTorch loaded, before its first step */
@@ -55,19 +51,6 @@ typedef struct versus {
 } versus;
 
 /* --- the command line ----------------------------------------------------------------------------------- */
-static co_err read_number(const char *flag_name, const char *text, long long most, int *out)
-{
-    long long n;
-
-    if (!text)
-        return CO_OK;
-    if (!co_str_to_i64(text, &n) || n < 1 || n > most)
-        return co_fail(CO_EINPUT, "bench vs-torch: %s %s is not a number from 1 to %lld", flag_name, text,
-                       most);
-    *out = (int)n;
-    return CO_OK;
-}
-
 static co_err find_task(versus *v, const char *name)
 {
     const char *names[CO_COUNT(tasks)];
@@ -86,40 +69,12 @@ static co_err find_task(versus *v, const char *name)
                    name, near ? "; did you mean " : "", near ? near : "");
 }
 
-/* Finds bench/torch/versus.py below the current folder, or below a parent of the program's folder. */
-static co_err find_script(versus *v)
-{
-    char dir[2048];
-    ssize_t n = readlink(self(), dir, sizeof dir - 1);
-
-    if (v->script_given) {
-        snprintf(v->script, sizeof v->script, "%s", v->script_given);
-        return co_fs_exists(v->script) ? CO_OK
-                                       : co_fail(CO_EINPUT, "--script %s: there is no such file", v->script);
-    }
-    snprintf(v->script, sizeof v->script, "bench/torch/versus.py");
-    dir[n < 0 ? 0 : n] = '\0';
-    while (!co_fs_exists(v->script)) {
-        char *slash = strrchr(dir, '/');
-        if (!slash)
-            return co_fail(
-                CO_EINPUT,
-                "bench vs-torch needs bench/torch/versus.py of the source tree: run it there, or give "
-                "--script FILE");
-        *slash = '\0';
-        snprintf(v->script, sizeof v->script, "%s/bench/torch/versus.py", dir);
-    }
-    return CO_OK;
-}
-
 static co_err read_line(versus *v, int argc, char **argv)
 {
     const char *name = "resnet18", *rounds = NULL, *steps = NULL, *batch = NULL, *size = NULL, *ranks = NULL;
-    const char *from_env = getenv("COHORT_PYTHON");
     bool json = false; /* it always is */
 
     *v = (versus){.rounds = 5, .batch = 64, .size = 64, .ranks = 2};
-    v->python = from_env && *from_env ? from_env : "python3";
     CO_TRY(co_flags_parse("bench vs-torch", argc, argv,
                           (const co_flag[]){{"--task", "NAME", .value = &name},
                                             {"--rounds", "N", .value = &rounds},
@@ -127,79 +82,26 @@ static co_err read_line(versus *v, int argc, char **argv)
                                             {"--batch", "N", .value = &batch},
                                             {"--size", "N", .value = &size},
                                             {"--ranks", "N", .value = &ranks},
-                                            {"--python", "PROGRAM", .value = &v->python},
+                                            {"--python", "PROGRAM", .value = &v->torch.python},
                                             {"--script", "FILE", .value = &v->script_given},
                                             {"--json", .on = &json},
                                             {0}}));
     CO_TRY(find_task(v, name));
-    CO_TRY(read_number("--rounds", rounds, MAX_ROUNDS, &v->rounds));
-    CO_TRY(read_number("--steps", steps, 1000000, &v->steps));
-    CO_TRY(read_number("--batch", batch, 65536, &v->batch));
-    CO_TRY(read_number("--size", size, 1024, &v->size));
-    return read_number("--ranks", ranks, 64, &v->ranks);
+    CO_TRY(bench_number("vs-torch", "--rounds", rounds, MAX_ROUNDS, &v->rounds));
+    CO_TRY(bench_number("vs-torch", "--steps", steps, 1000000, &v->steps));
+    CO_TRY(bench_number("vs-torch", "--batch", batch, 65536, &v->batch));
+    CO_TRY(bench_number("vs-torch", "--size", size, 1024, &v->size));
+    return bench_number("vs-torch", "--ranks", ranks, 64, &v->ranks);
 }
 
 /* --- PyTorch's arm -------------------------------------------------------------------------------------- */
-/* Runs the script and parses the last line of its standard output. CO_EFAIL if the script fails. */
-static co_err run_script(const versus *v, const char *const *more, bool quiet, json_t **out)
-{
-    char *argv[24], answer[MAX_ANSWER];
-    int n = 0, pipe_fd[2], st = 0;
-    size_t len = 0;
-    ssize_t got;
-
-    argv[n++] = (char *)(uintptr_t)v->python;
-    argv[n++] = (char *)(uintptr_t)v->script;
-    for (int i = 0; more[i] && n < 23; i++)
-        argv[n++] = (char *)(uintptr_t)more[i];
-    argv[n] = NULL;
-    if (pipe(pipe_fd) != 0)
-        return co_fail(CO_EIO, "pipe: %m");
-    fflush(NULL);
-    pid_t pid = fork();
-    if (pid == 0) {
-        int nowhere = quiet ? open("/dev/null", O_WRONLY | O_CLOEXEC) : -1;
-        if (nowhere >= 0)
-            dup2(nowhere, STDERR_FILENO);
-        dup2(pipe_fd[1], STDOUT_FILENO);
-        close(pipe_fd[0]);
-        close(pipe_fd[1]);
-        signal(SIGPIPE, SIG_DFL);
-        signal(SIGXFSZ, SIG_DFL);
-        execvp(v->python, argv);
-        _exit(127);
-    }
-    close(pipe_fd[1]);
-    while (pid > 0 && len < sizeof answer && (got = read(pipe_fd[0], answer + len, sizeof answer - len)) != 0)
-        if (got > 0)
-            len += (size_t)got;
-        else if (errno != EINTR)
-            break;
-    close(pipe_fd[0]);
-    while (pid > 0 && waitpid(pid, &st, 0) < 0 && errno == EINTR)
-        ;
-    if (pid < 0)
-        return co_fail(CO_EIO, "fork: %m");
-    if (!WIFEXITED(st) || WEXITSTATUS(st) != 0)
-        return co_fail(CO_EFAIL, "%s %s ended with status %d", v->python, v->script,
-                       WIFEXITED(st) ? WEXITSTATUS(st) : 128 + WTERMSIG(st));
-    return co_json_parse(out, answer, len, v->script);
-}
-
 static co_err check_torch(versus *v)
 {
-    static const char how[] =
-        "make one with: python3 -m venv torchenv && torchenv/bin/pip install torch torchvision "
-        "--index-url https://download.pytorch.org/whl/cpu, then give --python "
-        "torchenv/bin/python or set COHORT_PYTHON";
-
-    if (run_script(v, (const char *const[]){"--check", "--task", v->task->name, NULL}, true, &v->versions) !=
-        CO_OK)
-        return co_fail(CO_EINPUT, "bench vs-torch needs a Python with PyTorch, %s has none; %s", v->python,
-                       how);
+    if (torch_run(&v->torch, (const char *const[]){"--check", "--task", v->task->name, NULL}, true,
+                  &v->versions) != CO_OK)
+        return torch_missing(&v->torch, "PyTorch");
     if (strncmp(v->task->name, "resnet", 6) == 0 && !co_json_str(v->versions, "torchvision"))
-        return co_fail(CO_EINPUT, "bench vs-torch --task %s needs torchvision, %s has none; %s",
-                       v->task->name, v->python, how);
+        return torch_missing(&v->torch, "torchvision");
     return CO_OK;
 }
 
@@ -214,17 +116,17 @@ static co_err run_torch(versus *v, int arm, int round)
     snprintf(threads, sizeof threads, "%d", v->ranks);
     snprintf(steps, sizeof steps, "%d", v->steps);
     double began = (double)co_now_ns();
-    CO_TRY(run_script(v,
-                      (const char *const[]){"--task", v->task->name, "--batch", batch, "--size", size,
-                                            "--threads", threads, "--steps", steps,
-                                            arm == TORCH_LAST ? "--channels-last" : NULL, NULL},
-                      false, &j));
+    CO_TRY(torch_run(&v->torch,
+                     (const char *const[]){"--task", v->task->name, "--batch", batch, "--size", size,
+                                           "--threads", threads, "--steps", steps,
+                                           arm == TORCH_LAST ? "--channels-last" : NULL, NULL},
+                     false, &j));
     bool there = co_json_f64(j, "samples_per_s", &rate) && co_json_f64(j, "first_step_clock_ns", &first_ns) &&
                  co_json_f64(j, "parameters", &parameters) &&
                  co_json_f64(j, "pss_before_first_step_bytes", &rest);
     json_decref(j);
     if (!there)
-        return co_fail(CO_EFAIL, "%s: a figure is missing from its output", v->script);
+        return co_fail(CO_EFAIL, "%s: a figure is missing from its output", v->torch.script);
     v->rate[arm][round] = rate;
     v->start_s[arm][round] = (first_ns - began) * 1e-9;
     v->parameters[arm] = (long long)parameters;
@@ -385,7 +287,7 @@ int bench_versus(int argc, char **argv)
     co_err err = v ? read_line(v, argc, argv) : CO_ENOMEM;
 
     if (!err)
-        err = find_script(v);
+        err = torch_find(&v->torch, "vs-torch", "versus.py", v->script_given);
     if (!err)
         err = check_torch(v);
     if (err) {

@@ -94,6 +94,12 @@ void co_dataset_close(co_dataset *d); /* NULL is fine */
  * borrowed until *out is closed. */
 enum { CO_NO_LABEL = -2 };
 co_err co_pictures_open(co_dataset **out, const co_dataset *like, const char *const *paths, int n);
+/* What this machine makes of built-in pictures: hosts that train together compare it. For a set that decodes picture
+ * files, `fact` is given a hash of the pixels of each library's picture; for one that resizes or varies its pictures,
+ * a hash of samples made by all transforms that its keys turn on. Not called for other sets. Takes a few
+ * milliseconds. CO_ENOMEM. */
+co_err co_dataset_probe(const co_dataset *d, void (*fact)(void *ctx, const char *what, const char *hash),
+                        void *ctx);
 /* Does the name end as pictures do? True for formats that are not read, too. */
 bool co_picture_named(const char *name);
 

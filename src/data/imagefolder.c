@@ -363,7 +363,7 @@ static co_err make(struct imagefolder *set, const struct folder_cfg *c)
                  "smaller and "
                  "faster)");
     memcpy(set->base.count, set->index.count, sizeof set->base.count);
-    set->use = (picture_use){&set->how, set->fixed_h, set->fixed_w};
+    set->use = (picture_use){&set->how, set->fixed_h, set->fixed_w, true};
     set->base.pictures = &set->use;
     transform_io(&set->how, &set->base.io);
     if (*listing_unsupported(&set->files, kinds))

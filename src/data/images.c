@@ -176,7 +176,7 @@ void images_finish(images *im, double val_fraction)
         .shared_bytes = (size_t)(s->n_train + s->n_test) * s->stride,
         .close = shut,
     };
-    im->use = (picture_use){&im->how, s->height, s->width};
+    im->use = (picture_use){&im->how, s->height, s->width, false};
     im->base.pictures = &im->use;
     transform_io(&im->how, &im->base.io);
     split_permute(im->place, s->n_train);

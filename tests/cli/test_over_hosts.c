@@ -6,7 +6,8 @@
 #include "harness.h"
 #include "net/net.h"
 
-/* Two hosts with one line; words of its own for each. Their output is in 0.out and 1.out, their status at its end. */
+/* Two hosts with one line; words of its own for each. Their output is in 0.out and 1.out, their status at
+ * its end. PRETEND is for the second one's environment. */
 static void two_hosts(const char *both, const char *first, const char *second)
 {
     int port;
@@ -16,7 +17,7 @@ static void two_hosts(const char *both, const char *first, const char *second)
         test_sh("export COHORT_TOKEN=$($COHORT token | head -1)\n"
                 "line=\"--nnodes=2 --master-addr=127.0.0.1 --master-port=%d %s\"\n"
                 "mkdir -p 0 1; (cd 0; exec $COHORT train $line --node-rank=0 %s) > 0.out 2>&1 & K=$!\n"
-                "(cd 1; exec timeout 20 $COHORT train $line --node-rank=1 %s) > 1.out 2>&1\n"
+                "(cd 1; exec timeout 20 env $PRETEND $COHORT train $line --node-rank=1 %s) > 1.out 2>&1\n"
                 "echo status $? >> 1.out\n"
                 "for i in $(seq 100); do kill -0 $K 2> /dev/null || break; "
                 "grep -q -e 'is not the same' -e 'does not join' 0.out && kill $K; sleep 0.05; done\n"
@@ -71,6 +72,27 @@ TEST(hosts_that_do_not_fit_say_so_on_both_sides)
         CHECK(says("1.out", rows[i].guest) && says("1.out", "status 2"), "row %zu: the guest", i);
         CHECK(says("0.out", rows[i].keeper), "row %zu: the first host", i);
     }
+}
+
+/* Another libjpeg on one host, as COHORT_FAULT pretends. Pictures differ only where pictures are decoded: the digits
+ * are none. */
+TEST(hosts_that_decode_a_picture_to_other_pixels_say_so_on_both_sides)
+{
+    setenv("WHAT", "data=imagefolder data.dir=../d data.crop=24 model=cnn trainer.max_epochs=1", 1);
+    free(test_sh("for c in cat dog; do mkdir -p d/$c; for i in $(seq 20); do cp %s d/$c/$i.jpg; done; done",
+                 test_repo("tests/data/pictures/jpeg-420.jpg"))
+             .out);
+    setenv("PRETEND", "COHORT_FAULT=pixels=other", 1);
+    two_hosts("trainer.devices=1 $WHAT", "", "");
+    CHECK(says("1.out", "libjpeg's decoding of a test picture is not the same") &&
+              says("1.out", "has other") && says("1.out", "status 2"),
+          "the guest");
+    CHECK(says("0.out", "libjpeg's decoding of a test picture is not the same"), "the first host");
+    two_hosts("trainer.devices=1 trainer.max_epochs=1", "", "");
+    CHECK(says("0.out", "status 0") && says("1.out", "status 0"), "a set without picture files");
+    unsetenv("PRETEND");
+    two_hosts("trainer.devices=1 $WHAT", "", "");
+    CHECK(says("0.out", "status 0") && says("1.out", "status 0"), "the same libraries");
 }
 
 /* Keys of a host may differ: folders, ranks, dates. */

@@ -108,6 +108,7 @@ typedef struct launch_plan {
     char *const *line; /* of the launch_args */
     char **train;      /* our own training: "train" and its words, NULL-terminated; NULL: another program */
     int n_train;
+    char pixels[32]; /* COHORT_FAULT: see co_hosts_line */
     char *told; /* `cohort host`: what `cohort join` is told about the job; NULL: nobody joins with a code */
     co_pool pool;
 } launch_plan;

@@ -72,8 +72,9 @@ static co_err set_conf(co_meet *m, const char *text)
     return CO_OK;
 }
 
-/* COHORT_FAULT=version=9.9.9,clock=300: this host pretends to have another version, or a clock that is 300 s
- * ahead, so that tests and users can try how the other hosts react. Nothing else in the program reads it. */
+/* COHORT_FAULT=version=9.9.9,clock=300,pixels=other: this host pretends to have another version, a clock that is 300 s
+ * ahead, or libraries that decode pictures to other pixels, so that tests and users can try how the other hosts react.
+ * Nothing else in the program reads it. */
 static co_err set_fault(launch_plan *p, const char *text)
 {
     double ahead_s;
@@ -84,11 +85,15 @@ static co_err set_fault(launch_plan *p, const char *text)
         snprintf(word, sizeof word, "%.*s", (int)n, at);
         if (strncmp(word, "version=", 8) == 0)
             snprintf(p->spec.terms.version, sizeof p->spec.terms.version, "%.31s", word + 8);
+        else if (strncmp(word, "pixels=", 7) == 0)
+            snprintf(p->pixels, sizeof p->pixels, "%.31s", word + 7);
         else if (strncmp(word, "clock=", 6) == 0 && co_str_to_f64(word + 6, &ahead_s) && ahead_s > -1e8 &&
                  ahead_s < 1e8)
             p->meet.skew_ns = (int64_t)(ahead_s * 1e9);
         else
-            return co_fail(CO_EINPUT, "launch: COHORT_FAULT=%s: version=TEXT or clock=SECONDS is needed", text);
+            return co_fail(CO_EINPUT,
+                           "launch: COHORT_FAULT=%s: version=TEXT, pixels=TEXT or clock=SECONDS is needed",
+                           text);
         at += n + (at[n] == ',');
     }
     return CO_OK;
