@@ -14,7 +14,7 @@ static size_t stats_room(const co_plan *plan)
 
     for (int split = 0; split < CO_SPLIT_COUNT; split++)
         most = plan->eval_items[split] > most ? plan->eval_items[split] : most;
-    return sizeof(struct stats) + most * LEAF_STATS * sizeof(double);
+    return sizeof(struct stats) + most * LEAF_STATS * sizeof(double) + choices_bytes(plan);
 }
 
 static void done(void *ctx, bool sent, int peer, const co_tag *tag);
@@ -105,6 +105,26 @@ leaf_stat *stats_of(const struct carrier *carrier, const unit *u, size_t *n)
     return u->kind == UNIT_TRAIN ? regions->leaf[u->step & 1] : regions->eval_stat[split];
 }
 
+int32_t *choices_after(const struct carrier *carrier, const unit *u, struct stats *stats, size_t *bytes)
+{
+    size_t n;
+
+    stats_of(carrier, u, &n);
+    *bytes = u->kind == UNIT_TEST ? choices_bytes(carrier->plan) : 0;
+    return (int32_t *)(void *)(stats->stat + n * LEAF_STATS);
+}
+
+/* Copies the choices of items [lo, hi) of the final test, if the unit is one. */
+static void copy_choices(const struct carrier *carrier, const unit *u, int32_t *to, const int32_t *from,
+                         uint32_t lo, uint32_t hi)
+{
+    uint64_t size = (uint64_t)carrier->plan->cfg.eval_slice, count = carrier->plan->eval_count[CO_SPLIT_TEST];
+    uint64_t first = lo * size, end = hi * size < count ? hi * size : count;
+
+    if (u->kind == UNIT_TEST && carrier->regions->choice && first < end)
+        memcpy(to + 2 * first, from + 2 * first, (end - first) * 2 * sizeof *to);
+}
+
 /* Which of them are member h's. */
 static void share_of(const struct carrier *carrier, const unit *u, int h, uint32_t *lo, uint32_t *hi)
 {
@@ -137,8 +157,9 @@ static co_err speak(struct carrier *carrier, const unit *u, uint32_t open)
     const co_deal *deal = carrier->regions->deal;
     struct stats *mine = carrier->mine[open & 1];
     uint32_t lo, hi;
-    size_t n;
+    size_t n, more;
     const leaf_stat *stats = stats_of(carrier, u, &n);
+    int32_t *choice = choices_after(carrier, u, mine, &more);
 
     share_of(carrier, u, deal->me, &lo, &hi);
     memset(mine, 0, sizeof *mine);
@@ -151,10 +172,12 @@ static co_err speak(struct carrier *carrier, const unit *u, uint32_t open)
                 atomic_load_explicit(&carrier->regions->ctl->host.audit[i], memory_order_relaxed);
     mine->fed_to = carrier->fed_member >= 0 ? 1 + (uint64_t)deal->id[carrier->fed_member] : 0;
     memcpy(mine->stat + (size_t)lo * LEAF_STATS, stats + lo, (hi - lo) * sizeof *stats);
+    copy_choices(carrier, u, choice, carrier->regions->choice, lo, hi);
     for (int h = 0; h < deal->hosts; h++) {
         co_tag tag = {deal->view, open, CO_MSG_STATS, 0, 0};
         if (h != deal->me)
-            CO_TRY(co_link_send(carrier->link, deal->id[h], &tag, mine, sizeof *mine + n * sizeof *stats));
+            CO_TRY(co_link_send(carrier->link, deal->id[h], &tag, mine,
+                                sizeof *mine + n * sizeof *stats + more));
     }
     carrier->said = true;
     verify(carrier, u, deal->me, mine);
@@ -166,12 +189,12 @@ static co_err speak(struct carrier *carrier, const unit *u, uint32_t open)
 static void hear(struct carrier *carrier, int h, uint32_t open)
 {
     const struct regions *regions = carrier->regions;
-    const struct stats *theirs = carrier->theirs[h];
+    struct stats *theirs = carrier->theirs[h];
     unit u = unit_now(carrier->plan, regions->ctl, open);
     bool feeds_me = !carrier_is_whole(carrier) && carrier->view.feeder[regions->deal->me] == h &&
                     theirs->fed_to == 1 + (uint64_t)carrier->link->me;
     uint32_t lo, hi;
-    size_t n;
+    size_t n, more;
     leaf_stat *stats = stats_of(carrier, &u, &n);
 
     verify(carrier, &u, h, theirs);
@@ -182,6 +205,7 @@ static void hear(struct carrier *carrier, int h, uint32_t open)
         feed_count(carrier, theirs->fed, open);
     share_of(carrier, &u, h, &lo, &hi);
     memcpy(stats + lo, theirs->stat + (size_t)lo * LEAF_STATS, (hi - lo) * sizeof *stats);
+    copy_choices(carrier, &u, regions->choice, choices_after(carrier, &u, theirs, &more), lo, hi);
     atomic_store_explicit(&regions->ctl->wish[h], (uint64_t)carrier->turn << 8 | (theirs->wish & 0xff),
                           memory_order_release);
     carrier->heard |= (uint64_t)1 << h;
@@ -228,7 +252,7 @@ static void done(void *ctx, bool sent, int peer, const co_tag *tag)
 static co_err begin(struct carrier *carrier, const unit *u, uint64_t pc)
 {
     const co_deal *deal = carrier->regions->deal;
-    size_t n;
+    size_t n, more;
 
     carrier->turn = pc_turn(pc);
     carrier->said = false;
@@ -236,12 +260,13 @@ static co_err begin(struct carrier *carrier, const unit *u, uint64_t pc)
     carrier->heard = 0;
     hash_state(carrier, u);
     stats_of(carrier, u, &n);
+    choices_after(carrier, u, carrier->news, &more);
     for (int h = 0; h < deal->hosts; h++) {
         co_tag tag = {deal->view, pc_unit(pc), CO_MSG_STATS, 0, 0};
         carrier->held_back[h] = false;
         if (h != deal->me)
             CO_TRY(co_link_post(carrier->link, deal->id[h], &tag, carrier->theirs[h],
-                                sizeof(struct stats) + n * sizeof(leaf_stat)));
+                                sizeof(struct stats) + n * sizeof(leaf_stat) + more));
     }
     if (u->kind != UNIT_TRAIN)
         return CO_OK;

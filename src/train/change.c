@@ -42,9 +42,10 @@ static void write_news(struct carrier *carrier, uint32_t held)
 {
     const control *ctl = ctl_of(carrier);
     unit u = unit_now(carrier->plan, ctl, held);
-    size_t n;
+    size_t n, more;
     const leaf_stat *stats = stats_of(carrier, &u, &n);
     struct stats *news = carrier->news;
+    int32_t *choice = choices_after(carrier, &u, news, &more);
 
     news->wish = atomic_load(&ctl->settled[held & 1]) & 0xff;
     news->fed = 0;
@@ -59,6 +60,8 @@ static void write_news(struct carrier *carrier, uint32_t held)
             news->watch[i][w] = atomic_load(&ctl->watch[i][w]);
     }
     memcpy(news->stat, stats, n * sizeof *stats);
+    if (more)
+        memcpy(choice, carrier->regions->choice, more);
 }
 
 static size_t rows_bytes(const struct carrier *carrier)
@@ -142,10 +145,13 @@ static void read_missed(struct carrier *carrier, uint64_t pc)
     control *ctl = ctl_of(carrier);
     uint32_t held = carrier->view.held;
     unit u = unit_now(carrier->plan, ctl, held);
-    size_t n;
+    size_t n, more;
     leaf_stat *stats = stats_of(carrier, &u, &n);
+    const int32_t *choice = choices_after(carrier, &u, carrier->news, &more);
 
     memcpy(stats, carrier->news->stat, n * sizeof *stats);
+    if (more)
+        memcpy(carrier->regions->choice, choice, more);
     for (size_t c = 0; c <= carrier->plan->chunks; c++) /* for the turn that enter() begins */
         co_mark_set(&carrier->regions->wire.here[c], pc_turn(pc) + 1, 1);
     atomic_store(&ctl->settled[held & 1], (uint64_t)held << 8 | (carrier->news->wish & 0xff));

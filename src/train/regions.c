@@ -36,8 +36,7 @@ size_t loader_slot_bytes(const co_plan *plan)
     return (plan->train.input_bytes + 63) & ~(size_t)63;
 }
 
-/* Room for two classes of each test sample: the predicted one and the right one. */
-static size_t choices_bytes(const co_plan *plan)
+size_t choices_bytes(const co_plan *plan)
 {
     bool wanted = plan->data->io.task == CO_TASK_CLASSIFY && plan->units.final_test;
 
@@ -57,6 +56,7 @@ static void walk_slot(const co_plan *plan, struct walk *walk, struct regions *re
     regions->work[i] = region(walk, "work", plan->kernels->space ? 0 : work);
     regions->input[i] = region(walk, "input", (size_t)loader_depth(plan) * loader_slot_bytes(plan));
     regions->audit_input[i] = region(walk, "input.audit", plan->hosts > 1 ? loader_slot_bytes(plan) : 0);
+    regions->group[i] = region(walk, "work.group", group_bytes(plan));
     regions->eval_input[i] = region(walk, "input.eval", plan->eval.input_bytes);
     regions->eval_output[i] = region(walk, "output.eval", choices_bytes(plan) ? plan->eval.output_bytes : 0);
     regions->journal[i] = region(walk, "journal", (size_t)(1 + plan->moments) * chunk);

@@ -65,6 +65,19 @@ static inline int ns_new(void)
     return ns_here();
 }
 
+/* Whether this process may make namespaces, bridges and cables, and slow the cables down. Where it may not,
+ * ns_open skips the test; a test that can do without asks first. */
+static inline bool ns_allowed(void)
+{
+    test_run tried =
+        test_sh("unshare -n sh -c 'ip link add br0 type bridge && ip link add va type veth peer name vb &&"
+                " tc qdisc add dev va root tbf rate 8mbit burst 64kb latency 50ms'");
+    bool allowed = tried.status == 0;
+
+    free(tried.out);
+    return allowed;
+}
+
 static inline ns_lan ns_open(int n)
 {
     ns_lan lan = {.home = ns_here(), .n = n};
@@ -99,6 +112,16 @@ static inline void ns_cable(const ns_lan *lan, int i, bool in)
     char line[64];
 
     snprintf(line, sizeof line, "ip link set p%d %s", i, in ? "up" : "down");
+    ns_sh(lan->hub, line);
+}
+
+/* The port of the bridge passes nothing, in either direction, and the host cannot tell: its cable is in. Unlike
+ * a cable that is put in again, which may take a second, the port passes packets at once. */
+static inline void ns_mute(const ns_lan *lan, int i, bool mute)
+{
+    char line[64];
+
+    snprintf(line, sizeof line, "ip link set p%d type bridge_slave state %d", i, mute ? 0 : 3);
     ns_sh(lan->hub, line);
 }
 

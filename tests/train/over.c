@@ -20,8 +20,20 @@
 
 struct theatre over_play;
 
+const char *const over_digits[] = {"model=cnn",
+                                   "data=digits",
+                                   "optim=adamw",
+                                   "data.batch_size=64",
+                                   "data.workers=0",
+                                   "trainer.slices=16",
+                                   "trainer.limit_val_batches=2",
+                                   "trainer.limit_test_batches=1",
+                                   "trainer.max_epochs=2",
+                                   "callbacks.model_checkpoint.enabled=false",
+                                   NULL};
+
 /* --- a host --------------------------------------------------------------------------------------------- */
-static int out_fd, my_views, my_redeals, my_slow_lines;
+static int out_fd, go_fd, my_views, my_redeals, my_slow_lines;
 static char my_slow[300];
 
 static void say(const struct told *what)
@@ -73,6 +85,14 @@ static co_terms terms_of(const over_scene *s, int port, uint64_t birth)
     return terms;
 }
 
+static void wait_for_join(void)
+{
+    char byte;
+
+    if (read(go_fd, &byte, 1) != 1)
+        _exit(0); /* the others have ended */
+}
+
 static co_err perform(int number, over_end *end)
 {
     const over_scene *s = over_play.scene;
@@ -105,6 +125,8 @@ static co_err perform(int number, over_end *end)
     CO_TRY(co_net_listen(&hosts.listener, address, 0));
     co_addr mine = co_net_local(hosts.listener);
     say(&(struct told){.kind = TOLD_PORT, .step = co_addr_port(&mine)});
+    if (number >= s->hosts)
+        wait_for_join();
     if (getrandom(&hosts.birth, sizeof hosts.birth, 0) < 0)
         return CO_EFAIL;
     co_terms terms = terms_of(s, co_addr_port(&mine), hosts.birth);
@@ -141,9 +163,9 @@ static co_err perform(int number, over_end *end)
 
 void over_start(int number)
 {
-    int ends[2];
+    int ends[2], go[2];
 
-    CHECK(pipe(ends) == 0, "pipe");
+    CHECK(pipe(ends) == 0 && pipe(go) == 0, "pipe");
     fflush(NULL);
     pid_t pid = fork();
     if (pid == 0) {
@@ -151,7 +173,9 @@ void over_start(int number)
         setpgid(0, 0);
         prctl(PR_SET_PDEATHSIG, SIGKILL);
         out_fd = ends[1];
+        go_fd = go[0];
         close(ends[0]);
+        close(go[1]);
         last.end.err = perform(number, &last.end);
         if (last.end.err && !last.end.why[0])
             snprintf(last.end.why, sizeof last.end.why, "%s", co_errmsg());
@@ -160,8 +184,32 @@ void over_start(int number)
         _exit(0);
     }
     close(ends[1]);
+    close(go[0]);
     setpgid(pid, pid);
-    over_play.host[number] = (struct player){.pid = pid, .pipe = ends[0]};
+    over_play.host[number] = (struct player){.pid = pid, .pipe = ends[0], .go = go[1]};
+    if (number < over_play.scene->hosts)
+        over_join(number);
+}
+
+void over_join(int number)
+{
+    struct player *host = &over_play.host[number];
+
+    if (!host->go)
+        return;
+    CHECK(write(host->go, "", 1) == 1, "host %d is gone", number);
+    close(host->go);
+    host->go = 0;
+}
+
+/* The others have ended: newcomers that nobody called go home. */
+static void dismiss_newcomers(void)
+{
+    for (int h = 0; h < OVER_HOSTS; h++)
+        if (over_play.host[h].go) {
+            close(over_play.host[h].go);
+            over_play.host[h].go = 0;
+        }
 }
 
 /* --- the loop ------------------------------------------------------------------------------------------- */
@@ -207,13 +255,16 @@ static void hear_host(int h, over_end end[OVER_HOSTS])
 static bool listen_once(over_end end[OVER_HOSTS])
 {
     struct pollfd fds[OVER_HOSTS];
-    int left = 0;
+    int left = 0, joined = 0;
 
     over_accident_turn(co_now_ns());
     for (int h = 0; h < OVER_HOSTS; h++) {
         fds[h] = (struct pollfd){.fd = over_play.host[h].pid ? over_play.host[h].pipe : -1, .events = POLLIN};
         left += over_play.host[h].pid != 0;
+        joined += over_play.host[h].pid && !over_play.host[h].go;
     }
+    if (!joined)
+        dismiss_newcomers();
     if (!left || poll(fds, OVER_HOSTS, 10) < 0)
         return left > 0;
     for (int h = 0; h < OVER_HOSTS; h++)
@@ -266,8 +317,12 @@ void over_run(const over_scene *scene, over_end end[OVER_HOSTS])
     for (int h = 0; h < scene->hosts; h++)
         over_start(h);
     close(over_play.meet.listener);
+    for (int i = 0; i < OVER_EVENTS; i++)
+        if (scene->event[i].what == OVER_JOIN)
+            over_start(scene->event[i].host);
     while (listen_once(end))
         check_deadline(began_ns);
+    over_net_end();
     if (over_play.strangers)
         kill(over_play.strangers, SIGKILL);
     over_play.story.orphans = over_reap_orphans();

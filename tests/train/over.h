@@ -19,7 +19,9 @@ typedef enum {
     OVER_JOIN,       /* this host comes */
     OVER_PAUSE,      /* SIGSTOP to all processes of the host, SIGCONT `ms` later */
     OVER_PAUSE_RANK, /* the same for one rank */
-    OVER_STRANGERS   /* hundreds connect to the port of this host's link */
+    OVER_STRANGERS,  /* hundreds connect to the port of this host's link */
+    OVER_CUT,        /* the network passes nothing to or from the host for `ms`; on loopback it is paused */
+    OVER_SLOW        /* the host's cable is slow for `ms`; on loopback nothing happens */
 } over_what;
 
 /* What the test saw of the first host, and what was left behind. */
@@ -66,6 +68,9 @@ typedef struct over_end {
     int slow_lines; /* that named a slow host */
     char slow[300]; /* the last of them */
 } over_end;
+
+/* digits/cnn: 46 steps, a run of a second or two: long enough for a host to join. */
+extern const char *const over_digits[];
 
 /* Runs it to its end, or fails after 45 s. */
 void over_run(const over_scene *scene, over_end end[OVER_HOSTS]);

@@ -122,7 +122,7 @@ static void let_strangers_in(int port)
 }
 
 /* --- what happens --------------------------------------------------------------------------------------- */
-static void pause_for(pid_t pid, int ms)
+void over_pause(pid_t pid, int ms)
 {
     struct pause *free = over_play.pause;
 
@@ -163,13 +163,23 @@ static bool happen_to(int i, pid_t pid)
     case OVER_THAW:
         return kill(-pid, SIGCONT) == 0;
     case OVER_PAUSE:
-        pause_for(-pid, ms);
+        over_pause(-pid, ms);
         return true;
     case OVER_PAUSE_RANK:
         child = child_of(pid, false, rank);
         if (child)
-            pause_for(child, ms);
+            over_pause(child, ms);
         return child != 0;
+    case OVER_CUT:
+        if (over_play.scene->lan)
+            over_cut(over_play.scene->event[i].host, ms);
+        else
+            over_pause(-pid, ms);
+        return true;
+    case OVER_SLOW:
+        if (over_play.scene->lan)
+            over_slow(over_play.scene->event[i].host, ms);
+        return true;
     case OVER_NOTHING:
     case OVER_JOIN:
     case OVER_STRANGERS:
@@ -183,13 +193,13 @@ void over_happen(int i)
     over_what what = over_play.scene->event[i].what;
     int h = over_play.scene->event[i].host;
     bool lost = what == OVER_KILL || what == OVER_KILL_HEAD || what == OVER_KILL_CARRIER ||
-                (what == OVER_PAUSE && over_play.scene->event[i].ms > 1000);
+                ((what == OVER_PAUSE || what == OVER_CUT) && over_play.scene->event[i].ms > 1000);
 
     over_play.done[i] = true;
     if (getenv("OVER_TALK"))
         test_note("event %d (%d) to h%d after step %lld", i, (int)what, h, (long long)over_play.host[0].step);
     if (what == OVER_JOIN)
-        over_start(h);
+        over_join(h);
     else if (what == OVER_STRANGERS)
         let_strangers_in(over_play.host[h].port);
     else if (over_play.host[h].pid && happen_to(i, over_play.host[h].pid) && (lost || what == OVER_KILL_RANK))
@@ -234,6 +244,7 @@ void over_accident_turn(uint64_t now)
             kill(p->pid, SIGCONT);
             p->pid = 0;
         }
+    over_net_turn(now);
     slow_down(now);
     end_strangers();
 }

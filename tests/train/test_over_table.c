@@ -17,19 +17,6 @@ static const char *const kind_name[] = {
     "a host joined",    "unequal speeds",
     "the writer killed"};
 
-/* Runs that are long enough for a host to join: a second or two. */
-static const char *const digits[] = {"model=cnn",
-                                     "data=digits",
-                                     "optim=adamw",
-                                     "data.batch_size=64",
-                                     "data.workers=0",
-                                     "trainer.slices=16",
-                                     "trainer.limit_val_batches=2",
-                                     "trainer.limit_test_batches=1",
-                                     "trainer.max_epochs=2",
-                                     "callbacks.model_checkpoint.enabled=false",
-                                     NULL};
-
 static char verse[1024]; /* data.path= */
 static const char *const lm[] = {"model=lm",
                                  "data=text",
@@ -68,7 +55,7 @@ static const char *const factors[] = {"model=factors",
 static const struct part {
     const char *name;
     const char *const *words;
-} part[] = {{"digits/cnn", digits}, {"lm", lm}, {"factors", factors}};
+} part[] = {{"digits/cnn", over_digits}, {"lm", lm}, {"factors", factors}};
 
 enum { AFTER = 4 }; /* the accident happens after this step */
 
@@ -197,7 +184,7 @@ TEST_WITHIN(ten_rows_of_hosts_ranks_and_accidents_give_the_weights_of_one_host, 
                {3, 4, RANK_KILLED}, {3, 1, UNDISTURBED}};
     char sha[65];
 
-    over_alone(digits, sha);
+    over_alone(over_digits, sha);
     for (size_t i = 0; i < CO_COUNT(row); i++)
         run_row(&part[0], sha, row[i].hosts, row[i].ranks, row[i].what);
 }
