@@ -131,6 +131,7 @@ const co_conf_habit habit_flags[] = {
     HOSTS("--master-addr", "HOST", "--master-addr"),
     HOSTS("--master-port", "PORT", "--master-port"),
     HOSTS("--local-addr", "HOST", "--local-addr"),
+    HOSTS("--port", "PORT", "--port"),
     HOSTS("--insecure", NULL, "--insecure"),
     HOSTS("--hosts", "HOST,HOST,...", "--hosts"),
     HOSTS("--hostfile", "FILE", "--hostfile"),

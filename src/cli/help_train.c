@@ -84,6 +84,8 @@ static const char hosts_page[] =
     "                        as they come\n"
     "  --master-addr HOST    with --node-rank: the address of host 0\n"
     "  --master-port PORT    its port (default 29500)\n"
+    "  --port PORT           where this host takes gradients from the others; without\n"
+    "                        it any free port. For firewalls\n"
     "  --hosts HOST,HOST     start the training on these hosts, over ssh\n"
     "  --standalone          this host alone, whatever the environment says\n\n"
     "  These flags may stand anywhere on the line. More of them are in\n"

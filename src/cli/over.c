@@ -27,9 +27,18 @@ enum {
 };
 
 /* --- opening and closing -------------------------------------------------------------------------------- */
-static co_err open_port(over *o, co_terms *terms)
+static co_err open_port(over *o, const co_hosts_line *hosts, co_terms *terms)
 {
-    CO_TRY(co_net_listen(&o->given.listener, "", 0));
+    co_endpoint meets;
+
+    if (hosts->port && !hosts->meet.etcd.members && co_endpoint_parse(&meets, hosts->meet.endpoint) == CO_OK &&
+        hosts->port == (meets.port < 0 ? CO_MEET_PORT : meets.port))
+        return co_fail(CO_EINPUT, "--port=%d is where the hosts meet (%s): give another one", hosts->port,
+                       hosts->meet.endpoint);
+    co_errclear();
+    co_err err = co_net_listen(&o->given.listener, "", hosts->port);
+    if (err)
+        return hosts->port ? co_fail_in(CO_EINPUT, "--port=%d", hosts->port) : err;
     co_addr mine = co_net_local(o->given.listener);
     terms->bulk_port = co_addr_port(&mine);
     if (getrandom(&o->given.birth, sizeof o->given.birth, 0) != (ssize_t)sizeof o->given.birth)
@@ -71,7 +80,7 @@ co_err over_open(training *s)
     CO_TRY(co_hosts_line_meet(mine));
     if (!(o->facts = facts_of(s)))
         return CO_ENOMEM;
-    CO_TRY(open_port(o, &mine->terms));
+    CO_TRY(open_port(o, mine, &mine->terms));
     mine->terms.facts = o->facts;
     mine->terms.nproc = co_plan_facts_of(s->plan)->ranks;
     if (mine->meet.last_call_s <= 0)

@@ -79,6 +79,7 @@ static int add_meeting(char **argv, co_pool *pool, const co_hosts_line *hosts)
     argv[0] = co_pool_printf(pool, "--nnodes=%d:%d", hosts->terms.min_hosts, hosts->terms.max_hosts);
     argv[1] = co_pool_printf(pool, "--rdzv-endpoint=%s", hosts->meet.endpoint);
     argv[2] = co_pool_printf(pool, "--rdzv-id=%s", hosts->terms.run_id);
+    argv[3] = hosts->port ? co_pool_printf(pool, "--port=%d", hosts->port) : NULL;
     return argv[0] && argv[1] && argv[2] ? 3 : 0;
 }
 
@@ -101,7 +102,7 @@ static char **line_again(co_pool *pool, const training *s, const line *l)
 
     while (l->typed[words])
         words++;
-    char **argv = co_array((size_t)words + 5, sizeof *argv);
+    char **argv = co_array((size_t)words + 6, sizeof *argv);
     if (!argv)
         return NULL;
     argv[0] = (char *)(uintptr_t)app_program();

@@ -3,6 +3,7 @@
 #define CO_DATA_FOLDER_INT_H
 
 #include "base/alloc.h"
+#include "base/hash.h"
 #include "data/data_int.h"
 #include "data/decode_int.h"
 
@@ -49,6 +50,9 @@ enum { PICTURE_FILE_MOST = 256 << 20 };
 /* The bytes of a file: those in the block, or read into `room` [size]. NULL: it cannot be read, co_errmsg and
  * errno say why. */
 const uint8_t *listing_read(const listing *l, uint64_t at, uint64_t size, uint32_t path, void *room);
+/* The same for `len` bytes of it after the first `skip`. */
+const uint8_t *listing_read_part(const listing *l, uint64_t at, uint64_t skip, uint64_t len, uint32_t path,
+                                 void *room);
 
 /* "12 .tiff files, 3 .heic files"; "": there are none. */
 const char *listing_unsupported(const listing *l, char out[256]);
@@ -76,6 +80,9 @@ typedef struct folder_index {
 /* The fractions are used where train, val and test have no folders of their own. */
 co_err folder_index_make(folder_index *out, const listing *l, double val_fraction, double test_fraction);
 void folder_index_fini(folder_index *x);
+/* Hashes a sample of the bytes of all n files: pieces at places that only the files' sizes decide. Skips files that
+ * cannot be read. */
+void folder_sample_bytes(co_sha256 *h, const listing *l, const sample *files, uint32_t n);
 
 /* --- for folder_*.c ------------------------------------------------------------------------------------- */
 /* The files whose path begins with prefix, and the folders that they are in. */

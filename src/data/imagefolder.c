@@ -30,7 +30,7 @@
 
 enum { PROBED = 256, PROBE_LEN = 256 << 10, ON_ERROR_STOP = 0 };
 static const uint64_t CONTENT_HASHED =
-    1u << 30; /* bytes of pictures up to which the fingerprint covers them all */
+    1u << 30; /* bytes of pictures up to which the fingerprint covers them all; above it, a sample of them */
 
 struct folder_cfg {
     char *dir;
@@ -260,8 +260,8 @@ static co_err choose_transform(struct imagefolder *set, const struct transform_c
     return CO_OK;
 }
 
-/* Of names, sizes, labels, splits and transform; and of the files themselves up to CONTENT_HASHED bytes in
- * all. */
+/* Of names, sizes, labels, splits and transform; and of the files themselves: of all bytes if there are no more than
+ * CONTENT_HASHED, else of a sample of them. */
 static co_err fingerprint(struct imagefolder *set)
 {
     const folder_index *x = &set->index;
@@ -298,6 +298,8 @@ static co_err fingerprint(struct imagefolder *set)
         if (bytes)
             seen_same(&set->seen, i, bytes, e->size); /* the first reading */
     }
+    if (!content)
+        folder_sample_bytes(&h, &set->files, x->samples, total(set));
     co_sha256_hex(&h, set->base.fingerprint);
     co_free(room);
     return CO_OK;

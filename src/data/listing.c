@@ -318,11 +318,18 @@ static bool read_fully(int fd, uint8_t *to, uint64_t size, uint64_t at, const ch
 
 const uint8_t *listing_read(const listing *l, uint64_t at, uint64_t size, uint32_t path, void *room)
 {
+    return listing_read_part(l, at, 0, size, path, room);
+}
+
+const uint8_t *listing_read_part(const listing *l, uint64_t at, uint64_t skip, uint64_t len, uint32_t path,
+                                 void *room)
+{
+    uint64_t size = skip + len;
     const char *name = listing_path(l, path);
     char full[4096];
 
     if (l->block && at != ENTRY_UNREAD)
-        return l->block + at;
+        return l->block + at + skip;
     if (size > PICTURE_FILE_MOST) {
         /* Sizes are kept in 32 bits: the largest stands for all above it. */
         bool counted = size < UINT32_MAX;
@@ -331,7 +338,7 @@ const uint8_t *listing_read(const listing *l, uint64_t at, uint64_t size, uint32
         return NULL;
     }
     if (l->fd >= 0)
-        return read_fully(l->fd, room, size, at, name) ? room : NULL;
+        return read_fully(l->fd, room, len, at + skip, name) ? room : NULL;
     if (snprintf(full, sizeof full, "%s/%s", l->root, name) >= (int)sizeof full) {
         co_fail(CO_EINPUT, "%s: the path is too long", name);
         return NULL;
@@ -339,7 +346,7 @@ const uint8_t *listing_read(const listing *l, uint64_t at, uint64_t size, uint32
     int fd = file_open(full);
     if (fd < 0)
         return NULL;
-    bool good = read_fully(fd, room, size, 0, full);
+    bool good = read_fully(fd, room, len, skip, full);
     int why = errno;
     close(fd);
     errno = why;

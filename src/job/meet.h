@@ -33,6 +33,7 @@ typedef struct co_hosts_line {
     bool alone;      /* one host, and nowhere to meet */
     bool quiet;      /* another host shares this terminal and prints what concerns all hosts */
     int neighbours;  /* hosts of the training that are tasks on this machine, this one among them; else 1 */
+    int port;        /* where this host takes gradients; 0: any free port */
     char place[160]; /* where hosts and numbers come from: "Slurm job 12 step 0"; "": from the flags */
     char pixels[32]; /* for tests: what this host claims that test pictures look like here; "": the truth */
     struct launch_plan *plan;

@@ -1,8 +1,10 @@
 /* `cohort train` on several hosts, which are processes of this machine: what people type, and what they read when the
  * hosts do not fit together. */
+#include <signal.h>
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/clock.h"
 #include "harness.h"
 #include "net/net.h"
 
@@ -116,6 +118,96 @@ TEST(hosts_that_decode_a_picture_to_other_pixels_say_so_on_both_sides)
     unsetenv("PRETEND");
     two_hosts("trainer.devices=1 $WHAT", "", "");
     CHECK(says("0.out", "status 0") && says("1.out", "status 0"), "the same libraries");
+}
+
+static bool does_listen(void *port)
+{
+    co_holder who;
+
+    return co_net_holder(&who, *(int *)port) && who.pid;
+}
+
+/* A host of two in the background; its output is in N.out. */
+static pid_t spawn_host(int n, int meets, const char *words)
+{
+    char out[16];
+
+    snprintf(out, sizeof out, "%d.out", n);
+    return test_spawn(out,
+                      "exec %s train --nnodes=2 --master-addr=127.0.0.1 --master-port=%d --node-rank=%d %s",
+                      test_cohort(), meets, n, words);
+}
+
+TEST(a_port_for_the_gradients_can_be_given)
+{
+    int meets, port;
+    char words[160];
+
+    free(test_sh("$COHORT token > token").out);
+    test_run token = test_sh("head -1 token | tr -d '\n'");
+    setenv("COHORT_TOKEN", token.out, 1);
+    free(token.out);
+    CHECK_OK(co_net_free_port(&meets));
+    CHECK_OK(co_net_free_port(&port));
+    const char *what = "trainer.devices=1 trainer.max_epochs=100000";
+    snprintf(words, sizeof words, "%s run.dir=r", what);
+    pid_t first = spawn_host(0, meets, words);
+    snprintf(words, sizeof words, "%s --port %d", what, port);
+    pid_t second = spawn_host(1, meets, words);
+    test_until(does_listen, &port, 30, "the second host to listen where it was told to");
+    test_run r = test_sh("for i in $(seq 600); do grep -q 'epoch 1' 0.out && break; sleep 0.05; done");
+    free(r.out);
+    CHECK(says("0.out", "epoch 1"), "they train");
+    r = test_sh("$COHORT train --nnodes=2 --rdzv-endpoint=127.0.0.1:%d --port=%d", meets == 1 ? 2 : 1, port);
+    CHECK(r.status == 2 && test_contains(r.out, "--port=") &&
+              test_contains(r.out, "the port is taken by process"),
+          "%d: %s", r.status, r.out);
+    free(r.out);
+    kill(first, SIGTERM);
+    CHECK(test_wait(first, 30) == 75 && test_wait(second, 30) == 75, "both stop");
+    r = test_sh("$COHORT train --nnodes=2 --rdzv-endpoint=127.0.0.1:%d --port=%d", port, port);
+    CHECK(r.status == 2 && test_contains(r.out, "is where the hosts meet"), "%d: %s", r.status, r.out);
+    free(r.out);
+    r = test_sh("$COHORT train --nnodes=2 --rdzv-endpoint=127.0.0.1:%d --port=70000", port);
+    CHECK(r.status == 2 && test_contains(r.out, "--port"), "%d: %s", r.status, r.out);
+    free(r.out);
+    r = test_sh("$COHORT launch --port=7000 true");
+    CHECK(r.status == 2 && test_contains(r.out, "--port=7000 is for trainings"), "%d: %s", r.status, r.out);
+    free(r.out);
+}
+
+/* The second host has 20 MiB left: /proc/meminfo of its own. The plan is for the worst deal, in which it would hold all
+ * slices, so it is known before anything starts. */
+TEST(a_host_without_memory_for_the_worst_deal_says_so_on_both_sides)
+{
+    if (system("unshare -rm true 2> /dev/null") != 0)
+        test_skip("no namespaces for mounts here");
+    free(
+        test_sh("printf 'MemTotal: 40960 kB\nMemFree: 20480 kB\nMemAvailable: 20480 kB\n' > meminfo\n"
+                "printf '#!/bin/sh\nmount --bind ../meminfo /proc/meminfo || exit 77\nexec \"$@\"\n' > poor\n"
+                "chmod +x poor")
+            .out);
+    setenv("PRETEND", "unshare -rm ../poor", 1);
+    uint64_t began = co_now_ns();
+    two_hosts("trainer.devices=1 model=mlp model.hidden=3000", "", "");
+    CHECK(says("1.out", "the plan needs ") && says("1.out", "20.0 MiB are free") && says("1.out", "status 2"),
+          "the host that lacks memory");
+    CHECK(says("0.out", "does not join: the plan needs "), "the first host");
+    double took = (double)(co_now_ns() - began) * 1e-9;
+    test_note("%.1f s", took);
+    CHECK(took < 10, "the first host learns it after %.1f s", took);
+}
+
+/* Real clocks through libfaketime. A clock that is an hour off is worth a line and ends nothing. */
+TEST(a_host_whose_clock_is_far_off_is_told_so_and_trains_on)
+{
+    if (system("faketime -f +1h true 2> /dev/null") != 0)
+        test_skip("faketime is not installed: apt install faketime");
+    setenv("PRETEND", "FAKETIME_DONT_FAKE_MONOTONIC=1 faketime -f +1h", 1);
+    two_hosts("trainer.devices=1 trainer.max_epochs=3", "run.dir=r", "");
+    CHECK(says("0.out", "status 0") && says("1.out", "status 0"), "both are done");
+    CHECK(says("0.out", "step clock: the clock of host") && says("0.out", "s ahead of"), "the warning");
+    CHECK(says("1.out", "step clock: the clock of host"), "the other host reads it too");
 }
 
 /* Keys of a host may differ: folders, ranks, dates. */

@@ -281,6 +281,61 @@ TEST(the_fingerprint_follows_bytes_names_and_labels_but_not_dates)
     co_dataset_close(d);
 }
 
+/* Five sparse files of 250 MiB: more than what is hashed whole. The places that are read are less than 5 MiB apart. */
+TEST(the_fingerprint_of_a_set_too_large_to_be_hashed_follows_a_sample_of_its_bytes)
+{
+    co_dataset *d;
+    char before[65];
+
+    put_classes("d/train", pets, 1);
+    put_classes("d/val", pets, 1);
+    sh("for i in 1 2 3 4 5; do truncate -s 250M d/train/cat/big$i.jpg; done");
+    for (int i = 0; i < 3; i++) {
+        CHECK_OK(set_try(&d, "imagefolder", "dir", "d", "crop", "8", (char *)NULL));
+        bool same = strcmp(before, d->fingerprint) == 0;
+        CHECK(i != 1 || same, "another fingerprint of the same bytes");
+        CHECK(i != 2 || !same, "5 MiB of other bytes were not noticed");
+        snprintf(before, sizeof before, "%s", d->fingerprint);
+        co_dataset_close(d);
+        if (i == 1)
+            sh("head -c 5M /dev/urandom | dd of=d/train/cat/big3.jpg bs=1M seek=100 conv=notrunc "
+               "status=none");
+    }
+}
+
+static void sample_of(char out[65], const char *dir, uint64_t in_memory)
+{
+    listing l = {.fd = -1};
+    folder_index x = {0};
+    co_sha256 h;
+
+    CHECK_OK(listing_open(&l, dir, in_memory));
+    CHECK_OK(folder_index_make(&x, &l, 0.1, 0.1));
+    co_sha256_init(&h);
+    folder_sample_bytes(&h, &l, x.samples, x.count[0] + x.count[1] + x.count[2]);
+    co_sha256_hex(&h, out);
+    folder_index_fini(&x);
+    listing_close(&l);
+}
+
+TEST(a_sample_of_the_bytes_is_the_same_in_memory_on_disk_and_in_an_archive)
+{
+    char here[4][65];
+
+    put_classes("d/train", pets, 30);
+    put_classes("d/val", pets, 2);
+    sh("head -c 300000 /dev/urandom >> d/train/cat/3.jpg; tar -cf t.tar d");
+    sample_of(here[0], "d", 0);
+    sample_of(here[1], "d", 64 << 20);
+    sample_of(here[2], "t.tar", 0);
+    sample_of(here[3], "t.tar", 64 << 20);
+    for (int i = 1; i < 4; i++)
+        CHECK(strcmp(here[0], here[i]) == 0, "%d: %s %s", i, here[0], here[i]);
+    sh("printf x | dd of=d/train/cat/3.jpg bs=1 seek=100000 conv=notrunc status=none");
+    sample_of(here[1], "d", 0);
+    CHECK(strcmp(here[0], here[1]) != 0, "a byte of a file that is in the sample");
+}
+
 TEST(pictures_of_one_size_keep_it_others_become_imagenets)
 {
     co_dataset *d;

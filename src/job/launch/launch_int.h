@@ -34,6 +34,7 @@
     VALUE(rdzv_id, "--rdzv-id", "ID", "the job's name, the same on all hosts")                                  \
     VALUE(conf, "--rdzv-conf", "KEY=VALUE,...", "join_timeout, last_call_timeout, lost_after: seconds")         \
     VALUE(local_addr, "--local-addr", "HOST", "this host's address for the others")                             \
+    VALUE(port, "--port", "PORT", "of a training: where this host takes gradients (default: a free port)")      \
     VALUE(hosts, "--hosts", "HOST,HOST,...",                                                                    \
           "start the job on these hosts over ssh (user@host, or as ~/.ssh/config has it)")                      \
     VALUE(hostfile, "--hostfile", "FILE", "the same from a file: a line per host; slots=N: N workers there")    \
@@ -108,6 +109,7 @@ typedef struct launch_plan {
     char *const *line; /* of the launch_args */
     char **train;      /* our own training: "train" and its words, NULL-terminated; NULL: another program */
     int n_train;
+    int port;        /* --port; 0: any free one */
     char pixels[32]; /* COHORT_FAULT: see co_hosts_line */
     char *told; /* `cohort host`: what `cohort join` is told about the job; NULL: nobody joins with a code */
     co_pool pool;

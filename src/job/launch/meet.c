@@ -54,6 +54,7 @@ void hosts_line_fill(co_hosts_line *hosts, launch_plan *p)
     hosts->neighbours = p->place && p->place->tasks_most > 1 ? p->place->tasks : 1;
     if (p->place && !*hosts->meet.endpoint) /* co_place_share says the same, if the environment knows it */
         snprintf(hosts->meet.endpoint, sizeof hosts->meet.endpoint, "%s", p->place->endpoint);
+    hosts->port = p->port;
     snprintf(hosts->pixels, sizeof hosts->pixels, "%s", p->pixels);
     snprintf(hosts->place, sizeof hosts->place, "%s", p->place ? p->place->name : "");
 }

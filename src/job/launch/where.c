@@ -191,11 +191,25 @@ static co_err set_meeting(launch_plan *p, const launch_args *a)
                        : add_port(&p->meet, a->master_addr, a->master_port ? a->master_port : "29500");
 }
 
+/* --port: only trainings have one. */
+static co_err set_bulk_port(launch_plan *p, const launch_args *a)
+{
+    if (!a->port)
+        return CO_OK;
+    if (!a->train)
+        return co_fail(CO_EINPUT,
+                       "launch: --port=%s is for trainings (cohort train): it is where a host takes "
+                       "gradients. A flag of the program goes after the program",
+                       a->port);
+    return flag_whole(&p->port, "--port", a->port, 1, 65535);
+}
+
 co_err plan_where(launch_plan *p, const launch_args *a)
 {
     int port = 0;
     const char *backend = a->backend ? a->backend : "static";
 
+    CO_TRY(set_bulk_port(p, a));
     CO_TRY(plan_find_place(p, a));
     if (p->place && p->place->outside)
         return CO_OK; /* plan_into_step: the rest is read again in the step, the token too */
