@@ -36,6 +36,11 @@ static const bench benches[] = {
      "N, "
      "--rounds N, --steps N",
      bench_hosts},
+    {"strangers",
+     "resnet18 on two hosts over TLS, alone and with strangers at the link's port, in turn: samples/s, the "
+     "carrier's "
+     "CPU time; --strangers N, --rounds N, --steps N, --batch N",
+     bench_strangers},
     {"wire",
      "resnet18 on two hosts over TLS and a wire of 1 Gbit/s: step time over the larger of compute and wire; "
      "needs "

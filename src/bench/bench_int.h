@@ -2,7 +2,9 @@
 #ifndef CO_BENCH_BENCH_INT_H
 #define CO_BENCH_BENCH_INT_H
 
+#include <pthread.h>
 #include <sched.h>
+#include <stdatomic.h>
 #include <stdbool.h>
 #include <stdint.h>
 #include <stdio.h>
@@ -16,6 +18,7 @@
 #include "base/str.h"
 #include "bench/bench.h"
 #include "cohort.h" /* COHORT_VERSION */
+#include "net/net.h"
 #include "term/say.h"
 
 /* The benches, each in a file of its own; rows of the table in bench.c. */
@@ -29,6 +32,7 @@ int bench_hosts(int argc, char **argv);
 int bench_exchange(int argc, char **argv);
 int bench_wire(int argc, char **argv);
 int bench_gloo(int argc, char **argv);
+int bench_strangers(int argc, char **argv);
 int bench_threads(int argc, char **argv);
 int bench_versus(int argc, char **argv);
 
@@ -75,6 +79,32 @@ co_err pair_train(trial *t, const pair *p, const char *root, const char **words,
 enum { PAIR_WORDS = 32 };
 int pair_words(const char *words[PAIR_WORDS], const char *batch, const char *steps, const char *devices);
 double pair_figure(const trial *t, int host, const char *key); /* of a host in the summary; 0: not there */
+
+/* crowd.c: strangers at the second host of a pair on loopback, by a thread; its figures are for after crowd_stop. The
+ * pair trains with --rdzv-id=CROWD_RUN. */
+#define CROWD_RUN "crowd"
+enum { CROWD_PLACES = 48, CROWD_RECORD = 4096 };
+typedef struct crowd {
+    int strangers;   /* how many are to come; 0: only the carriers are watched */
+    double spread_s; /* over this time */
+    int came;
+    int refused; /* the host closed the connection before the stranger did */
+    double carrier_cpu_s[2], own_cpu_s;
+
+    pthread_t thread;
+    atomic_bool over;
+    pid_t carrier[2]; /* 0: not found yet */
+    int port[2];
+    co_tls *wrong;
+    co_stream *guest[CROWD_PLACES];
+    uint8_t record[CROWD_RECORD];
+    size_t recorded;
+    bool trusted; /* the recorded client was */
+    co_err err;
+    char why[400];
+} crowd;
+co_err crowd_start(crowd *c, int strangers, double spread_s);
+co_err crowd_stop(crowd *c);
 
 /* lan.c: the namespaces of a pair. The caller closes what was made, after an error too. */
 co_err lan_make(int home, int netns[2], int *hub, int mbit, const char *const address[2], const char *device);

@@ -36,6 +36,12 @@ void co_claim_finish(co_claim *c, co_who who)
     atomic_store_explicit(&c->word, pack(who, DONE), memory_order_release);
 }
 
+void co_claim_give_back(co_claim *c, co_who who)
+{
+    who.unit--;
+    atomic_store_explicit(&c->word, pack(who, DONE), memory_order_release);
+}
+
 bool co_claim_is_done(const co_claim *c, uint32_t unit)
 {
     uint64_t w = atomic_load_explicit(&c->word, memory_order_acquire);

@@ -42,6 +42,7 @@ typedef enum {
 co_claimed co_claim_take(co_claim *c, co_who who);
 /* release: a rank that sees DONE also sees all earlier writes of the holder */
 void co_claim_finish(co_claim *c, co_who who);
+void co_claim_give_back(co_claim *c, co_who who); /* the holder did nothing that lasts: nobody has begun */
 bool co_claim_is_done(const co_claim *c, uint32_t unit);
 bool co_claim_is_free(const co_claim *c, uint32_t unit); /* nobody has begun this work */
 

@@ -153,6 +153,15 @@ const char *co_exec_call_name(const co_exec *e, int i);
  * *beat before call i; beat may be NULL. Cannot fail. */
 void co_exec_run(const co_exec *e, const co_bases *bases, const co_run *run, _Atomic uint32_t *beat);
 
+/* Runs calls [from, to) only. Whoever runs all calls in order, in parts, with the same bases, has run them all; runs
+ * with other bases may come in between. Not for kernels with a memory space of their own. */
+void co_exec_run_part(const co_exec *e, const co_bases *bases, const co_run *run, int from, int to,
+                      _Atomic uint32_t *beat);
+/* What calls [from, to) write to the leaf, in order: `count` elements from `offset` on. Each element is written by one
+ * call. */
+typedef void co_leaf_fn(void *ctx, int call, size_t offset, size_t count);
+void co_exec_leaf_parts(const co_exec *e, int from, int to, co_leaf_fn *each, void *ctx);
+
 /* Runs all calls and invokes `after` after each one with its number and outputs, to find the cause of a value
  * or to measure time. */
 typedef struct co_watcher {

@@ -183,17 +183,12 @@ static void fetch(const co_exec *e, const struct move *m, void *const base[BASE_
         memcpy(dst, src, m->len);
 }
 
-static void run_all(const co_exec *e, const co_bases *bases, const co_run *run, _Atomic uint32_t *beat,
-                    const co_watcher *w)
+static void run_calls(const co_exec *e, const co_bases *bases, void *const base[BASE_COUNT],
+                      const co_run *run, int from, int to, _Atomic uint32_t *beat, const co_watcher *w)
 {
-    void *const base[BASE_COUNT] = {bases->state, bases->leaf,   bases->input,       bases->work,
-                                    bases->stat,  bases->output, (void *)bases->rows};
     const co_space_ops *space = e->space;
 
-    for (int i = 0; i < e->n_put; i++)
-        space->put(bases->work, bases->work_bytes, address(base, e->put[i].to), address(base, e->put[i].from),
-                   e->put[i].len);
-    for (int i = 0; i < e->info.calls; i++) {
+    for (int i = from; i < to; i++) {
         if (beat)
             atomic_store_explicit(beat, (uint32_t)i + 1, memory_order_relaxed);
         if (space)
@@ -208,8 +203,43 @@ static void run_all(const co_exec *e, const co_bases *bases, const co_run *run, 
         if (space)
             space->leave(bases->work, bases->work_bytes);
     }
+}
+
+#define BASES_OF(b)                                                                                          \
+    {                                                                                                        \
+        (b)->state, (b)->leaf, (b)->input, (b)->work, (b)->stat, (b)->output, (void *)(b)->rows              \
+    }
+
+static void run_all(const co_exec *e, const co_bases *bases, const co_run *run, _Atomic uint32_t *beat,
+                    const co_watcher *w)
+{
+    void *const base[BASE_COUNT] = BASES_OF(bases);
+
+    for (int i = 0; i < e->n_put; i++)
+        e->space->put(bases->work, bases->work_bytes, address(base, e->put[i].to),
+                      address(base, e->put[i].from), e->put[i].len);
+    run_calls(e, bases, base, run, 0, e->info.calls, beat, w);
     for (int i = 0; i < e->n_get; i++)
         fetch(e, &e->get[i], base, bases->work_bytes, bases->add);
+}
+
+void co_exec_run_part(const co_exec *e, const co_bases *bases, const co_run *run, int from, int to,
+                      _Atomic uint32_t *beat)
+{
+    void *const base[BASE_COUNT] = BASES_OF(bases);
+
+    CO_ASSERT(!e->space, "calls of another memory space run all together");
+    run_calls(e, bases, base, run, from, to, beat, NULL);
+}
+
+void co_exec_leaf_parts(const co_exec *e, int from, int to, co_leaf_fn *each, void *ctx)
+{
+    for (int i = from; i < to; i++)
+        for (int k = 0; k < e->call[i].n_out; k++) {
+            const struct arg *out = &e->call[i].out[k];
+            if (out->at.base == BASE_LEAF)
+                each(ctx, i, out->at.offset / (size_t)e->real_size, (size_t)co_shape_count(&out->shape));
+        }
 }
 
 void co_exec_run(const co_exec *e, const co_bases *bases, const co_run *run, _Atomic uint32_t *beat)

@@ -76,11 +76,14 @@ bool leaves(struct rank *rank, int64_t step)
     const co_fold *fold = &rank->tree[cut_of_step(rank->plan, step)].fold[rank->who.slot];
     bool arrived = co_mark_get(&rank->me->progress, rank->turn) != 0; /* then our predecessor did all of them */
 
+    int group = arrived ? fold->n_ops : group_begins(rank, fold, step);
+
     if (!arrived) {
+        say_final(rank, rank->plan->chunks); /* none: others must not read what is computed again */
         jobs_follow(rank, step);
         audit_others(rank, step);
     }
-    for (int i = 0; !arrived && i < fold->n_ops; i++) {
+    for (int i = 0; !arrived && i < group; i++) {
         bool lists = fold->op[i].leaf >= 0 && rank->plan->rows.n > 0;
         if (lists && !begin_write(rank))
             return false;
@@ -94,6 +97,10 @@ bool leaves(struct rank *rank, int64_t step)
         if (turn_is_over(rank))
             return false;
     }
+    if (group < fold->n_ops && !group_run(rank, step, fold, group))
+        return false;
+    if (!arrived)
+        say_final(rank, 0);
     /* A slot without leaves arrives too. All ranks wait for it, so no rank is ever more than one step behind,
      * and statistics need only two places, one for odd and one for even steps. */
     latch_wish(rank, 0);

@@ -306,6 +306,7 @@ static co_err finish_to_train(co_plan *plan)
     unit_order_close(&plan->units);
     CO_TRY(choose_buffers(plan));
     choose_aside(plan);
+    group_plan(plan);
     regions_reserve(plan);
     fill_facts(plan);
     plan_lines(plan);

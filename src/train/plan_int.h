@@ -16,6 +16,7 @@
 
 /* An epoch's batches are cut into slices in two ways: whole batches, and the last one if it is shorter. */
 enum { CUT_FULL, CUT_SHORT, CUTS };
+enum { GROUP_PARTS = 17, GROUP_SLICES = 32 }; /* the most of each */
 
 /* How one parameter is updated. */
 typedef struct param_rule {
@@ -61,8 +62,14 @@ struct co_plan {
     int threads;             /* of each rank: the team that computes its slices */
     uint32_t batch, short_n; /* samples of a whole batch, of the last one of an epoch (0: all are whole) */
     co_cut cut[CUTS];
-    int hosts;     /* members of the largest view; 1: this host alone */
-    int n_buffers; /* leaf buffers of a slot, for the worst deal */
+    int hosts;           /* members of the largest view; 1: this host alone */
+    int n_buffers;       /* leaf buffers of a slot, for the worst deal */
+    struct {             /* several hosts: slices of a slot that go backward together; see group.c */
+        int first, most; /* at the beginning; 0: none */
+        int parts;       /* of the passes; */
+        int call[GROUP_PARTS + 1];     /* part i is calls [call[i], call[i + 1]) */
+        size_t final[GROUP_PARTS + 1]; /* elements from here on are final when parts [0, i) are done */
+    } group;
     uint32_t eval_count[CO_SPLIT_COUNT], eval_items[CO_SPLIT_COUNT], max_items;
     recipe recipe;
     monitors monitors;
@@ -73,6 +80,9 @@ struct co_plan {
     co_plan_facts facts;
 };
 
+void group_plan(co_plan *plan);               /* group_plan.c: its parts, and how many slices */
+size_t group_bytes(const co_plan *plan);      /* of the memory that a slot needs for it, */
+size_t group_work_bytes(const co_plan *plan); /* in which each slice but the first has a workspace */
 /* The samples of step `step`, in order: samples_of_step of them. One thread at a time uses an order. */
 const uint32_t *ids_of_step(const co_plan *plan, co_order *order, int64_t step);
 int cut_of_step(const co_plan *plan, int64_t step); /* CUT_FULL or CUT_SHORT */

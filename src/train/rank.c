@@ -106,6 +106,7 @@ static void train_unit(struct rank *rank, const unit *open)
         apply_chunks(rank, &d);
     rank->sum_apply_ns = co_now_ns() - t0;
     count_data(rank);
+    group_grow(rank);
     advance(rank, open, &d, NULL);
 }
 
@@ -187,6 +188,7 @@ co_err rank_open(struct rank *rank, co_plan *plan, struct regions *regions, int 
         co_tree_deal(&rank->tree[cut], &plan->cut[cut], 0, 0);
     follow_deal(rank);
     atomic_store(&rank->me->writes, 0);
+    rank->group = plan->group.first;
     rank->work_bytes = train > eval ? train : eval;
     rank->work = regions->work[slot];
     rank->waited_ns = atomic_load(&rank->me->wait_ns);

@@ -32,6 +32,8 @@ struct rank {
         uint64_t compute_ns, exchange_ns, idle_ns, leaves;
     } spent;
     uint64_t base_allocs, base_faults;
+    int group;                            /* slices that go backward together; see group.c */
+    uint64_t group_ns, group_exchange_ns; /* when that was decided last */
     uint32_t units_done;
     co_load audit;      /* a leaf that is computed again; see agree.c */
     int64_t spoil_from; /* for tests: its leaves are wrong from this step on; 0: never */
@@ -57,9 +59,19 @@ co_err rank_open(struct rank *rank, co_plan *plan, struct regions *regions, int 
 void rank_close(struct rank *rank);
 void rank_loop(struct rank *rank); /* units until the end; what TSan runs in threads */
 
+/* group.c: the last slices of a slot go backward together, part by part, and what is final of their sum is sent at
+ * once. */
+/* The first operation of the fold that belongs to the group; n_ops: there is none. */
+int group_begins(const struct rank *rank, const co_fold *fold, int64_t step);
+bool group_run(struct rank *rank, int64_t step, const co_fold *fold, int first); /* false: the turn is over */
+void group_grow(struct rank *rank); /* after a step: more slices, if this rank waits for the wire */
+/* This slot's sums of chunks [chunk, ...) are final. */
+void say_final(struct rank *rank, size_t chunk);
 /* The phases, in order. Each returns when all ranks are through with it, or when the turn is over: false. */
 bool leaves(struct rank *rank, int64_t step);
 bool sum_chunks(struct rank *rank, int64_t step);
+/* While leaves are computed: makes pieces of chunks that are final, and adds up those that have come. */
+void sum_early(struct rank *rank, int64_t step);
 /* apply.c: a newcomer applies only to the parts of the state that it has been given, each from its unit on: chunks,
  * then ranges of the tables. */
 bool holds_part(const struct rank *rank, size_t part);

@@ -56,6 +56,7 @@ static void walk_slot(const co_plan *plan, struct walk *walk, struct regions *re
     regions->work[i] = region(walk, "work", plan->kernels->space ? 0 : work);
     regions->input[i] = region(walk, "input", (size_t)loader_depth(plan) * loader_slot_bytes(plan));
     regions->audit_input[i] = region(walk, "input.audit", plan->hosts > 1 ? loader_slot_bytes(plan) : 0);
+    regions->group[i] = region(walk, "work.group", group_bytes(plan));
     regions->eval_input[i] = region(walk, "input.eval", plan->eval.input_bytes);
     regions->eval_output[i] = region(walk, "output.eval", choices_bytes(plan) ? plan->eval.output_bytes : 0);
     regions->journal[i] = region(walk, "journal", (size_t)(1 + plan->moments) * chunk);

@@ -17,6 +17,8 @@
 typedef struct rank_slot {
     _Alignas(64) co_mark progress; /* (turn, 1): all leaves of this turn are done */
     _Alignas(64) co_mark journal;  /* (unit, chunk + 1): the journal holds the old bytes of that chunk */
+    /* several hosts: turn << 32 | incarnation (8 bits) << 24 | chunk: from here on this slot's sums are final */
+    _Atomic uint64_t final;
     _Atomic uint32_t writes; /* several hosts: it writes a sum or a leaf's lists of rows; see change.c */
     co_record record;
     _Atomic uint64_t allocs, faults;                           /* since warm-up */
@@ -60,7 +62,8 @@ struct regions {
     int n_buffers;
     int32_t *choice; /* [test samples][2]: the likeliest class, and the right one */
     float *eval_output[CO_MAX_SLOTS];
-    char *work[CO_MAX_SLOTS], *input[CO_MAX_SLOTS], *eval_input[CO_MAX_SLOTS], *audit_input[CO_MAX_SLOTS];
+    char *work[CO_MAX_SLOTS], *input[CO_MAX_SLOTS], *eval_input[CO_MAX_SLOTS], *audit_input[CO_MAX_SLOTS],
+        *group[CO_MAX_SLOTS]; /* see group.c */
     float *journal[CO_MAX_SLOTS], *scratch[CO_MAX_SLOTS], *clipped[CO_MAX_SLOTS];
     float *leaf_rows, *sum_rows; /* the lists of rows of every leaf; their sums */
     void *row_scratch[CO_MAX_SLOTS];

@@ -115,22 +115,50 @@ static void make_pieces(struct rank *rank, size_t c)
                node(rank, list[i].level, list[i].index, lo, lo + n), n * sizeof(float));
 }
 
-static void all_pieces(struct rank *rank)
+/* Whether all slots of this host have their sums of chunk c. A slot whose rank dies computes them again: *who, the
+ * incarnations of all, must be the same after reading. */
+static bool chunk_is_final(const struct rank *rank, size_t c, uint64_t *who)
+{
+    *who = 0;
+    atomic_thread_fence(memory_order_acquire);
+    for (int slot = 0; slot < rank->plan->ranks; slot++) {
+        uint64_t word = atomic_load(&rank->regions->slots[slot].final);
+        if (word >> 32 != rank->turn || (word & 0xffffff) > c)
+            return false;
+        *who = *who * 257 + (word >> 24 & 0xff);
+    }
+    return true;
+}
+
+static bool still_final(const struct rank *rank, size_t c, uint64_t who)
+{
+    uint64_t now;
+
+    return chunk_is_final(rank, c, &now) && now == who;
+}
+
+/* The pieces of all chunks that are final. */
+static void final_pieces(struct rank *rank)
 {
     const co_deal *deal = &rank->deal;
     size_t n = rank->plan->chunks;
+    uint64_t who;
 
     for (size_t c = 0; c < n; c++) {
-        if (co_deal_owner(deal, c, n) == deal->me)
+        if (co_deal_owner(deal, c, n) == deal->me || !chunk_is_final(rank, c, &who))
             continue;
-        co_claimed got = co_claim_take(&rank->regions->piece_claim[c], turn_of(rank));
+        co_claim *claim = &rank->regions->piece_claim[c];
+        co_claimed got = co_claim_take(claim, turn_of(rank));
         if (got == CO_CLAIM_BUSY || got == CO_CLAIM_DONE)
             continue;
         rank_phase(rank, CO_PHASE_SUM, (uint32_t)c);
         fault_point(rank, CO_FAULT_SUM);
         make_pieces(rank, c);
         fault_point(rank, CO_FAULT_NONE);
-        co_claim_finish(&rank->regions->piece_claim[c], turn_of(rank));
+        if (still_final(rank, c, who))
+            co_claim_finish(claim, turn_of(rank));
+        else
+            co_claim_give_back(claim, turn_of(rank));
         co_event_ring(&rank->regions->ctl->event);
     }
 }
@@ -142,6 +170,20 @@ static bool is_here(const struct rank *rank, size_t c)
 
     return rank->plan->hosts == 1 ||
            co_mark_get(&rank->regions->wire.here[c < chunks ? c : chunks], rank->turn) != 0;
+}
+
+/* An own chunk needs this host's leaves too, unless the step was given. */
+static bool may_sum(const struct rank *rank, size_t c, uint64_t *who)
+{
+    const co_plan *plan = rank->plan;
+
+    *who = 0;
+    if (!is_here(rank, c))
+        return false;
+    if (plan->hosts == 1 || (rank->pc & PC_READY) || c >= plan->chunks ||
+        co_deal_owner(&rank->deal, c, plan->chunks) != rank->deal.me)
+        return true;
+    return chunk_is_final(rank, c, who);
 }
 
 static bool all_summed(const struct rank *rank)
@@ -159,8 +201,9 @@ static bool summed_or_more(struct rank *rank, int64_t unused)
     if (all_summed(rank))
         return true;
     bool frozen = !turn_is_open(rank);
+    uint64_t who;
     for (size_t c = 0; rank->plan->hosts > 1 && !frozen && c < parts_to_sum(rank->plan); c++)
-        if (is_here(rank, c) && co_claim_is_free(&rank->regions->sum_claim[c], rank->turn))
+        if (may_sum(rank, c, &who) && co_claim_is_free(&rank->regions->sum_claim[c], rank->turn))
             return true;
     return false;
 }
@@ -171,7 +214,8 @@ static void sum_what_is_here(struct rank *rank, int64_t step)
 
     for (size_t i = 0; i < n; i++) {
         size_t c = (first + i) % n;
-        if (!is_here(rank, c) || !begin_write(rank))
+        uint64_t who, now;
+        if (!may_sum(rank, c, &who) || !begin_write(rank))
             continue;
         co_claimed got = co_claim_take(&rank->regions->sum_claim[c], turn_of(rank));
         if (got == CO_CLAIM_BUSY || got == CO_CLAIM_DONE) {
@@ -182,17 +226,27 @@ static void sum_what_is_here(struct rank *rank, int64_t step)
         fault_point(rank, CO_FAULT_SUM);
         sum_chunk(rank, step, c);
         fault_point(rank, CO_FAULT_NONE);
-        co_claim_finish(&rank->regions->sum_claim[c], turn_of(rank));
+        if (may_sum(rank, c, &now) && now == who)
+            co_claim_finish(&rank->regions->sum_claim[c], turn_of(rank));
+        else
+            co_claim_give_back(&rank->regions->sum_claim[c], turn_of(rank));
         end_write(rank);
         co_event_ring(&rank->regions->ctl->event);
     }
+}
+
+void sum_early(struct rank *rank, int64_t step)
+{
+    rank->cut = cut_of_step(rank->plan, step);
+    final_pieces(rank);
+    sum_what_is_here(rank, step);
 }
 
 bool sum_chunks(struct rank *rank, int64_t step)
 {
     rank->cut = cut_of_step(rank->plan, step);
     if (rank->plan->hosts > 1 && !(rank->pc & PC_READY))
-        all_pieces(rank);
+        final_pieces(rank); /* all of them: everybody has arrived */
     do {
         sum_what_is_here(rank, step);
         uint64_t t0 = co_now_ns();

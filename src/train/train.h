@@ -54,7 +54,7 @@ typedef struct co_train_cfg {
     char *devices, *threads, *limit_train_batches, *kernels;
     char *limit_val_batches, *limit_test_batches, *max_time, *val_check_interval, *spot_url;
     int64_t num_nodes, max_epochs, max_steps, min_epochs, min_steps, slices, eval_every, accumulate,
-        overfit_batches, verify_every;
+        overfit_batches, verify_every, overlap;
     int on_nan, strategy, link /* co_link_kind */, profiler, clip_how;
     double clip_norm, clip_value, stall_s, spike;
     bool pin, fast_dev_run;

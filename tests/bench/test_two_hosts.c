@@ -84,6 +84,19 @@ TEST_WITHIN(bench_wire_limits_the_rate_between_two_namespaces_and_leaves_none, 1
     json_decref(j);
 }
 
+TEST_WITHIN(bench_strangers_lets_them_come_and_finds_the_same_weights, 120)
+{
+    test_run r =
+        test_sh("TMPDIR=$PWD $COHORT bench strangers --batch 32 --rounds 1 --steps 4 --strangers 40 2>talk");
+    json_t *j = answer_of(&r);
+
+    CHECK(number(j, "least_came") > 0 && number(j, "least_refused") == number(j, "least_came"), "%s", r.out);
+    CHECK(number(j, "ratio") > 0 && number(j, "carrier_cpu_s") > 0 &&
+              number(j, "among_strangers_carrier_cpu_s") > 0,
+          "%s", r.out);
+    json_decref(j);
+}
+
 TEST(benches_of_two_hosts_refuse_what_is_no_number)
 {
     static const char *const lines[][2] = {

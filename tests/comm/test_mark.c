@@ -114,3 +114,17 @@ TEST(racing_threads_do_every_piece_once_tsan)
     for (int c = 0; c < CHUNKS; c++)
         CHECK(shared.plain[c] == (uint64_t)UNITS * (UNITS + 1) / 2, "chunk %d: an addition was lost", c);
 }
+
+TEST(a_claim_that_is_given_back_is_free_for_anybody)
+{
+    co_claim claim = {0};
+    co_who first = {.unit = 7, .slot = 1, .inc = 1}, other = {.unit = 7, .slot = 2, .inc = 1};
+
+    CHECK(co_claim_take(&claim, first) == CO_CLAIM_FRESH, "taken");
+    CHECK(co_claim_take(&claim, other) == CO_CLAIM_BUSY && !co_claim_is_free(&claim, 7), "held");
+    co_claim_give_back(&claim, first);
+    CHECK(co_claim_is_free(&claim, 7) && !co_claim_is_done(&claim, 7) && co_claim_is_done(&claim, 6), "free");
+    CHECK(co_claim_take(&claim, other) == CO_CLAIM_FRESH, "taken by the other");
+    co_claim_finish(&claim, other);
+    CHECK(co_claim_take(&claim, first) == CO_CLAIM_DONE, "done");
+}

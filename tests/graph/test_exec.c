@@ -420,3 +420,50 @@ TEST(building_and_compiling_survive_every_failing_allocation)
     test_each_alloc_fails(build_and_compile, (void *)rig_kernels("ref"));
     test_each_alloc_fails(build_and_compile, (void *)rig_kernels("far"));
 }
+
+static void count_part(void *ctx, int call, size_t offset, size_t count)
+{
+    uint8_t *written = ctx;
+
+    (void)call;
+    for (size_t i = offset; i < offset + count; i++)
+        written[i]++;
+}
+
+/* Two runs with their own memory, part by part in turn, give what each gives alone; every element of a dense gradient
+ * is written by one call. */
+TEST(runs_may_go_together_part_by_part)
+{
+    co_graph *g = rig_net(true);
+    rig alone[2], together[2];
+
+    for (int i = 0; i < 2; i++) {
+        rig_open(&alone[i], g, rig_kernels("auto"));
+        rig_open(&together[i], g, rig_kernels("auto"));
+        rig_fill(&alone[i], 3 + (uint64_t)i);
+        rig_fill(&together[i], 3 + (uint64_t)i);
+        co_exec_run(alone[i].e, &alone[i].b, &alone[i].run, NULL);
+    }
+    int calls = co_exec_info_of(alone[0].e)->calls;
+    for (int from = 0; from < calls; from += 7)
+        for (int i = 0; i < 2; i++)
+            co_exec_run_part(together[i].e, &together[i].b, &together[i].run, from,
+                             from + 7 < calls ? from + 7 : calls, NULL);
+    const co_layout *layout = co_exec_layout(alone[0].e);
+    uint8_t *written = co_zalloc(layout->count);
+    co_exec_leaf_parts(alone[0].e, 0, calls, count_part, written);
+    for (int e = 0; e < layout->n; e++)
+        for (size_t k = 0; k < layout->entry[e].count && layout->entry[e].offset < layout->dense &&
+                           layout->entry[e].kind != CO_KIND_COUNTER;
+             k++)
+            CHECK(written[layout->entry[e].offset + k] == 1, "element %zu of %s is written %d times", k,
+                  layout->entry[e].name, written[layout->entry[e].offset + k]);
+    co_free(written);
+    for (int i = 0; i < 2; i++) {
+        CHECK(memcmp(alone[i].b.leaf, together[i].b.leaf, layout->dense * sizeof(float)) == 0, "run %d", i);
+        CHECK(memcmp(alone[i].stat, together[i].stat, sizeof alone[i].stat) == 0, "statistics of run %d", i);
+        rig_close(&alone[i]);
+        rig_close(&together[i]);
+    }
+    co_graph_free(g);
+}

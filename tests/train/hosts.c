@@ -168,6 +168,9 @@ static void host_start(int h, bool fresh)
 
     *host = (struct host){.alive = true, .plan = stage_plan(now->scene->stage)};
     struct regions *regions = host->plan->regions;
+    if (host->plan->group.most) /* slices that go backward together: not the same number everywhere */
+        host->plan->group.first =
+            (int)((now->scene->seed + (uint64_t)h) % (uint64_t)(host->plan->group.most + 1));
     CHECK_OK(co_wire_end(now->wire, h, &link));
     if (now->scene->tcp) {
         open_tcp(host, h);

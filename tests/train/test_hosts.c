@@ -343,6 +343,20 @@ TEST(hosts_ranks_threads_and_disturbances_give_one_course)
     rows_give_one_course(25); /* meets every value of every column */
 }
 
+/* The others read the sums of a rank while it computes: they notice that its successor computes them again. */
+TEST(a_rank_may_die_while_its_slices_go_backward_together)
+{
+    accident_everywhere(cnn, 2, 2, RANK_DIES, 1, 307);
+    accident_everywhere(cnn, 3, 2, HOST_DIES, 1, 997);
+}
+
+TEST_LONG(a_rank_may_die_at_every_point_while_its_slices_go_backward_together)
+{
+    accident_everywhere(cnn, 2, 2, RANK_DIES, 1, 7);
+    accident_everywhere(cnn, 2, 4, RANK_DIES, 0, 61);
+    accident_everywhere(cnn, 3, 2, HOST_DIES, 1, 29);
+}
+
 TEST_LONG(all_hosts_ranks_threads_and_disturbances_give_one_course)
 {
     rows_give_one_course(1);
