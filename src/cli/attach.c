@@ -181,6 +181,11 @@ static int attach_line(const line *l, const co_live_run *runs, int n)
 
     if (l->n > 1)
         return co_fail(CO_EINPUT, "attach takes one run: a pid or a run folder"), co_say_error(CO_EINPUT);
+    if (r && r->guest) {
+        co_notice("pid %d is a guest: the record and the progress of this run are on %s; attach to it there",
+                  r->pid, r->record_host[0] ? r->record_host : "the first host");
+        return CO_EXIT_USAGE;
+    }
     if (r)
         return attach(r->dir, r->pid);
     if (word && has(word, "train.log"))

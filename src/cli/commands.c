@@ -77,7 +77,9 @@ const command commands[] = {
      "  cohort bench kills --json\n"},
     {"ps", "", "training runs on this machine", cmd_ps,
      "  cohort ps             epoch, step and time left of each run\n"
-     "  cohort ps --json      an object per run\n",
+     "  cohort ps --json      an object per run\n\n"
+     "  A run of several hosts is listed on each of them, with all its hosts and their\n"
+     "  states; a guest names the host with the record.\n",
      true},
     {"attach", "[PID|FOLDER]", "watch a training run from another terminal", cmd_attach,
      "  cohort attach                     the only run there is\n"

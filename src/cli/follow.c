@@ -7,7 +7,7 @@
 
 #include "base/clock.h"
 
-#define SHARE_NS 500000000u /* how often the progress is written for `cohort attach` */
+#define SHARE_NS 500000000u /* how often the progress is written for `cohort attach` and `cohort ps` */
 #define RATE_NS  500000000u /* the period over which samples/s are counted */
 
 /* --- console=imagenet --------------------------------------------------------------------------------- */
@@ -73,30 +73,49 @@ static double time_left(const training *s)
     return s->rate > 0 && !f->endless ? (double)steps * (double)f->batch / s->rate + evals * s->eval_s : NAN;
 }
 
-void follow_progress(training *s, bool now)
+static co_progress progress_of(const training *s)
 {
     const co_plan_facts *f = co_plan_facts_of(s->plan);
-    uint64_t t = co_now_ns();
     bool none = s->last.step == 0; /* a run that continues with an evaluation */
-    co_progress p = {.step = none ? f->start_step : s->last.step,
-                     .steps = f->endless ? 0 : f->steps,
-                     .epoch = none ? f->start_step / f->steps_per_epoch : s->last.epoch + 1,
-                     .epochs = f->endless ? 0 : f->epochs,
-                     .loss = none ? NAN : s->last.loss,
-                     .metric = none ? NAN : s->last.metric,
-                     .evaluating = s->evaluating,
-                     .evaluated = s->evaluated,
-                     .metric_name = f->metric,
-                     .samples_per_s = s->rate,
-                     .eta_s = time_left(s),
-                     .data_wait = s->data_wait,
-                     .ranks = f->ranks};
+
+    return (co_progress){.step = none ? f->start_step : s->last.step,
+                         .steps = f->endless ? 0 : f->steps,
+                         .epoch = none ? f->start_step / f->steps_per_epoch : s->last.epoch + 1,
+                         .epochs = f->endless ? 0 : f->epochs,
+                         .loss = none ? NAN : s->last.loss,
+                         .metric = none ? NAN : s->last.metric,
+                         .evaluating = s->evaluating,
+                         .evaluated = s->evaluated,
+                         .metric_name = f->metric,
+                         .samples_per_s = s->rate,
+                         .eta_s = time_left(s),
+                         .data_wait = s->data_wait,
+                         .ranks = f->ranks};
+}
+
+static void share_progress(training *s, const co_progress *p, bool now)
+{
+    uint64_t t = co_now_ns();
+
+    if (!now && t - s->shared_ns <= SHARE_NS)
+        return;
+    s->shared_ns = t;
+    co_live_progress(p);
+}
+
+void follow_progress(training *s, bool now)
+{
+    co_progress p = progress_of(s);
 
     co_console_progress(s->console, &p, now);
-    if (now || t - s->shared_ns > SHARE_NS) { /* for `cohort attach` */
-        s->shared_ns = t;
-        co_live_progress(&p);
-    }
+    share_progress(s, &p, now);
+}
+
+void follow_quietly(training *s)
+{
+    co_progress p = progress_of(s);
+
+    share_progress(s, &p, false);
 }
 
 /* The epoch's means: recorded, and kept for the line that closes it. */

@@ -61,7 +61,11 @@ void show_here(void)
     if (co_live_list(&live, &n) != CO_OK)
         co_errclear();
     for (int i = 0; i < n; i++)
-        printf("Running: %s (%s attach %d)\n", live[i].dir, app_program(), live[i].pid);
+        if (live[i].guest)
+            printf("Running: part of a run whose record is on %s (%s ps)\n",
+                   live[i].record_host[0] ? live[i].record_host : "another host", app_program());
+        else
+            printf("Running: %s (%s attach %d)\n", live[i].dir, app_program(), live[i].pid);
     char *open = unfinished_run(NULL, NULL);
     if (open)
         printf("Unfinished: %s (%s train ckpt_path=auto continues it)\n", open, app_program());

@@ -126,6 +126,7 @@ void over_close(training *s)
     if (o->given.roster)
         see_off(o);
     json_decref(o->figures);
+    json_decref(o->listed);
     co_roster_close(o->given.roster);
     if (o->given.listener >= 0)
         close(o->given.listener);
@@ -160,6 +161,7 @@ static void on_view(void *ctx, const co_roster_view *view)
     else
         json_decref(hosts);
     snprintf(s->over->writer, sizeof s->over->writer, "%s", view->member[deal->writer].name);
+    list_hosts(s, view);
 }
 
 const co_train_hooks *over_hooks(training *s)

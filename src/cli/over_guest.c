@@ -46,6 +46,8 @@ static void guest_step(void *ctx, const co_step_result *r)
     if (s->folder)
         s->over->record.step(ctx, r);
     s->last = *r;
+    if (!s->folder)
+        follow_quietly(s);
 }
 static void guest_eval(void *ctx, const co_eval_result *r)
 {

@@ -12,6 +12,7 @@ typedef struct over {
     char writer[CO_HOST_NAME]; /* of the last view; "": there was none yet */
     bool comes_back;           /* this guest was left by the others, and joins them again */
     json_t *figures;           /* of the other hosts, as they sent them */
+    json_t *listed; /* the hosts of the last view and those that were lost, as `cohort ps` lists them */
     co_train_hooks record, hooks;
 } over;
 
@@ -23,6 +24,7 @@ co_err over_open(training *s);
 void over_decline(const training *s);
 void over_close(training *s); /* returns when all hosts know that the run is over, or after 2 s */
 bool over_guest(const training *s);
+void over_list_guest(training *s); /* for `cohort ps` on this host */
 const co_train_hooks *over_hooks(training *s);
 /* The host with the record: takes what the others have logged; `last`: waits for their last lines. */
 void over_listen(training *s, bool last);
@@ -41,7 +43,8 @@ void log_line(training *s, const char *text);
 co_err listening_turn(void *ctx); /* the hook `turn` of the host with the record */
 co_train_hooks guest_hooks(training *s);
 bool guest_comes_back(void *ctx);
-int returns_so_far(void); /* how often this guest has come back */
+int returns_so_far(void);                                 /* how often this guest has come back */
+void list_hosts(training *s, const co_roster_view *view); /* over_listed.c: for `cohort ps` */
 /* A guest learns from the view whether it writes. If its folder does not open, the first checkpoint tries again. */
 void guest_view(training *s, const co_deal *deal, const char *writer);
 

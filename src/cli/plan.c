@@ -22,6 +22,8 @@ static const struct {
                {"work", "activations and workspace, by rank"},
                {"input", "slices of data, by rank and loader thread"},
                {"output", "predictions of an evaluation"},
+               {"rows", "gradients of the rows of tables that a step uses"},
+               {"wire", "what this host sends to other hosts and receives from them"},
                {"journal", "bytes before an update, to put back after a death"},
                {"scratch", "partial sums, by rank"},
                {"marks", "who does what, and what is done"},
@@ -117,7 +119,31 @@ static void show_hosts(const training *s)
     printf("\n");
 }
 
-static void show_time(const co_plan_facts *f, const co_calibration *c)
+enum { FASTER_GBITS = 10 }; /* a second rate of the wire, for comparison */
+
+/* Several hosts: the wire, and what they achieve together. */
+static void show_wire(const co_plan_facts *f, const co_calibration *c)
+{
+    printf("  the wire   %10.3f ms at %d Gbit/s, %.3f ms at %d Gbit/s: two assumed rates, for %.2f MB that a "
+           "host sends\n",
+           c->wire_ms, CO_WIRE_GBITS, c->wire_ms * CO_WIRE_GBITS / FASTER_GBITS, FASTER_GBITS,
+           f->wire_bytes * 1e-6);
+}
+
+static void show_efficiency(const co_calibration *c, int hosts)
+{
+    double faster_ms = c->work_ms + c->wire_ms * CO_WIRE_GBITS / FASTER_GBITS;
+
+    printf("             %10.3f ms at %d Gbit/s; %.3f ms if this host trained alone\n", faster_ms,
+           FASTER_GBITS, c->alone_ms);
+    printf("  efficiency %10.2f of %d such hosts at %d Gbit/s, %.2f at %d Gbit/s; more where sending and "
+           "computing"
+           " overlap\n",
+           co_calibration_efficiency(c, hosts, CO_WIRE_GBITS), hosts, CO_WIRE_GBITS,
+           co_calibration_efficiency(c, hosts, FASTER_GBITS), FASTER_GBITS);
+}
+
+static void show_time(const co_plan_facts *f, const co_calibration *c, int hosts)
 {
     char all[32];
     double epochs = (double)(f->steps - f->start_step) / (double)f->steps_per_epoch;
@@ -125,10 +151,16 @@ static void show_time(const co_plan_facts *f, const co_calibration *c)
     printf("\ntime, predicted from a few slices on this machine as it is now\n");
     printf("  a slice    %10.3f ms, and %.3f ms to fill it\n", c->slice_ms, c->load_ms);
     printf("  sum, apply %10.3f ms\n", c->sum_apply_ms);
+    if (hosts > 1)
+        show_wire(f, c);
     printf("  a step     %10.3f ms with %d rank%s", c->step_ms, f->ranks, f->ranks == 1 ? "" : "s");
     if (f->threads > 1)
         printf(" x %d threads", f->threads);
+    if (hosts > 1)
+        printf(" on each of %d hosts at %d Gbit/s", hosts, CO_WIRE_GBITS);
     printf(": %.0f samples/s\n", c->step_ms > 0 ? 1e3 * (double)f->batch / c->step_ms : 0.0);
+    if (hosts > 1)
+        show_efficiency(c, hosts);
     printf("  an epoch   %10.1f s with its evaluation", c->epoch_s);
     if (f->endless)
         printf("; nothing limits how many there are\n");
@@ -137,6 +169,18 @@ static void show_time(const co_plan_facts *f, const co_calibration *c)
 }
 
 /* --- for scripts -------------------------------------------------------------------------------------- */
+static json_t *json_of_wire(const co_plan_facts *f, const co_calibration *c, int hosts)
+{
+    json_t *rates = json_array();
+
+    for (int gbits = CO_WIRE_GBITS; gbits <= FASTER_GBITS; gbits += FASTER_GBITS - CO_WIRE_GBITS)
+        json_array_append_new(rates, json_pack("{s:i, s:f, s:f}", "gbits", gbits, "step_ms",
+                                               c->work_ms + c->wire_ms * CO_WIRE_GBITS / gbits, "efficiency",
+                                               co_calibration_efficiency(c, hosts, gbits)));
+    return json_pack("{s:f, s:i, s:f, s:f, s:o}", "bytes_per_step", f->wire_bytes, "slices_per_host",
+                     f->share_most, "work_ms", c->work_ms, "alone_ms", c->alone_ms, "assumed", rates);
+}
+
 static json_t *json_of_plan(const training *s, const co_calibration *c)
 {
     const co_plan_facts *f = co_plan_facts_of(s->plan);
@@ -171,6 +215,8 @@ static json_t *json_of_plan(const training *s, const co_calibration *c)
                         json_pack("{s:f, s:f, s:f, s:f, s:f, s:f}", "slice_ms", c->slice_ms, "load_ms",
                                   c->load_ms, "sum_apply_ms", c->sum_apply_ms, "eval_item_ms",
                                   c->eval_item_ms, "step_ms", c->step_ms, "epoch_s", c->epoch_s));
+    if (spec->hosts > 1)
+        json_object_set_new(j, "wire", json_of_wire(f, c, spec->hosts));
     return j;
 }
 
@@ -205,7 +251,7 @@ static int plan(training *s, line *l, bool parameters)
     show_hosts(s);
     fputs(co_plan_facts_of(s->plan)->lines, stdout);
     show_memory(co_plan_facts_of(s->plan));
-    show_time(co_plan_facts_of(s->plan), &c);
+    show_time(co_plan_facts_of(s->plan), &c, s->app.spec.hosts);
     if (parameters)
         show_parameters(co_plan_facts_of(s->plan));
     return CO_EXIT_DONE;

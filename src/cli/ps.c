@@ -54,9 +54,26 @@ static long long step_of(const char *dir)
 
 /* A run's row of the table. */
 typedef struct ps_row {
-    char pid[16], started[32], task[64], epoch[48], step[48], left[32];
-    const char *dir;
+    char pid[16], started[32], task[64], epoch[48], step[48], left[32], dir[1100], hosts[1024];
 } ps_row;
+
+/* "view 2: a computes, b joins" */
+static void hosts_text(char *out, size_t size, const co_live_run *r)
+{
+    json_t *hosts = r->hosts[0] ? json_loads(r->hosts, 0, NULL) : NULL, *host;
+    size_t i, at = 0;
+
+    out[0] = '\0';
+    if (hosts)
+        at = (size_t)snprintf(out, size, "view %lld: ", (long long)r->view);
+    json_array_foreach(hosts, i, host)
+    {
+        const char *name = co_json_str(host, "name"), *state = co_json_str(host, "state");
+        if (name && state && at < size)
+            at += (size_t)snprintf(out + at, size - at, "%s%s %s", i ? ", " : "", name, state);
+    }
+    json_decref(hosts);
+}
 
 /* "3/10"; "3" where there is no limit; "-" before the first step. */
 static void part_of(char out[48], int64_t at, int64_t of)
@@ -76,7 +93,12 @@ static void make_row(ps_row *row, const co_live_run *r)
     bool there = co_live_see(r->pid, &p, metric);
     long long step = there ? p.step : step_of(r->dir);
 
-    *row = (ps_row){.epoch = "-", .left = "-", .dir = r->dir};
+    *row = (ps_row){.epoch = "-", .left = "-"};
+    if (r->guest)
+        snprintf(row->dir, sizeof row->dir, "guest, record on %s", r->record_host[0] ? r->record_host : "?");
+    else
+        snprintf(row->dir, sizeof row->dir, "%s", r->dir);
+    hosts_text(row->hosts, sizeof row->hosts, r);
     snprintf(row->pid, sizeof row->pid, "%d", r->pid);
     co_date(row->started, sizeof row->started, "%Y-%m-%d %H:%M", r->started);
     snprintf(row->task, sizeof row->task, "%s", r->task);
@@ -93,8 +115,8 @@ static void print_json_run(const co_live_run *r)
     char metric[16];
     bool there = co_live_see(r->pid, &p, metric) && p.step > 0;
     long long step = there ? p.step : step_of(r->dir);
-    json_t *j = json_pack("{s:i, s:s, s:f, s:s, s:s}", "pid", r->pid, "run_id", r->run_id, "started",
-                          r->started, "task", r->task, "dir", r->dir);
+    json_t *j = json_pack("{s:i, s:s, s:f, s:s, s:s?}", "pid", r->pid, "run_id", r->run_id, "started",
+                          r->started, "task", r->task, "dir", r->guest ? NULL : r->dir);
 
     json_object_set_new(j, "step", step < 0 ? json_null() : json_integer(step));
     json_object_set_new(j, "steps", there ? json_integer(p.steps) : json_null());
@@ -103,6 +125,12 @@ static void print_json_run(const co_live_run *r)
     json_object_set_new(j, "left_s", there && isfinite(p.eta_s) ? json_real(p.eta_s) : json_null());
     json_object_set_new(j, "samples_per_s",
                         there && isfinite(p.samples_per_s) ? json_real(p.samples_per_s) : json_null());
+    json_object_set_new(j, "role", json_string(r->guest ? "guest" : "run"));
+    json_object_set_new(j, "job", r->job[0] ? co_json_string(r->job) : json_null());
+    json_object_set_new(j, "record_host", r->record_host[0] ? co_json_string(r->record_host) : json_null());
+    json_object_set_new(j, "view", r->hosts[0] ? json_integer(r->view) : json_null());
+    json_t *hosts = r->hosts[0] ? json_loads(r->hosts, 0, NULL) : NULL;
+    json_object_set_new(j, "hosts", hosts ? hosts : json_null());
     co_json_print(j);
 }
 
@@ -116,11 +144,11 @@ static int wider(int width, const char *text)
 static void print_table(const co_live_run *r, int n, FILE *to)
 {
     ps_row *row = co_array((size_t)n + 1, sizeof *row);
-    int task = 0, epoch = 0, step = 0, left = 0;
+    int task = 0, epoch = 0, step = 0, left = 0, dir = 0;
 
     if (!row)
         return;
-    row[0] = (ps_row){"pid", "started", "task", "epoch", "step", "time left", "folder"};
+    row[0] = (ps_row){"pid", "started", "task", "epoch", "step", "time left", "folder", ""};
     for (int i = 1; i <= n; i++)
         make_row(&row[i], &r[i - 1]);
     for (int i = 0; i <= n; i++) {
@@ -128,10 +156,15 @@ static void print_table(const co_live_run *r, int n, FILE *to)
         epoch = wider(epoch, row[i].epoch);
         step = wider(step, row[i].step);
         left = wider(left, row[i].left);
+        if (row[i].hosts[0]) {
+            snprintf(row[0].hosts, sizeof row[0].hosts, "hosts");
+            dir = wider(dir, row[i].dir);
+        }
     }
     for (int i = 0; i <= n; i++)
-        fprintf(to, "%8s  %-16s  %-*s  %*s  %*s  %*s  %s\n", row[i].pid, row[i].started, task, row[i].task,
-                epoch, row[i].epoch, step, row[i].step, left, row[i].left, row[i].dir);
+        fprintf(to, "%8s  %-16s  %-*s  %*s  %*s  %*s  %-*s%s%s\n", row[i].pid, row[i].started, task,
+                row[i].task, epoch, row[i].epoch, step, row[i].step, left, row[i].left,
+                row[i].hosts[0] ? dir : 0, row[i].dir, row[i].hosts[0] ? "  " : "", row[i].hosts);
     co_free(row);
 }
 
@@ -200,7 +233,7 @@ static void tell(const stop_line *s, const co_live_run *r, const char *how)
     if (s->line.json)
         co_json_print(json_pack("{s:i, s:s, s:s}", "pid", r->pid, "dir", r->dir, "state", how));
     else
-        printf("%d %s: %s\n", r->pid, r->dir, how);
+        printf("%d %s: %s\n", r->pid, r->guest ? "(guest)" : r->dir, how);
     fflush(stdout);
 }
 

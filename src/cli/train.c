@@ -120,6 +120,8 @@ co_err training_open(training *s, line *l)
         err = over_open(s);
     if (!err && !over_guest(s))
         err = training_folder(s);
+    if (!err && over_guest(s))
+        over_list_guest(s);
     if (!err && s->folder)
         err = tune_record(s);
     if (err && s->folder) {

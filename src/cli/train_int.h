@@ -119,7 +119,8 @@ void follow_step(void *ctx, const co_step_result *r);
 void follow_eval(void *ctx, const co_eval_result *r);
 void follow_evaluating(void *ctx, co_split split, int64_t done, int64_t of);
 void follow_progress(training *s, bool now);
-int tops_of(const training *s); /* accuracies to show: 2 with the best five classes, 1 without, 0 none */
+void follow_quietly(training *s); /* a guest: for `cohort ps` alone */
+int tops_of(const training *s);   /* accuracies to show: 2 with the best five classes, 1 without, 0 none */
 
 /* notice.c */
 void notice_step(training *s, const co_step_result *r);

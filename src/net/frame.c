@@ -10,34 +10,21 @@
 
 #include <string.h>
 
+#include "base/bytes.h"
+
 static const uint8_t magic[4] = {'C', 'O', 'H', 'F'};
 enum { VERSION = 2 };
-
-static void put(uint8_t *at, uint64_t x, int bytes)
-{
-    for (int i = 0; i < bytes; i++)
-        at[i] = (uint8_t)(x >> 8 * i);
-}
-
-static uint64_t get(const uint8_t *at, int bytes)
-{
-    uint64_t x = 0;
-
-    for (int i = 0; i < bytes; i++)
-        x |= (uint64_t)at[i] << 8 * i;
-    return x;
-}
 
 void co_frame_head(uint8_t out[CO_FRAME_HEAD], const co_frame *f)
 {
     memcpy(out, magic, sizeof magic);
     out[4] = VERSION;
     out[5] = f->type;
-    put(out + 6, f->flags, 2);
-    put(out + 8, f->len, 4);
-    put(out + 12, f->view, 4);
-    put(out + 16, f->run, 8);
-    put(out + 24, f->step, 8);
+    co_le_put(out + 6, f->flags, 2);
+    co_le_put(out + 8, f->len, 4);
+    co_le_put(out + 12, f->view, 4);
+    co_le_put(out + 16, f->run, 8);
+    co_le_put(out + 24, f->step, 8);
 }
 
 co_err co_frame_parse(co_frame *out, size_t *used, const void *bytes, size_t len)
@@ -51,18 +38,18 @@ co_err co_frame_parse(co_frame *out, size_t *used, const void *bytes, size_t len
         return co_fail(CO_EFORMAT, "the frame has version %d, this program uses version %d", at[4], VERSION);
     if (len < CO_FRAME_HEAD)
         return CO_OK;
-    uint64_t body = get(at + 8, 4);
+    uint64_t body = co_le_get(at + 8, 4);
     if (body > CO_FRAME_MOST)
         return co_fail(CO_EFORMAT, "the frame has %llu bytes, the limit is %d", (unsigned long long)body,
                        CO_FRAME_MOST);
     if (len - CO_FRAME_HEAD < body)
         return CO_OK;
     *out = (co_frame){.type = at[5],
-                      .flags = (uint16_t)get(at + 6, 2),
+                      .flags = (uint16_t)co_le_get(at + 6, 2),
                       .len = (uint32_t)body,
-                      .view = (uint32_t)get(at + 12, 4),
-                      .run = get(at + 16, 8),
-                      .step = get(at + 24, 8),
+                      .view = (uint32_t)co_le_get(at + 12, 4),
+                      .run = co_le_get(at + 16, 8),
+                      .step = co_le_get(at + 24, 8),
                       .body = at + CO_FRAME_HEAD};
     *used = CO_FRAME_HEAD + (size_t)body;
     return CO_OK;

@@ -63,26 +63,67 @@ static co_err entry_path(char **out, int pid, const char *kind)
     return *out ? CO_OK : CO_ENOMEM;
 }
 
-co_err co_live_register(const co_folder *f, const char *task)
+static co_err write_entry(const json_t *entry)
+{
+    char *path;
+
+    CO_TRY(entry_path(&path, (int)getpid(), "json"));
+    co_err err = co_json_write(entry, path);
+    co_free(path);
+    return err;
+}
+
+static co_err add_entry(const char *run_id, const char *dir, const char *task, bool guest)
 {
     process_id me;
-    char *path, dir[PATH_MAX];
+
     sweep();
-    if (!realpath(f->path, dir))
-        return co_fail(CO_EIO, "realpath %s: %m", f->path);
     process_self(&me);
     json_t *v = process_to_json(&me);
-    if (!v || json_object_set_new(v, "run_id", json_string(f->run_id)) ||
+    if (!v || json_object_set_new(v, "run_id", json_string(run_id)) ||
         json_object_set_new(v, "dir", json_string(dir)) || json_object_set_new(v, "task", json_string(task)) ||
-        json_object_set_new(v, "started", json_real(co_wall_s()))) {
+        json_object_set_new(v, "started", json_real(co_wall_s())) ||
+        json_object_set_new(v, "guest", json_boolean(guest))) {
         json_decref(v);
         return co_fail(CO_ENOMEM, "no memory for the entry of %s (or its name is not UTF-8)", dir);
     }
-    co_err err = entry_path(&path, (int)getpid(), "json");
-    if (!err) {
-        err = co_json_write(v, path);
-        co_free(path);
-    }
+    co_err err = write_entry(v);
+    json_decref(v);
+    return err;
+}
+
+co_err co_live_register(const co_folder *f, const char *task)
+{
+    char dir[PATH_MAX];
+
+    if (!realpath(f->path, dir))
+        return co_fail(CO_EIO, "realpath %s: %m", f->path);
+    return add_entry(f->run_id, dir, task, false);
+}
+
+co_err co_live_register_guest(const char *job, const char *task)
+{
+    char id[64];
+
+    snprintf(id, sizeof id, "%s", job);
+    return add_entry(id, "", task, true);
+}
+
+co_err co_live_hosts(const char *job, int64_t view, const char *record_host, const json_t *hosts)
+{
+    char *path;
+    json_t *v = NULL;
+
+    CO_TRY(entry_path(&path, (int)getpid(), "json"));
+    co_err err = co_json_read(&v, path, ENTRY_BYTES);
+    co_free(path);
+    CO_TRY(err);
+    if (json_object_set_new(v, "job", json_string(job)) || json_object_set_new(v, "view", json_integer(view)) ||
+        json_object_set_new(v, "record_host", json_string(record_host)) ||
+        json_object_set_new(v, "hosts", json_deep_copy(hosts)))
+        err = co_fail(CO_ENOMEM, "no memory for the hosts of this run (or a name is not UTF-8)");
+    if (!err)
+        err = write_entry(v);
     json_decref(v);
     return err;
 }
@@ -162,6 +203,23 @@ static bool copy(char *out, size_t size, const char *text)
     return text && snprintf(out, size, "%s", text) < (int)size;
 }
 
+/* What only runs of several hosts have. A list that is too long is left out. */
+static void read_hosts(co_live_run *run, const json_t *v)
+{
+    long long view = 0;
+    char *hosts = json_is_array(json_object_get(v, "hosts"))
+                      ? json_dumps(json_object_get(v, "hosts"), JSON_COMPACT)
+                      : NULL;
+
+    run->guest = json_is_true(json_object_get(v, "guest"));
+    if (hosts && copy(run->job, sizeof run->job, co_json_str(v, "job")) &&
+        copy(run->record_host, sizeof run->record_host, co_json_str(v, "record_host")) &&
+        co_json_i64(v, "view", &view) && !copy(run->hosts, sizeof run->hosts, hosts))
+        run->hosts[0] = '\0';
+    run->view = view;
+    free(hosts);
+}
+
 /* Reads one entry. A file that is not an entry counts as PROCESS_DEAD. */
 static co_err read_entry(co_live_run *run, process_state *state, const char *path)
 {
@@ -176,6 +234,7 @@ static co_err read_entry(co_live_run *run, process_state *state, const char *pat
         copy(run->dir, sizeof run->dir, co_json_str(v, "dir")) &&
         copy(run->task, sizeof run->task, co_json_str(v, "task")) && co_json_f64(v, "started", &run->started)) {
         run->pid = (int)who.pid;
+        read_hosts(run, v);
         *state = process_look(&who);
     }
     json_decref(v);

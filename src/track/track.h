@@ -139,9 +139,18 @@ typedef struct co_live_run {
     int pid;
     char run_id[64], dir[1024], task[64];
     double started; /* wall clock */
+    /* Runs of several hosts. A guest has no folder (dir is ""): another host has the record. */
+    bool guest;
+    char job[128];         /* the id by which the hosts met; "": one host */
+    char record_host[128]; /* the host with the record; "": not known yet, or one host */
+    char hosts[4096];      /* JSON, an array of {name, ranks, slices, state}; "": one host */
+    int64_t view;
 } co_live_run;
 co_err co_live_register(const co_folder *f,
                         const char *task); /* a file in $XDG_RUNTIME_DIR/cohort or /tmp/cohort-UID */
+co_err co_live_register_guest(const char *job, const char *task);
+/* Adds to this run's entry which hosts it has now. `hosts` is borrowed. */
+co_err co_live_hosts(const char *job, int64_t view, const char *record_host, const json_t *hosts);
 void co_live_unregister(void);
 /* Live runs of this user, oldest first; files of dead ones are removed. Caller's, co_free. */
 co_err co_live_list(co_live_run **out, int *n);

@@ -3,6 +3,12 @@
  *
  *     step = the most slices that one rank has * (load + slice) + sum and apply
  *
+ * Of several hosts each has its share of the slices, and what it sends is added:
+ *
+ *     step = the most slices that one rank of a host has * (load + slice) + sum and apply + bytes / rate of the wire
+ *
+ * Other hosts are taken to be like this one. A run sends while it computes, so this is the most that the wire costs.
+ *
  * Each thread of each rank is assumed to have a CPU of its own if there are enough; otherwise they share.
  */
 #include "train/evaluate_int.h"
@@ -162,27 +168,70 @@ static co_err time_evaluation(co_plan *plan, double *ms)
     return err;
 }
 
+/* What a prediction is made of. */
+struct measured {
+    double ahead_ms; /* to load a slice, if a rank waits for it; 0: loader threads work while slices are computed */
+    double slice_ms, add_ms, update_ms;
+    double cpus, crowd; /* CPUs in use; threads for each of them */
+};
+
+/* Of `hosts` hosts, each adds up its own leaves, then all hosts' pieces of its part of the chunks: together
+ * (slices - 1) / hosts additions of the whole gradient. Each updates all of the weights. */
+static double sum_and_apply(const co_plan *plan, const struct measured *m, int hosts)
+{
+    return (m->add_ms * (plan->slices - 1) / hosts + m->update_ms) / m->cpus;
+}
+
+/* A step of a host with `share` of the slices. */
+static double step_of(const co_plan *plan, const struct measured *m, int share, int hosts)
+{
+    int most = (share + plan->ranks - 1) / plan->ranks;
+
+    return most * m->crowd * (m->ahead_ms + m->slice_ms) + sum_and_apply(plan, m, hosts);
+}
+
+static void foretell(const co_plan *plan, const struct measured *m, co_calibration *out)
+{
+    int hosts = plan->spec.hosts > 1 ? plan->spec.hosts : 1;
+
+    out->sum_apply_ms = sum_and_apply(plan, m, hosts);
+    out->alone_ms = step_of(plan, m, plan->slices, 1);
+    out->work_ms = hosts > 1 ? step_of(plan, m, plan->facts.share_most, hosts) : out->alone_ms;
+    out->wire_ms = plan->facts.wire_bytes * 8e-6 / CO_WIRE_GBITS;
+    out->step_ms = out->work_ms + out->wire_ms;
+    double eval = (double)plan->eval_items[CO_SPLIT_VAL] * out->eval_item_ms / (m->cpus * hosts) *
+                  plan->facts.evals_per_step;
+    out->epoch_s = (double)plan->units.steps_per_epoch * (out->step_ms + eval) * 1e-3;
+}
+
+double co_calibration_efficiency(const co_calibration *c, int hosts, double gbits)
+{
+    double step = c->work_ms + c->wire_ms * CO_WIRE_GBITS / gbits;
+
+    return hosts > 1 && step > 0 ? c->alone_ms / (hosts * step) : 1;
+}
+
 co_err co_plan_calibrate(co_plan *plan, co_calibration *out)
 {
     struct bench bench = {0};
+    struct measured m = {0};
     co_err err = bench_open(&bench, plan);
-    int most = (plan->slices + plan->ranks - 1) / plan->ranks;
     int usable = co_cpus_usable(), wide = plan->threads < usable ? plan->threads : usable;
-    double cpus = plan->ranks * wide < usable ? plan->ranks * wide : usable, crowd = plan->ranks * wide / cpus;
 
     *out = (co_calibration){0};
+    m.cpus = plan->ranks * wide < usable ? plan->ranks * wide : usable;
+    m.crowd = plan->ranks * wide / m.cpus;
     if (!err) {
         out->load_ms = time_of(&bench, load);
-        out->slice_ms = time_of(&bench, compute);
-        out->sum_apply_ms = (time_of(&bench, add) * (plan->slices - 1) + time_of(&bench, update)) / cpus;
+        out->slice_ms = m.slice_ms = time_of(&bench, compute);
+        m.ahead_ms = plan->cfg.workers ? 0 : out->load_ms;
+        m.add_ms = time_of(&bench, add);
+        m.update_ms = time_of(&bench, update);
         err = time_evaluation(plan, &out->eval_item_ms);
     }
     bench_close(&bench);
-    double ahead = plan->cfg.workers ? 0 : out->load_ms; /* loader threads work while slices are computed */
-    out->step_ms = most * crowd * (ahead + out->slice_ms) + out->sum_apply_ms;
-    double eval =
-        (double)plan->eval_items[CO_SPLIT_VAL] * out->eval_item_ms / cpus * plan->facts.evals_per_step;
-    out->epoch_s = (double)plan->units.steps_per_epoch * (out->step_ms + eval) * 1e-3;
+    if (!err)
+        foretell(plan, &m, out);
     return err;
 }
 

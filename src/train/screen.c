@@ -101,6 +101,21 @@ static void add_ranks(co_plan *plan)
             team, plan->slices, plan->slices == 1 ? " keeps" : "s keep", plan->slices);
 }
 
+/* The first deal: nobody's speed is known yet. */
+static void add_deal(co_plan_facts *facts, const co_deal *deal, int slices)
+{
+    facts->share_least = slices;
+    for (int h = 0; h < deal->hosts; h++) {
+        int share = deal->from[h + 1] - deal->from[h];
+        facts->share_least = share < facts->share_least ? share : facts->share_least;
+        facts->share_most = share > facts->share_most ? share : facts->share_most;
+    }
+    add(facts, "deal      %d slice%s over %d hosts: ", slices, slices == 1 ? "" : "s", deal->hosts);
+    if (facts->share_least < facts->share_most)
+        add(facts, "%d or ", facts->share_least);
+    add(facts, "%d each, then by the speed that each host shows\n", facts->share_most);
+}
+
 /* Pieces to the owners of chunks, sums from them, statistics to everybody; with equal shares. */
 static void add_wire(co_plan *plan)
 {
@@ -111,6 +126,7 @@ static void add_wire(co_plan *plan)
     if (plan->spec.hosts < 2)
         return;
     co_deal_leaves(&deal, plan->slices, equal);
+    add_deal(&plan->facts, &deal, plan->slices);
     for (int h = 0; h < deal.hosts; h++)
         pieces += co_deal_pieces(&deal, &plan->cut[CUT_FULL], h, list);
     double hosts = deal.hosts, others = hosts - 1, dense = 4.0 * (double)plan->layout->dense;

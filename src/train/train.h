@@ -155,8 +155,9 @@ typedef struct co_plan_facts {
     const char *kernels, *metric;
     const co_arena *arena; /* its regions, named */
     double flops_per_step;
-    double wire_bytes; /* several hosts: what each sends in a step, if all have the same share */
-    char lines[2048];  /* the first screen, a line per fact */
+    double wire_bytes;           /* several hosts: what each sends in a step, if all have the same share */
+    int share_least, share_most; /* slices of a host in the first deal, in which hosts count as equally fast */
+    char lines[2048];            /* the first screen, a line per fact */
 } co_plan_facts;
 const co_plan_facts *co_plan_facts_of(const co_plan *p);
 
@@ -297,8 +298,14 @@ typedef struct co_calibration {
     double slice_ms, load_ms; /* a slice's forward and backward pass, and filling it */
     double sum_apply_ms;      /* by this plan's ranks together */
     double eval_item_ms;
-    double step_ms, epoch_s; /* predicted for this plan's ranks; epoch_s with its evaluation */
+    double alone_ms; /* a step if this host had all slices */
+    double work_ms;  /* a step with this host's share of the slices, without the wire; one host: alone_ms */
+    double wire_ms;  /* what a host sends in a step, at CO_WIRE_GBITS; one host: 0 */
+    double step_ms, epoch_s; /* work and wire one after the other; epoch_s with its evaluation */
 } co_calibration;
+enum { CO_WIRE_GBITS = 1 }; /* Gbit/s, assumed: nothing is measured between hosts before they meet */
+/* A step of this host alone / (hosts * a step of all hosts), with a wire of `gbits`. One host: 1. */
+double co_calibration_efficiency(const co_calibration *c, int hosts, double gbits);
 /* Measures a few slices in this process; their results are thrown away. */
 co_err co_plan_calibrate(co_plan *p, co_calibration *out);
 

@@ -43,6 +43,9 @@ TEST(two_hosts_with_one_line_give_the_weights_of_one)
 {
     two_hosts("model=cnn trainer.max_epochs=2 trainer.devices=1", "run.dir=r", "");
     CHECK(says("0.out", "status 0") && says("1.out", "status 0"), "both are done");
+    CHECK(says("0.out", "deal      4 slices over 2 hosts: 2 each") &&
+              says("0.out", "wire      0.23 MB a step"),
+          "the first screen");
     test_run r = test_sh(
         "$COHORT train model=cnn trainer.max_epochs=2 trainer.devices=1 run.dir=one > /dev/null 2>&1; "
         "grep -h weights_sha256 one/summary.json 0/r/summary.json | sort -u | wc -l; "

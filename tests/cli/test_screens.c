@@ -91,6 +91,50 @@ static void plan_is_what_the_run_takes(const char *words)
     json_decref(plan);
 }
 
+/* The parts of a plan for several hosts; no region is without a name. Times are measured, so only their arithmetic is
+ * checked. */
+TEST(plan_for_two_hosts_says_deal_wire_and_efficiency)
+{
+    static const char *const lines[] = {
+        "--nnodes=2 --rdzv-endpoint=127.0.0.1:29400 data=digits model=cnn "
+        "trainer.slices=16 trainer.devices=1",
+        "--nnodes=2 --rdzv-endpoint=127.0.0.1:29400 data=fake_ratings "
+        "model=factors optim=sparse_adam trainer.slices=16 trainer.devices=1"};
+    double bytes, work, alone, step, efficiency;
+
+    for (size_t i = 0; i < CO_COUNT(lines); i++) {
+        json_t *plan = plan_of(lines[i]), *wire = json_object_get(plan, "wire");
+        json_t *shared = json_object_get(json_object_get(plan, "memory"), "shared");
+        CHECK(i == 0 || number_in(shared, "rows") > 0, "no rows");
+        CHECK(!json_object_get(shared, "other"), "%s: a region has no name", lines[i]);
+        CHECK(number_in(shared, "wire") > 0, "%s: nothing for the wire", lines[i]);
+        CHECK(number_in(plan, "hosts") == 2 && number_in(wire, "slices_per_host") == 8, "%s: the deal",
+              lines[i]);
+        CHECK(co_json_f64(wire, "bytes_per_step", &bytes) && co_json_f64(wire, "work_ms", &work) &&
+                  co_json_f64(wire, "alone_ms", &alone),
+              "%s: figures", lines[i]);
+        CHECK(work < alone && work > 0.4 * alone, "%s: work %g, alone %g", lines[i], work, alone);
+        for (size_t k = 0; k < 2; k++) {
+            const json_t *at = json_array_get(json_object_get(wire, "assumed"), k);
+            double wanted = work + bytes * 8e-6 / (double)number_in(at, "gbits");
+            CHECK(co_json_f64(at, "step_ms", &step) && co_json_f64(at, "efficiency", &efficiency), "%s",
+                  lines[i]);
+            CHECK(fabs(step - wanted) < 1e-9 * wanted, "%s: %g ms, not %g", lines[i], step, wanted);
+            CHECK(fabs(efficiency - alone / (2 * step)) < 1e-9, "%s: efficiency %g", lines[i], efficiency);
+        }
+        json_decref(plan);
+    }
+    test_run r = test_sh("$COHORT plan %s", lines[0]);
+    says(r.out, "deal      16 slices over 2 hosts: 8 each");
+    says(r.out, "wire      ");
+    says(r.out, "  wire  ");
+    says(r.out, "of 2 such hosts at 1 Gbit/s");
+    free(r.out);
+    r = test_sh("$COHORT plan data=digits model=cnn");
+    CHECK(!test_contains(r.out, "\ndeal ") && !test_contains(r.out, "Gbit"), "one host: %s", r.out);
+    free(r.out);
+}
+
 TEST(plan_foretells_memory_to_the_byte_and_starts_nothing)
 {
     char *out = said(0, "$COHORT plan " SMALL " trainer.devices=2; ls");
