@@ -218,7 +218,8 @@ static void hear(int h, const struct told *what, over_end end[OVER_HOSTS])
     struct player *host = &over_play.host[h];
 
     if (getenv("OVER_TALK") && what->kind == TOLD_LINE)
-        test_note("h%d, step %lld: %s", h, (long long)host->step, what->text);
+        test_note("%.1f s, h%d, step %lld: %s", (double)(co_now_ns() - over_play.began_ns) * 1e-9, h,
+                  (long long)host->step, what->text);
     if (what->kind == TOLD_END)
         end[h] = what->end;
     if (what->kind == TOLD_PORT)
@@ -226,6 +227,7 @@ static void hear(int h, const struct told *what, over_end end[OVER_HOSTS])
     if (what->kind != TOLD_STEP)
         return;
     host->step = what->step;
+    host->step_ns = what->t_ns;
     host->views = what->views;
     if (h > 0)
         return;
@@ -273,16 +275,19 @@ static bool listen_once(over_end end[OVER_HOSTS])
     return true;
 }
 
-static void check_deadline(uint64_t began_ns)
+static void check_deadline(void)
 {
-    enum { DEADLINE_S = 45 };
+    uint64_t began_ns = over_play.began_ns;
+    uint64_t deadline_s = over_play.scene->deadline_s ? (uint64_t)over_play.scene->deadline_s : 45;
 
-    if (co_now_ns() - began_ns < DEADLINE_S * UINT64_C(1000000000))
+    if (co_now_ns() - began_ns < deadline_s * UINT64_C(1000000000))
         return;
     for (int h = 0; h < OVER_HOSTS; h++)
         if (over_play.host[h].pid) {
-            test_note("host %d is after step %lld, in its view %d", h, (long long)over_play.host[h].step,
-                      over_play.host[h].views);
+            const struct player *host = &over_play.host[h];
+            test_note("host %d is after step %lld, which it reported %.1f s ago, in its view %d", h,
+                      (long long)host->step,
+                      (double)(co_now_ns() - (host->step ? host->step_ns : began_ns)) * 1e-9, host->views);
             if (getenv("OVER_HOLD"))
                 test_note("pid %d", (int)over_play.host[h].pid);
         }
@@ -308,10 +313,8 @@ static void open_roster(const over_scene *scene)
 
 void over_run(const over_scene *scene, over_end end[OVER_HOSTS])
 {
-    uint64_t began_ns = co_now_ns();
-
     memset(end, 0, OVER_HOSTS * sizeof *end);
-    over_play = (struct theatre){.scene = scene};
+    over_play = (struct theatre){.scene = scene, .began_ns = co_now_ns()};
     prctl(PR_SET_CHILD_SUBREAPER, 1);
     open_roster(scene);
     for (int h = 0; h < scene->hosts; h++)
@@ -321,7 +324,7 @@ void over_run(const over_scene *scene, over_end end[OVER_HOSTS])
         if (scene->event[i].what == OVER_JOIN)
             over_start(scene->event[i].host);
     while (listen_once(end))
-        check_deadline(began_ns);
+        check_deadline();
     over_net_end();
     if (over_play.strangers)
         kill(over_play.strangers, SIGKILL);

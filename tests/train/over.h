@@ -42,6 +42,7 @@ typedef struct over_scene {
     int hosts, ranks;                                    /* at the beginning; each */
     int most, least;                                     /* hosts; 0: as many as at the beginning, 1 */
     bool plain;                                          /* without TLS */
+    int deadline_s;                                      /* 0: 45 */
     int weigh_ms;                                        /* see co_train_hosts */
     int slow;                                            /* this host's first rank is slowed down; 0: none */
     const struct ns_lan *lan;                            /* hosts are namespaces; NULL: all on loopback */
@@ -72,7 +73,7 @@ typedef struct over_end {
 /* digits/cnn: 46 steps, a run of a second or two: long enough for a host to join. */
 extern const char *const over_digits[];
 
-/* Runs it to its end, or fails after 45 s. */
+/* Runs it to its end, or fails after deadline_s. */
 void over_run(const over_scene *scene, over_end end[OVER_HOSTS]);
 /* The weights of the same stage trained by one host with one rank. */
 void over_alone(const char *const *words, char sha[65]);

@@ -197,7 +197,9 @@ void over_happen(int i)
 
     over_play.done[i] = true;
     if (getenv("OVER_TALK"))
-        test_note("event %d (%d) to h%d after step %lld", i, (int)what, h, (long long)over_play.host[0].step);
+        test_note("%.1f s, event %d (%d) to h%d after step %lld",
+                  (double)(co_now_ns() - over_play.began_ns) * 1e-9, i, (int)what, h,
+                  (long long)over_play.host[0].step);
     if (what == OVER_JOIN)
         over_join(h);
     else if (what == OVER_STRANGERS)

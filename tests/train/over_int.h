@@ -26,6 +26,7 @@ struct player {
     int pipe, port;
     int go; /* a newcomer that is ready joins when it reads a byte here; 0: it was sent one */
     int64_t step;
+    uint64_t step_ns; /* when it reported that step */
     int views;
 };
 
@@ -50,6 +51,7 @@ struct wound {
 
 struct theatre {
     const over_scene *scene;
+    uint64_t began_ns;
     over_story story;
     co_meet meet;
     co_token token;

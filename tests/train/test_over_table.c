@@ -5,6 +5,7 @@
  * 75, each with the state of a step. */
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "harness.h"
 #include "train/over.h"
@@ -52,10 +53,30 @@ static const char *const factors[] = {"model=factors",
                                       "callbacks.model_checkpoint.enabled=false",
                                       NULL};
 
+/* 20 steps of two pictures a slice: some ten seconds on two cores. */
+static char cifar[1024]; /* data.dir= */
+static const char *const resnet18[] = {"model=resnet18",
+                                       "data=cifar10",
+                                       "optim=sgd",
+                                       cifar,
+                                       "data.augment=cifar",
+                                       "data.batch_size=32",
+                                       "data.workers=0",
+                                       "optim.momentum=0.9",
+                                       "trainer.slices=16",
+                                       "trainer.limit_val_batches=1",
+                                       "trainer.limit_test_batches=1",
+                                       "trainer.max_epochs=-1",
+                                       "trainer.max_steps=20",
+                                       "callbacks.model_checkpoint.enabled=false",
+                                       NULL};
+
 static const struct part {
     const char *name;
     const char *const *words;
-} part[] = {{"digits/cnn", over_digits}, {"lm", lm}, {"factors", factors}};
+    int deadline_s; /* of a run; 0: the usual one */
+} part[] = {
+    {"digits/cnn", over_digits, 0}, {"lm", lm, 0}, {"factors", factors, 0}, {"cifar10/resnet18", resnet18, 180}};
 
 enum { AFTER = 4 }; /* the accident happens after this step */
 
@@ -82,7 +103,8 @@ static int views_of(kind what, int hosts)
 
 static over_scene scene_of(const struct part *of, int hosts, int ranks, kind what)
 {
-    over_scene s = {.words = of->words, .hosts = hosts, .ranks = ranks, .most = hosts + 1};
+    over_scene s = {
+        .words = of->words, .hosts = hosts, .ranks = ranks, .most = hosts + 1, .deadline_s = of->deadline_s};
     int last = hosts - 1;
 
     switch (what) {
@@ -174,7 +196,7 @@ static void open_parts(void)
 }
 
 /* Every value of every column, and each disturbance with several hosts. */
-TEST_WITHIN(ten_rows_of_hosts_ranks_and_accidents_give_the_weights_of_one_host, 150)
+static void ten_rows(const struct part *of)
 {
     static const struct {
         int hosts, ranks;
@@ -184,9 +206,15 @@ TEST_WITHIN(ten_rows_of_hosts_ranks_and_accidents_give_the_weights_of_one_host, 
                {3, 4, RANK_KILLED}, {3, 1, UNDISTURBED}};
     char sha[65];
 
-    over_alone(over_digits, sha);
+    over_alone(of->words, sha);
     for (size_t i = 0; i < CO_COUNT(row); i++)
-        run_row(&part[0], sha, row[i].hosts, row[i].ranks, row[i].what);
+        run_row(of, sha, row[i].hosts, row[i].ranks, row[i].what);
+    test_note("%s: %d rows, one hash: %.16s", of->name, (int)CO_COUNT(row), sha);
+}
+
+TEST_WITHIN(ten_rows_of_hosts_ranks_and_accidents_give_the_weights_of_one_host, 150)
+{
+    ten_rows(&part[0]);
 }
 
 static void whole_table(const struct part *of)
@@ -217,4 +245,18 @@ TEST_LONG(all_rows_of_hosts_ranks_and_accidents_give_the_weights_of_one_host_for
 TEST_LONG(all_rows_of_hosts_ranks_and_accidents_give_the_weights_of_one_host_for_factors)
 {
     whole_table(&part[2]);
+}
+
+/* The whole table would take half an hour. */
+TEST_LONG_WITHIN(ten_rows_of_hosts_ranks_and_accidents_give_the_weights_of_one_host_for_resnet18_on_cifar10,
+                 1800)
+{
+    const char *data = getenv("COHORT_DATA");
+    char folder[1000];
+
+    snprintf(folder, sizeof folder, "%s/cifar10", data ? data : test_repo("../shared/data"));
+    if (access(folder, R_OK) != 0)
+        test_skip("no %s: set COHORT_DATA to a folder with cifar10/ in it", folder);
+    snprintf(cifar, sizeof cifar, "data.dir=%s", folder);
+    ten_rows(&part[3]);
 }
