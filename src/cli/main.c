@@ -11,6 +11,7 @@
 
 #include "base/log.h"
 #include "base/program.h"
+#include "proc/init.h"
 #include "term/help.h"
 
 static void introduce(void)
@@ -67,6 +68,7 @@ static int run_command(int argc, char **argv)
 {
     const command *c = command_find(argv[0]);
 
+    co_init_stay_behind();
     if (c && c->prints)
         signal(SIGPIPE, SIG_DFL);
     if (c)

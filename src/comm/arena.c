@@ -8,6 +8,7 @@
 #include <stdio.h>
 #include <string.h>
 #include <sys/mman.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include "base/cgroup.h"
@@ -32,6 +33,14 @@ size_t co_arena_reserve(co_arena *a, const char *name, size_t bytes)
     else
         a->bytes += (bytes + PAGE - 1) & ~(size_t)(PAGE - 1);
     return r->offset;
+}
+
+size_t co_arena_reserve_late(co_arena *a, const char *name, size_t bytes)
+{
+    size_t offset = co_arena_reserve(a, name, bytes);
+
+    a->region[a->n - 1].late = true;
+    return offset;
 }
 
 size_t co_arena_sum(const co_arena *a, const char *prefix)
@@ -80,6 +89,14 @@ co_err co_arena_fits(const co_arena *a)
         (double)a->bytes / 1048576, (double)room / 1048576);
 }
 
+static bool any_late(const co_arena *a)
+{
+    for (int i = 0; i < a->n; i++)
+        if (a->region[i].late && a->region[i].bytes)
+            return true;
+    return false;
+}
+
 co_err co_arena_open(co_arena *arena)
 {
     CO_TRY(co_arena_fits(arena));
@@ -88,7 +105,8 @@ co_err co_arena_open(co_arena *arena)
         return co_fail(CO_EIO, "memfd_create: %m");
     void *base = MAP_FAILED;
     if (ftruncate(fd, (off_t)arena->bytes) == 0)
-        base = mmap(NULL, arena->bytes, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_POPULATE, fd, 0);
+        base = mmap(NULL, arena->bytes, PROT_READ | PROT_WRITE,
+                    MAP_SHARED | (any_late(arena) ? 0 : MAP_POPULATE), fd, 0);
     if (base == MAP_FAILED) {
         co_err err = co_fail(CO_ENOMEM, "map %zu bytes of shared memory: %m", arena->bytes);
         close(fd);
@@ -96,7 +114,17 @@ co_err co_arena_open(co_arena *arena)
     }
     arena->fd = fd;
     arena->base = base;
+    for (int i = 0; i < arena->n && any_late(arena); i++)
+        if (!arena->region[i].late)
+            co_populate(arena->base + arena->region[i].offset, arena->region[i].bytes);
     return CO_OK;
+}
+
+size_t co_arena_used(const co_arena *a)
+{
+    struct stat st;
+
+    return fstat(a->fd, &st) == 0 ? (size_t)st.st_blocks * 512 : a->bytes;
 }
 
 void co_arena_close(co_arena *a)

@@ -12,6 +12,7 @@
 #ifndef CO_COMM_ARENA_H
 #define CO_COMM_ARENA_H
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
@@ -22,6 +23,7 @@ enum { CO_ARENA_REGIONS = 512 };
 typedef struct co_region {
     char name[24];
     size_t offset, bytes;
+    bool late; /* its pages take memory when they are used first */
 } co_region;
 
 typedef struct co_arena {
@@ -34,11 +36,14 @@ typedef struct co_arena {
 
 /* Returns the offset of a new region, aligned to 4096. co_arena_open reports an overflow. */
 size_t co_arena_reserve(co_arena *a, const char *name, size_t bytes);
+/* The same for memory that may never be used. It counts for co_arena_fits all the same. */
+size_t co_arena_reserve_late(co_arena *a, const char *name, size_t bytes);
 /* CO_ENOMEM, with both figures, if the machine or its cgroup cannot hold what is reserved. Allocates
  * nothing. */
 co_err co_arena_fits(const co_arena *a);
 co_err co_arena_open(co_arena *a); /* calls co_arena_fits first */
 void co_arena_close(co_arena *a);
+size_t co_arena_used(const co_arena *a); /* bytes that take memory by now */
 static inline void *co_arena_at(const co_arena *a, size_t offset)
 {
     return a->base + offset;

@@ -61,10 +61,10 @@ void co_roster_ended(co_roster *r, uint32_t view)
         r->ops->ended(r, view);
 }
 
-void co_roster_weigh(co_roster *r, uint32_t view, int weight)
+void co_roster_weigh(co_roster *r, uint32_t view, const co_host_speed *speed)
 {
     if (r->ops->weigh)
-        r->ops->weigh(r, view, weight);
+        r->ops->weigh(r, view, speed);
 }
 
 void co_roster_leave(co_roster *r, const co_leave *how)

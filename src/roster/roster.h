@@ -63,6 +63,19 @@ typedef struct co_member {
     int port, ranks; /* where its link listens; its workers */
 } co_member;
 
+/* How fast a host is, and what may make it slow. Measured over the last seconds. */
+typedef struct co_host_speed {
+    int weight;     /* how fast, in any unit that all hosts share; the deal follows it */
+    int compute_us; /* what computing a slice costs: time of a rank times its threads */
+    int input_us;   /* the same for waiting for the slice's data */
+    int cpus;       /* that it may use */
+    int threads;    /* that compute: all ranks together */
+    int queued;     /* percent of their time in which its ranks could run, but other processes had the CPU */
+    int stolen;     /* percent of the CPUs' time that other virtual machines had */
+    int mhz;        /* 0: not known */
+    bool rehearsed; /* it is slow on purpose */
+} co_host_speed;
+
 typedef struct co_roster_view {
     co_view view; /* with deal.me of this host */
     co_member member[CO_MAX_MEMBERS];
@@ -212,8 +225,8 @@ void co_roster_cut(co_roster *r, uint32_t view, int id, const char *why);
 /* This host's part of the run is over. It goes on answering FREEZE until OVER, which comes when all members
  * of a view have ended. A host that has ended says so again in each view, by this call or in its position. */
 void co_roster_ended(co_roster *r, uint32_t view);
-/* This host is faster or slower than before: asks for a new deal. */
-void co_roster_weigh(co_roster *r, uint32_t view, int weight);
+/* How fast this host is now. The slices may be dealt anew; a host that is slow twice in a row is named, once. */
+void co_roster_weigh(co_roster *r, uint32_t view, const co_host_speed *speed);
 
 /* This host must end, and the job with it: OVER on all hosts has the fields of `how`. In an elastic job that
  * can go on without this host, SIGINT ends only this host's part. */

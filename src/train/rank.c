@@ -219,6 +219,17 @@ void rank_close(struct rank *rank)
         rank->plan->kernels->space->close(rank->work, rank->work_bytes);
 }
 
+/* What all ranks use: it lies before the memory of the slots. */
+static void populate_shared(const co_plan *plan, const char *end)
+{
+    for (int i = 0; i < plan->arena.n; i++) {
+        const co_region *region = &plan->arena.region[i];
+        char *at = co_arena_at(&plan->arena, region->offset);
+        if (at < end && !region->late)
+            co_populate(at, region->bytes);
+    }
+}
+
 /* Touches all pages that steps will use, so that steps take no page faults. A successor skips this, to be
  * back sooner. */
 static void populate(const struct rank *rank)
@@ -228,7 +239,7 @@ static void populate(const struct rank *rank)
 
     co_touch_stack(32 << 10); /* as deep as any path goes */
     co_populate_code();
-    co_populate(plan->arena.base, (size_t)((char *)rank->regions->leaf_buffer[0] - plan->arena.base));
+    populate_shared(plan, (char *)rank->regions->leaf_buffer[0]);
     for (int s = 0; s < plan->ranks; s++) /* `sum` reads any other rank's buffers */
         co_populate(rank->regions->leaf_buffer[s],
                     (size_t)rank->regions->n_buffers * plan->layout->dense * sizeof(float));

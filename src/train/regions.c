@@ -15,15 +15,28 @@ struct walk {
     int next; /* region to bind, in the second walk */
 };
 
-static void *region(struct walk *walk, const char *name, size_t bytes)
+static void *bind(struct walk *walk, const char *name, size_t bytes)
 {
-    if (!walk->a->base) {
-        co_arena_reserve(walk->a, name, bytes);
-        return NULL;
-    }
     const co_region *r = &walk->a->region[walk->next++];
     CO_ASSERT(r->bytes == bytes && strcmp(r->name, name) == 0, "both walks see the same list");
     return co_arena_at(walk->a, r->offset);
+}
+
+static void *region(struct walk *walk, const char *name, size_t bytes)
+{
+    if (walk->a->base)
+        return bind(walk, name, bytes);
+    co_arena_reserve(walk->a, name, bytes);
+    return NULL;
+}
+
+/* For what only some deals or some wires need. */
+static void *late_region(struct walk *walk, const char *name, size_t bytes)
+{
+    if (walk->a->base)
+        return bind(walk, name, bytes);
+    co_arena_reserve_late(walk->a, name, bytes);
+    return NULL;
 }
 
 int loader_depth(const co_plan *plan)
@@ -56,7 +69,7 @@ static void walk_slot(const co_plan *plan, struct walk *walk, struct regions *re
     regions->work[i] = region(walk, "work", plan->kernels->space ? 0 : work);
     regions->input[i] = region(walk, "input", (size_t)loader_depth(plan) * loader_slot_bytes(plan));
     regions->audit_input[i] = region(walk, "input.audit", plan->hosts > 1 ? loader_slot_bytes(plan) : 0);
-    regions->group[i] = region(walk, "work.group", group_bytes(plan));
+    regions->group[i] = late_region(walk, "work.group", group_bytes(plan));
     regions->eval_input[i] = region(walk, "input.eval", plan->eval.input_bytes);
     regions->eval_output[i] = region(walk, "output.eval", choices_bytes(plan) ? plan->eval.output_bytes : 0);
     regions->journal[i] = region(walk, "journal", (size_t)(1 + plan->moments) * chunk);
@@ -75,8 +88,8 @@ static void walk_wire(const co_plan *plan, struct walk *walk, struct regions *re
     co_exchange_map *wire = &regions->wire;
 
     regions->sum = region(walk, "sum", (several ? plan->layout->dense : 0) * sizeof(float));
-    wire->outbox = region(walk, "wire.out", pieces * plan->layout->dense * sizeof(float));
-    wire->inbox = region(walk, "wire.in", inbox * sizeof(float));
+    wire->outbox = late_region(walk, "wire.out", pieces * plan->layout->dense * sizeof(float));
+    wire->inbox = late_region(walk, "wire.in", inbox * sizeof(float));
     wire->here = region(walk, "marks.here", (chunks + several) * sizeof *wire->here);
     regions->piece_claim = region(walk, "marks.piece", chunks * sizeof *regions->piece_claim);
     regions->fed =

@@ -90,6 +90,10 @@ void report_skipped(const struct run *run, int64_t step, int slice, bool empty);
 
 /* --- hosts.c: this host among others -------------------------------------------------------------------- */
 enum { CARRIER_DEATHS = 5 }; /* a carrier that dies more often is not replaced: this host leaves */
+struct speed_marks {         /* hosts_speed.c: counters when this host's speed was measured last */
+    uint64_t t_ns;           /* 0: never */
+    uint64_t leaves, compute_ns, input_ns, ran_ns, queued_ns, ticks, stolen;
+};
 struct hosts {
     struct child child; /* the carrier; pid 0: none yet */
     struct carry carry;
@@ -105,9 +109,9 @@ struct hosts {
     int status, views, deaths;
     uint64_t over_ns;
     int weight; /* how fast this host was when it was measured last: slices in 1000 s; 0: not known */
-    uint64_t weighed_ns, leaves, compute_ns; /* then */
-    char why[256];                           /* what the carrier said last */
-    bool wrong;                              /* hosts disagree about the weights: nothing more is saved */
+    struct speed_marks weighed;
+    char why[256]; /* what the carrier said last */
+    bool wrong;    /* hosts disagree about the weights: nothing more is saved */
     int members;
     char name[CO_MAX_MEMBERS][64];
 };

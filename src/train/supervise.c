@@ -213,7 +213,7 @@ static void close_books(struct supervisor *super)
     getrusage(RUSAGE_CHILDREN, &kids);
     out->cpu_user_s = seconds(mine.ru_utime, kids.ru_utime);
     out->cpu_sys_s = seconds(mine.ru_stime, kids.ru_stime);
-    out->peak_memory_bytes = run->plan->arena.bytes + private_memory(run);
+    out->peak_memory_bytes = co_arena_used(&run->plan->arena) + private_memory(run);
     for (int i = 0; i < run->plan->ranks; i++) {
         uint64_t allocs = atomic_load(&run->regions->slots[i].allocs);
         uint64_t faults = atomic_load(&run->regions->slots[i].faults);

@@ -285,6 +285,7 @@ typedef struct co_train_hosts {
     /* For tests: a bit of this host's weights flips before this step; its leaves are wrong from this step on. 0:
      * never */
     int64_t flip_at, spoil_from;
+    int weigh_ms; /* for tests: between two measurements of this host's speed; 0: 10 s */
 } co_train_hosts;
 
 /* CO_OK also for a requested stop (status says which). CO_EFAIL: summary->blame says why. */

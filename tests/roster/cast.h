@@ -17,6 +17,7 @@ typedef struct actor {
     uint32_t number;   /* of the last FREEZE */
     int freezes, id;   /* how many came; its place */
     int waits;         /* WAIT events */
+    int slow_lines;    /* lines that name a slow host */
     bool over, broken; /* broken: refused, or cut off */
     int status;
     char text[1024], talk[1024], wait[1024]; /* the last of OVER, FREEZE or an error; TALK; WAIT */
@@ -98,6 +99,7 @@ static inline void act(actor *one, const co_roster_event *ev)
     } else if (ev->kind == CO_ROSTER_TALK) {
         test_note("%s", ev->text);
         snprintf(one->talk, sizeof one->talk, "%s", ev->text);
+        one->slow_lines += test_contains(ev->text, " is slow: ");
     }
 }
 

@@ -33,7 +33,8 @@ const char *const over_digits[] = {"model=cnn",
                                    NULL};
 
 /* --- a host --------------------------------------------------------------------------------------------- */
-static int out_fd, go_fd, my_views, my_redeals;
+static int out_fd, go_fd, my_views, my_redeals, my_slow_lines;
+static char my_slow[300];
 
 static void say(const struct told *what)
 {
@@ -60,6 +61,10 @@ static void on_notice(void *ctx, const char *text)
     (void)ctx;
     snprintf(line.text, sizeof line.text, "%s", text);
     my_redeals += strstr(text, "speeds have changed") != NULL;
+    if (strstr(text, " is slow: ")) {
+        my_slow_lines++;
+        snprintf(my_slow, sizeof my_slow, "%.299s", text);
+    }
     say(&line);
 }
 
@@ -96,7 +101,8 @@ static co_err perform(int number, over_end *end)
                             .listener = -1,
                             .link = CO_LINK_TCP,
                             .flip_at = s->flip_at[number],
-                            .spoil_from = s->spoil_from[number]};
+                            .spoil_from = s->spoil_from[number],
+                            .weigh_ms = s->weigh_ms};
     co_meet meet = over_play.meet;
     co_plan *plan;
     char facts[64], devices[40], address[32] = "127.0.0.1";
@@ -146,6 +152,8 @@ static co_err perform(int number, over_end *end)
     end->wall_s = out.wall_s;
     end->views = my_views;
     end->redeals = my_redeals;
+    end->slow_lines = my_slow_lines;
+    memcpy(end->slow, my_slow, sizeof end->slow);
     memcpy(end->sha, out.weights_sha256, sizeof end->sha);
     if (co_roster_keeps(hosts.roster))
         co_roster_finish(hosts.roster);

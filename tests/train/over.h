@@ -43,6 +43,7 @@ typedef struct over_scene {
     int most, least;                                     /* hosts; 0: as many as at the beginning, 1 */
     bool plain;                                          /* without TLS */
     int deadline_s;                                      /* 0: 45 */
+    int weigh_ms;                                        /* see co_train_hosts */
     int slow;                                            /* this host's first rank is slowed down; 0: none */
     const struct ns_lan *lan;                            /* hosts are namespaces; NULL: all on loopback */
     over_story *story;                                   /* may be NULL */
@@ -65,6 +66,8 @@ typedef struct over_end {
     int views;
     int redeals; /* of these: because the hosts' speeds had changed */
     double wall_s;
+    int slow_lines; /* that named a slow host */
+    char slow[300]; /* the last of them */
 } over_end;
 
 /* digits/cnn: 46 steps, a run of a second or two: long enough for a host to join. */

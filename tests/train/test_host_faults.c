@@ -75,3 +75,16 @@ TEST(a_host_that_rehearses_to_be_slow_takes_longer_and_changes_no_weight)
     CHECK(slow[0].wall_s > 1.5 * end[0].wall_s, "%.2f s, and %.2f s with a slow host", end[0].wall_s,
           slow[0].wall_s);
 }
+
+TEST(a_host_that_stays_slow_is_named_once_with_the_reason)
+{
+    over_end end[OVER_HOSTS];
+    over_scene s = {
+        .words = digits, .hosts = 2, .ranks = 1, .weigh_ms = 200, .own = {[1] = {"fault.host_slow=4"}}};
+
+    run_to_one_hash(&s, end, 3);
+    for (int h = 0; h < 2; h++)
+        CHECK(end[h].slow_lines == 1 && strstr(end[h].slow, "host h1 ") &&
+                  strstr(end[h].slow, "it is slow on purpose"),
+              "host %d heard %d lines: %s", h, end[h].slow_lines, end[h].slow);
+}

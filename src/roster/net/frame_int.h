@@ -38,7 +38,7 @@ typedef enum {
     FRAME_WHOLE,    /* C: number */
     FRAME_CUT,      /* C: number, place, text */
     FRAME_ENDED,    /* C: number */
-    FRAME_WEIGH,    /* C: number, weight */
+    FRAME_WEIGH,    /* C: number, speed */
     FRAME_ASK = 32, /* C, instead of HELLO: host */
     FRAME_PLAN      /* S: answers ASK with what runs: host, version, cwd, words */
 } frame_type;
@@ -73,6 +73,8 @@ void leave_unpack(co_leave *how, const json_t *body);
 json_t *position_pack(uint32_t number, const co_position *at, int weight);
 /* CO_EFORMAT: no host stands there. */
 co_err position_unpack(co_position *at, int *weight, const json_t *body);
+json_t *speed_pack(uint32_t number, const co_host_speed *speed);
+void speed_unpack(co_host_speed *speed, const json_t *body); /* a field that is missing or out of range: 0 */
 json_t *view_pack(const co_roster_view *view);
 /* CO_EFORMAT: the numbers contradict each other. What passes can be used as it is. */
 co_err view_unpack(co_roster_view *view, const json_t *body, uint32_t number);

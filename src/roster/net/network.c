@@ -92,12 +92,9 @@ static void network_ended(co_roster *base, uint32_t view)
     queue_order(&((network *)base)->queue, FRAME_ENDED, json_pack("{sI}", "number", (json_int_t)view));
 }
 
-static void network_weigh(co_roster *base, uint32_t view, int weight)
+static void network_weigh(co_roster *base, uint32_t view, const co_host_speed *speed)
 {
-    int w = weight > WEIGHT_MOST ? WEIGHT_MOST : weight;
-
-    queue_order(&((network *)base)->queue, FRAME_WEIGH,
-                json_pack("{sI si}", "number", (json_int_t)view, "weight", w));
+    queue_order(&((network *)base)->queue, FRAME_WEIGH, speed_pack(view, speed));
 }
 
 static void network_leave(co_roster *base, const co_leave *how)

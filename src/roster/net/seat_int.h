@@ -7,6 +7,7 @@
  *     begin.c          how a round begins
  *     views.c          when a view ends, and what follows
  *     accuse.c         members of a view that lost their connection to each other
+ *     slow.c           a member that is slower than the others for good
  *     views_change.c   how a view begins
  *     gather.c         waits for enough hosts
  *     place.c          the hosts' places in a run of views
@@ -46,13 +47,16 @@ typedef struct seat {
     bool stopped, done;
     bool logged; /* it has sent all its log lines */
 
-    struct {            /* place.c, views.c, views_change.c */
-        int place;      /* in the run; -1: none */
-        bool known;     /* `at` is its answer to the last FREEZE */
-        bool in_view;   /* a member of the last view that began */
-        bool awaits;    /* too few hosts are here, and it knows */
-        co_position at; /* where it stands */
-        int weight;     /* 0: not known */
+    struct {                 /* place.c, views.c, views_change.c */
+        int place;           /* in the run; -1: none */
+        bool known;          /* `at` is its answer to the last FREEZE */
+        bool in_view;        /* a member of the last view that began */
+        bool awaits;         /* too few hosts are here, and it knows */
+        co_position at;      /* where it stands */
+        int weight;          /* 0: not known */
+        co_host_speed speed; /* weight 0: not known */
+        int slow;            /* measurements in a row in which it was slower than the others; see slow.c */
+        bool slow_said;      /* everybody knows */
         /* of a host that lost its keeper: the last view that began there, and the last for which it froze */
         int64_t past_view, past_frozen;
     } member;
@@ -223,6 +227,9 @@ int views_weights(const server *srv, int *weight); /* by number; returns how man
 /* ---- accuse.c ---- */
 void accuse(server *srv, seat *by, int whom, const char *why);
 void accuse_turn(server *srv, double elapsed_ms);
+
+/* ---- slow.c ---- */
+void slow_check(server *srv, seat *peer); /* after each measurement of its */
 
 /* ---- hello.c ---- */
 void hello_first(server *srv, seat *peer, frame_type type, const json_t *body); /* HELLO, ASK or LEAVE */

@@ -1,4 +1,4 @@
-/* view_frame.c -- a host's position and a view as JSON, and the checks of what comes in.
+/* view_frame.c -- a host's position, its speed and a view as JSON, and the checks of what comes in.
  *
  * A view says who computes, gives and feeds what: its receiver indexes arrays with these numbers. So
  * view_unpack checks every number against the others, and refuses the whole view if one is wrong.
@@ -63,6 +63,37 @@ co_err position_unpack(co_position *at, int *weight, const json_t *body)
                         .start = long_parse(body, "start")};
     *weight = (int)w;
     return CO_OK;
+}
+
+/* --- how fast a host is --------------------------------------------------------------------------------- */
+enum { US_MOST = 2000000000, COUNT_MOST = 1 << 20 };
+
+static int at_most(int number, int most)
+{
+    return number < 0 ? 0 : number > most ? most : number;
+}
+
+json_t *speed_pack(uint32_t number, const co_host_speed *speed)
+{
+    return json_pack("{sI si si si si si si si si sb}", "number", (json_int_t)number, "weight",
+                     at_most(speed->weight, WEIGHT_MOST), "compute_us", at_most(speed->compute_us, US_MOST),
+                     "input_us", at_most(speed->input_us, US_MOST), "cpus", at_most(speed->cpus, COUNT_MOST),
+                     "threads", at_most(speed->threads, COUNT_MOST), "queued", at_most(speed->queued, 100),
+                     "stolen", at_most(speed->stolen, 100), "mhz", at_most(speed->mhz, COUNT_MOST),
+                     "rehearsed", speed->rehearsed);
+}
+
+void speed_unpack(co_host_speed *speed, const json_t *body)
+{
+    *speed = (co_host_speed){.weight = (int)field_int(body, "weight", 1, WEIGHT_MOST, 0),
+                             .compute_us = (int)field_int(body, "compute_us", 0, US_MOST, 0),
+                             .input_us = (int)field_int(body, "input_us", 0, US_MOST, 0),
+                             .cpus = (int)field_int(body, "cpus", 0, COUNT_MOST, 0),
+                             .threads = (int)field_int(body, "threads", 0, COUNT_MOST, 0),
+                             .queued = (int)field_int(body, "queued", 0, 100, 0),
+                             .stolen = (int)field_int(body, "stolen", 0, 100, 0),
+                             .mhz = (int)field_int(body, "mhz", 0, COUNT_MOST, 0),
+                             .rehearsed = field_bool(body, "rehearsed")};
 }
 
 /* --- views ---------------------------------------------------------------------------------------------- */

@@ -145,12 +145,12 @@ static void ended(server *srv, seat *peer, const json_t *body)
 
 static void weigh(server *srv, seat *peer, const json_t *body)
 {
-    int weight = (int)field_int(body, "weight", 1, WEIGHT_MOST, 0);
-
-    if (!weight)
+    speed_unpack(&peer->member.speed, body);
+    if (!peer->member.speed.weight)
         return;
-    peer->member.weight = weight;
+    peer->member.weight = peer->member.speed.weight;
     srv->views.weighed = true;
+    slow_check(srv, peer);
 }
 
 static const struct {
