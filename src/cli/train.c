@@ -76,6 +76,9 @@ static co_err compose(training *s, line *l)
 
     CO_TRY(co_mistake(wrong, line_use_continued(l)));
     CO_TRY(app_open(&s->app, l));
+    const co_train_cfg *cfg = s->app.cfg;
+    if (cfg->run_dir && cfg->ckpt_path && cfg->ckpt_path[0] && !s->app.hosts && is_leased(cfg->run_dir))
+        CO_TRY(co_folder_is_free(cfg->run_dir)); /* its run removes old checkpoints while we would read them */
     CO_TRY(co_mistake(wrong, app_find_resume(&s->app, l)));
     if (s->app.run_dir)
         CO_TRY(co_mistake(wrong, is_leased(s->app.run_dir) ? CO_OK : refuse_to_mix(s, s->app.run_dir)));

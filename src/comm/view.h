@@ -39,7 +39,8 @@ typedef struct co_view {
     int8_t feeder[CO_MAX_MEMBERS]; /* by member: who feeds it; -1: it is whole */
     uint32_t fed[CO_MAX_MEMBERS];  /* by member: chunks that it holds */
     bool anew[CO_MAX_MEMBERS];     /* by member: what it has is of no use, it is fed like a newcomer */
-    bool stops;                    /* a member left an evaluation: the others leave it too */
+    uint32_t counts; /* no member can read a sample of this unit: it counts as unreadable; 0: none */
+    bool stops;      /* a member left an evaluation: the others leave it too */
 } co_view;
 
 /* `weight`: how many leaves each member gets, in proportion; members that are not whole get none. CO_EFAIL if no

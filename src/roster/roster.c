@@ -61,6 +61,12 @@ void co_roster_ended(co_roster *r, uint32_t view)
         r->ops->ended(r, view);
 }
 
+void co_roster_unreadable(co_roster *r, uint32_t view, uint32_t unit)
+{
+    if (r->ops->unreadable)
+        r->ops->unreadable(r, view, unit);
+}
+
 void co_roster_weigh(co_roster *r, uint32_t view, const co_host_speed *speed)
 {
     if (r->ops->weigh)

@@ -225,6 +225,9 @@ void co_roster_cut(co_roster *r, uint32_t view, int id, const char *why);
 /* This host's part of the run is over. It goes on answering FREEZE until OVER, which comes when all members
  * of a view have ended. A host that has ended says so again in each view, by this call or in its position. */
 void co_roster_ended(co_roster *r, uint32_t view);
+/* A sample of this unit, which is among this host's slices, cannot be read here. The next view gives these slices to
+ * hosts that have not said so; if all have, its `counts` is the unit. */
+void co_roster_unreadable(co_roster *r, uint32_t view, uint32_t unit);
 /* How fast this host is now. The slices may be dealt anew; a host that is slow twice in a row is named, once. */
 void co_roster_weigh(co_roster *r, uint32_t view, const co_host_speed *speed);
 

@@ -19,6 +19,7 @@ struct roster_ops {
     void (*whole)(co_roster *r, uint32_t view);
     void (*cut)(co_roster *r, uint32_t view, int id, const char *why);
     void (*ended)(co_roster *r, uint32_t view);
+    void (*unreadable)(co_roster *r, uint32_t view, uint32_t unit);
     void (*weigh)(co_roster *r, uint32_t view, const co_host_speed *speed);
     bool (*log)(co_roster *r, const char *lines, size_t n);
     bool (*keeps)(const co_roster *r);

@@ -27,6 +27,7 @@
 #include <unistd.h>
 
 #include "base/alloc.h"
+#include "base/clock.h"
 #include "base/fs.h"
 #include "base/json.h"
 #include "track/times_int.h"
@@ -158,6 +159,26 @@ static co_err refuse(const struct taker *t, const lease *l)
                    "run folder %s is in use by pid %lld on host %s (run %s, last sign of life %.0f s ago); "
                    "if that host is gone, it can be taken over after %d s",
                    t->dir, l->who.pid, l->who.host, l->run_id, l->age_s, LEASE_STALE_S);
+}
+
+co_err co_folder_is_free(const char *dir)
+{
+    struct taker *t = co_zalloc(sizeof *t);
+    co_err err = CO_ENOMEM;
+
+    if (t && (t->lease = co_sprintf("%s/lease.json", dir))) {
+        t->dir = dir;
+        t->key = "run.dir";
+        t->now_s = co_wall_s();
+        err = follow(t);
+        const lease *last = t->n ? &t->chain[t->n - 1] : NULL;
+        if (!err && last && last->readable && process_look(&last->who) == PROCESS_ALIVE)
+            err = refuse(t, last);
+    }
+    if (t)
+        co_free(t->lease);
+    co_free(t);
+    return err;
 }
 
 /* The present holder is dead: try to take over from it. */

@@ -21,6 +21,9 @@ typedef struct co_folder co_folder;
  * takes its lease (lease.json: host, pid, process start time, run id). Held by a live process: CO_EINPUT
  * naming it. Not writable: CO_EINPUT with the path. A lease whose holder is dead is taken over. */
 co_err co_folder_open(co_folder **out, const char *dir, const char *task);
+/* Says early, before anything in the folder is read, that a live process of this host uses it: CO_EINPUT as
+ * co_folder_open's. */
+co_err co_folder_is_free(const char *dir);
 const char *co_folder_path(const co_folder *f);
 const char *co_folder_run_id(const co_folder *f);
 void co_folder_close(co_folder *f); /* gives the lease back; NULL is fine */

@@ -29,6 +29,38 @@ static void report_left_out(const struct run *run)
     run_notice(run, text);
 }
 
+/* Several hosts: `bad` samples of this group were left out. If just as many cannot be read here, it is these, and they
+ * are not offered to the others again. */
+static void remember_bad(const struct run *run, const struct group *group, double bad)
+{
+    enum { MOST = 64 };
+    const co_dataset *data = run->plan->data;
+    uint32_t found[MOST];
+    int n = 0;
+
+    if (!run->hosts || bad <= 0 || bad > MOST || !data->check)
+        return;
+    for (uint32_t i = 0; i < group->n && n < MOST; i++)
+        if (data->check(data, group->split, group->ids[i]) != CO_OK)
+            found[n++] = group->ids[i];
+    for (int i = 0; i < n && n == (int)bad; i++)
+        atomic_fetch_or(&run->regions->given_up[group->split][found[i] / 64], (uint64_t)1 << found[i] % 64);
+    co_errclear();
+}
+
+static void remember_bad_items(const struct run *run, co_split split)
+{
+    const co_plan *plan = run->plan;
+    uint32_t ids[EVAL_SLICE_MAX];
+
+    for (uint32_t item = 0; item < plan->eval_items[split]; item++) {
+        double bad = run->regions->eval_stat[split][item].bad;
+        if (bad > 0)
+            remember_bad(run, &(struct group){split, ids, (uint32_t)item_samples(plan, split, item, ids).n},
+                         bad);
+    }
+}
+
 /* Finds the `bad` samples of the group that cannot be read. all: name them again if they were named before,
  * and report none. `names` gets the messages of up to three. Each check reads and decodes a file, so it ends
  * with the last bad one. */
@@ -72,8 +104,9 @@ void report_bad_step(const struct run *run, struct bad_samples *known, int64_t s
     struct group group = group_of(run->plan, &(unit){UNIT_TRAIN, step});
     char first[1024];
 
-    if (bad != UINT64_MAX && !run->plan->data->stop_on_bad)
-        name_bad(run, known, &group, bad, false, first, sizeof first);
+    if (bad != UINT64_MAX && !run->plan->data->stop_on_bad &&
+        name_bad(run, known, &group, bad, false, first, sizeof first) > 0)
+        remember_bad(run, &group, (double)bad);
 }
 
 /* They are in none of its figures. Said when their number changes, which is once for a split. */
@@ -84,6 +117,7 @@ void report_bad_eval(const struct run *run, struct bad_samples *known, const co_
     if (eval->bad == known->eval[eval->split] || eval->bad < 0 || !run->hooks->notice)
         return;
     known->eval[eval->split] = eval->bad;
+    remember_bad_items(run, eval->split);
     eval_bad_names(run->plan, run->regions->eval_stat[eval->split], eval->split, names, sizeof names);
     snprintf(text, sizeof text, "%lld sample%s to %s could not be read: left out of the figures (%s)",
              (long long)eval->bad, eval->bad == 1 ? "" : "s",

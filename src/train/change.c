@@ -192,6 +192,7 @@ static void enter(struct carrier *carrier, uint64_t pc, uint32_t open, uint64_t 
     uint32_t back = pc_unit(pc) > open ? pc_unit(pc) - open : 0; /* turns only rise, also when units do not */
 
     *carrier->regions->deal = carrier->view.deal;
+    atomic_store(&ctl_of(carrier)->host.counts, carrier->view.counts);
     carrier->changing = carrier->taking = carrier->frozen = false;
     carrier->turn = 0;
     atomic_store_explicit(&ctl_of(carrier)->pc, pc_of(open, pc_redeals(pc) + 1 + back, flags),

@@ -87,7 +87,10 @@ typedef struct control {
         _Atomic uint32_t begun, since, whole; /* see struct carrier */
         _Atomic uint64_t start;               /* a number for the state that this host started from */
         _Atomic uint64_t audit[AUDITORS],
-            audited[AUDITORS];      /* hashes of leaves, and their turns; see agree_int.h */
+            audited[AUDITORS]; /* hashes of leaves, and their turns; see agree_int.h */
+        /* a rank cannot read a sample of this turn: turn << 16 | leaf or item; 0: none. See unreadable.c */
+        _Atomic uint64_t unreadable;
+        _Atomic uint32_t counts;    /* the unit of which nobody can: see co_view */
         _Atomic uint64_t beat;      /* changes while the carrier gets on */
         _Atomic uint64_t sent, got; /* bytes of messages */
     } host;

@@ -169,6 +169,14 @@ static bool meet_the_others(struct rank *rank)
     return pass_gate(rank);
 }
 
+static bool others_gave_up(struct rank *rank, co_split split, uint32_t item, int bad)
+{
+    uint32_t ids[EVAL_SLICE_MAX];
+    int n = item_samples(rank->plan, split, item, ids).n;
+
+    return nobody_reads(rank, &(struct unread){split, item, ids, n, bad});
+}
+
 bool evaluate_items(struct rank *rank, co_split split)
 {
     uint32_t lo, hi;
@@ -200,6 +208,8 @@ bool evaluate_items(struct rank *rank, co_split split)
                           .work_bytes = rank->work_bytes,
                           .team = rank->team};
         int bad = run_item(rank->plan, &rank->plan->eval, split, i, &bases, &rank->me->record.call);
+        if (bad != 0 && !others_gave_up(rank, split, i, bad))
+            return false;
         rank->regions->eval_stat[split][i].bad = bad < 0 ? LOST : bad;
         if (choices)
             note_choices(rank->plan, i, bases.output, bases.input, rank->regions->choice);

@@ -163,6 +163,7 @@ co_err hosts_turn(struct supervisor *super)
     if (!super->hosts.over)
         CO_TRY(hear_roster(super));
     weigh(super);
+    offer_unreadable(super);
     return super->hosts.over && is_settled(super) ? CO_ESTOP : CO_OK;
 }
 

@@ -39,6 +39,9 @@ void end_mpi(struct supervisor *super, const char *why);
 /* --- hosts_reports.c ------------------------------------------------------------------------------------ */
 void hear_carrier(struct supervisor *super);
 
+/* --- unreadable.c --------------------------------------------------------------------------------------- */
+void offer_unreadable(struct supervisor *super); /* a rank cannot read a sample: the roster is told */
+
 /* --- hosts_speed.c -------------------------------------------------------------------------------------- */
 /* Every WEIGH_MS, if this host has computed: a speed that changed is reported, and the roster may deal anew. */
 void weigh(struct supervisor *super);

@@ -11,15 +11,20 @@
 
 #include "base/clock.h"
 
-static void compute(struct rank *rank, int64_t step, const co_fold_op *op)
+/* NULL: a sample cannot be read here, and another host gets the leaf. */
+static const co_load *load(struct rank *rank, const co_fold_op *op, void **input)
 {
-    const co_plan *plan = rank->plan;
-    void *input;
-
     rank_phase(rank, CO_PHASE_LOAD, (uint32_t)op->leaf);
     fault_point(rank, CO_FAULT_LOAD);
-    const co_load *job = co_loader_get(rank->loader, rank->job++, &input);
+    const co_load *job = co_loader_get(rank->loader, rank->job++, input);
     CO_ASSERT(job, "a slice that is due is in the sequence");
+    struct unread what = {job->split, (uint32_t)op->leaf, job->ids, job->shape.n, job->bad};
+    return job->bad == 0 || nobody_reads(rank, &what) ? job : NULL;
+}
+
+static void compute(struct rank *rank, int64_t step, const co_fold_op *op, const co_load *job, void *input)
+{
+    const co_plan *plan = rank->plan;
 
     rank_phase(rank, CO_PHASE_COMPUTE, (uint32_t)op->leaf);
     fault_point(rank, CO_FAULT_FORWARD);
@@ -85,10 +90,14 @@ bool leaves(struct rank *rank, int64_t step)
     }
     for (int i = 0; !arrived && i < group; i++) {
         bool lists = fold->op[i].leaf >= 0 && rank->plan->rows.n > 0;
+        void *input = NULL;
+        const co_load *job = fold->op[i].leaf >= 0 ? load(rank, &fold->op[i], &input) : NULL;
+        if (fold->op[i].leaf >= 0 && !job)
+            return false;
         if (lists && !begin_write(rank))
             return false;
-        if (fold->op[i].leaf >= 0)
-            compute(rank, step, &fold->op[i]);
+        if (job)
+            compute(rank, step, &fold->op[i], job, input);
         else
             add_node(rank, &fold->op[i]);
         if (lists)

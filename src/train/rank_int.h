@@ -123,6 +123,16 @@ void jobs_follow(struct rank *rank, int64_t step); /* the next job is the first 
 void load_of_leaf(const co_plan *plan, co_order *order, int64_t step, int leaf, co_load *load);
 void jobs_dealt(struct rank *rank); /* this slot's leaves have changed */
 
+/* unreadable.c: several hosts. This host could not read a sample of a leaf, or of an item of an evaluation. True:
+ * nobody can, it counts as unreadable. False: the turn is over, and another host gets it; or the run has ended. */
+struct unread {
+    co_split split;
+    uint32_t item; /* or leaf */
+    const uint32_t *ids;
+    int n, bad; /* of its samples, `bad` could not be read; negative: they were there before */
+};
+bool nobody_reads(struct rank *rank, const struct unread *what);
+
 /* phase.c: what every phase needs */
 void rank_phase(struct rank *rank, co_phase phase, uint32_t item);
 /* False: the turn was over first. */

@@ -60,6 +60,7 @@ struct regions {
     leaf_stat *eval_stat[CO_SPLIT_COUNT]; /* by split: [its items]. A slow rank may still add up VAL in TEST */
     float *leaf_buffer[CO_MAX_SLOTS];     /* n_buffers * dense elements each */
     int n_buffers;
+    _Atomic uint64_t *given_up[CO_SPLIT_COUNT]; /* several hosts: bits, samples that nobody could read */
     int32_t *choice; /* [test samples][2]: the likeliest class, and the right one */
     float *eval_output[CO_MAX_SLOTS];
     char *work[CO_MAX_SLOTS], *input[CO_MAX_SLOTS], *eval_input[CO_MAX_SLOTS], *audit_input[CO_MAX_SLOTS],

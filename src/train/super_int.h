@@ -110,8 +110,9 @@ struct hosts {
     uint64_t over_ns;
     int weight; /* how fast this host was when it was measured last: slices in 1000 s; 0: not known */
     struct speed_marks weighed;
-    char why[256]; /* what the carrier said last */
-    bool wrong;    /* hosts disagree about the weights: nothing more is saved */
+    uint64_t offered; /* the last word of ctl->host.unreadable that the roster knows */
+    char why[256];    /* what the carrier said last */
+    bool wrong;       /* hosts disagree about the weights: nothing more is saved */
     int members;
     char name[CO_MAX_MEMBERS][64];
 };

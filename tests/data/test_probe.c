@@ -131,7 +131,9 @@ TEST(a_probe_takes_a_few_milliseconds)
     }
     co_dataset_close(d);
     test_note("%.2f ms", (double)best * 1e-6);
+#ifndef __SANITIZE_ADDRESS__
     CHECK(best < UINT64_C(50000000), "%.1f ms", (double)best * 1e-6);
+#endif
 }
 
 TEST(a_probe_says_so_when_memory_is_out)

@@ -31,16 +31,17 @@ typedef enum {
     FRAME_LOGGED,    /* C: no more log lines; it closes */
     /* From here on: a job of views. The head of a server's frame has the view's number. In a client's frame
      * `number` is the view that it speaks of. */
-    FRAME_FREEZE,   /* S: place, text */
-    FRAME_POSITION, /* C: position */
-    FRAME_VIEW,     /* S: view */
-    FRAME_WAIT,     /* S: text */
-    FRAME_WHOLE,    /* C: number */
-    FRAME_CUT,      /* C: number, place, text */
-    FRAME_ENDED,    /* C: number */
-    FRAME_WEIGH,    /* C: number, speed */
-    FRAME_ASK = 32, /* C, instead of HELLO: host */
-    FRAME_PLAN      /* S: answers ASK with what runs: host, version, cwd, words */
+    FRAME_FREEZE,     /* S: place, text */
+    FRAME_POSITION,   /* C: position */
+    FRAME_VIEW,       /* S: view */
+    FRAME_WAIT,       /* S: text */
+    FRAME_WHOLE,      /* C: number */
+    FRAME_CUT,        /* C: number, place, text */
+    FRAME_ENDED,      /* C: number */
+    FRAME_WEIGH,      /* C: number, speed */
+    FRAME_UNREADABLE, /* C: number, unit */
+    FRAME_ASK = 32,   /* C, instead of HELLO: host */
+    FRAME_PLAN        /* S: answers ASK with what runs: host, version, cwd, words */
 } frame_type;
 
 enum {

@@ -92,6 +92,12 @@ static void network_ended(co_roster *base, uint32_t view)
     queue_order(&((network *)base)->queue, FRAME_ENDED, json_pack("{sI}", "number", (json_int_t)view));
 }
 
+static void network_unreadable(co_roster *base, uint32_t view, uint32_t unit)
+{
+    queue_order(&((network *)base)->queue, FRAME_UNREADABLE,
+                json_pack("{sI sI}", "number", (json_int_t)view, "unit", (json_int_t)unit));
+}
+
 static void network_weigh(co_roster *base, uint32_t view, const co_host_speed *speed)
 {
     queue_order(&((network *)base)->queue, FRAME_WEIGH, speed_pack(view, speed));
@@ -184,6 +190,7 @@ static const struct roster_ops ops = {.turn = network_turn,
                                       .whole = network_whole,
                                       .cut = network_cut,
                                       .ended = network_ended,
+                                      .unreadable = network_unreadable,
                                       .weigh = network_weigh,
                                       .leave = network_leave,
                                       .close = network_close,

@@ -57,6 +57,7 @@ typedef struct seat {
         co_host_speed speed; /* weight 0: not known */
         int slow;            /* measurements in a row in which it was slower than the others; see slow.c */
         bool slow_said;      /* everybody knows */
+        uint32_t unreadable; /* the last unit of which it could not read a sample; 0: none */
         /* of a host that lost its keeper: the last view that began there, and the last for which it froze */
         int64_t past_view, past_frozen;
     } member;

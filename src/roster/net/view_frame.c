@@ -123,8 +123,9 @@ json_t *view_pack(const co_roster_view *all)
         }
     if (!members)
         return NULL;
-    return json_pack("{si si sI sb so}", "me", view->deal.me, "writer", view->deal.writer, "held",
-                     (json_int_t)view->held, "stops", view->stops, "members", members);
+    return json_pack("{si si sI sI sb so}", "me", view->deal.me, "writer", view->deal.writer, "held",
+                     (json_int_t)view->held, "counts", (json_int_t)view->counts, "stops", view->stops,
+                     "members", members);
 }
 
 /* One member. A number outside its range becomes -2, which is never allowed. */
@@ -192,6 +193,7 @@ co_err view_unpack(co_roster_view *all, const json_t *body, uint32_t number)
     if (number < 1 || number > INT32_MAX || held < 0 || all->view.deal.me < 0 || all->view.deal.writer < 0)
         return co_fail(CO_EFORMAT, "a view with a number that is missing or out of range");
     all->view.held = (uint32_t)held;
+    all->view.counts = (uint32_t)field_int(body, "counts", 0, UINT32_MAX - 1, 0);
     all->view.stops = field_bool(body, "stops");
     for (int h = 0; h < (int)n; h++)
         if (!member_unpack(all, h, json_array_get(members, (size_t)h)))

@@ -6,7 +6,7 @@
  *     of a run that began    WAITING   more have joined
  *
  * A change: a host is lost, leaves or joins; a newcomer holds the whole state; a connection between two
- * members is cut; the deal no longer fits the hosts' speeds.
+ * members is cut; the deal no longer fits the hosts' speeds; a member cannot read a sample of its slices.
  * A host that is lost, leaves or joins while a change is under way makes it begin again.
  *
  * The deal follows the hosts' speeds: a weight that a host reports leads to a change if steps would become faster by
@@ -143,6 +143,18 @@ static void ended(server *srv, seat *peer, const json_t *body)
     peer->done = true;
 }
 
+static void unreadable(server *srv, seat *peer, const json_t *body)
+{
+    uint32_t unit = (uint32_t)field_int(body, "unit", 1, UINT32_MAX - 1, 0);
+    char name[300];
+
+    if (!unit || unit <= peer->member.unreadable)
+        return;
+    peer->member.unreadable = unit;
+    seat_name(name, sizeof name, peer);
+    views_want(&srv->views, "host %s cannot read a sample, which is offered to the others", name);
+}
+
 static void weigh(server *srv, seat *peer, const json_t *body)
 {
     speed_unpack(&peer->member.speed, body);
@@ -161,6 +173,7 @@ static const struct {
               {FRAME_WHOLE, RUN, whole},
               {FRAME_CUT, RUN, cut},
               {FRAME_ENDED, RUN, ended},
+              {FRAME_UNREADABLE, RUN, unreadable},
               {FRAME_WEIGH, RUN, weigh}};
 
 /* Frames of an earlier view, or of a host that is not in this one, are dropped. */

@@ -291,6 +291,29 @@ static bool state_survives(const co_position *at, int n)
     return false;
 }
 
+/* The next unit has a sample that some members cannot read: the others get all slices of it. These members have slices
+ * again in the first view that follows the hosts' speeds. If no member is left that has not tried, the sample counts
+ * as unreadable. */
+static co_err pass_unreadable(const server *srv, co_view *view, const uint8_t *id, const co_position *at,
+                              int *weight)
+{
+    int n = view->deal.hosts, tried = 0, left = 0;
+
+    for (int h = 0; h < n; h++) {
+        bool cannot = seats_number(&srv->seats, h)->member.unreadable == view->held + 1;
+        tried += cannot;
+        left += !cannot && (view->deal.whole >> h & 1);
+        weight[h] = cannot ? 0 : weight[h];
+    }
+    if (tried == 0)
+        return CO_OK;
+    if (left == 0) {
+        view->counts = view->held + 1;
+        return CO_OK;
+    }
+    return co_view_decide(view, view->deal.view, n, id, at, weight, srv->slices);
+}
+
 static void decide(server *srv, const co_position *at, const uint8_t *id, int n)
 {
     int weight[CO_MAX_MEMBERS];
@@ -300,7 +323,8 @@ static void decide(server *srv, const co_position *at, const uint8_t *id, int n)
     if (srv->handover.wants_clearance)
         return;
     if (!state_survives(at, n) || views_weights(srv, weight) != n ||
-        co_view_decide(&view, (uint32_t)srv->seats.view, n, id, at, weight, srv->slices) != CO_OK)
+        co_view_decide(&view, (uint32_t)srv->seats.view, n, id, at, weight, srv->slices) != CO_OK ||
+        pass_unreadable(srv, &view, id, at, weight) != CO_OK)
         stage_over(
             srv, CO_EXIT_PREEMPTED,
             "no host that is left holds the whole state: start the run again, it continues from its last "
