@@ -32,6 +32,8 @@ enum {
     /* A view. */
     /* a host that has not stopped its step by then, or by 3 x lost_after_s, counts as lost */
     FREEZE_MS = 10000,
+    /* a host that is not ready for the first view by then counts as lost. Nobody trains before it */
+    PREPARE_MS = 600000,
     SETTLE_MS = 200,    /* after a lost connection: how long we wait for a host's death to be noticed */
     ACCUSED_MS = 60000, /* how long a lost connection is remembered */
     REDEAL_MS = 10000,  /* the least age of a view that ends because of the hosts' speeds */

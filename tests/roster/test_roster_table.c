@@ -200,6 +200,45 @@ TEST(a_host_that_does_not_stop_its_step_counts_as_lost)
     table_close(&all);
 }
 
+/* Two hosts have met; the second has not answered FREEZE for a minute, but it answers pings. */
+static void prepare_for_a_minute(table *all)
+{
+    table_open(all, NULL, start);
+    sit(all, 1, start)->mute = true;
+    PASS_UNTIL(all, all->guest[1].freezes == 1);
+    all->server->where.lost_after_s = 3;
+    for (int i = 0; i < 60; i++) {
+        pass(all, 1000);
+        calm(all);
+    }
+}
+
+TEST(a_host_that_takes_a_minute_to_prepare_is_waited_for_before_the_first_view)
+{
+    table all = table_of(2, 2, 1);
+    guest *late = &all.guest[1];
+
+    prepare_for_a_minute(&all);
+    CHECK(seats_joined(&all.server->seats) == 2, "it is lost: %s", all.guest[0].talk);
+    CHECK_OK(client_say(&late->client, FRAME_POSITION, position_pack(late->number, &late->at, late->weight)));
+    PASS_UNTIL(&all, table_runs(&all, 2, 1));
+    table_close(&all);
+}
+
+TEST(a_host_that_never_gets_ready_for_the_first_view_counts_as_lost)
+{
+    table all = table_of(2, 2, 1);
+
+    prepare_for_a_minute(&all);
+    all.server->where.lost_after_s = 100; /* time advances in larger steps */
+    for (int i = 0; i < 11; i++) {
+        pass(&all, 50000);
+        calm(&all);
+    }
+    PASS_UNTIL(&all, seats_joined(&all.server->seats) == 1);
+    table_close(&all);
+}
+
 TEST(a_host_that_was_only_silent_hears_that_the_run_goes_on_without_it)
 {
     table all = table_of(3, 3, 1);

@@ -355,14 +355,20 @@ static void wait_for_more(server *srv)
             views_wait(srv, srv->seats.at[i]);
 }
 
-/* A host that does not answer counts as lost. */
+/* A host that does not answer counts as lost. Before the first view of a run, hosts may still be preparing:
+ * filling the memory of a large model takes a while. One that dies then is noticed by its silence. */
 static void drop_the_silent(server *srv)
 {
     double lost_ms = 1000 * (srv->where.lost_after_s > 0 ? srv->where.lost_after_s : 3);
     double limit_ms = 3 * lost_ms > FREEZE_MS ? 3 * lost_ms : FREEZE_MS;
+    bool first = srv->views.decided == 0 && srv->handover.past.number == 0;
     char why[100];
 
-    snprintf(why, sizeof why, "it did not stop its step within %.0f s", limit_ms / 1000);
+    if (first && limit_ms < PREPARE_MS)
+        limit_ms = PREPARE_MS;
+    snprintf(why, sizeof why,
+             first ? "it was not ready to train within %.0f s" : "it did not stop its step within %.0f s",
+             limit_ms / 1000);
     for (int i = 0; i < srv->seats.n && srv->job.stage_ms > limit_ms; i++)
         if (srv->seats.at[i]->number >= 0 && !srv->seats.at[i]->member.known)
             seat_drop(srv->seats.at[i], why);
