@@ -11,7 +11,7 @@
  *                                                        |......wire......|
  *
  * Each part goes through the operations of the fold in their order, so no addition changes. It costs memory: the work
- * of each slice is kept until its end. Therefore a rank begins with one slice, and takes more only while it waits for
+ * of each slice is kept until its end. Therefore a rank begins with two slices, and takes more only while it waits for
  * the wire.
  *
  * A rank that dies in the middle is replaced, and its successor computes all of its leaves again, into the same
@@ -25,7 +25,7 @@
 #include "base/clock.h"
 
 enum {
-    GROW_STEPS = 4,  /* between two looks at how long this rank waited */
+    GROW_STEPS = 2,  /* between two looks at how long this rank waited */
     GROW_PERCENT = 3 /* of the time: more slices */
 };
 
@@ -147,7 +147,7 @@ void group_grow(struct rank *rank)
 
     if (!rank->group || rank->who.unit % GROW_STEPS != 0)
         return;
-    if (rank->group_ns && waited * 100 > GROW_PERCENT * (now - rank->group_ns))
+    if (waited * 100 > GROW_PERCENT * (now - rank->group_ns))
         rank->group = 2 * rank->group < rank->plan->group.most ? 2 * rank->group : rank->plan->group.most;
     rank->group_ns = now;
     rank->group_exchange_ns = rank->spent.exchange_ns;

@@ -85,6 +85,6 @@ void group_plan(co_plan *plan)
     most = most < asked ? most : asked;
     most = most < slices ? most : slices;
     plan->group.most = (int)(most < GROUP_SLICES ? most : GROUP_SLICES);
-    plan->group.first = 1;
+    plan->group.first = plan->group.most < 2 ? plan->group.most : 2;
     cut_passes(plan);
 }

@@ -132,7 +132,7 @@ static const co_option trainer[] = {
     {"overlap", CO_OPT_INT, AT(overlap), "32",
      "several hosts: at most so many slices of a rank go backward together, so that gradients travel while "
      "others are "
-     "computed; a rank begins with one and takes more while it has to wait for the wire; 0: none",
+     "computed; a rank begins with two and takes more while it has to wait for the wire; 0: none",
      .min = 0, .max = 256, .may_change = true, .of_host = true},
     {"fast_dev_run", CO_OPT_BOOL, AT(fast_dev_run), "false",
      "one batch to train, validate and test on, no checkpoints: does it run at all?"},

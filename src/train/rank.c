@@ -189,6 +189,7 @@ co_err rank_open(struct rank *rank, co_plan *plan, struct regions *regions, int 
     follow_deal(rank);
     atomic_store(&rank->me->writes, 0);
     rank->group = plan->group.first;
+    rank->group_ns = co_now_ns();
     rank->work_bytes = train > eval ? train : eval;
     rank->work = regions->work[slot];
     rank->waited_ns = atomic_load(&rank->me->wait_ns);
@@ -196,6 +197,7 @@ co_err rank_open(struct rank *rank, co_plan *plan, struct regions *regions, int 
     rank->spent.exchange_ns = atomic_load(&rank->me->exchange_ns);
     rank->spent.idle_ns = atomic_load(&rank->me->idle_ns);
     rank->spent.leaves = atomic_load(&rank->me->leaves);
+    rank->group_exchange_ns = rank->spent.exchange_ns;
     co_record_begin(&rank->me->record);
     if (plan->kernels->space) {
         void *mem;
