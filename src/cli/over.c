@@ -86,6 +86,7 @@ co_err over_open(training *s)
     if (mine->meet.last_call_s <= 0)
         mine->meet.last_call_s = LAST_CALL_S; /* whoever comes later joins the run */
     o->given.elastic_min = mine->terms.min_hosts < mine->terms.max_hosts ? mine->terms.min_hosts : 0;
+    over_as_returned(&mine->meet);
     mine->meet.logs = true; /* what guests say comes to the record */
     CO_TRY(co_roster_open(&o->given.roster, &mine->terms, &mine->meet));
     o->given.tls = co_roster_tls(o->given.roster);

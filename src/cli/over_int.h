@@ -30,6 +30,8 @@ const co_train_hooks *over_hooks(training *s);
 void over_listen(training *s, bool last);
 void over_add_figures(const training *s, json_t *hosts);
 bool over_can_return(const line *l);
+/* A host that comes back looks for the others; it does not keep a roster and wait for them. */
+void over_as_returned(co_meet *meet);
 _Noreturn void over_return(training *s, const line *l); /* starts this command again, as a newcomer */
 /* The last lines of a guest without a record; the exit status. */
 int over_report(training *s, const line *l, co_err err);

@@ -90,6 +90,14 @@ int returns_so_far(void)
     return before ? atoi(before) : 0;
 }
 
+void over_as_returned(co_meet *meet)
+{
+    if (!returns_so_far())
+        return;
+    meet->role = CO_MEET_JOIN;
+    meet->join_timeout_s = RETURN_MS / 1000.0;
+}
+
 bool over_can_return(const line *l)
 {
     return l->typed && returns_so_far() < RETURNS_MOST;

@@ -48,8 +48,9 @@ int group_begins(const struct rank *rank, const co_fold *fold, int64_t step)
     return 0;
 }
 
-/* Takes the next slice from the loader. The loader's memory for it is used again with the one after it. */
-static void open_member(struct rank *rank, int64_t step, const co_fold_op *op, int k, struct member *member)
+/* Takes the next slice from the loader, whose memory for it is used again with the one after it. False: the turn is
+ * over. */
+static bool open_member(struct rank *rank, int64_t step, const co_fold_op *op, int k, struct member *member)
 {
     const co_plan *plan = rank->plan;
     char *memory = rank->regions->group[rank->who.slot];
@@ -57,10 +58,9 @@ static void open_member(struct rank *rank, int64_t step, const co_fold_op *op, i
     leaf_stat *leaf = &rank->regions->leaf[step & 1][op->leaf];
     void *input, *kept = memory + (size_t)k * loader_slot_bytes(plan);
 
-    rank_phase(rank, CO_PHASE_LOAD, (uint32_t)op->leaf);
-    fault_point(rank, CO_FAULT_LOAD);
-    const co_load *job = co_loader_get(rank->loader, rank->job++, &input);
-    CO_ASSERT(job, "a slice that is due is in the sequence");
+    const co_load *job = next_slice(rank, op->leaf, &input);
+    if (!job)
+        return false;
     member->exec = exec_for(&plan->train, job->shape)->exec;
     leaf->bad = job->bad < 0 ? LOST : job->bad;
     memcpy(kept, input, co_exec_info_of(member->exec)->input_bytes);
@@ -74,6 +74,7 @@ static void open_member(struct rank *rank, int64_t step, const co_fold_op *op, i
                                .team = rank->team};
     fault_point(rank, CO_FAULT_FORWARD);
     fault_point(rank, CO_FAULT_BACKWARD);
+    return true;
 }
 
 struct addition {
@@ -90,7 +91,7 @@ static void add_elements(void *ctx, int call, size_t offset, size_t count)
 }
 
 /* One part of the passes of all slices of the group: what the fold does, for the elements that this part writes. */
-static void run_part(struct rank *rank, int64_t step, const co_fold *fold, int first, int part,
+static bool run_part(struct rank *rank, int64_t step, const co_fold *fold, int first, int part,
                      struct member *member)
 {
     const co_plan *plan = rank->plan;
@@ -106,12 +107,13 @@ static void run_part(struct rank *rank, int64_t step, const co_fold *fold, int f
                                                   leaf_buffer_of(plan, rank->regions, slot, op->a)});
             continue;
         }
-        if (part == 0)
-            open_member(rank, step, op, k, &member[k]);
+        if (part == 0 && !open_member(rank, step, op, k, &member[k]))
+            return false;
         rank_phase(rank, CO_PHASE_COMPUTE, (uint32_t)op->leaf);
         co_exec_run_part(member[k].exec, &member[k].bases, &run, from, to, &rank->me->record.call);
         k++;
     }
+    return true;
 }
 
 void say_final(struct rank *rank, size_t chunk)
@@ -127,7 +129,9 @@ bool group_run(struct rank *rank, int64_t step, const co_fold *fold, int first)
 
     for (int part = 0; part < plan->group.parts; part++) {
         uint64_t t0 = co_now_ns();
-        run_part(rank, step, fold, first, part, member);
+        if (!run_part(rank, step, fold, first, part, member))
+            return false;
+        fault_slow(rank, t0);
         rank->spent.compute_ns += co_now_ns() - t0;
         fault_point(rank, CO_FAULT_NONE);
         say_final(rank, (plan->group.final[part + 1] + plan->chunk - 1) / plan->chunk);

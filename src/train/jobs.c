@@ -116,6 +116,16 @@ co_err jobs_start(struct rank *rank)
     return start_at(rank, job_of_step(rank->jobs, plan, u.step + (done ? 1 : 0)));
 }
 
+const co_load *next_slice(struct rank *rank, int leaf, void **input)
+{
+    rank_phase(rank, CO_PHASE_LOAD, (uint32_t)leaf);
+    fault_point(rank, CO_FAULT_LOAD);
+    const co_load *job = co_loader_get(rank->loader, rank->job++, input);
+    CO_ASSERT(job, "a slice that is due is in the sequence");
+    struct unread what = {job->split, (uint32_t)leaf, job->ids, job->shape.n, job->bad};
+    return job->bad == 0 || nobody_reads(rank, &what) ? job : NULL;
+}
+
 static void stop_loader(struct rank *rank)
 {
     if (!rank->loader)

@@ -11,17 +11,6 @@
 
 #include "base/clock.h"
 
-/* NULL: a sample cannot be read here, and another host gets the leaf. */
-static const co_load *load(struct rank *rank, const co_fold_op *op, void **input)
-{
-    rank_phase(rank, CO_PHASE_LOAD, (uint32_t)op->leaf);
-    fault_point(rank, CO_FAULT_LOAD);
-    const co_load *job = co_loader_get(rank->loader, rank->job++, input);
-    CO_ASSERT(job, "a slice that is due is in the sequence");
-    struct unread what = {job->split, (uint32_t)op->leaf, job->ids, job->shape.n, job->bad};
-    return job->bad == 0 || nobody_reads(rank, &what) ? job : NULL;
-}
-
 static void compute(struct rank *rank, int64_t step, const co_fold_op *op, const co_load *job, void *input)
 {
     const co_plan *plan = rank->plan;
@@ -91,7 +80,7 @@ bool leaves(struct rank *rank, int64_t step)
     for (int i = 0; !arrived && i < group; i++) {
         bool lists = fold->op[i].leaf >= 0 && rank->plan->rows.n > 0;
         void *input = NULL;
-        const co_load *job = fold->op[i].leaf >= 0 ? load(rank, &fold->op[i], &input) : NULL;
+        const co_load *job = fold->op[i].leaf >= 0 ? next_slice(rank, fold->op[i].leaf, &input) : NULL;
         if (fold->op[i].leaf >= 0 && !job)
             return false;
         if (lists && !begin_write(rank))

@@ -118,6 +118,9 @@ double tree_of(const double *x, size_t stride, size_t n);
 
 /* jobs.c: starts the loader, from where this slot stands */
 co_err jobs_start(struct rank *rank);
+/* The slice of this leaf, which is the next one of the sequence, in *input until the one after it is asked for. NULL: a
+ * sample cannot be read here, and another host gets the leaf. */
+const co_load *next_slice(struct rank *rank, int leaf, void **input);
 void jobs_follow(struct rank *rank, int64_t step); /* the next job is the first of this step, also after a jump */
 /* The samples of a leaf of a step, and how they are drawn; not where they go. */
 void load_of_leaf(const co_plan *plan, co_order *order, int64_t step, int leaf, co_load *load);

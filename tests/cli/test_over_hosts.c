@@ -276,8 +276,10 @@ TEST_WITHIN(a_host_that_rehearses_to_come_late_waits_and_then_joins_in_the_middl
 
 TEST_WITHIN(a_host_that_rehearses_a_cut_joins_the_others_again, 60)
 {
-    rehearse("2", "timeout 40 $COHORT train $line fault.host_cut=5 fault.host_cut_s=2 > ../1.out 2>&1\n"
-                  "echo status $? >> ../1.out");
+    rehearse("2",
+             "for i in $(seq 500); do grep -q 'waiting for 2 hosts' ../0.out && break; sleep 0.02; done\n"
+             "timeout 40 $COHORT train $line fault.host_cut=5 fault.host_cut_s=2 > ../1.out 2>&1\n"
+             "echo status $? >> ../1.out");
     CHECK(says("1.out", "rehearsal: this host is silent for 2 s after step 5"), "it says so");
     CHECK(says("0.out", "is lost") && says("1.out", "this host joins the others again") &&
               says("1.out", "status 0"),
