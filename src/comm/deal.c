@@ -38,7 +38,7 @@ double co_deal_time(const co_deal *d, const int *weight)
 
 void co_deal_leaves(co_deal *d, int slices, const int *weight)
 {
-    int equal[CO_MAX_MEMBERS], known = 0;
+    int equal[CO_MAX_MEMBERS] = {0}, known = 0;
     co_deal even = *d;
 
     for (int h = 0; h < d->hosts; h++)
