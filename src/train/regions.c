@@ -149,8 +149,9 @@ static void walk_all(const co_plan *plan, struct walk *walk, struct regions *reg
         regions->eval_stat[split] =
             region(walk, "stats.eval", plan->eval_items[split] * sizeof **regions->eval_stat);
     for (int split = 0; split < CO_SPLIT_COUNT; split++)
-        regions->given_up[split] = region(
-            walk, "unreadable", plan->hosts > 1 ? (plan->data->count[split] + 63) / 64 * sizeof(uint64_t) : 0);
+        regions->given_up[split] =
+            region(walk, "marks.unreadable",
+                   plan->hosts > 1 ? (plan->data->count[split] + 63) / 64 * sizeof(uint64_t) : 0);
     regions->choice = region(walk, "choices", choices_bytes(plan));
     if (choices_bytes(plan) == 0)
         regions->choice = NULL;
