@@ -31,7 +31,7 @@ TEST(bench_gloo_without_pytorch_says_how_to_install_it)
 }
 
 /* Both sides run; a stand-in for PyTorch's side answers what gloo.py would. */
-TEST_WITHIN(bench_gloo_runs_both_sides_in_turn_and_prints_ratios, 120)
+TEST_LONG_WITHIN(bench_gloo_runs_both_sides_in_turn_and_prints_ratios, 120)
 {
     test_run r =
         test_sh("cat >stand-in <<'END'\n"
@@ -63,7 +63,7 @@ TEST_WITHIN(bench_gloo_runs_both_sides_in_turn_and_prints_ratios, 120)
 }
 
 /* 32 samples are two slices, one for each host. Each sends some 45 MB a step: at 300 Mbit/s that takes 1.2 s. */
-TEST_WITHIN(bench_wire_limits_the_rate_between_two_namespaces_and_leaves_none, 120)
+TEST_LONG_WITHIN(bench_wire_limits_the_rate_between_two_namespaces_and_leaves_none, 120)
 {
     if (geteuid() != 0 || test_sh("ip link help 2>&1 | grep -q veth && command -v tc").status != 0)
         test_skip("network namespaces need root, ip and tc");
@@ -84,7 +84,7 @@ TEST_WITHIN(bench_wire_limits_the_rate_between_two_namespaces_and_leaves_none, 1
     json_decref(j);
 }
 
-TEST_WITHIN(bench_strangers_lets_them_come_and_finds_the_same_weights, 120)
+TEST_LONG_WITHIN(bench_strangers_lets_them_come_and_finds_the_same_weights, 120)
 {
     test_run r =
         test_sh("TMPDIR=$PWD $COHORT bench strangers --batch 32 --rounds 1 --steps 4 --strangers 40 2>talk");

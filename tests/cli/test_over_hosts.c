@@ -264,7 +264,7 @@ static void rehearse(const char *nnodes, const char *second)
     free(r.out);
 }
 
-TEST_WITHIN(a_host_that_rehearses_to_come_late_waits_and_then_joins_in_the_middle, 60)
+TEST_LONG_WITHIN(a_host_that_rehearses_to_come_late_waits_and_then_joins_in_the_middle, 60)
 {
     rehearse("1:2", "for i in $(seq 500); do grep -q 'view 1: 1 host' ../0.out && break; sleep 0.02; done\n"
                     "timeout 1 $COHORT train $line fault.host_join_s=100 > ../early.out 2>&1\n"
@@ -274,7 +274,7 @@ TEST_WITHIN(a_host_that_rehearses_to_come_late_waits_and_then_joins_in_the_middl
     CHECK(says("0.out", "joins") && says("1.out", "status 0"), "it joined");
 }
 
-TEST_WITHIN(a_host_that_rehearses_a_cut_joins_the_others_again, 60)
+TEST_LONG_WITHIN(a_host_that_rehearses_a_cut_joins_the_others_again, 60)
 {
     rehearse("2",
              "for i in $(seq 500); do grep -q 'waiting for 2 hosts' ../0.out && break; sleep 0.02; done\n"

@@ -50,7 +50,7 @@ static void same_weights(const char *const env[2], const char *const line[2], co
     "--nnodes=2 --node_rank=" n " --nproc_per_node=2 --master_addr=10.77.0.1 --master_port=29500 "           \
     "--wandb_run_group=go-sdk-1 main.py tiny-imagenet-200/ -b 4" SHORT
 
-TEST_WITHIN(the_kubernetes_guides_two_lines_train_together, 180)
+TEST_LONG_WITHIN(the_kubernetes_guides_two_lines_train_together, 180)
 {
     put_pictures("tiny-imagenet-200");
     same_weights((const char *const[]){"", ""}, (const char *const[]){GUIDE_000("0"), GUIDE_000("1")},

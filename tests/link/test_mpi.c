@@ -58,7 +58,7 @@ TEST(messages_over_open_mpi_come_whole_and_in_order_and_wait_for_their_receives)
     traffic(&open_mpi);
 }
 
-TEST(messages_over_mpich_come_whole_and_in_order_and_wait_for_their_receives)
+TEST_LONG(messages_over_mpich_come_whole_and_in_order_and_wait_for_their_receives)
 {
     traffic(&mpich);
 }
@@ -75,7 +75,7 @@ TEST(nothing_lands_over_open_mpi_after_a_cut_and_nothing_that_was_cut_is_reporte
     views(&open_mpi);
 }
 
-TEST(nothing_lands_over_mpich_after_a_cut_and_nothing_that_was_cut_is_reported)
+TEST_LONG(nothing_lands_over_mpich_after_a_cut_and_nothing_that_was_cut_is_reported)
 {
     views(&mpich);
 }
@@ -107,7 +107,7 @@ TEST(a_cut_over_open_mpi_gives_up_on_a_host_that_hangs_in_the_middle_of_a_messag
     stalls(&open_mpi);
 }
 
-TEST(a_cut_over_mpich_gives_up_on_a_host_that_hangs_in_the_middle_of_a_message)
+TEST_LONG(a_cut_over_mpich_gives_up_on_a_host_that_hangs_in_the_middle_of_a_message)
 {
     stalls(&mpich);
 }

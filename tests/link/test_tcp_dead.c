@@ -116,7 +116,7 @@ TEST(a_dead_wire_is_noticed_over_tcp_in_the_middle_of_a_message)
     co_free(to);
 }
 
-TEST(a_host_that_does_not_read_is_not_lost_over_tcp_until_its_wire_is_dead)
+TEST_LONG(a_host_that_does_not_read_is_not_lost_over_tcp_until_its_wire_is_dead)
 {
     size_t len = 64 * MB;
     uint8_t *from = co_zalloc(len);

@@ -288,7 +288,7 @@ TEST(deaths_change_nothing_of_a_factorisation_with_an_average_of_its_weights)
 }
 
 /* Room aside for none, or for some of the chunks and ranges: ranks wait until the checkpoint is read. */
-TEST_WITHIN(deaths_change_nothing_while_ranks_wait_for_a_checkpoint_to_be_read, 120)
+TEST_LONG_WITHIN(deaths_change_nothing_while_ranks_wait_for_a_checkpoint_to_be_read, 120)
 {
     stage g;
 

@@ -64,7 +64,7 @@ TEST(a_host_that_rehearses_a_short_cut_stays_a_member)
     CHECK(end[0].views - end[0].redeals == 1, "%d views", end[0].views);
 }
 
-TEST(a_host_that_rehearses_to_be_slow_takes_longer_and_changes_no_weight)
+TEST_LONG(a_host_that_rehearses_to_be_slow_takes_longer_and_changes_no_weight)
 {
     over_end end[OVER_HOSTS], slow[OVER_HOSTS];
     over_scene s = {.words = digits, .hosts = 2, .ranks = 1};
