@@ -459,8 +459,9 @@ TEST(runs_may_go_together_part_by_part)
             CHECK(written[layout->entry[e].offset + k] == 1, "element %zu of %s is written %d times", k,
                   layout->entry[e].name, written[layout->entry[e].offset + k]);
     co_free(written);
+    size_t bytes = layout->dense * sizeof(float);
     for (int i = 0; i < 2; i++) {
-        CHECK(memcmp(alone[i].b.leaf, together[i].b.leaf, layout->dense * sizeof(float)) == 0, "run %d", i);
+        CHECK(memcmp(alone[i].b.leaf, together[i].b.leaf, bytes) == 0, "run %d", i);
         CHECK(memcmp(alone[i].stat, together[i].stat, sizeof alone[i].stat) == 0, "statistics of run %d", i);
         rig_close(&alone[i]);
         rig_close(&together[i]);
