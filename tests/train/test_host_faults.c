@@ -4,15 +4,6 @@
 #include "harness.h"
 #include "train/over.h"
 
-static const char *const digits[] = {"model=cnn",
-                                     "data=digits",
-                                     "optim=adamw",
-                                     "data.batch_size=64",
-                                     "trainer.slices=16",
-                                     "trainer.max_epochs=2",
-                                     "callbacks.model_checkpoint.enabled=false",
-                                     NULL};
-
 /* Runs it. The hosts in `expected` end with the weights of one host alone; nothing is left of the others. */
 static void run_to_one_hash(over_scene *s, over_end *end, uint64_t expected)
 {
@@ -33,7 +24,7 @@ static void run_to_one_hash(over_scene *s, over_end *end, uint64_t expected)
 TEST(a_host_that_rehearses_its_death_is_killed_after_that_step_and_the_others_go_on)
 {
     over_end end[OVER_HOSTS];
-    over_scene s = {.words = digits, .hosts = 3, .ranks = 1, .own = {[2] = {"fault.host_kill=10"}}};
+    over_scene s = {.words = over_digits, .hosts = 3, .ranks = 1, .own = {[2] = {"fault.host_kill=10"}}};
 
     run_to_one_hash(&s, end, 3);
     CHECK(!end[2].there, "the third host was not killed");
@@ -43,8 +34,10 @@ TEST(a_host_that_rehearses_its_death_is_killed_after_that_step_and_the_others_go
 TEST(a_host_that_rehearses_a_cut_is_lost_to_the_others_and_stops)
 {
     over_end end[OVER_HOSTS];
-    over_scene s = {
-        .words = digits, .hosts = 2, .ranks = 2, .own = {[1] = {"fault.host_cut=10", "fault.host_cut_s=1.6"}}};
+    over_scene s = {.words = over_digits,
+                    .hosts = 2,
+                    .ranks = 2,
+                    .own = {[1] = {"fault.host_cut=10", "fault.host_cut_s=1.6"}}};
 
     run_to_one_hash(&s, end, 1);
     CHECK(end[0].views - end[0].redeals == 2, "%d views", end[0].views);
@@ -57,8 +50,10 @@ TEST(a_host_that_rehearses_a_cut_is_lost_to_the_others_and_stops)
 TEST(a_host_that_rehearses_a_short_cut_stays_a_member)
 {
     over_end end[OVER_HOSTS];
-    over_scene s = {
-        .words = digits, .hosts = 2, .ranks = 1, .own = {[1] = {"fault.host_cut=10", "fault.host_cut_s=0.2"}}};
+    over_scene s = {.words = over_digits,
+                    .hosts = 2,
+                    .ranks = 1,
+                    .own = {[1] = {"fault.host_cut=10", "fault.host_cut_s=0.2"}}};
 
     run_to_one_hash(&s, end, 3);
     CHECK(end[0].views - end[0].redeals == 1, "%d views", end[0].views);
@@ -67,7 +62,7 @@ TEST(a_host_that_rehearses_a_short_cut_stays_a_member)
 TEST_LONG(a_host_that_rehearses_to_be_slow_takes_longer_and_changes_no_weight)
 {
     over_end end[OVER_HOSTS], slow[OVER_HOSTS];
-    over_scene s = {.words = digits, .hosts = 2, .ranks = 1};
+    over_scene s = {.words = over_digits, .hosts = 2, .ranks = 1};
 
     run_to_one_hash(&s, end, 3);
     s.own[1][0] = "fault.host_slow=6";
@@ -80,7 +75,7 @@ TEST(a_host_that_stays_slow_is_named_once_with_the_reason)
 {
     over_end end[OVER_HOSTS];
     over_scene s = {
-        .words = digits, .hosts = 2, .ranks = 1, .weigh_ms = 200, .own = {[1] = {"fault.host_slow=4"}}};
+        .words = over_digits, .hosts = 2, .ranks = 1, .weigh_ms = 200, .own = {[1] = {"fault.host_slow=4"}}};
 
     run_to_one_hash(&s, end, 3);
     for (int h = 0; h < 2; h++)
