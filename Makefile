@@ -42,6 +42,9 @@ SIMD  := $(wildcard src/kernel/simd/*.c)
 SRC   := $(filter-out src/lib/main.c $(SIMD),$(wildcard src/*/*.c src/*/*/*.c))
 OBJ   := $(SRC:src/%.c=$(B)/obj/%.o) $(foreach l,$(LEVELS),$(SIMD:src/kernel/simd/%.c=$(B)/obj/kernel/simd/$(l)/%.o))
 TSRC  := $(filter-out tests/fuzz/%,$(wildcard tests/*.c tests/*/*.c))
+ifeq ($(V),tsan) # only the files with tests for it, and what they share
+TSRC  := $(shell grep -L '^TEST' $(TSRC)) $(shell grep -l '^TEST.*_tsan' $(TSRC))
+endif
 TOBJ  := $(TSRC:tests/%.c=$(B)/tests-obj/%.o)
 PROBES := $(patsubst src/data/probe/%,$(B)/gen/%.inc,$(wildcard src/data/probe/*))
 GEN   := $(B)/gen/digits.inc $(B)/gen/builtins.inc $(PROBES)

@@ -26,7 +26,7 @@ enum { SLOWER = 1 };
 
 #include "base/alloc.h"
 
-enum { SKIPPED = 77, MAX_JOBS = 8, MAX_EXCEPT = 32 };
+enum { SKIPPED = 77, MAX_JOBS = 8, MAX_EXCEPT = 128 };
 
 static test *tests;
 static char repo[PATH_MAX], program[PATH_MAX], scratch[PATH_MAX / 2];
@@ -343,18 +343,40 @@ static bool is_excepted(const test *t, const char *const *words)
     return false;
 }
 
+/* Adds the words of a file, one a line; # begins a comment. Returns the new count. */
+static int except_listed(const char *path, const char **except, int n)
+{
+    char *text = slurp(path); /* kept: the words point into it */
+    for (char *line = strtok(text, "\n"); line; line = strtok(NULL, "\n")) {
+        if (*line == '#')
+            continue;
+        if (n == MAX_EXCEPT - 1) {
+            fprintf(stderr, "tests: %s has more than %d words\n", path, MAX_EXCEPT - 1);
+            exit(2);
+        }
+        except[n++] = line;
+    }
+    if (!n) {
+        fprintf(stderr, "tests: %s is not there, or has no words\n", path);
+        exit(2);
+    }
+    return n;
+}
+
 int main(int argc, char **argv)
 {
     const char *only = NULL, *except[MAX_EXCEPT] = {0};
     bool with_long = false, only_long = false, verbose = false;
-    int jobs = 2, opt, excepted = 0, passed = 0, failed = 0, skipped = 0, number = 0, running = 0;
+    int jobs = 3, opt, excepted = 0, passed = 0, failed = 0, skipped = 0, number = 0, running = 0;
     struct job job[MAX_JOBS] = {0};
 
-    while ((opt = getopt(argc, argv, "k:x:lLvj:")) != -1) {
+    while ((opt = getopt(argc, argv, "k:x:X:lLvj:")) != -1) {
         if (opt == 'k')
             only = optarg;
         else if (opt == 'x' && !except[MAX_EXCEPT - 2])
             except[excepted++] = optarg;
+        else if (opt == 'X')
+            excepted = except_listed(optarg, except, excepted);
         else if (opt == 'l' || opt == 'L')
             with_long = true, only_long = opt == 'L';
         else if (opt == 'v')

@@ -9,7 +9,9 @@
  * and is killed with its whole process group past its deadline (60 s; TEST_LONG: 600 s). Names that contain
  * "tsan" are the ones run under ThreadSanitizer; TEST_LONG ones run only with -l, and alone with -L (make check-long).
  *
- *     build/release/tests [-k WORD] [-x WORD]... [-l|-L] [-v] [-j N]
+ *     build/release/tests [-k WORD] [-x WORD]... [-X FILE of words] [-l|-L] [-v] [-j N]
+ *
+ * -j 3 unless told: many tests wait for a deadline or a process, so three keep two cores busy.
  */
 #ifndef TESTS_HARNESS_H
 #define TESTS_HARNESS_H

@@ -77,7 +77,7 @@ static void answers(const char *choice, const char *key)
     tried++;
 }
 
-TEST_WITHIN(every_key_answers_odd_values_with_a_plan_or_a_sentence, 120)
+TEST_LONG_WITHIN(every_key_answers_odd_values_with_a_plan_or_a_sentence, 120)
 {
     const co_conf_spec *spec = app_conf_spec(NULL);
     char key[256], choice[256];

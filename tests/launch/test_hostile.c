@@ -301,7 +301,7 @@ static void besieged(times *calm, times *hostile, int runs, int work, int least)
         hostile->cpu, 100 * (hostile->cpu / calm->cpu - 1));
 }
 
-TEST_WITHIN(two_thousand_strangers_neither_get_in_nor_hold_a_job_up, 120)
+TEST_LONG_WITHIN(two_thousand_strangers_neither_get_in_nor_hold_a_job_up, 120)
 {
     times calm = {0}, hostile = {0};
 

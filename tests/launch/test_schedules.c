@@ -188,7 +188,7 @@ static void campaign(uint64_t first, int n)
     CHECK(atomic_load(&all->judged) >= n - n / 4, "only %d were judged", atomic_load(&all->judged));
 }
 
-TEST_WITHIN(twenty_schedules_of_kills_stops_cuts_and_joins, 120)
+TEST_LONG_WITHIN(twenty_schedules_of_kills_stops_cuts_and_joins, 120)
 {
     campaign(1, 20);
 }

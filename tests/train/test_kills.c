@@ -60,7 +60,7 @@ static void note_tally(struct tally *t, long long least)
     CHECK(t->kills >= least, "only %lld of %lld kills struck", t->kills, least);
 }
 
-TEST_WITHIN(sixty_kills_over_all_phases_end_in_the_same_weights, 180)
+TEST_LONG_WITHIN(sixty_kills_over_all_phases_end_in_the_same_weights, 180)
 {
     struct tally t = {0};
     outcome calm = program_run("calm", WORDS "trainer.devices=1 trainer.max_epochs=40");
