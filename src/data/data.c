@@ -9,7 +9,7 @@
 enum { SPLIT_SEED = 42 };
 
 const co_dataset_def *const co_datasets[] = {
-    &digits_def,  &fake_def,     &fake_images_def, &fake_ratings_def, &text_def,
+    &digits_def,  &fake_def,     &fake_images_def, &fake_ratings_def, &movielens_def, &text_def,
     &cifar10_def, &cifar100_def, &mnist_def,       &imagefolder_def,  NULL,
 };
 
