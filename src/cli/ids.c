@@ -1,8 +1,9 @@
 /* ids.c -- which row of the tables is which user or item: the run's file ids.csv.
  *
- * A model of ratings knows rows only. The data set gives each id its row, by a rule that looks at all ids, so another
- * file of ratings may number them differently. A run writes its map; whoever uses the run's weights again (a continued
- * run, test, predict) compares it with the map of the data at hand, and refuses to mix them up. Titles may differ.
+ * A model of ratings knows rows only. The data set gives each id its row, by a rule that looks at all ids, so
+ * another file of ratings may number them differently. A run writes its map; whoever uses the run's weights
+ * again (a continued run, test, predict) compares it with the map of the data at hand, and refuses to mix
+ * them up. Titles may differ.
  */
 #include "cli/cli_int.h"
 
@@ -55,10 +56,11 @@ static co_err compare(const char *path, const char *runs, const char *datas)
     for (int number = 1; *runs || *datas; number++, runs = after_line(runs), datas = after_line(datas)) {
         int a = head_of(runs), b = head_of(datas);
         if (a != b || strncmp(runs, datas, (size_t)a) != 0)
-            return co_fail(CO_EINPUT,
-                           "%s, line %d: the run has %.*s there, the data at hand %.*s: users and items would be mixed"
-                           " up; name the folder of the ratings that the run was trained on (data.dir=FOLDER)",
-                           path, number, a ? a : 7, a ? runs : "nothing", b ? b : 7, b ? datas : "nothing");
+            return co_fail(
+                CO_EINPUT,
+                "%s, line %d: the run has %.*s there, the data at hand %.*s: users and items would be mixed"
+                " up; name the folder of the ratings that the run was trained on (data.dir=FOLDER)",
+                path, number, a ? a : 7, a ? runs : "nothing", b ? b : 7, b ? datas : "nothing");
     }
     return CO_OK;
 }

@@ -1,8 +1,8 @@
 /* csv.c -- reads a table of text line by line and cuts the lines into fields.
  *
- * The buffer has room for two lines of the greatest length, so a line always lies in one piece. Fields are cut in
- * place: separators become NUL, quoted fields move to the left by their quotes. A quoted field must end on its own
- * line. Nothing is allocated after csv_open. Cost: about 300 MB/s of ratings.
+ * The buffer has room for two lines of the greatest length, so a line always lies in one piece. Fields are
+ * cut in place: separators become NUL, quoted fields move to the left by their quotes. A quoted field must
+ * end on its own line. Nothing is allocated after csv_open. Cost: about 300 MB/s of ratings.
  */
 #include "data/csv_int.h"
 

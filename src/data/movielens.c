@@ -1,15 +1,16 @@
-/* movielens.c -- ratings of movies by people, from the files of MovieLens (movielens_read.c says which layouts).
+/* movielens.c -- ratings of movies by people, from the files of MovieLens (movielens_read.c says which
+ * layouts).
  *
- * A sample is a user, a movie and the stars given, 0.5 to 5. Users and movies are rows: the ids that occur, sorted
- * (movielens_rows.c). data.split says which ratings are held out:
+ * A sample is a user, a movie and the stars given, 0.5 to 5. Users and movies are rows: the ids that occur,
+ * sorted (movielens_rows.c). data.split says which ratings are held out:
  *
  *     random   a share of all ratings, drawn by data.split_seed
  *     time     the newest ratings of all users together; of two with one time, the later in the file is newer
  *     last     the newest rating of each user who has at least two ("leave one out")
  *
- * With random and time, data.test_fraction holds out a second share (time: the very newest). In memory stand 12 bytes
- * per rating, in the order of the splits, the list of what each user has rated, and the titles. Every rating is
- * read and checked when the set is opened; the files are not read again.
+ * With random and time, data.test_fraction holds out a second share (time: the very newest). In memory stand
+ * 12 bytes per rating, in the order of the splits, the list of what each user has rated, and the titles.
+ * Every rating is read and checked when the set is opened; the files are not read again.
  *
  * Source: F. M. Harper and J. A. Konstan, The MovieLens Datasets: History and Context, 2015.
  */
@@ -213,7 +214,8 @@ static co_err split(struct movielens *set, uint32_t *place, const ml_rating *rat
     return split_shares(set, n, c);
 }
 
-static co_err arrange(struct movielens *set, const ml_rating *ratings, uint32_t n, const struct movielens_cfg *c)
+static co_err arrange(struct movielens *set, const ml_rating *ratings, uint32_t n,
+                      const struct movielens_cfg *c)
 {
     uint32_t *place = co_array(n, sizeof *place);
     co_err err = place ? split(set, place, ratings, n, c) : CO_ENOMEM;
@@ -244,8 +246,8 @@ static co_err check_dir(const struct movielens_cfg *c)
         return co_fail(CO_EINPUT, "data=movielens needs data.dir=FOLDER, the folder of an unpacked archive of"
                                   " https://grouplens.org/datasets/movielens/, such as ml-latest-small");
     if (!co_fs_is_dir(c->dir))
-        return co_fail(CO_EINPUT, "data.dir: %s is %s; give the folder of an unpacked MovieLens archive", c->dir,
-                       co_fs_exists(c->dir) ? "not a folder" : "not there");
+        return co_fail(CO_EINPUT, "data.dir: %s is %s; give the folder of an unpacked MovieLens archive",
+                       c->dir, co_fs_exists(c->dir) ? "not a folder" : "not there");
     return CO_OK;
 }
 
@@ -269,8 +271,8 @@ static void add_keys(co_sha256 *hash, const struct movielens_cfg *c)
     char says[160];
     bool shares = c->split != BY_LAST;
 
-    snprintf(says, sizeof says, "movielens 1 split=%d val_fraction=%.17g test_fraction=%.17g seed=%lld\n", c->split,
-             shares ? c->val_fraction : 0, shares ? c->test_fraction : 0,
+    snprintf(says, sizeof says, "movielens 1 split=%d val_fraction=%.17g test_fraction=%.17g seed=%lld\n",
+             c->split, shares ? c->val_fraction : 0, shares ? c->test_fraction : 0,
              c->split == BY_CHANCE ? (long long)c->split_seed : 0);
     co_sha256_add(hash, says, strlen(says));
 }

@@ -32,8 +32,8 @@ co_err ml_find(ml_files *out, const char *dir);
 /* All ratings, in the file's order; *out is the caller's (co_free). Their bytes go into `hash`. */
 co_err ml_read_ratings(ml_rating **out, uint32_t *n, bool *has_times, const ml_files *files, co_sha256 *hash);
 /* The same from a stream of bytes, which is taken over. */
-co_err ml_parse_ratings(ml_rating **out, uint32_t *n, bool *has_times, const struct ml_layout *layout, packed *in,
-                        co_sha256 *hash);
+co_err ml_parse_ratings(ml_rating **out, uint32_t *n, bool *has_times, const struct ml_layout *layout,
+                        packed *in, co_sha256 *hash);
 /* The titles of these movies in UTF-8, [items->n], in `pool`; NULL where the file has none. */
 co_err ml_read_titles(const char **out, const ml_ids *items, const ml_files *files, co_pool *pool);
 

@@ -1,12 +1,12 @@
 /* movielens_read.c -- the files of MovieLens, in each of the layouts in which it is given away.
  *
- *     archive                              ratings                                  titles
- *     ml-latest-small, ml-latest, ml-25m   ratings.csv  userId,movieId,rating,...   movies.csv  movieId,title,...
- *     ml-1m, ml-10M100K                    ratings.dat  user::movie::rating::time   movies.dat  movie::title::...
- *     ml-100k                              u.data       user TAB movie TAB ...      u.item      movie|title|...
+ *     archive                   ratings                                  titles
+ *     ml-latest-small, ml-25m   ratings.csv  userId,movieId,rating,...   movies.csv  movieId,title,...
+ *     ml-1m, ml-10M100K         ratings.dat  user::movie::rating::time   movies.dat  movie::title::...
+ *     ml-100k                   u.data       user TAB movie TAB ...      u.item      movie|title|...
  *
- * The two older layouts have no header and are latin-1 or UTF-8. Every field that is used is checked; a message names the
- * file, the line and what to do.
+ * The two older layouts have no header and are latin-1 or UTF-8. Every field that is used is checked; a
+ * message names the file, the line and what to do.
  */
 #include "data/movielens_int.h"
 
@@ -61,10 +61,11 @@ co_err ml_find(ml_files *out, const char *dir)
             is_file(out->titles, dir, folders[f], layouts[i].titles);
             return CO_OK;
         }
-    return co_fail(CO_EINPUT,
-                   "data.dir: %s has none of ratings.csv, ratings.dat (ml-1m) and u.data (ml-100k): unpack an archive"
-                   " of https://grouplens.org/datasets/movielens/ there, such as ml-latest-small.zip",
-                   dir);
+    return co_fail(
+        CO_EINPUT,
+        "data.dir: %s has none of ratings.csv, ratings.dat (ml-1m) and u.data (ml-100k): unpack an archive"
+        " of https://grouplens.org/datasets/movielens/ there, such as ml-latest-small.zip",
+        dir);
 }
 
 static co_err open_file(packed **out, const char *path)
@@ -95,8 +96,9 @@ static co_err no_column(const csv *table, const char *name)
 
     for (int i = 0; i < table->n; i++)
         snprintf(has + strlen(has), sizeof has - strlen(has), "%s%.40s", i ? "," : "", table->field[i]);
-    return csv_fail(table, "there is no column %s; it has %s. The first line must name userId, movieId and rating", name,
-                    has);
+    return csv_fail(table,
+                    "there is no column %s; it has %s. The first line must name userId, movieId and rating",
+                    name, has);
 }
 
 /* Where the columns stand: by the names in the first line. TIME may be missing (-1). */
@@ -166,7 +168,8 @@ static co_err read_row(const csv *table, const int at[COLUMNS], ml_rating *out)
     out->stars = (float)stars;
     out->time = 0;
     if (at[TIME] >= 0 && !to_u32(table->field[at[TIME]], &out->time))
-        return csv_fail(table, "the timestamp is \"%.40s\"; seconds since 1970 are needed", table->field[at[TIME]]);
+        return csv_fail(table, "the timestamp is \"%.40s\"; seconds since 1970 are needed",
+                        table->field[at[TIME]]);
     return CO_OK;
 }
 
@@ -206,8 +209,8 @@ static co_err read_rows(csv *table, const int at[COLUMNS], bool header, ml_ratin
     return CO_OK;
 }
 
-co_err ml_parse_ratings(ml_rating **out, uint32_t *n, bool *has_times, const struct ml_layout *layout, packed *in,
-                        co_sha256 *hash)
+co_err ml_parse_ratings(ml_rating **out, uint32_t *n, bool *has_times, const struct ml_layout *layout,
+                        packed *in, co_sha256 *hash)
 {
     int at[COLUMNS] = {USER, ITEM, STARS, TIME};
     ml_rating *rows = NULL;

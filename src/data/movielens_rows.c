@@ -1,7 +1,7 @@
 /* movielens_rows.c -- from the ids of the files to rows of the model's tables.
  *
- * The ids that occur in the ratings are sorted; the row of an id is its place in that order. Users and items are
- * numbered apart. A movie that nobody rates has no row. Cost: a few passes of a radix sort.
+ * The ids that occur in the ratings are sorted; the row of an id is its place in that order. Users and items
+ * are numbered apart. A movie that nobody rates has no row. Cost: a few passes of a radix sort.
  */
 #include "data/movielens_int.h"
 
@@ -70,10 +70,11 @@ static co_err refuse_twice(const uint64_t *key, uint32_t n, const ml_ids *users,
 {
     for (uint32_t i = 1; i < n; i++)
         if (key[i] == key[i - 1])
-            return co_fail(CO_EINPUT,
-                           "user %u rates movie %u twice: remove one of the two lines, or the same pair could be trained"
-                           " on and validated on",
-                           users->id[key[i] >> 32], items->id[(uint32_t)key[i]]);
+            return co_fail(
+                CO_EINPUT,
+                "user %u rates movie %u twice: remove one of the two lines, or the same pair could be trained"
+                " on and validated on",
+                users->id[key[i] >> 32], items->id[(uint32_t)key[i]]);
     return CO_OK;
 }
 
@@ -88,8 +89,7 @@ static void sort_pairs(uint64_t *key, uint64_t *tmp, const ml_rating *ratings, u
     co_sort_keys(key, tmp, n);
 }
 
-co_err ml_list_seen(ml_seen *out, const ml_rating *ratings, uint32_t n, const ml_ids *users,
-                    const ml_ids *items)
+co_err ml_list_seen(ml_seen *out, const ml_rating *ratings, uint32_t n, const ml_ids *users, const ml_ids *items)
 {
     uint64_t *key = co_array(2 * (size_t)n, sizeof *key);
 

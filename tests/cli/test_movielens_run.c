@@ -13,8 +13,9 @@ static const char *sample(void)
 
 static test_run train(const char *more)
 {
-    test_run r = test_sh("$COHORT train data=movielens data.dir=%s model=factors run.dir=a trainer.max_epochs=2 %s",
-                         sample(), more);
+    test_run r =
+        test_sh("$COHORT train data=movielens data.dir=%s model=factors run.dir=a trainer.max_epochs=2 %s",
+                sample(), more);
     CHECK(r.status == 0, "%s", r.out);
     return r;
 }
@@ -26,12 +27,14 @@ TEST(a_run_on_ratings_keeps_the_map_of_ids_and_refuses_data_with_other_rows)
 
     train("");
     CHECK_OK(co_fs_read(&map, &len, "a/ids.csv", 1 << 20));
-    CHECK(test_contains(map, "user,4,15,\n") && test_contains(map, "item,1,10,\"Comma, The (1995)\"\n"), "%s", map);
+    CHECK(test_contains(map, "user,4,15,\n") && test_contains(map, "item,1,10,\"Comma, The (1995)\"\n"), "%s",
+          map);
     free(map);
     test_run r = test_sh("mkdir x; sed s/^15,/2,/ %s/ratings.csv > x/ratings.csv; "
                          "$COHORT test ckpt_path=a --split val data.dir=x",
                          sample());
-    CHECK(r.status == 2 && test_contains(r.out, "ids.csv, line 3: the run has user,1,3 there, the data at hand user,1,2"),
+    CHECK(r.status == 2 &&
+              test_contains(r.out, "ids.csv, line 3: the run has user,1,3 there, the data at hand user,1,2"),
           "%d %s", r.status, r.out);
     r = test_sh("$COHORT train run.dir=a ckpt_path=auto trainer.max_epochs=4 data.dir=x");
     CHECK(r.status == 2 && test_contains(r.out, "users and items would be mixed up"), "%d %s", r.status, r.out);

@@ -33,7 +33,8 @@ static inline void put_text(const char *path, const char *text)
     CHECK_OK(co_fs_write_atomic(path, text, strlen(text)));
 }
 
-/* ml-latest-small: in $COHORT_DATA, or in ../shared/data beside the repository. Without it the test is skipped. */
+/* ml-latest-small: in $COHORT_DATA, or in ../shared/data beside the repository. Without it the test is
+ * skipped. */
 static inline const char *real_movielens(void)
 {
     static char path[4096];

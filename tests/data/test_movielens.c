@@ -1,5 +1,5 @@
-/* test_movielens.c -- the layouts of MovieLens, their rows, their splits, and what is refused. The folder movielens
- * has the same twelve made-up ratings in each layout. */
+/* test_movielens.c -- the layouts of MovieLens, their rows, their splits, and what is refused. The folder
+ * movielens has the same twelve made-up ratings in each layout. */
 #include "data/sets.h"
 
 #include <unistd.h>
@@ -17,18 +17,20 @@ static co_dataset *open_sample(const char *layout)
     return d;
 }
 
-/* Rows are the sorted ids: users 1 3 9 12 15, movies 7 10 20 41 300. Movie 55, which nobody rates, has none. */
+/* Rows are the sorted ids: users 1 3 9 12 15, movies 7 10 20 41 300. Movie 55, which nobody rates, has none.
+ * */
 static void check_names(const co_dataset *d)
 {
     static const int64_t users[] = {1, 3, 9, 12, 15}, items[] = {7, 10, 20, 41, 300};
-    static const char *const titles[] = {"Plain", "Comma, The (1995)", "Quote \"This\" (1999)", "Caf\xc3\xa9 (2001)",
-                                         "Last (2010)"};
+    static const char *const titles[] = {"Plain", "Comma, The (1995)", "Quote \"This\" (1999)",
+                                         "Caf\xc3\xa9 (2001)", "Last (2010)"};
     uint32_t row;
 
     CHECK(d->io.task == CO_TASK_REGRESS && d->io.users == 5 && d->io.items == 5, "%lld users, %lld items",
           (long long)d->io.users, (long long)d->io.items);
     for (uint32_t i = 0; i < 5; i++) {
-        CHECK(d->names->user_row(d, users[i], &row) && row == i, "user %lld has row %u", (long long)users[i], row);
+        CHECK(d->names->user_row(d, users[i], &row) && row == i, "user %lld has row %u", (long long)users[i],
+              row);
         CHECK(d->names->item_id(d, i) == items[i], "item %u is %lld", i, (long long)d->names->item_id(d, i));
         CHECK(strcmp(d->names->title(d, i), titles[i]) == 0, "title %u is %s", i, d->names->title(d, i));
     }
@@ -106,8 +108,8 @@ static void rate_many(struct rated all[N], const char *split, const char *seed, 
     co_dataset *d;
     bool there[N] = {0};
 
-    CHECK_OK(set_try(&d, "movielens", "dir", "d", "split", split, "split_seed", seed, "test_fraction", test_fraction,
-                     (char *)NULL));
+    CHECK_OK(set_try(&d, "movielens", "dir", "d", "split", split, "split_seed", seed, "test_fraction",
+                     test_fraction, (char *)NULL));
     CHECK(d->count[0] + d->count[1] + d->count[2] == N, "%u %u %u", d->count[0], d->count[1], d->count[2]);
     CHECK(d->count[2] == (strcmp(test_fraction, "0") == 0 ? 0 : 40), "%u to test on", d->count[2]);
     rated_all(d, all);
@@ -140,7 +142,8 @@ TEST(a_split_by_time_holds_out_the_newest_ratings)
     put_many();
     rate_many(all, "time", "0", "0.2");
     for (int i = 1; i < N; i++)
-        CHECK(time_of(&all[i - 1]) <= time_of(&all[i]), "%u comes before %u", time_of(&all[i - 1]), time_of(&all[i]));
+        CHECK(time_of(&all[i - 1]) <= time_of(&all[i]), "%u comes before %u", time_of(&all[i - 1]),
+              time_of(&all[i]));
 }
 
 TEST(a_split_by_last_holds_out_the_newest_rating_of_each_user)
@@ -160,7 +163,8 @@ TEST(a_user_with_one_rating_keeps_it_to_train_on)
 {
     co_dataset *d;
 
-    CHECK_OK(set_try(&d, "movielens", "dir", test_repo("tests/data/movielens/csv"), "split", "last", (char *)NULL));
+    CHECK_OK(set_try(&d, "movielens", "dir", test_repo("tests/data/movielens/csv"), "split", "last",
+                     (char *)NULL));
     CHECK(d->count[0] == 9 && d->count[1] == 3, "%u %u", d->count[0], d->count[1]); /* users 12 and 15 have one */
     co_dataset_close(d);
 }
@@ -220,7 +224,8 @@ TEST(lines_that_are_no_text_are_refused)
     put_text("d/ratings.csv", HEAD);
     memset(longest, '1', sizeof longest - 1);
     put_text("d/ratings.csv", longest);
-    CHECK_FAILS(set_try(&d, "movielens", "dir", "d", (char *)NULL), CO_EINPUT, "line 1: it has more than 65536 bytes");
+    CHECK_FAILS(set_try(&d, "movielens", "dir", "d", (char *)NULL), CO_EINPUT,
+                "line 1: it has more than 65536 bytes");
     CHECK_OK(co_fs_write_atomic("d/ratings.csv", HEAD "1,1\0,3,5\n", sizeof HEAD "1,1\0,3,5\n" - 1));
     CHECK_FAILS(set_try(&d, "movielens", "dir", "d", (char *)NULL), CO_EINPUT, "line 2: it has a NUL byte");
 }
@@ -251,15 +256,17 @@ TEST(keys_of_movielens_that_cannot_be_met_are_refused)
     co_dataset *d = NULL;
 
     CHECK_FAILS(set_try(&d, "movielens", (char *)NULL), CO_EINPUT, "data=movielens needs data.dir=FOLDER");
-    CHECK_FAILS(set_try(&d, "movielens", "dir", "gone", (char *)NULL), CO_EINPUT, "data.dir: gone is not there");
+    CHECK_FAILS(set_try(&d, "movielens", "dir", "gone", (char *)NULL), CO_EINPUT,
+                "data.dir: gone is not there");
     CHECK_OK(co_fs_mkdirs("empty"));
     CHECK_FAILS(set_try(&d, "movielens", "dir", "empty", (char *)NULL), CO_EINPUT,
                 "empty has none of ratings.csv, ratings.dat (ml-1m) and u.data (ml-100k)");
     put_text("d/ratings.csv", "userId,movieId,rating\n1,1,3\n1,2,4\n");
     CHECK_FAILS(set_try(&d, "movielens", "dir", "d", "split", "time", (char *)NULL), CO_EINPUT,
                 "data.split=time needs times; d/ratings.csv has no column timestamp: use data.split=random");
-    CHECK_FAILS(set_try(&d, "movielens", "dir", "d", "val_fraction", "0.5", "test_fraction", "0.5", (char *)NULL),
-                CO_EINPUT, "leave none of 2 ratings to train on");
+    CHECK_FAILS(
+        set_try(&d, "movielens", "dir", "d", "val_fraction", "0.5", "test_fraction", "0.5", (char *)NULL),
+        CO_EINPUT, "leave none of 2 ratings to train on");
     CHECK_OK(set_try(&d, "movielens", "dir", "d", (char *)NULL));
     co_dataset_close(d);
 }
@@ -287,7 +294,8 @@ TEST(the_real_movielens_has_the_counts_of_its_readme)
 
     CHECK_OK(set_try(&d, "movielens", "dir", real_movielens(), (char *)NULL));
     CHECK(d->count[0] == 90753 && d->count[1] == 10083, "%u %u", d->count[0], d->count[1]);
-    CHECK(d->io.users == 610 && d->io.items == 9724, "%lld %lld", (long long)d->io.users, (long long)d->io.items);
+    CHECK(d->io.users == 610 && d->io.items == 9724, "%lld %lld", (long long)d->io.users,
+          (long long)d->io.items);
     CHECK(d->names->user_row(d, 610, &row) && row == 609, "user 610 has row %u", row);
     CHECK(strcmp(d->names->title(d, 0), "Toy Story (1995)") == 0, "%s", d->names->title(d, 0));
     co_dataset_close(d);

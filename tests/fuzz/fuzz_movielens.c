@@ -1,5 +1,5 @@
-/* fuzz_movielens.c -- any bytes as the ratings and as the titles of each layout of MovieLens. What is accepted has
- * ratings in range, rows without gaps and titles in UTF-8. */
+/* fuzz_movielens.c -- any bytes as the ratings and as the titles of each layout of MovieLens. What is
+ * accepted has ratings in range, rows without gaps and titles in UTF-8. */
 #include <stdlib.h>
 
 #include "data/movielens_int.h"
