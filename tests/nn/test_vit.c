@@ -62,8 +62,8 @@ static void names_are(const json_t *want)
     at = entries_are(l, at, "", json_object_get(want, "after"));
     for (int i = 0; i < l->n; i++)
         count += l->entry[i].count;
-    CHECK(at == l->n && count == (size_t)golden_int(want, "parameters", 0), "%s: %d of %d entries, %zu parameters",
-          model, at, l->n, count);
+    CHECK(at == l->n && count == (size_t)golden_int(want, "parameters", 0),
+          "%s: %d of %d entries, %zu parameters", model, at, l->n, count);
     co_exec_free(exec);
     co_free(cfg);
 }
@@ -88,7 +88,8 @@ TEST(vits_have_as_many_positions_as_the_pictures_have_patches)
     co_exec *exec = nn_compile("vit_tiny_patch16_224", cfg, &wide, nn_shape(&wide, 2), CO_MODE_TRAIN);
     const co_entry *pos = co_layout_find(co_exec_layout(exec), "pos_embed");
 
-    CHECK(pos && pos->shape.d[1] == 1 + 4 * 6, "pos_embed has %lld rows", pos ? (long long)pos->shape.d[1] : -1);
+    CHECK(pos && pos->shape.d[1] == 1 + 4 * 6, "pos_embed has %lld rows",
+          pos ? (long long)pos->shape.d[1] : -1);
     co_exec_free(exec);
     co_free(cfg);
 }
@@ -221,7 +222,8 @@ static void replay(const char *level, size_t i, bool steps)
     golden_replay(&r, r.steps, 1e-4, &loss, &norm);
     CHECK(norm <= 1e-3, "%s: gradient norms differ by %.2g", r.model->name, norm);
     co_json_f64(c, "float32", &torch32);
-    test_note("%d steps: loss %.1e (PyTorch in float32: %.1e)  gradient norm %.1e", r.steps, loss, torch32, norm);
+    test_note("%d steps: loss %.1e (PyTorch in float32: %.1e)  gradient norm %.1e", r.steps, loss, torch32,
+              norm);
 }
 
 TEST(vit_tiny_patch16_224_logits_and_losses_are_those_of_timm)

@@ -27,8 +27,8 @@ struct vit_cfg {
 };
 
 static const co_option options[] = {
-    {"embed_dim", CO_OPT_INT, offsetof(struct vit_cfg, embed_dim), "0", "width; 0: that of the name", .min = 0,
-     .max = 65536},
+    {"embed_dim", CO_OPT_INT, offsetof(struct vit_cfg, embed_dim), "0", "width; 0: that of the name",
+     .min = 0, .max = 65536},
     {"depth", CO_OPT_INT, offsetof(struct vit_cfg, depth), "0", "blocks; 0: those of the name", .min = 0,
      .max = 1000},
     {"num_heads", CO_OPT_INT, offsetof(struct vit_cfg, num_heads), "0",
@@ -50,8 +50,8 @@ static const co_init zero = {CO_INIT_ZERO, 0}, one = {CO_INIT_ONE, 0}, narrow = 
 /* In the order of vit_defs. */
 static const struct net {
     int patch, width, depth, heads;
-} nets[] = {{16, 192, 12, 3},  {16, 384, 12, 6},   {16, 768, 12, 12},  {16, 1024, 24, 16},
-            {32, 384, 12, 6},  {32, 768, 12, 12},  {32, 1024, 24, 16}, {4, 192, 12, 3}};
+} nets[] = {{16, 192, 12, 3}, {16, 384, 12, 6},  {16, 768, 12, 12},  {16, 1024, 24, 16},
+            {32, 384, 12, 6}, {32, 768, 12, 12}, {32, 1024, 24, 16}, {4, 192, 12, 3}};
 
 /* A model being built: the numbers of its name, or those of the options. */
 struct vit {
@@ -206,8 +206,8 @@ static co_node *embed(const struct vit *v)
     co_graph *g = v->g;
     int64_t n = v->b->shape.n, d = v->d, patches = v->h * v->w;
 
-    co_node *cls = co_param(g, "cls_token", CO_SHAPE(1, 1, d), (co_init){CO_INIT_NORMAL, 1e-6f},
-                            CO_PARAM_NO_DECAY);
+    co_node *cls =
+        co_param(g, "cls_token", CO_SHAPE(1, 1, d), (co_init){CO_INIT_NORMAL, 1e-6f}, CO_PARAM_NO_DECAY);
     co_node *pos = co_param(g, "pos_embed", CO_SHAPE(1, 1 + patches, d), narrow, CO_PARAM_NO_DECAY);
     co_node *x = co_nn_conv(g, v->b->x, d, v->patch, v->patch, 0, true, "patch_embed.proj"); /* [n, d, h, w] */
     x = co_reshape(g, x, CO_SHAPE(n, d, patches));
@@ -256,7 +256,7 @@ static void note(char *text, size_t size, const co_model_def *def, const void *c
 
 #define ROW(name, help)                                                                                      \
     {                                                                                                        \
-        name, help, options, sizeof(struct vit_cfg), false, check, build, note                                 \
+        name, help, options, sizeof(struct vit_cfg), false, check, build, note                               \
     }
 const co_model_def vit_defs[] = {
     ROW("vit_tiny_patch16_224", "vision transformer of width 192, for images; timm's names"),
