@@ -14,6 +14,7 @@ const co_dataset_def *const co_datasets[] = {
     &fake_def,
     &fake_images_def,
     &fake_ratings_def,
+    &movielens_def,
     &text_def,
     &cifar10_def,
     &cifar100_def,
