@@ -220,7 +220,7 @@ static const struct wrong table[] = {
     {"wrong type", "train trainer.max_epochs=three", {"trainer.max_epochs", "three", "whole number"}},
     {"out of range", "train data.batch_size=0", {"data.batch_size", "0", "allowed: 1 to 1048576"}},
     {"unknown choice", "train model=resnt", {"model \"resnt\"", "linear lm mlp"}},
-    {"empty choice", "train data=", {"data \"\"", "cifar10 cifar100 digits fake"}},
+    {"empty choice", "train data=", {"data \"\"", "cifar10 cifar100 cinic10 digits fake"}},
     {"key of another model", "train model=linear model.width=3", {"model=linear", "width", "(model=cnn, "}},
     {"no such experiment", "train experiment=demmo", {"experiment \"demmo\"", "demo"}},
     {"experiment file missing", "train experiment=./no.yaml", {"./no.yaml", "No such file"}},
