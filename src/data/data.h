@@ -98,6 +98,8 @@ extern const co_dataset_def *const co_datasets[]; /* NULL-terminated */
 const co_dataset_def *co_dataset_find(const char *name);
 co_err co_dataset_open(co_dataset **out, const co_dataset_def *def, const void *cfg);
 void co_dataset_close(co_dataset *d); /* NULL is fine */
+/* Is `dir` a folder in Tiny ImageNet's layout, with a flat val/ and its annotations? */
+bool co_dataset_is_tiny_imagenet(const char *dir);
 
 /* Picture files of the user's own as samples of CO_SPLIT_TEST, in this order: through the evaluation
  * transform of `like`, with its classes, y = CO_NO_LABEL. Of a folder, all pictures in it. A file that cannot

@@ -9,6 +9,19 @@
  */
 #include "data/folder_int.h"
 
+#include <stdio.h>
+
+#include "base/fs.h"
+
+bool co_dataset_is_tiny_imagenet(const char *dir)
+{
+    char text[4096], pictures[4096];
+
+    return snprintf(text, sizeof text, "%s/val/val_annotations.txt", dir) < (int)sizeof text &&
+           snprintf(pictures, sizeof pictures, "%s/val/images", dir) < (int)sizeof pictures &&
+           co_fs_exists(text) && co_fs_is_dir(pictures);
+}
+
 static const co_option tinyimagenet_options[] = {
     FOLDER_DIR(
         "the folder tiny-imagenet-200 as it comes (train/, val/, wnids.txt, words.txt); or a .tar, .tar.xz, "

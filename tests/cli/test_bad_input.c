@@ -214,6 +214,9 @@ static const struct wrong table[] = {
     {"an augmentation that is none",
      "train data=imagefolder data.dir=pics data.augment=imagnet",
      {"data.augment", "imagnet"}},
+    {"tiny imagenet is not there",
+     "train experiment=tinyimagenet",
+     {"data.dir: data/tiny-imagenet-200", "No such file"}},
     {"cifar's files are not there", "train experiment=cifar", {"data.dir: data/cifar10", "No such file"}},
     /* keys, values, groups */
     {"unknown key", "train trainer.max_epoch=3", {"trainer.max_epoch", "did you mean trainer.max_epochs?"}},
