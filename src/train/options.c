@@ -233,8 +233,10 @@ static const co_option checkpoint[] = {
      "their names, as Lightning's: \"epoch_{epoch:03d}\", \"{step}-{val/acc:.2f}\"; null: epoch_009, "
      "step_00000123",
      .may_change = true, .of_host = true},
-    {"monitor", CO_OPT_STR, AT(ckpt_monitor),
-     "null", "what decides which one is best: val/loss, val/acc, val/acc5, val/mae, val/rmse; null: val/acc, val/mae or, of ratings, val/rmse",
+    {"monitor", CO_OPT_STR, AT(ckpt_monitor), "null",
+     "what decides which one is best: val/loss, val/acc, val/acc5, val/mae, val/rmse; null: val/acc, val/mae "
+     "or,"
+     " of ratings, val/rmse",
      .may_change = true, .check = check_monitor},
     {"mode", CO_OPT_ENUM, AT(ckpt_mode), "auto", "auto: max for accuracies, min for the rest",
      .choices = "auto|min|max", .may_change = true},
