@@ -27,7 +27,8 @@ const co_data_layout *co_data_recognise(const char *dir);
 const char *co_data_layouts(char out[256]);
 
 typedef struct co_data_problem {
-    const char *kind; /* "open", "unreadable", "label", "missing_class", "one_class", "duplicate": one word for scripts */
+    /* One word for scripts: "open", "unreadable", "label", "missing_class", "one_class" or "duplicate". */
+    const char *kind;
     uint64_t count;   /* of samples, or classes */
     const char *text; /* a sentence: what is wrong, where, what to do */
 } co_data_problem;
