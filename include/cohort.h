@@ -163,7 +163,8 @@ typedef enum cohort_init_kind {
     COHORT_INIT_ZERO,
     COHORT_INIT_ONE,
     COHORT_INIT_UNIFORM, /* [-a, a) */
-    COHORT_INIT_NORMAL   /* standard deviation a */
+    COHORT_INIT_NORMAL,  /* standard deviation a */
+    COHORT_INIT_VALUE    /* a itself */
 } cohort_init_kind;
 cohort_node *cohort_param(cohort_graph *g, const char *name, cohort_shape shape, cohort_init_kind init,
                           float a);

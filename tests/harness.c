@@ -343,11 +343,13 @@ static bool is_excepted(const test *t, const char *const *words)
     return false;
 }
 
+static char *listed; /* the file of words: they point into it */
+
 /* Adds the words of a file, one a line; # begins a comment. Returns the new count. */
 static int except_listed(const char *path, const char **except, int n)
 {
-    char *text = slurp(path); /* kept: the words point into it */
-    for (char *line = strtok(text, "\n"); line; line = strtok(NULL, "\n")) {
+    listed = slurp(path);
+    for (char *line = strtok(listed, "\n"); line; line = strtok(NULL, "\n")) {
         if (*line == '#')
             continue;
         if (n == MAX_EXCEPT - 1) {
@@ -423,5 +425,6 @@ int main(int argc, char **argv)
     if (skipped)
         printf(", %d skipped", skipped);
     printf("\n");
+    free(listed);
     return failed != 0;
 }

@@ -144,6 +144,11 @@ co_err find_checkpoint(char **out, const char *path);
 
 /* --- runs of this machine ----------------------------------------------------------------------------- */
 /* The run a word names: its pid, its folder or its id; NULL if none. */
+/* ids.c: the text of ids.csv, and whether the data numbers users and items as the run of this checkpoint did (NULL:
+ * fine). CO_EINPUT has the first line that differs. */
+co_err ids_text(const co_dataset *data, co_str *out);
+co_err ids_check(const char *checkpoint, const co_dataset *data);
+
 const co_live_run *live_find(const co_live_run *runs, int n, const char *word);
 /* ps.c: a table, or a JSON object per line */
 void live_print(const co_live_run *r, int n, bool json, FILE *to);

@@ -53,7 +53,9 @@ static void meter_step(training *s, const co_step_result *r)
 /* Free ranks compute the items of an evaluation in any order, so there is one line when all are done. */
 static void meter_eval(training *s, const co_eval_result *r, double secs)
 {
-    int64_t items = (r->count + s->app.cfg->eval_slice - 1) / s->app.cfg->eval_slice;
+    const co_train_cfg *cfg = s->app.cfg;
+    int64_t size = cfg->eval_batch_size ? cfg->eval_batch_size : cfg->eval_slice;
+    int64_t items = (r->count + size - 1) / size;
     co_meters m = {0};
     co_str text = {0};
 

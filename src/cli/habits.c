@@ -16,6 +16,7 @@
 #include "term/help.h"
 
 #include "base/fs.h"
+#include "data/data.h"
 
 /* Prints each text once in the life of the process, however often a line is composed. */
 static void say_once(const char *text)
@@ -257,6 +258,7 @@ co_err habits_word(habit_line *h, const char *word)
         return CO_OK;
     h->numbers += is_number(word);
     h->folders += name[0] == 'F';
+    h->folder = h->folders == 1 && name[0] == 'F' ? word : h->folder;
     h->known = true;
     return apply(h, row, word, word);
 }
@@ -271,6 +273,11 @@ co_err habits_end(habit_line *h)
     char *word = co_pool_printf(&l->pool, "experiment=%s", h->base->base);
     if (!word)
         return CO_ENOMEM;
+    if (h->folder && co_dataset_is_tiny_imagenet(h->folder)) {
+        *--l->words = "data=tinyimagenet";
+        l->n++;
+        co_say("data=tinyimagenet: %s has Tiny ImageNet's layout", h->folder);
+    }
     *--l->words = word;
     l->n++;
     co_say("%s: the recipe of that program (experiment=NAME chooses another)", word);

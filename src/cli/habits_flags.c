@@ -72,6 +72,7 @@ const co_conf_habit habit_flags[] = {
      "of all ranks together; main.py with --multiprocessing-distributed means the batch of one host", "N",
      .with = "--multiprocessing-distributed"},
     KEY_SAYS("-b --batch-size", "N", "data.batch_size_per_rank", PER_PROCESS),
+    KEY("--val-batch-size --eval-batch-size --test-batch-size --val-batch", "N", "data.eval_batch_size"),
     KEY("--lr --learning-rate", "RATE", "optim.lr"),
     KEY("--momentum", "M", "optim.momentum"),
     KEY("--wd --weight-decay", "DECAY", "optim.weight_decay"),

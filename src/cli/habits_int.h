@@ -16,6 +16,7 @@ typedef struct habit_line {
     bool known;           /* the last flag or word was found in the table */
     bool is_host;         /* the last flag was about hosts */
     int numbers, folders; /* bare words so far */
+    const char *folder;   /* the first bare word that is a folder */
     const co_conf_habit *base;
 } habit_line;
 

@@ -86,7 +86,7 @@ static co_err parse(line *l, int argc, char **argv, const co_flag *const *sets, 
 
 co_err line_parse(line *l, int argc, char **argv, bool settings, const co_flag *more)
 {
-    size_t most = (size_t)argc + 4;
+    size_t most = (size_t)argc + 5;
 
     *l = (line){.command = argv[0], .settings = settings, .held = co_array(most, sizeof *l->words)};
     l->host_flags = co_pool_alloc(&l->pool, most * sizeof *l->host_flags);
@@ -97,7 +97,7 @@ co_err line_parse(line *l, int argc, char **argv, bool settings, const co_flag *
     }
     memset(l->host_flags, 0, most * sizeof *l->host_flags);
     memset(l->rest, 0, most * sizeof *l->rest);
-    l->words = l->held + 2; /* room for two in front */
+    l->words = l->held + 3; /* room for three in front */
     const co_flag common[] = {
         {"--json", .on = &l->json}, {"--help", .on = &l->help}, {"-h", .on = &l->help}, {0}};
     const co_flag configured[] = {{"--config-dir", "FOLDER", .value = &l->config_dir}, {0}};

@@ -65,6 +65,21 @@ static co_err write_text(training *s, const char *name, void (*print)(const co_c
     return err;
 }
 
+/* Ratings: which row is which user or item. */
+static co_err write_ids(training *s)
+{
+    const co_dataset *data = co_plan_facts_of(s->plan)->data;
+    co_str text = {0};
+
+    if (!data->names)
+        return CO_OK;
+    co_err err = ids_text(data, &text);
+    if (!err)
+        err = co_folder_write(s->folder, "ids.csv", co_str_text(&text), text.len);
+    co_str_fini(&text);
+    return err;
+}
+
 /* A resumed run adds a segment to the existing header. */
 static co_err write_header(training *s)
 {
@@ -127,6 +142,7 @@ co_err record_open(training *s)
     CO_TRY(write_text(s, "overrides.yaml", co_conf_overrides));
     CO_TRY(write_text(s, "config_tree.log", co_conf_tree));
     CO_TRY(write_header(s));
+    CO_TRY(write_ids(s));
     s->first_step = co_plan_facts_of(s->plan)->start_step;
     memory_recall(s);
     if (s->app.resume)

@@ -96,7 +96,8 @@ co_err eval_line_open(eval_line *t)
     if (wrong->n)
         CO_TRY(co_plan_check_look(&t->app.spec, app_sure(&t->app), wrong));
     CO_TRY(co_mistakes_tell(wrong));
-    return co_plan_to_look(&t->plan, &t->app.spec);
+    CO_TRY(co_plan_to_look(&t->plan, &t->app.spec));
+    return ids_check(t->app.resume, co_plan_facts_of(t->plan)->data);
 }
 
 void eval_line_close(eval_line *t)

@@ -94,7 +94,8 @@ static co_err compose(training *s, line *l)
 static co_err make_plan(training *s)
 {
     settle_spec(&s->app);
-    return co_plan_new(&s->plan, &s->app.spec);
+    CO_TRY(co_plan_new(&s->plan, &s->app.spec));
+    return ids_check(s->app.resume, co_plan_facts_of(s->plan)->data);
 }
 
 co_err training_plan(training *s, line *l)

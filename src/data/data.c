@@ -1,6 +1,7 @@
 /* data.c -- the table of data sets. A new one is a file and a row here. */
 #include "data/data.h"
 #include "data/data_int.h"
+#include "data/folder_int.h"
 
 #include <string.h>
 
@@ -9,8 +10,20 @@
 enum { SPLIT_SEED = 42 };
 
 const co_dataset_def *const co_datasets[] = {
-    &digits_def,  &fake_def,     &fake_images_def, &fake_ratings_def, &text_def,
-    &cifar10_def, &cifar100_def, &mnist_def,       &imagefolder_def,  NULL,
+    &digits_def,
+    &fake_def,
+    &fake_images_def,
+    &fake_ratings_def,
+    &movielens_def,
+    &text_def,
+    &cifar10_def,
+    &cifar100_def,
+    &mnist_def,
+    &imagefolder_set.def,
+    &tinyimagenet_set.def,
+    &cinic10_set.def,
+    &imagenet_set.def,
+    NULL,
 };
 
 const co_dataset_def *co_dataset_find(const char *name)

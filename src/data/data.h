@@ -28,6 +28,16 @@ typedef struct co_fill_times {
     uint64_t read_ns, decode_ns, augment_ns;
 } co_fill_times;
 
+/* Ratings: what the rows of users and items stand for. */
+struct co_dataset;
+typedef struct co_rating_names {
+    bool (*user_row)(const struct co_dataset *d, int64_t id, uint32_t *row); /* false: there is no such user */
+    int64_t (*item_id)(const struct co_dataset *d, uint32_t row);
+    const char *(*title)(const struct co_dataset *d, uint32_t row); /* UTF-8; NULL: it has none */
+    /* All rows as CSV, a line each: kind (user or item), row, id, title. */
+    void (*list)(const struct co_dataset *d, co_str *out);
+} co_rating_names;
+
 /* How a sample is varied. Everything random about it is a function of (seed, epoch, id). */
 typedef struct co_draw {
     uint64_t seed;
@@ -68,6 +78,7 @@ typedef struct co_dataset {
     const char *(*class_name)(const struct co_dataset *d, int64_t label);
     /* The file that a sample came from; NULL, or gives NULL: it has none of its own. */
     const char *(*file)(const struct co_dataset *d, co_split s, uint32_t id);
+    const co_rating_names *names;       /* ratings: ids and titles; NULL: the rows are all there is */
     const struct picture_use *pictures; /* how pictures become samples; NULL: its samples are none */
     /* LM: text of token ids, for predict. NULL otherwise. */
     void (*decode)(const struct co_dataset *d, const int32_t *tokens, int n, co_str *out);
@@ -87,6 +98,8 @@ extern const co_dataset_def *const co_datasets[]; /* NULL-terminated */
 const co_dataset_def *co_dataset_find(const char *name);
 co_err co_dataset_open(co_dataset **out, const co_dataset_def *def, const void *cfg);
 void co_dataset_close(co_dataset *d); /* NULL is fine */
+/* Is `dir` a folder in Tiny ImageNet's layout, with a flat val/ and its annotations? */
+bool co_dataset_is_tiny_imagenet(const char *dir);
 
 /* Picture files of the user's own as samples of CO_SPLIT_TEST, in this order: through the evaluation
  * transform of `like`, with its classes, y = CO_NO_LABEL. Of a folder, all pictures in it. A file that cannot

@@ -2,12 +2,13 @@
  *
  *     train/CLASS/... val/CLASS/... test/CLASS/...      each is a part of its own; without val, it comes out of train
  *     CLASS/...                                         all three come out of the whole
- *     val/ or test/ with val_annotations.txt            a flat folder, labelled by that text (Tiny ImageNet)
+ *     val/ with val_annotations.txt                     a flat folder, labelled by that text, if the rules say so
  *
  * Classes and samples have torchvision's order (ImageFolder): classes by name, samples by class, then by
  * folder, then by file name, all bytewise. A label is a class's place. Where parts have no folders of their
  * own, the fixed permutation of data_int.h divides the samples. Folders that could mean two things are
- * refused, with what was found and what to do.
+ * refused, with what was found and what to do. Tiny ImageNet's flat val is refused where the rules do not expect it:
+ * ImageFolder takes it for one class, and the accuracy is noise.
  */
 #include "data/folder_int.h"
 
@@ -42,6 +43,30 @@ static co_err no_pictures(const folder_work *w, const char *where)
                    where, w->l->root, w->l->root, co_doc(doc, "data.md"));
 }
 
+/* A set with classes of its own must have those and no others. */
+static co_err expected_classes(const folder_work *w, const folder_part *p)
+{
+    const char *const *want = w->rules->classes;
+    char where[512];
+    uint32_t n = 0;
+
+    if (!want)
+        return CO_OK;
+    part_shown(where, w, p->prefix);
+    for (; want[n]; n++)
+        if (!part_has(p, want[n]))
+            return co_fail(CO_EINPUT, "data.dir: %s has no class folder %s: is the download complete?", where,
+                           want[n]);
+    for (uint32_t c = 0; c < p->n_classes; c++)
+        if (class_of(want, n, p->classes[c], strlen(p->classes[c])) < 0)
+            return co_fail(
+                CO_EINPUT,
+                "data.dir: %s has a class folder %s, which is no class of this set: take it out, or use "
+                "data=imagefolder for classes of your own",
+                where, p->classes[c]);
+    return CO_OK;
+}
+
 /* The classes are those of the part to train on. */
 static co_err set_classes(folder_work *w, folder_part *p)
 {
@@ -61,6 +86,7 @@ static co_err set_classes(folder_work *w, folder_part *p)
             CO_EINPUT,
             "data.dir: %s has one class, the folder %s: two are the least (is data.dir a level too high?)",
             where, p->classes[0]);
+    CO_TRY(expected_classes(w, p));
     w->x->classes = p->classes;
     w->x->n_classes = p->n_classes;
     p->classes = NULL; /* now the index's */
@@ -88,24 +114,44 @@ static co_err same_classes(const folder_work *w, const folder_part *p, const cha
     return CO_OK;
 }
 
+static co_err is_tiny_imagenet(const folder_work *w, const folder_part *p)
+{
+    char name[512];
+
+    return co_fail(
+        CO_EINPUT,
+        "data.dir: %s has Tiny ImageNet's layout: its pictures are not in class folders, "
+        "val_annotations.txt gives their classes. As an image folder it would be one class, and val "
+        "accuracy noise: use data=tinyimagenet",
+        part_shown(name, w, p->prefix));
+}
+
+static co_err no_labels(const folder_work *w, const folder_part *p)
+{
+    char name[512], n[32];
+    const char *how = w->rules->make_classes;
+
+    part_shown(name, w, p->prefix);
+    return co_fail(CO_EINPUT,
+                   "data.dir: %s has pictures that are in no class folder (%s), and no val_annotations.txt "
+                   "that says their classes: %s%s%s",
+                   name, p->flat ? with_commas(n, p->flat) : "all in images/", how ? how : "move each into ",
+                   how ? "" : name, how ? "" : "/CLASS/");
+}
+
 static co_err take_held_out(folder_work *w, const char *prefix, const char *train, bool may_lack_labels)
 {
     folder_part p;
-    char name[512], n[32];
+    char name[512];
     co_err err = part_look(&p, w, prefix);
-    bool one_images = p.n_classes == 1 && strcmp(p.classes[0], "images") == 0;
 
     if (err)
         goto out;
-    if (p.text) {
+    if (p.text && w->rules->annotated) {
         err = part_take_labelled(w, &p);
-    } else if (p.flat || one_images) {
+    } else if (p.is_one_pile) {
         if (!may_lack_labels)
-            err = co_fail(
-                CO_EINPUT,
-                "data.dir: %s has pictures that are in no class folder (%s), and no val_annotations.txt "
-                "that says their classes: move each into %s/CLASS/",
-                part_shown(name, w, prefix), one_images ? "all in images/" : with_commas(n, p.flat), name);
+            err = p.text ? is_tiny_imagenet(w, &p) : no_labels(w, &p);
     } else if (p.n_classes == 0) {
         err = no_pictures(w, part_shown(name, w, prefix));
     } else {
@@ -173,6 +219,7 @@ static co_err take_parts(folder_work *w, const folder_part *top, double val_frac
     const char *val = co_pool_printf(pool, "%s%s/", w->base, val_name ? val_name : "");
     const char *test = co_pool_printf(pool, "%stest/", w->base);
     folder_part p = {0};
+    char name[512];
 
     if (!train || !val || !test)
         return CO_ENOMEM;
@@ -185,6 +232,9 @@ static co_err take_parts(folder_work *w, const folder_part *top, double val_frac
     if (err)
         return err;
     w->x->count[CO_SPLIT_TRAIN] = (uint32_t)w->n;
+    if (!val_name && w->rules->has_parts)
+        return co_fail(CO_EINPUT, "data.dir: %s has no folder val: is the download complete?",
+                       part_shown(name, w, w->base));
     if (val_name)
         CO_TRY(take_held_out(w, val, train, false));
     else
@@ -207,6 +257,9 @@ static co_err take_whole(folder_work *w, folder_part *top, double val_fraction, 
     if (val || part_has(top, "test"))
         return co_fail(CO_EINPUT, "data.dir: %s has a folder %s but no folder train",
                        part_shown(name, w, w->base), val ? val : "test");
+    if (w->rules->has_parts && w->l->n)
+        return co_fail(CO_EINPUT, "data.dir: %s has no folder train: train/ and val/ are expected",
+                       part_shown(name, w, w->base));
     CO_TRY(set_classes(w, top));
     CO_TRY(part_take_classes(w, &(folder_part){.prefix = w->base}));
     return split(w, part_of(w->n, val_fraction), test_fraction > 0 ? part_of(w->n, test_fraction) : 0);
@@ -231,27 +284,46 @@ static co_err find_base(folder_work *w, folder_part *top)
     return CO_OK;
 }
 
-static co_err find_titles(folder_work *w)
+/* The text of this name beside train/; NULL: there is none. */
+static const entry *find_text(const folder_work *w, const char *name)
 {
     char want[512];
 
-    snprintf(want, sizeof want, "%swords.txt", w->base);
+    snprintf(want, sizeof want, "%s%s", w->base, name);
     for (size_t i = 0; i < w->l->n; i++) {
         const entry *e = &w->l->entries[i];
-        if (e->kind != ENTRY_TEXT || strcmp(listing_path(w->l, e->path), want) != 0)
-            continue;
-        w->x->titles = co_array(w->x->n_classes, sizeof *w->x->titles);
-        if (!w->x->titles)
-            return CO_ENOMEM;
-        return titles_read(w->x->titles, w->l, e, w->x->classes, w->x->n_classes, &w->x->pool);
+        if (e->kind == ENTRY_TEXT && strcmp(listing_path(w->l, e->path), want) == 0)
+            return e;
     }
-    return CO_OK;
+    return NULL;
 }
 
-co_err folder_index_make(folder_index *out, const listing *l, double val_fraction, double test_fraction)
+/* Tiny ImageNet's words.txt, or the file that ImageNet has on Kaggle. */
+static co_err find_titles(folder_work *w)
+{
+    const entry *e = find_text(w, "words.txt");
+
+    e = e ? e : find_text(w, "LOC_synset_mapping.txt");
+    if (!e)
+        return CO_OK;
+    w->x->titles = co_array(w->x->n_classes, sizeof *w->x->titles);
+    if (!w->x->titles)
+        return CO_ENOMEM;
+    return titles_read(w->x->titles, w->l, e, w->x->classes, w->x->n_classes, &w->x->pool);
+}
+
+static co_err check_wnids(const folder_work *w)
+{
+    const entry *e = w->rules->annotated ? find_text(w, "wnids.txt") : NULL;
+
+    return e ? wnids_check(w->l, e, w->x->classes, w->x->n_classes) : CO_OK;
+}
+
+co_err folder_index_make(folder_index *out, const listing *l, const folder_rules *rules, double val_fraction,
+                         double test_fraction)
 {
     folder_index x = {0};
-    folder_work w = {.x = &x, .l = l, .base = ""};
+    folder_work w = {.x = &x, .l = l, .rules = rules, .base = ""};
     folder_part top = {0};
     co_err err = find_base(&w, &top);
 
@@ -259,6 +331,8 @@ co_err folder_index_make(folder_index *out, const listing *l, double val_fractio
         err = part_has(&top, "train") ? take_parts(&w, &top, val_fraction)
                                       : take_whole(&w, &top, val_fraction, test_fraction);
     co_free(top.classes);
+    if (!err)
+        err = check_wnids(&w);
     if (!err)
         err = find_titles(&w);
     x.base_len = strlen(w.base);

@@ -77,12 +77,56 @@ typedef struct folder_index {
     co_pool pool;    /* holds the names */
 } folder_index;
 
+/* What a data set expects of its folders. All zero: folders of the user's own. */
+typedef struct folder_rules {
+    bool annotated; /* val/ may be flat: its val_annotations.txt gives the classes, wnids.txt lists them */
+    bool has_parts; /* train/ and val/ must both be there */
+    const char *const *classes; /* the classes, sorted, NULL-terminated; NULL: whatever folders train/ has */
+    const char *make_classes;   /* how a flat val/ is put into class folders, for a message; NULL: by hand */
+} folder_rules;
+
 /* The fractions are used where train, val and test have no folders of their own. */
-co_err folder_index_make(folder_index *out, const listing *l, double val_fraction, double test_fraction);
+co_err folder_index_make(folder_index *out, const listing *l, const folder_rules *rules, double val_fraction,
+                         double test_fraction);
 void folder_index_fini(folder_index *x);
 /* Hashes a sample of the bytes of all n files: pieces at places that only the files' sizes decide. Skips files that
  * cannot be read. */
 void folder_sample_bytes(co_sha256 *h, const listing *l, const sample *files, uint32_t n);
+
+/* --- sets of this kind ---------------------------------------------------------------------------------- */
+struct folder_cfg {
+    char *dir;
+    double val_fraction, test_fraction;
+    int64_t cache_mb;
+    int on_error; /* ON_ERROR_STOP, or leave it out */
+    struct transform_cfg pictures;
+};
+enum { ON_ERROR_STOP = 0 };
+
+/* Rows that all of their tables have. */
+/* clang-format off */
+#define FOLDER_DIR(HELP) \
+    {"dir", CO_OPT_STR, offsetof(struct folder_cfg, dir), "null", HELP, .alias = "data.data_dir", .path = true}
+#define FOLDER_OPTIONS \
+    {"cache_mb", CO_OPT_INT, offsetof(struct folder_cfg, cache_mb), "1024", \
+     "files are kept in memory if all of them are not more than this, in MiB", .min = 0, .max = 1 << 30, \
+     .may_change = true, .of_host = true}, \
+    {"on_error", CO_OPT_ENUM, offsetof(struct folder_cfg, on_error), "stop", \
+     "a file that cannot be decoded ends the run, or is left out and counted", .choices = "stop|skip", \
+     .may_change = true}, \
+    TRANSFORM_OPTIONS(struct folder_cfg, pictures)
+/* clang-format on */
+
+typedef struct folder_set {
+    co_dataset_def def; /* the first: folder_set_open casts */
+    folder_rules rules;
+    const char *expects;     /* what data.dir is to have, for a message */
+    const float *mean, *std; /* of byte / 255, by colour */
+    bool one_size; /* all pictures have the size of the first: one of another size is a bad sample, and says so */
+    bool is_imagenet; /* without data.crop and data.resize: 224 x 224, by ImageNet's recipe, whatever the size */
+} folder_set;
+extern const folder_set imagefolder_set, tinyimagenet_set, cinic10_set, imagenet_set;
+co_err folder_set_open(co_dataset **out, const co_dataset_def *def, const void *cfg);
 
 /* --- for folder_*.c ------------------------------------------------------------------------------------- */
 /* The files whose path begins with prefix, and the folders that they are in. */
@@ -92,11 +136,13 @@ typedef struct folder_part {
     uint32_t n_classes;
     uint64_t flat;     /* pictures that lie in no folder */
     const entry *text; /* its val_annotations.txt */
+    bool is_one_pile;  /* its pictures are in no folder, or all in one folder images/ */
 } folder_part;
 
 typedef struct folder_work {
     folder_index *x;
     const listing *l;
+    const folder_rules *rules;
     const char *base; /* prefix of all: "", or the one folder that everything is in */
     size_t room, n;   /* of x->samples */
 } folder_work;
@@ -126,6 +172,9 @@ co_err labels_open(labels *out, const listing *l, const entry *e, const char *co
                    uint32_t n_classes);
 const struct label_row *labels_find(const labels *t, const char *name);
 void labels_close(labels *t);
+
+/* The lines of wnids.txt must be the classes, in any order. CO_EINPUT names one that is missing on either side. */
+co_err wnids_check(const listing *l, const entry *e, const char *const *classes, uint32_t n_classes);
 
 /* Lines CLASS<TAB>NAME, NAME...: titles[i] is the first name of classes[i], or classes[i]. */
 co_err titles_read(const char **titles, const listing *l, const entry *e, const char *const *classes,

@@ -1,5 +1,5 @@
-/* folder_labels.c -- the two texts that come with Tiny ImageNet: the classes of a flat folder, and names for
- * people. */
+/* folder_labels.c -- the texts that come with Tiny ImageNet: the classes of a flat folder, the list of classes, and
+ * names for people. */
 #include "data/folder_int.h"
 
 #include <stdlib.h>
@@ -130,6 +130,43 @@ void labels_close(labels *t)
     co_free(t->rows);
     co_free(t->text);
     *t = (labels){0};
+}
+
+/* Marks the classes that the text lists. */
+static co_err mark_wnids(bool *listed, char *text, const listing *l, const entry *e,
+                         const char *const *classes, uint32_t n_classes)
+{
+    char *save = NULL;
+
+    for (char *id = strtok_r(text, " \t\r\n", &save); id; id = strtok_r(NULL, " \t\r\n", &save)) {
+        int64_t label = class_of(classes, n_classes, id, strlen(id));
+        if (label < 0)
+            return co_fail(
+                CO_EINPUT,
+                "data.dir: %s/%s lists the class %.64s, which has no folder to train on: is the download "
+                "complete?",
+                l->root, listing_path(l, e->path), id);
+        listed[label] = true;
+    }
+    return CO_OK;
+}
+
+co_err wnids_check(const listing *l, const entry *e, const char *const *classes, uint32_t n_classes)
+{
+    char *text = NULL;
+    bool *listed = co_array(n_classes, sizeof *listed);
+    co_err err = listed ? read_text(&text, l, e) : CO_ENOMEM;
+
+    if (!err)
+        err = mark_wnids(listed, text, l, e, classes, n_classes);
+    for (uint32_t c = 0; c < n_classes && !err; c++)
+        if (!listed[c])
+            err = co_fail(CO_EINPUT,
+                          "data.dir: %s/%s does not list the class %s, which has a folder to train on",
+                          l->root, listing_path(l, e->path), classes[c]);
+    co_free(text);
+    co_free(listed);
+    return err;
 }
 
 co_err titles_read(const char **titles, const listing *l, const entry *e, const char *const *classes,

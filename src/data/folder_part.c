@@ -65,6 +65,7 @@ co_err part_look(folder_part *p, const folder_work *w, const char *prefix)
         if (!kept || strcmp(p->classes[kept - 1], p->classes[i]) != 0)
             p->classes[kept++] = p->classes[i];
     p->n_classes = kept;
+    p->is_one_pile = p->flat || (kept == 1 && strcmp(p->classes[0], "images") == 0);
     return CO_OK;
 }
 
@@ -148,6 +149,23 @@ co_err part_take_classes(folder_work *w, const folder_part *p)
     return err;
 }
 
+/* Accuracy on a val of one class says nothing. */
+static co_err more_than_one_class(const folder_work *w, const folder_part *p, size_t from)
+{
+    char name[512];
+
+    for (size_t i = from + 1; i < w->n; i++)
+        if (w->x->samples[i].label != w->x->samples[from].label)
+            return CO_OK;
+    if (w->n - from < 2)
+        return CO_OK;
+    return co_fail(
+        CO_EINPUT,
+        "data.dir: all %zu pictures of %s are of class %s by its val_annotations.txt: accuracy would mean "
+        "nothing. Is it the right file?",
+        w->n - from, part_shown(name, w, p->prefix), w->x->classes[w->x->samples[from].label]);
+}
+
 co_err part_take_labelled(folder_work *w, const folder_part *p)
 {
     size_t len = strlen(p->prefix), from = w->n;
@@ -171,6 +189,8 @@ co_err part_take_labelled(folder_work *w, const folder_part *p)
         err = co_fail(CO_EINPUT,
                       "data.dir: %s has %zu pictures, and its val_annotations.txt %zu: is it complete?",
                       part_shown(name, w, p->prefix), w->n - from, t.n);
+    if (!err)
+        err = more_than_one_class(w, p, from);
     if (!err && w->n > from)
         qsort_r(w->x->samples + from, w->n - from, sizeof *w->x->samples, by_place, w->l->names);
     labels_close(&t);

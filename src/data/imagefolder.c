@@ -1,4 +1,5 @@
-/* imagefolder.c -- a data set of the user's own: picture files in folders, one folder for each class.
+/* imagefolder.c -- picture files in folders, one folder for each class: a set of the user's own, or one of those in
+ * folder_sets.c.
  *
  * Files stay compressed: in memory, once for all ranks of the host, if all of them fit data.cache_mb; else on
  * disk, and each is read when it is needed. The thread that fills a slice decodes its pictures (decode.c) and
@@ -28,33 +29,18 @@
 #include "data/file_int.h"
 #include "data/pictures_int.h"
 
-enum { PROBED = 256, PROBE_LEN = 256 << 10, ON_ERROR_STOP = 0 };
+enum { PROBED = 256, PROBE_LEN = 256 << 10 };
 static const uint64_t CONTENT_HASHED =
     1u << 30; /* bytes of pictures up to which the fingerprint covers them all; above it, a sample of them */
 
-struct folder_cfg {
-    char *dir;
-    double val_fraction, test_fraction;
-    int64_t cache_mb;
-    int on_error;
-    struct transform_cfg pictures;
-};
-
 static const co_option options[] = {
-    {"dir", CO_OPT_STR, offsetof(struct folder_cfg, dir), "null",
-     "folder with train/CLASS/*.jpg (and val, test), or CLASS/*.jpg; or a .tar, .tar.xz, .tar.gz of one",
-     .alias = "data.data_dir", .path = true},
+    FOLDER_DIR(
+        "folder with train/CLASS/*.jpg (and val, test), or CLASS/*.jpg; or a .tar, .tar.xz, .tar.gz of one"),
     {"val_fraction", CO_OPT_FLOAT, offsetof(struct folder_cfg, val_fraction), "0.1",
      "part of the pictures to validate on, where there is no folder val; at least one", .min = 0, .max = 0.9},
     {"test_fraction", CO_OPT_FLOAT, offsetof(struct folder_cfg, test_fraction), "0.1",
      "part of the pictures to test on, where there is no folder train; 0: none", .min = 0, .max = 0.9},
-    {"cache_mb", CO_OPT_INT, offsetof(struct folder_cfg, cache_mb), "1024",
-     "files are kept in memory if all of them are not more than this, in MiB", .min = 0, .max = 1 << 30,
-     .may_change = true, .of_host = true},
-    {"on_error", CO_OPT_ENUM, offsetof(struct folder_cfg, on_error), "stop",
-     "a file that cannot be decoded ends the run, or is left out and counted", .choices = "stop|skip",
-     .may_change = true},
-    TRANSFORM_OPTIONS(struct folder_cfg, pictures),
+    FOLDER_OPTIONS,
     {0},
 };
 
@@ -205,8 +191,9 @@ static uint32_t total(const struct imagefolder *set)
     return set->index.count[0] + set->index.count[1] + set->index.count[2];
 }
 
-/* The size of all probed pictures whose head can be read; *h = 0 if they differ, or there are none. */
-static co_err common_size(const struct imagefolder *set, uint32_t *h, uint32_t *w)
+/* The size of all probed pictures whose head can be read, or of the first of them; *h = 0 if they differ, or there are
+ * none. */
+static co_err common_size(const struct imagefolder *set, bool first, uint32_t *h, uint32_t *w)
 {
     uint32_t n = total(set), probes = n < PROBED ? n : PROBED;
     uint8_t *room = co_alloc(PROBE_LEN);
@@ -229,6 +216,8 @@ static co_err common_size(const struct imagefolder *set, uint32_t *h, uint32_t *
         }
         *h = high;
         *w = wide;
+        if (first)
+            break;
     }
     co_free(room);
     return CO_OK;
@@ -240,19 +229,21 @@ static bool is_set(const char *text)
 }
 
 /* *as_imagenet: sizes differ, and no key says which size a sample has. */
-static co_err choose_transform(struct imagefolder *set, const struct transform_cfg *given, bool *as_imagenet)
+static co_err choose_transform(struct imagefolder *set, const struct transform_cfg *given,
+                               const folder_set *row, bool *as_imagenet)
 {
     static char imagenet_crop[] = "224";
     struct transform_cfg c = *given;
     uint32_t h, w;
 
-    CO_TRY(common_size(set, &h, &w));
-    *as_imagenet = !h && !is_set(c.crop) && !is_set(c.resize) && c.augment != TRANSFORM_AUGMENT_CIFAR;
+    CO_TRY(common_size(set, row->one_size, &h, &w));
+    *as_imagenet = (!h || row->is_imagenet) && !is_set(c.crop) && !is_set(c.resize) &&
+                   c.augment != TRANSFORM_AUGMENT_CIFAR;
     if (*as_imagenet) {
         c.crop = imagenet_crop;
         c.augment = TRANSFORM_AUGMENT_IMAGENET;
     }
-    CO_TRY(transform_init(&set->how, &c, h, w, 3, imagenet_mean, imagenet_std));
+    CO_TRY(transform_init(&set->how, &c, h, w, 3, row->mean, row->std));
     if (!set->how.crops && !set->how.resize_h) {
         set->fixed_h = h;
         set->fixed_w = w;
@@ -338,14 +329,14 @@ static co_err remember(co_dataset *d, const char *path)
         set->files.root, listing_path(&set->files, set->index.samples[differs].path));
 }
 
-static co_err make(struct imagefolder *set, const struct folder_cfg *c)
+static co_err make(struct imagefolder *set, const folder_set *row, const struct folder_cfg *c)
 {
     bool as_imagenet;
     char kinds[256];
 
     CO_TRY(listing_open(&set->files, c->dir, (uint64_t)c->cache_mb << 20));
-    CO_TRY(folder_index_make(&set->index, &set->files, c->val_fraction, c->test_fraction));
-    CO_TRY(choose_transform(set, &c->pictures, &as_imagenet));
+    CO_TRY(folder_index_make(&set->index, &set->files, &row->rules, c->val_fraction, c->test_fraction));
+    CO_TRY(choose_transform(set, &c->pictures, row, &as_imagenet));
     set->base = (co_dataset){
         .io = {.task = CO_TASK_CLASSIFY, .classes = set->index.n_classes},
         .fill = fill,
@@ -359,7 +350,7 @@ static co_err make(struct imagefolder *set, const struct folder_cfg *c)
     };
     if (!set->files.block || set->files.bytes > CONTENT_HASHED)
         CO_TRY(seen_init(&set->seen, total(set)));
-    if (as_imagenet)
+    if (as_imagenet && !row->is_imagenet)
         snprintf(set->base.note, sizeof set->base.note,
                  "pictures of different sizes: taken as ImageNet's, 224x224 (data.resize=64x64 would be "
                  "smaller and "
@@ -378,34 +369,37 @@ static co_err make(struct imagefolder *set, const struct folder_cfg *c)
     return fingerprint(set);
 }
 
-static co_err open_folder(co_dataset **out, const void *cfg)
+co_err folder_set_open(co_dataset **out, const co_dataset_def *def, const void *cfg)
 {
     const struct folder_cfg *c = cfg;
-
+    const folder_set *row = (const folder_set *)def;
     char doc[PATH_MAX];
 
     if (!is_set(c->dir))
-        return co_fail(CO_EINPUT,
-                       "data=imagefolder needs data.dir=FOLDER with a folder for each class (%s says how)",
-                       co_doc(doc, "data.md"));
+        return co_fail(CO_EINPUT, "data=%s needs data.dir=FOLDER with %s (%s says how)", def->name,
+                       row->expects, co_doc(doc, "data.md"));
     struct imagefolder *set = co_zalloc(sizeof *set);
     if (!set)
         return CO_ENOMEM;
     set->files.fd = -1;
-    co_err err = make(set, c);
+    co_err err = make(set, row, c);
     if (err) {
         shut(&set->base);
-        return co_fail_in(err, "data=imagefolder");
+        return co_fail_in(err, "data=%s", def->name);
     }
     *out = &set->base;
     return CO_OK;
 }
 
-const co_dataset_def imagefolder_def = {
-    .name = "imagefolder",
-    .help = "JPEG, PNG, WebP, BMP and GIF files in a folder for each class; ImageNet's mean and std are "
-            "taken out",
-    .options = options,
-    .cfg_size = sizeof(struct folder_cfg),
-    .open = open_folder,
+const folder_set imagefolder_set = {
+    .def = {.name = "imagefolder",
+            .help =
+                "JPEG, PNG, WebP, BMP and GIF files in a folder for each class; ImageNet's mean and std are "
+                "taken out",
+            .options = options,
+            .cfg_size = sizeof(struct folder_cfg),
+            .open_row = folder_set_open},
+    .expects = "a folder for each class",
+    .mean = imagenet_mean,
+    .std = imagenet_std,
 };

@@ -59,6 +59,18 @@ co_err listing_add(listing *l, const char *path, entry_kind kind, uint64_t at, u
     return CO_OK;
 }
 
+/* The texts that label pictures, or name classes. */
+static bool is_text(const char *name)
+{
+    static const char *const names[] = {"val_annotations.txt", "words.txt", "wnids.txt",
+                                        "LOC_synset_mapping.txt"};
+
+    for (size_t i = 0; i < CO_COUNT(names); i++)
+        if (strcmp(name, names[i]) == 0)
+            return true;
+    return false;
+}
+
 co_err listing_take(listing *l, const char *path, uint64_t at, uint64_t size)
 {
     const char *slash = strrchr(path, '/'), *name = slash ? slash + 1 : path;
@@ -70,7 +82,7 @@ co_err listing_take(listing *l, const char *path, uint64_t at, uint64_t size)
         l->unsupported[kind]++;
         return CO_OK;
     }
-    if (strcmp(name, "val_annotations.txt") == 0 || strcmp(name, "words.txt") == 0)
+    if (is_text(name))
         return listing_add(l, path, ENTRY_TEXT, at, size);
     if (l->passed_over++ > 0)
         return CO_OK;

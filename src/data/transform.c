@@ -16,9 +16,13 @@
 
 const float imagenet_mean[3] = {0.485f, 0.456f, 0.406f}, imagenet_std[3] = {0.229f, 0.224f, 0.225f};
 static const float cifar_mean[3] = {0.4914f, 0.4822f, 0.4465f}, cifar_std[3] = {0.2470f, 0.2435f, 0.2616f};
+const float tinyimagenet_mean[3] = {0.4802f, 0.4481f, 0.3975f},
+            tinyimagenet_std[3] = {0.2770f, 0.2691f, 0.2821f};
+const float cinic10_mean[3] = {0.4789f, 0.4723f, 0.4305f}, cinic10_std[3] = {0.2421f, 0.2383f, 0.2587f};
 
 enum { SIZE_MAX_ASKED = 4096 };
-#define NORMALIZE_WANTED "imagenet, cifar, none, or for each plane a mean, then for each a std, is wanted"
+#define NORMALIZE_WANTED                                                                                     \
+    "imagenet, cifar, tinyimagenet, cinic10, none, or for each plane a mean, then for each a std, is wanted"
 
 /* Numbers with , : ; / x or blanks between them, perhaps in brackets. How many; -1: something is not a
  * number. */
@@ -100,17 +104,36 @@ static co_err read_pad(const char *key, const char *text, uint32_t *pad)
     return CO_OK;
 }
 
+static const struct normal {
+    const char *name;
+    const float *mean, *std;
+} normals[] = {
+    {"imagenet", imagenet_mean, imagenet_std},
+    {"cifar", cifar_mean, cifar_std},
+    {"tinyimagenet", tinyimagenet_mean, tinyimagenet_std},
+    {"cinic10", cinic10_mean, cinic10_std},
+};
+
+static const struct normal *normal_find(const char *name)
+{
+    for (size_t i = 0; name && i < CO_COUNT(normals); i++)
+        if (strcmp(normals[i].name, name) == 0)
+            return &normals[i];
+    return NULL;
+}
+
 static co_err read_normalize(transform *t, const char *text, const float *mean, const float *std)
 {
     double v[6];
     float own[2][3];
     int planes = (int)t->planes;
 
-    if (text && (strcmp(text, "imagenet") == 0 || strcmp(text, "cifar") == 0)) {
+    const struct normal *named = normal_find(text);
+    if (named) {
         if (planes != 3)
             return bad("data.normalize", text, "the pictures are grey");
-        mean = *text == 'i' ? imagenet_mean : cifar_mean;
-        std = *text == 'i' ? imagenet_std : cifar_std;
+        mean = named->mean;
+        std = named->std;
     } else if (text && *text) {
         for (int k = 0; k < planes; k++)
             v[k] = 0, v[planes + k] = 1;
@@ -179,8 +202,7 @@ co_err transform_check_normalize(const char *key, const char *value)
 {
     double v[6];
     int n = numbers(value, v, 6);
-    bool named = !*value || !given(value) || strcmp(value, "imagenet") == 0 || strcmp(value, "cifar") == 0 ||
-                 strcmp(value, "none") == 0;
+    bool named = !*value || !given(value) || normal_find(value) || strcmp(value, "none") == 0;
 
     if (!named && n != 2 && n != 6)
         return bad(key, value, NORMALIZE_WANTED);

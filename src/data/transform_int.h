@@ -101,12 +101,14 @@ co_err transform_check_normalize(const char *key, const char *value);
      "CutMix within a slice: alpha of its Beta distribution; with data.mixup too, each slice gets one of them", \
      0, 1000}, \
     {"normalize", CO_OPT_STR, TRANSFORM_AT(STRUCT, FIELD, normalize), "null", \
-     "mean and std taken out: imagenet, cifar, none, or numbers as 0.5:0.5:0.5/1:1:1; null: the set's own", \
+     "mean and std taken out: imagenet, cifar, tinyimagenet, cinic10, none, or numbers as 0.5:0.5:0.5/1:1:1; null: " \
+     "the set's own", \
      .check = transform_check_normalize}
 /* clang-format on */
 
 enum { TRANSFORM_AUGMENT_NONE, TRANSFORM_AUGMENT_CIFAR, TRANSFORM_AUGMENT_IMAGENET };
-extern const float imagenet_mean[3], imagenet_std[3];
+extern const float imagenet_mean[3], imagenet_std[3], tinyimagenet_mean[3], tinyimagenet_std[3],
+    cinic10_mean[3], cinic10_std[3];
 
 typedef struct transform {
     uint32_t planes, height, width; /* of the sample */

@@ -26,6 +26,7 @@ typedef struct co_io {
     int64_t y_width;  /* REGRESS */
     int64_t users;    /* REGRESS: a sample is a pair of numbers, a user below `users` ... */
     int64_t items;    /* ... and an item below `items`. Both 0: a sample is x */
+    double y_mean;    /* ratings: the mean of those to train on; 0: not known */
     int64_t max_len;  /* LM: no sample is longer */
     int64_t len_step; /* LM: slices are padded to the next multiple of this */
     /* CLASSIFY, training only: samples are mixed in pairs. The graph gets two more inputs, y2 I32 [n] and

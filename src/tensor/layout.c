@@ -206,9 +206,9 @@ void co_layout_initialise(const co_layout *layout, float *state, uint64_t seed)
             co_rng_uniform(x, entry->count, -entry->init.a, entry->init.a, key, stream, 0, 0);
         else if (entry->init.kind == CO_INIT_NORMAL)
             co_rng_normal(x, entry->count, 0.0f, entry->init.a, key, stream, 0, 0);
-        else if (entry->init.kind == CO_INIT_ONE)
+        else if (entry->init.kind == CO_INIT_ONE || entry->init.kind == CO_INIT_VALUE)
             for (size_t k = 0; k < entry->count; k++)
-                x[k] = 1.0f;
+                x[k] = entry->init.kind == CO_INIT_ONE ? 1.0f : entry->init.a;
     }
 }
 

@@ -26,10 +26,10 @@ typedef enum {
     CO_KIND_COUNTER /* I64 scalar, rises by one per applied step (num_batches_tracked) */
 } co_kind;
 
-typedef enum { CO_INIT_ZERO, CO_INIT_ONE, CO_INIT_UNIFORM, CO_INIT_NORMAL } co_init_kind;
+typedef enum { CO_INIT_ZERO, CO_INIT_ONE, CO_INIT_UNIFORM, CO_INIT_NORMAL, CO_INIT_VALUE } co_init_kind;
 typedef struct co_init {
     co_init_kind kind;
-    float a; /* UNIFORM: [-a, a); NORMAL: standard deviation */
+    float a; /* UNIFORM: [-a, a); NORMAL: standard deviation; VALUE: a itself */
 } co_init;
 
 typedef struct co_entry {

@@ -128,12 +128,13 @@ co_err choose_steps(co_plan *plan)
     return CO_OK;
 }
 
-/* How many samples of a split are evaluated. The limit counts batches of the run's size, also when only a
- * checkpoint is evaluated. */
+/* How many samples of a split are evaluated. The limit counts batches of data.eval_batch_size; without
+ * it, of the run's size, also when only a checkpoint is evaluated. */
 static co_err limit_eval(co_plan *plan, co_split split, const char *key, const char *text)
 {
     int64_t count = plan->data->count[split], n;
-    int64_t size = plan->batch                    ? plan->batch
+    int64_t size = plan->cfg.eval_batch_size      ? plan->cfg.eval_batch_size
+                   : plan->batch                  ? plan->batch
                    : plan->start.global_batch > 0 ? plan->start.global_batch
                                                   : plan->cfg.batch_size;
 

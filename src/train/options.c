@@ -46,9 +46,16 @@ static const co_option data[] = {
      .alias = "datamodule.batch_size"},
     {"batch_size_per_rank", CO_OPT_INT, AT(batch_size_per_rank), "0",
      "0, or samples per rank: multiplied by the ranks into data.batch_size", .min = 0, .max = 1048576},
+    {"eval_batch_size", CO_OPT_INT, AT(eval_batch_size), "0",
+     "samples that count as one batch in validation and test (trainer.limit_val_batches, progress); 0: the "
+     "global "
+     "batch. Loss, metrics and memory do not depend on it",
+     .min = 0, .max = 1048576,
+     .alias = "data.val_batch_size datamodule.eval_batch_size datamodule.val_batch_size"},
     {"workers", CO_OPT_INT, AT(workers), "0", "loader threads per rank; 0: the rank loads by itself", .min = 0,
      .max = 64, .alias = "data.num_workers datamodule.num_workers", .may_change = true, .of_host = true},
-    {"eval_slice", CO_OPT_INT, AT(eval_slice), "32", "samples evaluated together", .min = 1, .max = 4096},
+    {"eval_slice", CO_OPT_INT, AT(eval_slice), "32", "samples that one rank evaluates together", .min = 1,
+     .max = 4096},
     {0}};
 
 static const co_option trainer[] = {

@@ -49,7 +49,7 @@ typedef struct co_train_cfg {
     bool test;
     int test_ckpt; /* co_test_ckpt */
     /* data. */
-    int64_t batch_size, batch_size_per_rank, workers, eval_slice;
+    int64_t batch_size, batch_size_per_rank, eval_batch_size, workers, eval_slice;
     /* trainer. */
     char *devices, *threads, *limit_train_batches, *kernels;
     char *limit_val_batches, *limit_test_batches, *max_time, *val_check_interval, *spot_url;

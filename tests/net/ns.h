@@ -115,13 +115,13 @@ static inline void ns_cable(const ns_lan *lan, int i, bool in)
     ns_sh(lan->hub, line);
 }
 
-/* The port of the bridge passes nothing, in either direction, and the host cannot tell: its cable is in. Unlike
- * a cable that is put in again, which may take a second, the port passes packets at once. */
+/* The host is taken off the bridge and cannot tell: its cable is in, and nothing comes or goes. Unlike a cable that is
+ * put in again, which may take a second, the port passes packets at once when it is back. */
 static inline void ns_mute(const ns_lan *lan, int i, bool mute)
 {
     char line[64];
 
-    snprintf(line, sizeof line, "ip link set p%d type bridge_slave state %d", i, mute ? 0 : 3);
+    snprintf(line, sizeof line, "ip link set p%d %s", i, mute ? "nomaster" : "master br0");
     ns_sh(lan->hub, line);
 }
 

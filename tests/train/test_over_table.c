@@ -8,15 +8,14 @@
 #include <unistd.h>
 
 #include "harness.h"
+#include "net/ns.h"
 #include "train/over.h"
 
-typedef enum { UNDISTURBED, RANK_KILLED, HOST_KILLED, STOPPED, JOINED, UNEQUAL, WRITER_KILLED, KINDS } kind;
+typedef enum { UNDISTURBED, RANK_KILLED, HOST_KILLED, CUT_OFF, JOINED, UNEQUAL, WRITER_KILLED, KINDS } kind;
 
 static const char *const kind_name[] = {
-    "undisturbed",      "a rank killed",
-    "a host killed",    "a host stopped too long, and a new one in its place",
-    "a host joined",    "unequal speeds",
-    "the writer killed"};
+    "undisturbed",   "a rank killed",  "a host killed",    "a host cut off, and back as a new one",
+    "a host joined", "unequal speeds", "the writer killed"};
 
 static char verse[1024]; /* data.path= */
 static const char *const lm[] = {"model=lm",
@@ -86,7 +85,7 @@ static int views_of(kind what, int hosts)
     switch (what) {
     case HOST_KILLED:
         return hosts > 1 ? 2 : 1;
-    case STOPPED:
+    case CUT_OFF:
         return hosts > 1 ? 4 : 1;
     case JOINED:
         return 3;
@@ -101,10 +100,28 @@ static int views_of(kind what, int hosts)
     return 1;
 }
 
+/* Hosts are namespaces on a bridge, so that a cable can be cut; without root they are on loopback, and a host that
+ * would be cut off is stopped. */
+static const ns_lan *lan(void)
+{
+    static ns_lan it;
+    static bool is_open;
+
+    if (!is_open && ns_allowed()) {
+        it = ns_open(OVER_HOSTS);
+        is_open = true;
+    }
+    return is_open ? &it : NULL;
+}
+
 static over_scene scene_of(const struct part *of, int hosts, int ranks, kind what)
 {
-    over_scene s = {
-        .words = of->words, .hosts = hosts, .ranks = ranks, .most = hosts + 1, .deadline_s = of->deadline_s};
+    over_scene s = {.words = of->words,
+                    .hosts = hosts,
+                    .ranks = ranks,
+                    .most = hosts + 1,
+                    .deadline_s = of->deadline_s,
+                    .lan = lan()};
     int last = hosts - 1;
 
     switch (what) {
@@ -114,9 +131,9 @@ static over_scene scene_of(const struct part *of, int hosts, int ranks, kind wha
     case HOST_KILLED:
         s.event[0].what = hosts > 1 ? OVER_KILL : OVER_NOTHING;
         break;
-    case STOPPED:
-        s.event[0].what = hosts > 1 ? OVER_PAUSE : OVER_NOTHING;
-        s.event[0].ms = 1800;
+    case CUT_OFF:
+        s.event[0].what = hosts > 1 ? OVER_CUT : OVER_NOTHING;
+        s.event[0].ms = 2000;
         s.event[1].what = hosts > 1 ? OVER_JOIN : OVER_NOTHING;
         break;
     case JOINED:
@@ -135,7 +152,7 @@ static over_scene scene_of(const struct part *of, int hosts, int ranks, kind wha
     s.event[0].host = what == WRITER_KILLED ? 0 : what == JOINED ? hosts : last;
     s.event[0].after = AFTER;
     s.event[1].host = hosts;
-    s.event[1].in_view = 2; /* the stopped host is lost */
+    s.event[1].in_view = 2; /* the host that was cut off is lost */
     return s;
 }
 
@@ -171,9 +188,9 @@ static void run_row(const struct part *of, const char *sha, int hosts, int ranks
     over_run(&s, end);
     CHECK(story.orphans == 0, "%s: %d processes were left", row, story.orphans);
     for (int h = 0; h <= hosts; h++) {
-        bool comes = h < hosts || what == JOINED || (what == STOPPED && hosts > 1);
+        bool comes = h < hosts || what == JOINED || (what == CUT_OFF && hosts > 1);
         bool killed = (what == WRITER_KILLED && h == 0) || (what == HOST_KILLED && hosts > 1 && h == hosts - 1);
-        bool left = (was_left && h > 0) || (what == STOPPED && hosts > 1 && h == hosts - 1);
+        bool left = (was_left && h > 0) || (what == CUT_OFF && hosts > 1 && h == hosts - 1);
         CHECK(end[h].there == (comes && !killed), "%s: host %d", row, h);
         if (!end[h].there)
             continue;
@@ -202,7 +219,7 @@ static void ten_rows(const struct part *of)
         int hosts, ranks;
         kind what;
     } row[] = {{1, 1, JOINED},      {1, 4, UNDISTURBED}, {1, 2, RANK_KILLED},   {2, 1, UNEQUAL},
-               {2, 2, STOPPED},     {2, 4, HOST_KILLED}, {3, 1, WRITER_KILLED}, {3, 2, JOINED},
+               {2, 2, CUT_OFF},     {2, 4, HOST_KILLED}, {3, 1, WRITER_KILLED}, {3, 2, JOINED},
                {3, 4, RANK_KILLED}, {3, 1, UNDISTURBED}};
     char sha[65];
 
@@ -247,9 +264,7 @@ TEST_LONG(all_rows_of_hosts_ranks_and_accidents_give_the_weights_of_one_host_for
     whole_table(&part[2]);
 }
 
-/* The whole table would take half an hour. */
-TEST_LONG_WITHIN(ten_rows_of_hosts_ranks_and_accidents_give_the_weights_of_one_host_for_resnet18_on_cifar10,
-                 1800)
+TEST_LONG_WITHIN(all_rows_of_hosts_ranks_and_accidents_give_the_weights_of_one_host_for_resnet18, 3600)
 {
     const char *data = getenv("COHORT_DATA");
     char folder[1000];
@@ -258,5 +273,5 @@ TEST_LONG_WITHIN(ten_rows_of_hosts_ranks_and_accidents_give_the_weights_of_one_h
     if (access(folder, R_OK) != 0)
         test_skip("no %s: set COHORT_DATA to a folder with cifar10/ in it", folder);
     snprintf(cifar, sizeof cifar, "data.dir=%s", folder);
-    ten_rows(&part[3]);
+    whole_table(&part[3]);
 }

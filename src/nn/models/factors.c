@@ -2,6 +2,7 @@
  *
  *     rating = bias + user_bias[u] + item_bias[i] + user[u] . item[i]
  *
+ * `bias` starts at the mean of the ratings to train on, where the data knows it.
  * Users and items have a row of `width` numbers each. The data says how many users and items there are. A
  * batch touches few rows, so the gradients are row-sparse and the rows that it does not touch stay as they
  * are: a step costs the same for a thousand users and for ten million.
@@ -12,11 +13,15 @@
 
 struct factors_cfg {
     int64_t width;
+    double spread;
     bool sparse;
 };
 
 static const co_option options[] = {{"width", CO_OPT_INT, offsetof(struct factors_cfg, width), "32",
                                      "numbers per user and per item", .min = 1, .max = 65536},
+                                    {"spread", CO_OPT_FLOAT, offsetof(struct factors_cfg, spread), "0",
+                                     "standard deviation of those numbers at the start; 0: 1 / sqrt(width)",
+                                     .min = 0, .max = 100},
                                     {"sparse", CO_OPT_BOOL, offsetof(struct factors_cfg, sparse), "true",
                                      "row-sparse gradients and lazy updates for users and items"},
                                     {0}};
@@ -25,7 +30,7 @@ static co_err check(const void *cfg, const co_io *io)
 {
     if (!io->users)
         return co_fail(CO_EINPUT, "model=factors needs ratings (pairs of a user and an item); try "
-                                  "data=fake_ratings");
+                                  "data=fake_ratings or data=movielens");
     return CO_OK;
 }
 
@@ -43,14 +48,16 @@ static co_node *build(const co_build *b, const void *cfg)
 {
     const struct factors_cfg *c = cfg;
     co_graph *g = b->g;
-    const co_init zero = {CO_INIT_ZERO, 0}, small = {CO_INIT_NORMAL, (float)(1 / sqrt((double)c->width))};
+    double spread = c->spread > 0 ? c->spread : 1 / sqrt((double)c->width);
+    const co_init zero = {CO_INIT_ZERO, 0}, small = {CO_INIT_NORMAL, (float)spread};
     int64_t users = b->io->users, items = b->io->items;
 
     co_node *user = rows_of(g, c, "user.weight", b->x, users, c->width, small);     /* [n, width] */
     co_node *item = rows_of(g, c, "item.weight", b->items, items, c->width, small); /* [n, width] */
     co_node *user_bias = rows_of(g, c, "user_bias.weight", b->x, users, 1, zero);   /* [n, 1] */
     co_node *item_bias = rows_of(g, c, "item_bias.weight", b->items, items, 1, zero);
-    co_node *bias = co_param(g, "bias", CO_SHAPE(1), zero, CO_PARAM_NO_DECAY);
+    co_init mean = {CO_INIT_VALUE, (float)b->io->y_mean};
+    co_node *bias = co_param(g, "bias", CO_SHAPE(1), mean, CO_PARAM_NO_DECAY);
 
     co_node *ones = co_fill(g, CO_SHAPE(1, c->width), 1);
     co_node *dot = co_linear(g, co_mul(g, user, item), ones, NULL); /* [n, 1] */
