@@ -35,8 +35,8 @@ typedef struct machine {
 /* --- helpers ---------------------------------------------------------------------------------------------- */
 static co_err damaged(const machine *m, const char *why)
 {
-    return co_fail(CO_EFORMAT, "%s: its pickle is damaged at byte %zu: %s", m->what, (size_t)(m->at - m->begin),
-                   why);
+    return co_fail(CO_EFORMAT, "%s: its pickle is damaged at byte %zu: %s", m->what,
+                   (size_t)(m->at - m->begin), why);
 }
 
 static co_err grow(struct stack *s, void *value)
@@ -151,7 +151,8 @@ static co_err op_proto(machine *m)
     CO_TRY(take_number(m, &protocol, 1));
     if (protocol == 2)
         return CO_OK;
-    return co_fail(CO_EFORMAT, "%s: pickle protocol %d; only 2 is read, which torch.save uses unless told otherwise",
+    return co_fail(CO_EFORMAT,
+                   "%s: pickle protocol %d; only 2 is read, which torch.save uses unless told otherwise",
                    m->what, (int)protocol);
 }
 
@@ -407,10 +408,11 @@ static co_err op_global(machine *m)
         return push(m, &(pickle_value){.kind = PICKLE_OBJECT});
     snprintf(shown, sizeof shown, "%.80s.%.70s", module, name);
     co_utf8_clean(clean, sizeof clean, shown);
-    return co_fail(CO_EINPUT,
-                   "%s asks for %s: only tensors and plain values are read (`cohort ckpt import --drop-objects` leaves "
-                   "the rest out; nothing of it is ever run)",
-                   m->what, clean);
+    return co_fail(
+        CO_EINPUT,
+        "%s asks for %s: only tensors and plain values are read (`cohort ckpt import --drop-objects` leaves "
+        "the rest out; nothing of it is ever run)",
+        m->what, clean);
 }
 
 /* callable, tuple -> value. REDUCE calls a function, NEWOBJ makes an object of a class. */
@@ -489,7 +491,8 @@ static co_err run(machine *m)
         const uint8_t *op = NULL;
         CO_TRY(take(m, &op, 1));
         if (!ops[*op])
-            return co_fail(CO_EFORMAT, "%s: its pickle has opcode 0x%02x at byte %zu, which torch.save does not use",
+            return co_fail(CO_EFORMAT,
+                           "%s: its pickle has opcode 0x%02x at byte %zu, which torch.save does not use",
                            m->what, *op, (size_t)(op - m->begin));
         CO_TRY(ops[*op](m));
     }

@@ -50,9 +50,9 @@ torch_format torch_format_of(const char *path)
         close(fd);
     if (n != 4)
         return TORCH_NONE;
-    return memcmp(head, "PK\3\4", 4) == 0                     ? TORCH_ZIP
+    return memcmp(head, "PK\3\4", 4) == 0                    ? TORCH_ZIP
            : head[0] == 0x80 && head[1] >= 2 && head[1] <= 5 ? TORCH_OLD
-                                                              : TORCH_NONE;
+                                                             : TORCH_NONE;
 }
 
 co_err torch_refuse_old(const char *path)

@@ -56,7 +56,8 @@ static co_err find_folder(torch_file *f)
             return CO_OK;
         }
     }
-    return co_fail(CO_EINPUT, "%s is a zip archive, but not one of torch.save: it has no data.pkl", f->zip.what);
+    return co_fail(CO_EINPUT, "%s is a zip archive, but not one of torch.save: it has no data.pkl",
+                   f->zip.what);
 }
 
 static co_err check_byte_order(torch_file *f)
@@ -71,7 +72,8 @@ static co_err check_byte_order(torch_file *f)
         CO_TRY(zip_read(&f->zip, entry, 0, order, sizeof order));
     return entry->len == sizeof order && memcmp(order, "little", sizeof order) == 0
                ? CO_OK
-               : co_fail(CO_EINPUT, "%s was saved on a big-endian machine, which is not supported", f->zip.what);
+               : co_fail(CO_EINPUT, "%s was saved on a big-endian machine, which is not supported",
+                         f->zip.what);
 }
 
 /* The bytes of data.pkl, in the pool. */
@@ -101,9 +103,9 @@ static int count_tensors(const pickle_value *dict)
 
 static co_err find_state_dict(torch_file *f, const pickle_value **out, const pickle_value *root)
 {
-    static const char *const holders[] = {"state_dict",  "model_state_dict", "model_state", "MODEL_STATE",
-                                          "model",       "net",              "module",      "weights",
-                                          "state_dict_ema"};
+    static const char *const holders[] = {
+        "state_dict", "model_state_dict", "model_state", "MODEL_STATE",   "model",
+        "net",        "module",           "weights",     "state_dict_ema"};
 
     for (size_t i = 0; i < CO_COUNT(holders); i++) {
         const pickle_value *held = pickle_get(root, holders[i]);
@@ -114,12 +116,13 @@ static co_err find_state_dict(torch_file *f, const pickle_value **out, const pic
         return CO_OK;
     }
     *out = root;
-    return count_tensors(root) ? CO_OK
-                               : co_fail(CO_EINPUT,
-                                         "%s holds no state dict: neither is it a dict of tensors, nor has it one "
-                                         "called state_dict or model_state_dict or model; in Python: "
-                                         "torch.save(model.state_dict(), \"model.pth\")",
-                                         f->zip.what);
+    return count_tensors(root)
+               ? CO_OK
+               : co_fail(CO_EINPUT,
+                         "%s holds no state dict: neither is it a dict of tensors, nor has it one "
+                         "called state_dict or model_state_dict or model; in Python: "
+                         "torch.save(model.state_dict(), \"model.pth\")",
+                         f->zip.what);
 }
 
 /* --- one tensor ------------------------------------------------------------------------------------------- */
@@ -228,8 +231,8 @@ static int name_order(const void *a, const void *b)
 
 static bool usable_name(const pickle_value *key)
 {
-    return key->kind == PICKLE_TEXT && key->len > 0 && key->len <= MOST_NAME && strlen(key->text) == key->len &&
-           co_utf8_valid(key->text);
+    return key->kind == PICKLE_TEXT && key->len > 0 && key->len <= MOST_NAME &&
+           strlen(key->text) == key->len && co_utf8_valid(key->text);
 }
 
 static co_err take_tensors(torch_file *f, const pickle_value *dict, const char *prefix)

@@ -299,10 +299,11 @@ co_err zip_check(const zip_file *zip, zip_entry *entry)
         crc = crc32(crc, piece, (uInt)n);
     }
     if ((uint32_t)crc != entry->crc)
-        return co_fail(CO_EFORMAT,
-                       "%s: entry %s is damaged: its CRC is %08lx, the directory says %08x (a file saved with "
-                       "set_crc32_options(False) has no CRC: save it again without)",
-                       zip->what, entry->name, crc, entry->crc);
+        return co_fail(
+            CO_EFORMAT,
+            "%s: entry %s is damaged: its CRC is %08lx, the directory says %08x (a file saved with "
+            "set_crc32_options(False) has no CRC: save it again without)",
+            zip->what, entry->name, crc, entry->crc);
     entry->checked = true;
     return CO_OK;
 }

@@ -90,10 +90,11 @@ static co_err check_words(const line *l)
 {
     for (int i = 2; i < l->n; i++)
         if (!strchr(l->words[i], '='))
-            return co_fail(CO_EINPUT,
-                           "ckpt import takes one file, and words such as model=resnet18 to compare it with; what "
-                           "is %s?",
-                           l->words[i]);
+            return co_fail(
+                CO_EINPUT,
+                "ckpt import takes one file, and words such as model=resnet18 to compare it with; what "
+                "is %s?",
+                l->words[i]);
     if (l->n < 2)
         return co_fail(CO_EINPUT, "ckpt import takes a file of torch.save: cohort ckpt import model.pth");
     if (l->n > 2 && !line_has(l, "model"))

@@ -84,7 +84,10 @@ TEST(imported_files_are_safetensors_with_the_same_tensors)
     static const struct {
         const char *held_by, *prefix;
         int left_out;
-    } told[] = {{"", "", 0}, {"", "", 0}, {"state_dict", "net.", 0}, {"state_dict", "module._orig_mod.", 0},
+    } told[] = {{"", "", 0},
+                {"", "", 0},
+                {"state_dict", "net.", 0},
+                {"state_dict", "module._orig_mod.", 0},
                 {"model_state_dict", "", 0}};
 
     for (size_t i = 0; i < CO_COUNT(files); i++) {
@@ -94,8 +97,8 @@ TEST(imported_files_are_safetensors_with_the_same_tensors)
         uint8_t bytes[1024];
         int fd;
         unlink("out.safetensors");
-        CHECK_OK(co_weights_import(golden_path(files[i]), "out.safetensors", &(co_import_how){.drop_objects = true},
-                                   &facts));
+        CHECK_OK(co_weights_import(golden_path(files[i]), "out.safetensors",
+                                   &(co_import_how){.drop_objects = true}, &facts));
         CHECK(strcmp(facts.held_by, told[i].held_by) == 0 && strcmp(facts.prefix, told[i].prefix) == 0 &&
                   facts.left_out == told[i].left_out && (size_t)facts.tensors == json_object_size(want),
               "%s: \"%s\" \"%s\" %d %d", files[i], facts.held_by, facts.prefix, facts.left_out, facts.tensors);
@@ -105,8 +108,8 @@ TEST(imported_files_are_safetensors_with_the_same_tensors)
         for (int k = 0; k < co_st_count(f); k++) {
             const co_st_tensor *t = co_st_at(f, k);
             CHECK(t->len <= sizeof bytes, "%s", t->name);
-            CHECK(t->len == 0 || t->offset % (uint64_t)(co_st_dtype_bits(t->dtype_name) / 8) == 0, "%s at %llu",
-                  t->name, (unsigned long long)t->offset);
+            CHECK(t->len == 0 || t->offset % (uint64_t)(co_st_dtype_bits(t->dtype_name) / 8) == 0,
+                  "%s at %llu", t->name, (unsigned long long)t->offset);
             CHECK(pread(fd, bytes, (size_t)t->len, (off_t)t->offset) == (ssize_t)t->len, "%s: %m", t->name);
             check_bytes(t->name, json_object_get(want, t->name), t, bytes);
         }
@@ -125,7 +128,8 @@ TEST(an_import_never_replaces_a_file_and_leaves_nothing_when_it_fails)
     CHECK_FAILS(co_weights_import("there", "new", NULL, NULL), CO_EINPUT, "it is no zip archive");
     CHECK_FAILS(co_weights_import("nowhere", "new", NULL, NULL), CO_EINPUT, "there is no such file");
     CHECK_OK(co_weights_import(golden_path("small.pth"), "a.safetensors", NULL, NULL));
-    CHECK_FAILS(co_weights_import("a.safetensors", "new", NULL, NULL), CO_EINPUT, "is a safetensors file already");
+    CHECK_FAILS(co_weights_import("a.safetensors", "new", NULL, NULL), CO_EINPUT,
+                "is a safetensors file already");
     CHECK(!co_fs_exists("new"), "something is left");
 }
 
@@ -134,8 +138,8 @@ TEST(a_prefix_on_request_chooses_the_tensors)
     co_import_facts facts;
 
     CHECK_OK(co_weights_import(golden_path("kinds.pth"), "out", &(co_import_how){.prefix = "dtype."}, &facts));
-    CHECK(facts.tensors == 10 && facts.left_out == 11 && strcmp(facts.prefix, "dtype.") == 0, "%d %d", facts.tensors,
-          facts.left_out);
+    CHECK(facts.tensors == 10 && facts.left_out == 11 && strcmp(facts.prefix, "dtype.") == 0, "%d %d",
+          facts.tensors, facts.left_out);
     CHECK_FAILS(co_weights_import(golden_path("kinds.pth"), "no", &(co_import_how){.prefix = "dtypo."}, NULL),
                 CO_EINPUT, "no tensor whose name begins with \"dtypo.\"");
     /* an empty one keeps names as they are */
@@ -155,7 +159,8 @@ TEST(weights_load_from_a_file_of_torch_save)
         CHECK_OK(co_weights_load(golden_path(fits[i]), &s.l, NULL, state));
         const co_entry *weight = co_layout_find(&s.l, "fc1.weight");
         for (int k = 0; k < 20; k++)
-            CHECK(state[weight->offset + (size_t)k] == (float)((k * 37) % 101 - 50) / 8, "%s: [%d]", fits[i], k);
+            CHECK(state[weight->offset + (size_t)k] == (float)((k * 37) % 101 - 50) / 8, "%s: [%d]", fits[i],
+                  k);
         CHECK(state[co_layout_find(&s.l, "scale")->offset] == 0.5f, "%s: scale", fits[i]);
         int64_t steps;
         memcpy(&steps, &state[co_layout_find(&s.l, "bn.num_batches_tracked")->offset], sizeof steps);
@@ -163,7 +168,8 @@ TEST(weights_load_from_a_file_of_torch_save)
     }
     CHECK_FAILS(co_weights_load(golden_path("kinds.pth"), &s.l, NULL, NULL), CO_EINPUT,
                 "tensor bn.num_batches_tracked of the model is not in it");
-    CHECK_FAILS(co_weights_load(golden_path("objects.pth"), &s.l, NULL, NULL), CO_EINPUT, "asks for __main__.Own");
+    CHECK_FAILS(co_weights_load(golden_path("objects.pth"), &s.l, NULL, NULL), CO_EINPUT,
+                "asks for __main__.Own");
     co_free(state);
     small_fini(&s);
 }
@@ -215,7 +221,8 @@ TEST(every_flipped_bit_of_a_file_of_torch_save_gives_an_error_or_the_same_tensor
             refused += refuses(bytes, len, want);
             bytes[i / 8] = (char)(bytes[i / 8] ^ 1 << i % 8);
         }
-        test_note("%s: %zu of %zu flipped bits were noticed, the others mean nothing", some[k], refused, 8 * len);
+        test_note("%s: %zu of %zu flipped bits were noticed, the others mean nothing", some[k], refused,
+                  8 * len);
         CHECK(refused > 4 * len, "%zu of %zu", refused, 8 * len); /* more than half of a file is not padding */
         co_free(bytes);
         json_decref(want);
@@ -307,8 +314,8 @@ TEST(a_pickle_that_would_run_something_is_refused_by_name)
                 "evil.pth asks for os.system: only tensors and plain values are read");
     CHECK_FAILS(parse_pickle(PICKLE("\x80\2c__builtin__\neval\nX\1\0\0\0001\x85R."), false), CO_EINPUT,
                 "asks for __builtin__.eval:");
-    CHECK_FAILS(parse_pickle(PICKLE("\x80\2}X\1\0\0\0wcposix\nsystem\nX\t\0\0\0touch ran\x85Rs."), false), CO_EINPUT,
-                "asks for posix.system:");
+    CHECK_FAILS(parse_pickle(PICKLE("\x80\2}X\1\0\0\0wcposix\nsystem\nX\t\0\0\0touch ran\x85Rs."), false),
+                CO_EINPUT, "asks for posix.system:");
     /* names that are nearly on the list */
     CHECK_FAILS(parse_pickle(PICKLE("\x80\2ctorch\n_rebuild_tensor_v2\n)R."), false), CO_EINPUT,
                 "asks for torch._rebuild_tensor_v2:");
@@ -318,15 +325,16 @@ TEST(a_pickle_that_would_run_something_is_refused_by_name)
                 "holds no state dict");
     make_file(&a, PICKLE("\x80\2cos\nsystem\nX\t\0\0\0touch ran\x85R."));
     CHECK_OK(co_fs_write_atomic("evil.pth", a.bytes, a.n));
-    test_run r = test_sh("for f in '' --drop-objects; do $COHORT ckpt import $f evil.pth; echo status $?; done; ls");
+    test_run r =
+        test_sh("for f in '' --drop-objects; do $COHORT ckpt import $f evil.pth; echo status $?; done; ls");
     CHECK(test_contains(r.out, "evil.pth asks for os.system"), "%s", r.out);
     CHECK(!test_contains(r.out, "ran") && !test_contains(r.out, "status 0"), "%s", r.out);
     free(r.out);
 }
 
 /* A state dict with one tensor "w" over the storage of 4 floats: offset, sizes and strides as opcodes. */
-#define TENSOR(offset, sizes, strides)                                                                              \
-    "\x80\2}X\1\0\0\0wctorch._utils\n_rebuild_tensor_v2\n((X\7\0\0\0storagectorch\nFloatStorage\nX\1\0\0\0"         \
+#define TENSOR(offset, sizes, strides)                                                                       \
+    "\x80\2}X\1\0\0\0wctorch._utils\n_rebuild_tensor_v2\n((X\7\0\0\0storagectorch\nFloatStorage\nX\1\0\0\0"  \
     "0X\3\0\0\0cpuK\4tQ" offset sizes strides "\x89}tRs."
 
 TEST(tensors_that_reach_outside_their_storage_are_refused)
@@ -348,16 +356,19 @@ TEST(tensors_that_reach_outside_their_storage_are_refused)
         {PICKLE(TENSOR("K\0", "K\2\x85", "K\1K\1\x86")), "1 dimensions and 2 strides"},
         {PICKLE(TENSOR("K\0", "(K\1K\1K\1K\1K\1K\1K\1t", "(K\1K\1K\1K\1K\1K\1K\1t")), "7 dimensions"},
         {PICKLE(TENSOR("K\0", "K\5\x85", "K\0\x85")), "repeats elements of its storage"},
-        {PICKLE(TENSOR("K\0", "\x8a\10\0\0\0\0\0\0\0\100\x85", "\x8a\10\0\0\0\0\0\0\0\100\x85")), "reaches past the end"},
-        {PICKLE(TENSOR("K\0", "\x8a\10\0\0\0\0\0\0\0\100K\4\x86", "K\0K\0\x86")), "has a size that overflows"},
-        {PICKLE(TENSOR("\x8a\10\377\377\377\377\377\377\377\177", "K\2\x85", "K\1\x85")), "reaches past the end"},
+        {PICKLE(TENSOR("K\0", "\x8a\10\0\0\0\0\0\0\0\100\x85", "\x8a\10\0\0\0\0\0\0\0\100\x85")),
+         "reaches past the end"},
+        {PICKLE(TENSOR("K\0", "\x8a\10\0\0\0\0\0\0\0\100K\4\x86", "K\0K\0\x86")),
+         "has a size that overflows"},
+        {PICKLE(TENSOR("\x8a\10\377\377\377\377\377\377\377\177", "K\2\x85", "K\1\x85")),
+         "reaches past the end"},
         {PICKLE(TENSOR("\x8a\11\0\0\0\0\0\0\0\0\1", "K\2\x85", "K\1\x85")), "has wrong arguments"},
     };
 
     for (size_t i = 0; i < CO_COUNT(rows); i++) {
         co_err err = parse_pickle(rows[i].pickle, rows[i].len, false);
-        CHECK(rows[i].words ? err && test_contains(co_errmsg(), rows[i].words) : err == CO_OK, "row %zu: %d %s", i,
-              (int)err, err ? co_errmsg() : "");
+        CHECK(rows[i].words ? err && test_contains(co_errmsg(), rows[i].words) : err == CO_OK,
+              "row %zu: %d %s", i, (int)err, err ? co_errmsg() : "");
     }
 }
 
@@ -422,9 +433,11 @@ TEST(archives_that_are_not_as_torch_writes_them_are_refused)
     archive_add(&a, "m/data.pkl", "N.", 2);
     archive_end(&a);
     CHECK_FAILS(torch_parse(&f, a.bytes, a.n, "z", NULL), CO_EINPUT, "big-endian");
-    test_run r = test_sh("printf '\\200\\002\\212\\nl' > old.pth; $COHORT ckpt import old.pth; echo status $?");
-    CHECK(test_contains(r.out, "a bare pickle, as PyTorch wrote before 1.6") && test_contains(r.out, "status 2"), "%s",
-          r.out);
+    test_run r =
+        test_sh("printf '\\200\\002\\212\\nl' > old.pth; $COHORT ckpt import old.pth; echo status $?");
+    CHECK(test_contains(r.out, "a bare pickle, as PyTorch wrote before 1.6") &&
+              test_contains(r.out, "status 2"),
+          "%s", r.out);
     free(r.out);
 }
 

@@ -5,14 +5,16 @@
 
 TEST(an_imported_file_is_written_beside_the_file_of_torch_save)
 {
-    test_run r = test_sh("set -e; cp %s a.pth; cp %s last.ckpt; $COHORT ckpt import a.pth; ls a.safetensors;"
-                         "$COHORT ckpt import last.ckpt --to b.safetensors; cmp a.safetensors b.safetensors;"
-                         "$COHORT ckpt import last.ckpt --to c.safetensors --json;"
-                         "set +e; $COHORT ckpt import a.pth; echo status $?; $COHORT ckpt import nowhere.pth;"
-                         "echo status $?; $COHORT ckpt import; echo status $?; $COHORT ckpt import a.pth b.pth;"
-                         "$COHORT ckpt import a.pth data=digits; $COHORT ckpt import a.pth --ema; head -c 2000 a.pth > cut.pth;"
-                         "$COHORT ckpt import cut.pth; echo status $?",
-                         test_repo("tests/golden/pth/small.pth"), test_repo("tests/golden/pth/lightning.ckpt"));
+    test_run r =
+        test_sh("set -e; cp %s a.pth; cp %s last.ckpt; $COHORT ckpt import a.pth; ls a.safetensors;"
+                "$COHORT ckpt import last.ckpt --to b.safetensors; cmp a.safetensors b.safetensors;"
+                "$COHORT ckpt import last.ckpt --to c.safetensors --json;"
+                "set +e; $COHORT ckpt import a.pth; echo status $?; $COHORT ckpt import nowhere.pth;"
+                "echo status $?; $COHORT ckpt import; echo status $?; $COHORT ckpt import a.pth b.pth;"
+                "$COHORT ckpt import a.pth data=digits; $COHORT ckpt import a.pth --ema; head -c 2000 a.pth "
+                "> cut.pth;"
+                "$COHORT ckpt import cut.pth; echo status $?",
+                test_repo("tests/golden/pth/small.pth"), test_repo("tests/golden/pth/lightning.ckpt"));
     static const char *const wanted[] = {"5 tensors, 0.0 MB\n",
                                          "a.safetensors\n",
                                          "from state_dict, names without \"net.\"",
