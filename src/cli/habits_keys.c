@@ -10,9 +10,13 @@
 #define NO_WEIGHTS                                                                                           \
     "no weights are downloaded; weights=FILE.safetensors starts from a file, ckpt_path=FOLDER from a "       \
     "checkpoint"
-#define LATER_MODEL                                                                                          \
-    "vision transformers come later; there are resnet18, resnet34, resnet50, resnet101, resnet152 "          \
-    "(model=resnet18)"
+#define NO_SUCH_TIMM                                                                                         \
+    "of timm's models there are resnet18 to resnet152 and the vision transformers "                          \
+    "vit_{tiny,small,base,large}_patch16_224, vit_{small,base,large}_patch32_224 "                           \
+    "(model=vit_tiny_patch16_224)"
+#define WEIGHTS_IN_NAME                                                                                      \
+    "what follows the dot names pretrained weights, and none are downloaded; give the part before the dot, " \
+    "and weights=FILE.safetensors"
 #define TRACKERS      "this tracker is not built yet: use logger=csv, which writes csv/metrics.csv, or logger=none"
 #define OWN_SCHEDULES "the schedules here are the rows of schedule= (cohort train --help schedule)"
 
@@ -73,7 +77,8 @@ const co_conf_habit habit_keys[] = {
     DROP("trainer.plugins trainer.reload_dataloaders_every_n_epochs", "null|0|[[]]", NULL),
 
     /* model. */
-    REFUSE("model", "vit*|deit*|swin*", LATER_MODEL),
+    REFUSE("model", "vit_*.*", WEIGHTS_IN_NAME),
+    REFUSE("model", "deit*|swin*|vit_huge*|vit_giant*|convnext*|efficientnet*", NO_SUCH_TIMM),
     BECOMES("model.net.model_name model.model_name model.net.arch", NULL, "model"),
     DROP("model.net.pretrained model.pretrained", "[Ff]alse|0|null", NULL),
     REFUSE("model.net.pretrained model.pretrained", NULL, NO_WEIGHTS),

@@ -11,9 +11,25 @@
 
 #include <string.h>
 
-const co_model_def *const co_models[] = {
-    &linear_def,     &mlp_def,        &cnn_def,        &lm_def,         &factors_def, &resnet_defs[0],
-    &resnet_defs[1], &resnet_defs[2], &resnet_defs[3], &resnet_defs[4], NULL};
+const co_model_def *const co_models[] = {&linear_def,
+                                         &mlp_def,
+                                         &cnn_def,
+                                         &lm_def,
+                                         &factors_def,
+                                         &resnet_defs[0],
+                                         &resnet_defs[1],
+                                         &resnet_defs[2],
+                                         &resnet_defs[3],
+                                         &resnet_defs[4],
+                                         &vit_defs[0],
+                                         &vit_defs[1],
+                                         &vit_defs[2],
+                                         &vit_defs[3],
+                                         &vit_defs[4],
+                                         &vit_defs[5],
+                                         &vit_defs[6],
+                                         &vit_defs[7],
+                                         NULL};
 
 const co_model_def *co_model_find(const char *name)
 {

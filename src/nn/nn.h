@@ -45,6 +45,8 @@ typedef struct co_model_def {
     co_err (*check)(const void *cfg, const co_io *io);
     /* The prediction: CLASSIFY [n, classes], REGRESS [n, y_width], LM [n, len, classes]. */
     co_node *(*build)(const co_build *b, const void *cfg);
+    /* What the user should know about this model with this data, for the first screen; NULL: nothing. */
+    void (*note)(char *text, size_t size, const struct co_model_def *def, const void *cfg, const co_io *io);
 } co_model_def;
 
 extern const co_model_def *const co_models[];        /* NULL-terminated */

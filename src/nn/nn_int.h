@@ -8,6 +8,7 @@ enum { NAME_MAX_LEN = 128 }; /* of a module or parameter, with its end */
 
 extern const co_model_def linear_def, mlp_def, cnn_def, lm_def, factors_def;
 extern const co_model_def resnet_defs[5]; /* 18, 34, 50, 101, 152 layers */
+extern const co_model_def vit_defs[8];    /* in the order of models/vit.c */
 
 /* For models that need numbers: if the data is text, CO_EINPUT with the name of a model that fits. */
 co_err check_is_numbers(const char *model, const co_io *io);

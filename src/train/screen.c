@@ -26,15 +26,21 @@ static double mib(size_t bytes)
 static void add_model(co_plan *plan)
 {
     co_plan_facts *facts = &plan->facts;
+    const co_model_def *model = plan->spec.model;
+    char note[160] = "";
     size_t frozen = 0;
 
     for (int i = 0; plan->recipe.rule && i < plan->layout->n; i++)
         if (plan->layout->entry[i].kind == CO_KIND_PARAM && plan->recipe.rule[i].frozen)
             frozen += plan->layout->entry[i].count;
-    add(facts, "model     %s: %zu parameters", plan->spec.model->name, facts->params);
+    add(facts, "model     %s: %zu parameters", model->name, facts->params);
     if (frozen)
         add(facts, " (%zu trainable, %zu frozen)", facts->params - frozen, frozen);
     add(facts, "\n");
+    if (model->note)
+        model->note(note, sizeof note, model, plan->spec.model_cfg, &plan->data->io);
+    if (note[0])
+        add(facts, "          %s\n", note);
 }
 
 static void add_data(co_plan *plan)

@@ -15,9 +15,15 @@ const co_io nn_text = {.task = CO_TASK_LM, .classes = 29, .max_len = 16, .len_st
 
 const co_io nn_ratings = {.task = CO_TASK_REGRESS, .y_width = 1, .users = 11, .items = 6};
 
-const nn_fit nn_fits[] = {
-    {"linear", &nn_images}, {"linear", &nn_prices}, {"mlp", &nn_rows},        {"mlp", &nn_prices},
-    {"cnn", &nn_images},    {"lm", &nn_text},       {"factors", &nn_ratings}, {NULL, NULL}};
+const nn_fit nn_fits[] = {{"linear", &nn_images},
+                          {"linear", &nn_prices},
+                          {"mlp", &nn_rows},
+                          {"mlp", &nn_prices},
+                          {"cnn", &nn_images},
+                          {"lm", &nn_text},
+                          {"factors", &nn_ratings},
+                          {"vit_tiny_patch4_32", &nn_images},
+                          {NULL, NULL}};
 
 void *nn_cfg(const char *model, const char *key, const char *value)
 {
@@ -214,8 +220,10 @@ TEST(biases_and_norms_of_every_model_are_marked_as_not_to_be_decayed)
         int spared = 0;
         for (int i = 0; i < l->n; i++) {
             const co_entry *e = &l->entry[i];
-            CHECK(e->no_decay == (e->kind == CO_KIND_PARAM && e->shape.nd == 1), "%s: %s is %smarked", name,
-                  e->name, e->no_decay ? "" : "not ");
+            bool token =
+                strcmp(e->name, "cls_token") == 0 || strcmp(e->name, "pos_embed") == 0; /* timm's rule */
+            CHECK(e->no_decay == (e->kind == CO_KIND_PARAM && (e->shape.nd == 1 || token)),
+                  "%s: %s is %smarked", name, e->name, e->no_decay ? "" : "not ");
             spared += e->no_decay;
         }
         CHECK(spared > 0, "%s has neither bias nor norm", name);
