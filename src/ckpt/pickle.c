@@ -120,7 +120,7 @@ static co_err pop_mark(machine *m, pickle_value ***out, size_t *n)
     *n = above_mark(m);
     m->values.n -= *n;
     m->marks.n--;
-    *out = (pickle_value **)(m->values.at + m->values.n);
+    *out = *n ? (pickle_value **)(m->values.at + m->values.n) : NULL; /* without values there is no array yet */
     return CO_OK;
 }
 

@@ -388,6 +388,7 @@ TEST(pickles_that_break_the_rules_are_refused_with_the_place)
         {PICKLE("\x80\2\x86."), "it takes more values than there are"},
         {PICKLE("\x80\2N(\x85."), "it takes more values than there are"}, /* not below a mark */
         {PICKLE("\x80\2t."), "there is no mark"},
+        {PICKLE("\x80\2(t."), "holds no state dict"}, /* an empty tuple before any value */
         {PICKLE("\x80\2Nq\1."), "a number of the memo is too large"},
         {PICKLE("\x80\2h\0."), "the memo has no such number"},
         {PICKLE("\x80\2NNa."), "values are added to something that takes none"},
