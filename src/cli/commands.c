@@ -75,9 +75,9 @@ const command commands[] = {
     {"bench", "NAME [--json]", "the measurements of this program, as JSON", co_bench_run,
      "  cohort bench sameness\n"
      "  cohort bench kills --json\n"},
-    {"ps", "", "training runs on this machine", cmd_ps,
+    {"ps", "", "training runs and launches on this machine", cmd_ps,
      "  cohort ps             epoch, step and time left of each run\n"
-     "  cohort ps --json      an object per run\n\n"
+     "  cohort ps --json      an object per run or launch\n\n"
      "  A run of several hosts is listed on each of them, with all its hosts and their\n"
      "  states; a guest names the host with the record.\n",
      true},

@@ -226,6 +226,8 @@ static void add_epoch(co_str *text, const training *s, const co_eval_result *r, 
     co_str_addf(text, "  val loss %.4f %s %.4f", r->loss, f->metric, r->metric);
     if (tops_of(s) == 2 && brevity < NO_TOP5)
         co_str_addf(text, " acc5 %.4f", r->top5);
+    if (co_has_rmse(&f->data->io) && brevity < NO_TOP5)
+        co_str_addf(text, " rmse %.4f", co_rmse(r->loss));
 }
 
 /* train.log has all figures, the terminal as many as fit a line. */
@@ -254,6 +256,10 @@ static void record_eval(training *s, const co_eval_result *r, const char *split)
     co_event_scalar(s->folder, r->step, name, r->loss);
     snprintf(name, sizeof name, "%s/%s", split, co_plan_facts_of(s->plan)->metric);
     co_event_scalar(s->folder, r->step, name, r->metric);
+    if (co_has_rmse(&co_plan_facts_of(s->plan)->data->io)) {
+        snprintf(name, sizeof name, "%s/rmse", split);
+        co_event_scalar(s->folder, r->step, name, co_rmse(r->loss));
+    }
     if (tops_of(s) < 2)
         return;
     snprintf(name, sizeof name, "%s/acc5", split);

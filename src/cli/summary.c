@@ -36,6 +36,10 @@ static json_t *metrics_of(const training *s)
     put_num(m, "test/", metric, o->test_metric);
     if (tops_of(s) == 2)
         put_num(m, "test/", "acc5", o->test_top5);
+    if (co_has_rmse(&co_plan_facts_of(s->plan)->data->io)) {
+        put_num(m, "val/", "rmse", co_rmse(o->val_loss));
+        put_num(m, "test/", "rmse", co_rmse(o->test_loss));
+    }
     return m;
 }
 

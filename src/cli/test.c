@@ -119,15 +119,22 @@ static void print_result(const eval_line *t, const co_eval_result *r, const char
     const co_plan_facts *f = co_plan_facts_of(t->plan);
     const char *unit = f->data->io.task == CO_TASK_LM ? "tokens" : "samples";
 
+    bool rmse = co_has_rmse(&f->data->io);
+
     if (!t->line.json) {
-        printf("%s loss %.4f  %s %.4f  (%lld %s)  weights_sha256 %s\n", t->split_name, r->loss, f->metric,
-               r->metric, (long long)r->count, unit, sha);
+        char more[32] = "";
+        if (rmse)
+            snprintf(more, sizeof more, "  rmse %.4f", co_rmse(r->loss));
+        printf("%s loss %.4f  %s %.4f%s  (%lld %s)  weights_sha256 %s\n", t->split_name, r->loss, f->metric,
+               r->metric, more, (long long)r->count, unit, sha);
         return;
     }
     json_t *j = json_object();
     json_object_set_new(j, "split", json_string(t->split_name));
     json_object_set_new(j, "loss", co_json_num(r->loss));
     json_object_set_new(j, f->metric, co_json_num(r->metric));
+    if (rmse)
+        json_object_set_new(j, "rmse", co_json_num(co_rmse(r->loss)));
     json_object_set_new(j, "count", json_integer(r->count));
     json_object_set_new(j, "step", json_integer(r->step));
     json_object_set_new(j, "weights_sha256", json_string(sha));

@@ -9,27 +9,14 @@
  */
 #include "nn/nn_int.h"
 
+#include <math.h>
 #include <string.h>
 
-const co_model_def *const co_models[] = {&linear_def,
-                                         &mlp_def,
-                                         &cnn_def,
-                                         &lm_def,
-                                         &factors_def,
-                                         &resnet_defs[0],
-                                         &resnet_defs[1],
-                                         &resnet_defs[2],
-                                         &resnet_defs[3],
-                                         &resnet_defs[4],
-                                         &vit_defs[0],
-                                         &vit_defs[1],
-                                         &vit_defs[2],
-                                         &vit_defs[3],
-                                         &vit_defs[4],
-                                         &vit_defs[5],
-                                         &vit_defs[6],
-                                         &vit_defs[7],
-                                         NULL};
+const co_model_def *const co_models[] = {&linear_def,     &mlp_def,        &cnn_def,        &lm_def,
+                                         &factors_def,    &neumf_def,      &resnet_defs[0], &resnet_defs[1],
+                                         &resnet_defs[2], &resnet_defs[3], &resnet_defs[4], &vit_defs[0],
+                                         &vit_defs[1],    &vit_defs[2],    &vit_defs[3],    &vit_defs[4],
+                                         &vit_defs[5],    &vit_defs[6],    &vit_defs[7],    NULL};
 
 const co_model_def *co_model_find(const char *name)
 {
@@ -42,6 +29,16 @@ const co_model_def *co_model_find(const char *name)
 const char *co_metric_name(co_task task)
 {
     return task == CO_TASK_REGRESS ? "mae" : "acc";
+}
+
+bool co_has_rmse(const co_io *io)
+{
+    return io->users > 0;
+}
+
+double co_rmse(double loss)
+{
+    return sqrt(loss);
 }
 
 co_err check_is_numbers(const char *model, const co_io *io)
@@ -57,6 +54,16 @@ co_err check_is_not_ratings(const char *model, const co_io *io)
         return co_fail(CO_EINPUT,
                        "model=%s cannot use ratings; the data has pairs of a user and an item; try "
                        "model=factors",
+                       model);
+    return CO_OK;
+}
+
+co_err check_is_ratings(const char *model, const co_io *io)
+{
+    if (!io->users)
+        return co_fail(CO_EINPUT,
+                       "model=%s needs ratings (pairs of a user and an item); try data=fake_ratings or"
+                       " data=movielens",
                        model);
     return CO_OK;
 }

@@ -26,6 +26,9 @@ enum {
     CO_STATS
 };
 const char *co_metric_name(co_task task); /* "acc", "mae" */
+/* Ratings have one metric more, "rmse": the square root of the mean loss. */
+bool co_has_rmse(const co_io *io);
+double co_rmse(double loss);
 
 /* The arguments of a model's build(). Inputs that the task does not have are NULL. */
 typedef struct co_build {

@@ -6,7 +6,7 @@
 
 enum { NAME_MAX_LEN = 128 }; /* of a module or parameter, with its end */
 
-extern const co_model_def linear_def, mlp_def, cnn_def, lm_def, factors_def;
+extern const co_model_def linear_def, mlp_def, cnn_def, lm_def, factors_def, neumf_def;
 extern const co_model_def resnet_defs[5]; /* 18, 34, 50, 101, 152 layers */
 extern const co_model_def vit_defs[8];    /* in the order of models/vit.c */
 
@@ -14,6 +14,8 @@ extern const co_model_def vit_defs[8];    /* in the order of models/vit.c */
 co_err check_is_numbers(const char *model, const co_io *io);
 /* For models that check their input by its shape: CO_EINPUT if the data is ratings. */
 co_err check_is_not_ratings(const char *model, const co_io *io);
+/* For models of ratings: CO_EINPUT if the data is something else. */
+co_err check_is_ratings(const char *model, const co_io *io);
 int64_t predictions(const co_io *io); /* CLASSIFY, LM: classes; REGRESS: y_width */
 
 /* [n, x...] -> [n, features] */

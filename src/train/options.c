@@ -201,7 +201,8 @@ static const co_option early[] = {
     {"patience", CO_OPT_INT, AT(early_patience), "0",
      "end after this many evaluations in a row without an improvement; 0: never", .min = 0, .max = 1e9},
     {"monitor", CO_OPT_STR, AT(early_monitor), "val/loss",
-     "what has to improve: val/loss, val/acc, val/acc5 or val/mae", .needed = true, .check = check_monitor},
+     "what has to improve: val/loss, val/acc, val/acc5, val/mae or val/rmse", .needed = true,
+     .check = check_monitor},
     {"mode", CO_OPT_ENUM, AT(early_mode), "auto", "auto: max for accuracies, min for the rest",
      .choices = "auto|min|max"},
     {"min_delta", CO_OPT_FLOAT, AT(early_delta), "0", "less than this is no improvement", .min = 0, .max = 1e30},
@@ -233,7 +234,9 @@ static const co_option checkpoint[] = {
      "step_00000123",
      .may_change = true, .of_host = true},
     {"monitor", CO_OPT_STR, AT(ckpt_monitor), "null",
-     "what decides which one is best: val/loss, val/acc, val/acc5, val/mae; null: val/acc or val/mae",
+     "what decides which one is best: val/loss, val/acc, val/acc5, val/mae, val/rmse; null: val/acc, val/mae "
+     "or,"
+     " of ratings, val/rmse",
      .may_change = true, .check = check_monitor},
     {"mode", CO_OPT_ENUM, AT(ckpt_mode), "auto", "auto: max for accuracies, min for the rest",
      .choices = "auto|min|max", .may_change = true},

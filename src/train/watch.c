@@ -19,12 +19,15 @@ const char *monitor_name(const co_plan *plan, monitor m)
 
     return m.of == MONITOR_LOSS   ? "val/loss"
            : m.of == MONITOR_TOP5 ? "val/acc5"
+           : m.of == MONITOR_RMSE ? "val/rmse"
            : regress              ? "val/mae"
                                   : "val/acc";
 }
 
 double monitor_value(monitor m, const double total[])
 {
+    if (m.of == MONITOR_RMSE)
+        return co_rmse(total[CO_STAT_LOSS] / total[CO_STAT_COUNT]);
     int stat = m.of == MONITOR_LOSS ? CO_STAT_LOSS : m.of == MONITOR_TOP5 ? CO_STAT_TOP5 : CO_STAT_METRIC;
 
     return total[stat] / total[CO_STAT_COUNT];
@@ -36,7 +39,8 @@ static const struct {
     bool up;
 } known[] = {{"val/loss", MONITOR_LOSS, false},  {"val/acc", MONITOR_METRIC, true},
              {"val/acc1", MONITOR_METRIC, true}, {"val/acc_best", MONITOR_METRIC, true},
-             {"val/mae", MONITOR_METRIC, false}, {"val/acc5", MONITOR_TOP5, true}};
+             {"val/mae", MONITOR_METRIC, false}, {"val/acc5", MONITOR_TOP5, true},
+             {"val/rmse", MONITOR_RMSE, false}};
 
 co_err check_monitor(const char *key, const char *text)
 {
@@ -47,7 +51,7 @@ co_err check_monitor(const char *key, const char *text)
         return CO_OK;
     return co_fail(CO_EINPUT,
                    "%s: \"%s\" is not measured here; there are val/loss, val/acc and val/acc5, and with data "
-                   "to regress on val/loss and val/mae",
+                   "to regress on val/loss and val/mae (ratings: and val/rmse)",
                    key, text);
 }
 
@@ -58,13 +62,17 @@ static co_err find_monitor(const co_plan *plan, const char *key, const char *nam
 
     for (size_t i = 0; i < CO_COUNT(known); i++) {
         bool fits = known[i].of == MONITOR_LOSS || known[i].up != regress;
+        if (known[i].of == MONITOR_RMSE && !co_has_rmse(&plan->data->io))
+            continue;
         if (strcmp(name, known[i].name) != 0 || !fits)
             continue;
         *out = (monitor){known[i].of, mode == 0 ? known[i].up : mode == 2};
         return CO_OK;
     }
     return co_fail(CO_EINPUT, "%s: \"%s\" is not measured here; there are %s", key, name,
-                   regress ? "val/loss and val/mae" : "val/loss, val/acc and val/acc5");
+                   co_has_rmse(&plan->data->io) ? "val/loss, val/mae and val/rmse"
+                   : regress                    ? "val/loss and val/mae"
+                                                : "val/loss, val/acc and val/acc5");
 }
 
 static co_err threshold(const char *key, const char *text, double *out)
@@ -239,7 +247,8 @@ static bool has_plateau(const co_plan *plan)
 co_err choose_best(co_plan *plan)
 {
     const co_train_cfg *cfg = &plan->cfg;
-    const char *usual = plan->data->io.task == CO_TASK_REGRESS ? "val/mae" : "val/acc";
+    const co_io *io = &plan->data->io;
+    const char *usual = co_has_rmse(io) ? "val/rmse" : io->task == CO_TASK_REGRESS ? "val/mae" : "val/acc";
 
     return find_monitor(plan, "callbacks.model_checkpoint.monitor",
                         cfg->ckpt_monitor ? cfg->ckpt_monitor : usual, cfg->ckpt_mode, &plan->monitors.best);

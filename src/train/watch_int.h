@@ -12,7 +12,7 @@
 #include "optim/optim.h"
 #include "train/train.h"
 
-typedef enum { MONITOR_LOSS, MONITOR_METRIC, MONITOR_TOP5 } monitor_kind;
+typedef enum { MONITOR_LOSS, MONITOR_METRIC, MONITOR_TOP5, MONITOR_RMSE } monitor_kind;
 typedef struct monitor {
     monitor_kind of;
     bool up; /* more is better */

@@ -82,6 +82,9 @@ static void read_case(golden *r, const json_t *c)
     json_array_foreach(json_object_get(c, "x"), i, dim) r->io.x.d[r->io.x.nd++] = json_integer_value(dim);
     r->io.classes = golden_int(c, "classes", 0);
     r->io.y_width = golden_int(c, "y_width", 0);
+    r->io.users = golden_int(c, "users", 0);
+    r->io.items = golden_int(c, "items", 0);
+    co_json_f64(c, "y_mean", &r->io.y_mean);
     r->io.max_len = golden_int(c, "max_len", 0);
     r->io.len_step = golden_int(c, "len_step", 0);
     r->n = golden_int(c, "n", 0);
@@ -102,9 +105,26 @@ static void draw_text(const golden *r, golden_batch *b, int i, uint64_t *words)
         token[t] = (int32_t)(test_u32(words) % (uint32_t)r->io.classes);
 }
 
+/* In the order of make_ratings.py's batch(). */
+static void draw_ratings(const golden *r, golden_batch *b, uint64_t *words)
+{
+    b->user = golden_room((size_t)r->n * sizeof *b->user);
+    b->item = golden_room((size_t)r->n * sizeof *b->item);
+    b->y = golden_room((size_t)r->n * sizeof *b->y);
+    for (int i = 0; i < r->n; i++) {
+        b->user[i] = (int32_t)(test_u32(words) % (uint32_t)r->io.users);
+        b->item[i] = (int32_t)(test_u32(words) % (uint32_t)r->io.items);
+        b->y[i] = 3 + test_unit(words);
+    }
+}
+
 /* In the order of make_steps.py's batch(). */
 static void draw_batch(const golden *r, golden_batch *b, uint64_t *words)
 {
+    if (r->io.users) {
+        draw_ratings(r, b, words);
+        return;
+    }
     size_t n = (size_t)r->n, wide = (size_t)co_shape_count(&r->io.x), y_wide = (size_t)r->io.y_width;
 
     b->x = golden_room(n * wide * sizeof *b->x);
@@ -177,6 +197,12 @@ static void fill_text(const golden *r, const co_exec *exec, char *input, const g
 
 static void fill_numbers(const golden *r, const co_exec *exec, char *input, const golden_batch *b, int lo)
 {
+    if (r->io.users) {
+        golden_load(exec, input, "x", b->user + lo);
+        golden_load(exec, input, "items", b->item + lo);
+        golden_load(exec, input, "y", b->y + lo);
+        return;
+    }
     golden_load(exec, input, "x", b->x + (size_t)lo * (size_t)co_shape_count(&r->io.x));
     if (r->io.task == CO_TASK_CLASSIFY)
         golden_load(exec, input, "y", b->label + lo);

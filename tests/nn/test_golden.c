@@ -44,15 +44,30 @@ static void replay(const json_t *c, const co_kernels *kernels)
               r.model->name, worst, torch32, worst_norm, worst_weight(&r));
 }
 
-static void replay_all(const char *level)
+static void replay_file(const char *file, const char *level, size_t want)
 {
     const co_kernels *kernels;
-    json_t *cases = golden_cases("steps.json", level, &kernels), *c;
+    json_t *cases = golden_cases(file, level, &kernels), *c;
     size_t i;
 
     test_note("worst relative differences from PyTorch in float64, level %s:", level);
     json_array_foreach(cases, i, c) replay(c, kernels);
-    CHECK(i == 4, "%zu cases", i);
+    CHECK(i == want, "%zu cases", i);
+}
+
+static void replay_all(const char *level)
+{
+    replay_file("steps.json", level, 4);
+}
+
+/* A matrix factorisation and neumf, with SparseAdam for the tables. */
+TEST(ten_steps_of_models_of_ratings_are_those_of_pytorch)
+{
+    static const char *const levels[] = {"ref", "avx2", "far"};
+
+    test_may_leak();
+    for (size_t i = 0; i < CO_COUNT(levels); i++)
+        replay_file("ratings.json", levels[i], 3);
 }
 
 TEST(ten_steps_of_each_model_are_those_of_pytorch_on_ref)

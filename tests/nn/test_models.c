@@ -22,6 +22,7 @@ const nn_fit nn_fits[] = {{"linear", &nn_images},
                           {"cnn", &nn_images},
                           {"lm", &nn_text},
                           {"factors", &nn_ratings},
+                          {"neumf", &nn_ratings},
                           {"vit_tiny_patch4_32", &nn_images},
                           {NULL, NULL}};
 
@@ -126,6 +127,17 @@ TEST(factors_has_a_row_and_a_bias_per_user_and_per_item)
               "user_bias.weight [11,1]\nitem_bias.weight [6,1]\nbias [1] no_decay\n");
 }
 
+TEST(neumf_has_the_names_and_shapes_of_its_pytorch_version)
+{
+    layout_is("neumf", &nn_ratings, "width", "4",
+              "embed_user_GMF.weight [11,4] sparse\nembed_item_GMF.weight [6,4] sparse\n"
+              "embed_user_MLP.weight [11,16] sparse\nembed_item_MLP.weight [6,16] sparse\n"
+              "MLP_layers.1.weight [16,32]\nMLP_layers.1.bias [16] no_decay\n"
+              "MLP_layers.4.weight [8,16]\nMLP_layers.4.bias [8] no_decay\n"
+              "MLP_layers.7.weight [4,8]\nMLP_layers.7.bias [4] no_decay\n"
+              "predict_layer.weight [1,8]\npredict_layer.bias [1] no_decay\n");
+}
+
 TEST(every_slice_shape_and_mode_of_a_model_has_one_layout)
 {
     static const co_mode modes[] = {CO_MODE_TRAIN, CO_MODE_EVAL, CO_MODE_PREDICT};
@@ -211,9 +223,9 @@ TEST(biases_and_norms_of_every_model_are_marked_as_not_to_be_decayed)
 
     for (int m = 0; co_models[m]; m++) {
         const char *name = co_models[m]->name;
-        const co_io *io = strcmp(name, "lm") == 0        ? &nn_text
-                          : strcmp(name, "factors") == 0 ? &nn_ratings
-                                                         : &photos;
+        const co_io *io = strcmp(name, "lm") == 0                                      ? &nn_text
+                          : strcmp(name, "factors") == 0 || strcmp(name, "neumf") == 0 ? &nn_ratings
+                                                                                       : &photos;
         void *cfg = nn_cfg(name, NULL, NULL);
         co_exec *exec = nn_compile(name, cfg, io, nn_shape(io, 2), CO_MODE_TRAIN);
         const co_layout *l = co_exec_layout(exec);

@@ -28,10 +28,7 @@ static const co_option options[] = {{"width", CO_OPT_INT, offsetof(struct factor
 
 static co_err check(const void *cfg, const co_io *io)
 {
-    if (!io->users)
-        return co_fail(CO_EINPUT, "model=factors needs ratings (pairs of a user and an item); try "
-                                  "data=fake_ratings or data=movielens");
-    return CO_OK;
+    return check_is_ratings("factors", io);
 }
 
 /* The rows of `table` for these users or items: idx [n] -> [n, width] */

@@ -22,7 +22,7 @@ struct plateau_cfg {
 #define AT(FIELD) offsetof(struct plateau_cfg, FIELD)
 static const co_option options[] = {
     {"monitor", CO_OPT_STR, AT(monitor), "val/loss",
-     "what has to improve: val/loss, val/acc, val/acc5 or val/mae"},
+     "what has to improve: val/loss, val/acc, val/acc5, val/mae or val/rmse"},
     {"mode", CO_OPT_ENUM, AT(mode), "auto", "auto: max for accuracies, min for the rest",
      .choices = "auto|min|max"},
     {"factor", CO_OPT_FLOAT, AT(factor), "0.1", "what a drop leaves of the rate", .min = 0, .max = 0.9999999},
