@@ -22,7 +22,7 @@ static const struct {
              {"trainer.max_epochs=N", "passes over the data; trainer.max_steps counts steps"},
              {"trainer.devices=N", "ranks on this host (default: a rank for each CPU)"},
              {"run.dir=FOLDER", "run folder (default: logs/train/runs/DATE)"},
-             {"weights=FILE", "start from a safetensors file or a checkpoint"}};
+             {"weights=FILE", "start from a safetensors file, a .pth, or a checkpoint"}};
 
 enum { FAMILY = 3 }; /* names with one beginning, from which on they are one word: "resnet*" */
 
