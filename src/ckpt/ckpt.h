@@ -117,15 +117,36 @@ co_err co_ckpt_prune(const char *root, const char *prefix, int keep, const co_ck
  * train room writes it; < 0: all that have one), and moves root/best to the best of them. */
 co_err co_ckpt_prune_but_best(const char *root, int keep, int top, const co_ckpt_writer *me);
 
-/* First weights from a safetensors file with the model's names (or from a checkpoint's folder, or a run's:
- * its last). Every tensor must be there with the same shape and dtype, and none too many: else CO_EINPUT
- * naming the first in name order. Those that match a pattern of `skip` ("fc.*,head.?"; NULL: none) are
- * neither asked for nor taken: the state keeps its own. state NULL: compares only. Nothing is written to
- * state unless everything fits. */
+/* First weights from a file with the model's names: safetensors, or torch.save's (.pth, .pt, .ckpt); or from a
+ * checkpoint's folder, or a run's: its last. Every tensor must be there with the same shape and dtype, and none
+ * too many: else CO_EINPUT naming the first in name order. Those that match a pattern of `skip` ("fc.*,head.?";
+ * NULL: none) are neither asked for nor taken: the state keeps its own. state NULL: compares only. Nothing is
+ * written to state unless everything fits. */
 co_err co_weights_load(const char *path, const co_layout *layout, const char *skip, float *state);
+
 /* The verified checkpoint's weights, or their average, as one safetensors file at `to`, which must not
  * exist. */
 co_err co_weights_export(const char *ckpt, const char *to, bool average);
+
+/* Files of torch.save. Tensors and plain values are read, nothing is run: a file that asks for anything else is
+ * refused, CO_EINPUT with the name of what it asks for. */
+typedef struct co_import_how {
+    const char *prefix; /* only tensors whose names begin so, without it; NULL: see co_import_facts.prefix */
+    bool drop_objects;  /* leave out what is no tensor and no plain value, instead of refusing the file */
+} co_import_how;
+
+typedef struct co_import_facts {
+    int tensors;
+    int left_out;     /* entries of the state dict that are no tensors, or have another prefix */
+    uint64_t bytes;   /* of all tensors */
+    char held_by[32]; /* the key under which the state dict was: "state_dict"; "": it is the file's value */
+    char prefix[64]; /* what was taken off the names: as given, or "model.", "net.", "module." if all have it */
+} co_import_facts;
+
+/* The state dict of the file `from` as one safetensors file at `to`, which must not exist; names without prefix,
+ * tensors contiguous, dtypes as they are. `how` and `facts` may be NULL. Damage is CO_EFORMAT, and nothing is left
+ * at `to`. */
+co_err co_weights_import(const char *from, const char *to, const co_import_how *how, co_import_facts *facts);
 
 /* Moves the link root/link to name. */
 co_err co_ckpt_link(const char *root, const char *link, const char *name);

@@ -1,5 +1,5 @@
-/* weights.c -- weights in and out. In: a plain safetensors file with the model's outside names, such as a
- * PyTorch state dict saved by safetensors.torch.save_file, or the model file of a checkpoint.
+/* weights.c -- weights in and out. In: a file with the model's outside names, such as a PyTorch state dict saved by
+ * safetensors.torch.save_file or by torch.save, or the model file of a checkpoint.
  *
  * Strict, like load_state_dict(strict=True): the file has every tensor of the model and no other, each with
  * the same shape and dtype. Tensors that are not to be loaded (a head for other classes) are named by `skip`;
@@ -7,72 +7,14 @@
  */
 #include "ckpt/ckpt_int.h"
 
-#include <fcntl.h>
 #include <fnmatch.h>
 #include <stdio.h>
 #include <string.h>
-#include <unistd.h>
 
 #include "base/fs.h"
 #include "tensor/safetensors.h"
 
 enum { PIECE = 1 << 20 };
-
-/* PyTorch's own formats, both with pickles inside: the new one is a zip archive, the old one is not. */
-static bool is_pickle(const char *path)
-{
-    unsigned char head[4] = {0};
-    int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
-    ssize_t n = fd < 0 ? 0 : read(fd, head, sizeof head);
-
-    if (fd >= 0)
-        close(fd);
-    return n == 4 && (memcmp(head, "PK\3\4", 4) == 0 || (head[0] == 0x80 && head[1] >= 2 && head[1] <= 5));
-}
-
-/* The file that `path` means: itself, a checkpoint's, or that of a run's last checkpoint. The caller's. */
-static co_err file_of(char **out, const char *path)
-{
-    char *in_ckpt = co_sprintf("%s/" MODEL_FILE, path),
-         *in_run = co_sprintf("%s/checkpoints/last/" MODEL_FILE, path);
-    const char *found = NULL;
-    co_err err = in_ckpt && in_run ? CO_OK : CO_ENOMEM;
-
-    if (!err && !co_fs_exists(path))
-        err = co_fail(CO_EINPUT, "%s: there is no such file", path);
-    else if (!err && !co_fs_is_dir(path))
-        found = path;
-    else if (!err)
-        found = co_fs_exists(in_ckpt) ? in_ckpt : co_fs_exists(in_run) ? in_run : NULL;
-    if (!err && !found)
-        err = co_fail(CO_EINPUT,
-                      "%s is a folder without " MODEL_FILE ": give a safetensors file, a checkpoint or a run",
-                      path);
-    if (!err && !(*out = co_strdup(found)))
-        err = CO_ENOMEM;
-    co_free(in_ckpt);
-    co_free(in_run);
-    return err;
-}
-
-static co_err open_weights(co_st_file **out, const char *path)
-{
-    char *file = NULL;
-
-    CO_TRY(file_of(&file, path));
-    co_err err = co_st_open(out, file);
-    if (err && is_pickle(file))
-        err = co_fail(
-            CO_EINPUT,
-            "%s is a pickle of PyTorch, which is a program and is not run here; in Python: from "
-            "safetensors.torch "
-            "import save_file; save_file(torch.load(\"%s\", weights_only=True), \"model.safetensors\")",
-            file, file);
-    else if (err && err != CO_ENOMEM)
-        err = co_fail(CO_EINPUT, "%s", co_errmsg());
-    co_free(file);
-    return err;
-}
 
 /* --- what is left out ----------------------------------------------------------------------------------- */
 /* Does one of the patterns, separated by commas, match? `list` may be NULL. */
@@ -90,19 +32,19 @@ static bool skipped(const char *list, const char *name)
     return false;
 }
 
-static bool matches_any(const char *pattern, const co_layout *l, const co_st_file *f)
+static bool matches_any(const char *pattern, const co_layout *l, const weights_file *f)
 {
     for (int i = 0; i < l->n; i++)
         if (fnmatch(pattern, l->entry[i].name, 0) == 0)
             return true;
-    for (int i = 0; i < co_st_count(f); i++)
-        if (fnmatch(pattern, co_st_at(f, i)->name, 0) == 0)
+    for (int i = 0; i < weights_count(f); i++)
+        if (fnmatch(pattern, weights_at(f, i)->name, 0) == 0)
             return true;
     return false;
 }
 
 /* A pattern that matches nothing is a mistake. */
-static co_err check_skip(const char *list, const co_layout *l, const co_st_file *f)
+static co_err check_skip(const char *list, const co_layout *l, const weights_file *f)
 {
     for (const char *at = list; at && *at; at += strspn(at, ",")) {
         char one[256];
@@ -143,11 +85,11 @@ static co_err compare(const co_entry *e, const co_st_tensor *t)
 
 /* The first difference in name order. Tensors to skip are left out on both sides. idx: the model's entries
  * by name. */
-static co_err match(const co_layout *l, const int *idx, const co_st_file *f, const char *skip)
+static co_err match(const co_layout *l, const int *idx, const weights_file *f, const char *skip)
 {
-    for (int i = 0, k = 0; i < l->n || k < co_st_count(f);) {
+    for (int i = 0, k = 0; i < l->n || k < weights_count(f);) {
         const co_entry *e = i < l->n ? &l->entry[idx[i]] : NULL;
-        const co_st_tensor *t = k < co_st_count(f) ? co_st_by_name(f, k) : NULL;
+        const co_st_tensor *t = weights_at(f, k);
         if (e && skipped(skip, e->name)) {
             i++;
             continue;
@@ -168,30 +110,32 @@ static co_err match(const co_layout *l, const int *idx, const co_st_file *f, con
     return CO_OK;
 }
 
-static co_err read_into(const co_layout *l, co_st_file *f, const char *skip, float *state)
+static co_err read_into(const co_layout *l, weights_file *f, const char *skip, float *state)
 {
     for (int i = 0; i < l->n; i++) {
         const co_entry *e = &l->entry[i];
-        const co_st_tensor *t = skipped(skip, e->name) ? NULL : co_st_find(f, e->name);
+        const co_st_tensor *t = skipped(skip, e->name) ? NULL : weights_find(f, e->name);
         if (t)
-            CO_TRY(co_st_read(f, t, 0, state + e->offset, t->len)); /* as long as the entry: match() saw to it */
+            CO_TRY(weights_read(f, t, state + e->offset)); /* as long as the entry: match() has checked that */
     }
     return CO_OK;
 }
 
 co_err co_weights_load(const char *path, const co_layout *layout, const char *skip, float *state)
 {
-    co_st_file *f = NULL;
+    weights_file *f = NULL;
     int *idx = co_layout_by_name(layout);
-    co_err err = idx ? open_weights(&f, path) : CO_ENOMEM;
+    co_err err = idx ? weights_open(&f, path) : CO_ENOMEM;
 
     if (!err)
         err = check_skip(skip, layout, f);
     if (!err && (err = match(layout, idx, f, skip)) != CO_OK)
         co_fail_in(err, "weights of %s do not fit the model", path);
     if (!err && state)
+        err = weights_check(f);
+    if (!err && state)
         err = read_into(layout, f, skip, state);
-    co_st_close(f);
+    weights_close(f);
     co_free(idx);
     return err;
 }

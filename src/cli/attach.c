@@ -186,6 +186,11 @@ static int attach_line(const line *l, const co_live_run *runs, int n)
                   r->pid, r->record_host[0] ? r->record_host : "the first host");
         return CO_EXIT_USAGE;
     }
+    if (r && r->launch[0]) {
+        co_notice("pid %d is a launch (%s): its output is where it was started, and in its --log-dir", r->pid,
+                  r->launch);
+        return CO_EXIT_USAGE;
+    }
     if (r)
         return attach(r->dir, r->pid);
     if (word && has(word, "train.log"))

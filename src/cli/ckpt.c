@@ -1,7 +1,7 @@
-/* ckpt.c -- `cohort ckpt ls|hash|verify|export`: lists checkpoints, checks every byte of them, and exports
- * their weights for other programs. A path is a checkpoint's folder, a folder of checkpoints, or a run
- * folder. */
-#include "cli/cli_int.h"
+/* ckpt.c -- `cohort ckpt ls|hash|verify|export|import`: lists checkpoints, checks every byte of them, exports their
+ * weights for other programs, and imports those of PyTorch (ckpt_import.c). A path is a checkpoint's folder, a folder
+ * of checkpoints, or a run folder. */
+#include "cli/ckpt_int.h"
 
 #include <stdio.h>
 #include <string.h>
@@ -53,10 +53,11 @@ static void print_one(const co_ckpt_info *c, const char *why, bool last, bool be
            *sha ? sha : "-", *why ? "bad: " : "good", why, last ? "  <- last" : "", best ? "  <- best" : "");
 }
 
-static int list(const line *l)
+static int list(const ckpt_line *c)
 {
+    const line *l = &c->line;
     char last[256], best[256], *root = NULL;
-    co_ckpt_info *c = NULL;
+    co_ckpt_info *found = NULL;
     int n = 0;
 
     if (l->n != 2)
@@ -66,7 +67,7 @@ static int list(const line *l)
         return co_fail(CO_EINPUT, "%s is a checkpoint itself: give the folder it lies in", l->words[1]),
                co_say_error(CO_EINPUT);
     root = root_of(l->words[1]);
-    co_err err = root ? co_ckpt_ls(&c, &n, root) : CO_ENOMEM;
+    co_err err = root ? co_ckpt_ls(&found, &n, root) : CO_ENOMEM;
     if (!err) {
         read_link(root, "last", last);
         read_link(root, "best", best);
@@ -78,20 +79,21 @@ static int list(const line *l)
                    root);
     }
     for (int i = 0; i < n && !err; i++) {
-        char *path = co_sprintf("%s/%s", root, c[i].name);
+        char *path = co_sprintf("%s/%s", root, found[i].name);
         bool good = path && co_ckpt_examine(path) == CO_OK;
-        print_one(&c[i], good ? "" : co_errmsg(), strcmp(last, c[i].name) == 0, strcmp(best, c[i].name) == 0,
-                  l->json);
+        print_one(&found[i], good ? "" : co_errmsg(), strcmp(last, found[i].name) == 0,
+                  strcmp(best, found[i].name) == 0, l->json);
         co_free(path);
     }
-    co_ckpt_ls_free(c, n);
+    co_ckpt_ls_free(found, n);
     co_free(root);
     return err ? co_say_error(err) : CO_EXIT_DONE;
 }
 
 /* --- hash --------------------------------------------------------------------------------------------- */
-static int hash(const line *l)
+static int hash(const ckpt_line *c)
 {
+    const line *l = &c->line;
     char *path = NULL;
     co_ckpt_meta meta = {0};
 
@@ -150,8 +152,9 @@ static bool verify_path(const char *path, bool json)
     return good;
 }
 
-static int verify(const line *l)
+static int verify(const ckpt_line *c)
 {
+    const line *l = &c->line;
     bool good = true;
 
     if (l->n < 2)
@@ -164,8 +167,10 @@ static int verify(const line *l)
 }
 
 /* --- export ------------------------------------------------------------------------------------------- */
-static int export_weights(const line *l, const char *out, bool average)
+static int export_weights(const ckpt_line *c)
 {
+    const line *l = &c->line;
+    const char *out = c->out;
     char *path = NULL;
 
     if (l->n != 2 || !out)
@@ -176,9 +181,9 @@ static int export_weights(const line *l, const char *out, bool average)
     co_err err = co_fs_exists(out) ? co_fail(CO_EINPUT, "--out %s is there already; give another name", out)
                                    : find_checkpoint(&path, l->words[1]);
     if (!err)
-        err = co_weights_export(path, out, average);
+        err = co_weights_export(path, out, c->average);
     if (!err && l->json)
-        co_json_print(json_pack("{s:s, s:s, s:b}", "checkpoint", path, "file", out, "average", average));
+        co_json_print(json_pack("{s:s, s:s, s:b}", "checkpoint", path, "file", out, "average", c->average));
     else if (!err)
         printf("%s\n", out);
     co_free(path);
@@ -186,41 +191,75 @@ static int export_weights(const line *l, const char *out, bool average)
 }
 
 /* --- the command -------------------------------------------------------------------------------------- */
+static const struct subcommand {
+    const char *name;
+    int (*run)(const ckpt_line *c);
+    const char *flags; /* that it knows, each between blanks */
+} subcommands[] = {{"ls", list, ""},
+                   {"hash", hash, ""},
+                   {"verify", verify, ""},
+                   {"export", export_weights, " --out --ema "},
+                   {"import", ckpt_import, " --to --prefix --drop-objects "}};
+
 static int unknown(const char *what)
 {
-    static const char *const names[] = {"ls", "hash", "verify", "export"};
-    const char *near = co_str_nearest(what, names, CO_COUNT(names));
+    const char *names[CO_COUNT(subcommands)];
 
-    co_notice("ckpt has no \"%s\"%s%s%s there are ls, hash, verify and export", what,
+    for (size_t i = 0; i < CO_COUNT(subcommands); i++)
+        names[i] = subcommands[i].name;
+    const char *near = co_str_nearest(what, names, CO_COUNT(names));
+    co_notice("ckpt has no \"%s\"%s%s%s there are ls, hash, verify, export and import", what,
               near ? "; did you mean " : "", near ? near : "", near ? "?" : ";");
     return CO_EXIT_USAGE;
 }
 
+/* Refuses a flag that is for another subcommand. */
+static co_err check_flags(const struct subcommand *sub, const ckpt_line *c)
+{
+    const struct {
+        const char *flag;
+        bool given;
+    } all[] = {{" --out ", c->out != NULL},
+               {" --to ", c->to != NULL},
+               {" --prefix ", c->prefix != NULL},
+               {" --ema ", c->average},
+               {" --drop-objects ", c->drop_objects}};
+
+    for (size_t i = 0; i < CO_COUNT(all); i++) {
+        const struct subcommand *owner = subcommands;
+        if (!all[i].given || strstr(sub->flags, all[i].flag))
+            continue;
+        while (!strstr(owner->flags, all[i].flag))
+            owner++;
+        return co_fail(CO_EINPUT, "ckpt %s has no%.*s: it is for %s", sub->name, (int)strlen(all[i].flag) - 1,
+                       all[i].flag, owner->name);
+    }
+    return CO_OK;
+}
+
+static int run(const ckpt_line *c)
+{
+    const char *what = c->line.words[0];
+
+    for (size_t i = 0; i < CO_COUNT(subcommands); i++)
+        if (strcmp(what, subcommands[i].name) == 0)
+            return check_flags(&subcommands[i], c) ? co_say_error(CO_EINPUT) : subcommands[i].run(c);
+    return unknown(what);
+}
+
 int cmd_ckpt(int argc, char **argv)
 {
-    const char *out = NULL;
-    bool average = false;
-    line l;
+    ckpt_line c = {0};
+    const co_flag flags[] = {
+        {"--out", "FILE", .value = &c.out},        {"--ema", .on = &c.average},
+        {"--to", "FILE", .value = &c.to},          {"--prefix", "TEXT", .value = &c.prefix},
+        {"--drop-objects", .on = &c.drop_objects}, {0}};
 
-    if (line_parse(&l, argc, argv, false,
-                   (const co_flag[]){{"--out", "FILE", .value = &out}, {"--ema", .on = &average}, {0}}) != CO_OK)
+    if (line_parse(&c.line, argc, argv, false, flags) != CO_OK)
         return co_say_error(CO_EINPUT);
-    const char *what = l.n ? l.words[0] : "";
-    bool exports = strcmp(what, "export") == 0;
-    int status;
-    if (l.help)
-        status = show_usage("ckpt");
-    else if (l.n == 0)
-        status = (show_usage("ckpt"), CO_EXIT_USAGE);
-    else if (!exports && (out || average))
-        status = (co_fail(CO_EINPUT, "ckpt %s has no %s: it is for export", what, out ? "--out" : "--ema"),
-                  co_say_error(CO_EINPUT));
-    else
-        status = strcmp(what, "ls") == 0       ? list(&l)
-                 : strcmp(what, "hash") == 0   ? hash(&l)
-                 : strcmp(what, "verify") == 0 ? verify(&l)
-                 : exports                     ? export_weights(&l, out, average)
-                                               : unknown(what);
-    line_free(&l);
+    int status = c.line.help     ? show_usage("ckpt")
+                 : c.line.n == 0 ? (show_usage("ckpt"), CO_EXIT_USAGE)
+                                 : run(&c);
+    line_free(&c.line);
     return status;
 }

@@ -66,22 +66,35 @@ const command commands[] = {
     {"join", "[flags]", "take part in a job that `cohort host` began on another host", cmd_join, co_join_usage},
     {"logs", "[FOLDER|RUN] ...", "what the workers of a launched job printed, all hosts in one", cmd_logs,
      logs_usage, true},
-    {"ckpt", "ls|hash|verify|export PATH ...", "checkpoints: list, hash, verify, export", cmd_ckpt,
+    {"ckpt", "ls|hash|verify|export|import PATH ...", "checkpoints: list, hash, verify; weights out and in",
+     cmd_ckpt,
      "  cohort ckpt ls logs/train/runs/DATE\n"
      "  cohort ckpt hash logs/train/runs/DATE/checkpoints/last\n"
      "  cohort ckpt verify logs/train/runs/DATE/checkpoints/last\n"
-     "  cohort ckpt export logs/train/runs/DATE --out model.safetensors  for PyTorch\n\n"
+     "  cohort ckpt export logs/train/runs/DATE --out model.safetensors  for PyTorch\n"
+     "  cohort ckpt import model.pth                                     from PyTorch\n"
+     "  cohort ckpt import last.ckpt model=resnet18 --to model.safetensors\n\n"
      "  --out FILE            where export writes; it must not exist\n"
      "  --ema                 export the average of the weights (optim.ema)\n"
-     "  --json                an object per checkpoint\n\n"
+     "  --to FILE             where import writes; FILE.safetensors beside FILE.pth\n"
+     "                        unless given. It must not exist\n"
+     "  --prefix TEXT         import only tensors whose names begin so, without it;\n"
+     "                        unless given, \"model.\", \"net.\", \"module.\" and\n"
+     "                        \"_orig_mod.\" are taken off if all names have them\n"
+     "  --drop-objects        import: leave out what is no tensor and no plain value,\n"
+     "                        instead of refusing the file. Nothing is ever run\n"
+     "  --json                an object per checkpoint, or for the file\n\n"
+     "  import reads what torch.save writes (.pth, .pt, Lightning's .ckpt). With\n"
+     "  model=NAME, and the keys of model and data that change shapes, it compares\n"
+     "  names and shapes first.\n"
      "  Exit status of verify: 1 if any checkpoint is bad.\n",
      true},
     {"bench", "NAME [--json]", "the measurements of this program, as JSON", co_bench_run,
      "  cohort bench sameness\n"
      "  cohort bench kills --json\n"},
-    {"ps", "", "training runs on this machine", cmd_ps,
+    {"ps", "", "training runs and launches on this machine", cmd_ps,
      "  cohort ps             epoch, step and time left of each run\n"
-     "  cohort ps --json      an object per run\n\n"
+     "  cohort ps --json      an object per run or launch\n\n"
      "  A run of several hosts is listed on each of them, with all its hosts and their\n"
      "  states; a guest names the host with the record.\n",
      true},

@@ -22,16 +22,47 @@ static const struct {
              {"trainer.max_epochs=N", "passes over the data; trainer.max_steps counts steps"},
              {"trainer.devices=N", "ranks on this host (default: a rank for each CPU)"},
              {"run.dir=FOLDER", "run folder (default: logs/train/runs/DATE)"},
-             {"weights=FILE", "start from a safetensors file or a checkpoint"}};
+             {"weights=FILE", "start from a safetensors file, a .pth, or a checkpoint"}};
+
+enum { FAMILY = 3 }; /* names with one beginning, from which on they are one word: "resnet*" */
+
+/* Choices come sorted, so a family comes in a row. */
+struct choices {
+    co_str *out;
+    char name[FAMILY][64]; /* the first ones of the family */
+    int n;
+};
+
+/* The beginning of a name: to its first digit or "_". */
+static size_t stem_of(const char *name)
+{
+    return strcspn(name, "0123456789_");
+}
+
+static void add_family(struct choices *c)
+{
+    if (c->n >= FAMILY)
+        co_str_addf(c->out, " %.*s* (%d)", (int)stem_of(c->name[0]), c->name[0], c->n);
+    for (int i = 0; i < c->n && c->n < FAMILY; i++)
+        co_str_addf(c->out, " %s", c->name[i]);
+    c->n = 0;
+}
 
 static void add_choice(void *ctx, const char *name, const char *help, size_t len)
 {
+    struct choices *c = ctx;
+    size_t stem = stem_of(name);
+
     (void)help;
     (void)len;
-    co_str_addf(ctx, " %s", name);
+    if (c->n > 0 && (stem_of(c->name[0]) != stem || strncmp(c->name[0], name, stem) != 0))
+        add_family(c);
+    if (c->n < FAMILY)
+        snprintf(c->name[c->n], sizeof c->name[c->n], "%s", name);
+    c->n++;
 }
 
-/* "  model=mlp         cnn linear lm ...": the default, then all choices. */
+/* "  model=mlp         cnn linear lm resnet* (5) ...": the default, then the choices. */
 static void add_groups(co_str *out, const co_conf_spec *spec)
 {
     co_str_add(out, "\nGroups, each with its default and its choices:\n");
@@ -40,8 +71,10 @@ static void add_groups(co_str *out, const co_conf_spec *spec)
         char head[64];
         snprintf(head, sizeof head, "%s=%s", group->name, group->fallback ? group->fallback : "");
         co_str_addf(out, "  %-18s ", head);
-        if (co_conf_each_choice(spec, group->name, add_choice, out) != CO_OK)
+        struct choices choices = {.out = out};
+        if (co_conf_each_choice(spec, group->name, add_choice, &choices) != CO_OK)
             out->failed = true;
+        add_family(&choices);
         co_str_add(out, "\n");
     }
 }
@@ -55,11 +88,13 @@ static void first_page(const co_conf_spec *spec)
     co_str_add(&text, "\nThe keys that are used most (key=value; the last one wins):\n");
     for (size_t i = 0; i < CO_COUNT(often); i++)
         co_str_addf(&text, "  %-22s %s\n", often[i].key, often[i].means);
-    co_str_add(&text, "\nMore:\n"
-                      "  cohort train --help optim                    a group; optim.lr: a key\n"
-                      "  cohort train --help all                      every key\n"
-                      "  cohort train --help hosts                    several hosts\n"
-                      "  cohort train --help habits                   flags of torchrun and main.py\n");
+    co_str_add(
+        &text,
+        "\nMore:\n"
+        "  cohort train --help optim                    a group with all its choices; optim.lr: a key\n"
+        "  cohort train --help all                      every key\n"
+        "  cohort train --help hosts                    several hosts\n"
+        "  cohort train --help habits                   flags of torchrun and main.py\n");
     co_help_print(stdout, co_str_text(&text));
     co_str_fini(&text);
 }

@@ -64,6 +64,8 @@ void show_here(void)
         if (live[i].guest)
             printf("Running: part of a run whose record is on %s (%s ps)\n",
                    live[i].record_host[0] ? live[i].record_host : "another host", app_program());
+        else if (live[i].launch[0])
+            printf("Running: %s (%s stop %d)\n", live[i].launch, app_program(), live[i].pid);
         else
             printf("Running: %s (%s attach %d)\n", live[i].dir, app_program(), live[i].pid);
     char *open = unfinished_run(NULL, NULL);

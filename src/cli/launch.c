@@ -4,7 +4,14 @@
 
 #include "job/launch.h"
 
-static const co_launch_calls calls = {show_usage, train_with};
+/* For `cohort ps` and `cohort stop`. A job runs without an entry too. */
+static void began(const char *job, const char *what)
+{
+    if (co_live_register_launch(job, what) != CO_OK)
+        co_errclear();
+}
+
+static const co_launch_calls calls = {show_usage, train_with, began, co_live_unregister};
 
 int cmd_launch(int argc, char **argv)
 {

@@ -1,5 +1,5 @@
-/* ps.c -- `cohort ps` and `cohort stop`: the runs of this user on this machine, and a request to save and
- * end.
+/* ps.c -- `cohort ps` and `cohort stop`: the runs and launches of this user on this machine, and a request to
+ * save and end.
  *
  * A run is signalled through a pidfd that is opened first and then compared with the list of live runs, so
  * that another process that got the same pid is never signalled. */
@@ -91,13 +91,13 @@ static void make_row(ps_row *row, const co_live_run *r)
     co_progress p;
     char metric[16];
     bool there = co_live_see(r->pid, &p, metric);
-    long long step = there ? p.step : step_of(r->dir);
+    long long step = there ? p.step : r->dir[0] ? step_of(r->dir) : -1;
 
     *row = (ps_row){.epoch = "-", .left = "-"};
     if (r->guest)
         snprintf(row->dir, sizeof row->dir, "guest, record on %s", r->record_host[0] ? r->record_host : "?");
     else
-        snprintf(row->dir, sizeof row->dir, "%s", r->dir);
+        snprintf(row->dir, sizeof row->dir, "%s", r->launch[0] ? r->launch : r->dir);
     hosts_text(row->hosts, sizeof row->hosts, r);
     snprintf(row->pid, sizeof row->pid, "%d", r->pid);
     co_date(row->started, sizeof row->started, "%Y-%m-%d %H:%M", r->started);
@@ -114,9 +114,9 @@ static void print_json_run(const co_live_run *r)
     co_progress p;
     char metric[16];
     bool there = co_live_see(r->pid, &p, metric) && p.step > 0;
-    long long step = there ? p.step : step_of(r->dir);
+    long long step = there ? p.step : r->dir[0] ? step_of(r->dir) : -1;
     json_t *j = json_pack("{s:i, s:s, s:f, s:s, s:s?}", "pid", r->pid, "run_id", r->run_id, "started",
-                          r->started, "task", r->task, "dir", r->guest ? NULL : r->dir);
+                          r->started, "task", r->task, "dir", r->dir[0] ? r->dir : NULL);
 
     json_object_set_new(j, "step", step < 0 ? json_null() : json_integer(step));
     json_object_set_new(j, "steps", there ? json_integer(p.steps) : json_null());
@@ -125,7 +125,8 @@ static void print_json_run(const co_live_run *r)
     json_object_set_new(j, "left_s", there && isfinite(p.eta_s) ? json_real(p.eta_s) : json_null());
     json_object_set_new(j, "samples_per_s",
                         there && isfinite(p.samples_per_s) ? json_real(p.samples_per_s) : json_null());
-    json_object_set_new(j, "role", json_string(r->guest ? "guest" : "run"));
+    json_object_set_new(j, "role", json_string(r->guest ? "guest" : r->launch[0] ? "launch" : "run"));
+    json_object_set_new(j, "launch", r->launch[0] ? co_json_string(r->launch) : json_null());
     json_object_set_new(j, "job", r->job[0] ? co_json_string(r->job) : json_null());
     json_object_set_new(j, "record_host", r->record_host[0] ? co_json_string(r->record_host) : json_null());
     json_object_set_new(j, "view", r->hosts[0] ? json_integer(r->view) : json_null());
@@ -233,7 +234,7 @@ static void tell(const stop_line *s, const co_live_run *r, const char *how)
     if (s->line.json)
         co_json_print(json_pack("{s:i, s:s, s:s}", "pid", r->pid, "dir", r->dir, "state", how));
     else
-        printf("%d %s: %s\n", r->pid, r->guest ? "(guest)" : r->dir, how);
+        printf("%d %s: %s\n", r->pid, r->guest ? "(guest)" : r->launch[0] ? "(launch)" : r->dir, how);
     fflush(stdout);
 }
 
@@ -248,7 +249,7 @@ static int ask(const stop_line *s, const co_live_run *r, int *status)
         co_notice("stop pid %d: %s", r->pid, strerror(errno));
         *status = CO_EXIT_FAILED;
     } else {
-        tell(s, r, "asked to save and stop");
+        tell(s, r, r->launch[0] ? "asked to stop" : "asked to save and stop");
         return fd;
     }
     if (fd >= 0)

@@ -140,11 +140,11 @@ co_err find_checkpoint(char **out, const char *path)
     if (has(path, "checkpoints"))
         return newest_checkpoint(out, path);
     if (!co_fs_is_dir(path))
-        return co_fail(
-            CO_EINPUT,
-            "%s is a file; checkpoints are folders here, and those of other programs (.ckpt, .pt) are not "
-            "read",
-            path);
+        return co_fail(CO_EINPUT,
+                       "%s is a file; checkpoints are folders here. A run cannot be continued from a file of "
+                       "another program, but "
+                       "weights=%s starts from its weights (.safetensors, .pth, .pt, .ckpt)",
+                       path, path);
     if (!has(path, "manifest.json"))
         return co_fail(CO_EINPUT,
                        "%s is neither a checkpoint (no manifest.json) nor a run folder (no checkpoints)", path);

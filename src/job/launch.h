@@ -15,6 +15,9 @@ typedef struct co_launch_calls {
     int (*help)(const char *command); /* for --help */
     /* argv[0] is "train". `hosts` is borrowed. */
     int (*train)(int argc, char **argv, co_hosts_line *hosts);
+    /* Workers of another program: they are about to start, and they have ended. */
+    void (*began)(const char *job, const char *what);
+    void (*ended)(void);
 } co_launch_calls;
 
 extern const char co_launch_usage[], co_host_usage[], co_join_usage[];

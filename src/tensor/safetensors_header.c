@@ -43,7 +43,7 @@ static const struct {
     {"C64", 64},    {"F64", 64},    {"I64", 64},    {"U64", 64},
 };
 
-static int dtype_bits(const char *name)
+int co_st_dtype_bits(const char *name)
 {
     for (size_t i = 0; i < CO_COUNT(known); i++)
         if (strcmp(known[i].name, name) == 0)
@@ -94,7 +94,7 @@ static co_err parse_shape(co_st_tensor *tensor, const json_t *shape, const char 
 
 static co_err parse_dtype(co_st_tensor *tensor, const char *dtype, const char *what)
 {
-    if (!dtype || dtype_bits(dtype) == 0)
+    if (!dtype || co_st_dtype_bits(dtype) == 0)
         return co_fail(CO_EFORMAT, "%s: tensor %s: dtype '%.32s' is not one of safetensors", what,
                        tensor->name, dtype ? dtype : "");
     snprintf(tensor->dtype_name, sizeof tensor->dtype_name, "%s", dtype);
@@ -112,7 +112,7 @@ static co_err check_length(const co_st_tensor *tensor, const char *what)
 
     for (int i = 0; i < tensor->shape.nd; i++)
         fits = fits && !__builtin_mul_overflow(bits, (uint64_t)tensor->shape.d[i], &bits);
-    fits = fits && !__builtin_mul_overflow(bits, (uint64_t)dtype_bits(tensor->dtype_name), &bits);
+    fits = fits && !__builtin_mul_overflow(bits, (uint64_t)co_st_dtype_bits(tensor->dtype_name), &bits);
     co_shape_text(shape, sizeof shape, &tensor->shape);
     if (!fits)
         return co_fail(CO_EFORMAT, "%s: tensor %s: the size of %s %s overflows", what, tensor->name,

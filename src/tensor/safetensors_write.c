@@ -49,6 +49,21 @@ static co_err put(co_st_writer *w, const void *bytes, size_t len)
     return CO_OK;
 }
 
+static const char *dtype_of(const co_st_tensor *t)
+{
+    return t->dtype == CO_DTYPE_COUNT ? t->dtype_name : co_dtype_name(t->dtype);
+}
+
+/* False: too large, or a dtype that is unknown or has no whole bytes. */
+static bool bytes_of(size_t *out, const co_st_tensor *t)
+{
+    int bits = co_st_dtype_bits(dtype_of(t));
+
+    if (!co_shape_bytes(out, &t->shape, CO_U8) || bits == 0 || bits % 8)
+        return false;
+    return !__builtin_mul_overflow(*out, (size_t)bits / 8, out) && *out <= (size_t)1 << 62;
+}
+
 /* {"dtype":"F32","shape":[a,b],"data_offsets":[begin,end]}; NULL if memory is out. */
 static json_t *tensor_json(const co_st_tensor *t, uint64_t begin, uint64_t end)
 {
@@ -60,7 +75,7 @@ static json_t *tensor_json(const co_st_tensor *t, uint64_t begin, uint64_t end)
         json_decref(shape);
         return NULL;
     }
-    return json_pack("{s:s, s:o, s:[I, I]}", "dtype", co_dtype_name(t->dtype), "shape", shape, "data_offsets",
+    return json_pack("{s:s, s:o, s:[I, I]}", "dtype", dtype_of(t), "shape", shape, "data_offsets",
                      (json_int_t)begin, (json_int_t)end);
 }
 
@@ -71,7 +86,7 @@ static co_err add_tensors(json_t *root, const co_st_tensor *tensors, int n, uint
 
     for (int i = 0; i < n; i++) {
         const co_st_tensor *tensor = &tensors[i];
-        if (!co_shape_bytes(&len, &tensor->shape, tensor->dtype) || len > INT64_MAX - at)
+        if (!bytes_of(&len, tensor) || len > INT64_MAX - at)
             return co_fail(CO_EINPUT, "%s: tensor %s is too large, or its dtype is unknown", path,
                            tensor->name);
         if (json_object_get(root, tensor->name))

@@ -63,31 +63,43 @@ static co_err entry_path(char **out, int pid, const char *kind)
     return *out ? CO_OK : CO_ENOMEM;
 }
 
-static co_err write_entry(const json_t *entry)
+/* Writes PID.kind. It is renamed into place but not synced, since it is useless after a crash. */
+static co_err write_file(const json_t *v, const char *kind)
 {
-    char *path;
-
-    CO_TRY(entry_path(&path, (int)getpid(), "json"));
-    co_err err = co_json_write(entry, path);
+    char *path, *text = co_json_text(v);
+    co_err err = text ? entry_path(&path, (int)getpid(), kind) : CO_ENOMEM;
+    if (err) {
+        co_free(text);
+        return err;
+    }
+    char *next = co_sprintf("%s.next", path);
+    FILE *f = next ? fopen(next, "we") : NULL;
+    bool whole = f && fputs(text, f) >= 0;
+    if (!f || fclose(f) != 0 || !whole || rename(next, path) != 0)
+        err = co_fail(CO_EIO, "write %s: %m", path);
+    co_free(next);
     co_free(path);
+    co_free(text);
     return err;
 }
 
-static co_err add_entry(const char *run_id, const char *dir, const char *task, bool guest)
+/* What every entry has, and `more`, which is the callee's. */
+static co_err add_entry(const char *run_id, const char *dir, const char *task, json_t *more)
 {
     process_id me;
 
     sweep();
     process_self(&me);
     json_t *v = process_to_json(&me);
-    if (!v || json_object_set_new(v, "run_id", json_string(run_id)) ||
+    if (!v || !more || json_object_set_new(v, "run_id", json_string(run_id)) ||
         json_object_set_new(v, "dir", json_string(dir)) || json_object_set_new(v, "task", json_string(task)) ||
-        json_object_set_new(v, "started", json_real(co_wall_s())) ||
-        json_object_set_new(v, "guest", json_boolean(guest))) {
+        json_object_set_new(v, "started", json_real(co_wall_s())) || json_object_update(v, more)) {
         json_decref(v);
+        json_decref(more);
         return co_fail(CO_ENOMEM, "no memory for the entry of %s (or its name is not UTF-8)", dir);
     }
-    co_err err = write_entry(v);
+    json_decref(more);
+    co_err err = write_file(v, "json");
     json_decref(v);
     return err;
 }
@@ -98,7 +110,7 @@ co_err co_live_register(const co_folder *f, const char *task)
 
     if (!realpath(f->path, dir))
         return co_fail(CO_EIO, "realpath %s: %m", f->path);
-    return add_entry(f->run_id, dir, task, false);
+    return add_entry(f->run_id, dir, task, json_object());
 }
 
 co_err co_live_register_guest(const char *job, const char *task)
@@ -106,7 +118,15 @@ co_err co_live_register_guest(const char *job, const char *task)
     char id[64];
 
     snprintf(id, sizeof id, "%s", job);
-    return add_entry(id, "", task, true);
+    return add_entry(id, "", task, json_pack("{s:b}", "guest", 1));
+}
+
+co_err co_live_register_launch(const char *job, const char *what)
+{
+    char id[64];
+
+    snprintf(id, sizeof id, "%s", job);
+    return add_entry(id, "", "launch", json_pack("{s:o}", "launch", co_json_string(what)));
 }
 
 co_err co_live_hosts(const char *job, int64_t view, const char *record_host, const json_t *hosts)
@@ -123,7 +143,7 @@ co_err co_live_hosts(const char *job, int64_t view, const char *record_host, con
         json_object_set_new(v, "hosts", json_deep_copy(hosts)))
         err = co_fail(CO_ENOMEM, "no memory for the hosts of this run (or a name is not UTF-8)");
     if (!err)
-        err = write_entry(v);
+        err = write_file(v, "json");
     json_decref(v);
     return err;
 }
@@ -140,10 +160,9 @@ void co_live_unregister(void)
     }
 }
 
-/* Renamed into place but not synced, since it is useless after a crash. Errors are ignored. */
+/* Errors are ignored. */
 void co_live_progress(const co_progress *p)
 {
-    char *path, *text = NULL;
     json_t *v = json_pack("{s:I, s:I, s:I, s:I, s:i, s:s}", "step", (json_int_t)p->step, "steps",
                           (json_int_t)p->steps, "epoch", (json_int_t)p->epoch, "epochs", (json_int_t)p->epochs,
                           "ranks", p->ranks, "metric_name", p->metric_name ? p->metric_name : "");
@@ -152,18 +171,8 @@ void co_live_progress(const co_progress *p)
         !json_object_set_new(v, "samples_per_s", co_json_num(p->samples_per_s)) &&
         !json_object_set_new(v, "eta_s", co_json_num(p->eta_s)) &&
         !json_object_set_new(v, "data_wait", co_json_num(p->data_wait)))
-        text = co_json_text(v);
+        (void)!write_file(v, "progress");
     json_decref(v);
-    if (text && entry_path(&path, (int)getpid(), "progress") == CO_OK) {
-        char *next = co_sprintf("%s.next", path);
-        FILE *f = next ? fopen(next, "we") : NULL;
-        bool whole = f && fputs(text, f) >= 0;
-        if (f && fclose(f) == 0 && whole)
-            (void)!rename(next, path);
-        co_free(next);
-        co_free(path);
-    }
-    co_free(text);
     co_errclear();
 }
 
@@ -203,7 +212,7 @@ static bool copy(char *out, size_t size, const char *text)
     return text && snprintf(out, size, "%s", text) < (int)size;
 }
 
-/* What only runs of several hosts have. A list that is too long is left out. */
+/* What only launches and runs of several hosts have. A list that is too long is left out. */
 static void read_hosts(co_live_run *run, const json_t *v)
 {
     long long view = 0;
@@ -212,6 +221,8 @@ static void read_hosts(co_live_run *run, const json_t *v)
                       : NULL;
 
     run->guest = json_is_true(json_object_get(v, "guest"));
+    const char *launch = co_json_str(v, "launch");
+    snprintf(run->launch, sizeof run->launch, "%s", launch ? launch : "");
     if (hosts && copy(run->job, sizeof run->job, co_json_str(v, "job")) &&
         copy(run->record_host, sizeof run->record_host, co_json_str(v, "record_host")) &&
         co_json_i64(v, "view", &view) && !copy(run->hosts, sizeof run->hosts, hosts))

@@ -136,12 +136,12 @@ typedef struct co_gpu {
 } co_gpu;
 bool co_gpu_look(int i, co_gpu *out);
 
-/* --- runs of this machine, for ps, stop and attach
- * ------------------------------------------------------------------- */
+/* --- runs and launches of this machine, for ps, stop and attach -------------------------------------- */
 typedef struct co_live_run {
     int pid;
     char run_id[64], dir[1024], task[64];
-    double started; /* wall clock */
+    double started;   /* wall clock */
+    char launch[256]; /* `cohort launch`: its workers and their program; "": a training. It has no folder */
     /* Runs of several hosts. A guest has no folder (dir is ""): another host has the record. */
     bool guest;
     char job[128];         /* the id by which the hosts met; "": one host */
@@ -152,6 +152,7 @@ typedef struct co_live_run {
 co_err co_live_register(const co_folder *f,
                         const char *task); /* a file in $XDG_RUNTIME_DIR/cohort or /tmp/cohort-UID */
 co_err co_live_register_guest(const char *job, const char *task);
+co_err co_live_register_launch(const char *job, const char *what);
 /* Adds to this run's entry which hosts it has now. `hosts` is borrowed. */
 co_err co_live_hosts(const char *job, int64_t view, const char *record_host, const json_t *hosts);
 void co_live_unregister(void);

@@ -18,7 +18,8 @@ static const co_option top[] = {
      "run)",
      .alias = "trainer.resume_from_checkpoint", .may_change = true, .of_host = true},
     {"weights", CO_OPT_STR, AT(weights), "null",
-     "first weights: a safetensors file with the model's names (torchvision's for resnets), or a checkpoint",
+     "first weights: a safetensors file or a file of torch.save (.pth, .pt, .ckpt) with the model's names "
+     "(torchvision's for resnets), or a checkpoint",
      .of_host = true},
     {"weights_skip", CO_OPT_STR, AT(weights_skip), "null",
      "tensors to leave out of `weights`, by pattern (\"fc.*\" for other classes); they start as usual"},

@@ -148,8 +148,8 @@ TEST(what_is_no_safetensors_file_is_refused_with_what_to_do)
                          "printf '\\200\\002 and more bytes' > old.pt; echo text of some length > text");
     CHECK(r.status == 0, "%s", r.out);
     free(r.out);
-    CHECK_FAILS(co_weights_load("new.pt", &s.l, NULL, NULL), CO_EINPUT, "new.pt is a pickle of PyTorch");
-    CHECK_FAILS(co_weights_load("old.pt", &s.l, NULL, NULL), CO_EINPUT, "save_file(torch.load(\"old.pt\"");
+    CHECK_FAILS(co_weights_load("new.pt", &s.l, NULL, NULL), CO_EINPUT, "new.pt: not a whole zip archive");
+    CHECK_FAILS(co_weights_load("old.pt", &s.l, NULL, NULL), CO_EINPUT, "torch.save(torch.load(\"old.pt\"");
     CHECK_FAILS(co_weights_load("text", &s.l, NULL, NULL), CO_EINPUT, "is it a safetensors file?");
     CHECK_FAILS(co_weights_load("empty", &s.l, NULL, NULL), CO_EINPUT, "a folder without model.safetensors");
     CHECK_FAILS(co_weights_load("nowhere", &s.l, NULL, NULL), CO_EINPUT, "nowhere: there is no such file");

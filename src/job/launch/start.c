@@ -28,6 +28,18 @@ static int train(launch_plan *p, const co_launch_calls *calls)
     return status;
 }
 
+/* "2 workers on this host: python3 train.py --lr 0.1", cut where it does not fit. */
+static void say_began(const launch_plan *p, const co_launch_calls *calls)
+{
+    char what[256];
+    int n = p->spec.terms.nproc;
+    size_t at = (size_t)snprintf(what, sizeof what, "%d worker%s on this host:", n, n == 1 ? "" : "s");
+
+    for (int i = 0; p->spec.argv[i] && at < sizeof what; i++)
+        at += (size_t)snprintf(what + at, sizeof what - at, " %s", p->spec.argv[i]);
+    calls->began(p->spec.terms.run_id, what);
+}
+
 int launch_run(launch_plan *p, const co_launch_calls *calls)
 {
     co_roster *roster;
@@ -42,7 +54,9 @@ int launch_run(launch_plan *p, const co_launch_calls *calls)
     if (p->spec.omp_one && !p->spec.hushed)
         co_notice("OMP_NUM_THREADS=1 for each worker, so that they do not compete for the CPUs; set it to "
                   "choose");
+    say_began(p, calls);
     err = co_job_run(&p->spec, roster, &status);
+    calls->ended();
     co_roster_close(roster);
     return err ? co_say_error(err) : status;
 }
