@@ -36,6 +36,7 @@ int cmd_train(int argc, char **argv);
 int cmd_test(int argc, char **argv);
 int cmd_predict(int argc, char **argv);
 int cmd_ckpt(int argc, char **argv);
+int cmd_data(int argc, char **argv);
 int cmd_plan(int argc, char **argv);
 int cmd_attach(int argc, char **argv);
 int cmd_ps(int argc, char **argv);

@@ -89,6 +89,14 @@ const command commands[] = {
      "  names and shapes first.\n"
      "  Exit status of verify: 1 if any checkpoint is bad.\n",
      true},
+    {"data", "check|stats FOLDER", "data sets: what a folder holds, and what is wrong with it", cmd_data,
+     "  cohort data check tiny-imagenet-200       recognises the layout, reads every sample\n"
+     "  cohort data stats tiny-imagenet-200       with samples per class, mean and std\n\n"
+     "  Found: unreadable pictures, labels out of range, classes that val lacks, a val\n"
+     "  that looks like one class, pictures that are in train and in val.\n\n"
+     "  --json                one object\n\n"
+     "  Exit status 1: something is wrong with the data; a sentence says what.\n",
+     true},
     {"bench", "NAME [--json]", "the measurements of this program, as JSON", co_bench_run,
      "  cohort bench sameness\n"
      "  cohort bench kills --json\n"},
@@ -160,8 +168,6 @@ static const struct {
     {"fit", "the largest batch that fits", "`cohort plan data.batch_size=N ...` says what a batch takes"},
     {"doctor", "a check of hosts, network, disk and data",
      "`cohort help` shows this machine, `cohort plan ...` checks a command line and its data"},
-    {"data", "checks, downloads and packs data sets",
-     "`cohort plan data=NAME data.dir=FOLDER` reads a set and says what it found"},
     {"gcp", "clusters on Google Cloud", "`cohort launch --hosts HOST,HOST PROGRAM` starts a job over ssh"},
     {"k8s", "jobs on Kubernetes", "`cohort launch PROGRAM` as the command of an indexed Job"},
     {"slurm", "jobs under Slurm", "srun `cohort launch PROGRAM`, or the same inside an sbatch script"},
