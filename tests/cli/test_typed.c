@@ -150,6 +150,32 @@ TEST_WITHIN(the_fsdp_line_trains_and_says_what_it_is_on_one_host, 180)
                (const char *const[4]){"fsdp", "one copy of the state", "global batch 128", "1 step in"}));
 }
 
+TEST_WITHIN(the_vit_recipe_gives_one_hash_with_ddp_and_with_fsdp_for_any_number_of_ranks, 240)
+{
+    static const char *const how[] = {"trainer=ddp trainer.devices=1", "trainer=ddp trainer.devices=2",
+                                      "trainer=fsdp trainer.devices=2",
+                                      "trainer=fsdp trainer.devices=3 trainer.threads=2"};
+    char first[65] = "";
+
+    put_cifar();
+    for (size_t i = 0; i < CO_COUNT(how); i++) {
+        char line[256];
+        snprintf(line, sizeof line,
+                 "$COHORT train experiment=cifar10_vit %s" SHORT
+                 " trainer.max_steps=3 schedule.warmup_epochs=0 run.dir=r%zu",
+                 how[i], i);
+        free(works(line, (const char *const[4]){"8x8 patches of 4x4 pixels", "3 steps in", NULL}));
+        char dir[8];
+        snprintf(dir, sizeof dir, "r%zu", i);
+        json_t *v = json_of("%s/summary.json", dir);
+        const char *sha = co_json_str(v, "weights_sha256");
+        CHECK(sha && strlen(sha) == 64 && (!i || strcmp(first, sha) == 0), "%s: %s, not %s", how[i], sha,
+              first);
+        snprintf(first, sizeof first, "%s", sha);
+        json_decref(v);
+    }
+}
+
 TEST(the_cifar_recipe_says_where_it_looks_for_its_files)
 {
     test_run r = test_sh("$COHORT train experiment=cifar");

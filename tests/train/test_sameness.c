@@ -22,9 +22,9 @@ static void all_same(const char *command, int want)
 
 TEST_WITHIN(every_way_of_running_gives_the_expected_weights, 150)
 {
-    all_same(
-        "$COHORT bench sameness --columns digits/mlp,digits/cnn,text/lm,fake/linear,ratings/factors --json",
-        60);
+    all_same("$COHORT bench sameness --columns "
+             "digits/mlp,digits/cnn,text/lm,fake/linear,ratings/factors,images/vit --json",
+             72);
 }
 
 TEST_LONG_WITHIN(every_way_of_running_a_resnet50_with_all_augmentation_gives_the_expected_weights, 1200)
