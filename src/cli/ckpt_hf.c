@@ -5,9 +5,10 @@
  *
  *     timm.create_model("local-dir:mine", pretrained=True)
  *
- * The shapes of the tensors say most of it. Mean, std, the size of the pictures and the names of the classes are those of
- * the run's data set, which is opened for them; if it is not here, they are left out with a warning, because timm would
- * then use ImageNet's. A model that timm lacks gets a config.json all the same, and a line that says so.
+ * The shapes of the tensors say most of it. Mean, std, the size of the pictures and the names of the classes are
+ * those of the run's data set, which is opened for them; if it is not here, they are left out with a warning,
+ * because timm would then use ImageNet's. A model that timm lacks gets a config.json all the same, and a line that
+ * says so.
  */
 #include "cli/ckpt_int.h"
 
