@@ -92,11 +92,13 @@ const command commands[] = {
      "  names and shapes first.\n"
      "  Exit status of verify: 1 if any checkpoint is bad.\n",
      true},
-    {"data", "check|stats FOLDER", "data sets: what a folder holds, and what is wrong with it", cmd_data,
+    {"data", "check|stats|pack FOLDER", "data sets: what a folder holds, what is wrong; packs it", cmd_data,
      "  cohort data check tiny-imagenet-200       recognises the layout, reads every sample\n"
-     "  cohort data stats tiny-imagenet-200       with samples per class, mean and std\n\n"
+     "  cohort data stats tiny-imagenet-200       with samples per class, mean and std\n"
+     "  cohort data pack tiny-imagenet-200 --out tiny.pack    one file, the same training\n\n"
      "  Found: unreadable pictures, labels out of range, classes that val lacks, a val\n"
      "  that looks like one class, pictures that are in train and in val.\n\n"
+     "  --out FILE.pack       where pack writes; it must not exist\n"
      "  --json                one object\n\n"
      "  Exit status 1: something is wrong with the data; a sentence says what.\n",
      true},
