@@ -175,9 +175,12 @@ static const char *file(const co_dataset *d, co_split s, uint32_t id)
     return listing_path(&set->files, sample_of(set, s, id)->path);
 }
 
-static int64_t label(const co_dataset *d, co_split s, uint32_t id)
+static void count_classes(const co_dataset *d, co_split s, uint32_t *per_class)
 {
-    return sample_of((const struct imagefolder *)d, s, id)->label;
+    const sample *first = ((const struct imagefolder *)d)->index.samples + split_start(d, s);
+
+    for (uint32_t id = 0; id < d->count[s]; id++)
+        per_class[first[id].label]++;
 }
 
 static const char *class_name(const co_dataset *d, int64_t label)
@@ -348,7 +351,7 @@ static co_err make(struct imagefolder *set, const folder_set *row, const struct 
         .check = check,
         .file = file,
         .stop_on_bad = c->on_error == ON_ERROR_STOP,
-        .label = label,
+        .count_classes = count_classes,
         .class_name = class_name,
         .shared_bytes = set->files.block_bytes,
         .remember = remember,

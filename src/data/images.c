@@ -106,11 +106,13 @@ static int fill(const co_dataset *d, co_split s, const uint32_t *id, co_slice_sh
     return 0;
 }
 
-static int64_t label(const co_dataset *d, co_split s, uint32_t id)
+static void count_classes(const co_dataset *d, co_split s, uint32_t *per_class)
 {
     const images *im = (const images *)d;
+    const uint32_t *place = im->place + split_start(d, s);
 
-    return im->label[im->place[split_start(d, s) + id]];
+    for (uint32_t id = 0; id < d->count[s]; id++)
+        per_class[im->label[place[id]]]++;
 }
 
 static void shut(co_dataset *d)
@@ -180,7 +182,7 @@ void images_finish(images *im, double val_fraction)
         .io = {.task = CO_TASK_CLASSIFY, .classes = s->classes},
         .count = {s->n_train - n_val, n_val, s->n_test},
         .fill = fill,
-        .label = label,
+        .count_classes = count_classes,
         .shared_bytes = (size_t)(s->n_train + s->n_test) * s->stride,
         .close = shut,
     };

@@ -9,15 +9,6 @@
 
 enum { FEW = 20, PER_CLASS = 10 };
 
-void count_labels(const co_dataset *d, co_split s, uint32_t *per_class)
-{
-    for (uint32_t id = 0; id < d->count[s]; id++) {
-        int64_t label = d->label(d, s, id);
-        if (label >= 0 && label < d->io.classes)
-            per_class[label]++;
-    }
-}
-
 int64_t one_class(const uint32_t *train, const uint32_t *val, int64_t classes)
 {
     uint64_t n_train = 0, n_val = 0;
@@ -60,13 +51,13 @@ static co_err judge(const co_dataset *d, const uint32_t *train, const uint32_t *
 
 co_err quick_check(const co_dataset *d)
 {
-    if (!d->label || d->io.task != CO_TASK_CLASSIFY)
+    if (!d->count_classes || d->io.task != CO_TASK_CLASSIFY)
         return CO_OK;
     uint32_t *train = co_array((size_t)d->io.classes * 2, sizeof *train);
     if (!train)
         return CO_ENOMEM;
-    count_labels(d, CO_SPLIT_TRAIN, train);
-    count_labels(d, CO_SPLIT_VAL, train + d->io.classes);
+    d->count_classes(d, CO_SPLIT_TRAIN, train);
+    d->count_classes(d, CO_SPLIT_VAL, train + d->io.classes);
     co_err err = judge(d, train, train + d->io.classes);
     co_free(train);
     return err;
