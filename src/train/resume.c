@@ -20,9 +20,13 @@ co_err find_weights(co_plan *plan)
 
 co_err check_weights(co_plan *plan)
 {
-    return plan->cfg.weights && !plan->spec.resume
-               ? co_weights_load(plan->cfg.weights, plan->layout, plan->cfg.weights_skip, NULL)
-               : CO_OK;
+    const co_train_cfg *cfg = &plan->cfg;
+
+    if (!cfg->weights || plan->spec.resume)
+        return CO_OK;
+    CO_TRY(co_weights_load(cfg->weights, plan->layout, cfg->weights_skip, NULL));
+    return co_weights_note(plan->weights_note, sizeof plan->weights_note, cfg->weights, plan->layout,
+                           cfg->weights_skip);
 }
 
 /* --- a checkpoint of another model, optimiser, batch or seed: continuing it would be another run ---------- */
