@@ -1,4 +1,4 @@
-# make            build/cohort                         make test        all tests, under 3 minutes
+# make            build/cohort                         make test        all tests, some 4 minutes
 # make demo       set up, build, train digits          make check       test + layers, format, model, warnings, sanitizers, clang
 # make bench      the measurements, as JSON            make check-long  campaigns of kills and fuzzing
 # make fmt        clang-format 14                      make install     PREFIX=/usr/local; make uninstall

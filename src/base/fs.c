@@ -176,7 +176,7 @@ static co_err open_temporary(int *fd, char **tmp, const char *path, mode_t mode)
                    path);
 }
 
-static co_err write_atomic(const char *path, const void *bytes, size_t len, mode_t mode)
+static co_err write_atomic(const char *path, const void *bytes, size_t len, mode_t mode, bool synced)
 {
     char *tmp = NULL, *dir = folder_of(path);
     int fd = -1;
@@ -185,7 +185,7 @@ static co_err write_atomic(const char *path, const void *bytes, size_t len, mode
     if (err)
         goto out;
     err = co_fs_write_all(fd, bytes, len, tmp);
-    if (!err && fsync(fd) != 0)
+    if (!err && synced && fsync(fd) != 0)
         err = co_fail(CO_EIO, "fsync %s: %m", tmp);
     if (close(fd) != 0 && !err)
         err = co_fail(CO_EIO, "close %s: %m", tmp);
@@ -193,7 +193,7 @@ static co_err write_atomic(const char *path, const void *bytes, size_t len, mode
         err = co_fail(CO_EIO, "rename %s to %s: %m", tmp, path);
     if (err)
         unlink(tmp);
-    else
+    else if (synced)
         err = co_fs_sync_dir(dir);
 out:
     co_free(tmp);
@@ -203,12 +203,30 @@ out:
 
 co_err co_fs_write_atomic(const char *path, const void *bytes, size_t len)
 {
-    return write_atomic(path, bytes, len, 0666);
+    return write_atomic(path, bytes, len, 0666, true);
 }
 
 co_err co_fs_write_private(const char *path, const void *bytes, size_t len)
 {
-    return write_atomic(path, bytes, len, 0600);
+    return write_atomic(path, bytes, len, 0600, true);
+}
+
+co_err co_fs_write_lightly(const char *path, const void *bytes, size_t len)
+{
+    return write_atomic(path, bytes, len, 0666, false);
+}
+
+co_err co_fs_sync(const char *path)
+{
+    int fd = open(path, O_RDONLY | O_CLOEXEC | O_NOFOLLOW);
+    co_err err = CO_OK;
+
+    if (fd < 0)
+        return co_fail(CO_EIO, "open %s: %m", path);
+    if (fsync(fd) != 0)
+        err = co_fail(CO_EIO, "fsync %s: %m", path);
+    close(fd);
+    return err;
 }
 
 co_err co_fs_open_log(int *fd, const char *path)

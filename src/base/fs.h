@@ -18,7 +18,10 @@ co_err co_fs_read(char **out, size_t *len, const char *path, size_t limit);
 
 /* Atomic: writes a temporary file beside `path`, fsyncs it, renames it to `path`, fsyncs the folder. */
 co_err co_fs_write_atomic(const char *path, const void *bytes, size_t len);
-/* As co_fs_write, but only the owner may read the file. */
+/* Renamed into place too, but not synced: for a file that is of no use after a crash, or that is synced later. */
+co_err co_fs_write_lightly(const char *path, const void *bytes, size_t len);
+co_err co_fs_sync(const char *path); /* fsyncs the file */
+/* As co_fs_write_atomic, but only the owner may read the file. */
 co_err co_fs_write_private(const char *path, const void *bytes, size_t len);
 
 /* Opens a log file to append to, made if it is missing. Refuses a link, and what is not a regular file; a FIFO

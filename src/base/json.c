@@ -119,16 +119,24 @@ void co_json_print(json_t *take)
     json_decref(take);
 }
 
-static co_err write_by(const json_t *v, const char *path,
-                       co_err (*write)(const char *path, const void *bytes, size_t len))
+char *co_json_file(const json_t *v, size_t *len)
 {
     char *text = print(v, JSON_INDENT(2));
 
     if (!text)
-        return co_fail(CO_ENOMEM, "%s: out of memory for its JSON", path);
-    size_t len = strlen(text);
-    text[len] = '\n'; /* replaces the NUL: every line of the file ends with a newline */
-    co_err err = write(path, text, len + 1);
+        return NULL;
+    *len = strlen(text);
+    text[(*len)++] = '\n'; /* replaces the NUL: every line of the file ends with a newline */
+    return text;
+}
+
+static co_err write_by(const json_t *v, const char *path,
+                       co_err (*write)(const char *path, const void *bytes, size_t len))
+{
+    size_t len;
+    char *text = co_json_file(v, &len);
+    co_err err = text ? write(path, text, len) : co_fail(CO_ENOMEM, "%s: out of memory for its JSON", path);
+
     co_free(text);
     return err;
 }

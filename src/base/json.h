@@ -23,6 +23,8 @@ co_err co_json_read(json_t **out, const char *path, size_t limit);
  * co_free. NULL if memory is out. */
 char *co_json_text(const json_t *v);
 co_err co_json_write(const json_t *v, const char *path); /* indented, atomic */
+/* What co_json_write writes; no NUL at its end. The caller's, co_free; NULL: no memory. */
+char *co_json_file(const json_t *v, size_t *len);
 /* as co_json_write, readable by the owner only */
 co_err co_json_write_private(const json_t *v, const char *path);
 void co_json_print(json_t *take); /* prints one line to standard output */

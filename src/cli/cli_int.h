@@ -36,6 +36,7 @@ int cmd_train(int argc, char **argv);
 int cmd_test(int argc, char **argv);
 int cmd_predict(int argc, char **argv);
 int cmd_ckpt(int argc, char **argv);
+int cmd_data(int argc, char **argv);
 int cmd_plan(int argc, char **argv);
 int cmd_attach(int argc, char **argv);
 int cmd_ps(int argc, char **argv);
@@ -144,6 +145,11 @@ co_err find_checkpoint(char **out, const char *path);
 
 /* --- runs of this machine ----------------------------------------------------------------------------- */
 /* The run a word names: its pid, its folder or its id; NULL if none. */
+/* Ratings: where lists of recommendations are cut for the hit rate and NDCG, and the names of both. */
+enum { HITS_AT = 10 };
+#define HIT_RATE_NAME "hr@10"
+#define NDCG_NAME     "ndcg@10"
+
 /* ids.c: the text of ids.csv, and whether the data numbers users and items as the run of this checkpoint did (NULL:
  * fine). CO_EINPUT has the first line that differs. */
 co_err ids_text(const co_dataset *data, co_str *out);

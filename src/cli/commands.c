@@ -44,9 +44,13 @@ const command commands[] = {
      "run a checkpoint on pictures of your own or on a split", cmd_predict,
      "  cohort predict ckpt_path=logs/train/runs/DATE photo.jpg holiday/\n"
      "  cohort predict ckpt_path=logs/train/runs/DATE --limit 10\n"
-     "  cohort predict ckpt_path=logs/train/runs/DATE --split val --json\n\n"
+     "  cohort predict ckpt_path=logs/train/runs/DATE --split val --json\n"
+     "  cohort predict user=15 k=10                     what to recommend to a user\n\n"
      "  Pictures are resized and normalised as in the run's evaluation. A line has the\n"
      "  file and up to five classes with their probabilities, the likeliest first.\n\n"
+     "  user=N: of a run on ratings, the k items (default 10) with the highest\n"
+     "  predictions that the user has not rated: place, prediction, id, title. Without\n"
+     "  ckpt_path, the newest run on ratings below logs/ is used.\n\n"
      "  A line of a split has the sample's number, then its class, probability, class\n"
      "  name and file; for regression its values; for text the likeliest next token.\n\n"
      "  --split val|test      which samples (default: test); not with pictures\n"
@@ -84,6 +88,14 @@ const command commands[] = {
      "  model=NAME, and the keys of model and data that change shapes, it compares\n"
      "  names and shapes first.\n"
      "  Exit status of verify: 1 if any checkpoint is bad.\n",
+     true},
+    {"data", "check|stats FOLDER", "data sets: what a folder holds, and what is wrong with it", cmd_data,
+     "  cohort data check tiny-imagenet-200       recognises the layout, reads every sample\n"
+     "  cohort data stats tiny-imagenet-200       with samples per class, mean and std\n\n"
+     "  Found: unreadable pictures, labels out of range, classes that val lacks, a val\n"
+     "  that looks like one class, pictures that are in train and in val.\n\n"
+     "  --json                one object\n\n"
+     "  Exit status 1: something is wrong with the data; a sentence says what.\n",
      true},
     {"bench", "NAME [--json]", "the measurements of this program, as JSON", co_bench_run,
      "  cohort bench sameness\n"
@@ -156,8 +168,6 @@ static const struct {
     {"fit", "the largest batch that fits", "`cohort plan data.batch_size=N ...` says what a batch takes"},
     {"doctor", "a check of hosts, network, disk and data",
      "`cohort help` shows this machine, `cohort plan ...` checks a command line and its data"},
-    {"data", "checks, downloads and packs data sets",
-     "`cohort plan data=NAME data.dir=FOLDER` reads a set and says what it found"},
     {"gcp", "clusters on Google Cloud", "`cohort launch --hosts HOST,HOST PROGRAM` starts a job over ssh"},
     {"k8s", "jobs on Kubernetes", "`cohort launch PROGRAM` as the command of an indexed Job"},
     {"slurm", "jobs under Slurm", "srun `cohort launch PROGRAM`, or the same inside an sbatch script"},

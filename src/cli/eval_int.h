@@ -30,4 +30,16 @@ co_err take_own_files(own_files *own, int argc, char **argv);
 /* Predicts and prints them. *status: CO_EXIT_FAILED if a file could not be read. */
 co_err predict_own_files(eval_line *t, const own_files *own, bool logits, int *status);
 
+/* suggest.c: what is recommended to a user. */
+typedef struct wish {
+    bool wanted;  /* user=N is on the line */
+    int64_t user; /* its id */
+    int k;        /* items */
+} wish;
+/* Takes user=N and k=N off the line. CO_EINPUT: they are no numbers, or k=N is alone. */
+co_err take_wish(wish *w, int *argc, char **argv);
+co_err predict_wish(eval_line *t, const wish *w);
+/* The newest run below logs/ that has ids.csv and a checkpoint; NULL: none. The caller's (co_free). */
+char *newest_run_of_ratings(void);
+
 #endif

@@ -39,6 +39,8 @@ static json_t *metrics_of(const training *s)
     if (co_has_rmse(&co_plan_facts_of(s->plan)->data->io)) {
         put_num(m, "val/", "rmse", co_rmse(o->val_loss));
         put_num(m, "test/", "rmse", co_rmse(o->test_loss));
+        put_num(m, "val/", HIT_RATE_NAME, s->hits.cases ? s->hits.hit_rate : NAN);
+        put_num(m, "val/", NDCG_NAME, s->hits.cases ? s->hits.ndcg : NAN);
     }
     return m;
 }

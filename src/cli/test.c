@@ -114,7 +114,7 @@ static int close_eval(eval_line *t, int status)
 }
 
 /* --- test --------------------------------------------------------------------------------------------- */
-static void print_result(const eval_line *t, const co_eval_result *r, const char *sha)
+static void print_result(const eval_line *t, const co_eval_result *r, const co_hits *hits, const char *sha)
 {
     const co_plan_facts *f = co_plan_facts_of(t->plan);
     const char *unit = f->data->io.task == CO_TASK_LM ? "tokens" : "samples";
@@ -122,9 +122,10 @@ static void print_result(const eval_line *t, const co_eval_result *r, const char
     bool rmse = co_has_rmse(&f->data->io);
 
     if (!t->line.json) {
-        char more[32] = "";
+        char more[128] = "";
         if (rmse)
-            snprintf(more, sizeof more, "  rmse %.4f", co_rmse(r->loss));
+            snprintf(more, sizeof more, "  rmse %.4f  " HIT_RATE_NAME " %.4f  " NDCG_NAME " %.4f",
+                     co_rmse(r->loss), hits->hit_rate, hits->ndcg);
         printf("%s loss %.4f  %s %.4f%s  (%lld %s)  weights_sha256 %s\n", t->split_name, r->loss, f->metric,
                r->metric, more, (long long)r->count, unit, sha);
         return;
@@ -133,8 +134,11 @@ static void print_result(const eval_line *t, const co_eval_result *r, const char
     json_object_set_new(j, "split", json_string(t->split_name));
     json_object_set_new(j, "loss", co_json_num(r->loss));
     json_object_set_new(j, f->metric, co_json_num(r->metric));
-    if (rmse)
+    if (rmse) {
         json_object_set_new(j, "rmse", co_json_num(co_rmse(r->loss)));
+        json_object_set_new(j, HIT_RATE_NAME, co_json_num(hits->hit_rate));
+        json_object_set_new(j, NDCG_NAME, co_json_num(hits->ndcg));
+    }
     json_object_set_new(j, "count", json_integer(r->count));
     json_object_set_new(j, "step", json_integer(r->step));
     json_object_set_new(j, "weights_sha256", json_string(sha));
@@ -165,6 +169,7 @@ int cmd_test(int argc, char **argv)
 {
     eval_line t = {.split_name = "test"};
     co_eval_result r;
+    co_hits hits = {0};
     char sha[65];
 
     if (line_parse(&t.line, argc, argv, true,
@@ -175,6 +180,8 @@ int cmd_test(int argc, char **argv)
     co_err err = eval_line_open(&t);
     if (!err)
         err = co_evaluate(t.plan, t.split, &r, sha);
+    if (!err && co_plan_facts_of(t.plan)->data->io.users)
+        err = co_hit_rates(t.plan, t.split, HITS_AT, 0, &hits);
     if (err)
         return close_eval(&t, co_say_error(err));
     if (t.app.resume)
@@ -187,7 +194,7 @@ int cmd_test(int argc, char **argv)
         co_say("%lld sample%s could not be read: left out (%s)", (long long)r.bad, r.bad == 1 ? "" : "s",
                r.bad_names);
     print_classes(&t);
-    print_result(&t, &r, sha);
+    print_result(&t, &r, &hits, sha);
     return close_eval(&t, CO_EXIT_DONE);
 }
 
@@ -268,38 +275,74 @@ static co_err refuse_split(eval_line *t, const char *file)
 }
 
 /* --- the command -------------------------------------------------------------------------------------- */
+/* user=N without a run: the newest that fits. The word is the caller's (co_free). */
+static char *add_newest(own_files *own)
+{
+    char *dir = newest_run_of_ratings(), *word = dir ? co_sprintf("ckpt_path=%s", dir) : NULL;
+
+    if (word) {
+        co_say("run %s", dir);
+        own->argv[own->argc++] = word;
+    }
+    co_free(dir);
+    return word;
+}
+
+static bool names_weights(const own_files *own)
+{
+    for (int i = 1; i < own->argc; i++)
+        if (strncmp(own->argv[i], "ckpt_path=", 10) == 0 || strncmp(own->argv[i], "weights=", 8) == 0 ||
+            (*own->argv[i] != '-' && !strchr(own->argv[i], '=')))
+            return true;
+    return false;
+}
+
+static co_err predict(eval_line *t, const own_files *own, const wish *w, shown *s, int *status)
+{
+    if (own->n)
+        return predict_own_files(t, own, s->logits, status);
+    if (w->wanted)
+        return predict_wish(t, w);
+    s->data = co_plan_facts_of(t->plan)->data;
+    return co_predict(t->plan, t->split, t->limit, t->line.json ? print_prediction_json : print_prediction, s);
+}
+
 int cmd_predict(int argc, char **argv)
 {
     eval_line t = {.split_name = "test"};
     const char *split = NULL;
     shown s = {0};
     own_files own = {0};
+    wish w;
+    int status = CO_EXIT_DONE;
 
     if (take_own_files(&own, argc, argv) != CO_OK)
         return co_say_error(CO_EINPUT);
-    if (line_parse(&t.line, own.argc, own.argv, true,
-                   (const co_flag[]){{"--split", "val|test", .value = &split},
-                                     {"--limit", "N", .value = &t.limit_text},
-                                     {"--logits", .on = &s.logits},
-                                     {0}}) != CO_OK) {
+    co_err err = take_wish(&w, &own.argc, own.argv);
+    char *newest = !err && w.wanted && !names_weights(&own) ? add_newest(&own) : NULL;
+    if (!err)
+        err = line_parse(&t.line, own.argc, own.argv, true,
+                         (const co_flag[]){{"--split", "val|test", .value = &split},
+                                           {"--limit", "N", .value = &t.limit_text},
+                                           {"--logits", .on = &s.logits},
+                                           {0}});
+    if (err) {
         co_free(own.argv);
+        co_free(newest);
         return co_say_error(CO_EINPUT);
     }
-    if (t.line.help) {
-        co_free(own.argv);
-        return close_eval(&t, show_usage("predict"));
+    if (t.line.help)
+        status = show_usage("predict");
+    else {
+        t.split_name = split ? split : t.split_name;
+        err = split && own.n ? refuse_split(&t, own.paths[0]) : CO_OK;
+        if (!err)
+            err = eval_line_open(&t);
+        if (!err)
+            err = predict(&t, &own, &w, &s, &status);
     }
-    t.split_name = split ? split : t.split_name;
-    co_err err = split && own.n ? refuse_split(&t, own.paths[0]) : CO_OK;
-    if (!err)
-        err = eval_line_open(&t);
-    int status = CO_EXIT_DONE;
-    if (!err && own.n)
-        err = predict_own_files(&t, &own, s.logits, &status);
-    else if (!err) {
-        s.data = co_plan_facts_of(t.plan)->data;
-        err = co_predict(t.plan, t.split, t.limit, t.line.json ? print_prediction_json : print_prediction, &s);
-    }
+    status = close_eval(&t, err ? co_say_error(err) : status);
     co_free(own.argv);
-    return close_eval(&t, err ? co_say_error(err) : status);
+    co_free(newest);
+    return status;
 }

@@ -170,6 +170,30 @@ static int report(training *s, const line *l, co_err err)
     return err ? CO_EXIT_FAILED : CO_EXIT_DONE;
 }
 
+/* Ratings: how often held-out items would have been recommended. A large set is judged by some of its users, so that
+ * this takes about a second at most; `cohort test` judges by all. */
+static void judge_ratings(training *s)
+{
+    enum { MOST_PREDICTIONS = 20000000 };
+    const co_dataset *data = co_plan_facts_of(s->plan)->data;
+
+    if (!data->io.users || s->over || !s->folder || s->summary.status != CO_STATUS_DONE ||
+        data->count[CO_SPLIT_VAL] == 0)
+        return;
+    if (co_hit_rates(s->plan, CO_SPLIT_VAL, HITS_AT, MOST_PREDICTIONS, &s->hits) != CO_OK) {
+        shout(s, "hit rates were not computed: %s", co_errmsg());
+        co_errclear();
+        return;
+    }
+    co_event_scalar(s->folder, s->summary.steps, "val/" HIT_RATE_NAME, s->hits.hit_rate);
+    co_event_scalar(s->folder, s->summary.steps, "val/" NDCG_NAME, s->hits.ndcg);
+    tell(s,
+         "val " HIT_RATE_NAME " %.4f  " NDCG_NAME
+         " %.4f  (%lld held-out ratings of %lld users, each against all"
+         " items that the user has not rated)",
+         s->hits.hit_rate, s->hits.ndcg, (long long)s->hits.cases, (long long)s->hits.users);
+}
+
 co_err training_run(training *s, co_err *wrote)
 {
     *wrote = CO_OK;
@@ -181,6 +205,8 @@ co_err training_run(training *s, co_err *wrote)
     co_train_hooks hooks = s->job ? job_hooks(s) : record_hooks(s);
     co_err err = s->over ? co_train_run_over(s->plan, &s->over->given, over_hooks(s), &s->summary)
                          : co_train_run(s->plan, &hooks, &s->summary);
+    if (!err)
+        judge_ratings(s);
     if (err && !s->summary.weights_sha256[0] && !s->summary.blame[0])
         snprintf(s->summary.blame, sizeof s->summary.blame, "%s", co_errmsg());
     if (!s->folder)

@@ -37,6 +37,7 @@ typedef struct training {
     co_console *console;
     char *ckpt_root, *log_dir;
     co_train_summary summary;
+    co_hits hits; /* ratings, after the training; cases 0: not judged */
     uint64_t began_ns;
     co_step_result last;    /* of the last step, for the progress line */
     const char *evaluating; /* "validating" or "testing" while that goes on */

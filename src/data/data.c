@@ -1,5 +1,6 @@
 /* data.c -- the table of data sets. A new one is a file and a row here. */
 #include "data/data.h"
+#include "data/check_int.h"
 #include "data/data_int.h"
 #include "data/folder_int.h"
 
@@ -44,6 +45,11 @@ co_err co_dataset_open(co_dataset **out, const co_dataset_def *def, const void *
     d->def = def;
     co_fds_open_now(&d->fds);
     co_fds_subtract(&d->fds, &before);
+    co_err err = quick_check(d);
+    if (err) {
+        co_dataset_close(d);
+        return co_fail_in(err, "data=%s", def->name);
+    }
     *out = d;
     return CO_OK;
 }

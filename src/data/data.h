@@ -74,6 +74,8 @@ typedef struct co_dataset {
     bool stop_on_bad; /* a training sample that cannot be read ends the run (else it is left out and counted) */
     /* No label can mark a sample as left out (regression): one that cannot be read ends an evaluation too. */
     bool needs_every_sample;
+    /* CLASSIFY: the label of a sample as the listing has it, without reading the sample. NULL: it is not known. */
+    int64_t (*label)(const struct co_dataset *d, co_split s, uint32_t id);
     /* CLASSIFY: the name of a class; NULL, or gives NULL: it has none but its number. */
     const char *(*class_name)(const struct co_dataset *d, int64_t label);
     /* The file that a sample came from; NULL, or gives NULL: it has none of its own. */

@@ -175,6 +175,11 @@ static const char *file(const co_dataset *d, co_split s, uint32_t id)
     return listing_path(&set->files, sample_of(set, s, id)->path);
 }
 
+static int64_t label(const co_dataset *d, co_split s, uint32_t id)
+{
+    return sample_of((const struct imagefolder *)d, s, id)->label;
+}
+
 static const char *class_name(const co_dataset *d, int64_t label)
 {
     const folder_index *x = &((const struct imagefolder *)d)->index;
@@ -343,6 +348,7 @@ static co_err make(struct imagefolder *set, const folder_set *row, const struct 
         .check = check,
         .file = file,
         .stop_on_bad = c->on_error == ON_ERROR_STOP,
+        .label = label,
         .class_name = class_name,
         .shared_bytes = set->files.block_bytes,
         .remember = remember,

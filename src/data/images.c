@@ -106,6 +106,13 @@ static int fill(const co_dataset *d, co_split s, const uint32_t *id, co_slice_sh
     return 0;
 }
 
+static int64_t label(const co_dataset *d, co_split s, uint32_t id)
+{
+    const images *im = (const images *)d;
+
+    return im->label[im->place[split_start(d, s) + id]];
+}
+
 static void shut(co_dataset *d)
 {
     images_free((images *)d);
@@ -173,6 +180,7 @@ void images_finish(images *im, double val_fraction)
         .io = {.task = CO_TASK_CLASSIFY, .classes = s->classes},
         .count = {s->n_train - n_val, n_val, s->n_test},
         .fill = fill,
+        .label = label,
         .shared_bytes = (size_t)(s->n_train + s->n_test) * s->stride,
         .close = shut,
     };

@@ -259,6 +259,8 @@ void co_folder_close(co_folder *f)
     if (!f)
         return;
     events_close(f);
+    if (folder_sync_files(f) != CO_OK)
+        co_errclear(); /* what can be done is done */
     give_leases_back(f);
     free_folder(f);
 }
@@ -325,6 +327,28 @@ co_err co_folder_append(co_folder *f, const char *name, int *fd)
     return err;
 }
 
+co_err folder_sync_files(const co_folder *f)
+{
+    for (int i = 0; i < f->n_unsynced; i++) {
+        char *path = co_sprintf("%s/%s", f->path, f->unsynced[i]);
+        co_err err = path ? co_fs_sync(path) : CO_ENOMEM;
+        co_free(path);
+        CO_TRY(err);
+    }
+    return f->n_unsynced ? co_fs_sync_dir(f->path) : CO_OK;
+}
+
+/* A file that is there belongs to a run that is continued: it is replaced by one that survives a crash. */
+static co_err write_file(co_folder *f, const char *name, const char *path, const void *bytes, size_t len)
+{
+    if (f->n_unsynced == CO_COUNT(f->unsynced) || strlen(name) >= sizeof f->unsynced[0] ||
+        strchr(name, '/') || co_fs_exists(path))
+        return co_fs_write_atomic(path, bytes, len);
+    CO_TRY(co_fs_write_lightly(path, bytes, len));
+    strcpy(f->unsynced[f->n_unsynced++], name);
+    return CO_OK;
+}
+
 co_err co_folder_write(co_folder *f, const char *name, const void *bytes, size_t len)
 {
     co_err err = folder_is_ours(f);
@@ -339,16 +363,17 @@ co_err co_folder_write(co_folder *f, const char *name, const void *bytes, size_t
         path[strlen(path)] = '/'; /* put back what cut_last removed */
     }
     if (!err)
-        err = co_fs_write_atomic(path, bytes, len);
+        err = write_file(f, name, path, bytes, len);
     co_free(path);
     return err;
 }
 
 co_err co_folder_write_json(co_folder *f, const char *name, const json_t *v)
 {
-    CO_TRY(folder_is_ours(f));
-    char *path = co_sprintf("%s/%s", f->path, name);
-    co_err err = path ? co_json_write(v, path) : CO_ENOMEM;
-    co_free(path);
+    size_t len;
+    char *text = co_json_file(v, &len);
+    co_err err = text ? co_folder_write(f, name, text, len) : co_fail(CO_ENOMEM, "no memory for %s", name);
+
+    co_free(text);
     return err;
 }

@@ -63,7 +63,7 @@ static co_err entry_path(char **out, int pid, const char *kind)
     return *out ? CO_OK : CO_ENOMEM;
 }
 
-/* Writes PID.kind. It is renamed into place but not synced, since it is useless after a crash. */
+/* Writes PID.kind, which is useless after a crash. */
 static co_err write_file(const json_t *v, const char *kind)
 {
     char *path, *text = co_json_text(v);
@@ -72,12 +72,7 @@ static co_err write_file(const json_t *v, const char *kind)
         co_free(text);
         return err;
     }
-    char *next = co_sprintf("%s.next", path);
-    FILE *f = next ? fopen(next, "we") : NULL;
-    bool whole = f && fputs(text, f) >= 0;
-    if (!f || fclose(f) != 0 || !whole || rename(next, path) != 0)
-        err = co_fail(CO_EIO, "write %s: %m", path);
-    co_free(next);
+    err = co_fs_write_lightly(path, text, strlen(text));
     co_free(path);
     co_free(text);
     return err;

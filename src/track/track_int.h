@@ -70,7 +70,13 @@ struct co_folder {
     co_str pending;   /* events not yet in the file */
     bool disk_fails;  /* the last write failed, and that was logged */
     int64_t lost;     /* events dropped since */
+    /* Files of a new run that were written and not synced, so that the first step does not wait for the disk. The
+     * saver syncs them before it publishes a checkpoint: until then a crash loses nothing that could be continued. */
+    char unsynced[8][24];
+    int n_unsynced;
 };
+
+co_err folder_sync_files(const co_folder *f);
 
 void events_close(co_folder *f); /* flushes as far as possible */
 /* CO_EFAIL if the folder is gone, or the lease is lost, which is renewed every few seconds. */

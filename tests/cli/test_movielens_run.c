@@ -103,6 +103,61 @@ TEST(models_of_ratings_have_the_same_weights_for_one_two_and_three_ranks)
     }
 }
 
+TEST(the_hit_rate_at_the_end_of_a_training_is_that_of_its_last_checkpoint)
+{
+    static const char *const lines[] = {"trainer.devices=2", "trainer=fsdp trainer.devices=2 model=neumf",
+                                        "optim.ema=0.9 data.split=last"};
+
+    for (size_t i = 0; i < CO_COUNT(lines); i++) {
+        test_run r = train(lines[i]);
+        CHECK(test_contains(r.out, "val hr@10 ") && test_contains(r.out, "  ndcg@10 "), "%s", r.out);
+        double ndcg = figure("a", "metrics", "val/ndcg@10"), hit_rate = figure("a", "metrics", "val/hr@10");
+        CHECK(ndcg > 0.3 && ndcg <= 1 && hit_rate == 1, "with five movies: %g, %g", hit_rate, ndcg);
+        r = test_sh("$COHORT test a --split val --json; rm -r a");
+        const char *at = strstr(r.out, "\"ndcg@10\":");
+        CHECK(at && strtod(at + 10, NULL) == ndcg, "%s instead of %.17g", r.out, ndcg);
+    }
+}
+
+TEST(predict_user_prints_titles_of_movies_that_the_user_has_not_rated)
+{
+    train("run.dir=null task_name=stars");
+    test_run r =
+        test_sh("$COHORT predict user=12 k=3"); /* the newest run; user 12 has rated Last (2010) alone */
+    CHECK(r.status == 0 && test_contains(r.out, "run logs/stars/runs/") && test_contains(r.out, "  1  ") &&
+              test_contains(r.out, "  3  ") && !test_contains(r.out, "  4  ") && !test_contains(r.out, "Last"),
+          "%d %s", r.status, r.out);
+    r = test_sh("$COHORT predict user=12 ckpt_path=$(ls -d logs/stars/runs/*) --json | sort");
+    CHECK(test_contains(r.out, "\"item\":10,") && test_contains(r.out, "\"title\":\"Comma, The (1995)\"") &&
+              test_contains(r.out, "\"place\":4") && !test_contains(r.out, "\"place\":5"),
+          "%s", r.out);
+    r = test_sh("$COHORT train data=fake_ratings model=factors trainer.max_steps=2 run.dir=f && "
+                "$COHORT predict f user=999 k=2");
+    CHECK(r.status == 0 && test_contains(r.out, "\n  2  "), "%s", r.out);
+}
+
+TEST(predict_user_refuses_what_it_cannot_answer)
+{
+    static const struct {
+        const char *words, *says;
+    } bad[] = {
+        {"a user=2 k=10", "user=2: the ratings have no such user"},
+        {"a user=me", "user=me: a whole number from 0 to 4294967295 is needed"},
+        {"a user=-1", "user=-1: a whole number"},
+        {"a user=1 k=0", "k=0: a whole number from 1 to 100000 is needed"},
+        {"a k=5", "k=5: for whom? user=NUMBER says it"},
+        {"d user=1", "user=1 is for runs on ratings; data=digits has none"},
+        {"user=1", "needs ckpt_path=FOLDER"},
+    };
+
+    train("");
+    CHECK(test_sh("$COHORT train data=digits trainer.max_steps=1 run.dir=d").status == 0, "no run on digits");
+    for (size_t i = 0; i < CO_COUNT(bad); i++) {
+        test_run r = test_sh("$COHORT predict %s", bad[i].words);
+        CHECK(r.status == 2 && test_contains(r.out, bad[i].says), "%s: %d %s", bad[i].words, r.status, r.out);
+    }
+}
+
 /* PyTorch's plain recipe (Adam, two epochs) reaches 0.851 on splits like these. */
 TEST_WITHIN(experiment_movielens_reaches_its_rmse_on_five_splits, 120)
 {
@@ -118,6 +173,8 @@ TEST_WITHIN(experiment_movielens_reaches_its_rmse_on_five_splits, 120)
         double rmse = figure(folder, "metrics", "val/rmse");
         test_note("split %d: rmse %.4f, mae %.4f, %.2f s from start to end", seed, rmse,
                   figure(folder, "metrics", "val/mae"), r.secs);
+        test_note("         hr@10 %.4f, ndcg@10 %.4f", figure(folder, "metrics", "val/hr@10"),
+                  figure(folder, "metrics", "val/ndcg@10"));
         sum += rmse;
         secs += r.secs;
     }

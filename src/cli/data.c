@@ -1,0 +1,229 @@
+/* data.c -- `cohort data check|stats DIR`: what a folder of data holds, and what is wrong with it.
+ *
+ * Results go to standard output, progress to standard error. Exit status 1: something is wrong with the data, and a
+ * sentence for each fault was printed.
+ */
+#include "cli/cli_int.h"
+
+#include <stdio.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "base/clock.h"
+#include "data/check.h"
+
+static const char *const split_names[] = {"train", "val", "test"};
+
+/* --- progress ------------------------------------------------------------------------------------------- */
+struct progress {
+    bool bar; /* standard error is a terminal: one line, written again and again */
+    uint64_t last_ns;
+};
+
+static void tell(void *ctx, uint64_t done, uint64_t of)
+{
+    struct progress *p = ctx;
+    uint64_t now = co_now_ns();
+
+    if (!p->bar && now - p->last_ns < 10000000000u)
+        return;
+    p->last_ns = now;
+    fprintf(stderr, "%s%llu of %llu samples read%s", p->bar ? "\r" : "", (unsigned long long)done,
+            (unsigned long long)of, p->bar ? " " : "\n");
+}
+
+static co_err run_check(co_data_report *r, const char *dir)
+{
+    struct progress p = {.bar = isatty(STDERR_FILENO), .last_ns = co_now_ns()};
+    co_err err = co_data_check(r, dir, tell, &p);
+
+    if (p.bar)
+        fprintf(stderr, "\r%48s\r", "");
+    return err;
+}
+
+/* --- printing ------------------------------------------------------------------------------------------- */
+static void spread(const co_data_report *r, int s, uint32_t *least, uint32_t *most)
+{
+    *least = *most = r->per_class[s][0];
+    for (int64_t c = 1; c < r->set->io.classes; c++) {
+        uint32_t n = r->per_class[s][c];
+        *least = n < *least ? n : *least;
+        *most = n > *most ? n : *most;
+    }
+}
+
+static void print_splits(const co_data_report *r)
+{
+    uint32_t least, most;
+
+    for (int s = 0; s < CO_SPLIT_COUNT && r->set; s++) {
+        if (!r->set->count[s])
+            continue;
+        printf("%-6s %9u samples", split_names[s], r->set->count[s]);
+        if (r->per_class[s]) {
+            spread(r, s, &least, &most);
+            printf(", %lld classes of %u to %u", (long long)r->set->io.classes, least, most);
+        }
+        if (r->unreadable[s])
+            printf(", %llu unreadable", (unsigned long long)r->unreadable[s]);
+        printf("\n");
+    }
+}
+
+static void print_stats(const co_data_report *r)
+{
+    char shape[64];
+
+    if (!r->set || r->set->io.task != CO_TASK_CLASSIFY)
+        return;
+    printf("sample %s\n", co_shape_text(shape, sizeof shape, &r->set->io.x));
+    if (r->has_pixels) {
+        int planes = (int)r->set->io.x.d[0];
+        for (int k = 0; k < 2; k++) {
+            printf("%s", k ? "std   " : "mean  ");
+            for (int c = 0; c < planes; c++)
+                printf(" %.4f", k ? r->std[c] : r->mean[c]);
+            printf("\n");
+        }
+    }
+    printf("%-28s %9s %9s %9s\n", "class", "train", "val", "test");
+    for (int64_t c = 0; c < r->set->io.classes; c++) {
+        const char *name = r->set->class_name ? r->set->class_name(r->set, c) : NULL;
+        printf("%-5lld %-22.22s %9u %9u %9u\n", (long long)c, name ? name : "", r->per_class[0][c],
+               r->per_class[1][c], r->per_class[2][c]);
+    }
+}
+
+static json_t *split_json(const co_data_report *r, int s)
+{
+    json_t *j = json_pack("{s:I, s:I}", "samples", (json_int_t)r->set->count[s], "unreadable",
+                          (json_int_t)r->unreadable[s]);
+    json_t *counts = r->per_class[s] ? json_array() : NULL;
+
+    for (int64_t c = 0; counts && c < r->set->io.classes; c++)
+        json_array_append_new(counts, json_integer(r->per_class[s][c]));
+    if (counts)
+        json_object_set_new(j, "per_class", counts);
+    return j;
+}
+
+static json_t *names_json(const co_data_report *r)
+{
+    json_t *names = json_array();
+
+    for (int64_t c = 0; c < r->set->io.classes; c++) {
+        const char *name = r->set->class_name ? r->set->class_name(r->set, c) : NULL;
+        json_array_append_new(names, name ? co_json_string(name) : json_integer(c));
+    }
+    return names;
+}
+
+static void print_report(const co_data_report *r, const char *dir)
+{
+    json_t *j = json_pack("{s:o, s:s, s:b}", "dir", co_json_string(dir), "data", r->layout->data, "good",
+                          r->n_problems == 0);
+    json_t *problems = json_array();
+
+    if (r->set && r->per_class[0])
+        json_object_set_new(j, "classes", names_json(r));
+    for (int s = 0; s < CO_SPLIT_COUNT && r->set; s++)
+        json_object_set_new(j, split_names[s], split_json(r, s));
+    for (int k = 0; k < 2 && r->has_pixels; k++) {
+        json_t *list = json_array();
+        for (int c = 0; c < (int)r->set->io.x.d[0]; c++)
+            json_array_append_new(list, json_real(k ? r->std[c] : r->mean[c]));
+        json_object_set_new(j, k ? "std" : "mean", list);
+    }
+    for (int i = 0; i < r->n_problems; i++) {
+        const co_data_problem *p = &r->problems[i];
+        json_array_append_new(problems, json_pack("{s:s, s:I, s:o}", "kind", p->kind, "count",
+                                                  (json_int_t)p->count, "text", co_json_string(p->text)));
+    }
+    json_object_set_new(j, "problems", problems);
+    co_json_print(j);
+}
+
+/* --- the command ---------------------------------------------------------------------------------------- */
+static int check(const line *l, bool stats)
+{
+    const char *dir = l->words[1];
+    co_data_report r;
+    co_err err = run_check(&r, dir);
+
+    if (err)
+        return co_say_error(err);
+    if (l->json) {
+        print_report(&r, dir);
+    } else {
+        printf("%s: %s, data=%s\n", dir, r.layout->title, r.layout->data);
+        print_splits(&r);
+        if (stats)
+            print_stats(&r);
+        for (int i = 0; i < r.n_problems; i++)
+            printf("problem: %s\n", r.problems[i].text);
+        if (!r.n_problems)
+            printf("nothing is wrong\n");
+    }
+    int status = r.n_problems ? CO_EXIT_FAILED : CO_EXIT_DONE;
+    co_data_report_fini(&r);
+    return status;
+}
+
+static int check_only(const line *l)
+{
+    return check(l, false);
+}
+
+static int check_and_stats(const line *l)
+{
+    return check(l, true);
+}
+
+static const struct action {
+    const char *name, *example;
+    int (*run)(const line *l);
+} actions[] = {
+    {"check", "cohort data check tiny-imagenet-200", check_only},
+    {"stats", "cohort data stats tiny-imagenet-200", check_and_stats},
+};
+
+static int unknown(const char *what)
+{
+    const char *names[CO_COUNT(actions)];
+    co_str all = {0};
+
+    for (size_t i = 0; i < CO_COUNT(actions); i++) {
+        names[i] = actions[i].name;
+        co_str_addf(&all, "%s%s", i ? ", " : "", names[i]);
+    }
+    const char *near = co_str_nearest(what, names, CO_COUNT(names));
+    co_notice("data has no \"%s\"%s%s%s there are %s", what, near ? "; did you mean " : "", near ? near : "",
+              near ? "?" : ";", co_str_text(&all));
+    co_str_fini(&all);
+    return CO_EXIT_USAGE;
+}
+
+static int run_action(const line *l)
+{
+    for (size_t i = 0; i < CO_COUNT(actions); i++) {
+        if (strcmp(l->words[0], actions[i].name) != 0)
+            continue;
+        if (l->n == 2)
+            return actions[i].run(l);
+        co_fail(CO_EINPUT, "data %s takes one folder: %s", actions[i].name, actions[i].example);
+        return co_say_error(CO_EINPUT);
+    }
+    return unknown(l->words[0]);
+}
+
+int cmd_data(int argc, char **argv)
+{
+    line l;
+
+    if (line_parse(&l, argc, argv, false, NULL) != CO_OK)
+        return co_say_error(CO_EINPUT);
+    int status = l.help ? show_usage("data") : l.n ? run_action(&l) : (show_usage("data"), CO_EXIT_USAGE);
+    line_free(&l);
+    return status;
+}
