@@ -8,7 +8,8 @@
  *
  * with Keys' cubic c for a = -1/2, s = max(1, old / new), and j within 2 s of the centre and inside the picture.
  * The file does not say which grid its rows are: it is taken for a square, and a tensor of the entry's own shape is
- * taken as it is, both as timm does when it loads. Everything is computed in double, in index order, and rounded once: the same bits everywhere.
+ * taken as it is, both as timm does when it loads. Everything is computed in double, in index order, and
+ * rounded once: the same bits everywhere.
  */
 #include "ckpt/ckpt_int.h"
 

@@ -3,7 +3,8 @@
  *
  * Strict, like load_state_dict(strict=True): the file has every tensor of the model and no other, each with
  * the same shape and dtype. Tensors that are not to be loaded (a head for other classes) are named by `skip`;
- * none is left out by guess. Only a position embedding may have another size (resample.c). All names, dtypes and shapes are compared before the state is changed.
+ * none is left out by guess. Only a position embedding may have another size (resample.c). All names, dtypes
+ * and shapes are compared before the state is changed.
  */
 #include "ckpt/ckpt_int.h"
 

@@ -1,5 +1,5 @@
-/* Position embeddings for pictures of another size: timm's values (tests/golden/make_vit.py), what is not resampled, and
- * the whole way through the program. */
+/* Position embeddings for pictures of another size: timm's values (tests/golden/make_vit.py), what is not
+ * resampled, and the whole way through the program. */
 #include "harness.h"
 
 #include <math.h>
