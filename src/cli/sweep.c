@@ -295,7 +295,8 @@ static int table_width(void)
 /* Prints as many metrics as fit. Those of evaluations come first, because they are used to compare jobs. */
 static void show_metrics(json_t *metrics, int room)
 {
-    static const char *const first[] = {"test/acc", "test/mae", "val/acc", "val/mae", "test/", "val/", ""};
+    static const char *const first[] = {"test/acc", "test/rmse", "test/mae", "val/acc", "val/rmse",
+                                        "val/mae",  "test/",     "val/",     ""};
     const char *key;
     json_t *value;
 

@@ -170,8 +170,8 @@ static int report(training *s, const line *l, co_err err)
     return err ? CO_EXIT_FAILED : CO_EXIT_DONE;
 }
 
-/* Ratings: how often held-out items would have been recommended. A large set is judged by some of its users, so that
- * this takes about a second at most; `cohort test` judges by all. */
+/* Ratings: how often held-out items would have been recommended. A large set is judged by some of its users,
+ * so that this takes about a second at most; `cohort test` judges by all. */
 static void judge_ratings(training *s)
 {
     enum { MOST_PREDICTIONS = 20000000 };

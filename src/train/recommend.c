@@ -5,8 +5,8 @@
  * higher.
  *
  *     co_recommend   the k items that stand highest
- *     co_hit_rates   leave one out: each held-out rating of a split is a case. Its item competes with all items that
- *                    the user has not rated in any split; `place` is how many of those stand higher.
+ *     co_hit_rates   leave one out: each held-out rating of a split is a case. Its item competes with all items
+ *                    that the user has not rated in any split; `place` is how many of those stand higher.
  *                        hit rate at k   the share of cases with place < k
  *                        NDCG at k       the mean of 1 / log2(place + 2) where place < k, and of 0 elsewhere
  *

@@ -7,7 +7,7 @@
  *     rating = predict_layer(gmf and mlp side by side)
  *
  * The two halves have tables of their own; the rows of the second are width * 2^(layers - 1) wide. Names of
- * parameters are those of the PyTorch version that is most in use. Tables start small (normal, 0.01), linear
+ * parameters are those of the PyTorch version that is most in use. Tables start small (normal, model.spread), linear
  * layers as PyTorch's do, and the last bias starts at the mean of the ratings to train on, where the data
  * knows it. The gradients of the tables are row-sparse, as in factors.c.
  */
@@ -20,7 +20,7 @@ enum { MOST_LAYERS = 8 };
 
 struct neumf_cfg {
     int64_t width, layers;
-    double dropout;
+    double spread, dropout;
     bool sparse;
 };
 
@@ -29,6 +29,8 @@ static const co_option options[] = {
      "numbers per user and per item in the product, and outputs of the last layer", .min = 1, .max = 4096},
     {"layers", CO_OPT_INT, offsetof(struct neumf_cfg, layers), "3", "layers of the other half", .min = 1,
      .max = MOST_LAYERS},
+    {"spread", CO_OPT_FLOAT, offsetof(struct neumf_cfg, spread), "0.01",
+     "standard deviation of the tables' numbers at the start", .min = 0, .max = 100},
     {"dropout", CO_OPT_FLOAT, offsetof(struct neumf_cfg, dropout), "0",
      "share of values dropped before each layer", .min = 0, .max = 0.99},
     {"sparse", CO_OPT_BOOL, offsetof(struct neumf_cfg, sparse), "true",
@@ -45,8 +47,8 @@ static co_node *rows_of(const co_build *b, const struct neumf_cfg *c, const char
                         int64_t width)
 {
     co_shape shape = CO_SHAPE(users ? b->io->users : b->io->items, width);
-    co_node *weight =
-        co_param(b->g, table, shape, (co_init){CO_INIT_NORMAL, 0.01f}, c->sparse ? CO_PARAM_SPARSE : 0);
+    co_node *weight = co_param(b->g, table, shape, (co_init){CO_INIT_NORMAL, (float)c->spread},
+                               c->sparse ? CO_PARAM_SPARSE : 0);
 
     return co_embedding(b->g, weight, users ? b->x : b->items);
 }
