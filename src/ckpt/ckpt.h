@@ -128,6 +128,15 @@ co_err co_weights_load(const char *path, const co_layout *layout, const char *sk
  * nothing is. */
 co_err co_weights_note(char *text, size_t size, const char *path, const co_layout *layout, const char *skip);
 
+/* Must the model's head start anew? The head is the layer of the model's last parameter ("fc", "head"). It must if the
+ * file has none of its tensors, or if they have another number of outputs and are alike otherwise. */
+typedef struct co_new_head {
+    char skip[136]; /* the pattern for co_weights_load: "fc.*"; "": the head fits, or does not in another way */
+    char there[160]; /* the shape of its weight in the file; "": the file has no head */
+    char here[160];
+} co_new_head;
+co_err co_weights_head(const char *path, const co_layout *layout, co_new_head *out);
+
 /* The verified checkpoint's weights, or their average, as one safetensors file at `to`, which must not
  * exist. */
 co_err co_weights_export(const char *ckpt, const char *to, bool average);

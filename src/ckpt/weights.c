@@ -173,6 +173,69 @@ co_err co_weights_note(char *text, size_t size, const char *path, const co_layou
     return CO_OK;
 }
 
+/* --- a head of another size ----------------------------------------------------------------------------- */
+/* Length of the name of the layer that an entry belongs to: 2 of "fc.weight". */
+static int layer_len(const co_entry *e)
+{
+    const char *dot = strrchr(e->name, '.');
+
+    return dot ? (int)(dot - e->name) : 0;
+}
+
+/* Alike but for the first dimension, the outputs? */
+static bool other_outputs(const co_shape *a, const co_shape *b)
+{
+    co_shape same = *a;
+
+    if (a->nd == 0 || a->nd != b->nd)
+        return false;
+    same.d[0] = b->d[0];
+    return a->d[0] != b->d[0] && co_shape_eq(&same, b);
+}
+
+/* Compares the tensors of one layer. *found, *other: how many are in the file, how many have other outputs. */
+static void compare_layer(const co_layout *l, const weights_file *f, const co_entry *last, int *found,
+                          int *other, co_new_head *out)
+{
+    int len = layer_len(last);
+
+    for (int i = 0; i < l->n; i++) {
+        const co_entry *e = &l->entry[i];
+        const co_st_tensor *t = layer_len(e) == len && strncmp(e->name, last->name, (size_t)len) == 0
+                                    ? weights_find(f, e->name)
+                                    : NULL;
+        if (!t)
+            continue;
+        (*found)++;
+        if (!other_outputs(&t->shape, &e->shape))
+            continue;
+        if ((*other)++ == 0) {
+            co_shape_text(out->there, sizeof out->there, &t->shape);
+            co_shape_text(out->here, sizeof out->here, &e->shape);
+        }
+    }
+}
+
+co_err co_weights_head(const char *path, const co_layout *layout, co_new_head *out)
+{
+    weights_file *f = NULL;
+    const co_entry *last = NULL;
+    int found = 0, other = 0;
+
+    *out = (co_new_head){0};
+    for (int i = 0; i < layout->n; i++)
+        if (layout->entry[i].kind == CO_KIND_PARAM)
+            last = &layout->entry[i];
+    if (!last || layer_len(last) == 0 || layer_len(last) > 128)
+        return CO_OK;
+    CO_TRY(weights_open(&f, path));
+    compare_layer(layout, f, last, &found, &other, out);
+    if (found == 0 || other > 0)
+        snprintf(out->skip, sizeof out->skip, "%.*s.*", layer_len(last), last->name);
+    weights_close(f);
+    return CO_OK;
+}
+
 /* --- out ------------------------------------------------------------------------------------------------ */
 /* Where each tensor of the exported file comes from. */
 struct export

@@ -178,10 +178,14 @@ static int export_weights(const ckpt_line *c)
                        "ckpt export takes one checkpoint and a file: cohort ckpt export logs/train/runs/DATE "
                        "--out model.safetensors"),
                co_say_error(CO_EINPUT);
+    bool hf = c->to && strcmp(c->to, "hf") == 0;
+    if (c->to && !hf && strcmp(c->to, "safetensors") != 0)
+        return co_fail(CO_EINPUT, "ckpt export --to %s: there are safetensors and hf; --out says where", c->to),
+               co_say_error(CO_EINPUT);
     co_err err = co_fs_exists(out) ? co_fail(CO_EINPUT, "--out %s is there already; give another name", out)
                                    : find_checkpoint(&path, l->words[1]);
     if (!err)
-        err = co_weights_export(path, out, c->average);
+        err = hf ? ckpt_export_hf(path, out, c->average) : co_weights_export(path, out, c->average);
     if (!err && l->json)
         co_json_print(json_pack("{s:s, s:s, s:b}", "checkpoint", path, "file", out, "average", c->average));
     else if (!err)
@@ -198,7 +202,7 @@ static const struct subcommand {
 } subcommands[] = {{"ls", list, ""},
                    {"hash", hash, ""},
                    {"verify", verify, ""},
-                   {"export", export_weights, " --out --ema "},
+                   {"export", export_weights, " --out --ema --to "},
                    {"import", ckpt_import, " --to --prefix --drop-objects "}};
 
 static int unknown(const char *what)
@@ -252,7 +256,7 @@ int cmd_ckpt(int argc, char **argv)
     ckpt_line c = {0};
     const co_flag flags[] = {
         {"--out", "FILE", .value = &c.out},        {"--ema", .on = &c.average},
-        {"--to", "FILE", .value = &c.to},          {"--prefix", "TEXT", .value = &c.prefix},
+        {"--to", "FILE|FORMAT", .value = &c.to},   {"--prefix", "TEXT", .value = &c.prefix},
         {"--drop-objects", .on = &c.drop_objects}, {0}};
 
     if (line_parse(&c.line, argc, argv, false, flags) != CO_OK)

@@ -72,9 +72,12 @@ const command commands[] = {
      "  cohort ckpt hash logs/train/runs/DATE/checkpoints/last\n"
      "  cohort ckpt verify logs/train/runs/DATE/checkpoints/last\n"
      "  cohort ckpt export logs/train/runs/DATE --out model.safetensors  for PyTorch\n"
+     "  cohort ckpt export logs/train/runs/DATE --to hf --out mine       for timm\n"
      "  cohort ckpt import model.pth                                     from PyTorch\n"
      "  cohort ckpt import last.ckpt model=resnet18 --to model.safetensors\n\n"
      "  --out FILE            where export writes; it must not exist\n"
+     "  --to safetensors|hf   what export writes: one file, or a folder with\n"
+     "                        config.json as timm and the Hugging Face hub have it\n"
      "  --ema                 export the average of the weights (optim.ema)\n"
      "  --to FILE             where import writes; FILE.safetensors beside FILE.pth\n"
      "                        unless given. It must not exist\n"
@@ -89,11 +92,13 @@ const command commands[] = {
      "  names and shapes first.\n"
      "  Exit status of verify: 1 if any checkpoint is bad.\n",
      true},
-    {"data", "check|stats FOLDER", "data sets: what a folder holds, and what is wrong with it", cmd_data,
+    {"data", "check|stats|pack FOLDER", "data sets: what a folder holds, what is wrong; packs it", cmd_data,
      "  cohort data check tiny-imagenet-200       recognises the layout, reads every sample\n"
-     "  cohort data stats tiny-imagenet-200       with samples per class, mean and std\n\n"
+     "  cohort data stats tiny-imagenet-200       with samples per class, mean and std\n"
+     "  cohort data pack tiny-imagenet-200 --out tiny.pack    one file, the same training\n\n"
      "  Found: unreadable pictures, labels out of range, classes that val lacks, a val\n"
      "  that looks like one class, pictures that are in train and in val.\n\n"
+     "  --out FILE.pack       where pack writes; it must not exist\n"
      "  --json                one object\n\n"
      "  Exit status 1: something is wrong with the data; a sentence says what.\n",
      true},

@@ -1,4 +1,4 @@
-/* data.c -- `cohort data check|stats DIR`: what a folder of data holds, and what is wrong with it.
+/* data.c -- `cohort data check|stats|pack DIR`: what a folder of data holds, what is wrong with it; one file of it.
  *
  * Results go to standard output, progress to standard error. Exit status 1: something is wrong with the data, and a
  * sentence for each fault was printed.
@@ -11,6 +11,7 @@
 
 #include "base/clock.h"
 #include "data/check.h"
+#include "data/pack.h"
 
 static const char *const split_names[] = {"train", "val", "test"};
 
@@ -170,22 +171,50 @@ static int check(const line *l, bool stats)
     return status;
 }
 
-static int check_only(const line *l)
+static int check_only(const line *l, const char *out)
 {
+    (void)out;
     return check(l, false);
 }
 
-static int check_and_stats(const line *l)
+static int check_and_stats(const line *l, const char *out)
 {
+    (void)out;
     return check(l, true);
+}
+
+static int pack(const line *l, const char *out)
+{
+    struct progress p = {.bar = isatty(STDERR_FILENO), .last_ns = co_now_ns()};
+    co_pack_facts f;
+
+    if (!out) {
+        co_fail(CO_EINPUT,
+                "data pack needs --out FILE.pack: cohort data pack tiny-imagenet-200 --out tiny.pack");
+        return co_say_error(CO_EINPUT);
+    }
+    co_err err = co_data_pack(&f, l->words[1], out, tell, &p);
+    if (p.bar)
+        fprintf(stderr, "\r%48s\r", "");
+    if (err)
+        return co_say_error(err);
+    if (l->json)
+        co_json_print(json_pack("{s:o, s:s, s:I, s:I}", "file", co_json_string(out), "data", f.data, "files",
+                                (json_int_t)f.files, "bytes", (json_int_t)f.bytes));
+    else
+        printf("%s: %llu files, %llu bytes; train with data=%s data.dir=%s\n", out,
+               (unsigned long long)f.files, (unsigned long long)f.bytes, f.data, out);
+    return CO_EXIT_DONE;
 }
 
 static const struct action {
     const char *name, *example;
-    int (*run)(const line *l);
+    int (*run)(const line *l, const char *out);
+    bool has_out;
 } actions[] = {
     {"check", "cohort data check tiny-imagenet-200", check_only},
     {"stats", "cohort data stats tiny-imagenet-200", check_and_stats},
+    {"pack", "cohort data pack tiny-imagenet-200 --out tiny.pack", pack, true},
 };
 
 static int unknown(const char *what)
@@ -204,13 +233,15 @@ static int unknown(const char *what)
     return CO_EXIT_USAGE;
 }
 
-static int run_action(const line *l)
+static int run_action(const line *l, const char *out)
 {
     for (size_t i = 0; i < CO_COUNT(actions); i++) {
         if (strcmp(l->words[0], actions[i].name) != 0)
             continue;
+        if (out && !actions[i].has_out)
+            return co_fail(CO_EINPUT, "data %s has no --out", actions[i].name), co_say_error(CO_EINPUT);
         if (l->n == 2)
-            return actions[i].run(l);
+            return actions[i].run(l, out);
         co_fail(CO_EINPUT, "data %s takes one folder: %s", actions[i].name, actions[i].example);
         return co_say_error(CO_EINPUT);
     }
@@ -219,11 +250,14 @@ static int run_action(const line *l)
 
 int cmd_data(int argc, char **argv)
 {
+    const char *out = NULL;
     line l;
 
-    if (line_parse(&l, argc, argv, false, NULL) != CO_OK)
+    if (line_parse(&l, argc, argv, false, (const co_flag[]){{"--out", "FILE", .value = &out}, {0}}) != CO_OK)
         return co_say_error(CO_EINPUT);
-    int status = l.help ? show_usage("data") : l.n ? run_action(&l) : (show_usage("data"), CO_EXIT_USAGE);
+    int status = l.help ? show_usage("data")
+                 : l.n  ? run_action(&l, out)
+                        : (show_usage("data"), CO_EXIT_USAGE);
     line_free(&l);
     return status;
 }

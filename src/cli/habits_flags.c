@@ -15,7 +15,8 @@
     "translation models come later; data=text data.path=FILE model=lm trains a language model on a text "    \
     "file"
 #define NO_WEIGHTS                                                                                           \
-    "no weights are downloaded; weights=FILE.safetensors starts from a file, ckpt_path=FOLDER from a "       \
+    "no weights are downloaded; model.pretrained=FILE (.safetensors, .pth) starts from a file, "             \
+    "ckpt_path=FOLDER from a "                                                                               \
     "checkpoint"
 #define NO_SCRIPT                                                                                            \
     "cohort train runs no script: it trains its own models; `cohort launch` with the same words runs it"

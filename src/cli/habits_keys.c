@@ -8,7 +8,8 @@
 
 #define NO_GPU "GPUs are not in this version; the ranks are processes on CPUs: trainer.accelerator=cpu"
 #define NO_WEIGHTS                                                                                           \
-    "no weights are downloaded; weights=FILE.safetensors starts from a file, ckpt_path=FOLDER from a "       \
+    "no weights are downloaded; model.pretrained=FILE (.safetensors, .pth) starts from a file, "             \
+    "ckpt_path=FOLDER from a "                                                                               \
     "checkpoint"
 #define NO_SUCH_TIMM                                                                                         \
     "of timm's models there are resnet18 to resnet152 and the vision transformers "                          \
@@ -80,8 +81,8 @@ const co_conf_habit habit_keys[] = {
     REFUSE("model", "vit_*.*", WEIGHTS_IN_NAME),
     REFUSE("model", "deit*|swin*|vit_huge*|vit_giant*|convnext*|efficientnet*", NO_SUCH_TIMM),
     BECOMES("model.net.model_name model.model_name model.net.arch", NULL, "model"),
-    DROP("model.net.pretrained model.pretrained", "[Ff]alse|0|null", NULL),
-    REFUSE("model.net.pretrained model.pretrained", NULL, NO_WEIGHTS),
+    BECOMES("model.net.pretrained model.pretrained", "[Ff]alse|0", "model.pretrained=null"),
+    REFUSE("model.net.pretrained model.pretrained", "[Tt]rue|1", NO_WEIGHTS),
     DROP("model.net.num_classes model.num_classes model.net.output_size model.net.input_size", NULL,
          "not needed: the sizes of samples and the number of classes come from the data"),
     BECOMES("model._target_", "*.MNISTLitModule", "model.name=mlp"),

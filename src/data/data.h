@@ -109,6 +109,14 @@ bool co_dataset_is_tiny_imagenet(const char *dir);
  * borrowed until *out is closed. */
 enum { CO_NO_LABEL = -2 };
 co_err co_pictures_open(co_dataset **out, const co_dataset *like, const char *const *paths, int n);
+/* How a set of pictures makes samples for evaluation: x = (byte / 255 - mean) / std in each plane, of the middle of a
+ * picture whose shorter side was resized. False: `d` is no set of pictures. */
+typedef struct co_picture_use {
+    int planes;
+    double mean[3], std[3];
+    double crop_share; /* the sample's height as a share of that shorter side; 1: nothing is cut off */
+} co_picture_use;
+bool co_pictures_use(const co_dataset *d, co_picture_use *out);
 /* What this machine makes of built-in pictures: hosts that train together compare it. For a set that decodes picture
  * files, `fact` is given a hash of the pixels of each library's picture; for one that resizes or varies its pictures,
  * a hash of samples made by all transforms that its keys turn on. Not called for other sets. Takes a few

@@ -59,7 +59,11 @@ const char *listing_unsupported(const listing *l, char out[256]);
 
 co_err listing_add(listing *l, const char *path, entry_kind kind, uint64_t at, uint64_t size);
 co_err listing_take(listing *l, const char *path, uint64_t at, uint64_t size); /* adds it if it is of use */
-co_err listing_walk(listing *l);                                               /* the folder `root` */
+/* A pack (docs/formats/pack.md), by its index. */
+co_err listing_open_pack(listing *l, uint64_t in_memory);
+/* `size` bytes at `at` of a file. False: co_errmsg says why, naming `path`. */
+bool listing_read_fd(int fd, uint8_t *to, uint64_t size, uint64_t at, const char *path);
+co_err listing_walk(listing *l); /* the folder `root` */
 
 /* --- what it means -------------------------------------------------------------------------------------- */
 typedef struct sample {

@@ -5,9 +5,13 @@
 #include <stdio.h>
 #include <string.h>
 #include <strings.h>
+#include <sys/stat.h>
+#include <unistd.h>
 
 #include "base/fs.h"
 #include "data/decode_int.h"
+#include "data/file_int.h"
+#include "data/pack_int.h"
 
 /* One of the names (separated by blanks) is in dir, as it is or packed. */
 static bool has_any(const char *dir, const char *names)
@@ -139,8 +143,31 @@ static const struct {
     {{"imagefolder", "image folder"}, is_imagefolder},
 };
 
+/* A pack says itself what it is made of. */
+static const char *pack_set(const char *path, char set[PACK_SET_LEN + 1])
+{
+    uint8_t head[PACK_HEAD];
+    struct stat st;
+    pack p;
+    int fd = pack_named(path) ? file_open(path) : -1;
+    bool good = fd >= 0 && fstat(fd, &st) == 0 && pread(fd, head, PACK_HEAD, 0) == PACK_HEAD &&
+                pack_head(&p, head, (uint64_t)st.st_size, path) == CO_OK;
+
+    if (fd >= 0)
+        close(fd);
+    co_errclear();
+    snprintf(set, PACK_SET_LEN + 1, "%s", good ? p.set : "imagefolder");
+    return set;
+}
+
 const co_data_layout *co_data_recognise(const char *dir)
 {
+    char set[PACK_SET_LEN + 1];
+
+    if (pack_named(dir) && !co_fs_is_dir(dir) && co_fs_exists(dir))
+        for (size_t i = 0; i < CO_COUNT(layouts); i++)
+            if (strcmp(layouts[i].layout.data, pack_set(dir, set)) == 0)
+                return &layouts[i].layout;
     for (size_t i = 0; i < CO_COUNT(layouts); i++)
         if (layouts[i].fits(dir))
             return &layouts[i].layout;

@@ -19,6 +19,7 @@
 #include "base/fs.h"
 #include "data/cache_int.h"
 #include "data/file_int.h"
+#include "data/pack_int.h"
 
 /* --- the list ------------------------------------------------------------------------------------------- */
 
@@ -288,8 +289,11 @@ co_err listing_open(listing *out, const char *dir, uint64_t in_memory)
         err = co_fail(CO_EINPUT, "data.dir: %s: %s", dir, strerror(ENOENT));
     else if (is_archive(dir))
         err = find_archive(&l, in_memory);
+    else if (pack_named(dir))
+        err = listing_open_pack(&l, in_memory);
     else
-        err = co_fail(CO_EINPUT, "data.dir: %s: neither a folder nor a .tar, .tar.xz or .tar.gz archive%s",
+        err = co_fail(CO_EINPUT,
+                      "data.dir: %s: neither a folder nor a .tar, .tar.xz or .tar.gz archive, nor a .pack%s",
                       dir, ends_in(dir, ".zip") ? ": unzip it" : "");
     if (err) {
         listing_close(&l);
@@ -312,7 +316,7 @@ void listing_close(listing *l)
 
 /* --- reading -------------------------------------------------------------------------------------------- */
 
-static bool read_fully(int fd, uint8_t *to, uint64_t size, uint64_t at, const char *path)
+bool listing_read_fd(int fd, uint8_t *to, uint64_t size, uint64_t at, const char *path)
 {
     for (uint64_t done = 0; done < size;) {
         ssize_t n = pread(fd, to + done, (size_t)(size - done), (off_t)(at + done));
@@ -350,7 +354,7 @@ const uint8_t *listing_read_part(const listing *l, uint64_t at, uint64_t skip, u
         return NULL;
     }
     if (l->fd >= 0)
-        return read_fully(l->fd, room, len, at + skip, name) ? room : NULL;
+        return listing_read_fd(l->fd, room, len, at + skip, name) ? room : NULL;
     if (snprintf(full, sizeof full, "%s/%s", l->root, name) >= (int)sizeof full) {
         co_fail(CO_EINPUT, "%s: the path is too long", name);
         return NULL;
@@ -358,7 +362,7 @@ const uint8_t *listing_read_part(const listing *l, uint64_t at, uint64_t skip, u
     int fd = file_open(full);
     if (fd < 0)
         return NULL;
-    bool good = read_fully(fd, room, len, skip, full);
+    bool good = listing_read_fd(fd, room, len, skip, full);
     int why = errno;
     close(fd);
     errno = why;

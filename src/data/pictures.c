@@ -9,6 +9,7 @@
 #include "data/pictures_int.h"
 
 #include <errno.h>
+#include <math.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/stat.h>
@@ -208,4 +209,27 @@ co_err co_pictures_open(co_dataset **out, const co_dataset *like, const char *co
                              .close = shut};
     *out = &set->base;
     return CO_OK;
+}
+
+/* Six digits: mean and std are typed with four or fewer, and float arithmetic has blurred the rest. */
+static double six_digits(double x)
+{
+    return round(x * 1e6) / 1e6;
+}
+
+bool co_pictures_use(const co_dataset *d, co_picture_use *out)
+{
+    const transform *how = d->pictures ? d->pictures->how : NULL;
+
+    if (!how)
+        return false;
+    *out = (co_picture_use){.planes = (int)how->planes, .crop_share = 1};
+    for (int k = 0; k < out->planes; k++) {
+        double std = 1 / ((double)how->value[k][255] - (double)how->value[k][0]);
+        out->std[k] = six_digits(std);
+        out->mean[k] = six_digits(-(double)how->value[k][0] * std);
+    }
+    if (how->resize_short && how->crops)
+        out->crop_share = six_digits((double)how->height / how->resize_short);
+    return true;
 }

@@ -396,6 +396,7 @@ void co_plan_free(co_plan *plan)
     co_free(plan->regions);
     co_free(plan->recipe.rule);
     co_free(plan->choice);
+    co_free(plan->first.skip);
     co_ckpt_meta_fini(&plan->start);
     co_free(plan);
 }

@@ -37,6 +37,13 @@ typedef struct monitors {
     watch start; /* as the checkpoint left it */
 } monitors;
 
+/* resume.c. The file that a run starts from, of `weights` or `model.pretrained`. */
+typedef struct first_weights {
+    const char *path;     /* NULL: none, the state is drawn from the seed */
+    co_new_head new_head; /* of model.pretrained */
+    char *skip;           /* patterns of tensors that the file does not give; owned; NULL: none */
+} first_weights;
+
 struct co_plan {
     co_train_spec spec;
     co_train_cfg cfg; /* a copy; strings stay the spec's */
@@ -45,6 +52,7 @@ struct co_plan {
     co_order *order;       /* of the training samples; every rank inherits it through fork */
     co_order *audit_order; /* the same for agree.c, if a rank's loader has threads; NULL: one host */
     co_ckpt_meta start;    /* of the checkpoint, or zero */
+    first_weights first;   /* where the state before the first step is read from */
 
     exec_set train, eval;
     co_loss loss;

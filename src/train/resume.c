@@ -9,24 +9,49 @@
 /* --- first weights: a run that continues does not need them ---------------------------------------------- */
 co_err find_weights(co_plan *plan)
 {
-    const char *path = plan->cfg.weights;
+    const co_train_cfg *cfg = &plan->cfg;
+    const char *path = cfg->weights ? cfg->weights : cfg->pretrained;
+    const char *key = cfg->weights ? "weights" : "model.pretrained";
 
-    if (plan->cfg.weights_skip && !path)
-        return co_fail(CO_EINPUT, "weights_skip=%s without weights=FILE", plan->cfg.weights_skip);
-    if (!path || plan->spec.resume || co_fs_exists(path))
+    if (cfg->weights && cfg->pretrained)
+        return co_fail(
+            CO_EINPUT,
+            "weights=%s and model.pretrained=%s both say what to start from; give one (model.pretrained also "
+            "replaces a head of another size)",
+            cfg->weights, cfg->pretrained);
+    if (cfg->weights_skip && !path)
+        return co_fail(CO_EINPUT, "weights_skip=%s without weights=FILE", cfg->weights_skip);
+    if (!path || plan->spec.resume)
         return CO_OK;
-    return co_fail(CO_EINPUT, "weights=%s: %s", path, strerror(ENOENT));
+    if (!co_fs_exists(path))
+        return co_fail(CO_EINPUT, "%s=%s: %s", key, path, strerror(ENOENT));
+    plan->first.path = path;
+    return CO_OK;
+}
+
+/* The patterns to leave out: the user's, and that of a new head. */
+static co_err choose_skip(co_plan *plan)
+{
+    first_weights *first = &plan->first;
+    const char *given = plan->cfg.weights_skip ? plan->cfg.weights_skip : "";
+
+    if (plan->cfg.pretrained)
+        CO_TRY(co_weights_head(first->path, plan->layout, &first->new_head));
+    const char *head = first->new_head.skip;
+    if (!*given && !*head)
+        return CO_OK;
+    first->skip = co_sprintf("%s%s%s", given, *given && *head ? "," : "", head);
+    return first->skip ? CO_OK : CO_ENOMEM;
 }
 
 co_err check_weights(co_plan *plan)
 {
-    const co_train_cfg *cfg = &plan->cfg;
-
-    if (!cfg->weights || plan->spec.resume)
+    if (!plan->first.path)
         return CO_OK;
-    CO_TRY(co_weights_load(cfg->weights, plan->layout, cfg->weights_skip, NULL));
-    return co_weights_note(plan->weights_note, sizeof plan->weights_note, cfg->weights, plan->layout,
-                           cfg->weights_skip);
+    CO_TRY(choose_skip(plan));
+    CO_TRY(co_weights_load(plan->first.path, plan->layout, plan->first.skip, NULL));
+    return co_weights_note(plan->weights_note, sizeof plan->weights_note, plan->first.path, plan->layout,
+                           plan->first.skip);
 }
 
 /* --- a checkpoint of another model, optimiser, batch or seed: continuing it would be another run ---------- */

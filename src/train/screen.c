@@ -45,6 +45,20 @@ static void add_model(co_plan *plan)
         add(facts, "          weights: %s\n", plan->weights_note);
 }
 
+static void add_weights(co_plan *plan)
+{
+    const co_new_head *head = &plan->first.new_head;
+
+    if (!plan->first.path)
+        return;
+    add(&plan->facts, "weights   %s", plan->first.path);
+    if (head->skip[0] && head->there[0])
+        add(&plan->facts, "; %s starts anew: %s there, %s here", head->skip, head->there, head->here);
+    else if (head->skip[0])
+        add(&plan->facts, "; %s starts anew: the file has none", head->skip);
+    add(&plan->facts, "\n");
+}
+
 static void add_data(co_plan *plan)
 {
     co_plan_facts *facts = &plan->facts;
@@ -185,6 +199,7 @@ void plan_lines(co_plan *plan)
 {
     plan->facts.lines[0] = '\0';
     add_model(plan);
+    add_weights(plan);
     add_data(plan);
     add_batch(plan);
     add_ranks(plan);

@@ -8,8 +8,7 @@
 co_err first_state(const co_plan *plan, float *state)
 {
     co_layout_initialise(plan->layout, state, (uint64_t)plan->cfg.seed);
-    return plan->cfg.weights ? co_weights_load(plan->cfg.weights, plan->layout, plan->cfg.weights_skip, state)
-                             : CO_OK;
+    return plan->first.path ? co_weights_load(plan->first.path, plan->layout, plan->first.skip, state) : CO_OK;
 }
 
 co_err open_state(co_plan *plan)

@@ -140,6 +140,39 @@ TEST(weights_load_whole_or_but_for_what_is_skipped)
     small_fini(&s);
 }
 
+TEST(a_head_of_another_size_or_without_tensors_is_to_start_anew)
+{
+    struct small s; /* its last parameter, scale, has no layer: one with a head is made of it */
+    co_layout l;
+    co_new_head head;
+
+    small_init(&s, 4);
+    co_layout_init(&l);
+    small_add(&l, "scale", CO_KIND_PARAM, CO_SCALAR);
+    small_add(&l, "fc1.weight", CO_KIND_PARAM, CO_SHAPE(3, 5));
+    small_add(&l, "fc1.bias", CO_KIND_PARAM, CO_SHAPE(3));
+    small_add(&l, "bn.running_mean", CO_KIND_STAT, CO_SHAPE(4));
+    co_layout_close(&l);
+    write_file("a.safetensors", &s, &(struct change){0});
+    CHECK_OK(co_weights_head("a.safetensors", &l, &head));
+    CHECK(strcmp(head.skip, "fc1.*") == 0 && strcmp(head.there, "[4,5]") == 0 && strcmp(head.here, "[3,5]") == 0,
+          "%s %s %s", head.skip, head.there, head.here);
+    /* other inputs are another model, not another head */
+    write_file("b.safetensors", &s, &(struct change){.at = "fc1.weight", .shape = CO_SHAPE(4, 6)});
+    CHECK_OK(co_weights_head("b.safetensors", &s.l, &head));
+    CHECK(head.skip[0] == '\0', "%s", head.skip);
+    /* the file may have no head at all */
+    co_layout_fini(&l);
+    co_layout_init(&l);
+    small_add(&l, "scale", CO_KIND_PARAM, CO_SCALAR);
+    small_add(&l, "head.weight", CO_KIND_PARAM, CO_SHAPE(3, 5));
+    co_layout_close(&l);
+    CHECK_OK(co_weights_head("a.safetensors", &l, &head));
+    CHECK(strcmp(head.skip, "head.*") == 0 && head.there[0] == '\0', "%s %s", head.skip, head.there);
+    co_layout_fini(&l);
+    small_fini(&s);
+}
+
 TEST(what_is_no_safetensors_file_is_refused_with_what_to_do)
 {
     struct small s;
@@ -196,5 +229,38 @@ TEST(a_run_starts_from_exported_weights)
     CHECK(test_contains(r.out, "\n2\n"), "%s", r.out);
     CHECK(test_contains(r.out, "tensor fc.bias is [10] there, [3] here"), "%s", r.out);
     CHECK(test_contains(r.out, "status 2\n") && test_contains(r.out, "status 0\n"), "%s", r.out);
+    free(r.out);
+}
+
+/* Pretrained weights: the head of another size is replaced, everything else is the file's; what differs otherwise is
+ * refused. */
+TEST(pretrained_weights_replace_a_head_of_another_size_and_say_so)
+{
+    test_run r = test_sh(
+        "set -e; $COHORT train data=digits model=cnn model.width=4 trainer.max_steps=4 console=quiet "
+        "run.dir=a >/dev/null; $COHORT ckpt export a --out m.safetensors; set +e;"
+        "L='model=cnn model.width=4 trainer.max_steps=1 optim.lr=0 console=plain "
+        "model.pretrained=m.safetensors';"
+        "F='data=fake_images data.size=8 data.planes=1 data.classes=3';"
+        "$COHORT train $L $F run.dir=b; echo status $?; $COHORT train $L data=digits run.dir=c; echo status "
+        "$?;"
+        "$COHORT train $L $F run.dir=d model.width=8; echo status $?;"
+        "$COHORT train $L $F weights=m.safetensors; $COHORT train $L $F model.pretrained=none.pth;"
+        "$COHORT train $L $F model.pretrained=true; $COHORT train $L $F model.pretrained=false run.dir=e > "
+        "e.txt;"
+        "grep -c starts.anew e.txt;"
+        "echo end");
+    static const char *const wanted[] = {
+        "weights   m.safetensors; fc.* starts anew: [10,8] there, [3,8] here",
+        "status 0",
+        "weights   m.safetensors\n",
+        "tensor bn1.bias is [4] there, [8] here",
+        "weights=m.safetensors and model.pretrained=m.safetensors both say",
+        "model.pretrained=none.pth: No such file",
+        "no weights are downloaded; model.pretrained=FILE",
+        "\n0\nend"};
+
+    for (size_t i = 0; i < CO_COUNT(wanted); i++)
+        CHECK(test_contains(r.out, wanted[i]), "not there: %s\n%s", wanted[i], r.out);
     free(r.out);
 }

@@ -95,7 +95,7 @@ TEST(folders_that_could_mean_two_things_are_refused_with_what_was_found)
                 "e has no pictures (.jpg .jpeg .png .webp .bmp .gif): e/train/CLASS/*.jpg or");
     CHECK_FAILS(try_folder("w"), CO_EINPUT, "w has one class, the folder a");
     CHECK_FAILS(try_folder("z.zip"), CO_EINPUT,
-                "neither a folder nor a .tar, .tar.xz or .tar.gz archive: unzip it");
+                "neither a folder nor a .tar, .tar.xz or .tar.gz archive, nor a .pack: unzip it");
     put_classes("one", (const char *const[]){"cat", NULL}, 3);
     CHECK_FAILS(try_folder("one"), CO_EINPUT, "one has one class, the folder cat: two are the least");
     put_jpeg("flat/a.jpg", 8, 8, 1);
