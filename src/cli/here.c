@@ -36,7 +36,11 @@ static void show_data(void)
                 {"cifar-100-binary.tar.gz", "cifar100"},
                 {"MNIST/raw", "mnist"},
                 {"train-images-idx3-ubyte.gz", "mnist"},
-                {"train-images-idx3-ubyte", "mnist"}};
+                {"train-images-idx3-ubyte", "mnist"},
+                {"ml-latest-small", "movielens"},
+                {"ratings.csv", "movielens"},
+                {"ratings.dat", "movielens"},
+                {"u.data", "movielens"}};
     const char *told = "";
 
     for (size_t i = 0; i < CO_COUNT(sets); i++) {

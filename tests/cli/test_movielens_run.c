@@ -158,6 +158,12 @@ TEST(predict_user_refuses_what_it_cannot_answer)
     }
 }
 
+TEST(cohort_alone_notices_ratings)
+{
+    test_run r = test_sh("cp -r %s ml-latest-small; $COHORT", sample());
+    CHECK(r.status == 0 && test_contains(r.out, "train data=movielens data.dir=. "), "%s", r.out);
+}
+
 /* PyTorch's plain recipe (Adam, two epochs) reaches 0.851 on splits like these. */
 TEST_WITHIN(experiment_movielens_reaches_its_rmse_on_five_splits, 120)
 {
