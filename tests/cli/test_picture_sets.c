@@ -88,3 +88,28 @@ TEST(a_head_larger_than_the_labels_is_not_built_and_the_line_says_why)
     CHECK(test_contains(out, "model.num_classes=1000: ") && test_contains(out, "3 classes"), "%s", out);
     free(out);
 }
+
+/* The lines of docs/guides/from-the-imagenet-example.md that name a set. */
+TEST(the_lines_of_the_imagenet_guide_work)
+{
+    static const char *const wnids[] = {"n01440764", "n01443537", NULL};
+    static const char *const cinic[] = {"airplane", "automobile", "bird", "cat",   "deer", "dog",
+                                        "frog",     "horse",      "ship", "truck", NULL};
+
+    put_tiny();
+    put_classes("i/train", wnids, 3);
+    put_classes("i/val", wnids, 1);
+    put_classes("c/train", cinic, 2);
+    put_classes("c/valid", cinic, 1);
+    put_classes("c/test", cinic, 1);
+    free(run(0, "$COHORT data pack t --out set.pack && $COHORT train experiment=tinyimagenet "
+                "data.dir=set.pack" SHORT));
+    free(run(0, "$COHORT train -a cnn -b 4 t trainer.max_epochs=1 trainer.devices=1 data.crop=8"));
+    char *out = run(0, "$COHORT plan experiment=imagenet data=imagenet data.dir=i data.crop=64 2>&1");
+    CHECK(test_contains(out, "imagenet: 6 train, 2 val"), "%s", out);
+    free(out);
+    out = run(0,
+              "$COHORT plan data=cinic10 data.dir=c model=resnet18 model.stem=cifar data.augment=cifar 2>&1");
+    CHECK(test_contains(out, "cinic10: 20 train, 10 val, 10 test"), "%s", out);
+    free(out);
+}
