@@ -120,9 +120,13 @@ co_err co_ckpt_prune_but_best(const char *root, int keep, int top, const co_ckpt
 /* First weights from a file with the model's names: safetensors, or torch.save's (.pth, .pt, .ckpt); or from a
  * checkpoint's folder, or a run's: its last. Every tensor must be there with the same shape and dtype, and none
  * too many: else CO_EINPUT naming the first in name order. Those that match a pattern of `skip` ("fc.*,head.?";
- * NULL: none) are neither asked for nor taken: the state keeps its own. state NULL: compares only. Nothing is
+ * NULL: none) are neither asked for nor taken: the state keeps its own. A position embedding for square pictures of
+ * another size is resampled. state NULL: compares only. Nothing is
  * written to state unless everything fits. */
 co_err co_weights_load(const char *path, const co_layout *layout, const char *skip, float *state);
+/* What co_weights_load changes on the way, for the user: "pos_embed is resampled from 14x14 to 8x8 patches"; empty if
+ * nothing is. */
+co_err co_weights_note(char *text, size_t size, const char *path, const co_layout *layout, const char *skip);
 
 /* Must the model's head start anew? The head is the layer of the model's last parameter ("fc", "head"). It must if the
  * file has none of its tensors, or if they have another number of outputs and are alike otherwise. */

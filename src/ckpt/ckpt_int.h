@@ -68,6 +68,12 @@ const co_st_tensor *weights_find(const weights_file *f, const char *name);
 co_err weights_check(weights_file *f); /* checksums, where the file has some; needed once before weights_read */
 co_err weights_read(weights_file *f, const co_st_tensor *t, void *dst); /* all t->len bytes, row-major */
 
+/* resample.c: position embeddings for pictures of another size. resample_side: the tensor of this shape is one for
+ * side x side patches and fits the entry after resampling; 0: it does not, or needs no resampling. src has the whole
+ * tensor [1, 1 + side * side, d]. */
+int64_t resample_side(const co_entry *e, const co_shape *there);
+co_err resample(float *dst, const co_entry *e, const float *src, int64_t side);
+
 /* Reads the manifest and checks every byte of the folder against it. *out is the caller's on success. */
 co_err verify(struct manifest *out, const char *path);
 

@@ -3,7 +3,8 @@
  *
  * Strict, like load_state_dict(strict=True): the file has every tensor of the model and no other, each with
  * the same shape and dtype. Tensors that are not to be loaded (a head for other classes) are named by `skip`;
- * none is left out by guess. All names, dtypes and shapes are compared before the state is changed.
+ * none is left out by guess. Only a position embedding may have another size (resample.c). All names, dtypes
+ * and shapes are compared before the state is changed.
  */
 #include "ckpt/ckpt_int.h"
 
@@ -68,12 +69,12 @@ static co_err compare(const co_entry *e, const co_st_tensor *t)
     char there[160], here[160];
     const char *dtype = co_dtype_name(e->dtype);
 
-    if (!co_shape_eq(&t->shape, &e->shape)) {
+    if (!co_shape_eq(&t->shape, &e->shape) && !resample_side(e, &t->shape)) {
         const char *dot = strrchr(e->name, '.');
         int module = dot ? (int)(dot - e->name) : (int)strlen(e->name);
-        return co_fail(CO_EINPUT, "tensor %s is %s there, %s here; weights_skip=\"%.*s.*\" lets it start anew",
+        return co_fail(CO_EINPUT, "tensor %s is %s there, %s here; weights_skip=\"%.*s%s\" lets it start anew",
                        e->name, co_shape_text(there, sizeof there, &t->shape),
-                       co_shape_text(here, sizeof here, &e->shape), module, e->name);
+                       co_shape_text(here, sizeof here, &e->shape), module, e->name, dot ? ".*" : "");
     }
     if (strcmp(t->dtype_name, dtype) != 0)
         return co_fail(
@@ -110,12 +111,26 @@ static co_err match(const co_layout *l, const int *idx, const weights_file *f, c
     return CO_OK;
 }
 
+static co_err read_resampled(weights_file *f, const co_st_tensor *t, const co_entry *e, int64_t side, float *dst)
+{
+    float *whole = co_alloc(t->len); /* [1, 1 + side * side, d] */
+    co_err err = whole ? weights_read(f, t, whole) : CO_ENOMEM;
+
+    if (!err)
+        err = resample(dst, e, whole, side);
+    co_free(whole);
+    return err;
+}
+
 static co_err read_into(const co_layout *l, weights_file *f, const char *skip, float *state)
 {
     for (int i = 0; i < l->n; i++) {
         const co_entry *e = &l->entry[i];
         const co_st_tensor *t = skipped(skip, e->name) ? NULL : weights_find(f, e->name);
-        if (t)
+        int64_t side = t ? resample_side(e, &t->shape) : 0;
+        if (side)
+            CO_TRY(read_resampled(f, t, e, side, state + e->offset));
+        else if (t)
             CO_TRY(weights_read(f, t, state + e->offset)); /* as long as the entry: match() has checked that */
     }
     return CO_OK;
@@ -138,6 +153,24 @@ co_err co_weights_load(const char *path, const co_layout *layout, const char *sk
     weights_close(f);
     co_free(idx);
     return err;
+}
+
+co_err co_weights_note(char *text, size_t size, const char *path, const co_layout *layout, const char *skip)
+{
+    weights_file *f = NULL;
+
+    text[0] = '\0';
+    CO_TRY(weights_open(&f, path));
+    for (int i = 0; i < layout->n; i++) {
+        const co_entry *e = &layout->entry[i];
+        const co_st_tensor *t = skipped(skip, e->name) ? NULL : weights_find(f, e->name);
+        int64_t side = t ? resample_side(e, &t->shape) : 0;
+        if (side)
+            snprintf(text, size, "%s is resampled from %lldx%lld to %lldx%lld patches", e->name,
+                     (long long)side, (long long)side, (long long)e->grid[0], (long long)e->grid[1]);
+    }
+    weights_close(f);
+    return CO_OK;
 }
 
 /* --- a head of another size ----------------------------------------------------------------------------- */

@@ -195,6 +195,20 @@ co_node *co_param(co_graph *g, const char *name, co_shape shape, co_init init, i
                                   .no_decay = flags & CO_PARAM_NO_DECAY});
 }
 
+void co_param_grid(co_graph *g, co_node *param, int64_t h, int64_t w)
+{
+    if (!param)
+        return;
+    const co_shape *s = &param->shape;
+    if (param->kind != NODE_PARAM || h < 1 || w < 1 || s->nd != 3 || s->d[0] != 1 || s->d[1] != 1 + h * w) {
+        co_graph_fail(g, "'%s' is no position embedding [1, 1 + %lld * %lld, d]", param->name, (long long)h,
+                      (long long)w);
+        return;
+    }
+    g->entry[param->entry].e.grid[0] = h;
+    g->entry[param->entry].e.grid[1] = w;
+}
+
 co_node *co_stat(co_graph *g, const char *name, co_shape shape, co_init init, float momentum)
 {
     return add_stored(g, NODE_STAT,

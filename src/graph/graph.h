@@ -58,6 +58,9 @@ enum { CO_PARAM_SPARSE = 1, CO_PARAM_NO_DECAY = 2 };
 co_node *co_input(co_graph *g, const char *name, co_dtype dtype, co_shape shape);
 /* A second call with the same name and shape returns the same node (a tied weight). */
 co_node *co_param(co_graph *g, const char *name, co_shape shape, co_init init, int flags);
+/* Says that the parameter [1, 1 + h * w, d] is a position embedding: loaded weights for pictures of another size are
+ * resampled to h x w. NULL is fine. */
+void co_param_grid(co_graph *g, co_node *param, int64_t h, int64_t w);
 co_node *co_stat(co_graph *g, const char *name, co_shape shape, co_init init, float momentum);
 void co_counter(co_graph *g, const char *name); /* num_batches_tracked */
 

@@ -43,6 +43,9 @@ typedef struct co_entry {
     int list;       /* sparse only: which of the layout's lists its gradient is */
     float momentum; /* STAT only */
     bool no_decay;  /* bias and norm: exempt from weight decay where the recipe says so */
+    /* A position embedding [1, 1 + h * w, d] for pictures of h x w patches: {h, w}. Loaded weights for another size
+     * are resampled. Else 0. */
+    int64_t grid[2];
 } co_entry;
 
 typedef struct co_layout {

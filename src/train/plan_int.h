@@ -86,6 +86,7 @@ struct co_plan {
     struct regions *regions; /* NULL until the arena is open */
     int32_t *choice;         /* of co_evaluate; a run's own are in the arena */
     co_plan_facts facts;
+    char weights_note[160]; /* what loading `weights` changes; empty: nothing */
 };
 
 void group_plan(co_plan *plan);               /* group_plan.c: its parts, and how many slices */

@@ -49,7 +49,9 @@ co_err check_weights(co_plan *plan)
     if (!plan->first.path)
         return CO_OK;
     CO_TRY(choose_skip(plan));
-    return co_weights_load(plan->first.path, plan->layout, plan->first.skip, NULL);
+    CO_TRY(co_weights_load(plan->first.path, plan->layout, plan->first.skip, NULL));
+    return co_weights_note(plan->weights_note, sizeof plan->weights_note, plan->first.path, plan->layout,
+                           plan->first.skip);
 }
 
 /* --- a checkpoint of another model, optimiser, batch or seed: continuing it would be another run ---------- */

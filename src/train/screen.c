@@ -41,6 +41,8 @@ static void add_model(co_plan *plan)
         model->note(note, sizeof note, model, plan->spec.model_cfg, &plan->data->io);
     if (note[0])
         add(facts, "          %s\n", note);
+    if (plan->weights_note[0])
+        add(facts, "          weights: %s\n", plan->weights_note);
 }
 
 static void add_weights(co_plan *plan)

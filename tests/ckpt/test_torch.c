@@ -234,6 +234,7 @@ typedef struct archive {
     uint8_t bytes[4096], directory[2048];
     size_t n, n_directory;
     int entries;
+    int wide; /* 1: sizes and places are in zip64 fields, as in archives above 4 GB; 2: the field is too short */
 } archive;
 
 static void number(uint8_t *to, size_t *n, uint64_t x, int bytes)
@@ -259,14 +260,24 @@ static void archive_add(archive *a, const char *name, const void *bytes, size_t 
     number(a->bytes, &a->n, strlen(name), 4); /* no extra field */
     text(a->bytes, &a->n, name, strlen(name));
     text(a->bytes, &a->n, bytes, len);
+    size_t field = a->wide == 1 ? 24 : a->wide == 2 ? 16 : 0;
+    uint64_t narrow = 0xffffffff;
     text(a->directory, &a->n_directory, "PK\1\2\0\0\0\0\0\0\0\0\0\0\0\0", 16);
     number(a->directory, &a->n_directory, crc, 4);
-    number(a->directory, &a->n_directory, len, 4);
-    number(a->directory, &a->n_directory, len, 4);
-    number(a->directory, &a->n_directory, strlen(name), 4);
+    number(a->directory, &a->n_directory, field ? narrow : len, 4);
+    number(a->directory, &a->n_directory, field ? narrow : len, 4);
+    number(a->directory, &a->n_directory, strlen(name), 2);
+    number(a->directory, &a->n_directory, field ? 4 + field : 0, 2);
     text(a->directory, &a->n_directory, "\0\0\0\0\0\0\0\0\0\0", 10);
-    number(a->directory, &a->n_directory, at, 4);
+    number(a->directory, &a->n_directory, field ? narrow : at, 4);
     text(a->directory, &a->n_directory, name, strlen(name));
+    if (field) {
+        number(a->directory, &a->n_directory, 1, 2);
+        number(a->directory, &a->n_directory, field, 2);
+        number(a->directory, &a->n_directory, len, 8);
+        number(a->directory, &a->n_directory, len, 8);
+        number(a->directory, &a->n_directory, at, field == 24 ? 8 : 0);
+    }
     a->entries++;
 }
 
@@ -440,6 +451,30 @@ TEST(archives_that_are_not_as_torch_writes_them_are_refused)
               test_contains(r.out, "status 2"),
           "%s", r.out);
     free(r.out);
+}
+
+TEST(sizes_in_zip64_fields_are_read)
+{
+    static archive a;
+    zip_file zip;
+
+    a = (archive){.wide = 1};
+    archive_add(&a, "m/one", "first", 5);
+    archive_add(&a, "m/two", "second!", 7);
+    archive_end(&a);
+    CHECK_OK(zip_parse(&zip, a.bytes, a.n, "z"));
+    zip_entry *two = zip_find(&zip, "m/two");
+    char bytes[7];
+    CHECK(two && two->len == 7, "%llu", two ? (unsigned long long)two->len : 0ull);
+    CHECK_OK(zip_check(&zip, two));
+    CHECK_OK(zip_read(&zip, two, 0, bytes, 7));
+    CHECK(memcmp(bytes, "second!", 7) == 0, "%.7s", bytes);
+    zip_close(&zip);
+    a = (archive){.wide = 2};
+    archive_add(&a, "m/one", "first", 5);
+    archive_end(&a);
+    CHECK_FAILS(zip_parse(&zip, a.bytes, a.n, "z"), CO_EFORMAT, "a zip64 field is cut short");
+    zip_close(&zip);
 }
 
 /* --- memory ------------------------------------------------------------------------------------------------- */

@@ -138,7 +138,7 @@ static const struct {
     {"'tags=[\"mnist\",\"experiment_X\"]'", 0, "kept in overrides.yaml"},
     {"task_name=mine seed=7", 0, "30 in all"},
     {"model.no_such_key=1", 2, "unknown key \"model.no_such_key\""},
-    {"experiment=exampel", 2, "no experiment \"exampel\"; did you mean example? There are: cifar demo example"}};
+    {"experiment=exampel", 2, "no experiment \"exampel\"; did you mean example? There are: cifar"}};
 
 TEST_WITHIN(each_line_of_the_template_s_readme_is_planned_or_answered, 120)
 {

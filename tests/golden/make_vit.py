@@ -30,7 +30,7 @@ CASES = [
     dict(model="vit_tiny_patch4_32", options=dict(embed_dim=48, depth=3, num_heads=4), x=[1, 20, 12], n=6, seed=3,
          optim="sgd", optim_options=dict(lr=0.05, momentum=0.9)),
 ]
-SIZES = [((4, 4), (7, 7)), ((14, 14), (8, 8)), ((7, 7), (5, 3)), ((2, 2), (1, 4))]
+SIZES = [((4, 4), (7, 7)), ((14, 14), (8, 8)), ((7, 7), (5, 3)), ((2, 2), (1, 3))]
 
 
 def make(name, **options):

@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """Weights in and out, against torchvision itself: `check_weights.py COHORT`, part of `make check-long`.
 
-For resnet18 and resnet50: a state dict of torchvision (random weights, batch statistics of random pictures) is saved as
+For resnet18 and resnet50, and for timm's vit_tiny_patch16_224 where timm is installed: a state dict of torchvision (random weights, batch statistics of random pictures) is saved as
 safetensors and given to `cohort predict weights=FILE`: the logits of the same pictures must agree within 1e-4. Then one
 training step is made from it, the result exported and loaded in torchvision with strict=True: its logits must agree
 with ours again. The pictures are random bytes in files of CIFAR-10's layout. Exit status 1 if anything differs; needs
@@ -16,8 +16,13 @@ import tempfile
 import numpy as np
 import torch
 import torchvision
+try:
+    import timm
+except ImportError:
+    timm = None
 from safetensors.torch import load_file, save_file
 
+MODELS = ["resnet18", "resnet50"]
 N, PICTURES, AIM = 24, 10000, 1e-4
 MEAN = torch.tensor([0.4914, 0.4822, 0.4465]).view(1, 3, 1, 1)
 STD = torch.tensor([0.2470, 0.2435, 0.2616]).view(1, 3, 1, 1)
@@ -36,6 +41,12 @@ def make_pictures(folder):
 
 def make_model(name, x):
     torch.manual_seed(3)
+    if name.startswith("vit_"):
+        model = timm.create_model(name, img_size=32, num_classes=10)
+        with torch.no_grad():
+            for p in model.parameters():
+                p.add_(0.05 * torch.randn_like(p))
+        return model.eval()
     model = getattr(torchvision.models, name)(num_classes=10)
     for p in model.modules():
         if isinstance(p, torch.nn.BatchNorm2d):
@@ -94,7 +105,7 @@ def main():
     torch.set_num_threads(2)
     with tempfile.TemporaryDirectory() as folder:
         x = make_pictures(folder)
-        results = [check(name, folder, x) for name in ("resnet18", "resnet50")]
+        results = [check(name, folder, x) for name in MODELS + (["vit_tiny_patch16_224"] if timm else [])]
     sys.exit(0 if all(results) else 1)
 
 

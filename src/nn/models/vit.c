@@ -209,6 +209,7 @@ static co_node *embed(const struct vit *v)
     co_node *cls =
         co_param(g, "cls_token", CO_SHAPE(1, 1, d), (co_init){CO_INIT_NORMAL, 1e-6f}, CO_PARAM_NO_DECAY);
     co_node *pos = co_param(g, "pos_embed", CO_SHAPE(1, 1 + patches, d), narrow, CO_PARAM_NO_DECAY);
+    co_param_grid(g, pos, v->h, v->w);
     co_node *x = co_nn_conv(g, v->b->x, d, v->patch, v->patch, 0, true, "patch_embed.proj"); /* [n, d, h, w] */
     x = co_reshape(g, x, CO_SHAPE(n, d, patches));
     x = co_transpose(g, x, (const int[]){0, 2, 1}); /* [n, N, d] */
