@@ -1,15 +1,16 @@
 /* vit.c -- vision transformers with timm's names, shapes and initialisation (Dosovitskiy et al., 2021).
  *
- *   patches   convolution whose kernel and stride are the patch: [n, d, H/p, W/p], read row by row as N tokens
+ *   patches   convolution whose kernel and stride are the patch: [n, d, H/p, W/p], read by rows as N tokens
  *   tokens    cls_token before them, pos_embed added to all N + 1
  *   blocks    x = x + proj(attention(qkv(norm1(x))));   x = x + fc2(gelu(fc1(norm2(x))))
  *   head      linear layer over the norm of token 0
  *
- * The name gives patch, width, depth and heads. The data gives the size of the pictures: pos_embed has one row
- * per patch of them, whatever the 224 of a name says. weights= resamples pos_embed from a file for another size.
+ * The name gives patch, width, depth and heads. The data gives the size of the pictures: pos_embed has one
+ * row per patch of them, whatever the 224 of a name says. weights= resamples pos_embed from a file for another
+ * size.
  *
- * Linear weights and pos_embed start normal with deviation 0.02 (timm truncates at 100 deviations, which never
- * happens), cls_token with 1e-6, biases at 0; the convolution starts as PyTorch's. timm names cls_token and
+ * Linear weights and pos_embed start normal with deviation 0.02 (timm truncates at 100 deviations, which
+ * never happens), cls_token with 1e-6, biases at 0; the convolution starts as PyTorch's. timm names cls_token and
  * pos_embed as parameters without weight decay, so they are marked like biases and norms.
  *
  * Only the last norm differs from timm in the order of work: timm normalises all tokens and then takes the
@@ -210,7 +211,8 @@ static co_node *embed(const struct vit *v)
         co_param(g, "cls_token", CO_SHAPE(1, 1, d), (co_init){CO_INIT_NORMAL, 1e-6f}, CO_PARAM_NO_DECAY);
     co_node *pos = co_param(g, "pos_embed", CO_SHAPE(1, 1 + patches, d), narrow, CO_PARAM_NO_DECAY);
     co_param_grid(g, pos, v->h, v->w);
-    co_node *x = co_nn_conv(g, v->b->x, d, v->patch, v->patch, 0, true, "patch_embed.proj"); /* [n, d, h, w] */
+    /* [n, d, h, w] */
+    co_node *x = co_nn_conv(g, v->b->x, d, v->patch, v->patch, 0, true, "patch_embed.proj");
     x = co_reshape(g, x, CO_SHAPE(n, d, patches));
     x = co_transpose(g, x, (const int[]){0, 2, 1}); /* [n, N, d] */
     co_node *none = co_fill(g, CO_SHAPE(n, 1, d), 0);
