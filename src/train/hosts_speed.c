@@ -110,6 +110,8 @@ void weigh(struct supervisor *super)
     uint64_t every_ns = (given->weigh_ms ? (uint64_t)given->weigh_ms : WEIGH_MS) * 1000000;
     bool first = hosts->weighed.t_ns == 0;
 
+    if (!super->crew) /* the ranks have ended; this host only stays for the others */
+        return;
     if (!first && co_now_ns() - hosts->weighed.t_ns < every_ns)
         return;
     struct speed_marks now = read_marks(super);

@@ -93,6 +93,16 @@ TEST(two_hosts_that_join_at_a_time_are_fed_one_after_the_other)
     check_same(&s, end, 15);
 }
 
+/* A host that has ended stays until the others have: it has no ranks any more whose speed it could read. */
+TEST(a_host_that_stays_for_the_others_does_not_read_the_speed_of_ranks_that_have_ended)
+{
+    over_end end[OVER_HOSTS];
+    over_scene s = {.words = digits, .hosts = 2, .ranks = 2, .weigh_ms = 1};
+
+    over_run(&s, end);
+    check_same(&s, end, 3);
+}
+
 TEST(a_stop_on_one_host_stops_all_at_the_same_step)
 {
     over_end end[OVER_HOSTS];
