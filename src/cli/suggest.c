@@ -123,7 +123,7 @@ co_err predict_wish(eval_line *t, const wish *w)
 {
     const co_dataset *data = co_plan_facts_of(t->plan)->data;
     uint32_t row;
-    int n;
+    int n = 0;
 
     if (!data->io.users)
         return co_fail(CO_EINPUT, "predict: user=%lld is for runs on ratings; data=%s has none",
