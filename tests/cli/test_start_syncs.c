@@ -22,10 +22,10 @@ TEST(the_files_of_a_new_run_are_synced_after_its_ranks_have_begun_and_before_its
     if (have.status != 0)
         test_skip("strace is not here, or may not trace");
     free(have.out);
-    test_run r = test_sh(
-        "strace -f -y -o trace -e trace=fsync,clone,clone3,fork,rename,renameat,renameat2 $COHORT train "
-        "data=digits model=mlp trainer.devices=1 trainer.max_steps=3 trainer.eval_every=0 "
-        "test=false console=quiet run.dir=run");
+    test_run r = test_sh("ASAN_OPTIONS=detect_leaks=0 strace -f -y -o trace -e "
+                         "trace=fsync,clone,clone3,fork,rename,renameat,renameat2 $COHORT train "
+                         "data=digits model=mlp trainer.devices=1 trainer.max_steps=3 trainer.eval_every=0 "
+                         "test=false console=quiet run.dir=run");
     CHECK(r.status == 0, "%s", r.out);
     free(r.out);
     int begun = line_with("clone|fork"), saved = line_with("rename.*, .run/checkpoints/step_");
