@@ -51,12 +51,7 @@ static co_err write_file(const torch_file *in, const char *to)
         err = co_st_create(&w, to, declared, n, NULL);
     if (!err)
         err = write_tensors(in, order, n, w);
-    if (!err) {
-        char hex[65];
-        uint64_t len;
-        err = co_st_finish(w, hex, &len);
-    } else
-        co_st_abort(w);
+    err = co_st_end(w, err);
     co_free(declared);
     co_free(order);
     return err;

@@ -304,12 +304,7 @@ static co_err write_export(const struct export *x, const char *to)
         const co_st_tensor *t = tensor_of(x, &tensor[i], &in);
         err = copy_tensor(w, in, t, piece);
     }
-    if (!err) {
-        char hex[65];
-        uint64_t len;
-        err = co_st_finish(w, hex, &len);
-    } else
-        co_st_abort(w);
+    err = co_st_end(w, err);
     co_free(piece);
     co_free(tensor);
     return err;

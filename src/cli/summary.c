@@ -186,5 +186,7 @@ co_err record_close(training *s)
     json_t *j = summary_of(s);
     co_err wrote = co_folder_write_json(s->folder, "summary.json", j);
     json_decref(j);
+    if (!wrote)
+        wrote = co_folder_sync(s->folder);
     return err ? err : wrote;
 }

@@ -45,6 +45,8 @@ co_err co_st_write(co_st_writer *w, const void *bytes, size_t len);
  * the file. hex: SHA-256 of the file. */
 co_err co_st_finish(co_st_writer *w, char hex[65], uint64_t *file_len);
 void co_st_abort(co_st_writer *w); /* closes and unlinks; NULL is fine */
+/* Finishes the file, or gives it up if there was an error, which is returned. */
+co_err co_st_end(co_st_writer *w, co_err err);
 
 co_err co_st_open(co_st_file **out, const char *path);
 /* Parses the beginning of a file from memory: at least up to the end of the header. For fuzzing, and for

@@ -238,6 +238,17 @@ co_err co_st_finish(co_st_writer *writer, char hex[65], uint64_t *file_len)
     return CO_OK;
 }
 
+co_err co_st_end(co_st_writer *writer, co_err err)
+{
+    char hex[65];
+    uint64_t len;
+
+    if (!err)
+        return co_st_finish(writer, hex, &len);
+    co_st_abort(writer);
+    return err;
+}
+
 void co_st_abort(co_st_writer *w)
 {
     if (w)

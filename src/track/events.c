@@ -178,7 +178,7 @@ co_err co_folder_settle(const co_folder *f)
 {
     if (f->events_fd >= 0 && fdatasync(f->events_fd) != 0)
         return co_fail(CO_EIO, "sync %s/events.jsonl: %m", f->path);
-    CO_TRY(folder_sync_files(f));
+    CO_TRY(co_folder_sync(f));
     CO_TRY(lease_is_ours(f->path, f->run_id));
     return f->second ? lease_is_ours(f->second, f->run_id) : CO_OK;
 }

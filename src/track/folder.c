@@ -259,8 +259,6 @@ void co_folder_close(co_folder *f)
     if (!f)
         return;
     events_close(f);
-    if (folder_sync_files(f) != CO_OK)
-        co_errclear(); /* what can be done is done */
     give_leases_back(f);
     free_folder(f);
 }
@@ -327,7 +325,7 @@ co_err co_folder_append(co_folder *f, const char *name, int *fd)
     return err;
 }
 
-co_err folder_sync_files(const co_folder *f)
+co_err co_folder_sync(const co_folder *f)
 {
     for (int i = 0; i < f->n_unsynced; i++) {
         char *path = co_sprintf("%s/%s", f->path, f->unsynced[i]);

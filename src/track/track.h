@@ -34,6 +34,8 @@ co_err co_folder_lease_too(co_folder *f, const char *dir, const char *key);
 void co_folder_discard(co_folder *f);
 co_err co_folder_write(co_folder *f, const char *name, const void *bytes, size_t len); /* atomic */
 co_err co_folder_write_json(co_folder *f, const char *name, const json_t *v);
+/* A file that was not there is synced only now; one that is replaced is synced when it is written. */
+co_err co_folder_sync(const co_folder *f);
 /* A file of the folder to append to. Links, FIFOs and the like are refused (CO_EINPUT): whoever can write
  * into the folder could otherwise make us write elsewhere, or wait for ever. *fd is the caller's. */
 co_err co_folder_append(co_folder *f, const char *name, int *fd);

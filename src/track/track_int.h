@@ -76,8 +76,6 @@ struct co_folder {
     int n_unsynced;
 };
 
-co_err folder_sync_files(const co_folder *f);
-
 void events_close(co_folder *f); /* flushes as far as possible */
 /* CO_EFAIL if the folder is gone, or the lease is lost, which is renewed every few seconds. */
 co_err folder_is_ours(co_folder *f);
