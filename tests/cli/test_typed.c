@@ -58,7 +58,7 @@ static char *works(const char *line, const char *const says[4])
     "+%%Y-%%m-%%d_%%H-%%M-%%S) callbacks.model_checkpoint.dirpath=logs/train/runs "                          \
     "datamodule.batch_size=384 trainer.min_epochs=1 trainer.max_epochs=10 model.net.model_name="
 
-TEST_WITHIN(the_lightning_guides_master_line_trains_its_vit_and_a_resnet, 240)
+TEST_LONG_WITHIN(the_lightning_guides_master_line_trains_its_vit_and_a_resnet, 240)
 {
     put_cifar();
     test_run r =
@@ -150,7 +150,7 @@ TEST_WITHIN(the_fsdp_line_trains_and_says_what_it_is_on_one_host, 180)
                (const char *const[4]){"fsdp", "one copy of the state", "global batch 128", "1 step in"}));
 }
 
-TEST_WITHIN(the_vit_recipe_gives_one_hash_with_ddp_and_with_fsdp_for_any_number_of_ranks, 240)
+TEST_LONG_WITHIN(the_vit_recipe_gives_one_hash_with_ddp_and_with_fsdp_for_any_number_of_ranks, 240)
 {
     static const char *const how[] = {"trainer=ddp trainer.devices=1", "trainer=ddp trainer.devices=2",
                                       "trainer=fsdp trainer.devices=2",

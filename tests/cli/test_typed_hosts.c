@@ -63,7 +63,7 @@ TEST_LONG_WITHIN(the_kubernetes_guides_two_lines_train_together, 180)
     "trainer.max_epochs=10 model.net.model_name=resnet18 experiment=cifar trainer=ddp" SHORT
 #define ENV_002(n) "export MASTER_PORT=29501 MASTER_ADDR=10.77.0.1 WORLD_SIZE=2 NODE_RANK=" n ";"
 
-TEST_WITHIN(the_lightning_guides_two_lines_train_together, 180)
+TEST_LONG_WITHIN(the_lightning_guides_two_lines_train_together, 180)
 {
     put_cifar();
     same_weights(

@@ -85,7 +85,7 @@ TEST(ten_steps_of_resnet18_with_a_whole_recipe_are_those_of_pytorch)
     replay("resnet18", 2);
 }
 
-TEST(ten_steps_of_resnet50_with_a_whole_recipe_are_those_of_pytorch)
+TEST_LONG(ten_steps_of_resnet50_with_a_whole_recipe_are_those_of_pytorch)
 {
     test_may_leak();
     replay("resnet50", 1);

@@ -204,7 +204,7 @@ TEST(resnet18_logits_and_losses_are_those_of_pytorch_on_avx2)
     replay("resnet18", 3);
 }
 
-TEST(resnet50_logits_and_losses_are_those_of_pytorch_on_avx2)
+TEST_LONG(resnet50_logits_and_losses_are_those_of_pytorch_on_avx2)
 {
     test_may_leak();
     replay("resnet50", 2);

@@ -53,7 +53,7 @@ TEST_WITHIN(any_number_of_threads_trains_an_lm_to_the_same_weights, 120)
     "optim=adamw "                                                                                           \
     "optim.ema=0.9 trainer.clip_value=0.01 trainer.clip_norm=1 test=false trainer.eval_every=0 "
 
-TEST_WITHIN(threads_that_divide_the_chunks_of_the_state_give_the_same_weights, 120)
+TEST_LONG_WITHIN(threads_that_divide_the_chunks_of_the_state_give_the_same_weights, 120)
 {
     static const char *const ways[] = {
         "trainer.devices=1 trainer.threads=2", "trainer.devices=1 trainer.threads=3",
@@ -72,7 +72,7 @@ TEST_WITHIN(threads_that_divide_the_chunks_of_the_state_give_the_same_weights, 1
 }
 
 /* A rank's helpers die with it; its successor starts a team of its own. */
-TEST_WITHIN(ranks_with_threads_that_are_killed_end_in_the_same_weights, 150)
+TEST_LONG_WITHIN(ranks_with_threads_that_are_killed_end_in_the_same_weights, 150)
 {
     static const char *const phases[] = {"forward", "sum", "apply", "evaluation", "random"};
 #define LONGER "data=digits model=cnn data.batch_size=128 trainer.slices=4 trainer.max_epochs=4 "
