@@ -70,8 +70,9 @@ typedef struct co_dataset {
     int (*target_length)(const struct co_dataset *d, co_split s, uint32_t id);
     /* Fills n samples padded to `len` (PAIRS: end to end, at dst's offsets). Thread-safe; allocates nothing
      * after the first calls. Returns how many of them could not be read: such a sample has x = 0, y = CO_IGNORE
-     * and y2 = CO_IGNORE, in every rank and every epoch. Negative: a file that was there at open is gone or changed (a disk, a network). Then
-     * nobody knows what the sample is, and the run must end whatever stop_on_bad says. */
+     * and y2 = CO_IGNORE, in every rank and every epoch. Negative: a file that was there at open is gone or
+     * changed (a disk, a network). Then nobody knows what the sample is, and the run must end whatever
+     * stop_on_bad says. */
     int (*fill)(const struct co_dataset *d, co_split s, const uint32_t *id, co_slice_shape shape,
                 const co_draw *draw, const co_slice_dst *dst);
     /* Reads a sample again and says what is wrong with it, naming the file: CO_EINPUT: it cannot be decoded;
