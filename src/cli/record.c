@@ -139,10 +139,12 @@ static void record_start(training *s)
     char host[256] = "localhost";
 
     gethostname(host, sizeof host - 1);
-    json_t *event = json_pack(
-        "{ss sI ss so ss so sb so}", "name", "run_start", "step", (json_int_t)s->first_step, "run_id",
-        co_folder_run_id(s->folder), "task", co_json_string(s->app.cfg->task_name), "cohort", COHORT_VERSION,
-        "host", co_json_string(host), "resumed", s->app.resume != NULL, "config", co_conf_json(s->app.conf));
+    json_t *config =
+        co_conf_json(s->app.conf); /* the task's name as it has it: an expression may hide a secret */
+    json_t *event = json_pack("{ss sI ss sO* ss so sb so}", "name", "run_start", "step",
+                              (json_int_t)s->first_step, "run_id", co_folder_run_id(s->folder), "task",
+                              json_object_get(config, "task_name"), "cohort", COHORT_VERSION, "host",
+                              co_json_string(host), "resumed", s->app.resume != NULL, "config", config);
     json_object_set_new(event, "parameters", json_integer((json_int_t)f->params));
     json_object_set_new(event, "metric", json_string(f->metric));
     co_event_json(s->folder, event);
