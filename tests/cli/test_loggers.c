@@ -103,6 +103,6 @@ TEST(every_start_is_a_run_start_line_with_its_configuration_and_an_end_is_a_run_
           "%s", r.out);
     r = test_sh("grep -o '\"config\":{[^}]*' r/events.jsonl");
     CHECK(test_contains(r.out, "\"data.batch_size\":64") && test_contains(r.out, "\"model.name\":\"mlp\"") &&
-              test_contains(r.out, "${oc.env:SECRET}"),
+              test_contains(r.out, "${oc.env:SECRET"),
           "%s", r.out);
 }
