@@ -177,6 +177,7 @@ co_err record_close(training *s)
                      s->summary.wall_s);
     co_err err = co_events_flush(s->folder);
 
+    machine_gpus(s, true);
     s->summary.peak_memory_bytes += co_tracking_close(s->tracking, CO_TRACKING_END_S, record_warn, s);
     s->tracking = NULL;
     if (!err && s->summary.status == CO_STATUS_FAILED)
