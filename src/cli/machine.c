@@ -4,7 +4,7 @@
  * A host measures itself. A guest sends its figures to the host with the record, which treats them as its own.
  * An event has the mean of the measurements since the event before it. Events of a figure are trainer.system_every
  * seconds apart, more in a long run (co_use_pause). Measuring goes on every second. */
-#include "cli/over_int.h"
+#include "cli/train_int.h"
 
 #include <math.h>
 #include <stdio.h>
@@ -15,7 +15,6 @@
 
 #define FIRST_LOOK_S 0.1
 #define PAUSE_S      1.0
-#define SEND_S       2.0 /* between two lines of a guest */
 
 /* --- the figures of a host ------------------------------------------------------------------------------ */
 static void see(figure *f, double x)
@@ -232,10 +231,6 @@ void machine_look(training *s)
     share_use(m);
     if (s->folder)
         record(s, t);
-    else if (t - m->sent_s >= SEND_S) {
-        m->sent_s = t;
-        over_send_use(s, &use);
-    }
 }
 
 /* Of this host; the ranks' sums are in `hosts`. */
@@ -266,7 +261,7 @@ void machine_gpus(training *s, bool last)
     co_str_addf(&text, "%s%s%s", co_str_text(&m->gpus_first), last ? "\n" : "", co_str_text(&m->gpus_last));
     if (co_str_err(&text) ||
         co_folder_write(s->folder, "gpus.txt", co_str_text(&text), strlen(co_str_text(&text))) != CO_OK)
-        record_warn(s, co_errmsg());
+        co_log_say(CO_LOG_WARN, "%s", co_errmsg());
     co_str_fini(&text);
 }
 

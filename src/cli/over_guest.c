@@ -89,7 +89,8 @@ static co_err guest_turn(void *ctx)
 {
     if (((training *)ctx)->folder)
         return listening_turn(ctx);
-    machine_look(ctx); /* for the host with the record */
+    machine_look(ctx);
+    over_send_use(ctx);
     return CO_OK;
 }
 

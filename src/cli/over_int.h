@@ -31,7 +31,7 @@ const co_train_hooks *over_hooks(training *s);
 void over_listen(training *s, bool last);
 void over_add_figures(const training *s, json_t *hosts);
 /* over_use.c. A guest: sends what it has measured to the host with the record. */
-void over_send_use(training *s, const co_use *use);
+void over_send_use(training *s); /* call it often */
 bool over_can_return(const line *l);
 /* A host that comes back looks for the others; it does not keep a roster and wait for them. */
 void over_as_returned(co_meet *meet);

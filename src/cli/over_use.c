@@ -5,7 +5,10 @@
 #include <string.h>
 
 #include "base/alloc.h"
+#include "base/clock.h"
 #include "cli/over_int.h"
+
+#define SEND_S 2.0
 
 /* Two hosts of one name are told apart by their places. */
 void label_host(training *s, const co_roster_view *view)
@@ -20,12 +23,15 @@ void label_host(training *s, const co_roster_view *view)
     co_use_host(s->over->label, name);
 }
 
-void over_send_use(training *s, const co_use *use)
+void over_send_use(training *s)
 {
-    co_use mine = *use;
+    machine *m = &s->machine;
+    double now_s = co_now_s();
 
-    if (!s->over || !s->over->label[0])
+    if (!s->over->label[0] || m->hosts == 0 || now_s - m->sent_s < SEND_S)
         return;
+    m->sent_s = now_s;
+    co_use mine = m->host[0]->use;
     snprintf(mine.host, sizeof mine.host, "%s", s->over->label);
     json_t *said = json_pack("{s:o}", "system", co_use_json(&mine));
     char *text = said ? co_json_text(said) : NULL;
