@@ -30,8 +30,7 @@ static const char *const rank_names[CO_RANK_FIGURES] = {
     [CO_RANK_CPU] = "cpu_percent",           [CO_RANK_MEMORY] = "memory_mb",
     [CO_RANK_INPUT] = "input_percent",       [CO_RANK_COMPUTE] = "compute_percent",
     [CO_RANK_EXCHANGE] = "exchange_percent", [CO_RANK_WAIT] = "wait_percent"};
-static const char *const gpu_names[CO_GPU_FIGURES] = {
-    [CO_GPU_PERCENT] = "percent", [CO_GPU_MEMORY] = "memory_mb", [CO_GPU_TEMPERATURE] = "temperature_c", [CO_GPU_POWER] = "power_w"};
+static const char *const gpu_names[CO_GPU_FIGURES] = {"percent", "memory_mb", "temperature_c", "power_w"};
 
 static void forget(double *figure, int n)
 {
