@@ -131,7 +131,8 @@ void encode_bpe(encoding *e, const char *text, size_t len)
     const co_tokenizer *t = e->t;
     int32_t whole = t->words_first ? id_of(t, text, len) : -1;
     /* A character has at most 4 parts, one for each of its bytes. */
-    parts p = {.part = whole < 0 ? co_array(len + strlen(t->inner_prefix) + strlen(t->end_suffix), sizeof(part)) : NULL};
+    parts p = {.part = whole < 0 ? co_array(len + strlen(t->inner_prefix) + strlen(t->end_suffix), sizeof(part))
+                                 : NULL};
 
     if (whole >= 0) {
         push_token(e, whole);

@@ -101,11 +101,13 @@ static co_err check_text(const char *text, size_t len)
     uint32_t code;
 
     if (len > CO_TEXT_LINE)
-        return co_fail(CO_EINPUT, "a sentence of %zu bytes; the longest that is taken has %d", len, (int)CO_TEXT_LINE);
+        return co_fail(CO_EINPUT, "a sentence of %zu bytes; the longest that is taken has %d", len,
+                       (int)CO_TEXT_LINE);
     for (size_t at = 0; at < len;) {
         int n = co_utf8_get(&code, text + at, len - at);
         if (n == 0)
-            return co_fail(CO_EINPUT, "the text is not UTF-8: byte 0x%02x at offset %zu", (uint8_t)text[at], at);
+            return co_fail(CO_EINPUT, "the text is not UTF-8: byte 0x%02x at offset %zu", (uint8_t)text[at],
+                           at);
         at += (size_t)n;
     }
     return CO_OK;

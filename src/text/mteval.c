@@ -15,8 +15,8 @@
 
 static bool is_mark(uint8_t c)
 {
-    return (c >= '{' && c <= '~') || (c >= '[' && c <= '`') || (c >= ' ' && c <= '&') || (c >= '(' && c <= '+') ||
-           (c >= ':' && c <= '@') || c == '/';
+    return (c >= '{' && c <= '~') || (c >= '[' && c <= '`') || (c >= ' ' && c <= '&') ||
+           (c >= '(' && c <= '+') || (c >= ':' && c <= '@') || c == '/';
 }
 
 static bool is_digit(uint8_t c)
@@ -61,7 +61,8 @@ static void part_marks(co_str *out, const char *text, size_t len)
 static void part_pairs(co_str *out, const char *text, size_t len, size_t rule)
 {
     for (size_t i = 0; i < len; i++) {
-        bool fits = i + 1 < len && pairs[rule].left((uint8_t)text[i]) && pairs[rule].right((uint8_t)text[i + 1]);
+        bool fits =
+            i + 1 < len && pairs[rule].left((uint8_t)text[i]) && pairs[rule].right((uint8_t)text[i + 1]);
         co_str_add(out, fits ? pairs[rule].before : "");
         co_str_addn(out, text + i, 1);
         if (!fits)
@@ -75,7 +76,7 @@ static void part_pairs(co_str *out, const char *text, size_t len, size_t rule)
 /* What stands for marks in SGML, and what mteval takes out, in this order. */
 static const struct {
     const char *was, *is;
-} replaced[] = {{"<skipped>", ""}, {"-\n", ""},     {"\n", " "},   {"&quot;", "\""},
+} replaced[] = {{"<skipped>", ""}, {"-\n", ""},   {"\n", " "},  {"&quot;", "\""},
                 {"&amp;", "&"},    {"&lt;", "<"}, {"&gt;", ">"}};
 
 static void replace(co_str *text, const char *was, const char *is)

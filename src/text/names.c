@@ -11,8 +11,8 @@ static name_slot *place_of(const name_table *t, const char *text, size_t len, ui
 {
     size_t at = hash & (t->room - 1);
 
-    while (t->slot[at].text && (t->slot[at].hash != hash || t->slot[at].len != len ||
-                                memcmp(t->slot[at].text, text, len) != 0))
+    while (t->slot[at].text &&
+           (t->slot[at].hash != hash || t->slot[at].len != len || memcmp(t->slot[at].text, text, len) != 0))
         at = (at + 1) & (t->room - 1);
     return &t->slot[at];
 }

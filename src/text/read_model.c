@@ -148,9 +148,10 @@ static co_err read_bpe(co_tokenizer *t, json_t *model)
 {
     double dropout = 0;
 
-    CO_TRY(only_keys(model, "its model",
-                     "type vocab merges unk_token dropout continuing_subword_prefix end_of_word_suffix fuse_unk"
-                     " byte_fallback ignore_merges"));
+    CO_TRY(
+        only_keys(model, "its model",
+                  "type vocab merges unk_token dropout continuing_subword_prefix end_of_word_suffix fuse_unk"
+                  " byte_fallback ignore_merges"));
     if (co_json_f64(model, "dropout", &dropout) && dropout > 0)
         return co_fail(CO_EINPUT, "its model has a dropout of %g; only null is known here", dropout);
     t->model = MODEL_BPE;
@@ -160,7 +161,8 @@ static co_err read_bpe(co_tokenizer *t, json_t *model)
     CO_TRY(read_text(t, model, "continuing_subword_prefix", &t->inner_prefix));
     CO_TRY(read_text(t, model, "end_of_word_suffix", &t->end_suffix));
     if (t->bytes_back && (*t->inner_prefix || *t->end_suffix))
-        return co_fail(CO_EINPUT, "its model has byte_fallback with a prefix or suffix, which is not known here");
+        return co_fail(CO_EINPUT,
+                       "its model has byte_fallback with a prefix or suffix, which is not known here");
     CO_TRY(read_vocab(t, json_object_get(model, "vocab")));
     CO_TRY(read_unknown(t, model));
     return read_merges(t, json_object_get(model, "merges"));

@@ -34,7 +34,7 @@ void co_tokenizer_free(co_tokenizer *t); /* NULL is fine */
 
 /* The bytes of the tokeniser's file. Live as long as the tokeniser. */
 const char *co_tokenizer_file(const co_tokenizer *t, size_t *len);
-int64_t co_tokenizer_size(const co_tokenizer *t);                 /* one more than the highest number */
+int64_t co_tokenizer_size(const co_tokenizer *t);                  /* one more than the highest number */
 int32_t co_tokenizer_id(const co_tokenizer *t, const char *token); /* -1: there is no such token */
 const char *co_tokenizer_token(const co_tokenizer *t, int64_t id); /* NULL: there is no such number */
 /* The numbers of the tokens that begin and end a sentence and that fill up: the first known name that the vocabulary
@@ -57,7 +57,8 @@ void co_tokenizer_decode(const co_tokenizer *t, const int32_t *id, size_t n, co_
 typedef struct co_word_counter co_word_counter;
 co_err co_word_counter_new(co_word_counter **out);
 co_err co_word_counter_add(co_word_counter *c, const char *text, size_t len);
-co_err co_word_counter_tokenizer(const co_word_counter *c, co_tokenizer **out, uint64_t min_count, size_t most_tokens);
+co_err co_word_counter_tokenizer(const co_word_counter *c, co_tokenizer **out, uint64_t min_count,
+                                 size_t most_tokens);
 void co_word_counter_free(co_word_counter *c); /* NULL is fine */
 
 /* --- scores of translations -------------------------------------------------------------------------------------
@@ -66,8 +67,9 @@ void co_word_counter_free(co_word_counter *c); /* NULL is fine */
 
 /* BLEU as sacrebleu gives it by default: of the whole corpus, 4-grams, tokenizer 13a, smoothing exp, one reference. */
 typedef struct co_bleu {
-    uint64_t correct[4], total[4]; /* n-grams of the predicted sentences that the references have, and all of them */
-    uint64_t predicted, wanted;    /* words */
+    uint64_t correct[4],
+        total[4]; /* n-grams of the predicted sentences that the references have, and all of them */
+    uint64_t predicted, wanted; /* words */
     uint64_t sentences;
 } co_bleu;
 co_err co_bleu_add(co_bleu *b, const char *predicted, const char *wanted); /* CO_ENOMEM: b is unchanged */

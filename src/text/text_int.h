@@ -64,8 +64,8 @@ struct co_tokenizer {
     int32_t unknown; /* -1: none */
     merge *merges;   /* [n_merges], by pair */
     size_t n_merges;
-    const char *inner_prefix, *end_suffix;        /* BPE: of pieces that do not begin a word, that end one; "": none */
-    bool fuse_unknown, bytes_back, words_first;   /* BPE: fuse_unk, byte_fallback, ignore_merges */
+    const char *inner_prefix, *end_suffix; /* BPE: of pieces that do not begin a word, that end one; "": none */
+    bool fuse_unknown, bytes_back, words_first; /* BPE: fuse_unk, byte_fallback, ignore_merges */
     decode_kind decode;
     const char *decode_suffix;
     char *file;
@@ -80,8 +80,8 @@ typedef struct encoding {
     co_err err; /* the first; later calls do nothing */
 } encoding;
 
-void encode_piece(encoding *e, const char *text, size_t len);     /* model.c: the tokens of a piece of text */
-void encode_bpe(encoding *e, const char *text, size_t len);       /* bpe.c */
+void encode_piece(encoding *e, const char *text, size_t len); /* model.c: the tokens of a piece of text */
+void encode_bpe(encoding *e, const char *text, size_t len);   /* bpe.c */
 const merge *merge_find(const co_tokenizer *t, int32_t left, int32_t right); /* NULL: they do not merge */
 void cut_text(encoding *e, int level, const char *text, size_t len); /* cut.c: all cutters from `level` on */
 void push_token(encoding *e, int32_t id);

@@ -86,9 +86,11 @@ static co_err read_cutter(co_tokenizer *t, json_t *part, int depth)
     for (i = 0; i < CO_COUNT(types) && strcmp(types[i], type) != 0; i++)
         ;
     if (i == CO_COUNT(types) || t->n_cuts == CUTS_MAX)
-        return unknown("pre_tokenizer", type, "Whitespace, WhitespaceSplit, ByteLevel, and a short Sequence of them");
+        return unknown("pre_tokenizer", type,
+                       "Whitespace, WhitespaceSplit, ByteLevel, and a short Sequence of them");
     CO_TRY(only_keys(part, "the pre_tokenizer", "type add_prefix_space trim_offsets use_regex"));
-    t->cut[t->n_cuts++] = (cutter){(cut_kind)i, flag(part, "add_prefix_space", true), flag(part, "use_regex", true)};
+    t->cut[t->n_cuts++] =
+        (cutter){(cut_kind)i, flag(part, "add_prefix_space", true), flag(part, "use_regex", true)};
     return CO_OK;
 }
 
@@ -113,7 +115,8 @@ static co_err read_decoder(co_tokenizer *t, json_t *part)
 
 static co_err read_post(json_t *part)
 {
-    static const char *const types[] = {"", "ByteLevel", "TemplateProcessing", "BertProcessing", "RobertaProcessing"};
+    static const char *const types[] = {"", "ByteLevel", "TemplateProcessing", "BertProcessing",
+                                        "RobertaProcessing"};
     const char *type = type_of(part);
 
     for (size_t i = 0; i < CO_COUNT(types); i++)
@@ -128,15 +131,16 @@ static co_err read_added(co_tokenizer *t, added_token *a, json_t *item)
     const char *text = co_json_str(item, "content");
     long long id;
 
-    if (!text || !*text || strlen(text) > NAME_MAX_LEN || !co_json_i64(item, "id", &id) || id < 0 || id > INT32_MAX - 1)
+    if (!text || !*text || strlen(text) > NAME_MAX_LEN || !co_json_i64(item, "id", &id) || id < 0 ||
+        id > INT32_MAX - 1)
         return co_fail(CO_EINPUT, "one of its added_tokens has no \"content\" or no \"id\"");
     for (const char *const *key = (const char *const[]){"single_word", "lstrip", "rstrip", NULL}; *key; key++)
         if (flag(item, *key, false))
             return co_fail(CO_EINPUT, "its added token %s has %s, which is not known here", text, *key);
     const name_slot *known = name_find(&t->vocab, text, strlen(text));
     if (known && known->value != id)
-        return co_fail(CO_EINPUT, "its added token %s has the number %lld, the vocabulary gives it %lld", text, id,
-                       (long long)known->value);
+        return co_fail(CO_EINPUT, "its added token %s has the number %lld, the vocabulary gives it %lld",
+                       text, id, (long long)known->value);
     bool special = flag(item, "special", false);
     *a = (added_token){.id = (int32_t)id, .special = special, .late = flag(item, "normalized", !special)};
     a->text = co_pool_str(&t->pool, text);
@@ -166,7 +170,8 @@ static co_err read_all_added(co_tokenizer *t, json_t *list)
 static co_err name_number(co_tokenizer *t, int64_t id, const char *text)
 {
     if (t->token[id] && strcmp(t->token[id], text) != 0)
-        return co_fail(CO_EINPUT, "its tokens %s and %s have the same number, %lld", t->token[id], text, (long long)id);
+        return co_fail(CO_EINPUT, "its tokens %s and %s have the same number, %lld", t->token[id], text,
+                       (long long)id);
     t->token[id] = text;
     return CO_OK;
 }
@@ -182,8 +187,8 @@ static co_err number_tokens(co_tokenizer *t)
     for (size_t i = 0; i < t->n_added; i++)
         most = t->added[i].id > most ? t->added[i].id : most;
     if (most < 0 || most >= 2 * count + 1024)
-        return co_fail(CO_EINPUT, "its %lld tokens are numbered to %lld: that is too sparse", (long long)count,
-                       (long long)most);
+        return co_fail(CO_EINPUT, "its %lld tokens are numbered to %lld: that is too sparse",
+                       (long long)count, (long long)most);
     t->size = most + 1;
     t->token = co_array((size_t)t->size, sizeof *t->token);
     t->special = co_array((size_t)t->size, sizeof *t->special);
@@ -224,13 +229,15 @@ static co_err read_parts(co_tokenizer *t, json_t *root)
 
     if (!json_is_object(root) || !json_is_object(json_object_get(root, "model")))
         return co_fail(CO_EINPUT, "it is not a file of the tokenizers library: it has no \"model\"");
-    CO_TRY(only_keys(root, "it",
-                     "version truncation padding added_tokens normalizer pre_tokenizer post_processor decoder model"));
+    CO_TRY(only_keys(
+        root, "it",
+        "version truncation padding added_tokens normalizer pre_tokenizer post_processor decoder model"));
     for (size_t i = 0; i < CO_COUNT(null_only); i++) {
         json_t *value = json_object_get(root, null_only[i]);
         if (value && !json_is_null(value))
-            return co_fail(CO_EINPUT, "its %s is not null; write null there: sentences are cut and filled up by"
-                                      " the data set, if at all",
+            return co_fail(CO_EINPUT,
+                           "its %s is not null; write null there: sentences are cut and filled up by"
+                           " the data set, if at all",
                            null_only[i]);
     }
     CO_TRY(read_normaliser(t, json_object_get(root, "normalizer"), 0));

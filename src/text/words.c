@@ -72,7 +72,8 @@ static const name_slot **order_words(const co_word_counter *c, uint64_t min_coun
     return word;
 }
 
-co_err co_word_counter_tokenizer(const co_word_counter *c, co_tokenizer **out, uint64_t min_count, size_t most_tokens)
+co_err co_word_counter_tokenizer(const co_word_counter *c, co_tokenizer **out, uint64_t min_count,
+                                 size_t most_tokens)
 {
     size_t n, n_special = CO_COUNT(specials);
     co_str file = {0};
@@ -129,9 +130,10 @@ void write_words(co_str *out, const char *const *token, size_t n)
                     "  \"added_tokens\": [\n");
     for (size_t i = 0; i < CO_COUNT(specials); i++)
         add_special(out, i, i + 1 == CO_COUNT(specials));
-    co_str_add(out, "  ],\n  \"normalizer\": null,\n  \"pre_tokenizer\": {\n    \"type\": \"Whitespace\"\n  },\n"
-                    "  \"post_processor\": null,\n  \"decoder\": null,\n  \"model\": {\n"
-                    "    \"type\": \"WordLevel\",\n    \"vocab\": {\n");
+    co_str_add(out,
+               "  ],\n  \"normalizer\": null,\n  \"pre_tokenizer\": {\n    \"type\": \"Whitespace\"\n  },\n"
+               "  \"post_processor\": null,\n  \"decoder\": null,\n  \"model\": {\n"
+               "    \"type\": \"WordLevel\",\n    \"vocab\": {\n");
     for (size_t i = 0; i < n; i++) {
         co_str_add(out, "      ");
         add_json(out, token[i]);

@@ -22,7 +22,8 @@ static json_t *golden(void)
 
 static void add(struct scores *s, json_t *pair)
 {
-    const char *predicted = json_string_value(json_array_get(pair, 0)), *wanted = json_string_value(json_array_get(pair, 1));
+    const char *predicted = json_string_value(json_array_get(pair, 0)),
+               *wanted = json_string_value(json_array_get(pair, 1));
 
     CHECK_OK(co_bleu_add(&s->bleu, predicted, wanted));
     CHECK_OK(co_cer_add(&s->cer, predicted, wanted));
@@ -36,18 +37,22 @@ static double number(json_t *want, const char *key)
 
 static void check(const struct scores *s, json_t *want)
 {
-    double bleu = co_bleu_score(&s->bleu), cer = co_error_rate_value(&s->cer), wer = co_error_rate_value(&s->wer);
+    double bleu = co_bleu_score(&s->bleu), cer = co_error_rate_value(&s->cer),
+           wer = co_error_rate_value(&s->wer);
 
     for (size_t n = 0; n < 4; n++) {
-        CHECK((double)s->bleu.correct[n] == json_number_value(json_array_get(json_object_get(want, "counts"), n)),
+        CHECK((double)s->bleu.correct[n] ==
+                  json_number_value(json_array_get(json_object_get(want, "counts"), n)),
               "correct %zu: %llu", n + 1, (unsigned long long)s->bleu.correct[n]);
         CHECK((double)s->bleu.total[n] == json_number_value(json_array_get(json_object_get(want, "totals"), n)),
               "total %zu: %llu", n + 1, (unsigned long long)s->bleu.total[n]);
     }
     CHECK(fabs(bleu - number(want, "bleu")) < 1e-9, "BLEU %.10f, sacrebleu %.10f", bleu, number(want, "bleu"));
-    CHECK((double)s->bleu.predicted == number(want, "predicted"), "%llu words", (unsigned long long)s->bleu.predicted);
+    CHECK((double)s->bleu.predicted == number(want, "predicted"), "%llu words",
+          (unsigned long long)s->bleu.predicted);
     CHECK((double)s->bleu.wanted == number(want, "wanted"), "%llu words", (unsigned long long)s->bleu.wanted);
-    CHECK((double)s->bleu.sentences == number(want, "n"), "%llu sentences", (unsigned long long)s->bleu.sentences);
+    CHECK((double)s->bleu.sentences == number(want, "n"), "%llu sentences",
+          (unsigned long long)s->bleu.sentences);
     CHECK(fabs(cer - number(want, "cer")) < 1e-6, "CER %.8f, torchmetrics %.8f", cer, number(want, "cer"));
     CHECK(fabs(wer - number(want, "wer")) < 1e-6, "WER %.8f, torchmetrics %.8f", wer, number(want, "wer"));
 }

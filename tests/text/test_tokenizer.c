@@ -33,13 +33,15 @@ static void check_line(const co_tokenizer *t, const char *kind, json_t *line, js
     co_str again = {0};
 
     CHECK_OK(co_tokenizer_encode(t, &got, text, strlen(text)));
-    CHECK(got.n == json_array_size(ids), "%s: \"%s\": %zu tokens, wanted %zu", kind, text, got.n, json_array_size(ids));
+    CHECK(got.n == json_array_size(ids), "%s: \"%s\": %zu tokens, wanted %zu", kind, text, got.n,
+          json_array_size(ids));
     for (size_t i = 0; i < got.n; i++)
-        CHECK(got.id[i] == json_integer_value(json_array_get(ids, i)), "%s: \"%s\": token %zu is %d, wanted %lld", kind,
-              text, i, got.id[i], json_integer_value(json_array_get(ids, i)));
+        CHECK(got.id[i] == json_integer_value(json_array_get(ids, i)),
+              "%s: \"%s\": token %zu is %d, wanted %lld", kind, text, i, got.id[i],
+              json_integer_value(json_array_get(ids, i)));
     co_tokenizer_decode(t, got.id, got.n, &again);
-    CHECK(strcmp(co_str_text(&again), back) == 0, "%s: \"%s\" comes back as \"%s\", wanted \"%s\"", kind, text,
-          co_str_text(&again), back);
+    CHECK(strcmp(co_str_text(&again), back) == 0, "%s: \"%s\" comes back as \"%s\", wanted \"%s\"", kind,
+          text, co_str_text(&again), back);
     co_tokens_fini(&got);
     co_str_fini(&again);
 }
@@ -87,7 +89,8 @@ TEST(a_word_level_tokenizer_trained_here_is_the_library_s_file_byte_for_byte)
     CHECK_OK(co_tokenizer_marks(t, &marks));
     CHECK(marks.begin == 2 && marks.end == 3 && marks.pad == 1, "%d %d %d", marks.begin, marks.end, marks.pad);
     CHECK(co_tokenizer_id(t, "[UNK]") == 0 && co_tokenizer_id(t, "nowhere") == -1, "ids");
-    CHECK(strcmp(co_tokenizer_token(t, 2), "[SOS]") == 0 && !co_tokenizer_token(t, co_tokenizer_size(t)), "names");
+    CHECK(strcmp(co_tokenizer_token(t, 2), "[SOS]") == 0 && !co_tokenizer_token(t, co_tokenizer_size(t)),
+          "names");
     co_tokenizer_free(t);
 }
 
@@ -99,23 +102,30 @@ static const struct {
     {"{\"model\":{\"type\":\"Unigram\",\"vocab\":[]}}", "its model is Unigram"},
     {"{\"model\":{\"type\":\"WordPiece\",\"vocab\":{}}}", "its model is WordPiece"},
     {"{\"model\":{\"type\":\"WordLevel\",\"vocab\":{},\"unk_token\":\"u\"}}", "no vocab"},
-    {"{\"model\":{\"type\":\"WordLevel\",\"vocab\":{\"a\":0},\"unk_token\":\"u\"}}", "unk_token u is not in the vocab"},
+    {"{\"model\":{\"type\":\"WordLevel\",\"vocab\":{\"a\":0},\"unk_token\":\"u\"}}",
+     "unk_token u is not in the vocab"},
     {"{\"model\":{\"type\":\"WordLevel\",\"vocab\":{\"a\":0}}}", "no unk_token"},
-    {"{\"model\":{\"type\":\"WordLevel\",\"vocab\":{\"a\":-1},\"unk_token\":\"a\"}}", "the number of the token a"},
+    {"{\"model\":{\"type\":\"WordLevel\",\"vocab\":{\"a\":-1},\"unk_token\":\"a\"}}",
+     "the number of the token a"},
     {"{\"model\":{\"type\":\"WordLevel\",\"vocab\":{\"a\":9000},\"unk_token\":\"a\"}}", "too sparse"},
-    {"{\"model\":{\"type\":\"WordLevel\",\"vocab\":{\"a\":0,\"b\":0},\"unk_token\":\"a\"}}", "the same number, 0"},
+    {"{\"model\":{\"type\":\"WordLevel\",\"vocab\":{\"a\":0,\"b\":0},\"unk_token\":\"a\"}}",
+     "the same number, 0"},
     {"{\"model\":{\"type\":\"WordLevel\",\"vocab\":{\"a\":0},\"unk_token\":\"a\",\"x\":1}}", "has \"x\""},
     {"{\"model\":{\"type\":\"BPE\",\"vocab\":{\"a\":0},\"merges\":[\"a b\"]}}", "merge 0 needs the token b"},
     {"{\"model\":{\"type\":\"BPE\",\"vocab\":{\"a\":0},\"merges\":[\"a\"]}}", "merge 0 is neither"},
     {"{\"model\":{\"type\":\"BPE\",\"vocab\":{\"a\":0},\"merges\":[],\"dropout\":0.1}}", "dropout of 0.1"},
-    {"{\"truncation\":{\"max_length\":5},\"model\":{\"vocab\":{\"a\":0},\"unk_token\":\"a\"}}", "truncation is not null"},
-    {"{\"normalizer\":{\"type\":\"NFKC\"},\"model\":{\"vocab\":{\"a\":0},\"unk_token\":\"a\"}}", "normalizer is NFKC"},
+    {"{\"truncation\":{\"max_length\":5},\"model\":{\"vocab\":{\"a\":0},\"unk_token\":\"a\"}}",
+     "truncation is not null"},
+    {"{\"normalizer\":{\"type\":\"NFKC\"},\"model\":{\"vocab\":{\"a\":0},\"unk_token\":\"a\"}}",
+     "normalizer is NFKC"},
     {"{\"pre_tokenizer\":{\"type\":\"Metaspace\"},\"model\":{\"vocab\":{\"a\":0},\"unk_token\":\"a\"}}",
      "pre_tokenizer is Metaspace"},
-    {"{\"decoder\":{\"type\":\"Fuse\"},\"model\":{\"vocab\":{\"a\":0},\"unk_token\":\"a\"}}", "decoder is Fuse"},
+    {"{\"decoder\":{\"type\":\"Fuse\"},\"model\":{\"vocab\":{\"a\":0},\"unk_token\":\"a\"}}",
+     "decoder is Fuse"},
     {"{\"added_tokens\":[{\"id\":1,\"content\":\"a\"}],\"model\":{\"vocab\":{\"a\":0},\"unk_token\":\"a\"}}",
      "the vocabulary gives it 0"},
-    {"{\"added_tokens\":[{\"id\":1,\"content\":\"b\",\"lstrip\":true}],\"model\":{\"vocab\":{\"a\":0},\"unk_token\":\"a\"}}",
+    {"{\"added_tokens\":[{\"id\":1,\"content\":\"b\",\"lstrip\":true}],\"model\":{\"vocab\":{\"a\":0},\"unk_"
+     "token\":\"a\"}}",
      "has lstrip"},
 };
 
@@ -124,7 +134,8 @@ TEST(what_is_wrong_or_unknown_in_a_tokenizer_file_is_refused_by_its_name)
     co_tokenizer *t = NULL;
 
     for (size_t i = 0; i < CO_COUNT(bad); i++)
-        CHECK_FAILS(co_tokenizer_parse(&t, bad[i].file, strlen(bad[i].file), "x.json"), CO_EINPUT, bad[i].words);
+        CHECK_FAILS(co_tokenizer_parse(&t, bad[i].file, strlen(bad[i].file), "x.json"), CO_EINPUT,
+                    bad[i].words);
     CHECK(!t, "written although refused");
     CHECK_FAILS(co_tokenizer_read(&t, "none.json"), CO_EINPUT, "none.json");
 }
@@ -239,12 +250,14 @@ static void same_as_library(const char *name, const char *lines_file, FILE *out)
         co_tokens got = {0};
         CHECK_OK(co_tokenizer_encode(t, &got, line, strlen(line)));
         add_ids(&said, &got);
-        CHECK(strcmp(co_str_text(&said), want) == 0, "%s: \"%s\": %s, wanted %s", name, line, co_str_text(&said), want);
+        CHECK(strcmp(co_str_text(&said), want) == 0, "%s: \"%s\": %s, wanted %s", name, line,
+              co_str_text(&said), want);
         if (out)
             fprintf(out, "%s\n", co_str_text(&said));
         co_str_clear(&said);
         co_tokenizer_decode(t, got.id, got.n, &said);
-        CHECK(strcmp(co_str_text(&said), again) == 0, "%s: \"%s\", wanted \"%s\"", name, co_str_text(&said), again);
+        CHECK(strcmp(co_str_text(&said), again) == 0, "%s: \"%s\", wanted \"%s\"", name, co_str_text(&said),
+              again);
         co_tokens_fini(&got);
     }
     co_str_fini(&said);
@@ -274,7 +287,8 @@ static void train_the_same(const char *lines_file)
 
 TEST_LONG(the_library_and_we_give_10000_real_sentences_the_same_tokens_both_ways)
 {
-    static const char *const kinds[] = {"words", "bytes", "bytes_prefix", "plain", "fused", "suffix", "fallback"};
+    static const char *const kinds[] = {"words", "bytes",  "bytes_prefix", "plain",
+                                        "fused", "suffix", "fallback"};
     const char *python = getenv("COHORT_PYTHON"), *script = test_repo("tests/golden/text_oracle.py");
     const char *tsv = real_pairs();
 
