@@ -39,6 +39,10 @@ bool co_fs_is_dir(const char *path);
 co_err co_fs_list(char ***names, size_t *n, const char *path);
 void co_fs_list_free(char **names, size_t n);
 
+/* The folder `part` of this program's cache, made if missing: in $COHORT_CACHE, or in cohort/ within $XDG_CACHE_HOME or
+ * ~/.cache. CO_EIO: there is no such place, or it cannot be made. */
+co_err co_fs_cache(char *out, size_t size, const char *part);
+
 /* write(2) in a loop until all bytes are written; EINTR is retried. */
 co_err co_fs_write_all(int fd, const void *bytes, size_t len, const char *path_for_message);
 
