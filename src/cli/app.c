@@ -2,6 +2,7 @@
  * registry groups; the core keys are those of the train room. */
 #include "cli/cli.h"
 #include "cli/habits_int.h"
+#include "cli/loggers_int.h"
 
 #include <stdio.h>
 #include <string.h>
@@ -11,7 +12,7 @@
 #include "base/program.h"
 #include "job/meet.h"
 
-enum { MAX_ROWS = 256, MAX_TABLES = 32 };
+enum { MAX_ROWS = 256, MAX_TABLES = 64 };
 
 /* Models and data sets of the program that uses cohort as a library. Their rows follow the built-in ones. */
 static co_cli_parts more;
@@ -127,44 +128,6 @@ static int schedule_rows(co_conf_row *rows)
     return n;
 }
 
-/* The keys of all tables fill this: the training's own, and logger.NAME.enabled of each tracker. */
-struct core {
-    co_train_cfg train; /* first: app.cfg points to it */
-    bool tracker[CO_TRACKERS_MOST];
-};
-
-/* A table for each tracker: logger.NAME.enabled, which the file configs/logger/NAME.yaml sets. */
-static int tracker_tables(co_conf_table *tables, int most)
-{
-    static co_option options[CO_TRACKERS_MOST][2];
-    static char prefix[CO_TRACKERS_MOST][64];
-    int n = 0;
-
-    for (; co_trackers[n] && n < CO_TRACKERS_MOST && n < most; n++) {
-        snprintf(prefix[n], sizeof prefix[n], "logger.%s.", co_trackers[n]->name);
-        options[n][0] = (co_option){.key = "enabled",
-                                    .type = CO_OPT_BOOL,
-                                    .offset = offsetof(struct core, tracker) + (size_t)n * sizeof(bool),
-                                    .fallback = "false",
-                                    .help = co_trackers[n]->help,
-                                    .may_change = true,
-                                    .of_host = true};
-        tables[n] = (co_conf_table){prefix[n], options[n]};
-    }
-    return n;
-}
-
-int app_trackers(const app *a, const co_tracker_def *out[CO_TRACKERS_MOST])
-{
-    const struct core *core = co_conf_core(a->conf);
-    int n = 0;
-
-    for (int i = 0; co_trackers[i]; i++)
-        if (core->tracker[i])
-            out[n++] = co_trackers[i];
-    return n;
-}
-
 /* If the user gives only a limit of steps, a limit of epochs from a file or from the defaults no longer
  * applies. */
 static void settle_limits(co_conf *c)
@@ -199,7 +162,7 @@ const co_conf_spec *app_conf_spec(const char *config_dir)
 
     for (; co_train_tables[n].prefix && n < MAX_TABLES; n++)
         tables[n] = (co_conf_table){co_train_tables[n].prefix, co_train_tables[n].options};
-    n += tracker_tables(tables + n, MAX_TABLES - n);
+    n += logger_tables(tables + n, MAX_TABLES - n);
     groups[0] = (co_conf_group){"model", "mlp", models, model_rows(models), "the network"};
     groups[1] = (co_conf_group){"data", "digits", datas, data_rows(datas), "the data set"};
     groups[2] = (co_conf_group){"optim", "adamw", optims, optim_rows(optims), "the optimiser"};
@@ -211,8 +174,8 @@ const co_conf_spec *app_conf_spec(const char *config_dir)
         (co_conf_group){"logger", "csv", NULL, 0, "trackers: where values are written besides events.jsonl"};
     groups[7] = (co_conf_group){"experiment", "", NULL, 0, "a file of settings"};
     groups[8] = (co_conf_group){"debug", "", NULL, 0, "a quick look whether it works at all"};
-    spec = (co_conf_spec){tables,     n,          sizeof(struct core), groups,          9,
-                          config_dir, habit_keys, habits_note,         is_place_of_run, settle_limits};
+    spec = (co_conf_spec){tables,     n,          logger_core_size(), groups,          9,
+                          config_dir, habit_keys, habits_note,        is_place_of_run, settle_limits};
     return &spec;
 }
 
@@ -246,8 +209,7 @@ co_err app_open(app *a, line *l)
     a->hosts = l->hosts && !l->hosts->alone ? l->hosts : NULL;
     a->spec.meets = a->hosts != NULL;
     a->spec.hosts = l->hosts ? l->hosts->terms.max_hosts : 1;
-    const co_tracker_def *chosen[CO_TRACKERS_MOST];
-    a->spec.helpers = app_trackers(a, chosen);
+    CO_TRY(co_mistake(&l->mistakes, logger_check(a)));
     co_conf_sha256(a->conf, a->spec.config_sha256);
     return CO_OK;
 }

@@ -132,6 +132,37 @@ static co_err open_log(training *s)
     return co_fail(CO_ENOMEM, "train.log: no memory");
 }
 
+/* The line that every start begins with: what is run, and by whom. */
+static void record_start(training *s)
+{
+    const co_plan_facts *f = co_plan_facts_of(s->plan);
+    char host[256] = "localhost";
+
+    gethostname(host, sizeof host - 1);
+    json_t *config =
+        co_conf_json(s->app.conf); /* the task's name as it has it: an expression may hide a secret */
+    json_t *event = json_pack("{ss sI ss sO* ss so sb so}", "name", "run_start", "step",
+                              (json_int_t)s->first_step, "run_id", co_folder_run_id(s->folder), "task",
+                              json_object_get(config, "task_name"), "cohort", COHORT_VERSION, "host",
+                              co_json_string(host), "resumed", s->app.resume != NULL, "config", config);
+    json_object_set_new(event, "parameters", json_integer((json_int_t)f->params));
+    json_object_set_new(event, "metric", json_string(f->metric));
+    co_event_json(s->folder, event);
+}
+
+/* The event that every start ends with, unless it is killed. */
+void record_end(training *s, const json_t *summary)
+{
+    static const char *const kept[] = {"status",         "wall_s",  "samples_per_s",
+                                       "weights_sha256", "metrics", "best"};
+    json_t *event =
+        json_pack("{ss sI}", "name", "run_end", "step", (json_int_t)s->summary.steps); /* NULL is fine below */
+
+    for (size_t i = 0; i < CO_COUNT(kept); i++)
+        json_object_set(event, kept[i], json_object_get(summary, kept[i]));
+    co_event_json(s->folder, event);
+}
+
 co_err record_open(training *s)
 {
     forget(s, "summary.json"); /* an earlier start's: until this one ends there must be none */
@@ -145,6 +176,7 @@ co_err record_open(training *s)
     CO_TRY(write_ids(s));
     s->first_step = co_plan_facts_of(s->plan)->start_step;
     memory_recall(s);
+    record_start(s);
     if (s->app.resume)
         co_event_json(s->folder, json_pack("{s:s, s:I, s:s}", "name", "resumed_at", "step",
                                            (json_int_t)s->first_step, "checkpoint", s->app.resume));
@@ -172,10 +204,20 @@ void record_warn(void *ctx, const char *text)
 
 void record_track(training *s)
 {
-    const co_tracker_def *chosen[CO_TRACKERS_MOST];
+    co_tracker_pick chosen[CO_TRACKERS_MOST];
     int n = app_trackers(&s->app, chosen);
+    char host[256] = "localhost", config[4096];
 
-    if (co_tracking_open(&s->tracking, s->folder, chosen, n) != CO_OK)
+    gethostname(host, sizeof host - 1);
+    snprintf(config, sizeof config, "%s/config.yaml", co_folder_path(s->folder));
+    co_run_facts facts = {.dir = co_folder_path(s->folder),
+                          .run_id = co_folder_run_id(s->folder),
+                          .task = s->app.cfg->task_name,
+                          .config = config,
+                          .host = host,
+                          .first_step = s->first_step,
+                          .names = app_names(&s->app)};
+    if (co_tracking_open(&s->tracking, s->folder, &facts, chosen, n) != CO_OK)
         record_warn(s, co_errmsg());
 }
 

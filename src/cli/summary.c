@@ -175,8 +175,11 @@ co_err record_close(training *s)
     char text[128];
     int n = snprintf(text, sizeof text, "'%s' execution time: %.3f (s)\n", s->app.cfg->task_name,
                      s->summary.wall_s);
-    co_err err = co_events_flush(s->folder);
+    json_t *so_far = summary_of(s);
 
+    record_end(s, so_far);
+    json_decref(so_far);
+    co_err err = co_events_flush(s->folder);
     s->summary.peak_memory_bytes += co_tracking_close(s->tracking, CO_TRACKING_END_S, record_warn, s);
     s->tracking = NULL;
     if (!err && s->summary.status == CO_STATUS_FAILED)

@@ -94,6 +94,7 @@ int train_with(int argc, char **argv, struct co_hosts_line *hosts);
 
 /* record.c: what goes into the run folder and onto the screen while it runs. */
 co_err record_open(training *s); /* config.yaml, overrides.yaml, config_tree.log, header.json */
+void record_end(training *s, const json_t *summary); /* the line run_end */
 void record_first_screen(training *s);
 void record_track(training *s); /* starts the trackers; one that cannot start is a warning */
 void record_warn(void *training, const char *text);

@@ -19,6 +19,7 @@
 #define CO_CONFIG_CONFIG_H
 
 #include "base/err.h"
+#include "base/json.h"
 #include "base/mistakes.h"
 #include "base/option.h"
 #include "base/str.h"
@@ -127,7 +128,10 @@ bool co_conf_set_after(const co_conf *c, const char *key, const char *other);
 void co_conf_yaml(const co_conf *c, co_str *out);
 void co_conf_yaml_all(const co_conf *c,
                       co_str *out); /* with values from the environment: for the screen, not for a file */
-void co_conf_tree(const co_conf *c, co_str *out);                      /* drawn as a tree titled CONFIG */
+void co_conf_tree(const co_conf *c, co_str *out); /* drawn as a tree titled CONFIG */
+/* All keys with their values, flat and in the order of the keys: {"data.batch_size": 64, ...}. As in the YAML, a
+ * value from the environment is its expression. The caller's; NULL: no memory. */
+json_t *co_conf_json(const co_conf *c);
 void co_conf_overrides(const co_conf *c, co_str *out);                 /* YAML list of the words */
 void co_conf_list_words(const char *const *words, int n, co_str *out); /* the same list, of any words */
 /* key=text, quoted where needed; the caller's, co_free */

@@ -6,6 +6,7 @@
 #ifndef CO_CONFIG_CONFIG_INT_H
 #define CO_CONFIG_CONFIG_INT_H
 
+#include <limits.h>
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
@@ -117,6 +118,13 @@ typedef struct conf_slot {
     const conf_source *source; /* who set it last; with `by`, used to find aliases that disagree */
     const conf_pair *by;
 } conf_slot;
+
+/* print.c */
+/* The slot's string; a relative path is made absolute in `room`. */
+const char *conf_string_of(const conf_slot *s, char room[PATH_MAX]);
+/* The slot after `last` in the order of the keys, whatever the order of the tables, of those that count; NULL:
+ * there is none. */
+const conf_slot *conf_next_slot(const co_conf *c, const char *last, bool (*counts)(const co_option *));
 
 /* What is known of one group, in the order of spec->groups. */
 typedef struct conf_pick {

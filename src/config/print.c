@@ -35,8 +35,7 @@ static void add_text(co_str *out, const char *text)
     co_str_fini(&s);
 }
 
-/* The slot's string; a relative path is made absolute in `room`. */
-static const char *string_of(const conf_slot *s, char room[PATH_MAX])
+const char *conf_string_of(const conf_slot *s, char room[PATH_MAX])
 {
     const char *text = *(char *const *)((const char *)s->fields + s->option->offset);
     char here[PATH_MAX];
@@ -56,7 +55,7 @@ void conf_print_value(co_str *out, const conf_slot *s)
     else if (!s->option)
         conf_yaml_quote(out, s->row_name);
     else if (s->option->type == CO_OPT_STR) {
-        const char *text = string_of(s, room);
+        const char *text = conf_string_of(s, room);
         if (text)
             add_text(out, text);
         else
@@ -245,7 +244,7 @@ void conf_hash_value(co_sha256 *h, const conf_slot *s)
     size_t len = text ? strlen(text) : 0;
     const char *at = s->option ? (const char *)s->fields + s->option->offset : NULL;
     if (at && s->option->type == CO_OPT_STR) {
-        text = string_of(s, room);
+        text = conf_string_of(s, room);
         if (text && s->option->hashed)
             text = s->option->hashed(text);
         len = text ? strlen(text) : 0;
@@ -267,8 +266,7 @@ void conf_hash_value(co_sha256 *h, const conf_slot *s)
     co_sha256_add(h, "", 1);
 }
 
-/* The slot after `last` in the order of the keys, whatever the order of the tables; NULL: there is none. */
-static const conf_slot *next_slot(const co_conf *c, const char *last, bool (*counts)(const co_option *))
+const conf_slot *conf_next_slot(const co_conf *c, const char *last, bool (*counts)(const co_option *))
 {
     const conf_slot *next = NULL;
 
@@ -296,7 +294,8 @@ void co_conf_sha256(const co_conf *c, char hex[65])
     co_sha256 h;
 
     co_sha256_init(&h);
-    for (const conf_slot *s = next_slot(c, "", may_not_change); s; s = next_slot(c, s->key, may_not_change)) {
+    for (const conf_slot *s = conf_next_slot(c, "", may_not_change); s;
+         s = conf_next_slot(c, s->key, may_not_change)) {
         co_sha256_add(&h, s->key, strlen(s->key));
         conf_hash_value(&h, s);
     }
@@ -308,8 +307,8 @@ co_err co_conf_facts(const co_conf *c, co_conf_fact each, void *ctx)
     co_str value = {0};
     co_err err = CO_OK;
 
-    for (const conf_slot *s = next_slot(c, "", of_all_hosts); s && !err;
-         s = next_slot(c, s->key, of_all_hosts)) {
+    for (const conf_slot *s = conf_next_slot(c, "", of_all_hosts); s && !err;
+         s = conf_next_slot(c, s->key, of_all_hosts)) {
         co_str_clear(&value);
         conf_print_value(&value, s);
         err = co_str_err(&value);

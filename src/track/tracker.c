@@ -42,6 +42,8 @@ enum { MEMORY_BYTES = CO_TRACKERS_MOST * sizeof(size_t) };
 
 struct feed {
     const co_tracker_def *def;
+    const void *cfg; /* only the feed's own process reads these two */
+    const co_run_facts *facts;
     char *dir, run_id[64];
     int64_t old_bytes; /* of the record, when this start began */
     void *self;        /* the tracker's, in the feed's process */
@@ -61,6 +63,17 @@ struct co_tracking {
 };
 
 /* --- the feed's process --------------------------------------------------------------------------------- */
+static co_err rename_scalar(json_t *line, co_names family)
+{
+    const char *name = co_json_str(line, "name");
+    char as[CO_METRIC_NAME];
+
+    if (family == CO_NAMES_LIGHTNING || !name || !json_object_get(line, "value"))
+        return CO_OK;
+    co_scalar_name(as, family, name);
+    return json_object_set_new(line, "name", co_json_string(as)) == 0 ? CO_OK : CO_ENOMEM;
+}
+
 static co_err hand_over(struct feed *f, const char *text, size_t len, int64_t offset)
 {
     json_t *v = NULL;
@@ -69,6 +82,8 @@ static co_err hand_over(struct feed *f, const char *text, size_t len, int64_t of
     if (err)
         return err == CO_ENOMEM ? err : CO_OK; /* a line that a crash cut */
     if (json_is_object(v))
+        err = rename_scalar(v, f->facts->names);
+    if (json_is_object(v) && !err)
         err = f->def->take(
             f->self, &(co_record_line){.text = text, .len = len, .json = v, .replayed = offset < f->old_bytes});
     json_decref(v);
@@ -164,7 +179,7 @@ static co_err track(struct feed *f)
     co_err err = reader_open(&r, f->dir);
 
     if (!err)
-        err = f->def->open(&f->self, f->dir);
+        err = f->def->open(&f->self, f->facts, f->cfg);
     if (!err) {
         err = read_record(f, r);
         f->def->close(f->self);
@@ -206,12 +221,13 @@ static co_err start_process(struct feed *f)
     return err ? co_fail_in(err, "logger=%s", f->def->name) : CO_OK;
 }
 
-static co_err start_feed(struct feed *f, const co_folder *folder, const co_tracker_def *def,
-                         _Atomic size_t *memory)
+static co_err start_feed(struct feed *f, const co_folder *folder, const co_run_facts *facts,
+                         const co_tracker_pick *pick, _Atomic size_t *memory)
 {
     struct stat st;
 
-    *f = (struct feed){.def = def, .dir = co_strdup(folder->path), .memory = memory};
+    *f = (struct feed){
+        .def = pick->def, .cfg = pick->cfg, .facts = facts, .dir = co_strdup(folder->path), .memory = memory};
     snprintf(f->run_id, sizeof f->run_id, "%s", folder->run_id);
     char *path = co_sprintf("%s/events.jsonl", folder->path);
     f->old_bytes = path && stat(path, &st) == 0 ? st.st_size : 0;
@@ -222,7 +238,8 @@ static co_err start_feed(struct feed *f, const co_folder *folder, const co_track
     return err;
 }
 
-co_err co_tracking_open(co_tracking **out, const co_folder *f, const co_tracker_def *const *defs, int n)
+co_err co_tracking_open(co_tracking **out, const co_folder *f, const co_run_facts *facts,
+                        const co_tracker_pick *picks, int n)
 {
     CO_ASSERT(n <= CO_TRACKERS_MOST, "there are not so many trackers");
     co_tracking *t = co_zalloc(sizeof *t);
@@ -234,7 +251,7 @@ co_err co_tracking_open(co_tracking **out, const co_folder *f, const co_tracker_
     t->memory = err ? NULL : shared;
     co_death_traces_take(&t->before, "");
     for (int i = 0; i < n && !err; i++, t->n++)
-        if (start_feed(&t->feed[i], f, defs[i], &t->memory[i]) != CO_OK)
+        if (start_feed(&t->feed[i], f, facts, &picks[i], &t->memory[i]) != CO_OK)
             snprintf(t->feed[i].why, sizeof t->feed[i].why, "%s", co_errmsg());
     if (!err)
         *out = t;

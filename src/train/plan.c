@@ -77,7 +77,7 @@ static size_t private_plan(const co_plan *plan)
     return now + plan->data->shared_bytes + SUPERVISOR_EXTRA + (state < SAVE_BUFFER ? state : SAVE_BUFFER) +
            (size_t)plan->ranks *
                (now + RANK_EXTRA + depth * LOAD_EXTRA + (size_t)(plan->threads - 1) * TEAM_EXTRA) +
-           (size_t)plan->spec.helpers * (now + HELPER_EXTRA);
+           (size_t)plan->spec.helpers * (now + HELPER_EXTRA) + plan->spec.helpers_bytes;
 }
 
 static void fill_facts(co_plan *plan)

@@ -117,7 +117,8 @@ typedef struct co_train_spec {
     int hosts;             /* members of the largest view; 0 or 1: this host alone */
     bool meets;            /* co_train_run_over is used, also if this host is the only member */
     size_t aside_bytes;    /* the most memory for copies aside while a checkpoint is written; 0: 16 MiB */
-    int helpers; /* processes that the caller forks beside the ranks: only their memory is planned */
+    int helpers;          /* processes that the caller forks beside the ranks: only their memory is planned */
+    size_t helpers_bytes; /* private memory that they need beyond that of any process */
 } co_train_spec;
 
 /* What was decided. Printable; memory to the byte. */

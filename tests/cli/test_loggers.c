@@ -71,3 +71,38 @@ TEST(a_tracker_that_cannot_write_is_a_warning_and_the_run_is_done)
     r = test_sh("grep -c 'was dropped' r/train.log; grep -c loss_step r/events.jsonl");
     CHECK(test_contains(r.out, "1\n4\n"), "%s", r.out);
 }
+
+TEST(logger_names_chooses_the_names_of_metrics_for_all_trackers)
+{
+    static const struct {
+        const char *family, *head;
+    } rows[] = {{"lightning", "train/loss_step,train/acc_step,lr,"},
+                {"slash", "Loss/train,acc1/train,lr,"},
+                {"underscore", "train_loss,train_acc1,lr,"}};
+    for (size_t i = 0; i < CO_COUNT(rows); i++) {
+        test_run r =
+            test_sh("$COHORT train " QUICK " run.dir=r%zu logger.names=%s && head -1 r%zu/csv/metrics.csv", i,
+                    rows[i].family, i);
+        CHECK(r.status == 0 && test_contains(r.out, rows[i].head), "%s: %s", rows[i].family, r.out);
+    }
+    test_run r = test_sh("$COHORT train " QUICK " logger.names=camel");
+    CHECK(r.status == 2 && test_contains(r.out, "lightning"), "%d %s", r.status, r.out);
+}
+
+TEST(every_start_is_a_run_start_line_with_its_configuration_and_an_end_is_a_run_end_line)
+{
+    test_run r = test_sh(
+        "SECRET=hush $COHORT train " QUICK " run.dir=r 'task_name=${oc.env:SECRET}' &&"
+        " $COHORT train " QUICK " run.dir=r ckpt_path=auto trainer.max_steps=8 task_name=t &&"
+        " grep -e run_start -e run_end r/events.jsonl | cut -c1-200 && ! grep -q hush r/events.jsonl");
+    CHECK(r.status == 0, "%s", r.out);
+    CHECK(test_contains(r.out, "{\"name\":\"run_start\",\"step\":0,\"run_id\":") &&
+              test_contains(r.out, "{\"name\":\"run_start\",\"step\":4,\"run_id\":") &&
+              test_contains(r.out, "{\"name\":\"run_end\",\"step\":4,\"status\":\"done\"") &&
+              test_contains(r.out, "{\"name\":\"run_end\",\"step\":8,\"status\":\"done\""),
+          "%s", r.out);
+    r = test_sh("grep -o '\"config\":{[^}]*' r/events.jsonl");
+    CHECK(test_contains(r.out, "\"data.batch_size\":64") && test_contains(r.out, "\"model.name\":\"mlp\"") &&
+              test_contains(r.out, "${oc.env:SECRET"),
+          "%s", r.out);
+}

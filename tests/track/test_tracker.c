@@ -6,9 +6,13 @@
 #include <semaphore.h>
 #include <signal.h>
 #include <sys/mman.h>
+#include <stddef.h>
 #include <sys/stat.h>
 
 #include "track/tracker.h"
+
+static const co_run_facts facts = {
+    .dir = "run", .run_id = "r", .task = "t", .config = "run/config.yaml", .host = "here"};
 
 /* The record that every tracker gets: scalars, one of them again after a resume, and lines that are not
  * scalars. */
@@ -43,6 +47,28 @@ static int wanted_of(const char *tracker)
     return -1;
 }
 
+static const co_tracker_def *cfg_of;
+
+/* With the defaults of its keys. Facts and settings live as long as the tracker. */
+static co_err open_in(const co_tracker_def *def, void **self, const char *dir)
+{
+    static max_align_t cfg[64];
+    static co_run_facts here;
+    static char where[64];
+    snprintf(where, sizeof where, "%s", dir);
+    here = facts;
+    here.dir = where;
+    CHECK(def->cfg_size <= sizeof cfg, "%s: %zu bytes of settings", def->name, def->cfg_size);
+    if (!cfg_of || cfg_of != def) {
+        if (cfg_of && cfg_of->options)
+            co_options_fini(cfg_of->options, cfg);
+        cfg_of = def;
+        if (def->options)
+            CO_TRY(co_options_default(def->options, cfg));
+    }
+    return def->open(self, &here, cfg);
+}
+
 static void take_text(const co_tracker_def *def, void *self, const char *text, bool replayed)
 {
     json_t *v;
@@ -74,7 +100,7 @@ TEST(every_tracker_makes_of_a_known_record_what_is_expected)
         void *self;
         CHECK(def->help && *def->help, "%s has no help", def->name);
         CHECK(mkdir(def->name, 0777) == 0, "mkdir %s", def->name);
-        CHECK_OK(def->open(&self, def->name));
+        CHECK_OK(open_in(def, &self, def->name));
         CHECK_OK(def->flush(self));
         check_output(def->name, wanted[want].file, wanted[want].empty);
         for (size_t k = 0; k < CO_COUNT(record); k++) {
@@ -99,7 +125,7 @@ TEST(a_tracker_opened_on_a_record_that_has_lines_gives_what_one_run_would)
             snprintf(dir, sizeof dir, "%s-%zu", def->name, cut);
             CHECK(mkdir(dir, 0777) == 0, "mkdir %s", dir);
             for (int start = 0; start < 2; start++) {
-                CHECK_OK(def->open(&self, dir));
+                CHECK_OK(open_in(def, &self, dir));
                 for (size_t k = 0; k < (start ? CO_COUNT(record) : cut); k++)
                     take_text(def, self, record[k], start && k < cut);
                 CHECK_OK(def->flush(self));
@@ -119,7 +145,7 @@ static co_err walk_body(void *ctx)
 {
     const struct walk *w = ctx;
     void *self;
-    CO_TRY(w->def->open(&self, "."));
+    CO_TRY(open_in(w->def, &self, "."));
     co_err err =
         w->def->take(self, &(co_record_line){.text = record[0], .len = strlen(record[0]), .json = w->line});
     if (!err)
@@ -149,10 +175,11 @@ static void remember(void *ctx, const char *text)
 
 TEST(the_pump_hands_every_line_over_once_and_in_order)
 {
+    const co_tracker_pick defs[] = {{&csv_def}, {&none_def}};
     co_folder *f;
     co_tracking *t;
     CHECK_OK(co_folder_open(&f, "run", "t"));
-    CHECK_OK(co_tracking_open(&t, f, co_trackers, 2));
+    CHECK_OK(co_tracking_open(&t, f, &facts, defs, 2));
     for (int i = 1; i <= 5000; i++) {
         co_event_scalar(f, i, "loss", i);
         if (i % 100 == 0) {
@@ -170,6 +197,7 @@ TEST(the_pump_hands_every_line_over_once_and_in_order)
 
 TEST(lines_that_are_cut_or_too_long_or_no_objects_are_passed_over)
 {
+    const co_tracker_pick defs[] = {{&csv_def}, {&none_def}};
     co_folder *f;
     co_tracking *t;
     co_str s = {0};
@@ -180,7 +208,7 @@ TEST(lines_that_are_cut_or_too_long_or_no_objects_are_passed_over)
     co_str_add(&s, "\n{\"step\":7,\"name\":\"a\",\"value\":1}\n{\"step\":8,\"na");
     CHECK_OK(co_fs_write_atomic("run/events.jsonl", co_str_text(&s), s.len));
     CHECK_OK(co_folder_open(&f, "run", "t"));
-    CHECK_OK(co_tracking_open(&t, f, co_trackers, 1));
+    CHECK_OK(co_tracking_open(&t, f, &facts, defs, 1));
     co_tracking_close(t, 30, remember, NULL);
     CHECK(!times_told, "%s", told);
     char *text = slurp("run/csv/metrics.csv");
@@ -194,7 +222,7 @@ TEST(lines_that_are_cut_or_too_long_or_no_objects_are_passed_over)
 static struct {
     int old, fresh;
 } * lines;
-static co_err count_open(void **out, const char *dir)
+static co_err count_open(void **out, const co_run_facts *run, const void *cfg)
 {
     *out = NULL;
     return CO_OK;
@@ -216,7 +244,7 @@ static const co_tracker_def counting = {"counting", "", count_open, count_take, 
 
 TEST(lines_from_before_this_start_come_first_and_are_marked)
 {
-    const co_tracker_def *const defs[] = {&counting};
+    const co_tracker_pick defs[] = {{&counting}};
     lines = mmap(NULL, sizeof *lines, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
     CHECK(lines != MAP_FAILED, "mmap");
     for (int start = 1; start <= 3; start++) {
@@ -224,7 +252,7 @@ TEST(lines_from_before_this_start_come_first_and_are_marked)
         co_tracking *t;
         lines->old = lines->fresh = 0;
         CHECK_OK(co_folder_open(&f, "run", "t"));
-        CHECK_OK(co_tracking_open(&t, f, defs, 1));
+        CHECK_OK(co_tracking_open(&t, f, &facts, defs, 1));
         for (int i = 0; i < 10; i++)
             co_event_scalar(f, i, "loss", 1);
         CHECK_OK(co_events_flush(f));
@@ -253,12 +281,12 @@ static const co_tracker_def broken = {"broken", "", count_open, broken_take, cou
 
 TEST(a_stuck_tracker_costs_the_supervisor_nothing_and_is_left_at_the_end)
 {
-    const co_tracker_def *const defs[] = {&stuck, &csv_def};
+    const co_tracker_pick defs[] = {{&stuck}, {&csv_def}};
     co_folder *f;
     co_tracking *t;
     CHECK(sem_init(&never, 0, 0) == 0, "sem_init");
     CHECK_OK(co_folder_open(&f, "run", "t"));
-    CHECK_OK(co_tracking_open(&t, f, defs, 2));
+    CHECK_OK(co_tracking_open(&t, f, &facts, defs, 2));
     double before = co_now_s();
     for (int i = 0; i < 200; i++) {
         co_event_scalar(f, i, "loss", 1);
@@ -282,11 +310,11 @@ static bool is_told(void *tracking)
 
 TEST(a_tracker_that_fails_is_dropped_with_one_warning)
 {
-    const co_tracker_def *const defs[] = {&broken, &csv_def};
+    const co_tracker_pick defs[] = {{&broken}, {&csv_def}};
     co_folder *f;
     co_tracking *t;
     CHECK_OK(co_folder_open(&f, "run", "t"));
-    CHECK_OK(co_tracking_open(&t, f, defs, 2));
+    CHECK_OK(co_tracking_open(&t, f, &facts, defs, 2));
     co_event_scalar(f, 1, "loss", 1);
     CHECK_OK(co_events_flush(f));
     co_tracking_more(t);
@@ -312,11 +340,11 @@ static const co_tracker_def crashing = {"crashing", "", count_open, crashing_tak
 
 TEST(a_tracker_that_crashes_costs_the_run_nothing_and_its_death_is_reported)
 {
-    const co_tracker_def *const defs[] = {&crashing, &csv_def};
+    const co_tracker_pick defs[] = {{&crashing}, {&csv_def}};
     co_folder *f;
     co_tracking *t;
     CHECK_OK(co_folder_open(&f, "run", "t"));
-    CHECK_OK(co_tracking_open(&t, f, defs, 2));
+    CHECK_OK(co_tracking_open(&t, f, &facts, defs, 2));
     co_event_scalar(f, 1, "loss", 1);
     CHECK_OK(co_events_flush(f));
     co_tracking_close(t, 30, remember, NULL);
@@ -331,11 +359,12 @@ TEST(a_tracker_that_crashes_costs_the_run_nothing_and_its_death_is_reported)
 
 TEST(a_tracker_writes_nothing_into_a_folder_that_another_run_has_taken)
 {
+    const co_tracker_pick defs[] = {{&csv_def}, {&none_def}};
     co_folder *f;
     co_tracking *t;
     json_t *v;
     CHECK_OK(co_folder_open(&f, "run", "t"));
-    CHECK_OK(co_tracking_open(&t, f, co_trackers, 1));
+    CHECK_OK(co_tracking_open(&t, f, &facts, defs, 1));
     co_event_scalar(f, 1, "loss", 1);
     CHECK_OK(co_events_flush(f));
     CHECK_OK(co_json_read(&v, "run/lease.json", 1 << 16));

@@ -167,14 +167,15 @@ static void csv_close(void *self)
     co_free(t);
 }
 
-static co_err csv_open(void **out, const char *dir)
+static co_err csv_open(void **out, const co_run_facts *run, const void *cfg)
 {
     struct table *t = co_zalloc(sizeof *t);
 
+    (void)cfg;
     if (!t)
         return CO_ENOMEM;
-    t->folder = co_sprintf("%s/csv", dir);
-    t->path = co_sprintf("%s/csv/metrics.csv", dir);
+    t->folder = co_sprintf("%s/csv", run->dir);
+    t->path = co_sprintf("%s/csv/metrics.csv", run->dir);
     if (!t->folder || !t->path) {
         csv_close(t);
         return CO_ENOMEM;

@@ -1,9 +1,9 @@
 /* none.c -- the silent tracker: takes every line and writes nothing. */
 #include "track/track_int.h"
 
-static co_err none_open(void **out, const char *dir)
+static co_err none_open(void **out, const co_run_facts *run, const void *cfg)
 {
-    (void)dir;
+    (void)run, (void)cfg;
     *out = NULL;
     return CO_OK;
 }
