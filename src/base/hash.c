@@ -1,7 +1,7 @@
 /* hash.c -- SHA-256 and MD5 by OpenSSL, FNV-1a by hand.
  *
- * We use the old SHA256_* and MD5_* functions instead of EVP. With the static libcrypto they link the hashes alone,
- * without providers, configuration files or locks, and they allocate nothing.
+ * We use the old SHA256_* and MD5_* functions instead of EVP. With the static libcrypto they link the hashes
+ * alone, without providers, configuration files or locks, and they allocate nothing.
  */
 #define OPENSSL_SUPPRESS_DEPRECATED
 #include "base/hash.h"

@@ -76,7 +76,7 @@ co_zip_entry *co_zip_find(const co_zip_file *zip, const char *name)
     return zip->n ? bsearch(&key, zip->entry, (size_t)zip->n, sizeof key, zip_name_order) : NULL;
 }
 
-/* --- unpacking --------------------------------------------------------------------------------------------- */
+/* --- unpacking ------------------------------------------------------------------------------------------ */
 struct outlet {
     const co_zip_file *zip;
     const co_zip_entry *entry;

@@ -3,8 +3,8 @@
  *     co_zip_file zip;
  *     CO_TRY(co_zip_open(&zip, "ml-1m.zip"));
  *     co_zip_entry *e = co_zip_find(&zip, "ml-1m/ratings.dat");
- *     CO_TRY(co_zip_unpack(&zip, e, put, ctx));           // its bytes, piece by piece; length and CRC are checked
- *     co_zip_close(&zip);
+ *     CO_TRY(co_zip_unpack(&zip, e, put, ctx));           // its bytes, piece by piece; length and CRC are
+ *     checked co_zip_close(&zip);
  */
 #ifndef CO_BASE_ZIP_H
 #define CO_BASE_ZIP_H
@@ -43,13 +43,13 @@ co_err co_zip_parse(co_zip_file *zip, const void *bytes, size_t len, const char 
 void co_zip_close(co_zip_file *zip);
 
 co_zip_entry *co_zip_find(const co_zip_file *zip, const char *name); /* NULL if there is none */
-/* Calls `put` with one piece after the other. No more than entry->len bytes come out; at the end their number and
- * their CRC are right, or the result is CO_EFORMAT. */
+/* Calls `put` with one piece after the other. No more than entry->len bytes come out; at the end their number
+ * and their CRC are right, or the result is CO_EFORMAT. */
 co_err co_zip_unpack(const co_zip_file *zip, const co_zip_entry *entry,
                      co_err (*put)(void *ctx, const void *bytes, size_t len), void *ctx);
 
-/* Both are for stored entries only. co_zip_check reads the whole entry once and compares its CRC; the second call is
- * free. co_zip_read gives bytes [from, from + len) of the entry, which must have them. */
+/* Both are for stored entries only. co_zip_check reads the whole entry once and compares its CRC; the second
+ * call is free. co_zip_read gives bytes [from, from + len) of the entry, which must have them. */
 co_err co_zip_check(const co_zip_file *zip, co_zip_entry *entry);
 co_err co_zip_read(const co_zip_file *zip, const co_zip_entry *entry, uint64_t from, void *dst, size_t len);
 

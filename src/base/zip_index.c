@@ -4,10 +4,12 @@
  *
  * The end record is the last 22 bytes: archives with a comment are refused, so a file that was cut short is
  * noticed at once. If the zip64 records are there, they must agree with the end record. The central directory
- * must end where the end records begin. Each entry must be stored or deflated, its local header must name it, and
- * its bytes must lie before the central directory. All numbers are compared with the file's length before they are used.
+ * must end where the end records begin. Each entry must be stored or deflated, its local header must name it,
+ * and its bytes must lie before the central directory. All numbers are compared with the file's length before
+ * they are used.
  *
- * Memory: one co_zip_entry and one name per entry. Nothing is mapped: a file that shrinks gives an error, no signal.
+ * Memory: one co_zip_entry and one name per entry. Nothing is mapped: a file that shrinks gives an error, no
+ * signal.
  */
 #include "base/zip_int.h"
 
@@ -47,7 +49,7 @@ static co_err broken(const co_zip_file *zip, const char *why)
     return co_fail(CO_EFORMAT, "%s: not a whole zip archive: %s (is the download complete?)", zip->what, why);
 }
 
-/* --- the end records -------------------------------------------------------------------------------------- */
+/* --- the end records ------------------------------------------------------------------------------------ */
 /* Where the central directory is. */
 struct directory {
     uint64_t at, len, entries, end; /* end: of the directory; where the end records begin */
@@ -104,7 +106,7 @@ static co_err read_end(const co_zip_file *zip, struct directory *dir)
     return CO_OK;
 }
 
-/* --- the central directory -------------------------------------------------------------------------------- */
+/* --- the central directory ------------------------------------------------------------------------------ */
 /* Numbers that do not fit 32 bits are in the extra field of kind 1, in this order. */
 static co_err widen(const co_zip_file *zip, const uint8_t *extra, size_t len, uint64_t *packed,
                     uint64_t *size, uint64_t *at)

@@ -1,8 +1,8 @@
-/* data.c -- `cohort data check|stats|pack DIR`: what a folder of data holds, what is wrong with it; one file of it.
- * `cohort data get NAME` is in data_get.c.
+/* data.c -- `cohort data check|stats|pack DIR`: what a folder of data holds, what is wrong with it; one file
+ * of it. `cohort data get NAME` is in data_get.c.
  *
- * Results go to standard output, progress to standard error. Exit status 1: something is wrong with the data, and a
- * sentence for each fault was printed.
+ * Results go to standard output, progress to standard error. Exit status 1: something is wrong with the data,
+ * and a sentence for each fault was printed.
  */
 #include "cli/data_int.h"
 

@@ -1,7 +1,8 @@
 /* data_get.c -- `cohort data get NAME [FOLDER]`: downloads a data set, checks it and unpacks it.
  *
- * Without a name it lists the sets. Results go to standard output, progress to standard error. Exit status 1: a download
- * failed, and the same line typed again continues it. 2: there is no such set, or it cannot be downloaded.
+ * Without a name it lists the sets. Results go to standard output, progress to standard error. Exit status 1:
+ * a download failed, and the same line typed again continues it. 2: there is no such set, or it cannot be
+ * downloaded.
  */
 #include "cli/data_int.h"
 
@@ -15,7 +16,7 @@
 
 enum { RETRIES = 5, MOST_RETRIES = 1000 };
 
-/* --- the list ---------------------------------------------------------------------------------------------- */
+/* --- the list ------------------------------------------------------------------------------------------- */
 static const char *how_checked(const co_set_file *file)
 {
     if (!file->name)
@@ -76,7 +77,7 @@ static int list_sets(const line *l)
     return CO_EXIT_DONE;
 }
 
-/* --- progress ---------------------------------------------------------------------------------------------- */
+/* --- progress ------------------------------------------------------------------------------------------- */
 struct progress {
     bool bar; /* standard error is a terminal: one line, written again and again */
     uint64_t last_ns;
@@ -116,7 +117,7 @@ static void tell_files(void *ctx, uint64_t files, uint64_t bytes)
                 (double)bytes / 1e6, p->bar ? "        " : "\n");
 }
 
-/* --- results ----------------------------------------------------------------------------------------------- */
+/* --- results -------------------------------------------------------------------------------------------- */
 static const char *sum_text(char out[128], const co_fetch_facts *f, const co_set_file *file)
 {
     if (f->sum == CO_SUM_NONE)
@@ -170,7 +171,7 @@ static void show_json(const co_set *set, const co_set_facts *facts)
                             (json_int_t)facts->unpacked_bytes));
 }
 
-/* --- the command ------------------------------------------------------------------------------------------- */
+/* --- the command ---------------------------------------------------------------------------------------- */
 static int no_such_set(const char *name)
 {
     const char *names[64];

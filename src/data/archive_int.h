@@ -1,4 +1,5 @@
-/* archive_int.h -- the folder that archives are unpacked into. Every file goes through it, so every limit is kept. */
+/* archive_int.h -- the folder that archives are unpacked into. Every file goes through it, so every limit is
+ * kept. */
 #ifndef CO_DATA_ARCHIVE_INT_H
 #define CO_DATA_ARCHIVE_INT_H
 
@@ -15,7 +16,8 @@ typedef struct outbox {
     char path[4096]; /* its path */
 } outbox;
 
-/* Is the name safe: relative, no empty part, no "." or "..", no backslash, no control characters, not too long? */
+/* Is the name safe: relative, no empty part, no "." or "..", no backslash, no control characters, not too
+ * long? */
 bool archive_name_is_safe(const char *name);
 
 co_err outbox_begin(outbox *out, const char *name);

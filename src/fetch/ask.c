@@ -5,8 +5,8 @@
  *                                  200: the server knows no ranges, or has another file now: starts anew
  *                                  416: n is the whole length: done. Otherwise starts anew
  *
- * A range is asked for with If-Range if the ETag of our bytes is known, so bytes of two versions never mix. Without an
- * ETag we go on only if a checksum will tell, or start anew.
+ * A range is asked for with If-Range if the ETag of our bytes is known, so bytes of two versions never mix.
+ * Without an ETag we go on only if a checksum will tell, or start anew.
  */
 #include "fetch/ask_int.h"
 

@@ -1,4 +1,5 @@
-/* fetch.c -- a file from the first of several addresses that has it, with attempts, checks and the final rename. */
+/* fetch.c -- a file from the first of several addresses that has it, with attempts, checks and the final
+ * rename. */
 #include "fetch/fetch.h"
 
 #include <errno.h>

@@ -1,7 +1,8 @@
 /* fetch.h -- files from the network: data sets and pretrained weights.
  *
- * A file is written to PATH.part. If the transfer is cut, or the program killed, the next call continues where it ended
- * (Range). When it is whole, its length and checksum are compared, it is synced and renamed to PATH.
+ * A file is written to PATH.part. If the transfer is cut, or the program killed, the next call continues
+ * where it ended (Range). When it is whole, its length and checksum are compared, it is synced and renamed to
+ * PATH.
  *
  *     const char *urls[] = {"https://example.org/a.zip", NULL};
  *     co_fetch_job job = {.urls = urls, .path = "a.zip", .md5 = "0e33842e24a9c977be4e0107933c0723"};
@@ -16,7 +17,7 @@
 
 #include "base/err.h"
 
-/* --- one file ---------------------------------------------------------------------------------------------- */
+/* --- one file ------------------------------------------------------------------------------------------- */
 typedef struct co_fetch_job {
     const char *const *urls; /* tried in order, NULL at the end */
     const char *path;
@@ -44,12 +45,13 @@ typedef struct co_fetch_facts {
     const char *url; /* where it came from; NULL if it was there */
 } co_fetch_facts;
 
-/* CO_EFORMAT: the file is not what it should be (length, checksum). CO_EIO: not enough disk, or the server answers with
- * an error. CO_EPEER, CO_ETIMEOUT: cut or silent; the part stays for the next call. CO_EINPUT: libcurl is missing, an
- * address is wrong, or another process is downloading the same file. The message names each address that failed. */
+/* CO_EFORMAT: the file is not what it should be (length, checksum). CO_EIO: not enough disk, or the server
+ * answers with an error. CO_EPEER, CO_ETIMEOUT: cut or silent; the part stays for the next call. CO_EINPUT:
+ * libcurl is missing, an address is wrong, or another process is downloading the same file. The message names
+ * each address that failed. */
 co_err co_fetch(co_fetch_facts *out, const co_fetch_job *job);
 
-/* --- data sets --------------------------------------------------------------------------------------------- */
+/* --- data sets ------------------------------------------------------------------------------------------ */
 enum { CO_SET_FILES = 4, CO_SET_URLS = 3, CO_SET_NEEDS = 4 };
 typedef struct co_set_file {
     const char *name;
@@ -95,7 +97,7 @@ typedef struct co_set_facts {
 } co_set_facts;
 co_err co_set_get(co_set_facts *out, const co_set *set, const co_set_how *how);
 
-/* --- pretrained weights ------------------------------------------------------------------------------------ */
+/* --- pretrained weights --------------------------------------------------------------------------------- */
 typedef struct co_pretrained {
     char path[4096];  /* in the cache; whole and checked */
     const char *name; /* "timm/resnet18.tv_in1k" */
@@ -103,8 +105,8 @@ typedef struct co_pretrained {
     bool has_sum;     /* the server stated a SHA-256 */
     uint64_t bytes;
 } co_pretrained;
-/* The weights that timm publishes for a model of this name, from $HF_ENDPOINT or huggingface.co. CO_EINPUT: there are
- * none for this model. */
+/* The weights that timm publishes for a model of this name, from $HF_ENDPOINT or huggingface.co. CO_EINPUT:
+ * there are none for this model. */
 co_err co_pretrained_get(co_pretrained *out, const char *model,
                          void (*tell)(void *ctx, const char *path, uint64_t done, uint64_t of), void *ctx);
 

@@ -8,7 +8,7 @@
 
 enum { FETCH_PATH = 4096, FETCH_URL = 2048, FETCH_ETAG = 128 };
 
-/* --- partial.c: PATH.part, locked, and PATH.part.from, which says where its bytes came from ------------------- */
+/* --- partial.c: PATH.part, locked, and PATH.part.from, which says where its bytes came from ------------- */
 typedef struct partial {
     int fd;
     char path[FETCH_PATH], note[FETCH_PATH];
@@ -26,7 +26,7 @@ co_err partial_finish(partial *p, const char *path);
 void partial_discard(partial *p); /* removes the file; partial_close is still needed */
 void partial_close(partial *p);   /* the file stays */
 
-/* --- sums.c ------------------------------------------------------------------------------------------------ */
+/* --- sums.c --------------------------------------------------------------------------------------------- */
 typedef struct sums {
     char md5[33], sha256[65]; /* "": not known */
 } sums;

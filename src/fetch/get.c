@@ -1,9 +1,10 @@
-/* get.c -- a whole data set: its files downloaded and checked, unpacked beside its place, and moved there at once.
+/* get.c -- a whole data set: its files downloaded and checked, unpacked beside its place, and moved there at
+ * once.
  *
  *     DIR/ARCHIVE.part -> DIR/ARCHIVE -> DIR/.FOLDER.unpacking/ -> DIR/FOLDER/
  *
- * The folder appears under its name only when it is complete, so a call that was killed leaves nothing that looks
- * finished; the next call goes on from the last arrow that was done.
+ * The folder appears under its name only when it is complete, so a call that was killed leaves nothing that
+ * looks finished; the next call goes on from the last arrow that was done.
  */
 #include "fetch/fetch.h"
 
@@ -27,7 +28,7 @@ static co_err join(char out[FETCH_PATH], const char *dir, const char *before, co
                : co_fail(CO_EINPUT, "the path %.200s... is too long", dir);
 }
 
-/* --- is it complete? --------------------------------------------------------------------------------------- */
+/* --- is it complete? ------------------------------------------------------------------------------------ */
 static co_err check_folder(const co_set *set, const char *folder)
 {
     char path[FETCH_PATH];
@@ -44,7 +45,7 @@ static co_err check_folder(const co_set *set, const char *folder)
     return CO_OK;
 }
 
-/* --- unpacking --------------------------------------------------------------------------------------------- */
+/* --- unpacking ------------------------------------------------------------------------------------------ */
 /* The only folder in `tmp` if there is nothing else in it, or tmp itself. */
 static co_err find_top(char top[FETCH_PATH], const char *tmp)
 {
@@ -118,7 +119,7 @@ static co_err unpack(co_set_facts *out, const co_set *set, const co_set_how *how
     return CO_OK;
 }
 
-/* --- downloading ------------------------------------------------------------------------------------------- */
+/* --- downloading ---------------------------------------------------------------------------------------- */
 static co_err get_file(co_fetch_facts *out, const co_set *set, const co_set_file *file, const co_set_how *how,
                        const char *dir)
 {

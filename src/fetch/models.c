@@ -1,13 +1,14 @@
 /* models.c -- pretrained weights from the Hugging Face hub, kept in the cache.
  *
- * timm publishes the weights of each model in a repository; ours have the same names and shapes. The ResNets are
- * torchvision's. In $COHORT_CACHE (base/fs.h says where that is otherwise):
+ * timm publishes the weights of each model in a repository; ours have the same names and shapes. The ResNets
+ * are torchvision's. In $COHORT_CACHE (base/fs.h says where that is otherwise):
  *
  *     models-1/NAME.safetensors           the file
- *     models-1/NAME.safetensors.sha256    "SHA-256 LENGTH", written last: without it the file is fetched again
+ *     models-1/NAME.safetensors.sha256    "SHA-256 LENGTH", written last: without it the file is fetched
+ *     again
  *
- * The hub states the SHA-256 of a file (X-Linked-ETag) when it redirects to it, and we compare. If a mirror does not,
- * the sum that the file had when it came is kept, so later damage is noticed.
+ * The hub states the SHA-256 of a file (X-Linked-ETag) when it redirects to it, and we compare. If a mirror
+ * does not, the sum that the file had when it came is kept, so later damage is noticed.
  */
 #include "fetch/fetch.h"
 
@@ -54,7 +55,7 @@ static const char *repository_of(const char *model)
     return NULL;
 }
 
-/* --- the cache --------------------------------------------------------------------------------------------- */
+/* --- the cache ------------------------------------------------------------------------------------------ */
 static bool note_fits(const char *path, const char *note_path, uint64_t *len)
 {
     char *note = NULL, have[65];
@@ -83,7 +84,7 @@ static co_err write_note(const char *path, const char *note_path, const co_fetch
     return co_fs_write_atomic(note_path, text, (size_t)n);
 }
 
-/* --- the hub ----------------------------------------------------------------------------------------------- */
+/* --- the hub -------------------------------------------------------------------------------------------- */
 static co_err address(char url[FETCH_URL], const char *repository)
 {
     const char *base = getenv("HF_ENDPOINT");

@@ -1,7 +1,8 @@
 /* partial.c -- a file that is not whole yet.
  *
- * PATH.part has the bytes so far. It is locked while somebody writes it, so two downloads of one file do not mix.
- * PATH.part.from has two lines, the address and the ETag of those bytes. Both stay when the program is killed.
+ * PATH.part has the bytes so far. It is locked while somebody writes it, so two downloads of one file do not
+ * mix. PATH.part.from has two lines, the address and the ETag of those bytes. Both stay when the program is
+ * killed.
  */
 #include "fetch/fetch_int.h"
 

@@ -1,7 +1,8 @@
 /* sets.c -- the data sets that `cohort data get` knows: addresses, sizes, checksums. A new set is a row.
  *
- * Checksums are those that the publishers state. `published` is false where the publisher states none, and the one here
- * is the one that public loaders of the set compare with. Where none is known at all, the structure is checked.
+ * Checksums are those that the publishers state. `published` is false where the publisher states none, and
+ * the one here is the one that public loaders of the set compare with. Where none is known at all, the
+ * structure is checked.
  */
 #include "fetch/fetch.h"
 

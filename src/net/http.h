@@ -39,8 +39,8 @@ typedef struct co_http_request {
     const char *ca, *cert, *key;
     /* Up to so many redirects are followed, and from https only to https. 0: a redirect is an answer. */
     int redirects;
-    /* If not NULL, the body of an answer 200 or 206 goes there, in pieces, and `most` does not limit it. Anything but
-     * CO_OK ends the transfer with that error. Other answers are collected as usual. */
+    /* If not NULL, the body of an answer 200 or 206 goes there, in pieces, and `most` does not limit it.
+     * Anything but CO_OK ends the transfer with that error. Other answers are collected as usual. */
     co_err (*sink)(void *ctx, const co_http_head *head, const void *bytes, size_t len);
     void *sink_ctx;
     int idle_ms; /* CO_ETIMEOUT when nothing has come for so long; 0: only the deadline counts */
@@ -59,7 +59,8 @@ co_err co_http_open(co_http **out);
 void co_http_close(co_http *h); /* NULL is fine */
 /* CO_EPEER: the server refused, or closed before the answer was complete. CO_EIO:
  * no such name, no route, or TLS failed. CO_ETIMEOUT: the deadline passed. CO_EFORMAT: not HTTP, larger
- * than `most`, or redirected too often. CO_EINPUT: the url or a named file is wrong. CO_ESTOP: `give_up` was set. */
+ * than `most`, or redirected too often. CO_EINPUT: the url or a named file is wrong. CO_ESTOP: `give_up` was
+ * set. */
 co_err co_http_do(co_http *h, co_http_answer *out, const co_http_request *rq, const co_patience *p);
 /* CO_OK for 2xx, else CO_EIO with the status and the beginning of the body. */
 co_err co_http_expect(const co_http_answer *a, const char *url);

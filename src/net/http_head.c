@@ -1,4 +1,5 @@
-/* http_head.c -- the few headers of an answer that we use. Lines that are not as expected count as not said. */
+/* http_head.c -- the few headers of an answer that we use. Lines that are not as expected count as not said.
+ * */
 #include <ctype.h>
 #include <string.h>
 #include <strings.h>
@@ -89,7 +90,8 @@ static const struct {
             {"x-linked-etag", take_linked},
             {"x-linked-size", take_linked_size}};
 
-/* "HTTP/1.1 206 Partial Content". What the hub said of the linked file holds for the answer it redirects to. */
+/* "HTTP/1.1 206 Partial Content". What the hub said of the linked file holds for the answer it redirects to.
+ * */
 static void begin(co_http_head *head, const char *at, const char *end)
 {
     co_http_head next = http_no_head;

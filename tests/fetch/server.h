@@ -1,4 +1,5 @@
-/* server.h -- an HTTP server on loopback with the faults of real ones: cuts, silence, wrong lengths, redirects.
+/* server.h -- an HTTP server on loopback with the faults of real ones: cuts, silence, wrong lengths,
+ * redirects.
  *
  *     route routes[] = {{.path = "/a.zip", .body = bytes, .len = n, .cut_after = 1000, .cuts = 2}, {0}};
  *     server s = {.routes = routes};
