@@ -313,5 +313,6 @@ co_train_hooks record_hooks(training *s)
                             .publish = on_publish,
                             .publish_fd = s->folder ? co_folder_settle_fd(s->folder) : -1,
                             .remember = memory_json,
-                            .turn = on_turn};
+                            .turn = on_turn,
+                            .ranks = machine_ranks};
 }

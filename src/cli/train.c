@@ -139,6 +139,7 @@ void training_close(training *s)
 {
     spot_close(s);
     over_close(s);
+    machine_close(s);
     co_live_unregister();
     co_console_close(s->console);
     if (s->log)

@@ -5,23 +5,35 @@
 #include <stdio.h>
 
 #include "cli/cli_int.h"
+#include "track/use.h"
 
 struct search; /* for a learning rate */
 
-/* Statistics of one figure of the machine. */
+/* machine.c: the figures of one host, and what is recorded of each. */
 typedef struct figure {
-    double last, sum, most;
+    double sum, most; /* of the run */
     int64_t n;
+    double since_sum; /* since the last event */
+    int64_t since_n;
 } figure;
-
-enum { FIGURES = 5 };
+typedef struct host_figures {
+    co_use use; /* as measured last */
+    figure figure[CO_USE_MOST];
+} host_figures;
+enum { MACHINE_HOSTS = 64 };
 typedef struct machine {
     co_util util;
-    double began_s, next_s;
+    double began_s, next_s, sent_s;
     int64_t looks;
-    figure figure[FIGURES];
-    figure gpu[CO_MAX_GPUS][2]; /* utilisation, memory */
-    int gpus;
+    host_figures *host[MACHINE_HOSTS]; /* this one first; NULL: not measured yet */
+    int hosts;
+    struct rank_mark { /* where the counters of a rank stood when its shares were computed last */
+        co_rank_times now, then;
+        uint64_t beat;
+        double then_s, beat_s;
+    } rank[CO_USE_RANKS];
+    int ranks;
+    co_str gpus_first, gpus_last; /* tables of GPUs */
 } machine;
 
 struct over; /* several hosts: over_int.h */
@@ -127,9 +139,13 @@ int tops_of(const training *s);   /* accuracies to show: 2 with the best five cl
 /* notice.c */
 void notice_step(training *s, const co_step_result *r);
 
-/* machine.c: utilisation of cores, memory, GPUs */
+/* machine.c: what the run takes of its hosts: CPUs, memory, disks, network, GPUs, and the time of the ranks */
 void machine_look(training *s); /* call it often; it measures about once a second */
-json_t *machine_json(const training *s);
+void machine_ranks(void *training, const co_rank_times *ranks, int n); /* the hook `ranks` */
+void machine_take(training *s, const json_t *use);                     /* what another host has measured */
+json_t *machine_json(const training *s);                               /* for summary.json */
+void machine_gpus(training *s, bool last);                             /* gpus.txt */
+void machine_close(training *s);
 
 /* ending.c */
 void ending_tell(training *s, const line *l);
