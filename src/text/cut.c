@@ -1,6 +1,6 @@
 /* cut.c -- pre-tokenisers: text is cut into pieces, and each piece goes on to the next cutter, then to the model.
  *
- *     CUT_WORDS    Whitespace        \w+|[^\w\s]+             runs of word characters, runs of others; blanks are dropped
+ *     CUT_WORDS    Whitespace        \w+|[^\w\s]+
  *     CUT_SPACES   WhitespaceSplit   \S+
  *     CUT_BYTES    ByteLevel         's|'t|'re|'ve|'m|'ll|'d| ?\p{L}+| ?\p{N}+| ?[^\s\p{L}\p{N}]+|\s+(?!\S)|\s+
  *                                    then each byte becomes a printable letter

@@ -26,7 +26,8 @@ bool code_is_number(uint32_t code); /* \p{N} */
 
 /* Appends the lower case of [text, text + len), code point by code point. */
 void add_lower(co_str *out, const char *text, size_t len);
-/* Appends bytes; what is no UTF-8 in them becomes U+FFFD, one for each longest piece that could have begun a character. */
+/* Appends bytes; what is no UTF-8 in them becomes U+FFFD, one for each longest piece that could have begun a
+ * character. */
 void add_as_utf8(co_str *out, const char *bytes, size_t len);
 /* The code point at `at`, of valid UTF-8; *n is its length. At `end`: 0 and 0. */
 uint32_t code_at(const char *at, const char *end, int *n);

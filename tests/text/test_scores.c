@@ -1,4 +1,5 @@
-/* BLEU against sacrebleu, error rates against torchmetrics: golden/text.json has 500 made-up pairs and their figures. */
+/* BLEU against sacrebleu, error rates against torchmetrics: golden/text.json has 500 made-up pairs
+ * and their figures. */
 #include <math.h>
 #include <string.h>
 
