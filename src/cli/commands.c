@@ -94,15 +94,27 @@ const command commands[] = {
      "  names and shapes first.\n"
      "  Exit status of verify: 1 if any checkpoint is bad.\n",
      true},
-    {"data", "check|stats|pack FOLDER", "data sets: what a folder holds, what is wrong; packs it", cmd_data,
-     "  cohort data check tiny-imagenet-200       recognises the layout, reads every sample\n"
-     "  cohort data stats tiny-imagenet-200       with samples per class, mean and std\n"
-     "  cohort data pack tiny-imagenet-200 --out tiny.pack    one file, the same training\n\n"
-     "  Found: unreadable pictures, labels out of range, classes that val lacks, a val\n"
-     "  that looks like one class, pictures that are in train and in val.\n\n"
+    {"data", "get NAME | check|stats|pack FOLDER", "data sets: download; what a folder holds, what is wrong",
+     cmd_data,
+     "  cohort data get                      lists the sets that can be downloaded\n"
+     "  cohort data get cifar10              into data/cifar-10-batches-bin\n"
+     "  cohort data get movielens ~/sets     into ~/sets/ml-latest-small\n"
+     "  cohort data check tiny-imagenet-200  recognises it, reads every sample\n"
+     "  cohort data stats tiny-imagenet-200  with samples per class, mean, std\n"
+     "  cohort data pack tiny-imagenet-200 --out tiny.pack    one file of it\n\n"
+     "  get downloads from the publisher's address, compares the checksum and\n"
+     "  unpacks. A download that was cut or killed goes on when the same line is\n"
+     "  typed again. check finds unreadable pictures, labels out of range, classes\n"
+     "  that val lacks, a val that looks like one class, and pictures that are in\n"
+     "  train and in val.\n\n"
      "  --out FILE.pack       where pack writes; it must not exist\n"
+     "  --force               get: download again what is there\n"
+     "  --keep                get: keep the archive after unpacking\n"
+     "  --mirror URL          get: files are at URL/NAME (also $COHORT_MIRROR)\n"
+     "  --retries N           get: useless attempts per address (default 5)\n"
      "  --json                one object\n\n"
-     "  Exit status 1: something is wrong with the data; a sentence says what.\n",
+     "  Exit status 1: something is wrong with the data, or a download failed; a\n"
+     "  sentence says what. 2: no such set or folder.\n",
      true},
     {"bench", "NAME [--json]", "the measurements of this program, as JSON", co_bench_run,
      "  cohort bench sameness\n"
