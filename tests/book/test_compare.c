@@ -1,4 +1,4 @@
-/* test_compare.c -- runs side by side, and log books of a folder: the table that people typed by hand, from real runs. */
+/* test_compare.c -- runs side by side, and log books of a folder, from real runs. */
 #include "book_test.h"
 
 #include "net/net.h"
