@@ -139,6 +139,7 @@ void training_close(training *s)
 {
     spot_close(s);
     over_close(s);
+    machine_close(s);
     co_live_unregister();
     co_console_close(s->console);
     if (s->log)
@@ -215,6 +216,8 @@ co_err training_run(training *s, co_err *wrote)
     record_end_progress(s);
     s->reproduce = ending_reproduce(s, s->line);
     *wrote = record_close(s);
+    if (!*wrote)
+        book_end(s);
     return err;
 }
 

@@ -21,7 +21,14 @@ typedef struct co_slice_dst {
     int32_t *items; /* ratings: the item of each sample; x is its user */
     int32_t *y2;    /* io.mix: the other label of each sample, */
     float *lam;     /* and the first one's weight */
+    /* PAIRS: where each sample's source and target begin, and where the last ones end. Set before fill is called, from
+     * `length` and `target_length`; fill reads them. */
+    const int32_t *offsets, *y_offsets; /* [n + 1] */
+    int32_t *given;                     /* PAIRS: what the decoder is given; y is what it must predict */
 } co_slice_dst;
+
+/* PAIRS: the two sides of a sample. */
+typedef enum { CO_SIDE_SOURCE, CO_SIDE_TARGET } co_side;
 
 /* Time spent filling. fill adds to it. */
 typedef struct co_fill_times {
@@ -56,11 +63,16 @@ typedef struct co_dataset {
     size_t shared_bytes;  /* taken with co_alloc_shared: one copy for all ranks */
     co_fds fds;           /* descriptors that `open` left open: ranks inherit these and no others */
     /* Sample ids are 0..count-1 within a split. */
-    int (*length)(const struct co_dataset *d, co_split s, uint32_t id); /* NULL unless LM */
-    /* Fills n samples padded to `len`. Thread-safe; allocates nothing after the first calls. Returns how many
-     * of them could not be read: such a sample has x = 0, y = CO_IGNORE and y2 = CO_IGNORE, in every rank and
-     * every epoch. Negative: a file that was there at open is gone or changed (a disk, a network). Then
-     * nobody knows what the sample is, and the run must end whatever stop_on_bad says. */
+    /* LM: tokens of a sample; PAIRS: of its source, begin and end among them. Takes constant time: it is called often.
+     * NULL for other tasks. */
+    int (*length)(const struct co_dataset *d, co_split s, uint32_t id);
+    /* PAIRS: tokens of `given`, which are as many as those of y: the target's words and one more. */
+    int (*target_length)(const struct co_dataset *d, co_split s, uint32_t id);
+    /* Fills n samples padded to `len` (PAIRS: end to end, at dst's offsets). Thread-safe; allocates nothing
+     * after the first calls. Returns how many of them could not be read: such a sample has x = 0, y = CO_IGNORE
+     * and y2 = CO_IGNORE, in every rank and every epoch. Negative: a file that was there at open is gone or
+     * changed (a disk, a network). Then nobody knows what the sample is, and the run must end whatever
+     * stop_on_bad says. */
     int (*fill)(const struct co_dataset *d, co_split s, const uint32_t *id, co_slice_shape shape,
                 const co_draw *draw, const co_slice_dst *dst);
     /* Reads a sample again and says what is wrong with it, naming the file: CO_EINPUT: it cannot be decoded;
@@ -83,8 +95,16 @@ typedef struct co_dataset {
     const char *(*file)(const struct co_dataset *d, co_split s, uint32_t id);
     const co_rating_names *names;       /* ratings: ids and titles; NULL: the rows are all there is */
     const struct picture_use *pictures; /* how pictures become samples; NULL: its samples are none */
-    /* LM: text of token ids, for predict. NULL otherwise. */
+    /* LM: text of token ids, for predict; PAIRS: of tokens of the targets' vocabulary, without begin and end. NULL
+     * otherwise. */
     void (*decode)(const struct co_dataset *d, const int32_t *tokens, int n, co_str *out);
+    /* PAIRS: the tokens of a source sentence, begin and end among them; `text` has `len` bytes of UTF-8. Returns how
+     * many; more than `room`: the sentence is too long, and only the first `room` were stored. */
+    int (*encode)(const struct co_dataset *d, const char *text, size_t len, int32_t *tokens, int room);
+    /* PAIRS: the text of one side of a sample, as it was read, without its line's end. */
+    void (*text)(const struct co_dataset *d, co_split s, uint32_t id, co_side side, co_str *out);
+    /* LM, PAIRS: all that encode and decode need, as one JSON object, for checkpoints. NULL otherwise. */
+    void (*vocabulary)(const struct co_dataset *d, co_str *out);
     void (*close)(struct co_dataset *d);
 } co_dataset;
 
@@ -95,6 +115,9 @@ typedef struct co_dataset_def {
     co_err (*open)(co_dataset **out, const void *cfg); /* CO_EINPUT names the file and what is wrong with it */
     /* Instead of open, for rows that share one function: it is given its row. */
     co_err (*open_row)(co_dataset **out, const struct co_dataset_def *row, const void *cfg);
+    /* LM, PAIRS: a set without samples, made of what `vocabulary` wrote: its io, encode and decode work. CO_EINPUT says
+     * what is wrong with the text. NULL: there is no vocabulary. */
+    co_err (*open_vocabulary)(co_dataset **out, const char *json, size_t len);
 } co_dataset_def;
 
 extern const co_dataset_def *const co_datasets[]; /* NULL-terminated */

@@ -7,6 +7,12 @@
  *              with users > 0 (ratings): x I32 [n] is a user, items I32 [n] an item, y the rating
  *   LM         x I32 [n, len]      y I32 [n, len]       ids I64 [n]    lens I32 [n]
  *              past a sample's own length: x = 0, y = CO_IGNORE
+ *   PAIRS      a source sequence and a target sequence per sample. All sources lie end to end in x, all
+ *              targets in given and y, without padding:
+ *              x I32 [tokens]  given, y I32 [targets]  ids I64 [n]  offsets, y_offsets I32 [n + 1]
+ *              source of sample i: x[offsets[i]] to x[offsets[i + 1] - 1], with the tokens that begin and end it
+ *              target of sample i: given and y from y_offsets[i] to y_offsets[i + 1] - 1. The model is given
+ *              begin, w0, w1 ... and must predict, in y, w0, w1 ..., end
  */
 #ifndef CO_TENSOR_IO_H
 #define CO_TENSOR_IO_H
@@ -17,17 +23,19 @@
 
 enum { CO_IGNORE = -100 };
 
-typedef enum { CO_TASK_CLASSIFY, CO_TASK_REGRESS, CO_TASK_LM } co_task;
+typedef enum { CO_TASK_CLASSIFY, CO_TASK_REGRESS, CO_TASK_LM, CO_TASK_PAIRS } co_task;
 
 typedef struct co_io {
     co_task task;
-    co_shape x;       /* one sample, without n; LM: scalar */
-    int64_t classes;  /* CLASSIFY; LM: vocabulary */
-    int64_t y_width;  /* REGRESS */
-    int64_t users;    /* REGRESS: a sample is a pair of numbers, a user below `users` ... */
-    int64_t items;    /* ... and an item below `items`. Both 0: a sample is x */
-    double y_mean;    /* ratings: the mean of those to train on; 0: not known */
-    int64_t max_len;  /* LM: no sample is longer */
+    co_shape x;         /* one sample, without n; LM: scalar */
+    int64_t classes;    /* CLASSIFY; LM: vocabulary; PAIRS: vocabulary of the targets */
+    int64_t sources;    /* PAIRS: vocabulary of the sources */
+    int32_t begin, end; /* PAIRS: tokens of the targets' vocabulary before the first and after the last word */
+    int64_t y_width;    /* REGRESS */
+    int64_t users;      /* REGRESS: a sample is a pair of numbers, a user below `users` ... */
+    int64_t items;      /* ... and an item below `items`. Both 0: a sample is x */
+    double y_mean;      /* ratings: the mean of those to train on; 0: not known */
+    int64_t max_len; /* LM: no sample is longer; PAIRS: nor is a source or a target, with its begin and end */
     int64_t len_step; /* LM: slices are padded to the next multiple of this */
     /* CLASSIFY, training only: samples are mixed in pairs. The graph gets two more inputs, y2 I32 [n] and
      * lam F32 [n]; a row's loss is lam * loss(y) + (1 - lam) * loss(y2). */
