@@ -56,7 +56,8 @@ size_t tfrecord_get(const char **payload, size_t *payload_len, const char *bytes
     if (len < HEAD + TAIL || co_le_get(head + 8, 4) != masked(head, 8))
         return 0;
     uint64_t n = co_le_get(head, 8);
-    if (n > TFRECORD_MOST || n > len - HEAD - TAIL || co_le_get(head + HEAD + n, TAIL) != masked(head + HEAD, n))
+    if (n > TFRECORD_MOST || n > len - HEAD - TAIL ||
+        co_le_get(head + HEAD + n, TAIL) != masked(head + HEAD, n))
         return 0;
     *payload = bytes + HEAD;
     *payload_len = n;

@@ -21,15 +21,17 @@ static int count_in(const char *text, const char *words)
 
 TEST(logger_tensorboard_shows_what_the_record_has_and_its_dir_has_a_folder_per_run)
 {
-    test_run r = test_sh("$COHORT train " QUICK " run.dir=one 'logger=[csv,tensorboard]'"
-                         " && $COHORT train " QUICK " run.dir=two logger=tensorboard logger.tensorboard.dir=all/runs"
-                         " && $COHORT train " QUICK " run.dir=three logger=tensorboard logger.tensorboard.dir=all/runs"
-                         " logger.tensorboard.name=x logger.names=slash && ls all/runs");
+    test_run r =
+        test_sh("$COHORT train " QUICK " run.dir=one 'logger=[csv,tensorboard]'"
+                " && $COHORT train " QUICK " run.dir=two logger=tensorboard logger.tensorboard.dir=all/runs"
+                " && $COHORT train " QUICK " run.dir=three logger=tensorboard logger.tensorboard.dir=all/runs"
+                " logger.tensorboard.name=x logger.names=slash && ls all/runs");
     CHECK(r.status == 0 && test_contains(r.out, "two\nx\n"), "%d %s", r.status, r.out);
     CHECK(co_fs_exists("one/csv/metrics.csv") && !co_fs_exists("two/tensorboard"), "files");
     char *shown = tf_shows_run("one");
     CHECK(count_in(shown, "train/loss_step") == 4 && count_in(shown, "val/loss") == 1 &&
-              test_contains(shown, "0 config text\n") && test_contains(shown, "0 _hparams_/session_start_info hparams") &&
+              test_contains(shown, "0 config text\n") &&
+              test_contains(shown, "0 _hparams_/session_start_info hparams") &&
               test_contains(shown, "4 _hparams_/session_end_info hparams"),
           "%s", shown);
     free(shown);
@@ -40,7 +42,8 @@ TEST(logger_tensorboard_shows_what_the_record_has_and_its_dir_has_a_folder_per_r
 
 TEST(tensorboard_without_a_place_to_write_is_one_warning_and_the_run_is_done)
 {
-    test_run r = test_sh("mkdir r && touch r/tensorboard && $COHORT train " QUICK " run.dir=r logger=tensorboard");
+    test_run r =
+        test_sh("mkdir r && touch r/tensorboard && $COHORT train " QUICK " run.dir=r logger=tensorboard");
     CHECK(r.status == 0 && count_in(r.out, "logger=tensorboard was dropped: ") == 1, "%d %s", r.status, r.out);
     r = test_sh("$COHORT train " QUICK " run.dir=s logger=tensorboard logger.tensorboard.dir=/proc/nowhere");
     CHECK(r.status == 0 && count_in(r.out, "logger=tensorboard was dropped: ") == 1, "%d %s", r.status, r.out);
@@ -64,10 +67,10 @@ static bool has_checkpoint(void *step)
 
 static void run_until(const char *step, int signal, int want)
 {
-    pid_t pid = test_spawn("said",
-                           "exec $COHORT train experiment=demo trainer.max_epochs=12 run.dir=r ckpt_path=auto "
-                           "logger=tensorboard log_every=1 callbacks.model_checkpoint.every_n_steps=10 "
-                           "callbacks.model_checkpoint.min_interval_s=0 trainer.devices=1");
+    pid_t pid = test_spawn(
+        "said", "exec $COHORT train experiment=demo trainer.max_epochs=12 run.dir=r ckpt_path=auto "
+                "logger=tensorboard log_every=1 callbacks.model_checkpoint.every_n_steps=10 "
+                "callbacks.model_checkpoint.min_interval_s=0 trainer.devices=1");
     if (step) {
         test_until(has_checkpoint, (void *)(uintptr_t)step, 100, "a checkpoint");
         kill(pid, signal);
@@ -82,7 +85,8 @@ TEST_LONG(tensorboard_reads_every_value_of_the_record_after_a_kill_a_stop_and_a_
     run_until("5[0-9]", SIGKILL, 128 + SIGKILL);
     run_until("1[3-9][0-9]", SIGTERM, 75);
     run_until(NULL, 0, 0);
-    test_run r = test_sh("ls r/tensorboard | wc -l; '%s' '%s' values r/tensorboard r/events.jsonl", python, script);
+    test_run r =
+        test_sh("ls r/tensorboard | wc -l; '%s' '%s' values r/tensorboard r/events.jsonl", python, script);
     CHECK(r.status == 0, "%s", r.out);
     test_note("%s", r.out);
     r = test_sh("'%s' '%s' cuts r/tensorboard", python, script);
@@ -93,8 +97,9 @@ TEST_LONG(tensorboard_reads_every_value_of_the_record_after_a_kill_a_stop_and_a_
 TEST_LONG(a_tensorboard_server_lists_the_runs_and_serves_scalars_text_and_hparams)
 {
     const char *python = python_with_tensorboard(), *script = test_repo("tests/golden/check_tensorboard.py");
-    test_run r = test_sh("for i in 1 2; do $COHORT train experiment=demo trainer.max_epochs=3 run.dir=r$i seed=$i "
-                         "logger=tensorboard logger.tensorboard.dir=all || exit 1; done");
+    test_run r =
+        test_sh("for i in 1 2; do $COHORT train experiment=demo trainer.max_epochs=3 run.dir=r$i seed=$i "
+                "logger=tensorboard logger.tensorboard.dir=all || exit 1; done");
     CHECK(r.status == 0, "%s", r.out);
     r = test_sh("'%s' '%s' server all r1 r2", python, script);
     CHECK(r.status == 0 && test_contains(r.out, "STATUS_SUCCESS"), "%s", r.out);

@@ -19,7 +19,8 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
         abort();
     tfrecord_add(&frame, bytes, size); /* the same bytes with right sums around them */
     mark_add(&frame, 1, &(events_found){.of = 7, .upto = (int64_t)size});
-    if (events_last_mark(&found, frame.p, frame.len) != frame.len || found.of != 7 || found.upto != (int64_t)size)
+    if (events_last_mark(&found, frame.p, frame.len) != frame.len || found.of != 7 ||
+        found.upto != (int64_t)size)
         abort();
     co_str_fini(&frame);
     free(bytes);

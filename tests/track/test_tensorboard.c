@@ -27,8 +27,9 @@ TEST(crc32c_and_records_are_those_of_the_format)
     tfrecord_add(&out, co_str_text(&event), event.len);
     for (size_t i = 0; i < out.len; i++)
         snprintf(hex + 2 * i, 3, "%02x", (unsigned char)out.p[i]);
-    CHECK(!strcmp(hex, "1a00000000000000129bd82d09000000000000004010072a0d0a0b0a046c6f7373150000003fc33fc24a"), "%s",
-          hex);
+    CHECK(
+        !strcmp(hex, "1a00000000000000129bd82d09000000000000004010072a0d0a0b0a046c6f7373150000003fc33fc24a"),
+        "%s", hex);
     const char *payload;
     size_t len;
     CHECK(tfrecord_get(&payload, &len, out.p, out.len) == out.len && len == event.len, "it reads back");
@@ -66,22 +67,24 @@ static void add_line(const char *fmt, ...)
 static struct start add_start(int64_t from, int64_t to)
 {
     struct start s = {from, n_lines, 0};
-    add_line("{\"name\":\"run_start\",\"step\":%lld,\"config\":{\"seed\":1},\"t\":%zu.5}", (long long)from, n_lines);
+    add_line("{\"name\":\"run_start\",\"step\":%lld,\"config\":{\"seed\":1},\"t\":%zu.5}", (long long)from,
+             n_lines);
     if (from)
-        add_line("{\"step\":%lld,\"name\":\"val/loss\",\"value\":%lld.25,\"t\":%zu}", (long long)from, (long long)from,
-                 n_lines);
+        add_line("{\"step\":%lld,\"name\":\"val/loss\",\"value\":%lld.25,\"t\":%zu}", (long long)from,
+                 (long long)from, n_lines);
     for (int64_t step = from + 1; step <= to; step++)
         add_line("{\"step\":%lld,\"name\":\"train/loss_step\",\"value\":%lld.5,\"t\":%zu}", (long long)step,
                  (long long)step, n_lines);
-    add_line("{\"step\":%lld,\"name\":\"val/loss\",\"value\":%lld.25,\"t\":%zu}", (long long)to, (long long)to, n_lines);
+    add_line("{\"step\":%lld,\"name\":\"val/loss\",\"value\":%lld.25,\"t\":%zu}", (long long)to,
+             (long long)to, n_lines);
     s.to = n_lines;
     return s;
 }
 
 static co_err run_start(const char *dir, const struct start *s, size_t upto)
 {
-    co_run_facts facts = {.dir = dir, .run_id = "r", .task = "t", .config = "none", .host = "h",
-                          .first_step = s->first_step};
+    co_run_facts facts = {
+        .dir = dir, .run_id = "r", .task = "t", .config = "none", .host = "h", .first_step = s->first_step};
     struct {
         char *dir, *name;
     } cfg = {0};
@@ -93,11 +96,10 @@ static co_err run_start(const char *dir, const struct start *s, size_t upto)
         json_t *v;
         end += (int64_t)strlen(lines[k]) + 1;
         CHECK_OK(co_json_parse(&v, lines[k], strlen(lines[k]), "line"));
-        err = tensorboard_def.take(self, &(co_record_line){.text = lines[k],
-                                                           .len = strlen(lines[k]),
-                                                           .json = v,
-                                                           .replayed = k < s->from,
-                                                           .end = end});
+        err = tensorboard_def.take(
+            self,
+            &(co_record_line){
+                .text = lines[k], .len = strlen(lines[k]), .json = v, .replayed = k < s->from, .end = end});
         json_decref(v);
         if (!err && k % 3 == 2)
             err = tensorboard_def.flush(self);
@@ -144,8 +146,9 @@ static int only_file(char *path, size_t room, const char *dir)
 
 TEST(after_kills_and_resumes_every_value_is_shown_once_wherever_the_file_was_cut)
 {
-    struct start first = add_start(0, 7);   /* killed; its checkpoint is of step 4, val/loss at 7 is not done again */
-    struct start second = add_start(4, 6);  /* stopped */
+    struct start first =
+        add_start(0, 7); /* killed; its checkpoint is of step 4, val/loss at 7 is not done again */
+    struct start second = add_start(4, 6); /* stopped */
     struct start third = add_start(6, 9);
     char dir[32], file[256];
     /* nothing lost, then the first file cut at many bytes, and at each of the last ones, as if the tracker had
@@ -211,7 +214,7 @@ TEST(a_full_disk_tears_no_event_and_everything_is_written_when_there_is_room_aga
     tensorboard_def.close(self);
     int twice;
     char *shown = tf_shows("tensorboard", &twice);
-    CHECK(!twice && test_contains(shown, "1 train/loss_step 1.5\n") && test_contains(shown, "9 val/loss 9.25\n"), "%s",
-          shown);
+    CHECK(!twice && test_contains(shown, "1 train/loss_step 1.5\n") && test_contains(shown, "9 val/loss 9.25\n"),
+          "%s", shown);
     free(shown);
 }

@@ -57,7 +57,8 @@ struct writer {
 
 static const co_option options[] = {
     {"dir", CO_OPT_STR, offsetof(struct tensorboard_cfg, dir), "null",
-     "folder that tensorboard --logdir shows; each run has a folder of its own in it; null: tensorboard/ in the "
+     "folder that tensorboard --logdir shows; each run has a folder of its own in it; null: tensorboard/ in "
+     "the "
      "run folder",
      .path = true},
     {"name", CO_OPT_STR, offsetof(struct tensorboard_cfg, name), "null",
@@ -117,10 +118,11 @@ static co_err begin(struct writer *w, const co_record_line *first)
     CO_TRY(events_find(&w->found, w->folder));
     w->mark.of = co_fnv1a64(first->text, first->len);
     if (w->found.upto && w->found.of != w->mark.of)
-        return co_fail(CO_EINPUT,
-                       "%s has the events of another run, and both would be shown as one; remove them, or give "
-                       "logger.tensorboard.name=NAME",
-                       w->folder);
+        return co_fail(
+            CO_EINPUT,
+            "%s has the events of another run, and both would be shown as one; remove them, or give "
+            "logger.tensorboard.name=NAME",
+            w->folder);
     w->looked = true;
     co_str event = {0};
     proto_f64(&event, 1, now);
@@ -264,8 +266,8 @@ static co_err open_file(struct writer *w)
     if (secs <= w->found.last_sec)
         secs = w->found.last_sec + 1;
     co_free(w->path);
-    w->path = co_sprintf("%s/events.out.tfevents.%010lld.%s.%d.0.cohort", w->folder, (long long)secs, w->run->host,
-                         (int)getpid());
+    w->path = co_sprintf("%s/events.out.tfevents.%010lld.%s.%d.0.cohort", w->folder, (long long)secs,
+                         w->run->host, (int)getpid());
     if (!w->path)
         return CO_ENOMEM;
     w->fd = open(w->path, O_WRONLY | O_CREAT | O_EXCL | O_APPEND | O_CLOEXEC, 0666);
@@ -307,7 +309,7 @@ static co_err tensorboard_flush(void *self)
 }
 
 const co_tracker_def tensorboard_def = {
-    "tensorboard",    "event files for TensorBoard: scalars, histograms, images, text, hparams",
-    tensorboard_open, tensorboard_take,
+    "tensorboard",     "event files for TensorBoard: scalars, histograms, images, text, hparams",
+    tensorboard_open,  tensorboard_take,
     tensorboard_flush, tensorboard_close,
-    options,          sizeof(struct tensorboard_cfg)};
+    options,           sizeof(struct tensorboard_cfg)};

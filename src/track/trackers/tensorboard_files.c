@@ -21,7 +21,14 @@
 
 #define MARK "cohort record "
 
-enum { EVENT_TIME = 1, EVENT_STEP = 2, EVENT_SESSION_LOG = 7, LOG_STATUS = 1, LOG_MSG = 3, STATUS_CHECKPOINT = 3 };
+enum {
+    EVENT_TIME = 1,
+    EVENT_STEP = 2,
+    EVENT_SESSION_LOG = 7,
+    LOG_STATUS = 1,
+    LOG_MSG = 3,
+    STATUS_CHECKPOINT = 3
+};
 
 void event_add(co_str *out, double t, int64_t step, int field, co_str *what)
 {
@@ -108,7 +115,8 @@ static int64_t seconds_of(const char *name)
     if (strncmp(name, head, strlen(head)) != 0 || len < strlen(tail) ||
         strcmp(name + len - strlen(tail), tail) != 0)
         return 0;
-    snprintf(digits, sizeof digits, "%.*s", (int)strspn(name + strlen(head), "0123456789"), name + strlen(head));
+    snprintf(digits, sizeof digits, "%.*s", (int)strspn(name + strlen(head), "0123456789"),
+             name + strlen(head));
     return co_str_to_i64(digits, &secs) && secs > 0 ? secs : 0;
 }
 

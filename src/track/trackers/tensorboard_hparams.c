@@ -9,7 +9,7 @@
 
 #include "base/json.h"
 
-enum { DATA_START = 3, DATA_END = 4 };        /* of HParamsPluginData */
+enum { DATA_START = 3, DATA_END = 4 }; /* of HParamsPluginData */
 enum { STATUS_SUCCESS = 1, STATUS_FAILURE = 2 };
 
 /* What the settings of a run are: not where it ran, nor what it wrote. */

@@ -13,7 +13,14 @@
 #include "base/json.h"
 
 enum { SUMMARY_VALUE = 1 };
-enum { VALUE_TAG = 1, VALUE_SIMPLE = 2, VALUE_IMAGE = 4, VALUE_HISTO = 5, VALUE_TENSOR = 8, VALUE_METADATA = 9 };
+enum {
+    VALUE_TAG = 1,
+    VALUE_SIMPLE = 2,
+    VALUE_IMAGE = 4,
+    VALUE_HISTO = 5,
+    VALUE_TENSOR = 8,
+    VALUE_METADATA = 9
+};
 enum { IMAGE_MOST = 16 << 20, BUCKETS_MOST = 10000, TABLE_MOST = 8 << 20 };
 
 static void add_value(co_str *summary, const char *tag, int field, co_str *message)
