@@ -66,6 +66,8 @@ const command commands[] = {
     {"join", "[flags]", "take part in a job that `cohort host` began on another host", cmd_join, co_join_usage},
     {"logs", "[FOLDER|RUN] ...", "what the workers of a launched job printed, all hosts in one", cmd_logs,
      logs_usage, true},
+    {"book", "[FOLDER] | compare RUN RUN ...",
+     "log books: of a run, of a folder of runs, of runs side by side", cmd_book, book_usage, true},
     {"ckpt", "ls|hash|verify|export|import PATH ...", "checkpoints: list, hash, verify; weights out and in",
      cmd_ckpt,
      "  cohort ckpt ls logs/train/runs/DATE\n"
@@ -92,15 +94,27 @@ const command commands[] = {
      "  names and shapes first.\n"
      "  Exit status of verify: 1 if any checkpoint is bad.\n",
      true},
-    {"data", "check|stats|pack FOLDER", "data sets: what a folder holds, what is wrong; packs it", cmd_data,
-     "  cohort data check tiny-imagenet-200       recognises the layout, reads every sample\n"
-     "  cohort data stats tiny-imagenet-200       with samples per class, mean and std\n"
-     "  cohort data pack tiny-imagenet-200 --out tiny.pack    one file, the same training\n\n"
-     "  Found: unreadable pictures, labels out of range, classes that val lacks, a val\n"
-     "  that looks like one class, pictures that are in train and in val.\n\n"
+    {"data", "get NAME | check|stats|pack FOLDER", "data sets: download; what a folder holds, what is wrong",
+     cmd_data,
+     "  cohort data get                      lists the sets that can be downloaded\n"
+     "  cohort data get cifar10              into data/cifar-10-batches-bin\n"
+     "  cohort data get movielens ~/sets     into ~/sets/ml-latest-small\n"
+     "  cohort data check tiny-imagenet-200  recognises it, reads every sample\n"
+     "  cohort data stats tiny-imagenet-200  with samples per class, mean, std\n"
+     "  cohort data pack tiny-imagenet-200 --out tiny.pack    one file of it\n\n"
+     "  get downloads from the publisher's address, compares the checksum and\n"
+     "  unpacks. A download that was cut or killed goes on when the same line is\n"
+     "  typed again. check finds unreadable pictures, labels out of range, classes\n"
+     "  that val lacks, a val that looks like one class, and pictures that are in\n"
+     "  train and in val.\n\n"
      "  --out FILE.pack       where pack writes; it must not exist\n"
+     "  --force               get: download again what is there\n"
+     "  --keep                get: keep the archive after unpacking\n"
+     "  --mirror URL          get: files are at URL/NAME (also $COHORT_MIRROR)\n"
+     "  --retries N           get: useless attempts per address (default 5)\n"
      "  --json                one object\n\n"
-     "  Exit status 1: something is wrong with the data; a sentence says what.\n",
+     "  Exit status 1: something is wrong with the data, or a download failed; a\n"
+     "  sentence says what. 2: no such set or folder.\n",
      true},
     {"bench", "NAME [--json]", "the measurements of this program, as JSON", co_bench_run,
      "  cohort bench sameness\n"
@@ -178,8 +192,6 @@ static const struct {
 } planned[] = {
     {"board", "a web page of a run",
      "`cohort attach` watches a run; csv/metrics.csv in its folder has every value"},
-    {"book", "a log book of runs",
-     "`cohort attach` shows a run, also one that has ended; its folder has summary.json and csv/metrics.csv"},
     {"fit", "the largest batch that fits", "`cohort plan data.batch_size=N ...` says what a batch takes"},
     {"doctor", "a check of hosts, network, disk and data",
      "`cohort help` shows this machine, `cohort plan ...` checks a command line and its data"},
