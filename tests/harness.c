@@ -20,13 +20,14 @@ enum { SLOWER = 1 };
 #include <stdlib.h>
 #include <string.h>
 #include <sys/prctl.h>
+#include <sys/stat.h>
 #include <sys/wait.h>
 #include <time.h>
 #include <unistd.h>
 
 #include "base/alloc.h"
 
-enum { SKIPPED = 77, MAX_JOBS = 8, MAX_EXCEPT = 128 };
+enum { SKIPPED = 77, MAX_JOBS = 8, MAX_EXCEPT = 128, NOTES_SHOWN = 12 };
 
 static test *tests;
 static char repo[PATH_MAX], program[PATH_MAX], scratch[PATH_MAX / 2];
@@ -241,18 +242,26 @@ float test_unit(uint64_t *state)
     return (float)(test_u32(state) >> 8) * 0x1p-23f - 1.0f;
 }
 
+/* Without a folder or a process there are no tests: a full disk, a limit of processes. */
+static _Noreturn void give_up(const char *what, const char *name)
+{
+    printf("FAIL all of it: %s (%s): %s\n", what, name, strerror(errno));
+    fflush(stdout);
+    exit(1);
+}
+
 static void start(struct job *j, test *t, int number)
 {
     *j = (struct job){.t = t, .started = now()};
     snprintf(j->dir, sizeof j->dir, "%s/%d", scratch, number);
     snprintf(j->log, sizeof j->log, "%s/%d.log", scratch, number);
     snprintf(j->notes, sizeof j->notes, "%s/%d.notes", scratch, number);
-    char cmd[PATH_MAX + 32];
-    snprintf(cmd, sizeof cmd, "mkdir -p '%s'", j->dir);
-    if (system(cmd) != 0)
-        exit(1);
+    if (mkdir(j->dir, 0777) != 0)
+        give_up("no folder for a test", j->dir);
     fflush(NULL);
     j->pid = fork();
+    if (j->pid < 0)
+        give_up("no process for a test", t->name);
     if (j->pid != 0)
         return;
     setpgid(0, 0);
@@ -277,6 +286,31 @@ static void start(struct job *j, test *t, int number)
     _exit(0);
 }
 
+/* The first lines, and how many more there are. */
+static void show_notes(const struct job *j, bool all)
+{
+    char *text = slurp(j->notes);
+    int n = 0;
+
+    for (char *line = strtok(text, "\n"); line; line = strtok(NULL, "\n"), n++)
+        if (all || n < NOTES_SHOWN)
+            printf("     # %s\n", line);
+    if (!all && n > NOTES_SHOWN)
+        printf("     # ... and %d lines more (-v shows them)\n", n - NOTES_SHOWN);
+    free(text);
+}
+
+/* What a test leaves may be large: some have hundreds of megabytes. */
+static void clear_up(const struct job *j)
+{
+    char cmd[3 * PATH_MAX + 64];
+
+    snprintf(cmd, sizeof cmd, "rm -rf '%s' 2>/dev/null || { chmod -R u+rwx '%s'; rm -rf '%s'; }", j->dir,
+             j->dir, j->dir);
+    if (system(cmd) != 0)
+        printf("     # could not remove %s\n", j->dir);
+}
+
 /* Returns 1 passed, 0 failed, -1 skipped. */
 static int finish(struct job *j, int st, bool late, bool verbose)
 {
@@ -288,18 +322,17 @@ static int finish(struct job *j, int st, bool late, bool verbose)
            : ok    ? "ok  "
                    : "FAIL",
            j->t->name, now() - j->started, late ? " past its deadline" : "");
-    char *text = slurp(j->notes);
-    for (char *line = strtok(text, "\n"); line; line = strtok(NULL, "\n"))
-        printf("     # %s\n", line);
-    free(text);
+    show_notes(j, verbose || !ok);
     if ((!ok && !skipped) || verbose) {
         if (WIFSIGNALED(st) && !late)
             printf("     killed by signal %d (%s)\n", WTERMSIG(st), strsignal(WTERMSIG(st)));
-        text = slurp(j->log);
+        char *text = slurp(j->log);
         size_t len = strlen(text);
         printf("%s%s\n", len > 12000 ? "...\n" : "", text + (len > 12000 ? len - 12000 : 0));
         free(text);
     }
+    if (ok || skipped)
+        clear_up(j);
     fflush(stdout);
     return skipped ? -1 : ok;
 }
@@ -329,6 +362,7 @@ static void find_places(const char *argv0)
     snprintf(scratch, sizeof scratch, "%s/cohort-tests-XXXXXX", tmp ? tmp : "/tmp");
     if (!mkdtemp(scratch))
         exit(1);
+    setenv("WANDB_MODE", "offline", 1); /* no test uploads to the public service, whatever key is here */
     setenv("XDG_RUNTIME_DIR", scratch, 1);
     char cache[PATH_MAX];
     snprintf(cache, sizeof cache, "%s/cache", scratch); /* gone with the tests */

@@ -1,8 +1,10 @@
 /* fds.c -- sets of descriptors as bits; what lies between two that are kept is closed with one system call. */
 #include "base/fds.h"
 
+#include <dirent.h>
 #include <fcntl.h>
 #include <linux/close_range.h>
+#include <stdlib.h>
 #include <sys/resource.h>
 #include <unistd.h>
 
@@ -31,15 +33,31 @@ void co_fds_subtract(co_fds *after, const co_fds *before)
         after->bits[i] &= ~before->bits[i];
 }
 
-void co_fds_open_now(co_fds *out)
+/* Without /proc: a system call for each that there may be. */
+static void try_each(co_fds *out)
 {
     struct rlimit most = {.rlim_cur = CO_FDS_MOST};
 
-    *out = (co_fds){0};
     getrlimit(RLIMIT_NOFILE, &most);
     for (int fd = 0; fd < CO_FDS_MOST && (rlim_t)fd < most.rlim_cur; fd++)
         if (fcntl(fd, F_GETFD) >= 0)
             co_fds_add(out, fd);
+}
+
+void co_fds_open_now(co_fds *out)
+{
+    DIR *list = opendir("/proc/self/fd");
+    struct dirent *entry;
+
+    *out = (co_fds){0};
+    if (!list) {
+        try_each(out);
+        return;
+    }
+    while ((entry = readdir(list)))
+        if (*entry->d_name != '.' && atoi(entry->d_name) != dirfd(list))
+            co_fds_add(out, atoi(entry->d_name));
+    closedir(list);
 }
 
 void co_fds_close_others(const co_fds *keep)

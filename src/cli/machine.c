@@ -1,75 +1,231 @@
-/* machine.c -- the use of the machine during a run: measured once a second, written as events (system/...),
+/* machine.c -- what a run takes of its machines: measured once a second, written as events (system/...),
  * with mean and maximum in the summary.
  *
- * A long run does not need a line every second for hours: the pause between two lines of a figure grows to
- * 1/600 of the time so far, about 3,000 lines in ten hours. Measuring goes on every second. */
+ * A host measures itself. A guest sends its figures to the host with the record, which treats them as its
+ * own. An event has the mean of the measurements since the event before it. Events of a figure are
+ * trainer.system_every seconds apart, more in a long run (co_use_pause). Measuring goes on every second. */
 #include "cli/train_int.h"
 
 #include <math.h>
 #include <stdio.h>
+#include <string.h>
 
+#include "base/alloc.h"
 #include "base/clock.h"
 
 #define FIRST_LOOK_S 0.1
 #define PAUSE_S      1.0
 
+/* --- the figures of a host ------------------------------------------------------------------------------ */
 static void see(figure *f, double x)
 {
     if (isnan(x))
         return;
-    f->last = x;
     f->sum += x;
     f->most = f->n == 0 || x > f->most ? x : f->most;
     f->n++;
+    f->since_sum += x;
+    f->since_n++;
 }
 
-static void look_at_gpus(machine *m)
+/* The place of this host; NULL: there are too many, or no memory. The first is our own. */
+static host_figures *figures_of(machine *m, const char *host)
+{
+    int i = 0;
+
+    while (i < m->hosts && strcmp(m->host[i]->use.host, host) != 0)
+        i++;
+    if (i == MACHINE_HOSTS)
+        return NULL;
+    if (i == m->hosts) {
+        if (!(m->host[i] = co_zalloc(sizeof **m->host)))
+            return NULL;
+        m->hosts++;
+    }
+    return m->host[i];
+}
+
+/* Takes what was measured on a host. Its figures begin anew if it has other ranks or GPUs than before. */
+static void take(machine *m, const co_use *use)
+{
+    host_figures *h = figures_of(m, use->host);
+    char name[CO_USE_LABEL];
+    double value;
+
+    if (!h)
+        return;
+    if (h->use.ranks != use->ranks || h->use.gpus != use->gpus)
+        memset(h->figure, 0, sizeof h->figure);
+    h->use = *use;
+    for (int i = 0; co_use_at(use, i, name, &value); i++)
+        see(&h->figure[i], value);
+}
+
+void machine_take(training *s, const json_t *use)
+{
+    co_use read;
+
+    if (s->machine.hosts == 0 || co_use_read(&read, use) != CO_OK || !read.host[0])
+        co_errclear(); /* our own come first */
+    else {
+        read.t = co_wall_s(); /* by our clock */
+        take(&s->machine, &read);
+    }
+}
+
+/* --- measuring this host -------------------------------------------------------------------------------- */
+void machine_ranks(void *ctx, const co_rank_times *ranks, int n)
+{
+    machine *m = &((training *)ctx)->machine;
+
+    m->ranks = n < CO_USE_RANKS ? n : CO_USE_RANKS;
+    for (int i = 0; i < m->ranks; i++)
+        m->rank[i].now = ranks[i];
+}
+
+static double share(uint64_t now, uint64_t then, double secs)
+{
+    double percent = now > then ? 100e-9 * (double)(now - then) / secs : 0;
+
+    return percent < 100 ? percent : 100;
+}
+
+/* Times are published by steps, not by seconds: a step that ends just before we look may belong to the
+ * time before. */
+static void scale_down(double *part, int n)
+{
+    double sum = 0;
+
+    for (int i = 0; i < n; i++)
+        sum += part[i];
+    for (int i = 0; i < n && sum > 100; i++)
+        part[i] *= 100 / sum;
+}
+
+/* A rank publishes its times at the end of each step: the shares are of the time since it did so before. */
+static void split_time(struct rank_mark *mark, co_use_rank *out, const co_use_rank *before, double now_s)
+{
+    const co_rank_times *now = &mark->now, *then = &mark->then;
+    bool moved = now->compute_ns != then->compute_ns || now->exchange_ns != then->exchange_ns;
+    double secs = now_s - mark->then_s;
+
+    memcpy(out->figure, before->figure, sizeof out->figure);
+    if (!moved)
+        return;
+    if (mark->then_s > 0 && secs > 0) {
+        out->figure[CO_RANK_INPUT] = share(now->input_ns, then->input_ns, secs);
+        out->figure[CO_RANK_COMPUTE] = share(now->compute_ns, then->compute_ns, secs);
+        out->figure[CO_RANK_EXCHANGE] = share(now->exchange_ns, then->exchange_ns, secs);
+        out->figure[CO_RANK_WAIT] = share(now->wait_ns, then->wait_ns, secs);
+        scale_down(out->figure + CO_RANK_INPUT, CO_RANK_WAIT - CO_RANK_INPUT + 1);
+    }
+    mark->then = *now;
+    mark->then_s = now_s;
+}
+
+static void look_at_rank(machine *m, int i, co_use_rank *out, const co_use_rank *before, double now_s)
+{
+    struct rank_mark *mark = &m->rank[i];
+    const co_rank_times *now = &mark->now;
+
+    if (now->beat != mark->beat || now->waits || before->pid != now->pid)
+        mark->beat_s = now_s;
+    mark->beat = now->beat;
+    split_time(mark, out, before, now_s);
+    out->pid = now->pid;
+    out->still_s = now_s - mark->beat_s;
+    snprintf(out->doing, sizeof out->doing, "%s", now->pid ? now->doing : "being replaced");
+    out->figure[CO_RANK_CPU] = out->figure[CO_RANK_MEMORY] = NAN;
+    co_util_process(&m->util, now->pid, &out->figure[CO_RANK_CPU], &out->figure[CO_RANK_MEMORY]);
+}
+
+static void look_at_gpus(co_use *use)
 {
     co_gpu g;
 
-    m->gpus = co_gpus();
-    for (int i = 0; i < m->gpus; i++) {
+    use->gpus = co_gpus() < CO_USE_GPUS ? co_gpus() : CO_USE_GPUS;
+    for (int i = 0; i < use->gpus; i++) {
         if (!co_gpu_look(i, &g))
             continue;
-        see(&m->gpu[i][0], g.percent < 0 ? NAN : g.percent);
-        see(&m->gpu[i][1], g.memory_mb);
+        use->gpu[i][CO_GPU_PERCENT] = g.percent;
+        use->gpu[i][CO_GPU_MEMORY] = g.memory_mb;
+        use->gpu[i][CO_GPU_TEMPERATURE] = g.temperature_c;
+        use->gpu[i][CO_GPU_POWER] = g.power_w;
     }
 }
 
-/* Returns names and figures one after the other: system/load, system/gpu.0.percent ... False past the
- * last. */
-static bool figure_at(const machine *m, int i, char name[40], const figure **out)
+static void fill(training *s, co_use *use, const co_sample *now, double now_s)
 {
-    static const char *const names[FIGURES] = {"cpu_percent", "run_cpu_percent", "memory_mb",
-                                               "host_memory_percent", "load"};
+    machine *m = &s->machine;
+    static const co_use none;
+    const co_use *before = m->hosts ? &m->host[0]->use : &none;
 
-    if (i < FIGURES) {
-        snprintf(name, 40, "%s", names[i]);
-        *out = &m->figure[i];
-        return true;
-    }
-    i -= FIGURES;
-    if (i >= 2 * m->gpus)
-        return false;
-    snprintf(name, 40, "gpu.%d.%s", i / 2, i % 2 ? "memory_mb" : "percent");
-    *out = &m->gpu[i / 2][i % 2];
-    return true;
+    co_use_clear(use);
+    use->t = co_wall_s();
+    use->figure[CO_HOST_CPU] = now->cpu_percent;
+    use->figure[CO_HOST_RUN_CPU] = now->run_cpu_percent;
+    use->figure[CO_HOST_RUN_MEMORY] = now->memory_mb;
+    use->figure[CO_HOST_MEMORY] = now->host_memory_percent;
+    use->figure[CO_HOST_LOAD] = now->load;
+    use->figure[CO_HOST_DISK_READ] = now->disk_read_mb_s;
+    use->figure[CO_HOST_DISK_WRITE] = now->disk_write_mb_s;
+    use->figure[CO_HOST_DISK_FREE] = co_disk_free_mb(s->folder ? co_folder_path(s->folder) : ".");
+    use->figure[CO_HOST_NET_IN] = now->net_in_mb_s;
+    use->figure[CO_HOST_NET_OUT] = now->net_out_mb_s;
+    use->ranks = m->ranks;
+    for (int i = 0; i < use->ranks; i++)
+        look_at_rank(m, i, &use->rank[i], i < before->ranks ? &before->rank[i] : &use->rank[i], now_s);
+    look_at_gpus(use);
 }
 
-static void record(training *s)
+/* --- telling -------------------------------------------------------------------------------------------- */
+/* Events of one host; how many there were. */
+static int record_host(training *s, host_figures *h)
 {
-    const figure *f;
-    char name[40], key[64];
+    char name[CO_USE_LABEL], label[CO_USE_LABEL];
+    double value;
+    int n = 0;
 
-    for (int i = 0; figure_at(&s->machine, i, name, &f); i++) {
-        snprintf(key, sizeof key, "system/%s", name);
-        if (f->n)
-            co_event_scalar(s->folder, s->last.step, key, f->last);
+    for (int i = 0; co_use_at(&h->use, i, name, &value); i++) {
+        figure *f = &h->figure[i];
+        if (!f->since_n)
+            continue;
+        co_use_label(label, h->use.host, name);
+        co_event_scalar(s->folder, s->last.step, label, f->since_sum / (double)f->since_n);
+        f->since_sum = 0;
+        f->since_n = 0;
+        n++;
     }
+    return n;
+}
+
+static void record(training *s, double now_s)
+{
+    machine *m = &s->machine;
+    double every = s->app.cfg->system_every;
+    int n = 0;
+
+    if (every <= 0 || !s->last.step || now_s < m->next_s)
+        return;
+    for (int h = 0; h < m->hosts; h++)
+        n += record_host(s, m->host[h]);
+    m->next_s = now_s + co_use_pause(every, now_s - m->began_s, n);
+}
+
+/* For `cohort top` on this machine. */
+static void share_use(const machine *m)
+{
+    json_t *all = json_array();
+
+    for (int h = 0; h < m->hosts; h++)
+        json_array_append_new(all, co_use_json(&m->host[h]->use));
+    co_live_use(all);
+    json_decref(all);
 }
 
 void machine_look(training *s)
 {
+    co_use use;
     machine *m = &s->machine;
     co_sample now;
     double t = co_now_s(), pause = m->looks == 1 ? FIRST_LOOK_S : PAUSE_S;
@@ -81,27 +237,54 @@ void machine_look(training *s)
         m->began_s = t;
     if (!whole)
         return;
-    see(&m->figure[0], now.cpu_percent);
-    see(&m->figure[1], now.run_cpu_percent);
-    see(&m->figure[2], now.memory_mb);
-    see(&m->figure[3], now.host_memory_percent);
-    see(&m->figure[4], now.load);
-    look_at_gpus(m);
-    if (s->last.step && t >= m->next_s) {
-        record(s);
-        m->next_s = t + (t - m->began_s) / 600;
-    }
+    fill(s, &use, &now, t);
+    take(m, &use);
+    if (s->folder && s->last.step && !m->gpus_first.len)
+        machine_gpus(s, false);
+    share_use(m);
+    if (s->folder)
+        record(s, t);
 }
 
+/* Of this host; the ranks' sums are in `hosts`. */
 json_t *machine_json(const training *s)
 {
-    const figure *f;
-    char name[40];
+    char name[CO_USE_LABEL];
+    double value;
     json_t *v = json_object();
+    const machine *m = &s->machine;
 
-    for (int i = 0; figure_at(&s->machine, i, name, &f); i++)
-        if (f->n)
+    for (int i = 0; m->hosts && co_use_at(&m->host[0]->use, i, name, &value); i++) {
+        const figure *f = &m->host[0]->figure[i];
+        if (f->n && strncmp(name, "rank.", 5) != 0)
             json_object_set_new(v, name,
                                 json_pack("{s:f, s:f}", "mean", f->sum / (double)f->n, "max", f->most));
+    }
     return v;
+}
+
+void machine_gpus(training *s, bool last)
+{
+    machine *m = &s->machine;
+
+    co_str_clear(last ? &m->gpus_last : &m->gpus_first);
+    if (!co_gpu_table(last ? &m->gpus_last : &m->gpus_first))
+        return;
+    co_str text = {0};
+    co_str_addf(&text, "%s%s%s", co_str_text(&m->gpus_first), last ? "\n" : "", co_str_text(&m->gpus_last));
+    if (co_str_err(&text) ||
+        co_folder_write(s->folder, "gpus.txt", co_str_text(&text), strlen(co_str_text(&text))) != CO_OK)
+        co_log_say(CO_LOG_WARN, "%s", co_errmsg());
+    co_str_fini(&text);
+}
+
+void machine_close(training *s)
+{
+    machine *m = &s->machine;
+
+    for (int h = 0; h < m->hosts; h++)
+        co_free(m->host[h]);
+    m->hosts = 0;
+    co_str_fini(&m->gpus_first);
+    co_str_fini(&m->gpus_last);
 }

@@ -162,6 +162,7 @@ static void on_view(void *ctx, const co_roster_view *view)
     else
         json_decref(hosts);
     snprintf(s->over->writer, sizeof s->over->writer, "%s", view->member[deal->writer].name);
+    label_host(s, view);
     list_hosts(s, view);
 }
 

@@ -87,7 +87,11 @@ static co_err guest_publish(void *ctx, int64_t view)
 }
 static co_err guest_turn(void *ctx)
 {
-    return ((training *)ctx)->folder ? listening_turn(ctx) : CO_OK;
+    if (((training *)ctx)->folder)
+        return listening_turn(ctx);
+    machine_look(ctx);
+    over_send_use(ctx);
+    return CO_OK;
 }
 
 co_train_hooks guest_hooks(training *s)
@@ -104,6 +108,7 @@ co_train_hooks guest_hooks(training *s)
                             .publish_fd = -1,
                             .remember = s->over->record.remember,
                             .turn = guest_turn,
+                            .ranks = machine_ranks,
                             .adopt = guest_adopt,
                             .comes_back = guest_comes_back};
 }

@@ -12,6 +12,7 @@ typedef struct over {
     char writer[CO_HOST_NAME]; /* of the last view; "": there was none yet */
     bool comes_back;           /* this guest was left by the others, and joins them again */
     json_t *figures;           /* of the other hosts, as they sent them */
+    char label[CO_USE_HOST];   /* this host's name in the names of figures; "": there was no view yet */
     json_t *listed; /* the hosts of the last view and those that were lost, as `cohort ps` lists them */
     co_train_hooks record, hooks;
 } over;
@@ -29,6 +30,8 @@ const co_train_hooks *over_hooks(training *s);
 /* The host with the record: takes what the others have logged; `last`: waits for their last lines. */
 void over_listen(training *s, bool last);
 void over_add_figures(const training *s, json_t *hosts);
+/* over_use.c. A guest: sends what it has measured to the host with the record. */
+void over_send_use(training *s); /* call it often */
 bool over_can_return(const line *l);
 /* A host that comes back looks for the others; it does not keep a roster and wait for them. */
 void over_as_returned(co_meet *meet);
@@ -47,6 +50,7 @@ co_train_hooks guest_hooks(training *s);
 bool guest_comes_back(void *ctx);
 int returns_so_far(void);                                 /* how often this guest has come back */
 void list_hosts(training *s, const co_roster_view *view); /* over_listed.c: for `cohort ps` */
+void label_host(training *s, const co_roster_view *view); /* over_use.c */
 /* A guest learns from the view whether it writes. If its folder does not open, the first checkpoint tries again. */
 void guest_view(training *s, const co_deal *deal, const char *writer);
 

@@ -27,9 +27,14 @@ static void take_line(training *s, const char *said, size_t n)
 {
     json_t *figures = NULL;
 
-    if (*said == '{' && co_json_parse(&figures, said, n, "a guest's figures") == CO_OK)
-        json_array_append_new(s->over->figures, figures);
-    else if (*said != '{')
+    if (*said == '{' && co_json_parse(&figures, said, n, "a guest's figures") == CO_OK) {
+        const json_t *use = json_object_get(figures, "system");
+        if (use)
+            machine_take(s, use);
+        else
+            json_array_append(s->over->figures, figures);
+        json_decref(figures);
+    } else if (*said != '{')
         tell(s, "%.*s", (int)n, said);
     co_errclear();
 }

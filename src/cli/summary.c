@@ -177,6 +177,7 @@ co_err record_close(training *s)
                      s->summary.wall_s);
     json_t *so_far = summary_of(s);
 
+    machine_gpus(s, true);
     record_end(s, so_far);
     json_decref(so_far);
     co_err err = co_events_flush(s->folder);

@@ -95,6 +95,7 @@ static co_err make_plan(training *s)
 {
     settle_spec(&s->app);
     CO_TRY(co_plan_new(&s->plan, &s->app.spec));
+    CO_TRY(run_files_check(s->app.resume, co_plan_facts_of(s->plan)->data));
     return ids_check(s->app.resume, co_plan_facts_of(s->plan)->data);
 }
 
@@ -139,6 +140,7 @@ void training_close(training *s)
 {
     spot_close(s);
     over_close(s);
+    machine_close(s);
     co_live_unregister();
     co_console_close(s->console);
     if (s->log)
@@ -215,6 +217,8 @@ co_err training_run(training *s, co_err *wrote)
     record_end_progress(s);
     s->reproduce = ending_reproduce(s, s->line);
     *wrote = record_close(s);
+    if (!*wrote)
+        book_end(s);
     return err;
 }
 

@@ -3,25 +3,38 @@
 #define CO_CLI_TRAIN_INT_H
 
 #include <stdio.h>
+#include <sys/types.h>
 
 #include "cli/cli_int.h"
+#include "track/use.h"
 
 struct search; /* for a learning rate */
 
-/* Statistics of one figure of the machine. */
+/* machine.c: the figures of one host, and what is recorded of each. */
 typedef struct figure {
-    double last, sum, most;
+    double sum, most; /* of the run */
     int64_t n;
+    double since_sum; /* since the last event */
+    int64_t since_n;
 } figure;
-
-enum { FIGURES = 5 };
+typedef struct host_figures {
+    co_use use; /* as measured last */
+    figure figure[CO_USE_MOST];
+} host_figures;
+enum { MACHINE_HOSTS = 64 };
 typedef struct machine {
     co_util util;
-    double began_s, next_s;
+    double began_s, next_s, sent_s;
     int64_t looks;
-    figure figure[FIGURES];
-    figure gpu[CO_MAX_GPUS][2]; /* utilisation, memory */
-    int gpus;
+    host_figures *host[MACHINE_HOSTS]; /* this one first; NULL: not measured yet */
+    int hosts;
+    struct rank_mark { /* where the counters of a rank stood when its shares were computed last */
+        co_rank_times now, then;
+        uint64_t beat;
+        double then_s, beat_s;
+    } rank[CO_USE_RANKS];
+    int ranks;
+    co_str gpus_first, gpus_last; /* tables of GPUs */
 } machine;
 
 struct over; /* several hosts: over_int.h */
@@ -68,6 +81,13 @@ typedef struct training {
     char *reproduce;   /* the command line that repeats the run, once it has ended; NULL: there is none */
     char *differences; /* from the configuration of the run that is continued; NULL: none */
     bool changed;      /* on resume: configuration or data */
+    /* keep_book.c */
+    struct {
+        pid_t pid; /* of the process that makes the log book; 0: none is at it */
+        int pidfd;
+        double began_s, next_s;
+        bool last, written; /* last: the run has ended. written: the book is there */
+    } book;
     /* --detach */
     bool detached; /* a parent waits at `ready` until the ranks run */
     int ready;
@@ -111,6 +131,13 @@ co_err record_close(training *s);
 json_t *summary_of(const training *s);
 json_t *figures_of_host(const training *s); /* of this one */
 
+/* provenance.c: adds to header.json where the run comes from */
+void provenance_put(const training *s, json_t *header);
+
+/* keep_book.c: the log book while the run goes on (call it about once a second), and at its end */
+void book_turn(training *s);
+void book_end(training *s);
+
 /* memory.c: the part of the record that a checkpoint keeps and a continued run restores */
 json_t *memory_json(void *training);
 void memory_recall(training *s);
@@ -127,9 +154,13 @@ int tops_of(const training *s);   /* accuracies to show: 2 with the best five cl
 /* notice.c */
 void notice_step(training *s, const co_step_result *r);
 
-/* machine.c: utilisation of cores, memory, GPUs */
+/* machine.c: what the run takes of its hosts: CPUs, memory, disks, network, GPUs, and the time of the ranks */
 void machine_look(training *s); /* call it often; it measures about once a second */
-json_t *machine_json(const training *s);
+void machine_ranks(void *training, const co_rank_times *ranks, int n); /* the hook `ranks` */
+void machine_take(training *s, const json_t *use);                     /* what another host has measured */
+json_t *machine_json(const training *s);                               /* for summary.json */
+void machine_gpus(training *s, bool last);                             /* gpus.txt */
+void machine_close(training *s);
 
 /* ending.c */
 void ending_tell(training *s, const line *l);

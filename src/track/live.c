@@ -3,7 +3,7 @@
  * The folder is $XDG_RUNTIME_DIR/cohort, or /tmp/cohort-UID. It must belong to this user and be closed to
  * others (mode 0700), since ps and stop trust what is in it. An entry has the pid together with the start
  * time of the process, so that a later process with the same pid is not mistaken for the run. PID.progress
- * beside it has the run's last progress.
+ * beside it has the run's last progress, PID.use what it takes of its hosts.
  */
 #include "track/track_int.h"
 
@@ -20,7 +20,7 @@
 #include "base/fs.h"
 #include "base/json.h"
 
-enum { ENTRY_BYTES = 1 << 16 };
+enum { ENTRY_BYTES = 1 << 16, USE_BYTES = 4 << 20 };
 
 static void sweep(void);
 
@@ -145,7 +145,7 @@ co_err co_live_hosts(const char *job, int64_t view, const char *record_host, con
 
 void co_live_unregister(void)
 {
-    static const char *const kinds[] = {"json", "progress"};
+    static const char *const kinds[] = {"json", "progress", "use"};
     char *path;
     for (size_t i = 0; i < CO_COUNT(kinds); i++) {
         if (entry_path(&path, (int)getpid(), kinds[i]))
@@ -200,6 +200,28 @@ bool co_live_see(int pid, co_progress *out, char metric_name[16])
     json_decref(v);
     co_errclear();
     return there;
+}
+
+void co_live_use(const json_t *hosts)
+{
+    (void)!write_file(hosts, "use");
+    co_errclear();
+}
+
+json_t *co_live_use_of(int pid)
+{
+    char *path;
+    json_t *v = NULL;
+
+    if (entry_path(&path, pid, "use") == CO_OK) {
+        if (co_fs_exists(path) && co_json_read(&v, path, USE_BYTES) == CO_OK && !json_is_array(v)) {
+            json_decref(v);
+            v = NULL;
+        }
+        co_free(path);
+    }
+    co_errclear();
+    return v;
 }
 
 static bool copy(char *out, size_t size, const char *text)
@@ -262,14 +284,18 @@ static bool is_entry(const char *name)
     return digits > 0 && strcmp(name + digits, ".json") == 0;
 }
 
-/* PID.json, and the progress beside it. */
+/* PID.json, and what lies beside it. */
 static void forget(const char *path)
 {
-    char *progress = co_sprintf("%.*s.progress", (int)(strlen(path) - strlen(".json")), path);
+    static const char *const kinds[] = {"progress", "use"};
+
+    for (size_t i = 0; i < CO_COUNT(kinds); i++) {
+        char *beside = co_sprintf("%.*s.%s", (int)(strlen(path) - strlen(".json")), path, kinds[i]);
+        if (beside)
+            unlink(beside);
+        co_free(beside);
+    }
     unlink(path);
-    if (progress)
-        unlink(progress);
-    co_free(progress);
 }
 
 static co_err collect(co_live_run *runs, int *n, const char *dir, char **names, size_t n_names)

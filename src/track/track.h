@@ -112,12 +112,18 @@ typedef struct co_spikes {
 double co_spikes_see(co_spikes *s, int64_t step, double loss, double limit);
 
 /* --- the machine ---------------------------------------------------------------------------------------- */
-enum { CO_UTIL_PROCESSES = 300, CO_MAX_GPUS = 64 };
+enum { CO_UTIL_PROCESSES = 300, CO_MAX_GPUS = 64, CO_GPU_PROCESSES = 64 };
+typedef struct co_flow_marks { /* bytes since the machine was booted */
+    struct co_flow {
+        double in, out;
+    } disk, net;
+} co_flow_marks;
 typedef struct co_util {
     double at_s, busy, all;
+    co_flow_marks flow;
     struct {
         int pid;
-        double ticks;
+        double ticks, cpu_percent, memory_mb;
     } known[CO_UTIL_PROCESSES];
     int n_known;
 } co_util;
@@ -126,19 +132,33 @@ typedef struct co_sample {
     double run_cpu_percent; /* of this process and its children: 100 is one CPU */
     double memory_mb;       /* of those, what they share counted once; 1e6 bytes */
     double host_memory_percent, load;
+    double disk_read_mb_s, disk_write_mb_s; /* all disks of the machine */
+    double net_in_mb_s, net_out_mb_s;       /* all its interfaces but loopback */
 } co_sample;
 /* Use since the last call; nan where it cannot be measured. The first call returns false: it has nothing
  * to compare with. */
 bool co_util_look(co_util *u, double now_s, co_sample *out);
+/* Of this process or one of its children, at the last call of co_util_look: CPU time (100: one CPU) and private
+ * memory. False: there was no such process. */
+bool co_util_process(const co_util *u, int pid, double *cpu_percent, double *memory_mb);
+double co_disk_free_mb(const char *dir); /* of the disk that the folder is on; nan: not known */
 
 int co_gpus(void); /* 0 as well if NVIDIA's library is absent */
 typedef struct co_gpu {
     char name[96];
-    double percent, memory_mb, total_mb; /* percent -1: unknown */
+    double percent, memory_mb, total_mb; /* nan where it is not known, as all below */
+    double temperature_c, power_w, power_limit_w, fan_percent;
+    int processes; /* that compute on it; 0 as well if that is not known */
+    struct {
+        unsigned pid;
+        double memory_mb;
+    } process[CO_GPU_PROCESSES];
 } co_gpu;
 bool co_gpu_look(int i, co_gpu *out);
+/* A table of all GPUs and of the processes on them, like that of nvidia-smi. False: there are no GPUs. */
+bool co_gpu_table(co_str *out);
 
-/* --- runs and launches of this machine, for ps, stop and attach -------------------------------------- */
+/* --- runs and launches of this machine, for ps, stop, attach and top -------------------------------------- */
 typedef struct co_live_run {
     int pid;
     char run_id[64], dir[1024], task[64];
@@ -164,5 +184,9 @@ co_err co_live_list(co_live_run **out, int *n);
  * none. */
 void co_live_progress(const co_progress *p);
 bool co_live_see(int pid, co_progress *out, char metric_name[16]);
+/* The same for what the run takes of its hosts: a JSON array of co_use (use.h). The reader's is the caller's; NULL:
+ * there is none. */
+void co_live_use(const json_t *hosts);
+json_t *co_live_use_of(int pid);
 
 #endif

@@ -27,6 +27,16 @@ process_state process_look(const process_id *p);
 json_t *process_to_json(const process_id *p); /* NULL if memory is out */
 bool process_from_json(process_id *out, const json_t *v);
 
+/* flow.c: bytes that disks and network interfaces have moved; nan: not known */
+typedef struct co_flow flow;
+typedef co_flow_marks flow_marks;
+void flow_disks(const char *diskstats, flow *out); /* in: read */
+void flow_net(const char *net_dev, flow *out);
+void flow_look(flow_marks *then, double secs, co_sample *out); /* rates since then */
+
+/* gpu.c: the version of the driver, and a line about a process; "" where it is not known */
+void gpu_driver(char *out, size_t size);
+
 /* lease.c */
 /* `key` is what chooses the folder ("run.dir"), for the message when another holds it. */
 co_err lease_take(const char *dir, const char *key, const char *run_id);
@@ -50,8 +60,11 @@ void reader_close(record_reader *r);                      /* NULL is fine */
  * if there is none yet. */
 co_err reader_next(record_reader *r, const char **line, size_t *len, int64_t *offset);
 
+/* tracker.c: gives a scalar of the record its name in that family */
+co_err tracker_rename(json_t *line, co_names family);
+
 /* trackers/ */
-extern const co_tracker_def csv_def, none_def;
+extern const co_tracker_def csv_def, none_def, wandb_def;
 
 enum { EVENTS_BUFFER = 64 << 10, EVENTS_MOST = 1 << 20 };
 

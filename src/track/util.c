@@ -5,6 +5,7 @@
  *     run_cpu_percent  of this run's processes; 100 = one CPU busy
  *     memory_mb        of this run: private memory of its processes, and the memory they share once
  *     host_memory_percent, load (the last minute's)
+ *     what disks and network move: flow.c
  *
  * A run's processes are this one and its children. Reading is a few system calls per process; a figure
  * that cannot be read is nan and left out. */
@@ -73,7 +74,7 @@ static double ticks_since(const co_util *u, int pid, double ticks)
 }
 
 /* This process and its children: CPU time since the last look, and memory. */
-static void look_at_run(co_util *u, double *ticks, double *memory_kb)
+static void look_at_run(co_util *u, double took_s, double *ticks, double *memory_kb)
 {
     pid_t pids[CHILDREN_MOST];
     double shared = 0;
@@ -86,13 +87,17 @@ static void look_at_run(co_util *u, double *ticks, double *memory_kb)
     for (int i = 0; i <= n || i == 0; i++) {
         if (!read_process(&now, pids[i]))
             continue;
-        *ticks += ticks_since(u, pids[i], now.ticks);
+        double since = ticks_since(u, pids[i], now.ticks);
+        *ticks += since;
         *memory_kb += now.anon_kb;
         shared = now.shmem_kb > shared ? now.shmem_kb : shared;
-        if (next.n_known < CO_UTIL_PROCESSES) {
-            next.known[next.n_known].pid = pids[i];
-            next.known[next.n_known++].ticks = now.ticks;
-        }
+        if (next.n_known == CO_UTIL_PROCESSES)
+            continue;
+        next.known[next.n_known].pid = pids[i];
+        next.known[next.n_known].ticks = now.ticks;
+        next.known[next.n_known].memory_mb = now.anon_kb * 1024 / 1e6;
+        next.known[next.n_known++].cpu_percent =
+            took_s > 0 ? 100 * since / (double)sysconf(_SC_CLK_TCK) / took_s : NAN;
     }
     *memory_kb += shared;
     memcpy(u->known, next.known, sizeof u->known);
@@ -115,15 +120,27 @@ bool co_util_look(co_util *u, double now_s, co_sample *out)
     double busy = 0, all = 0, ticks, memory_kb, second = (double)sysconf(_SC_CLK_TCK);
     bool first = u->at_s == 0, machine = read_machine(&busy, &all);
 
-    look_at_run(u, &ticks, &memory_kb);
     double took = now_s - u->at_s, machine_took = all - u->all;
+    look_at_run(u, took, &ticks, &memory_kb);
     *out = (co_sample){.cpu_percent = machine && machine_took > 0 ? 100 * (busy - u->busy) / machine_took : NAN,
                        .run_cpu_percent = took > 0 ? 100 * ticks / second / took : NAN,
                        .memory_mb = memory_kb * 1024 / 1e6,
                        .host_memory_percent = host_memory_percent(),
                        .load = co_proc_text(text, sizeof text, 0, "loadavg") ? strtod(text, NULL) : NAN};
+    flow_look(&u->flow, took, out);
     u->at_s = now_s;
     u->busy = busy;
     u->all = all;
     return !first; /* the first call has nothing to compare with */
+}
+
+bool co_util_process(const co_util *u, int pid, double *cpu_percent, double *memory_mb)
+{
+    for (int i = 0; i < u->n_known; i++)
+        if (u->known[i].pid == pid) {
+            *cpu_percent = u->known[i].cpu_percent;
+            *memory_mb = u->known[i].memory_mb;
+            return true;
+        }
+    return false;
 }

@@ -38,6 +38,8 @@ static const co_option top[] = {
 static const co_option run[] = {
     {"dir", CO_OPT_STR, AT(run_dir), "null", "run folder; null: logs/<task_name>/runs/<date_time>",
      .alias = "trainer.default_root_dir hydra.run.dir", .may_change = true, .of_host = true},
+    {"book", CO_OPT_BOOL, AT(book), "true",
+     "write the log book: book.md, book.html and plots/ in the run folder", .may_change = true, .of_host = true},
     {0}};
 
 static const co_option data[] = {
@@ -156,6 +158,9 @@ static const co_option trainer[] = {
     {"spike", CO_OPT_FLOAT, AT(spike), "6",
      "report a loss this many standard deviations above its recent mean; 0: never", .min = 0, .max = 1e6,
      .may_change = true, .of_host = true},
+    {"system_every", CO_OPT_FLOAT, AT(system_every),
+     "2", "seconds between two records of what the run takes of its machines (system/...), more in a long run; 0: none",
+     .min = 0, .max = 86400, .may_change = true, .of_host = true},
     {"kernels", CO_OPT_STR, AT(kernels), "auto",
      "instruction level: auto (the best of this CPU), avx2, fma128, ref (plain C), or far (for tests)",
      .needed = true, .check = check_kernels, .hashed = co_kernels_plain, .of_host = true},

@@ -182,7 +182,9 @@ struct supervisor {
     struct deaths deaths;
     struct eval_progress evaluation;
     struct hosts hosts;
+    uint64_t ranks_told_ns; /* rank_times.c */
 };
+void tell_rank_times(struct supervisor *super); /* rank_times.c */
 /* Hands new results to the hooks, and starts a saver where one is wanted. */
 void consume_results(struct supervisor *super);
 void recall_results(struct supervisor *super); /* the summary's figures, as the checkpoint has them */

@@ -165,6 +165,7 @@ static co_err watch_over(struct supervisor *super)
         choose_test(super);
         report_evaluation(run, &super->evaluation);
         accidents_turn(&super->accidents, super->crew, super->saver.child.pid);
+        tell_rank_times(super);
         if (run->hooks->turn && (super->lost = run->hooks->turn(run->hooks->ctx)) != CO_OK)
             return super->lost;
     }

@@ -12,6 +12,7 @@ enum {
     CARRIER_ENDS_MS = 6000, /* how long a carrier may take to end: MPI ends with all of its processes */
     MPI_OPENS_MS = 60000,   /* how long it may take until all of them have called MPI_Init */
     WRONG_MS = 5000,        /* how long a host that disagrees stays, so that the others find out themselves */
+    TELL_RANKS_MS = 100,    /* between two calls of the hook `ranks` */
     WEIGH_MS = 10000,       /* between two measurements of this host's speed */
     CARRIER_NAP_MS = 20,    /* the longest sleep of the carrier: a rank may die before it rings */
     CARRIER_STALL_MS = 5000, /* a carrier that makes no turn for this long is replaced */

@@ -45,6 +45,7 @@ typedef enum {
 /* The core keys: seed, data.batch_size, trainer.* ... filled by the tables below. */
 typedef struct co_train_cfg {
     int64_t seed;
+    bool book;
     char *task_name, *run_dir, *ckpt_path, *weights, *weights_skip, *pretrained;
     bool test;
     int test_ckpt; /* co_test_ckpt */
@@ -56,7 +57,7 @@ typedef struct co_train_cfg {
     int64_t num_nodes, max_epochs, max_steps, min_epochs, min_steps, slices, eval_every, accumulate,
         overfit_batches, verify_every, overlap;
     int on_nan, strategy, link /* co_link_kind */, profiler, clip_how;
-    double clip_norm, clip_value, stall_s, spike;
+    double clip_norm, clip_value, stall_s, spike, system_every;
     bool pin, fast_dev_run;
     /* optim.: on top of the optimiser's own */
     char *no_decay, *lr_groups, *freeze;
@@ -196,6 +197,15 @@ typedef struct co_recovery {
     const char *doing; /* "applying (unit 12, item 3)" */
 } co_recovery;
 
+/* Where the time of a rank went since the run began, and what it does now. */
+typedef struct co_rank_times {
+    int pid;                                             /* 0: it is being replaced */
+    uint64_t input_ns, compute_ns, exchange_ns, wait_ns; /* exchange: for other hosts; wait: for other ranks */
+    uint64_t beat;                                       /* changes with every piece of work */
+    bool waits;                                          /* for other ranks, hosts, or a checkpoint */
+    const char *doing;                                   /* "computing" */
+} co_rank_times;
+
 typedef struct co_train_hooks {
     void *ctx;
     void (*started)(void *ctx, double ms); /* ranks are running */
@@ -228,6 +238,8 @@ typedef struct co_train_hooks {
     /* About 20 times a second. An error ends the run at once and nothing more is saved: the folder is not
      * ours. */
     co_err (*turn)(void *ctx);
+    /* About 10 times a second: the ranks of this host. */
+    void (*ranks)(void *ctx, const co_rank_times *ranks, int n);
 } co_train_hooks;
 
 typedef enum { CO_STATUS_DONE, CO_STATUS_STOPPED, CO_STATUS_FAILED } co_status;

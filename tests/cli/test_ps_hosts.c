@@ -15,6 +15,20 @@ static bool listed(void *host)
     return there;
 }
 
+/* The figures of the second host and of its rank are in the first one's record. Both have one name here: they are told
+ * apart by their places. */
+static bool recorded(void *unused)
+{
+    (void)unused;
+    test_run r = test_sh("grep -c 'system/[^/]*-1/rank.0.compute_percent' 0/r/events.jsonl; "
+                         "grep -c 'system/[^/]*-1/cpu_percent' 0/r/events.jsonl");
+    int shares = 0, cpus = 0;
+    bool there = sscanf(r.out, "%d %d", &shares, &cpus) == 2 && shares > 0 && cpus > 0;
+
+    free(r.out);
+    return there;
+}
+
 static json_t *row_of(int host)
 {
     json_t *row = NULL;
@@ -69,6 +83,7 @@ TEST(each_host_of_a_run_lists_it_with_all_its_hosts_and_their_states)
         check_row(row, h);
         json_decref(row);
     }
+    test_until(recorded, NULL, 30, "the second host's figures are in the record");
     test_run table = test_sh("for h in 0 1; do XDG_RUNTIME_DIR=$PWD/list$h $COHORT ps; done");
     CHECK(test_contains(table.out, "guest, record on ") && test_contains(table.out, " computes, ") &&
               test_contains(table.out, "/0/r  view "),

@@ -286,9 +286,9 @@ TEST(an_early_end_is_told_after_the_figures_it_is_about_and_more_patience_is_off
 TEST(what_a_run_takes_of_the_machine_is_recorded_all_along)
 {
     succeeds("$COHORT train " SMALL " trainer.max_epochs=1000000 trainer.max_time=3s trainer.eval_every=0 "
-             "callbacks.model_checkpoint.enabled=false run.dir=r");
+             "callbacks.model_checkpoint.enabled=false trainer.devices=2 trainer.system_every=0.5 run.dir=r");
     static const char *const names[] = {"cpu_percent", "run_cpu_percent", "memory_mb", "host_memory_percent",
-                                        "load"};
+                                        "load",        "disk_free_mb"};
     json_t *s = json_of("%s/summary.json", "r"), *sys = json_object_get(s, "system");
     for (size_t i = 0; i < CO_COUNT(names); i++) {
         double mean = -1, most = -1;
@@ -299,6 +299,12 @@ TEST(what_a_run_takes_of_the_machine_is_recorded_all_along)
         CHECK(atoi(r.out) >= 2 && atoi(r.out) <= 10, "%s: %s", names[i], r.out);
         free(r.out);
     }
+    test_run ranks = test_sh("grep -c 'system/rank.0.[a-z]*_percent' r/events.jsonl; "
+                             "grep -c system/rank.1.memory_mb r/events.jsonl");
+    int shares = 0, memories = 0;
+    CHECK(sscanf(ranks.out, "%d %d", &shares, &memories) == 2 && memories >= 1 && shares > memories, "%s",
+          ranks.out);
+    free(ranks.out);
     double cpu = 0, memory = 0;
     CHECK(co_json_f64(json_object_get(sys, "run_cpu_percent"), "mean", &cpu) && cpu > 5, "%g %% of a CPU", cpu);
     CHECK(co_json_f64(json_object_get(sys, "memory_mb"), "max", &memory), "memory");

@@ -51,7 +51,16 @@ static const char library[] =
     "int nvmlDeviceGetName(void *d, char *t, unsigned n) { if (n) t[0] = 'G', t[1] = 0; return 0; }\n"
     "int nvmlDeviceGetUtilizationRates(void *d, unsigned *u) { u[0] = 37; u[1] = 5; return 0; }\n"
     "int nvmlDeviceGetMemoryInfo(void *d, unsigned long long *m)\n"
-    "{ m[0] = 24000000000; m[1] = 23000000000; m[2] = 1000000000; return 0; }\n";
+    "{ m[0] = 24000000000; m[1] = 23000000000; m[2] = 1000000000; return 0; }\n"
+    "int nvmlSystemGetDriverVersion(char *t, unsigned n) { if (n > 4) t[0] = '5', t[1] = '5', t[2] = 0; "
+    "return 0; }\n"
+    "int nvmlDeviceGetTemperature(void *d, int k, unsigned *c) { *c = 43; return 0; }\n"
+    "int nvmlDeviceGetPowerUsage(void *d, unsigned *mw) { *mw = 61500; return 0; }\n"
+    "int nvmlDeviceGetEnforcedPowerLimit(void *d, unsigned *mw) { *mw = 300000; return 0; }\n"
+    "int nvmlDeviceGetFanSpeed(void *d, unsigned *p) { return 3; }\n" /* a card without a fan */
+    "struct p { unsigned pid; unsigned long long used; unsigned a, b; };\n"
+    "int nvmlDeviceGetComputeRunningProcesses_v3(void *d, unsigned *n, struct p *p)\n"
+    "{ if (*n < 1) return 7; *n = 1; p[0].pid = 1; p[0].used = 1073741824; return 0; }\n";
 
 TEST(gpus_are_columns_where_the_library_is_and_nothing_where_it_is_not)
 {
@@ -73,6 +82,15 @@ TEST(gpus_are_columns_where_the_library_is_and_nothing_where_it_is_not)
               test_contains(r.out, "gpu.0.memory_mb"),
           "%s", r.out);
     CHECK(test_contains(r.out, "GPU 0 G, 24 GB, GPU 1 G, 24 GB"), "%s", r.out);
+    CHECK(test_contains(r.out, "\"gpu.0.power_w\": {\n      \"mean\": 61.5") &&
+              test_contains(r.out, "gpu.1.temperature_c"),
+          "%s", r.out);
+    free(r.out);
+    /* At the beginning and at the end: each card with its figures, its fan absent, and the process on it. */
+    r = test_sh("grep -c 'driver 55$' with/gpus.txt; grep -c '^  1  G  .*  -  *43 C *62 W / 300 W *954 / "
+                "22888 *37 %%$' "
+                "with/gpus.txt; grep -c '^  0  *1  *[^ ]*  *1024$' with/gpus.txt");
+    CHECK(strcmp(r.out, "2\n2\n2\n") == 0, "%s", r.out);
     free(r.out);
     CHECK(co_gpus() == 0 || !co_fs_exists("/dev/nvidiactl"), "GPUs where there are none");
 }
