@@ -35,6 +35,8 @@ void list_commands(FILE *to);
 int cmd_train(int argc, char **argv);
 int cmd_test(int argc, char **argv);
 int cmd_predict(int argc, char **argv);
+int cmd_book(int argc, char **argv);
+extern const char book_usage[];
 int cmd_ckpt(int argc, char **argv);
 int cmd_data(int argc, char **argv);
 int cmd_plan(int argc, char **argv);

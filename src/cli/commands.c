@@ -66,6 +66,8 @@ const command commands[] = {
     {"join", "[flags]", "take part in a job that `cohort host` began on another host", cmd_join, co_join_usage},
     {"logs", "[FOLDER|RUN] ...", "what the workers of a launched job printed, all hosts in one", cmd_logs,
      logs_usage, true},
+    {"book", "[FOLDER] | compare RUN RUN ...",
+     "log books: of a run, of a folder of runs, of runs side by side", cmd_book, book_usage, true},
     {"ckpt", "ls|hash|verify|export|import PATH ...", "checkpoints: list, hash, verify; weights out and in",
      cmd_ckpt,
      "  cohort ckpt ls logs/train/runs/DATE\n"
@@ -180,8 +182,6 @@ static const struct {
      "`cohort ps` lists the runs with the time left, `cohort attach` watches one"},
     {"board", "a web page of a run",
      "`cohort attach` watches a run; csv/metrics.csv in its folder has every value"},
-    {"book", "a log book of runs",
-     "`cohort attach` shows a run, also one that has ended; its folder has summary.json and csv/metrics.csv"},
     {"fit", "the largest batch that fits", "`cohort plan data.batch_size=N ...` says what a batch takes"},
     {"doctor", "a check of hosts, network, disk and data",
      "`cohort help` shows this machine, `cohort plan ...` checks a command line and its data"},

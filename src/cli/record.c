@@ -103,6 +103,7 @@ static co_err write_header(training *s)
     json_object_set_new(h, "slices", json_integer(f->slices));
     json_object_set_new(h, "global_batch", json_integer(f->batch));
     json_object_set_new(h, "config_sha256", json_string(s->app.spec.config_sha256));
+    provenance_put(s, h);
     json_array_append_new(segments,
                           json_pack("{s:I, s:s, s:s, s:s, s:i}", "from_step", (json_int_t)f->start_step,
                                     "config_sha256", s->app.spec.config_sha256, "data_sha256",
@@ -270,6 +271,7 @@ static co_err on_turn(void *ctx)
             co_errclear(); /* a full disk: the folder keeps the error and reports it */
         co_tracking_more(s->tracking);
         co_tracking_troubles(s->tracking, record_warn, s);
+        book_turn(s);
     }
     return CO_OK;
 }

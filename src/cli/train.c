@@ -223,6 +223,8 @@ co_err training_run(training *s, co_err *wrote)
     record_end_progress(s);
     s->reproduce = ending_reproduce(s, s->line);
     *wrote = record_close(s);
+    if (!*wrote)
+        book_end(s);
     return err;
 }
 

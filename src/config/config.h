@@ -143,6 +143,9 @@ void co_conf_sha256(const co_conf *c, char hex[65]);
 typedef void (*co_conf_difference)(void *ctx, const char *key, const char *in_a, const char *in_b);
 co_err co_conf_differences(const co_conf *a, const co_conf *b, co_conf_difference each, void *ctx);
 
+/* Calls `each` for every key whose value is not its default, with the value and the default. */
+co_err co_conf_changes(const co_conf *c, co_conf_difference each, void *ctx);
+
 /* Calls `each` for every key that all hosts of a run must agree on (not option.of_host, not a path), in the order of
  * the keys. */
 typedef void (*co_conf_fact)(void *ctx, const char *key, const char *value);

@@ -38,6 +38,8 @@ static const co_option top[] = {
 static const co_option run[] = {
     {"dir", CO_OPT_STR, AT(run_dir), "null", "run folder; null: logs/<task_name>/runs/<date_time>",
      .alias = "trainer.default_root_dir hydra.run.dir", .may_change = true, .of_host = true},
+    {"book", CO_OPT_BOOL, AT(book), "true",
+     "write the log book: book.md, book.html and plots/ in the run folder", .may_change = true, .of_host = true},
     {0}};
 
 static const co_option data[] = {

@@ -46,6 +46,7 @@ typedef enum {
 /* The core keys: seed, data.batch_size, trainer.* ... filled by the tables below. */
 typedef struct co_train_cfg {
     int64_t seed;
+    bool book;
     char *task_name, *run_dir, *ckpt_path, *weights, *weights_skip, *pretrained;
     bool test;
     int test_ckpt; /* co_test_ckpt */
