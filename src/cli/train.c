@@ -102,6 +102,7 @@ static co_err make_plan(training *s)
     bar_end(&bar);
     s->app.spec.fetch_tell = NULL;
     CO_TRY(err);
+    CO_TRY(run_files_check(s->app.resume, co_plan_facts_of(s->plan)->data));
     return ids_check(s->app.resume, co_plan_facts_of(s->plan)->data);
 }
 
