@@ -1,14 +1,15 @@
-/* transformer.c -- an encoder and a decoder that translate one sequence into another (Vaswani et al., 2017), with the norm
- * before each layer.
+/* transformer.c -- an encoder and a decoder that translate one sequence into another (Vaswani et al.,
+ * 2017), with the norm before each layer.
  *
  *   source:  embedding * sqrt(d) + sinusoids -> N blocks of (self attention, feed forward) -> norm = memory
- *   target:  embedding * sqrt(d) + sinusoids -> N blocks of (self attention, attention to memory, feed forward) -> norm
+ * target:  embedding * sqrt(d) + sinusoids -> N blocks of (self attention, attention to memory, feed
+ * forward) -> norm
  *            -> projection
  *   block:   x = x + dropout(layer(norm(x))) for each of its layers
  *
- * The norm divides by the unbiased standard deviation plus eps. Attention has no biases. Weights of two dimensions begin
- * as Xavier's uniform ones. Parameters have the names of the PyTorch module that many users begin with
- * (encoder.layers.0.self_attention_block.w_q.weight), so that its weights can be imported.
+ * The norm divides by the unbiased standard deviation plus eps. Attention has no biases. Weights of two
+ * dimensions begin as Xavier's uniform ones. Parameters have the names of the PyTorch module that many
+ * users begin with (encoder.layers.0.self_attention_block.w_q.weight), so that its weights can be imported.
  *
  * Sources and targets are two ragged dimensions; no row is padding. Every graph declares all parameters in one order,
  * so graphs that compute only a part have the same layout.
@@ -32,10 +33,10 @@ static const co_option options[] = {
      .max = 65536},
     {"layers", CO_OPT_INT, offsetof(struct transformer_cfg, layers), "6",
      "blocks of the encoder, and as many of the decoder", .min = 1, .max = 1000, .alias = "model.N"},
-    {"heads", CO_OPT_INT, offsetof(struct transformer_cfg, heads), "8", "attention heads; they divide d_model",
-     .min = 1, .max = 1024, .alias = "model.h"},
-    {"d_ff", CO_OPT_INT, offsetof(struct transformer_cfg, d_ff), "2048", "width inside the feed-forward layers",
-     .min = 1, .max = 1 << 20},
+    {"heads", CO_OPT_INT, offsetof(struct transformer_cfg, heads), "8",
+     "attention heads; they divide d_model", .min = 1, .max = 1024, .alias = "model.h"},
+    {"d_ff", CO_OPT_INT, offsetof(struct transformer_cfg, d_ff), "2048",
+     "width inside the feed-forward layers", .min = 1, .max = 1 << 20},
     {"dropout", CO_OPT_FLOAT, offsetof(struct transformer_cfg, dropout), "0.1",
      "share dropped of embeddings, attention, and the results of layers", .min = 0, .max = 0.99},
     {"sparse_embedding", CO_OPT_BOOL, offsetof(struct transformer_cfg, sparse_embedding), "false",
@@ -140,8 +141,8 @@ static co_node *norm_before(const transformer *t, co_node *x, const char *block,
 }
 
 /* x + dropout(h), where h is layer k of norm_before(x). */
-static co_node *residual(const transformer *t, co_node *x, co_node *h, const co_spans *spans, const char *block,
-                         int k)
+static co_node *residual(const transformer *t, co_node *x, co_node *h, const co_spans *spans,
+                         const char *block, int k)
 {
     name_buf what;
 
