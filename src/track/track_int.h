@@ -61,7 +61,7 @@ void reader_close(record_reader *r);                      /* NULL is fine */
 co_err reader_next(record_reader *r, const char **line, size_t *len, int64_t *offset);
 
 /* trackers/ */
-extern const co_tracker_def csv_def, none_def, tensorboard_def;
+extern const co_tracker_def csv_def, none_def, tensorboard_def, prometheus_def;
 
 enum { EVENTS_BUFFER = 64 << 10, EVENTS_MOST = 1 << 20 };
 

@@ -29,6 +29,12 @@ static const char *const record[] = {
     "{\"step\":3,\"name\":\"epoch\",\"value\":1,\"t\":1.9}",
 };
 
+/* A page, which is gone when the tracker closes: test_prometheus.c. */
+static char *shows_nothing(const char *dir)
+{
+    return strdup("");
+}
+
 /* What a tracker leaves in the run folder: its one file and the text in it, or a function that reads what it wrote
  * and gives a text (the caller's, free); neither for one that writes nothing. `empty` is the text for a record
  * without lines. A row for every row of co_trackers. */
@@ -42,6 +48,7 @@ static const struct {
     {"tensorboard",
      NULL, "1 train/loss 0.5\n1 epoch 0\n2 train/loss 0.125\n2 val,acc 1.00000001e-07\n3 train/loss nan\n3 epoch 1\n",
      "", tf_shows_run},
+    {"prometheus", NULL, "", "", shows_nothing},
 };
 
 static int wanted_of(const char *tracker)
