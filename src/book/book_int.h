@@ -27,6 +27,8 @@ typedef struct page {
     /* The open table. */
     int columns, column;
     const char *align; /* a letter for each column: l or r */
+    co_str *plain;     /* the caller's: tables are printed here too, for a terminal. NULL: nowhere */
+    co_str cells;      /* of the open table, each ended by a NUL */
 } page;
 
 void page_begin(page *p, const char *title);
@@ -47,7 +49,7 @@ void page_table(page *p, const char *const *head, const char *align);
 void page_cell(page *p, const char *text);
 void page_cellf(page *p, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
 void page_cell_code(page *p, const char *text);
-void page_cell_link(page *p, const char *href, const char *text);
+void page_cell_book(page *p, const char *book, const char *text); /* links to BOOK.md, or BOOK.html */
 void page_table_end(page *p);
 
 void page_plot(page *p, const char *name, const co_plot *plot);
@@ -96,7 +98,13 @@ const char *facts_config_or(const facts *f, const char *key, const char *other);
 double facts_last(const facts *f, const char *name);
 /* The point with the best value of a metric: least of a loss or an error, greatest of the others. */
 const co_point *facts_best(const facts *f, const char *name);
+/* The name of host i of a summary; of several with one name, the second is "name (2)". */
+const char *facts_host(const json_t *hosts, size_t i, char out[96]);
 json_t *facts_json(const facts *f);
+/* How many times as fast as the base: by wall time if both trained on as many samples in one start, else by samples a
+ * second. Efficiency: that over how many times the ranks. nan: not known. */
+double facts_speed_up(const facts *base, const facts *f);
+double facts_efficiency(const facts *base, const facts *f);
 
 /* --- parts of a run's book --------------------------------------------------------------------------------- */
 void run_plots(page *p, const facts *f);   /* run_plots.c */

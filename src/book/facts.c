@@ -198,7 +198,9 @@ static void find_numbers(facts *f)
     f->samples = number(s, "samples");
     f->ranks = ranks_of(f);
     f->threads = number(s, "threads");
-    f->hosts = co_run_host_count(f->run) ? (double)co_run_host_count(f->run) : NAN;
+    size_t hosts = json_array_size(json_object_get(s, "hosts"));
+    hosts = hosts ? hosts : co_run_host_count(f->run);
+    f->hosts = hosts ? (double)hosts : NAN;
     f->batch = either(either(number(s, "global_batch"), number(f->header, "global_batch")),
                       config_number(f, "data.batch_size"));
     f->lr = config_number(f, "optim.lr");
@@ -300,4 +302,40 @@ json_t *facts_json(const facts *f)
         put(v, "best_step", f->best_step);
     }
     return v;
+}
+
+static bool had_one_start(const facts *f)
+{
+    return json_array_size(json_object_get(f->header, "segments")) == 1;
+}
+
+double facts_speed_up(const facts *base, const facts *f)
+{
+    bool same_work =
+        base->samples > 0 && base->samples == f->samples && had_one_start(base) && had_one_start(f);
+
+    if (same_work && base->wall_s > 0 && f->wall_s > 0)
+        return base->wall_s / f->wall_s;
+    return base->samples_per_s > 0 && f->samples_per_s > 0 ? f->samples_per_s / base->samples_per_s : NAN;
+}
+
+double facts_efficiency(const facts *base, const facts *f)
+{
+    return base->ranks > 0 && f->ranks > 0 ? facts_speed_up(base, f) * base->ranks / f->ranks : NAN;
+}
+
+const char *facts_host(const json_t *hosts, size_t i, char out[96])
+{
+    const char *name = co_json_str(json_array_get(hosts, i), "name");
+    size_t before = 0;
+
+    for (size_t k = 0; k < i && name; k++) {
+        const char *other = co_json_str(json_array_get(hosts, k), "name");
+        before += other && strcmp(other, name) == 0;
+    }
+    if (before)
+        snprintf(out, 96, "%.80s (%zu)", name, before + 1);
+    else
+        snprintf(out, 96, "%.80s", name ? name : "");
+    return out;
 }

@@ -109,16 +109,16 @@ static const char style[] =
     "p { margin: 0.6em 0; overflow-wrap: anywhere; }\n"
     "a { color: var(--link); }\n"
     ".table { overflow-x: auto; margin: 0.8em 0; }\n"
-    "table { border-collapse: collapse; font-variant-numeric: tabular-nums; }\n"
-    "th, td { padding: 5px 12px; border: 1px solid var(--line); text-align: left; vertical-align: top; }\n"
+    "table { border-collapse: collapse; font-size: 0.875em; font-variant-numeric: tabular-nums; }\n"
+    "th, td { padding: 5px 10px; border: 1px solid var(--line); text-align: left; vertical-align: top; }\n"
     "th { background: var(--box); font-weight: 600; }\n"
     "td.r, th.r { text-align: right; white-space: nowrap; }\n"
     "td.short { white-space: nowrap; }\n"
-    "code, pre { font: 0.85em/1.45 ui-monospace, monospace; }\n"
+    "code, pre { font: 0.875em/1.45 ui-monospace, monospace; }\n"
     "td code { overflow-wrap: anywhere; }\n"
     "pre { background: var(--box); border: 1px solid var(--line); padding: 12px; overflow-x: auto; }\n"
     "ul { padding-left: 1.4em; } li { overflow-wrap: anywhere; }\n"
-    ".plots { display: grid; grid-template-columns: repeat(auto-fit, minmax(min(100%, 440px), 1fr)); gap: "
+    ".plots { display: grid; grid-template-columns: repeat(auto-fill, minmax(min(100%, 440px), 1fr)); gap: "
     "16px; }\n"
     ".plots svg { width: 100%; height: auto; border: 1px solid var(--line); border-radius: 6px; }\n"
     ".note, .bad { border-left: 4px solid var(--link); background: var(--box); padding: 8px 14px; margin: "
@@ -169,6 +169,7 @@ void page_fini(page *p)
 {
     co_str_fini(&p->md);
     co_str_fini(&p->html);
+    co_str_fini(&p->cells);
     for (int i = 0; i < p->plots; i++)
         co_str_fini(&p->plot[i].svg);
 }
@@ -288,6 +289,19 @@ void page_code(page *p, const char *text)
 }
 
 /* --- tables ----------------------------------------------------------------------------------------------- */
+/* The same text for a terminal, without what could change it. */
+static void add_plain(page *p, const char *text)
+{
+    char clean[256];
+
+    if (!p->plain)
+        return;
+    co_utf8_clean(clean, sizeof clean, text);
+    for (char *at = clean; *at; at++)
+        *at = *at == '\n' || *at == '\t' ? ' ' : *at;
+    co_str_addn(&p->cells, clean, strlen(clean) + 1);
+}
+
 void page_table(page *p, const char *const *head, const char *align)
 {
     leave_plots(p);
@@ -302,6 +316,7 @@ void page_table(page *p, const char *const *head, const char *align)
         co_str_add(&p->html, align[i] == 'r' ? "<th class=\"r\">" : "<th>");
         add_html(&p->html, head[i]);
         co_str_add(&p->html, "</th>");
+        add_plain(p, head[i]);
     }
     co_str_add(&p->html, "</tr>\n");
     co_str_add(&p->md, "|\n");
@@ -321,8 +336,9 @@ static void begin_cell(page *p, bool is_short)
                            : "");
 }
 
-static void end_cell(page *p)
+static void end_cell(page *p, const char *text)
 {
+    add_plain(p, text);
     p->column = (p->column + 1) % p->columns;
     co_str_add(&p->md, p->column == 0 ? " |\n" : " ");
     co_str_add(&p->html, p->column == 0 ? "</td></tr>\n" : "</td>");
@@ -333,7 +349,7 @@ void page_cell(page *p, const char *text)
     begin_cell(p, strlen(text) < 24);
     add_md(&p->md, text);
     add_html(&p->html, text);
-    end_cell(p);
+    end_cell(p, text);
 }
 
 void page_cellf(page *p, const char *fmt, ...)
@@ -354,27 +370,68 @@ void page_cell_code(page *p, const char *text)
     co_str_add(&p->html, "<code>");
     add_html(&p->html, text);
     co_str_add(&p->html, "</code>");
-    end_cell(p);
+    end_cell(p, text);
 }
 
-void page_cell_link(page *p, const char *href, const char *text)
+void page_cell_book(page *p, const char *book, const char *text)
 {
     begin_cell(p, strlen(text) < 40);
     co_str_add(&p->md, "[");
     add_md(&p->md, text);
     co_str_add(&p->md, "](");
-    add_href(&p->md, href);
-    co_str_add(&p->md, ")");
+    add_href(&p->md, book);
+    co_str_add(&p->md, ".md)");
     co_str_add(&p->html, "<a href=\"");
-    add_href(&p->html, href);
-    co_str_add(&p->html, "\">");
+    add_href(&p->html, book);
+    co_str_add(&p->html, ".html\">");
     add_html(&p->html, text);
     co_str_add(&p->html, "</a>");
-    end_cell(p);
+    end_cell(p, text);
+}
+
+/* --- tables of a terminal --- */
+static size_t columns_of(const char *text)
+{
+    size_t n = 0;
+
+    for (; *text; text++)
+        n += ((unsigned char)*text & 0xC0) != 0x80;
+    return n;
+}
+
+static void end_line(co_str *out)
+{
+    while (out->len && out->p[out->len - 1] == ' ')
+        out->p[--out->len] = '\0';
+    co_str_add(out, "\n");
+}
+
+/* The cells as lines, each column as wide as its widest cell. */
+static void print_plain(page *p)
+{
+    size_t width[32] = {0};
+    const char *at = co_str_text(&p->cells), *end = at + p->cells.len;
+
+    for (int k = 0; at < end; at += strlen(at) + 1, k = (k + 1) % p->columns) {
+        size_t n = columns_of(at);
+        width[k] = n > width[k] ? n : width[k];
+    }
+    at = co_str_text(&p->cells);
+    for (int k = 0; at < end; at += strlen(at) + 1, k = (k + 1) % p->columns) {
+        int pad = (int)(width[k] - columns_of(at));
+        bool last = k + 1 == p->columns;
+        co_str_addf(p->plain, "%*s%s%*s%s", p->align[k] == 'r' ? pad : 0, "", at,
+                    p->align[k] == 'r' || last ? 0 : pad, "", last ? "" : "  ");
+        if (last)
+            end_line(p->plain);
+    }
 }
 
 void page_table_end(page *p)
 {
+    if (p->plain && p->columns <= 32)
+        print_plain(p);
+    co_str_clear(&p->cells);
     co_str_add(&p->md, "\n");
     co_str_add(&p->html, "</table></div>\n");
 }

@@ -238,11 +238,12 @@ static bool used_network(const json_t *hosts)
     return false;
 }
 
-static void host_row(page *p, const json_t *host, bool network)
+static void host_row(page *p, const json_t *hosts, size_t i, bool network)
 {
-    const char *name = co_json_str(host, "name");
+    const json_t *host = json_array_get(hosts, i);
+    char name[96];
 
-    page_cell(p, name ? name : "?");
+    page_cell(p, facts_host(hosts, i, name));
     page_cellf(p, "%s x %s", words_int(of(host, "ranks")).text, words_int(of(host, "threads")).text);
     page_cell(p, words_time(of(host, "wall_s")).text);
     page_cell(p, words_time(of(host, "cpu_user_s")).text);
@@ -261,9 +262,8 @@ void run_hosts(page *p, const facts *f)
     static const char *const head[] = {"host",       "ranks x threads", "wall time",   "user CPU",
                                        "system CPU", "total CPU",       "utilisation", "peak memory",
                                        "sent",       "received"};
-    const json_t *hosts = json_object_get(f->summary, "hosts"), *host;
+    const json_t *hosts = json_object_get(f->summary, "hosts");
     bool network = used_network(hosts);
-    size_t i;
 
     page_heading(p, "Hosts");
     if (json_array_size(hosts) == 0) {
@@ -273,6 +273,7 @@ void run_hosts(page *p, const facts *f)
         return;
     }
     page_table(p, head, network ? "lrrrrrrrrr" : "lrrrrrrr");
-    json_array_foreach(hosts, i, host) host_row(p, host, network);
+    for (size_t i = 0; i < json_array_size(hosts); i++)
+        host_row(p, hosts, i, network);
     page_table_end(p);
 }

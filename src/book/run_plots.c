@@ -224,12 +224,10 @@ static void machine_plots(page *p, const facts *f)
     char names[2][HOST_LINES][80];
     curves c = {0};
 
-    add_hosts(&c, f, "memory_mb", co_run_host_count(f->run) > 1 ? co_run_host(f->run, 0) : "run", unit,
-              names[0]);
+    add_hosts(&c, f, "memory_mb", f->hosts > 1 ? co_run_host(f->run, 0) : "run", unit, names[0]);
     show(p, "memory", &c,
          (co_plot){.title = "Memory of the run", .x_label = label, .y_label = "memory (MB)", .from_zero = true});
-    add_hosts(&c, f, "run_cpu_percent", co_run_host_count(f->run) > 1 ? co_run_host(f->run, 0) : "this run",
-              unit, names[0]);
+    add_hosts(&c, f, "run_cpu_percent", f->hosts > 1 ? co_run_host(f->run, 0) : "this run", unit, names[0]);
     if (c.n == 1)
         add_hosts(&c, f, "cpu_percent", "whole machine", unit, names[1]);
     bool alone = c.n == 2 && strcmp(c.line[1].name, "whole machine") == 0;
@@ -294,13 +292,13 @@ static int host_rows(const facts *f, co_plot_bar *bar, char names[BARS_MOST][80]
 
     json_array_foreach(hosts, i, host)
     {
+        char label[96];
         double wall = 0, ranks = 0, part;
-        const char *name = co_json_str(host, "name");
         co_json_f64(host, "wall_s", &wall);
         co_json_f64(host, "ranks", &ranks);
         if (n == BARS_MOST || !(wall * ranks > 0))
             continue;
-        snprintf(names[n], 80, "%s", name ? name : "?");
+        snprintf(names[n], 80, "%.79s", facts_host(hosts, i, label));
         bar[n] = (co_plot_bar){.name = names[n]};
         for (int k = 0; split[k]; k++) {
             char key[32];

@@ -32,25 +32,49 @@ static void show(co_str *text, json_t *take, bool json)
     json_decref(take);
 }
 
-static co_err one_run(const char *dir, bool json)
+static bool is_run(const char *dir)
 {
-    co_str text = {0};
-    json_t *figures = NULL;
-    co_err err = co_book_of_run(dir, &text, &figures);
+    return has(dir, "header.json") || has(dir, "events.jsonl");
+}
 
-    if (!err)
-        show(&text, figures, json);
-    co_str_fini(&text);
-    return err;
+/* A run's folder, or one with runs below it. */
+static co_err book_of(const char *dir, co_str *text, json_t **figures)
+{
+    if (!co_fs_exists(dir))
+        return co_fail(CO_EINPUT, "book: %s does not exist; give a run's folder, or one with runs below it",
+                       dir);
+    return is_run(dir) ? co_book_of_run(dir, text, figures) : co_book_collect(dir, text, figures);
+}
+
+static co_err compare(const line *l, const char *out, co_str *text, json_t **figures)
+{
+    for (int i = 1; i < l->n; i++)
+        if (!co_fs_exists(l->words[i]))
+            return co_fail(CO_EINPUT, "book compare: %s does not exist; give the folders of runs", l->words[i]);
+    co_err err = co_book_compare(l->words + 1, l->n - 1, out ? out : "compare", text, figures);
+    return err ? co_fail_in(err, "book") : CO_OK;
 }
 
 static co_err book(const line *l, const char *out)
 {
-    if (out)
-        return co_fail(CO_EINPUT, "book: --out is for `cohort book compare`; a run's book is in its folder");
-    if (l->n != 1)
-        return co_fail(CO_EINPUT, "book: give a run's folder");
-    return one_run(l->words[0], l->json);
+    co_str text = {0};
+    json_t *figures = NULL;
+    bool compares = l->n && strcmp(l->words[0], "compare") == 0;
+    co_err err = CO_OK;
+
+    if (out && !compares)
+        err = co_fail(CO_EINPUT, "book: --out is for `cohort book compare`; a run's book is in its folder");
+    else if (l->n > 1 && !compares)
+        err = co_fail(CO_EINPUT,
+                      "book: one folder at a time; `cohort book compare %s %s ...` shows runs side by side",
+                      l->words[0], l->words[1]);
+    else
+        err = compares ? compare(l, out, &text, &figures)
+                       : book_of(l->n ? l->words[0] : "logs", &text, &figures);
+    if (!err)
+        show(&text, figures, l->json);
+    co_str_fini(&text);
+    return err;
 }
 
 int cmd_book(int argc, char **argv)

@@ -42,6 +42,7 @@ typedef struct co_plot {
      * NULL: a file of its own. */
     const char *part;
     bool from_zero; /* the y axis begins at 0 */
+    bool dashed;    /* SVG: lines after the first are dashed, so that equal ones can be told apart */
 } co_plot;
 
 /* Bars that lie: a row for each name, cut into parts. Shares of 1; what is left of the row stays empty. */

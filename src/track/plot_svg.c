@@ -28,7 +28,10 @@ static const char style[] =
     ".plot .grid { stroke: #d8dee4; stroke-width: 1; }\n"
     ".plot .frame { stroke: #57606a; stroke-width: 1; fill: none; }\n"
     ".plot .line { stroke-width: 2; fill: none; stroke-linejoin: round; }\n"
-    ".plot .faint { stroke-width: 1; opacity: 0.45; }\n"
+    ".plot .faint { stroke-width: 1; opacity: 0.55; }\n"
+    ".plot .d1 { stroke-dasharray: 9 7; } .plot .d2 { stroke-dasharray: 3 6; }\n"
+    ".plot .d3 { stroke-dasharray: 14 6 3 6; } .plot .d4 { stroke-dasharray: 6 3; }\n"
+    ".plot .d5 { stroke-dasharray: 1 4; }\n"
     ".plot .mark { stroke: #cf222e; stroke-width: 1.5; stroke-dasharray: 4 4; }\n"
     ".plot .dot { fill: #cf222e; }\n"
     ".plot .c0 { stroke: #0969da; } .plot .c1 { stroke: #bc4c00; } .plot .c2 { stroke: #1a7f37; }\n"
@@ -39,6 +42,7 @@ static const char style[] =
     "  .plot { background: #0d1117; color: #e6edf3; }\n"
     "  .plot text { fill: #e6edf3; } .plot .number { fill: #9da7b3; } .plot .page { fill: #0d1117; }\n"
     "  .plot .grid { stroke: #30363d; } .plot .frame { stroke: #8d96a0; }\n"
+    "  .plot .faint { opacity: 0.75; }\n"
     "  .plot .mark { stroke: #ff7b72; } .plot .dot { fill: #ff7b72; }\n"
     "  .plot .c0 { stroke: #58a6ff; } .plot .c1 { stroke: #f0883e; } .plot .c2 { stroke: #3fb950; }\n"
     "  .plot .c3 { stroke: #bc8cff; } .plot .c4 { stroke: #f778ba; } .plot .c5 { stroke: #b1bac4; }\n"
@@ -129,8 +133,11 @@ static void add_line(const picture *c, co_str *out, int i)
     const co_plot_line *l = &c->p->line[i];
     bool pen = false;
 
-    co_str_addf(out, "<path class=\"line%s c%d\" clip-path=\"url(#%sinside)\" stroke-linecap=\"round\" d=\"",
-                l->faint ? " faint" : "", i % PLOT_COLOURS, c->p->part ? c->p->part : "");
+    char dash[8] = "";
+    if (c->p->dashed && i % PLOT_COLOURS > 0)
+        snprintf(dash, sizeof dash, " d%d", i % PLOT_COLOURS);
+    co_str_addf(out, "<path class=\"line%s%s c%d\" clip-path=\"url(#%sinside)\" stroke-linecap=\"round\" d=\"",
+                l->faint ? " faint" : "", dash, i % PLOT_COLOURS, c->p->part ? c->p->part : "");
     for (size_t k = 0; k < l->n; k++) {
         double x = axis_at(&c->x, l->x[k]), y = axis_at(&c->y, l->y[k]);
         bool there = !isnan(x) && !isnan(y);

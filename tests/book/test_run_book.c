@@ -113,7 +113,7 @@ TEST(an_empty_run_has_a_book_and_an_empty_folder_has_none)
     test_run r = test_sh("mkdir r empty; : > r/events.jsonl; $COHORT book r | head -3; $COHORT book empty; "
                          "$COHORT book nowhere; $COHORT book r --out x; $COHORT book r --frob");
 
-    CHECK(test_contains(r.out, "# Log book: r") && test_contains(r.out, "empty is no run folder") &&
+    CHECK(test_contains(r.out, "# Log book: r") && test_contains(r.out, "empty has no runs below it") &&
               test_contains(r.out, "nowhere does not exist") && test_contains(r.out, "--out is for") &&
               test_contains(r.out, "--frob"),
           "%s", r.out);
