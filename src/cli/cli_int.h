@@ -47,6 +47,8 @@ int cmd_host(int argc, char **argv);
 int cmd_join(int argc, char **argv);
 int cmd_logs(int argc, char **argv);
 extern const char logs_usage[];
+int cmd_wandb(int argc, char **argv);
+extern const char wandb_usage[];
 int cmd_stop(int argc, char **argv);
 int cmd_token(int argc, char **argv);
 int cmd_completion(int argc, char **argv);

@@ -139,6 +139,8 @@ const command commands[] = {
      "  --wait                wait until the run has ended\n"
      "  --all                 every run on this machine\n"
      "  --json                an object per run\n"},
+    {"wandb", "login|sync [FOLDER] ...", "Weights & Biases: store your key; upload a run later", cmd_wandb,
+     wandb_usage},
     {"token", "", "make a token that lets hosts into a job", cmd_token,
      "  COHORT_TOKEN=$(cohort token)\n"
      "  kubectl create secret generic cohort-token \\\n"

@@ -9,7 +9,6 @@
 #define PER_PROCESS                                                                                          \
     "per process: a step's batch is this times the ranks; of all ranks together: data.batch_size"
 #define GIVEN_BY_RUN "not needed: the run has its own exchange between ranks and between hosts"
-#define TRACKERS     "this tracker is not built yet: use logger=csv, which writes csv/metrics.csv, or logger=none"
 #define RANK_FILES   "not needed: each rank has its file in ranks/ of the run folder"
 #define TRANSLATION                                                                                          \
     "translation models come later; data=text data.path=FILE model=lm trains a language model on a text "    \
@@ -41,6 +40,12 @@
 #define REFUSE(names, what, s)                                                                               \
     {                                                                                                        \
         names, NULL, CO_HABIT_REFUSED, NULL, s, what                                                         \
+    }
+
+#define WANDB(names, key)                                                                                    \
+    {                                                                                                        \
+        names, NULL, CO_HABIT_BECOMES, key, "the run goes to W&B, too", "NAME",                              \
+            .also = "logger.wandb.enabled=true"                                                              \
     }
 
 const co_conf_habit habit_flags[] = {
@@ -101,7 +106,10 @@ const co_conf_habit habit_flags[] = {
     DROP("--checkpoint-file", "FILE",
          "checkpoints are folders in the run folder; ckpt_path=auto continues the newest unfinished run"),
     DROP("--local-rank", "N", "not needed: ranks are started and numbered here"),
-    DROP("--wandb-project --wandb-run-group --wandb-group --wandb-entity", "NAME", TRACKERS),
+    WANDB("--wandb-project", "logger.wandb.project"),
+    WANDB("--wandb-run-group --wandb-group", "logger.wandb.group"),
+    WANDB("--wandb-entity", "logger.wandb.entity"),
+    WANDB("--wandb-name --wandb-run-name", "logger.wandb.name"),
 
     /* the transformer's train.py */
     KEY_SAYS("--seq-len", "N", "data.max_len", "tokens of a line, with data=text"),

@@ -133,7 +133,7 @@ const co_conf_habit habit_keys[] = {
          "callbacks.early_stopping.check_finite "
          "callbacks.early_stopping.check_on_train_epoch_end callbacks.model_checkpoint.train_time_interval",
          NULL, "means nothing here"),
-    BECOMES_SAYS("logger", "*wandb*|*mlflow*|*comet*|*neptune*|*aim*", "logger=csv", TRACKERS),
+    BECOMES_SAYS("logger", "*mlflow*|*comet*|*neptune*|*aim*", "logger=csv", TRACKERS),
     BECOMES("logger.csv._target_", NULL, "logger.csv.enabled=true"), /* the template's logger/csv.yaml */
     BECOMES("logger.tensorboard._target_", NULL, "logger.tensorboard.enabled=true"),
     DROP("logger.tensorboard.save_dir", "*${paths.*|*${hydra:*", NULL), /* the run folder: the default here */
@@ -143,7 +143,12 @@ const co_conf_habit habit_keys[] = {
          "logger.tensorboard.flush_secs logger.csv.save_dir logger.csv.name logger.csv.prefix "
          "logger.csv.version logger.csv.flush_logs_every_n_steps",
          NULL, NULL),
-    DROP("logger.wandb.* logger.mlflow.* logger.comet.* logger.neptune.* logger.aim.*", NULL, TRACKERS),
+    BECOMES("logger.wandb._target_", NULL, "logger.wandb.enabled=true"),
+    DROP("logger.wandb.save_dir", "*paths.*", NULL), /* the template's: the run folder */
+    DROP("logger.wandb.tags", "[[]]|null", NULL),
+    DROP("logger.wandb.log_model logger.wandb.prefix logger.wandb.anonymous logger.wandb.checkpoint_name",
+         NULL, "means nothing here: checkpoints stay in the run folder"),
+    DROP("logger.mlflow.* logger.comet.* logger.neptune.* logger.aim.*", NULL, TRACKERS),
 
     /* the template's own and Hydra's */
     DROP("train", "[Tt]rue|1", NULL),

@@ -203,6 +203,11 @@ void record_warn(void *ctx, const char *text)
     shout(ctx, "warning   %s", text);
 }
 
+static void record_note(void *ctx, const char *text)
+{
+    tell(ctx, "%s", text);
+}
+
 void record_track(training *s)
 {
     co_tracker_pick chosen[CO_TRACKERS_MOST];
@@ -220,6 +225,7 @@ void record_track(training *s)
                           .names = app_names(&s->app)};
     if (co_tracking_open(&s->tracking, s->folder, &facts, chosen, n) != CO_OK)
         record_warn(s, co_errmsg());
+    co_tracking_on_notice(s->tracking, record_note, s);
 }
 
 static void on_saved(void *ctx, int64_t step, const char *path, const char *failure)

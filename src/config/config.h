@@ -70,7 +70,7 @@ typedef struct co_conf_habit {
     bool spared;        /* of a refused key: in another program's folder, warn and ignore it instead */
     bool loud;          /* it changes the result: `says` is printed for another program's folder too */
     const char *unless; /* of a loud row: silent if the same file gives this key the same value */
-    const char *also;   /* of a key that becomes another: a second word, "model.dropout=0" */
+    const char *also;   /* of a key or flag that becomes another: a second word, "model.dropout=0" */
 } co_conf_habit;
 
 bool co_conf_habit_is(const co_conf_habit *row, const char *key, const char *value);

@@ -113,6 +113,10 @@ static void set_up(co_http *http, const co_http_request *rq, void *headers, stru
     }
     if (rq->direct)
         curl.easy_setopt(e, OPT_NOPROXY, "*");
+    if (rq->insecure) {
+        curl.easy_setopt(e, OPT_SSL_VERIFYPEER, 0L);
+        curl.easy_setopt(e, OPT_SSL_VERIFYHOST, 0L);
+    }
     if (rq->ca)
         curl.easy_setopt(e, OPT_CAINFO, rq->ca);
     if (rq->cert)

@@ -25,6 +25,7 @@ typedef struct co_http_head {
     char etag[128];         /* with its quotes */
     char linked_sha256[65]; /* X-Linked-ETag of the Hugging Face hub, also of an answer that redirects */
     int64_t linked_size;    /* X-Linked-Size */
+    int64_t retry_after_s;  /* Retry-After */
 } co_http_head;
 
 typedef struct co_http_request {
@@ -34,7 +35,8 @@ typedef struct co_http_request {
     const void *body;           /* NULL: none */
     size_t len;
     size_t most; /* limit for the answer's body, in bytes */
-    bool direct; /* ignore the proxies that the environment names */
+    bool direct;   /* ignore the proxies that the environment names */
+    bool insecure; /* https: take any certificate; only if the user asked for that */
     /* https: PEM files. NULL: the system's authorities, and no client certificate. */
     const char *ca, *cert, *key;
     /* Up to so many redirects are followed, and from https only to https. 0: a redirect is an answer. */

@@ -6,7 +6,7 @@
 
 #include "net/http_int.h"
 
-const co_http_head http_no_head = {.length = -1, .from = -1, .total = -1, .linked_size = -1};
+const co_http_head http_no_head = {.length = -1, .from = -1, .total = -1, .linked_size = -1, .retry_after_s = -1};
 
 /* A whole number of up to 18 digits at *at; moves *at past it. -1: none is there. */
 static int64_t number(const char **at, const char *end)
@@ -24,6 +24,14 @@ static void take_length(co_http_head *head, const char *at, const char *end)
     int64_t x = number(&at, end);
 
     head->length = at == end ? x : -1;
+}
+
+/* seconds; a date instead counts as not said */
+static void take_retry_after(co_http_head *head, const char *at, const char *end)
+{
+    int64_t x = number(&at, end);
+
+    head->retry_after_s = at == end ? x : -1;
 }
 
 /* "bytes 100-199/1000", a part, of a whole whose length may be a star */
@@ -87,6 +95,7 @@ static const struct {
 } rows[] = {{"content-length", take_length},
             {"content-range", take_range},
             {"etag", take_etag},
+            {"retry-after", take_retry_after},
             {"x-linked-etag", take_linked},
             {"x-linked-size", take_linked_size}};
 

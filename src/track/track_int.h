@@ -60,8 +60,11 @@ void reader_close(record_reader *r);                      /* NULL is fine */
  * if there is none yet. */
 co_err reader_next(record_reader *r, const char **line, size_t *len, int64_t *offset);
 
+/* tracker.c: gives a scalar of the record its name in that family */
+co_err tracker_rename(json_t *line, co_names family);
+
 /* trackers/ */
-extern const co_tracker_def csv_def, none_def, tensorboard_def, prometheus_def;
+extern const co_tracker_def csv_def, none_def, tensorboard_def, prometheus_def, wandb_def;
 
 enum { EVENTS_BUFFER = 64 << 10, EVENTS_MOST = 1 << 20 };
 

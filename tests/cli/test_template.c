@@ -123,7 +123,7 @@ static const struct {
     {"callbacks=model_checkpoint", 0, "30 in all"},
     {"logger=csv", 0, "30 in all"},
     {"logger=tensorboard", 0, "30 in all"},
-    {"logger=wandb", 0, "logger=wandb -> logger=csv"},
+    {"logger=wandb", 0, "30 in all"},
     {"logger=many_loggers", 0, "30 in all"},
     {"data=mnist model=mnist", 0, "data      mnist: "},
     {"data=digits model=cnn", 0, "data      digits: "},

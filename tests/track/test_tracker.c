@@ -49,6 +49,11 @@ static const struct {
      NULL, "1 train/loss 0.5\n1 epoch 0\n2 train/loss 0.125\n2 val,acc 1.00000001e-07\n3 train/loss nan\n3 epoch 1\n",
      "", tf_shows_run},
     {"prometheus", NULL, "", "", shows_nothing},
+    /* the first value of (step, name) counts, and the run's own keys follow */
+    {"wandb", "wandb/latest-run/files/wandb-summary.json",
+     "{\"train/loss\":9,\"global_step\":3,\"_step\":3,\"_timestamp\":1.9,\"_runtime\":0.3999999999999999,"
+     "\"epoch\":1,\"val,acc\":1e-07,\"_wandb\":{\"runtime\":0}}",
+     "{}"},
 };
 
 static int wanted_of(const char *tracker)
