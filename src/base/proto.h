@@ -18,7 +18,7 @@ void co_proto_int(co_str *s, int field, int64_t x);
 void co_proto_text(co_str *s, int field, const char *text); /* NULL: left out */
 void co_proto_text_n(co_str *s, int field, const char *text, size_t len);
 void co_proto_time(co_str *s, int field, double wall_s); /* google.protobuf.Timestamp */
-size_t co_proto_begin(co_str *s, int field); /* a message; end it with what this returned */
+size_t co_proto_begin(co_str *s, int field);             /* a message; end it with what this returned */
 void co_proto_end(co_str *s, size_t at);
 
 #endif

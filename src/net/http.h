@@ -34,7 +34,7 @@ typedef struct co_http_request {
     const char *const *headers; /* "Name: value", NULL at the end; NULL: none */
     const void *body;           /* NULL: none */
     size_t len;
-    size_t most; /* limit for the answer's body, in bytes */
+    size_t most;   /* limit for the answer's body, in bytes */
     bool direct;   /* ignore the proxies that the environment names */
     bool insecure; /* https: take any certificate; only if the user asked for that */
     /* https: PEM files. NULL: the system's authorities, and no client certificate. */

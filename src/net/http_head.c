@@ -6,7 +6,8 @@
 
 #include "net/http_int.h"
 
-const co_http_head http_no_head = {.length = -1, .from = -1, .total = -1, .linked_size = -1, .retry_after_s = -1};
+const co_http_head http_no_head = {
+    .length = -1, .from = -1, .total = -1, .linked_size = -1, .retry_after_s = -1};
 
 /* A whole number of up to 18 digits at *at; moves *at past it. -1: none is there. */
 static int64_t number(const char **at, const char *end)
@@ -92,12 +93,9 @@ static void take_linked_size(co_http_head *head, const char *at, const char *end
 static const struct {
     const char *name;
     void (*take)(co_http_head *head, const char *at, const char *end);
-} rows[] = {{"content-length", take_length},
-            {"content-range", take_range},
-            {"etag", take_etag},
-            {"retry-after", take_retry_after},
-            {"x-linked-etag", take_linked},
-            {"x-linked-size", take_linked_size}};
+} rows[] = {
+    {"content-length", take_length},   {"content-range", take_range},  {"etag", take_etag},
+    {"retry-after", take_retry_after}, {"x-linked-etag", take_linked}, {"x-linked-size", take_linked_size}};
 
 /* "HTTP/1.1 206 Partial Content". What the hub said of the linked file holds for the answer it redirects to.
  * */
