@@ -42,6 +42,7 @@ int cmd_data(int argc, char **argv);
 int cmd_plan(int argc, char **argv);
 int cmd_attach(int argc, char **argv);
 int cmd_ps(int argc, char **argv);
+int cmd_top(int argc, char **argv);
 int cmd_launch(int argc, char **argv);
 int cmd_host(int argc, char **argv);
 int cmd_join(int argc, char **argv);
@@ -163,6 +164,9 @@ co_err ids_check(const char *checkpoint, const co_dataset *data);
 const co_live_run *live_find(const co_live_run *runs, int n, const char *word);
 /* ps.c: a table, or a JSON object per line */
 void live_print(const co_live_run *r, int n, bool json, FILE *to);
+/* Asks a run or launch to save and end. *fd is its pidfd, the caller's; fd NULL: not wanted. CO_EINPUT: it has ended by
+ * itself; CO_EFAIL: it could not be signalled. */
+co_err live_stop(const co_live_run *r, int *fd);
 void show_here(void); /* here.c: what `cohort` without a command shows */
 
 #endif

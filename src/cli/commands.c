@@ -125,6 +125,18 @@ const command commands[] = {
      "  A run of several hosts is listed on each of them, with all its hosts and their\n"
      "  states; a guest names the host with the record.\n",
      true},
+    {"top", "[PID|FOLDER]", "a terminal monitor of runs: hosts, ranks, where their time goes", cmd_top,
+     "  cohort top                        all runs and launches of this machine\n"
+     "  cohort top 12345                  the hosts and ranks of one run\n"
+     "  cohort top logs/train/runs/DATE   the same; also of a run that has ended\n"
+     "  cohort top --once                 as text, once\n"
+     "  cohort top --once --json          one object, for scripts\n\n"
+     "  --every S             seconds between two looks (default: 2)\n"
+     "  --once                print it and end; no terminal is needed\n"
+     "  --json                with --once\n\n"
+     "  Keys: Up and Down choose, Enter opens a run, Esc goes back, s sorts, / filters,\n"
+     "  k stops a run (it asks first), h shows all keys, q quits.\n",
+     true},
     {"attach", "[PID|FOLDER]", "watch a training run from another terminal", cmd_attach,
      "  cohort attach                     the only run there is\n"
      "  cohort attach 12345\n"
@@ -180,8 +192,6 @@ int show_usage(const char *command_name)
 static const struct {
     const char *name, *what, *meanwhile;
 } planned[] = {
-    {"top", "a terminal monitor of runs",
-     "`cohort ps` lists the runs with the time left, `cohort attach` watches one"},
     {"board", "a web page of a run",
      "`cohort attach` watches a run; csv/metrics.csv in its folder has every value"},
     {"fit", "the largest batch that fits", "`cohort plan data.batch_size=N ...` says what a batch takes"},
