@@ -160,6 +160,10 @@ enum { HITS_AT = 10 };
  * fine). CO_EINPUT has the first line that differs. */
 co_err ids_text(const co_dataset *data, co_str *out);
 co_err ids_check(const char *checkpoint, const co_dataset *data);
+/* run_files.c: the data set's files for the run folder, and whether the run of this checkpoint (NULL: fine) has the
+ * same. CO_EINPUT names the file that differs. */
+co_err run_files_write(const co_dataset *data, co_folder *folder);
+co_err run_files_check(const char *checkpoint, const co_dataset *data);
 
 const co_live_run *live_find(const co_live_run *runs, int n, const char *word);
 /* ps.c: a table, or a JSON object per line */

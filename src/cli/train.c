@@ -95,6 +95,7 @@ static co_err make_plan(training *s)
 {
     settle_spec(&s->app);
     CO_TRY(co_plan_new(&s->plan, &s->app.spec));
+    CO_TRY(run_files_check(s->app.resume, co_plan_facts_of(s->plan)->data));
     return ids_check(s->app.resume, co_plan_facts_of(s->plan)->data);
 }
 
