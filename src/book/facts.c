@@ -186,13 +186,24 @@ static double utilisation_of(const facts *f)
     return room > 0 ? busy / room : NAN;
 }
 
+/* Samples a second since the first recorded step, of a run that has no summary yet. */
+static double rate_so_far(const facts *f)
+{
+    const co_series *s = co_run_series(f->run, "train/loss_step");
+    const co_point *first = s ? &s->point[0] : NULL, *last = s ? &s->point[s->n - 1] : NULL;
+
+    return s && last->t > first->t ? f->batch * (double)(last->step - first->step) / (last->t - first->t) : NAN;
+}
+
 static void find_numbers(facts *f)
 {
     const json_t *s = f->summary;
 
     f->wall_s = either(number(s, "wall_s"), co_run_last_t(f->run) - co_run_first_t(f->run));
-    f->samples_per_s = number(s, "samples_per_s");
     f->peak_bytes = number(s, "peak_memory_bytes");
+    const co_series *memory = co_run_series(f->run, "system/memory_mb");
+    if (isnan(f->peak_bytes) && memory && co_series_greatest(memory))
+        f->peak_bytes = 1e6 * co_series_greatest(memory)->value;
     f->steps = either(number(s, "steps"), last_step(f));
     f->epochs = number(s, "epochs");
     f->samples = number(s, "samples");
@@ -203,6 +214,7 @@ static void find_numbers(facts *f)
     f->hosts = hosts ? (double)hosts : NAN;
     f->batch = either(either(number(s, "global_batch"), number(f->header, "global_batch")),
                       config_number(f, "data.batch_size"));
+    f->samples_per_s = either(number(s, "samples_per_s"), rate_so_far(f));
     f->lr = config_number(f, "optim.lr");
     f->parameters = number(s, "parameters");
     f->utilisation = utilisation_of(f);

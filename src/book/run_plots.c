@@ -9,9 +9,13 @@ enum { METRIC_PLOTS = 6, BARS_MOST = 16, HOST_LINES = 6 };
 
 static void show(page *p, const char *name, curves *c, co_plot plot)
 {
+    size_t most = 0;
+
     plot.line = c->line;
     plot.lines = c->n;
-    if (c->n)
+    for (int i = 0; i < c->n; i++)
+        most = c->line[i].n > most ? c->line[i].n : most;
+    if (most > 1)
         page_plot(p, name, &plot);
     curves_fini(c);
 }
@@ -330,14 +334,12 @@ static void split_plot(page *p, const facts *f)
 
 void run_plots(page *p, const facts *f)
 {
-    if (co_run_series_count(f->run) == 0) {
-        page_text(p, "There are no plots: nothing was recorded.");
-        return;
-    }
     loss_plot(p, f);
     metric_plots(p, f);
     rate_plot(p, f);
     throughput_plot(p, f);
     machine_plots(p, f);
     split_plot(p, f);
+    if (p->plots == 0)
+        page_text(p, "There are too few values to plot.");
 }

@@ -73,10 +73,34 @@ static void print_splits(const co_data_report *r)
     }
 }
 
+/* Pairs: vocabularies, and tokens of both sides; the source's without the two that begin and end it. */
+static void print_pairs(const co_dataset *d)
+{
+    printf("vocabulary %lld of the source, %lld of the target\n", (long long)d->io.sources,
+           (long long)d->io.classes);
+    printf("%-28s %9s %9s %9s %9s\n", "words", "source", "longest", "target", "longest");
+    for (int s = 0; s < CO_SPLIT_COUNT; s++) {
+        double sum[2] = {0};
+        int most[2] = {0};
+        for (uint32_t i = 0; i < d->count[s]; i++) {
+            int n[2] = {d->length(d, (co_split)s, i) - 2, d->target_length(d, (co_split)s, i) - 1};
+            for (int side = 0; side < 2; side++) {
+                sum[side] += n[side];
+                most[side] = n[side] > most[side] ? n[side] : most[side];
+            }
+        }
+        if (d->count[s])
+            printf("%-28s %9.2f %9d %9.2f %9d\n", split_names[s], sum[0] / d->count[s], most[0],
+                   sum[1] / d->count[s], most[1]);
+    }
+}
+
 static void print_stats(const co_data_report *r)
 {
     char shape[64];
 
+    if (r->set && r->set->io.task == CO_TASK_PAIRS)
+        print_pairs(r->set);
     if (!r->set || r->set->io.task != CO_TASK_CLASSIFY)
         return;
     printf("sample %s\n", co_shape_text(shape, sizeof shape, &r->set->io.x));
@@ -159,6 +183,8 @@ static int check(const line *l, bool stats)
         print_report(&r, dir);
     } else {
         printf("%s: %s, data=%s\n", dir, r.layout->title, r.layout->data);
+        if (r.set && r.set->note[0])
+            printf("%s\n", r.set->note);
         print_splits(&r);
         if (stats)
             print_stats(&r);

@@ -175,6 +175,7 @@ co_err record_open(training *s)
     CO_TRY(write_text(s, "config_tree.log", co_conf_tree));
     CO_TRY(write_header(s));
     CO_TRY(write_ids(s));
+    CO_TRY(run_files_write(co_plan_facts_of(s->plan)->data, s->folder));
     s->first_step = co_plan_facts_of(s->plan)->start_step;
     memory_recall(s);
     record_start(s);

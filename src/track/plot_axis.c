@@ -44,7 +44,7 @@ static void linear_ticks(axis *a, double lo, double hi, int want)
         add_tick(a, (first + i) * step);
     static const double units[] = {1e9, 1e6, 1e3};
     for (size_t i = 0; i < CO_COUNT(units) && a->unit == 1; i++)
-        if (most >= 10 * units[i] && most < 1e12 && step >= 0.01 * units[i])
+        if (most >= (units[i] > 1e3 ? 1 : 10) * units[i] && most < 1e12 && step >= 0.1 * units[i])
             a->unit = units[i];
     double shown = step / a->unit;
     if (most >= 1e-3 && most < 1e12 && shown >= 1e-9 && most / a->unit < 1e6)
@@ -102,7 +102,9 @@ void axis_tick_text(const axis *a, int tick, char text[32])
 {
     const char *unit = a->unit == 1e3 ? "k" : a->unit == 1e6 ? "M" : a->unit == 1e9 ? "G" : "";
 
-    if (a->decimals >= 0)
+    if (a->decimals >= 0 && a->unit > 1 && a->tick[tick] == 0)
+        snprintf(text, 32, "0");
+    else if (a->decimals >= 0)
         snprintf(text, 32, "%.*f%s", a->decimals, a->tick[tick] / a->unit, unit);
     else
         snprintf(text, 32, "%.4g", a->tick[tick]);

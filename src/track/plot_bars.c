@@ -75,10 +75,10 @@ void co_plot_bars_svg(co_str *out, const co_plot_bars *p)
 
     for (int k = 0; k < parts; k++)
         names[k].name = p->part_name[k];
-    int rows = svg_legend(NULL, names, parts, true, 8, TOP, width - RIGHT);
+    int rows = svg_legend(NULL, names, parts, SIGN_BOX, 8, TOP, width - RIGHT);
     double top = TOP - 8 + rows * LEGEND_ROW, bottom = top + p->bars * ROW + 6;
     svg_begin(out, p->part, p->title, width, bottom + BOTTOM - 12);
-    svg_legend(out, names, parts, true, 8, TOP, width - RIGHT);
+    svg_legend(out, names, parts, SIGN_BOX, 8, TOP, width - RIGHT);
     add_scale(out, left, width - left - RIGHT, top, bottom);
     for (int i = 0; i < p->bars; i++)
         add_bar(out, p, i, left, top + 2 + i * ROW);

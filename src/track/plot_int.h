@@ -26,8 +26,9 @@ enum { PLOT_COLOURS = 6 };
 /* The beginning of the file, or of the part of a page, up to its title. */
 void svg_begin(co_str *out, const char *part, const char *title, double w, double h);
 void svg_text(co_str *out, double x, double y, const char *attributes, const char *text);
-/* Names in rows from (x, y) on, no wider than `right`; class "line" or "box" is drawn before each. Returns how many
- * rows they take; with out NULL, only counts. */
-int svg_legend(co_str *out, const co_plot_line *line, int n, bool boxes, double x, double y, double right);
+/* Names in rows from (x, y) on, no wider than `right`, each with a sign before it. Returns how many rows they
+ * take; with out NULL, only counts. */
+typedef enum { SIGN_LINE, SIGN_DASH, SIGN_BOX } svg_sign;
+int svg_legend(co_str *out, const co_plot_line *line, int n, svg_sign sign, double x, double y, double right);
 
 #endif

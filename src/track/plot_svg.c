@@ -29,6 +29,7 @@ static const char style[] =
     ".plot .frame { stroke: #57606a; stroke-width: 1; fill: none; }\n"
     ".plot .line { stroke-width: 2; fill: none; stroke-linejoin: round; }\n"
     ".plot .faint { stroke-width: 1; opacity: 0.55; }\n"
+    ".plot .single { stroke-width: 7; }\n"
     ".plot .d1 { stroke-dasharray: 9 7; } .plot .d2 { stroke-dasharray: 3 6; }\n"
     ".plot .d3 { stroke-dasharray: 14 6 3 6; } .plot .d4 { stroke-dasharray: 6 3; }\n"
     ".plot .d5 { stroke-dasharray: 1 4; }\n"
@@ -127,17 +128,26 @@ static void add_axes(const picture *c, co_str *out)
     add_frame(c, out);
 }
 
+/* The class that dashes line i; "" for the first. */
+static const char *dash_of(bool dashed, int i, char out[8])
+{
+    out[0] = '\0';
+    if (dashed && i % PLOT_COLOURS > 0)
+        snprintf(out, 8, " d%d", i % PLOT_COLOURS);
+    return out;
+}
+
 /* Gaps where a point is missing; a point between two gaps is a dot (a line of length 0 with round ends). */
 static void add_line(const picture *c, co_str *out, int i)
 {
     const co_plot_line *l = &c->p->line[i];
     bool pen = false;
+    char dash[8];
 
-    char dash[8] = "";
-    if (c->p->dashed && i % PLOT_COLOURS > 0)
-        snprintf(dash, sizeof dash, " d%d", i % PLOT_COLOURS);
-    co_str_addf(out, "<path class=\"line%s%s c%d\" clip-path=\"url(#%sinside)\" stroke-linecap=\"round\" d=\"",
-                l->faint ? " faint" : "", dash, i % PLOT_COLOURS, c->p->part ? c->p->part : "");
+    co_str_addf(out,
+                "<path class=\"line%s%s%s c%d\" clip-path=\"url(#%sinside)\" stroke-linecap=\"round\" d=\"",
+                l->faint ? " faint" : "", l->n == 1 ? " single" : "",
+                dash_of(c->p->dashed && l->n > 1, i, dash), i % PLOT_COLOURS, c->p->part ? c->p->part : "");
     for (size_t k = 0; k < l->n; k++) {
         double x = axis_at(&c->x, l->x[k]), y = axis_at(&c->y, l->y[k]);
         bool there = !isnan(x) && !isnan(y);
@@ -158,10 +168,11 @@ static double width_of(const char *name)
     return 7 * (double)strlen(name);
 }
 
-int svg_legend(co_str *out, const co_plot_line *line, int n, bool boxes, double x, double y, double right)
+int svg_legend(co_str *out, const co_plot_line *line, int n, svg_sign sign, double x, double y, double right)
 {
     double at = x;
     int rows = n > 0;
+    char dash[8];
 
     for (int i = 0; i < n; i++) {
         double w = 48 + width_of(line[i].name ? line[i].name : "");
@@ -170,12 +181,13 @@ int svg_legend(co_str *out, const co_plot_line *line, int n, bool boxes, double 
             rows++;
         }
         double base = y + (rows - 1) * LEGEND_ROW;
-        if (out && boxes)
+        if (out && sign == SIGN_BOX)
             co_str_addf(out, "<rect class=\"b%d\" x=\"%.1f\" y=\"%.1f\" width=\"12\" height=\"12\"/>\n",
                         i % PLOT_COLOURS, at + 8, base - 10);
         else if (out)
-            co_str_addf(out, "<line class=\"line%s c%d\" x1=\"%.1f\" y1=\"%.1f\" x2=\"%.1f\" y2=\"%.1f\"/>\n",
-                        line[i].faint ? " faint" : "", i % PLOT_COLOURS, at, base - 4, at + 20, base - 4);
+            co_str_addf(out, "<line class=\"line%s%s c%d\" x1=\"%.1f\" y1=\"%.1f\" x2=\"%.1f\" y2=\"%.1f\"/>\n",
+                        line[i].faint ? " faint" : "", dash_of(sign == SIGN_DASH, i, dash), i % PLOT_COLOURS,
+                        at, base - 4, at + 21, base - 4);
         if (out)
             svg_text(out, at + 26, base, "class=\"number\"", line[i].name);
         at += w;
@@ -191,7 +203,8 @@ static int legend_of(const picture *c, co_str *out)
         any |= c->p->line[i].name != NULL;
     if (!any || c->p->lines < 2)
         return 0;
-    return svg_legend(out, c->p->line, c->p->lines, false, LEFT, TOP, c->w - RIGHT);
+    return svg_legend(out, c->p->line, c->p->lines, c->p->dashed ? SIGN_DASH : SIGN_LINE, LEFT, TOP,
+                      c->w - RIGHT);
 }
 
 /* A dashed line down to the axis; the words on the side where there is room. */
