@@ -36,6 +36,7 @@ static const struct {
     {"csv", "csv/metrics.csv", "step,epoch,train/loss,\"val,acc\"\n1,0,0.5,\n2,,0.125,1e-07\n3,1,nan,\n",
      "step\n"},
     {"none", NULL, NULL, NULL},
+    {"mlflow", NULL, NULL, NULL}, /* no server: nothing is written */
     /* the first value of (step, name) counts, and the run's own keys follow */
     {"wandb", "wandb/latest-run/files/wandb-summary.json",
      "{\"train/loss\":9,\"global_step\":3,\"_step\":3,\"_timestamp\":1.9,\"_runtime\":0.3999999999999999,"
