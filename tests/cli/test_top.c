@@ -8,6 +8,17 @@
 
 #define RUN SMALL " trainer.devices=2 trainer.max_epochs=1000000 trainer.max_time=1m run.dir=r"
 
+/* Only runs of this test are listed. */
+static void own_runtime_dir(void)
+{
+    char cwd[2048], path[2100];
+
+    CHECK(getcwd(cwd, sizeof cwd), "getcwd");
+    snprintf(path, sizeof path, "%s/runtime", cwd);
+    CHECK(mkdir(path, 0700) == 0, "mkdir");
+    setenv("XDG_RUNTIME_DIR", path, 1);
+}
+
 static json_t *top_json(const char *what)
 {
     json_t *v = NULL;
@@ -49,8 +60,7 @@ TEST(top_shows_a_run_while_it_goes_on_stops_it_after_a_yes_and_shows_how_it_ende
 {
     static pty p;
 
-    CHECK(mkdir("runtime", 0700) == 0, "mkdir");
-    setenv("XDG_RUNTIME_DIR", realpath("runtime", NULL), 1);
+    own_runtime_dir();
     succeeds("$COHORT train " RUN " --detach");
     test_until(has_ranks, NULL, 20, "figures of both ranks");
     test_run r = test_sh("$COHORT top --once");
@@ -98,8 +108,7 @@ TEST(top_refuses_what_it_cannot_do_and_says_what_to_type)
                  {"$COHORT top --onec", "did you mean --once"}};
     static const char *const terms[] = {"dumb", "no-such-terminal"};
 
-    CHECK(mkdir("runtime", 0700) == 0, "mkdir");
-    setenv("XDG_RUNTIME_DIR", realpath("runtime", NULL), 1);
+    own_runtime_dir();
     for (size_t i = 0; i < CO_COUNT(cases); i++) {
         test_run r = test_sh("%s", cases[i].line);
         CHECK(r.status == 2 && test_contains(r.out, cases[i].words), "%s: %d %s", cases[i].line, r.status,
@@ -118,4 +127,18 @@ TEST(top_refuses_what_it_cannot_do_and_says_what_to_type)
               test_contains(r.out, "\"runs\":[]"),
           "%s", r.out);
     free(r.out);
+}
+
+TEST_LONG(without_an_interval_the_record_has_no_figures_of_machines_and_top_has_them_still)
+{
+    own_runtime_dir();
+    succeeds("$COHORT train " RUN " trainer.system_every=0 --detach");
+    test_until(has_ranks, NULL, 20, "figures of both ranks");
+    succeeds("$COHORT stop r --wait");
+    test_run r = test_sh("grep -c system/ r/events.jsonl");
+    CHECK(strcmp(r.out, "0\n") == 0, "%s figures in the record", r.out);
+    free(r.out);
+    json_t *v = json_of("%s/summary.json", "r");
+    CHECK(json_object_size(json_object_get(v, "system")) > 5, "the summary has their means");
+    json_decref(v);
 }
