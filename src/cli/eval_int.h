@@ -8,6 +8,8 @@
 typedef struct eval_line {
     line line;
     const char *split_name, *limit_text;
+    const char *beam_text;
+    bool lines; /* predict: without a split, lines are read if the run translates */
     co_split split;
     int64_t limit;
     app app;
@@ -29,6 +31,13 @@ typedef struct own_files {
 co_err take_own_files(own_files *own, int argc, char **argv);
 /* Predicts and prints them. *status: CO_EXIT_FAILED if a file could not be read. */
 co_err predict_own_files(eval_line *t, const own_files *own, bool logits, int *status);
+
+/* translate.c: runs on pairs of sentences. */
+co_err read_beam(const char *text, int *out); /* NULL: 1 */
+bool translates(const eval_line *t);
+co_err predict_lines(eval_line *t, int beam, int *status); /* *status: CO_EXIT_FAILED if a line was left empty */
+co_err predict_pairs(eval_line *t, int beam);              /* the split's */
+co_err score_translations(eval_line *t, int beam, co_translation_scores *out);
 
 /* suggest.c: what is recommended to a user. */
 typedef struct wish {

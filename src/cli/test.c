@@ -93,6 +93,7 @@ co_err eval_line_open(eval_line *t)
     CO_TRY(app_open(&t->app, &t->line));
     CO_TRY(co_mistake(wrong, find_weights(t)));
     t->app.spec.resume = t->app.resume;
+    t->app.spec.vocabulary_only = t->lines && t->app.spec.model && t->app.spec.model->decoder;
     if (wrong->n)
         CO_TRY(co_plan_check_look(&t->app.spec, app_sure(&t->app), wrong));
     CO_TRY(co_mistakes_tell(wrong));
@@ -115,10 +116,11 @@ static int close_eval(eval_line *t, int status)
 }
 
 /* --- test --------------------------------------------------------------------------------------------- */
-static void print_result(const eval_line *t, const co_eval_result *r, const co_hits *hits, const char *sha)
+static void print_result(const eval_line *t, const co_eval_result *r, const co_hits *hits,
+                         const co_translation_scores *scores, const char *sha)
 {
     const co_plan_facts *f = co_plan_facts_of(t->plan);
-    const char *unit = f->data->io.task == CO_TASK_LM ? "tokens" : "samples";
+    const char *unit = co_is_text(&f->data->io) ? "tokens" : "samples";
 
     bool rmse = co_has_rmse(&f->data->io);
 
@@ -127,6 +129,9 @@ static void print_result(const eval_line *t, const co_eval_result *r, const co_h
         if (rmse)
             snprintf(more, sizeof more, "  rmse %.4f  " HIT_RATE_NAME " %.4f  " NDCG_NAME " %.4f",
                      co_rmse(r->loss), hits->hit_rate, hits->ndcg);
+        if (scores->sentences)
+            snprintf(more, sizeof more, "  BLEU %.2f  cer %.4f  wer %.4f of %lld sentences", scores->bleu,
+                     scores->cer, scores->wer, (long long)scores->sentences);
         printf("%s loss %.4f  %s %.4f%s  (%lld %s)  weights_sha256 %s\n", t->split_name, r->loss, f->metric,
                r->metric, more, (long long)r->count, unit, sha);
         return;
@@ -139,6 +144,12 @@ static void print_result(const eval_line *t, const co_eval_result *r, const co_h
         json_object_set_new(j, "rmse", co_json_num(co_rmse(r->loss)));
         json_object_set_new(j, HIT_RATE_NAME, co_json_num(hits->hit_rate));
         json_object_set_new(j, NDCG_NAME, co_json_num(hits->ndcg));
+    }
+    if (scores->sentences) {
+        json_object_set_new(j, "bleu", co_json_num(scores->bleu));
+        json_object_set_new(j, "cer", co_json_num(scores->cer));
+        json_object_set_new(j, "wer", co_json_num(scores->wer));
+        json_object_set_new(j, "sentences", json_integer(scores->sentences));
     }
     json_object_set_new(j, "count", json_integer(r->count));
     json_object_set_new(j, "step", json_integer(r->step));
@@ -171,18 +182,27 @@ int cmd_test(int argc, char **argv)
     eval_line t = {.split_name = "test"};
     co_eval_result r;
     co_hits hits = {0};
+    co_translation_scores scores = {0};
+    int beam = 1;
     char sha[65];
 
     if (line_parse(&t.line, argc, argv, true,
-                   (const co_flag[]){{"--split", "val|test", .value = &t.split_name}, {0}}) != CO_OK)
+                   (const co_flag[]){{"--split", "val|test", .value = &t.split_name},
+                                     {"--beam", "N", .value = &t.beam_text},
+                                     {"--limit", "N", .value = &t.limit_text},
+                                     {0}}) != CO_OK)
         return co_say_error(CO_EINPUT);
     if (t.line.help)
         return close_eval(&t, show_usage("test"));
-    co_err err = eval_line_open(&t);
+    co_err err = read_beam(t.beam_text, &beam);
+    if (!err)
+        err = eval_line_open(&t);
     if (!err)
         err = co_evaluate(t.plan, t.split, &r, sha);
     if (!err && co_plan_facts_of(t.plan)->data->io.users)
         err = co_hit_rates(t.plan, t.split, HITS_AT, 0, &hits);
+    if (!err && translates(&t))
+        err = score_translations(&t, beam, &scores);
     if (err)
         return close_eval(&t, co_say_error(err));
     if (t.app.resume)
@@ -195,7 +215,7 @@ int cmd_test(int argc, char **argv)
         co_say("%lld sample%s could not be read: left out (%s)", (long long)r.bad, r.bad == 1 ? "" : "s",
                r.bad_names);
     print_classes(&t);
-    print_result(&t, &r, &hits, sha);
+    print_result(&t, &r, &hits, &scores, sha);
     return close_eval(&t, CO_EXIT_DONE);
 }
 
@@ -304,6 +324,11 @@ static co_err predict(eval_line *t, const own_files *own, const wish *w, shown *
         return predict_own_files(t, own, s->logits, status);
     if (w->wanted)
         return predict_wish(t, w);
+    if (translates(t)) {
+        int beam;
+        CO_TRY(read_beam(t->beam_text, &beam));
+        return t->lines ? predict_lines(t, beam, status) : predict_pairs(t, beam);
+    }
     s->data = co_plan_facts_of(t->plan)->data;
     return co_predict(t->plan, t->split, t->limit, t->line.json ? print_prediction_json : print_prediction, s);
 }
@@ -326,6 +351,7 @@ int cmd_predict(int argc, char **argv)
                          (const co_flag[]){{"--split", "val|test", .value = &split},
                                            {"--limit", "N", .value = &t.limit_text},
                                            {"--logits", .on = &s.logits},
+                                           {"--beam", "N", .value = &t.beam_text},
                                            {0}});
     if (err) {
         co_free(own.argv);
@@ -336,6 +362,7 @@ int cmd_predict(int argc, char **argv)
         status = show_usage("predict");
     else {
         t.split_name = split ? split : t.split_name;
+        t.lines = !split && !own.n && !w.wanted;
         err = split && own.n ? refuse_split(&t, own.paths[0]) : CO_OK;
         if (!err)
             err = eval_line_open(&t);

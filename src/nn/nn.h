@@ -54,7 +54,35 @@ typedef struct co_model_def {
     co_node *(*build)(const co_build *b, const void *cfg);
     /* What the user should know about this model with this data, for the first screen; NULL: nothing. */
     void (*note)(char *text, size_t size, const struct co_model_def *def, const void *cfg, const co_io *io);
+    const struct co_decoder *decoder; /* PAIRS: how it translates, one token at a time; NULL: it cannot */
 } co_model_def;
+
+/* --- PAIRS: one token at a time; see decoding.c ---------------------------------------------------------- */
+enum { CO_MAX_CACHES = 128 };
+/* The arguments of a decoder's step(). */
+typedef struct co_step {
+    co_graph *g;
+    const co_io *io;
+    co_node *last, *place, *pick;
+    co_node *memory[CO_MAX_CACHES], *kept[CO_MAX_CACHES];
+    co_spans rows, keys;     /* each row alone; the keys of each row */
+    co_spans beams, sources; /* the rows of each sentence; its source */
+} co_step;
+typedef struct co_decoder {
+    int (*caches)(const void *cfg,
+                  int64_t *width); /* how many values are kept of a token, and the width of each */
+    co_node *(*encode)(const co_build *b, const void *cfg); /* [tokens, caches * width] */
+    co_node *(*step)(const co_step *s, const void *cfg);    /* [rows, classes + caches * width] */
+} co_decoder;
+/* The most that a step has of each: sentences, tokens of sources, rows, rows kept, keys of all rows, keys
+ * of a row. */
+typedef struct co_step_room {
+    int sentences, tokens, rows, kept, keys, longest;
+} co_step_room;
+co_err co_encode_graph(co_graph **out, const co_model_def *def, const void *cfg, const co_io *io,
+                       co_slice_shape room);
+co_err co_step_graph(co_graph **out, const co_model_def *def, const void *cfg, const co_io *io,
+                     const co_step_room *room);
 
 extern const co_model_def *const co_models[];        /* NULL-terminated */
 const co_model_def *co_model_find(const char *name); /* NULL if there is none */

@@ -138,7 +138,7 @@ co_err make_eval_graphs(co_plan *plan)
         if (n % size)
             CO_TRY(exec_set_add(&plan->eval, plan, (co_slice_shape){.n = (int)(n % size)}, CO_MODE_EVAL));
     }
-    if (co_is_text(&plan->data->io) && plan->max_items)
+    if (co_is_text(&plan->data->io) && (plan->max_items || plan->spec.vocabulary_only))
         CO_TRY(exec_set_add(&plan->eval, plan, room_for_evaluation(plan), CO_MODE_EVAL));
     if (!plan->layout && plan->eval.n)
         plan->layout = co_exec_layout(plan->eval.e[0].exec);

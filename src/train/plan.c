@@ -163,9 +163,32 @@ static co_err find_kernels(co_plan *plan)
     return err ? co_fail_in(err, "trainer.kernels") : CO_OK;
 }
 
+/* *done: the data set was opened from the checkpoint's vocabulary. */
+static co_err open_vocabulary(co_plan *plan, bool *done)
+{
+    const co_dataset_def *def = plan->spec.data;
+    co_ckpt_meta meta = {0};
+
+    *done = false;
+    if (!plan->spec.vocabulary_only || !plan->spec.resume || !def->open_vocabulary)
+        return CO_OK;
+    CO_TRY(co_ckpt_read_meta(&meta, plan->spec.resume));
+    const char *text = co_json_str(meta.extra, "vocabulary");
+    co_err err = text ? def->open_vocabulary(&plan->data, text, strlen(text)) : CO_OK;
+    if (text && !err) {
+        plan->data->def = def;
+        *done = true;
+    }
+    co_ckpt_meta_fini(&meta);
+    return err ? co_fail_in(err, "checkpoint %s", plan->spec.resume) : CO_OK;
+}
+
 static co_err open_data(co_plan *plan)
 {
-    return co_dataset_open(&plan->data, plan->spec.data, plan->spec.data_cfg);
+    bool done;
+
+    CO_TRY(open_vocabulary(plan, &done));
+    return done ? CO_OK : co_dataset_open(&plan->data, plan->spec.data, plan->spec.data_cfg);
 }
 
 static co_err check_model(co_plan *plan)

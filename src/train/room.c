@@ -91,7 +91,7 @@ co_slice_shape room_for_evaluation(const co_plan *plan)
 {
     static const co_split splits[] = {CO_SPLIT_VAL, CO_SPLIT_TEST};
     uint32_t size = (uint32_t)plan->cfg.eval_slice;
-    co_slice_shape most = {.n = (int)size};
+    co_slice_shape most = {.n = (int)size, .tokens = 1, .targets = plan->data->target_length ? 1 : 0};
 
     for (size_t s = 0; s < CO_COUNT(splits); s++)
         for (uint32_t at = 0; at < plan->eval_count[splits[s]]; at += size) {

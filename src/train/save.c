@@ -97,6 +97,26 @@ co_err snapshot_ready(void *ctx, int64_t view)
     return hooks && hooks->publish ? hooks->publish(hooks->ctx, view) : CO_OK;
 }
 
+/* What the tokens mean, so that the checkpoint can be used without the data. A larger one than a manifest can hold is
+ * left out. Returns `extra`, or NULL if memory is out. */
+static json_t *add_vocabulary(const co_plan *plan, json_t *extra)
+{
+    enum { MOST = 6 << 20 };
+    co_str text = {0};
+
+    if (!extra || !plan->data->vocabulary)
+        return extra;
+    plan->data->vocabulary(plan->data, &text);
+    bool good = co_str_err(&text) == CO_OK;
+    if (good && text.len < MOST)
+        good = json_object_set_new(extra, "vocabulary", json_string(co_str_text(&text))) == 0;
+    co_str_fini(&text);
+    if (good)
+        return extra;
+    json_decref(extra);
+    return NULL;
+}
+
 /* The manifest's `extra`: what evaluations led to, and the results. NULL if memory is out. */
 static json_t *extra_of(const co_plan *plan, const saved_state *what)
 {
@@ -107,7 +127,7 @@ static json_t *extra_of(const co_plan *plan, const saved_state *what)
         json_decref(extra);
         return NULL;
     }
-    return extra;
+    return add_vocabulary(plan, extra);
 }
 
 /* Too many checkpoints are a nuisance, not a checkpoint that failed. */

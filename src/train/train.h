@@ -123,6 +123,9 @@ typedef struct co_train_spec {
     size_t helpers_bytes; /* private memory that they need beyond that of any process */
     co_fetch_tell *fetch_tell; /* progress of model.pretrained=true while the plan is made; may be NULL */
     void *fetch_ctx;
+    /* co_plan_to_look only: the data set is opened from the vocabulary in the checkpoint, without samples, if both have
+     * one. */
+    bool vocabulary_only;
 } co_train_spec;
 
 /* What was decided. Printable; memory to the byte. */
@@ -364,6 +367,38 @@ co_err co_predict(co_plan *p, co_split split, int64_t limit, void (*each)(void *
 /* The same for the samples of CO_SPLIT_TEST of another set, made for this plan by co_pictures_open. */
 co_err co_predict_on(co_plan *p, co_dataset *data, int64_t limit,
                      void (*each)(void *ctx, const co_prediction *r), void *ctx);
+
+/* --- pairs of sentences: translating -------------------------------------------------------------------- */
+typedef struct co_translator co_translator;
+typedef struct co_source {
+    const int32_t *token; /* of the sources' vocabulary, with begin and end */
+    int n;
+} co_source;
+typedef struct co_translation {
+    const int32_t *token; /* [n] without begin and end; as text: */
+    int n;
+    double score; /* mean log probability of a token, the end among them */
+    const char *text;
+} co_translation;
+/* beam: how many translations of a sentence are followed at a time; 1: greedy. At most CO_BEAM_MOST. */
+enum { CO_BEAM_MOST = 32 };
+co_err co_translator_open(co_translator **out, co_plan *p, int beam);
+void co_translator_close(co_translator *t); /* NULL is fine */
+/* What `best` points to lives until `each` returns. */
+co_err co_translate(co_translator *t, const co_source *source, int n,
+                    void (*each)(void *ctx, int i, const co_translation *best), void *ctx);
+/* Translates samples [0, limit) of a split (< 0: all), and scores the translations against the targets. `each` may be
+ * NULL. */
+typedef struct co_translated {
+    int64_t id;
+    const char *source, *target, *predicted;
+} co_translated;
+typedef struct co_translation_scores {
+    double bleu, cer, wer; /* BLEU: 0 to 100; error rates: shares of characters and words */
+    int64_t sentences;
+} co_translation_scores;
+co_err co_translate_split(co_plan *p, co_split split, int64_t limit, int beam, co_translation_scores *out,
+                          void (*each)(void *ctx, const co_translated *t), void *ctx);
 
 /* --- ratings: what to recommend -------------------------------------------------------------------------- */
 typedef struct co_recommended {

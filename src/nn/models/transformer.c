@@ -32,7 +32,7 @@ static const co_option options[] = {
     {"d_model", CO_OPT_INT, offsetof(struct transformer_cfg, d_model), "512", "width of the model", .min = 1,
      .max = 65536},
     {"layers", CO_OPT_INT, offsetof(struct transformer_cfg, layers), "6",
-     "blocks of the encoder, and as many of the decoder", .min = 1, .max = 1000, .alias = "model.N"},
+     "blocks of the encoder, and as many of the decoder", .min = 1, .max = 60, .alias = "model.N"},
     {"heads", CO_OPT_INT, offsetof(struct transformer_cfg, heads), "8",
      "attention heads; they divide d_model", .min = 1, .max = 1024, .alias = "model.h"},
     {"d_ff", CO_OPT_INT, offsetof(struct transformer_cfg, d_ff), "2048",
@@ -219,15 +219,15 @@ static void declare_side(const transformer *t, const char *side, bool decoder)
     norm(t, NULL, name(buf, side, "norm"));
 }
 
-static transformer open(const co_build *b, const void *cfg)
+static transformer open(co_graph *g, const co_io *io, const void *cfg)
 {
-    transformer t = {b->g, b->io, cfg};
+    transformer t = {g, io, cfg};
 
-    embed(&t, NULL, NULL, b->io->sources, "src_embed");
-    embed(&t, NULL, NULL, b->io->classes, "tgt_embed");
+    embed(&t, NULL, NULL, io->sources, "src_embed");
+    embed(&t, NULL, NULL, io->classes, "tgt_embed");
     declare_side(&t, "encoder", false);
     declare_side(&t, "decoder", true);
-    linear(&t, NULL, t.c->d_model, b->io->classes, true, "projection_layer.proj");
+    linear(&t, NULL, t.c->d_model, io->classes, true, "projection_layer.proj");
     return t;
 }
 
@@ -261,7 +261,7 @@ static co_node *project(const transformer *t, co_node *x)
 
 static co_node *build(const co_build *b, const void *cfg)
 {
-    transformer t = open(b, cfg);
+    transformer t = open(b->g, b->io, cfg);
     const co_spans *spans = &b->y_spans;
     co_node *memory = encoder(&t, b); /* [tokens, d] */
     co_node *place = co_positions(t.g, spans, b->given);
@@ -286,6 +286,63 @@ static co_node *build(const co_build *b, const void *cfg)
     return project(&t, x);
 }
 
+/* --- one token at a time ------------------------------------------------------------------------------------ */
+
+/* Keys and values of each block: of a source's tokens for attention to memory, of a target's for self attention. */
+static int caches(const void *cfg, int64_t *width)
+{
+    const struct transformer_cfg *c = cfg;
+
+    *width = c->d_model;
+    return 2 * (int)c->layers;
+}
+
+static co_node *encode(const co_build *b, const void *cfg)
+{
+    transformer t = open(b->g, b->io, cfg);
+    co_node *memory = encoder(&t, b), *parts[CO_MAX_CACHES]; /* [tokens, d] */
+    name_buf block, buf;
+    int n = 0;
+
+    for (int i = 0; i < (int)t.c->layers && n < CO_MAX_CACHES; i++) {
+        const char *cross = name(buf, block_name(block, "decoder", i), "cross_attention_block");
+        parts[n++] = weigh(&t, memory, cross, "w_k");
+        parts[n++] = weigh(&t, memory, cross, "w_v");
+    }
+    return co_concat(b->g, parts, n, 1);
+}
+
+static co_node *step(const co_step *s, const void *cfg)
+{
+    transformer t = open(s->g, s->io, cfg);
+    co_node *x = embed(&t, s->last, s->place, s->io->classes, "tgt_embed"),
+            *parts[1 + CO_MAX_CACHES]; /* [rows, d] */
+    name_buf block, buf;
+    int n = 1;
+
+    for (int i = 0; i < (int)t.c->layers && n + 1 < CO_MAX_CACHES; i++) {
+        block_name(block, "decoder", i);
+        const char *own = name(buf, block, "self_attention_block");
+        co_node *h = norm_before(&t, x, block, 0);
+        co_node *q = weigh(&t, h, own, "w_q");
+        co_node *k = parts[n++] = weigh(&t, h, own, "w_k");
+        co_node *v = parts[n++] = weigh(&t, h, own, "w_v");
+        k = co_pick_rows(t.g, s->kept[2 * i], k, s->pick); /* [keys, d] */
+        v = co_pick_rows(t.g, s->kept[2 * i + 1], v, s->pick);
+        x = residual(&t, x, attend(&t, q, k, v, &s->rows, &s->keys, false, own), &s->rows, block, 0);
+        const char *cross = name(buf, block, "cross_attention_block");
+        q = weigh(&t, norm_before(&t, x, block, 1), cross, "w_q");
+        h = attend(&t, q, s->memory[2 * i], s->memory[2 * i + 1], &s->beams, &s->sources, false, cross);
+        x = residual(&t, x, h, &s->rows, block, 1);
+        x = residual(&t, x, feed_forward(&t, norm_before(&t, x, block, 2), &s->rows, block), &s->rows, block,
+                     2);
+    }
+    parts[0] = project(&t, x);
+    return co_concat(t.g, parts, n, 1);
+}
+
+static const co_decoder decoder = {caches, encode, step};
+
 const co_model_def transformer_def = {
     .name = "transformer",
     .help = "encoder and decoder that translate sentences, with attention",
@@ -293,4 +350,5 @@ const co_model_def transformer_def = {
     .cfg_size = sizeof(struct transformer_cfg),
     .check = check,
     .build = build,
+    .decoder = &decoder,
 };
