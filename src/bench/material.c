@@ -55,6 +55,26 @@ static co_err write_picture(const char *path, co_rng_key key, uint32_t class, ui
     return CO_OK;
 }
 
+/* Pairs of a number and an adjective, in two languages and two orders, some with a word more. */
+static co_err write_pairs(const char *path)
+{
+    static const char *const numbers[][2] = {{"one", "uno"},      {"two", "due"},     {"three", "tre"},
+                                             {"four", "quattro"}, {"five", "cinque"}, {"six", "sei"}};
+    static const char *const words[][2] = {{"red", "rosso"},    {"green", "verde"}, {"blue", "blu"},
+                                           {"white", "bianco"}, {"black", "nero"},  {"big", "grande"}};
+    co_str text = {0};
+
+    for (size_t a = 0; a < CO_COUNT(numbers); a++)
+        for (size_t b = 0; b < CO_COUNT(words); b++)
+            co_str_addf(&text, "%s%s %s\t%s %s%s\n", (a + b) % 3 ? "" : "the very ", numbers[a][0],
+                        words[b][0], words[b][1], numbers[a][1], (a * b) % 4 ? "" : " davvero molto");
+    co_err err = co_str_err(&text);
+    if (!err)
+        err = co_fs_write_atomic(path, text.p, text.len);
+    co_str_fini(&text);
+    return err;
+}
+
 static co_err write_pictures(const char *root)
 {
     co_rng_key key = co_rng_key_make(7, CO_RNG_DATA);
@@ -77,5 +97,7 @@ co_err material_make(const char *root)
 
     snprintf(path, sizeof path, "%s/text", root);
     CO_TRY(write_text(path));
+    snprintf(path, sizeof path, "%s/pairs.tsv", root);
+    CO_TRY(write_pairs(path));
     return write_pictures(root);
 }

@@ -36,6 +36,7 @@ const command commands[] = {
      "  cohort test ckpt_path=elsewhere/epoch_009 data=digits model=cnn\n"
      "  cohort test weights=model.safetensors data=cifar10 data.dir=DIR model=resnet18\n\n"
      "  --split val|test      which samples (default: test)\n"
+     "  --beam N, --limit N   translations: search width (default: 1); score the first N\n"
      "  --json                one object, numbers in full\n"
      "  --config-dir FOLDER   your own groups of YAML files (default: ./configs)\n",
      true},

@@ -21,6 +21,7 @@
 #include "base/alloc.h"
 #include "base/fs.h"
 #include "base/hash.h"
+#include "base/json.h"
 #include "data/file_int.h"
 
 enum { MAX_BYTES = 1 << 30 };
@@ -115,6 +116,30 @@ static void decode(const co_dataset *d, const int32_t *tokens, int n, co_str *ou
         if (tokens[i] > 0 && tokens[i] < d->io.classes)
             co_str_addn(out, c, (size_t)co_utf8_put(c, t->code_of[tokens[i]]));
     }
+}
+
+/* The characters of tokens 1, 2, ... as one text. */
+static void vocabulary(const co_dataset *d, co_str *out)
+{
+    const struct text *t = (const struct text *)d;
+    co_str all = {0};
+
+    for (int64_t i = 1; i < d->io.classes; i++) {
+        char c[4];
+        co_str_addn(&all, c, (size_t)co_utf8_put(c, t->code_of[i]));
+    }
+    json_t *object = co_str_err(&all)
+                         ? NULL
+                         : json_pack("{s:s, s:I, s:s#}", "format", "text 1", "max_len",
+                                     (json_int_t)d->io.max_len, "characters", all.p, (int)all.len);
+    char *text = object ? co_json_text(object) : NULL;
+    if (text)
+        co_str_add(out, text);
+    else
+        out->failed = true;
+    json_decref(object);
+    co_free(text);
+    co_str_fini(&all);
 }
 
 /* --- opening -------------------------------------------------------------------------------------------- */
@@ -276,6 +301,7 @@ static co_err open_text(co_dataset **out, const void *cfg)
         .length = length,
         .fill = fill,
         .decode = decode,
+        .vocabulary = vocabulary,
         .close = shut,
     };
     co_err err = read_text(t, c->path);

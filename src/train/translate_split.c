@@ -1,5 +1,5 @@
-/* translate_split.c -- translates the sentences of a split and scores the translations: BLEU, and the shares of characters
- * and words that are wrong (text/text.h). */
+/* translate_split.c -- translates the sentences of a split and scores the translations: BLEU, and the shares of
+ * characters and words that are wrong (text/text.h). */
 #include "base/alloc.h"
 #include "text/text.h"
 #include "train/evaluate_int.h"
