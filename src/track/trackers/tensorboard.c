@@ -131,7 +131,7 @@ static co_err begin(struct writer *w, const co_record_line *first)
     w->pending.failed |= event.failed;
     co_str_fini(&event);
     proto_int(&what, 1, STATUS_START);
-    event_add(&w->pending, now, w->run->first_step + 1, EVENT_SESSION_LOG, &what);
+    tb_event_add(&w->pending, now, w->run->first_step + 1, EVENT_SESSION_LOG, &what);
     co_str_fini(&what);
     return co_str_err(&w->pending);
 }
@@ -236,7 +236,7 @@ static co_err tensorboard_take(void *self, const co_record_line *line)
     CO_TRY(is_wanted(&yes, w, line, step));
     co_err err = yes ? summarise(w, &summary, &made, line) : CO_OK;
     if (!err && made)
-        event_add(&w->pending, t, step, EVENT_SUMMARY, &summary);
+        tb_event_add(&w->pending, t, step, EVENT_SUMMARY, &summary);
     if (!err)
         err = summary.failed ? CO_ENOMEM : co_str_err(&w->pending);
     co_str_fini(&summary);

@@ -30,7 +30,7 @@ enum {
     STATUS_CHECKPOINT = 3
 };
 
-void event_add(co_str *out, double t, int64_t step, int field, co_str *what)
+void tb_event_add(co_str *out, double t, int64_t step, int field, co_str *what)
 {
     co_str event = {0};
 
@@ -50,7 +50,7 @@ void mark_add(co_str *out, double t, const events_found *upto)
     snprintf(text, sizeof text, MARK "%016" PRIx64 " %" PRId64, upto->of, upto->upto);
     proto_int(&log, LOG_STATUS, STATUS_CHECKPOINT);
     proto_text(&log, LOG_MSG, text);
-    event_add(out, t, 0, EVENT_SESSION_LOG, &log);
+    tb_event_add(out, t, 0, EVENT_SESSION_LOG, &log);
     co_str_fini(&log);
 }
 

@@ -26,8 +26,8 @@ typedef struct events_found {
 co_err events_find(events_found *out, const char *folder);
 /* The last mark in the bytes of an event file; returns where it ends, 0: there is none. */
 size_t events_last_mark(events_found *out, const char *bytes, size_t len);
-void event_add(co_str *out, double t, int64_t step, int field,
-               co_str *what); /* an Event as a record; clears `what` */
+void tb_event_add(co_str *out, double t, int64_t step, int field,
+                  co_str *what); /* an Event as a record; clears `what` */
 /* The mark that ends every write: an Event with a SessionLog of status CHECKPOINT, which readers pass over. */
 void mark_add(co_str *out, double t, const events_found *upto);
 
