@@ -1,8 +1,8 @@
 /* trackers.c -- what trackers cost: training with all of them on, relative to none.
  *
- * digits with a small network and a line of the record every 10 steps. The two alternate, so that both meet the same
- * machine; `ratio` is the median of the rounds' ratios of samples/s. wandb writes its offline folder. Both must end with
- * the same weights.
+ * digits with a small network and a line of the record every 10 steps. The two alternate, so that both meet
+ * the same machine; `ratio` is the median of the rounds' ratios of samples/s. wandb writes its offline folder.
+ * Both must end with the same weights.
  */
 #include "bench/bench_int.h"
 
