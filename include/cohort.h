@@ -107,7 +107,10 @@ typedef enum cohort_task {
     COHORT_CLASSIFY, /* x: float [x...]   y: int32_t, the class   loss: cross entropy   metric: acc */
     COHORT_REGRESS,  /* x: float [x...]   y: float [y_width]      loss: squared error   metric: mae */
     /* x: int32_t [length], y: int32_t [length], the tokens to predict; loss and metric as CLASSIFY, per token */
-    COHORT_TOKENS
+    COHORT_TOKENS,
+    /* x: int32_t [length], a source; y: int32_t [length], its target; loss and metric as CLASSIFY, per token of the
+     * target. For models; such data sets are built in (data=pairs) */
+    COHORT_PAIRS
 } cohort_task;
 
 enum { COHORT_IGNORE = -100 }; /* a y that does not count in loss and metrics */
@@ -130,7 +133,10 @@ typedef struct cohort_build {
     cohort_graph *g;
     cohort_node *x; /* CLASSIFY, REGRESS: [n, x...]; TOKENS: [tokens], token numbers of all samples end to end */
     cohort_node *ids;     /* [n]: for cohort_dropout */
-    cohort_spans samples; /* TOKENS: where each sample begins in x; else empty */
+    cohort_spans samples; /* TOKENS: where each sample begins in x; PAIRS: each source; else empty */
+    cohort_node *given; /* PAIRS: [targets], what the model is given of the targets: begin, w0, w1 ...; else NULL */
+    cohort_spans targets; /* PAIRS: where each target begins in `given` and in the prediction; else empty */
+    int64_t sources;      /* PAIRS: the sources' vocabulary; else 0 */
     cohort_task task;
     cohort_shape sample; /* of one sample */
     int64_t n, tokens;   /* TOKENS: the most that a slice can have; it is computed for as many as there are */
@@ -142,8 +148,9 @@ typedef struct cohort_model {
     const cohort_option *options; /* NULL: none */
     size_t cfg_size;              /* of the struct that options fill */
     bool batch_stats;             /* uses cohort_nn_batch_norm: batches are cut into fewer, larger slices */
-    /* The prediction: [n, outputs]; TOKENS: [tokens, outputs]. It is called for several n; names and sizes of
-     * parameters must not depend on n or tokens. Call cohort_graph_fail to refuse data that does not fit. */
+    /* The prediction: [n, outputs]; TOKENS: [tokens, outputs]; PAIRS: a row for each of `given`. It is
+     * called for several n; names and sizes of parameters must not depend on n or tokens. Call
+     * cohort_graph_fail to refuse data that does not fit. */
     cohort_node *(*build)(const cohort_build *b, const void *cfg);
 } cohort_model;
 
@@ -196,8 +203,8 @@ cohort_node *cohort_slice(cohort_graph *g, cohort_node *x, int axis, int64_t sta
 cohort_node *cohort_attention(cohort_graph *g, cohort_node *q, cohort_node *k, cohort_node *v,
                               cohort_node *lens, int heads, bool causal);
 
-/* For samples that lie end to end, as those of TOKENS do. The values derived from x keep their first dimension, and no
- * operator mixes rows of different samples but these. */
+/* For samples that lie end to end, as those of TOKENS do. The values derived from x keep their first
+ * dimension, and no operator mixes rows of different samples but these. */
 /* q [t,width], k and v [u,width]: the queries of a sample attend to its keys. q_spans and k_spans may be the same. p:
  * probabilities that are dropped in training; 0: none. */
 cohort_node *cohort_ragged_attention(cohort_graph *g, cohort_node *q, cohort_node *k, cohort_node *v,

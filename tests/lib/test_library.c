@@ -106,6 +106,22 @@ TEST(an_installed_library_makes_a_program_that_trains_its_own_model_to_one_hash)
     free(r.out);
 }
 
+#define READER "ex/attention train model=reader data=recall optim.lr=0.01 "
+
+TEST(an_example_with_attention_of_its_own_learns_and_has_one_hash)
+{
+    char one[65], other[65];
+
+    stage();
+    staged("cp -r $REPO/examples ex && make -C ex attention CFLAGS='-O1 -Wall -Wextra -Werror'");
+    staged(READER "run.dir=one trainer.devices=1 trainer.max_epochs=6");
+    CHECK(number_of("one", "metrics", "val/acc") > 0.8, "accuracy %g", number_of("one", "metrics", "val/acc"));
+    sha_of_run(one, "one");
+    staged(READER "run.dir=two trainer.devices=2 trainer.max_epochs=6");
+    sha_of_run(other, "two");
+    CHECK(strcmp(one, other) == 0, "1 rank %s, 2 ranks %s", one, other);
+}
+
 TEST(an_installed_library_trains_from_inside_a_program_and_is_taken_away_again)
 {
     char trained[65] = "", looked[65] = "";
