@@ -28,7 +28,7 @@ CFLAGS := -std=gnu11 $(OPT) -g -pthread $(WARN) $(NUMERICS) -D_GNU_SOURCE -Iincl
 LDFLAGS := -rdynamic -pthread $(VFLAGS_$(V)) $(EXTRA)
 # Static: the program starts on a host that has nothing but libc. Their names stay inside: what dlopen brings (libcurl,
 # libpmix) has libraries of its own, of other versions, and must not bind to ours.
-STATIC := libyaml.a libjansson.a libssl.a libcrypto.a liblzma.a libjpeg.a libpng16.a libwebp.a libz.a
+STATIC := libyaml.a libjansson.a libssl.a libcrypto.a liblzma.a libjpeg.a libpng16.a libwebp.a libz.a libncursesw.a libtinfo.a
 LDLIBS := $(STATIC:%=-l:%) -ldl -lm
 comma  := ,
 LDFLAGS += $(STATIC:%=-Wl$(comma)--exclude-libs$(comma)%)

@@ -1,7 +1,7 @@
-/* hash.c -- SHA-256 by OpenSSL, FNV-1a by hand.
+/* hash.c -- SHA-256 and MD5 by OpenSSL, FNV-1a by hand.
  *
- * We use the old SHA256_* functions instead of EVP. With the static libcrypto they link the hash alone,
- * without providers, configuration files or locks, and they allocate nothing.
+ * We use the old SHA256_* and MD5_* functions instead of EVP. With the static libcrypto they link the hashes
+ * alone, without providers, configuration files or locks, and they allocate nothing.
  */
 #define OPENSSL_SUPPRESS_DEPRECATED
 #include "base/hash.h"
@@ -10,6 +10,7 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <openssl/md5.h>
 #include <openssl/sha.h>
 #include <unistd.h>
 
@@ -32,17 +33,23 @@ void co_sha256_add(co_sha256 *h, const void *bytes, size_t len)
         SHA256_Update(state(h), bytes, len);
 }
 
-void co_sha256_hex(co_sha256 *h, char hex[65])
+static void to_hex(char *hex, const unsigned char *sum, size_t len)
 {
     static const char digit[] = "0123456789abcdef";
-    unsigned char sum[SHA256_DIGEST_LENGTH];
 
-    SHA256_Final(sum, state(h));
-    for (size_t i = 0; i < sizeof sum; i++) {
+    for (size_t i = 0; i < len; i++) {
         hex[2 * i] = digit[sum[i] >> 4];
         hex[2 * i + 1] = digit[sum[i] & 15];
     }
-    hex[64] = '\0';
+    hex[2 * len] = '\0';
+}
+
+void co_sha256_hex(co_sha256 *h, char hex[65])
+{
+    unsigned char sum[SHA256_DIGEST_LENGTH];
+
+    SHA256_Final(sum, state(h));
+    to_hex(hex, sum, sizeof sum);
 }
 
 void co_sha256_of(const void *bytes, size_t len, char hex[65])
@@ -54,17 +61,17 @@ void co_sha256_of(const void *bytes, size_t len, char hex[65])
     co_sha256_hex(&h, hex);
 }
 
-co_err co_sha256_of_file(const char *path, char hex[65], uint64_t *len)
+/* Calls `add` with the bytes of a file, piece by piece. */
+static co_err each_piece(const char *path, void (*add)(void *ctx, const void *bytes, size_t len), void *ctx,
+                         uint64_t *len)
 {
     unsigned char buf[64 << 10];
     uint64_t total = 0;
     co_err err = CO_OK;
-    co_sha256 h;
     int fd = open(path, O_RDONLY | O_CLOEXEC);
 
     if (fd < 0)
         return co_fail(CO_EIO, "open %s: %m", path);
-    co_sha256_init(&h);
     for (;;) {
         ssize_t n = read(fd, buf, sizeof buf);
         if (n < 0 && errno == EINTR)
@@ -73,15 +80,44 @@ co_err co_sha256_of_file(const char *path, char hex[65], uint64_t *len)
             err = co_fail(CO_EIO, "read %s: %m", path);
         if (n <= 0)
             break;
-        co_sha256_add(&h, buf, (size_t)n);
+        add(ctx, buf, (size_t)n);
         total += (uint64_t)n;
     }
     close(fd);
-    if (err)
-        return err;
-    co_sha256_hex(&h, hex);
-    if (len)
+    if (!err && len)
         *len = total;
+    return err;
+}
+
+static void add_sha256(void *ctx, const void *bytes, size_t len)
+{
+    co_sha256_add(ctx, bytes, len);
+}
+
+static void add_md5(void *ctx, const void *bytes, size_t len)
+{
+    MD5_Update(ctx, bytes, len);
+}
+
+co_err co_sha256_of_file(const char *path, char hex[65], uint64_t *len)
+{
+    co_sha256 h;
+
+    co_sha256_init(&h);
+    CO_TRY(each_piece(path, add_sha256, &h, len));
+    co_sha256_hex(&h, hex);
+    return CO_OK;
+}
+
+co_err co_md5_of_file(const char *path, char hex[33])
+{
+    unsigned char sum[MD5_DIGEST_LENGTH];
+    MD5_CTX h;
+
+    MD5_Init(&h);
+    CO_TRY(each_piece(path, add_md5, &h, NULL));
+    MD5_Final(sum, &h);
+    to_hex(hex, sum, sizeof sum);
     return CO_OK;
 }
 

@@ -22,7 +22,7 @@ enum { MOST_PICKLE = 32 << 20, MOST_TIMES = 64, MOST_NAME = 1000 };
 
 struct tensor {
     co_st_tensor t; /* first: torch_read gets a pointer to it */
-    zip_entry *entry;
+    co_zip_entry *entry;
     int element_size;
     bool contiguous;
     uint64_t first, span; /* elements of the storage: where it begins, how many it reaches over */
@@ -30,7 +30,7 @@ struct tensor {
 };
 
 struct torch_file {
-    zip_file zip;
+    co_zip_file zip;
     co_pool pool;
     struct tensor *tensor; /* [n] in bytewise name order */
     int n;
@@ -39,12 +39,32 @@ struct torch_file {
 };
 
 /* --- the archive ------------------------------------------------------------------------------------------ */
-static zip_entry *entry_of(const torch_file *f, const char *name)
+static co_err check_stored(const co_zip_file *zip)
+{
+    for (int i = 0; i < zip->n; i++)
+        if (zip->entry[i].method != CO_ZIP_STORED)
+            return co_fail(CO_EFORMAT, "%s: entry %s is compressed; torch.save stores entries as they are",
+                           zip->what, zip->entry[i].name);
+    return CO_OK;
+}
+
+static co_err check_crc(const co_zip_file *zip, co_zip_entry *entry)
+{
+    co_err err = co_zip_check(zip, entry);
+
+    return err == CO_EFORMAT ? co_fail(err,
+                                       "%s (a file saved with set_crc32_options(False) has no CRC: save it "
+                                       "again without)",
+                                       co_errmsg())
+                             : err;
+}
+
+static co_zip_entry *entry_of(const torch_file *f, const char *name)
 {
     char path[600];
 
     snprintf(path, sizeof path, "%s/%.300s", f->folder, name);
-    return zip_find(&f->zip, path);
+    return co_zip_find(&f->zip, path);
 }
 
 static co_err find_folder(torch_file *f)
@@ -62,14 +82,14 @@ static co_err find_folder(torch_file *f)
 
 static co_err check_byte_order(torch_file *f)
 {
-    zip_entry *entry = entry_of(f, "byteorder");
+    co_zip_entry *entry = entry_of(f, "byteorder");
     char order[6];
 
     if (!entry) /* before torch 2.0: little */
         return CO_OK;
-    CO_TRY(zip_check(&f->zip, entry));
+    CO_TRY(check_crc(&f->zip, entry));
     if (entry->len == sizeof order)
-        CO_TRY(zip_read(&f->zip, entry, 0, order, sizeof order));
+        CO_TRY(co_zip_read(&f->zip, entry, 0, order, sizeof order));
     return entry->len == sizeof order && memcmp(order, "little", sizeof order) == 0
                ? CO_OK
                : co_fail(CO_EINPUT, "%s was saved on a big-endian machine, which is not supported",
@@ -79,16 +99,16 @@ static co_err check_byte_order(torch_file *f)
 /* The bytes of data.pkl, in the pool. */
 static co_err read_pickle(torch_file *f, void **bytes, size_t *len)
 {
-    zip_entry *entry = entry_of(f, "data.pkl");
+    co_zip_entry *entry = entry_of(f, "data.pkl");
 
     if (!entry || entry->len > MOST_PICKLE)
         return co_fail(CO_EINPUT, "%s: its pickle has %llu bytes; at most %d are read", f->zip.what,
                        entry ? (unsigned long long)entry->len : 0ull, MOST_PICKLE);
-    CO_TRY(zip_check(&f->zip, entry));
+    CO_TRY(check_crc(&f->zip, entry));
     *len = (size_t)entry->len;
     if (!(*bytes = co_pool_alloc(&f->pool, *len)))
         return CO_ENOMEM;
-    return zip_read(&f->zip, entry, 0, *bytes, *len);
+    return co_zip_read(&f->zip, entry, 0, *bytes, *len);
 }
 
 /* --- the state dict --------------------------------------------------------------------------------------- */
@@ -301,6 +321,7 @@ static co_err read_file(torch_file *f, const co_import_how *how)
     void *bytes = NULL;
     size_t len = 0;
 
+    CO_TRY(check_stored(&f->zip));
     CO_TRY(find_folder(f));
     CO_TRY(check_byte_order(f));
     CO_TRY(read_pickle(f, &bytes, &len));
@@ -330,21 +351,21 @@ co_err torch_open(torch_file **out, const char *path, const co_import_how *how)
 {
     torch_file *f = co_zalloc(sizeof *f);
 
-    return f ? finish(out, f, zip_open(&f->zip, path), how) : CO_ENOMEM;
+    return f ? finish(out, f, co_zip_open(&f->zip, path), how) : CO_ENOMEM;
 }
 
 co_err torch_parse(torch_file **out, const void *bytes, size_t len, const char *what, const co_import_how *how)
 {
     torch_file *f = co_zalloc(sizeof *f);
 
-    return f ? finish(out, f, zip_parse(&f->zip, bytes, len, what), how) : CO_ENOMEM;
+    return f ? finish(out, f, co_zip_parse(&f->zip, bytes, len, what), how) : CO_ENOMEM;
 }
 
 void torch_close(torch_file *f)
 {
     if (!f)
         return;
-    zip_close(&f->zip);
+    co_zip_close(&f->zip);
     co_pool_fini(&f->pool);
     co_free(f->tensor);
     co_free(f);
@@ -369,7 +390,7 @@ co_err torch_check(torch_file *f)
 {
     for (int i = 0; i < f->n; i++)
         if (f->tensor[i].entry)
-            CO_TRY(zip_check(&f->zip, f->tensor[i].entry));
+            CO_TRY(check_crc(&f->zip, f->tensor[i].entry));
     return CO_OK;
 }
 
@@ -398,9 +419,10 @@ co_err torch_read(const torch_file *f, const co_st_tensor *t, void *dst)
     if (t->len == 0)
         return CO_OK;
     if (x->contiguous)
-        return zip_read(&f->zip, x->entry, x->first * size, dst, (size_t)t->len);
+        return co_zip_read(&f->zip, x->entry, x->first * size, dst, (size_t)t->len);
     uint8_t *span = co_alloc((size_t)x->span * size);
-    co_err err = span ? zip_read(&f->zip, x->entry, x->first * size, span, (size_t)x->span * size) : CO_ENOMEM;
+    co_err err =
+        span ? co_zip_read(&f->zip, x->entry, x->first * size, span, (size_t)x->span * size) : CO_ENOMEM;
     if (!err)
         gather(x, span, dst);
     co_free(span);

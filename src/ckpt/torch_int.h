@@ -4,7 +4,7 @@
 #define CO_CKPT_TORCH_INT_H
 
 #include "ckpt/ckpt.h"
-#include "ckpt/zip_int.h"
+#include "base/zip.h"
 #include "tensor/safetensors.h"
 
 typedef struct torch_file torch_file;

@@ -35,16 +35,21 @@ void list_commands(FILE *to);
 int cmd_train(int argc, char **argv);
 int cmd_test(int argc, char **argv);
 int cmd_predict(int argc, char **argv);
+int cmd_book(int argc, char **argv);
+extern const char book_usage[];
 int cmd_ckpt(int argc, char **argv);
 int cmd_data(int argc, char **argv);
 int cmd_plan(int argc, char **argv);
 int cmd_attach(int argc, char **argv);
 int cmd_ps(int argc, char **argv);
+int cmd_top(int argc, char **argv);
 int cmd_launch(int argc, char **argv);
 int cmd_host(int argc, char **argv);
 int cmd_join(int argc, char **argv);
 int cmd_logs(int argc, char **argv);
 extern const char logs_usage[];
+int cmd_wandb(int argc, char **argv);
+extern const char wandb_usage[];
 int cmd_stop(int argc, char **argv);
 int cmd_token(int argc, char **argv);
 int cmd_completion(int argc, char **argv);
@@ -90,6 +95,17 @@ char *run_config_of(const char *path);
 /* Puts the configuration of the run at `path`, or around it, before all words. No run: nothing happens. */
 co_err line_use_run(line *l, const char *path);
 #define print_json co_json_print
+
+/* download_bar.c */
+typedef struct download_bar {
+    bool one_line, shown;
+    uint64_t last_ns;
+} download_bar;
+download_bar bar_begin(void);
+bool bar_is_due(download_bar *bar);                                     /* may a line be written now? */
+void bar_tell(void *bar, const char *path, uint64_t done, uint64_t of); /* a co_fetch_tell */
+void bar_end(const download_bar *bar);                                  /* clears the line */
+
 void add_shell_word(co_str *out, const char *word); /* a blank and the word, quoted where a shell needs it */
 int show_usage(const char *command_name);
 int train_help(const line *l, bool markdown); /* help_train.c */
@@ -155,10 +171,17 @@ enum { HITS_AT = 10 };
  * fine). CO_EINPUT has the first line that differs. */
 co_err ids_text(const co_dataset *data, co_str *out);
 co_err ids_check(const char *checkpoint, const co_dataset *data);
+/* run_files.c: the data set's files for the run folder, and whether the run of this checkpoint (NULL: fine) has the
+ * same. CO_EINPUT names the file that differs. */
+co_err run_files_write(const co_dataset *data, co_folder *folder);
+co_err run_files_check(const char *checkpoint, const co_dataset *data);
 
 const co_live_run *live_find(const co_live_run *runs, int n, const char *word);
 /* ps.c: a table, or a JSON object per line */
 void live_print(const co_live_run *r, int n, bool json, FILE *to);
+/* Asks a run or launch to save and end. *fd is its pidfd, the caller's; fd NULL: not wanted. CO_EINPUT: it has ended by
+ * itself; CO_EFAIL: it could not be signalled. */
+co_err live_stop(const co_live_run *r, int *fd);
 void show_here(void); /* here.c: what `cohort` without a command shows */
 
 #endif

@@ -66,6 +66,8 @@ const command commands[] = {
     {"join", "[flags]", "take part in a job that `cohort host` began on another host", cmd_join, co_join_usage},
     {"logs", "[FOLDER|RUN] ...", "what the workers of a launched job printed, all hosts in one", cmd_logs,
      logs_usage, true},
+    {"book", "[FOLDER] | compare RUN RUN ...",
+     "log books: of a run, of a folder of runs, of runs side by side", cmd_book, book_usage, true},
     {"ckpt", "ls|hash|verify|export|import PATH ...", "checkpoints: list, hash, verify; weights out and in",
      cmd_ckpt,
      "  cohort ckpt ls logs/train/runs/DATE\n"
@@ -92,15 +94,27 @@ const command commands[] = {
      "  names and shapes first.\n"
      "  Exit status of verify: 1 if any checkpoint is bad.\n",
      true},
-    {"data", "check|stats|pack FOLDER", "data sets: what a folder holds, what is wrong; packs it", cmd_data,
-     "  cohort data check tiny-imagenet-200       recognises the layout, reads every sample\n"
-     "  cohort data stats tiny-imagenet-200       with samples per class, mean and std\n"
-     "  cohort data pack tiny-imagenet-200 --out tiny.pack    one file, the same training\n\n"
-     "  Found: unreadable pictures, labels out of range, classes that val lacks, a val\n"
-     "  that looks like one class, pictures that are in train and in val.\n\n"
+    {"data", "get NAME | check|stats|pack FOLDER", "data sets: download; what a folder holds, what is wrong",
+     cmd_data,
+     "  cohort data get                      lists the sets that can be downloaded\n"
+     "  cohort data get cifar10              into data/cifar-10-batches-bin\n"
+     "  cohort data get movielens ~/sets     into ~/sets/ml-latest-small\n"
+     "  cohort data check tiny-imagenet-200  recognises it, reads every sample\n"
+     "  cohort data stats tiny-imagenet-200  with samples per class, mean, std\n"
+     "  cohort data pack tiny-imagenet-200 --out tiny.pack    one file of it\n\n"
+     "  get downloads from the publisher's address, compares the checksum and\n"
+     "  unpacks. A download that was cut or killed goes on when the same line is\n"
+     "  typed again. check finds unreadable pictures, labels out of range, classes\n"
+     "  that val lacks, a val that looks like one class, and pictures that are in\n"
+     "  train and in val.\n\n"
      "  --out FILE.pack       where pack writes; it must not exist\n"
+     "  --force               get: download again what is there\n"
+     "  --keep                get: keep the archive after unpacking\n"
+     "  --mirror URL          get: files are at URL/NAME (also $COHORT_MIRROR)\n"
+     "  --retries N           get: useless attempts per address (default 5)\n"
      "  --json                one object\n\n"
-     "  Exit status 1: something is wrong with the data; a sentence says what.\n",
+     "  Exit status 1: something is wrong with the data, or a download failed; a\n"
+     "  sentence says what. 2: no such set or folder.\n",
      true},
     {"bench", "NAME [--json]", "the measurements of this program, as JSON", co_bench_run,
      "  cohort bench sameness\n"
@@ -110,6 +124,18 @@ const command commands[] = {
      "  cohort ps --json      an object per run or launch\n\n"
      "  A run of several hosts is listed on each of them, with all its hosts and their\n"
      "  states; a guest names the host with the record.\n",
+     true},
+    {"top", "[PID|FOLDER]", "a terminal monitor of runs: hosts, ranks, where their time goes", cmd_top,
+     "  cohort top                        all runs and launches of this machine\n"
+     "  cohort top 12345                  the hosts and ranks of one run\n"
+     "  cohort top logs/train/runs/DATE   the same; also of a run that has ended\n"
+     "  cohort top --once                 as text, once\n"
+     "  cohort top --once --json          one object, for scripts\n\n"
+     "  --every S             seconds between two looks (default: 2)\n"
+     "  --once                print it and end; no terminal is needed\n"
+     "  --json                with --once\n\n"
+     "  Keys: Up and Down choose, Enter opens a run, Esc goes back, s sorts, / filters,\n"
+     "  k stops a run (it asks first), h shows all keys, q quits.\n",
      true},
     {"attach", "[PID|FOLDER]", "watch a training run from another terminal", cmd_attach,
      "  cohort attach                     the only run there is\n"
@@ -125,6 +151,8 @@ const command commands[] = {
      "  --wait                wait until the run has ended\n"
      "  --all                 every run on this machine\n"
      "  --json                an object per run\n"},
+    {"wandb", "login|sync [FOLDER] ...", "Weights & Biases: store your key; upload a run later", cmd_wandb,
+     wandb_usage},
     {"token", "", "make a token that lets hosts into a job", cmd_token,
      "  COHORT_TOKEN=$(cohort token)\n"
      "  kubectl create secret generic cohort-token \\\n"
@@ -164,12 +192,8 @@ int show_usage(const char *command_name)
 static const struct {
     const char *name, *what, *meanwhile;
 } planned[] = {
-    {"top", "a terminal monitor of runs",
-     "`cohort ps` lists the runs with the time left, `cohort attach` watches one"},
     {"board", "a web page of a run",
      "`cohort attach` watches a run; csv/metrics.csv in its folder has every value"},
-    {"book", "a log book of runs",
-     "`cohort attach` shows a run, also one that has ended; its folder has summary.json and csv/metrics.csv"},
     {"fit", "the largest batch that fits", "`cohort plan data.batch_size=N ...` says what a batch takes"},
     {"doctor", "a check of hosts, network, disk and data",
      "`cohort help` shows this machine, `cohort plan ...` checks a command line and its data"},

@@ -1,9 +1,10 @@
-/* data.c -- `cohort data check|stats|pack DIR`: what a folder of data holds, what is wrong with it; one file of it.
+/* data.c -- `cohort data check|stats|pack DIR`: what a folder of data holds, what is wrong with it; one file
+ * of it. `cohort data get NAME` is in data_get.c.
  *
- * Results go to standard output, progress to standard error. Exit status 1: something is wrong with the data, and a
- * sentence for each fault was printed.
+ * Results go to standard output, progress to standard error. Exit status 1: something is wrong with the data,
+ * and a sentence for each fault was printed.
  */
-#include "cli/cli_int.h"
+#include "cli/data_int.h"
 
 #include <stdio.h>
 #include <string.h>
@@ -72,10 +73,34 @@ static void print_splits(const co_data_report *r)
     }
 }
 
+/* Pairs: vocabularies, and tokens of both sides; the source's without the two that begin and end it. */
+static void print_pairs(const co_dataset *d)
+{
+    printf("vocabulary %lld of the source, %lld of the target\n", (long long)d->io.sources,
+           (long long)d->io.classes);
+    printf("%-28s %9s %9s %9s %9s\n", "words", "source", "longest", "target", "longest");
+    for (int s = 0; s < CO_SPLIT_COUNT; s++) {
+        double sum[2] = {0};
+        int most[2] = {0};
+        for (uint32_t i = 0; i < d->count[s]; i++) {
+            int n[2] = {d->length(d, (co_split)s, i) - 2, d->target_length(d, (co_split)s, i) - 1};
+            for (int side = 0; side < 2; side++) {
+                sum[side] += n[side];
+                most[side] = n[side] > most[side] ? n[side] : most[side];
+            }
+        }
+        if (d->count[s])
+            printf("%-28s %9.2f %9d %9.2f %9d\n", split_names[s], sum[0] / d->count[s], most[0],
+                   sum[1] / d->count[s], most[1]);
+    }
+}
+
 static void print_stats(const co_data_report *r)
 {
     char shape[64];
 
+    if (r->set && r->set->io.task == CO_TASK_PAIRS)
+        print_pairs(r->set);
     if (!r->set || r->set->io.task != CO_TASK_CLASSIFY)
         return;
     printf("sample %s\n", co_shape_text(shape, sizeof shape, &r->set->io.x));
@@ -158,6 +183,8 @@ static int check(const line *l, bool stats)
         print_report(&r, dir);
     } else {
         printf("%s: %s, data=%s\n", dir, r.layout->title, r.layout->data);
+        if (r.set && r.set->note[0])
+            printf("%s\n", r.set->note);
         print_splits(&r);
         if (stats)
             print_stats(&r);
@@ -171,20 +198,21 @@ static int check(const line *l, bool stats)
     return status;
 }
 
-static int check_only(const line *l, const char *out)
+static int check_only(const line *l, const data_flags *flags)
 {
-    (void)out;
+    (void)flags;
     return check(l, false);
 }
 
-static int check_and_stats(const line *l, const char *out)
+static int check_and_stats(const line *l, const data_flags *flags)
 {
-    (void)out;
+    (void)flags;
     return check(l, true);
 }
 
-static int pack(const line *l, const char *out)
+static int pack(const line *l, const data_flags *flags)
 {
+    const char *out = flags->out;
     struct progress p = {.bar = isatty(STDERR_FILENO), .last_ns = co_now_ns()};
     co_pack_facts f;
 
@@ -209,12 +237,13 @@ static int pack(const line *l, const char *out)
 
 static const struct action {
     const char *name, *example;
-    int (*run)(const line *l, const char *out);
-    bool has_out;
+    int (*run)(const line *l, const data_flags *flags);
+    int most; /* words after the action's own; check, stats and pack need one */
 } actions[] = {
-    {"check", "cohort data check tiny-imagenet-200", check_only},
-    {"stats", "cohort data stats tiny-imagenet-200", check_and_stats},
-    {"pack", "cohort data pack tiny-imagenet-200 --out tiny.pack", pack, true},
+    {"check", "cohort data check tiny-imagenet-200", check_only, 1},
+    {"stats", "cohort data stats tiny-imagenet-200", check_and_stats, 1},
+    {"pack", "cohort data pack tiny-imagenet-200 --out tiny.pack", pack, 1},
+    {"get", "cohort data get cifar10 data", data_get, 2},
 };
 
 static int unknown(const char *what)
@@ -233,16 +262,35 @@ static int unknown(const char *what)
     return CO_EXIT_USAGE;
 }
 
-static int run_action(const line *l, const char *out)
+/* A flag that this action does not have; NULL: all are its own. */
+static const char *foreign_flag(const char *action, const data_flags *flags)
+{
+    bool gets = strcmp(action, "get") == 0;
+
+    if (flags->out && strcmp(action, "pack") != 0)
+        return "--out";
+    if (gets)
+        return NULL;
+    return flags->mirror    ? "--mirror"
+           : flags->retries ? "--retries"
+           : flags->force   ? "--force"
+           : flags->keep    ? "--keep"
+                            : NULL;
+}
+
+static int run_action(const line *l, const data_flags *flags)
 {
     for (size_t i = 0; i < CO_COUNT(actions); i++) {
-        if (strcmp(l->words[0], actions[i].name) != 0)
+        const struct action *a = &actions[i];
+        if (strcmp(l->words[0], a->name) != 0)
             continue;
-        if (out && !actions[i].has_out)
-            return co_fail(CO_EINPUT, "data %s has no --out", actions[i].name), co_say_error(CO_EINPUT);
-        if (l->n == 2)
-            return actions[i].run(l, out);
-        co_fail(CO_EINPUT, "data %s takes one folder: %s", actions[i].name, actions[i].example);
+        const char *flag = foreign_flag(a->name, flags);
+        if (flag)
+            return co_fail(CO_EINPUT, "data %s has no %s", a->name, flag), co_say_error(CO_EINPUT);
+        if (l->n - 1 <= a->most && (l->n == 2 || a->most == 2))
+            return a->run(l, flags);
+        co_fail(CO_EINPUT, "data %s takes %s: %s", a->name,
+                a->most == 2 ? "a name and perhaps a folder" : "one folder", a->example);
         return co_say_error(CO_EINPUT);
     }
     return unknown(l->words[0]);
@@ -250,13 +298,19 @@ static int run_action(const line *l, const char *out)
 
 int cmd_data(int argc, char **argv)
 {
-    const char *out = NULL;
+    data_flags flags = {0};
     line l;
+    const co_flag table[] = {{"--out", "FILE", .value = &flags.out},
+                             {"--mirror", "URL", .value = &flags.mirror},
+                             {"--retries", "N", .value = &flags.retries},
+                             {"--force", .on = &flags.force},
+                             {"--keep", .on = &flags.keep},
+                             {0}};
 
-    if (line_parse(&l, argc, argv, false, (const co_flag[]){{"--out", "FILE", .value = &out}, {0}}) != CO_OK)
+    if (line_parse(&l, argc, argv, false, table) != CO_OK)
         return co_say_error(CO_EINPUT);
     int status = l.help ? show_usage("data")
-                 : l.n  ? run_action(&l, out)
+                 : l.n  ? run_action(&l, &flags)
                         : (show_usage("data"), CO_EXIT_USAGE);
     line_free(&l);
     return status;

@@ -154,6 +154,8 @@ static void results(training *s)
     if (o->weights_sha256[0])
         tell(s, "weights_sha256 %s", o->weights_sha256);
     tell(s, "run       %s", co_folder_path(s->folder));
+    if (s->book.written)
+        tell(s, "book      %s/book.html", co_folder_path(s->folder));
     co_str_fini(&out);
 }
 

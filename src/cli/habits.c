@@ -150,6 +150,8 @@ static co_err apply(habit_line *h, const co_conf_habit *row, const char *typed, 
         return CO_ENOMEM;
     say_once(text);
     l->words[l->n++] = word;
+    if (row->also)
+        l->words[l->n++] = row->also;
     return CO_OK;
 }
 

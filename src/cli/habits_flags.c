@@ -9,15 +9,10 @@
 #define PER_PROCESS                                                                                          \
     "per process: a step's batch is this times the ranks; of all ranks together: data.batch_size"
 #define GIVEN_BY_RUN "not needed: the run has its own exchange between ranks and between hosts"
-#define TRACKERS     "this tracker is not built yet: use logger=csv, which writes csv/metrics.csv, or logger=none"
 #define RANK_FILES   "not needed: each rank has its file in ranks/ of the run folder"
 #define TRANSLATION                                                                                          \
     "translation models come later; data=text data.path=FILE model=lm trains a language model on a text "    \
     "file"
-#define NO_WEIGHTS                                                                                           \
-    "no weights are downloaded; model.pretrained=FILE (.safetensors, .pth) starts from a file, "             \
-    "ckpt_path=FOLDER from a "                                                                               \
-    "checkpoint"
 #define NO_SCRIPT                                                                                            \
     "cohort train runs no script: it trains its own models; `cohort launch` with the same words runs it"
 
@@ -41,6 +36,12 @@
 #define REFUSE(names, what, s)                                                                               \
     {                                                                                                        \
         names, NULL, CO_HABIT_REFUSED, NULL, s, what                                                         \
+    }
+
+#define WANDB(names, key)                                                                                    \
+    {                                                                                                        \
+        names, NULL, CO_HABIT_BECOMES, key, "the run goes to W&B, too", "NAME",                              \
+            .also = "logger.wandb.enabled=true"                                                              \
     }
 
 const co_conf_habit habit_flags[] = {
@@ -81,7 +82,7 @@ const co_conf_habit habit_flags[] = {
     {"--resume", "", CO_HABIT_DROPPED, .takes = "FOLDER"},
     KEY("--resume", "FOLDER", "ckpt_path"),
     REFUSE("-e --evaluate", NULL, "evaluating is a command of its own: cohort test ckpt_path=FOLDER"),
-    REFUSE("--pretrained", NULL, NO_WEIGHTS),
+    {"--pretrained", NULL, CO_HABIT_BECOMES, "model.pretrained=true"},
     {"--world-size", "-1", CO_HABIT_DROPPED, .takes = "N"},
     HOSTS("--world-size", "N", "--nnodes"),
     {"--rank", "-1", CO_HABIT_DROPPED, .takes = "N"},
@@ -101,7 +102,10 @@ const co_conf_habit habit_flags[] = {
     DROP("--checkpoint-file", "FILE",
          "checkpoints are folders in the run folder; ckpt_path=auto continues the newest unfinished run"),
     DROP("--local-rank", "N", "not needed: ranks are started and numbered here"),
-    DROP("--wandb-project --wandb-run-group --wandb-group --wandb-entity", "NAME", TRACKERS),
+    WANDB("--wandb-project", "logger.wandb.project"),
+    WANDB("--wandb-run-group --wandb-group", "logger.wandb.group"),
+    WANDB("--wandb-entity", "logger.wandb.entity"),
+    WANDB("--wandb-name --wandb-run-name", "logger.wandb.name"),
 
     /* the transformer's train.py */
     KEY_SAYS("--seq-len", "N", "data.max_len", "tokens of a line, with data=text"),

@@ -7,17 +7,14 @@
 #include "cli/habits_int.h"
 
 #define NO_GPU "GPUs are not in this version; the ranks are processes on CPUs: trainer.accelerator=cpu"
-#define NO_WEIGHTS                                                                                           \
-    "no weights are downloaded; model.pretrained=FILE (.safetensors, .pth) starts from a file, "             \
-    "ckpt_path=FOLDER from a "                                                                               \
-    "checkpoint"
 #define NO_SUCH_TIMM                                                                                         \
     "of timm's models there are resnet18 to resnet152 and the vision transformers "                          \
     "vit_{tiny,small,base,large}_patch16_224, vit_{small,base,large}_patch32_224 "                           \
     "(model=vit_tiny_patch16_224)"
 #define WEIGHTS_IN_NAME                                                                                      \
-    "what follows the dot names pretrained weights, and none are downloaded; give the part before the dot, " \
-    "and weights=FILE.safetensors"
+    "what follows the dot names pretrained weights; give the part before the dot, and "                      \
+    "model.pretrained=true "                                                                                 \
+    "or weights=FILE.safetensors"
 #define TRACKERS      "this tracker is not built yet: use logger=csv, which writes csv/metrics.csv, or logger=none"
 #define OWN_SCHEDULES "the schedules here are the rows of schedule= (cohort train --help schedule)"
 
@@ -82,7 +79,7 @@ const co_conf_habit habit_keys[] = {
     REFUSE("model", "deit*|swin*|vit_huge*|vit_giant*|convnext*|efficientnet*", NO_SUCH_TIMM),
     BECOMES("model.net.model_name model.model_name model.net.arch", NULL, "model"),
     BECOMES("model.net.pretrained model.pretrained", "[Ff]alse|0", "model.pretrained=null"),
-    REFUSE("model.net.pretrained model.pretrained", "[Tt]rue|1", NO_WEIGHTS),
+    BECOMES("model.net.pretrained model.pretrained", "True|1", "model.pretrained=true"),
     DROP("model.net.num_classes model.num_classes model.net.output_size model.net.input_size", NULL,
          "not needed: the sizes of samples and the number of classes come from the data"),
     BECOMES("model._target_", "*.MNISTLitModule", "model.name=mlp"),
@@ -133,10 +130,22 @@ const co_conf_habit habit_keys[] = {
          "callbacks.early_stopping.check_finite "
          "callbacks.early_stopping.check_on_train_epoch_end callbacks.model_checkpoint.train_time_interval",
          NULL, "means nothing here"),
-    BECOMES_SAYS("logger", "*tensorboard*|*wandb*|*mlflow*|*comet*|*neptune*|*aim*|*many_loggers*",
-                 "logger=csv", TRACKERS),
+    BECOMES_SAYS("logger", "*mlflow*|*comet*|*neptune*|*aim*", "logger=csv", TRACKERS),
     BECOMES("logger.csv._target_", NULL, "logger.csv.enabled=true"), /* the template's logger/csv.yaml */
-    DROP("logger.*", NULL, TRACKERS),
+    BECOMES("logger.tensorboard._target_", NULL, "logger.tensorboard.enabled=true"),
+    DROP("logger.tensorboard.save_dir", "*${paths.*|*${hydra:*", NULL), /* the run folder: the default here */
+    BECOMES("logger.tensorboard.save_dir logger.tensorboard.log_dir", NULL, "logger.tensorboard.dir"),
+    DROP("logger.tensorboard.log_graph logger.tensorboard.default_hp_metric logger.tensorboard.prefix "
+         "logger.tensorboard.version logger.tensorboard.sub_dir logger.tensorboard.max_queue "
+         "logger.tensorboard.flush_secs logger.csv.save_dir logger.csv.name logger.csv.prefix "
+         "logger.csv.version logger.csv.flush_logs_every_n_steps",
+         NULL, NULL),
+    BECOMES("logger.wandb._target_", NULL, "logger.wandb.enabled=true"),
+    DROP("logger.wandb.save_dir", "*paths.*", NULL), /* the template's: the run folder */
+    DROP("logger.wandb.tags", "[[]]|null", NULL),
+    DROP("logger.wandb.log_model logger.wandb.prefix logger.wandb.anonymous logger.wandb.checkpoint_name",
+         NULL, "means nothing here: checkpoints stay in the run folder"),
+    DROP("logger.mlflow.* logger.comet.* logger.neptune.* logger.aim.*", NULL, TRACKERS),
 
     /* the template's own and Hydra's */
     DROP("train", "[Tt]rue|1", NULL),

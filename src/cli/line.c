@@ -86,7 +86,7 @@ static co_err parse(line *l, int argc, char **argv, const co_flag *const *sets, 
 
 co_err line_parse(line *l, int argc, char **argv, bool settings, const co_flag *more)
 {
-    size_t most = (size_t)argc + 5;
+    size_t most = 2 * (size_t)argc + 5; /* a flag may become two words */
 
     *l = (line){.command = argv[0], .settings = settings, .held = co_array(most, sizeof *l->words)};
     l->host_flags = co_pool_alloc(&l->pool, most * sizeof *l->host_flags);

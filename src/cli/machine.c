@@ -1,9 +1,9 @@
-/* machine.c -- what a run takes of its machines: measured once a second, written as events (system/...), with mean
- * and maximum in the summary.
+/* machine.c -- what a run takes of its machines: measured once a second, written as events (system/...),
+ * with mean and maximum in the summary.
  *
- * A host measures itself. A guest sends its figures to the host with the record, which treats them as its own.
- * An event has the mean of the measurements since the event before it. Events of a figure are trainer.system_every
- * seconds apart, more in a long run (co_use_pause). Measuring goes on every second. */
+ * A host measures itself. A guest sends its figures to the host with the record, which treats them as its
+ * own. An event has the mean of the measurements since the event before it. Events of a figure are
+ * trainer.system_every seconds apart, more in a long run (co_use_pause). Measuring goes on every second. */
 #include "cli/train_int.h"
 
 #include <math.h>
@@ -90,6 +90,18 @@ static double share(uint64_t now, uint64_t then, double secs)
     return percent < 100 ? percent : 100;
 }
 
+/* Times are published by steps, not by seconds: a step that ends just before we look may belong to the
+ * time before. */
+static void scale_down(double *part, int n)
+{
+    double sum = 0;
+
+    for (int i = 0; i < n; i++)
+        sum += part[i];
+    for (int i = 0; i < n && sum > 100; i++)
+        part[i] *= 100 / sum;
+}
+
 /* A rank publishes its times at the end of each step: the shares are of the time since it did so before. */
 static void split_time(struct rank_mark *mark, co_use_rank *out, const co_use_rank *before, double now_s)
 {
@@ -105,6 +117,7 @@ static void split_time(struct rank_mark *mark, co_use_rank *out, const co_use_ra
         out->figure[CO_RANK_COMPUTE] = share(now->compute_ns, then->compute_ns, secs);
         out->figure[CO_RANK_EXCHANGE] = share(now->exchange_ns, then->exchange_ns, secs);
         out->figure[CO_RANK_WAIT] = share(now->wait_ns, then->wait_ns, secs);
+        scale_down(out->figure + CO_RANK_INPUT, CO_RANK_WAIT - CO_RANK_INPUT + 1);
     }
     mark->then = *now;
     mark->then_s = now_s;

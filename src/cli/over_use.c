@@ -1,6 +1,6 @@
-/* over_use.c -- what a guest takes of its machine, for the one record. It travels with the lines that guests send
- * anyway: a JSON object {"system": ...} (track/use.h), about 1 KB every two seconds. If lines wait to be sent, it is
- * dropped: the next one is newer. */
+/* over_use.c -- what a guest takes of its machine, for the one record. It travels with the lines that
+ * guests send anyway: a JSON object {"system": ...} (track/use.h), about 1 KB every two seconds. If lines
+ * wait to be sent, it is dropped: the next one is newer. */
 #include <stdio.h>
 #include <string.h>
 

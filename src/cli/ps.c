@@ -238,23 +238,35 @@ static void tell(const stop_line *s, const co_live_run *r, const char *how)
     fflush(stdout);
 }
 
+co_err live_stop(const co_live_run *r, int *fd)
+{
+    co_err err = CO_OK;
+    int pidfd = (int)syscall(SYS_pidfd_open, r->pid, 0);
+
+    if (pidfd < 0 || !still_ours(r))
+        err = co_fail(CO_EINPUT, "pid %d has ended by itself", r->pid);
+    else if (syscall(SYS_pidfd_send_signal, pidfd, SIGTERM, NULL, 0) != 0)
+        err = co_fail(CO_EFAIL, "stop pid %d: %m", r->pid);
+    if (!err && fd)
+        *fd = pidfd;
+    else if (pidfd >= 0)
+        close(pidfd);
+    return err;
+}
+
 /* Asks one run; its pidfd, or -1 if there is nothing to wait for. */
 static int ask(const stop_line *s, const co_live_run *r, int *status)
 {
-    int fd = (int)syscall(SYS_pidfd_open, r->pid, 0);
+    int fd = -1;
+    co_err err = live_stop(r, &fd);
 
-    if (fd < 0 || !still_ours(r))
-        tell(s, r, "has ended by itself");
-    else if (syscall(SYS_pidfd_send_signal, fd, SIGTERM, NULL, 0) != 0) {
-        co_notice("stop pid %d: %s", r->pid, strerror(errno));
+    if (err == CO_EFAIL) {
+        co_notice("%s", co_errmsg());
         *status = CO_EXIT_FAILED;
-    } else {
-        tell(s, r, r->launch[0] ? "asked to stop" : "asked to save and stop");
-        return fd;
-    }
-    if (fd >= 0)
-        close(fd);
-    return -1;
+    } else
+        tell(s, r, err ? "has ended by itself" : r->launch[0] ? "asked to stop" : "asked to save and stop");
+    co_errclear();
+    return fd;
 }
 
 static void wait_for_end(const stop_line *s, const co_live_run *r, int fd)

@@ -103,6 +103,7 @@ static co_err write_header(training *s)
     json_object_set_new(h, "slices", json_integer(f->slices));
     json_object_set_new(h, "global_batch", json_integer(f->batch));
     json_object_set_new(h, "config_sha256", json_string(s->app.spec.config_sha256));
+    provenance_put(s, h);
     json_array_append_new(segments,
                           json_pack("{s:I, s:s, s:s, s:s, s:i}", "from_step", (json_int_t)f->start_step,
                                     "config_sha256", s->app.spec.config_sha256, "data_sha256",
@@ -174,6 +175,7 @@ co_err record_open(training *s)
     CO_TRY(write_text(s, "config_tree.log", co_conf_tree));
     CO_TRY(write_header(s));
     CO_TRY(write_ids(s));
+    CO_TRY(run_files_write(co_plan_facts_of(s->plan)->data, s->folder));
     s->first_step = co_plan_facts_of(s->plan)->start_step;
     memory_recall(s);
     record_start(s);
@@ -202,6 +204,11 @@ void record_warn(void *ctx, const char *text)
     shout(ctx, "warning   %s", text);
 }
 
+static void record_note(void *ctx, const char *text)
+{
+    tell(ctx, "%s", text);
+}
+
 void record_track(training *s)
 {
     co_tracker_pick chosen[CO_TRACKERS_MOST];
@@ -219,6 +226,7 @@ void record_track(training *s)
                           .names = app_names(&s->app)};
     if (co_tracking_open(&s->tracking, s->folder, &facts, chosen, n) != CO_OK)
         record_warn(s, co_errmsg());
+    co_tracking_on_notice(s->tracking, record_note, s);
 }
 
 static void on_saved(void *ctx, int64_t step, const char *path, const char *failure)
@@ -270,6 +278,7 @@ static co_err on_turn(void *ctx)
             co_errclear(); /* a full disk: the folder keeps the error and reports it */
         co_tracking_more(s->tracking);
         co_tracking_troubles(s->tracking, record_warn, s);
+        book_turn(s);
     }
     return CO_OK;
 }

@@ -97,6 +97,7 @@ co_err eval_line_open(eval_line *t)
         CO_TRY(co_plan_check_look(&t->app.spec, app_sure(&t->app), wrong));
     CO_TRY(co_mistakes_tell(wrong));
     CO_TRY(co_plan_to_look(&t->plan, &t->app.spec));
+    CO_TRY(run_files_check(t->app.resume, co_plan_facts_of(t->plan)->data));
     return ids_check(t->app.resume, co_plan_facts_of(t->plan)->data);
 }
 

@@ -3,6 +3,7 @@
 #define CO_CLI_TRAIN_INT_H
 
 #include <stdio.h>
+#include <sys/types.h>
 
 #include "cli/cli_int.h"
 #include "track/use.h"
@@ -80,6 +81,13 @@ typedef struct training {
     char *reproduce;   /* the command line that repeats the run, once it has ended; NULL: there is none */
     char *differences; /* from the configuration of the run that is continued; NULL: none */
     bool changed;      /* on resume: configuration or data */
+    /* keep_book.c */
+    struct {
+        pid_t pid; /* of the process that makes the log book; 0: none is at it */
+        int pidfd;
+        double began_s, next_s;
+        bool last, written; /* last: the run has ended. written: the book is there */
+    } book;
     /* --detach */
     bool detached; /* a parent waits at `ready` until the ranks run */
     int ready;
@@ -122,6 +130,13 @@ void record_end_progress(training *s); /* ends the progress bar; plain lines fol
 co_err record_close(training *s);
 json_t *summary_of(const training *s);
 json_t *figures_of_host(const training *s); /* of this one */
+
+/* provenance.c: adds to header.json where the run comes from */
+void provenance_put(const training *s, json_t *header);
+
+/* keep_book.c: the log book while the run goes on (call it about once a second), and at its end */
+void book_turn(training *s);
+void book_end(training *s);
 
 /* memory.c: the part of the record that a checkpoint keeps and a continued run restores */
 json_t *memory_json(void *training);

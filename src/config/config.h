@@ -70,7 +70,7 @@ typedef struct co_conf_habit {
     bool spared;        /* of a refused key: in another program's folder, warn and ignore it instead */
     bool loud;          /* it changes the result: `says` is printed for another program's folder too */
     const char *unless; /* of a loud row: silent if the same file gives this key the same value */
-    const char *also;   /* of a key that becomes another: a second word, "model.dropout=0" */
+    const char *also;   /* of a key or flag that becomes another: a second word, "model.dropout=0" */
 } co_conf_habit;
 
 bool co_conf_habit_is(const co_conf_habit *row, const char *key, const char *value);
@@ -142,6 +142,9 @@ void co_conf_sha256(const co_conf *c, char hex[65]);
 /* Calls `each` for every key whose value differs, of those that the hash above covers and both have. */
 typedef void (*co_conf_difference)(void *ctx, const char *key, const char *in_a, const char *in_b);
 co_err co_conf_differences(const co_conf *a, const co_conf *b, co_conf_difference each, void *ctx);
+
+/* Calls `each` for every key whose value is not its default, with the value and the default. */
+co_err co_conf_changes(const co_conf *c, co_conf_difference each, void *ctx);
 
 /* Calls `each` for every key that all hosts of a run must agree on (not option.of_host, not a path), in the order of
  * the keys. */

@@ -41,3 +41,47 @@ co_err co_conf_differences(const co_conf *a, const co_conf *b, co_conf_differenc
     co_str_fini(&theirs);
     return err;
 }
+
+/* The default as text; NULL: the slot names the row of a group that has none. */
+static const char *default_of(const co_conf *c, const conf_slot *slot)
+{
+    if (slot->option)
+        return slot->option->fallback;
+    for (int g = 0; g < c->spec->n_groups; g++) {
+        size_t n = strlen(c->spec->groups[g].name);
+        if (strncmp(slot->key, c->spec->groups[g].name, n) == 0 && slot->key[n] == '.')
+            return c->spec->groups[g].fallback;
+    }
+    return NULL;
+}
+
+static bool is_default(const char *value, const char *usual)
+{
+    double a, b;
+
+    return strcmp(value, usual) == 0 || (co_str_to_f64(value, &a) && co_str_to_f64(usual, &b) && a == b);
+}
+
+co_err co_conf_changes(const co_conf *c, co_conf_difference each, void *ctx)
+{
+    co_str value = {0}, quoted = {0};
+    co_err err = CO_OK;
+
+    for (int i = 0; i < c->n_slots && !err; i++) {
+        const conf_slot *slot = &c->slots[i];
+        const char *usual = slot->twin ? NULL : default_of(c, slot);
+        if (!usual)
+            continue;
+        co_str_clear(&value);
+        co_str_clear(&quoted);
+        conf_print_value(&value, slot);
+        conf_yaml_quote(&quoted, usual); /* a string that looks like a number is printed with quotes */
+        err = value.failed || quoted.failed ? CO_ENOMEM : CO_OK;
+        if (!err && !is_default(co_str_text(&value), usual) &&
+            strcmp(co_str_text(&value), co_str_text(&quoted)) != 0)
+            each(ctx, slot->key, co_str_text(&value), usual);
+    }
+    co_str_fini(&value);
+    co_str_fini(&quoted);
+    return err;
+}

@@ -37,22 +37,6 @@ enum { PIECE = 1 << 20, SETTLED_S = 2, STALE_S = 24 * 3600, NOTE_MOST = 128 };
 enum { DIR_LEN = 3800, ENTRY_LEN = 3900, NAME_LEN = 4096 };
 static const uint64_t HASHED_MOST = 1u << 30;
 
-static co_err folder(char out[DIR_LEN], const char *part)
-{
-    const char *own = getenv("COHORT_CACHE"), *xdg = getenv("XDG_CACHE_HOME"), *home = getenv("HOME");
-    int n = DIR_LEN;
-
-    if (own && *own)
-        n = snprintf(out, DIR_LEN, "%s/%s", own, part);
-    else if (xdg && *xdg == '/')
-        n = snprintf(out, DIR_LEN, "%s/cohort/%s", xdg, part);
-    else if (home && *home == '/')
-        n = snprintf(out, DIR_LEN, "%s/.cache/cohort/%s", home, part);
-    if (n >= DIR_LEN)
-        return co_fail(CO_EIO, "there is no folder to keep unpacked files in");
-    return co_fs_is_dir(out) ? CO_OK : co_fs_mkdirs(out);
-}
-
 /* Up to NOTE_MOST bytes of a small file of ours, as text; "" if it is not there. */
 static void read_note(char text[NOTE_MOST], const char *path)
 {
@@ -96,7 +80,7 @@ static co_err hash_of(char hash[65], const char *path)
     char stamps[DIR_LEN], at[ENTRY_LEN], stamp[65], again[65], note[NOTE_MOST];
     struct stat st, after;
 
-    CO_TRY(folder(stamps, "stamps-1"));
+    CO_TRY(co_fs_cache(stamps, sizeof stamps, "stamps-1"));
     if (stat(path, &st) != 0 || !S_ISREG(st.st_mode))
         return co_fail(CO_EIO, "%s is not a file", path);
     stamp_of(stamp, &st);
@@ -208,7 +192,7 @@ static co_err find_or_make(char entry[ENTRY_LEN], const char *path, uint64_t mos
 {
     char dir[DIR_LEN], hash[65], again[65];
 
-    CO_TRY(folder(dir, "unpacked-1"));
+    CO_TRY(co_fs_cache(dir, sizeof dir, "unpacked-1"));
     CO_TRY(hash_of(hash, path));
     snprintf(entry, ENTRY_LEN, "%s/%s", dir, hash);
     if (is_good(entry))

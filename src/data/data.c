@@ -16,6 +16,7 @@ const co_dataset_def *const co_datasets[] = {
     &fake_images_def,
     &fake_ratings_def,
     &movielens_def,
+    &pairs_def,
     &text_def,
     &cifar10_def,
     &cifar100_def,

@@ -105,6 +105,9 @@ typedef struct co_dataset {
     void (*text)(const struct co_dataset *d, co_split s, uint32_t id, co_side side, co_str *out);
     /* LM, PAIRS: all that encode and decode need, as one JSON object, for checkpoints. NULL otherwise. */
     void (*vocabulary)(const struct co_dataset *d, co_str *out);
+    /* File i of those that a run keeps in its folder, such as a tokenizer: its name is appended to `name`, its
+     * bytes live as long as the set. False: there are only i. NULL: there are none. */
+    bool (*run_file)(const struct co_dataset *d, int i, co_str *name, const char **bytes, size_t *len);
     void (*close)(struct co_dataset *d);
 } co_dataset;
 

@@ -4,8 +4,8 @@
 
 #include "data/data.h"
 
-extern const co_dataset_def digits_def, fake_def, fake_images_def, fake_ratings_def, movielens_def, text_def,
-    cifar10_def, cifar100_def, mnist_def;
+extern const co_dataset_def digits_def, fake_def, fake_images_def, fake_ratings_def, movielens_def, pairs_def,
+    text_def, cifar10_def, cifar100_def, mnist_def;
 
 /* How a set of n samples falls into its splits: one fixed permutation, the same in every run whatever its
  * seed, of which train has the first count[TRAIN] places, val the next, test the rest. */

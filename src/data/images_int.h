@@ -36,6 +36,8 @@ typedef struct tar {
 } tar;
 /* Goes on to the next regular file; *is_one = false at the end of the archive. Begin with (tar){.in = p}. */
 co_err tar_next(tar *t, bool *is_one);
+/* The next `len` bytes of it; all parts together: `size` at most. */
+co_err tar_part(tar *t, void *to, size_t len);
 co_err tar_read(tar *t, void *to); /* the whole file in hand, `size` bytes, once */
 
 /* --- idx ------------------------------------------------------------------------------------------------ */

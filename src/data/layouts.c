@@ -12,6 +12,7 @@
 #include "data/decode_int.h"
 #include "data/file_int.h"
 #include "data/pack_int.h"
+#include "data/pairs_int.h"
 
 /* One of the names (separated by blanks) is in dir, as it is or packed. */
 static bool has_any(const char *dir, const char *names)
@@ -140,6 +141,7 @@ static const struct {
     {{"cinic10", "CINIC-10"}, is_cinic10},
     {{"imagenet", "ImageNet"}, is_imagenet},
     {{"text", "text"}, is_text},
+    {{"pairs", "pairs of sentences"}, pairs_fit},
     {{"imagefolder", "image folder"}, is_imagefolder},
 };
 

@@ -164,10 +164,15 @@ co_err tar_next(tar *t, bool *is_one)
     return CO_OK;
 }
 
+co_err tar_part(tar *t, void *to, size_t len)
+{
+    CO_ASSERT(t->unread >= len, "a file is read once");
+    CO_TRY(need(t, to, len));
+    t->unread -= len;
+    return CO_OK;
+}
+
 co_err tar_read(tar *t, void *to)
 {
-    CO_ASSERT(t->unread >= t->size, "a file is read once");
-    CO_TRY(need(t, to, (size_t)t->size));
-    t->unread -= t->size;
-    return CO_OK;
+    return tar_part(t, to, (size_t)t->size);
 }

@@ -1,20 +1,16 @@
 /* http.c -- requests through libcurl's multi interface. It never blocks, so we keep the deadline and can give
  * up at any time. The one exception is the end of a transfer during a name lookup: see curl_pair_abandon.
  */
-#include "net/curl_int.h"
+#include "net/http_int.h"
 
 #include <stdio.h>
 #include <string.h>
+#include <strings.h>
 
 #include "base/alloc.h"
 #include "base/clock.h"
 #include "base/str.h"
 #include "net/times_int.h"
-
-struct co_http {
-    curl_pair pair;
-    char error[ERROR_SIZE];
-};
 
 co_err co_http_open(co_http **out)
 {
@@ -39,29 +35,21 @@ void co_http_close(co_http *h)
     co_free(h);
 }
 
-/* The url without the parts that may be secret: user, password, query. */
-static void show_url(char *out, size_t size, const char *url)
+/* Content of an answer that goes to the sink. */
+static size_t pass_on(struct intake *in, const char *bytes, size_t len)
 {
-    const char *host = strstr(url, "://");
-
-    host = host ? host + 3 : url;
-    size_t n = strcspn(host, "/?#");
-    const char *at = memrchr(host, '@', n);
-    const char *from = at ? at + 1 : host;
-    snprintf(out, size, "%.*s%.*s", (int)(host - url), url, (int)strcspn(from, "?#"), from);
+    in->sink_err = in->rq->sink(in->rq->sink_ctx, &in->head, bytes, len);
+    return in->sink_err ? 0 : len;
 }
-
-struct intake {
-    co_str body;
-    size_t most, headers;
-    bool too_much;
-};
 
 static size_t take_body(char *bytes, size_t size, size_t n, void *ctx)
 {
     struct intake *in = ctx;
 
-    if (size * n > in->most - in->body.len) {
+    in->last_ns = co_now_ns();
+    if (in->rq->sink && (in->head.status == 200 || in->head.status == 206))
+        return pass_on(in, bytes, size * n);
+    if (size * n > in->rq->most - in->body.len) {
         in->too_much = true;
         return 0;
     }
@@ -73,8 +61,10 @@ static size_t take_header(char *bytes, size_t size, size_t n, void *ctx)
 {
     struct intake *in = ctx;
 
+    in->last_ns = co_now_ns();
     in->headers += size * n;
     in->too_much = in->too_much || in->headers > CO_HTTP_HEADERS;
+    http_head_line(&in->head, bytes, size * n);
     return in->too_much ? 0 : size * n;
 }
 
@@ -115,8 +105,18 @@ static void set_up(co_http *http, const co_http_request *rq, void *headers, stru
         curl.easy_setopt(e, OPT_NOBODY, 1L);
     else if (rq->method)
         curl.easy_setopt(e, OPT_CUSTOMREQUEST, rq->method);
+    if (rq->redirects > 0) {
+        bool safe = strncasecmp(rq->url, "https:", 6) == 0;
+        curl.easy_setopt(e, OPT_FOLLOWLOCATION, 1L);
+        curl.easy_setopt(e, OPT_MAXREDIRS, (long)rq->redirects);
+        curl.easy_setopt(e, OPT_REDIR_PROTOCOLS, (long)(safe ? PROTO_HTTPS : PROTO_HTTP_AND_S));
+    }
     if (rq->direct)
         curl.easy_setopt(e, OPT_NOPROXY, "*");
+    if (rq->insecure) {
+        curl.easy_setopt(e, OPT_SSL_VERIFYPEER, 0L);
+        curl.easy_setopt(e, OPT_SSL_VERIFYHOST, 0L);
+    }
     if (rq->ca)
         curl.easy_setopt(e, OPT_CAINFO, rq->ca);
     if (rq->cert)
@@ -134,22 +134,33 @@ static bool has_passed(const co_http *h, int stage)
     return after_us > 0;
 }
 
-static bool was_sent(const co_http *h)
+bool http_was_sent(const co_http *h)
 {
     return has_passed(h, INFO_PRETRANSFER_TIME_T);
 }
 
-static const char *why_late(const co_http *h)
+static const char *why_late(const co_http *h, const struct intake *in)
 {
-    if (was_sent(h))
+    if (in->rq->idle_ms && in->last_ns)
+        return ": nothing has come for too long";
+    if (http_was_sent(h))
         return " took the request but did not answer in time";
     return has_passed(h, INFO_NAMELOOKUP_TIME_T)
                ? ": no connection in time"
                : ": the name was not resolved in time (name servers do not answer)";
 }
 
+/* The deadline, or the end of the idle time if that comes first. */
+static uint64_t wait_until(const struct intake *in, const co_patience *patience)
+{
+    uint64_t idle = (in->last_ns ? in->last_ns : in->begin_ns) + (uint64_t)in->rq->idle_ms * 1000000;
+
+    return in->rq->idle_ms && idle < patience->until_ns ? idle : patience->until_ns;
+}
+
 /* Drives the transfer until it is done; *result is curl's code. */
-static co_err turn(co_http *http, int *result, const co_patience *patience, const char *shown)
+static co_err turn(co_http *http, int *result, const struct intake *in, const co_patience *patience,
+                   const char *shown)
 {
     int running = 1, left;
 
@@ -164,12 +175,12 @@ static co_err turn(co_http *http, int *result, const co_patience *patience, cons
         uint64_t now = co_now_ns();
         if (patience->give_up && atomic_load(patience->give_up))
             return co_fail(CO_ESTOP, "%s: asked to stop", shown);
-        if (now >= patience->until_ns)
+        if (now >= wait_until(in, patience))
             break;
-        uint64_t ms = (patience->until_ns - now) / 1000000 + 1;
+        uint64_t ms = (wait_until(in, patience) - now) / 1000000 + 1;
         curl.multi_poll(http->pair.multi, NULL, 0, ms < SLICE_MS ? (int)ms : SLICE_MS, NULL);
     }
-    return co_fail(CO_ETIMEOUT, "%s%s", shown, why_late(http));
+    return co_fail(CO_ETIMEOUT, "%s%s", shown, why_late(http, in));
 }
 
 /* Takes ownership of headers. */
@@ -184,40 +195,9 @@ static void end_transfer(co_http *h, bool given_up, void *headers)
     curl.slist_free_all(headers);
 }
 
-static co_err explain(const co_http *http, int code, const struct intake *in, const char *shown)
-{
-    const char *what = *http->error ? http->error : curl.easy_strerror(code);
-
-    if (in->body.failed)
-        return co_fail(CO_ENOMEM, "%s: out of memory for the answer", shown);
-    if (in->too_much)
-        return co_fail(CO_EFORMAT, "%s: the answer is larger than the %zu bytes allowed", shown,
-                       in->headers > CO_HTTP_HEADERS ? (size_t)CO_HTTP_HEADERS : in->most);
-    if (code == E_UNSUPPORTED_PROTOCOL && was_sent(http)) /* "HTTP/0.9" */
-        code = E_WEIRD_SERVER_REPLY;
-    switch (code) {
-    case E_UNSUPPORTED_PROTOCOL:
-    case E_URL_MALFORMAT:
-    case E_SSL_CERTPROBLEM:
-    case E_SSL_CACERT_BADFILE:
-        return co_fail(CO_EINPUT, "%s: %s", shown, what);
-    case E_WEIRD_SERVER_REPLY:
-    case E_BAD_CONTENT_ENCODING:
-        return co_fail(CO_EFORMAT, "%s: the server does not speak HTTP (%s)", shown, what);
-    case E_COULDNT_CONNECT:
-    case E_PARTIAL_FILE:
-    case E_GOT_NOTHING:
-    case E_SEND_ERROR:
-    case E_RECV_ERROR:
-        return co_fail(CO_EPEER, "%s: %s", shown, what);
-    default:
-        return co_fail(CO_EIO, "%s: %s", shown, what);
-    }
-}
-
 co_err co_http_do(co_http *http, co_http_answer *out, const co_http_request *rq, const co_patience *patience)
 {
-    struct intake in = {.most = rq->most};
+    struct intake in = {.rq = rq, .begin_ns = co_now_ns(), .head = http_no_head};
     char shown[300];
     int result = 0;
     long status = 0;
@@ -225,39 +205,25 @@ co_err co_http_do(co_http *http, co_http_answer *out, const co_http_request *rq,
 
     if (!headers)
         return co_fail(CO_ENOMEM, "out of memory for a request");
-    show_url(shown, sizeof shown, rq->url);
+    http_show_url(shown, sizeof shown, rq->url);
     http->error[0] = '\0';
     set_up(http, rq, headers, &in);
     co_err err = curl.multi_add_handle(http->pair.multi, http->pair.easy) == 0
-                     ? turn(http, &result, patience, shown)
+                     ? turn(http, &result, &in, patience, shown)
                      : co_fail(CO_EIO, "curl_multi_add_handle");
     end_transfer(http, err == CO_ETIMEOUT || err == CO_ESTOP, headers);
     if (!err && result != 0)
-        err = explain(http, result, &in, shown);
+        err = http_explain(http, result, &in, shown);
     if (!err) {
         curl.easy_getinfo(http->pair.easy, INFO_RESPONSE_CODE, &status);
         co_str_addn(&in.body, "", 0); /* makes a buffer even for an empty body */
         size_t len = in.body.len;
         char *body = co_str_take(&in.body);
         if (body)
-            *out = (co_http_answer){.status = (int)status, .body = body, .len = len};
+            *out = (co_http_answer){.status = (int)status, .body = body, .len = len, .head = in.head};
         else
             err = co_fail(CO_ENOMEM, "%s: out of memory for the answer", shown);
     }
     co_str_fini(&in.body);
     return err;
-}
-
-co_err co_http_expect(const co_http_answer *a, const char *url)
-{
-    char shown[300], text[201];
-
-    if (a->status >= 200 && a->status < 300)
-        return CO_OK;
-    show_url(shown, sizeof shown, url);
-    snprintf(text, sizeof text, "%s", a->body);
-    for (char *at = text; *at; at++)
-        if ((unsigned char)*at < 0x20 || (unsigned char)*at >= 0x7f)
-            *at = ' ';
-    return co_fail(CO_EIO, "%s answers with status %d%s%s", shown, a->status, *text ? ": " : "", text);
 }

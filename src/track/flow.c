@@ -1,9 +1,9 @@
-/* flow.c -- bytes that the machine's disks and network interfaces have moved since it was booted, read from
- * /proc/diskstats and /proc/net/dev.
+/* flow.c -- bytes that the machine's disks and network interfaces have moved since it was booted, read
+ * from /proc/diskstats and /proc/net/dev.
  *
- * Each byte counts once: whole disks and not their partitions, nor what lies on top of other disks (device mapper,
- * RAID, loops); network interfaces that lead out of the machine, not loopback, nor the bridges and inner ends of
- * containers. Inside a container, /proc/net/dev is the container's own. */
+ * Each byte counts once: whole disks and not their partitions, nor what lies on top of other disks (device
+ * mapper, RAID, loops); network interfaces that lead out of the machine, not loopback, nor the bridges and
+ * inner ends of containers. Inside a container, /proc/net/dev is the container's own. */
 #include "track/track_int.h"
 
 #include <ctype.h>

@@ -1,9 +1,9 @@
 /* gpu.c -- what the GPUs of this machine are doing, if there are any and NVIDIA's library is here to ask.
  *
- * libnvidia-ml.so.1 (NVML) comes with the driver and is loaded when it is first needed. Without it the machine
- * counts as having no GPUs. All of its functions that we call are in two tables: a driver that lacks one of the
- * first counts as absent; one that lacks one of the second does not tell that figure. Not tried on a GPU: the tests
- * use a library of the same name that gives fixed answers. */
+ * libnvidia-ml.so.1 (NVML) comes with the driver and is loaded when it is first needed. Without it the
+ * machine counts as having no GPUs. All of its functions that we call are in two tables: a driver that
+ * lacks one of the first counts as absent; one that lacks one of the second does not tell that figure. Not
+ * tried on a GPU: the tests use a library of the same name that gives fixed answers. */
 #include "track/track_int.h"
 
 #include <math.h>

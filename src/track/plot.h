@@ -20,7 +20,8 @@ typedef struct co_plot_line {
     const char *name;    /* for the legend; NULL: none */
     const double *x, *y; /* [n] */
     size_t n;
-    bool faint; /* background: pale in the SVG, absent from the terminal; does not stretch the axes */
+    bool faint;  /* background: pale in the SVG, absent from the terminal; does not stretch the axes */
+    bool counts; /* a faint one that stretches the axes all the same */
 } co_plot_line;
 
 typedef struct co_plot_mark {
@@ -37,9 +38,32 @@ typedef struct co_plot {
     int marks;
     int width, height; /* cells of the terminal, pixels of the SVG; 0: as usual */
     bool ascii;        /* terminal: no characters beyond ASCII */
+    /* SVG: part of an HTML page that has co_plot_style's rules; the name is used for ids and is unique there.
+     * NULL: a file of its own. */
+    const char *part;
+    bool from_zero; /* the y axis begins at 0 */
+    bool dashed;    /* SVG: lines after the first are dashed, so that equal ones can be told apart */
 } co_plot;
 
+/* Bars that lie: a row for each name, cut into parts. Shares of 1; what is left of the row stays empty. */
+enum { CO_BAR_PARTS = 6 };
+typedef struct co_plot_bar {
+    const char *name;
+    double share[CO_BAR_PARTS];
+} co_plot_bar;
+
+typedef struct co_plot_bars {
+    const char *title;
+    const char *part_name[CO_BAR_PARTS]; /* for the legend; NULL ends them */
+    const co_plot_bar *bar;
+    int bars;
+    int width;        /* as in co_plot */
+    const char *part; /* as in co_plot */
+} co_plot_bars;
+
 void co_plot_terminal(co_str *out, const co_plot *p); /* lines that end with '\n' */
-void co_plot_svg(co_str *out, const co_plot *p);      /* a whole file */
+void co_plot_svg(co_str *out, const co_plot *p);
+void co_plot_bars_svg(co_str *out, const co_plot_bars *p);
+void co_plot_style(co_str *out); /* the rules of CSS that both use, light and dark */
 
 #endif

@@ -42,8 +42,13 @@ static void linear_ticks(axis *a, double lo, double hi, int want)
 
     for (int i = 0; i < MAX_TICKS && (first + i) * step <= hi + 1e-9 * step; i++)
         add_tick(a, (first + i) * step);
-    if (most >= 1e-3 && most < 1e6 && step >= 1e-9)
-        a->decimals = step >= 1 ? 0 : (int)ceil(-log10(step) - 1e-9);
+    static const double units[] = {1e9, 1e6, 1e3};
+    for (size_t i = 0; i < CO_COUNT(units) && a->unit == 1; i++)
+        if (most >= (units[i] > 1e3 ? 1 : 10) * units[i] && most < 1e12 && step >= 0.1 * units[i])
+            a->unit = units[i];
+    double shown = step / a->unit;
+    if (most >= 1e-3 && most < 1e12 && shown >= 1e-9 && most / a->unit < 1e6)
+        a->decimals = shown >= 1 ? 0 : (int)ceil(-log10(shown) - 1e-9);
 }
 
 static void log_ticks(axis *a, int want)
@@ -63,9 +68,10 @@ static void log_ticks(axis *a, int want)
 
 void axis_fit(axis *a, const co_plot *p, bool vertical, int want)
 {
-    *a = (axis){.log = vertical ? p->log_y : p->log_x, .lo = INFINITY, .hi = -INFINITY, .decimals = -1};
+    *a = (axis){
+        .log = vertical ? p->log_y : p->log_x, .lo = INFINITY, .hi = -INFINITY, .decimals = -1, .unit = 1};
     for (int l = 0; l < p->lines; l++)
-        for (size_t i = 0; i < p->line[l].n && !p->line[l].faint; i++)
+        for (size_t i = 0; i < p->line[l].n && (!p->line[l].faint || p->line[l].counts); i++)
             span(a, place(a->log, vertical ? p->line[l].y[i] : p->line[l].x[i]));
     for (int m = 0; m < p->marks; m++)
         span(a, place(a->log, vertical ? p->mark[m].y : p->mark[m].x));
@@ -78,7 +84,8 @@ void axis_fit(axis *a, const co_plot *p, bool vertical, int want)
         a->hi += half;
     }
     double air = vertical ? AIR * (a->hi - a->lo) : 0;
-    a->lo -= air;
+    bool zero = vertical && p->from_zero && !a->log && a->lo >= 0;
+    a->lo = zero ? 0 : a->lo - air;
     a->hi += air;
     if (a->log)
         log_ticks(a, want);
@@ -93,8 +100,12 @@ double axis_at(const axis *a, double value)
 
 void axis_tick_text(const axis *a, int tick, char text[32])
 {
-    if (a->decimals >= 0)
-        snprintf(text, 32, "%.*f", a->decimals, a->tick[tick]);
+    const char *unit = a->unit == 1e3 ? "k" : a->unit == 1e6 ? "M" : a->unit == 1e9 ? "G" : "";
+
+    if (a->decimals >= 0 && a->unit > 1 && a->tick[tick] == 0)
+        snprintf(text, 32, "0");
+    else if (a->decimals >= 0)
+        snprintf(text, 32, "%.*f%s", a->decimals, a->tick[tick] / a->unit, unit);
     else
         snprintf(text, 32, "%.4g", a->tick[tick]);
 }

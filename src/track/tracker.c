@@ -34,7 +34,8 @@
 #include "track/track_int.h"
 #include "track/times_int.h"
 
-const co_tracker_def *const co_trackers[] = {&csv_def, &none_def, NULL};
+const co_tracker_def *const co_trackers[] = {&csv_def,        &none_def,  &tensorboard_def,
+                                             &prometheus_def, &wandb_def, NULL};
 
 enum { FLUSH_SHARE = 50 }; /* flushing takes at most a 50th of the time */
 
@@ -60,10 +61,12 @@ struct co_tracking {
     int n;
     co_death_traces before; /* the kernel's counters when the feeds started */
     _Atomic size_t *memory; /* [CO_TRACKERS_MOST] shared: the most private memory that each feed has had */
+    co_tracking_tell on_notice;
+    void *notice_ctx;
 };
 
 /* --- the feed's process --------------------------------------------------------------------------------- */
-static co_err rename_scalar(json_t *line, co_names family)
+co_err tracker_rename(json_t *line, co_names family)
 {
     const char *name = co_json_str(line, "name");
     char as[CO_METRIC_NAME];
@@ -82,10 +85,13 @@ static co_err hand_over(struct feed *f, const char *text, size_t len, int64_t of
     if (err)
         return err == CO_ENOMEM ? err : CO_OK; /* a line that a crash cut */
     if (json_is_object(v))
-        err = rename_scalar(v, f->facts->names);
+        err = tracker_rename(v, f->facts->names);
     if (json_is_object(v) && !err)
-        err = f->def->take(
-            f->self, &(co_record_line){.text = text, .len = len, .json = v, .replayed = offset < f->old_bytes});
+        err = f->def->take(f->self, &(co_record_line){.text = text,
+                                                      .len = len,
+                                                      .json = v,
+                                                      .replayed = offset < f->old_bytes,
+                                                      .end = offset + (int64_t)len + 1});
     json_decref(v);
     return err;
 }
@@ -106,20 +112,38 @@ static co_err hand_over_all(struct feed *f, record_reader *r, int64_t *n)
 }
 
 /* What a feed tells its owner: a byte that says how serious it is, then the text. */
-enum { FAILED = 'f', TRIES_AGAIN = 't' };
+enum { FAILED = 'f', TRIES_AGAIN = 't', NOTICE = 'n' };
+
+static void say(struct feed *f, char kind, const char *what)
+{
+    char text[sizeof f->why];
+    int n = snprintf(text, sizeof text, "%c%s", kind, what);
+
+    send(f->sock, text, n < (int)sizeof text ? (size_t)n : sizeof text - 1, MSG_DONTWAIT | MSG_NOSIGNAL);
+}
 
 static void say_why(struct feed *f, char kind)
 {
-    char text[sizeof f->why];
-    int n = snprintf(text, sizeof text, "%c%s", kind, co_errmsg());
+    say(f, kind, co_errmsg());
+}
 
-    send(f->sock, text, n < (int)sizeof text ? (size_t)n : sizeof text - 1, MSG_DONTWAIT | MSG_NOSIGNAL);
+static void say_notices(struct feed *f)
+{
+    char text[sizeof f->why];
+
+    while (f->def->notice && f->def->notice(f->self, text, sizeof text - 1))
+        say(f, NOTICE, text);
 }
 
 static co_err flush(struct feed *f)
 {
     CO_TRY(lease_is_ours(f->dir, f->run_id));
-    return f->def->flush(f->self);
+    co_err err = f->def->flush(f->self);
+    char why[sizeof f->why];
+
+    snprintf(why, sizeof why, "%s", co_errmsg());
+    say_notices(f);
+    return err ? co_fail(err, "%s", why) : CO_OK;
 }
 
 /* Waits for more lines, the end, or `until_s` (0: for ever). True: the end. */
@@ -181,6 +205,7 @@ static co_err track(struct feed *f)
     if (!err)
         err = f->def->open(&f->self, f->facts, f->cfg);
     if (!err) {
+        say_notices(f);
         err = read_record(f, r);
         f->def->close(f->self);
     }
@@ -230,7 +255,10 @@ static co_err start_feed(struct feed *f, const co_folder *folder, const co_run_f
         .def = pick->def, .cfg = pick->cfg, .facts = facts, .dir = co_strdup(folder->path), .memory = memory};
     snprintf(f->run_id, sizeof f->run_id, "%s", folder->run_id);
     char *path = co_sprintf("%s/events.jsonl", folder->path);
-    f->old_bytes = path && stat(path, &st) == 0 ? st.st_size : 0;
+    if (folder->events_fd >= 0)
+        f->old_bytes = folder->old_bytes; /* the first lines of this start may be there already */
+    else
+        f->old_bytes = path && stat(path, &st) == 0 ? st.st_size : 0;
     co_err err = f->dir && path ? start_process(f) : CO_ENOMEM;
     co_free(path);
     if (err)
@@ -260,6 +288,14 @@ co_err co_tracking_open(co_tracking **out, const co_folder *f, const co_run_fact
     return err;
 }
 
+void co_tracking_on_notice(co_tracking *t, co_tracking_tell tell, void *ctx)
+{
+    if (!t)
+        return;
+    t->on_notice = tell;
+    t->notice_ctx = ctx;
+}
+
 void co_tracking_more(co_tracking *t)
 {
     for (int i = 0; t && i < t->n; i++)
@@ -276,21 +312,37 @@ size_t co_tracking_memory(const co_tracking *t)
     return sum;
 }
 
-/* What the feed sent, its text into f->why; 0: nothing. */
-static char hear(struct feed *f)
+static void pass_on(const co_tracking *t, const struct feed *f, const char *text)
 {
-    char text[sizeof f->why];
-    ssize_t n;
+    char line[768];
 
-    do /* reset: it ended with bytes of ours unread; its text comes after that */
-        n = recv(f->sock, text, sizeof text - 1, MSG_DONTWAIT);
-    while (n < 0 && errno == ECONNRESET);
-    if (n <= 0)
-        return 0;
-    text[n] = '\0';
-    snprintf(f->why, sizeof f->why, "%s", text + 1);
-    f->failed = f->failed || text[0] == FAILED;
-    return text[0];
+    if (!t->on_notice)
+        return;
+    snprintf(line, sizeof line, "%-9s %s", f->def->name, text);
+    t->on_notice(t->notice_ctx, line);
+}
+
+/* Passes on the notices that the feed sent. Other text goes into f->why; the kind of the last one is returned, 0 if
+ * there was none. */
+static char hear(const co_tracking *t, struct feed *f)
+{
+    char text[sizeof f->why], kind = 0;
+
+    for (;;) {
+        ssize_t n = recv(f->sock, text, sizeof text - 1, MSG_DONTWAIT);
+        if (n < 0 && errno == ECONNRESET) /* it ended with bytes of ours unread; its text comes after that */
+            continue;
+        if (n <= 0)
+            return kind;
+        text[n] = '\0';
+        if (text[0] == NOTICE) {
+            pass_on(t, f, text + 1);
+            continue;
+        }
+        kind = text[0];
+        snprintf(f->why, sizeof f->why, "%s", text + 1);
+        f->failed = f->failed || kind == FAILED;
+    }
 }
 
 static void let_go(struct feed *f)
@@ -313,7 +365,7 @@ static bool reap(co_tracking *t, struct feed *f)
         return false;
     while (waitpid(f->pid, &status, 0) < 0 && errno == EINTR)
         ;
-    hear(f);
+    hear(t, f);
     if (!f->failed && status != 0) {
         co_death_tell(&cause, status, f->pid, &t->before);
         snprintf(f->why, sizeof f->why, "its process ended: %s", cause.how);
@@ -344,7 +396,7 @@ void co_tracking_troubles(co_tracking *t, co_tracking_tell tell, void *ctx)
         struct feed *f = &t->feed[i];
         if (reap(t, f)) {
             report(f, f->why, tell, ctx);
-        } else if (hear(f) == TRIES_AGAIN && tell) {
+        } else if (hear(t, f) == TRIES_AGAIN && tell) {
             snprintf(text, sizeof text, "logger=%s cannot write: %s; it tries again", f->def->name, f->why);
             tell(ctx, text);
         }

@@ -34,6 +34,7 @@ typedef struct co_record_line {
     size_t len;
     const json_t *json; /* the same, parsed: an object */
     bool replayed;      /* it was in the record before this start */
+    int64_t end;        /* bytes of the record up to the end of this line */
 } co_record_line;
 
 /* The families of metric names: train/loss_step, val/acc | Loss/train, acc1/val | train_loss, val_acc1 */
@@ -67,6 +68,9 @@ typedef struct co_tracker_def {
     size_t cfg_size;          /* of the struct that they fill */
     co_err (*check)(const void *cfg); /* CO_EINPUT: the settings do not fit together; NULL: they always do */
     size_t memory; /* private memory that it needs beyond that of any process: planned, not a limit */
+    /* Something that the user should hear (where the run can be seen, that a server does not answer), into `out`;
+     * called after open and after each flush until it returns false. NULL: never anything. */
+    bool (*notice)(void *self, char *out, size_t size);
 } co_tracker_def;
 enum { CO_TRACKERS_MOST = 16 };
 extern const co_tracker_def *const co_trackers[]; /* ends with NULL */
@@ -86,8 +90,14 @@ co_err co_tracking_open(co_tracking **out, const co_folder *f, const co_run_fact
                         const co_tracker_pick *picks, int n);
 void co_tracking_more(co_tracking *t); /* the record has more lines; NULL is fine, as in the two below */
 typedef void (*co_tracking_tell)(void *ctx, const char *text);
+/* Where the notices of trackers go; without it nowhere. */
+void co_tracking_on_notice(co_tracking *t, co_tracking_tell tell, void *ctx);
 /* A sentence for each tracker that was dropped, once. */
 void co_tracking_troubles(co_tracking *t, co_tracking_tell tell, void *ctx);
+/* Hands the whole record of the run folder `dir`, which no run may be using, to the tracker, with the settings of the
+ * run's last start; `mode`, unless NULL, replaces its key `mode`. Notices go to `tell`. */
+co_err co_tracker_replay(const char *dir, const char *tracker, const char *mode, co_tracking_tell tell,
+                         void *ctx);
 /* The most private memory that the trackers' processes have had, in bytes. */
 size_t co_tracking_memory(const co_tracking *t);
 /* Lets every tracker read to the end of the record, flush and close. One that has not finished after `secs`, or when

@@ -17,7 +17,8 @@
 
 #include "base/err.h"
 
-/* Figures that are not known are nan. Units: percent, 10^6 bytes, 10^6 bytes a second, degrees Celsius, watts. */
+/* Figures that are not known are nan. Units: percent, 10^6 bytes, 10^6 bytes a second, degrees Celsius,
+ * watts. */
 typedef enum {
     CO_HOST_CPU,
     CO_HOST_RUN_CPU, /* 100: one CPU */
@@ -74,8 +75,8 @@ typedef struct co_use {
 
 void co_use_clear(co_use *u); /* nothing is known */
 
-/* All figures, one after the other: the i-th figure's name without "system/" and host, and its value. False past
- * the last. The order depends on the numbers of ranks and GPUs only. */
+/* All figures, one after the other: the i-th figure's name without "system/" and host, and its value.
+ * False past the last. The order depends on the numbers of ranks and GPUs only. */
 bool co_use_at(const co_use *u, int i, char name[CO_USE_LABEL], double *value);
 /* Sets the figure of this name ("rank.3.cpu_percent"). False: there is no such figure. */
 bool co_use_put(co_use *u, const char *name, double value);
@@ -87,13 +88,13 @@ bool co_use_split(const char *label, char host[CO_USE_HOST], const char **name);
 /* A host's name as it stands in labels: no slash, no blank; never empty. */
 void co_use_host(char out[CO_USE_HOST], const char *name);
 
-/* How long to wait until the next events of `figures` figures, in a run that has gone on for since_s seconds: `every`
- * seconds; longer in a long run, and if there are many figures. So a record stays small. */
+/* How long to wait until the next events of `figures` figures, in a run that has gone on for since_s
+ * seconds: `every` seconds; longer in a long run, and if there are many figures. So a record stays small. */
 double co_use_pause(double every, double since_s, int figures);
 
 json_t *co_use_json(const co_use *u); /* NULL: no memory */
-/* CO_EFORMAT: it is no such object. Figures that are no finite number are not known; names that are not ours are
- * passed over. */
+/* CO_EFORMAT: it is no such object. Figures that are no finite number are not known; names that are not
+ * ours are passed over. */
 co_err co_use_read(co_use *out, const json_t *v);
 
 #endif

@@ -345,6 +345,8 @@ static co_err plan_new(co_plan **out, const co_train_spec *spec, const decision 
         err = co_mistakes_tell(&mistakes);
     co_mistakes_fini(&mistakes);
     if (!err)
+        err = fetch_weights(plan);
+    if (!err)
         err = finish(plan);
     if (err) {
         co_plan_free(plan);
@@ -397,6 +399,7 @@ void co_plan_free(co_plan *plan)
     co_free(plan->recipe.rule);
     co_free(plan->choice);
     co_free(plan->first.skip);
+    co_free(plan->first.got);
     co_ckpt_meta_fini(&plan->start);
     co_free(plan);
 }

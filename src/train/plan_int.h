@@ -39,9 +39,11 @@ typedef struct monitors {
 
 /* resume.c. The file that a run starts from, of `weights` or `model.pretrained`. */
 typedef struct first_weights {
-    const char *path;     /* NULL: none, the state is drawn from the seed */
-    co_new_head new_head; /* of model.pretrained */
-    char *skip;           /* patterns of tensors that the file does not give; owned; NULL: none */
+    const char *path;                    /* NULL: none, the state is drawn from the seed */
+    co_new_head new_head;                /* of model.pretrained */
+    const co_pretrained_row *public_row; /* of model.pretrained=true; NULL: a file was named */
+    co_pretrained *got;                  /* its file, once it is there; owned */
+    char *skip; /* patterns of tensors that the file does not give; owned; NULL: none */
 } first_weights;
 
 struct co_plan {
@@ -123,6 +125,7 @@ bool test_wants_best(const co_plan *plan); /* watch.c: the final test is of the 
 /* resume.c */
 co_err check_weights(co_plan *plan);
 co_err find_weights(co_plan *plan);
+co_err fetch_weights(co_plan *plan); /* when no mistake is left: downloads them if need be, and checks */
 co_err check_same_model(co_plan *plan);
 co_err check_same_batch(co_plan *plan);
 co_err check_same_epochs(co_plan *plan);

@@ -167,7 +167,7 @@ TEST(weights_load_from_a_file_of_torch_save)
         CHECK(steps == 7, "%s: %lld", fits[i], (long long)steps);
     }
     CHECK_FAILS(co_weights_load(golden_path("kinds.pth"), &s.l, NULL, NULL), CO_EINPUT,
-                "tensor bn.num_batches_tracked of the model is not in it");
+                "tensor bn.running_mean of the model is not in it");
     CHECK_FAILS(co_weights_load(golden_path("objects.pth"), &s.l, NULL, NULL), CO_EINPUT,
                 "asks for __main__.Own");
     co_free(state);
@@ -427,7 +427,7 @@ TEST(pickles_that_break_the_rules_are_refused_with_the_place)
 TEST(archives_that_are_not_as_torch_writes_them_are_refused)
 {
     static archive a;
-    zip_file zip;
+    co_zip_file zip;
 
     a = (archive){0};
     archive_add(&a, "m/other", "x", 1);
@@ -438,8 +438,8 @@ TEST(archives_that_are_not_as_torch_writes_them_are_refused)
     archive_add(&a, "m/data.pkl", "N.", 2);
     archive_add(&a, "m/data.pkl", "N.", 2);
     archive_end(&a);
-    CHECK_FAILS(zip_parse(&zip, a.bytes, a.n, "z"), CO_EFORMAT, "two entries are called m/data.pkl");
-    zip_close(&zip);
+    CHECK_FAILS(co_zip_parse(&zip, a.bytes, a.n, "z"), CO_EFORMAT, "two entries are called m/data.pkl");
+    co_zip_close(&zip);
     a = (archive){0};
     archive_add(&a, "m/byteorder", "bigger", 6);
     archive_add(&a, "m/data.pkl", "N.", 2);
@@ -456,25 +456,25 @@ TEST(archives_that_are_not_as_torch_writes_them_are_refused)
 TEST(sizes_in_zip64_fields_are_read)
 {
     static archive a;
-    zip_file zip;
+    co_zip_file zip;
 
     a = (archive){.wide = 1};
     archive_add(&a, "m/one", "first", 5);
     archive_add(&a, "m/two", "second!", 7);
     archive_end(&a);
-    CHECK_OK(zip_parse(&zip, a.bytes, a.n, "z"));
-    zip_entry *two = zip_find(&zip, "m/two");
+    CHECK_OK(co_zip_parse(&zip, a.bytes, a.n, "z"));
+    co_zip_entry *two = co_zip_find(&zip, "m/two");
     char bytes[7];
     CHECK(two && two->len == 7, "%llu", two ? (unsigned long long)two->len : 0ull);
-    CHECK_OK(zip_check(&zip, two));
-    CHECK_OK(zip_read(&zip, two, 0, bytes, 7));
+    CHECK_OK(co_zip_check(&zip, two));
+    CHECK_OK(co_zip_read(&zip, two, 0, bytes, 7));
     CHECK(memcmp(bytes, "second!", 7) == 0, "%.7s", bytes);
-    zip_close(&zip);
+    co_zip_close(&zip);
     a = (archive){.wide = 2};
     archive_add(&a, "m/one", "first", 5);
     archive_end(&a);
-    CHECK_FAILS(zip_parse(&zip, a.bytes, a.n, "z"), CO_EFORMAT, "a zip64 field is cut short");
-    zip_close(&zip);
+    CHECK_FAILS(co_zip_parse(&zip, a.bytes, a.n, "z"), CO_EFORMAT, "a zip64 field is cut short");
+    co_zip_close(&zip);
 }
 
 /* --- memory ------------------------------------------------------------------------------------------------- */

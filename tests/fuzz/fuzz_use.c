@@ -1,5 +1,5 @@
-/* fuzz_use.c -- any JSON as the figures of another host: what is accepted has bounds and names as ours, and is read
- * back the same. */
+/* fuzz_use.c -- any JSON as the figures of another host: what is accepted has bounds and names as ours,
+ * and is read back the same. */
 #include <math.h>
 #include <stdint.h>
 #include <stdlib.h>

@@ -1,5 +1,5 @@
-/* test_use.c -- the machine's figures: their names in the record, their JSON between hosts, and what disks and network
- * have moved. */
+/* test_use.c -- the machine's figures: their names in the record, their JSON between hosts, and what disks
+ * and network have moved. */
 #include "track_test.h"
 
 #include <math.h>

@@ -1,0 +1,225 @@
+/* collect.c -- one log book of all runs below a folder: a row for each with a link to its own book, and the curves of
+ * the newest. Folders are read to a limited depth; links are not followed. */
+#include "book/book_int.h"
+
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+
+#include "base/fs.h"
+
+enum { DEPTH = 6, RUNS_MOST = 2000, CURVES_SHOWN = 6 };
+
+typedef struct found {
+    char *dir;
+    double began; /* for the order */
+} found;
+
+typedef struct search {
+    found *run;
+    int n;
+    bool more; /* than we take */
+} search;
+
+static bool there(const char *dir, const char *name)
+{
+    char *path = co_sprintf("%s/%s", dir, name);
+    bool yes = path && co_fs_exists(path);
+
+    co_free(path);
+    return yes;
+}
+
+static bool is_folder(const char *path)
+{
+    struct stat st;
+
+    return lstat(path, &st) == 0 && S_ISDIR(st.st_mode);
+}
+
+static co_err look(search *s, const char *dir, int depth)
+{
+    char **names = NULL;
+    size_t n = 0;
+    co_err err = CO_OK;
+
+    if (there(dir, "header.json") && there(dir, "events.jsonl")) {
+        s->more |= s->n == RUNS_MOST;
+        if (s->n == RUNS_MOST)
+            return CO_OK;
+        s->run[s->n].dir = co_strdup(dir);
+        return s->run[s->n].dir ? (s->n++, CO_OK) : CO_ENOMEM;
+    }
+    if (depth == DEPTH || co_fs_list(&names, &n, dir) != CO_OK) {
+        co_errclear();
+        return CO_OK; /* a folder that cannot be read has no runs for us */
+    }
+    for (size_t i = 0; i < n && !err; i++) {
+        char *path = names[i][0] == '.' ? NULL : co_sprintf("%s/%s", dir, names[i]);
+        if (path && is_folder(path))
+            err = look(s, path, depth + 1);
+        co_free(path);
+    }
+    co_fs_list_free(names, n);
+    return err;
+}
+
+static int newest_first(const void *a, const void *b)
+{
+    const found *x = a, *y = b;
+
+    if (x->began != y->began)
+        return x->began < y->began ? 1 : -1;
+    return strcmp(x->dir, y->dir);
+}
+
+/* --- rows --------------------------------------------------------------------------------------------------- */
+static void number_cell(page *p, double x, words text)
+{
+    page_cell(p, isnan(x) ? "" : text.text);
+}
+
+static void run_row(page *p, const facts *f, const char *below)
+{
+    char *book = co_sprintf("%s/book", below);
+    double test = facts_last(f, "test/acc");
+
+    page_cell_book(p, book ? book : "", below);
+    page_cell(p, words_date(co_run_first_t(f->run)).text);
+    page_cell(p, co_run_state_name(co_run_state_of(f->run)));
+    page_cell(p, facts_config_or(f, "model.name", ""));
+    page_cell(p, facts_config_or(f, "data.name", ""));
+    number_cell(p, f->ranks, words_int(f->ranks));
+    number_cell(p, f->batch, words_int(f->batch));
+    number_cell(p, f->epochs, words_int(f->epochs));
+    number_cell(p, f->wall_s, words_time(f->wall_s));
+    number_cell(p, f->samples_per_s, words_rate(f->samples_per_s));
+    if (f->monitor)
+        page_cellf(p, "%.60s %s", f->monitor, words_metric(f->monitor, f->best).text);
+    else
+        page_cell(p, "");
+    number_cell(p, test, words_percent(test));
+    page_cellf(p, "%.12s", f->weights ? f->weights : "");
+    co_free(book);
+}
+
+/* The curve of the newest run's metric, of the runs that have it. */
+static void curves_of(page *p, const search *s, const char *root)
+{
+    facts f[CURVES_SHOWN];
+    curves c = {0};
+    int n = 0;
+    char name[96] = "";
+
+    for (int i = 0; i < s->n && n < CURVES_SHOWN; i++) {
+        if (facts_open(&f[n], s->run[i].dir) != CO_OK) {
+            co_errclear();
+            continue;
+        }
+        if (!*name && *f[n].metric)
+            snprintf(name, sizeof name, "val/%.80s", f[n].metric);
+        curves_add(&c, s->run[i].dir + strlen(root) + 1, *name ? co_run_series(f[n].run, name) : NULL,
+                   words_is_share(name) ? 100 : 1, 0, 0);
+        n++;
+    }
+    if (c.n)
+        page_plot(p, "runs",
+                  &(co_plot){.title = name,
+                             .x_label = "step",
+                             .y_label = words_is_share(name) ? "accuracy (%)" : name,
+                             .dashed = true,
+                             .line = c.line,
+                             .lines = c.n});
+    curves_fini(&c);
+    for (int i = 0; i < n; i++)
+        facts_close(&f[i]);
+}
+
+static co_err rows(page *p, search *s, const char *root, json_t *out)
+{
+    static const char *const head[] = {"run",   "started",  "state",  "model", "data",
+                                       "ranks", "batch",    "epochs", "time",  "samples/s",
+                                       "best",  "test acc", "weights"};
+    co_err err = CO_OK;
+
+    page_table(p, head, "lllllrrrrrlrl");
+    for (int i = 0; i < s->n && !err; i++) {
+        facts f;
+        err = facts_open(&f, s->run[i].dir);
+        if (err)
+            break;
+        run_row(p, &f, s->run[i].dir + strlen(root) + 1);
+        json_array_append_new(out, facts_json(&f));
+        facts_close(&f);
+        if (!there(s->run[i].dir, "book.html") && co_book_write(s->run[i].dir, NULL) != CO_OK)
+            co_errclear(); /* a folder that we may not write to is listed all the same */
+    }
+    page_table_end(p);
+    return err;
+}
+
+static co_err write_book(search *s, const char *root, co_str *text, json_t *out)
+{
+    page p = {.plain = text};
+
+    page_begin(&p, "Log book");
+    page_text(&p, "%d run%s, the newest first. Each has a log book of its own.%s", s->n, s->n == 1 ? "" : "s",
+              s->more ? " There are more; these are the first that were found." : "");
+    co_err err = rows(&p, s, root, out);
+    if (!err) {
+        page_heading(&p, "Curves of the newest runs");
+        curves_of(&p, s, root);
+        page_end(&p);
+        err = page_write(&p, root, "book");
+    }
+    if (!err && text)
+        co_str_addf(text, "\nbook      %s/book.html\n", root);
+    page_fini(&p);
+    return err;
+}
+
+/* When each run began, for the order. */
+static co_err date_all(search *s)
+{
+    for (int i = 0; i < s->n; i++) {
+        co_run *run;
+        CO_TRY(co_run_open(&run, s->run[i].dir, &(co_run_limits){.points = 64, .events = 1}));
+        s->run[i].began = isnan(co_run_first_t(run)) ? 0 : co_run_first_t(run);
+        co_run_close(run);
+    }
+    qsort(s->run, (size_t)s->n, sizeof *s->run, newest_first);
+    return CO_OK;
+}
+
+co_err co_book_collect(const char *dir, co_str *text, json_t **out)
+{
+    search s = {.run = co_array(RUNS_MOST, sizeof *s.run)};
+    char *root = co_strdup(dir);
+    json_t *all = json_array();
+    co_err err = s.run && root && all ? CO_OK : CO_ENOMEM;
+
+    for (size_t n = root ? strlen(root) : 0; n > 1 && root[n - 1] == '/'; n--)
+        root[n - 1] = '\0';
+    if (!err && !co_fs_is_dir(root))
+        err = co_fail(CO_EINPUT, "%s is no folder; give a run's folder, or one with runs below it", root);
+    if (!err)
+        err = look(&s, root, 0);
+    if (!err && s.n == 0)
+        err = co_fail(CO_EINPUT, "%s has no runs below it (a run folder has header.json and events.jsonl)",
+                      root);
+    if (!err)
+        err = date_all(&s);
+    if (!err)
+        err = write_book(&s, root, text, all);
+    for (int i = 0; i < s.n; i++)
+        co_free(s.run[i].dir);
+    co_free(s.run);
+    co_free(root);
+    if (err)
+        json_decref(all);
+    else
+        *out = all;
+    return err;
+}

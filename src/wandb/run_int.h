@@ -1,0 +1,34 @@
+/* run_int.h -- the run, seen by run.c, folder_open.c and output.c only. */
+#ifndef CO_WANDB_RUN_INT_H
+#define CO_WANDB_RUN_INT_H
+
+#include "wandb/wandb_int.h"
+
+struct co_wandb {
+    wandb_settings set;
+    saved_run saved;
+    machine_facts machine;
+    char *run_dir, *folder, *files; /* folder: .../wandb/run-DATE-ID */
+    record_log log;
+    spool channel[N_CHANNELS], output_file;
+    uploader *up; /* NULL: offline */
+    /* what was taken */
+    json_t *config; /* nested; NULL: nothing was taken yet */
+    double start, last_t;
+    row_maker rows;
+    item_list stats, summary;
+    double stats_t;
+    bool summary_changed, ended, key_missing;
+    /* train.log */
+    int output_fd;
+    double output_t;
+    co_str output_rest; /* the beginning of a line */
+    char notice[600];
+};
+
+/* open.c */
+co_err run_open_folder(co_wandb *w);
+/* output.c: takes what train.log has by now */
+co_err output_take(co_wandb *w);
+
+#endif
