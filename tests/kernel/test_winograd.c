@@ -18,7 +18,8 @@ static void along(float out[4], const float *d, int step) /* Bt */
     out[2] = d[2 * step] - d[step], out[3] = d[step] - d[3 * step];
 }
 
-static void input_tile(float u[16], const float *x, const picture *g, int64_t n, int64_t c, int64_t ty, int64_t tx)
+static void input_tile(float u[16], const float *x, const picture *g, int64_t n, int64_t c, int64_t ty,
+                       int64_t tx)
 {
     float d[16], r[16], line[4];
 
@@ -167,7 +168,8 @@ static void one_picture(const co_kernels *k, picture g, bool biased, uint64_t *r
     co_attr attr = {.stride = 1, .pad = 1};
     simd_case f = {.op = CO_OP_CONV2D, .attr = attr}, d = {.op = CO_OP_CONV2D_DX, .attr = attr},
               e = {.op = CO_OP_CONV2D_DW, .attr = attr};
-    co_shape sx = CO_SHAPE(g.n, g.c, g.h, g.w), sw = CO_SHAPE(g.o, g.c, 3, 3), sy = CO_SHAPE(g.n, g.o, g.h, g.w);
+    co_shape sx = CO_SHAPE(g.n, g.c, g.h, g.w), sw = CO_SHAPE(g.o, g.c, 3, 3),
+             sy = CO_SHAPE(g.n, g.o, g.h, g.w);
     picture back = {g.n, g.o, g.h, g.w, g.c};
 
     const float *x = simd_in(&f, sx, 1, rng), *w = simd_in(&f, sw, 1, rng);
@@ -190,8 +192,9 @@ static void one_picture(const co_kernels *k, picture g, bool biased, uint64_t *r
 static void each_picture(const co_kernels *k)
 {
     /* Runs of tiles, halves, gathers; odd sizes; slivers that are not full; several groups of tiles. */
-    static const picture all[] = {{2, 32, 16, 16, 33}, {5, 40, 8, 8, 32}, {16, 33, 4, 4, 35}, {4, 32, 7, 9, 39},
-                                  {64, 32, 2, 2, 37},  {1, 32, 28, 30, 32}, {3, 47, 11, 14, 34}};
+    static const picture all[] = {{2, 32, 16, 16, 33}, {5, 40, 8, 8, 32},  {16, 33, 4, 4, 35},
+                                  {4, 32, 7, 9, 39},   {64, 32, 2, 2, 37}, {1, 32, 28, 30, 32},
+                                  {3, 47, 11, 14, 34}};
     uint64_t rng = 11;
 
     for (size_t i = 0; i < CO_COUNT(all); i++)

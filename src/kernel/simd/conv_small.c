@@ -86,8 +86,7 @@ bool small_fits(const geom *g)
     if (g->h > SIDE_MOST || g->w > SIDE_MOST || g->oh > SIDE_MOST || g->ow > SIDE_MOST || g->kh > TAPS_MOST ||
         g->kw > TAPS_MOST || g->c < NR || g->o < NR)
         return false;
-    return 5 * valid(g, g->oh, g->kh, g->h) * valid(g, g->ow, g->kw, g->w) <
-           4 * g->oh * g->kh * g->ow * g->kw;
+    return 5 * valid(g, g->oh, g->kh, g->h) * valid(g, g->ow, g->kw, g->w) < 4 * g->oh * g->kh * g->ow * g->kw;
 }
 
 /* What is read (source) and written (out), in either direction. */
@@ -146,9 +145,13 @@ static void each_class(const geom *g, const small *p, pixels_fn *each, void *ctx
 
     for (int i = 0; i < p->y.n; i++)
         for (int j = 0; j < p->x.n; j++, number++) {
-            pixels c = {&p->y.c[i], &p->x.c[j], g->n * p->y.c[i].n * p->x.c[j].n,
-                        p->y.c[i].taps * p->x.c[j].taps, p->col + column,
-                        p->tk + number * p->channels * p->taps, p->ta + number * p->block * p->taps};
+            pixels c = {&p->y.c[i],
+                        &p->x.c[j],
+                        g->n * p->y.c[i].n * p->x.c[j].n,
+                        p->y.c[i].taps * p->x.c[j].taps,
+                        p->col + column,
+                        p->tk + number * p->channels * p->taps,
+                        p->ta + number * p->block * p->taps};
             each(ctx, &c, sliver);
             sliver += (c.columns + NR - 1) / NR;
             column += c.columns;
@@ -159,8 +162,8 @@ typedef struct work {
     const geom *g;
     const small *p;
     const small_part *part;
-    int64_t c0, n;         /* channels of this block */
-    int64_t row, m;        /* rows of this sliver of A */
+    int64_t c0, n;  /* channels of this block */
+    int64_t row, m; /* rows of this sliver of A */
 } work;
 
 static void fill_tables(void *ctx, const pixels *c, int64_t sliver)

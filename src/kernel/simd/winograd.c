@@ -26,15 +26,15 @@
 enum {
     WIN_LEAST_TILES = 64,    /* fewer: transforming the weights costs more than it saves */
     WIN_LEAST_CHANNELS = 32, /* fewer: the tiles' transforms do */
-    GROUP_FLOATS = 1 << 17,  /* of the transformed tiles of a group, both sides: they stay in the second cache */
+    GROUP_FLOATS = 1 << 17, /* of the transformed tiles of a group, both sides: they stay in the second cache */
 };
 
 bool win_fits(const geom *g)
 {
     grid t = grid_of(g, 1);
 
-    return g->kh == 3 && g->kw == 3 && g->stride == 1 && g->pad == 1 && g->n * t.th * t.tw >= WIN_LEAST_TILES &&
-           g->c >= WIN_LEAST_CHANNELS && g->o >= WIN_LEAST_CHANNELS;
+    return g->kh == 3 && g->kw == 3 && g->stride == 1 && g->pad == 1 &&
+           g->n * t.th * t.tw >= WIN_LEAST_TILES && g->c >= WIN_LEAST_CHANNELS && g->o >= WIN_LEAST_CHANNELS;
 }
 
 /* How the tiles of a call are grouped: whole images, or parts of one image if it is large. */

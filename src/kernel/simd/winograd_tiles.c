@@ -67,7 +67,8 @@ ALWAYS_INLINE vf load_lanes(const float *p, const lanes *l, lanes_kind kind)
 /* --- transforms ---------------------------------------------------------------------------------------------- */
 
 /* Bt d B of VW tiles of one channel: u + xi * step. */
-ALWAYS_INLINE void input_tile(float *u, int64_t step, const float *p, const grid *t, const lanes *l, lanes_kind kind)
+ALWAYS_INLINE void input_tile(float *u, int64_t step, const float *p, const grid *t, const lanes *l,
+                              lanes_kind kind)
 {
     int64_t plane = t->ph * t->pw;
     vf r[4][4];
@@ -89,7 +90,8 @@ ALWAYS_INLINE void input_tile(float *u, int64_t step, const float *p, const grid
 }
 
 /* A dY At of VW tiles of one channel. */
-ALWAYS_INLINE void dy_tile(float *z, int64_t step, const float *p, const grid *t, const lanes *l, lanes_kind kind)
+ALWAYS_INLINE void dy_tile(float *z, int64_t step, const float *p, const grid *t, const lanes *l,
+                           lanes_kind kind)
 {
     int64_t plane = t->ph * t->pw;
     vf r[4][2];
@@ -140,7 +142,8 @@ void win_input(float *u, int64_t step, const tiles *in)
 }
 
 /* VW tiles of n channels from c on (n <= VW), turned: lanes become channels. out + xi * step + tile * width. */
-static void turn_block(float *out, int64_t step, int64_t width, const tiles *in, const lanes *l, int64_t c, int64_t n)
+static void turn_block(float *out, int64_t step, int64_t width, const tiles *in, const lanes *l, int64_t c,
+                       int64_t n)
 {
     float buf[XI * VW * VW];
     tile_fn *fn = tile_for(in->t, l->kind);
@@ -204,8 +207,8 @@ static place place_of(const geom *g, const grid *t, int64_t stride, int64_t firs
                  (p.l.kind == LANES_HALVES || first % t->tw + VW <= t->tw);
     for (int64_t i = 0; i < VW; i++) {
         int64_t tile = first + i < n ? first + i : n - 1, in_image = tile % (t->th * t->tw);
-        p.l.at[i] = (int32_t)(tile / (t->th * t->tw) * stride + 2 * (in_image / t->tw) * g->w +
-                              2 * (in_image % t->tw));
+        p.l.at[i] =
+            (int32_t)(tile / (t->th * t->tw) * stride + 2 * (in_image / t->tw) * g->w + 2 * (in_image % t->tw));
     }
     if (p.straight) /* a run of tiles in one row, or two runs of VW / 2 */
         p.straight = p.l.at[VW / 2 - 1] - p.l.at[0] == VW - 2 && p.l.at[VW - 1] - p.l.at[VW / 2] == VW - 2;
@@ -228,7 +231,8 @@ static inline void store_tiles(float *y, const place *p, vf out[2][2], const gri
     for (int i = 0; i < 4; i++)
         v_store(buf[i], out[i / 2][i % 2]);
     for (int64_t i = 0; i < p->n; i++) {
-        int64_t in_image = (first + i) % (t->th * t->tw), row = 2 * (in_image / t->tw), col = 2 * (in_image % t->tw);
+        int64_t in_image = (first + i) % (t->th * t->tw), row = 2 * (in_image / t->tw),
+                col = 2 * (in_image % t->tw);
         for (int64_t k = 0; k < 4; k++)
             if (row + k / 2 < p->h && col + k % 2 < p->w)
                 y[p->l.at[i] + k / 2 * p->w + k % 2] = buf[k][i];
@@ -253,7 +257,8 @@ ALWAYS_INLINE void output_tile(vf out[2][2], const float *m, int64_t step, vf bi
     }
 }
 
-void win_output(float *y, const float *m, int64_t step, int64_t rows, const float *bias, const geom *g, const tiles *at)
+void win_output(float *y, const float *m, int64_t step, int64_t rows, const float *bias, const geom *g,
+                const tiles *at)
 {
     for (int64_t i = 0; i < at->n; i += VW) {
         place p = place_of(g, at->t, at->stride, at->first + i, at->first + at->n);

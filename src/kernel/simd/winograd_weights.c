@@ -9,7 +9,8 @@ static void weights_tile(float *v, int64_t step, const vf g[9], int64_t n)
     UNROLL for (int j = 0; j < 3; j++)
     {
         vf ends = g[j] + g[6 + j];
-        r[0][j] = g[j], r[1][j] = (ends + g[3 + j]) * half, r[2][j] = (ends - g[3 + j]) * half, r[3][j] = g[6 + j];
+        r[0][j] = g[j], r[1][j] = (ends + g[3 + j]) * half, r[2][j] = (ends - g[3 + j]) * half,
+        r[3][j] = g[6 + j];
     }
     UNROLL for (int i = 0; i < 4; i++)
     {
@@ -66,4 +67,3 @@ void win_dw_row(float *dw, const float *s, int64_t step, int64_t slab, int64_t c
                 dw[(c + i) * 9 + k] = buf[k][i];
     }
 }
-
