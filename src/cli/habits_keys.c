@@ -130,7 +130,7 @@ const co_conf_habit habit_keys[] = {
          "callbacks.early_stopping.check_finite "
          "callbacks.early_stopping.check_on_train_epoch_end callbacks.model_checkpoint.train_time_interval",
          NULL, "means nothing here"),
-    BECOMES_SAYS("logger", "*mlflow*|*comet*|*neptune*|*aim*", "logger=csv", TRACKERS),
+    BECOMES_SAYS("logger", "*comet*|*neptune*|*aim*", "logger=csv", TRACKERS),
     BECOMES("logger.csv._target_", NULL, "logger.csv.enabled=true"), /* the template's logger/csv.yaml */
     BECOMES("logger.tensorboard._target_", NULL, "logger.tensorboard.enabled=true"),
     DROP("logger.tensorboard.save_dir", "*${paths.*|*${hydra:*", NULL), /* the run folder: the default here */
@@ -145,7 +145,12 @@ const co_conf_habit habit_keys[] = {
     DROP("logger.wandb.tags", "[[]]|null", NULL),
     DROP("logger.wandb.log_model logger.wandb.prefix logger.wandb.anonymous logger.wandb.checkpoint_name",
          NULL, "means nothing here: checkpoints stay in the run folder"),
-    DROP("logger.mlflow.* logger.comet.* logger.neptune.* logger.aim.*", NULL, TRACKERS),
+    BECOMES("logger.mlflow._target_", NULL, "logger.mlflow.enabled=true"),
+    DROP("logger.mlflow.tracking_uri", "*paths.*|file:*|/*|./*|mlruns*",
+         "a folder of files is not written; `mlflow server` and logger.mlflow.tracking_uri=http://HOST:5000"),
+    DROP("logger.mlflow.tags logger.mlflow.save_dir logger.mlflow.prefix logger.mlflow.artifact_location",
+         NULL, "means nothing here"),
+    DROP("logger.comet.* logger.neptune.* logger.aim.*", NULL, TRACKERS),
 
     /* the template's own and Hydra's */
     DROP("train", "[Tt]rue|1", NULL),

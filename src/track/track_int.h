@@ -64,7 +64,7 @@ co_err reader_next(record_reader *r, const char **line, size_t *len, int64_t *of
 co_err tracker_rename(json_t *line, co_names family);
 
 /* trackers/ */
-extern const co_tracker_def csv_def, none_def, tensorboard_def, prometheus_def, wandb_def;
+extern const co_tracker_def csv_def, none_def, tensorboard_def, prometheus_def, wandb_def, mlflow_def;
 
 enum { EVENTS_BUFFER = 64 << 10, EVENTS_MOST = 1 << 20 };
 

@@ -34,8 +34,8 @@
 #include "track/track_int.h"
 #include "track/times_int.h"
 
-const co_tracker_def *const co_trackers[] = {&csv_def,        &none_def,  &tensorboard_def,
-                                             &prometheus_def, &wandb_def, NULL};
+const co_tracker_def *const co_trackers[] = {
+    &csv_def, &none_def, &tensorboard_def, &prometheus_def, &wandb_def, &mlflow_def, NULL};
 
 enum { FLUSH_SHARE = 50 }; /* flushing takes at most a 50th of the time */
 

@@ -45,6 +45,7 @@ static const struct {
     {"csv", "csv/metrics.csv", "step,epoch,train/loss,\"val,acc\"\n1,0,0.5,\n2,,0.125,1e-07\n3,1,nan,\n",
      "step\n"},
     {"none", NULL, NULL, NULL},
+    {"mlflow", NULL, NULL, NULL}, /* no server: nothing is written */
     {"tensorboard",
      NULL, "1 train/loss 0.5\n1 epoch 0\n2 train/loss 0.125\n2 val,acc 1.00000001e-07\n3 train/loss nan\n3 epoch 1\n",
      "", tf_shows_run},
