@@ -1,7 +1,7 @@
 /* conv_small.c -- convolutions of small pictures, and their gradients of the input, without products with padding.
  *
- * A pixel of the output has the taps (kh, kw) whose source pixel exists. Pixels with the same taps are a class: of a 3x3
- * kernel with padding 1 on 4 x 4 pixels there are nine, on 2 x 2 four. The columns of a class, over all images, are a
+ * A pixel of the output has the taps (kh, kw) whose source pixel exists. Pixels with the same taps are a class: a 3x3
+ * kernel with padding 1 has nine of them on 4 x 4 pixels, four on 2 x 2. The columns of a class, over all images, are a
  * matrix product of their own, whose k runs over (channel, taps of the class). Weights are packed once with all taps;
  * each class picks its own rows of them (gemm_picked).
  *

@@ -61,8 +61,8 @@ static inline gemm_deal gemm_deal_rows(int64_t rows)
     return (gemm_deal){n, rows / n, rows % n};
 }
 
-/* Continues m rows of such sums, c [m][NR], by n steps. Step k takes a[ta[k]...] of one sliver, so that packed rows of A
- * can be left out. */
+/* Continues m rows of such sums, c [m][NR], by n steps. Step k takes a[ta[k]...] of one sliver, so packed rows of
+ * A can be left out. */
 void LEVEL(gemm_picked)(const float *a, const int32_t *ta, const float *b, int64_t n, float *c, int64_t m);
 
 #define gemm_sliver  LEVEL(gemm_sliver)

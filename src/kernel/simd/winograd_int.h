@@ -27,7 +27,7 @@ static inline int64_t round_to(int64_t x, int64_t to)
     return (x + to - 1) / to * to;
 }
 
-/* Some tiles of a group of images: n from `first` on, of `channels` channels in planes; images are `stride` floats apart.
+/* Some tiles of a group of images: n from `first` on, of `channels` channels; images are `stride` floats apart.
  * Transforms read up to NR - 1 tiles more than n, which repeat the last one. */
 typedef struct tiles {
     const grid *t;
@@ -37,7 +37,7 @@ typedef struct tiles {
 
 /* Splits `channels` images of h x w. Borders, and what lies past an odd size, are not written: they must be zero. */
 void LEVEL(win_split)(float *planes, const float *src, int64_t channels, const geom *g, const grid *t);
-/* Bt d B for a product whose columns are tiles: u[xi][sliver of NR tiles][channel][NR], `step` floats between two xi. */
+/* Bt d B for a product whose columns are tiles: u[xi][sliver of NR tiles][channel][NR]. `step`: between two xi. */
 void LEVEL(win_input)(float *u, int64_t step, const tiles *in);
 /* Bt d B for a product over tiles: u[xi][sliver of NR channels][tile][NR]; `slab` floats between two slivers. */
 void LEVEL(win_input_turned)(float *u, int64_t step, int64_t slab, const tiles *in);
