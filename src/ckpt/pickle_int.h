@@ -1,9 +1,9 @@
 /* pickle_int.h -- the values of a pickle, read without running anything.
  *
- * A pickle is a program for a small stack machine. Python's own reader lets it import any function and call it.
- * This one knows plain values, and a fixed list of names ("globals"): OrderedDict, torch's storages and the
- * functions that put a tensor together. Any other name is an error, or, on request, an OBJECT that stands for
- * whatever Python would have made: it has no content and can only be thrown away.
+ * A pickle is a program for a small stack machine. Python's own reader lets it import any function and call
+ * it. This one knows plain values, and a fixed list of names ("globals"): OrderedDict, torch's storages and
+ * the functions that put a tensor together. Any other name is an error, or, on request, an OBJECT that stands
+ * for whatever Python would have made: it has no content and can only be thrown away.
  *
  *     co_pool pool = {0};
  *     const pickle_value *root;
@@ -60,15 +60,15 @@ struct pickle_value {
     };
 };
 
-/* All values live in the pool. What is wrong is CO_EFORMAT; a name that is not on the list is CO_EINPUT, and the
- * message says which. Memory: up to 100 bytes for each byte of the pickle. */
+/* All values live in the pool. What is wrong is CO_EFORMAT; a name that is not on the list is CO_EINPUT, and
+ * the message says which. Memory: up to 100 bytes for each byte of the pickle. */
 co_err pickle_parse(const pickle_value **out, co_pool *pool, const void *bytes, size_t len, const char *what,
                     bool drop_objects);
 
 /* The value of a dict's text key; NULL if there is none, or `dict` is no dict. */
 const pickle_value *pickle_get(const pickle_value *dict, const char *key);
 
-/* --- globals.c: the names on the list --------------------------------------------------------------------- */
+/* --- globals.c: the names on the list ------------------------------------------------------------------- */
 typedef struct pickle_global {
     const char *module, *name;
     const char *dtype; /* a storage's; NULL: none */

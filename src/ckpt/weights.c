@@ -100,6 +100,10 @@ static co_err match(const co_layout *l, const int *idx, const weights_file *f, c
             continue;
         }
         int order = !e ? 1 : !t ? -1 : strcmp(e->name, t->name);
+        if (order < 0 && e->kind == CO_KIND_COUNTER) { /* num_batches_tracked: PyTorch does not need it either */
+            i++;
+            continue;
+        }
         if (order < 0)
             return co_fail(CO_EINPUT, "tensor %s of the model is not in it", e->name);
         if (order > 0)

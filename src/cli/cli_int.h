@@ -95,6 +95,17 @@ char *run_config_of(const char *path);
 /* Puts the configuration of the run at `path`, or around it, before all words. No run: nothing happens. */
 co_err line_use_run(line *l, const char *path);
 #define print_json co_json_print
+
+/* download_bar.c */
+typedef struct download_bar {
+    bool one_line, shown;
+    uint64_t last_ns;
+} download_bar;
+download_bar bar_begin(void);
+bool bar_is_due(download_bar *bar);                                     /* may a line be written now? */
+void bar_tell(void *bar, const char *path, uint64_t done, uint64_t of); /* a co_fetch_tell */
+void bar_end(const download_bar *bar);                                  /* clears the line */
+
 void add_shell_word(co_str *out, const char *word); /* a blank and the word, quoted where a shell needs it */
 int show_usage(const char *command_name);
 int train_help(const line *l, bool markdown); /* help_train.c */

@@ -9,9 +9,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <unistd.h>
 
-#include "base/clock.h"
 #include "fetch/fetch.h"
 
 enum { RETRIES = 5, MOST_RETRIES = 1000 };
@@ -77,44 +75,13 @@ static int list_sets(const line *l)
     return CO_EXIT_DONE;
 }
 
-/* --- progress ------------------------------------------------------------------------------------------- */
-struct progress {
-    bool bar; /* standard error is a terminal: one line, written again and again */
-    uint64_t last_ns;
-};
-
-static bool is_due(struct progress *p)
-{
-    uint64_t now = co_now_ns();
-
-    if (!p->bar && now - p->last_ns < 10000000000u)
-        return false;
-    p->last_ns = now;
-    return true;
-}
-
-static void tell_bytes(void *ctx, const char *path, uint64_t done, uint64_t of)
-{
-    struct progress *p = ctx;
-    const char *slash = strrchr(path, '/');
-    char whole[48] = "";
-
-    if (!is_due(p))
-        return;
-    if (of)
-        snprintf(whole, sizeof whole, " of %.1f MB, %d %%", (double)of / 1e6,
-                 (int)(100.0 * (double)done / (double)of));
-    fprintf(stderr, "%s%s: %.1f%s%s%s", p->bar ? "\r" : "", slash ? slash + 1 : path, (double)done / 1e6,
-            of ? "" : " MB", whole, p->bar ? "   " : "\n");
-}
-
 static void tell_files(void *ctx, uint64_t files, uint64_t bytes)
 {
-    struct progress *p = ctx;
+    download_bar *bar = ctx;
 
-    if (is_due(p))
-        fprintf(stderr, "%sunpacked: %llu files, %.1f MB%s", p->bar ? "\r" : "", (unsigned long long)files,
-                (double)bytes / 1e6, p->bar ? "        " : "\n");
+    if (bar_is_due(bar))
+        fprintf(stderr, "%sunpacked: %llu files, %.1f MB%s", bar->one_line ? "\r" : "",
+                (unsigned long long)files, (double)bytes / 1e6, bar->one_line ? "        " : "\n");
 }
 
 /* --- results -------------------------------------------------------------------------------------------- */
@@ -195,10 +162,8 @@ static int fetch_set(const line *l, const co_set *set, const co_set_how *how)
 {
     co_set_facts *facts = co_zalloc(sizeof *facts);
     co_err err = facts ? co_set_get(facts, set, how) : CO_ENOMEM;
-    bool bar = ((const struct progress *)how->ctx)->bar;
 
-    if (bar)
-        fprintf(stderr, "\r%72s\r", "");
+    bar_end(how->ctx);
     if (!err && l->json)
         show_json(set, facts);
     else if (!err)
@@ -212,7 +177,7 @@ static int fetch_set(const line *l, const co_set *set, const co_set_how *how)
 
 int data_get(const line *l, const data_flags *flags)
 {
-    struct progress p = {.bar = isatty(STDERR_FILENO), .last_ns = co_now_ns()};
+    download_bar bar = bar_begin();
     const char *mirror = flags->mirror ? flags->mirror : getenv("COHORT_MIRROR");
     long long retries = RETRIES;
 
@@ -230,8 +195,8 @@ int data_get(const line *l, const data_flags *flags)
                       .force = flags->force,
                       .keep = flags->keep,
                       .retries = (int)retries,
-                      .tell = tell_bytes,
+                      .tell = bar_tell,
                       .tell_unpack = tell_files,
-                      .ctx = &p};
+                      .ctx = &bar};
     return fetch_set(l, set, &how);
 }

@@ -13,10 +13,6 @@
 #define TRANSLATION                                                                                          \
     "translation models come later; data=text data.path=FILE model=lm trains a language model on a text "    \
     "file"
-#define NO_WEIGHTS                                                                                           \
-    "no weights are downloaded; model.pretrained=FILE (.safetensors, .pth) starts from a file, "             \
-    "ckpt_path=FOLDER from a "                                                                               \
-    "checkpoint"
 #define NO_SCRIPT                                                                                            \
     "cohort train runs no script: it trains its own models; `cohort launch` with the same words runs it"
 
@@ -86,7 +82,7 @@ const co_conf_habit habit_flags[] = {
     {"--resume", "", CO_HABIT_DROPPED, .takes = "FOLDER"},
     KEY("--resume", "FOLDER", "ckpt_path"),
     REFUSE("-e --evaluate", NULL, "evaluating is a command of its own: cohort test ckpt_path=FOLDER"),
-    REFUSE("--pretrained", NULL, NO_WEIGHTS),
+    {"--pretrained", NULL, CO_HABIT_BECOMES, "model.pretrained=true"},
     {"--world-size", "-1", CO_HABIT_DROPPED, .takes = "N"},
     HOSTS("--world-size", "N", "--nnodes"),
     {"--rank", "-1", CO_HABIT_DROPPED, .takes = "N"},

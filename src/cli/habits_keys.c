@@ -7,17 +7,14 @@
 #include "cli/habits_int.h"
 
 #define NO_GPU "GPUs are not in this version; the ranks are processes on CPUs: trainer.accelerator=cpu"
-#define NO_WEIGHTS                                                                                           \
-    "no weights are downloaded; model.pretrained=FILE (.safetensors, .pth) starts from a file, "             \
-    "ckpt_path=FOLDER from a "                                                                               \
-    "checkpoint"
 #define NO_SUCH_TIMM                                                                                         \
     "of timm's models there are resnet18 to resnet152 and the vision transformers "                          \
     "vit_{tiny,small,base,large}_patch16_224, vit_{small,base,large}_patch32_224 "                           \
     "(model=vit_tiny_patch16_224)"
 #define WEIGHTS_IN_NAME                                                                                      \
-    "what follows the dot names pretrained weights, and none are downloaded; give the part before the dot, " \
-    "and weights=FILE.safetensors"
+    "what follows the dot names pretrained weights; give the part before the dot, and "                      \
+    "model.pretrained=true "                                                                                 \
+    "or weights=FILE.safetensors"
 #define TRACKERS      "this tracker is not built yet: use logger=csv, which writes csv/metrics.csv, or logger=none"
 #define OWN_SCHEDULES "the schedules here are the rows of schedule= (cohort train --help schedule)"
 
@@ -82,7 +79,7 @@ const co_conf_habit habit_keys[] = {
     REFUSE("model", "deit*|swin*|vit_huge*|vit_giant*|convnext*|efficientnet*", NO_SUCH_TIMM),
     BECOMES("model.net.model_name model.model_name model.net.arch", NULL, "model"),
     BECOMES("model.net.pretrained model.pretrained", "[Ff]alse|0", "model.pretrained=null"),
-    REFUSE("model.net.pretrained model.pretrained", "[Tt]rue|1", NO_WEIGHTS),
+    BECOMES("model.net.pretrained model.pretrained", "True|1", "model.pretrained=true"),
     DROP("model.net.num_classes model.num_classes model.net.output_size model.net.input_size", NULL,
          "not needed: the sizes of samples and the number of classes come from the data"),
     BECOMES("model._target_", "*.MNISTLitModule", "model.name=mlp"),

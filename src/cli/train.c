@@ -93,8 +93,15 @@ static co_err compose(training *s, line *l)
 
 static co_err make_plan(training *s)
 {
+    download_bar bar = bar_begin();
+
     settle_spec(&s->app);
-    CO_TRY(co_plan_new(&s->plan, &s->app.spec));
+    s->app.spec.fetch_tell = bar_tell;
+    s->app.spec.fetch_ctx = &bar;
+    co_err err = co_plan_new(&s->plan, &s->app.spec);
+    bar_end(&bar);
+    s->app.spec.fetch_tell = NULL;
+    CO_TRY(err);
     CO_TRY(run_files_check(s->app.resume, co_plan_facts_of(s->plan)->data));
     return ids_check(s->app.resume, co_plan_facts_of(s->plan)->data);
 }

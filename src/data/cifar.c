@@ -112,8 +112,9 @@ static co_err nothing_there(const struct cifar *set, const char *dir)
                        dir, set->archive);
     return co_fail(CO_EINPUT,
                    "data.dir: %s has neither %s (plain, .xz or .gz), nor the folder %s, nor %s: get the"
-                   " last from https://www.cs.toronto.edu/~kriz/cifar.html",
-                   dir, set->files[0].name, set->folder, set->archive);
+                   " last from https://www.cs.toronto.edu/~kriz/cifar.html%s",
+                   dir, set->files[0].name, set->folder, set->archive,
+                   set == &cifar10 ? " (cohort data get cifar10)" : "");
 }
 
 /* The folder of the files: data.dir itself, or the one within it that has any. False: none has. */

@@ -34,7 +34,10 @@ static co_err open_file(packed **out, uint32_t *n, const char *dir, const char *
         CO_TRY(err);
     }
     if (!found)
-        return co_fail(CO_EINPUT, "data.dir: %s has no %s, plain or .gz, nor has its MNIST/raw", dir, name);
+        return co_fail(CO_EINPUT,
+                       "data.dir: %s has no %s, plain or .gz, nor has its MNIST/raw "
+                       "(cohort data get mnist downloads it)",
+                       dir, name);
     co_err err = idx_head(*out, pictures, n);
     if (err) {
         packed_close(*out);

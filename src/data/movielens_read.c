@@ -64,7 +64,8 @@ co_err ml_find(ml_files *out, const char *dir)
     return co_fail(
         CO_EINPUT,
         "data.dir: %s has none of ratings.csv, ratings.dat (ml-1m) and u.data (ml-100k): unpack an archive"
-        " of https://grouplens.org/datasets/movielens/ there, such as ml-latest-small.zip",
+        " of https://grouplens.org/datasets/movielens/ there, such as ml-latest-small.zip (cohort data get "
+        "movielens)",
         dir);
 }
 

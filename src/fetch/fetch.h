@@ -18,6 +18,9 @@
 #include "base/err.h"
 
 /* --- one file ------------------------------------------------------------------------------------------- */
+/* Progress: bytes so far, and of how many; 0: not known. */
+typedef void co_fetch_tell(void *ctx, const char *path, uint64_t done, uint64_t of);
+
 typedef struct co_fetch_job {
     const char *const *urls; /* tried in order, NULL at the end */
     const char *path;
@@ -31,7 +34,7 @@ typedef struct co_fetch_job {
     int retry_ms;             /* pause before the first of them; doubled each time, up to 30 s. 0: 1 s */
     int idle_ms;              /* an attempt fails when nothing has come for so long; 0: 60 s */
     bool anew;                /* neither the file nor its part is used if there */
-    void (*tell)(void *ctx, const char *path, uint64_t done, uint64_t of); /* of: 0 if not known. May be NULL */
+    co_fetch_tell *tell;      /* may be NULL */
     void *ctx;
 } co_fetch_job;
 
@@ -58,7 +61,8 @@ typedef struct co_set_file {
     const char *urls[CO_SET_URLS + 1];
     uint64_t size; /* 0: the publisher changes it now and then */
     const char *md5, *sum_end;
-    bool published; /* md5: the publisher states it. If not: it is the one that public loaders of the set use */
+    /* The publisher states the md5. If not: it is the one that public loaders of the set use. */
+    bool published;
 } co_set_file;
 
 typedef struct co_set {
@@ -83,7 +87,7 @@ typedef struct co_set_how {
     const char *mirror; /* files are at MIRROR/NAME instead; NULL: the table's addresses */
     bool force, keep;   /* download again; keep the archive after unpacking */
     int retries, retry_ms, idle_ms;
-    void (*tell)(void *ctx, const char *path, uint64_t done, uint64_t of);
+    co_fetch_tell *tell; /* may be NULL */
     void (*tell_unpack)(void *ctx, uint64_t files, uint64_t bytes);
     void *ctx;
 } co_set_how;
@@ -105,9 +109,15 @@ typedef struct co_pretrained {
     bool has_sum;     /* the server stated a SHA-256 */
     uint64_t bytes;
 } co_pretrained;
-/* The weights that timm publishes for a model of this name, from $HF_ENDPOINT or huggingface.co. CO_EINPUT:
- * there are none for this model. */
-co_err co_pretrained_get(co_pretrained *out, const char *model,
-                         void (*tell)(void *ctx, const char *path, uint64_t done, uint64_t of), void *ctx);
+
+typedef struct co_pretrained_row {
+    const char *model, *repository;
+    const char *normalize; /* how pictures were normalised for them, as data.normalize takes it */
+} co_pretrained_row;
+extern const co_pretrained_row co_pretrained_rows[]; /* ends with a row without a model */
+/* CO_EINPUT: no weights are known for this model. */
+co_err co_pretrained_find(const co_pretrained_row **out, const char *model);
+/* The weights that timm publishes for it, from $HF_ENDPOINT or huggingface.co, or from the cache. */
+co_err co_pretrained_get(co_pretrained *out, const co_pretrained_row *row, co_fetch_tell *tell, void *ctx);
 
 #endif

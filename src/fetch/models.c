@@ -4,8 +4,7 @@
  * are torchvision's. In $COHORT_CACHE (base/fs.h says where that is otherwise):
  *
  *     models-1/NAME.safetensors           the file
- *     models-1/NAME.safetensors.sha256    "SHA-256 LENGTH", written last: without it the file is fetched
- *     again
+ *     models-1/NAME.safetensors.sha256    "SHA-256 LENGTH", written last: without it the file does not count
  *
  * The hub states the SHA-256 of a file (X-Linked-ETag) when it redirects to it, and we compare. If a mirror
  * does not, the sum that the file had when it came is kept, so later damage is noticed.
@@ -32,27 +31,37 @@
 enum { RETRIES = 5 };
 static const uint64_t HASHED_MOST = 1u << 30, LONGEST = (uint64_t)8 << 30;
 
-static const struct {
-    const char *model, *repository;
-} rows[] = {{"resnet18", "timm/resnet18.tv_in1k"},
-            {"resnet34", "timm/resnet34.tv_in1k"},
-            {"resnet50", "timm/resnet50.tv_in1k"},
-            {"resnet101", "timm/resnet101.tv_in1k"},
-            {"resnet152", "timm/resnet152.tv_in1k"},
-            {"vit_tiny_patch16_224", "timm/vit_tiny_patch16_224.augreg_in21k_ft_in1k"},
-            {"vit_small_patch16_224", "timm/vit_small_patch16_224.augreg_in21k_ft_in1k"},
-            {"vit_base_patch16_224", "timm/vit_base_patch16_224.augreg2_in21k_ft_in1k"},
-            {"vit_large_patch16_224", "timm/vit_large_patch16_224.augreg_in21k_ft_in1k"},
-            {"vit_small_patch32_224", "timm/vit_small_patch32_224.augreg_in21k_ft_in1k"},
-            {"vit_base_patch32_224", "timm/vit_base_patch32_224.augreg_in21k_ft_in1k"},
-            {"vit_large_patch32_224", "timm/vit_large_patch32_224.orig_in21k"}};
+#define IMAGENET "imagenet"
+#define HALVES   "0.5:0.5:0.5/0.5:0.5:0.5"
 
-static const char *repository_of(const char *model)
+const co_pretrained_row co_pretrained_rows[] = {
+    {"resnet18", "timm/resnet18.tv_in1k", IMAGENET},
+    {"resnet34", "timm/resnet34.tv_in1k", IMAGENET},
+    {"resnet50", "timm/resnet50.tv_in1k", IMAGENET},
+    {"resnet101", "timm/resnet101.tv_in1k", IMAGENET},
+    {"resnet152", "timm/resnet152.tv_in1k", IMAGENET},
+    {"vit_tiny_patch16_224", "timm/vit_tiny_patch16_224.augreg_in21k_ft_in1k", HALVES},
+    {"vit_small_patch16_224", "timm/vit_small_patch16_224.augreg_in21k_ft_in1k", HALVES},
+    {"vit_base_patch16_224", "timm/vit_base_patch16_224.augreg2_in21k_ft_in1k", HALVES},
+    {"vit_large_patch16_224", "timm/vit_large_patch16_224.augreg_in21k_ft_in1k", HALVES},
+    {"vit_small_patch32_224", "timm/vit_small_patch32_224.augreg_in21k_ft_in1k", HALVES},
+    {"vit_base_patch32_224", "timm/vit_base_patch32_224.augreg_in21k_ft_in1k", HALVES},
+    {"vit_large_patch32_224", "timm/vit_large_patch32_224.orig_in21k", HALVES},
+    {0}};
+
+co_err co_pretrained_find(const co_pretrained_row **out, const char *model)
 {
-    for (size_t i = 0; i < CO_COUNT(rows); i++)
-        if (strcmp(rows[i].model, model) == 0)
-            return rows[i].repository;
-    return NULL;
+    for (const co_pretrained_row *row = co_pretrained_rows; row->model; row++)
+        if (strcmp(row->model, model) == 0) {
+            *out = row;
+            return CO_OK;
+        }
+    return co_fail(
+        CO_EINPUT,
+        "model.pretrained=true: no weights of model=%s are known here; there are some for resnet18 to "
+        "resnet152 and timm's vision transformers (vit_base_patch32_224). A file of your own: "
+        "model.pretrained=FILE",
+        model);
 }
 
 /* --- the cache ------------------------------------------------------------------------------------------ */
@@ -99,8 +108,8 @@ static co_err address(char url[FETCH_URL], const char *repository)
                : co_fail(CO_EINPUT, "the address in $HF_ENDPOINT is too long");
 }
 
-static co_err download(co_fetch_facts *facts, const char *repository, const char *path,
-                       void (*tell)(void *ctx, const char *path, uint64_t done, uint64_t of), void *ctx)
+static co_err download(co_fetch_facts *facts, const char *repository, const char *path, co_fetch_tell *tell,
+                       void *ctx)
 {
     char url[FETCH_URL];
     const char *urls[] = {url, NULL};
@@ -125,8 +134,7 @@ static co_err download(co_fetch_facts *facts, const char *repository, const char
 }
 
 /* Under the lock: runs that start at once download a file once. */
-static co_err find_or_download(co_pretrained *out, const char *note,
-                               void (*tell)(void *ctx, const char *path, uint64_t done, uint64_t of), void *ctx)
+static co_err find_or_download(co_pretrained *out, const char *note, co_fetch_tell *tell, void *ctx)
 {
     co_fetch_facts facts = {0};
 
@@ -151,23 +159,14 @@ static co_err lock(int *fd, const char *path)
     return CO_OK;
 }
 
-co_err co_pretrained_get(co_pretrained *out, const char *model,
-                         void (*tell)(void *ctx, const char *path, uint64_t done, uint64_t of), void *ctx)
+co_err co_pretrained_get(co_pretrained *out, const co_pretrained_row *row, co_fetch_tell *tell, void *ctx)
 {
-    const char *repository = repository_of(model);
     char dir[FETCH_PATH - 512], note[FETCH_PATH + 16], lock_path[FETCH_PATH + 16];
     int fd = -1;
 
-    if (!repository)
-        return co_fail(
-            CO_EINPUT,
-            "model.pretrained=true: nobody publishes weights of model=%s; there are some for resnet18 to "
-            "resnet152 and timm's vision transformers (vit_base_patch32_224). A file of your own: "
-            "model.pretrained=FILE",
-            model);
-    *out = (co_pretrained){.name = repository};
+    *out = (co_pretrained){.name = row->repository};
     CO_TRY(co_fs_cache(dir, sizeof dir, "models-1"));
-    snprintf(out->path, sizeof out->path, "%s/%s.safetensors", dir, strchr(repository, '/') + 1);
+    snprintf(out->path, sizeof out->path, "%s/%s.safetensors", dir, strchr(row->repository, '/') + 1);
     snprintf(note, sizeof note, "%s.sha256", out->path);
     snprintf(lock_path, sizeof lock_path, "%s.lock", out->path);
     co_err err = lock(&fd, lock_path);

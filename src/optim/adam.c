@@ -96,6 +96,7 @@ const co_optim_def adam_def = {
     .apply = adam_apply,
     .apply_sparse = sparse_adam_apply,
     .sparse_name = "sparse_adam",
+    .pretrained_lr = 5e-4,
 };
 
 const co_optim_def adamw_def = {
@@ -108,4 +109,5 @@ const co_optim_def adamw_def = {
     .apply = adamw_apply,
     .apply_sparse = sparse_adam_apply,
     .sparse_name = "sparse_adam",
+    .pretrained_lr = 5e-4,
 };

@@ -46,6 +46,8 @@ typedef struct co_optim_def {
      */
     void (*apply_sparse)(const void *cfg, const co_apply *a);
     const char *sparse_name; /* how logs name it: "sparse_adam" */
+    /* Above this rate, pretrained weights are usually lost in the first steps: then the first screen warns. */
+    double pretrained_lr;
 } co_optim_def;
 
 extern const co_optim_def *const co_optims[]; /* sgd, adam, adamw, sparse_adam; NULL-terminated */

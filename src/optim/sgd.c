@@ -110,4 +110,5 @@ const co_optim_def sgd_def = {
     .apply = apply,
     .apply_sparse = apply,
     .sparse_name = "sgd",
+    .pretrained_lr = 0.05,
 };

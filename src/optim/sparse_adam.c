@@ -61,4 +61,5 @@ const co_optim_def sparse_adam_def = {
     .apply = sparse_adam_apply,
     .apply_sparse = sparse_adam_apply,
     .sparse_name = "sparse_adam",
+    .pretrained_lr = 5e-4,
 };

@@ -60,12 +60,13 @@ static const co_option data[] = {
      .max = 4096},
     {0}};
 
-static const co_option model[] = {{"pretrained", CO_OPT_STR, AT(pretrained), "null",
-                                   "first weights, as `weights` takes them; a head (the model's last layer) "
-                                   "of another size starts anew, and the "
-                                   "first screen says so",
-                                   .alias = "model.net.pretrained", .of_host = true},
-                                  {0}};
+static const co_option model[] = {
+    {"pretrained", CO_OPT_STR, AT(pretrained), "null",
+     "first weights: a file, as `weights` takes it, or true: those that timm and "
+     "torchvision publish, downloaded once; a head (the model's last layer) of "
+     "another size starts anew, and the first screen says so",
+     .alias = "model.net.pretrained", .of_host = true},
+    {0}};
 
 static const co_option trainer[] = {
     {"devices", CO_OPT_STR, AT(devices), "auto", "ranks on this host; auto: as many as CPUs may be used",

@@ -112,7 +112,7 @@ static void fill_facts(co_plan *plan)
     for (int leaf = 0; leaf < cut->slices; leaf++) {
         uint32_t lo, hi;
         co_cut_range(cut, leaf, &lo, &hi);
-        if (lo < hi && plan->data->io.task != CO_TASK_LM)
+        if (lo < hi && !co_is_text(&plan->data->io))
             facts->flops_per_step +=
                 co_exec_info_of(exec_for(&plan->train, (co_slice_shape){.n = (int)(hi - lo)})->exec)->flops;
     }
@@ -198,13 +198,13 @@ static co_err make_audit_order(co_plan *plan)
 {
     if (plan->hosts == 1)
         return CO_OK;
-    return co_order_new(&plan->audit_order, plan->data, CO_SPLIT_TRAIN, plan->batch, (uint64_t)plan->cfg.seed,
+    return co_order_new(&plan->audit_order, plan->data, CO_SPLIT_TRAIN, (uint64_t)plan->cfg.seed,
                         plan->cfg.overfit_batches == 0);
 }
 
 static co_err make_order(co_plan *plan)
 {
-    return co_order_new(&plan->order, plan->data, CO_SPLIT_TRAIN, plan->batch, (uint64_t)plan->cfg.seed,
+    return co_order_new(&plan->order, plan->data, CO_SPLIT_TRAIN, (uint64_t)plan->cfg.seed,
                         plan->cfg.overfit_batches == 0);
 }
 
@@ -345,6 +345,8 @@ static co_err plan_new(co_plan **out, const co_train_spec *spec, const decision 
         err = co_mistakes_tell(&mistakes);
     co_mistakes_fini(&mistakes);
     if (!err)
+        err = fetch_weights(plan);
+    if (!err)
         err = finish(plan);
     if (err) {
         co_plan_free(plan);
@@ -397,6 +399,7 @@ void co_plan_free(co_plan *plan)
     co_free(plan->recipe.rule);
     co_free(plan->choice);
     co_free(plan->first.skip);
+    co_free(plan->first.got);
     co_ckpt_meta_fini(&plan->start);
     co_free(plan);
 }

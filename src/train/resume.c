@@ -5,8 +5,16 @@
 #include <string.h>
 
 #include "base/fs.h"
+#include "base/str.h"
 
 /* --- first weights: a run that continues does not need them ---------------------------------------------- */
+static bool is_true(const char *text)
+{
+    bool on;
+
+    return strcmp(text, "1") == 0 || (co_str_to_bool(text, &on) && on);
+}
+
 co_err find_weights(co_plan *plan)
 {
     const co_train_cfg *cfg = &plan->cfg;
@@ -23,6 +31,8 @@ co_err find_weights(co_plan *plan)
         return co_fail(CO_EINPUT, "weights_skip=%s without weights=FILE", cfg->weights_skip);
     if (!path || plan->spec.resume)
         return CO_OK;
+    if (!cfg->weights && is_true(path))
+        return plan->spec.model ? co_pretrained_find(&plan->first.public_row, plan->spec.model->name) : CO_OK;
     if (!co_fs_exists(path))
         return co_fail(CO_EINPUT, "%s=%s: %s", key, path, strerror(ENOENT));
     plan->first.path = path;
@@ -52,6 +62,19 @@ co_err check_weights(co_plan *plan)
     CO_TRY(co_weights_load(plan->first.path, plan->layout, plan->first.skip, NULL));
     return co_weights_note(plan->weights_note, sizeof plan->weights_note, plan->first.path, plan->layout,
                            plan->first.skip);
+}
+
+co_err fetch_weights(co_plan *plan)
+{
+    first_weights *first = &plan->first;
+
+    if (!first->public_row || first->path)
+        return CO_OK;
+    if (!(first->got = co_zalloc(sizeof *first->got)))
+        return CO_ENOMEM;
+    CO_TRY(co_pretrained_get(first->got, first->public_row, plan->spec.fetch_tell, plan->spec.fetch_ctx));
+    first->path = first->got->path;
+    return check_weights(plan);
 }
 
 /* --- a checkpoint of another model, optimiser, batch or seed: continuing it would be another run ---------- */

@@ -2,6 +2,7 @@
 #include "train/carrier_int.h"
 #include "train/plan_int.h"
 
+#include <fnmatch.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <string.h>
@@ -51,12 +52,50 @@ static void add_weights(co_plan *plan)
 
     if (!plan->first.path)
         return;
-    add(&plan->facts, "weights   %s", plan->first.path);
+    if (plan->first.got)
+        add(&plan->facts, "weights   %s (%s%s)", plan->first.got->name,
+            plan->first.got->was_there ? "in the cache" : "downloaded",
+            plan->first.got->has_sum ? ", SHA-256 compared" : "; its server states no checksum");
+    else
+        add(&plan->facts, "weights   %s", plan->first.path);
     if (head->skip[0] && head->there[0])
         add(&plan->facts, "; %s starts anew: %s there, %s here", head->skip, head->there, head->here);
     else if (head->skip[0])
         add(&plan->facts, "; %s starts anew: the file has none", head->skip);
     add(&plan->facts, "\n");
+    if (plan->first.public_row)
+        add(&plan->facts, "          they were made with data.normalize=%s\n",
+            plan->first.public_row->normalize);
+}
+
+/* The highest rate at which a parameter that was loaded is trained; 0: only the new head is. */
+static double rate_of_loaded(const co_plan *plan)
+{
+    const char *head = plan->first.new_head.skip;
+    double most = 0;
+
+    for (int i = 0; i < plan->layout->n; i++) {
+        const co_entry *e = &plan->layout->entry[i];
+        if (e->kind != CO_KIND_PARAM || plan->recipe.rule[i].frozen ||
+            (*head && fnmatch(head, e->name, 0) == 0))
+            continue;
+        double rate = plan->recipe.lr * (double)plan->recipe.rule[i].rate;
+        most = rate > most ? rate : most;
+    }
+    return most;
+}
+
+static void warn_of_rate(co_plan *plan)
+{
+    double limit = plan->spec.optim->pretrained_lr, rate = plan->first.path ? rate_of_loaded(plan) : 0;
+
+    if (rate <= limit || limit <= 0)
+        return;
+    add(&plan->facts,
+        "warning   optim.lr=%g is high for weights that were loaded: above %g, %s usually destroys them in "
+        "the first "
+        "steps; try optim.lr=%g, or give the head alone a high rate (optim.lr_groups)\n",
+        rate, limit, plan->spec.optim->name, limit / 5);
 }
 
 static void add_data(co_plan *plan)
@@ -69,6 +108,9 @@ static void add_data(co_plan *plan)
         data->count[CO_SPLIT_TRAIN], data->count[CO_SPLIT_VAL], data->count[CO_SPLIT_TEST]);
     if (data->io.task == CO_TASK_LM)
         add(facts, "text, %lld tokens", (long long)data->io.classes);
+    else if (data->io.task == CO_TASK_PAIRS)
+        add(facts, "pairs of sentences, %lld and %lld tokens", (long long)data->io.sources,
+            (long long)data->io.classes);
     else if (data->io.users)
         add(facts, "ratings of %lld items by %lld users", (long long)data->io.items, (long long)data->io.users);
     else
@@ -87,10 +129,19 @@ static void add_batch(co_plan *plan)
     uint32_t slices = (uint32_t)plan->slices, most = (plan->batch + slices - 1) / slices,
              count = plan->data->count[CO_SPLIT_TRAIN];
 
-    add(facts, "batch     global batch %u = slice %u x %u slices%s", plan->batch, plan->batch / slices,
-        slices, most > plan->batch / slices ? " (some with one sample more)" : "");
+    add(facts, "batch     global batch %u = slice %u x %u slices%s", plan->batch, plan->batch / slices, slices,
+        co_is_text(&plan->data->io)   ? " (cut by tokens, so that slices weigh the same)"
+        : most > plan->batch / slices ? " (some with one sample more)"
+                                      : "");
     if (count < plan->batch)
         add(facts, "; larger than the data: each epoch is one step of %u samples", count);
+    if (plan->cfg.batch_size_per_rank && plan->batch > plan->cfg.batch_size_per_rank)
+        add(facts,
+            "\n          = %lld a rank x %lld ranks; optim.lr is not scaled with the ranks (by the linear "
+            "rule it would "
+            "be %g)",
+            (long long)plan->cfg.batch_size_per_rank, (long long)(plan->batch / plan->cfg.batch_size_per_rank),
+            plan->recipe.lr * (double)plan->batch / (double)plan->cfg.batch_size_per_rank);
     add(facts, "\nsteps     %lld per epoch", (long long)plan->units.steps_per_epoch);
     if (facts->endless)
         add(facts, ", no limit (trainer.max_epochs=-1)");
@@ -206,5 +257,6 @@ void plan_lines(co_plan *plan)
     add_memory(plan);
     add_wire(plan);
     add_recipe(plan);
+    warn_of_rate(plan);
     add(&plan->facts, "kernels   %s\n", plan->facts.kernels);
 }

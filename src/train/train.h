@@ -22,6 +22,7 @@
 #include "ckpt/ckpt.h"
 #include "comm/arena.h"
 #include "data/data.h"
+#include "fetch/fetch.h"
 #include "kernel/kernel.h"
 #include "nn/nn.h"
 #include "optim/optim.h"
@@ -120,6 +121,8 @@ typedef struct co_train_spec {
     size_t aside_bytes;    /* the most memory for copies aside while a checkpoint is written; 0: 16 MiB */
     int helpers;          /* processes that the caller forks beside the ranks: only their memory is planned */
     size_t helpers_bytes; /* private memory that they need beyond that of any process */
+    co_fetch_tell *fetch_tell; /* progress of model.pretrained=true while the plan is made; may be NULL */
+    void *fetch_ctx;
 } co_train_spec;
 
 /* What was decided. Printable; memory to the byte. */

@@ -58,6 +58,25 @@ static void refused(struct small *s, const struct change *c, const char *skip, c
     co_free(state);
 }
 
+/* Files of old versions of PyTorch have no num_batches_tracked, and PyTorch takes them. */
+TEST(weights_without_a_batch_norms_counter_are_taken_and_it_keeps_its_value)
+{
+    struct small s;
+    int64_t steps = 3;
+
+    small_init(&s, 4);
+    write_file("w.safetensors", &s, &(struct change){.leave_out = "bn.num_batches_tracked"});
+    float *state = co_array(s.l.count, sizeof *state);
+    float *counter = state + co_layout_find(&s.l, "bn.num_batches_tracked")->offset;
+    memcpy(counter, &steps, sizeof steps);
+    CHECK_OK(co_weights_load("w.safetensors", &s.l, NULL, state));
+    memcpy(&steps, counter, sizeof steps);
+    CHECK(steps == 3, "%lld", (long long)steps);
+    size_t at = co_layout_find(&s.l, "fc1.weight")->offset;
+    CHECK(memcmp(state + at, s.part[0] + at, 4 * sizeof *state) == 0, "other weights");
+    co_free(state);
+}
+
 TEST(weights_that_do_not_fit_are_refused_by_the_first_tensor)
 {
     struct small s;
@@ -232,8 +251,8 @@ TEST(a_run_starts_from_exported_weights)
     free(r.out);
 }
 
-/* Pretrained weights: the head of another size is replaced, everything else is the file's; what differs otherwise is
- * refused. */
+/* Pretrained weights: the head of another size is replaced, everything else is the file's; what differs
+ * otherwise is refused. */
 TEST(pretrained_weights_replace_a_head_of_another_size_and_say_so)
 {
     test_run r = test_sh(
@@ -257,7 +276,7 @@ TEST(pretrained_weights_replace_a_head_of_another_size_and_say_so)
         "tensor bn1.bias is [4] there, [8] here",
         "weights=m.safetensors and model.pretrained=m.safetensors both say",
         "model.pretrained=none.pth: No such file",
-        "no weights are downloaded; model.pretrained=FILE",
+        "model.pretrained=true: no weights of model=cnn are known here",
         "\n0\nend"};
 
     for (size_t i = 0; i < CO_COUNT(wanted); i++)
