@@ -75,10 +75,11 @@ co_err room_for_training(co_plan *plan)
                                       .tokens = least(most, longest(&x, batch)),
                                       .targets = y.count ? least(most, longest(&y, batch)) : 0};
         if (plan->room.n > CO_SLICE_MAX)
-            err = co_fail(CO_EINPUT,
-                          "data.batch_size=%u in %d slices may make slices of more than %d samples of text: take more "
-                          "trainer.slices or a smaller batch",
-                          plan->batch, plan->slices, CO_SLICE_MAX);
+            err = co_fail(
+                CO_EINPUT,
+                "data.batch_size=%u in %d slices may make slices of more than %d samples of text: take more "
+                "trainer.slices or a smaller batch",
+                plan->batch, plan->slices, CO_SLICE_MAX);
     }
     co_free(weight.count);
     co_free(x.count);

@@ -53,7 +53,7 @@ TEST(a_batch_of_text_is_cut_by_tokens_as_the_order_page_says)
     SLICES(2, "5 5|5 5", 5, 5, 5, 5);
     SLICES(2, "1 1 1 1|9", 1, 1, 1, 1, 9);
     SLICES(1, "3 1 4", 3, 1, 4);
-    SLICES(4, "90|1|1|1", 90, 1, 1, 1);       /* every slice has a sample */
+    SLICES(4, "90|1|1|1", 90, 1, 1, 1); /* every slice has a sample */
     SLICES(4, "1|1|1|90", 1, 1, 1, 90);
     SLICES(4, "1|90|1|1 1", 1, 90, 1, 1, 1);
     SLICES(4, "|7||8", 7, 8); /* fewer samples than slices: as by samples */
@@ -78,21 +78,23 @@ TEST(every_sample_of_a_batch_of_text_is_in_one_slice_and_slices_weigh_the_same)
         for (int leaf = 0; leaf < slices; leaf++) {
             int weight = 0;
             slice_range(&plan, ids, 1, leaf, &lo, &hi);
-            CHECK((lo == hi) == co_cut_is_empty(&plan.cut[0], leaf, leaf + 1), "leaf %d of %d, n %u", leaf, slices,
-                  n);
+            CHECK((lo == hi) == co_cut_is_empty(&plan.cut[0], leaf, leaf + 1), "leaf %d of %d, n %u", leaf,
+                  slices, n);
             CHECK(lo == hi || lo == next, "leaf %d begins at %u, not %u", leaf, lo, next);
             next = lo < hi ? hi : next;
             for (uint32_t i = lo; i < hi; i++)
                 weight += lengths[i];
-            CHECK(weight <= total / slices + 1 + most, "leaf %d of %d weighs %d of %d", leaf, slices, weight, total);
+            CHECK(weight <= total / slices + 1 + most, "leaf %d of %d weighs %d of %d", leaf, slices, weight,
+                  total);
         }
         CHECK(next == n, "%u of %u samples", next, n);
         CHECK_OK(room_for_training(&plan));
         for (int leaf = 0; leaf < slices; leaf++) {
             slice_range(&plan, ids, 1, leaf, &lo, &hi);
             co_slice_shape shape = co_slice_of(&data, CO_SPLIT_TRAIN, ids + lo, (int)(hi - lo));
-            CHECK(shape.n <= plan.room.n && shape.tokens <= plan.room.tokens, "%d samples, %d tokens in a room of %d, %d",
-                  shape.n, shape.tokens, plan.room.n, plan.room.tokens);
+            CHECK(shape.n <= plan.room.n && shape.tokens <= plan.room.tokens,
+                  "%d samples, %d tokens in a room of %d, %d", shape.n, shape.tokens, plan.room.n,
+                  plan.room.tokens);
         }
     }
 }

@@ -106,8 +106,8 @@ static bool input_flows(co_graph *g, const struct op *op, int i, char letter, in
         return n->ragged == 0 || op_fail(g, op, "%s must not be ragged", op_row_of(op->id)->role[i]);
     if (*dim < 0)
         *dim = n->ragged;
-    return *dim == n->ragged ||
-           op_fail(g, op, "%s has another ragged dimension than the inputs before it", op_row_of(op->id)->role[i]);
+    return *dim == n->ragged || op_fail(g, op, "%s has another ragged dimension than the inputs before it",
+                                        op_row_of(op->id)->role[i]);
 }
 
 bool ragged_flow(co_graph *g, struct op *op)

@@ -46,8 +46,8 @@ static ragged_pair ragged_pair_of(const ragged_dims *s, int64_t at)
 {
     int64_t i = at / s->heads, h = at % s->heads;
 
-    return (ragged_pair){i, h, h * s->d, s->q_at[i], s->q_at[i + 1] - s->q_at[i], s->k_at[i],
-                         s->k_at[i + 1] - s->k_at[i]};
+    return (ragged_pair){
+        i, h, h * s->d, s->q_at[i], s->q_at[i + 1] - s->q_at[i], s->k_at[i], s->k_at[i + 1] - s->k_at[i]};
 }
 
 /* Drops elements of x [n], the row of query i: element j is at position (head * nq + i) * (nk rounded up to a multiple

@@ -31,7 +31,8 @@ static int64_t row_floats(const co_attr *a)
 /* `at` is where the offsets begin among the inputs. */
 static ragged ragged_of(const co_call *c, const co_shape *q, int at)
 {
-    ragged s = {.C = q->d[1], .heads = c->attr->heads, .d = q->d[1] / c->attr->heads, .wide = row_floats(c->attr)};
+    ragged s = {
+        .C = q->d[1], .heads = c->attr->heads, .d = q->d[1] / c->attr->heads, .wide = row_floats(c->attr)};
     s.q_at = c->in[at].p;
     s.k_at = c->in[at + 1].p;
     s.ids = c->n_in > at + 2 && c->attr->p > 0 ? c->in[at + 2].p : NULL;
@@ -48,7 +49,8 @@ typedef struct span {
 static span span_of(const ragged *s, int64_t at)
 {
     int64_t i = at / s->heads, h = at % s->heads;
-    return (span){i, h, h * s->d, s->q_at[i], s->q_at[i + 1] - s->q_at[i], s->k_at[i], s->k_at[i + 1] - s->k_at[i]};
+    return (span){
+        i, h, h * s->d, s->q_at[i], s->q_at[i + 1] - s->q_at[i], s->k_at[i], s->k_at[i + 1] - s->k_at[i]};
 }
 
 static int64_t keys_of(const span *p, int64_t i, int causal)
@@ -146,7 +148,7 @@ static void attention(const co_call *c)
     float *y = c->out[0].p, *lse = c->out[1].p;                    /* [Tq,C], [Tq,heads] */
     ragged s = ragged_of(c, &c->in[0].shape, 3);
     float *row = (float *)c->scratch + (size_t)c->ith * forward_floats(c, &c->in[0].shape); /* [wide] */
-    float *turned = row + s.wide;                                                          /* [d,wide] */
+    float *turned = row + s.wide;                                                           /* [d,wide] */
     int64_t lo, hi;
     co_share(s.pairs, c->ith, c->nth, &lo, &hi);
     for (int64_t at = lo; at < hi; at++) {

@@ -32,10 +32,10 @@ static const co_option options[] = {
      .max = 65536},
     {"layers", CO_OPT_INT, offsetof(struct transformer_cfg, layers), "6",
      "blocks of the encoder, and as many of the decoder", .min = 1, .max = 1000, .alias = "model.N"},
-    {"heads", CO_OPT_INT, offsetof(struct transformer_cfg, heads), "8", "attention heads; they divide d_model",
-     .min = 1, .max = 1024, .alias = "model.h"},
-    {"d_ff", CO_OPT_INT, offsetof(struct transformer_cfg, d_ff), "2048", "width inside the feed-forward layers",
-     .min = 1, .max = 1 << 20},
+    {"heads", CO_OPT_INT, offsetof(struct transformer_cfg, heads), "8",
+     "attention heads; they divide d_model", .min = 1, .max = 1024, .alias = "model.h"},
+    {"d_ff", CO_OPT_INT, offsetof(struct transformer_cfg, d_ff), "2048",
+     "width inside the feed-forward layers", .min = 1, .max = 1 << 20},
     {"dropout", CO_OPT_FLOAT, offsetof(struct transformer_cfg, dropout), "0.1",
      "share dropped of embeddings, attention, and the results of layers", .min = 0, .max = 0.99},
     {"sparse_embedding", CO_OPT_BOOL, offsetof(struct transformer_cfg, sparse_embedding), "false",
@@ -140,8 +140,8 @@ static co_node *norm_before(const transformer *t, co_node *x, const char *block,
 }
 
 /* x + dropout(h), where h is layer k of norm_before(x). */
-static co_node *residual(const transformer *t, co_node *x, co_node *h, const co_spans *spans, const char *block,
-                         int k)
+static co_node *residual(const transformer *t, co_node *x, co_node *h, const co_spans *spans,
+                         const char *block, int k)
 {
     name_buf what;
 
