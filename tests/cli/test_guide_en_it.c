@@ -1,5 +1,5 @@
-/* test_guide_en_it.c -- every command of docs/guides/en-it-transformer.md, in its order, in one folder, with made-up
- * pairs and a smaller model. */
+/* test_guide_en_it.c -- every command of docs/guides/en-it-transformer.md, in its order, in one folder,
+ * with made-up pairs and a smaller model. */
 #include <stdlib.h>
 #include <string.h>
 

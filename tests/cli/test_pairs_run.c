@@ -1,5 +1,5 @@
-/* test_pairs_run.c -- translation from the command line: the guide's words, the tokenizers of a run, and a run that is
- * used with other ones. */
+/* test_pairs_run.c -- translation from the command line: the guide's words, the tokenizers of a run, and a
+ * run that is used with other ones. */
 #include "cli/runs.h"
 
 #include "base/str.h"
