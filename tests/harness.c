@@ -362,6 +362,7 @@ static void find_places(const char *argv0)
     snprintf(scratch, sizeof scratch, "%s/cohort-tests-XXXXXX", tmp ? tmp : "/tmp");
     if (!mkdtemp(scratch))
         exit(1);
+    setenv("MLFLOW_TRACKING_URI", "http://127.0.0.1:1", 1); /* nobody listens there */
     setenv("WANDB_MODE", "offline", 1); /* no test uploads to the public service, whatever key is here */
     setenv("XDG_RUNTIME_DIR", scratch, 1);
     char cache[PATH_MAX];

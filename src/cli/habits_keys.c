@@ -130,15 +130,27 @@ const co_conf_habit habit_keys[] = {
          "callbacks.early_stopping.check_finite "
          "callbacks.early_stopping.check_on_train_epoch_end callbacks.model_checkpoint.train_time_interval",
          NULL, "means nothing here"),
-    BECOMES_SAYS("logger", "*tensorboard*|*mlflow*|*comet*|*neptune*|*aim*|*many_loggers*", "logger=csv",
-                 TRACKERS),
+    BECOMES_SAYS("logger", "*comet*|*neptune*|*aim*", "logger=csv", TRACKERS),
     BECOMES("logger.csv._target_", NULL, "logger.csv.enabled=true"), /* the template's logger/csv.yaml */
+    BECOMES("logger.tensorboard._target_", NULL, "logger.tensorboard.enabled=true"),
+    DROP("logger.tensorboard.save_dir", "*${paths.*|*${hydra:*", NULL), /* the run folder: the default here */
+    BECOMES("logger.tensorboard.save_dir logger.tensorboard.log_dir", NULL, "logger.tensorboard.dir"),
+    DROP("logger.tensorboard.log_graph logger.tensorboard.default_hp_metric logger.tensorboard.prefix "
+         "logger.tensorboard.version logger.tensorboard.sub_dir logger.tensorboard.max_queue "
+         "logger.tensorboard.flush_secs logger.csv.save_dir logger.csv.name logger.csv.prefix "
+         "logger.csv.version logger.csv.flush_logs_every_n_steps",
+         NULL, NULL),
     BECOMES("logger.wandb._target_", NULL, "logger.wandb.enabled=true"),
     DROP("logger.wandb.save_dir", "*paths.*", NULL), /* the template's: the run folder */
     DROP("logger.wandb.tags", "[[]]|null", NULL),
     DROP("logger.wandb.log_model logger.wandb.prefix logger.wandb.anonymous logger.wandb.checkpoint_name",
          NULL, "means nothing here: checkpoints stay in the run folder"),
-    DROP("logger.*", NULL, TRACKERS),
+    BECOMES("logger.mlflow._target_", NULL, "logger.mlflow.enabled=true"),
+    DROP("logger.mlflow.tracking_uri", "*paths.*|file:*|/*|./*|mlruns*",
+         "a folder of files is not written; `mlflow server` and logger.mlflow.tracking_uri=http://HOST:5000"),
+    DROP("logger.mlflow.tags logger.mlflow.save_dir logger.mlflow.prefix logger.mlflow.artifact_location",
+         NULL, "means nothing here"),
+    DROP("logger.comet.* logger.neptune.* logger.aim.*", NULL, TRACKERS),
 
     /* the template's own and Hydra's */
     DROP("train", "[Tt]rue|1", NULL),

@@ -20,8 +20,8 @@ typedef struct co_slice_dst {
     int32_t *items; /* ratings: the item of each sample; x is its user */
     int32_t *y2;    /* io.mix: the other label of each sample, */
     float *lam;     /* and the first one's weight */
-    /* LM, PAIRS: where each sample (PAIRS: its source, its target) begins, and where the last one ends. co_dataset_fill
-     * sets them, from `length` and `target_length`; a set's fill reads them. */
+    /* LM, PAIRS: where each sample (PAIRS: its source, its target) begins, and where the last one ends.
+     * co_dataset_fill sets them, from `length` and `target_length`; a set's fill reads them. */
     int32_t *offsets, *y_offsets; /* [room + 1]; those past n + 1 equal the last */
     int32_t *given;               /* PAIRS: what the decoder is given; y is what it must predict */
     int room;                     /* LM, PAIRS: samples that the buffers have room for */
@@ -63,16 +63,16 @@ typedef struct co_dataset {
     size_t shared_bytes;  /* taken with co_alloc_shared: one copy for all ranks */
     co_fds fds;           /* descriptors that `open` left open: ranks inherit these and no others */
     /* Sample ids are 0..count-1 within a split. */
-    /* LM: tokens of a sample; PAIRS: of its source, begin and end among them. Takes constant time: it is called often.
-     * NULL for other tasks. */
+    /* LM: tokens of a sample; PAIRS: of its source, begin and end among them. Takes constant time: it is
+     * called often. NULL for other tasks. */
     int (*length)(const struct co_dataset *d, co_split s, uint32_t id);
     /* PAIRS: tokens of `given`, which are as many as those of y: the target's words and one more. */
     int (*target_length)(const struct co_dataset *d, co_split s, uint32_t id);
-    /* Called by co_dataset_fill. Fills n samples (LM, PAIRS: end to end, at dst's offsets). Thread-safe; allocates nothing
-     * after the first calls. Returns how many of them could not be read: such a sample has x = 0, y = CO_IGNORE
-     * and y2 = CO_IGNORE, in every rank and every epoch. Negative: a file that was there at open is gone or
-     * changed (a disk, a network). Then nobody knows what the sample is, and the run must end whatever
-     * stop_on_bad says. */
+    /* Called by co_dataset_fill. Fills n samples (LM, PAIRS: end to end, at dst's offsets). Thread-safe;
+     * allocates nothing after the first calls. Returns how many of them could not be read: such a sample
+     * has x = 0, y = CO_IGNORE and y2 = CO_IGNORE, in every rank and every epoch. Negative: a file that was
+     * there at open is gone or changed (a disk, a network). Then nobody knows what the sample is, and the
+     * run must end whatever stop_on_bad says. */
     int (*fill)(const struct co_dataset *d, co_split s, const uint32_t *id, co_slice_shape shape,
                 const co_draw *draw, const co_slice_dst *dst);
     /* Reads a sample again and says what is wrong with it, naming the file: CO_EINPUT: it cannot be decoded;
@@ -118,8 +118,8 @@ typedef struct co_dataset_def {
     co_err (*open)(co_dataset **out, const void *cfg); /* CO_EINPUT names the file and what is wrong with it */
     /* Instead of open, for rows that share one function: it is given its row. */
     co_err (*open_row)(co_dataset **out, const struct co_dataset_def *row, const void *cfg);
-    /* LM, PAIRS: a set without samples, made of what `vocabulary` wrote: its io, encode and decode work. CO_EINPUT says
-     * what is wrong with the text. NULL: there is no vocabulary. */
+    /* LM, PAIRS: a set without samples, made of what `vocabulary` wrote: its io, encode and decode work.
+     * CO_EINPUT says what is wrong with the text. NULL: there is no vocabulary. */
     co_err (*open_vocabulary)(co_dataset **out, const char *json, size_t len);
 } co_dataset_def;
 

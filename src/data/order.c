@@ -1,7 +1,8 @@
 /* order.c -- which sample stands where in an epoch: a function of (data, split, seed, epoch) only.
  *
- * An epoch is one permutation of the split. docs/formats/order.md describes it exactly, so that anyone can reproduce it.
- * Samples of text are shuffled like all others: slices are not padded, so nothing is gained by similar lengths.
+ * An epoch is one permutation of the split. docs/formats/order.md describes it exactly, so that anyone can
+ * reproduce it. Samples of text are shuffled like all others: slices are not padded, so nothing is gained
+ * by similar lengths.
  *
  * All memory is taken in co_order_new: two epochs. An epoch costs O(n).
  */

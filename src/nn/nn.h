@@ -4,9 +4,9 @@
  *     co_graph *g;
  *     CO_TRY(co_model_graph(&g, def, cfg, &io, NULL, (co_slice_shape){.n = 16}, CO_MODE_TRAIN));
  *
- * co_model_graph declares the inputs of the task (tensor/io.h), lets the model build its prediction, and adds
- * the task's loss and statistics. Every shape of one model gives the same layout. A graph for text is for any slice that
- * has no more samples and tokens than `shape`.
+ * co_model_graph declares the inputs of the task (tensor/io.h), lets the model build its prediction, and
+ * adds the task's loss and statistics. Every shape of one model gives the same layout. A graph for text is
+ * for any slice that has no more samples and tokens than `shape`.
  */
 #ifndef CO_NN_NN_H
 #define CO_NN_NN_H

@@ -41,8 +41,9 @@ typedef struct co_io {
     bool mix;
 } co_io;
 
-/* The shape of one slice. Text is ragged: an executor is compiled for the most samples and tokens that a slice can have,
- * and computes as many as there are. For all other tasks there is an executor for each n. */
+/* The shape of one slice. Text is ragged: an executor is compiled for the most samples and tokens that a
+ * slice can have, and computes as many as there are. For all other tasks there is an executor for each n.
+ * */
 typedef struct co_slice_shape {
     int n;
     int tokens;  /* LM: of all samples together; PAIRS: of all sources; else 0 */

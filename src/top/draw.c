@@ -45,7 +45,10 @@ static co_err check_terminal(void)
             "TERM=%s: nothing is known of this terminal (Debian's package ncurses-term knows many); "
             "`cohort top --once` prints the same as text",
             term ? term : "");
-    if (!tigetstr("cup") || tigetstr("cup") == (char *)-1)
+    const char *move = tigetstr("cup"); /* NULL: it cannot; -1: ncurses does not know */
+    bool moves = move && move != (char *)-1;
+    del_curterm(cur_term);
+    if (!moves)
         return co_fail(
             CO_EINPUT,
             "TERM=%s: this terminal cannot be drawn on; `cohort top --once` prints the same as text", term);
@@ -58,7 +61,6 @@ static co_err open_terminal(SCREEN **screen)
 {
     struct sigaction end = {.sa_handler = on_signal};
 
-    CO_TRY(check_terminal());
     sigaction(SIGINT, &end, NULL);
     sigaction(SIGTERM, &end, NULL);
     sigaction(SIGHUP, &end, NULL);

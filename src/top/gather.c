@@ -198,7 +198,7 @@ static int place_of(const top_run *which, const top_run *run, int n)
 /* A run that was shown and has ended stays, as its folder has it. The chosen one stays chosen. */
 static void keep_ended(top_source *source, top_state *state, top_run *run, int *n)
 {
-    const top_run *chosen = state->chosen >= 0 && state->chosen < state->n ? &state->run[state->chosen] : NULL;
+    const top_run *chosen = top_chosen(state);
 
     for (int i = 0; i < state->n && !source->ask->word; i++) {
         const top_run *was = &state->run[i];

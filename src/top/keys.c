@@ -6,11 +6,6 @@
 
 #include "base/alloc.h"
 
-static const top_run *chosen(const top_state *state)
-{
-    return state->chosen >= 0 && state->chosen < state->n ? &state->run[state->chosen] : NULL;
-}
-
 /* Typing a filter. */
 static void type(top_state *state, int key)
 {
@@ -47,7 +42,7 @@ static void move(top_state *state, int by)
 
 static void scroll(top_state *state, int by)
 {
-    int most = chosen(state) ? top_ranks_shown(state, chosen(state)) - 1 : 0;
+    int most = top_chosen(state) ? top_ranks_shown(state, top_chosen(state)) - 1 : 0;
 
     state->scroll += by;
     state->scroll = state->scroll > most ? most : state->scroll;
@@ -111,7 +106,7 @@ static top_action begin_filter(top_state *state, int by)
 
 static top_action ask_to_stop(top_state *state, int by)
 {
-    const top_run *run = chosen(state);
+    const top_run *run = top_chosen(state);
 
     (void)by;
     if (run && run->is_live)
@@ -125,7 +120,7 @@ static top_action ask_to_stop(top_state *state, int by)
 static top_action open_run(top_state *state, int by)
 {
     (void)by;
-    if (state->view == TOP_RUNS && chosen(state)) {
+    if (state->view == TOP_RUNS && top_chosen(state)) {
         state->view = TOP_RUN;
         state->scroll = 0;
     }

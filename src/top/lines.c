@@ -35,7 +35,7 @@ static void add_title(const top_state *state, int cols, top_screen *out)
 
 static void add_foot(const top_state *state, top_screen *out)
 {
-    const top_run *run = state->chosen >= 0 && state->chosen < state->n ? &state->run[state->chosen] : NULL;
+    const top_run *run = top_chosen(state);
     const top_order *order = state->view == TOP_RUN ? &state->ranks : &state->runs;
     const char *by = state->view == TOP_RUN ? top_rank_order(order->by) : top_run_order(order->by);
 
@@ -89,7 +89,7 @@ static void add_help(top_screen *out)
 /* The chosen run in three lines, below the list. */
 static void add_brief(const top_state *state, int cols, top_screen *out)
 {
-    const top_run *run = state->chosen >= 0 && state->chosen < state->n ? &state->run[state->chosen] : NULL;
+    const top_run *run = top_chosen(state);
     co_str text = {0};
 
     top_add(out, LOOK_PLAIN, "");
@@ -106,7 +106,7 @@ enum { TITLE_AND_FOOT = 2, BRIEF_LINES = 4, LIST_LEAST = 6, RUN_LEAST = 14 };
 /* Below the list as much of the chosen run as there is room for. */
 static void add_list(const top_state *state, int rows, int cols, top_screen *out)
 {
-    const top_run *run = state->chosen >= 0 && state->chosen < state->n ? &state->run[state->chosen] : NULL;
+    const top_run *run = top_chosen(state);
     int room = rows - TITLE_AND_FOOT - 1, below = room - state->n - 1;
 
     if (run && below >= RUN_LEAST) {

@@ -9,8 +9,9 @@
 #include "base/alloc.h"
 #include "base/clock.h"
 
-#define STALE_S 10.0 /* figures older than this are said to be old */
-#define STILL_S 2.0  /* a rank without progress for this long is marked */
+enum { BRIEF_BELOW = 100 }; /* columns; a narrower line says less */
+#define STALE_S 10.0        /* figures older than this are said to be old */
+#define STILL_S 2.0         /* a rank without progress for this long is marked */
 
 /* --- ranks, in order ------------------------------------------------------------------------------------ */
 typedef struct place {
@@ -126,7 +127,7 @@ static double rest_of(const co_use_rank *rank)
     return rest < 0 ? 0 : rest;
 }
 
-static void fill_rank(const top_state *state, const top_run *run, const place *at, top_cells cell)
+static void fill_rank(const top_state *state, const top_run *run, const place *at, int cols, top_cells cell)
 {
     const co_use_rank *rank = &at->use->rank[at->rank];
     char text[16];
@@ -141,9 +142,13 @@ static void fill_rank(const top_state *state, const top_run *run, const place *a
     snprintf(cell[REST], TOP_CELL, "%s", top_percent(text, rest_of(rank)));
     add_time(cell[TIME], TOP_CELL, rank);
     if (run->is_live && rank->still_s >= STILL_S)
-        snprintf(cell[DOING], TOP_CELL, "%s, no progress for %.0f s", rank->doing, rank->still_s);
+        snprintf(cell[DOING], TOP_CELL, "%s%s%.0f s without progress", cols < BRIEF_BELOW ? "" : rank->doing,
+                 cols < BRIEF_BELOW ? "" : ", ", rank->still_s);
     else
         snprintf(cell[DOING], TOP_CELL, "%s", rank->doing);
+    char *more = cols < BRIEF_BELOW ? strstr(cell[DOING], " for ") : NULL;
+    if (more)
+        *more = '\0'; /* "waiting for other ranks" */
 }
 
 static void add_ranks(const top_state *state, const top_run *run, int rows, int cols, top_screen *out)
@@ -161,7 +166,7 @@ static void add_ranks(const top_state *state, const top_run *run, int rows, int 
     int first = rows > 0 && state->scroll > n - rows ? n - rows : state->scroll;
     first = rows > 0 && first > 0 ? first : 0;
     for (int i = first; i < n && at && (rows <= 0 || i < first + rows); i++) {
-        fill_rank(state, run, &at[i], cell);
+        fill_rank(state, run, &at[i], cols, cell);
         co_str_clear(&text);
         top_row(&text, rank_columns, RANK_COLUMNS, shown, cols, cell);
         bool still = run->is_live && at[i].use->rank[at[i].rank].still_s >= STILL_S;
@@ -205,11 +210,11 @@ static void fill_host(const top_state *state, const top_run *run, const co_use *
     snprintf(cell[H_RUN], TOP_CELL, "%s", top_percent(text, use->figure[CO_HOST_RUN_CPU]));
     snprintf(cell[H_MEMORY], TOP_CELL, "%s", top_bytes(text, use->figure[CO_HOST_RUN_MEMORY]));
     snprintf(cell[H_ALL], TOP_CELL, "%s", top_percent(text, use->figure[CO_HOST_MEMORY]));
-    snprintf(cell[H_LOAD], TOP_CELL, "%s", top_number(text, round(use->figure[CO_HOST_LOAD] * 10) / 10));
-    snprintf(cell[H_READ], TOP_CELL, "%s", top_number(text, round(use->figure[CO_HOST_DISK_READ] * 10) / 10));
-    snprintf(cell[H_WRITE], TOP_CELL, "%s", top_number(text, round(use->figure[CO_HOST_DISK_WRITE] * 10) / 10));
-    snprintf(cell[H_IN], TOP_CELL, "%s", top_number(text, round(use->figure[CO_HOST_NET_IN] * 10) / 10));
-    snprintf(cell[H_OUT], TOP_CELL, "%s", top_number(text, round(use->figure[CO_HOST_NET_OUT] * 10) / 10));
+    snprintf(cell[H_LOAD], TOP_CELL, "%s", top_tenths(text, use->figure[CO_HOST_LOAD]));
+    snprintf(cell[H_READ], TOP_CELL, "%s", top_tenths(text, use->figure[CO_HOST_DISK_READ]));
+    snprintf(cell[H_WRITE], TOP_CELL, "%s", top_tenths(text, use->figure[CO_HOST_DISK_WRITE]));
+    snprintf(cell[H_IN], TOP_CELL, "%s", top_tenths(text, use->figure[CO_HOST_NET_IN]));
+    snprintf(cell[H_OUT], TOP_CELL, "%s", top_tenths(text, use->figure[CO_HOST_NET_OUT]));
     snprintf(cell[H_FREE], TOP_CELL, "%s", top_bytes(text, use->figure[CO_HOST_DISK_FREE]));
     cell[H_NOTE][0] = '\0';
     if (run->is_live && state->now - use->t > STALE_S)
@@ -258,8 +263,8 @@ static void add_progress(const top_state *state, const top_run *run, int cols, t
     if (p->steps > 0 && p->steps < INT32_MAX) {
         double share = (double)p->step / (double)p->steps;
         co_str_addf(&text, "/%lld ", (long long)p->steps);
-        top_bar(&text, share, cols >= 100 ? 20 : 0, state->utf8);
-        co_str_addf(&text, "%s%.0f %%", cols >= 100 ? " " : "", 100 * share);
+        top_bar(&text, share, cols >= BRIEF_BELOW ? 20 : 0, state->utf8);
+        co_str_addf(&text, "%s%.0f %%", cols >= BRIEF_BELOW ? " " : "", 100 * share);
     }
     if (p->epoch > 0)
         co_str_addf(&text, "  epoch %lld", (long long)p->epoch);

@@ -43,6 +43,11 @@ void top_screen_fini(top_screen *screen)
     *screen = (top_screen){0};
 }
 
+const top_run *top_chosen(const top_state *state)
+{
+    return state->chosen >= 0 && state->chosen < state->n ? &state->run[state->chosen] : NULL;
+}
+
 /* --- cells ---------------------------------------------------------------------------------------------- */
 const char *top_percent(char out[16], double x)
 {
@@ -67,6 +72,11 @@ const char *top_number(char out[16], double x)
 {
     snprintf(out, 16, isfinite(x) ? "%.4g" : "-", x);
     return out;
+}
+
+const char *top_tenths(char out[16], double x)
+{
+    return top_number(out, round(x * 10) / 10);
 }
 
 const char *top_whole(char out[16], double x)

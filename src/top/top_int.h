@@ -52,6 +52,8 @@ typedef struct top_state {
     char message[200];     /* below everything, until the next key */
 } top_state;
 
+const top_run *top_chosen(const top_state *state); /* screen.c; NULL: there is none */
+
 /* --- gather.c ------------------------------------------------------------------------------------------- */
 typedef struct top_source top_source; /* what is kept between two looks: open records, counters */
 top_source *top_source_new(const co_top_ask *ask); /* NULL: no memory */
@@ -112,6 +114,7 @@ void top_addf(top_screen *out, top_look look, const char *fmt, ...) __attribute_
 const char *top_percent(char out[16], double x);
 const char *top_bytes(char out[16], double mb); /* "950M", "1.3G" */
 const char *top_number(char out[16], double x); /* four digits */
+const char *top_tenths(char out[16], double x); /* the same, one after the point */
 const char *top_whole(char out[16], double x);
 /* "3/10"; "3" if that is wider than `width` */
 const char *top_part(char out[48], const top_run *run, int64_t at, int64_t of, int width);

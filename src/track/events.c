@@ -22,7 +22,7 @@
 co_err co_events_open(co_folder *f)
 {
     char last = '\n';
-    struct stat st;
+    struct stat st = {0};
     int fd;
 
     if (f->events_fd >= 0)
@@ -34,6 +34,7 @@ co_err co_events_open(co_folder *f)
         return co_fail(CO_EIO, "write %s/events.jsonl: %m", f->path);
     }
     f->events_fd = fd;
+    f->old_bytes = st.st_size;
     return CO_OK;
 }
 

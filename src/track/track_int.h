@@ -64,7 +64,7 @@ co_err reader_next(record_reader *r, const char **line, size_t *len, int64_t *of
 co_err tracker_rename(json_t *line, co_names family);
 
 /* trackers/ */
-extern const co_tracker_def csv_def, none_def, wandb_def;
+extern const co_tracker_def csv_def, none_def, tensorboard_def, prometheus_def, wandb_def, mlflow_def;
 
 enum { EVENTS_BUFFER = 64 << 10, EVENTS_MOST = 1 << 20 };
 
@@ -77,12 +77,13 @@ struct co_folder {
     double renewed_s;
     pid_t renewer; /* the process that renews the lease of `second`; 0: none is at it */
     int renewer_fd;
-    bool second_lost; /* a renewer found the lease to be another's */
-    bool taken;       /* another holds the lease now, or the folder is gone: not one more byte from us */
-    int events_fd;    /* -1: not open yet */
-    co_str pending;   /* events not yet in the file */
-    bool disk_fails;  /* the last write failed, and that was logged */
-    int64_t lost;     /* events dropped since */
+    bool second_lost;  /* a renewer found the lease to be another's */
+    bool taken;        /* another holds the lease now, or the folder is gone: not one more byte from us */
+    int events_fd;     /* -1: not open yet */
+    int64_t old_bytes; /* of events.jsonl, when it was opened */
+    co_str pending;    /* events not yet in the file */
+    bool disk_fails;   /* the last write failed, and that was logged */
+    int64_t lost;      /* events dropped since */
     /* Files of a new run that were written and not synced, so that the first step does not wait for the disk. The
      * saver syncs them before it publishes a checkpoint: until then a crash loses nothing that could be continued. */
     char unsynced[8][24];

@@ -34,7 +34,8 @@
 #include "track/track_int.h"
 #include "track/times_int.h"
 
-const co_tracker_def *const co_trackers[] = {&csv_def, &none_def, &wandb_def, NULL};
+const co_tracker_def *const co_trackers[] = {
+    &csv_def, &none_def, &tensorboard_def, &prometheus_def, &wandb_def, &mlflow_def, NULL};
 
 enum { FLUSH_SHARE = 50 }; /* flushing takes at most a 50th of the time */
 
@@ -86,8 +87,11 @@ static co_err hand_over(struct feed *f, const char *text, size_t len, int64_t of
     if (json_is_object(v))
         err = tracker_rename(v, f->facts->names);
     if (json_is_object(v) && !err)
-        err = f->def->take(
-            f->self, &(co_record_line){.text = text, .len = len, .json = v, .replayed = offset < f->old_bytes});
+        err = f->def->take(f->self, &(co_record_line){.text = text,
+                                                      .len = len,
+                                                      .json = v,
+                                                      .replayed = offset < f->old_bytes,
+                                                      .end = offset + (int64_t)len + 1});
     json_decref(v);
     return err;
 }
@@ -251,7 +255,10 @@ static co_err start_feed(struct feed *f, const co_folder *folder, const co_run_f
         .def = pick->def, .cfg = pick->cfg, .facts = facts, .dir = co_strdup(folder->path), .memory = memory};
     snprintf(f->run_id, sizeof f->run_id, "%s", folder->run_id);
     char *path = co_sprintf("%s/events.jsonl", folder->path);
-    f->old_bytes = path && stat(path, &st) == 0 ? st.st_size : 0;
+    if (folder->events_fd >= 0)
+        f->old_bytes = folder->old_bytes; /* the first lines of this start may be there already */
+    else
+        f->old_bytes = path && stat(path, &st) == 0 ? st.st_size : 0;
     co_err err = f->dir && path ? start_process(f) : CO_ENOMEM;
     co_free(path);
     if (err)

@@ -34,6 +34,7 @@ typedef struct co_record_line {
     size_t len;
     const json_t *json; /* the same, parsed: an object */
     bool replayed;      /* it was in the record before this start */
+    int64_t end;        /* bytes of the record up to the end of this line */
 } co_record_line;
 
 /* The families of metric names: train/loss_step, val/acc | Loss/train, acc1/val | train_loss, val_acc1 */

@@ -1,6 +1,7 @@
-/* graphs.c -- builds an executor for every slice shape that can occur. A slice of text may have any number of samples and
- * tokens up to the room that room.c worked out, and one executor takes them all. Those of training and evaluation are
- * built with the plan; prediction adds its own. All executors of a model have the same parameter layout. */
+/* graphs.c -- builds an executor for every slice shape that can occur. A slice of text may have any number
+ * of samples and tokens up to the room that room.c worked out, and one executor takes them all. Those of
+ * training and evaluation are built with the plan; prediction adds its own. All executors of a model have
+ * the same parameter layout. */
 #include "train/plan_int.h"
 
 #include "base/alloc.h"

@@ -1,5 +1,5 @@
-/* graphs_int.h -- one executor for every slice shape that can occur; for text one that has room for all of them. Seen by
- * this room only. */
+/* graphs_int.h -- one executor for every slice shape that can occur; for text one that has room for all of
+ * them. Seen by this room only. */
 #ifndef CO_TRAIN_GRAPHS_INT_H
 #define CO_TRAIN_GRAPHS_INT_H
 

@@ -1,9 +1,10 @@
 /* token_cut.c -- which samples of a batch belong to a leaf.
  *
- * A batch of anything but text is cut by samples (comm/tree.h). A batch of text is cut by tokens, so that slices weigh
- * the same. Its samples stay in order; with W tokens in all, cut j of S lies where the tokens before it are nearest to
- * j W / S (of two such places the first), but every slice has a sample. So the cuts are a function of the lengths and
- * of S, and a leaf has samples exactly when it has some in the cut by samples: who adds what does not depend on lengths.
+ * A batch of anything but text is cut by samples (comm/tree.h). A batch of text is cut by tokens, so that
+ * slices weigh the same. Its samples stay in order; with W tokens in all, cut j of S lies where the tokens
+ * before it are nearest to j W / S (of two such places the first), but every slice has a sample. So the
+ * cuts are a function of the lengths and of S, and a leaf has samples exactly when it has some in the cut
+ * by samples: who adds what does not depend on lengths.
  *
  *     lengths 9 2 2 2 5 5 5, S = 3:   | 9 | 2 2 2 5 | 5 5 |       cuts near 10 and 20
  */

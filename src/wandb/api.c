@@ -6,7 +6,6 @@
 #include "wandb/wandb_int.h"
 
 #include <ctype.h>
-#include <openssl/evp.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -38,27 +37,12 @@ static const char files_query[] =
     " createRunFiles(input: {entityName:$entity,projectName:$project,runName:$run,files:$files}) {"
     " runID uploadHeaders files { name uploadUrl } } }";
 
-/* "Authorization: Basic ..." of user `api` and the key; NULL: no memory. */
-static char *auth_header(const char *key)
-{
-    static const char name[] = "Authorization: Basic ";
-    char *pair = co_sprintf("api:%s", key ? key : "");
-    char *out = pair ? co_alloc(sizeof name + 4 * (strlen(pair) / 3 + 1) + 1) : NULL;
-
-    if (out) {
-        memcpy(out, name, sizeof name);
-        EVP_EncodeBlock((unsigned char *)out + sizeof name - 1, (const unsigned char *)pair, (int)strlen(pair));
-    }
-    wipe(pair);
-    return out;
-}
-
 co_err api_open(wandb_api *api, const wandb_settings *set, const atomic_bool *give_up)
 {
     wandb_api new = {.set = set, .give_up = give_up, .retry_after_s = -1};
     co_err err = co_http_open(&new.http);
 
-    new.auth = err ? NULL : auth_header(set->key);
+    new.auth = err ? NULL : co_http_basic("api", set->key);
     if (!err && !new.auth)
         err = CO_ENOMEM;
     if (err)
@@ -71,7 +55,7 @@ co_err api_open(wandb_api *api, const wandb_settings *set, const atomic_bool *gi
 void api_close(wandb_api *api)
 {
     co_http_close(api->http);
-    wipe(api->auth);
+    co_http_wipe(api->auth);
     co_free(api->entity);
     co_free(api->project);
     *api = (wandb_api){0};

@@ -140,10 +140,3 @@ char *netrc_path(void)
     co_free(other);
     return chosen;
 }
-
-void wipe(char *secret)
-{
-    if (secret)
-        explicit_bzero(secret, strlen(secret));
-    co_free(secret);
-}

@@ -95,7 +95,7 @@ static co_err open_row(co_wandb *w, int64_t step, const char *name, double t, bo
     row_maker *r = &w->rows;
 
     CO_TRY(begin_once(w, t));
-    CO_TRY(rows_is_new(r, is_new, step, name));
+    CO_TRY(co_seen_add_at(&r->seen, is_new, step, name));
     if (!*is_new)
         return CO_OK;
     if (r->open && r->step != step)

@@ -299,7 +299,7 @@ void settings_fini(wandb_settings *s)
 
     for (size_t i = 0; i < CO_COUNT(texts); i++)
         co_free(texts[i]);
-    wipe(s->key);
+    co_http_wipe(s->key);
     json_decref(s->tags);
     *s = (wandb_settings){0};
 }

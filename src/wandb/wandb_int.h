@@ -6,6 +6,7 @@
 #include <stdatomic.h>
 
 #include "base/proto.h"
+#include "base/seen.h"
 #include "base/str.h"
 #include "net/http.h"
 #include "wandb/wandb.h"
@@ -82,8 +83,7 @@ char *netrc_find(const char *text, size_t len, const char *machine);
 /* The text with the entry of `machine` replaced or added. */
 void netrc_put(co_str *out, const char *text, size_t len, const char *machine, const char *login,
                const char *password);
-char *netrc_path(void);  /* $NETRC, or ~/.netrc, or ~/_netrc if that is there. The caller's */
-void wipe(char *secret); /* overwrites and frees; NULL is fine */
+char *netrc_path(void); /* $NETRC, or ~/.netrc, or ~/_netrc if that is there. The caller's */
 
 /* --- records.c: the transaction log --- */
 typedef struct record_log {
@@ -116,11 +116,8 @@ typedef struct row_maker {
     double t;          /* of its last scalar */
     bool open;         /* a row is open */
     int64_t last_step; /* the _step of the last closed row; -1: none */
-    uint64_t *seen;    /* a table of hashes: which (step, name) were taken */
-    size_t n_seen, room;
+    co_seen seen;      /* which (step, name) were taken */
 } row_maker;
-/* Was the scalar taken before? If not, it counts as taken. */
-co_err rows_is_new(row_maker *r, bool *is_new, int64_t step, const char *name);
 int64_t rows_step(const row_maker *r); /* the _step of the open row */
 /* The same; the row counts as closed. */
 int64_t rows_close(row_maker *r);

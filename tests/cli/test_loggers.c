@@ -45,17 +45,13 @@ TEST(every_tracker_can_be_chosen_by_its_name)
 
 TEST(a_logger_that_is_not_there_is_refused_and_one_that_is_planned_is_said)
 {
-    static const char *const planned[] = {
-        "tensorboard", "mlflow", "aim", "comet", "neptune", "many_loggers", "'[csv,tensorboard]'"};
+    static const char *const planned[] = {"aim", "comet", "neptune", "'[csv,comet]'"};
     test_run r = test_sh("$COHORT train " QUICK " logger=papyrus");
     CHECK(r.status == 2 && test_contains(r.out, "no logger \"papyrus\"") && test_contains(r.out, "csv") &&
               test_contains(r.out, "none"),
           "%d %s", r.status, r.out);
     r = test_sh("$COHORT train " QUICK " logger=tensorbord");
-    CHECK(r.status == 2 &&
-              test_contains(r.out, "did you mean logger=tensorboard? This tracker is not built yet: "
-                                   "use logger=csv"),
-          "%d %s", r.status, r.out);
+    CHECK(r.status == 2 && test_contains(r.out, "did you mean tensorboard?"), "%d %s", r.status, r.out);
     for (size_t i = 0; i < CO_COUNT(planned); i++) {
         r = test_sh("$COHORT train " QUICK " run.dir=r%zu logger=%s", i, planned[i]);
         CHECK(r.status == 0 && test_contains(r.out, "this tracker is not built yet: use logger=csv"),

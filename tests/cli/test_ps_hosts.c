@@ -88,6 +88,11 @@ TEST(each_host_of_a_run_lists_it_with_all_its_hosts_and_their_states)
     CHECK(test_contains(table.out, "guest, record on ") && test_contains(table.out, " computes, ") &&
               test_contains(table.out, "/0/r  view "),
           "%s", table.out);
+    test_run top = test_sh("for h in 0 1; do XDG_RUNTIME_DIR=$PWD/list$h $COHORT top --once; done");
+    CHECK(top.status == 0 && test_contains(top.out, "-1 ") &&
+              test_contains(top.out, "guest; the record is on ") &&
+              test_contains(top.out, "host           rank"),
+          "the first host shows both, the second one itself: %s", top.out);
     test_run attach = test_sh("XDG_RUNTIME_DIR=$PWD/list1 $COHORT attach");
     CHECK(attach.status == 2 && test_contains(attach.out, "is a guest: the record and the progress"), "%s",
           attach.out);

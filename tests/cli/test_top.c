@@ -8,6 +8,17 @@
 
 #define RUN SMALL " trainer.devices=2 trainer.max_epochs=1000000 trainer.max_time=1m run.dir=r"
 
+/* Only runs of this test are listed. */
+static void own_runtime_dir(void)
+{
+    char cwd[2048], path[2100];
+
+    CHECK(getcwd(cwd, sizeof cwd), "getcwd");
+    snprintf(path, sizeof path, "%s/runtime", cwd);
+    CHECK(mkdir(path, 0700) == 0, "mkdir");
+    setenv("XDG_RUNTIME_DIR", path, 1);
+}
+
 static json_t *top_json(const char *what)
 {
     json_t *v = NULL;
@@ -49,8 +60,7 @@ TEST(top_shows_a_run_while_it_goes_on_stops_it_after_a_yes_and_shows_how_it_ende
 {
     static pty p;
 
-    CHECK(mkdir("runtime", 0700) == 0, "mkdir");
-    setenv("XDG_RUNTIME_DIR", realpath("runtime", NULL), 1);
+    own_runtime_dir();
     succeeds("$COHORT train " RUN " --detach");
     test_until(has_ranks, NULL, 20, "figures of both ranks");
     test_run r = test_sh("$COHORT top --once");
@@ -98,8 +108,7 @@ TEST(top_refuses_what_it_cannot_do_and_says_what_to_type)
                  {"$COHORT top --onec", "did you mean --once"}};
     static const char *const terms[] = {"dumb", "no-such-terminal"};
 
-    CHECK(mkdir("runtime", 0700) == 0, "mkdir");
-    setenv("XDG_RUNTIME_DIR", realpath("runtime", NULL), 1);
+    own_runtime_dir();
     for (size_t i = 0; i < CO_COUNT(cases); i++) {
         test_run r = test_sh("%s", cases[i].line);
         CHECK(r.status == 2 && test_contains(r.out, cases[i].words), "%s: %d %s", cases[i].line, r.status,
@@ -118,4 +127,46 @@ TEST(top_refuses_what_it_cannot_do_and_says_what_to_type)
               test_contains(r.out, "\"runs\":[]"),
           "%s", r.out);
     free(r.out);
+}
+
+TEST_LONG(without_an_interval_the_record_has_no_figures_of_machines_and_top_has_them_still)
+{
+    own_runtime_dir();
+    succeeds("$COHORT train " RUN " trainer.system_every=0 --detach");
+    test_until(has_ranks, NULL, 20, "figures of both ranks");
+    succeeds("$COHORT stop r --wait");
+    test_run r = test_sh("grep -c system/ r/events.jsonl");
+    CHECK(strcmp(r.out, "0\n") == 0, "%s figures in the record", r.out);
+    free(r.out);
+    json_t *v = json_of("%s/summary.json", "r");
+    CHECK(json_object_size(json_object_get(v, "system")) > 5, "the summary has their means");
+    json_decref(v);
+}
+
+static bool has_stalled(void *unused)
+{
+    (void)unused;
+    json_t *all = top_json("r");
+    const char *state = text_in(json_array_get(json_object_get(all, "runs"), 0), "state");
+    bool stalled = strcmp(state, "stalled") == 0;
+
+    json_decref(all);
+    return stalled;
+}
+
+TEST_LONG(a_rank_that_hangs_is_marked_before_it_is_replaced)
+{
+    own_runtime_dir();
+    succeeds("$COHORT train " RUN " trainer.stall_s=30 --detach");
+    test_until(has_ranks, NULL, 20, "figures of both ranks");
+    json_t *all = top_json("r");
+    pid_t rank = (pid_t)number_in(json_array_get(ranks_of(all), 1), "pid");
+    json_decref(all);
+    CHECK(kill(rank, SIGSTOP) == 0, "stop");
+    test_until(has_stalled, NULL, 20, "the run has stalled");
+    test_run r = test_sh("$COHORT top --once r");
+    CHECK(test_contains(r.out, "s without progress"), "%s", r.out);
+    free(r.out);
+    CHECK(kill(rank, SIGCONT) == 0, "go on");
+    succeeds("$COHORT stop r --wait");
 }

@@ -20,9 +20,9 @@ static void check_netrc(const char *text, size_t len)
     if (found && strcmp(found, "KEY") == 0 && other && (!same || strcmp(same, other) != 0) &&
         !strstr(other, "\n"))
         abort();
-    wipe(other);
-    wipe(found);
-    wipe(same);
+    co_http_wipe(other);
+    co_http_wipe(found);
+    co_http_wipe(same);
     co_str_fini(&out);
 }
 

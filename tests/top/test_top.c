@@ -157,7 +157,7 @@ TEST(the_view_of_a_run_has_its_hosts_its_ranks_and_their_time)
     state.run[1].host[1].t = 1100;
     has(&state, 50, 200, "not heard of for 85 s");
     state.run[1].host[0].rank[3].still_s = 7;
-    has(&state, 50, 200, "computing, no progress for 7 s");
+    has(&state, 50, 200, "computing, 7 s without progress");
     CHECK(strcmp(top_state_text(&state.run[1]), "stalled") == 0, "stalled");
     state.run[1].recoveries = 2;
     has(&state, 24, 80, "2 ranks replaced");
@@ -165,7 +165,7 @@ TEST(the_view_of_a_run_has_its_hosts_its_ranks_and_their_time)
     state.run[1].is_live = false;
     state.run[1].state = CO_RUN_KILLED;
     has(&state, 24, 80, "killed");
-    CHECK(!test_contains(text_of(&state, 50, 200), "no progress"), "it has ended");
+    CHECK(!test_contains(text_of(&state, 50, 200), "without progress"), "it has ended");
     state.run[1].hosts = 0;
     has(&state, 24, 80, "no figures of hosts and ranks yet");
     top_state_fini(&state);

@@ -92,18 +92,18 @@ TEST(netrc_has_the_key_of_each_service_by_its_host)
         char *key = netrc_find(text, sizeof text - 1, rows[i].machine);
         CHECK((!key && !rows[i].key) || (key && rows[i].key && strcmp(key, rows[i].key) == 0), "%s: %s",
               rows[i].machine, key);
-        wipe(key);
+        co_http_wipe(key);
     }
     for (size_t cut = 0; cut < sizeof text; cut++) /* at any byte */
-        wipe(netrc_find(text, cut, "api.wandb.ai"));
+        co_http_wipe(netrc_find(text, cut, "api.wandb.ai"));
     co_str out = {0};
     netrc_put(&out, text, sizeof text - 1, "api.wandb.ai", "user", "new");
     char *key = netrc_find(out.p, out.len, "api.wandb.ai"), *other = netrc_find(out.p, out.len, "here:8080");
     CHECK(strcmp(key, "new") == 0 && strcmp(other, "two") == 0 && !test_contains(out.p, "the key") &&
               test_contains(out.p, "default login x"),
           "%s", out.p);
-    wipe(key);
-    wipe(other);
+    co_http_wipe(key);
+    co_http_wipe(other);
     co_str_fini(&out);
 }
 
@@ -138,7 +138,7 @@ TEST(each_scalar_is_in_one_row_and_the_rows_of_a_step_have_growing_steps)
     bool is_new;
     for (int pass = 0; pass < 2; pass++)
         for (int i = 0; i < 5000; i++) {
-            CHECK_OK(rows_is_new(&r, &is_new, i / 2, i % 2 ? "a" : "b"));
+            CHECK_OK(co_seen_add_at(&r.seen, &is_new, i / 2, i % 2 ? "a" : "b"));
             CHECK(is_new == (pass == 0), "scalar %d, pass %d", i, pass);
         }
     static const struct {

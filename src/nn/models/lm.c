@@ -3,7 +3,8 @@
  *   tok + pos  ->  blocks  ->  norm  ->  head
  *   block:  x = x + proj(attention(qkv(norm1(x))));   x = x + fc2(gelu(fc1(norm2(x))))
  *
- * Position embeddings are learned, with one row per position of the longest sample. The head has its own weight, so that the gradient of the embedding stays row-sparse.
+ * Position embeddings are learned, with one row per position of the longest sample. The head has its own
+ * weight, so that the gradient of the embedding stays row-sparse.
  */
 #include "nn/nn_int.h"
 

@@ -1,14 +1,15 @@
-/* transformer.c -- an encoder and a decoder that translate one sequence into another (Vaswani et al., 2017), with the norm
- * before each layer.
+/* transformer.c -- an encoder and a decoder that translate one sequence into another (Vaswani et al.,
+ * 2017), with the norm before each layer.
  *
  *   source:  embedding * sqrt(d) + sinusoids -> N blocks of (self attention, feed forward) -> norm = memory
- *   target:  embedding * sqrt(d) + sinusoids -> N blocks of (self attention, attention to memory, feed forward) -> norm
+ * target:  embedding * sqrt(d) + sinusoids -> N blocks of (self attention, attention to memory, feed
+ * forward) -> norm
  *            -> projection
  *   block:   x = x + dropout(layer(norm(x))) for each of its layers
  *
- * The norm divides by the unbiased standard deviation plus eps. Attention has no biases. Weights of two dimensions begin
- * as Xavier's uniform ones. Parameters have the names of the PyTorch module that many users begin with
- * (encoder.layers.0.self_attention_block.w_q.weight), so that its weights can be imported.
+ * The norm divides by the unbiased standard deviation plus eps. Attention has no biases. Weights of two
+ * dimensions begin as Xavier's uniform ones. Parameters have the names of the PyTorch module that many
+ * users begin with (encoder.layers.0.self_attention_block.w_q.weight), so that its weights can be imported.
  *
  * Sources and targets are two ragged dimensions; no row is padding. Every graph declares all parameters in one order,
  * so graphs that compute only a part have the same layout.

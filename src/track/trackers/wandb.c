@@ -141,5 +141,6 @@ const co_tracker_def wandb_def = {
     wandb_close,
     .options = co_wandb_options,
     .cfg_size = sizeof(co_wandb_cfg),
+    .memory = 2 << 20, /* libcurl's, when it uploads */
     .notice = wandb_notice,
 };
