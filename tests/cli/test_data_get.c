@@ -75,6 +75,10 @@ TEST(data_get_downloads_checks_and_unpacks_and_the_result_is_recognised)
     test_run r = test_sh("$COHORT data check d/ml-latest-small");
     CHECK(test_contains(r.out, "MovieLens, data=movielens"), "%s", r.out);
     free(r.out);
+    says(0, &s, "movielens", "data/ml-latest-small: 2 files"); /* where the experiment looks for it */
+    r = test_sh("$COHORT plan experiment=movielens");
+    CHECK(r.status == 0 && test_contains(r.out, "data      movielens: "), "%s", r.out);
+    free(r.out);
     server_stop(&s);
 }
 
