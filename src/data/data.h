@@ -53,6 +53,9 @@ typedef struct co_draw {
     co_fill_times *times; /* NULL: times are not measured */
 } co_draw;
 
+/* A PNG of 8-bit pixels, row by row: channels 1 (grey) or 3 (RGB). *out is the caller's, co_free. */
+co_err co_png_write(char **out, size_t *len, const uint8_t *pixels, int width, int height, int channels);
+
 /* An open data set: read-only after open, shared by all ranks through fork. */
 typedef struct co_dataset {
     const struct co_dataset_def *def;
