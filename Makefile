@@ -47,7 +47,10 @@ TSRC  := $(shell grep -L '^TEST' $(TSRC)) $(shell grep -l '^TEST.*_tsan' $(TSRC)
 endif
 TOBJ  := $(TSRC:tests/%.c=$(B)/tests-obj/%.o)
 PROBES := $(patsubst src/data/probe/%,$(B)/gen/%.inc,$(wildcard src/data/probe/*))
-GEN   := $(B)/gen/digits.inc $(B)/gen/builtins.inc $(PROBES)
+PAGE  := $(patsubst src/web/page/%,$(B)/gen/%.inc,$(wildcard src/web/page/*))
+DYGRAPHS := /usr/share/javascript/dygraphs
+CHARTS := $(B)/gen/dygraph.min.js.inc $(B)/gen/dygraph.min.css.inc
+GEN   := $(PAGE) $(CHARTS) $(B)/gen/digits.inc $(B)/gen/builtins.inc $(PROBES)
 COHORT := $(if $(filter release,$(V)),build/cohort,$(B)/cohort)
 # A word and a file per command; VERBOSE=1 shows the commands.
 say = $(if $(VERBOSE),,@echo '$(1) $(2)';)
@@ -100,6 +103,13 @@ $(B)/gen/digits.inc: src/data/digits.csv.gz
 	@mkdir -p $(@D)
 	$(call say,GEN,$@) gzip -dc $< | sed 's/$$/,/' > $@
 $(PROBES): $(B)/gen/%.inc: src/data/probe/%
+	@mkdir -p $(@D)
+	$(call say,GEN,$@) od -An -v -tx1 $< | sed 's/ \([0-9a-f]*\)/0x\1,/g' > $@
+# The board's page, and its charts from Debian's libjs-dygraphs.
+$(PAGE): $(B)/gen/%.inc: src/web/page/%
+	@mkdir -p $(@D)
+	$(call say,GEN,$@) od -An -v -tx1 $< | sed 's/ \([0-9a-f]*\)/0x\1,/g' > $@
+$(CHARTS): $(B)/gen/%.inc: $(DYGRAPHS)/%
 	@mkdir -p $(@D)
 	$(call say,GEN,$@) od -An -v -tx1 $< | sed 's/ \([0-9a-f]*\)/0x\1,/g' > $@
 $(B)/gen/builtins.inc: $(shell find configs -name '*.yaml' 2>/dev/null) tools/embed

@@ -1,5 +1,5 @@
-/* book_int.h -- what the files of this room share: the page (page.c), words for people (words.c), and the facts of a
- * run (facts.c). */
+/* book_int.h -- what the files of this room share: the page (page.c), words for people (words.c), and the
+ * facts of a run (facts.c). */
 #ifndef CO_BOOK_BOOK_INT_H
 #define CO_BOOK_BOOK_INT_H
 
@@ -13,7 +13,7 @@
 #include "track/plot.h"
 #include "track/run_read.h"
 
-/* --- page.c: one text, written as Markdown and as HTML at the same time -------------------------------- */
+/* --- page.c: one text, written as Markdown and as HTML at the same time ------------------------------- */
 enum { PAGE_PLOTS = 24, PAGE_PLOT_WIDTH = 480, PAGE_PLOT_HEIGHT = 300 };
 
 typedef struct page {
@@ -57,7 +57,7 @@ void page_bars(page *p, const char *name, const co_plot_bars *bars);
 /* Writes NAME.md, NAME.html and plots/ into the folder. */
 co_err page_write(const page *p, const char *dir, const char *name);
 
-/* --- words.c ------------------------------------------------------------------------------------------------ */
+/* --- words.c ------------------------------------------------------------------------------------------ */
 typedef struct words {
     char text[64];
 } words;                                                   /* by value: words_time(3.2).text */
@@ -71,7 +71,7 @@ words words_date(double t);                                /* 2026-11-17 13:25:0
 words words_metric(const char *name, double x);            /* a share as percent, others as words_value */
 const char *words_label(const char *metric, char out[96]); /* val/acc -> "val/acc (Acc@1)" */
 bool words_is_share(const char *metric);                   /* accuracies */
-/* --- facts.c: what one run says about itself, from all its files ------------------------------------------- */
+/* --- facts.c: what one run says about itself, from all its files -------------------------------------- */
 typedef struct pair {
     char *key, *value;
 } pair;
@@ -101,12 +101,12 @@ const co_point *facts_best(const facts *f, const char *name);
 /* The name of host i of a summary; of several with one name, the second is "name (2)". */
 const char *facts_host(const json_t *hosts, size_t i, char out[96]);
 json_t *facts_json(const facts *f);
-/* How many times as fast as the base: by wall time if both trained on as many samples in one start, else by samples a
- * second. Efficiency: that over how many times the ranks. nan: not known. */
+/* How many times as fast as the base: by wall time if both trained on as many samples in one start, else by
+ * samples a second. Efficiency: that over how many times the ranks. nan: not known. */
 double facts_speed_up(const facts *base, const facts *f);
 double facts_efficiency(const facts *base, const facts *f);
 
-/* --- parts of a run's book --------------------------------------------------------------------------------- */
+/* --- parts of a run's book ---------------------------------------------------------------------------- */
 void run_plots(page *p, const facts *f);   /* run_plots.c */
 void run_events(page *p, const facts *f);  /* run_events.c: events and warnings */
 void run_figures(page *p, const facts *f); /* run_figures.c: results, figures, hosts */
@@ -119,14 +119,14 @@ typedef struct curves {
     co_plot_line line[CURVES];
     int n;
 } curves;
-/* Adds the series as a line, values times `scale`. unit 0: x is the step; else the time since `origin` over `unit`.
- * Nothing happens without a series, or if there are too many. Returns the line, or NULL. */
+/* Adds the series as a line, values times `scale`. unit 0: x is the step; else the time since `origin` over
+ * `unit`. Nothing happens without a series, or if there are too many. Returns the line, or NULL. */
 co_plot_line *curves_add(curves *c, const char *name, const co_series *s, double scale, double origin,
                          double unit);
 void curves_fini(curves *c);
 const char *time_unit(double span_s, double *unit); /* "time (min)" */
 
-/* --- differ.c: a sentence for each difference between the base and another run ------------------------------ */
+/* --- differ.c: a sentence for each difference between the base and another run ------------------------ */
 typedef void (*differ_say)(void *ctx, const char *sentence);
 void differ_runs(const facts *base, const facts *other, differ_say say, void *ctx);
 

@@ -1,20 +1,19 @@
-/* collect.c -- one log book of all runs below a folder: a row for each with a link to its own book, and the curves of
- * the newest. Folders are read to a limited depth; links are not followed. */
+/* collect.c -- one log book of all runs below a folder: a row for each with a link to its own book, and the
+ * curves of the newest. */
 #include "book/book_int.h"
 
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/stat.h>
 
 #include "base/fs.h"
 
-enum { DEPTH = 6, RUNS_MOST = 2000, CURVES_SHOWN = 6 };
+enum { CURVES_SHOWN = 6 };
 
 typedef struct found {
-    char *dir;
-    double began; /* for the order */
+    const char *dir; /* the list's */
+    double began;    /* for the order */
 } found;
 
 typedef struct search {
@@ -32,40 +31,6 @@ static bool there(const char *dir, const char *name)
     return yes;
 }
 
-static bool is_folder(const char *path)
-{
-    struct stat st;
-
-    return lstat(path, &st) == 0 && S_ISDIR(st.st_mode);
-}
-
-static co_err look(search *s, const char *dir, int depth)
-{
-    char **names = NULL;
-    size_t n = 0;
-    co_err err = CO_OK;
-
-    if (there(dir, "header.json") && there(dir, "events.jsonl")) {
-        s->more |= s->n == RUNS_MOST;
-        if (s->n == RUNS_MOST)
-            return CO_OK;
-        s->run[s->n].dir = co_strdup(dir);
-        return s->run[s->n].dir ? (s->n++, CO_OK) : CO_ENOMEM;
-    }
-    if (depth == DEPTH || co_fs_list(&names, &n, dir) != CO_OK) {
-        co_errclear();
-        return CO_OK; /* a folder that cannot be read has no runs for us */
-    }
-    for (size_t i = 0; i < n && !err; i++) {
-        char *path = names[i][0] == '.' ? NULL : co_sprintf("%s/%s", dir, names[i]);
-        if (path && is_folder(path))
-            err = look(s, path, depth + 1);
-        co_free(path);
-    }
-    co_fs_list_free(names, n);
-    return err;
-}
-
 static int newest_first(const void *a, const void *b)
 {
     const found *x = a, *y = b;
@@ -75,7 +40,7 @@ static int newest_first(const void *a, const void *b)
     return strcmp(x->dir, y->dir);
 }
 
-/* --- rows --------------------------------------------------------------------------------------------------- */
+/* --- rows --------------------------------------------------------------------------------------------- */
 static void number_cell(page *p, double x, words text)
 {
     page_cell(p, isnan(x) ? "" : text.text);
@@ -193,28 +158,43 @@ static co_err date_all(search *s)
     return CO_OK;
 }
 
-co_err co_book_collect(const char *dir, co_str *text, json_t **out)
+/* Without slashes at its end. */
+static char *root_of(const char *dir)
 {
-    search s = {.run = co_array(RUNS_MOST, sizeof *s.run)};
     char *root = co_strdup(dir);
-    json_t *all = json_array();
-    co_err err = s.run && root && all ? CO_OK : CO_ENOMEM;
 
     for (size_t n = root ? strlen(root) : 0; n > 1 && root[n - 1] == '/'; n--)
         root[n - 1] = '\0';
-    if (!err && !co_fs_is_dir(root))
-        err = co_fail(CO_EINPUT, "%s is no folder; give a run's folder, or one with runs below it", root);
-    if (!err)
-        err = look(&s, root, 0);
-    if (!err && s.n == 0)
+    return root;
+}
+
+static co_err take_all(search *s, const co_run_list *list)
+{
+    s->run = co_array(list->n + 1, sizeof *s->run);
+    if (!s->run)
+        return CO_ENOMEM;
+    for (size_t i = 0; i < list->n; i++)
+        s->run[s->n++].dir = list->dir[i];
+    s->more = list->more;
+    return date_all(s);
+}
+
+co_err co_book_collect(const char *dir, co_str *text, json_t **out)
+{
+    search s = {0};
+    co_run_list list = {0};
+    char *root = root_of(dir);
+    json_t *all = json_array();
+    co_err err = root && all ? co_runs_find(&list, root) : CO_ENOMEM;
+
+    if (!err && list.n == 0)
         err = co_fail(CO_EINPUT, "%s has no runs below it (a run folder has header.json and events.jsonl)",
                       root);
     if (!err)
-        err = date_all(&s);
+        err = take_all(&s, &list);
     if (!err)
         err = write_book(&s, root, text, all);
-    for (int i = 0; i < s.n; i++)
-        co_free(s.run[i].dir);
+    co_run_list_fini(&list);
     co_free(s.run);
     co_free(root);
     if (err)

@@ -1,5 +1,5 @@
-/* compare.c -- runs side by side: the table that people typed by hand after training on one and on two machines, the
- * curves over one another, and a sentence for each difference. The first run is the base. */
+/* compare.c -- runs side by side: the table that people typed by hand after training on one and on two
+ * machines, the curves over one another, and a sentence for each difference. The first run is the base. */
 #include "book/book_int.h"
 
 #include <math.h>
@@ -15,7 +15,7 @@ typedef struct comparison {
     char metric[96], metric_head[96];
 } comparison;
 
-/* --- names -------------------------------------------------------------------------------------------------- */
+/* --- names -------------------------------------------------------------------------------------------- */
 /* Runs of one name are called by their folders. */
 static void tell_apart(comparison *c)
 {
@@ -51,7 +51,7 @@ static void close_all(comparison *c)
         facts_close(&c->run[i]);
 }
 
-/* --- the table ---------------------------------------------------------------------------------------------- */
+/* --- the table ---------------------------------------------------------------------------------------- */
 static double of(const json_t *host, const char *key)
 {
     double x = NAN;
@@ -130,7 +130,7 @@ static void table(page *p, const comparison *c)
         c->run[0].name, c->top5 ? "Acc@1 and Acc@5 are" : "The metric is that");
 }
 
-/* --- curves ------------------------------------------------------------------------------------------------- */
+/* --- curves ------------------------------------------------------------------------------------------- */
 static void curve_plot(page *p, const comparison *c, const char *file, const char *name, bool by_time,
                        co_plot plot)
 {
@@ -165,7 +165,7 @@ static void plots(page *p, const comparison *c)
                (co_plot){.title = share ? "Acc@1 over time" : "Over time", .y_label = label});
 }
 
-/* --- sentences ---------------------------------------------------------------------------------------------- */
+/* --- sentences ---------------------------------------------------------------------------------------- */
 struct hearing {
     page *p;
     co_str *text;
@@ -197,7 +197,7 @@ static void differences(page *p, const comparison *c, co_str *text, json_t *out)
     }
 }
 
-/* --- the door ----------------------------------------------------------------------------------------------- */
+/* --- the door ----------------------------------------------------------------------------------------- */
 static json_t *figures(const comparison *c)
 {
     json_t *all = json_array();

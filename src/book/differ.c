@@ -1,5 +1,5 @@
-/* differ.c -- how a run differs from the base of a comparison, in sentences: first the weights, then what was run,
- * then what came out of it. */
+/* differ.c -- how a run differs from the base of a comparison, in sentences: first the weights, then what was
+ * run, then what came out of it. */
 #include "book/book_int.h"
 
 #include <math.h>
@@ -80,7 +80,7 @@ static void batch_and_rate(const struct telling *t, const facts *a, const facts 
     say(t, "Batch %s, learning rate %s.", batch, rate);
 }
 
-/* --- other keys --------------------------------------------------------------------------------------------- */
+/* --- other keys --------------------------------------------------------------------------------------- */
 /* Keys that say where a run is or how it is watched, and those that have a sentence of their own. */
 static bool is_passed_over(const char *key)
 {
@@ -138,7 +138,7 @@ static void sources(const struct telling *t, const facts *a, const facts *b)
         say(t, "Made by cohort %.40s instead of %.40s.", mine, theirs);
 }
 
-/* --- results ------------------------------------------------------------------------------------------------ */
+/* --- results ------------------------------------------------------------------------------------------ */
 static void steps(const struct telling *t, const facts *a, const facts *b)
 {
     if (!isnan(a->steps) && !isnan(b->steps) && a->steps != b->steps)

@@ -11,7 +11,7 @@
 
 enum { POINTS = 1200, EVENTS = 4000, CONFIG_MOST = 4096 };
 
-/* --- the configuration ------------------------------------------------------------------------------------- */
+/* --- the configuration -------------------------------------------------------------------------------- */
 static void add_pair(void *ctx, const char *key, const char *value)
 {
     facts *f = ctx;
@@ -56,7 +56,7 @@ const char *facts_config_or(const facts *f, const char *key, const char *other)
     return value ? value : other;
 }
 
-/* --- numbers ----------------------------------------------------------------------------------------------- */
+/* --- numbers ------------------------------------------------------------------------------------------ */
 static double number(const json_t *from, const char *key)
 {
     double x = NAN;
@@ -222,7 +222,7 @@ static void find_numbers(facts *f)
     f->weights = f->weights && *f->weights ? f->weights : NULL;
 }
 
-/* --- the door ---------------------------------------------------------------------------------------------- */
+/* --- the door ----------------------------------------------------------------------------------------- */
 static void name_run(facts *f, const char *dir)
 {
     size_t n = strlen(dir);

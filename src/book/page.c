@@ -1,8 +1,9 @@
 /* page.c -- a text that is written as Markdown and as HTML at the same time, so that both say the same.
  *
- * All texts come from outside (names of metrics, hosts, configuration) and are escaped for each form. The Markdown is
- * GitHub's: tables, fenced code. The HTML is one file: style and plots are inside, no script, no outside address;
- * colours follow the reader's light or dark scheme. Plots of the Markdown are files below plots/.
+ * All texts come from outside (names of metrics, hosts, configuration) and are escaped for each form. The
+ * Markdown is GitHub's: tables, fenced code. The HTML is one file: style and plots are inside, no script, no
+ * outside address; colours follow the reader's light or dark scheme. Plots of the Markdown are files below
+ * plots/.
  */
 #include "book/book_int.h"
 
@@ -14,7 +15,7 @@
 
 #include "base/fs.h"
 
-/* --- escaping --------------------------------------------------------------------------------------------- */
+/* --- escaping ----------------------------------------------------------------------------------------- */
 /* One character of the text: its length, and whether it can be shown. Newlines count as blanks. */
 static int take(const char *at, uint32_t *code)
 {
@@ -37,7 +38,8 @@ static bool is_word(char c)
     return (c >= '0' && c <= '9') || (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z');
 }
 
-/* An underscore inside a word is no emphasis; everything else that Markdown or HTML could read gets a backslash. */
+/* An underscore inside a word is no emphasis; everything else that Markdown or HTML could read gets a
+ * backslash. */
 static void add_md(co_str *out, const char *text)
 {
     for (const char *at = text; *at;) {
@@ -95,7 +97,7 @@ static void add_md_code(co_str *out, const char *text)
     co_str_add(out, "`");
 }
 
-/* --- the whole -------------------------------------------------------------------------------------------- */
+/* --- the whole ---------------------------------------------------------------------------------------- */
 static const char style[] =
     ":root { color-scheme: light dark; --page: #ffffff; --text: #24292f; --pale: #57606a; --line: #d0d7de;\n"
     "  --box: #f6f8fa; --link: #0969da; --bad: #cf222e; }\n"
@@ -174,7 +176,7 @@ void page_fini(page *p)
         co_str_fini(&p->plot[i].svg);
 }
 
-/* --- blocks ----------------------------------------------------------------------------------------------- */
+/* --- blocks ------------------------------------------------------------------------------------------- */
 /* The text in both forms, between what stands around it. */
 static void add_block(page *p, const char *md, const char *md_end, const char *html, const char *html_end,
                       const char *text)
@@ -288,7 +290,7 @@ void page_code(page *p, const char *text)
     co_str_add(&p->html, "</pre>\n");
 }
 
-/* --- tables ----------------------------------------------------------------------------------------------- */
+/* --- tables ------------------------------------------------------------------------------------------- */
 /* The same text for a terminal, without what could change it. */
 static void add_plain(page *p, const char *text)
 {
@@ -436,7 +438,7 @@ void page_table_end(page *p)
     co_str_add(&p->html, "</table></div>\n");
 }
 
-/* --- plots ------------------------------------------------------------------------------------------------ */
+/* --- plots -------------------------------------------------------------------------------------------- */
 /* The place for a plot's own file; NULL: there are too many. */
 static co_str *begin_plot(page *p, const char *name, const char *title)
 {
@@ -479,7 +481,7 @@ void page_bars(page *p, const char *name, const co_plot_bars *bars)
     co_plot_bars_svg(&p->html, &own);
 }
 
-/* --- files ------------------------------------------------------------------------------------------------ */
+/* --- files -------------------------------------------------------------------------------------------- */
 static co_err write_file(const char *dir, const char *name, const char *ending, const co_str *text)
 {
     char *path = co_sprintf("%s/%s%s", dir, name, ending);

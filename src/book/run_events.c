@@ -131,7 +131,7 @@ static void events(page *p, const facts *f)
         page_text(p, "%s more are in events.jsonl.", words_int((double)(known - shown)).text);
 }
 
-/* --- warnings ----------------------------------------------------------------------------------------------- */
+/* --- warnings ----------------------------------------------------------------------------------------- */
 /* The text of "[date time] warning   text"; NULL for other lines. */
 static char *warning_of(const char *line, size_t len)
 {

@@ -10,7 +10,7 @@ static bool begins(const char *text, const char *with)
     return strncmp(text, with, strlen(with)) == 0;
 }
 
-/* --- results ------------------------------------------------------------------------------------------------ */
+/* --- results ------------------------------------------------------------------------------------------ */
 static bool ends(const char *text, const char *with)
 {
     size_t n = strlen(text), m = strlen(with);
@@ -65,7 +65,7 @@ static void results(page *p, const facts *f)
                   words_int((double)step).text);
 }
 
-/* --- figures ------------------------------------------------------------------------------------------------ */
+/* --- figures ------------------------------------------------------------------------------------------ */
 static void row(page *p, const char *what, const char *value)
 {
     page_cell(p, what);
@@ -220,7 +220,7 @@ void run_figures(page *p, const facts *f)
     figures(p, f);
 }
 
-/* --- hosts -------------------------------------------------------------------------------------------------- */
+/* --- hosts -------------------------------------------------------------------------------------------- */
 static double of(const json_t *host, const char *key)
 {
     double x = NAN;

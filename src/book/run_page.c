@@ -12,7 +12,7 @@
 
 enum { GPU_TABLE_MOST = 64 << 10 };
 
-/* --- the first lines ---------------------------------------------------------------------------------------- */
+/* --- the first lines ---------------------------------------------------------------------------------- */
 static void state_line(page *p, const facts *f)
 {
     co_run_state state = co_run_state_of(f->run);
@@ -48,7 +48,7 @@ static void blame(page *p, const facts *f)
     page_note(p, "bad", what && *what ? what : "The run failed and left no reason.");
 }
 
-/* --- checkpoints -------------------------------------------------------------------------------------------- */
+/* --- checkpoints -------------------------------------------------------------------------------------- */
 static void read_link(const char *root, const char *which, char name[256])
 {
     char *path = co_sprintf("%s/%s", root, which);
@@ -98,7 +98,7 @@ static void checkpoints(page *p, const facts *f)
     co_free(root);
 }
 
-/* --- what was run ------------------------------------------------------------------------------------------- */
+/* --- what was run ------------------------------------------------------------------------------------- */
 static void settings(page *p, const facts *f)
 {
     static const char *const head[] = {"key", "value", "default"};
@@ -195,7 +195,7 @@ static void reproduce(page *p, const facts *f)
         page_code(p, "cohort train experiment=config.yaml run.dir=null");
 }
 
-/* --- files -------------------------------------------------------------------------------------------------- */
+/* --- files -------------------------------------------------------------------------------------------- */
 static void files(page *p, const facts *f)
 {
     static const struct {

@@ -43,7 +43,7 @@ static bool is_curve(const co_series *s)
     return s && s->n > 1;
 }
 
-/* --- loss and metrics --------------------------------------------------------------------------------------- */
+/* --- loss and metrics --------------------------------------------------------------------------------- */
 /* Values of single steps stay in the background where means of epochs exist. */
 static void add_training(curves *c, const facts *f, const char *what, double scale)
 {
@@ -138,7 +138,7 @@ static void rate_plot(page *p, const facts *f)
          (co_plot){.title = "Learning rate", .x_label = "step", .y_label = "learning rate", .from_zero = true});
 }
 
-/* --- throughput --------------------------------------------------------------------------------------------- */
+/* --- throughput --------------------------------------------------------------------------------------- */
 /* Was the run stopped and continued between these times? */
 static bool was_continued(const facts *f, double from, double to)
 {
@@ -152,8 +152,8 @@ static bool was_continued(const facts *f, double from, double to)
     return false;
 }
 
-/* Samples a second between recorded steps, over stretches of at least a 60th of the time, so that single slow steps
- * and evaluations do not hide the course. */
+/* Samples a second between recorded steps, over stretches of at least a 60th of the time, so that single slow
+ * steps and evaluations do not hide the course. */
 static void throughput_plot(page *p, const facts *f)
 {
     const co_series *s = co_run_series(f->run, "train/loss_step");
@@ -187,7 +187,7 @@ static void throughput_plot(page *p, const facts *f)
     co_free(y);
 }
 
-/* --- the machine -------------------------------------------------------------------------------------------- */
+/* --- the machine -------------------------------------------------------------------------------------- */
 /* system/NAME of the host with the record, and system/HOST/NAME of the others. */
 static void add_hosts(curves *c, const facts *f, const char *what, const char *own, double unit,
                       char names[HOST_LINES][80])
@@ -248,7 +248,7 @@ static void machine_plots(page *p, const facts *f)
          (co_plot){.title = "GPU memory", .x_label = label, .y_label = "memory (MB)", .from_zero = true});
 }
 
-/* --- where the time went ------------------------------------------------------------------------------------ */
+/* --- where the time went ------------------------------------------------------------------------------ */
 static const char *const split[] = {"input", "compute", "exchange", "wait", NULL};
 
 static double mean_of(const co_series *s)

@@ -37,6 +37,8 @@ int cmd_test(int argc, char **argv);
 int cmd_predict(int argc, char **argv);
 int cmd_book(int argc, char **argv);
 extern const char book_usage[];
+int cmd_board(int argc, char **argv);
+extern const char board_usage[];
 int cmd_ckpt(int argc, char **argv);
 int cmd_data(int argc, char **argv);
 int cmd_plan(int argc, char **argv);

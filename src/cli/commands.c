@@ -68,6 +68,7 @@ const command commands[] = {
      logs_usage, true},
     {"book", "[FOLDER] | compare RUN RUN ...",
      "log books: of a run, of a folder of runs, of runs side by side", cmd_book, book_usage, true},
+    {"board", "[FOLDER]", "a live page over runs, for the browser", cmd_board, board_usage},
     {"ckpt", "ls|hash|verify|export|import PATH ...", "checkpoints: list, hash, verify; weights out and in",
      cmd_ckpt,
      "  cohort ckpt ls logs/train/runs/DATE\n"
@@ -192,8 +193,6 @@ int show_usage(const char *command_name)
 static const struct {
     const char *name, *what, *meanwhile;
 } planned[] = {
-    {"board", "a web page of a run",
-     "`cohort attach` watches a run; csv/metrics.csv in its folder has every value"},
     {"fit", "the largest batch that fits", "`cohort plan data.batch_size=N ...` says what a batch takes"},
     {"doctor", "a check of hosts, network, disk and data",
      "`cohort help` shows this machine, `cohort plan ...` checks a command line and its data"},

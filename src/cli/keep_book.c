@@ -1,8 +1,9 @@
 /* keep_book.c -- the log book of a run: made again now and then while it runs, and at its end.
  *
- * A process of its own makes it, so that no step waits for it. While the run goes on that happens every half minute,
- * less often if it takes long. At the end the program waits for it a moment; if the disk does not answer, the process
- * is left behind, and finishes when it can. It touches the folder only while the folder is this run's.
+ * A process of its own makes it, so that no step waits for it. While the run goes on that happens every half
+ * minute, less often if it takes long. At the end the program waits for it a moment; if the disk does not
+ * answer, the process is left behind, and finishes when it can. It touches the folder only while the folder
+ * is this run's.
  */
 #include "cli/train_int.h"
 

@@ -1,7 +1,8 @@
-/* provenance.c -- where a run comes from, for header.json and the log book: the line that was typed, the keys that
- * differ from their defaults, the size of the data, and the git commit of the folder it was started in.
+/* provenance.c -- where a run comes from, for header.json and the log book: the line that was typed, the keys
+ * that differ from their defaults, the size of the data, and the git commit of the folder it was started in.
  *
- * The commit is read from the files of .git; git itself is not run. Values that look like secrets are left out. */
+ * The commit is read from the files of .git; git itself is not run. Values that look like secrets are left
+ * out. */
 #include "cli/train_int.h"
 
 #include <limits.h>

@@ -10,7 +10,8 @@
 
 #include "base/fs.h"
 
-enum { MOST_NAME = 1000, TELL_EVERY = 4096 };
+/* SYNC_EACH: so many files are synced one by one; with more, the whole file system is, once. */
+enum { MOST_NAME = 1000, TELL_EVERY = 4096, SYNC_EACH = 32 };
 
 static bool ends_in(const char *name, const char *end)
 {
@@ -91,11 +92,27 @@ co_err outbox_end(outbox *out)
     int fd = out->fd;
 
     out->fd = -1;
+    if (out->facts.files <= SYNC_EACH && fsync(fd) != 0) {
+        co_fail(CO_EIO, "sync %s: %m", out->path);
+        close(fd);
+        return CO_EIO;
+    }
     if (close(fd) != 0)
         return co_fail(CO_EIO, "close %s: %m", out->path);
     if (out->limits->tell && out->facts.files % TELL_EVERY == 0)
         out->limits->tell(out->limits->ctx, out->facts.files, out->facts.bytes);
     return CO_OK;
+}
+
+static co_err sync_all(const outbox *out)
+{
+    if (out->facts.files <= SYNC_EACH)
+        return CO_OK;
+    int fd = open(out->into, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+    co_err err = fd < 0 || syncfs(fd) != 0 ? co_fail(CO_EIO, "sync %s: %m", out->into) : CO_OK;
+    if (fd >= 0)
+        close(fd);
+    return err;
 }
 
 co_err co_archive_unpack(co_archive_facts *out, const char *archive, const char *into,
@@ -109,6 +126,8 @@ co_err co_archive_unpack(co_archive_facts *out, const char *archive, const char 
     co_err err = zip ? unpack_zip(&to) : unpack_tar(&to);
     if (to.fd >= 0)
         close(to.fd);
+    if (!err)
+        err = sync_all(&to);
     if (!err)
         *out = to.facts;
     return err;

@@ -17,8 +17,9 @@
 
 #include "base/alloc.h"
 #include "base/fs.h"
+#include "data/cifar_int.h"
 
-enum { MOST_FILES = 6, PIXELS = 3 * 32 * 32, TRAIN = 50000, TEST = 10000, COARSE = 20 };
+enum { MOST_FILES = 6, PIXELS = 3 * 32 * 32, TRAIN = 50000, TEST = 10000 };
 
 struct cifar {
     images_spec spec;
@@ -213,26 +214,18 @@ static co_err read_archive(images *im, const struct cifar *set, const char *path
     return err == CO_OK || err == CO_ENOMEM ? err : read_members(im, set, path);
 }
 
-static co_err check_label(const struct cifar *set, int f, uint32_t row, int label, int classes)
-{
-    if (label < classes)
-        return CO_OK;
-    return co_fail(CO_EINPUT, "%s: picture %u has label %d; 0 to %d are right: the file is damaged",
-                   set->files[f].name, row, label, classes - 1);
-}
-
 static co_err take_labels(images *im, const struct cifar *set)
 {
     const uint8_t *row = im->bytes;
     uint16_t *label = im->label;
+    cifar_rows rows = {
+        .stride = set->spec.stride, .skip = (int)set->spec.skip, .classes = (int)set->spec.classes};
 
-    for (int f = 0; f < set->n_files; f++)
-        for (uint32_t r = 0; r < set->files[f].rows; r++, row += set->spec.stride) {
-            if (set->spec.skip == 2)
-                CO_TRY(check_label(set, f, r, row[0], COARSE));
-            *label = row[set->spec.skip - 1];
-            CO_TRY(check_label(set, f, r, *label++, (int)set->spec.classes));
-        }
+    for (int f = 0; f < set->n_files; f++) {
+        CO_TRY(cifar_labels(label, row, set->files[f].rows, &rows, set->files[f].name));
+        label += set->files[f].rows;
+        row += file_len(set, f);
+    }
     return CO_OK;
 }
 

@@ -1,5 +1,5 @@
-/* run_files.c -- the small files of a run folder, each read again when it has changed, and what they say about the
- * state of the run. */
+/* run_files.c -- the small files of a run folder, each read again when it has changed, and what they say
+ * about the state of the run. */
 #include "track/run_read_int.h"
 
 #include <string.h>

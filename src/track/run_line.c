@@ -1,8 +1,9 @@
 /* run_line.c -- scalars of the record.
  *
- * A run of days has millions of lines like {"step":10,"name":"lr","value":0.1,"t":1794789698.744}. They are read here
- * in some 200 ns each, a tenth of what the JSON parser takes. The reader is strict: it takes what events.c writes,
- * and what it takes means the same to the JSON parser (tests/fuzz/fuzz_record.c compares them).
+ * A run of days has millions of lines like {"step":10,"name":"lr","value":0.1,"t":1794789698.744}. They are
+ * read here in some 200 ns each, a tenth of what the JSON parser takes. The reader is strict: it takes what
+ * events.c writes, and what it takes means the same to the JSON parser (tests/fuzz/fuzz_record.c compares
+ * them).
  */
 #include "track/run_read_int.h"
 

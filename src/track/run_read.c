@@ -1,5 +1,5 @@
-/* run_read.c -- a run folder, read as it grows: its files (run_files.c), its scalars (run_series.c), and the other
- * lines of its record in order. */
+/* run_read.c -- a run folder, read as it grows: its files (run_files.c), its scalars (run_series.c), and the
+ * other lines of its record in order. */
 #include "track/run_read_int.h"
 
 #include <math.h>
@@ -215,7 +215,7 @@ co_err co_run_more(co_run *run)
         forget_record(run);
     run->record = now;
     CO_TRY(files_more(&run->files, run->dir));
-    if (there && S_ISREG(now.st_mode))
+    if (there && S_ISREG(now.st_mode) && !run->limits.no_record)
         CO_TRY(read_record(run));
     CO_TRY(files_state(&run->state, &run->files, run->dir));
     find_hosts(run);
@@ -249,6 +249,7 @@ co_err co_run_open(co_run **out, const char *dir, const co_run_limits *limits)
     co_run *run = co_zalloc(sizeof *run);
     if (!run)
         return CO_ENOMEM;
+    run->limits.no_record = limits && limits->no_record;
     run->limits.points = or_usual(limits ? limits->points : 0, POINTS, POINTS_LEAST, POINTS_MOST);
     run->limits.events = or_usual(limits ? limits->events : 0, EVENTS, 1, POINTS_MOST);
     run->dir = co_strdup(dir);

@@ -8,10 +8,10 @@
  *     CO_TRY(co_run_more(run));        // later: what the run has written since
  *     co_run_close(run);
  *
- * The folder may hold anything: a line that is no JSON object, or that was cut, is counted and skipped; a file
- * that cannot be read counts as absent. Memory is bounded whatever the record's length: a long series is thinned,
- * and the least and the greatest value of every stretch stay. All that the functions return belongs to the run and
- * is valid until the next co_run_more or co_run_close. One thread per co_run.
+ * The folder may hold anything: a line that is no JSON object, or that was cut, is counted and skipped; a
+ * file that cannot be read counts as absent. Memory is bounded whatever the record's length: a long series is
+ * thinned, and the least and the greatest value of every stretch stay. All that the functions return belongs
+ * to the run and is valid until the next co_run_more or co_run_close. One thread per co_run.
  */
 #ifndef CO_TRACK_RUN_READ_H
 #define CO_TRACK_RUN_READ_H
@@ -27,11 +27,13 @@ typedef struct co_run co_run;
 
 /* All 0: as usual. */
 typedef struct co_run_limits {
-    size_t points; /* of a series; usually 4,000. At least 64 */
-    size_t events; /* lines that are no scalars; usually 4,000. The newest stay */
+    size_t points;  /* of a series; usually 4,000. At least 64 */
+    size_t events;  /* lines that are no scalars; usually 4,000. The newest stay */
+    bool no_record; /* events.jsonl is not read: state, header, summary and configuration only */
 } co_run_limits;
 
-/* CO_EINPUT if `dir` is not a run folder: neither header.json nor events.jsonl is there. limits may be NULL. */
+/* CO_EINPUT if `dir` is not a run folder: neither header.json nor events.jsonl is there. limits may be NULL.
+ */
 co_err co_run_open(co_run **out, const char *dir, const co_run_limits *limits);
 /* Reads what was added since. A record that was replaced by another is read from its beginning. */
 co_err co_run_more(co_run *run);
@@ -81,8 +83,8 @@ const co_series *co_run_series(const co_run *run, const char *name); /* NULL if 
 const co_point *co_series_least(const co_series *s);
 const co_point *co_series_greatest(const co_series *s);
 
-/* Lines that are no scalars, in the order of the record: recoveries, checkpoints, views... A line above 64 KiB keeps
- * its name, step and t only, with its length as left_out_bytes. */
+/* Lines that are no scalars, in the order of the record: recoveries, checkpoints, views... A line above 64
+ * KiB keeps its name, step and t only, with its length as left_out_bytes. */
 size_t co_run_event_count(const co_run *run);
 const json_t *co_run_event(const co_run *run, size_t i);
 int64_t co_run_events_dropped(const co_run *run); /* older ones, beyond the limit */
@@ -94,5 +96,15 @@ double co_run_last_t(const co_run *run);
 /* Hosts, in the order in which they appear: those of summary.json, before it those of the record. */
 size_t co_run_host_count(const co_run *run);
 const char *co_run_host(const co_run *run, size_t i);
+
+/* Run folders below `dir`, itself included, in the order of their names. */
+enum { CO_RUNS_MOST = 2000 };
+typedef struct co_run_list {
+    char **dir;
+    size_t n;
+    bool more; /* there are more than CO_RUNS_MOST */
+} co_run_list;
+co_err co_runs_find(co_run_list *out, const char *dir); /* CO_EINPUT: dir is no folder */
+void co_run_list_fini(co_run_list *list);
 
 #endif

@@ -1,4 +1,5 @@
-/* run_read_int.h -- what the files of the run reader share: run_read.c, run_series.c, run_line.c, run_files.c. */
+/* run_read_int.h -- what the files of the run reader share: run_read.c, run_series.c, run_line.c,
+ * run_files.c. */
 #ifndef CO_TRACK_RUN_READ_INT_H
 #define CO_TRACK_RUN_READ_INT_H
 
@@ -17,8 +18,8 @@ typedef struct scalar {
     co_point at;
 } scalar;
 
-/* run_line.c: the lines that we write ourselves, read without building a JSON tree. True only if the line is one of
- * these, to the letter; every other line, also a good one, is left to the JSON parser. */
+/* run_line.c: the lines that we write ourselves, read without building a JSON tree. True only if the line is
+ * one of these, to the letter; every other line, also a good one, is left to the JSON parser. */
 bool scalar_line_read(scalar *out, const char *line, size_t len);
 /* The same from a parsed line: true if it has name, step and value, and so is a scalar. */
 bool scalar_json_read(scalar *out, const json_t *line);

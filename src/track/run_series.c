@@ -1,12 +1,13 @@
 /* run_series.c -- the series of a run: points in order, bounded in number.
  *
- * Points are appended as they come. Those of a continued run repeat steps; then the series is sorted by its key (the
- * step, or for system/... the time), and of equal keys the last one stays. When a series is full, it is thinned: the
- * axis is cut into stretches of equal width, and each keeps its least, its greatest and its first value that is not
- * finite. The width doubles as the series grows, so all parts are equally fine. The first and the last point stay.
+ * Points are appended as they come. Those of a continued run repeat steps; then the series is sorted by its
+ * key (the step, or for system/... the time), and of equal keys the last one stays. When a series is full, it
+ * is thinned: the axis is cut into stretches of equal width, and each keeps its least, its greatest and its
+ * first value that is not finite. The width doubles as the series grows, so all parts are equally fine. The
+ * first and the last point stay.
  *
- * The order is exact as long as a series is not thinned. Afterwards a step that is recorded again may stand beside
- * its old value, if the old one was the least or the greatest of its stretch.
+ * The order is exact as long as a series is not thinned. Afterwards a step that is recorded again may stand
+ * beside its old value, if the old one was the least or the greatest of its stretch.
  *
  * Cost: O(1) a point, with a sort of the series once in about points_most / 2 points.
  */

@@ -1,4 +1,5 @@
-/* test_run_book.c -- the log book of one run: every figure that people wrote by hand, whatever the folder holds. */
+/* test_run_book.c -- the log book of one run: every figure that people wrote by hand, whatever the folder
+ * holds. */
 #include "book_test.h"
 
 /* The list of figures that a log book of the guides has. Largest batch and S3 come later: said as such. */

@@ -78,6 +78,33 @@ TEST(data_get_downloads_checks_and_unpacks_and_the_result_is_recognised)
     server_stop(&s);
 }
 
+TEST(data_get_of_sentence_pairs_gives_a_folder_that_is_recognised)
+{
+    route routes[2] = {{.path = "/tatoeba-en-it.txt.zip"}};
+    server s = {.routes = routes};
+    co_http *h;
+
+    if (co_http_open(&h) != CO_OK)
+        test_skip("%s", co_errmsg());
+    co_http_close(h);
+    z = (zipper){0};
+    zip_text(&z, "README", "Corpus Name: Tatoeba\n");
+    zip_text(&z, "LICENSE", "CC BY 2.0 FR\n");
+    zip_text(&z, "Tatoeba.en-it.en", "The cat.\nThe dog.\nThe eel.\n");
+    zip_text(&z, "Tatoeba.en-it.it", "Il gatto.\nIl cane.\nL'anguilla.\n");
+    zip_text(&z, "Tatoeba.en-it.xml", "<?xml version=\"1.0\"?>\n");
+    zip_write(&z, "made.zip");
+    routes[0].body = z.bytes;
+    routes[0].len = z.n;
+    server_start(&s);
+    says(0, &s, "tatoeba", "checksum not published");
+    says(0, &s, "tatoeba", "train with: cohort train data=pairs data.dir=data/tatoeba-en-it");
+    test_run r = test_sh("$COHORT data check data/tatoeba-en-it");
+    CHECK(test_contains(r.out, "data=pairs"), "%s", r.out);
+    free(r.out);
+    server_stop(&s);
+}
+
 TEST(data_get_goes_on_after_a_cut_when_the_line_is_typed_again)
 {
     route routes[4] = {0};

@@ -112,7 +112,7 @@ TEST(every_key_on_the_first_page_has_help_of_its_own)
 
 TEST(commands_of_the_design_that_do_not_exist_yet_say_what_to_do_meanwhile)
 {
-    static const char *const names[] = {"board", "fit", "doctor", "gcp", "k8s", "slurm", "ssh"};
+    static const char *const names[] = {"fit", "doctor", "gcp", "k8s", "slurm", "ssh"};
 
     for (size_t i = 0; i < CO_COUNT(names); i++) {
         test_run r = test_sh("$COHORT %s; test $? = 2 && $COHORT help %s", names[i], names[i]);

@@ -142,3 +142,31 @@ TEST_LONG(without_an_interval_the_record_has_no_figures_of_machines_and_top_has_
     CHECK(json_object_size(json_object_get(v, "system")) > 5, "the summary has their means");
     json_decref(v);
 }
+
+static bool has_stalled(void *unused)
+{
+    (void)unused;
+    json_t *all = top_json("r");
+    const char *state = text_in(json_array_get(json_object_get(all, "runs"), 0), "state");
+    bool stalled = strcmp(state, "stalled") == 0;
+
+    json_decref(all);
+    return stalled;
+}
+
+TEST_LONG(a_rank_that_hangs_is_marked_before_it_is_replaced)
+{
+    own_runtime_dir();
+    succeeds("$COHORT train " RUN " trainer.stall_s=30 --detach");
+    test_until(has_ranks, NULL, 20, "figures of both ranks");
+    json_t *all = top_json("r");
+    pid_t rank = (pid_t)number_in(json_array_get(ranks_of(all), 1), "pid");
+    json_decref(all);
+    CHECK(kill(rank, SIGSTOP) == 0, "stop");
+    test_until(has_stalled, NULL, 20, "the run has stalled");
+    test_run r = test_sh("$COHORT top --once r");
+    CHECK(test_contains(r.out, "s without progress"), "%s", r.out);
+    free(r.out);
+    CHECK(kill(rank, SIGCONT) == 0, "go on");
+    succeeds("$COHORT stop r --wait");
+}

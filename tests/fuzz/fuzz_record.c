@@ -1,5 +1,5 @@
-/* Lines of events.jsonl into the run reader: the quick reader agrees with the JSON parser, and the series stay sorted
- * and within their limits. */
+/* Lines of events.jsonl into the run reader: the quick reader agrees with the JSON parser, and the series
+ * stay sorted and within their limits. */
 #include <math.h>
 #include <stdint.h>
 #include <stdlib.h>

@@ -1,0 +1,280 @@
+/* answers.c -- the pages and the data of the board: a table of paths.
+ *
+ *     /                    the page, with its script and style
+ *     /api/runs            the list of runs
+ *     /api/run?run=NAME    one run: state, configuration, summary, events, names of its series
+ *     /api/series?run=NAME&names=PREFIX   its series, thinned, as {"name": [[step, t, value], ...]}
+ *     /api/log?run=NAME    the end of train.log
+ *     /book?run=NAME       its log book
+ */
+#include "web/web_int.h"
+
+#include <fcntl.h>
+#include <math.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "base/alloc.h"
+#include "base/fs.h"
+#include "base/json.h"
+#include "book/book.h"
+#include "config/config.h"
+
+enum { LOG_TAIL = 64 << 10, BOOK_MOST = 64 << 20, EVENTS_SHOWN = 200 };
+
+static const unsigned char page_html[] = {
+#include "board.html.inc"
+};
+static const unsigned char page_js[] = {
+#include "board.js.inc"
+};
+static const unsigned char page_css[] = {
+#include "board.css.inc"
+};
+static const unsigned char dygraph_js[] = {
+#include "dygraph.min.js.inc"
+};
+static const unsigned char dygraph_css[] = {
+#include "dygraph.min.css.inc"
+};
+
+static void refuse(answer *out, int status, const char *why)
+{
+    out->status = status;
+    out->type = "text/plain; charset=utf-8";
+    co_str_clear(&out->body);
+    co_str_addf(&out->body, "%s\n", why);
+}
+
+static void take_json(answer *out, json_t *take)
+{
+    char *text = take ? co_json_text(take) : NULL;
+
+    json_decref(take);
+    out->type = "application/json";
+    co_str_add(&out->body, text ? text : "null");
+    co_free(text);
+}
+
+/* --- the list ----------------------------------------------------------------------------------------- */
+static json_t *listed(const char *dir, const char *name)
+{
+    co_run *run;
+
+    if (co_run_open(&run, dir, &(co_run_limits){.no_record = true}) != CO_OK) {
+        co_errclear();
+        return NULL;
+    }
+    json_t *v = json_pack("{s:o, s:s}", "name", co_json_string(name), "state",
+                          co_run_state_name(co_run_state_of(run)));
+    const char *id = co_json_str(co_run_header(run), "run_id");
+    if (v && id)
+        json_object_set_new(v, "id", co_json_string(id));
+    json_t *best = json_object_get(co_run_summary(run), "best");
+    if (v && json_is_object(best))
+        json_object_set(v, "best", best);
+    co_run_close(run);
+    return v;
+}
+
+static void give_list(answer *out, runs *r, const ask *a)
+{
+    json_t *all = json_array();
+
+    (void)a;
+    if (runs_list(r) != CO_OK)
+        co_errclear();
+    for (size_t i = 0; i < r->list.n; i++)
+        json_array_append_new(all, listed(r->list.dir[i], runs_name(r, i)));
+    take_json(out, all);
+}
+
+/* --- one run ------------------------------------------------------------------------------------------ */
+static void add_key(void *ctx, const char *key, const char *value)
+{
+    json_object_set_new(ctx, key,
+                        co_json_string(co_book_is_secret(key) ? "(hidden)"
+                                       : value                ? value
+                                                              : "null"));
+}
+
+static json_t *config_of(const co_run *run)
+{
+    const char *text = co_run_config(run);
+    json_t *v = json_object();
+
+    if (text && co_conf_parse_yaml(text, strlen(text), "config.yaml", add_key, v) != CO_OK)
+        co_errclear();
+    return v;
+}
+
+static int64_t lines_of(const co_run *run)
+{
+    int64_t n = 0;
+
+    for (size_t i = 0; i < co_run_series_count(run); i++)
+        n += co_run_series_at(run, i)->lines;
+    return n;
+}
+
+static void give_run(answer *out, runs *r, const ask *a)
+{
+    const co_run *run = a->run ? runs_get(r, a->run) : NULL;
+
+    if (!run) {
+        refuse(out, 404, "no such run");
+        return;
+    }
+    json_t *names = json_array(), *events = json_array(), *v;
+    for (size_t i = 0; i < co_run_series_count(run); i++)
+        json_array_append_new(names, co_json_string(co_run_series_at(run, i)->name));
+    size_t n = co_run_event_count(run), first = n > EVENTS_SHOWN ? n - EVENTS_SHOWN : 0;
+    for (size_t i = first; i < n; i++)
+        json_array_append(events, (json_t *)co_run_event(run, i));
+    v = json_pack("{s:s, s:I, s:o, s:o, s:o}", "state", co_run_state_name(co_run_state_of(run)), "version",
+                  (json_int_t)(lines_of(run) + (json_int_t)n), "names", names, "events", events, "config",
+                  config_of(run));
+    if (v && co_run_summary(run))
+        json_object_set(v, "summary", (json_t *)co_run_summary(run));
+    take_json(out, v);
+}
+
+/* --- series ------------------------------------------------------------------------------------------- */
+static void add_number(co_str *out, double x)
+{
+    if (isfinite(x))
+        co_str_addf(out, "%.9g", x);
+    else
+        co_str_add(out, "null");
+}
+
+static void add_series(co_str *out, const co_series *s, double first_t)
+{
+    for (size_t i = 0; i < s->n; i++) {
+        co_str_addf(out, "%s[%lld,", i ? "," : "", (long long)s->point[i].step);
+        if (isnan(s->point[i].t))
+            co_str_add(out, "null");
+        else
+            co_str_addf(out, "%.3f", s->point[i].t - first_t);
+        co_str_add(out, ",");
+        add_number(out, s->point[i].value);
+        co_str_add(out, "]");
+    }
+}
+
+static void give_series(answer *out, runs *r, const ask *a)
+{
+    const co_run *run = a->run ? runs_get(r, a->run) : NULL;
+    const char *prefix = a->names ? a->names : "";
+    bool any = false;
+
+    if (!run) {
+        refuse(out, 404, "no such run");
+        return;
+    }
+    out->type = "application/json";
+    co_str_add(&out->body, "{");
+    for (size_t i = 0; i < co_run_series_count(run); i++) {
+        const co_series *s = co_run_series_at(run, i);
+        bool system = strncmp(s->name, "system/", 7) == 0,
+             wanted = strncmp(s->name, prefix, strlen(prefix)) == 0;
+        if (!wanted || (!*prefix && system)) /* the machine's figures only if they are asked for */
+            continue;
+        json_t *name = co_json_string(s->name);
+        char *quoted = name ? json_dumps(name, JSON_ENCODE_ANY) : NULL;
+        json_decref(name);
+        co_str_addf(&out->body, "%s%s:[", any ? "," : "", quoted ? quoted : "\"\"");
+        co_free(quoted);
+        add_series(&out->body, s, co_run_first_t(run));
+        co_str_add(&out->body, "]");
+        any = true;
+    }
+    co_str_add(&out->body, "}");
+}
+
+/* --- files of a run ----------------------------------------------------------------------------------- */
+/* A regular file of the run folder, its last `most` bytes; NULL: there is none, or it is a link. */
+static char *end_of_file(const co_run *run, const char *name, size_t most, size_t *len)
+{
+    char *path = co_sprintf("%s/%s", co_run_dir(run), name), *text = NULL;
+    int fd = path ? open(path, O_RDONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK) : -1;
+    struct stat st;
+    ssize_t n = -1;
+
+    if (fd >= 0 && fstat(fd, &st) == 0 && S_ISREG(st.st_mode)) {
+        off_t from = st.st_size > (off_t)most ? st.st_size - (off_t)most : 0;
+        text = co_alloc((size_t)(st.st_size - from) + 1);
+        n = text ? pread(fd, text, (size_t)(st.st_size - from), from) : -1;
+    }
+    if (fd >= 0)
+        close(fd);
+    co_free(path);
+    if (n < 0) {
+        co_free(text);
+        return NULL;
+    }
+    *len = (size_t)n;
+    return text;
+}
+
+static void give_file(answer *out, runs *r, const ask *a, const char *name, size_t most, const char *type)
+{
+    const co_run *run = a->run ? runs_get(r, a->run) : NULL;
+    size_t len = 0;
+    char *text = run ? end_of_file(run, name, most, &len) : NULL;
+
+    if (!text) {
+        refuse(out, 404, run ? "not there yet" : "no such run");
+        return;
+    }
+    out->type = type;
+    co_str_addn(&out->body, text, len);
+    co_free(text);
+}
+
+static void give_log(answer *out, runs *r, const ask *a)
+{
+    give_file(out, r, a, "train.log", LOG_TAIL, "text/plain; charset=utf-8");
+}
+
+static void give_book(answer *out, runs *r, const ask *a)
+{
+    out->is_book = true;
+    give_file(out, r, a, "book.html", BOOK_MOST, "text/html; charset=utf-8");
+}
+
+/* --- the table ---------------------------------------------------------------------------------------- */
+static const struct {
+    const char *path, *type;
+    const unsigned char *bytes;
+    size_t len;
+    void (*make)(answer *out, runs *r, const ask *a);
+} table[] = {{"/", "text/html; charset=utf-8", page_html, sizeof page_html, NULL},
+             {"/board.js", "text/javascript; charset=utf-8", page_js, sizeof page_js, NULL},
+             {"/board.css", "text/css; charset=utf-8", page_css, sizeof page_css, NULL},
+             {"/dygraph.js", "text/javascript; charset=utf-8", dygraph_js, sizeof dygraph_js, NULL},
+             {"/dygraph.css", "text/css; charset=utf-8", dygraph_css, sizeof dygraph_css, NULL},
+             {"/api/runs", NULL, NULL, 0, give_list},
+             {"/api/run", NULL, NULL, 0, give_run},
+             {"/api/series", NULL, NULL, 0, give_series},
+             {"/api/log", NULL, NULL, 0, give_log},
+             {"/book", NULL, NULL, 0, give_book}};
+
+void answer_make(answer *out, runs *r, const ask *a)
+{
+    for (size_t i = 0; i < CO_COUNT(table); i++) {
+        if (strcmp(a->path, table[i].path) != 0)
+            continue;
+        out->status = 200;
+        out->type = table[i].type;
+        if (table[i].make)
+            table[i].make(out, r, a);
+        else
+            co_str_addn(&out->body, (const char *)table[i].bytes, table[i].len);
+        if (out->body.failed)
+            refuse(out, 500, "no memory");
+        return;
+    }
+    refuse(out, 404, "there is no such page");
+}
