@@ -106,7 +106,7 @@ typedef struct cohort_option {
 typedef enum cohort_task {
     COHORT_CLASSIFY, /* x: float [x...]   y: int32_t, the class   loss: cross entropy   metric: acc */
     COHORT_REGRESS,  /* x: float [x...]   y: float [y_width]      loss: squared error   metric: mae */
-    /* x: int32_t [len] y: int32_t [len], the tokens to predict; loss and metric as CLASSIFY, per token */
+    /* x: int32_t [length], y: int32_t [length], the tokens to predict; loss and metric as CLASSIFY, per token */
     COHORT_TOKENS
 } cohort_task;
 
@@ -118,16 +118,23 @@ typedef enum cohort_split { COHORT_TRAIN, COHORT_VAL, COHORT_TEST, COHORT_SPLITS
 typedef struct co_graph cohort_graph;
 typedef struct co_node cohort_node;
 
+/* Samples of different lengths lie end to end, without padding: rows [offsets[i], offsets[i + 1]) are sample i's. */
+typedef struct cohort_spans {
+    cohort_node *offsets; /* [n + 1] */
+    cohort_node *ids;     /* [n]: for dropout */
+    int64_t longest;      /* no sample has more rows */
+} cohort_spans;
+
 /* The arguments of `build`: a slice of n samples to predict for. */
 typedef struct cohort_build {
     cohort_graph *g;
-    cohort_node *x;    /* CLASSIFY, REGRESS: [n, x...]; TOKENS: [n, len] of token numbers */
-    cohort_node *ids;  /* [n]: for cohort_dropout */
-    cohort_node *lens; /* TOKENS: [n], each sample's length; else NULL */
+    cohort_node *x; /* CLASSIFY, REGRESS: [n, x...]; TOKENS: [tokens], token numbers of all samples end to end */
+    cohort_node *ids;     /* [n]: for cohort_dropout */
+    cohort_spans samples; /* TOKENS: where each sample begins in x; else empty */
     cohort_task task;
     cohort_shape sample; /* of one sample */
-    int64_t n, len;
-    int64_t outputs; /* to predict: classes, or y_width */
+    int64_t n, tokens;   /* TOKENS: the most that a slice can have; it is computed for as many as there are */
+    int64_t outputs;     /* to predict: classes, or y_width */
 } cohort_build;
 
 typedef struct cohort_model {
@@ -135,8 +142,8 @@ typedef struct cohort_model {
     const cohort_option *options; /* NULL: none */
     size_t cfg_size;              /* of the struct that options fill */
     bool batch_stats;             /* uses cohort_nn_batch_norm: batches are cut into fewer, larger slices */
-    /* The prediction: [n, outputs]; TOKENS: [n, len, outputs]. It is called for several n; names and sizes of
-     * parameters must not depend on n or len. Call cohort_graph_fail to refuse data that does not fit. */
+    /* The prediction: [n, outputs]; TOKENS: [tokens, outputs]. It is called for several n; names and sizes of
+     * parameters must not depend on n or tokens. Call cohort_graph_fail to refuse data that does not fit. */
     cohort_node *(*build)(const cohort_build *b, const void *cfg);
 } cohort_model;
 
@@ -188,6 +195,21 @@ cohort_node *cohort_slice(cohort_graph *g, cohort_node *x, int axis, int64_t sta
 /* q [n,t,width], k and v [n,u,width]; lens [n] or NULL: positions past it are masked */
 cohort_node *cohort_attention(cohort_graph *g, cohort_node *q, cohort_node *k, cohort_node *v,
                               cohort_node *lens, int heads, bool causal);
+
+/* For samples that lie end to end, as those of TOKENS do. The values derived from x keep their first dimension, and no
+ * operator mixes rows of different samples but these. */
+/* q [t,width], k and v [u,width]: the queries of a sample attend to its keys. q_spans and k_spans may be the same. p:
+ * probabilities that are dropped in training; 0: none. */
+cohort_node *cohort_ragged_attention(cohort_graph *g, cohort_node *q, cohort_node *k, cohort_node *v,
+                                     const cohort_spans *q_spans, const cohort_spans *k_spans, int heads,
+                                     bool causal, float p, const char *name);
+cohort_node *cohort_ragged_dropout(cohort_graph *g, cohort_node *x, const cohort_spans *spans, float p,
+                                   const char *name);
+/* [tokens], the place of each token in its sample, from 0: for cohort_nn_embedding or cohort_sinusoids */
+cohort_node *cohort_positions(cohort_graph *g, const cohort_spans *spans, cohort_node *x);
+cohort_node *cohort_sinusoids(cohort_graph *g, cohort_node *positions, int64_t width); /* [tokens,width] */
+/* alpha * (x - mean) / (std + eps) + bias over the last dimension; parameters name.alpha and name.bias */
+cohort_node *cohort_nn_std_norm(cohort_graph *g, cohort_node *x, float eps, const char *name);
 
 /* --- data sets ---------------------------------------------------------------------------------------- */
 /* Filled in by `open`; all zero when it is called. */

@@ -22,6 +22,7 @@ static const bench benches[] = {
     {"scaling", "speed of two ranks relative to one, digits/cnn with batch 512", bench_scaling},
     {"threads", "resnet18 with one rank: several threads relative to one; --threads N, --rounds N, --steps N",
      bench_threads},
+    {"trackers", "training with all trackers on relative to none; --rounds N, --steps N", bench_trackers},
     {"vs-torch",
      "the same training in PyTorch, in turn: samples/s, memory, start; --task resnet18 --rounds N --python P",
      bench_versus},

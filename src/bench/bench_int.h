@@ -34,6 +34,7 @@ int bench_wire(int argc, char **argv);
 int bench_gloo(int argc, char **argv);
 int bench_strangers(int argc, char **argv);
 int bench_threads(int argc, char **argv);
+int bench_trackers(int argc, char **argv);
 int bench_versus(int argc, char **argv);
 
 /* trial.c: runs `cohort train` with these arguments (NULL-terminated) in a fresh folder below `dir`. */

@@ -136,7 +136,9 @@ co_err app_open(app *a, line *l);
 unsigned app_sure(const app *a); /* CO_SURE_...: the parts without a mistake */
 /* the trackers of logger=; returns how many */
 int app_trackers(const app *a, co_tracker_pick out[CO_TRACKERS_MOST]);
-co_names app_names(const app *a); /* logger.names */
+co_names app_names(const app *a);     /* logger.names */
+int64_t app_samples(const app *a);    /* logger.samples */
+int64_t app_histograms(const app *a); /* logger.histograms */
 void app_close(app *a);
 const co_conf_spec *app_conf_spec(const char *config_dir);
 /* the program's name for lines to type; with the library: that of the user's program */

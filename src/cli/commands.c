@@ -14,7 +14,6 @@ const command commands[] = {
      "  cohort train data=digits model=cnn optim.lr=0.003 trainer.max_epochs=10\n"
      "  cohort train data=text data.path=book.txt model=lm trainer.devices=4\n"
      "  cohort train run.dir=logs/train/runs/DATE ckpt_path=auto        continue a run\n"
-     "  cohort train -m optim.lr=0.1,0.01 'seed=range(1,4)'      six runs in turn\n"
      "  cohort train --hosts node1,node2 data=digits             two hosts, over ssh\n"
      "  cohort train --nnodes=2 --rdzv-endpoint=node1:29400      typed on both hosts\n\n"
      "  --config-dir FOLDER   your own groups of YAML files (default: ./configs)\n"

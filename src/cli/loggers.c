@@ -17,6 +17,7 @@ enum { MOST_KEYS = 32 }; /* of one tracker */
 struct core {
     co_train_cfg train; /* first: app.cfg points to it */
     int names;
+    int64_t samples, histograms;
     bool enabled[CO_TRACKERS_MOST];
 };
 
@@ -74,11 +75,20 @@ static void fill_table(co_option rows[MOST_KEYS + 2], int i)
 
 int logger_tables(co_conf_table *tables, int most)
 {
-    static const co_option common[] = {{"names", CO_OPT_ENUM, offsetof(struct core, names), "lightning",
-                                        "names of metrics in all trackers: train/loss_step val/acc, "
-                                        "Loss/train acc1/val, or train_loss val_acc1",
-                                        .choices = CO_NAMES_CHOICES, .may_change = true, .of_host = true},
-                                       {0}};
+    static const co_option common[] = {
+        {"names", CO_OPT_ENUM, offsetof(struct core, names), "lightning",
+         "names of metrics in all trackers: train/loss_step val/acc, "
+         "Loss/train acc1/val, or train_loss val_acc1",
+         .choices = CO_NAMES_CHOICES, .may_change = true, .of_host = true},
+        {"samples", CO_OPT_INT, offsetof(struct core, samples), "0",
+         "classification of pictures: so many test samples become pictures with "
+         "prediction and truth, and a table",
+         .max = 128, .may_change = true, .of_host = true},
+        {"histograms", CO_OPT_INT, offsetof(struct core, histograms), "0",
+         "histograms of the weights, made from checkpoints that are at least so many "
+         "steps apart; 0: none",
+         .max = 1e12, .may_change = true, .of_host = true},
+        {0}};
     static co_option options[CO_TRACKERS_MOST][MOST_KEYS + 2];
     static char prefix[CO_TRACKERS_MOST][64];
     int n = count();
@@ -107,6 +117,16 @@ int app_trackers(const app *a, co_tracker_pick out[CO_TRACKERS_MOST])
 co_names app_names(const app *a)
 {
     return (co_names)((const struct core *)co_conf_core(a->conf))->names;
+}
+
+int64_t app_samples(const app *a)
+{
+    return ((const struct core *)co_conf_core(a->conf))->samples;
+}
+
+int64_t app_histograms(const app *a)
+{
+    return ((const struct core *)co_conf_core(a->conf))->histograms;
 }
 
 co_err logger_check(app *a)

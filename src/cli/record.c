@@ -242,6 +242,7 @@ static void on_saved(void *ctx, int64_t step, const char *path, const char *fail
     }
     co_event_json(s->folder,
                   json_pack("{s:s, s:I, s:s}", "name", "checkpoint", "step", (json_int_t)step, "path", path));
+    histograms_begin(s, step, path);
 }
 
 static void on_recovery(void *ctx, const co_recovery *r)
@@ -271,6 +272,7 @@ static co_err on_turn(void *ctx)
     machine_look(s);
     if (now - s->flush_ns > 1000000000u) {
         s->flush_ns = now;
+        histograms_turn(s);
         co_err err = co_events_flush(s->folder);
         if (err == CO_EFAIL) /* another run has taken the folder over */
             return err;

@@ -178,6 +178,8 @@ co_err record_close(training *s)
     json_t *so_far = summary_of(s);
 
     machine_gpus(s, true);
+    histograms_end(s);
+    samples_record(s);
     record_end(s, so_far);
     json_decref(so_far);
     co_err err = co_events_flush(s->folder);

@@ -77,6 +77,12 @@ typedef struct training {
     uint64_t shared_ns; /* when the progress was last written for `cohort attach` */
     bool wait_told;
     machine machine;
+    struct {              /* histograms.c */
+        pid_t pid;        /* 0: no process is at it */
+        int pidfd, lines; /* lines: where it writes them, in memory */
+        int64_t step, last;
+        char path[1024];
+    } histogram;
     const line *line;  /* the caller's, from open to close */
     char *reproduce;   /* the command line that repeats the run, once it has ended; NULL: there is none */
     char *differences; /* from the configuration of the run that is continued; NULL: none */
@@ -150,6 +156,14 @@ void follow_evaluating(void *ctx, co_split split, int64_t done, int64_t of);
 void follow_progress(training *s, bool now);
 void follow_quietly(training *s); /* a guest: for `cohort ps` alone */
 int tops_of(const training *s);   /* accuracies to show: 2 with the best five classes, 1 without, 0 none */
+
+/* samples.c: pictures of test samples with prediction and truth, after the test */
+void samples_record(training *s);
+
+/* histograms.c: of the weights of a checkpoint that was saved, by a process of its own */
+void histograms_begin(training *s, int64_t step, const char *checkpoint);
+void histograms_turn(training *s); /* records what is done */
+void histograms_end(training *s);  /* waits a little for the last one */
 
 /* notice.c */
 void notice_step(training *s, const co_step_result *r);

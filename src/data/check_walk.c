@@ -74,7 +74,7 @@ static void read_one(walk *w, uint64_t i, struct sums *sums, float *x, uint8_t *
     const co_shape *shape = &w->set->io.x;
     uint32_t id;
     co_split s = walk_split(w, i, &id);
-    int bad = w->set->fill(w->set, s, &id, (co_slice_shape){1, 0}, &(co_draw){0},
+    int bad = w->set->fill(w->set, s, &id, (co_slice_shape){.n = 1}, &(co_draw){0},
                            &(co_slice_dst){.x = x, .y = &w->label[i]});
 
     if (bad)

@@ -61,17 +61,41 @@ void co_dataset_close(co_dataset *d)
         d->close(d);
 }
 
-int co_slice_len(const co_dataset *d, co_split s, const uint32_t *ids, int n)
+co_slice_shape co_slice_of(const co_dataset *d, co_split s, const uint32_t *ids, int n)
 {
-    int longest = 0, step = (int)d->io.len_step;
+    co_slice_shape shape = {.n = n};
 
+    for (int i = 0; d->length && i < n; i++)
+        shape.tokens += d->length(d, s, ids[i]);
+    for (int i = 0; d->target_length && i < n; i++)
+        shape.targets += d->target_length(d, s, ids[i]);
+    return shape;
+}
+
+int co_sample_weight(const co_dataset *d, co_split s, uint32_t id)
+{
     if (!d->length)
-        return 0;
-    for (int i = 0; i < n; i++) {
-        int len = d->length(d, s, ids[i]);
-        longest = len > longest ? len : longest;
-    }
-    return (longest + step - 1) / step * step;
+        return 1;
+    return d->length(d, s, id) + (d->target_length ? d->target_length(d, s, id) : 0);
+}
+
+static void set_offsets(int32_t *offsets, int room, const co_dataset *d, co_split s, const uint32_t *ids,
+                        int n, int (*length)(const co_dataset *d, co_split s, uint32_t id))
+{
+    if (!offsets)
+        return;
+    CO_ASSERT(length && n <= room, "there is room for the offsets of a slice");
+    offsets[0] = 0;
+    for (int i = 0; i < room; i++)
+        offsets[i + 1] = offsets[i] + (i < n ? length(d, s, ids[i]) : 0);
+}
+
+int co_dataset_fill(const co_dataset *d, co_split s, const uint32_t *ids, co_slice_shape shape,
+                    const co_draw *draw, const co_slice_dst *dst)
+{
+    set_offsets(dst->offsets, dst->room, d, s, ids, shape.n, d->length);
+    set_offsets(dst->y_offsets, dst->room, d, s, ids, shape.n, d->target_length);
+    return d->fill(d, s, ids, shape, draw, dst);
 }
 
 void split_permute(uint32_t *p, uint32_t n)

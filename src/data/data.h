@@ -17,14 +17,14 @@ typedef enum { CO_SPLIT_TRAIN, CO_SPLIT_VAL, CO_SPLIT_TEST, CO_SPLIT_COUNT } co_
 typedef struct co_slice_dst {
     void *x, *y;
     int64_t *ids;
-    int32_t *lens;
     int32_t *items; /* ratings: the item of each sample; x is its user */
     int32_t *y2;    /* io.mix: the other label of each sample, */
     float *lam;     /* and the first one's weight */
-    /* PAIRS: where each sample's source and target begin, and where the last ones end. Set before fill is called, from
-     * `length` and `target_length`; fill reads them. */
-    const int32_t *offsets, *y_offsets; /* [n + 1] */
-    int32_t *given;                     /* PAIRS: what the decoder is given; y is what it must predict */
+    /* LM, PAIRS: where each sample (PAIRS: its source, its target) begins, and where the last one ends.
+     * co_dataset_fill sets them, from `length` and `target_length`; a set's fill reads them. */
+    int32_t *offsets, *y_offsets; /* [room + 1]; those past n + 1 equal the last */
+    int32_t *given;               /* PAIRS: what the decoder is given; y is what it must predict */
+    int room;                     /* LM, PAIRS: samples that the buffers have room for */
 } co_slice_dst;
 
 /* PAIRS: the two sides of a sample. */
@@ -53,6 +53,9 @@ typedef struct co_draw {
     co_fill_times *times; /* NULL: times are not measured */
 } co_draw;
 
+/* A PNG of 8-bit pixels, row by row: channels 1 (grey) or 3 (RGB). *out is the caller's, co_free. */
+co_err co_png_write(char **out, size_t *len, const uint8_t *pixels, int width, int height, int channels);
+
 /* An open data set: read-only after open, shared by all ranks through fork. */
 typedef struct co_dataset {
     const struct co_dataset_def *def;
@@ -63,16 +66,16 @@ typedef struct co_dataset {
     size_t shared_bytes;  /* taken with co_alloc_shared: one copy for all ranks */
     co_fds fds;           /* descriptors that `open` left open: ranks inherit these and no others */
     /* Sample ids are 0..count-1 within a split. */
-    /* LM: tokens of a sample; PAIRS: of its source, begin and end among them. Takes constant time: it is called often.
-     * NULL for other tasks. */
+    /* LM: tokens of a sample; PAIRS: of its source, begin and end among them. Takes constant time: it is
+     * called often. NULL for other tasks. */
     int (*length)(const struct co_dataset *d, co_split s, uint32_t id);
     /* PAIRS: tokens of `given`, which are as many as those of y: the target's words and one more. */
     int (*target_length)(const struct co_dataset *d, co_split s, uint32_t id);
-    /* Fills n samples padded to `len` (PAIRS: end to end, at dst's offsets). Thread-safe; allocates nothing
-     * after the first calls. Returns how many of them could not be read: such a sample has x = 0, y = CO_IGNORE
-     * and y2 = CO_IGNORE, in every rank and every epoch. Negative: a file that was there at open is gone or
-     * changed (a disk, a network). Then nobody knows what the sample is, and the run must end whatever
-     * stop_on_bad says. */
+    /* Called by co_dataset_fill. Fills n samples (LM, PAIRS: end to end, at dst's offsets). Thread-safe;
+     * allocates nothing after the first calls. Returns how many of them could not be read: such a sample
+     * has x = 0, y = CO_IGNORE and y2 = CO_IGNORE, in every rank and every epoch. Negative: a file that was
+     * there at open is gone or changed (a disk, a network). Then nobody knows what the sample is, and the
+     * run must end whatever stop_on_bad says. */
     int (*fill)(const struct co_dataset *d, co_split s, const uint32_t *id, co_slice_shape shape,
                 const co_draw *draw, const co_slice_dst *dst);
     /* Reads a sample again and says what is wrong with it, naming the file: CO_EINPUT: it cannot be decoded;
@@ -118,8 +121,8 @@ typedef struct co_dataset_def {
     co_err (*open)(co_dataset **out, const void *cfg); /* CO_EINPUT names the file and what is wrong with it */
     /* Instead of open, for rows that share one function: it is given its row. */
     co_err (*open_row)(co_dataset **out, const struct co_dataset_def *row, const void *cfg);
-    /* LM, PAIRS: a set without samples, made of what `vocabulary` wrote: its io, encode and decode work. CO_EINPUT says
-     * what is wrong with the text. NULL: there is no vocabulary. */
+    /* LM, PAIRS: a set without samples, made of what `vocabulary` wrote: its io, encode and decode work.
+     * CO_EINPUT says what is wrong with the text. NULL: there is no vocabulary. */
     co_err (*open_vocabulary)(co_dataset **out, const char *json, size_t len);
 } co_dataset_def;
 
@@ -157,11 +160,8 @@ bool co_picture_named(const char *name);
  */
 typedef struct co_order co_order;
 
-/* shuffle = false: 0..n-1 (evaluation). For LM the order also brings samples of like length together:
- * permute; sort by length (stable) within windows of 16 batches; then permute whole batches, the short one
- * staying last. */
-co_err co_order_new(co_order **out, const co_dataset *d, co_split s, uint32_t batch, uint64_t seed,
-                    bool shuffle);
+/* shuffle = false: 0..n-1 (evaluation). */
+co_err co_order_new(co_order **out, const co_dataset *d, co_split s, uint64_t seed, bool shuffle);
 void co_order_free(co_order *o);
 /* ids[count] of this epoch. Valid until the call after next with other epochs (two epochs are kept).
  * Allocates nothing. One thread at a time. */
@@ -169,8 +169,13 @@ const uint32_t *co_order_epoch(co_order *o, uint32_t epoch);
 /* Writes to its pages without changing them: after a fork, so that no later epoch takes a page fault. */
 void co_order_touch(co_order *o);
 
-/* Padded length for a slice of these samples: the longest, rounded up to io.len_step. 0 unless LM. */
-int co_slice_len(const co_dataset *d, co_split s, const uint32_t *ids, int n);
+/* The shape of a slice of these samples. */
+co_slice_shape co_slice_of(const co_dataset *d, co_split s, const uint32_t *ids, int n);
+/* What a sample weighs when a batch is cut into slices: its tokens, of both sides; 1 if it is not text. */
+int co_sample_weight(const co_dataset *d, co_split s, uint32_t id);
+/* Sets the offsets of dst and calls the set's fill. */
+int co_dataset_fill(const co_dataset *d, co_split s, const uint32_t *ids, co_slice_shape shape,
+                    const co_draw *draw, const co_slice_dst *dst);
 
 /* --- loader
  * ------------------------------------------------------------------------------------------------- */

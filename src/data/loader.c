@@ -67,7 +67,7 @@ static void load(co_loader *l, uint64_t index)
     CO_ASSERT(job->shape.n >= 0 && job->shape.n <= CO_SLICE_MAX, "a slice fits in a co_load");
     l->spec.where(l->spec.ctx, buffer_of(l, index), job);
     job->draw.times = &t;
-    job->bad = l->spec.data->fill(l->spec.data, job->split, job->ids, job->shape, &job->draw, &job->dst);
+    job->bad = co_dataset_fill(l->spec.data, job->split, job->ids, job->shape, &job->draw, &job->dst);
     job->draw.times = NULL;
     atomic_fetch_add_explicit(&l->read_ns, t.read_ns, memory_order_relaxed);
     atomic_fetch_add_explicit(&l->decode_ns, t.decode_ns, memory_order_relaxed);

@@ -6,7 +6,7 @@
  *
  *     "so\n"    x = [0, s, o]    y = [s, o, \n]    length 3
  *
- * Tokens: 0 begins every sample (and pads), then the distinct code points of the file, rising.
+ * Tokens: 0 begins every sample, then the distinct code points of the file, rising.
  *
  * Invariants: the file is read once, checked to be UTF-8 without NULs and never read again, so it may change
  * on disk; a piece lies within one line. In memory stand the file, 12 bytes per sample, and a table from code
@@ -23,7 +23,7 @@
 #include "base/hash.h"
 #include "data/file_int.h"
 
-enum { LEN_STEP = 16, MAX_BYTES = 1 << 30 };
+enum { MAX_BYTES = 1 << 30 };
 
 struct text_cfg {
     char *path;
@@ -69,23 +69,22 @@ static int length(const co_dataset *d, co_split s, uint32_t id)
     return (int)piece_of((const struct text *)d, s, id)->len;
 }
 
-/* x[len] and y[len] of one piece, either may be NULL: x is y one place later. */
-static void fill_piece(const struct text *t, const struct piece *piece, int len, int32_t *x, int32_t *y)
+/* x and y of one piece, either may be NULL: x is y one place later. */
+static void fill_piece(const struct text *t, const struct piece *piece, int32_t *x, int32_t *y)
 {
     const char *p = t->bytes + piece->start, *end = t->bytes + t->n_bytes;
     int own = (int)piece->len;
     int32_t before = 0;
 
-    CO_ASSERT(own <= len, "the slice is padded to its longest sample");
-    for (int i = 0; i < len; i++) {
+    for (int i = 0; i < own; i++) {
         uint32_t code = '\n';
         if (i < own - (int)piece->ends)
             p += co_utf8_get(&code, p, (size_t)(end - p));
         int32_t token = t->token_of[code];
         if (x)
-            x[i] = i < own ? before : 0;
+            x[i] = before;
         if (y)
-            y[i] = i < own ? token : CO_IGNORE;
+            y[i] = token;
         before = token;
     }
 }
@@ -97,18 +96,16 @@ static int fill(const co_dataset *d, co_split s, const uint32_t *id, co_slice_sh
 
     for (int i = 0; i < shape.n; i++) {
         const struct piece *piece = piece_of(t, s, id[i]);
-        size_t row = (size_t)i * (size_t)shape.len;
-        fill_piece(t, piece, shape.len, dst->x ? (int32_t *)dst->x + row : NULL,
-                   dst->y ? (int32_t *)dst->y + row : NULL);
+        if (dst->x || dst->y)
+            fill_piece(t, piece, dst->x ? (int32_t *)dst->x + dst->offsets[i] : NULL,
+                       dst->y ? (int32_t *)dst->y + dst->offsets[i] : NULL);
         if (dst->ids)
             dst->ids[i] = id[i];
-        if (dst->lens)
-            dst->lens[i] = (int32_t)piece->len;
     }
     return 0;
 }
 
-/* Begin, padding and what is to be ignored have no text. */
+/* Begin and what is to be ignored have no text. */
 static void decode(const co_dataset *d, const int32_t *tokens, int n, co_str *out)
 {
     const struct text *t = (const struct text *)d;
@@ -275,11 +272,7 @@ static co_err open_text(co_dataset **out, const void *cfg)
         return CO_ENOMEM;
     t->max_len = (int)c->max_len;
     t->base = (co_dataset){
-        /* max_len is a whole number of steps, so that no padded slice is longer than it either. */
-        .io = {.task = CO_TASK_LM,
-               .x = CO_SCALAR,
-               .max_len = (t->max_len + LEN_STEP - 1) / LEN_STEP * LEN_STEP,
-               .len_step = LEN_STEP},
+        .io = {.task = CO_TASK_LM, .x = CO_SCALAR, .max_len = t->max_len},
         .length = length,
         .fill = fill,
         .decode = decode,

@@ -153,7 +153,10 @@ co_err graph_differentiate(co_graph *g)
     g->walk = &w;
     w.at = n_op; /* the loss is used after everything */
     g->from = g->loss->op;
-    grad_add(g, &(struct op){.in = {g->loss}}, 0, constant(g, g->loss->shape, 1));
+    co_node *ones = constant(g, g->loss->shape, 1);
+    if (ones)
+        ones->ragged = g->loss->ragged;
+    grad_add(g, &(struct op){.in = {g->loss}}, 0, ones);
     walk_back(g, &w, n_op);
     settle_all(g);
     g->from = NULL;

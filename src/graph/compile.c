@@ -243,7 +243,7 @@ static struct arg *bind_args(struct compile *c, co_node **n, int count)
     for (int i = 0; a && i < count; i++) {
         const struct value *v = value_of(c, n[i]);
         struct place twin = {BASE_WORK, v->twin < 0 ? 0 : c->e->buffer[v->twin].offset};
-        a[i] = (struct arg){planned(c, v->at), twin, n[i]->dtype, n[i]->shape};
+        a[i] = (struct arg){planned(c, v->at), twin, n[i]->dtype, n[i]->shape, n[i]->ragged};
     }
     return a;
 }
@@ -276,7 +276,12 @@ static void bind_moves(struct compile *c)
     if (output) {
         e->info.output_bytes = bytes_of(c, output);
         e->output_shape = output->shape;
-        e->get[e->n_get++] = (struct move){value_of(c, output)->at, {BASE_OUTPUT, 0}, e->info.output_bytes};
+        e->get[e->n_get++] =
+            (struct move){value_of(c, output)->at,
+                          {BASE_OUTPUT, 0},
+                          e->info.output_bytes,
+                          output->ragged,
+                          e->info.output_bytes / (size_t)(output->ragged ? output->shape.d[0] : 1)};
     }
     for (int i = 0; i < e->n_put; i++)
         e->put[i].to = planned(c, e->put[i].to);

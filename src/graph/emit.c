@@ -115,7 +115,7 @@ co_node *emit(co_graph *g, co_op id, const co_attr *attr, const co_shape *want, 
         return NULL;
     for (int i = 0; i < op->n_out; i++)
         op->out[i]->dtype = row->out[i] == '*' ? op->in[0]->dtype : dtype_of_letter(row->out[i]);
-    if (!row->shape(g, op))
+    if (!row->shape(g, op) || !ragged_flow(g, op))
         return NULL;
     return add_op(g, op, row->grad != NULL);
 }
@@ -160,7 +160,12 @@ co_node *co_reshape(co_graph *g, co_node *x, co_shape shape)
         op_fail(g, op, "does not have the elements of %s", co_shape_text(dims, sizeof dims, &shape));
         return NULL;
     }
+    if (x->ragged && (solved.nd < 1 || solved.d[0] != x->shape.d[0])) {
+        op_fail(g, op, "x is ragged: its first dimension stays as it is");
+        return NULL;
+    }
     op->out[0]->shape = solved;
     op->out[0]->dtype = x->dtype;
+    op->out[0]->ragged = x->ragged;
     return add_op(g, op, true);
 }

@@ -74,6 +74,8 @@ co_node *co_conv2d(co_graph *g, co_node *x, co_node *w, co_node *bias, int strid
 co_node *co_batch_norm(co_graph *g, co_node *x, co_node *gamma, co_node *beta, co_node *rmean, co_node *rvar,
                        float eps);
 co_node *co_layer_norm(co_graph *g, co_node *x, co_node *gamma, co_node *beta, float eps);
+/* alpha * (x - mean) / (std + eps) + bias over the last dimension, with the unbiased standard deviation. */
+co_node *co_std_norm(co_graph *g, co_node *x, co_node *alpha, co_node *bias, float eps);
 co_node *co_max_pool(co_graph *g, co_node *x, int k, int stride, int pad);
 co_node *co_avg_pool(co_graph *g, co_node *x, int kh, int kw, int stride, int pad);
 co_node *co_relu(co_graph *g, co_node *x);
@@ -101,6 +103,28 @@ co_node *co_sum_all(co_graph *g, co_node *x);
 co_node *co_count_valid(co_graph *g, co_node *target, int ignore);
 co_node *co_correct(co_graph *g, co_node *logits, co_node *target, int ignore, int k);
 
+/* --- ragged values ------------------------------------------------------------------------------------
+ * Samples of different lengths lie end to end, without padding: row t of a value [T,...] belongs to sample i when
+ * offsets[i] <= t < offsets[i + 1]. A graph is built for a capacity T; a run says how many rows there are
+ * (co_bases.ragged), and every call computes exactly those. A graph has up to CO_RAGGED_DIMS - 1 such dimensions, by
+ * number. Operators that would mix rows, or move them to another dimension, refuse ragged values. */
+enum { CO_RAGGED_X = 1, CO_RAGGED_Y, CO_RAGGED_KEYS, CO_RAGGED_DIMS };
+co_node *co_input_ragged(co_graph *g, const char *name, co_dtype dtype, co_shape shape, int dim);
+
+/* Where samples begin. Offsets past the slice's samples equal the last one: samples without rows. */
+typedef struct co_spans {
+    co_node *offsets; /* I32 [n + 1] */
+    co_node *ids;     /* I64 [n], for dropout; may be NULL where nothing is dropped */
+    int64_t longest;  /* no sample has more rows */
+} co_spans;
+/* y [Tq,C]: the queries of a sample attend to its keys. p: probabilities are dropped while training. */
+co_node *co_ragged_attention(co_graph *g, co_node *q, co_node *k, co_node *v, const co_spans *q_spans,
+                             const co_spans *k_spans, int heads, bool causal, float p, const char *name);
+co_node *co_ragged_dropout(co_graph *g, co_node *x, const co_spans *spans, float p, const char *name);
+co_node *co_positions(co_graph *g, const co_spans *spans, co_node *x); /* I32 [T] like x: place in the sample */
+co_node *co_sinusoids(co_graph *g, co_node *positions, int64_t width);    /* [T,width]; no gradient */
+co_node *co_pick_rows(co_graph *g, co_node *a, co_node *b, co_node *idx); /* no gradient */
+
 /* --- what the graph is for --------------------------------------------------------------------------- */
 void co_graph_loss(co_graph *g, co_node *rows); /* differentiated with dloss = 1 for every row (training) */
 void co_graph_stat(co_graph *g, int slot, co_node *f64_scalar); /* written to stat[slot] */
@@ -113,12 +137,13 @@ typedef struct co_bases {
     /* [layout.lists] where the gradients of the row-sparse parameters go, each with room for as many rows as
      * co_exec_rows says; NULL in evaluation. They are stored even if `add` is set. */
     const co_rows *rows;
-    void *input;       /* input_bytes */
-    void *work;        /* work_bytes, 64-byte aligned; the provider's space if it has one */
-    double *stat;      /* one per stat slot */
-    void *output;      /* output_bytes; NULL if the caller does not want it */
-    size_t work_bytes; /* of `work`, for the provider's space ops */
-    co_team *team;     /* the threads that compute; NULL: the caller alone */
+    void *input;                    /* input_bytes */
+    void *work;                     /* work_bytes, 64-byte aligned; the provider's space if it has one */
+    double *stat;                   /* one per stat slot */
+    void *output;                   /* output_bytes; NULL if the caller does not want it */
+    size_t work_bytes;              /* of `work`, for the provider's space ops */
+    co_team *team;                  /* the threads that compute; NULL: the caller alone */
+    int64_t ragged[CO_RAGGED_DIMS]; /* [d]: rows of ragged dimension d; 1 to its capacity if the graph has it */
     bool add; /* add each finished dense gradient to what the leaf holds (its sibling), do not store it */
 } co_bases;
 
@@ -148,7 +173,7 @@ size_t co_exec_rows(const co_exec *e, int i);
 /* Offset and shape of an input inside the input base (64-byte aligned). CO_EINPUT if no input has that
  * name. */
 co_err co_exec_input(const co_exec *e, const char *name, size_t *offset, co_dtype *dtype, co_shape *shape);
-co_shape co_exec_output_shape(const co_exec *e);
+co_shape co_exec_output_shape(const co_exec *e); /* ragged: with the capacity; a run stores its rows only */
 /* "conv2d 'layer1.conv'" of call i, for blame reports and the flight recorder. */
 const char *co_exec_call_name(const co_exec *e, int i);
 

@@ -31,6 +31,7 @@ struct co_node {
     struct op *op; /* the operator that makes it; NULL for a leaf */
     co_shape shape;
     co_dtype dtype;
+    int ragged;       /* number of the ragged dimension that dimension 0 is; 0: none */
     bool grad;        /* depends on a parameter in a way that can be differentiated */
     const char *name; /* leaves only */
     int entry;        /* PARAM, STAT: index in the graph's entries */
@@ -92,9 +93,10 @@ struct op_row {
     int flags;
 };
 
-extern const struct op_row rows_matmul[], rows_conv[], rows_norm[], rows_pool[], rows_pointwise[], rows_move[],
-    rows_embedding[], rows_attention[], rows_loss[], rows_measure[]; /* each ends with in = NULL */
-const struct op_row *op_row_of(int id);                              /* NULL: there is none */
+extern const struct op_row rows_matmul[], rows_conv[], rows_norm[], rows_pool[], rows_pointwise[],
+    rows_move[], rows_embedding[], rows_attention[], rows_loss[], rows_measure[],
+    rows_ragged[];                      /* each ends with in = NULL */
+const struct op_row *op_row_of(int id); /* NULL: there is none */
 
 /* --- building: graph.c, emit.c ----------------------------------------------------------------------- */
 /* Adds an operator; returns its out[0], or NULL with the graph's mistake set. attr and want may be NULL. */
@@ -108,6 +110,11 @@ bool graph_add_node(co_graph *g, co_node *n);
 bool graph_grow(co_graph *g, void *array, int n, int *room, size_t size);
 /* Whether every dimension is at least 1 and the whole tensor is below 1 TiB. */
 bool shape_sane(const co_shape *s, co_dtype t);
+
+/* Says which outputs of a checked operator are ragged. False after op_fail: it cannot take ragged inputs. */
+bool ragged_flow(co_graph *g, struct op *op); /* ops/ragged.c */
+/* The random stream of a name; false, with the mistake set, if another dropout has it. */
+bool dropout_stream(co_graph *g, const char *name, uint32_t *stream); /* ops/pointwise.c */
 
 /* --- messages: label.c ------------------------------------------------------------------------------- */
 /* Writes "linear 'fc2': x [8,3072], weight [768,768]: " and the given text; keeps it if it is the first
@@ -161,6 +168,7 @@ struct arg {
     struct place at, twin; /* twin: in the workspace, instead of a place in a leaf that is added to */
     co_dtype dtype;
     co_shape shape;
+    int ragged; /* dimension 0 is as long as the run says */
 };
 
 struct call {
@@ -176,6 +184,8 @@ struct call {
 struct move {
     struct place from, to;
     size_t len;
+    int ragged;      /* only the run's rows are copied, */
+    size_t row_size; /* of so many bytes */
 };
 
 struct input {

@@ -66,11 +66,16 @@ static void *address(void *const base[BASE_COUNT], struct place at)
     return at.base == BASE_ROWS ? *(void **)(void *)place : place;
 }
 
-static void resolve(co_arg *to, const struct arg *from, int n, void *const base[BASE_COUNT], bool add)
+static void resolve(co_arg *to, const struct arg *from, int n, void *const base[BASE_COUNT], const co_bases *how)
 {
     for (int i = 0; i < n; i++) {
-        bool twin = add && from[i].at.base == BASE_LEAF;
+        bool twin = how->add && from[i].at.base == BASE_LEAF;
         to[i] = (co_arg){address(base, twin ? from[i].twin : from[i].at), from[i].dtype, from[i].shape};
+        if (!from[i].ragged)
+            continue;
+        int64_t rows = how->ragged[from[i].ragged];
+        CO_ASSERT(rows > 0 && rows <= to[i].shape.d[0], "the rows of a ragged dimension fit its capacity");
+        to[i].shape.d[0] = rows;
     }
 }
 
@@ -144,8 +149,8 @@ static void run_call(const struct call *call, void *const base[BASE_COUNT], cons
                                         .scratch = address(base, (struct place){BASE_WORK, call->scratch}),
                                         .run = run}};
 
-    resolve(in, call->in, call->n_in, base, how->add);
-    resolve(out, call->out, call->n_out, base, how->add);
+    resolve(in, call->in, call->n_in, base, how);
+    resolve(out, call->out, call->n_out, base, how);
     co_team_run(how->team, threads_of(call, how->team), run_share, &whole);
 }
 
@@ -167,20 +172,21 @@ static void fetch_and_add(const co_exec *e, const struct move *m, void *const ba
     pthread_mutex_unlock(&one_at_a_time);
 }
 
-static void fetch(const co_exec *e, const struct move *m, void *const base[BASE_COUNT], size_t work_bytes,
-                  bool add)
+static void fetch(const co_exec *e, const struct move *m, void *const base[BASE_COUNT], const co_bases *how)
 {
+    size_t len = m->ragged ? (size_t)how->ragged[m->ragged] * m->row_size : m->len;
+
     if (!base[m->to.base]) /* the caller does not want the output */
         return;
-    if (add && m->to.base == BASE_LEAF) {
-        fetch_and_add(e, m, base, work_bytes);
+    if (how->add && m->to.base == BASE_LEAF) {
+        fetch_and_add(e, m, base, how->work_bytes);
         return;
     }
     void *dst = address(base, m->to), *src = address(base, m->from);
     if (e->space)
-        e->space->get(base[BASE_WORK], work_bytes, dst, src, m->len);
+        e->space->get(base[BASE_WORK], how->work_bytes, dst, src, len);
     else
-        memcpy(dst, src, m->len);
+        memcpy(dst, src, len);
 }
 
 static void run_calls(const co_exec *e, const co_bases *bases, void *const base[BASE_COUNT],
@@ -220,7 +226,7 @@ static void run_all(const co_exec *e, const co_bases *bases, const co_run *run, 
                       address(base, e->put[i].from), e->put[i].len);
     run_calls(e, bases, base, run, 0, e->info.calls, beat, w);
     for (int i = 0; i < e->n_get; i++)
-        fetch(e, &e->get[i], base, bases->work_bytes, bases->add);
+        fetch(e, &e->get[i], base, bases);
 }
 
 void co_exec_run_part(const co_exec *e, const co_bases *bases, const co_run *run, int from, int to,

@@ -2,6 +2,7 @@
  * providers.c lists the providers. */
 #include "kernel/kernel.h"
 
+#include <math.h>
 #include <pthread.h>
 #include <stdio.h>
 #include <string.h>
@@ -130,4 +131,20 @@ int64_t shape_last(const co_shape *s)
 int64_t shape_rows(const co_shape *s)
 {
     return dims_product(s, 0, s->nd - 1);
+}
+
+double layer_norm_rstd(double squares, int64_t n, const co_attr *attr)
+{
+    if (!attr->unbiased)
+        return 1 / sqrt(squares / (double)n + attr->eps);
+    return 1 / (sqrt(squares / (double)(n > 1 ? n - 1 : 1)) + attr->eps);
+}
+
+double layer_norm_divisor(double rstd, int64_t n, const co_attr *attr)
+{
+    double share = 1 - attr->eps * rstd; /* deviation / (deviation + eps) */
+
+    if (!attr->unbiased)
+        return (double)n;
+    return share > 1e-6 ? (double)(n > 1 ? n - 1 : 1) * share : INFINITY;
 }

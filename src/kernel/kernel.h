@@ -34,7 +34,8 @@
  *   BATCH_NORM_GRAD    dy, x, gamma, mean, rstd                                -> dx, dgamma, dbeta
  *   BATCH_NORM_EVAL    x, gamma, beta, running_mean, running_var; eps          -> y
  *   LAYER_NORM         x [R,C], gamma, beta [C]; eps                           -> y, mean [R], rstd [R]
- *   LAYER_NORM_GRAD    dy, x, gamma, mean, rstd                                -> dx, dgamma, dbeta
+ *                      rstd = 1 / sqrt(variance + eps); if unbiased, 1 / (sqrt(unbiased variance) + eps)
+ *   LAYER_NORM_GRAD    dy, x, gamma, mean, rstd; eps                           -> dx, dgamma, dbeta
  *   MAX_POOL           x [N,C,H,W]; kh, kw, stride, pad (padding is -inf)      -> y, idx I32 = h * W + w
  *                      of the first maximum; a nan counts as the maximum
  *   MAX_POOL_GRAD      dy, idx                                                 -> dx [N,C,H,W]
@@ -45,7 +46,8 @@
  *   SOFTMAX, _GRAD     over the last dimension; x -> y; (dy, y) -> dx
  *   DROPOUT            x [n,...], ids [n]; p, stream                           -> y = x / (1-p); dropped: 0
  *                      element q of sample i is kept when unit(draw(stream, step, ids[i], q/4)[q%4]) >= p;
- *                      its own gradient operator
+ *                      its own gradient operator. With offsets I32 [n+1] as third input x is [T,...], and
+ *                      sample i is rows [offsets[i], offsets[i+1])
  *   ADD, MUL           a, b with b's dims a suffix of a's                      -> like a
  *   SCALE              x; value                                                -> x * value
  *   FILL               (nothing); value                                        -> all elements = value
@@ -67,6 +69,18 @@
  *                      causal also keys later than the query: their probability is exactly 0. A row
  *                      without keys gives zeros
  *   ATTENTION_GRAD     dy, q, k, v, probs; heads, causal                       -> dq, dk, dv
+ *   RAGGED_ATTENTION   q [Tq,C], k, v [Tk,C], q_offsets, k_offsets I32 [n+1], optional ids [n]; heads, causal,
+ *                      longest, p, stream                       -> y [Tq,C], lse [Tq,heads]
+ *                      a query of sample i sees the keys of sample i, if causal those up to its own place.
+ *                      Offsets do not fall and end at Tq and Tk; `longest` bounds a sample's keys. With ids and
+ *                      p > 0 probabilities are dropped: that of (head, query, key) of a sample with nq and nk
+ *                      rows is element (head * nq + query) * (nk rounded up to 4) + key of DROPOUT's rule
+ *   RAGGED_ATTENTION_GRAD  dy, q, k, v, lse, q_offsets, k_offsets, optional ids    -> dq, dk, dv
+ *   POSITIONS          offsets I32 [n+1], x [T]                                -> I32 [T], place in the sample
+ *   SINUSOIDS          positions I32 [T]                                       -> y [T,D]: sin and cos in turn,
+ *                      y[t,2i] = sin(p w), y[t,2i+1] = cos(p w), w = 10000^(-2i/D)
+ *   PICK_ROWS          a [A,D], b [B,D], idx I32 [K]                           -> y [K,D]: row idx of a and b, as
+ *                      if b lay behind a; zeros where idx is out of range
  *   CROSS_ENTROPY      logits [R,C], target I32 [R]; smooth, ignore            -> loss [R], lse [R]
  *                      loss = (1-s) * nll + s * mean over classes of -log p, as in PyTorch; 0 in ignored
  *                      rows; loss and gradient are nan where target is out of range and not `ignore`
@@ -104,7 +118,9 @@
     X(CROSS_ENTROPY_GRAD, "cross_entropy_grad") X(MSE, "mse") X(MSE_GRAD, "mse_grad") X(MAE, "mae")            \
     X(MAE_GRAD, "mae_grad") X(BCE, "bce") X(BCE_GRAD, "bce_grad") X(SUM_ALL, "sum_all")                        \
     X(COUNT_VALID, "count_valid") X(CORRECT, "correct") X(VALID, "valid")                                      \
-    X(EMBEDDING_ROWS, "embedding_rows")
+    X(EMBEDDING_ROWS, "embedding_rows") X(RAGGED_ATTENTION, "ragged_attention")                                \
+    X(RAGGED_ATTENTION_GRAD, "ragged_attention_grad") X(POSITIONS, "positions") X(SINUSOIDS, "sinusoids")      \
+    X(PICK_ROWS, "pick_rows")
 /* clang-format on */
 
 typedef enum {
@@ -125,6 +141,8 @@ typedef struct co_attr {
     int axis, start;         /* concat, slice, pad */
     int perm[CO_MAX_DIMS];   /* transpose */
     int heads, causal;       /* attention */
+    int longest;             /* ragged_attention: no sample has more keys */
+    int unbiased;            /* layer_norm: see above */
     int ignore;              /* cross_entropy and its metrics: rows with this target are not counted */
     int k;                   /* correct */
     int64_t rows;            /* embedding_rows: V of the table */

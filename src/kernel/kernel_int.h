@@ -32,4 +32,10 @@ int64_t dims_product(const co_shape *s, int from, int to);
 int64_t shape_last(const co_shape *s); /* the last dimension; 1 for a scalar */
 int64_t shape_rows(const co_shape *s); /* the product of all others: R of "[R, C]" */
 
+/* LAYER_NORM: 1 / deviation of a row of n from the sum of its squared distances; and what the sum of g * xh
+ * is divided by in its gradient: n, or (n - 1) * (1 - eps * rstd) if unbiased. A row of equal elements has
+ * no gradient through its deviation. */
+double layer_norm_rstd(double squares, int64_t n, const co_attr *attr);
+double layer_norm_divisor(double rstd, int64_t n, const co_attr *attr);
+
 #endif

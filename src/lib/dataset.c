@@ -13,7 +13,7 @@
 
 #include "base/hash.h"
 
-enum { PROBES = 1024, STACK_BYTES = 4096, LEN_STEP = 16 };
+enum { PROBES = 1024, STACK_BYTES = 4096 };
 
 struct theirs {
     co_dataset base;
@@ -43,29 +43,26 @@ static bool are_classes(const int32_t *y, size_t n, int64_t classes, bool ignore
     return true;
 }
 
-/* Writes one sample to x and y. TOKENS: it has `own` tokens, and x and y have room for `len`. Returns false
- * if it cannot be read. */
+/* Writes one sample to x and y. TOKENS: it has `own` tokens. Returns false if it cannot be read. */
 static bool fill_one(const struct theirs *t, co_split s, uint32_t id, const cohort_draw *draw, size_t own,
-                     size_t len, void *x, void *y)
+                     void *x, void *y)
 {
     const co_io *io = &t->base.io;
     bool tokens = io->task == CO_TASK_LM, good;
 
-    if (tokens)
-        memset(x, 0, len * sizeof(int32_t));
     good = t->def->fill(t->self, (cohort_split)s, id, draw, x, y) == 0;
     if (good && tokens)
         good = are_classes(x, own, io->classes, false) && are_classes(y, own, io->classes, true);
     else if (good && io->task == CO_TASK_CLASSIFY)
         good = are_classes(y, 1, io->classes, true);
-    size_t kept = good ? own : 0;
-    if (!good)
-        memset(x, 0, (tokens ? len : t->x_count) * 4);
-    if (!good && io->task == CO_TASK_REGRESS)
+    if (good)
+        return true;
+    memset(x, 0, (tokens ? own : t->x_count) * 4);
+    if (io->task == CO_TASK_REGRESS)
         memset(y, 0, t->y_count * 4);
-    for (size_t i = kept; io->task != CO_TASK_REGRESS && i < (tokens ? len : (size_t)!good); i++)
+    for (size_t i = 0; io->task != CO_TASK_REGRESS && i < (tokens ? own : 1); i++)
         ((int32_t *)y)[i] = CO_IGNORE;
-    return good;
+    return false;
 }
 
 /* Prediction needs no y, but fill writes one. */
@@ -74,22 +71,22 @@ static int fill(const co_dataset *d, co_split s, const uint32_t *id, co_slice_sh
 {
     const struct theirs *t = theirs_of(d);
     bool tokens = d->io.task == CO_TASK_LM;
-    size_t x_step = tokens ? (size_t)shape.len : t->x_count, y_step = tokens ? (size_t)shape.len : t->y_count;
+    size_t y_most = t->y_count;
     cohort_draw how = {
         .seed = draw ? draw->seed : 0, .epoch = draw ? draw->epoch : 0, .augment = draw && draw->augment};
     char here[STACK_BYTES];
-    char *spare = dst->y ? NULL : y_step * 4 <= sizeof here ? here : co_alloc(y_step * 4);
+    char *spare = dst->y ? NULL : y_most * 4 <= sizeof here ? here : co_alloc(y_most * 4);
     int bad = 0;
 
     CO_ASSERT(dst->x && (dst->y || spare), "x is always wanted, and y has a place");
     for (size_t i = 0; i < (size_t)shape.n; i++) {
         size_t own = tokens ? (size_t)length(d, s, id[i]) : 0;
-        bad += !fill_one(t, s, id[i], &how, own, x_step, (char *)dst->x + i * x_step * 4,
-                         dst->y ? (char *)dst->y + i * y_step * 4 : spare);
+        size_t x_at = tokens ? (size_t)dst->offsets[i] : i * t->x_count;
+        size_t y_at = tokens ? (size_t)dst->offsets[i] : i * t->y_count;
+        bad += !fill_one(t, s, id[i], &how, own, (char *)dst->x + x_at * 4,
+                         dst->y ? (char *)dst->y + y_at * 4 : spare);
         if (dst->ids)
             dst->ids[i] = id[i];
-        if (dst->lens)
-            dst->lens[i] = (int32_t)own;
     }
     if (spare != here)
         co_free(spare);
@@ -102,7 +99,8 @@ static bool read_plain(const struct theirs *t, co_split s, uint32_t id, char *bu
     size_t own = t->base.length ? (size_t)length(&t->base, s, id) : 0;
     cohort_draw plain = {0};
 
-    return fill_one(t, s, id, &plain, own, t->x_count, buffer, buffer + t->x_count * 4);
+    memset(buffer, 0, (t->x_count + t->y_count) * 4); /* a sample of tokens may be shorter */
+    return fill_one(t, s, id, &plain, own, buffer, buffer + t->x_count * 4);
 }
 
 static co_err check(const co_dataset *d, co_split s, uint32_t id)
@@ -207,15 +205,14 @@ static co_err check_lengths(const struct theirs *t, int64_t most)
 static void take_samples(struct theirs *t, const cohort_samples *s)
 {
     bool tokens = s->task == COHORT_TOKENS;
-    int64_t max_len = tokens ? (s->max_len + LEN_STEP - 1) / LEN_STEP * LEN_STEP : 0;
+    int64_t max_len = tokens ? s->max_len : 0;
     co_shape x = tokens ? CO_SCALAR : shape_in(s->x);
 
     t->base.io = (co_io){.task = (co_task)s->task,
                          .x = x,
                          .classes = s->task == COHORT_REGRESS ? 0 : s->classes,
                          .y_width = s->task == COHORT_REGRESS ? s->y_width : 0,
-                         .max_len = max_len,
-                         .len_step = tokens ? LEN_STEP : 0};
+                         .max_len = max_len};
     for (int i = 0; i < COHORT_SPLITS; i++)
         t->base.count[i] = (uint32_t)s->count[i];
     t->base.fill = fill;

@@ -31,11 +31,11 @@ co_node *model_build(const co_build *b, const void *cfg)
     cohort_build in = {.g = b->g,
                        .x = b->x,
                        .ids = b->ids,
-                       .lens = b->lens,
+                       .samples = {.offsets = b->x_spans.offsets, .ids = b->ids, .longest = b->io->max_len},
                        .task = (cohort_task)b->io->task,
                        .sample = shape_out(&b->io->x),
                        .n = b->shape.n,
-                       .len = b->shape.len,
+                       .tokens = b->shape.tokens,
                        .outputs = b->io->task == CO_TASK_REGRESS ? b->io->y_width : b->io->classes};
     co_node *prediction = m->theirs->build(&in, cfg);
 
@@ -177,4 +177,43 @@ cohort_node *cohort_attention(cohort_graph *g, cohort_node *q, cohort_node *k, c
                               cohort_node *lens, int heads, bool causal)
 {
     return co_attention(g, q, k, v, lens, heads, causal);
+}
+
+static co_spans spans_in(const cohort_spans *s)
+{
+    return (co_spans){s->offsets, s->ids, s->longest};
+}
+
+cohort_node *cohort_ragged_attention(cohort_graph *g, cohort_node *q, cohort_node *k, cohort_node *v,
+                                     const cohort_spans *q_spans, const cohort_spans *k_spans, int heads,
+                                     bool causal, float p, const char *name)
+{
+    co_spans qs = spans_in(q_spans), ks = spans_in(k_spans);
+
+    return co_ragged_attention(g, q, k, v, &qs, &ks, heads, causal, p, name);
+}
+
+cohort_node *cohort_ragged_dropout(cohort_graph *g, cohort_node *x, const cohort_spans *spans, float p,
+                                   const char *name)
+{
+    co_spans s = spans_in(spans);
+
+    return co_ragged_dropout(g, x, &s, p, name);
+}
+
+cohort_node *cohort_positions(cohort_graph *g, const cohort_spans *spans, cohort_node *x)
+{
+    co_spans s = spans_in(spans);
+
+    return co_positions(g, &s, x);
+}
+
+cohort_node *cohort_sinusoids(cohort_graph *g, cohort_node *positions, int64_t width)
+{
+    return co_sinusoids(g, positions, width);
+}
+
+cohort_node *cohort_nn_std_norm(cohort_graph *g, cohort_node *x, float eps, const char *name)
+{
+    return co_nn_std_norm(g, x, eps, name);
 }

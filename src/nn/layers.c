@@ -128,6 +128,21 @@ co_node *co_nn_layer_norm(co_graph *g, co_node *x, const char *name)
     return co_layer_norm(g, x, w, b, eps);
 }
 
+co_node *co_nn_std_norm(co_graph *g, co_node *x, float epsilon, const char *name)
+{
+    const co_shape *s = co_node_shape(x);
+    char buf[NAME_MAX_LEN];
+
+    if (!x)
+        return NULL;
+    if (s->nd < 1)
+        return co_graph_fail(g, "norm '%s': x is a scalar", name);
+    co_shape c = CO_SHAPE(s->d[s->nd - 1]);
+    co_node *alpha = co_param(g, part(buf, g, name, "alpha"), c, one, CO_PARAM_NO_DECAY);
+    co_node *bias = co_param(g, part(buf, g, name, "bias"), c, zero, CO_PARAM_NO_DECAY);
+    return co_std_norm(g, x, alpha, bias, epsilon);
+}
+
 co_node *co_nn_embedding(co_graph *g, co_node *idx, int64_t rows, int64_t width, bool sparse, const char *name)
 {
     char buf[NAME_MAX_LEN];

@@ -3,7 +3,7 @@
  *
  *   inputs (tensor/io.h) -> def->build() -> prediction -> loss rows [R] -> sums in the stat slots
  *
- * R is the number of rows: n samples, or n * len tokens. Rows whose target is CO_IGNORE do not count. The
+ * R is the number of rows: samples, or tokens. Rows whose target is CO_IGNORE do not count. The
  * loss is not averaged here: a leaf is the gradient of the sum of the rows, and the step divides by the count
  * of the whole batch. To add a model: a file under models/ and a row here.
  */
@@ -12,11 +12,13 @@
 #include <math.h>
 #include <string.h>
 
-const co_model_def *const co_models[] = {&linear_def,     &mlp_def,        &cnn_def,        &lm_def,
-                                         &factors_def,    &neumf_def,      &resnet_defs[0], &resnet_defs[1],
-                                         &resnet_defs[2], &resnet_defs[3], &resnet_defs[4], &vit_defs[0],
-                                         &vit_defs[1],    &vit_defs[2],    &vit_defs[3],    &vit_defs[4],
-                                         &vit_defs[5],    &vit_defs[6],    &vit_defs[7],    NULL};
+const co_model_def *const co_models[] = {&linear_def,     &mlp_def,         &cnn_def,
+                                         &lm_def,         &transformer_def, &factors_def,
+                                         &neumf_def,      &resnet_defs[0],  &resnet_defs[1],
+                                         &resnet_defs[2], &resnet_defs[3],  &resnet_defs[4],
+                                         &vit_defs[0],    &vit_defs[1],     &vit_defs[2],
+                                         &vit_defs[3],    &vit_defs[4],     &vit_defs[5],
+                                         &vit_defs[6],    &vit_defs[7],     NULL};
 
 const co_model_def *co_model_find(const char *name)
 {
@@ -43,8 +45,9 @@ double co_rmse(double loss)
 
 co_err check_is_numbers(const char *model, const co_io *io)
 {
-    if (io->task == CO_TASK_LM)
-        return co_fail(CO_EINPUT, "model=%s needs samples of numbers; the data is text; try model=lm", model);
+    if (co_is_text(io))
+        return co_fail(CO_EINPUT, "model=%s needs samples of numbers; the data is text; try model=%s", model,
+                       io->task == CO_TASK_LM ? "lm" : "transformer");
     return check_is_not_ratings(model, io);
 }
 
@@ -80,11 +83,12 @@ co_node *flatten(const co_build *b)
 
 static co_err check_shape(const co_io *io, co_slice_shape shape)
 {
+    bool x = shape.tokens > 0, y = shape.targets > 0;
+
     if (shape.n < 1)
         return co_fail(CO_EINPUT, "a slice of %d samples: a graph needs one at least", shape.n);
-    if (io->task == CO_TASK_LM && (shape.len < 1 || shape.len > io->max_len))
-        return co_fail(CO_EINPUT, "a slice padded to length %d: the data has lengths of 1 to %lld", shape.len,
-                       (long long)io->max_len);
+    if (co_is_text(io) && (!x || (io->task == CO_TASK_PAIRS && !y)))
+        return co_fail(CO_EINPUT, "a slice of text without tokens: a graph needs one at least");
     return CO_OK;
 }
 
@@ -93,20 +97,44 @@ struct answer {
     co_node *y, *y2, *lam;
 };
 
-/* Declares the inputs x, items, ids and lens, and returns the targets (all NULL when predicting). */
+static co_spans spans(co_build *b, const char *name)
+{
+    return (co_spans){.offsets = co_input(b->g, name, CO_I32, CO_SHAPE(b->shape.n + 1)),
+                      .ids = b->ids,
+                      .longest = b->io->max_len};
+}
+
+/* The inputs of text: see tensor/io.h. Returns y. */
+static co_node *declare_text(co_build *b, co_mode mode)
+{
+    bool pairs = b->io->task == CO_TASK_PAIRS;
+    int dim = pairs ? CO_RAGGED_Y : CO_RAGGED_X;
+    co_shape x = CO_SHAPE(b->shape.tokens), y = pairs ? CO_SHAPE(b->shape.targets) : x;
+
+    b->x = co_input_ragged(b->g, "x", CO_I32, x, CO_RAGGED_X);
+    if (pairs)
+        b->given = co_input_ragged(b->g, "given", CO_I32, y, CO_RAGGED_Y);
+    co_node *target = mode == CO_MODE_PREDICT ? NULL : co_input_ragged(b->g, "y", CO_I32, y, dim);
+    b->ids = co_input(b->g, "ids", CO_I64, CO_SHAPE(b->shape.n));
+    b->x_spans = spans(b, "offsets");
+    if (pairs)
+        b->y_spans = spans(b, "y_offsets");
+    return target;
+}
+
+/* Declares the inputs that the task has, and returns the targets (all NULL when predicting). */
 static struct answer declare_inputs(co_build *b, co_mode mode)
 {
     const co_io *io = b->io;
-    int64_t n = b->shape.n, len = b->shape.len;
+    int64_t n = b->shape.n;
     co_shape x = {1 + io->x.nd, {n}}, y = CO_SHAPE(n);
     co_dtype x_type = CO_F32, y_type = CO_I32;
 
+    if (co_is_text(io))
+        return (struct answer){.y = declare_text(b, mode)};
     for (int i = 0; i < io->x.nd; i++)
         x.d[1 + i] = io->x.d[i];
-    if (io->task == CO_TASK_LM) {
-        x_type = CO_I32;
-        x = y = CO_SHAPE(n, len);
-    } else if (io->task == CO_TASK_REGRESS) {
+    if (io->task == CO_TASK_REGRESS) {
         y_type = CO_F32;
         y = CO_SHAPE(n, io->y_width);
     }
@@ -123,8 +151,6 @@ static struct answer declare_inputs(co_build *b, co_mode mode)
         a.lam = co_input(b->g, "lam", CO_F32, CO_SHAPE(n));
     }
     b->ids = co_input(b->g, "ids", CO_I64, CO_SHAPE(n));
-    if (io->task == CO_TASK_LM)
-        b->lens = co_input(b->g, "lens", CO_I32, CO_SHAPE(n));
     return a;
 }
 
@@ -148,13 +174,11 @@ static co_node *nothing(co_graph *g)
     return co_sum_all(g, co_fill(g, CO_SHAPE(1), 0));
 }
 
-/* CLASSIFY pred [n, classes], y [n]; LM pred [n, len, classes], y [n, len]: one row per sample or token. */
-static void add_class_loss(const co_build *b, co_node *pred, const struct answer *a, const co_loss *how)
+/* logits [rows, classes], target [rows]: one row per sample or token. */
+static void add_class_loss(const co_build *b, co_node *logits, const struct answer *a, const co_loss *how)
 {
     co_graph *g = b->g;
-    int64_t rows = b->io->task == CO_TASK_LM ? (int64_t)b->shape.n * b->shape.len : b->shape.n;
-    co_node *logits = co_reshape(g, pred, CO_SHAPE(rows, b->io->classes)); /* [rows, classes] */
-    co_node *target = co_reshape(g, a->y, CO_SHAPE(rows));                 /* [rows] */
+    co_node *target = a->y;
     float smooth = (float)how->label_smoothing;
     co_node *loss = a->lam ? mixed_loss(g, logits, a, smooth)
                            : co_cross_entropy(g, logits, target, smooth, CO_IGNORE); /* [rows] */
@@ -184,9 +208,9 @@ static void add_distance_loss(const co_build *b, co_node *pred, co_node *y)
 
 static void check_prediction(const co_build *b, const char *model, co_node *pred)
 {
-    int64_t wide = predictions(b->io);
-    co_shape want =
-        b->io->task == CO_TASK_LM ? CO_SHAPE(b->shape.n, b->shape.len, wide) : CO_SHAPE(b->shape.n, wide);
+    co_task task = b->io->task;
+    int rows = task == CO_TASK_LM ? b->shape.tokens : task == CO_TASK_PAIRS ? b->shape.targets : b->shape.n;
+    co_shape want = CO_SHAPE(rows, predictions(b->io));
     char is[96], should[96];
 
     if (pred && !co_shape_eq(co_node_shape(pred), &want))

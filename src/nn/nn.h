@@ -4,8 +4,9 @@
  *     co_graph *g;
  *     CO_TRY(co_model_graph(&g, def, cfg, &io, NULL, (co_slice_shape){.n = 16}, CO_MODE_TRAIN));
  *
- * co_model_graph declares the inputs of the task (tensor/io.h), lets the model build its prediction, and adds
- * the task's loss and statistics. Every shape of one model gives the same layout.
+ * co_model_graph declares the inputs of the task (tensor/io.h), lets the model build its prediction, and
+ * adds the task's loss and statistics. Every shape of one model gives the same layout. A graph for text is
+ * for any slice that has no more samples and tokens than `shape`.
  */
 #ifndef CO_NN_NN_H
 #define CO_NN_NN_H
@@ -18,9 +19,9 @@ typedef enum { CO_MODE_TRAIN, CO_MODE_EVAL, CO_MODE_PREDICT } co_mode;
 
 /* Stat slots that every graph fills (PREDICT: none). All are sums over the slice. */
 enum {
-    CO_STAT_LOSS,   /* sum of row losses */
-    CO_STAT_COUNT,  /* rows that count (samples, or tokens that are not ignored); the loss is divided by it */
-    CO_STAT_METRIC, /* CLASSIFY, LM: rows predicted right; REGRESS: sum of absolute errors (mean over y_width)
+    CO_STAT_LOSS,  /* sum of row losses */
+    CO_STAT_COUNT, /* rows that count (samples, or tokens that are not ignored); the loss is divided by it */
+    CO_STAT_METRIC, /* CLASSIFY, LM, PAIRS: rows predicted right; REGRESS: sum of absolute errors (mean over y_width)
                      */
     CO_STAT_TOP5, /* CLASSIFY: rows whose class is among the five likeliest (of fewer classes: all); else 0 */
     CO_STATS
@@ -36,7 +37,10 @@ typedef struct co_build {
     co_graph *g;
     const co_io *io;
     co_slice_shape shape;
-    co_node *x, *items, *ids, *lens;
+    co_node *x, *items, *ids;
+    co_node *given;   /* PAIRS */
+    co_spans x_spans; /* LM: the samples in x and in the prediction; PAIRS: the sources in x */
+    co_spans y_spans; /* PAIRS: the targets in `given` and in the prediction */
 } co_build;
 
 typedef struct co_model_def {
@@ -46,7 +50,7 @@ typedef struct co_model_def {
     bool batch_stats; /* normalises over the slice: larger slices, see co_slices_for */
     /* Whether the model fits this data; if not, CO_EINPUT with a message that names models that do. */
     co_err (*check)(const void *cfg, const co_io *io);
-    /* The prediction: CLASSIFY [n, classes], REGRESS [n, y_width], LM [n, len, classes]. */
+    /* The prediction: CLASSIFY [n, classes], REGRESS [n, y_width], LM [tokens, classes], PAIRS [targets, classes]. */
     co_node *(*build)(const co_build *b, const void *cfg);
     /* What the user should know about this model with this data, for the first screen; NULL: nothing. */
     void (*note)(char *text, size_t size, const struct co_model_def *def, const void *cfg, const co_io *io);
@@ -76,6 +80,7 @@ co_node *co_nn_batch_norm(co_graph *g, co_node *x,
                           const char *name); /* weight bias running_mean running_var num_batches_tracked */
 co_node *co_nn_batch_norm_zero(co_graph *g, co_node *x, const char *name); /* the same; weight starts at 0 */
 co_node *co_nn_layer_norm(co_graph *g, co_node *x, const char *name);
+co_node *co_nn_std_norm(co_graph *g, co_node *x, float eps, const char *name); /* co_std_norm: alpha bias */
 co_node *co_nn_embedding(co_graph *g, co_node *idx, int64_t rows, int64_t width, bool sparse, const char *name);
 
 #endif

@@ -5,8 +5,8 @@
  *   CLASSIFY   x F32 [n, x...]     y I32 [n]            ids I64 [n]
  *   REGRESS    x F32 [n, x...]     y F32 [n, y_width]   ids I64 [n]
  *              with users > 0 (ratings): x I32 [n] is a user, items I32 [n] an item, y the rating
- *   LM         x I32 [n, len]      y I32 [n, len]       ids I64 [n]    lens I32 [n]
- *              past a sample's own length: x = 0, y = CO_IGNORE
+ *   LM         x I32 [tokens]      y I32 [tokens]       ids I64 [n]    offsets I32 [n + 1]
+ *              samples lie end to end, without padding: sample i is x and y from offsets[i] to offsets[i + 1] - 1
  *   PAIRS      a source sequence and a target sequence per sample. All sources lie end to end in x, all
  *              targets in given and y, without padding:
  *              x I32 [tokens]  given, y I32 [targets]  ids I64 [n]  offsets, y_offsets I32 [n + 1]
@@ -36,16 +36,23 @@ typedef struct co_io {
     int64_t items;      /* ... and an item below `items`. Both 0: a sample is x */
     double y_mean;      /* ratings: the mean of those to train on; 0: not known */
     int64_t max_len; /* LM: no sample is longer; PAIRS: nor is a source or a target, with its begin and end */
-    int64_t len_step; /* LM: slices are padded to the next multiple of this */
     /* CLASSIFY, training only: samples are mixed in pairs. The graph gets two more inputs, y2 I32 [n] and
      * lam F32 [n]; a row's loss is lam * loss(y) + (1 - lam) * loss(y2). */
     bool mix;
 } co_io;
 
-/* The shape of one slice, for which an executor is compiled. */
+/* The shape of one slice. Text is ragged: an executor is compiled for the most samples and tokens that a
+ * slice can have, and computes as many as there are. For all other tasks there is an executor for each n.
+ * */
 typedef struct co_slice_shape {
     int n;
-    int len; /* LM: padded length; else 0 */
+    int tokens;  /* LM: of all samples together; PAIRS: of all sources; else 0 */
+    int targets; /* PAIRS: of all targets; else 0 */
 } co_slice_shape;
+
+static inline bool co_is_text(const co_io *io)
+{
+    return io->task == CO_TASK_LM || io->task == CO_TASK_PAIRS;
+}
 
 #endif

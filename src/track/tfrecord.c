@@ -16,7 +16,7 @@ static void fill_table(uint32_t table[256])
     }
 }
 
-uint32_t crc32c(const void *bytes, size_t len)
+uint32_t tf_crc32c(const void *bytes, size_t len)
 {
     static uint32_t table[256];
     const uint8_t *at = bytes;
@@ -32,7 +32,7 @@ uint32_t crc32c(const void *bytes, size_t len)
 /* A sum over data that has sums in it would be weak; so they are stored changed. */
 static uint32_t masked(const void *bytes, size_t len)
 {
-    uint32_t sum = crc32c(bytes, len);
+    uint32_t sum = tf_crc32c(bytes, len);
 
     return (sum >> 15 | sum << 17) + 0xA282EAD8u;
 }

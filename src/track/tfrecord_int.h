@@ -7,7 +7,7 @@
 
 #include "base/str.h"
 
-uint32_t crc32c(const void *bytes, size_t len);
+uint32_t tf_crc32c(const void *bytes, size_t len);
 /* Adds the payload as one record. */
 void tfrecord_add(co_str *out, const void *payload, size_t len);
 

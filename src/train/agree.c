@@ -135,20 +135,21 @@ static void compute_again(struct rank *rank, int64_t step, int leaf, int i)
     load_of_leaf(plan, plan->audit_order, step, leaf, load);
     const shape_exec *shaped = exec_for(&plan->train, load->shape);
     slice_dst(shaped, input, &load->dst);
-    if (plan->data->fill(plan->data, CO_SPLIT_TRAIN, load->ids, load->shape, &load->draw, &load->dst) != 0)
+    if (co_dataset_fill(plan->data, CO_SPLIT_TRAIN, load->ids, load->shape, &load->draw, &load->dst) != 0)
         return; /* a sample that this host cannot read: another matter */
     float *gradient = leaf_buffer_of(plan, rank->regions, (int)rank->who.slot, fold->op[0].dst);
     rows_of_leaf(plan, rank->regions, fold->op[0].leaf, rows);
-    co_exec_run(shaped->exec,
-                &(co_bases){.state = rank->regions->state,
-                            .leaf = gradient,
-                            .rows = rows,
-                            .input = input,
-                            .work = rank->work,
-                            .stat = stat,
-                            .work_bytes = rank->work_bytes,
-                            .team = rank->team},
-                &(co_run){.seed = (uint64_t)plan->cfg.seed, .step = (uint32_t)step}, &rank->me->record.call);
+    co_bases bases = {.state = rank->regions->state,
+                      .leaf = gradient,
+                      .rows = rows,
+                      .input = input,
+                      .work = rank->work,
+                      .stat = stat,
+                      .work_bytes = rank->work_bytes,
+                      .team = rank->team};
+    set_rows(&bases, load->shape);
+    co_exec_run(shaped->exec, &bases, &(co_run){.seed = (uint64_t)plan->cfg.seed, .step = (uint32_t)step},
+                &rank->me->record.call);
     publish(rank, i, gradient, stat);
 }
 

@@ -46,13 +46,13 @@ static size_t lines(size_t bytes)
  * is cut as its short batch is. */
 static const uint32_t *first_slice(const co_plan *plan, uint32_t *n)
 {
-    const co_cut *cut = &plan->cut[cut_of_step(plan, 1)];
+    const uint32_t *ids = ids_of_step(plan, plan->order, 1);
     uint32_t lo = 0, hi = 0;
 
-    for (int leaf = 0; leaf < cut->slices && lo == hi; leaf++)
-        co_cut_range(cut, leaf, &lo, &hi);
+    for (int leaf = 0; leaf < plan->slices && lo == hi; leaf++)
+        slice_range(plan, ids, 1, leaf, &lo, &hi);
     *n = hi - lo;
-    return ids_of_step(plan, plan->order, 1) + lo;
+    return ids + lo;
 }
 
 static co_err bench_open(struct bench *bench, co_plan *plan)
@@ -77,7 +77,7 @@ static co_err bench_open(struct bench *bench, co_plan *plan)
     bench->input = at + state + 2 * dense + rows;
     rows_of_leaf(plan, &(struct regions){.leaf_rows = bench->lists}, 0, bench->rows);
     bench->work = bench->input + input;
-    bench->shape = (co_slice_shape){(int)n, co_slice_len(plan->data, CO_SPLIT_TRAIN, bench->ids, (int)n)};
+    bench->shape = co_slice_of(plan->data, CO_SPLIT_TRAIN, bench->ids, (int)n);
     bench->e = exec_for(&plan->train, bench->shape);
     co_fpu_init();
     co_layout_initialise(plan->layout, bench->state, (uint64_t)plan->cfg.seed);
@@ -95,19 +95,22 @@ static void load(struct bench *bench)
     co_slice_dst dst;
 
     slice_dst(bench->e, bench->input, &dst);
-    bench->plan->data->fill(bench->plan->data, CO_SPLIT_TRAIN, bench->ids, bench->shape,
-                            &(co_draw){.seed = (uint64_t)bench->plan->cfg.seed, .augment = true}, &dst);
+    co_dataset_fill(bench->plan->data, CO_SPLIT_TRAIN, bench->ids, bench->shape,
+                    &(co_draw){.seed = (uint64_t)bench->plan->cfg.seed, .augment = true}, &dst);
 }
 
 static co_bases bases_of(struct bench *bench)
 {
-    return (co_bases){.state = bench->state,
+    co_bases bases = {.state = bench->state,
                       .leaf = bench->leaf,
                       .rows = bench->rows,
                       .input = bench->input,
                       .work = bench->work,
                       .stat = bench->stat.stat,
                       .team = bench->team};
+
+    set_rows(&bases, bench->shape);
+    return bases;
 }
 
 static void compute(struct bench *bench)

@@ -21,10 +21,10 @@ co_slice_shape item_samples(const co_plan *plan, co_split split, uint32_t item, 
 
     for (uint32_t i = 0; i < n; i++)
         ids[i] = first + i;
-    return (co_slice_shape){(int)n, co_slice_len(plan->data, split, ids, (int)n)};
+    return co_slice_of(plan->data, split, ids, (int)n);
 }
 
-int run_item(const co_plan *plan, const exec_set *set, co_split split, uint32_t item, const co_bases *bases,
+int run_item(const co_plan *plan, const exec_set *set, co_split split, uint32_t item, co_bases *bases,
              _Atomic uint32_t *beat)
 {
     uint32_t ids[EVAL_SLICE_MAX];
@@ -33,8 +33,9 @@ int run_item(const co_plan *plan, const exec_set *set, co_split split, uint32_t 
     co_slice_dst dst;
 
     slice_dst(shaped, bases->input, &dst);
+    set_rows(bases, shape);
     int bad =
-        plan->data->fill(plan->data, split, ids, shape, &(co_draw){.seed = (uint64_t)plan->cfg.seed}, &dst);
+        co_dataset_fill(plan->data, split, ids, shape, &(co_draw){.seed = (uint64_t)plan->cfg.seed}, &dst);
     co_exec_run(shaped->exec, bases, &(co_run){.seed = (uint64_t)plan->cfg.seed}, beat);
     return bad;
 }

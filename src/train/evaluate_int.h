@@ -11,7 +11,7 @@ enum { EVAL_SLICE_MAX = 4096 }; /* samples evaluated together; the limit of data
 /* The samples of an item into `ids` (room for eval_slice); their slice shape. */
 co_slice_shape item_samples(const co_plan *plan, co_split split, uint32_t item, uint32_t *ids);
 /* Returns how many of its samples could not be read. */
-int run_item(const co_plan *plan, const exec_set *set, co_split split, uint32_t item, const co_bases *bases,
+int run_item(const co_plan *plan, const exec_set *set, co_split split, uint32_t item, co_bases *bases,
              _Atomic uint32_t *beat);
 /* The items [*lo, *hi) that member h of a deal computes. */
 void eval_share(const co_plan *plan, const co_deal *deal, int h, co_split split, uint32_t *lo, uint32_t *hi);

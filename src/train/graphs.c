@@ -1,15 +1,32 @@
-/* graphs.c -- builds an executor for every slice shape that can occur. Those of training and evaluation are
- * built with the plan; prediction adds its own. All executors of a model have the same parameter layout. */
+/* graphs.c -- builds an executor for every slice shape that can occur. A slice of text may have any number
+ * of samples and tokens up to the room that room.c worked out, and one executor takes them all. Those of
+ * training and evaluation are built with the plan; prediction adds its own. All executors of a model have
+ * the same parameter layout. */
 #include "train/plan_int.h"
 
 #include "base/alloc.h"
 
+static bool takes(const shape_exec *shaped, co_slice_shape shape)
+{
+    const co_slice_shape *room = &shaped->shape;
+
+    if (room->tokens > 0)
+        return shape.n <= room->n && shape.tokens <= room->tokens && shape.targets <= room->targets;
+    return shape.n == room->n;
+}
+
 static const shape_exec *look_up(const exec_set *set, co_slice_shape shape)
 {
     for (int i = 0; i < set->n; i++)
-        if (set->e[i].shape.n == shape.n && set->e[i].shape.len == shape.len)
+        if (takes(&set->e[i], shape))
             return &set->e[i];
     return NULL;
+}
+
+void set_rows(co_bases *bases, co_slice_shape shape)
+{
+    bases->ragged[CO_RAGGED_X] = shape.tokens;
+    bases->ragged[CO_RAGGED_Y] = shape.targets;
 }
 
 const shape_exec *exec_for(const exec_set *set, co_slice_shape shape)
@@ -57,7 +74,9 @@ co_err exec_set_add(exec_set *set, const co_plan *plan, co_slice_shape shape, co
     shaped->x = input_at(shaped->exec, "x");
     shaped->y = input_at(shaped->exec, "y");
     shaped->ids = input_at(shaped->exec, "ids");
-    shaped->lens = input_at(shaped->exec, "lens");
+    shaped->given = input_at(shaped->exec, "given");
+    shaped->offsets = input_at(shaped->exec, "offsets");
+    shaped->y_offsets = input_at(shaped->exec, "y_offsets");
     shaped->items = input_at(shaped->exec, "items");
     shaped->y2 = input_at(shaped->exec, "y2");
     shaped->lam = input_at(shaped->exec, "lam");
@@ -76,33 +95,27 @@ void exec_set_fini(exec_set *set)
     *set = (exec_set){0};
 }
 
-/* Adds shapes of n samples, for text one for every padded length that the data can have. */
-static co_err add_lengths(co_plan *plan, exec_set *set, int n, co_mode mode)
-{
-    const co_io *io = &plan->data->io;
-
-    if (io->task != CO_TASK_LM)
-        return exec_set_add(set, plan, (co_slice_shape){.n = n}, mode);
-    for (int64_t len = io->len_step; len < io->max_len + io->len_step; len += io->len_step)
-        CO_TRY(exec_set_add(set, plan, (co_slice_shape){n, (int)len}, mode));
-    return CO_OK;
-}
-
 static co_err add_cut(co_plan *plan, const co_cut *cut)
 {
     for (int leaf = 0; leaf < cut->slices; leaf++) {
         uint32_t lo, hi;
         co_cut_range(cut, leaf, &lo, &hi);
         if (lo < hi)
-            CO_TRY(add_lengths(plan, &plan->train, (int)(hi - lo), CO_MODE_TRAIN));
+            CO_TRY(exec_set_add(&plan->train, plan, (co_slice_shape){.n = (int)(hi - lo)}, CO_MODE_TRAIN));
     }
     return CO_OK;
 }
 
 co_err make_train_graphs(co_plan *plan)
 {
-    CO_TRY(add_cut(plan, &plan->cut[CUT_FULL]));
-    if (plan->short_n)
+    bool text = co_is_text(&plan->data->io);
+
+    CO_TRY(room_for_training(plan));
+    if (text)
+        CO_TRY(exec_set_add(&plan->train, plan, plan->room, CO_MODE_TRAIN));
+    else
+        CO_TRY(add_cut(plan, &plan->cut[CUT_FULL]));
+    if (plan->short_n && !text)
         CO_TRY(add_cut(plan, &plan->cut[CUT_SHORT]));
     plan->layout = co_exec_layout(plan->train.e[0].exec);
     return CO_OK;
@@ -118,11 +131,15 @@ co_err make_eval_graphs(co_plan *plan)
         plan->eval_items[splits[i]] = (n + size - 1) / size;
         if (plan->eval_items[splits[i]] > plan->max_items)
             plan->max_items = plan->eval_items[splits[i]];
+        if (co_is_text(&plan->data->io))
+            continue;
         if (n >= size)
-            CO_TRY(add_lengths(plan, &plan->eval, (int)size, CO_MODE_EVAL));
+            CO_TRY(exec_set_add(&plan->eval, plan, (co_slice_shape){.n = (int)size}, CO_MODE_EVAL));
         if (n % size)
-            CO_TRY(add_lengths(plan, &plan->eval, (int)(n % size), CO_MODE_EVAL));
+            CO_TRY(exec_set_add(&plan->eval, plan, (co_slice_shape){.n = (int)(n % size)}, CO_MODE_EVAL));
     }
+    if (co_is_text(&plan->data->io) && plan->max_items)
+        CO_TRY(exec_set_add(&plan->eval, plan, room_for_evaluation(plan), CO_MODE_EVAL));
     if (!plan->layout && plan->eval.n)
         plan->layout = co_exec_layout(plan->eval.e[0].exec);
     for (int i = 0; i < plan->eval.n; i++)
@@ -130,15 +147,21 @@ co_err make_eval_graphs(co_plan *plan)
     return CO_OK;
 }
 
+static void *at(char *buffer, size_t offset)
+{
+    return offset == SIZE_MAX ? NULL : buffer + offset;
+}
+
 void slice_dst(const shape_exec *shaped, char *buffer, co_slice_dst *dst)
 {
-    *dst = (co_slice_dst){
-        .x = shaped->x == SIZE_MAX ? NULL : buffer + shaped->x,
-        .y = shaped->y == SIZE_MAX ? NULL : buffer + shaped->y,
-        .ids = shaped->ids == SIZE_MAX ? NULL : (int64_t *)(void *)(buffer + shaped->ids),
-        .lens = shaped->lens == SIZE_MAX ? NULL : (int32_t *)(void *)(buffer + shaped->lens),
-        .items = shaped->items == SIZE_MAX ? NULL : (int32_t *)(void *)(buffer + shaped->items),
-        .y2 = shaped->y2 == SIZE_MAX ? NULL : (int32_t *)(void *)(buffer + shaped->y2),
-        .lam = shaped->lam == SIZE_MAX ? NULL : (float *)(void *)(buffer + shaped->lam),
-    };
+    *dst = (co_slice_dst){.x = at(buffer, shaped->x),
+                          .y = at(buffer, shaped->y),
+                          .ids = at(buffer, shaped->ids),
+                          .items = at(buffer, shaped->items),
+                          .y2 = at(buffer, shaped->y2),
+                          .lam = at(buffer, shaped->lam),
+                          .given = at(buffer, shaped->given),
+                          .offsets = at(buffer, shaped->offsets),
+                          .y_offsets = at(buffer, shaped->y_offsets),
+                          .room = shaped->shape.n};
 }

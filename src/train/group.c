@@ -72,6 +72,7 @@ static bool open_member(struct rank *rank, int64_t step, const co_fold_op *op, i
                                .work_bytes = plan->train.work_bytes,
                                .add = op->adds,
                                .team = rank->team};
+    set_rows(&member->bases, job->shape);
     fault_point(rank, CO_FAULT_FORWARD);
     fault_point(rank, CO_FAULT_BACKWARD);
     return true;

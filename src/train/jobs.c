@@ -36,15 +36,14 @@ void load_of_leaf(const co_plan *plan, co_order *order, int64_t step, int leaf, 
     const uint32_t *ids = ids_of_step(plan, order, step);
     uint32_t lo, hi;
 
-    co_cut_range(&plan->cut[cut_of_step(plan, step)], leaf, &lo, &hi);
+    slice_range(plan, ids, step, leaf, &lo, &hi);
     load->split = CO_SPLIT_TRAIN;
     load->draw = (co_draw){.seed = (uint64_t)plan->cfg.seed,
                            .epoch = (uint32_t)((step - 1) / plan->units.steps_per_epoch),
                            .augment = plan->cfg.overfit_batches == 0};
     for (uint32_t i = lo; i < hi; i++)
         load->ids[i - lo] = ids[i];
-    load->shape.n = (int)(hi - lo);
-    load->shape.len = co_slice_len(plan->data, CO_SPLIT_TRAIN, load->ids, load->shape.n);
+    load->shape = co_slice_of(plan->data, CO_SPLIT_TRAIN, load->ids, (int)(hi - lo));
 }
 
 static bool next(void *ctx, uint64_t index, co_load *job)

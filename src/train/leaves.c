@@ -24,17 +24,18 @@ static void compute(struct rank *rank, int64_t step, const co_fold_op *op, const
     rows_of_leaf(plan, rank->regions, op->leaf, rows);
     rank->regions->leaf[step & 1][op->leaf].bad = job->bad < 0 ? LOST : job->bad;
     uint64_t t0 = co_now_ns();
-    co_exec_run(shaped->exec,
-                &(co_bases){.state = rank->regions->state,
-                            .leaf = leaf,
-                            .rows = rows,
-                            .input = input,
-                            .work = rank->work,
-                            .stat = rank->regions->leaf[step & 1][op->leaf].stat,
-                            .work_bytes = rank->work_bytes,
-                            .add = op->adds,
-                            .team = rank->team},
-                &(co_run){.seed = (uint64_t)plan->cfg.seed, .step = (uint32_t)step}, &rank->me->record.call);
+    co_bases bases = {.state = rank->regions->state,
+                      .leaf = leaf,
+                      .rows = rows,
+                      .input = input,
+                      .work = rank->work,
+                      .stat = rank->regions->leaf[step & 1][op->leaf].stat,
+                      .work_bytes = rank->work_bytes,
+                      .add = op->adds,
+                      .team = rank->team};
+    set_rows(&bases, job->shape);
+    co_exec_run(shaped->exec, &bases, &(co_run){.seed = (uint64_t)plan->cfg.seed, .step = (uint32_t)step},
+                &rank->me->record.call);
     rows_fetch_moments(rank, rows);
     if (rank->spoil_from && step >= rank->spoil_from)
         leaf[0] += 1;

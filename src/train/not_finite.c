@@ -47,11 +47,12 @@ static void after_call(void *ctx, int call, const co_arg *out, int n_out)
 /* The samples of a slice of a step. */
 static const uint32_t *slice_ids(const co_plan *plan, int64_t step, int slice, int *n)
 {
+    const uint32_t *ids = ids_of_step(plan, plan->order, step);
     uint32_t lo, hi;
 
-    co_cut_range(&plan->cut[cut_of_step(plan, step)], slice, &lo, &hi);
+    slice_range(plan, ids, step, slice, &lo, &hi);
     *n = (int)(hi - lo);
-    return ids_of_step(plan, plan->order, step) + lo;
+    return ids + lo;
 }
 
 /* Computes a slice again; the name of the first call whose result is not finite, or NULL. */
@@ -63,7 +64,7 @@ static const char *first_call(const struct run *run, int64_t step, int slice, bo
 
     if (n == 0)
         return NULL;
-    co_slice_shape shape = {n, co_slice_len(plan->data, CO_SPLIT_TRAIN, ids, n)};
+    co_slice_shape shape = co_slice_of(plan->data, CO_SPLIT_TRAIN, ids, n);
     const shape_exec *shaped = exec_for(&plan->train, shape);
     struct search search = {shaped->exec, -1};
     co_slice_dst dst;
@@ -73,16 +74,17 @@ static const char *first_call(const struct run *run, int64_t step, int slice, bo
                     .augment = plan->cfg.overfit_batches == 0};
 
     slice_dst(shaped, run->regions->input[0], &dst);
-    plan->data->fill(plan->data, CO_SPLIT_TRAIN, ids, shape, &draw, &dst);
+    co_dataset_fill(plan->data, CO_SPLIT_TRAIN, ids, shape, &draw, &dst);
     co_rows rows[MAX_LISTS];
     rows_of_leaf(plan, run->regions, 0, rows);
-    co_exec_run_watched(shaped->exec,
-                        &(co_bases){.state = run->regions->state,
-                                    .leaf = leaf_buffer_of(plan, run->regions, 0, 0),
-                                    .rows = rows,
-                                    .input = run->regions->input[0],
-                                    .work = run->regions->work[0],
-                                    .stat = stat.stat},
+    co_bases bases = {.state = run->regions->state,
+                      .leaf = leaf_buffer_of(plan, run->regions, 0, 0),
+                      .rows = rows,
+                      .input = run->regions->input[0],
+                      .work = run->regions->work[0],
+                      .stat = stat.stat};
+    set_rows(&bases, shape);
+    co_exec_run_watched(shaped->exec, &bases,
                         &(co_run){.seed = (uint64_t)plan->cfg.seed, .step = (uint32_t)step},
                         &(co_watcher){&search, after_call});
     *backward = search.call >= co_exec_info_of(shaped->exec)->forward_calls;

@@ -112,7 +112,7 @@ static void fill_facts(co_plan *plan)
     for (int leaf = 0; leaf < cut->slices; leaf++) {
         uint32_t lo, hi;
         co_cut_range(cut, leaf, &lo, &hi);
-        if (lo < hi && plan->data->io.task != CO_TASK_LM)
+        if (lo < hi && !co_is_text(&plan->data->io))
             facts->flops_per_step +=
                 co_exec_info_of(exec_for(&plan->train, (co_slice_shape){.n = (int)(hi - lo)})->exec)->flops;
     }
@@ -198,13 +198,13 @@ static co_err make_audit_order(co_plan *plan)
 {
     if (plan->hosts == 1)
         return CO_OK;
-    return co_order_new(&plan->audit_order, plan->data, CO_SPLIT_TRAIN, plan->batch, (uint64_t)plan->cfg.seed,
+    return co_order_new(&plan->audit_order, plan->data, CO_SPLIT_TRAIN, (uint64_t)plan->cfg.seed,
                         plan->cfg.overfit_batches == 0);
 }
 
 static co_err make_order(co_plan *plan)
 {
-    return co_order_new(&plan->order, plan->data, CO_SPLIT_TRAIN, plan->batch, (uint64_t)plan->cfg.seed,
+    return co_order_new(&plan->order, plan->data, CO_SPLIT_TRAIN, (uint64_t)plan->cfg.seed,
                         plan->cfg.overfit_batches == 0);
 }
 

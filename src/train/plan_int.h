@@ -72,6 +72,7 @@ struct co_plan {
     int threads;             /* of each rank: the team that computes its slices */
     uint32_t batch, short_n; /* samples of a whole batch, of the last one of an epoch (0: all are whole) */
     co_cut cut[CUTS];
+    co_slice_shape room; /* text: no slice of a step has more samples or tokens */
     int hosts;           /* members of the largest view; 1: this host alone */
     int n_buffers;       /* leaf buffers of a slot, for the worst deal */
     struct {             /* several hosts: slices of a slot that go backward together; see group.c */
@@ -101,6 +102,10 @@ uint32_t samples_of_step(const co_plan *plan, int64_t step);
 int64_t samples_until(const co_plan *plan, int64_t step); /* trained on when `step` steps are done */
 /* The elements of chunk c of the dense parameters: *lo, and how many. */
 size_t chunk_span(const co_plan *plan, size_t c, size_t *lo);
+/* The samples ids[*lo] to ids[*hi - 1] of a step's batch that belong to a leaf. Text is cut by tokens: token_cut.c. */
+void slice_range(const co_plan *plan, const uint32_t *ids, int64_t step, int leaf, uint32_t *lo, uint32_t *hi);
+co_err room_for_training(co_plan *plan); /* room.c: fills in plan->room; CO_EINPUT: slices would be too large */
+co_slice_shape room_for_evaluation(const co_plan *plan); /* the most of any item of VAL and TEST */
 /* Do training samples that cannot be read end the run? `bad` is a sum of leaf_stat.bad. */
 bool must_stop(const co_plan *plan, double bad);
 /* The same for an evaluation, which leaves such samples out; `count` is the number of those that could be

@@ -24,16 +24,12 @@ static int64_t choose(const float *logits, int64_t n, double *probability)
     return best;
 }
 
-/* The row of sample i in the output: [n, wide], or [n, len, wide] at the sample's last token. */
-static const float *row_of(const co_plan *plan, const float *output, co_split split, uint32_t id, int i,
-                           co_slice_shape shape)
+/* The row of sample i in the output: [n, wide], or [tokens, wide] at the sample's last token, which is `end` - 1. */
+static const float *row_of(const co_io *io, const float *output, int i, int64_t end)
 {
-    const co_io *io = &plan->data->io;
-
     if (io->task != CO_TASK_LM)
         return output + i * (io->task == CO_TASK_REGRESS ? io->y_width : io->classes);
-    int last = plan->data->length(plan->data, split, id) - 1;
-    return output + ((int64_t)i * shape.len + (last < 0 ? 0 : last)) * io->classes;
+    return output + (end - 1) * io->classes;
 }
 
 static co_err tell(const co_plan *plan, const float *row, co_prediction *out, co_str *text)
@@ -57,7 +53,7 @@ static co_err tell(const co_plan *plan, const float *row, co_prediction *out, co
 /* Like run_item, but also stores the labels [EVAL_SLICE_MAX]: a graph that only predicts has no input for
  * them. */
 static co_err run_labelled(const co_plan *plan, const exec_set *set, co_split split, uint32_t item,
-                           const co_bases *bases, int32_t *labels)
+                           co_bases *bases, int32_t *labels)
 {
     uint32_t ids[EVAL_SLICE_MAX];
     co_slice_shape shape = item_samples(plan, split, item, ids);
@@ -68,15 +64,15 @@ static co_err run_labelled(const co_plan *plan, const exec_set *set, co_split sp
     slice_dst(shaped, bases->input, &dst);
     if (!dst.y && plan->data->io.task == CO_TASK_CLASSIFY)
         dst.y = labels;
-    if (plan->data->fill(plan->data, split, ids, shape, &(co_draw){.seed = run.seed}, &dst) < 0)
+    set_rows(bases, shape);
+    if (co_dataset_fill(plan->data, split, ids, shape, &(co_draw){.seed = run.seed}, &dst) < 0)
         return lost_file();
     co_exec_run(shaped->exec, bases, &run, NULL);
     return CO_OK;
 }
 
-static co_err predict_items(const co_plan *plan, const exec_set *set, const struct offline *offline,
-                            co_split split, uint32_t n, void (*each)(void *ctx, const co_prediction *out),
-                            void *ctx)
+static co_err predict_items(const co_plan *plan, const exec_set *set, struct offline *offline, co_split split,
+                            uint32_t n, void (*each)(void *ctx, const co_prediction *out), void *ctx)
 {
     uint32_t ids[EVAL_SLICE_MAX], size = (uint32_t)plan->cfg.eval_slice;
     int32_t labels[EVAL_SLICE_MAX] = {0};
@@ -86,10 +82,12 @@ static co_err predict_items(const co_plan *plan, const exec_set *set, const stru
     for (uint32_t item = 0; item * size < n && !err; item++) {
         co_slice_shape shape = item_samples(plan, split, item, ids);
         err = run_labelled(plan, set, split, item, &offline->bases, labels);
+        int64_t end = 0;
         for (int i = 0; i < shape.n && ids[i] < n && !err; i++) {
+            end += plan->data->length ? plan->data->length(plan->data, split, ids[i]) : 0;
             co_prediction out = {.id = ids[i], .label = labels[i], .unreadable = labels[i] == CO_IGNORE};
             out.file = plan->data->file ? plan->data->file(plan->data, split, ids[i]) : NULL;
-            err = tell(plan, row_of(plan, offline->bases.output, split, ids[i], i, shape), &out, &text);
+            err = tell(plan, row_of(&plan->data->io, offline->bases.output, i, end), &out, &text);
             if (!err)
                 each(ctx, &out);
         }
@@ -110,8 +108,17 @@ co_err co_predict(co_plan *plan, co_split split, int64_t limit,
         return no_samples(plan, split);
     if (limit >= 0 && limit < n)
         n = (uint32_t)limit;
-    for (uint32_t item = 0; item * size < n && !err; item++)
-        err = exec_set_add(&set, plan, item_samples(plan, split, item, ids), CO_MODE_PREDICT);
+    co_slice_shape room = {0};
+    for (uint32_t item = 0; item * size < n && !err; item++) {
+        co_slice_shape shape = item_samples(plan, split, item, ids);
+        room.n = shape.n > room.n ? shape.n : room.n;
+        room.tokens = shape.tokens > room.tokens ? shape.tokens : room.tokens;
+        room.targets = shape.targets > room.targets ? shape.targets : room.targets;
+        if (!co_is_text(&plan->data->io))
+            err = exec_set_add(&set, plan, shape, CO_MODE_PREDICT);
+    }
+    if (!err && room.tokens)
+        err = exec_set_add(&set, plan, room, CO_MODE_PREDICT);
     if (!err && set.n)
         err = offline_open(&offline, plan, &set);
     if (!err && set.n)

@@ -51,7 +51,7 @@ static void walk(const co_plan *plan, co_split split,
         n = plan->data->count[split] - at < CHUNK ? plan->data->count[split] - at : CHUNK;
         for (uint32_t i = 0; i < n; i++)
             id[i] = at + i;
-        plan->data->fill(plan->data, split, id, (co_slice_shape){(int)n, 0},
+        plan->data->fill(plan->data, split, id, (co_slice_shape){.n = (int)n},
                          &(co_draw){.seed = (uint64_t)plan->cfg.seed},
                          &(co_slice_dst){.x = user, .items = item, .y = stars});
         for (uint32_t i = 0; i < n; i++)
@@ -120,7 +120,7 @@ static co_err scorer_open(struct scorer *s, co_plan *plan, co_split split)
     if (!io->users)
         return co_fail(CO_EINPUT, "data=%s has no ratings: nothing can be recommended", plan->spec.data->name);
     for (uint32_t at = 0; at < (uint32_t)io->items; at += CHUNK)
-        CO_TRY(exec_set_add(&s->set, plan, (co_slice_shape){chunk_at(s, at), 0}, CO_MODE_PREDICT));
+        CO_TRY(exec_set_add(&s->set, plan, (co_slice_shape){.n = chunk_at(s, at)}, CO_MODE_PREDICT));
     CO_TRY(offline_open(&s->offline, plan, &s->set));
     if (plan->regions)
         take_trained(plan, s->offline.state);

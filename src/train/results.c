@@ -211,6 +211,17 @@ void results_close(struct supervisor *super)
     out->recovery_p99_ms = quantile(accidents->recovery_ms, accidents->n_recoveries, 0.99);
 }
 
+bool co_plan_choice(const co_plan *plan, uint32_t id, int64_t *chosen, int64_t *right)
+{
+    const int32_t *choice = plan->regions ? plan->regions->choice : plan->choice; /* [test samples][2] */
+
+    if (!choice || id >= plan->eval_count[CO_SPLIT_TEST])
+        return false;
+    *chosen = choice[2 * id];
+    *right = choice[2 * id + 1];
+    return *right >= 0 && *right < plan->data->io.classes;
+}
+
 co_err co_plan_classes(const co_plan *plan, co_class_result **out, int *n)
 {
     const int32_t *choice = plan->regions ? plan->regions->choice : plan->choice; /* [test samples][2] */

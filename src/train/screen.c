@@ -108,6 +108,9 @@ static void add_data(co_plan *plan)
         data->count[CO_SPLIT_TRAIN], data->count[CO_SPLIT_VAL], data->count[CO_SPLIT_TEST]);
     if (data->io.task == CO_TASK_LM)
         add(facts, "text, %lld tokens", (long long)data->io.classes);
+    else if (data->io.task == CO_TASK_PAIRS)
+        add(facts, "pairs of sentences, %lld and %lld tokens", (long long)data->io.sources,
+            (long long)data->io.classes);
     else if (data->io.users)
         add(facts, "ratings of %lld items by %lld users", (long long)data->io.items, (long long)data->io.users);
     else
@@ -126,8 +129,10 @@ static void add_batch(co_plan *plan)
     uint32_t slices = (uint32_t)plan->slices, most = (plan->batch + slices - 1) / slices,
              count = plan->data->count[CO_SPLIT_TRAIN];
 
-    add(facts, "batch     global batch %u = slice %u x %u slices%s", plan->batch, plan->batch / slices,
-        slices, most > plan->batch / slices ? " (some with one sample more)" : "");
+    add(facts, "batch     global batch %u = slice %u x %u slices%s", plan->batch, plan->batch / slices, slices,
+        co_is_text(&plan->data->io)   ? " (cut by tokens, so that slices weigh the same)"
+        : most > plan->batch / slices ? " (some with one sample more)"
+                                      : "");
     if (count < plan->batch)
         add(facts, "; larger than the data: each epoch is one step of %u samples", count);
     if (plan->cfg.batch_size_per_rank && plan->batch > plan->cfg.batch_size_per_rank)

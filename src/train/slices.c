@@ -2,25 +2,28 @@
  * (comm/tree.h), or what the checkpoint that the run continues was made with. */
 #include "train/plan_int.h"
 
-/* The padded length at which a text model is measured: the set's mean, rounded up. 0 unless it is text. */
-static int mean_length(const co_dataset *data)
+/* The tokens of n samples of the set's mean length, rounded up to a multiple of 16 per sample. 0 unless it is text. */
+static int mean_tokens(const co_dataset *data, int n,
+                       int (*length)(const co_dataset *d, co_split s, uint32_t id))
 {
-    uint32_t n = data->count[CO_SPLIT_TRAIN];
-    int64_t sum = 0, step = data->io.len_step;
+    enum { STEP = 16 };
+    uint32_t count = data->count[CO_SPLIT_TRAIN];
+    int64_t sum = 0;
 
-    if (data->io.task != CO_TASK_LM || n == 0)
+    if (!length || count == 0)
         return 0;
-    for (uint32_t i = 0; i < n; i++)
-        sum += data->length(data, CO_SPLIT_TRAIN, i);
-    int64_t mean = (sum + n - 1) / n, len = (mean + step - 1) / step * step;
-    return (int)(len < step ? step : len);
+    for (uint32_t i = 0; i < count; i++)
+        sum += length(data, CO_SPLIT_TRAIN, i);
+    int64_t mean = (sum + count - 1) / count, len = (mean + STEP - 1) / STEP * STEP;
+    return n * (int)(len < STEP ? STEP : len);
 }
 
 /* Multiply-adds of a sample's forward pass, and parameters. */
 static co_err measure(const co_plan *plan, co_slicing *of)
 {
     enum { SAMPLES = 2 }; /* batch statistics need two */
-    co_slice_shape shape = {SAMPLES, mean_length(plan->data)};
+    co_slice_shape shape = {SAMPLES, mean_tokens(plan->data, SAMPLES, plan->data->length),
+                            mean_tokens(plan->data, SAMPLES, plan->data->target_length)};
     co_graph *graph;
 
     CO_TRY(co_model_graph(&graph, plan->spec.model, plan->spec.model_cfg, &plan->data->io, &plan->loss, shape,

@@ -286,6 +286,9 @@ typedef struct co_class_result {
     const char *name; /* NULL: none */
     int64_t count, right;
 } co_class_result;
+/* The class that was chosen for a test sample, and the right one. False: the run was not tested, or the sample could
+ * not be read. */
+bool co_plan_choice(const co_plan *p, uint32_t id, int64_t *chosen, int64_t *right);
 /* *out is the caller's (co_free); NULL and 0 where there is nothing to tell. */
 co_err co_plan_classes(const co_plan *p, co_class_result **out, int *n);
 

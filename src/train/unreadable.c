@@ -74,7 +74,7 @@ static void name_sample(const struct run *run, int64_t step, int leaf)
     uint32_t lo, hi;
     char text[1200];
 
-    co_cut_range(&plan->cut[cut_of_step(plan, step)], leaf, &lo, &hi);
+    slice_range(plan, ids, step, leaf, &lo, &hi);
     for (uint32_t i = lo; i < hi && plan->data->check; i++) {
         if (plan->data->check(plan->data, CO_SPLIT_TRAIN, ids[i]) == CO_OK)
             continue;

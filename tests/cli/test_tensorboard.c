@@ -6,8 +6,11 @@
 #include <string.h>
 
 #include "../track/tf_read.h"
+#include "base/alloc.h"
 #include "base/err.h"
 #include "base/fs.h"
+#include "base/hash.h"
+#include "base/json.h"
 
 #define QUICK "model.hidden=8 trainer.max_steps=4 trainer.devices=1 log_every=1 test=false"
 
@@ -94,14 +97,75 @@ TEST_LONG(tensorboard_reads_every_value_of_the_record_after_a_kill_a_stop_and_a_
     test_note("%s", r.out);
 }
 
-TEST_LONG(a_tensorboard_server_lists_the_runs_and_serves_scalars_text_and_hparams)
+TEST_LONG(a_tensorboard_server_lists_the_runs_and_serves_scalars_images_histograms_text_and_hparams)
 {
     const char *python = python_with_tensorboard(), *script = test_repo("tests/golden/check_tensorboard.py");
-    test_run r =
-        test_sh("for i in 1 2; do $COHORT train experiment=demo trainer.max_epochs=3 run.dir=r$i seed=$i "
-                "logger=tensorboard logger.tensorboard.dir=all || exit 1; done");
+    test_run r = test_sh(
+        "for i in 1 2; do $COHORT train experiment=demo trainer.max_epochs=3 run.dir=r$i seed=$i "
+        "logger=tensorboard logger.tensorboard.dir=all logger.samples=8 logger.histograms=1 || exit 1; done");
     CHECK(r.status == 0, "%s", r.out);
     r = test_sh("'%s' '%s' server all r1 r2", python, script);
-    CHECK(r.status == 0 && test_contains(r.out, "STATUS_SUCCESS"), "%s", r.out);
+    CHECK(r.status == 0 && test_contains(r.out, "STATUS_SUCCESS") && test_contains(r.out, "\"picture\"") &&
+              test_contains(r.out, "\"buckets\": 64"),
+          "%s", r.out);
     test_note("%s", r.out);
+}
+
+/* --- pictures, tables, histograms ------------------------------------------------------------------------ */
+TEST(samples_become_pictures_with_prediction_and_truth_and_a_table)
+{
+    test_run r = test_sh(
+        "$COHORT train model.hidden=8 trainer.max_steps=4 trainer.devices=1 run.dir=r "
+        "logger=tensorboard logger.samples=3 logger.histograms=1 && grep -c '\"image\":{' r/events.jsonl "
+        "&& cd r && sha256sum media/*");
+    CHECK(r.status == 0 && test_contains(r.out, "\n3\n"), "%s", r.out);
+    char *shown = tf_shows_run("r");
+    CHECK(count_in(shown, "4 sample_images/") == 3 && count_in(shown, " image\n") == 3 &&
+              test_contains(shown, "4 table text\n") && count_in(shown, " histogram\n") >= 4,
+          "%s", shown);
+    free(shown);
+    json_t *table;
+    CHECK_OK(co_json_read(&table, "r/media/table-000004.json", 1 << 20));
+    CHECK(json_array_size(json_object_get(table, "data")) == 3, "rows");
+    json_decref(table);
+    char **names, *events;
+    size_t n;
+    CHECK_OK(co_fs_list(&names, &n, "r/media"));
+    CHECK_OK(co_fs_read(&events, NULL, "r/events.jsonl", 1 << 22));
+    CHECK(n == 4, "%zu files", n);
+    for (size_t i = 0; i < n; i++) { /* the record has the sum of each file */
+        char path[256], hex[65];
+        snprintf(path, sizeof path, "r/media/%s", names[i]);
+        CHECK_OK(co_sha256_of_file(path, hex, NULL));
+        CHECK(test_contains(events, hex), "%s %s", path, hex);
+    }
+    co_free(events);
+    co_fs_list_free(names, n);
+}
+
+TEST(a_histogram_s_counts_add_up_and_its_edges_rise)
+{
+    test_run r =
+        test_sh("$COHORT train model.hidden=8 trainer.max_steps=4 trainer.devices=1 test=false run.dir=r "
+                "logger=none logger.histograms=1 && grep '\"histogram\":{' r/events.jsonl > h");
+    CHECK(r.status == 0, "%s", r.out);
+    char *text;
+    CHECK_OK(co_fs_read(&text, NULL, "h", 1 << 22));
+    int seen = 0;
+    for (char *at = text, *end; (end = strchr(at, '\n')); at = end + 1, seen++) {
+        json_t *line;
+        long long num, sum = 0;
+        CHECK_OK(co_json_parse(&line, at, (size_t)(end - at), "h"));
+        const json_t *h = json_object_get(line, "histogram"), *edges = json_object_get(h, "edges");
+        CHECK(co_json_i64(h, "num", &num) && json_array_size(edges) == 65, "edges");
+        for (size_t i = 0; i < 64; i++) {
+            sum += json_integer_value(json_array_get(json_object_get(h, "counts"), i));
+            CHECK(json_number_value(json_array_get(edges, i)) < json_number_value(json_array_get(edges, i + 1)),
+                  "%s", co_json_str(line, "name"));
+        }
+        CHECK(sum == num && num > 0, "%s: %lld of %lld", co_json_str(line, "name"), sum, num);
+        json_decref(line);
+    }
+    CHECK(seen >= 4, "%d histograms", seen);
+    co_free(text);
 }

@@ -13,7 +13,7 @@
 enum { JOBS = 1000, SLICE = 7, MAX_LEN = 64, DEPTH = 6 };
 
 struct slot {
-    int32_t x[SLICE * MAX_LEN], y[SLICE * MAX_LEN], lens[SLICE];
+    int32_t x[SLICE * MAX_LEN], y[SLICE * MAX_LEN], offsets[SLICE + 1];
     int64_t ids[SLICE];
 };
 
@@ -34,9 +34,8 @@ static bool next_slice(void *ctx, uint64_t index, co_load *job)
     uint32_t at = (uint32_t)(index % per) * SLICE;
     const uint32_t *ids = co_order_epoch(f->order, (uint32_t)(index / per)) + at;
     job->split = CO_SPLIT_TRAIN;
-    job->shape.n = (int)(n - at < SLICE ? n - at : SLICE);
+    job->shape = co_slice_of(f->d, CO_SPLIT_TRAIN, ids, (int)(n - at < SLICE ? n - at : SLICE));
     memcpy(job->ids, ids, (size_t)job->shape.n * sizeof *ids);
-    job->shape.len = co_slice_len(f->d, CO_SPLIT_TRAIN, ids, job->shape.n);
     atomic_fetch_sub(&f->inside, 1);
     return index < JOBS;
 }
@@ -44,7 +43,7 @@ static bool next_slice(void *ctx, uint64_t index, co_load *job)
 static void in_slot(void *ctx, void *buffer, co_load *job)
 {
     struct slot *s = buffer;
-    job->dst = (co_slice_dst){s->x, s->y, s->ids, s->lens};
+    job->dst = (co_slice_dst){.x = s->x, .y = s->y, .ids = s->ids, .offsets = s->offsets, .room = SLICE};
 }
 
 /* Hash of what jobs first..JOBS gave, in order. */
@@ -56,16 +55,16 @@ static uint64_t run(int threads, uint64_t first)
     uint64_t hash = 0, index = first;
     void *buffer;
 
-    CHECK_OK(co_order_new(&f.order, f.d, CO_SPLIT_TRAIN, 3 * SLICE, 7, true));
+    CHECK_OK(co_order_new(&f.order, f.d, CO_SPLIT_TRAIN, 7, true));
     CHECK_OK(co_loader_start(&l, &(co_loader_spec){f.d, threads, threads ? DEPTH : 1, (char *)ring,
                                                    sizeof *ring, first, next_slice, in_slot, &f}));
     uint64_t before = co_alloc_count();
     for (const co_load *job; (job = co_loader_get(l, index, &buffer)); index++) {
         const struct slot *s = buffer;
-        size_t n = (size_t)job->shape.n, cells = n * (size_t)job->shape.len;
+        size_t n = (size_t)job->shape.n, cells = (size_t)job->shape.tokens;
         CHECK(job->dst.x == s->x, "the buffer is not the job's");
         uint64_t parts[5] = {hash, co_fnv1a64(s->x, cells * sizeof *s->x),
-                             co_fnv1a64(s->y, cells * sizeof *s->y), co_fnv1a64(s->lens, n * sizeof *s->lens),
+                             co_fnv1a64(s->y, cells * sizeof *s->y), co_fnv1a64(s->offsets, sizeof s->offsets),
                              co_fnv1a64(s->ids, n * sizeof *s->ids)};
         hash = co_fnv1a64(parts, sizeof parts);
     }

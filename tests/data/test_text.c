@@ -37,22 +37,25 @@ static uint32_t total(const co_dataset *d)
     return d->count[0] + d->count[1] + d->count[2];
 }
 
-/* The text of one sample, from y; checks x, ids, lens and the padding on the way. */
+/* The text of one sample, from y; checks x, ids and offsets on the way. */
 static void sample(const co_dataset *d, co_split s, uint32_t id, co_str *out)
 {
-    int32_t x[ROOM], y[ROOM], lens;
+    int32_t x[ROOM], y[ROOM], at[4];
     int64_t ids;
-    int len = d->length(d, s, id), room = co_slice_len(d, s, &id, 1) + 5;
+    int len = d->length(d, s, id);
 
-    CHECK(room < ROOM && len >= 1 && len <= d->io.max_len, "length %d", len);
-    d->fill(d, s, &id, (co_slice_shape){1, room}, &(co_draw){0}, &(co_slice_dst){x, y, &ids, &lens});
-    CHECK(lens == len && ids == (int64_t)id, "lens %d, ids %lld", lens, (long long)ids);
-    CHECK(x[0] == 0, "begins with %d", x[0]);
-    for (int i = 0; i < room; i++) {
-        CHECK(i < len ? y[i] > 0 && y[i] < d->io.classes : y[i] == CO_IGNORE, "y[%d] = %d of %d", i, y[i], len);
-        CHECK(i == 0 || x[i] == (i < len ? y[i - 1] : 0), "x[%d] = %d of %d", i, x[i], len);
+    CHECK(len < ROOM && len >= 1 && len <= d->io.max_len, "length %d", len);
+    x[len] = y[len] = 77;
+    co_dataset_fill(d, s, &id, co_slice_of(d, s, &id, 1), &(co_draw){0},
+                    &(co_slice_dst){.x = x, .y = y, .ids = &ids, .offsets = at, .room = 3});
+    CHECK(at[0] == 0 && at[1] == len && at[2] == len && at[3] == len, "offsets %d %d %d", at[0], at[1], at[2]);
+    CHECK(ids == (int64_t)id, "ids %lld", (long long)ids);
+    CHECK(x[0] == 0 && x[len] == 77 && y[len] == 77, "begins with %d, or writes past its end", x[0]);
+    for (int i = 0; i < len; i++) {
+        CHECK(y[i] > 0 && y[i] < d->io.classes, "y[%d] = %d of %d", i, y[i], len);
+        CHECK(i == 0 || x[i] == y[i - 1], "x[%d] = %d of %d", i, x[i], len);
     }
-    d->decode(d, y, room, out);
+    d->decode(d, y, len, out);
 }
 
 /* Checks that the samples, sorted, are exactly these, joined by "|". */
@@ -174,7 +177,7 @@ TEST(the_verse_comes_back_whole_out_of_its_samples)
     CHECK(d->count[CO_SPLIT_VAL] == total(d) / 10 && d->count[CO_SPLIT_TEST] == total(d) / 10, "%u of %u",
           d->count[CO_SPLIT_VAL], total(d));
     CHECK(total(d) > lines, "%u samples of %zu lines: none was cut", total(d), lines);
-    CHECK(d->io.max_len == 64 && d->io.len_step == 16, "max_len %lld", (long long)d->io.max_len);
+    CHECK(d->io.max_len == 64, "max_len %lld", (long long)d->io.max_len);
     free(file);
     co_str_fini(&s);
     co_dataset_close(d);
@@ -255,21 +258,26 @@ TEST(the_fingerprint_of_a_text_is_of_its_content_and_options)
         co_dataset_close(d[i]);
 }
 
-TEST(a_slice_of_text_is_padded_to_its_longest_in_steps_of_16)
+TEST(samples_of_a_slice_of_text_lie_end_to_end)
 {
     co_dataset *d = OPEN("abcdefghijklmno\nabcdefghijklmnop\nabc\nd\ne\n", "18");
-    uint32_t ids[8];
-    int longest = 0;
+    uint32_t ids[3] = {2, 0, 1};
+    int32_t x[64], y[64], at[6];
+    co_str all = {0}, one = {0};
 
-    CHECK(d->io.max_len == 32, "max_len %lld", (long long)d->io.max_len);
-    CHECK(d->count[CO_SPLIT_TRAIN] == 3, "%u", d->count[CO_SPLIT_TRAIN]);
-    for (uint32_t i = 0; i < 3; i++) {
-        int len = d->length(d, CO_SPLIT_TRAIN, i);
-        ids[i] = i;
-        longest = len > longest ? len : longest;
-        CHECK(co_slice_len(d, CO_SPLIT_TRAIN, &i, 1) == (len > 16 ? 32 : 16), "of %d", len);
+    CHECK(d->io.max_len == 18 && d->count[CO_SPLIT_TRAIN] == 3, "max_len %lld", (long long)d->io.max_len);
+    co_slice_shape shape = co_slice_of(d, CO_SPLIT_TRAIN, ids, 3);
+    co_dataset_fill(d, CO_SPLIT_TRAIN, ids, shape, &(co_draw){0},
+                    &(co_slice_dst){.x = x, .y = y, .offsets = at, .room = 5});
+    CHECK(shape.n == 3 && shape.tokens == at[3] && at[5] == at[3] && shape.targets == 0, "%d tokens", at[3]);
+    d->decode(d, y, at[3], &all);
+    for (int i = 0; i < 3; i++) {
+        CHECK(at[i + 1] - at[i] == d->length(d, CO_SPLIT_TRAIN, ids[i]), "sample %d", i);
+        sample(d, CO_SPLIT_TRAIN, ids[i], &one);
     }
-    CHECK(co_slice_len(d, CO_SPLIT_TRAIN, ids, 3) == (longest > 16 ? 32 : 16), "of %d", longest);
+    CHECK(strcmp(co_str_text(&all), co_str_text(&one)) == 0, "\"%s\"", co_str_text(&all));
+    co_str_fini(&all);
+    co_str_fini(&one);
     co_dataset_close(d);
 }
 

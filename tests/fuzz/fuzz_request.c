@@ -13,7 +13,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     bool head = false;
 
     memcpy(bytes, data, size);
-    int status = http_judge(bytes, size, &head);
+    int status = prom_http_judge(bytes, size, &head);
     if (status != 0 && status != 200 && status != 400 && status != 404 && status != 405)
         abort();
     free(bytes);

@@ -369,6 +369,41 @@ static co_node *attention_self(co_graph *g)
     return co_attention(g, x, x, x, NULL, 2, true);
 }
 
+/* --- ragged ------------------------------------------------------------------------------------------ */
+
+static co_node *ragged(co_graph *g, const char *q_at, const char *k_at, int64_t tq, int64_t tk, int64_t n,
+                       int heads, bool causal, float p)
+{
+    co_node *q = P(g, "q", CO_SHAPE(tq, 6)), *k = P(g, "k", CO_SHAPE(tk, 6)), *v = P(g, "v", CO_SHAPE(tk, 6));
+    co_node *ids = co_input(g, "ids", CO_I64, CO_SHAPE(n));
+    co_spans qs = {I(g, q_at, CO_SHAPE(n + 1)), ids, tq}, ks = {I(g, k_at, CO_SHAPE(n + 1)), ids, tk};
+
+    return co_ragged_attention(g, q, k, v, &qs, &ks, heads, causal, p, "attn");
+}
+static co_node *ragged_cross(co_graph *g)
+{
+    return ragged(g, "at 0 2 2 6", "at 0 3 4 9", 6, 9, 3, 2, false, 0);
+}
+static co_node *ragged_causal(co_graph *g)
+{
+    return ragged(g, "at 0 3 4 9", "at 0 3 4 9", 9, 9, 3, 3, true, 0);
+}
+static co_node *ragged_dropped(co_graph *g)
+{
+    return ragged(g, "at 0 5 6", "at 0 4 9", 6, 9, 2, 2, false, 0.4f);
+}
+static co_node *ragged_dropout(co_graph *g)
+{
+    co_spans s = {I(g, "at 0 2 2 5", CO_SHAPE(4)), co_input(g, "ids", CO_I64, CO_SHAPE(3)), 3};
+    return co_ragged_dropout(g, P(g, "x", CO_SHAPE(5, 3)), &s, 0.4f, "drop");
+}
+static co_node *std_norm(co_graph *g)
+{
+    co_node *x = P(g, "x", CO_SHAPE(4, 5)), *alpha = P(g, "alpha", CO_SHAPE(5)),
+            *bias = P(g, "bias", CO_SHAPE(5));
+    return co_std_norm(g, x, alpha, bias, 0.1f);
+}
+
 /* --- losses ------------------------------------------------------------------------------------------ */
 
 static co_node *ce(co_graph *g)
@@ -493,6 +528,11 @@ const grad_case grad_cases[] = {
     CASE(ATTENTION, attention_causal_lens),
     CASE(ATTENTION, attention_one),
     CASE(ATTENTION, attention_self),
+    CASE(RAGGED_ATTENTION, ragged_cross),
+    CASE(RAGGED_ATTENTION, ragged_causal),
+    CASE(RAGGED_ATTENTION, ragged_dropped),
+    CASE(DROPOUT, ragged_dropout),
+    CASE(LAYER_NORM, std_norm),
     CASE(CROSS_ENTROPY, ce),
     CASE(CROSS_ENTROPY, ce_ignored),
     CASE(CROSS_ENTROPY, ce_smooth),

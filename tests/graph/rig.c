@@ -103,9 +103,22 @@ void *rig_input(const rig *r, const char *name)
     return (char *)r->b.input + offset;
 }
 
-static int32_t whole(const char *name, uint64_t *seed)
+/* Number i of "at 0 2 5". */
+static int32_t listed(const char *name, int64_t i)
+{
+    char *at = (char *)name + 2;
+    long n = 0;
+
+    for (; i >= 0; i--)
+        n = strtol(at, &at, 10);
+    return (int32_t)n;
+}
+
+static int32_t whole(const char *name, int64_t i, uint64_t *seed)
 {
     uint32_t n = 0, u = test_u32(seed);
+    if (strncmp(name, "at ", 3) == 0)
+        return listed(name, i);
     if (sscanf(name, "below %u", &n) == 1)
         return (int32_t)(u % n);
     if (sscanf(name, "upto %u", &n) == 1)
@@ -129,7 +142,7 @@ void rig_fill(rig *r, uint64_t seed)
             else if (in->dtype == CO_I64)
                 ((int64_t *)p)[i] = 7 * i + 3;
             else
-                ((int32_t *)p)[i] = whole(in->name, &seed);
+                ((int32_t *)p)[i] = whole(in->name, i, &seed);
         }
     }
 }

@@ -29,7 +29,7 @@ void rig_open(rig *r, co_graph *g, const co_kernels *k); /* everything zero */
 void rig_open_team(rig *r, co_graph *g, const co_kernels *k, int threads, int64_t grain);
 void rig_close(rig *r);
 /* State and inputs. F32: [-1,1). I64: distinct ids. I32 by the input's name:
- * "below N": 0..N-1; "upto N": 0..N; "maybe N": 0..N-1 or now and then -100. */
+ * "below N": 0..N-1; "upto N": 0..N; "maybe N": 0..N-1 or now and then -100; "at 0 2 5": these numbers. */
 void rig_fill(rig *r, uint64_t seed);
 void rig_poison(rig *r, unsigned char byte); /* the workspace, if the host can reach it */
 /* Runs the executor. Then rows of sparse gradients are put into the leaf at the table's place, which is cleared

@@ -56,6 +56,38 @@ static void bad_heads(co_graph *g)
     co_node *x = X(g, CO_SHAPE(2, 3, 10));
     co_attention(g, x, x, x, NULL, 3, false);
 }
+static co_node *tokens(co_graph *g, const char *name, int dim)
+{
+    return co_input_ragged(g, name, CO_F32, CO_SHAPE(9, 4), dim);
+}
+static void ragged_moved(co_graph *g)
+{
+    co_reshape(g, tokens(g, "t", CO_RAGGED_X), CO_SHAPE(4, 9));
+}
+static void ragged_turned(co_graph *g)
+{
+    co_transpose(g, tokens(g, "t", CO_RAGGED_X), (int[]){1, 0});
+}
+static void ragged_mixed(co_graph *g)
+{
+    co_add(g, tokens(g, "t", CO_RAGGED_X), tokens(g, "u", CO_RAGGED_Y));
+}
+static void ragged_and_not(co_graph *g)
+{
+    co_add(g, tokens(g, "t", CO_RAGGED_X), X(g, CO_SHAPE(9, 4)));
+}
+static void ragged_joined(co_graph *g)
+{
+    co_concat(g, (co_node *[]){tokens(g, "t", CO_RAGGED_X), tokens(g, "u", CO_RAGGED_X)}, 2, 0);
+}
+static void ragged_pooled(co_graph *g)
+{
+    co_max_pool(g, co_reshape(g, tokens(g, "t", CO_RAGGED_X), CO_SHAPE(9, 1, 2, 2)), 2, 2, 0);
+}
+static void ragged_dropped(co_graph *g)
+{
+    co_dropout(g, tokens(g, "t", CO_RAGGED_X), co_input(g, "ids", CO_I64, CO_SHAPE(9)), 0.1f, "d");
+}
 static void bad_dtype(co_graph *g)
 {
     co_embedding(g, P(g, "wte.weight", CO_SHAPE(7, 2)), X(g, CO_SHAPE(3)));
@@ -174,6 +206,13 @@ static const struct {
     {bad_pool, "max_pool#0: x [1,1,4,4]: pad 2 is more than half of the window 2x2"},
     {bad_norm, "layer_norm 'ln': x [2,5], gamma [5], beta [4]: beta must be [5]"},
     {bad_heads, "attention#0: q [2,3,10], k [2,3,10], v [2,3,10]: 3 heads do not divide 10 channels"},
+    {ragged_moved, "reshape#0: x [9,4]: x is ragged: its first dimension stays as it is"},
+    {ragged_turned, "transpose#0: x [9,4]: it cannot take values whose first dimension is ragged"},
+    {ragged_mixed, "add#0: a [9,4], b [9,4]: b has another ragged dimension than the inputs before it"},
+    {ragged_and_not, "b has another ragged dimension"},
+    {ragged_joined, "it cannot take values whose first dimension is ragged"},
+    {ragged_pooled, "max_pool#1: x [9,1,2,2]: it cannot take values whose first dimension is ragged"},
+    {ragged_dropped, "x is ragged: co_ragged_dropout knows where a sample begins"},
     {bad_dtype, "embedding 'wte': table [7,2], idx [3]: idx must be I32"},
     {bad_add, "add 'b': a [2,3], b [2]: b's dimensions are not the last ones of a"},
     {bad_reshape, "reshape#0: x [2,3]: does not have the elements of [4,-1]"},

@@ -29,6 +29,12 @@
     {                                                                                                        \
         CO_I32, DIMS(__VA_ARGS__), lo, hi                                                                    \
     }
+/* Offsets of n - 1 samples with `total` rows: 0, ..., total; the first samples are short or empty. */
+#define OFFSETS_MARK -7777
+#define AT(total, n)                                                                                         \
+    {                                                                                                        \
+        CO_I32, DIMS(n), OFFSETS_MARK, total                                                                 \
+    }
 #define IDS(...)                                                                                             \
     {                                                                                                        \
         CO_I64, DIMS(__VA_ARGS__), 0, 1000                                                                   \
@@ -87,6 +93,10 @@ static const op_case table[] = {
     ROW(BATCH_NORM_EVAL, (.eps = 1e-5f), IN(X(4, 5, 3, 3), X(5), X(5), X(5), POS(5)), OUT(X(4, 5, 3, 3))),
     ROW(LAYER_NORM, (.eps = 1e-5f), IN(X(2, 3, 67), X(67), X(67)), OUT(X(2, 3, 67), X(2, 3), X(2, 3))),
     ROW(LAYER_NORM, (.eps = 1e-2f), IN(X(3, 1), X(1), X(1)), OUT(X(3, 1), X(3), X(3))),
+    ROW(LAYER_NORM, (.eps = 1e-6f, .unbiased = 1), IN(X(2, 3, 67), X(67), X(67)),
+        OUT(X(2, 3, 67), X(2, 3), X(2, 3))),
+    ROW(LAYER_NORM_GRAD, (.eps = 1e-2f, .unbiased = 1), IN(X(6, 67), X(6, 67), X(67), X(6), POS(6)),
+        OUT(X(6, 67), X(67), X(67))),
     ROW(LAYER_NORM_GRAD, (0),      IN(X(2, 3, 67), X(2, 3, 67), X(67), X(2, 3), POS(2, 3)),
         OUT(X(2, 3, 67), X(67), X(67))),
     ROW(MAX_POOL, (.kh = 3, .kw = 3, .stride = 2, .pad = 1), IN(X(2, 3, 7, 8)),
@@ -106,6 +116,7 @@ static const op_case table[] = {
     ROW(SOFTMAX_GRAD, (0),         IN(X(4, 3, 19), UNIT(4, 3, 19)), OUT(X(4, 3, 19))),
     ROW(DROPOUT, (.p = 0.25f, .stream = 77), IN(X(5, 3, 7), IDS(5)), OUT(X(5, 3, 7))),
     ROW(DROPOUT, (.p = 0.5f, .stream = 3), IN(X(5), IDS(5)), OUT(X(5))),
+    ROW(DROPOUT, (.p = 0.5f, .stream = 3), IN(X(11, 3), IDS(4), AT(11, 5)), OUT(X(11, 3))),
     ROW(ADD, (0),                  IN(X(4, 3, 7), X(3, 7)), OUT(X(4, 3, 7))),
     ROW(ADD, (0),                  IN(X(33), X(33)), OUT(X(33))),
     ROW(MUL, (0),                  IN(X(4, 3, 7), X(7)), OUT(X(4, 3, 7))),
@@ -137,6 +148,19 @@ static const op_case table[] = {
         OUT(X(2, 9, 8), X(2, 1, 9, 9))),
     ROW(ATTENTION_GRAD, (.heads = 2), IN(X(3, 5, 12), X(3, 5, 12), X(3, 7, 12), X(3, 7, 12), UNIT(3, 2, 5, 7)),
         OUT(X(3, 5, 12), X(3, 7, 12), X(3, 7, 12))),
+    ROW(RAGGED_ATTENTION, (.heads = 2, .longest = 13), IN(X(9, 12), X(13, 12), X(13, 12), AT(9, 5), AT(13, 5)),
+        OUT(X(9, 12), X(9, 2))),
+    ROW(RAGGED_ATTENTION, (.heads = 4, .causal = 1, .longest = 37, .p = 0.3f, .stream = 5),
+        IN(X(37, 36), X(37, 36), X(37, 36), AT(37, 4), AT(37, 4), IDS(3)), OUT(X(37, 36), X(37, 4))),
+    ROW(RAGGED_ATTENTION_GRAD, (.heads = 2, .longest = 13),
+        IN(X(9, 12), X(9, 12), X(13, 12), X(13, 12), POS(9, 2), AT(9, 5), AT(13, 5)),
+        OUT(X(9, 12), X(13, 12), X(13, 12))),
+    ROW(RAGGED_ATTENTION_GRAD, (.heads = 4, .causal = 1, .longest = 37, .p = 0.3f, .stream = 5),
+        IN(X(37, 36), X(37, 36), X(37, 36), X(37, 36), POS(37, 4), AT(37, 4), AT(37, 4), IDS(3)),
+        OUT(X(37, 36), X(37, 36), X(37, 36))),
+    ROW(POSITIONS, (0),            IN(AT(19, 6), IDX(9, 19)), OUT(IDX(0, 19))),
+    ROW(SINUSOIDS, (0),            IN(IDX(300, 7)), OUT(X(7, 13))),
+    ROW(PICK_ROWS, (0),            IN(X(5, 6), X(4, 6), INT(-1, 10, 11)), OUT(X(11, 6))),
     ROW(CROSS_ENTROPY, (.smooth = 0.1f, .ignore = 2), IN(X(9, 7), IDX(7, 9)), OUT(X(9), X(9))),
     ROW(CROSS_ENTROPY, (.ignore = -100), IN(X(3, 3, 19), IDX(19, 3, 3)), OUT(X(3, 3), X(3, 3))),
     ROW(CROSS_ENTROPY_GRAD, (.smooth = 0.1f, .ignore = 2), IN(X(9), X(9, 7), IDX(7, 9), POS(9)),
@@ -213,7 +237,9 @@ static void draw(void *p, const co_kernels *k, const case_arg *a, uint64_t *stat
 {
     int64_t n = co_shape_count(&a->shape);
 
-    for (int64_t i = 0; i < n; i++) {
+    for (int64_t i = 0; a->lo == OFFSETS_MARK && i < n; i++)
+        ((int32_t *)p)[i] = (int32_t)((int64_t)a->hi * i * i / ((n - 1) * (n - 1)));
+    for (int64_t i = 0; a->lo != OFFSETS_MARK && i < n; i++) {
         float v = a->lo + (a->hi - a->lo) * (0.5f + 0.5f * test_unit(state));
         if (a->dtype == CO_I32)
             ((int32_t *)p)[i] = (int32_t)floorf(v);

@@ -283,6 +283,48 @@ static void attention(simd_case *t, uint64_t *rng)
     simd_out(t, CO_SHAPE(b, heads, q, k));
 }
 
+/* Offsets of n samples of up to `most` rows; returns the rows of all. */
+static int64_t spans(int32_t *at, int64_t n, int64_t most, uint64_t *rng)
+{
+    for (int64_t i = 0; i < n; i++)
+        at[i + 1] = at[i] + (int32_t)simd_between(rng, i == 0 ? 1 : 0, most);
+    return at[n];
+}
+
+static void ragged_attention(simd_case *t, uint64_t *rng)
+{
+    int64_t n = some(rng, 4), heads = t->attr.heads = (int)some(rng, 3), c = heads * some(rng, 40);
+    int32_t q_at[8] = {0}, k_at[8] = {0};
+    bool grad = t->op == CO_OP_RAGGED_ATTENTION_GRAD, own = test_u32(rng) % 2;
+    int64_t q = spans(q_at, n, 30, rng), k = spans(k_at, n, 90, rng);
+
+    if (own) {
+        memcpy(k_at, q_at, sizeof k_at);
+        k = q;
+    }
+    t->attr.causal = own && test_u32(rng) % 2;
+    t->attr.longest = 90;
+    t->attr.p = test_u32(rng) % 2 ? 0.3f : 0;
+    t->attr.stream = 9;
+    for (int i = 0; i < (grad ? 2 : 1); i++)
+        simd_in(t, CO_SHAPE(q, c), 1, rng);
+    simd_in(t, CO_SHAPE(k, c), 1, rng);
+    simd_in(t, CO_SHAPE(k, c), 1, rng);
+    if (grad) {
+        float *lse = simd_in(t, CO_SHAPE(q, heads), 1, rng);
+        for (int64_t i = 0; i < q * heads; i++)
+            lse[i] += 3;
+    }
+    memcpy(simd_in_ints(t, CO_SHAPE(n + 1), CO_I32), q_at, (size_t)(n + 1) * sizeof *q_at);
+    memcpy(simd_in_ints(t, CO_SHAPE(n + 1), CO_I32), k_at, (size_t)(n + 1) * sizeof *k_at);
+    if (t->attr.p > 0)
+        simd_in_ints(t, CO_SHAPE(n), CO_I64);
+    simd_out(t, CO_SHAPE(q, c));
+    simd_out(t, grad ? CO_SHAPE(k, c) : CO_SHAPE(q, heads));
+    if (grad)
+        simd_out(t, CO_SHAPE(k, c));
+}
+
 static const struct row {
     co_op op;
     void (*make)(simd_case *t, uint64_t *rng);
@@ -316,6 +358,8 @@ static const struct row {
     {CO_OP_SCALE, one_in, SAME, 0, 0x91998626a29697c4},
     {CO_OP_ATTENTION, attention, NEAR, 0x1p-19, 0x05541eae3d478ed7},
     {CO_OP_ATTENTION_GRAD, attention, NEAR, 0x1p-19, 0xa2761891010e14ec},
+    {CO_OP_RAGGED_ATTENTION, ragged_attention, NEAR, 0x1p-19, 0x5d979bbdf5ebfc7d},
+    {CO_OP_RAGGED_ATTENTION_GRAD, ragged_attention, NEAR, 0x1p-19, 0x04e17aa7af4f8e68},
     {CO_OP_CROSS_ENTROPY, cross_entropy, NEAR, 0x1p-22, 0xdab4d2292d790385},
     {CO_OP_CROSS_ENTROPY_GRAD, cross_entropy_grad, NEAR, 0x1p-22, 0xa04913475fd54309},
 };

@@ -11,6 +11,7 @@
 #include "kernel/ref/matmul.c"
 #include "kernel/ref/norm.c"
 #include "kernel/ref/pool.c"
+#include "kernel/ref/ragged.c"
 #include "kernel/ref/reduce.c"
 #include "kernel/ref/shape.c"
 #include "kernel/ref/ref.c"

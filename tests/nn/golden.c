@@ -77,6 +77,7 @@ static void read_case(golden *r, const json_t *c)
     r->schedule_cfg =
         options(r->schedule->options, r->schedule->cfg_size, json_object_get(c, "schedule_options"));
     r->io.task = strcmp(task, "lm") == 0        ? CO_TASK_LM
+                 : strcmp(task, "pairs") == 0   ? CO_TASK_PAIRS
                  : strcmp(task, "regress") == 0 ? CO_TASK_REGRESS
                                                 : CO_TASK_CLASSIFY;
     json_array_foreach(json_object_get(c, "x"), i, dim) r->io.x.d[r->io.x.nd++] = json_integer_value(dim);
@@ -86,7 +87,7 @@ static void read_case(golden *r, const json_t *c)
     r->io.items = golden_int(c, "items", 0);
     co_json_f64(c, "y_mean", &r->io.y_mean);
     r->io.max_len = golden_int(c, "max_len", 0);
-    r->io.len_step = golden_int(c, "len_step", 0);
+    r->io.sources = golden_int(c, "sources", 0);
     r->n = golden_int(c, "n", 0);
     r->steps = golden_int(c, "steps", 10);
     r->no_decay = json_is_true(json_object_get(c, "no_decay"));
@@ -100,6 +101,12 @@ static void draw_text(const golden *r, golden_batch *b, int i, uint64_t *words)
 {
     int32_t *token = b->token + (size_t)i * (size_t)(r->io.max_len + 1);
 
+    if (r->io.task == CO_TASK_PAIRS) {
+        int32_t *source = b->source + (size_t)i * (size_t)r->io.max_len;
+        b->words[i] = 3 + (int32_t)(test_u32(words) % (uint32_t)(r->io.max_len - 2));
+        for (int t = 0; t < b->words[i]; t++)
+            source[t] = (int32_t)(test_u32(words) % (uint32_t)r->io.sources);
+    }
     b->chars[i] = 3 + (int32_t)(test_u32(words) % (uint32_t)(r->io.max_len - 2));
     for (int t = 0; t <= b->chars[i]; t++)
         token[t] = (int32_t)(test_u32(words) % (uint32_t)r->io.classes);
@@ -132,8 +139,10 @@ static void draw_batch(const golden *r, golden_batch *b, uint64_t *words)
     b->label = golden_room(n * sizeof *b->label);
     b->token = golden_room(n * (size_t)(r->io.max_len + 1) * sizeof *b->token);
     b->chars = golden_room(n * sizeof *b->chars);
+    b->source = golden_room(n * (size_t)(r->io.max_len + 1) * sizeof *b->source);
+    b->words = golden_room(n * sizeof *b->words);
     for (size_t i = 0; i < n; i++) {
-        if (r->io.task == CO_TASK_LM) {
+        if (co_is_text(&r->io)) {
             draw_text(r, b, (int)i, words);
             continue;
         }
@@ -178,20 +187,28 @@ co_exec *golden_compile(const golden *r, co_slice_shape shape, co_mode mode)
     return exec;
 }
 
+/* Samples end to end: what the model is given in `in`, what it must predict in y, where they begin in `offsets`. */
 static void fill_text(const golden *r, const co_exec *exec, char *input, const golden_batch *b, int lo,
                       co_slice_shape shape)
 {
     size_t len;
-    int32_t *x = input_of(exec, input, "x", &len), *y = input_of(exec, input, "y", &len); /* [n, len] */
+    bool pairs = r->io.task == CO_TASK_PAIRS;
+    int32_t *in = input_of(exec, input, pairs ? "given" : "x", &len), *y = input_of(exec, input, "y", &len);
+    int32_t *offsets = input_of(exec, input, pairs ? "y_offsets" : "offsets", &len);
 
-    golden_load(exec, input, "lens", b->chars + lo);
     for (int i = 0; i < shape.n; i++) {
         const int32_t *token = b->token + (size_t)(lo + i) * (size_t)(r->io.max_len + 1);
-        for (int t = 0; t < shape.len; t++) {
-            bool inside = t < b->chars[lo + i];
-            x[i * shape.len + t] = inside ? token[t] : 0;
-            y[i * shape.len + t] = inside ? token[t + 1] : CO_IGNORE;
-        }
+        offsets[i + 1] = offsets[i] + b->chars[lo + i];
+        memcpy(in + offsets[i], token, (size_t)b->chars[lo + i] * sizeof *in);
+        memcpy(y + offsets[i], token + 1, (size_t)b->chars[lo + i] * sizeof *y);
+    }
+    if (!pairs)
+        return;
+    int32_t *x = input_of(exec, input, "x", &len), *sources = input_of(exec, input, "offsets", &len);
+    for (int i = 0; i < shape.n; i++) {
+        sources[i + 1] = sources[i] + b->words[lo + i];
+        memcpy(x + sources[i], b->source + (size_t)(lo + i) * (size_t)r->io.max_len,
+               (size_t)b->words[lo + i] * sizeof *x);
     }
 }
 
@@ -212,18 +229,21 @@ static void fill_numbers(const golden *r, const co_exec *exec, char *input, cons
 
 static co_slice_shape shape_of(const golden *r, const golden_batch *b, int lo, int hi)
 {
-    int longest = 0, step = (int)r->io.len_step;
+    co_slice_shape shape = {.n = hi - lo};
 
-    for (int i = lo; r->io.task == CO_TASK_LM && i < hi; i++)
-        longest = b->chars[i] > longest ? b->chars[i] : longest;
-    return (co_slice_shape){.n = hi - lo, .len = longest ? (longest + step - 1) / step * step : 0};
+    for (int i = lo; co_is_text(&r->io) && i < hi; i++) {
+        bool pairs = r->io.task == CO_TASK_PAIRS;
+        shape.tokens += pairs ? b->words[i] : b->chars[i];
+        shape.targets += pairs ? b->chars[i] : 0;
+    }
+    return shape;
 }
 
 static co_exec *exec_of(const golden *r, co_slice_shape shape)
 {
     for (int i = 0; i < GOLDEN_BATCHES * GOLDEN_SLICES; i++) {
         co_slice_shape had = r->slice[i / GOLDEN_SLICES][i % GOLDEN_SLICES].shape;
-        if (had.n == shape.n && had.len == shape.len)
+        if (memcmp(&had, &shape, sizeof had) == 0)
             return r->slice[i / GOLDEN_SLICES][i % GOLDEN_SLICES].exec;
     }
     return golden_compile(r, shape, CO_MODE_TRAIN);
@@ -240,7 +260,7 @@ static void open_slice(golden *r, int at, int s)
     size_t len;
 
     r->work_bytes = info->work_bytes > r->work_bytes ? info->work_bytes : r->work_bytes;
-    if (r->io.task == CO_TASK_LM)
+    if (co_is_text(&r->io))
         fill_text(r, exec, input, b, lo, shape);
     else
         fill_numbers(r, exec, input, b, lo);

@@ -20,10 +20,11 @@ enum { GOLDEN_BATCHES = 2, GOLDEN_SLICES = 4 }; /* two alternating batches; the 
 
 /* All samples of a batch; arrays that the task does not use are NULL. */
 typedef struct golden_batch {
-    float *x, *y;           /* [n, x...], [n, y_width] */
-    int32_t *user, *item;   /* ratings: [n] */
-    int32_t *label;         /* [n] */
-    int32_t *token, *chars; /* LM: [n, max_len + 1], and how many each has without the last, [n] */
+    float *x, *y;            /* [n, x...], [n, y_width] */
+    int32_t *user, *item;    /* ratings: [n] */
+    int32_t *label;          /* [n] */
+    int32_t *token, *chars;  /* LM, PAIRS: [n, max_len + 1], and how many each has without the last, [n] */
+    int32_t *source, *words; /* PAIRS: [n, max_len], and how many each has */
 } golden_batch;
 
 typedef struct golden {

@@ -118,7 +118,8 @@ static void run_slices(golden *r, int t, double total[CO_STATS])
                           .input = r->slice[b][s].input,
                           .work = r->work,
                           .work_bytes = r->work_bytes,
-                          .stat = stat};
+                          .stat = stat,
+                          .ragged = {0, r->slice[b][s].shape.tokens, r->slice[b][s].shape.targets}};
         golden_lists(r, r->slice[b][s].exec, rows);
         co_exec_run(r->slice[b][s].exec, &bases, &(co_run){.seed = 1, .step = (uint32_t)t}, NULL);
         spread_rows(r, r->leaf[s], rows);

@@ -70,6 +70,16 @@ TEST(ten_steps_of_models_of_ratings_are_those_of_pytorch)
         replay_file("ratings.json", levels[i], 3);
 }
 
+/* The translation model, with label smoothing and without dropout. */
+TEST(ten_steps_of_the_transformer_are_those_of_pytorch)
+{
+    static const char *const levels[] = {"ref", "avx2", "far"};
+
+    test_may_leak();
+    for (size_t i = 0; i < CO_COUNT(levels); i++)
+        replay_file("transformer.json", levels[i], 2);
+}
+
 TEST(ten_steps_of_each_model_are_those_of_pytorch_on_ref)
 {
     test_may_leak();

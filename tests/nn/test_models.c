@@ -11,7 +11,9 @@
 const co_io nn_images = {.task = CO_TASK_CLASSIFY, .x = {3, {1, 8, 8}}, .classes = 10};
 const co_io nn_rows = {.task = CO_TASK_CLASSIFY, .x = {1, {20}}, .classes = 5};
 const co_io nn_prices = {.task = CO_TASK_REGRESS, .x = {2, {4, 3}}, .y_width = 2};
-const co_io nn_text = {.task = CO_TASK_LM, .classes = 29, .max_len = 16, .len_step = 4};
+const co_io nn_text = {.task = CO_TASK_LM, .classes = 29, .max_len = 16};
+const co_io nn_pairs = {
+    .task = CO_TASK_PAIRS, .classes = 23, .sources = 31, .max_len = 16, .begin = 2, .end = 3};
 
 const co_io nn_ratings = {.task = CO_TASK_REGRESS, .y_width = 1, .users = 11, .items = 6};
 
@@ -21,6 +23,7 @@ const nn_fit nn_fits[] = {{"linear", &nn_images},
                           {"mlp", &nn_prices},
                           {"cnn", &nn_images},
                           {"lm", &nn_text},
+                          {"transformer", &nn_pairs},
                           {"factors", &nn_ratings},
                           {"neumf", &nn_ratings},
                           {"vit_tiny_patch4_32", &nn_images},
@@ -32,6 +35,9 @@ void *nn_cfg(const char *model, const char *key, const char *value)
     void *cfg = co_zalloc(def->cfg_size);
 
     CHECK_OK(co_options_default(def->options, cfg));
+    static const char *const small[][2] = {{"d_model", "16"}, {"heads", "2"}, {"layers", "2"}, {"d_ff", "24"}};
+    for (size_t i = 0; strcmp(model, "transformer") == 0 && i < CO_COUNT(small); i++)
+        CHECK_OK(co_option_set(co_option_find(def->options, small[i][0]), cfg, small[i][0], small[i][1]));
     if (key)
         CHECK_OK(co_option_set(co_option_find(def->options, key), cfg, key, value));
     return cfg;
@@ -39,7 +45,8 @@ void *nn_cfg(const char *model, const char *key, const char *value)
 
 co_slice_shape nn_shape(const co_io *io, int n)
 {
-    return (co_slice_shape){.n = n, .len = io->task == CO_TASK_LM ? 8 : 0};
+    return (co_slice_shape){
+        .n = n, .tokens = co_is_text(io) ? 8 * n : 0, .targets = io->task == CO_TASK_PAIRS ? 8 * n : 0};
 }
 
 co_exec *nn_compile(const char *model, const void *cfg, const co_io *io, co_slice_shape shape, co_mode mode)
@@ -149,7 +156,7 @@ TEST(every_slice_shape_and_mode_of_a_model_has_one_layout)
         for (int n = 1; n <= 9; n += 4)
             for (size_t m = 0; m < CO_COUNT(modes); m++) {
                 co_slice_shape shape = nn_shape(nn_fits[i].io, n);
-                shape.len = shape.len ? n + 3 : 0;
+                shape.tokens = shape.tokens ? n + 3 : 0;
                 co_exec *other = nn_compile(nn_fits[i].model, cfg, nn_fits[i].io, shape, modes[m]);
                 CHECK_OK(co_layout_same(co_exec_layout(first), co_exec_layout(other)));
                 co_exec_free(other);
@@ -224,6 +231,7 @@ TEST(biases_and_norms_of_every_model_are_marked_as_not_to_be_decayed)
     for (int m = 0; co_models[m]; m++) {
         const char *name = co_models[m]->name;
         const co_io *io = strcmp(name, "lm") == 0                                      ? &nn_text
+                          : strcmp(name, "transformer") == 0                           ? &nn_pairs
                           : strcmp(name, "factors") == 0 || strcmp(name, "neumf") == 0 ? &nn_ratings
                                                                                        : &photos;
         void *cfg = nn_cfg(name, NULL, NULL);
@@ -293,8 +301,8 @@ TEST(a_slice_shape_that_cannot_be_is_refused)
 
     CHECK_FAILS(co_model_graph(&g, linear, NULL, &nn_rows, NULL, (co_slice_shape){.n = 0}, CO_MODE_TRAIN),
                 CO_EINPUT, "a slice of 0 samples");
-    CHECK_FAILS(co_model_graph(&g, lm, cfg, &nn_text, NULL, (co_slice_shape){.n = 1, .len = 17}, CO_MODE_TRAIN),
-                CO_EINPUT, "length 17: the data has lengths of 1 to 16");
+    CHECK_FAILS(co_model_graph(&g, lm, cfg, &nn_text, NULL, (co_slice_shape){.n = 1}, CO_MODE_TRAIN),
+                CO_EINPUT, "a slice of text without tokens");
     co_free(cfg);
 }
 

@@ -15,6 +15,7 @@ struct seat {
     co_exec *exec;
     co_io io;
     co_slice_shape shape;
+    int tokens; /* of the samples that load() made */
     char *input;
     float *state, *leaf, *output;
     co_rows rows[LISTS];
@@ -80,30 +81,46 @@ static void run(struct seat *s, uint32_t step)
                       .work = s->work,
                       .stat = s->stat,
                       .output = s->output,
-                      .work_bytes = co_exec_info_of(s->exec)->work_bytes};
+                      .work_bytes = co_exec_info_of(s->exec)->work_bytes,
+                      .ragged = {0, s->tokens, s->tokens}};
     co_exec_run(s->exec, &bases, &(co_run){.seed = 3, .step = step}, NULL);
 }
 
-/* Makes the same samples for every mode and padding; sample i has its own tokens. */
+/* Adds sample i, of `len` tokens, to a slice of text. Sources and targets are as long. */
+static void add_text(struct seat *s, int i, int len)
+{
+    int32_t *x = input_of(s, "x"), *y = input_of(s, "y"), *given = input_of(s, "given");
+    int32_t *offsets = input_of(s, "offsets"), *y_offsets = input_of(s, "y_offsets");
+    uint64_t words = (uint64_t)i + 1;
+
+    for (int t = s->tokens; t < s->tokens + len; t++) {
+        int32_t token = (int32_t)(test_u32(&words) % (uint32_t)s->io.classes);
+        x[t] = token;
+        if (y)
+            y[t] = (token + 1) % (int32_t)s->io.classes;
+        if (given)
+            given[t] = (token + 2) % (int32_t)s->io.classes;
+    }
+    s->tokens += len;
+    for (int k = i + 1; k <= s->shape.n; k++) {
+        offsets[k] = s->tokens;
+        if (y_offsets)
+            y_offsets[k] = s->tokens;
+    }
+}
+
+/* Makes the same samples for every mode and room; sample i has its own tokens. */
 static void load(struct seat *s)
 {
-    int wide = (int)co_shape_count(&s->io.x), len = s->shape.len;
+    int wide = (int)co_shape_count(&s->io.x);
     void *x = input_of(s, "x"), *y = input_of(s, "y");
     int64_t *ids = input_of(s, "ids");
-    int32_t *lens = input_of(s, "lens");
 
     for (int i = 0; i < s->shape.n; i++) {
         uint64_t words = (uint64_t)i + 1;
         ids[i] = i;
-        if (s->io.task == CO_TASK_LM) {
-            lens[i] = 2 + i % 3;
-            for (int t = 0; t < len; t++) {
-                int32_t token = (int32_t)(test_u32(&words) % (uint32_t)s->io.classes);
-                ((int32_t *)x)[i * len + t] = t < lens[i] ? token : 0;
-                if (y)
-                    ((int32_t *)y)[i * len + t] =
-                        t < lens[i] ? (token + 1) % (int32_t)s->io.classes : CO_IGNORE;
-            }
+        if (co_is_text(&s->io)) {
+            add_text(s, i, 2 + i % 3);
             continue;
         }
         for (int k = 0; k < wide; k++)
@@ -119,7 +136,7 @@ static void load(struct seat *s)
 static void measure(double want[CO_STATS], const struct seat *pred, struct seat *with_y)
 {
     int wide = (int)(pred->io.task == CO_TASK_REGRESS ? pred->io.y_width : pred->io.classes);
-    int n = pred->shape.n * (pred->io.task == CO_TASK_LM ? pred->shape.len : 1);
+    int n = co_is_text(&pred->io) ? pred->tokens : pred->shape.n;
     const void *y = input_of(with_y, "y");
 
     memset(want, 0, CO_STATS * sizeof *want);
@@ -173,10 +190,10 @@ TEST(evaluation_measures_what_prediction_predicts)
 
 TEST(dropout_works_in_training_only_and_anew_each_step)
 {
-    static const char *const models[] = {"mlp", "cnn", "lm"};
-    static const co_io *const ios[] = {&nn_rows, &nn_images, &nn_text};
+    static const char *const models[] = {"mlp", "cnn", "lm", "transformer"};
+    static const co_io *const ios[] = {&nn_rows, &nn_images, &nn_text, &nn_pairs};
 
-    for (int i = 0; i < 3; i++) {
+    for (size_t i = 0; i < CO_COUNT(models); i++) {
         struct seat train, eval;
         void *cfg = nn_cfg(models[i], "dropout", "0.5");
         double first;
@@ -200,24 +217,82 @@ TEST(dropout_works_in_training_only_and_anew_each_step)
     }
 }
 
-TEST(longer_padding_changes_neither_loss_nor_count_of_text)
+/* The same samples in graphs of different capacity, and in two slices instead of one. */
+TEST(room_that_is_not_used_changes_no_bit_of_text)
 {
-    struct seat narrow, wide;
-    void *cfg = nn_cfg("lm", NULL, NULL);
+    static const char *const models[] = {"lm", "transformer"};
+    static const co_io *const ios[] = {&nn_text, &nn_pairs};
 
-    sit(&narrow, "lm", cfg, &nn_text, (co_slice_shape){5, 4}, CO_MODE_EVAL);
-    sit(&wide, "lm", cfg, &nn_text, (co_slice_shape){5, 16}, CO_MODE_EVAL);
-    load(&narrow);
-    load(&wide);
-    run(&narrow, 1);
-    run(&wide, 1);
-    CHECK(narrow.stat[CO_STAT_COUNT] == wide.stat[CO_STAT_COUNT], "counts %g and %g",
-          narrow.stat[CO_STAT_COUNT], wide.stat[CO_STAT_COUNT]);
-    CHECK(fabs(narrow.stat[CO_STAT_LOSS] - wide.stat[CO_STAT_LOSS]) <= 1e-6 * wide.stat[CO_STAT_LOSS],
-          "losses %.9g and %.9g", narrow.stat[CO_STAT_LOSS], wide.stat[CO_STAT_LOSS]);
-    leave(&narrow);
-    leave(&wide);
-    co_free(cfg);
+    for (int i = 0; i < 2; i++) {
+        struct seat narrow, wide;
+        void *cfg = nn_cfg(models[i], "dropout", "0.5");
+        sit(&narrow, models[i], cfg, ios[i], (co_slice_shape){5, 14, 14}, CO_MODE_TRAIN);
+        sit(&wide, models[i], cfg, ios[i], (co_slice_shape){9, 77, 55}, CO_MODE_TRAIN);
+        load(&narrow);
+        wide.shape.n = 5;
+        load(&wide);
+        int32_t *offsets = input_of(&wide, "offsets"), *y_offsets = input_of(&wide, "y_offsets");
+        for (int k = 6; k <= 9; k++) {
+            offsets[k] = wide.tokens;
+            if (y_offsets)
+                y_offsets[k] = wide.tokens;
+        }
+        run(&narrow, 1);
+        run(&wide, 1);
+        size_t dense = co_exec_layout(narrow.exec)->dense;
+        CHECK(memcmp(narrow.stat, wide.stat, sizeof narrow.stat) == 0, "%s: loss %.9g, not %.9g", models[i],
+              wide.stat[CO_STAT_LOSS], narrow.stat[CO_STAT_LOSS]);
+        CHECK(memcmp(narrow.leaf, wide.leaf, dense * sizeof(float)) == 0, "%s: another gradient", models[i]);
+        leave(&narrow);
+        leave(&wide);
+        co_free(cfg);
+    }
+}
+
+/* Counts what each call computes: the rows of its ragged arguments against the tokens of the slice. */
+struct count {
+    int64_t tokens, calls, others;
+};
+
+static void count_rows(void *ctx, int call, const co_arg *out, int n_out)
+{
+    struct count *c = ctx;
+
+    for (int i = 0; i < n_out; i++) {
+        c->calls += out[i].shape.nd > 0 && out[i].shape.d[0] == c->tokens;
+        c->others += out[i].shape.nd > 1 && out[i].shape.d[0] == 997; /* the capacity */
+    }
+}
+
+TEST(no_pad_row_of_text_is_computed)
+{
+    static const char *const models[] = {"lm", "transformer"};
+    static const co_io *const ios[] = {&nn_text, &nn_pairs};
+
+    for (int i = 0; i < 2; i++) {
+        struct seat s;
+        struct count count = {0};
+        void *cfg = nn_cfg(models[i], "dropout", "0.1");
+        sit(&s, models[i], cfg, ios[i], (co_slice_shape){7, 997, 997}, CO_MODE_TRAIN);
+        load(&s);
+        count.tokens = s.tokens;
+        co_bases bases = {.state = s.state,
+                          .leaf = s.leaf,
+                          .rows = s.rows,
+                          .input = s.input,
+                          .work = s.work,
+                          .stat = s.stat,
+                          .work_bytes = co_exec_info_of(s.exec)->work_bytes,
+                          .ragged = {0, s.tokens, s.tokens}};
+        co_exec_run_watched(s.exec, &bases, &(co_run){.seed = 3, .step = 1}, &(co_watcher){&count, count_rows});
+        CHECK(s.stat[CO_STAT_COUNT] == s.tokens, "%g tokens count, %d are computed", s.stat[CO_STAT_COUNT],
+              s.tokens);
+        CHECK(count.calls > 20 && count.others == 0,
+              "%s: %lld results with a row per token, %lld with pad rows", models[i], (long long)count.calls,
+              (long long)count.others);
+        leave(&s);
+        co_free(cfg);
+    }
 }
 
 TEST(a_later_character_does_not_change_an_earlier_prediction)
@@ -226,9 +301,8 @@ TEST(a_later_character_does_not_change_an_earlier_prediction)
     void *cfg = nn_cfg("lm", NULL, NULL);
     float before[8 * 29];
 
-    sit(&s, "lm", cfg, &nn_text, (co_slice_shape){1, 8}, CO_MODE_PREDICT);
-    load(&s);
-    ((int32_t *)input_of(&s, "lens"))[0] = 8;
+    sit(&s, "lm", cfg, &nn_text, (co_slice_shape){1, 8, 0}, CO_MODE_PREDICT);
+    add_text(&s, 0, 8);
     run(&s, 1);
     memcpy(before, s.output, sizeof before);
     ((int32_t *)input_of(&s, "x"))[5] = 17;
@@ -238,4 +312,31 @@ TEST(a_later_character_does_not_change_an_earlier_prediction)
           "the later character changes nothing at all");
     leave(&s);
     co_free(cfg);
+}
+
+TEST(a_sample_s_prediction_does_not_depend_on_its_neighbours)
+{
+    static const char *const models[] = {"lm", "transformer"};
+    static const co_io *const ios[] = {&nn_text, &nn_pairs};
+
+    for (int i = 0; i < 2; i++) {
+        struct seat s;
+        void *cfg = nn_cfg(models[i], NULL, NULL);
+        int64_t wide = ios[i]->classes;
+        float *before = room((size_t)(30 * wide) * sizeof *before);
+        sit(&s, models[i], cfg, ios[i], (co_slice_shape){3, 20, 20}, CO_MODE_PREDICT);
+        load(&s); /* samples of 2, 3 and 4 tokens */
+        run(&s, 1);
+        memcpy(before, s.output, (size_t)(9 * wide) * sizeof *before);
+        ((int32_t *)input_of(&s, "x"))[3] ^= 1; /* of the second */
+        run(&s, 1);
+        CHECK(memcmp(before, s.output, (size_t)(2 * wide) * sizeof *before) == 0, "%s: the first", models[i]);
+        CHECK(memcmp(before + 2 * wide, s.output + 2 * wide, (size_t)(3 * wide) * sizeof *before) != 0,
+              "%s: its own is the same", models[i]);
+        CHECK(memcmp(before + 5 * wide, s.output + 5 * wide, (size_t)(4 * wide) * sizeof *before) == 0,
+              "%s: the third", models[i]);
+        free(before);
+        leave(&s);
+        co_free(cfg);
+    }
 }

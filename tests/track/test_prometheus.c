@@ -61,13 +61,13 @@ TEST(requests_are_judged_by_their_first_line)
                 {"GET  HTTP/1.1\r\n\r\n", 404}};
     for (size_t i = 0; i < CO_COUNT(rows); i++) {
         bool head;
-        int status = http_judge(rows[i].text, strlen(rows[i].text), &head);
+        int status = prom_http_judge(rows[i].text, strlen(rows[i].text), &head);
         CHECK(status == rows[i].status, "%s: %d", rows[i].text, status);
     }
     char *much = malloc(8 << 10);
     bool head;
     memset(much, 'x', 8 << 10);
-    CHECK(http_judge(much, 8 << 10, &head) == 400, "8 KiB without an end");
+    CHECK(prom_http_judge(much, 8 << 10, &head) == 400, "8 KiB without an end");
     free(much);
 }
 

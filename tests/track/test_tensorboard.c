@@ -15,7 +15,7 @@
 
 TEST(crc32c_and_records_are_those_of_the_format)
 {
-    CHECK(crc32c("123456789", 9) == 0xe3069283u, "%08x", crc32c("123456789", 9));
+    CHECK(tf_crc32c("123456789", 9) == 0xe3069283u, "%08x", tf_crc32c("123456789", 9));
     co_str value = {0}, summary = {0}, event = {0}, out = {0};
     char hex[128] = "";
     proto_text(&value, 1, "loss");

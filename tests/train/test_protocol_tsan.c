@@ -69,8 +69,7 @@ static void threads_agree(stage *g, const course *c, int ranks, int workers, voi
     CHECK(plan->ranks == ranks, "%d ranks", plan->ranks);
     for (int i = 0; i < ranks; i++) {
         seat[i].plan = *plan;
-        CHECK_OK(co_order_new(&seat[i].plan.order, plan->data, CO_SPLIT_TRAIN, plan->batch,
-                              (uint64_t)plan->cfg.seed, true));
+        CHECK_OK(co_order_new(&seat[i].plan.order, plan->data, CO_SPLIT_TRAIN, (uint64_t)plan->cfg.seed, true));
         CHECK_OK(rank_open(&seat[i].rank, &seat[i].plan, plan->regions, i, 0, -1));
     }
     seat[ranks - 1].rank.point = point;

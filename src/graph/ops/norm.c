@@ -109,6 +109,11 @@ co_node *co_batch_norm(co_graph *g, co_node *x, co_node *gamma, co_node *beta, c
     return y;
 }
 
+co_node *co_std_norm(co_graph *g, co_node *x, co_node *alpha, co_node *bias, float eps)
+{
+    return EMIT(g, CO_OP_LAYER_NORM, (&(co_attr){.eps = eps, .unbiased = 1}), NULL, x, alpha, bias);
+}
+
 co_node *co_layer_norm(co_graph *g, co_node *x, co_node *gamma, co_node *beta, float eps)
 {
     return EMIT(g, CO_OP_LAYER_NORM, (&(co_attr){.eps = eps}), NULL, x, gamma, beta);

@@ -35,14 +35,20 @@ static bool dropout_shape(co_graph *g, struct op *op)
 {
     const co_shape *x = &op->in[0]->shape;
 
-    if (x->nd < 1 || !shape_is(op->in[1], 1, x->d[0]))
+    if (op->n_in > 2 &&
+        (x->nd < 1 || op->in[1]->shape.nd != 1 || !shape_is(op->in[2], 1, op->in[1]->shape.d[0] + 1)))
+        return op_fail(g, op, "ids must be [n], offsets [n + 1]");
+    if (op->n_in == 2 && (x->nd < 1 || !shape_is(op->in[1], 1, x->d[0])))
         return op_fail(g, op, "ids must have one element for each sample of x [n,...]");
+    if (op->n_in == 2 && op->in[0]->ragged)
+        return op_fail(g, op, "x is ragged: co_ragged_dropout knows where a sample begins");
     return shape_like_0(g, op);
 }
 
 static void dropout_grad(co_graph *g, const struct op *op, co_node *dy)
 {
-    grad_add(g, op, 0, EMIT(g, CO_OP_DROPOUT, &op->attr, NULL, dy, op->in[1]));
+    grad_add(g, op, 0,
+             emit(g, CO_OP_DROPOUT, &op->attr, NULL, op->n_in, (co_node *[]){dy, op->in[1], op->in[2]}));
 }
 
 static bool broadcast_shape(co_graph *g, struct op *op)
@@ -101,7 +107,7 @@ const struct op_row rows_pointwise[] = {
     {CO_OP_GELU_GRAD, {"dy", "x"}, "ff", "f", 2, shape_like_0, NULL, NULL, ROW_INNER},
     {CO_OP_SOFTMAX, {"x"}, "f", "f", 1, softmax_shape, softmax_grad, NULL, 0},
     {CO_OP_SOFTMAX_GRAD, {"dy", "y"}, "ff", "f", 2, shape_like_0, NULL, NULL, ROW_INNER},
-    {CO_OP_DROPOUT, {"x", "ids"}, "fl", "f", 2, dropout_shape, dropout_grad, NULL, 0},
+    {CO_OP_DROPOUT, {"x", "ids", "offsets"}, "fli", "f", 2, dropout_shape, dropout_grad, NULL, 0},
     {CO_OP_ADD, {"a", "b"}, "ff", "f", 2, broadcast_shape, add_grad, NULL, 0},
     {CO_OP_MUL, {"a", "b"}, "ff", "f", 2, broadcast_shape, mul_grad, NULL, 0},
     {CO_OP_SCALE, {"x"}, "f", "f", 1, scale_shape, scale_grad, NULL, 0},
@@ -125,10 +131,12 @@ co_node *co_softmax(co_graph *g, co_node *x)
 }
 
 /* Two dropouts with the same stream would drop the same elements of a sample. */
-static bool stream_is_free(co_graph *g, uint32_t stream, const char *name)
+bool dropout_stream(co_graph *g, const char *name, uint32_t *stream)
 {
+    *stream = co_rng_stream(name);
     for (int i = 0; i < g->n_op; i++)
-        if (g->op[i]->id == CO_OP_DROPOUT && g->op[i]->attr.stream == stream) {
+        if ((g->op[i]->id == CO_OP_DROPOUT || (g->op[i]->id == CO_OP_RAGGED_ATTENTION && g->op[i]->attr.p > 0)) &&
+            g->op[i]->attr.stream == *stream) {
             co_graph_fail(g, "dropout '%s': its random stream is that of dropout '%s': give each its own name",
                           name, g->op[i]->label);
             return false;
@@ -136,7 +144,7 @@ static bool stream_is_free(co_graph *g, uint32_t stream, const char *name)
     return true;
 }
 
-co_node *co_dropout(co_graph *g, co_node *x, co_node *ids, float p, const char *name)
+static co_node *drop(co_graph *g, co_node *x, co_node *ids, co_node *offsets, float p, const char *name)
 {
     if (g->err)
         return NULL;
@@ -144,8 +152,8 @@ co_node *co_dropout(co_graph *g, co_node *x, co_node *ids, float p, const char *
         return co_graph_fail(g, "dropout '%s': p %g: must be in [0,1)", name, (double)p);
     if (!g->training || p == 0)
         return x;
-    uint32_t stream = co_rng_stream(name);
-    if (!stream_is_free(g, stream, name))
+    uint32_t stream;
+    if (!dropout_stream(g, name, &stream))
         return NULL;
     char *label = co_pool_str(&g->pool, name);
     if (!label) {
@@ -153,9 +161,22 @@ co_node *co_dropout(co_graph *g, co_node *x, co_node *ids, float p, const char *
         return NULL;
     }
     g->from = &(struct op){.label = label};
-    co_node *y = EMIT(g, CO_OP_DROPOUT, (&(co_attr){.p = p, .stream = stream}), NULL, x, ids);
+    co_node *y = emit(g, CO_OP_DROPOUT, &(co_attr){.p = p, .stream = stream}, NULL, offsets ? 3 : 2,
+                      (co_node *[]){x, ids, offsets});
     g->from = NULL;
     return y;
+}
+
+co_node *co_dropout(co_graph *g, co_node *x, co_node *ids, float p, const char *name)
+{
+    return drop(g, x, ids, NULL, p, name);
+}
+
+co_node *co_ragged_dropout(co_graph *g, co_node *x, const co_spans *spans, float p, const char *name)
+{
+    if (!g->err && !spans->offsets)
+        return co_graph_fail(g, "dropout '%s': the offsets are missing (NULL)", name);
+    return drop(g, x, spans->ids, spans->offsets, p, name);
 }
 
 co_node *co_add(co_graph *g, co_node *a, co_node *b)

@@ -2,9 +2,9 @@
  * its name in kernel.h, a row in one of the family files, a case in the gradient test. */
 #include "graph/graph_int.h"
 
-static const struct op_row *const families[] = {rows_matmul,    rows_conv,   rows_norm,      rows_pool,
-                                                rows_pointwise, rows_move,   rows_embedding, rows_attention,
-                                                rows_loss,      rows_measure};
+static const struct op_row *const families[] = {rows_matmul,    rows_conv,    rows_norm,      rows_pool,
+                                                rows_pointwise, rows_move,    rows_embedding, rows_attention,
+                                                rows_loss,      rows_measure, rows_ragged};
 
 const struct op_row *op_row_of(int id)
 {

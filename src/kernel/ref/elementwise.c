@@ -52,23 +52,24 @@ static void scale(const co_call *c)
 
 static void dropout(const co_call *c)
 {
-    const real *x = c->in[0].p;      /* [n,per] */
-    const int64_t *ids = c->in[1].p; /* [n] */
-    real *y = c->out[0].p;           /* [n,per] */
-    int64_t n = c->in[0].shape.d[0], per = dims_product(&c->in[0].shape, 1, CO_MAX_DIMS), lo, hi;
+    const real *x = c->in[0].p;                               /* [n,wide], or [T,wide] with offsets */
+    const int64_t *ids = c->in[1].p;                          /* [n] */
+    const int32_t *offsets = c->n_in > 2 ? c->in[2].p : NULL; /* [n+1] */
+    real *y = c->out[0].p;                                    /* like x */
+    int64_t wide = dims_product(&c->in[0].shape, 1, CO_MAX_DIMS), lo, hi;
     co_rng_key key = co_rng_key_make(c->run->seed, CO_RNG_DROPOUT);
     real kept = 1 - (real)c->attr->p;
 
-    co_share(n, c->ith, c->nth, &lo, &hi);
-    for (int64_t i = lo; i < hi; i++)
-        for (int64_t q = 0; q < per; q += 4) {
+    co_share(c->in[1].shape.d[0], c->ith, c->nth, &lo, &hi);
+    for (int64_t i = lo; i < hi; i++) {
+        int64_t first = (offsets ? offsets[i] : i) * wide, end = (offsets ? offsets[i + 1] : i + 1) * wide;
+        for (int64_t q = 0; q < end - first; q += 4) {
             uint32_t u[4];
             co_rng_draw(u, key, c->attr->stream, c->run->step, (uint32_t)ids[i], (uint32_t)(q / 4));
-            for (int64_t j = 0; j < 4 && q + j < per; j++) {
-                int64_t e = i * per + q + j;
-                y[e] = co_rng_unit(u[j]) >= c->attr->p ? x[e] / kept : 0;
-            }
+            for (int64_t e = first + q; e < first + q + 4 && e < end; e++)
+                y[e] = co_rng_unit(u[e - first - q]) >= c->attr->p ? x[e] / kept : 0;
         }
+    }
 }
 
 void REF(elementwise)(co_kernel_row *row)

@@ -113,14 +113,14 @@ static void layer_norm(const co_call *c)
         for (int64_t j = 0; j < C; j++)
             squares += (row[j] - mu) * (row[j] - mu);
         mean[r] = (real)mu;
-        rstd[r] = (real)(1 / sqrt(squares / (double)C + c->attr->eps));
+        rstd[r] = (real)layer_norm_rstd(squares, C, c->attr);
         for (int64_t j = 0; j < C; j++)
             y[r * C + j] = (row[j] - mean[r]) * rstd[r] * gamma[j] + beta[j];
     }
 }
 
 static void layer_norm_dx(real *dx, const real *dy, const real *x, const real *gamma, real mean, real rstd,
-                          int64_t C)
+                          int64_t C, const co_attr *attr)
 {
     double sum = 0, sum_xh = 0;
 
@@ -129,7 +129,7 @@ static void layer_norm_dx(real *dx, const real *dy, const real *x, const real *g
         sum += g;
         sum_xh += g * ((x[j] - mean) * rstd);
     }
-    real a = (real)(sum / (double)C), b = (real)(sum_xh / (double)C);
+    real a = (real)(sum / (double)C), b = (real)(sum_xh / layer_norm_divisor(rstd, C, attr));
     for (int64_t j = 0; j < C; j++)
         dx[j] = rstd * (dy[j] * gamma[j] - a - (x[j] - mean) * rstd * b);
 }
@@ -144,7 +144,7 @@ static void layer_norm_grad(const co_call *c)
 
     co_share(R, c->ith, c->nth, &lo, &hi);
     for (int64_t r = lo; r < hi; r++)
-        layer_norm_dx(dx + r * C, dy + r * C, x + r * C, gamma, mean[r], rstd[r], C);
+        layer_norm_dx(dx + r * C, dy + r * C, x + r * C, gamma, mean[r], rstd[r], C, c->attr);
 
     co_share(C, c->ith, c->nth, &lo, &hi);
     for (int64_t j0 = lo; j0 < hi; j0 += BLOCK) {

@@ -17,4 +17,5 @@ void REF(fill)(co_kernels *k)
     REF(embedding)(k->row);
     REF(loss)(k->row);
     REF(reduce)(k->row);
+    REF(ragged)(k->row);
 }

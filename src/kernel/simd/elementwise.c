@@ -5,8 +5,8 @@
  * time. */
 #include "kernel/simd/simd_int.h"
 
-#include "base/rng.h"
 #include "kernel/kernel_int.h"
+#include "kernel/simd/drops.h"
 #include "kernel/simd/vec_maths.h"
 
 typedef vf (*op1)(vf);
@@ -115,49 +115,18 @@ static void scale(const co_call *c)
         v_store_n(y + i, hi - i, v_load_n(x + i, hi - i) * by);
 }
 
-/* ---- dropout ---- */
-
-/* co_rng_draw of VW blocks from `block` on; u[j] holds word j of each. */
-ALWAYS_INLINE void draw_blocks(vi u[4], co_rng_key key, uint32_t stream, uint32_t step, uint32_t sample,
-                               uint32_t block)
-{
-    vi c0 = vi_set(block) + vi_lanes(), c1 = vi_set(sample), c2 = vi_set(step), c3 = vi_set(stream);
-    uint32_t k0 = key.k[0], k1 = key.k[1];
-    for (int round = 0; round < 10; round++) {
-        vi lo0, hi0, lo1, hi1;
-        vi_mul_wide(&lo0, &hi0, c0, 0xD2511F53u);
-        vi_mul_wide(&lo1, &hi1, c2, 0xCD9E8D57u);
-        c0 = hi1 ^ c1 ^ vi_set(k0);
-        c1 = lo1;
-        c2 = hi0 ^ c3 ^ vi_set(k1);
-        c3 = lo0;
-        k0 += 0x9E3779B9u;
-        k1 += 0xBB67AE85u;
-    }
-    u[0] = c0, u[1] = c1, u[2] = c2, u[3] = c3;
-}
-
 static void dropout(const co_call *c)
 {
-    const int64_t *ids = c->in[1].p; /* [n] */
-    int64_t per = dims_product(&c->in[0].shape, 1, c->in[0].shape.nd), lo, hi;
-    co_rng_key key = co_rng_key_make(c->run->seed, CO_RNG_DROPOUT);
-    vf p = v_set(c->attr->p), kept = v_set(1 - c->attr->p);
+    const int64_t *ids = c->in[1].p;                          /* [n] */
+    const int32_t *offsets = c->n_in > 2 ? c->in[2].p : NULL; /* [n+1] */
+    int64_t wide = dims_product(&c->in[0].shape, 1, c->in[0].shape.nd), lo, hi;
+    drops d = drops_of(c);
 
-    co_share(c->in[0].shape.d[0], c->ith, c->nth, &lo, &hi);
+    co_share(c->in[1].shape.d[0], c->ith, c->nth, &lo, &hi);
     for (int64_t i = lo; i < hi; i++) {
-        const float *x = (const float *)c->in[0].p + i * per; /* [per] */
-        float *y = (float *)c->out[0].p + i * per;            /* [per] */
-        for (int64_t q = 0; q < per; q += 4 * VW) {
-            vi u[4];
-            draw_blocks(u, key, c->attr->stream, c->run->step, (uint32_t)ids[i], (uint32_t)(q / 4));
-            vi_turn4(u);
-            for (int64_t j = 0; j < 4 && q + j * VW < per; j++) {
-                int64_t at = q + j * VW, n = per - at < VW ? per - at : VW;
-                vf unit = v_of_int(u[j] >> 8) * v_set(0x1p-24f);
-                v_store_n(y + at, n, v_pick(v_ge(unit, p), v_load_n(x + at, n) / kept, v_zero()));
-            }
-        }
+        int64_t first = (offsets ? offsets[i] : i) * wide, end = (offsets ? offsets[i + 1] : i + 1) * wide;
+        row_drop((float *)c->out[0].p + first, (const float *)c->in[0].p + first, end - first, &d,
+                 (uint32_t)ids[i], 0);
     }
 }
 

@@ -13,4 +13,5 @@ void LEVEL(kernels_fill)(co_kernels *k)
     rows_pool(k);
     rows_loss(k);
     rows_attention(k);
+    rows_ragged(k);
 }

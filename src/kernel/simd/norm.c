@@ -338,7 +338,7 @@ static void layer_norm(const co_call *c)
         double mu = sum16_total(&a) / (double)C;
         add_far(&far, row, C, mu);
         mean[r] = (float)mu;
-        rstd[r] = (float)(1 / sqrt(sum16_total(&far) / (double)C + c->attr->eps));
+        rstd[r] = (float)layer_norm_rstd(sum16_total(&far), C, c->attr);
         norm_row y_row = {y + r * C, row, gamma, beta, v_set(mean[r]), v_set(rstd[r]), v_zero(), v_zero()};
         each_step(C, norm_step, &y_row);
     }
@@ -371,7 +371,7 @@ static void layer_norm_grad(const co_call *c)
         sum16_init(&s), sum16_init(&sx);
         add_grads(&s, &sx, dy + r * C, x + r * C, gamma, mean[r], rstd[r], C);
         put_dx(dx + r * C, dy + r * C, x + r * C, gamma, mean[r], rstd[r], rstd[r],
-               sum16_total(&s) / (double)C, sum16_total(&sx) / (double)C, C);
+               sum16_total(&s) / (double)C, sum16_total(&sx) / layer_norm_divisor(rstd[r], C, c->attr), C);
     }
     co_share(C, c->ith, c->nth, &lo, &hi);
     for (int64_t j = lo; j < hi; j += VW)

@@ -12,6 +12,7 @@
 #define rows_pool        LEVEL(rows_pool)
 #define rows_loss        LEVEL(rows_loss)
 #define rows_attention   LEVEL(rows_attention)
+#define rows_ragged      LEVEL(rows_ragged)
 
 void rows_matmul(co_kernels *k);
 void rows_conv(co_kernels *k);
@@ -20,5 +21,6 @@ void rows_norm(co_kernels *k);
 void rows_pool(co_kernels *k);
 void rows_loss(co_kernels *k);
 void rows_attention(co_kernels *k);
+void rows_ragged(co_kernels *k);
 
 #endif

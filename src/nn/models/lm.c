@@ -3,8 +3,8 @@
  *   tok + pos  ->  blocks  ->  norm  ->  head
  *   block:  x = x + proj(attention(qkv(norm1(x))));   x = x + fc2(gelu(fc1(norm2(x))))
  *
- * Position embeddings are learned, with one row per position of the longest sample, so slices of any length
- * share one layout. The head has its own weight, so that the gradient of the embedding stays row-sparse.
+ * Position embeddings are learned, with one row per position of the longest sample. The head has its own
+ * weight, so that the gradient of the embedding stays row-sparse.
  */
 #include "nn/nn_int.h"
 
@@ -55,7 +55,7 @@ static const char *in_block(char buf[NAME_MAX_LEN], int block, const char *what)
     return buf;
 }
 
-/* x [n, len, d] -> [n, len, d]; the caller adds the residual */
+/* x [tokens, d] -> [tokens, d]; the caller adds the residual */
 static co_node *attend(const co_build *b, const struct lm_cfg *c, co_node *x, int block)
 {
     co_graph *g = b->g;
@@ -63,24 +63,25 @@ static co_node *attend(const co_build *b, const struct lm_cfg *c, co_node *x, in
     char name[NAME_MAX_LEN];
 
     co_node *h = co_nn_layer_norm(g, x, in_block(name, block, "norm1"));
-    co_node *qkv = co_nn_linear(g, h, 3 * d, true, in_block(name, block, "attn.qkv")); /* [n, len, 3d] */
-    co_node *q = co_slice(g, qkv, 2, 0, d), *k = co_slice(g, qkv, 2, d, d), *v = co_slice(g, qkv, 2, 2 * d, d);
-    h = co_attention(g, q, k, v, b->lens, (int)c->heads, true); /* [n, len, d] */
+    co_node *qkv = co_nn_linear(g, h, 3 * d, true, in_block(name, block, "attn.qkv")); /* [tokens, 3d] */
+    co_node *q = co_slice(g, qkv, 1, 0, d), *k = co_slice(g, qkv, 1, d, d), *v = co_slice(g, qkv, 1, 2 * d, d);
+    h = co_ragged_attention(g, q, k, v, &b->x_spans, &b->x_spans, (int)c->heads, true, 0,
+                            in_block(name, block, "attn")); /* [tokens, d] */
     h = co_nn_linear(g, h, d, true, in_block(name, block, "attn.proj"));
-    return co_dropout(g, h, b->ids, (float)c->dropout, in_block(name, block, "attn.drop"));
+    return co_ragged_dropout(g, h, &b->x_spans, (float)c->dropout, in_block(name, block, "attn.drop"));
 }
 
-/* x [n, len, d] -> [n, len, d]; the caller adds the residual */
+/* x [tokens, d] -> [tokens, d]; the caller adds the residual */
 static co_node *mlp_block(const co_build *b, const struct lm_cfg *c, co_node *x, int block)
 {
     co_graph *g = b->g;
     char name[NAME_MAX_LEN];
 
     co_node *h = co_nn_layer_norm(g, x, in_block(name, block, "norm2"));
-    /* [n, len, 4d] */
+    /* [tokens, 4d] */
     h = co_gelu(g, co_nn_linear(g, h, 4 * c->d_model, true, in_block(name, block, "mlp.fc1")));
     h = co_nn_linear(g, h, c->d_model, true, in_block(name, block, "mlp.fc2"));
-    return co_dropout(g, h, b->ids, (float)c->dropout, in_block(name, block, "mlp.drop"));
+    return co_ragged_dropout(g, h, &b->x_spans, (float)c->dropout, in_block(name, block, "mlp.drop"));
 }
 
 static co_node *build(const co_build *b, const void *cfg)
@@ -91,15 +92,16 @@ static co_node *build(const co_build *b, const void *cfg)
     co_node *tok = co_nn_embedding(g, b->x, b->io->classes, c->d_model, c->sparse_embedding, "tok");
     co_node *pos =
         co_param(g, "pos.weight", CO_SHAPE(b->io->max_len, c->d_model), (co_init){CO_INIT_NORMAL, 1}, 0);
-    co_node *x = co_add(g, tok, co_slice(g, pos, 0, 0, b->shape.len)); /* [n, len, d] */
+    co_node *place = co_positions(g, &b->x_spans, b->x);      /* [tokens] */
+    co_node *x = co_add(g, tok, co_embedding(g, pos, place)); /* [tokens, d] */
 
-    x = co_dropout(g, x, b->ids, (float)c->dropout, "drop");
+    x = co_ragged_dropout(g, x, &b->x_spans, (float)c->dropout, "drop");
     for (int i = 0; i < (int)c->layers; i++) {
         x = co_add(g, x, attend(b, c, x, i));
         x = co_add(g, x, mlp_block(b, c, x, i));
     }
     x = co_nn_layer_norm(g, x, "norm");
-    return co_nn_linear(g, x, b->io->classes, false, "head"); /* [n, len, classes] */
+    return co_nn_linear(g, x, b->io->classes, false, "head"); /* [tokens, classes] */
 }
 
 const co_model_def lm_def = {

@@ -65,7 +65,7 @@ static co_err prometheus_open(void **out, const co_run_facts *run, const void *s
     pthread_mutex_init(&e->lock, NULL);
     e->http.print = print;
     e->http.ctx = e;
-    co_err err = e->url_path ? http_start(&e->http, cfg->address, (int)cfg->port) : CO_ENOMEM;
+    co_err err = e->url_path ? prom_http_start(&e->http, cfg->address, (int)cfg->port) : CO_ENOMEM;
     if (err)
         release(e);
     else
@@ -145,7 +145,7 @@ static void prometheus_close(void *self)
 {
     struct exporter *e = self;
 
-    http_stop(&e->http);
+    prom_http_stop(&e->http);
     if (e->wrote_url)
         unlink(e->url_path);
     release(e);

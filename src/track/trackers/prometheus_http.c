@@ -33,7 +33,7 @@ static bool is(const char *at, size_t len, const char *text)
     return len == strlen(text) && memcmp(at, text, len) == 0;
 }
 
-int http_judge(const char *bytes, size_t len, bool *head)
+int prom_http_judge(const char *bytes, size_t len, bool *head)
 {
     const char *end = memmem(bytes, len, "\r\n", 2);
 
@@ -69,7 +69,7 @@ static int read_request(int fd, bool *head)
         if (n <= 0)
             return 0;
         have += (size_t)n;
-        status = http_judge(bytes, have, head);
+        status = prom_http_judge(bytes, have, head);
     }
     return status;
 }
@@ -175,7 +175,7 @@ static co_err listen_at(struct http_server *s, const char *address, int port)
     return CO_OK;
 }
 
-co_err http_start(struct http_server *s, const char *address, int port)
+co_err prom_http_start(struct http_server *s, const char *address, int port)
 {
     pthread_attr_t attr;
 
@@ -191,7 +191,7 @@ co_err http_start(struct http_server *s, const char *address, int port)
     return co_fail(CO_EIO, "pthread_create: %m");
 }
 
-void http_stop(struct http_server *s)
+void prom_http_stop(struct http_server *s)
 {
     shutdown(s->listener, SHUT_RDWR); /* accept returns */
     pthread_join(s->thread, NULL);

@@ -31,7 +31,7 @@ void metrics_print(co_str *out, const struct metrics *all, const char *run);
 
 /* --- prometheus_http.c: a thread that answers GET /metrics --------------------------------------------------- */
 /* What a request deserves: 200, 404, 405, 400; 0: it is not complete yet. *head: HEAD, so no body is wanted. */
-int http_judge(const char *bytes, size_t len, bool *head);
+int prom_http_judge(const char *bytes, size_t len, bool *head);
 
 struct http_server {
     int listener;
@@ -41,7 +41,7 @@ struct http_server {
     void *ctx;
 };
 /* `address` is a number, IPv4 or IPv6; port 0: a free one. */
-co_err http_start(struct http_server *s, const char *address, int port);
-void http_stop(struct http_server *s);
+co_err prom_http_start(struct http_server *s, const char *address, int port);
+void prom_http_stop(struct http_server *s);
 
 #endif
