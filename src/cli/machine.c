@@ -109,7 +109,7 @@ static void split_time(struct rank_mark *mark, co_use_rank *out, const co_use_ra
     bool moved = now->compute_ns != then->compute_ns || now->exchange_ns != then->exchange_ns;
     double secs = now_s - mark->then_s;
 
-    memcpy(out->figure, before->figure, sizeof out->figure);
+    memmove(out->figure, before->figure, sizeof out->figure); /* `before` may be `out` */
     if (!moved)
         return;
     if (mark->then_s > 0 && secs > 0) {
@@ -127,16 +127,20 @@ static void look_at_rank(machine *m, int i, co_use_rank *out, const co_use_rank 
 {
     struct rank_mark *mark = &m->rank[i];
     const co_rank_times *now = &mark->now;
+    bool stopped = false;
 
-    if (now->beat != mark->beat || now->waits || before->pid != now->pid)
+    split_time(mark, out, before, now_s);
+    out->figure[CO_RANK_CPU] = out->figure[CO_RANK_MEMORY] = NAN;
+    co_util_process(&m->util, now->pid, &out->figure[CO_RANK_CPU], &out->figure[CO_RANK_MEMORY], &stopped);
+    if (now->beat != mark->beat || (now->waits && !stopped) || before->pid != now->pid)
         mark->beat_s = now_s;
     mark->beat = now->beat;
-    split_time(mark, out, before, now_s);
     out->pid = now->pid;
     out->still_s = now_s - mark->beat_s;
-    snprintf(out->doing, sizeof out->doing, "%s", now->pid ? now->doing : "being replaced");
-    out->figure[CO_RANK_CPU] = out->figure[CO_RANK_MEMORY] = NAN;
-    co_util_process(&m->util, now->pid, &out->figure[CO_RANK_CPU], &out->figure[CO_RANK_MEMORY]);
+    snprintf(out->doing, sizeof out->doing, "%s",
+             !now->pid ? "being replaced"
+             : stopped ? "stopped"
+                       : now->doing);
 }
 
 static void look_at_gpus(co_use *use)

@@ -55,6 +55,35 @@ static bool read_step(cursor *c, int64_t *out)
     return true;
 }
 
+/* Digits and a point with at most 15 digits: both the digits and the power of ten are exact, so one division rounds
+ * as strtod does. False: it is not so simple. */
+static bool simple_number(const char *text, size_t len, double *out)
+{
+    static const double tens[] = {1e0, 1e1, 1e2,  1e3,  1e4,  1e5,  1e6,  1e7,
+                                  1e8, 1e9, 1e10, 1e11, 1e12, 1e13, 1e14, 1e15};
+    bool minus = len && *text == '-', point = false;
+    int64_t digits_so_far = 0;
+    int behind = 0;
+
+    if (len - minus > 16)
+        return false;
+    for (size_t i = minus; i < len; i++) {
+        if (text[i] == '.') {
+            point = true;
+            continue;
+        }
+        if (!is_digit(text[i]))
+            return false;
+        digits_so_far = 10 * digits_so_far + (text[i] - '0');
+        behind += point;
+    }
+    if (digits_so_far >= INT64_C(1000000000000000))
+        return false;
+    double x = (double)digits_so_far / tens[behind];
+    *out = minus ? -x : x;
+    return true;
+}
+
 /* A number as JSON has it. */
 static bool read_number(cursor *c, double *out)
 {
@@ -78,6 +107,8 @@ static bool read_number(cursor *c, double *out)
     size_t len = (size_t)(c->at - from);
     if (len >= sizeof text)
         return false;
+    if (simple_number(from, len, out))
+        return true;
     memcpy(text, from, len);
     text[len] = '\0';
     *out = strtod(text, NULL);

@@ -123,6 +123,7 @@ typedef struct co_util {
     co_flow_marks flow;
     struct {
         int pid;
+        char state; /* of its main thread: 'R', 'S', 'T' (stopped) ... */
         double ticks, cpu_percent, memory_mb;
     } known[CO_UTIL_PROCESSES];
     int n_known;
@@ -138,9 +139,9 @@ typedef struct co_sample {
 /* Use since the last call; nan where it cannot be measured. The first call returns false: it has nothing
  * to compare with. */
 bool co_util_look(co_util *u, double now_s, co_sample *out);
-/* Of this process or one of its children, at the last call of co_util_look: CPU time (100: one CPU) and private
- * memory. False: there was no such process. */
-bool co_util_process(const co_util *u, int pid, double *cpu_percent, double *memory_mb);
+/* Of this process or one of its children, at the last call of co_util_look: CPU time (100: one CPU), private
+ * memory, and whether it was stopped by a signal. False: there was no such process. */
+bool co_util_process(const co_util *u, int pid, double *cpu_percent, double *memory_mb, bool *stopped);
 double co_disk_free_mb(const char *dir); /* of the disk that the folder is on; nan: not known */
 
 int co_gpus(void); /* 0 as well if NVIDIA's library is absent */

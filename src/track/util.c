@@ -47,6 +47,7 @@ static bool read_machine(double *busy, double *all)
 }
 
 struct process_use {
+    char state;
     double ticks;             /* CPU time */
     double anon_kb, shmem_kb; /* resident */
 };
@@ -58,6 +59,7 @@ static bool read_process(struct process_use *u, pid_t pid)
 
     if (!co_proc_read(&p, pid) || !co_proc_text(text, sizeof text, pid, "status"))
         return false;
+    u->state = p.state;
     u->ticks = (double)p.ticks;
     u->anon_kb = number_in(text, "RssAnon");
     u->shmem_kb = number_in(text, "RssShmem");
@@ -94,6 +96,7 @@ static void look_at_run(co_util *u, double took_s, double *ticks, double *memory
         if (next.n_known == CO_UTIL_PROCESSES)
             continue;
         next.known[next.n_known].pid = pids[i];
+        next.known[next.n_known].state = now.state;
         next.known[next.n_known].ticks = now.ticks;
         next.known[next.n_known].memory_mb = now.anon_kb * 1024 / 1e6;
         next.known[next.n_known++].cpu_percent =
@@ -134,12 +137,13 @@ bool co_util_look(co_util *u, double now_s, co_sample *out)
     return !first; /* the first call has nothing to compare with */
 }
 
-bool co_util_process(const co_util *u, int pid, double *cpu_percent, double *memory_mb)
+bool co_util_process(const co_util *u, int pid, double *cpu_percent, double *memory_mb, bool *stopped)
 {
     for (int i = 0; i < u->n_known; i++)
         if (u->known[i].pid == pid) {
             *cpu_percent = u->known[i].cpu_percent;
             *memory_mb = u->known[i].memory_mb;
+            *stopped = u->known[i].state == 'T' || u->known[i].state == 't';
             return true;
         }
     return false;

@@ -19,7 +19,7 @@ static void make_movielens(route *archive, route *md5)
     if (co_http_open(&h) != CO_OK)
         test_skip("%s", co_errmsg());
     co_http_close(h);
-    for (int i = 0; i < 40; i++)
+    for (int i = 0; i < 35; i++)
         n += snprintf(ratings + n, sizeof ratings - (size_t)n, "%d,%d,%d.0,%d\r\n", 1 + i % 7, 1 + i % 5,
                       1 + i % 5, 900 + i);
     z = (zipper){0};
@@ -74,6 +74,13 @@ TEST(data_get_downloads_checks_and_unpacks_and_the_result_is_recognised)
     CHECK(routes[0].asked == 2 && co_fs_exists("d/ml-latest-small.zip"), "asked %d times", routes[0].asked);
     test_run r = test_sh("$COHORT data check d/ml-latest-small");
     CHECK(test_contains(r.out, "MovieLens, data=movielens"), "%s", r.out);
+    free(r.out);
+    says(0, &s, "movielens", "data/ml-latest-small: 2 files"); /* where the experiment looks for it */
+    r = test_sh("$COHORT plan experiment=movielens");
+    CHECK(r.status == 0 && test_contains(r.out, "data      movielens: "), "%s", r.out);
+    free(r.out);
+    r = test_sh("mkdir data/cifar-10-batches-bin; $COHORT plan experiment=cifar");
+    CHECK(test_contains(r.out, "data/cifar-10-batches-bin has neither data_batch_1.bin"), "%s", r.out);
     free(r.out);
     server_stop(&s);
 }
