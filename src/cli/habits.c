@@ -191,6 +191,21 @@ static bool is_script(const char *word)
     return *word != '-' && !strchr(word, '=') && n > 3 && strcmp(word + n - 3, ".py") == 0;
 }
 
+/* Has the line a flag that chooses a recipe, and with it data? */
+static bool flag_has_base(const habit_line *h)
+{
+    const char *value;
+
+    for (int i = 1; i < h->argc; i++) {
+        bool is_flag = h->argv[i][0] == '-' && h->argv[i][1];
+        char *name = is_flag ? flag_name(&h->line->pool, h->argv[i], &value) : NULL;
+        const co_conf_habit *row = name ? named(name) : NULL;
+        if (row && row->base)
+            return true;
+    }
+    return false;
+}
+
 /* Does any word name the data, or a run whose configuration names it? */
 static bool names_data(const habit_line *h)
 {
@@ -205,8 +220,7 @@ static bool names_data(const habit_line *h)
         if (*word != '-' && !strchr(word, '=') && co_fs_is_dir(word))
             return true;
     }
-    return line_uses(h, "-a") || line_uses(h, "--arch") || line_uses(h, "--preload") ||
-           line_uses(h, "--resume");
+    return flag_has_base(h) || line_uses(h, "--preload") || line_uses(h, "--resume");
 }
 
 co_err habits_script(habit_line *h)

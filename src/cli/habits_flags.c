@@ -10,9 +10,6 @@
     "per process: a step's batch is this times the ranks; of all ranks together: data.batch_size"
 #define GIVEN_BY_RUN "not needed: the run has its own exchange between ranks and between hosts"
 #define RANK_FILES   "not needed: each rank has its file in ranks/ of the run folder"
-#define TRANSLATION                                                                                          \
-    "translation models come later; data=text data.path=FILE model=lm trains a language model on a text "    \
-    "file"
 #define NO_SCRIPT                                                                                            \
     "cohort train runs no script: it trains its own models; `cohort launch` with the same words runs it"
 
@@ -107,12 +104,16 @@ const co_conf_habit habit_flags[] = {
     WANDB("--wandb-entity", "logger.wandb.entity"),
     WANDB("--wandb-name --wandb-run-name", "logger.wandb.name"),
 
-    /* the transformer's train.py */
-    KEY_SAYS("--seq-len", "N", "data.max_len", "tokens of a line, with data=text"),
-    KEY_SAYS("--d-model", "N", "model.d_model", "with model=lm"),
-    REFUSE("--lang-src --lang-tgt", "LANG", TRANSLATION),
-    REFUSE("--tokenizer-file", "FILE", TRANSLATION),
-    KEY_SAYS("--model-folder", "FOLDER", "run.dir", "checkpoints are below it"),
+    /* the transformer's train.py; words that only it has choose its recipe */
+    KEY_SAYS("--seq-len", "N", "data.max_len", "tokens of a sentence; longer ones are left out and counted"),
+    KEY("--d-model", "N", "model.d_model"),
+    {"--lang-src", NULL, CO_HABIT_BECOMES, "data.lang_src", NULL, "LANG", .base = "en_it"},
+    {"--lang-tgt", NULL, CO_HABIT_BECOMES, "data.lang_tgt", NULL, "LANG", .base = "en_it"},
+    {"--tokenizer-file", NULL, CO_HABIT_DROPPED,
+     .says = "the run writes tokenizer_en.json and its like into its folder; data.tokenizer_src=FILE and "
+             "data.tokenizer_tgt=FILE take others",
+     .takes = "FILE", .base = "en_it"},
+    {"--model-folder", NULL, CO_HABIT_BECOMES, "run.dir", "checkpoints are below it", "FOLDER", .base = "en_it"},
     DROP("--model-basename", "NAME",
          "checkpoints are named epoch_009 or by callbacks.model_checkpoint.filename"),
     {"--preload", "", CO_HABIT_DROPPED, .takes = "latest"},

@@ -1,7 +1,9 @@
-/* run_files.c -- files that a data set gives to the run's folder, such as its tokenizers: tokenizer_en.json.
+/* run_files.c -- files that a data set gives to the run's folder, such as its tokenizers:
+ * tokenizer_en.json.
  *
- * Weights know the numbers of tokens only. Whoever uses a run's weights again (a continued run, test, predict) compares
- * the files of the run with those of the data at hand, byte by byte, and refuses to mix them up.
+ * Weights know the numbers of tokens only. Whoever uses a run's weights again (a continued run, test,
+ * predict) compares the files of the run with those of the data at hand, byte by byte, and refuses to mix
+ * them up.
  */
 #include "cli/cli_int.h"
 

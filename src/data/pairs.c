@@ -1,9 +1,9 @@
 /* pairs.c -- sentences and their translations.
  *
- * A sample is a source sentence, between the tokens that begin and end one, and its translation. The files are read and
- * checked whole when the set is opened (pairs_find.c, pairs_read.c, pairs_json.c), split once (pairs_split.c), and made
- * tokens of by a tokenizer for each language (pairs_tokens.c). In memory stand the texts, for samples and scores, and 4
- * bytes a token.
+ * A sample is a source sentence, between the tokens that begin and end one, and its translation. The files
+ * are read and checked whole when the set is opened (pairs_find.c, pairs_read.c, pairs_json.c), split once
+ * (pairs_split.c), and made tokens of by a tokenizer for each language (pairs_tokens.c). In memory stand
+ * the texts, for samples and scores, and 4 bytes a token.
  *
  *     "Hello.   Ciao."     x = begin Hello . end      given = begin Ciao .      y = Ciao . end
  */
@@ -68,7 +68,7 @@ static const co_option options[] = {
     {0},
 };
 
-/* --- giving out samples ------------------------------------------------------------------------------------ */
+/* --- giving out samples ------------------------------------------------------------------------------- */
 static int length(const co_dataset *d, co_split s, uint32_t id)
 {
     const struct pairs *set = (const struct pairs *)d;
@@ -148,7 +148,7 @@ static void text(const co_dataset *d, co_split s, uint32_t id, co_side side, co_
     co_str_add(out, pair_text(&set->list, set->place[split_start(d, s) + id], side));
 }
 
-/* --- opening ----------------------------------------------------------------------------------------------- */
+/* --- opening ------------------------------------------------------------------------------------------ */
 struct pairs *pairs_new(const char *lang_src, const char *lang_tgt, int64_t limit)
 {
     struct pairs *set = co_zalloc(sizeof *set);

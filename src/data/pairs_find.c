@@ -4,8 +4,8 @@
  *     NAME.en + NAME.it   two files, a line of one goes with the same line of the other (Moses, OPUS)
  *     .txt, .json         tab-separated, JSON lines; only where there is none of the above, or by their own names
  *
- * Each may be packed (.xz, .gz). A folder en-it or it-en inside the folder is looked into (opus_books). If several
- * fit, none is chosen: data.file must say which.
+ * Each may be packed (.xz, .gz). A folder en-it or it-en inside the folder is looked into (opus_books). If
+ * several fit, none is chosen: data.file must say which.
  */
 #include "data/pairs_int.h"
 
@@ -189,8 +189,10 @@ co_err pairs_find(pair_files *out, const char *dir, const char *patterns, const 
     found f = {0};
 
     if (!co_fs_is_dir(dir))
-        return co_fs_exists(dir) ? find_file(out, dir, ask)
-                                 : co_fail(CO_EINPUT, "%s: no such file or folder", dir);
+        return co_fs_exists(dir)
+                   ? find_file(out, dir, ask)
+                   : co_fail(CO_EINPUT,
+                             "%s: no such file or folder; data.dir=FOLDER names the one with the pairs", dir);
     CO_TRY(search(&f, dir, patterns, ask));
     if (!f.n) {
         dir = inner_folder(inner, dir, ask);

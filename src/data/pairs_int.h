@@ -33,17 +33,19 @@ typedef struct pair_files {
 /* What the user says of the files. */
 typedef struct pair_ask {
     const char *lang[2]; /* "en", "it" */
-    const char *column[2]; /* of tab-separated files: a number from 1 on, or a name of the first line; NULL: by lang, or
-                              else 1 and 2 */
+    /* Columns of tab-separated files: a number from 1 on, or a name of the first line. NULL: the column
+     * named by lang, or else 1 and 2. */
+    const char *column[2];
 } pair_ask;
 
-/* Finds the file, or the two, in `dir`, which may also be the file itself. `patterns` are names of files, with * and ?,
- * separated by '|': the first one that fits any counts. */
+/* Finds the file, or the two, in `dir`, which may also be the file itself. `patterns` are names of files,
+ * with * and ?, separated by '|': the first one that fits any counts. */
 co_err pairs_find(pair_files *out, const char *dir, const char *patterns, const pair_ask *ask);
 /* Is there such a file? Says no where pairs_find would only fail for other reasons. */
 bool pairs_fit(const char *dir);
 
-/* All pairs. Every line is checked; CO_EINPUT names file and line. Free with pair_list_fini, also after a failure. */
+/* All pairs. Every line is checked; CO_EINPUT names file and line. Free with pair_list_fini, also after a
+ * failure. */
 co_err pairs_read(pair_list *out, const pair_files *files, const pair_ask *ask);
 /* The same of streams of bytes, which are taken over. `second` is NULL but for PAIRS_TWO_FILES. */
 co_err pairs_parse(pair_list *out, pairs_format format, packed *first, packed *second, const pair_ask *ask);
@@ -53,16 +55,16 @@ const char *pair_text(const pair_list *list, uint32_t i, co_side side);
 co_err pairs_add(pair_list *list, const csv *from, const char *const side[2], const pair_ask *ask);
 co_err pairs_read_json(pair_list *out, csv *table, const pair_ask *ask);
 
-/* part[n]: the split of each pair. All pairs of one source sentence are in the same split, and which it is does not
- * depend on the order of the lines: the source sentences are put in order by a hash of the seed and their bytes; the
- * first share is for val, the next for test. *sources: how many differ. */
+/* part[n]: the split of each pair. All pairs of one source sentence are in the same split, and which it is
+ * does not depend on the order of the lines: the source sentences are put in order by a hash of the seed
+ * and their bytes; the first share is for val, the next for test. *sources: how many differ. */
 typedef struct pair_shares {
     double val, test;
     uint64_t seed;
 } pair_shares;
 co_err pairs_split(uint8_t *part, const pair_list *list, const pair_shares *shares, uint32_t *sources);
 
-/* --- the open set ------------------------------------------------------------------------------------------ */
+/* --- the open set ------------------------------------------------------------------------------------- */
 struct pairs {
     co_dataset base;
     pair_list list;   /* empty: the set was made from a vocabulary */
@@ -75,7 +77,8 @@ struct pairs {
     char *lang[2];
     int64_t limit; /* data.max_len */
 };
-/* pairs_tokens.c: trains or reads the tokenizers, then makes tokens of all pairs; drops those that are too long. */
+/* pairs_tokens.c: trains or reads the tokenizers, then makes tokens of all pairs; drops those that are too
+ * long. */
 typedef struct pair_words {
     const char *file[2]; /* of a tokenizer; NULL: trained on the pairs to train on */
     uint64_t min_count;

@@ -1,7 +1,8 @@
-/* pairs_read.c -- pairs of sentences from tab-separated files and from two files that go line by line together.
+/* pairs_read.c -- pairs of sentences from tab-separated files and from two files that go line by line
+ * together.
  *
- * Every line must have both sides, in UTF-8 and without control characters. Blanks at the ends of a side are cut off.
- * Empty lines are passed over in one file; of two files, both must be empty there.
+ * Every line must have both sides, in UTF-8 and without control characters. Blanks at the ends of a side
+ * are cut off. Empty lines are passed over in one file; of two files, both must be empty there.
  */
 #include "data/pairs_int.h"
 
@@ -20,7 +21,7 @@ void pair_list_fini(pair_list *list)
     *list = (pair_list){0};
 }
 
-/* --- one pair ---------------------------------------------------------------------------------------------- */
+/* --- one pair ----------------------------------------------------------------------------------------- */
 static bool is_blank(char c)
 {
     return c == ' ' || c == '\t' || c == '\r' || c == '\n';
@@ -92,7 +93,7 @@ co_err pairs_add(pair_list *list, const csv *from, const char *const side[2], co
     return co_str_err(&list->text);
 }
 
-/* --- tab-separated ----------------------------------------------------------------------------------------- */
+/* --- tab-separated ------------------------------------------------------------------------------------ */
 static int field_named(const csv *table, const char *name)
 {
     for (int i = 0; i < table->n; i++)
@@ -174,7 +175,7 @@ static co_err read_tabs(pair_list *out, csv *table, const pair_ask *ask)
     return CO_OK;
 }
 
-/* --- two files --------------------------------------------------------------------------------------------- */
+/* --- two files ---------------------------------------------------------------------------------------- */
 static co_err read_two(pair_list *out, csv *table, csv *second, const pair_ask *ask)
 {
     bool more, both;
@@ -196,7 +197,7 @@ static co_err read_two(pair_list *out, csv *table, csv *second, const pair_ask *
     }
 }
 
-/* --- all --------------------------------------------------------------------------------------------------- */
+/* --- all ---------------------------------------------------------------------------------------------- */
 co_err pairs_parse(pair_list *out, pairs_format format, packed *first, packed *second, const pair_ask *ask)
 {
     /* A character that no text has: lines are not cut. */

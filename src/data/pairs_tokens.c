@@ -1,7 +1,8 @@
 /* pairs_tokens.c -- tokenizers for both sides, and the tokens of all pairs.
  *
- * A tokenizer that is not given is trained on the pairs to train on alone: what is held out has no say. A pair is too
- * long if its source with begin and end, or its target with one of them, has more than data.max_len tokens.
+ * A tokenizer that is not given is trained on the pairs to train on alone: what is held out has no say. A
+ * pair is too long if its source with begin and end, or its target with one of them, has more than
+ * data.max_len tokens.
  */
 #include "data/pairs_int.h"
 
@@ -37,7 +38,7 @@ co_err pairs_tokenizers(struct pairs *set, const uint8_t *part, const pair_words
     return CO_OK;
 }
 
-/* --- tokens of all pairs ----------------------------------------------------------------------------------- */
+/* --- tokens of all pairs ------------------------------------------------------------------------------ */
 /* Appends the tokens of pair i to `out`; *source is how many its source has. */
 static co_err encode_pair(const struct pairs *set, uint32_t i, co_tokens *out, uint32_t *source)
 {

@@ -1,5 +1,6 @@
-/* pairs_vocabulary.c -- all that is needed to translate a sentence without the pairs: languages, both tokenizers with
- * every byte of their files, and the longest sentence. A checkpoint has it as one JSON object:
+/* pairs_vocabulary.c -- all that is needed to translate a sentence without the pairs: languages, both
+ * tokenizers with every byte of their files, and the longest sentence. A checkpoint has it as one JSON
+ * object:
  *
  *     {"format": "pairs 1", "lang_src": "en", "lang_tgt": "it", "max_len": 350, "tokenizer_src": "...", ...}
  */

@@ -1,8 +1,8 @@
 /* bleu.c -- BLEU of a corpus (Papineni and others 2002), as sacrebleu computes it by default (Post 2018).
  *
- * Per sentence the n-grams of n = 1 to 4 words are counted; one that the reference has less often counts only that
- * often. The counts of all sentences are added before anything is divided. An order without a match counts as
- * 1/2, 1/4, ... of one ("exp"). Short output is punished by exp(1 - wanted / predicted).
+ * Per sentence the n-grams of n = 1 to 4 words are counted; one that the reference has less often counts
+ * only that often. The counts of all sentences are added before anything is divided. An order without a
+ * match counts as 1/2, 1/4, ... of one ("exp"). Short output is punished by exp(1 - wanted / predicted).
  *
  * Cost: per sentence of m words m log m for sorting each order's n-grams.
  */

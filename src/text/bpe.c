@@ -1,8 +1,8 @@
 /* bpe.c -- byte pair encoding: the characters of a word are joined, two neighbours at a time.
  *
- * Of all neighbours that may join, those of the lowest rank join first, the leftmost of them first (Sennrich, Haddow,
- * Birch 2016). The parts of a word stand in an array; each knows the rank at which it joins its right neighbour, so a
- * round is one pass over ranks. Cost: joins times parts; words are short.
+ * Of all neighbours that may join, those of the lowest rank join first, the leftmost of them first
+ * (Sennrich, Haddow, Birch 2016). The parts of a word stand in an array; each knows the rank at which it
+ * joins its right neighbour, so a round is one pass over ranks. Cost: joins times parts; words are short.
  */
 #include "text/text_int.h"
 
@@ -29,7 +29,7 @@ const merge *merge_find(const co_tokenizer *t, int32_t left, int32_t right)
     return low < t->n_merges && t->merges[low].pair == pair ? &t->merges[low] : NULL;
 }
 
-/* --- the first parts: a character each ------------------------------------------------------------------- */
+/* --- the first parts: a character each ---------------------------------------------------------------- */
 typedef struct parts {
     part *part;
     size_t n;
@@ -97,7 +97,7 @@ static co_err first_parts(const co_tokenizer *t, parts *p, const char *text, siz
     return err;
 }
 
-/* --- joining --------------------------------------------------------------------------------------------- */
+/* --- joining ------------------------------------------------------------------------------------------ */
 static void rank_part(const co_tokenizer *t, parts *p, size_t i)
 {
     const merge *m = i + 1 < p->n ? merge_find(t, p->part[i].id, p->part[i + 1].id) : NULL;

@@ -1,4 +1,5 @@
-/* cut.c -- pre-tokenisers: text is cut into pieces, and each piece goes on to the next cutter, then to the model.
+/* cut.c -- pre-tokenisers: text is cut into pieces, and each piece goes on to the next cutter, then to the
+ * model.
  *
  *     CUT_WORDS    Whitespace        \w+|[^\w\s]+
  *     CUT_SPACES   WhitespaceSplit   \S+
@@ -9,7 +10,7 @@
 
 #include <string.h>
 
-/* --- Whitespace and WhitespaceSplit ---------------------------------------------------------------------- */
+/* --- Whitespace and WhitespaceSplit ------------------------------------------------------------------- */
 
 /* 0: white space, 1: a word character, 2: any other. */
 static int word_class(uint32_t code)
@@ -45,7 +46,7 @@ void each_word(const char *text, size_t len, take_piece take, void *ctx)
     each_run(text, len, word_class, take, ctx);
 }
 
-/* --- ByteLevel ------------------------------------------------------------------------------------------- */
+/* --- ByteLevel ---------------------------------------------------------------------------------------- */
 
 static bool is_plain(unsigned byte)
 {
@@ -111,7 +112,8 @@ static size_t level_piece(const char *at, const char *end)
 
     if (len)
         return len;
-    if (class == 0) { /* two blanks, or one that is not ' ': all but the last, unless the text ends with them */
+    /* Two blanks, or one that is not ' ': all but the last, unless the text ends with them. */
+    if (class == 0) {
         const char *stop = space_run(at, end, &last);
         return (size_t)((stop == end || last == at ? stop : last) - at);
     }
@@ -151,7 +153,7 @@ static void cut_levels(encoding *e, int level, const char *text, size_t len)
     co_str_fini(&letters);
 }
 
-/* --- all of them ------------------------------------------------------------------------------------------- */
+/* --- all of them -------------------------------------------------------------------------------------- */
 struct next_cut {
     encoding *e;
     int level;

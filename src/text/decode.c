@@ -1,4 +1,5 @@
-/* decode.c -- tokens to text. A row per decoder: what it adds for one token, and whether it is the first or last. */
+/* decode.c -- tokens to text. A row per decoder: what it adds for one token, and whether it is the first
+ * or last. */
 #include "text/text_int.h"
 
 #include <string.h>

@@ -1,5 +1,6 @@
-/* edits.c -- character and word error rate: the least number of insertions, deletions and replacements that turn what
- * was predicted into what was wanted (Levenshtein 1966), summed over sentences and divided by the length wanted.
+/* edits.c -- character and word error rate: the least number of insertions, deletions and replacements
+ * that turn what was predicted into what was wanted (Levenshtein 1966), summed over sentences and divided
+ * by the length wanted.
  *
  * Cost: the product of both lengths, memory for one row.
  */

@@ -1,6 +1,8 @@
-/* mteval.c -- sacrebleu's tokenizer 13a, which is that of NIST's mteval-v13a.pl: marks are parted from words by blanks.
+/* mteval.c -- sacrebleu's tokenizer 13a, which is that of NIST's mteval-v13a.pl: marks are parted from
+ * words by blanks.
  *
- * Four replacements, one after the other, each from left to right and without overlaps, as Python's re.sub does them:
+ * Four replacements, one after the other, each from left to right and without overlaps, as Python's re.sub
+ * does them:
  *
  *     ([\{-\~\[-\` -\&\(-\+\:-\@\/])   ->  " \1 "      marks
  *     ([^0-9])([\.,])                  ->  "\1 \2 "    a full stop or comma that follows no digit

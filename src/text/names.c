@@ -1,4 +1,5 @@
-/* names.c -- a number for each of many names: a hash table with open addressing, never more than half full. */
+/* names.c -- a number for each of many names: a hash table with open addressing, never more than half
+ * full. */
 #include "text/text_int.h"
 
 #include <string.h>

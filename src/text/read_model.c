@@ -48,7 +48,7 @@ static co_err read_words(co_tokenizer *t, json_t *model)
     return CO_OK;
 }
 
-/* --- merges ------------------------------------------------------------------------------------------------ */
+/* --- merges ------------------------------------------------------------------------------------------- */
 /* The two sides of a merge: "a b", or ["a", "b"]. `room` holds a copy. */
 static bool sides_of(json_t *item, char **room, const char **left, const char **right)
 {
@@ -135,7 +135,7 @@ static co_err read_merges(co_tokenizer *t, json_t *list)
     return CO_OK;
 }
 
-/* --- BPE --------------------------------------------------------------------------------------------------- */
+/* --- BPE ---------------------------------------------------------------------------------------------- */
 static co_err read_text(co_tokenizer *t, json_t *model, const char *key, const char **out)
 {
     const char *text = co_json_str(model, key);

@@ -7,7 +7,7 @@
 #include "text/text.h"
 #include "text/unicode_int.h"
 
-/* --- names.c: a number for each of many names ------------------------------------------------------------ */
+/* --- names.c: a number for each of many names --------------------------------------------------------- */
 typedef struct name_slot {
     const char *text; /* NUL-terminated, the table's; NULL: a free slot */
     uint32_t len, hash;
@@ -23,7 +23,7 @@ name_slot *name_put(name_table *t, const char *text, size_t len);
 const name_slot *name_find(const name_table *t, const char *text, size_t len); /* NULL: it is not there */
 void name_table_fini(name_table *t);
 
-/* --- a tokeniser ------------------------------------------------------------------------------------------- */
+/* --- a tokeniser -------------------------------------------------------------------------------------- */
 typedef enum { MODEL_WORDS, MODEL_BPE } model_kind;
 typedef enum { CUT_WORDS, CUT_SPACES, CUT_BYTES } cut_kind;
 typedef enum { DECODE_BLANKS, DECODE_BYTES, DECODE_SUFFIX } decode_kind;
@@ -64,7 +64,8 @@ struct co_tokenizer {
     int32_t unknown; /* -1: none */
     merge *merges;   /* [n_merges], by pair */
     size_t n_merges;
-    const char *inner_prefix, *end_suffix; /* BPE: of pieces that do not begin a word, that end one; "": none */
+    /* BPE: of pieces that do not begin a word, and of those that end one; "": none. */
+    const char *inner_prefix, *end_suffix;
     bool fuse_unknown, bytes_back, words_first; /* BPE: fuse_unk, byte_fallback, ignore_merges */
     decode_kind decode;
     const char *decode_suffix;

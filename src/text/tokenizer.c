@@ -1,4 +1,5 @@
-/* tokenizer.c -- what is known of a tokeniser once it is read: its tokens, their numbers, the marks of a sentence. */
+/* tokenizer.c -- what is known of a tokeniser once it is read: its tokens, their numbers, the marks of a
+ * sentence. */
 #include "text/text_int.h"
 
 #include <string.h>

@@ -43,7 +43,7 @@ static co_err unknown(const char *part, const char *type, const char *known)
     return co_fail(CO_EINPUT, "its %s is %s, which is not known here (known are %s)", part, type, known);
 }
 
-/* --- normaliser -------------------------------------------------------------------------------------------- */
+/* --- normaliser --------------------------------------------------------------------------------------- */
 static co_err read_normaliser(co_tokenizer *t, json_t *part, int depth)
 {
     const char *type = type_of(part);
@@ -62,7 +62,7 @@ static co_err read_normaliser(co_tokenizer *t, json_t *part, int depth)
     return CO_OK;
 }
 
-/* --- pre-tokenisers ---------------------------------------------------------------------------------------- */
+/* --- pre-tokenisers ----------------------------------------------------------------------------------- */
 static bool flag(json_t *obj, const char *key, bool fallback)
 {
     json_t *value = json_object_get(obj, key);
@@ -94,7 +94,7 @@ static co_err read_cutter(co_tokenizer *t, json_t *part, int depth)
     return CO_OK;
 }
 
-/* --- decoder, post-processor ------------------------------------------------------------------------------- */
+/* --- decoder, post-processor -------------------------------------------------------------------------- */
 static co_err read_decoder(co_tokenizer *t, json_t *part)
 {
     const char *type = type_of(part), *suffix = co_json_str(part, "suffix");
@@ -125,7 +125,7 @@ static co_err read_post(json_t *part)
     return unknown("post_processor", type, "ByteLevel and TemplateProcessing");
 }
 
-/* --- added tokens ------------------------------------------------------------------------------------------ */
+/* --- added tokens ------------------------------------------------------------------------------------- */
 static co_err read_added(co_tokenizer *t, added_token *a, json_t *item)
 {
     const char *text = co_json_str(item, "content");
@@ -166,7 +166,7 @@ static co_err read_all_added(co_tokenizer *t, json_t *list)
     return CO_OK;
 }
 
-/* --- numbers ----------------------------------------------------------------------------------------------- */
+/* --- numbers ------------------------------------------------------------------------------------------ */
 static co_err name_number(co_tokenizer *t, int64_t id, const char *text)
 {
     if (t->token[id] && strcmp(t->token[id], text) != 0)
@@ -222,7 +222,7 @@ static co_err prepare_added(co_tokenizer *t)
     return CO_OK;
 }
 
-/* --- the whole ----------------------------------------------------------------------------------------------- */
+/* --- the whole ---------------------------------------------------------------------------------------- */
 static co_err read_parts(co_tokenizer *t, json_t *root)
 {
     static const char *const null_only[] = {"truncation", "padding"};

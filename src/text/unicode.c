@@ -1,4 +1,5 @@
-/* unicode.c -- looks code points up in the tables of unicode_tables.c: a binary search, ASCII by a shortcut. */
+/* unicode.c -- looks code points up in the tables of unicode_tables.c: a binary search, ASCII by a
+ * shortcut. */
 #include "text/unicode_int.h"
 
 static bool is_in(const code_range *table, size_t n, uint32_t code)

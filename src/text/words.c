@@ -1,7 +1,8 @@
-/* words.c -- trains a word-level tokeniser: counts words, numbers them, writes the file, and reads it back.
+/* words.c -- trains a word-level tokeniser: counts words, numbers them, writes the file, and reads it
+ * back.
  *
- * The order of the numbers is that of the tokenizers library, and so is every byte of the file, so that the same
- * sentences give the same file here and there. Words are what the pre-tokeniser Whitespace cuts.
+ * The order of the numbers is that of the tokenizers library, and so is every byte of the file, so that
+ * the same sentences give the same file here and there. Words are what the pre-tokeniser Whitespace cuts.
  */
 #include "text/text_int.h"
 
@@ -97,7 +98,7 @@ co_err co_word_counter_tokenizer(const co_word_counter *c, co_tokenizer **out, u
     return err;
 }
 
-/* --- the file ---------------------------------------------------------------------------------------------- */
+/* --- the file ----------------------------------------------------------------------------------------- */
 /* As serde_json writes a string: only quotes, backslashes and control characters are escaped. */
 static void add_json(co_str *out, const char *text)
 {

@@ -68,7 +68,20 @@ static const struct wrong table[] = {
     {"three numbers", "train 50 10 5", {"5: a third number"}},
     {"no epochs", "train 0 10", {"trainer.max_epochs", "0 is out of range"}},
     {"made-up pictures", "train --dummy", {"--dummy", "folder of pictures"}},
-    {"a language", "train --lang_src en --lang_tgt it", {"--lang_src en", "translation models come later"}},
+    {"a language twice",
+     "train --lang_src en --lang_tgt en data.dir=pairs/good.tsv",
+     {"data.lang_src and data.lang_tgt are both en"}},
+    {"pairs without a folder", "train experiment=en_it", {"data=pairs", "data.dir=FOLDER"}},
+    {"an empty file of pairs", "train experiment=en_it data.dir=pairs/empty.tsv", {"empty.tsv", "no pairs"}},
+    {"pairs parted by commas",
+     "train experiment=en_it data.dir=pairs/commas.tsv",
+     {"commas.tsv, line 1", "fields are parted by tabs, not by commas"}},
+    {"pairs without a column",
+     "train experiment=en_it data.dir=pairs/good.tsv data.column_tgt=3",
+     {"good.tsv, line 1", "it side is column 3"}},
+    {"a tokenizer that is none",
+     "train experiment=en_it data.dir=pairs/good.tsv data.tokenizer_src=pairs/good.tsv",
+     {"data.tokenizer_src", "good.tsv"}},
     {"an epoch to load", "train --preload 12", {"--preload 12", "ckpt_path=RUN/checkpoints/"}},
     {"nothing to resume", "train --resume nowhere", {"ckpt_path", "nowhere", "does not exist"}},
     {"a script's module", "train --module pkg.train", {"--module", "runs no script"}},
@@ -296,6 +309,10 @@ static void put_file(const char *path, const char *text)
 static void prepare(void)
 {
     CHECK_OK(co_fs_mkdirs("cfg/experiment"));
+    CHECK_OK(co_fs_mkdirs("pairs"));
+    put_file("pairs/empty.tsv", "");
+    put_file("pairs/commas.tsv", "Hello,Ciao\nWell,Bene\n");
+    put_file("pairs/good.tsv", "Hello\tCiao\nWell\tBene\n");
     put_file("cfg/experiment/open.yaml", "seed: 1\noptim: ]\n");
     put_file("cfg/experiment/typo.yaml", "seed: 1\noptim:\n  lrr: 2\n");
     put_file("cut.txt", "one\ntwo\n\xe2\x82");

@@ -36,9 +36,17 @@ static const struct habit table[] = {
       "--wandb_project p -> logger.wandb.project=p"}},
     /* the transformer's train.py */
     {"--num_epochs 5 --lr 1e-3 --model_folder weights --preload latest --wandb_group exp1",
-     "trainer.max_epochs=5 optim.lr=1e-3 run.dir=weights ckpt_path=auto logger.wandb.group=exp1 "
-     "logger.wandb.enabled=true",
-     {"--preload latest -> ckpt_path=auto", "--model_folder weights -> run.dir=weights"}},
+     "experiment=en_it trainer.max_epochs=5 optim.lr=1e-3 run.dir=weights ckpt_path=auto "
+     "logger.wandb.group=exp1 logger.wandb.enabled=true",
+     {"--preload latest -> ckpt_path=auto", "--model_folder weights -> run.dir=weights",
+      "experiment=en_it: the recipe of that program"}},
+    {"--lang_src it --lang_tgt en --tokenizer_file 'tokenizer_{0}.json' --seq_len 100 --d_model 64",
+     "experiment=en_it data.lang_src=it data.lang_tgt=en data.max_len=100 model.d_model=64",
+     {"--lang_src it -> data.lang_src=it", "--tokenizer_file tokenizer_{0}.json: the run writes"}},
+    {"--nproc_per_node=2 --nnodes=1 --rdzv_id=456 --rdzv_backend=c10d --rdzv_endpoint=127.0.0.1:48123 "
+     "train.py --batch_size 8 --model_folder weights",
+     "experiment=en_it trainer.devices=2 data.batch_size_per_rank=8 run.dir=weights",
+     {"train.py: not run", "--batch_size 8 -> data.batch_size_per_rank=8"}},
     {"--preload '' --model_basename tmodel_", "", {"--model_basename tmodel_: "}},
     {"--seq_len 32 --d_model 16 data=text model=lm",
      "data.max_len=32 model.d_model=16 data=text model=lm",

@@ -1,5 +1,5 @@
-/* fuzz_pairs.c -- any bytes as a file of pairs, in each format; of two files, both halves of the bytes. What is
- * accepted has two sides in UTF-8, neither empty, and splits. */
+/* fuzz_pairs.c -- any bytes as a file of pairs, in each format; of two files, both halves of the bytes.
+ * What is accepted has two sides in UTF-8, neither empty, and splits. */
 #include <stdlib.h>
 #include <string.h>
 

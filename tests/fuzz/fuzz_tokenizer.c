@@ -1,5 +1,5 @@
-/* fuzz_tokenizer.c -- any bytes as a tokeniser's file. One that is accepted gives tokens that it has for any text, and
- * text in UTF-8 for any tokens. */
+/* fuzz_tokenizer.c -- any bytes as a tokeniser's file. One that is accepted gives tokens that it has for
+ * any text, and text in UTF-8 for any tokens. */
 #include <stdlib.h>
 #include <string.h>
 

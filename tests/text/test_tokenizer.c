@@ -185,7 +185,7 @@ TEST(text_that_is_too_long_or_no_utf_8_has_no_tokens)
     co_tokenizer_free(t);
 }
 
-/* --- the library itself, on real sentences ---------------------------------------------------------------- */
+/* --- the library itself, on real sentences ------------------------------------------------------------ */
 enum { SENTENCES = 10000 };
 
 static const char *real_pairs(void)

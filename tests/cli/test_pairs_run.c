@@ -1,0 +1,82 @@
+/* test_pairs_run.c -- translation from the command line: the guide's words, the tokenizers of a run, and a
+ * run that is used with other ones. */
+#include "cli/runs.h"
+
+#include "base/str.h"
+
+#define SMALL_PAIRS                                                                                          \
+    "model.layers=1 model.heads=2 model.d_ff=32 model.d_model=16 data.batch_size=8 trainer.devices=1 "       \
+    "logger=none "
+
+/* en-it/pairs.tsv: 60 pairs of few words. */
+static void make_pairs(void)
+{
+    static const char *const who[2][4] = {{"The cat", "The dog", "Tom", "Mary"},
+                                          {"Il gatto", "Il cane", "Tom", "Mary"}};
+    static const char *const does[2][3] = {{"sleeps", "eats", "sings"}, {"dorme", "mangia", "canta"}};
+    static const char *const when[2][5] = {{"now", "today", "here", "well", "often"},
+                                           {"adesso", "oggi", "qui", "bene", "spesso"}};
+    co_str text = {0};
+
+    for (int i = 0; i < 60; i++)
+        co_str_addf(&text, "%s %s %s.\t%s %s %s.\n", who[0][i % 4], does[0][i / 4 % 3], when[0][i / 12],
+                    who[1][i % 4], does[1][i / 4 % 3], when[1][i / 12]);
+    CHECK_OK(co_fs_mkdirs("en-it"));
+    CHECK_OK(co_fs_write_atomic("en-it/pairs.tsv", co_str_text(&text), text.len));
+    co_str_fini(&text);
+}
+
+static void refuses(const char *line, const char *words)
+{
+    test_run r = test_sh("%s", line);
+
+    CHECK(r.status == 2 && test_contains(r.out, words), "%s: exit status %d\n%s", line, r.status, r.out);
+    free(r.out);
+}
+
+TEST(the_guide_s_words_train_a_transformer_and_the_run_keeps_its_tokenizers)
+{
+    make_pairs();
+    succeeds("$COHORT train --standalone --nproc_per_node=1 train.py --num_epochs 1 --model_folder weights "
+             "--lang_src en "
+             "--lang_tgt it --seq_len 20 --d_model 16 model.layers=1 model.heads=2 model.d_ff=32 "
+             "data.batch_size=8 "
+             "trainer.max_steps=3 logger=none");
+    CHECK(co_fs_exists("weights/tokenizer_en.json") && co_fs_exists("weights/tokenizer_it.json"),
+          "no tokenizers");
+    succeeds(
+        "$COHORT train --model_folder weights --preload latest data.max_len=20 trainer.max_steps=5 "
+        "logger=none "
+        "data.batch_size=8 trainer.devices=1 model.layers=1 model.heads=2 model.d_ff=32 model.d_model=16");
+    json_t *summary = json_of("%s/summary.json", "weights");
+    CHECK(number_in(summary, "steps") == 5, "%lld steps", number_in(summary, "steps"));
+    json_decref(summary);
+    succeeds("$COHORT test ckpt_path=weights --split val");
+}
+
+TEST(a_run_that_is_used_with_another_vocabulary_is_refused_and_keeps_what_it_has)
+{
+    make_pairs();
+    succeeds("$COHORT train experiment=en_it " SMALL_PAIRS "trainer.max_steps=2 run.dir=r");
+    succeeds("sed 's/\"sleeps\"/\"snores\"/' r/tokenizer_en.json > other.json; sha256sum r/tokenizer_en.json "
+             "> before");
+    refuses("$COHORT train experiment=en_it " SMALL_PAIRS
+            "trainer.max_steps=4 run.dir=r ckpt_path=auto data.tokenizer_src=other.json",
+            "tokenizer_en.json of the data at hand has another vocabulary");
+    refuses("$COHORT test ckpt_path=r data.tokenizer_src=other.json",
+            "has another vocabulary than the run's");
+    succeeds("sha256sum -c before");
+    succeeds("cp r/tokenizer_en.json r/tokenizer_it.json .; $COHORT train experiment=en_it " SMALL_PAIRS
+             "trainer.max_steps=4 run.dir=r ckpt_path=auto data.tokenizer_src=tokenizer_en.json "
+             "data.tokenizer_tgt=tokenizer_it.json");
+}
+
+TEST(data_check_knows_pairs_and_says_what_is_wrong_with_them)
+{
+    make_pairs();
+    succeeds("$COHORT data check en-it | grep 'data=pairs'");
+    succeeds("$COHORT data stats en-it/pairs.tsv | grep 'vocabulary 18 of the source, 18 of the target'");
+    succeeds("printf 'One\\tUno\\nTwo\\n' > bad.tsv; $COHORT data check bad.tsv > said; [ $? = 1 ] && grep "
+             "'bad.tsv, line 2' "
+             "said");
+}
