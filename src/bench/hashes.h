@@ -10,14 +10,14 @@ typedef struct expected_hash {
 
 /* clang-format off */
 static const expected_hash expected_hashes[] = {
-    {"cifar10/resnet18", "avx2.1", "dd8d8c6497309487c9e6d16a9ad1743f40710f8ce50a97c6e78cfd2597ed138d"},
-    {"digits/cnn", "avx2.1", "e53f8eb53dd804b090ae7882070cb5105b03a36d407a01a5857f9f0ebb93c64c"},
-    {"digits/mlp", "avx2.1", "8cbf969ae2df0e8215d98c9b7d801bcff342bb5c9d77827348d210a1a4866868"},
-    {"fake/linear", "avx2.1", "c25027ff8186e2490195255d199817380e8980227e96ecfa7a0ca047f9ab299c"},
-    {"images/vit", "avx2.1", "fd7f028fa784923bfaba1aee986f9b841aca0290d7d6a52ab73b226217ae7c34"},
-    {"pictures/resnet50", "avx2.1", "f51aeab872a82f08abe9e187e4070fea080329ccfb745bb8cb05c7c31bfbe059"},
-    {"ratings/factors", "avx2.1", "b2351816eb3302a12e4754c34e0ec73cc638976d01475896fd5da25c02ca1ba4"},
-    {"text/lm", "avx2.1", "ef90d2337b4efe3db6c74068dcba796793447bbccabc1e053e97688fa3469169"},
+    {"cifar10/resnet18", "avx2.2", "bb669c85c4cd439a933b0d30f6d00fc06437763ed378e327e30ae73030590b37"},
+    {"digits/cnn", "avx2.2", "e53f8eb53dd804b090ae7882070cb5105b03a36d407a01a5857f9f0ebb93c64c"},
+    {"digits/mlp", "avx2.2", "8cbf969ae2df0e8215d98c9b7d801bcff342bb5c9d77827348d210a1a4866868"},
+    {"fake/linear", "avx2.2", "c25027ff8186e2490195255d199817380e8980227e96ecfa7a0ca047f9ab299c"},
+    {"images/vit", "avx2.2", "fd7f028fa784923bfaba1aee986f9b841aca0290d7d6a52ab73b226217ae7c34"},
+    {"pictures/resnet50", "avx2.2", "f51aeab872a82f08abe9e187e4070fea080329ccfb745bb8cb05c7c31bfbe059"},
+    {"ratings/factors", "avx2.2", "b2351816eb3302a12e4754c34e0ec73cc638976d01475896fd5da25c02ca1ba4"},
+    {"text/lm", "avx2.2", "ef90d2337b4efe3db6c74068dcba796793447bbccabc1e053e97688fa3469169"},
     {"cifar10/resnet18", "ref.1", "6f3b4a592e167560ec584f137b284ea878feee3ffdead2753a08fb3e30e211fd"},
     {"digits/cnn", "ref.1", "425afdb3c561b3757df3036c23ae841be6b4f94bef58a412e3e672c412f25e48"},
     {"digits/mlp", "ref.1", "af9812575082ec99f0d4f78755acbe4dc3fac71045ea10401f72afb978325e9b"},

@@ -13,7 +13,7 @@ enum { MOST = 16 }; /* providers */
 
 static struct table {
     co_kernels k;
-    char name[32]; /* "avx2.1" */
+    char name[32]; /* "avx2.2" */
 } tables[MOST];
 static pthread_once_t filled = PTHREAD_ONCE_INIT;
 

@@ -12,7 +12,7 @@
  *
  * `numerics` names the order in which a provider's sums run, and `version` counts the changes of that order.
  * Providers that give the same bits have the same numerics, and a run may move between them. Numerics and
- * version ("avx2.1") are in the run's header. A new version means changed hashes, and needs a line in
+ * version ("avx2.2") are in the run's header. A new version means changed hashes, and needs a line in
  * CHANGELOG.
  *
  * What each operator computes. R is the product of all leading dimensions; x [R,C] means that the last
@@ -202,7 +202,7 @@ typedef struct co_kernels {
  * can run it is not checked. */
 co_err co_kernels_check(const char *level);
 
-/* NAME of a NAME.VERSION that this program has, so that "avx2.1" and "avx2" are one text; any other text as
+/* NAME of a NAME.VERSION that this program has, so that "avx2.2" and "avx2" are one text; any other text as
  * it is. */
 const char *co_kernels_plain(const char *level);
 
@@ -210,7 +210,7 @@ const char *co_kernels_plain(const char *level);
  * gives CO_EINPUT with a list of the names; a level that this CPU cannot run gives CO_EINPUT with what the
  * CPU lacks. *out is static. */
 co_err co_kernels_get(const co_kernels **out, const char *level);
-/* "avx2.1": numerics and version, as written in header.json and checkpoints. */
+/* "avx2.2": numerics and version, as written in header.json and checkpoints. */
 const char *co_kernels_name(const co_kernels *k);
 
 /* The share [*lo, *hi) of n independent items for thread ith of nth. */

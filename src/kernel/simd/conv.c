@@ -20,26 +20,7 @@
 #include <string.h>
 
 #include "base/err.h"
-#include "kernel/simd/gemm.h"
-
-typedef struct geom {
-    int64_t n, c, h, w; /* x */
-    int64_t o, oh, ow;  /* y */
-    int64_t kh, kw, stride, pad;
-} geom;
-
-/* One function both lays out the scratch and, with base NULL, computes its size. */
-typedef struct space {
-    char *base;
-    size_t used;
-} space;
-
-static void *take(space *s, int64_t n, size_t size)
-{
-    void *p = s->base ? s->base + s->used : NULL;
-    s->used += ((size_t)n * size + 63) / 64 * 64;
-    return p;
-}
+#include "kernel/simd/conv_int.h"
 
 static geom geom_of(const co_shape *x, const co_shape *w, const co_shape *y, const co_attr *a)
 {
@@ -140,6 +121,10 @@ static size_t conv2d_scratch(const co_call *c)
 {
     geom g = fwd_geom(c);
     space s = {0};
+    if (win_fits(&g))
+        return win_scratch(&g) * (size_t)call_threads(c);
+    if (small_fits(&g))
+        return small_scratch(&g, false) * (size_t)call_threads(c);
     fwd_plan(&g, &s);
     return s.used * (size_t)call_threads(c);
 }
@@ -153,6 +138,21 @@ static void conv2d(const co_call *c)
 {
     geom g = fwd_geom(c);
     space s = own_space(c, conv2d_scratch(c) / (size_t)call_threads(c));
+    if (win_fits(&g)) {
+        share own = share_of(c, g.n, g.o, false);
+        const float *bias = c->n_in > 2 ? c->in[2].p : NULL; /* [O] */
+        win_run(&g,
+                &(win_part){c->in[0].p, c->in[1].p, bias, c->out[0].p, false, own.i0, own.i1, own.r0, own.r1},
+                s);
+        return;
+    }
+    if (small_fits(&g)) {
+        int64_t r0, r1;
+        co_share(g.o, c->ith, c->nth, &r0, &r1);
+        const float *bias = c->n_in > 2 ? c->in[2].p : NULL; /* [O] */
+        small_run(&g, &(small_part){c->in[0].p, c->in[1].p, bias, c->out[0].p, false, r0, r1}, s);
+        return;
+    }
     fwd f = fwd_plan(&g, &s);
     const float *x = c->in[0].p; /* [N,C,H,W] */
     float *y = c->out[0].p;      /* [N,O,OH,OW] */
@@ -248,10 +248,25 @@ static geom back_geom(const co_call *c)
     return geom_of(&c->out[0].shape, &c->in[1].shape, &c->in[0].shape, c->attr);
 }
 
+/* The gradient of the input is a convolution of dy, with as many channels as y has. */
+static geom turn(geom g)
+{
+    int64_t c = g.c;
+    g.c = g.o;
+    g.o = c;
+    return g;
+}
+
 static size_t conv2d_dx_scratch(const co_call *c)
 {
     geom g = back_geom(c);
     space s = {0};
+    if (win_fits(&g)) {
+        geom turned = turn(g);
+        return win_scratch(&turned) * (size_t)call_threads(c);
+    }
+    if (small_fits(&g))
+        return small_scratch(&g, true) * (size_t)call_threads(c);
     back_plan(&g, &s);
     return s.used * (size_t)call_threads(c);
 }
@@ -279,6 +294,20 @@ static void conv2d_dx(const co_call *c)
 {
     geom g = back_geom(c);
     space s = own_space(c, conv2d_dx_scratch(c) / (size_t)call_threads(c));
+    if (win_fits(&g)) {
+        geom turned = turn(g);
+        share own = share_of(c, g.n, g.c, false);
+        win_run(&turned,
+                &(win_part){c->in[0].p, c->in[1].p, NULL, c->out[0].p, true, own.i0, own.i1, own.r0, own.r1},
+                s);
+        return;
+    }
+    if (small_fits(&g)) {
+        int64_t r0, r1;
+        co_share(g.c, c->ith, c->nth, &r0, &r1);
+        small_run(&g, &(small_part){c->in[0].p, c->in[1].p, NULL, c->out[0].p, true, r0, r1}, s);
+        return;
+    }
     back b = back_plan(&g, &s);
     const float *dy = c->in[0].p; /* [N,O,OH,OW] */
     float *dx = c->out[0].p;      /* [N,C,H,W] */
@@ -335,6 +364,8 @@ static size_t conv2d_dw_scratch(const co_call *c)
 {
     geom g = wgrad_geom(c);
     space s = {0};
+    if (win_fits(&g))
+        return win_dw_scratch(&g) * (size_t)call_threads(c);
     wgrad_plan(&g, &s);
     return s.used * (size_t)call_threads(c);
 }
@@ -364,6 +395,12 @@ static void conv2d_dw(const co_call *c)
 {
     geom g = wgrad_geom(c);
     space s = own_space(c, conv2d_dw_scratch(c) / (size_t)call_threads(c));
+    if (win_fits(&g)) {
+        int64_t r0, r1;
+        co_share(g.o, c->ith, c->nth, &r0, &r1);
+        win_dw(&g, c->in[0].p, c->in[1].p, c->out[0].p, r0, r1, s);
+        return;
+    }
     wgrad f = wgrad_plan(&g, &s);
     const float *dy = c->in[0].p; /* [N,O,OH,OW] */
     const float *x = c->in[1].p;  /* [N,C,H,W] */

@@ -6,6 +6,7 @@
 void LEVEL(kernels_fill)(co_kernels *k)
 {
     kernels_ref_fill(k);
+    k->version = 2; /* 2: 3x3 convolutions by Winograd's algorithm (docs/decisions/0023) */
     rows_matmul(k);
     rows_conv(k);
     rows_elementwise(k);

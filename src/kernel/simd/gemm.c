@@ -180,17 +180,6 @@ static int64_t least(int64_t a, int64_t b)
     return a < b ? a : b;
 }
 
-/* Rows of a block, dealt evenly: the first `longer` slivers have rows + 1. */
-typedef struct deal {
-    int64_t n, rows, longer;
-} deal;
-
-static deal deal_rows(int64_t mc)
-{
-    int64_t n = (mc + MR - 1) / MR;
-    return (deal){n, mc / n, mc % n};
-}
-
 static void pack_panel(const gemm *g, const plan *p, int64_t jc, int64_t nc, int64_t pc, int64_t kc)
 {
     for (int64_t j = 0; j < nc; j += NR)
@@ -200,7 +189,7 @@ static void pack_panel(const gemm *g, const plan *p, int64_t jc, int64_t nc, int
 
 static void pack_block(const gemm *g, const plan *p, int64_t ic, int64_t mc, int64_t pc, int64_t kc)
 {
-    deal d = deal_rows(mc);
+    gemm_deal d = gemm_deal_rows(mc);
     for (int64_t s = 0, i = ic; s < d.n; s++) {
         int64_t m = d.rows + (s < d.longer);
         gemm_pack_a(p->a + s * MR * kc, &g->a, i, m, pc, kc);
@@ -213,7 +202,7 @@ static void do_block(const gemm *g, const plan *p, int64_t ic, int64_t mc, int64
                      int64_t kc)
 {
     bool last = pc + kc >= g->k;
-    deal d = deal_rows(mc);
+    gemm_deal d = gemm_deal_rows(mc);
     tile t = {.k = kc, .resume = g->resume || pc > 0};
     for (int64_t j = 0; j < nc; j += NR) {
         int64_t n = least(NR, nc - j);
@@ -264,6 +253,72 @@ static void run(const gemm *g, float *scratch)
             }
             pc += kc;
         } while (pc < g->k);
+    }
+}
+
+/* Like micro with packed operands, but step k of the chain takes row ta[k] / MR of A. */
+ALWAYS_INLINE void micro_picked(const float *a, const int32_t *ta, const float *b, int64_t n, float *c, int m)
+{
+    vf s[MAX_MR][2];
+
+    UNROLL for (int r = 0; r < m; r++)
+    {
+        s[r][0] = v_load(c + r * NR);
+        s[r][1] = v_load(c + r * NR + VW);
+    }
+    for (int64_t k = 0; k < n; k++, b += NR) {
+        const float *row = a + ta[k];
+        vf b0 = v_load(b), b1 = v_load(b + VW);
+        UNROLL for (int r = 0; r < m; r++)
+        {
+            vf x = v_set(row[r]);
+            s[r][0] = v_fma(x, b0, s[r][0]);
+            s[r][1] = v_fma(x, b1, s[r][1]);
+        }
+    }
+    UNROLL for (int r = 0; r < m; r++)
+    {
+        v_store(c + r * NR, s[r][0]);
+        v_store(c + r * NR + VW, s[r][1]);
+    }
+}
+
+__attribute__((noinline)) void gemm_picked(const float *a, const int32_t *ta, const float *b, int64_t n,
+                                           float *c, int64_t m)
+{
+    switch (m) {
+    case 1:
+        micro_picked(a, ta, b, n, c, 1);
+        break;
+    case 2:
+        micro_picked(a, ta, b, n, c, 2);
+        break;
+    case 3:
+        micro_picked(a, ta, b, n, c, 3);
+        break;
+    case 4:
+        micro_picked(a, ta, b, n, c, 4);
+        break;
+    case 5:
+        micro_picked(a, ta, b, n, c, 5);
+        break;
+    default:
+        micro_picked(a, ta, b, n, c, MR);
+        break;
+    }
+}
+
+void gemm_sliver(const float *a, int64_t step, int64_t rows, const float *b, int64_t k, float *c, bool resume)
+{
+    gemm_deal d = gemm_deal_rows(rows);
+    tile t = {.b = b, .k = k, .ldt = NR, .resume = resume};
+
+    for (int64_t s = 0; s < d.n; s++) {
+        int64_t m = d.rows + (s < d.longer);
+        t.a = a + s * step;
+        t.t = c;
+        micro_packed(&t, m);
+        c += m * NR;
     }
 }
 

@@ -27,6 +27,7 @@
  *   v_load_halves             VW / 2 floats from each of two places
  *   v_load_even               p[0], p[2], ...: VW of them; memory past the last is not touched
  *   v_load_turned             out[k] = element at + k of each of VW rows, for k < VW
+ *   v_zip                     a0 b0 a1 b1 ...: the first VW of them, the last VW
  *   v_gather                  p[offset] for each lane of a vi
  *   v_first_lane v_hmax       lane 0; the largest lane
  *   vi_set vi_load vi_store

@@ -171,6 +171,12 @@ ALWAYS_INLINE vf v_load_even(const float *p)
     return _mm256_castpd_ps(_mm256_permute4x64_pd(pairs, 0xd8));
 }
 
+ALWAYS_INLINE void v_zip(vf *lo, vf *hi, vf a, vf b)
+{
+    vf l = _mm256_unpacklo_ps(a, b), h = _mm256_unpackhi_ps(a, b);
+    *lo = _mm256_permute2f128_ps(l, h, 0x20), *hi = _mm256_permute2f128_ps(l, h, 0x31);
+}
+
 ALWAYS_INLINE float v_first_lane(vf x)
 {
     return _mm256_cvtss_f32(x);

@@ -169,6 +169,11 @@ ALWAYS_INLINE void v_load_turned(vf out[VW], const float *const row[VW], int64_t
     out[0] = r0, out[1] = r1, out[2] = r2, out[3] = r3;
 }
 
+ALWAYS_INLINE void v_zip(vf *lo, vf *hi, vf a, vf b)
+{
+    *lo = _mm_unpacklo_ps(a, b), *hi = _mm_unpackhi_ps(a, b);
+}
+
 ALWAYS_INLINE float v_first_lane(vf x)
 {
     return _mm_cvtss_f32(x);

@@ -1,0 +1,68 @@
+/* conv_int.h -- the shapes of a convolution, the scratch of a call, and Winograd's kernels (winograd.c). */
+#ifndef CO_KERNEL_SIMD_CONV_INT_H
+#define CO_KERNEL_SIMD_CONV_INT_H
+
+#include <stdbool.h>
+
+#include "kernel/simd/gemm.h"
+
+typedef struct geom {
+    int64_t n, c, h, w; /* x */
+    int64_t o, oh, ow;  /* y */
+    int64_t kh, kw, stride, pad;
+} geom;
+
+/* One function both lays out the scratch and, with base NULL, computes its size. */
+typedef struct space {
+    char *base;
+    size_t used;
+} space;
+
+static inline void *take(space *s, int64_t n, size_t size)
+{
+    void *p = s->base ? s->base + s->used : NULL;
+    s->used += ((size_t)n * size + 63) / 64 * 64;
+    return p;
+}
+
+/* Small pictures (conv_small.c): more than a fifth of the products would be with padding, and are left out. `back`: the
+ * gradient of the input. */
+bool LEVEL(small_fits)(const geom *g);
+size_t LEVEL(small_scratch)(const geom *g, bool back);
+/* Rows [r0, r1) of the output's channels, of all images. */
+typedef struct small_part {
+    const float *in, *w, *bias;
+    float *out;
+    bool back;
+    int64_t r0, r1;
+} small_part;
+void LEVEL(small_run)(const geom *g, const small_part *part, space s);
+
+#define small_fits    LEVEL(small_fits)
+#define small_scratch LEVEL(small_scratch)
+#define small_run     LEVEL(small_run)
+
+/* Is the convolution computed by Winograd's algorithm? A formula of the shape. */
+bool LEVEL(win_fits)(const geom *g);
+/* Bytes of scratch for one thread. */
+size_t LEVEL(win_scratch)(const geom *g);
+size_t LEVEL(win_dw_scratch)(const geom *g);
+/* out [images,O,H,W] of in [images,C,H,W]: rows [r0, r1) of images [i0, i1). `back`: the gradient of the input, whose w
+ * is [C,O,3,3]. */
+typedef struct win_part {
+    const float *in, *w, *bias;
+    float *out;
+    bool back;
+    int64_t i0, i1, r0, r1;
+} win_part;
+void LEVEL(win_run)(const geom *g, const win_part *part, space s);
+/* Rows [r0, r1) of dw. */
+void LEVEL(win_dw)(const geom *g, const float *dy, const float *x, float *dw, int64_t r0, int64_t r1, space s);
+
+#define win_fits       LEVEL(win_fits)
+#define win_scratch    LEVEL(win_scratch)
+#define win_dw_scratch LEVEL(win_dw_scratch)
+#define win_run        LEVEL(win_run)
+#define win_dw         LEVEL(win_dw)
+
+#endif

@@ -1,0 +1,272 @@
+/* winograd_tiles.c -- splits images into planes, and transforms tiles (winograd.c has the algorithm).
+ *
+ * Tiles overlap, and every second pixel begins one. So a padded image is first split into four planes, by odd and even
+ * rows and columns: neighbouring tiles then lie next to each other in each plane, and a vector holds VW of them.
+ */
+#include "kernel/simd/winograd_int.h"
+
+/* A row of the image into a row of the even and a row of the odd columns. */
+static void split_row(float *even, float *odd, const float *src, int64_t w)
+{
+    int64_t x = 0;
+
+    for (; x + 2 * VW <= w; x += 2 * VW) {
+        v_store(even + x / 2, v_load_even(src + x));
+        v_store(odd + x / 2, v_load_even(src + x + 1));
+    }
+    for (; x < w; x++)
+        (x & 1 ? odd : even)[x / 2] = src[x];
+}
+
+void win_split(float *dst, const float *src, int64_t channels, const geom *g, const grid *t)
+{
+    int64_t plane = t->ph * t->pw;
+
+    for (int64_t c = 0; c < channels; c++, dst += t->planes)
+        for (int64_t y = 0; y < g->h; y++, src += g->w) {
+            float *rows = dst + ((y + t->border) & 1) * 2 * plane + (y + t->border) / 2 * t->pw;
+            if (t->border) /* pixel 0 is column 1 of the padded image */
+                split_row(rows + plane, rows + 1, src, g->w);
+            else
+                split_row(rows, rows + plane, src, g->w);
+        }
+}
+
+/* --- lanes: VW tiles, one after the other, of a group of images ---------------------------------------------- */
+
+typedef enum { LANES_RUN, LANES_HALVES, LANES_ANY } lanes_kind;
+typedef struct lanes {
+    lanes_kind kind;
+    int32_t at[VW]; /* of each tile, in the planes of the first channel of the group's first image */
+} lanes;
+
+/* Of a plane with rows of pw and images `stride` apart; tiles from n on repeat the last one. */
+static lanes lanes_of(const grid *t, int64_t stride, int64_t first, int64_t n)
+{
+    lanes l = {LANES_ANY, {0}};
+
+    for (int64_t i = 0; i < VW; i++) {
+        int64_t tile = first + i < n ? first + i : n - 1, in_image = tile % (t->th * t->tw);
+        l.at[i] = (int32_t)(tile / (t->th * t->tw) * stride + in_image / t->tw * t->pw + in_image % t->tw);
+    }
+    if (l.at[VW - 1] - l.at[0] == VW - 1 && first + VW <= n)
+        l.kind = LANES_RUN;
+    else if (l.at[VW / 2 - 1] - l.at[0] == VW / 2 - 1 && l.at[VW - 1] - l.at[VW / 2] == VW / 2 - 1 &&
+             first + VW <= n)
+        l.kind = LANES_HALVES;
+    return l;
+}
+
+ALWAYS_INLINE vf load_lanes(const float *p, const lanes *l, lanes_kind kind)
+{
+    return kind == LANES_RUN      ? v_load(p + l->at[0])
+           : kind == LANES_HALVES ? v_load_halves(p + l->at[0], p + l->at[VW / 2])
+                                  : v_gather(p, vi_load(l->at));
+}
+
+/* --- transforms ---------------------------------------------------------------------------------------------- */
+
+/* Bt d B of VW tiles of one channel: u + xi * step. */
+ALWAYS_INLINE void input_tile(float *u, int64_t step, const float *p, const grid *t, const lanes *l,
+                              lanes_kind kind)
+{
+    int64_t plane = t->ph * t->pw;
+    vf r[4][4];
+
+    UNROLL for (int j = 0; j < 4; j++)
+    {
+        const float *col = p + (j & 1) * plane + j / 2;
+        vf d0 = load_lanes(col, l, kind), d1 = load_lanes(col + 2 * plane, l, kind);
+        vf d2 = load_lanes(col + t->pw, l, kind), d3 = load_lanes(col + 2 * plane + t->pw, l, kind);
+        r[0][j] = d0 - d2, r[1][j] = d1 + d2, r[2][j] = d2 - d1, r[3][j] = d1 - d3;
+    }
+    UNROLL for (int i = 0; i < 4; i++)
+    {
+        v_store(u + (4 * i + 0) * step, r[i][0] - r[i][2]);
+        v_store(u + (4 * i + 1) * step, r[i][1] + r[i][2]);
+        v_store(u + (4 * i + 2) * step, r[i][2] - r[i][1]);
+        v_store(u + (4 * i + 3) * step, r[i][1] - r[i][3]);
+    }
+}
+
+/* A dY At of VW tiles of one channel. */
+ALWAYS_INLINE void dy_tile(float *z, int64_t step, const float *p, const grid *t, const lanes *l,
+                           lanes_kind kind)
+{
+    int64_t plane = t->ph * t->pw;
+    vf r[4][2];
+
+    UNROLL for (int j = 0; j < 2; j++)
+    {
+        vf y0 = load_lanes(p + j * plane, l, kind), y1 = load_lanes(p + (2 + j) * plane, l, kind);
+        r[0][j] = y0, r[1][j] = y0 + y1, r[2][j] = y0 - y1, r[3][j] = v_zero() - y1;
+    }
+    UNROLL for (int i = 0; i < 4; i++)
+    {
+        v_store(z + (4 * i + 0) * step, r[i][0]);
+        v_store(z + (4 * i + 1) * step, r[i][0] + r[i][1]);
+        v_store(z + (4 * i + 2) * step, r[i][0] - r[i][1]);
+        v_store(z + (4 * i + 3) * step, v_zero() - r[i][1]);
+    }
+}
+
+typedef void tile_fn(float *out, int64_t step, const float *p, const grid *t, const lanes *l);
+#define TILE_FN(name, tile, kind)                                                                            \
+    static void name(float *out, int64_t step, const float *p, const grid *t, const lanes *l)                \
+    {                                                                                                        \
+        tile(out, step, p, t, l, kind);                                                                      \
+    }
+TILE_FN(input_run, input_tile, LANES_RUN)
+TILE_FN(input_halves, input_tile, LANES_HALVES)
+TILE_FN(input_any, input_tile, LANES_ANY)
+TILE_FN(dy_run, dy_tile, LANES_RUN)
+TILE_FN(dy_halves, dy_tile, LANES_HALVES)
+TILE_FN(dy_any, dy_tile, LANES_ANY)
+
+static tile_fn *tile_for(const grid *t, lanes_kind kind)
+{
+    static tile_fn *const by_kind[2][3] = {{dy_run, dy_halves, dy_any}, {input_run, input_halves, input_any}};
+
+    return by_kind[t->border][kind];
+}
+
+void win_input(float *u, int64_t step, const tiles *in)
+{
+    for (int64_t i = 0; i < round_to(in->n, NR); i += VW) {
+        lanes l = lanes_of(in->t, in->stride, in->first + i, in->first + in->n);
+        tile_fn *fn = tile_for(in->t, l.kind);
+        float *out = u + i / NR * NR * in->channels + i % NR;
+        for (int64_t c = 0; c < in->channels; c++)
+            fn(out + c * NR, step, in->planes + c * in->t->planes, in->t, &l);
+    }
+}
+
+/* VW tiles of n channels from c on (n <= VW), turned: lanes become channels. out + xi * step + tile * width. */
+static void turn_block(float *out, int64_t step, int64_t width, const tiles *in, const lanes *l, int64_t c,
+                       int64_t n)
+{
+    float buf[XI * VW * VW];
+    tile_fn *fn = tile_for(in->t, l->kind);
+
+    for (int64_t i = 0; i < n; i++)
+        fn(buf + i * VW, VW * VW, in->planes + (c + i) * in->t->planes, in->t, l);
+    for (int64_t xi = 0; xi < XI; xi++) {
+        const float *row[VW];
+        vf r[VW];
+        for (int64_t i = 0; i < VW; i++)
+            row[i] = buf + xi * VW * VW + (i < n ? i : n - 1) * VW;
+        v_load_turned(r, row, 0);
+        UNROLL for (int k = 0; k < VW; k++) v_store(out + xi * step + k * width, r[k]);
+    }
+}
+
+void win_input_turned(float *u, int64_t step, int64_t slab, const tiles *in)
+{
+    for (int64_t i = 0; i < in->n; i += VW) {
+        lanes l = lanes_of(in->t, in->stride, in->first + i, in->first + in->n);
+        for (int64_t c = 0; c < in->channels; c += VW) {
+            int64_t n = in->channels - c < VW ? in->channels - c : VW;
+            turn_block(u + c / NR * slab + i * NR + c % NR, step, NR, in, &l, c, n);
+        }
+    }
+}
+
+/* A store of VW floats runs past the MR of its tile, so tiles are done in order, and slivers too. */
+void win_dy_turned(float *z, int64_t step, int64_t slab, const tiles *in)
+{
+    gemm_deal d = gemm_deal_rows(in->channels);
+
+    for (int64_t s = 0, c = 0; s < d.n; s++) {
+        int64_t m = d.rows + (s < d.longer);
+        for (int64_t i = 0; i < in->n; i += VW) {
+            lanes l = lanes_of(in->t, in->stride, in->first + i, in->first + in->n);
+            turn_block(z + s * slab + i * MR, step, MR, in, &l, c, m);
+        }
+        c += m;
+    }
+}
+
+/* --- output --------------------------------------------------------------------------------------------------- */
+
+/* Two rows of two pixels for each lane, stored to the output's plane of 1 channel. */
+typedef struct place {
+    int64_t h, w;
+    bool straight; /* lanes are a run or halves, and both sizes are even */
+    lanes l;       /* where each tile's first pixel lies */
+    int64_t n;     /* lanes that exist */
+} place;
+
+static place place_of(const geom *g, const grid *t, int64_t stride, int64_t first, int64_t n)
+{
+    place p = {.h = g->h, .w = g->w, .n = n - first < VW ? n - first : VW};
+    grid whole = *t;
+
+    whole.pw = t->tw;
+    p.l = lanes_of(&whole, t->th * t->tw, first, n); /* only for the kind */
+    p.straight = p.l.kind != LANES_ANY && g->h % 2 == 0 && g->w % 2 == 0 &&
+                 (p.l.kind == LANES_HALVES || first % t->tw + VW <= t->tw);
+    for (int64_t i = 0; i < VW; i++) {
+        int64_t tile = first + i < n ? first + i : n - 1, in_image = tile % (t->th * t->tw);
+        p.l.at[i] =
+            (int32_t)(tile / (t->th * t->tw) * stride + 2 * (in_image / t->tw) * g->w + 2 * (in_image % t->tw));
+    }
+    if (p.straight) /* a run of tiles in one row, or two runs of VW / 2 */
+        p.straight = p.l.at[VW / 2 - 1] - p.l.at[0] == VW - 2 && p.l.at[VW - 1] - p.l.at[VW / 2] == VW - 2;
+    return p;
+}
+
+static inline void store_tiles(float *y, const place *p, vf out[2][2], const grid *t, int64_t first)
+{
+    if (p->straight) {
+        UNROLL for (int r = 0; r < 2; r++)
+        {
+            vf lo, hi;
+            v_zip(&lo, &hi, out[r][0], out[r][1]);
+            v_store(y + p->l.at[0] + r * p->w, lo);
+            v_store(y + p->l.at[VW / 2] + r * p->w, hi);
+        }
+        return;
+    }
+    float buf[4][VW];
+    for (int i = 0; i < 4; i++)
+        v_store(buf[i], out[i / 2][i % 2]);
+    for (int64_t i = 0; i < p->n; i++) {
+        int64_t in_image = (first + i) % (t->th * t->tw), row = 2 * (in_image / t->tw),
+                col = 2 * (in_image % t->tw);
+        for (int64_t k = 0; k < 4; k++)
+            if (row + k / 2 < p->h && col + k % 2 < p->w)
+                y[p->l.at[i] + k / 2 * p->w + k % 2] = buf[k][i];
+    }
+}
+
+/* At M A of VW tiles of one channel. */
+ALWAYS_INLINE void output_tile(vf out[2][2], const float *m, int64_t step, vf bias)
+{
+    vf r[2][4];
+
+    UNROLL for (int j = 0; j < 4; j++)
+    {
+        vf m0 = v_load(m + j * step), m1 = v_load(m + (4 + j) * step), m2 = v_load(m + (8 + j) * step);
+        vf m3 = v_load(m + (12 + j) * step);
+        r[0][j] = (m0 + m1) + m2, r[1][j] = (m1 - m2) - m3;
+    }
+    UNROLL for (int i = 0; i < 2; i++)
+    {
+        out[i][0] = ((r[i][0] + r[i][1]) + r[i][2]) + bias;
+        out[i][1] = ((r[i][1] - r[i][2]) - r[i][3]) + bias;
+    }
+}
+
+void win_output(float *y, const float *m, int64_t step, int64_t rows, const float *bias, const geom *g,
+                const tiles *at)
+{
+    for (int64_t i = 0; i < at->n; i += VW) {
+        place p = place_of(g, at->t, at->stride, at->first + i, at->first + at->n);
+        const float *from = m + i / NR * NR * rows + i % NR;
+        for (int64_t r = 0; r < rows; r++) {
+            vf out[2][2];
+            output_tile(out, from + r * NR, step, bias ? v_set(bias[r]) : v_zero());
+            store_tiles(y + r * g->h * g->w, &p, out, at->t, at->first + i);
+        }
+    }
+}
