@@ -109,6 +109,8 @@ $(PROBES): $(B)/gen/%.inc: src/data/probe/%
 $(PAGE): $(B)/gen/%.inc: src/web/page/%
 	@mkdir -p $(@D)
 	$(call say,GEN,$@) od -An -v -tx1 $< | sed 's/ \([0-9a-f]*\)/0x\1,/g' > $@
+$(DYGRAPHS)/%:
+	@echo 'the charts of the board are missing: run tools/setup (package libjs-dygraphs)' >&2; exit 1
 $(CHARTS): $(B)/gen/%.inc: $(DYGRAPHS)/%
 	@mkdir -p $(@D)
 	$(call say,GEN,$@) od -An -v -tx1 $< | sed 's/ \([0-9a-f]*\)/0x\1,/g' > $@

@@ -148,6 +148,7 @@ static void record_start(training *s)
                               co_json_string(host), "resumed", s->app.resume != NULL, "config", config);
     json_object_set_new(event, "parameters", json_integer((json_int_t)f->params));
     json_object_set_new(event, "metric", json_string(f->metric));
+    json_object_set_new(event, "steps_per_epoch", json_integer(f->steps_per_epoch));
     co_event_json(s->folder, event);
 }
 

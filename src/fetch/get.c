@@ -8,8 +8,10 @@
  */
 #include "fetch/fetch.h"
 
+#include <fcntl.h>
 #include <stdio.h>
 #include <string.h>
+#include <sys/file.h>
 #include <unistd.h>
 
 #include "base/fs.h"
@@ -78,6 +80,29 @@ static co_err move_in(const char *from, const char *folder)
     return had ? co_fs_remove_tree(old) : CO_OK;
 }
 
+/* The empty folder to unpack into, locked: what a killed call left in it is removed. *fd is the caller's. */
+static co_err open_tmp(int *fd, const char *tmp)
+{
+    char **names, path[FETCH_PATH];
+    size_t n;
+
+    CO_TRY(co_fs_mkdirs(tmp));
+    *fd = open(tmp, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+    if (*fd < 0)
+        return co_fail(CO_EIO, "open %s: %m", tmp);
+    if (flock(*fd, LOCK_EX | LOCK_NB) != 0)
+        return co_fail(CO_EINPUT, "another process is unpacking into %s: wait for it, then try again", tmp);
+    CO_TRY(co_fs_list(&names, &n, tmp));
+    co_err err = CO_OK;
+    for (size_t i = 0; i < n && !err; i++) {
+        err = join(path, tmp, "", names[i], "");
+        if (!err)
+            err = co_fs_remove_tree(path);
+    }
+    co_fs_list_free(names, n);
+    return err;
+}
+
 static co_err unpack_into(co_set_facts *out, const co_set *set, const co_set_how *how, const char *archive,
                           const char *tmp)
 {
@@ -88,8 +113,6 @@ static co_err unpack_into(co_set_facts *out, const co_set *set, const co_set_how
                                 .tell = how->tell_unpack,
                                 .ctx = how->ctx};
 
-    CO_TRY(co_fs_remove_tree(tmp)); /* of a call that was killed */
-    CO_TRY(co_fs_mkdirs(tmp));
     CO_TRY(co_archive_unpack(&facts, archive, tmp, &limits));
     out->unpacked_files = facts.files;
     out->unpacked_bytes = facts.bytes;
@@ -107,16 +130,22 @@ static co_err unpack(co_set_facts *out, const co_set *set, const co_set_how *how
 
     CO_TRY(join(archive, how->dir, "", set->files[0].name, ""));
     CO_TRY(join(tmp, how->dir, ".", set->folder, ".unpacking"));
-    co_err err = unpack_into(out, set, how, archive, tmp);
-    if (err) {
+    int fd = -1;
+    co_err err = open_tmp(&fd, tmp);
+    bool ours = !err;
+    if (!err)
+        err = unpack_into(out, set, how, archive, tmp);
+    if (err && ours) {
         char why[1024];
         snprintf(why, sizeof why, "%s", co_errmsg());
         co_fs_remove_tree(tmp);
-        return co_fail(err, "%s", why);
+        co_fail(err, "%s", why);
     }
-    if (!how->keep)
+    if (fd >= 0)
+        close(fd);
+    if (!err && !how->keep)
         unlink(archive);
-    return CO_OK;
+    return err;
 }
 
 /* --- downloading ---------------------------------------------------------------------------------------- */

@@ -30,7 +30,7 @@ const co_option co_wandb_options[] = {
      .alias = "wandb.group wandb_group wandb_run_group", .may_change = true},
     {"name", CO_OPT_STR, offsetof(co_wandb_cfg, name), "null",
      "the run's name; null: $WANDB_NAME, or one that the service makes up", .may_change = true},
-    {"tags", CO_OPT_STR, offsetof(co_wandb_cfg, tags), "null", "tags, separated by commas; null: $WANDB_TAGS",
+    {"tags", CO_OPT_STR, offsetof(co_wandb_cfg, tags), "null", "tags, as in [a,b]; null: $WANDB_TAGS",
      .may_change = true},
     {"notes", CO_OPT_STR, offsetof(co_wandb_cfg, notes), "null", "a longer text; null: $WANDB_NOTES",
      .may_change = true},
@@ -186,8 +186,8 @@ static co_err read_tags(wandb_settings *s, const co_wandb_cfg *cfg)
         return CO_ENOMEM;
     for (const char *at = text; at && *at;) {
         size_t n = strcspn(at, ",");
-        const char *from = at + strspn(at, " ["), *to = at + n;
-        while (to > from && (to[-1] == ' ' || to[-1] == ']'))
+        const char *from = at + strspn(at, " [\"'"), *to = at + n;
+        while (to > from && strchr(" ]\"'", to[-1]))
             to--;
         char *tag = to > from ? co_sprintf("%.*s", (int)(to - from), from) : NULL;
         if (to > from && json_array_append_new(s->tags, tag ? json_string(tag) : NULL) != 0) {

@@ -75,6 +75,7 @@ TEST(weights_without_a_batch_norms_counter_are_taken_and_it_keeps_its_value)
     size_t at = co_layout_find(&s.l, "fc1.weight")->offset;
     CHECK(memcmp(state + at, s.part[0] + at, 4 * sizeof *state) == 0, "other weights");
     co_free(state);
+    small_fini(&s);
 }
 
 TEST(weights_that_do_not_fit_are_refused_by_the_first_tensor)

@@ -3,6 +3,9 @@
 #include "data/zips.h"
 #include "fetch/server.h"
 
+#include <fcntl.h>
+#include <sys/file.h>
+
 #include "base/hash.h"
 #include "net/http.h"
 
@@ -149,7 +152,17 @@ TEST(data_get_leaves_a_good_folder_alone_when_the_new_archive_is_bad)
     routes[0].len = z.n;
     says(1, &s, "movielens d --force", "may lead out of the folder: refused");
     CHECK(!co_fs_exists("ratings.csv") && !co_fs_exists("d/.ml-latest-small.unpacking"), "leftovers");
+    succeeds("mkdir -p d/.ml-latest-small.unpacking/old/part"); /* of a call that was killed */
     says(0, &s, "movielens d", "is there and complete");
+    int fd = open("d/.ml-latest-small.unpacking", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+    CHECK(fd >= 0 && flock(fd, LOCK_EX) == 0, "%m");
+    says(2, &s, "movielens d --force", "another process is unpacking into d/.ml-latest-small.unpacking");
+    CHECK(co_fs_exists("d/.ml-latest-small.unpacking/old/part"), "the other's files were removed");
+    close(fd);
+    make_movielens(&routes[0], &routes[1]);
+    says(0, &s, "movielens d --force", "2 files");
+    CHECK(!co_fs_exists("d/.ml-latest-small.unpacking") && !co_fs_exists("d/ml-latest-small/old"),
+          "leftovers");
     server_stop(&s);
 }
 

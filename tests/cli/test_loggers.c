@@ -1,6 +1,8 @@
 /* test_loggers.c -- logger= chooses trackers. */
 #include "harness.h"
 
+#include <string.h>
+
 #include "base/err.h"
 #include "base/fs.h"
 #include "track/tracker.h"
@@ -101,4 +103,22 @@ TEST(every_start_is_a_run_start_line_with_its_configuration_and_an_end_is_a_run_
     CHECK(test_contains(r.out, "\"data.batch_size\":64") && test_contains(r.out, "\"model.name\":\"mlp\"") &&
               test_contains(r.out, "${oc.env:SECRET"),
           "%s", r.out);
+}
+
+TEST(the_csv_of_the_style_lightning_has_its_place_its_columns_and_a_row_for_what_is_logged_together)
+{
+    test_run r =
+        test_sh("$COHORT train model.hidden=8 trainer.max_steps=30 trainer.devices=1 log_every=10 test=false "
+                "run.dir=r logger.csv.style=lightning && grep -v -e '^$' r/csv/version_0/metrics.csv > m && "
+                "head -1 m && cut -d, -f1-6 m && ls r/csv");
+    CHECK(r.status == 0, "%s", r.out);
+    CHECK(test_contains(r.out, "\nepoch,grad_norm,lr,step,") &&
+              test_contains(r.out, ",train/loss_epoch,train/loss_step,") &&
+              test_contains(r.out, ",val/acc,val/acc5,val/loss\n"),
+          "%s", r.out);
+    r = test_sh("awk -F, 'NR == 1 { for (i = 1; i <= NF; i++) at[$i] = i; next } "
+                "$at[\"train/loss_step\"] != \"\" { s = s \" \" $at[\"epoch\"] \":\" $at[\"step\"] } "
+                "$at[\"val/loss\"] != \"\" { v = v \" \" $at[\"epoch\"] \":\" $at[\"step\"]; "
+                "if ($at[\"train/loss_step\"] != \"\") print \"both\" } END { print s; print v }' m");
+    CHECK(!strcmp(r.out, " 0:0 0:9 0:19 1:29\n 0:22 1:29\n"), "%s", r.out);
 }

@@ -212,7 +212,7 @@ static void remember(void *ctx, const char *text)
 
 TEST(the_pump_hands_every_line_over_once_and_in_order)
 {
-    const co_tracker_pick defs[] = {{&csv_def}, {&none_def}};
+    const co_tracker_pick defs[] = {{&csv_def, &(int){0}}, {&none_def}};
     co_folder *f;
     co_tracking *t;
     CHECK_OK(co_folder_open(&f, "run", "t"));
@@ -234,7 +234,7 @@ TEST(the_pump_hands_every_line_over_once_and_in_order)
 
 TEST(lines_that_are_cut_or_too_long_or_no_objects_are_passed_over)
 {
-    const co_tracker_pick defs[] = {{&csv_def}, {&none_def}};
+    const co_tracker_pick defs[] = {{&csv_def, &(int){0}}, {&none_def}};
     co_folder *f;
     co_tracking *t;
     co_str s = {0};
@@ -318,7 +318,7 @@ static const co_tracker_def broken = {"broken", "", count_open, broken_take, cou
 
 TEST(a_stuck_tracker_costs_the_supervisor_nothing_and_is_left_at_the_end)
 {
-    const co_tracker_pick defs[] = {{&stuck}, {&csv_def}};
+    const co_tracker_pick defs[] = {{&stuck}, {&csv_def, &(int){0}}};
     co_folder *f;
     co_tracking *t;
     CHECK(sem_init(&never, 0, 0) == 0, "sem_init");
@@ -347,7 +347,7 @@ static bool is_told(void *tracking)
 
 TEST(a_tracker_that_fails_is_dropped_with_one_warning)
 {
-    const co_tracker_pick defs[] = {{&broken}, {&csv_def}};
+    const co_tracker_pick defs[] = {{&broken}, {&csv_def, &(int){0}}};
     co_folder *f;
     co_tracking *t;
     CHECK_OK(co_folder_open(&f, "run", "t"));
@@ -377,7 +377,7 @@ static const co_tracker_def crashing = {"crashing", "", count_open, crashing_tak
 
 TEST(a_tracker_that_crashes_costs_the_run_nothing_and_its_death_is_reported)
 {
-    const co_tracker_pick defs[] = {{&crashing}, {&csv_def}};
+    const co_tracker_pick defs[] = {{&crashing}, {&csv_def, &(int){0}}};
     co_folder *f;
     co_tracking *t;
     CHECK_OK(co_folder_open(&f, "run", "t"));
@@ -396,7 +396,7 @@ TEST(a_tracker_that_crashes_costs_the_run_nothing_and_its_death_is_reported)
 
 TEST(a_tracker_writes_nothing_into_a_folder_that_another_run_has_taken)
 {
-    const co_tracker_pick defs[] = {{&csv_def}, {&none_def}};
+    const co_tracker_pick defs[] = {{&csv_def, &(int){0}}, {&none_def}};
     co_folder *f;
     co_tracking *t;
     json_t *v;

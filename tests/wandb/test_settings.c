@@ -45,7 +45,7 @@ TEST(keys_of_the_configuration_win_over_wandb_variables_which_win_over_defaults)
     setenv("WANDB_RESUME", "must", 1);
     setenv("WANDB_SILENT", "true", 1);
     setenv("WANDB_HTTP_TIMEOUT", "7", 1);
-    CHECK_OK(settings_read(&s, &(co_wandb_cfg){.project = "mine", .tags = "[z]"}, &facts));
+    CHECK_OK(settings_read(&s, &(co_wandb_cfg){.project = "mine", .tags = "[\"z\"]"}, &facts));
     CHECK(strcmp(s.project, "mine") == 0 && strcmp(s.entity, "e") == 0 && strcmp(s.group, "g") == 0 &&
               strcmp(s.name, "n") == 0 && strcmp(s.notes, "x") == 0 && strcmp(s.id, "id1") == 0 &&
               strcmp(s.dir, "/tmp") == 0 && strcmp(s.base_url, "http://here:8080") == 0 &&

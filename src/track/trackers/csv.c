@@ -1,11 +1,12 @@
-/* csv.c -- csv/metrics.csv: a row per step, a column per name in the order in which names first appear.
+/* csv.c -- csv/metrics.csv: a row per step, a column per name in the order in which names first appear. With
+ * logger.csv.style=lightning it is the table that Lightning writes (csv_lightning.c).
  *
  * An event belongs to (step, name) and the last one wins. So a continued run, which records some steps again,
  * gives the table of a run that never stopped. `epoch`, where there is one, is the second column. Lines that
  * are not scalars are passed over. A new name is a new column of every row, so a flush writes the whole
  * table, to a temporary name first. Memory: 24 bytes per scalar, and during a flush the text.
  */
-#include "track/track_int.h"
+#include "track/trackers/csv_int.h"
 
 #include <errno.h>
 #include <stdlib.h>
@@ -18,21 +19,17 @@
 
 enum { NAMES_MOST = 10000 };
 
-struct cell {
-    int64_t step;
-    uint32_t name, turn; /* turn: place in the file */
-    double value;
+struct csv_cfg {
+    int style; /* table or lightning */
 };
 
-struct table {
-    char *folder, *path; /* csv, csv/metrics.csv */
-    struct cell *cells;
-    size_t n, room;
-    char **names;
-    size_t n_names, guess; /* guess: events come in turns, so the next name is likely the next column */
-};
+static const co_option options[] = {
+    {"style", CO_OPT_ENUM, offsetof(struct csv_cfg, style), "table",
+     "table: csv/metrics.csv, a row per step; lightning: csv/version_0/metrics.csv as Lightning writes it",
+     .choices = "table|lightning"},
+    {0}};
 
-static co_err name_index(struct table *t, const char *name, uint32_t *out)
+static co_err name_index(struct csv_table *t, const char *name, uint32_t *out)
 {
     for (size_t i = 0; i < t->n_names; i++) {
         size_t k = (t->guess + i) % t->n_names;
@@ -55,21 +52,24 @@ static co_err name_index(struct table *t, const char *name, uint32_t *out)
     return CO_OK;
 }
 
-static co_err add_cell(struct table *t, int64_t step, const char *name, double value)
+static co_err add_cell(struct csv_table *t, int64_t step, const char *name, double value)
 {
     if (t->n == UINT32_MAX)
         return co_fail(CO_EFORMAT, "events.jsonl has more than %u scalars", UINT32_MAX);
     if (t->n == t->room) {
         size_t room = t->room ? 2 * t->room : 1024;
-        struct cell *more = co_realloc(t->cells, room * sizeof *more);
+        struct csv_cell *more = co_realloc(t->cells, room * sizeof *more);
         if (!more)
             return CO_ENOMEM;
         t->cells = more;
         t->room = room;
     }
-    struct cell *c = &t->cells[t->n];
-    *c = (struct cell){.step = step, .turn = (uint32_t)t->n, .value = value};
-    CO_TRY(name_index(t, name, &c->name));
+    struct csv_cell *c = &t->cells[t->n];
+    *c = (struct csv_cell){.step = step, .turn = (uint32_t)t->n, .value = value};
+    uint32_t index = 0;
+    CO_TRY(name_index(t, name, &index));
+    c->name = index & 0xffffff;
+    c->row = t->lightning ? (uint32_t)csv_row_of(name) & 0xff : 0;
     t->n++;
     return CO_OK;
 }
@@ -80,6 +80,8 @@ static co_err csv_take(void *self, const co_record_line *line)
     long long step;
     double value;
 
+    if (name && strcmp(name, "run_start") == 0 && co_json_i64(line->json, "steps_per_epoch", &step))
+        ((struct csv_table *)self)->steps_per_epoch = step;
     if (!name || !co_json_i64(line->json, "step", &step) || !co_json_f64(line->json, "value", &value))
         return CO_OK;
     return add_cell(self, step, name, value);
@@ -87,13 +89,15 @@ static co_err csv_take(void *self, const co_record_line *line)
 
 static int by_step(const void *a, const void *b)
 {
-    const struct cell *x = a, *y = b;
+    const struct csv_cell *x = a, *y = b;
     if (x->step != y->step)
         return x->step < y->step ? -1 : 1;
+    if (x->row != y->row)
+        return x->row < y->row ? -1 : 1;
     return x->turn < y->turn ? -1 : x->turn > y->turn;
 }
 
-static void add_text(co_str *out, const char *text)
+void csv_add_text(co_str *out, const char *text)
 {
     if (!strpbrk(text, ",\"\r\n")) {
         co_str_add(out, text);
@@ -106,7 +110,7 @@ static void add_text(co_str *out, const char *text)
 }
 
 /* Column k of the file: epoch first, then the others in order. */
-static size_t column(const struct table *t, size_t k)
+static size_t column(const struct csv_table *t, size_t k)
 {
     size_t epoch = 0;
     while (epoch < t->n_names && strcmp(t->names[epoch], "epoch") != 0)
@@ -116,15 +120,15 @@ static size_t column(const struct table *t, size_t k)
     return k == 0 ? epoch : k - 1;
 }
 
-static void add_row(co_str *out, const struct table *t, const struct cell *cells, size_t n,
-                    const struct cell **last)
+static void add_row(co_str *out, const struct csv_table *t, const struct csv_cell *cells, size_t n,
+                    const struct csv_cell **last)
 {
-    memset(last, 0, t->n_names * sizeof(const struct cell *));
+    memset(last, 0, t->n_names * sizeof(const struct csv_cell *));
     for (size_t i = 0; i < n; i++)
         last[cells[i].name] = &cells[i];
     co_str_addf(out, "%lld", (long long)cells[0].step);
     for (size_t k = 0; k < t->n_names; k++) {
-        const struct cell *c = last[column(t, k)];
+        const struct csv_cell *c = last[column(t, k)];
         co_str_add(out, ",");
         if (c)
             co_str_addf64(out, c->value);
@@ -132,17 +136,19 @@ static void add_row(co_str *out, const struct table *t, const struct cell *cells
     co_str_add(out, "\n");
 }
 
-static co_err print(co_str *out, struct table *t)
+static co_err print(co_str *out, struct csv_table *t)
 {
-    const struct cell **last = co_array(t->n_names + 1, sizeof(const struct cell *));
-    if (!last)
-        return CO_ENOMEM;
     if (t->n)
         qsort(t->cells, t->n, sizeof *t->cells, by_step);
+    if (t->lightning)
+        return csv_print_lightning(out, t);
+    const struct csv_cell **last = co_array(t->n_names + 1, sizeof(const struct csv_cell *));
+    if (!last)
+        return CO_ENOMEM;
     co_str_add(out, "step");
     for (size_t k = 0; k < t->n_names; k++) {
         co_str_add(out, ",");
-        add_text(out, t->names[column(t, k)]);
+        csv_add_text(out, t->names[column(t, k)]);
     }
     co_str_add(out, "\n");
     for (size_t i = 0, end; i < t->n; i = end) {
@@ -156,7 +162,7 @@ static co_err print(co_str *out, struct table *t)
 
 static void csv_close(void *self)
 {
-    struct table *t = self;
+    struct csv_table *t = self;
 
     for (size_t i = 0; i < t->n_names; i++)
         co_free(t->names[i]);
@@ -169,13 +175,13 @@ static void csv_close(void *self)
 
 static co_err csv_open(void **out, const co_run_facts *run, const void *cfg)
 {
-    struct table *t = co_zalloc(sizeof *t);
+    struct csv_table *t = co_zalloc(sizeof *t);
 
-    (void)cfg;
     if (!t)
         return CO_ENOMEM;
+    t->lightning = ((const struct csv_cfg *)cfg)->style == 1;
     t->folder = co_sprintf("%s/csv", run->dir);
-    t->path = co_sprintf("%s/csv/metrics.csv", run->dir);
+    t->path = co_sprintf("%s/csv/%smetrics.csv", run->dir, t->lightning ? "version_0/" : "");
     if (!t->folder || !t->path) {
         csv_close(t);
         return CO_ENOMEM;
@@ -192,17 +198,28 @@ static co_err make_folder(const char *path)
 
 static co_err csv_flush(void *self)
 {
-    struct table *t = self;
+    struct csv_table *t = self;
     co_str out = {0};
     co_err err = print(&out, t);
 
     if (!err)
         err = make_folder(t->folder);
+    if (!err && t->lightning) {
+        char *folder = co_sprintf("%s/version_0", t->folder);
+        err = folder ? make_folder(folder) : CO_ENOMEM;
+        co_free(folder);
+    }
     if (!err)
         err = co_fs_write_atomic(t->path, co_str_text(&out), out.len);
     co_str_fini(&out);
     return err;
 }
 
-const co_tracker_def csv_def = {
-    "csv", "csv/metrics.csv: a row per step, a column per scalar", csv_open, csv_take, csv_flush, csv_close};
+const co_tracker_def csv_def = {.name = "csv",
+                                .help = "csv/metrics.csv: a row per step, a column per scalar",
+                                .open = csv_open,
+                                .take = csv_take,
+                                .flush = csv_flush,
+                                .close = csv_close,
+                                .options = options,
+                                .cfg_size = sizeof(struct csv_cfg)};

@@ -19,6 +19,7 @@
 
 struct tracker {
     co_wandb *run;
+    wandb_media media;
     char *dir;
     double cpus;
 };
@@ -86,6 +87,8 @@ static co_err wandb_take(void *self, const co_record_line *line)
     if (!name)
         return CO_OK;
     co_json_f64(line->json, "t", &at);
+    if (!json_object_get(line->json, "image"))
+        CO_TRY(wandb_media_settle(&t->media));
     if (has_step && co_json_f64(line->json, "value", &value))
         return strncmp(name, "system/", 7) == 0 ? take_figure(t, name + 7, value, at)
                                                 : co_wandb_scalar(t->run, step, name, value, at);
@@ -93,7 +96,7 @@ static co_err wandb_take(void *self, const co_record_line *line)
         return co_wandb_begin(t->run, json_object_get(line->json, "config"), at);
     if (strcmp(name, "run_end") == 0)
         return take_end(t, line, at);
-    return has_step ? wandb_take_media(t->run, t->dir, line->json, step, name, at) : CO_OK;
+    return has_step ? wandb_media_take(&t->media, line->json, step, name, at) : CO_OK;
 }
 
 static co_err wandb_flush(void *self)
@@ -110,6 +113,7 @@ static void wandb_close(void *self)
 {
     struct tracker *t = self;
 
+    wandb_media_fini(&t->media);
     co_wandb_close(t->run);
     co_free(t->dir);
     co_free(t);
@@ -125,6 +129,7 @@ static co_err wandb_open(void **out, const co_run_facts *run, const void *cfg)
     t->cpus = (double)sysconf(_SC_NPROCESSORS_ONLN);
     co_err err =
         t->dir ? co_wandb_open(&t->run, cfg, &(co_wandb_facts){run->dir, run->task, run->host}) : CO_ENOMEM;
+    t->media = (wandb_media){.run = t->run, .dir = t->dir};
     if (err)
         wandb_close(t);
     else
