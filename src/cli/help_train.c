@@ -88,13 +88,11 @@ static void first_page(const co_conf_spec *spec)
     co_str_add(&text, "\nThe keys that are used most (key=value; the last one wins):\n");
     for (size_t i = 0; i < CO_COUNT(often); i++)
         co_str_addf(&text, "  %-22s %s\n", often[i].key, often[i].means);
-    co_str_add(
-        &text,
-        "\nMore:\n"
-        "  cohort train --help optim                    a group with all its choices; optim.lr: a key\n"
-        "  cohort train --help all                      every key\n"
-        "  cohort train --help hosts                    several hosts\n"
-        "  cohort train --help habits                   flags of torchrun and main.py\n");
+    co_str_add(&text, "\nMore:\n"
+                      "  cohort train --help optim                    a group; optim.lr: a key\n"
+                      "  cohort train --help all                      every key\n"
+                      "  cohort train --help hosts                    several hosts\n"
+                      "  cohort train --help habits                   flags of torchrun and main.py\n");
     co_help_print(stdout, co_str_text(&text));
     co_str_fini(&text);
 }

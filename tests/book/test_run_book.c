@@ -22,8 +22,7 @@ TEST(a_runs_book_has_every_figure_of_the_hand_written_log_book)
         "| val/acc (Acc@1) | ",
         "| val/acc5 (Acc@5) | ",
         "| test/acc (Acc@1) | ",
-        "| host | ranks x threads | wall time | user CPU | system CPU | total CPU | utilisation | peak "
-        "memory |",
+        "| host | ranks x threads | wall time | user CPU | system CPU | total CPU | utilisation | peak m",
         "(best, last) | 46 |",
         "[config_tree.log](config_tree.log)",
         "trainer.devices=2 trainer.max_epochs=2 run.dir=r",

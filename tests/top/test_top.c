@@ -34,7 +34,8 @@ static void make_run(top_run *run, int pid, const char *task, int hosts, int ran
     for (int h = 0; h < hosts; h++) {
         co_use *use = &run->host[h];
         co_use_clear(use);
-        snprintf(use->host, sizeof use->host, h ? "node%d" : "", h + 1);
+        if (h)
+            snprintf(use->host, sizeof use->host, "node%d", h + 1);
         use->t = 1184;
         use->ranks = ranks;
         use->figure[CO_HOST_CPU] = 97;
