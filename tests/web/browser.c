@@ -90,15 +90,15 @@ static bool driver_is_up(void *ctx)
 
 static json_t *wishes(int width, int height, bool dark)
 {
-    json_t *args = json_pack("[s,s,s,s,s,s,s,s]", "--headless", "--no-sandbox", "--disable-gpu", "--disable-quic",
-                             "--no-first-run", "--disable-background-networking", "--disable-component-update",
-                             "--disable-sync");
+    json_t *args = json_pack("[s,s,s,s,s,s,s,s]", "--headless", "--no-sandbox", "--disable-gpu",
+                             "--disable-quic", "--no-first-run", "--disable-background-networking",
+                             "--disable-component-update", "--disable-sync");
 
     json_array_append_new(args, json_sprintf("--window-size=%d,%d", width, height));
     if (dark)
         json_array_append_new(args, json_string("--blink-settings=preferredColorScheme=0"));
-    return json_pack("{s:{s:{s:{s:o}, s:{s:s}}}}", "capabilities", "alwaysMatch", "goog:chromeOptions", "args",
-                     args, "goog:loggingPrefs", "browser", "ALL");
+    return json_pack("{s:{s:{s:{s:o}, s:{s:s}}}}", "capabilities", "alwaysMatch", "goog:chromeOptions",
+                     "args", args, "goog:loggingPrefs", "browser", "ALL");
 }
 
 browser *browser_open(int width, int height, bool dark)
@@ -110,7 +110,8 @@ browser *browser_open(int width, int height, bool dark)
         test_skip("chromium and chromedriver (packages chromium, chromium-driver) are not installed");
     free(r.out);
     unlink("chromedriver.out");
-    b->driver = test_spawn("chromedriver.out", "HOME=$PWD exec chromedriver --port=0 --allowed-ips=127.0.0.1");
+    b->driver =
+        test_spawn("chromedriver.out", "HOME=$PWD exec chromedriver --port=0 --allowed-ips=127.0.0.1");
     test_until(driver_is_up, b, 30, "chromedriver");
     json_t *v = request(b, "POST", "/session", wishes(width, height, dark));
     const char *id = co_json_str(v, "sessionId");
@@ -197,16 +198,17 @@ static json_t *button(const char *what)
 static void act(browser *b, json_t *steps)
 {
     json_decref(request(b, "POST", "/actions",
-                        json_pack("{s:[{s:s, s:s, s:{s:s}, s:o}]}", "actions", "type", "pointer", "id", "mouse",
-                                  "parameters", "pointerType", "mouse", "actions", steps)));
+                        json_pack("{s:[{s:s, s:s, s:{s:s}, s:o}]}", "actions", "type", "pointer", "id",
+                                  "mouse", "parameters", "pointerType", "mouse", "actions", steps)));
 }
 
 /* Brings the element into view; its top left corner in the window. */
 static void corner(browser *b, const char *selector, double *x, double *y)
 {
-    char *script = co_sprintf("(() => { const e = document.querySelector('%s'); e.scrollIntoView({block: 'center'}); "
-                              "const r = e.getBoundingClientRect(); return [r.left, r.top]; })()",
-                              selector);
+    char *script =
+        co_sprintf("(() => { const e = document.querySelector('%s'); e.scrollIntoView({block: 'center'}); "
+                   "const r = e.getBoundingClientRect(); return [r.left, r.top]; })()",
+                   selector);
     json_t *v = browser_eval(b, script);
 
     CHECK(json_array_size(v) == 2, "%s", selector);
@@ -221,8 +223,9 @@ void browser_drag(browser *b, const char *selector, int x0, int y0, int x1, int 
     double x, y;
 
     corner(b, selector, &x, &y);
-    act(b, json_pack("[o,o,o,o,o]", move(x + x0, y + y0), button("pointerDown"),
-                     move(x + 0.5 * (x0 + x1), y + 0.5 * (y0 + y1)), move(x + x1, y + y1), button("pointerUp")));
+    act(b,
+        json_pack("[o,o,o,o,o]", move(x + x0, y + y0), button("pointerDown"),
+                  move(x + 0.5 * (x0 + x1), y + 0.5 * (y0 + y1)), move(x + x1, y + y1), button("pointerUp")));
 }
 
 void browser_double_click(browser *b, const char *selector, int at_x, int at_y)

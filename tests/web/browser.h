@@ -21,9 +21,9 @@ typedef struct browser browser;
 browser *browser_open(int width, int height, bool dark);
 void browser_close(browser *b);
 void browser_go(browser *b, const char *url);
-json_t *browser_eval(browser *b, const char *script);   /* the caller's */
-double browser_number(browser *b, const char *script);  /* of an expression that is a number */
-char *browser_text(browser *b, const char *script);     /* of one that is a text; free() it */
+json_t *browser_eval(browser *b, const char *script);  /* the caller's */
+double browser_number(browser *b, const char *script); /* of an expression that is a number */
+char *browser_text(browser *b, const char *script);    /* of one that is a text; free() it */
 void browser_until(browser *b, const char *script, double timeout_s, const char *what); /* until it is true */
 /* The pointer, from the top left corner of the first element that the selector finds. */
 void browser_drag(browser *b, const char *selector, int x0, int y0, int x1, int y1);

@@ -52,9 +52,9 @@ static void make_run(const char *dir, const char *id)
 }
 
 /* --- what the charts show ------------------------------------------------------------------------------- */
-#define CHART "document.querySelector('[data-name=\"train/loss_step\"]')"
+#define CHART  "document.querySelector('[data-name=\"train/loss_step\"]')"
 #define LABELS "Array.from(" CHART ".querySelectorAll('.dygraph-axis-label-x'), (e) => Number(e.textContent))"
-#define DRAWN "Number(document.body.dataset.ready)"
+#define DRAWN  "Number(document.body.dataset.ready)"
 
 /* The curve as drawn; a change of it is a change that the user sees. */
 static char *curve(browser *b)
@@ -121,7 +121,8 @@ static void zoom(browser *b)
 {
     CHECK(browser_number(b, "Math.max(..." LABELS ")") >= 150, "all of it is shown");
     browser_drag(b, "[data-name=\"train/loss_step\"] .plot", 150, 80, 250, 80);
-    browser_until(b, "Math.max(..." LABELS ") < 140 && Math.min(..." LABELS ") > 10", 10, "the part that was chosen");
+    browser_until(b, "Math.max(..." LABELS ") < 140 && Math.min(..." LABELS ") > 10", 10,
+                  "the part that was chosen");
     double least = browser_number(b, "Math.min(..." LABELS ")"), drawn = browser_number(b, DRAWN);
     append("logs/a", 201, 220);
     until_drawn_again(b, drawn, "the new points");
@@ -138,7 +139,8 @@ static void tabs(browser *b)
         {"Machine", "document.querySelector('[data-name=\"system/cpu\"] canvas')"},
         {"Hosts and ranks", "document.querySelector('#content td')?.textContent === 'this host'"},
         {"Log", "document.querySelector('#content pre')?.textContent.includes('hello')"},
-        {"Config", "Array.from(document.querySelectorAll('#content td')).some((e) => e.textContent === 'seed')"},
+        {"Config",
+         "Array.from(document.querySelectorAll('#content td')).some((e) => e.textContent === 'seed')"},
         {"Book", "document.querySelector('#content iframe')"},
         {"Curves", "document.querySelectorAll('#content canvas').length >= 4"},
     };
@@ -155,7 +157,8 @@ static void two_runs(browser *b)
     json_decref(browser_eval(b, "(() => { for (const e of document.querySelectorAll('#runs input')) "
                                 "if (!e.checked) e.click(); return true; })()"));
     open_tab(b, "Config");
-    browser_until(b, "document.querySelector('tr.differs')?.textContent.includes('name')", 10, "the difference");
+    browser_until(b, "document.querySelector('tr.differs')?.textContent.includes('name')", 10,
+                  "the difference");
     browser_until(b, "location.hash.includes('run=a') && location.hash.includes('run=b')", 10, "the address");
     open_tab(b, "Curves");
     browser_until(b, CHART, 10, "the curves");
@@ -183,8 +186,9 @@ TEST_LONG(the_board_can_be_zoomed_smoothed_and_browsed_in_a_real_browser)
 TEST_LONG(the_board_follows_a_training_in_a_real_browser)
 {
     browser *b = browser_open(1280, 900, false);
-    pid_t run = test_spawn("train.out", "exec $COHORT train data.name=digits trainer.max_steps=-1 trainer.max_epochs=-1 "
-                                        "trainer.devices=1 run.dir=logs/live console=quiet");
+    pid_t run = test_spawn("train.out",
+                           "exec $COHORT train data.name=digits trainer.max_steps=-1 trainer.max_epochs=-1 "
+                           "trainer.devices=1 run.dir=logs/live console=quiet");
 
     mkdir("logs", 0777);
     co_board *board = serve();
@@ -197,7 +201,8 @@ TEST_LONG(the_board_follows_a_training_in_a_real_browser)
     co_free(script);
     kill(run, SIGINT);
     test_wait(run, 60);
-    browser_until(b, "document.querySelector('#runs small').textContent !== 'running'", 20, "the run has ended");
+    browser_until(b, "document.querySelector('#runs small').textContent !== 'running'", 20,
+                  "the run has ended");
     browser_check_quiet(b);
     browser_close(b);
     co_board_stop(board);
@@ -229,8 +234,9 @@ static void measure(browser *b, double *first_ms, double *all_ms)
     browser_until(b, "performance.getEntriesByName('complete').length", 60, "all points");
     *first_ms = browser_number(b, "performance.getEntriesByName('first chart')[0].startTime");
     *all_ms = browser_number(b, "performance.getEntriesByName('complete')[0].startTime");
-    browser_until(b, "[...document.querySelectorAll('.dygraph-axis-label-x')].some((e) => /^[89]00k$|^1M$/.test(e.textContent))",
-                  10, "the last steps");
+    browser_until(
+        b, "[...document.querySelectorAll('.dygraph-axis-label-x')].some((e) => /^[89]00k$|^1M$/.test(e.textContent))",
+        10, "the last steps");
     browser_check_quiet(b);
     browser_go(b, "about:blank");
     co_board_stop(board);
