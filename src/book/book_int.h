@@ -108,6 +108,7 @@ double facts_efficiency(const facts *base, const facts *f);
 
 /* --- parts of a run's book ---------------------------------------------------------------------------- */
 void run_plots(page *p, const facts *f);   /* run_plots.c */
+void run_texts(page *p, const facts *f);   /* run_texts.c: sample translations */
 void run_events(page *p, const facts *f);  /* run_events.c: events and warnings */
 void run_figures(page *p, const facts *f); /* run_figures.c: results, figures, hosts */
 void run_hosts(page *p, const facts *f);

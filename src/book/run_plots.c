@@ -83,7 +83,8 @@ static size_t stem_of(const char *metric)
 
 static bool is_metric(const co_series *s)
 {
-    return strncmp(s->name, "val/", 4) == 0 && s->name[4] && strcmp(s->name, "val/loss") != 0;
+    return strncmp(s->name, "val/", 4) == 0 && s->name[4] && strcmp(s->name, "val/loss") != 0 &&
+           strcmp(s->name, "val/sentences") != 0;
 }
 
 static bool same_stem(const char *a, const char *b)
