@@ -43,7 +43,8 @@ static void record_sample(training *s, const co_eval_result *r, const char *spli
     snprintf(name, sizeof name, "%s/translation_%d", split, i + 1);
     lines = co_sprintf("       SOURCE: %s\n       TARGET: %s\n    PREDICTED: %s", text[0], text[1], text[2]);
     if (lines)
-        co_event_json(s->folder, json_pack("{sI ss ss}", "step", (json_int_t)r->step, "name", name, "text", lines));
+        co_event_json(s->folder,
+                      json_pack("{sI ss ss}", "step", (json_int_t)r->step, "name", name, "text", lines));
     co_free(lines);
 }
 
@@ -57,7 +58,8 @@ static void record_scalar(training *s, int64_t step, const char *split, const ch
 
 static void tell_sample(training *s, const co_translated *t)
 {
-    static const char dashes[] = "--------------------------------------------------------------------------------";
+    static const char dashes[] =
+        "--------------------------------------------------------------------------------";
     int width = s->console ? co_console_width(s->console) : (int)sizeof dashes;
     char lines[SAMPLE_LINES];
 

@@ -44,8 +44,8 @@ co_translation search_best(const beam_search *s, int i);
 
 /* --- translate_split.c: sentences of a split, and scores ------------------------------------------------ */
 /* The sources of n samples from `first` on. tokens: room for n of the longest; offsets: [n + 1]. */
-void read_sources(const co_dataset *d, co_split split, uint32_t first, int n, int32_t *offsets, int32_t *tokens,
-                  co_source *source);
+void read_sources(const co_dataset *d, co_split split, uint32_t first, int n, int32_t *offsets,
+                  int32_t *tokens, co_source *source);
 
 typedef struct scoring {
     const co_dataset *data;

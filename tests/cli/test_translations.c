@@ -29,16 +29,18 @@ static char *told(const char *dir)
 
 TEST_WITHIN(translating_after_validations_moves_no_weight_and_its_text_is_the_same_for_any_ranks, 60)
 {
-    static const char *const ways[] = {"trainer.devices=3", "trainer.devices=2 trainer.threads=2",
-                                       "trainer.devices=2 fault.phase=evaluation fault.kills=6 fault.mean_ms=1"};
+    static const char *const ways[] = {
+        "trainer.devices=3", "trainer.devices=2 trainer.threads=2",
+        "trainer.devices=2 fault.phase=evaluation fault.kills=6 fault.mean_ms=1"};
     char want[65], got[65];
 
     /* a number and an adjective, in two languages and two orders: 36 pairs */
     free(out_of("for a in one:uno two:due three:tre four:quattro five:cinque six:sei; do "
                 "for b in red:rosso green:verde blue:blu white:bianco black:nero big:grande; do "
                 "printf '%s %s\\t%s %s\\n' ${a%:*} ${b%:*} ${b#*:} ${a#*:}; done; done > p.tsv"));
-    free(out_of(TRAIN "callbacks.translations.every_n_val=0 callbacks.translations.test_sentences=0 run.dir=none "
-                      "trainer.devices=1 2>&1"));
+    free(out_of(TRAIN
+                "callbacks.translations.every_n_val=0 callbacks.translations.test_sentences=0 run.dir=none "
+                "trainer.devices=1 2>&1"));
     char *text = told("none");
     CHECK(*text == '\0', "nothing was to be translated: %s", text);
     free(text);
@@ -72,7 +74,8 @@ TEST(the_scores_of_a_run_s_last_validation_are_those_that_cohort_test_finds)
     double of_run = -1, of_test = -2;
 
     free(out_of("i=0; while [ $i -lt 40 ]; do echo \"a b c d $i\tw x y z $i\"; i=$((i+1)); done > p.tsv"));
-    free(out_of(TRAIN "run.dir=r callbacks.translations.sentences=-1 callbacks.translations.every_n_val=100 2>&1"));
+    free(out_of(TRAIN
+                "run.dir=r callbacks.translations.sentences=-1 callbacks.translations.every_n_val=100 2>&1"));
     json_t *summary = json_of("%s/summary.json", "r");
     CHECK(co_json_f64(json_object_get(summary, "metrics"), "val/bleu", &of_run), "no val/bleu");
     json_decref(summary);
@@ -90,13 +93,14 @@ TEST(a_bleu_on_few_sentences_is_said_to_be_one_and_that_of_many_is_not)
 {
     free(out_of("i=0; while [ $i -lt 360 ]; do echo \"a b c d $i\tw x y z $i\"; i=$((i+1)); done > p.tsv"));
     char *few = out_of(TRAIN "trainer.max_steps=2 run.dir=few run.book=true 2>&1");
-    CHECK(test_contains(few, "of 32 sentences: few, so a rough figure") && test_contains(few, "\n    SOURCE: a b c d ") &&
-              test_contains(few, "\n    TARGET: w x y z ") && test_contains(few, "\n PREDICTED: "),
+    CHECK(test_contains(few, "of 32 sentences: few, so a rough figure") &&
+              test_contains(few, "\n    SOURCE: a b c d ") && test_contains(few, "\n    TARGET: w x y z ") &&
+              test_contains(few, "\n PREDICTED: "),
           "%s", few);
     free(few);
     char *book = out_of("cat few/book.md");
-    CHECK(test_contains(book, "of 32 sentences: few, so a rough figure.") && test_contains(book, "SOURCE: a b c d ") &&
-              !test_contains(book, "val/sentences"),
+    CHECK(test_contains(book, "of 32 sentences: few, so a rough figure.") &&
+              test_contains(book, "SOURCE: a b c d ") && !test_contains(book, "val/sentences"),
           "%s", book);
     free(book);
     char *many = out_of(TRAIN "trainer.max_steps=2 run.dir=many callbacks.translations.sentences=200 "
@@ -126,7 +130,8 @@ static int times_written(int watch, const char *name)
 
 TEST(a_run_of_many_ranks_writes_each_tokenizer_file_once)
 {
-    free(out_of("i=0; while [ $i -lt 40 ]; do echo \"a b c d $i\tw x y z $i\"; i=$((i+1)); done > p.tsv; mkdir r"));
+    free(out_of(
+        "i=0; while [ $i -lt 40 ]; do echo \"a b c d $i\tw x y z $i\"; i=$((i+1)); done > p.tsv; mkdir r"));
     int watch = inotify_init1(IN_NONBLOCK | IN_CLOEXEC);
     CHECK(watch >= 0 && inotify_add_watch(watch, "r", IN_CLOSE_WRITE | IN_MOVED_TO) >= 0, "inotify: %m");
     free(out_of(TRAIN "trainer.max_steps=2 trainer.devices=4 run.dir=r 2>&1"));
@@ -134,5 +139,6 @@ TEST(a_run_of_many_ranks_writes_each_tokenizer_file_once)
     CHECK(n == 1, "tokenizer_en.json was written %d times", n);
     close(watch);
     free(out_of(TRAIN "trainer.max_steps=2 trainer.devices=1 run.dir=one 2>&1"));
-    free(out_of("cmp r/tokenizer_en.json one/tokenizer_en.json && cmp r/tokenizer_it.json one/tokenizer_it.json"));
+    free(out_of(
+        "cmp r/tokenizer_en.json one/tokenizer_en.json && cmp r/tokenizer_it.json one/tokenizer_it.json"));
 }
