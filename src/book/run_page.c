@@ -251,6 +251,7 @@ void run_page(page *p, const facts *f)
     run_figures(p, f);
     page_heading(p, "Plots");
     run_plots(p, f);
+    run_texts(p, f);
     run_hosts(p, f);
     run_starts(p, f);
     gpu_table(p, f);
