@@ -90,6 +90,14 @@ static share share_of(const co_call *c, int64_t images, int64_t rows, bool few_c
     return s;
 }
 
+/* By Winograd's algorithm, every thread transforms the tiles if they divide rows, the weights if they divide images. */
+static share win_share_of(const co_call *c, const geom *g, int64_t rows)
+{
+    int64_t tiles = g->n * ((g->h + 1) / 2) * ((g->w + 1) / 2);
+
+    return share_of(c, g->n, rows, tiles <= 2 * rows);
+}
+
 /* ---- forward ---- */
 
 typedef struct fwd {
@@ -139,7 +147,7 @@ static void conv2d(const co_call *c)
     geom g = fwd_geom(c);
     space s = own_space(c, conv2d_scratch(c) / (size_t)call_threads(c));
     if (win_fits(&g)) {
-        share own = share_of(c, g.n, g.o, false);
+        share own = win_share_of(c, &g, g.o);
         const float *bias = c->n_in > 2 ? c->in[2].p : NULL; /* [O] */
         win_run(&g,
                 &(win_part){c->in[0].p, c->in[1].p, bias, c->out[0].p, false, own.i0, own.i1, own.r0, own.r1},
@@ -296,7 +304,7 @@ static void conv2d_dx(const co_call *c)
     space s = own_space(c, conv2d_dx_scratch(c) / (size_t)call_threads(c));
     if (win_fits(&g)) {
         geom turned = turn(g);
-        share own = share_of(c, g.n, g.c, false);
+        share own = win_share_of(c, &g, g.c);
         win_run(&turned,
                 &(win_part){c->in[0].p, c->in[1].p, NULL, c->out[0].p, true, own.i0, own.i1, own.r0, own.r1},
                 s);
