@@ -7,7 +7,8 @@
  *
  * Names are sentences. A test runs in a child of its own, in a fresh empty folder (its working directory),
  * and is killed with its whole process group past its deadline (60 s; TEST_LONG: 600 s). Names that contain
- * "tsan" are the ones run under ThreadSanitizer; TEST_LONG ones run only with -l, and alone with -L (make check-long).
+ * "tsan" are the ones run under ThreadSanitizer; TEST_LONG ones run only with -l, and alone with -L (make
+ * check-long).
  *
  *     build/release/tests [-k WORD] [-x WORD]... [-X FILE of words] [-l|-L] [-v] [-j N]
  *
@@ -66,6 +67,10 @@ _Noreturn void test_fail(const char *file, int line, const char *cond, const cha
 _Noreturn void test_skip(const char *fmt, ...)
     __attribute__((format(printf, 1, 2))); /* loudly: counted and listed */
 bool test_contains(const char *text, const char *words);
+/* Fails unless all n texts are in `text`. */
+void test_has_all(const char *text, const char *const *wanted, size_t n);
+/* An empty folder for the list of live runs: only those of this test are in it. */
+void test_own_runs(void);
 
 /* What this test allocates lives to its end: LeakSanitizer does not look at it. */
 void test_may_leak(void);

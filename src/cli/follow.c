@@ -189,7 +189,9 @@ void follow_step(void *ctx, const co_step_result *r)
             co_event_scalar(s->folder, r->step, "train/data_wait", s->data_wait);
     }
     if (r->skipped)
-        co_event_json(s->folder, json_pack("{s:s, s:I}", "name", "skipped", "step", (json_int_t)r->step));
+        co_event_json(s->folder, json_pack("{s:s, s:I}", "name",
+                                           s->app.cfg->on_nan == CO_ON_NAN_SKIP ? "skipped" : "not_finite",
+                                           "step", (json_int_t)r->step));
     notice_step(s, r);
     if (epoch_ends)
         close_epoch(s, r->step);
@@ -260,10 +262,14 @@ static void record_eval(training *s, const co_eval_result *r, const char *split)
         snprintf(name, sizeof name, "%s/rmse", split);
         co_event_scalar(s->folder, r->step, name, co_rmse(r->loss));
     }
-    if (tops_of(s) < 2)
-        return;
-    snprintf(name, sizeof name, "%s/acc5", split);
-    co_event_scalar(s->folder, r->step, name, r->top5);
+    if (tops_of(s) == 2) {
+        snprintf(name, sizeof name, "%s/acc5", split);
+        co_event_scalar(s->folder, r->step, name, r->top5);
+    }
+    for (int i = 0; i < CO_BESTS && r->best[i].name; i++) {
+        snprintf(name, sizeof name, "%s_best", r->best[i].name);
+        co_event_scalar(s->folder, r->step, name, r->best[i].value);
+    }
 }
 
 void follow_evaluating(void *ctx, co_split split, int64_t done, int64_t of)
@@ -297,6 +303,7 @@ void follow_eval(void *ctx, const co_eval_result *r)
         tell(s, "test loss %.4f  %s %.4f  (%lld)  of the %s weights, step %lld", r->loss,
              co_plan_facts_of(s->plan)->metric, r->metric, (long long)r->count,
              s->summary.tested_best ? "best" : "last", (long long)r->state_step);
+    translations_record(s, r);
     if (!val || co_plan_facts_of(s->plan)->data->io.task != CO_TASK_CLASSIFY)
         return;
     co_meters_summary(r->metric, r->top5, tops_of(s), &text);

@@ -146,6 +146,7 @@ static void record_start(training *s)
                               (json_int_t)s->first_step, "run_id", co_folder_run_id(s->folder), "task",
                               json_object_get(config, "task_name"), "cohort", COHORT_VERSION, "host",
                               co_json_string(host), "resumed", s->app.resume != NULL, "config", config);
+    json_object_set_new(event, "ranks", json_integer(f->ranks));
     json_object_set_new(event, "parameters", json_integer((json_int_t)f->params));
     json_object_set_new(event, "metric", json_string(f->metric));
     json_object_set_new(event, "steps_per_epoch", json_integer(f->steps_per_epoch));
@@ -155,8 +156,8 @@ static void record_start(training *s)
 /* The event that every start ends with, unless it is killed. */
 void record_end(training *s, const json_t *summary)
 {
-    static const char *const kept[] = {"status",         "wall_s",  "samples_per_s",
-                                       "weights_sha256", "metrics", "best"};
+    static const char *const kept[] = {"status",  "wall_s", "samples_per_s", "weights_sha256",
+                                       "metrics", "best",   "hosts"};
     json_t *event =
         json_pack("{ss sI}", "name", "run_end", "step", (json_int_t)s->summary.steps); /* NULL is fine below */
 

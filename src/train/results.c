@@ -81,18 +81,19 @@ static void take_step(struct supervisor *super, const unit *done, const result *
 }
 
 /* Draws the same conclusions from this evaluation as the ranks did. True: the run ends because of it. */
-static bool conclude_eval(const struct run *run, watch *seen, const co_eval_result *eval)
+static bool conclude_eval(const struct run *run, watch *seen, co_eval_result *eval)
 {
     const double total[LEAF_STATS] = {
         [CO_STAT_LOSS] = eval->loss, [CO_STAT_COUNT] = 1, [CO_STAT_METRIC] = eval->metric, [CO_STAT_TOP5] = eval->top5};
 
     watch_see(run->plan, total, eval->step, seen);
+    watch_bests(run->plan, seen, eval->best);
     run->out->best = seen->best_step ? seen->best : NAN;
     run->out->best_step = seen->best_step;
     return seen->why != GO_ON && (atomic_load(&run->regions->ctl->pc) & PC_CUT);
 }
 
-static void take_eval(struct supervisor *super, const unit *done, const result *published)
+static void take_eval(struct supervisor *super, const unit *done, uint32_t number, const result *published)
 {
     const struct run *run = &super->run;
     co_eval_result out = {.step = done->step,
@@ -122,8 +123,11 @@ static void take_eval(struct supervisor *super, const unit *done, const result *
         run->out->test_top5 = out.top5;
     }
     report_bad_eval(run, &super->bad, &out);
+    co_translations *translations = translations_read(run, out.split, number);
+    out.translations = translations;
     if (run->hooks->eval)
         run->hooks->eval(run->hooks->ctx, &out);
+    translations_free(translations);
     if (ends) /* after the figures that it is about */
         run_notice(run, watch_why(run->plan, &super->results.seen, text));
 }
@@ -158,7 +162,7 @@ static void consume_until(struct supervisor *super, uint64_t end)
         if (done.kind == UNIT_TRAIN)
             take_step(super, &done, published);
         else
-            take_eval(super, &done, published);
+            take_eval(super, &done, n, published);
         super->results.last_t_ns = t_ns;
         super->results.have_t = true;
         atomic_store_explicit(&ctl->consumed, n, memory_order_release);

@@ -17,29 +17,12 @@
 
 #include "base/alloc.h"
 #include "base/fs.h"
-#include "job/job.h"
+#include "launch/worker.h"
 
 static int run_file(const char *file, const char *text, int nproc, int out_fd, int err_fd)
 {
-    const char *argv[] = {"sh", "-c", text, NULL};
-    co_job_spec spec = {.terms = {.run_id = "t", .nproc = nproc, .min_hosts = 1, .max_hosts = 1},
-                        .file = file,
-                        .argv = argv,
-                        .host = "here",
-                        .signal_names = "SIGTERM",
-                        .grace_s = 5,
-                        .out_fd = out_fd,
-                        .err_fd = err_fd};
-    co_roster *r;
-    int status = -1;
-
-    sigemptyset(&spec.signals);
-    sigaddset(&spec.signals, SIGTERM);
-    setenv("TMPDIR", ".", 1);
-    CHECK_OK(co_roster_local(&r, &spec.terms));
-    CHECK_OK(co_job_run(&spec, r, &status));
-    co_roster_close(r);
-    return status;
+    return worker_run(text,
+                      (co_job_spec){.terms.nproc = nproc, .file = file, .out_fd = out_fd, .err_fd = err_fd});
 }
 
 static int run_sh(const char *text, int nproc, int out_fd, int err_fd)
@@ -213,7 +196,8 @@ static bool is_there(void *path)
     return co_fs_exists(path);
 }
 
-/* Texts that the terminal test waits for: when text k has appeared, a file shown.k is made for the workers. */
+/* Texts that the terminal test waits for: when text k has appeared, a file shown.k is made for the
+ * workers. */
 static const char *awaited[4];
 #define AWAIT(k) "until [ -e shown." #k " ]; do sleep 0.02; done; "
 
@@ -376,7 +360,8 @@ TEST(a_reader_that_does_not_read_keeps_nobody_from_ending_the_job)
     CHECK(status == 75, "%d", status);
 }
 
-/* A worker that prints 24 MB when it gets SIGTERM: within its time to end, also under sanitizers on a busy machine. */
+/* A worker that prints 24 MB when it gets SIGTERM: within its time to end, also under sanitizers on a busy
+ * machine. */
 static const char talks_at_the_end[] = "trap 'yes 0123456789 | head -c 24000000; exit 0' TERM; : > ready; "
                                        "while :; do sleep 0.05; done";
 

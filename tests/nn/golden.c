@@ -187,7 +187,8 @@ co_exec *golden_compile(const golden *r, co_slice_shape shape, co_mode mode)
     return exec;
 }
 
-/* Samples end to end: what the model is given in `in`, what it must predict in y, where they begin in `offsets`. */
+/* Samples end to end: what the model is given in `in`, what it must predict in y, where they begin in
+ * `offsets`. */
 static void fill_text(const golden *r, const co_exec *exec, char *input, const golden_batch *b, int lo,
                       co_slice_shape shape)
 {
@@ -332,4 +333,29 @@ void golden_open(golden *r, const json_t *c, const co_kernels *kernels, int slic
     else
         r->work = golden_room(r->work_bytes);
     co_layout_initialise(r->layout, r->state, (uint64_t)golden_int(c, "seed", 0));
+}
+
+double golden_worst_logit(const golden *r, int n, double *top)
+{
+    co_exec *exec = golden_compile(r, (co_slice_shape){.n = n}, CO_MODE_PREDICT);
+    const co_exec_info *info = co_exec_info_of(exec);
+    float *out = golden_room(info->output_bytes); /* [n, classes] */
+    double worst = 0;
+
+    CHECK_OK(co_layout_same(r->layout, co_exec_layout(exec)));
+    co_bases bases = {.state = r->state,
+                      .input = golden_room(info->input_bytes),
+                      .work = golden_room(info->work_bytes),
+                      .work_bytes = info->work_bytes,
+                      .output = out};
+    golden_load(exec, bases.input, "x", r->batch[0].x);
+    co_exec_run(exec, &bases, &(co_run){.seed = 1}, NULL);
+    *top = 0;
+    for (size_t i = 0; i < (size_t)n * (size_t)r->io.classes; i++) {
+        double want = golden_at(r->c, "logits", i);
+        *top = fmax(*top, fabs(want));
+        worst = fmax(worst, fabs((double)out[i] - want));
+    }
+    co_exec_free(exec);
+    return worst;
 }

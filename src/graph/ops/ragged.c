@@ -1,9 +1,9 @@
-/* ragged.c -- samples of different lengths that lie end to end: which operators keep a ragged dimension, and the
- * operators that need to know where a sample begins.
+/* ragged.c -- samples of different lengths that lie end to end: which operators keep a ragged dimension, and
+ * the operators that need to know where a sample begins.
  *
  * Dimension 0 of a ragged value has a capacity; how many of its rows a run computes is given with the run
- * (co_bases.ragged). An operator takes ragged values if it is in the table `flows`, which says what happens to the
- * rows; every other operator refuses them. So no kernel ever sees rows that are not there.
+ * (co_bases.ragged). An operator takes ragged values if it is in the table `flows`, which says what happens
+ * to the rows; every other operator refuses them. So no kernel ever sees rows that are not there.
  */
 #include "graph/graph_int.h"
 
@@ -177,15 +177,7 @@ static void attention_grad(co_graph *g, const struct op *op, co_node *dy)
     if (op->n_in > 5)
         in[n++] = op->in[5];
     co_node *dq = emit(g, CO_OP_RAGGED_ATTENTION_GRAD, &op->attr, NULL, n, in);
-    for (int i = 0; dq && i < 3; i++)
-        grad_add(g, op, i, dq->op->out[i]);
-}
-
-static bool attention_grad_shape(co_graph *g, struct op *op)
-{
-    for (int i = 0; i < 3; i++)
-        op->out[i]->shape = op->in[i + 1]->shape;
-    return true;
+    grad_add_qkv(g, op, dq);
 }
 
 /* By the capacity: at most as many keys for each query as the longest sample has. */
