@@ -90,7 +90,8 @@ static share share_of(const co_call *c, int64_t images, int64_t rows, bool few_c
     return s;
 }
 
-/* By Winograd's algorithm, every thread transforms the tiles if they divide rows, the weights if they divide images. */
+/* By Winograd's algorithm, every thread transforms the tiles if they divide rows, the weights if they divide
+ * images. */
 static share win_share_of(const co_call *c, const geom *g, int64_t rows)
 {
     int64_t tiles = g->n * ((g->h + 1) / 2) * ((g->w + 1) / 2);

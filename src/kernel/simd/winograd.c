@@ -88,7 +88,8 @@ size_t win_scratch(const geom *g)
     return s.used;
 }
 
-/* Packs the weights of these rows of the output, sliver by sliver, and transforms them. w is [O,C,3,3]; back: [C,O,3,3]. */
+/* Packs the weights of these rows of the output, sliver by sliver, and transforms them. w is [O,C,3,3]; back:
+ * [C,O,3,3]. */
 static void pack_weights(const win *w, const geom *g, const win_part *part)
 {
     gemm_deal d = gemm_deal_rows(part->r1 - part->r0);
