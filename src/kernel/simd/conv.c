@@ -375,6 +375,8 @@ static size_t conv2d_dw_scratch(const co_call *c)
     space s = {0};
     if (win_fits(&g))
         return win_dw_scratch(&g) * (size_t)call_threads(c);
+    if (small_dw_fits(&g))
+        return small_dw_scratch(&g) * (size_t)call_threads(c);
     wgrad_plan(&g, &s);
     return s.used * (size_t)call_threads(c);
 }
@@ -404,10 +406,10 @@ static void conv2d_dw(const co_call *c)
 {
     geom g = wgrad_geom(c);
     space s = own_space(c, conv2d_dw_scratch(c) / (size_t)call_threads(c));
-    if (win_fits(&g)) {
+    if (win_fits(&g) || small_dw_fits(&g)) {
         int64_t r0, r1;
         co_share(g.o, c->ith, c->nth, &r0, &r1);
-        win_dw(&g, c->in[0].p, c->in[1].p, c->out[0].p, r0, r1, s);
+        (win_fits(&g) ? win_dw : small_dw)(&g, c->in[0].p, c->in[1].p, c->out[0].p, r0, r1, s);
         return;
     }
     wgrad f = wgrad_plan(&g, &s);
