@@ -21,13 +21,12 @@ typedef struct small_dw_plan {
     float *a, *b;                     /* [sliver of rows][position][MR], [sliver of channels][source][NR] */
     float *sums;                      /* [tap][MR][NR] */
     int32_t *at_y, *at_x;             /* where position and source lie, from row or channel 0 */
-    int32_t *ta, *tb, *n;             /* [tap][]: its positions and sources as offsets in slivers; [tap]: how many */
+    int32_t *ta, *tb, *n; /* [tap][]: its positions and sources as offsets in slivers; [tap]: how many */
 } small_dw_plan;
 
 static small_dw_plan plan_of(const geom *g, space *s)
 {
-    small_dw_plan p = {
-        .taps = g->kh * g->kw, .positions = g->n * g->oh * g->ow, .sources = g->n * g->h * g->w};
+    small_dw_plan p = {.taps = g->kh * g->kw, .positions = g->n * g->oh * g->ow, .sources = g->n * g->h * g->w};
 
     p.a = take(s, gemm_deal_rows(g->o).n * p.positions * MR + VW, sizeof(float));
     p.b = take(s, (g->c + NR - 1) / NR * p.sources * NR, sizeof(float));
