@@ -292,6 +292,7 @@ void follow_eval(void *ctx, const co_eval_result *r)
     if (r->count == 0)
         return; /* no sample could be read: there are no figures, and the end says why */
     record_eval(s, r, val ? "val" : "test");
+    samples_eval(s, r);
     s->last_ns = s->rate_mark_ns = r->t_ns; /* the training rate excludes evaluations */
     if (val)
         s->eval_s = secs;

@@ -1,12 +1,12 @@
 /* loggers.c -- the keys logger.*: a table for each tracker, and logger.names for all of them.
  *
- * The keys of all tables fill one struct. Trackers have structs of their own sizes, so their fields follow each
- * other behind the fixed part, in the order of co_trackers:
+ * The keys of all tables fill one struct. Trackers have structs of their own sizes, so their fields
+ * follow each other behind the fixed part, in the order of co_trackers:
  *
  *     co_train_cfg | logger.names | logger.NAME.enabled of each | settings of the first tracker | of the second ...
  *
- * A tracker's rows are copied here with their place in that struct; `enabled`, which configs/logger/NAME.yaml sets,
- * comes before them.
+ * A tracker's rows are copied here with their place in that struct; `enabled`, which
+ * configs/logger/NAME.yaml sets, comes before them.
  */
 #include "cli/loggers_int.h"
 
@@ -17,7 +17,7 @@ enum { MOST_KEYS = 32 }; /* of one tracker */
 struct core {
     co_train_cfg train; /* first: app.cfg points to it */
     int names;
-    int64_t samples, histograms;
+    int64_t samples, histograms, gradients;
     bool enabled[CO_TRACKERS_MOST];
 };
 
@@ -81,13 +81,16 @@ int logger_tables(co_conf_table *tables, int most)
          "Loss/train acc1/val, or train_loss val_acc1",
          .choices = CO_NAMES_CHOICES, .may_change = true, .of_host = true},
         {"samples", CO_OPT_INT, offsetof(struct core, samples), "0",
-         "classification of pictures: so many test samples become pictures with "
-         "prediction and truth, and a table",
+         "classification of pictures: after each validation and the test so many samples become "
+         "pictures with prediction and truth, and a table",
          .max = 128, .may_change = true, .of_host = true},
         {"histograms", CO_OPT_INT, offsetof(struct core, histograms), "0",
          "histograms of the weights, made from checkpoints that are at least so many "
          "steps apart; 0: none",
          .max = 1e12, .may_change = true, .of_host = true},
+        {"gradients", CO_OPT_INT, offsetof(struct core, gradients), "0",
+         "histograms of each parameter's gradient, every so many steps; 0: none", .max = 1e12,
+         .may_change = true, .of_host = true},
         {0}};
     static co_option options[CO_TRACKERS_MOST][MOST_KEYS + 2];
     static char prefix[CO_TRACKERS_MOST][64];
@@ -133,6 +136,8 @@ co_err logger_check(app *a)
 {
     co_tracker_pick chosen[CO_TRACKERS_MOST];
 
+    a->spec.gradients_every = ((const struct core *)co_conf_core(a->conf))->gradients;
+    a->spec.val_samples = app_samples(a);
     a->spec.helpers = app_trackers(a, chosen);
     for (int i = 0; i < a->spec.helpers; i++) {
         a->spec.helpers_bytes += chosen[i].def->memory;

@@ -54,6 +54,11 @@ static void guest_eval(void *ctx, const co_eval_result *r)
     if (((training *)ctx)->folder)
         ((training *)ctx)->over->record.eval(ctx, r);
 }
+static void guest_gradients(void *ctx, int64_t step, const co_histogram *h)
+{
+    if (((training *)ctx)->folder)
+        ((training *)ctx)->over->record.gradients(ctx, step, h);
+}
 static void guest_saved(void *ctx, int64_t step, const char *path, const char *failure)
 {
     training *s = ctx;
@@ -99,6 +104,7 @@ co_train_hooks guest_hooks(training *s)
     return (co_train_hooks){.ctx = s,
                             .step = guest_step,
                             .eval = guest_eval,
+                            .gradients = guest_gradients,
                             .saved = guest_saved,
                             .recovery = guest_recovery,
                             .notice = guest_notice,

@@ -275,6 +275,7 @@ static co_err on_turn(void *ctx)
     if (now - s->flush_ns > 1000000000u) {
         s->flush_ns = now;
         histograms_turn(s);
+        samples_turn(s);
         co_err err = co_events_flush(s->folder);
         if (err == CO_EFAIL) /* another run has taken the folder over */
             return err;
@@ -318,6 +319,7 @@ co_train_hooks record_hooks(training *s)
                             .started = follow_start,
                             .step = follow_step,
                             .eval = follow_eval,
+                            .gradients = histograms_gradient,
                             .evaluating = follow_evaluating,
                             .saved = on_saved,
                             .recovery = on_recovery,

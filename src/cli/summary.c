@@ -180,6 +180,7 @@ co_err record_close(training *s)
 
     machine_gpus(s, true);
     histograms_end(s);
+    samples_end(s);
     samples_record(s);
     record_end(s, so_far);
     json_decref(so_far);

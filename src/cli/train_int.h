@@ -6,6 +6,7 @@
 #include <sys/types.h>
 
 #include "cli/cli_int.h"
+#include "cli/scribe_int.h"
 #include "track/use.h"
 #include "train/recommend.h"
 #include "train/translate.h"
@@ -68,7 +69,7 @@ typedef struct training {
     int64_t rate_samples;
     struct search *search;        /* NULL: no search */
     const struct co_cli_job *job; /* the library's job; NULL: the command itself, which has a screen */
-    bool stop_asked;              /* that job has asked to stop */
+    bool stop_asked;              /* that job, or a tracker, has asked to stop */
     co_train_hooks record; /* with a job: hooks that write the run folder before the job's own are called */
     /* notice.c */
     co_spikes spikes;
@@ -80,13 +81,13 @@ typedef struct training {
     uint64_t shared_ns; /* when the progress was last written for `cohort attach` */
     bool wait_told;
     machine machine;
-    struct {              /* histograms.c */
-        pid_t pid;        /* 0: no process is at it */
-        int pidfd, lines; /* lines: where it writes them, in memory */
+    struct { /* histograms.c */
+        scribe by;
         int64_t step, last;
         char path[1024];
     } histogram;
-    const line *line;  /* the caller's, from open to close */
+    struct val_pictures *val_pictures; /* samples_val.c; NULL: none */
+    const line *line;                  /* the caller's, from open to close */
     char *reproduce;   /* the command line that repeats the run, once it has ended; NULL: there is none */
     char *differences; /* from the configuration of the run that is continued; NULL: none */
     bool changed;      /* on resume: configuration or data */
@@ -166,8 +167,13 @@ void translations_put(const training *s, json_t *metrics); /* for summary.json *
 
 /* samples.c: pictures of test samples with prediction and truth, after the test */
 void samples_record(training *s);
+/* samples_val.c: the same of the first samples of the validation, after each one */
+void samples_eval(training *s, const co_eval_result *r);
+void samples_turn(training *s); /* records what waited for its pictures */
+void samples_end(training *s);  /* waits a little for them */
 
-/* histograms.c: of the weights of a checkpoint that was saved, by a process of its own */
+/* histograms.c: of gradients; of the weights of a checkpoint that was saved, by a process of its own */
+void histograms_gradient(void *training, int64_t step, const co_histogram *h); /* the hook `gradients` */
 void histograms_begin(training *s, int64_t step, const char *checkpoint);
 void histograms_turn(training *s); /* records what is done */
 void histograms_end(training *s);  /* waits a little for the last one */

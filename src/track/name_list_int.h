@@ -1,5 +1,5 @@
-/* name_list_int.h -- the names of a record's scalars, each with a number of its own: 0, 1, 2 ... in the order in
- * which they first appear. Trackers that keep many values keep the number instead of the name. */
+/* name_list_int.h -- the names of a record's scalars, each with a number of its own: 0, 1, 2 ... in the
+ * order in which they first appear. Trackers that keep many values keep the number instead of the name. */
 #ifndef CO_TRACK_NAME_LIST_INT_H
 #define CO_TRACK_NAME_LIST_INT_H
 

@@ -1,5 +1,5 @@
-/* plot.h -- curves for people: drawn with characters for the terminal, or as an SVG file that needs nothing
- * else.
+/* plot.h -- curves for people: drawn with characters for the terminal, or as an SVG file that needs
+ * nothing else.
  *
  *     co_plot p = {.title = "loss", .x_label = "step", .line = &(co_plot_line){.x = x, .y = y, .n = n}, .lines = 1};
  *     co_str text = {0};

@@ -92,7 +92,8 @@ const json_t *co_run_event(const co_run *run, size_t i);
 int64_t co_run_events_dropped(const co_run *run); /* older ones, beyond the limit */
 
 int64_t co_run_bad_lines(const co_run *run); /* lines of the record that were skipped */
-/* How much of the record was read, of its length at the last call: 1 unless limits.most_ms ended the reading. */
+/* How much of the record was read, of its length at the last call: 1 unless limits.most_ms ended the
+ * reading. */
 double co_run_share_read(const co_run *run);
 double co_run_first_t(const co_run *run); /* of the record's lines; nan if none has a time */
 double co_run_last_t(const co_run *run);

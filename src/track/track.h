@@ -159,7 +159,8 @@ bool co_gpu_look(int i, co_gpu *out);
 /* A table of all GPUs and of the processes on them, like that of nvidia-smi. False: there are no GPUs. */
 bool co_gpu_table(co_str *out);
 
-/* --- runs and launches of this machine, for ps, stop, attach and top -------------------------------------- */
+/* --- runs and launches of this machine, for ps, stop, attach and top
+ * -------------------------------------- */
 typedef struct co_live_run {
     int pid;
     char run_id[64], dir[1024], task[64];
@@ -185,8 +186,8 @@ co_err co_live_list(co_live_run **out, int *n);
  * none. */
 void co_live_progress(const co_progress *p);
 bool co_live_see(int pid, co_progress *out, char metric_name[16]);
-/* The same for what the run takes of its hosts: a JSON array of co_use (use.h). The reader's is the caller's; NULL:
- * there is none. */
+/* The same for what the run takes of its hosts: a JSON array of co_use (use.h). The reader's is the
+ * caller's; NULL: there is none. */
 void co_live_use(const json_t *hosts);
 json_t *co_live_use_of(int pid);
 

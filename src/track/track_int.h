@@ -84,8 +84,9 @@ struct co_folder {
     co_str pending;    /* events not yet in the file */
     bool disk_fails;   /* the last write failed, and that was logged */
     int64_t lost;      /* events dropped since */
-    /* Files of a new run that were written and not synced, so that the first step does not wait for the disk. The
-     * saver syncs them before it publishes a checkpoint: until then a crash loses nothing that could be continued. */
+    /* Files of a new run that were written and not synced, so that the first step does not wait for the
+     * disk. The saver syncs them before it publishes a checkpoint: until then a crash loses nothing that
+     * could be continued. */
     char unsynced[8][24];
     int n_unsynced;
 };

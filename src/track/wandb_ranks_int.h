@@ -1,4 +1,5 @@
-/* wandb_ranks_int.h -- logger.wandb.per_rank: a run of wandb for each rank but rank 0, whose run is the tracker's. */
+/* wandb_ranks_int.h -- logger.wandb.per_rank: a run of wandb for each rank but rank 0, whose run is the
+ * tracker's. */
 #ifndef CO_TRACK_WANDB_RANKS_INT_H
 #define CO_TRACK_WANDB_RANKS_INT_H
 

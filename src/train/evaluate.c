@@ -81,10 +81,11 @@ float *state_to_evaluate(const struct rank *rank)
 }
 
 /* Stores the likeliest class of each sample of an item beside the right one, for accuracy by class. */
-void note_choices(const co_plan *plan, uint32_t item, const float *logits, const char *input, int32_t *choice)
+void note_choices(const co_plan *plan, co_split split, uint32_t item, const float *logits, const char *input,
+                  int32_t *choice)
 {
-    uint32_t ids[EVAL_SLICE_MAX] = {0};
-    co_slice_shape shape = item_samples(plan, CO_SPLIT_TEST, item, ids);
+    uint32_t ids[EVAL_SLICE_MAX];
+    co_slice_shape shape = item_samples(plan, split, item, ids);
     const int32_t *y = (const int32_t *)(const void *)(input + exec_for(&plan->eval, shape)->y); /* [n] */
     int64_t classes = plan->data->io.classes;
 
@@ -93,9 +94,31 @@ void note_choices(const co_plan *plan, uint32_t item, const float *logits, const
         int64_t top = 0;
         for (int64_t c = 1; c < classes; c++)
             top = row[c] > row[top] ? c : top;
-        choice[2 * ids[i]] = (int32_t)top;
-        choice[2 * ids[i] + 1] = y[i];
+        choice[2 * i] = (int32_t)top;
+        choice[2 * i + 1] = y[i];
     }
+}
+
+/* Are the classes of some of the item's samples kept? */
+static bool keeps_choices(const struct rank *rank, co_split split, uint32_t item)
+{
+    return split == CO_SPLIT_TEST ? rank->regions->choice != NULL
+                                  : item * (uint64_t)rank->plan->cfg.eval_slice < val_kept(rank->plan);
+}
+
+static void keep_choices(const struct rank *rank, co_split split, uint32_t item, const co_bases *bases)
+{
+    const co_plan *plan = rank->plan;
+    uint32_t size = (uint32_t)plan->cfg.eval_slice, first = item * size, kept = val_kept(plan);
+    int32_t choice[2 * EVAL_SLICE_MAX];
+
+    if (split == CO_SPLIT_TEST) {
+        note_choices(plan, split, item, bases->output, bases->input, rank->regions->choice + 2 * first);
+        return;
+    }
+    note_choices(plan, split, item, bases->output, bases->input, choice);
+    for (uint32_t i = 0; i < size && first + i < kept; i++)
+        rank->regions->val_choice[first + i] = (val_choice){choice[2 * i], choice[2 * i + 1], rank->who.unit};
 }
 
 /* The best weights are in a checkpoint, which the host that writes can read. */
@@ -200,7 +223,7 @@ bool evaluate_items(struct rank *rank, co_split split)
             continue;
         rank_phase(rank, CO_PHASE_EVAL, i);
         fault_point(rank, CO_FAULT_EVAL);
-        bool choices = split == CO_SPLIT_TEST && rank->regions->choice;
+        bool choices = keeps_choices(rank, split, i);
         co_bases bases = {.state = state_to_evaluate(rank),
                           .input = rank->regions->eval_input[rank->who.slot],
                           .work = rank->work,
@@ -213,7 +236,7 @@ bool evaluate_items(struct rank *rank, co_split split)
             return false;
         rank->regions->eval_stat[split][i].bad = bad < 0 ? LOST : bad;
         if (choices)
-            note_choices(rank->plan, i, bases.output, bases.input, rank->regions->choice);
+            keep_choices(rank, split, i, &bases);
         fault_point(rank, CO_FAULT_NONE);
         co_claim_finish(&rank->regions->eval_claim[i], turn_of(rank));
         co_event_ring(&rank->regions->ctl->event);

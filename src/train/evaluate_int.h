@@ -19,8 +19,9 @@ void eval_share(const co_plan *plan, const co_deal *deal, int h, co_split split,
 void eval_total(const co_plan *plan, const leaf_stat *items, co_split split, double total[LEAF_STATS]);
 /* The first few unreadable samples of an evaluation, each "file: reason", from the items' statistics. */
 void eval_bad_names(const co_plan *plan, const leaf_stat *items, co_split split, char *out, size_t room);
-/* The likeliest class of each sample of a test item, beside the right one. */
-void note_choices(const co_plan *plan, uint32_t item, const float *logits, const char *input, int32_t *choice);
+/* The likeliest class of each sample of an item, beside the right one: choice[its samples][2]. */
+void note_choices(const co_plan *plan, co_split split, uint32_t item, const float *logits, const char *input,
+                  int32_t *choice);
 
 /* offline.c: memory to run one executor set in this process, with the checkpoint's weights (or the first
  * ones). */

@@ -45,7 +45,18 @@ typedef struct co_eval_result {
     co_best best[CO_BESTS];
     /* PAIRS: see translate.h. Lives until the hook returns. NULL: nothing was translated. */
     const struct co_translations *translations;
+    uint32_t unit; /* for co_plan_val_choice */
 } co_eval_result;
+
+/* How the elements of a tensor are spread: count[i] of them lie between edge[i] and edge[i + 1]. */
+enum { CO_BUCKETS = 64 };
+typedef struct co_histogram {
+    const char *name;
+    int64_t num, not_finite; /* num: those that are finite; only they count below */
+    double least, most, sum, squares;
+    double edge[CO_BUCKETS + 1];
+    int64_t count[CO_BUCKETS];
+} co_histogram;
 
 typedef struct co_recovery {
     int slot, pid;
@@ -69,6 +80,8 @@ typedef struct co_train_hooks {
     void (*started)(void *ctx, double ms); /* ranks are running */
     void (*step)(void *ctx, const co_step_result *r);
     void (*eval)(void *ctx, const co_eval_result *r);
+    /* Every spec.gradients_every steps, after `step`, for each parameter: its mean gradient before clipping. */
+    void (*gradients)(void *ctx, int64_t step, const co_histogram *h);
     /* About 20 times a second while a split is evaluated: `done` of `of` items. May be NULL, as all of
      * these. */
     void (*evaluating)(void *ctx, co_split split, int64_t done, int64_t of);

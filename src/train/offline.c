@@ -83,7 +83,8 @@ static co_err evaluate_all(co_plan *plan, struct offline *offline, co_split spli
         if (stats[i].bad < 0)
             return lost_file();
         if (plan->choice && split == CO_SPLIT_TEST)
-            note_choices(plan, i, offline->bases.output, offline->bases.input, plan->choice);
+            note_choices(plan, split, i, offline->bases.output, offline->bases.input,
+                         plan->choice + 2 * i * (size_t)plan->cfg.eval_slice);
     }
     eval_total(plan, stats, split, total);
     *out = (co_eval_result){.step = plan->start.step,

@@ -121,6 +121,8 @@ int loader_depth(const co_plan *plan);
 size_t loader_slot_bytes(const co_plan *plan);
 /* Two classes of each sample of the final test, the predicted and the right one; 0: they are not kept. */
 size_t choices_bytes(const co_plan *plan);
+/* Samples of the validation whose classes are kept, the first ones; 0: none. */
+uint32_t val_kept(const co_plan *plan);
 
 /* lengths.c */
 co_err choose_eval(co_plan *plan);  /* samples of each split that are evaluated */

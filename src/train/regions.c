@@ -56,6 +56,13 @@ size_t choices_bytes(const co_plan *plan)
     return wanted ? (size_t)plan->eval_count[CO_SPLIT_TEST] * 2 * sizeof(int32_t) : 0;
 }
 
+uint32_t val_kept(const co_plan *plan)
+{
+    int64_t most = plan->units.cycle ? plan->eval_count[CO_SPLIT_VAL] : 0, asked = plan->spec.val_samples;
+
+    return plan->data->io.task == CO_TASK_CLASSIFY ? (uint32_t)(asked < most ? asked : most) : 0;
+}
+
 static size_t most_of(size_t a, size_t b)
 {
     return a > b ? a : b;
@@ -84,7 +91,7 @@ static void walk_slot(const co_plan *plan, struct walk *walk, struct regions *re
     regions->group[i] = late_region(walk, "work.group", group_bytes(plan));
     regions->eval_input[i] =
         region(walk, "input.eval", most_of(plan->eval.input_bytes, translating->input_bytes));
-    size_t output = choices_bytes(plan) ? plan->eval.output_bytes : 0;
+    size_t output = choices_bytes(plan) || val_kept(plan) ? plan->eval.output_bytes : 0;
     regions->eval_output[i] = region(walk, "output.eval", most_of(output, translating->output_bytes));
     regions->journal[i] = region(walk, "journal", (size_t)(1 + plan->moments) * chunk);
     bool adds = plan->ranks > 1 || plan->hosts > 1; /* else a single slot holds the root */
@@ -158,6 +165,9 @@ static void walk_all(const co_plan *plan, struct walk *walk, struct regions *reg
         regions->leaf[parity] = region(walk, "stats.leaf", (size_t)plan->slices * sizeof **regions->leaf);
         regions->norm[parity] = region(walk, "stats.norm", (plan->chunks + lists) * sizeof **regions->norm);
     }
+    regions->gradients = region(walk, "stats.gradients", gradients_bytes(plan));
+    if (gradients_bytes(plan) == 0)
+        regions->gradients = NULL;
     regions->eval_claim = region(walk, "marks.eval", plan->max_items * sizeof *regions->eval_claim);
     for (int split = 0; split < CO_SPLIT_COUNT; split++)
         regions->eval_stat[split] =
@@ -174,6 +184,7 @@ static void walk_all(const co_plan *plan, struct walk *walk, struct regions *reg
     regions->choice = region(walk, "choices", choices_bytes(plan));
     if (choices_bytes(plan) == 0)
         regions->choice = NULL;
+    regions->val_choice = region(walk, "choices.val", val_kept(plan) * sizeof *regions->val_choice);
     for (int i = 0; i < plan->ranks; i++)
         walk_slot(plan, walk, regions, i);
     if (best_share(plan) == BEST_ASIDE)

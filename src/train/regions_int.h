@@ -11,6 +11,7 @@
 #include "comm/mark.h"
 #include "comm/recorder.h"
 #include "train/control_int.h"
+#include "train/gradients_int.h"
 #include "train/plan_int.h"
 
 /* One rank's place. Only the rank that holds the slot writes it. */
@@ -42,6 +43,12 @@ typedef struct chunk_stat {
     uint64_t finite;
 } chunk_stat;
 
+/* A sample of the validation: the likeliest class, the right one, and the unit that found it. */
+typedef struct val_choice {
+    int32_t chosen, right;
+    uint32_t unit;
+} val_choice;
+
 /* Pointers into the arena, the same in every process. */
 struct regions {
     control *ctl;
@@ -58,6 +65,7 @@ struct regions {
     co_mark *fed;                      /* [chunks] (unit, 1): a newcomer holds the chunk from this unit on */
     leaf_stat *leaf[2];                /* by step parity: [slices] */
     chunk_stat *norm[2];               /* by step parity: [chunks], then [lists] */
+    gradient_part *gradients;          /* of the last step that is counted; NULL: none is */
     co_claim *eval_claim;              /* [max_items] */
     leaf_stat *eval_stat[CO_SPLIT_COUNT]; /* by split: [its items]. A slow rank may still add up VAL in TEST */
     float *leaf_buffer[CO_MAX_SLOTS];     /* n_buffers * dense elements each */
@@ -65,7 +73,8 @@ struct regions {
     _Atomic uint64_t *given_up[CO_SPLIT_COUNT]; /* several hosts: bits, samples that nobody could read */
     co_claim *translate_claim;                  /* [groups] */
     int32_t *translation;                       /* [sentences][stride]: see translate_rank.c */
-    int32_t *choice; /* [test samples][2]: the likeliest class, and the right one */
+    int32_t *choice;        /* [test samples][2]: the likeliest class, and the right one */
+    val_choice *val_choice; /* [val_kept(plan)] */
     float *eval_output[CO_MAX_SLOTS];
     char *work[CO_MAX_SLOTS], *input[CO_MAX_SLOTS], *eval_input[CO_MAX_SLOTS], *audit_input[CO_MAX_SLOTS],
         *group[CO_MAX_SLOTS]; /* see group.c */

@@ -48,6 +48,15 @@ static void time_step(struct results *results, const co_step_result *step, const
     results->sum_ms[at] = (float)count_of(&published->sum_apply_ns) * 1e-6f;
 }
 
+static void tell_gradients(const struct run *run, int64_t step, double counted)
+{
+    co_histogram h;
+
+    for (int i = 0; run->hooks->gradients && i < run->plan->layout->n; i++)
+        if (gradients_read(run->plan, run->regions->gradients, i, counted, &h))
+            run->hooks->gradients(run->hooks->ctx, step, &h);
+}
+
 static void take_step(struct supervisor *super, const unit *done, const result *published)
 {
     const struct run *run = &super->run;
@@ -77,6 +86,8 @@ static void take_step(struct supervisor *super, const unit *done, const result *
     accident_recovered(&super->accidents, out.t_ns);
     if (run->hooks->step)
         run->hooks->step(run->hooks->ctx, &out);
+    if (gradients_due(run->plan, out.step))
+        tell_gradients(run, out.step, (double)out.counted);
     host_accident(super, out.step);
 }
 
@@ -105,7 +116,8 @@ static void take_eval(struct supervisor *super, const unit *done, uint32_t numbe
                           .top5 = real_of(&published->top5),
                           .count = (int64_t)count_of(&published->count),
                           .t_ns = count_of(&published->t_ns),
-                          .bad = (int64_t)count_of(&published->bad)};
+                          .bad = (int64_t)count_of(&published->bad),
+                          .unit = (uint32_t)count_of(&published->unit)};
     bool ends = false;
     char text[200];
 
@@ -166,6 +178,8 @@ static void consume_until(struct supervisor *super, uint64_t end)
         super->results.last_t_ns = t_ns;
         super->results.have_t = true;
         atomic_store_explicit(&ctl->consumed, n, memory_order_release);
+        if (super->run.plan->spec.gradients_every || super->run.plan->spec.val_samples)
+            co_event_ring(&ctl->event); /* ranks may wait for it */
     }
 }
 
@@ -224,6 +238,17 @@ bool co_plan_choice(const co_plan *plan, uint32_t id, int64_t *chosen, int64_t *
     *chosen = choice[2 * id];
     *right = choice[2 * id + 1];
     return *right >= 0 && *right < plan->data->io.classes;
+}
+
+bool co_plan_val_choice(const co_plan *plan, const co_eval_result *r, uint32_t id, int64_t *chosen,
+                        int64_t *right)
+{
+    if (!plan->regions || r->split != CO_SPLIT_VAL || id >= val_kept(plan))
+        return false;
+    const val_choice *found = &plan->regions->val_choice[id];
+    *chosen = found->chosen;
+    *right = found->right;
+    return found->unit == r->unit && *right >= 0 && *right < plan->data->io.classes;
 }
 
 co_err co_plan_classes(const co_plan *plan, co_class_result **out, int *n)

@@ -92,7 +92,10 @@ static void sum_chunk(struct rank *rank, int64_t step, size_t c)
     n = chunk_span(plan, c, &lo);
     if (plan->hosts > 1 && !(rank->pc & PC_READY) && co_deal_owner(deal, c, plan->chunks) == deal->me)
         combine(rank, lo, n);
-    rank->regions->norm[step & 1][c] = measure(plan, sum_of_chunk(rank, step, lo, lo + n), lo, lo + n);
+    const float *sum = sum_of_chunk(rank, step, lo, lo + n);
+    rank->regions->norm[step & 1][c] = measure(plan, sum, lo, lo + n);
+    if (gradients_due(plan, step))
+        gradients_count(plan, rank->regions->gradients, sum, c, lo, lo + n);
 }
 
 /* The chunks of the dense part, then the lists of rows. */

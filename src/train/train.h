@@ -52,6 +52,8 @@ typedef struct co_train_spec {
     size_t aside_bytes;    /* the most memory for copies aside while a checkpoint is written; 0: 16 MiB */
     int helpers;          /* processes that the caller forks beside the ranks: only their memory is planned */
     size_t helpers_bytes; /* private memory that they need beyond that of any process */
+    int64_t gradients_every; /* steps between two calls of hooks.gradients; 0: never */
+    int64_t val_samples; /* CLASSIFY: for so many samples of the validation co_plan_val_choice has an answer */
     co_fetch_tell *fetch_tell; /* progress of model.pretrained=true while the plan is made; may be NULL */
     void *fetch_ctx;
     /* co_plan_to_look only: the data set is opened from the vocabulary in the checkpoint, without samples,
@@ -144,6 +146,10 @@ typedef struct co_class_result {
 /* The class that was chosen for a test sample, and the right one. False: the run was not tested, or the
  * sample could not be read. */
 bool co_plan_choice(const co_plan *p, uint32_t id, int64_t *chosen, int64_t *right);
+/* The same for a sample of the validation, id < spec.val_samples, and only within hooks.eval. False also
+ * if another host evaluated the sample. */
+bool co_plan_val_choice(const co_plan *p, const co_eval_result *r, uint32_t id, int64_t *chosen,
+                        int64_t *right);
 /* *out is the caller's (co_free); NULL and 0 where there is nothing to tell. */
 co_err co_plan_classes(const co_plan *p, co_class_result **out, int *n);
 

@@ -118,10 +118,11 @@ TEST(samples_become_pictures_with_prediction_and_truth_and_a_table)
         "$COHORT train model.hidden=8 trainer.max_steps=4 trainer.devices=1 run.dir=r "
         "logger=tensorboard logger.samples=3 logger.histograms=1 && grep -c '\"image\":{' r/events.jsonl "
         "&& cd r && sha256sum media/*");
-    CHECK(r.status == 0 && test_contains(r.out, "\n3\n"), "%s", r.out);
+    CHECK(r.status == 0 && test_contains(r.out, "\n6\n"), "%s", r.out);
     char *shown = tf_shows_run("r");
-    CHECK(count_in(shown, "4 sample_images/") == 3 && count_in(shown, " image\n") == 3 &&
-              test_contains(shown, "4 table text\n") && count_in(shown, " histogram\n") >= 4,
+    CHECK(count_in(shown, "4 test/sample_images/") == 3 && count_in(shown, "4 sample_images/") == 3 &&
+              count_in(shown, " image\n") == 6 && test_contains(shown, "4 table text\n") &&
+              test_contains(shown, "4 test/table text\n") && count_in(shown, " histogram\n") >= 4,
           "%s", shown);
     free(shown);
     json_t *table;
@@ -132,7 +133,7 @@ TEST(samples_become_pictures_with_prediction_and_truth_and_a_table)
     size_t n;
     CHECK_OK(co_fs_list(&names, &n, "r/media"));
     CHECK_OK(co_fs_read(&events, NULL, "r/events.jsonl", 1 << 22));
-    CHECK(n == 4, "%zu files", n);
+    CHECK(n == 8, "%zu files", n);
     for (size_t i = 0; i < n; i++) { /* the record has the sum of each file */
         char path[256], hex[65];
         snprintf(path, sizeof path, "r/media/%s", names[i]);

@@ -1,17 +1,18 @@
-/* tensorboard.c -- event files for TensorBoard: tensorboard/events.out.tfevents.* in the run folder, or below
- * logger.tensorboard.dir.
+/* tensorboard.c -- event files for TensorBoard: tensorboard/events.out.tfevents.* in the run folder, or
+ * below logger.tensorboard.dir.
  *
  * A start writes one file:
  *
  *     version | START at the first step to come | lines of the record as Events, in order ... | mark | ... | mark
  *
- * TensorBoard reads the files of a folder one after the other as one run. START makes it drop what an earlier start
- * had written about that step and later ones: a run that was killed records them again. Lines of earlier starts are
- * in earlier files; those that a killed tracker had not written yet are written first (tensorboard_files.c). A
- * continued run may record its first step again (an evaluation at the checkpoint); an equal value is left out.
+ * TensorBoard reads the files of a folder one after the other as one run. START makes it drop what an
+ * earlier start had written about that step and later ones: a run that was killed records them again.
+ * Lines of earlier starts are in earlier files; those that a killed tracker had not written yet are
+ * written first (tensorboard_files.c). A continued run may record its first step again (an evaluation at
+ * the checkpoint); what is equal is left out.
  *
- * The file grows only in flush, by one write. If that fails, the file is cut to its old length and all is tried
- * again. Memory: the events since the last flush.
+ * The file grows only in flush, by one write. If that fails, the file is cut to its old length and all is
+ * tried again. Memory: the events since the last flush.
  */
 #include "track/trackers/tensorboard_int.h"
 
@@ -29,14 +30,14 @@
 #include "base/json.h"
 #include "track/tfrecord_int.h"
 
-enum { PENDING_MOST = 256 << 20 };
+enum { PENDING_MOST = 256 << 20, SIGN_MOST = 600 };
 enum { EVENT_VERSION = 3, EVENT_SUMMARY = 5, EVENT_SESSION_LOG = 7, STATUS_START = 1 };
 
 struct tensorboard_cfg {
     char *dir, *name;
 };
 
-/* What the record said of the first step before this start: name and value. */
+/* What the record said of the first step before this start: see sign_of. */
 struct told {
     char *name;
     double value;
@@ -159,20 +160,42 @@ static bool is_told(const struct writer *w, const char *name, double value)
     return false;
 }
 
+/* What a line shows, as a name and a number: a picture or table by its file and caption. False: neither. */
+static bool sign_of(const json_t *line, char name[SIGN_MOST], double *value)
+{
+    const json_t *image = json_object_get(line, "image"),
+                 *file = image ? image : json_object_get(line, "table");
+    const char *own = co_json_str(line, "name"), *sha256 = co_json_str(file, "sha256");
+    const char *caption = co_json_str(file, "caption");
+    long long index = 0;
+
+    *value = 0;
+    if (!own)
+        return false;
+    if (co_json_f64(line, "value", value)) {
+        snprintf(name, SIGN_MOST, "%s", own);
+        return true;
+    }
+    co_json_i64(file, "index", &index);
+    snprintf(name, SIGN_MOST, "%.200s %lld %.64s %.200s", own, index, sha256 ? sha256 : "",
+             caption ? caption : "");
+    return sha256 != NULL;
+}
+
 /* Is the line one that this file needs? */
 static co_err is_wanted(bool *yes, struct writer *w, const co_record_line *line, long long step)
 {
-    const char *name = co_json_str(line->json, "name");
-    double value = 0;
-    bool scalar = name && co_json_f64(line->json, "value", &value);
+    char sign[SIGN_MOST];
+    double value;
+    bool first = step == w->run->first_step && sign_of(line->json, sign, &value);
 
     *yes = true;
     if (line->replayed) {
         *yes = line->end > w->found.upto && step <= w->run->first_step;
-        return scalar && step == w->run->first_step ? remember(w, name, value) : CO_OK;
+        return first ? remember(w, sign, value) : CO_OK;
     }
-    if (scalar && step == w->run->first_step)
-        *yes = !is_told(w, name, value);
+    if (first)
+        *yes = !is_told(w, sign, value);
     return CO_OK;
 }
 

@@ -1,7 +1,8 @@
-/* wandb_ranks.c -- runs of single ranks: each has the time and memory of its rank, and what the rank wrote to its log.
+/* wandb_ranks.c -- runs of single ranks: each has the time and memory of its rank, and what the rank
+ * wrote to its log.
  *
- * All runs have the names of their figures in common (rank.compute_percent), so that wandb draws a group's runs into
- * one plot. They have no metrics: those are the whole run's, and rank 0's run has them.
+ * All runs have the names of their figures in common (rank.compute_percent), so that wandb draws a
+ * group's runs into one plot. They have no metrics: those are the whole run's, and rank 0's run has them.
  */
 #include "track/wandb_ranks_int.h"
 
