@@ -2,6 +2,7 @@
  * checkpoints. follow.c records the steps. */
 #include "cli/train_int.h"
 
+#include <signal.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <string.h>
@@ -211,6 +212,17 @@ static void record_note(void *ctx, const char *text)
     tell(ctx, "%s", text);
 }
 
+/* A second SIGTERM would mean: stop without saving. */
+static void stop_for_tracker(void *ctx, const char *tracker)
+{
+    training *s = ctx;
+
+    tell(s, "%-9s somebody has asked there that the run stop: it saves and stops", tracker);
+    if (!s->stop_asked)
+        raise(SIGTERM);
+    s->stop_asked = true;
+}
+
 void record_track(training *s)
 {
     co_tracker_pick chosen[CO_TRACKERS_MOST];
@@ -229,6 +241,7 @@ void record_track(training *s)
     if (co_tracking_open(&s->tracking, s->folder, &facts, chosen, n) != CO_OK)
         record_warn(s, co_errmsg());
     co_tracking_on_notice(s->tracking, record_note, s);
+    co_tracking_on_stop(s->tracking, stop_for_tracker, s);
 }
 
 static void on_saved(void *ctx, int64_t step, const char *path, const char *failure)

@@ -54,6 +54,7 @@ struct feed {
     char why[512];          /* "" unless it failed */
     bool failed;            /* it sent its last reason */
     bool told;              /* the failure was reported */
+    bool stop_said;         /* in the feed's process: it has said that the run is to stop */
 };
 
 struct co_tracking {
@@ -61,8 +62,8 @@ struct co_tracking {
     int n;
     co_death_traces before; /* the kernel's counters when the feeds started */
     _Atomic size_t *memory; /* [CO_TRACKERS_MOST] shared: the most private memory that each feed has had */
-    co_tracking_tell on_notice;
-    void *notice_ctx;
+    co_tracking_tell on_notice, on_stop;
+    void *notice_ctx, *stop_ctx;
 };
 
 /* --- the feed's process --------------------------------------------------------------------------------- */
@@ -112,7 +113,7 @@ static co_err hand_over_all(struct feed *f, record_reader *r, int64_t *n)
 }
 
 /* What a feed tells its owner: a byte that says how serious it is, then the text. */
-enum { FAILED = 'f', TRIES_AGAIN = 't', NOTICE = 'n' };
+enum { FAILED = 'f', TRIES_AGAIN = 't', NOTICE = 'n', STOP = 's' };
 
 static void say(struct feed *f, char kind, const char *what)
 {
@@ -133,6 +134,14 @@ static void say_notices(struct feed *f)
 
     while (f->def->notice && f->def->notice(f->self, text, sizeof text - 1))
         say(f, NOTICE, text);
+}
+
+static void say_stop(struct feed *f)
+{
+    if (f->stop_said || !f->def->wants_stop || !f->def->wants_stop(f->self))
+        return;
+    say(f, STOP, "");
+    f->stop_said = true;
 }
 
 static co_err flush(struct feed *f)
@@ -176,6 +185,7 @@ static co_err read_record(struct feed *f, record_reader *r)
 
     for (bool end = false;;) {
         CO_TRY(hand_over_all(f, r, &waiting));
+        say_stop(f);
         if (end) {
             co_err last = flush(f);
             note_memory(f);
@@ -296,6 +306,14 @@ void co_tracking_on_notice(co_tracking *t, co_tracking_tell tell, void *ctx)
     t->notice_ctx = ctx;
 }
 
+void co_tracking_on_stop(co_tracking *t, co_tracking_tell tell, void *ctx)
+{
+    if (!t)
+        return;
+    t->on_stop = tell;
+    t->stop_ctx = ctx;
+}
+
 void co_tracking_more(co_tracking *t)
 {
     for (int i = 0; t && i < t->n; i++)
@@ -335,10 +353,12 @@ static char hear(const co_tracking *t, struct feed *f)
         if (n <= 0)
             return kind;
         text[n] = '\0';
-        if (text[0] == NOTICE) {
+        if (text[0] == NOTICE)
             pass_on(t, f, text + 1);
+        if (text[0] == STOP && t->on_stop)
+            t->on_stop(t->stop_ctx, f->def->name);
+        if (text[0] == NOTICE || text[0] == STOP)
             continue;
-        }
         kind = text[0];
         snprintf(f->why, sizeof f->why, "%s", text + 1);
         f->failed = f->failed || kind == FAILED;

@@ -56,8 +56,9 @@ typedef struct co_run_facts {
     co_names names;     /* logger.names: already applied to the lines */
 } co_run_facts;
 
-/* open, take, flush and close are called by one process, which has no other work. An error from open, take or
- * flush drops the tracker; close follows in any case, unless open failed. `run` and `cfg` live until close. */
+/* open, take, flush and close are called by one process, which has no other work. An error from open,
+ * take or flush drops the tracker; close follows in any case, unless open failed. `run` and `cfg` live
+ * until close. */
 typedef struct co_tracker_def {
     const char *name, *help;
     co_err (*open)(void **out, const co_run_facts *run, const void *cfg);
@@ -68,9 +69,12 @@ typedef struct co_tracker_def {
     size_t cfg_size;          /* of the struct that they fill */
     co_err (*check)(const void *cfg); /* CO_EINPUT: the settings do not fit together; NULL: they always do */
     size_t memory; /* private memory that it needs beyond that of any process: planned, not a limit */
-    /* Something that the user should hear (where the run can be seen, that a server does not answer), into `out`;
-     * called after open and after each flush until it returns false. NULL: never anything. */
+    /* Something that the user should hear (where the run can be seen, that a server does not answer),
+     * into `out`; called after open and after each flush until it returns false. NULL: never anything. */
     bool (*notice)(void *self, char *out, size_t size);
+    /* Has somebody asked, where the tracker reports to, that the run stop? Called about once a second. NULL:
+     * nobody can. */
+    bool (*wants_stop)(void *self);
 } co_tracker_def;
 enum { CO_TRACKERS_MOST = 16 };
 extern const co_tracker_def *const co_trackers[]; /* ends with NULL */
@@ -84,25 +88,28 @@ typedef struct co_tracker_pick {
 typedef struct co_tracking co_tracking;
 enum { CO_TRACKING_END_S = 30 }; /* how long the end of a run waits for its trackers */
 
-/* Starts the n trackers on the folder's record. One that cannot start is reported by co_tracking_troubles; the others
- * go on. The defs must outlive *out; facts and settings are borrowed until return (each process has its copy). */
+/* Starts the n trackers on the folder's record. One that cannot start is reported by
+ * co_tracking_troubles; the others go on. The defs must outlive *out; facts and settings are borrowed
+ * until return (each process has its copy). */
 co_err co_tracking_open(co_tracking **out, const co_folder *f, const co_run_facts *facts,
                         const co_tracker_pick *picks, int n);
 void co_tracking_more(co_tracking *t); /* the record has more lines; NULL is fine, as in the two below */
 typedef void (*co_tracking_tell)(void *ctx, const char *text);
 /* Where the notices of trackers go; without it nowhere. */
 void co_tracking_on_notice(co_tracking *t, co_tracking_tell tell, void *ctx);
+/* Who is told, once for each tracker that can (wants_stop), that the run is to stop. */
+void co_tracking_on_stop(co_tracking *t, co_tracking_tell tell, void *ctx);
 /* A sentence for each tracker that was dropped, once. */
 void co_tracking_troubles(co_tracking *t, co_tracking_tell tell, void *ctx);
-/* Hands the whole record of the run folder `dir`, which no run may be using, to the tracker, with the settings of the
- * run's last start; `mode`, unless NULL, replaces its key `mode`. Notices go to `tell`. */
+/* Hands the whole record of the run folder `dir`, which no run may be using, to the tracker, with the
+ * settings of the run's last start; `mode`, unless NULL, replaces its key `mode`. Notices go to `tell`. */
 co_err co_tracker_replay(const char *dir, const char *tracker, const char *mode, co_tracking_tell tell,
                          void *ctx);
 /* The most private memory that the trackers' processes have had, in bytes. */
 size_t co_tracking_memory(const co_tracking *t);
-/* Lets every tracker read to the end of the record, flush and close. One that has not finished after `secs`, or when
- * SIGINT, SIGTERM or SIGUSR1 comes, is killed and reported like one that failed. Returns what co_tracking_memory says
- * at the end. */
+/* Lets every tracker read to the end of the record, flush and close. One that has not finished after
+ * `secs`, or when SIGINT, SIGTERM or SIGUSR1 comes, is killed and reported like one that failed. Returns
+ * what co_tracking_memory says at the end. */
 size_t co_tracking_close(co_tracking *t, double secs, co_tracking_tell tell, void *ctx);
 
 #endif

@@ -308,6 +308,18 @@ static void add_part(co_str *url, const char *text)
                     (unsigned char)*text);
 }
 
+/* {"stopped": true}: the button Stop on the run's page */
+bool api_says_stop(const char *answer, size_t len)
+{
+    json_t *v = NULL;
+    bool stop =
+        co_json_parse(&v, answer, len, "an answer") == CO_OK && json_is_true(json_object_get(v, "stopped"));
+
+    json_decref(v);
+    co_errclear();
+    return stop;
+}
+
 co_err api_stream(wandb_api *api, const char *body, size_t len)
 {
     const char *const headers[] = {api->auth, "Content-Type: application/json", NULL};
@@ -323,6 +335,8 @@ co_err api_stream(wandb_api *api, const char *body, size_t len)
     if (!err)
         err = request(api, &answer,
                       &(co_http_request){.url = url.p, .headers = headers, .body = body, .len = len});
+    if (!err)
+        api->stopped = api_says_stop(answer.body, answer.len);
     co_free(answer.body);
     co_str_fini(&url);
     return err;

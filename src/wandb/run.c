@@ -333,6 +333,11 @@ bool co_wandb_notice(co_wandb *w, char *out, size_t size)
     return w->up && upload_notice(w->up, out, size);
 }
 
+bool co_wandb_stop_asked(const co_wandb *w)
+{
+    return w->up && upload_stop_asked(w->up);
+}
+
 /* --- open and close --- */
 void co_wandb_close(co_wandb *w)
 {

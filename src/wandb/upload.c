@@ -205,6 +205,21 @@ static co_err send_files(uploader *u)
     }
 }
 
+bool upload_stop_asked(uploader *u)
+{
+    return atomic_load(&u->stop_asked);
+}
+
+/* A run that was stopped on its page and is continued may find that the service still says so: only what
+ * is new since this start counts. */
+static void hear_stop(uploader *u)
+{
+    if (!u->api.stopped)
+        u->may_stop = true;
+    else if (u->may_stop)
+        atomic_store(&u->stop_asked, true);
+}
+
 static co_err send_lines(uploader *u, bool last)
 {
     for (;;) {
@@ -215,8 +230,10 @@ static co_err send_lines(uploader *u, bool last)
         if (!err && due)
             err = api_stream(&u->api, co_str_text(&body), body.len);
         co_str_fini(&body);
-        if (!err && due)
+        if (!err && due) {
             u->sent_s = co_now_s();
+            hear_stop(u);
+        }
         if (err)
             batch_undo(u, &sent);
         else

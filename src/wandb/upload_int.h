@@ -14,7 +14,7 @@ typedef struct sent_channel { /* the thread's alone */
 struct uploader {
     upload_job job;
     pthread_t thread;
-    atomic_bool give_up;
+    atomic_bool give_up, stop_asked;
     pthread_mutex_t lock;
     pthread_cond_t wake, finished;
     /* under the lock */
@@ -28,6 +28,7 @@ struct uploader {
     /* the thread's */
     wandb_api api;
     bool asked, base_known, in_trouble, complete_sent;
+    bool may_stop; /* an answer of this start did not say `stopped` */
     int64_t base[N_CHANNELS], base_step;
     sent_channel channel[N_CHANNELS];
     size_t named_files; /* of file[]: the service was told that they are there */

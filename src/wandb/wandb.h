@@ -43,8 +43,8 @@ extern const co_option co_wandb_options[];
 typedef struct co_wandb co_wandb;
 typedef struct co_wandb_facts {
     const char *run_dir, *task, *host;
-    /* With per_rank: which rank the run is of ("rank3", "node2-rank1"), and the open run of rank 0, from which it
-     * takes id, group and name. NULL: this is the run of rank 0, or of all ranks. */
+    /* With per_rank: which rank the run is of ("rank3", "node2-rank1"), and the open run of rank 0, from
+     * which it takes id, group and name. NULL: this is the run of rank 0, or of all ranks. */
     const char *rank;
     const co_wandb *of;
     const char *output; /* what the run printed, below run_dir; NULL: train.log */
@@ -70,6 +70,9 @@ co_err co_wandb_end_all(co_wandb *const *runs, int n, int exit_code, double t, d
 void co_wandb_close(co_wandb *w);
 /* The next thing that the user should hear; false: nothing. */
 bool co_wandb_notice(co_wandb *w, char *out, size_t size);
+
+/* Somebody has pressed Stop on the run's page since this start began. */
+bool co_wandb_stop_asked(const co_wandb *w);
 
 /* `cohort wandb login`: stores a key for the service at `base_url` (NULL: the environment's or the public
  * one) in netrc, readable by its owner alone. CO_EINPUT: this is no key. */

@@ -18,7 +18,8 @@
 
 enum { NETRC_MOST = 1 << 20, KEY_LEAST = 16 };
 
-/* --- spool.c: a file that is written in memory and flushed. One thread writes; another may read the file. --- */
+/* --- spool.c: a file that is written in memory and flushed. One thread writes; another may read the
+ * file. --- */
 typedef struct spool {
     char *path;
     int fd;
@@ -73,8 +74,8 @@ typedef struct wandb_settings {
  * means nothing. */
 co_err settings_read(wandb_settings *out, const co_wandb_cfg *cfg, const co_wandb_facts *facts);
 void settings_fini(wandb_settings *s);
-/* With per_rank: names the run after its rank and puts it into the group of the run `id`, where the user has not
- * said otherwise. */
+/* With per_rank: names the run after its rank and puts it into the group of the run `id`, where the user
+ * has not said otherwise. */
 co_err settings_name_rank(wandb_settings *s, const char *id);
 bool settings_is_key(const char *key);
 co_err settings_check_id(const char *what, const char *id);
@@ -158,6 +159,7 @@ void upload_finish(uploader *u, int exit_code);
 co_err upload_wait(uploader *u, double secs);
 void upload_stop(uploader *u);                          /* gives up at once; NULL is fine */
 bool upload_knows(uploader *u, saved_run *bases);       /* once: the bases are known and should be saved */
+bool upload_stop_asked(uploader *u);                    /* somebody has asked since this start began */
 bool upload_notice(uploader *u, char *out, size_t len); /* something that the user should hear, once each */
 
 /* --- api.c: requests to the service. One thread. --- */
@@ -168,6 +170,7 @@ typedef struct wandb_api {
     char *entity, *project; /* as the server spells them */
     const atomic_bool *give_up;
     double retry_after_s; /* what the last answer asked for; -1: nothing */
+    bool stopped;         /* the last answer to lines said that somebody wants the run to stop */
 } wandb_api;
 typedef struct run_status {
     bool exists;
@@ -182,6 +185,7 @@ co_err api_upsert(wandb_api *api, const char *config_json, const char *summary_j
 /* CO_EFAIL: the file cannot be read. */
 co_err api_send_file(wandb_api *api, const char *folder, const char *name);
 co_err api_stream(wandb_api *api, const char *body, size_t len);
+bool api_says_stop(const char *answer, size_t len); /* any bytes */
 co_err api_viewer(wandb_api *api, char *entity, size_t size);
 /* Reads an answer to a GraphQL request: its `data`. CO_EFORMAT, or CO_EINPUT with the service's own words. */
 co_err api_reply(json_t **data, const char *body, size_t len, const char *what);

@@ -4,7 +4,7 @@
     wandb_server.py --log requests.jsonl [--port 0] [--state state.json]
 
 prints its port, then serves until it is killed. Each request becomes a line of the log: method, path, body, and the
-run's state is what the requests add up to. `GET /state` returns it. `POST /control` makes the server ill:
+run's state is what the requests add up to. `GET /state` returns it, `GET /ill` what is left of the illness. `POST /control` makes the server ill:
 
     {"answer": 429, "times": 3, "retry_after": 1}    the next 3 requests get this status
     {"slow": 2.0}                                    every answer waits so many seconds
@@ -163,6 +163,8 @@ class Handler(BaseHTTPRequestHandler):
             with lock:
                 ill.update(json.loads(data))
             return self.send(200, {})
+        if self.path == "/ill":  # what is left of the last /control
+            return self.send(200, ill)
         if self.path == "/state":
             with lock:
                 text = {"runs": json.loads(json.dumps(runs))}

@@ -100,7 +100,7 @@ static void take_lines(service *s, const json_t *files)
     }
 }
 
-static void take_stream(service *s, int fd, const char *body)
+static void take_stream(service *s, int fd, const char *body, bool stopped)
 {
     json_t *v = NULL;
     const char *name;
@@ -121,7 +121,7 @@ static void take_stream(service *s, int fd, const char *body)
         s->exitcode = (int)json_integer_value(json_object_get(v, "exitcode"));
     }
     json_decref(v);
-    answer(fd, 200, "", "{\"exitcode\":null,\"limits\":{}}");
+    answer(fd, 200, "", stopped ? "{\"exitcode\":null,\"stopped\":true}" : "{\"exitcode\":null,\"limits\":{}}");
 }
 
 static char *status_of(const service *s)
@@ -213,7 +213,7 @@ static bool serve(service *s, int fd, char *request, const char *body)
         CHECK(strncmp(request, "POST /files/tester/my%20project/", 32) == 0, "%.100s", request);
         char id[64];
         snprintf(id, sizeof id, "%.*s", (int)strcspn(request + 32, "/ "), request + 32);
-        take_stream(run_of(s, id), fd, body);
+        take_stream(run_of(s, id), fd, body, atomic_load(&s->stopped));
     }
     return true;
 }

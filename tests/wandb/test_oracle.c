@@ -6,6 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/clock.h"
 #include "wandb_test.h"
 
 #define DEMO                                                                                                 \
@@ -66,7 +67,31 @@ static void control(const char *illness)
     CHECK(test_sh("curl -sf -X POST $WANDB_BASE_URL/control -d '%s'", illness).status == 0, "%s", illness);
 }
 
-/* The rows on the server are those of the table, each once; the run is a killed and continued one. */
+/* Waits until the shell command succeeds. */
+static void until(const char *what, const char *command)
+{
+    char script[1000];
+    snprintf(script, sizeof script, "for i in $(seq 1200); do { %s; } && exit 0; sleep 0.1; done; exit 1",
+             command);
+    CHECK(test_sh("%s", script).status == 0, "%s: %s", what, test_sh("tail -5 run*.log").out);
+}
+
+static void until_well(void)
+{
+    until("the illness is over", "curl -s $WANDB_BASE_URL/ill | grep -q '\"times\": 0,'");
+}
+
+/* More lines of the record, which the service cannot get. */
+static void until_more(int lines)
+{
+    char more[200];
+    snprintf(more, sizeof more, "[ $(wc -l < r/events.jsonl) -gt %d ]",
+             atoi(test_sh("wc -l < r/events.jsonl").out) + lines);
+    until("the run goes on", more);
+}
+
+/* The rows on the server are those of the table, each once; the run is a killed and continued one. The
+ * service is away for a minute and more. */
 TEST_LONG(a_minute_without_the_service_errors_slowness_and_a_kill_lose_no_row)
 {
     needs_python();
@@ -79,20 +104,25 @@ TEST_LONG(a_minute_without_the_service_errors_slowness_and_a_kill_lose_no_row)
               0,
           "nothing was sent: %s", test_sh("tail -5 run.log").out);
     control("{\"answer\": 429, \"times\": 2, \"retry_after\": 1}");
-    test_sh("sleep 4");
+    until_well();
     control("{\"answer\": 500, \"times\": 3, \"retry_after\": null}");
-    test_sh("sleep 4");
+    until_well();
     kill(server, SIGKILL);
     test_wait(server, 10);
-    test_sh("sleep 30");
+    double since_s = co_now_s();
+    until("the outage is noticed", "grep -q 'cannot upload' r/train.log");
+    until_more(200);
     kill(run, SIGKILL); /* the trainer with its trackers, in the middle of the outage */
     test_wait(run, 10);
-    test_sh("sleep 2");
     run = test_spawn("run2.log", "exec %s ckpt_path=auto", line);
-    test_sh("sleep 30");
+    until("the outage is noticed again", "[ $(grep -c 'cannot upload' r/train.log) -ge 2 ]");
+    until_more(200);
+    while (co_now_s() - since_s < 61)
+        until_more(20);
     server = start_server(port, "requests.jsonl");
     control("{\"slow\": 0.5}");
-    test_sh("sleep 5; $COHORT stop r");
+    until("the upload goes on", "grep -q 'the upload goes on' r/train.log");
+    test_sh("$COHORT stop r");
     CHECK(test_wait(run, 120) == 75, "%s", test_sh("tail -5 run2.log").out);
     control("{\"slow\": 0, \"cut\": 2}");
     run = test_spawn("run3.log",

@@ -230,3 +230,56 @@ TEST(a_key_that_is_refused_is_said_and_is_in_no_file)
     CHECK(test_contains(r.out, ".wandb") && !test_contains(r.out, "0123456789"), "%s", r.out);
     drop(s);
 }
+
+/* Steps, one by one, until the answer to some line was heard. */
+static bool hears_stop(co_wandb *w, int *step)
+{
+    for (double until_s = co_now_s() + 10; !co_wandb_stop_asked(w) && co_now_s() < until_s; poll(NULL, 0, 5)) {
+        steps(w, *step, *step);
+        ++*step;
+        CHECK_OK(co_wandb_flush(w));
+    }
+    return co_wandb_stop_asked(w);
+}
+
+TEST(the_button_stop_on_the_run_s_page_is_heard_once_and_not_again_after_a_resume)
+{
+    service *s = new_service();
+    co_wandb *w = open_run("r", &(co_wandb_cfg){0});
+    int step = 1;
+    begin(w);
+    while (atomic_load(&s->requests) < 6) { /* the first lines were answered without it */
+        steps(w, step, step);
+        step++;
+        CHECK_OK(co_wandb_flush(w));
+        poll(NULL, 0, 5);
+    }
+    CHECK(!co_wandb_stop_asked(w), "nobody has asked");
+    atomic_store(&s->stopped, true);
+    CHECK(hears_stop(w, &step), "it was not heard");
+    CHECK_OK(co_wandb_end(w, 75, 1100, 20));
+    co_wandb_close(w);
+    int before = atomic_load(&s->requests);
+    w = open_run("r", &(co_wandb_cfg){0});
+    begin(w);
+    steps(w, 1, step + 5);
+    CHECK_OK(co_wandb_end(w, 0, 1200, 20));
+    CHECK(!co_wandb_stop_asked(w) && atomic_load(&s->requests) > before, "the old request counts again");
+    co_wandb_close(w);
+    drop(s);
+}
+
+TEST(stop_on_the_page_of_wandb_saves_the_run_and_ends_it_as_sigterm_does)
+{
+    service *s = new_service();
+    pid_t run =
+        test_spawn("run.log", "exec $COHORT train model.hidden=8 trainer.max_epochs=-1 trainer.devices=1 "
+                              "log_every=50 console=quiet run.dir=r logger=wandb");
+    for (double until_s = co_now_s() + 15; s->lines[CH_HISTORY] == 0 && co_now_s() < until_s;)
+        poll(NULL, 0, 5);
+    atomic_store(&s->stopped, true);
+    CHECK(test_wait(run, 30) == 75, "%s", test_sh("tail -n 5 run.log").out);
+    test_run r = test_sh("grep 'wandb .*asked there' r/train.log && ls r/checkpoints/last/model.safetensors");
+    CHECK(r.status == 0, "%s", r.out);
+    drop(s);
+}

@@ -17,6 +17,7 @@ typedef struct service {
     atomic_bool end;
     /* illness: each request takes one from the first that is not 0 */
     atomic_int cut, answer_429, answer_500, slow_ms, refuse_key;
+    atomic_bool stopped; /* answers to lines say that the run is to stop */
     /* what it knows; read it when the uploader has stopped */
     atomic_int requests, heartbeats;
     int upserts, files, completes, exitcode;

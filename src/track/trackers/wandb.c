@@ -148,6 +148,11 @@ static bool wandb_notice(void *self, char *out, size_t size)
     return co_wandb_notice(((struct tracker *)self)->run, out, size);
 }
 
+static bool wandb_wants_stop(void *self)
+{
+    return co_wandb_stop_asked(((struct tracker *)self)->run);
+}
+
 static void wandb_close(void *self)
 {
     struct tracker *t = self;
@@ -190,4 +195,5 @@ const co_tracker_def wandb_def = {
     .cfg_size = sizeof(co_wandb_cfg),
     .memory = 2 << 20, /* libcurl's, when it uploads */
     .notice = wandb_notice,
+    .wants_stop = wandb_wants_stop,
 };
