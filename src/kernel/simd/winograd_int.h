@@ -41,7 +41,7 @@ void LEVEL(win_split)(float *planes, const float *src, int64_t channels, const g
 void LEVEL(win_input)(float *u, int64_t step, const tiles *in);
 /* Bt d B for a product over tiles: u[xi][sliver of NR channels][tile][NR]; `slab` floats between two slivers. */
 void LEVEL(win_input_turned)(float *u, int64_t step, int64_t slab, const tiles *in);
-/* A dY At likewise, of rows: z[xi][sliver of rows][tile][MR]. */
+/* A dY At for the same product, lanes are rows of dw: z[xi][sliver of rows][tile][MR]. */
 void LEVEL(win_dy_turned)(float *z, int64_t step, int64_t slab, const tiles *in);
 /* At M A of m[xi][sliver of NR tiles][row][NR], for all rows, to y: the output of the group's first image. */
 void LEVEL(win_output)(float *y, const float *m, int64_t step, int64_t rows, const float *bias, const geom *g,
