@@ -4,10 +4,10 @@
  * the time a rank computes, nor than the time the planned bytes take on the wire:
  *
  *     wire       planned bytes of a host and step / rate
- *     compute    the time that a rank spends in its passes, a step
+ *     compute    the time that a rank computes in a step: passes, adding up, applying
  *     ratio      step / max(compute, wire)
  *
- * A rank's passes slow down while the carrier uses the same CPU, so one host with two ranks on the same CPUs runs too,
+ * A rank slows down while the carrier uses the same CPU, so one host with two ranks on the same CPUs runs too,
  * in turn: `one_host_ms` is its step, and `ratio_one_host` is step / max(one_host, wire). The medians count, and all
  * runs must end with the same weights.
  */
