@@ -185,7 +185,7 @@ void samples_record(training *s)
         picture_close(&p);
     }
     if (err) {
-        shout(s, "warning   logger.samples: %s", co_errmsg());
+        co_log_say(CO_LOG_WARN, "logger.samples: %s", co_errmsg());
         co_errclear();
     }
 }

@@ -87,7 +87,7 @@ static void start(training *s)
     mkdir(path, 0777); /* if it fails, writing into it says why */
     if (scribe_start(&s->val_pictures->by, make_pictures, s, &data->fds) != CO_OK) {
         s->val_pictures->made = true; /* there will be none */
-        shout(s, "warning   logger.samples: %s", co_errmsg());
+        co_log_say(CO_LOG_WARN, "logger.samples: %s", co_errmsg());
         co_errclear();
     }
 }
@@ -107,7 +107,7 @@ static void record_round(training *s, const struct round *found)
             shown_add(s, &to, id, file, v->sha256[id], found->chosen[id], found->right[id]);
     }
     if (json_array_size(to.rows) > 0 && shown_table(s, &to, name) != CO_OK) {
-        shout(s, "warning   logger.samples: %s", co_errmsg());
+        co_log_say(CO_LOG_WARN, "logger.samples: %s", co_errmsg());
         co_errclear();
     }
     json_decref(to.rows);
