@@ -90,7 +90,8 @@ co_err text_open_vocabulary(co_dataset **out, const char *json, size_t len)
 
 /* --- lines as samples ----------------------------------------------------------------------------------- */
 /* The last max_len - 1 characters of a line: the model has no places for more. *characters: how many. */
-static co_err end_of_line(const struct text *like, const char *line, int number, const char **from, int *characters)
+static co_err end_of_line(const struct text *like, const char *line, int number, const char **from,
+                          int *characters)
 {
     int n = 0, most = like->max_len - 1;
     uint32_t code;
@@ -100,7 +101,8 @@ static co_err end_of_line(const struct text *like, const char *line, int number,
         if (len == 0)
             return co_fail(CO_EINPUT, "line %d is not UTF-8", number);
         if (!like->token_of[code])
-            return co_fail(CO_EINPUT, "line %d has the character %.*s (U+%04X), which the run was not trained on",
+            return co_fail(CO_EINPUT,
+                           "line %d has the character %.*s (U+%04X), which the run was not trained on",
                            number, len, at, code);
         at += len;
     }
