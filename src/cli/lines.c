@@ -1,7 +1,7 @@
 /* lines.c -- `cohort predict --lines` of a run on text: what follows each line of standard input.
  *
- * The checkpoint has the characters, so the text file is not needed. All lines are read first; what a person types is
- * answered line by line.
+ * The checkpoint has the characters, so the text file is not needed. All lines are read first; what a
+ * person types is answered line by line.
  */
 #include "cli/eval_int.h"
 

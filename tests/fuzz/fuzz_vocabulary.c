@@ -1,5 +1,6 @@
-/* fuzz_vocabulary.c -- any bytes as the characters of a text, as a checkpoint holds them, and as a line to continue. One
- * that is accepted is written as it was understood, and gives a line only tokens that it has. */
+/* fuzz_vocabulary.c -- any bytes as the characters of a text, as a checkpoint holds them, and as a line to
+ * continue. One that is accepted is written as it was understood, and gives a line only tokens that it
+ * has. */
 #include <stdlib.h>
 #include <string.h>
 

@@ -1,5 +1,6 @@
-/* Two hosts over loopback train each kind of model to the weights of one host: a transformer with dropout on pairs of
- * sentences, whose slices are cut by tokens; a vision transformer; row-sparse factors of ratings. */
+/* Two hosts over loopback train each kind of model to the weights of one host: a transformer with dropout
+ * on pairs of sentences, whose slices are cut by tokens; a vision transformer; row-sparse factors of
+ * ratings. */
 #include <stdio.h>
 #include <string.h>
 
