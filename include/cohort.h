@@ -178,7 +178,9 @@ typedef enum cohort_init_kind {
     COHORT_INIT_ONE,
     COHORT_INIT_UNIFORM, /* [-a, a) */
     COHORT_INIT_NORMAL,  /* standard deviation a */
-    COHORT_INIT_VALUE    /* a itself */
+    COHORT_INIT_VALUE,   /* a itself */
+    COHORT_INIT_DIRAC, /* [out,in,k,k]: the first `in` filters pass their own channel on, the others are UNIFORM */
+    COHORT_INIT_WHITEN /* [2 in k k, in,k,k], pictures: filters that whiten the patches of the training pictures */
 } cohort_init_kind;
 cohort_node *cohort_param(cohort_graph *g, const char *name, cohort_shape shape, cohort_init_kind init,
                           float a);
