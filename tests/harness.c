@@ -108,6 +108,22 @@ bool test_contains(const char *text, const char *words)
     return strstr(text, words) != NULL;
 }
 
+void test_has_all(const char *text, const char *const *wanted, size_t n)
+{
+    for (size_t i = 0; i < n; i++)
+        CHECK(test_contains(text, wanted[i]), "not there: %s\n%s", wanted[i], text);
+}
+
+void test_own_runs(void)
+{
+    char cwd[PATH_MAX], path[PATH_MAX + 16];
+
+    CHECK(getcwd(cwd, sizeof cwd), "getcwd");
+    snprintf(path, sizeof path, "%s/runtime", cwd);
+    CHECK(mkdir(path, 0700) == 0, "mkdir %s: %m", path);
+    setenv("XDG_RUNTIME_DIR", path, 1);
+}
+
 const char *test_repo(const char *relative)
 {
     static char buf[4][PATH_MAX + 256];

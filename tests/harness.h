@@ -66,6 +66,10 @@ _Noreturn void test_fail(const char *file, int line, const char *cond, const cha
 _Noreturn void test_skip(const char *fmt, ...)
     __attribute__((format(printf, 1, 2))); /* loudly: counted and listed */
 bool test_contains(const char *text, const char *words);
+/* Fails unless all n texts are in `text`. */
+void test_has_all(const char *text, const char *const *wanted, size_t n);
+/* An empty folder for the list of live runs: only those of this test are in it. */
+void test_own_runs(void);
 
 /* What this test allocates lives to its end: LeakSanitizer does not look at it. */
 void test_may_leak(void);

@@ -1,9 +1,11 @@
-/* proto.c -- protocol buffers by hand: varints, and fields that carry their length. */
+/* proto.c -- protocol buffers by hand: varints, fixed numbers, and fields that carry their length. */
 #include "base/proto.h"
 
 #include <string.h>
 
-enum { VARINT = 0, BYTES = 2, VARINT_MOST = 10 };
+#include "base/bytes.h"
+
+enum { VARINT = 0, FIXED64 = 1, BYTES = 2, FIXED32 = 5, VARINT_MOST = 10 };
 
 static size_t varint(uint8_t out[VARINT_MOST], uint64_t x)
 {
@@ -27,12 +29,55 @@ static void add_tag(co_str *s, int field, int type)
     add_varint(s, (uint64_t)field << 3 | (uint64_t)type);
 }
 
-void co_proto_int(co_str *s, int field, int64_t x)
+static void add_fixed(co_str *s, uint64_t bits, int n)
 {
-    if (x == 0)
-        return;
+    uint8_t bytes[8];
+
+    co_le_put(bytes, bits, n);
+    co_str_addn(s, (const char *)bytes, (size_t)n);
+}
+
+static uint64_t bits_of(double x)
+{
+    uint64_t bits;
+
+    memcpy(&bits, &x, sizeof bits);
+    return bits;
+}
+
+void co_proto_choice(co_str *s, int field, int64_t x)
+{
     add_tag(s, field, VARINT);
     add_varint(s, (uint64_t)x);
+}
+
+void co_proto_int(co_str *s, int field, int64_t x)
+{
+    if (x != 0)
+        co_proto_choice(s, field, x);
+}
+
+void co_proto_f32(co_str *s, int field, float x)
+{
+    uint32_t bits;
+
+    memcpy(&bits, &x, sizeof bits);
+    add_tag(s, field, FIXED32);
+    add_fixed(s, bits, 4);
+}
+
+void co_proto_f64(co_str *s, int field, double x)
+{
+    add_tag(s, field, FIXED64);
+    add_fixed(s, bits_of(x), 8);
+}
+
+void co_proto_f64s(co_str *s, int field, const double *x, size_t n)
+{
+    add_tag(s, field, BYTES);
+    add_varint(s, 8 * n);
+    for (size_t i = 0; i < n; i++)
+        add_fixed(s, bits_of(x[i]), 8);
 }
 
 void co_proto_text_n(co_str *s, int field, const char *text, size_t len)

@@ -98,6 +98,8 @@ const char *facts_config_or(const facts *f, const char *key, const char *other);
 double facts_last(const facts *f, const char *name);
 /* The point with the best value of a metric: least of a loss or an error, greatest of the others. */
 const co_point *facts_best(const facts *f, const char *name);
+/* A metric of the validation: neither val/loss nor a best value so far (val/acc_best). */
+bool facts_is_metric(const char *name);
 /* The name of host i of a summary; of several with one name, the second is "name (2)". */
 const char *facts_host(const json_t *hosts, size_t i, char out[96]);
 json_t *facts_json(const facts *f);

@@ -108,12 +108,20 @@ const co_point *facts_best(const facts *f, const char *name)
     return less_is_better(name) ? co_series_least(s) : co_series_greatest(s);
 }
 
+bool facts_is_metric(const char *name)
+{
+    size_t len = strlen(name);
+
+    return len > 4 && strncmp(name, "val/", 4) == 0 && strcmp(name, "val/loss") != 0 &&
+           strcmp(name + len - 5, "_best") != 0;
+}
+
 /* "acc" of val/acc: the first metric of an evaluation that is no loss. */
 static const char *metric_of(const facts *f)
 {
     for (size_t i = 0; i < co_run_series_count(f->run); i++) {
         const char *name = co_run_series_at(f->run, i)->name;
-        if (strncmp(name, "val/", 4) == 0 && strcmp(name, "val/loss") != 0)
+        if (facts_is_metric(name))
             return name + 4;
     }
     return "";

@@ -81,11 +81,6 @@ static size_t stem_of(const char *metric)
     return n;
 }
 
-static bool is_metric(const co_series *s)
-{
-    return strncmp(s->name, "val/", 4) == 0 && s->name[4] && strcmp(s->name, "val/loss") != 0;
-}
-
 static bool same_stem(const char *a, const char *b)
 {
     return stem_of(a) == stem_of(b) && strncmp(a, b, stem_of(a)) == 0;
@@ -102,7 +97,7 @@ static void metric_plot(page *p, const facts *f, const char *metric, int number)
     add_training(&c, f, title, scale);
     for (size_t i = 0; i < co_run_series_count(f->run); i++) {
         const co_series *s = co_run_series_at(f->run, i);
-        if (is_metric(s) && same_stem(s->name + 4, metric))
+        if (facts_is_metric(s->name) && same_stem(s->name + 4, metric))
             curves_add(&c, s->name, s, scale, 0, 0);
     }
     snprintf(file, sizeof file, "metric-%d", number);
@@ -118,10 +113,10 @@ static void metric_plots(page *p, const facts *f)
 
     for (size_t i = 0; i < co_run_series_count(f->run) && number < METRIC_PLOTS; i++) {
         const co_series *s = co_run_series_at(f->run, i);
-        bool first = is_metric(s);
+        bool first = facts_is_metric(s->name);
         for (size_t k = 0; k < i && first; k++) {
             const co_series *before = co_run_series_at(f->run, k);
-            first = !(is_metric(before) && same_stem(before->name + 4, s->name + 4));
+            first = !(facts_is_metric(before->name) && same_stem(before->name + 4, s->name + 4));
         }
         if (first)
             metric_plot(p, f, s->name + 4, ++number);

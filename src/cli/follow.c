@@ -260,10 +260,14 @@ static void record_eval(training *s, const co_eval_result *r, const char *split)
         snprintf(name, sizeof name, "%s/rmse", split);
         co_event_scalar(s->folder, r->step, name, co_rmse(r->loss));
     }
-    if (tops_of(s) < 2)
-        return;
-    snprintf(name, sizeof name, "%s/acc5", split);
-    co_event_scalar(s->folder, r->step, name, r->top5);
+    if (tops_of(s) == 2) {
+        snprintf(name, sizeof name, "%s/acc5", split);
+        co_event_scalar(s->folder, r->step, name, r->top5);
+    }
+    for (int i = 0; i < CO_BESTS && r->best[i].name; i++) {
+        snprintf(name, sizeof name, "%s_best", r->best[i].name);
+        co_event_scalar(s->folder, r->step, name, r->best[i].value);
+    }
 }
 
 void follow_evaluating(void *ctx, co_split split, int64_t done, int64_t of)

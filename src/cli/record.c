@@ -146,6 +146,7 @@ static void record_start(training *s)
                               (json_int_t)s->first_step, "run_id", co_folder_run_id(s->folder), "task",
                               json_object_get(config, "task_name"), "cohort", COHORT_VERSION, "host",
                               co_json_string(host), "resumed", s->app.resume != NULL, "config", config);
+    json_object_set_new(event, "ranks", json_integer(f->ranks));
     json_object_set_new(event, "parameters", json_integer((json_int_t)f->params));
     json_object_set_new(event, "metric", json_string(f->metric));
     json_object_set_new(event, "steps_per_epoch", json_integer(f->steps_per_epoch));

@@ -133,6 +133,9 @@ bool shape_is(const co_node *n, int nd, int64_t last); /* nd dimensions, the las
 /* Adds one contribution to the gradient of op->in[i]; does nothing if that input needs no gradient or d is
  * NULL. */
 void grad_add(co_graph *g, const struct op *op, int i, co_node *d);
+/* Gradients of attention, ragged or not: dy, q, k, v ... -> dq, dk, dv. grad_add_qkv hands all three over. */
+bool attention_grad_shape(co_graph *g, struct op *op);
+void grad_add_qkv(co_graph *g, const struct op *op, co_node *dq);
 bool grad_wants(const struct op *op, int i);
 /* Appends the backward pass; after that, every parameter and statistic has exactly one value whose home is
  * its leaf. */

@@ -113,22 +113,11 @@ co_node *co_nn_batch_norm_zero(co_graph *g, co_node *x, const char *name)
     return batch_norm(g, x, zero, name);
 }
 
-co_node *co_nn_layer_norm(co_graph *g, co_node *x, const char *name)
-{
-    const co_shape *s = co_node_shape(x);
-    char buf[NAME_MAX_LEN];
+typedef co_node *norm_op(co_graph *g, co_node *x, co_node *weight, co_node *bias, float epsilon);
 
-    if (!x)
-        return NULL;
-    if (s->nd < 1)
-        return co_graph_fail(g, "layer norm '%s': x is a scalar", name);
-    co_shape c = CO_SHAPE(s->d[s->nd - 1]);
-    co_node *w = co_param(g, part(buf, g, name, "weight"), c, one, CO_PARAM_NO_DECAY);
-    co_node *b = co_param(g, part(buf, g, name, "bias"), c, zero, CO_PARAM_NO_DECAY);
-    return co_layer_norm(g, x, w, b, eps);
-}
-
-co_node *co_nn_std_norm(co_graph *g, co_node *x, float epsilon, const char *name)
+/* A norm over the last dimension, with parameters `weight` (which begins at 1) and bias. */
+static co_node *row_norm(co_graph *g, co_node *x, norm_op *op, float epsilon, const char *weight,
+                         const char *name)
 {
     const co_shape *s = co_node_shape(x);
     char buf[NAME_MAX_LEN];
@@ -138,9 +127,19 @@ co_node *co_nn_std_norm(co_graph *g, co_node *x, float epsilon, const char *name
     if (s->nd < 1)
         return co_graph_fail(g, "norm '%s': x is a scalar", name);
     co_shape c = CO_SHAPE(s->d[s->nd - 1]);
-    co_node *alpha = co_param(g, part(buf, g, name, "alpha"), c, one, CO_PARAM_NO_DECAY);
-    co_node *bias = co_param(g, part(buf, g, name, "bias"), c, zero, CO_PARAM_NO_DECAY);
-    return co_std_norm(g, x, alpha, bias, epsilon);
+    co_node *w = co_param(g, part(buf, g, name, weight), c, one, CO_PARAM_NO_DECAY);
+    co_node *b = co_param(g, part(buf, g, name, "bias"), c, zero, CO_PARAM_NO_DECAY);
+    return op(g, x, w, b, epsilon);
+}
+
+co_node *co_nn_layer_norm(co_graph *g, co_node *x, const char *name)
+{
+    return row_norm(g, x, co_layer_norm, eps, "weight", name);
+}
+
+co_node *co_nn_std_norm(co_graph *g, co_node *x, float epsilon, const char *name)
+{
+    return row_norm(g, x, co_std_norm, epsilon, "alpha", name);
 }
 
 co_node *co_nn_embedding(co_graph *g, co_node *idx, int64_t rows, int64_t width, bool sparse, const char *name)

@@ -75,6 +75,15 @@ co_err check_is_ratings(const char *model, const co_io *io)
     return CO_OK;
 }
 
+co_err check_heads(int64_t d_model, int64_t heads)
+{
+    if (d_model % heads == 0)
+        return CO_OK;
+    return co_fail(
+        CO_EINPUT, "model.d_model=%lld cannot be cut into model.heads=%lld equal heads; try model.d_model=%lld",
+        (long long)d_model, (long long)heads, (long long)((d_model / heads + 1) * heads));
+}
+
 int64_t predictions(const co_io *io)
 {
     return io->task == CO_TASK_REGRESS ? io->y_width : io->classes;

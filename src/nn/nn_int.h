@@ -17,6 +17,8 @@ co_err check_is_numbers(const char *model, const co_io *io);
 co_err check_is_not_ratings(const char *model, const co_io *io);
 /* For models of ratings: CO_EINPUT if the data is something else. */
 co_err check_is_ratings(const char *model, const co_io *io);
+/* For models with attention: CO_EINPUT unless model.heads divides model.d_model. */
+co_err check_heads(int64_t d_model, int64_t heads);
 int64_t predictions(const co_io *io); /* CLASSIFY, LM: classes; REGRESS: y_width */
 
 /* [n, x...] -> [n, features] */

@@ -7,10 +7,12 @@
 #include <sys/stat.h>
 
 #include "base/alloc.h"
+#include "base/clock.h"
 #include "base/fs.h"
 #include "base/json.h"
 
 enum { POINTS = 4000, POINTS_LEAST = 64, POINTS_MOST = 1 << 20, EVENTS = 4000, HOSTS_MOST = 256 };
+enum { LINES_A_LOOK = 256 }; /* lines that are read between two looks at the clock */
 enum { LINE_KEPT = 64 << 10, EVENT_BYTES = 16 << 20 }; /* of text; as JSON about 20 times as much */
 
 typedef struct event {
@@ -25,6 +27,7 @@ struct co_run {
     record_reader *reader;
     struct stat record; /* which file the reader has open */
     int64_t read_to;    /* how much of it was read */
+    bool behind;        /* there was no time for the rest */
     series_table series;
     event *events; /* a ring of limits.events */
     size_t first_event, n_events, event_bytes;
@@ -139,6 +142,7 @@ static void forget_record(co_run *run)
     while (run->n_events)
         drop_oldest(run);
     run->dropped = run->bad_lines = run->read_to = 0;
+    run->behind = false;
     run->first_t = run->last_t = NAN;
 }
 
@@ -149,20 +153,24 @@ static bool was_replaced(const co_run *run, const struct stat *now)
                                 now->st_size < run->read_to);
 }
 
+/* To the end of the record, or as far as limits.most_ms allows. */
 static co_err read_record(co_run *run)
 {
     const char *line;
     size_t len;
     int64_t offset;
+    double until_s = run->limits.most_ms ? co_now_s() + 1e-3 * run->limits.most_ms : INFINITY;
 
     if (!run->reader)
         CO_TRY(reader_open(&run->reader, run->dir));
-    for (;;) {
+    run->behind = false;
+    for (int i = 1; !run->behind; i++) {
         CO_TRY(reader_next(run->reader, &line, &len, &offset));
         if (!line)
             break;
         run->read_to = offset + (int64_t)len + 1;
         CO_TRY(take_line(run, line, len));
+        run->behind = i % LINES_A_LOOK == 0 && co_now_s() > until_s;
     }
     series_settle(&run->series);
     return CO_OK;
@@ -250,6 +258,7 @@ co_err co_run_open(co_run **out, const char *dir, const co_run_limits *limits)
     if (!run)
         return CO_ENOMEM;
     run->limits.no_record = limits && limits->no_record;
+    run->limits.most_ms = limits ? limits->most_ms : 0;
     run->limits.points = or_usual(limits ? limits->points : 0, POINTS, POINTS_LEAST, POINTS_MOST);
     run->limits.events = or_usual(limits ? limits->events : 0, EVENTS, 1, POINTS_MOST);
     run->dir = co_strdup(dir);
@@ -360,6 +369,13 @@ int64_t co_run_events_dropped(const co_run *run)
 int64_t co_run_bad_lines(const co_run *run)
 {
     return run->bad_lines;
+}
+
+double co_run_share_read(const co_run *run)
+{
+    double size = (double)run->record.st_size;
+
+    return !run->behind || size <= 0 ? 1 : fmin((double)run->read_to / size, 0.999);
 }
 
 double co_run_first_t(const co_run *run)

@@ -30,6 +30,8 @@ typedef struct co_run_limits {
     size_t points;  /* of a series; usually 4,000. At least 64 */
     size_t events;  /* lines that are no scalars; usually 4,000. The newest stay */
     bool no_record; /* events.jsonl is not read: state, header, summary and configuration only */
+    int most_ms; /* co_run_open and co_run_more stop reading the record after so long; the next call goes on.
+                     * Usually without end */
 } co_run_limits;
 
 /* CO_EINPUT if `dir` is not a run folder: neither header.json nor events.jsonl is there. limits may be NULL.
@@ -90,7 +92,9 @@ const json_t *co_run_event(const co_run *run, size_t i);
 int64_t co_run_events_dropped(const co_run *run); /* older ones, beyond the limit */
 
 int64_t co_run_bad_lines(const co_run *run); /* lines of the record that were skipped */
-double co_run_first_t(const co_run *run);    /* of the record's lines; nan if none has a time */
+/* How much of the record was read, of its length at the last call: 1 unless limits.most_ms ended the reading. */
+double co_run_share_read(const co_run *run);
+double co_run_first_t(const co_run *run); /* of the record's lines; nan if none has a time */
 double co_run_last_t(const co_run *run);
 
 /* Hosts, in the order in which they appear: those of summary.json, before it those of the record. */

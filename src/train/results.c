@@ -81,12 +81,13 @@ static void take_step(struct supervisor *super, const unit *done, const result *
 }
 
 /* Draws the same conclusions from this evaluation as the ranks did. True: the run ends because of it. */
-static bool conclude_eval(const struct run *run, watch *seen, const co_eval_result *eval)
+static bool conclude_eval(const struct run *run, watch *seen, co_eval_result *eval)
 {
     const double total[LEAF_STATS] = {
         [CO_STAT_LOSS] = eval->loss, [CO_STAT_COUNT] = 1, [CO_STAT_METRIC] = eval->metric, [CO_STAT_TOP5] = eval->top5};
 
     watch_see(run->plan, total, eval->step, seen);
+    watch_bests(run->plan, seen, eval->best);
     run->out->best = seen->best_step ? seen->best : NAN;
     run->out->best_step = seen->best_step;
     return seen->why != GO_ON && (atomic_load(&run->regions->ctl->pc) & PC_CUT);

@@ -183,6 +183,13 @@ typedef struct co_step_result {
     uint64_t t_ns;
 } co_step_result;
 
+/* The best value so far of a metric of the validation. */
+typedef struct co_best {
+    const char *name; /* "val/acc"; NULL: there is none */
+    double value;
+} co_best;
+enum { CO_BESTS = 2 };
+
 typedef struct co_eval_result {
     int64_t step, epoch;
     int64_t state_step; /* of the weights: `step`, but for a test of the best ones */
@@ -193,6 +200,8 @@ typedef struct co_eval_result {
     uint64_t t_ns;       /* when it was done */
     int64_t bad;         /* samples that could not be read; they do not count */
     char bad_names[600]; /* the first few of those, each "file: reason" */
+    /* After a validation: of callbacks.model_checkpoint's monitor, and of val/acc (val/mae) if that is another */
+    co_best best[CO_BESTS];
 } co_eval_result;
 
 typedef struct co_recovery {

@@ -118,14 +118,28 @@ static void see_early(const co_plan *plan, double value, watch *now)
     now->early_seen++;
 }
 
+static void see_best(monitor m, double value, int64_t step, double *best, int64_t *best_step)
+{
+    if (!isfinite(value) || (*best_step != 0 && !better(m, value, *best, 0)))
+        return;
+    *best = value;
+    *best_step = step;
+}
+
+/* The task's own metric: val/acc, or val/mae. */
+static monitor metric_monitor(const co_plan *plan)
+{
+    return (monitor){MONITOR_METRIC, plan->data->io.task != CO_TASK_REGRESS};
+}
+
 void watch_see(const co_plan *plan, const double total[], int64_t step, watch *now)
 {
+    monitor metric = metric_monitor(plan);
+
     now->value = monitor_value(plan->monitors.best, total);
     now->value_step = step;
-    if (isfinite(now->value) && (now->best_step == 0 || better(plan->monitors.best, now->value, now->best, 0))) {
-        now->best = now->value;
-        now->best_step = step;
-    }
+    see_best(plan->monitors.best, now->value, step, &now->best, &now->best_step);
+    see_best(metric, monitor_value(metric, total), step, &now->metric_best, &now->metric_best_step);
     now->why = GO_ON; /* the keys may have changed since the checkpoint */
     if (plan->cfg.early_patience > 0)
         see_early(plan, monitor_value(plan->monitors.early, total), now);
@@ -148,6 +162,17 @@ const char *watch_why(const co_plan *plan, const watch *now, char text[200])
     else
         snprintf(text, 200, "early stop: %s is not finite", name);
     return text;
+}
+
+void watch_bests(const co_plan *plan, const watch *now, co_best out[CO_BESTS])
+{
+    int n = 0;
+
+    memset(out, 0, CO_BESTS * sizeof *out);
+    if (now->best_step)
+        out[n++] = (co_best){monitor_name(plan, plan->monitors.best), now->best};
+    if (now->metric_best_step && plan->monitors.best.of != MONITOR_METRIC)
+        out[n++] = (co_best){monitor_name(plan, metric_monitor(plan)), now->metric_best};
 }
 
 /* --- shared, and kept ----------------------------------------------------------------------------------- */
@@ -185,6 +210,8 @@ json_t *watch_json(const co_plan *plan, const watch *before, const watch *after,
         return NULL;
     json_object_set_new(object, "monitor", json_string(monitor_name(plan, plan->monitors.best)));
     json_object_set_new(object, "up", json_boolean(plan->monitors.best.up));
+    json_object_set_new(object, "metric_best", json_real(now->metric_best));
+    json_object_set_new(object, "metric_best_step", json_integer(now->metric_best_step));
     if (after->value_step == step && isfinite(after->value))
         json_object_set_new(object, "value", json_real(after->value));
     return object;
@@ -229,6 +256,8 @@ static void read_watch(co_plan *plan)
         take_real(object, "best", &now->best);
         take_count(object, "best_step", &now->best_step);
     }
+    take_real(object, "metric_best", &now->metric_best);
+    take_count(object, "metric_best_step", &now->metric_best_step);
     take_real(plateau, "best", &now->plateau.best);
     take_real(plateau, "drop", &now->plateau.drop);
     take_count(plateau, "bad", &now->plateau.bad);

@@ -27,6 +27,8 @@ typedef struct watch {
     int64_t best_step;  /* 0: none yet */
     double value;       /* that monitor's value at the last evaluation */
     int64_t value_step; /* the state it belongs to; -1: none yet */
+    double metric_best; /* of the task's own metric (val/acc, val/mae), whatever the monitor is */
+    int64_t metric_best_step;
     co_plateau plateau;
     double early_best;
     int64_t early_bad, early_seen;
@@ -45,6 +47,8 @@ co_err make_watch(co_plan *plan); /* what the checkpoint remembers */
 void watch_see(const co_plan *plan, const double total[], int64_t step, watch *now);
 const char *watch_why(const co_plan *plan, const watch *now, char text[200]);
 void watch_put(_Atomic uint64_t *words, const watch *now);
+/* The best values so far, by name; entries without one have no name. */
+void watch_bests(const co_plan *plan, const watch *now, co_best out[CO_BESTS]);
 watch watch_get(const _Atomic uint64_t *words);
 /* For the checkpoint's manifest. */
 json_t *watch_json(const co_plan *plan, const watch *before, const watch *after, int64_t step);

@@ -3,7 +3,7 @@
  *     SAVE_DIR/wandb/offline-run-20261117_132114-ID/run-ID.wandb     (online: run-...)
  *                                                  files/config.yaml, wandb-metadata.json, media/ ...
  *     SAVE_DIR/wandb/latest-run                     a link to the last one
- *     RUN/wandb/run.json                            what the run folder remembers: the id, the folder's name,
+ *     RUN/wandb/run.json (run-rank3.json: rank 3's) what the run folder remembers: the id, the folder's name,
  *                                                   and how many lines the service had before this run
  */
 #include "wandb/wandb_int.h"
@@ -37,9 +37,9 @@ static co_err random_text(char *out, size_t len)
     return CO_OK;
 }
 
-static char *saved_path(const char *run_dir)
+static char *saved_path(const char *run_dir, const char *rank)
 {
-    return co_sprintf("%s/wandb/run.json", run_dir);
+    return co_sprintf("%s/wandb/run%s%s.json", run_dir, rank ? "-" : "", rank ? rank : "");
 }
 
 static bool recall(saved_run *out, const wandb_settings *set, const json_t *v)
@@ -67,7 +67,7 @@ static co_err new_run(saved_run *out, const wandb_settings *set)
     char id[ID_LEN + 1], date[32];
 
     CO_TRY(random_text(id, ID_LEN));
-    out->started = co_wall_s();
+    out->started = set->started > 0 ? set->started : co_wall_s();
     out->id = co_strdup(set->id ? set->id : id);
     co_date(date, sizeof date, "%Y%m%d_%H%M%S", out->started);
     out->folder = out->id ? co_sprintf("%s-%s", date, out->id) : NULL;
@@ -78,7 +78,7 @@ co_err folder_saved(saved_run *out, const wandb_settings *set, const char *run_d
 {
     saved_run saved = {0};
     json_t *v = NULL;
-    char *path = saved_path(run_dir);
+    char *path = saved_path(run_dir, set->rank);
     co_err err = path ? CO_OK : CO_ENOMEM;
     bool there = false;
 
@@ -91,12 +91,13 @@ co_err folder_saved(saved_run *out, const wandb_settings *set, const char *run_d
     if (!err && there && (!saved.id || !saved.folder))
         err = CO_ENOMEM;
     if (!err && !there) {
-        saved = (saved_run){0};
+        saved = (saved_run){.rank = set->rank};
         err = new_run(&saved, set);
         if (!err)
             err = folder_save(&saved, run_dir);
     }
     co_free(path);
+    saved.rank = set->rank;
     if (err)
         saved_fini(&saved);
     else
@@ -107,7 +108,7 @@ co_err folder_saved(saved_run *out, const wandb_settings *set, const char *run_d
 co_err folder_save(const saved_run *saved, const char *run_dir)
 {
     json_t *v = json_pack("{ss ss sf}", "id", saved->id, "folder", saved->folder, "started", saved->started);
-    char *path = saved_path(run_dir);
+    char *path = saved_path(run_dir, saved->rank);
 
     if (v && saved->known) {
         json_object_set_new(v, "history_base", json_integer(saved->base[CH_HISTORY]));

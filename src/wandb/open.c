@@ -64,7 +64,7 @@ static co_err make_folders(co_wandb *w)
         err = make(w->files);
     if (!err)
         err = make(logs);
-    if (!err)
+    if (!err && !w->set.rank)
         err = link_latest(parent, strrchr(w->folder, '/') + 1);
     co_free(logs);
     co_free(own);
@@ -113,11 +113,17 @@ static void explain_missing_key(co_wandb *w)
     w->set.mode = CO_WANDB_OFFLINE;
 }
 
-co_err run_open_folder(co_wandb *w)
+co_err run_open_folder(co_wandb *w, const co_wandb *of)
 {
     if (w->set.mode == CO_WANDB_ONLINE && !w->set.key)
         explain_missing_key(w);
+    if (of) {
+        w->set.started = of->saved.started;
+        CO_TRY(settings_name_rank(&w->set, of->set.id));
+    }
     CO_TRY(make_folders(w));
+    if (!of && w->set.per_rank)
+        CO_TRY(settings_name_rank(&w->set, w->saved.id));
     if (!w->set.id) {
         w->set.id = co_strdup(w->saved.id);
         if (!w->set.id)
@@ -128,7 +134,8 @@ co_err run_open_folder(co_wandb *w)
     folder_machine(&w->machine);
     if (w->set.mode != CO_WANDB_ONLINE) {
         if (!w->notice[0] && !w->set.silent)
-            snprintf(w->notice, sizeof w->notice, "offline; `wandb sync %.500s` uploads it", w->folder);
+            snprintf(w->notice, sizeof w->notice, "offline; `wandb sync %.500s%s` uploads it", w->folder,
+                     w->set.per_rank ? "*" : "");
         return CO_OK;
     }
     return upload_start(&w->up, &(upload_job){.set = &w->set,

@@ -1,4 +1,4 @@
-/* output.c -- the run's train.log as the output of the run.
+/* output.c -- the run's train.log (of a rank's run: the log of the rank) as the output of the run.
  *
  *     [2026-11-17 13:25:22] model     cnn: 56554 parameters
  *
@@ -58,11 +58,7 @@ co_err output_take(co_wandb *w)
     char bytes[65536];
 
     if (w->output_fd < 0) {
-        char *path = co_sprintf("%s/train.log", w->run_dir);
-        if (!path)
-            return CO_ENOMEM;
-        w->output_fd = open(path, O_RDONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK);
-        co_free(path);
+        w->output_fd = open(w->output_path, O_RDONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK);
         if (w->output_fd < 0)
             return CO_OK; /* not there yet */
     }

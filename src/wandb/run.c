@@ -8,6 +8,7 @@
 #include <unistd.h>
 
 #include "base/alloc.h"
+#include "base/clock.h"
 #include "base/fs.h"
 
 #define STATS_SPAN_S 0.5 /* figures of the machine that are this close belong together */
@@ -272,15 +273,14 @@ co_err co_wandb_flush(co_wandb *w)
     return CO_OK;
 }
 
-co_err co_wandb_end(co_wandb *w, int exit_code, double t, double secs)
+/* All that an end writes; the present start's is also the last that is sent. */
+static co_err write_end(co_wandb *w, int exit_code, double t, bool present)
 {
-    if (is_off(w))
-        return CO_OK;
     CO_TRY(begin_once(w, t));
     CO_TRY(close_row(w));
     CO_TRY(close_stats(w));
     w->last_t = t;
-    if (secs == 0)
+    if (!present)
         return CO_OK;
     CO_TRY(output_take(w));
     w->summary_changed = true;
@@ -292,10 +292,35 @@ co_err co_wandb_end(co_wandb *w, int exit_code, double t, double secs)
         return CO_OK;
     CO_TRY(upload_file(w->up, "wandb-summary.json"));
     CO_TRY(upload_file(w->up, "output.log"));
-    co_err err = upload_finish(w->up, exit_code, secs);
+    upload_finish(w->up, exit_code);
+    return CO_OK;
+}
+
+static co_err wait_for_upload(co_wandb *w, double secs)
+{
+    co_err err = upload_wait(w->up, secs);
+
     if (upload_knows(w->up, &w->saved) && folder_save(&w->saved, w->run_dir) != CO_OK && !err)
         err = CO_EIO;
     return err ? co_fail_in(err, "%s", w->set.base_url) : CO_OK;
+}
+
+co_err co_wandb_end_all(co_wandb *const *runs, int n, int exit_code, double t, double secs)
+{
+    double until_s = co_now_s() + secs;
+    co_err err = CO_OK;
+
+    for (int i = 0; i < n && !err; i++)
+        err = is_off(runs[i]) ? CO_OK : write_end(runs[i], exit_code, t, secs > 0);
+    for (int i = 0; i < n && !err && secs > 0; i++)
+        if (runs[i]->up)
+            err = wait_for_upload(runs[i], until_s - co_now_s());
+    return err;
+}
+
+co_err co_wandb_end(co_wandb *w, int exit_code, double t, double secs)
+{
+    return co_wandb_end_all(&w, 1, exit_code, t, secs);
 }
 
 bool co_wandb_notice(co_wandb *w, char *out, size_t size)
@@ -329,6 +354,7 @@ void co_wandb_close(co_wandb *w)
     saved_fini(&w->saved);
     settings_fini(&w->set);
     co_free(w->run_dir);
+    co_free(w->output_path);
     co_free(w->folder);
     co_free(w->files);
     co_free(w);
@@ -345,7 +371,8 @@ co_err co_wandb_open(co_wandb **out, const co_wandb_cfg *cfg, const co_wandb_fac
     co_err err = settings_read(&w->set, cfg, facts);
     if (!err && !is_off(w)) {
         w->run_dir = co_strdup(facts->run_dir);
-        err = w->run_dir ? run_open_folder(w) : CO_ENOMEM;
+        w->output_path = co_sprintf("%s/%s", facts->run_dir, facts->output ? facts->output : "train.log");
+        err = w->run_dir && w->output_path ? run_open_folder(w, facts->of) : CO_ENOMEM;
     }
     if (err)
         co_wandb_close(w);

@@ -1,4 +1,4 @@
-/* run_int.h -- the run, seen by run.c, folder_open.c and output.c only. */
+/* run_int.h -- the run, seen by run.c, open.c and output.c only. */
 #ifndef CO_WANDB_RUN_INT_H
 #define CO_WANDB_RUN_INT_H
 
@@ -19,15 +19,16 @@ struct co_wandb {
     item_list stats, summary;
     double stats_t;
     bool summary_changed, ended, key_missing;
-    /* train.log */
+    /* what it printed: train.log, or the log of a rank */
+    char *output_path;
     int output_fd;
     double output_t;
     co_str output_rest; /* the beginning of a line */
     char notice[600];
 };
 
-/* open.c */
-co_err run_open_folder(co_wandb *w);
+/* open.c; of: the run of rank 0, if this is that of another rank */
+co_err run_open_folder(co_wandb *w, const co_wandb *of);
 /* output.c: takes what train.log has by now */
 co_err output_take(co_wandb *w);
 

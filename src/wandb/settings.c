@@ -50,6 +50,9 @@ const co_option co_wandb_options[] = {
     {"save_dir", CO_OPT_STR, offsetof(co_wandb_cfg, save_dir), "null",
      "the folder that gets wandb/; null: $WANDB_DIR, or the run folder", .may_change = true, .of_host = true,
      .path = true},
+    {"per_rank", CO_OPT_BOOL, offsetof(co_wandb_cfg, per_rank), "false",
+     "a run for each rank, in one group: rank 0's has the metrics, each has its rank's time and memory",
+     .may_change = true},
     {0}};
 
 struct choice {
@@ -170,7 +173,8 @@ static co_err read_texts(wandb_settings *s, const co_wandb_cfg *cfg, const co_wa
                 {&s->program, NULL, "WANDB_PROGRAM", "cohort"},
                 {&s->host, NULL, "WANDB_HOST", facts->host ? facts->host : host},
                 {&s->commit, NULL, "WANDB_GIT_COMMIT", NULL},
-                {&s->remote, NULL, "WANDB_GIT_REMOTE_URL", NULL}};
+                {&s->remote, NULL, "WANDB_GIT_REMOTE_URL", NULL},
+                {&s->rank, NULL, NULL, facts->rank}};
 
     for (size_t i = 0; i < CO_COUNT(rows); i++)
         CO_TRY(pick(rows[i].out, rows[i].key, rows[i].variable, rows[i].fallback));
@@ -206,6 +210,32 @@ co_err settings_check_id(const char *what, const char *id)
         return CO_OK;
     return co_fail(CO_EINPUT, "%s=%s: an id has no / \\ # ? %% : and no blanks, and at most 128 characters",
                    what, id);
+}
+
+static co_err replace_text(char **text, char *take)
+{
+    if (!take)
+        return CO_ENOMEM;
+    co_free(*text);
+    *text = take;
+    return CO_OK;
+}
+
+co_err settings_name_rank(wandb_settings *s, const char *id)
+{
+    const char *rank = s->rank ? s->rank : "rank0";
+
+    CO_TRY(replace_text(&s->name, co_sprintf("%s-%s", s->name ? s->name : id, rank)));
+    if (!s->group)
+        CO_TRY(replace_text(&s->group, co_strdup(id)));
+    if (!s->job_type)
+        CO_TRY(replace_text(&s->job_type, co_strdup(s->rank ? "worker" : "main")));
+    if (!s->rank)
+        return CO_OK;
+    if (s->resume == CO_WANDB_MUST) /* that is rank 0's to check: another rank may be new */
+        s->resume = CO_WANDB_ALLOW;
+    CO_TRY(replace_text(&s->id, co_sprintf("%s-%s", id, rank)));
+    return settings_check_id("the id of a rank's run", s->id);
 }
 
 void settings_machine(char *out, size_t size, const char *base_url)
@@ -288,14 +318,15 @@ co_err settings_read(wandb_settings *out, const co_wandb_cfg *cfg, const co_wand
         s.base_url[strlen(s.base_url) - 1] = '\0';
     s.silent = is_on("WANDB_SILENT") || is_on("WANDB_QUIET");
     s.insecure = is_on("WANDB_INSECURE_DISABLE_SSL");
+    s.per_rank = cfg->per_rank;
     *out = s;
     return CO_OK;
 }
 
 void settings_fini(wandb_settings *s)
 {
-    char *texts[] = {s->base_url, s->project, s->entity, s->group,   s->name, s->job_type, s->notes,
-                     s->id,       s->dir,     s->sweep,  s->program, s->host, s->commit,   s->remote};
+    char *texts[] = {s->base_url, s->project, s->entity,  s->group, s->name,   s->job_type, s->notes, s->id,
+                     s->dir,      s->sweep,   s->program, s->host,  s->commit, s->remote,   s->rank};
 
     for (size_t i = 0; i < CO_COUNT(texts); i++)
         co_free(texts[i]);

@@ -340,15 +340,21 @@ co_err upload_start(uploader **out, const upload_job *job)
     return CO_OK;
 }
 
-co_err upload_finish(uploader *u, int exit_code, double secs)
+void upload_finish(uploader *u, int exit_code)
+{
+    pthread_mutex_lock(&u->lock);
+    u->finishing = true;
+    u->exit_code = exit_code;
+    pthread_cond_signal(&u->wake);
+    pthread_mutex_unlock(&u->lock);
+}
+
+co_err upload_wait(uploader *u, double secs)
 {
     struct timespec until = in_seconds(secs);
     char why[sizeof u->why];
 
     pthread_mutex_lock(&u->lock);
-    u->finishing = true;
-    u->exit_code = exit_code;
-    pthread_cond_signal(&u->wake);
     while (!u->done)
         if (pthread_cond_timedwait(&u->finished, &u->lock, &until) == ETIMEDOUT)
             break;

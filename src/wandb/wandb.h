@@ -36,15 +36,20 @@ typedef enum {
 typedef struct co_wandb_cfg {
     char *project, *entity, *group, *name, *tags, *notes, *id, *job_type, *save_dir;
     int mode, resume;
-    bool offline;
+    bool offline, per_rank;
 } co_wandb_cfg;
 extern const co_option co_wandb_options[];
 
+typedef struct co_wandb co_wandb;
 typedef struct co_wandb_facts {
     const char *run_dir, *task, *host;
+    /* With per_rank: which rank the run is of ("rank3", "node2-rank1"), and the open run of rank 0, from which it
+     * takes id, group and name. NULL: this is the run of rank 0, or of all ranks. */
+    const char *rank;
+    const co_wandb *of;
+    const char *output; /* what the run printed, below run_dir; NULL: train.log */
 } co_wandb_facts;
 
-typedef struct co_wandb co_wandb;
 /* CO_EINPUT: a WANDB_ variable or an id that cannot be. Strings are borrowed until return. */
 co_err co_wandb_open(co_wandb **out, const co_wandb_cfg *cfg, const co_wandb_facts *facts);
 /* A start of the run. `config` is flat ({"optim.lr": 0.1}) and borrowed. */
@@ -60,6 +65,8 @@ const char *co_wandb_files(const co_wandb *w);        /* the folder of the run's
 co_err co_wandb_flush(co_wandb *w);
 /* A start ended. The present one: everything is written, and sent within `secs`. An old one: secs is 0. */
 co_err co_wandb_end(co_wandb *w, int exit_code, double t, double secs);
+/* The same for several runs, which have `secs` together. */
+co_err co_wandb_end_all(co_wandb *const *runs, int n, int exit_code, double t, double secs);
 void co_wandb_close(co_wandb *w);
 /* The next thing that the user should hear; false: nothing. */
 bool co_wandb_notice(co_wandb *w, char *out, size_t size);

@@ -61,16 +61,21 @@ typedef struct wandb_settings {
     char *base_url, *key; /* without a slash at its end; NULL: no key was found */
     char *project, *entity, *group, *name, *job_type, *notes, *id, *dir, *sweep, *program, *host, *commit,
         *remote;
-    json_t *tags; /* array of strings */
+    char *rank;     /* whose run this is; NULL: rank 0's, or that of all ranks */
+    double started; /* when rank 0's run began; 0: this is rank 0's */
+    json_t *tags;   /* array of strings */
     co_wandb_mode mode;
     co_wandb_resume resume;
-    bool silent, insecure;
+    bool silent, insecure, per_rank;
     double transmit_s, retry_min_s, retry_max_s, timeout_s;
 } wandb_settings;
 /* Keys of the configuration win over variables of the environment. CO_EINPUT: a variable has a value that
  * means nothing. */
 co_err settings_read(wandb_settings *out, const co_wandb_cfg *cfg, const co_wandb_facts *facts);
 void settings_fini(wandb_settings *s);
+/* With per_rank: names the run after its rank and puts it into the group of the run `id`, where the user has not
+ * said otherwise. */
+co_err settings_name_rank(wandb_settings *s, const char *id);
 bool settings_is_key(const char *key);
 co_err settings_check_id(const char *what, const char *id);
 /* "api.wandb.ai" of "https://api.wandb.ai/": what netrc calls the machine, with the port if there is one */
@@ -128,6 +133,7 @@ typedef struct uploader uploader;
 enum { CH_HISTORY, CH_EVENTS, CH_OUTPUT, N_CHANNELS };
 typedef struct saved_run { /* what the run folder keeps: run.json */
     char *id, *folder;     /* of this run; the name of the folder that has its files */
+    const char *rank;      /* as in the settings, which it belongs to */
     double started;
     bool known;               /* the server has been asked, and the next members hold: */
     int64_t base[N_CHANNELS]; /* lines that the run had on the server before this run folder began */
@@ -145,9 +151,11 @@ co_err upload_start(uploader **out, const upload_job *job);
 co_err upload_config(uploader *u, const char *config_json);
 co_err upload_summary(uploader *u, const char *summary_json);
 co_err upload_file(uploader *u, const char *name); /* below `files` */
-/* The lines that are in the channels are all. Waits up to `secs` until everything is sent. CO_ETIMEOUT: the
- * message says what is left. `exit_code` -1: the run did not end, so it is not marked as finished. */
-co_err upload_finish(uploader *u, int exit_code, double secs);
+/* The lines that are in the channels are all. `exit_code` -1: the run did not end, so it is not marked as
+ * finished. */
+void upload_finish(uploader *u, int exit_code);
+/* Waits up to `secs` until everything is sent. CO_ETIMEOUT: the message says what is left. */
+co_err upload_wait(uploader *u, double secs);
 void upload_stop(uploader *u);                          /* gives up at once; NULL is fine */
 bool upload_knows(uploader *u, saved_run *bases);       /* once: the bases are known and should be saved */
 bool upload_notice(uploader *u, char *out, size_t len); /* something that the user should hear, once each */

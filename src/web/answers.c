@@ -58,13 +58,13 @@ static void take_json(answer *out, json_t *take)
 }
 
 /* --- the list ----------------------------------------------------------------------------------------- */
-static json_t *listed(const char *dir, const char *name)
+static void add_listed(void *ctx, const char *dir, const char *name)
 {
     co_run *run;
 
     if (co_run_open(&run, dir, &(co_run_limits){.no_record = true}) != CO_OK) {
         co_errclear();
-        return NULL;
+        return;
     }
     json_t *v = json_pack("{s:o, s:s}", "name", co_json_string(name), "state",
                           co_run_state_name(co_run_state_of(run)));
@@ -75,7 +75,7 @@ static json_t *listed(const char *dir, const char *name)
     if (v && json_is_object(best))
         json_object_set(v, "best", best);
     co_run_close(run);
-    return v;
+    json_array_append_new(ctx, v);
 }
 
 static void give_list(answer *out, runs *r, const ask *a)
@@ -83,10 +83,7 @@ static void give_list(answer *out, runs *r, const ask *a)
     json_t *all = json_array();
 
     (void)a;
-    if (runs_list(r) != CO_OK)
-        co_errclear();
-    for (size_t i = 0; i < r->list.n; i++)
-        json_array_append_new(all, listed(r->list.dir[i], runs_name(r, i)));
+    runs_each(r, add_listed, all);
     take_json(out, all);
 }
 
@@ -118,26 +115,32 @@ static int64_t lines_of(const co_run *run)
     return n;
 }
 
-static void give_run(answer *out, runs *r, const ask *a)
+static json_t *facts_of(const co_run *run)
 {
-    const co_run *run = a->run ? runs_get(r, a->run) : NULL;
-
-    if (!run) {
-        refuse(out, 404, "no such run");
-        return;
-    }
     json_t *names = json_array(), *events = json_array(), *v;
     for (size_t i = 0; i < co_run_series_count(run); i++)
         json_array_append_new(names, co_json_string(co_run_series_at(run, i)->name));
     size_t n = co_run_event_count(run), first = n > EVENTS_SHOWN ? n - EVENTS_SHOWN : 0;
     for (size_t i = first; i < n; i++)
         json_array_append(events, (json_t *)co_run_event(run, i));
-    v = json_pack("{s:s, s:I, s:o, s:o, s:o}", "state", co_run_state_name(co_run_state_of(run)), "version",
-                  (json_int_t)(lines_of(run) + (json_int_t)n), "names", names, "events", events, "config",
-                  config_of(run));
+    v = json_pack("{s:s, s:I, s:f, s:o, s:o, s:o}", "state", co_run_state_name(co_run_state_of(run)),
+                  "version", (json_int_t)(lines_of(run) + (json_int_t)n), "share_read",
+                  co_run_share_read(run), "names", names, "events", events, "config", config_of(run));
     if (v && co_run_summary(run))
         json_object_set(v, "summary", (json_t *)co_run_summary(run));
-    take_json(out, v);
+    return v;
+}
+
+static void give_run(answer *out, runs *r, const ask *a)
+{
+    open_run *open = a->run ? runs_take(r, a->run) : NULL;
+
+    if (!open) {
+        refuse(out, 404, "no such run");
+        return;
+    }
+    take_json(out, facts_of(open->run));
+    runs_put(r, open);
 }
 
 /* --- series ------------------------------------------------------------------------------------------- */
@@ -163,18 +166,11 @@ static void add_series(co_str *out, const co_series *s, double first_t)
     }
 }
 
-static void give_series(answer *out, runs *r, const ask *a)
+static void add_all_series(co_str *out, const co_run *run, const char *prefix)
 {
-    const co_run *run = a->run ? runs_get(r, a->run) : NULL;
-    const char *prefix = a->names ? a->names : "";
     bool any = false;
 
-    if (!run) {
-        refuse(out, 404, "no such run");
-        return;
-    }
-    out->type = "application/json";
-    co_str_add(&out->body, "{");
+    co_str_add(out, "{");
     for (size_t i = 0; i < co_run_series_count(run); i++) {
         const co_series *s = co_run_series_at(run, i);
         bool system = strncmp(s->name, "system/", 7) == 0,
@@ -184,20 +180,33 @@ static void give_series(answer *out, runs *r, const ask *a)
         json_t *name = co_json_string(s->name);
         char *quoted = name ? json_dumps(name, JSON_ENCODE_ANY) : NULL;
         json_decref(name);
-        co_str_addf(&out->body, "%s%s:[", any ? "," : "", quoted ? quoted : "\"\"");
+        co_str_addf(out, "%s%s:[", any ? "," : "", quoted ? quoted : "\"\"");
         co_free(quoted);
-        add_series(&out->body, s, co_run_first_t(run));
-        co_str_add(&out->body, "]");
+        add_series(out, s, co_run_first_t(run));
+        co_str_add(out, "]");
         any = true;
     }
-    co_str_add(&out->body, "}");
+    co_str_add(out, "}");
+}
+
+static void give_series(answer *out, runs *r, const ask *a)
+{
+    open_run *open = a->run ? runs_take(r, a->run) : NULL;
+
+    if (!open) {
+        refuse(out, 404, "no such run");
+        return;
+    }
+    out->type = "application/json";
+    add_all_series(&out->body, open->run, a->names ? a->names : "");
+    runs_put(r, open);
 }
 
 /* --- files of a run ----------------------------------------------------------------------------------- */
 /* A regular file of the run folder, its last `most` bytes; NULL: there is none, or it is a link. */
-static char *end_of_file(const co_run *run, const char *name, size_t most, size_t *len)
+static char *end_of_file(const char *dir, const char *name, size_t most, size_t *len)
 {
-    char *path = co_sprintf("%s/%s", co_run_dir(run), name), *text = NULL;
+    char *path = co_sprintf("%s/%s", dir, name), *text = NULL;
     int fd = path ? open(path, O_RDONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK) : -1;
     struct stat st;
     ssize_t n = -1;
@@ -220,17 +229,17 @@ static char *end_of_file(const co_run *run, const char *name, size_t most, size_
 
 static void give_file(answer *out, runs *r, const ask *a, const char *name, size_t most, const char *type)
 {
-    const co_run *run = a->run ? runs_get(r, a->run) : NULL;
+    char *dir = a->run ? runs_dir(r, a->run) : NULL;
     size_t len = 0;
-    char *text = run ? end_of_file(run, name, most, &len) : NULL;
+    char *text = dir ? end_of_file(dir, name, most, &len) : NULL;
 
-    if (!text) {
-        refuse(out, 404, run ? "not there yet" : "no such run");
-        return;
-    }
-    out->type = type;
-    co_str_addn(&out->body, text, len);
+    if (text) {
+        out->type = type;
+        co_str_addn(&out->body, text, len);
+    } else
+        refuse(out, 404, dir ? "not there yet" : "no such run");
     co_free(text);
+    co_free(dir);
 }
 
 static void give_log(answer *out, runs *r, const ask *a)

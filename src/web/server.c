@@ -1,4 +1,5 @@
-/* server.c -- the board's server: libmicrohttpd with one thread of its own, which reads the runs and answers.
+/* server.c -- the board's server: libmicrohttpd with a thread for each connection, so that a run whose disk is
+ * slow keeps nobody else waiting (runs.c).
  *
  * The library is loaded at run time, so that the program starts on hosts without it. Requests have no body;
  * what they bring is limited by the library (memory for a connection, number of connections, time). */
@@ -16,7 +17,7 @@
 #include "base/library.h"
 #include "net/net.h"
 
-enum { CONNECTIONS = 64, TIMEOUT_S = 30, CONNECTION_BYTES = 32 << 10 };
+enum { TIMEOUT_S = 30, CONNECTION_BYTES = 32 << 10 };
 #define COOKIE "cohort_board"
 
 struct co_board {
@@ -135,12 +136,12 @@ static co_err listen_on(co_board *b, const char *address, int port)
         return co_fail(CO_EINPUT, "--host: %s is no IPv4 address of this machine (0.0.0.0: all)", address);
     b->guard.loopback = ntohl(at.sin_addr.s_addr) >> 24 == 127;
     errno = 0;
-    b->daemon =
-        mhd.start(MHD_USE_INTERNAL_POLLING_THREAD | MHD_USE_AUTO | MHD_USE_ERROR_LOG, 0, NULL, NULL, handle,
-                  b, MHD_OPTION_EXTERNAL_LOGGER, no_log, NULL, MHD_OPTION_SOCK_ADDR, (struct sockaddr *)&at,
-                  MHD_OPTION_CONNECTION_LIMIT, (unsigned)CONNECTIONS, MHD_OPTION_CONNECTION_TIMEOUT,
-                  (unsigned)TIMEOUT_S, MHD_OPTION_CONNECTION_MEMORY_LIMIT, (size_t)CONNECTION_BYTES,
-                  MHD_OPTION_LISTENING_ADDRESS_REUSE, 1u, MHD_OPTION_END);
+    b->daemon = mhd.start(
+        MHD_USE_THREAD_PER_CONNECTION | MHD_USE_INTERNAL_POLLING_THREAD | MHD_USE_AUTO | MHD_USE_ERROR_LOG, 0,
+        NULL, NULL, handle, b, MHD_OPTION_EXTERNAL_LOGGER, no_log, NULL, MHD_OPTION_SOCK_ADDR,
+        (struct sockaddr *)&at, MHD_OPTION_CONNECTION_LIMIT, (unsigned)CONNECTIONS,
+        MHD_OPTION_CONNECTION_TIMEOUT, (unsigned)TIMEOUT_S, MHD_OPTION_CONNECTION_MEMORY_LIMIT,
+        (size_t)CONNECTION_BYTES, MHD_OPTION_LISTENING_ADDRESS_REUSE, 1u, MHD_OPTION_END);
     if (!b->daemon)
         return co_fail(CO_EINPUT, "cannot listen on %s port %d: %m; choose another with --port", address, port);
     const union MHD_DaemonInfo *info = mhd.info(b->daemon, MHD_DAEMON_INFO_BIND_PORT);

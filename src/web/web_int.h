@@ -3,6 +3,7 @@
 #ifndef CO_WEB_WEB_INT_H
 #define CO_WEB_WEB_INT_H
 
+#include <pthread.h>
 #include <stdbool.h>
 #include <stddef.h>
 
@@ -34,25 +35,32 @@ typedef struct guard {
 } guard;
 int guard_check(const guard *g, const ask *a, const char **why);
 
-/* runs.c: the runs below the root, and readers of those that are being looked at. */
+/* runs.c: the runs below the root, and readers of those that are being looked at. Any thread may call. */
+enum { CONNECTIONS = 64, OPEN_MOST = CONNECTIONS + 16 };
 typedef struct open_run {
     char *dir;
-    co_run *run;
+    co_run *run; /* `lock` guards it */
+    pthread_mutex_t lock;
+    int users; /* that have or wait for it; this and the rest: guarded by the lock of `runs` */
     double used_s;
 } open_run;
-enum { OPEN_MOST = 12 };
 typedef struct runs {
     char *root;
+    bool ready; /* the locks are there */
+    pthread_mutex_t lock;
     co_run_list list;
     double listed_s;
     open_run open[OPEN_MOST];
 } runs;
 co_err runs_open(runs *r, const char *root);
 void runs_close(runs *r);
-co_err runs_list(runs *r); /* again, if the list is old */
-const char *runs_name(const runs *r, size_t i);
-/* The reader of the run of this name, with what was written since; NULL: there is no such run. */
-co_run *runs_get(runs *r, const char *name);
+/* Every run below the root, in the order of the names. */
+void runs_each(runs *r, void (*fn)(void *ctx, const char *dir, const char *name), void *ctx);
+char *runs_dir(runs *r, const char *name); /* the folder of that run, the caller's; NULL: there is no such run */
+/* The run of this name, with what was written since; the caller has it for himself until runs_put. NULL: there
+ * is no such run. */
+open_run *runs_take(runs *r, const char *name);
+void runs_put(runs *r, open_run *o);
 
 /* answers.c: fills in the answer to a request that may be answered. */
 void answer_make(answer *out, runs *r, const ask *a);

@@ -280,7 +280,6 @@ TEST(pretrained_weights_replace_a_head_of_another_size_and_say_so)
         "model.pretrained=true: no weights of model=cnn are known here",
         "\n0\nend"};
 
-    for (size_t i = 0; i < CO_COUNT(wanted); i++)
-        CHECK(test_contains(r.out, wanted[i]), "not there: %s\n%s", wanted[i], r.out);
+    test_has_all(r.out, wanted, CO_COUNT(wanted));
     free(r.out);
 }

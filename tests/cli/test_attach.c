@@ -11,17 +11,6 @@
 #define LONG_RUN                                                                                             \
     SMALL " trainer.max_epochs=1000000 trainer.max_time=2m callbacks.model_checkpoint.every_n_steps=50"
 
-/* Only runs of this test are listed. */
-static void own_runtime_dir(void)
-{
-    char cwd[2048], path[2100];
-
-    CHECK(getcwd(cwd, sizeof cwd), "getcwd");
-    snprintf(path, sizeof path, "%s/runtime", cwd);
-    CHECK(mkdir(path, 0700) == 0, "mkdir");
-    setenv("XDG_RUNTIME_DIR", path, 1);
-}
-
 /* Starts a run in the background; its pid. */
 static int detach(const char *dir)
 {
@@ -54,7 +43,7 @@ static bool has_said(void *arg)
 
 TEST(a_detached_run_has_started_when_the_command_returns_and_outlives_its_session)
 {
-    own_runtime_dir();
+    test_own_runs();
     test_run r = test_sh("setsid -w sh -c '$COHORT train " LONG_RUN " run.dir=r --detach'; echo status $?");
     CHECK(test_contains(r.out, "\nr\nstatus 0\n") || test_contains(r.out, "status 0"), "%s", r.out);
     CHECK(test_contains(r.out, "global batch 64 = slice") && test_contains(r.out, "detached  pid ") &&
@@ -84,7 +73,7 @@ TEST(a_detached_run_has_started_when_the_command_returns_and_outlives_its_sessio
 
 TEST(what_is_wrong_with_a_detached_line_is_told_at_once_with_its_status)
 {
-    own_runtime_dir();
+    test_own_runs();
     test_run r = test_sh("$COHORT train trainer.slices=3 --detach; echo $?; ls");
     CHECK(test_contains(r.out, "power of two") && test_contains(r.out, "\n2\nruntime\n"), "%s", r.out);
     free(r.out);
@@ -102,7 +91,7 @@ TEST(what_is_wrong_with_a_detached_line_is_told_at_once_with_its_status)
 
 TEST(attach_shows_the_run_leaves_it_alone_and_ends_with_it)
 {
-    own_runtime_dir();
+    test_own_runs();
     int pid = detach("r");
     pid_t look = test_spawn("seen", "exec $COHORT attach");
     struct text progress = {"seen", " samples/s"}, epoch = {"seen", " * Acc@1"};
@@ -124,7 +113,7 @@ TEST(attach_shows_the_run_leaves_it_alone_and_ends_with_it)
 
 TEST(attach_without_a_word_needs_one_run_and_a_wrong_word_lists_them)
 {
-    own_runtime_dir();
+    test_own_runs();
     test_run r = test_sh("$COHORT attach");
     CHECK(r.status == 2 && test_contains(r.out, "no runs on this machine"), "%d %s", r.status, r.out);
     free(r.out);
@@ -142,7 +131,7 @@ TEST(attach_without_a_word_needs_one_run_and_a_wrong_word_lists_them)
 
 TEST(a_run_that_was_killed_is_told_so_with_how_to_go_on)
 {
-    own_runtime_dir();
+    test_own_runs();
     int pid = detach("r");
     pid_t look = test_spawn("seen", "exec $COHORT attach %d", pid);
     struct text first = {"seen", "global batch 64 = slice"}, killed = {"seen", "it was killed"};

@@ -87,6 +87,37 @@ TEST(logger_names_chooses_the_names_of_metrics_for_all_trackers)
     CHECK(r.status == 2 && test_contains(r.out, "lightning"), "%d %s", r.status, r.out);
 }
 
+/* Prints "fine N" if the column `best` is the best so far of the column `of` in each of the N rows that have it. */
+#define CHECK_BESTS                                                                                          \
+    "bests() { awk -F, -v of=$2 -v up=$3 'NR == 1 { for (i = 1; i <= NF; i++) at[$i] = i; next } "           \
+    "$at[of] != \"\" { v = $at[of]; if (n++ == 0 || (up ? v > b : v < b)) b = v; "                           \
+    "if ($at[of \"_best\"] != b) print \"row\", $0, \"not\", b } END { print \"fine\", n }' "                \
+    "$1/csv/metrics.csv; }; "
+
+/* The run that ends at step 40 evaluates there, which the whole run does not do, and forgets that when it goes on. */
+TEST(the_best_value_so_far_is_a_scalar_after_each_validation_and_goes_on_after_a_resume)
+{
+#define BESTS                                                                                                \
+    "model.hidden=4 optim.lr=0.05 trainer.devices=2 test=false callbacks.model_checkpoint.every_n_steps=5 "
+    test_run r = test_sh("$COHORT train " BESTS " run.dir=whole trainer.max_steps=92 && "
+                         "$COHORT train " BESTS " run.dir=cut trainer.max_steps=40 && "
+                         "$COHORT train " BESTS " run.dir=cut trainer.max_steps=92 ckpt_path=auto && "
+                         "grep _best whole/events.jsonl | sed 's/,\"t.*//' > a; "
+                         "grep _best cut/events.jsonl | sed 's/,\"t.*//' | sort -u > b; "
+                         "grep -v '\"step\":40,' b | sort > c; sort a | diff - c && echo the same");
+    CHECK(r.status == 0 && test_contains(r.out, "the same\n"), "%s", r.out);
+    r = test_sh(CHECK_BESTS "bests whole val/acc 1; head -1 whole/csv/metrics.csv; "
+                            "grep 'val/acc_best' whole/book.md; ls whole/plots");
+    CHECK(test_contains(r.out, "fine 4\n") && test_contains(r.out, "val/acc,val/acc5,val/acc_best\n") &&
+              test_contains(r.out, "| val/acc_best | ") && test_contains(r.out, "metric-1") &&
+              !test_contains(r.out, "metric-2"),
+          "%s", r.out);
+    r = test_sh("$COHORT train " BESTS " run.dir=loss trainer.max_steps=46 "
+                "callbacks.model_checkpoint.monitor=val/loss logger.names=underscore && " CHECK_BESTS
+                "bests loss val_loss 0; bests loss val_acc1 1");
+    CHECK(r.status == 0 && test_contains(r.out, "fine 2\nfine 2\n"), "%s", r.out);
+}
+
 TEST(every_start_is_a_run_start_line_with_its_configuration_and_an_end_is_a_run_end_line)
 {
     test_run r = test_sh(
@@ -114,7 +145,7 @@ TEST(the_csv_of_the_style_lightning_has_its_place_its_columns_and_a_row_for_what
     CHECK(r.status == 0, "%s", r.out);
     CHECK(test_contains(r.out, "\nepoch,grad_norm,lr,step,") &&
               test_contains(r.out, ",train/loss_epoch,train/loss_step,") &&
-              test_contains(r.out, ",val/acc,val/acc5,val/loss\n"),
+              test_contains(r.out, ",val/acc,val/acc5,val/acc_best,val/loss\n"),
           "%s", r.out);
     r = test_sh("awk -F, 'NR == 1 { for (i = 1; i <= NF; i++) at[$i] = i; next } "
                 "$at[\"train/loss_step\"] != \"\" { s = s \" \" $at[\"epoch\"] \":\" $at[\"step\"] } "

@@ -8,17 +8,6 @@
 
 #define RUN SMALL " trainer.devices=2 trainer.max_epochs=1000000 trainer.max_time=1m run.dir=r"
 
-/* Only runs of this test are listed. */
-static void own_runtime_dir(void)
-{
-    char cwd[2048], path[2100];
-
-    CHECK(getcwd(cwd, sizeof cwd), "getcwd");
-    snprintf(path, sizeof path, "%s/runtime", cwd);
-    CHECK(mkdir(path, 0700) == 0, "mkdir");
-    setenv("XDG_RUNTIME_DIR", path, 1);
-}
-
 static json_t *top_json(const char *what)
 {
     json_t *v = NULL;
@@ -60,7 +49,7 @@ TEST(top_shows_a_run_while_it_goes_on_stops_it_after_a_yes_and_shows_how_it_ende
 {
     static pty p;
 
-    own_runtime_dir();
+    test_own_runs();
     succeeds("$COHORT train " RUN " --detach");
     test_until(has_ranks, NULL, 20, "figures of both ranks");
     test_run r = test_sh("$COHORT top --once");
@@ -108,7 +97,7 @@ TEST(top_refuses_what_it_cannot_do_and_says_what_to_type)
                  {"$COHORT top --onec", "did you mean --once"}};
     static const char *const terms[] = {"dumb", "no-such-terminal"};
 
-    own_runtime_dir();
+    test_own_runs();
     for (size_t i = 0; i < CO_COUNT(cases); i++) {
         test_run r = test_sh("%s", cases[i].line);
         CHECK(r.status == 2 && test_contains(r.out, cases[i].words), "%s: %d %s", cases[i].line, r.status,
@@ -131,7 +120,7 @@ TEST(top_refuses_what_it_cannot_do_and_says_what_to_type)
 
 TEST_LONG(without_an_interval_the_record_has_no_figures_of_machines_and_top_has_them_still)
 {
-    own_runtime_dir();
+    test_own_runs();
     succeeds("$COHORT train " RUN " trainer.system_every=0 --detach");
     test_until(has_ranks, NULL, 20, "figures of both ranks");
     succeeds("$COHORT stop r --wait");
@@ -156,7 +145,7 @@ static bool has_stalled(void *unused)
 
 TEST_LONG(a_rank_that_hangs_is_marked_before_it_is_replaced)
 {
-    own_runtime_dir();
+    test_own_runs();
     succeeds("$COHORT train " RUN " trainer.stall_s=30 --detach");
     test_until(has_ranks, NULL, 20, "figures of both ranks");
     json_t *all = top_json("r");

@@ -53,67 +53,75 @@ static void nothing_is_there(void)
     CHECK(!co_fs_exists("f") && !co_fs_exists("f.part") && !co_fs_exists("f.part.from"), "something is left");
 }
 
-TEST(a_file_is_downloaded_checked_and_not_downloaded_again)
+/* A server with these routes, and a job for the first of them. */
+typedef struct trial {
+    server s;
+    const char *urls[2];
+    co_fetch_job job;
+    co_fetch_facts facts;
+} trial;
+
+static void start(trial *t, route *routes)
 {
     make_body();
-    route routes[] = {{.path = "/a", .body = body, .len = LEN}, {0}};
-    server s = {.routes = routes};
-    co_fetch_facts facts;
+    *t = (trial){.s.routes = routes};
+    server_start(&t->s);
+    t->urls[0] = url_on(&t->s, routes[0].path);
+    t->job = job_of(t->urls);
+}
 
-    server_start(&s);
-    const char *urls[] = {url_on(&s, "/a"), NULL};
-    co_fetch_job job = job_of(urls);
-    CHECK_OK(co_fetch(&facts, &job));
+static void comes_whole(trial *t)
+{
+    CHECK_OK(co_fetch(&t->facts, &t->job));
     is_whole();
-    CHECK(facts.bytes == LEN && facts.sum == CO_SUM_MD5 && !facts.was_there && facts.kept == 0, "%llu",
-          (unsigned long long)facts.kept);
-    CHECK_OK(co_fetch(&facts, &job));
-    CHECK(facts.was_there && routes[0].asked == 1, "asked %d times", routes[0].asked);
-    job.anew = true;
-    CHECK_OK(co_fetch(&facts, &job));
+}
+
+TEST(a_file_is_downloaded_checked_and_not_downloaded_again)
+{
+    route routes[] = {{.path = "/a", .body = body, .len = LEN}, {0}};
+    trial t;
+
+    start(&t, routes);
+    comes_whole(&t);
+    CHECK(t.facts.bytes == LEN && t.facts.sum == CO_SUM_MD5 && !t.facts.was_there && t.facts.kept == 0,
+          "%llu", (unsigned long long)t.facts.kept);
+    CHECK_OK(co_fetch(&t.facts, &t.job));
+    CHECK(t.facts.was_there && routes[0].asked == 1, "asked %d times", routes[0].asked);
+    t.job.anew = true;
+    CHECK_OK(co_fetch(&t.facts, &t.job));
     CHECK(routes[0].asked == 2, "asked %d times", routes[0].asked);
     CHECK_OK(co_fs_write_lightly("f", body, LEN - 1)); /* damaged: it is fetched again */
-    job.anew = false;
-    CHECK_OK(co_fetch(&facts, &job));
-    is_whole();
-    server_stop(&s);
+    t.job.anew = false;
+    comes_whole(&t);
+    server_stop(&t.s);
 }
 
 TEST(a_download_that_is_cut_goes_on_where_it_ended)
 {
-    make_body();
     route routes[] = {{.path = "/a", .body = body, .len = LEN, .etag = "\"v1\"", .cuts = 7, .cut_after = 6000},
                       {0}};
-    server s = {.routes = routes};
-    co_fetch_facts facts;
+    trial t;
 
-    server_start(&s);
-    const char *urls[] = {url_on(&s, "/a"), NULL};
-    co_fetch_job job = job_of(urls);
-    CHECK_OK(co_fetch(&facts, &job)); /* two retries: attempts that bring something are not counted */
-    is_whole();
+    start(&t, routes);
+    comes_whole(&t); /* two retries: attempts that bring something are not counted */
     CHECK(routes[0].asked == 8 && strcmp(routes[0].range, "bytes=42000-") == 0, "%d: %s", routes[0].asked,
           routes[0].range);
     CHECK(strcmp(routes[0].if_range, "\"v1\"") == 0, "%s", routes[0].if_range);
-    server_stop(&s);
+    server_stop(&t.s);
 }
 
 TEST(a_download_that_was_killed_goes_on_in_the_next_process)
 {
-    make_body();
     route routes[] = {
         {.path = "/a", .body = body, .len = LEN, .etag = "\"v1\"", .cuts = 1, .cut_after = 20000, .hangs = true},
         {0}};
-    server s = {.routes = routes};
-    co_fetch_facts facts;
+    trial t;
     struct stat st = {0};
 
-    server_start(&s);
-    const char *urls[] = {url_on(&s, "/a"), NULL};
-    co_fetch_job job = job_of(urls);
+    start(&t, routes);
     pid_t pid = fork();
     if (pid == 0) {
-        co_fetch(&facts, &job);
+        co_fetch(&t.facts, &t.job);
         _exit(0);
     }
     for (int i = 0; i < 20000 && st.st_size < 20000; i++) {
@@ -124,11 +132,10 @@ TEST(a_download_that_was_killed_goes_on_in_the_next_process)
     kill(pid, SIGKILL);
     waitpid(pid, NULL, 0);
     CHECK(st.st_size == 20000, "the part has %lld bytes", (long long)st.st_size);
-    CHECK_OK(co_fetch(&facts, &job));
-    is_whole();
-    CHECK(facts.kept == 20000 && strcmp(routes[0].range, "bytes=20000-") == 0, "%llu %s",
-          (unsigned long long)facts.kept, routes[0].range);
-    server_stop(&s);
+    comes_whole(&t);
+    CHECK(t.facts.kept == 20000 && strcmp(routes[0].range, "bytes=20000-") == 0, "%llu %s",
+          (unsigned long long)t.facts.kept, routes[0].range);
+    server_stop(&t.s);
 }
 
 /* How a server may fail, and what is said then. */
@@ -226,26 +233,21 @@ TEST(a_busy_server_and_a_slow_one_are_waited_for)
 
 TEST(a_server_that_falls_silent_is_given_up_and_the_part_stays)
 {
-    make_body();
     route routes[] = {
         {.path = "/a", .body = body, .len = LEN, .etag = "\"v1\"", .cuts = 1, .cut_after = 9000, .hangs = true},
         {0}};
-    server s = {.routes = routes};
-    co_fetch_facts facts;
+    trial t;
     struct stat st;
 
-    server_start(&s);
-    const char *urls[] = {url_on(&s, "/a"), NULL};
-    co_fetch_job job = job_of(urls);
-    job.retries = 0;
-    job.idle_ms = 150;
-    CHECK_FAILS(co_fetch(&facts, &job), CO_ETIMEOUT, "nothing has come for too long");
+    start(&t, routes);
+    t.job.retries = 0;
+    t.job.idle_ms = 150;
+    CHECK_FAILS(co_fetch(&t.facts, &t.job), CO_ETIMEOUT, "nothing has come for too long");
     CHECK(stat("f.part", &st) == 0 && st.st_size == 9000 && !co_fs_exists("f"), "the part is not there");
-    job.idle_ms = 20000;
-    CHECK_OK(co_fetch(&facts, &job));
-    is_whole();
-    CHECK(facts.kept == 9000, "%llu", (unsigned long long)facts.kept);
-    server_stop(&s);
+    t.job.idle_ms = 20000;
+    comes_whole(&t);
+    CHECK(t.facts.kept == 9000, "%llu", (unsigned long long)t.facts.kept);
+    server_stop(&t.s);
 }
 
 /* A part is continued only where its bytes are known to belong to the file. */
@@ -281,25 +283,19 @@ TEST(bytes_of_two_versions_of_a_file_do_not_mix)
 
 TEST(a_part_that_was_whole_already_is_only_checked)
 {
-    make_body();
     route routes[] = {{.path = "/a", .body = body, .len = LEN}, {0}};
-    server s = {.routes = routes};
-    co_fetch_facts facts;
+    trial t;
 
-    server_start(&s);
-    const char *urls[] = {url_on(&s, "/a"), NULL};
-    co_fetch_job job = job_of(urls);
+    start(&t, routes);
     CHECK_OK(co_fs_write_lightly("f.part", body, LEN));
-    CHECK_OK(co_fetch(&facts, &job));
-    is_whole();
+    comes_whole(&t);
     CHECK(routes[0].asked == 1 && strcmp(routes[0].range, "bytes=50000-") == 0, "%d %s", routes[0].asked,
           routes[0].range);
     unlink("f");
     char longer[LEN + 10] = {0};
     CHECK_OK(co_fs_write_lightly("f.part", longer, sizeof longer)); /* longer than the file: thrown away */
-    CHECK_OK(co_fetch(&facts, &job));
-    is_whole();
-    server_stop(&s);
+    comes_whole(&t);
+    server_stop(&t.s);
 }
 
 TEST(redirects_are_followed_and_sums_of_the_server_are_used)
@@ -340,28 +336,23 @@ TEST(redirects_are_followed_and_sums_of_the_server_are_used)
 
 TEST(a_download_needs_room_on_the_disk_and_the_only_writer)
 {
-    make_body();
     route routes[] = {{.path = "/a", .body = body, .len = LEN}, {0}};
-    server s = {.routes = routes};
-    co_fetch_facts facts;
+    trial t;
 
-    server_start(&s);
-    const char *urls[] = {url_on(&s, "/a"), NULL};
-    co_fetch_job job = job_of(urls);
-    job.room = (uint64_t)1 << 60;
-    CHECK_FAILS(co_fetch(&facts, &job), CO_EIO, "f.part needs 1152921504606896976 bytes more");
+    start(&t, routes);
+    t.job.room = (uint64_t)1 << 60;
+    CHECK_FAILS(co_fetch(&t.facts, &t.job), CO_EIO, "f.part needs 1152921504606896976 bytes more");
     nothing_is_there();
-    job.room = 0;
+    t.job.room = 0;
     int fd = open("f.part", O_CREAT | O_WRONLY | O_CLOEXEC, 0666);
     CHECK(flock(fd, LOCK_EX) == 0, "lock");
-    CHECK_FAILS(co_fetch(&facts, &job), CO_EINPUT, "another process is downloading f.part");
+    CHECK_FAILS(co_fetch(&t.facts, &t.job), CO_EINPUT, "another process is downloading f.part");
     close(fd);
-    CHECK_OK(co_fetch(&facts, &job));
-    is_whole();
+    comes_whole(&t);
     CHECK(mkdir("g", 0777) == 0, "mkdir");
-    job.path = "g/none/f";
-    CHECK_FAILS(co_fetch(&facts, &job), CO_EIO, "create g/none/f.part: No such file");
-    server_stop(&s);
+    t.job.path = "g/none/f";
+    CHECK_FAILS(co_fetch(&t.facts, &t.job), CO_EIO, "create g/none/f.part: No such file");
+    server_stop(&t.s);
 }
 
 TEST(sums_are_found_in_the_files_that_publishers_put_beside)

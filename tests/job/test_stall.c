@@ -95,26 +95,7 @@ TEST(a_worker_that_computes_while_all_others_wait_for_it_is_blamed)
 /* Runs two workers that execute `text`, without --stall-after; a second of silence is reported. */
 static int run_quietly(const char *text, int fd)
 {
-    const char *argv[] = {"sh", "-c", text, NULL};
-    co_job_spec spec = {.terms = {.run_id = "t", .nproc = 2, .min_hosts = 1, .max_hosts = 1},
-                        .file = "/bin/sh",
-                        .argv = argv,
-                        .host = "here",
-                        .signal_names = "SIGTERM",
-                        .grace_s = 5,
-                        .hang_s = 1,
-                        .out_fd = fd,
-                        .err_fd = fd};
-    co_roster *r;
-    int status = -1;
-
-    sigemptyset(&spec.signals);
-    sigaddset(&spec.signals, SIGTERM);
-    setenv("TMPDIR", ".", 1);
-    CHECK_OK(co_roster_local(&r, &spec.terms));
-    CHECK_OK(co_job_run(&spec, r, &status));
-    co_roster_close(r);
-    return status;
+    return worker_run(text, (co_job_spec){.terms.nproc = 2, .hang_s = 1, .out_fd = fd, .err_fd = fd});
 }
 
 TEST(a_job_that_hangs_is_said_once_and_goes_on)

@@ -17,29 +17,12 @@
 
 #include "base/alloc.h"
 #include "base/fs.h"
-#include "job/job.h"
+#include "launch/worker.h"
 
 static int run_file(const char *file, const char *text, int nproc, int out_fd, int err_fd)
 {
-    const char *argv[] = {"sh", "-c", text, NULL};
-    co_job_spec spec = {.terms = {.run_id = "t", .nproc = nproc, .min_hosts = 1, .max_hosts = 1},
-                        .file = file,
-                        .argv = argv,
-                        .host = "here",
-                        .signal_names = "SIGTERM",
-                        .grace_s = 5,
-                        .out_fd = out_fd,
-                        .err_fd = err_fd};
-    co_roster *r;
-    int status = -1;
-
-    sigemptyset(&spec.signals);
-    sigaddset(&spec.signals, SIGTERM);
-    setenv("TMPDIR", ".", 1);
-    CHECK_OK(co_roster_local(&r, &spec.terms));
-    CHECK_OK(co_job_run(&spec, r, &status));
-    co_roster_close(r);
-    return status;
+    return worker_run(text,
+                      (co_job_spec){.terms.nproc = nproc, .file = file, .out_fd = out_fd, .err_fd = err_fd});
 }
 
 static int run_sh(const char *text, int nproc, int out_fd, int err_fd)

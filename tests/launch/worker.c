@@ -2,6 +2,8 @@
  * one of them. */
 #include "worker.h"
 
+#include "harness.h"
+
 #include <arpa/inet.h>
 #include <fcntl.h>
 #include <linux/futex.h>
@@ -175,4 +177,25 @@ const char *worker_program(void)
 
     path[n < 0 ? 0 : n] = '\0';
     return path;
+}
+
+int worker_run(const char *text, co_job_spec given)
+{
+    const char *argv[] = {"sh", "-c", text, NULL};
+    co_roster *roster;
+    int status = -1;
+
+    given.terms = (co_terms){.run_id = "t", .nproc = given.terms.nproc, .min_hosts = 1, .max_hosts = 1};
+    given.file = given.file ? given.file : "/bin/sh";
+    given.argv = argv;
+    given.host = "here";
+    given.signal_names = "SIGTERM";
+    given.grace_s = 5;
+    sigemptyset(&given.signals);
+    sigaddset(&given.signals, SIGTERM);
+    setenv("TMPDIR", ".", 1);
+    CHECK_OK(co_roster_local(&roster, &given.terms));
+    CHECK_OK(co_job_run(&given, roster, &status));
+    co_roster_close(roster);
+    return status;
 }

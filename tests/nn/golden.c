@@ -333,3 +333,28 @@ void golden_open(golden *r, const json_t *c, const co_kernels *kernels, int slic
         r->work = golden_room(r->work_bytes);
     co_layout_initialise(r->layout, r->state, (uint64_t)golden_int(c, "seed", 0));
 }
+
+double golden_worst_logit(const golden *r, int n, double *top)
+{
+    co_exec *exec = golden_compile(r, (co_slice_shape){.n = n}, CO_MODE_PREDICT);
+    const co_exec_info *info = co_exec_info_of(exec);
+    float *out = golden_room(info->output_bytes); /* [n, classes] */
+    double worst = 0;
+
+    CHECK_OK(co_layout_same(r->layout, co_exec_layout(exec)));
+    co_bases bases = {.state = r->state,
+                      .input = golden_room(info->input_bytes),
+                      .work = golden_room(info->work_bytes),
+                      .work_bytes = info->work_bytes,
+                      .output = out};
+    golden_load(exec, bases.input, "x", r->batch[0].x);
+    co_exec_run(exec, &bases, &(co_run){.seed = 1}, NULL);
+    *top = 0;
+    for (size_t i = 0; i < (size_t)n * (size_t)r->io.classes; i++) {
+        double want = golden_at(r->c, "logits", i);
+        *top = fmax(*top, fabs(want));
+        worst = fmax(worst, fabs((double)out[i] - want));
+    }
+    co_exec_free(exec);
+    return worst;
+}

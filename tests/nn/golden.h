@@ -71,6 +71,10 @@ void golden_step(golden *r, int t, double *loss, double *norm);
  * gives the largest difference of each. */
 void golden_replay(golden *r, int steps, double bound, double *worst_loss, double *worst_norm);
 
+/* Evaluates the first n pictures with the state as it is, and compares with the case's logits: the largest
+ * difference, and in *top the largest logit. */
+double golden_worst_logit(const golden *r, int n, double *top);
+
 void *golden_room(size_t bytes); /* zeroed, aligned as executors want it */
 
 #endif

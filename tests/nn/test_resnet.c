@@ -148,26 +148,9 @@ TEST(resnets_refuse_data_that_is_no_image_or_too_small)
 /* Evaluation of the first images with the initial weights; relative to the largest logit. */
 static double worst_logit(const golden *r)
 {
-    co_exec *exec = golden_compile(r, (co_slice_shape){.n = LOGITS}, CO_MODE_PREDICT);
-    const co_exec_info *info = co_exec_info_of(exec);
-    float *out = golden_room(info->output_bytes); /* [LOGITS, classes] */
-    double most = 0, worst = 0;
+    double top, worst = golden_worst_logit(r, LOGITS, &top);
 
-    CHECK_OK(co_layout_same(r->layout, co_exec_layout(exec)));
-    co_bases bases = {.state = r->state,
-                      .input = golden_room(info->input_bytes),
-                      .work = golden_room(info->work_bytes),
-                      .work_bytes = info->work_bytes,
-                      .output = out};
-    golden_load(exec, bases.input, "x", r->batch[0].x);
-    co_exec_run(exec, &bases, &(co_run){.seed = 1}, NULL);
-    for (size_t i = 0; i < (size_t)(LOGITS * r->io.classes); i++) {
-        double want = golden_at(r->c, "logits", i);
-        most = fmax(most, fabs(want));
-        worst = fmax(worst, fabs((double)out[i] - want));
-    }
-    co_exec_free(exec);
-    return worst / most;
+    return worst / top;
 }
 
 /* The cases of one model, `want` of them. */

@@ -183,28 +183,6 @@ static void draw_weights(golden *r)
     co_layout_fini(&drawn);
 }
 
-/* The largest difference of the logits of the first pictures; they are of size 1. */
-static double worst_logit(const golden *r)
-{
-    co_exec *exec = golden_compile(r, (co_slice_shape){.n = LOGITS}, CO_MODE_PREDICT);
-    const co_exec_info *info = co_exec_info_of(exec);
-    float *out = golden_room(info->output_bytes); /* [LOGITS, classes] */
-    double worst = 0;
-
-    CHECK_OK(co_layout_same(r->layout, co_exec_layout(exec)));
-    co_bases bases = {.state = r->state,
-                      .input = golden_room(info->input_bytes),
-                      .work = golden_room(info->work_bytes),
-                      .work_bytes = info->work_bytes,
-                      .output = out};
-    golden_load(exec, bases.input, "x", r->batch[0].x);
-    co_exec_run(exec, &bases, &(co_run){.seed = 1}, NULL);
-    for (size_t i = 0; i < (size_t)(LOGITS * r->io.classes); i++)
-        worst = fmax(worst, fabs((double)out[i] - golden_at(r->c, "logits", i)));
-    co_exec_free(exec);
-    return worst;
-}
-
 static void replay(const char *level, size_t i, bool steps)
 {
     const co_kernels *kernels;
@@ -214,7 +192,7 @@ static void replay(const char *level, size_t i, bool steps)
 
     golden_open(&r, c, kernels, S);
     draw_weights(&r);
-    double logit = worst_logit(&r);
+    double top, logit = golden_worst_logit(&r, LOGITS, &top); /* they are of size 1 */
     CHECK(logit <= 1e-4, "%s: logits differ by %.2g", r.model->name, logit);
     test_note("%s, %s: logits differ from timm's by %.1e", r.model->name, level, logit);
     if (!steps)

@@ -5,15 +5,6 @@
 #include <stdlib.h>
 #include <sys/stat.h>
 
-static void own_runtime_dir(void)
-{
-    char cwd[2048], path[2100];
-    CHECK(getcwd(cwd, sizeof cwd), "getcwd");
-    snprintf(path, sizeof path, "%s/runtime", cwd);
-    CHECK(mkdir(path, 0700) == 0, "mkdir");
-    setenv("XDG_RUNTIME_DIR", path, 1);
-}
-
 static void check_live(int want)
 {
     co_live_run *runs;
@@ -29,7 +20,7 @@ TEST(a_registered_run_is_listed_until_it_leaves)
     co_live_run *runs;
     int n;
     struct stat st;
-    own_runtime_dir();
+    test_own_runs();
     check_live(0);
     CHECK_OK(co_folder_open(&f, "run", "t"));
     CHECK_OK(co_live_register(f, "demo"));
@@ -51,7 +42,7 @@ TEST(dead_runs_and_reused_pids_are_dropped_and_the_oldest_comes_first)
     co_live_run *runs;
     int n, st, ready[2], done[2];
     char c;
-    own_runtime_dir();
+    test_own_runs();
     CHECK(pipe(ready) == 0 && pipe(done) == 0, "pipe");
     pid_t child = fork();
     if (child == 0) { /* lives until we are done */
@@ -92,7 +83,7 @@ TEST(a_registry_open_to_others_is_not_believed)
 {
     co_live_run *runs;
     int n;
-    own_runtime_dir();
+    test_own_runs();
     CHECK(mkdir("runtime/cohort", 0777) == 0 && chmod("runtime/cohort", 0777) == 0, "mkdir");
     CHECK_FAILS(co_live_list(&runs, &n), CO_EIO, "closed to others");
     CHECK(rmdir("runtime/cohort") == 0 && mkdir("elsewhere", 0700) == 0, "rmdir");
@@ -103,7 +94,7 @@ TEST(a_registry_open_to_others_is_not_believed)
 TEST(the_next_start_sweeps_what_killed_runs_left_in_the_runtime_folder)
 {
     co_folder *f;
-    own_runtime_dir();
+    test_own_runs();
     check_live(0);
     pid_t dead = fork();
     if (dead == 0)

@@ -5,6 +5,7 @@
 #include <sys/stat.h>
 
 #include "track/run_read.h"
+#include "track/run_read_int.h"
 
 static void append(const char *text)
 {
@@ -162,6 +163,60 @@ TEST(a_long_series_is_thinned_and_keeps_its_extremes)
         widest = gap > widest ? gap : widest;
     }
     CHECK(widest < N / 50, "all parts are equally fine; the widest gap is %lld", (long long)widest);
+    co_run_close(run);
+    co_str_fini(&lines);
+}
+
+/* Numbers of every length, as the record has them: the quick reader rounds as strtod does. */
+TEST(the_run_reader_rounds_numbers_of_every_length_as_strtod_does)
+{
+    uint64_t state = 11;
+    static const char *const hard[] = {
+        "9007199254740993.0", "0.3",  "0.1000000000000000055", "1844674407370955.161", "4503599627370497.5",
+        "4503599627370498.5", "-0.0", "999999999999999.9999"};
+
+    for (int i = 0; i < 50000; i++) {
+        char number[32], line[96];
+        int digits = 1 + (int)(test_u32(&state) % 18), point = (int)(test_u32(&state) % (unsigned)digits);
+        size_t n = 0;
+        if (test_u32(&state) % 2)
+            number[n++] = '-';
+        number[n++] = (char)(point ? '1' + test_u32(&state) % 9 : '0');
+        for (int k = 1; k <= digits; k++) {
+            if (k == (point ? point : 1))
+                number[n++] = '.';
+            number[n++] = (char)('0' + test_u32(&state) % 10);
+        }
+        number[n] = '\0';
+        const char *text = i < (int)CO_COUNT(hard) ? hard[i] : number;
+        snprintf(line, sizeof line, "{\"step\":1,\"name\":\"a\",\"value\":%s,\"t\":1}", text);
+        scalar s;
+        double want = strtod(text, NULL);
+        CHECK(scalar_line_read(&s, line, strlen(line)), "%s", line);
+        CHECK(memcmp(&s.at.value, &want, sizeof want) == 0, "%s: %.17g, wanted %.17g", text, s.at.value, want);
+    }
+}
+
+TEST(the_run_reader_stops_when_its_time_is_over_and_goes_on_with_the_next_call)
+{
+    enum { N = 100000 };
+    const co_run_limits limits = {.points = 1000, .most_ms = 1};
+    co_str lines = {0};
+    int calls = 1;
+    double share = 0;
+
+    for (int i = 1; i <= N; i++)
+        co_str_addf(&lines, "{\"step\":%d,\"name\":\"loss\",\"value\":%d.5,\"t\":%d.25}\n", i, i % 100, i);
+    co_run *run = open_run(co_str_text(&lines), &limits);
+    for (; co_run_share_read(run) < 1; calls++) {
+        const co_series *part = series_of(run, "loss");
+        CHECK(part->point[part->n - 1].step == part->lines && co_run_share_read(run) > share, "it grows");
+        share = co_run_share_read(run);
+        CHECK_OK(co_run_more(run));
+    }
+    CHECK(calls > 2 && series_of(run, "loss")->lines == N, "%d calls, %lld lines", calls,
+          (long long)series_of(run, "loss")->lines);
+    test_note("%d lines read in %d calls", N, calls);
     co_run_close(run);
     co_str_fini(&lines);
 }

@@ -9,21 +9,22 @@
 #include <sys/resource.h>
 #include <sys/stat.h>
 
+#include "base/proto.h"
 #include "tf_read.h"
-#include "track/proto_int.h"
 #include "track/tfrecord_int.h"
 
 TEST(crc32c_and_records_are_those_of_the_format)
 {
     CHECK(tf_crc32c("123456789", 9) == 0xe3069283u, "%08x", tf_crc32c("123456789", 9));
-    co_str value = {0}, summary = {0}, event = {0}, out = {0};
+    co_str event = {0}, out = {0};
     char hex[128] = "";
-    proto_text(&value, 1, "loss");
-    proto_f32(&value, 2, 0.5f);
-    proto_sub(&summary, 1, &value);
-    proto_f64(&event, 1, 2.0);
-    proto_int(&event, 2, 7);
-    proto_sub(&event, 5, &summary);
+    co_proto_f64(&event, 1, 2.0);
+    co_proto_int(&event, 2, 7);
+    size_t summary = co_proto_begin(&event, 5), value = co_proto_begin(&event, 1);
+    co_proto_text(&event, 1, "loss");
+    co_proto_f32(&event, 2, 0.5f);
+    co_proto_end(&event, value);
+    co_proto_end(&event, summary);
     tfrecord_add(&out, co_str_text(&event), event.len);
     for (size_t i = 0; i < out.len; i++)
         snprintf(hex + 2 * i, 3, "%02x", (unsigned char)out.p[i]);
@@ -40,8 +41,6 @@ TEST(crc32c_and_records_are_those_of_the_format)
         CHECK(tfrecord_get(&payload, &len, out.p, out.len) == 0, "byte %zu changed", i);
         out.p[i] ^= 16;
     }
-    co_str_fini(&value);
-    co_str_fini(&summary);
     co_str_fini(&event);
     co_str_fini(&out);
 }

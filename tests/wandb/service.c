@@ -1,5 +1,5 @@
 /* service.c -- the loopback service of wandb_test.h: GraphQL, file_stream and uploads, one request at a
- * time. */
+ * time, of up to SERVICE_RUNS connections. */
 #include "harness.h"
 
 #include <errno.h>
@@ -53,6 +53,31 @@ static void answer(int fd, int status, const char *head, const char *body)
         at += (size_t)n;
     }
     co_free(text);
+}
+
+service *service_run(service *s, const char *id)
+{
+    service *of = strcmp(s->id, id) == 0 ? s : NULL;
+
+    for (int i = 0; i < SERVICE_RUNS && !of && s->other[i]; i++)
+        of = strcmp(s->other[i]->id, id) == 0 ? s->other[i] : NULL;
+    return of;
+}
+
+/* The same; a run that is new is added. */
+static service *run_of(service *s, const char *id)
+{
+    service *of = service_run(s, id);
+    int n = 0;
+
+    while (n < SERVICE_RUNS && s->other[n])
+        n++;
+    if (!of && s->id[0] && n < SERVICE_RUNS)
+        of = s->other[n] = co_zalloc(sizeof *of);
+    of = of ? of : s;
+    if (!of->id[0])
+        snprintf(of->id, sizeof of->id, "%s", id);
+    return of;
 }
 
 static void take_lines(service *s, const json_t *files)
@@ -128,10 +153,11 @@ static void take_graphql(service *s, int fd, const char *body)
     const char *query = co_json_str(v, "query");
     json_t *variables = json_object_get(v, "variables");
     if (strstr(query, "RunResumeStatus")) {
-        char *text = status_of(s);
+        char *text = status_of(run_of(s, co_json_str(variables, "name")));
         answer(fd, 200, "", text);
         co_free(text);
     } else if (strstr(query, "upsertBucket")) {
+        s = run_of(s, co_json_str(variables, "name"));
         json_decref(s->last_upsert);
         s->last_upsert = json_incref(variables);
         if (!s->upserts++)
@@ -185,29 +211,43 @@ static bool serve(service *s, int fd, char *request, const char *body)
         answer(fd, 200, "", "{}");
     } else {
         CHECK(strncmp(request, "POST /files/tester/my%20project/", 32) == 0, "%.100s", request);
-        take_stream(s, fd, body);
+        char id[64];
+        snprintf(id, sizeof id, "%.*s", (int)strcspn(request + 32, "/ "), request + 32);
+        take_stream(run_of(s, id), fd, body);
     }
     return true;
+}
+
+/* False: the connection is over. */
+static bool serve_next(service *s, int fd)
+{
+    char *body, *request = take_request(s, fd, &body);
+    bool open = request && serve(s, fd, request, body);
+
+    co_free(request);
+    return open;
 }
 
 static void *service_main(void *arg)
 {
     service *s = arg;
 
+    struct pollfd p[1 + SERVICE_RUNS] = {{.fd = s->fd, .events = POLLIN}};
+    int n = 1;
+
     while (!atomic_load(&s->end)) {
-        struct pollfd p = {.fd = s->fd, .events = POLLIN};
-        if (poll(&p, 1, 20) <= 0)
+        if (poll(p, (nfds_t)n, 20) <= 0)
             continue;
-        int fd = accept(s->fd, NULL, NULL);
-        char *request, *body;
-        bool open = fd >= 0;
-        while (open && (request = take_request(s, fd, &body))) {
-            open = serve(s, fd, request, body);
-            co_free(request);
-        }
-        if (fd >= 0)
-            close(fd);
+        for (int i = n - 1; i > 0; i--)
+            if (p[i].revents && !serve_next(s, p[i].fd)) {
+                close(p[i].fd);
+                p[i] = p[--n];
+            }
+        if (p[0].revents && n <= SERVICE_RUNS)
+            p[n++] = (struct pollfd){.fd = accept(s->fd, NULL, NULL), .events = POLLIN};
     }
+    while (n > 1)
+        close(p[--n].fd);
     return NULL;
 }
 
@@ -229,6 +269,10 @@ void service_close(service *s)
 
 void service_forget(service *s)
 {
+    for (int i = 0; i < SERVICE_RUNS && s->other[i]; i++) {
+        service_forget(s->other[i]);
+        co_free(s->other[i]);
+    }
     for (int c = 0; c < N_CHANNELS; c++)
         for (int i = 0; i < s->lines[c]; i++)
             co_free(s->line[c][i]);

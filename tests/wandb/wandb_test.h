@@ -6,8 +6,13 @@
 
 enum { SERVICE_LINES = 4096 };
 
+enum { SERVICE_RUNS = 8 };
+
 typedef struct service {
     int fd, port;
+    /* It keeps the first run that it hears of itself, each other one in a struct of its own. */
+    char id[64];
+    struct service *other[SERVICE_RUNS];
     pthread_t thread;
     atomic_bool end;
     /* illness: each request takes one from the first that is not 0 */
@@ -26,6 +31,7 @@ typedef struct service {
 void service_open(service *s, int port); /* port 0: any */
 void service_close(service *s);          /* connections are refused from now on; what it knows stays */
 void service_forget(service *s);
-void service_use(const service *s); /* sets WANDB_BASE_URL, a key and short times */
+service *service_run(service *s, const char *id); /* NULL: it knows no such run */
+void service_use(const service *s);               /* sets WANDB_BASE_URL, a key and short times */
 
 #endif

@@ -160,6 +160,51 @@ TEST(the_board_serves_its_page_and_the_runs_below_its_folder_and_nothing_else)
     co_board_stop(board);
 }
 
+/* A record that takes long holds the lock of its run only: other runs, the list and its own log are answered. */
+TEST(while_one_run_is_being_read_the_board_answers_for_the_others)
+{
+    static runs all;
+    answer out = {0};
+
+    make_runs();
+    CHECK_OK(runs_open(&all, "logs/"));
+    open_run *slow = runs_take(&all, "a");
+    CHECK(slow && slow->run, "a is there");
+    answer_make(&out, &all, &(ask){.path = "/api/series", .run = "b"});
+    CHECK(out.status == 200 && test_contains(out.body.p, "val/acc"), "%d", out.status);
+    co_str_clear(&out.body);
+    answer_make(&out, &all, &(ask){.path = "/api/runs"});
+    CHECK(out.status == 200 && test_contains(out.body.p, "\"name\":\"a\""), "%d", out.status);
+    co_str_clear(&out.body);
+    answer_make(&out, &all, &(ask){.path = "/api/log", .run = "a"});
+    CHECK(out.status == 200 && test_contains(out.body.p, "hello"), "%d", out.status);
+    runs_put(&all, slow);
+    co_str_fini(&out.body);
+    runs_close(&all);
+}
+
+TEST(the_board_keeps_a_few_of_the_runs_open_that_were_looked_at)
+{
+    static runs all;
+    int open = 0;
+    test_run r = test_sh("for i in $(seq 30); do mkdir -p logs/$i && echo '{}' > logs/$i/header.json && "
+                         ": > logs/$i/events.jsonl; done");
+
+    free(r.out);
+    CHECK_OK(runs_open(&all, "logs"));
+    for (int i = 1; i <= 30; i++) {
+        char name[8];
+        snprintf(name, sizeof name, "%d", i);
+        open_run *o = runs_take(&all, name);
+        CHECK(o, "%s", name);
+        runs_put(&all, o);
+    }
+    for (int i = 0; i < OPEN_MOST; i++)
+        open += all.open[i].run != NULL;
+    CHECK(open == 12, "%d", open);
+    runs_close(&all);
+}
+
 TEST(the_board_survives_bytes_that_are_no_requests)
 {
     uint64_t state = 5;

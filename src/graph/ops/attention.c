@@ -26,12 +26,16 @@ static void attention_grad(co_graph *g, const struct op *op, co_node *dy)
 {
     co_node *dq =
         EMIT(g, CO_OP_ATTENTION_GRAD, &op->attr, NULL, dy, op->in[0], op->in[1], op->in[2], op->out[1]);
+    grad_add_qkv(g, op, dq);
+}
+
+void grad_add_qkv(co_graph *g, const struct op *op, co_node *dq)
+{
     for (int i = 0; dq && i < 3; i++)
         grad_add(g, op, i, dq->op->out[i]);
 }
 
-/* dy, q, k, v, probs -> dq, dk, dv */
-static bool attention_grad_shape(co_graph *g, struct op *op)
+bool attention_grad_shape(co_graph *g, struct op *op)
 {
     for (int i = 0; i < 3; i++)
         op->out[i]->shape = op->in[i + 1]->shape;

@@ -177,15 +177,7 @@ static void attention_grad(co_graph *g, const struct op *op, co_node *dy)
     if (op->n_in > 5)
         in[n++] = op->in[5];
     co_node *dq = emit(g, CO_OP_RAGGED_ATTENTION_GRAD, &op->attr, NULL, n, in);
-    for (int i = 0; dq && i < 3; i++)
-        grad_add(g, op, i, dq->op->out[i]);
-}
-
-static bool attention_grad_shape(co_graph *g, struct op *op)
-{
-    for (int i = 0; i < 3; i++)
-        op->out[i]->shape = op->in[i + 1]->shape;
-    return true;
+    grad_add_qkv(g, op, dq);
 }
 
 /* By the capacity: at most as many keys for each query as the longest sample has. */

@@ -55,24 +55,12 @@ static void row_backward(real *restrict dx, const real *restrict dy, real v, int
             dx[j * stride] += v * dy[j];
 }
 
-/* y [OH,OW] += w [KH,KW] over x [H,W] */
-static void plane_forward(real *restrict y, const real *restrict x, const real *w, const conv_dims *d)
-{
-    for (int64_t i = 0; i < d->KH; i++)
-        for (int64_t j = 0; j < d->KW; j++) {
-            range rh = inside(d, i, d->OH, d->H), rw = inside(d, j, d->OW, d->W);
-            real v = w[i * d->KW + j];
-            if (rw.lo == rw.hi)
-                continue;
-            for (int64_t oh = rh.lo; oh < rh.hi; oh++) {
-                int64_t from = (oh * d->stride + i - d->pad) * d->W + rw.lo * d->stride + j - d->pad;
-                row_forward(y + oh * d->OW + rw.lo, x + from, v, rw.hi - rw.lo, d->stride);
-            }
-        }
-}
+/* What one tap of value v adds to a row of n outputs, or to the inputs under it, which are `stride` apart. */
+typedef void tap_row(real *to, const real *from, real v, int64_t n, int64_t stride);
 
-/* dx [H,W] += w [KH,KW] under dy [OH,OW] */
-static void plane_backward(real *restrict dx, const real *restrict dy, const real *w, const conv_dims *d)
+/* Walks taps and rows; `forward`: y [OH,OW] += w [KH,KW] over x [H,W], otherwise x += w under y. */
+static inline void each_tap(real *to, const real *from, const real *w, const conv_dims *d, tap_row *row,
+                            bool forward)
 {
     for (int64_t i = 0; i < d->KH; i++)
         for (int64_t j = 0; j < d->KW; j++) {
@@ -81,8 +69,9 @@ static void plane_backward(real *restrict dx, const real *restrict dy, const rea
             if (rw.lo == rw.hi)
                 continue;
             for (int64_t oh = rh.lo; oh < rh.hi; oh++) {
-                int64_t to = (oh * d->stride + i - d->pad) * d->W + rw.lo * d->stride + j - d->pad;
-                row_backward(dx + to, dy + oh * d->OW + rw.lo, v, rw.hi - rw.lo, d->stride);
+                int64_t x = (oh * d->stride + i - d->pad) * d->W + rw.lo * d->stride + j - d->pad;
+                int64_t y = oh * d->OW + rw.lo;
+                row(to + (forward ? y : x), from + (forward ? x : y), v, rw.hi - rw.lo, d->stride);
             }
         }
 }
@@ -102,7 +91,7 @@ static void conv2d(const co_call *c)
         for (int64_t q = 0; q < out; q++)
             plane[q] = 0;
         for (int64_t ch = 0; ch < d.C; ch++)
-            plane_forward(plane, x + (n * d.C + ch) * in, w + (o * d.C + ch) * taps, &d);
+            each_tap(plane, x + (n * d.C + ch) * in, w + (o * d.C + ch) * taps, &d, row_forward, true);
         for (int64_t q = 0; bias && q < out; q++)
             plane[q] += bias[o];
     }
@@ -122,7 +111,7 @@ static void conv2d_dx(const co_call *c)
         for (int64_t q = 0; q < in; q++)
             plane[q] = 0;
         for (int64_t o = 0; o < d.O; o++)
-            plane_backward(plane, dy + (n * d.O + o) * out, w + (o * d.C + ch) * taps, &d);
+            each_tap(plane, dy + (n * d.O + o) * out, w + (o * d.C + ch) * taps, &d, row_backward, false);
     }
 }
 

@@ -11,9 +11,10 @@ static int64_t run_end(int64_t i, int64_t hi, int64_t nb, int64_t *at)
     return hi - i < nb - *at ? hi : i + nb - *at;
 }
 
-static void add(const co_call *c)
+/* y = a + b or a * b; b repeats along a's leading dimensions. */
+static void pair_up(const co_call *c, bool times)
 {
-    const real *a = c->in[0].p, *b = c->in[1].p; /* b repeats along a's leading dimensions */
+    const real *a = c->in[0].p, *b = c->in[1].p;
     real *y = c->out[0].p;
     int64_t nb = co_shape_count(&c->in[1].shape), lo, hi, at;
 
@@ -21,22 +22,18 @@ static void add(const co_call *c)
     for (int64_t i = lo, end; i < hi; i = end) {
         end = run_end(i, hi, nb, &at);
         for (int64_t j = 0; j < end - i; j++)
-            y[i + j] = a[i + j] + b[at + j];
+            y[i + j] = times ? a[i + j] * b[at + j] : a[i + j] + b[at + j];
     }
+}
+
+static void add(const co_call *c)
+{
+    pair_up(c, false);
 }
 
 static void mul(const co_call *c)
 {
-    const real *a = c->in[0].p, *b = c->in[1].p; /* b repeats along a's leading dimensions */
-    real *y = c->out[0].p;
-    int64_t nb = co_shape_count(&c->in[1].shape), lo, hi, at;
-
-    co_share(co_shape_count(&c->out[0].shape), c->ith, c->nth, &lo, &hi);
-    for (int64_t i = lo, end; i < hi; i = end) {
-        end = run_end(i, hi, nb, &at);
-        for (int64_t j = 0; j < end - i; j++)
-            y[i + j] = a[i + j] * b[at + j];
-    }
+    pair_up(c, true);
 }
 
 static void scale(const co_call *c)

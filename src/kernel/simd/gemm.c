@@ -17,6 +17,7 @@
 typedef struct tile {
     const float *a, *b;
     int64_t rs, cs, ldb; /* A (r, k) is a[r * rs + k * cs]; B row k is b + k * ldb */
+    const int32_t *ta;   /* of `picked` only */
     int64_t k;
     float *t;
     int64_t ldt;
@@ -60,53 +61,88 @@ ALWAYS_INLINE void micro(const tile *g, int m, int64_t rs, int64_t cs, int64_t l
     }
 }
 
-/* Separate functions, so that the surrounding loops do not occupy registers. */
-__attribute__((noinline)) static void micro_packed(const tile *g, int64_t m)
+ALWAYS_INLINE void packed(const tile *g, int m)
+{
+    micro(g, m, 1, MR, NR);
+}
+
+ALWAYS_INLINE void strided(const tile *g, int m)
+{
+    micro(g, m, g->rs, g->cs, g->ldb);
+}
+
+/* Like packed, continuing the sums of t, but step k of the chain takes row ta[k] / MR of A. */
+ALWAYS_INLINE void picked(const tile *g, int m)
+{
+    vf s[MAX_MR][2];
+    const float *b = g->b;
+
+    UNROLL for (int r = 0; r < m; r++)
+    {
+        s[r][0] = v_load(g->t + r * NR);
+        s[r][1] = v_load(g->t + r * NR + VW);
+    }
+    for (int64_t k = 0; k < g->k; k++, b += NR) {
+        const float *row = g->a + g->ta[k];
+        vf b0 = v_load(b), b1 = v_load(b + VW);
+        UNROLL for (int r = 0; r < m; r++)
+        {
+            vf x = v_set(row[r]);
+            s[r][0] = v_fma(x, b0, s[r][0]);
+            s[r][1] = v_fma(x, b1, s[r][1]);
+        }
+    }
+    UNROLL for (int r = 0; r < m; r++)
+    {
+        v_store(g->t + r * NR, s[r][0]);
+        v_store(g->t + r * NR + VW, s[r][1]);
+    }
+}
+
+/* Calls `way` with a constant for m, so that its loops over rows unroll and its sums stay in registers. */
+ALWAYS_INLINE void with_rows(void (*way)(const tile *g, int m), const tile *g, int64_t m)
 {
     switch (m) {
     case 1:
-        micro(g, 1, 1, MR, NR);
+        way(g, 1);
         break;
     case 2:
-        micro(g, 2, 1, MR, NR);
+        way(g, 2);
         break;
     case 3:
-        micro(g, 3, 1, MR, NR);
+        way(g, 3);
         break;
     case 4:
-        micro(g, 4, 1, MR, NR);
+        way(g, 4);
         break;
     case 5:
-        micro(g, 5, 1, MR, NR);
+        way(g, 5);
         break;
     default:
-        micro(g, MR, 1, MR, NR);
+        way(g, MR);
         break;
     }
 }
 
+/* Separate functions, so that the surrounding loops do not occupy registers. */
+__attribute__((noinline)) static void micro_packed(const tile *g, int64_t m)
+{
+    with_rows(packed, g, m);
+}
+
 __attribute__((noinline)) static void micro_strided(const tile *g, int64_t m)
 {
-    switch (m) {
-    case 1:
-        micro(g, 1, g->rs, g->cs, g->ldb);
-        break;
-    case 2:
-        micro(g, 2, g->rs, g->cs, g->ldb);
-        break;
-    case 3:
-        micro(g, 3, g->rs, g->cs, g->ldb);
-        break;
-    case 4:
-        micro(g, 4, g->rs, g->cs, g->ldb);
-        break;
-    case 5:
-        micro(g, 5, g->rs, g->cs, g->ldb);
-        break;
-    default:
-        micro(g, MR, g->rs, g->cs, g->ldb);
-        break;
-    }
+    with_rows(strided, g, m);
+}
+
+__attribute__((noinline)) static void micro_picked(const tile *g, int64_t m)
+{
+    with_rows(picked, g, m);
+}
+
+void gemm_picked(const float *a, const int32_t *ta, const float *b, int64_t n, float *c, int64_t m)
+{
+    micro_picked(&(tile){.a = a, .ta = ta, .b = b, .k = n, .t = c}, m);
 }
 
 static inline int64_t off_c(const gemm *g, int64_t n)
@@ -253,58 +289,6 @@ static void run(const gemm *g, float *scratch)
             }
             pc += kc;
         } while (pc < g->k);
-    }
-}
-
-/* Like micro with packed operands, but step k of the chain takes row ta[k] / MR of A. */
-ALWAYS_INLINE void micro_picked(const float *a, const int32_t *ta, const float *b, int64_t n, float *c, int m)
-{
-    vf s[MAX_MR][2];
-
-    UNROLL for (int r = 0; r < m; r++)
-    {
-        s[r][0] = v_load(c + r * NR);
-        s[r][1] = v_load(c + r * NR + VW);
-    }
-    for (int64_t k = 0; k < n; k++, b += NR) {
-        const float *row = a + ta[k];
-        vf b0 = v_load(b), b1 = v_load(b + VW);
-        UNROLL for (int r = 0; r < m; r++)
-        {
-            vf x = v_set(row[r]);
-            s[r][0] = v_fma(x, b0, s[r][0]);
-            s[r][1] = v_fma(x, b1, s[r][1]);
-        }
-    }
-    UNROLL for (int r = 0; r < m; r++)
-    {
-        v_store(c + r * NR, s[r][0]);
-        v_store(c + r * NR + VW, s[r][1]);
-    }
-}
-
-__attribute__((noinline)) void gemm_picked(const float *a, const int32_t *ta, const float *b, int64_t n,
-                                           float *c, int64_t m)
-{
-    switch (m) {
-    case 1:
-        micro_picked(a, ta, b, n, c, 1);
-        break;
-    case 2:
-        micro_picked(a, ta, b, n, c, 2);
-        break;
-    case 3:
-        micro_picked(a, ta, b, n, c, 3);
-        break;
-    case 4:
-        micro_picked(a, ta, b, n, c, 4);
-        break;
-    case 5:
-        micro_picked(a, ta, b, n, c, 5);
-        break;
-    default:
-        micro_picked(a, ta, b, n, c, MR);
-        break;
     }
 }
 

@@ -40,12 +40,7 @@ static co_err check(const void *cfg, const co_io *io)
             "model=lm needs text (data=text data.path=FILE); the data has numbers %s; try model=linear or "
             "model=mlp%s",
             co_shape_text(text, sizeof text, &io->x), io->x.nd == 3 ? " or model=cnn" : "");
-    if (c->d_model % c->heads != 0)
-        return co_fail(
-            CO_EINPUT,
-            "model.d_model=%lld cannot be cut into model.heads=%lld equal heads; try model.d_model=%lld",
-            (long long)c->d_model, (long long)c->heads, (long long)((c->d_model / c->heads + 1) * c->heads));
-    return CO_OK;
+    return check_heads(c->d_model, c->heads);
 }
 
 /* "blocks.1.attn.qkv" */

@@ -50,12 +50,7 @@ static co_err check(const void *cfg, const co_io *io)
     if (io->task != CO_TASK_PAIRS)
         return co_fail(CO_EINPUT, "model=transformer needs pairs of sentences to learn from%s",
                        io->task == CO_TASK_LM ? "; the data is plain text; try model=lm" : "");
-    if (c->d_model % c->heads != 0)
-        return co_fail(
-            CO_EINPUT,
-            "model.d_model=%lld cannot be cut into model.heads=%lld equal heads; try model.d_model=%lld",
-            (long long)c->d_model, (long long)c->heads, (long long)((c->d_model / c->heads + 1) * c->heads));
-    return CO_OK;
+    return check_heads(c->d_model, c->heads);
 }
 
 typedef struct transformer {

@@ -17,8 +17,6 @@
 #include "base/fs.h"
 #include "base/json.h"
 
-enum { NAMES_MOST = 10000 };
-
 struct csv_cfg {
     int style; /* table or lightning */
 };
@@ -28,29 +26,6 @@ static const co_option options[] = {
      "table: csv/metrics.csv, a row per step; lightning: csv/version_0/metrics.csv as Lightning writes it",
      .choices = "table|lightning"},
     {0}};
-
-static co_err name_index(struct csv_table *t, const char *name, uint32_t *out)
-{
-    for (size_t i = 0; i < t->n_names; i++) {
-        size_t k = (t->guess + i) % t->n_names;
-        if (strcmp(t->names[k], name) == 0) {
-            t->guess = k + 1;
-            *out = (uint32_t)k;
-            return CO_OK;
-        }
-    }
-    if (t->n_names == NAMES_MOST)
-        return co_fail(CO_EFORMAT, "events.jsonl has more than %d names", NAMES_MOST);
-    char **more = co_realloc(t->names, (t->n_names + 1) * sizeof *more);
-    if (!more)
-        return CO_ENOMEM;
-    t->names = more;
-    more[t->n_names] = co_strdup(name);
-    if (!more[t->n_names])
-        return CO_ENOMEM;
-    *out = (uint32_t)t->n_names++;
-    return CO_OK;
-}
 
 static co_err add_cell(struct csv_table *t, int64_t step, const char *name, double value)
 {
@@ -67,7 +42,7 @@ static co_err add_cell(struct csv_table *t, int64_t step, const char *name, doub
     struct csv_cell *c = &t->cells[t->n];
     *c = (struct csv_cell){.step = step, .turn = (uint32_t)t->n, .value = value};
     uint32_t index = 0;
-    CO_TRY(name_index(t, name, &index));
+    CO_TRY(name_list_index(&t->names, name, &index));
     c->name = index & 0xffffff;
     c->row = t->lightning ? (uint32_t)csv_row_of(name) & 0xff : 0;
     t->n++;
@@ -113,9 +88,9 @@ void csv_add_text(co_str *out, const char *text)
 static size_t column(const struct csv_table *t, size_t k)
 {
     size_t epoch = 0;
-    while (epoch < t->n_names && strcmp(t->names[epoch], "epoch") != 0)
+    while (epoch < t->names.n && strcmp(t->names.name[epoch], "epoch") != 0)
         epoch++;
-    if (epoch == t->n_names || k > epoch)
+    if (epoch == t->names.n || k > epoch)
         return k;
     return k == 0 ? epoch : k - 1;
 }
@@ -123,11 +98,11 @@ static size_t column(const struct csv_table *t, size_t k)
 static void add_row(co_str *out, const struct csv_table *t, const struct csv_cell *cells, size_t n,
                     const struct csv_cell **last)
 {
-    memset(last, 0, t->n_names * sizeof(const struct csv_cell *));
+    memset(last, 0, t->names.n * sizeof(const struct csv_cell *));
     for (size_t i = 0; i < n; i++)
         last[cells[i].name] = &cells[i];
     co_str_addf(out, "%lld", (long long)cells[0].step);
-    for (size_t k = 0; k < t->n_names; k++) {
+    for (size_t k = 0; k < t->names.n; k++) {
         const struct csv_cell *c = last[column(t, k)];
         co_str_add(out, ",");
         if (c)
@@ -142,13 +117,13 @@ static co_err print(co_str *out, struct csv_table *t)
         qsort(t->cells, t->n, sizeof *t->cells, by_step);
     if (t->lightning)
         return csv_print_lightning(out, t);
-    const struct csv_cell **last = co_array(t->n_names + 1, sizeof(const struct csv_cell *));
+    const struct csv_cell **last = co_array(t->names.n + 1, sizeof(const struct csv_cell *));
     if (!last)
         return CO_ENOMEM;
     co_str_add(out, "step");
-    for (size_t k = 0; k < t->n_names; k++) {
+    for (size_t k = 0; k < t->names.n; k++) {
         co_str_add(out, ",");
-        csv_add_text(out, t->names[column(t, k)]);
+        csv_add_text(out, t->names.name[column(t, k)]);
     }
     co_str_add(out, "\n");
     for (size_t i = 0, end; i < t->n; i = end) {
@@ -164,9 +139,7 @@ static void csv_close(void *self)
 {
     struct csv_table *t = self;
 
-    for (size_t i = 0; i < t->n_names; i++)
-        co_free(t->names[i]);
-    co_free(t->names);
+    name_list_fini(&t->names);
     co_free(t->cells);
     co_free(t->folder);
     co_free(t->path);

@@ -2,6 +2,7 @@
 #ifndef CO_TRACK_CSV_INT_H
 #define CO_TRACK_CSV_INT_H
 
+#include "track/name_list_int.h"
 #include "track/track_int.h"
 
 struct csv_cell {
@@ -15,8 +16,7 @@ struct csv_table {
     char *folder, *path; /* csv, csv/metrics.csv; or csv/version_0 */
     struct csv_cell *cells;
     size_t n, room;
-    char **names;
-    size_t n_names, guess; /* guess: events come in turns, so the next name is likely the next column */
+    name_list names; /* the columns */
     bool lightning;
     int64_t steps_per_epoch; /* 0: not known */
 };

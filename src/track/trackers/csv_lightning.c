@@ -55,7 +55,7 @@ static void add_rows(co_str *out, const struct csv_table *t, const struct column
 {
     for (size_t i = 0, end; i < t->n; i = end) {
         const struct csv_cell *first = &t->cells[i];
-        memset(last, 0, t->n_names * sizeof(const struct csv_cell *));
+        memset(last, 0, t->names.n * sizeof(const struct csv_cell *));
         for (end = i; end < t->n && t->cells[end].step == first->step && t->cells[end].row == first->row; end++)
             last[t->cells[end].name] = &t->cells[end];
         for (size_t k = 0; k < n; k++) {
@@ -68,16 +68,16 @@ static void add_rows(co_str *out, const struct csv_table *t, const struct column
 
 co_err csv_print_lightning(co_str *out, const struct csv_table *t)
 {
-    const struct csv_cell **last = co_array(t->n_names + 1, sizeof(const struct csv_cell *));
-    struct column *columns = co_array(t->n_names + 2, sizeof *columns);
+    const struct csv_cell **last = co_array(t->names.n + 1, sizeof(const struct csv_cell *));
+    struct column *columns = co_array(t->names.n + 2, sizeof *columns);
     size_t n = 0;
 
     if (last && columns) {
         columns[n++] = (struct column){"epoch", EPOCH};
         columns[n++] = (struct column){"step", STEP};
-        for (size_t i = 0; i < t->n_names; i++)
-            if (strcmp(t->names[i], "epoch") != 0 && strcmp(t->names[i], "step") != 0)
-                columns[n++] = (struct column){t->names[i], (int)i};
+        for (size_t i = 0; i < t->names.n; i++)
+            if (strcmp(t->names.name[i], "epoch") != 0 && strcmp(t->names.name[i], "step") != 0)
+                columns[n++] = (struct column){t->names.name[i], (int)i};
         qsort(columns, n, sizeof *columns, by_name);
         for (size_t k = 0; k < n; k++) {
             co_str_add(out, k ? "," : "");

@@ -21,11 +21,12 @@
 #include "base/json.h"
 #include "base/seen.h"
 #include "track/mlflow_int.h"
+#include "track/name_list_int.h"
 
 #define FLUSH_MOST_S 10 /* how long one flush may send */
 #define END_S        20 /* how long the end of a run tries to reach the server */
 
-enum { BATCH = 1000, PARAMS = 100, VALUE_MOST = 500, NAMES_MOST = 10000 };
+enum { BATCH = 1000, PARAMS = 100, VALUE_MOST = 500 };
 
 struct metric {
     uint32_t name;
@@ -41,8 +42,7 @@ struct tracker {
     json_t *config;
     double start;
     co_seen seen;
-    char **names;
-    size_t n_names, guess;
+    name_list names;
     struct metric *queue;
     size_t head, n, room; /* queue[head ... n) wait */
     int64_t known;        /* scalars that the server had when this start began: passed over */
@@ -52,29 +52,6 @@ struct tracker {
 };
 
 /* --- what waits --- */
-static co_err name_index(struct tracker *t, const char *name, uint32_t *out)
-{
-    for (size_t i = 0; i < t->n_names; i++) {
-        size_t k = (t->guess + i) % t->n_names;
-        if (strcmp(t->names[k], name) == 0) {
-            t->guess = k + 1;
-            *out = (uint32_t)k;
-            return CO_OK;
-        }
-    }
-    if (t->n_names == NAMES_MOST)
-        return co_fail(CO_EFORMAT, "events.jsonl has more than %d names", NAMES_MOST);
-    char **more = co_realloc(t->names, (t->n_names + 1) * sizeof *more);
-    if (!more)
-        return CO_ENOMEM;
-    t->names = more;
-    char *copy = more[t->n_names] = co_strdup(name);
-    if (!copy)
-        return CO_ENOMEM;
-    *out = (uint32_t)t->n_names++;
-    return CO_OK;
-}
-
 static co_err add_metric(struct tracker *t, int64_t step, const char *name, double value, double at)
 {
     bool is_new;
@@ -96,7 +73,7 @@ static co_err add_metric(struct tracker *t, int64_t step, const char *name, doub
     }
     struct metric *m = &t->queue[t->n];
     *m = (struct metric){.step = step, .value = value, .t = at};
-    CO_TRY(name_index(t, name, &m->name));
+    CO_TRY(name_list_index(&t->names, name, &m->name));
     t->n++;
     return CO_OK;
 }
@@ -220,7 +197,7 @@ static json_t *metric_json(const struct tracker *t, const struct metric *m)
 {
     char name[251];
 
-    their_name(name, sizeof name, t->names[m->name]);
+    their_name(name, sizeof name, t->names.name[m->name]);
     json_t *value = isnan(m->value)   ? json_string("NaN")
                     : isinf(m->value) ? json_string(m->value > 0 ? "Infinity" : "-Infinity")
                                       : json_real(m->value);
@@ -337,9 +314,7 @@ static void mlflow_close(void *self)
     struct tracker *t = self;
 
     mlflow_server_fini(&t->server);
-    for (size_t i = 0; i < t->n_names; i++)
-        co_free(t->names[i]);
-    co_free(t->names);
+    name_list_fini(&t->names);
     co_free(t->queue);
     co_seen_fini(&t->seen);
     json_decref(t->config);

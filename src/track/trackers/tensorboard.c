@@ -125,12 +125,12 @@ static co_err begin(struct writer *w, const co_record_line *first)
             w->folder);
     w->looked = true;
     co_str event = {0};
-    proto_f64(&event, 1, now);
-    proto_text(&event, EVENT_VERSION, "brain.Event:2");
+    co_proto_f64(&event, 1, now);
+    co_proto_text(&event, EVENT_VERSION, "brain.Event:2");
     tfrecord_add(&w->pending, co_str_text(&event), event.len);
     w->pending.failed |= event.failed;
     co_str_fini(&event);
-    proto_int(&what, 1, STATUS_START);
+    co_proto_int(&what, 1, STATUS_START);
     tb_event_add(&w->pending, now, w->run->first_step + 1, EVENT_SESSION_LOG, &what);
     co_str_fini(&what);
     return co_str_err(&w->pending);

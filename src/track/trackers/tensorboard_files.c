@@ -30,15 +30,15 @@ enum {
     STATUS_CHECKPOINT = 3
 };
 
-void tb_event_add(co_str *out, double t, int64_t step, int field, co_str *what)
+void tb_event_add(co_str *out, double t, int64_t step, int field, const co_str *what)
 {
     co_str event = {0};
 
-    proto_f64(&event, EVENT_TIME, t);
-    proto_int(&event, EVENT_STEP, step);
-    proto_sub(&event, field, what);
+    co_proto_f64(&event, EVENT_TIME, t);
+    co_proto_int(&event, EVENT_STEP, step);
+    co_proto_text_n(&event, field, co_str_text(what), what->len);
     tfrecord_add(out, co_str_text(&event), event.len);
-    out->failed |= event.failed;
+    out->failed |= event.failed || what->failed;
     co_str_fini(&event);
 }
 
@@ -48,8 +48,8 @@ void mark_add(co_str *out, double t, const events_found *upto)
     char text[80];
 
     snprintf(text, sizeof text, MARK "%016" PRIx64 " %" PRId64, upto->of, upto->upto);
-    proto_int(&log, LOG_STATUS, STATUS_CHECKPOINT);
-    proto_text(&log, LOG_MSG, text);
+    co_proto_int(&log, LOG_STATUS, STATUS_CHECKPOINT);
+    co_proto_text(&log, LOG_MSG, text);
     tb_event_add(out, t, 0, EVENT_SESSION_LOG, &log);
     co_str_fini(&log);
 }

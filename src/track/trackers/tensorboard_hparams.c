@@ -26,41 +26,40 @@ static bool is_shown(const char *key)
 /* google.protobuf.Value */
 static void add_value(co_str *out, const json_t *v)
 {
+    const char *text = json_is_string(v) ? json_string_value(v) : "null";
+
     if (json_is_number(v))
-        proto_f64(out, 2, json_number_value(v));
+        co_proto_f64(out, 2, json_number_value(v));
     else if (json_is_boolean(v))
-        proto_int(out, 4, json_is_true(v));
+        co_proto_choice(out, 4, json_is_true(v));
     else
-        proto_text(out, 3, json_is_string(v) ? json_string_value(v) : "null");
+        co_proto_text_n(out, 3, text, strlen(text));
 }
 
 static void add_hparam(co_str *start, const char *key, const json_t *v)
 {
-    co_str entry = {0}, value = {0};
+    size_t entry = co_proto_begin(start, 1); /* SessionStartInfo.hparams */
 
-    add_value(&value, v);
-    proto_text(&entry, 1, key);
-    proto_sub(&entry, 2, &value);
-    proto_sub(start, 1, &entry); /* SessionStartInfo.hparams */
-    co_str_fini(&value);
-    co_str_fini(&entry);
+    co_proto_text(start, 1, key);
+    size_t value = co_proto_begin(start, 2);
+    add_value(start, v);
+    co_proto_end(start, value);
+    co_proto_end(start, entry);
 }
 
-static void add_plugin(co_str *summary, const char *tag, int member, co_str *message)
+static void add_plugin(co_str *summary, const char *tag, int member, const co_str *message)
 {
-    co_str content = {0}, plugin = {0}, metadata = {0}, value = {0};
+    size_t value = tb_value_begin(summary, tag), metadata = co_proto_begin(summary, 9);
+    size_t plugin = co_proto_begin(summary, 1);
 
-    proto_sub(&content, member, message);
-    proto_text(&plugin, 1, "hparams");
-    proto_sub(&plugin, 2, &content);
-    proto_sub(&metadata, 1, &plugin);
-    proto_text(&value, 1, tag);
-    proto_sub(&value, 9, &metadata);
-    proto_sub(summary, 1, &value);
-    co_str_fini(&content);
-    co_str_fini(&plugin);
-    co_str_fini(&metadata);
-    co_str_fini(&value);
+    co_proto_text(summary, 1, "hparams");
+    size_t content = co_proto_begin(summary, 2);
+    co_proto_text_n(summary, member, co_str_text(message), message->len);
+    co_proto_end(summary, content);
+    co_proto_end(summary, plugin);
+    co_proto_end(summary, metadata);
+    co_proto_end(summary, value);
+    summary->failed |= message->failed;
 }
 
 void hparams_start(co_str *summary, const json_t *line, const char *name)
@@ -78,8 +77,8 @@ void hparams_start(co_str *summary, const json_t *line, const char *name)
     if (json_object_get(line, "parameters"))
         add_hparam(&start, "model/params/total", json_object_get(line, "parameters"));
     co_json_f64(line, "t", &t);
-    proto_text(&start, 4, name); /* group_name */
-    proto_f64(&start, 5, t);     /* start_time_secs */
+    co_proto_text(&start, 4, name); /* group_name */
+    co_proto_f64(&start, 5, t);     /* start_time_secs */
     add_plugin(summary, "_hparams_/session_start_info", DATA_START, &start);
     co_str_fini(&start);
 }
@@ -94,8 +93,8 @@ bool hparams_end(co_str *summary, const json_t *line)
     if (!done && !failed)
         return false;
     co_json_f64(line, "t", &t);
-    proto_int(&end, 1, done ? STATUS_SUCCESS : STATUS_FAILURE);
-    proto_f64(&end, 2, t); /* end_time_secs */
+    co_proto_int(&end, 1, done ? STATUS_SUCCESS : STATUS_FAILURE);
+    co_proto_f64(&end, 2, t); /* end_time_secs */
     add_plugin(summary, "_hparams_/session_end_info", DATA_END, &end);
     co_str_fini(&end);
     return true;

@@ -3,12 +3,14 @@
 #ifndef CO_TRACK_TENSORBOARD_INT_H
 #define CO_TRACK_TENSORBOARD_INT_H
 
-#include "track/proto_int.h"
+#include "base/proto.h"
 #include "track/track_int.h"
 
 /* tensorboard_summary.c: a line of the record as a Summary; *made is false if there is nothing to show in it.
  * `dir` is the run folder, where the files of images are. */
 co_err summary_of_line(co_str *summary, bool *made, const json_t *line, const char *dir);
+/* Begins a Summary.Value under a tag; end it with co_proto_end and what this returned. */
+size_t tb_value_begin(co_str *summary, const char *tag);
 /* Adds a Summary.Value: Markdown under a tag. */
 void summary_add_text(co_str *summary, const char *tag, const char *text);
 
@@ -26,8 +28,8 @@ typedef struct events_found {
 co_err events_find(events_found *out, const char *folder);
 /* The last mark in the bytes of an event file; returns where it ends, 0: there is none. */
 size_t events_last_mark(events_found *out, const char *bytes, size_t len);
-void tb_event_add(co_str *out, double t, int64_t step, int field,
-                  co_str *what); /* an Event as a record; clears `what` */
+/* Adds an Event as a record; `what` is the message in its field `field`. */
+void tb_event_add(co_str *out, double t, int64_t step, int field, const co_str *what);
 /* The mark that ends every write: an Event with a SessionLog of status CHECKPOINT, which readers pass over. */
 void mark_add(co_str *out, double t, const events_found *upto);
 

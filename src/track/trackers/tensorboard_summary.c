@@ -23,42 +23,36 @@ enum {
 };
 enum { IMAGE_MOST = 16 << 20, BUCKETS_MOST = 10000, TABLE_MOST = 8 << 20 };
 
-static void add_value(co_str *summary, const char *tag, int field, co_str *message)
+size_t tb_value_begin(co_str *summary, const char *tag)
 {
-    co_str value = {0};
+    size_t value = co_proto_begin(summary, SUMMARY_VALUE);
 
-    proto_text(&value, VALUE_TAG, tag);
-    proto_sub(&value, field, message);
-    proto_sub(summary, SUMMARY_VALUE, &value);
-    co_str_fini(&value);
+    co_proto_text(summary, VALUE_TAG, tag);
+    return value;
 }
 
 static void add_scalar(co_str *summary, const char *tag, double x)
 {
-    co_str value = {0};
+    size_t value = tb_value_begin(summary, tag);
 
-    proto_text(&value, VALUE_TAG, tag);
-    proto_f32(&value, VALUE_SIMPLE, (float)x);
-    proto_sub(summary, SUMMARY_VALUE, &value);
-    co_str_fini(&value);
+    co_proto_f32(summary, VALUE_SIMPLE, (float)x);
+    co_proto_end(summary, value);
 }
 
 void summary_add_text(co_str *summary, const char *tag, const char *text)
 {
-    co_str value = {0}, tensor = {0}, metadata = {0}, plugin = {0};
+    size_t value = tb_value_begin(summary, tag);
+    size_t tensor = co_proto_begin(summary, VALUE_TENSOR);
 
-    proto_text(&plugin, 1, "text"); /* SummaryMetadata.plugin_data.plugin_name */
-    proto_sub(&metadata, 1, &plugin);
-    proto_int(&tensor, 1, 7); /* TensorProto.dtype: STRING; no shape: rank 0 */
-    proto_text(&tensor, 8, text);
-    proto_text(&value, VALUE_TAG, tag);
-    proto_sub(&value, VALUE_TENSOR, &tensor);
-    proto_sub(&value, VALUE_METADATA, &metadata);
-    proto_sub(summary, SUMMARY_VALUE, &value);
-    co_str_fini(&plugin);
-    co_str_fini(&metadata);
-    co_str_fini(&tensor);
-    co_str_fini(&value);
+    co_proto_int(summary, 1, 7); /* TensorProto.dtype: STRING; no shape: rank 0 */
+    co_proto_text_n(summary, 8, text, strlen(text));
+    co_proto_end(summary, tensor);
+    size_t metadata = co_proto_begin(summary, VALUE_METADATA);
+    size_t plugin = co_proto_begin(summary, 1);
+    co_proto_text(summary, 1, "text"); /* SummaryMetadata.plugin_data.plugin_name */
+    co_proto_end(summary, plugin);
+    co_proto_end(summary, metadata);
+    co_proto_end(summary, value);
 }
 
 static double number(const json_t *object, const char *key)
@@ -80,7 +74,6 @@ static co_err add_histogram(co_str *summary, const char *tag, const json_t *h)
     static const char *const heads[] = {"min", "max", "num", "sum", "sum_squares"};
     const json_t *edges = json_object_get(h, "edges"), *counts = json_object_get(h, "counts");
     size_t n = json_array_size(counts);
-    co_str histo = {0};
 
     if (n == 0 || n > BUCKETS_MOST || json_array_size(edges) != n + 1)
         return CO_OK;
@@ -91,12 +84,13 @@ static co_err add_histogram(co_str *summary, const char *tag, const json_t *h)
         x[i] = item(edges, i + 1);
         x[n + i] = item(counts, i);
     }
+    size_t value = tb_value_begin(summary, tag), histo = co_proto_begin(summary, VALUE_HISTO);
     for (size_t i = 0; i < CO_COUNT(heads); i++)
-        proto_f64(&histo, (int)i + 1, number(h, heads[i]));
-    proto_f64s(&histo, 6, x, n);
-    proto_f64s(&histo, 7, x + n, n);
-    add_value(summary, tag, VALUE_HISTO, &histo);
-    co_str_fini(&histo);
+        co_proto_f64(summary, (int)i + 1, number(h, heads[i]));
+    co_proto_f64s(summary, 6, x, n);
+    co_proto_f64s(summary, 7, x + n, n);
+    co_proto_end(summary, histo);
+    co_proto_end(summary, value);
     co_free(x);
     return CO_OK;
 }
@@ -129,20 +123,21 @@ static co_err add_image(co_str *summary, const char *name, const json_t *from, c
     char *bytes, *tag;
     size_t len;
     long long index = 0;
-    co_str image = {0};
 
     CO_TRY(read_media(&bytes, &len, from, dir, IMAGE_MOST));
     if (!bytes)
         return CO_OK;
     co_json_i64(from, "index", &index);
     tag = co_sprintf("%s/%lld", name, index);
-    proto_int(&image, 1, (int64_t)number(from, "height"));
-    proto_int(&image, 2, (int64_t)number(from, "width"));
-    proto_int(&image, 3, 3); /* colorspace: RGB */
-    proto_bytes(&image, 4, bytes, len);
-    if (tag)
-        add_value(summary, tag, VALUE_IMAGE, &image);
-    co_str_fini(&image);
+    if (tag) {
+        size_t value = tb_value_begin(summary, tag), image = co_proto_begin(summary, VALUE_IMAGE);
+        co_proto_int(summary, 1, (int64_t)number(from, "height"));
+        co_proto_int(summary, 2, (int64_t)number(from, "width"));
+        co_proto_int(summary, 3, 3); /* colorspace: RGB */
+        co_proto_text_n(summary, 4, bytes, len);
+        co_proto_end(summary, image);
+        co_proto_end(summary, value);
+    }
     co_free(bytes);
     co_err err = tag ? CO_OK : CO_ENOMEM;
     co_free(tag);

@@ -1,18 +1,22 @@
 /* wandb.c -- Weights & Biases: hands the lines of the record to a run of the room wandb.
  *
  * Figures of the machine (system/...) become wandb's own where it has the like; those of another host carry
- * its name as wandb's label (cpu/l:node2). Lines of other kinds that are not known here are passed over.
+ * its name as wandb's label (cpu/l:node2). With logger.wandb.per_rank the figures of each rank go to a run of that
+ * rank (wandb_ranks.c). Lines of other kinds that are not known here are passed over.
  */
 #include "track/track_int.h"
 
 #include <fnmatch.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
 #include "base/alloc.h"
 #include "base/json.h"
+#include "track/use.h"
 #include "track/wandb_media_int.h"
+#include "track/wandb_ranks_int.h"
 #include "wandb/wandb.h"
 
 #define END_S 25 /* how long the end of a run waits for the upload; less than CO_TRACKING_END_S */
@@ -20,6 +24,8 @@
 struct tracker {
     co_wandb *run;
     wandb_media media;
+    wandb_ranks ranks;
+    bool per_rank;
     char *dir;
     double cpus;
 };
@@ -46,14 +52,35 @@ static void their_name(char *out, size_t size, const char *ours, const char *the
         snprintf(out, size, "%s", theirs);
 }
 
-/* `name` without its "system/": NAME or HOST/NAME */
+/* "rank.3.cpu_percent": 3 and "cpu_percent". False: the figure is of no rank. */
+static bool split_rank(const char *own, long *number, const char **name)
+{
+    char *end;
+
+    if (strncmp(own, "rank.", 5) != 0)
+        return false;
+    *number = strtol(own + 5, &end, 10);
+    *name = end + 1;
+    return end > own + 5 && *end == '.' && *number >= 0;
+}
+
+/* `name` is system/NAME or system/HOST/NAME */
 static co_err take_figure(struct tracker *t, const char *name, double value, double at)
 {
-    char key[256], label[128] = "", full[400];
-    const char *slash = strchr(name, '/'), *own = slash ? slash + 1 : name;
+    char key[256], host[CO_USE_HOST], label[CO_USE_HOST + 8] = "", full[400];
+    const char *own, *of_rank;
+    long number;
 
-    if (slash)
-        snprintf(label, sizeof label, "/l:%.*s", (int)(slash - name), name);
+    if (!co_use_split(name, host, &own))
+        return CO_OK;
+    if (t->per_rank && split_rank(own, &number, &of_rank)) {
+        if (*host || number > 0)
+            return wandb_ranks_take(&t->ranks, host, number, of_rank, value, at);
+        snprintf(key, sizeof key, "rank.%s", of_rank);
+        return co_wandb_stat(t->run, key, value, at);
+    }
+    if (*host)
+        snprintf(label, sizeof label, "/l:%s", host);
     snprintf(key, sizeof key, "%s", own);
     for (size_t i = 0; i < CO_COUNT(figures); i++)
         if (fnmatch(figures[i].ours, own, 0) == 0) {
@@ -65,11 +92,20 @@ static co_err take_figure(struct tracker *t, const char *name, double value, dou
     return co_wandb_stat(t->run, full, value, at);
 }
 
+static co_err take_start(struct tracker *t, const json_t *line, double at)
+{
+    CO_TRY(co_wandb_begin(t->run, json_object_get(line, "config"), at));
+    return t->per_rank ? wandb_ranks_begin(&t->ranks, line, at) : CO_OK;
+}
+
 static co_err take_end(struct tracker *t, const co_record_line *line, double at)
 {
     const char *status = co_json_str(line->json, "status");
     int code = !status || strcmp(status, "done") == 0 ? 0 : strcmp(status, "stopped") == 0 ? 75 : 1;
-    co_err err = co_wandb_end(t->run, code, at, line->replayed ? 0 : END_S);
+    co_wandb *all[WANDB_RANKS_MOST + 1] = {t->run};
+
+    memcpy(all + 1, t->ranks.run, sizeof t->ranks.run);
+    co_err err = co_wandb_end_all(all, 1 + t->ranks.n, code, at, line->replayed ? 0 : END_S);
 
     if (err == CO_ETIMEOUT)
         co_fail_in(err, "`cohort wandb sync %s` uploads the rest", t->dir);
@@ -90,10 +126,10 @@ static co_err wandb_take(void *self, const co_record_line *line)
     if (!json_object_get(line->json, "image"))
         CO_TRY(wandb_media_settle(&t->media));
     if (has_step && co_json_f64(line->json, "value", &value))
-        return strncmp(name, "system/", 7) == 0 ? take_figure(t, name + 7, value, at)
+        return strncmp(name, "system/", 7) == 0 ? take_figure(t, name, value, at)
                                                 : co_wandb_scalar(t->run, step, name, value, at);
     if (strcmp(name, "run_start") == 0 && json_is_object(json_object_get(line->json, "config")))
-        return co_wandb_begin(t->run, json_object_get(line->json, "config"), at);
+        return take_start(t, line->json, at);
     if (strcmp(name, "run_end") == 0)
         return take_end(t, line, at);
     return has_step ? wandb_media_take(&t->media, line->json, step, name, at) : CO_OK;
@@ -101,7 +137,10 @@ static co_err wandb_take(void *self, const co_record_line *line)
 
 static co_err wandb_flush(void *self)
 {
-    return co_wandb_flush(((struct tracker *)self)->run);
+    struct tracker *t = self;
+
+    CO_TRY(co_wandb_flush(t->run));
+    return wandb_ranks_flush(&t->ranks);
 }
 
 static bool wandb_notice(void *self, char *out, size_t size)
@@ -114,6 +153,7 @@ static void wandb_close(void *self)
     struct tracker *t = self;
 
     wandb_media_fini(&t->media);
+    wandb_ranks_close(&t->ranks);
     co_wandb_close(t->run);
     co_free(t->dir);
     co_free(t);
@@ -130,6 +170,8 @@ static co_err wandb_open(void **out, const co_run_facts *run, const void *cfg)
     co_err err =
         t->dir ? co_wandb_open(&t->run, cfg, &(co_wandb_facts){run->dir, run->task, run->host}) : CO_ENOMEM;
     t->media = (wandb_media){.run = t->run, .dir = t->dir};
+    t->per_rank = ((const co_wandb_cfg *)cfg)->per_rank;
+    t->ranks = (wandb_ranks){.cfg = cfg, .facts = run, .first = t->run};
     if (err)
         wandb_close(t);
     else

@@ -1,12 +1,14 @@
 'use strict';
 // The board's page. It asks the server for the list of runs every two seconds, and for the series of the chosen runs
-// when they have grown. Nothing is kept but what is shown.
+// when they have grown. Nothing is kept but what is shown. A run is drawn as soon as its data is here, whatever the
+// others do; of a long record the server sends what it has read so far, and the page asks again at once.
 (function () {
   const colours = ['#0969da', '#bc4c00', '#1a7f37', '#8250df', '#bf3989', '#6e7781'];
   const darks = ['#58a6ff', '#f0883e', '#3fb950', '#bc8cff', '#f778ba', '#b1bac4'];
   const tabs = ['Curves', 'Machine', 'Hosts and ranks', 'Log', 'Config', 'Book'];
   const dark = window.matchMedia('(prefers-color-scheme: dark)');
-  const state = { tab: 'Curves', runs: [], chosen: [], data: new Map(), charts: new Map(), first: true };
+  const state = { tab: 'Curves', runs: [], chosen: [], data: new Map(), charts: new Map(), first: true,
+    loading: new Set(), soon: 0, again: 0 };
   const by = (id) => document.getElementById(id);
   window.addEventListener('error', (e) => { document.body.dataset.error = e.message; });
   window.addEventListener('unhandledrejection', (e) => { document.body.dataset.error = String(e.reason); });
@@ -81,13 +83,22 @@
   }
 
   // --- the data of the chosen runs
-  async function load(run, machine) {
+  async function fetchRun(run, machine) {
     const facts = await get('/api/run', run), have = state.data.get(run);
-    if (have && have.version === facts.version && (have.system || !machine)) return false;
+    if (have && have.version === facts.version && have.facts.state === facts.state && (have.system || !machine)) return;
     const series = await get('/api/series', run, '');
     if (machine) Object.assign(series, await get('/api/series', run, 'system/'));
     state.data.set(run, { version: facts.version, facts, series, system: machine });
-    return true;
+    if (facts.share_read < 1 && !state.again) state.again = setTimeout(() => { state.again = 0; refresh(false); }, 20);
+    drawSoon();
+  }
+
+  // One request for a run at a time: one that takes long is not sent again and again.
+  async function load(run, machine) {
+    const key = machine + ' ' + run;
+    if (state.loading.has(key)) return;
+    state.loading.add(key);
+    try { await fetchRun(run, machine); } finally { state.loading.delete(key); }
   }
 
   // --- curves
@@ -265,15 +276,44 @@
     else if (state.tab === 'Book') drawBook();
   }
 
+  // How far the server is with records that it still reads.
+  function drawReading() {
+    const shares = state.chosen.map((run) => state.data.get(run)).filter((d) => d && d.facts.share_read < 1)
+      .map((d) => d.facts.share_read);
+    by('reading').hidden = !shares.length;
+    by('reading').textContent = 'reading the record: ' + Math.floor(100 * Math.min(...shares, 1)) + ' %';
+  }
+
+  // For whoever measures: when the first chart, and when all of the records, were on the screen.
+  function mark() {
+    if (!state.charts.size) return;
+    const whole = state.chosen.every((run) => state.data.has(run) && state.data.get(run).facts.share_read >= 1);
+    for (const name of whole ? ['first chart', 'complete'] : ['first chart'])
+      if (!performance.getEntriesByName(name).length) requestAnimationFrame(() => performance.mark(name));
+  }
+
+  function drawNow() {
+    clearTimeout(state.soon);
+    state.soon = 0;
+    draw();
+    drawReading();
+    mark();
+    document.body.dataset.ready = String((Number(document.body.dataset.ready) || 0) + 1);
+  }
+
+  // Runs whose data comes at about the same time are drawn together.
+  function drawSoon() {
+    if (!state.soon) state.soon = setTimeout(drawNow, 10);
+  }
+
   async function refresh(always) {
     try {
       await listRuns();
       const machine = state.tab === 'Machine' || state.tab === 'Hosts and ranks';
-      const news = await Promise.all(state.chosen.map((run) => load(run, machine)));
+      if (always && state.chosen.every((run) => state.data.has(run))) drawSoon();
+      await Promise.all(state.chosen.map((run) => load(run, machine)));
       if (state.tab === 'Log') await drawLog();
-      if (always || news.includes(true)) draw();
       by('trouble').hidden = true;
-      document.body.dataset.ready = String((Number(document.body.dataset.ready) || 0) + 1);
     } catch (e) {
       by('trouble').hidden = false;
     }
