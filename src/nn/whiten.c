@@ -29,13 +29,13 @@ co_err co_whiten_init(co_whiten *w, const co_entry *entry, const co_io *io)
 
     if (!m || m > CO_WHITEN_MOST || s->d[0] != 2 * m || s->d[2] != s->d[3] || io->x.nd != 3 ||
         io->x.d[0] != s->d[1] || io->x.d[1] < s->d[2] || io->x.d[2] < s->d[3])
-        return co_fail(CO_EINPUT,
-                       "parameter %s %s cannot whiten samples of %s: for pictures [c,h,w] it must be [2m,c,k,k] with "
-                       "m = c * k * k, at most %d",
-                       entry->name, co_shape_text(filters, sizeof filters, s),
-                       co_shape_text(data, sizeof data, &io->x), CO_WHITEN_MOST);
-    *w = (co_whiten){
-        .c = (int)s->d[1], .k = (int)s->d[2], .h = (int)io->x.d[1], .w = (int)io->x.d[2]};
+        return co_fail(
+            CO_EINPUT,
+            "parameter %s %s cannot whiten samples of %s: for pictures [c,h,w] it must be [2m,c,k,k] with "
+            "m = c * k * k, at most %d",
+            entry->name, co_shape_text(filters, sizeof filters, s), co_shape_text(data, sizeof data, &io->x),
+            CO_WHITEN_MOST);
+    *w = (co_whiten){.c = (int)s->d[1], .k = (int)s->d[2], .h = (int)io->x.d[1], .w = (int)io->x.d[2]};
     return CO_OK;
 }
 

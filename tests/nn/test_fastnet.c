@@ -12,14 +12,15 @@ static const co_io cifar = {.task = CO_TASK_CLASSIFY, .x = {3, {3, 32, 32}}, .cl
 
 TEST(fastnet_has_airbench_s_parameters)
 {
-    static const char want[] = "whiten.weight [24,3,2,2]\nwhiten.bias [24]\n"
-                               "block1.conv1.weight [64,24,3,3]\nblock1.norm1.weight [64]\nblock1.norm1.bias [64]\n"
-                               "block1.conv2.weight [64,64,3,3]\nblock1.norm2.weight [64]\nblock1.norm2.bias [64]\n"
-                               "block2.conv1.weight [256,64,3,3]\nblock2.norm1.weight [256]\nblock2.norm1.bias [256]\n"
-                               "block2.conv2.weight [256,256,3,3]\nblock2.norm2.weight [256]\nblock2.norm2.bias [256]\n"
-                               "block3.conv1.weight [256,256,3,3]\nblock3.norm1.weight [256]\nblock3.norm1.bias [256]\n"
-                               "block3.conv2.weight [256,256,3,3]\nblock3.norm2.weight [256]\nblock3.norm2.bias [256]\n"
-                               "head.weight [10,256]\n";
+    static const char want[] =
+        "whiten.weight [24,3,2,2]\nwhiten.bias [24]\n"
+        "block1.conv1.weight [64,24,3,3]\nblock1.norm1.weight [64]\nblock1.norm1.bias [64]\n"
+        "block1.conv2.weight [64,64,3,3]\nblock1.norm2.weight [64]\nblock1.norm2.bias [64]\n"
+        "block2.conv1.weight [256,64,3,3]\nblock2.norm1.weight [256]\nblock2.norm1.bias [256]\n"
+        "block2.conv2.weight [256,256,3,3]\nblock2.norm2.weight [256]\nblock2.norm2.bias [256]\n"
+        "block3.conv1.weight [256,256,3,3]\nblock3.norm1.weight [256]\nblock3.norm1.bias [256]\n"
+        "block3.conv2.weight [256,256,3,3]\nblock3.norm2.weight [256]\nblock3.norm2.bias [256]\n"
+        "head.weight [10,256]\n";
     void *cfg = nn_cfg("fastnet", NULL, NULL);
     co_exec *exec = nn_compile("fastnet", cfg, &cifar, nn_shape(&cifar, 2), CO_MODE_PREDICT);
     const co_layout *l = co_exec_layout(exec);
@@ -28,7 +29,8 @@ TEST(fastnet_has_airbench_s_parameters)
 
     for (int i = 0; i < l->n; i++)
         if (l->entry[i].kind == CO_KIND_PARAM)
-            co_str_addf(&got, "%s %s\n", l->entry[i].name, co_shape_text(dims, sizeof dims, &l->entry[i].shape));
+            co_str_addf(&got, "%s %s\n", l->entry[i].name,
+                        co_shape_text(dims, sizeof dims, &l->entry[i].shape));
     CHECK(strcmp(co_str_text(&got), want) == 0, "it has\n%s", co_str_text(&got));
     co_str_fini(&got);
     co_exec_free(exec);
@@ -51,7 +53,8 @@ TEST(fastnet_s_convolutions_start_by_passing_channels_on)
               (double)state[few->offset + i]);
     }
     const float *drawn = state + more->offset + 16 * 16 * 9;
-    CHECK(state[more->offset + 4] == 1 && state[more->offset] == 0 && drawn[0] != 0 && fabsf(drawn[0]) <= 1.0f / 12,
+    CHECK(state[more->offset + 4] == 1 && state[more->offset] == 0 && drawn[0] != 0 &&
+              fabsf(drawn[0]) <= 1.0f / 12,
           "the filters after the first 16 are drawn: %g", (double)drawn[0]);
     co_free(state);
     co_exec_free(exec);
@@ -80,7 +83,8 @@ TEST(filters_that_cannot_whiten_the_data_are_refused)
     co_whiten w;
 
     CHECK_OK(co_whiten_init(&w, &entry, &cifar));
-    CHECK_FAILS(co_whiten_init(&w, &entry, &nn_images), CO_EINPUT, "w [24,3,2,2] cannot whiten samples of [1,8,8]");
+    CHECK_FAILS(co_whiten_init(&w, &entry, &nn_images), CO_EINPUT,
+                "w [24,3,2,2] cannot whiten samples of [1,8,8]");
     CHECK_FAILS(co_whiten_init(&w, &entry, &nn_rows), CO_EINPUT, "cannot whiten samples of [20]");
     entry.shape = CO_SHAPE(12, 3, 2, 2);
     CHECK_FAILS(co_whiten_init(&w, &entry, &cifar), CO_EINPUT, "it must be [2m,c,k,k]");

@@ -25,7 +25,8 @@ static void put_pictures(void)
             uint8_t rgb[SIDE * SIDE * 3];
             for (int p = 0; p < SIDE * SIDE; p++)
                 for (int k = 0; k < 3; k++)
-                    rgb[3 * p + k] = (uint8_t)(test_u32(&words) % 64 + (unsigned)(k == c ? p / SIDE : p % SIDE) * 10);
+                    rgb[3 * p + k] =
+                        (uint8_t)(test_u32(&words) % 64 + (unsigned)(k == c ? p / SIDE : p % SIDE) * 10);
             CHECK_OK(co_png_write(&png, &len, rgb, SIDE, SIDE, 3));
             snprintf(path, sizeof path, "pictures/class%d/%02d.png", c, i);
             CHECK_OK(co_fs_write_atomic(path, png, len));
@@ -34,11 +35,12 @@ static void put_pictures(void)
     }
 }
 
-#define WORDS                                                                                                  \
-    "data=imagefolder data.dir=pictures data.crop=18 data.pad=2 data.pad_mode=reflect data.flip=alternate "   \
-    "data.batch_size=16 model=fastnet model.width1=16 model.width2=32 model.width3=32 model.residual=true "   \
-    "optim=sgd optim.lr=0.1 optim.momentum=0.85 optim.nesterov=true optim.no_decay=norm_bias "                \
-    "optim.weight_decay=0.001 optim.freeze=whiten.weight optim.lr_groups=block?.norm?.bias:16 optim.ema=0.9 " \
+#define WORDS                                                                                                \
+    "data=imagefolder data.dir=pictures data.crop=18 data.pad=2 data.pad_mode=reflect data.flip=alternate "  \
+    "data.batch_size=16 model=fastnet model.width1=16 model.width2=32 model.width3=32 model.residual=true "  \
+    "optim=sgd optim.lr=0.1 optim.momentum=0.85 optim.nesterov=true optim.no_decay=norm_bias "               \
+    "optim.weight_decay=0.001 optim.freeze=whiten.weight optim.lr_groups=block?.norm?.bias:16 "              \
+    "optim.ema=0.9 "                                                                                         \
     "schedule=one_cycle loss.label_smoothing=0.2 trainer.slices=4 trainer.max_epochs=3 console=quiet "
 
 TEST(fastnet_ends_in_the_same_weights_with_any_ranks_and_after_a_stop)
@@ -93,8 +95,16 @@ TEST(two_hosts_compute_the_same_first_layer_from_the_data)
 /* A parameter of the first state with this seed; the caller frees it. */
 static float *first_values(const char *seed, const char *name, size_t *n)
 {
-    const char *words[] = {"model=fastnet",    "data=imagefolder", "optim=sgd",      "data.dir=pictures", "data.crop=18",
-                           "data.batch_size=16", "trainer.slices=4", "trainer.devices=1", seed,         NULL};
+    const char *words[] = {"model=fastnet",
+                           "data=imagefolder",
+                           "optim=sgd",
+                           "data.dir=pictures",
+                           "data.crop=18",
+                           "data.batch_size=16",
+                           "trainer.slices=4",
+                           "trainer.devices=1",
+                           seed,
+                           NULL};
     stage g;
 
     stage_open(&g, words);

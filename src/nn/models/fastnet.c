@@ -36,10 +36,11 @@ static co_err check(const void *cfg, const co_io *io)
     (void)cfg;
     CO_TRY(check_is_numbers("fastnet", io));
     if (io->x.nd != 3 || io->x.d[0] > 3 || io->x.d[1] != io->x.d[2] || io->x.d[1] < LEAST_SIDE)
-        return co_fail(CO_EINPUT,
-                       "model=fastnet needs square pictures of %dx%d pixels at least, grey or in colour; the data has "
-                       "%s; try data.crop=32, model=cnn or model=resnet18",
-                       LEAST_SIDE, LEAST_SIDE, co_shape_text(text, sizeof text, &io->x));
+        return co_fail(
+            CO_EINPUT,
+            "model=fastnet needs square pictures of %dx%d pixels at least, grey or in colour; the data has "
+            "%s; try data.crop=32, model=cnn or model=resnet18",
+            LEAST_SIDE, LEAST_SIDE, co_shape_text(text, sizeof text, &io->x));
     return CO_OK;
 }
 
@@ -82,7 +83,8 @@ static co_node *add_block(co_graph *g, co_node *x, int64_t width, const char *bl
 static co_node *whiten(co_graph *g, co_node *x, int64_t channels)
 {
     int64_t filters = 2 * channels * 4;
-    co_node *w = co_param(g, "whiten.weight", CO_SHAPE(filters, channels, 2, 2), (co_init){CO_INIT_WHITEN, 0}, 0);
+    co_node *w =
+        co_param(g, "whiten.weight", CO_SHAPE(filters, channels, 2, 2), (co_init){CO_INIT_WHITEN, 0}, 0);
     co_node *b = co_param(g, "whiten.bias", CO_SHAPE(filters), (co_init){CO_INIT_ZERO, 0}, CO_PARAM_NO_DECAY);
 
     return co_gelu(g, co_conv2d(g, x, w, b, 1, 0));
