@@ -98,7 +98,7 @@ const char *facts_config_or(const facts *f, const char *key, const char *other);
 double facts_last(const facts *f, const char *name);
 /* The point with the best value of a metric: least of a loss or an error, greatest of the others. */
 const co_point *facts_best(const facts *f, const char *name);
-/* A metric of the validation: neither val/loss nor a best value so far (val/acc_best). */
+/* A metric of the validation: not val/loss, not val/sentences, not a best value so far (val/acc_best). */
 bool facts_is_metric(const char *name);
 /* The name of host i of a summary; of several with one name, the second is "name (2)". */
 const char *facts_host(const json_t *hosts, size_t i, char out[96]);
@@ -110,6 +110,7 @@ double facts_efficiency(const facts *base, const facts *f);
 
 /* --- parts of a run's book ---------------------------------------------------------------------------- */
 void run_plots(page *p, const facts *f);   /* run_plots.c */
+void run_texts(page *p, const facts *f);   /* run_texts.c: sample translations */
 void run_events(page *p, const facts *f);  /* run_events.c: events and warnings */
 void run_figures(page *p, const facts *f); /* run_figures.c: results, figures, hosts */
 void run_hosts(page *p, const facts *f);

@@ -113,7 +113,7 @@ bool facts_is_metric(const char *name)
     size_t len = strlen(name);
 
     return len > 4 && strncmp(name, "val/", 4) == 0 && strcmp(name, "val/loss") != 0 &&
-           strcmp(name + len - 5, "_best") != 0;
+           strcmp(name, "val/sentences") != 0 && strcmp(name + len - 5, "_best") != 0;
 }
 
 /* "acc" of val/acc: the first metric of an evaluation that is no loss. */

@@ -21,6 +21,8 @@ static bool ends(const char *text, const char *with)
 /* Evaluations and means of epochs; values of single steps only if no epoch was finished. */
 static bool is_result(const facts *f, const char *name)
 {
+    if (ends(name, "/sentences"))
+        return false; /* run_texts.c says how many beside the score */
     if (begins(name, "val/") || begins(name, "test/"))
         return true;
     if (!begins(name, "train/") || strcmp(name, "train/data_wait") == 0)

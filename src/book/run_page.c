@@ -250,6 +250,7 @@ void run_page(page *p, const facts *f)
     run_figures(p, f);
     page_heading(p, "Plots");
     run_plots(p, f);
+    run_texts(p, f);
     run_hosts(p, f);
     gpu_table(p, f);
     checkpoints(p, f);

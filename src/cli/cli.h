@@ -9,7 +9,7 @@
 #ifndef CO_CLI_CLI_H
 #define CO_CLI_CLI_H
 
-#include "train/train.h"
+#include "train/predict.h"
 
 typedef struct co_cli_parts {
     const co_model_def *const *models;     /* NULL-terminated; NULL: none */

@@ -4,6 +4,9 @@
 #define CO_CLI_EVAL_INT_H
 
 #include "cli/cli_int.h"
+#include "train/predict.h"
+#include "train/recommend.h"
+#include "train/translate.h"
 
 typedef struct eval_line {
     line line;
@@ -38,6 +41,12 @@ bool translates(const eval_line *t);
 co_err predict_lines(eval_line *t, int beam, int *status); /* *status: CO_EXIT_FAILED if a line was left empty */
 co_err predict_pairs(eval_line *t, int beam);              /* the split's */
 co_err score_translations(eval_line *t, int beam, co_translation_scores *out);
+
+/* translations.c: a remark that follows the number of sentences of a BLEU; "" if they are many */
+const char *few_sentences(int64_t n);
+/* SOURCE, TARGET and PREDICTED as the guide prints them, fit for a terminal. */
+enum { SAMPLE_LINES = 3100 };
+void sample_lines(char out[SAMPLE_LINES], const co_translated *t);
 
 /* suggest.c: what is recommended to a user. */
 typedef struct wish {

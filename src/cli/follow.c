@@ -301,6 +301,7 @@ void follow_eval(void *ctx, const co_eval_result *r)
         tell(s, "test loss %.4f  %s %.4f  (%lld)  of the %s weights, step %lld", r->loss,
              co_plan_facts_of(s->plan)->metric, r->metric, (long long)r->count,
              s->summary.tested_best ? "best" : "last", (long long)r->state_step);
+    translations_record(s, r);
     if (!val || co_plan_facts_of(s->plan)->data->io.task != CO_TASK_CLASSIFY)
         return;
     co_meters_summary(r->metric, r->top5, tops_of(s), &text);

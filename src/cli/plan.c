@@ -9,6 +9,7 @@
 
 #include "base/clock.h"
 #include "job/meet.h"
+#include "train/measure.h"
 
 /* Classes of shared-memory regions, by the part of their names before the first dot. */
 static const struct {

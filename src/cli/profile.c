@@ -6,6 +6,7 @@
 
 #include "base/alloc.h"
 #include "cli/train_int.h"
+#include "train/measure.h"
 
 struct kind {
     char name[48];

@@ -42,6 +42,7 @@ static json_t *metrics_of(const training *s)
         put_num(m, "val/", HIT_RATE_NAME, s->hits.cases ? s->hits.hit_rate : NAN);
         put_num(m, "val/", NDCG_NAME, s->hits.cases ? s->hits.ndcg : NAN);
     }
+    translations_put(s, m);
     return m;
 }
 

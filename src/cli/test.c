@@ -130,8 +130,9 @@ static void print_result(const eval_line *t, const co_eval_result *r, const co_h
             snprintf(more, sizeof more, "  rmse %.4f  " HIT_RATE_NAME " %.4f  " NDCG_NAME " %.4f",
                      co_rmse(r->loss), hits->hit_rate, hits->ndcg);
         if (scores->sentences)
-            snprintf(more, sizeof more, "  BLEU %.2f  cer %.4f  wer %.4f of %lld sentences", scores->bleu,
-                     scores->cer, scores->wer, (long long)scores->sentences);
+            snprintf(more, sizeof more, "  BLEU %.2f  cer %.4f  wer %.4f  of %lld sentence%s%s", scores->bleu,
+                     scores->cer, scores->wer, (long long)scores->sentences,
+                     scores->sentences == 1 ? "" : "s", few_sentences(scores->sentences));
         printf("%s loss %.4f  %s %.4f%s  (%lld %s)  weights_sha256 %s\n", t->split_name, r->loss, f->metric,
                r->metric, more, (long long)r->count, unit, sha);
         return;

@@ -7,6 +7,8 @@
 
 #include "cli/cli_int.h"
 #include "track/use.h"
+#include "train/recommend.h"
+#include "train/translate.h"
 
 struct search; /* for a learning rate */
 
@@ -50,7 +52,8 @@ typedef struct training {
     co_console *console;
     char *ckpt_root, *log_dir;
     co_train_summary summary;
-    co_hits hits; /* ratings, after the training; cases 0: not judged */
+    co_hits hits;                                 /* ratings, after the training; cases 0: not judged */
+    co_translation_scores scores[CO_SPLIT_COUNT]; /* pairs: of the last evaluation; sentences 0: none */
     uint64_t began_ns;
     co_step_result last;    /* of the last step, for the progress line */
     const char *evaluating; /* "validating" or "testing" while that goes on */
@@ -156,6 +159,10 @@ void follow_evaluating(void *ctx, co_split split, int64_t done, int64_t of);
 void follow_progress(training *s, bool now);
 void follow_quietly(training *s); /* a guest: for `cohort ps` alone */
 int tops_of(const training *s);   /* accuracies to show: 2 with the best five classes, 1 without, 0 none */
+
+/* translations.c: pairs of sentences: what an evaluation translated */
+void translations_record(training *s, const co_eval_result *r);
+void translations_put(const training *s, json_t *metrics); /* for summary.json */
 
 /* samples.c: pictures of test samples with prediction and truth, after the test */
 void samples_record(training *s);

@@ -2,8 +2,8 @@
  * line for each; with --split, the sentences of a split. And the scores that `cohort test` prints of such a
  * run.
  *
- * Lines are translated in groups, one by one if a person types them. A line that cannot be translated (not UTF-8, too
- * long) becomes an empty line, and standard error says why.
+ * Lines are translated in groups, one by one if a person types them. A line that cannot be translated (not
+ * UTF-8, too long) becomes an empty line, and standard error says why.
  */
 #include "cli/eval_int.h"
 
@@ -12,7 +12,7 @@
 #include <string.h>
 #include <unistd.h>
 
-enum { AT_ONCE = 64, SHOWN = 3 };
+enum { AT_ONCE = CO_TRANSLATE_AT_ONCE, SHOWN = CO_SHOWN_TRANSLATIONS };
 
 co_err read_beam(const char *text, int *out)
 {
@@ -30,14 +30,7 @@ bool translates(const eval_line *t)
     return co_plan_facts_of(t->plan)->data->io.task == CO_TASK_PAIRS && t->app.spec.model->decoder;
 }
 
-/* Texts as people see them: no escape sequences. */
-static const char *clean(char *buf, size_t size, const char *text)
-{
-    co_utf8_clean(buf, size, text);
-    return buf;
-}
-
-/* --- lines of standard input -------------------------------------------------------------------------------- */
+/* --- lines of standard input ---------------------------------------------------------------------------- */
 struct group {
     co_source source[AT_ONCE];
     int place[AT_ONCE]; /* of each source among the lines of this group */
@@ -125,11 +118,11 @@ co_err predict_lines(eval_line *t, int beam, int *status)
     return err ? err : last;
 }
 
-/* --- a split ------------------------------------------------------------------------------------------------ */
+/* --- a split -------------------------------------------------------------------------------------------- */
 static void print_pair(void *ctx, const co_translated *p)
 {
     const eval_line *t = ctx;
-    char text[3][2048];
+    char lines[SAMPLE_LINES];
 
     if (t->line.json) {
         json_t *j = json_pack("{s:I, s:s, s:s, s:s}", "id", (json_int_t)p->id, "source", p->source, "target",
@@ -137,14 +130,14 @@ static void print_pair(void *ctx, const co_translated *p)
         co_json_print(j);
         return;
     }
-    printf("    SOURCE: %s\n    TARGET: %s\n PREDICTED: %s\n\n", clean(text[0], sizeof text[0], p->source),
-           clean(text[1], sizeof text[1], p->target), clean(text[2], sizeof text[2], p->predicted));
+    sample_lines(lines, p);
+    printf("%s\n\n", lines);
 }
 
 static void say_scores(const co_translation_scores *s)
 {
-    co_say("BLEU %.2f  cer %.4f  wer %.4f  (%lld sentence%s)", s->bleu, s->cer, s->wer,
-           (long long)s->sentences, s->sentences == 1 ? "" : "s");
+    co_say("BLEU %.2f  cer %.4f  wer %.4f  of %lld sentence%s%s", s->bleu, s->cer, s->wer,
+           (long long)s->sentences, s->sentences == 1 ? "" : "s", few_sentences(s->sentences));
 }
 
 co_err predict_pairs(eval_line *t, int beam)
@@ -159,11 +152,12 @@ co_err predict_pairs(eval_line *t, int beam)
 static void show_pair(void *ctx, const co_translated *p)
 {
     int *shown = ctx;
-    char text[3][2048];
+    char lines[SAMPLE_LINES];
 
-    if (++*shown <= SHOWN)
-        co_say("    SOURCE: %s\n    TARGET: %s\n PREDICTED: %s", clean(text[0], sizeof text[0], p->source),
-               clean(text[1], sizeof text[1], p->target), clean(text[2], sizeof text[2], p->predicted));
+    if (++*shown > SHOWN)
+        return;
+    sample_lines(lines, p);
+    co_say("%s", lines);
 }
 
 co_err score_translations(eval_line *t, int beam, co_translation_scores *out)

@@ -99,18 +99,18 @@ typedef struct co_dataset {
     const char *(*file)(const struct co_dataset *d, co_split s, uint32_t id);
     const co_rating_names *names;       /* ratings: ids and titles; NULL: the rows are all there is */
     const struct picture_use *pictures; /* how pictures become samples; NULL: its samples are none */
-    /* LM: text of token ids, for predict; PAIRS: of tokens of the targets' vocabulary, without begin and end. NULL
-     * otherwise. */
+    /* LM: text of token ids, for predict; PAIRS: of tokens of the targets' vocabulary, without begin and
+     * end. NULL otherwise. */
     void (*decode)(const struct co_dataset *d, const int32_t *tokens, int n, co_str *out);
-    /* PAIRS: the tokens of a source sentence, begin and end among them; `text` has `len` bytes of UTF-8. Returns how
-     * many; more than `room`: the sentence is too long, and only the first `room` were stored. */
+    /* PAIRS: the tokens of a source sentence, begin and end among them; `text` has `len` bytes of UTF-8.
+     * Returns how many; more than `room`: the sentence is too long, and only the first `room` were stored. */
     int (*encode)(const struct co_dataset *d, const char *text, size_t len, int32_t *tokens, int room);
     /* PAIRS: the text of one side of a sample, as it was read, without its line's end. */
     void (*text)(const struct co_dataset *d, co_split s, uint32_t id, co_side side, co_str *out);
     /* LM, PAIRS: all that encode and decode need, as one JSON object, for checkpoints. NULL otherwise. */
     void (*vocabulary)(const struct co_dataset *d, co_str *out);
-    /* File i of those that a run keeps in its folder, such as a tokenizer: its name is appended to `name`, its
-     * bytes live as long as the set. False: there are only i. NULL: there are none. */
+    /* File i of those that a run keeps in its folder, such as a tokenizer: its name is appended to `name`,
+     * its bytes live as long as the set. False: there are only i. NULL: there are none. */
     bool (*run_file)(const struct co_dataset *d, int i, co_str *name, const char **bytes, size_t *len);
     void (*close)(struct co_dataset *d);
 } co_dataset;
@@ -140,18 +140,18 @@ bool co_dataset_is_tiny_imagenet(const char *dir);
  * borrowed until *out is closed. */
 enum { CO_NO_LABEL = -2 };
 co_err co_pictures_open(co_dataset **out, const co_dataset *like, const char *const *paths, int n);
-/* How a set of pictures makes samples for evaluation: x = (byte / 255 - mean) / std in each plane, of the middle of a
- * picture whose shorter side was resized. False: `d` is no set of pictures. */
+/* How a set of pictures makes samples for evaluation: x = (byte / 255 - mean) / std in each plane, of the
+ * middle of a picture whose shorter side was resized. False: `d` is no set of pictures. */
 typedef struct co_picture_use {
     int planes;
     double mean[3], std[3];
     double crop_share; /* the sample's height as a share of that shorter side; 1: nothing is cut off */
 } co_picture_use;
 bool co_pictures_use(const co_dataset *d, co_picture_use *out);
-/* What this machine makes of built-in pictures: hosts that train together compare it. For a set that decodes picture
- * files, `fact` is given a hash of the pixels of each library's picture; for one that resizes or varies its pictures,
- * a hash of samples made by all transforms that its keys turn on. Not called for other sets. Takes a few
- * milliseconds. CO_ENOMEM. */
+/* What this machine makes of built-in pictures: hosts that train together compare it. For a set that
+ * decodes picture files, `fact` is given a hash of the pixels of each library's picture; for one that
+ * resizes or varies its pictures, a hash of samples made by all transforms that its keys turn on. Not
+ * called for other sets. Takes a few milliseconds. CO_ENOMEM. */
 co_err co_dataset_probe(const co_dataset *d, void (*fact)(void *ctx, const char *what, const char *hash),
                         void *ctx);
 /* Does the name end as pictures do? True for formats that are not read, too. */

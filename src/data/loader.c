@@ -23,6 +23,8 @@
 #include <pthread.h>
 #include <signal.h>
 #include <stdatomic.h>
+#include <stddef.h>
+#include <string.h>
 
 #include "base/thread.h"
 #include "base/alloc.h"
@@ -138,6 +140,19 @@ static co_err start_threads(co_loader *l)
               : CO_OK;
 }
 
+/* The lists of ids are left as they are: no page of them is taken before it is used. */
+static struct slot *new_slots(int depth)
+{
+    const size_t ids = offsetof(struct slot, job.ids), after = ids + sizeof(((co_load *)0)->ids);
+    struct slot *slots = co_alloc((size_t)depth * sizeof *slots);
+
+    for (int i = 0; slots && i < depth; i++) {
+        memset(&slots[i], 0, ids);
+        memset((char *)&slots[i] + after, 0, sizeof *slots - after);
+    }
+    return slots;
+}
+
 co_err co_loader_start(co_loader **out, const co_loader_spec *spec)
 {
     CO_ASSERT(spec->threads >= 0 && spec->depth >= (spec->threads ? 2 : 1),
@@ -151,7 +166,7 @@ co_err co_loader_start(co_loader **out, const co_loader_spec *spec)
     pthread_mutex_init(&l->lock, NULL);
     pthread_cond_init(&l->room, NULL);
     pthread_cond_init(&l->ready, NULL);
-    l->slots = co_array((size_t)spec->depth, sizeof *l->slots);
+    l->slots = new_slots(spec->depth);
     l->threads = l->slots ? co_array((size_t)spec->threads, sizeof *l->threads) : NULL;
     co_err err = l->threads ? start_threads(l) : CO_ENOMEM;
     if (err) {

@@ -1,14 +1,16 @@
-/* decoding.c -- the graphs by which a model of pairs translates, one token at a time: what the encoder makes of the
- * sources, and one step of the decoder for the last token of every unfinished translation (a row).
+/* decoding.c -- the graphs by which a model of pairs translates, one token at a time: what the encoder
+ * makes of the sources, and one step of the decoder for the last token of every unfinished translation (a
+ * row).
  *
  *   encode:  x, offsets -> [tokens, caches * width]: what every step needs of the sources
- *   step:    last [rows], place [rows], memory.0 ... [tokens, width] (the result of encode, cut into its parts),
- *            kept.0 ... [kept, width] (what earlier steps gave), pick [keys] -> [rows, classes + caches * width]
+ *   step:    last [rows], place [rows], memory.0 ... [tokens, width] (the result of encode, in parts),
+ *            kept.0 ... [kept, width] (what earlier steps gave), pick [keys]
+ *            -> [rows, classes + caches * width]
  *
- * A step gives the logits of each row, and what later steps need of it. Row r attends to its own earlier rows and
- * itself: `pick` lists them from key_offsets[r] to key_offsets[r + 1], as rows of kept, or as `kept` + r for itself.
- * Rows of one sentence stand together, from beam_offsets[i] on. A search that goes on with some translations only and
- * drops others changes `pick`, and copies nothing.
+ * A step gives the logits of each row, and what later steps need of it. Row r attends to its own earlier
+ * rows and itself: `pick` lists them from key_offsets[r] to key_offsets[r + 1], as rows of kept, or as
+ * `kept` + r for itself. Rows of one sentence stand together, from beam_offsets[i] on. A search that goes
+ * on with some translations only and drops others changes `pick`, and copies nothing.
  */
 #include "nn/nn_int.h"
 

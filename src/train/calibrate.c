@@ -20,6 +20,7 @@
 #include "base/clock.h"
 #include "base/maths.h"
 #include "proc/crew.h"
+#include "train/measure.h"
 
 enum { ROUNDS = 3 };
 

@@ -98,6 +98,7 @@ typedef struct control {
     _Atomic uint64_t watch[2][WATCH_WORDS];      /* after k evaluations, at k & 1 */
     _Atomic uint64_t snap_watch[2][WATCH_WORDS]; /* of the snapshot's state: before and after its evaluation */
     _Atomic int64_t applied[2];                  /* applied steps after step k, at k & 1 */
+    _Atomic uint32_t translated;                 /* the last unit whose translations are in the arena */
     _Atomic uint32_t test_of;                    /* which weights TEST evaluates: the words below */
     _Alignas(64) _Atomic uint64_t fault; /* armed accident: seed << 16 | phase << 8 | slot + 1; 0: none */
     _Atomic uint64_t fault_at_ns;        /* when the last one struck */

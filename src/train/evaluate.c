@@ -68,7 +68,7 @@ void eval_total(const co_plan *plan, const leaf_stat *items, co_split split, dou
 }
 
 /* If the run keeps an average of the weights (optim.ema), the average is what is evaluated. */
-static float *state_to_evaluate(const struct rank *rank)
+float *state_to_evaluate(const struct rank *rank)
 {
     unit u = unit_now(rank->plan, rank->regions->ctl, rank->who.unit);
     uint32_t test_of = atomic_load_explicit(&rank->regions->ctl->test_of, memory_order_acquire);
@@ -112,7 +112,7 @@ void eval_share(const co_plan *plan, const co_deal *deal, int h, co_split split,
     *hi = (uint32_t)((uint64_t)deal->from[h + 1] * items / slices);
 }
 
-/* This host's items. */
+/* This host's items, and its translations. */
 static bool all_evaluated(struct rank *rank, int64_t split)
 {
     uint32_t lo, hi;
@@ -121,7 +121,7 @@ static bool all_evaluated(struct rank *rank, int64_t split)
     for (uint32_t i = hi; i-- > lo;)
         if (!co_claim_is_done(&rank->regions->eval_claim[i], rank->turn))
             return false;
-    return true;
+    return all_translated(rank, (co_split)split);
 }
 
 static bool test_is_chosen(const struct rank *rank)
@@ -218,7 +218,11 @@ bool evaluate_items(struct rank *rank, co_split split)
         co_claim_finish(&rank->regions->eval_claim[i], turn_of(rank));
         co_event_ring(&rank->regions->ctl->event);
     }
+    if (!translate_groups_of(rank, split))
+        return false;
     if (!wait_for(rank, evaluated_or_left, split, CO_PHASE_WAIT) || evaluation_left(rank))
         return false;
+    if (all_translated(rank, split))
+        say_translated(rank, split);
     return meet_the_others(rank);
 }

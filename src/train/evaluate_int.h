@@ -4,6 +4,7 @@
 
 #include "train/graphs_int.h"
 #include "train/plan_int.h"
+#include "train/predict.h"
 #include "train/regions_int.h"
 
 enum { EVAL_SLICE_MAX = 4096 }; /* samples evaluated together; the limit of data.eval_slice */

@@ -261,6 +261,19 @@ static const co_option checkpoint[] = {
      "a link `last` to the newest: always made, it is how runs continue", .may_change = true, .of_host = true},
     {0}};
 
+static const co_option translations[] = {
+    {"every_n_val", CO_OPT_INT, AT(translate_every), "1",
+     "pairs of sentences: translate after every n-th validation, and after the last one; 0: never", .min = 0,
+     .max = 1e9, .may_change = true},
+    {"sentences", CO_OPT_INT, AT(translate_val), "32",
+     "how many sentences of the validation split are translated then, greedily, for BLEU, cer, wer and three "
+     "samples; -1: all. BLEU of fewer than 200 is a rough figure",
+     .min = -1, .max = 4e9, .may_change = true},
+    {"test_sentences", CO_OPT_INT, AT(translate_test), "-1",
+     "how many sentences of the test split are translated at the end; -1: all, 0: none", .min = -1,
+     .max = 4e9, .may_change = true},
+    {0}};
+
 static const co_option fault[] = {
     {"phase", CO_OPT_ENUM, AT(fault_phase), "none",
      "rehearsal: when ranks are killed (or, with stopped, SIGSTOPped)",
@@ -301,5 +314,6 @@ const co_train_table co_train_tables[] = {{"", top},
                                           {"tune.", tune},
                                           {"callbacks.model_checkpoint.", checkpoint},
                                           {"callbacks.early_stopping.", early},
+                                          {"callbacks.translations.", translations},
                                           {"fault.", fault},
                                           {0}};

@@ -4,6 +4,7 @@
  * to give instead.
  */
 #include "train/plan_int.h"
+#include "train/predict.h"
 #include "train/regions_int.h"
 #include "train/save_int.h"
 
@@ -73,10 +74,11 @@ static size_t private_plan(const co_plan *plan)
 {
     size_t now = co_memory_private(), depth = (size_t)loader_depth(plan);
     size_t state = plan->spec.ckpt_root ? plan->layout->count * sizeof(float) : 0;
+    size_t searching = plan->translations.most ? search_bytes(&plan->translations.decoder) : 0;
 
     return now + plan->data->shared_bytes + SUPERVISOR_EXTRA + (state < SAVE_BUFFER ? state : SAVE_BUFFER) +
            (size_t)plan->ranks *
-               (now + RANK_EXTRA + depth * LOAD_EXTRA + (size_t)(plan->threads - 1) * TEAM_EXTRA) +
+               (now + RANK_EXTRA + searching + depth * LOAD_EXTRA + (size_t)(plan->threads - 1) * TEAM_EXTRA) +
            (size_t)plan->spec.helpers * (now + HELPER_EXTRA) + plan->spec.helpers_bytes;
 }
 
@@ -262,6 +264,7 @@ static const decision to_train[] = {{choose_ranks, TRAINER | DATA_KEYS, RANKS},
                                     {make_cuts, STEPS, CUTS_MADE},
                                     {make_train_graphs, KERNELS | FITS | CUTS_MADE | THREADS, GRAPHS},
                                     {make_eval_graphs, GRAPHS | EVALS, EVAL_GRAPHS},
+                                    {plan_translations, EVAL_GRAPHS | STEPS, 0},
                                     {make_order, SLICES | DATA, 0},
                                     {make_audit_order, SLICES | DATA, 0},
                                     {choose_updates, GRAPHS | OPTIM | SCHEDULE | STEPS, RECIPE},
@@ -414,6 +417,7 @@ void co_plan_free(co_plan *plan)
         return;
     exec_set_fini(&plan->train);
     exec_set_fini(&plan->eval);
+    decoder_fini(&plan->translations.decoder);
     co_order_free(plan->order);
     co_order_free(plan->audit_order);
     co_dataset_close(plan->data);

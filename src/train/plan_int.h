@@ -11,6 +11,7 @@
 #include "train/graphs_int.h"
 #include "train/rows_int.h"
 #include "train/train.h"
+#include "train/translate_int.h"
 #include "train/units_int.h"
 #include "train/watch_int.h"
 
@@ -57,6 +58,7 @@ struct co_plan {
     first_weights first;   /* where the state before the first step is read from */
 
     exec_set train, eval;
+    translate_plan translations;
     co_loss loss;
     const co_layout *layout;
     size_t chunk, chunks; /* elements per chunk, chunks of the dense part of the state */
@@ -102,7 +104,8 @@ uint32_t samples_of_step(const co_plan *plan, int64_t step);
 int64_t samples_until(const co_plan *plan, int64_t step); /* trained on when `step` steps are done */
 /* The elements of chunk c of the dense parameters: *lo, and how many. */
 size_t chunk_span(const co_plan *plan, size_t c, size_t *lo);
-/* The samples ids[*lo] to ids[*hi - 1] of a step's batch that belong to a leaf. Text is cut by tokens: token_cut.c. */
+/* The samples ids[*lo] to ids[*hi - 1] of a step's batch that belong to a leaf. Text is cut by tokens:
+ * token_cut.c. */
 void slice_range(const co_plan *plan, const uint32_t *ids, int64_t step, int leaf, uint32_t *lo, uint32_t *hi);
 co_err room_for_training(co_plan *plan); /* room.c: fills in plan->room; CO_EINPUT: slices would be too large */
 co_slice_shape room_for_evaluation(const co_plan *plan); /* the most of any item of VAL and TEST */
@@ -112,6 +115,7 @@ bool must_stop(const co_plan *plan, double bad);
  * read. */
 bool must_stop_eval(const co_plan *plan, double bad, double count);
 
+size_t work_bytes(const co_plan *plan); /* regions.c: of a rank's workspace */
 /* regions.c: slices that a loader keeps ready, and the room of one */
 int loader_depth(const co_plan *plan);
 size_t loader_slot_bytes(const co_plan *plan);

@@ -24,7 +24,8 @@ static int64_t choose(const float *logits, int64_t n, double *probability)
     return best;
 }
 
-/* The row of sample i in the output: [n, wide], or [tokens, wide] at the sample's last token, which is `end` - 1. */
+/* The row of sample i in the output: [n, wide], or [tokens, wide] at the sample's last token, which is
+ * `end` - 1. */
 static const float *row_of(const co_io *io, const float *output, int i, int64_t end)
 {
     if (io->task != CO_TASK_LM)

@@ -170,8 +170,6 @@ void rank_loop(struct rank *rank)
 /* --- opening and closing -------------------------------------------------------------------------------- */
 co_err rank_open(struct rank *rank, co_plan *plan, struct regions *regions, int slot, uint32_t inc, int bell)
 {
-    size_t train = plan->train.work_bytes, eval = plan->eval.work_bytes;
-
     *rank = (struct rank){.plan = plan,
                           .regions = regions,
                           .me = &regions->slots[slot],
@@ -190,7 +188,7 @@ co_err rank_open(struct rank *rank, co_plan *plan, struct regions *regions, int 
     atomic_store(&rank->me->writes, 0);
     rank->group = plan->group.first;
     rank->group_ns = co_now_ns();
-    rank->work_bytes = train > eval ? train : eval;
+    rank->work_bytes = work_bytes(plan);
     rank->work = regions->work[slot];
     rank->waited_ns = atomic_load(&rank->me->wait_ns);
     rank->spent.compute_ns = atomic_load(&rank->me->compute_ns);
@@ -204,6 +202,7 @@ co_err rank_open(struct rank *rank, co_plan *plan, struct regions *regions, int 
         CO_TRY(plan->kernels->space->open(&mem, rank->work_bytes));
         rank->work = mem;
     }
+    CO_TRY(open_search(rank));
     CO_TRY(jobs_start(rank)); /* before the team binds this thread to a CPU: the loader's may use all of ours */
     return co_team_start(&rank->team, plan->threads, room ? CO_TEAM_SPIN : 0, room && plan->cfg.pin);
 }
@@ -215,6 +214,7 @@ void rank_close(struct rank *rank)
     co_team_stop(rank->team);
     co_loader_stop(rank->loader);
     co_free(rank->jobs);
+    close_search(rank);
     for (int cut = 0; cut < CUTS; cut++)
         co_tree_fini(&rank->tree[cut]);
     if (rank->plan->kernels->space)

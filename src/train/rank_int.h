@@ -35,10 +35,12 @@ struct rank {
     int group;                            /* slices that go backward together; see group.c */
     uint64_t group_ns, group_exchange_ns; /* when that was decided last */
     uint32_t units_done;
-    co_load audit;      /* a leaf that is computed again; see agree.c */
-    int64_t spoil_from; /* for tests: its leaves are wrong from this step on; 0: never */
-    bool doomed;        /* by an accident that strikes soon */
-    int bell;           /* eventfd to the supervisor; -1: none */
+    beam_search *search; /* for translations; NULL: the run makes none */
+    int32_t *sources;    /* their sources */
+    co_load audit;       /* a leaf that is computed again; see agree.c */
+    int64_t spoil_from;  /* for tests: its leaves are wrong from this step on; 0: never */
+    bool doomed;         /* by an accident that strikes soon */
+    int bell;            /* eventfd to the supervisor; -1: none */
     /* For tests; NULL: called at every place where dying makes a difference, and instead of sleeping. */
     void (*point)(struct rank *rank), (*pause)(struct rank *rank);
 };
@@ -59,8 +61,8 @@ co_err rank_open(struct rank *rank, co_plan *plan, struct regions *regions, int 
 void rank_close(struct rank *rank);
 void rank_loop(struct rank *rank); /* units until the end; what TSan runs in threads */
 
-/* group.c: the last slices of a slot go backward together, part by part, and what is final of their sum is sent at
- * once. */
+/* group.c: the last slices of a slot go backward together, part by part, and what is final of their sum is
+ * sent at once. */
 /* The first operation of the fold that belongs to the group; n_ops: there is none. */
 int group_begins(const struct rank *rank, const co_fold *fold, int64_t step);
 bool group_run(struct rank *rank, int64_t step, const co_fold *fold, int first); /* false: the turn is over */
@@ -72,22 +74,31 @@ bool leaves(struct rank *rank, int64_t step);
 bool sum_chunks(struct rank *rank, int64_t step);
 /* While leaves are computed: makes pieces of chunks that are final, and adds up those that have come. */
 void sum_early(struct rank *rank, int64_t step);
-/* apply.c: a newcomer applies only to the parts of the state that it has been given, each from its unit on: chunks,
- * then ranges of the tables. */
+/* apply.c: a newcomer applies only to the parts of the state that it has been given, each from its unit on:
+ * chunks, then ranges of the tables. */
 bool holds_part(const struct rank *rank, size_t part);
 bool pass_gate(struct rank *rank);    /* gate.c */
 void wait_at_gate(struct rank *rank); /* as long as it is frozen */
 void decide(const struct rank *rank, int64_t step, decision *out);
 void apply_chunks(struct rank *rank, const decision *decided);
 bool evaluate_items(struct rank *rank, co_split split); /* false: left before its end, see leave_evaluation */
+float *state_to_evaluate(const struct rank *rank);
+
+/* translate_rank.c: the translations of an evaluation */
+co_err open_search(struct rank *rank);
+void close_search(struct rank *rank);
+bool translation_due(const struct rank *rank, co_split split); /* does this unit translate? */
+bool translate_groups_of(struct rank *rank, co_split split);   /* false: the turn is over, or left */
+bool all_translated(const struct rank *rank, co_split split);  /* or nothing was to do */
+void say_translated(struct rank *rank, co_split split);        /* for the supervisor */
 
 /* apply.c: weights (part 0), a moment (1 ...); clips each element of the mean gradient to plus or minus
  * clip_value. The result lies in the slot's memory for it, from element `at` on. */
 float *part_of(const struct rank *rank, int part);
 void clip(const struct rank *rank, co_apply *given, float scale, size_t at);
 
-/* sum.c: elements [lo, hi) of this step's sum, all of one chunk. They may lie in this slot's scratch memory, until
- * the next call for these elements; threads may call it for different ones at the same time. */
+/* sum.c: elements [lo, hi) of this step's sum, all of one chunk. They may lie in this slot's scratch
+ * memory, until the next call for these elements; threads may call it for different ones at the same time. */
 const float *sum_of_chunk(struct rank *rank, int64_t step, size_t lo, size_t hi);
 
 /* gate.c: turns and wishes */
@@ -95,8 +106,9 @@ co_who turn_of(const struct rank *rank); /* who, for marks by turn */
 /* The turn is over: the unit is done, or was dealt anew. */
 bool turn_is_over(const struct rank *rank);
 bool turn_is_open(const struct rank *rank); /* neither over nor frozen */
-/* Around writing what other hosts' bytes may land in: sums, and lists of rows. The carrier freezes the gate and then
- * waits until no rank writes, before anything of a new view can land. False: the gate is frozen, write nothing. */
+/* Around writing what other hosts' bytes may land in: sums, and lists of rows. The carrier freezes the gate
+ * and then waits until no rank writes, before anything of a new view can land. False: the gate is frozen,
+ * write nothing. */
 bool begin_write(struct rank *rank);
 void end_write(struct rank *rank);
 bool follow_deal(struct rank *rank);               /* the leaves of this turn; false: it is over */
@@ -118,16 +130,17 @@ double tree_of(const double *x, size_t stride, size_t n);
 
 /* jobs.c: starts the loader, from where this slot stands */
 co_err jobs_start(struct rank *rank);
-/* The slice of this leaf, which is the next one of the sequence, in *input until the one after it is asked for. NULL: a
- * sample cannot be read here, and another host gets the leaf. */
+/* The slice of this leaf, which is the next one of the sequence, in *input until the one after it is asked
+ * for. NULL: a sample cannot be read here, and another host gets the leaf. */
 const co_load *next_slice(struct rank *rank, int leaf, void **input);
 void jobs_follow(struct rank *rank, int64_t step); /* the next job is the first of this step, also after a jump */
 /* The samples of a leaf of a step, and how they are drawn; not where they go. */
 void load_of_leaf(const co_plan *plan, co_order *order, int64_t step, int leaf, co_load *load);
 void jobs_dealt(struct rank *rank); /* this slot's leaves have changed */
 
-/* unreadable.c: several hosts. This host could not read a sample of a leaf, or of an item of an evaluation. True:
- * nobody can, it counts as unreadable. False: the turn is over, and another host gets it; or the run has ended. */
+/* unreadable.c: several hosts. This host could not read a sample of a leaf, or of an item of an evaluation.
+ * True: nobody can, it counts as unreadable. False: the turn is over, and another host gets it; or the run
+ * has ended. */
 struct unread {
     co_split split;
     uint32_t item; /* or leaf */

@@ -20,6 +20,7 @@
 
 #include "base/alloc.h"
 #include "base/maths.h"
+#include "train/recommend.h"
 
 enum { CHUNK = 1024 }; /* items scored together */
 

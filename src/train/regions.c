@@ -56,22 +56,36 @@ size_t choices_bytes(const co_plan *plan)
     return wanted ? (size_t)plan->eval_count[CO_SPLIT_TEST] * 2 * sizeof(int32_t) : 0;
 }
 
+static size_t most_of(size_t a, size_t b)
+{
+    return a > b ? a : b;
+}
+
+size_t work_bytes(const co_plan *plan)
+{
+    size_t steps = most_of(plan->train.work_bytes, plan->eval.work_bytes);
+
+    return most_of(steps, plan->translations.decoder.set.work_bytes);
+}
+
 static void walk_slot(const co_plan *plan, struct walk *walk, struct regions *regions, int i)
 {
-    size_t work =
-        plan->train.work_bytes > plan->eval.work_bytes ? plan->train.work_bytes : plan->eval.work_bytes;
     size_t chunk =
         (plan->chunk > plan->rows.piece_elements ? plan->chunk : plan->rows.piece_elements) * sizeof(float);
     size_t levels = (size_t)__builtin_ctz((unsigned)plan->slices) + 1;
 
+    const exec_set *translating = &plan->translations.decoder.set;
+
     regions->leaf_buffer[i] =
         region(walk, "leaves", (size_t)regions->n_buffers * plan->layout->dense * sizeof(float));
-    regions->work[i] = region(walk, "work", plan->kernels->space ? 0 : work);
+    regions->work[i] = region(walk, "work", plan->kernels->space ? 0 : work_bytes(plan));
     regions->input[i] = region(walk, "input", (size_t)loader_depth(plan) * loader_slot_bytes(plan));
     regions->audit_input[i] = region(walk, "input.audit", plan->hosts > 1 ? loader_slot_bytes(plan) : 0);
     regions->group[i] = late_region(walk, "work.group", group_bytes(plan));
-    regions->eval_input[i] = region(walk, "input.eval", plan->eval.input_bytes);
-    regions->eval_output[i] = region(walk, "output.eval", choices_bytes(plan) ? plan->eval.output_bytes : 0);
+    regions->eval_input[i] =
+        region(walk, "input.eval", most_of(plan->eval.input_bytes, translating->input_bytes));
+    size_t output = choices_bytes(plan) ? plan->eval.output_bytes : 0;
+    regions->eval_output[i] = region(walk, "output.eval", most_of(output, translating->output_bytes));
     regions->journal[i] = region(walk, "journal", (size_t)(1 + plan->moments) * chunk);
     bool adds = plan->ranks > 1 || plan->hosts > 1; /* else a single slot holds the root */
     regions->scratch[i] = region(walk, "scratch", (adds ? levels : 0) * plan->chunk * sizeof(float));
@@ -152,6 +166,11 @@ static void walk_all(const co_plan *plan, struct walk *walk, struct regions *reg
         regions->given_up[split] =
             region(walk, "marks.unreadable",
                    plan->hosts > 1 ? (plan->data->count[split] + 63) / 64 * sizeof(uint64_t) : 0);
+    size_t sentences = plan->translations.most;
+    regions->translate_claim = region(
+        walk, "marks.translation", translate_groups((uint32_t)sentences) * sizeof *regions->translate_claim);
+    regions->translation =
+        region(walk, "translations", sentences * translation_stride(plan) * sizeof *regions->translation);
     regions->choice = region(walk, "choices", choices_bytes(plan));
     if (choices_bytes(plan) == 0)
         regions->choice = NULL;

@@ -17,7 +17,8 @@
 typedef struct rank_slot {
     _Alignas(64) co_mark progress; /* (turn, 1): all leaves of this turn are done */
     _Alignas(64) co_mark journal;  /* (unit, chunk + 1): the journal holds the old bytes of that chunk */
-    /* several hosts: turn << 32 | incarnation (8 bits) << 24 | chunk: from here on this slot's sums are final */
+    /* several hosts: turn << 32 | incarnation (8 bits) << 24 | chunk: from here on this slot's sums are
+     * final */
     _Atomic uint64_t final;
     _Atomic uint32_t writes; /* several hosts: it writes a sum or a leaf's lists of rows; see change.c */
     co_record record;
@@ -61,6 +62,8 @@ struct regions {
     float *leaf_buffer[CO_MAX_SLOTS];     /* n_buffers * dense elements each */
     int n_buffers;
     _Atomic uint64_t *given_up[CO_SPLIT_COUNT]; /* several hosts: bits, samples that nobody could read */
+    co_claim *translate_claim;                  /* [groups] */
+    int32_t *translation;                       /* [sentences][stride]: see translate_rank.c */
     int32_t *choice; /* [test samples][2]: the likeliest class, and the right one */
     float *eval_output[CO_MAX_SLOTS];
     char *work[CO_MAX_SLOTS], *input[CO_MAX_SLOTS], *eval_input[CO_MAX_SLOTS], *audit_input[CO_MAX_SLOTS],

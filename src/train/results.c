@@ -93,7 +93,7 @@ static bool conclude_eval(const struct run *run, watch *seen, co_eval_result *ev
     return seen->why != GO_ON && (atomic_load(&run->regions->ctl->pc) & PC_CUT);
 }
 
-static void take_eval(struct supervisor *super, const unit *done, const result *published)
+static void take_eval(struct supervisor *super, const unit *done, uint32_t number, const result *published)
 {
     const struct run *run = &super->run;
     co_eval_result out = {.step = done->step,
@@ -123,8 +123,11 @@ static void take_eval(struct supervisor *super, const unit *done, const result *
         run->out->test_top5 = out.top5;
     }
     report_bad_eval(run, &super->bad, &out);
+    co_translations *translations = translations_read(run, out.split, number);
+    out.translations = translations;
     if (run->hooks->eval)
         run->hooks->eval(run->hooks->ctx, &out);
+    translations_free(translations);
     if (ends) /* after the figures that it is about */
         run_notice(run, watch_why(run->plan, &super->results.seen, text));
 }
@@ -159,7 +162,7 @@ static void consume_until(struct supervisor *super, uint64_t end)
         if (done.kind == UNIT_TRAIN)
             take_step(super, &done, published);
         else
-            take_eval(super, &done, published);
+            take_eval(super, &done, n, published);
         super->results.last_t_ns = t_ns;
         super->results.have_t = true;
         atomic_store_explicit(&ctl->consumed, n, memory_order_release);

@@ -1,8 +1,9 @@
-/* room.c -- how many samples and tokens a slice of text can have: the capacity that its executor is built for.
+/* room.c -- how many samples and tokens a slice of text can have: the capacity that its executor is built
+ * for.
  *
- * A batch of B samples has at most the tokens of the B longest ones. A cut by tokens (token_cut.c) misses its place by
- * less than a sample, so no slice weighs more than a S-th of that and the heaviest sample. Memory that a slice does not
- * use is never touched.
+ * A batch of B samples has at most the tokens of the B longest ones. A cut by tokens (token_cut.c) misses
+ * its place by less than a sample, so no slice weighs more than a S-th of that and the heaviest sample.
+ * Memory that a slice does not use is never touched.
  */
 #include "train/plan_int.h"
 

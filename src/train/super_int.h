@@ -128,6 +128,11 @@ struct results {
     float *step_ms, *sum_ms; /* [STEPS_KEPT] */
 };
 
+/* --- translate_read.c: the translations of an evaluation ------------------------------------------------ */
+/* NULL: this unit made none. */
+co_translations *translations_read(const struct run *run, co_split split, uint32_t number);
+void translations_free(co_translations *t); /* NULL is fine */
+
 /* --- accidents.c: rehearsed deaths ---------------------------------------------------------------------- */
 enum { KILLS_KEPT = 8192 };
 struct accidents {

@@ -5,6 +5,7 @@
 #include "base/alloc.h"
 #include "harness.h"
 #include "train/stage.h"
+#include "train/measure.h"
 
 static co_dataset *real;
 

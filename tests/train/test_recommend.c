@@ -7,6 +7,8 @@
 #include "data/movielens.h"
 #include "harness.h"
 #include "train/stage.h"
+#include "train/predict.h"
+#include "train/recommend.h"
 
 enum { USERS = 30, ITEMS = 1500, K = 200, SAMPLES = 400 + 50 + 50 }; /* items: more than are scored at once */
 

@@ -59,7 +59,8 @@ TEST(a_batch_of_text_is_cut_by_tokens_as_the_order_page_says)
     SLICES(4, "|7||8", 7, 8); /* fewer samples than slices: as by samples */
 }
 
-/* The same samples as a cut by samples has, in order; no slice heavier than its share and a sample; none empty. */
+/* The same samples as a cut by samples has, in order; no slice heavier than its share and a sample; none
+ * empty. */
 TEST(every_sample_of_a_batch_of_text_is_in_one_slice_and_slices_weigh_the_same)
 {
     uint64_t rng = 5;

@@ -1,14 +1,15 @@
 /* ragged.c -- operators on samples of different lengths that lie end to end, without padding.
  *
- * Row t of a ragged tensor [T,...] belongs to sample i when offsets[i] <= t < offsets[i + 1]. Offsets never fall; a
- * sample may have no rows. Attention is computed per (sample, head), and only for the keys that a query sees: with S =
- * scale * q k^T, P = softmax(S) and D the dropout of a row,
+ * Row t of a ragged tensor [T,...] belongs to sample i when offsets[i] <= t < offsets[i + 1]. Offsets never
+ * fall; a sample may have no rows. Attention is computed per (sample, head), and only for the keys that a
+ * query sees: with S = scale * q k^T, P = softmax(S) and D the dropout of a row,
  *
  *     y = D(P) v;   dP = D(dy v^T),   dS = scale * P * (dP - sum over keys of P * dP)
  *                   dq = dS k,   dk = dS^T q,   dv = D(P)^T dy
  *
- * Only lse = log(sum over keys of exp(S)) is kept for the gradient, which computes P again as exp(S - lse). Threads
- * divide the (sample, head) pairs. Scratch holds three rows of the longest sample's keys per thread. */
+ * Only lse = log(sum over keys of exp(S)) is kept for the gradient, which computes P again as exp(S - lse).
+ * Threads divide the (sample, head) pairs. Scratch holds three rows of the longest sample's keys per
+ * thread. */
 #include "kernel/ref/real.h"
 
 #include <string.h>
@@ -37,7 +38,8 @@ static ragged_dims dims_of_ragged(const co_call *c, const co_shape *q, int at)
     return s;
 }
 
-/* One (sample, head) pair: rows [q, q + nq) of the queries and [k, k + nk) of the keys, columns from col on. */
+/* One (sample, head) pair: rows [q, q + nq) of the queries and [k, k + nk) of the keys, columns from col
+ * on. */
 typedef struct ragged_pair {
     int64_t sample, head, col, q, nq, k, nk;
 } ragged_pair;
@@ -50,8 +52,8 @@ static ragged_pair ragged_pair_of(const ragged_dims *s, int64_t at)
         i, h, h * s->d, s->q_at[i], s->q_at[i + 1] - s->q_at[i], s->k_at[i], s->k_at[i + 1] - s->k_at[i]};
 }
 
-/* Drops elements of x [n], the row of query i: element j is at position (head * nq + i) * (nk rounded up to a multiple
- * of 4) + j of its sample. */
+/* Drops elements of x [n], the row of query i: element j is at position (head * nq + i) * (nk rounded up to
+ * a multiple of 4) + j of its sample. */
 static void drop_row(real *x, int64_t n, const co_call *c, const ragged_dims *s, const ragged_pair *p, int64_t i)
 {
     int64_t block = (p->head * p->nq + i) * ((p->nk + 3) / 4);

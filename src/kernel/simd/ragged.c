@@ -1,9 +1,10 @@
 /* ragged.c -- RAGGED_ATTENTION and its gradient, one query at a time (formulas: ref/ragged.c).
  *
- * For each (sample, head) pair the keys (in the gradient the values too) are turned once into scratch, so that lanes
- * are keys when scores are computed; where a row of the result is computed, lanes are columns. Each element is one
- * chain of fma: a score over the columns, an element of y, dq over the keys, an element of dk, dv over the queries.
- * Only keys that a query sees take part, so nothing that the mask excludes is computed. Rows are summed as in sums.h.
+ * For each (sample, head) pair the keys (in the gradient the values too) are turned once into scratch, so
+ * that lanes are keys when scores are computed; where a row of the result is computed, lanes are columns.
+ * Each element is one chain of fma: a score over the columns, an element of y, dq over the keys, an element
+ * of dk, dv over the queries. Only keys that a query sees take part, so nothing that the mask excludes is
+ * computed. Rows are summed as in sums.h.
  */
 #include "kernel/simd/simd_int.h"
 

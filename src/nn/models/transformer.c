@@ -11,8 +11,8 @@
  * dimensions begin as Xavier's uniform ones. Parameters have the names of the PyTorch module that many
  * users begin with (encoder.layers.0.self_attention_block.w_q.weight), so that its weights can be imported.
  *
- * Sources and targets are two ragged dimensions; no row is padding. Every graph declares all parameters in one order,
- * so graphs that compute only a part have the same layout.
+ * Sources and targets are two ragged dimensions; no row is padding. Every graph declares all parameters in
+ * one order, so graphs that compute only a part have the same layout.
  */
 #include "nn/nn_int.h"
 
@@ -82,7 +82,7 @@ static co_init xavier(int64_t a, int64_t b)
     return (co_init){CO_INIT_UNIFORM, (float)sqrt(6.0 / (double)(a + b))};
 }
 
-/* --- layers ---------------------------------------------------------------------------------------------- */
+/* --- layers --------------------------------------------------------------------------------------------- */
 
 /* x [T, in] -> [T, out]. x = NULL: only the parameters are declared. */
 static co_node *linear(const transformer *t, co_node *x, int64_t in, int64_t out, bool bias, const char *module)
@@ -183,7 +183,7 @@ static co_node *self_attention(const transformer *t, co_node *h, const co_spans 
     return attend(t, q, k, v, spans, spans, causal, attention);
 }
 
-/* --- parameters, in the order of the layout --------------------------------------------------------------- */
+/* --- parameters, in the order of the layout ------------------------------------------------------------- */
 
 static void declare_attention(const transformer *t, const char *attention)
 {
@@ -226,7 +226,7 @@ static transformer open(co_graph *g, const co_io *io, const void *cfg)
     return t;
 }
 
-/* --- the whole -------------------------------------------------------------------------------------------- */
+/* --- the whole ------------------------------------------------------------------------------------------ */
 
 /* x [tokens] -> memory [tokens, d] */
 static co_node *encoder(const transformer *t, const co_build *b)
@@ -281,9 +281,10 @@ static co_node *build(const co_build *b, const void *cfg)
     return project(&t, x);
 }
 
-/* --- one token at a time ------------------------------------------------------------------------------------ */
+/* --- one token at a time -------------------------------------------------------------------------------- */
 
-/* Keys and values of each block: of a source's tokens for attention to memory, of a target's for self attention. */
+/* Keys and values of each block: of a source's tokens for attention to memory, of a target's for self
+ * attention. */
 static int caches(const void *cfg, int64_t *width)
 {
     const struct transformer_cfg *c = cfg;

@@ -1,0 +1,30 @@
+/* measure.h -- how long a training will take, and where its time goes, measured before it is started. */
+#ifndef CO_TRAIN_MEASURE_H
+#define CO_TRAIN_MEASURE_H
+
+#include "train/train.h"
+
+typedef struct co_calibration {
+    double slice_ms, load_ms; /* a slice's forward and backward pass, and filling it */
+    double sum_apply_ms;      /* by this plan's ranks together */
+    double eval_item_ms;
+    double alone_ms; /* a step if this host had all slices */
+    double work_ms;  /* a step with this host's share of the slices, without the wire; one host: alone_ms */
+    double wire_ms;  /* what a host sends in a step, at CO_WIRE_GBITS; one host: 0 */
+    double step_ms, epoch_s; /* work and wire one after the other; epoch_s with its evaluation */
+} co_calibration;
+enum { CO_WIRE_GBITS = 1 }; /* Gbit/s, assumed: nothing is measured between hosts before they meet */
+/* A step of this host alone / (hosts * a step of all hosts), with a wire of `gbits`. One host: 1. */
+double co_calibration_efficiency(const co_calibration *c, int hosts, double gbits);
+/* Measures a few slices in this process; their results are thrown away. */
+co_err co_plan_calibrate(co_plan *p, co_calibration *out);
+
+typedef struct co_op_time {
+    const char *name; /* "conv2d 'layer1.0.conv1'", owned by the plan */
+    bool backward;
+    double ms; /* per slice, the shortest of a few rounds */
+} co_op_time;
+/* Where a slice's time goes, call by call; *out is the caller's (co_free). */
+co_err co_plan_profile(co_plan *p, co_op_time **out, int *n);
+
+#endif
