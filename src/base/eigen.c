@@ -1,8 +1,8 @@
-/* eigen.c -- Jacobi's method: rotations in the plane of two axes make one pair of off-diagonal elements zero at a time.
+/* eigen.c -- Jacobi's method: a rotation in the plane of two axes makes one off-diagonal pair zero.
  *
- * A sweep rotates every pair (p, q) once, in the order of rows. Off-diagonal elements shrink quadratically; a matrix of
- * 12 x 12 needs about 7 sweeps. Only + - * / and sqrt are used, each rounded by IEEE 754, in an order that depends on
- * the values alone: every compiler and CPU gives the same bits.
+ * A sweep rotates every pair (p, q) once, in the order of rows. Off-diagonal elements shrink quadratically; a
+ * matrix of 12 x 12 needs about 7 sweeps. Only + - * / and sqrt are used, each rounded by IEEE 754, in an
+ * order that depends on the values alone: every compiler and CPU gives the same bits.
  */
 #include "base/eigen.h"
 

@@ -112,8 +112,8 @@ co_node *co_nn_std_norm(co_graph *g, co_node *x, float eps, const char *name); /
 co_node *co_nn_embedding(co_graph *g, co_node *idx, int64_t rows, int64_t width, bool sparse, const char *name);
 
 /* --- initial values that come from the data ----------------------------------------------------------------
- * An entry with CO_INIT_WHITEN [2m,c,k,k], m = c * k * k, gets m filters that make the patches of the data uncorrelated
- * and equally strong, and the negatives of those: see whiten.c.
+ * An entry with CO_INIT_WHITEN [2m,c,k,k], m = c * k * k, gets m filters that make the patches of the data
+ * uncorrelated and equally strong, and the negatives of those: see whiten.c.
  *
  *     co_whiten w;
  *     CO_TRY(co_whiten_init(&w, entry, &io));

@@ -5,12 +5,12 @@
  *
  *     filter i  =  e_i / sqrt(v_i + 5e-4)         filter m + i  =  - filter i            i = 0 .. m - 1
  *
- * so that the outputs are uncorrelated and each has a mean square of nearly 1. Pictures are taken as the model gets
- * them, normalised, and no mean is subtracted. This is the first layer of Keller Jordan's airbench (2024), after David
- * Page's (2019).
+ * so that the outputs are uncorrelated and each has a mean square of nearly 1. Pictures are taken as the
+ * model gets them, normalised, and no mean is subtracted. This is the first layer of Keller Jordan's airbench
+ * (2024), after David Page's (2019).
  *
- * Everything is summed in double in the order of the pictures, so the same pictures give the same bits everywhere.
- * Cost: 5,000 pictures of 3x32x32 and patches of 2x2 take about 0.3 s.
+ * Everything is summed in double in the order of the pictures, so the same pictures give the same bits
+ * everywhere. Cost: 5,000 pictures of 3x32x32 and patches of 2x2 take about 0.3 s.
  */
 #include "nn/nn_int.h"
 

@@ -1,8 +1,8 @@
 /* first_values.c -- initial values that come from the training pictures: parameters with CO_INIT_WHITEN.
  *
- * The first 5,000 samples of the training split are used, or all if there are fewer, as evaluation would see them,
- * without random changes. They depend on the data alone, so that every host computes the same bits. A checkpoint has the
- * values like those of any parameter; a run that continues does not come here.
+ * The first 5,000 samples of the training split are used, or all if there are fewer, as evaluation would see
+ * them, without random changes. They depend on the data alone, so every host computes the same bits. A
+ * checkpoint has the values like those of any parameter; a run that continues does not come here.
  */
 #include "train/regions_int.h"
 

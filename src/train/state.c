@@ -1,5 +1,5 @@
-/* state.c -- the state that a run starts from: drawn from the seed (a few values come from the data), read from a file of weights, or a
- * checkpoint's. */
+/* state.c -- the state that a run starts from: drawn from the seed (a few values come from the data), read
+ * from a file of weights, or a checkpoint's. */
 #include "train/regions_int.h"
 
 #include "base/alloc.h"

@@ -1,5 +1,5 @@
-/* test_fastnet.c -- the fast network for CIFAR-10: its parameters and start, the whitening filters and ten training steps
- * of PyTorch (tests/golden/make_fastnet.py), and predictions averaged over mirror images. */
+/* test_fastnet.c -- the fast network for CIFAR-10: its parameters and start, the whitening filters and ten
+ * training steps of PyTorch (tests/golden/make_fastnet.py), and predictions averaged over mirror images. */
 #include <math.h>
 #include <string.h>
 

@@ -1,5 +1,5 @@
-/* test_fastnet.c -- a run with initial values from the data, alternating flips, mirrored padding and an average of the
- * weights: one hash, however it is run. */
+/* test_fastnet.c -- a run with initial values from the data, alternating flips, mirrored padding and an
+ * average of the weights: one hash, however it is run. */
 #include <stdio.h>
 #include <string.h>
 

@@ -1,11 +1,12 @@
-/* fastnet.c -- a small convolutional network that learns CIFAR-10 in minutes: Keller Jordan's airbench94 (2024).
+/* fastnet.c -- a small network that learns CIFAR-10 in minutes: Keller Jordan's airbench94 (2024).
  *
- *   whiten     conv 2x2 without padding, whose filters are computed from the data (whiten.c), gelu     [24, 31, 31]
- *   block1..3  conv 3x3, max pool 2, norm, gelu; conv 3x3, norm, gelu [+ its input]          [W1, 15, 15] ... [W3, 3, 3]
+ *   whiten     conv 2x2 without padding, gelu                                            [24, 31, 31]
+ *   block1..3  conv 3x3, max pool 2, norm, gelu; conv 3x3, norm, gelu [+ its input]      [W1, 15, 15] ...
  *   head       max pool over all pixels, linear layer without bias, times 1/9
  *
- * Convolutions 3x3 have no bias and start by passing channels on (CO_INIT_DIRAC), so that the network begins close to
- * the identity. model.residual adds the input of a block's second half to its output. Sizes are those of 32x32 pixels.
+ * The filters of `whiten` are computed from the data (whiten.c). Convolutions 3x3 have no bias and start by
+ * passing channels on (CO_INIT_DIRAC), so that the network begins close to the identity. model.residual adds
+ * the input of a block's second half to its output. Sizes are those for pictures of 32x32 pixels.
  */
 #include "nn/nn_int.h"
 
