@@ -1,9 +1,10 @@
 /* bench_steps.c -- training steps of a factorisation in this process alone: no supervisor, no other process.
  *
- *     bench_steps ROWS STEPS        prints {"task":"steps","rows":ROWS,"steps":STEPS,"step_us":...,"cpu_us":...}
+ *     bench_steps ROWS STEPS        prints
+ *                                   {"task":"steps","rows":ROWS,"steps":STEPS,"step_us":...,"cpu_us":...}
  *
- * `cohort bench sparse` runs it under valgrind to count instructions: the difference of two lengths of run, over
- * the difference in steps, is what a step costs. ROWS are users and items together.
+ * `cohort bench sparse` runs it under valgrind to count instructions: the difference of two lengths of run,
+ * over the difference in steps, is what a step costs. ROWS are users and items together.
  */
 #include <stdio.h>
 #include <stdlib.h>

@@ -10,7 +10,7 @@
  */
 #include <cohort.h>
 
-/* --- the data set ------------------------------------------------------------------------------------------ */
+/* --- the data set --------------------------------------------------------------------------------------- */
 struct recall {
     int64_t n, tokens, longest;
 };
@@ -68,7 +68,7 @@ static const cohort_dataset recall = {.name = "recall",
                                       .fill = recall_fill,
                                       .length = recall_length};
 
-/* --- the model: tokens and positions, one layer of attention, a head ----------------------------------------- */
+/* --- the model: tokens and positions, one layer of attention, a head ------------------------------------ */
 struct reader {
     int64_t width, heads;
     double dropout;

@@ -189,7 +189,8 @@ int test_wait(pid_t pid, double timeout_s)
     }
 }
 
-/* What a command printed may be freed by the test, or left to the end of its process: LeakSanitizer finds it here. */
+/* What a command printed may be freed by the test, or left to the end of its process: LeakSanitizer finds it
+ * here. */
 static void keep_reachable(char *text)
 {
     static char *kept[4096];

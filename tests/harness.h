@@ -7,7 +7,8 @@
  *
  * Names are sentences. A test runs in a child of its own, in a fresh empty folder (its working directory),
  * and is killed with its whole process group past its deadline (60 s; TEST_LONG: 600 s). Names that contain
- * "tsan" are the ones run under ThreadSanitizer; TEST_LONG ones run only with -l, and alone with -L (make check-long).
+ * "tsan" are the ones run under ThreadSanitizer; TEST_LONG ones run only with -l, and alone with -L (make
+ * check-long).
  *
  *     build/release/tests [-k WORD] [-x WORD]... [-X FILE of words] [-l|-L] [-v] [-j N]
  *

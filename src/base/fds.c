@@ -1,4 +1,5 @@
-/* fds.c -- sets of descriptors as bits; what lies between two that are kept is closed with one system call. */
+/* fds.c -- sets of descriptors as bits; what lies between two that are kept is closed with one system
+ * call. */
 #include "base/fds.h"
 
 #include <dirent.h>

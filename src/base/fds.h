@@ -1,7 +1,7 @@
 /* fds.h -- a set of file descriptors, and closing all that are not in it.
  *
- * A forked process inherits every descriptor. As long as it holds a copy of a socket, the peer is not told that
- * we closed ours; as long as it holds a pipe's writing end, the reader waits. So a child of ours closes
+ * A forked process inherits every descriptor. As long as it holds a copy of a socket, the peer is not told
+ * that we closed ours; as long as it holds a pipe's writing end, the reader waits. So a child of ours closes
  * everything but a set that its parent names.
  *
  *     co_fds keep = {0};

@@ -22,7 +22,8 @@ co_err co_sha256_of_file(const char *path, char hex[65], uint64_t *len); /* len 
 co_err co_md5_of_file(const char *path, char hex[33]);
 
 uint64_t co_fnv1a64(const void *bytes, size_t len);
-/* For large memory, as fast as it can be read. The same on every machine; not against people who mean harm. */
+/* For large memory, as fast as it can be read. The same on every machine; not against people who mean
+ * harm. */
 uint64_t co_hash_large(const void *bytes, size_t len);
 
 #endif

@@ -1,4 +1,5 @@
-/* mistakes.h -- collects what is wrong with a command line, to report all of it at once, one mistake per line.
+/* mistakes.h -- collects what is wrong with a command line, to report all of it at once, one mistake per
+ * line.
  *
  *     co_mistakes wrong = {0};
  *     CO_TRY(co_mistake(&wrong, check_this()));  // CO_EINPUT is noted, and the next check runs

@@ -43,7 +43,8 @@ typedef struct co_option {
     /* Checks a value that its type and limits allow; NULL: no more checks. "null" is passed as text if the
      * string may be absent. CO_EINPUT: the message begins with `full`, the key as the user typed it. */
     co_err (*check)(const char *full, const char *value);
-    /* STR: the text that the configuration's hash uses, for texts that mean the same. NULL: the value itself. */
+    /* STR: the text that the configuration's hash uses, for texts that mean the same. NULL: the value
+     * itself. */
     const char *(*hashed)(const char *value);
 } co_option;
 

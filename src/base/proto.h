@@ -1,10 +1,10 @@
 /* proto.h -- writes messages of Protocol Buffers, field by field, into a string.
  *
  * There is no schema: the caller knows the numbers of the fields, and writes them in rising order as
- * protobuf's own writers do. A whole number or text that has its default (0, "") is left out, as in proto3; a member
- * of a oneof is not, because its presence says which member it is: co_proto_choice, co_proto_text_n. A few dozen
- * messages are needed here, and only to be written: protobuf-c would bring a compiler into the build, schemas of some
- * thousand lines into the tree, and one more library.
+ * protobuf's own writers do. A whole number or text that has its default (0, "") is left out, as in proto3; a
+ * member of a oneof is not, because its presence says which member it is: co_proto_choice, co_proto_text_n. A
+ * few dozen messages are needed here, and only to be written: protobuf-c would bring a compiler into the
+ * build, schemas of some thousand lines into the tree, and one more library.
  *
  *     size_t at = co_proto_begin(&out, 17);      // a message inside
  *     co_proto_text(&out, 1, "abcd1234");

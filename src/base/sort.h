@@ -5,8 +5,8 @@
 #include <stddef.h>
 #include <stdint.h>
 
-/* Sorts key[n] by the upper 32 bits; keys that are equal there keep their order. `tmp` has room for n keys. The
- * cost does not depend on how large the keys are. */
+/* Sorts key[n] by the upper 32 bits; keys that are equal there keep their order. `tmp` has room for n keys.
+ * The cost does not depend on how large the keys are. */
 void co_sort_keys(uint64_t *key, uint64_t *tmp, size_t n);
 
 #endif

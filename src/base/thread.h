@@ -4,8 +4,8 @@
 
 #include <signal.h>
 
-/* Around starting threads: those born between the two calls have all signals blocked but those of a crash. Signals
- * are for the threads that expect them. */
+/* Around starting threads: those born between the two calls have all signals blocked but those of a crash.
+ * Signals are for the threads that expect them. */
 void co_threads_begin(sigset_t *before);
 void co_threads_end(const sigset_t *before);
 

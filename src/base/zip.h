@@ -39,7 +39,8 @@ typedef struct co_zip_file {
 
 /* Both need co_zip_close, also when they fail. */
 co_err co_zip_open(co_zip_file *zip, const char *path);
-co_err co_zip_parse(co_zip_file *zip, const void *bytes, size_t len, const char *what); /* bytes are borrowed */
+/* bytes are borrowed */
+co_err co_zip_parse(co_zip_file *zip, const void *bytes, size_t len, const char *what);
 void co_zip_close(co_zip_file *zip);
 
 co_zip_entry *co_zip_find(const co_zip_file *zip, const char *name); /* NULL if there is none */

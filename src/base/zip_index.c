@@ -141,7 +141,8 @@ static co_err read_local(const co_zip_file *zip, co_zip_entry *entry, uint64_t a
     if (memcmp(local, "PK\3\4", 4) != 0 || u16(local + 26) != name_len ||
         u16(local + 8) != (uint64_t)entry->method)
         return broken(zip, "an entry is not where the directory says");
-    CO_TRY(zip_read_at(zip, at + LOCAL_LEN, name, name_len)); /* shorter than `name`: read_entry has checked */
+    /* shorter than `name`: read_entry has checked */
+    CO_TRY(zip_read_at(zip, at + LOCAL_LEN, name, name_len));
     if (memcmp(name, entry->name, name_len) != 0)
         return broken(zip, "an entry has another name than in the directory");
     entry->offset = at + LOCAL_LEN + name_len + u16(local + 28); /* at < 2^63: inside the file */

@@ -76,6 +76,13 @@ typedef struct pair {
     char *key, *value;
 } pair;
 
+/* One start of a run. nan: not known. */
+typedef struct start {
+    double t, first_step, last_step, wall_s, cpu_s;
+    const char *ended;   /* "done", "stopped", "failed", "killed", "still runs" */
+    const json_t *hosts; /* of its run_end; NULL: it has none */
+} start;
+
 typedef struct facts {
     co_run *run;
     char name[256]; /* how this run is called beside others */
@@ -88,6 +95,10 @@ typedef struct facts {
     const char *weights, *metric; /* metric: "acc", "mae", ...; "" if there is none */
     const char *monitor;          /* the name of the best value; NULL */
     double best, best_step;
+    start *start;
+    size_t n_starts;
+    int cpu_unknown;   /* starts that left no CPU time */
+    json_t *host_list; /* as in summary.json, but of all starts together */
 } facts;
 
 co_err facts_open(facts *f, const char *dir);
@@ -102,11 +113,16 @@ const co_point *facts_best(const facts *f, const char *name);
 bool facts_is_metric(const char *name);
 /* The name of host i of a summary; of several with one name, the second is "name (2)". */
 const char *facts_host(const json_t *hosts, size_t i, char out[96]);
+double facts_host_threads(const facts *f, const char *name); /* ranks times threads of that host; nan */
 json_t *facts_json(const facts *f);
 /* How many times as fast as the base: by wall time if both trained on as many samples in one start, else by
  * samples a second. Efficiency: that over how many times the ranks. nan: not known. */
 double facts_speed_up(const facts *base, const facts *f);
 double facts_efficiency(const facts *base, const facts *f);
+
+/* starts.c: fills in start, n_starts, cpu_unknown and host_list. */
+co_err starts_read(facts *f);
+double starts_wall(const facts *f); /* of all together */
 
 /* --- parts of a run's book ---------------------------------------------------------------------------- */
 void run_plots(page *p, const facts *f);   /* run_plots.c */
@@ -114,7 +130,8 @@ void run_texts(page *p, const facts *f);   /* run_texts.c: sample translations *
 void run_events(page *p, const facts *f);  /* run_events.c: events and warnings */
 void run_figures(page *p, const facts *f); /* run_figures.c: results, figures, hosts */
 void run_hosts(page *p, const facts *f);
-void run_page(page *p, const facts *f); /* run_page.c: the whole */
+void run_starts(page *p, const facts *f); /* starts.c: nothing if there was one */
+void run_page(page *p, const facts *f);   /* run_page.c: the whole */
 
 /* Curves of a page over several runs; run_plots.c. */
 enum { CURVES = 12 };

@@ -104,6 +104,7 @@ static void host_row(page *p, const comparison *c, const facts *f, const json_t 
     time_cell(p, of(host, "cpu_user_s"));
     time_cell(p, of(host, "cpu_sys_s"));
     time_cell(p, of(host, "cpu_user_s") + of(host, "cpu_sys_s"));
+    page_cell(p, isnan(of(host, "utilisation")) ? "" : words_percent(of(host, "utilisation")).text);
     if (first)
         run_cells(p, c, f);
     else
@@ -113,16 +114,16 @@ static void host_row(page *p, const comparison *c, const facts *f, const json_t 
 
 static void table(page *p, const comparison *c)
 {
-    const char *head[] = {"run",       "host",      "ranks",    "wall time",  "user CPU",     "system CPU",
-                          "total CPU", "samples/s", "speed-up", "efficiency", c->metric_head, "Acc@5"};
+    const char *head[] = {"run",        "host",         "ranks",       "wall time", "user CPU",
+                          "system CPU", "total CPU",    "utilisation", "samples/s", "speed-up",
+                          "efficiency", c->metric_head, "Acc@5"};
 
     page_heading(p, "Times and results");
-    page_table(p, head, c->top5 ? "llrrrrrrrrrr" : "llrrrrrrrrr");
+    page_table(p, head, c->top5 ? "llrrrrrrrrrrr" : "llrrrrrrrrrr");
     for (int i = 0; i < c->n; i++) {
-        const json_t *hosts = json_object_get(c->run[i].summary, "hosts");
-        size_t n = json_array_size(hosts);
+        size_t n = json_array_size(c->run[i].host_list);
         for (size_t h = 0; h < (n ? n : 1); h++)
-            host_row(p, c, &c->run[i], hosts, h);
+            host_row(p, c, &c->run[i], c->run[i].host_list, h);
     }
     page_table_end(p);
     page_text(
@@ -205,13 +206,12 @@ static json_t *figures(const comparison *c)
     for (int i = 0; i < c->n; i++) {
         json_t *v = facts_json(&c->run[i]);
         double up = facts_speed_up(&c->run[0], &c->run[i]), each = facts_efficiency(&c->run[0], &c->run[i]);
-        json_t *hosts = json_object_get(c->run[i].summary, "hosts");
         if (!isnan(up))
             json_object_set_new(v, "speed_up", json_real(up));
         if (!isnan(each))
             json_object_set_new(v, "efficiency", json_real(each));
-        if (json_is_array(hosts))
-            json_object_set_new(v, "hosts", json_deep_copy(hosts));
+        if (json_array_size(c->run[i].host_list))
+            json_object_set_new(v, "hosts", json_deep_copy(c->run[i].host_list));
         json_array_append_new(all, v);
     }
     return all;

@@ -182,14 +182,14 @@ static double ranks_of(const facts *f)
 
 static double utilisation_of(const facts *f)
 {
-    const json_t *hosts = json_object_get(f->summary, "hosts"), *host;
+    const json_t *host;
     double busy = 0, room = 0;
     size_t i;
 
-    json_array_foreach(hosts, i, host)
+    json_array_foreach(f->host_list, i, host)
     {
         busy += either(number(host, "cpu_user_s"), 0) + either(number(host, "cpu_sys_s"), 0);
-        room += either(number(host, "wall_s") * number(host, "ranks") * number(host, "threads"), 0);
+        room += either(number(host, "room_s"), 0);
     }
     return room > 0 ? busy / room : NAN;
 }
@@ -207,7 +207,8 @@ static void find_numbers(facts *f)
 {
     const json_t *s = f->summary;
 
-    f->wall_s = either(number(s, "wall_s"), co_run_last_t(f->run) - co_run_first_t(f->run));
+    f->wall_s = f->n_starts > 1 ? starts_wall(f)
+                                : either(number(s, "wall_s"), co_run_last_t(f->run) - co_run_first_t(f->run));
     f->peak_bytes = number(s, "peak_memory_bytes");
     const co_series *memory = co_run_series(f->run, "system/memory_mb");
     if (isnan(f->peak_bytes) && memory && co_series_greatest(memory))
@@ -247,14 +248,16 @@ co_err facts_open(facts *f, const char *dir)
 {
     *f = (facts){0};
     CO_TRY(co_run_open(&f->run, dir, &(co_run_limits){.points = POINTS, .events = EVENTS}));
+    f->header = co_run_header(f->run);
+    f->summary = co_run_summary(f->run);
     co_err err = read_config(f);
+    if (!err)
+        err = starts_read(f);
     if (err) {
         facts_close(f);
         return err;
     }
     name_run(f, dir);
-    f->header = co_run_header(f->run);
-    f->summary = co_run_summary(f->run);
     f->metric = metric_of(f);
     find_numbers(f);
     find_best(f);
@@ -268,6 +271,8 @@ void facts_close(facts *f)
         co_free(f->config[i].value);
     }
     co_free(f->config);
+    json_decref(f->host_list);
+    co_free(f->start);
     co_run_close(f->run);
     *f = (facts){0};
 }
@@ -312,6 +317,7 @@ json_t *facts_json(const facts *f)
     put(v, "samples_per_s", f->samples_per_s);
     put(v, "peak_memory_bytes", f->peak_bytes);
     put(v, "utilisation", f->utilisation);
+    put(v, "starts", f->n_starts ? (double)f->n_starts : NAN);
     put(v, "ranks", f->ranks);
     put(v, "global_batch", f->batch);
     put(v, "lr", f->lr);
@@ -342,6 +348,18 @@ double facts_speed_up(const facts *base, const facts *f)
 double facts_efficiency(const facts *base, const facts *f)
 {
     return base->ranks > 0 && f->ranks > 0 ? facts_speed_up(base, f) * base->ranks / f->ranks : NAN;
+}
+
+double facts_host_threads(const facts *f, const char *name)
+{
+    const json_t *host;
+    char own[96];
+    size_t i;
+
+    json_array_foreach(f->host_list, i, host) if (strcmp(facts_host(f->host_list, i, own), name) ==
+                                                  0) return number(host, "ranks") *
+        number(host, "threads");
+    return NAN;
 }
 
 const char *facts_host(const json_t *hosts, size_t i, char out[96])

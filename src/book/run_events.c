@@ -68,6 +68,12 @@ static void tell_skipped(const json_t *e, char text[512])
     snprintf(text, 512, "the step was skipped: its gradient was not finite");
 }
 
+static void tell_stopped(const json_t *e, char text[512])
+{
+    (void)e;
+    snprintf(text, 512, "the run stopped: the gradient of this step was not finite");
+}
+
 static void tell_lost(const json_t *e, char text[512])
 {
     snprintf(text, 512, "%s events were lost: the disk took no more", words_int(num(e, "value")).text);
@@ -82,9 +88,9 @@ static const struct {
     const char *name;
     teller tell;
 } tellers[] = {
-    {"recovery", tell_recovery}, {"resumed_at", tell_resumed}, {"checkpoint_failed", tell_not_saved},
-    {"view", tell_view},         {"loss_spike", tell_spike},   {"skipped", tell_skipped},
-    {"events_lost", tell_lost},  {"lr_find", tell_rate}};
+    {"recovery", tell_recovery},  {"resumed_at", tell_resumed}, {"checkpoint_failed", tell_not_saved},
+    {"view", tell_view},          {"loss_spike", tell_spike},   {"skipped", tell_skipped},
+    {"not_finite", tell_stopped}, {"events_lost", tell_lost},   {"lr_find", tell_rate}};
 
 static teller teller_of(const json_t *e)
 {
@@ -116,7 +122,7 @@ static void events(page *p, const facts *f)
         known += teller_of(co_run_event(f->run, i)) != NULL;
     page_heading(p, "Events");
     if (known == 0) {
-        page_text(p, "None: no rank was lost, and the run was not stopped.");
+        page_text(p, "%s", f->n_starts > 1 ? "None but the starts above." : "None: no rank was lost.");
         return;
     }
     page_table(p, head, "rrl");

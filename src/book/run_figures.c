@@ -37,6 +37,13 @@ static void result_row(page *p, const facts *f, const char *name)
 
     page_cell(p, words_label(name, label));
     page_cell(p, words_metric(name, facts_last(f, name)).text);
+    if (begins(name, "test/")) { /* measured once, with the weights that the line below names */
+        long long step = -1;
+        co_json_i64(json_object_get(f->summary, "tested"), "step", &step);
+        page_cell(p, "");
+        page_cell(p, step >= 0 ? words_int((double)step).text : "");
+        return;
+    }
     page_cell(p, best ? words_metric(name, best->value).text : "none is finite");
     page_cell(p, best ? words_int((double)best->step).text : "");
 }
@@ -131,21 +138,21 @@ static void utilisation_rows(page *p, const facts *f)
             row(p, name, text);
         }
     }
-    if (!any)
+    if (!any) {
         row(p, "GPU utilisation", "no GPU was used");
+        row(p, "GPU memory", "no GPU was used");
+    }
 }
 
 static void time_rows(page *p, const facts *f)
 {
-    const json_t *segments = json_object_get(f->header, "segments");
     char text[256];
     double first = NAN;
 
     snprintf(text, sizeof text, "%s", words_time(f->wall_s).text);
-    if (json_array_size(segments) > 1)
-        snprintf(text + strlen(text), sizeof text - strlen(text),
-                 " for the last of %zu starts; %s from the first line of the record to the last",
-                 json_array_size(segments), words_time(co_run_last_t(f->run) - co_run_first_t(f->run)).text);
+    if (f->n_starts > 1)
+        snprintf(text + strlen(text), sizeof text - strlen(text), " in %zu starts, within %s", f->n_starts,
+                 words_time(co_run_last_t(f->run) - co_run_first_t(f->run)).text);
     row(p, "Training time", text);
     if (co_json_f64(f->summary, "first_step_s", &first) && first > 0)
         row(p, "Time to the first step", words_time(first).text);
@@ -169,9 +176,9 @@ static void what_rows(page *p, const facts *f)
     row(p, "Strategy", text);
     batch_row(p, f);
     row(p, "Largest batch size", "not measured");
-    snprintf(text, sizeof text, "%.40s, %.40s, %.40s schedule", facts_config_or(f, "optim.lr", "not known"),
+    snprintf(text, sizeof text, "%.40s, %.40s, %.40s schedule", facts_config_or(f, "optim.lr", ""),
              facts_config_or(f, "optim.name", ""), facts_config_or(f, "schedule.name", ""));
-    row(p, "Learning rate", text);
+    row(p, "Learning rate", facts_config(f, "optim.lr") ? text : "not known");
     row(p, "Epochs", isnan(f->epochs) ? "" : words_int(f->epochs).text);
     row(p, "Steps", words_int(f->steps).text);
 }
@@ -264,7 +271,7 @@ void run_hosts(page *p, const facts *f)
     static const char *const head[] = {"host",       "ranks x threads", "wall time",   "user CPU",
                                        "system CPU", "total CPU",       "utilisation", "peak memory",
                                        "sent",       "received"};
-    const json_t *hosts = json_object_get(f->summary, "hosts");
+    const json_t *hosts = f->host_list;
     bool network = used_network(hosts);
 
     page_heading(p, "Hosts");
@@ -278,4 +285,7 @@ void run_hosts(page *p, const facts *f)
     for (size_t i = 0; i < json_array_size(hosts); i++)
         host_row(p, hosts, i, network);
     page_table_end(p);
+    if (f->n_starts > 1)
+        page_text(p, "Sums over the %zu starts%s; ranks and threads are those of the last.",
+                  f->n_starts - (size_t)f->cpu_unknown, f->cpu_unknown ? " that were not killed" : "");
 }

@@ -30,9 +30,10 @@ static void state_line(page *p, const facts *f)
                   "cohort train run.dir=FOLDER ckpt_path=auto continues it.");
     else if (state == CO_RUN_STOPPED)
         page_note(p, "note", "This run was asked to stop before its end. It can be continued.");
-    page_text(p, "%.100s on %.100s, %s: %s steps in %s, with %s.",
+    page_text(p, "%.100s on %.100s, %s: %s steps in %s%s, with %s.",
               facts_config_or(f, "model.name", "A model"), facts_config_or(f, "data.name", "data"),
-              co_run_state_name(state), words_int(f->steps).text, words_time(f->wall_s).text, where);
+              co_run_state_name(state), words_int(f->steps).text, words_time(f->wall_s).text,
+              f->n_starts > 1 ? " over several starts" : "", where);
     if (!isnan(co_run_first_t(f->run)))
         page_text(p, "From %s to %s.", words_date(co_run_first_t(f->run)).text,
                   words_date(co_run_last_t(f->run)).text);
@@ -168,7 +169,7 @@ static void what_was_run(page *p, const facts *f)
     fact(p, "seed", facts_config(f, "seed"));
     page_table_end(p);
     if (json_array_size(segments) > 1)
-        page_text(p, "The run was started %zu times; header.json has a segment for each.",
+        page_text(p, "The line is that of the last of %zu starts; header.json has a segment for each.",
                   json_array_size(segments));
     settings(p, f);
 }
@@ -252,6 +253,7 @@ void run_page(page *p, const facts *f)
     run_plots(p, f);
     run_texts(p, f);
     run_hosts(p, f);
+    run_starts(p, f);
     gpu_table(p, f);
     checkpoints(p, f);
     run_events(p, f);

@@ -183,9 +183,10 @@ static void throughput_plot(page *p, const facts *f)
 }
 
 /* --- the machine -------------------------------------------------------------------------------------- */
-/* system/NAME of the host with the record, and system/HOST/NAME of the others. */
-static void add_hosts(curves *c, const facts *f, const char *what, const char *own, double unit,
-                      char names[HOST_LINES][80])
+/* system/NAME of the host with the record, and system/HOST/NAME of the others; divided by the threads of the
+ * host, if asked. */
+static void add_hosts(curves *c, const facts *f, const char *what, const char *own, bool of_threads,
+                      double unit, char names[HOST_LINES][80])
 {
     int used = 0;
 
@@ -200,7 +201,8 @@ static void add_hosts(curves *c, const facts *f, const char *what, const char *o
             snprintf(names[used], 80, "%.*s", (int)(slash - s->name - 7), s->name + 7);
         else
             snprintf(names[used], 80, "%s", own);
-        curves_add(c, names[used], s, 1, co_run_first_t(f->run), unit);
+        double scale = of_threads ? 1 / facts_host_threads(f, slash ? names[used] : co_run_host(f->run, 0)) : 1;
+        curves_add(c, names[used], s, scale, co_run_first_t(f->run), unit);
         used++;
     }
 }
@@ -221,19 +223,22 @@ static void machine_plots(page *p, const facts *f)
     double unit, span = co_run_last_t(f->run) - co_run_first_t(f->run);
     const char *label = time_unit(span, &unit);
     char names[2][HOST_LINES][80];
+    bool known = json_array_size(f->host_list) > 0; /* how many threads each host has */
     curves c = {0};
 
-    add_hosts(&c, f, "memory_mb", f->hosts > 1 ? co_run_host(f->run, 0) : "run", unit, names[0]);
+    add_hosts(&c, f, "memory_mb", f->hosts > 1 ? co_run_host(f->run, 0) : "run", false, unit, names[0]);
     show(p, "memory", &c,
          (co_plot){.title = "Memory of the run", .x_label = label, .y_label = "memory (MB)", .from_zero = true});
-    add_hosts(&c, f, "run_cpu_percent", f->hosts > 1 ? co_run_host(f->run, 0) : "this run", unit, names[0]);
-    if (c.n == 1)
-        add_hosts(&c, f, "cpu_percent", "whole machine", unit, names[1]);
-    bool alone = c.n == 2 && strcmp(c.line[1].name, "whole machine") == 0;
+    add_hosts(&c, f, "run_cpu_percent", f->hosts > 1 ? co_run_host(f->run, 0) : "this run, of its threads",
+              known, unit, names[0]);
+    if (c.n == 1 && known)
+        add_hosts(&c, f, "cpu_percent", "whole machine, of its cores", false, unit, names[1]);
     show(p, "utilisation", &c,
          (co_plot){.title = "CPU utilisation",
                    .x_label = label,
-                   .y_label = alone ? "% (run: of one core)" : "% of one core",
+                   .y_label = !known         ? "% of one core"
+                              : f->hosts > 1 ? "% of its threads"
+                                             : "%",
                    .from_zero = true});
     add_gpus(&c, f, "percent", unit);
     show(p, "gpu", &c,
@@ -245,6 +250,7 @@ static void machine_plots(page *p, const facts *f)
 
 /* --- where the time went ------------------------------------------------------------------------------ */
 static const char *const split[] = {"input", "compute", "exchange", "wait", NULL};
+enum { REST = 4 }; /* the part after these: start, checkpoints, end */
 
 static double mean_of(const co_series *s)
 {
@@ -285,25 +291,25 @@ static int rank_rows(const facts *f, co_plot_bar *bar, char names[BARS_MOST][80]
 
 static int host_rows(const facts *f, co_plot_bar *bar, char names[BARS_MOST][80])
 {
-    const json_t *hosts = json_object_get(f->summary, "hosts"), *host;
+    const json_t *host;
     size_t i;
     int n = 0;
 
-    json_array_foreach(hosts, i, host)
+    json_array_foreach(f->host_list, i, host)
     {
         char label[96];
-        double wall = 0, ranks = 0, part;
-        co_json_f64(host, "wall_s", &wall);
-        co_json_f64(host, "ranks", &ranks);
-        if (n == BARS_MOST || !(wall * ranks > 0))
+        double all = 0, part;
+        co_json_f64(host, "ranks_s", &all);
+        if (n == BARS_MOST || !(all > 0) || !json_object_get(host, "compute_s"))
             continue;
-        snprintf(names[n], 80, "%.79s", facts_host(hosts, i, label));
+        snprintf(names[n], 80, "%.79s", facts_host(f->host_list, i, label));
         bar[n] = (co_plot_bar){.name = names[n]};
         for (int k = 0; split[k]; k++) {
             char key[32];
             snprintf(key, sizeof key, "%s_s", split[k]);
-            bar[n].share[k] = co_json_f64(host, key, &part) ? part / (wall * ranks) : 0;
+            bar[n].share[k] = co_json_f64(host, key, &part) ? part / all : 0;
         }
+        bar[n].share[REST] = 1; /* of what is left */
         n++;
     }
     return n;
@@ -320,11 +326,11 @@ static void split_plot(page *p, const facts *f)
         n = rank_rows(f, bar, names);
     if (n)
         page_bars(p, "time-split",
-                  &(co_plot_bars){.title = ranks ? "Where the time of the ranks went"
-                                                 : "Where the ranks' time went",
-                                  .part_name = {"input", "compute", "exchange", "wait for ranks"},
-                                  .bar = bar,
-                                  .bars = n});
+                  &(co_plot_bars){
+                      .title = ranks ? "Where the time of the ranks went" : "Where the ranks' time went",
+                      .part_name = {"input", "compute", "exchange", "wait for ranks", ranks ? NULL : "other"},
+                      .bar = bar,
+                      .bars = n});
 }
 
 void run_plots(page *p, const facts *f)

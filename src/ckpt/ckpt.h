@@ -5,9 +5,9 @@
  *                                 manifest.json          meta, and name, bytes, SHA-256 of each file
  *     checkpoints/last -> epoch_003                       (a link, moved atomically)
  *
- * A save goes to ".tmp-<name>~<writer>" beside it (temp.c); files are fsynced, the manifest written, the folder
- * fsynced and renamed: it is there whole or not at all. Loading checks every byte against the manifest first.
- * Format: docs/formats/checkpoint.md.
+ * A save goes to ".tmp-<name>~<writer>" beside it (temp.c); files are fsynced, the manifest written, the
+ * folder fsynced and renamed: it is there whole or not at all. Loading checks every byte against the manifest
+ * first. Format: docs/formats/checkpoint.md.
  */
 #ifndef CO_CKPT_CKPT_H
 #define CO_CKPT_CKPT_H
@@ -47,8 +47,8 @@ typedef struct co_ckpt_writer {
 /* Where the state comes from while it is saved: part 0 is the weights, 1.. the moments. `read` fills dst
  * with `count` elements from `offset`; it may be called for any range, in any order. `ready` (NULL: none)
  * is called once, with the writer's view, when all is written and the next thing is to make the checkpoint
- * visible: an error from it means that nothing is saved. `read_through` (NULL: none) is called once, as soon as
- * nothing will be read any more: before anything is fsynced. */
+ * visible: an error from it means that nothing is saved. `read_through` (NULL: none) is called once, as soon
+ * as nothing will be read any more: before anything is fsynced. */
 typedef struct co_ckpt_source {
     co_err (*read)(void *ctx, int part, size_t offset, size_t count, float *dst);
     void *ctx;
@@ -110,26 +110,27 @@ co_err co_ckpt_ls(co_ckpt_info **out, int *n, const char *root);
 void co_ckpt_ls_free(co_ckpt_info *list, int n);
 
 /* Removes all but the newest `keep` whose names begin with `prefix`, never what last or best points to nor
- * a folder whose manifest does not read; and leftovers: .tmp- folders that nobody can publish any more (`me`, the
- * writer that asks, helps to tell; NULL: nobody), and .old- ones whose successor is there. */
+ * a folder whose manifest does not read; and leftovers: .tmp- folders that nobody can publish any more (`me`,
+ * the writer that asks, helps to tell; NULL: nobody), and .old- ones whose successor is there. */
 co_err co_ckpt_prune(const char *root, const char *prefix, int keep, const co_ckpt_writer *me);
 /* The same, sparing also the `top` best by the value in their meta's extra ("value" with "up", as the
  * train room writes it; < 0: all that have one), and moves root/best to the best of them. */
 co_err co_ckpt_prune_but_best(const char *root, int keep, int top, const co_ckpt_writer *me);
 
-/* First weights from a file with the model's names: safetensors, or torch.save's (.pth, .pt, .ckpt); or from a
- * checkpoint's folder, or a run's: its last. Every tensor must be there with the same shape and dtype, and none
- * too many: else CO_EINPUT naming the first in name order. Those that match a pattern of `skip` ("fc.*,head.?";
- * NULL: none) are neither asked for nor taken: the state keeps its own. A position embedding for square pictures of
- * another size is resampled. state NULL: compares only. Nothing is
+/* First weights from a file with the model's names: safetensors, or torch.save's (.pth, .pt, .ckpt); or from
+ * a checkpoint's folder, or a run's: its last. Every tensor must be there with the same shape and dtype, and
+ * none too many: else CO_EINPUT naming the first in name order. Those that match a pattern of `skip`
+ * ("fc.*,head.?"; NULL: none) are neither asked for nor taken: the state keeps its own. A position embedding
+ * for square pictures of another size is resampled. state NULL: compares only. Nothing is
  * written to state unless everything fits. */
 co_err co_weights_load(const char *path, const co_layout *layout, const char *skip, float *state);
-/* What co_weights_load changes on the way, for the user: "pos_embed is resampled from 14x14 to 8x8 patches"; empty if
- * nothing is. */
+/* What co_weights_load changes on the way, for the user: "pos_embed is resampled from 14x14 to 8x8 patches";
+ * empty if nothing is. */
 co_err co_weights_note(char *text, size_t size, const char *path, const co_layout *layout, const char *skip);
 
-/* Must the model's head start anew? The head is the layer of the model's last parameter ("fc", "head"). It must if the
- * file has none of its tensors, or if they have another number of outputs and are alike otherwise. */
+/* Must the model's head start anew? The head is the layer of the model's last parameter ("fc", "head"). It
+ * must if the file has none of its tensors, or if they have another number of outputs and are alike
+ * otherwise. */
 typedef struct co_new_head {
     char skip[136]; /* the pattern for co_weights_load: "fc.*"; "": the head fits, or does not in another way */
     char there[160]; /* the shape of its weight in the file; "": the file has no head */
@@ -141,8 +142,8 @@ co_err co_weights_head(const char *path, const co_layout *layout, co_new_head *o
  * exist. */
 co_err co_weights_export(const char *ckpt, const char *to, bool average);
 
-/* Files of torch.save. Tensors and plain values are read, nothing is run: a file that asks for anything else is
- * refused, CO_EINPUT with the name of what it asks for. */
+/* Files of torch.save. Tensors and plain values are read, nothing is run: a file that asks for anything else
+ * is refused, CO_EINPUT with the name of what it asks for. */
 typedef struct co_import_how {
     const char *prefix; /* only tensors whose names begin so, without it; NULL: see co_import_facts.prefix */
     bool drop_objects;  /* leave out what is no tensor and no plain value, instead of refusing the file */
@@ -156,9 +157,9 @@ typedef struct co_import_facts {
     char prefix[64]; /* what was taken off the names: as given, or "model.", "net.", "module." if all have it */
 } co_import_facts;
 
-/* The state dict of the file `from` as one safetensors file at `to`, which must not exist; names without prefix,
- * tensors contiguous, dtypes as they are. `how` and `facts` may be NULL. Damage is CO_EFORMAT, and nothing is left
- * at `to`. */
+/* The state dict of the file `from` as one safetensors file at `to`, which must not exist; names without
+ * prefix, tensors contiguous, dtypes as they are. `how` and `facts` may be NULL. Damage is CO_EFORMAT, and
+ * nothing is left at `to`. */
 co_err co_weights_import(const char *from, const char *to, const co_import_how *how, co_import_facts *facts);
 
 /* Moves the link root/link to name. */

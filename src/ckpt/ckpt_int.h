@@ -57,20 +57,21 @@ bool plain_name(const char *name);
 co_err open_file(co_st_file **out, const char *dir, const char *name);
 co_err hash_weights(co_st_file *f, char hex[65]);
 
-/* source.c: a file of weights, safetensors or torch.save's, seen alike. `path` may be the folder of a checkpoint or a
- * run. What is wrong with it is CO_EINPUT. */
+/* source.c: a file of weights, safetensors or torch.save's, seen alike. `path` may be the folder of a
+ * checkpoint or a run. What is wrong with it is CO_EINPUT. */
 typedef struct weights_file weights_file;
 co_err weights_open(weights_file **out, const char *path);
 void weights_close(weights_file *f); /* NULL is fine */
 int weights_count(const weights_file *f);
 const co_st_tensor *weights_at(const weights_file *f, int i); /* in bytewise name order */
 const co_st_tensor *weights_find(const weights_file *f, const char *name);
-co_err weights_check(weights_file *f); /* checksums, where the file has some; needed once before weights_read */
+/* checksums, where the file has some; needed once before weights_read */
+co_err weights_check(weights_file *f);
 co_err weights_read(weights_file *f, const co_st_tensor *t, void *dst); /* all t->len bytes, row-major */
 
-/* resample.c: position embeddings for pictures of another size. resample_side: the tensor of this shape is one for
- * side x side patches and fits the entry after resampling; 0: it does not, or needs no resampling. src has the whole
- * tensor [1, 1 + side * side, d]. */
+/* resample.c: position embeddings for pictures of another size. resample_side: the tensor of this shape is
+ * one for side x side patches and fits the entry after resampling; 0: it does not, or needs no resampling.
+ * src has the whole tensor [1, 1 + side * side, d]. */
 int64_t resample_side(const co_entry *e, const co_shape *there);
 co_err resample(float *dst, const co_entry *e, const float *src, int64_t side);
 

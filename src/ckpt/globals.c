@@ -1,5 +1,5 @@
-/* globals.c -- the names that a pickle may use, and what they mean here: a table of what torch.save writes for
- * state dicts. None of them does more than put values together. */
+/* globals.c -- the names that a pickle may use, and what they mean here: a table of what torch.save writes
+ * for state dicts. None of them does more than put values together. */
 #include "ckpt/pickle_int.h"
 
 #include <string.h>
@@ -27,8 +27,8 @@ static co_err make_size(pickle_value *out, const pickle_value *args)
     return CO_OK;
 }
 
-/* _rebuild_tensor_v2(storage, offset, size, stride, requires_grad, backward_hooks[, metadata]). The numbers are
- * checked by torch.c, which knows the tensor's name. */
+/* _rebuild_tensor_v2(storage, offset, size, stride, requires_grad, backward_hooks[, metadata]). The numbers
+ * are checked by torch.c, which knows the tensor's name. */
 static co_err make_tensor(pickle_value *out, const pickle_value *args)
 {
     if (args->n < 6 || args->n > 7)

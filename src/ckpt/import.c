@@ -1,5 +1,6 @@
-/* import.c -- a file of torch.save as a safetensors file: the tensors of its state dict, wide types first, so that
- * each lies on a multiple of its element size, then by name. The same state dict gives the same bytes. */
+/* import.c -- a file of torch.save as a safetensors file: the tensors of its state dict, wide types first, so
+ * that each lies on a multiple of its element size, then by name. The same state dict gives the same
+ * bytes. */
 #include "ckpt/torch_int.h"
 
 #include <stdlib.h>

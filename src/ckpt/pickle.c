@@ -51,7 +51,8 @@ const pickle_value *pickle_get(const pickle_value *dict, const char *key)
 {
     if (!dict || dict->kind != PICKLE_DICT)
         return NULL;
-    for (size_t i = dict->n; i >= 2; i -= 2) { /* from the end: of two equal keys Python keeps the later value */
+    /* from the end: of two equal keys Python keeps the later value */
+    for (size_t i = dict->n; i >= 2; i -= 2) {
         const pickle_value *k = dict->item[i - 2];
         if (k->kind == PICKLE_TEXT && strlen(k->text) == k->len && strcmp(k->text, key) == 0)
             return dict->item[i - 1];

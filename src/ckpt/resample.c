@@ -2,14 +2,15 @@
  *
  * The tensor is [1, 1 + h * w, d]: a row for the class token, which is kept, then a row per patch, row by row
  * of the picture. The patches' rows are resampled as an image of d channels, as timm's resample_abs_pos_embed
- * does it (bicubic with antialiasing): first along the rows, then along the columns. One place of the result is
+ * does it (bicubic with antialiasing): first along the rows, then along the columns. One place of the result
+ * is
  *
  *     sum over j of c((j + 1/2 - centre) / s) x[j] / sum of the c,   centre = (i + 1/2) * old / new
  *
  * with Keys' cubic c for a = -1/2, s = max(1, old / new), and j within 2 s of the centre and inside the
- * picture. The file does not say which grid its rows are: it is taken for a square, and a tensor of the entry's
- * own shape is taken as it is, both as timm does when it loads. Everything is computed in double, in index order, and
- * rounded once: the same bits everywhere.
+ * picture. The file does not say which grid its rows are: it is taken for a square, and a tensor of the
+ * entry's own shape is taken as it is, both as timm does when it loads. Everything is computed in double, in
+ * index order, and rounded once: the same bits everywhere.
  */
 #include "ckpt/ckpt_int.h"
 

@@ -2,7 +2,8 @@
  *
  *     1  .tmp-NAME~WRITER/ is made; model and optim are written into it. After the last byte is read, the
  *        source's `read_through` is called. Then both are fsynced, and the manifest is written and fsynced
- *     2  the source's `ready` is called, and the folder is searched for a newer view (view.c): both may refuse
+ *     2  the source's `ready` is called, and the folder is searched for a newer view (view.c): both may
+ *        refuse
  *     3  NAME, if there is one, becomes .old-NAME
  *     4  .tmp-NAME~WRITER becomes NAME              <- the moment it exists
  *     5  root/last is moved, .old-NAME removed

@@ -14,7 +14,7 @@ struct weights_file {
     torch_file *torch;
 };
 
-/* --- which file, and what it is --------------------------------------------------------------------------- */
+/* --- which file, and what it is ------------------------------------------------------------------------- */
 /* The file that `path` means: itself, a checkpoint's, or that of a run's last checkpoint. The caller's. */
 static co_err file_of(char **out, const char *path)
 {
@@ -63,7 +63,7 @@ co_err torch_refuse_old(const char *path)
                    path, path);
 }
 
-/* --- the door --------------------------------------------------------------------------------------------- */
+/* --- the door ------------------------------------------------------------------------------------------- */
 static co_err open_file_of(weights_file *f, const char *path)
 {
     torch_format format = torch_format_of(path);

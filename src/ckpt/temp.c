@@ -1,8 +1,8 @@
 /* temp.c -- names of what is not finished: ".tmp-NAME~RUN-VIEW-HOST-PID".
  *
- * RUN is eight digits made of the run's id, VIEW the writer's view of the hosts (both 0: unknown). HOST is eight
- * digits made of the host's name, its boot and the pid namespace; PID is the writer. So two writers never use one
- * name, and none can publish what another one has half written.
+ * RUN is eight digits made of the run's id, VIEW the writer's view of the hosts (both 0: unknown). HOST is
+ * eight digits made of the host's name, its boot and the pid namespace; PID is the writer. So two writers
+ * never use one name, and none can publish what another one has half written.
  *
  * A sweep removes an entry only if nobody can publish it any more:
  * - its writer was a process of this host that is gone, or is this very process (it saves one at a time);

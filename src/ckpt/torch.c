@@ -1,13 +1,13 @@
 /* torch.c -- the tensors of a file of torch.save.
  *
- * The file's value is the state dict itself, or a dict that holds it under a usual name, as Lightning and most
- * training scripts write. What wraps a model puts a prefix in front of all names ("model.", "module."); a prefix
- * that every tensor has is taken off.
+ * The file's value is the state dict itself, or a dict that holds it under a usual name, as Lightning and
+ * most training scripts write. What wraps a model puts a prefix in front of all names ("model.", "module.");
+ * a prefix that every tensor has is taken off.
  *
- * A tensor is a view of a storage: an offset, sizes and strides, all in elements. Before any is used: sizes and
- * strides are not negative, the last element that they reach lies inside the storage, and the storage inside its
- * entry. A tensor may not have more elements than its storage, and all tensors together not more than MOST_TIMES
- * the bytes of the file: a small file cannot ask for much memory.
+ * A tensor is a view of a storage: an offset, sizes and strides, all in elements. Before any is used: sizes
+ * and strides are not negative, the last element that they reach lies inside the storage, and the storage
+ * inside its entry. A tensor may not have more elements than its storage, and all tensors together not more
+ * than MOST_TIMES the bytes of the file: a small file cannot ask for much memory.
  */
 #include "ckpt/torch_int.h"
 
@@ -38,7 +38,7 @@ struct torch_file {
     co_import_facts facts;
 };
 
-/* --- the archive ------------------------------------------------------------------------------------------ */
+/* --- the archive ---------------------------------------------------------------------------------------- */
 static co_err check_stored(const co_zip_file *zip)
 {
     for (int i = 0; i < zip->n; i++)
@@ -111,7 +111,7 @@ static co_err read_pickle(torch_file *f, void **bytes, size_t *len)
     return co_zip_read(&f->zip, entry, 0, *bytes, *len);
 }
 
-/* --- the state dict --------------------------------------------------------------------------------------- */
+/* --- the state dict ------------------------------------------------------------------------------------- */
 static int count_tensors(const pickle_value *dict)
 {
     int n = 0;
@@ -145,7 +145,7 @@ static co_err find_state_dict(torch_file *f, const pickle_value **out, const pic
                          f->zip.what);
 }
 
-/* --- one tensor ------------------------------------------------------------------------------------------- */
+/* --- one tensor ----------------------------------------------------------------------------------------- */
 static co_err wrong(const torch_file *f, const struct tensor *x, const char *why)
 {
     return co_fail(CO_EFORMAT, "%s: tensor %s %s", f->zip.what, x->t.name, why);
@@ -243,7 +243,7 @@ static co_err place(const torch_file *f, struct tensor *x, const pickle_value *v
     return CO_OK;
 }
 
-/* --- all tensors ------------------------------------------------------------------------------------------ */
+/* --- all tensors ---------------------------------------------------------------------------------------- */
 static int name_order(const void *a, const void *b)
 {
     return strcmp(((const struct tensor *)a)->t.name, ((const struct tensor *)b)->t.name);
@@ -335,7 +335,7 @@ static co_err read_file(torch_file *f, const co_import_how *how)
     return sort_tensors(f);
 }
 
-/* --- the door --------------------------------------------------------------------------------------------- */
+/* --- the door ------------------------------------------------------------------------------------------- */
 static co_err finish(torch_file **out, torch_file *f, co_err err, const co_import_how *how)
 {
     if (!err)
@@ -394,7 +394,8 @@ co_err torch_check(torch_file *f)
     return CO_OK;
 }
 
-/* Copies the elements one by one in row-major order; `from` has the `span` elements that the tensor reaches. */
+/* Copies the elements one by one in row-major order; `from` has the `span` elements that the tensor
+ * reaches. */
 static void gather(const struct tensor *x, const uint8_t *from, uint8_t *to)
 {
     int64_t index[CO_MAX_DIMS] = {0};

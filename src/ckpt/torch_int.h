@@ -1,5 +1,5 @@
-/* torch_int.h -- a file of torch.save: a zip archive with a pickle (NAME/data.pkl) and the bytes of each storage
- * (NAME/data/0, NAME/data/1 ...). Files of torch before 1.6 are no archives and are refused. */
+/* torch_int.h -- a file of torch.save: a zip archive with a pickle (NAME/data.pkl) and the bytes of each
+ * storage (NAME/data/0, NAME/data/1 ...). Files of torch before 1.6 are no archives and are refused. */
 #ifndef CO_CKPT_TORCH_INT_H
 #define CO_CKPT_TORCH_INT_H
 
@@ -15,7 +15,8 @@ co_err torch_parse(torch_file **out, const void *bytes, size_t len, const char *
 void torch_close(torch_file *file); /* NULL is fine */
 
 int torch_count(const torch_file *file);
-const co_st_tensor *torch_at(const torch_file *file, int i); /* in bytewise name order; `offset` means nothing */
+/* in bytewise name order; `offset` means nothing */
+const co_st_tensor *torch_at(const torch_file *file, int i);
 const co_import_facts *torch_facts(const torch_file *file);
 /* The CRC of every storage that a tensor uses. Needed once before torch_read. */
 co_err torch_check(torch_file *file);

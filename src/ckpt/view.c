@@ -1,10 +1,10 @@
 /* view.c -- a writer that was cut off from its run must not publish.
  *
- * Each view of a run that saves here leaves an empty file ".view~RUN-VIEW" before it writes anything. Such files
- * are only added while the run lives, so no writer can hide that a newer view has been here. A writer looks for a
- * larger view before it begins and again right before it publishes. It may still be suspended between the second
- * look and the rename; what appears then is its own folder, and whole. View 1 leaves no file: there is nobody
- * older to refuse.
+ * Each view of a run that saves here leaves an empty file ".view~RUN-VIEW" before it writes anything. Such
+ * files are only added while the run lives, so no writer can hide that a newer view has been here. A writer
+ * looks for a larger view before it begins and again right before it publishes. It may still be suspended
+ * between the second look and the rename; what appears then is its own folder, and whole. View 1 leaves no
+ * file: there is nobody older to refuse.
  */
 #include "ckpt/ckpt_int.h"
 

@@ -1,5 +1,5 @@
-/* weights.c -- weights in and out. In: a file with the model's outside names, such as a PyTorch state dict saved by
- * safetensors.torch.save_file or by torch.save, or the model file of a checkpoint.
+/* weights.c -- weights in and out. In: a file with the model's outside names, such as a PyTorch state dict
+ * saved by safetensors.torch.save_file or by torch.save, or the model file of a checkpoint.
  *
  * Strict, like load_state_dict(strict=True): the file has every tensor of the model and no other, each with
  * the same shape and dtype. Tensors that are not to be loaded (a head for other classes) are named by `skip`;
@@ -100,7 +100,8 @@ static co_err match(const co_layout *l, const int *idx, const weights_file *f, c
             continue;
         }
         int order = !e ? 1 : !t ? -1 : strcmp(e->name, t->name);
-        if (order < 0 && e->kind == CO_KIND_COUNTER) { /* num_batches_tracked: PyTorch does not need it either */
+        /* num_batches_tracked: PyTorch does not need it either */
+        if (order < 0 && e->kind == CO_KIND_COUNTER) {
             i++;
             continue;
         }
@@ -197,7 +198,8 @@ static bool other_outputs(const co_shape *a, const co_shape *b)
     return a->d[0] != b->d[0] && co_shape_eq(&same, b);
 }
 
-/* Compares the tensors of one layer. *found, *other: how many are in the file, how many have other outputs. */
+/* Compares the tensors of one layer. *found, *other: how many are in the file, how many have other
+ * outputs. */
 static void compare_layer(const co_layout *l, const weights_file *f, const co_entry *last, int *found,
                           int *other, co_new_head *out)
 {

@@ -1,6 +1,6 @@
-/* ckpt.c -- `cohort ckpt ls|hash|verify|export|import`: lists checkpoints, checks every byte of them, exports their
- * weights for other programs, and imports those of PyTorch (ckpt_import.c). A path is a checkpoint's folder, a folder
- * of checkpoints, or a run folder. */
+/* ckpt.c -- `cohort ckpt ls|hash|verify|export|import`: lists checkpoints, checks every byte of them, exports
+ * their weights for other programs, and imports those of PyTorch (ckpt_import.c). A path is a checkpoint's
+ * folder, a folder of checkpoints, or a run folder. */
 #include "cli/ckpt_int.h"
 
 #include <stdio.h>

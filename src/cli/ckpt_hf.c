@@ -5,10 +5,10 @@
  *
  *     timm.create_model("local-dir:mine", pretrained=True)
  *
- * The shapes of the tensors say most of it. Mean, std, the size of the pictures and the names of the classes are
- * those of the run's data set, which is opened for them; if it is not here, they are left out with a warning,
- * because timm would then use ImageNet's. A model that timm lacks gets a config.json all the same, and a line that
- * says so.
+ * The shapes of the tensors say most of it. Mean, std, the size of the pictures and the names of the classes
+ * are those of the run's data set, which is opened for them; if it is not here, they are left out with a
+ * warning, because timm would then use ImageNet's. A model that timm lacks gets a config.json all the same,
+ * and a line that says so.
  */
 #include "cli/ckpt_int.h"
 
@@ -40,7 +40,7 @@ static int64_t size_of(const facts *x, const char *tensor, int dim)
     return t && dim < t->shape.nd ? t->shape.d[dim] : 0;
 }
 
-/* --- the model ------------------------------------------------------------------------------------------------ */
+/* --- the model ------------------------------------------------------------------------------------------ */
 static int count_blocks(const facts *x)
 {
     char name[64];
@@ -101,7 +101,7 @@ static json_t *model_args(const facts *x)
     return NULL;
 }
 
-/* --- the pictures --------------------------------------------------------------------------------------------- */
+/* --- the pictures --------------------------------------------------------------------------------------- */
 static json_t *numbers(const double *v, int n)
 {
     json_t *list = json_array();
@@ -171,7 +171,7 @@ static co_err write_config(const facts *x, const char *path)
     return err;
 }
 
-/* --- the run -------------------------------------------------------------------------------------------------- */
+/* --- the run -------------------------------------------------------------------------------------------- */
 static void take_heads(void *ctx, const char *key, const char *value)
 {
     facts *x = ctx;

@@ -1,8 +1,9 @@
-/* ckpt_import.c -- `cohort ckpt import FILE.pth`: the state dict of a file of torch.save as a safetensors file.
+/* ckpt_import.c -- `cohort ckpt import FILE.pth`: the state dict of a file of torch.save as a safetensors
+ * file.
  *
- * With model=NAME the names and shapes are compared with that model's. Which shapes it has depends on the data, too:
- * unless the line has data=, they are taken to be colour pictures of the model's usual size, with as many classes
- * as the head in the file has. */
+ * With model=NAME the names and shapes are compared with that model's. Which shapes it has depends on the
+ * data, too: unless the line has data=, they are taken to be colour pictures of the model's usual size, with
+ * as many classes as the head in the file has. */
 #include "cli/ckpt_int.h"
 
 #include <stdio.h>
@@ -15,7 +16,7 @@
 #include "cli/eval_int.h"
 #include "tensor/safetensors.h"
 
-/* --- does it fit the model? --------------------------------------------------------------------------------- */
+/* --- does it fit the model? ----------------------------------------------------------------------------- */
 /* Outputs of the last layer in the file, by the names that models give it; 10 if it has another. */
 static long long classes_in(const char *file)
 {
@@ -76,7 +77,7 @@ static co_err check_model(const line *l, const char *file)
     return err;
 }
 
-/* --- the command ---------------------------------------------------------------------------------------------- */
+/* --- the command ---------------------------------------------------------------------------------------- */
 /* FILE.safetensors beside FILE.pth; the caller's. */
 static char *place_for(const char *from)
 {

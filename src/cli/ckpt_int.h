@@ -13,8 +13,8 @@ typedef struct ckpt_line {
 /* ckpt_import.c. The exit status. */
 int ckpt_import(const ckpt_line *l);
 
-/* ckpt_hf.c. The checkpoint's weights as the new folder `to`: model.safetensors and config.json, as timm and the
- * Hugging Face hub have them. */
+/* ckpt_hf.c. The checkpoint's weights as the new folder `to`: model.safetensors and config.json, as timm and
+ * the Hugging Face hub have them. */
 co_err ckpt_export_hf(const char *ckpt, const char *to, bool average);
 
 #endif

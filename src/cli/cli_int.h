@@ -171,20 +171,20 @@ enum { HITS_AT = 10 };
 #define HIT_RATE_NAME "hr@10"
 #define NDCG_NAME     "ndcg@10"
 
-/* ids.c: the text of ids.csv, and whether the data numbers users and items as the run of this checkpoint did (NULL:
- * fine). CO_EINPUT has the first line that differs. */
+/* ids.c: the text of ids.csv, and whether the data numbers users and items as the run of this checkpoint did
+ * (NULL: fine). CO_EINPUT has the first line that differs. */
 co_err ids_text(const co_dataset *data, co_str *out);
 co_err ids_check(const char *checkpoint, const co_dataset *data);
-/* run_files.c: the data set's files for the run folder, and whether the run of this checkpoint (NULL: fine) has the
- * same. CO_EINPUT names the file that differs. */
+/* run_files.c: the data set's files for the run folder, and whether the run of this checkpoint (NULL: fine)
+ * has the same. CO_EINPUT names the file that differs. */
 co_err run_files_write(const co_dataset *data, co_folder *folder);
 co_err run_files_check(const char *checkpoint, const co_dataset *data);
 
 const co_live_run *live_find(const co_live_run *runs, int n, const char *word);
 /* ps.c: a table, or a JSON object per line */
 void live_print(const co_live_run *r, int n, bool json, FILE *to);
-/* Asks a run or launch to save and end. *fd is its pidfd, the caller's; fd NULL: not wanted. CO_EINPUT: it has ended by
- * itself; CO_EFAIL: it could not be signalled. */
+/* Asks a run or launch to save and end. *fd is its pidfd, the caller's; fd NULL: not wanted. CO_EINPUT: it
+ * has ended by itself; CO_EFAIL: it could not be signalled. */
 co_err live_stop(const co_live_run *r, int *fd);
 void show_here(void); /* here.c: what `cohort` without a command shows */
 

@@ -189,7 +189,9 @@ void follow_step(void *ctx, const co_step_result *r)
             co_event_scalar(s->folder, r->step, "train/data_wait", s->data_wait);
     }
     if (r->skipped)
-        co_event_json(s->folder, json_pack("{s:s, s:I}", "name", "skipped", "step", (json_int_t)r->step));
+        co_event_json(s->folder, json_pack("{s:s, s:I}", "name",
+                                           s->app.cfg->on_nan == CO_ON_NAN_SKIP ? "skipped" : "not_finite",
+                                           "step", (json_int_t)r->step));
     notice_step(s, r);
     if (epoch_ends)
         close_epoch(s, r->step);

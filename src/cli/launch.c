@@ -1,5 +1,5 @@
-/* launch.c -- `cohort launch`, `cohort host`, `cohort join`: their lines are read by job/launch.h. If the program is
- * our own training, it runs here. */
+/* launch.c -- `cohort launch`, `cohort host`, `cohort join`: their lines are read by job/launch.h. If the
+ * program is our own training, it runs here. */
 #include "cli/train_int.h"
 
 #include "job/launch.h"

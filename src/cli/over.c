@@ -1,6 +1,6 @@
-/* over.c -- a training over several hosts. The host that keeps the roster writes the record and has the screen; the
- * others are guests. A guest opens a run folder only if a view makes it the writer: when the host that wrote is lost,
- * or with etcd, where no host knows before the first view which of them keeps the roster.
+/* over.c -- a training over several hosts. The host that keeps the roster writes the record and has the
+ * screen; the others are guests. A guest opens a run folder only if a view makes it the writer: when the host
+ * that wrote is lost, or with etcd, where no host knows before the first view which of them keeps the roster.
  *
  *     over_come_late   a rehearsed delay, before anything is opened
  *     over_open        after the plan: this host's facts, its port, the roster

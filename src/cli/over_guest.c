@@ -1,5 +1,5 @@
-/* over_guest.c -- the hooks of a guest. They do nothing until it has a run folder; then each does what record.c's
- * does. */
+/* over_guest.c -- the hooks of a guest. They do nothing until it has a run folder; then each does what
+ * record.c's does. */
 #include <stdio.h>
 
 #include "cli/over_int.h"

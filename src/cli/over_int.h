@@ -51,7 +51,8 @@ bool guest_comes_back(void *ctx);
 int returns_so_far(void);                                 /* how often this guest has come back */
 void list_hosts(training *s, const co_roster_view *view); /* over_listed.c: for `cohort ps` */
 void label_host(training *s, const co_roster_view *view); /* over_use.c */
-/* A guest learns from the view whether it writes. If its folder does not open, the first checkpoint tries again. */
+/* A guest learns from the view whether it writes. If its folder does not open, the first checkpoint tries
+ * again. */
 void guest_view(training *s, const co_deal *deal, const char *writer);
 
 #endif

@@ -1,5 +1,5 @@
-/* over_listed.c -- what `cohort ps` lists of a run of several hosts: on each of them the hosts of the present view and
- * their states.
+/* over_listed.c -- what `cohort ps` lists of a run of several hosts: on each of them the hosts of the present
+ * view and their states.
  *
  *     computes    has slices of each step
  *     joins       is fed the weights

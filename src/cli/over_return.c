@@ -17,8 +17,8 @@ enum {
     RETURNS_MOST = 100 /* how often a guest comes back */
 };
 
-/* Whether somebody listens where the roster was. A port that refuses for a while has nobody behind it any more; a wire
- * that says nothing may come back. */
+/* Whether somebody listens where the roster was. A port that refuses for a while has nobody behind it any
+ * more; a wire that says nothing may come back. */
 bool guest_comes_back(void *ctx)
 {
     training *s = ctx;

@@ -156,8 +156,8 @@ static void record_start(training *s)
 /* The event that every start ends with, unless it is killed. */
 void record_end(training *s, const json_t *summary)
 {
-    static const char *const kept[] = {"status",         "wall_s",  "samples_per_s",
-                                       "weights_sha256", "metrics", "best"};
+    static const char *const kept[] = {"status",  "wall_s", "samples_per_s", "weights_sha256",
+                                       "metrics", "best",   "hosts"};
     json_t *event =
         json_pack("{ss sI}", "name", "run_end", "step", (json_int_t)s->summary.steps); /* NULL is fine below */
 

@@ -1,12 +1,12 @@
-/* samples.c -- logger.samples: the first test samples as pictures, each with the class that was predicted and the
- * right one, and a table of them.
+/* samples.c -- logger.samples: the first test samples as pictures, each with the class that was predicted and
+ * the right one, and a table of them.
  *
  *     media/sample-STEP-I.png      lines "sample_images"
  *     media/table-STEP.json        the line "table": image, predicted_label, true_label
  *
- * The classes are those that the test found, so nothing is computed again; the pictures are read once more, when the
- * training is over. A sample has no colours of its own any more once it is normalised: its smallest value becomes
- * black and its largest white. Whatever fails here is one warning.
+ * The classes are those that the test found, so nothing is computed again; the pictures are read once more,
+ * when the training is over. A sample has no colours of its own any more once it is normalised: its smallest
+ * value becomes black and its largest white. Whatever fails here is one warning.
  */
 #include "cli/train_int.h"
 

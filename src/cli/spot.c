@@ -1,8 +1,9 @@
-/* spot.c -- trainer.spot_url: a cloud says at an address of its own when it is about to take this machine away.
+/* spot.c -- trainer.spot_url: a cloud says at an address of its own when it is about to take this machine
+ * away.
  *
- * A thread asks there every 5 s. An answer with status 200 counts as a SIGUSR1: the run finishes its step, saves, and
- * exits with 75 on all hosts. Any other status, no answer, and the text FALSE (Google's, until then) mean that nothing
- * is planned.
+ * A thread asks there every 5 s. An answer with status 200 counts as a SIGUSR1: the run finishes its step,
+ * saves, and exits with 75 on all hosts. Any other status, no answer, and the text FALSE (Google's, until
+ * then) mean that nothing is planned.
  */
 #include "cli/train_int.h"
 

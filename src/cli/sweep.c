@@ -2,12 +2,12 @@
  * train` in logs/TASK/multiruns/DATE/NUMBER.
  *
  * All jobs are checked before the first one starts (sweep_check.c). A signal to stop is passed on to the
- * running job, and the sweep ends with it. A failed job does not stop the others. With run.dir=FOLDER the jobs
- * are in FOLDER/NUMBER, and the same line with ckpt_path=auto continues the sweep.
+ * running job, and the sweep ends with it. A failed job does not stop the others. With run.dir=FOLDER the
+ * jobs are in FOLDER/NUMBER, and the same line with ckpt_path=auto continues the sweep.
  *
- * multirun.json has a row for each job that has ended, and is written after each of them. A job's figures come
- * from the summary.json of this start. A job that was refused leaves the summary of an earlier start as it was;
- * that one is not used. */
+ * multirun.json has a row for each job that has ended, and is written after each of them. A job's figures
+ * come from the summary.json of this start. A job that was refused leaves the summary of an earlier start as
+ * it was; that one is not used. */
 #include "cli/sweep_int.h"
 
 #include <errno.h>

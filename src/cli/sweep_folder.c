@@ -1,10 +1,10 @@
 /* sweep_folder.c -- does the folder of a sweep's job hold a run of the same configuration?
  *
  * A sweep finds its jobs by their numbers. A line with other values, or with values in another order, would
- * continue job 1 of the old line as job 1 of the new one, and list the old results under the new words. So the
- * configuration of each job is compared with the config.yaml in its folder, and the line is refused if they
- * differ in a key that a continued run may not change, or in one that the line sweeps over. Limits (epochs,
- * steps, time) may be raised, even if they are swept over: the job then trains on. */
+ * continue job 1 of the old line as job 1 of the new one, and list the old results under the new words. So
+ * the configuration of each job is compared with the config.yaml in its folder, and the line is refused if
+ * they differ in a key that a continued run may not change, or in one that the line sweeps over. Limits
+ * (epochs, steps, time) may be raised, even if they are swept over: the job then trains on. */
 #include "cli/sweep_int.h"
 
 #include <string.h>

@@ -68,8 +68,8 @@ static void settle_spec(app *a)
     a->spec.ckpt_root = a->cfg->ckpt_enabled ? "" : NULL; /* known once the folder is open */
 }
 
-/* Composes the configuration and finds what it continues. CO_EINPUT has all mistakes of the line; if there are
- * any, those that only a plan finds come with them. */
+/* Composes the configuration and finds what it continues. CO_EINPUT has all mistakes of the line; if there
+ * are any, those that only a plan finds come with them. */
 static co_err compose(training *s, line *l)
 {
     co_mistakes *wrong = &l->mistakes;

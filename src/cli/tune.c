@@ -1,8 +1,8 @@
 /* tune.c -- tune.lr=true: searches for a learning rate, then trains as if the user had typed it.
  *
  *     search   a run of tune.steps steps from the same first weights, with a rate that rises from tune.lr_min
- *              to tune.lr_max; no folder, no checkpoints, no evaluation. Its losses, and so its result, are the
- *              same for any number of ranks, bit for bit.
+ *              to tune.lr_max; no folder, no checkpoints, no evaluation. Its losses, and so its result, are
+ *              the same for any number of ranks, bit for bit.
  *     words    optim.lr=FOUND replaces tune.lr=true in the line. Everything later uses only those words: the
  *              record, the fingerprint and a resume know nothing of the search.
  *     record   lr_find.csv, lr_find.svg, and the curve on the screen, once there is a folder.

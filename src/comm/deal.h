@@ -1,7 +1,7 @@
 /* deal.h -- which leaves are whose: the members of a view, and the contiguous run of leaves of each.
  *
- * A deal lies in the arena. It changes only while the gate of the open unit is frozen, and a new turn begins with it,
- * so every rank reads it once per turn.
+ * A deal lies in the arena. It changes only while the gate of the open unit is frozen, and a new turn begins
+ * with it, so every rank reads it once per turn.
  */
 #ifndef CO_COMM_DEAL_H
 #define CO_COMM_DEAL_H
@@ -24,9 +24,9 @@ typedef struct co_deal {
 
 /* One host with all leaves. */
 co_deal co_deal_alone(int slices);
-/* A run of leaves for each member in proportion to its weight, which is its speed (all zero weights: equal ones;
- * weight 0 among others: a spare). The shares are equal if that makes a step nearly as fast: speeds are measured with
- * noise, and the borders of equal shares cut the tree into fewer pieces. */
+/* A run of leaves for each member in proportion to its weight, which is its speed (all zero weights: equal
+ * ones; weight 0 among others: a spare). The shares are equal if that makes a step nearly as fast: speeds are
+ * measured with noise, and the borders of equal shares cut the tree into fewer pieces. */
 void co_deal_leaves(co_deal *d, int slices, const int *weight);
 /* How long the slowest member takes for its leaves, if the weights are speeds: for comparisons. */
 double co_deal_time(const co_deal *d, const int *weight);

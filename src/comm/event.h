@@ -37,8 +37,8 @@ void co_event_ring(co_event *e);
 /* Returns when the count has passed `seen`, after a nap, or spuriously. `spin`: iterations before it
  * sleeps. */
 void co_event_wait(co_event *e, uint32_t seen, uint32_t slot, int spin);
-/* For one process that waits for sockets too. Between `true` and `false` every ring makes e->fd readable: call it, look
- * at what others may have changed, then poll. `false` also empties the descriptor. */
+/* For one process that waits for sockets too. Between `true` and `false` every ring makes e->fd readable:
+ * call it, look at what others may have changed, then poll. `false` also empties the descriptor. */
 void co_event_poll(co_event *e, bool on);
 
 #endif

@@ -1,7 +1,7 @@
 /* exchange.h -- the owner computes: how the hosts of a view come to hold the sum of a step, chunk by chunk.
  *
- * Every chunk has an owner. The others send it their pieces of the chunk (the fewest aligned subtrees that cover
- * their leaves); it adds them up along the tree and sends the sum back.
+ * Every chunk has an owner. The others send it their pieces of the chunk (the fewest aligned subtrees that
+ * cover their leaves); it adds them up along the tree and sends the sum back.
  *
  *     ranks     pieces of a chunk into the outbox, then `pieced`
  *     carrier   sends them to the owner                                     (CO_MSG_PIECE)
@@ -10,9 +10,9 @@
  *     carrier   sends the sum of an own chunk to everybody                  (CO_MSG_SUM)
  *     carrier   the sum of another's chunk has come: `here`; ranks measure it, then `summed`
  *
- * A member without leaves sends empty pieces. A piece of step k says that its sender has applied step k - 1: so
- * nobody needs the sum of k - 1 any more when an owner overwrites it, and a host that missed it can still be
- * given it until then.
+ * A member without leaves sends empty pieces. A piece of step k says that its sender has applied step k - 1:
+ * so nobody needs the sum of k - 1 any more when an owner overwrites it, and a host that missed it can still
+ * be given it until then.
  *
  * The exchange belongs to the carrier. It reads and sets marks in the arena; ranks never touch the link.
  */
@@ -52,12 +52,13 @@ void co_exchange_fini(co_exchange *x);
 co_err co_exchange_begin(co_exchange *x, uint32_t unit, uint32_t turn, const co_cut *cut);
 /* Sends what has become ready. */
 co_err co_exchange_turn(co_exchange *x);
-bool co_exchange_sent(const co_exchange *x); /* all pieces and own sums of this step were handed to the link */
+/* all pieces and own sums of this step were handed to the link */
+bool co_exchange_sent(const co_exchange *x);
 /* A message of this unit has come. True: a mark was set, ring the event. */
 bool co_exchange_took(co_exchange *x, const co_tag *tag);
 
-/* Element lo of a node that another member sent, in the inbox; NULL if no member has this node as a piece. lo lies
- * in an own chunk. For ranks: pure arithmetic on the deal. */
+/* Element lo of a node that another member sent, in the inbox; NULL if no member has this node as a piece. lo
+ * lies in an own chunk. For ranks: pure arithmetic on the deal. */
 const float *co_exchange_piece(const co_deal *deal, const co_cut *cut, const co_exchange_map *map, int level,
                                int index, size_t lo);
 /* Elements that the inbox needs at most with up to `hosts` members. */

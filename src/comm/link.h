@@ -1,20 +1,20 @@
 /* link.h -- moves bytes between the hosts of a run, for the carrier alone. One row per transport.
  *
  * A receive is posted before its bytes come, so they land where they belong. A send's bytes stay as they are
- * until it is reported as done. Every message carries a tag; a receive takes the message with the same tag from
- * the same host.
+ * until it is reported as done. Every message carries a tag; a receive takes the message with the same tag
+ * from the same host.
  *
  *     co_link_post(link, from, &tag, to, len);
  *     co_link_send(link, to, &tag, bytes, len);
  *     co_link_turn(link, 0);                    // reports what is done, through link->done
  *     co_link_cut(link, view);                  // nothing of earlier views can land any more
  *
- * Between two hosts messages come in the order in which they were sent. A message whose receive is not posted yet
- * waits, and holds up what the same host sent after it: its view or its unit has not begun here. Messages of views that
- * were cut are dropped.
+ * Between two hosts messages come in the order in which they were sent. A message whose receive is not posted
+ * yet waits, and holds up what the same host sent after it: its view or its unit has not begun here. Messages
+ * of views that were cut are dropped.
  *
- * A link that loses a connection never repeats a message by itself. It reports the peer (co_link_lost); the members
- * then go through a change of the view, which begins the unit anew.
+ * A link that loses a connection never repeats a message by itself. It reports the peer (co_link_lost); the
+ * members then go through a change of the view, which begins the unit anew.
  *
  * Rows: `self` (several hosts in one process, for tests: link_self.h), `tcp` and `mpi` (link/links.h).
  */
@@ -28,7 +28,8 @@
 #include "base/err.h"
 
 typedef enum {
-    CO_MSG_PIECE, /* a piece of a chunk, to the chunk's owner; node: its place in the sender's list of pieces */
+    /* a piece of a chunk, to the chunk's owner; node: its place in the sender's list of pieces */
+    CO_MSG_PIECE,
     CO_MSG_SUM,   /* the sum of a chunk, from its owner */
     CO_MSG_ROWS,  /* the row-sparse gradients of a leaf; chunk: the leaf */
     CO_MSG_STATS, /* a host's statistics and wishes of a unit */
@@ -46,8 +47,8 @@ typedef struct co_tag {
 
 typedef struct co_link co_link;
 
-/* Where a host is found. `birth` is a number that no earlier process at this place had: a host that comes back is
- * another one. */
+/* Where a host is found. `birth` is a number that no earlier process at this place had: a host that comes
+ * back is another one. */
 typedef struct co_link_peer {
     int id;
     uint64_t birth;
@@ -94,14 +95,14 @@ static inline co_err co_link_turn(co_link *l, int timeout_ms)
 {
     return l->ops->turn(l, timeout_ms);
 }
-/* Cancels all posted receives and all sends of views before `view`: their memory is the caller's again, nothing of
- * theirs is reported any more, and whatever of theirs comes later is dropped. */
+/* Cancels all posted receives and all sends of views before `view`: their memory is the caller's again,
+ * nothing of theirs is reported any more, and whatever of theirs comes later is dropped. */
 static inline void co_link_cut(co_link *l, uint32_t view)
 {
     l->ops->cut(l, view);
 }
-/* The hosts of the next view, this one among them. Connections to others, or to earlier lives of these, are closed;
- * missing ones are made while turns go on. Nothing waits here. Messages may be sent at once. */
+/* The hosts of the next view, this one among them. Connections to others, or to earlier lives of these, are
+ * closed; missing ones are made while turns go on. Nothing waits here. Messages may be sent at once. */
 co_err co_link_meet(co_link *link, const co_link_peer *peers, int n);
 /* A descriptor to poll for POLLIN: a turn has something to do. -1: call turn often. */
 int co_link_fd(const co_link *link);

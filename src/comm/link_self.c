@@ -1,5 +1,5 @@
-/* link_self.c -- messages and posted receives in two lists; a message copies its bytes when it is sent. Quadratic
- * and unhurried: for tests. */
+/* link_self.c -- messages and posted receives in two lists; a message copies its bytes when it is sent.
+ * Quadratic and unhurried: for tests. */
 #include "comm/link_self.h"
 
 #include <string.h>
@@ -175,7 +175,8 @@ co_err co_wire_end(co_wire *w, int me, co_link **out)
     return CO_OK;
 }
 
-/* The receive that a message goes to; -1: none is posted, or it cannot be delivered, or an earlier one waits. */
+/* The receive that a message goes to; -1: none is posted, or it cannot be delivered, or an earlier one
+ * waits. */
 static int receive_for(const co_wire *w, const struct message *m)
 {
     if (w->end[m->from].off || w->end[m->to].off)

@@ -6,8 +6,8 @@
  *
  *     leaves 1, 4, 6 of 8:   1 | 4 6  ->  1 + (4 + 6)
  *
- * Cost: proportional to the rows in all parts, times log2 of the number of parts for the keys; it does not depend
- * on the size of the table.
+ * Cost: proportional to the rows in all parts, times log2 of the number of parts for the keys; it does not
+ * depend on the size of the table.
  */
 #include "comm/rows.h"
 

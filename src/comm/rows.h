@@ -1,9 +1,9 @@
 /* rows.h -- adds row-sparse gradients (tensor/rows.h) along the tree of comm/tree.h.
  *
- * A list belongs to a node of the tree and is named by the node's first leaf. The sum of several nodes has every
- * row that one of them has. A row that one node has is copied, to the bit; a row that several have is added
- * exactly as the tree adds dense gradients: left + right, where a child without the row is the identity. So the
- * sum does not depend on which nodes the leaves were folded into before.
+ * A list belongs to a node of the tree and is named by the node's first leaf. The sum of several nodes has
+ * every row that one of them has. A row that one node has is copied, to the bit; a row that several have is
+ * added exactly as the tree adds dense gradients: left + right, where a child without the row is the
+ * identity. So the sum does not depend on which nodes the leaves were folded into before.
  */
 #ifndef CO_COMM_ROWS_H
 #define CO_COMM_ROWS_H

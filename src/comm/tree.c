@@ -1,5 +1,5 @@
-/* tree.c -- cuts, folds and sums. A fold of k leaves does k - 1 additions. The sum adds the nodes that the slots
- * hold, once per element. */
+/* tree.c -- cuts, folds and sums. A fold of k leaves does k - 1 additions. The sum adds the nodes that the
+ * slots hold, once per element. */
 #include "comm/tree.h"
 
 #include <string.h>

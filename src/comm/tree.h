@@ -40,8 +40,8 @@ void co_cut_range(const co_cut *c, int leaf, uint32_t *lo, uint32_t *hi);
 bool co_cut_is_empty(const co_cut *c, int from, int to);
 /* How many slices a batch is cut into: the largest power of two up to 32 that leaves a slice 16 samples where
  * the model has batch statistics, 4 elsewhere. Then it is halved, down to 8 at the lowest, as long as the
- * parameters exceed 1 MiB and a slice uses a parameter fewer than 128 times: below that, moving gradients costs
- * more than computing them. */
+ * parameters exceed 1 MiB and a slice uses a parameter fewer than 128 times: below that, moving gradients
+ * costs more than computing them. */
 typedef struct co_slicing {
     uint32_t batch;
     bool batch_stats;
@@ -77,7 +77,8 @@ typedef struct co_tree {
     co_fold *fold; /* [slots] */
 } co_tree;
 
-/* Slot r owns leaves [from + r n / slots, from + (r + 1) n / slots) of the n = to - from leaves of the host. */
+/* Slot r owns leaves [from + r n / slots, from + (r + 1) n / slots) of the n = to - from leaves of the
+ * host. */
 co_err co_tree_init(co_tree *t, int slots);
 void co_tree_deal(co_tree *t, const co_cut *cut, int from, int to);
 void co_tree_fini(co_tree *t);

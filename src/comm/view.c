@@ -7,7 +7,8 @@ static uint32_t held_by(const co_position *at)
     return at->fresh ? 0 : at->ready ? at->unit : at->unit - 1;
 }
 
-/* It took part in the last unit that it holds, so it can give it. A newcomer has what it entered with from others. */
+/* It took part in the last unit that it holds, so it can give it.
+ * A newcomer has what it entered with from others. */
 static bool took_part(const co_position *at)
 {
     return at->since <= held_by(at);
@@ -18,8 +19,8 @@ static bool is_whole(const co_position *at)
     return at->whole && !at->fresh;
 }
 
-/* The last unit that a whole member holds and can give; if only newcomers are whole, that they hold. False: nobody
- * is whole. */
+/* The last unit that a whole member holds and can give; if only newcomers are whole, that they hold. False:
+ * nobody is whole. */
 static bool find_held(const co_position *at, int hosts, uint32_t *m)
 {
     bool any = false, gives = false;

@@ -1,16 +1,16 @@
 /* view.h -- what a change of the members decides: a pure function of where everybody stands.
  *
- * Before a change every member freezes its gate and says where it stands: the unit in progress, and whether its
- * gate is READY. Such a member, or one that is past a unit, holds all that the unit needs. Let m be the last unit
- * that anybody holds. Members that do not hold m are frozen at m, and are given it by one that does. If nobody
- * holds the unit in progress, it is computed again, as a new turn with the new deal.
+ * Before a change every member freezes its gate and says where it stands: the unit in progress, and whether
+ * its gate is READY. Such a member, or one that is past a unit, holds all that the unit needs. Let m be the
+ * last unit that anybody holds. Members that do not hold m are frozen at m, and are given it by one that
+ * does. If nobody holds the unit in progress, it is computed again, as a new turn with the new deal.
  *
- * Before the first view every host has the state that it started from. The one that is furthest (a checkpoint), of
- * several the first in order, has the state of the run. Hosts that started from another state, or that come later,
- * are newcomers: they are fed.
+ * Before the first view every host has the state that it started from. The one that is furthest (a
+ * checkpoint), of several the first in order, has the state of the run. Hosts that started from another
+ * state, or that come later, are newcomers: they are fed.
  *
- * A newcomer holds the units before it came only in its state: it cannot give such a unit, and its position does not
- * count.
+ * A newcomer holds the units before it came only in its state: it cannot give such a unit, and its position
+ * does not count.
  * A member whose state is of no use (a newcomer ahead of everybody who is whole) is fed anew.
  *
  * Positions differ by one unit at most, because a unit becomes READY only with a part of everybody.
@@ -43,13 +43,13 @@ typedef struct co_view {
     bool stops;      /* a member left an evaluation: the others leave it too */
 } co_view;
 
-/* `weight`: how many leaves each member gets, in proportion; members that are not whole get none. CO_EFAIL if no
- * member is whole. */
+/* `weight`: how many leaves each member gets, in proportion; members that are not whole get none. CO_EFAIL if
+ * no member is whole. */
 co_err co_view_decide(co_view *view, uint32_t number, int hosts, const uint8_t *id, const co_position *at,
                       const int *weight, int slices);
 
-/* Bits: members that cannot be in the next view. A host without a state, once the run has ended; one that ended ahead
- * of everybody who is whole, and whose ranks are gone. They may come as newcomers. */
+/* Bits: members that cannot be in the next view. A host without a state, once the run has ended; one that
+ * ended ahead of everybody who is whole, and whose ranks are gone. They may come as newcomers. */
 uint64_t co_view_unfit(int hosts, const co_position *at);
 
 #endif

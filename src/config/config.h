@@ -90,7 +90,8 @@ typedef struct co_conf_spec {
     void (*note)(const char *text); /* is told what became of a habit; NULL: nobody is */
     /* Is this key left out of the experiment file at `path`? NULL: none is. */
     bool (*skips)(const char *path, const char *key);
-    void (*settle)(struct co_conf *c); /* makes keys agree that depend on each other, at the end; NULL: none do */
+    /* makes keys agree that depend on each other, at the end; NULL: none do */
+    void (*settle)(struct co_conf *c);
 } co_conf_spec;
 
 /* Is there such a key, alias or group, whatever rows are chosen? */
@@ -103,11 +104,12 @@ typedef struct co_conf co_conf;
 
 /* The spec and what it points to must outlive *out. */
 co_err co_conf_compose(co_conf **out, const co_conf_spec *spec, const char *const *words, int n);
-/* The same; mistakes are added to those that the caller has, and *out is what could be composed: a group whose
- * choice was wrong has no row, a key whose value was wrong has its default. */
+/* The same; mistakes are added to those that the caller has, and *out is what could be composed: a group
+ * whose choice was wrong has no row, a key whose value was wrong has its default. */
 co_err co_conf_compose_all(co_conf **out, co_mistakes *mistakes, const co_conf_spec *spec,
                            const char *const *words, int n);
-/* Are the group's choice and all keys below it as the user meant them? False if there was a mistake in them. */
+/* Are the group's choice and all keys below it as the user meant them? False if there was a mistake in
+ * them. */
 bool co_conf_is_sure(const co_conf *c, const char *group);
 void co_conf_free(co_conf *c); /* NULL is fine */
 
@@ -129,8 +131,8 @@ void co_conf_yaml(const co_conf *c, co_str *out);
 void co_conf_yaml_all(const co_conf *c,
                       co_str *out); /* with values from the environment: for the screen, not for a file */
 void co_conf_tree(const co_conf *c, co_str *out); /* drawn as a tree titled CONFIG */
-/* All keys with their values, flat and in the order of the keys: {"data.batch_size": 64, ...}. As in the YAML, a
- * value from the environment is its expression. The caller's; NULL: no memory. */
+/* All keys with their values, flat and in the order of the keys: {"data.batch_size": 64, ...}. As in the
+ * YAML, a value from the environment is its expression. The caller's; NULL: no memory. */
 json_t *co_conf_json(const co_conf *c);
 void co_conf_overrides(const co_conf *c, co_str *out);                 /* YAML list of the words */
 void co_conf_list_words(const char *const *words, int n, co_str *out); /* the same list, of any words */
@@ -146,8 +148,8 @@ co_err co_conf_differences(const co_conf *a, const co_conf *b, co_conf_differenc
 /* Calls `each` for every key whose value is not its default, with the value and the default. */
 co_err co_conf_changes(const co_conf *c, co_conf_difference each, void *ctx);
 
-/* Calls `each` for every key that all hosts of a run must agree on (not option.of_host, not a path), in the order of
- * the keys. */
+/* Calls `each` for every key that all hosts of a run must agree on (not option.of_host, not a path), in the
+ * order of the keys. */
 typedef void (*co_conf_fact)(void *ctx, const char *key, const char *value);
 co_err co_conf_facts(const co_conf *c, co_conf_fact each, void *ctx);
 

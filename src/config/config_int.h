@@ -122,8 +122,8 @@ typedef struct conf_slot {
 /* print.c */
 /* The slot's string; a relative path is made absolute in `room`. */
 const char *conf_string_of(const conf_slot *s, char room[PATH_MAX]);
-/* The slot after `last` in the order of the keys, whatever the order of the tables, of those that count; NULL:
- * there is none. */
+/* The slot after `last` in the order of the keys, whatever the order of the tables, of those that count;
+ * NULL: there is none. */
 const conf_slot *conf_next_slot(const co_conf *c, const char *last, bool (*counts)(const co_option *));
 
 /* What is known of one group, in the order of spec->groups. */

@@ -29,8 +29,8 @@ typedef struct builder {
     bool changed;
 } builder;
 
-/* Adds the names that a habit's list of patterns has for this group: "tensorboard" of "*tensorboard*|*wandb*".
- * Patterns with a wildcard inside are left out. */
+/* Adds the names that a habit's list of patterns has for this group: "tensorboard" of
+ * "*tensorboard*|*wandb*". Patterns with a wildcard inside are left out. */
 static co_err add_habit_names(const char **names, int *n, co_pool *pool, const char *list)
 {
     enum { MOST_NAMES = 64 };

@@ -114,8 +114,8 @@ static void add_note(co_str *text, const conf_source *s, const conf_pair *p, con
         co_str_addf(text, ", %s=%s", other->key, other->value);
 }
 
-/* For a file of another program's folder, only rows that are `spared` or `loud` print something, and only if no
- * later file or word overrides the value. */
+/* For a file of another program's folder, only rows that are `spared` or `loud` print something, and only if
+ * no later file or word overrides the value. */
 static co_err tell(co_conf *c, const conf_source *s, const conf_pair *p, const char *word,
                    const co_conf_habit *row)
 {

@@ -1,6 +1,7 @@
 /* resolve.c -- resolves ${...} in values, after all sources have been applied.
  *
- *     ${a.b}                  the value of another key          ${.b} ${..b}   relative to the key's own section
+ *     ${a.b}                  the value of another key          ${.b} ${..b}   relative to the key's own
+ *     section
  *     ${oc.env:NAME,default}  the environment                   ${now:%Y-%m-%d}  the time, one for all keys
  *     ${oc.select:a.b,x}      a key, x if there is none         ${oc.decode:text}  the text, read as a value
  *     ${co.find:a,b}          the first path that exists, else the first

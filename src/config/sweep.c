@@ -1,6 +1,7 @@
 /* sweep.c -- turns words with alternatives into the words of each job: the product, the last word fastest.
  *
- *     optim.lr=0.1,0.01 seed=range(1,3)    0: optim.lr=0.1 seed=1   1: optim.lr=0.1 seed=2   2: optim.lr=0.01 ...
+ *     optim.lr=0.1,0.01 seed=range(1,3)    0: optim.lr=0.1 seed=1   1: optim.lr=0.1 seed=2   2: optim.lr=0.01
+ *     ...
  *
  * glob() gives the choices of its group. The words of all jobs are kept in memory; there may be 10000 jobs.
  */

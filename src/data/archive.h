@@ -1,8 +1,8 @@
 /* archive.h -- unpacks .zip, .tar, .tar.gz and .tar.xz into a folder.
  *
  * Only regular files are made. Names that lead out of the folder are refused, and so are symbolic links of a
- * zip; links of a tar are passed over. No more than `most_bytes` and `most_files` come out. What was written is
- * on the disk when the call returns.
+ * zip; links of a tar are passed over. No more than `most_bytes` and `most_files` come out. What was written
+ * is on the disk when the call returns.
  *
  *     co_archive_limits limits = {.most_bytes = 1 << 30, .most_files = 1000000};
  *     CO_TRY(co_archive_unpack(&facts, "ml-1m.zip", "ml-1m.unpacking", &limits));

@@ -1,7 +1,8 @@
 /* bmp.c -- BMP files that are not compressed, as Windows, OS/2 and Pillow write them.
  *
  *     file header, 14 bytes     "BM", ..., where the pixels begin
- *     picture header            12 bytes (OS/2) or 40 to 124: width, height, bits a pixel, compression, colours
+ *     picture header            12 bytes (OS/2) or 40 to 124: width, height, bits a pixel, compression,
+ *                               colours
  *     masks, or a palette       blue, green, red (and a fourth byte, but for OS/2)
  *     rows                      from the bottom to the top, or the other way round if the height is negative;
  *                               each padded to whole 4 bytes

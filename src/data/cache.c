@@ -5,7 +5,8 @@
  *
  *     unpacked-1/H          its bytes, unpacked
  *     unpacked-1/H.ok       "SHA-256 LENGTH" of those, written last: without it the bytes are not used
- *     stamps-1/S            H of the file whose device, inode, size and times hash to S: spares hashing it again
+ *     stamps-1/S            H of the file whose device, inode, size and times hash to S: spares hashing it
+ *                           again
  *
  * Every file is written under a temporary name and renamed when it is whole. Two who unpack the same file at
  * once write the same bytes, and either rename is good. An entry is hashed before it is used (above 1 GiB

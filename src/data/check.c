@@ -149,7 +149,8 @@ static int by_hash(const void *a, const void *b)
     return p->hash != q->hash ? (p->hash < q->hash ? -1 : 1) : (p->at > q->at) - (p->at < q->at);
 }
 
-/* Samples of `s` whose pixels are those of a sample to train on. Within a run of one hash, train comes first. */
+/* Samples of `s` whose pixels are those of a sample to train on. Within a run of one hash, train comes
+ * first. */
 static void tell_duplicates(co_data_report *r, const walk *w, const struct place *p, uint64_t n, co_split s)
 {
     char text[TEXT_LEN], one[512], two[512];

@@ -1,8 +1,8 @@
 /* check.h -- looks at a folder of data before a second of training is spent on it.
  *
- * The layout of a folder is recognised by its file names. Then the set is opened as training would open it, and
- * every sample is read once: unreadable files, labels out of range, classes that val lacks, a val that is one class,
- * pictures that are both in train and in val. All of it by as many threads as there are CPUs.
+ * The layout of a folder is recognised by its file names. Then the set is opened as training would open it,
+ * and every sample is read once: unreadable files, labels out of range, classes that val lacks, a val that is
+ * one class, pictures that are both in train and in val. All of it by as many threads as there are CPUs.
  *
  *     co_data_report r;
  *     CO_TRY(co_data_check(&r, "tiny-imagenet-200", NULL, NULL));
@@ -36,8 +36,9 @@ typedef struct co_data_problem {
 enum { CO_DATA_PROBLEMS_MAX = 16 };
 typedef struct co_data_report {
     const co_data_layout *layout;
-    co_dataset *set;                     /* NULL: it could not be opened, and the only problem says why */
-    uint32_t *per_class[CO_SPLIT_COUNT]; /* [set->io.classes] samples of each class; NULL: the set has no classes */
+    co_dataset *set; /* NULL: it could not be opened, and the only problem says why */
+    /* [set->io.classes] samples of each class; NULL: the set has no classes */
+    uint32_t *per_class[CO_SPLIT_COUNT];
     uint64_t unreadable[CO_SPLIT_COUNT];
     bool has_pixels;        /* the set is of pictures: */
     double mean[3], std[3]; /* of byte / 255 of those to train on, by plane */
@@ -47,8 +48,8 @@ typedef struct co_data_report {
     bool no_memory; /* for a text: co_data_check fails then */
 } co_data_report;
 
-/* `tell`, if not NULL, is called about twice a second with the samples done so far. CO_EINPUT: no such folder, or no
- * layout is recognised. Problems of the data are in the report, and the result is CO_OK. */
+/* `tell`, if not NULL, is called about twice a second with the samples done so far. CO_EINPUT: no such
+ * folder, or no layout is recognised. Problems of the data are in the report, and the result is CO_OK. */
 co_err co_data_check(co_data_report *out, const char *dir,
                      void (*tell)(void *ctx, uint64_t done, uint64_t of), void *ctx);
 void co_data_report_fini(co_data_report *r);

@@ -21,9 +21,11 @@ void walk_fini(walk *w);
 co_split walk_split(const walk *w, uint64_t i, uint32_t *id);
 
 /* --- quick.c */
-/* The class that has more than 9 of 10 samples of val, but at most 7 of 10 of train; -1: none. Too few samples: -1. */
+/* The class that has more than 9 of 10 samples of val, but at most 7 of 10 of train; -1: none.
+ * Too few samples: -1. */
 int64_t one_class(const uint32_t *train, const uint32_t *val, int64_t classes);
-/* For co_dataset_open: fails if all of val is one class, warns of classes that it lacks. About 2 ns a sample. */
+/* For co_dataset_open: fails if all of val is one class, warns of classes that it lacks. About 2 ns a
+ * sample. */
 co_err quick_check(const co_dataset *d);
 
 #endif

@@ -1,7 +1,8 @@
 /* check_walk.c -- reads every sample of a set once, by as many threads as there are CPUs.
  *
- * Threads claim blocks of samples; each sample has its own place for what was found, and sums are of whole numbers, so
- * the result does not depend on the threads. The caller works too and tells how far it is. Costs 12 bytes a sample.
+ * Threads claim blocks of samples; each sample has its own place for what was found, and sums are of whole
+ * numbers, so the result does not depend on the threads. The caller works too and tells how far it is. Costs
+ * 12 bytes a sample.
  */
 #include "data/check_int.h"
 

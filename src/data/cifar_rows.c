@@ -1,4 +1,5 @@
-/* cifar_rows.c -- the labels of CIFAR's rows: one byte, or two for CIFAR-100 (coarse, fine), before the pixels. */
+/* cifar_rows.c -- the labels of CIFAR's rows: one byte, or two for CIFAR-100 (coarse, fine), before the
+ * pixels. */
 #include "data/cifar_int.h"
 
 enum { COARSE = 20 }; /* classes of CIFAR-100's first label */

@@ -1,6 +1,7 @@
 /* fake_ratings.c -- made-up ratings of items by users: for trying out recommenders, and for measuring.
  *
- *     rating = 3.5 + (bias of the user + bias of the item) / 2 + taste of the user . nature of the item + noise
+ *     rating = 3.5 + (bias of the user + bias of the item) / 2 + taste of the user . nature of the item +
+ *     noise
  *
  * Biases, tastes and natures (three numbers each) are uniform in [-1, 1) and belong to the user or the item,
  * so a factorisation of width 3 or more can learn them. Users and items are drawn evenly. Every number is

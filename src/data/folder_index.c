@@ -1,14 +1,16 @@
 /* folder_index.c -- from a list of files to samples with labels: what the folders mean.
  *
- *     train/CLASS/... val/CLASS/... test/CLASS/...      each is a part of its own; without val, it comes out of train
+ *     train/CLASS/... val/CLASS/... test/CLASS/...      each is a part of its own; without val, it comes out
+ *                                                       of train
  *     CLASS/...                                         all three come out of the whole
- *     val/ with val_annotations.txt                     a flat folder, labelled by that text, if the rules say so
+ *     val/ with val_annotations.txt                     a flat folder, labelled by that text, if the rules
+ *                                                       say so
  *
  * Classes and samples have torchvision's order (ImageFolder): classes by name, samples by class, then by
  * folder, then by file name, all bytewise. A label is a class's place. Where parts have no folders of their
  * own, the fixed permutation of data_int.h divides the samples. Folders that could mean two things are
- * refused, with what was found and what to do. Tiny ImageNet's flat val is refused where the rules do not expect it:
- * ImageFolder takes it for one class, and the accuracy is noise.
+ * refused, with what was found and what to do. Tiny ImageNet's flat val is refused where the rules do not
+ * expect it: ImageFolder takes it for one class, and the accuracy is noise.
  */
 #include "data/folder_int.h"
 

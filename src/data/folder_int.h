@@ -93,8 +93,8 @@ typedef struct folder_rules {
 co_err folder_index_make(folder_index *out, const listing *l, const folder_rules *rules, double val_fraction,
                          double test_fraction);
 void folder_index_fini(folder_index *x);
-/* Hashes a sample of the bytes of all n files: pieces at places that only the files' sizes decide. Skips files that
- * cannot be read. */
+/* Hashes a sample of the bytes of all n files: pieces at places that only the files' sizes decide. Skips
+ * files that cannot be read. */
 void folder_sample_bytes(co_sha256 *h, const listing *l, const sample *files, uint32_t n);
 
 /* --- sets of this kind ---------------------------------------------------------------------------------- */
@@ -126,8 +126,10 @@ typedef struct folder_set {
     folder_rules rules;
     const char *expects;     /* what data.dir is to have, for a message */
     const float *mean, *std; /* of byte / 255, by colour */
-    bool one_size; /* all pictures have the size of the first: one of another size is a bad sample, and says so */
-    bool is_imagenet; /* without data.crop and data.resize: 224 x 224, by ImageNet's recipe, whatever the size */
+    /* all pictures have the size of the first: one of another size is a bad sample, and says so */
+    bool one_size;
+    /* without data.crop and data.resize: 224 x 224, by ImageNet's recipe, whatever the size */
+    bool is_imagenet;
 } folder_set;
 extern const folder_set imagefolder_set, tinyimagenet_set, cinic10_set, imagenet_set;
 co_err folder_set_open(co_dataset **out, const co_dataset_def *def, const void *cfg);
@@ -177,7 +179,8 @@ co_err labels_open(labels *out, const listing *l, const entry *e, const char *co
 const struct label_row *labels_find(const labels *t, const char *name);
 void labels_close(labels *t);
 
-/* The lines of wnids.txt must be the classes, in any order. CO_EINPUT names one that is missing on either side. */
+/* The lines of wnids.txt must be the classes, in any order.
+ * CO_EINPUT names one that is missing on either side. */
 co_err wnids_check(const listing *l, const entry *e, const char *const *classes, uint32_t n_classes);
 
 /* Lines CLASS<TAB>NAME, NAME...: titles[i] is the first name of classes[i], or classes[i]. */

@@ -1,5 +1,5 @@
-/* folder_labels.c -- the texts that come with Tiny ImageNet: the classes of a flat folder, the list of classes, and
- * names for people. */
+/* folder_labels.c -- the texts that come with Tiny ImageNet: the classes of a flat folder, the list of
+ * classes, and names for people. */
 #include "data/folder_int.h"
 
 #include <stdlib.h>

@@ -1,13 +1,14 @@
 /* folder_sample.c -- a sample of the bytes of a set that is too large to be hashed whole.
  *
- * Imagine all files laid end to end, in the order of the samples. PIECES places are spread evenly over that length; a
- * piece of up to PIECE bytes is hashed at each. The places depend on the sizes of the files alone, so all hosts
- * that have the same files hash the same pieces, from a folder, an archive or memory.
+ * Imagine all files laid end to end, in the order of the samples. PIECES places are spread evenly over that
+ * length; a piece of up to PIECE bytes is hashed at each. The places depend on the sizes of the files alone,
+ * so all hosts that have the same files hash the same pieces, from a folder, an archive or memory.
  *
- * This finds a set that was made differently (pictures in another order, of another quality, encrypted, damaged on the
- * way). It does not find one file of thousands that differs.
+ * This finds a set that was made differently (pictures in another order, of another quality, encrypted,
+ * damaged on the way). It does not find one file of thousands that differs.
  *
- * Cost: PIECES files are opened and 1 MiB is read; some 10 ms on a local disk, about a second on a slow network disk.
+ * Cost: PIECES files are opened and 1 MiB is read; some 10 ms on a local disk, about a second on a slow
+ * network disk.
  */
 #include "data/folder_int.h"
 

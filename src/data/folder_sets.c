@@ -1,9 +1,11 @@
 /* folder_sets.c -- the known sets of pictures in folders: Tiny ImageNet, CINIC-10, ImageNet.
  *
- * A set is a row: what its folders must look like, its normalisation, its size. imagefolder.c does the rest. Where the
- * folders are not those of the set, opening fails and says what is missing, so that nobody trains on a part of it.
+ * A set is a row: what its folders must look like, its normalisation, its size. imagefolder.c does the rest.
+ * Where the folders are not those of the set, opening fails and says what is missing, so that nobody trains
+ * on a part of it.
  *
- *     tinyimagenet   train/WNID/images/X.JPEG  val/images/X.JPEG  val/val_annotations.txt  wnids.txt  words.txt
+ *     tinyimagenet   train/WNID/images/X.JPEG  val/images/X.JPEG  val/val_annotations.txt  wnids.txt
+ *     words.txt
  *     cinic10        train/CLASS/X.png         valid/CLASS/X.png  test/CLASS/X.png
  *     imagenet       train/WNID/X.JPEG         val/WNID/X.JPEG    words.txt or LOC_synset_mapping.txt
  */

@@ -2,7 +2,8 @@
  *
  *     "GIF87a" or "GIF89a", size of the canvas, global palette
  *     blocks: extensions (0x21), one of which names a transparent colour, and frames (0x2c)
- *     frame: its place on the canvas, a palette of its own or not, pixels packed by LZW in pieces of up to 255 bytes
+ *     frame: its place on the canvas, a palette of its own or not, pixels packed by LZW in pieces of up to
+ *     255 bytes
  *
  * A frame may cover a part of the canvas: the rest has the transparent colour, or else colour 0. Without any
  * palette a pixel is a grey. Unlike Pillow, data that end before the last pixel are refused.

@@ -1,5 +1,5 @@
-/* imagefolder.c -- picture files in folders, one folder for each class: a set of the user's own, or one of those in
- * folder_sets.c.
+/* imagefolder.c -- picture files in folders, one folder for each class: a set of the user's own, or one of
+ * those in folder_sets.c.
  *
  * Files stay compressed: in memory, once for all ranks of the host, if all of them fit data.cache_mb; else on
  * disk, and each is read when it is needed. The thread that fills a slice decodes its pictures (decode.c) and
@@ -199,8 +199,8 @@ static uint32_t total(const struct imagefolder *set)
     return set->index.count[0] + set->index.count[1] + set->index.count[2];
 }
 
-/* The size of all probed pictures whose head can be read, or of the first of them; *h = 0 if they differ, or there are
- * none. */
+/* The size of all probed pictures whose head can be read, or of the first of them; *h = 0 if they differ, or
+ * there are none. */
 static co_err common_size(const struct imagefolder *set, bool first, uint32_t *h, uint32_t *w)
 {
     uint32_t n = total(set), probes = n < PROBED ? n : PROBED;
@@ -259,8 +259,8 @@ static co_err choose_transform(struct imagefolder *set, const struct transform_c
     return CO_OK;
 }
 
-/* Of names, sizes, labels, splits and transform; and of the files themselves: of all bytes if there are no more than
- * CONTENT_HASHED, else of a sample of them. */
+/* Of names, sizes, labels, splits and transform; and of the files themselves: of all bytes if there are no
+ * more than CONTENT_HASHED, else of a sample of them. */
 static co_err fingerprint(struct imagefolder *set)
 {
     const folder_index *x = &set->index;

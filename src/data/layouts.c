@@ -1,4 +1,5 @@
-/* layouts.c -- which data set a folder holds, by the names in it. A new layout is a row; the first that fits counts. */
+/* layouts.c -- which data set a folder holds, by the names in it. A new layout is a row;
+ * the first that fits counts. */
 #include "data/check.h"
 
 #include <dirent.h>

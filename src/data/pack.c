@@ -1,7 +1,7 @@
 /* pack.c -- head and index of a pack, checked before they are used. The format is docs/formats/pack.md.
  *
- * A pack that is cut short, longer than it says, or whose index has another hash is refused. Then every entry is
- * compared with the file's length, so that reading a file of it never leaves the pack.
+ * A pack that is cut short, longer than it says, or whose index has another hash is refused. Then every entry
+ * is compared with the file's length, so that reading a file of it never leaves the pack.
  */
 #include "data/pack_int.h"
 

@@ -1,5 +1,5 @@
-/* pack_write.c -- writes a pack: head and index first, whose sizes the listing knows, then the files one after the
- * other. Under a temporary name until it is complete and on disk. */
+/* pack_write.c -- writes a pack: head and index first, whose sizes the listing knows, then the files one
+ * after the other. Under a temporary name until it is complete and on disk. */
 #include "data/pack.h"
 
 #include <errno.h>

@@ -2,7 +2,8 @@
  *
  *     .tsv .tab           tab-separated          .jsonl .ndjson    JSON lines
  *     NAME.en + NAME.it   two files, a line of one goes with the same line of the other (Moses, OPUS)
- *     .txt, .json         tab-separated, JSON lines; only where there is none of the above, or by their own names
+ *     .txt, .json         tab-separated, JSON lines; only where there is none of the above, or by their own
+ *                         names
  *
  * Each may be packed (.xz, .gz). A folder en-it or it-en inside the folder is looked into (opus_books). If
  * several fit, none is chosen: data.file must say which.

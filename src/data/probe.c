@@ -1,16 +1,17 @@
 /* probe.c -- what this machine makes of built-in pictures.
  *
- * All hosts of a training must turn a picture file into the same numbers. The program may have been built with another
- * libjpeg, libpng or libwebp on one of them, and such a library may round a pixel differently; a compiler may treat the
- * arithmetic of a transform differently. So each host decodes three small pictures, sends them through its data set's
- * transforms, and hashes what comes out. Hosts compare these hashes when they meet.
+ * All hosts of a training must turn a picture file into the same numbers. The program may have been built
+ * with another libjpeg, libpng or libwebp on one of them, and such a library may round a pixel differently; a
+ * compiler may treat the arithmetic of a transform differently. So each host decodes three small pictures,
+ * sends them through its data set's transforms, and hashes what comes out. Hosts compare these hashes when
+ * they meet.
  *
  *     decoding     the pixels of probe/probe.jpg, .png and .webp; only for sets that decode picture files
  *     augmenting   each picture as in evaluation, then DRAWS samples as in training, then both ways of mixing
  *
- * Probabilities are raised where it is needed, so that every transform that the keys turn on is used, with each
- * operation of TrivialAugment. Samples are halved until no side is longer than SIDE_MOST: the code that runs is the
- * same, and the probe of a set with large samples costs no more than that of a small one.
+ * Probabilities are raised where it is needed, so that every transform that the keys turn on is used, with
+ * each operation of TrivialAugment. Samples are halved until no side is longer than SIDE_MOST: the code that
+ * runs is the same, and the probe of a set with large samples costs no more than that of a small one.
  *
  * Cost: one to four milliseconds, and 0.7 MB of memory while it runs.
  */

@@ -1,7 +1,8 @@
 /* quick.c -- what can be checked of a set without reading a sample: how its labels are spread.
  *
- * co_dataset_open does this for every set that knows its labels, so every training does. A val of one class is
- * refused, because its accuracy means nothing: it is what a flat val/ looks like to a reader of class folders.
+ * co_dataset_open does this for every set that knows its labels, so every training does. A val of one class
+ * is refused, because its accuracy means nothing: it is what a flat val/ looks like to a reader of class
+ * folders.
  */
 #include "data/check_int.h"
 

@@ -58,8 +58,8 @@ enum { CO_PARAM_SPARSE = 1, CO_PARAM_NO_DECAY = 2 };
 co_node *co_input(co_graph *g, const char *name, co_dtype dtype, co_shape shape);
 /* A second call with the same name and shape returns the same node (a tied weight). */
 co_node *co_param(co_graph *g, const char *name, co_shape shape, co_init init, int flags);
-/* Says that the parameter [1, 1 + h * w, d] is a position embedding: loaded weights for pictures of another size are
- * resampled to h x w. NULL is fine. */
+/* Says that the parameter [1, 1 + h * w, d] is a position embedding: loaded weights for pictures of another
+ * size are resampled to h x w. NULL is fine. */
 void co_param_grid(co_graph *g, co_node *param, int64_t h, int64_t w);
 co_node *co_stat(co_graph *g, const char *name, co_shape shape, co_init init, float momentum);
 void co_counter(co_graph *g, const char *name); /* num_batches_tracked */
@@ -104,10 +104,11 @@ co_node *co_count_valid(co_graph *g, co_node *target, int ignore);
 co_node *co_correct(co_graph *g, co_node *logits, co_node *target, int ignore, int k);
 
 /* --- ragged values ------------------------------------------------------------------------------------
- * Samples of different lengths lie end to end, without padding: row t of a value [T,...] belongs to sample i when
- * offsets[i] <= t < offsets[i + 1]. A graph is built for a capacity T; a run says how many rows there are
- * (co_bases.ragged), and every call computes exactly those. A graph has up to CO_RAGGED_DIMS - 1 such dimensions, by
- * number. Operators that would mix rows, or move them to another dimension, refuse ragged values. */
+ * Samples of different lengths lie end to end, without padding: row t of a value [T,...] belongs to sample i
+ * when offsets[i] <= t < offsets[i + 1]. A graph is built for a capacity T; a run says how many rows there
+ * are (co_bases.ragged), and every call computes exactly those. A graph has up to CO_RAGGED_DIMS - 1 such
+ * dimensions, by number. Operators that would mix rows, or move them to another dimension, refuse ragged
+ * values. */
 enum { CO_RAGGED_X = 1, CO_RAGGED_Y, CO_RAGGED_KEYS, CO_RAGGED_DIMS };
 co_node *co_input_ragged(co_graph *g, const char *name, co_dtype dtype, co_shape shape, int dim);
 
@@ -121,7 +122,8 @@ typedef struct co_spans {
 co_node *co_ragged_attention(co_graph *g, co_node *q, co_node *k, co_node *v, const co_spans *q_spans,
                              const co_spans *k_spans, int heads, bool causal, float p, const char *name);
 co_node *co_ragged_dropout(co_graph *g, co_node *x, const co_spans *spans, float p, const char *name);
-co_node *co_positions(co_graph *g, const co_spans *spans, co_node *x); /* I32 [T] like x: place in the sample */
+/* I32 [T] like x: place in the sample */
+co_node *co_positions(co_graph *g, const co_spans *spans, co_node *x);
 co_node *co_sinusoids(co_graph *g, co_node *positions, int64_t width);    /* [T,width]; no gradient */
 co_node *co_pick_rows(co_graph *g, co_node *a, co_node *b, co_node *idx); /* no gradient */
 
@@ -137,13 +139,14 @@ typedef struct co_bases {
     /* [layout.lists] where the gradients of the row-sparse parameters go, each with room for as many rows as
      * co_exec_rows says; NULL in evaluation. They are stored even if `add` is set. */
     const co_rows *rows;
-    void *input;                    /* input_bytes */
-    void *work;                     /* work_bytes, 64-byte aligned; the provider's space if it has one */
-    double *stat;                   /* one per stat slot */
-    void *output;                   /* output_bytes; NULL if the caller does not want it */
-    size_t work_bytes;              /* of `work`, for the provider's space ops */
-    co_team *team;                  /* the threads that compute; NULL: the caller alone */
-    int64_t ragged[CO_RAGGED_DIMS]; /* [d]: rows of ragged dimension d; 1 to its capacity if the graph has it */
+    void *input;       /* input_bytes */
+    void *work;        /* work_bytes, 64-byte aligned; the provider's space if it has one */
+    double *stat;      /* one per stat slot */
+    void *output;      /* output_bytes; NULL if the caller does not want it */
+    size_t work_bytes; /* of `work`, for the provider's space ops */
+    co_team *team;     /* the threads that compute; NULL: the caller alone */
+    /* [d]: rows of ragged dimension d; 1 to its capacity if the graph has it */
+    int64_t ragged[CO_RAGGED_DIMS];
     bool add; /* add each finished dense gradient to what the leaf holds (its sibling), do not store it */
 } co_bases;
 
@@ -181,12 +184,12 @@ const char *co_exec_call_name(const co_exec *e, int i);
  * *beat before call i; beat may be NULL. Cannot fail. */
 void co_exec_run(const co_exec *e, const co_bases *bases, const co_run *run, _Atomic uint32_t *beat);
 
-/* Runs calls [from, to) only. Whoever runs all calls in order, in parts, with the same bases, has run them all; runs
- * with other bases may come in between. Not for kernels with a memory space of their own. */
+/* Runs calls [from, to) only. Whoever runs all calls in order, in parts, with the same bases, has run them
+ * all; runs with other bases may come in between. Not for kernels with a memory space of their own. */
 void co_exec_run_part(const co_exec *e, const co_bases *bases, const co_run *run, int from, int to,
                       _Atomic uint32_t *beat);
-/* What calls [from, to) write to the leaf, in order: `count` elements from `offset` on. Each element is written by one
- * call. */
+/* What calls [from, to) write to the leaf, in order: `count` elements from `offset` on. Each element is
+ * written by one call. */
 typedef void co_leaf_fn(void *ctx, int call, size_t offset, size_t count);
 void co_exec_leaf_parts(const co_exec *e, int from, int to, co_leaf_fn *each, void *ctx);
 

@@ -154,8 +154,9 @@ static void run_call(const struct call *call, void *const base[BASE_COUNT], cons
     co_team_run(how->team, threads_of(call, how->team), run_share, &whole);
 }
 
-/* A gradient that lies in the provider's space is added to the leaf piece by piece. Each get may cost much (far changes
- * the protection of its whole memory), so pieces are large and shared by all threads of the process. */
+/* A gradient that lies in the provider's space is added to the leaf piece by piece. Each get may cost much
+ * (far changes the protection of its whole memory), so pieces are large and shared by all threads of the
+ * process. */
 static void fetch_and_add(const co_exec *e, const struct move *m, void *const base[BASE_COUNT],
                           size_t work_bytes)
 {

@@ -236,8 +236,8 @@ void joblog_write(joblog *l, bool all)
     l->wrote_ns = now;
 }
 
-/* What follows is the host's "ends:" line. In job.log readers would stop there, so only the host that keeps it
- * may write one. */
+/* What follows is the host's "ends:" line. In job.log readers would stop there, so only the host that keeps
+ * it may write one. */
 void joblog_finish(joblog *l)
 {
     if (!is_open(l)) {

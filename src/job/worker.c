@@ -180,7 +180,8 @@ static void guard_went(worker *w)
     co_proc_kill_adopted(w->pid ? w->pid : -1, w->mark, rank);
 }
 
-/* The guard gave up on processes that cannot be killed, perhaps the worker itself. We do not wait for them. */
+/* The guard gave up on processes that cannot be killed, perhaps the worker itself. We do not wait for
+ * them. */
 static void hear_stuck(worker *w, const co_guard_report *g)
 {
     char name[32], others[32] = "", text[256];

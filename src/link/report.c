@@ -1,6 +1,7 @@
 /* report.c -- what is done, collected during a turn and reported at its end.
  *
- * So nothing of the link is half-way through its work when the caller's function runs: it may post, send, cut or meet.
+ * So nothing of the link is half-way through its work when the caller's function runs: it may post, send, cut
+ * or meet.
  */
 #include "link/tcp_int.h"
 

@@ -182,7 +182,8 @@ void connect_give_up(struct tcp *tcp, struct peer *peer); /* the attempt takes t
 /* --- accept.c --- */
 void accept_turn(struct tcp *tcp);
 void accept_tick(struct tcp *tcp, uint64_t now);
-void accept_waiting(struct tcp *tcp, struct peer *peer); /* takes its connection if it came before it was met */
+/* takes its connection if it came before it was met */
+void accept_waiting(struct tcp *tcp, struct peer *peer);
 
 /* --- report.c --- */
 void report_add(struct tcp *tcp, bool sent, int peer, const co_tag *tag);

@@ -187,7 +187,8 @@ static co_err turn(co_http *http, int *result, const struct intake *in, const co
 static void end_transfer(co_http *h, bool given_up, void *headers)
 {
     if (given_up && !has_passed(h, INFO_NAMELOOKUP_TIME_T)) {
-        curl.easy_setopt(h->pair.easy, OPT_ERRORBUFFER, NULL); /* curl may use it after the co_http is freed */
+        /* curl may use it after the co_http is freed */
+        curl.easy_setopt(h->pair.easy, OPT_ERRORBUFFER, NULL);
         curl_pair_abandon(&h->pair, headers);
         return;
     }

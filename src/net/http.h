@@ -64,7 +64,8 @@ void co_http_close(co_http *h); /* NULL is fine */
  * than `most`, or redirected too often. CO_EINPUT: the url or a named file is wrong. CO_ESTOP: `give_up` was
  * set. */
 co_err co_http_do(co_http *h, co_http_answer *out, const co_http_request *rq, const co_patience *p);
-/* "Authorization: Basic ..."; NULL: no memory. Secrets are overwritten before they are freed (NULL is fine). */
+/* "Authorization: Basic ..."; NULL: no memory. Secrets are overwritten before they are freed (NULL is
+ * fine). */
 char *co_http_basic(const char *user, const char *password);
 void co_http_wipe(char *secret);
 /* CO_OK for 2xx, else CO_EIO with the status and the beginning of the body. */

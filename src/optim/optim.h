@@ -24,8 +24,8 @@ typedef struct co_apply {
     int64_t t;   /* applied steps including this one: 1 for the first */
     bool no_decay;
     double momentum; /* momentum (Adam: beta1) set by a schedule; 0: use the configuration's */
-    /* apply_sparse only; NULL: w and m are [n] as above. Else w and m are whole tables, and g [n] holds rows of
-     * `width` elements one after the other: number i belongs to row row[i] of the tables. */
+    /* apply_sparse only; NULL: w and m are [n] as above. Else w and m are whole tables, and g [n] holds rows
+     * of `width` elements one after the other: number i belongs to row row[i] of the tables. */
     const uint32_t *row;
     size_t width;
 } co_apply;
@@ -46,7 +46,8 @@ typedef struct co_optim_def {
      */
     void (*apply_sparse)(const void *cfg, const co_apply *a);
     const char *sparse_name; /* how logs name it: "sparse_adam" */
-    /* Above this rate, pretrained weights are usually lost in the first steps: then the first screen warns. */
+    /* Above this rate, pretrained weights are usually lost in the first steps: then the first screen
+     * warns. */
     double pretrained_lr;
 } co_optim_def;
 

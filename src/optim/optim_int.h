@@ -36,7 +36,8 @@ double adam_lr(const void *cfg);
 double adam_beta1(const struct adam_cfg *c, const co_apply *a); /* the step's own, or the configuration's */
 void sparse_adam_apply(const void *cfg, const co_apply *a);
 
-/* The parts of an update in which elements lie one after the other: row i of the list, or everything at once. */
+/* The parts of an update in which elements lie one after the other: row i of the list, or everything at
+ * once. */
 static inline size_t parts_of_update(const co_apply *a)
 {
     return a->row ? a->n / a->width : 1;

@@ -8,8 +8,8 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-/* The child gets a process group of its own, in the foreground of the terminal if there is one: Ctrl-C reaches it once,
- * from the terminal, and not again from process 1. */
+/* The child gets a process group of its own, in the foreground of the terminal if there is one: Ctrl-C
+ * reaches it once, from the terminal, and not again from process 1. */
 static void lead_group(void)
 {
     struct sigaction ignore = {.sa_handler = SIG_IGN}, before;

@@ -204,7 +204,8 @@ co_err co_meet_listen(co_meet *where);
  * ask the user for the token. It resolves the endpoint's name (up to 10 s) and checks local addresses and the
  * port; with etcd, it waits a few seconds for etcd's answer. */
 bool co_meet_needs_token(const co_terms *terms, const co_meet *where);
-/* This host was to take part and cannot: tells the host that keeps the roster why, if it is reached within 3 s. */
+/* This host was to take part and cannot: tells the host that keeps the roster why, if it is reached within 3
+ * s. */
 void co_roster_decline(const co_terms *terms, const co_meet *where, const char *why);
 /* Waits up to timeout_ms for the next event. CO_EINPUT: this host was refused, for example because its terms
  * do not agree. CO_EFAIL: it is cut off. */
@@ -225,10 +226,11 @@ void co_roster_cut(co_roster *r, uint32_t view, int id, const char *why);
 /* This host's part of the run is over. It goes on answering FREEZE until OVER, which comes when all members
  * of a view have ended. A host that has ended says so again in each view, by this call or in its position. */
 void co_roster_ended(co_roster *r, uint32_t view);
-/* A sample of this unit, which is among this host's slices, cannot be read here. The next view gives these slices to
- * hosts that have not said so; if all have, its `counts` is the unit. */
+/* A sample of this unit, which is among this host's slices, cannot be read here. The next view gives these
+ * slices to hosts that have not said so; if all have, its `counts` is the unit. */
 void co_roster_unreadable(co_roster *r, uint32_t view, uint32_t unit);
-/* How fast this host is now. The slices may be dealt anew; a host that is slow twice in a row is named, once. */
+/* How fast this host is now. The slices may be dealt anew; a host that is slow twice in a row is named,
+ * once. */
 void co_roster_weigh(co_roster *r, uint32_t view, const co_host_speed *speed);
 
 /* This host must end, and the job with it: OVER on all hosts has the fields of `how`. In an elastic job that

@@ -4,8 +4,8 @@
  *     row     [cap] their numbers, ascending; the places after `count` hold CO_NO_ROW
  *     value   [cap,D] their values in the same order; the places after `count` hold zeros
  *
- * A row that is not in the list is absent, which is not the same as a row of zeros: a lazy optimiser leaves an
- * absent row and its moments alone. The memory belongs to whoever made the list.
+ * A row that is not in the list is absent, which is not the same as a row of zeros: a lazy optimiser leaves
+ * an absent row and its moments alone. The memory belongs to whoever made the list.
  */
 #ifndef CO_TENSOR_ROWS_H
 #define CO_TENSOR_ROWS_H
@@ -21,8 +21,8 @@ typedef struct co_rows {
     float *value;
 } co_rows;
 
-/* The 4-byte elements that a list of up to `cap` rows of `width` values takes, and the list in such a piece of
- * memory. Each part begins on a cache line if `memory` does. */
+/* The 4-byte elements that a list of up to `cap` rows of `width` values takes, and the list in such a piece
+ * of memory. Each part begins on a cache line if `memory` does. */
 size_t co_rows_elements(size_t cap, size_t width);
 co_rows co_rows_in(float *memory, size_t cap);
 

@@ -36,8 +36,8 @@ typedef struct co_st_tensor {
 
 int co_st_dtype_bits(const char *dtype_name); /* of an element; 0: safetensors has no such dtype */
 
-/* Declares n tensors by name, dtype and shape; ignores their other fields, except that dtype CO_DTYPE_COUNT means
- * the dtype called dtype_name, which must have whole bytes. `metadata` is an object of strings
+/* Declares n tensors by name, dtype and shape; ignores their other fields, except that dtype CO_DTYPE_COUNT
+ * means the dtype called dtype_name, which must have whole bytes. `metadata` is an object of strings
  * (borrowed, NULL for none); "format":"pt" is added to it. Creates `path` (O_EXCL). */
 co_err co_st_create(co_st_writer **out, const char *path, const co_st_tensor *tensors, int n, json_t *metadata);
 co_err co_st_write(co_st_writer *w, const void *bytes, size_t len);

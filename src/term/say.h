@@ -8,7 +8,8 @@
 void co_say(const char *fmt, ...) __attribute__((format(printf, 1, 2)));
 /* The same, signed: "cohort: TEXT", or "cohort: HOST: TEXT" after co_say_host. */
 void co_notice(const char *fmt, ...) __attribute__((format(printf, 1, 2)));
-/* All hosts of a job write to one screen: from now on each notice names this host. Borrowed; NULL: no host. */
+/* All hosts of a job write to one screen: from now on each notice names this host. Borrowed; NULL: no
+ * host. */
 void co_say_host(const char *host);
 /* From now on lines go to `to`; NULL: to standard error again. */
 void co_say_to(void (*to)(void *ctx, const char *line), void *ctx);

@@ -83,9 +83,10 @@ void axis_fit(axis *a, const co_plot *p, bool vertical, int want)
         a->lo -= half;
         a->hi += half;
     }
-    double air = vertical ? AIR * (a->hi - a->lo) : 0;
     bool zero = vertical && p->from_zero && !a->log && a->lo >= 0;
-    a->lo = zero ? 0 : a->lo - air;
+    a->lo = zero ? 0 : a->lo;
+    double air = vertical ? AIR * (a->hi - a->lo) : 0;
+    a->lo -= zero ? 0 : air;
     a->hi += air;
     if (a->log)
         log_ticks(a, want);

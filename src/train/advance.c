@@ -147,8 +147,8 @@ static uint64_t go_on(struct rank *rank, const unit *done, const decision *decid
     return cut | (save == SAVE_NOW ? PC_SNAP : save == SAVE_AND_STOP ? PC_STOP : 0);
 }
 
-/* Moves pc from this unit, whose gate is READY, to the next. A gate that was frozen meanwhile stays so: the next
- * unit waits for the new view. */
+/* Moves pc from this unit, whose gate is READY, to the next. A gate that was frozen meanwhile stays so: the
+ * next unit waits for the new view. */
 static void move_on(struct rank *rank, uint64_t flags)
 {
     control *ctl = rank->regions->ctl;

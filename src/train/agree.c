@@ -21,8 +21,8 @@ static bool has_leaves(const co_deal *deal, int h)
     return deal->from[h] < deal->from[h + 1];
 }
 
-/* A left sibling: its gradient lies alone in its buffer, right after it was computed. Which one changes from time to
- * time; -1: there is none. */
+/* A left sibling: its gradient lies alone in its buffer, right after it was computed. Which one changes from
+ * time to time; -1: there is none. */
 static int leaf_to_audit(const co_plan *plan, const co_deal *deal, const unit *u, int owner)
 {
     int first = (deal->from[owner] + 1) / 2, last = (deal->from[owner + 1] + 1) / 2; /* pairs of siblings */

@@ -1,8 +1,8 @@
 /* apply_rows.c -- the optimiser on one piece of a list of rows, step by step as apply.c does it for a chunk.
  *
- * The rows of a piece lie scattered in the tables of weights and moments. They are gathered into the journal, and
- * the optimiser then updates them where they lie. With an average of the weights a piece is a whole range of the
- * table, because the average of every row moves in every step.
+ * The rows of a piece lie scattered in the tables of weights and moments. They are gathered into the journal,
+ * and the optimiser then updates them where they lie. With an average of the weights a piece is a whole range
+ * of the table, because the average of every row moves in every step.
  *
  * A range of the table is copied aside for a checkpoint before its first row changes. Several ranks may have
  * rows of one range, so whoever comes first claims the range, and the others wait until it is copied.

@@ -29,8 +29,8 @@ static void report_left_out(const struct run *run)
     run_notice(run, text);
 }
 
-/* Several hosts: `bad` samples of this group were left out. If just as many cannot be read here, it is these, and they
- * are not offered to the others again. */
+/* Several hosts: `bad` samples of this group were left out. If just as many cannot be read here, it is these,
+ * and they are not offered to the others again. */
 static void remember_bad(const struct run *run, const struct group *group, double bad)
 {
     enum { MOST = 64 };

@@ -86,8 +86,8 @@ static void verify(struct carrier *carrier, const unit *u, int h, const struct s
     }
 }
 
-/* In a unit that is verified nobody's part is taken before all hashes are known and agree. So no host makes it READY if
- * two differ. */
+/* In a unit that is verified nobody's part is taken before all hashes are known and agree. So no host makes
+ * it READY if two differ. */
 static bool may_take(const struct carrier *carrier, const unit *u)
 {
     return !verify_due(carrier->plan, u) ||

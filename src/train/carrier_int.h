@@ -1,8 +1,8 @@
 /* carrier_int.h -- the carrier of a host: it alone talks to the other hosts. Seen by this room only.
  *
- * It reads in the arena what the ranks have done, sends what the others need, and marks what has come. It is a
- * state machine without waits: carrier_turn does what can be done now. A change of the members goes through three
- * calls, which the roster's orders lead to:
+ * It reads in the arena what the ranks have done, sends what the others need, and marks what has come. It is
+ * a state machine without waits: carrier_turn does what can be done now. A change of the members goes through
+ * three calls, which the roster's orders lead to:
  *
  *     carrier_freeze    the gate is frozen, the old view is cut off; says where this host stands
  *     carrier_view      the new view: waits for a step that is READY, takes what this host missed, deals anew
@@ -96,10 +96,12 @@ void lists_check(struct carrier *carrier); /* all have come, and everybody has b
 size_t feed_parts(const co_plan *plan);    /* parts of the state: chunks, and ranges of tables */
 size_t feed_size(const co_plan *plan);     /* elements of the largest part */
 co_err feed_post(struct carrier *carrier); /* the newcomer's receives */
-co_err feed_turn(struct carrier *carrier, uint32_t open); /* the feeder: sends chunks of the state before `open` */
+/* the feeder: sends chunks of the state before `open` */
+co_err feed_turn(struct carrier *carrier, uint32_t open);
 void feed_sent(struct carrier *carrier, const co_tag *tag);
 void feed_took(struct carrier *carrier, const co_tag *tag);
-bool feed_has(const struct carrier *carrier, uint64_t count);            /* so many chunks have come, whole */
-void feed_count(struct carrier *carrier, uint64_t count, uint32_t open); /* from unit `open` on they are held */
+bool feed_has(const struct carrier *carrier, uint64_t count); /* so many chunks have come, whole */
+/* from unit `open` on they are held */
+void feed_count(struct carrier *carrier, uint64_t count, uint32_t open);
 
 #endif

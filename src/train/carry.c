@@ -118,7 +118,8 @@ static void recall(struct carrying *now)
 
     now->carrier.begun = atomic_load(&ctl->host.begun);
     now->carrier.since = atomic_load(&ctl->host.since);
-    now->carrier.fresh = now->carrier.begun && !atomic_load(&ctl->host.whole); /* what it had is not counted */
+    /* what it had is not counted */
+    now->carrier.fresh = now->carrier.begun && !atomic_load(&ctl->host.whole);
     if (atomic_load(&ctl->host.whole))
         now->carrier.fed = feed_parts(now->carrier.plan); /* a newcomer that was fed is not fed again */
     now->carrier.frozen = true;                           /* until the next view */

@@ -1,8 +1,8 @@
-/* carry_int.h -- the carrier as a process of its own: what the supervisor orders, and what it reports. Seen by this
- * room only.
+/* carry_int.h -- the carrier as a process of its own: what the supervisor orders, and what it reports. Seen
+ * by this room only.
  *
- * The process owns the link and every socket of it. If it dies, another one takes its place: all that it must know
- * lies in the arena, and the members begin the unit anew with a change of the view.
+ * The process owns the link and every socket of it. If it dies, another one takes its place: all that it must
+ * know lies in the arena, and the members begin the unit anew with a change of the view.
  */
 #ifndef CO_TRAIN_CARRY_INT_H
 #define CO_TRAIN_CARRY_INT_H

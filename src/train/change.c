@@ -1,12 +1,14 @@
-/* change.c -- a change of the members: freeze, say where we stand, take what we missed, go on with the new deal.
+/* change.c -- a change of the members: freeze, say where we stand, take what we missed, go on with the new
+ * deal.
  *
  *     freeze      the gate is frozen. A READY step is finished, but the next unit does not begin
  *     view        if this host gives: the sum of the last held unit, its statistics and wishes
  *                 if it takes: posts receives for them, and makes a READY turn of the unit when all have come
  *                 otherwise: a new turn of the unit in progress, with the new deal
  *
- * The deal is changed here only, while the gate is frozen, no step is READY, and no rank writes what hosts share. So
- * no rank depends on the old deal any more: whatever it still computes carries the stamp of an old turn.
+ * The deal is changed here only, while the gate is frozen, no step is READY, and no rank writes what hosts
+ * share. So no rank depends on the old deal any more: whatever it still computes carries the stamp of an old
+ * turn.
  */
 #include "train/change_int.h"
 
@@ -88,8 +90,8 @@ static co_err give(struct carrier *carrier, int to)
                                              : CO_OK;
 }
 
-/* This host's own step is finished by now, so the words that a newcomer needs are known too. Newcomers are fed one
- * after the other. */
+/* This host's own step is finished by now, so the words that a newcomer needs are known too. Newcomers are
+ * fed one after the other. */
 static co_err give_all(struct carrier *carrier)
 {
     const co_view *view = &carrier->view;
@@ -157,7 +159,8 @@ static void read_missed(struct carrier *carrier, uint64_t pc)
     atomic_store(&ctl->settled[held & 1], (uint64_t)held << 8 | (carrier->news->wish & 0xff));
 }
 
-/* A host that is fed anew may come to units that it has applied in vain. No rank applies now: the gate is frozen. */
+/* A host that is fed anew may come to units that it has applied in vain.
+ * No rank applies now: the gate is frozen. */
 static void forget(struct carrier *carrier)
 {
     const co_plan *plan = carrier->plan;

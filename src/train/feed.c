@@ -1,9 +1,9 @@
 /* feed.c -- a newcomer is given the state chunk by chunk while the run goes on.
  *
- * The state is constant between two applies. In unit w the feeder copies chunks of the state before w and sends
- * them; with its statistics of w it says how many chunks it has fed so far. The newcomer, which takes part in every
- * unit without leaves, passes the gate of w only when these have come. It applies w, and all later units, to them.
- * When all chunks are counted it is whole, and the next view gives it leaves.
+ * The state is constant between two applies. In unit w the feeder copies chunks of the state before w and
+ * sends them; with its statistics of w it says how many chunks it has fed so far. The newcomer, which takes
+ * part in every unit without leaves, passes the gate of w only when these have come. It applies w, and all
+ * later units, to them. When all chunks are counted it is whole, and the next view gives it leaves.
  */
 #include "train/carrier_int.h"
 

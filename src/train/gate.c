@@ -1,4 +1,5 @@
-/* gate.c -- turns, wishes, and the gate that a step passes before any parameter is touched. See control_int.h. */
+/* gate.c -- turns, wishes, and the gate that a step passes before any parameter is touched.
+ * See control_int.h. */
 #include "train/rank_int.h"
 
 static uint64_t pc_now(const struct rank *rank)

@@ -1,5 +1,5 @@
-/* group_plan.c -- into which parts the passes are cut for slices that go backward together, and how many slices may.
- * See group.c. */
+/* group_plan.c -- into which parts the passes are cut for slices that go backward together, and how many
+ * slices may. See group.c. */
 #include "train/regions_int.h"
 
 /* What some calls write to the leaf. */

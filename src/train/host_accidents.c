@@ -4,8 +4,8 @@
  *     cut off   a helper process stops the carrier and the supervisor, whose threads talk to the roster, and
  *               continues them later. Until then nobody hears of this host; its ranks run on
  *
- * Each happens after one step, to a host that trained this step. So a host that joins again later, with the same line,
- * is spared. A slow host: fault.c. A host that comes late: src/cli/over.c.
+ * Each happens after one step, to a host that trained this step. So a host that joins again later, with the
+ * same line, is spared. A slow host: fault.c. A host that comes late: src/cli/over.c.
  */
 #include <signal.h>
 #include <stdio.h>

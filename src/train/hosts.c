@@ -124,8 +124,8 @@ bool hosts_writes(const struct supervisor *super)
     return !super->run.hosts || super->hosts.writer;
 }
 
-/* The step that was READY is finished, and no rank writes what hosts share: the state is whole, or this host never
- * had one. */
+/* The step that was READY is finished, and no rank writes what hosts share: the state is whole, or this host
+ * never had one. */
 static bool is_settled(const struct supervisor *super)
 {
     const struct regions *regions = super->run.regions;
@@ -136,7 +136,8 @@ static bool is_settled(const struct supervisor *super)
     return pc_is_frozen(pc) || co_now_ns() - super->hosts.over_ns > SETTLE_MS * UINT64_C(1000000);
 }
 
-/* A request to stop travels with a step. If no step is under way, because hosts are missing, this host leaves. */
+/* A request to stop travels with a step. If no step is under way, because hosts are missing, this host
+ * leaves. */
 static void leave_if_asked(struct supervisor *super)
 {
     struct hosts *hosts = &super->hosts;

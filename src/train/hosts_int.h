@@ -20,8 +20,8 @@ co_err hosts_turn(struct supervisor *super); /* CO_ESTOP: this host goes on no l
 bool hosts_writes(const struct supervisor *super);
 /* The others are lost to this host, or it to them, and it does not come back: it keeps what it has. */
 bool hosts_were_left(struct supervisor *super);
-/* The ranks have ended, and this host has saved the last state, or need not: stays until all others have ended. If the
- * host that writes is lost meanwhile, saves. */
+/* The ranks have ended, and this host has saved the last state, or need not: stays until all others have
+ * ended. If the host that writes is lost meanwhile, saves. */
 void hosts_stay(struct supervisor *super, bool saved);
 
 void hosts_close_books(struct supervisor *super); /* where the time went, and bytes, into the summary */
@@ -43,7 +43,8 @@ void hear_carrier(struct supervisor *super);
 void offer_unreadable(struct supervisor *super); /* a rank cannot read a sample: the roster is told */
 
 /* --- hosts_speed.c -------------------------------------------------------------------------------------- */
-/* Every WEIGH_MS, if this host has computed: a speed that changed is reported, and the roster may deal anew. */
+/* Every WEIGH_MS, if this host has computed: a speed that changed is reported, and the roster may deal
+ * anew. */
 void weigh(struct supervisor *super);
 
 #endif

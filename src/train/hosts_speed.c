@@ -92,7 +92,8 @@ static co_host_speed speed_since(const struct supervisor *super, const struct sp
     if (leaves <= 0 || compute_ns <= 0)
         return (co_host_speed){0};
     return (co_host_speed){
-        .weight = whole(1e12 * leaves * plan->ranks / compute_ns), /* slices in 1000 s of all ranks together */
+        /* slices in 1000 s of all ranks together */
+        .weight = whole(1e12 * leaves * plan->ranks / compute_ns),
         .compute_us = whole(1e-3 * compute_ns * plan->threads / leaves),
         .input_us = whole(1e-3 * since(now->input_ns, then->input_ns) * plan->threads / leaves),
         .cpus = co_cpus_usable(),

@@ -69,7 +69,8 @@ static bool all_arrived(struct rank *rank, int64_t unused)
 bool leaves(struct rank *rank, int64_t step)
 {
     const co_fold *fold = &rank->tree[cut_of_step(rank->plan, step)].fold[rank->who.slot];
-    bool arrived = co_mark_get(&rank->me->progress, rank->turn) != 0; /* then our predecessor did all of them */
+    /* then our predecessor did all of them */
+    bool arrived = co_mark_get(&rank->me->progress, rank->turn) != 0;
 
     int group = arrived ? fold->n_ops : group_begins(rank, fold, step);
 

@@ -6,7 +6,8 @@
 
 #include "base/str.h"
 
-/* The text was checked: a whole number, or a fraction with a point. A fraction above 0 is one batch or more. */
+/* The text was checked: a whole number, or a fraction with a point. A fraction above 0 is one batch or
+ * more. */
 static int64_t limit_batches(const char *text, int64_t all)
 {
     long long n;

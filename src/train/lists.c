@@ -1,7 +1,7 @@
 /* lists.c -- the lists of rows of each leaf, exchanged between hosts.
  *
- * Every host gets every other host's lists, and adds all of them up itself. That overwrites the sum of the step before,
- * so a host does it only when everybody has begun this step.
+ * Every host gets every other host's lists, and adds all of them up itself. That overwrites the sum of the
+ * step before, so a host does it only when everybody has begun this step.
  */
 #include "train/carrier_int.h"
 

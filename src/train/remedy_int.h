@@ -1,9 +1,9 @@
-/* remedy_int.h -- what to do about a rank in trouble: one decision, a pure function of the facts. Seen by this
- * room only.
+/* remedy_int.h -- what to do about a rank in trouble: one decision, a pure function of the facts. Seen by
+ * this room only.
  *
- * A rank that dies is replaced. One that dies again and again at the same place, or that was killed and is held by
- * the kernel, shows that this host cannot go on. Alone, the run ends. Among several hosts only this host leaves:
- * the others go on with a new view.
+ * A rank that dies is replaced. One that dies again and again at the same place, or that was killed and is
+ * held by the kernel, shows that this host cannot go on. Alone, the run ends. Among several hosts only this
+ * host leaves: the others go on with a new view.
  */
 #ifndef CO_TRAIN_REMEDY_INT_H
 #define CO_TRAIN_REMEDY_INT_H

@@ -7,7 +7,7 @@
 #include "base/fs.h"
 #include "base/str.h"
 
-/* --- first weights: a run that continues does not need them ---------------------------------------------- */
+/* --- first weights: a run that continues does not need them --------------------------------------------- */
 static bool is_true(const char *text)
 {
     bool on;
@@ -77,7 +77,7 @@ co_err fetch_weights(co_plan *plan)
     return check_weights(plan);
 }
 
-/* --- a checkpoint of another model, optimiser, batch or seed: continuing it would be another run ---------- */
+/* --- a checkpoint of another model, optimiser, batch or seed: continuing it would be another run -------- */
 co_err check_same_model(co_plan *plan)
 {
     co_err err = plan->spec.resume ? co_ckpt_fits(plan->spec.resume, plan->layout, 0, NULL) : CO_OK;

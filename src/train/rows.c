@@ -1,7 +1,7 @@
 /* rows.c -- row-sparse gradients in a step: adds up the leaves' lists, and cuts their sum into pieces.
  *
- * The leaves' lists are only read, so a sum whose rank died is simply made again. From the gate on the sum does
- * not change, so every rank, and every successor, cuts it into the same pieces.
+ * The leaves' lists are only read, so a sum whose rank died is simply made again. From the gate on the sum
+ * does not change, so every rank, and every successor, cuts it into the same pieces.
  */
 #include "train/rank_int.h"
 

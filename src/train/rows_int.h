@@ -1,11 +1,12 @@
-/* rows_int.h -- row-sparse gradients in a step: lists of rows from the leaves to the optimiser. Seen by this room
- * only.
+/* rows_int.h -- row-sparse gradients in a step: lists of rows from the leaves to the optimiser. Seen by this
+ * room only.
  *
  * A leaf's list lies at the leaf's own place, whoever computes the leaf. The sum of all leaves' lists has a
- * place of its own. The optimiser goes through the sum in pieces of `piece` rows, which are claimed, journalled
- * and marked done like the chunks of dense gradients. The same number of rows of the table, whether they are in
- * the list or not, is the unit in which tables are copied aside for a checkpoint, and in which the average of
- * the weights is brought up to date (that needs every row, so with it a piece is a range of the table).
+ * place of its own. The optimiser goes through the sum in pieces of `piece` rows, which are claimed,
+ * journalled and marked done like the chunks of dense gradients. The same number of rows of the table,
+ * whether they are in the list or not, is the unit in which tables are copied aside for a checkpoint, and in
+ * which the average of the weights is brought up to date (that needs every row, so with it a piece is a range
+ * of the table).
  */
 #ifndef CO_TRAIN_ROWS_INT_H
 #define CO_TRAIN_ROWS_INT_H
@@ -48,7 +49,8 @@ co_rows rows_of_sum(const co_plan *plan, const struct regions *regions, int list
 size_t range_of_offset(const co_plan *plan, size_t offset, size_t *end);
 /* The elements of a range of the tables: *lo, and how many. */
 size_t range_span(const co_plan *plan, size_t range, size_t *lo);
-/* Lists that came from another host, of a leaf or the sums: counts within bounds, rows ascending and in the table. */
+/* Lists that came from another host, of a leaf or the sums: counts within bounds, rows ascending and in the
+ * table. */
 bool rows_are_sound(const co_plan *plan, float *lists, bool sum);
 
 /* Adds up list `list` of this step. The chunk_stat of the sum goes to its place after those of the chunks. */
@@ -69,8 +71,8 @@ typedef struct piece {
 } piece;
 piece piece_of(const struct rank *rank, size_t number);
 
-/* apply_rows.c: what apply.c does with a piece, in this order. put_back comes before the others, if the journal
- * holds this piece. */
+/* apply_rows.c: what apply.c does with a piece, in this order. put_back comes before the others, if the
+ * journal holds this piece. */
 struct decision;
 /* After a leaf: asks for the memory that apply will need, while other leaves are computed. */
 void rows_fetch_moments(const struct rank *rank, const co_rows *leaf);

@@ -5,9 +5,9 @@
  * chunk's aside mark after that: whoever changes a chunk sets the mark before, so a copy is good if the mark
  * was still unset after copying.
  *
- * If the pool for copies aside is smaller than the state, ranks may wait for the saver. So the saver says when
- * it has read everything (snapshot_read_through), before it waits for the disk. From then on state k is only
- * in the saver's files: if the saver dies later, this checkpoint is lost.
+ * If the pool for copies aside is smaller than the state, ranks may wait for the saver. So the saver says
+ * when it has read everything (snapshot_read_through), before it waits for the disk. From then on state k is
+ * only in the saver's files: if the saver dies later, this checkpoint is lost.
  */
 #include "train/save_int.h"
 
@@ -66,7 +66,8 @@ co_err snapshot_read(void *ctx, int array, size_t offset, size_t count, float *d
 }
 
 /* Lets the ranks change the state without copies, unless that gains nothing: no rank waits if the pool holds
- * everything, or if no step follows (unit 0: the last state; a test). Then a saver that dies can be replaced. */
+ * everything, or if no step follows (unit 0: the last state; a test). Then a saver that dies can be
+ * replaced. */
 void snapshot_read_through(void *ctx)
 {
     const snapshot *snap = ctx;
@@ -97,8 +98,8 @@ co_err snapshot_ready(void *ctx, int64_t view)
     return hooks && hooks->publish ? hooks->publish(hooks->ctx, view) : CO_OK;
 }
 
-/* What the tokens mean, so that the checkpoint can be used without the data. A larger one than a manifest can hold is
- * left out. Returns `extra`, or NULL if memory is out. */
+/* What the tokens mean, so that the checkpoint can be used without the data. A larger one than a manifest can
+ * hold is left out. Returns `extra`, or NULL if memory is out. */
 static json_t *add_vocabulary(const co_plan *plan, json_t *extra)
 {
     enum { MOST = 6 << 20 };

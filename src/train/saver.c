@@ -232,7 +232,8 @@ static void begin(struct saver *saver)
     } else if (find_place(saver->run) == CO_OK && write_record(saver->run) == CO_OK) {
         start(saver);
     } else {
-        report(saver, co_errmsg()); /* a disk that does not take the record: the checkpoint would be ahead of it */
+        /* a disk that does not take the record: the checkpoint would be ahead of it */
+        report(saver, co_errmsg());
         release(saver);
     }
 }

@@ -1,8 +1,9 @@
-/* slices.c -- how many slices a batch is cut into: trainer.slices, or a formula of batch, model and data set only
- * (comm/tree.h), or what the checkpoint that the run continues was made with. */
+/* slices.c -- how many slices a batch is cut into: trainer.slices, or a formula of batch, model and data set
+ * only (comm/tree.h), or what the checkpoint that the run continues was made with. */
 #include "train/plan_int.h"
 
-/* The tokens of n samples of the set's mean length, rounded up to a multiple of 16 per sample. 0 unless it is text. */
+/* The tokens of n samples of the set's mean length, rounded up to a multiple of 16 per sample.
+ * 0 unless it is text. */
 static int mean_tokens(const co_dataset *data, int n,
                        int (*length)(const co_dataset *d, co_split s, uint32_t id))
 {

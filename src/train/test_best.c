@@ -2,12 +2,12 @@
  *
  * The ranks of a TEST unit wait until the supervisor has chosen. The only saver that may be at work then
  * saves the state before the test, which no step changes, so the memory for copies aside and for leaves is
- * free: the best weights are read into it (regions->best), and the ranks evaluate them there. The state itself
- * is not touched.
+ * free: the best weights are read into it (regions->best), and the ranks evaluate them there. The state
+ * itself is not touched.
  * Every rank reads one word, so all evaluate the same weights, whoever dies on the way.
  *
- * A child process reads the checkpoint, so a hung disk does not keep the supervisor from answering signals. If
- * it makes no progress for its deadline, it is killed and the last weights are tested.
+ * A child process reads the checkpoint, so a hung disk does not keep the supervisor from answering signals.
+ * If it makes no progress for its deadline, it is killed and the last weights are tested.
  */
 #include "train/super_int.h"
 
@@ -177,7 +177,8 @@ void end_reader(struct best_reader *reader)
 }
 
 /* --- when ----------------------------------------------------------------------------------------------- */
-/* Only the saver of the state before unit `test` may be at work: no step follows, so it reads nothing aside. */
+/* Only the saver of the state before unit `test` may be at work: no step follows, so it reads nothing
+ * aside. */
 static bool aside_is_free(const control *ctl, uint64_t test)
 {
     uint64_t snap = atomic_load_explicit(&ctl->snap, memory_order_acquire);

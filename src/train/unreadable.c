@@ -1,14 +1,15 @@
-/* unreadable.c -- several hosts: a sample that this host cannot read is offered to the others, before it counts as
- * unreadable (docs/decisions/0010).
+/* unreadable.c -- several hosts: a sample that this host cannot read is offered to the others, before it
+ * counts as unreadable (docs/decisions/0010).
  *
  *     rank         does not finish its leaf: it stores the turn in ctl->host.unreadable, and waits
  *     supervisor   tells the roster which unit it is, and the user which file
- *     roster       freezes all hosts; in the next view the hosts that could not read have no slices. If all hosts
- *                  have tried, the view's `counts` is the unit
+ *     roster       freezes all hosts; in the next view the hosts that could not read have no slices. If all
+ *                  hosts have tried, the view's `counts` is the unit
  *     rank         a new turn of the unit: if it has the leaf again, the sample counts as unreadable
  *
- * The leaf that waits is missing from the step, so no host can pass the gate of this unit before the new view. A sample
- * that all have given up is remembered by each host (bad_samples.c), and not offered again: a view change costs a step.
+ * The leaf that waits is missing from the step, so no host can pass the gate of this unit before the new
+ * view. A sample that all have given up is remembered by each host (bad_samples.c), and not offered again: a
+ * view change costs a step.
  */
 #include <stdio.h>
 
@@ -16,7 +17,8 @@
 #include "train/rank_int.h"
 
 /* --- ranks ---------------------------------------------------------------------------------------------- */
-/* Whether a view without this host's slices is possible. The best weights are tested by the host that writes alone. */
+/* Whether a view without this host's slices is possible.
+ * The best weights are tested by the host that writes alone. */
 static bool can_be_passed_on(const struct rank *rank, const unit *u)
 {
     if (rank->plan->hosts == 1 || __builtin_popcountll(rank->deal.whole) < 2)
@@ -92,8 +94,8 @@ void offer_unreadable(struct supervisor *super)
     const struct run *run = &super->run;
     uint64_t word = atomic_load(&run->regions->ctl->host.unreadable), pc = atomic_load(&run->regions->ctl->pc);
 
-    /* Of an earlier turn, or of a view that ends anyway: if this host has the leaf again, its rank asks again. While
-     * neither is frozen, the carrier is in the view that the supervisor knows. */
+    /* Of an earlier turn, or of a view that ends anyway: if this host has the leaf again, its rank asks
+     * again. While neither is frozen, the carrier is in the view that the supervisor knows. */
     if (word == hosts->offered || hosts->frozen || hosts->members < 2 || (pc & PC_FROZEN) ||
         word >> 16 != pc_turn(pc))
         return;

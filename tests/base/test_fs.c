@@ -35,7 +35,8 @@ TEST_WITHIN(a_fifo_that_nobody_writes_into_is_an_error_and_no_hang, 10)
     CHECK_FAILS(co_fs_read(&got, NULL, "fifo", 100), CO_EIO, "fifo is a pipe and nobody writes into it");
 }
 
-/* `--hostfile=<(command)` gives such a path. The bytes come in two parts, the second after the first was read. */
+/* `--hostfile=<(command)` gives such a path. The bytes come in two parts, the second after the first was
+ * read. */
 TEST(a_pipe_is_read_to_its_end)
 {
     int ends[2], left = 1;

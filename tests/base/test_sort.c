@@ -1,4 +1,5 @@
-/* test_sort.c -- sorting keys: against the plainest sort, for every small number of keys and some large ones. */
+/* test_sort.c -- sorting keys: against the plainest sort, for every small number of keys and some large
+ * ones. */
 #include "base/sort.h"
 
 #include <stdlib.h>
@@ -26,7 +27,8 @@ static void check_sort(size_t n, uint32_t rows, uint32_t draw)
         want[i] = key[i] = (uint64_t)(rows ? u[0] % rows : u[0]) << 32 | i;
     }
     co_sort_keys(key, tmp, n);
-    qsort(want, n, sizeof *want, by_row_then_place); /* places make all keys different: this is the stable order */
+    /* places make all keys different: this is the stable order */
+    qsort(want, n, sizeof *want, by_row_then_place);
     CHECK(memcmp(key, want, n * sizeof *key) == 0, "%zu keys of %u rows are not in order", n, rows);
 }
 

@@ -1,5 +1,5 @@
-/* The benches of two hosts: flags, what they say without PyTorch, and the wire between two namespaces. The figures
- * themselves are for a quiet machine. */
+/* The benches of two hosts: flags, what they say without PyTorch, and the wire between two namespaces. The
+ * figures themselves are for a quiet machine. */
 #include "harness.h"
 
 #include <jansson.h>
@@ -62,7 +62,8 @@ TEST_LONG_WITHIN(bench_gloo_runs_both_sides_in_turn_and_prints_ratios, 120)
     json_decref(training);
 }
 
-/* 32 samples are two slices, one for each host. Each sends some 45 MB a step: at 300 Mbit/s that takes 1.2 s. */
+/* 32 samples are two slices, one for each host. Each sends some 45 MB a step: at 300 Mbit/s that takes 1.2
+ * s. */
 TEST_LONG_WITHIN(bench_wire_limits_the_rate_between_two_namespaces_and_leaves_none, 120)
 {
     if (geteuid() != 0 || test_sh("ip link help 2>&1 | grep -q veth && command -v tc").status != 0)

@@ -2,6 +2,7 @@
 #ifndef TESTS_BOOK_TEST_H
 #define TESTS_BOOK_TEST_H
 
+#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
@@ -11,6 +12,7 @@
 #include "base/json.h"
 #include "base/str.h"
 #include "book/book.h"
+#include "book/book_int.h"
 #include "harness.h"
 
 __attribute__((unused)) static void put(const char *path, const char *text)

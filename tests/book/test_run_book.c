@@ -2,10 +2,54 @@
  * holds. */
 #include "book_test.h"
 
+static double of(const json_t *v, const char *key)
+{
+    double x = NAN;
+
+    CHECK(co_json_f64(v, key, &x), "the summary has no %s", key);
+    return x;
+}
+
+static void has_row(const char *figure, const char *value)
+{
+    char *line = co_sprintf("| %s | %s", figure, value);
+    const char *wanted[] = {line};
+
+    has_all("r/book.md", wanted, 1);
+    co_free(line);
+}
+
+/* The rows hold the run's own numbers, not just something. */
+static void figures_are_those_of_the_summary(void)
+{
+    json_t *s = NULL, *host;
+    char text[400];
+
+    CHECK_OK(co_json_read(&s, "r/summary.json", 1 << 20));
+    json_t *best = json_object_get(s, "best"), *metrics = json_object_get(s, "metrics");
+    snprintf(text, sizeof text, "%s at step %s |", words_percent(of(best, "val/acc")).text,
+             words_int(of(best, "step")).text);
+    has_row("Best val/acc (Acc@1)", text);
+    has_row("val/acc (Acc@1)", words_percent(of(metrics, "val/acc")).text);
+    has_row("val/acc5 (Acc@5)", words_percent(of(metrics, "val/acc5")).text);
+    has_row("test/acc (Acc@1)", words_percent(of(metrics, "test/acc")).text);
+    has_row("Training time", words_time(of(s, "wall_s")).text);
+    has_row("Throughput", words_rate(of(s, "samples_per_s")).text);
+    has_row("Peak memory", words_bytes(of(s, "peak_memory_bytes")).text);
+    host = json_array_get(json_object_get(s, "hosts"), 0);
+    has_row("CPU utilisation", words_percent(of(host, "utilisation")).text);
+    snprintf(text, sizeof text, "2 x %.0f | %s | %s | %s |", of(host, "threads"),
+             words_time(of(host, "wall_s")).text, words_time(of(host, "cpu_user_s")).text,
+             words_time(of(host, "cpu_sys_s")).text);
+    has_row(co_json_str(host, "name"), text);
+    json_decref(s);
+}
+
 /* The list of figures that a log book of the guides has. Largest batch and S3 come later: said as such. */
 TEST(a_runs_book_has_every_figure_of_the_hand_written_log_book)
 {
-    test_run r = test_sh("$COHORT train model=cnn trainer.devices=2 trainer.max_epochs=2 run.dir=r 2>&1");
+    test_run r = test_sh("$COHORT train model=cnn trainer.devices=2 trainer.max_epochs=2 logger=tensorboard "
+                         "run.dir=r 2>&1");
     static const char *const wanted[] = {
         "| Model | cnn, ",
         "| Data set | digits |",
@@ -18,6 +62,7 @@ TEST(a_runs_book_has_every_figure_of_the_hand_written_log_book)
         "| Peak memory | ",
         "| CPU utilisation | ",
         "| GPU utilisation | no GPU was used |",
+        "| GPU memory | no GPU was used |",
         "| Checkpoints in S3 | not used |",
         "| val/acc (Acc@1) | ",
         "| val/acc5 (Acc@5) | ",
@@ -25,7 +70,9 @@ TEST(a_runs_book_has_every_figure_of_the_hand_written_log_book)
         "| host | ranks x threads | wall time | user CPU | system CPU | total CPU | utilisation | peak m",
         "(best, last) | 46 |",
         "[config_tree.log](config_tree.log)",
-        "trainer.devices=2 trainer.max_epochs=2 run.dir=r",
+        "[exec_time.log](exec_time.log)",
+        "[tensorboard](tensorboard)",
+        "trainer.devices=2 trainer.max_epochs=2 logger=tensorboard run.dir=r",
         "| `model.name` | cnn | mlp |",
         "data fingerprint",
         "1,437 train, 180 val, 180 test",
@@ -37,6 +84,7 @@ TEST(a_runs_book_has_every_figure_of_the_hand_written_log_book)
 
     CHECK(test_contains(r.out, "book      r/book.html"), "%s", r.out);
     has_all("r/book.md", wanted, CO_COUNT(wanted));
+    figures_are_those_of_the_summary();
     stands_alone("r/book.html");
     CHECK(co_fs_exists("r/plots/loss.svg") && co_fs_exists("r/plots/metric-1.svg"), "plots");
     free(r.out);
@@ -62,9 +110,65 @@ TEST(a_run_that_fails_gets_a_book_that_says_why)
 {
     test_run r =
         test_sh("$COHORT train optim=sgd optim.lr=1000000 trainer.max_steps=30 run.dir=r; echo status $?");
-    static const char *const wanted[] = {"## Why it failed", "not finite", "## Files"};
+    static const char *const wanted[] = {"## Why it failed", "not finite", "## Files",
+                                         "the run stopped: the gradient of this step was not finite"};
 
     CHECK(test_contains(r.out, "status 1") && test_contains(r.out, "r/book.html"), "%s", r.out);
+    has_all("r/book.md", wanted, CO_COUNT(wanted));
+    free(r.out);
+    char *text = slurp("r/book.md");
+    CHECK(!strstr(text, "skipped"), "with on_nan=stop no step is skipped:\n%s", text);
+    co_free(text);
+}
+
+/* Three starts: two that ended, with the hosts a and b, and between them one that was killed. */
+TEST(of_a_run_with_several_starts_the_book_has_what_all_of_them_took)
+{
+    static const char *const wanted[] = {
+        "| Training time | 1 min 35 s in 3 starts, within 16 min 40 s |",
+        "| CPU utilisation | 75.00 % |", /* (30 + 15 + 5 + 10) / (40 + 20 + 20) */
+        "| a | 1 x 1 | 1 min 00 s | 40.0 s | 5.00 s | 45.0 s | 75.00 % | 9.0 MB |",
+        "| b | 1 x 1 | 20.0 s | 10.0 s | 5.00 s | 15.0 s | 75.00 % | 2.0 MB |",
+        "Sums over the 2 starts that were not killed; ranks and threads are those of the last.",
+        "## Starts",
+        "| 0 | 10 | 40.0 s | 30.0 s | stopped |",
+        "| 10 | not known | 35.0 s | not known | killed |",
+        "| 10 | 30 | 20.0 s | 30.0 s | done |",
+        "not part of any sum"};
+
+    mkdir("r", 0777);
+    put("r/header.json", "{\"segments\":[{},{},{}]}");
+    put("r/summary.json",
+        "{\"status\":\"done\",\"wall_s\":20,\"steps\":30,\"hosts\":["
+        "{\"name\":\"a\",\"ranks\":1,\"threads\":1,\"wall_s\":20,\"cpu_user_s\":10,\"cpu_sys_s\":5,"
+        "\"peak_memory_bytes\":9000000},"
+        "{\"name\":\"b\",\"ranks\":1,\"threads\":1,\"wall_s\":20,\"cpu_user_s\":10,\"cpu_sys_s\":5,"
+        "\"peak_memory_bytes\":2000000}]}");
+    put("r/events.jsonl",
+        "{\"name\":\"run_start\",\"step\":0,\"t\":1000}\n"
+        "{\"name\":\"run_end\",\"step\":10,\"status\":\"stopped\",\"wall_s\":40,\"hosts\":[{\"name\":\"a\","
+        "\"ranks\":1,\"threads\":1,\"wall_s\":40,\"cpu_user_s\":30,\"cpu_sys_s\":0,"
+        "\"peak_memory_bytes\":1000000}],\"t\":1040}\n"
+        "{\"name\":\"run_start\",\"step\":10,\"t\":1100}\n"
+        "{\"step\":12,\"name\":\"train/loss_step\",\"value\":1,\"t\":1135}\n"
+        "{\"name\":\"run_start\",\"step\":10,\"t\":1980}\n"
+        "{\"name\":\"run_end\",\"step\":30,\"status\":\"done\",\"wall_s\":20,\"hosts\":[{\"name\":\"a\","
+        "\"cpu_user_s\":10,\"cpu_sys_s\":5},{\"name\":\"b\",\"cpu_user_s\":10,\"cpu_sys_s\":5}],\"t\":2000}"
+        "\n");
+    CHECK_OK(co_book_write("r", NULL));
+    has_all("r/book.md", wanted, CO_COUNT(wanted));
+}
+
+/* A real run that is stopped by its limit and continued: the record has what the book needs. */
+TEST(the_book_of_a_continued_run_adds_up_its_starts)
+{
+    test_run r = test_sh(
+        "$COHORT train trainer.max_steps=5 trainer.devices=1 run.dir=r >/dev/null 2>&1 && "
+        "$COHORT train trainer.max_steps=9 trainer.devices=1 run.dir=r ckpt_path=auto >/dev/null 2>&1");
+    static const char *const wanted[] = {" in 2 starts, within ", "## Starts", "| 0 | 5 | ", "| 5 | 9 | ",
+                                         "Sums over the 2 starts; "};
+
+    CHECK(r.status == 0, "%s", r.out);
     has_all("r/book.md", wanted, CO_COUNT(wanted));
     free(r.out);
 }

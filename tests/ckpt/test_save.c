@@ -139,7 +139,8 @@ TEST(a_kill_while_replacing_leaves_one_good_checkpoint)
     co_ckpt_meta meta = {0};
     small_init(&s, 4);
     CHECK_OK(small_save(&s, "r", "x", 1));
-    CHECK(rename("r/x", "r/.old-x") == 0 && mkdir("r/.tmp-x~00000000-1", 0777) == 0, "%m"); /* between 3 and 4 */
+    /* between 3 and 4 */
+    CHECK(rename("r/x", "r/.old-x") == 0 && mkdir("r/.tmp-x~00000000-1", 0777) == 0, "%m");
     CHECK_OK(co_ckpt_newest(&path, "r", NULL, NULL));
     CHECK(strcmp(path, "r/.old-x") == 0, "%s", path);
     CHECK_OK(small_load(&s, path, NULL));

@@ -1,5 +1,5 @@
-/* Files of torch.save: real ones give the tensors that torch wrote; damaged, foreign and hostile ones give an error.
- * tests/golden/make_pth.py made the real ones. */
+/* Files of torch.save: real ones give the tensors that torch wrote; damaged, foreign and hostile ones give an
+ * error. tests/golden/make_pth.py made the real ones. */
 #include "ckpt/small.h"
 
 #include <fcntl.h>
@@ -13,7 +13,7 @@
 #include "base/json.h"
 #include "ckpt/torch_int.h"
 
-/* --- what torch wrote --------------------------------------------------------------------------------------- */
+/* --- what torch wrote ----------------------------------------------------------------------------------- */
 static json_t *golden(const char *file)
 {
     json_t *all = NULL;
@@ -103,7 +103,8 @@ TEST(imported_files_are_safetensors_with_the_same_tensors)
                   facts.left_out == told[i].left_out && (size_t)facts.tensors == json_object_size(want),
               "%s: \"%s\" \"%s\" %d %d", files[i], facts.held_by, facts.prefix, facts.left_out, facts.tensors);
         CHECK_OK(co_st_open(&f, "out.safetensors"));
-        CHECK((fd = open("out.safetensors", O_RDONLY | O_CLOEXEC)) >= 0, "%m"); /* co_st_read has fewer dtypes */
+        /* co_st_read has fewer dtypes */
+        CHECK((fd = open("out.safetensors", O_RDONLY | O_CLOEXEC)) >= 0, "%m");
         CHECK(co_st_count(f) == facts.tensors, "%d", co_st_count(f));
         for (int k = 0; k < co_st_count(f); k++) {
             const co_st_tensor *t = co_st_at(f, k);
@@ -174,7 +175,7 @@ TEST(weights_load_from_a_file_of_torch_save)
     small_fini(&s);
 }
 
-/* --- damage --------------------------------------------------------------------------------------------------- */
+/* --- damage --------------------------------------------------------------------------------------------- */
 /* The same tensors, or an error; never other tensors. True: an error. */
 static bool refuses(const void *bytes, size_t len, json_t *want)
 {
@@ -223,18 +224,20 @@ TEST(every_flipped_bit_of_a_file_of_torch_save_gives_an_error_or_the_same_tensor
         }
         test_note("%s: %zu of %zu flipped bits were noticed, the others mean nothing", some[k], refused,
                   8 * len);
-        CHECK(refused > 4 * len, "%zu of %zu", refused, 8 * len); /* more than half of a file is not padding */
+        /* more than half of a file is not padding */
+        CHECK(refused > 4 * len, "%zu of %zu", refused, 8 * len);
         co_free(bytes);
         json_decref(want);
     }
 }
 
-/* --- archives made here ------------------------------------------------------------------------------------- */
+/* --- archives made here --------------------------------------------------------------------------------- */
 typedef struct archive {
     uint8_t bytes[4096], directory[2048];
     size_t n, n_directory;
     int entries;
-    int wide; /* 1: sizes and places are in zip64 fields, as in archives above 4 GB; 2: the field is too short */
+    /* 1: sizes and places are in zip64 fields, as in archives above 4 GB; 2: the field is too short */
+    int wide;
 } archive;
 
 static void number(uint8_t *to, size_t *n, uint64_t x, int bytes)
@@ -477,7 +480,7 @@ TEST(sizes_in_zip64_fields_are_read)
     co_zip_close(&zip);
 }
 
-/* --- memory ------------------------------------------------------------------------------------------------- */
+/* --- memory --------------------------------------------------------------------------------------------- */
 static co_err import_once(void *ctx)
 {
     (void)ctx;

@@ -1,4 +1,5 @@
-/* Writers of one run with different views: only the newest may publish, and nobody's work is swept too early. */
+/* Writers of one run with different views: only the newest may publish, and nobody's work is swept too
+ * early. */
 #include <signal.h>
 #include <stdlib.h>
 #include <sys/mman.h>

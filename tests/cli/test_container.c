@@ -1,4 +1,5 @@
-/* `cohort train` as containers start it: as process 1 of a PID namespace, with a tiny /dev/shm, in a control group. */
+/* `cohort train` as containers start it: as process 1 of a PID namespace, with a tiny /dev/shm, in a control
+ * group. */
 #include "cli/runs.h"
 
 #include <signal.h>
@@ -74,7 +75,8 @@ TEST(a_run_as_process_1_with_a_tiny_dev_shm_trains_reaps_orphans_and_saves_on_si
     free(r.out);
 }
 
-/* Exit statuses go through process 1: of a training that is done, of bad input, of a run that somebody kills. */
+/* Exit statuses go through process 1: of a training that is done, of bad input, of a run that somebody
+ * kills. */
 TEST(process_1_exits_as_the_run_does)
 {
     static const struct {

@@ -1,5 +1,5 @@
-/* test_guide_movielens.c -- every command of docs/guides/movielens.md, in its order, in one folder. The ratings are
- * the made-up ones; user 15 is among them. */
+/* test_guide_movielens.c -- every command of docs/guides/movielens.md, in its order, in one folder. The
+ * ratings are the made-up ones; user 15 is among them. */
 #include <stdlib.h>
 #include <string.h>
 

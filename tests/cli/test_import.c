@@ -1,4 +1,5 @@
-/* `cohort ckpt import` and `export --to hf` through the program: where they write, what they say and compare. */
+/* `cohort ckpt import` and `export --to hf` through the program: where they write, what they say and
+ * compare. */
 #include "harness.h"
 
 #include <stdlib.h>

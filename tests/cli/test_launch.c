@@ -239,7 +239,7 @@ TEST(what_python_cannot_read_is_named_and_a_shell_script_without_x_is_told_apart
     CHECK(r.status == 3 && !strstr(r.out, "status 3: SyntaxError"), "%s", r.out);
 }
 
-TEST(a_traceback_with_pytorchs_mark_before_each_line_is_read_likewise)
+TEST(a_traceback_with_pytorchs_mark_before_each_line_is_read)
 {
     script("p", "[ $RANK = 1 ] || exec sleep 20; printf '[rank1]: Traceback (most recent call last):\\n"
                 "[rank1]:   File \"p.py\", line 1\\n[rank1]: ValueError: odd\\n' >&2; exit 1");

@@ -87,14 +87,16 @@ TEST(logger_names_chooses_the_names_of_metrics_for_all_trackers)
     CHECK(r.status == 2 && test_contains(r.out, "lightning"), "%d %s", r.status, r.out);
 }
 
-/* Prints "fine N" if the column `best` is the best so far of the column `of` in each of the N rows that have it. */
+/* Prints "fine N" if the column `best` is the best so far of the column `of` in each of the N rows that have
+ * it. */
 #define CHECK_BESTS                                                                                          \
     "bests() { awk -F, -v of=$2 -v up=$3 'NR == 1 { for (i = 1; i <= NF; i++) at[$i] = i; next } "           \
     "$at[of] != \"\" { v = $at[of]; if (n++ == 0 || (up ? v > b : v < b)) b = v; "                           \
     "if ($at[of \"_best\"] != b) print \"row\", $0, \"not\", b } END { print \"fine\", n }' "                \
     "$1/csv/metrics.csv; }; "
 
-/* The run that ends at step 40 evaluates there, which the whole run does not do, and forgets that when it goes on. */
+/* The run that ends at step 40 evaluates there, which the whole run does not do, and forgets that when it
+ * goes on. */
 TEST(the_best_value_so_far_is_a_scalar_after_each_validation_and_goes_on_after_a_resume)
 {
 #define BESTS                                                                                                \

@@ -1,5 +1,5 @@
-/* A training over two hosts, which are processes of this machine with folders of their own, that is stopped by a signal
- * to one of them and started again with the same lines. */
+/* A training over two hosts, which are processes of this machine with folders of their own, that is stopped
+ * by a signal to one of them and started again with the same lines. */
 #include <stdlib.h>
 #include <string.h>
 

@@ -1,5 +1,5 @@
-/* `cohort train` on three hosts, which are processes of this machine, that meet through a real etcd with three
- * members: its leader is killed, then the host that keeps the roster and writes the record. */
+/* `cohort train` on three hosts, which are processes of this machine, that meet through a real etcd with
+ * three members: its leader is killed, then the host that keeps the roster and writes the record. */
 #include "roster/etcds.h"
 
 #define TRAINING                                                                                             \

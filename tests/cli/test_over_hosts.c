@@ -1,5 +1,5 @@
-/* `cohort train` on several hosts, which are processes of this machine: what people type, and what they read when the
- * hosts do not fit together. */
+/* `cohort train` on several hosts, which are processes of this machine: what people type, and what they read
+ * when the hosts do not fit together. */
 #include <signal.h>
 #include <stdlib.h>
 #include <string.h>
@@ -55,8 +55,8 @@ TEST(two_hosts_with_one_line_give_the_weights_of_one)
     free(r.out);
 }
 
-/* Each host evaluates a share of the test; the record has the classes of all samples. With test_ckpt=best one host
- * evaluates all of it. */
+/* Each host evaluates a share of the test; the record has the classes of all samples. With test_ckpt=best one
+ * host evaluates all of it. */
 TEST(two_hosts_report_the_accuracy_by_class_of_one)
 {
     static const char *const keys[] = {"test_ckpt=last", "test_ckpt=best",
@@ -102,8 +102,8 @@ TEST(hosts_that_do_not_fit_say_so_on_both_sides)
     }
 }
 
-/* Another libjpeg on one host, as COHORT_FAULT pretends. Pictures differ only where pictures are decoded: the digits
- * are none. */
+/* Another libjpeg on one host, as COHORT_FAULT pretends. Pictures differ only where pictures are decoded: the
+ * digits are none. */
 TEST(hosts_that_decode_a_picture_to_other_pixels_say_so_on_both_sides)
 {
     setenv("WHAT", "data=imagefolder data.dir=../d data.crop=24 model=cnn trainer.max_epochs=1", 1);
@@ -179,8 +179,8 @@ TEST(a_port_for_the_gradients_can_be_given)
     free(r.out);
 }
 
-/* The second host has 20 MiB left: /proc/meminfo of its own. The plan is for the worst deal, in which it would hold all
- * slices, so it is known before anything starts. */
+/* The second host has 20 MiB left: /proc/meminfo of its own. The plan is for the worst deal, in which it
+ * would hold all slices, so it is known before anything starts. */
 TEST(a_host_without_memory_for_the_worst_deal_says_so_on_both_sides)
 {
     if (system("unshare -rm true 2> /dev/null") != 0)

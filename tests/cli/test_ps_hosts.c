@@ -15,8 +15,8 @@ static bool listed(void *host)
     return there;
 }
 
-/* The figures of the second host and of its rank are in the first one's record. Both have one name here: they are told
- * apart by their places. */
+/* The figures of the second host and of its rank are in the first one's record. Both have one name here: they
+ * are told apart by their places. */
 static bool recorded(void *unused)
 {
     (void)unused;

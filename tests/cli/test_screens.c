@@ -91,8 +91,8 @@ static void plan_is_what_the_run_takes(const char *words)
     json_decref(plan);
 }
 
-/* The parts of a plan for several hosts; no region is without a name. Times are measured, so only their arithmetic is
- * checked. */
+/* The parts of a plan for several hosts; no region is without a name. Times are measured, so only their
+ * arithmetic is checked. */
 TEST(plan_for_two_hosts_says_deal_wire_and_efficiency)
 {
     static const char *const lines[] = {

@@ -1,5 +1,5 @@
-/* `cohort train -m` in a folder that holds a sweep already: a job's results are listed only under the words that
- * they were trained with. */
+/* `cohort train -m` in a folder that holds a sweep already: a job's results are listed only under the words
+ * that they were trained with. */
 #include "cli/runs.h"
 
 #define SWEEP "$COHORT train -m " SMALL " run.dir=all "
@@ -50,7 +50,8 @@ TEST(a_sweep_goes_on_in_its_folder_with_more_steps_and_more_jobs)
 {
     succeeds(SWEEP "optim.lr=0.1,0.01 trainer.max_steps=3");
     succeeds(SWEEP "optim.lr=0.1,0.01,0.001 trainer.max_steps=6 ckpt_path=auto");
-    succeeds("$COHORT train -m run.dir=all optim.lr=0.1,0.01,0.001 ckpt_path=last"); /* with their own words */
+    /* with their own words */
+    succeeds("$COHORT train -m run.dir=all optim.lr=0.1,0.01,0.001 ckpt_path=last");
     succeeds("$COHORT train " SMALL " optim.lr=0.01 trainer.max_steps=6 run.dir=alone");
     char alone[65], job[65];
     sha_of_run(alone, "alone");

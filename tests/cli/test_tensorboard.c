@@ -52,7 +52,7 @@ TEST(tensorboard_without_a_place_to_write_is_one_warning_and_the_run_is_done)
     CHECK(r.status == 0 && count_in(r.out, "logger=tensorboard was dropped: ") == 1, "%d %s", r.status, r.out);
 }
 
-/* --- by TensorBoard -------------------------------------------------------------------------------------- */
+/* --- by TensorBoard ------------------------------------------------------------------------------------- */
 static const char *python_with_tensorboard(void)
 {
     const char *python = getenv("COHORT_PYTHON");
@@ -111,7 +111,7 @@ TEST_LONG(a_tensorboard_server_lists_the_runs_and_serves_scalars_images_histogra
     test_note("%s", r.out);
 }
 
-/* --- pictures, tables, histograms ------------------------------------------------------------------------ */
+/* --- pictures, tables, histograms ----------------------------------------------------------------------- */
 TEST(samples_become_pictures_with_prediction_and_truth_and_a_table)
 {
     test_run r = test_sh(

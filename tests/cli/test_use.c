@@ -246,7 +246,8 @@ TEST(auto_with_a_folder_that_holds_no_run_and_no_word_of_what_to_train_is_refuse
 /* --- where a run ends ----------------------------------------------------------------------------------- */
 TEST(steps_alone_lift_the_limit_of_epochs_and_the_hint_names_the_limit_that_ended_the_run)
 {
-    test_run r = test_sh("$COHORT train " SMALL " trainer.max_steps=240 run.dir=a 2>&1"); /* 10 epochs are 230 */
+    /* 10 epochs are 230 */
+    test_run r = test_sh("$COHORT train " SMALL " trainer.max_steps=240 run.dir=a 2>&1");
     CHECK(r.status == 0 && test_contains(r.out, "240 in all"), "%s", r.out);
     CHECK(test_contains(r.out, "ckpt_path=auto trainer.max_steps=480\n"), "%s", r.out);
     free(r.out);

@@ -1,5 +1,5 @@
-/* test_rows.c -- sums of row-sparse gradients: against a tree over whole tables in which absent rows are marked,
- * and against themselves, however the leaves were folded before. */
+/* test_rows.c -- sums of row-sparse gradients: against a tree over whole tables in which absent rows are
+ * marked, and against themselves, however the leaves were folded before. */
 #include "comm/rows.h"
 
 #include <stdlib.h>
@@ -23,7 +23,8 @@ static co_rows new_rows(size_t width)
     return co_rows_in(aligned_alloc(64, co_rows_elements(CAP, width) * sizeof(float)), CAP);
 }
 
-/* Each leaf has about `share` of 256 of the rows; some values are -0.0, which an addition of zero would lose. */
+/* Each leaf has about `share` of 256 of the rows; some values are -0.0, which an addition of zero would
+ * lose. */
 static void draw_leaves(struct leaves *all, int n, size_t width, uint32_t share)
 {
     all->n = n;

@@ -69,13 +69,22 @@ TEST(slices_follow_batch_and_model)
     static const struct {
         co_slicing of;
         int want;
-    } rows[] = {
-        {{1, false, 1e3, 1e3}, 1},      {{4, false, 1e3, 1e3}, 1},      {{8, false, 1e3, 1e3}, 2},
-        {{64, false, 1e3, 1e3}, 16},    {{127, false, 1e3, 1e3}, 16},   {{128, false, 1e3, 1e3}, 32},
-        {{4096, false, 1e3, 1e3}, 32},  {{16, true, 1e3, 1e3}, 1},      {{64, true, 1e7, 1e9}, 4},
-        {{512, true, 1e7, 1e9}, 32},    {{128, false, 262144, 0}, 32}, /* 1 MiB: not above it */
-        {{128, false, 262145, 0}, 8},   {{128, false, 1e6, 1.6e7}, 16}, /* slices of 8 use a parameter 128 times */
-        {{128, false, 1e6, 3.3e7}, 32}, {{32, false, 1e9, 1e9}, 8}};
+    } rows[] = {{{1, false, 1e3, 1e3}, 1},
+                {{4, false, 1e3, 1e3}, 1},
+                {{8, false, 1e3, 1e3}, 2},
+                {{64, false, 1e3, 1e3}, 16},
+                {{127, false, 1e3, 1e3}, 16},
+                {{128, false, 1e3, 1e3}, 32},
+                {{4096, false, 1e3, 1e3}, 32},
+                {{16, true, 1e3, 1e3}, 1},
+                {{64, true, 1e7, 1e9}, 4},
+                {{512, true, 1e7, 1e9}, 32},
+                {{128, false, 262144, 0}, 32}, /* 1 MiB: not above it */
+                /* slices of 8 use a parameter 128 times */
+                {{128, false, 262145, 0}, 8},
+                {{128, false, 1e6, 1.6e7}, 16},
+                {{128, false, 1e6, 3.3e7}, 32},
+                {{32, false, 1e9, 1e9}, 8}};
 
     for (size_t i = 0; i < CO_COUNT(rows); i++)
         CHECK(co_slices_for(&rows[i].of) == rows[i].want, "row %zu: %d", i, co_slices_for(&rows[i].of));

@@ -1,4 +1,5 @@
-/* The known sets of pictures in folders: what each takes, and a row for each way in which its files can be wrong. */
+/* The known sets of pictures in folders: what each takes, and a row for each way in which its files can be
+ * wrong. */
 #include "data/greys.h"
 
 static const char *const cinic[] = {"airplane", "automobile", "bird", "cat",   "deer", "dog",

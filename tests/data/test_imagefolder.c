@@ -202,7 +202,8 @@ TEST(the_fingerprint_follows_bytes_names_and_labels_but_not_dates)
     co_dataset_close(d);
 }
 
-/* Five sparse files of 250 MiB: more than what is hashed whole. The places that are read are less than 5 MiB apart. */
+/* Five sparse files of 250 MiB: more than what is hashed whole.
+ * The places that are read are less than 5 MiB apart. */
 TEST(the_fingerprint_of_a_set_too_large_to_be_hashed_follows_a_sample_of_its_bytes)
 {
     co_dataset *d;

@@ -165,7 +165,8 @@ TEST(a_user_with_one_rating_keeps_it_to_train_on)
 
     CHECK_OK(set_try(&d, "movielens", "dir", test_repo("tests/data/movielens/csv"), "split", "last",
                      (char *)NULL));
-    CHECK(d->count[0] == 9 && d->count[1] == 3, "%u %u", d->count[0], d->count[1]); /* users 12 and 15 have one */
+    /* users 12 and 15 have one */
+    CHECK(d->count[0] == 9 && d->count[1] == 3, "%u %u", d->count[0], d->count[1]);
     co_dataset_close(d);
 }
 

@@ -1,5 +1,5 @@
-/* fuzz_link.c -- any bytes as the hello of a bulk connection and as the head of a message: what is accepted must print
- * back to the same bytes, and a head's kind is one that exists. */
+/* fuzz_link.c -- any bytes as the hello of a bulk connection and as the head of a message: what is accepted
+ * must print back to the same bytes, and a head's kind is one that exists. */
 #include <stdint.h>
 #include <stdlib.h>
 #include <string.h>

@@ -1,4 +1,5 @@
-/* fuzz_pack.c -- any bytes as head and index of a pack; the hash of the index is put right, or none would pass it. */
+/* fuzz_pack.c -- any bytes as head and index of a pack;
+ * the hash of the index is put right, or none would pass it. */
 #include <stdlib.h>
 #include <string.h>
 

@@ -1,5 +1,6 @@
-/* The reader of torch.save's files over any bytes, three times: as a pickle alone; as the pickle of an archive that is
- * whole, so that sizes and strides meet storages; and as the archive itself. Every tensor that it accepts is read. */
+/* The reader of torch.save's files over any bytes, three times: as a pickle alone; as the pickle of an
+ * archive that is whole, so that sizes and strides meet storages; and as the archive itself. Every tensor
+ * that it accepts is read. */
 #include <stdlib.h>
 #include <string.h>
 #include <zlib.h>

@@ -1,4 +1,5 @@
-/* Event files of TensorBoard that an earlier start left, possibly cut or spoilt: their records and the last mark. */
+/* Event files of TensorBoard that an earlier start left, possibly cut or spoilt: their records and the last
+ * mark. */
 #include <stdint.h>
 #include <stdlib.h>
 #include <string.h>

@@ -1,5 +1,5 @@
-/* fuzz_wandb.c -- any bytes as a netrc, and as an answer of the W&B service. A key that was put into a netrc must
- * be found there again, and the keys of other machines must stay. */
+/* fuzz_wandb.c -- any bytes as a netrc, and as an answer of the W&B service. A key that was put into a netrc
+ * must be found there again, and the keys of other machines must stay. */
 #include <stdint.h>
 #include <stdlib.h>
 #include <string.h>

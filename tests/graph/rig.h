@@ -32,8 +32,8 @@ void rig_close(rig *r);
  * "below N": 0..N-1; "upto N": 0..N; "maybe N": 0..N-1 or now and then -100; "at 0 2 5": these numbers. */
 void rig_fill(rig *r, uint64_t seed);
 void rig_poison(rig *r, unsigned char byte); /* the workspace, if the host can reach it */
-/* Runs the executor. Then rows of sparse gradients are put into the leaf at the table's place, which is cleared
- * first, so that tests see one gradient for every element of the state. */
+/* Runs the executor. Then rows of sparse gradients are put into the leaf at the table's place, which is
+ * cleared first, so that tests see one gradient for every element of the state. */
 void rig_run(rig *r);
 
 double rig_get(const rig *r, const void *base, size_t i); /* F32 element i of a base */

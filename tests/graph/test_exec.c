@@ -430,8 +430,8 @@ static void count_part(void *ctx, int call, size_t offset, size_t count)
         written[i]++;
 }
 
-/* Two runs with their own memory, part by part in turn, give what each gives alone; every element of a dense gradient
- * is written by one call. */
+/* Two runs with their own memory, part by part in turn, give what each gives alone; every element of a dense
+ * gradient is written by one call. */
 TEST(runs_may_go_together_part_by_part)
 {
     co_graph *g = rig_net(true);

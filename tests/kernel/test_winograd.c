@@ -1,5 +1,5 @@
-/* 3x3 convolutions by Winograd's algorithm: to the bit what src/kernel/simd/winograd.c says, written here once more in
- * plain loops; and close to the exact result. */
+/* 3x3 convolutions by Winograd's algorithm: to the bit what src/kernel/simd/winograd.c says, written here
+ * once more in plain loops; and close to the exact result. */
 #include <math.h>
 #include <string.h>
 

@@ -1,4 +1,5 @@
-/* slurm.h -- a real Slurm in the test's folder: a controller, two nodes on this machine, a munge daemon of their own.
+/* slurm.h -- a real Slurm in the test's folder: a controller, two nodes on this machine, a munge daemon of
+ * their own.
  *
  *     slurm_up();      // skips the test without Slurm
  *     ...              // sbatch, srun, scancel: SLURM_CONF is set

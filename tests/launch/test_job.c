@@ -196,7 +196,8 @@ static bool is_there(void *path)
     return co_fs_exists(path);
 }
 
-/* Texts that the terminal test waits for: when text k has appeared, a file shown.k is made for the workers. */
+/* Texts that the terminal test waits for: when text k has appeared, a file shown.k is made for the
+ * workers. */
 static const char *awaited[4];
 #define AWAIT(k) "until [ -e shown." #k " ]; do sleep 0.02; done; "
 
@@ -359,7 +360,8 @@ TEST(a_reader_that_does_not_read_keeps_nobody_from_ending_the_job)
     CHECK(status == 75, "%d", status);
 }
 
-/* A worker that prints 24 MB when it gets SIGTERM: within its time to end, also under sanitizers on a busy machine. */
+/* A worker that prints 24 MB when it gets SIGTERM: within its time to end, also under sanitizers on a busy
+ * machine. */
 static const char talks_at_the_end[] = "trap 'yes 0123456789 | head -c 24000000; exit 0' TERM; : > ready; "
                                        "while :; do sleep 0.05; done";
 

@@ -314,8 +314,8 @@ TEST(what_a_host_says_is_checked_before_it_is_run)
     told(NULL, "the job was not started by `cohort host`", "$COHORT join");
 }
 
-/* The program is our own training: the code is all that the other host needs, and it may have another number of
- * ranks. */
+/* The program is our own training: the code is all that the other host needs, and it may have another number
+ * of ranks. */
 TEST(hosts_that_join_with_a_code_train_together)
 {
     ns_lan lan = ns_open(2);

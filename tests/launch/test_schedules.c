@@ -1,7 +1,8 @@
 /* Random schedules of accidents on two to four hosts. After each step the job must be in the state that the
  * model predicts. Nothing hangs, and at the end no process, port, shared memory or folder is left.
  *
- *     COHORT_SEED=17 build/release/tests -v -k twenty_schedules        # schedule 17 again; 17:100: 100 from it
+ *     COHORT_SEED=17 build/release/tests -v -k twenty_schedules        # schedule 17 again; 17:100: 100 from
+ *     it
  */
 #include "accidents.h"
 

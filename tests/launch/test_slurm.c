@@ -1,4 +1,5 @@
-/* `cohort launch` inside a real Slurm with two nodes (slurm.h). Each test starts it in its folder and ends it. */
+/* `cohort launch` inside a real Slurm with two nodes (slurm.h).
+ * Each test starts it in its folder and ends it. */
 #include "launch/slurm.h"
 
 #include "base/clock.h"

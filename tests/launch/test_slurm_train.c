@@ -1,5 +1,5 @@
-/* `cohort train` on two nodes of a real Slurm, with the batch script of docs/schedulers.md: the job is pre-empted,
- * requeued, and ends with the weights of one undisturbed host. */
+/* `cohort train` on two nodes of a real Slurm, with the batch script of docs/schedulers.md: the job is
+ * pre-empted, requeued, and ends with the weights of one undisturbed host. */
 #include "launch/slurm.h"
 
 #include "base/clock.h"

@@ -7,8 +7,8 @@
 
 const char *worker_program(void); /* its path */
 
-/* Runs a job on this host, in this process, with `sh -c text` as each worker: nproc, hang_s, file (NULL: /bin/sh),
- * out_fd and err_fd are those of `given`. Its exit status. */
+/* Runs a job on this host, in this process, with `sh -c text` as each worker: nproc, hang_s, file (NULL:
+ * /bin/sh), out_fd and err_fd are those of `given`. Its exit status. */
 int worker_run(const char *text, co_job_spec given);
 
 #endif

@@ -1,5 +1,6 @@
 /* test_names.c -- the program shows its names to the libraries that it loads when they are needed, so that
- * backtraces have them. A library that calls a function of its own by a name that we have, too, would call ours. */
+ * backtraces have them. A library that calls a function of its own by a name that we have, too, would call
+ * ours. */
 #include <stdlib.h>
 
 #include "harness.h"

@@ -92,8 +92,8 @@ TEST(a_host_that_leaves_over_mpich_is_lost_after_its_last_message)
     all_play(&mpich, "leave", 3, "");
 }
 
-/* Nothing may land after a cut, even if the sender wakes up later, so the owner of the link is told to end its
- * process. */
+/* Nothing may land after a cut, even if the sender wakes up later, so the owner of the link is told to end
+ * its process. */
 static void stalls(const struct mpirun *mpirun)
 {
     prepare(mpirun);

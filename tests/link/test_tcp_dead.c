@@ -1,4 +1,5 @@
-/* A wire that dies without a word, between hosts that are network namespaces; and a host that lives and does not read.
+/* A wire that dies without a word, between hosts that are network namespaces; and a host that lives and does
+ * not read.
  */
 #include <string.h>
 #include <unistd.h>

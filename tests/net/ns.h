@@ -115,8 +115,8 @@ static inline void ns_cable(const ns_lan *lan, int i, bool in)
     ns_sh(lan->hub, line);
 }
 
-/* The host is taken off the bridge and cannot tell: its cable is in, and nothing comes or goes. Unlike a cable that is
- * put in again, which may take a second, the port passes packets at once when it is back. */
+/* The host is taken off the bridge and cannot tell: its cable is in, and nothing comes or goes. Unlike a
+ * cable that is put in again, which may take a second, the port passes packets at once when it is back. */
 static inline void ns_mute(const ns_lan *lan, int i, bool mute)
 {
     char line[64];

@@ -187,7 +187,8 @@ co_exec *golden_compile(const golden *r, co_slice_shape shape, co_mode mode)
     return exec;
 }
 
-/* Samples end to end: what the model is given in `in`, what it must predict in y, where they begin in `offsets`. */
+/* Samples end to end: what the model is given in `in`, what it must predict in y, where they begin in
+ * `offsets`. */
 static void fill_text(const golden *r, const co_exec *exec, char *input, const golden_batch *b, int lo,
                       co_slice_shape shape)
 {

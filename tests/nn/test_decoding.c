@@ -78,7 +78,8 @@ static int32_t given(int t)
     return (5 * t + 2) % 23;
 }
 
-/* The rows of step p: one for each sentence whose target has a token p. `where` is where earlier tokens were kept. */
+/* The rows of step p: one for each sentence whose target has a token p.
+ * `where` is where earlier tokens were kept. */
 static int load_step(struct seat *s, int p, int32_t where[TARGETS], int kept)
 {
     int32_t *last = in(s, "last"), *place = in(s, "place"), *pick = in(s, "pick"), *rows = in(s, "row_offsets");

@@ -1,4 +1,5 @@
-/* A host that is slower than the others is named once, with the likely reason. The hosts report made-up figures. */
+/* A host that is slower than the others is named once, with the likely reason.
+ * The hosts report made-up figures. */
 #include "roster/cast.h"
 
 static const co_host_speed usual = {
@@ -67,7 +68,8 @@ TEST(a_host_is_slow_after_two_measurements_in_a_row_and_is_named_once)
     report(&all, 2, &usual);
     for (int i = 0; i < 4; i++)
         report(&all, 2, &nearly);
-    co_roster_cut(all.host[1].r, all.host[1].number, all.host[1].id, "for an answer"); /* after all of these */
+    /* after all of these */
+    co_roster_cut(all.host[1].r, all.host[1].number, all.host[1].id, "for an answer");
     PLAY_UNTIL(&all, in_view(&all, 2, 2));
     CHECK(all.host[0].slow_lines == 0, "named without need: %s", all.host[0].talk);
     for (int i = 0; i < 6; i++)

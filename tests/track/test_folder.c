@@ -77,7 +77,8 @@ TEST(a_folder_that_cannot_be_is_bad_input_with_its_path)
 
 TEST(every_failing_allocation_of_opening_a_folder_is_an_error)
 {
-    co_folder *f; /* close gives the lease back as far as memory allows; so each round starts from a free one */
+    /* close gives the lease back as far as memory allows; so each round starts from a free one */
+    co_folder *f;
     for (int64_t n = 1;; n++) {
         uint64_t before = co_alloc_count();
         co_alloc_fail_at(n);

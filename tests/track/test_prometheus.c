@@ -71,7 +71,7 @@ TEST(requests_are_judged_by_their_first_line)
     free(much);
 }
 
-/* --- served ----------------------------------------------------------------------------------------------- */
+/* --- served --------------------------------------------------------------------------------------------- */
 static void *open_exporter(void)
 {
     static const co_run_facts facts = {

@@ -1,4 +1,5 @@
-/* test_tensorboard.c -- TensorBoard's event files: bytes, restarts, cuts, and what TensorBoard itself reads. */
+/* test_tensorboard.c -- TensorBoard's event files: bytes, restarts, cuts, and what TensorBoard itself
+ * reads. */
 #include "track_test.h"
 #include "track/track_int.h"
 
@@ -62,7 +63,8 @@ static void add_line(const char *fmt, ...)
     va_end(ap);
 }
 
-/* Steps from + 1 to `to`, each with a loss, and a validation at the last one that a continued run does again. */
+/* Steps from + 1 to `to`, each with a loss, and a validation at the last one that a continued run does
+ * again. */
 static struct start add_start(int64_t from, int64_t to)
 {
     struct start s = {from, n_lines, 0};
@@ -150,8 +152,8 @@ TEST(after_kills_and_resumes_every_value_is_shown_once_wherever_the_file_was_cut
     struct start second = add_start(4, 6); /* stopped */
     struct start third = add_start(6, 9);
     char dir[32], file[256];
-    /* nothing lost, then the first file cut at many bytes, and at each of the last ones, as if the tracker had
-     * been killed there */
+    /* nothing lost, then the first file cut at many bytes, and at each of the last ones, as if the tracker
+     * had been killed there */
     for (int cut = -1, size = 0;; cut += cut < 0 || cut > size - 200 ? 1 : 7) {
         snprintf(dir, sizeof dir, "r%d", cut);
         CHECK(mkdir(dir, 0777) == 0, "mkdir");

@@ -35,9 +35,9 @@ static char *shows_nothing(const char *dir)
     return strdup("");
 }
 
-/* What a tracker leaves in the run folder: its one file and the text in it, or a function that reads what it wrote
- * and gives a text (the caller's, free); neither for one that writes nothing. `empty` is the text for a record
- * without lines. A row for every row of co_trackers. */
+/* What a tracker leaves in the run folder: its one file and the text in it, or a function that reads what it
+ * wrote and gives a text (the caller's, free); neither for one that writes nothing. `empty` is the text for a
+ * record without lines. A row for every row of co_trackers. */
 static const struct {
     const char *tracker, *file, *text, *empty;
     char *(*shows)(const char *dir);

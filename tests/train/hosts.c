@@ -420,7 +420,8 @@ static void attend(struct host *host)
     stage_attend(now->scene->course, host->plan, what);
 }
 
-/* A message that came over tcp is a point, as one that `self` delivers. A loss is no news: the roster knows who died.
+/* A message that came over tcp is a point, as one that `self` delivers. A loss is no news: the roster knows
+ * who died.
  */
 static void watch_tcp(struct host *host)
 {

@@ -1,9 +1,9 @@
-/* hosts.h -- several hosts in one test: each with its arena, its ranks and its carrier, on the link `self`, with a
- * roster. Ranks are coroutines. One loop decides, from a seed, who goes on next and which message is delivered, so a
- * run can be repeated, and an accident can be put at any place.
+/* hosts.h -- several hosts in one test: each with its arena, its ranks and its carrier, on the link `self`,
+ * with a roster. Ranks are coroutines. One loop decides, from a seed, who goes on next and which message is
+ * delivered, so a run can be repeated, and an accident can be put at any place.
  *
- * On the link `tcp` the same hosts are joined by sockets. Then the kernel decides when a message comes, so a run
- * cannot be repeated exactly. */
+ * On the link `tcp` the same hosts are joined by sockets. Then the kernel decides when a message comes, so a
+ * run cannot be repeated exactly. */
 #ifndef TESTS_TRAIN_HOSTS_H
 #define TESTS_TRAIN_HOSTS_H
 

@@ -1,5 +1,5 @@
-/* over.h -- hosts as processes of this machine, over loopback, with the real roster and the link tcp. A script says
- * what happens to whom after which step. */
+/* over.h -- hosts as processes of this machine, over loopback, with the real roster and the link tcp. A
+ * script says what happens to whom after which step. */
 #ifndef TESTS_TRAIN_OVER_H
 #define TESTS_TRAIN_OVER_H
 

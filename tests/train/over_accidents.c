@@ -1,4 +1,5 @@
-/* over_accidents.c -- see over.h: what happens to the hosts, and how long the first host takes to get over it. */
+/* over_accidents.c -- see over.h: what happens to the hosts, and how long the first host takes to get over
+ * it. */
 #include <arpa/inet.h>
 #include <dirent.h>
 #include <signal.h>

@@ -1,5 +1,5 @@
-/* over_int.h -- what the parts of over.h share: over.c has the hosts and the loop, over_accidents.c what happens to
- * them, over_net.c what happens to their cables. */
+/* over_int.h -- what the parts of over.h share: over.c has the hosts and the loop, over_accidents.c what
+ * happens to them, over_net.c what happens to their cables. */
 #ifndef TESTS_TRAIN_OVER_INT_H
 #define TESTS_TRAIN_OVER_INT_H
 

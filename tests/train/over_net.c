@@ -1,7 +1,7 @@
 /* over_net.c -- see over.h: accidents of the network, where hosts are namespaces.
  *
- * A cut closes a host's port of the bridge: its connections to the roster and to the other hosts hear nothing and say
- * nothing, and none of them ends. A slow cable passes SLOW_RATE in each direction, for both kinds of
+ * A cut closes a host's port of the bridge: its connections to the roster and to the other hosts hear nothing
+ * and say nothing, and none of them ends. A slow cable passes SLOW_RATE in each direction, for both kinds of
  * connection together, and queues what comes faster for up to SLOW_QUEUE. */
 #include "net/ns.h"
 #include "train/over_int.h"

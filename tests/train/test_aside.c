@@ -26,7 +26,7 @@ static const char *const words[] = {"model=mlp",
                                     NULL};
 enum { TINY = 20000, SAVES = 7 }; /* bytes, of some 40,000; of steps 3, 6 ... 15, 8 (the best), 16 */
 
-/* --- savers that die -------------------------------------------------------------------------------------- */
+/* --- savers that die ------------------------------------------------------------------------------------ */
 static _Atomic int *savers;      /* shared with them: how many were begun, or came to `publish` */
 static bool dies_first, started; /* when it begins; else when all is written */
 static int saved_ok, saved_not;
@@ -124,7 +124,7 @@ TEST(a_saver_that_dies_after_training_went_on_without_copies_is_reported_and_the
     a_saver_dies(TINY, false, 1);
 }
 
-/* --- the best weights ------------------------------------------------------------------------------------- */
+/* --- the best weights ----------------------------------------------------------------------------------- */
 /* The loss falls, so the first evaluation has the greatest, which is "best" here. */
 static co_train_summary test_the_best(const char *model, size_t room, size_t best_bytes)
 {

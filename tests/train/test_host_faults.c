@@ -1,4 +1,5 @@
-/* Accidents of a host that its own line asks for (fault.host_*): the weights are those of an undisturbed run. */
+/* Accidents of a host that its own line asks for (fault.host_*): the weights are those of an undisturbed
+ * run. */
 #include <string.h>
 
 #include "harness.h"

@@ -1,5 +1,5 @@
-/* Several hosts give the bits of one host with one rank, whatever happens to them. They live in this process, on the
- * link `self` (hosts.h). */
+/* Several hosts give the bits of one host with one rank, whatever happens to them. They live in this process,
+ * on the link `self` (hosts.h). */
 #include "train/hosts.h"
 
 #include <string.h>
@@ -311,7 +311,8 @@ static void run_row(struct part *of, int hosts, int ranks, int threads, disturba
           hosts, ranks, threads, disturbance_name[d], (long long)o.steps);
 }
 
-/* Every `stride`-th row of hosts x ranks x threads x disturbances x models, each with the seed of its numbers. */
+/* Every `stride`-th row of hosts x ranks x threads x disturbances x models, each with the seed of its
+ * numbers. */
 static void rows_give_one_course(int stride)
 {
     static struct part part[] = {{.name = "digits/cnn", .words = cnn},
@@ -343,7 +344,8 @@ TEST(hosts_ranks_threads_and_disturbances_give_one_course)
     rows_give_one_course(25); /* meets every value of every column */
 }
 
-/* The others read the sums of a rank while it computes: they notice that its successor computes them again. */
+/* The others read the sums of a rank while it computes: they notice that its successor computes them
+ * again. */
 TEST(a_rank_may_die_while_its_slices_go_backward_together)
 {
     accident_everywhere(cnn, 2, 2, RANK_DIES, 1, 307);

@@ -1,5 +1,5 @@
-/* Several hosts, each a process with its own supervisor, ranks and carrier, over loopback: the same weights as one
- * host, whatever happens. */
+/* Several hosts, each a process with its own supervisor, ranks and carrier, over loopback: the same weights
+ * as one host, whatever happens. */
 #include <string.h>
 
 #include "harness.h"
@@ -115,7 +115,7 @@ TEST(a_stop_on_one_host_stops_all_at_the_same_step)
     CHECK(strcmp(end[0].sha, end[1].sha) == 0, "one state");
 }
 
-/* --- hosts that go wrong silently ------------------------------------------------------------------------ */
+/* --- hosts that go wrong silently ----------------------------------------------------------------------- */
 static const char *const verified[] = {"model=cnn",
                                        "data=digits",
                                        "optim=adamw",

@@ -1,10 +1,11 @@
-/* Chaos: schedules of accidents made from a seed. Hosts are killed, stopped and continued, cut off and connected
- * again, they join; ranks and carriers are killed; cables get slow. The host that keeps the roster stays (there is no
- * etcd here), but its ranks and its carrier do not, and its cable may be cut for a moment or slow. Each run ends with
- * the weights of an undisturbed one, nothing hangs, no process is left, and the first host reports every step once.
+/* Chaos: schedules of accidents made from a seed. Hosts are killed, stopped and continued, cut off and
+ * connected again, they join; ranks and carriers are killed; cables get slow. The host that keeps the roster
+ * stays (there is no etcd here), but its ranks and its carrier do not, and its cable may be cut for a moment
+ * or slow. Each run ends with the weights of an undisturbed one, nothing hangs, no process is left, and the
+ * first host reports every step once.
  *
- * Hosts are namespaces, where the tests may make them. Elsewhere they share the loopback, a cut host is a stopped
- * one, and no cable is slow. */
+ * Hosts are namespaces, where the tests may make them. Elsewhere they share the loopback, a cut host is a
+ * stopped one, and no cable is slow. */
 #include <stdlib.h>
 #include <string.h>
 

@@ -45,7 +45,8 @@ TEST_WITHIN(three_hundred_strangers_at_the_port_of_a_host_change_no_weight_and_n
 }
 
 /* --- who reads the wire --------------------------------------------------------------------------------- */
-/* A learning rate of nothing: the weights that a newcomer is fed are those of the beginning, which are known. */
+/* A learning rate of nothing: the weights that a newcomer is fed are those of the beginning, which are
+ * known. */
 static const char *const still[] = {"model=cnn",
                                     "data=digits",
                                     "optim=sgd",

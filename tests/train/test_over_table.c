@@ -1,8 +1,9 @@
-/* One table: hosts x ranks x what happens to them x models. Hosts are processes with the real roster and the link tcp
- * with TLS. Every host that ends by itself has the weights of one host alone, and no view changes without a cause.
+/* One table: hosts x ranks x what happens to them x models. Hosts are processes with the real roster and the
+ * link tcp with TLS. Every host that ends by itself has the weights of one host alone, and no view changes
+ * without a cause.
  *
- * The first host keeps the roster, and it is the one that writes. If it is killed (no etcd here), the others end with
- * 75, each with the state of a step. */
+ * The first host keeps the roster, and it is the one that writes. If it is killed (no etcd here), the others
+ * end with 75, each with the state of a step. */
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
@@ -79,7 +80,8 @@ static const struct part {
 
 enum { AFTER = 4 }; /* the accident happens after this step */
 
-/* Views that the first host enters; -1: it does not live to tell. A newcomer costs two: it is fed, then it works. */
+/* Views that the first host enters; -1: it does not live to tell.
+ * A newcomer costs two: it is fed, then it works. */
 static int views_of(kind what, int hosts)
 {
     switch (what) {
@@ -100,8 +102,8 @@ static int views_of(kind what, int hosts)
     return 1;
 }
 
-/* Hosts are namespaces on a bridge, so that a cable can be cut; without root they are on loopback, and a host that
- * would be cut off is stopped. */
+/* Hosts are namespaces on a bridge, so that a cable can be cut; without root they are on loopback, and a host
+ * that would be cut off is stopped. */
 static const ns_lan *lan(void)
 {
     static ns_lan it;

@@ -59,7 +59,8 @@ TEST(a_plateau_continues_with_what_it_had_seen)
               "schedule.threshold=0.2 trainer.max_epochs=6",
               "trainer.max_epochs=3");
     test_run drops = test_sh("grep -o '\"lr\", *\"value\": *[0-9.e-]*' whole/events.jsonl | sort -u | wc -l");
-    CHECK(drops.status == 0 && atoi(drops.out) >= 3, "rates: %s", drops.out); /* else nothing was to be kept */
+    /* else nothing was to be kept */
+    CHECK(drops.status == 0 && atoi(drops.out) >= 3, "rates: %s", drops.out);
     free(drops.out);
 }
 

@@ -1,5 +1,6 @@
-/* test_rows.c -- row-sparse training from the command line: where laziness makes no difference, tables with lists
- * of rows and dense tables end with the same weights; checkpoints of every step are those of a run without. */
+/* test_rows.c -- row-sparse training from the command line: where laziness makes no difference, tables with
+ * lists of rows and dense tables end with the same weights; checkpoints of every step are those of a run
+ * without. */
 #include "train/program.h"
 
 #include <string.h>
@@ -58,7 +59,7 @@ TEST(a_frozen_table_stays_as_it_is)
     program_same(&one, &two, "two ranks");
 }
 
-/* --- copies aside: two ranks with rows of one range ------------------------------------------------------ */
+/* --- copies aside: two ranks with rows of one range ----------------------------------------------------- */
 static const char *const small[] = {"model=factors",       "data=fake_ratings",  "optim=adamw",
                                     "data.users=300",      "data.items=9",       "data.count=48",
                                     "data.batch_size=16",  "data.eval_slice=16", "trainer.slices=4",
@@ -71,7 +72,8 @@ static struct scene {
     bool copied;      /* slot 0 has copied range 0 */
 } scene;
 
-/* A checkpoint of the state before unit 1 is being written, and row 3 of the first table is about to change. */
+/* A checkpoint of the state before unit 1 is being written, and row 3 of the first table is about to
+ * change. */
 static void set_scene(uint32_t inc)
 {
     struct regions *regions;

@@ -93,7 +93,8 @@ TEST(units_and_states_agree_with_a_list_for_every_resume)
 
 TEST(the_evaluations_before_a_state_are_those_of_earlier_steps)
 {
-    unit_order order = {.steps = 100, .cycle = 20, .first = 13, .gap = 3, .per_cycle = 3}; /* 13, 16, 19, 33 ... */
+    /* 13, 16, 19, 33 ... */
+    unit_order order = {.steps = 100, .cycle = 20, .first = 13, .gap = 3, .per_cycle = 3};
     int64_t n = 0;
 
     for (int64_t step = 0; step <= 100; step++) {

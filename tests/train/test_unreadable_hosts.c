@@ -1,5 +1,5 @@
-/* A picture that one host cannot read is read by another: the weights are those of a run whose pictures are all good.
- * If no host can read it, it counts as unreadable, as on one host. */
+/* A picture that one host cannot read is read by another: the weights are those of a run whose pictures are
+ * all good. If no host can read it, it counts as unreadable, as on one host. */
 #include "data/pictures.h"
 
 #include "train/over.h"

@@ -177,7 +177,8 @@ TEST(a_continued_run_goes_on_where_the_service_is_and_sends_no_line_twice)
         co_wandb *w = open_run("r", &(co_wandb_cfg){0});
         snprintf(start ? again : first, 64, "%s", w ? strrchr(co_wandb_files(w), '-') : "");
         CHECK(start == 0 || strcmp(first, again) == 0, "another id: %s, before %s", again, first);
-        for (int old = 0; old < start; old++) { /* the lines of earlier starts come first; a kill repeats some */
+        /* the lines of earlier starts come first; a kill repeats some */
+        for (int old = 0; old < start; old++) {
             begin(w);
             steps(w, 1 + 50 * old - (old ? 20 : 0), 50 + 50 * old);
             CHECK_OK(co_wandb_end(w, 75, 1100, 0));

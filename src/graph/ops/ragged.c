@@ -1,9 +1,9 @@
-/* ragged.c -- samples of different lengths that lie end to end: which operators keep a ragged dimension, and the
- * operators that need to know where a sample begins.
+/* ragged.c -- samples of different lengths that lie end to end: which operators keep a ragged dimension, and
+ * the operators that need to know where a sample begins.
  *
  * Dimension 0 of a ragged value has a capacity; how many of its rows a run computes is given with the run
- * (co_bases.ragged). An operator takes ragged values if it is in the table `flows`, which says what happens to the
- * rows; every other operator refuses them. So no kernel ever sees rows that are not there.
+ * (co_bases.ragged). An operator takes ragged values if it is in the table `flows`, which says what happens
+ * to the rows; every other operator refuses them. So no kernel ever sees rows that are not there.
  */
 #include "graph/graph_int.h"
 

@@ -1,7 +1,8 @@
 /* join.c -- `cohort join`: takes part in a job that `cohort host` began elsewhere. All it needs is the code
  * that the host shows:
  *
- *     code -> address, token -> the host sends its command line (roster/code.h) -> run it as `cohort launch` does
+ *     code -> address, token -> the host sends its command line (roster/code.h) -> run it as `cohort launch`
+ *     does
  *
  * The code is never an argument, because every user of a machine can read arguments. The host may send only
  * flags of a list (job_flags) and a program. Flags on this host's own command line come later and win.

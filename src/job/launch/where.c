@@ -72,9 +72,9 @@ static co_err set_conf(co_meet *m, const char *text)
     return CO_OK;
 }
 
-/* COHORT_FAULT=version=9.9.9,clock=300,pixels=other: this host pretends to have another version, a clock that is 300 s
- * ahead, or libraries that decode pictures to other pixels, so that tests and users can try how the other hosts react.
- * Nothing else in the program reads it. */
+/* COHORT_FAULT=version=9.9.9,clock=300,pixels=other: this host pretends to have another version, a clock that
+ * is 300 s ahead, or libraries that decode pictures to other pixels, so that tests and users can try how the
+ * other hosts react. Nothing else in the program reads it. */
 static co_err set_fault(launch_plan *p, const char *text)
 {
     double ahead_s;

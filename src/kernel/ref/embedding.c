@@ -1,8 +1,8 @@
 /* embedding.c -- rows of a table by index, and their gradient.
  *
- * The gradient divides the rows among the threads. Each thread walks all positions and handles those whose row
- * it owns, so duplicates are added in position order for any number of threads. As a list of rows it has the
- * bits of the whole table's rows. */
+ * The gradient divides the rows among the threads. Each thread walks all positions and handles those whose
+ * row it owns, so duplicates are added in position order for any number of threads. As a list of rows it has
+ * the bits of the whole table's rows. */
 #include "kernel/ref/real.h"
 
 #include <string.h>

@@ -25,8 +25,8 @@ static inline void *take(space *s, int64_t n, size_t size)
     return p;
 }
 
-/* Small pictures (conv_small.c): more than a fifth of the products would be with padding, and are left out. `back`: the
- * gradient of the input. */
+/* Small pictures (conv_small.c): more than a fifth of the products would be with padding, and are left out.
+ * `back`: the gradient of the input. */
 bool LEVEL(small_fits)(const geom *g);
 size_t LEVEL(small_scratch)(const geom *g, bool back);
 /* Rows [r0, r1) of the output's channels, of all images. */
@@ -47,8 +47,8 @@ bool LEVEL(win_fits)(const geom *g);
 /* Bytes of scratch for one thread. */
 size_t LEVEL(win_scratch)(const geom *g);
 size_t LEVEL(win_dw_scratch)(const geom *g);
-/* out [images,O,H,W] of in [images,C,H,W]: rows [r0, r1) of images [i0, i1). `back`: the gradient of the input, whose w
- * is [C,O,3,3]. */
+/* out [images,O,H,W] of in [images,C,H,W]: rows [r0, r1) of images [i0, i1). `back`: the gradient of the
+ * input, whose w is [C,O,3,3]. */
 typedef struct win_part {
     const float *in, *w, *bias;
     float *out;

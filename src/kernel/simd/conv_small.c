@@ -1,12 +1,13 @@
-/* conv_small.c -- convolutions of small pictures, and their gradients of the input, without products with padding.
+/* conv_small.c -- convolutions of small pictures, and their gradients of the input, without products with
+ * padding.
  *
- * A pixel of the output has the taps (kh, kw) whose source pixel exists. Pixels with the same taps are a class: a 3x3
- * kernel with padding 1 has nine of them on 4 x 4 pixels, four on 2 x 2. The columns of a class, over all images, are a
- * matrix product of their own, whose k runs over (channel, taps of the class). Weights are packed once with all taps;
- * each class picks its own rows of them (gemm_picked).
+ * A pixel of the output has the taps (kh, kw) whose source pixel exists. Pixels with the same taps are a
+ * class: a 3x3 kernel with padding 1 has nine of them on 4 x 4 pixels, four on 2 x 2. The columns of a class,
+ * over all images, are a matrix product of their own, whose k runs over (channel, taps of the class). Weights
+ * are packed once with all taps; each class picks its own rows of them (gemm_picked).
  *
- * The chain of a pixel is that of conv.c without its zeros. A zero times a finite weight changes no bit of the
- * chain, so neither does leaving it out.
+ * The chain of a pixel is that of conv.c without its zeros. A zero times a finite weight changes no bit of
+ * the chain, so neither does leaving it out.
  */
 #include "kernel/simd/conv_int.h"
 

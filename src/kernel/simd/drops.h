@@ -1,4 +1,5 @@
-/* drops.h -- dropout of a row, shared by DROPOUT and RAGGED_ATTENTION. VW Philox blocks (4 * VW elements) at a time. */
+/* drops.h -- dropout of a row, shared by DROPOUT and RAGGED_ATTENTION.
+ * VW Philox blocks (4 * VW elements) at a time. */
 #ifndef CO_KERNEL_SIMD_DROPS_H
 #define CO_KERNEL_SIMD_DROPS_H
 
@@ -37,8 +38,8 @@ ALWAYS_INLINE void draw_blocks(vi u[4], co_rng_key key, uint32_t stream, uint32_
     u[0] = c0, u[1] = c1, u[2] = c2, u[3] = c3;
 }
 
-/* y = x / (1 - p), or 0 where the element is dropped; element 0 is the first of block `block` of the sample. y may be
- * x. */
+/* y = x / (1 - p), or 0 where the element is dropped; element 0 is the first of block `block` of the sample.
+ * y may be x. */
 ALWAYS_INLINE void row_drop(float *y, const float *x, int64_t n, const drops *d, uint32_t sample, uint32_t block)
 {
     vf p = v_set(d->p), kept = v_set(1 - d->p);

@@ -47,8 +47,8 @@ void LEVEL(gemm_pack_b)(float *out, const gemm_side *b, int64_t j, int64_t n, in
 /* A sliver: out[k][MR], rows i .. i + m - 1 (m <= MR). Writes up to VW - MR floats past kc * MR. */
 void LEVEL(gemm_pack_a)(float *out, const gemm_side *a, int64_t i, int64_t m, int64_t k0, int64_t kc);
 
-/* The same product for callers that pack by themselves. A: slivers of rows, dealt by gemm_deal_rows, each [k][MR] and
- * `step` floats after the one before; b: one sliver [k][NR]; c: [rows][NR]. */
+/* The same product for callers that pack by themselves. A: slivers of rows, dealt by gemm_deal_rows, each
+ * [k][MR] and `step` floats after the one before; b: one sliver [k][NR]; c: [rows][NR]. */
 void LEVEL(gemm_sliver)(const float *a, int64_t step, int64_t rows, const float *b, int64_t k, float *c,
                         bool resume);
 /* Rows in equal slivers: the first `longer` of n have rows + 1. */
@@ -61,8 +61,8 @@ static inline gemm_deal gemm_deal_rows(int64_t rows)
     return (gemm_deal){n, rows / n, rows % n};
 }
 
-/* Continues m rows of such sums, c [m][NR], by n steps. Step k takes a[ta[k]...] of one sliver, so packed rows of
- * A can be left out. */
+/* Continues m rows of such sums, c [m][NR], by n steps. Step k takes a[ta[k]...] of one sliver, so packed
+ * rows of A can be left out. */
 void LEVEL(gemm_picked)(const float *a, const int32_t *ta, const float *b, int64_t n, float *c, int64_t m);
 
 #define gemm_sliver  LEVEL(gemm_sliver)

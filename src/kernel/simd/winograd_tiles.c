@@ -1,7 +1,8 @@
 /* winograd_tiles.c -- splits images into planes, and transforms tiles (winograd.c has the algorithm).
  *
- * Tiles overlap, and every second pixel begins one. So a padded image is first split into four planes, by odd and even
- * rows and columns: neighbouring tiles then lie next to each other in each plane, and a vector holds VW of them.
+ * Tiles overlap, and every second pixel begins one. So a padded image is first split into four planes, by odd
+ * and even rows and columns: neighbouring tiles then lie next to each other in each plane, and a vector holds
+ * VW of them.
  */
 #include "kernel/simd/winograd_int.h"
 
@@ -32,7 +33,7 @@ void win_split(float *dst, const float *src, int64_t channels, const geom *g, co
         }
 }
 
-/* --- lanes: VW tiles, one after the other, of a group of images ---------------------------------------------- */
+/* --- lanes: VW tiles, one after the other, of a group of images ----------------------------------------- */
 
 typedef enum { LANES_RUN, LANES_HALVES, LANES_ANY } lanes_kind;
 typedef struct lanes {
@@ -64,7 +65,7 @@ ALWAYS_INLINE vf load_lanes(const float *p, const lanes *l, lanes_kind kind)
                                   : v_gather(p, vi_load(l->at));
 }
 
-/* --- transforms ---------------------------------------------------------------------------------------------- */
+/* --- transforms ----------------------------------------------------------------------------------------- */
 
 /* Bt d B of VW tiles of one channel: u + xi * step. */
 ALWAYS_INLINE void input_tile(float *u, int64_t step, const float *p, const grid *t, const lanes *l,
@@ -141,7 +142,8 @@ void win_input(float *u, int64_t step, const tiles *in)
     }
 }
 
-/* VW tiles of n channels from c on (n <= VW), turned: lanes become channels. out + xi * step + tile * width. */
+/* VW tiles of n channels from c on (n <= VW), turned: lanes become channels. out + xi * step + tile *
+ * width. */
 static void turn_block(float *out, int64_t step, int64_t width, const tiles *in, const lanes *l, int64_t c,
                        int64_t n)
 {
@@ -186,7 +188,7 @@ void win_dy_turned(float *z, int64_t step, int64_t slab, const tiles *in)
     }
 }
 
-/* --- output --------------------------------------------------------------------------------------------------- */
+/* --- output --------------------------------------------------------------------------------------------- */
 
 /* Two rows of two pixels for each lane, stored to the output's plane of 1 channel. */
 typedef struct place {

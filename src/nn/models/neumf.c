@@ -7,9 +7,9 @@
  *     rating = predict_layer(gmf and mlp side by side)
  *
  * The two halves have tables of their own; the rows of the second are width * 2^(layers - 1) wide. Names of
- * parameters are those of the PyTorch version that is most in use. Tables start small (normal, model.spread), linear
- * layers as PyTorch's do, and the last bias starts at the mean of the ratings to train on, where the data
- * knows it. The gradients of the tables are row-sparse, as in factors.c.
+ * parameters are those of the PyTorch version that is most in use. Tables start small (normal, model.spread),
+ * linear layers as PyTorch's do, and the last bias starts at the mean of the ratings to train on, where the
+ * data knows it. The gradients of the tables are row-sparse, as in factors.c.
  */
 #include "nn/nn_int.h"
 

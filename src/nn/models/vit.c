@@ -6,12 +6,12 @@
  *   head      linear layer over the norm of token 0
  *
  * The name gives patch, width, depth and heads. The data gives the size of the pictures: pos_embed has one
- * row per patch of them, whatever the 224 of a name says. weights= resamples pos_embed from a file for another
- * size.
+ * row per patch of them, whatever the 224 of a name says. weights= resamples pos_embed from a file for
+ * another size.
  *
  * Linear weights and pos_embed start normal with deviation 0.02 (timm truncates at 100 deviations, which
- * never happens), cls_token with 1e-6, biases at 0; the convolution starts as PyTorch's. timm names cls_token and
- * pos_embed as parameters without weight decay, so they are marked like biases and norms.
+ * never happens), cls_token with 1e-6, biases at 0; the convolution starts as PyTorch's. timm names cls_token
+ * and pos_embed as parameters without weight decay, so they are marked like biases and norms.
  *
  * Only the last norm differs from timm in the order of work: timm normalises all tokens and then takes the
  * first. A norm looks at one token, so taking it before gives the same bits.

@@ -1,6 +1,6 @@
-/* decline.c -- a host that was to take part and cannot says so to the host that keeps the roster, so that nobody waits
- * for it without knowing why. It has no seat: LEAVE is the first frame of its connection. The other side's part is in
- * hello.c. */
+/* decline.c -- a host that was to take part and cannot says so to the host that keeps the roster, so that
+ * nobody waits for it without knowing why. It has no seat: LEAVE is the first frame of its connection. The
+ * other side's part is in hello.c. */
 #include <poll.h>
 #include <unistd.h>
 

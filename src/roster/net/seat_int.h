@@ -2,7 +2,8 @@
  * job: rounds of workers (any program), or views (training). Calls point down this list:
  *
  *     server.c         the loop: reads every connection, drops the silent ones
- *     hello.c          the first frame of a connection: a seat, a refusal, or the plan for a host that only asks
+ *     hello.c          the first frame of a connection: a seat, a refusal, or the plan for a host that only
+ *                      asks
  *     rounds.c         when a round ends, and what follows
  *     begin.c          how a round begins
  *     views.c          when a view ends, and what follows
@@ -170,8 +171,9 @@ void seat_free(seat *peer);
 void seat_drop(seat *peer, const char *why); /* at the end of this turn */
 void seat_say(const seats *all, seat *peer, frame_type type,
               json_t *body); /* takes body; a failure drops the seat */
-void seat_farewell(const seats *all, seat *peer, frame_type type, json_t *body); /* to a seat that is dropped */
-void seat_name(char *out, size_t size, const seat *peer);                        /* "b (10.0.0.2)" */
+/* to a seat that is dropped */
+void seat_farewell(const seats *all, seat *peer, frame_type type, json_t *body);
+void seat_name(char *out, size_t size, const seat *peer); /* "b (10.0.0.2)" */
 bool seat_stays(const seat *peer); /* in the job, or it left and its log lines are still to come */
 int seats_joined(const seats *all);
 seat *seats_number(const seats *all, int number); /* NULL: lost */

@@ -1,9 +1,9 @@
 /* slow.c -- names a host that is slower than the others for good: once, with the likely reason.
  *
- * Hosts report every few seconds what a slice costs them. A host is slow if that is more than 1.5 times the median of
- * the other hosts, in two measurements in a row: one may be chance. The slices are dealt by speed anyway, but a person
- * can remove the reason. The reason is found in the figures that the slow host has measured. The surest reasons are
- * tried first; the last one admits that none was found.
+ * Hosts report every few seconds what a slice costs them. A host is slow if that is more than 1.5 times the
+ * median of the other hosts, in two measurements in a row: one may be chance. The slices are dealt by speed
+ * anyway, but a person can remove the reason. The reason is found in the figures that the slow host has
+ * measured. The surest reasons are tried first; the last one admits that none was found.
  */
 #include "roster/net/seat_int.h"
 

@@ -9,8 +9,8 @@
  * members is cut; the deal no longer fits the hosts' speeds; a member cannot read a sample of its slices.
  * A host that is lost, leaves or joins while a change is under way makes it begin again.
  *
- * The deal follows the hosts' speeds: a weight that a host reports leads to a change if steps would become faster by
- * a tenth, and the view is at least REDEAL_MS old.
+ * The deal follows the hosts' speeds: a weight that a host reports leads to a change if steps would become
+ * faster by a tenth, and the view is at least REDEAL_MS old.
  */
 #include "roster/net/seat_int.h"
 

@@ -291,9 +291,9 @@ static bool state_survives(const co_position *at, int n)
     return false;
 }
 
-/* The next unit has a sample that some members cannot read: the others get all slices of it. These members have slices
- * again in the first view that follows the hosts' speeds. If no member is left that has not tried, the sample counts
- * as unreadable. */
+/* The next unit has a sample that some members cannot read: the others get all slices of it. These members
+ * have slices again in the first view that follows the hosts' speeds. If no member is left that has not
+ * tried, the sample counts as unreadable. */
 static co_err pass_unreadable(const server *srv, co_view *view, const uint8_t *id, const co_position *at,
                               int *weight)
 {
