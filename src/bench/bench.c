@@ -22,7 +22,11 @@ static const bench benches[] = {
     {"scaling", "speed of two ranks relative to one, digits/cnn with batch 512", bench_scaling},
     {"threads", "resnet18 with one rank: several threads relative to one; --threads N, --rounds N, --steps N",
      bench_threads},
-    {"trackers", "training with all trackers on relative to none; --rounds N, --steps N", bench_trackers},
+    {"trackers",
+     "what trackers cost: all of them, and wandb with live upload, relative to none; how much later a run "
+     "ends with a "
+     "log book; --only trackers|wandb|book, --rounds N, --steps N",
+     bench_trackers},
     {"vs-torch",
      "the same training in PyTorch, in turn: samples/s, memory, start; --task resnet18 --rounds N --python P",
      bench_versus},
@@ -122,6 +126,35 @@ double median(double *x, int n)
 const char *self(void)
 {
     return "/proc/self/exe";
+}
+
+co_err bench_flags(const char *bench_name, int argc, char **argv, const bench_flag *flags, const co_flag *other)
+{
+    co_flag all[BENCH_FLAGS + 3] = {{0}};
+    const char *text[BENCH_FLAGS] = {NULL};
+    bool json = false;
+    char name[64];
+    int n = 0;
+
+    for (; flags[n].flag; n++) {
+        CO_ASSERT(n < BENCH_FLAGS, "a bench has a few flags");
+        all[n] = (co_flag){flags[n].flag, "N", .value = &text[n]};
+    }
+    all[n] = (co_flag){"--json", .on = &json};
+    if (other)
+        all[n + 1] = *other;
+    snprintf(name, sizeof name, "bench %s", bench_name);
+    CO_TRY(co_flags_parse(name, argc, argv, all));
+    for (int i = 0; i < n; i++) {
+        long long x;
+        if (!text[i])
+            continue;
+        if (!co_str_to_i64(text[i], &x) || x < flags[i].least || x > flags[i].most)
+            return co_fail(CO_EINPUT, "%s: %s %s is not a number from %d to %d", name, flags[i].flag, text[i],
+                           flags[i].least, flags[i].most);
+        *flags[i].out = (int)x;
+    }
+    return CO_OK;
 }
 
 co_err bench_number(const char *bench_name, const char *flag, const char *text, long long most, int *out)

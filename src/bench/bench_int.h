@@ -54,9 +54,48 @@ double trial_number(const trial *t, const char *key); /* of its summary; 0: not 
 /* Reports the error and gives the exit status. Removes `root` after success; after a failure it has the logs. */
 int trial_ended(co_err err, const char *root);
 
+/* All runs end with the weights of the first, whose hash is kept in `first` ("" before it). */
+co_err trial_same_weights(char first[65], const trial *t);
+
+/* duel.c: two ways to train, in turn. `once` makes one run; the duel reads and frees the trial. */
+enum { DUEL_ROUNDS = 50 };
+typedef struct duel {
+    int rounds;                                        /* set by the caller, and: */
+    const char *name[2];                               /* of the ways */
+    bool by_time;                                      /* the whole program\'s time counts, not samples/s */
+    double rate[2][DUEL_ROUNDS], secs[2][DUEL_ROUNDS]; /* samples/s; the whole program's wall time */
+    double ratio[DUEL_ROUNDS];                         /* of the second's rate (or time) to the first's */
+    char sha[65];
+} duel;
+typedef co_err (*duel_once)(void *ctx, int arm, int round, trial *t);
+co_err duel_run(duel *d, duel_once once, void *ctx);
+double duel_ratio(const duel *d); /* the median */
+double duel_rate(const duel *d, int arm);
+double duel_median(const double *x, int n); /* n is at most DUEL_ROUNDS */
+
+/* receiver.c: a server on this machine for wandb's uploader; sets WANDB_BASE_URL and WANDB_API_KEY. */
+typedef struct receiver {
+    int fd, port;
+    pthread_t thread;
+    atomic_bool end;
+    atomic_int lines, runs; /* of the history; uploaded to their end */
+} receiver;
+co_err receiver_start(receiver *r);
+void receiver_stop(receiver *r);
+
 int by_double(const void *a, const void *b);
 double median(double *x, int n);
 const char *self(void); /* this program's file */
+/* The flags of a bench whose values are numbers from `least` to `most`; *out stays as it is without the flag. --json
+ * is taken too: it always is JSON. `other` may be a flag of another kind, or NULL. The table ends with {0}. */
+typedef struct bench_flag {
+    const char *flag;
+    int least, most;
+    int *out;
+} bench_flag;
+enum { BENCH_FLAGS = 8 };
+co_err bench_flags(const char *bench_name, int argc, char **argv, const bench_flag *flags,
+                   const co_flag *other);
 /* A flag's value from 1 to `most` into *out, which stays as it is if text is NULL. */
 co_err bench_number(const char *bench_name, const char *flag, const char *text, long long most, int *out);
 

@@ -1,101 +1,185 @@
-/* trackers.c -- what trackers cost: training with all of them on, relative to none.
+/* trackers.c -- what it costs that a run is written up. Three questions, each answered by runs in turn (duel.c):
  *
- * digits with a small network and a line of the record every 10 steps. The two alternate, so that both meet
- * the same machine; `ratio` is the median of the rounds' ratios of samples/s. wandb writes its offline folder.
- * Both must end with the same weights.
+ *     trackers   csv, tensorboard, prometheus and wandb (offline) against none: samples/s
+ *     wandb      wandb with live upload, to a server on this machine that takes every line, against none: samples/s
+ *     book       the log book at the end, against none: how much later the program ends
+ *
+ * digits with a small network and a line of the record every 10 steps, without checkpoints. Unless told, a first run
+ * finds how many steps take ARM_S seconds, so that a single hiccup of the machine does not decide a round.
  */
 #include "bench/bench_int.h"
 
+#include <math.h>
 #include <string.h>
 
-enum { MAX_ROUNDS = 50 };
+enum { BATCH = 64, ARM_S = 12, TRIED_STEPS = 500, BOOK_STEPS = 20 };
 
-typedef struct arms {
+typedef struct what {
+    const char *name;     /* of the question */
+    const char *off, *on; /* the words that differ */
+    const char *names[2];
+    int rounds_times; /* rounds are cheap: so many times as many */
+} what;
+
+static const what questions[] = {
+    {"trackers", "logger=none", "logger=[csv,tensorboard,prometheus,wandb]", {"none", "all trackers"}, 1},
+    {"wandb", "logger=none", "logger=wandb", {"none", "wandb online"}, 1},
+    {"book", "run.book=false", "run.book=true", {"no book", "a book"}, 4},
+};
+
+typedef struct asked {
+    const what *what;
+    const char *root, *only;
     int rounds, steps;
-    double rate[2][MAX_ROUNDS], ratio[MAX_ROUNDS];
-    char sha[65];
-} arms;
+} asked;
 
-static co_err read_line(arms *a, int argc, char **argv)
+static bool is_book(const what *w)
 {
-    const char *rounds = NULL, *steps = NULL;
-    bool json = false; /* it always is */
-    const struct {
-        const char *flag, **text;
-        long long least, most;
-        int *out;
-    } numbers[] = {{"--rounds", &rounds, 1, MAX_ROUNDS, &a->rounds},
-                   {"--steps", &steps, 10, 10000000, &a->steps}};
-
-    *a = (arms){.rounds = 5, .steps = 2000};
-    CO_TRY(co_flags_parse("bench trackers", argc, argv,
-                          (const co_flag[]){{"--rounds", "N", .value = &rounds},
-                                            {"--steps", "N", .value = &steps},
-                                            {"--json", .on = &json},
-                                            {0}}));
-    for (size_t i = 0; i < CO_COUNT(numbers); i++) {
-        long long n;
-        if (!*numbers[i].text)
-            continue;
-        if (!co_str_to_i64(*numbers[i].text, &n) || n < numbers[i].least || n > numbers[i].most)
-            return co_fail(CO_EINPUT, "bench trackers: %s %s is not a number from %lld to %lld",
-                           numbers[i].flag, *numbers[i].text, numbers[i].least, numbers[i].most);
-        *numbers[i].out = (int)n;
-    }
-    return CO_OK;
+    return strcmp(w->name, "book") == 0;
 }
 
-static co_err run_arm(arms *a, const char *root, int arm, int round)
+static co_err train(const asked *q, int arm, int steps, trial *t)
 {
-    char steps[48];
+    char max_steps[48];
     const char *words[] = {"data=digits",
-                           "model=cnn",
+                           is_book(q->what) ? "model=mlp" : "model=cnn",
                            "data.batch_size=64",
-                           steps,
-                           arm ? "logger=[csv,tensorboard,prometheus,wandb]" : "logger=none",
-                           "logger.wandb.mode=offline",
+                           max_steps,
+                           is_book(q->what) ? "logger=none" : "run.book=false",
+                           arm ? q->what->on : q->what->off,
+                           strcmp(q->what->name, "wandb") == 0 ? "logger.wandb.mode=online"
+                                                               : "logger.wandb.mode=offline",
                            "log_every=10",
                            "trainer.max_epochs=10000000",
+                           "callbacks.model_checkpoint.enabled=false",
                            "test=false",
                            "console=quiet",
                            NULL};
-    trial t;
 
-    snprintf(steps, sizeof steps, "trainer.max_steps=%d", a->steps);
-    co_err err = trial_once(&t, root, words);
-    const char *sha = err ? NULL : co_json_str(t.summary, "weights_sha256");
-    if (!err && !sha)
-        err = co_fail(CO_EFAIL, "summary.json lacks weights_sha256");
-    if (!err && a->sha[0] && strcmp(a->sha, sha) != 0)
-        err = co_fail(CO_EFAIL, "trackers changed the weights: %s, not %s", sha, a->sha);
-    if (!err)
-        snprintf(a->sha, sizeof a->sha, "%s", sha);
-    a->rate[arm][round] = err ? 0 : trial_number(&t, "samples_per_s");
+    snprintf(max_steps, sizeof max_steps, "trainer.max_steps=%d", steps);
+    return trial_once(t, q->root, words);
+}
+
+static co_err once(void *ctx, int arm, int round, trial *t)
+{
+    const asked *q = ctx;
+
+    (void)round;
+    return train(q, arm, q->steps, t);
+}
+
+/* How many steps take ARM_S seconds, without trackers. */
+static co_err choose_steps(asked *q)
+{
+    trial t = {0};
+    co_err err = train(q, 0, TRIED_STEPS, &t);
+    double rate = err ? 0 : trial_number(&t, "samples_per_s") / BATCH;
+
     trial_free(&t);
+    q->steps = (int)fmin(fmax(ceil(rate * ARM_S / 100) * 100, TRIED_STEPS), 10000000);
+    if (!err)
+        co_say("%s: %d steps a run", q->what->name, q->steps);
     return err;
+}
+
+static json_t *report(const asked *q, const duel *d)
+{
+    double least = INFINITY, most = 0, late[DUEL_ROUNDS];
+    json_t *v = json_pack("{s:s, s:s, s:i, s:i, s:s}", "task", q->what->name, "data", "digits", "rounds",
+                          d->rounds, "steps", q->steps, "weights_sha256", d->sha);
+
+    for (int i = 0; i < d->rounds; i++) {
+        least = fmin(least, d->ratio[i]);
+        most = fmax(most, d->ratio[i]);
+        late[i] = 1e3 * (d->secs[1][i] - d->secs[0][i]);
+    }
+    if (is_book(q->what)) {
+        json_object_set_new(v, "without_ms", json_real(1e3 * duel_median(d->secs[0], d->rounds)));
+        json_object_set_new(v, "with_ms", json_real(1e3 * duel_median(d->secs[1], d->rounds)));
+        json_object_set_new(v, "ends_later_ms", json_real(duel_median(late, d->rounds)));
+        return v;
+    }
+    json_object_set_new(v, "without_samples_per_s", json_real(duel_rate(d, 0)));
+    json_object_set_new(v, "with_samples_per_s", json_real(duel_rate(d, 1)));
+    json_object_set_new(v, "without_step_ms", json_real(1e3 * BATCH / duel_rate(d, 0)));
+    json_object_set_new(v, "with_step_ms", json_real(1e3 * BATCH / duel_rate(d, 1)));
+    json_object_set_new(v, "ratio", json_real(duel_ratio(d)));
+    json_object_set_new(v, "least_ratio", json_real(least));
+    json_object_set_new(v, "greatest_ratio", json_real(most));
+    json_object_set_new(v, "aim", json_real(0.99));
+    return v;
+}
+
+static void print(json_t *take)
+{
+    char *text = json_dumps(take, JSON_COMPACT | JSON_REAL_PRECISION(6));
+
+    if (text)
+        puts(text);
+    co_free(text);
+    json_decref(take);
+}
+
+static co_err answer(asked *q)
+{
+    static duel d;
+    receiver server;
+    bool live = strcmp(q->what->name, "wandb") == 0;
+    int given = q->steps;
+
+    d = (duel){.rounds = q->rounds * q->what->rounds_times,
+               .name = {q->what->names[0], q->what->names[1]},
+               .by_time = is_book(q->what)};
+    d.rounds = d.rounds < DUEL_ROUNDS ? d.rounds : DUEL_ROUNDS;
+    if (live)
+        CO_TRY(receiver_start(&server));
+    if (is_book(q->what))
+        q->steps = BOOK_STEPS;
+    co_err err = q->steps ? CO_OK : choose_steps(q);
+    if (!err)
+        err = duel_run(&d, once, q);
+    if (live)
+        receiver_stop(&server);
+    json_t *v = err ? NULL : report(q, &d);
+    if (v && live)
+        json_object_set_new(v, "lines_received", json_integer(atomic_load(&server.lines)));
+    if (!err && live && atomic_load(&server.runs) != d.rounds) {
+        err = co_fail(CO_EFAIL, "%d runs were uploaded to their end, not %d", atomic_load(&server.runs),
+                      d.rounds);
+        json_decref(v);
+        v = NULL;
+    }
+    if (v)
+        print(v);
+    q->steps = given;
+    return err;
+}
+
+static co_err check_only(const char *only)
+{
+    for (size_t i = 0; i < CO_COUNT(questions) && only; i++)
+        if (strcmp(only, questions[i].name) == 0)
+            return CO_OK;
+    return only ? co_fail(CO_EINPUT, "bench trackers: --only %s; give trackers, wandb or book", only) : CO_OK;
 }
 
 int bench_trackers(int argc, char **argv)
 {
-    arms a;
     char root[64];
+    asked q = {.root = root, .rounds = 6};
+    const bench_flag flags[] = {
+        {"--rounds", 1, DUEL_ROUNDS, &q.rounds}, {"--steps", 20, 10000000, &q.steps}, {0}};
+    co_err err = bench_flags("trackers", argc, argv, flags, &(co_flag){"--only", "NAME", .value = &q.only});
 
-    if (read_line(&a, argc, argv) != CO_OK)
-        return co_say_error(CO_EINPUT);
-    co_err err = trial_folder(root);
-    for (int i = 0; i < a.rounds && !err; i++) {
-        for (int arm = 0; arm < 2 && !err; arm++)
-            err = run_arm(&a, root, i % 2 ? 1 - arm : arm, i);
-        a.ratio[i] = a.rate[1][i] / a.rate[0][i];
-        if (!err)
-            co_say("round %d of %d: none %.0f samples/s, all %.0f: %.3f", i + 1, a.rounds, a.rate[0][i],
-                   a.rate[1][i], a.ratio[i]);
-    }
     if (!err)
-        printf("{\"task\":\"trackers\",\"model\":\"cnn\",\"data\":\"digits\",\"rounds\":%d,\"steps\":%d,"
-               "\"none_samples_per_s\":%.2f,\"all_samples_per_s\":%.2f,\"ratio\":%.4f,\"aim\":0.99,"
-               "\"weights_sha256\":\"%s\"}\n",
-               a.rounds, a.steps, median(a.rate[0], a.rounds), median(a.rate[1], a.rounds),
-               median(a.ratio, a.rounds), a.sha);
+        err = check_only(q.only);
+    if (err)
+        return co_say_error(err);
+    err = trial_folder(root);
+    for (size_t i = 0; i < CO_COUNT(questions) && !err; i++) {
+        q.what = &questions[i];
+        if (!q.only || strcmp(q.only, q.what->name) == 0)
+            err = answer(&q);
+    }
     return trial_ended(err, root);
 }

@@ -4,42 +4,35 @@
  * the time a rank computes, nor than the time the planned bytes take on the wire:
  *
  *     wire       planned bytes of a host and step / rate
- *     compute    the time that a rank spends in its passes, a step
+ *     compute    the time that a rank computes in a step: passes, adding up, applying
  *     ratio      step / max(compute, wire)
  *
- * A rank's passes slow down while the carrier uses the same CPU, so one host with two ranks on the same CPUs runs too,
- * in turn: `one_host_ms` is its step, and `ratio_one_host` is step / max(one_host, wire). The medians count.
+ * A rank slows down while the carrier uses the same CPU, so one host with two ranks on the same CPUs runs too,
+ * in turn: `one_host_ms` is its step, and `ratio_one_host` is step / max(one_host, wire). The medians count, and all
+ * runs must end with the same weights.
  */
 #include "bench/bench_int.h"
-
-enum { MAX_ROUNDS = 50 };
 
 typedef struct wire_line {
     int mbit, batch, rounds, steps;
 } wire_line;
 
 typedef struct figures {
-    double step_ms[MAX_ROUNDS], compute_ms[MAX_ROUNDS], one_host_ms[MAX_ROUNDS];
+    double step_ms[DUEL_ROUNDS], compute_ms[DUEL_ROUNDS], one_host_ms[DUEL_ROUNDS];
     double planned, sent; /* bytes a step */
+    char sha[65];
 } figures;
 
 static co_err read_line(wire_line *l, int argc, char **argv)
 {
-    const char *mbit = NULL, *batch = NULL, *rounds = NULL, *steps = NULL;
-    bool json = false; /* it always is */
+    const bench_flag flags[] = {{"--mbit", 1, 1000000, &l->mbit},
+                                {"--batch", 1, 65536, &l->batch},
+                                {"--rounds", 1, DUEL_ROUNDS, &l->rounds},
+                                {"--steps", 1, 1000000, &l->steps},
+                                {0}};
 
     *l = (wire_line){.mbit = 1000, .batch = 64, .rounds = 5, .steps = 10};
-    CO_TRY(co_flags_parse("bench wire", argc, argv,
-                          (const co_flag[]){{"--mbit", "N", .value = &mbit},
-                                            {"--batch", "N", .value = &batch},
-                                            {"--rounds", "N", .value = &rounds},
-                                            {"--steps", "N", .value = &steps},
-                                            {"--json", .on = &json},
-                                            {0}}));
-    CO_TRY(bench_number("wire", "--mbit", mbit, 1000000, &l->mbit));
-    CO_TRY(bench_number("wire", "--batch", batch, 65536, &l->batch));
-    CO_TRY(bench_number("wire", "--rounds", rounds, MAX_ROUNDS, &l->rounds));
-    return bench_number("wire", "--steps", steps, 1000000, &l->steps);
+    return bench_flags("wire", argc, argv, flags, NULL);
 }
 
 /* The slower host's. */
@@ -61,10 +54,14 @@ static co_err measure(const wire_line *l, const pair *p, const char *root, figur
     for (int i = 0; i < l->rounds; i++) {
         pair_words(words, batch, steps, "trainer.devices=2");
         co_err err = trial_once(&t, root, words);
+        if (!err)
+            err = trial_same_weights(f->sha, &t);
         f->one_host_ms[i] = err ? 0 : 1e3 * l->batch / trial_number(&t, "samples_per_s");
         trial_free(&t);
         CO_TRY(err);
         err = pair_train(&t, p, root, words, pair_words(words, batch, steps, "trainer.devices=1"));
+        if (!err)
+            err = trial_same_weights(f->sha, &t);
         if (!err) {
             f->step_ms[i] = 1e3 * l->batch / trial_number(&t, "samples_per_s");
             f->compute_ms[i] = compute_of(&t);
@@ -81,7 +78,7 @@ static co_err measure(const wire_line *l, const pair *p, const char *root, figur
 
 static void report(const wire_line *l, figures *f)
 {
-    double wire = f->planned * 8 / (1e3 * l->mbit), ratio[MAX_ROUNDS], of_one[MAX_ROUNDS];
+    double wire = f->planned * 8 / (1e3 * l->mbit), ratio[DUEL_ROUNDS], of_one[DUEL_ROUNDS];
 
     for (int i = 0; i < l->rounds; i++) {
         ratio[i] = f->step_ms[i] / (f->compute_ms[i] > wire ? f->compute_ms[i] : wire);

@@ -248,6 +248,15 @@ static struct arg *bind_args(struct compile *c, co_node **n, int count)
     return a;
 }
 
+/* Tables that fit in a cache near the core are not worth fetching rows ahead. */
+static bool looks_up(co_op id, const struct call *call)
+{
+    enum { LARGE = 1 << 19 }; /* elements */
+
+    return id == CO_OP_EMBEDDING && call->in[0].at.base == BASE_STATE && call->in[1].at.base == BASE_INPUT &&
+           !call->in[1].ragged && co_shape_count(&call->in[0].shape) >= LARGE;
+}
+
 static co_err bind_calls(struct compile *c)
 {
     co_exec *e = c->e;
@@ -263,6 +272,8 @@ static co_err bind_calls(struct compile *c)
         call->out = bind_args(c, op->out, op->n_out);
         if (!call->in || !call->out)
             return CO_ENOMEM;
+        call->looks_up = looks_up(op->id, call);
+        e->looks_up |= call->looks_up;
         call->scratch = c->scratch[i] < 0 ? 0 : e->buffer[c->scratch[i]].offset;
     }
     return CO_OK;

@@ -181,6 +181,7 @@ struct call {
     struct arg *in, *out;
     size_t scratch; /* offset in the workspace */
     int threads;    /* the most that compute it: scratch is planned for them */
+    bool looks_up;  /* rows of a large table of the state, by indices of the input */
     const char *name;
 };
 
@@ -206,6 +207,7 @@ struct co_exec {
     co_layout layout;
     size_t *rows; /* [layout.lists] the most rows of each */
     struct call *call;
+    bool looks_up;          /* a call does */
     struct move *put, *get; /* before the first call, after the last */
     int n_put, n_get;
     struct input *input;

@@ -217,6 +217,21 @@ static void run_calls(const co_exec *e, const co_bases *bases, void *const base[
         (b)->state, (b)->leaf, (b)->input, (b)->work, (b)->stat, (b)->output, (void *)(b)->rows              \
     }
 
+/* The rows of large tables that this run reads lie anywhere in memory: they are all asked for before the first is
+ * waited for. */
+static void fetch_rows(const struct call *call, void *const base[BASE_COUNT])
+{
+    const char *table = address(base, call->in[0].at);
+    const int32_t *row = address(base, call->in[1].at);
+    int64_t n = co_shape_count(&call->in[1].shape), rows = call->in[0].shape.d[0];
+    size_t bytes = (size_t)(co_shape_count(&call->in[0].shape) / rows) * sizeof(float);
+
+    for (int64_t i = 0; i < n; i++)
+        if (row[i] >= 0 && row[i] < rows)
+            for (size_t at = 0; at < bytes; at += 64)
+                __builtin_prefetch(table + (size_t)row[i] * bytes + at);
+}
+
 static void run_all(const co_exec *e, const co_bases *bases, const co_run *run, _Atomic uint32_t *beat,
                     const co_watcher *w)
 {
@@ -225,6 +240,9 @@ static void run_all(const co_exec *e, const co_bases *bases, const co_run *run, 
     for (int i = 0; i < e->n_put; i++)
         e->space->put(bases->work, bases->work_bytes, address(base, e->put[i].to),
                       address(base, e->put[i].from), e->put[i].len);
+    for (int i = 0; e->looks_up && i < e->info.calls; i++)
+        if (e->call[i].looks_up)
+            fetch_rows(&e->call[i], base);
     run_calls(e, bases, base, run, 0, e->info.calls, beat, w);
     for (int i = 0; i < e->n_get; i++)
         fetch(e, &e->get[i], base, bases);

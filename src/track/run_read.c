@@ -395,5 +395,5 @@ size_t co_run_host_count(const co_run *run)
 
 const char *co_run_host(const co_run *run, size_t i)
 {
-    return run->host[i];
+    return i < run->hosts ? run->host[i] : "";
 }

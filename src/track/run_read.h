@@ -99,7 +99,7 @@ double co_run_last_t(const co_run *run);
 
 /* Hosts, in the order in which they appear: those of summary.json, before it those of the record. */
 size_t co_run_host_count(const co_run *run);
-const char *co_run_host(const co_run *run, size_t i);
+const char *co_run_host(const co_run *run, size_t i); /* "" beyond the last */
 
 /* Run folders below `dir`, itself included, in the order of their names. */
 enum { CO_RUNS_MOST = 2000 };

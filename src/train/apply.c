@@ -18,6 +18,8 @@
 
 #include <string.h>
 
+#include "base/clock.h"
+
 /* --- chunks of the dense part --------------------------------------------------------------------------- */
 
 float *part_of(const struct rank *rank, int part)
@@ -232,5 +234,7 @@ void apply_chunks(struct rank *rank, const decision *decided)
         co_claim_finish(&rank->regions->apply_claim[c], rank->who);
         co_event_ring(&rank->regions->ctl->event);
     }
+    uint64_t t0 = co_now_ns();
     wait_for(rank, all_applied, (int64_t)n, CO_PHASE_WAIT);
+    rank->spent.idle_ns += co_now_ns() - t0;
 }

@@ -137,7 +137,9 @@ bool group_run(struct rank *rank, int64_t step, const co_fold *fold, int first)
         fault_point(rank, CO_FAULT_NONE);
         say_final(rank, (plan->group.final[part + 1] + plan->chunk - 1) / plan->chunk);
         fault_point(rank, CO_FAULT_NONE);
+        t0 = co_now_ns();
         sum_early(rank, step);
+        rank->spent.update_ns += co_now_ns() - t0;
         if (turn_is_over(rank))
             return false;
     }

@@ -54,7 +54,7 @@ void hosts_close_books(struct supervisor *super)
     for (int slot = 0; slot < run->plan->ranks; slot++) {
         const rank_slot *from = &run->regions->slots[slot];
         out->split.input_s += 1e-9 * (double)atomic_load(&from->wait_ns);
-        out->split.compute_s += 1e-9 * (double)atomic_load(&from->compute_ns);
+        out->split.compute_s += 1e-9 * (double)(atomic_load(&from->compute_ns) + atomic_load(&from->update_ns));
         out->split.exchange_s += 1e-9 * (double)atomic_load(&from->exchange_ns);
         out->split.wait_s += 1e-9 * (double)atomic_load(&from->idle_ns);
     }

@@ -64,6 +64,7 @@ static void count_steady(struct rank *rank)
 static void count_data(struct rank *rank)
 {
     atomic_store_explicit(&rank->me->compute_ns, rank->spent.compute_ns, memory_order_relaxed);
+    atomic_store_explicit(&rank->me->update_ns, rank->spent.update_ns, memory_order_relaxed);
     atomic_store_explicit(&rank->me->exchange_ns, rank->spent.exchange_ns, memory_order_relaxed);
     atomic_store_explicit(&rank->me->idle_ns, rank->spent.idle_ns, memory_order_relaxed);
     atomic_store_explicit(&rank->me->leaves, rank->spent.leaves, memory_order_relaxed);
@@ -78,15 +79,21 @@ static void count_data(struct rank *rank)
     atomic_store_explicit(&rank->me->augment_ns, t.augment_ns, memory_order_relaxed);
 }
 
+static uint64_t waited_for_others(const struct rank *rank)
+{
+    return rank->spent.exchange_ns + rank->spent.idle_ns;
+}
+
 /* Up to the gate. READY already: a predecessor was past it, or another host gave the sum. False: the turn is
  * over. */
-static bool up_to_the_gate(struct rank *rank, const unit *open, uint64_t *t0)
+static bool up_to_the_gate(struct rank *rank, const unit *open, uint64_t *t0, uint64_t *waited)
 {
     bool ready = rank->pc & PC_READY;
 
     if (!ready && !leaves(rank, open->step))
         return false;
     *t0 = co_now_ns();
+    *waited = waited_for_others(rank);
     if (!(ready && rank->plan->hosts == 1) &&
         !sum_chunks(rank, open->step)) /* a given sum is still to be measured */
         return false;
@@ -97,14 +104,15 @@ static bool up_to_the_gate(struct rank *rank, const unit *open, uint64_t *t0)
 static void train_unit(struct rank *rank, const unit *open)
 {
     decision d;
-    uint64_t t0;
+    uint64_t t0, waited;
 
-    if (!up_to_the_gate(rank, open, &t0))
+    if (!up_to_the_gate(rank, open, &t0, &waited))
         return;
     decide(rank, open->step, &d);
     if (d.apply)
         apply_chunks(rank, &d);
     rank->sum_apply_ns = co_now_ns() - t0;
+    rank->spent.update_ns += rank->sum_apply_ns - (waited_for_others(rank) - waited);
     count_data(rank);
     group_grow(rank);
     advance(rank, open, &d, NULL);
@@ -192,6 +200,7 @@ co_err rank_open(struct rank *rank, co_plan *plan, struct regions *regions, int 
     rank->work = regions->work[slot];
     rank->waited_ns = atomic_load(&rank->me->wait_ns);
     rank->spent.compute_ns = atomic_load(&rank->me->compute_ns);
+    rank->spent.update_ns = atomic_load(&rank->me->update_ns);
     rank->spent.exchange_ns = atomic_load(&rank->me->exchange_ns);
     rank->spent.idle_ns = atomic_load(&rank->me->idle_ns);
     rank->spent.leaves = atomic_load(&rank->me->leaves);

@@ -29,7 +29,7 @@ struct rank {
     uint64_t sum_apply_ns;
     uint64_t waited_ns; /* for data, by earlier incarnations */
     struct {            /* in all, with those of earlier incarnations */
-        uint64_t compute_ns, exchange_ns, idle_ns, leaves;
+        uint64_t compute_ns, update_ns, exchange_ns, idle_ns, leaves;
     } spent;
     uint64_t base_allocs, base_faults;
     int group;                            /* slices that go backward together; see group.c */

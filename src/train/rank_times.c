@@ -16,7 +16,7 @@ static co_rank_times times_of(const rank_slot *slot, int pid)
 
     return (co_rank_times){.pid = pid,
                            .input_ns = word(&slot->wait_ns),
-                           .compute_ns = word(&slot->compute_ns),
+                           .compute_ns = word(&slot->compute_ns) + word(&slot->update_ns),
                            .exchange_ns = word(&slot->exchange_ns),
                            .wait_ns = word(&slot->idle_ns),
                            .beat = word(&slot->record.turns) * 4096 +

@@ -22,10 +22,11 @@ typedef struct rank_slot {
     _Atomic uint64_t final;
     _Atomic uint32_t writes; /* several hosts: it writes a sum or a leaf's lists of rows; see change.c */
     co_record record;
-    _Atomic uint64_t allocs, faults;                           /* since warm-up */
-    _Atomic uint64_t wait_ns, read_ns, decode_ns, augment_ns;  /* for data, in all */
-    _Atomic uint64_t compute_ns, exchange_ns, idle_ns, leaves; /* in all; exchange: waiting for other hosts */
-    _Atomic uint64_t anon_bytes;                               /* private memory */
+    _Atomic uint64_t allocs, faults;                          /* since warm-up */
+    _Atomic uint64_t wait_ns, read_ns, decode_ns, augment_ns; /* for data, in all */
+    /* In all. compute: the passes; update: adding up and applying; exchange: waiting for other hosts. */
+    _Atomic uint64_t compute_ns, update_ns, exchange_ns, idle_ns, leaves;
+    _Atomic uint64_t anon_bytes; /* private memory */
 } rank_slot;
 
 typedef struct leaf_stat {

@@ -98,12 +98,16 @@ TEST_LONG_WITHIN(bench_strangers_lets_them_come_and_finds_the_same_weights, 120)
     json_decref(j);
 }
 
-TEST(benches_of_two_hosts_refuse_what_is_no_number)
+TEST(benches_refuse_what_is_no_number)
 {
     static const char *const lines[][2] = {
         {"bench wire --mbit 0", "bench wire: --mbit 0 is not a number"},
         {"bench hosts many", "bench hosts: the batch many is not a number"},
-        {"bench gloo --steps -1", "bench gloo: --steps -1 is not a number"}};
+        {"bench gloo --steps -1", "bench gloo: --steps -1 is not a number"},
+        {"bench strangers --steps x", "bench strangers: --steps x is not a number from 1 to 1000000"},
+        {"bench threads --threads 1", "bench threads: --threads 1 is not a number from 2 to 256"},
+        {"bench trackers --rounds 0", "bench trackers: --rounds 0 is not a number from 1 to 50"},
+        {"bench trackers --only x", "bench trackers: --only x; give trackers, wandb or book"}};
 
     for (size_t i = 0; i < sizeof lines / sizeof *lines; i++) {
         test_run r = test_sh("$COHORT %s", lines[i][0]);

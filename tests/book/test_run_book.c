@@ -212,6 +212,23 @@ TEST(a_folder_with_garbage_gets_a_book_all_the_same)
     stands_alone("r/book.html");
 }
 
+/* Hosts without names, and figures of the machine: the plots look for the threads of a host that nobody knows. */
+TEST(a_summary_whose_hosts_have_no_names_gets_a_book)
+{
+    static const char *const wanted[] = {"## Hosts", "plots/utilisation.svg"};
+
+    mkdir("r", 0777);
+    put("r/summary.json", "{\"status\":\"done\",\"hosts\":[{},{\"name\":7}]}");
+    put("r/events.jsonl",
+        "{\"step\":1,\"name\":\"system/run_cpu_percent\",\"value\":50,\"t\":1}\n"
+        "{\"step\":2,\"name\":\"system/run_cpu_percent\",\"value\":60,\"t\":2}\n"
+        "{\"name\":\"run_end\",\"hosts\":7}\n{\"name\":\"run_start\",\"t\":\"x\"}\n"
+        "{\"name\":\"run_end\",\"hosts\":[7,{}],\"status\":[]}\n{\"name\":\"run_start\"}\n");
+    CHECK_OK(co_book_write("r", NULL));
+    has_all("r/book.md", wanted, CO_COUNT(wanted));
+    stands_alone("r/book.html");
+}
+
 TEST(an_empty_run_has_a_book_and_an_empty_folder_has_none)
 {
     test_run r = test_sh("mkdir r empty; : > r/events.jsonl; $COHORT book r | head -3; $COHORT book empty; "

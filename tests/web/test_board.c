@@ -205,6 +205,46 @@ TEST(the_board_keeps_a_few_of_the_runs_open_that_were_looked_at)
     runs_close(&all);
 }
 
+static runs shared;
+
+/* One connection's thread: every kind of answer, for every run. */
+static void *ask_all(void *ctx)
+{
+    static const char *const paths[] = {"/api/series", "/api/run", "/api/log", "/api/runs"}, *const names[] = {
+                                                                                                 "a", "b"};
+
+    (void)ctx;
+    for (int i = 0; i < 40; i++) {
+        answer out = {0};
+        answer_make(&out, &shared, &(ask){.path = paths[i % 4], .run = names[i / 4 % 2]});
+        CHECK(out.status == 200 || strcmp(paths[i % 4], "/api/log") == 0, "%s: %d", paths[i % 4], out.status);
+        co_str_fini(&out.body);
+    }
+    return NULL;
+}
+
+TEST(the_board_answers_many_connections_at_once_while_a_run_grows_tsan)
+{
+    pthread_t thread[6];
+
+    make_runs();
+    CHECK_OK(runs_open(&shared, "logs"));
+    for (int i = 0; i < 6; i++)
+        CHECK(pthread_create(&thread[i], NULL, ask_all, NULL) == 0, "thread");
+    for (int i = 3; i < 200; i++) {
+        FILE *f = fopen("logs/a/events.jsonl", "a");
+        CHECK(f && fprintf(f, "{\"step\":%d,\"name\":\"val/acc\",\"value\":0.5,\"t\":%d}\n", i, i) > 0 &&
+                  fclose(f) == 0,
+              "append");
+    }
+    for (int i = 0; i < 6; i++)
+        pthread_join(thread[i], NULL);
+    open_run *a = runs_take(&shared, "a");
+    CHECK(a && co_run_series(a->run, "val/acc")->lines == 199, "all lines were read");
+    runs_put(&shared, a);
+    runs_close(&shared);
+}
+
 TEST(the_board_survives_bytes_that_are_no_requests)
 {
     uint64_t state = 5;

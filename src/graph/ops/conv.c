@@ -23,16 +23,17 @@ static bool conv_shape(co_graph *g, struct op *op)
     return true;
 }
 
+/* The weights' gradient comes first: hosts send it while the rest is computed, and x's memory is free for dx. */
 static void conv_grad(co_graph *g, const struct op *op, co_node *dy)
 {
     co_node *x = op->in[0], *w = op->in[1];
 
-    if (grad_wants(op, 0))
-        grad_add(g, op, 0, EMIT(g, CO_OP_CONV2D_DX, &op->attr, &x->shape, dy, w));
     if (grad_wants(op, 1))
         grad_add(g, op, 1, EMIT(g, CO_OP_CONV2D_DW, &op->attr, &w->shape, dy, x));
     if (op->n_in > 2 && grad_wants(op, 2))
         grad_add(g, op, 2, EMIT(g, CO_OP_SUM_CHANNELS, NULL, &op->in[2]->shape, dy));
+    if (grad_wants(op, 0))
+        grad_add(g, op, 0, EMIT(g, CO_OP_CONV2D_DX, &op->attr, &x->shape, dy, w));
 }
 
 /* All three are one product of (elements of y) x (weights of one output channel). */

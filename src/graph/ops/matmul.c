@@ -110,12 +110,12 @@ static void linear_grad(co_graph *g, const struct op *op, co_node *dy)
     if (!dy)
         return;
     dy = co_reshape(g, dy, CO_SHAPE(-1, out)); /* [R,O] */
-    if (grad_wants(op, 0))
-        grad_add(g, op, 0, co_reshape(g, EMIT(g, CO_OP_MATMUL, NULL, NULL, dy, w), x->shape));
     if (grad_wants(op, 1))
         grad_add(g, op, 1, EMIT(g, CO_OP_MATMUL_TN_SUM, NULL, NULL, dy, co_reshape(g, x, CO_SHAPE(-1, in))));
     if (op->n_in > 2 && grad_wants(op, 2))
         grad_add(g, op, 2, EMIT(g, CO_OP_SUM_ROWS, NULL, &op->in[2]->shape, dy));
+    if (grad_wants(op, 0))
+        grad_add(g, op, 0, co_reshape(g, EMIT(g, CO_OP_MATMUL, NULL, NULL, dy, w), x->shape));
 }
 
 static double linear_flops(const struct op *op)

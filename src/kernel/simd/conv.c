@@ -90,6 +90,15 @@ static share share_of(const co_call *c, int64_t images, int64_t rows, bool few_c
     return s;
 }
 
+/* By Winograd's algorithm, every thread transforms the tiles if they divide rows, the weights if they divide
+ * images. */
+static share win_share_of(const co_call *c, const geom *g, int64_t rows)
+{
+    int64_t tiles = g->n * ((g->h + 1) / 2) * ((g->w + 1) / 2);
+
+    return share_of(c, g->n, rows, tiles <= 2 * rows);
+}
+
 /* ---- forward ---- */
 
 typedef struct fwd {
@@ -139,7 +148,7 @@ static void conv2d(const co_call *c)
     geom g = fwd_geom(c);
     space s = own_space(c, conv2d_scratch(c) / (size_t)call_threads(c));
     if (win_fits(&g)) {
-        share own = share_of(c, g.n, g.o, false);
+        share own = win_share_of(c, &g, g.o);
         const float *bias = c->n_in > 2 ? c->in[2].p : NULL; /* [O] */
         win_run(&g,
                 &(win_part){c->in[0].p, c->in[1].p, bias, c->out[0].p, false, own.i0, own.i1, own.r0, own.r1},
@@ -296,7 +305,7 @@ static void conv2d_dx(const co_call *c)
     space s = own_space(c, conv2d_dx_scratch(c) / (size_t)call_threads(c));
     if (win_fits(&g)) {
         geom turned = turn(g);
-        share own = share_of(c, g.n, g.c, false);
+        share own = win_share_of(c, &g, g.c);
         win_run(&turned,
                 &(win_part){c->in[0].p, c->in[1].p, NULL, c->out[0].p, true, own.i0, own.i1, own.r0, own.r1},
                 s);
@@ -366,6 +375,8 @@ static size_t conv2d_dw_scratch(const co_call *c)
     space s = {0};
     if (win_fits(&g))
         return win_dw_scratch(&g) * (size_t)call_threads(c);
+    if (small_dw_fits(&g))
+        return small_dw_scratch(&g) * (size_t)call_threads(c);
     wgrad_plan(&g, &s);
     return s.used * (size_t)call_threads(c);
 }
@@ -395,10 +406,10 @@ static void conv2d_dw(const co_call *c)
 {
     geom g = wgrad_geom(c);
     space s = own_space(c, conv2d_dw_scratch(c) / (size_t)call_threads(c));
-    if (win_fits(&g)) {
+    if (win_fits(&g) || small_dw_fits(&g)) {
         int64_t r0, r1;
         co_share(g.o, c->ith, c->nth, &r0, &r1);
-        win_dw(&g, c->in[0].p, c->in[1].p, c->out[0].p, r0, r1, s);
+        (win_fits(&g) ? win_dw : small_dw)(&g, c->in[0].p, c->in[1].p, c->out[0].p, r0, r1, s);
         return;
     }
     wgrad f = wgrad_plan(&g, &s);

@@ -42,6 +42,16 @@ void LEVEL(small_run)(const geom *g, const small_part *part, space s);
 #define small_scratch LEVEL(small_scratch)
 #define small_run     LEVEL(small_run)
 
+/* The gradient of the weights of small pictures (conv_small_dw.c): rows [r0, r1). */
+bool LEVEL(small_dw_fits)(const geom *g);
+size_t LEVEL(small_dw_scratch)(const geom *g);
+void LEVEL(small_dw)(const geom *g, const float *dy, const float *x, float *dw, int64_t r0, int64_t r1,
+                     space s);
+
+#define small_dw_fits    LEVEL(small_dw_fits)
+#define small_dw_scratch LEVEL(small_dw_scratch)
+#define small_dw         LEVEL(small_dw)
+
 /* Is the convolution computed by Winograd's algorithm? A formula of the shape. */
 bool LEVEL(win_fits)(const geom *g);
 /* Bytes of scratch for one thread. */

@@ -17,7 +17,8 @@
 typedef struct tile {
     const float *a, *b;
     int64_t rs, cs, ldb; /* A (r, k) is a[r * rs + k * cs]; B row k is b + k * ldb */
-    const int32_t *ta;   /* of `picked` only */
+    const int32_t *ta;   /* of `picked` and `paired` */
+    const int32_t *tb;   /* of `paired` */
     int64_t k;
     float *t;
     int64_t ldt;
@@ -99,6 +100,29 @@ ALWAYS_INLINE void picked(const tile *g, int m)
     }
 }
 
+/* Sums from zero: step k of the chain takes row ta[k] / MR of A and row tb[k] / NR of B. */
+ALWAYS_INLINE void paired(const tile *g, int m)
+{
+    vf s[MAX_MR][2];
+
+    UNROLL for (int r = 0; r < m; r++) s[r][0] = s[r][1] = v_zero();
+    for (int64_t k = 0; k < g->k; k++) {
+        const float *row = g->a + g->ta[k], *b = g->b + g->tb[k];
+        vf b0 = v_load(b), b1 = v_load(b + VW);
+        UNROLL for (int r = 0; r < m; r++)
+        {
+            vf x = v_set(row[r]);
+            s[r][0] = v_fma(x, b0, s[r][0]);
+            s[r][1] = v_fma(x, b1, s[r][1]);
+        }
+    }
+    UNROLL for (int r = 0; r < m; r++)
+    {
+        v_store(g->t + r * NR, s[r][0]);
+        v_store(g->t + r * NR + VW, s[r][1]);
+    }
+}
+
 /* Calls `way` with a constant for m, so that its loops over rows unroll and its sums stay in registers. */
 ALWAYS_INLINE void with_rows(void (*way)(const tile *g, int m), const tile *g, int64_t m)
 {
@@ -138,6 +162,17 @@ __attribute__((noinline)) static void micro_strided(const tile *g, int64_t m)
 __attribute__((noinline)) static void micro_picked(const tile *g, int64_t m)
 {
     with_rows(picked, g, m);
+}
+
+__attribute__((noinline)) static void micro_paired(const tile *g, int64_t m)
+{
+    with_rows(paired, g, m);
+}
+
+void gemm_paired(const float *a, const int32_t *ta, const float *b, const int32_t *tb, int64_t n, float *c,
+                 int64_t m)
+{
+    micro_paired(&(tile){.a = a, .ta = ta, .b = b, .tb = tb, .k = n, .t = c}, m);
 }
 
 void gemm_picked(const float *a, const int32_t *ta, const float *b, int64_t n, float *c, int64_t m)

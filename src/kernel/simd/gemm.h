@@ -65,6 +65,11 @@ static inline gemm_deal gemm_deal_rows(int64_t rows)
  * rows of A can be left out. */
 void LEVEL(gemm_picked)(const float *a, const int32_t *ta, const float *b, int64_t n, float *c, int64_t m);
 
+/* m rows of sums from zero, c [m][NR]: step k takes a[ta[k]...] of a sliver of A and b[tb[k]...] of a sliver of B. */
+void LEVEL(gemm_paired)(const float *a, const int32_t *ta, const float *b, const int32_t *tb, int64_t n,
+                        float *c, int64_t m);
+
+#define gemm_paired  LEVEL(gemm_paired)
 #define gemm_sliver  LEVEL(gemm_sliver)
 #define gemm_picked  LEVEL(gemm_picked)
 #define gemm_scratch LEVEL(gemm_scratch)

@@ -57,7 +57,8 @@ typedef struct win {
     grid t;
     groups by;
     int64_t u_step, m_step, v_step, v_slab; /* floats between two xi; between two slivers of rows */
-    float *planes, *some, *v, *u, *m;
+    float *planes, *taps, *v, *u, *m;
+    int32_t *tap; /* where a tap of a sliver lies */
 } win;
 
 static win win_plan(const geom *g, space *s)
@@ -69,10 +70,11 @@ static win win_plan(const geom *g, space *s)
     w.u_step = round_to(w.by.tiles, NR) * g->c;
     w.m_step = round_to(w.by.tiles, NR) * g->o;
     w.v_slab = g->c * MR;
-    w.v_step = rows.n * w.v_slab;
+    w.v_step = rows.n * w.v_slab + VW; /* a store runs past the end */
     w.planes = take(s, w.by.images * g->c * w.t.planes, sizeof(float));
-    w.some = take(s, XI * MR * g->c + VW, sizeof(float));
-    w.v = take(s, XI * w.v_step + VW, sizeof(float));
+    w.tap = take(s, g->c * 9, sizeof(int32_t));
+    w.taps = take(s, g->c * 9 * MR + VW, sizeof(float));
+    w.v = take(s, XI * w.v_step, sizeof(float));
     w.u = take(s, XI * w.u_step, sizeof(float));
     w.m = take(s, XI * w.m_step, sizeof(float));
     return w;
@@ -86,21 +88,20 @@ size_t win_scratch(const geom *g)
     return s.used;
 }
 
-/* Transforms and packs the weights of these rows of the output. */
+/* Packs the weights of these rows of the output, sliver by sliver, and transforms them. w is [O,C,3,3]; back:
+ * [C,O,3,3]. */
 static void pack_weights(const win *w, const geom *g, const win_part *part)
 {
     gemm_deal d = gemm_deal_rows(part->r1 - part->r0);
+    gemm_side side = part->back ? (gemm_side){.p = part->w, .si = 9, .tk = w->tap, .rising = true}
+                                : (gemm_side){.p = part->w, .si = g->c * 9, .sk = 1};
 
+    for (int64_t k = 0; k < g->c * 9; k++)
+        w->tap[k] = (int32_t)(k / 9 * g->o * 9 + k % 9);
     for (int64_t s = 0, r = part->r0; s < d.n; s++) {
         int64_t m = d.rows + (s < d.longer);
-        win_weights(w->some, part->w, g, r, m, part->back);
-        for (int64_t xi = 0; xi < XI; xi++) {
-            gemm_side side = {.p = w->some + xi * m * g->c, .si = g->c, .sk = 1};
-            float *out = w->v + xi * w->v_step + s * w->v_slab, after[VW];
-            memcpy(after, out + w->v_slab, sizeof after); /* packing writes past its end */
-            gemm_pack_a(out, &side, 0, m, 0, g->c);
-            memcpy(out + w->v_slab, after, sizeof after);
-        }
+        gemm_pack_a(w->taps, &side, r, m, 0, g->c * 9);
+        win_weights(w->v + s * w->v_slab, w->v_step, w->taps, g->c, part->back);
         r += m;
     }
 }

@@ -41,14 +41,15 @@ void LEVEL(win_split)(float *planes, const float *src, int64_t channels, const g
 void LEVEL(win_input)(float *u, int64_t step, const tiles *in);
 /* Bt d B for a product over tiles: u[xi][sliver of NR channels][tile][NR]; `slab` floats between two slivers. */
 void LEVEL(win_input_turned)(float *u, int64_t step, int64_t slab, const tiles *in);
-/* A dY At likewise, of rows: z[xi][sliver of rows][tile][MR]. */
+/* A dY At for the same product: z[xi][sliver of rows][tile][MR]. */
 void LEVEL(win_dy_turned)(float *z, int64_t step, int64_t slab, const tiles *in);
 /* At M A of m[xi][sliver of NR tiles][row][NR], for all rows, to y: the output of the group's first image. */
 void LEVEL(win_output)(float *y, const float *m, int64_t step, int64_t rows, const float *bias, const geom *g,
                        const tiles *at);
 
-/* G g Gt of rows [r0, r0 + rows) into v[xi][row][C]. w is [O,C,3,3]; back: [C,O,3,3], turned by 180 degrees. */
-void LEVEL(win_weights)(float *v, const float *w, const geom *g, int64_t r0, int64_t rows, bool back);
+/* G g Gt of a sliver of rows: taps[channel][9][MR] -> v[xi][channel][MR], `step` floats between two xi. `back`: the
+ * taps turned by 180 degrees. Reads and writes up to VW - MR floats past the last channel. */
+void LEVEL(win_weights)(float *v, int64_t step, const float *taps, int64_t channels, bool back);
 /* Gt S G of one row of dw: s[xi][sliver of NR channels][..][NR], `slab` floats between two slivers, -> dw [C,3,3]. */
 void LEVEL(win_dw_row)(float *dw, const float *s, int64_t step, int64_t slab, int64_t channels);
 

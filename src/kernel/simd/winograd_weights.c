@@ -1,8 +1,9 @@
-/* winograd_weights.c -- transforms of the weights and of their gradient; lanes are channels. */
+/* winograd_weights.c -- transforms of the weights (lanes are rows of the output) and of their gradient (lanes are
+ * channels). */
 #include "kernel/simd/winograd_int.h"
 
 /* G g Gt for VW pairs of channels: g[k] = the lanes' element k of 9. */
-static void weights_tile(float *v, int64_t step, const vf g[9], int64_t n)
+static void weights_tile(float *v, int64_t step, const vf g[9])
 {
     vf r[4][3], half = v_set(0.5f);
 
@@ -15,29 +16,22 @@ static void weights_tile(float *v, int64_t step, const vf g[9], int64_t n)
     UNROLL for (int i = 0; i < 4; i++)
     {
         vf ends = r[i][0] + r[i][2];
-        v_store_n(v + (4 * i + 0) * step, n, r[i][0]);
-        v_store_n(v + (4 * i + 1) * step, n, (ends + r[i][1]) * half);
-        v_store_n(v + (4 * i + 2) * step, n, (ends - r[i][1]) * half);
-        v_store_n(v + (4 * i + 3) * step, n, r[i][2]);
+        v_store(v + (4 * i + 0) * step, r[i][0]);
+        v_store(v + (4 * i + 1) * step, (ends + r[i][1]) * half);
+        v_store(v + (4 * i + 2) * step, (ends - r[i][1]) * half);
+        v_store(v + (4 * i + 3) * step, r[i][2]);
     }
 }
 
-void win_weights(float *v, const float *w, const geom *g, int64_t r0, int64_t rows, bool back)
+/* Lanes past MR hold what the next channel overwrites. */
+void win_weights(float *v, int64_t step, const float *taps, int64_t channels, bool back)
 {
-    int64_t lane = back ? g->o * 9 : 9, row = back ? 9 : g->c * 9;
-    int32_t at[VW];
     vf tap[9];
 
-    for (int64_t r = 0; r < rows; r++)
-        for (int64_t c = 0; c < g->c; c += VW) {
-            const float *p = w + (r0 + r) * row + c * lane;
-            int64_t n = g->c - c < VW ? g->c - c : VW;
-            for (int64_t i = 0; i < VW; i++)
-                at[i] = (int32_t)((i < n ? i : n - 1) * lane);
-            for (int k = 0; k < 9; k++)
-                tap[k] = v_gather(p + (back ? 8 - k : k), vi_load(at));
-            weights_tile(v + r * g->c + c, rows * g->c, tap, n);
-        }
+    for (int64_t c = 0; c < channels; c++) {
+        UNROLL for (int k = 0; k < 9; k++) tap[k] = v_load(taps + (9 * c + (back ? 8 - k : k)) * MR);
+        weights_tile(v + c * MR, step, tap);
+    }
 }
 
 void win_dw_row(float *dw, const float *s, int64_t step, int64_t slab, int64_t channels)

@@ -1,0 +1,134 @@
+/* conv_small_dw.c -- the gradient of the weights of convolutions of small pictures, without products with padding.
+ *
+ * dw of one tap is a product over the positions of dy whose source pixel exists: one of four on 2 x 2 pixels for the
+ * corners of a 3x3 kernel, all four for its middle. dy and x are packed once, position by position; each tap picks its
+ * positions of both (gemm_paired). The sums of all taps of a tile go to a buffer, and from there to dw, whose taps lie
+ * side by side.
+ *
+ * The chain of a weight is that of conv.c without its zeros, so no bit changes.
+ */
+#include "kernel/simd/conv_int.h"
+
+enum { POSITIONS_MOST = 1024 }; /* the packed slivers of a tile stay in the first cache */
+
+bool small_dw_fits(const geom *g)
+{
+    return small_fits(g) && g->n * g->oh * g->ow <= POSITIONS_MOST && g->n * g->h * g->w <= 4 * POSITIONS_MOST;
+}
+
+typedef struct small_dw_plan {
+    int64_t taps, positions, sources; /* of dy, of x, over all images */
+    float *a, *b;                     /* [sliver of rows][position][MR], [sliver of channels][source][NR] */
+    float *sums;                      /* [tap][MR][NR] */
+    int32_t *at_y, *at_x;             /* where position and source lie, from row or channel 0 */
+    int32_t *ta, *tb, *n; /* [tap][]: its positions and sources as offsets in slivers; [tap]: how many */
+} small_dw_plan;
+
+static small_dw_plan plan_of(const geom *g, space *s)
+{
+    small_dw_plan p = {.taps = g->kh * g->kw, .positions = g->n * g->oh * g->ow, .sources = g->n * g->h * g->w};
+
+    p.a = take(s, gemm_deal_rows(g->o).n * p.positions * MR + VW, sizeof(float));
+    p.b = take(s, (g->c + NR - 1) / NR * p.sources * NR, sizeof(float));
+    p.sums = take(s, p.taps * MR * NR, sizeof(float));
+    p.at_y = take(s, p.positions, sizeof(int32_t));
+    p.at_x = take(s, p.sources, sizeof(int32_t));
+    p.ta = take(s, p.taps * p.positions, sizeof(int32_t));
+    p.tb = take(s, p.taps * p.positions, sizeof(int32_t));
+    p.n = take(s, p.taps, sizeof(int32_t));
+    return p;
+}
+
+size_t small_dw_scratch(const geom *g)
+{
+    space s = {0};
+
+    plan_of(g, &s);
+    return s.used;
+}
+
+static void list_positions(int32_t *at, int64_t images, int64_t channels, int64_t pixels)
+{
+    for (int64_t n = 0; n < images; n++)
+        for (int64_t i = 0; i < pixels; i++)
+            *at++ = (int32_t)(n * channels * pixels + i);
+}
+
+/* The positions that have tap (kh, kw), image by image and row by row. */
+static void list_tap(const geom *g, const small_dw_plan *p, int64_t kh, int64_t kw)
+{
+    int64_t tap = kh * g->kw + kw, n = 0;
+    int32_t *ta = p->ta + tap * p->positions, *tb = p->tb + tap * p->positions;
+
+    for (int64_t image = 0; image < g->n; image++)
+        for (int64_t y = 0; y < g->oh; y++)
+            for (int64_t x = 0; x < g->ow; x++) {
+                int64_t sy = y * g->stride - g->pad + kh, sx = x * g->stride - g->pad + kw;
+                if (sy < 0 || sy >= g->h || sx < 0 || sx >= g->w)
+                    continue;
+                ta[n] = (int32_t)(((image * g->oh + y) * g->ow + x) * MR);
+                tb[n++] = (int32_t)(((image * g->h + sy) * g->w + sx) * NR);
+            }
+    p->n[tap] = (int32_t)n;
+}
+
+/* One row of sums, n channels, to dw [channel][tap]. */
+static void give_row(float *dw, const float *sums, int64_t taps, int64_t n)
+{
+    for (int64_t c = 0; c < n; c += VW) {
+        int64_t t = 0;
+        for (; t + VW <= taps; t += VW) {
+            const float *row[VW];
+            vf r[VW];
+            for (int i = 0; i < VW; i++)
+                row[i] = sums + (t + i) * MR * NR;
+            v_load_turned(r, row, c);
+            UNROLL for (int i = 0; i < VW; i++) if (c + i < n) v_store(dw + (c + i) * taps + t, r[i]);
+        }
+        for (; t < taps; t++)
+            for (int64_t i = c; i < c + VW && i < n; i++)
+                dw[i * taps + t] = sums[t * MR * NR + i];
+    }
+}
+
+static void pack(const geom *g, const small_dw_plan *p, const float *dy, const float *x, int64_t r0, int64_t r1)
+{
+    gemm_side rows = {.p = dy, .si = g->oh * g->ow, .tk = p->at_y, .rising = true};
+    gemm_side channels = {.p = x, .si = g->h * g->w, .tk = p->at_x, .rising = true};
+    gemm_deal d = gemm_deal_rows(r1 - r0);
+
+    list_positions(p->at_y, g->n, g->o, g->oh * g->ow);
+    list_positions(p->at_x, g->n, g->c, g->h * g->w);
+    for (int64_t s = 0, r = r0; s < d.n; s++) {
+        int64_t m = d.rows + (s < d.longer);
+        gemm_pack_a(p->a + s * p->positions * MR, &rows, r, m, 0, p->positions);
+        r += m;
+    }
+    for (int64_t c = 0; c < g->c; c += NR)
+        gemm_pack_b(p->b + c * p->sources, &channels, c, g->c - c < NR ? g->c - c : NR, 0, p->sources);
+}
+
+void small_dw(const geom *g, const float *dy, const float *x, float *dw, int64_t r0, int64_t r1, space s)
+{
+    small_dw_plan p = plan_of(g, &s);
+
+    if (r1 <= r0)
+        return;
+    gemm_deal d = gemm_deal_rows(r1 - r0);
+    for (int64_t kh = 0; kh < g->kh; kh++)
+        for (int64_t kw = 0; kw < g->kw; kw++)
+            list_tap(g, &p, kh, kw);
+    pack(g, &p, dy, x, r0, r1);
+    for (int64_t sliver = 0, r = r0; sliver < d.n; sliver++) {
+        int64_t m = d.rows + (sliver < d.longer);
+        for (int64_t c = 0; c < g->c; c += NR) {
+            int64_t n = g->c - c < NR ? g->c - c : NR;
+            for (int64_t t = 0; t < p.taps; t++)
+                gemm_paired(p.a + sliver * p.positions * MR, p.ta + t * p.positions, p.b + c * p.sources,
+                            p.tb + t * p.positions, p.n[t], p.sums + t * MR * NR, m);
+            for (int64_t i = 0; i < m; i++)
+                give_row(dw + ((r + i) * g->c + c) * p.taps, p.sums + i * NR, p.taps, n);
+        }
+        r += m;
+    }
+}
