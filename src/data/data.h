@@ -25,6 +25,7 @@ typedef struct co_slice_dst {
     int32_t *offsets, *y_offsets; /* [room + 1]; those past n + 1 equal the last */
     int32_t *given;               /* PAIRS: what the decoder is given; y is what it must predict */
     int room;                     /* LM, PAIRS: samples that the buffers have room for */
+    float *mirror; /* io.mirror: where the mirror images of x go, by co_dataset_fill; a set's fill ignores it */
 } co_slice_dst;
 
 /* PAIRS: the two sides of a sample. */

@@ -50,6 +50,12 @@ void grad_add(co_graph *g, const struct op *op, int i, co_node *d)
     *to = p;
 }
 
+void grad_add_qkv(co_graph *g, const struct op *op, co_node *dq)
+{
+    for (int i = 0; dq && i < 3; i++)
+        grad_add(g, op, i, dq->op->out[i]);
+}
+
 static co_node *constant(co_graph *g, co_shape shape, float value)
 {
     return emit(g, CO_OP_FILL, &(co_attr){.value = value}, &shape, 0, NULL);

@@ -191,10 +191,11 @@ static void one_picture(const co_kernels *k, picture g, bool biased, uint64_t *r
 
 static void each_picture(const co_kernels *k)
 {
-    /* Runs of tiles, halves, gathers; odd sizes; slivers that are not full; several groups of tiles. */
-    static const picture all[] = {{2, 32, 16, 16, 33}, {5, 40, 8, 8, 32},  {16, 33, 4, 4, 35},
-                                  {4, 32, 7, 9, 39},   {64, 32, 2, 2, 37}, {1, 32, 28, 30, 32},
-                                  {3, 47, 11, 14, 34}};
+    /* Runs of tiles, halves, gathers; odd sizes, of one pixel too; slivers that are not full; several groups of
+     * tiles. */
+    static const picture all[] = {
+        {2, 32, 16, 16, 33}, {5, 40, 8, 8, 32},   {16, 33, 4, 4, 35}, {4, 32, 7, 9, 39},  {64, 32, 2, 2, 37},
+        {1, 32, 28, 30, 32}, {3, 47, 11, 14, 34}, {70, 32, 1, 1, 33}, {9, 40, 1, 17, 36}, {33, 34, 3, 2, 32}};
     uint64_t rng = 11;
 
     for (size_t i = 0; i < CO_COUNT(all); i++)
@@ -241,4 +242,22 @@ static void exactly(const co_kernels *k)
 TEST(simd_winograd_convolutions_are_close_to_exact_ones)
 {
     simd_each_level(exactly);
+}
+
+/* Tables of offsets have 32 bits: so many small pictures are not one group. */
+static void in_groups(const co_kernels *k)
+{
+    co_attr attr = {.stride = 2, .pad = 1};
+    co_arg in[] = {{.dtype = CO_F32, .shape = CO_SHAPE(1 << 20, 256, 4, 4)},
+                   {.dtype = CO_F32, .shape = CO_SHAPE(256, 256, 3, 3)}};
+    co_arg out[] = {{.dtype = CO_F32, .shape = CO_SHAPE(1 << 20, 256, 2, 2)}};
+    co_call call = {.attr = &attr, .in = in, .out = out, .n_in = 2, .n_out = 1, .nth = 1};
+
+    size_t bytes = k->row[CO_OP_CONV2D].scratch(&call);
+    CHECK(bytes < 64 << 20, "%zu bytes of scratch: the pictures are one group", bytes);
+}
+
+TEST(simd_convolutions_of_a_million_small_pictures_are_done_in_groups)
+{
+    simd_each_level(in_groups);
 }

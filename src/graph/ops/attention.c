@@ -29,19 +29,6 @@ static void attention_grad(co_graph *g, const struct op *op, co_node *dy)
     grad_add_qkv(g, op, dq);
 }
 
-void grad_add_qkv(co_graph *g, const struct op *op, co_node *dq)
-{
-    for (int i = 0; dq && i < 3; i++)
-        grad_add(g, op, i, dq->op->out[i]);
-}
-
-bool attention_grad_shape(co_graph *g, struct op *op)
-{
-    for (int i = 0; i < 3; i++)
-        op->out[i]->shape = op->in[i + 1]->shape;
-    return true;
-}
-
 /* Forward: scores and values, two products of [Tq,Tk,C]. */
 static double attention_flops(const struct op *op)
 {

@@ -32,6 +32,13 @@ bool shape_like_1(co_graph *g, struct op *op)
     return true;
 }
 
+bool attention_grad_shape(co_graph *g, struct op *op)
+{
+    for (int i = 0; i < 3; i++)
+        op->out[i]->shape = op->in[i + 1]->shape;
+    return true;
+}
+
 bool shape_is(const co_node *n, int nd, int64_t last)
 {
     return n->shape.nd == nd && n->shape.d[nd - 1] == last;

@@ -82,10 +82,19 @@ static int64_t valid(const geom *g, int64_t outputs, int64_t k, int64_t size)
     return n;
 }
 
+/* Tables of offsets have 32 bits, and all images are one group here: more go through conv.c, in smaller groups
+ * and to the same bits. */
+static bool offsets_fit(const geom *g)
+{
+    int64_t x = g->c * g->h * g->w, y = g->o * g->oh * g->ow;
+
+    return g->n * (x > y ? x : y) <= INT32_MAX && g->o * g->c * g->kh * g->kw <= INT32_MAX;
+}
+
 bool small_fits(const geom *g)
 {
     if (g->h > SIDE_MOST || g->w > SIDE_MOST || g->oh > SIDE_MOST || g->ow > SIDE_MOST || g->kh > TAPS_MOST ||
-        g->kw > TAPS_MOST || g->c < NR || g->o < NR)
+        g->kw > TAPS_MOST || g->c < NR || g->o < NR || !offsets_fit(g))
         return false;
     return 5 * valid(g, g->oh, g->kh, g->h) * valid(g, g->ow, g->kw, g->w) < 4 * g->oh * g->kh * g->ow * g->kw;
 }

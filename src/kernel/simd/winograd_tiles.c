@@ -190,30 +190,31 @@ void win_dy_turned(float *z, int64_t step, int64_t slab, const tiles *in)
 
 /* --- output --------------------------------------------------------------------------------------------- */
 
-/* Two rows of two pixels for each lane, stored to the output's plane of 1 channel. */
+/* Where the output of VW tiles goes in a plane of one channel: two rows of two pixels for each lane. */
 typedef struct place {
     int64_t h, w;
-    bool straight; /* lanes are a run or halves, and both sizes are even */
-    lanes l;       /* where each tile's first pixel lies */
-    int64_t n;     /* lanes that exist */
+    bool straight; /* the tiles are a run in one row of tiles, or two runs of VW / 2, and all their pixels exist */
+    int32_t at[VW]; /* each tile's first pixel */
+    int64_t n;      /* lanes that exist */
 } place;
+
+/* Whether tiles i to i + VW / 2 - 1 are neighbours: first pixels rise with the tiles, and by 2 only there. */
+static bool are_neighbours(const int32_t *at, int64_t i)
+{
+    return at[i + VW / 2 - 1] - at[i] == VW - 2;
+}
 
 static place place_of(const geom *g, const grid *t, int64_t stride, int64_t first, int64_t n)
 {
     place p = {.h = g->h, .w = g->w, .n = n - first < VW ? n - first : VW};
-    grid whole = *t;
 
-    whole.pw = t->tw;
-    p.l = lanes_of(&whole, t->th * t->tw, first, n); /* only for the kind */
-    p.straight = p.l.kind != LANES_ANY && g->h % 2 == 0 && g->w % 2 == 0 &&
-                 (p.l.kind == LANES_HALVES || first % t->tw + VW <= t->tw);
     for (int64_t i = 0; i < VW; i++) {
         int64_t tile = first + i < n ? first + i : n - 1, in_image = tile % (t->th * t->tw);
-        p.l.at[i] =
+        p.at[i] =
             (int32_t)(tile / (t->th * t->tw) * stride + 2 * (in_image / t->tw) * g->w + 2 * (in_image % t->tw));
     }
-    if (p.straight) /* a run of tiles in one row, or two runs of VW / 2 */
-        p.straight = p.l.at[VW / 2 - 1] - p.l.at[0] == VW - 2 && p.l.at[VW - 1] - p.l.at[VW / 2] == VW - 2;
+    p.straight = p.n == VW && g->h % 2 == 0 && g->w % 2 == 0 && are_neighbours(p.at, 0) &&
+                 are_neighbours(p.at, VW / 2);
     return p;
 }
 
@@ -224,8 +225,8 @@ static inline void store_tiles(float *y, const place *p, vf out[2][2], const gri
         {
             vf lo, hi;
             v_zip(&lo, &hi, out[r][0], out[r][1]);
-            v_store(y + p->l.at[0] + r * p->w, lo);
-            v_store(y + p->l.at[VW / 2] + r * p->w, hi);
+            v_store(y + p->at[0] + r * p->w, lo);
+            v_store(y + p->at[VW / 2] + r * p->w, hi);
         }
         return;
     }
@@ -237,7 +238,7 @@ static inline void store_tiles(float *y, const place *p, vf out[2][2], const gri
                 col = 2 * (in_image % t->tw);
         for (int64_t k = 0; k < 4; k++)
             if (row + k / 2 < p->h && col + k % 2 < p->w)
-                y[p->l.at[i] + k / 2 * p->w + k % 2] = buf[k][i];
+                y[p->at[i] + k / 2 * p->w + k % 2] = buf[k][i];
     }
 }
 
