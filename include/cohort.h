@@ -178,7 +178,11 @@ typedef enum cohort_init_kind {
     COHORT_INIT_ONE,
     COHORT_INIT_UNIFORM, /* [-a, a) */
     COHORT_INIT_NORMAL,  /* standard deviation a */
-    COHORT_INIT_VALUE    /* a itself */
+    COHORT_INIT_VALUE,   /* a itself */
+    /* [out,in,k,k]: the first `in` filters pass their own channel on, the others are UNIFORM */
+    COHORT_INIT_DIRAC,
+    /* [2m,in,k,k], m = in * k * k: filters that whiten the patches of the training pictures */
+    COHORT_INIT_WHITEN
 } cohort_init_kind;
 cohort_node *cohort_param(cohort_graph *g, const char *name, cohort_shape shape, cohort_init_kind init,
                           float a);

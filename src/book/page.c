@@ -112,7 +112,7 @@ static const char style[] =
     "a { color: var(--link); }\n"
     ".table { overflow-x: auto; margin: 0.8em 0; }\n"
     "table { border-collapse: collapse; font-size: 0.875em; font-variant-numeric: tabular-nums; }\n"
-    "th, td { padding: 5px 10px; border: 1px solid var(--line); text-align: left; vertical-align: top; }\n"
+    "th, td { padding: 5px 7px; border: 1px solid var(--line); text-align: left; vertical-align: top; }\n"
     "th { background: var(--box); font-weight: 600; }\n"
     "td.r, th.r { text-align: right; white-space: nowrap; }\n"
     "td.short { white-space: nowrap; }\n"
@@ -127,7 +127,7 @@ static const char style[] =
     "1em 0;\n"
     "  overflow-wrap: anywhere; }\n"
     ".bad { border-color: var(--bad); }\n"
-    "@media (max-width: 640px) { body { font-size: 15px; } th, td { padding: 4px 8px; } }\n"
+    "@media (max-width: 640px) { body { font-size: 15px; } th, td { padding: 4px 7px; } }\n"
     "@media print { pre { white-space: pre-wrap; } .plots svg { break-inside: avoid; } }\n";
 
 void page_begin(page *p, const char *title)

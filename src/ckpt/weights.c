@@ -2,9 +2,10 @@
  * saved by safetensors.torch.save_file or by torch.save, or the model file of a checkpoint.
  *
  * Strict, like load_state_dict(strict=True): the file has every tensor of the model and no other, each with
- * the same shape and dtype. Tensors that are not to be loaded (a head for other classes) are named by `skip`;
- * none is left out by guess. Only a position embedding may have another size (resample.c). All names, dtypes
- * and shapes are compared before the state is changed.
+ * the same shape and dtype. Tensors that are not to be loaded (a head for other classes) are named by
+ * `skip`; none is left out by guess. Tables of sinusoids, which the model computes, may be there
+ * (computed.c). Only a position embedding may have another size (resample.c). All names, dtypes and shapes
+ * are compared before the state is changed.
  */
 #include "ckpt/ckpt_int.h"
 
@@ -107,6 +108,10 @@ static co_err match(const co_layout *l, const int *idx, const weights_file *f, c
         }
         if (order < 0)
             return co_fail(CO_EINPUT, "tensor %s of the model is not in it", e->name);
+        if (order > 0 && weights_is_computed(t->name)) {
+            k++;
+            continue;
+        }
         if (order > 0)
             return co_fail(CO_EINPUT, "tensor %s is in it, but not in the model", t->name);
         CO_TRY(compare(e, t));
@@ -153,6 +158,8 @@ co_err co_weights_load(const char *path, const co_layout *layout, const char *sk
         co_fail_in(err, "weights of %s do not fit the model", path);
     if (!err && state)
         err = weights_check(f);
+    if (!err && state && (err = weights_check_computed(f)) != CO_OK)
+        co_fail_in(err, "weights of %s do not fit the model", path);
     if (!err && state)
         err = read_into(layout, f, skip, state);
     weights_close(f);

@@ -53,13 +53,15 @@ const command commands[] = {
      "  predictions that the user has not rated: place, prediction, id, title. Without\n"
      "  ckpt_path, the newest run on ratings below logs/ is used.\n\n"
      "  A run on pairs of sentences translates the lines of standard input, one line each,\n"
-     "  with the checkpoint alone; --split translates the sentences of a split.\n\n"
+     "  with the checkpoint alone; --split translates the sentences of a split. A run on\n"
+     "  text says with --lines, or if its text file is gone, what follows each line.\n\n"
      "  A line of a split has the sample's number, then its class, probability, class\n"
      "  name and file; for regression its values; for text the likeliest next token.\n\n"
      "  --split val|test      which samples (default: test); not with pictures\n"
      "  --limit N             the first N only, samples or pictures\n"
      "  --logits              the numbers behind the choice, too\n"
      "  --beam N              follow the N best translations (default: 1, greedy)\n"
+     "  --lines               read lines from standard input, not samples of a split\n"
      "  --json                an object per sample, with the label that the data give it\n"
      "  --config-dir FOLDER   your own groups of YAML files (default: ./configs)\n",
      true},

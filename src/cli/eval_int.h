@@ -12,7 +12,8 @@ typedef struct eval_line {
     line line;
     const char *split_name, *limit_text;
     const char *beam_text;
-    bool lines; /* predict: without a split, lines are read if the run translates */
+    bool lines;      /* predict: without a split, lines are read if the run translates, or its text is gone */
+    bool lines_told; /* --lines: they are read */
     co_split split;
     int64_t limit;
     app app;
@@ -41,6 +42,10 @@ bool translates(const eval_line *t);
 co_err predict_lines(eval_line *t, int beam, int *status); /* *status: CO_EXIT_FAILED if a line was left empty */
 co_err predict_pairs(eval_line *t, int beam);              /* the split's */
 co_err score_translations(eval_line *t, int beam, co_translation_scores *out);
+
+/* lines.c: text that a run on data=text continues; `print` prints a prediction. */
+bool continues_lines(const eval_line *t);
+co_err predict_next(eval_line *t, void (*print)(void *ctx, const co_prediction *r), void *ctx);
 
 /* translations.c: a remark that follows the number of sentences of a BLEU; "" if they are many */
 const char *few_sentences(int64_t n);

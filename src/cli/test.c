@@ -83,6 +83,25 @@ static co_err find_weights(eval_line *t)
     return err ? co_fail_in(err, "ckpt_path") : CO_OK;
 }
 
+/* If the data cannot be opened, and no split was named, the vocabulary in the checkpoint may do. */
+static co_err make_plan(eval_line *t)
+{
+    co_train_spec *spec = &t->app.spec;
+    co_err err = co_plan_to_look(&t->plan, spec);
+
+    if (err != CO_EINPUT || !t->lines || spec->vocabulary_only || !spec->resume || !spec->data->open_vocabulary)
+        return err;
+    char *why = co_strdup(co_errmsg());
+    spec->vocabulary_only = true;
+    if (co_plan_to_look(&t->plan, spec) == CO_OK) {
+        co_notice("%s; the lines of standard input are read instead", why ? why : "the data cannot be opened");
+        err = CO_OK;
+    } else if (why)
+        err = co_fail(CO_EINPUT, "%s", why);
+    co_free(why);
+    return err;
+}
+
 co_err eval_line_open(eval_line *t)
 {
     co_mistakes *wrong = &t->line.mistakes;
@@ -93,11 +112,12 @@ co_err eval_line_open(eval_line *t)
     CO_TRY(app_open(&t->app, &t->line));
     CO_TRY(co_mistake(wrong, find_weights(t)));
     t->app.spec.resume = t->app.resume;
-    t->app.spec.vocabulary_only = t->lines && t->app.spec.model && t->app.spec.model->decoder;
+    bool translates_lines = t->lines && t->app.spec.model && t->app.spec.model->decoder;
+    t->app.spec.vocabulary_only = t->lines_told || translates_lines;
     if (wrong->n)
         CO_TRY(co_plan_check_look(&t->app.spec, app_sure(&t->app), wrong));
     CO_TRY(co_mistakes_tell(wrong));
-    CO_TRY(co_plan_to_look(&t->plan, &t->app.spec));
+    CO_TRY(make_plan(t));
     CO_TRY(run_files_check(t->app.resume, co_plan_facts_of(t->plan)->data));
     return ids_check(t->app.resume, co_plan_facts_of(t->plan)->data);
 }
@@ -330,8 +350,16 @@ static co_err predict(eval_line *t, const own_files *own, const wish *w, shown *
         CO_TRY(read_beam(t->beam_text, &beam));
         return t->lines ? predict_lines(t, beam, status) : predict_pairs(t, beam);
     }
+    void (*print)(void *ctx, const co_prediction *r) = t->line.json ? print_prediction_json : print_prediction;
     s->data = co_plan_facts_of(t->plan)->data;
-    return co_predict(t->plan, t->split, t->limit, t->line.json ? print_prediction_json : print_prediction, s);
+    if (continues_lines(t))
+        return predict_next(t, print, s);
+    if (t->lines_told)
+        return co_fail(CO_EINPUT,
+                       "predict --lines: a run on data=%s does not read lines; runs on text and on "
+                       "pairs of sentences do",
+                       t->app.spec.data->name);
+    return co_predict(t->plan, t->split, t->limit, print, s);
 }
 
 int cmd_predict(int argc, char **argv)
@@ -353,6 +381,7 @@ int cmd_predict(int argc, char **argv)
                                            {"--limit", "N", .value = &t.limit_text},
                                            {"--logits", .on = &s.logits},
                                            {"--beam", "N", .value = &t.beam_text},
+                                           {"--lines", .on = &t.lines_told},
                                            {0}});
     if (err) {
         co_free(own.argv);
@@ -365,6 +394,10 @@ int cmd_predict(int argc, char **argv)
         t.split_name = split ? split : t.split_name;
         t.lines = !split && !own.n && !w.wanted;
         err = split && own.n ? refuse_split(&t, own.paths[0]) : CO_OK;
+        if (!err && t.lines_told && !t.lines)
+            err =
+                co_fail(CO_EINPUT,
+                        "predict: --lines are read from standard input: leave out --split, files and user=N");
         if (!err)
             err = eval_line_open(&t);
         if (!err)

@@ -11,6 +11,7 @@
 #include "cli/train_int.h"
 
 #include <stdio.h>
+#include <string.h>
 
 #include "cli/eval_int.h"
 
@@ -56,15 +57,24 @@ static void record_scalar(training *s, int64_t step, const char *split, const ch
     co_event_scalar(s->folder, step, name, value);
 }
 
+static void tell_dashes(training *s)
+{
+    enum { COLUMNS = 80 };
+    int width = s->console ? co_console_width(s->console) : COLUMNS, n = width < COLUMNS ? width : COLUMNS;
+    char dashes[COLUMNS + 1];
+
+    memset(dashes, '-', (size_t)n);
+    dashes[n] = '\0';
+    tell(s, "%s", dashes);
+}
+
 static void tell_sample(training *s, const co_translated *t)
 {
-    static const char dashes[] =
-        "--------------------------------------------------------------------------------";
-    int width = s->console ? co_console_width(s->console) : (int)sizeof dashes;
     char lines[SAMPLE_LINES];
 
+    tell_dashes(s);
     sample_lines(lines, t);
-    tell(s, "%.*s\n%s", width < (int)sizeof dashes ? width : (int)sizeof dashes - 1, dashes, lines);
+    tell(s, "%s", lines);
 }
 
 void translations_record(training *s, const co_eval_result *r)
@@ -86,6 +96,8 @@ void translations_record(training *s, const co_eval_result *r)
         record_sample(s, r, split, i);
         tell_sample(s, &t->shown[i]);
     }
+    if (t->n)
+        tell_dashes(s);
 }
 
 void translations_put(const training *s, json_t *metrics)

@@ -90,12 +90,25 @@ static void set_offsets(int32_t *offsets, int room, const co_dataset *d, co_spli
         offsets[i + 1] = offsets[i] + (i < n ? length(d, s, ids[i]) : 0);
 }
 
+/* Left and right of n pictures [c,h,w] swapped. */
+static void mirror(float *to, const float *from, const co_shape *x, int n)
+{
+    int64_t width = x->d[2], rows = n * x->d[0] * x->d[1];
+
+    for (int64_t r = 0; r < rows; r++, from += width)
+        for (int64_t i = width; i-- > 0;)
+            *to++ = from[i];
+}
+
 int co_dataset_fill(const co_dataset *d, co_split s, const uint32_t *ids, co_slice_shape shape,
                     const co_draw *draw, const co_slice_dst *dst)
 {
     set_offsets(dst->offsets, dst->room, d, s, ids, shape.n, d->length);
     set_offsets(dst->y_offsets, dst->room, d, s, ids, shape.n, d->target_length);
-    return d->fill(d, s, ids, shape, draw, dst);
+    int bad = d->fill(d, s, ids, shape, draw, dst);
+    if (dst->mirror)
+        mirror(dst->mirror, dst->x, &d->io.x, shape.n);
+    return bad;
 }
 
 void split_permute(uint32_t *p, uint32_t n)

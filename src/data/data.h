@@ -25,6 +25,7 @@ typedef struct co_slice_dst {
     int32_t *offsets, *y_offsets; /* [room + 1]; those past n + 1 equal the last */
     int32_t *given;               /* PAIRS: what the decoder is given; y is what it must predict */
     int room;                     /* LM, PAIRS: samples that the buffers have room for */
+    float *mirror; /* io.mirror: where the mirror images of x go, by co_dataset_fill; a set's fill ignores it */
 } co_slice_dst;
 
 /* PAIRS: the two sides of a sample. */
@@ -139,6 +140,10 @@ bool co_dataset_is_tiny_imagenet(const char *dir);
  * borrowed until *out is closed. */
 enum { CO_NO_LABEL = -2 };
 co_err co_pictures_open(co_dataset **out, const co_dataset *like, const char *const *paths, int n);
+/* Lines of the user's own as samples of CO_SPLIT_TEST, in this order, with the characters of `like`, which
+ * is data=text or was opened from its vocabulary. The prediction for a line is what follows it. CO_EINPUT
+ * names the line. */
+co_err co_lines_open(co_dataset **out, const co_dataset *like, const char *const *lines, int n);
 /* How a set of pictures makes samples for evaluation: x = (byte / 255 - mean) / std in each plane, of the
  * middle of a picture whose shorter side was resized. False: `d` is no set of pictures. */
 typedef struct co_picture_use {

@@ -12,7 +12,7 @@
  * on disk; a piece lies within one line. In memory stand the file, 12 bytes per sample, and a table from code
  * point to token of which only the pages in use are real. fill decodes on the way: some 10 ns a character.
  */
-#include "data/data_int.h"
+#include "data/text_int.h"
 
 #include <stdio.h>
 #include <string.h>
@@ -21,7 +21,6 @@
 #include "base/alloc.h"
 #include "base/fs.h"
 #include "base/hash.h"
-#include "base/json.h"
 #include "data/file_int.h"
 
 enum { MAX_BYTES = 1 << 30 };
@@ -40,22 +39,6 @@ static const co_option options[] = {
     {"val_fraction", CO_OPT_FLOAT, offsetof(struct text_cfg, val_fraction), "0.1",
      "part of the samples to validate on, and again to test on; at least one each", .min = 0, .max = 0.45},
     {0},
-};
-
-struct piece {
-    uint32_t start;              /* byte in the file */
-    uint32_t len : 31, ends : 1; /* characters, the newline that is not in [start...) among them if `ends` */
-};
-
-struct text {
-    co_dataset base;
-    char *bytes; /* the file */
-    size_t n_bytes;
-    int max_len;
-    struct piece *pieces; /* in the file's order */
-    uint32_t *place;      /* which piece: see split_permute */
-    int32_t *token_of;    /* [CO_CODE_POINTS] */
-    uint32_t *code_of;    /* [classes], 0 for token 0 */
 };
 
 /* --- giving out samples --------------------------------------------------------------------------------- */
@@ -116,30 +99,6 @@ static void decode(const co_dataset *d, const int32_t *tokens, int n, co_str *ou
         if (tokens[i] > 0 && tokens[i] < d->io.classes)
             co_str_addn(out, c, (size_t)co_utf8_put(c, t->code_of[tokens[i]]));
     }
-}
-
-/* The characters of tokens 1, 2, ... as one text. */
-static void vocabulary(const co_dataset *d, co_str *out)
-{
-    const struct text *t = (const struct text *)d;
-    co_str all = {0};
-
-    for (int64_t i = 1; i < d->io.classes; i++) {
-        char c[4];
-        co_str_addn(&all, c, (size_t)co_utf8_put(c, t->code_of[i]));
-    }
-    json_t *object = co_str_err(&all)
-                         ? NULL
-                         : json_pack("{s:s, s:I, s:s#}", "format", "text 1", "max_len",
-                                     (json_int_t)d->io.max_len, "characters", all.p, (int)all.len);
-    char *text = object ? co_json_text(object) : NULL;
-    if (text)
-        co_str_add(out, text);
-    else
-        out->failed = true;
-    json_decref(object);
-    co_free(text);
-    co_str_fini(&all);
 }
 
 /* --- opening -------------------------------------------------------------------------------------------- */
@@ -220,8 +179,7 @@ static uint32_t cut(struct text *t, struct piece *out)
     return n;
 }
 
-/* Gives the marked code points their tokens. */
-static co_err number_tokens(struct text *t)
+co_err text_number_tokens(struct text *t)
 {
     int32_t classes = 1;
 
@@ -241,8 +199,6 @@ static co_err number_tokens(struct text *t)
 
 static co_err cut_and_split(struct text *t, const struct text_cfg *c)
 {
-    if (!(t->token_of = co_array(CO_CODE_POINTS, sizeof *t->token_of)))
-        return CO_ENOMEM;
     uint32_t n = cut(t, NULL);
     if (n < 3)
         return co_fail(
@@ -255,7 +211,7 @@ static co_err cut_and_split(struct text *t, const struct text_cfg *c)
     if (!t->place)
         return CO_ENOMEM;
     cut(t, t->pieces);
-    CO_TRY(number_tokens(t));
+    CO_TRY(text_number_tokens(t));
     split_permute(t->place, n);
     uint32_t held_out = (uint32_t)((double)n * c->val_fraction);
     held_out = held_out ? held_out : 1;
@@ -276,7 +232,7 @@ static void fingerprint(struct text *t, const struct text_cfg *c)
     co_sha256_hex(&h, t->base.fingerprint);
 }
 
-static void shut(co_dataset *d)
+static void close_text(co_dataset *d)
 {
     struct text *t = (struct text *)d;
 
@@ -288,27 +244,39 @@ static void shut(co_dataset *d)
     co_free(t);
 }
 
-static co_err open_text(co_dataset **out, const void *cfg)
+struct text *text_new(int max_len)
 {
-    const struct text_cfg *c = cfg;
     struct text *t = co_zalloc(sizeof *t);
 
     if (!t)
-        return CO_ENOMEM;
-    t->max_len = (int)c->max_len;
+        return NULL;
+    t->max_len = max_len;
     t->base = (co_dataset){
-        .io = {.task = CO_TASK_LM, .x = CO_SCALAR, .max_len = t->max_len},
+        .io = {.task = CO_TASK_LM, .x = CO_SCALAR, .max_len = max_len},
         .length = length,
         .fill = fill,
         .decode = decode,
-        .vocabulary = vocabulary,
-        .close = shut,
+        .vocabulary = text_vocabulary,
+        .close = close_text,
     };
+    if ((t->token_of = co_array(CO_CODE_POINTS, sizeof *t->token_of)))
+        return t;
+    co_free(t);
+    return NULL;
+}
+
+static co_err open_text(co_dataset **out, const void *cfg)
+{
+    const struct text_cfg *c = cfg;
+    struct text *t = text_new((int)c->max_len);
+
+    if (!t)
+        return CO_ENOMEM;
     co_err err = read_text(t, c->path);
     if (!err)
         err = cut_and_split(t, c);
     if (err) {
-        shut(&t->base);
+        close_text(&t->base);
         return err;
     }
     fingerprint(t, c);
@@ -322,4 +290,5 @@ const co_dataset_def text_def = {
     .options = options,
     .cfg_size = sizeof(struct text_cfg),
     .open = open_text,
+    .open_vocabulary = text_open_vocabulary,
 };

@@ -79,16 +79,19 @@ static co_err read_range(const char *key, const char *text, double range[2], dou
     return CO_OK;
 }
 
-static co_err read_flip(const char *key, const char *text, double *flip)
+static co_err read_flip(const char *key, const char *text, double *flip, bool *alternate)
 {
     bool yes;
 
     if (!text || !*text)
         return CO_OK;
-    if (co_str_to_bool(text, &yes))
+    *alternate = strcmp(text, "alternate") == 0;
+    if (*alternate)
+        *flip = 0.5;
+    else if (co_str_to_bool(text, &yes))
         *flip = yes ? 0.5 : 0;
     else if (!co_str_to_f64(text, flip) || !(*flip >= 0 && *flip <= 1))
-        return bad(key, text, "true, false, or a probability from 0 to 1 is wanted");
+        return bad(key, text, "true, false, a probability from 0 to 1, or alternate is wanted");
     return CO_OK;
 }
 
@@ -179,8 +182,9 @@ co_err transform_check_pad(const char *key, const char *value)
 co_err transform_check_flip(const char *key, const char *value)
 {
     double flip;
+    bool alternate;
 
-    return read_flip(key, given(value), &flip);
+    return read_flip(key, given(value), &flip, &alternate);
 }
 
 co_err transform_check_scale(const char *key, const char *value)
@@ -296,7 +300,7 @@ static co_err set_mixing(transform *t, const struct transform_cfg *c)
 static co_err set_checked(co_mistakes *wrong, transform *t, const struct transform_cfg *c, uint32_t in_h,
                           uint32_t in_w, const float *mean, const float *std)
 {
-    CO_TRY(co_mistake(wrong, read_flip("data.flip", c->flip, &t->flip)));
+    CO_TRY(co_mistake(wrong, read_flip("data.flip", c->flip, &t->flip, &t->alternate)));
     CO_TRY(co_mistake(wrong, read_pad("data.pad", c->pad, &t->pad)));
     CO_TRY(co_mistake(wrong, check_pad(t)));
     CO_TRY(co_mistake(wrong, read_range("data.scale", c->scale, t->scale, 1)));
@@ -326,6 +330,8 @@ co_err transform_init(transform *t, const struct transform_cfg *c, uint32_t in_h
     t->numbers = (size_t)planes * t->height * t->width;
     memcpy(t->jitter, (const double[4]){c->brightness, c->contrast, c->saturation, c->hue}, sizeof t->jitter);
     t->trivial = c->trivial_augment;
+    t->reflect = c->pad_mode == TRANSFORM_PAD_REFLECT;
+    t->eval_flip = c->eval_flip;
     t->erase = c->erase;
     t->plain_eval = in_h == t->height && in_w == t->width && !t->resize_h && !t->resize_short;
     t->plain = t->plain_eval && !transform_varies(t) && !t->mix;
@@ -336,16 +342,21 @@ void transform_io(const transform *t, co_io *io)
 {
     io->x = CO_SHAPE(t->planes, t->height, t->width);
     io->mix = t->mix;
+    io->mirror = t->eval_flip;
 }
 
 void transform_says(const transform *t, char out[512])
 {
+    int len = 0;
+
     out[0] = 0;
     if (!t->plain)
-        snprintf(out, 512,
-                 "sample=%ux%u resize=%u,%ux%u pad=%u box=%d,%.17g:%.17g,%.17g:%.17g flip=%.17g"
-                 " jitter=%.17g,%.17g,%.17g,%.17g trivial=%d erase=%.17g mixup=%.17g cutmix=%.17g\n",
-                 t->height, t->width, t->resize_short, t->resize_h, t->resize_w, t->pad, t->random_box,
-                 t->scale[0], t->scale[1], t->ratio[0], t->ratio[1], t->flip, t->jitter[0], t->jitter[1],
-                 t->jitter[2], t->jitter[3], t->trivial, t->erase, t->mixup, t->cutmix);
+        len = snprintf(out, 512,
+                       "sample=%ux%u resize=%u,%ux%u pad=%u box=%d,%.17g:%.17g,%.17g:%.17g flip=%.17g"
+                       " jitter=%.17g,%.17g,%.17g,%.17g trivial=%d erase=%.17g mixup=%.17g cutmix=%.17g\n",
+                       t->height, t->width, t->resize_short, t->resize_h, t->resize_w, t->pad, t->random_box,
+                       t->scale[0], t->scale[1], t->ratio[0], t->ratio[1], t->flip, t->jitter[0],
+                       t->jitter[1], t->jitter[2], t->jitter[3], t->trivial, t->erase, t->mixup, t->cutmix);
+    if (len > 0 && len < 512 && (t->alternate || t->reflect)) /* what is newer than the line above */
+        snprintf(out + len, 512 - (size_t)len, "alternate=%d reflect=%d\n", t->alternate, t->reflect);
 }

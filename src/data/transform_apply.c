@@ -43,10 +43,14 @@ static box inner(box b, uint32_t height, uint32_t width)
                : (box){(int32_t)top, (int32_t)left, (int32_t)(bottom - top), (int32_t)(right - left)};
 }
 
-/* Box b of the picture resized to height x width; black outside. */
-static picture crop_of_resized(picture p, uint32_t height, uint32_t width, box b)
+/* Box b of the picture resized to height x width; outside: black, or the picture mirrored. */
+static picture crop_of_resized(picture p, uint32_t height, uint32_t width, box b, bool reflect)
 {
     box in = inner(b, height, width);
+
+    reflect = reflect && (in.height < b.height || in.width < b.width);
+    if (reflect)
+        in = (box){0, 0, (int32_t)height, (int32_t)width};
 
     if (p.height == height && p.width == width) {
         p = view_of(p, in);
@@ -55,12 +59,12 @@ static picture crop_of_resized(picture p, uint32_t height, uint32_t width, box b
         picture_resize(out, p, height, width, (uint32_t)in.top, (uint32_t)in.left);
         p = view(&out);
     }
-    if (in.height == b.height && in.width == b.width)
+    if (!reflect && in.height == b.height && in.width == b.width)
         return p;
     canvas out = canvas_in(SCRATCH_B, (uint32_t)b.height, (uint32_t)b.width, p.planes);
     p.height = (uint32_t)in.height;
     p.width = (uint32_t)in.width;
-    picture_crop(out, p, b.top - in.top, b.left - in.left);
+    (reflect ? picture_crop_mirrored : picture_crop)(out, p, b.top - in.top, b.left - in.left);
     return view(&out);
 }
 
@@ -78,11 +82,11 @@ static picture cut_out(const transform *t, picture p, const struct drawn *drawn)
     int32_t height = (int32_t)t->height, width = (int32_t)t->width;
 
     if (drawn && t->random_box)
-        return crop_of_resized(view_of(p, drawn->crop), t->height, t->width, (box){0, 0, height, width});
+        return crop_of_resized(view_of(p, drawn->crop), t->height, t->width, (box){0, 0, height, width}, false);
     transform_resized(t, &h, &w);
     if (drawn && t->crops)
-        return crop_of_resized(p, h, w, drawn->crop);
-    return crop_of_resized(p, h, w, (box){central(h, t->height), central(w, t->width), height, width});
+        return crop_of_resized(p, h, w, drawn->crop, t->reflect);
+    return crop_of_resized(p, h, w, (box){central(h, t->height), central(w, t->width), height, width}, false);
 }
 
 picture transform_fit(picture p, uint32_t height, uint32_t width)
@@ -95,7 +99,7 @@ picture transform_fit(picture p, uint32_t height, uint32_t width)
     h = h < longest ? h : longest;
     w = w < longest ? w : longest;
     box middle = {central((uint32_t)h, height), central((uint32_t)w, width), (int32_t)height, (int32_t)width};
-    picture cut = crop_of_resized(p, (uint32_t)h, (uint32_t)w, middle);
+    picture cut = crop_of_resized(p, (uint32_t)h, (uint32_t)w, middle, false);
     canvas out = canvas_in(SCRATCH_B, height, width, p.planes);
 
     if (cut.bytes != out.bytes) /* a view of p, or in SCRATCH_A */

@@ -7,6 +7,8 @@
  *     unit       (word >> 8) 2^-24
  *     below n    the upper half of word * n
  *
+ * Alternating flips draw for epoch 0 and take the opposite in every odd epoch.
+ *
  * Distributions and their order are those of torchvision's get_params.
  */
 #include "data/transform_int.h"
@@ -129,8 +131,12 @@ bool transform_draw(struct drawn *out, const transform *t, const co_draw *draw, 
         }
     }
     if (t->flip > 0) {
-        d = dice_of(draw, "transform.flip", id);
+        co_draw first = *draw;
+        first.epoch = t->alternate ? 0 : draw->epoch;
+        d = dice_of(&first, "transform.flip", id);
         out->flip = dice_unit(&d) < t->flip;
+        if (t->alternate && draw->epoch % 2)
+            out->flip = !out->flip;
     }
     if (transform_jitters(t)) {
         d = dice_of(draw, "transform.jitter", id);

@@ -42,9 +42,10 @@ enum { PICTURE_SIDE_MAX = 65535 }; /* more is refused by whoever decodes */
 /* The options of every set of pictures: a set embeds this struct in its cfg and TRANSFORM_OPTIONS in its
  * table. */
 struct transform_cfg {
-    int augment; /* TRANSFORM_AUGMENT's */
+    int augment;  /* TRANSFORM_AUGMENT's */
+    int pad_mode; /* TRANSFORM_PAD's */
     char *resize, *crop, *pad, *flip, *scale, *ratio, *normalize;
-    bool random_resized_crop, trivial_augment;
+    bool random_resized_crop, trivial_augment, eval_flip;
     double brightness, contrast, saturation, hue, erase, mixup, cutmix;
 };
 
@@ -70,8 +71,11 @@ co_err transform_check_normalize(const char *key, const char *value);
      "size of the sample: 224 or 224x192; random in training, central otherwise", \
      .check = transform_check_size}, \
     {"pad", CO_OPT_STR, TRANSFORM_AT(STRUCT, FIELD, pad), "null", \
-     "black pixels put around a picture before its random crop", \
+     "pixels put around a picture before its random crop", \
      .check = transform_check_pad}, \
+    {"pad_mode", CO_OPT_ENUM, TRANSFORM_AT(STRUCT, FIELD, pad_mode), "black", \
+     "what those pixels are: black, or the picture mirrored at its edge", \
+     0, 0, "black|reflect"}, \
     {"random_resized_crop", CO_OPT_BOOL, TRANSFORM_AT(STRUCT, FIELD, random_resized_crop), "false", \
      "in training, resize a random box of the picture to data.crop"}, \
     {"scale", CO_OPT_STR, TRANSFORM_AT(STRUCT, FIELD, scale), "0.08:1", \
@@ -81,8 +85,12 @@ co_err transform_check_normalize(const char *key, const char *value);
      "width / height of that box, least and most", \
      .check = transform_check_ratio}, \
     {"flip", CO_OPT_STR, TRANSFORM_AT(STRUCT, FIELD, flip), "null", \
-     "how often left and right are swapped in training: true (0.5), false, or a probability", \
+     "how often left and right are swapped in training: true (0.5), false, a probability, or alternate: at random " \
+     "in the first epoch, then in every second epoch", \
      .check = transform_check_flip}, \
+    {"eval_flip", CO_OPT_BOOL, TRANSFORM_AT(STRUCT, FIELD, eval_flip), "false", \
+     "in evaluation and prediction, show the model each picture and its mirror image, and take the mean of both " \
+     "answers"}, \
     {"brightness", CO_OPT_FLOAT, TRANSFORM_AT(STRUCT, FIELD, brightness), "0", \
      "colour jitter: brightness times 1 - b to 1 + b", 0, 100}, \
     {"contrast", CO_OPT_FLOAT, TRANSFORM_AT(STRUCT, FIELD, contrast), "0", \
@@ -106,6 +114,7 @@ co_err transform_check_normalize(const char *key, const char *value);
      .check = transform_check_normalize}
 /* clang-format on */
 
+enum { TRANSFORM_PAD_BLACK, TRANSFORM_PAD_REFLECT };
 enum { TRANSFORM_AUGMENT_NONE, TRANSFORM_AUGMENT_CIFAR, TRANSFORM_AUGMENT_IMAGENET };
 extern const float imagenet_mean[3], imagenet_std[3], tinyimagenet_mean[3], tinyimagenet_std[3],
     cinic10_mean[3], cinic10_std[3];
@@ -122,6 +131,9 @@ typedef struct transform {
     bool crops;      /* data.crop, given or of a recipe; else the picture's size is the sample's */
     bool random_box; /* random_resized_crop */
     bool trivial;
+    bool alternate; /* flips by the parity of the epoch */
+    bool reflect;   /* what pads is the picture, mirrored */
+    bool eval_flip;
     uint32_t pad;
     double scale[2], log_ratio[2], ratio[2];
     double flip, erase, jitter[4], mixup, cutmix;
@@ -137,7 +149,7 @@ void transform_says(const transform *t, char out[512]);
 
 /* --- drawing and applying ------------------------------------------------------------------------------- */
 typedef struct box {
-    int32_t top, left, height, width; /* pixels outside the picture are black */
+    int32_t top, left, height, width; /* pixels outside the picture: see transform.reflect */
 } box;
 
 /* The operations of TrivialAugmentWide, in torchvision's order. */

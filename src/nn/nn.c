@@ -12,13 +12,17 @@
 #include <math.h>
 #include <string.h>
 
-const co_model_def *const co_models[] = {&linear_def,     &mlp_def,         &cnn_def,
-                                         &lm_def,         &transformer_def, &factors_def,
-                                         &neumf_def,      &resnet_defs[0],  &resnet_defs[1],
-                                         &resnet_defs[2], &resnet_defs[3],  &resnet_defs[4],
-                                         &vit_defs[0],    &vit_defs[1],     &vit_defs[2],
-                                         &vit_defs[3],    &vit_defs[4],     &vit_defs[5],
-                                         &vit_defs[6],    &vit_defs[7],     NULL};
+const co_model_def *const co_models[] = {&linear_def,      &mlp_def,
+                                         &cnn_def,         &lm_def,
+                                         &transformer_def, &factors_def,
+                                         &neumf_def,       &fastnet_def,
+                                         &resnet_defs[0],  &resnet_defs[1],
+                                         &resnet_defs[2],  &resnet_defs[3],
+                                         &resnet_defs[4],  &vit_defs[0],
+                                         &vit_defs[1],     &vit_defs[2],
+                                         &vit_defs[3],     &vit_defs[4],
+                                         &vit_defs[5],     &vit_defs[6],
+                                         &vit_defs[7],     NULL};
 
 const co_model_def *co_model_find(const char *name)
 {
@@ -131,6 +135,11 @@ static co_node *declare_text(co_build *b, co_mode mode)
     return target;
 }
 
+static bool is_mirrored(const co_io *io, co_mode mode)
+{
+    return io->mirror && io->task == CO_TASK_CLASSIFY && mode != CO_MODE_TRAIN;
+}
+
 /* Declares the inputs that the task has, and returns the targets (all NULL when predicting). */
 static struct answer declare_inputs(co_build *b, co_mode mode)
 {
@@ -151,6 +160,8 @@ static struct answer declare_inputs(co_build *b, co_mode mode)
         x_type = CO_I32;
         x = CO_SHAPE(n);
     }
+    if (is_mirrored(io, mode))
+        x.d[0] = 2 * n;
     b->x = co_input(b->g, "x", x_type, x);
     if (io->users)
         b->items = co_input(b->g, "items", CO_I32, CO_SHAPE(n));
@@ -228,6 +239,27 @@ static void check_prediction(const co_build *b, const char *model, co_node *pred
                       co_shape_text(should, sizeof should, &want));
 }
 
+static co_node *predict(const co_build *b, const void *cfg)
+{
+    co_node *pred = b->def->build(b, cfg);
+
+    check_prediction(b, b->def->name, pred);
+    return pred;
+}
+
+/* x [2n,...] -> [n,classes] */
+static co_node *mean_of_mirrored(const co_build *b, const void *cfg)
+{
+    co_build both = *b;
+    int64_t n = b->shape.n;
+
+    both.shape.n *= 2;
+    co_node *pred = predict(&both, cfg); /* [2n,classes] */
+    co_node *plain = co_slice(b->g, pred, 0, 0, n);
+    co_node *mirrored = co_slice(b->g, pred, 0, n, n);
+    return co_scale(b->g, co_add(b->g, plain, mirrored), 0.5f);
+}
+
 co_err co_model_graph(co_graph **out, const co_model_def *def, const void *cfg, const co_io *io,
                       const co_loss *loss, co_slice_shape shape, co_mode mode)
 {
@@ -238,8 +270,7 @@ co_err co_model_graph(co_graph **out, const co_model_def *def, const void *cfg, 
     CO_TRY(check_shape(io, shape));
     CO_TRY(co_graph_new(&b.g, mode == CO_MODE_TRAIN));
     struct answer a = declare_inputs(&b, mode);
-    co_node *pred = def->build(&b, cfg);
-    check_prediction(&b, def->name, pred);
+    co_node *pred = is_mirrored(io, mode) ? mean_of_mirrored(&b, cfg) : predict(&b, cfg);
     if (mode == CO_MODE_PREDICT)
         co_graph_output(b.g, pred);
     else if (io->task == CO_TASK_REGRESS)

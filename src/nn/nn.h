@@ -111,4 +111,23 @@ co_node *co_nn_layer_norm(co_graph *g, co_node *x, const char *name);
 co_node *co_nn_std_norm(co_graph *g, co_node *x, float eps, const char *name); /* co_std_norm: alpha bias */
 co_node *co_nn_embedding(co_graph *g, co_node *idx, int64_t rows, int64_t width, bool sparse, const char *name);
 
+/* --- initial values that come from the data ----------------------------------------------------------------
+ * An entry with CO_INIT_WHITEN [2m,c,k,k], m = c * k * k, gets m filters that make the patches of the data
+ * uncorrelated and equally strong, and the negatives of those: see whiten.c.
+ *
+ *     co_whiten w;
+ *     CO_TRY(co_whiten_init(&w, entry, &io));
+ *     co_whiten_add(&w, x, n);                      // as often as there are pictures
+ *     co_whiten_filters(&w, state + entry->offset);
+ */
+enum { CO_WHITEN_MOST = 48 }; /* numbers in a patch */
+typedef struct co_whiten {
+    int c, k, h, w; /* channels, side of a patch, size of the pictures */
+    double patches;
+    double product[CO_WHITEN_MOST * CO_WHITEN_MOST]; /* sums over the patches; below the diagonal */
+} co_whiten;
+co_err co_whiten_init(co_whiten *w, const co_entry *entry, const co_io *io); /* CO_EINPUT: shapes do not fit */
+void co_whiten_add(co_whiten *w, const float *x, int n);                     /* x [n,c,h,w] */
+void co_whiten_filters(const co_whiten *w, float *out);                      /* out [2m,c,k,k] */
+
 #endif

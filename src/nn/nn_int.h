@@ -6,7 +6,8 @@
 
 enum { NAME_MAX_LEN = 128 }; /* of a module or parameter, with its end */
 
-extern const co_model_def linear_def, mlp_def, cnn_def, lm_def, transformer_def, factors_def, neumf_def;
+extern const co_model_def linear_def, mlp_def, cnn_def, lm_def, transformer_def, factors_def, neumf_def,
+    fastnet_def;
 extern const co_model_def resnet_defs[5]; /* 18, 34, 50, 101, 152 layers */
 extern const co_model_def vit_defs[8];    /* in the order of models/vit.c */
 

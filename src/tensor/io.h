@@ -39,6 +39,9 @@ typedef struct co_io {
     /* CLASSIFY, training only: samples are mixed in pairs. The graph gets two more inputs, y2 I32 [n] and
      * lam F32 [n]; a row's loss is lam * loss(y) + (1 - lam) * loss(y2). */
     bool mix;
+    /* CLASSIFY, pictures [c,h,w], evaluation and prediction only: x has 2n samples; sample n + i is the mirror
+     * image of sample i, and the prediction for i is the mean of both. */
+    bool mirror;
 } co_io;
 
 /* The shape of one slice. Text is ragged: an executor is compiled for the most samples and tokens that a

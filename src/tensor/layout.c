@@ -190,6 +190,18 @@ int *co_layout_by_name(const co_layout *l)
     return idx;
 }
 
+/* As torch.nn.init.dirac_ over the first `in` filters. */
+static void pass_channels_on(const co_entry *entry, float *x)
+{
+    const int64_t *d = entry->shape.d; /* out, in, height, width */
+    int64_t area = d[2] * d[3], filter = d[1] * area;
+
+    for (int64_t o = 0; o < d[0] && o < d[1]; o++) {
+        memset(x + o * filter, 0, (size_t)filter * sizeof *x);
+        x[o * filter + o * area + d[2] / 2 * d[3] + d[3] / 2] = 1;
+    }
+}
+
 void co_layout_initialise(const co_layout *layout, float *state, uint64_t seed)
 {
     co_rng_key key = co_rng_key_make(seed, CO_RNG_INIT);
@@ -202,13 +214,15 @@ void co_layout_initialise(const co_layout *layout, float *state, uint64_t seed)
 
         if (entry->kind == CO_KIND_COUNTER)
             continue;
-        if (entry->init.kind == CO_INIT_UNIFORM)
+        if (entry->init.kind == CO_INIT_UNIFORM || entry->init.kind == CO_INIT_DIRAC)
             co_rng_uniform(x, entry->count, -entry->init.a, entry->init.a, key, stream, 0, 0);
         else if (entry->init.kind == CO_INIT_NORMAL)
             co_rng_normal(x, entry->count, 0.0f, entry->init.a, key, stream, 0, 0);
         else if (entry->init.kind == CO_INIT_ONE || entry->init.kind == CO_INIT_VALUE)
             for (size_t k = 0; k < entry->count; k++)
                 x[k] = entry->init.kind == CO_INIT_ONE ? 1.0f : entry->init.a;
+        if (entry->init.kind == CO_INIT_DIRAC && entry->shape.nd == 4)
+            pass_channels_on(entry, x);
     }
 }
 

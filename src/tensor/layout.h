@@ -26,10 +26,20 @@ typedef enum {
     CO_KIND_COUNTER /* I64 scalar, rises by one per applied step (num_batches_tracked) */
 } co_kind;
 
-typedef enum { CO_INIT_ZERO, CO_INIT_ONE, CO_INIT_UNIFORM, CO_INIT_NORMAL, CO_INIT_VALUE } co_init_kind;
+typedef enum {
+    CO_INIT_ZERO,
+    CO_INIT_ONE,
+    CO_INIT_UNIFORM,
+    CO_INIT_NORMAL,
+    CO_INIT_VALUE,
+    /* [out,in,k,k]: the first `in` filters pass their own channel on, the others are UNIFORM */
+    CO_INIT_DIRAC,
+    /* [2m,in,k,k], m = in * k * k: filters that whiten the data's patches (co_whiten of nn.h); here 0 */
+    CO_INIT_WHITEN
+} co_init_kind;
 typedef struct co_init {
     co_init_kind kind;
-    float a; /* UNIFORM: [-a, a); NORMAL: standard deviation; VALUE: a itself */
+    float a; /* UNIFORM, DIRAC: [-a, a); NORMAL: standard deviation; VALUE: a itself */
 } co_init;
 
 typedef struct co_entry {
@@ -77,7 +87,7 @@ size_t co_layout_chunks(const co_layout *l);
 /* The indices of all entries, sorted bytewise by name: idx[n]. The caller frees it with co_free. */
 int *co_layout_by_name(const co_layout *l);
 
-/* Fills in the initial state, a function of (seed, entry name) only. */
+/* Fills in the initial state, a function of (seed, entry name) only; what needs the data (WHITEN) is 0. */
 void co_layout_initialise(const co_layout *l, float *state, uint64_t seed);
 
 /* Computes weights_sha256 as docs/formats/weights-sha256.md defines it. */

@@ -46,6 +46,19 @@ static size_t input_at(const co_exec *exec, const char *name)
     return co_exec_input(exec, name, &offset, &dtype, &shape) == CO_OK ? offset : SIZE_MAX;
 }
 
+/* Where the mirror images of x go; SIZE_MAX: the graph does not want them. */
+static size_t mirror_at(const shape_exec *shaped)
+{
+    size_t offset;
+    co_dtype dtype;
+    co_shape x;
+
+    if (co_exec_input(shaped->exec, "x", &offset, &dtype, &x) != CO_OK || dtype != CO_F32 ||
+        x.d[0] != 2 * (int64_t)shaped->shape.n)
+        return SIZE_MAX;
+    return offset + (size_t)co_shape_count(&x) / 2 * sizeof(float);
+}
+
 static void grow(size_t *most, size_t bytes)
 {
     if (bytes > *most)
@@ -72,6 +85,7 @@ co_err exec_set_add(exec_set *set, const co_plan *plan, co_slice_shape shape, co
         return co_fail_in(err, "model=%s", plan->spec.model->name);
     set->n++;
     shaped->x = input_at(shaped->exec, "x");
+    shaped->mirror = plan->data->io.mirror && mode != CO_MODE_TRAIN ? mirror_at(shaped) : SIZE_MAX;
     shaped->y = input_at(shaped->exec, "y");
     shaped->ids = input_at(shaped->exec, "ids");
     shaped->given = input_at(shaped->exec, "given");
@@ -155,6 +169,7 @@ static void *at(char *buffer, size_t offset)
 void slice_dst(const shape_exec *shaped, char *buffer, co_slice_dst *dst)
 {
     *dst = (co_slice_dst){.x = at(buffer, shaped->x),
+                          .mirror = at(buffer, shaped->mirror),
                           .y = at(buffer, shaped->y),
                           .ids = at(buffer, shaped->ids),
                           .items = at(buffer, shaped->items),

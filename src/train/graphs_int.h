@@ -16,6 +16,7 @@ typedef struct shape_exec {
     co_exec *exec;
     /* offsets in the input buffer; SIZE_MAX: absent */
     size_t x, items, y, ids, y2, lam, given, offsets, y_offsets;
+    size_t mirror; /* of the second half of x, the mirror images; or SIZE_MAX */
 } shape_exec;
 
 typedef struct exec_set {

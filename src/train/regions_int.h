@@ -93,5 +93,7 @@ float *leaf_buffer_of(const co_plan *plan, const struct regions *regions, int sl
 co_err open_state(co_plan *plan); /* the arena, with the first state (or the checkpoint's) and pc in it */
 /* The state before the first step: drawn from the seed, then overwritten by what `weights` gives. */
 co_err first_state(const co_plan *plan, float *state);
+co_err values_from_data(const co_plan *plan,
+                        float *state); /* parameters whose initial values come from the data */
 
 #endif

@@ -1,5 +1,5 @@
-/* state.c -- the state that a run starts from: drawn from the seed, read from a file of weights, or a
- * checkpoint's. */
+/* state.c -- the state that a run starts from: drawn from the seed (a few values come from the data), read
+ * from a file of weights, or a checkpoint's. */
 #include "train/regions_int.h"
 
 #include "base/alloc.h"
@@ -8,6 +8,7 @@
 co_err first_state(const co_plan *plan, float *state)
 {
     co_layout_initialise(plan->layout, state, (uint64_t)plan->cfg.seed);
+    CO_TRY(values_from_data(plan, state));
     return plan->first.path ? co_weights_load(plan->first.path, plan->layout, plan->first.skip, state) : CO_OK;
 }
 

@@ -28,8 +28,10 @@ bool translation_due(const struct rank *rank, co_split split)
     const co_plan *plan = rank->plan;
     int64_t every = plan->cfg.translate_every;
 
-    if (!plan->translations.n[split])
-        return false;
+    const co_deal *deal = &rank->deal;
+
+    if (!plan->translations.n[split] || deal->from[deal->me] == deal->from[deal->me + 1])
+        return false; /* a host without slices has just come, and may not have the whole state yet */
     if (split == CO_SPLIT_TEST) /* the best weights are on the host that writes */
         return rank->deal.hosts == 1 || !test_wants_best(plan) || rank->deal.me == rank->deal.writer;
     unit_order order = order_of(rank);

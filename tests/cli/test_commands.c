@@ -133,6 +133,33 @@ TEST(predict_gives_values_and_tokens_where_the_task_is_that)
     free(r.out);
 }
 
+/* All lines are the same, so the sample of the split is the line that is given later. */
+TEST(predict_of_a_run_on_text_needs_no_text_file)
+{
+    succeeds("i=0; while [ $i -lt 20 ]; do echo 'abcab'; i=$((i+1)); done > t.txt; $COHORT train data=text "
+             "data.path=t.txt model=lm trainer.max_steps=4 data.batch_size=8 run.dir=t logger=none "
+             "run.book=false");
+    test_run split = test_sh("$COHORT predict --limit 1 ckpt_path=t");
+    test_run lines = test_sh("printf 'abcab\\nabc\\n\\n' | $COHORT predict --lines ckpt_path=t");
+    CHECK(split.status == 0 && lines.status == 0 && strncmp(lines.out, split.out, strlen(split.out)) == 0 &&
+              test_contains(lines.out, "\n1 ") && test_contains(lines.out, "\n2 "),
+          "the split: %s\nlines: %s", split.out, lines.out);
+    succeeds("rm t.txt");
+    test_run gone = test_sh("printf 'abcab\\nabc\\n\\n' | $COHORT predict ckpt_path=t 2>said");
+    CHECK(gone.status == 0 && strcmp(gone.out, lines.out) == 0, "%s", gone.out);
+    succeeds("grep 't.txt: No such file or directory; the lines of standard input are read instead' said");
+    test_run bad = test_sh("printf 'abc\\nabd\\n' | $COHORT predict ckpt_path=t 2>&1");
+    CHECK(bad.status == 2 && test_contains(bad.out, "line 2 has the character d (U+0064)"), "%d %s",
+          bad.status, bad.out);
+    test_run with_split = test_sh("$COHORT predict --split test ckpt_path=t 2>&1");
+    CHECK(with_split.status == 2 && test_contains(with_split.out, "No such file"), "%s", with_split.out);
+    free(split.out);
+    free(lines.out);
+    free(gone.out);
+    free(bad.out);
+    free(with_split.out);
+}
+
 /* --- ckpt ----------------------------------------------------------------------------------------------- */
 TEST(ckpt_lists_hashes_and_verifies)
 {

@@ -78,6 +78,27 @@ TEST(two_hosts_report_the_accuracy_by_class_of_one)
     }
 }
 
+/* Each host translates all sentences by itself; the one that writes records them. */
+TEST(two_hosts_translate_after_a_validation_to_the_text_of_one)
+{
+    static const char words[] = "data=pairs data.dir=$PWD/p.tsv data.min_frequency=1 data.val_fraction=0.4 "
+                                "data.test_fraction=0.1 model=transformer model.d_model=16 model.layers=1 "
+                                "model.heads=2 model.d_ff=32 data.batch_size=8 trainer.max_steps=6 "
+                                "trainer.devices=1 optim=adam logger=none run.book=false";
+
+    free(test_sh("i=0; while [ $i -lt 40 ]; do echo \"a b c d $i\tw x y z $i\"; i=$((i+1)); done > p.tsv").out);
+    two_hosts(words, "run.dir=r", "");
+    CHECK(says("0.out", "status 0") && says("1.out", "status 0"), "both are done");
+    test_run r =
+        test_sh("$COHORT train %s run.dir=one > /dev/null 2>&1; for d in one 0/r; do "
+                "grep -E '(val|test)/(translation_|bleu|cer|wer)' $d/events.jsonl | grep -v run_end | "
+                "sed 's/,\"t\":.*//' > told.$(basename $d); done; grep -c translation_ told.one; "
+                "cmp told.one told.r && echo same",
+                words);
+    CHECK(test_contains(r.out, "same") && r.out[0] != '0', "%s", r.out);
+    free(r.out);
+}
+
 TEST(hosts_that_do_not_fit_say_so_on_both_sides)
 {
     static const struct {

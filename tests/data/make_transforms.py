@@ -85,7 +85,8 @@ def apply(r):
         if r["resize_h"]:
             img = F.resize(img, [r["resize_h"], r["resize_w"]])
         if r["crop_h"] and r["train"]:  # padded so far that every box lies inside
-            img = F.crop(F.pad(img, [64] * 4), box[0] + 64, box[1] + 64, box[2], box[3])
+            by, mode = (8, "reflect") if r.get("reflect") else (64, "constant")
+            img = F.crop(F.pad(img, [by] * 4, padding_mode=mode), box[0] + by, box[1] + by, box[2], box[3])
         elif r["crop_h"]:
             img = F.center_crop(img, out)
     if r["flip"]:
@@ -210,6 +211,15 @@ def write_mix():
     save("mix", data)
 
 
+def mirrored():
+    """Crops that leave the picture by up to 8 pixels, where the picture is mirrored; some are resized first."""
+    for i, (h, w, _) in enumerate(SIZES):
+        sizes = dict(resize_h=24, resize_w=20) if i % 4 == 1 else {}
+        h, w = (24, 20) if sizes else (h, w)
+        yield record(i, train=1, reflect=1, crop_h=h + 4, crop_w=w - 2, height=h + 4, width=w - 2, top=i % 9 - 8,
+                     left=(3 * i) % 9 - 8 if i % 2 else 10 - i % 5, **sizes)
+
+
 def main():
     os.makedirs(HERE, exist_ok=True)
     save("pictures", struct.pack("<i", len(PICTURES)) +
@@ -217,6 +227,7 @@ def main():
     for name, records in families():
         write(name, records)
     write_mix()
+    write("pad_crop_reflect", list(mirrored()))
 
 
 main()

@@ -90,3 +90,17 @@ TEST(fake_pictures_say_so_when_memory_is_out)
 {
     test_each_alloc_fails(try_pictures, NULL);
 }
+
+TEST(mirror_images_are_filled_beside_the_pictures)
+{
+    static float x[2 * NUMBERS], mirrored[2 * NUMBERS];
+    co_dataset *d = open_pictures("1");
+    const uint32_t ids[2] = {3, 9};
+
+    co_dataset_fill(d, CO_SPLIT_VAL, ids, (co_slice_shape){.n = 2}, &(co_draw){0},
+                    &(co_slice_dst){.x = x, .mirror = mirrored});
+    for (int i = 0; i < 2 * NUMBERS; i++)
+        CHECK(mirrored[i] == x[i / SIZE * SIZE + SIZE - 1 - i % SIZE], "[%d] is %g", i, (double)mirrored[i]);
+    CHECK(memcmp(x, mirrored, sizeof x) != 0, "the pictures are symmetric");
+    co_dataset_close(d);
+}

@@ -293,3 +293,44 @@ TEST(text_says_so_when_memory_is_out)
 {
     test_each_alloc_fails(try_verse, (void *)test_repo("tests/data/verse.txt"));
 }
+
+static void refuses_vocabulary(const co_dataset *d, const char *json, const char *words)
+{
+    co_dataset *v = NULL;
+
+    CHECK_FAILS(d->def->open_vocabulary(&v, json, strlen(json)), CO_EINPUT, words);
+    CHECK(!v, "written on failure");
+}
+
+TEST(the_characters_of_a_text_open_without_it_and_make_samples_of_lines)
+{
+    static const char *const lines[] = {"b\xC3\xA9", "", "bbbbbbbbb\xC3\xA9"};
+    co_dataset *d = OPEN("ab\nb\xC3\xA9\nba\nab\n", "4"), *v = NULL, *own = NULL;
+    co_str json = {0}, again = {0}, text = {0};
+
+    d->vocabulary(d, &json);
+    CHECK_OK(d->def->open_vocabulary(&v, co_str_text(&json), json.len));
+    v->def = d->def;
+    v->vocabulary(v, &again);
+    CHECK(strcmp(co_str_text(&json), co_str_text(&again)) == 0, "%s, then %s", co_str_text(&json),
+          co_str_text(&again));
+    CHECK(v->io.classes == d->io.classes && v->io.max_len == 4 && v->count[CO_SPLIT_TEST] == 0, "its sizes");
+    CHECK_OK(co_lines_open(&own, v, lines, 3));
+    for (uint32_t i = 0; i < 3; i++)
+        sample(own, CO_SPLIT_TEST, i, &text);
+    CHECK(strcmp(co_str_text(&text), "b\xC3\xA9\n\nbb\xC3\xA9\n") == 0, "%s", co_str_text(&text));
+    co_dataset *none = NULL;
+    CHECK_FAILS(co_lines_open(&none, v, (const char *const[]){"a", "c"}, 2), CO_EINPUT,
+                "line 2 has the character c");
+    CHECK_FAILS(co_lines_open(&none, v, (const char *const[]){"\xFF"}, 1), CO_EINPUT, "line 1 is not UTF-8");
+    refuses_vocabulary(d, "{}", "format");
+    refuses_vocabulary(d, "{\"format\":\"text 1\"}", "characters or max_len");
+    refuses_vocabulary(d, "{\"format\":\"text 1\",\"max_len\":4,\"characters\":\"\\nba\"}", "do not rise");
+    refuses_vocabulary(d, "{\"format\":\"text 1\",\"max_len\":4,\"characters\":\"ab\"}", "no newline");
+    co_dataset_close(own);
+    co_dataset_close(v);
+    co_dataset_close(d);
+    co_str_fini(&json);
+    co_str_fini(&again);
+    co_str_fini(&text);
+}

@@ -85,7 +85,7 @@ TEST(impossible_transforms_are_refused_by_their_key)
     REFUSED(resize, "1.5", 32, "data.resize=1.5: a side is");
     REFUSED(resize, NULL, 5000, "data.resize=null: samples of 5000x5000");
     REFUSED(pad, "-1", 32, "data.pad=-1: a number of pixels");
-    REFUSED(flip, "2", 32, "data.flip=2: true, false, or a probability");
+    REFUSED(flip, "2", 32, "data.flip=2: true, false, a probability from 0 to 1, or alternate");
     REFUSED(scale, "0.5", 32, "data.scale=0.5: two numbers are wanted");
     REFUSED(scale, "0:1", 32, "data.scale=0:1: 0 < least");
     REFUSED(ratio, "2:1", 32, "data.ratio=2:1: 0 < least");
@@ -98,6 +98,44 @@ TEST(impossible_transforms_are_refused_by_their_key)
     c.pad = "4";
     c.random_resized_crop = true;
     CHECK_FAILS(with(c, 32, 3), CO_EINPUT, "data.pad=4: there is no padding with data.random_resized_crop");
+}
+
+TEST(alternating_flips_are_random_at_first_and_change_in_every_epoch)
+{
+    struct transform_cfg c = plain_cfg();
+    int flips = 0;
+
+    c.flip = "true";
+    transform random = made(c, 32);
+    c.flip = "alternate";
+    transform t = made(c, 32);
+    for (uint32_t id = 0; id < DRAWS; id++) {
+        bool first = drawn_of(&t, 1, 0, id, 32, 32).flip;
+        CHECK(first == drawn_of(&random, 1, 0, id, 32, 32).flip,
+              "%u: the first epoch is as with data.flip=true", id);
+        for (uint32_t epoch = 1; epoch < 5; epoch++)
+            CHECK(drawn_of(&t, 1, epoch, id, 32, 32).flip == (first != (epoch % 2 == 1)), "%u in epoch %u",
+                  id, epoch);
+        flips += first;
+    }
+    CHECK(abs(flips - DRAWS / 2) < 300, "%d of %d are flipped in the first epoch", flips, DRAWS);
+}
+
+/* The text is part of the data's fingerprint: runs that do not use a new key keep theirs. */
+TEST(new_keys_appear_in_the_fingerprint_only_if_they_are_used)
+{
+    struct transform_cfg c = plain_cfg();
+    char old[512], new[512];
+
+    c.flip = "true";
+    c.pad = "2";
+    transform t = made(c, 32);
+    transform_says(&t, old);
+    CHECK(!strstr(old, "reflect") && !strstr(old, "alternate"), "%s", old);
+    c.pad_mode = TRANSFORM_PAD_REFLECT;
+    t = made(c, 32);
+    transform_says(&t, new);
+    CHECK(strncmp(old, new, strlen(old)) == 0 && strstr(new, "reflect=1"), "%s", new);
 }
 
 TEST(sizes_and_recipes_mean_what_torchvision_means)

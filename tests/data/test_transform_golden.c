@@ -67,7 +67,7 @@ static golden read_pictures(picture out[MOST])
     return g;
 }
 
-static transform transform_of(const struct record *r, const picture *p)
+static transform transform_of(const struct record *r, const picture *p, bool reflect)
 {
     const float mean[3] = {0.1307f}, std[3] = {0.3081f};
     char resize[32] = "", crop[32] = "";
@@ -92,6 +92,7 @@ static transform transform_of(const struct record *r, const picture *p)
         .hue = (r->jitters >> 3 & 1) * 0.5,
         .trivial_augment = r->trivial,
         .erase = r->erase.height ? 1 : 0,
+        .pad_mode = reflect ? TRANSFORM_PAD_REFLECT : TRANSFORM_PAD_BLACK,
     };
     bool varies = r->crop_h || !(*resize || *crop); /* a crop of any size is fine where sizes are not known */
     CHECK_OK(transform_init(&t, &c, varies && r->crop_h ? 0 : p->height, varies && r->crop_h ? 0 : p->width,
@@ -103,9 +104,9 @@ static transform transform_of(const struct record *r, const picture *p)
 }
 
 /* The largest difference, in levels of 1/255 for bytes and in the sample's own units for floats. */
-static double run_record(const struct record *r, const picture *p, golden *g)
+static double run_record(const struct record *r, const picture *p, bool reflect, golden *g)
 {
-    transform t = transform_of(r, p);
+    transform t = transform_of(r, p, reflect);
     float *x = malloc(t.numbers * sizeof *x);
     struct drawn d = {
         .crop = r->crop, .flip = r->flip, .op = (uint8_t)r->op, .bin = (int8_t)r->bin, .erase = r->erase};
@@ -141,7 +142,7 @@ static void check_family(const char *name, double most)
         struct record r;
         memcpy(&r, take(&g, sizeof r), sizeof r);
         CHECK(r.picture == i, "%s: record %d is of picture %d", name, i, r.picture);
-        double off = run_record(&r, &p[i], &g);
+        double off = run_record(&r, &p[i], strstr(name, "reflect") != NULL, &g);
         CHECK(off <= most, "%s: picture %d is off by %g", name, i, off);
         worst = off > worst ? off : worst;
     }
@@ -149,6 +150,11 @@ static void check_family(const char *name, double most)
     test_note("%-22s %g", name, worst);
     free(g.bytes);
     free(pictures.bytes);
+}
+
+TEST(a_crop_that_leaves_the_picture_can_be_filled_with_its_mirror_image)
+{
+    check_family("pad_crop_reflect", 1e-4);
 }
 
 /* Bytes are b / 255 as floats here, so equal ones differ by rounding. Which pass of a resize comes first

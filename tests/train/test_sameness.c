@@ -32,6 +32,11 @@ TEST_LONG_WITHIN(every_way_of_running_the_transformer_gives_the_expected_weights
     all_same("$COHORT bench sameness --columns pairs/transformer --json", 12);
 }
 
+TEST_LONG_WITHIN(every_way_of_running_fastnet_gives_the_expected_weights, 300)
+{
+    all_same("$COHORT bench sameness --columns pictures/fastnet --json", 12);
+}
+
 TEST_LONG_WITHIN(every_way_of_running_a_resnet50_with_all_augmentation_gives_the_expected_weights, 1200)
 {
     all_same("$COHORT bench sameness --columns pictures/resnet50 --json", 12);

@@ -24,6 +24,8 @@ void picture_resize(canvas out, picture p, uint32_t full_h, uint32_t full_w, uin
 
 /* --- geometry.c */
 void picture_crop(canvas out, picture p, int32_t top, int32_t left); /* of out's size; black outside p */
+/* The same; outside p, p is mirrored at its outermost pixels, as often as needed (numpy's "reflect"). */
+void picture_crop_mirrored(canvas out, picture p, int32_t top, int32_t left);
 void canvas_flip(canvas c);
 /* Pixel (x, y) of out is p's pixel that holds (a0 x' + a1 y' + a2, a3 x' + a4 y' + a5), x' = x + 0.5; black
  * outside. out is of p's size and does not overlap it. */

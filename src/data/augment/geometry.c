@@ -31,6 +31,25 @@ void picture_crop(canvas out, picture p, int32_t top, int32_t left)
     }
 }
 
+/* The pixel 0..n-1 that is seen at place i when the picture is continued by its mirror images. */
+static uint32_t mirrored(int64_t i, uint32_t n)
+{
+    int64_t period = n > 1 ? 2 * ((int64_t)n - 1) : 1, at = (i % period + period) % period;
+
+    return (uint32_t)(at < (int64_t)n ? at : period - at);
+}
+
+void picture_crop_mirrored(canvas out, picture p, int32_t top, int32_t left)
+{
+    uint8_t *to = out.bytes;
+
+    for (uint32_t y = 0; y < out.height; y++) {
+        const uint8_t *row = p.bytes + mirrored((int64_t)top + y, p.height) * p.stride;
+        for (uint32_t x = 0; x < out.width; x++, to += p.planes)
+            memcpy(to, row + (size_t)mirrored((int64_t)left + x, p.width) * p.planes, p.planes);
+    }
+}
+
 void canvas_flip(canvas c)
 {
     for (uint32_t y = 0; y < c.height; y++) {
