@@ -248,13 +248,11 @@ static struct arg *bind_args(struct compile *c, co_node **n, int count)
     return a;
 }
 
-/* Tables that fit in a cache near the core are not worth fetching rows ahead. */
+/* Whatever the size of the table, so that a step has the same instructions for all sizes. */
 static bool looks_up(co_op id, const struct call *call)
 {
-    enum { LARGE = 1 << 19 }; /* elements */
-
     return id == CO_OP_EMBEDDING && call->in[0].at.base == BASE_STATE && call->in[1].at.base == BASE_INPUT &&
-           !call->in[1].ragged && co_shape_count(&call->in[0].shape) >= LARGE;
+           !call->in[1].ragged;
 }
 
 static co_err bind_calls(struct compile *c)

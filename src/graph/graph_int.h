@@ -181,7 +181,7 @@ struct call {
     struct arg *in, *out;
     size_t scratch; /* offset in the workspace */
     int threads;    /* the most that compute it: scratch is planned for them */
-    bool looks_up;  /* rows of a large table of the state, by indices of the input */
+    bool looks_up;  /* rows of a table of the state, by indices of the input */
     const char *name;
 };
 

@@ -217,7 +217,7 @@ static void run_calls(const co_exec *e, const co_bases *bases, void *const base[
         (b)->state, (b)->leaf, (b)->input, (b)->work, (b)->stat, (b)->output, (void *)(b)->rows              \
     }
 
-/* The rows of large tables that this run reads lie anywhere in memory: they are all asked for before the first is
+/* The rows of tables that this run reads may lie anywhere in memory: they are all asked for before the first is
  * waited for. */
 static void fetch_rows(const struct call *call, void *const base[BASE_COUNT])
 {
