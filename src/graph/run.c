@@ -217,12 +217,9 @@ static void run_calls(const co_exec *e, const co_bases *bases, void *const base[
         (b)->state, (b)->leaf, (b)->input, (b)->work, (b)->stat, (b)->output, (void *)(b)->rows              \
     }
 
-/* The rows of tables that this run reads may lie anywhere in memory: they are all asked for before the first is
- * waited for. */
-static void fetch_rows(const struct call *call, void *const base[BASE_COUNT])
+/* Asks for the rows of a table that begins at `table`. */
+static void fetch_rows(const struct call *call, const char *table, const int32_t *row)
 {
-    const char *table = address(base, call->in[0].at);
-    const int32_t *row = address(base, call->in[1].at);
     int64_t n = co_shape_count(&call->in[1].shape), rows = call->in[0].shape.d[0];
     size_t bytes = (size_t)(co_shape_count(&call->in[0].shape) / rows) * sizeof(float);
 
@@ -230,6 +227,20 @@ static void fetch_rows(const struct call *call, void *const base[BASE_COUNT])
         if (row[i] >= 0 && row[i] < rows)
             for (size_t at = 0; at < bytes; at += 64)
                 __builtin_prefetch(table + (size_t)row[i] * bytes + at);
+}
+
+/* The rows of tables that a run reads may lie anywhere in memory: they are all asked for before the first is waited
+ * for. */
+static void fetch_tables(const co_exec *e, const co_bases *bases, void *const base[BASE_COUNT])
+{
+    for (int part = -1; part < bases->n_beside; part++)
+        for (int i = 0; i < e->info.calls; i++) {
+            const struct call *call = &e->call[i];
+            if (call->looks_up)
+                fetch_rows(call,
+                           (char *)(part < 0 ? bases->state : bases->beside[part]) + call->in[0].at.offset,
+                           address(base, call->in[1].at));
+        }
 }
 
 static void run_all(const co_exec *e, const co_bases *bases, const co_run *run, _Atomic uint32_t *beat,
@@ -240,9 +251,8 @@ static void run_all(const co_exec *e, const co_bases *bases, const co_run *run, 
     for (int i = 0; i < e->n_put; i++)
         e->space->put(bases->work, bases->work_bytes, address(base, e->put[i].to),
                       address(base, e->put[i].from), e->put[i].len);
-    for (int i = 0; e->looks_up && i < e->info.calls; i++)
-        if (e->call[i].looks_up)
-            fetch_rows(&e->call[i], base);
+    if (e->looks_up)
+        fetch_tables(e, bases, base);
     run_calls(e, bases, base, run, 0, e->info.calls, beat, w);
     for (int i = 0; i < e->n_get; i++)
         fetch(e, &e->get[i], base, bases);

@@ -106,23 +106,6 @@ static float *journal_of(const struct rank *rank, int part)
     return rank->regions->journal[rank->who.slot] + (size_t)part * part_size(rank);
 }
 
-/* Nothing has read the moments of these rows lately, and in a large table each row lies somewhere else. */
-void rows_fetch_moments(const struct rank *rank, const co_rows *leaf)
-{
-    enum { LINE = 16 }; /* elements */
-    const rows_plan *all = &rank->plan->rows;
-
-    for (int k = 0; k < all->n; k++)
-        for (int j = 0; j < rank->plan->moments; j++) {
-            const float *table =
-                rank->regions->moment[j] + rank->plan->layout->entry[all->list[k].entry].offset;
-            size_t width = all->list[k].width;
-            for (uint32_t i = 0, n = *leaf[k].count; i < n; i++)
-                for (size_t at = 0; at < width; at += LINE)
-                    __builtin_prefetch(table + leaf[k].row[i] * width + at, 1);
-        }
-}
-
 void rows_keep(struct rank *rank, size_t number)
 {
     piece p = piece_of(rank, number);

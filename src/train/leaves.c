@@ -32,11 +32,12 @@ static void compute(struct rank *rank, int64_t step, const co_fold_op *op, const
                       .stat = rank->regions->leaf[step & 1][op->leaf].stat,
                       .work_bytes = rank->work_bytes,
                       .add = op->adds,
-                      .team = rank->team};
+                      .team = rank->team,
+                      .beside = rank->regions->moment,
+                      .n_beside = plan->moments};
     set_rows(&bases, job->shape);
     co_exec_run(shaped->exec, &bases, &(co_run){.seed = (uint64_t)plan->cfg.seed, .step = (uint32_t)step},
                 &rank->me->record.call);
-    rows_fetch_moments(rank, rows);
     if (rank->spoil_from && step >= rank->spoil_from)
         leaf[0] += 1;
     audit_own(rank, step, op->leaf, leaf, rank->regions->leaf[step & 1][op->leaf].stat);

@@ -74,8 +74,6 @@ piece piece_of(const struct rank *rank, size_t number);
 /* apply_rows.c: what apply.c does with a piece, in this order. put_back comes before the others, if the
  * journal holds this piece. */
 struct decision;
-/* After a leaf: asks for the memory that apply will need, while other leaves are computed. */
-void rows_fetch_moments(const struct rank *rank, const co_rows *leaf);
 void rows_put_back(struct rank *rank, size_t number);
 void rows_set_aside(struct rank *rank, size_t number);
 void rows_keep(struct rank *rank, size_t number);
