@@ -123,51 +123,37 @@ ALWAYS_INLINE void paired(const tile *g, int m)
     }
 }
 
-/* Calls `way` with a constant for m, so that its loops over rows unroll and its sums stay in registers. */
-ALWAYS_INLINE void with_rows(void (*way)(const tile *g, int m), const tile *g, int64_t m)
-{
-    switch (m) {
-    case 1:
-        way(g, 1);
-        break;
-    case 2:
-        way(g, 2);
-        break;
-    case 3:
-        way(g, 3);
-        break;
-    case 4:
-        way(g, 4);
-        break;
-    case 5:
-        way(g, 5);
-        break;
-    default:
-        way(g, MR);
-        break;
+/* Defines name(g, m), which calls `way` with a constant for m, so that its loops over rows unroll and its sums stay in
+ * registers. A macro, because clang unrolls no loop of a function that it is given. Functions of their own, so that the
+ * surrounding loops do not occupy registers. */
+#define WITH_ROWS(name, way)                                                                                 \
+    __attribute__((noinline)) static void name(const tile *g, int64_t m)                                     \
+    {                                                                                                        \
+        switch (m) {                                                                                         \
+        case 1:                                                                                              \
+            way(g, 1);                                                                                       \
+            break;                                                                                           \
+        case 2:                                                                                              \
+            way(g, 2);                                                                                       \
+            break;                                                                                           \
+        case 3:                                                                                              \
+            way(g, 3);                                                                                       \
+            break;                                                                                           \
+        case 4:                                                                                              \
+            way(g, 4);                                                                                       \
+            break;                                                                                           \
+        case 5:                                                                                              \
+            way(g, 5);                                                                                       \
+            break;                                                                                           \
+        default:                                                                                             \
+            way(g, MR);                                                                                      \
+            break;                                                                                           \
+        }                                                                                                    \
     }
-}
-
-/* Separate functions, so that the surrounding loops do not occupy registers. */
-__attribute__((noinline)) static void micro_packed(const tile *g, int64_t m)
-{
-    with_rows(packed, g, m);
-}
-
-__attribute__((noinline)) static void micro_strided(const tile *g, int64_t m)
-{
-    with_rows(strided, g, m);
-}
-
-__attribute__((noinline)) static void micro_picked(const tile *g, int64_t m)
-{
-    with_rows(picked, g, m);
-}
-
-__attribute__((noinline)) static void micro_paired(const tile *g, int64_t m)
-{
-    with_rows(paired, g, m);
-}
+WITH_ROWS(micro_packed, packed)
+WITH_ROWS(micro_strided, strided)
+WITH_ROWS(micro_picked, picked)
+WITH_ROWS(micro_paired, paired)
 
 void gemm_paired(const float *a, const int32_t *ta, const float *b, const int32_t *tb, int64_t n, float *c,
                  int64_t m)
