@@ -47,6 +47,21 @@ static void compute(struct rank *rank, int64_t step, const co_fold_op *op, const
     rank->spent.leaves++;
 }
 
+struct addition {
+    float *left;
+    const float *right;
+    size_t n;
+};
+
+static void add_share(void *ctx, int ith, int nth)
+{
+    const struct addition *all = ctx;
+    int64_t lo, hi;
+
+    co_share((int64_t)all->n, ith, nth, &lo, &hi);
+    co_leaf_add(all->left + lo, all->left + lo, all->right + lo, (size_t)(hi - lo));
+}
+
 /* Adds a node to its left sibling. */
 static void add_node(struct rank *rank, const co_fold_op *op)
 {
@@ -55,7 +70,8 @@ static void add_node(struct rank *rank, const co_fold_op *op)
     const float *right = leaf_buffer_of(plan, rank->regions, (int)rank->who.slot, op->a);
 
     rank_phase(rank, CO_PHASE_SUM, (uint32_t)op->dst);
-    co_leaf_add(left, left, right, plan->layout->dense);
+    co_team_run(rank->team, co_team_size(rank->team), add_share,
+                &(struct addition){left, right, plan->layout->dense});
 }
 
 static bool all_arrived(struct rank *rank, int64_t unused)

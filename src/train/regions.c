@@ -95,7 +95,8 @@ static void walk_slot(const co_plan *plan, struct walk *walk, struct regions *re
     regions->eval_output[i] = region(walk, "output.eval", most_of(output, translating->output_bytes));
     regions->journal[i] = region(walk, "journal", (size_t)(1 + plan->moments) * chunk);
     bool adds = plan->ranks > 1 || plan->hosts > 1; /* else a single slot holds the root */
-    regions->scratch[i] = region(walk, "scratch", (adds ? levels : 0) * plan->chunk * sizeof(float));
+    regions->scratch[i] =
+        region(walk, "scratch", (adds ? levels : 0) * plan->chunk * (size_t)plan->threads * sizeof(float));
     regions->clipped[i] = region(walk, "scratch.clip", plan->recipe.clip_value > 0 ? chunk : 0);
     regions->row_scratch[i] = region(walk, "scratch.rows", plan->rows.sum_scratch);
 }

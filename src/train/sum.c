@@ -27,8 +27,9 @@ static const float *given_piece(void *ctx, int level, int index, size_t lo)
     return co_exchange_piece(&rank->deal, &rank->plan->cut[rank->cut], &rank->regions->wire, level, index, lo);
 }
 
-/* Elements [lo, hi) of a node of this step's tree; all in one chunk. Threads may add up different parts of a
- * chunk at the same time: each part has its own place in scratch. */
+/* Elements [lo, hi) of a node of this step's tree; all in one chunk. Threads may add up different parts of a chunk at
+ * the same time, or different chunks whose numbers differ modulo the number of threads: each has its own place in
+ * scratch. */
 static const float *node(struct rank *rank, int level, int index, size_t lo, size_t hi)
 {
     const co_plan *plan = rank->plan;
@@ -36,7 +37,8 @@ static const float *node(struct rank *rank, int level, int index, size_t lo, siz
     size_t levels = (size_t)__builtin_ctz((unsigned)plan->slices) + 1;
 
     return co_tree_node(&rank->tree[rank->cut], level, index, lo, hi, &from,
-                        rank->regions->scratch[rank->who.slot] + levels * (lo % plan->chunk));
+                        rank->regions->scratch[rank->who.slot] +
+                            levels * (lo % (plan->chunk * (size_t)plan->threads)));
 }
 
 const float *sum_of_chunk(struct rank *rank, int64_t step, size_t lo, size_t hi)
@@ -211,8 +213,73 @@ static bool summed_or_more(struct rank *rank, int64_t unused)
     return false;
 }
 
+/* --- several chunks at once, by the threads of the rank --------------------------------------------------- */
+struct batch {
+    struct rank *rank;
+    int64_t step;
+    size_t chunk[CO_TEAM_MOST];
+    int n;
+};
+
+static void sum_share(void *ctx, int ith, int nth)
+{
+    const struct batch *batch = ctx;
+
+    (void)nth;
+    sum_chunk(batch->rank, batch->step, batch->chunk[ith]);
+}
+
+static void finish_batch(struct batch *batch)
+{
+    struct rank *rank = batch->rank;
+
+    if (!batch->n)
+        return;
+    co_team_run(rank->team, batch->n, sum_share, batch);
+    fault_point(rank, CO_FAULT_NONE);
+    for (int i = 0; i < batch->n; i++)
+        co_claim_finish(&rank->regions->sum_claim[batch->chunk[i]], turn_of(rank));
+    co_event_ring(&rank->regions->ctl->event);
+    batch->n = 0;
+}
+
+/* Has it a place in scratch beside the others? */
+static bool fits_batch(const struct batch *batch, size_t c, size_t threads)
+{
+    for (int i = 0; i < batch->n; i++)
+        if (batch->chunk[i] % threads == c % threads)
+            return false;
+    return true;
+}
+
+/* On one host, where every chunk can be summed at any time. Each chunk is measured by one thread, as always. */
+static void sum_by_team(struct rank *rank, int64_t step)
+{
+    size_t n = parts_to_sum(rank->plan), first = n * rank->who.slot / (size_t)rank->plan->ranks;
+    struct batch batch = {.rank = rank, .step = step};
+
+    for (size_t i = 0; i < n; i++) {
+        size_t c = (first + i) % n;
+        co_claimed got = co_claim_take(&rank->regions->sum_claim[c], turn_of(rank));
+        if (got == CO_CLAIM_BUSY || got == CO_CLAIM_DONE)
+            continue;
+        rank_phase(rank, CO_PHASE_SUM, (uint32_t)c);
+        fault_point(rank, CO_FAULT_SUM);
+        if (!fits_batch(&batch, c, (size_t)rank->plan->threads))
+            finish_batch(&batch);
+        batch.chunk[batch.n++] = c;
+        if (c >= rank->plan->chunks || batch.n == co_team_size(rank->team))
+            finish_batch(&batch);
+    }
+    finish_batch(&batch);
+}
+
 static void sum_what_is_here(struct rank *rank, int64_t step)
 {
+    if (rank->plan->hosts == 1 && rank->team) {
+        sum_by_team(rank, step);
+        return;
+    }
     size_t n = parts_to_sum(rank->plan), first = n * rank->who.slot / (size_t)rank->plan->ranks;
 
     for (size_t i = 0; i < n; i++) {

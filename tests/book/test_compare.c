@@ -72,8 +72,8 @@ static void row_is_true(const char *name)
 TEST(a_comparison_has_the_table_and_a_sentence_for_each_difference)
 {
     static const char *const md[] = {
-        "| run | host | ranks | wall time | user CPU | system CPU | total CPU | utilisation | samples/s | "
-        "speed-up | efficiency | Acc@1 | Acc@5 |",
+        ("| run | host | ranks | wall time | user CPU | system CPU | total CPU | utilisation | samples/s | "
+         "speed-up | efficiency | Acc@1 | Acc@5 |"),
         "| 1.00 | 100 % |",
         "## two against one\n\n- Same weights to the bit",
         "- 2 ranks instead of 1.",
