@@ -98,7 +98,7 @@ static co_node *build(const co_build *b, const void *cfg)
     co_node *h = whiten(g, b->x, b->io->x.d[0]);
 
     for (int i = 0; i < BLOCKS; i++) {
-        char name[16];
+        char name[24];
         snprintf(name, sizeof name, "block%d", i + 1);
         h = add_block(g, h, c->width[i], name, c->residual);
     }
