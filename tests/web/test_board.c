@@ -193,7 +193,7 @@ TEST(the_board_keeps_a_few_of_the_runs_open_that_were_looked_at)
     free(r.out);
     CHECK_OK(runs_open(&all, "logs"));
     for (int i = 1; i <= 30; i++) {
-        char name[8];
+        char name[16];
         snprintf(name, sizeof name, "%d", i);
         open_run *o = runs_take(&all, name);
         CHECK(o, "%s", name);
