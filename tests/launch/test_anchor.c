@@ -78,8 +78,13 @@ TEST(what_workers_of_a_launch_in_a_launch_started_ends_when_all_launchers_and_gu
     pid_t inner = child_of(outer_guard, "cohort");
     pid_t inner_guard = child_of(inner, "cohort-guard"), inner_anchor = child_of(inner, "job-anchor");
     kill(inner_anchor, SIGSTOP);
-    /* a guard may end what is below it before its turn comes */
-    free(test_sh("kill -9 %d %d %d %d", (int)outer, (int)outer_guard, (int)inner, (int)inner_guard).out);
+    /* Stopped first, so that they die together: a guard that is killed while it ends what is below it, the inner
+     * anchor first, leaves the rest. */
+    const pid_t all[] = {inner_guard, inner, outer_guard, outer};
+    for (size_t i = 0; i < CO_COUNT(all); i++)
+        kill(all[i], SIGSTOP);
+    for (size_t i = 0; i < CO_COUNT(all); i++)
+        kill(all[i], SIGKILL);
     test_until(is_gone, &outer_anchor, 20, "the end of the outer anchor");
     kill(inner_anchor, SIGCONT);
     CHECK(test_wait(outer, 10) == 137, "the launcher is gone");
