@@ -171,6 +171,20 @@ static void forget(struct carrier *carrier)
         co_mark_set(&carrier->regions->slots[slot].journal, 0, 0);
 }
 
+/* This host's supervisor has read none of the validations before. */
+static void keep_what_was_seen(struct carrier *carrier)
+{
+    control *ctl = ctl_of(carrier);
+    const unit_order *units = &carrier->plan->units;
+    unit last = unit_now(carrier->plan, ctl, carrier->view.held);
+
+    if (units->cycle) {
+        watch seen = watch_get(ctl->watch[(evals_before(units, last.step) + (last.kind == UNIT_VAL)) & 1]);
+        watch_put(ctl->joined_watch, &seen);
+        atomic_store(&ctl->joined, carrier->view.held);
+    }
+}
+
 /* A newcomer's words. */
 static void read_words(struct carrier *carrier)
 {
@@ -182,6 +196,7 @@ static void read_words(struct carrier *carrier)
         for (int w = 0; w < (int)WATCH_WORDS; w++)
             atomic_store(&ctl->watch[i][w], carrier->news->watch[i][w]);
     }
+    keep_what_was_seen(carrier);
     atomic_store(&ctl->consumed, carrier->view.held);
     forget(carrier);
     carrier->fresh = false;

@@ -97,6 +97,8 @@ typedef struct control {
     _Atomic uint64_t cut;                        /* first unit with PC_CUT; 0: none yet */
     _Atomic uint64_t watch[2][WATCH_WORDS];      /* after k evaluations, at k & 1 */
     _Atomic uint64_t snap_watch[2][WATCH_WORDS]; /* of the snapshot's state: before and after its evaluation */
+    _Atomic uint64_t joined_watch[WATCH_WORDS];  /* of the state that this host was given when it joined */
+    _Atomic uint32_t joined;                     /* after which unit that was; 0: it did not join late */
     _Atomic int64_t applied[2];                  /* applied steps after step k, at k & 1 */
     _Atomic uint32_t translated;                 /* the last unit whose translations are in the arena */
     _Atomic uint32_t test_of;                    /* which weights TEST evaluates: the words below */

@@ -144,6 +144,14 @@ static void take_eval(struct supervisor *super, const unit *done, uint32_t numbe
         run_notice(run, watch_why(run->plan, &super->results.seen, text));
 }
 
+static void recall_best(struct supervisor *super)
+{
+    if (super->results.seen.best_step) {
+        super->run.out->best = super->results.seen.best;
+        super->run.out->best_step = super->results.seen.best_step;
+    }
+}
+
 void recall_results(struct supervisor *super)
 {
     co_train_summary *out = super->run.out;
@@ -154,10 +162,20 @@ void recall_results(struct supervisor *super)
     co_json_f64(last, "val_loss", &out->val_loss);
     co_json_f64(last, "val_metric", &out->val_metric);
     co_json_f64(last, "val_top5", &out->val_top5);
-    if (super->results.seen.best_step) {
-        out->best = super->results.seen.best;
-        out->best_step = super->results.seen.best_step;
-    }
+    recall_best(super);
+}
+
+/* A host that joined late goes on from the others' validations. */
+static void take_what_was_seen(struct supervisor *super)
+{
+    const control *ctl = super->run.regions->ctl;
+    uint32_t joined = atomic_load(&ctl->joined);
+
+    if (joined == super->results.joined)
+        return;
+    super->results.joined = joined;
+    super->results.seen = watch_get(ctl->joined_watch);
+    recall_best(super);
 }
 
 /* The results of all units before `end`. */
@@ -166,6 +184,7 @@ static void consume_until(struct supervisor *super, uint64_t end)
     control *ctl = super->run.regions->ctl;
     uint64_t at = atomic_load(&ctl->consumed);
 
+    take_what_was_seen(super);
     for (; at + 1 < end; at++) {
         uint32_t n = (uint32_t)at + 1;
         const result *published = &ctl->ring[n % RING];

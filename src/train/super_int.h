@@ -120,7 +120,8 @@ struct hosts {
 /* --- results.c: what the ranks published ---------------------------------------------------------------- */
 enum { STEPS_KEPT = 65536 };
 struct results {
-    watch seen; /* after the last evaluation that was read */
+    watch seen;      /* after the last evaluation that was read */
+    uint32_t joined; /* the control word `joined` that was seen */
     uint64_t last_t_ns, data_wait_ns;
     bool have_t;
     int64_t steps_timed, samples_timed;

@@ -149,6 +149,7 @@ static co_err perform(int number, over_end *end)
         snprintf(end->why, sizeof end->why, "%s", co_errmsg());
     end->status = (int)out.status;
     end->steps = out.steps;
+    end->best_step = out.best_step;
     end->wall_s = out.wall_s;
     end->views = my_views;
     end->redeals = my_redeals;

@@ -61,7 +61,7 @@ typedef struct over_end {
     bool there; /* it ended by itself and reported */
     int status; /* co_status */
     co_err err;
-    int64_t steps;
+    int64_t steps, best_step;
     char sha[65], why[512];
     int views;
     int redeals; /* of these: because the hosts' speeds had changed */

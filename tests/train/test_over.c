@@ -83,6 +83,29 @@ TEST(a_host_that_joins_in_the_middle_takes_part_and_changes_no_weight)
     CHECK(end[0].views >= 3, "%d views: alone, with a newcomer, with two that work", end[0].views);
 }
 
+/* The best validation is the first one, by a monitor turned round: the newcomer never saw it. */
+TEST(a_host_that_joins_late_knows_the_best_validation_before_it_came)
+{
+    static const char *const words[] = {"model=cnn",
+                                        "data=digits",
+                                        "optim=adamw",
+                                        "data.batch_size=64",
+                                        "trainer.slices=16",
+                                        "trainer.max_epochs=2",
+                                        "trainer.val_check_interval=5",
+                                        "callbacks.model_checkpoint.enabled=false",
+                                        "callbacks.model_checkpoint.monitor=val/loss",
+                                        "callbacks.model_checkpoint.mode=max",
+                                        NULL};
+    over_end end[OVER_HOSTS];
+    over_scene s = {.words = words, .hosts = 1, .ranks = 1, .most = 2, .event = {{OVER_JOIN, 1, 8}}};
+
+    over_run(&s, end);
+    check_same(&s, end, 3);
+    CHECK(end[0].best_step == 5, "the best is the first, not step %lld", (long long)end[0].best_step);
+    CHECK(end[1].best_step == 5, "the newcomer's best is of step %lld", (long long)end[1].best_step);
+}
+
 TEST(two_hosts_that_join_at_a_time_are_fed_one_after_the_other)
 {
     over_end end[OVER_HOSTS];

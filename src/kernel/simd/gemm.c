@@ -72,19 +72,19 @@ ALWAYS_INLINE void strided(const tile *g, int m)
     micro(g, m, g->rs, g->cs, g->ldb);
 }
 
-/* Like packed, continuing the sums of t, but step k of the chain takes row ta[k] / MR of A. */
-ALWAYS_INLINE void picked(const tile *g, int m)
+/* Step k of the chain takes row ta[k] / MR of A, and row k of B or, if `both`, row tb[k] / NR. The last three arguments
+ * are constants where this is called. */
+ALWAYS_INLINE void listed(const tile *g, int m, bool resume, bool both)
 {
     vf s[MAX_MR][2];
-    const float *b = g->b;
 
     UNROLL for (int r = 0; r < m; r++)
     {
-        s[r][0] = v_load(g->t + r * NR);
-        s[r][1] = v_load(g->t + r * NR + VW);
+        s[r][0] = resume ? v_load(g->t + r * NR) : v_zero();
+        s[r][1] = resume ? v_load(g->t + r * NR + VW) : v_zero();
     }
-    for (int64_t k = 0; k < g->k; k++, b += NR) {
-        const float *row = g->a + g->ta[k];
+    for (int64_t k = 0; k < g->k; k++) {
+        const float *row = g->a + g->ta[k], *b = g->b + (both ? g->tb[k] : k * NR);
         vf b0 = v_load(b), b1 = v_load(b + VW);
         UNROLL for (int r = 0; r < m; r++)
         {
@@ -100,27 +100,15 @@ ALWAYS_INLINE void picked(const tile *g, int m)
     }
 }
 
-/* Sums from zero: step k of the chain takes row ta[k] / MR of A and row tb[k] / NR of B. */
+/* Continues the sums of t. */
+ALWAYS_INLINE void picked(const tile *g, int m)
+{
+    listed(g, m, true, false);
+}
+
 ALWAYS_INLINE void paired(const tile *g, int m)
 {
-    vf s[MAX_MR][2];
-
-    UNROLL for (int r = 0; r < m; r++) s[r][0] = s[r][1] = v_zero();
-    for (int64_t k = 0; k < g->k; k++) {
-        const float *row = g->a + g->ta[k], *b = g->b + g->tb[k];
-        vf b0 = v_load(b), b1 = v_load(b + VW);
-        UNROLL for (int r = 0; r < m; r++)
-        {
-            vf x = v_set(row[r]);
-            s[r][0] = v_fma(x, b0, s[r][0]);
-            s[r][1] = v_fma(x, b1, s[r][1]);
-        }
-    }
-    UNROLL for (int r = 0; r < m; r++)
-    {
-        v_store(g->t + r * NR, s[r][0]);
-        v_store(g->t + r * NR + VW, s[r][1]);
-    }
+    listed(g, m, false, true);
 }
 
 /* Defines name(g, m), which calls `way` with a constant for m, so that its loops over rows unroll and its sums stay in
