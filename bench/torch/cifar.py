@@ -17,6 +17,8 @@ import numpy as np
 import torch
 import torchvision
 
+from common import accuracy, augment, train_epoch
+
 MEAN = torch.tensor([0.4914, 0.4822, 0.4465]).view(1, 3, 1, 1)
 STD = torch.tensor([0.2470, 0.2435, 0.2616]).view(1, 3, 1, 1)
 
@@ -59,37 +61,8 @@ def normal(x):
     return (x.float() / 255 - MEAN) / STD
 
 
-def augment(x):
-    """Pad by 4 black pixels, crop 32x32 anywhere, flip half of them; x [n,3,32,32] of bytes."""
-    n = len(x)
-    x = torch.nn.functional.pad(x, (4, 4, 4, 4))
-    rows = torch.randint(0, 9, (n, 1)) + torch.arange(32)
-    cols = torch.randint(0, 9, (n, 1)) + torch.arange(32)
-    cols = torch.where(torch.rand(n, 1) < 0.5, cols.flip(1), cols)
-    i = torch.arange(n).view(n, 1, 1, 1)
-    return x[i, torch.arange(3).view(1, 3, 1, 1), rows.view(n, 1, 32, 1), cols.view(n, 1, 1, 32)]
-
-
-@torch.no_grad()
-def accuracy(model, x, y):
-    model.eval()
-    hits = sum((model(normal(a)).argmax(1) == b).sum().item() for a, b in zip(x.split(500), y.split(500)))
-    return hits / len(x)
-
-
-def train_epoch(model, sgd, cycle, loss_of, x, y, args):
-    model.train()
-    total = 0.0
-    for ids in torch.randperm(len(x)).split(args.batch):
-        sgd.zero_grad(set_to_none=True)
-        a, b = normal(augment(x[ids])), y[ids]
-        for xs, ys in zip(a.tensor_split(args.slices), b.tensor_split(args.slices)):
-            loss = loss_of(model(xs), ys) / len(ids)
-            loss.backward()
-            total += loss.item() * len(ids)
-        sgd.step()
-        cycle.step()
-    return total / len(x)
+def prepare(x):
+    return normal(augment(x, 32, 4))
 
 
 def main():
@@ -106,12 +79,11 @@ def main():
     loss_of = torch.nn.CrossEntropyLoss(reduction="sum", label_smoothing=args.label_smoothing)
     began = time.monotonic()
     for epoch in range(args.epochs):
-        loss = train_epoch(model, sgd, cycle, loss_of, *sets["train"], args)
-        print(f"epoch {epoch + 1}/{args.epochs}  train loss {loss:.4f}  val acc {accuracy(model, *sets['val']):.4f}",
-              flush=True)
-    print(json.dumps({"test_acc": accuracy(model, *sets["test"]), "val_acc": accuracy(model, *sets["val"]),
-                      "train_loss": loss, "seconds": time.monotonic() - began, "torch": torch.__version__,
-                      **vars(args)}))
+        loss = train_epoch(model, sgd, cycle, loss_of, prepare, *sets["train"], args)
+        val = accuracy(model, normal, *sets["val"])
+        print(f"epoch {epoch + 1}/{args.epochs}  train loss {loss:.4f}  val acc {val:.4f}", flush=True)
+    print(json.dumps({"test_acc": accuracy(model, normal, *sets["test"]), "val_acc": val, "train_loss": loss,
+                      "seconds": time.monotonic() - began, "torch": torch.__version__, **vars(args)}))
 
 
 if __name__ == "__main__":

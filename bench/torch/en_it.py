@@ -13,19 +13,13 @@ Needs torch, tokenizers, sacrebleu.
 """
 import argparse
 import json
-import math
 import os
 import time
 
 import sacrebleu
 import torch
-from tokenizers import Tokenizer, models, pre_tokenizers, trainers
-from torch import nn
-from torch.nn import functional as F
 
-SPECIALS = ["[UNK]", "[PAD]", "[SOS]", "[EOS]"]
-PAD, SOS, EOS = 1, 2, 3
-M64 = (1 << 64) - 1
+from translation import EOS, PAD, SOS, Transformer, batch_of, encode, loss_of, padded, read_pairs, split, tokenizer
 
 
 def arguments():
@@ -49,134 +43,13 @@ def arguments():
     return p.parse_args()
 
 
-# --- the data, as data=pairs has it
-
-def fnv1a64(data):
-    h = 0xCBF29CE484222325
-    for b in data:
-        h = ((h ^ b) * 0x100000001B3) & M64
-    return h
-
-
-def mix(x):
-    x = ((x ^ x >> 30) * 0xBF58476D1CE4E5B9) & M64
-    x = ((x ^ x >> 27) * 0x94D049BB133111EB) & M64
-    return x ^ x >> 31
-
-
-def split(pairs, val_fraction=0.1, seed=0):
-    """All pairs of a source sentence are in one split; the sentences are in order of a hash of seed and bytes."""
-    key = {src: (mix(fnv1a64(src.encode()) ^ mix(seed + 1)), src.encode()) for src, _ in pairs}
-    order = sorted(key, key=key.get)
-    val = set(order[:max(1, int(len(order) * val_fraction))])
-    return [p for p in pairs if p[0] not in val], [p for p in pairs if p[0] in val]
-
-
-def tokenizer(sentences):
-    t = Tokenizer(models.WordLevel(unk_token="[UNK]"))
-    t.pre_tokenizer = pre_tokenizers.Whitespace()
-    t.train_from_iterator(sentences, trainer=trainers.WordLevelTrainer(special_tokens=SPECIALS, min_frequency=2))
-    return t
-
-
-def encode(pairs, src, tgt, max_len):
-    out = []
-    for a, b in pairs:
-        x, y = src.encode(a).ids, tgt.encode(b).ids
-        if len(x) + 2 <= max_len and len(y) + 1 <= max_len:
-            out.append(([SOS] + x + [EOS], y, a, b))
-    return out
-
-
-def padded(rows):
-    longest = max(map(len, rows))
-    return torch.tensor([r + [PAD] * (longest - len(r)) for r in rows])
-
-
-# --- the guide's model
-
-class Norm(nn.Module):
-    def __init__(self, d):
-        super().__init__()
-        self.alpha, self.bias = nn.Parameter(torch.ones(d)), nn.Parameter(torch.zeros(d))
-
-    def forward(self, x):
-        return self.alpha * (x - x.mean(-1, keepdim=True)) / (x.std(-1, keepdim=True) + 1e-6) + self.bias
-
-
-class Attention(nn.Module):
-    def __init__(self, d, heads, dropout):
-        super().__init__()
-        self.heads, self.dropout = heads, nn.Dropout(dropout)
-        self.w_q, self.w_k, self.w_v, self.w_o = (nn.Linear(d, d, bias=False) for _ in range(4))
-
-    def forward(self, x, memory, mask):
-        def cut(t):
-            return t.view(t.shape[0], t.shape[1], self.heads, -1).transpose(1, 2)
-        q, k, v = cut(self.w_q(x)), cut(self.w_k(memory)), cut(self.w_v(memory))
-        score = (q @ k.transpose(-2, -1)) / math.sqrt(q.shape[-1])
-        score = self.dropout(score.masked_fill(~mask, -1e9).softmax(-1))
-        return self.w_o((score @ v).transpose(1, 2).reshape(x.shape))
-
-
-class Block(nn.Module):
-    def __init__(self, a, crosses):
-        super().__init__()
-        self.self_attention = Attention(a.d_model, a.heads, a.dropout)
-        self.cross = Attention(a.d_model, a.heads, a.dropout) if crosses else None
-        self.inner, self.outer = nn.Linear(a.d_model, a.d_ff), nn.Linear(a.d_ff, a.d_model)
-        self.norms, self.dropout = nn.ModuleList(Norm(a.d_model) for _ in range(3 if crosses else 2)), nn.Dropout(a.dropout)
-
-    def forward(self, x, mask, memory=None, memory_mask=None):
-        h = self.norms[0](x)
-        x = x + self.dropout(self.self_attention(h, h, mask))
-        if self.cross:
-            x = x + self.dropout(self.cross(self.norms[1](x), memory, memory_mask))
-        return x + self.dropout(self.outer(self.dropout(F.relu(self.inner(self.norms[-1](x))))))
-
-
-class Transformer(nn.Module):
-    def __init__(self, a, sources, targets):
-        super().__init__()
-        self.embed = nn.ModuleList([nn.Embedding(sources, a.d_model), nn.Embedding(targets, a.d_model)])
-        self.encoder = nn.ModuleList(Block(a, False) for _ in range(a.layers))
-        self.decoder = nn.ModuleList(Block(a, True) for _ in range(a.layers))
-        self.norms = nn.ModuleList([Norm(a.d_model), Norm(a.d_model)])
-        self.out, self.dropout = nn.Linear(a.d_model, targets), nn.Dropout(a.dropout)
-        at = torch.arange(a.max_len)[:, None] * torch.exp(torch.arange(0, a.d_model, 2) * (-math.log(1e4) / a.d_model))
-        self.register_buffer("sinusoids", torch.stack([at.sin(), at.cos()], -1).flatten(1))
-        for p in self.parameters():
-            if p.dim() > 1:
-                nn.init.xavier_uniform_(p)
-
-    def begin(self, side, x):
-        e = self.embed[side](x)
-        return self.dropout(e * math.sqrt(e.shape[-1]) + self.sinusoids[:x.shape[1]])
-
-    def encode(self, x):
-        mask, h = (x != PAD)[:, None, None], self.begin(0, x)
-        for block in self.encoder:
-            h = block(h, mask)
-        return self.norms[0](h), mask
-
-    def decode(self, given, memory, memory_mask):
-        n = given.shape[1]
-        mask = (given != PAD)[:, None, None] & torch.ones(n, n, dtype=torch.bool).tril()
-        h = self.begin(1, given)
-        for block in self.decoder:
-            h = block(h, mask, memory, memory_mask)
-        return self.out(self.norms[1](h))
-
-
 def train_epoch(net, opt, rows, a):
     total = tokens = 0
     order = torch.randperm(len(rows)).tolist()
     for at in range(0, len(order), a.batch):
         batch = [rows[i] for i in order[at:at + a.batch]]
-        x, given = padded([r[0] for r in batch]), padded([[SOS] + r[1] for r in batch])
-        y = padded([r[1] + [EOS] for r in batch])
-        logits = net.decode(given, *net.encode(x))
-        loss = F.cross_entropy(logits.flatten(0, 1), y.flatten(), ignore_index=PAD, label_smoothing=0.1)
+        x, given, y = batch_of(batch)
+        loss = loss_of(net(x, given), y)
         opt.zero_grad()
         loss.backward()
         opt.step()
@@ -206,9 +79,7 @@ def main():
     a = arguments()
     torch.set_num_threads(a.threads)
     torch.manual_seed(a.seed)
-    with open(a.data, encoding="utf-8") as f:
-        pairs = [tuple(s.strip() for s in line.rstrip("\n").split("\t")[:2]) for line in f if line.strip()]
-    train, val = split(pairs)
+    train, val = split(read_pairs(a.data))
     src, tgt = tokenizer([p[0] for p in train]), tokenizer([p[1] for p in train])
     train, val = encode(train, src, tgt, a.max_len), encode(val, src, tgt, a.max_len)[:a.sentences]
     if a.limit:

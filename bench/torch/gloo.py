@@ -13,9 +13,9 @@ takes the better. Connections are plain.
 import argparse
 import json
 import os
-import sys
 import time
-from datetime import timedelta
+
+from common import exchange, open_group
 
 
 def arguments():
@@ -63,14 +63,6 @@ def resnet18(classes):
                          nn.AdaptiveAvgPool2d(1), nn.Flatten(), nn.Linear(512, classes))
 
 
-def open_group(args):
-    import torch.distributed as dist
-    os.environ["GLOO_SOCKET_IFNAME"] = args.device
-    dist.init_process_group("gloo", init_method=f"tcp://{args.address}:{args.port}", rank=args.rank, world_size=2,
-                            timeout=timedelta(seconds=120))
-    return dist
-
-
 def train(args):
     import torch
     torch.manual_seed(0)
@@ -82,7 +74,7 @@ def train(args):
     if args.channels_last:
         model = model.to(memory_format=torch.channels_last)
         x = [t.to(memory_format=torch.channels_last) for t in x]
-    dist = open_group(args)
+    dist = open_group(args.rank, args.port, args.address, args.device)
     ddp = torch.nn.parallel.DistributedDataParallel(model, gradient_as_bucket_view=True, broadcast_buffers=False)
     sgd = torch.optim.SGD(ddp.parameters(), lr=0.01, momentum=0.9)
     loss_of = torch.nn.CrossEntropyLoss()
@@ -101,21 +93,10 @@ def train(args):
 
 
 def allreduce(args):
-    import torch
-    dist = open_group(args)
-    x = torch.arange(args.count, dtype=torch.float32).remainder_(1000)
-    want, ms = 2 * x[-1].item(), []
-    for i in range(-3, args.rounds):
-        y = x.clone()
-        dist.barrier()
-        began = time.monotonic_ns()
-        dist.all_reduce(y)
-        if i >= 0:
-            ms.append((time.monotonic_ns() - began) * 1e-6)
-        if y[-1].item() != want:
-            sys.exit(f"the sum is {y[-1].item()}, not {want}")
+    dist = open_group(args.rank, args.port, args.address, args.device)
+    result = exchange(dist, args.count, args.rounds)
     dist.destroy_process_group()
-    return {"ms": ms}
+    return result
 
 
 def has_tls():

@@ -19,6 +19,8 @@ import PIL.Image
 import torch
 import torchvision
 
+from common import accuracy, augment, train_epoch
+
 MEAN = torch.tensor([0.4802, 0.4481, 0.3975]).view(1, 3, 1, 1)
 STD = torch.tensor([0.2770, 0.2691, 0.2821]).view(1, 3, 1, 1)
 SIDE, PAD = 64, 8
@@ -83,39 +85,8 @@ def normal(x):
     return (x.float() / 255 - MEAN) / STD
 
 
-def augment(x):
-    """Pad with black, crop 64x64 anywhere, flip half of them; x [n,3,64,64] of bytes."""
-    n = len(x)
-    x = torch.nn.functional.pad(x, (PAD, PAD, PAD, PAD))
-    rows = torch.randint(0, 2 * PAD + 1, (n, 1)) + torch.arange(SIDE)
-    cols = torch.randint(0, 2 * PAD + 1, (n, 1)) + torch.arange(SIDE)
-    cols = torch.where(torch.rand(n, 1) < 0.5, cols.flip(1), cols)
-    i = torch.arange(n).view(n, 1, 1, 1)
-    return x[i, torch.arange(3).view(1, 3, 1, 1), rows.view(n, 1, SIDE, 1), cols.view(n, 1, 1, SIDE)]
-
-
-@torch.no_grad()
-def accuracy(model, x, y):
-    model.eval()
-    hits = sum((model(normal(a)).argmax(1) == b).sum().item() for a, b in zip(x.split(250), y.split(250)))
-    return hits / len(x)
-
-
-def train_epoch(model, sgd, cycle, x, y, args):
-    model.train()
-    total = 0.0
-    for ids in torch.randperm(len(x)).split(args.batch):
-        sgd.zero_grad(set_to_none=True)
-        a, b = normal(augment(x[ids])), y[ids]
-        for xs, ys in zip(a.tensor_split(args.slices), b.tensor_split(args.slices)):
-            if len(xs) == 0:
-                continue
-            loss = torch.nn.functional.cross_entropy(model(xs), ys, reduction="sum") / len(ids)
-            loss.backward()
-            total += loss.item() * len(ids)
-        sgd.step()
-        cycle.step()
-    return total / len(x)
+def prepare(x):
+    return normal(augment(x, SIDE, PAD))
 
 
 def main():
@@ -128,10 +99,11 @@ def main():
                           nesterov=True)
     steps = args.epochs * -(-len(sets["train"][0]) // args.batch)
     cycle = torch.optim.lr_scheduler.OneCycleLR(sgd, args.lr, total_steps=steps)
+    loss_of = torch.nn.CrossEntropyLoss(reduction="sum")
     began, best = time.monotonic(), 0.0
     for epoch in range(args.epochs):
-        loss = train_epoch(model, sgd, cycle, *sets["train"], args)
-        val = accuracy(model, *sets["val"])
+        loss = train_epoch(model, sgd, cycle, loss_of, prepare, *sets["train"], args)
+        val = accuracy(model, normal, *sets["val"])
         best = max(best, val)
         print(f"epoch {epoch + 1}/{args.epochs}  train loss {loss:.4f}  val acc {val:.4f}", flush=True)
     print(json.dumps({"val_acc": val, "best_val_acc": best, "train_loss": loss, "seconds": time.monotonic() - began,

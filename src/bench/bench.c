@@ -11,6 +11,7 @@
 typedef struct bench {
     const char *name, *help;
     int (*run)(int argc, char **argv);
+    void (*more)(co_str *out); /* adds to what --help prints; or NULL */
 } bench;
 
 static const bench benches[] = {
@@ -28,8 +29,11 @@ static const bench benches[] = {
      "log book; --only trackers|wandb|book, --rounds N, --steps N",
      bench_trackers},
     {"vs-torch",
-     "the same training in PyTorch, in turn: samples/s, memory, start; --task resnet18 --rounds N --python P",
-     bench_versus},
+     "the same training in PyTorch with the best of several settings, in turn: speed, CPU time, memory, "
+     "start; "
+     "--task NAME (--help lists them), --data FOLDER, --rounds N, --steps N, --batch N, --size N, --ranks N, "
+     "--threads N, --compile, --python P",
+     bench_versus, versus_help},
     {"sparse", "a factorisation of 20,000 and of 2,000,000 rows: samples/s, instructions; --rounds N, --steps N",
      bench_sparse},
     {"exchange",
@@ -72,6 +76,8 @@ static int show_bench(const bench *b)
     co_str text = {0};
 
     co_str_addf(&text, "cohort bench %s [--json]\n    %s\n", b->name, b->help);
+    if (b->more)
+        b->more(&text);
     co_help_print(stdout, co_str_text(&text));
     co_str_fini(&text);
     return CO_EXIT_DONE;

@@ -36,6 +36,7 @@ int bench_strangers(int argc, char **argv);
 int bench_threads(int argc, char **argv);
 int bench_trackers(int argc, char **argv);
 int bench_versus(int argc, char **argv);
+void versus_help(co_str *out); /* its tasks, a line each */
 
 /* trial.c: runs `cohort train` with these arguments (NULL-terminated) in a fresh folder below `dir`. */
 typedef struct trial {

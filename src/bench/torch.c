@@ -49,7 +49,8 @@ co_err torch_missing(const torch_side *torch, const char *what)
     return co_fail(CO_EINPUT,
                    "bench %s needs a Python with %s, %s has none; make one with: python3 -m venv torchenv && "
                    "torchenv/bin/pip install torch torchvision --index-url "
-                   "https://download.pytorch.org/whl/cpu, then give --python torchenv/bin/python or set "
+                   "https://download.pytorch.org/whl/cpu && torchenv/bin/pip install timm tokenizers, then "
+                   "give --python torchenv/bin/python or set "
                    "COHORT_PYTHON",
                    torch->bench, what, torch->python);
 }

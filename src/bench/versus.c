@@ -1,284 +1,123 @@
-/* versus.c -- `cohort bench vs-torch`: trains the same model with the same batch and threads here and in
- * PyTorch, alternating within one run.
+/* versus.c -- `cohort bench vs-torch`: trains the same model with the same batch and threads here and in PyTorch,
+ * alternating within one run.
  *
- *     round 0      measures the memory of each arm and fills the page cache; its speed does not count
- *     rounds 1..N  A B C A B C ...      A cohort, B PyTorch, C PyTorch with channels_last (pictures only)
+ *     first        from PyTorch's first weights, both compute the loss of the same batch: it must agree
+ *     round 0      measures the memory of each arm and fills the page cache; its speed does not count, but a setting of
+ *                  PyTorch that is much slower than its best one is dropped
+ *     rounds 1..N  A B C A B C ...      A cohort, B and C PyTorch with different settings
  *
- * Results are medians over the rounds; cohort is compared with PyTorch's better layout. Each run is a
- * separate process, so that start-up time is what a user sees: from the command to the end of the first step.
- * Both sides use made-up data; PyTorch's is in memory before the clock starts. PyTorch's side is
- * bench/torch/versus.py.
+ * Results are medians over the rounds; cohort is compared with PyTorch's best setting. PyTorch's side is
+ * bench/torch/versus.py, and its data is in memory before the clock starts.
  */
-#include "bench/bench_int.h"
+#include "bench/versus_int.h"
 
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-
-#include "base/alloc.h"
-#include "base/clock.h"
 #include "base/fs.h"
 
-enum { MAX_ROUNDS = 50 };
-enum { COHORT, TORCH, TORCH_LAST, ARMS };
-static const char *const arm_names[] = {"cohort", "torch", "torch, channels_last"};
-
-typedef struct task {
-    const char *name;
-    bool pictures; /* channels_last applies, and the model comes from torchvision */
-    int steps;
-    const char *words[8];
-} task;
-
-static const task tasks[] = {
-    {"resnet18", true, 10, {"data=fake_images", "model=resnet18"}},
-    {"resnet50", true, 6, {"data=fake_images", "model=resnet50"}},
-    {"digits-mlp", false, 2000, {"data=digits", "model=mlp"}},
-    {"digits-cnn", true, 200, {"data=digits", "model=cnn"}},
-};
-
-typedef struct versus {
-    const task *task;
-    int rounds, steps, batch, size, ranks;
-    torch_side torch;
-    const char *script_given;
-    char root[64];
-    json_t *versions; /* of PyTorch */
-    double rate[ARMS][MAX_ROUNDS], start_s[ARMS][MAX_ROUNDS];
-    size_t peak[ARMS], rest; /* rest: PyTorch loaded, before its first step */
-    long long parameters[ARMS];
-    char kernels[32];
-} versus;
+/* A setting that reaches less than this part of the best one's speed in round 0 is not run again. */
+static const double drop_below = 0.75;
 
 /* --- the command line ----------------------------------------------------------------------------------- */
-static co_err find_task(versus *v, const char *name)
+static co_err check_line(versus *v, const char *size)
 {
-    const char *names[CO_COUNT(tasks)];
-
-    for (size_t i = 0; i < CO_COUNT(tasks); i++) {
-        names[i] = tasks[i].name;
-        if (strcmp(tasks[i].name, name) == 0) {
-            v->task = &tasks[i];
-            v->steps = tasks[i].steps;
-            return CO_OK;
-        }
-    }
-    const char *near = co_str_nearest(name, names, CO_COUNT(tasks));
-    return co_fail(CO_EINPUT,
-                   "bench vs-torch: no task \"%s\"%s%s; there are resnet18, resnet50, digits-mlp, digits-cnn",
-                   name, near ? "; did you mean " : "", near ? near : "");
+    if (size && !versus_has_pictures(v->task))
+        return co_fail(CO_EINPUT, "bench vs-torch: --size is for tasks on pictures, not for --task %s",
+                       v->task->name);
+    if (v->data && !v->task->data)
+        return co_fail(CO_EINPUT, "bench vs-torch: --task %s makes up its data; leave --data out",
+                       v->task->name);
+    if (v->task->data && !v->data)
+        return co_fail(CO_EINPUT, "bench vs-torch: --task %s needs real data: give --data FOLDER with %s",
+                       v->task->name, v->task->data);
+    if (v->data && !co_fs_exists(v->data))
+        return co_fail(CO_EINPUT, "bench vs-torch: --data %s: there is no such folder", v->data);
+    return CO_OK;
 }
 
 static co_err read_line(versus *v, int argc, char **argv)
 {
-    const char *name = "resnet18", *rounds = NULL, *steps = NULL, *batch = NULL, *size = NULL, *ranks = NULL;
+    const char *name = "resnet18", *rounds = NULL, *steps = NULL, *batch = NULL, *size = NULL, *ranks = NULL,
+               *threads = NULL;
     bool json = false; /* it always is */
 
-    *v = (versus){.rounds = 5, .batch = 64, .size = 64, .ranks = 2};
+    *v = (versus){.rounds = 5, .ranks = 2, .threads = 1};
     CO_TRY(co_flags_parse("bench vs-torch", argc, argv,
                           (const co_flag[]){{"--task", "NAME", .value = &name},
+                                            {"--data", "FOLDER", .value = &v->data},
                                             {"--rounds", "N", .value = &rounds},
                                             {"--steps", "N", .value = &steps},
                                             {"--batch", "N", .value = &batch},
                                             {"--size", "N", .value = &size},
                                             {"--ranks", "N", .value = &ranks},
+                                            {"--threads", "N", .value = &threads},
+                                            {"--compile", .on = &v->compile},
                                             {"--python", "PROGRAM", .value = &v->torch.python},
                                             {"--script", "FILE", .value = &v->script_given},
                                             {"--json", .on = &json},
                                             {0}}));
-    CO_TRY(find_task(v, name));
-    CO_TRY(bench_number("vs-torch", "--rounds", rounds, MAX_ROUNDS, &v->rounds));
+    CO_TRY(versus_find_task(&v->task, name));
+    v->steps = v->task->steps;
+    v->batch = v->task->batch;
+    v->size = v->task->size;
+    CO_TRY(bench_number("vs-torch", "--rounds", rounds, VERSUS_ROUNDS, &v->rounds));
     CO_TRY(bench_number("vs-torch", "--steps", steps, 1000000, &v->steps));
-    CO_TRY(bench_number("vs-torch", "--batch", batch, 65536, &v->batch));
+    CO_TRY(bench_number("vs-torch", "--batch", batch, 2048, &v->batch));
     CO_TRY(bench_number("vs-torch", "--size", size, 1024, &v->size));
-    return bench_number("vs-torch", "--ranks", ranks, 64, &v->ranks);
+    CO_TRY(bench_number("vs-torch", "--ranks", ranks, 64, &v->ranks));
+    CO_TRY(bench_number("vs-torch", "--threads", threads, 64, &v->threads));
+    return check_line(v, size);
 }
 
-/* --- PyTorch's arm -------------------------------------------------------------------------------------- */
 static co_err check_torch(versus *v)
 {
+    const char *package = v->task->package;
+
     if (torch_run(&v->torch, (const char *const[]){"--check", "--task", v->task->name, NULL}, true,
                   &v->versions) != CO_OK)
         return torch_missing(&v->torch, "PyTorch");
-    if (strncmp(v->task->name, "resnet", 6) == 0 && !co_json_str(v->versions, "torchvision"))
-        return torch_missing(&v->torch, "torchvision");
-    return CO_OK;
-}
-
-static co_err run_torch(versus *v, int arm, int round)
-{
-    char batch[16], size[16], threads[16], steps[16];
-    double rate = 0, first_ns = 0, parameters = 0, rest = 0;
-    json_t *j = NULL;
-
-    snprintf(batch, sizeof batch, "%d", v->batch);
-    snprintf(size, sizeof size, "%d", v->size);
-    snprintf(threads, sizeof threads, "%d", v->ranks);
-    snprintf(steps, sizeof steps, "%d", v->steps);
-    double began = (double)co_now_ns();
-    CO_TRY(torch_run(&v->torch,
-                     (const char *const[]){"--task", v->task->name, "--batch", batch, "--size", size,
-                                           "--threads", threads, "--steps", steps,
-                                           arm == TORCH_LAST ? "--channels-last" : NULL, NULL},
-                     false, &j));
-    bool there = co_json_f64(j, "samples_per_s", &rate) && co_json_f64(j, "first_step_clock_ns", &first_ns) &&
-                 co_json_f64(j, "parameters", &parameters) &&
-                 co_json_f64(j, "pss_before_first_step_bytes", &rest);
-    json_decref(j);
-    if (!there)
-        return co_fail(CO_EFAIL, "%s: a figure is missing from its output", v->torch.script);
-    v->rate[arm][round] = rate;
-    v->start_s[arm][round] = (first_ns - began) * 1e-9;
-    v->parameters[arm] = (long long)parameters;
-    v->rest = (size_t)rest;
-    return CO_OK;
-}
-
-/* --- our arm -------------------------------------------------------------------------------------------- */
-static co_err run_cohort(versus *v, int round)
-{
-    char dir[80], batch[40], ranks[40], steps[48], size[40];
-    const char *words[24];
-    int n = 0;
-    trial t;
-
-    for (int i = 0; v->task->words[i]; i++)
-        words[n++] = v->task->words[i];
-    snprintf(batch, sizeof batch, "data.batch_size=%d", v->batch);
-    snprintf(ranks, sizeof ranks, "trainer.devices=%d", v->ranks);
-    snprintf(steps, sizeof steps, "trainer.max_steps=%d", v->steps + 1); /* the first is not timed */
-    snprintf(size, sizeof size, "data.size=%d", v->size);
-    words[n++] = batch;
-    words[n++] = ranks;
-    words[n++] = steps;
-    if (strcmp(words[0], "data=fake_images") == 0)
-        words[n++] = size;
-    words[n++] = "trainer.threads=1"; /* as many threads in all as PyTorch has */
-    words[n++] = "optim=sgd";
-    words[n++] = "optim.lr=0.01";
-    words[n++] = "optim.momentum=0.9";
-    words[n++] = "trainer.max_epochs=100000";
-    words[n++] = "trainer.eval_every=0";
-    words[n++] = "test=false";
-    words[n++] = "console=quiet";
-    words[n++] = "callbacks.model_checkpoint.enabled=false";
-    words[n] = NULL;
-    snprintf(dir, sizeof dir, "%s/r", v->root);
-    CO_TRY(co_fs_remove_tree(dir));
-    CO_TRY(co_fs_mkdirs(dir));
-    co_err err = trial_run(&t, self(), dir, words);
-    double first_ns = 0, parameters = 0;
-    if (!err && t.status != 0)
-        err = co_fail(CO_EFAIL, "a run ended with exit status %d", t.status);
-    if (!err && !(co_json_f64(t.summary, "samples_per_s", &v->rate[COHORT][round]) &&
-                  co_json_f64(t.summary, "first_step_clock_ns", &first_ns) &&
-                  co_json_f64(t.summary, "parameters", &parameters)))
-        err = co_fail(CO_EFAIL, "summary.json lacks samples_per_s, first_step_clock_ns or parameters");
-    v->start_s[COHORT][round] = (first_ns - (double)t.began_ns) * 1e-9;
-    v->parameters[COHORT] = (long long)parameters;
-    if (!err && co_json_str(t.summary, "kernels"))
-        snprintf(v->kernels, sizeof v->kernels, "%s", co_json_str(t.summary, "kernels"));
-    trial_free(&t);
-    return err;
+    return package && !co_json_str(v->versions, package) ? torch_missing(&v->torch, package) : CO_OK;
 }
 
 /* --- in turn -------------------------------------------------------------------------------------------- */
-static int arms_of(const versus *v)
+static void drop_slow_settings(versus *v)
 {
-    return v->task->pictures ? ARMS : TORCH_LAST;
+    double best = 0;
+
+    for (int i = 1; i < v->arms; i++)
+        best = v->arm[i].rate[0] > best ? v->arm[i].rate[0] : best;
+    for (int i = 1; i < v->arms; i++)
+        v->arm[i].dropped = v->arm[i].rate[0] < drop_below * best;
 }
 
-static co_err run_arm(versus *v, int arm, int round)
+static co_err measure_memory(versus *v)
 {
-    CO_TRY(arm == COHORT ? run_cohort(v, round) : run_torch(v, arm, round));
-    if (v->parameters[arm] != v->parameters[COHORT])
-        return co_fail(CO_EFAIL, "%s has %lld parameters here, %lld in PyTorch: not the same model",
-                       v->task->name, v->parameters[COHORT], v->parameters[arm]);
+    memory_watch *w;
+
+    for (versus_arm *arm = v->arm; arm < v->arm + v->arms; arm++) {
+        CO_TRY(memory_watch_start(&w));
+        co_err err = versus_run_arm(v, arm, 0);
+        arm->peak = memory_watch_stop(w);
+        CO_TRY(err);
+        co_say("memory: %-20s %.0f MB at most, %.1f %s/s", versus_arm_name(arm), 1e-6 * (double)arm->peak,
+               arm->rate[0], v->task->unit);
+    }
     return CO_OK;
 }
 
 static co_err measure(versus *v)
 {
-    memory_watch *w;
-
-    for (int arm = 0; arm < arms_of(v); arm++) {
-        CO_TRY(memory_watch_start(&w));
-        co_err err = run_arm(v, arm, 0);
-        v->peak[arm] = memory_watch_stop(w);
-        CO_TRY(err);
-    }
+    CO_TRY(versus_compare_losses(v));
+    CO_TRY(measure_memory(v));
+    drop_slow_settings(v);
     for (int round = 0; round < v->rounds; round++)
-        for (int arm = 0; arm < arms_of(v); arm++) {
-            CO_TRY(run_arm(v, arm, round));
-            co_say("round %d of %d: %-20s %.1f samples/s, first step after %.2f s", round + 1, v->rounds,
-                   arm_names[arm], v->rate[arm][round], v->start_s[arm][round]);
+        for (versus_arm *arm = v->arm; arm < v->arm + v->arms; arm++) {
+            if (arm->dropped)
+                continue;
+            CO_TRY(versus_run_arm(v, arm, round));
+            co_say("round %d of %d: %-20s %.1f %s/s, %.3g ms of CPU time each, first step after %.2f s",
+                   round + 1, v->rounds, versus_arm_name(arm), arm->rate[round], v->task->unit,
+                   1e3 * arm->cpu_s[round], arm->start_s[round]);
         }
     return CO_OK;
-}
-
-/* The median of n numbers, which are not reordered. */
-static double middle(const double *x, int n)
-{
-    double copy[MAX_ROUNDS];
-
-    memcpy(copy, x, (size_t)n * sizeof *copy);
-    return median(copy, n);
-}
-
-/* The median of a / b over the rounds. a and b of a round are measured one after the other, so a machine that
- * slows down affects both. */
-static double middle_ratio(const double *a, const double *b, int n)
-{
-    double r[MAX_ROUNDS];
-
-    for (int i = 0; i < n; i++)
-        r[i] = a[i] / b[i];
-    return median(r, n);
-}
-
-static json_t *arm_json(const versus *v, int arm)
-{
-    json_t *runs = json_array();
-
-    for (int i = 0; i < v->rounds; i++)
-        json_array_append_new(runs, co_json_num(v->rate[arm][i]));
-    return json_pack("{s:f, s:I, s:f, s:o}", "samples_per_s", middle(v->rate[arm], v->rounds),
-                     "peak_pss_bytes", (json_int_t)v->peak[arm], "first_step_s",
-                     middle(v->start_s[arm], v->rounds), "runs", runs);
-}
-
-static void report(const versus *v)
-{
-    char cpu[128];
-    json_t *j =
-        json_pack("{s:s, s:s, s:i, s:i, s:i, s:i, s:i, s:I}", "task", "vs-torch", "model", v->task->name,
-                  "batch", v->batch, "size", v->task->words[0][5] == 'f' ? v->size : 8, "ranks", v->ranks,
-                  "rounds", v->rounds, "steps", v->steps, "parameters", (json_int_t)v->parameters[COHORT]);
-    double theirs = 0;
-    int best = TORCH;
-
-    for (int arm = TORCH; arm < arms_of(v); arm++)
-        if (middle(v->rate[arm], v->rounds) > theirs) {
-            theirs = middle(v->rate[arm], v->rounds);
-            best = arm;
-        }
-    for (int arm = 0; arm < arms_of(v); arm++)
-        json_object_set_new(j, arm_names[arm], arm_json(v, arm));
-    cpu_fact("model name", cpu, sizeof cpu);
-    json_object_set_new(j, "compared_with", json_string(arm_names[best]));
-    json_object_set_new(j, "ratio", json_real(middle_ratio(v->rate[COHORT], v->rate[best], v->rounds)));
-    json_object_set_new(j, "memory_ratio", json_real((double)v->peak[COHORT] / (double)v->peak[best]));
-    json_object_set_new(j, "torch_pss_before_first_step_bytes", json_integer((json_int_t)v->rest));
-    if (v->peak[best] > v->rest) /* what training itself takes there, without interpreter and libraries */
-        json_object_set_new(j, "memory_ratio_without_libraries",
-                            json_real((double)v->peak[COHORT] / (double)(v->peak[best] - v->rest)));
-    json_object_set_new(j, "start_ratio",
-                        json_real(middle_ratio(v->start_s[COHORT], v->start_s[best], v->rounds)));
-    json_object_set_new(j, "kernels", json_string(v->kernels));
-    json_object_set_new(j, "versions", json_incref(v->versions));
-    json_object_set_new(j, "cpu", json_string(cpu));
-    json_object_set_new(j, "cpu_flags", cpu_vector_flags());
-    co_json_print(j);
 }
 
 int bench_versus(int argc, char **argv)
@@ -291,19 +130,19 @@ int bench_versus(int argc, char **argv)
     if (!err)
         err = check_torch(v);
     if (err) {
+        if (v)
+            json_decref(v->versions);
         co_free(v);
         return co_say_error(CO_EINPUT);
     }
+    versus_choose_arms(v);
     err = trial_folder(v->root);
     if (!err)
         err = measure(v);
-    if (err)
-        co_notice("%s (logs in %s)", co_errmsg(), v->root);
-    else {
-        report(v);
-        co_fs_remove_tree(v->root);
-    }
+    if (!err)
+        versus_report(v);
+    int status = trial_ended(err, v->root);
     json_decref(v->versions);
     co_free(v);
-    return err ? CO_EXIT_FAILED : CO_EXIT_DONE;
+    return status;
 }

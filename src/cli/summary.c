@@ -136,6 +136,10 @@ json_t *summary_of(const training *s)
     json_object_set_new(j, "global_batch", json_integer(f->batch));
     json_object_set_new(j, "parameters", json_integer((json_int_t)f->params));
     json_object_set_new(j, "samples_per_s", json_real(o->samples_per_s));
+    json_object_set_new(j, "timed",
+                        json_pack("{s:I, s:I, s:I, s:f, s:f}", "steps", (json_int_t)o->timed.steps, "samples",
+                                  (json_int_t)o->timed.samples, "counted", (json_int_t)o->timed.counted,
+                                  "wall_s", o->timed.wall_s, "cpu_s", o->timed.cpu_s));
     json_object_set_new(j, "peak_memory_bytes", json_integer((json_int_t)o->peak_memory_bytes));
     json_object_set_new(j, "planned_memory_bytes",
                         json_integer((json_int_t)(f->arena_bytes + f->private_bytes)));

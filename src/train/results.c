@@ -44,6 +44,7 @@ static void time_step(struct results *results, const co_step_result *step, const
     int64_t at = results->steps_timed++ % STEPS_KEPT;
     results->timed_s += dt;
     results->samples_timed += step->samples;
+    results->counted_timed += step->counted;
     results->step_ms[at] = (float)(dt * 1e3);
     results->sum_ms[at] = (float)count_of(&published->sum_apply_ns) * 1e-6f;
 }
@@ -73,8 +74,10 @@ static void take_step(struct supervisor *super, const unit *done, const result *
                           .t_ns = count_of(&published->t_ns)};
     uint64_t bad = count_of(&published->bad);
 
-    if (run->out->first_step_ns == 0)
+    if (run->out->first_step_ns == 0) {
         run->out->first_step_ns = out.t_ns;
+        super->results.first_cpu_s = run_cpu_s(super);
+    }
     time_step(&super->results, &out, published);
     count_data(run, &super->results, &out, out.t_ns);
     if (bad)
@@ -242,6 +245,11 @@ void results_close(struct supervisor *super)
 
     out->sum_apply_ms = quantile(results->sum_ms, n, 0.5);
     out->samples_per_s = results->timed_s > 0 ? (double)results->samples_timed / results->timed_s : 0;
+    out->timed = (co_timed){.steps = results->steps_timed,
+                            .samples = results->samples_timed,
+                            .counted = results->counted_timed,
+                            .wall_s = results->timed_s,
+                            .cpu_s = fmax(0, results->end_cpu_s - results->first_cpu_s)};
     for (int i = 0; i < accidents->n_recoveries; i++)
         accidents->recovery_ms[i] -= (float)(isnan(step_ms) ? 0 : step_ms);
     out->recovery_median_ms = quantile(accidents->recovery_ms, accidents->n_recoveries, 0.5);

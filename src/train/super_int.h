@@ -124,9 +124,10 @@ struct results {
     uint32_t joined; /* the control word `joined` that was seen */
     uint64_t last_t_ns, data_wait_ns;
     bool have_t;
-    int64_t steps_timed, samples_timed;
+    int64_t steps_timed, samples_timed, counted_timed;
     double timed_s;
-    float *step_ms, *sum_ms; /* [STEPS_KEPT] */
+    double first_cpu_s, end_cpu_s; /* run_cpu_s() after the first step, and after the ranks have ended */
+    float *step_ms, *sum_ms;       /* [STEPS_KEPT] */
 };
 
 /* --- translate_read.c: the translations of an evaluation ------------------------------------------------ */
@@ -190,7 +191,8 @@ struct supervisor {
     struct hosts hosts;
     uint64_t ranks_told_ns; /* rank_times.c */
 };
-void tell_rank_times(struct supervisor *super); /* rank_times.c */
+void tell_rank_times(struct supervisor *super);   /* rank_times.c */
+double run_cpu_s(const struct supervisor *super); /* cpu_time.c: of the supervisor and all ranks, so far */
 /* Hands new results to the hooks, and starts a saver where one is wanted. */
 void consume_results(struct supervisor *super);
 void recall_results(struct supervisor *super); /* the summary's figures, as the checkpoint has them */

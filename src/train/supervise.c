@@ -290,6 +290,7 @@ static co_err conclude(struct supervisor *super, co_err err)
         snprintf(out->blame, sizeof out->blame, "%s", co_errmsg());
     co_crew_free(super->crew);
     super->crew = NULL;
+    super->results.end_cpu_s = run_cpu_s(super);
     uint64_t pc = atomic_load(&run->regions->ctl->pc); /* the ranks are gone: it does not change any more */
     end_reader(&super->reader);
     saver_turn(&super->saver);

@@ -109,6 +109,14 @@ typedef struct co_time_split {
     double input_s, compute_s, exchange_s, wait_s; /* exchange: for other hosts; wait: for other ranks */
 } co_time_split;
 
+/* The steps after the first one of this start: what speed is computed from. */
+typedef struct co_timed {
+    int64_t steps, samples;
+    int64_t counted; /* terms of the loss: samples, or the tokens that are predicted */
+    double wall_s;
+    double cpu_s; /* of this host's supervisor and ranks */
+} co_timed;
+
 typedef struct co_train_summary {
     co_status status;
     int64_t steps, epochs, samples;
@@ -127,6 +135,7 @@ typedef struct co_train_summary {
     int recoveries;
     double recovery_median_ms, recovery_p99_ms; /* nan if none */
     double cpu_user_s, cpu_sys_s;
+    co_timed timed;
     co_time_split split;
     int views;                             /* several hosts: how many this host was in */
     uint64_t wire_sent, wire_got;          /* bytes of messages to and from other hosts */

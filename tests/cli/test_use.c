@@ -41,21 +41,14 @@ static void is_of_type(const json_t *v, const char *key, const char *type)
 
 static void summary_is_as_promised(const char *dir)
 {
-    static const char *const fields[][2] = {{"status", "text"},
-                                            {"steps", "whole"},
-                                            {"epochs", "whole"},
-                                            {"samples", "whole"},
-                                            {"wall_s", "number"},
-                                            {"weights_sha256", "text"},
-                                            {"metrics", "object"},
-                                            {"best", "object"},
-                                            {"ranks", "whole"},
-                                            {"slices", "whole"},
-                                            {"global_batch", "whole"},
-                                            {"samples_per_s", "number"},
-                                            {"peak_memory_bytes", "whole"},
-                                            {"recoveries", "whole"},
-                                            {"kernels", "text"},
+    static const char *const fields[][2] = {{"status", "text"},        {"steps", "whole"},
+                                            {"epochs", "whole"},       {"samples", "whole"},
+                                            {"wall_s", "number"},      {"weights_sha256", "text"},
+                                            {"metrics", "object"},     {"best", "object"},
+                                            {"ranks", "whole"},        {"slices", "whole"},
+                                            {"global_batch", "whole"}, {"samples_per_s", "number"},
+                                            {"timed", "object"},       {"peak_memory_bytes", "whole"},
+                                            {"recoveries", "whole"},   {"kernels", "text"},
                                             {"hosts", "list"}};
     static const char *const host[][2] = {{"name", "text"},
                                           {"ranks", "whole"},
@@ -64,12 +57,19 @@ static void summary_is_as_promised(const char *dir)
                                           {"wall_s", "number"},
                                           {"utilisation", "number"},
                                           {"peak_memory_bytes", "whole"}};
+    static const char *const timed[][2] = {{"steps", "whole"},
+                                           {"samples", "whole"},
+                                           {"counted", "whole"},
+                                           {"wall_s", "number"},
+                                           {"cpu_s", "number"}};
     static const char *const metrics[] = {"train/loss", "train/acc", "val/loss",
                                           "val/acc",    "test/loss", "test/acc"};
     json_t *v = json_of("%s/summary.json", dir);
 
     for (size_t i = 0; i < CO_COUNT(fields); i++)
         is_of_type(v, fields[i][0], fields[i][1]);
+    for (size_t i = 0; i < CO_COUNT(timed); i++)
+        is_of_type(json_object_get(v, "timed"), timed[i][0], timed[i][1]);
     json_t *hosts = json_object_get(v, "hosts");
     CHECK(json_array_size(hosts) == 1, "%zu hosts", json_array_size(hosts));
     for (size_t i = 0; i < CO_COUNT(host); i++)
@@ -81,6 +81,16 @@ static void summary_is_as_promised(const char *dir)
           number_in(v, "steps"), number_in(v, "epochs"));
     CHECK(number_in(v, "samples") == 2 * 1437, "%lld samples: not each once per epoch",
           number_in(v, "samples"));
+    const json_t *after_first = json_object_get(v, "timed");
+    CHECK(number_in(after_first, "steps") == 45 && number_in(after_first, "samples") == 2 * 1437 - 64 &&
+              number_in(after_first, "counted") == 2 * 1437 - 64,
+          "timed: %lld steps, %lld samples, %lld counted", number_in(after_first, "steps"),
+          number_in(after_first, "samples"), number_in(after_first, "counted"));
+    double cpu_s = json_number_value(json_object_get(after_first, "cpu_s"));
+    const json_t *all = json_array_get(hosts, 0);
+    CHECK(cpu_s > 0 && cpu_s < json_number_value(json_object_get(all, "cpu_user_s")) +
+                                   json_number_value(json_object_get(all, "cpu_sys_s")),
+          "%g CPU seconds after the first step", cpu_s);
     CHECK(strlen(text_in(v, "weights_sha256")) == 64, "%s", text_in(v, "weights_sha256"));
     json_decref(v);
 }

@@ -37,13 +37,12 @@ class Words:
 INIT = 1  # CO_RNG_INIT
 
 
-def philox(seed, purpose, stream, blocks):
-    """Words [blocks, 4] of counters {block, 0, 0, stream}."""
+def philox(seed, purpose, stream, blocks, sample=0, step=0):
+    """Words [blocks, 4] of counters {block, sample, step, stream}."""
     z = mix((seed ^ (purpose * 0x9E3779B97F4A7C15)) & M64)
     k = [np.uint64(z & 0xFFFFFFFF), np.uint64(z >> 32)]
     low, shift = np.uint64(0xFFFFFFFF), np.uint64(32)
-    c = [np.arange(blocks, dtype=np.uint64), np.zeros(blocks, np.uint64), np.zeros(blocks, np.uint64),
-         np.full(blocks, stream, np.uint64)]
+    c = [np.arange(blocks, dtype=np.uint64)] + [np.full(blocks, w, np.uint64) for w in (sample, step, stream)]
     for _ in range(10):
         p0, p1 = np.uint64(0xD2511F53) * c[0], np.uint64(0xCD9E8D57) * c[2]
         c = [(p1 >> shift) ^ c[1] ^ k[0], p1 & low, (p0 >> shift) ^ c[3] ^ k[1], p0 & low]
@@ -58,21 +57,32 @@ def stream_of(name):
     return h
 
 
-def uniform(seed, name, shape, a):
+def uniform(seed, name, shape, a, purpose=INIT, sample=0):
     n = int(np.prod(shape))
-    u = philox(seed, INIT, stream_of(name), (n + 3) // 4).reshape(-1)[:n]
+    u = philox(seed, purpose, stream_of(name), (n + 3) // 4, sample).reshape(-1)[:n]
     unit = (u >> np.uint64(8)).astype(np.float32) * np.float32(2.0**-24)
     a = np.float32(a)
     return (-a + (a + a) * unit).reshape(shape)
 
 
-def normal(seed, name, shape, std):
+def normal(seed, name, shape, std, purpose=INIT):
     n = int(np.prod(shape))
-    u = philox(seed, INIT, stream_of(name), (n + 3) // 4).reshape(-1, 2).astype(np.float64)
+    u = philox(seed, purpose, stream_of(name), (n + 3) // 4).reshape(-1, 2).astype(np.float64)
     radius = np.sqrt(-2 * np.log((u[:, 0] + 0.5) * 2.0**-32))
     angle = 2 * np.pi * (u[:, 1] * 2.0**-32)
     z = np.stack([radius * np.cos(angle), radius * np.sin(angle)], 1).reshape(-1)[:n]
     return (std * z).astype(np.float32).reshape(shape)
+
+
+def permutation(seed, purpose, n, step=0):
+    """Of 0..n-1: Fisher-Yates with Lemire's bounded numbers, as docs/formats/rng.md says."""
+    words, used, p = philox(seed, purpose, 0, n // 3 + 16, step=step).reshape(-1).tolist(), 0, list(range(n))
+    for i in range(n, 1, -1):
+        m, used = words[used] * i, used + 1
+        while m & 0xFFFFFFFF < (1 << 32) % i:
+            m, used = words[used] * i, used + 1
+        p[i - 1], p[m >> 32] = p[m >> 32], p[i - 1]
+    return p
 
 
 def plain(value):
