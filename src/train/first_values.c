@@ -4,7 +4,7 @@
  * them, without random changes. They depend on the data alone, so every host computes the same bits. A
  * checkpoint has the values like those of any parameter; a run that continues does not come here.
  */
-#include "train/evaluate_int.h"
+#include "train/regions_int.h"
 
 #include "base/alloc.h"
 
@@ -22,7 +22,7 @@ static co_err add_pictures(const co_dataset *data, co_whiten *whiten, float *x)
         int bad = co_dataset_fill(data, CO_SPLIT_TRAIN, ids, (co_slice_shape){.n = some}, &(co_draw){0},
                                   &(co_slice_dst){.x = x});
         if (bad < 0)
-            return lost_file();
+            return co_dataset_lost();
         /* a damaged picture is black, as in training: it adds nothing to the covariance */
         co_whiten_add(whiten, x, some);
     }
