@@ -43,7 +43,7 @@ typedef struct trial {
     int status; /* exit status */
     char *dir;  /* run folder */
     json_t *summary;
-    double secs;
+    double secs, cpu_s; /* wall time; CPU time of all its processes */
     uint64_t began_ns;
 } trial;
 co_err trial_run(trial *t, const char *program, const char *dir, const char *const *words);
@@ -63,14 +63,18 @@ enum { DUEL_ROUNDS = 50 };
 typedef struct duel {
     int rounds;                                        /* set by the caller, and: */
     const char *name[2];                               /* of the ways */
-    bool by_time;                                      /* the whole program\'s time counts, not samples/s */
+    bool by_time;                                      /* the whole program's time counts, not samples/s */
     double rate[2][DUEL_ROUNDS], secs[2][DUEL_ROUNDS]; /* samples/s; the whole program's wall time */
+    double cpu_s[2][DUEL_ROUNDS];                      /* the whole program's CPU time */
     double ratio[DUEL_ROUNDS];                         /* of the second's rate (or time) to the first's */
     char sha[65];
 } duel;
 typedef co_err (*duel_once)(void *ctx, int arm, int round, trial *t);
 co_err duel_run(duel *d, duel_once once, void *ctx);
 double duel_ratio(const duel *d); /* the median */
+/* The first's CPU time over the second's, the median: as a ratio of rates where the CPUs are busy all the time, and not
+ * moved by what else the machine does. */
+double duel_cpu_ratio(const duel *d);
 double duel_rate(const duel *d, int arm);
 double duel_median(const double *x, int n); /* n is at most DUEL_ROUNDS */
 

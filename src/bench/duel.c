@@ -31,6 +31,7 @@ static co_err run_arm(duel *d, int arm, int round, duel_once once, void *ctx)
     if (!err) {
         d->rate[arm][round] = trial_number(&t, "samples_per_s");
         d->secs[arm][round] = t.secs;
+        d->cpu_s[arm][round] = t.cpu_s;
     }
     trial_free(&t);
     return err;
@@ -48,8 +49,9 @@ co_err duel_run(duel *d, duel_once once, void *ctx)
             co_say("round %d of %d: %s %.0f ms, %s %.0f ms", i + 1, d->rounds, d->name[0],
                    1e3 * d->secs[0][i], d->name[1], 1e3 * d->secs[1][i]);
         else
-            co_say("round %d of %d: %s %.1f samples/s, %s %.1f: %.3f", i + 1, d->rounds, d->name[0],
-                   d->rate[0][i], d->name[1], d->rate[1][i], d->ratio[i]);
+            co_say("round %d of %d: %s %.1f samples/s, %s %.1f: %.3f, by CPU time %.3f", i + 1, d->rounds,
+                   d->name[0], d->rate[0][i], d->name[1], d->rate[1][i], d->ratio[i],
+                   d->cpu_s[0][i] / d->cpu_s[1][i]);
     }
     return CO_OK;
 }
@@ -65,6 +67,15 @@ double duel_median(const double *x, int n)
 double duel_ratio(const duel *d)
 {
     return duel_median(d->ratio, d->rounds);
+}
+
+double duel_cpu_ratio(const duel *d)
+{
+    double ratio[DUEL_ROUNDS];
+
+    for (int i = 0; i < d->rounds; i++)
+        ratio[i] = d->cpu_s[0][i] / d->cpu_s[1][i];
+    return duel_median(ratio, d->rounds);
 }
 
 double duel_rate(const duel *d, int arm)

@@ -7,6 +7,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/resource.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -37,9 +38,15 @@ static void child(const char *program, const char *log, char **argv)
     _exit(127);
 }
 
+static double seconds(const struct timeval *t)
+{
+    return (double)t->tv_sec + (double)t->tv_usec * 1e-6;
+}
+
 co_err trial_run(trial *t, const char *program, const char *dir, const char *const *words)
 {
     char *argv[MAX_WORDS + 4], path[4096], log[4096];
+    struct rusage used = {0};
     int n = 0, st;
 
     *t = (trial){.dir = co_sprintf("%s/run", dir)};
@@ -58,9 +65,10 @@ co_err trial_run(trial *t, const char *program, const char *dir, const char *con
     pid_t pid = fork();
     if (pid == 0)
         child(program, log, argv);
-    while (pid > 0 && waitpid(pid, &st, 0) < 0 && errno == EINTR)
+    while (pid > 0 && wait4(pid, &st, 0, &used) < 0 && errno == EINTR)
         ;
     t->secs = (double)(co_now_ns() - t->began_ns) * 1e-9;
+    t->cpu_s = seconds(&used.ru_utime) + seconds(&used.ru_stime); /* of it and of all that it waited for */
     co_free(run_dir);
     if (pid < 0)
         return co_fail(CO_EIO, "fork: %m");
