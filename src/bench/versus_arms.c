@@ -26,8 +26,8 @@ static double children_cpu_s(void)
 static co_err run_script(const versus *v, const char *const *more, json_t **out)
 {
     char batch[16], size[16], threads[16], steps[16];
-    const char *line[WORDS] = {"--task", v->task->name, "--batch",   batch,   "--size",
-                               size,     "--threads",   threads,     "--steps", steps};
+    const char *line[WORDS] = {"--task", v->task->name, "--batch", batch,     "--size",
+                               size,     "--threads",   threads,   "--steps", steps};
     int n = 10;
 
     snprintf(batch, sizeof batch, "%d", v->batch);
@@ -60,8 +60,7 @@ static co_err run_torch(const versus *v, versus_arm *arm, int round)
     CO_TRY(run_script(v, more, &j));
     bool there = co_json_f64(j, "per_s", &arm->rate[round]) && co_json_f64(j, "cpu_s", &arm->cpu_s[round]) &&
                  co_json_f64(j, "first_step_clock_ns", &first_ns) &&
-                 co_json_f64(j, "parameters", &parameters) &&
-                 co_json_f64(j, "pss_libraries_bytes", &rest);
+                 co_json_f64(j, "parameters", &parameters) && co_json_f64(j, "pss_libraries_bytes", &rest);
     if (co_json_f64(j, "began_clock_ns", &began_ns) && began_ns > began)
         began = began_ns;
     json_decref(j);
@@ -202,10 +201,11 @@ co_err versus_compare_losses(versus *v)
     CO_TRY(first_loss_here(v, path, &v->first_loss[0]));
     double ours = v->first_loss[0], theirs = v->first_loss[1];
     if (!(fabs(ours - theirs) <= same_loss * fabs(theirs)))
-        return co_fail(CO_EFAIL,
-                       "%s: from the same weights and batch, the first loss is %.9g here and %.9g in PyTorch: "
-                       "not the same computation",
-                       v->task->name, ours, theirs);
+        return co_fail(
+            CO_EFAIL,
+            "%s: from the same weights and batch, the first loss is %.9g here and %.9g in PyTorch: "
+            "not the same computation",
+            v->task->name, ours, theirs);
     co_say("first loss from the same weights: %.9g here, %.9g in PyTorch", ours, theirs);
     return CO_OK;
 }

@@ -104,10 +104,10 @@ static void add_sameness(json_t *j, const versus *v)
 void versus_report(const versus *v)
 {
     char cpu[128];
-    json_t *j = json_pack("{s:s, s:s, s:s, s:i, s:i, s:i, s:i, s:i, s:I}", "task", "vs-torch", "model",
-                          v->task->name, "unit", v->task->unit, "batch", v->batch, "ranks", v->ranks,
-                          "threads", v->threads, "rounds", v->rounds, "steps", v->steps, "parameters",
-                          (json_int_t)v->parameters);
+    json_t *j =
+        json_pack("{s:s, s:s, s:s, s:i, s:i, s:i, s:i, s:i, s:I}", "task", "vs-torch", "model", v->task->name,
+                  "unit", v->task->unit, "batch", v->batch, "ranks", v->ranks, "threads", v->threads,
+                  "rounds", v->rounds, "steps", v->steps, "parameters", (json_int_t)v->parameters);
 
     if (versus_has_pictures(v->task))
         json_object_set_new(j, "size", json_integer(v->size));

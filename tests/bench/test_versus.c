@@ -73,16 +73,18 @@ static const char stand_in[] =
 
 TEST(bench_vs_torch_measures_a_start_beside_a_stand_in)
 {
-    test_run r = test_sh("%sTMPDIR=$PWD $COHORT bench vs-torch --task start --python ./stand-in --script s.py "
-                         "--rounds 2 2>talk || cat talk",
-                         stand_in);
+    test_run r =
+        test_sh("%sTMPDIR=$PWD $COHORT bench vs-torch --task start --python ./stand-in --script s.py "
+                "--rounds 2 2>talk || cat talk",
+                stand_in);
     json_t *j = answer_of(&r);
     const json_t *ours = json_object_get(j, "cohort"), *theirs = json_object_get(j, "torchrun, 2 workers");
 
     CHECK(number(ours, "per_s") == number(ours, "per_s") && number(ours, "first_step_s") > 0 &&
               number(ours, "cpu_s_each") > 0 && number(ours, "least") <= number(ours, "most"),
           "%s", r.out);
-    CHECK(number(theirs, "first_step_s") > 0 && number(j, "ratio") > 1 && number(j, "rounds") == 2, "%s", r.out);
+    CHECK(number(theirs, "first_step_s") > 0 && number(j, "ratio") > 1 && number(j, "rounds") == 2, "%s",
+          r.out);
     CHECK(number(j, "parameters") == 26122 && number(j, "memory_ratio") > 0, "%s", r.out);
     CHECK(strcmp(json_string_value(json_object_get(j, "compared")), "number of parameters") == 0, "%s", r.out);
     json_decref(j);
