@@ -62,7 +62,7 @@ enum { DUEL_ROUNDS = 50 };
 typedef struct duel {
     int rounds;                                        /* set by the caller, and: */
     const char *name[2];                               /* of the ways */
-    bool by_time;                                      /* the whole program\'s time counts, not samples/s */
+    bool by_time;                                      /* the whole program's time counts, not samples/s */
     double rate[2][DUEL_ROUNDS], secs[2][DUEL_ROUNDS]; /* samples/s; the whole program's wall time */
     double cpu_s[2][DUEL_ROUNDS];                      /* the whole program's CPU time */
     double ratio[DUEL_ROUNDS];                         /* of the second's rate (or time) to the first's */

@@ -96,9 +96,10 @@ typedef struct facts {
     const char *monitor;          /* the name of the best value; NULL */
     double best, best_step;
     start *start;
-    size_t n_starts;
-    int cpu_unknown;   /* starts that left no CPU time */
-    json_t *host_list; /* as in summary.json, but of all starts together */
+    size_t n_starts;       /* that the record has */
+    size_t starts_missing; /* that header.json has, and neither the record nor the summary */
+    int cpu_unknown;       /* starts that left no CPU time */
+    json_t *host_list;     /* as in summary.json, but of all starts together */
 } facts;
 
 co_err facts_open(facts *f, const char *dir);
@@ -120,9 +121,10 @@ json_t *facts_json(const facts *f);
 double facts_speed_up(const facts *base, const facts *f);
 double facts_efficiency(const facts *base, const facts *f);
 
-/* starts.c: fills in start, n_starts, cpu_unknown and host_list. */
+/* starts.c: fills in start, n_starts, starts_missing, cpu_unknown and host_list. */
 co_err starts_read(facts *f);
-double starts_wall(const facts *f); /* of all together */
+double starts_wall(const facts *f);  /* of all together */
+size_t starts_known(const facts *f); /* starts whose figures are known: n_starts, or that of the summary */
 
 /* --- parts of a run's book ---------------------------------------------------------------------------- */
 void run_plots(page *p, const facts *f);   /* run_plots.c */
@@ -130,7 +132,7 @@ void run_texts(page *p, const facts *f);   /* run_texts.c: sample translations *
 void run_events(page *p, const facts *f);  /* run_events.c: events and warnings */
 void run_figures(page *p, const facts *f); /* run_figures.c: results, figures, hosts */
 void run_hosts(page *p, const facts *f);
-void run_starts(page *p, const facts *f); /* starts.c: nothing if there was one */
+void run_starts(page *p, const facts *f); /* starts.c: nothing if there was one only */
 void run_page(page *p, const facts *f);   /* run_page.c: the whole */
 
 /* Curves of a page over several runs; run_plots.c. */

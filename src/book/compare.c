@@ -129,6 +129,11 @@ static void table(page *p, const comparison *c)
     page_text(
         p, "Speed-up and efficiency are against %s, the first run. %s of the last validation, merged over all ranks.",
         c->run[0].name, c->top5 ? "Acc@1 and Acc@5 are" : "The metric is that");
+    for (int i = 0; i < c->n; i++)
+        if (c->run[i].starts_missing)
+            page_text(p,
+                      "The record of %s lacks %zu of its starts: its times and sums are those of the others.",
+                      c->run[i].name, c->run[i].starts_missing);
 }
 
 /* --- curves ------------------------------------------------------------------------------------------- */

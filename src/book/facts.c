@@ -134,8 +134,10 @@ static void find_best(facts *f)
     json_t *v;
 
     f->best = f->best_step = NAN;
-    json_object_foreach((json_t *)best, key, v) if (strcmp(key, "step") != 0)
+    json_object_foreach((json_t *)best, key, v)
     {
+        if (strcmp(key, "step") == 0)
+            continue;
         f->monitor = key;
         f->best = number(best, key);
         f->best_step = number(best, "step");
@@ -172,7 +174,10 @@ static double ranks_of(const facts *f)
     double sum = 0;
     size_t i;
 
-    json_array_foreach(hosts, i, host) sum += either(number(host, "ranks"), 0);
+    json_array_foreach(hosts, i, host)
+    {
+        sum += either(number(host, "ranks"), 0);
+    }
     if (sum > 0)
         return sum;
     const json_t *segments = json_object_get(f->header, "segments");
@@ -207,8 +212,9 @@ static void find_numbers(facts *f)
 {
     const json_t *s = f->summary;
 
-    f->wall_s = f->n_starts > 1 ? starts_wall(f)
-                                : either(number(s, "wall_s"), co_run_last_t(f->run) - co_run_first_t(f->run));
+    f->wall_s = f->n_starts > 1 || (f->n_starts == 1 && f->starts_missing)
+                    ? starts_wall(f)
+                    : either(number(s, "wall_s"), co_run_last_t(f->run) - co_run_first_t(f->run));
     f->peak_bytes = number(s, "peak_memory_bytes");
     const co_series *memory = co_run_series(f->run, "system/memory_mb");
     if (isnan(f->peak_bytes) && memory && co_series_greatest(memory))
@@ -318,6 +324,7 @@ json_t *facts_json(const facts *f)
     put(v, "peak_memory_bytes", f->peak_bytes);
     put(v, "utilisation", f->utilisation);
     put(v, "starts", f->n_starts ? (double)f->n_starts : NAN);
+    put(v, "starts_missing", f->starts_missing ? (double)f->starts_missing : NAN);
     put(v, "ranks", f->ranks);
     put(v, "global_batch", f->batch);
     put(v, "lr", f->lr);
@@ -356,9 +363,11 @@ double facts_host_threads(const facts *f, const char *name)
     char own[96];
     size_t i;
 
-    json_array_foreach(f->host_list, i, host) if (strcmp(facts_host(f->host_list, i, own), name) ==
-                                                  0) return number(host, "ranks") *
-        number(host, "threads");
+    json_array_foreach(f->host_list, i, host)
+    {
+        if (strcmp(facts_host(f->host_list, i, own), name) == 0)
+            return number(host, "ranks") * number(host, "threads");
+    }
     return NAN;
 }
 

@@ -113,6 +113,24 @@ static void event_row(page *p, const facts *f, const json_t *e, teller tell)
     page_cell(p, text);
 }
 
+/* "None", as far as the record tells. */
+static const char *no_events(const facts *f)
+{
+    if (co_run_events_dropped(f->run))
+        return "None among those that were read.";
+    if (f->starts_missing)
+        return "None in the record.";
+    return f->n_starts > 1 ? "None but the starts above." : "None: no rank was lost.";
+}
+
+static void dropped_events(page *p, const facts *f)
+{
+    if (co_run_events_dropped(f->run))
+        page_text(p, "The newest %s events of events.jsonl were read; %s older ones are not on this page.",
+                  words_int((double)co_run_event_count(f->run)).text,
+                  words_int((double)co_run_events_dropped(f->run)).text);
+}
+
 static void events(page *p, const facts *f)
 {
     static const char *const head[] = {"after", "step", "what happened"};
@@ -122,7 +140,8 @@ static void events(page *p, const facts *f)
         known += teller_of(co_run_event(f->run, i)) != NULL;
     page_heading(p, "Events");
     if (known == 0) {
-        page_text(p, "%s", f->n_starts > 1 ? "None but the starts above." : "None: no rank was lost.");
+        page_text(p, "%s", no_events(f));
+        dropped_events(p, f);
         return;
     }
     page_table(p, head, "rrl");
@@ -135,6 +154,7 @@ static void events(page *p, const facts *f)
     page_table_end(p);
     if (known > shown)
         page_text(p, "%s more are in events.jsonl.", words_int((double)(known - shown)).text);
+    dropped_events(p, f);
 }
 
 /* --- warnings ----------------------------------------------------------------------------------------- */

@@ -150,7 +150,10 @@ static void time_rows(page *p, const facts *f)
     double first = NAN;
 
     snprintf(text, sizeof text, "%s", words_time(f->wall_s).text);
-    if (f->n_starts > 1)
+    if (f->starts_missing)
+        snprintf(text + strlen(text), sizeof text - strlen(text), " in %zu of %zu starts; see below",
+                 starts_known(f), starts_known(f) + f->starts_missing);
+    else if (f->n_starts > 1)
         snprintf(text + strlen(text), sizeof text - strlen(text), " in %zu starts, within %s", f->n_starts,
                  words_time(co_run_last_t(f->run) - co_run_first_t(f->run)).text);
     row(p, "Training time", text);
@@ -243,7 +246,11 @@ static bool used_network(const json_t *hosts)
     const json_t *host;
     size_t i;
 
-    json_array_foreach(hosts, i, host) if (of(host, "sent_bytes") + of(host, "received_bytes") > 0) return true;
+    json_array_foreach(hosts, i, host)
+    {
+        if (of(host, "sent_bytes") + of(host, "received_bytes") > 0)
+            return true;
+    }
     return false;
 }
 
@@ -285,6 +292,8 @@ void run_hosts(page *p, const facts *f)
     for (size_t i = 0; i < json_array_size(hosts); i++)
         host_row(p, hosts, i, network);
     page_table_end(p);
+    if (f->n_starts < 2 && f->starts_missing)
+        page_text(p, "Figures of the last start alone.");
     if (f->n_starts > 1)
         page_text(p, "Sums over the %zu starts%s; ranks and threads are those of the last.",
                   f->n_starts - (size_t)f->cpu_unknown, f->cpu_unknown ? " that were not killed" : "");

@@ -33,7 +33,10 @@ static void state_line(page *p, const facts *f)
     page_text(p, "%.100s on %.100s, %s: %s steps in %s%s, with %s.",
               facts_config_or(f, "model.name", "A model"), facts_config_or(f, "data.name", "data"),
               co_run_state_name(state), words_int(f->steps).text, words_time(f->wall_s).text,
-              f->n_starts > 1 ? " over several starts" : "", where);
+              f->starts_missing ? " (not all of its starts)"
+              : f->n_starts > 1 ? " over several starts"
+                                : "",
+              where);
     if (!isnan(co_run_first_t(f->run)))
         page_text(p, "From %s to %s.", words_date(co_run_first_t(f->run)).text,
                   words_date(co_run_last_t(f->run)).text);

@@ -62,8 +62,10 @@ static void read_end(start *s, const json_t *e)
     s->wall_s = of(e, "wall_s");
     s->last_step = of(e, "step");
     s->hosts = json_object_get(e, "hosts");
-    json_array_foreach(s->hosts, i, host) s->cpu_s =
-        or_zero(s->cpu_s) + or_zero(of(host, "cpu_user_s")) + or_zero(of(host, "cpu_sys_s"));
+    json_array_foreach(s->hosts, i, host)
+    {
+        s->cpu_s = or_zero(s->cpu_s) + or_zero(of(host, "cpu_user_s")) + or_zero(of(host, "cpu_sys_s"));
+    }
 }
 
 static bool is_named(const json_t *e, const char *wanted)
@@ -96,6 +98,16 @@ static co_err find_starts(facts *f)
     if (s)
         close_start(f, s, NAN);
     return CO_OK;
+}
+
+/* header.json has a segment for each start. If the record has lines of fewer starts, sums over them are not
+ * those of the run. The figures of the last start are in the summary, even if the record has none. */
+static size_t count_missing(const facts *f)
+{
+    size_t all = json_array_size(json_object_get(f->header, "segments"));
+    size_t known = starts_known(f);
+
+    return all > known ? all - known : 0;
 }
 
 /* --- hosts ---------------------------------------------------------------------------------------------- */
@@ -158,6 +170,7 @@ co_err starts_read(facts *f)
     if (!f->host_list)
         return CO_ENOMEM;
     CO_TRY(find_starts(f));
+    f->starts_missing = count_missing(f);
     for (size_t i = 0; i + 1 < f->n_starts; i++) {
         add_hosts(f->host_list, f->start[i].hosts);
         f->cpu_unknown += !f->start[i].hosts;
@@ -166,6 +179,11 @@ co_err starts_read(facts *f)
     add_hosts(f->host_list, last);
     f->cpu_unknown += f->n_starts > 1 && !last;
     return CO_OK;
+}
+
+size_t starts_known(const facts *f)
+{
+    return f->n_starts ? f->n_starts : 1;
 }
 
 double starts_wall(const facts *f)
@@ -178,14 +196,11 @@ double starts_wall(const facts *f)
 }
 
 /* --- for the page --------------------------------------------------------------------------------------- */
-void run_starts(page *p, const facts *f)
+static void start_rows(page *p, const facts *f)
 {
     static const char *const head[] = {"start",     "began",     "from step", "to step",
                                        "wall time", "total CPU", "ended"};
 
-    if (f->n_starts < 2)
-        return;
-    page_heading(p, "Starts");
     page_table(p, head, "rlrrrrl");
     for (size_t i = 0; i < f->n_starts; i++) {
         const start *s = &f->start[i];
@@ -198,6 +213,22 @@ void run_starts(page *p, const facts *f)
         page_cell(p, s->ended);
     }
     page_table_end(p);
+}
+
+void run_starts(page *p, const facts *f)
+{
+    if (f->n_starts < 2 && !f->starts_missing)
+        return;
+    page_heading(p, "Starts");
+    if (f->n_starts)
+        start_rows(p, f);
+    if (f->starts_missing)
+        page_text(
+            p,
+            "header.json has %zu starts; the record that was read has lines of %zu. Times and sums on this "
+            "page are those of %s alone.",
+            starts_known(f) + f->starts_missing, f->n_starts,
+            f->n_starts > 1 ? "these starts" : "the last start");
     if (f->cpu_unknown)
         page_text(p, "The CPU time of starts that were killed is not known, and not part of any sum.");
 }

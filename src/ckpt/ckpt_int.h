@@ -65,12 +65,12 @@ void weights_close(weights_file *f); /* NULL is fine */
 int weights_count(const weights_file *f);
 const co_st_tensor *weights_at(const weights_file *f, int i); /* in bytewise name order */
 const co_st_tensor *weights_find(const weights_file *f, const char *name);
-/* checksums, where the file has some; needed once before weights_read */
+co_err weights_check(weights_file *f); /* checksums, where there are some; once before weights_read */
+co_err weights_read(weights_file *f, const co_st_tensor *t, void *dst); /* all t->len bytes, row-major */
+
 /* computed.c: tensors that a file may have although the model computes them; needs weights_check. */
 bool weights_is_computed(const char *name);
 co_err weights_check_computed(weights_file *f); /* CO_EINPUT: one holds other numbers */
-co_err weights_check(weights_file *f);
-co_err weights_read(weights_file *f, const co_st_tensor *t, void *dst); /* all t->len bytes, row-major */
 
 /* resample.c: position embeddings for pictures of another size. resample_side: the tensor of this shape is
  * one for side x side patches and fits the entry after resampling; 0: it does not, or needs no resampling.

@@ -19,6 +19,7 @@
     X(SUM, "summing")                                                                                        \
     X(APPLY, "applying")                                                                                     \
     X(EVAL, "evaluating")                                                                                    \
+    X(TRANSLATE, "translating")                                                                              \
     X(SNAPSHOT, "waiting for a checkpoint")                                                                  \
     X(WAIT, "waiting for other ranks")                                                                       \
     X(END, "done")

@@ -124,3 +124,9 @@ uint32_t split_start(const co_dataset *d, co_split s)
         start += d->count[i];
     return start;
 }
+
+co_err co_dataset_lost(void)
+{
+    return co_fail(
+        CO_EIO, "a file of the data could be read before and cannot be read now: is the disk still there?");
+}

@@ -182,9 +182,10 @@ int co_sample_weight(const co_dataset *d, co_split s, uint32_t id);
 /* Sets the offsets of dst and calls the set's fill. */
 int co_dataset_fill(const co_dataset *d, co_split s, const uint32_t *ids, co_slice_shape shape,
                     const co_draw *draw, const co_slice_dst *dst);
+/* The error for a result below 0. */
+co_err co_dataset_lost(void);
 
-/* --- loader
- * ------------------------------------------------------------------------------------------------- */
+/* --- loader --------------------------------------------------------------------------------------------- */
 enum { CO_SLICE_MAX = 8192 }; /* samples in a slice */
 
 /* One slice to load. */

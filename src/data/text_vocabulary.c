@@ -12,6 +12,7 @@
 
 #include "base/alloc.h"
 #include "base/json.h"
+#include "data/vocabulary_int.h"
 
 #define FORMAT "text 1"
 
@@ -28,13 +29,7 @@ void text_vocabulary(const co_dataset *d, co_str *out)
                          ? NULL
                          : json_pack("{s:s, s:I, s:s#}", "format", FORMAT, "max_len",
                                      (json_int_t)d->io.max_len, "characters", all.p, (int)all.len);
-    char *text = object ? co_json_text(object) : NULL;
-    if (text)
-        co_str_add(out, text);
-    else
-        out->failed = true;
-    json_decref(object);
-    co_free(text);
+    vocabulary_add(out, object);
     co_str_fini(&all);
 }
 
@@ -56,36 +51,23 @@ static co_err mark_characters(struct text *t, const char *all, size_t len)
     return text_number_tokens(t);
 }
 
-static co_err read_all(struct text **out, const json_t *all)
+static co_err read_all(co_dataset **out, const json_t *all)
 {
-    const char *format = co_json_str(all, "format");
     const json_t *characters = json_object_get(all, "characters");
     long long max_len;
 
-    if (!format || strcmp(format, FORMAT) != 0)
-        return co_fail(CO_EINPUT, "vocabulary: its format is %s, not " FORMAT, format ? format : "not given");
     if (!json_is_string(characters) || !co_json_i64(all, "max_len", &max_len) || max_len < 2 || max_len > 65536)
         return co_fail(CO_EINPUT, "vocabulary: characters or max_len is missing");
-    if (!(*out = text_new((int)max_len)))
+    struct text *t = text_new((int)max_len);
+    if (!t)
         return CO_ENOMEM;
-    return mark_characters(*out, json_string_value(characters), json_string_length(characters));
+    *out = &t->base;
+    return mark_characters(t, json_string_value(characters), json_string_length(characters));
 }
 
 co_err text_open_vocabulary(co_dataset **out, const char *json, size_t len)
 {
-    struct text *t = NULL;
-    json_t *all;
-    co_err err = co_json_parse(&all, json, len, "vocabulary");
-
-    if (err)
-        return err == CO_ENOMEM ? err : CO_EINPUT;
-    err = read_all(&t, all);
-    json_decref(all);
-    if (!err)
-        *out = &t->base;
-    else if (t)
-        t->base.close(&t->base);
-    return err;
+    return vocabulary_open(out, json, len, FORMAT, read_all);
 }
 
 /* --- lines as samples ----------------------------------------------------------------------------------- */

@@ -71,6 +71,18 @@ static json_t *stub_of(const json_t *line, size_t len)
     return stub;
 }
 
+/* Pictures, histograms and tables are for trackers, which read the record themselves. Every validation may
+ * write a hundred of them. Among the events, they would push out starts and lost ranks. */
+static bool is_media(const json_t *line)
+{
+    static const char *const kinds[] = {"image", "histogram", "table"};
+
+    for (size_t i = 0; i < CO_COUNT(kinds); i++)
+        if (json_is_object(json_object_get(line, kinds[i])))
+            return true;
+    return false;
+}
+
 static co_err keep_event(co_run *run, json_t *line, size_t len)
 {
     json_t *kept = len > LINE_KEPT ? stub_of(line, len) : json_incref(line);
@@ -115,7 +127,8 @@ static co_err take_json(co_run *run, const char *line, size_t len)
     } else {
         if (co_json_f64(v, "t", &t) && fabs(t) < 1e12)
             see_time(run, t);
-        err = keep_event(run, v, len);
+        if (!is_media(v))
+            err = keep_event(run, v, len);
     }
     json_decref(v);
     return err;

@@ -28,7 +28,7 @@ typedef struct co_run co_run;
 /* All 0: as usual. */
 typedef struct co_run_limits {
     size_t points;  /* of a series; usually 4,000. At least 64 */
-    size_t events;  /* lines that are no scalars; usually 4,000. The newest stay */
+    size_t events;  /* see co_run_event; usually 4,000. The newest stay */
     bool no_record; /* events.jsonl is not read: state, header, summary and configuration only */
     int most_ms; /* co_run_open and co_run_more stop reading the record after so long; the next call goes on.
                      * Usually without end */
@@ -85,8 +85,9 @@ const co_series *co_run_series(const co_run *run, const char *name); /* NULL if 
 const co_point *co_series_least(const co_series *s);
 const co_point *co_series_greatest(const co_series *s);
 
-/* Lines that are no scalars, in the order of the record: recoveries, checkpoints, views... A line above 64
- * KiB keeps its name, step and t only, with its length as left_out_bytes. */
+/* Lines that are no scalars, in the order of the record: recoveries, checkpoints, views... Pictures,
+ * histograms and tables are left out. A line above 64 KiB keeps its name, step and t only, with its length
+ * as left_out_bytes. */
 size_t co_run_event_count(const co_run *run);
 const json_t *co_run_event(const co_run *run, size_t i);
 int64_t co_run_events_dropped(const co_run *run); /* older ones, beyond the limit */

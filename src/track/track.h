@@ -161,8 +161,7 @@ bool co_gpu_look(int i, co_gpu *out);
 /* A table of all GPUs and of the processes on them, like that of nvidia-smi. False: there are no GPUs. */
 bool co_gpu_table(co_str *out);
 
-/* --- runs and launches of this machine, for ps, stop, attach and top
- * -------------------------------------- */
+/* --- runs and launches of this machine, for ps, stop, attach and top ------------------------------------ */
 typedef struct co_live_run {
     int pid;
     char run_id[64], dir[1024], task[64];

@@ -169,17 +169,19 @@ static void forget(struct carrier *carrier)
         atomic_store(&carrier->regions->apply_claim[i].word, 0);
     for (int slot = 0; slot < plan->ranks; slot++)
         co_mark_set(&carrier->regions->slots[slot].journal, 0, 0);
+    atomic_store(&ctl_of(carrier)->translated, 0);
 }
 
 /* This host's supervisor has read none of the validations before. */
 static void keep_what_was_seen(struct carrier *carrier)
 {
     control *ctl = ctl_of(carrier);
-    const unit_order *units = &carrier->plan->units;
-    unit last = unit_now(carrier->plan, ctl, carrier->view.held);
+    uint32_t cut = (uint32_t)carrier->news->cut;
+    unit_order order = cut ? unit_order_cut(&carrier->plan->units, cut) : carrier->plan->units;
+    unit last = unit_of(&order, carrier->view.held);
 
-    if (units->cycle) {
-        watch seen = watch_get(ctl->watch[(evals_before(units, last.step) + (last.kind == UNIT_VAL)) & 1]);
+    if (order.cycle) {
+        watch seen = watch_get(ctl->watch[(evals_before(&order, last.step) + (last.kind == UNIT_VAL)) & 1]);
         watch_put(ctl->joined_watch, &seen);
         atomic_store(&ctl->joined, carrier->view.held);
     }

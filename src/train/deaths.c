@@ -16,7 +16,8 @@ static uint64_t place_of(const struct run *run, int slot, uint32_t u)
 {
     const rank_slot *me = &run->regions->slots[slot];
     uint32_t phase = atomic_load(&me->record.phase);
-    bool items = phase == CO_PHASE_SUM || phase == CO_PHASE_APPLY || phase == CO_PHASE_EVAL;
+    bool items = phase == CO_PHASE_SUM || phase == CO_PHASE_APPLY || phase == CO_PHASE_EVAL ||
+                 phase == CO_PHASE_TRANSLATE;
     uint32_t item = items ? atomic_load(&me->record.slice) & 0xfffff : 0;
 
     return (uint64_t)u << 32 | (uint64_t)(co_mark_get(&me->progress, u) & 0xfff) << 20 | item;

@@ -80,22 +80,43 @@ float *state_to_evaluate(const struct rank *rank)
                : rank->regions->state;
 }
 
+/* What an item's samples were taken for. */
+typedef struct chosen_item {
+    const float *logits;  /* [n][classes] */
+    const int32_t *right; /* [n] */
+    int64_t classes;
+    int n;
+} chosen_item;
+
+static chosen_item chosen_in(const co_plan *plan, co_split split, uint32_t item, const float *logits,
+                             const char *input)
+{
+    uint32_t ids[EVAL_SLICE_MAX];
+    co_slice_shape shape = item_samples(plan, split, item, ids);
+    const char *right = input + exec_for(&plan->eval, shape)->y;
+
+    return (chosen_item){logits, (const int32_t *)(const void *)right, plan->data->io.classes, shape.n};
+}
+
+static int32_t top_class(const chosen_item *found, int i)
+{
+    const float *row = found->logits + i * found->classes; /* [classes] */
+    int64_t top = 0;
+
+    for (int64_t c = 1; c < found->classes; c++)
+        top = row[c] > row[top] ? c : top;
+    return (int32_t)top;
+}
+
 /* Stores the likeliest class of each sample of an item beside the right one, for accuracy by class. */
 void note_choices(const co_plan *plan, co_split split, uint32_t item, const float *logits, const char *input,
                   int32_t *choice)
 {
-    uint32_t ids[EVAL_SLICE_MAX];
-    co_slice_shape shape = item_samples(plan, split, item, ids);
-    const int32_t *y = (const int32_t *)(const void *)(input + exec_for(&plan->eval, shape)->y); /* [n] */
-    int64_t classes = plan->data->io.classes;
+    chosen_item found = chosen_in(plan, split, item, logits, input);
 
-    for (int i = 0; i < shape.n; i++) {
-        const float *row = logits + i * classes; /* [classes] */
-        int64_t top = 0;
-        for (int64_t c = 1; c < classes; c++)
-            top = row[c] > row[top] ? c : top;
-        choice[2 * i] = (int32_t)top;
-        choice[2 * i + 1] = y[i];
+    for (int i = 0; i < found.n; i++) {
+        choice[2 * i] = top_class(&found, i);
+        choice[2 * i + 1] = found.right[i];
     }
 }
 
@@ -109,16 +130,16 @@ static bool keeps_choices(const struct rank *rank, co_split split, uint32_t item
 static void keep_choices(const struct rank *rank, co_split split, uint32_t item, const co_bases *bases)
 {
     const co_plan *plan = rank->plan;
-    uint32_t size = (uint32_t)plan->cfg.eval_slice, first = item * size, kept = val_kept(plan);
-    int32_t choice[2 * EVAL_SLICE_MAX];
+    uint32_t first = item * (uint32_t)plan->cfg.eval_slice, kept = val_kept(plan);
 
     if (split == CO_SPLIT_TEST) {
         note_choices(plan, split, item, bases->output, bases->input, rank->regions->choice + 2 * first);
         return;
     }
-    note_choices(plan, split, item, bases->output, bases->input, choice);
-    for (uint32_t i = 0; i < size && first + i < kept; i++)
-        rank->regions->val_choice[first + i] = (val_choice){choice[2 * i], choice[2 * i + 1], rank->who.unit};
+    chosen_item found = chosen_in(plan, split, item, bases->output, bases->input);
+    for (int i = 0; i < found.n && first + (uint32_t)i < kept; i++)
+        rank->regions->val_choice[first + (uint32_t)i] =
+            (val_choice){top_class(&found, i), found.right[i], rank->who.unit};
 }
 
 /* The best weights are in a checkpoint, which the host that writes can read. */

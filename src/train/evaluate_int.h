@@ -34,6 +34,5 @@ struct offline {
 co_err offline_open(struct offline *offline, co_plan *plan, const exec_set *set);
 void offline_close(struct offline *offline);
 co_err no_samples(const co_plan *plan, co_split split); /* the sentences */
-co_err lost_file(void);
 
 #endif

@@ -22,7 +22,8 @@ static co_err add_pictures(const co_dataset *data, co_whiten *whiten, float *x)
         int bad = co_dataset_fill(data, CO_SPLIT_TRAIN, ids, (co_slice_shape){.n = some}, &(co_draw){0},
                                   &(co_slice_dst){.x = x});
         if (bad < 0)
-            return co_fail(CO_EIO, "a picture of the training data was there and cannot be read any more");
+            return co_dataset_lost();
+        /* a damaged picture is black, as in training: it adds nothing to the covariance */
         co_whiten_add(whiten, x, some);
     }
     return CO_OK;

@@ -81,7 +81,7 @@ static co_err evaluate_all(co_plan *plan, struct offline *offline, co_split spli
         offline->bases.stat = stats[i].stat;
         stats[i].bad = run_item(plan, &plan->eval, split, i, &offline->bases, NULL);
         if (stats[i].bad < 0)
-            return lost_file();
+            return co_dataset_lost();
         if (plan->choice && split == CO_SPLIT_TEST)
             note_choices(plan, split, i, offline->bases.output, offline->bases.input,
                          plan->choice + 2 * i * (size_t)plan->cfg.eval_slice);
@@ -100,12 +100,6 @@ static co_err evaluate_all(co_plan *plan, struct offline *offline, co_split spli
         return co_fail(CO_EINPUT, "%lld of the %u samples to %s on could not be read: %s", (long long)out->bad,
                        plan->eval_count[split], split == CO_SPLIT_TEST ? "test" : "validate", out->bad_names);
     return CO_OK;
-}
-
-co_err lost_file(void)
-{
-    return co_fail(
-        CO_EIO, "a file of the data could be read before and cannot be read now: is the disk still there?");
 }
 
 co_err no_samples(const co_plan *plan, co_split split)

@@ -263,8 +263,9 @@ static const co_option checkpoint[] = {
 
 static const co_option translations[] = {
     {"every_n_val", CO_OPT_INT, AT(translate_every), "1",
-     "pairs of sentences: translate after every n-th validation, and after the last one; 0: never", .min = 0,
-     .max = 1e9, .may_change = true},
+     "pairs of sentences: translate after every n-th validation, and after that of the last planned step; "
+     "0: never",
+     .min = 0, .max = 1e9, .may_change = true},
     {"sentences", CO_OPT_INT, AT(translate_val), "32",
      "how many sentences of the validation split are translated then, greedily, for BLEU, cer, wer and three "
      "samples; -1: all. BLEU of fewer than 200 is a rough figure",

@@ -67,7 +67,7 @@ static co_err run_labelled(const co_plan *plan, const exec_set *set, co_split sp
         dst.y = labels;
     set_rows(bases, shape);
     if (co_dataset_fill(plan->data, split, ids, shape, &(co_draw){.seed = run.seed}, &dst) < 0)
-        return lost_file();
+        return co_dataset_lost();
     co_exec_run(shaped->exec, bases, &run, NULL);
     return CO_OK;
 }

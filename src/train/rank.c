@@ -101,15 +101,11 @@ static bool up_to_the_gate(struct rank *rank, const unit *open, uint64_t *t0, ui
     return ready || pass_gate(rank);
 }
 
-/* What this step counts goes where an earlier step's counts are: has the supervisor read those? */
-static bool gradients_are_read(struct rank *rank, int64_t step)
+bool supervisor_has_read(struct rank *rank, int64_t number)
 {
-    const co_plan *plan = rank->plan;
-    const control *ctl = rank->regions->ctl;
-    int64_t before = step - plan->spec.gradients_every;
-    uint32_t consumed = (uint32_t)atomic_load_explicit(&ctl->consumed, memory_order_acquire);
+    uint64_t consumed = atomic_load_explicit(&rank->regions->ctl->consumed, memory_order_acquire);
 
-    if (before <= plan->units.first_step || unit_now(plan, ctl, consumed).step >= before)
+    if ((int64_t)consumed + 1 >= number)
         return true;
     ring_bell(rank);
     return false;
@@ -120,7 +116,9 @@ static void train_unit(struct rank *rank, const unit *open)
     decision d;
     uint64_t t0, waited;
 
-    if (gradients_due(rank->plan, open->step) && !wait_for(rank, gradients_are_read, open->step, CO_PHASE_WAIT))
+    /* what this step counts goes where an earlier step's counts are */
+    if (gradients_due(rank->plan, open->step) &&
+        !wait_for(rank, supervisor_has_read, rank->who.unit, CO_PHASE_WAIT))
         return;
     if (!up_to_the_gate(rank, open, &t0, &waited))
         return;
@@ -134,19 +132,6 @@ static void train_unit(struct rank *rank, const unit *open)
     advance(rank, open, &d, NULL);
 }
 
-/* The classes that a validation keeps go where those of the one before are: has the supervisor read them? */
-static bool choices_are_read(struct rank *rank, int64_t step)
-{
-    const unit_order *units = &rank->plan->units;
-    const control *ctl = rank->regions->ctl;
-    unit read = unit_now(rank->plan, ctl, (uint32_t)atomic_load_explicit(&ctl->consumed, memory_order_acquire));
-
-    if (evals_before(units, read.step) + (read.kind == UNIT_VAL) >= evals_before(units, step))
-        return true;
-    ring_bell(rank);
-    return false;
-}
-
 static void eval_unit(struct rank *rank, const unit *open)
 {
     co_split split = open->kind == UNIT_VAL ? CO_SPLIT_VAL : CO_SPLIT_TEST;
@@ -154,8 +139,9 @@ static void eval_unit(struct rank *rank, const unit *open)
     double total[LEAF_STATS];
     watch w = {0};
 
+    /* the classes that a validation keeps go where those of the one before are */
     if (open->kind == UNIT_VAL && val_kept(rank->plan) &&
-        !wait_for(rank, choices_are_read, open->step, CO_PHASE_WAIT))
+        !wait_for(rank, supervisor_has_read, rank->who.unit, CO_PHASE_WAIT))
         return;
     if (!evaluate_items(rank, split))
         return; /* pc says stop */

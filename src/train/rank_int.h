@@ -57,6 +57,9 @@ typedef struct decision {
 
 /* rank.c: its life */
 void ring_bell(const struct rank *rank); /* the supervisor looks at the control words at once */
+/* For wait_for: has the supervisor read the results of all units before this number? It may still need what they left
+ * in the arena. */
+bool supervisor_has_read(struct rank *rank, int64_t number);
 co_err rank_open(struct rank *rank, co_plan *plan, struct regions *regions, int slot, uint32_t inc, int bell);
 void rank_close(struct rank *rank);
 void rank_loop(struct rank *rank); /* units until the end; what TSan runs in threads */

@@ -180,8 +180,9 @@ static void walk_all(const co_plan *plan, struct walk *walk, struct regions *reg
     size_t sentences = plan->translations.most;
     regions->translate_claim = region(
         walk, "marks.translation", translate_groups((uint32_t)sentences) * sizeof *regions->translate_claim);
-    regions->translation =
-        region(walk, "translations", sentences * translation_stride(plan) * sizeof *regions->translation);
+    for (int split = 0; split < CO_SPLIT_COUNT; split++)
+        regions->translation[split] = region(
+            walk, "translations", plan->translations.n[split] * translation_stride(plan) * sizeof(int32_t));
     regions->choice = region(walk, "choices", choices_bytes(plan));
     if (choices_bytes(plan) == 0)
         regions->choice = NULL;

@@ -72,7 +72,8 @@ struct regions {
     int n_buffers;
     _Atomic uint64_t *given_up[CO_SPLIT_COUNT]; /* several hosts: bits, samples that nobody could read */
     co_claim *translate_claim;                  /* [groups] */
-    int32_t *translation;                       /* [sentences][stride]: see translate_rank.c */
+    /* By split, as eval_stat: [sentences][stride], see translate_rank.c */
+    int32_t *translation[CO_SPLIT_COUNT];
     int32_t *choice;        /* [test samples][2]: the likeliest class, and the right one */
     val_choice *val_choice; /* [val_kept(plan)] */
     float *eval_output[CO_MAX_SLOTS];

@@ -178,6 +178,12 @@ static void take_what_was_seen(struct supervisor *super)
     recall_best(super);
 }
 
+/* See supervisor_has_read. */
+static bool ranks_wait_for_it(const co_plan *plan)
+{
+    return plan->spec.gradients_every || plan->spec.val_samples || plan->translations.most;
+}
+
 /* The results of all units before `end`. */
 static void consume_until(struct supervisor *super, uint64_t end)
 {
@@ -197,8 +203,8 @@ static void consume_until(struct supervisor *super, uint64_t end)
         super->results.last_t_ns = t_ns;
         super->results.have_t = true;
         atomic_store_explicit(&ctl->consumed, n, memory_order_release);
-        if (super->run.plan->spec.gradients_every || super->run.plan->spec.val_samples)
-            co_event_ring(&ctl->event); /* ranks may wait for it */
+        if (ranks_wait_for_it(super->run.plan))
+            co_event_ring(&ctl->event);
     }
 }
 

@@ -1,8 +1,8 @@
 /* supervise.c -- the supervisor: the process that the user started, from opening the arena to the summary.
  *
- * The supervisor computes nothing. It watches the ranks, reads the results that they publish, starts savers,
- * answers signals, and saves the last state. No step ever waits for it, except when it is thousands of
- * results behind.
+ * The supervisor trains nothing. It watches the ranks, reads the results that they publish, scores translations,
+ * starts savers, answers signals, and saves the last state. A step waits for it only when it is thousands of
+ * results behind, or when the step writes where earlier results are that it has not read (supervisor_has_read).
  */
 #include "train/super_int.h"
 

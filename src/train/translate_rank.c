@@ -39,14 +39,6 @@ bool translation_due(const struct rank *rank, co_split split)
     return step == order.steps || (evals_before(&plan->units, step) + 1) % every == 0;
 }
 
-static bool results_are_read(struct rank *rank, int64_t unused)
-{
-    (void)unused;
-    uint64_t read = atomic_load_explicit(&rank->regions->ctl->consumed, memory_order_acquire);
-
-    return read + 1 >= rank->who.unit;
-}
-
 static void translate_group(struct rank *rank, co_split split, uint32_t group)
 {
     const co_plan *plan = rank->plan;
@@ -66,7 +58,7 @@ static void translate_group(struct rank *rank, co_split split, uint32_t group)
     search_run(rank->search, &bases, source, n, &rank->me->record.call);
     for (int i = 0; i < n; i++) {
         co_translation best = search_best(rank->search, i);
-        int32_t *to = regions->translation + (first + (uint32_t)i) * translation_stride(plan);
+        int32_t *to = regions->translation[split] + (first + (uint32_t)i) * translation_stride(plan);
         to[0] = best.n;
         memcpy(to + 1, best.token, (size_t)best.n * sizeof *to);
     }
@@ -78,8 +70,7 @@ bool translate_groups_of(struct rank *rank, co_split split)
 
     if (!translation_due(rank, split))
         return true;
-    ring_bell(rank);
-    if (!wait_for(rank, results_are_read, 0, CO_PHASE_WAIT))
+    if (!wait_for(rank, supervisor_has_read, rank->who.unit, CO_PHASE_WAIT))
         return false;
     for (uint32_t g = 0; g < groups; g++) {
         if (turn_is_over(rank))
@@ -90,7 +81,7 @@ bool translate_groups_of(struct rank *rank, co_split split)
         co_claimed got = co_claim_take(claim, turn_of(rank));
         if (got == CO_CLAIM_BUSY || got == CO_CLAIM_DONE)
             continue;
-        rank_phase(rank, CO_PHASE_EVAL, rank->plan->eval_items[split] + g);
+        rank_phase(rank, CO_PHASE_TRANSLATE, g);
         fault_point(rank, CO_FAULT_EVAL);
         translate_group(rank, split, g);
         fault_point(rank, CO_FAULT_NONE);
@@ -111,8 +102,13 @@ bool all_translated(const struct rank *rank, co_split split)
 
 void say_translated(struct rank *rank, co_split split)
 {
-    if (translation_due(rank, split))
-        atomic_store_explicit(&rank->regions->ctl->translated, rank->who.unit, memory_order_release);
+    _Atomic uint32_t *translated = &rank->regions->ctl->translated;
+    uint32_t last = atomic_load(translated);
+
+    if (!translation_due(rank, split))
+        return;
+    while (last < rank->who.unit && !atomic_compare_exchange_weak(translated, &last, rank->who.unit))
+        ; /* never back: a slow rank may come here when the others have ended a later unit */
 }
 
 co_err open_search(struct rank *rank)

@@ -31,7 +31,7 @@ static co_err read_all(const struct run *run, scoring *s, co_str *text, co_trans
     const co_plan *plan = run->plan;
 
     for (uint32_t id = 0; id < plan->translations.n[s->split]; id++) {
-        const int32_t *from = run->regions->translation + id * translation_stride(plan);
+        const int32_t *from = run->regions->translation[s->split] + id * translation_stride(plan);
         co_str_clear(text);
         plan->data->decode(plan->data, from + 1, from[0], text);
         CO_TRY(co_str_err(text));

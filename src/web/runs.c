@@ -1,10 +1,11 @@
 /* runs.c -- the runs below the board's folder, and readers of those that somebody looks at. A name is looked
  * up in the list that was found on the disk; it is never used as a path.
  *
- * Every connection has a thread. `lock` guards the list and the table of open runs and is held for a moment;
- * each open run has a lock of its own, which is held while its record is read. So a record on a slow disk, or
- * a very long one, keeps only those waiting who asked for that run; and since a reader stops after READ_MS,
- * not even them for long: they are answered with what was read so far.
+ * Every connection has a thread. `lock` guards the list and the table of open runs; no disk is read while it
+ * is held. One connection at a time looks for runs again, every LIST_S seconds at most; the others use the old
+ * list. Each open run has a lock of its own, which is held while its record is read. So a record on a slow
+ * disk, or a very long one, keeps only those waiting who asked for that run; and since a reader stops after
+ * READ_MS, not even them for long: they are answered with what was read so far.
  *
  * Open runs that nobody uses are kept for the next request, up to IDLE_MOST.
  */
@@ -19,7 +20,7 @@ enum { LIST_S = 2, POINTS = 1500, EVENTS = 500, READ_MS = 100, IDLE_MOST = 12 };
 
 co_err runs_open(runs *r, const char *root)
 {
-    *r = (runs){.root = co_strdup(root)};
+    *r = (runs){.root = co_strdup(root), .find = co_runs_find};
     if (!r->root)
         return CO_ENOMEM;
     for (size_t n = strlen(r->root); n > 1 && r->root[n - 1] == '/'; n--)
@@ -28,7 +29,7 @@ co_err runs_open(runs *r, const char *root)
     for (int i = 0; i < OPEN_MOST; i++)
         pthread_mutex_init(&r->open[i].lock, NULL);
     r->ready = true;
-    return co_runs_find(&r->list, r->root);
+    return r->find(&r->list, r->root);
 }
 
 static void drop(open_run *o)
@@ -52,17 +53,23 @@ void runs_close(runs *r)
     co_free(r->root);
 }
 
-/* --- the list; all of these with r->lock held ----------------------------------------------------------- */
+/* --- the list; these are called with r->lock held, and so they return ----------------------------------- */
+/* Gives the lock back while it reads the disk. */
 static void list_again(runs *r)
 {
-    co_run_list fresh;
+    co_run_list fresh = {0};
 
-    if (r->listed_s > 0 && co_now_s() - r->listed_s < LIST_S)
+    if (r->listing || (r->listed_s > 0 && co_now_s() - r->listed_s < LIST_S))
         return;
-    if (co_runs_find(&fresh, r->root) != CO_OK) {
+    r->listing = true;
+    pthread_mutex_unlock(&r->lock);
+    bool found = r->find(&fresh, r->root) == CO_OK;
+    if (!found)
         co_errclear(); /* the old list stays */
+    pthread_mutex_lock(&r->lock);
+    r->listing = false;
+    if (!found)
         return;
-    }
     co_run_list_fini(&r->list);
     r->list = fresh;
     r->listed_s = co_now_s();

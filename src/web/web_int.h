@@ -50,15 +50,17 @@ typedef struct runs {
     pthread_mutex_t lock;
     co_run_list list;
     double listed_s;
+    bool listing;                                      /* somebody is looking for runs */
+    co_err (*find)(co_run_list *out, const char *dir); /* co_runs_find; a test has its own */
     open_run open[OPEN_MOST];
 } runs;
 co_err runs_open(runs *r, const char *root);
 void runs_close(runs *r);
 /* Every run below the root, in the order of the names. */
 void runs_each(runs *r, void (*fn)(void *ctx, const char *dir, const char *name), void *ctx);
-char *runs_dir(runs *r, const char *name); /* the folder of that run, the caller's; NULL: there is no such run */
-/* The run of this name, with what was written since; the caller has it for himself until runs_put. NULL: there
- * is no such run. */
+char *runs_dir(runs *r, const char *name); /* the folder of that run, the caller's; NULL: no such run */
+/* The run of this name, with what was written since; the caller has it for himself until runs_put. NULL: no
+ * such run. */
 open_run *runs_take(runs *r, const char *name);
 void runs_put(runs *r, open_run *o);
 

@@ -10,6 +10,18 @@ static double of(const json_t *v, const char *key)
     return x;
 }
 
+/* The folder r of a run with these files, where a NULL is no file; and its book. */
+static void make_book(const char *header, const char *summary, const char *events)
+{
+    mkdir("r", 0777);
+    if (header)
+        put("r/header.json", header);
+    if (summary)
+        put("r/summary.json", summary);
+    put("r/events.jsonl", events);
+    CHECK_OK(co_book_write("r", NULL));
+}
+
 static void has_row(const char *figure, const char *value)
 {
     char *line = co_sprintf("| %s | %s", figure, value);
@@ -136,15 +148,13 @@ TEST(of_a_run_with_several_starts_the_book_has_what_all_of_them_took)
         "| 10 | 30 | 20.0 s | 30.0 s | done |",
         "not part of any sum"};
 
-    mkdir("r", 0777);
-    put("r/header.json", "{\"segments\":[{},{},{}]}");
-    put("r/summary.json",
+    make_book(
+        "{\"segments\":[{},{},{}]}",
         "{\"status\":\"done\",\"wall_s\":20,\"steps\":30,\"hosts\":["
         "{\"name\":\"a\",\"ranks\":1,\"threads\":1,\"wall_s\":20,\"cpu_user_s\":10,\"cpu_sys_s\":5,"
         "\"peak_memory_bytes\":9000000},"
         "{\"name\":\"b\",\"ranks\":1,\"threads\":1,\"wall_s\":20,\"cpu_user_s\":10,\"cpu_sys_s\":5,"
-        "\"peak_memory_bytes\":2000000}]}");
-    put("r/events.jsonl",
+        "\"peak_memory_bytes\":2000000}]}",
         "{\"name\":\"run_start\",\"step\":0,\"t\":1000}\n"
         "{\"name\":\"run_end\",\"step\":10,\"status\":\"stopped\",\"wall_s\":40,\"hosts\":[{\"name\":\"a\","
         "\"ranks\":1,\"threads\":1,\"wall_s\":40,\"cpu_user_s\":30,\"cpu_sys_s\":0,"
@@ -155,7 +165,70 @@ TEST(of_a_run_with_several_starts_the_book_has_what_all_of_them_took)
         "{\"name\":\"run_end\",\"step\":30,\"status\":\"done\",\"wall_s\":20,\"hosts\":[{\"name\":\"a\","
         "\"cpu_user_s\":10,\"cpu_sys_s\":5},{\"name\":\"b\",\"cpu_user_s\":10,\"cpu_sys_s\":5}],\"t\":2000}"
         "\n");
-    CHECK_OK(co_book_write("r", NULL));
+    has_all("r/book.md", wanted, CO_COUNT(wanted));
+}
+
+static const char two_starts[] = "{\"segments\":[{},{}]}",
+                  last_start[] = "{\"status\":\"done\",\"wall_s\":20}";
+
+/* Two starts and a rank that was replaced in the first; after it 5,000 lines of this text. */
+static void make_long_book(const char *line)
+{
+    co_str record = {0};
+
+    co_str_add(&record,
+               "{\"name\":\"run_start\",\"step\":0,\"t\":1000}\n"
+               "{\"name\":\"recovery\",\"step\":3,\"rank\":1,\"how\":\"exited\",\"doing\":\"x\",\"t\":1010}\n"
+               "{\"name\":\"run_end\",\"step\":10,\"status\":\"stopped\",\"wall_s\":40,\"t\":1040}\n");
+    for (int i = 0; i < 5000; i++)
+        co_str_add(&record, line);
+    co_str_add(&record, "{\"name\":\"run_start\",\"step\":10,\"t\":1980}\n"
+                        "{\"name\":\"run_end\",\"step\":30,\"status\":\"done\",\"wall_s\":20,\"t\":2000}\n");
+    make_book(two_starts, last_start, co_str_text(&record));
+    co_str_fini(&record);
+}
+
+static void record_with_many(const char *kind)
+{
+    static const char *const wanted[] = {"| Training time | 1 min 00 s in 2 starts, within 16 min 40 s |",
+                                         "## Starts", "| 0 | 10 | 40.0 s |", "| 10 | 30 | 20.0 s |",
+                                         "rank 1 was replaced: exited"};
+    char *line = co_sprintf("{\"name\":\"conv1\",\"step\":5,\"%s\":{\"file\":\"media/a\"},\"t\":1020}\n", kind);
+
+    make_long_book(line);
+    has_all("r/book.md", wanted, CO_COUNT(wanted));
+    co_free(line);
+}
+
+TEST(thousands_of_pictures_histograms_or_tables_hide_no_start_and_no_lost_rank)
+{
+    record_with_many("image");
+    record_with_many("histogram");
+    record_with_many("table");
+}
+
+TEST(a_book_says_which_starts_and_events_it_could_not_read)
+{
+    static const char *const wanted[] = {
+        "| Training time | 20.0 s in 1 of 2 starts",
+        "header.json has 2 starts; the record that was read has lines of 1.", "those of the last start alone",
+        "None among those that were read.",
+        "The newest 4,000 events of events.jsonl were read; 1,005 older ones are not on this page."};
+
+    make_long_book("{\"name\":\"checkpoint\",\"step\":5,\"path\":\"a\",\"t\":1020}\n");
+    has_all("r/book.md", wanted, CO_COUNT(wanted));
+    char *text = slurp("r/book.md");
+    CHECK(!strstr(text, "no rank was lost"), "nobody knows that:\n%s", text);
+    co_free(text);
+}
+
+/* The record has no run_start: an old one, or one that somebody has shortened. */
+TEST(a_book_does_not_take_the_last_start_for_the_whole_run)
+{
+    static const char *const wanted[] = {"| Training time | 20.0 s in 1 of 2 starts", "## Starts",
+                                         "None in the record."};
+
+    make_book(two_starts, last_start, "{\"step\":12,\"name\":\"train/loss_step\",\"value\":1,\"t\":1990}\n");
     has_all("r/book.md", wanted, CO_COUNT(wanted));
 }
 
@@ -179,14 +252,14 @@ TEST(names_from_outside_are_escaped_in_both_forms)
     static const char *const html[] = {"val/&#60;b&#62;x&#60;/b&#62;|*y* [a](b)", "&#60;script&#62;"};
 
     mkdir("r", 0777);
-    put("r/header.json", "{\"command\":\"x <script> ```` y\",\"settings\":{\"a_api_key\":{\"value\":\"hush\","
-                         "\"default\":\"\"}}}");
     put("r/config.yaml", "task_name: _t_\n");
-    put("r/events.jsonl",
+    make_book(
+        "{\"command\":\"x <script> ```` y\",\"settings\":{\"a_api_key\":{\"value\":\"hush\","
+        "\"default\":\"\"}}}",
+        NULL,
         "{\"step\":1,\"name\":\"val/<b>x</b>|*y* [a](b)\",\"value\":1,\"t\":1}\n"
         "{\"step\":2,\"name\":\"val/<b>x</b>|*y* [a](b)\",\"value\":2,\"t\":2}\n"
         "{\"name\":\"recovery\",\"step\":1,\"rank\":0,\"how\":\"<i>&\",\"doing\":\"\\u0001\",\"t\":1}\n");
-    CHECK_OK(co_book_write("r", NULL));
     has_all("r/book.md", md, CO_COUNT(md));
     has_all("r/book.html", html, CO_COUNT(html));
     stands_alone("r/book.html");
@@ -202,12 +275,10 @@ TEST(a_folder_with_garbage_gets_a_book_all_the_same)
                                          "Nothing was measured"};
 
     mkdir("r", 0777);
-    put("r/header.json", "[]");
-    put("r/summary.json", "{\"hosts\":7,\"metrics\":[],\"best\":3}");
     put("r/config.yaml", "\t:-{{{\n");
     put("r/train.log", "\xff\xfe[");
-    put("r/events.jsonl", "garbage\n{\"name\":\n{\"name\":\"view\",\"hosts\":[1,{}],\"view\":\"x\"}\n{}\n");
-    CHECK_OK(co_book_write("r", NULL));
+    make_book("[]", "{\"hosts\":7,\"metrics\":[],\"best\":3}",
+              "garbage\n{\"name\":\n{\"name\":\"view\",\"hosts\":[1,{}],\"view\":\"x\"}\n{}\n");
     has_all("r/book.md", wanted, CO_COUNT(wanted));
     stands_alone("r/book.html");
 }
@@ -217,14 +288,11 @@ TEST(a_summary_whose_hosts_have_no_names_gets_a_book)
 {
     static const char *const wanted[] = {"## Hosts", "plots/utilisation.svg"};
 
-    mkdir("r", 0777);
-    put("r/summary.json", "{\"status\":\"done\",\"hosts\":[{},{\"name\":7}]}");
-    put("r/events.jsonl",
-        "{\"step\":1,\"name\":\"system/run_cpu_percent\",\"value\":50,\"t\":1}\n"
-        "{\"step\":2,\"name\":\"system/run_cpu_percent\",\"value\":60,\"t\":2}\n"
-        "{\"name\":\"run_end\",\"hosts\":7}\n{\"name\":\"run_start\",\"t\":\"x\"}\n"
-        "{\"name\":\"run_end\",\"hosts\":[7,{}],\"status\":[]}\n{\"name\":\"run_start\"}\n");
-    CHECK_OK(co_book_write("r", NULL));
+    make_book(NULL, "{\"status\":\"done\",\"hosts\":[{},{\"name\":7}]}",
+              "{\"step\":1,\"name\":\"system/run_cpu_percent\",\"value\":50,\"t\":1}\n"
+              "{\"step\":2,\"name\":\"system/run_cpu_percent\",\"value\":60,\"t\":2}\n"
+              "{\"name\":\"run_end\",\"hosts\":7}\n{\"name\":\"run_start\",\"t\":\"x\"}\n"
+              "{\"name\":\"run_end\",\"hosts\":[7,{}],\"status\":[]}\n{\"name\":\"run_start\"}\n");
     has_all("r/book.md", wanted, CO_COUNT(wanted));
     stands_alone("r/book.html");
 }

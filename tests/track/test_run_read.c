@@ -243,6 +243,23 @@ TEST(of_many_events_the_run_reader_keeps_the_newest_and_of_long_ones_the_head)
     co_str_fini(&lines);
 }
 
+TEST(pictures_histograms_and_tables_are_not_among_the_events_of_the_run_reader)
+{
+    const co_run_limits limits = {.events = 2};
+    co_run *run = open_run("{\"name\":\"recovery\",\"step\":1,\"t\":1}\n"
+                           "{\"name\":\"a\",\"step\":1,\"image\":{\"file\":\"a.png\"},\"t\":2}\n"
+                           "{\"name\":\"b\",\"step\":1,\"histogram\":{\"edges\":[]},\"t\":3}\n"
+                           "{\"name\":\"c\",\"step\":1,\"table\":{\"file\":\"a.json\"},\"t\":4}\n"
+                           "{\"name\":\"note\",\"step\":1,\"image\":\"a word\",\"t\":3}\n",
+                           &limits);
+
+    CHECK(co_run_event_count(run) == 2 && co_run_events_dropped(run) == 0 && co_run_bad_lines(run) == 0,
+          "kept");
+    CHECK(strcmp(co_json_str(co_run_event(run, 0), "name"), "recovery") == 0, "the first stays");
+    CHECK(co_run_last_t(run) == 4, "their times count");
+    co_run_close(run);
+}
+
 static co_err open_and_close(void *ctx)
 {
     co_run *run;

@@ -19,8 +19,11 @@ co_err facts_check(const json_t *facts)
 
     if (!json_is_object(facts))
         return co_fail(CO_EINPUT, "what must be the same on all hosts is not a JSON object");
-    json_object_foreach((json_t *)facts, key, value) if (!json_is_string(value)) return co_fail(
-        CO_EINPUT, "what must be the same on all hosts: %.100s is not a text", key);
+    json_object_foreach((json_t *)facts, key, value)
+    {
+        if (!json_is_string(value))
+            return co_fail(CO_EINPUT, "what must be the same on all hosts: %.100s is not a text", key);
+    }
     return CO_OK;
 }
 
