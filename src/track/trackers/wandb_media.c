@@ -3,9 +3,9 @@
  * A file of the run's media/ is copied to files/media/images or files/media/table. A table gets wandb's name
  * for it, NAME_STEP_HASH. A picture is named by its hash alone, because the same pictures are shown again at
  * every validation and once more in the table: each is copied and uploaded once. wandb allows any name: the
- * values of the history give the path. A file that is missing, or is not what its line says, is left out: it costs no other
- * value. Tables are run files without an artefact: their pictures are named by path, as wandb's Image does
- * outside of artefacts.
+ * values of the history give the path. A file that is missing, or is not what its line says, is left out: it
+ * costs no other value. Tables are run files without an artefact: their pictures are named by path, as
+ * wandb's Image does outside of artefacts.
  */
 #include "track/wandb_media_int.h"
 
