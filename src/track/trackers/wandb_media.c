@@ -25,7 +25,7 @@ struct copied {
     size_t size;
 };
 
-/* Writes the file that out->path names, unless this was done before: names have the hash, so nothing differs. */
+/* Writes the file that out->path names, once: the name has the hash, so the bytes are the same each time. */
 static co_err write_once(wandb_media *m, const struct copied *out, const char *kind, const void *bytes)
 {
     bool is_new;
