@@ -143,8 +143,9 @@ enum { CO_NO_LABEL = -2 };
 co_err co_pictures_open(co_dataset **out, const co_dataset *like, const char *const *paths, int n);
 /* Lines of the user's own as samples of CO_SPLIT_TEST, in this order, with the characters of `like`, which
  * is data=text or was opened from its vocabulary. The prediction for a line is what follows it. CO_EINPUT
- * names the line. */
-co_err co_lines_open(co_dataset **out, const co_dataset *like, const char *const *lines, int n);
+ * names the line by its number; `first` is that of the first line. */
+co_err co_lines_open(co_dataset **out, const co_dataset *like, const char *const *lines, int n,
+                     long long first);
 /* How a set of pictures makes samples for evaluation: x = (byte / 255 - mean) / std in each plane, of the
  * middle of a picture whose shorter side was resized. False: `d` is no set of pictures. */
 typedef struct co_picture_use {
