@@ -54,9 +54,10 @@ static co_err mark_characters(struct text *t, const char *all, size_t len)
 static co_err read_all(co_dataset **out, const json_t *all)
 {
     const json_t *characters = json_object_get(all, "characters");
-    long long max_len;
+    long long max_len = 0;
 
-    if (!json_is_string(characters) || !co_json_i64(all, "max_len", &max_len) || max_len < 2 || max_len > 65536)
+    co_json_i64(all, "max_len", &max_len);
+    if (!json_is_string(characters) || max_len < 2 || max_len > 65536)
         return co_fail(CO_EINPUT, "vocabulary: characters or max_len is missing");
     struct text *t = text_new((int)max_len);
     if (!t)
